@@ -1,0 +1,91 @@
+// What the daemon must know of a kind before there is a device of it: its name, the links and the configuration keys it
+// takes, and how to make its machine. The Registry in vehicled is a list of these; validation and help follow from them.
+
+/// A kind of device.
+public struct Kind: Sendable {
+  /// As `kind = "…"` in the configuration.
+  public var name: String
+  /// One line for a person.
+  public var summary: String
+  /// The links it takes from the configuration.
+  public var links: [LinkRole]
+  /// Its configuration keys beside `kind`, `record` and the links.
+  public var options: [Option]
+  /// Makes the machine, or says which option cannot be.
+  public var make: @Sendable (Setup) throws(OptionError) -> any Machine
+
+  /// Declares a kind.
+  public init(
+    name: String, summary: String, links: [LinkRole], options: [Option],
+    make: @escaping @Sendable (Setup) throws(OptionError) -> any Machine
+  ) {
+    self.name = name
+    self.summary = summary
+    self.links = links
+    self.options = options
+    self.make = make
+  }
+}
+
+/// A link that the configuration gives to a device.
+public struct LinkRole: Sendable {
+  public var name: LinkName
+  /// The configuration key that holds its URL.
+  public var key: String
+  /// URL schemes it can be reached by, the usual one first: `serial`, `tcp`, `ble`.
+  public var schemes: [String]
+  public var required: Bool
+
+  /// Declares a link. `replay:` is always accepted.
+  public init(_ name: LinkName = .main, key: String = "link", schemes: [String], required: Bool = true) {
+    self.name = name
+    self.key = key
+    self.schemes = schemes
+    self.required = required
+  }
+}
+
+/// A configuration key of a kind.
+public struct Option: Sendable {
+  public var name: String
+  public var rule: ValueRule
+  public var fallback: Value?
+  public var help: String
+
+  /// Declares a key; without a default it may be left out and is then absent from `Setup.options`.
+  public init(_ name: String, _ rule: ValueRule, default fallback: Value? = nil, help: String) {
+    self.name = name
+    self.rule = rule
+    self.fallback = fallback
+    self.help = help
+  }
+}
+
+/// What a machine is made from.
+public struct Setup: Sendable {
+  /// Checked values by key, defaults filled in.
+  public var options: [String: Value]
+  /// Where on a period's grid this device does its periodic work, 0 ..< 1: devices are spread so that they take turns.
+  public var phase: Double
+  /// Entropy, for machines that need jitter or nonces.
+  public var seed: UInt64
+
+  /// A setup of these values.
+  public init(options: [String: Value] = [:], phase: Double = 0, seed: UInt64 = 0) {
+    self.options = options
+    self.phase = phase
+    self.seed = seed
+  }
+}
+
+/// An option that is wrong in a way that its rule cannot say.
+public struct OptionError: Error, Equatable, Sendable {
+  public var option: String
+  public var message: String
+
+  /// Says which option, what is wrong with it, and what would be right.
+  public init(_ option: String, _ message: String) {
+    self.option = option
+    self.message = message
+  }
+}

@@ -1,0 +1,201 @@
+// The contract of every protocol machine. A machine is a value: it is given inputs and instants and answers with
+// effects. It never waits, reads a clock, draws a random number, opens anything or logs anything. So a ten-minute ride
+// replays in milliseconds and every recording is a regression test.
+//
+//   device ── Input, at: ──▶ machine ── Effects ──▶ device          the device calls again at `nextWake`
+
+/// One end of a protocol: a kind of device, or (in Peers) what stands at the other end of its link.
+public protocol Machine: Sendable {
+  /// What is declared at start. A later `Effects.declare` replaces it.
+  var schema: Schema { get }
+  /// When the machine wants a `.wake`, or nil when nothing is due. Read after every input.
+  var nextWake: Instant? { get }
+  /// Takes one input. Called for one input at a time, in the order things happened; `now` never goes back.
+  mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects)
+}
+
+/// Names a link of a device. Most devices have one, `main`.
+public struct LinkName: Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
+  public var description: String
+
+  /// A link of this name: lower case, dashes.
+  public init(stringLiteral name: String) { description = name }
+  /// The link that `link = …` in the configuration names.
+  public static let main: LinkName = "main"
+}
+
+/// What a machine is told of a link.
+public enum LinkState: Sendable, Equatable {
+  /// Bytes can be sent. `maximumSend` is the largest message one write carries, where the link has such a limit.
+  case up(maximumSend: Int?)
+  /// Nothing can be sent. The reason is in a person's words.
+  case down(String)
+}
+
+/// Correlates a `send` with its `sent`. Drawn by the machine.
+public typealias SendID = UInt32
+/// Correlates a command with its `complete`. Drawn by the device.
+public typealias CommandID = UInt32
+/// Correlates a `request` with its `response`. Drawn by the machine.
+public typealias RequestID = UInt32
+
+/// A command from a person or a program, already checked against the schema.
+public enum Command: Sendable, Equatable {
+  /// Sets the property at this position of the schema.
+  case set(property: Int, Value)
+  /// Runs the action at this position of the schema.
+  case run(action: Int, arguments: [String: Value])
+}
+
+/// Why a command failed. Words are for people: what is wrong, then how to mend it.
+public enum CommandError: Error, Sendable, Equatable {
+  /// The device is not reachable now.
+  case notConnected(String)
+  /// No answer within this many milliseconds.
+  case timeout(milliseconds: Int)
+  /// The caller's value or argument is wrong in a way that the schema cannot say.
+  case invalid(argument: String, String)
+  /// The device, or the rule that guards it, refused. The code is a short stable word.
+  case refused(code: String, String)
+}
+
+/// What an action tells its caller, as it goes or at its end.
+public struct Report: Sendable, Equatable {
+  public var text: String?
+  /// 0 to 1.
+  public var progress: Double?
+  public var columns: [String]
+  public var rows: [[String]]
+  public var data: [UInt8]?
+
+  /// A report of what is given; the rest is absent.
+  public init(text: String? = nil, progress: Double? = nil, columns: [String] = [], rows: [[String]] = [], data: [UInt8]? = nil) {
+    self.text = text
+    self.progress = progress
+    self.columns = columns
+    self.rows = rows
+    self.data = data
+  }
+}
+
+/// A call to an HTTP server that the device makes for the machine. At most 1 MiB comes back.
+public struct HTTPRequest: Sendable, Equatable {
+  public var method: String
+  public var url: String
+  public var headers: [String: String]
+  public var body: [UInt8]
+  public var timeout: Nanoseconds
+
+  /// A request with this method and URL.
+  public init(_ method: String, _ url: String, headers: [String: String] = [:], body: [UInt8] = [], timeout: Nanoseconds = 10 * .second) {
+    self.method = method
+    self.url = url
+    self.headers = headers
+    self.body = body
+    self.timeout = timeout
+  }
+}
+
+/// What came back: a status and a body, or why nothing did.
+public enum HTTPResponse: Sendable, Equatable {
+  case answered(status: Int, body: [UInt8])
+  case failed(String)
+}
+
+/// Everything that can happen to a machine.
+public enum Input: Sendable {
+  /// First of all inputs, once: what `store` kept in earlier runs.
+  case started(restored: [String: [UInt8]], wall: WallTime)
+  case linkChanged(LinkName, LinkState)
+  /// Bytes came in; a stream link splits and joins them anywhere, a packet link keeps its boundaries.
+  case received(LinkName, [UInt8])
+  /// The link took a send, or failed to (the reason).
+  case sent(SendID, failure: String?)
+  /// A command; it must end in exactly one `complete`.
+  case perform(CommandID, Command)
+  /// The caller is gone: an action that lasts as long as its caller ends now. `complete` may be left out.
+  case cancelled(CommandID)
+  /// A property of another device that was asked for with `observe` changed.
+  case observed(reference: String, Reading.Content)
+  case response(RequestID, HTTPResponse)
+  /// A `store` is on its way to the disk and survives the death of the process, or failed (the reason).
+  case stored(key: String, failure: String?)
+  /// `nextWake` has come.
+  case wake
+  /// The daemon stops: last words now, then `stopped`. The device waits 1.5 s for it.
+  case stopping
+}
+
+/// One thing a machine wants done.
+public enum Effect: Sendable, Equatable {
+  /// Exactly one write(2) or one GATT write, never gathered with another; at most one outstanding per link.
+  /// A secret send shows only its length in logs and recordings.
+  case send(LinkName, [UInt8], SendID, secret: Bool)
+  /// Something happened that is no property.
+  case event(name: String, text: String)
+  /// A step of an action that streams.
+  case progress(CommandID, Report)
+  case complete(CommandID, Result<Report, CommandError>)
+  /// The kind's own word for what it is doing: `polling`, `asleep`. Shown as the device's state.
+  case status(String)
+  /// The device is in trouble (a person's words); it is logged once per change. nil: the trouble is over.
+  case fault(String?)
+  /// Something went wrong that is counted and kept for debugging, but changes nothing.
+  case note(String)
+  /// Close the link and bring it up again after the usual back-off.
+  case resetLink(LinkName, reason: String)
+  /// Open a further link to this URL.
+  case openLink(LinkName, url: String)
+  case closeLink(LinkName)
+  /// Accept one peer at a time at HOST:PORT as this link.
+  case listen(LinkName, at: String)
+  case request(RequestID, HTTPRequest)
+  /// Tell me of `device.property` of another device from now on.
+  case observe(reference: String)
+  /// Keep these bytes under `devices/NAME/KEY` in the state directory; empty removes them. Ends in `stored`.
+  case store(key: String, [UInt8])
+  /// The schema changes. Readings of properties that keep their name are kept.
+  case declare(Schema)
+  /// The answer to `stopping`.
+  case stopped
+}
+
+/// What a machine wants done, in order. The device owns one and reuses its storage: nothing is allocated per tick.
+public struct Effects: Sendable {
+  /// New readings; they are applied before anything in `list`.
+  public private(set) var readings: [Reading] = []
+  /// The rest, in order.
+  public private(set) var list: [Effect] = []
+
+  /// Empty.
+  public init() {}
+
+  /// Whether there is nothing to do.
+  public var isEmpty: Bool { readings.isEmpty && list.isEmpty }
+
+  /// Forgets everything and keeps the storage.
+  public mutating func removeAll() {
+    readings.removeAll(keepingCapacity: true)
+    list.removeAll(keepingCapacity: true)
+  }
+
+  /// Publishes a value of the property at this position of the schema.
+  public mutating func publish(_ property: Int, _ value: Value) {
+    readings.append(Reading(property, .value(value)))
+  }
+
+  /// Says that the property has no value, and why.
+  public mutating func withdraw(_ property: Int, _ reason: String) {
+    readings.append(Reading(property, .absent(reason)))
+  }
+
+  /// Appends any other effect.
+  public mutating func append(_ effect: Effect) {
+    list.append(effect)
+  }
+
+  /// Sends bytes over a link in one write.
+  public mutating func send(_ link: LinkName = .main, _ bytes: [UInt8], _ id: SendID, secret: Bool = false) {
+    list.append(.send(link, bytes, id, secret: secret))
+  }
+}
