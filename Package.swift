@@ -11,6 +11,7 @@ let package = Package(
     .target(
       name: "Protocols", resources: [.embedInCode("Varlink/io.vehicled.varlink")], swiftSettings: strict,
       linkerSettings: [.linkedLibrary("m")]),
+    .testTarget(name: "ProtocolsTests", dependencies: ["Protocols"], swiftSettings: strict),
   ],
   swiftLanguageModes: [.v6],
   cxxLanguageStandard: .cxx17

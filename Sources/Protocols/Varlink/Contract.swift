@@ -1,0 +1,150 @@
+// The types of the interface io.vehicled, as both programs hold them. The text io.vehicled.varlink is the contract; a test
+// holds these structs against it. What is not finite is absent: JSON has no word for it.
+
+/// Everything that the control socket carries.
+public enum Contract {
+  /// The interface that the methods belong to.
+  public static let interface = "io.vehicled"
+
+  /// One value: on the wire an object with exactly one field, named for its type.
+  public typealias Value = Protocols.Value
+
+  /// What is known of one property.
+  public struct Reading: VarlinkParameters, Equatable {
+    public enum CodingKeys: CodingKey, CaseIterable { case device, property, value, unit, time, age, reason }
+
+    public let device: String
+    public let property: String
+    public let value: Value?
+    public let unit: String?
+    /// Microseconds since the Unix epoch.
+    public let time: Int?
+    /// Seconds.
+    public let age: Double?
+    /// Why there is no value, or what is to be known of the one there is (`pending`).
+    public let reason: String?
+
+    /// A reading. A value that is no finite number is left out.
+    public init(
+      device: String, property: String, value: Value? = nil, unit: String? = nil, time: Int? = nil, age: Double? = nil,
+      reason: String? = nil
+    ) {
+      self.device = device
+      self.property = property
+      self.value = value?.finite
+      self.unit = unit
+      self.time = time
+      self.age = age?.finite
+      self.reason = value != nil && self.value == nil ? reason ?? "not a number" : reason
+    }
+
+    /// `device.property`.
+    public var reference: String { "\(device).\(property)" }
+  }
+
+  /// One link of a device.
+  public struct Link: VarlinkParameters, Equatable {
+    public enum CodingKeys: CodingKey, CaseIterable { case name, url, state, reason, since, nextAttempt }
+
+    public var name: String
+    public var url: String
+    /// down, connecting, up.
+    public var state: String
+    public var reason: String?
+    /// Microseconds since the Unix epoch.
+    public var since: Int
+    /// Microseconds since the Unix epoch.
+    public var nextAttempt: Int?
+
+    /// A link.
+    public init(name: String, url: String, state: String, reason: String? = nil, since: Int, nextAttempt: Int? = nil) {
+      self.name = name
+      self.url = url
+      self.state = state
+      self.reason = reason
+      self.since = since
+      self.nextAttempt = nextAttempt
+    }
+  }
+
+  /// One configured device.
+  public struct Device: VarlinkParameters, Equatable {
+    public enum CodingKeys: CodingKey, CaseIterable { case name, kind, state, links, holder, readings }
+
+    public var name: String
+    public var kind: String
+    /// The kind's own word.
+    public var state: String
+    public var links: [Link]
+    /// Who has the motion lease.
+    public var holder: String?
+    public var readings: [Reading]
+
+    /// A device.
+    public init(name: String, kind: String, state: String, links: [Link] = [], holder: String? = nil, readings: [Reading] = []) {
+      self.name = name
+      self.kind = kind
+      self.state = state
+      self.links = links
+      self.holder = holder
+      self.readings = readings
+    }
+  }
+
+  /// Something that happened and is no property.
+  public struct Event: VarlinkParameters, Equatable {
+    public enum CodingKeys: CodingKey, CaseIterable { case device, name, text, time }
+
+    public var device: String
+    public var name: String
+    public var text: String
+    /// Microseconds since the Unix epoch.
+    public var time: Int
+
+    /// An event.
+    public init(device: String, name: String, text: String, time: Int) {
+      self.device = device
+      self.name = name
+      self.text = text
+      self.time = time
+    }
+  }
+
+  /// A row of what an action found.
+  public struct Row: VarlinkParameters, Equatable {
+    public enum CodingKeys: CodingKey, CaseIterable { case cells }
+
+    public var cells: [String]
+
+    /// A row of these cells.
+    public init(cells: [String]) { self.cells = cells }
+  }
+
+  /// Something heard while searching.
+  public struct Discovery: VarlinkParameters, Equatable {
+    public enum CodingKeys: CodingKey, CaseIterable { case transport, address, name, rssi, kind, time }
+
+    public var transport: String
+    public var address: String
+    public var name: String?
+    public var rssi: Int?
+    public var kind: String?
+    /// Microseconds since the Unix epoch.
+    public var time: Int
+
+    /// A discovery.
+    public init(transport: String, address: String, name: String? = nil, rssi: Int? = nil, kind: String? = nil, time: Int) {
+      self.transport = transport
+      self.address = address
+      self.name = name
+      self.rssi = rssi
+      self.kind = kind
+      self.time = time
+    }
+  }
+}
+
+extension Double {
+  /// The number, where it is one.
+  var finite: Double? { isFinite ? self : nil }
+}

@@ -1,0 +1,127 @@
+// The methods of the interface io.vehicled: what goes in, what comes out. The text io.vehicled.varlink is the contract; a
+// test holds these structs against it.
+
+extension Contract {
+  /// Every method, for whoever must have one handler for each.
+  public static let methods: [any VarlinkMethod.Type] = [
+    Status.self, Describe.self, Get.self, Set.self, Call.self, Watch.self, Drive.self, Scan.self, Record.self,
+    Connect.self, Disconnect.self, Reload.self,
+  ]
+
+  /// One device, or all.
+  public struct AnyDevice: VarlinkParameters, Equatable {
+    public enum CodingKeys: CodingKey, CaseIterable { case device }
+    public var device: String?
+
+    /// One device, or all.
+    public init(device: String? = nil) { self.device = device }
+  }
+
+  /// Just one device.
+  public struct OneDevice: VarlinkParameters, Equatable {
+    public enum CodingKeys: CodingKey, CaseIterable { case device }
+    public var device: String
+
+    /// Just this device.
+    public init(device: String) { self.device = device }
+  }
+
+  public enum Status: VarlinkMethod {
+    public static let name = "io.vehicled.Status"
+    public typealias Parameters = AnyDevice
+
+    public struct Result: VarlinkParameters, Equatable {
+      public enum CodingKeys: CodingKey, CaseIterable { case devices }
+      public var devices: [Device]
+
+      /// These devices.
+      public init(devices: [Device]) { self.devices = devices }
+    }
+  }
+
+  public enum Describe: VarlinkMethod {
+    public static let name = "io.vehicled.Describe"
+    public typealias Parameters = AnyDevice
+
+    public struct Result: VarlinkParameters, Equatable {
+      public enum CodingKeys: CodingKey, CaseIterable { case schemas }
+      public var schemas: [Schema]
+
+      /// These schemas.
+      public init(schemas: [Schema]) { self.schemas = schemas }
+    }
+  }
+
+  public enum Get: VarlinkMethod {
+    public static let name = "io.vehicled.Get"
+
+    public struct Parameters: VarlinkParameters, Equatable {
+      public enum CodingKeys: CodingKey, CaseIterable { case references }
+      public var references: [String]
+
+      /// `device.property`, or `property` where just one device has it.
+      public init(references: [String]) { self.references = references }
+    }
+
+    public struct Result: VarlinkParameters, Equatable {
+      public enum CodingKeys: CodingKey, CaseIterable { case readings }
+      public var readings: [Reading]
+
+      /// These readings, in the order asked for.
+      public init(readings: [Reading]) { self.readings = readings }
+    }
+  }
+
+  public enum Set: VarlinkMethod {
+    public static let name = "io.vehicled.Set"
+
+    public struct Parameters: VarlinkParameters, Equatable {
+      public enum CodingKeys: CodingKey, CaseIterable { case device, property, value, lease }
+      public var device: String
+      public var property: String
+      public var value: Value
+      public var lease: String?
+
+      /// This value for this property.
+      public init(device: String, property: String, value: Value, lease: String? = nil) {
+        self.device = device
+        self.property = property
+        self.value = value
+        self.lease = lease
+      }
+    }
+
+    public struct Result: VarlinkParameters, Equatable {
+      public enum CodingKeys: CodingKey, CaseIterable { case reading }
+      public var reading: Reading
+
+      /// What the property is now.
+      public init(reading: Reading) { self.reading = reading }
+    }
+  }
+
+  public enum Connect: VarlinkMethod {
+    public static let name = "io.vehicled.Connect"
+    public typealias Parameters = OneDevice
+    public typealias Result = NoParameters
+  }
+
+  public enum Disconnect: VarlinkMethod {
+    public static let name = "io.vehicled.Disconnect"
+    public typealias Parameters = OneDevice
+    public typealias Result = NoParameters
+  }
+
+  public enum Reload: VarlinkMethod {
+    public static let name = "io.vehicled.Reload"
+    public typealias Parameters = NoParameters
+
+    public struct Result: VarlinkParameters, Equatable {
+      public enum CodingKeys: CodingKey, CaseIterable { case changed }
+      public var changed: [String]
+
+      /// What changed.
+      public init(changed: [String]) { self.changed = changed }
+    }
+  }
+}

@@ -1,0 +1,147 @@
+// The methods of io.vehicled that may answer more than once. The text io.vehicled.varlink is the contract; a test holds
+// these structs against it.
+
+extension Contract {
+  public enum Call: VarlinkMethod {
+    public static let name = "io.vehicled.Call"
+
+    public struct Parameters: VarlinkParameters, Equatable {
+      public enum CodingKeys: CodingKey, CaseIterable { case device, action, arguments, lease }
+      public var device: String
+      public var action: String
+      public var arguments: [String: Value]?
+      public var lease: String?
+
+      /// This action with these arguments.
+      public init(device: String, action: String, arguments: [String: Value]? = nil, lease: String? = nil) {
+        self.device = device
+        self.action = action
+        self.arguments = arguments
+        self.lease = lease
+      }
+    }
+
+    public struct Result: VarlinkParameters, Equatable {
+      public enum CodingKeys: CodingKey, CaseIterable { case text, progress, columns, rows, data }
+      public var text: String?
+      /// 0 to 1.
+      public private(set) var progress: Double?
+      public var columns: [String]?
+      public var rows: [Row]?
+      /// Base64.
+      public var data: String?
+
+      /// What a machine reports.
+      public init(_ report: Report) {
+        text = report.text
+        progress = report.progress?.finite
+        columns = report.columns.isEmpty ? nil : report.columns
+        rows = report.rows.isEmpty ? nil : report.rows.map(Row.init)
+        data = report.data.map(Base64.encode)
+      }
+    }
+  }
+
+  public enum Watch: VarlinkMethod {
+    public static let name = "io.vehicled.Watch"
+
+    public struct Parameters: VarlinkParameters, Equatable {
+      public enum CodingKeys: CodingKey, CaseIterable { case references, minimumIntervalMilliseconds }
+      public var references: [String]?
+      public var minimumIntervalMilliseconds: Int?
+
+      /// These references, or everything.
+      public init(references: [String]? = nil, minimumIntervalMilliseconds: Int? = nil) {
+        self.references = references
+        self.minimumIntervalMilliseconds = minimumIntervalMilliseconds
+      }
+    }
+
+    public struct Result: VarlinkParameters, Equatable {
+      public enum CodingKeys: CodingKey, CaseIterable { case sequence, snapshot, changes, schemas, events }
+      public var sequence: Int
+      public var snapshot: [Device]?
+      public var changes: [Reading]?
+      public var schemas: [Schema]?
+      public var events: [Event]?
+
+      /// A snapshot, changes, or nothing but a sign of life.
+      public init(sequence: Int, snapshot: [Device]? = nil, changes: [Reading]? = nil, schemas: [Schema]? = nil, events: [Event]? = nil) {
+        self.sequence = sequence
+        self.snapshot = snapshot
+        self.changes = changes
+        self.schemas = schemas
+        self.events = events
+      }
+    }
+  }
+
+  public enum Drive: VarlinkMethod {
+    public static let name = "io.vehicled.Drive"
+
+    public struct Parameters: VarlinkParameters, Equatable {
+      public enum CodingKeys: CodingKey, CaseIterable { case device, deadlineMilliseconds }
+      public var device: String
+      public var deadlineMilliseconds: Int?
+
+      /// The lease of this device, lost when set-points stay away longer than the deadline.
+      public init(device: String, deadlineMilliseconds: Int? = nil) {
+        self.device = device
+        self.deadlineMilliseconds = deadlineMilliseconds
+      }
+    }
+
+    public struct Result: VarlinkParameters, Equatable {
+      public enum CodingKeys: CodingKey, CaseIterable { case lease, state }
+      public var lease: String
+      public var state: String
+
+      /// The lease and how it stands.
+      public init(lease: String, state: String) {
+        self.lease = lease
+        self.state = state
+      }
+    }
+  }
+
+  public enum Scan: VarlinkMethod {
+    public static let name = "io.vehicled.Scan"
+
+    public struct Parameters: VarlinkParameters, Equatable {
+      public enum CodingKeys: CodingKey, CaseIterable { case transport, seconds }
+      public var transport: String?
+      public var seconds: Int?
+
+      /// A search over one transport or all.
+      public init(transport: String? = nil, seconds: Int? = nil) {
+        self.transport = transport
+        self.seconds = seconds
+      }
+    }
+
+    public struct Result: VarlinkParameters, Equatable {
+      public enum CodingKeys: CodingKey, CaseIterable { case found, searching }
+      public var found: Discovery?
+      public var searching: Bool
+
+      /// What was heard, and whether the search goes on.
+      public init(found: Discovery? = nil, searching: Bool) {
+        self.found = found
+        self.searching = searching
+      }
+    }
+  }
+
+  public enum Record: VarlinkMethod {
+    public static let name = "io.vehicled.Record"
+    public typealias Parameters = OneDevice
+
+    public struct Result: VarlinkParameters, Equatable {
+      public enum CodingKeys: CodingKey, CaseIterable { case line }
+      public var line: String
+
+      /// A line of the recording.
+      public init(line: String) { self.line = line }
+    }
+  }
+}

@@ -1,0 +1,127 @@
+// Any JSON value, for what has no type of its own: the parameters of errors, calls that a person writes by hand, and what
+// vehiclectl prints. Objects keep the order they were written in.
+
+/// Any JSON value.
+public enum JSON: Equatable, Sendable {
+  case null
+  case bool(Bool)
+  case int(Int)
+  case float(Double)
+  case string(String)
+  case array([JSON])
+  case object([Member])
+
+  /// A member of an object.
+  public struct Member: Equatable, Sendable {
+    public var key: String
+    public var value: JSON
+  }
+
+  /// The member of an object.
+  public subscript(_ key: String) -> JSON? {
+    if case .object(let members) = self { members.first { $0.key == key }?.value } else { nil }
+  }
+
+  /// The text of a string.
+  public var string: String? {
+    if case .string(let value) = self { value } else { nil }
+  }
+
+  /// The members of an object that are there: absent ones are left out.
+  public static func members(_ members: KeyValuePairs<String, JSON?>) -> JSON {
+    .object(members.compactMap { member in member.value.map { Member(key: member.key, value: $0) } })
+  }
+
+  /// In one line, without spaces. A number that is not finite becomes null.
+  public var text: String {
+    var bytes: [UInt8] = []
+    write(to: &bytes)
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  private func write(to out: inout [UInt8]) {
+    switch self {
+    case .null: out.append(ascii: "null")
+    case .bool(let value): out.append(ascii: value ? "true" : "false")
+    case .int(let value): out.append(json: value)
+    case .float(let value): if value.isFinite { out.append(json: value) } else { out.append(ascii: "null") }
+    case .string(let value): out.append(json: value)
+    case .array(let values):
+      out.append(UInt8(ascii: "["))
+      for (position, value) in values.enumerated() {
+        if position > 0 { out.append(UInt8(ascii: ",")) }
+        value.write(to: &out)
+      }
+      out.append(UInt8(ascii: "]"))
+    case .object(let members):
+      out.append(UInt8(ascii: "{"))
+      for (position, member) in members.enumerated() {
+        if position > 0 { out.append(UInt8(ascii: ",")) }
+        out.append(json: member.key)
+        out.append(UInt8(ascii: ":"))
+        member.value.write(to: &out)
+      }
+      out.append(UInt8(ascii: "}"))
+    }
+  }
+}
+
+extension JSON: ExpressibleByDictionaryLiteral {
+  public init(dictionaryLiteral members: (String, JSON)...) {
+    self = .object(members.map { Member(key: $0.0, value: $0.1) })
+  }
+}
+
+extension JSON: Codable {
+  public init(from decoder: any Decoder) throws {
+    guard let node = decoder as? JSONNode else {
+      throw DecodingError.dataCorrupted(.init(codingPath: decoder.codingPath, debugDescription: "only messages hold loose JSON"))
+    }
+    self = try JSON(node)
+  }
+
+  private init(_ node: JSONNode) throws {
+    switch node.kind {
+    case .null: self = .null
+    case .truth: self = .bool(true)
+    case .falsehood: self = .bool(false)
+    case .plain, .coded: self = .string(try node.decode(String.self))
+    case .whole, .number:
+      if node.kind == .whole, let number = node.document.whole(node.index) {
+        self = .int(number)
+      } else {
+        self = .float(try node.decode(Double.self))
+      }
+    case .array: self = .array(try [JSON](from: node))
+    case .object:
+      self = .object(
+        try node.document.members(of: node.index).map { key, value in
+          Member(key: key, value: try JSON(JSONNode(node.document, value, outermost: node.outermost)))
+        })
+    }
+  }
+
+  public func encode(to encoder: any Encoder) throws {
+    if case .object(let members) = self {
+      var container = encoder.container(keyedBy: AnyKey.self)
+      for member in members { try container.encode(member.value, forKey: AnyKey(stringValue: member.key)) }
+      return
+    }
+    var container = encoder.singleValueContainer()
+    switch self {
+    case .null: try container.encodeNil()
+    case .bool(let value): try container.encode(value)
+    case .int(let value): try container.encode(value)
+    case .float(let value): try container.encode(value)
+    case .string(let value): try container.encode(value)
+    case .array(let value): try container.encode(value)
+    case .object: break
+    }
+  }
+
+  /// What a person or program wrote, or nil when it is no JSON, or nested too deeply.
+  public init?(_ text: String) {
+    guard let value = try? Array(text.utf8).withUnsafeBytes({ try JSON(try JSONNode($0)) }) else { return nil }
+    self = value
+  }
+}

@@ -1,0 +1,54 @@
+// Numbers and strings as JSON bytes, appended without an allocation of their own. Must never write what is no JSON: callers
+// keep numbers that are not finite away.
+
+extension [UInt8] {
+  /// Text that needs no escaping, known when this was compiled.
+  @inline(__always)
+  mutating func append(ascii text: StaticString) {
+    append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+  }
+
+  /// A whole number.
+  mutating func append(json number: Int) { append { $0.put(number) } }
+
+  /// A finite number, in a form that reads back the same.
+  mutating func append(json number: Double) { append { $0.put(number) } }
+
+  /// What a pen writes: up to `Pen.room` bytes, written beside the array and appended at once.
+  @inline(__always)
+  mutating func append(_ write: (inout Pen) -> Void) {
+    withUnsafeTemporaryAllocation(of: UInt8.self, capacity: Pen.room) { paper in
+      var pen = Pen(paper)
+      write(&pen)
+      append(contentsOf: UnsafeBufferPointer(rebasing: paper[..<pen.count]))
+    }
+  }
+
+  /// A string in quotes: UTF-8 as it is, quotes, backslashes and control characters escaped.
+  mutating func append(json text: String) {
+    append(UInt8(ascii: "\""))
+    let plain = text.utf8.withContiguousStorageIfAvailable { bytes in
+      guard bytes.allSatisfy({ $0 >= 0x20 && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }) else { return false }
+      append(contentsOf: bytes)
+      return true
+    }
+    if plain != true { for byte in text.utf8 { append(escaping: byte) } }
+    append(UInt8(ascii: "\""))
+  }
+
+  private mutating func append(escaping byte: UInt8) {
+    switch byte {
+    case UInt8(ascii: "\""): append(ascii: "\\\"")
+    case UInt8(ascii: "\\"): append(ascii: "\\\\")
+    case UInt8(ascii: "\n"): append(ascii: "\\n")
+    case UInt8(ascii: "\r"): append(ascii: "\\r")
+    case UInt8(ascii: "\t"): append(ascii: "\\t")
+    case 0..<0x20:
+      append(ascii: "\\u00")
+      let hex: StaticString = "0123456789abcdef"
+      append(hex.utf8Start[Int(byte >> 4)])
+      append(hex.utf8Start[Int(byte & 15)])
+    default: append(byte)
+    }
+  }
+}

@@ -1,0 +1,80 @@
+// Writes numbers and fixed text into a few bytes of stack: the inside of JSONBytes, where every append would cost a check of
+// its own. Must never write past its paper: what does not fit is dropped, and a test shows that the longest reading fits.
+
+struct Pen {
+  /// Three of the longest numbers and the names around them.
+  static let room = 160
+
+  private let paper: UnsafeMutableBufferPointer<UInt8>
+  private(set) var count = 0
+
+  init(_ paper: UnsafeMutableBufferPointer<UInt8>) { self.paper = paper }
+
+  @inline(__always)
+  mutating func put(_ byte: UInt8) {
+    guard count < paper.count else { return }
+    paper[count] = byte
+    count += 1
+  }
+
+  /// Text that needs no escaping.
+  @inline(__always)
+  mutating func put(_ text: StaticString) {
+    let size = text.utf8CodeUnitCount
+    guard size <= paper.count - count, let place = paper.baseAddress else { return }
+    (place + count).update(from: text.utf8Start, count: size)
+    count += size
+  }
+
+  /// A whole number.
+  @inline(__always)
+  mutating func put(_ number: Int) {
+    if number < 0 { put(UInt8(ascii: "-")) }
+    put(digits: UInt64(number.magnitude), point: 0)
+  }
+
+  /// A finite number. Almost all that devices say are decimals of at most six places: those are written as whole numbers with
+  /// a point; the rest goes the way of `description`.
+  @inline(__always)
+  mutating func put(_ number: Double) {
+    let scaled = (number * 1e6).rounded()
+    guard scaled.magnitude < 0x1p53, scaled / 1e6 == number else {
+      let whole = number.rounded() == number && number.magnitude < 1e15
+      for byte in (whole ? String(Int64(number)) : number.description).utf8 { put(byte) }
+      return
+    }
+    var units = UInt64(scaled.magnitude)
+    var places = 6
+    while places > 0 {
+      let (quotient, digit) = units.quotientAndRemainder(dividingBy: 10)
+      if digit != 0 { break }
+      units = quotient
+      places -= 1
+    }
+    if scaled < 0 { put(UInt8(ascii: "-")) }
+    put(digits: units, point: places)
+  }
+
+  /// The digits from the right, with a point before the last `point` of them and at least one digit before the point.
+  @inline(__always)
+  private mutating func put(digits number: UInt64, point places: Int) {
+    var size = 1
+    var limit: UInt64 = 10
+    while size < 19, number >= limit {
+      size += 1
+      limit &*= 10  // ends at 10 to the 19th, which still fits
+    }
+    size = max(size, places + 1) + (places > 0 ? 1 : 0)
+    guard size <= paper.count - count else { return }
+    var rest = number
+    for position in stride(from: size - 1, through: 0, by: -1) {
+      if places > 0, position == size - 1 - places {
+        paper[count + position] = UInt8(ascii: ".")
+      } else {
+        paper[count + position] = UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: rest % 10)
+        rest /= 10
+      }
+    }
+    count += size
+  }
+}

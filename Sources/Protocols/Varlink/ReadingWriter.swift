@@ -1,0 +1,140 @@
+// The hot path beside the coders: readings, events and whole Watch replies written as JSON into a buffer that the caller
+// owns and reuses. A tick is written once; a hundred watchers then differ in their `sequence` only.
+// Must never allocate per reading nor build a String; a test holds its output equal to the coders'.
+//
+//   body:     "changes":[{…},{…}]                                    once a tick, by `changes`
+//   message:  {"parameters":{"sequence":17,BODY},"continues":true}␀   once a watcher, by `watchReply`
+
+/// What never changes in the readings of one property, written beforehand. Made once per declared property.
+public struct ReadingHead: Sendable {
+  let bytes: [UInt8]
+
+  /// The head of all readings of this property.
+  public init(device: String, property: String, unit: String? = nil) {
+    var bytes: [UInt8] = []
+    bytes.append(ascii: "{\"device\":")
+    bytes.append(json: device)
+    bytes.append(ascii: ",\"property\":")
+    bytes.append(json: property)
+    if let unit {
+      bytes.append(ascii: ",\"unit\":")
+      bytes.append(json: unit)
+    }
+    self.bytes = bytes
+  }
+}
+
+/// Writes what streams.
+public enum ReadingWriter {
+  /// One reading. A value or age that is no finite number is left out, as `Contract.Reading` does.
+  @inline(__always)
+  public static func reading(
+    _ head: ReadingHead, value: Value?, time: Int? = nil, age: Double? = nil, reason: String? = nil, to out: inout [UInt8]
+  ) {
+    var reason = reason
+    var number = value
+    out.append(contentsOf: head.bytes)
+    switch value {
+    case .string, .list:
+      number = nil
+      text(value, to: &out)
+    case .float(let float) where !float.isFinite:
+      number = nil
+      reason = reason ?? "not a number"
+    default: break
+    }
+    out.append { pen in
+      switch number {
+      case .int(let number):
+        pen.put(",\"value\":{\"int\":")
+        pen.put(number)
+        pen.put(UInt8(ascii: "}"))
+      case .float(let number):
+        pen.put(",\"value\":{\"float\":")
+        pen.put(number)
+        pen.put(UInt8(ascii: "}"))
+      case .bool(let truth): pen.put(truth ? ",\"value\":{\"bool\":true}" : ",\"value\":{\"bool\":false}")
+      default: break
+      }
+      if let time {
+        pen.put(",\"time\":")
+        pen.put(time)
+      }
+      if let age, age.isFinite {
+        pen.put(",\"age\":")
+        pen.put(age)
+      }
+      if reason == nil { pen.put(UInt8(ascii: "}")) }
+    }
+    if let reason {
+      out.append(ascii: ",\"reason\":")
+      out.append(json: reason)
+      out.append(UInt8(ascii: "}"))
+    }
+  }
+
+  /// One event.
+  public static func event(device: String, name: String, text: String, time: Int, to out: inout [UInt8]) {
+    out.append(ascii: "{\"device\":")
+    out.append(json: device)
+    out.append(ascii: ",\"name\":")
+    out.append(json: name)
+    out.append(ascii: ",\"text\":")
+    out.append(json: text)
+    out.append(ascii: ",\"time\":")
+    out.append(json: time)
+    out.append(UInt8(ascii: "}"))
+  }
+
+  /// A named list, `"changes":[…]`: `body` writes the elements and puts a comma before all but the first with `separate`.
+  @inline(__always)
+  public static func list(_ name: StaticString, to out: inout [UInt8], _ body: (inout [UInt8]) -> Void) {
+    if let last = out.last, last == UInt8(ascii: "]") { out.append(UInt8(ascii: ",")) }  // after another list
+    out.append(UInt8(ascii: "\""))
+    out.append(ascii: name)
+    out.append(ascii: "\":[")
+    body(&out)
+    out.append(UInt8(ascii: "]"))
+  }
+
+  /// A comma, unless the list has just begun.
+  @inline(__always)
+  public static func separate(_ out: inout [UInt8]) {
+    if out.last != UInt8(ascii: "[") { out.append(UInt8(ascii: ",")) }
+  }
+
+  /// A whole Watch reply (with its NUL) around a body of lists; without a body it is the heartbeat.
+  @inline(__always)
+  public static func watchReply(sequence: Int, body: [UInt8] = [], to out: inout [UInt8]) {
+    out.append(ascii: "{\"parameters\":{\"sequence\":")
+    out.append(json: sequence)
+    if !body.isEmpty { out.append(UInt8(ascii: ",")) }
+    out.append(contentsOf: body)
+    out.append(ascii: "},\"continues\":true}\0")
+  }
+
+  /// A whole reply (with its NUL) around a body of lists, as Get answers: `"readings":[…]`.
+  @inline(__always)
+  public static func reply(body: [UInt8], to out: inout [UInt8]) {
+    out.append(ascii: "{\"parameters\":{")
+    out.append(contentsOf: body)
+    out.append(ascii: "}}\0")
+  }
+
+  private static func text(_ value: Value?, to out: inout [UInt8]) {
+    switch value {
+    case .string(let text):
+      out.append(ascii: ",\"value\":{\"string\":")
+      out.append(json: text)
+      out.append(UInt8(ascii: "}"))
+    case .list(let texts):
+      out.append(ascii: ",\"value\":{\"list\":[")
+      for text in texts {
+        separate(&out)
+        out.append(json: text)
+      }
+      out.append(ascii: "]}")
+    default: break
+    }
+  }
+}
