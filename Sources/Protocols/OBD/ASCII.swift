@@ -1,0 +1,59 @@
+// The few characters that an ELM327 dialogue is made of, and a form of it that a person can read. Nothing else.
+
+let carriageReturn = UInt8(ascii: "\r")
+let lineFeed = UInt8(ascii: "\n")
+let space = UInt8(ascii: " ")
+let tab = UInt8(ascii: "\t")
+let prompt = UInt8(ascii: ">")
+let colon = UInt8(ascii: ":")
+let dot = UInt8(ascii: ".")
+
+@inline(__always) func isLineEnd(_ byte: UInt8) -> Bool { byte == carriageReturn || byte == lineFeed }
+@inline(__always) func isBlank(_ byte: UInt8) -> Bool { byte == space || byte == tab || isLineEnd(byte) }
+@inline(__always) func isDigit(_ byte: UInt8) -> Bool { byte &- 0x30 < 10 }
+@inline(__always) func isHexDigit(_ byte: UInt8) -> Bool { hexValue(byte) < 16 }
+
+/// The value of a hex digit of either case, or 16 and more for anything else.
+@inline(__always) func hexValue(_ byte: UInt8) -> UInt8 {
+  let digit = byte &- 0x30
+  if digit < 10 { return digit }
+  let letter = (byte | 0x20) &- 0x61
+  return letter < 6 ? letter &+ 10 : 0xFF
+}
+
+private let hexDigits = Array("0123456789ABCDEF".utf8)
+
+/// Two upper-case digits a byte, separated by spaces: `41 0C 0D 74`.
+func spacedHex(_ bytes: some Sequence<UInt8>) -> String {
+  var text: [UInt8] = []
+  for byte in bytes {
+    if !text.isEmpty { text.append(space) }
+    text.append(hexDigits[Int(byte >> 4)])
+    text.append(hexDigits[Int(byte & 15)])
+  }
+  return String(decoding: text, as: UTF8.self)
+}
+
+/// A dialogue's bytes for a person, at most `limit` characters: a line end is `|`, what cannot be printed is `\xNN`.
+func printable(_ bytes: some Sequence<UInt8>, limit: Int = 200) -> String {
+  var text: [UInt8] = []
+  for byte in bytes {
+    switch byte {
+    case carriageReturn: text.append(UInt8(ascii: "|"))
+    case lineFeed: continue
+    case 0x20..<0x7F: text.append(byte)
+    default: text += [UInt8(ascii: "\\"), UInt8(ascii: "x"), hexDigits[Int(byte >> 4)], hexDigits[Int(byte & 15)]]
+    }
+    if text.count > limit { return String(decoding: text.prefix(limit - 3), as: UTF8.self) + "..." }
+  }
+  return String(decoding: text, as: UTF8.self)
+}
+
+/// The lines of a reply without blanks at their ends; empty ones are left out.
+func lines(of reply: some Collection<UInt8>) -> [[UInt8]] {
+  reply.split(whereSeparator: isLineEnd).compactMap { line in
+    let rest = line.drop(while: isBlank)
+    guard let last = rest.lastIndex(where: { !isBlank($0) }) else { return nil }
+    return Array(rest[...last])
+  }
+}

@@ -1,0 +1,159 @@
+// A reply's text to messages, in every form an ELM327 prints: with headers (`7EC103E62…`, `18DAF111…`), with spaces,
+// without headers (`03E`, `0:62…`, `1:…`), with every line end lost. One wrong character and nothing of the reply is
+// used; several vehicles interleaved without headers are ambiguous and never a number. This is the hot path: it works
+// on bytes in place and keeps its storage.
+
+struct CANReader: Sendable {
+  /// What a reply amounts to.
+  enum Outcome: Equatable {
+    /// One or more whole messages, in `messages`.
+    case messages
+    /// Nothing between command and prompt.
+    case empty
+    case status(ELMStatus)
+    /// Not to be used, and why.
+    case unreadable(String)
+  }
+
+  /// The messages of the last reply.
+  var messages: [ISOTPMessage] = []
+  /// Their bytes, one after the other.
+  var payload: [UInt8] = []
+
+  /// The longest line that can be data: a 29-bit header and eight bytes, or a K-line frame.
+  private static let digitLimit = 32
+
+  /// The bytes of a message of the last reply.
+  func bytes(of message: ISOTPMessage) -> ArraySlice<UInt8> { payload[message.start..<message.start + message.length] }
+
+  /// Reads a reply from `start` on, without its prompt.
+  mutating func read(_ reply: [UInt8], from start: Int = 0) -> Outcome {
+    messages.removeAll(keepingCapacity: true)
+    payload.removeAll(keepingCapacity: true)
+    do throws(Unreadable) {
+      let isHex = try reply.withUnsafeBufferPointer { text throws(Unreadable) in
+        try readHex(UnsafeBufferPointer(rebasing: text[min(start, text.count)...]))
+      }
+      if !isHex { return readText(reply[min(start, reply.count)...]) }
+      for message in messages where !message.isComplete { throw Unreadable("the message is incomplete") }
+    } catch {
+      // A frame that broke off may have done so for a reason that stands behind it: BUFFER FULL, LV RESET.
+      if case .status(let status) = readText(reply[min(start, reply.count)...], dataToo: false) { return .status(status) }
+      return .unreadable(error.reason)
+    }
+    return messages.isEmpty ? .empty : .messages
+  }
+
+  /// A reply that holds more than hex digits: a notice before the data, a status, or words that we do not know.
+  private mutating func readText(_ reply: ArraySlice<UInt8>, dataToo: Bool = true) -> Outcome {
+    var data: [UInt8] = []
+    var status: ELMStatus?
+    var isUnknown = false
+    for line in reply.split(whereSeparator: isLineEnd) {
+      switch ELMLine(line) {
+      case .nothing: continue
+      case .hex(let digits): data += digits + [carriageReturn]
+      case .text: isUnknown = true
+      case .status(let found): if status == nil || found.demand == .setUpAgain { status = found }
+      }
+    }
+    if let status { return .status(status) }
+    if isUnknown { return .unreadable("unknown words among the data") }
+    return data.isEmpty || !dataToo ? .empty : read(data)
+  }
+
+  /// Reads lines of hex digits; false when another character comes.
+  private mutating func readHex(_ text: UnsafeBufferPointer<UInt8>) throws(Unreadable) -> Bool {
+    try withUnsafeTemporaryAllocation(of: UInt8.self, capacity: Self.digitLimit) { digits throws(Unreadable) in
+      var count = 0
+      var segment = Segment.line
+      for byte in text {
+        let value = hexValue(byte)
+        if value < 16 {
+          guard count < Self.digitLimit else { throw Unreadable("a line is too long") }
+          digits[count] = value
+          count += 1
+        } else if isLineEnd(byte) {
+          if count > 0 || segment != .line { try take(segment, digits, count) }
+          segment = .line
+          count = 0
+        } else if byte == colon {
+          // The digit before the colon is the number of the line that begins here; what stands before that digit
+          // belongs to the line before, where the line end was lost.
+          guard count > 0 else { throw Unreadable("a line number is missing") }
+          let number = digits[count - 1]
+          if count > 1 || segment != .line { try take(segment, digits, count - 1) }
+          segment = .numbered(number)
+          count = 0
+        } else if byte != space && byte != tab {
+          return false
+        }
+      }
+      if count > 0 || segment != .line { try take(segment, digits, count) }
+      return true
+    }
+  }
+
+  private enum Segment: Equatable {
+    case line
+    case numbered(UInt8)
+  }
+
+  typealias Digits = UnsafeMutableBufferPointer<UInt8>
+
+  /// Takes one line. What kind it is shows in its length: 11-bit identifiers leave an odd number of digits.
+  private mutating func take(_ segment: Segment, _ digits: Digits, _ count: Int) throws(Unreadable) {
+    if case .numbered(let number) = segment {
+      guard count.isMultiple(of: 2), count <= 14 else { throw Unreadable("a numbered line has a wrong length") }
+      try continueUnattributed(number, Octets(digits, 0, count))
+    } else if count == 3 {
+      try beginUnattributed(length: Int(digits[0]) << 8 | Int(digits[1]) << 4 | Int(digits[2]))
+    } else if count > 3 && !count.isMultiple(of: 2) {
+      let source = UInt32(digits[0]) << 8 | UInt32(digits[1]) << 4 | UInt32(digits[2])
+      guard source <= 0x7FF else { throw Unreadable("a line begins with no CAN identifier") }
+      try take(frame: Octets(digits, 3, count), from: source)
+    } else if count >= 2 && count.isMultiple(of: 2) {
+      try takeEven(digits, count)
+    } else {
+      throw Unreadable("a line is too short")
+    }
+  }
+
+  /// A line of whole bytes: a 29-bit identifier, a K-line frame, or one bare message.
+  private mutating func takeEven(_ digits: Digits, _ count: Int) throws(Unreadable) {
+    let octets = Octets(digits, 0, count)
+    switch octets[0] {
+    case 0..<0x20 where count >= 10:
+      let source = UInt32(octets[0]) << 24 | UInt32(octets[1]) << 16 | UInt32(octets[2]) << 8 | UInt32(octets[3])
+      try take(frame: Octets(digits, 8, count), from: source)
+    case 0x80..<0xC0 where octets.count >= 5:
+      // ISO 14230: format and length, target, source, data, sum of all.
+      var sum: UInt8 = 0
+      for index in 0..<(octets.count - 1) { sum &+= octets[index] }
+      guard Int(octets[0] & 0x3F) == octets.count - 4, sum == octets[octets.count - 1] else {
+        throw Unreadable("a K-line frame has a wrong checksum")
+      }
+      try begin(source: UInt32(octets[2]), length: octets.count - 4)
+      append(octets, from: 3, to: messages.count - 1)
+    case 0x40..<0x80 where octets.count <= 7:
+      try begin(source: nil, length: octets.count)
+      append(octets, from: 0, to: messages.count - 1)
+    default: throw Unreadable("a line is neither a frame nor a message")
+    }
+  }
+
+  /// Pairs of hex digits read as bytes.
+  struct Octets {
+    private let digits: Digits
+    private let start: Int
+    let count: Int
+
+    init(_ digits: Digits, _ start: Int, _ end: Int) {
+      self.digits = digits
+      self.start = start
+      count = (end - start) / 2
+    }
+
+    @inline(__always) subscript(_ index: Int) -> UInt8 { digits[start + 2 * index] << 4 | digits[start + 2 * index + 1] }
+  }
+}

@@ -1,0 +1,191 @@
+// Bytes to replies: one command in flight, its reply ended by `>` and by nothing else. The deadline belongs to the
+// command, so a stale one cannot end the next. Out of step, it sends one space (a byte aborts a running command and is
+// harmless to an idle chip; a carriage return would repeat the last command) and drains until the line is quiet.
+// It never joins what came before a command to the reply of that command, and never keeps more than 16 KiB.
+
+struct ELMDialogue: Sendable {
+  private enum State {
+    /// The adapter waits for a command.
+    case idle
+    /// A command was sent; its prompt is due by then.
+    case awaiting(deadline: Instant)
+    /// A space was sent; what comes is thrown away until nothing has come for a while.
+    case draining(quietAt: Instant, giveUpAt: Instant)
+  }
+
+  /// What the passing of time ends.
+  enum Expiry { case nothing, timedOut, inStep, neverQuiet }
+
+  /// What some bytes amount to.
+  struct Arrival {
+    /// The reply is whole: it stands in `reply`.
+    var replied = false
+    /// More than 16 KiB without a prompt.
+    var overflowed = false
+    /// The adapter said this unasked.
+    var unasked: ELMStatus?
+  }
+
+  static let limit = 16 * 1024
+  private static let lineLimit = 256
+  private static let quiet: Nanoseconds = 100 * .millisecond
+  private static let patience: Nanoseconds = 5 * .second
+
+  private var state = State.idle
+  /// The reply to the last command: without its prompt and without NULs.
+  private(set) var reply: [UInt8] = []
+  /// The command in flight or just answered, with its carriage return.
+  private(set) var command: [UInt8] = []
+  /// The last line that nobody asked for and that is no notice.
+  private var stray: [UInt8] = []
+  private var strayLine: [UInt8] = []
+  private var heardNoise = false
+  /// Drains without a good reply in between; a slow link needs longer ones.
+  private var drains = 0
+
+  /// Something came that nobody asked for: the next command must not be sent before the line was drained.
+  var isOutOfStep: Bool { heardNoise || !stray.isEmpty || !strayLine.isEmpty }
+
+  /// What came unasked, for a person.
+  var strayText: [UInt8] { !stray.isEmpty ? stray : !strayLine.isEmpty ? strayLine : Array("(noise)".utf8) }
+
+  /// Nothing is in flight and nothing is being drained.
+  var isIdle: Bool { if case .idle = state { true } else { false } }
+
+  /// When time ends something, or nil.
+  var deadline: Instant? {
+    switch state {
+    case .idle: nil
+    case .awaiting(let deadline): deadline
+    case .draining(let quietAt, let giveUpAt): min(quietAt, giveUpAt)
+    }
+  }
+
+  /// Forgets everything: the link is new.
+  mutating func reset() {
+    self = ELMDialogue()
+  }
+
+  /// A command (with its carriage return) goes out now. Only while idle.
+  mutating func begin(_ command: [UInt8], deadline: Instant) {
+    self.command = command
+    reply.removeAll(keepingCapacity: true)
+    forgetStray()
+    state = .awaiting(deadline: deadline)
+  }
+
+  /// A space goes out now.
+  mutating func resynchronise(at now: Instant) {
+    let longer = Self.quiet << Int64(min(drains, 3))
+    drains += 1
+    forgetStray()
+    reply.removeAll(keepingCapacity: reply.count < 1024)
+    state = .draining(quietAt: now &+ longer, giveUpAt: now &+ Self.patience)
+  }
+
+  /// The last reply made sense.
+  mutating func isInStep() {
+    drains = 0
+  }
+
+  /// What is over by now. Ask before anything else: bytes that come after their deadline belong to nobody.
+  mutating func expire(at now: Instant) -> Expiry {
+    switch state {
+    case .awaiting(let deadline) where now >= deadline:
+      state = .idle
+      return .timedOut
+    case .draining(let quietAt, _) where now >= quietAt:
+      state = .idle
+      forgetStray()
+      return .inStep
+    case .draining(_, let giveUpAt) where now >= giveUpAt:
+      state = .idle
+      return .neverQuiet
+    default: return .nothing
+    }
+  }
+
+  /// Takes bytes as the link split them.
+  mutating func receive(_ bytes: [UInt8], at now: Instant) -> Arrival {
+    var arrival = Arrival()
+    switch state {
+    case .idle: listen(to: bytes[...], &arrival)
+    case .draining(_, let giveUpAt):
+      state = .draining(quietAt: now &+ Self.quiet << Int64(min(max(drains - 1, 0), 3)), giveUpAt: giveUpAt)
+      listen(to: bytes[...], &arrival)
+    case .awaiting:
+      let scan = Self.scan(bytes)
+      let end = scan.prompt ?? bytes.count
+      if reply.count &+ end > Self.limit {
+        state = .idle
+        arrival.overflowed = true
+        return arrival
+      }
+      if end == bytes.count { reply.append(contentsOf: bytes) } else { reply.append(contentsOf: bytes[..<end]) }
+      if scan.hasNUL { reply.removeAll { $0 == 0 } }
+      if scan.prompt != nil {
+        state = .idle
+        arrival.replied = true
+        if end + 1 < bytes.count { listen(to: bytes[(end + 1)...], &arrival) }
+      }
+    }
+    return arrival
+  }
+
+  /// Where the prompt is, and whether a NUL stands before it.
+  private static func scan(_ bytes: [UInt8]) -> (prompt: Int?, hasNUL: Bool) {
+    bytes.withUnsafeBufferPointer { bytes in
+      var hasNUL = false
+      for index in bytes.indices {
+        if bytes[index] == prompt { return (index, hasNUL) }
+        if bytes[index] == 0 { hasNUL = true }
+      }
+      return (nil, hasNUL)
+    }
+  }
+
+  /// Text that answers no command: a restart or an alert is told, anything else means that we are out of step.
+  private mutating func listen(to bytes: ArraySlice<UInt8>, _ arrival: inout Arrival) {
+    for byte in bytes where byte != 0 {
+      if isLineEnd(byte) || byte == prompt {
+        finishStrayLine(&arrival)
+      } else if byte >= 0x80 {
+        heardNoise = true
+      } else if byte != space && strayLine.count < Self.lineLimit {
+        strayLine.append(byte)
+      }
+    }
+  }
+
+  private mutating func finishStrayLine(_ arrival: inout Arrival) {
+    guard !strayLine.isEmpty else { return }
+    switch ELMLine(strayLine) {
+    case .nothing: break
+    case .status(let status) where status.demand == .setUpAgain || status.demand == .wake: arrival.unasked = status
+    default: swap(&stray, &strayLine)
+    }
+    strayLine.removeAll(keepingCapacity: true)
+  }
+
+  private mutating func forgetStray() {
+    guard isOutOfStep else { return }
+    stray.removeAll(keepingCapacity: true)
+    strayLine.removeAll(keepingCapacity: true)
+    heardNoise = false
+  }
+
+  /// Where the reply begins behind the echo of the command, if it begins with one.
+  var body: Int { start.body }
+  /// The reply begins with the echo of the command.
+  var hasEcho: Bool { start.hasEcho }
+
+  private var start: (body: Int, hasEcho: Bool) {
+    let start = reply.firstIndex { !isBlank($0) } ?? reply.count
+    let echo = command.dropLast()
+    let end = start + echo.count
+    guard !echo.isEmpty, end <= reply.count, reply[start..<end].elementsEqual(echo) else { return (start, false) }
+    if end == reply.count || isBlank(reply[end]) { return (end, true) }
+    // Middleware that loses every line end glues the echo to the answer.
+    return reply[end...].contains(where: isLineEnd) ? (start, false) : (end, true)
+  }
+}

@@ -1,0 +1,143 @@
+// The words an ELM327 says instead of data, and what each of them asks of us. Whole lines only: hex digits are never
+// picked out of text ("NO DATA" holds DA, "CAN ERROR" holds CA). Facts: the ELM327 data sheet's "Error Messages and
+// Alerts", and what clones do with it (spaces dropped under ATS0, texts glued to a truncated frame).
+
+/// A text of the adapter that is no data.
+enum ELMStatus: String, CaseIterable, Sendable {
+  case ok = "OK"
+  case notUnderstood = "?"
+  case noData = "NO DATA"
+  case unableToConnect = "UNABLE TO CONNECT"
+  case busInitError = "BUS INIT: ERROR"
+  case busBusy = "BUS BUSY"
+  case busError = "BUS ERROR"
+  case canError = "CAN ERROR"
+  case dataError = "DATA ERROR"
+  case lineDataError = "<DATA ERROR"
+  case lineReceiveError = "<RX ERROR"
+  case bufferFull = "BUFFER FULL"
+  case feedbackError = "FB ERROR"
+  case internalError = "ERR"
+  case stopped = "STOPPED"
+  case lowVoltageReset = "LV RESET"
+  case activityAlert = "ACT ALERT"
+  case lowPowerAlert = "LP ALERT"
+  case banner = "ELM327"
+
+  /// What a status asks of whoever polls.
+  enum Demand: Sendable {
+    /// An answer to a setting.
+    case acknowledge
+    /// The adapter does not know the command.
+    case refuse
+    /// Nobody answered: three times, and the vehicle may be off.
+    case wait
+    /// The bus does not work now: back off at once.
+    case backOff
+    /// The bus is disturbed: try again, then set the adapter up again.
+    case retry
+    /// The reply is spoilt, the dialogue is not.
+    case discard
+    /// We talked into a running command: get in step again.
+    case resynchronise
+    /// The chip started again and has lost its settings.
+    case setUpAgain
+    /// The adapter falls asleep: let it, then wake it and set it up again.
+    case wake
+    /// Nothing.
+    case ignore
+  }
+
+  var demand: Demand {
+    switch self {
+    case .ok: .acknowledge
+    case .notUnderstood: .refuse
+    case .noData: .wait
+    case .unableToConnect, .busInitError, .canError, .feedbackError: .backOff
+    case .busBusy, .busError: .retry
+    case .dataError, .lineDataError, .lineReceiveError, .bufferFull: .discard
+    case .stopped: .resynchronise
+    case .internalError, .lowVoltageReset, .banner: .setUpAgain
+    case .lowPowerAlert: .wake
+    case .activityAlert: .ignore
+    }
+  }
+
+  /// What is wrong, then how to mend it.
+  var words: String {
+    switch self {
+    case .ok: "the adapter said OK where data was due"
+    case .notUnderstood: "the adapter does not understand the request: it may be a reduced clone"
+    case .noData: "no answer from the vehicle: it may be off"
+    case .unableToConnect: "the adapter finds no vehicle bus: switch the ignition on"
+    case .busInitError: "the vehicle bus does not start: switch the ignition on"
+    case .busBusy: "the vehicle bus is busy: check for other testers on the socket"
+    case .busError: "the vehicle bus is disturbed: check the plug"
+    case .canError: "no CAN bus at the plug: the vehicle may be asleep, or the contact is bad"
+    case .dataError, .lineDataError: "the adapter received damaged data: check the plug"
+    case .lineReceiveError: "the adapter received damaged frames: check the plug and the bus speed"
+    case .bufferFull: "the adapter's buffer overran: raise its baud rate"
+    case .feedbackError: "the adapter cannot drive the bus: check its wiring, or replace it"
+    case .internalError: "the adapter reports an internal error: it is set up again"
+    case .stopped: "the adapter was interrupted"
+    case .lowVoltageReset: "the adapter lost its supply for a moment: check the plug and the 12 V battery"
+    case .activityAlert: "the adapter will sleep soon"
+    case .lowPowerAlert: "the adapter went to sleep: it is woken"
+    case .banner: "the adapter started again: check its power supply"
+    }
+  }
+
+  /// The same text without spaces, which some clones drop.
+  private static let compact: [(status: ELMStatus, text: [UInt8])] = allCases.map { ($0, $0.rawValue.utf8.filter { $0 != space }) }
+  /// Those that come glued to the end of a line.
+  private static let glued: Set<ELMStatus> = [
+    .bufferFull, .stopped, .lineDataError, .lineReceiveError, .dataError, .canError, .lowVoltageReset,
+  ]
+
+  /// The status that a line without its spaces says, or nil for any other text.
+  static func of(compactLine line: [UInt8]) -> ELMStatus? {
+    let line = line.first == UInt8(ascii: "!") ? Array(line.dropFirst()) : line
+    for (status, text) in compact {
+      switch status {
+      case .banner: if line.starts(with: text) { return status }
+      case .internalError: if line.count == 5, line.starts(with: text), line.dropFirst(3).allSatisfy(isDigit) { return status }
+      default: if line == text { return status }
+      }
+    }
+    return compact.first { glued.contains($0.status) && line.count > $0.text.count && line.suffix($0.text.count) == $0.text[...] }?.status
+  }
+}
+
+/// A line of a reply that holds more than hex digits.
+enum ELMLine: Equatable {
+  /// Nothing but a notice: `SEARCHING...`, `BUS INIT: OK`, dots, blanks.
+  case nothing
+  /// What stands behind a notice: hex digits and colons, spaces removed.
+  case hex([UInt8])
+  case status(ELMStatus)
+  case text
+
+  /// Reads a line: notices at its head are skipped, the rest is data, a status or any other text.
+  init(_ line: some Sequence<UInt8>) {
+    var rest = line.filter { $0 != space && $0 != tab }[...]
+    if rest.starts(with: "SEARCHING".utf8) { rest = rest.dropFirst(9).drop { $0 == dot } }
+    if rest.starts(with: "BUSINIT:".utf8) {
+      rest = rest.dropFirst(8).drop { $0 == dot }
+      if rest.starts(with: "OK".utf8) {
+        rest = rest.dropFirst(2)
+      } else if rest.starts(with: "ERROR".utf8) || rest.starts(with: "...ERROR".utf8) {
+        self = .status(.busInitError)
+        return
+      }
+    }
+    if rest.allSatisfy({ $0 == dot }) {
+      self = .nothing
+    } else if rest.allSatisfy({ isHexDigit($0) || $0 == colon }) {
+      self = .hex(Array(rest))
+    } else if let status = ELMStatus.of(compactLine: Array(rest)) {
+      self = status == .activityAlert ? .nothing : .status(status)
+    } else {
+      self = .text
+    }
+  }
+}

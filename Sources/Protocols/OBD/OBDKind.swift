@@ -1,0 +1,31 @@
+// The `obd` kind as the configuration knows it: links, keys, and how its machine is made.
+
+extension Kind {
+  /// Cars through an ELM327 adapter.
+  public static let obd = Kind(
+    name: "obd",
+    summary: "A car through an ELM327 adapter: battery, motor and charging of an electric Hyundai or Kia",
+    links: [LinkRole(schemes: ["serial", "tcp"])],
+    options: [
+      Option(
+        "rate", ValueRule(.float, unit: "Hz", range: 0...1000), default: .float(20),
+        help: "Polls a second at most; 0 polls back to back"),
+      Option(
+        "allow-raw", ValueRule(.bool), default: .bool(false),
+        help: "Lets the query action send more than read requests: what it sends can change the vehicle"),
+    ]
+  ) { setup throws(OptionError) in
+    let allowRaw = setup.options["allow-raw"] == .bool(true)
+    return OBDMachine(rate: setup.options["rate"]?.number ?? 20, allowRaw: allowRaw, phase: setup.phase)
+  }
+}
+
+extension OBDQuery {
+  static let action = Action(
+    "query",
+    arguments: [
+      Argument(argumentNames.request, .string, help: "Hex digits of a read request, as in 010C, or ATI, ATRV, ATDPN, STI"),
+      Argument(argumentNames.header, .string, optional: true, help: "CAN identifier to ask, 3 or 8 hex digits, as in 7E4"),
+    ],
+    help: "Asks the vehicle or the adapter between two polls")
+}

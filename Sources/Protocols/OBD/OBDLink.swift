@@ -1,0 +1,50 @@
+// What the machine does when its link comes and goes: everything it knew of the adapter is forgotten, questions end,
+// and nothing stays due. What the disk knows is read once, at the start.
+
+extension OBDMachine {
+  mutating func restore(_ kept: [String: [UInt8]], _ effects: inout Effects) {
+    guard let bytes = kept["request"], let known = PageRequest(rawValue: String(decoding: bytes, as: UTF8.self)) else { return }
+    storedRequest = known
+    request = known
+    writePollBytes()
+  }
+
+  mutating func linkCameUp(_ effects: inout Effects) {
+    failQueries(.notConnected("the link was opened again"), &effects)
+    dialogue.reset()
+    traits = AdapterTraits()
+    count = FrameCount()
+    streaks = Streaks()
+    failedSetups = 0
+    writePollBytes()
+    state = .settingUp(step: 0)
+    say(.starting, &effects)
+  }
+
+  mutating func linkWentDown(_ reason: String, _ effects: inout Effects) {
+    // Why we gave the link up stays to be read; what was wrong behind a link that broke is not known any more.
+    if !isDown { complain(nil, &effects) }
+    letGo(reason, &effects)
+  }
+
+  /// The link is of no use as it is.
+  mutating func giveUp(_ reason: String, _ effects: inout Effects) {
+    complain(reason, &effects)
+    say(.degraded, &effects)
+    letGo(reason, &effects)
+    effects.append(.resetLink(.main, reason: reason))
+  }
+
+  private mutating func letGo(_ reason: String, _ effects: inout Effects) {
+    failQueries(.notConnected(reason), &effects)
+    state = .down(reason)
+    forgetMeasurements()
+    dialogue.reset()
+  }
+
+  /// Nothing that was measured or said counts for what comes next.
+  mutating func forgetMeasurements() {
+    timing.forget()
+    for index in said.indices { said[index] = .none }
+  }
+}

@@ -1,0 +1,219 @@
+// The `obd` machine, EV part: makes an ELM327 ready, polls page 0x01 of the battery controller on an absolute grid, and
+// lets a person's questions in between. One command is in flight at a time; what is due next follows from the state
+// alone, in `advance`. A late byte, a wrong reply or noise never becomes a value.
+// Facts: the ELM327 data sheet, ISO 15765-2, and the behaviour of real adapters and clones as the files beside this say.
+
+/// Talks to a vehicle through an ELM327 or one of its relatives.
+public struct OBDMachine: Machine {
+  /// What the machine is at. Each case carries just what is valid in it.
+  enum State {
+    /// No link, or one that is to be reset: nothing is due.
+    case down(String)
+    /// This step of the setup is in flight or next.
+    case settingUp(step: Int)
+    /// The adapter is in trouble; it is set up again then.
+    case resting(until: Instant, String)
+    /// The next poll waits for its slot.
+    case polling
+    /// A poll is in flight.
+    case asking(Poll)
+    /// The vehicle does not answer.
+    case backingOff(Pause)
+    /// A person's question is on its way; then the pause goes on, if there was one.
+    case querying(OBDQuery, Pause?)
+  }
+
+  struct Poll {
+    let sent: Instant
+    let lateness: Nanoseconds?
+    /// The request carried a response-count digit.
+    let isCounted: Bool
+  }
+
+  struct Pause {
+    /// nil: until the link comes up again.
+    var until: Instant?
+  }
+
+  static let patience: Nanoseconds = 5 * .second
+  static let setupTries = 3
+  static let queueLimit = 16
+
+  public let schema: Schema
+  let allowRaw: Bool
+  var state = State.down("the link is not up yet")
+  var dialogue = ELMDialogue()
+  var reader = CANReader()
+  var traits = AdapterTraits()
+  var pace: Pace
+  var timing = Timing()
+  var count = FrameCount()
+  var request = PageRequest.uds
+  var streaks = Streaks()
+  var counters = Counters()
+  var questions: [OBDQuery] = []
+  /// Setups that failed one after the other.
+  var failedSetups = 0
+  /// The request as it goes out, digit and carriage return included.
+  var pollBytes: [UInt8] = []
+  /// The request that the disk knows.
+  var storedRequest: PageRequest?
+  /// Why each property was last said to be absent, so that it is said once.
+  var said = [BMSPage.Absence](repeating: .none, count: Signal.allCases.count)
+  private var status = ""
+  private var fault: String?
+  private var lastSend: SendID = 0
+
+  /// What happened several times in a row since the last answer.
+  struct Streaks {
+    /// The vehicle has answered this request on this connection.
+    var isSettled = false
+    var refusals = 0
+    var silences = 0
+    var disturbances = 0
+    var busy = 0
+    var unusable = 0
+    var timeouts = 0
+    var backOffs = 0
+    /// The adapter was set up again because it echoes what it was told not to.
+    var hasHeededEcho = false
+  }
+
+  struct Counters {
+    var polls = 0
+    var timeouts = 0
+    var badReplies = 0
+    var published: Instant = .min
+  }
+
+  /// A machine that polls `rate` times a second (0: back to back) and sends what is no read request only if it may.
+  public init(rate: Double = 20, allowRaw: Bool = false, phase: Double = 0) {
+    pace = Pace(rate: rate.isFinite ? rate : 20, phase: phase)
+    self.allowRaw = allowRaw
+    schema = Schema(properties: Signal.properties(period: pace.period), actions: [OBDQuery.action])
+    writePollBytes()
+  }
+
+  public var nextWake: Instant? {
+    if let deadline = dialogue.deadline { return deadline }
+    return switch state {
+    case .resting(let until, _): until
+    case .polling: pace.due
+    case .backingOff(let pause): pause.until
+    case .down, .settingUp, .asking, .querying: nil
+    }
+  }
+
+  public mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
+    switch dialogue.expire(at: now) {
+    case .nothing, .inStep: break
+    case .timedOut: timedOut(at: now, &effects)
+    case .neverQuiet: giveUp(Self.nonsense, &effects)
+    }
+    switch input {
+    case .started(let restored, _): restore(restored, &effects)
+    case .linkChanged(.main, .up): linkCameUp(&effects)
+    case .linkChanged(.main, .down(let reason)): linkWentDown(reason, &effects)
+    case .received(.main, let bytes): received(bytes, at: now, &effects)
+    case .sent(_, let failure?): if !isDown { giveUp("the link did not take a command: \(failure)", &effects) }
+    case .perform(let id, let command): perform(id, command, &effects)
+    case .cancelled(let id): forget(id)
+    case .stopping:
+      linkWentDown("the daemon stops", &effects)
+      effects.append(.stopped)
+    case .linkChanged, .received, .sent, .observed, .response, .stored, .wake: break
+    }
+    advance(at: now, &effects)
+  }
+
+  /// Sends what is due, if the adapter is free for it.
+  private mutating func advance(at now: Instant, _ effects: inout Effects) {
+    guard dialogue.isIdle, hasSomethingDue(at: now) else { return }
+    if dialogue.isOutOfStep { return strayTextCame(at: now, &effects) }
+    switch state {
+    case .down, .asking: break
+    case .resting: setUpAgain(at: now, &effects)
+    case .settingUp(let step): send(traits.command(SetupStep.allCases[step]) + [carriageReturn], at: now, &effects)
+    case .querying(let query, _): send(query.command, at: now, &effects)
+    case .polling: if questions.isEmpty { ask(at: now, &effects) } else { beginQuery(nil, at: now, &effects) }
+    case .backingOff(let pause):
+      if !questions.isEmpty { return beginQuery(pause, at: now, &effects) }
+      pace.begin(at: now)
+      ask(at: now, &effects)
+    }
+  }
+
+  private func hasSomethingDue(at now: Instant) -> Bool {
+    switch state {
+    case .down, .asking: false
+    case .settingUp, .querying: true
+    case .resting(let until, _): now >= until
+    case .polling: now >= pace.due || !questions.isEmpty
+    case .backingOff(let pause): pause.until.map { now >= $0 } ?? false || !questions.isEmpty
+    }
+  }
+
+  var isDown: Bool { if case .down = state { true } else { false } }
+
+  private mutating func received(_ bytes: [UInt8], at now: Instant, _ effects: inout Effects) {
+    if isDown { return }
+    let arrival = dialogue.receive(bytes, at: now)
+    if arrival.replied {
+      switch state {
+      case .asking(let poll): pollReplied(poll, at: now, &effects)
+      case .settingUp(let step): setupReplied(SetupStep.allCases[step], at: now, &effects)
+      case .querying(let query, let pause): queryReplied(query, pause, at: now, &effects)
+      case .down, .resting, .polling, .backingOff: break
+      }
+    } else if arrival.overflowed {
+      overflowed(at: now, &effects)
+    }
+    if let status = arrival.unasked { heardUnasked(status, at: now, &effects) }
+  }
+
+  /// The adapter spoke without being asked: it started again, or goes to sleep.
+  private mutating func heardUnasked(_ status: ELMStatus, at now: Instant, _ effects: inout Effects) {
+    switch state {
+    // A banner while the adapter is about to be reset is the one we caused.
+    case .down, .resting, .settingUp(step: 0): return
+    case .settingUp: setupFailed(status.words, isSilent: false, at: now, &effects)
+    case .polling, .asking, .backingOff, .querying: lostSettings(status, at: now, &effects)
+    }
+  }
+
+  mutating func send(_ bytes: [UInt8], at now: Instant, _ effects: inout Effects) {
+    dialogue.begin(bytes, deadline: now &+ Self.patience)
+    lastSend &+= 1
+    effects.send(.main, bytes, lastSend)
+  }
+
+  mutating func resynchronise(at now: Instant, _ effects: inout Effects) {
+    dialogue.resynchronise(at: now)
+    lastSend &+= 1
+    effects.send(.main, [space], lastSend)
+  }
+
+  mutating func say(_ word: StatusWord, _ effects: inout Effects) {
+    guard status != word.rawValue else { return }
+    status = word.rawValue
+    effects.append(.status(word.rawValue))
+  }
+
+  mutating func complain(_ words: String?, _ effects: inout Effects) {
+    guard fault != words else { return }
+    fault = words
+    effects.append(.fault(words))
+  }
+
+  /// The kind's words for what it is doing.
+  enum StatusWord: String {
+    /// The adapter is being made ready.
+    case starting
+    /// The vehicle answers.
+    case polling
+    /// The adapter works and the vehicle does not answer.
+    case carSilent = "car-silent"
+    /// The adapter or its answers are in trouble.
+    case degraded
+  }
+}

@@ -1,0 +1,170 @@
+// A question a person asks the vehicle or the adapter between two polls: what may be asked, which header and filter it
+// needs, and the commands that put the polling's own back. It never lets a line end, a prompt or anything but plain
+// ASCII into the dialogue, and nothing that could change the vehicle unless the owner allowed it.
+
+struct OBDQuery: Sendable {
+  /// One command of the script.
+  enum Step: Equatable, Sendable {
+    /// Header or filter for the question; must be acknowledged.
+    case prepare([UInt8])
+    /// Tried where the filter could not be cleared with the command before.
+    case clearFilter([UInt8])
+    case ask
+    /// Puts a setting back; must be acknowledged.
+    case restore([UInt8])
+  }
+
+  let id: CommandID
+  /// The question without its carriage return.
+  let text: [UInt8]
+  /// The service asked for; nil for a command of the adapter itself.
+  let service: UInt8?
+  /// The CAN identifier to ask, or nil where none was given.
+  let header: [UInt8]?
+  /// A command of the adapter beyond the four harmless ones: it may have changed any setting.
+  let isRaw: Bool
+  private var script: [Step] = []
+  /// The command of the script that is in flight or next.
+  var position = 0
+  /// Somebody waits for the result.
+  var isWanted = true
+
+  static let argumentNames = (request: "request", header: "header")
+  private static let readServices: Set<UInt8> = [0x01, 0x02, 0x03, 0x06, 0x07, 0x09, 0x0A, 0x19, 0x1A, 0x21, 0x22]
+  private static let questions: Set<String> = ["ATI", "ATRV", "ATDPN", "STI"]
+  private static let longestRaw = 64
+
+  /// Reads the arguments of the action, or says what is wrong with them.
+  init(_ id: CommandID, _ arguments: [String: Value], allowRaw: Bool) throws(CommandError) {
+    self.id = id
+    guard case .string(let request)? = arguments[Self.argumentNames.request] else {
+      throw .invalid(argument: Self.argumentNames.request, "there is no request: give one, as in 010C")
+    }
+    guard request.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F && $0 != prompt }) else {
+      throw .invalid(
+        argument: Self.argumentNames.request, "the request holds characters that a command cannot: use plain letters and digits")
+    }
+    text = request.utf8.filter { $0 != space }.map { $0 >= 0x61 && $0 <= 0x7A ? $0 - 0x20 : $0 }
+    guard !text.isEmpty, text.count <= Self.longestRaw else {
+      throw .invalid(argument: Self.argumentNames.request, "the request must have 1 to \(Self.longestRaw) characters, as in 010C")
+    }
+    let word = String(decoding: text, as: UTF8.self)
+    if text.count >= 2, text.allSatisfy(isHexDigit) {
+      let service = hexValue(text[0]) << 4 | hexValue(text[1])
+      // Seven bytes are what one frame takes; an odd digit is the number of frames to wait for.
+      guard text.count <= 15 else {
+        throw .invalid(argument: Self.argumentNames.request, "\(word) is too long: a request has at most 7 bytes")
+      }
+      guard allowRaw || Self.readServices.contains(service) else { throw Self.notAllowed("service \(spacedHex([service]))") }
+      self.service = service
+      isRaw = false
+    } else {
+      guard allowRaw || Self.questions.contains(word) else { throw Self.notAllowed(word) }
+      service = nil
+      isRaw = !Self.questions.contains(word)
+    }
+    header = try Self.header(in: arguments)
+    if header != nil && service == nil {
+      throw .invalid(argument: Self.argumentNames.header, "a header goes with a request to the vehicle, not with \(word): leave it out")
+    }
+  }
+
+  private static func notAllowed(_ what: String) -> CommandError {
+    .refused(code: "raw-not-allowed", "\(what) is no read request: set allow-raw = true for this device to send it all the same")
+  }
+
+  private static func header(in arguments: [String: Value]) throws(CommandError) -> [UInt8]? {
+    guard let value = arguments[argumentNames.header] else { return nil }
+    if case .string(let text) = value {
+      let digits = text.utf8.map { $0 >= 0x61 && $0 <= 0x7A ? $0 - 0x20 : $0 }
+      let limit: UInt8 = digits.count == 3 ? 7 : 1
+      if digits.count == 3 || digits.count == 8, digits.allSatisfy(isHexDigit), hexValue(digits[0]) <= limit { return digits }
+    }
+    throw .invalid(argument: argumentNames.header, "a header is a CAN identifier of 3 or 8 hex digits, as in 7E4 or 18DA10F1")
+  }
+
+  /// Whether a message answers it: the service asked for, and the identifier where there is one; not a late answer to
+  /// another question.
+  func isAnswered(by message: ArraySlice<UInt8>) -> Bool {
+    guard let service, let first = message.first else { return false }
+    if first == 0x7F { return message.dropFirst().first == service }
+    let echoed = service == 0x22 ? 2 : service == 0x21 || service == 0x1A ? 1 : 0
+    let asked = stride(from: 2, to: min(2 + 2 * echoed, text.count - 1), by: 2).map { hexValue(text[$0]) << 4 | hexValue(text[$0 + 1]) }
+    return first == service &+ 0x40 && message.dropFirst().starts(with: asked)
+  }
+
+  /// The command that is due, or nil when all is done.
+  var step: Step? { position < script.count ? script[position] : nil }
+
+  /// It as it goes out, carriage return included.
+  var command: [UInt8] {
+    switch step {
+    case .prepare(let bytes), .clearFilter(let bytes), .restore(let bytes): bytes + [carriageReturn]
+    case .ask: text + [carriageReturn]
+    case nil: []
+    }
+  }
+
+  /// The question itself is still to be answered.
+  var isPending: Bool { position <= (script.firstIndex(of: .ask) ?? 0) }
+  var isRestoring: Bool { if case .restore = step { true } else { false } }
+
+  /// The next command does the same as this one in another way.
+  var hasOtherWay: Bool {
+    guard position + 1 < script.count, case .clearFilter = script[position + 1] else { return false }
+    return true
+  }
+
+  /// The command was taken; another way of it is not needed.
+  mutating func prepared() { position += hasOtherWay ? 2 : 1 }
+
+  /// Leaves out what is left of the question.
+  mutating func skipToRestore() {
+    while let step, !isRestoring, step != .ask { position += 1 }
+    if step == .ask { position += 1 }
+  }
+
+  /// Writes the script for an adapter as it is set up now.
+  mutating func prepare(for traits: AdapterTraits) {
+    let pollingHeader = Array(SetupStep.header.rawValue.utf8.suffix(3))
+    guard let service else {
+      script = [.ask] + (isRaw ? traits.settings.map { .restore(traits.command($0)) } : [])
+      return
+    }
+    // The services of the emission standard are asked of all controllers, the maker's own of the one we poll.
+    let target = header ?? (service <= 0x0A ? Array("7DF".utf8) : pollingHeader)
+    if target == pollingHeader { return script = [.ask] }
+    let isLong = target.count == 8
+    var restore: [SetupStep] = isLong ? [.bus, .header] : [.header]
+    if isLong {
+      let bus = traits.missing.contains(.memoryOff) ? "ATTP7" : "ATSP7"
+      script = [
+        .prepare(Array(bus.utf8)), .prepare(Array("ATCP".utf8) + target.prefix(2)), .prepare(Array("ATSH".utf8) + target.suffix(6)),
+      ]
+    } else {
+      script = [.prepare(Array("ATSH".utf8) + target)]
+    }
+    if !traits.missing.contains(.filter) {
+      if let filter = Self.replyIdentifier(of: target) {
+        script.append(.prepare(Array("ATCRA".utf8) + filter))
+      } else {
+        script += [.prepare(Array("ATCRA".utf8)), .clearFilter(Array("ATAR".utf8))]
+      }
+      restore.append(.filter)
+    }
+    script.append(.ask)
+    script += restore.map { .restore(traits.command($0)) }
+  }
+
+  /// Which identifier answers a request, where that is sure.
+  private static func replyIdentifier(of target: [UInt8]) -> [UInt8]? {
+    if target.count == 8 {
+      // 18DAttss is answered by 18DAsstt.
+      return target.starts(with: "18DA".utf8) ? Array(target[..<4] + target[6...] + target[4..<6]) : nil
+    }
+    let number = target.reduce(0) { $0 << 4 | Int(hexValue($1)) }
+    guard number != 0x7DF, number + 8 <= 0x7FF else { return nil }
+    let text = String(number + 8, radix: 16, uppercase: true)
+    return Array((String(repeating: "0", count: 3 - text.count) + text).utf8)
+  }
+}

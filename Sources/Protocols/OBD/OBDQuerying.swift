@@ -1,0 +1,117 @@
+// How a person's question goes between two polls: it waits for the command in flight, goes before the next poll, and
+// leaves header and filter as it found them. Every question ends in exactly one `complete`, unless nobody waits.
+
+extension OBDMachine {
+  mutating func perform(_ id: CommandID, _ command: Command, _ effects: inout Effects) {
+    guard case .run(action: 0, let arguments) = command else {
+      return effects.append(.complete(id, .failure(.refused(code: "read-only", "an obd device has nothing to set: use query"))))
+    }
+    do throws(CommandError) {
+      let query = try OBDQuery(id, arguments, allowRaw: allowRaw)
+      switch state {
+      case .down(let reason), .resting(_, let reason): throw .notConnected(reason)
+      case .settingUp, .polling, .asking, .backingOff, .querying: break
+      }
+      if questions.count >= Self.queueLimit {
+        throw .refused(code: "busy", "\(Self.queueLimit) queries are waiting already: ask again when they are done")
+      }
+      questions.append(query)
+    } catch {
+      effects.append(.complete(id, .failure(error)))
+    }
+  }
+
+  /// The caller is gone: the question is not asked any more, or its answer goes nowhere.
+  mutating func forget(_ id: CommandID) {
+    questions.removeAll { $0.id == id }
+    if case .querying(var query, let pause) = state, query.id == id {
+      query.isWanted = false
+      state = .querying(query, pause)
+    }
+  }
+
+  mutating func beginQuery(_ pause: Pause?, at now: Instant, _ effects: inout Effects) {
+    var query = questions.removeFirst()
+    query.prepare(for: traits)
+    state = .querying(query, pause)
+    send(query.command, at: now, &effects)
+  }
+
+  mutating func queryReplied(_ query: OBDQuery, _ pause: Pause?, at now: Instant, _ effects: inout Effects) {
+    var query = query
+    switch query.step {
+    case .prepare, .clearFilter:
+      if isAcknowledged {
+        if query.isWanted { query.prepared() } else { query.skipToRestore() }
+      } else if !query.hasOtherWay {
+        let command = String(decoding: query.command.dropLast(), as: UTF8.self)
+        let words = "the adapter did not take \(command): \(printable(dialogue.reply[dialogue.body...]))"
+        complete(query, .failure(.refused(code: "adapter-refused", words)), &effects)
+        query.skipToRestore()
+      } else {
+        query.position += 1
+      }
+      resume(query, pause)
+    case .ask:
+      let result = query.result(dialogue, &reader)
+      complete(query, result, &effects)
+      query.position += 1
+      resume(query, pause)
+      afterwards(result, at: now, &effects)
+    case .restore:
+      guard isAcknowledged else {
+        complain("the adapter did not take its settings back: it is set up again", &effects)
+        return setUpAgain(at: now, &effects)
+      }
+      query.position += 1
+      resume(query, pause)
+    case nil: resume(query, pause)
+    }
+  }
+
+  /// A reply that made no sense may be one of two: get in step. An adapter that started again needs all its settings.
+  private mutating func afterwards(_ result: Result<Report, CommandError>, at now: Instant, _ effects: inout Effects) {
+    guard case .failure(.refused(let code, let words)) = result else { return }
+    if code == "bad-reply" { return resynchronise(at: now, &effects) }
+    complain(words, &effects)
+    setUpAgain(at: now, &effects)
+  }
+
+  private var isAcknowledged: Bool {
+    lines(of: dialogue.reply[dialogue.body...]).last.map { ELMLine($0) == .status(.ok) } ?? false
+  }
+
+  /// What the question left undone: its restoring commands.
+  mutating func putBack(_ query: OBDQuery, _ pause: Pause?, at now: Instant, _ effects: inout Effects) {
+    var query = query
+    query.skipToRestore()
+    resume(query, pause)
+  }
+
+  private mutating func resume(_ query: OBDQuery, _ pause: Pause?) {
+    if query.step != nil {
+      state = .querying(query, pause)
+    } else if let pause {
+      state = .backingOff(pause)
+    } else {
+      state = .polling
+    }
+  }
+
+  /// Ends the question, once.
+  mutating func complete(_ query: OBDQuery, _ result: Result<Report, CommandError>, _ effects: inout Effects) {
+    guard query.isWanted && query.isPending else { return }
+    effects.append(.complete(query.id, result))
+  }
+
+  mutating func failCurrentQuery(_ error: CommandError, _ effects: inout Effects) {
+    if case .querying(let query, _) = state { complete(query, .failure(error), &effects) }
+  }
+
+  /// Ends all questions: there is nobody to ask.
+  mutating func failQueries(_ error: CommandError, _ effects: inout Effects) {
+    failCurrentQuery(error, &effects)
+    for query in questions { complete(query, .failure(error), &effects) }
+    questions.removeAll()
+  }
+}

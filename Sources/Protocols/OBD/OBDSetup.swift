@@ -1,0 +1,79 @@
+// How the machine makes the adapter ready, and what it does when that fails: a clone's missing commands cost features
+// one by one, a refused bus or header stops, silence and nonsense lead back to the link after three tries.
+
+extension OBDMachine {
+  static let silence = "the adapter does not answer: check its power"
+  static let nonsense = "the adapter's answers make no sense: check baud rate and wiring"
+  /// A refused setting will be refused again; a person may change the adapter meanwhile.
+  private static let slowRetry: Nanoseconds = 60 * .second
+  private static let sleepTakes: Nanoseconds = 3 * .second
+
+  /// Everything from the reset on, behind a space that wakes a sleeping adapter and stops a busy one.
+  mutating func setUpAgain(at now: Instant, _ effects: inout Effects) {
+    failCurrentQuery(.notConnected("the adapter is set up again"), &effects)
+    traits = AdapterTraits()
+    streaks.timeouts = 0
+    streaks.unusable = 0
+    forgetMeasurements()
+    state = .settingUp(step: 0)
+    say(.starting, &effects)
+    resynchronise(at: now, &effects)
+  }
+
+  /// The adapter lost its settings, or will.
+  mutating func lostSettings(_ status: ELMStatus, at now: Instant, _ effects: inout Effects) {
+    complain(status.words, &effects)
+    if status.demand == .wake {
+      rest(until: now &+ Self.sleepTakes, status.words, &effects)
+    } else {
+      setUpAgain(at: now, &effects)
+    }
+  }
+
+  mutating func rest(until: Instant, _ reason: String, _ effects: inout Effects) {
+    complain(reason, &effects)
+    say(.degraded, &effects)
+    failQueries(.notConnected(reason), &effects)
+    state = .resting(until: until, reason)
+  }
+
+  mutating func setupReplied(_ step: SetupStep, at now: Instant, _ effects: inout Effects) {
+    switch SetupAnswer(to: step, dialogue.reply[dialogue.body...], &traits) {
+    case .done: break
+    case .unknownCommand where step.need == .required:
+      let command = String(decoding: traits.command(step), as: UTF8.self)
+      let words = "the adapter does not know \(command) and cannot be set up safely: use another adapter"
+      return rest(until: now &+ Self.slowRetry, words, &effects)
+    case .unknownCommand:
+      traits.lacks(step)
+      if let loss = step.loss { effects.append(.note(loss)) }
+    case .nonsense:
+      keepBadReply(dialogue.reply, &effects)
+      return setupFailed(Self.nonsense, isSilent: false, at: now, &effects)
+    }
+    let next = (SetupStep.allCases.firstIndex(of: step) ?? 0) + 1
+    if next < SetupStep.allCases.count {
+      state = .settingUp(step: next)
+    } else {
+      setupFinished(at: now, &effects)
+    }
+  }
+
+  private mutating func setupFinished(at now: Instant, _ effects: inout Effects) {
+    if let name = traits.name { effects.publish(Signal.adapter.rawValue, .string(name)) }
+    if pace.period == 0 { for signal in [Signal.lateness, .latenessP99] { effects.withdraw(signal.rawValue, "polls go back to back") } }
+    failedSetups = 0
+    dialogue.isInStep()
+    pace.begin(at: now)
+    state = .polling
+  }
+
+  mutating func setupFailed(_ reason: String, isSilent: Bool, at now: Instant, _ effects: inout Effects) {
+    failedSetups += 1
+    if failedSetups >= Self.setupTries { return giveUp(reason, &effects) }
+    // Silence has taken its time; nonsense may be the rest of a start.
+    if !isSilent { return rest(until: now &+ .second, reason, &effects) }
+    complain(reason, &effects)
+    setUpAgain(at: now, &effects)
+  }
+}

@@ -1,0 +1,92 @@
+// What the machine does when the dialogue itself goes wrong: a reply that cannot be used, none in time, too much of it,
+// or text that nobody asked for. Nothing of it becomes a value; it is counted and the last of it kept for a person.
+
+extension OBDMachine {
+  private static let unusableLimit = 10
+  private static let timeoutLimit = 3
+
+  mutating func keepBadReply(_ bytes: [UInt8], _ effects: inout Effects) {
+    counters.badReplies &+= 1
+    effects.publish(Signal.badReplies.rawValue, .int(counters.badReplies))
+    effects.publish(Signal.lastBadReply.rawValue, .string(printable(bytes)))
+  }
+
+  /// A reply to a poll that nothing is read from.
+  mutating func unusable(_ reason: String, resynchronising: Bool, at now: Instant, _ effects: inout Effects) {
+    keepBadReply(dialogue.reply, &effects)
+    spoilt(reason, resynchronising: resynchronising, at: now, &effects)
+  }
+
+  private mutating func spoilt(_ reason: String, resynchronising: Bool, at now: Instant, _ effects: inout Effects) {
+    streaks.unusable += 1
+    if streaks.unusable >= Self.unusableLimit {
+      complain("the adapter's answers cannot be used (\(reason)): it is set up again", &effects)
+      setUpAgain(at: now, &effects)
+    } else if resynchronising {
+      resynchronise(at: now, &effects)
+    }
+  }
+
+  /// Text came that answers nothing: get in step before the next command.
+  mutating func strayTextCame(at now: Instant, _ effects: inout Effects) {
+    keepBadReply(dialogue.strayText, &effects)
+    switch state {
+    case .polling, .backingOff: spoilt("text out of turn", resynchronising: true, at: now, &effects)
+    default: resynchronise(at: now, &effects)
+    }
+  }
+
+  /// More than a reply can be came without a prompt.
+  mutating func overflowed(at now: Instant, _ effects: inout Effects) {
+    keepBadReply(dialogue.reply, &effects)
+    switch state {
+    case .settingUp: setupFailed(Self.nonsense, isSilent: false, at: now, &effects)
+    case .querying(let query, let pause):
+      complete(query, .failure(.refused(code: "bad-reply", "\(Self.nonsense)")), &effects)
+      resynchronise(at: now, &effects)
+      putBack(query, pause, at: now, &effects)
+    case .asking(let poll):
+      dropCount(poll)
+      pace.failed(at: now)
+      state = .polling
+      spoilt("no prompt in \(ELMDialogue.limit) bytes", resynchronising: true, at: now, &effects)
+    case .down, .resting, .polling, .backingOff: break
+    }
+  }
+
+  /// The command in flight was not answered in time.
+  mutating func timedOut(at now: Instant, _ effects: inout Effects) {
+    counters.timeouts &+= 1
+    effects.publish(Signal.timeouts.rawValue, .int(counters.timeouts))
+    switch state {
+    case .settingUp: setupFailed(Self.silence, isSilent: true, at: now, &effects)
+    case .asking(let poll):
+      dropCount(poll)
+      pace.failed(at: now)
+      state = .polling
+      countTimeout(at: now, &effects)
+    case .querying(let query, let pause):
+      complete(query, .failure(.timeout(milliseconds: Int(Self.patience / .millisecond))), &effects)
+      if query.isRestoring { return setUpAgain(at: now, &effects) }
+      putBack(query, pause, at: now, &effects)
+      countTimeout(at: now, &effects)
+    case .down, .resting, .polling, .backingOff: break
+    }
+  }
+
+  private mutating func countTimeout(at now: Instant, _ effects: inout Effects) {
+    streaks.timeouts += 1
+    if streaks.timeouts >= Self.timeoutLimit {
+      complain(Self.silence, &effects)
+      setUpAgain(at: now, &effects)
+    } else {
+      resynchronise(at: now, &effects)
+    }
+  }
+
+  private mutating func dropCount(_ poll: Poll) {
+    guard poll.isCounted else { return }
+    count.drop()
+    writePollBytes()
+  }
+}

@@ -1,0 +1,59 @@
+// What a query's reply tells a person: one row a message. Broken or ambiguous replies are an error with the raw text;
+// half an answer is never shown as a whole one.
+
+extension OBDQuery {
+  private static let columns = ["ecu", "data", "meaning"]
+
+  /// The result of the question, from the reply that stands in the dialogue.
+  func result(_ dialogue: ELMDialogue, _ reader: inout CANReader) -> Result<Report, CommandError> {
+    let body = dialogue.reply[dialogue.body...]
+    if service == nil { return adapterAnswer(body) }
+    switch reader.read(dialogue.reply, from: dialogue.body) {
+    case .messages: return answers(reader, body)
+    case .empty: return Self.broken("the adapter answered nothing", body)
+    case .unreadable(let reason): return Self.broken(reason, body)
+    case .status(let status):
+      switch status.demand {
+      case .discard, .resynchronise, .acknowledge: return Self.broken(status.words, body)
+      case .setUpAgain, .wake: return .failure(.refused(code: "adapter-restarted", status.words))
+      case .refuse, .wait, .backOff, .retry, .ignore:
+        return .success(Report(columns: Self.columns, rows: [["", "", "\(status.rawValue): \(status.words)"]]))
+      }
+    }
+  }
+
+  private func answers(_ reader: CANReader, _ body: ArraySlice<UInt8>) -> Result<Report, CommandError> {
+    let rows = reader.messages.compactMap { message -> [String]? in
+      let bytes = reader.bytes(of: message)
+      guard isAnswered(by: bytes) else { return nil }
+      return [message.source.map(Self.name(of:)) ?? "", spacedHex(bytes), OBDMeaning.of(bytes)]
+    }
+    if rows.isEmpty { return Self.broken("the reply answers another request", body) }
+    return .success(Report(columns: Self.columns, rows: rows))
+  }
+
+  private func adapterAnswer(_ body: ArraySlice<UInt8>) -> Result<Report, CommandError> {
+    let lines = lines(of: body)
+    if lines.isEmpty { return Self.broken("the adapter answered nothing", body) }
+    if lines.contains(where: { ELMLine($0) == .status(.stopped) }) { return Self.broken(ELMStatus.stopped.words, body) }
+    return .success(
+      Report(
+        columns: Self.columns,
+        rows: lines.prefix(64).map { ["", "", $0 == [UInt8(ascii: "?")] ? ELMStatus.unknownCommandWords : printable($0)] }))
+  }
+
+  private static func broken(_ reason: String, _ body: ArraySlice<UInt8>) -> Result<Report, CommandError> {
+    .failure(.refused(code: "bad-reply", "the reply cannot be used (\(reason)): \(printable(body)); ask again"))
+  }
+
+  /// A CAN identifier as testers write it: 7E8, 18DAF110.
+  private static func name(of source: UInt32) -> String {
+    let text = String(source, radix: 16, uppercase: true)
+    let digits = source > 0x7FF ? 8 : 3
+    return String(repeating: "0", count: max(digits - text.count, 0)) + text
+  }
+}
+
+extension ELMStatus {
+  fileprivate static let unknownCommandWords = "?: the adapter does not know this command"
+}

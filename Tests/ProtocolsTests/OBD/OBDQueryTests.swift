@@ -1,0 +1,290 @@
+import Testing
+
+@testable import Protocols
+
+@Suite struct OBDQueryTests {
+  static func polling(allowRaw: Bool = false) -> AdapterRig {
+    var rig = AdapterRig(allowRaw: allowRaw)
+    rig.startPolling()
+    return rig
+  }
+
+  /// The commands that came between two polls, from the first of them on.
+  static func commands(_ rig: AdapterRig) -> [String] { rig.commands.drop { $0 != "2201019" }.filter { $0 != "2201019" } }
+
+  @Test func aStandardRequestGoesToAllControllersAndEverythingIsPutBack() {
+    var rig = Self.polling()
+    rig.adapter.answer("010C", "7E804410C0D740000\r7EA04410C0D750000\r\r>")
+    rig.query("010C")
+    rig.run(for: 100 * .millisecond)
+    #expect(Self.commands(rig) == ["ATSH7DF", "ATCRA", "010C", "ATSH7E4", "ATCRA7EC"])
+    #expect(rig.rows() == [["7E8", "41 0C 0D 74", "engine speed 861 rpm"], ["7EA", "41 0C 0D 75", "engine speed 861.25 rpm"]])
+    rig.run(for: .second)
+    #expect(rig.status == "polling" && rig.number("bad-replies") == nil && rig.adapter.stops == 0)
+    #expect(rig.machine.pace.missed == 0)
+  }
+
+  @Test func theMakersOwnRequestGoesWhereThePollsGo() {
+    var rig = Self.polling()
+    rig.adapter.answer("220105", bytes: Vector.wallboxPage5)
+    rig.query("22 01 05")
+    rig.run(for: 20 * .millisecond)
+    #expect(Self.commands(rig) == ["220105"])
+    #expect(rig.rows()?.first?[0] == "7EC")
+    #expect(rig.rows()?.first?[1].hasSuffix("00 1F 1E 1F 20") == true)
+  }
+
+  @Test(arguments: [
+    ("7E2", ["ATSH7E2", "ATCRA7EA"], ["ATSH7E4", "ATCRA7EC"]), ("7d1", ["ATSH7D1", "ATCRA7D9"], ["ATSH7E4", "ATCRA7EC"]),
+    ("7DF", ["ATSH7DF", "ATCRA"], ["ATSH7E4", "ATCRA7EC"]), ("7FF", ["ATSH7FF", "ATCRA"], ["ATSH7E4", "ATCRA7EC"]),
+    ("18DA10F1", ["ATSP7", "ATCP18", "ATSHDA10F1", "ATCRA18DAF110"], ["ATSP6", "ATSH7E4", "ATCRA7EC"]),
+    ("18DB33F1", ["ATSP7", "ATCP18", "ATSHDB33F1", "ATCRA"], ["ATSP6", "ATSH7E4", "ATCRA7EC"]),
+  ])
+  func anotherHeaderGetsItsFilterAndIsPutBack(_ header: String, _ before: [String], _ after: [String]) {
+    var rig = Self.polling()
+    rig.query("22F190", header: header)
+    rig.run(for: 100 * .millisecond)
+    #expect(Self.commands(rig) == before + ["22F190"] + after)
+    #expect(rig.rows() == [["", "", "NO DATA: no answer from the vehicle: it may be off"]])
+  }
+
+  @Test func aFilterThatCannotBeClearedOneWayIsClearedTheOther() {
+    var rig = Self.polling()
+    rig.adapter.answer("ATCRA", "?\r\r>")
+    rig.adapter.answer("010D", "7E803410D20\r\r>")
+    rig.query("010D")
+    rig.run(for: 100 * .millisecond)
+    #expect(Self.commands(rig) == ["ATSH7DF", "ATCRA", "ATAR", "010D", "ATSH7E4", "ATCRA7EC"])
+    #expect(rig.rows() == [["7E8", "41 0D 20", "speed 32 km/h"]])
+  }
+
+  @Test func aHeaderThatTheAdapterRefusesIsAnErrorAndIsPutBack() {
+    var rig = Self.polling()
+    rig.adapter.answer("ATSH7E2", "?\r\r>")
+    rig.query("2101", header: "7E2")
+    rig.run(for: 100 * .millisecond)
+    #expect(rig.refusal() == .refused(code: "adapter-refused", "the adapter did not take ATSH7E2: ?||"))
+    #expect(Self.commands(rig) == ["ATSH7E2", "ATSH7E4", "ATCRA7EC"])
+  }
+
+  @Test func settingsThatAreNotTakenBackSetTheAdapterUpAgain() {
+    var rig = Self.polling()
+    rig.adapter.answer("ATSH7E4", "?\r\r>", "OK\r\r>")
+    rig.query("010D")
+    rig.run(for: 2 * .second)
+    #expect(rig.heard("ATZ") == 2 && rig.status == "polling")
+    #expect(rig.results[1]?.count == 1)
+  }
+
+  @Test func settingsWhoseAnswerIsLostSetTheAdapterUpAgain() {
+    var rig = Self.polling()
+    rig.adapter.answer("ATSH7E4", "")
+    rig.query("010D")
+    rig.run(untilHeard: "ATSH7E4", times: 2)
+    rig.adapter.answer("ATSH7E4", "OK\r\r>")
+    rig.run(for: 7 * .second)
+    #expect(rig.heard("ATZ") == 2 && rig.status == "polling")
+    #expect(rig.results[1]?.count == 1)
+  }
+
+  @Test(arguments: ["2E0101FF", "04", "3101", "1003", "ATMA", "ATSP0", "atz", "STPX H:7E4", "HELLO", "0804"])
+  func whatIsNoReadRequestNeedsTheOwnersWord(_ request: String) {
+    var rig = Self.polling()
+    rig.query(request)
+    guard case .refused(code: "raw-not-allowed", let words)? = rig.refusal() else { Issue.record("\(request) was taken"); return }
+    #expect(words.contains("allow-raw = true"))
+    rig.run(for: 100 * .millisecond)
+    #expect(Self.commands(rig).isEmpty)
+  }
+
+  @Test(arguments: ["010C\r", "01\n0C", "010C>", "01\u{0}0C", "01é", "", "   ", "22010122010122", "0", "0101030406070C3456789ABCDEF"])
+  func whatCannotBeACommandIsRefused(_ request: String) {
+    var rig = Self.polling(allowRaw: request != "22010122010122")
+    rig.query(request)
+    if request == "22010122010122" || request == "0" { return #expect(rig.refusal() == nil) }
+    guard case .invalid(argument: "request", _)? = rig.refusal() else { Issue.record("\(request) was taken"); return }
+  }
+
+  @Test(arguments: ["7E", "8E0", "7E44", "38DA10F1", "XYZ", "18DA10F", "7E4\r"]) func aHeaderThatIsNoneIsRefused(_ header: String) {
+    var rig = Self.polling()
+    rig.query("22F190", header: header)
+    guard case .invalid(argument: "header", _)? = rig.refusal() else { Issue.record("\(header) was taken"); return }
+  }
+
+  @Test func theAdapterCanBeAskedItself() {
+    var rig = Self.polling()
+    rig.adapter.answer("ATRV", "14.2V\r\r>")
+    for (index, request) in ["at rv", "ATI", "STI", "ATDPN"].enumerated() { rig.query(request, id: CommandID(index + 1)) }
+    rig.run(for: 100 * .millisecond)
+    #expect(rig.rows(1) == [["", "", "14.2V"]])
+    #expect(rig.rows(2) == [["", "", "ELM327 v1.5"]])
+    #expect(rig.rows(3) == [["", "", "?: the adapter does not know this command"]])
+    #expect(Self.commands(rig) == ["ATRV", "ATI", "STI", "ATDPN"])
+  }
+
+  @Test func afterARawCommandAllSettingsAreSentAgain() {
+    var rig = Self.polling(allowRaw: true)
+    rig.query("ATZ")
+    rig.run(for: .second)
+    #expect(Self.commands(rig) == ["ATZ", "ATE0", "ATL0", "ATM0", "ATS0", "ATH1", "ATSP6", "ATSH7E4", "ATCRA7EC"])
+    #expect(rig.rows() == [["", "", "ELM327 v1.5"]])
+    #expect(rig.status == "polling" && rig.faults.isEmpty)
+    rig.adapter.answer("1003", "7EC065003003201F4\r\r>")
+    rig.query("1003", id: 2)
+    rig.run(for: 100 * .millisecond)
+    #expect(rig.rows(2)?.first?[1] == "50 03 00 32 01 F4")
+  }
+
+  @Test func whatTheVehicleOrTheAdapterSaysInsteadIsShown() {
+    var rig = Self.polling()
+    rig.adapter.answer("220188", "7EC037F2231AAAAAAAA\r\r>")
+    rig.adapter.answer("220189", "CAN ERROR\r\r>")
+    rig.query("220188")
+    rig.query("220189", id: 2)
+    rig.run(for: 100 * .millisecond)
+    #expect(rig.rows() == [["7EC", "7F 22 31", "refused: request out of range"]])
+    #expect(rig.rows(2)?.first?[2].hasPrefix("CAN ERROR: ") == true)
+    #expect(rig.status == "polling")
+  }
+
+  @Test(arguments: [
+    String(decoding: Vector.interleaved, as: UTF8.self), "7EC103E620101EFFBE7\r\r>", "7EC21BUFFER FULL\r\r>", "STOPPED\r\r>", ">",
+    "7EC0462F19155\r\r>", "7EC0459020000\r\r>", "VENDOR MODE\r\r>", "7EC0462F1\r\r>",
+  ])
+  func halfAnAnswerIsAnErrorWithTheRawText(_ reply: String) {
+    var rig = Self.polling()
+    rig.adapter.answer("22F190", reply)
+    rig.query("22F190")
+    rig.run(for: .second)
+    guard case .refused(code: "bad-reply", let words)? = rig.refusal() else { Issue.record("\(reply) was taken"); return }
+    #expect(words.contains(printable(reply.utf8.prefix(20).filter { $0 != prompt })))
+    #expect(rig.status == "polling" && rig.number("rpm") == 4363 && rig.heard("ATZ") == 1)
+    #expect(rig.adapter.spaces == 1)
+  }
+
+  @Test func messagesAreToldInWordsWhereTheStandardKnowsThem() {
+    let answers: [(String, [UInt8], [[String]])] = [
+      (
+        "0101030406070C3", Vector.multi,
+        [
+          [
+            "7E8", "41 01 00 07 E5 00 03 01 00 04 00 06 80 07 7D 0C 00 00",
+            "fault lamp off, 0 codes, fuel system status 01 00, load 0 %, short fuel trim 1 0 %, long fuel trim 1 -2.34 %, engine speed 0 rpm",
+          ]
+        ]
+      ),
+      ("0178", Vector.parameter78, [["7E8", "41 78 0D 06 1F 01 90 03 DA 02 A6", ""]]),
+      ("010C", Vector.long, [["18DAF111", "41 0C 0D 74", "engine speed 861 rpm"], ["18DAF11D", "41 0C 0D 74", "engine speed 861 rpm"]]),
+      ("0100", Vector.kLine, [["010", "41 00 BE 3E F8 11", "supported 01-20: BE 3E F8 11"]]),
+      (
+        "0902", Vector.vehicleNumber,
+        [["", "49 02 01 31 44 34 47 50 30 30 52 35 35 42 31 32 33 34 35 36", "vehicle number 1D4GP00R55B123456"]]
+      ),
+    ]
+    for (request, reply, rows) in answers {
+      var ready = Self.polling()
+      ready.adapter.answer(request, "")
+      ready.query(request)
+      ready.run(untilHeard: request)
+      for split in 1..<reply.count {
+        var rig = ready
+        rig.give(.received(.main, Array(reply[..<split])))
+        rig.give(.received(.main, Array(reply[split...])))
+        if rig.rows() != rows { Issue.record("\(request) split at \(split): \(rig.rows() ?? [])") }
+      }
+    }
+  }
+
+  @Test func queriesQueueInOrderUpToTheirLimit() {
+    var rig = Self.polling()
+    rig.adapter.sleepFor("2201019", 30 * .millisecond)
+    rig.run(untilHeard: "2201019", times: rig.heard("2201019") + 1)
+    for id in 1...18 { rig.query("ATRV", id: CommandID(id)) }
+    #expect(rig.refusal(17) == .refused(code: "busy", "16 queries are waiting already: ask again when they are done"))
+    #expect(rig.refusal(18) != nil)
+    #expect(rig.adapter.stops == 0)
+    rig.run(for: .second)
+    for id in 1...16 { #expect(rig.results[CommandID(id)]?.count == 1) }
+    #expect(rig.heard("ATRV") == 16 && rig.adapter.stops == 0)
+  }
+
+  @Test func aQueryWithoutAnAnswerTimesOutAndPollingGoesOn() {
+    var rig = Self.polling()
+    rig.adapter.answer("010D", "")
+    rig.query("010D")
+    rig.run(for: 4900 * .millisecond)
+    #expect(rig.results.isEmpty)
+    rig.run(for: 1000 * .millisecond)
+    #expect(rig.refusal() == .timeout(milliseconds: 5000))
+    #expect(Self.commands(rig) == ["ATSH7DF", "ATCRA", "010D", "ATSH7E4", "ATCRA7EC"])
+    #expect(rig.status == "polling" && rig.heard("ATZ") == 1)
+  }
+
+  @Test func everyQueryEndsOnceWhenTheLinkBreaksOrTheDaemonStops() {
+    for ending in [Input.linkChanged(.main, .down("unplugged")), .stopping, .linkChanged(.main, .up(maximumSend: nil))] {
+      var rig = Self.polling()
+      rig.adapter.answer("010D", "")
+      for id in 1...3 { rig.query("010D", id: CommandID(id)) }
+      rig.run(untilHeard: "010D")
+      rig.give(ending)
+      rig.run(for: 20 * .second)
+      for id in 1...3 { #expect(rig.results[CommandID(id)]?.count == 1) }
+      for id in 1...3 { if case .notConnected? = rig.refusal(CommandID(id)) {} else { Issue.record("query \(id) ended otherwise") } }
+    }
+    var down = AdapterRig()
+    down.query("010C")
+    #expect(down.refusal() == .notConnected("the link is not up yet"))
+  }
+
+  @Test func aQueryDuringTheSetupWaitsForItsEnd() {
+    var rig = AdapterRig()
+    rig.start()
+    rig.query("ATRV")
+    rig.run(for: .second)
+    #expect(rig.rows() == [["", "", "OK"]])
+    #expect(rig.commands.firstIndex(of: "ATRV") == 11)
+  }
+
+  @Test func aCancelledQueryIsNotAskedOrNotAnsweredAndIsPutBack() {
+    var rig = Self.polling()
+    rig.query("010D", id: 1)
+    rig.query("010C", id: 2)
+    rig.give(.cancelled(1))
+    rig.give(.cancelled(2))
+    rig.run(for: .second)
+    #expect(rig.results.isEmpty)
+    #expect(rig.heard("010C") == 0 && rig.heard("ATSH7E4") == rig.heard("ATSH7DF") + 1)
+    #expect(rig.status == "polling")
+  }
+
+  @Test func theAdapterCanBeAskedWhileTheVehicleIsSilent() {
+    var rig = AdapterRig()
+    rig.adapter.answer("220101", "NO DATA\r\r>")
+    rig.adapter.answer("ATRV", "12.1V\r\r>")
+    rig.start()
+    rig.run(for: 30 * .second)
+    let wake = rig.machine.nextWake
+    rig.query("ATRV")
+    rig.run(for: 100 * .millisecond)
+    #expect(rig.rows() == [["", "", "12.1V"]])
+    #expect(rig.machine.nextWake == wake)
+    #expect(rig.status == "car-silent")
+  }
+
+  @Test func anAdapterThatStartsAgainDuringAQueryFailsItAndIsSetUpAgain() {
+    var rig = Self.polling()
+    rig.adapter.answer("010D", "\rLV RESET\r\r>")
+    rig.query("010D")
+    rig.run(for: 3 * .second)
+    guard case .refused(code: "adapter-restarted", _)? = rig.refusal() else { Issue.record("no refusal"); return }
+    #expect(rig.heard("ATZ") == 2 && rig.status == "polling")
+  }
+
+  @Test func nothingCanBeSetAndOtherActionsDoNotExist() {
+    var rig = Self.polling()
+    rig.give(.perform(1, .set(property: 0, .int(1))))
+    rig.give(.perform(2, .run(action: 1, arguments: [:])))
+    rig.give(.perform(3, .run(action: 0, arguments: ["request": .int(1)])))
+    for id in 1...3 { #expect(rig.refusal(CommandID(id)) != nil) }
+  }
+}
