@@ -11,7 +11,8 @@ let package = Package(
     .target(
       name: "Protocols", resources: [.embedInCode("Varlink/io.vehicled.varlink")], swiftSettings: strict,
       linkerSettings: [.linkedLibrary("m")]),
-    .testTarget(name: "ProtocolsTests", dependencies: ["Protocols"], swiftSettings: strict),
+    .target(name: "Peers", dependencies: ["Protocols"], swiftSettings: strict),
+    .testTarget(name: "ProtocolsTests", dependencies: ["Protocols", "Peers"], swiftSettings: strict),
   ],
   swiftLanguageModes: [.v6],
   cxxLanguageStandard: .cxx17

@@ -1,0 +1,116 @@
+// What AT commands set in an ELM327, and the commands that only set something. It runs nothing and prints nothing.
+// Facts: the command summary of the ELM327 v1.5 family.
+
+/// The settings of an adapter; a new value is what a reset leaves.
+struct AdapterSettings: Sendable, Equatable {
+  var echo = true
+  var linefeeds = false
+  var spaces = true
+  var headers = false
+  var lengthDigit = false
+  var autoFormat = true
+  var flowControl = true
+  /// A chosen protocol is kept through a reset.
+  var memory = true
+  /// 0, 1 or 2.
+  var adaptive = 1
+  /// In units of 4.096 ms.
+  var timeout = AdapterSettings.usualTimeout
+  var header = ElectricCar.everybody
+  /// What a frame's id must be, and which of its bits count.
+  var filter: UInt32 = 0x7E8
+  var mask: UInt32 = 0x7F8
+  var flowMode = 0
+  var flowHeader: UInt32?
+  var flowData: [UInt8] = []
+  var busProtocol = BusProtocol()
+
+  static let usualTimeout = 0x32
+  private static let switches: [String: WritableKeyPath<AdapterSettings, Bool> & Sendable] = [
+    "E": \.echo, "L": \.linefeeds, "S": \.spaces, "H": \.headers, "D": \.lengthDigit, "CAF": \.autoFormat, "CFC": \.flowControl,
+    "M": \.memory,
+  ]
+  /// Understood, and without effect on what this adapter does.
+  private static let idle: Set<String> = ["AL", "NL", "PC", "R0", "R1", "V0", "V1", "CSM0", "CSM1", "KW0", "KW1", "FE", "SS", "BI"]
+
+  /// Whether frames from this id are heard.
+  func hears(_ id: UInt32) -> Bool { id & mask == filter & mask }
+
+  /// Whether the unit that answers from this id is told to go on after the first frame of a long message.
+  func controlsFlow(of id: UInt32) -> Bool {
+    guard flowControl else { return false }
+    switch flowMode {
+    case 1: return flowHeader == id &- 8 && flowData.first.map { $0 >> 4 == 3 } ?? false
+    case 2: return flowData.first.map { $0 >> 4 == 3 } ?? false
+    default: return true
+    }
+  }
+
+  /// Does what a command says (the letters behind AT, in capitals, without blanks), or returns false: not understood.
+  mutating func apply(_ command: String) -> Bool {
+    if let last = command.last, last == "0" || last == "1", let path = AdapterSettings.switches[String(command.dropLast())] {
+      self[keyPath: path] = last == "1"
+      return true
+    }
+    if AdapterSettings.idle.contains(command) { return true }
+    func argument(of name: String) -> Substring? { command.hasPrefix(name) ? command.dropFirst(name.count) : nil }
+    if let text = argument(of: "CRA") { return receive(text) }
+    if command == "AR" { return receive("") }
+    if let text = argument(of: "FCSH") { return store(AdapterSettings.address(text), \.flowHeader) }
+    if let text = argument(of: "FCSD") { return store(AdapterSettings.bytes(text, upTo: 5), \.flowData) }
+    if let text = argument(of: "FCSM") { return control(text) }
+    if let text = argument(of: "CF") { return store(AdapterSettings.address(text), \.filter) }
+    if let text = argument(of: "CM") { return store(AdapterSettings.address(text), \.mask) }
+    if let text = argument(of: "SH") { return store(AdapterSettings.address(text), \.header) }
+    if let text = argument(of: "AT") { return store(text.count == 1 ? Int(text).flatMap { $0 <= 2 ? $0 : nil } : nil, \.adaptive) }
+    if let text = argument(of: "ST"), (1...2).contains(text.count), let value = Int(text, radix: 16), value >= 0 {
+      timeout = value == 0 ? AdapterSettings.usualTimeout : value
+      return true
+    }
+    if let text = argument(of: "SP") ?? argument(of: "TP") { return store(BusProtocol(text), \.busProtocol) }
+    return false
+  }
+
+  private mutating func store<Setting>(_ value: Setting?, _ path: WritableKeyPath<AdapterSettings, Setting>) -> Bool {
+    if let value { self[keyPath: path] = value }
+    return value != nil
+  }
+
+  private mutating func store<Setting>(_ value: Setting?, _ path: WritableKeyPath<AdapterSettings, Setting?>) -> Bool {
+    if let value { self[keyPath: path] = value }
+    return value != nil
+  }
+
+  /// ATCRA: one id, with X for any digit; nothing brings the usual 7E8…7EF back.
+  private mutating func receive(_ text: Substring) -> Bool {
+    let usual = AdapterSettings()
+    if text.isEmpty { (filter, mask) = (usual.filter, usual.mask) }
+    guard !text.isEmpty else { return true }
+    guard let id = AdapterSettings.address(String(text.map { $0 == "X" ? "0" : $0 })[...]) else { return false }
+    (filter, mask) = (id, text.reduce(0) { $0 << 4 | ($1 == "X" ? 0 : 0xF) })
+    return true
+  }
+
+  /// ATFCSM: the modes that use own data need them first.
+  private mutating func control(_ text: Substring) -> Bool {
+    switch text {
+    case "0": break
+    case "1": guard flowHeader != nil, !flowData.isEmpty else { return false }
+    case "2": guard !flowData.isEmpty else { return false }
+    default: return false
+    }
+    flowMode = text.utf8.first.map { Int($0) - 48 } ?? 0
+    return true
+  }
+
+  /// 3 digits, or 6 or 8 of which this 11-bit bus uses the last.
+  private static func address(_ text: Substring) -> UInt32? {
+    guard [3, 6, 8].contains(text.count), text.allSatisfy(\.isHexDigit), let number = UInt32(text, radix: 16) else { return nil }
+    return number & 0x7FF
+  }
+
+  private static func bytes(_ text: Substring, upTo limit: Int) -> [UInt8]? {
+    guard let bytes = HexDigits.bytes(text.utf8), (1...limit).contains(bytes.count) else { return nil }
+    return bytes
+  }
+}

@@ -1,0 +1,111 @@
+// How the simulated car drives: a repeating round through town and country that is a pure function of the seconds since
+// its start, so that every reader at every rate sees the same journey. It knows no wire format.
+// Facts: textbook road-load equation (inertia, rolling and air resistance); sizes as published for the two cars.
+
+/// A car on its round.
+struct DriveCycle: Sendable {
+  /// What the road load and the battery depend on.
+  struct Car: Sendable {
+    var mass: Double  // kg
+    var rolling: Double  // N
+    var drag: Double  // N per (m/s)²
+    var motorTurns: Double  // rpm per km/h: gear ratio over tyre circumference
+    var cells: Double  // in series
+    var resistance: Double  // Ω of the whole pack
+    var capacity: Double  // Ah
+    var startOfCharge: Double  // %
+  }
+
+  /// Everything that moves, at one instant.
+  struct Moment: Sendable {
+    var seconds: Double
+    var speed: Double  // km/h, negative in reverse
+    var motorSpeed: Double  // rpm, of the same sign
+    var current: Double  // A, negative into the battery
+    var voltage: Double  // V at the terminals
+    var stateOfCharge: Double  // %
+    var chargeOut: Double  // Ah since the start
+    var chargeIn: Double
+    var energyOut: Double  // kWh since the start
+    var energyIn: Double
+    var batteryTemperature: Double  // °C
+    var coolantTemperature: Double
+  }
+
+  /// Each leg lasts this long and ends at this speed.
+  private static let legs: [(seconds: Double, speed: Double)] = [
+    (1, 0), (9, 50), (20, 50), (8, 0), (5, 0), (14, 80), (25, 80), (9, 30), (10, 30), (18, 110),
+    (35, 110), (12, 60), (12, 60), (13, 0), (4, 0), (3, -6), (4, -6), (2, 0), (6, 0),
+  ]
+  static let period = legs.reduce(0) { $0 + $1.seconds }
+  private static let stepsPerSecond = 10.0
+
+  let car: Car
+  private let nominalVoltage: Double
+  /// Charge in ampere seconds since the start of a round, a tenth of a second apart: what left, what came back.
+  private var out: [Double] = [0]
+  private var back: [Double] = [0]
+
+  init(_ car: Car) {
+    self.car = car
+    nominalVoltage = car.cells * DriveCycle.cellVoltage(car.startOfCharge)
+    for step in 0..<Int(DriveCycle.period * DriveCycle.stepsPerSecond) {
+      let current = self.current((Double(step) + 0.5) / DriveCycle.stepsPerSecond)
+      out.append((out.last ?? 0) + max(0, current) / DriveCycle.stepsPerSecond)
+      back.append((back.last ?? 0) + max(0, -current) / DriveCycle.stepsPerSecond)
+    }
+  }
+
+  func moment(_ seconds: Double) -> Moment {
+    let seconds = max(0, seconds)
+    let current = self.current(seconds)
+    let chargeOut = total(out, seconds) / 3600
+    let chargeIn = total(back, seconds) / 3600
+    // The round never ends; the battery of a very patient reader stays at 5 %.
+    let stateOfCharge = max(5, car.startOfCharge - (chargeOut - chargeIn) / car.capacity * 100)
+    let speed = motion(seconds).speed
+    return Moment(
+      seconds: seconds, speed: speed, motorSpeed: speed * car.motorTurns, current: current,
+      voltage: car.cells * DriveCycle.cellVoltage(stateOfCharge) - current * car.resistance, stateOfCharge: stateOfCharge,
+      chargeOut: chargeOut, chargeIn: chargeIn,
+      energyOut: chargeOut * nominalVoltage / 1000, energyIn: chargeIn * nominalVoltage / 1000,
+      batteryTemperature: 18 + 9 * seconds / (seconds + 1800), coolantTemperature: 21 + 24 * seconds / (seconds + 600))
+  }
+
+  /// Open-circuit voltage of a cell at a state of charge in %.
+  private static func cellVoltage(_ stateOfCharge: Double) -> Double { 3.45 + 0.005 * stateOfCharge }
+
+  /// Speed in km/h and acceleration in m/s². Speed follows a smooth step in each leg, so that the pedal never jumps.
+  private func motion(_ seconds: Double) -> (speed: Double, acceleration: Double) {
+    var rest = seconds.truncatingRemainder(dividingBy: DriveCycle.period)
+    var from = 0.0
+    for leg in DriveCycle.legs {
+      if rest < leg.seconds {
+        let part = rest / leg.seconds
+        let change = leg.speed - from
+        return (from + change * part * part * (3 - 2 * part), change / 3.6 * 6 * part * (1 - part) / leg.seconds)
+      }
+      rest -= leg.seconds
+      from = leg.speed
+    }
+    return (0, 0)
+  }
+
+  /// Battery current in A: road load over the losses of the drive, and what the car itself uses.
+  private func current(_ seconds: Double) -> Double {
+    let motion = motion(seconds)
+    let speed = motion.speed / 3.6
+    let load = car.mass * motion.acceleration * speed + (car.rolling + car.drag * speed * speed) * abs(speed)
+    // Braking gives energy back only on the way forward.
+    let drawn = load > 0 ? load / 0.9 : speed > 0 ? load * 0.75 : 0
+    return (drawn + 600) / nominalVoltage
+  }
+
+  /// A running total at any time: whole rounds, and the table within the round.
+  private func total(_ table: [Double], _ seconds: Double) -> Double {
+    let rounds = (seconds / DriveCycle.period).rounded(.down)
+    let steps = (seconds - rounds * DriveCycle.period) * DriveCycle.stepsPerSecond
+    let index = min(max(0, Int(steps)), table.count - 2)
+    return rounds * (table.last ?? 0) + table[index] + (table[index + 1] - table[index]) * (steps - Double(index))
+  }
+}

@@ -1,0 +1,53 @@
+// How an ELM327 prints a frame under its settings: with or without header, spaces, linefeeds and formatting.
+// It only writes; what arrives and when is decided elsewhere. Facts: print formats as real adapters show them.
+//
+//   H1 S1 `7EC 10 3E 62 01 01 EF FB E7 `    H1 S0 `7EC103E620101EFFBE7`    H0 `03E`, `0: 62 01 01 EF FB E7 `, `1: …`
+//   H0, one frame: the message alone `41 0D 32 `    CAF0: all eight bytes as they came
+
+extension AdapterSettings {
+  var endOfLine: [UInt8] { linefeeds ? [0x0D, 0x0A] : [0x0D] }
+
+  /// What ends every reply: an empty line and the prompt.
+  var prompt: [UInt8] { endOfLine + [0x3E] }
+
+  /// A text as one line.
+  func line(_ text: String) -> [UInt8] { Array(text.utf8) + endOfLine }
+
+  /// A frame as one line, or two: the length of a long message stands before its first frame.
+  func line(_ frame: BusFrame) -> [UInt8] {
+    var out: [UInt8] = []
+    out.reserveCapacity(40)
+    func digits(_ text: some Sequence<UInt8>) {
+      for nibble in text { out.append(HexDigits.digit(nibble)) }
+      if spaces { out.append(0x20) }
+    }
+    func bytes(_ part: ArraySlice<UInt8>) {
+      for byte in part { digits([byte >> 4, byte]) }
+    }
+    if headers {
+      digits([UInt8(frame.id >> 8 & 0xF), UInt8(frame.id >> 4 & 0xF), UInt8(frame.id & 0xF)])
+      if lengthDigit { digits([UInt8(frame.data.count & 0xF)]) }
+    }
+    guard !headers, autoFormat, let first = frame.data.first else {
+      bytes(frame.data[...])
+      return out + endOfLine
+    }
+    func number(_ count: UInt8) {
+      out += [HexDigits.digit(count), 0x3A]
+      if spaces { out.append(0x20) }
+    }
+    switch first >> 4 {
+    case 1:
+      out += [first, (frame.data.dropFirst().first ?? 0) >> 4, frame.data.dropFirst().first ?? 0].map(HexDigits.digit)
+      out += endOfLine
+      number(0)
+      bytes(frame.data.dropFirst(2))
+    case 2:
+      number(first & 0x0F)
+      bytes(frame.data.dropFirst())
+    default:
+      bytes(frame.data.dropFirst().prefix(Int(first & 0x0F)))
+    }
+    return out + endOfLine
+  }
+}

@@ -1,0 +1,202 @@
+// Every fault does what it says, when it says, and the same seed does it again.
+
+import Peers
+import Protocols
+import Testing
+
+@Suite("A fault of the simulated adapter")
+struct AdapterFaultTests {
+  @Test("is read from text")
+  func parse() throws {
+    #expect(try AdapterFault("garbage:10") == AdapterFault(.garbage, .every(10)))
+    #expect(try AdapterFault("garbage") == AdapterFault(.garbage, .every(10)))
+    #expect(try AdapterFault("lv-reset:@30") == AdapterFault(.lvReset, .after(30 * .second)))
+    #expect(try AdapterFault("latency:30") == AdapterFault(.latency, time: 30 * .millisecond))
+    #expect(try AdapterFault("hang:50:4000") == AdapterFault(.hang, .every(50), time: 4 * .second))
+    #expect(try AdapterFault("hang:50") == AdapterFault(.hang, .every(50)))
+    #expect(try AdapterFault("echo") == AdapterFault(.echo))
+    #expect(AdapterFault.table.count == AdapterFault.Kind.allCases.count)
+  }
+
+  @Test(
+    "is refused with a way out",
+    arguments: [
+      "", "bla", "latency", "latency:", "latency:0", "latency:-3", "latency:x", "latency:99999999999999999999", "garbage:0", "garbage:@",
+      "garbage:@-1",
+      "garbage:10:5", "echo:1", "hang:1:2:3", "hang::5", "split:@3", " echo", "echo:",
+    ])
+  func refuse(text: String) {
+    let error = #expect(throws: ValueError.self) { try AdapterFault(text) }
+    #expect(error?.description.contains(": ") == true && error?.description.contains("\n") == false)
+  }
+
+  @Test(
+    "strikes every so many replies",
+    arguments: [
+      ("no-data:3", "NO DATA\r\r>"), ("stopped:3", "STOPPED\r\r>"), ("can-error:3", "CAN ERROR\r\r>"),
+    ])
+  func replacement(fault: String, text: String) throws {
+    var host = try VirtualHost.ready(fault)
+    for turn in 1...9 {
+      let reply = host.ask("2201019")
+      #expect((reply == text) == (turn % 3 == 0))
+      host.ask("ATI")
+    }
+  }
+
+  @Test("of a moment strikes once")
+  func once() throws {
+    var host = try VirtualHost.ready("no-data:@2")
+    #expect(host.ask("2201019") != "NO DATA\r\r>")
+    host.pass(2 * .second)
+    #expect(host.ask("2201019") == "NO DATA\r\r>")
+    #expect(host.ask("2201019") != "NO DATA\r\r>")
+  }
+
+  @Test("latency makes replies late")
+  func latency() throws {
+    var host = try VirtualHost.ready("latency:300")
+    #expect(host.duration("2201019") == 318_500 * .microsecond)
+    #expect(VirtualHost.message(in: host.ask("2201019"))?.count == 62)
+  }
+
+  @Test("lost-prompt leaves only the prompt out, and the adapter is ready")
+  func lostPrompt() throws {
+    var host = try VirtualHost.ready("lost-prompt:2")
+    host.ask("2201019")
+    let reply = host.ask("2201019")
+    #expect(VirtualHost.message(in: reply)?.count == 62 && reply.hasSuffix("\r\r"))
+    host.pass(.second)
+    #expect(host.ask("ATI") == "ELM327 v1.5\r\r>")
+  }
+
+  @Test("garbage stands inside the reply, and without it the reply is whole")
+  func garbage() throws {
+    var host = try VirtualHost.ready("garbage:2")
+    for turn in 1...20 {
+      host.send("2201019\r")
+      host.pass(.second)
+      let bytes = host.printed()
+      let noise = bytes.filter { $0 == 0 || $0 >= 0x80 }
+      #expect(turn % 2 == 0 ? (1...6).contains(noise.count) : noise.isEmpty)
+      #expect(bytes.last == 0x3E)
+      #expect(VirtualHost.message(in: String(decoding: bytes.filter { $0 > 0 && $0 < 0x80 }, as: UTF8.self))?.count == 62)
+    }
+  }
+
+  @Test("split changes no byte, but comes in small pieces with gaps")
+  func split() throws {
+    var host = try VirtualHost.ready("split:3")
+    host.send("2201019\r")
+    host.pass(.second)
+    #expect(host.sends.count > 20)
+    #expect(host.sends.allSatisfy { (1...60).contains($0.bytes.count) })
+    #expect(VirtualHost.message(in: host.text())?.count == 62)
+  }
+
+  @Test("echo acknowledges ATE0 and goes on")
+  func echo() throws {
+    var host = try VirtualHost("echo")
+    #expect(host.ask("ATE0") == "ATE0\rOK\r\r>")
+    #expect(host.ask("ATI") == "ATI\rELM327 v1.5\r\r>")
+  }
+
+  @Test("lv-reset loses all settings")
+  func lvReset() throws {
+    var host = try VirtualHost.ready("lv-reset:1")
+    #expect(host.ask("220101") == "LV RESET\r\r>")
+    #expect(host.ask("ATI") == "ATI\rELM327 v1.5\r\r>")
+  }
+
+  @Test("hang is deaf for its time, or for ever")
+  func hang() throws {
+    var host = try VirtualHost.ready("hang:2:4000")
+    host.ask("2201019")
+    host.send("2201019\r")
+    host.pass(3_999 * .millisecond)
+    host.send(" ATI\r")
+    #expect(host.text() == "" && host.adapter.nextWake == nil)
+    host.pass(.millisecond)
+    #expect(host.ask("ATI") == "ELM327 v1.5\r\r>")
+    host = try VirtualHost.ready("hang:1")
+    host.send("2201019\r")
+    host.pass(1_000_000 * .second)
+    host.send("ATZ\r")
+    host.pass(10 * .second)
+    #expect(host.text() == "")
+    host.give(.linkChanged(.main, .down("unplugged")))
+    host.give(.linkChanged(.main, .up(maximumSend: nil)))
+    #expect(host.ask("ATI") == "ATI\rELM327 v1.5\r\r>", "power brings it back")
+  }
+
+  @Test("disconnect ends the link after half a reply")
+  func disconnect() throws {
+    var host = try VirtualHost.ready("disconnect:1")
+    host.send("2201019\r")
+    host.pass(.second)
+    #expect(host.closed != nil)
+    #expect(host.text().utf8.count == 91)
+    host.send("ATI\r")
+    #expect(host.text() == "", "nobody is there")
+  }
+
+  @Test("no-count answers a counted request with ?")
+  func noCount() throws {
+    var host = try VirtualHost.ready("no-count")
+    #expect(host.ask("2201019") == "?\r\r>")
+    #expect(VirtualHost.message(in: host.ask("220101"))?.count == 62)
+  }
+
+  @Test("clone refuses what poor clones refuse, and works without")
+  func clone() throws {
+    var host = try VirtualHost("clone", chip: .stn)
+    host.ask("ATE0")
+    host.ask("ATSP6")
+    for command in ["ATS0", "ATH1", "ATCRA7EC", "ATCRA", "STI"] { #expect(host.ask(command) == "?\r\r>") }
+    #expect(host.ask("010D") == "41 0D 00 \r\r>")
+  }
+
+  @Test("babble never ends and never prompts")
+  func babble() throws {
+    var host = try VirtualHost.ready("babble:1")
+    host.send("220101\r")
+    host.pass(10 * .second)
+    host.send("ATZ\r")
+    host.pass(.second)
+    let bytes = host.printed()
+    #expect(bytes.count > 1_000_000 && !bytes.contains(0x3E))
+  }
+
+  @Test("comes again the same with the same seed, and differently with another")
+  func determinism() throws {
+    func session(_ seed: UInt64) throws -> [UInt8] {
+      var host = try VirtualHost.ready("garbage:2", "split", "lost-prompt:7", seed: seed)
+      for _ in 0..<50 {
+        host.send("2201019\r")
+        host.pass(100 * .millisecond)
+      }
+      return host.printed()
+    }
+    #expect(try session(7) == session(7))
+    #expect(try session(7) != session(8))
+  }
+
+  @Test("leaves an adapter that survives any bytes", arguments: 1...20 as ClosedRange<UInt64>)
+  func hostile(seed: UInt64) throws {
+    var host = try VirtualHost("garbage:3", "split", "lost-prompt:5", "lv-reset:11", "hang:17:50", seed: seed)
+    var state = seed
+    for _ in 0..<3_000 {
+      state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+      let words = [
+        "ATSH", "ATCRA", "ATFCSD", "220101", "0100", "\r", "\r", "X", "9", "AT", "ATSP", "ATZ", "CAF0", "\u{FF}", "ATFCSM1", "02", "ST",
+      ]
+      host.send(words[Int(state >> 33) % words.count])
+      if state >> 60 == 0 { host.pass(Nanoseconds(state >> 40)) }
+      _ = host.printed()
+    }
+    host.pass(10 * .second)
+    host.send("\rATZ\r")
+    host.pass(.second)
+    #expect(host.text().hasSuffix(">"))
+  }
+}

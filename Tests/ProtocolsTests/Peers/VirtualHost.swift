@@ -1,0 +1,110 @@
+// A host in virtual time for the simulated adapter: sends text, lets time pass, collects what is printed and when.
+// It holds the adapter to its contract: one send outstanding, nothing late.
+
+import Peers
+import Protocols
+import Testing
+
+struct VirtualHost {
+  var adapter: ELM327Adapter
+  var now: Instant = 0
+  var closed: String?
+  private(set) var sends: [(at: Instant, bytes: [UInt8])] = []
+
+  init(_ faults: String..., car: ElectricCar = ElectricCar(), chip: ELM327Adapter.Personality = .elm327, baud: Int? = nil, seed: UInt64 = 1)
+    throws
+  {
+    adapter = ELM327Adapter(car: car, personality: chip, baud: baud, faults: try faults.map { try AdapterFault($0) }, seed: seed)
+    give(.started(restored: [:], wall: WallTime(microseconds: 0)))
+    give(.linkChanged(.main, .up(maximumSend: nil)))
+  }
+
+  /// An adapter that is ready as a careful host makes it: no echo, no spaces, headers, battery's address.
+  static func ready(_ faults: String..., car: ElectricCar = ElectricCar(), baud: Int? = nil, seed: UInt64 = 1) throws -> VirtualHost {
+    var host = try VirtualHost(car: car, baud: baud, seed: seed)
+    host.adapter = ELM327Adapter(car: car, baud: baud, faults: try faults.map { try AdapterFault($0) }, seed: seed)
+    for command in ["ATE0", "ATS0", "ATH1", "ATSP6", "ATSH7E4"] { host.ask(command) }
+    return host
+  }
+
+  /// Sends bytes and takes what is printed at once.
+  mutating func send(_ text: String) { send(Array(text.utf8)) }
+  mutating func send(_ bytes: [UInt8]) { give(.received(.main, bytes)) }
+
+  /// Lets this much time pass.
+  mutating func pass(_ time: Nanoseconds) {
+    let end = now + time
+    while let wake = adapter.nextWake, wake <= end, closed == nil {
+      #expect(wake >= now, "a moment in the past is never asked for again")
+      now = max(now, wake)
+      give(.wake)
+    }
+    now = end
+  }
+
+  /// What was printed since the last look.
+  mutating func printed() -> [UInt8] {
+    defer { sends = [] }
+    return sends.flatMap(\.bytes)
+  }
+
+  mutating func text() -> String { String(decoding: printed(), as: UTF8.self) }
+
+  /// Sends a command and returns the reply with its prompt, and how long it took; 5 s at most.
+  @discardableResult
+  mutating func ask(_ command: String, taking time: UnsafeMutablePointer<Nanoseconds>? = nil) -> String {
+    _ = printed()
+    let start = now
+    send(command + "\r")
+    while sends.last?.bytes.last != 0x3E, closed == nil, let wake = adapter.nextWake, wake < start + 5 * .second { pass(wake - now) }
+    time?.pointee = now - start
+    return text()
+  }
+
+  /// How long a command takes to its prompt.
+  mutating func duration(_ command: String) -> Nanoseconds {
+    var time: Nanoseconds = 0
+    ask(command, taking: &time)
+    return time
+  }
+
+  mutating func give(_ input: Input) {
+    var inputs = [input]
+    while let input = inputs.popLast() {
+      var effects = Effects()
+      adapter.handle(input, at: now, &effects)
+      var sending = 0
+      for effect in effects.list {
+        switch effect {
+        case .send(_, let bytes, let id, _):
+          sending += 1
+          #expect(sending == 1, "one send at a time")
+          sends.append((now, bytes))
+          inputs.append(.sent(id, failure: nil))
+        case .resetLink(_, let reason): closed = reason
+        default: Issue.record("an adapter does nothing but print: \(effect)")
+        }
+      }
+    }
+  }
+}
+
+extension VirtualHost {
+  /// The bytes of the one message in a reply printed with headers and without spaces, or nil.
+  static func message(in reply: String) -> [UInt8]? {
+    let lines: [Substring] = reply.split(separator: "\r").filter { $0.count == 19 }
+    let frames = lines.map { line in stride(from: 3, to: 19, by: 2).compactMap { UInt8(line.dropFirst($0).prefix(2), radix: 16) } }
+    guard let first = frames.first, first.count == 8 else { return nil }
+    if first[0] < 8 { return Array(first[1...Int(first[0])]) }
+    let length = Int(first[0] & 0x0F) << 8 | Int(first[1])
+    let bytes = first[2...] + frames.dropFirst().flatMap { $0.dropFirst() }
+    return bytes.count >= length ? Array(bytes.prefix(length)) : nil
+  }
+
+  /// A big-endian number in a message.
+  static func number(_ bytes: [UInt8], _ range: ClosedRange<Int>, signed: Bool = false) -> Int {
+    let value = bytes[range].reduce(0) { $0 << 8 | Int($1) }
+    let top = 1 << (range.count * 8 - 1)
+    return signed && value >= top ? value - 2 * top : value
+  }
+}

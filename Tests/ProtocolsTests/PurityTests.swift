@@ -1,0 +1,33 @@
+// Protocols and Peers are values: no sockets, no clock, no logger, no actor. What they import is held here.
+
+import Foundation
+import Testing
+
+@Suite("Purity") struct PurityTests {
+  /// Where an import of FoundationEssentials is allowed: its coders, for the socket's JSON and for recordings.
+  private static let coders = "Protocols/Varlink/"
+
+  @Test(arguments: ["Protocols", "Peers"]) func importsNothing(_ target: String) throws {
+    let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../Sources/\(target)").standardized
+    let files = try #require(
+      FileManager.default.enumerator(atPath: sources.path)?.compactMap { $0 as? String }.filter { $0.hasSuffix(".swift") })
+    #expect(files.count > 10)
+    for file in files {
+      let text = try String(contentsOf: sources.appendingPathComponent(file), encoding: .utf8)
+      for line in text.split(separator: "\n") {
+        let words = line.split(separator: " ")
+        guard let at = words.firstIndex(of: "import"), words[..<at].allSatisfy({ $0.hasPrefix("@") || $0 == "public" || $0 == "internal" })
+        else {
+          continue
+        }
+        let module = words[at...].dropFirst().first ?? ""
+        let isAllowed =
+          target == "Peers" ? module == "Protocols" : module == "FoundationEssentials" && "\(target)/\(file)".hasPrefix(Self.coders)
+        #expect(isAllowed, "\(target)/\(file) imports \(module)")
+      }
+      for forbidden in ["ContinuousClock", "SuspendingClock", "SystemRandomNumberGenerator", " print(", "Task {", "\nactor ", "public actor "] {
+        #expect(!text.contains(forbidden), "\(target)/\(file) uses \(forbidden)")
+      }
+    }
+  }
+}
