@@ -7,11 +7,25 @@ let strict: [SwiftSetting] = [.treatAllWarnings(as: .error)]
 
 let package = Package(
   name: "vehicled",
+  products: [
+    .executable(name: "vehiclesim", targets: ["vehiclesim"]),
+  ],
+  dependencies: [
+    .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+    .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+    .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+  ],
   targets: [
     .target(
       name: "Protocols", resources: [.embedInCode("Varlink/io.vehicled.varlink")], swiftSettings: strict,
       linkerSettings: [.linkedLibrary("m")]),
     .target(name: "Peers", dependencies: ["Protocols"], swiftSettings: strict),
+    .target(name: "CLinux"),
+    .executableTarget(
+      name: "vehiclesim",
+      dependencies: ["Protocols", "Peers", "CLinux", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+      swiftSettings: strict),
     .testTarget(name: "ProtocolsTests", dependencies: ["Protocols", "Peers"], swiftSettings: strict),
   ],
   swiftLanguageModes: [.v6],

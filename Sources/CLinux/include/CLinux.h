@@ -1,0 +1,25 @@
+// What Glibc's module map leaves out: headers, and the few calls whose macros or variadics Swift cannot spell.
+#pragma once
+#include <poll.h>
+#include <pty.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <termios.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+// Puts a terminal into raw mode at any baud rate: 8N1, no flow control, no hang-up on close. 0, or -errno.
+int clinux_serial_raw(int fd, unsigned baud);
+// Asks the driver to hand bytes over at once (FTDI waits 16 ms otherwise). 0, or -errno where the driver cannot.
+int clinux_serial_low_latency(int fd);
+// Takes the port for this process alone: flock and TIOCEXCL. 0, or -errno (-EWOULDBLOCK: somebody has it).
+int clinux_serial_lock(int fd);
+// Who is at the other end of a Unix socket. groups takes up to *count supplementary groups and gives their number. 0, or -errno.
+int clinux_peer(int fd, int32_t *pid, uint32_t *uid, uint32_t *gid, uint32_t *groups, int *count);
+// The window size of a terminal in characters. 0, or -errno.
+int clinux_window(int fd, unsigned *columns, unsigned *rows);
+// poll(2) with a timeout in nanoseconds; negative waits for ever. The number of descriptors that are ready, or -errno.
+int clinux_poll(struct pollfd *fds, size_t count, int64_t nanoseconds);

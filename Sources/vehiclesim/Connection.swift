@@ -1,0 +1,137 @@
+// One client's bytes and the machine that answers them: the device's part of the Machine contract, for stream links.
+// It must never look into the bytes.
+
+import Glibc
+import Protocols
+
+final class Connection: Watched {
+  private(set) var machine: any Machine
+  /// Nobody is there to read: what is sent is lost, as on a cable that ends in the air.
+  var isDeserted = false
+  /// The machine has closed its link.
+  var hungUp: () -> Void = {}
+
+  private let file: Int32
+  private let name: String
+  private let manner: Manner
+  private var effects = Effects()
+  private var buffer = [UInt8](repeating: 0, count: 1024)
+  private var pending: (bytes: ArraySlice<UInt8>, id: SendID)?
+  /// The client will send nothing more, but may still read.
+  private var inputEnded = false
+
+  /// Takes over the descriptor. A machine that is not new keeps what it has, but for its link.
+  init(_ file: Int32, machine: any Machine, isNew: Bool = true, name: String, manner: Manner) {
+    self.file = file
+    self.machine = machine
+    self.name = name
+    self.manner = manner
+    super.init()
+    let now = Clock.now
+    if isNew { feed(.started(restored: [:], wall: WallTime(microseconds: 0)), at: now) }
+    feed(.linkChanged(.main, .up(maximumSend: nil)), at: now)
+    manner.tell(name, "up")
+  }
+
+  override var descriptor: Int32 { file }
+
+  override var interest: Int16 {
+    Int16(pending != nil ? POLLOUT : inputEnded ? 0 : POLLIN)
+  }
+
+  override func woken(at now: Instant) { feed(.wake, at: now) }
+
+  override func ready(_ events: Int16, at now: Instant) {
+    if events & Int16(POLLOUT) != 0, let id = flush() { feed(.sent(id, failure: nil), at: now) }
+    if events & Int16(POLLIN) != 0, !isClosed {
+      receive(at: now)
+    } else if events & Int16(POLLHUP | POLLERR | POLLNVAL) != 0 {
+      close()
+    }
+  }
+
+  /// Drops what the client has not taken.
+  func forget(at now: Instant) {
+    guard let id = pending?.id else { return }
+    pending = nil
+    feed(.sent(id, failure: nil), at: now)
+  }
+
+  func close() {
+    guard !isClosed else { return }
+    isClosed = true
+    Glibc.close(file)
+    machine.handle(.linkChanged(.main, .down("closed")), at: Clock.now, &effects)
+    manner.tell(name, "down")
+  }
+
+  private func receive(at now: Instant) {
+    let count = read(file, &buffer, buffer.count)
+    if count > 0 {
+      let bytes = Array(buffer.prefix(count))
+      isDeserted = false
+      manner.tell(name, "< \(Connection.readable(bytes))")
+      feed(.received(.main, bytes), at: now)
+    } else if count == 0 {
+      inputEnded = true
+      feed(.wake, at: now)
+    } else if errno != EAGAIN && errno != EINTR {
+      close()
+    }
+  }
+
+  /// Hands inputs to the machine until it has nothing more to send at once.
+  private func feed(_ input: Input, at now: Instant) {
+    var next: Input? = input
+    while let input = next, !isClosed {
+      next = nil
+      effects.removeAll()
+      machine.handle(input, at: now, &effects)
+      for effect in effects.list {
+        switch effect {
+        case .send(_, let bytes, let id, _):
+          manner.tell(name, "> \(Connection.readable(bytes))")
+          pending = (bytes[...], id)
+          if let id = flush() { next = .sent(id, failure: nil) }
+        case .resetLink:
+          close()
+          hungUp()
+        default: break
+        }
+      }
+    }
+    wake = isClosed ? nil : machine.nextWake
+    if inputEnded, wake == nil, pending == nil { close() }
+  }
+
+  /// Writes what waits; the id of the send when all of it is gone.
+  private func flush() -> SendID? {
+    while let (bytes, id) = pending, !isClosed {
+      if bytes.isEmpty || isDeserted {
+        pending = nil
+        return id
+      }
+      let count = bytes.withUnsafeBytes { write(file, $0.baseAddress, $0.count) }
+      if count > 0 {
+        pending?.bytes = bytes.dropFirst(count)
+      } else if errno == EAGAIN {
+        return nil
+      } else if errno != EINTR {
+        close()
+      }
+    }
+    return nil
+  }
+
+  /// Bytes as a person reads them: `ATZ\r`, `\xFC`.
+  private static func readable(_ bytes: [UInt8]) -> String {
+    bytes.reduce(into: "") { text, byte in
+      switch byte {
+      case 0x0D: text += "\\r"
+      case 0x0A: text += "\\n"
+      case 0x20...0x7E: text.unicodeScalars.append(Unicode.Scalar(byte))
+      default: text += "\\x" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+      }
+    }
+  }
+}

@@ -1,0 +1,56 @@
+// `vehiclesim obd`: an ELM327 adapter with an electric car behind it. Only options; the adapter itself is a Peer.
+
+import ArgumentParser
+import Peers
+import Protocols
+
+struct OBD: Simulation {
+  static let configuration = CommandConfiguration(
+    commandName: "obd",
+    abstract: "An ELM327 adapter in an electric car that drives round and round.",
+    discussion: """
+      Faults (--fault, any number). WHEN is N, every Nth reply of the car (10 if left out), or @S, once, S seconds after the start:
+
+      \(table)
+
+      Examples:
+        vehiclesim obd --on pty --symlink /tmp/ev --baud 115200
+        vehiclesim obd --on tcp:127.0.0.1:35000 --fault hang:50:4000
+      """)
+
+  @OptionGroup var place: Place
+
+  @Option(help: "Which car it is.")
+  var car = ElectricCar.Model.eGMP
+
+  @Option(help: "Which chip the adapter says it is.")
+  var chip = ELM327Adapter.Personality.elm327
+
+  @Option(help: ArgumentHelp("What goes wrong, and when; see above.", valueName: "spec"), transform: { try AdapterFault($0) })
+  var fault: [AdapterFault] = []
+
+  @Option(help: ArgumentHelp("Bits a second of the adapter's serial line; without it bytes take no time.", valueName: "n"))
+  var baud: Int?
+
+  @Flag(help: "No waiting anywhere: for benches.")
+  var instant = false
+
+  func validate() throws {
+    if let baud, !(300...10_000_000).contains(baud) { throw ValidationError("--baud \(baud) is no line speed: choose 300 to 10000000") }
+  }
+
+  func machine(number: UInt64, start: Instant) -> any Machine {
+    ELM327Adapter(
+      car: ElectricCar(car, origin: start), name: place.name, personality: chip, timing: instant ? .instant : .real, baud: baud,
+      faults: fault, seed: place.seed &+ number)
+  }
+
+  private static var table: String {
+    let width = AdapterFault.table.map(\.form.count).max() ?? 0
+    return AdapterFault.table.map { "  \($0.form)\(String(repeating: " ", count: width - $0.form.count))  \($0.help)" }.joined(
+      separator: "\n")
+  }
+}
+
+extension ElectricCar.Model: ExpressibleByArgument {}
+extension ELM327Adapter.Personality: ExpressibleByArgument {}

@@ -1,0 +1,94 @@
+// What every kind of peer shares on the command line, and how it is run. It knows machines, not protocols.
+
+import ArgumentParser
+import Glibc
+import Protocols
+
+/// On this command line an option is ArgumentParser's; Protocols has configuration options of that name.
+typealias Option = ArgumentParser.Option
+
+/// A kind of peer as a subcommand: it makes one machine for each client.
+protocol Simulation: ParsableCommand {
+  var place: Place { get }
+  /// The machine for a client, counted from 0; `start` is the same for all of a run.
+  func machine(number: UInt64, start: Instant) -> any Machine
+}
+
+extension Simulation {
+  func run() throws {
+    let loop = try Loop()
+    let start = Clock.now
+    let manner = Manner(place)
+    switch place.on {
+    case .pty:
+      let port = try Pty(machine: machine(number: 0, start: start), symlink: place.symlink, loop: loop, manner: manner)
+      defer { port.removeSymlink() }
+      try loop.run()
+    case .tcp(let host, let port):
+      var number: UInt64 = 0
+      let listener = try Listener(host: host, port: port, loop: loop, manner: manner) {
+        defer { number += 1 }
+        return self.machine(number: number, start: start)
+      }
+      manner.announce(listener.url)
+      try loop.run()
+    }
+  }
+}
+
+/// Where the peer stands, and how it behaves as a program.
+struct Place: ParsableArguments {
+  @Option(
+    help: ArgumentHelp("Where clients find it: pty, or tcp:HOST:PORT (port 0 picks one).", valueName: "place"),
+    transform: { try Endpoint($0) })
+  var on: Endpoint
+
+  @Option(help: ArgumentHelp("With pty: a link to it under this path, for as long as it runs.", valueName: "path"))
+  var symlink: String?
+
+  @Option(help: ArgumentHelp("What it calls itself (AT@2, and in -v).", valueName: "name"))
+  var name: String?
+
+  @Option(help: ArgumentHelp("Chooses the noise: the same seed gives the same faults.", valueName: "n"))
+  var seed: UInt64 = 1
+
+  @Flag(name: .shortAndLong, help: "Show clients and every byte on standard error.")
+  var verbose = false
+
+  @Flag(name: .shortAndLong, help: "Do not print the link.")
+  var quiet = false
+
+  func validate() throws {
+    if symlink != nil, on != .pty { throw ValidationError("--symlink needs --on pty") }
+    if symlink?.isEmpty == true { throw ValidationError("--symlink needs a path") }
+    if quiet && verbose { throw ValidationError("--quiet and --verbose exclude each other") }
+  }
+}
+
+/// How loud it is.
+struct Manner {
+  private let quiet: Bool
+  private let verbose: Bool
+  private let name: String
+
+  init(_ place: Place) { (quiet, verbose, name) = (place.quiet, place.verbose, place.name ?? "") }
+
+  /// Says where clients find it.
+  func announce(_ url: String) {
+    if !quiet { Terminal.say(url) }
+  }
+
+  /// Tells what happens to whom, if anybody wants to know.
+  func tell(_ who: String, _ what: @autoclosure () -> String) {
+    if verbose { Terminal.complain("\(name.isEmpty ? "" : name + " ")\(who): \(what())") }
+  }
+}
+
+enum Clock {
+  /// The monotonic clock.
+  static var now: Instant {
+    var time = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &time)
+    return Instant(time.tv_sec) * .second + Instant(time.tv_nsec)
+  }
+}
