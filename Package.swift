@@ -8,6 +8,7 @@ let strict: [SwiftSetting] = [.treatAllWarnings(as: .error)]
 let package = Package(
   name: "vehicled",
   products: [
+    .executable(name: "vehicled", targets: ["vehicled"]),
     .executable(name: "vehiclesim", targets: ["vehiclesim"]),
   ],
   dependencies: [
@@ -22,11 +23,26 @@ let package = Package(
       linkerSettings: [.linkedLibrary("m")]),
     .target(name: "Peers", dependencies: ["Protocols"], swiftSettings: strict),
     .target(name: "CLinux"),
+    .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
+    .target(name: "CToml"),
+    .executableTarget(
+      name: "vehicled",
+      dependencies: [
+        "Protocols", "CLinux", "CSystemd", "CToml",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+        .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ],
+      swiftSettings: strict),
     .executableTarget(
       name: "vehiclesim",
       dependencies: ["Protocols", "Peers", "CLinux", .product(name: "ArgumentParser", package: "swift-argument-parser")],
       swiftSettings: strict),
     .testTarget(name: "ProtocolsTests", dependencies: ["Protocols", "Peers"], swiftSettings: strict),
+    .testTarget(name: "vehicledTests", dependencies: ["vehicled", "Protocols", "Peers", "CLinux"], swiftSettings: strict),
   ],
   swiftLanguageModes: [.v6],
   cxxLanguageStandard: .cxx17

@@ -1,0 +1,242 @@
+// One short function per method of the socket. What a device can do is not known here: it comes from the tables that the
+// machines declare.
+
+import Logging
+import Protocols
+
+@Loop final class Methods {
+  let board: Board
+  var access: Access
+  /// Reads the configuration again and gives what changed; set by the daemon.
+  var reload: @Loop () -> Result<[String], ContractError> = { .success([]) }
+
+  init(board: Board, access: Access) {
+    self.board = board
+    self.access = access
+  }
+
+  /// The handlers by method name; a test holds them against the interface's text.
+  static let handlers: [String: @Loop (Methods) -> (Call) throws -> Void] = [
+    VarlinkService.GetInfo.name: getInfo,
+    VarlinkService.GetInterfaceDescription.name: getInterfaceDescription,
+    Contract.Status.name: status,
+    Contract.Describe.name: describe,
+    Contract.Get.name: get,
+    Contract.Set.name: set,
+    Contract.Call.name: run,
+    Contract.Watch.name: watch,
+    Contract.Record.name: record,
+    Contract.Connect.name: connect,
+    Contract.Disconnect.name: disconnect,
+    Contract.Reload.name: reloadConfiguration,
+  ]
+  /// In the contract for kinds of device and link that this version does not have.
+  static let notImplemented: Set<String> = [Contract.Drive.name, Contract.Scan.name]
+
+  func answer(_ call: Call) {
+    do {
+      guard let handler = Self.handlers[call.call.method] else { throw unknown(call.call.method) }
+      try handler(self)(call)
+    } catch let error as ContractError {
+      call.fail(error)
+    } catch {
+      call.fail(.deviceError(device: "", code: "internal", message: "\(error)"))
+    }
+  }
+
+  private func unknown(_ method: String) -> ContractError {
+    if Self.notImplemented.contains(method) { return .methodNotImplemented(method: method) }
+    let interface = String(method.prefix(upTo: method.lastIndex(of: ".") ?? method.startIndex))
+    return Interface.all.contains { $0.name == interface } ? .methodNotFound(method: method) : .interfaceNotFound(interface: interface)
+  }
+
+  private func mayObserve(_ call: Call) throws(ContractError) {
+    guard access.mayObserve(call.peer) else { throw .permissionDenied }
+  }
+
+  private func mayControl(_ call: Call) throws(ContractError) {
+    guard access.mayControl(call.peer) else { throw .permissionDenied }
+  }
+
+  // MARK: The service
+
+  private func getInfo(_ call: Call) throws {
+    _ = try call.call.parameters(as: NoParameters.self)
+    call.reply(
+      VarlinkService.GetInfo.Result(
+        vendor: "vehicled", product: "vehicled", version: Protocols.version, url: "https://github.com/vehicled/vehicled",
+        interfaces: Interface.all.map(\.name)))
+  }
+
+  private func getInterfaceDescription(_ call: Call) throws {
+    let name = try call.call.parameters(as: VarlinkService.GetInterfaceDescription.Parameters.self).interface
+    guard let interface = Interface.all.first(where: { $0.name == name }) else { throw ContractError.interfaceNotFound(interface: name) }
+    call.reply(VarlinkService.GetInterfaceDescription.Result(description: interface.text))
+  }
+
+  // MARK: Looking
+
+  private func status(_ call: Call) throws {
+    try mayObserve(call)
+    let wanted = try call.call.parameters(as: Contract.Status.Parameters.self)
+    call.reply(Contract.Status.Result(devices: try board.states(of: wanted.device).map { $0.device() }))
+  }
+
+  private func describe(_ call: Call) throws {
+    try mayObserve(call)
+    let wanted = try call.call.parameters(as: Contract.Describe.Parameters.self)
+    call.reply(Contract.Describe.Result(schemas: try board.states(of: wanted.device).map(\.contractSchema)))
+  }
+
+  private func get(_ call: Call) throws {
+    try mayObserve(call)
+    let wanted = try call.call.parameters(as: Contract.Get.Parameters.self)
+    let places = try wanted.references.map { reference throws(ContractError) in try board.resolve(reference) }
+    let boot = Clock.boot()
+    var body: [UInt8] = []
+    var message: [UInt8] = []
+    ReadingWriter.list("readings", to: &body) { body in
+      for place in places {
+        ReadingWriter.separate(&body)
+        place.state.write(place.index, at: boot, to: &body)
+      }
+    }
+    ReadingWriter.reply(body: body, to: &message)
+    call.reply(encoded: message)
+  }
+
+  private func watch(_ call: Call) throws {
+    try mayObserve(call)
+    let wanted = try call.call.parameters(as: Contract.Watch.Parameters.self)
+    guard call.call.more else { throw ContractError.expectedMore }
+    let interval = wanted.minimumIntervalMilliseconds ?? 0
+    guard (0...3_600_000).contains(interval) else { throw ContractError.invalidParameter(parameter: "minimumIntervalMilliseconds") }
+    let watcher = Watcher(sink: call, interval: Int64(interval) * .millisecond)
+    call.cancel = { [board] in
+      watcher.end()
+      board.unsubscribe(watcher)
+    }
+    call.hasRoomAgain = { watcher.drained() }
+    try board.subscribe(watcher, to: wanted.references)
+  }
+
+  private func record(_ call: Call) throws {
+    try mayObserve(call)
+    let wanted = try call.call.parameters(as: Contract.Record.Parameters.self)
+    guard call.call.more else { throw ContractError.expectedMore }
+    let device = try board.state(of: wanted.device).device
+    call.continue(Contract.Record.Result(line: Recording.text(device.recordingHeader)))
+    // A recording with holes is worse than none: a client that falls behind is told so and let go.
+    let tap = device.taps.add { [weak call] line in
+      guard let call else { return }
+      if call.hasRoom {
+        call.continue(Contract.Record.Result(line: line))
+      } else {
+        call.cancel?()
+        call.fail(.deviceError(device: wanted.device, code: "too-slow", message: "the recording is not read fast enough"))
+      }
+    }
+    call.cancel = { device.taps.remove(tap) }
+  }
+
+  // MARK: Doing
+
+  private func set(_ call: Call) throws {
+    try mayControl(call)
+    let wanted = try call.call.parameters(as: Contract.Set.Parameters.self)
+    let state = try board.state(of: wanted.device)
+    guard let index = state.index(of: wanted.property) else {
+      throw ContractError.noSuchProperty(device: wanted.device, property: wanted.property)
+    }
+    let property = state.schema.properties[index]
+    guard property.access != .read else { throw ContractError.readOnly(device: wanted.device, property: property.name) }
+    guard property.access != .motion else { throw ContractError.leaseRequired(device: wanted.device) }
+    let value: Value
+    do { value = try property.rule.accept(wanted.value) } catch {
+      throw ContractError.outOfRange(property: property.name, message: error.description)
+    }
+    perform(.set(property: index, value), on: state.device, for: call) { _ in
+      call.reply(Contract.Set.Result(reading: state.reading(index, at: Clock.boot())))
+    }
+  }
+
+  private func run(_ call: Call) throws {
+    try mayControl(call)
+    let wanted = try call.call.parameters(as: Contract.Call.Parameters.self)
+    let state = try board.state(of: wanted.device)
+    guard let index = state.schema.actions.firstIndex(where: { $0.name == wanted.action }) else {
+      throw ContractError.noSuchAction(device: wanted.device, action: wanted.action)
+    }
+    let action = state.schema.actions[index]
+    guard !action.motion else { throw ContractError.leaseRequired(device: wanted.device) }
+    let arguments = try action.accept(wanted.arguments ?? [:])
+    perform(.run(action: index, arguments: arguments), on: state.device, for: call) { report in
+      call.reply(Contract.Call.Result(report))
+    }
+  }
+
+  private func connect(_ call: Call) throws {
+    try mayControl(call)
+    try board.state(of: call.call.parameters(as: Contract.Connect.Parameters.self).device).device.connect()
+    call.reply(NoParameters())
+  }
+
+  private func disconnect(_ call: Call) throws {
+    try mayControl(call)
+    try board.state(of: call.call.parameters(as: Contract.Disconnect.Parameters.self).device).device.disconnect()
+    call.reply(NoParameters())
+  }
+
+  private func reloadConfiguration(_ call: Call) throws {
+    try mayControl(call)
+    _ = try call.call.parameters(as: NoParameters.self)
+    call.reply(Contract.Reload.Result(changed: try reload().get()))
+  }
+
+  /// Gives the device a command and the caller its outcome; ends the command when the caller goes away.
+  private func perform(_ command: Command, on device: Device, for call: Call, succeeded: @escaping @Loop (Report) -> Void) {
+    var finished = false
+    let id = device.perform(command) { report in
+      if call.call.more { call.continue(Contract.Call.Result(report)) }
+    } finish: { result in
+      finished = true
+      switch result {
+      case .success(let report): succeeded(report)
+      case .failure(let error): call.fail(ContractError(error, device: device.name))
+      }
+    }
+    if !finished { call.cancel = { device.cancel(id) } }
+  }
+}
+
+extension Action {
+  /// The arguments in their declared types, or what is wrong with them.
+  fileprivate func accept(_ given: [String: Value]) throws(ContractError) -> [String: Value] {
+    var accepted: [String: Value] = [:]
+    for name in given.keys.sorted() where !arguments.contains(where: { $0.name == name }) {
+      throw .invalidParameter(parameter: "arguments.\(name)")
+    }
+    for argument in arguments {
+      guard let value = given[argument.name] else {
+        if argument.optional { continue }
+        throw .invalidParameter(parameter: "arguments.\(argument.name)")
+      }
+      do { accepted[argument.name] = try ValueRule(argument.type).accept(value) } catch {
+        throw .outOfRange(property: argument.name, message: error.description)
+      }
+    }
+    return accepted
+  }
+}
+
+extension ContractError {
+  /// What the socket says when a device's command failed.
+  fileprivate init(_ error: CommandError, device: String) {
+    switch error {
+    case .notConnected(let reason): self = .notConnected(device: device, reason: reason)
+    case .timeout(let milliseconds): self = .timeout(device: device, milliseconds: milliseconds)
+    case .invalid(let argument, let message): self = .outOfRange(property: argument, message: message)
+    case .refused(let code, let message): self = .deviceError(device: device, code: code, message: message)
+    }
+  }
+}

@@ -1,0 +1,231 @@
+// Joins the links and the machine of one device: hands the machine everything that happens, in order, and does what it
+// answers. Knows nothing of any protocol. A device never takes the daemon down, nor another device with it.
+
+import Logging
+import Protocols
+
+/// Where a device tells what it learns. All of it comes within one turn of the loop, `deviceTurnEnded` last.
+@Loop protocol DeviceObserver: AnyObject {
+  func deviceLearned(_ readings: [Reading])
+  func deviceSays(_ word: String)
+  func deviceDeclares(_ schema: Schema)
+  func deviceReports(event: String, text: String)
+  func deviceLinkChanged(_ port: Port)
+  /// The device wants to be told of another device's property from now on.
+  func deviceObserves(_ reference: String)
+  func deviceTurnEnded()
+}
+
+@Loop final class Device {
+  let name: String
+  let kind: String
+  let disk: Disk
+  let log: Logger
+  private(set) var ports: [Port] = []
+  /// What the machine declares now.
+  private(set) var schema: Schema
+  weak var observer: (any DeviceObserver)?
+  /// Everybody who records the links.
+  let taps = Taps()
+
+  private var machine: any Machine
+  private var effects = Effects()
+  private var inputs: [Input] = []
+  private var turning = false
+  private var fault: String?
+  private var commands: [CommandID: Pending] = [:]
+  private var nextCommand: CommandID = 0
+  private var stopped: (@Loop () -> Void)?
+  private lazy var wake = Timer { [weak self] _ in self?.take(.wake) }
+
+  /// A device of this machine; `open` starts it.
+  init(name: String, kind: String, machine: any Machine, links: [(LinkName, LinkURL)], disk: Disk) {
+    self.name = name
+    self.kind = kind
+    self.machine = machine
+    self.disk = disk
+    schema = machine.schema
+    var log = Logger(label: "vehicled")
+    log[metadataKey: "device"] = "\(name)"
+    self.log = log
+    ports = links.map { Port($0.0, $0.1, device: self) }
+  }
+
+  /// Gives the machine what it stored in earlier runs and begins to connect.
+  func open(restored: [String: [UInt8]]) {
+    take(.started(restored: restored, wall: Clock.wallTime()))
+    ports.forEach { $0.open() }
+  }
+
+  /// Connects now, or holds the links down, because a person asked.
+  func connect() { ports.forEach { $0.open() } }
+
+  /// Holds the links down until `connect`.
+  func disconnect() { ports.forEach { $0.close("disconnected on request: vehiclectl connect \(name)") } }
+
+  /// Lets the machine say its last words, then closes the links.
+  func close(then finish: @escaping @Loop () -> Void) {
+    let deadline = Timer { [weak self] _ in self?.closed() }
+    stopped = { [weak self] in
+      deadline.set(nil)
+      self?.wake.set(nil)
+      self?.ports.forEach { $0.close("stopped") }
+      self?.taps.removeAll()
+      finish()
+    }
+    deadline.set(Clock.monotonic() + 1_500 * .millisecond)
+    for id in commands.keys { complete(id, .failure(.notConnected("the daemon stops"))) }
+    take(.stopping)
+  }
+
+  // MARK: What happens
+
+  /// Takes an input. Inputs that arise while another is dealt with wait for their turn.
+  func take(_ input: Input) {
+    if turning { return inputs.append(input) }
+    turning = true
+    turn(input)
+    while !inputs.isEmpty { turn(inputs.removeFirst()) }
+    turning = false
+    wake.set(machine.nextWake)
+    observer?.deviceTurnEnded()
+  }
+
+  /// Takes bytes from a link.
+  func received(_ bytes: [UInt8], from port: Port) {
+    if !taps.isEmpty { taps.record(.received, port.name, bytes) }
+    take(.received(port.name, bytes))
+  }
+
+  /// Takes note that a link changed; the machine is told of its end here, of its beginning by the port.
+  func portChanged(_ port: Port, from old: Port.State) {
+    switch (old, port.state) {
+    case (.down(let before), .down(let reason)) where before == reason: return
+    case (_, .down(let reason)):
+      log.notice("link is down: \(reason)", metadata: ["link": "\(port.name)"])
+      taps.note(port.name, "down: \(reason)")
+      take(.linkChanged(port.name, .down(reason)))
+    case (_, .up):
+      log.notice("link is up: \(port.url)", metadata: ["link": "\(port.name)"])
+      taps.note(port.name, "up")
+    case (_, .connecting): break
+    }
+    observer?.deviceLinkChanged(port)
+  }
+
+  private func turn(_ input: Input) {
+    machine.handle(input, at: Clock.monotonic(), &effects)
+    guard !effects.isEmpty else { return }
+    // The machine is not called while its effects are done (`take` queues), so they can be read where they lie.
+    if !effects.readings.isEmpty { observer?.deviceLearned(effects.readings) }
+    for effect in effects.list { perform(effect) }
+    effects.removeAll()
+  }
+
+  private func perform(_ effect: Effect) {
+    switch effect {
+    case .send(let link, let bytes, let id, let secret):
+      if !taps.isEmpty { taps.record(.sent, link, bytes, secret: secret) }
+      if let port = port(link) { port.send(bytes, id: id) } else { take(.sent(id, failure: "there is no link \(link)")) }
+    case .event(let event, let text):
+      log.notice("\(text)", metadata: ["event": "\(event)"])
+      observer?.deviceReports(event: event, text: text)
+    case .progress(let id, let report):
+      commands[id]?.restartDeadline()
+      commands[id]?.progress(report)
+    case .complete(let id, let result): complete(id, result)
+    case .status(let word): observer?.deviceSays(word)
+    case .fault(let text): report(fault: text)
+    case .note(let text): log.debug("\(text)")
+    case .resetLink(let link, let reason): port(link)?.reset(reason)
+    case .openLink(let link, let url): openLink(link, url)
+    case .closeLink(let link):
+      port(link)?.close("closed by the device")
+      ports.removeAll { $0.name == link }
+    case .listen(let link, at: _): take(.linkChanged(link, .down("this version of the daemon cannot listen for devices")))
+    case .request(let id, _): take(.response(id, .failed("this version of the daemon has no HTTP client")))
+    case .observe(let reference): observer?.deviceObserves(reference)
+    case .store(let key, let bytes):
+      disk.store(device: name, key: key, bytes) { [weak self] failure in
+        if let failure { self?.log.error("\(failure)") }
+        self?.take(.stored(key: key, failure: failure))
+      }
+    case .declare(let schema):
+      self.schema = schema
+      observer?.deviceDeclares(schema)
+    case .stopped: closed()
+    }
+  }
+
+  private func port(_ name: LinkName) -> Port? {
+    ports.first { $0.name == name }
+  }
+
+  private func openLink(_ name: LinkName, _ text: String) {
+    do {
+      let url = try LinkURL(text)
+      port(name)?.close("replaced")
+      ports.removeAll { $0.name == name }
+      let port = Port(name, url, device: self)
+      ports.append(port)
+      port.open()
+    } catch {
+      take(.linkChanged(name, .down("\(error)")))
+    }
+  }
+
+  private func report(fault text: String?) {
+    guard text != fault else { return }
+    fault = text
+    if let text { log.warning("\(text)") } else { log.notice("all is well again") }
+  }
+
+  private func closed() {
+    stopped?()
+    stopped = nil
+  }
+
+  // MARK: Commands
+
+  /// A command that is under way.
+  private struct Pending {
+    let deadline: Timer
+    let progress: @Loop (Report) -> Void
+    let finish: @Loop (Result<Report, CommandError>) -> Void
+
+    @Loop func restartDeadline() { deadline.set(Clock.monotonic() + Device.commandTimeout) }
+  }
+
+  private static let commandTimeout: Nanoseconds = 10 * .second
+
+  /// Gives the machine a command that was checked against the schema. `finish` is told exactly once, unless it is cancelled.
+  func perform(
+    _ command: Command, progress: @escaping @Loop (Report) -> Void = { _ in },
+    finish: @escaping @Loop (Result<Report, CommandError>) -> Void
+  ) -> CommandID {
+    nextCommand &+= 1
+    let id = nextCommand
+    let deadline = Timer { [weak self] _ in
+      self?.complete(id, .failure(.timeout(milliseconds: Int(Device.commandTimeout / .millisecond))))
+      self?.take(.cancelled(id))
+    }
+    let pending = Pending(deadline: deadline, progress: progress, finish: finish)
+    commands[id] = pending
+    pending.restartDeadline()
+    take(.perform(id, command))
+    return id
+  }
+
+  /// The caller is gone.
+  func cancel(_ id: CommandID) {
+    guard let pending = commands.removeValue(forKey: id) else { return }
+    pending.deadline.set(nil)
+    take(.cancelled(id))
+  }
+
+  private func complete(_ id: CommandID, _ result: Result<Report, CommandError>) {
+    guard let pending = commands.removeValue(forKey: id) else { return }
+    pending.deadline.set(nil)
+    pending.finish(result)
+  }
+}

@@ -1,0 +1,104 @@
+// Keeps one link of a device up: opens it, tells the device what it carries, and when it dies tries again, first after a
+// second, then after ever longer to a minute, with jitter so that many do not come at once. Always knows why it is down.
+
+import Protocols
+
+@Loop final class Port: LinkOwner {
+  /// Where the link stands. Times are monotonic; a reason is in a person's words.
+  enum State {
+    case down(String)
+    case connecting
+    case up
+  }
+
+  let name: LinkName
+  let url: LinkURL
+  private(set) var state: State = .down("not started")
+  /// Wall time of the last change of state, and of the next attempt, in microseconds.
+  private(set) var since = Clock.wall()
+  private(set) var nextAttempt: Int64?
+
+  private unowned let device: Device
+  private var link: (any Link)?
+  private var cameUp: Instant = 0
+  private var wait: Nanoseconds = 0
+  private lazy var timer = Timer { [weak self] _ in self?.open() }
+
+  private static let firstWait: Nanoseconds = .second
+  private static let longestWait: Nanoseconds = 60 * .second
+  /// A link that held this long starts over at the first wait.
+  private static let steady: Nanoseconds = 30 * .second
+
+  init(_ name: LinkName, _ url: LinkURL, device: Device) {
+    self.name = name
+    self.url = url
+    self.device = device
+  }
+
+  var isUp: Bool {
+    if case .up = state { true } else { false }
+  }
+
+  /// Begins to connect now, whatever the wait was.
+  func open() {
+    guard link == nil else { return }
+    timer.set(nil)
+    change(.connecting)
+    link = url.open(for: self, disk: device.disk)
+  }
+
+  /// Gives the link up and stays down.
+  func close(_ reason: String) {
+    link?.close()
+    link = nil
+    timer.set(nil)
+    wait = 0
+    change(.down(reason))
+  }
+
+  /// Gives the link up and tries again after the usual wait.
+  func reset(_ reason: String) {
+    guard link != nil else { return }
+    link?.close()
+    linkWentDown(reason, final: false)
+  }
+
+  func send(_ bytes: [UInt8], id: SendID) {
+    guard case .up = state, let link else {
+      return device.take(.sent(id, failure: "the link is down"))
+    }
+    link.send(bytes, id: id)
+  }
+
+  func linkCameUp(maximumSend: Int?) {
+    cameUp = Clock.monotonic()
+    change(.up)
+    device.take(.linkChanged(name, .up(maximumSend: maximumSend)))
+  }
+
+  func linkReceived(_ bytes: [UInt8]) {
+    device.received(bytes, from: self)
+  }
+
+  func linkSent(_ id: SendID, failure: String?) {
+    device.take(.sent(id, failure: failure))
+  }
+
+  func linkWentDown(_ reason: String, final: Bool) {
+    link = nil
+    if isUp, Clock.monotonic() - cameUp >= Self.steady { wait = 0 }
+    guard !final else { return change(.down(reason)) }
+    wait = wait == 0 ? Self.firstWait : min(wait * 2, Self.longestWait)
+    let jittered = wait == Self.firstWait ? wait : Int64(Double(wait) * Double.random(in: 0.75...1))
+    timer.set(Clock.monotonic() + jittered)
+    change(.down(reason), nextAttemptIn: jittered)
+  }
+
+  private func change(_ new: State, nextAttemptIn wait: Nanoseconds? = nil) {
+    let old = state
+    state = new
+    since = Clock.wall()
+    nextAttempt = wait.map { since + $0 / .microsecond }
+    device.portChanged(self, from: old)
+  }
+}

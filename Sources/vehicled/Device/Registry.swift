@@ -1,0 +1,5 @@
+// The kinds of device this daemon knows. A new kind is a folder in Protocols and one line here.
+
+import Protocols
+
+let registry: [Kind] = [.obd]

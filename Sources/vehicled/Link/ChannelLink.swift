@@ -1,0 +1,60 @@
+// The part that TCP and serial links share: a NIO channel whose bytes go to the owner, and whose end is the link's end.
+
+import NIOCore
+import Protocols
+
+@Loop final class ChannelLink: @Loop ChannelInboundHandler {
+  typealias InboundIn = ByteBuffer
+  typealias OutboundOut = ByteBuffer
+
+  private weak var owner: (any LinkOwner)?
+  private var context: ChannelHandlerContext?
+  private var failure: String?
+  private let goneReason: String
+
+  /// `goneReason` tells a person what it means that the other side closed.
+  init(owner: any LinkOwner, goneReason: String) {
+    self.owner = owner
+    self.goneReason = goneReason
+  }
+
+  func handlerAdded(context: ChannelHandlerContext) {
+    self.context = context
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    owner?.linkReceived(Array(buffer: unwrapInboundIn(data)))
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    failure = plainWords(error)
+    context.close(promise: nil)
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    self.context = nil
+    let owner = owner
+    self.owner = nil
+    owner?.linkWentDown(failure ?? goneReason, final: false)
+  }
+
+  func send(_ bytes: [UInt8], id: SendID) {
+    guard let context else { return }
+    let promise = context.eventLoop.makePromise(of: Void.self)
+    promise.futureResult.assumeIsolated().whenComplete { [weak self] result in
+      Loop.assumeIsolated { self?.owner?.linkSent(id, failure: result.failure.map(plainWords)) }
+    }
+    context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: bytes)), promise: promise)
+  }
+
+  func close() {
+    owner = nil
+    context?.close(promise: nil)
+  }
+}
+
+extension Result {
+  fileprivate var failure: Failure? {
+    if case .failure(let error) = self { error } else { nil }
+  }
+}

@@ -1,0 +1,88 @@
+// How a person names a link: `serial:/dev/ttyUSB0?baud=115200`, `tcp:[::1]:35000`, `replay:/var/tmp/ride.ndjson`. Text to
+// value and back; it opens nothing and asks no name server. A further scheme is a row in `schemes`, a case and its two lines.
+
+import Glibc
+import Protocols
+
+/// Where a link leads.
+enum LinkURL: Hashable, Sendable {
+  case serial(path: String, baud: Int)
+  case tcp(host: String, port: Int)
+  /// Plays a recording, `speed` times as fast as it was taken.
+  case replay(path: String, speed: Double)
+}
+
+/// Why a text is no link: what is wrong, how to mend it, and at which byte of the text.
+struct LinkURLError: Error, Equatable, CustomStringConvertible {
+  var offset: Int
+  var description: String
+
+  init(at offset: Int, _ description: String) {
+    self.offset = offset
+    self.description = description
+  }
+}
+
+/// A scheme, how its URLs are written, and the query keys it knows.
+struct LinkScheme: Sendable {
+  var name: String
+  var form: String
+  var keys: [String] = []
+}
+
+extension LinkURL {
+  static let schemes = [
+    LinkScheme(name: "serial", form: "serial:/PATH[?baud=N]", keys: ["baud"]),
+    LinkScheme(name: "tcp", form: "tcp:HOST:PORT"),
+    LinkScheme(name: "replay", form: "replay:/PATH[?speed=N]", keys: ["speed"]),
+  ]
+  static let usualBaud = 38400
+
+  /// Reads a URL, or says what is wrong with it and where.
+  init(_ text: String) throws(LinkURLError) {
+    let parts = try LinkParts(text)
+    switch parts.scheme.name {
+    case "serial":
+      self = .serial(path: try parts.path(), baud: try parts.number("baud", in: 50...4_000_000) ?? LinkURL.usualBaud)
+    case "tcp":
+      let (host, port) = try parts.address()
+      self = .tcp(host: host, port: port)
+    default:
+      self = .replay(path: try parts.path(), speed: try parts.number("speed", in: 0.001...1_000_000) ?? 1)
+    }
+  }
+
+  /// The part before the first colon.
+  var scheme: String {
+    switch self {
+    case .serial: "serial"
+    case .tcp: "tcp"
+    case .replay: "replay"
+    }
+  }
+}
+
+extension LinkURL: CustomStringConvertible {
+  /// The shortest URL that reads back as this link.
+  var description: String {
+    switch self {
+    case .serial(let path, let baud): "serial:\(percentEncoded(path))" + (baud == LinkURL.usualBaud ? "" : "?baud=\(baud)")
+    case .tcp(let host, let port): "tcp:" + (host.contains(":") ? "[\(percentEncoded(host))]" : host) + ":\(port)"
+    case .replay(let path, let speed): "replay:\(percentEncoded(path))" + (speed == 1 ? "" : "?speed=\(Value.text(speed))")
+    }
+  }
+}
+
+/// Only what would be read differently is encoded: the URL stays readable.
+private func percentEncoded(_ text: String) -> String {
+  let digits = Array("0123456789ABCDEF".utf8)
+  var bytes: [UInt8] = []
+  for byte in text.utf8 {
+    if byte <= 0x20 || byte == 0x7F || byte == UInt8(ascii: "%") || byte == UInt8(ascii: "?") {
+      bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+    } else {
+      bytes.append(byte)
+    }
+  }
+  return String(decoding: bytes, as: UTF8.self)
+}

@@ -1,0 +1,72 @@
+// Plays a recording as if its peer were there: when the daemon sends what was sent then, the answers come after the
+// delays they had then (divided by `speed`). What was never sent stays unanswered, as it would by a peer that is gone.
+
+import Protocols
+
+@Loop final class ReplayLink: Link {
+  private weak var owner: (any LinkOwner)?
+  private let speed: Double
+  private var lines: ArraySlice<(t: Int64, direction: Recording.Direction, bytes: [UInt8])> = []
+  private var offset: Int64 = 0
+  private lazy var timer = Timer { [weak self] now in self?.play(now) }
+
+  init(path: String, speed: Double, disk: Disk, owner: any LinkOwner) {
+    self.speed = speed
+    self.owner = owner
+    disk.run { () throws(ValueError) in
+      try Recording(parsing: Files.read(path, limit: 256 << 20))
+    } then: { [weak self] result in
+      switch result {
+      case .success(let recording): self?.begin(recording)
+      case .failure(let error): self?.end("cannot play \(path): \(error)")
+      }
+    }
+  }
+
+  func send(_ bytes: [UInt8], id: SendID) {
+    Loop.post { [weak self] in self?.owner?.linkSent(id, failure: nil) }
+    guard let index = lines.firstIndex(where: { $0.direction == .sent && $0.bytes == bytes }) else {
+      if !lines.contains(where: { $0.direction == .sent }) { end("the recording has ended") }
+      return
+    }
+    offset = Clock.monotonic() - scaled(lines[index].t)
+    lines = lines[(index + 1)...]
+    schedule()
+  }
+
+  func close() {
+    owner = nil
+    timer.set(nil)
+  }
+
+  private func begin(_ recording: Recording) {
+    guard let owner else { return }
+    lines = recording.lines.compactMap { line in line.bytes.map { (line.t, line.dir, $0) } }[...]
+    offset = Clock.monotonic()
+    owner.linkCameUp(maximumSend: nil)
+    schedule()
+  }
+
+  private func schedule() {
+    guard let next = lines.first, next.direction == .received else { return timer.set(nil) }
+    timer.set(offset + scaled(next.t))
+  }
+
+  private func play(_ now: Instant) {
+    while let next = lines.first, next.direction == .received, offset + scaled(next.t) <= now {
+      lines.removeFirst()
+      owner?.linkReceived(next.bytes)
+    }
+    schedule()
+  }
+
+  private func end(_ reason: String) {
+    let owner = owner
+    close()
+    owner?.linkWentDown(reason, final: true)
+  }
+
+  private func scaled(_ t: Int64) -> Int64 {
+    Int64(Double(t) / speed)
+  }
+}

@@ -1,0 +1,140 @@
+// All devices with their latest values, and everybody who wants to be told of changes. What changed in a turn is encoded
+// once for all who asked for the same.
+
+import Protocols
+
+@Loop final class Board {
+  /// In the order of the configuration.
+  private(set) var states: [DeviceState] = []
+  private var feeds: [Feed] = []
+  private var observers: [String: [Device]] = [:]
+  private lazy var heartbeat = Timer { [weak self] now in self?.beat(now) }
+  private static let heartbeatPeriod: Nanoseconds = 10 * .second
+
+  func add(_ device: Device) {
+    let state = DeviceState(device, board: self)
+    states.append(state)
+    schemaChanged(state)
+    deviceChanged(state)
+  }
+
+  func remove(_ device: Device) {
+    states.removeAll { state in
+      guard state.device === device else { return false }
+      state.end()
+      return true
+    }
+    for reference in observers.keys { observers[reference]?.removeAll { $0 === device } }
+    feeds.forEach { $0.select(in: self) }
+  }
+
+  // MARK: Looking up
+
+  func state(of device: String) throws(ContractError) -> DeviceState {
+    guard let state = states.first(where: { $0.device.name == device }) else { throw .noSuchDevice(device: device) }
+    return state
+  }
+
+  /// One device, or all of them.
+  func states(of device: String?) throws(ContractError) -> [DeviceState] {
+    if let device { [try state(of: device)] } else { states }
+  }
+
+  /// What `device.property`, or `property` where just one device has it, refers to.
+  func resolve(_ reference: String) throws(ContractError) -> (state: DeviceState, index: Int) {
+    if let dot = reference.firstIndex(of: ".") {
+      let state = try state(of: String(reference[..<dot]))
+      let property = String(reference[reference.index(after: dot)...])
+      guard let index = state.index(of: property) else { throw .noSuchProperty(device: state.device.name, property: property) }
+      return (state, index)
+    }
+    let found = states.compactMap { state in state.index(of: reference).map { (state, $0) } }
+    guard let first = found.first else { throw .noSuchProperty(device: nil, property: reference) }
+    guard found.count == 1 else {
+      throw .ambiguous(reference: reference, candidates: found.map { "\($0.0.device.name).\(reference)" })
+    }
+    return first
+  }
+
+  // MARK: Telling
+
+  /// Begins to tell a watcher of these references, or of everything. It is told a snapshot first.
+  func subscribe(_ watcher: Watcher, to references: [String]?) throws(ContractError) {
+    for reference in references ?? [] { _ = try resolve(reference) }
+    let feed: Feed
+    if let same = feeds.first(where: { $0.references == references }) {
+      feed = same
+    } else {
+      feed = Feed(references: references)
+      feed.select(in: self)
+      feeds.append(feed)
+    }
+    if !feeds.contains(where: { !$0.watchers.isEmpty }) { heartbeat.set(Clock.monotonic() + Self.heartbeatPeriod) }
+    feed.watchers.append(watcher)
+    watcher.tell(snapshot: states.filter { feed.covers($0) }.map { $0.device(only: feed.selection(of: $0)) })
+  }
+
+  func unsubscribe(_ watcher: Watcher) {
+    for feed in feeds { feed.watchers.removeAll { $0 === watcher } }
+    feeds.removeAll { $0.watchers.isEmpty }
+    if feeds.isEmpty { heartbeat.set(nil) }
+  }
+
+  /// Tells everybody what changed in a device's turn.
+  func flush(_ state: DeviceState) {
+    guard !state.changed.isEmpty else { return }
+    if !feeds.isEmpty {
+      let boot = Clock.boot()
+      for feed in feeds { feed.tell(state, at: boot) }
+    }
+    if !observers.isEmpty { tellObservers(state) }
+    state.settle()
+  }
+
+  /// A link or the state of a device changed: those who watch it get its new snapshot.
+  func deviceChanged(_ state: DeviceState) {
+    for feed in feeds where feed.covers(state) {
+      let device = state.device(only: feed.selection(of: state))
+      for watcher in feed.watchers { watcher.tell(snapshot: [device]) }
+    }
+  }
+
+  func schemaChanged(_ state: DeviceState) {
+    let schema = state.contractSchema
+    for feed in feeds {
+      feed.select(in: self)
+      guard feed.covers(state) else { continue }
+      for watcher in feed.watchers { watcher.tell(schema: schema) }
+    }
+  }
+
+  func report(_ state: DeviceState, event: String, text: String) {
+    let event = Contract.Event(device: state.device.name, name: event, text: text, time: Int(Clock.wall()))
+    for feed in feeds where feed.covers(state) {
+      for watcher in feed.watchers { watcher.tell(event: event) }
+    }
+  }
+
+  /// Tells a device of another device's property from now on.
+  func observe(_ reference: String, for device: Device) {
+    observers[reference, default: []].append(device)
+    guard let (state, index) = try? resolve(reference) else { return }
+    let content = state.content(index, at: Clock.boot())
+    Loop.post { device.take(.observed(reference: reference, content)) }
+  }
+
+  private func tellObservers(_ state: DeviceState) {
+    for index in state.changed {
+      let reference = "\(state.device.name).\(state.schema.properties[index].name)"
+      guard let devices = observers[reference] else { continue }
+      let content = state.slots[index].content
+      // In a later turn: two devices that observe each other must not call each other's machines from within.
+      for device in devices { Loop.post { device.take(.observed(reference: reference, content)) } }
+    }
+  }
+
+  private func beat(_ now: Instant) {
+    heartbeat.set(now + Self.heartbeatPeriod)
+    for feed in feeds { feed.watchers.forEach { $0.beat() } }
+  }
+}

@@ -1,0 +1,38 @@
+// The three clocks. Timers and machines use the monotonic one, ages count suspended time, people read the wall.
+
+import Glibc
+import Protocols
+
+enum Clock {
+  /// CLOCK_MONOTONIC in nanoseconds: the machines' time, and NIO's.
+  static func monotonic() -> Instant { read(CLOCK_MONOTONIC) }
+  /// CLOCK_BOOTTIME in nanoseconds: like monotonic, but it runs on while the machine is suspended.
+  static func boot() -> Int64 { read(CLOCK_BOOTTIME) }
+  /// Microseconds since the Unix epoch.
+  static func wall() -> Int64 { read(CLOCK_REALTIME) / 1000 }
+
+  /// Wall time with the local offset from UTC.
+  static func wallTime() -> WallTime {
+    let now = wall()
+    var seconds = time_t(now / 1_000_000)
+    var parts = tm()
+    localtime_r(&seconds, &parts)
+    return WallTime(microseconds: now, utcOffset: parts.tm_gmtoff)
+  }
+
+  /// The wall time in UTC: `2026-01-31T12:00:00Z`.
+  static func isoTime() -> String {
+    var seconds = time_t(wall() / 1_000_000)
+    var parts = tm()
+    gmtime_r(&seconds, &parts)
+    return String(unsafeUninitializedCapacity: 32) { text in
+      text.withMemoryRebound(to: CChar.self) { strftime($0.baseAddress, $0.count, "%Y-%m-%dT%H:%M:%SZ", &parts) }
+    }
+  }
+
+  private static func read(_ clock: clockid_t) -> Int64 {
+    var time = timespec()
+    clock_gettime(clock, &time)
+    return Int64(time.tv_sec) &* .second &+ Int64(time.tv_nsec)
+  }
+}

@@ -1,0 +1,61 @@
+// What the administrator wants, checked: how the socket is shared and which devices there are. A value without an opinion
+// on files or messages; a reload compares two of them, device by device. The keys stand in ConfigurationKeys.
+
+import Logging
+import Protocols
+
+struct Configuration: Equatable, Sendable {
+  /// The control socket and who may use it.
+  struct Control: Equatable, Sendable {
+    /// A path other than the usual one.
+    var socket: String?
+    /// Groups that may see.
+    var observe: [String] = ["vehicled"]
+    /// Groups that may also set, call and drive.
+    var control: [String] = ["vehicled"]
+  }
+
+  /// One device. Equal devices need not be touched by a reload.
+  struct Device: Equatable, Sendable {
+    var name: String
+    /// The name of a known kind.
+    var kind: String
+    var links: [LinkName: LinkURL]
+    /// Checked, with the kind's defaults filled in.
+    var options: [String: Value]
+    /// Every byte of its links is recorded under the state directory.
+    var record = false
+  }
+
+  var logLevel: Logger.Level?
+  var control = Control()
+  /// In the order of the file.
+  var devices: [Device] = []
+}
+
+extension Configuration {
+  static let defaultPath = "/etc/vehicled/vehicled.toml"
+
+  /// Reads FILE, then FILE.d/*.toml in the order of their names; tables merge key by key and the later file wins.
+  /// All that is wrong in any of them is reported at once.
+  static func load(_ path: String = defaultPath, kinds: [Kind]) throws(ConfigurationError) -> Configuration {
+    var root = TOML.Table()
+    var problems: [ConfigurationProblem] = []
+    do {
+      for file in try ConfigurationFile.all(of: path) {
+        do throws(ConfigurationProblem) {
+          root.merge(try file.table())
+        } catch {
+          problems.append(error)
+        }
+      }
+    } catch {
+      problems.append(error)
+    }
+    var check = ConfigurationCheck(kinds: kinds, complete: problems.isEmpty)
+    let configuration = check.configuration(root)
+    problems += check.problems
+    guard problems.isEmpty else { throw ConfigurationError(problems: problems) }
+    return configuration
+  }
+}

@@ -1,0 +1,164 @@
+// Holds a TOML tree against the known keys and makes the configuration of it. It collects every problem instead of
+// stopping at the first; what it returns counts only when there are none.
+
+import Logging
+import Protocols
+
+struct ConfigurationCheck {
+  private(set) var problems: [ConfigurationProblem] = []
+  private let kinds: [Kind]
+  /// Every file could be read: what is not there is missing.
+  private let complete: Bool
+
+  init(kinds: [Kind], complete: Bool) {
+    self.kinds = kinds
+    self.complete = complete
+  }
+
+  mutating func configuration(_ root: TOML.Table) -> Configuration {
+    var result = Configuration()
+    refuseUnknown(in: root, known: Configuration.generalKeys.map(\.name), sections: ["control", "device"])
+    if case .string(let level) = value("log-level", of: Configuration.generalKeys, in: root) {
+      result.logLevel = Logger.Level(rawValue: level)
+    }
+    if let entry = root["control"], let table = section(entry, form: "[control]") { result.control = control(table) }
+    if let entry = root["device"], let table = section(entry, form: "[device.NAME]") {
+      result.devices = table.entries.compactMap { device($0) }
+    }
+    return result
+  }
+
+  private mutating func control(_ table: TOML.Table) -> Configuration.Control {
+    var result = Configuration.Control()
+    let keys = Configuration.controlKeys
+    refuseUnknown(in: table, known: keys.map(\.name))
+    if case .string(let path) = value("socket", of: keys, in: table), let entry = table["socket"] {
+      if !path.hasPrefix("/") || path.utf8.count > 107 || path.utf8.contains(0) {
+        let words = "socket: \(quoted(path)) is not an absolute path of at most 107 bytes; write one, as in /run/vehicled/io.vehicled"
+        report(entry.value.place, words)
+      }
+      result.socket = path
+    }
+    if let groups = groups("observe", in: table) { result.observe = groups }
+    if let groups = groups("control", in: table) { result.control = groups }
+    return result
+  }
+
+  private mutating func groups(_ key: String, in table: TOML.Table) -> [String]? {
+    guard case .list(let groups) = value(key, of: Configuration.controlKeys, in: table), let entry = table[key] else { return nil }
+    for group in groups where group.isEmpty || group.unicodeScalars.contains(where: { $0.properties.isWhitespace || $0.value < 0x20 }) {
+      report(entry.value.place, "\(key): \(quoted(group)) is not the name of a group; list names, as in [\"vehicled\"]")
+    }
+    return groups
+  }
+
+  private mutating func device(_ entry: TOML.Entry) -> Configuration.Device? {
+    guard let table = section(entry, form: "[device.NAME]") else { return nil }
+    if !isDeviceName(entry.key) {
+      report(
+        entry.place, "\(quoted(entry.key)) cannot name a device; use at most 32 lower-case letters, digits and dashes, a letter first")
+    }
+    let before = problems.count
+    let record = value("record", of: Configuration.deviceKeys, in: table) == .bool(true)
+    guard let kind = kind(of: table, header: entry.value.place) else { return nil }
+    refuseUnknown(in: table, known: kind.keys, of: kind.name)
+    var device = Configuration.Device(name: entry.key, kind: kind.name, links: [:], options: [:], record: record)
+    for role in kind.links { device.links[role.name] = link(role, of: kind, in: table, header: entry.value.place) }
+    for option in kind.options { device.options[option.name] = value(option.name, of: kind.options, in: table) ?? option.fallback }
+    guard problems.count == before else { return nil }
+    do throws(OptionError) {
+      _ = try kind.make(Setup(options: device.options))
+    } catch {
+      report(table[error.option]?.value.place ?? entry.value.place, "\(error.option): \(printable(error.message))")
+    }
+    return device
+  }
+
+  private mutating func kind(of table: TOML.Table, header: Place) -> Kind? {
+    let names = kinds.map(\.name)
+    guard let entry = table["kind"] else {
+      if complete { report(header, "kind is missing; add kind = \"\(names.first ?? "")\" (known are \(names.joined(separator: ", ")))") }
+      return nil
+    }
+    guard case .string(let name) = value("kind", of: Configuration.deviceKeys, in: table) else { return nil }
+    if let kind = kinds.first(where: { $0.name == name }) { return kind }
+    report(entry.value.place, "unknown kind \(quoted(name)); \(suggestion(for: name, among: names))")
+    return nil
+  }
+
+  private mutating func link(_ role: LinkRole, of kind: Kind, in table: TOML.Table, header: Place) -> LinkURL? {
+    guard let entry = table[role.key] else {
+      let form = LinkURL.schemes.first { role.schemes.contains($0.name) }?.form ?? "replay:/PATH"
+      if role.required && complete { report(header, "\(role.key) is missing; add \(role.key) = \"\(form)\"") }
+      return nil
+    }
+    guard case .string(let text) = accept(entry, Option(role.key, ValueRule(.string), help: "")) else { return nil }
+    do throws(LinkURLError) {
+      let url = try LinkURL(text)
+      if url.scheme == "replay" || role.schemes.contains(url.scheme) { return url }
+      let schemes = (role.schemes + ["replay"]).map { $0 + ":" }.joined(separator: ", ")
+      report(entry.value.place(at: 0), "\(role.key): kind \(kind.name) is not reached by \(url.scheme): links; use one of \(schemes)")
+    } catch {
+      report(entry.value.place(at: error.offset), "\(role.key): \(error.description)")
+    }
+    return nil
+  }
+}
+
+extension ConfigurationCheck {
+  /// The checked value of a key, or nil where it is not given or wrong.
+  private mutating func value(_ name: String, of options: [Option], in table: TOML.Table) -> Value? {
+    guard let entry = table[name], let option = options.first(where: { $0.name == name }) else { return nil }
+    return accept(entry, option)
+  }
+
+  private mutating func accept(_ entry: TOML.Entry, _ option: Option) -> Value? {
+    let words: String
+    if let value = entry.value.content.value {
+      do throws(ValueError) {
+        return try option.rule.accept(value)
+      } catch {
+        words = printable(error.description)
+      }
+    } else {
+      words = "\(entry.value.content.article) is not \(option.rule.type.article)"
+    }
+    report(entry.value.place, "\(option.name): \(words); use \(option.rule.wish)")
+    return nil
+  }
+
+  private mutating func section(_ entry: TOML.Entry, form: String) -> TOML.Table? {
+    if case .table(let table) = entry.value.content { return table }
+    report(entry.place, "\(printable(entry.key, limit: 60)) is a section and not a key; write \(form) and its keys below it")
+    return nil
+  }
+
+  private mutating func refuseUnknown(in table: TOML.Table, known: [String], sections: [String] = [], of kind: String? = nil) {
+    for entry in table.entries where !known.contains(entry.key) && !sections.contains(entry.key) {
+      guard problems.count < 1000 else { return }
+      let place = kind.map { " of kind \($0)" } ?? ""
+      if case .table = entry.value.content {
+        let words = sections.isEmpty ? "remove it" : suggestion(for: entry.key, among: sections)
+        report(entry.place, "unknown section \(quoted(entry.key))\(place); \(words)")
+      } else {
+        report(entry.place, "unknown key \(quoted(entry.key))\(place); \(suggestion(for: entry.key, among: known))")
+      }
+    }
+  }
+
+  private func suggestion(for wrong: String, among known: [String]) -> String {
+    nearest(to: wrong, among: known).map { "did you mean \($0)?" } ?? "known are \(known.joined(separator: ", "))"
+  }
+
+  private mutating func report(_ place: Place, _ text: String) {
+    problems.append(ConfigurationProblem(place, text))
+  }
+}
+
+private func isDeviceName(_ name: String) -> Bool {
+  let bytes = name.utf8
+  let isLetter = { (byte: UInt8) in (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) }
+  let isDigit = { (byte: UInt8) in (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
+  guard let first = bytes.first, isLetter(first), bytes.count <= 32 else { return false }
+  return bytes.allSatisfy { isLetter($0) || isDigit($0) || $0 == UInt8(ascii: "-") }
+}

@@ -1,0 +1,93 @@
+// The files a configuration is read from. Each is bounded at 1 MiB and never waited for; why one cannot be read is told in
+// a person's words. Nothing here knows a key.
+
+import Glibc
+
+struct ConfigurationFile {
+  static let largest = 1 << 20
+  let path: String
+
+  /// FILE and FILE.d/*.toml, in the order of their names. That none of them exists is a problem.
+  static func all(of path: String) throws(ConfigurationProblem) -> [ConfigurationFile] {
+    let further = try names(in: path + ".d").map { ConfigurationFile(path: "\(path).d/\($0)") }
+    guard access(path, F_OK) == 0 || errno != ENOENT else {
+      guard further.isEmpty else { return further }
+      throw ConfigurationProblem(
+        Place(file: path), "no such file; create it with the devices you have, for example:\n\(Configuration.example)")
+    }
+    return [ConfigurationFile(path: path)] + further
+  }
+
+  /// The file's contents as a tree.
+  func table() throws(ConfigurationProblem) -> TOML.Table {
+    let bytes = try read()
+    do throws(TOML.SyntaxError) {
+      return try TOML.parse(bytes, file: path)
+    } catch {
+      throw ConfigurationProblem(error.place, "\(printable(error.text)); \(ConfigurationFile.remedy(for: error.text))")
+    }
+  }
+
+  private func read() throws(ConfigurationProblem) -> [UInt8] {
+    // Not blocking: a FIFO without a writer must not stop the daemon.
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+    guard descriptor >= 0 else { throw problem(errno) }
+    defer { close(descriptor) }
+    var bytes: [UInt8] = []
+    var chunk = [UInt8](repeating: 0, count: 65536)
+    while true {
+      let count = Glibc.read(descriptor, &chunk, chunk.count)
+      if count < 0 && errno == EINTR { continue }
+      guard count >= 0 else { throw problem(errno) }
+      if count == 0 { return bytes }
+      bytes += chunk[..<count]
+      guard bytes.count <= ConfigurationFile.largest else {
+        throw ConfigurationProblem(Place(file: path), "larger than 1 MiB; is this the right file?")
+      }
+    }
+  }
+
+  private func problem(_ code: Int32) -> ConfigurationProblem {
+    let text =
+      switch code {
+      case EACCES, EPERM: "no permission to read it; make it readable for user \(ConfigurationFile.user)"
+      case EISDIR: "is a directory; name a file, or put files into \(path).d"
+      case ENOENT: "no such file; remove the link to it, or create it"
+      default: "cannot be read (\(String(cString: strerror(code)))); check the file and its disk"
+      }
+    return ConfigurationProblem(Place(file: path), text)
+  }
+
+  private static func names(in directory: String) throws(ConfigurationProblem) -> [String] {
+    guard let handle = opendir(directory) else {
+      switch errno {
+      case ENOENT: return []
+      case ENOTDIR: throw ConfigurationProblem(Place(file: directory), "not a directory; move the file into one of this name")
+      default: throw ConfigurationProblem(Place(file: directory), "cannot be read; check its permissions")
+      }
+    }
+    defer { closedir(handle) }
+    var names: [String] = []
+    while let entry = readdir(handle) {
+      let name = withUnsafePointer(to: &entry.pointee.d_name) { field in
+        field.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+      }
+      if name.hasSuffix(".toml") && !name.hasPrefix(".") { names.append(name) }
+    }
+    return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+  }
+
+  private static var user: String {
+    guard let entry = getpwuid(geteuid()), let name = entry.pointee.pw_name else { return String(geteuid()) }
+    return String(cString: name)
+  }
+
+  private static func remedy(for text: String) -> String {
+    if text.contains("utf-8") { return "save the file as UTF-8" }
+    if text.contains("redefine") { return "keep one of the two" }
+    if text.contains("expected '='") { return "write KEY = VALUE" }
+    if text.contains("value") { return "texts stand in quotes, as in kind = \"obd\"" }
+    if text.contains("dots") { return "break it up" }
+    return "write [device.NAME], then lines of KEY = VALUE"
+  }
+}

@@ -1,0 +1,40 @@
+// The keys that the daemon itself knows, and what they may hold. Checks, suggestions and the test that holds
+// etc/vehicled.toml to the truth all come from these tables; a kind adds its own (Kind.options, Kind.links).
+
+import Logging
+import Protocols
+
+extension Configuration {
+  /// Outside any section.
+  static let generalKeys = [
+    Option(
+      "log-level", ValueRule(.string, choices: Logger.Level.allCases.map(\.rawValue)), default: .string("info"),
+      help: "the least level that is logged")
+  ]
+
+  /// In `[control]`.
+  static let controlKeys = [
+    Option("socket", ValueRule(.string), default: .string("/run/vehicled/io.vehicled"), help: "path of the control socket"),
+    Option("observe", ValueRule(.list), default: .list(["vehicled"]), help: "groups that may see"),
+    Option("control", ValueRule(.list), default: .list(["vehicled"]), help: "groups that may also set, call and drive"),
+  ]
+
+  /// In every `[device.NAME]`.
+  static let deviceKeys = [
+    Option("kind", ValueRule(.string), help: "what the device is"),
+    Option("record", ValueRule(.bool), default: .bool(false), help: "record every byte of its links under the state directory"),
+  ]
+
+  /// A whole configuration, for those who have none.
+  static let example = """
+    [device.ev]
+    kind = "obd"
+    link = "serial:/dev/ttyUSB0"
+    rate = 20
+    """
+}
+
+extension Kind {
+  /// All the keys a device of this kind takes.
+  var keys: [String] { Configuration.deviceKeys.map(\.name) + links.map(\.key) + options.map(\.name) }
+}

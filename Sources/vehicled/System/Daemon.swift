@@ -1,0 +1,124 @@
+// The daemon as a whole: makes the devices that the configuration names, serves the socket, and changes only what a new
+// configuration changes. Holds no device knowledge.
+
+import Logging
+import NIOCore
+import Protocols
+
+@Loop final class Daemon {
+  private let path: String
+  private let socket: String
+  private let log = Logger(label: "vehicled")
+  private let board = Board()
+  private let disk: Disk
+  private let methods: Methods
+  private var configuration: Configuration
+  private var devices: [(configuration: Configuration.Device, device: Device, recorder: Recorder?)] = []
+  private var watchdog: Watchdog?
+  private var listener: Listener?
+
+  /// A daemon of this configuration, read from `path`.
+  init(_ configuration: Configuration, path: String, socket: String, state: String) {
+    self.path = path
+    self.socket = socket
+    self.configuration = configuration
+    disk = Disk(directory: state)
+    methods = Methods(
+      board: board, access: Access(observe: configuration.control.observe, control: configuration.control.control))
+    methods.reload = { [unowned self] in reload() }
+  }
+
+  /// Serves the socket, then brings the devices up. The socket comes first: it answers while every link is dead.
+  func start() async throws(ValueError) {
+    let methods = methods
+    listener = try await Listener.start(path: socket) { channel in
+      let peer = try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { Peer(socket: $0) }
+      try channel.pipeline.syncOperations.addHandler(Session(methods, peer: peer ?? nil))
+    }
+    for device in configuration.devices { add(device) }
+    watchdog = Watchdog(disk: disk)
+    log.notice("serving \(socket) with \(devices.count) \(devices.count == 1 ? "device" : "devices")")
+    Notify.send("READY=1")
+    tellStatus()
+  }
+
+  /// Reads the configuration again and gives the names of what changed. A bad file changes nothing.
+  func reload() -> Result<[String], ContractError> {
+    Notify.send("RELOADING=1\nMONOTONIC_USEC=\(Clock.monotonic() / .microsecond)")
+    defer {
+      Notify.send("READY=1")
+      tellStatus()
+    }
+    let new: Configuration
+    do { new = try Configuration.load(path, kinds: registry) } catch {
+      for problem in error.problems { log.error("\(problem)") }
+      log.error("the configuration is not taken; the running one stays")
+      return .failure(.configurationInvalid(message: error.description))
+    }
+    var changed: [String] = []
+    for (old, device, recorder) in devices where !new.devices.contains(old) {
+      changed.append(old.name)
+      remove(device, recorder)
+    }
+    devices.removeAll { !new.devices.contains($0.configuration) }
+    for device in new.devices where !devices.contains(where: { $0.configuration.name == device.name }) {
+      if !changed.contains(device.name) { changed.append(device.name) }
+      add(device)
+    }
+    if new.control != configuration.control {
+      methods.access = Access(observe: new.control.observe, control: new.control.control)
+      if new.control.socket != configuration.control.socket { log.warning("a new socket path is used after a restart") }
+      changed.append("control")
+    }
+    if let level = new.logLevel, level != configuration.logLevel {
+      Journal.level = level
+      changed.append("log-level")
+    }
+    configuration = new
+    log.notice("configuration read again: \(changed.isEmpty ? "nothing changed" : "changed \(changed.joined(separator: ", "))")")
+    return .success(changed)
+  }
+
+  /// Lets every device say its last words, and leaves nothing behind. Takes at most two seconds.
+  func stop() async {
+    Notify.send("STOPPING=1")
+    log.notice("stopping")
+    await listener?.close()
+    await withCheckedContinuation { continuation in
+      var left = devices.count
+      guard left > 0 else { return continuation.resume() }
+      for (_, device, recorder) in devices {
+        device.close {
+          recorder?.close()
+          left -= 1
+          if left == 0 { continuation.resume() }
+        }
+      }
+    }
+    await disk.finish()
+  }
+
+  private func add(_ wanted: Configuration.Device) {
+    guard let kind = registry.first(where: { $0.name == wanted.kind }) else { return }
+    // Devices take turns: neighbours in the file do their periodic work in different tenths of the period.
+    let setup = Setup(options: wanted.options, phase: Double(devices.count % 10) / 10, seed: .random(in: 0 ... .max))
+    do throws(OptionError) {
+      let links = kind.links.compactMap { role in wanted.links[role.name].map { (role.name, $0) } }
+      let device = Device(name: wanted.name, kind: wanted.kind, machine: try kind.make(setup), links: links, disk: disk)
+      devices.append((wanted, device, wanted.record ? Recorder(device, disk: disk) : nil))
+      board.add(device)
+      device.open(restored: disk.restore(device: wanted.name))
+    } catch {
+      log.error("\(wanted.name): \(error.option): \(error.message)")
+    }
+  }
+
+  private func remove(_ device: Device, _ recorder: Recorder?) {
+    board.remove(device)
+    device.close { recorder?.close() }
+  }
+
+  private func tellStatus() {
+    Notify.status("\(devices.count) \(devices.count == 1 ? "device" : "devices"): \(devices.map(\.device.name).joined(separator: ", "))")
+  }
+}

@@ -1,0 +1,81 @@
+// Everything that touches the disk after start-up: one thread, so that a slow card never holds up the loop. Values are
+// written beside and renamed, so SIGKILL loses nothing that was acknowledged; fsync comes at most every ten seconds and
+// at the end, because SD cards wear.
+
+import Glibc
+import NIOCore
+import NIOPosix
+import Protocols
+
+/// The state directory and the thread that writes to it.
+@Loop final class Disk {
+  let directory: String
+  private let pool = NIOThreadPool(numberOfThreads: 1)
+  private var unsynced: Set<String> = []
+  private lazy var syncTimer = Timer { [weak self] _ in self?.sync() }
+
+  /// The state directory; it is made when something is stored.
+  init(directory: String) {
+    self.directory = directory
+    pool.start()
+  }
+
+  /// Runs blocking work on the disk's thread and hands its result back on the loop.
+  func run<Value: Sendable>(
+    _ work: @escaping @Sendable () throws(ValueError) -> Value,
+    then finish: @escaping @Loop @Sendable (Result<Value, ValueError>) -> Void
+  ) {
+    pool.submit { _ in
+      let result = Result { () throws(ValueError) in try work() }
+      Loop.post { finish(result) }
+    }
+  }
+
+  /// Keeps a device's value for the next start. `finish` is told the failure, or nil.
+  func store(device: String, key: String, _ bytes: [UInt8], then finish: @escaping @Loop @Sendable (String?) -> Void) {
+    let folder = "\(directory)/devices/\(device)"
+    run { () throws(ValueError) in
+      try Files.makeDirectory(folder)
+      if bytes.isEmpty {
+        unlink("\(folder)/\(key)")
+      } else {
+        try Files.replace("\(folder)/\(key)", with: bytes)
+      }
+    } then: { [weak self] result in
+      switch result {
+      case .success:
+        self?.needsSync(folder)
+        finish(nil)
+      case .failure(let error): finish(error.description)
+      }
+    }
+  }
+
+  /// All that was stored for a device. Blocks; for set-up.
+  func restore(device: String) -> [String: [UInt8]] {
+    let folder = "\(directory)/devices/\(device)"
+    var values: [String: [UInt8]] = [:]
+    for key in Files.list(folder) where !key.hasPrefix(".") {
+      if let bytes = try? Files.read("\(folder)/\(key)", limit: 1 << 20) { values[key] = bytes }
+    }
+    return values
+  }
+
+  /// Waits until everything is on the disk. The last thing that is asked of it.
+  func finish() async {
+    let folders = unsynced
+    try? await pool.runIfActive { folders.forEach(Files.sync) }
+    try? await pool.shutdownGracefully()
+  }
+
+  private func needsSync(_ folder: String) {
+    if unsynced.isEmpty { syncTimer.set(Clock.monotonic() + 10 * .second) }
+    unsynced.insert(folder)
+  }
+
+  private func sync() {
+    let folders = unsynced
+    unsynced = []
+    pool.submit { _ in folders.forEach(Files.sync) }
+  }
+}

@@ -1,0 +1,80 @@
+// The few file operations the daemon needs, with errors that name the place and the mend. They block.
+
+import Glibc
+import Protocols
+
+enum Files {
+  /// Reads a whole file of at most `limit` bytes.
+  static func read(_ path: String, limit: Int) throws(ValueError) -> [UInt8] {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+    guard descriptor >= 0 else { throw ValueError("cannot read \(path): \(systemWords(errno))") }
+    defer { close(descriptor) }
+    var bytes: [UInt8] = []
+    while true {
+      let start = bytes.count
+      let capacity = min(1 << 16, limit + 1 - start)
+      guard capacity > 0 else { throw ValueError("\(path) is longer than \(limit) bytes") }
+      bytes.append(contentsOf: repeatElement(0, count: capacity))
+      let count = bytes.withUnsafeMutableBytes { Glibc.read(descriptor, $0.baseAddress?.advanced(by: start), capacity) }
+      guard count >= 0 else { throw ValueError("cannot read \(path): \(systemWords(errno))") }
+      bytes.removeLast(capacity - count)
+      if count == 0 { return bytes }
+    }
+  }
+
+  /// Puts new contents in the place of a file at once or not at all; readable by its owner alone.
+  static func replace(_ path: String, with bytes: [UInt8]) throws(ValueError) {
+    let slash = path.lastIndex(of: "/") ?? path.startIndex
+    let temporary = "\(path[..<slash])/.\(path[slash...].dropFirst()).new"
+    try write(temporary, bytes, flags: O_TRUNC)
+    guard rename(temporary, path) == 0 else { throw ValueError("cannot write \(path): \(systemWords(errno))") }
+  }
+
+  /// Writes to a file, made if needed; `flags` says whether it is emptied first (O_TRUNC) or continued (O_APPEND).
+  static func write(_ path: String, _ bytes: [UInt8], flags: CInt) throws(ValueError) {
+    let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0o600)
+    guard descriptor >= 0 else { throw ValueError("cannot write \(path): \(systemWords(errno))") }
+    defer { close(descriptor) }
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+      guard count > 0 else { throw ValueError("cannot write \(path): \(systemWords(errno))") }
+      rest = rest.dropFirst(count)
+    }
+  }
+
+  /// Makes a directory and those above it, for the owner alone.
+  static func makeDirectory(_ path: String) throws(ValueError) {
+    guard mkdir(path, 0o700) != 0, errno != EEXIST else { return }
+    if errno == ENOENT, let slash = path.lastIndex(of: "/"), slash > path.startIndex {
+      try makeDirectory(String(path[..<slash]))
+      if mkdir(path, 0o700) == 0 || errno == EEXIST { return }
+    }
+    throw ValueError("cannot make the directory \(path): \(systemWords(errno))")
+  }
+
+  /// The names in a directory, in order; none when it cannot be read.
+  static func list(_ path: String) -> [String] {
+    guard let directory = opendir(path) else { return [] }
+    defer { closedir(directory) }
+    var names: [String] = []
+    while let entry = readdir(directory) {
+      let name = withUnsafePointer(to: &entry.pointee.d_name) {
+        $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+      }
+      if name != ".", name != ".." { names.append(name) }
+    }
+    return names.sorted()
+  }
+
+  /// Pushes a directory's files and the directory itself to the disk.
+  static func sync(_ folder: String) {
+    for path in list(folder).map({ "\(folder)/\($0)" }) + [folder] {
+      let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+      if descriptor >= 0 {
+        fsync(descriptor)
+        close(descriptor)
+      }
+    }
+  }
+}

@@ -1,0 +1,140 @@
+// The daemon's voice: swift-log records go to journald with their fields where standard error is the journal, and to
+// standard error as one line each anywhere else. Called from any thread; one level for the whole process. What is logged
+// may come from hostile peers: control characters are escaped in both forms.
+
+import CSystemd
+import Glibc
+import Logging
+import Synchronization
+
+/// Where records go, and which.
+enum Journal {
+  private static let least = Atomic(index(of: .info))
+
+  /// The least level that is logged, for every logger of the process; settable at any time.
+  static var level: Logger.Level {
+    get { Logger.Level.allCases[least.load(ordering: .relaxed)] }
+    set { least.store(index(of: newValue), ordering: .relaxed) }
+  }
+
+  /// Makes this the place where all loggers write. Once, before the first logger is made.
+  static func bootstrap(level: Logger.Level = .info) {
+    self.level = level
+    let structured = isConnected(to: STDERR_FILENO, getenv("JOURNAL_STREAM").map { String(cString: $0) })
+    let handler: @Sendable (String, Logger.MetadataProvider?) -> any LogHandler = { _, provider in
+      if structured { JournalHandler(metadataProvider: provider) } else { LineHandler(metadataProvider: provider) }
+    }
+    LoggingSystem.bootstrap(handler, metadataProvider: nil)
+  }
+
+  /// Whether the descriptor is the journal's stream, as systemd names it: DEVICE:INODE.
+  static func isConnected(to descriptor: Int32, _ stream: String?) -> Bool {
+    var status = stat()
+    guard let stream, fstat(descriptor, &status) == 0 else { return false }
+    return stream == "\(status.st_dev):\(status.st_ino)"
+  }
+
+  private static func index(of level: Logger.Level) -> Int { Logger.Level.allCases.firstIndex(of: level) ?? 0 }
+}
+
+/// A handler that writes a record somewhere. The level is the process's; the rest of swift-log's contract is the same for all.
+protocol RecordHandler: LogHandler {
+  func write(_ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata)
+}
+
+extension RecordHandler {
+  var logLevel: Logger.Level {
+    get { Journal.level }
+    set { Journal.level = newValue }
+  }
+
+  subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+    get { metadata[key] }
+    set { metadata[key] = newValue }
+  }
+
+  func log(event: LogEvent) {
+    var all = metadata
+    if let provided = metadataProvider?.get() { all.merge(provided) { $1 } }
+    if let given = event.metadata { all.merge(given) { $1 } }
+    if let error = event.error { all["error"] = "\(error)" }
+    write(event.level, printable(event.message.description, limit: 4096), all)
+  }
+}
+
+/// Journald's own protocol: every piece of metadata is a field that `journalctl VEHICLED_DEVICE=ev` finds.
+struct JournalHandler: RecordHandler {
+  var metadata: Logger.Metadata = [:]
+  var metadataProvider: Logger.MetadataProvider?
+
+  func write(_ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata) {
+    let fields = JournalHandler.fields(level, message, metadata).map { Array($0.utf8) }
+    let bytes = fields.flatMap { $0 }
+    bytes.withUnsafeBytes { buffer in
+      var offset = 0
+      let vectors = fields.map { field in
+        defer { offset += field.count }
+        return iovec(iov_base: UnsafeMutableRawPointer(mutating: buffer.baseAddress?.advanced(by: offset)), iov_len: field.count)
+      }
+      _ = sd_journal_sendv(vectors, Int32(vectors.count))
+    }
+  }
+
+  /// The record as NAME=VALUE.
+  static func fields(_ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata) -> [String] {
+    ["MESSAGE=\(message)", "PRIORITY=\(priority(of: level))", "SYSLOG_IDENTIFIER=vehicled"]
+      + metadata.sorted { $0.key < $1.key }.prefix(32).map { "\(name(of: $0.key))=\(printable("\($0.value)", limit: 4096))" }
+  }
+
+  /// VEHICLED_DEVICE for `device`: upper-case letters, digits and underscores, at most 64.
+  private static func name(of key: String) -> String {
+    let letters = key.utf8.prefix(55).map { byte in
+      switch byte {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"): byte - 32
+      case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"): byte
+      default: UInt8(ascii: "_")
+      }
+    }
+    return "VEHICLED_" + String(decoding: letters, as: UTF8.self)
+  }
+
+  private static func priority(of level: Logger.Level) -> Int32 {
+    switch level {
+    case .trace, .debug: LOG_DEBUG
+    case .info: LOG_INFO
+    case .notice: LOG_NOTICE
+    case .warning: LOG_WARNING
+    case .error: LOG_ERR
+    case .critical: LOG_CRIT
+    }
+  }
+}
+
+/// `12:00:00.000 warning ev/main: no answer error=timeout`, in one write.
+struct LineHandler: RecordHandler {
+  var metadata: Logger.Metadata = [:]
+  var metadataProvider: Logger.MetadataProvider?
+  var descriptor: Int32 = STDERR_FILENO
+
+  func write(_ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata) {
+    let line = Array("\(LineHandler.now()) \(LineHandler.text(level, message, metadata))\n".utf8)
+    _ = Glibc.write(descriptor, line, line.count)
+  }
+
+  /// The record without its time.
+  static func text(_ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata) -> String {
+    let subject = ["device", "link"].compactMap { metadata[$0].map { printable("\($0)") } }.joined(separator: "/")
+    let further = metadata.filter { $0.key != "device" && $0.key != "link" }.sorted { $0.key < $1.key }
+    let details = further.map { " \(printable($0.key))=\(printable("\($0.value)"))" }.joined()
+    return "\(level.rawValue) " + (subject.isEmpty ? "" : "\(subject): ") + message + details
+  }
+
+  private static func now() -> String {
+    let wall = Clock.wall()
+    var seconds = time_t(wall / 1_000_000)
+    var parts = tm()
+    localtime_r(&seconds, &parts)
+    let milliseconds = String(wall / 1000 % 1000 + 1000).dropFirst()
+    return [parts.tm_hour, parts.tm_min, parts.tm_sec].map { String($0 + 100).dropFirst() }.joined(separator: ":") + "." + milliseconds
+  }
+}

@@ -1,0 +1,145 @@
+// A TOML file as a tree in which every key and value knows its place. Syntax is toml++'s matter (CToml); what the keys
+// mean is the configuration's. Tables keep the order of the file.
+
+import CToml
+
+/// Where something stands: a file, and in it a line and a column, both from 1; or the file as a whole.
+struct Place: Hashable, Sendable, CustomStringConvertible {
+  var file: String
+  var line = 0
+  var column = 0
+
+  var description: String { line == 0 ? file : "\(file):\(line):\(column)" }
+}
+
+enum TOML {
+  enum Content: Sendable {
+    case table(Table)
+    case array([Node])
+    case string(String)
+    case integer(Int)
+    case float(Double)
+    case bool(Bool)
+    case date
+  }
+
+  struct Node: Sendable {
+    var content: Content
+    var place: Place
+    /// The string stands in the file letter by letter, so that a place inside it can be told.
+    var literal = false
+
+    /// The place of the byte at this offset of the string; of the whole where that cannot be told.
+    func place(at offset: Int) -> Place {
+      guard literal, case .string(let text) = content else { return place }
+      var inside = place
+      inside.column += 1 + String(decoding: text.utf8.prefix(offset), as: UTF8.self).unicodeScalars.count
+      return inside
+    }
+  }
+
+  struct Entry: Sendable {
+    var key: String
+    var place: Place
+    var value: Node
+  }
+
+  struct Table: Sendable {
+    var entries: [Entry] = []
+
+    subscript(key: String) -> Entry? { entries.first { $0.key == key } }
+
+    /// Takes over what a later file says: tables key by key, everything else whole.
+    mutating func merge(_ later: Table) {
+      var positions = Dictionary(entries.indices.map { (entries[$0].key, $0) }, uniquingKeysWith: { first, _ in first })
+      for entry in later.entries {
+        guard let position = positions[entry.key] else {
+          positions[entry.key] = entries.count
+          entries.append(entry)
+          continue
+        }
+        if case .table(var mine) = entries[position].value.content, case .table(let theirs) = entry.value.content {
+          mine.merge(theirs)
+          entries[position].value.content = .table(mine)
+        } else {
+          entries[position] = entry
+        }
+      }
+    }
+  }
+
+  struct SyntaxError: Error {
+    var place: Place
+    var text: String
+  }
+
+  /// Reads a document; `file` names it in places.
+  static func parse(_ bytes: [UInt8], file: String) throws(SyntaxError) -> Table {
+    let document = bytes.withUnsafeBytes { ctoml_parse($0.bindMemory(to: CChar.self).baseAddress, $0.count) }
+    defer { ctoml_free(document) }
+    guard let nodes = document.nodes else {
+      let place = Place(file: file, line: Int(max(document.error_line, 1)), column: Int(max(document.error_column, 1)))
+      throw SyntaxError(place: place, text: document.error.map { String(cString: $0) } ?? "not TOML")
+    }
+    var tree = Tree(rest: UnsafeBufferPointer(start: nodes, count: document.count)[...], file: file, bytes: bytes)
+    guard case .table(let table) = tree.next()?.value.content else { return Table() }
+    return table
+  }
+}
+
+/// Folds the flat list of nodes into a tree. The depth is bounded by CToml.
+private struct Tree {
+  private var rest: Slice<UnsafeBufferPointer<ctoml_node>>
+  private let file: String
+  private let lines: [ArraySlice<UInt8>]
+
+  init(rest: Slice<UnsafeBufferPointer<ctoml_node>>, file: String, bytes: [UInt8]) {
+    self.rest = rest
+    self.file = file
+    lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+  }
+
+  mutating func next() -> TOML.Entry? {
+    guard let node = rest.popFirst() else { return nil }
+    let place = Place(file: file, line: Int(node.line), column: Int(node.column))
+    let keyPlace = Place(file: file, line: Int(node.key_line), column: Int(node.key_column))
+    var value = TOML.Node(content: .date, place: place)
+    switch node.kind {
+    case CTOML_TABLE: value.content = .table(TOML.Table(entries: children(node.children)))
+    case CTOML_ARRAY: value.content = .array(children(node.children).map(\.value))
+    case CTOML_STRING:
+      let string = text(node.text, node.text_length)
+      value.content = .string(string)
+      value.literal = isLiteral(string, at: place)
+    case CTOML_INTEGER: value.content = .integer(Int(node.integer))
+    case CTOML_FLOAT: value.content = .float(node.number)
+    case CTOML_BOOLEAN: value.content = .bool(node.integer != 0)
+    default: break
+    }
+    return TOML.Entry(key: text(node.key, node.key_length), place: keyPlace, value: value)
+  }
+
+  private mutating func children(_ count: Int) -> [TOML.Entry] {
+    var entries: [TOML.Entry] = []
+    while entries.count < count, let entry = next() { entries.append(entry) }
+    return entries
+  }
+
+  private func text(_ start: UnsafePointer<CChar>?, _ count: Int) -> String {
+    guard let start, count > 0 else { return "" }
+    return String(decoding: UnsafeRawBufferPointer(start: start, count: count), as: UTF8.self)
+  }
+
+  private func isLiteral(_ string: String, at place: Place) -> Bool {
+    guard place.line >= 1, place.line <= lines.count, place.column >= 1 else { return false }
+    // A column is a code point, and every byte that does not continue one begins one.
+    var left = place.column
+    let line = lines[place.line - 1].drop { byte in
+      if byte & 0xC0 != 0x80 { left -= 1 }
+      return left > 0
+    }
+    guard let quote = line.first, quote == UInt8(ascii: "\"") || quote == UInt8(ascii: "'") else { return false }
+    let inside = line.dropFirst()
+    return inside.starts(with: string.utf8) && inside.dropFirst(string.utf8.count).first == quote
+  }
+}

@@ -1,0 +1,186 @@
+import Protocols
+import Testing
+
+@testable import vehicled
+
+@Suite("Board") @Loop struct BoardTests {
+  private static let schema = Schema(properties: [
+    Property("rpm", .int, unit: "rpm", lifetime: .fresh(60 * .millisecond), help: "speed of the motor"),
+    Property("odometer", .float, unit: "km", lifetime: .retained, help: "distance ever driven"),
+  ])
+
+  /// A device that publishes when it is told, on a board of its own.
+  private struct Rig {
+    let board = Board()
+    let probe = Probe()
+    let device: Device
+
+    @Loop init(_ name: String = "ev") {
+      device = vehicledTests.device(probe, named: name, BoardTests.schema)
+      board.add(device)
+    }
+
+    @Loop func publish(_ readings: (Int, Reading.Content)...) {
+      let readings = readings.map { Reading($0.0, $0.1) }
+      probe.answers { _, _, effects in
+        for reading in readings {
+          switch reading.content {
+          case .value(let value): effects.publish(reading.property, value)
+          case .absent(let reason): effects.withdraw(reading.property, reason)
+          }
+        }
+      }
+      device.take(.wake)
+    }
+
+    @Loop func get(_ reference: String) throws -> Contract.Reading {
+      let (state, index) = try board.resolve(reference)
+      return state.reading(index, at: Clock.boot())
+    }
+  }
+
+  /// A client that keeps what it is told, and reads only while it wants to.
+  private final class Client: WatcherSink {
+    var hasRoom = true
+    var replies: [Contract.Watch.Result] = []
+
+    func write(_ message: [UInt8]) {
+      guard let reply = try? VarlinkReply(Array(message.dropLast())), let result = try? reply.parameters(as: Contract.Watch.Result.self)
+      else { return #expect(Bool(false), "not a reply") }
+      #expect(reply.continues)
+      replies.append(result)
+    }
+  }
+
+  @Test func aValueIsShownWithItsUnitAndTime() throws {
+    let rig = Rig()
+    #expect(try rig.get("rpm").reason == "not known yet")
+    rig.publish((0, .value(.int(824))))
+    let reading = try rig.get("ev.rpm")
+    #expect(reading.value == .int(824))
+    #expect(reading.unit == "rpm")
+    #expect(reading.reason == nil)
+    #expect(abs((reading.time ?? 0) - Int(Clock.wall())) < 5_000_000)
+  }
+
+  @Test func aValuePastItsTimeIsAbsentAndWatchersAreTold() async throws {
+    let rig = Rig()
+    let client = Client()
+    try rig.board.subscribe(Watcher(sink: client, interval: 0), to: ["rpm"])
+    rig.publish((0, .value(.int(824))), (1, .value(.float(12.5))))
+    #expect(await until { (try? rig.get("rpm").reason) == "stale" })
+    #expect(try rig.get("rpm").value == nil)
+    #expect(try rig.get("odometer").value == .float(12.5))
+    #expect(await until { client.replies.last?.changes?.first?.reason == "stale" })
+  }
+
+  @Test func aLinkThatGoesDownTakesItsValuesAlongButNotTheRetained() throws {
+    let rig = Rig()
+    rig.publish((0, .value(.int(824))), (1, .value(.float(12.5))))
+    let port = Port(.main, .tcp(host: "127.0.0.1", port: 1), device: rig.device)
+    port.close("unplugged")
+    #expect(try rig.get("rpm").reason == "link down: unplugged")
+    #expect(try rig.get("odometer").value == .float(12.5))
+  }
+
+  @Test func referencesAreResolvedOrExplained() throws {
+    let rig = Rig()
+    #expect(throws: ContractError.noSuchProperty(device: nil, property: "rpx")) { try rig.board.resolve("rpx") }
+    #expect(throws: ContractError.noSuchProperty(device: "ev", property: "rpx")) { try rig.board.resolve("ev.rpx") }
+    #expect(throws: ContractError.noSuchDevice(device: "bus")) { try rig.board.resolve("bus.rpm") }
+    rig.board.add(device(Probe(), named: "van", Self.schema))
+    #expect(throws: ContractError.ambiguous(reference: "rpm", candidates: ["ev.rpm", "van.rpm"])) { try rig.board.resolve("rpm") }
+  }
+
+  @Test func aWatcherGetsASnapshotThenChangesInSequence() throws {
+    let rig = Rig()
+    rig.publish((0, .value(.int(1))))
+    let client = Client()
+    try rig.board.subscribe(Watcher(sink: client, interval: 0), to: nil)
+    rig.publish((0, .value(.int(2))), (1, .value(.float(3))))
+    rig.publish((0, .value(.int(2))))
+    rig.publish((0, .absent("implausible")))
+    #expect(client.replies.map(\.sequence) == [0, 1, 2])
+    #expect(client.replies[0].snapshot?.first?.readings.first?.value == .int(1))
+    #expect(client.replies[1].changes?.map(\.property) == ["rpm", "odometer"])
+    #expect(client.replies[2].changes?.first?.reason == "implausible")
+  }
+
+  @Test func aFilteredWatcherHearsOnlyWhatItAskedFor() throws {
+    let rig = Rig()
+    let client = Client()
+    try rig.board.subscribe(Watcher(sink: client, interval: 0), to: ["ev.odometer"])
+    rig.publish((0, .value(.int(2))))
+    rig.publish((0, .value(.int(3))), (1, .value(.float(4))))
+    #expect(client.replies.count == 2)
+    #expect(client.replies[0].snapshot?.first?.readings.map(\.property) == ["odometer"])
+    #expect(client.replies[1].changes?.map(\.property) == ["odometer"])
+  }
+
+  @Test func aSlowReaderGetsTheLatestValuesOnceAndDelaysNobody() throws {
+    let rig = Rig()
+    let (slow, quick) = (Client(), Client())
+    let watcher = Watcher(sink: slow, interval: 0)
+    try rig.board.subscribe(watcher, to: nil)
+    try rig.board.subscribe(Watcher(sink: quick, interval: 0), to: nil)
+    slow.hasRoom = false
+    for number in 1...100 { rig.publish((0, .value(.int(number)))) }
+    #expect(slow.replies.count == 1)
+    #expect(quick.replies.count == 101)
+    slow.hasRoom = true
+    watcher.drained()
+    #expect(slow.replies.count == 2)
+    #expect(slow.replies[1].changes?.map(\.value) == [.int(100)])
+    #expect(slow.replies[1].sequence == 1)
+  }
+
+  @Test func anIntervalMergesWhatComesTooOften() async throws {
+    let rig = Rig()
+    let client = Client()
+    try rig.board.subscribe(Watcher(sink: client, interval: 40 * .millisecond), to: ["odometer"])
+    for number in 1...20 { rig.publish((1, .value(.int(number)))) }
+    #expect(client.replies.count == 1)
+    #expect(await until { client.replies.count == 2 })
+    #expect(client.replies[1].changes?.map(\.value) == [.int(20)])
+  }
+
+  @Test func eventsAndStatesReachWatchers() throws {
+    let rig = Rig()
+    let client = Client()
+    try rig.board.subscribe(Watcher(sink: client, interval: 0), to: nil)
+    rig.probe.answers { _, _, effects in
+      effects.append(.event(name: "message", text: "hello"))
+      effects.append(.status("polling"))
+    }
+    rig.device.take(.wake)
+    #expect(client.replies[1].events?.first?.text == "hello")
+    #expect(client.replies[2].snapshot?.first?.state == "polling")
+  }
+
+  @Test func aNewSchemaKeepsValuesByNameAndIsTold() throws {
+    let rig = Rig()
+    let client = Client()
+    rig.publish((1, .value(.float(12.5))))
+    try rig.board.subscribe(Watcher(sink: client, interval: 0), to: nil)
+    let new = Schema(properties: [Property("odometer", .float, lifetime: .retained, help: ""), Property("gear", .string, help: "")])
+    rig.probe.answers { _, _, effects in effects.append(.declare(new)) }
+    rig.device.take(.wake)
+    #expect(client.replies.last?.schemas?.first?.properties.map(\.name) == ["odometer", "gear"])
+    #expect(try rig.get("odometer").value == .float(12.5))
+    #expect(throws: ContractError.self) { try rig.board.resolve("rpm") }
+  }
+
+  @Test func aDeviceIsToldOfAnothersProperty() async {
+    let rig = Rig()
+    let mirror = Probe()
+    mirror.answers { input, _, effects in
+      if case .started = input { effects.append(.observe(reference: "ev.rpm")) }
+    }
+    let device = vehicledTests.device(mirror, named: "mirror")
+    rig.board.add(device)
+    device.open(restored: [:])
+    rig.publish((0, .value(.int(824))))
+    #expect(await until { mirror.words.contains { $0.hasSuffix("value(Protocols.Value.int(824))") } })
+    #expect(mirror.words.contains { $0.hasPrefix("observed ev.rpm") && $0.contains("not known yet") })
+  }
+}

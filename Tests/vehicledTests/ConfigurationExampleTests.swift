@@ -1,0 +1,64 @@
+// Holds etc/vehicled.toml, the example in the error text and the tables of known keys together.
+
+import Foundation
+import Protocols
+import Testing
+
+@testable import vehicled
+
+@Suite struct ConfigurationExampleTests {
+  private static let path = tree("etc/vehicled.toml")
+
+  /// The shipped file with its settings switched on.
+  private func switchedOn() throws -> String {
+    let lines = try String(contentsOfFile: Self.path, encoding: .utf8).split(separator: "\n", omittingEmptySubsequences: false)
+    return lines.map { line in
+      guard line.hasPrefix("#"), let next = line.dropFirst().first, next == "[" || next.isLowercase else { return String(line) }
+      return String(line.dropFirst())
+    }.joined(separator: "\n")
+  }
+
+  private func section(_ table: TOML.Table, _ key: String) throws -> TOML.Table {
+    guard case .table(let section) = try #require(table[key]).value.content else { throw ValueError("\(key) is no section") }
+    return section
+  }
+
+  private func expect(_ table: TOML.Table, holds options: [Protocols.Option], and others: [String]) throws {
+    #expect(Set(table.entries.map(\.key)) == Set(options.map(\.name) + others))
+    for option in options {
+      guard let fallback = option.fallback else { continue }
+      let value = try #require(table[option.name]?.value.content.value)
+      #expect(try option.rule.accept(value) == fallback, "\(option.name)")
+    }
+  }
+
+  @Test func `as it is shipped it sets nothing`() throws {
+    #expect(try Configuration.load(Self.path, kinds: registry) == Configuration())
+  }
+
+  @Test func `switched on it loads, and holds every known key at its default`() throws {
+    let folder = try Folder()
+    let text = try switchedOn()
+    let configuration = try Configuration.load(folder.write(text), kinds: registry)
+    #expect(configuration.control == Configuration.Control(socket: "/run/vehicled/io.vehicled"))
+    let root = try TOML.parse(Array(text.utf8), file: "example")
+    try expect(root, holds: Configuration.generalKeys, and: ["control", "device"])
+    try expect(section(root, "control"), holds: Configuration.controlKeys, and: [])
+    #expect(configuration.devices.map(\.kind) == registry.map(\.name), "one device of every kind, in their order")
+    for device in configuration.devices {
+      let kind = try #require(registry.first { $0.name == device.kind })
+      let table = try section(section(root, "device"), device.name)
+      try expect(table, holds: Configuration.deviceKeys + kind.options, and: kind.links.map(\.key))
+    }
+  }
+
+  @Test func `the example for those without a file loads`() throws {
+    let folder = try Folder()
+    #expect(try Configuration.load(folder.write(Configuration.example), kinds: registry).devices.count == 1)
+  }
+}
+
+/// A file of the source tree.
+func tree(_ path: String) -> String {
+  URL(fileURLWithPath: #filePath).appendingPathComponent("../../../" + path).standardizedFileURL.path
+}

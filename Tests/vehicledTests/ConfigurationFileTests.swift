@@ -1,0 +1,96 @@
+// Files that cannot be read, and bytes that no one would write.
+
+import Foundation
+import Glibc
+import Testing
+
+@testable import vehicled
+
+@Suite struct ConfigurationFileTests {
+  private func failure(_ path: String) -> String {
+    let error = #expect(throws: ConfigurationError.self) { try Configuration.load(path, kinds: [Still.kind]) }
+    return error?.description ?? ""
+  }
+
+  @Test func `without a file it says where to put one and what goes in`() throws {
+    let path = try Folder().path + "/v.toml"
+    #expect(failure(path) == "\(path): no such file; create it with the devices you have, for example:\n\(Configuration.example)")
+    #expect(Configuration.example.split(separator: "\n").count == 4)
+  }
+
+  @Test func `directories, huge files, bad UTF-8 and idle FIFOs are refused`() throws {
+    let folder = try Folder()
+    #expect(failure(folder.path) == "\(folder.path): is a directory; name a file, or put files into \(folder.path).d")
+    let big = try folder.write([UInt8](repeating: 10, count: (1 << 20) + 1))
+    #expect(failure(big) == "\(big): larger than 1 MiB; is this the right file?")
+    let bad = try folder.write(Array("# ok\nlog-level = \"".utf8) + [0xC3, 0x28, 0x22])
+    #expect(failure(bad).hasPrefix("\(bad):2:") && failure(bad).hasSuffix("save the file as UTF-8"), "\(failure(bad))")
+    #expect(mkfifo(folder.path + "/fifo", 0o600) == 0)
+    #expect(try Configuration.load(folder.path + "/fifo", kinds: []) == Configuration())
+    try folder.write("", to: "w.toml")
+    try folder.write("", to: "w.toml.d")
+    #expect(failure(folder.path + "/w.toml").contains("w.toml.d: not a directory"))
+  }
+
+  @Test(.enabled(if: geteuid() != 0, "root may read everything"))
+  func `a file without permission is told as such`() throws {
+    let folder = try Folder()
+    let path = try folder.write("")
+    chmod(path, 0)
+    #expect(failure(path).hasPrefix("\(path): no permission to read it; make it readable for user "))
+  }
+
+  @Test func `the root may be one MiB large`() throws {
+    let folder = try Folder()
+    #expect(try Configuration.load(folder.write([UInt8](repeating: 10, count: 1 << 20)), kinds: []) == Configuration())
+  }
+
+  @Test func `depth is bounded, however it is made`() throws {
+    let dots = "a" + String(repeating: ".a", count: 63)
+    var deep = "[\(dots).a]\n"
+    for _ in 0..<3 { deep += "\(dots)=[\n{" }
+    deep += "x=1" + String(repeating: "}]", count: 3)
+    for text in [
+      "x=" + String(repeating: "[", count: 500_000), String(repeating: "a.", count: 500_000) + "a=1", "[" + dots + dots + "]", deep,
+    ] {
+      #expect(try !problems(text).isEmpty)
+    }
+    #expect(try problems("# " + String(repeating: ".", count: 1000)).isEmpty)
+  }
+
+  @Test func `a flood of mistakes is reported in fifty lines`() throws {
+    let text = (0..<50_000).map { "k\($0)=1\n" }.joined()
+    #expect(try problems(text).count == 1000)
+    let folder = try Folder()
+    #expect(try failure(folder.write(text)).split(separator: "\n").count == 51)
+  }
+
+  @Test func `no bytes trap the loader`() throws {
+    var random = SeededRandom(seed: 42)
+    let seed = Array(
+      """
+      log-level = "info" # c
+      [control]
+      observe = ["vehicled"]
+      [device.ev]
+      kind = "still"
+      link = 'serial:/dev/ttyUSB0?baud=9600'
+      rate = 2.5
+      x = { y = [1, 1979-05-27], z.w = \"""
+      a\"\"" }
+      """.utf8)
+    var read = 0
+    for _ in 0..<4000 {
+      var bytes = seed
+      for _ in 0...Int.random(in: 0..<6, using: &random) { bytes.mutate(using: &random) }
+      guard let table = try? TOML.parse(bytes, file: "f") else { continue }
+      read += 1
+      var check = ConfigurationCheck(kinds: [Still.kind], complete: true)
+      _ = check.configuration(table)
+      let places = check.problems.map(\.place)
+      #expect(places.allSatisfy { $0.line >= 1 && $0.column >= 1 })
+      #expect(check.problems.allSatisfy { $0.text.utf8.allSatisfy { $0 >= 0x20 } })
+    }
+    #expect(read > 100)
+  }
+}

@@ -1,0 +1,213 @@
+// The configuration: what loads, and every mistake a person can make, at its line and column.
+
+import Foundation
+import Protocols
+import Testing
+
+@testable import vehicled
+
+/// A kind for these tests: two links, an option of each type, and a machine that has an opinion.
+struct Still: Machine {
+  static let kind = Kind(
+    name: "still", summary: "does nothing",
+    links: [LinkRole(schemes: ["serial", "tcp"]), LinkRole("video", key: "video-link", schemes: ["tcp"], required: false)],
+    options: [
+      Option("rate", ValueRule(.float, unit: "polls/s", range: 0...50), default: .float(20), help: "polls a second"),
+      Option("dialect", ValueRule(.string, choices: ["real", "documented"]), default: .string("real"), help: "which form"),
+      Option("cells", ValueRule(.int, range: 1...200), help: "number of cells"),
+      Option("allow-raw", ValueRule(.bool), default: .bool(false), help: "raw queries"),
+      Option("signals", ValueRule(.list), default: .list([]), help: "more signals"),
+    ],
+    make: { setup throws(OptionError) in
+      if setup.options["dialect"] == .string("documented"), setup.options["allow-raw"] == .bool(true) {
+        throw OptionError("allow-raw", "the documented dialect has no raw queries; leave one of them out")
+      }
+      return Still()
+    })
+
+  var schema: Schema { Schema() }
+  var nextWake: Instant? { nil }
+  mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {}
+}
+
+/// A directory of its own for a test, removed after it.
+final class Folder {
+  let path: String
+
+  init() throws {
+    path = NSTemporaryDirectory() + "vehicled-\(UUID().uuidString)"
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: path) }
+
+  @discardableResult func write(_ text: String, to name: String = "v.toml") throws -> String {
+    try write(Array(text.utf8), to: name)
+  }
+
+  @discardableResult func write(_ bytes: [UInt8], to name: String = "v.toml") throws -> String {
+    let file = "\(path)/\(name)"
+    try FileManager.default.createDirectory(atPath: (file as NSString).deletingLastPathComponent, withIntermediateDirectories: true)
+    try Data(bytes).write(to: URL(fileURLWithPath: file))
+    return file
+  }
+}
+
+/// What is wrong with this file, without its path.
+func problems(_ text: String) throws -> [String] {
+  let folder = try Folder()
+  let path = try folder.write(text)
+  do throws(ConfigurationError) {
+    _ = try Configuration.load(path, kinds: [Still.kind])
+    return []
+  } catch {
+    return error.problems.map { $0.description.replacingOccurrences(of: path + ":", with: "") }
+  }
+}
+
+@Suite struct ConfigurationTests {
+  @Test func `four lines make a device with the defaults of its kind`() throws {
+    let folder = try Folder()
+    let path = try folder.write("[device.ev]\nkind = \"still\"\nlink = \"serial:/dev/ttyUSB0\"\nrate = 10\n")
+    let device = Configuration.Device(
+      name: "ev", kind: "still", links: [.main: .serial(path: "/dev/ttyUSB0", baud: 38400)],
+      options: ["rate": .float(10), "dialect": .string("real"), "allow-raw": .bool(false), "signals": .list([])])
+    #expect(try Configuration.load(path, kinds: [Still.kind]) == Configuration(devices: [device]))
+  }
+
+  @Test func `every key is taken, and devices keep the order of the file`() throws {
+    let folder = try Folder()
+    let path = try folder.write(
+      """
+      log-level = "debug"
+      control = { socket = "/tmp/s", observe = ["users", "vehicled"], control = [] }
+      [device.zebra]
+      kind = "still"
+      link = 'tcp:[::1]:35000'
+      video-link = "replay:/tmp/video"
+      record = true
+      cells = 90.0
+      signals = ["a", "b"]
+      [device.ant]
+      kind = "still"
+      link = "replay:/tmp/ride"
+      """)
+    let configuration = try Configuration.load(path, kinds: [Still.kind])
+    #expect(configuration.logLevel == .debug)
+    #expect(configuration.control == .init(socket: "/tmp/s", observe: ["users", "vehicled"], control: []))
+    #expect(configuration.devices.map(\.name) == ["zebra", "ant"])
+    let zebra = try #require(configuration.devices.first)
+    #expect(zebra.record)
+    #expect(zebra.links == [.main: .tcp(host: "::1", port: 35000), "video": .replay(path: "/tmp/video", speed: 1)])
+    #expect(zebra.options["cells"] == .int(90))
+    #expect(zebra.options["signals"] == .list(["a", "b"]))
+  }
+
+  @Test func `later files are merged key by key, in the order of their names`() throws {
+    let folder = try Folder()
+    let path = try folder.write("[device.ev]\nkind = \"still\"\nlink = \"serial:/dev/a\"\nrate = 1\n")
+    try folder.write("[device.ev]\nrate = 3\n", to: "v.toml.d/20-b.toml")
+    try folder.write("[device.ev]\nrate = 2\ncells = 4\n[device.b]\nkind = 'still'\nlink = 'tcp:h:1'\n", to: "v.toml.d/10-a.toml")
+    try folder.write("rubbish", to: "v.toml.d/30-c.toml~")
+    try folder.write("rubbish", to: "v.toml.d/.hidden.toml")
+    let configuration = try Configuration.load(path, kinds: [Still.kind])
+    #expect(configuration.devices.map(\.name) == ["ev", "b"])
+    #expect(configuration.devices.first?.options["rate"] == .float(3))
+    #expect(configuration.devices.first?.options["cells"] == .int(4))
+    #expect(configuration.devices.first?.links == [.main: .serial(path: "/dev/a", baud: 38400)])
+  }
+
+  @Test func `the directory alone is enough, and an empty file is no mistake`() throws {
+    let folder = try Folder()
+    try folder.write("[device.ev]\nkind = \"still\"\nlink = \"serial:/dev/a\"\n", to: "v.toml.d/a.toml")
+    #expect(try Configuration.load(folder.path + "/v.toml", kinds: [Still.kind]).devices.count == 1)
+    let empty = try folder.write("", to: "empty.toml")
+    #expect(try Configuration.load(empty, kinds: [Still.kind]) == Configuration())
+  }
+
+  @Test(arguments: [
+    ("[device.ev\n", "1:11: Error while parsing table header: expected ']', saw '\\n'; write [device.NAME]"),
+    ("a = 1\na = 2", "2:5: Error while parsing key-value pair: cannot redefine existing integer 'a'; keep one of the two"),
+    ("log-level = debug", "1:13: Error while parsing value: could not determine value type; texts stand in quotes, as in"),
+    ("log-level\n", "1:10: Error while parsing key-value pair: expected '=', saw '\\n'; write KEY = VALUE"),
+    ("[=]", "1:2: Error while parsing"),
+    ("log-levle = \"info\"", "1:1: unknown key \"log-levle\"; did you mean log-level?"),
+    ("log-level = \"loud\"", "1:13: log-level: \"loud\" is not one of trace, debug"),
+    ("log-level = 1979-05-27", "1:13: log-level: a date is not a text; use one of trace"),
+    ("[devices.ev]\nkind = \"still\"", "1:2: unknown section \"devices\"; did you mean device?"),
+    ("[mqtt]", "1:2: unknown section \"mqtt\"; known are control, device"),
+    ("device = 5", "1:1: device is a section and not a key; write [device.NAME]"),
+    ("[device]\nev = 5", "2:1: ev is a section and not a key; write [device.NAME]"),
+    ("[control]\nobserv = []", "2:1: unknown key \"observ\"; did you mean observe?"),
+    ("[control]\nobserve = \"vehicled\"", "2:11: observe: vehicled is not a list of texts; use a list of texts"),
+    ("[control]\nobserve = [\"a\", 1]", "2:11: observe: a list with more than texts in it is not a list of texts"),
+    ("[control]\nobserve = [\"a b\"]", "2:11: observe: \"a b\" is not the name of a group"),
+    ("[control]\nsocket = \"run/s\"", "2:10: socket: \"run/s\" is not an absolute path"),
+    ("[control.x]", "1:10: unknown section \"x\"; remove it"),
+    ("\"a\\nb\\u001b\" = 1", "1:1: unknown key \"a\\nb\\u{1b}\""),
+  ])
+  func `mistakes outside a device are told at their place`(text: String, expected: String) throws {
+    let found = try problems(text)
+    #expect(found.count == 1)
+    #expect(found.first?.contains(expected) == true, "\(found)")
+  }
+
+  @Test(arguments: [
+    ("", "1:1: kind is missing; add kind = \"still\""),
+    ("kind = 3", "2:8: kind: 3 is not a text"),
+    ("kind = \"stil\"\nlink = \"tcp:h:1\"", "2:8: unknown kind \"stil\"; did you mean still?"),
+    ("kind = \"submarine\"", "2:8: unknown kind \"submarine\"; known are still"),
+    ("kind = \"still\"", "1:1: link is missing; add link = \"serial:/PATH[?baud=N]\""),
+    ("link = \"tcp:h:1\"\nkind = \"still\"\nrat = 4", "4:1: unknown key \"rat\" of kind still; did you mean rate?"),
+    ("link = \"tcp:h:1\"\nkind = \"still\"\npressure = 4", "4:1: unknown key \"pressure\" of kind still; known are kind, record, link"),
+    ("link = \"tcp:h:1\"\nkind = \"still\"\nrate = 51", "4:8: rate: 51 is outside 0 to 50 polls/s; use a number from 0 to 50 polls/s"),
+    ("link = \"tcp:h:1\"\nkind = \"still\"\nrate = nan", "4:8: rate: "),
+    ("link = \"tcp:h:1\"\nkind = \"still\"\ncells = 1.5", "4:9: cells: 1.5 is not a whole number; use a whole number from 1 to 200"),
+    ("link = \"tcp:h:1\"\nkind = \"still\"\nrecord = \"yes\"", "4:10: record: yes is not a truth value (true or false)"),
+    ("link = \"tcp:h:1\"\nkind = \"still\"\n[device.ev.rate]", "4:1: rate: a section is not a number"),
+    ("link = \"tcp:h\"\nkind = \"still\"", "2:13: link: HOST or PORT is missing"),
+    ("link = \"serial:/dev/é?bawd=1\"\nkind = \"still\"", "2:23: link: unknown key \"bawd\" in the link; known are baud"),
+    ("link = \"serial:/dev/\\u0041?bawd=1\"\nkind = \"still\"", "2:8: link: unknown key \"bawd\""),
+    (
+      "link = \"tcp:h:1\"\nvideo-link = \"serial:/dev/a\"\nkind = \"still\"",
+      "3:15: video-link: kind still is not reached by serial: links; use one of tcp:, replay:"
+    ),
+    (
+      "link = \"tcp:h:1\"\nkind = \"still\"\ndialect = \"documented\"\nallow-raw = true",
+      "5:13: allow-raw: the documented dialect has no raw queries"
+    ),
+  ])
+  func `mistakes in a device are told at their place`(lines: String, expected: String) throws {
+    let found = try problems("[device.ev]\n" + lines)
+    #expect(found.count == 1)
+    #expect(found.first?.hasPrefix(expected) == true, "\(found)")
+  }
+
+  @Test(arguments: ["Ev", "1ev", "-ev", "e_v", "e v", "é", "", "abcdefghijklmnopqrstuvwxyz0123456"])
+  func `a bad name of a device is refused`(name: String) throws {
+    let found = try problems("[device.\"\(name)\"]\nkind = \"still\"\nlink = \"tcp:h:1\"")
+    #expect(found.count == 1)
+    #expect(found.first?.hasPrefix("1:9: \"\(name)\" cannot name a device; use at most 32 lower-case letters") == true, "\(found)")
+  }
+
+  @Test func `all problems of all files are reported at once, each in its file`() throws {
+    let folder = try Folder()
+    let path = try folder.write("log-level = 3\n[device.A]\nkind = \"still\"\nlink = \"tcp:h:1\"\n")
+    try folder.write("[device.b]\nkind = \"still\"\nlink = \"tcp:h:0\"\nrecord = 1\n", to: "v.toml.d/b.toml")
+    try folder.write("x = ", to: "v.toml.d/c.toml")
+    let error = #expect(throws: ConfigurationError.self) { try Configuration.load(path, kinds: [Still.kind]) }
+    let places = error?.problems.map(\.place.description) ?? []
+    #expect(places.contains("\(path):1:13") && places.contains("\(path):2:9"))
+    #expect(places.contains("\(path).d/b.toml:3:15") && places.contains("\(path).d/b.toml:4:10"))
+    #expect(places.contains { $0.hasPrefix("\(path).d/c.toml:1:") })
+    #expect(places.count == 5)
+  }
+
+  @Test func `what a broken file may have said is not called missing`() throws {
+    let folder = try Folder()
+    let path = try folder.write("[device.ev\nkind = \"still\"")
+    try folder.write("[device.ev]\nrate = 3\n", to: "v.toml.d/b.toml")
+    let error = #expect(throws: ConfigurationError.self) { try Configuration.load(path, kinds: [Still.kind]) }
+    #expect(error?.problems.count == 1)
+  }
+}

@@ -1,0 +1,158 @@
+import CLinux
+import Glibc
+import Protocols
+import Testing
+
+@testable import vehicled
+
+@Suite("Device") @Loop struct DeviceTests {
+  @Test func handsTheMachineWhatItStoredInEarlierRuns() async throws {
+    let directory = temporaryDirectory()
+    let probe = Probe()
+    probe.answers { input, _, effects in
+      if case .started = input { effects.append(.store(key: "request", [1, 2, 3])) }
+    }
+    let disk = Disk(directory: directory)
+    let device = device(probe, named: "ev", disk: disk)
+    device.open(restored: disk.restore(device: "ev"))
+    #expect(await until { probe.words.contains("stored request") })
+    withExtendedLifetime(device) {}
+    #expect(probe.words.first == "started []")
+    #expect(Disk(directory: directory).restore(device: "ev") == ["request": [1, 2, 3]])
+  }
+
+  @Test func saysWhyAStoreFailed() async {
+    let probe = Probe()
+    probe.answers { input, _, effects in
+      if case .started = input { effects.append(.store(key: "request", [1])) }
+    }
+    let device = device(probe, disk: Disk(directory: "/proc/none"))
+    device.open(restored: [:])
+    #expect(await until { probe.words.count == 2 })
+    withExtendedLifetime(device) {}
+    #expect(probe.words.last?.hasPrefix("stored request: cannot make the directory /proc/none") == true)
+  }
+
+  @Test func carriesBytesBothWaysOverASerialLinkAndHearsItsEnd() async throws {
+    let (controller, follower, path) = pseudoTerminal()
+    _ = fcntl(controller, F_SETFL, O_NONBLOCK)
+    let probe = Probe()
+    probe.answers { input, _, effects in
+      if case .linkChanged(_, .up) = input { effects.send(.main, [65, 84, 90], 7) }
+    }
+    let device = device(probe, links: [(.main, .serial(path: path, baud: 38400))])
+    device.open(restored: [:])
+    #expect(await until { probe.words.contains("sent 7") })
+    var bytes = [UInt8](repeating: 0, count: 16)
+    #expect(await until { read(controller, &bytes, 16) == 3 })
+    #expect(Array(bytes.prefix(3)) == [65, 84, 90])
+    write(controller, "OK", 2)
+    #expect(await until { probe.words.contains("main received OK") })
+    close(follower)
+    close(controller)
+    #expect(await until { probe.words.last == "main down" })
+    guard case .down(let reason) = device.ports[0].state else { return #expect(Bool(false), "still up") }
+    #expect(reason.contains("went away"))
+    device.disconnect()
+  }
+
+  @Test func aSerialPortThatIsInUseIsLeftAlone() async throws {
+    let (controller, follower, path) = pseudoTerminal()
+    defer {
+      close(follower)
+      close(controller)
+    }
+    #expect(clinux_serial_lock(follower) == 0)
+    let device = device(Probe(), links: [(.main, .serial(path: path, baud: 38400))])
+    device.open(restored: [:])
+    #expect(await until { device.ports[0].nextAttempt != nil })
+    guard case .down(let reason) = device.ports[0].state else { return #expect(Bool(false), "up") }
+    #expect(reason == "another program has \(path) open: end it first")
+    device.disconnect()
+  }
+
+  @Test func triesAgainAfterASecondAndThenLessOften() async throws {
+    let device = device(Probe(), links: [(.main, .serial(path: "/dev/vehicled-none", baud: 38400))])
+    let port = device.ports[0]
+    var waits: [Double] = []
+    device.open(restored: [:])
+    for _ in 0..<8 {
+      #expect(await until { port.nextAttempt != nil })
+      waits.append(Double((port.nextAttempt ?? 0) - port.since) / 1e6)
+      port.open()
+    }
+    port.close("test")
+    #expect(abs(waits[0] - 1) < 0.05)
+    for (wait, next) in zip(waits, waits.dropFirst()) { #expect(next > wait || next >= 44) }
+    #expect(waits.allSatisfy { $0 <= 60.05 })
+    guard case .down(let reason) = port.state else { return #expect(Bool(false), "up") }
+    #expect(reason == "test")
+  }
+
+  @Test func aCommandEndsExactlyOnce() async {
+    let probe = Probe()
+    probe.answers { input, _, effects in
+      guard case .perform(let id, _) = input else { return }
+      effects.append(.complete(id, .success(Report(text: "one"))))
+      effects.append(.complete(id, .success(Report(text: "two"))))
+    }
+    var outcomes: [String?] = []
+    let id = device(probe).perform(.run(action: 0, arguments: [:])) { outcomes.append(try? $0.get().text) }
+    _ = id
+    #expect(outcomes == ["one"])
+  }
+
+  @Test func theMachineIsToldWhenTheCallerIsGone() async {
+    let probe = Probe()
+    let device = device(probe)
+    var outcome = false
+    let id = device.perform(.set(property: 0, .int(1))) { _ in outcome = true }
+    device.cancel(id)
+    #expect(probe.words == ["set 0 1", "cancelled"])
+    #expect(!outcome)
+  }
+
+  @Test func sendingOverALinkThatIsDownFails() {
+    let probe = Probe()
+    probe.answers { input, _, effects in
+      if case .started = input { effects.send("other", [1], 3) }
+    }
+    device(probe).open(restored: [:])
+    #expect(probe.words == ["started []", "sent 3: there is no link other"])
+  }
+
+  @Test func wakesTheMachineWhenItWants() async {
+    let probe = Probe()
+    probe.answers { input, now, _ in
+      if case .started = input { probe.memory.withLock { $0.nextWake = now + 5 * .millisecond } }
+    }
+    let device = device(probe)
+    device.open(restored: [:])
+    #expect(await until { probe.words == ["started []", "wake"] })
+    withExtendedLifetime(device) {}
+  }
+
+  @Test func opensFurtherLinksAndRefusesNonsense() async {
+    let probe = Probe()
+    probe.answers { input, _, effects in
+      guard case .started = input else { return }
+      effects.append(.openLink("video", url: "tcp:127.0.0.1:1"))
+      effects.append(.openLink("other", url: "nonsense"))
+    }
+    let device = device(probe)
+    device.open(restored: [:])
+    #expect(await until { probe.words.contains("video down") })
+    #expect(probe.words.contains("other down"))
+    #expect(device.ports.map(\.name) == ["video"])
+    device.disconnect()
+  }
+
+  @Test func letsTheMachineSayItsLastWords() async {
+    let probe = Probe()
+    let device = device(probe)
+    var closed = false
+    device.close { closed = true }
+    #expect(probe.words == ["stopping"])
+    #expect(closed)
+  }
+}

@@ -1,0 +1,76 @@
+// What the daemon says: fields for the journal, a line for a terminal, and nothing a peer could forge.
+
+import Glibc
+import Logging
+import Testing
+
+@testable import vehicled
+
+@Suite(.serialized) struct JournalTests {
+  /// What a logger with a line handler writes.
+  private func written(_ body: (inout Logger) -> Void) -> String {
+    var ends: [Int32] = [0, 0]
+    #expect(pipe(&ends) == 0)
+    var logger = Logger(label: "test") { _ in LineHandler(descriptor: ends[1]) }
+    body(&logger)
+    close(ends[1])
+    defer { close(ends[0]) }
+    var bytes = [UInt8](repeating: 0, count: 65536)
+    return String(decoding: bytes[..<max(0, read(ends[0], &bytes, bytes.count))], as: UTF8.self)
+  }
+
+  @Test func `a line has time, level, device, link, message and the rest`() {
+    let line = written { logger in
+      logger[metadataKey: "device"] = "ev"
+      logger.warning("no answer", metadata: ["link": "main", "next": "1 s", "attempt": "3"])
+    }
+    #expect(line.wholeMatch(of: /\d\d:\d\d:\d\d\.\d\d\d warning ev\/main: no answer attempt=3 next=1 s\n/) != nil, "\(line)")
+    let bare = written { $0.notice("ready") }
+    #expect(bare.dropFirst(13) == "notice ready\n")
+  }
+
+  @Test func `nothing logged can start a line or drive a terminal`() {
+    let line = written { $0.error("a\nb\r\u{1b}[2J\u{7f}\u{2028}\u{202e}", metadata: ["device": "x\ny", "k\n": "\u{85}"]) }
+    #expect(line.dropFirst(13) == "error x\\ny: a\\nb\\r\\u{1b}[2J\\u{7f}\\u{2028}\\u{202e} k\\n=\\u{85}\n")
+    let long = written { $0.error("\(String(repeating: "x", count: 100_000))") }
+    #expect(long.utf8.count < 5000 && long.hasSuffix("…\n"))
+  }
+
+  @Test func `the level can change while loggers live`() {
+    defer { Journal.level = .info }
+    let lines = written { logger in
+      logger.debug("one")
+      Journal.level = .debug
+      logger.debug("two")
+      Journal.level = .error
+      logger.warning("three")
+    }
+    #expect(lines.dropFirst(13) == "debug two\n")
+  }
+
+  @Test func `a record for the journal has priority, identifier and its metadata as fields`() {
+    let fields = JournalHandler.fields(.critical, "gone", ["device": "ev", "next-attempt": "1\ns", "é": "x", "_A9": "y"])
+    #expect(
+      fields == [
+        "MESSAGE=gone", "PRIORITY=2", "SYSLOG_IDENTIFIER=vehicled", "VEHICLED__A9=y", "VEHICLED_DEVICE=ev",
+        "VEHICLED_NEXT_ATTEMPT=1\\ns", "VEHICLED___=x",
+      ])
+    let priorities = Logger.Level.allCases.map { JournalHandler.fields($0, "", [:])[1] }
+    #expect(priorities == ["7", "7", "6", "5", "4", "3", "2"].map { "PRIORITY=\($0)" })
+    let long = JournalHandler.fields(.info, "", [String(repeating: "k", count: 100): "v"])
+    #expect(long[3] == "VEHICLED_" + String(repeating: "K", count: 55) + "=v")
+  }
+
+  @Test func `the journal is where its device and inode say`() {
+    var ends: [Int32] = [0, 0]
+    #expect(pipe(&ends) == 0)
+    defer { ends.forEach { close($0) } }
+    var status = stat()
+    fstat(ends[1], &status)
+    #expect(Journal.isConnected(to: ends[1], "\(status.st_dev):\(status.st_ino)"))
+    #expect(!Journal.isConnected(to: ends[1], "\(status.st_dev):\(status.st_ino + 1)"))
+    #expect(!Journal.isConnected(to: ends[1], "\(status.st_dev)"))
+    #expect(!Journal.isConnected(to: ends[1], nil))
+    #expect(!Journal.isConnected(to: -1, "0:0"))
+  }
+}

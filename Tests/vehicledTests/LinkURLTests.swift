@@ -1,0 +1,83 @@
+// Link URLs: what reads, what prints, and where the finger points when it does not read.
+
+import Testing
+
+@testable import vehicled
+
+@Suite struct LinkURLTests {
+  @Test(arguments: [
+    ("serial:/dev/ttyUSB0", LinkURL.serial(path: "/dev/ttyUSB0", baud: 38400)),
+    ("serial:/dev/ttyUSB0?baud=115200", .serial(path: "/dev/ttyUSB0", baud: 115200)),
+    ("serial:/dev/a%20b%3F%25c", .serial(path: "/dev/a b?%c", baud: 38400)),
+    ("tcp:192.168.0.10:35000", .tcp(host: "192.168.0.10", port: 35000)),
+    ("tcp:[::1]:1", .tcp(host: "::1", port: 1)),
+    ("tcp:[fe80::1%25eth0]:35000", .tcp(host: "fe80::1%eth0", port: 35000)),
+    ("tcp:car-park.local:65535", .tcp(host: "car-park.local", port: 65535)),
+    ("replay:/var/tmp/r%C3%A9.ndjson?speed=2.5", .replay(path: "/var/tmp/ré.ndjson", speed: 2.5)),
+    ("replay:/ride", .replay(path: "/ride", speed: 1)),
+  ])
+  func `a link reads, and its description reads back as the same link`(text: String, link: LinkURL) throws {
+    #expect(try LinkURL(text) == link)
+    #expect(try LinkURL(link.description) == link)
+  }
+
+  @Test func `the description is canonical`() throws {
+    #expect(try LinkURL("serial:/dev/%74ty?baud=38400").description == "serial:/dev/tty")
+    #expect(try LinkURL("replay:/a?speed=010.0").description == "replay:/a?speed=10")
+    #expect(try LinkURL("tcp:[fe80::1%25eth0]:35000").description == "tcp:[fe80::1%25eth0]:35000")
+  }
+
+  @Test(arguments: [
+    ("", 0, "unknown kind of link"),
+    ("/dev/ttyUSB0", 0, "write serial:/dev/ttyUSB0"),
+    ("192.168.0.10:35000", 0, "write tcp:192.168.0.10:35000"),
+    ("serail:/dev/ttyUSB0", 0, "did you mean serial:?"),
+    ("carrier-pigeon:home", 0, "serial:/PATH[?baud=N], tcp:HOST:PORT"),
+    ("serial:", 7, "write serial:/PATH[?baud=N]"),
+    ("serial:dev/ttyUSB0", 7, "does not start at the root"),
+    ("serial:/dev/a?bawd=9600", 14, "unknown key \"bawd\" in the link; known are baud"),
+    ("serial:/dev/a?baud=9600&baud=9600", 24, "given twice"),
+    ("serial:/dev/a?baud=49", 19, "from 50 to 4000000"),
+    ("serial:/dev/a?baud", 18, "from 50 to 4000000"),
+    ("serial:/dev/a?baud=99999999999999999999", 19, "from 50 to 4000000"),
+    ("serial:/dev/%4", 12, "two hex digits"),
+    ("serial:/dev/%+4", 12, "two hex digits"),
+    ("serial:/dev/%00", 12, "control character"),
+    ("serial:/dev/\n", 12, "control character"),
+    ("serial:/dev/%ff", 7, "not UTF-8"),
+    ("tcp:host", 4, "HOST or PORT is missing"),
+    ("tcp::1", 5, ""),
+    ("tcp:host:0", 9, "1 to 65535"),
+    ("tcp:host:65536", 9, "1 to 65535"),
+    ("tcp:host:-1", 9, "1 to 65535"),
+    ("tcp:host:1?nodelay=1", 11, "tcp: links take none"),
+    ("tcp://host:1", 4, "two slashes too many"),
+    ("tcp:::1:35000", 4, "needs brackets"),
+    ("tcp:[::1]", 4, "HOST or PORT is missing"),
+    ("tcp:[::x]:1", 5, "not an IPv6 address"),
+    ("tcp:[::1:1", 5, "not an IPv6 address"),
+    ("tcp:[fe80::1%25]:1", 5, "not an IPv6 address"),
+    ("tcp:my host:1", 6, "is not a host"),
+    ("replay:/a?speed=0", 16, "from 0.001"),
+    ("replay:/a?speed=nan", 16, "from 0.001"),
+    ("replay:/a?speed=inf", 16, "from 0.001"),
+  ])
+  func `what is no link is refused at its place`(text: String, offset: Int, words: String) {
+    let error = #expect(throws: LinkURLError.self) { try LinkURL(text) }
+    guard text != "tcp::1" else { return }
+    #expect(error?.offset == offset)
+    #expect(error?.description.contains(words) == true, "\(error?.description ?? "")")
+  }
+
+  @Test func `no bytes trap the reader, and whatever reads reads back`() {
+    var random = SeededRandom(seed: 7)
+    let seeds = ["serial:/dev/ttyUSB0?baud=9600", "tcp:[fe80::1%25eth0]:35000", "replay:/a%C3%A9?speed=2"].map { Array($0.utf8) }
+    for round in 0..<20_000 {
+      var bytes = seeds[round % seeds.count]
+      for _ in 0...Int.random(in: 0..<4, using: &random) { bytes.mutate(using: &random) }
+      let text = String(decoding: bytes, as: UTF8.self)
+      guard let link = try? LinkURL(text) else { continue }
+      #expect((try? LinkURL(link.description)) == link, "\(text)")
+    }
+  }
+}

@@ -1,0 +1,96 @@
+// A machine that does what a test tells it and remembers what happened to it: the contract from the daemon's side.
+
+import CLinux
+import Glibc
+import Protocols
+import Synchronization
+
+@testable import vehicled
+
+final class Probe: Sendable {
+  struct Memory: Sendable {
+    var inputs: [Input] = []
+    var answer: @Sendable (Input, Instant, inout Effects) -> Void = { _, _, _ in }
+    var nextWake: Instant?
+  }
+
+  let memory = Mutex(Memory())
+
+  var inputs: [Input] { memory.withLock { $0.inputs } }
+
+  /// The inputs as short words, to compare with.
+  var words: [String] {
+    inputs.map {
+      switch $0 {
+      case .started(let restored, _): "started \(restored.keys.sorted())"
+      case .linkChanged(let link, .up): "\(link) up"
+      case .linkChanged(let link, .down): "\(link) down"
+      case .received(let link, let bytes): "\(link) received \(String(decoding: bytes, as: UTF8.self))"
+      case .sent(let id, let failure): "sent \(id)\(failure.map { ": \($0)" } ?? "")"
+      case .perform(_, .set(let property, let value)): "set \(property) \(value.text)"
+      case .perform(_, .run(let action, _)): "run \(action)"
+      case .cancelled: "cancelled"
+      case .observed(let reference, let content): "observed \(reference) \(content)"
+      case .response(let id, _): "response \(id)"
+      case .stored(let key, let failure): "stored \(key)\(failure.map { ": \($0)" } ?? "")"
+      case .wake: "wake"
+      case .stopping: "stopping"
+      }
+    }
+  }
+
+  /// What the machine answers from now on.
+  func answers(_ answer: @escaping @Sendable (Input, Instant, inout Effects) -> Void) {
+    memory.withLock { $0.answer = answer }
+  }
+
+  func machine(_ schema: Schema = Schema()) -> ProbeMachine { ProbeMachine(schema: schema, probe: self) }
+}
+
+struct ProbeMachine: Machine {
+  var schema: Schema
+  let probe: Probe
+
+  var nextWake: Instant? { probe.memory.withLock { $0.nextWake } }
+
+  mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
+    let answer = probe.memory.withLock { memory in
+      memory.inputs.append(input)
+      memory.nextWake = nil
+      return memory.answer
+    }
+    answer(input, now, &effects)
+    if case .stopping = input { effects.append(.stopped) }
+  }
+}
+
+/// A device of this probe, a member of a board of its own or of another.
+@Loop func device(
+  _ probe: Probe, named name: String = "probe", _ schema: Schema = Schema(), links: [(LinkName, LinkURL)] = [], disk: Disk? = nil
+) -> Device {
+  let disk = disk ?? Disk(directory: "/nonexistent/vehicled-tests")
+  return Device(name: name, kind: "probe", machine: probe.machine(schema), links: links, disk: disk)
+}
+
+/// Waits until something is so, at most five seconds.
+@Loop func until(_ condition: @Loop () -> Bool) async -> Bool {
+  for _ in 0..<1000 {
+    if condition() { return true }
+    try? await Task.sleep(for: .milliseconds(5))
+  }
+  return condition()
+}
+
+/// A new pseudo-terminal: our end, the end to leave open, and the path of the latter.
+func pseudoTerminal() -> (controller: CInt, follower: CInt, path: String) {
+  var (controller, follower): (CInt, CInt) = (-1, -1)
+  var path = [CChar](repeating: 0, count: 128)
+  _ = openpty(&controller, &follower, &path, nil, nil)
+  return (controller, follower, path.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } ?? "" })
+}
+
+/// A directory of its own for a test.
+func temporaryDirectory() -> String {
+  var template = Array("/tmp/vehicled-tests-XXXXXX".utf8CString)
+  return template.withUnsafeMutableBufferPointer { $0.baseAddress.flatMap { mkdtemp($0) }.map { String(cString: $0) } ?? "" }
+}

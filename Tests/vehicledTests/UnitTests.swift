@@ -1,0 +1,100 @@
+// The systemd files: what they must say, and what systemd itself thinks of them.
+
+import Foundation
+import Protocols
+import Testing
+
+@testable import vehicled
+
+@Suite struct UnitTests {
+  private static let service = (try? String(contentsOfFile: tree("systemd/vehicled.service"), encoding: .utf8)) ?? ""
+  private static let socket = (try? String(contentsOfFile: tree("systemd/vehicled.socket"), encoding: .utf8)) ?? ""
+
+  private func settings(_ unit: String) -> [String] {
+    unit.split(separator: "\n").map(String.init).filter { !$0.hasPrefix("#") && $0.contains("=") }
+  }
+
+  private func run(_ program: String, _ arguments: [String]) throws -> (status: Int32, text: String) {
+    let process = Process()
+    let pipe = Pipe()
+    process.executableURL = URL(fileURLWithPath: program)
+    process.arguments = arguments
+    process.standardOutput = pipe
+    process.standardError = pipe
+    try process.run()
+    let text = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    process.waitUntilExit()
+    return (process.terminationStatus, text)
+  }
+
+  /// The units in a folder with a program in place of the daemon, so that they can be checked before it is installed.
+  private func units(_ folder: Folder, without removed: String = "-") throws -> [String] {
+    let program = try folder.write("#!/bin/sh\n", to: "vehicled")
+    try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program)
+    let service = Self.service.replacingOccurrences(of: "ExecStart=/usr/bin/vehicled", with: "ExecStart=\(program)")
+    let kept = service.split(separator: "\n", omittingEmptySubsequences: false).filter { !$0.hasPrefix(removed) }
+    return [
+      try folder.write(kept.joined(separator: "\n"), to: "vehicled.service"), try folder.write(Self.socket, to: "vehicled.socket"),
+    ]
+  }
+
+  @Test(arguments: [
+    "Type=notify", "ExecStart=/usr/bin/vehicled", "ExecReload=/bin/kill -HUP $MAINPID", "WatchdogSec=30", "Restart=on-failure",
+    "User=vehicled", "UMask=0077", "StateDirectory=vehicled", "CapabilityBoundingSet=", "NoNewPrivileges=yes", "ProtectSystem=strict",
+    "ProtectHome=yes", "PrivateTmp=yes", "PrivateMounts=yes", "RemoveIPC=yes", "DevicePolicy=closed", "DeviceAllow=char-ttyUSB rw",
+    "DeviceAllow=char-ttyACM rw", "DeviceAllow=char-rfcomm rw", "RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6",
+    "SystemCallFilter=@system-service", "SystemCallFilter=~@privileged @resources", "SystemCallArchitectures=native", "ProtectClock=yes",
+    "ProtectHostname=yes", "ProtectKernelTunables=yes", "ProtectKernelModules=yes", "ProtectKernelLogs=yes", "ProtectControlGroups=yes",
+    "ProtectProc=invisible", "ProcSubset=pid", "RestrictNamespaces=yes", "RestrictRealtime=yes", "RestrictSUIDSGID=yes",
+    "LockPersonality=yes", "MemoryDenyWriteExecute=yes", "Environment=SWIFT_BACKTRACE=enable=no", "WantedBy=multi-user.target",
+  ])
+  func `the service says`(setting: String) {
+    #expect(settings(Self.service).contains(setting))
+  }
+
+  @Test func `the service neither owns the socket's directory nor loses its devices`() {
+    let names = settings(Self.service).compactMap { $0.split(separator: "=").first }
+    for trap in ["RuntimeDirectory", "PrivateDevices", "SupplementaryGroups", "ConfigurationDirectory"] {
+      #expect(!names.contains(Substring(trap)), "\(trap)")
+    }
+  }
+
+  @Test func `the socket is where clients look, for the group alone`() throws {
+    let settings = settings(Self.socket)
+    let usual = try #require(Configuration.controlKeys.first { $0.name == "socket" }?.fallback)
+    #expect(settings.contains("ListenStream=\(usual.text)"))
+    for setting in [
+      "FileDescriptorName=varlink", "Symlinks=/run/varlink/registry/io.vehicled", "SocketMode=0660", "SocketGroup=vehicled",
+      "DirectoryMode=0755", "WantedBy=sockets.target",
+    ] {
+      #expect(settings.contains(setting), "\(setting)")
+    }
+  }
+
+  @Test func `systemd finds nothing to say against the units`() throws {
+    let folder = try Folder()
+    let verdict = try run("/usr/bin/systemd-analyze", ["verify", "--man=no"] + units(folder))
+    #expect(verdict.status == 0 && verdict.text.isEmpty, "\(verdict.text)")
+  }
+
+  @Test func `systemd rates the exposure of the service at 1.5 or less, and notices when a line is gone`() throws {
+    let folder = try Folder()
+    let question = ["security", "--offline=true", "--threshold=15"]
+    let verdict = try run("/usr/bin/systemd-analyze", question + [units(folder)[0]])
+    #expect(verdict.status == 0, "\(verdict.text)")
+    let weakened = try run("/usr/bin/systemd-analyze", question + [units(folder, without: "SystemCallFilter=")[0]])
+    #expect(weakened.status != 0)
+  }
+
+  @Test func `the user is made with its group, and may open serial ports`() throws {
+    let folder = try Folder()
+    try folder.write(String(contentsOfFile: tree("systemd/vehicled.sysusers"), encoding: .utf8), to: "usr/lib/sysusers.d/vehicled.conf")
+    try folder.write("", to: "etc/passwd")
+    let outcome = try run("/usr/bin/systemd-sysusers", ["--root=\(folder.path)"])
+    #expect(outcome.status == 0, "\(outcome.text)")
+    let users = try String(contentsOfFile: folder.path + "/etc/passwd", encoding: .utf8)
+    let groups = try String(contentsOfFile: folder.path + "/etc/group", encoding: .utf8)
+    #expect(users.contains("vehicled:x:") && users.contains("nologin"))
+    #expect(groups.contains(/(?m)^dialout:.*:vehicled$/) && groups.contains(/(?m)^vehicled:/))
+  }
+}
