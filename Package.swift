@@ -9,6 +9,7 @@ let package = Package(
   name: "vehicled",
   products: [
     .executable(name: "vehicled", targets: ["vehicled"]),
+    .executable(name: "vehiclectl", targets: ["vehiclectl"]),
     .executable(name: "vehiclesim", targets: ["vehiclesim"]),
   ],
   dependencies: [
@@ -38,11 +39,16 @@ let package = Package(
       ],
       swiftSettings: strict),
     .executableTarget(
+      name: "vehiclectl",
+      dependencies: ["Protocols", "CLinux", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+      swiftSettings: strict),
+    .executableTarget(
       name: "vehiclesim",
       dependencies: ["Protocols", "Peers", "CLinux", .product(name: "ArgumentParser", package: "swift-argument-parser")],
       swiftSettings: strict),
     .testTarget(name: "ProtocolsTests", dependencies: ["Protocols", "Peers"], swiftSettings: strict),
     .testTarget(name: "vehicledTests", dependencies: ["vehicled", "Protocols", "Peers", "CLinux"], swiftSettings: strict),
+    .testTarget(name: "vehiclectlTests", dependencies: ["vehiclectl", "Protocols"], swiftSettings: strict),
   ],
   swiftLanguageModes: [.v6],
   cxxLanguageStandard: .cxx17

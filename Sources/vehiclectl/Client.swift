@@ -1,0 +1,162 @@
+// One connection to the daemon: a blocking Unix socket with a limit on every wait. Must never wait for a daemon that is not
+// there, nor believe what it is told: whatever is not a reply ends the connection.
+
+import Glibc
+import Protocols
+
+final class Client {
+  static let usualSocket = "/run/vehicled/io.vehicled"
+  /// Three heartbeats of a Watch.
+  static let silence = 30.0
+
+  private let socket: Int32
+  private let timeout: Double
+  private let trace: ((_ sent: Bool, [UInt8]) -> Void)?
+  private var framing = VarlinkFraming(limit: VarlinkFraming.replyLimit)
+  private var chunk = [UInt8](repeating: 0, count: 65_536)
+
+  /// Connects, or fails at once when nobody listens.
+  init(path: String, timeout: Double, trace: ((_ sent: Bool, [UInt8]) -> Void)? = nil) throws(Failure) {
+    self.timeout = timeout
+    self.trace = trace
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    let bytes = Array(path.utf8)
+    guard !bytes.isEmpty, !bytes.contains(0), bytes.count < MemoryLayout.size(ofValue: address.sun_path) else {
+      throw .usage("\"\(path)\" is no path of a socket; give one of at most 107 bytes with --socket")
+    }
+    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
+    socket = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
+    guard socket >= 0 else { throw .other("no socket: \(Client.words(errno))") }
+    let deadline = Clock.monotonic + timeout
+    while true {
+      let result = withUnsafePointer(to: address) {
+        $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(socket, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) }
+      }
+      if result == 0 { return }
+      switch errno {
+      case ENOENT, ECONNREFUSED: throw .notRunning(socket: path)
+      case EACCES, EPERM: throw .noAccess(socket: path)
+      case EAGAIN where Clock.monotonic < deadline: usleep(5_000)  // its queue of callers is full
+      case EAGAIN: throw .timeout(seconds: timeout)
+      case let error: throw .other("cannot reach \(path): \(Client.words(error))")
+      }
+    }
+  }
+
+  deinit { close(socket) }
+
+  /// Calls a method that answers once.
+  func call<M: VarlinkMethod>(_ method: M.Type, _ parameters: M.Parameters) throws(Failure) -> M.Result {
+    try send(message { try VarlinkCall.message(method, parameters) })
+    return try result(M.self, try receive())
+  }
+
+  /// Calls a method that may answer often. `each` gets every reply and says whether to go on; nil comes when nothing came
+  /// for `tick` seconds or a signal did. Nothing at all for `silence` seconds means that the daemon is dead.
+  func stream<M: VarlinkMethod>(
+    _ method: M.Type, _ parameters: M.Parameters, tick: Double? = nil, silence: Double?, _ each: (M.Result?) throws -> Bool
+  ) throws {
+    try send(message { try VarlinkCall.message(method, parameters, more: true) })
+    var heard = Clock.monotonic
+    while true {
+      let limit = silence.map { heard + $0 }
+      guard let reply = try receive(until: [limit, tick.map { Clock.monotonic + $0 }].compactMap { $0 }.min()) else {
+        if let limit, Clock.monotonic >= limit { throw Failure.died("vehicled has been silent for \(Value.text(silence ?? 0)) s") }
+        guard try each(nil) else { return }
+        continue
+      }
+      heard = Clock.monotonic
+      guard try each(try result(M.self, reply)), reply.continues else { return }
+    }
+  }
+
+  /// Calls any method with any parameters; `each` gets what comes back.
+  func raw(_ method: String, _ parameters: JSON, more: Bool, _ each: (JSON) throws -> Void) throws {
+    try send(message { try VarlinkCall.message(method, parameters, more: more) })
+    while true {
+      guard let reply = try receive(until: more ? nil : Clock.monotonic + timeout) else {
+        if Interrupt.came { return }
+        if more { continue }
+        throw Failure.timeout(seconds: timeout)
+      }
+      try each(try result(of: reply, as: JSON.self))
+      if !reply.continues { return }
+    }
+  }
+
+  private func message(_ make: () throws -> [UInt8]) throws(Failure) -> [UInt8] {
+    do { return try make() } catch { throw .usage("this cannot be sent: \(error)") }
+  }
+
+  private func result<M: VarlinkMethod>(_ method: M.Type, _ reply: VarlinkReply) throws(Failure) -> M.Result {
+    try result(of: reply, as: M.Result.self)
+  }
+
+  private func result<T: Decodable>(of reply: VarlinkReply, as type: T.Type) throws(Failure) -> T {
+    let parameters: JSON
+    do throws(VarlinkViolation) {
+      guard reply.error != nil else { return try reply.parameters(as: type) }
+      parameters = try reply.parameters(as: JSON.self)
+    } catch {
+      throw .nonsense(error.description)
+    }
+    let name = reply.error ?? ""
+    throw ContractError(name: name, parameters: parameters).map(Failure.refused) ?? .unknown(name: name, parameters: parameters)
+  }
+
+  private func send(_ message: [UInt8]) throws(Failure) {
+    trace?(true, message)
+    let deadline = Clock.monotonic + timeout
+    var rest = message[...]
+    while !rest.isEmpty {
+      let count = rest.withUnsafeBytes { Glibc.send(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+      if count > 0 {
+        rest = rest.dropFirst(count)
+      } else if errno == EAGAIN {
+        guard wait(POLLOUT, until: deadline) || Clock.monotonic < deadline else { throw .timeout(seconds: timeout) }
+      } else if errno != EINTR {
+        throw .died("vehicled closed the connection")
+      }
+    }
+  }
+
+  private func receive() throws(Failure) -> VarlinkReply {
+    let deadline = Clock.monotonic + timeout
+    while Clock.monotonic < deadline {
+      if let reply = try receive(until: deadline) { return reply }
+      if Interrupt.came { throw .other("interrupted") }
+    }
+    throw .timeout(seconds: timeout)
+  }
+
+  /// The next reply, or nil when the time is over or a signal came.
+  private func receive(until deadline: Double?) throws(Failure) -> VarlinkReply? {
+    while true {
+      do {
+        if let message = try framing.next() {
+          trace?(false, message)
+          return try VarlinkReply(message)
+        }
+      } catch {
+        throw .nonsense("\((error as? VarlinkViolation)?.description ?? "a message of more than 16 MiB")")
+      }
+      let count = chunk.withUnsafeMutableBytes { recv(socket, $0.baseAddress, $0.count, 0) }
+      if count > 0 {
+        framing.append(chunk[..<count])
+      } else if count == 0 || (errno != EAGAIN && errno != EINTR) {
+        throw .died("vehicled closed the connection")
+      } else if !wait(POLLIN, until: deadline) {
+        return nil
+      }
+    }
+  }
+
+  private func wait(_ events: Int32, until deadline: Double?) -> Bool {
+    var entry = pollfd(fd: socket, events: Int16(events), revents: 0)
+    let milliseconds = deadline.map { Int32(max(0, ($0 - Clock.monotonic) * 1000).rounded(.up)) } ?? -1
+    return poll(&entry, 1, milliseconds) > 0
+  }
+
+  private static func words(_ error: Int32) -> String { String(cString: strerror(error)) }
+}

@@ -1,0 +1,49 @@
+// completions: the script for a shell, and the names that only the daemon knows.
+
+import ArgumentParser
+import Protocols
+
+struct CompletionsCommand: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "completions", abstract: "Print the completion script of a shell.",
+    discussion: "For bash: vehiclectl completions bash > /etc/bash_completion.d/vehiclectl")
+
+  @OptionGroup var common: CommonOptions
+  @Argument(help: "bash, zsh or fish.", completion: .list(CompletionShell.allCases.map(\.rawValue)))
+  var shell: String
+
+  func perform(_ output: Output) throws {
+    guard let shell = CompletionShell(rawValue: shell) else {
+      throw Failure.usage(
+        "\"\(shell)\" is no shell that is known here; give \(CompletionShell.allCases.map(\.rawValue).joined(separator: ", "))")
+    }
+    output.line(VehicleCtl.completionScript(for: shell))
+  }
+}
+
+extension CompletionKind {
+  /// Devices.
+  static var devices: CompletionKind { asking { $0.map(\.device) } }
+  /// Properties, alone and with their device.
+  static var properties: CompletionKind { asking { names($0) { $0.properties.map(\.name) } } }
+  /// Properties that can be set.
+  static var writable: CompletionKind { asking { names($0) { $0.properties.filter { $0.writable && !$0.motion }.map(\.name) } } }
+  /// Actions.
+  static var actions: CompletionKind { asking { names($0) { $0.actions.filter { !$0.motion }.map(\.name) } } }
+
+  /// A person who pressed Tab waits: whatever does not come in 200 ms is not offered.
+  private static func asking(_ names: @escaping @Sendable ([Contract.Schema]) -> [String]) -> CompletionKind {
+    .custom { words, _, _ in
+      let given = words.firstIndex(of: "--socket").flatMap { $0 + 1 < words.count ? words[$0 + 1] : nil }
+      let path = given ?? Environment["VEHICLED_SOCKET"] ?? Client.usualSocket
+      let schemas = try? Client(path: path, timeout: 0.2).call(Contract.Describe.self, .init(device: nil)).schemas
+      return names(schemas ?? [])
+    }
+  }
+
+  private static func names(_ schemas: [Contract.Schema], _ of: (Contract.Schema) -> [String]) -> [String] {
+    let all = schemas.map { schema in (schema.device, of(schema)) }
+    let counts = Dictionary(all.flatMap(\.1).map { ($0, 1) }, uniquingKeysWith: +)
+    return all.flatMap { device, names in names.filter { counts[$0] == 1 } + names.map { "\(device).\($0)" } }
+  }
+}

@@ -1,0 +1,47 @@
+// describe: what devices declare, properties and actions. With --json the schemas as the socket carries them.
+
+import ArgumentParser
+import Protocols
+
+struct DescribeCommand: Verb {
+  static let configuration = CommandConfiguration(commandName: "describe", abstract: "List properties and actions.")
+
+  @OptionGroup var common: CommonOptions
+  @Argument(help: "Just this device.", completion: .devices)
+  var device: String?
+
+  func perform(_ output: Output) throws {
+    let client = try common.connect(output)
+    if output.json {
+      let parameters: JSON = .members(["device": device.map(JSON.string)])
+      return try client.raw(Contract.Describe.name, parameters, more: false) { output.json($0) }
+    }
+    let schemas = try client.call(Contract.Describe.self, .init(device: device)).schemas
+    if schemas.isEmpty { output.note("no devices are configured; describe one in /etc/vehicled/vehicled.toml") }
+    for (position, schema) in schemas.enumerated() {
+      if position > 0 { output.line("") }
+      output.lines(Self.lines(schema, paint: output.paint))
+    }
+  }
+
+  static func lines(_ schema: Contract.Schema, paint: (String, Style) -> String) -> [String] {
+    var lines = [paint(Output.oneLine(schema.device), .bold) + Output.oneLine(" (\(schema.kind))")]
+    var properties = Table("property", "type", "unit", "range", "access", "")
+    for property in schema.properties {
+      let access = property.motion ? "lease" : property.writable ? "set" : "read"
+      properties.rows.append([
+        Cell(property.name), Cell(property.type), Cell(property.unit ?? ""), Cell(Words.range(property)), Cell(access), Cell(property.help),
+      ])
+    }
+    if !properties.rows.isEmpty { lines += properties.lines(indent: 2, paint: paint) }
+    var actions = Table("action", "", "")
+    for action in schema.actions {
+      actions.rows.append([Cell(Words.usage(action)), Cell(action.motion ? "lease" : "do"), Cell(action.help)])
+      for argument in action.arguments {
+        actions.rows.append([Cell("  \(argument.name.uppercased())"), Cell(argument.type), Cell(argument.help)])
+      }
+    }
+    if !actions.rows.isEmpty { lines += [""] + actions.lines(indent: 2, paint: paint) }
+    return lines
+  }
+}

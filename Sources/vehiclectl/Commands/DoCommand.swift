@@ -1,0 +1,76 @@
+// do: runs an action with arguments by position, held against the declaration first. Secret arguments never stand on the
+// command line, where every process can read them: they are asked for.
+
+import ArgumentParser
+import Glibc
+import Protocols
+
+struct DoCommand: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "do", abstract: "Run an action.",
+    discussion: "\"vehiclectl describe\" lists the actions. Secret arguments are asked for, or read from stdin, a line each.")
+
+  @OptionGroup var common: CommonOptions
+  @Argument(help: ArgumentHelp("ACTION or DEVICE.ACTION.", valueName: "ref"), completion: .actions)
+  var reference: String
+  @Argument(parsing: .allUnrecognized, help: ArgumentHelp("Its arguments, in the order that describe shows.", valueName: "arg"))
+  var arguments: [String] = []
+
+  func perform(_ output: Output) throws {
+    let reference = try Reference(reference)
+    let client = try common.connect(output)
+    let (device, action) = try reference.action(in: try reference.schemas(client))
+    let values = try Self.values(try Arguments.positional(arguments), for: action) { Terminal.secret("\($0): ") }
+    let parameters = Contract.Call.Parameters(device: device, action: action.name, arguments: values.isEmpty ? nil : values)
+    guard action.streams else { return show(try client.call(Contract.Call.self, parameters), output) }
+    Interrupt.catchSignals()
+    let deadline = common.timeout.map { Clock.monotonic + $0 }
+    try client.stream(Contract.Call.self, parameters, tick: deadline == nil ? nil : 0.2, silence: nil) { result in
+      if let result { show(result, output) }
+      if Interrupt.came { throw Failure.other("interrupted") }
+      if let deadline, Clock.monotonic >= deadline { throw Failure.timeout(seconds: common.timeout ?? 0) }
+      return true
+    }
+  }
+
+  private func show(_ result: Contract.Call.Result, _ output: Output) {
+    if output.json { return output.json(JSON(result)) }
+    output.progress(nil)
+    if let text = result.text {
+      output.lines(text.split(separator: "\n", omittingEmptySubsequences: false).map { Output.oneLine(String($0)) })
+    }
+    if let rows = result.rows {
+      let table = Table(titles: result.columns ?? [], rows: rows.map { $0.cells.map { Cell($0) } })
+      output.lines(table.lines(paint: output.paint))
+    }
+    if let progress = result.progress, progress < 1 { output.progress("\(Int(max(0, progress) * 100)) %") }
+    guard let data = result.data.flatMap(Base64.decode) else { return }
+    if Terminal.isTerminal(STDOUT_FILENO) {
+      output.note("\(data.count) bytes came; send them to a file with > FILE")
+    } else {
+      output.bytes(data)
+    }
+  }
+
+  /// The arguments by name, in their declared types.
+  static func values(_ given: [String], for action: Contract.Action, ask: (String) -> String?) throws(Failure) -> [String: Value] {
+    guard let declared = Action(action) else {
+      throw .other("\(action.name) takes an argument of a type that this vehiclectl does not know; a newer one may")
+    }
+    var rest = given[...]
+    var values: [String: Value] = [:]
+    for argument in declared.arguments {
+      let text = argument.secret ? ask(argument.name) : rest.popFirst()
+      guard let text, !(argument.secret && argument.optional && text.isEmpty) else {
+        if argument.optional { continue }
+        throw .usage("the argument \(argument.name) is missing; give: \(Words.usage(action))")
+      }
+      do { values[argument.name] = try ValueRule(argument.type).parse(text) } catch {
+        let what = argument.secret ? "the answer is not \(argument.type.article)" : error.description  // it stays secret
+        throw .usage("the argument \(argument.name): \(what); give: \(Words.usage(action))")
+      }
+    }
+    guard rest.isEmpty else { throw .usage("too many arguments from \"\(rest.first ?? "")\" on; give: \(Words.usage(action))") }
+    return values
+  }
+}

@@ -1,0 +1,37 @@
+// get: bare values for scripts, one a line. For a value that is not known nothing is printed on stdout; the reason goes to
+// stderr, and the exit status is 5 when the device is not connected, else 1.
+
+import ArgumentParser
+import Protocols
+
+struct GetCommand: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "get", abstract: "Print values, one a line.",
+    discussion: """
+      A value that is not known prints nothing; the reason is on stderr and the exit status is 5 when the device is not
+      connected, else 1. With --json it is null and has a reason.
+      """)
+
+  @OptionGroup var common: CommonOptions
+  @Argument(help: ArgumentHelp("PROPERTY or DEVICE.PROPERTY.", valueName: "ref"), completion: .properties)
+  var references: [String]
+
+  func perform(_ output: Output) throws {
+    let client = try common.connect(output)
+    let readings = try client.call(Contract.Get.self, .init(references: references)).readings
+    if output.json {
+      output.json(["readings": .array(readings.map { JSON($0) })])
+    } else {
+      output.lines(readings.compactMap { $0.value.map { Output.oneLine($0.text) } })
+    }
+    let failures = try readings.filter { $0.value == nil }.map { reading in
+      let links = try client.call(Contract.Status.self, .init(device: reading.device)).devices.flatMap(\.links)
+      return Failure.noValue(
+        "\(reading.reference) has no value: \(reading.reason ?? "none came yet"); \"vehiclectl status \(reading.device)\" shows more",
+        notConnected: links.contains { $0.state != "up" })
+    }
+    guard !failures.isEmpty else { return }
+    for failure in failures { output.remark(failure) }
+    throw ExitCode(failures.map(\.exitCode).max() ?? 1)
+  }
+}

@@ -1,0 +1,61 @@
+// record: every byte of a device's links into a file that vehiclectl itself opens; the daemon never opens a path that a
+// client names. The lines are the recording format, a header first.
+
+import ArgumentParser
+import Glibc
+import Protocols
+
+struct RecordCommand: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "record", abstract: "Record every byte of a device's links.",
+    discussion: "Lasts until interrupted, or for --seconds. The device may be replayed from the file with link = \"replay:FILE\".")
+
+  @OptionGroup var common: CommonOptions
+  @Option(help: "Stop after this long.", transform: WatchCommand.positive)
+  var seconds: Int?
+  @Flag(help: "Overwrite the file.")
+  var force = false
+  @Argument(help: "The device.", completion: .devices)
+  var device: String
+  @Argument(help: "The file to write, - for stdout.", completion: .file())
+  var file: String
+
+  func perform(_ output: Output) throws {
+    let client = try common.connect(output)
+    Interrupt.catchSignals()
+    let start = Clock.monotonic
+    var descriptor: Int32?  // the file is made when the first line is there, not for a device that is not
+    var count = 0
+    var size = 0
+    defer {
+      if let descriptor, descriptor != STDOUT_FILENO { close(descriptor) }
+      if descriptor != nil, output.json, file != "-" {
+        output.json(["lines": .int(count), "bytes": .int(size)])
+      } else if descriptor != nil {
+        output.note("recorded \(count) lines, \(size) bytes in \(Words.duration(Clock.monotonic - start))")
+      }
+    }
+    try client.stream(Contract.Record.self, .init(device: device), tick: 0.2, silence: nil) { result in
+      if let result {
+        let line = Array((Output.oneLine(result.line) + "\n").utf8)
+        let place = try descriptor ?? (file == "-" ? STDOUT_FILENO : Self.create(file, force: force))
+        descriptor = place
+        if place == STDOUT_FILENO {
+          output.bytes(line)
+        } else if !Output.write(all: line[...], to: place) {
+          throw Failure.other("cannot write \(file): \(String(cString: strerror(errno))); what was written so far stays")
+        }
+        count += 1
+        size += line.count
+      }
+      return !Interrupt.came && seconds.map { Clock.monotonic - start < Double($0) } ?? true
+    }
+  }
+
+  static func create(_ path: String, force: Bool) throws(Failure) -> Int32 {
+    let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (force ? O_TRUNC : O_EXCL), 0o644)
+    if descriptor >= 0 { return descriptor }
+    guard errno == EEXIST else { throw .other("cannot write \(path): \(String(cString: strerror(errno)))") }
+    throw .usage("\(path) is there already; name another file, or overwrite it with --force")
+  }
+}

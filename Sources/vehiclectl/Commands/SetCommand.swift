@@ -1,0 +1,45 @@
+// set: gives a property a value. What was typed is read by the declared type, so that a typo is refused here with words.
+
+import ArgumentParser
+import Protocols
+
+struct SetCommand: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "set", abstract: "Set a property.",
+    discussion: "Truth values are on/off, true/false, yes/no or 1/0; lists are comma-separated.")
+
+  @OptionGroup var common: CommonOptions
+  @Argument(help: ArgumentHelp("PROPERTY or DEVICE.PROPERTY.", valueName: "ref"), completion: .writable)
+  var reference: String
+  @Argument(parsing: .allUnrecognized, help: ArgumentHelp("The value, in the unit that describe shows.", valueName: "value"))
+  var values: [String]
+
+  func perform(_ output: Output) throws {
+    let reference = try Reference(reference)
+    let value = try Self.one(try Arguments.positional(values))
+    let client = try common.connect(output)
+    let (device, property) = try reference.property(in: try reference.schemas(client))
+    let parameters = Contract.Set.Parameters(
+      device: device, property: property.name, value: try Self.value(value, for: property, of: device))
+    let reading = try client.call(Contract.Set.self, parameters).reading
+    if output.json { return output.json(["readings": .array([JSON(reading)])]) }
+    guard !output.quiet else { return }
+    let remark = reading.reason.map { " (\($0))" } ?? ""
+    output.line(Output.oneLine("\(reading.reference): \(reading.value == nil ? "unknown" : Words.value(reading))\(remark)"))
+  }
+
+  private static func one(_ values: [String]) throws(Failure) -> String {
+    guard let value = values.first, values.count == 1 else { throw .usage("set takes one value; quote it if it holds spaces") }
+    return value
+  }
+
+  static func value(_ text: String, for property: Contract.Property, of device: String) throws(Failure) -> Value {
+    guard let declared = Property(property) else {
+      throw .other("\(device).\(property.name) is of the type \(property.type), which this vehiclectl does not know; a newer one may")
+    }
+    guard declared.access != .read else { throw .refused(.readOnly(device: device, property: property.name)) }
+    do { return try declared.rule.parse(text) } catch {
+      throw .refused(.outOfRange(property: property.name, message: error.description))
+    }
+  }
+}

@@ -1,0 +1,51 @@
+// status: every device with its links and readings, or one of them in detail.
+
+import ArgumentParser
+import Protocols
+
+struct StatusCommand: Verb {
+  static let configuration = CommandConfiguration(commandName: "status", abstract: "Show the devices: links, readings and their age.")
+
+  @OptionGroup var common: CommonOptions
+  @Argument(help: "Just this device, in detail.", completion: .devices)
+  var device: String?
+
+  func perform(_ output: Output) throws {
+    let devices = try common.connect(output).call(Contract.Status.self, .init(device: device)).devices
+    if output.json { return output.json(["devices": .array(devices.map { JSON($0) })]) }
+    if devices.isEmpty { output.note("no devices are configured; describe one in /etc/vehicled/vehicled.toml") }
+    let now = Clock.wall
+    for (position, device) in devices.enumerated() {
+      if position > 0 { output.line("") }
+      output.lines(Self.lines(device, detailed: self.device != nil || output.verbose, now: now, paint: output.paint))
+    }
+  }
+
+  static func lines(_ device: Contract.Device, detailed: Bool, now: Double, paint: (String, Style) -> String) -> [String] {
+    var lines = [header(device, paint: paint)]
+    for link in device.links {
+      let name = device.links.count > 1 || detailed ? "\(link.name) \(link.url)" : link.url
+      lines.append(Output.oneLine("  \(name)  ") + paint(Output.oneLine(Words.link(link, now: now)), Words.style(of: link)))
+    }
+    var table = Table("property", ">value", "unit", ">age", "")
+    let shown = detailed ? device.readings : device.readings.filter { $0.value != nil }
+    for reading in shown {
+      table.rows.append([
+        Cell(reading.property), Cell(reading.value?.text ?? "-", reading.value == nil ? .dim : .plain), Cell(reading.unit ?? ""),
+        Cell(reading.age.map(Words.duration) ?? "", .dim), Cell(reading.reason ?? "", .dim),
+      ])
+    }
+    if !shown.isEmpty { lines += table.lines(indent: 2, paint: paint) }
+    let hidden = device.readings.count - shown.count
+    if hidden > 0 {
+      lines.append(paint("  \(hidden) without a value; \"vehiclectl status \(Output.oneLine(device.name))\" says why", .dim))
+    }
+    return lines
+  }
+
+  /// `ev (obd): polling`
+  static func header(_ device: Contract.Device, paint: (String, Style) -> String) -> String {
+    let holder = device.holder.map { ", held by \($0)" } ?? ""
+    return paint(Output.oneLine(device.name), .bold) + Output.oneLine(" (\(device.kind)): \(device.state)\(holder)")
+  }
+}

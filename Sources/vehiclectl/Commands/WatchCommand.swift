@@ -1,0 +1,71 @@
+// watch: values as they change. On a terminal a table that is redrawn in place, elsewhere (or with --json) one JSON object a
+// line: a flat reading {"device","property","value","unit","time","age"} (an unknown value is null and has a "reason"), or an
+// event {"event","device","text","time"}. The first lines are the snapshot. Ends with status 0 on SIGINT.
+
+import ArgumentParser
+import Glibc
+import Protocols
+
+struct WatchCommand: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "watch", abstract: "Follow values as they change.",
+    discussion: """
+      On a terminal this is a table; elsewhere, and with --json, each line is one reading as in "get --json", or one event:
+      {"event":NAME,"device":DEVICE,"text":TEXT,"time":MICROSECONDS}. The first lines are what is known at the start.
+      """)
+
+  @OptionGroup var common: CommonOptions
+  @Option(help: ArgumentHelp("Stop after this many lines, or updates of the table.", valueName: "n"), transform: WatchCommand.positive)
+  var count: Int?
+  @Option(help: ArgumentHelp("At most one update in this time.", valueName: "milliseconds"), transform: WatchCommand.positive)
+  var interval: Int?
+  @Argument(help: ArgumentHelp("Just these: PROPERTY or DEVICE.PROPERTY.", valueName: "ref"), completion: .properties)
+  var references: [String] = []
+
+  func perform(_ output: Output) throws {
+    let client = try common.connect(output)
+    Interrupt.catchSignals()
+    let parameters = Contract.Watch.Parameters(
+      references: references.isEmpty ? nil : references, minimumIntervalMilliseconds: interval)
+    if !output.json, Terminal.isTerminal(STDOUT_FILENO) {
+      try table(client, parameters, output)
+    } else {
+      try lines(client, parameters, output)
+    }
+  }
+
+  private func lines(_ client: Client, _ parameters: Contract.Watch.Parameters, _ output: Output) throws {
+    var left = count ?? .max
+    try client.stream(Contract.Watch.self, parameters, tick: 1, silence: Client.silence) { result in
+      if Interrupt.came { return false }
+      guard let result else { return true }
+      let readings = (result.snapshot ?? []).flatMap(\.readings) + (result.changes ?? [])
+      let lines = (readings.map { JSON($0) } + (result.events ?? []).map { JSON($0) }).prefix(left)
+      output.lines(lines.map(\.text))
+      left -= lines.count
+      return left > 0
+    }
+  }
+
+  private func table(_ client: Client, _ parameters: Contract.Watch.Parameters, _ output: Output) throws {
+    var board = Board()
+    var screen = Screen(output)
+    var updates = 0
+    defer { screen.leave() }
+    try client.stream(Contract.Watch.self, parameters, tick: 0.25, silence: Client.silence) { result in
+      if Interrupt.came { return false }
+      if let result {
+        board.take(result, at: Clock.monotonic, wall: Clock.wall)
+        if result.snapshot != nil || result.changes != nil { updates += 1 }
+      }
+      let last = updates >= count ?? .max
+      screen.draw(last: last) { board.lines(at: Clock.monotonic, wall: Clock.wall, rows: $0, paint: output.paint) }
+      return !last
+    }
+  }
+
+  static func positive(_ text: String) throws -> Int {
+    guard let number = Int(text), number > 0 else { throw ValidationError("\"\(text)\" is not a whole number above 0") }
+    return number
+  }
+}

@@ -1,0 +1,50 @@
+// REF on the command line: `property`, or `device.property` where two devices have it; actions alike. Resolves against what
+// the devices declare. Must never guess between two.
+
+import Protocols
+
+struct Reference: Equatable {
+  /// nil: whichever device has it.
+  var device: String?
+  var name: String
+}
+
+extension Reference {
+  /// Device names hold no dot, so the first one parts them.
+  init(_ text: String) throws(Failure) {
+    let parts = text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
+    guard parts.allSatisfy({ !$0.isEmpty }), let last = parts.last else {
+      throw .usage("\"\(text)\" names nothing; give PROPERTY or DEVICE.PROPERTY")
+    }
+    device = parts.count == 2 ? parts.first.map(String.init) : nil
+    name = String(last)
+  }
+
+  /// The device and its property.
+  func property(in schemas: [Contract.Schema]) throws(Failure) -> (device: String, Contract.Property) {
+    let found = schemas.compactMap { schema in schema.properties.first { $0.name == name }.map { (schema.device, $0) } }
+    guard let first = found.first else { throw .refused(.noSuchProperty(device: device, property: name)) }
+    guard found.count == 1 else { throw ambiguous(found.map(\.0)) }
+    return first
+  }
+
+  /// The device and its action.
+  func action(in schemas: [Contract.Schema]) throws(Failure) -> (device: String, Contract.Action) {
+    let found = schemas.compactMap { schema in schema.actions.first { $0.name == name }.map { (schema.device, $0) } }
+    guard let first = found.first else {
+      throw device.map { .refused(.noSuchAction(device: $0, action: name)) } ?? .noSuchAction(name)
+    }
+    guard found.count == 1 else { throw ambiguous(found.map(\.0)) }
+    return first
+  }
+
+  /// What the devices declare, of one or of all.
+  func schemas(_ client: Client) throws(Failure) -> [Contract.Schema] {
+    let schemas = try client.call(Contract.Describe.self, .init(device: device)).schemas
+    return device.map { device in schemas.filter { $0.device == device } } ?? schemas
+  }
+
+  private func ambiguous(_ devices: [String]) -> Failure {
+    .refused(.ambiguous(reference: name, candidates: devices.map { "\($0).\(name)" }))
+  }
+}

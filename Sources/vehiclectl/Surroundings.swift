@@ -1,0 +1,74 @@
+// What vehiclectl takes from the system around it: clocks, environment, the terminal, and the wish to stop.
+
+import CLinux
+import Glibc
+import Synchronization
+
+enum Clock {
+  /// Seconds on a clock that never goes back and counts time asleep.
+  static var monotonic: Double { seconds(CLOCK_BOOTTIME) }
+  /// Seconds since the Unix epoch.
+  static var wall: Double { seconds(CLOCK_REALTIME) }
+
+  private static func seconds(_ clock: clockid_t) -> Double {
+    var time = timespec()
+    clock_gettime(clock, &time)
+    return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+  }
+}
+
+enum Environment {
+  /// A variable that is set and not empty.
+  static subscript(_ name: String) -> String? {
+    guard let value = getenv(name), value.pointee != 0 else { return nil }
+    return String(cString: value)
+  }
+}
+
+enum Terminal {
+  static func isTerminal(_ descriptor: Int32) -> Bool { isatty(descriptor) == 1 }
+
+  /// Columns and rows of the window; a terminal that does not know is taken to be 80 by 24.
+  static var window: (columns: Int, rows: Int) {
+    var columns: UInt32 = 0
+    var rows: UInt32 = 0
+    guard clinux_window(STDOUT_FILENO, &columns, &rows) == 0, columns > 0, rows > 0 else { return (80, 24) }
+    return (Int(columns), Int(rows))
+  }
+
+  /// Reads a line from stdin; on a terminal the prompt is shown and the typing is not.
+  static func secret(_ prompt: String) -> String? {
+    guard isTerminal(STDIN_FILENO) else { return readLine() }
+    var before = termios()
+    guard tcgetattr(STDIN_FILENO, &before) == 0 else { return nil }
+    var silent = before
+    silent.c_lflag &= ~tcflag_t(ECHO)
+    Output.write(prompt, to: STDERR_FILENO)
+    tcsetattr(STDIN_FILENO, TCSAFLUSH, &silent)
+    defer {
+      tcsetattr(STDIN_FILENO, TCSAFLUSH, &before)
+      Output.write("\n", to: STDERR_FILENO)
+    }
+    return readLine()
+  }
+}
+
+/// SIGINT, SIGTERM and SIGHUP as a flag, for verbs that last until somebody stops them.
+enum Interrupt {
+  private static let flag = Atomic<Bool>(false)
+
+  static var came: Bool { flag.load(ordering: .relaxed) }
+
+  static func catchSignals() {
+    _ = came  // the flag is made here, not inside the handler
+    var action = sigaction()
+    action.__sigaction_handler.sa_handler = { _ in Interrupt.flag.store(true, ordering: .relaxed) }
+    var mask = sigset_t()
+    sigemptyset(&mask)
+    for number in [SIGINT, SIGTERM, SIGHUP] {
+      sigaction(number, &action, nil)  // no SA_RESTART: poll returns
+      sigaddset(&mask, number)
+    }
+    sigprocmask(SIG_UNBLOCK, &mask, nil)  // whoever started us may have blocked them
+  }
+}

@@ -1,0 +1,108 @@
+// Aligned columns for people. Pure: rows in, lines out. Counts what a terminal shows, not bytes: wide characters take two
+// cells, combining marks none.
+
+/// One cell.
+struct Cell: ExpressibleByStringInterpolation {
+  var text: String
+  var style = Style.plain
+
+  init(_ text: String, _ style: Style = .plain) {
+    self.text = Output.oneLine(text)
+    self.style = style
+  }
+
+  init(stringLiteral text: String) { self.init(text) }
+}
+
+/// Rows under column titles.
+struct Table {
+  enum Alignment { case left, right }
+
+  var titles: [String]
+  var alignments: [Alignment]
+  var rows: [[Cell]] = []
+
+  /// Columns by title; `>` before a title puts it to the right.
+  init(_ columns: String...) {
+    titles = columns.map { $0.hasPrefix(">") ? String($0.dropFirst()) : $0 }
+    alignments = columns.map { $0.hasPrefix(">") ? .right : .left }
+  }
+
+  /// Columns as somebody else named them.
+  init(titles: [String], rows: [[Cell]]) {
+    let count = ([titles.count] + rows.map(\.count)).max() ?? 0
+    self.titles = titles + [String](repeating: "", count: count - titles.count)
+    alignments = [Alignment](repeating: .left, count: count)
+    self.rows = rows
+  }
+
+  /// The lines, two spaces between columns and none at the end; columns that are empty everywhere are left out.
+  func lines(indent: Int = 0, paint: (String, Style) -> String = { text, _ in text }) -> [String] {
+    let header = titles.map { Cell($0, .bold) }
+    let withTitles = titles.contains { !$0.isEmpty } ? [header] + rows : rows
+    let widths = titles.indices.map { column in
+      let filled = rows.contains { column < $0.count && !$0[column].text.isEmpty }
+      return filled ? withTitles.map { column < $0.count ? $0[column].text.cells : 0 }.max() ?? 0 : 0
+    }
+    let shown = titles.indices.filter { widths[$0] > 0 }
+    return withTitles.map { row in
+      var line = String(repeating: " ", count: indent)
+      var gap = 0
+      for column in shown {
+        let cell = column < row.count ? row[column] : ""
+        let padding = widths[column] - cell.text.cells
+        let before = alignments[column] == .right ? padding : 0
+        if !cell.text.isEmpty {
+          line += String(repeating: " ", count: gap + before) + paint(cell.text, cell.style)
+          gap = 0
+        } else {
+          gap += before
+        }
+        gap += padding - before + 2
+      }
+      return line.allSatisfy { $0 == " " } ? "" : line
+    }
+  }
+}
+
+extension String {
+  /// How many cells of a terminal the text takes.
+  var cells: Int { unicodeScalars.reduce(0) { $0 + $1.cells } }
+
+  /// As much of the text as fits into so many cells. Colours count as nothing and are always closed.
+  func cut(to limit: Int) -> String {
+    var used = 0
+    var kept = String.UnicodeScalarView()
+    var sequence = false
+    for scalar in unicodeScalars {
+      if scalar == "\u{1b}" { sequence = true }
+      if sequence {
+        kept.append(scalar)
+        if scalar == "m" { sequence = false }
+      } else if used + scalar.cells <= limit {
+        kept.append(scalar)
+        used += scalar.cells
+      } else {
+        used = limit + 1
+      }
+    }
+    return String(kept)
+  }
+}
+
+extension Unicode.Scalar {
+  /// The wide blocks are those of Unicode's EastAsianWidth table, joined where what lies between is rare.
+  fileprivate var cells: Int {
+    if value < 0x300 { return 1 }
+    switch properties.generalCategory {
+    case .nonspacingMark, .enclosingMark, .format: return 0
+    default: break
+    }
+    switch value {
+    case 0x1100...0x115f, 0x2e80...0x303e, 0x3041...0xa4cf, 0xa960...0xa97f, 0xac00...0xd7a3, 0xf900...0xfaff, 0xfe30...0xfe6f,
+      0xff00...0xff60, 0xffe0...0xffe6, 0x1f300...0x1f64f, 0x1f680...0x1f6ff, 0x1f900...0x1f9ff, 0x20000...0x3fffd:
+      return 2
+    default: return 1
+    }
+  }
+}

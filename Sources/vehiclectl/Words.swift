@@ -1,0 +1,114 @@
+// Readings, links and declarations in words and in the flat JSON of vehiclectl. Pure: `now` is an argument.
+
+import Protocols
+
+enum Words {
+  /// A length of time as a person says it: `0.2 s`, `45 s`, `3 min`, `5 h`, `12 d`.
+  static func duration(_ seconds: Double) -> String {
+    switch max(0, seconds) {
+    case ..<9.95: "\(tenths(seconds)) s"
+    case ..<120: "\(Int(seconds.rounded())) s"
+    case ..<7200: "\(Int(seconds / 60)) min"
+    case ..<172_800: "\(Int(seconds / 3600)) h"
+    case ..<1e9: "\(Int(seconds / 86_400)) d"
+    default: "ages"
+    }
+  }
+
+  /// With one place behind the point.
+  static func tenths(_ number: Double) -> String {
+    let tenths = Int(min(max(0, number), 1e9) * 10 + 0.5)
+    return "\(tenths / 10).\(tenths % 10)"
+  }
+
+  /// A link: its state, since when, why, and what comes next.
+  static func link(_ link: Contract.Link, now: Double) -> String {
+    var words = "\(link.state) for \(duration(now - Double(link.since) / 1e6))"
+    if let reason = link.reason { words += ": \(reason)" }
+    if let next = link.nextAttempt { words += "; next attempt in \(duration(Double(next) / 1e6 - now))" }
+    return words
+  }
+
+  static func style(of link: Contract.Link) -> Style {
+    switch link.state {
+    case "up": .good
+    case "down": .bad
+    default: .bold
+    }
+  }
+
+  /// Value and unit.
+  static func value(_ reading: Contract.Reading) -> String {
+    guard let value = reading.value else { return "" }
+    return reading.unit.map { "\(value.text) \($0)" } ?? value.text
+  }
+
+  /// The range or choices of a property.
+  static func range(_ property: Contract.Property) -> String {
+    if let choices = property.choices { return choices.joined(separator: ", ") }
+    switch (property.minimum, property.maximum) {
+    case (let low?, let high?): return "\(Value.text(low)) to \(Value.text(high))"
+    case (let low?, nil): return "from \(Value.text(low))"
+    case (nil, let high?): return "to \(Value.text(high))"
+    case (nil, nil): return ""
+    }
+  }
+
+  /// How an action is called: `query REQUEST [COUNT]`. Secret arguments are asked for, not given.
+  static func usage(_ action: Contract.Action) -> String {
+    let given = action.arguments.filter { !$0.secret }.map { $0.optional ? "[\($0.name.uppercased())]" : $0.name.uppercased() }
+    let secret = action.arguments.filter(\.secret).map { "(asks for \($0.name))" }
+    return ([action.name] + given + secret).joined(separator: " ")
+  }
+}
+
+extension JSON {
+  /// A value in JSON's own types.
+  init(_ value: Contract.Value) {
+    self =
+      switch value {
+      case .bool(let value): .bool(value)
+      case .int(let value): .int(value)
+      case .float(let value): .float(value)
+      case .string(let value): .string(value)
+      case .list(let values): .array(values.map(JSON.string))
+      }
+  }
+
+  /// A reading, flat; an unknown value is null and has a reason.
+  init(_ reading: Contract.Reading) {
+    self = .members([
+      "device": .string(reading.device), "property": .string(reading.property), "value": reading.value.map { JSON($0) } ?? .null,
+      "unit": reading.unit.map(JSON.string), "time": reading.time.map(JSON.int), "age": reading.age.map(JSON.float),
+      "reason": reading.reason.map(JSON.string),
+    ])
+  }
+
+  /// A report, absent parts left out.
+  init(_ result: Contract.Call.Result) {
+    self = .members([
+      "text": result.text.map(JSON.string), "progress": result.progress.map(JSON.float),
+      "columns": result.columns.map { .array($0.map(JSON.string)) },
+      "rows": result.rows.map { .array($0.map { .array($0.cells.map(JSON.string)) }) }, "data": result.data.map(JSON.string),
+    ])
+  }
+
+  /// A device with flat readings.
+  init(_ device: Contract.Device) {
+    let links = device.links.map { link in
+      JSON.members([
+        "name": .string(link.name), "url": .string(link.url), "state": .string(link.state), "reason": link.reason.map(JSON.string),
+        "since": .int(link.since), "nextAttempt": link.nextAttempt.map(JSON.int),
+      ])
+    }
+    self = .members([
+      "name": .string(device.name), "kind": .string(device.kind), "state": .string(device.state), "links": .array(links),
+      "holder": device.holder.map(JSON.string), "readings": .array(device.readings.map { JSON($0) }),
+    ])
+  }
+
+  /// An event.
+  init(_ event: Contract.Event) {
+    self = ["event": .string(event.name), "device": .string(event.device), "text": .string(event.text), "time": .int(event.time)]
+  }
+}

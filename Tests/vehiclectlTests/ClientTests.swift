@@ -1,0 +1,136 @@
+// The client against a daemon that is well, refuses, dies, babbles or sleeps.
+
+import Glibc
+import Protocols
+import Testing
+
+@testable import vehiclectl
+
+@Suite struct ClientTests {
+  let reading = Contract.Reading(device: "ev", property: "rpm", value: .int(3737), unit: "rpm", time: 1, age: 0.01)
+
+  func failure(_ body: () throws -> Void) -> Failure? {
+    do { try body() } catch { return error as? Failure }
+    return nil
+  }
+
+  @Test func `a call is answered`() throws {
+    let reading = reading
+    let server = try SocketServer { method, parameters in
+      guard method == "io.vehicled.Get", parameters.text == #"{"references":["rpm"]}"# else { return .sendAndClose([]) }
+      return .send(VarlinkReply.message(Contract.Get.Result(readings: [reading])))
+    }
+    defer { server.stop() }
+    let client = try Client(path: server.path, timeout: 5)
+    for _ in 0..<3 {
+      #expect(try client.call(Contract.Get.self, .init(references: ["rpm"])).readings == [reading])
+    }
+  }
+
+  @Test func `a large answer comes whole`() throws {
+    let devices = (0..<1000).map { number in
+      Contract.Device(name: "d\(number)", kind: "obd", state: "polling", readings: [Contract.Reading](repeating: reading, count: 20))
+    }
+    let server = try SocketServer { _, _ in .send(VarlinkReply.message(Contract.Status.Result(devices: devices))) }
+    defer { server.stop() }
+    #expect(try Client(path: server.path, timeout: 5).call(Contract.Status.self, .init()).devices == devices)
+  }
+
+  @Test func `the daemon's errors keep their parameters`() throws {
+    let server = try SocketServer { method, _ in
+      method == Contract.Status.name
+        ? .send(VarlinkReply.message(.noSuchDevice(device: "x")))
+        : .send(Array(#"{"error":"io.vehicled.Newer","parameters":{"a":1}}"#.utf8) + [0])
+    }
+    defer { server.stop() }
+    let client = try Client(path: server.path, timeout: 5)
+    #expect(failure { _ = try client.call(Contract.Status.self, .init(device: "x")) } == .refused(.noSuchDevice(device: "x")))
+    #expect(
+      failure { _ = try client.call(Contract.Reload.self, .init()) } == .unknown(name: "io.vehicled.Newer", parameters: ["a": .int(1)]))
+  }
+
+  @Test func `a stream ends with its last reply`() throws {
+    let server = try SocketServer { _, _ in
+      let progress = VarlinkReply.message(Contract.Call.Result(Report(progress: 0.5)), continues: true)
+      return .send(progress + progress + VarlinkReply.message(Contract.Call.Result(Report(text: "done"))))
+    }
+    var texts: [String?] = []
+    defer { server.stop() }
+    try Client(path: server.path, timeout: 5).stream(Contract.Call.self, .init(device: "ev", action: "a"), silence: 5) {
+      texts.append($0?.text)
+      return true
+    }
+    #expect(texts == [nil, nil, "done"])
+  }
+
+  @Test func `a daemon that goes away in mid-stream is missed`() throws {
+    let server = try SocketServer { _, _ in .sendAndClose(VarlinkReply.message(Contract.Watch.Result(sequence: 0), continues: true)) }
+    defer { server.stop() }
+    let client = try Client(path: server.path, timeout: 5)
+    var replies = 0
+    let gone = failure {
+      try client.stream(Contract.Watch.self, .init(), silence: 5) { _ in
+        replies += 1
+        return true
+      }
+    }
+    #expect(replies == 1 && gone == .died("vehicled closed the connection") && gone?.exitCode == 3)
+  }
+
+  @Test func `a daemon that falls silent in mid-stream is dead`() throws {
+    let server = try SocketServer { _, _ in .send(VarlinkReply.message(Contract.Watch.Result(sequence: 0), continues: true)) }
+    defer { server.stop() }
+    let client = try Client(path: server.path, timeout: 5)
+    var ticks = 0
+    let dead = failure {
+      try client.stream(Contract.Watch.self, .init(), tick: 0.05, silence: 0.3) { result in
+        if result == nil { ticks += 1 }
+        return true
+      }
+    }
+    #expect(ticks >= 2 && dead == .died("vehicled has been silent for 0.3 s") && dead?.exitCode == 3)
+  }
+
+  @Test(arguments: ["x\0", "[]\0", "{\"parameters\":7}\0", "{\"parameters\":{}}\0", "{\"continues\":1}\0"])
+  func `what is no reply is not believed`(_ text: String) throws {
+    let server = try SocketServer { _, _ in .send(Array(text.utf8)) }
+    defer { server.stop() }
+    let client = try Client(path: server.path, timeout: 5)
+    let nonsense = failure { _ = try client.call(Contract.Get.self, .init(references: [])) }
+    #expect(
+      nonsense?.exitCode == 1 && nonsense?.message.hasPrefix("what answers is not vehicled: ") == true, "\(String(describing: nonsense))")
+  }
+
+  @Test func `a flood without an end is cut off`() throws {
+    let server = try SocketServer { _, _ in .send([UInt8](repeating: 32, count: VarlinkFraming.replyLimit + 1)) }
+    defer { server.stop() }
+    let client = try Client(path: server.path, timeout: 20)
+    #expect(failure { _ = try client.call(Contract.Reload.self, .init()) }?.message.contains("a message of more than 16 MiB") == true)
+  }
+
+  @Test func `no answer is a timeout`() throws {
+    let server = try SocketServer { _, _ in .nothing }
+    defer { server.stop() }
+    let client = try Client(path: server.path, timeout: 0.1)
+    let late = failure { _ = try client.call(Contract.Reload.self, .init()) }
+    #expect(late == .timeout(seconds: 0.1) && late?.exitCode == 6)
+  }
+
+  @Test func `no daemon is said at once`() throws {
+    #expect(failure { _ = try Client(path: "/nonexistent/io.vehicled", timeout: 60) } == .notRunning(socket: "/nonexistent/io.vehicled"))
+    let stale = "/tmp/vehiclectl-stale-\(getpid())"
+    let listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: Array(stale.utf8)) }
+    _ = withUnsafePointer(to: address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(listener, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) }
+    }
+    close(listener)  // the path stays and nobody listens
+    #expect(failure { _ = try Client(path: stale, timeout: 60) }?.exitCode == 3)
+    unlink(stale)
+    for path in ["", String(repeating: "x", count: 108), "a\0b"] {
+      #expect(failure { _ = try Client(path: path, timeout: 60) }?.exitCode == 2)
+    }
+  }
+}

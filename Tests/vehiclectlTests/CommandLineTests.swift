@@ -1,0 +1,156 @@
+// The command line: references, values, arguments, and what each mistake is called and exits with.
+
+import ArgumentParser
+import Protocols
+import Testing
+
+@testable import vehiclectl
+
+@Suite struct CommandLineTests {
+  let schemas = [
+    Contract.Schema(
+      device: "ev", kind: "obd",
+      Schema(
+        properties: [
+          Property("rpm", .int, help: ""), Property("led", .int, unit: "%", range: 0...100, access: .write, help: ""),
+          Property("trim", .float, access: .write, help: ""),
+        ], actions: [Action("query", help: ""), Action("reset", help: "")])),
+    Contract.Schema(
+      device: "van", kind: "obd", Schema(properties: [Property("rpm", .int, help: "")], actions: [Action("query", help: "")])),
+  ]
+  let query = Contract.Action(
+    Action(
+      "query",
+      arguments: [
+        Protocols.Argument("request", .string, help: ""), Protocols.Argument("pin", .int, optional: true, secret: true, help: ""),
+        Protocols.Argument("count", .int, optional: true, help: ""),
+      ], help: ""))
+
+  func failure(_ body: () throws -> Void) -> Failure? {
+    do { try body() } catch { return error as? Failure }
+    return nil
+  }
+
+  @Test func `references name a device and a property`() throws {
+    #expect(try Reference("rpm") == Reference(device: nil, name: "rpm"))
+    #expect(try Reference("ev.rpm") == Reference(device: "ev", name: "rpm"))
+    #expect(try Reference("ev.a.b") == Reference(device: "ev", name: "a.b"))
+    for wrong in ["", ".", "ev.", ".rpm"] { #expect(failure { _ = try Reference(wrong) }?.exitCode == 2) }
+  }
+
+  @Test func `references are resolved, never guessed`() throws {
+    #expect(try Reference("led").property(in: schemas).device == "ev")
+    #expect(try Reference("van.rpm").property(in: [schemas[1]]).device == "van")
+    #expect(
+      failure { _ = try Reference("rpm").property(in: schemas) }
+        == .refused(.ambiguous(reference: "rpm", candidates: ["ev.rpm", "van.rpm"])))
+    #expect(failure { _ = try Reference("x").property(in: schemas) } == .refused(.noSuchProperty(device: nil, property: "x")))
+    #expect(failure { _ = try Reference("ev.x").property(in: [schemas[0]]) } == .refused(.noSuchProperty(device: "ev", property: "x")))
+    #expect(try Reference("reset").action(in: schemas).device == "ev")
+    #expect(failure { _ = try Reference("query").action(in: schemas) }?.exitCode == 2)
+    #expect(failure { _ = try Reference("x").action(in: schemas) }?.exitCode == 4)
+    #expect(failure { _ = try Reference("ev.x").action(in: [schemas[0]]) } == .refused(.noSuchAction(device: "ev", action: "x")))
+  }
+
+  @Test func `values are read by their declaration`() throws {
+    let led = schemas[0].properties[1]
+    #expect(try SetCommand.value("70", for: led, of: "ev") == .int(70))
+    #expect(failure { _ = try SetCommand.value("170", for: led, of: "ev") }?.message == "led: 170 is outside 0 to 100 %")
+    #expect(failure { _ = try SetCommand.value("much", for: led, of: "ev") }?.exitCode == 2)
+    #expect(
+      failure { _ = try SetCommand.value("1", for: schemas[0].properties[0], of: "ev") }
+        == .refused(.readOnly(device: "ev", property: "rpm")))
+    #expect(try SetCommand.value("-0.5", for: schemas[0].properties[2], of: "ev") == .float(-0.5))
+  }
+
+  @Test func `arguments are taken by position and secrets are asked for`() throws {
+    #expect(try DoCommand.values(["01", "3"], for: query) { _ in "" } == ["request": .string("01"), "count": .int(3)])
+    #expect(try DoCommand.values(["01"], for: query) { _ in "7" } == ["request": .string("01"), "pin": .int(7)])
+    #expect(
+      failure { _ = try DoCommand.values([], for: query) { _ in nil } }
+        == .usage("the argument request is missing; give: query REQUEST [COUNT] (asks for pin)"))
+    #expect(
+      failure { _ = try DoCommand.values(["a", "b", "c"], for: query) { _ in nil } }?.message.hasPrefix(
+        "the argument count: \"b\" is not a whole number") == true)
+    #expect(
+      failure { _ = try DoCommand.values(["a", "1", "c"], for: query) { _ in nil } }?.message.hasPrefix("too many arguments from \"c\" on")
+        == true)
+    let leaked = failure { _ = try DoCommand.values(["a"], for: query) { _ in "geheim" } }?.message
+    #expect(leaked?.contains("pin") == true && leaked?.contains("geheim") == false)
+  }
+
+  @Test func `options may stand before the verb`() {
+    #expect(Arguments.verbFirst(["--socket", "get", "--json", "get", "x"], verbs: ["get"]) == ["get", "--socket", "get", "--json", "x"])
+    #expect(Arguments.verbFirst(["--help", "get"], verbs: ["get"]) == ["get", "--help"])
+    for same in [[], ["get", "-q"], ["--json"], ["--socket"], ["--json", "ev"], ["--", "get"], ["---completion", "get"]] {
+      #expect(Arguments.verbFirst(same, verbs: ["get"]) == same)
+    }
+  }
+
+  @Test func `negative numbers are values, unknown options are mistakes`() throws {
+    func values(_ arguments: String...) throws -> [String] {
+      let command = try #require(try VehicleCtl.command(of: ["set"] + arguments) as? SetCommand)
+      return try Arguments.positional(command.values, of: arguments)
+    }
+    #expect(try values("trim", "-5") == ["-5"])
+    #expect(try values("--json", "trim", "-0.5", "-q") == ["-0.5"])
+    #expect(try values("trim", "--", "--raw") == ["--raw"])
+    #expect(failure { _ = try values("trim", "5", "--jsn") }?.exitCode == 2)
+  }
+
+  @Test func `every verb takes the common options`() throws {
+    let operands = [
+      "get": ["x"], "set": ["x", "1"], "do": ["x"], "connect": ["x"], "disconnect": ["x"], "record": ["x", "-"], "call": ["x"],
+      "completions": ["bash"],
+    ]
+    for verb in VehicleCtl.configuration.subcommands {
+      let name = try #require(verb.configuration.commandName)
+      let command = try VehicleCtl.command(
+        of: ["--json", "-v", name, "-q", "--timeout", "2.5", "--color", "never", "--socket", "/s"] + (operands[name] ?? []))
+      let common = try #require((command as? any Verb)?.common)
+      #expect(
+        common.json && common.verbose && common.quiet && common.timeout == 2.5 && common.color == .never && common.socket == "/s", "\(name)"
+      )
+    }
+  }
+
+  @Test(arguments: [
+    ["get"], ["set", "x"], ["status", "a", "b"], ["watch", "--count", "0"], ["--timeout", "x", "status"], ["--color", "red"],
+    ["get", "--x", "y"],
+  ])
+  func `wrong use is told from help`(_ arguments: [String]) {
+    do {
+      _ = try VehicleCtl.command(of: arguments)
+      Issue.record("\(arguments) was taken")
+    } catch {
+      #expect(!VehicleCtl.exitCode(for: error).isSuccess)
+      #expect(!VehicleCtl.message(for: error).contains("\n"))
+    }
+  }
+
+  @Test func `no verb is status`() throws {
+    #expect((try VehicleCtl.command(of: ["ev"]) as? StatusCommand)?.device == "ev")
+    #expect(try VehicleCtl.command(of: ["--json"]) is StatusCommand)
+  }
+
+  @Test func `methods may be short`() {
+    #expect(CallCommand.full("Status") == "io.vehicled.Status")
+    #expect(CallCommand.full("org.varlink.service.GetInfo") == "org.varlink.service.GetInfo")
+  }
+
+  @Test func `every failure has one line, an exit code and a name`() {
+    let failures: [(Failure, Int32, String)] = [
+      (.refused(.permissionDenied), 7, "org.varlink.service.PermissionDenied"), (.unknown(name: "a.B", parameters: [:]), 1, "a.B"),
+      (.notRunning(socket: "/s"), 3, "NotRunning"), (.died("x"), 3, "DaemonGone"), (.noAccess(socket: "/s"), 7, "NoAccess"),
+      (.timeout(seconds: 2.5), 6, "NoAnswer"), (.nonsense("x"), 1, "NotVehicled"), (.usage("x"), 2, "Usage"),
+      (.noSuchAction("x"), 4, "NoSuchAction"),
+      (.noValue("x", notConnected: true), 5, "NoValue"), (.noValue("x", notConnected: false), 1, "NoValue"), (.other("x"), 1, "Failed"),
+    ]
+    for (failure, code, name) in failures {
+      #expect(failure.exitCode == code && failure.json["error"] == .string(name))
+      #expect(!failure.message.isEmpty && !failure.message.contains("\n"))
+    }
+    #expect(Failure.noAccess(socket: "/s").message.contains("add yourself to group vehicled"))
+    #expect(Failure.refused(.noSuchDevice(device: "x")).json.text == #"{"error":"io.vehicled.NoSuchDevice","parameters":{"device":"x"}}"#)
+  }
+}

@@ -1,0 +1,95 @@
+// A daemon that a test writes line by line: it listens on a socket of its own, hands each message it gets to the test's
+// closure on a thread, and sends what that gives back.
+
+import Glibc
+import Protocols
+
+@testable import vehiclectl
+
+/// What the server does after a message.
+enum Answer {
+  case send([UInt8])
+  case sendAndClose([UInt8])
+  case nothing
+}
+
+final class SocketServer {
+  let path: String
+  private let listener: Int32
+
+  /// Serves one connection after another until it is stopped.
+  init(_ answer: @escaping @Sendable (_ method: String, JSON) -> Answer) throws {
+    path = "/tmp/vehiclectl-test-\(getpid())-\(UInt64.random(in: 0 ... .max))"
+    let listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+    self.listener = listener
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: Array(path.utf8)) }
+    let bound = withUnsafePointer(to: address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(listener, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) }
+    }
+    guard bound == 0, listen(listener, 5) == 0 else { throw Failure.other("the test cannot listen") }
+    let thread = ServerThread {
+      while true {
+        let connection = accept(listener, nil, nil)
+        guard connection >= 0 else { break }
+        Self.serve(connection, answer)
+        close(connection)
+      }
+      close(listener)  // only here, where nobody else can still take its number for this listener
+    }
+    try thread.start()
+  }
+
+  func stop() {
+    shutdown(listener, Int32(SHUT_RDWR))
+    unlink(path)
+  }
+
+  private static func serve(_ connection: Int32, _ answer: (String, JSON) -> Answer) {
+    var framing = VarlinkFraming()
+    var chunk = [UInt8](repeating: 0, count: 4096)
+    while true {
+      let count = chunk.withUnsafeMutableBytes { read(connection, $0.baseAddress, $0.count) }
+      guard count > 0 else { return }
+      framing.append(chunk[..<count])
+      while let message = try? framing.next() {
+        let call = JSON(String(decoding: message, as: UTF8.self))
+        switch answer(call?["method"]?.string ?? "", call?["parameters"] ?? [:]) {
+        case .send(let bytes): send(connection, bytes)
+        case .sendAndClose(let bytes): return send(connection, bytes)
+        case .nothing: break
+        }
+      }
+    }
+  }
+
+  private static func send(_ connection: Int32, _ bytes: [UInt8]) {
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      let count = rest.withUnsafeBytes { Glibc.send(connection, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+      guard count > 0 else { return }
+      rest = rest.dropFirst(count)
+    }
+  }
+}
+
+/// A thread that runs a closure.
+private final class ServerThread {
+  private let body: @Sendable () -> Void
+
+  init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+
+  func start() throws {
+    var thread = pthread_t()
+    let result = pthread_create(
+      &thread, nil,
+      { raw in
+        guard let raw else { return nil }
+        Unmanaged<ServerThread>.fromOpaque(raw).takeRetainedValue().body()
+        return nil
+      }, Unmanaged.passRetained(self).toOpaque())
+    guard result == 0 else { throw Failure.other("the test has no thread") }
+    pthread_detach(thread)
+  }
+}

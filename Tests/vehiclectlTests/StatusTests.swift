@@ -1,0 +1,110 @@
+// What status, describe and watch show, and the flat JSON of readings.
+
+import Protocols
+import Testing
+
+@testable import vehiclectl
+
+@Suite struct StatusTests {
+  let ev = Contract.Device(
+    name: "ev", kind: "obd", state: "polling",
+    links: [Contract.Link(name: "main", url: "tcp:h:1", state: "up", since: 40_000_000)],
+    readings: [
+      Contract.Reading(device: "ev", property: "rpm", value: .int(3737), unit: "rpm", time: 99_000_000, age: 1),
+      Contract.Reading(device: "ev", property: "odometer", unit: "km", reason: "not reported by this car"),
+    ])
+
+  func plain(_ text: String, _ style: Style) -> String { text }
+
+  @Test func `the overview shows values, and how many there are none of`() {
+    #expect(
+      StatusCommand.lines(ev, detailed: false, now: 100, paint: plain) == [
+        "ev (obd): polling", "  tcp:h:1  up for 60 s", "  property  value  unit    age", "  rpm        3737  rpm   1.0 s",
+        "  1 without a value; \"vehiclectl status ev\" says why",
+      ])
+  }
+
+  @Test func `the detail shows why values are missing`() {
+    #expect(
+      StatusCommand.lines(ev, detailed: true, now: 100, paint: plain) == [
+        "ev (obd): polling", "  main tcp:h:1  up for 60 s", "  property  value  unit    age", "  rpm        3737  rpm   1.0 s",
+        "  odometer      -  km           not reported by this car",
+      ])
+  }
+
+  @Test func `readings are flat in JSON, unknown values null with a reason`() {
+    #expect(
+      JSON(ev.readings[0]).text == #"{"device":"ev","property":"rpm","value":3737,"unit":"rpm","time":99000000,"age":1}"#)
+    #expect(
+      JSON(ev.readings[1]).text == #"{"device":"ev","property":"odometer","value":null,"unit":"km","reason":"not reported by this car"}"#)
+    #expect(
+      JSON(ev).text
+        == #"{"name":"ev","kind":"obd","state":"polling","links":[{"name":"main","url":"tcp:h:1","state":"up","since":40000000}],"readings":["#
+        + JSON(ev.readings[0]).text + "," + JSON(ev.readings[1]).text + "]}")
+    #expect(
+      JSON(Contract.Event(device: "ev", name: "note", text: "a", time: 5)).text == #"{"event":"note","device":"ev","text":"a","time":5}"#)
+  }
+
+  @Test func `the board counts rates, lets ages grow and takes new properties`() {
+    var board = Board()
+    board.take(.init(sequence: 0, snapshot: [ev]), at: 100, wall: 100)
+    for tick in 1...40 {
+      let reading = Contract.Reading(device: "ev", property: "rpm", value: .int(tick), unit: "rpm", age: 0)
+      board.take(.init(sequence: tick, changes: [reading]), at: 100 + Double(tick) * 0.05, wall: 0)
+    }
+    board.take(
+      .init(
+        sequence: 41, changes: [Contract.Reading(device: "ev", property: "new", value: .bool(true), age: 0)],
+        events: [Contract.Event(device: "ev", name: "note", text: "hello", time: 1)]),
+      at: 102, wall: 0)
+    let lines = board.lines(at: 102.5, wall: 102.5, rows: 50, paint: plain)
+    #expect(
+      lines == [
+        "ev (obd): polling", "  tcp:h:1  up for 63 s", "  property  value  unit    age    rate",
+        "  rpm          40  rpm   0.5 s  15.0/s", "  odometer      -  km                   not reported by this car",
+        "  new          on        0.5 s   0.5/s", "", "ev: hello",
+      ])
+  }
+
+  @Test func `a new snapshot takes away what is no longer declared`() {
+    var board = Board()
+    board.take(.init(sequence: 0, snapshot: [ev]), at: 100, wall: 100)
+    var less = ev
+    less.readings.removeFirst()
+    board.take(.init(sequence: 1, snapshot: [less]), at: 101, wall: 101)
+    let lines = board.lines(at: 101, wall: 101, rows: 50, paint: plain)
+    #expect(lines.count == 4 && lines[3].contains("odometer"))
+  }
+
+  @Test func `the board fits the window and says how many lines it left out`() {
+    var board = Board()
+    board.take(.init(sequence: 0, snapshot: [ev]), at: 100, wall: 100)
+    let lines = board.lines(at: 100, wall: 100, rows: 3, paint: plain)
+    #expect(lines.count == 3 && lines[2].hasPrefix("… 3 more lines"))
+    #expect(board.lines(at: 100, wall: 100, rows: 5, paint: plain).count == 5)
+  }
+
+  @Test func `describe shows type, unit, range, access and help`() {
+    let schema = Schema(
+      properties: [
+        Property("led", .int, unit: "%", range: 0...100, access: .write, help: "Brightness"),
+        Property("mode", .string, choices: ["eco", "sport"], help: "Mode"),
+        Property("throttle", .float, range: 0 ... .infinity, access: .motion, help: "T"),
+      ],
+      actions: [
+        Action(
+          "query",
+          arguments: [
+            Protocols.Argument("request", .string, help: "Hex"), Protocols.Argument("n", .int, optional: true, help: "N"),
+            Protocols.Argument("pin", .string, secret: true, help: "P"),
+          ], help: "Asks")
+      ])
+    #expect(
+      DescribeCommand.lines(Contract.Schema(device: "ev", kind: "obd", schema), paint: plain) == [
+        "ev (obd)", "  property  type    unit  range       access", "  led       int     %     0 to 100    set     Brightness",
+        "  mode      string        eco, sport  read    Mode", "  throttle  float         from 0      lease   T", "",
+        "  action", "  query REQUEST [N] (asks for pin)  do      Asks", "    REQUEST                         string  Hex",
+        "    N                               int     N", "    PIN                             string  P",
+      ])
+  }
+}

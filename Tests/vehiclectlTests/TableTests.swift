@@ -1,0 +1,73 @@
+// Tables, words and pictures: aligned whatever the width, and harmless to the terminal.
+
+import Protocols
+import Testing
+
+@testable import vehiclectl
+
+@Suite struct TableTests {
+  @Test func `columns are aligned, wide characters and missing cells too, without spaces at the end`() {
+    var table = Table("property", ">value", "unit", ">rate", "")
+    table.rows = [["mode", "eco 漢字", "", "", ""], ["rpm", "-1", "rpm", "20.0/s", ""], ["e\u{301}", "", "", "1.0/s", ""], ["x"]]
+    #expect(
+      table.lines(indent: 2) == [
+        "  property     value  unit    rate",
+        "  mode      eco 漢字",
+        "  rpm             -1  rpm   20.0/s",
+        "  e\u{301}" + String(repeating: " ", count: 26) + "1.0/s",
+        "  x",
+      ])
+    for line in table.lines() { #expect(line.last != " ") }
+  }
+
+  @Test func `columns that are empty everywhere are left out`() {
+    var table = Table("a", "b", "c")
+    table.rows = [["1", "", "3"]]
+    #expect(table.lines() == ["a  c", "1  3"])
+  }
+
+  @Test func `rows without titles have none`() {
+    #expect(Table(titles: [], rows: [["a", "b"], ["ccc"]]).lines() == ["a    b", "ccc"])
+    #expect(Table(titles: ["code"], rows: [["P0420", "catalyst"]]).lines() == ["code", "P0420  catalyst"])
+    #expect(Table(titles: [], rows: []).lines().isEmpty)
+  }
+
+  @Test func `colours change no width`() {
+    var table = Table("a", ">b")
+    table.rows = [[Cell("x", .dim), Cell("1", .bad)]]
+    #expect(table.lines { "<\($0)|\($1.rawValue)>" } == ["<a|1>  <b|1>", "<x|2>  <1|31>"])
+  }
+
+  @Test func `lines are cut to the window, colours are closed`() {
+    #expect("abcdef".cut(to: 3) == "abc")
+    #expect("a漢字".cut(to: 4) == "a漢")
+    #expect("\u{1b}[1mabc\u{1b}[0m def".cut(to: 2) == "\u{1b}[1mab\u{1b}[0m")
+  }
+
+  @Test func `what devices say cannot command the terminal`() {
+    #expect(Cell("a\u{1b}[2Jb\n").text == "a [2Jb ")
+    #expect(Output.oneLine("\u{9b}31mx\u{7f}") == " 31mx ")
+  }
+
+  @Test func `a picture starts at the top, clears each line's end and what is below`() {
+    #expect(Screen.picture(["a", "b"]) == "\u{1b}[Ha\u{1b}[K\r\nb\u{1b}[K\r\n\u{1b}[J")
+  }
+
+  @Test(arguments: [
+    (0, "0.0 s"), (0.04, "0.0 s"), (0.05, "0.1 s"), (9.94, "9.9 s"), (9.96, "10 s"), (119, "119 s"), (120, "2 min"), (7200, "2 h"),
+    (172_800, "2 d"),
+    (-5, "0.0 s"), (1e300, "ages"), (.infinity, "ages"), (.nan, "0.0 s"),
+  ])
+  func `durations are short`(_ seconds: Double, _ words: String) {
+    #expect(Words.duration(seconds) == words)
+  }
+
+  @Test func `a link says its state, since when, why, and what comes next`() {
+    let link = Contract.Link(
+      name: "main", url: "tcp:h:1", state: "down", reason: "adapter not found: check its power", since: 88_000_000, nextAttempt: 104_500_000
+    )
+    #expect(Words.link(link, now: 100) == "down for 12 s: adapter not found: check its power; next attempt in 4.5 s")
+    let hostile = Contract.Link(name: "", url: "", state: "up", since: .min, nextAttempt: .max)
+    #expect(Words.link(hostile, now: 100) == "up for ages; next attempt in ages")
+  }
+}
