@@ -1,0 +1,79 @@
+# The outer shell of the build: everything a person types. The house itself is Package.swift; what each target needs it
+# sets up by itself, except `build` and `install`, which packagers run and which touch nothing outside this directory.
+
+prefix = /usr
+sysconfdir = /etc
+DESTDIR =
+# How long each fuzzer runs, in seconds.
+FUZZ_SECONDS = 600
+
+export PATH := $(PATH):/opt/swift/usr/bin
+programs = vehicled vehiclectl vehiclesim
+release = $(CURDIR)/.build/release
+swift_files = Package.swift Sources Tests
+sharedir = $(DESTDIR)$(prefix)/share
+unitdir = $(DESTDIR)$(prefix)/lib/systemd/system
+
+.NOTPARALLEL:
+.PHONY: build help setup setup-build lint test demo fuzz install check-install clean
+
+build: ## build the three programs for release
+	swift build -c release --static-swift-stdlib
+
+help: ## show this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
+
+setup: ## install what building and testing need (Debian 12; uses apt, sudo and a Python venv)
+	@Tests/Setup/setup.sh
+
+setup-build:
+	@Tests/Setup/setup.sh build
+
+lint: ## check the form of the Swift files
+	swift format lint --strict --parallel --recursive $(swift_files)
+
+test: setup lint build check-install ## everything that CI checks
+	VEHICLED_PROGRAMS=$(release) VEHICLED_PYTHON=$(CURDIR)/.venv/bin/python swift test
+
+demo: setup-build build ## a simulated car, polled at 20 Hz, on your screen
+	@Tests/Demo/demo.sh $(release)
+
+fuzz: setup-build .build/fuzz/toml ## run the fuzzers, FUZZ_SECONDS=600 each
+	@mkdir -p .build/fuzz/corpus/toml && cp etc/vehicled.toml .build/fuzz/corpus/toml/
+	cd .build/fuzz && ./toml -max_total_time=$(FUZZ_SECONDS) -max_len=2000 -verbosity=0 -print_final_stats=1 corpus/toml
+
+.build/fuzz/toml: Tests/Fuzz/TOML.cpp Sources/CToml/ctoml.cpp Sources/CToml/include/CToml.h
+	@mkdir -p $(@D)
+	clang++ -std=c++17 -O1 -g -fuse-ld=lld -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -ISources/CToml/include \
+	  Tests/Fuzz/TOML.cpp Sources/CToml/ctoml.cpp -o $@
+
+install: ## lay the files out under DESTDIR and prefix (build first)
+	@test -x $(release)/vehicled || { echo 'install: nothing is built; run make build first' >&2; exit 1; }
+	install -d $(DESTDIR)$(prefix)/bin $(unitdir) $(DESTDIR)$(prefix)/lib/sysusers.d $(DESTDIR)$(sysconfdir)/vehicled/vehicled.toml.d
+	install -s -m 755 $(programs:%=$(release)/%) $(DESTDIR)$(prefix)/bin
+	sed 's,^ExecStart=/usr/,ExecStart=$(prefix)/,; s,file:///usr/,file://$(prefix)/,' systemd/vehicled.service >$(unitdir)/vehicled.service
+	sed 's,file:///usr/,file://$(prefix)/,' systemd/vehicled.socket >$(unitdir)/vehicled.socket
+	chmod 644 $(unitdir)/vehicled.service $(unitdir)/vehicled.socket
+	install -m 644 systemd/vehicled.sysusers $(DESTDIR)$(prefix)/lib/sysusers.d/vehicled.conf
+	test -e $(DESTDIR)$(sysconfdir)/vehicled/vehicled.toml || install -m 644 etc/vehicled.toml $(DESTDIR)$(sysconfdir)/vehicled
+	install -d $(sharedir)/doc/vehicled $(sharedir)/bash-completion/completions $(sharedir)/zsh/vendor-completions $(sharedir)/fish/vendor_completions.d
+	install -m 644 README.md LICENSE $(sharedir)/doc/vehicled
+	$(release)/vehiclectl completions bash >$(sharedir)/bash-completion/completions/vehiclectl
+	$(release)/vehiclectl completions zsh >$(sharedir)/zsh/vendor-completions/_vehiclectl
+	$(release)/vehiclectl completions fish >$(sharedir)/fish/vendor_completions.d/vehiclectl.fish
+	@test -n '$(DESTDIR)' || echo 'Now: systemd-sysusers && systemctl daemon-reload && systemctl enable --now vehicled.socket vehicled.service'
+
+# An installation into a directory of its own: complete, parsable by the shells that are here, and without ICU, which
+# one careless import would link in (it adds 40 MB).
+check-install: root = .build/install
+check-install:
+	@rm -rf $(root)
+	@$(MAKE) -s install DESTDIR=$(root) prefix=/usr
+	@grep -qx 'ExecStart=/usr/bin/vehicled' $(root)/usr/lib/systemd/system/vehicled.service
+	@$(root)/usr/bin/vehicled --check-config --config $(root)/etc/vehicled/vehicled.toml
+	@bash -n $(root)/usr/share/bash-completion/completions/vehiclectl
+	@for program in $(programs); do size=$$(stat -c %s $(root)/usr/bin/$$program); \
+	  test $$size -lt 32000000 || { echo "check-install: $$program has $$size bytes stripped; is ICU linked in?" >&2; exit 1; }; done
+
+clean: ## remove what was built and the Python venv
+	rm -rf .build .venv

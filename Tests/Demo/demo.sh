@@ -1,0 +1,81 @@
+#!/bin/sh
+# A car without a car: a simulated adapter, a daemon that polls it at 20 Hz, and vehiclectl watching. Everything lives in
+# one private directory and ends with this script. On a terminal it lasts until Ctrl-C, elsewhere for some lines.
+#   demo.sh DIRECTORY-OF-THE-PROGRAMS
+set -eu
+umask 077
+programs=$1
+place=$(mktemp -d "${XDG_RUNTIME_DIR:-/tmp}/vehicled-demo.XXXXXX" 2>/dev/null || mktemp -d /tmp/vehicled-demo.XXXXXX)
+simulator=""
+daemon=""
+watcher=""
+
+clean_up() {
+  trap - EXIT INT TERM HUP
+  for pid in $watcher $daemon $simulator; do kill "$pid" 2>/dev/null || true; done
+  for pid in $watcher $daemon $simulator; do wait "$pid" 2>/dev/null || true; done
+  rm -rf "$place"
+}
+trap clean_up EXIT
+trap 'clean_up; exit 130' INT
+trap 'clean_up; exit 143' TERM HUP
+
+give_up() {
+  echo "demo: $1" >&2
+  cat "$2" >&2
+  exit 1
+}
+
+# Waits at most ten seconds for a command to succeed, while the process lives.
+wait_for() {
+  tries=0
+  until "$@"; do
+    tries=$((tries + 1))
+    [ $tries -lt 200 ] && kill -0 "$started" 2>/dev/null || return 1
+    sleep 0.05
+  done
+}
+
+"$programs/vehiclesim" obd --on tcp:127.0.0.1:0 >"$place/simulator.out" 2>"$place/simulator.err" &
+simulator=$! started=$!
+wait_for test -s "$place/simulator.out" || give_up "the simulator did not start:" "$place/simulator.err"
+link=$(head -n 1 "$place/simulator.out")
+
+cat >"$place/vehicled.toml" <<END
+[device.ev]
+kind = "obd"
+link = "$link"
+rate = 20
+END
+
+"$programs/vehicled" --config "$place/vehicled.toml" --socket "$place/socket" --state "$place/state" 2>"$place/daemon.err" &
+daemon=$! started=$!
+polling() { "$programs/vehiclectl" --socket "$place/socket" get ev.rpm >/dev/null 2>&1; }
+wait_for test -S "$place/socket" || give_up "the daemon did not start:" "$place/daemon.err"
+wait_for polling || give_up "the daemon does not reach the simulated car:" "$place/daemon.err"
+
+if [ -t 1 ]; then
+  # Ctrl-C ends the watching, not yet this script.
+  trap : INT
+  "$programs/vehiclectl" --socket "$place/socket" watch || true
+else
+  # In the background, because a shell that waits for a program in the foreground hears no signal.
+  "$programs/vehiclectl" --socket "$place/socket" watch ev.rpm ev.battery-power --count "${DEMO_LINES:-60}" &
+  watcher=$!
+  wait $watcher
+  watcher=""
+fi
+
+cat <<END
+
+That was a simulated car, polled at 20 Hz. With an adapter of your own, put four lines into a file car.toml:
+
+$(sed 's,^link = .*,link = "serial:/dev/ttyUSB0"    # or tcp:192.168.0.10:35000,; s,^,    ,' "$place/vehicled.toml")
+
+then type, in two terminals:
+
+    $programs/vehicled --config car.toml --socket /tmp/car.socket --state /tmp/car.state
+    $programs/vehiclectl --socket /tmp/car.socket watch
+
+To keep it: sudo make install, and the same four lines in /etc/vehicled/vehicled.toml.
+END

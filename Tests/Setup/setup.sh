@@ -1,0 +1,49 @@
+#!/bin/sh
+# Makes a bare Debian 12 able to build and test: system packages, and a Python with the peers that the tests talk to.
+# Does nothing where nothing is missing. It never installs a Swift toolchain, but says where to get one.
+set -eu
+cd "$(dirname "$0")/../.."
+
+build="g++ make git ca-certificates binutils pkg-config libsystemd-dev libdbus-1-dev libtomlplusplus-dev"
+toolchain="libcurl4 libedit2 libncurses6 libsqlite3-0 libxml2 zlib1g-dev"
+tests="python3-venv systemd"
+python_packages="varlink==31.0.0 ELM327-emulator==4.0.0"
+
+if ! command -v swift >/dev/null; then
+  echo "setup: no swift in PATH or /opt/swift/usr/bin; install Swift 6.3 from https://www.swift.org/install/linux" >&2
+  exit 1
+fi
+
+case "${1:-all}" in
+  build) wanted="$build $toolchain" ;;
+  all) wanted="$build $toolchain $tests" ;;
+  *) echo "setup: unknown part $1; write setup.sh [all|build]" >&2; exit 2 ;;
+esac
+
+missing=""
+for package in $wanted; do
+  state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
+  [ "$state" = installed ] || missing="$missing $package"
+done
+if [ -n "$missing" ]; then
+  root=""
+  if [ "$(id -u)" != 0 ]; then
+    if ! command -v sudo >/dev/null; then
+      echo "setup: as root, run: apt-get install$missing" >&2
+      exit 1
+    fi
+    root=sudo
+  fi
+  echo "setup: installing$missing" >&2
+  $root apt-get update -q
+  # shellcheck disable=SC2086 # a list of words
+  $root env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends $missing
+fi
+
+if [ "${1:-all}" = all ] && [ "$(cat .venv/packages 2>/dev/null)" != "$python_packages" ]; then
+  echo "setup: making .venv with $python_packages" >&2
+  python3 -m venv --clear .venv
+  # shellcheck disable=SC2086 # a list of words
+  .venv/bin/pip install -q --disable-pip-version-check $python_packages
+  echo "$python_packages" >.venv/packages
+fi

@@ -1,0 +1,242 @@
+// The daemon as a citizen: one of it, signals, sockets, hostile clients, hostile adapters.
+
+import Foundation
+import Testing
+
+extension WholeHouse {
+  @Suite("The daemon") struct DaemonTests {
+    @Test func aSecondOneRefusesAndNamesTheFirst() throws {
+      let house = try House()
+      let (daemon, _) = try house.ev()
+      let second = try Program(
+        "\(House.programs)/vehicled", ["--config", house.configuration, "--socket", house.socket, "--state", "\(house.directory)/state"],
+        in: house.directory)
+      #expect(second.status(within: 5) == 1)
+      #expect(second.complaints.contains("another vehicled (process \(daemon.pid)) serves"))
+      #expect(house.vehiclectl("version").status == 0)
+    }
+
+    @Test func reclaimsItsSocketAfterSIGKILL() throws {
+      let house = try House()
+      let (daemon, _) = try house.ev()
+      #expect(daemon.end(SIGKILL) == -SIGKILL)
+      #expect(house.vehiclectl("status").status == 3)
+      let next = try house.daemon()
+      #expect(wait { house.get("rpm") != nil })
+      #expect(next.isRunning)
+    }
+
+    @Test func stopsWithinTwoSecondsAndLeavesNothing() throws {
+      let house = try House()
+      let (daemon, _) = try house.ev()
+      #expect(wait { house.get("rpm") != nil })
+      daemon.signal(SIGTERM)
+      #expect(daemon.status(within: 2) == 0)
+      #expect(!FileManager.default.fileExists(atPath: house.socket))
+      #expect(house.vehiclectl("status").status == 3)
+    }
+
+    @Test func aWrongConfigurationStartsNothing() throws {
+      let house = try House()
+      try house.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\nrat = 20\n")
+      let daemon = try Program(
+        "\(House.programs)/vehicled", ["--config", house.configuration, "--socket", house.socket], in: house.directory)
+      #expect(daemon.status(within: 5) == 2)
+      #expect(daemon.complaints.contains("vehicled.toml:4:1"))
+      #expect(daemon.complaints.contains("rate"))
+      #expect(!FileManager.default.fileExists(atPath: house.socket))
+      let check = try Program("\(House.programs)/vehicled", ["--config", house.configuration, "--check-config"], in: house.directory)
+      #expect(check.status(within: 5) == 2)
+    }
+
+    @Test func reloadTouchesOnlyWhatChanged() throws {
+      let house = try House()
+      let (daemon, simulator) = try house.ev()
+      #expect(wait { house.get("rpm") != nil })
+      let link = simulator.printed.split(separator: "\n")[0]
+      let polls = { Int(house.get("ev.polls") ?? "") ?? -1 }
+      let before = polls()
+      let first = "[device.ev]\nkind = \"obd\"\nlink = \"\(link)\"\n"
+      try house.write(first + "[device.van]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\n")
+      let outcome = house.vehiclectl("reload")
+      #expect(outcome.status == 0)
+      #expect(outcome.output.contains("van"))
+      #expect(polls() >= before)
+      try house.write("nonsense")
+      #expect(house.vehiclectl("reload").status == 1)
+      daemon.signal(SIGHUP)
+      #expect(wait { daemon.complaints.contains("the running one stays") })
+      #expect(house.vehiclectl("status", "van").status == 0)
+      try house.write(first)
+      daemon.signal(SIGHUP)
+      #expect(wait { house.vehiclectl("status", "van").status == 4 })
+      #expect(wait { polls() > before })
+    }
+
+    @Test func tellsSystemdWhatItDoes() throws {
+      let house = try House()
+      let path = "\(house.directory)/notify"
+      let descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0)
+      defer { close(descriptor) }
+      var address = sockaddr_un()
+      address.sun_family = sa_family_t(AF_UNIX)
+      withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+      let bound = withUnsafePointer(to: &address) {
+        $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) }
+      }
+      try #require(bound == 0)
+      try house.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\n")
+      // Without WATCHDOG_PID the watchdog is meant for whoever reads it.
+      let daemon = try house.daemon(environment: ["NOTIFY_SOCKET": path, "WATCHDOG_USEC": "300000"])
+      daemon.signal(SIGHUP)
+      // The socket holds ten messages; like systemd, read them as they come.
+      var said = ""
+      var buffer = [UInt8](repeating: 0, count: 4096)
+      let listen = {
+        while case let count = recv(descriptor, &buffer, buffer.count, Int32(MSG_DONTWAIT)), count > 0 {
+          said += String(decoding: buffer[..<count], as: UTF8.self) + "\n"
+        }
+      }
+      _ = wait(seconds: 1) {
+        listen()
+        return false
+      }
+      #expect(daemon.end() == 0)
+      listen()
+      let first = try #require(said.range(of: "READY=1"))
+      let reloading = try #require(said.range(of: "RELOADING=1\nMONOTONIC_USEC="))
+      let stopping = try #require(said.range(of: "STOPPING=1"))
+      #expect(first.lowerBound < reloading.lowerBound && reloading.lowerBound < stopping.lowerBound)
+      #expect(said.components(separatedBy: "READY=1").count == 3)
+      #expect(said.components(separatedBy: "WATCHDOG=1").count > 3)
+      #expect(said.contains("STATUS="))
+    }
+
+    @Test func takesASocketFromSystemdAndLeavesItBehind() throws {
+      let house = try House()
+      try house.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\n")
+      let script = """
+        import os, socket, sys
+        s = socket.socket(socket.AF_UNIX)
+        s.bind(sys.argv[1]); s.listen(8)
+        os.dup2(s.fileno(), 3); os.set_inheritable(3, True)
+        os.environ["LISTEN_FDS"] = "1"; os.environ["LISTEN_PID"] = str(os.getpid())
+        os.execv(sys.argv[2], ["vehicled"] + sys.argv[3:])
+        """
+      let daemon = try Program(
+        "/usr/bin/env",
+        [
+          "python3", "-c", script, house.socket, "\(House.programs)/vehicled", "--config", house.configuration, "--state",
+          "\(house.directory)/state",
+        ],
+        in: house.directory)
+      #expect(wait { house.vehiclectl("version").status == 0 }, "\(daemon.complaints)")
+      #expect(daemon.end() == 0)
+      #expect(FileManager.default.fileExists(atPath: house.socket))
+    }
+
+    @Test func letsGoOfClientsThatDoNotSpeakVarlinkAndNobodyElseNotices() throws {
+      let house = try House()
+      let (daemon, _) = try house.ev()
+      #expect(wait { house.get("rpm") != nil })
+      let good = try RawClient(house.socket)
+      good.send(#"{"method":"io.vehicled.Watch","more":true}"#)
+      #expect(good.next() != nil)
+      for bad in [
+        "hello", "[]", "{", #"{"method":1}"#, #"{"method":"a.b","more":true,"oneway":true}"#, String(repeating: "[", count: 5000),
+      ] {
+        let client = try RawClient(house.socket)
+        client.send(bad)
+        #expect(client.next() == nil, "\(bad.prefix(40))")
+      }
+      let endless = try RawClient(house.socket)
+      var sent = 0
+      while sent < 8 << 20, endless.send([UInt8](repeating: 65, count: 65536)) { sent += 65536 }
+      #expect(sent < 4 << 20)
+      for _ in 0..<20 { #expect(good.next() != nil) }
+      #expect(daemon.isRunning)
+      #expect(daemon.complaints.components(separatedBy: "does not speak Varlink").count == 8)
+    }
+
+    @Test func aClientThatStopsReadingDelaysNobody() throws {
+      let house = try House()
+      let (daemon, _) = try house.ev()
+      #expect(wait { house.get("rpm") != nil })
+      let sleepy = (0..<10).map { _ in try? RawClient(house.socket) }
+      for client in sleepy { client?.send(#"{"method":"io.vehicled.Watch","more":true}"#) }
+      let good = try RawClient(house.socket)
+      good.send(#"{"method":"io.vehicled.Watch","more":true}"#)
+      var last = -1
+      for _ in 0..<100 {
+        let reply = try #require(good.next()?["parameters"] as? [String: Any])
+        let sequence = try #require(reply["sequence"] as? Int)
+        #expect(sequence == last + 1)
+        last = sequence
+      }
+      #expect(daemon.isRunning)
+    }
+
+    @Test func answersPipelinedCallsInOrderAndOnewayNotAtAll() throws {
+      let house = try House()
+      try house.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\n")
+      let daemon = try house.daemon()
+      let client = try RawClient(house.socket)
+      let calls = [
+        #"{"method":"io.vehicled.Get","parameters":{"references":["ev.rpm"]}}"#,
+        #"{"method":"io.vehicled.Nonsense","oneway":true}"#,
+        #"{"method":"io.vehicled.Set","parameters":{"device":"ev","property":"rpm","value":{"int":1}}}"#,
+        #"{"method":"org.varlink.service.GetInfo","parameters":{}}"#,
+        #"{"method":"io.vehicled.Status","parameters":{"devise":"ev"}}"#,
+      ]
+      client.send(calls.map { $0 + "\0" }.joined().utf8.map { $0 })
+      #expect((client.next()?["parameters"] as? [String: Any])?["readings"] != nil)
+      #expect(client.next()?["error"] as? String == "io.vehicled.ReadOnly")
+      #expect((client.next()?["parameters"] as? [String: Any])?["product"] as? String == "vehicled")
+      let last = client.next()
+      #expect(last?["error"] as? String == "org.varlink.service.InvalidParameter")
+      #expect((last?["parameters"] as? [String: Any])?["parameter"] as? String == "devise")
+      #expect(daemon.isRunning)
+    }
+
+    @Test(arguments: [
+      "babble", "garbage:1", "split:3", "lost-prompt:5", "hang:20:300", "disconnect:30", "no-count", "clone", "echo", "lv-reset:40",
+    ])
+    func survivesAnAdapterThat(_ fault: String) throws {
+      let house = try House()
+      let good = try house.simulator()
+      let bad = try house.simulator("--fault", fault)
+      try house.write(
+        "[device.ev]\nkind = \"obd\"\nlink = \"\(good.link)\"\n[device.bad]\nkind = \"obd\"\nlink = \"\(bad.link)\"\n")
+      let daemon = try house.daemon()
+      #expect(wait { house.get("ev.rpm") != nil })
+      let before = Int(house.get("ev.polls") ?? "") ?? 0
+      if !["babble", "garbage:1"].contains(fault) {
+        #expect(wait(seconds: 15) { house.get("bad.battery-voltage") != nil }, "\(house.vehiclectl("status", "bad").output)")
+      }
+      usleep(1_500_000)
+      #expect((Int(house.get("ev.polls") ?? "") ?? 0) > before + 15)
+      #expect(house.get("ev.rpm") != nil)
+      let status = try String(contentsOfFile: "/proc/\(daemon.pid)/status", encoding: .utf8)
+      let resident = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmRSS") }?.split(whereSeparator: \.isWhitespace)[1])
+      #expect(try #require(Int(resident)) < 150_000)
+    }
+
+    @Test func clientsAreTalkedToByTheirExitCodes() throws {
+      let house = try House()
+      #expect(house.vehiclectl("status").status == 3)
+      let (_, _) = try house.ev()
+      #expect(wait { house.get("rpm") != nil })
+      #expect(house.vehiclectl("get", "ev.rpx").status == 4)
+      #expect(house.vehiclectl("get", "bus.rpm").status == 4)
+      #expect(house.vehiclectl("set", "rpm", "1").status == 2)
+      #expect(house.vehiclectl("do", "ev.nothing").status == 4)
+      #expect(house.vehiclectl("--frobnicate").status == 2)
+      #expect(house.vehiclectl("disconnect", "ev").status == 0)
+      #expect(house.vehiclectl("get", "rpm").status == 5)
+      #expect(house.vehiclectl("do", "ev.query", "010C").status == 5)
+      let failed = house.vehiclectl("--json", "get", "ev.rpx")
+      #expect(try failed.json()["error"] as? String == "io.vehicled.NoSuchProperty")
+      #expect(failed.errors.split(separator: "\n").count == 1)
+    }
+  }
+}

@@ -1,0 +1,252 @@
+// A house for one test: a directory of its own, the real programs as they were built, and their ends. What a test starts
+// is ended with it, by pid.
+
+import Foundation
+import Testing
+
+/// A program that runs until it is told to end.
+final class Program: @unchecked Sendable {
+  let process = Process()
+  private let output = Pipe()
+  /// Stays open for as long as the program runs.
+  private let stdin = Pipe()
+  private let lock = NSLock()
+  private var collected = Data()
+  /// Where its standard error goes.
+  let errorFile: String
+
+  init(
+    _ path: String, _ arguments: [String], environment: [String: String] = [:], in directory: String,
+    workingDirectory: String? = nil, input: String? = nil
+  ) throws {
+    process.executableURL = URL(fileURLWithPath: path)
+    process.arguments = arguments
+    process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+    process.currentDirectoryURL = URL(fileURLWithPath: workingDirectory ?? directory)
+    process.standardInput = input == nil ? FileHandle.nullDevice : stdin
+    process.standardOutput = output
+    errorFile = "\(directory)/\(URL(fileURLWithPath: path).lastPathComponent)-\(UUID().uuidString.prefix(8)).err"
+    _ = FileManager.default.createFile(atPath: errorFile, contents: nil)
+    process.standardError = FileHandle(forWritingAtPath: errorFile)
+    output.fileHandleForReading.readabilityHandler = { [weak self] handle in
+      let data = handle.availableData
+      if data.isEmpty { handle.readabilityHandler = nil }
+      self?.lock.withLock { self?.collected.append(data) }
+    }
+    try process.run()
+    if let input { stdin.fileHandleForWriting.write(Data(input.utf8)) }
+  }
+
+  deinit { end(SIGKILL) }
+
+  var pid: Int32 { process.processIdentifier }
+  var isRunning: Bool { process.isRunning }
+  /// What it printed so far.
+  var printed: String { lock.withLock { String(decoding: collected, as: UTF8.self) } }
+  /// What it complained about so far.
+  var complaints: String { (try? String(contentsOfFile: errorFile, encoding: .utf8)) ?? "" }
+
+  func signal(_ number: Int32) { kill(pid, number) }
+
+  /// Ends it and gives its exit status (negative: the signal that ended it), or nil when it does not within five seconds.
+  @discardableResult func end(_ number: Int32 = SIGTERM) -> Int32? {
+    if process.isRunning { kill(pid, number) }
+    return status(within: 5)
+  }
+
+  /// Its exit status once it has ended by itself.
+  func status(within seconds: Double) -> Int32? {
+    let deadline = Date().addingTimeInterval(seconds)
+    while process.isRunning {
+      if Date() > deadline { return nil }
+      usleep(5000)
+    }
+    return process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus
+  }
+}
+
+/// What a program that ran to its end left.
+struct Outcome {
+  var status: Int32
+  var output: String
+  var errors: String
+
+  var lines: [Substring] { output.split(separator: "\n") }
+
+  /// The output as JSON.
+  func json() throws -> [String: Any] {
+    try #require(JSONSerialization.jsonObject(with: Data(output.utf8)) as? [String: Any])
+  }
+}
+
+/// The tests that start the real programs, one after the other: they would only wait for each other's processors.
+@Suite("The whole house", .serialized) enum WholeHouse {}
+
+final class House {
+  let directory: String
+  var socket: String { "\(directory)/socket" }
+  var configuration: String { "\(directory)/vehicled.toml" }
+
+  init() throws {
+    var template = Array("/tmp/vehicled-XXXXXX".utf8CString)
+    let made = template.withUnsafeMutableBufferPointer { $0.baseAddress.flatMap { mkdtemp($0) }.map { String(cString: $0) } }
+    directory = try #require(made)
+  }
+
+  deinit {
+    programs.forEach { $0.end(SIGKILL) }
+    try? FileManager.default.removeItem(atPath: directory)
+  }
+
+  /// What runs in this house; it ends with it.
+  private var programs: [Program] = []
+
+  private func start(_ name: String, _ arguments: [String], environment: [String: String] = [:]) throws -> Program {
+    let program = try Program("\(Self.programs)/\(name)", arguments, environment: environment, in: directory)
+    programs.append(program)
+    return program
+  }
+
+  /// The folder with the built programs: beside the test bundle.
+  static let programs: String = {
+    if let given = ProcessInfo.processInfo.environment["VEHICLED_PROGRAMS"] { return given }
+    let bundle = CommandLine.arguments.first { $0.hasSuffix(".xctest") } ?? CommandLine.arguments[0]
+    var folder = URL(fileURLWithPath: bundle).standardizedFileURL
+    while folder.path != "/", !FileManager.default.isExecutableFile(atPath: folder.appendingPathComponent("vehicled").path) {
+      folder.deleteLastPathComponent()
+    }
+    return folder.path
+  }()
+
+  /// A Python with the packages that the tests talk to; `make test` makes it.
+  static let python: String =
+    ProcessInfo.processInfo.environment["VEHICLED_PYTHON"]
+    ?? URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().path
+    + "/.venv/bin/python"
+
+  func write(_ text: String, to path: String? = nil) throws {
+    try text.write(toFile: path ?? configuration, atomically: true, encoding: .utf8)
+  }
+
+  /// A simulator and the URL of its link.
+  func simulator(_ arguments: String..., on place: String = "tcp:127.0.0.1:0") throws -> (program: Program, link: String) {
+    let program = try start("vehiclesim", ["obd", "--on", place] + arguments)
+    let said = wait { program.printed.contains("\n") }
+    try #require(said, "the simulator says nothing: \(program.complaints)")
+    return (program, program.printed.split(separator: "\n").first.map(String.init) ?? "")
+  }
+
+  /// A daemon that answers on its socket.
+  func daemon(environment: [String: String] = [:], arguments: String...) throws -> Program {
+    let program = try start(
+      "vehicled", ["--config", configuration, "--socket", socket, "--state", "\(directory)/state"] + arguments, environment: environment)
+    let answers = wait { !program.isRunning || vehiclectl("version").status == 0 }
+    try #require(answers && program.isRunning, "the daemon does not answer: \(program.complaints)")
+    return program
+  }
+
+  /// A daemon with one simulated car that is being polled.
+  func ev(_ simulatorArguments: String..., options: String = "") throws -> (daemon: Program, simulator: Program) {
+    let program = try start("vehiclesim", ["obd", "--on", "tcp:127.0.0.1:0"] + simulatorArguments)
+    try #require(wait { program.printed.contains("\n") })
+    let link = program.printed.split(separator: "\n").first.map(String.init) ?? ""
+    try write("[device.ev]\nkind = \"obd\"\nlink = \"\(link)\"\n\(options)\n")
+    return (try daemon(), program)
+  }
+
+  func vehiclectl(_ arguments: String..., input: String? = nil) -> Outcome {
+    run("\(Self.programs)/vehiclectl", ["--socket", socket] + arguments, input: input)
+  }
+
+  /// Runs a program to its end, at most 30 seconds.
+  func run(_ path: String, _ arguments: [String], input: String? = nil) -> Outcome {
+    let process = Process()
+    let (output, errors, stdin) = (Pipe(), Pipe(), Pipe())
+    process.executableURL = URL(fileURLWithPath: path)
+    process.arguments = arguments
+    process.currentDirectoryURL = URL(fileURLWithPath: directory)
+    process.standardOutput = output
+    process.standardError = errors
+    process.standardInput = input == nil ? FileHandle.nullDevice : stdin
+    do { try process.run() } catch { return Outcome(status: -1, output: "", errors: "\(error)") }
+    if let input {
+      stdin.fileHandleForWriting.write(Data(input.utf8))
+      stdin.fileHandleForWriting.closeFile()
+    }
+    let guardian = DispatchWorkItem { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
+    DispatchQueue.global().asyncAfter(deadline: .now() + 30, execute: guardian)
+    let complaints = DispatchQueue.global().sync { () -> Data in errors.fileHandleForReading.readDataToEndOfFile() }
+    let printed = output.fileHandleForReading.readDataToEndOfFile()
+    process.waitUntilExit()
+    guardian.cancel()
+    return Outcome(
+      status: process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus,
+      output: String(decoding: printed, as: UTF8.self), errors: String(decoding: complaints, as: UTF8.self))
+  }
+
+  /// What `vehiclectl get` prints for one property, or nil.
+  func get(_ reference: String) -> String? {
+    let outcome = vehiclectl("get", reference)
+    return outcome.status == 0 ? outcome.output.trimmingCharacters(in: .newlines) : nil
+  }
+}
+
+/// Waits until something is so, at most ten seconds.
+func wait(seconds: Double = 10, _ condition: () -> Bool) -> Bool {
+  let deadline = Date().addingTimeInterval(seconds)
+  while Date() < deadline {
+    if condition() { return true }
+    usleep(10000)
+  }
+  return condition()
+}
+
+/// A connection to the control socket that speaks bytes, for what a well-behaved client would never send.
+final class RawClient {
+  let descriptor: Int32
+  private var buffer: [UInt8] = []
+
+  init(_ path: String) throws {
+    descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+    let result = withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) }
+    }
+    try #require(result == 0)
+    var limit = timeval(tv_sec: 10, tv_usec: 0)
+    setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+    setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+  }
+
+  deinit { close(descriptor) }
+
+  /// Sends bytes; false when the other side is gone.
+  @discardableResult func send(_ bytes: [UInt8]) -> Bool {
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      let count = rest.withUnsafeBytes { Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+      if count <= 0 { return false }
+      rest = rest.dropFirst(count)
+    }
+    return true
+  }
+
+  @discardableResult func send(_ json: String) -> Bool { send(Array(json.utf8) + [0]) }
+
+  /// The next message, or nil at the end of the connection.
+  func next() -> [String: Any]? {
+    while true {
+      if let end = buffer.firstIndex(of: 0) {
+        let message = Data(buffer[..<end])
+        buffer.removeSubrange(...end)
+        return try? JSONSerialization.jsonObject(with: message) as? [String: Any]
+      }
+      var chunk = [UInt8](repeating: 0, count: 65536)
+      let count = recv(descriptor, &chunk, chunk.count, 0)
+      if count <= 0 { return nil }
+      buffer.append(contentsOf: chunk[..<count])
+    }
+  }
+}

@@ -1,0 +1,60 @@
+// Peers that nobody here wrote: the PyPI packages `varlink` as the client and `ELM327-emulator` as the adapter.
+
+import Foundation
+import Testing
+
+extension WholeHouse {
+  @Suite("Peers from elsewhere") struct PeerTests {
+    private static let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().path
+
+    @Test func theVarlinkPackageSpeaksWithUs() throws {
+      let house = try House()
+      let (daemon, _) = try house.ev()
+      #expect(wait { house.get("battery-voltage") != nil })
+      let contract = "\(Self.tests)/../Sources/Protocols/Varlink/io.vehicled.varlink"
+      let outcome = house.run(House.python, ["\(Self.tests)/Peers/contract.py", house.socket, contract])
+      #expect(outcome.status == 0, "\(outcome.errors)")
+      #expect(outcome.lines == ["introspection", "status", "get", "describe", "call", "errors", "watch", "record", "connect"])
+      #expect(daemon.isRunning)
+    }
+
+    @Test func theEmulatorsCarShowsItsPublishedValues() throws {
+      let house = try House()
+      let port = try freePort()
+      let emulator = try Program(
+        House.python, ["-m", "elm", "-i", "127.0.0.1", "-n", "\(port)", "-b", "\(house.directory)/elm.out"],
+        environment: ["PYTHONDONTWRITEBYTECODE": "1"], in: house.directory, workingDirectory: "\(Self.tests)/Peers",
+        input: "merge egmp\nscenario egmp\n")
+      try house.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:\(port)\"\n")
+      let daemon = try house.daemon()
+      #expect(wait(seconds: 20) { house.get("rpm") == "4363" }, "\(emulator.complaints)\n\(daemon.complaints)")
+      for (property, value) in [
+        "rpm-2": "0", "state-of-charge": "55.5", "battery-voltage": "715.7", "battery-current": "0.7", "battery-temperature-max": "1",
+        "battery-temperature-min": "-1", "aux-battery-voltage": "12.8", "inverter-voltage": "717", "request": "220101",
+      ] {
+        #expect(house.get(property) == value, "\(property)")
+      }
+      // It answers `?` to a response count above 6; polling goes on without.
+      let polls = Int(house.get("polls") ?? "") ?? 0
+      #expect(wait { (Int(house.get("polls") ?? "") ?? 0) > polls + 20 })
+      emulator.end()
+    }
+
+    /// A port that nobody listened at a moment ago.
+    private func freePort() throws -> UInt16 {
+      let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+      defer { close(descriptor) }
+      var address = sockaddr_in()
+      address.sin_family = sa_family_t(AF_INET)
+      address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+      var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+      let bound = withUnsafeMutablePointer(to: &address) {
+        $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+          bind(descriptor, $0, length) == 0 && getsockname(descriptor, $0, &length) == 0
+        }
+      }
+      try #require(bound)
+      return UInt16(bigEndian: address.sin_port)
+    }
+  }
+}
