@@ -1,0 +1,223 @@
+// A fast ELM327 on TCP, for benchmarks: as many connections as come, one thread, answers at once. It knows the commands
+// that vehicled sets an adapter up with and the battery page (220101), and counts what it is asked.
+//
+//   fastelm [HZ]      prints its port; HZ (20) is the grid that lateness and missed polls are measured against
+//
+// SIGUSR1 prints one line of JSON about the time since SIGUSR2; SIGTERM ends it. Reply n of a connection carries the
+// motor speed 7n mod 10000, so every reply differs from the one before.
+#include "bench.h"
+
+enum { TIMES = 1 << 14, FRAMES = 9 };
+
+struct Connection {
+  int descriptor, length;
+  char command[32];
+  char echo, spaces, headers, feeds;
+  unsigned replies, polls;  // since the connection came, since the last reset
+  int64_t *times;           // when polls came since the last reset
+  struct Connection *next;
+};
+
+static int poller;
+static struct Connection *connections;
+static unsigned lost;
+static int64_t begun, cpu_begun;
+static double period = 1e9 / 20;
+
+// The reply of an E-GMP car: 3 bytes that echo the request, the page behind them. Big endian.
+static unsigned char page[62] = {
+    0x62, 0x01, 0x01, 0xEF, 0xFB, 0xE7, 0xEF, 152,                // which fields there are; state of charge 76 %
+    0x46, 0x50, 0x61, 0xA8, 0x00, 0x01, 0x2C, 0x1B, 0x58,         // powers, status, 30.0 A, 700.0 V
+    24, 22, 23, 22, 23, 24, 22, 0, 21, 195, 19, 194, 113, 0, 0, 128,  // °C, 3.90 V in cell 19, 3.88 V in cell 113, 12.8 V
+    0, 0, 0x7C, 0x60, 0, 0, 0x76, 0x34, 0, 0, 0x56, 0x54, 0, 0, 0x50, 0x64,  // charge and energy, in and out
+    0, 0x23, 0x1E, 0x16, 0, 0x02, 0xBC, 0, 0, 0, 0, 0x0B, 0xB8};  // seconds, ignition, 700 V, two motors, 3000 kOhm
+
+static char *put_hex(char *out, const unsigned char *bytes, int count, int spaces) {
+  for (int i = 0; i < count; i++) {
+    *out++ = "0123456789ABCDEF"[bytes[i] >> 4];
+    *out++ = "0123456789ABCDEF"[bytes[i] & 15];
+    if (spaces) *out++ = ' ';
+  }
+  return out;
+}
+
+static char *end_line(const struct Connection *c, char *out) {
+  *out++ = '\r';
+  if (c->feeds) *out++ = '\n';
+  return out;
+}
+
+// The page as ISO-TP frames under a header, or as numbered lines behind its length.
+static char *put_page(struct Connection *c, char *out) {
+  unsigned speed = 7 * c->replies++ % 10000;
+  page[56] = speed >> 8;
+  page[57] = speed;
+  if (!c->headers) out = end_line(c, out + sprintf(out, "%03X", (unsigned)sizeof page));
+  for (int frame = 0, at = 0; frame < FRAMES; frame++) {
+    unsigned char bytes[8] = {0x20 | (frame & 15)};
+    int head = frame ? 1 : 2, take = 8 - head < (int)sizeof page - at ? 8 - head : (int)sizeof page - at;
+    if (!frame) memcpy(bytes, (unsigned char[]){0x10, sizeof page}, 2);
+    memcpy(bytes + head, page + at, take);
+    at += take;
+    if (c->headers) {
+      memcpy(out, "7EC ", 4);
+      out = put_hex(out + 3 + c->spaces, bytes, 8, c->spaces);
+    } else {
+      *out++ = "0123456789ABCDEF"[frame & 15];
+      memcpy(out, ": ", 2);
+      out = put_hex(out + 1 + c->spaces, bytes + head, 8 - head, c->spaces);
+    }
+    out = end_line(c, out);
+  }
+  return out;
+}
+
+static void switch_to(char *what, char digit) { if (digit == '0' || digit == '1') *what = digit == '1'; }
+
+static void power_up(struct Connection *c) { c->echo = c->spaces = 1, c->headers = c->feeds = 0; }
+
+static void answer(struct Connection *c) {
+  char text[1024], *out = text, *command = c->command;
+  if (c->echo) out += sprintf(out, "%s\r", command);
+  if (!strcmp(command, "220101") || !strcmp(command, "2201019")) {
+    if (c->polls < TIMES) c->times[c->polls] = now();
+    c->polls++;
+    out = put_page(c, out);
+  } else {
+    const char *words = "?";
+    int is_at = !strncmp(command, "AT", 2);
+    if (is_at) {
+      words = command[2] == 'Z' || command[2] == 'I' ? "ELM327 v1.5" : "OK";
+      if (command[2] == 'Z') power_up(c);
+      if (command[2] == 'E') switch_to(&c->echo, command[3]);
+      if (command[2] == 'S') switch_to(&c->spaces, command[3]);
+      if (command[2] == 'H') switch_to(&c->headers, command[3]);
+      if (command[2] == 'L') switch_to(&c->feeds, command[3]);
+    } else if (*command && strspn(command, "0123456789ABCDEF") == strlen(command)) {
+      words = "NO DATA";
+    }
+    out = end_line(c, out + sprintf(out, "%s", words));
+  }
+  out = end_line(c, out);
+  *out++ = '>';
+  if (write(c->descriptor, text, out - text) != out - text) return;
+}
+
+static void hang_up(struct Connection *c) {
+  struct Connection **place = &connections;
+  while (*place != c) place = &(*place)->next;
+  *place = c->next;
+  close(c->descriptor);
+  free(c->times);
+  free(c);
+  lost++;
+}
+
+static void take(struct Connection *c) {
+  char bytes[256];
+  ssize_t count = read(c->descriptor, bytes, sizeof bytes);
+  if (count <= 0) return hang_up(c);
+  for (ssize_t i = 0; i < count; i++) {
+    if (bytes[i] == '\r') {
+      c->command[c->length] = 0;
+      c->length = 0;
+      answer(c);
+    } else if (bytes[i] > ' ' && c->length < (int)sizeof c->command - 1) {
+      c->command[c->length++] = bytes[i];
+    }
+  }
+}
+
+static void welcome(int listener) {
+  int descriptor = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+  if (descriptor < 0) return;
+  struct Connection *c = calloc(1, sizeof *c);
+  *c = (struct Connection){.descriptor = descriptor, .times = malloc(TIMES * sizeof *c->times), .next = connections};
+  connections = c;
+  power_up(c);
+  no_delay(descriptor);
+  add_to(poller, descriptor, c);
+}
+
+static void reset(void) {
+  for (struct Connection *c = connections; c; c = c->next) c->polls = 0;
+  lost = 0;
+  begun = now();
+  cpu_begun = own_cpu();
+}
+
+// Slots without a poll in a gap that no poll ends or begins.
+static unsigned slots_in(double gap) { return gap > period * 1.5 ? (unsigned)(gap / period - 0.5) : 0; }
+
+// Lateness counts from the grid that fits best: the one on which no poll is early. Drift is how far the grid of a
+// connection's second half lies behind that of its first.
+static void report(void) {
+  size_t polls = 0, known = 0, count = 0;
+  unsigned missed = 0, extra = 0, open = 0;
+  double drift = 0, seconds = (now() - begun) / 1e9;
+  for (struct Connection *c = connections; c; c = c->next) polls += c->polls, open++, known += c->polls < TIMES ? c->polls : TIMES;
+  double *late = malloc((known + 1) * sizeof *late);
+  for (struct Connection *c = connections; c; c = c->next) {
+    size_t times = c->polls < TIMES ? c->polls : TIMES;
+    if (times == 0) missed += seconds * 1e9 / period;
+    if (times == 0 || c->polls > TIMES) continue;
+    double least[2] = {0, 0}, slot = 0, *mine = late + count;
+    for (size_t i = 0; i < times; i++) {
+      if (i) {
+        long step = (c->times[i] - c->times[i - 1]) / period + 0.5;
+        if (step > 1) missed += step - 1;
+        if (step < 1) extra++;
+        slot += step;
+      }
+      mine[i] = c->times[i] - c->times[0] - slot * period;
+      int half = i * 2 >= times;
+      if (mine[i] < least[half] || i * 2 == times || i * 2 == times + 1) least[half] = mine[i];
+    }
+    missed += slots_in(c->times[0] - begun) + slots_in(now() - c->times[times - 1]);
+    double base = least[0] < least[1] ? least[0] : least[1];
+    for (size_t i = 0; i < times; i++) mine[i] = (mine[i] - base) / 1e3;
+    if ((least[1] - least[0]) / 1e3 > drift) drift = (least[1] - least[0]) / 1e3;
+    count += times;
+  }
+  printf("{\"polls\":%zu,\"connections\":%u,\"lost\":%u,\"seconds\":%.3f,\"rate\":%.1f,\"missed\":%u,\"extra\":%u,", polls, open, lost, seconds,
+         polls / seconds, missed, extra);
+  print_percentiles("late", late, count);
+  printf("\"drift\":%.1f,\"own_cpu\":%.6f}\n", drift, (own_cpu() - cpu_begun) / 1e9);
+  fflush(stdout);
+  free(late);
+}
+
+int main(int count, char **arguments) {
+  if (count > 1) period = 1e9 / atof(arguments[1]);
+  raise_descriptor_limit();
+  signal(SIGPIPE, SIG_IGN);
+  poller = epoll_create1(EPOLL_CLOEXEC);
+  int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  struct sockaddr_in address = loopback(0);
+  if (bind(listener, (void *)&address, sizeof address) || listen(listener, 4096)) die("listen");
+  getsockname(listener, (void *)&address, &(socklen_t){sizeof address});
+  int told = signals((int[]){SIGUSR1, SIGUSR2, SIGTERM, SIGINT}, 4);
+  add_to(poller, listener, &listener);
+  add_to(poller, told, &told);
+  printf("%d\n", ntohs(address.sin_port));
+  fflush(stdout);
+  reset();
+  for (;;) {
+    struct epoll_event events[256];
+    int ready = epoll_wait(poller, events, 256, -1);
+    for (int i = 0; i < ready; i++) {
+      void *owner = events[i].data.ptr;
+      if (owner == &listener) {
+        welcome(listener);
+      } else if (owner == &told) {
+        struct signalfd_siginfo signal;
+        if (read(told, &signal, sizeof signal) != sizeof signal) continue;
+        if (signal.ssi_signo == SIGUSR1) report();
+        else if (signal.ssi_signo == SIGUSR2) reset();
+        else return 0;
+      } else {
+        take(owner);
+      }
+    }
+  }
+}
