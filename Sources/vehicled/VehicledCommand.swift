@@ -7,7 +7,7 @@ import Protocols
 import ServiceLifecycle
 import UnixSignals
 
-@main struct VehicledCommand: AsyncParsableCommand {
+@main struct VehicledCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "vehicled", abstract: "Keeps links to vehicles and serves their state on a control socket.",
     discussion: "Configuration: vehicled.toml(5). Client: vehiclectl(1).", version: Protocols.version)
@@ -27,7 +27,7 @@ import UnixSignals
   @ArgumentParser.Option(help: "trace, debug, info, notice, warning, error or critical.")
   var logLevel: Logger.Level?
 
-  func run() async throws {
+  func run() throws {
     let configuration: Configuration
     do { configuration = try Configuration.load(config, kinds: registry) } catch {
       complain(error.description)
@@ -36,19 +36,29 @@ import UnixSignals
     if checkConfig { return }
     signal(SIGPIPE, SIG_IGN)
     Journal.bootstrap(level: logLevel ?? configuration.logLevel ?? .info)
+    // Everything asynchronous runs on the loop, too: Dispatch's pool, once used, wakes the process every second.
+    Task(executorPreference: LoopTasks.executor) { Glibc.exit(await serve(configuration)) }
+    while true { pause() }
+  }
+
+  /// Runs the daemon until it is told to stop, and gives the exit status.
+  private func serve(_ configuration: Configuration) async -> CInt {
     let daemon = await Daemon(configuration, path: config, socket: socketPath(configuration), state: statePath())
     let reloads = await UnixSignalsSequence(trapping: .sighup)
     do { try await daemon.start() } catch {
       complain(error.description)
-      throw ExitCode(1)
+      return 1
     }
     let group = ServiceGroup(
       configuration: ServiceGroupConfiguration(
-        services: [DaemonService(daemon: daemon), ReloadService(daemon: daemon, signals: reloads)],
-        gracefulShutdownSignals: [.sigterm, .sigint],
+        services: [DaemonService(daemon: daemon, reloads: reloads)], gracefulShutdownSignals: [.sigterm, .sigint],
         // What the group would say, the daemon says itself.
         logger: Logger(label: "lifecycle") { _ in SwiftLogNoOpLogHandler() }))
-    try await group.run()
+    do { try await group.run() } catch {
+      complain("stopped by an error: \(error)")
+      return 1
+    }
+    return 0
   }
 
   private func socketPath(_ configuration: Configuration) -> String {
@@ -62,23 +72,18 @@ import UnixSignals
   }
 }
 
-/// Runs until it is told to stop, then stops the daemon.
+/// Runs until it is told to stop, and reads the configuration again at every SIGHUP.
 private struct DaemonService: Service {
   let daemon: Daemon
+  let reloads: UnixSignalsSequence
 
   func run() async throws {
+    let reloading = Task(executorPreference: LoopTasks.executor) {
+      for await _ in reloads { _ = await daemon.reload() }
+    }
     try? await gracefulShutdown()
+    reloading.cancel()
     await daemon.stop()
-  }
-}
-
-/// Reads the configuration again at every SIGHUP.
-private struct ReloadService: Service {
-  let daemon: Daemon
-  let signals: UnixSignalsSequence
-
-  func run() async throws {
-    for await _ in signals.cancelOnGracefulShutdown() { _ = await daemon.reload() }
   }
 }
 

@@ -25,3 +25,13 @@ import NIOPosix
     eventLoop.execute { assumeIsolated(body) }
   }
 }
+
+/// Runs tasks that belong to no actor on the loop as well: set-up, tear-down, signals.
+final class LoopTasks: TaskExecutor {
+  static let executor = LoopTasks()
+
+  func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    Loop.eventLoop.execute { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+  }
+}
