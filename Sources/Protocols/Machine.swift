@@ -32,7 +32,7 @@ public enum LinkState: Sendable, Equatable {
   case down(String)
 }
 
-/// Correlates a `send` with its `sent`. Drawn by the machine.
+/// Correlates a `send` with its `sent`. Drawn by the machine; a send without one is told of only by the link's end.
 public typealias SendID = UInt32
 /// Correlates a command with its `complete`. Drawn by the device.
 public typealias CommandID = UInt32
@@ -130,7 +130,7 @@ public enum Input: Sendable {
 public enum Effect: Sendable, Equatable {
   /// Exactly one write(2) or one GATT write, never gathered with another; at most one outstanding per link.
   /// A secret send shows only its length in logs and recordings.
-  case send(LinkName, [UInt8], SendID, secret: Bool)
+  case send(LinkName, [UInt8], SendID?, secret: Bool)
   /// Something happened that is no property.
   case event(name: String, text: String)
   /// A step of an action that streams.
@@ -195,7 +195,7 @@ public struct Effects: Sendable {
   }
 
   /// Sends bytes over a link in one write.
-  public mutating func send(_ link: LinkName = .main, _ bytes: [UInt8], _ id: SendID, secret: Bool = false) {
+  public mutating func send(_ link: LinkName = .main, _ bytes: [UInt8], _ id: SendID? = nil, secret: Bool = false) {
     list.append(.send(link, bytes, id, secret: secret))
   }
 }

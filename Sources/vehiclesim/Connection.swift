@@ -89,7 +89,7 @@ final class Connection: Watched {
       machine.handle(input, at: now, &effects)
       for effect in effects.list {
         switch effect {
-        case .send(_, let bytes, let id, _):
+        case .send(_, let bytes, let id?, _):  // peers wait for every send
           manner.tell(name, "> \(Connection.readable(bytes))")
           pending = (bytes[...], id)
           if let id = flush() { next = .sent(id, failure: nil) }

@@ -25,7 +25,9 @@ import Testing
           target == "Peers" ? module == "Protocols" : module == "FoundationEssentials" && "\(target)/\(file)".hasPrefix(Self.coders)
         #expect(isAllowed, "\(target)/\(file) imports \(module)")
       }
-      for forbidden in ["ContinuousClock", "SuspendingClock", "SystemRandomNumberGenerator", " print(", "Task {", "\nactor ", "public actor "] {
+      for forbidden in [
+        "ContinuousClock", "SuspendingClock", "SystemRandomNumberGenerator", " print(", "Task {", "\nactor ", "public actor ",
+      ] {
         #expect(!text.contains(forbidden), "\(target)/\(file) uses \(forbidden)")
       }
     }

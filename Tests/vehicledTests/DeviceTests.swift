@@ -71,22 +71,26 @@ import Testing
     device.disconnect()
   }
 
-  @Test func triesAgainAfterASecondAndThenLessOften() async throws {
+  @Test func triesAgainAfterASecondAndThenLessOften() {
     let device = device(Probe(), links: [(.main, .serial(path: "/dev/vehicled-none", baud: 38400))])
     let port = device.ports[0]
-    var waits: [Double] = []
-    device.open(restored: [:])
-    for _ in 0..<8 {
-      #expect(await until { port.nextAttempt != nil })
-      waits.append(Double((port.nextAttempt ?? 0) - port.since) / 1e6)
-      port.open()
+    let waits = (0..<9).map { _ -> Double in
+      port.linkWentDown("gone", final: false)
+      return Double((port.nextAttempt ?? 0) - port.since) / 1e6
     }
     port.close("test")
-    #expect(abs(waits[0] - 1) < 0.05)
-    for (wait, next) in zip(waits, waits.dropFirst()) { #expect(next > wait || next >= 44) }
-    #expect(waits.allSatisfy { $0 <= 60.05 })
+    #expect(waits[0] == 1)
+    for (wait, next) in zip(waits, waits.dropFirst()) { #expect(next > wait || next >= 45) }
+    #expect(waits.allSatisfy { $0 <= 60 })
+    #expect(port.nextAttempt == nil)
     guard case .down(let reason) = port.state else { return #expect(Bool(false), "up") }
     #expect(reason == "test")
+  }
+
+  @Test func aRecordingThatHasEndedIsNotTriedAgain() {
+    let device = device(Probe(), links: [(.main, .replay(path: "/nonexistent", speed: 1))])
+    device.ports[0].linkWentDown("the recording has ended", final: true)
+    #expect(device.ports[0].nextAttempt == nil)
   }
 
   @Test func aCommandEndsExactlyOnce() async {

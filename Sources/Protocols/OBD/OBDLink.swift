@@ -3,6 +3,7 @@
 
 extension OBDMachine {
   mutating func restore(_ kept: [String: [UInt8]], _ effects: inout Effects) {
+    for counter in [Signal.polls, .missed, .timeouts, .badReplies] { effects.publish(counter.rawValue, .int(0)) }
     guard let bytes = kept["request"], let known = PageRequest(rawValue: String(decoding: bytes, as: UTF8.self)) else { return }
     storedRequest = known
     request = known

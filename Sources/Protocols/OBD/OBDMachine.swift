@@ -28,6 +28,8 @@ public struct OBDMachine: Machine {
     let lateness: Nanoseconds?
     /// The request carried a response-count digit.
     let isCounted: Bool
+    /// The next slot came before the reply.
+    var isOverdue = false
   }
 
   struct Pause {
@@ -62,7 +64,6 @@ public struct OBDMachine: Machine {
   var said = [BMSPage.Absence](repeating: .none, count: Signal.allCases.count)
   private var status = ""
   private var fault: String?
-  private var lastSend: SendID = 0
 
   /// What happened several times in a row since the last answer.
   struct Streaks {
@@ -95,7 +96,12 @@ public struct OBDMachine: Machine {
   }
 
   public var nextWake: Instant? {
-    if let deadline = dialogue.deadline { return deadline }
+    if let deadline = dialogue.deadline {
+      // As a rule the reply is there before the next slot: waiting for that from the start spares setting the timer twice
+      // a poll.
+      if case .asking(let poll) = state, pace.period > 0, !poll.isOverdue { return min(deadline, pace.due) }
+      return deadline
+    }
     return switch state {
     case .resting(let until, _): until
     case .polling: pace.due
@@ -115,13 +121,17 @@ public struct OBDMachine: Machine {
     case .linkChanged(.main, .up): linkCameUp(&effects)
     case .linkChanged(.main, .down(let reason)): linkWentDown(reason, &effects)
     case .received(.main, let bytes): received(bytes, at: now, &effects)
-    case .sent(_, let failure?): if !isDown { giveUp("the link did not take a command: \(failure)", &effects) }
     case .perform(let id, let command): perform(id, command, &effects)
     case .cancelled(let id): forget(id)
     case .stopping:
       linkWentDown("the daemon stops", &effects)
       effects.append(.stopped)
-    case .linkChanged, .received, .sent, .observed, .response, .stored, .wake: break
+    case .wake:
+      if case .asking(var poll) = state, now >= pace.due {
+        poll.isOverdue = true
+        state = .asking(poll)
+      }
+    case .linkChanged, .received, .sent, .observed, .response, .stored: break
     }
     advance(at: now, &effects)
   }
@@ -183,14 +193,12 @@ public struct OBDMachine: Machine {
 
   mutating func send(_ bytes: [UInt8], at now: Instant, _ effects: inout Effects) {
     dialogue.begin(bytes, deadline: now &+ Self.patience)
-    lastSend &+= 1
-    effects.send(.main, bytes, lastSend)
+    effects.send(.main, bytes)
   }
 
   mutating func resynchronise(at now: Instant, _ effects: inout Effects) {
     dialogue.resynchronise(at: now)
-    lastSend &+= 1
-    effects.send(.main, [space], lastSend)
+    effects.send(.main, [space])
   }
 
   mutating func say(_ word: StatusWord, _ effects: inout Effects) {

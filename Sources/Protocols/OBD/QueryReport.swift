@@ -43,7 +43,7 @@ extension OBDQuery {
   }
 
   private static func broken(_ reason: String, _ body: ArraySlice<UInt8>) -> Result<Report, CommandError> {
-    .failure(.refused(code: "bad-reply", "the reply cannot be used (\(reason)): \(printable(body)); ask again"))
+    .failure(.refused(code: "bad-reply", "the reply cannot be used (\(reason))\(body.isEmpty ? "" : ": \(printable(body))"); ask again"))
   }
 
   /// A CAN identifier as testers write it: 7E8, 18DAF110.

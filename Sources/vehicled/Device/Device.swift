@@ -126,7 +126,11 @@ import Protocols
     switch effect {
     case .send(let link, let bytes, let id, let secret):
       if !taps.isEmpty { taps.record(.sent, link, bytes, secret: secret) }
-      if let port = port(link) { port.send(bytes, id: id) } else { take(.sent(id, failure: "there is no link \(link)")) }
+      if let port = port(link) {
+        port.send(bytes, id: id)
+      } else if let id {
+        take(.sent(id, failure: "there is no link \(link)"))
+      }
     case .event(let event, let text):
       log.notice("\(text)", metadata: ["event": "\(event)"])
       observer?.deviceReports(event: event, text: text)

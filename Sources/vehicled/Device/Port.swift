@@ -63,9 +63,10 @@ import Protocols
     linkWentDown(reason, final: false)
   }
 
-  func send(_ bytes: [UInt8], id: SendID) {
+  func send(_ bytes: [UInt8], id: SendID?) {
     guard case .up = state, let link else {
-      return device.take(.sent(id, failure: "the link is down"))
+      if let id { device.take(.sent(id, failure: "the link is down")) }
+      return
     }
     link.send(bytes, id: id)
   }

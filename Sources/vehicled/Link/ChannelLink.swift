@@ -38,11 +38,13 @@ import Protocols
     owner?.linkWentDown(failure ?? goneReason, final: false)
   }
 
-  func send(_ bytes: [UInt8], id: SendID) {
+  func send(_ bytes: [UInt8], id: SendID?) {
     guard let context else { return }
-    let promise = context.eventLoop.makePromise(of: Void.self)
-    promise.futureResult.assumeIsolated().whenComplete { [weak self] result in
-      Loop.assumeIsolated { self?.owner?.linkSent(id, failure: result.failure.map(plainWords)) }
+    let promise = id.map { _ in context.eventLoop.makePromise(of: Void.self) }
+    if let id {
+      promise?.futureResult.assumeIsolated().whenComplete { [weak self] result in
+        Loop.assumeIsolated { self?.owner?.linkSent(id, failure: result.failure.map(plainWords)) }
+      }
     }
     context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: bytes)), promise: promise)
   }

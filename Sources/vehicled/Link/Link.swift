@@ -5,8 +5,8 @@ import Protocols
 
 /// One attempt to reach a peer, from its opening to its end. `down` is told exactly once unless the owner closed it.
 @Loop protocol Link: AnyObject {
-  /// Sends these bytes in exactly one write; `sent` follows. Only while up, only one at a time.
-  func send(_ bytes: [UInt8], id: SendID)
+  /// Sends these bytes in exactly one write; `linkSent` follows where there is an id. Only while up, only one at a time.
+  func send(_ bytes: [UInt8], id: SendID?)
   /// Gives the link up, also while it is still connecting. Nothing is told afterwards.
   func close()
 }

@@ -23,8 +23,8 @@ import Protocols
     }
   }
 
-  func send(_ bytes: [UInt8], id: SendID) {
-    Loop.post { [weak self] in self?.owner?.linkSent(id, failure: nil) }
+  func send(_ bytes: [UInt8], id: SendID?) {
+    if let id { Loop.post { [weak self] in self?.owner?.linkSent(id, failure: nil) } }
     guard let index = lines.firstIndex(where: { $0.direction == .sent && $0.bytes == bytes }) else {
       if !lines.contains(where: { $0.direction == .sent }) { end("the recording has ended") }
       return

@@ -57,7 +57,7 @@ import Protocols
     owner?.linkWentDown(reason, final: false)
   }
 
-  func send(_ bytes: [UInt8], id: SendID) {
+  func send(_ bytes: [UInt8], id: SendID?) {
     channel?.send(bytes, id: id)
   }
 

@@ -46,7 +46,7 @@ import Protocols
     }
   }
 
-  func send(_ bytes: [UInt8], id: SendID) {
+  func send(_ bytes: [UInt8], id: SendID?) {
     channel?.send(bytes, id: id)
   }
 

@@ -203,13 +203,6 @@ import Testing
     #expect(rig.heard("220101") == 2)
   }
 
-  @Test func aRefusedWriteResetsTheLink() {
-    var rig = AdapterRig()
-    rig.startPolling()
-    rig.give(.sent(7, failure: "broken pipe"))
-    #expect(rig.resets == ["the link did not take a command: broken pipe"])
-  }
-
   @Test func theFirstPollOfARunIsNeitherLateNorAreSlotsMissedBeforeIt() {
     var pace = Pace(rate: 10, phase: 0.5)
     for _ in 0..<2 {

@@ -20,7 +20,7 @@ import Testing
     #expect(Self.commands(rig) == ["ATSH7DF", "ATCRA", "010C", "ATSH7E4", "ATCRA7EC"])
     #expect(rig.rows() == [["7E8", "41 0C 0D 74", "engine speed 861 rpm"], ["7EA", "41 0C 0D 75", "engine speed 861.25 rpm"]])
     rig.run(for: .second)
-    #expect(rig.status == "polling" && rig.number("bad-replies") == nil && rig.adapter.stops == 0)
+    #expect(rig.status == "polling" && rig.number("bad-replies") == 0 && rig.adapter.stops == 0)
     #expect(rig.machine.pace.missed == 0)
   }
 
@@ -157,7 +157,8 @@ import Testing
     rig.query("22F190")
     rig.run(for: .second)
     guard case .refused(code: "bad-reply", let words)? = rig.refusal() else { Issue.record("\(reply) was taken"); return }
-    #expect(words.contains(printable(reply.utf8.prefix(20).filter { $0 != prompt })))
+    let raw = printable(reply.utf8.prefix(20).filter { $0 != prompt })
+    #expect(raw.isEmpty ? words.hasSuffix("(the adapter answered nothing); ask again") : words.contains(raw))
     #expect(rig.status == "polling" && rig.number("rpm") == 4363 && rig.heard("ATZ") == 1)
     #expect(rig.adapter.spaces == 1)
   }

@@ -111,7 +111,7 @@ struct AdapterTimingTests {
     var effects = Effects()
     for _ in 0..<5_000 { adapter.handle(.received(.main, Array("2201019\rATZ\r".utf8)), at: 0, &effects) }
     #expect(effects.list.count == 1, "nothing is sent before the first send was taken")
-    guard case .send(_, _, let id, _)? = effects.list.first else { return }
+    guard case .send(_, _, let id?, _)? = effects.list.first else { return }
     effects.removeAll()
     adapter.handle(.sent(id, failure: nil), at: 0, &effects)
     guard case .send(_, let bytes, _, _)? = effects.list.first else { return }

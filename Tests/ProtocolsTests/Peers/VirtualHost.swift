@@ -76,7 +76,7 @@ struct VirtualHost {
       var sending = 0
       for effect in effects.list {
         switch effect {
-        case .send(_, let bytes, let id, _):
+        case .send(_, let bytes, let id?, _):
           sending += 1
           #expect(sending == 1, "one send at a time")
           sends.append((now, bytes))
