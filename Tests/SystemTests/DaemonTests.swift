@@ -112,6 +112,16 @@ extension WholeHouse {
       #expect(said.contains("STATUS="))
     }
 
+    @Test func sleepsWhenNothingIsDue() throws {
+      let house = try House()
+      try house.write("")
+      let daemon = try house.daemon()
+      usleep(300_000)
+      let before = try daemon.switches()
+      usleep(2_500_000)
+      #expect(try daemon.switches() == before)
+    }
+
     @Test func takesASocketFromSystemdAndLeavesItBehind() throws {
       let house = try House()
       try house.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\n")

@@ -16,13 +16,12 @@ final class Program: @unchecked Sendable {
   let errorFile: String
 
   init(
-    _ path: String, _ arguments: [String], environment: [String: String] = [:], in directory: String,
-    workingDirectory: String? = nil, input: String? = nil
+    _ path: String, _ arguments: [String], environment: [String: String] = [:], in directory: String, input: String? = nil
   ) throws {
     process.executableURL = URL(fileURLWithPath: path)
     process.arguments = arguments
     process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
-    process.currentDirectoryURL = URL(fileURLWithPath: workingDirectory ?? directory)
+    process.currentDirectoryURL = URL(fileURLWithPath: directory)
     process.standardInput = input == nil ? FileHandle.nullDevice : stdin
     process.standardOutput = output
     errorFile = "\(directory)/\(URL(fileURLWithPath: path).lastPathComponent)-\(UUID().uuidString.prefix(8)).err"
@@ -47,6 +46,16 @@ final class Program: @unchecked Sendable {
   var complaints: String { (try? String(contentsOfFile: errorFile, encoding: .utf8)) ?? "" }
 
   func signal(_ number: Int32) { kill(pid, number) }
+
+  /// How often each of its threads went to sleep by itself: what woke it since is the difference.
+  func switches() throws -> [String: Substring] {
+    var counts: [String: Substring] = [:]
+    for thread in try FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/task") {
+      let status = try? String(contentsOfFile: "/proc/\(pid)/task/\(thread)/status", encoding: .utf8)
+      counts[thread] = status?.split(separator: "\n").first { $0.hasPrefix("voluntary_ctxt_switches") }
+    }
+    return counts
+  }
 
   /// Ends it and gives its exit status (negative: the signal that ended it), or nil when it does not within five seconds.
   @discardableResult func end(_ number: Int32 = SIGTERM) -> Int32? {
