@@ -6,6 +6,7 @@ sysconfdir = /etc
 DESTDIR =
 # How long each fuzzer runs, in seconds.
 FUZZ_SECONDS = 600
+fuzzers = dialogue replies varlink toml
 
 export PATH := $(PATH):/opt/swift/usr/bin
 programs = vehicled vehiclectl vehiclesim
@@ -15,7 +16,7 @@ sharedir = $(DESTDIR)$(prefix)/share
 unitdir = $(DESTDIR)$(prefix)/lib/systemd/system
 
 .NOTPARALLEL:
-.PHONY: build help setup setup-build lint test demo fuzz install check-install clean
+.PHONY: build help setup setup-build lint test demo bench fuzz fuzz-short install check-install clean
 
 build: ## build the three programs for release
 	swift build -c release --static-swift-stdlib
@@ -34,13 +35,38 @@ lint: ## check the form of the Swift files
 
 test: setup lint build check-install ## everything that CI checks
 	VEHICLED_PROGRAMS=$(release) VEHICLED_PYTHON=$(CURDIR)/.venv/bin/python swift test
+	@$(MAKE) -s fuzz-short
 
 demo: setup-build build ## a simulated car, polled at 20 Hz, on your screen
 	@Tests/Demo/demo.sh $(release)
 
-fuzz: setup-build .build/fuzz/toml ## run the fuzzers, FUZZ_SECONDS=600 each
-	@mkdir -p .build/fuzz/corpus/toml && cp etc/vehicled.toml .build/fuzz/corpus/toml/
-	cd .build/fuzz && ./toml -max_total_time=$(FUZZ_SECONDS) -max_len=2000 -verbosity=0 -print_final_stats=1 corpus/toml
+bench: setup-build build ## measure the release build beside the least that the hardware allows
+	python3 Tests/Bench/bench.py
+
+fuzz: setup $(fuzzers:%=.build/fuzz/%) ## run the fuzzers, two at a time, FUZZ_SECONDS=600 each
+	@python3 Tests/Fuzz/seeds.py .build/fuzz/corpus
+	@cd .build/fuzz && printf '%s\n' $(fuzzers) | ASAN_OPTIONS=detect_leaks=0 SWIFT_BACKTRACE=enable=no xargs -P 2 -I @ sh -c ' \
+	  nice ./@ -max_total_time=$(FUZZ_SECONDS) -max_len=2000 -timeout=10 -dict=corpus/words -artifact_prefix=@- -print_final_stats=1 \
+	  corpus/@ >@.log 2>&1 && echo "fuzz: @: $$(tail -n 12 @.log | grep -m 1 ^Done)" || { tail -n 40 @.log >&2; exit 1; }'
+
+fuzz-short: FUZZ_SECONDS = 10
+fuzz-short: fuzz ## the same for ten seconds each, as make test does
+
+fuzz_swift = swiftc -parse-as-library -swift-version 6 -warnings-as-errors -module-name Protocols -O -wmo -g \
+  -sanitize=fuzzer,address -use-ld=lld
+
+.build/fuzz/dialogue: Tests/Fuzz/Dialogue.swift $(wildcard Sources/Protocols/*.swift Sources/Protocols/OBD/*.swift)
+	@mkdir -p $(@D)
+	$(fuzz_swift) $^ -o $@
+
+.build/fuzz/replies: Tests/Fuzz/Replies.swift $(wildcard Sources/Protocols/*.swift Sources/Protocols/OBD/*.swift)
+	@mkdir -p $(@D)
+	$(fuzz_swift) $^ -o $@
+
+# Without Interface.swift, which reads no foreign text and needs what only SwiftPM embeds.
+.build/fuzz/varlink: Tests/Fuzz/Varlink.swift $(filter-out %/Interface.swift,$(wildcard Sources/Protocols/*.swift Sources/Protocols/Varlink/*.swift))
+	@mkdir -p $(@D)
+	$(fuzz_swift) $^ -o $@
 
 .build/fuzz/toml: Tests/Fuzz/TOML.cpp Sources/CToml/ctoml.cpp Sources/CToml/include/CToml.h
 	@mkdir -p $(@D)

@@ -1,0 +1,162 @@
+"""What all benchmarks stand on: processes that end with the script, what the kernel knows of them, the simulated adapters
+and the daemon. It judges nothing and prints nothing."""
+import json, os, re, shutil, signal, socket, subprocess, time
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+TOOLS = ROOT / ".build" / "bench"
+HZ = 20
+
+
+class Trouble(Exception):
+    """A benchmark that cannot be made, and why."""
+
+
+live = []  # every process that was started and has not been ended
+folder = None  # for sockets, configurations and logs of this run
+binaries = None  # where vehicled and vehiclectl are
+same = other = None  # the CPU of simulator and contender, and one beside it where there is one
+
+
+def start(command, name, cpus=None, **options):
+    log = open(f"{folder}/{name}.log", "a")
+    pin = (lambda: os.sched_setaffinity(0, cpus)) if cpus else None
+    process = subprocess.Popen([str(part) for part in command], stderr=log, stdin=subprocess.DEVNULL, preexec_fn=pin,
+                               **{"stdout": log, "text": True, **options})
+    log.close()
+    process.name = name
+    live.append(process)
+    return process
+
+
+def end(process):
+    if process in live:
+        live.remove(process)
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(5)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    if process.stdout:
+        process.stdout.close()
+
+
+def last_words(process):
+    lines = Path(f"{folder}/{process.name}.log").read_text().strip().splitlines()
+    return lines[-1] if lines else f"{process.name} said nothing"
+
+
+def threads(pid):
+    with suppress(FileNotFoundError):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            yield f"/proc/{pid}/task/{thread}"
+
+
+def cpu(pid):
+    """CPU time of a process in µs; threads that have ended are not in it."""
+    total = 0
+    for thread in threads(pid):
+        with suppress(OSError):
+            total += int(Path(thread, "schedstat").read_text().split()[0])
+    return total / 1e3
+
+
+def sleeps(pid):
+    """How often each thread of a process has gone to sleep."""
+    counts = {}
+    for thread in threads(pid):
+        with suppress(OSError):
+            counts[thread] = int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", Path(thread, "status").read_text(), re.M)[1])
+    return counts
+
+
+def memory(pid):
+    """Resident and anonymous memory in kB."""
+    text = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    return tuple(int(re.search(rf"^{key}:\s+(\d+)", text, re.M)[1]) for key in ("Rss", "Anonymous"))
+
+
+def build_tools():
+    TOOLS.mkdir(parents=True, exist_ok=True)
+    compiler = next((c for c in (os.environ.get("CC"), "cc", "gcc", "clang") if c and shutil.which(c)), None)
+    if not compiler:
+        raise Trouble("there is no C compiler: install gcc")
+    newest = max(f.stat().st_mtime for f in HERE.glob("*.[ch]"))
+    for tool in ("fastelm", "floor", "fan"):
+        target = TOOLS / tool
+        if not target.exists() or target.stat().st_mtime < newest:
+            subprocess.run([compiler, "-std=c11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-o", target, HERE / f"{tool}.c"], check=True)
+
+
+class Adapters:
+    """fastelm: every connection to its port is an adapter."""
+
+    def __init__(self, cpus=None, hz=HZ):
+        self.process = start([TOOLS / "fastelm", hz], "fastelm", cpus, stdout=subprocess.PIPE)
+        self.port = int(self.process.stdout.readline())
+
+    def reset(self):
+        self.process.send_signal(signal.SIGUSR2)
+
+    def report(self):
+        self.process.send_signal(signal.SIGUSR1)
+        return json.loads(self.process.stdout.readline())
+
+    def wait_for(self, connections, process, timeout=60):
+        """Until so many connections have been polled."""
+        deadline = time.monotonic() + timeout
+        while time.monotonic() < deadline:
+            self.reset()
+            time.sleep(0.2)
+            report = self.report()
+            if report["connections"] >= connections and report["polls"] >= connections:
+                return
+            if process.poll() is not None:
+                break
+        raise Trouble(f"{process.name} does not poll: {last_words(process)}")
+
+
+def configuration(port, devices, rate):
+    blocks = [f'[device.a{i}]\nkind = "obd"\nlink = "tcp:127.0.0.1:{port}"\nrate = {rate}\n' for i in range(devices)]
+    path = Path(f"{folder}/vehicled.toml")
+    path.write_text('log-level = "notice"\n' + "\n".join(blocks))
+    return path
+
+
+class Daemon:
+    """vehicled with so many devices on one port, started and told to be ready."""
+
+    def __init__(self, port=0, devices=0, rate=HZ, cpus=None):
+        path = configuration(port, devices, rate)
+        self.socket = f"{folder}/io.vehicled"
+        with suppress(FileNotFoundError):
+            os.unlink(f"{folder}/notify")
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify:
+            notify.bind(f"{folder}/notify")
+            notify.settimeout(30)
+            environment = {**os.environ, "NOTIFY_SOCKET": f"{folder}/notify"}
+            begun = time.monotonic()
+            command = [binaries / "vehicled", "--config", path, "--socket", self.socket, "--state", f"{folder}/state"]
+            self.process = start(command, "vehicled", cpus, env=environment)
+            self.pid = self.process.pid
+            while True:
+                notify.settimeout(0.5)
+                with suppress(TimeoutError):
+                    if b"READY=1" in notify.recv(4096):
+                        break
+                if self.process.poll() is not None or time.monotonic() - begun > 30:
+                    raise Trouble(f"vehicled does not start: {last_words(self.process)}")
+            self.ready = (time.monotonic() - begun) * 1e3
+
+
+@contextmanager
+def running(thing):
+    try:
+        yield thing
+    finally:
+        end(thing.process)
+        thing.process.wait()
