@@ -23,6 +23,7 @@ struct Board {
   mutating func take(_ result: Contract.Watch.Result, at now: Double, wall: Double) {
     let start = start ?? now
     self.start = start
+    for event in result.events ?? [] where event.name == Contract.Event.removed { remove(event.device) }
     for device in result.snapshot ?? [] {
       let position = position(of: device.name) ?? add(device)
       devices[position] = device
@@ -45,6 +46,13 @@ struct Board {
     rows.append([:])
     orders.append([])
     return devices.count - 1
+  }
+
+  private mutating func remove(_ device: String) {
+    guard let position = position(of: device) else { return }
+    devices.remove(at: position)
+    rows.remove(at: position)
+    orders.remove(at: position)
   }
 
   private mutating func note(_ reading: Contract.Reading, at position: Int, _ now: Double, counts: Bool) {

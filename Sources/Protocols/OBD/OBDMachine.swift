@@ -111,10 +111,10 @@ public struct OBDMachine: Machine {
   }
 
   public mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
-    switch dialogue.expire(at: now) {
-    case .nothing, .inStep: break
-    case .timedOut: timedOut(at: now, &effects)
-    case .neverQuiet: giveUp(Self.nonsense, &effects)
+    switch input {
+    // The dialogue ends with its link; what is overdue must not be answered over a link that is gone.
+    case .linkChanged(.main, _), .stopping: break
+    default: expire(at: now, &effects)
     }
     switch input {
     case .started(let restored, _): restore(restored, &effects)
@@ -134,6 +134,14 @@ public struct OBDMachine: Machine {
     case .linkChanged, .received, .sent, .observed, .response, .stored: break
     }
     advance(at: now, &effects)
+  }
+
+  private mutating func expire(at now: Instant, _ effects: inout Effects) {
+    switch dialogue.expire(at: now) {
+    case .nothing, .inStep: break
+    case .timedOut: timedOut(at: now, &effects)
+    case .neverQuiet: giveUp(Self.nonsense, &effects)
+    }
   }
 
   /// Sends what is due, if the adapter is free for it.

@@ -95,6 +95,9 @@ public enum Contract {
   public struct Event: VarlinkParameters, Equatable {
     public enum CodingKeys: CodingKey, CaseIterable { case device, name, text, time }
 
+    /// The name of the event that says that a device is configured no longer.
+    public static let removed = "removed"
+
     public var device: String
     public var name: String
     public var text: String

@@ -10,6 +10,13 @@ struct Peer: Sendable {
   let user: UInt32
   let groups: Set<UInt32>
 
+  /// A peer of these credentials.
+  init(pid: Int32, user: UInt32, groups: Set<UInt32>) {
+    self.pid = pid
+    self.user = user
+    self.groups = groups
+  }
+
   /// The peer of this socket, or nil where the kernel does not say.
   init?(socket: CInt) {
     var pid: Int32 = 0

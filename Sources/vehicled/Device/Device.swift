@@ -65,12 +65,13 @@ import Protocols
 
   /// Lets the machine say its last words, then closes the links.
   func close(then finish: @escaping @Loop () -> Void) {
-    let deadline = Timer { [weak self] _ in self?.closed() }
-    stopped = { [weak self] in
+    let deadline = Timer { _ in self.closed() }
+    // Holds the device until it is closed: whoever asked may have let it go.
+    stopped = {
       deadline.set(nil)
-      self?.wake.set(nil)
-      self?.ports.forEach { $0.close("stopped") }
-      self?.taps.removeAll()
+      self.wake.set(nil)
+      self.ports.forEach { $0.close("stopped") }
+      self.taps.removeAll()
       finish()
     }
     deadline.set(Clock.monotonic() + 1_500 * .millisecond)
@@ -185,8 +186,9 @@ import Protocols
   }
 
   private func closed() {
+    let stopped = stopped
+    self.stopped = nil
     stopped?()
-    stopped = nil
   }
 
   // MARK: Commands

@@ -19,11 +19,13 @@ import Protocols
   }
 
   func remove(_ device: Device) {
-    states.removeAll { state in
-      guard state.device === device else { return false }
-      state.end()
-      return true
+    guard let index = states.firstIndex(where: { $0.device === device }) else { return }
+    let state = states.remove(at: index)
+    state.end()
+    for feed in feeds where feed.covers(state) {
+      for watcher in feed.watchers { watcher.forget(state) }
     }
+    report(state, event: Contract.Event.removed, text: "configured no longer, or anew")
     for reference in observers.keys { observers[reference]?.removeAll { $0 === device } }
     feeds.forEach { $0.select(in: self) }
   }

@@ -65,6 +65,13 @@ import Protocols
     sendChanges(body)
   }
 
+  /// The device is gone: what was kept back of it is told no more.
+  func forget(_ state: DeviceState) {
+    pending[ObjectIdentifier(state)] = nil
+    pendingSnapshots[state.device.name] = nil
+    pendingSchemas[state.device.name] = nil
+  }
+
   func beat() {
     if sink?.hasRoom ?? false { send(Contract.Watch.Result(sequence: sequence)) }
   }

@@ -144,6 +144,19 @@ import Testing
     }
   }
 
+  @Test func aLinkThatGoesDownWithACommandOverdueIsSentNothing() {
+    for end in [Input.linkChanged(.main, .down("gone")), .stopping] {
+      var machine = OBDMachine()
+      var effects = Effects()
+      machine.handle(.linkChanged(.main, .up(maximumSend: nil)), at: 0, &effects)
+      #expect(effects.list.contains(.send(.main, Array("ATZ\r".utf8), nil, secret: false)))
+      effects.removeAll()
+      machine.handle(end, at: 6 * .second, &effects)
+      #expect(!effects.list.contains { if case .send = $0 { true } else { false } })
+      #expect(machine.nextWake == nil)
+    }
+  }
+
   @Test func anHourOfRandomBytesIsSurvivedWithResets() {
     var rig = AdapterRig()
     rig.adapter.isMute = true
