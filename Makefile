@@ -52,21 +52,22 @@ fuzz: setup $(fuzzers:%=.build/fuzz/%) ## run the fuzzers, two at a time, FUZZ_S
 fuzz-short: FUZZ_SECONDS = 10
 fuzz-short: fuzz ## the same for ten seconds each, as make test does
 
-fuzz_swift = swiftc -parse-as-library -swift-version 6 -warnings-as-errors -module-name Protocols -O -wmo -g \
+# The compiler leaves its module where it runs.
+fuzz_swift = cd $(@D) && swiftc -parse-as-library -swift-version 6 -warnings-as-errors -module-name Protocols -O -wmo -g \
   -sanitize=fuzzer,address -use-ld=lld
 
 .build/fuzz/dialogue: Tests/Fuzz/Dialogue.swift $(wildcard Sources/Protocols/*.swift Sources/Protocols/OBD/*.swift)
 	@mkdir -p $(@D)
-	$(fuzz_swift) $^ -o $@
+	$(fuzz_swift) $(abspath $^) -o $(@F)
 
 .build/fuzz/replies: Tests/Fuzz/Replies.swift $(wildcard Sources/Protocols/*.swift Sources/Protocols/OBD/*.swift)
 	@mkdir -p $(@D)
-	$(fuzz_swift) $^ -o $@
+	$(fuzz_swift) $(abspath $^) -o $(@F)
 
 # Without Interface.swift, which reads no foreign text and needs what only SwiftPM embeds.
 .build/fuzz/varlink: Tests/Fuzz/Varlink.swift $(filter-out %/Interface.swift,$(wildcard Sources/Protocols/*.swift Sources/Protocols/Varlink/*.swift))
 	@mkdir -p $(@D)
-	$(fuzz_swift) $^ -o $@
+	$(fuzz_swift) $(abspath $^) -o $(@F)
 
 .build/fuzz/toml: Tests/Fuzz/TOML.cpp Sources/CToml/ctoml.cpp Sources/CToml/include/CToml.h
 	@mkdir -p $(@D)

@@ -1,0 +1,71 @@
+"""What the fuzzers begin with: replies of real cars from the tests' vectors, whole dialogues from the recordings, a few
+calls and replies of the socket, and the example configuration. Usage: seeds.py DIRECTORY."""
+
+import json
+import pathlib
+import re
+import sys
+
+root = pathlib.Path(__file__).resolve().parents[2]
+HEAR, WAKE, PASS, DOWN, UP, ASK, CANCEL, SET_UP, FLOOD, EARLY, RESTORE = (bytes([code]) for code in range(0x80, 0x8B))
+
+
+def vectors():
+    """The replies of OBDVectors.swift: its quoted lines, each ended as an adapter ends it."""
+    text = (root / "Tests/ProtocolsTests/OBD/OBDVectors.swift").read_text()
+    for name, lines in re.findall(r"static let (\w+) = reply\((.*?)\)\n", text, re.S):
+        yield name, "\r".join(re.findall(r'"([^"]*)"', lines)).encode() + b"\r\r>"
+    for name, lines in re.findall(r"static let (\w+) = \[UInt8\]\((.*?)utf8", text, re.S):
+        text = re.sub(r'[\s"\\+()]', "", lines).rstrip(".").replace("|", "\r")
+        yield name, text.encode()
+
+
+def dialogues():
+    """Every recording as the bytes that the adapter said, with a wake before each reply."""
+    for path in sorted((root / "Tests/Recordings/obd").glob("*.ndjson")):
+        lines = [json.loads(line) for line in path.read_text().splitlines()[1:]]
+        yield path.stem, b"\0" + b"".join(WAKE + bytes.fromhex(line["hex"]) + HEAR for line in lines if line["dir"] == "rx")
+
+
+words = [
+    "NO DATA", "SEARCHING...", "STOPPED", "CAN ERROR", "BUS INIT: ...OK", "BUS INIT: ERROR", "UNABLE TO CONNECT", "BUS BUSY", "BUFFER FULL",
+    "<RX ERROR", "<DATA ERROR", "FB ERROR", "LV RESET", "ACT ALERT", "LP ALERT", "ERR94", "ELM327 v1.5", "?", "OK", "7EC037F2231", "7EC037F2278",
+    "7EC037F2221", "7EC037F2233", "7E804410C0D74",
+]
+calls = [
+    {"method": "io.vehicled.Get", "parameters": {"references": ["ev.rpm", "x"]}, "more": False},
+    {"method": "io.vehicled.Set", "parameters": {"device": "d", "property": "p", "value": {"float": -1.5e3}, "lease": None}, "oneway": True},
+    {"method": "io.vehicled.Call", "parameters": {"device": "d", "action": "a", "arguments": {"x": {"list": ["é\n"]}, "y": {"int": 7}}}},
+    {"method": "io.vehicled.Watch", "parameters": {"references": ["ev"], "minimumIntervalMilliseconds": 50}, "more": True},
+    {"method": "io.vehicled.Drive", "parameters": {"device": "d", "deadlineMilliseconds": 200}, "more": True},
+    {"method": "org.varlink.service.GetInfo"},
+    {"error": "io.vehicled.Timeout", "parameters": {"milliseconds": 5000}},
+    {"parameters": {"text": "x", "progress": 0.5, "columns": ["a"], "rows": [{"cells": ["1"]}], "data": "AAEC"}, "continues": True},
+    {"parameters": {"sequence": 1, "changes": [{"device": "ev", "property": "rpm", "value": {"int": 1}, "ageMilliseconds": 3}]}},
+    {"parameters": {"schemas": [{"device": "ev", "kind": "obd", "actions": [], "properties": [
+        {"name": "rpm", "type": "int", "unit": "rpm", "minimum": -1, "maximum": 1, "writable": False, "motion": False, "help": ""}]}]}},
+]
+
+
+def seeds():
+    replies = dict(vectors()) | {f"word-{index}": word.encode() + b"\r\r>" for index, word in enumerate(words)}
+    for name, reply in replies.items():
+        yield f"replies/{name}", reply
+        yield f"dialogue/{name}", b"\0" + SET_UP + WAKE + reply[:30] + HEAR + reply[30:] + HEAR + WAKE + reply + HEAR
+        yield f"dialogue/ask-{name}", b"\4" + SET_UP + b"010C" + ASK + b"\2" + WAKE + (b"OK\r>" + HEAR) * 4 + reply + HEAR + (b"OK\r>" + HEAR) * 4
+    for name, dialogue in dialogues():
+        yield f"dialogue/{name}", dialogue
+    yield "dialogue/steps", b"\1" + b"2101" + RESTORE + SET_UP + b"7" + FLOOD + PASS + b"\x24" + EARLY + DOWN + UP + b"ATRV" + ASK + b"\0" + CANCEL + b"\0"
+    for index, call in enumerate(calls):
+        message = json.dumps(call).encode()
+        yield f"varlink/{index}", bytes([index]) + message + b"\0" + message
+    yield "toml/example", (root / "etc/vehicled.toml").read_bytes()
+
+
+for name, content in seeds():
+    path = pathlib.Path(sys.argv[1]) / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+texts = [word.encode() for word in words] + [b"\r>", SET_UP, WAKE + b"OK\r>" + HEAR, b"1902", b"22F190", b"ATSH7E4", b"{\"", b"\\ud83d\\ude00", b"1e999"]
+texts += re.findall(rb'"\w+":', b" ".join(json.dumps(call).encode() for call in calls))
+(pathlib.Path(sys.argv[1]) / "words").write_text("".join('"' + "".join(f"\\x{byte:02x}" for byte in text) + '"\n' for text in sorted(set(texts))))
