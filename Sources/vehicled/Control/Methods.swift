@@ -64,7 +64,7 @@ import Protocols
     _ = try call.call.parameters(as: NoParameters.self)
     call.reply(
       VarlinkService.GetInfo.Result(
-        vendor: "vehicled", product: "vehicled", version: Protocols.version, url: "https://github.com/vehicled/vehicled",
+        vendor: "vehicled", product: "vehicled", version: Protocols.version, url: "",
         interfaces: Interface.all.map(\.name)))
   }
 
