@@ -112,6 +112,17 @@ extension WholeHouse {
       #expect(said.contains("STATUS="))
     }
 
+    @Test func saysOnceWhyALinkIsDownHoweverOftenItTries() throws {
+      let house = try House()
+      try house.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\n")
+      let daemon = try house.daemon()
+      let attempt = { try? house.vehiclectl("status", "--json").json().description }
+      let first = attempt()
+      #expect(wait { attempt() != first })
+      usleep(1_500_000)
+      #expect(daemon.complaints.components(separatedBy: "connection refused").count == 2)
+    }
+
     @Test func sleepsWhenNothingIsDue() throws {
       let house = try House()
       try house.write("")

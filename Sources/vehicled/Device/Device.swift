@@ -33,6 +33,8 @@ import Protocols
   private var inputs: [Input] = []
   private var turning = false
   private var fault: String?
+  /// Why each link was last said to be down.
+  private var reasons: [LinkName: String] = [:]
   private var commands: [CommandID: Pending] = [:]
   private var nextCommand: CommandID = 0
   private var stopped: (@Loop () -> Void)?
@@ -103,10 +105,14 @@ import Protocols
     switch (old, port.state) {
     case (.down(let before), .down(let reason)) where before == reason: return
     case (_, .down(let reason)):
-      log.notice("link is down: \(reason)", metadata: ["link": "\(port.name)"])
+      // Trying again and again for the same reason is no news.
+      if reasons.updateValue(reason, forKey: port.name) != reason {
+        log.notice("link is down: \(reason)", metadata: ["link": "\(port.name)"])
+      }
       taps.note(port.name, "down: \(reason)")
       take(.linkChanged(port.name, .down(reason)))
     case (_, .up):
+      reasons[port.name] = nil
       log.notice("link is up: \(port.url)", metadata: ["link": "\(port.name)"])
       taps.note(port.name, "up")
     case (_, .connecting): break
