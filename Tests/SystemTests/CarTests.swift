@@ -105,6 +105,9 @@ extension WholeHouse {
       let house = try House()
       let (daemon, _) = try house.ev(options: "record = true")
       #expect(wait { house.get("rpm") != nil })
+      // While it runs, and not only at its end.
+      let folder = "\(house.directory)/state/recordings"
+      #expect(wait { !((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).isEmpty })
       #expect(daemon.end() == 0)
       let files = try FileManager.default.contentsOfDirectory(atPath: "\(house.directory)/state/recordings")
       #expect(files.count == 1)

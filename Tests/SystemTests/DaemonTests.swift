@@ -123,6 +123,28 @@ extension WholeHouse {
       #expect(daemon.complaints.components(separatedBy: "connection refused").count == 2)
     }
 
+    @Test func neverReplacesAFileThatIsNoSocket() throws {
+      let house = try House()
+      try house.write("")
+      try house.write("precious", to: house.socket)
+      let daemon = try Program(
+        "\(House.programs)/vehicled", ["--config", house.configuration, "--socket", house.socket], in: house.directory)
+      #expect(daemon.status(within: 5) == 1)
+      #expect(daemon.complaints.contains("no socket"))
+      #expect(try String(contentsOfFile: house.socket, encoding: .utf8) == "precious")
+    }
+
+    @Test func aRecordingWithImpossibleTimesEndsNobody() throws {
+      let house = try House()
+      let header = #"{"format":1,"kind":"obd","device":"ev","date":"2026-11-21T00:00:00Z"}"#
+      let lines = [Int64.max, -1, Int64.min].map { #"{"t":\#($0),"link":"main","dir":"rx","hex":"41"}"# }
+      try house.write(([header] + lines).joined(separator: "\n") + "\n", to: "\(house.directory)/odd.ndjson")
+      try house.write("[device.ev]\nkind = \"obd\"\nlink = \"replay:\(house.directory)/odd.ndjson?speed=0.001\"\n")
+      let daemon = try house.daemon()
+      usleep(300_000)
+      #expect(daemon.isRunning && house.vehiclectl("status").status == 0)
+    }
+
     @Test func sleepsWhenNothingIsDue() throws {
       let house = try House()
       try house.write("")

@@ -55,7 +55,11 @@ import Protocols
     guard path.utf8.count < MemoryLayout.size(ofValue: address.sun_path) else {
       throw ValueError("the socket path \(path) is too long: 107 bytes is the most")
     }
-    guard access(path, F_OK) == 0 else { return }
+    var status = stat()
+    guard lstat(path, &status) == 0 else { return }
+    guard status.st_mode & S_IFMT == S_IFSOCK else {
+      throw ValueError("\(path) is in the way and no socket: remove it, or choose another --socket")
+    }
     address.sun_family = sa_family_t(AF_UNIX)
     withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
     let probe = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)

@@ -17,6 +17,8 @@ import Protocols
 
   private static let largestFile = 64 << 20
   private nonisolated static let mostFiles = 4
+  /// `-2026-01-31T120000Z.ndjson`: device `ev` must not take the files of `ev-2` for its own.
+  private nonisolated static let dateLength = 26
   private static let writeDelay: Nanoseconds = .second
 
   init(_ device: Device, disk: Disk) {
@@ -32,9 +34,8 @@ import Protocols
   }
 
   private func take(_ line: String) {
-    if file == nil { begin() }
     if gathered.isEmpty { timer.set(Clock.monotonic() + Self.writeDelay) }
-    // The disk may have stopped; what it did not take within a second is bounded by what a link can carry in that time.
+    if file == nil { begin() }
     gathered.append(contentsOf: line.utf8)
     gathered.append(UInt8(ascii: "\n"))
   }
@@ -58,7 +59,7 @@ import Protocols
     disk.run { () throws(ValueError) in
       try Files.makeDirectory(folder)
       try Files.write(path, bytes, flags: O_APPEND)
-      let mine = Files.list(folder).filter { $0.hasPrefix("\(name)-2") && $0.hasSuffix(".ndjson") }
+      let mine = Files.list(folder).filter { $0.hasPrefix("\(name)-2") && $0.count == name.count + Self.dateLength }
       for old in mine.dropLast(Self.mostFiles) { unlink("\(folder)/\(old)") }
     } then: { [weak self] result in
       self?.told(result)

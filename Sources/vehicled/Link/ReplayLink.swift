@@ -67,6 +67,7 @@ import Protocols
   }
 
   private func scaled(_ t: Int64) -> Int64 {
-    Int64(Double(t) / speed)
+    // A year is longer than any recording, and far from any overflow.
+    Int64(min(max(Double(t) / speed, 0), 365 * 86_400e9))
   }
 }
