@@ -145,6 +145,21 @@ extension WholeHouse {
       #expect(daemon.isRunning && house.vehiclectl("status").status == 0)
     }
 
+    @Test func aRecordingEndsWithItsDevice() throws {
+      let house = try House()
+      try house.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\n")
+      let daemon = try house.daemon()
+      let client = try RawClient(house.socket)
+      client.send(#"{"method":"io.vehicled.Record","parameters":{"device":"ev"},"more":true}"#)
+      #expect(client.next() != nil)
+      try house.write("")
+      #expect(house.vehiclectl("reload").status == 0)
+      var last = client.next()
+      while let reply = last, reply["error"] == nil { last = client.next() }
+      #expect(last?["error"] as? String == "io.vehicled.DeviceError")
+      #expect(daemon.isRunning)
+    }
+
     @Test func sleepsWhenNothingIsDue() throws {
       let house = try House()
       try house.write("")

@@ -135,6 +135,8 @@ import Protocols
         call.cancel?()
         call.fail(.deviceError(device: wanted.device, code: "too-slow", message: "the recording is not read fast enough"))
       }
+    } ended: { [weak call] in
+      call?.fail(.deviceError(device: wanted.device, code: "removed", message: "configured no longer, or anew: record again"))
     }
     call.cancel = { device.taps.remove(tap) }
   }

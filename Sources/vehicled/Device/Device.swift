@@ -73,7 +73,7 @@ import Protocols
       deadline.set(nil)
       self.wake.set(nil)
       self.ports.forEach { $0.close("stopped") }
-      self.taps.removeAll()
+      self.taps.end()
       finish()
     }
     deadline.set(Clock.monotonic() + 1_500 * .millisecond)

@@ -8,8 +8,12 @@ import Protocols
   final class Tap {
     fileprivate let began = Clock.monotonic()
     fileprivate let take: @Loop (String) -> Void
+    fileprivate let ended: @Loop () -> Void
 
-    fileprivate init(_ take: @escaping @Loop (String) -> Void) { self.take = take }
+    fileprivate init(_ take: @escaping @Loop (String) -> Void, ended: @escaping @Loop () -> Void) {
+      self.take = take
+      self.ended = ended
+    }
   }
 
   private var taps: [Tap] = []
@@ -17,14 +21,21 @@ import Protocols
   var isEmpty: Bool { taps.isEmpty }
 
   /// Begins to hand every line of a recording to `take`, without newlines.
-  func add(_ take: @escaping @Loop (String) -> Void) -> Tap {
-    let tap = Tap(take)
+  /// `ended` is told when the device goes away before the tap is removed.
+  func add(_ take: @escaping @Loop (String) -> Void, ended: @escaping @Loop () -> Void = {}) -> Tap {
+    let tap = Tap(take, ended: ended)
     taps.append(tap)
     return tap
   }
 
   func remove(_ tap: Tap) { taps.removeAll { $0 === tap } }
-  func removeAll() { taps.removeAll() }
+
+  /// The device is gone.
+  func end() {
+    let ending = taps
+    taps = []
+    for tap in ending { tap.ended() }
+  }
 
   func record(_ direction: Recording.Direction, _ link: LinkName, _ bytes: [UInt8], secret: Bool = false) {
     let now = Clock.monotonic()
