@@ -7,7 +7,6 @@ import Protocols
 
 @Loop final class Session: @Loop ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
-  typealias OutboundOut = ByteBuffer
 
   /// How many bytes may wait for a client before it counts as slow, and how long it may stay so.
   static let mostUnread = 256 << 10
@@ -17,6 +16,7 @@ import Protocols
   private(set) var peer: Peer?
   private let log = Logger(label: "vehicled")
   private var context: ChannelHandlerContext?
+  private var outlet: Outlet?
   private var framing = VarlinkFraming()
   private var call: Call?
   private var answering = false
@@ -32,7 +32,10 @@ import Protocols
 
   // MARK: The channel
 
-  func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+  func handlerAdded(context: ChannelHandlerContext) {
+    self.context = context
+    outlet = Outlet(context.channel)
+  }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     guard !isRefused else { return }
@@ -55,13 +58,14 @@ import Protocols
 
   func channelInactive(context: ChannelHandlerContext) {
     self.context = nil
+    outlet = nil
     slow.set(nil)
-    call?.cancel?()
+    call?.abandon()
     call = nil
   }
 
   /// There is room for more replies.
-  var hasRoom: Bool { context?.channel.isWritable ?? false }
+  var hasRoom: Bool { outlet?.hasRoom ?? false }
 
   private func giveUp() {
     log.notice("a client has not read for a minute and is let go", metadata: ["pid": "\(peer?.pid ?? 0)"])
@@ -103,17 +107,15 @@ import Protocols
     answerCalls()
   }
 
-  fileprivate func write(_ message: [UInt8]) {
-    guard let context else { return }
-    context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: message)), promise: nil)
-  }
+  fileprivate func write(_ message: [UInt8]) { outlet?.write(message) }
 }
 
 /// A call that is being answered. Exactly one of `reply`, `fail` ends it; `continue` may come before, where the caller
 /// takes more than one reply. To a oneway call nothing is sent.
 @Loop final class Call: WatcherSink {
   let call: VarlinkCall
-  private weak var session: Session?
+  /// nil once the call has ended.
+  private var session: Session?
   /// Called when the client goes away before the end.
   var cancel: (@Loop () -> Void)?
   /// Called when a client that was slow has read what waited.
@@ -142,6 +144,16 @@ import Protocols
     if !call.oneway { session?.write(message) }
     cancel = nil
     hasRoomAgain = nil
+    let session = session
+    self.session = nil
     session?.finished(self)
+  }
+
+  /// The client is gone.
+  fileprivate func abandon() {
+    session = nil
+    cancel?()
+    cancel = nil
+    hasRoomAgain = nil
   }
 }

@@ -5,10 +5,10 @@ import Protocols
 
 @Loop final class ChannelLink: @Loop ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
-  typealias OutboundOut = ByteBuffer
 
   private weak var owner: (any LinkOwner)?
   private var context: ChannelHandlerContext?
+  private var outlet: Outlet?
   private var failure: String?
   private let goneReason: String
 
@@ -20,6 +20,7 @@ import Protocols
 
   func handlerAdded(context: ChannelHandlerContext) {
     self.context = context
+    outlet = Outlet(context.channel)
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -33,30 +34,19 @@ import Protocols
 
   func channelInactive(context: ChannelHandlerContext) {
     self.context = nil
+    outlet = nil
     let owner = owner
     self.owner = nil
     owner?.linkWentDown(failure ?? goneReason, final: false)
   }
 
   func send(_ bytes: [UInt8], id: SendID?) {
-    guard let context else { return }
-    let promise = id.map { _ in context.eventLoop.makePromise(of: Void.self) }
-    if let id {
-      promise?.futureResult.assumeIsolated().whenComplete { [weak self] result in
-        Loop.assumeIsolated { self?.owner?.linkSent(id, failure: result.failure.map(plainWords)) }
-      }
-    }
-    context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: bytes)), promise: promise)
+    guard let id else { return outlet?.write(bytes) ?? () }
+    outlet?.write(bytes) { [weak self] failure in self?.owner?.linkSent(id, failure: failure) }
   }
 
   func close() {
     owner = nil
     context?.close(promise: nil)
-  }
-}
-
-extension Result {
-  fileprivate var failure: Failure? {
-    if case .failure(let error) = self { error } else { nil }
   }
 }

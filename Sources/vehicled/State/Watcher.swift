@@ -12,7 +12,8 @@ import Protocols
 }
 
 @Loop final class Watcher {
-  private weak var sink: (any WatcherSink)?
+  /// nil once the watch has ended.
+  private var sink: (any WatcherSink)?
   private let interval: Nanoseconds
   private var sequence = 0
   private var message: [UInt8] = []
@@ -97,8 +98,10 @@ import Protocols
     pendingEvents = []
   }
 
+  /// The client watches no more.
   func end() {
     timer.set(nil)
+    sink = nil
   }
 
   private var hasNothingPending: Bool {
