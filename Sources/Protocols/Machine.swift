@@ -14,6 +14,15 @@ public protocol Machine: Sendable {
   mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects)
 }
 
+extension Machine {
+  /// Takes one input and gives `nextWake`. Works where the machine lies, while reading a property of an `any Machine`
+  /// copies the whole machine.
+  public mutating func take(_ input: Input, at now: Instant, _ effects: inout Effects) -> Instant? {
+    handle(input, at: now, &effects)
+    return nextWake
+  }
+}
+
 /// Names a link of a device. Most devices have one, `main`.
 public struct LinkName: Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
   public var description: String

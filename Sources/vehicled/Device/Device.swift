@@ -87,10 +87,10 @@ import Protocols
   func take(_ input: Input) {
     if turning { return inputs.append(input) }
     turning = true
-    turn(input)
-    while !inputs.isEmpty { turn(inputs.removeFirst()) }
+    var nextWake = turn(input)
+    while !inputs.isEmpty { nextWake = turn(inputs.removeFirst()) }
     turning = false
-    wake.set(machine.nextWake)
+    wake.set(nextWake)
     observer?.deviceTurnEnded()
   }
 
@@ -120,13 +120,14 @@ import Protocols
     observer?.deviceLinkChanged(port)
   }
 
-  private func turn(_ input: Input) {
-    machine.handle(input, at: Clock.monotonic(), &effects)
-    guard !effects.isEmpty else { return }
+  private func turn(_ input: Input) -> Instant? {
+    let nextWake = machine.take(input, at: Clock.monotonic(), &effects)
+    guard !effects.isEmpty else { return nextWake }
     // The machine is not called while its effects are done (`take` queues), so they can be read where they lie.
     if !effects.readings.isEmpty { observer?.deviceLearned(effects.readings) }
     for effect in effects.list { perform(effect) }
     effects.removeAll()
+    return nextWake
   }
 
   private func perform(_ effect: Effect) {
@@ -169,7 +170,8 @@ import Protocols
   }
 
   private func port(_ name: LinkName) -> Port? {
-    ports.first { $0.name == name }
+    for port in ports where port.name == name { return port }
+    return nil
   }
 
   private func openLink(_ name: LinkName, _ text: String) {

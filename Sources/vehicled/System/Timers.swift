@@ -1,7 +1,10 @@
-// All timers of the daemon: a heap, and one callback of the event loop armed for the earliest of them. Whatever is due
+// All timers of the daemon: a heap, and one timer of the kernel that is armed for the earliest of them. Whatever is due
 // in one turn fires in that turn, in order of its moment. Nothing is armed when nothing is due.
 
+import CLinux
+import Glibc
 import NIOCore
+import NIOPosix
 import Protocols
 
 /// Something that is to happen at a moment. Set it as often as you like; it fires once per setting.
@@ -32,16 +35,29 @@ import Protocols
 @Loop final class Timers {
   static let shared = Timers()
 
-  private static let breath: Nanoseconds = 20 * .microsecond
-
   private var heap: [Timer] = []
-  private var armed: (moment: Instant, callback: NIOScheduledCallback)?
+  private var armed: Instant?
   private var due: [Timer] = []
   private var isBusy = false
+  private let descriptor = timerfd_create(CLOCK_MONOTONIC, CInt(TFD_NONBLOCK | TFD_CLOEXEC))
 
-  /// What the event loop calls.
-  private struct Callback: NIOScheduledCallbackHandler {
-    func handleScheduledCallback(eventLoop: some EventLoop) {
+  /// The event loop's own timers would do as well, at twice the cost of a tick.
+  private init() {
+    precondition(descriptor >= 0, "cannot make a timer: \(systemWords(errno))")
+    NIOPipeBootstrap(group: Loop.group)
+      .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 64))
+      .channelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(Alarm()) }
+      }
+      .takingOwnershipOfDescriptor(input: descriptor)
+      .whenFailure { fatalError("cannot watch the timer: \($0)") }
+  }
+
+  /// What the event loop tells when the kernel's timer has rung.
+  private final class Alarm: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
       Loop.assumeIsolated { Timers.shared.fireWhatIsDue() }
     }
   }
@@ -91,21 +107,17 @@ import Protocols
     arm()
   }
 
-  /// Arms the loop for the earliest timer. An armed moment that is merely too early is left: a timer that moves on with
-  /// every message would otherwise cost a re-arming each; it fires once for nothing and is right from then on.
+  /// Arms the kernel's timer for the earliest of ours. An armed moment that is merely too early is left: a timer that
+  /// moves on with every message would otherwise cost a re-arming each; it fires once for nothing and is right from then on.
   private func arm() {
     guard !isBusy, let first = heap.first else { return }
-    if let armed, armed.moment <= first.due { return }
-    // Never at once: the event loop would run it again and again before it looked at any link.
-    let moment = max(first.due, Clock.monotonic() + Self.breath)
-    if let armed {
-      if armed.moment <= moment { return }
-      armed.callback.cancel()
-    }
-    let deadline = NIODeadline.uptimeNanoseconds(UInt64(moment))
-    if let callback = try? Loop.eventLoop.scheduleCallback(at: deadline, handler: Callback()) {
-      armed = (moment, callback)
-    }
+    if let armed, armed <= first.due { return }
+    armed = first.due
+    // A moment in the past rings at once, but 0 would disarm.
+    let moment = max(first.due, 1)
+    var setting = itimerspec()
+    setting.it_value = timespec(tv_sec: Int(moment / .second), tv_nsec: Int(moment % .second))
+    timerfd_settime(descriptor, CInt(TFD_TIMER_ABSTIME), &setting, nil)
   }
 
   private func put(_ timer: Timer, _ position: Int) {
