@@ -136,6 +136,22 @@ import Testing
     #expect(slow.replies[1].sequence == 1)
   }
 
+  @Test func whatWasKeptBackOfAnOldSchemaIsNotToldUnderTheNew() throws {
+    let rig = Rig()
+    let slow = Client()
+    let watcher = Watcher(sink: slow, interval: 0)
+    try rig.board.subscribe(watcher, to: nil)
+    slow.hasRoom = false
+    rig.publish((0, .value(.int(7))), (1, .value(.float(12.5))))
+    let new = Schema(properties: [Self.schema.properties[1], Self.schema.properties[0]])
+    rig.probe.answers { _, _, effects in effects.append(.declare(new)) }
+    rig.device.take(.wake)
+    slow.hasRoom = true
+    watcher.drained()
+    #expect(slow.changes.isEmpty)
+    #expect(slow.replies.last?.snapshot?.first?.readings.map(\.value) == [.float(12.5), .int(7)])
+  }
+
   @Test func anIntervalMergesWhatComesTooOften() async throws {
     let rig = Rig()
     let client = Client()
@@ -194,7 +210,8 @@ import Testing
     let new = Schema(properties: [Property("odometer", .float, lifetime: .retained, help: ""), Property("gear", .string, help: "")])
     rig.probe.answers { _, _, effects in effects.append(.declare(new)) }
     rig.device.take(.wake)
-    #expect(client.replies.last?.schemas?.first?.properties.map(\.name) == ["odometer", "gear"])
+    #expect(client.replies.compactMap { $0.schemas?.first }.last?.properties.map(\.name) == ["odometer", "gear"])
+    #expect(client.replies.last?.snapshot?.first?.readings.map(\.property) == ["odometer", "gear"])
     #expect(try rig.get("odometer").value == .float(12.5))
     #expect(throws: ContractError.self) { try rig.board.resolve("rpm") }
   }

@@ -10,12 +10,12 @@ import Protocols
 
 @Loop final class Listener {
   private let channel: any Channel
-  /// The file to remove at the end; nil for a socket that belongs to systemd.
-  private let path: String?
+  /// The file to remove at the end, and its inode; nil for a socket that belongs to systemd.
+  private let file: (path: String, inode: ino_t?)?
 
   private init(channel: any Channel, path: String?) {
     self.channel = channel
-    self.path = path
+    file = path.map { ($0, Self.inode($0)) }
   }
 
   /// Begins to serve; says who holds the socket when it is taken.
@@ -33,8 +33,17 @@ import Protocols
       if handed == 1 {
         return Listener(channel: try await bootstrap.withBoundSocket(SD_LISTEN_FDS_START).get(), path: nil)
       }
+      let place = try hold(path)
+      defer { Glibc.close(place) }
       try reclaim(path)
-      let channel = try await bootstrap.bind(unixDomainSocketPath: path, cleanupExistingSocketFile: false).get()
+      // Bound here, for the event loop would remove whatever file has the name at the end.
+      let descriptor = newSocket()
+      guard reach(path, with: descriptor, by: bind) == 0 else {
+        let reason = errno
+        Glibc.close(descriptor)
+        throw ValueError("cannot listen at \(path): \(systemWords(reason))")
+      }
+      let channel = try await bootstrap.withBoundSocket(descriptor).get()
       share(path)
       return Listener(channel: channel, path: path)
     } catch let error as ValueError {
@@ -45,14 +54,32 @@ import Protocols
   }
 
   func close() async {
+    // Somebody may have removed the file and another daemon made its own. While ours is bound its inode is no other's.
+    if let file, file.inode == Self.inode(file.path) { unlink(file.path) }
     try? await channel.close().get()
-    if let path { unlink(path) }
+  }
+
+  private static func inode(_ path: String) -> ino_t? {
+    var status = stat()
+    return lstat(path, &status) == 0 ? status.st_ino : nil
+  }
+
+  /// Locks the socket's directory until the descriptor is closed: of two daemons that start at once, each would take the
+  /// other's new socket for one that was left over.
+  private static func hold(_ path: String) throws(ValueError) -> CInt {
+    let directory = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
+    let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw ValueError("cannot listen at \(path): \(directory): \(systemWords(errno))") }
+    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK else {
+      Glibc.close(descriptor)
+      throw ValueError("another program is just taking \(path): try again")
+    }
+    return descriptor
   }
 
   /// Removes a socket that nobody serves.
   private static func reclaim(_ path: String) throws(ValueError) {
-    var address = sockaddr_un()
-    guard path.utf8.count < MemoryLayout.size(ofValue: address.sun_path) else {
+    guard path.utf8.count < MemoryLayout<sockaddr_un>.size - MemoryLayout<sa_family_t>.size else {
       throw ValueError("the socket path \(path) is too long: 107 bytes is the most")
     }
     var status = stat()
@@ -60,19 +87,31 @@ import Protocols
     guard status.st_mode & S_IFMT == S_IFSOCK else {
       throw ValueError("\(path) is in the way and no socket: remove it, or choose another --socket")
     }
-    address.sun_family = sa_family_t(AF_UNIX)
-    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
-    let probe = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+    let probe = newSocket()
     defer { Glibc.close(probe) }
-    let answered = withUnsafePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(probe, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) }
-    }
-    if answered == 0 {
-      let holder = Peer(socket: probe).map { " (process \($0.pid))" } ?? ""
+    // EAGAIN: somebody listens, and does not accept.
+    if reach(path, with: probe, by: connect) == 0 || errno == EAGAIN {
+      let holder = Peer(socket: probe).map { $0.pid > 0 ? " (process \($0.pid))" : "" } ?? ""
       throw ValueError("another vehicled\(holder) serves \(path): stop it first, or choose another --socket")
     }
     guard errno == ECONNREFUSED else { throw ValueError("\(path) is in the way: \(systemWords(errno))") }
     unlink(path)
+  }
+
+  private static func newSocket() -> CInt {
+    socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0)
+  }
+
+  /// Binds or connects a socket; 0, or -1 and errno.
+  private static func reach(
+    _ path: String, with descriptor: CInt, by call: (CInt, UnsafePointer<sockaddr>, socklen_t) -> CInt
+  ) -> CInt {
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+    return withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { call(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) }
+    }
   }
 
   /// Lets the group `vehicled` connect, where there is one.

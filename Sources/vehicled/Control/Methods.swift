@@ -5,7 +5,14 @@ import Logging
 import Protocols
 
 @Loop final class Methods {
+  /// How many references one call may name.
+  private static let mostReferences = 1024
+  /// How many clients may be connected; a descriptor must be left for every link.
+  private static let mostSessions = 256
+
   let board: Board
+  private var sessions = 0
+  private let log = Logger(label: "vehicled")
   var access: Access
   /// Reads the configuration again and gives what changed; set by the daemon.
   var reload: @Loop () -> Result<[String], ContractError> = { .success([]) }
@@ -32,6 +39,16 @@ import Protocols
   ]
   /// In the contract for kinds of device and link that this version does not have.
   static let notImplemented: Set<String> = [Contract.Drive.name, Contract.Scan.name]
+
+  /// Whether one more client is served. Each that is must be told of with `sessionEnded`.
+  func sessionBegins() -> Bool {
+    guard sessions < Self.mostSessions else { return false }
+    sessions += 1
+    if sessions == Self.mostSessions { log.warning("\(sessions) clients are connected: no more are let in until one leaves") }
+    return true
+  }
+
+  func sessionEnded() { sessions -= 1 }
 
   func answer(_ call: Call) {
     do {
@@ -91,6 +108,7 @@ import Protocols
   private func get(_ call: Call) throws {
     try mayObserve(call)
     let wanted = try call.call.parameters(as: Contract.Get.Parameters.self)
+    guard wanted.references.count <= Self.mostReferences else { throw ContractError.invalidParameter(parameter: "references") }
     let places = try wanted.references.map { reference throws(ContractError) in try board.resolve(reference) }
     let boot = Clock.boot()
     var body: [UInt8] = []
@@ -109,6 +127,7 @@ import Protocols
     try mayObserve(call)
     let wanted = try call.call.parameters(as: Contract.Watch.Parameters.self)
     guard call.call.more else { throw ContractError.expectedMore }
+    guard wanted.references?.count ?? 0 <= Self.mostReferences else { throw ContractError.invalidParameter(parameter: "references") }
     let interval = wanted.minimumIntervalMilliseconds ?? 0
     guard (0...3_600_000).contains(interval) else { throw ContractError.invalidParameter(parameter: "minimumIntervalMilliseconds") }
     let watcher = Watcher(sink: call, interval: Int64(interval) * .millisecond)

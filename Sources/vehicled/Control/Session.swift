@@ -20,6 +20,8 @@ import Protocols
   private var framing = VarlinkFraming()
   private var call: Call?
   private var answering = false
+  /// It is counted among the clients.
+  private var isServed = false
   /// It did not speak Varlink; what still comes is not looked at.
   private var isRefused = false
   private lazy var slow = Timer { [weak self] _ in self?.giveUp() }
@@ -35,10 +37,20 @@ import Protocols
   func handlerAdded(context: ChannelHandlerContext) {
     self.context = context
     outlet = Outlet(context.channel)
+    isServed = methods.sessionBegins()
+  }
+
+  func channelActive(context: ChannelHandlerContext) {
+    if !isServed { context.close(promise: nil) }
+  }
+
+  func handlerRemoved(context: ChannelHandlerContext) {
+    if isServed { methods.sessionEnded() }
+    isServed = false
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    guard !isRefused else { return }
+    guard !isRefused, isServed else { return }
     framing.append(unwrapInboundIn(data).readableBytesView)
     answerCalls()
     // What waits while a call is being answered, or while the client does not read, is bounded as one message is.

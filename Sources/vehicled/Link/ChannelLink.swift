@@ -40,6 +40,12 @@ import Protocols
     owner?.linkWentDown(failure ?? goneReason, final: false)
   }
 
+  /// The link can be used from now on, unless it ended before or was given up.
+  func cameUp() {
+    guard let owner else { return context?.close(promise: nil) ?? () }
+    owner.linkCameUp(maximumSend: nil)
+  }
+
   func send(_ bytes: [UInt8], id: SendID?) {
     guard let id else { return outlet?.write(bytes) ?? () }
     outlet?.write(bytes) { [weak self] failure in self?.owner?.linkSent(id, failure: failure) }

@@ -9,11 +9,12 @@ import Protocols
 
 @Loop final class SerialLink: Link {
   private weak var owner: (any LinkOwner)?
-  private var channel: ChannelLink?
+  private let channel: ChannelLink
 
   init(path: String, baud: Int, owner: any LinkOwner) {
     self.owner = owner
     let handler = ChannelLink(owner: owner, goneReason: "\(path) went away: was it unplugged?")
+    channel = handler
     let descriptor: CInt
     do {
       descriptor = try Self.open(path, baud: baud)
@@ -36,19 +37,11 @@ import Protocols
           if case .failure(let error) = result {
             _ = Glibc.close(descriptor)
             self?.failed("cannot use \(path): \(plainWords(error))")
-          } else if let self {
-            self.cameUp(handler)
           } else {
-            handler.close()
+            handler.cameUp()
           }
         }
       }
-  }
-
-  private func cameUp(_ handler: ChannelLink) {
-    guard let owner else { return handler.close() }
-    channel = handler
-    owner.linkCameUp(maximumSend: nil)
   }
 
   private func failed(_ reason: String) {
@@ -58,12 +51,12 @@ import Protocols
   }
 
   func send(_ bytes: [UInt8], id: SendID?) {
-    channel?.send(bytes, id: id)
+    channel.send(bytes, id: id)
   }
 
   func close() {
     owner = nil
-    channel?.close()
+    channel.close()
   }
 
   /// Opens and configures the port, or says what is wrong with it and how to mend it.

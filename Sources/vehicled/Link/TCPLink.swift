@@ -8,11 +8,12 @@ import Protocols
 
 @Loop final class TCPLink: Link {
   private weak var owner: (any LinkOwner)?
-  private var channel: ChannelLink?
+  private let channel: ChannelLink
 
   init(host: String, port: Int, owner: any LinkOwner) {
     self.owner = owner
     let handler = ChannelLink(owner: owner, goneReason: "\(host):\(port) closed the connection")
+    channel = handler
     let bootstrap = ClientBootstrap(group: Loop.group)
       .connectTimeout(.seconds(10))
       .channelOption(.tcpOption(.tcp_nodelay), value: 1)
@@ -29,29 +30,27 @@ import Protocols
       }
     bootstrap.connect(host: host, port: port).whenComplete { [weak self] result in
       // In a later turn: this may come before our owner knows us.
-      Loop.post { self?.finished(result.map { _ in handler }, place: "\(host):\(port)") ?? handler.close() }
+      Loop.post {
+        switch result {
+        case .success: handler.cameUp()
+        case .failure(let error): self?.failed("cannot reach \(host):\(port): \(plainWords(error))")
+        }
+      }
     }
   }
 
-  private func finished(_ result: Result<ChannelLink, any Error>, place: String) {
-    switch result {
-    case .success(let handler):
-      guard let owner else { return handler.close() }
-      channel = handler
-      owner.linkCameUp(maximumSend: nil)
-    case .failure(let error):
-      let owner = owner
-      self.owner = nil
-      owner?.linkWentDown("cannot reach \(place): \(plainWords(error))", final: false)
-    }
+  private func failed(_ reason: String) {
+    let owner = owner
+    self.owner = nil
+    owner?.linkWentDown(reason, final: false)
   }
 
   func send(_ bytes: [UInt8], id: SendID?) {
-    channel?.send(bytes, id: id)
+    channel.send(bytes, id: id)
   }
 
   func close() {
     owner = nil
-    channel?.close()
+    channel.close()
   }
 }

@@ -106,7 +106,7 @@ import Protocols
     for feed in feeds {
       feed.select(in: self)
       guard feed.covers(state) else { continue }
-      for watcher in feed.watchers { watcher.tell(schema: schema) }
+      for watcher in feed.watchers { watcher.tell(schema: schema, of: state) }
     }
   }
 

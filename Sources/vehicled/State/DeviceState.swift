@@ -96,6 +96,7 @@ import Protocols
     placeSlots(keeping: kept)
     heads = makeHeads()
     board.schemaChanged(self)
+    board.deviceChanged(self)
   }
 
   func deviceReports(event: String, text: String) { board.report(self, event: event, text: text) }

@@ -40,7 +40,9 @@ import Protocols
     send(Contract.Watch.Result(sequence: sequence, snapshot: snapshot))
   }
 
-  func tell(schema: Contract.Schema) {
+  /// The device's properties are others now: changes that were kept back by position mean nothing any more.
+  func tell(schema: Contract.Schema, of state: DeviceState) {
+    pending[ObjectIdentifier(state)] = nil
     guard mayTell else {
       pendingSchemas[schema.device] = schema
       return wait()
@@ -80,22 +82,24 @@ import Protocols
   /// There is room again, or the interval is over: tells what was kept back, in its latest form.
   func drained() {
     guard let sink, sink.hasRoom, !hasNothingPending, Clock.monotonic() >= nextMessage else { return }
-    if !pendingSnapshots.isEmpty || !pendingSchemas.isEmpty || !pendingEvents.isEmpty {
-      send(
-        Contract.Watch.Result(
-          sequence: sequence, snapshot: pendingSnapshots.isEmpty ? nil : Array(pendingSnapshots.values),
-          schemas: pendingSchemas.isEmpty ? nil : Array(pendingSchemas.values), events: pendingEvents.isEmpty ? nil : pendingEvents))
-    }
-    let boot = Clock.boot()
-    for (state, indexes) in pending.values {
-      var body: [UInt8] = []
-      state.write("changes", indexes.sorted().filter { $0 < state.slots.count }, at: boot, to: &body)
-      sendChanges(body)
-    }
+    // Nothing is kept back while it is told: telling may make room, which calls this again.
+    let (changes, snapshots, schemas, events) = (pending, pendingSnapshots, pendingSchemas, pendingEvents)
     pending = [:]
     pendingSnapshots = [:]
     pendingSchemas = [:]
     pendingEvents = []
+    if !snapshots.isEmpty || !schemas.isEmpty || !events.isEmpty {
+      send(
+        Contract.Watch.Result(
+          sequence: sequence, snapshot: snapshots.isEmpty ? nil : Array(snapshots.values),
+          schemas: schemas.isEmpty ? nil : Array(schemas.values), events: events.isEmpty ? nil : events))
+    }
+    let boot = Clock.boot()
+    for (state, indexes) in changes.values {
+      var body: [UInt8] = []
+      state.write("changes", indexes.sorted(), at: boot, to: &body)
+      sendChanges(body)
+    }
   }
 
   /// The client watches no more.

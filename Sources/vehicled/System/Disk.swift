@@ -11,6 +11,7 @@ import Protocols
 @Loop final class Disk {
   let directory: String
   private let pool = NIOThreadPool(numberOfThreads: 1)
+  private static let longestFinish: Nanoseconds = 400 * .millisecond
   private var unsynced: Set<String> = []
   private lazy var syncTimer = Timer { [weak self] _ in self?.sync() }
 
@@ -61,11 +62,20 @@ import Protocols
     return values
   }
 
-  /// Waits until everything is on the disk. The last thing that is asked of it.
+  /// Waits until everything is on the disk, but not for ever: a card that hangs must not hold up the end.
+  /// The last thing that is asked of it.
   func finish() async {
     let folders = unsynced
-    try? await pool.runIfActive { folders.forEach(Files.sync) }
-    try? await pool.shutdownGracefully()
+    await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+      let once = Timer { _ in continuation.resume() }
+      once.set(Clock.monotonic() + Self.longestFinish)
+      let sync = { @Sendable () throws(ValueError) in folders.forEach(Files.sync) }
+      run(sync) { _ in
+        guard once.isSet else { return }
+        once.set(nil)
+        continuation.resume()
+      }
+    }
   }
 
   private func needsSync(_ folder: String) {

@@ -20,6 +20,8 @@ import Protocols
     self.fire = fire
   }
 
+  var isSet: Bool { position >= 0 }
+
   /// Sets the moment, or nil for none.
   func set(_ moment: Instant?) {
     isFiring = false
