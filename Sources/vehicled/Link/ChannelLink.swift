@@ -1,9 +1,10 @@
-// The part that TCP and serial links share: a NIO channel whose bytes go to the owner, and whose end is the link's end.
+// A link over a NIO channel, whose bytes go to the owner and whose end is the link's end. `tcp` and `serial`, in files of
+// their own, differ in how they open it.
 
 import NIOCore
 import Protocols
 
-@Loop final class ChannelLink: @Loop ChannelInboundHandler {
+@Loop final class ChannelLink: Link, @Loop ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
 
   private weak var owner: (any LinkOwner)?
@@ -23,6 +24,11 @@ import Protocols
     outlet = Outlet(context.channel)
   }
 
+  func handlerRemoved(context: ChannelHandlerContext) {
+    self.context = nil
+    outlet = nil
+  }
+
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     owner?.linkReceived(Array(buffer: unwrapInboundIn(data)))
   }
@@ -33,17 +39,20 @@ import Protocols
   }
 
   func channelInactive(context: ChannelHandlerContext) {
-    self.context = nil
-    outlet = nil
-    let owner = owner
-    self.owner = nil
-    owner?.linkWentDown(failure ?? goneReason, final: false)
+    failed(failure ?? goneReason)
   }
 
   /// The link can be used from now on, unless it ended before or was given up.
   func cameUp() {
     guard let owner else { return context?.close(promise: nil) ?? () }
     owner.linkCameUp(maximumSend: nil)
+  }
+
+  /// The link is dead, or never came up.
+  func failed(_ reason: String) {
+    let owner = owner
+    self.owner = nil
+    owner?.linkWentDown(reason, final: false)
   }
 
   func send(_ bytes: [UInt8], id: SendID?) {
@@ -54,5 +63,12 @@ import Protocols
   func close() {
     owner = nil
     context?.close(promise: nil)
+  }
+}
+
+extension Channel {
+  /// For a bootstrap's initializer, which runs on the loop.
+  func add(_ link: ChannelLink) -> EventLoopFuture<Void> {
+    eventLoop.makeCompletedFuture { try Loop.assumeIsolated { try pipeline.syncOperations.addHandler(link) } }
   }
 }

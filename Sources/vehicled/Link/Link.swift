@@ -1,5 +1,5 @@
 // What a link is to the daemon: something that is opened, comes up, carries bytes, and goes down with a reason. A new
-// transport is one class here and one line in `open`. A link never reconnects by itself: Port decides that.
+// transport is one file here and one line in `open`. A link never reconnects by itself: Port decides that.
 
 import Protocols
 
@@ -25,8 +25,8 @@ extension LinkURL {
   /// Begins to open the link. The owner is told of the outcome in a later turn.
   @Loop func open(for owner: any LinkOwner, disk: Disk) -> any Link {
     switch self {
-    case .tcp(let host, let port): TCPLink(host: host, port: port, owner: owner)
-    case .serial(let path, let baud): SerialLink(path: path, baud: baud, owner: owner)
+    case .tcp(let host, let port): ChannelLink.tcp(host: host, port: port, owner: owner)
+    case .serial(let path, let baud): ChannelLink.serial(path: path, baud: baud, owner: owner)
     case .replay(let path, let speed): ReplayLink(path: path, speed: speed, disk: disk, owner: owner)
     }
   }

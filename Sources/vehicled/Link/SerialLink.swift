@@ -7,60 +7,37 @@ import NIOCore
 import NIOPosix
 import Protocols
 
-@Loop final class SerialLink: Link {
-  private weak var owner: (any LinkOwner)?
-  private let channel: ChannelLink
-
-  init(path: String, baud: Int, owner: any LinkOwner) {
-    self.owner = owner
-    let handler = ChannelLink(owner: owner, goneReason: "\(path) went away: was it unplugged?")
-    channel = handler
+extension ChannelLink {
+  static func serial(path: String, baud: Int, owner: any LinkOwner) -> ChannelLink {
+    let link = ChannelLink(owner: owner, goneReason: "\(path) went away: was it unplugged?")
     let descriptor: CInt
     do {
-      descriptor = try Self.open(path, baud: baud)
+      descriptor = try openPort(path, baud: baud)
     } catch {
       let reason = error.description
-      Loop.post { [weak self] in self?.failed(reason) }
-      return
+      // In a later turn: our owner does not know us yet.
+      Loop.post { link.failed(reason) }
+      return link
     }
     NIOPipeBootstrap(group: Loop.group)
       .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 2048))
-      .channelInitializer { channel in
-        channel.eventLoop.makeCompletedFuture {
-          try Loop.assumeIsolated { try channel.pipeline.syncOperations.addHandler(handler) }
-        }
-      }
+      .channelInitializer { $0.add(link) }
       .takingOwnershipOfDescriptor(inputOutput: descriptor)
-      .whenComplete { [weak self] result in
-        // In a later turn: this may come before our owner knows us.
+      .whenComplete { result in
         Loop.post {
-          if case .failure(let error) = result {
+          switch result {
+          case .success: link.cameUp()
+          case .failure(let error):
             _ = Glibc.close(descriptor)
-            self?.failed("cannot use \(path): \(plainWords(error))")
-          } else {
-            handler.cameUp()
+            link.failed("cannot use \(path): \(plainWords(error))")
           }
         }
       }
-  }
-
-  private func failed(_ reason: String) {
-    let owner = owner
-    self.owner = nil
-    owner?.linkWentDown(reason, final: false)
-  }
-
-  func send(_ bytes: [UInt8], id: SendID?) {
-    channel.send(bytes, id: id)
-  }
-
-  func close() {
-    owner = nil
-    channel.close()
+    return link
   }
 
   /// Opens and configures the port, or says what is wrong with it and how to mend it.
-  private static func open(_ path: String, baud: Int) throws(ValueError) -> CInt {
+  private static func openPort(_ path: String, baud: Int) throws(ValueError) -> CInt {
     let descriptor = Glibc.open(path, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else {
       switch errno {
