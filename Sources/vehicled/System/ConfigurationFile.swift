@@ -20,30 +20,16 @@ struct ConfigurationFile {
 
   /// The file's contents as a tree.
   func table() throws(ConfigurationProblem) -> TOML.Table {
-    let bytes = try read()
+    let bytes: [UInt8]
+    do throws(FileError) {
+      bytes = try Files.contents(of: path, limit: ConfigurationFile.largest)
+    } catch {
+      throw problem(error.code)
+    }
     do throws(TOML.SyntaxError) {
       return try TOML.parse(bytes, file: path)
     } catch {
       throw ConfigurationProblem(error.place, "\(printable(error.text)); \(ConfigurationFile.remedy(for: error.text))")
-    }
-  }
-
-  private func read() throws(ConfigurationProblem) -> [UInt8] {
-    // Not blocking: a FIFO without a writer must not stop the daemon.
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
-    guard descriptor >= 0 else { throw problem(errno) }
-    defer { close(descriptor) }
-    var bytes: [UInt8] = []
-    var chunk = [UInt8](repeating: 0, count: 65536)
-    while true {
-      let count = Glibc.read(descriptor, &chunk, chunk.count)
-      if count < 0 && errno == EINTR { continue }
-      guard count >= 0 else { throw problem(errno) }
-      if count == 0 { return bytes }
-      bytes += chunk[..<count]
-      guard bytes.count <= ConfigurationFile.largest else {
-        throw ConfigurationProblem(Place(file: path), "larger than 1 MiB; is this the right file?")
-      }
     }
   }
 
@@ -53,28 +39,22 @@ struct ConfigurationFile {
       case EACCES, EPERM: "no permission to read it; make it readable for user \(ConfigurationFile.user)"
       case EISDIR: "is a directory; name a file, or put files into \(path).d"
       case ENOENT: "no such file; remove the link to it, or create it"
-      default: "cannot be read (\(String(cString: strerror(code)))); check the file and its disk"
+      case EFBIG: "larger than 1 MiB; is this the right file?"
+      default: "cannot be read (\(systemWords(code))); check the file and its disk"
       }
     return ConfigurationProblem(Place(file: path), text)
   }
 
   private static func names(in directory: String) throws(ConfigurationProblem) -> [String] {
-    guard let handle = opendir(directory) else {
-      switch errno {
+    do throws(FileError) {
+      return try Files.names(in: directory).filter { $0.hasSuffix(".toml") && !$0.hasPrefix(".") }
+    } catch {
+      switch error.code {
       case ENOENT: return []
       case ENOTDIR: throw ConfigurationProblem(Place(file: directory), "not a directory; move the file into one of this name")
       default: throw ConfigurationProblem(Place(file: directory), "cannot be read; check its permissions")
       }
     }
-    defer { closedir(handle) }
-    var names: [String] = []
-    while let entry = readdir(handle) {
-      let name = withUnsafePointer(to: &entry.pointee.d_name) { field in
-        field.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-      }
-      if name.hasSuffix(".toml") && !name.hasPrefix(".") { names.append(name) }
-    }
-    return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
   }
 
   private static var user: String {

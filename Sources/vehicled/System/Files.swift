@@ -3,22 +3,35 @@
 import Glibc
 import Protocols
 
+/// What the kernel said to a file operation (errno); EFBIG for a file longer than the caller takes.
+struct FileError: Error {
+  let code: CInt
+}
+
 enum Files {
-  /// Reads a whole file of at most `limit` bytes.
-  static func read(_ path: String, limit: Int) throws(ValueError) -> [UInt8] {
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-    guard descriptor >= 0 else { throw ValueError("cannot read \(path): \(systemWords(errno))") }
+  /// Reads a whole file of at most `limit` bytes. Does not wait for what a FIFO's writer may still send.
+  static func contents(of path: String, limit: Int) throws(FileError) -> [UInt8] {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+    guard descriptor >= 0 else { throw FileError(code: errno) }
     defer { close(descriptor) }
     var bytes: [UInt8] = []
+    var chunk = [UInt8](repeating: 0, count: 1 << 16)
     while true {
-      let start = bytes.count
-      let capacity = min(1 << 16, limit + 1 - start)
-      guard capacity > 0 else { throw ValueError("\(path) is longer than \(limit) bytes") }
-      bytes.append(contentsOf: repeatElement(0, count: capacity))
-      let count = bytes.withUnsafeMutableBytes { Glibc.read(descriptor, $0.baseAddress?.advanced(by: start), capacity) }
-      guard count >= 0 else { throw ValueError("cannot read \(path): \(systemWords(errno))") }
-      bytes.removeLast(capacity - count)
+      let count = Glibc.read(descriptor, &chunk, chunk.count)
+      if count < 0, errno == EINTR { continue }
+      guard count >= 0 else { throw FileError(code: errno) }
       if count == 0 { return bytes }
+      bytes += chunk[..<count]
+      guard bytes.count <= limit else { throw FileError(code: EFBIG) }
+    }
+  }
+
+  /// The same, with an error in a person's words.
+  static func read(_ path: String, limit: Int) throws(ValueError) -> [UInt8] {
+    do throws(FileError) {
+      return try contents(of: path, limit: limit)
+    } catch {
+      throw ValueError("cannot read \(path): \(error.code == EFBIG ? "it is longer than \(limit) bytes" : systemWords(error.code))")
     }
   }
 
@@ -53,9 +66,9 @@ enum Files {
     throw ValueError("cannot make the directory \(path): \(systemWords(errno))")
   }
 
-  /// The names in a directory, in order; none when it cannot be read.
-  static func list(_ path: String) -> [String] {
-    guard let directory = opendir(path) else { return [] }
+  /// The names in a directory, in the order of their bytes.
+  static func names(in path: String) throws(FileError) -> [String] {
+    guard let directory = opendir(path) else { throw FileError(code: errno) }
     defer { closedir(directory) }
     var names: [String] = []
     while let entry = readdir(directory) {
@@ -64,7 +77,12 @@ enum Files {
       }
       if name != ".", name != ".." { names.append(name) }
     }
-    return names.sorted()
+    return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+  }
+
+  /// The same; none when it cannot be read.
+  static func list(_ path: String) -> [String] {
+    (try? names(in: path)) ?? []
   }
 
   /// Pushes a directory's files and the directory itself to the disk.

@@ -43,7 +43,7 @@ import Protocols
   private var isBusy = false
   private let descriptor = timerfd_create(CLOCK_MONOTONIC, CInt(TFD_NONBLOCK | TFD_CLOEXEC))
 
-  /// The event loop's own timers would do as well, at twice the cost of a tick.
+  /// The event loop's own timers would do as well; a channel on a timerfd costs less a tick (`make bench`, 20 Hz).
   private init() {
     precondition(descriptor >= 0, "cannot make a timer: \(systemWords(errno))")
     NIOPipeBootstrap(group: Loop.group)
