@@ -3,6 +3,7 @@
 
 extension OBDMachine {
   mutating func restore(_ kept: [String: [UInt8]], _ effects: inout Effects) {
+    say(.waiting, &effects)
     for counter in [Signal.polls, .missed, .timeouts, .badReplies] { effects.publish(counter.rawValue, .int(0)) }
     guard let bytes = kept["request"], let known = PageRequest(rawValue: String(decoding: bytes, as: UTF8.self)) else { return }
     storedRequest = known
@@ -25,6 +26,7 @@ extension OBDMachine {
   mutating func linkWentDown(_ reason: String, _ effects: inout Effects) {
     // Why we gave the link up stays to be read; what was wrong behind a link that broke is not known any more.
     if !isDown { complain(nil, &effects) }
+    if reasonDown != reason { say(.waiting, &effects) }
     letGo(reason, &effects)
   }
 

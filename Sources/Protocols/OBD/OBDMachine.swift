@@ -171,7 +171,10 @@ public struct OBDMachine: Machine {
     }
   }
 
-  var isDown: Bool { if case .down = state { true } else { false } }
+  var isDown: Bool { reasonDown != nil }
+
+  /// Why there is no link.
+  var reasonDown: String? { if case .down(let reason) = state { reason } else { nil } }
 
   private mutating func received(_ bytes: [UInt8], at now: Instant, _ effects: inout Effects) {
     if isDown { return }
@@ -223,6 +226,8 @@ public struct OBDMachine: Machine {
 
   /// The kind's words for what it is doing.
   enum StatusWord: String {
+    /// There is no link.
+    case waiting
     /// The adapter is being made ready.
     case starting
     /// The vehicle answers.

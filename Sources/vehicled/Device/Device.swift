@@ -37,6 +37,7 @@ import Protocols
   private var reasons: [LinkName: String] = [:]
   private var commands: [CommandID: Pending] = [:]
   private var nextCommand: CommandID = 0
+  private var isClosing = false
   private var stopped: (@Loop () -> Void)?
   private lazy var wake = Timer { [weak self] _ in self?.take(.wake) }
 
@@ -53,8 +54,9 @@ import Protocols
     ports = links.map { Port($0.0, $0.1, device: self) }
   }
 
-  /// Gives the machine what it stored in earlier runs and begins to connect.
+  /// Gives the machine what it stored in earlier runs and begins to connect, unless it was closed meanwhile.
   func open(restored: [String: [UInt8]]) {
+    guard !isClosing else { return }
     take(.started(restored: restored, wall: Clock.wallTime()))
     ports.forEach { $0.open() }
   }
@@ -67,6 +69,7 @@ import Protocols
 
   /// Lets the machine say its last words, then closes the links.
   func close(then finish: @escaping @Loop () -> Void) {
+    isClosing = true
     let deadline = Timer { _ in self.closed() }
     // Holds the device until it is closed: whoever asked may have let it go.
     stopped = {
@@ -190,7 +193,7 @@ import Protocols
   private func report(fault text: String?) {
     guard text != fault else { return }
     fault = text
-    if let text { log.warning("\(text)") } else { log.notice("all is well again") }
+    if let text { log.warning("\(text)") } else if port(.main)?.isUp != false { log.notice("all is well again") }
   }
 
   private func closed() {

@@ -5,6 +5,18 @@ import Testing
 @Suite struct OBDSetupTests {
   static let usual = ["ATZ", "ATE0", "ATL0", "ATM0", "ATS0", "ATH1", "ATI", "STI", "ATSP6", "ATSH7E4", "ATCRA7EC"]
 
+  @Test func withoutALinkTheWordIsWaiting() {
+    var rig = AdapterRig()
+    rig.give(.started(restored: [:], wall: WallTime(microseconds: 0)))
+    #expect(rig.status == "waiting")
+    rig.connect()
+    #expect(rig.status == "starting")
+    rig.run(for: 2 * .second)
+    #expect(rig.status == "polling")
+    rig.give(.linkChanged(.main, .down("unplugged")))
+    #expect(rig.status == "waiting")
+  }
+
   @Test func theAdapterIsMadeReadyInOrderAndThenPolled() {
     var rig = AdapterRig()
     rig.start()
