@@ -106,12 +106,12 @@ extension WholeHouse {
       let (daemon, _) = try house.ev(options: "record = true")
       #expect(wait { house.get("rpm") != nil })
       // While it runs, and not only at its end.
-      let folder = "\(house.directory)/state/recordings"
+      let folder = "\(house.directory)/state/recordings/ev"
       #expect(wait { !((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).isEmpty })
       #expect(daemon.end() == 0)
-      let files = try FileManager.default.contentsOfDirectory(atPath: "\(house.directory)/state/recordings")
+      let files = try FileManager.default.contentsOfDirectory(atPath: "\(house.directory)/state/recordings/ev")
       #expect(files.count == 1)
-      let text = try String(contentsOfFile: "\(house.directory)/state/recordings/\(files[0])", encoding: .utf8)
+      let text = try String(contentsOfFile: "\(house.directory)/state/recordings/ev/\(files[0])", encoding: .utf8)
       #expect(text.contains("\"dir\":\"tx\"") && text.contains("\"dir\":\"rx\""))
     }
   }

@@ -73,6 +73,22 @@ extension WholeHouse {
       #expect(wait { polls() > before })
     }
 
+    @Test func aDeviceThatIsConfiguredAnewFindsItsPortFree() throws {
+      let house = try House()
+      let simulator = try house.simulator(on: "pty")
+      let device = "[device.ev]\nkind = \"obd\"\nlink = \"\(simulator.link)\"\n"
+      try house.write(device)
+      let daemon = try house.daemon()
+      #expect(wait { house.get("rpm") != nil })
+      try house.write(device + "rate = 10\n")
+      #expect(house.vehiclectl("reload").status == 0)
+      #expect(wait { house.get("rpm") != nil })
+      try house.write(device.replacingOccurrences(of: "device.ev", with: "device.car"))
+      #expect(house.vehiclectl("reload").status == 0)
+      #expect(wait { house.get("car.rpm") != nil })
+      #expect(!daemon.complaints.contains("another program"))
+    }
+
     @Test func tellsSystemdWhatItDoes() throws {
       let house = try House()
       let path = "\(house.directory)/notify"

@@ -14,11 +14,56 @@ import Testing
     }
     let disk = Disk(directory: directory)
     let device = device(probe, named: "ev", disk: disk)
-    device.open(restored: disk.restore(device: "ev"))
+    disk.restore(device: "ev") { device.open(restored: $0) }
     #expect(await until { probe.words.contains("stored request") })
     withExtendedLifetime(device) {}
     #expect(probe.words.first == "started []")
-    #expect(Disk(directory: directory).restore(device: "ev") == ["request": [1, 2, 3]])
+    var restored: [String: [UInt8]]?
+    disk.restore(device: "ev") { restored = $0 }
+    #expect(await until { restored == ["request": [1, 2, 3]] })
+  }
+
+  @Test func aDeviceThatWasClosedIsNotOpenedAnyMore() {
+    let probe = Probe()
+    let device = device(probe, links: [(.main, .serial(path: "/dev/vehicled-none", baud: 38400))])
+    device.close {}
+    device.open(restored: [:])
+    #expect(probe.words == ["stopping", "main down"])
+  }
+
+  @Test func aLinkThatIsGivenUpWhileItConnectsSaysNothingMore() async throws {
+    // Nobody accepts, and the queue of the kernel is full: the connection stays under way.
+    let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+    withUnsafeMutablePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        _ = bind(listener, $0, size)
+        _ = getsockname(listener, $0, &size)
+      }
+    }
+    listen(listener, 0)
+    let port = Int(UInt16(bigEndian: address.sin_port))
+    let probe = Probe()
+    let device = device(probe, links: ["a", "b", "c", "d"].map { ($0, .tcp(host: "127.0.0.1", port: port)) })
+    /// Connections to the listener that are still under way (SYN_SENT), as the kernel lists them.
+    func underWay() throws -> Int {
+      let table = String(decoding: try Files.contents(of: "/proc/self/net/tcp", limit: 1 << 20), as: UTF8.self)
+      return table.split(separator: "\n").count { line in
+        let fields = line.split(separator: " ")
+        return fields.count > 3 && Int(fields[2].suffix(4), radix: 16) == port && fields[3] == "02"
+      }
+    }
+    device.open(restored: [:])
+    #expect(await until { device.ports.contains(where: \.isUp) && (try? underWay()) ?? 0 > 0 })
+    device.disconnect()
+    let said = probe.words.count
+    #expect(await until { (try? underWay()) == 0 })
+    close(listener)
+    #expect(probe.words.count == said)
+    #expect(device.ports.allSatisfy { $0.nextAttempt == nil && !$0.isUp })
   }
 
   @Test func saysWhyAStoreFailed() async {

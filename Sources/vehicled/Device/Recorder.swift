@@ -1,6 +1,7 @@
-// Keeps what goes over a device's links in the state directory, for `record = true`: recordings/NAME-DATE.ndjson. Lines
+// Keeps what goes over a device's links in the state directory, for `record = true`: recordings/NAME/DATE.ndjson. Lines
 // are gathered and written by the disk's thread; a file that grows past its limit is followed by a new one, and the
-// oldest of the device's files go, so that a forgotten recorder never fills the disk.
+// oldest of the device's files go, so that a forgotten recorder never fills the disk. A disk that hangs costs the lines
+// that come meanwhile, never the daemon's memory.
 
 import Glibc
 import Protocols
@@ -8,32 +9,37 @@ import Protocols
 @Loop final class Recorder {
   private let device: Device
   private let disk: Disk
+  private let folder: String
   private var tap: Taps.Tap?
   private var gathered: [UInt8] = []
   private var file: String?
   private var written = 0
-  private var failed = false
+  private var isWriting = false
+  private var trouble: String?
   private lazy var timer = Timer { [weak self] _ in self?.write() }
 
   private static let largestFile = 64 << 20
+  private static let mostGathered = 1 << 20
   private nonisolated static let mostFiles = 4
-  /// `-2026-01-31T120000Z.ndjson`: device `ev` must not take the files of `ev-2` for its own.
-  private nonisolated static let dateLength = 26
   private static let writeDelay: Nanoseconds = .second
 
   init(_ device: Device, disk: Disk) {
     self.device = device
     self.disk = disk
+    folder = "\(disk.directory)/recordings/\(device.name)"
     tap = device.taps.add { [weak self] in self?.take($0) }
   }
 
   func close() {
     if let tap { device.taps.remove(tap) }
     timer.set(nil)
+    // The disk's thread keeps the order.
+    isWriting = false
     write()
   }
 
   private func take(_ line: String) {
+    guard gathered.count < Self.mostGathered else { return tell("the disk does not answer, what comes meanwhile is lost") }
     if gathered.isEmpty { timer.set(Clock.monotonic() + Self.writeDelay) }
     if file == nil { begin() }
     gathered.append(contentsOf: line.utf8)
@@ -42,41 +48,38 @@ import Protocols
 
   private func begin() {
     let header = device.recordingHeader
-    file = "\(disk.directory)/recordings/\(device.name)-\(header.date.replacing(":", with: "")).ndjson"
+    file = "\(folder)/\(header.date.replacing(":", with: "")).ndjson"
     written = 0
     gathered.append(contentsOf: Recording.text(header).utf8)
     gathered.append(UInt8(ascii: "\n"))
   }
 
   private func write() {
-    guard let path = file, !gathered.isEmpty else { return }
+    guard let file, !gathered.isEmpty, !isWriting else { return }
     let bytes = gathered
     gathered.removeAll(keepingCapacity: true)
     written += bytes.count
-    if written > Self.largestFile { file = nil }
-    let folder = "\(disk.directory)/recordings"
-    let name = device.name
-    disk.run { () throws(ValueError) in
+    if written > Self.largestFile { self.file = nil }
+    isWriting = true
+    disk.run { [folder] () throws(ValueError) in
       try Files.makeDirectory(folder)
-      try Files.write(path, bytes, flags: O_APPEND)
-      let mine = Files.list(folder).filter { $0.hasPrefix("\(name)-2") && $0.count == name.count + Self.dateLength }
-      for old in mine.dropLast(Self.mostFiles) { unlink("\(folder)/\(old)") }
-    } then: { [weak self] result in
-      self?.told(result)
+      try Files.write(file, bytes, flags: O_APPEND)
+      for old in Files.list(folder).dropLast(Self.mostFiles) { unlink("\(folder)/\(old)") }
+    } then: { [self] result in
+      isWriting = false
+      switch result {
+      case .success: tell(nil)
+      case .failure(let error): tell(error.description)
+      }
+      if !gathered.isEmpty, !timer.isSet { write() }
     }
   }
 
   /// One line in the journal when writing begins to fail, and one when it works again.
-  private func told(_ result: Result<Void, ValueError>) {
-    switch result {
-    case .success where failed:
-      failed = false
-      device.log.notice("recording again")
-    case .failure(let error) where !failed:
-      failed = true
-      device.log.error("not recording: \(error)")
-    default: break
-    }
+  private func tell(_ new: String?) {
+    if let new, trouble == nil { device.log.error("not recording: \(new)") }
+    if new == nil, trouble != nil { device.log.notice("recording again") }
+    trouble = new
   }
 }
 

@@ -20,14 +20,16 @@ enum Clock {
     return WallTime(microseconds: now, utcOffset: parts.tm_gmtoff)
   }
 
-  /// The wall time in UTC: `2026-01-31T12:00:00Z`.
+  /// The wall time in UTC: `2026-01-31T12:00:00.123Z`.
   static func isoTime() -> String {
-    var seconds = time_t(wall() / 1_000_000)
+    let now = wall()
+    var seconds = time_t(now / 1_000_000)
     var parts = tm()
     gmtime_r(&seconds, &parts)
-    return String(unsafeUninitializedCapacity: 32) { text in
-      text.withMemoryRebound(to: CChar.self) { strftime($0.baseAddress, $0.count, "%Y-%m-%dT%H:%M:%SZ", &parts) }
+    let text = String(unsafeUninitializedCapacity: 32) { text in
+      text.withMemoryRebound(to: CChar.self) { strftime($0.baseAddress, $0.count, "%Y-%m-%dT%H:%M:%S", &parts) }
     }
+    return "\(text).\(String(now / 1000 % 1000 + 1000).dropFirst())Z"
   }
 
   private static func read(_ clock: clockid_t) -> Int64 {

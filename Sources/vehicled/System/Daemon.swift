@@ -13,9 +13,18 @@ import Protocols
   private let disk: Disk
   private let methods: Methods
   private var configuration: Configuration
-  private var devices: [(configuration: Configuration.Device, device: Device, recorder: Recorder?)] = []
+  private var devices: [Entry] = []
+  /// How many devices that were removed are still about to close their links.
+  private var closing = 0
   private var watchdog: Watchdog?
   private var listener: Listener?
+
+  private struct Entry {
+    let configuration: Configuration.Device
+    let device: Device
+    let recorder: Recorder?
+    var isOpen = false
+  }
 
   /// A daemon of this configuration, read from `path`.
   init(_ configuration: Configuration, path: String, socket: String, state: String) {
@@ -35,7 +44,8 @@ import Protocols
       let peer = try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { Peer(socket: $0) }
       try channel.pipeline.syncOperations.addHandler(Session(methods, peer: peer ?? nil))
     }
-    for device in configuration.devices { add(device) }
+    configuration.devices.forEach(add)
+    open()
     watchdog = Watchdog(disk: disk)
     log.notice("serving \(socket) with \(devices.count) \(devices.count == 1 ? "device" : "devices")")
     Notify.send("READY=1")
@@ -56,15 +66,16 @@ import Protocols
       return .failure(.configurationInvalid(message: error.description))
     }
     var changed: [String] = []
-    for (old, device, recorder) in devices where !new.devices.contains(old) {
-      changed.append(old.name)
-      remove(device, recorder)
+    for entry in devices where !new.devices.contains(entry.configuration) {
+      changed.append(entry.configuration.name)
+      remove(entry)
     }
     devices.removeAll { !new.devices.contains($0.configuration) }
     for device in new.devices where !devices.contains(where: { $0.configuration.name == device.name }) {
       if !changed.contains(device.name) { changed.append(device.name) }
       add(device)
     }
+    open()
     if new.control != configuration.control {
       methods.access = Access(observe: new.control.observe, control: new.control.control)
       if new.control.socket != configuration.control.socket { log.warning("a new socket path is used after a restart") }
@@ -87,9 +98,9 @@ import Protocols
     await withCheckedContinuation { continuation in
       var left = devices.count
       guard left > 0 else { return continuation.resume() }
-      for (_, device, recorder) in devices {
-        device.close {
-          recorder?.close()
+      for entry in devices {
+        entry.device.close {
+          entry.recorder?.close()
           left -= 1
           if left == 0 { continuation.resume() }
         }
@@ -105,17 +116,31 @@ import Protocols
     do throws(OptionError) {
       let links = kind.links.compactMap { role in wanted.links[role.name].map { (role.name, $0) } }
       let device = Device(name: wanted.name, kind: wanted.kind, machine: try kind.make(setup), links: links, disk: disk)
-      devices.append((wanted, device, wanted.record ? Recorder(device, disk: disk) : nil))
+      devices.append(Entry(configuration: wanted, device: device, recorder: wanted.record ? Recorder(device, disk: disk) : nil))
       board.add(device)
-      device.open(restored: disk.restore(device: wanted.name))
     } catch {
       log.error("\(wanted.name): \(error.option): \(error.message)")
     }
   }
 
-  private func remove(_ device: Device, _ recorder: Recorder?) {
-    board.remove(device)
-    device.close { recorder?.close() }
+  private func remove(_ entry: Entry) {
+    board.remove(entry.device)
+    closing += 1
+    entry.device.close { [self] in
+      entry.recorder?.close()
+      closing -= 1
+      open()
+    }
+  }
+
+  /// Opens what is not open yet, once the ports and values of removed devices are free for it.
+  private func open() {
+    guard closing == 0 else { return }
+    for index in devices.indices where !devices[index].isOpen {
+      devices[index].isOpen = true
+      let device = devices[index].device
+      disk.restore(device: device.name) { device.open(restored: $0) }
+    }
   }
 
   private func tellStatus() {

@@ -3,6 +3,7 @@
 // at the end, because SD cards wear.
 
 import Glibc
+import Logging
 import NIOCore
 import NIOPosix
 import Protocols
@@ -10,6 +11,7 @@ import Protocols
 /// The state directory and the thread that writes to it.
 @Loop final class Disk {
   let directory: String
+  private let log = Logger(label: "vehicled")
   private let pool = NIOThreadPool(numberOfThreads: 1)
   private static let longestFinish: Nanoseconds = 400 * .millisecond
   private var unsynced: Set<String> = []
@@ -52,14 +54,23 @@ import Protocols
     }
   }
 
-  /// All that was stored for a device. Blocks; for set-up.
-  func restore(device: String) -> [String: [UInt8]] {
+  /// Hands back all that was stored for a device so far. A value that cannot be read is left out, and the journal says so.
+  func restore(device: String, then finish: @escaping @Loop @Sendable ([String: [UInt8]]) -> Void) {
     let folder = "\(directory)/devices/\(device)"
-    var values: [String: [UInt8]] = [:]
-    for key in Files.list(folder) where !key.hasPrefix(".") {
-      if let bytes = try? Files.read("\(folder)/\(key)", limit: 1 << 20) { values[key] = bytes }
+    let log = log
+    run { () throws(ValueError) in
+      var values: [String: [UInt8]] = [:]
+      for key in Files.list(folder) where !key.hasPrefix(".") {
+        do throws(ValueError) {
+          values[key] = try Files.read("\(folder)/\(key)", limit: 1 << 20)
+        } catch {
+          log.error("\(error)", metadata: ["device": "\(device)"])
+        }
+      }
+      return values
+    } then: {
+      finish((try? $0.get()) ?? [:])
     }
-    return values
   }
 
   /// Waits until everything is on the disk, but not for ever: a card that hangs must not hold up the end.
