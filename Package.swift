@@ -25,11 +25,13 @@ let package = Package(
     .target(name: "Peers", dependencies: ["Protocols"], swiftSettings: strict),
     .target(name: "CLinux"),
     .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
+    .systemLibrary(name: "CDBus", pkgConfig: "dbus-1", providers: [.apt(["libdbus-1-dev"])]),
     .target(name: "CToml"),
+    .target(name: "Bus", dependencies: ["CDBus", "CLinux"], swiftSettings: strict),
     .executableTarget(
       name: "vehicled",
       dependencies: [
-        "Protocols", "CLinux", "CSystemd", "CToml",
+        "Protocols", "Bus", "CLinux", "CSystemd", "CToml",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "Logging", package: "swift-log"),
@@ -44,8 +46,9 @@ let package = Package(
       swiftSettings: strict),
     .executableTarget(
       name: "vehiclesim",
-      dependencies: ["Protocols", "Peers", "CLinux", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+      dependencies: ["Protocols", "Peers", "Bus", "CLinux", .product(name: "ArgumentParser", package: "swift-argument-parser")],
       swiftSettings: strict),
+    .testTarget(name: "BusTests", dependencies: ["Bus"], swiftSettings: strict),
     .testTarget(name: "ProtocolsTests", dependencies: ["Protocols", "Peers"], swiftSettings: strict),
     .testTarget(name: "vehicledTests", dependencies: ["vehicled", "Protocols", "Peers", "CLinux"], swiftSettings: strict),
     .testTarget(name: "vehiclectlTests", dependencies: ["vehiclectl", "Protocols"], swiftSettings: strict),

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/serial.h>
+#include <pthread.h>
 #include <string.h>
 
 // The kernel's own termios2 carries any baud rate; its header cannot be included beside <termios.h>.
@@ -67,3 +68,5 @@ int clinux_poll(struct pollfd *fds, size_t count, int64_t nanoseconds) {
   int ready = ppoll(fds, count, nanoseconds < 0 ? NULL : &t, NULL);
   return ready < 0 ? -errno : ready;
 }
+
+void clinux_name_thread(const char *name) { pthread_setname_np(pthread_self(), name); }

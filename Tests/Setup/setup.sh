@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../.."
 
 build="g++ make git ca-certificates binutils pkg-config libsystemd-dev libdbus-1-dev libtomlplusplus-dev"
 toolchain="libcurl4 libedit2 libncurses6 libsqlite3-0 libxml2 zlib1g-dev"
-tests="python3-venv systemd procps"
+tests="python3-venv systemd procps dbus"
 python_packages="varlink==31.0.0 ELM327-emulator==4.0.0"
 
 if ! command -v swift >/dev/null; then

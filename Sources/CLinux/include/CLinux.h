@@ -2,6 +2,7 @@
 #pragma once
 #include <poll.h>
 #include <pty.h>
+#include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -24,3 +25,5 @@ int clinux_peer(int fd, int32_t *pid, uint32_t *uid, uint32_t *gid, uint32_t *gr
 int clinux_window(int fd, unsigned *columns, unsigned *rows);
 // poll(2) with a timeout in nanoseconds; negative waits for ever. The number of descriptors that are ready, or -errno.
 int clinux_poll(struct pollfd *fds, size_t count, int64_t nanoseconds);
+// Names the calling thread, for those who look with ps -L or a debugger; at most 15 bytes.
+void clinux_name_thread(const char *name);

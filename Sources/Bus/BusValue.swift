@@ -1,0 +1,127 @@
+// The types of D-Bus as values. A value knows its signature; what comes from a peer is asked for by type, and is nil
+// where it is another. Facts: the D-Bus specification, "Type System".
+
+import Glibc
+import Synchronization
+
+/// One value of a message.
+public indirect enum BusValue: Sendable, Equatable {
+  case byte(UInt8)
+  case bool(Bool)
+  case int16(Int16)
+  case uint16(UInt16)
+  case int32(Int32)
+  case uint32(UInt32)
+  case int64(Int64)
+  case uint64(UInt64)
+  case double(Double)
+  case string(String)
+  case path(String)
+  case signature(String)
+  /// `ay`.
+  case bytes([UInt8])
+  /// Elements of one signature; a dictionary is an array of entries.
+  case array(of: String, [BusValue])
+  case entry(BusValue, BusValue)
+  case structure([BusValue])
+  case variant(BusValue)
+  case descriptor(BusDescriptor)
+
+  /// `a{sv}`, in the order of the names.
+  public static func properties(_ values: [String: BusValue]) -> BusValue {
+    .array(of: "{sv}", values.sorted { $0.key < $1.key }.map { .entry(.string($0.key), .variant($0.value)) })
+  }
+
+  /// `as`.
+  public static func strings(_ values: [String]) -> BusValue { .array(of: "s", values.map { .string($0) }) }
+
+  public var signature: String {
+    switch self {
+    case .byte: "y"
+    case .bool: "b"
+    case .int16: "n"
+    case .uint16: "q"
+    case .int32: "i"
+    case .uint32: "u"
+    case .int64: "x"
+    case .uint64: "t"
+    case .double: "d"
+    case .string: "s"
+    case .path: "o"
+    case .signature: "g"
+    case .bytes: "ay"
+    case .array(let element, _): "a\(element)"
+    case .entry(let key, let value): "{\(key.signature)\(value.signature)}"
+    case .structure(let members): "(\(members.map(\.signature).joined()))"
+    case .variant: "v"
+    case .descriptor: "h"
+    }
+  }
+}
+
+/// What a value is, where it is that; variants are looked into.
+extension BusValue {
+  public var plain: BusValue { if case .variant(let inner) = self { inner.plain } else { self } }
+
+  public var bool: Bool? { if case .bool(let value) = plain { value } else { nil } }
+  /// A text or an object's path.
+  public var string: String? {
+    switch plain {
+    case .string(let text), .path(let text): text
+    default: nil
+    }
+  }
+  public var bytes: [UInt8]? { if case .bytes(let value) = plain { value } else { nil } }
+  public var descriptor: BusDescriptor? { if case .descriptor(let value) = plain { value } else { nil } }
+
+  /// An integer of any width.
+  public var int: Int? {
+    switch plain {
+    case .byte(let value): Int(value)
+    case .int16(let value): Int(value)
+    case .uint16(let value): Int(value)
+    case .int32(let value): Int(value)
+    case .uint32(let value): Int(value)
+    case .int64(let value): Int(value)
+    case .uint64(let value): Int(exactly: value)
+    default: nil
+    }
+  }
+
+  public var strings: [String]? {
+    guard case .array(_, let elements) = plain else { return nil }
+    let strings = elements.compactMap(\.string)
+    return strings.count == elements.count ? strings : nil
+  }
+
+  /// A dictionary whose keys are texts or paths.
+  public var dictionary: [String: BusValue]? {
+    guard case .array(_, let elements) = plain else { return nil }
+    var dictionary: [String: BusValue] = [:]
+    for element in elements {
+      guard case .entry(let key, let value) = element, let name = key.string else { return nil }
+      dictionary[name] = value.plain
+    }
+    return dictionary
+  }
+}
+
+/// A file descriptor that travels in a message. Closed with its last holder unless somebody took it.
+public final class BusDescriptor: Sendable, Equatable {
+  private let number: Atomic<CInt>
+
+  /// Owns the descriptor from now on.
+  public init(owning descriptor: CInt) { number = Atomic(descriptor) }
+
+  deinit {
+    if case let left = take(), left >= 0 { close(left) }
+  }
+
+  /// Hands the descriptor over; -1 for all who come later.
+  public func take() -> CInt { number.exchange(-1, ordering: .relaxed) }
+
+  /// Its number, to look at while somebody holds it.
+  var borrowed: CInt { number.load(ordering: .relaxed) }
+
+  public static func == (one: BusDescriptor, other: BusDescriptor) -> Bool { one === other }
+}

@@ -1,0 +1,274 @@
+// The client against a real dbus-daemon of its own: what is sent comes back as it was, and whatever dies, every call ends.
+
+import Foundation
+import Synchronization
+import Testing
+
+@testable import Bus
+
+/// A bus for one test.
+final class PrivateBus {
+  let address: String
+  let process = Process()
+  private let directory: String
+
+  init() throws {
+    var template = Array("/tmp/vehicled-bus-XXXXXX".utf8CString)
+    directory = template.withUnsafeMutableBufferPointer { $0.baseAddress.flatMap { mkdtemp($0) }.map { String(cString: $0) } ?? "" }
+    address = "unix:path=\(directory)/bus"
+    let output = Pipe()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/dbus-daemon")
+    process.arguments = ["--session", "--nofork", "--nopidfile", "--print-address", "--address=\(address)"]
+    process.standardOutput = output
+    try process.run()
+    try #require(!output.fileHandleForReading.availableData.isEmpty)
+  }
+
+  deinit {
+    end()
+    try? FileManager.default.removeItem(atPath: directory)
+  }
+
+  func end() {
+    if process.isRunning { kill(process.processIdentifier, SIGKILL) }
+    process.waitUntilExit()
+  }
+}
+
+/// A connection whose events a test can wait for.
+final class Member: Sendable {
+  let connection: BusConnection
+  private let heard = Heard()
+
+  private final class Heard: Sendable {
+    let state = Mutex((name: String?.none, messages: [BusMessage](), ended: String?.none))
+    let connection = Mutex(BusConnection?.none)
+  }
+
+  init(_ address: String, answer: @escaping @Sendable (BusMessage) -> BusMessage? = { _ in nil }) {
+    let heard = heard
+    connection = BusConnection(to: address) { name in
+      heard.state.withLock { $0.name = name }
+    } received: { message in
+      heard.state.withLock { $0.messages.append(message) }
+      if message.kind == .call, let reply = answer(message) { heard.connection.withLock { $0 }?.send(reply) }
+    } ended: { reason in
+      heard.state.withLock { $0.ended = reason }
+      heard.connection.withLock { $0 = nil }
+    }
+    heard.connection.withLock { $0 = connection }
+  }
+
+  deinit { connection.close() }
+
+  var name: String? { heard.state.withLock { $0.name } }
+  var ended: String? { heard.state.withLock { $0.ended } }
+  var messages: [BusMessage] { heard.state.withLock { $0.messages } }
+
+  func call(_ message: BusMessage, milliseconds: Int = 5000) async -> Result<BusMessage, BusError> {
+    await withCheckedContinuation { continuation in
+      connection.call(message, milliseconds: milliseconds) { continuation.resume(returning: $0) }
+    }
+  }
+}
+
+func until(_ condition: () -> Bool) async -> Bool {
+  for _ in 0..<2000 {
+    if condition() { return true }
+    try? await Task.sleep(for: .milliseconds(5))
+  }
+  return condition()
+}
+
+func openDescriptors() -> Int { (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count) ?? -1 }
+
+@Suite("Bus", .serialized) struct BusTests {
+  static let echo: @Sendable (BusMessage) -> BusMessage? = { call in
+    switch call.member {
+    case "Echo": call.reply(call.body)
+    case "Refuse": call.failure("org.example.Error.No", "not today")
+    default: nil
+    }
+  }
+
+  /// Both stay until the test has ended.
+  private let members = Members()
+
+  private final class Members: Sendable {
+    let all = Mutex([Member]())
+    func keep(_ members: [Member]) { all.withLock { $0 = members } }
+  }
+
+  private func pair(_ bus: PrivateBus) async throws -> (client: Member, server: Member, name: String) {
+    let (client, server) = (Member(bus.address), Member(bus.address, answer: Self.echo))
+    try #require(await until { client.name != nil && server.name != nil })
+    members.keep([client, server])
+    return (client, server, try #require(server.name))
+  }
+
+  static let values: [BusValue] = [
+    .byte(255), .bool(true), .bool(false), .int16(.min), .uint16(.max), .int32(.min), .uint32(.max), .int64(.min), .uint64(.max),
+    .double(-1.5), .string("Grüße\n"), .string(""), .path("/"), .signature("a{sv}"), .bytes([]), .bytes([0, 1, 255]),
+    .array(of: "n", [.int16(1), .int16(-1)]), .array(of: "s", []), .structure([.string("a"), .structure([.byte(1)])]),
+    .variant(.variant(.string("deep"))),
+    .properties(["Name": .string("OBD"), "Data": .bytes([1, 2]), "UUIDs": .strings(["a", "b"]), "Empty": .properties([:])]),
+    .array(of: "{oa{sa{sv}}}", [.entry(.path("/a"), .array(of: "{sa{sv}}", [.entry(.string("i"), .properties(["x": .int16(1)]))]))]),
+  ]
+
+  @Test func everyTypeComesBackAsItWas() async throws {
+    let bus = try PrivateBus()
+    let (client, _, name) = try await pair(bus)
+    let reply = try await client.call(.call(name, "/", "org.example", "Echo", Self.values)).get()
+    #expect(reply.body == Self.values)
+    #expect(reply.sender == name)
+  }
+
+  @Test func aRefusalIsAnErrorWithItsName() async throws {
+    let bus = try PrivateBus()
+    let (client, _, name) = try await pair(bus)
+    let refused = await client.call(.call(name, "/", "org.example", "Refuse"))
+    #expect(throws: BusError.refused(name: "org.example.Error.No", text: "not today")) { try refused.get() }
+    let nobody = await client.call(.call("org.example.Nobody", "/", "org.example", "Echo"))
+    guard case .failure(.refused(let error, _)) = nobody else { return #expect(Bool(false), "\(nobody)") }
+    #expect(error == "org.freedesktop.DBus.Error.ServiceUnknown" || error == "org.freedesktop.DBus.Error.NameHasNoOwner")
+  }
+
+  @Test func silenceIsATimeoutAndLateWordsAreNobodys() async throws {
+    let bus = try PrivateBus()
+    let (client, _, name) = try await pair(bus)
+    let silent = await client.call(.call(name, "/", "org.example", "Silence"), milliseconds: 50)
+    #expect(throws: BusError.timeout) { try silent.get() }
+    #expect(try await client.call(.call(name, "/", "org.example", "Echo", [.byte(1)])).get().body == [.byte(1)])
+  }
+
+  @Test(arguments: [
+    BusMessage.call("not a name", "/", "a.b", "C"), .call("a.b", "no/slash", "a.b", "C"), .call("a.b", "/a//b", "a.b", "C"),
+    .call("a.b", "/", "nodot", "C"), .call("a.b", "/", "a.b", "1C"), .call("a.b", "/", "a.b", "C\u{0}D"),
+    .call("a.b", "/", "a.b", "C", [.string("a\u{0}b")]), .call("a.b", "/", "a.b", "C", [.path("relative")]),
+    .call("a.b", "/", "a.b", "C", [.array(of: "s", [.byte(1)])]), .call("a.b", "/", "a.b", "C", [.array(of: "{vs}", [])]),
+    .call("a.b", "/", "a.b", "C", [.signature("(")]), .call("a.b", "/", "a.b", "C", [.descriptor(BusDescriptor(owning: -1))]),
+  ]) func whatLibdbusWouldEndTheProcessOverIsAnError(_ message: BusMessage) async throws {
+    let bus = try PrivateBus()
+    let (client, _, _) = try await pair(bus)
+    let result = await client.call(message)
+    guard case .failure(.unsendable) = result else { return #expect(Bool(false), "\(result)") }
+    #expect(client.ended == nil)
+  }
+
+  @Test func nestingBeyondReasonIsAnError() async throws {
+    let bus = try PrivateBus()
+    let (client, _, name) = try await pair(bus)
+    var deep = BusValue.byte(1)
+    for _ in 0..<80 { deep = .variant(deep) }
+    _ = await client.call(.call(name, "/", "org.example", "Echo", [deep]), milliseconds: 200)
+    // The bus may throw out whoever sends such a thing, but nobody dies.
+    let other = Member(bus.address)
+    #expect(await until { other.name != nil })
+  }
+
+  @Test func descriptorsTravelAndNoneIsLeftBehind() async throws {
+    let bus = try PrivateBus()
+    let before = openDescriptors()
+    do {
+      let (client, _, name) = try await pair(bus)
+      for _ in 0..<20 {
+        var ends: [CInt] = [-1, -1]
+        #expect(pipe(&ends) == 0)
+        let sent = BusDescriptor(owning: ends[1])
+        let reply = try await client.call(.call(name, "/", "org.example", "Echo", [.descriptor(sent), .uint16(23)])).get()
+        let received = try #require(reply.body.first?.descriptor).take()
+        #expect(received >= 0 && received != ends[1] && reply.body.count == 2)
+        #expect(write(received, "x", 1) == 1)
+        var byte: UInt8 = 0
+        #expect(read(ends[0], &byte, 1) == 1 && byte == 0x78)
+        close(received)
+        close(ends[0])
+      }
+    }
+    members.keep([])
+    #expect(await until { openDescriptors() == before })
+  }
+
+  @Test func signalsComeInOrder() async throws {
+    let bus = try PrivateBus()
+    let (client, server, _) = try await pair(bus)
+    _ = try await client.call(.call(DBus.name, DBus.path, DBus.name, "AddMatch", [.string("type='signal',interface='org.example'")])).get()
+    for number in UInt32(0)..<1000 { server.connection.send(.signal("/a", "org.example", "Tick", [.uint32(number)])) }
+    let ticks = { client.messages.filter { $0.member == "Tick" } }
+    #expect(await until { ticks().count == 1000 })
+    #expect(ticks().map { $0.body.first?.int } == (0..<1000).map { $0 })
+  }
+
+  @Test func whenTheBusDiesEveryCallEndsAndNothingIsLeft() async throws {
+    let before = openDescriptors()
+    do {
+      let bus = try PrivateBus()
+      let (client, server, name) = try await pair(bus)
+      let results = Mutex([Result<BusMessage, BusError>]())
+      let all = Results(results: results)
+      for _ in 0..<10 {
+        client.connection.call(.call(name, "/", "org.example", "Silence")) { result in all.results.withLock { $0.append(result) } }
+      }
+      #expect(await until { server.messages.count { $0.kind == .call } == 10 })
+      bus.end()
+      #expect(await until { all.results.withLock { $0.count } == 10 })
+      #expect(await until { client.ended != nil && server.ended != nil })
+      let late = await client.call(.call(name, "/", "org.example", "Echo"))
+      guard case .failure(.disconnected) = late else { return #expect(Bool(false), "\(late)") }
+    }
+    members.keep([])
+    #expect(await until { openDescriptors() == before })
+  }
+
+  private final class Results: Sendable {
+    let results: Mutex<[Result<BusMessage, BusError>]>
+    init(results: consuming Mutex<[Result<BusMessage, BusError>]>) { self.results = results }
+  }
+
+  @Test(arguments: ["unix:path=/nonexistent/bus", "nonsense", "", "tcp:host=127.0.0.1,port=1"])
+  func aBusThatIsNotThereIsAReason(_ address: String) async throws {
+    let member = Member(address)
+    #expect(await until { member.ended != nil })
+    #expect(member.ended?.isEmpty == false)
+  }
+
+  @Test func whoIsNoBusIsFoundOut() async throws {
+    // A peer that takes the connection and babbles.
+    let path = "/tmp/vehicled-bus-\(UUID().uuidString.prefix(8))"
+    defer { unlink(path) }
+    let listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+    let bound = withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(listener, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) }
+    }
+    try #require(bound == 0 && listen(listener, 1) == 0)
+    let member = Member("unix:path=\(path)")
+    let peer = accept(listener, nil, nil)
+    let noise = (0..<4096).map { _ in UInt8.random(in: 0...255) }
+    send(peer, noise, noise.count, Int32(MSG_NOSIGNAL))
+    close(peer)
+    close(listener)
+    #expect(await until { member.ended != nil })
+  }
+
+  @Test func aThreadWithNothingToDoSleeps() async throws {
+    let bus = try PrivateBus()
+    _ = try await pair(bus)
+    func switches() -> [String] {
+      let threads = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
+      return threads.sorted().compactMap { thread in
+        let name = try? String(contentsOfFile: "/proc/self/task/\(thread)/comm", encoding: .utf8)
+        guard name == "bus\n" else { return nil }
+        let status = try? String(contentsOfFile: "/proc/self/task/\(thread)/status", encoding: .utf8)
+        return status?.split(separator: "\n").first { $0.hasPrefix("voluntary") }.map { "\(thread) \($0)" }
+      }
+    }
+    try await Task.sleep(for: .milliseconds(300))
+    let before = switches()
+    #expect(before.count >= 2)
+    try await Task.sleep(for: .milliseconds(1500))
+    #expect(switches() == before)
+  }
+}
