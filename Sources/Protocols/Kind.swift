@@ -34,13 +34,16 @@ public struct LinkRole: Sendable {
   public var key: String
   /// URL schemes it can be reached by, the usual one first: `serial`, `tcp`, `ble`.
   public var schemes: [String]
+  /// What its peers are on BLE, where `ble` is one of the schemes.
+  public var gatt: GATTRole?
   public var required: Bool
 
   /// Declares a link. `replay:` is always accepted.
-  public init(_ name: LinkName = .main, key: String = "link", schemes: [String], required: Bool = true) {
+  public init(_ name: LinkName = .main, key: String = "link", schemes: [String], gatt: GATTRole? = nil, required: Bool = true) {
     self.name = name
     self.key = key
     self.schemes = schemes
+    self.gatt = gatt
     self.required = required
   }
 }

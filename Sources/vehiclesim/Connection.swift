@@ -124,7 +124,7 @@ final class Connection: Watched {
   }
 
   /// Bytes as a person reads them: `ATZ\r`, `\xFC`.
-  private static func readable(_ bytes: [UInt8]) -> String {
+  static func readable(_ bytes: [UInt8]) -> String {
     bytes.reduce(into: "") { text, byte in
       switch byte {
       case 0x0D: text += "\\r"

@@ -5,15 +5,21 @@ import Protocols
 enum Endpoint: Equatable, Sendable {
   case pty
   case tcp(host: String, port: UInt16)
+  /// A bus, by its address, where we stand in for BlueZ.
+  case ble(bus: String)
 
-  /// Reads `pty`, `tcp:HOST:PORT` or `tcp:[ADDRESS]:PORT`.
+  /// Reads `pty`, `tcp:HOST:PORT`, `tcp:[ADDRESS]:PORT` or `ble:BUSADDRESS`.
   init(_ text: String) throws(ValueError) {
     if text == "pty" {
       self = .pty
       return
     }
+    if text.hasPrefix("ble:"), text.contains("=") {
+      self = .ble(bus: String(text.dropFirst(4)))
+      return
+    }
     guard text.hasPrefix("tcp:"), let colon = text.lastIndex(of: ":") else {
-      throw ValueError("\"\(text)\" is no place: write pty, or tcp:HOST:PORT")
+      throw ValueError("\"\(text)\" is no place: write pty, tcp:HOST:PORT, or ble:BUSADDRESS, as in ble:unix:path=/tmp/bus")
     }
     var host = text[..<colon].dropFirst(4)
     guard let port = UInt16(text[text.index(after: colon)...]) else {

@@ -35,6 +35,8 @@ struct OBD: Simulation {
   @Flag(help: "No waiting anywhere: for benches.")
   var instant = false
 
+  static var gatt: GATTRole { .elm327 }
+
   func validate() throws {
     if let baud, !(300...10_000_000).contains(baud) { throw ValidationError("--baud \(baud) is no line speed: choose 300 to 10000000") }
   }

@@ -12,6 +12,10 @@ protocol Simulation: ParsableCommand {
   var place: Place { get }
   /// The machine for a client, counted from 0; `start` is the same for all of a run.
   func machine(number: UInt64, start: Instant) -> any Machine
+  /// What it is on BLE.
+  static var gatt: GATTRole { get }
+  /// Nothing takes time.
+  var instant: Bool { get }
 }
 
 extension Simulation {
@@ -32,6 +36,13 @@ extension Simulation {
       }
       manner.announce(listener.url)
       try loop.run()
+    case .ble(let bus):
+      var number: UInt64 = 0
+      let standIn = StandIn(try place.air(Self.gatt, isInstant: instant), bus: bus, loop: loop, manner: manner) {
+        defer { number += 1 }
+        return self.machine(number: number, start: start)
+      }
+      try withExtendedLifetime(standIn) { try loop.run() }
     }
   }
 }
@@ -39,15 +50,19 @@ extension Simulation {
 /// Where the peer stands, and how it behaves as a program.
 struct Place: ParsableArguments {
   @Option(
-    help: ArgumentHelp("Where clients find it: pty, or tcp:HOST:PORT (port 0 picks one).", valueName: "place"),
+    help: ArgumentHelp(
+      "Where clients find it: pty; tcp:HOST:PORT (port 0 picks one); or ble:BUSADDRESS, a message bus where it stands in for BlueZ.",
+      valueName: "place"),
     transform: { try Endpoint($0) })
   var on: Endpoint
 
   @Option(help: ArgumentHelp("With pty: a link to it under this path, for as long as it runs.", valueName: "path"))
   var symlink: String?
 
-  @Option(help: ArgumentHelp("What it calls itself (AT@2, and in -v).", valueName: "name"))
+  @Option(help: ArgumentHelp("What it calls itself (AT@2, on BLE, and in -v).", valueName: "name"))
   var name: String?
+
+  @OptionGroup(title: "With ble") var ble: BLEOptions
 
   @Option(help: ArgumentHelp("Chooses the noise: the same seed gives the same faults.", valueName: "n"))
   var seed: UInt64 = 1
@@ -61,6 +76,10 @@ struct Place: ParsableArguments {
   func validate() throws {
     if symlink != nil, on != .pty { throw ValidationError("--symlink needs --on pty") }
     if symlink?.isEmpty == true { throw ValidationError("--symlink needs a path") }
+    if case .ble = on {
+    } else if ble.isGiven {
+      throw ValidationError("--address, --also, --gatt, --mtu, --writes and --air need --on ble:BUSADDRESS")
+    }
     if quiet && verbose { throw ValidationError("--quiet and --verbose exclude each other") }
   }
 }

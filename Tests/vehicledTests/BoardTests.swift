@@ -79,7 +79,7 @@ import Testing
   @Test func aLinkThatGoesDownTakesItsValuesAlongButNotTheRetained() throws {
     let rig = Rig()
     rig.publish((0, .value(.int(824))), (1, .value(.float(12.5))))
-    let port = Port(.main, .tcp(host: "127.0.0.1", port: 1), device: rig.device)
+    let port = Port(LinkRole(schemes: []), .tcp(host: "127.0.0.1", port: 1), device: rig.device)
     port.close("unplugged")
     #expect(try rig.get("rpm").reason == "link down: unplugged")
     #expect(try rig.get("odometer").value == .float(12.5))

@@ -15,6 +15,20 @@ import Testing
     ("tcp:car-park.local:65535", .tcp(host: "car-park.local", port: 65535)),
     ("replay:/var/tmp/r%C3%A9.ndjson?speed=2.5", .replay(path: "/var/tmp/ré.ndjson", speed: 2.5)),
     ("replay:/ride", .replay(path: "/ride", speed: 1)),
+    ("ble:Veepeak", .ble(BLETarget(match: .name("Veepeak")))),
+    ("ble:aa:bb:cc:00:11:22", .ble(BLETarget(match: .address("AA:BB:CC:00:11:22")))),
+    ("ble:IOS-Vlink*?adapter=hci1", .ble(BLETarget(match: .prefix("IOS-Vlink"), adapter: "hci1"))),
+    ("ble:*peak*", .ble(BLETarget(match: .part("peak")))),
+    ("ble:auto?response=no", .ble(BLETarget(match: .auto, response: false))),
+    ("ble:My%20Car%3F?response=yes", .ble(BLETarget(match: .name("My Car?"), response: true))),
+    (
+      "ble:x?service=fff0&notify=FFF1&write=0000fff2-0000-1000-8000-00805f9b34fb",
+      .ble(BLETarget(match: .name("x"), service: "FFF0", notify: "FFF1", write: "FFF2"))
+    ),
+    (
+      "ble:x?service=6E400001-B5A3-F393-E0A9-E50E24DCCA9E",
+      .ble(BLETarget(match: .name("x"), service: "6e400001-b5a3-f393-e0a9-e50e24dcca9e"))
+    ),
   ])
   func `a link reads, and its description reads back as the same link`(text: String, link: LinkURL) throws {
     #expect(try LinkURL(text) == link)
@@ -32,7 +46,7 @@ import Testing
     ("/dev/ttyUSB0", 0, "write serial:/dev/ttyUSB0"),
     ("192.168.0.10:35000", 0, "write tcp:192.168.0.10:35000"),
     ("serail:/dev/ttyUSB0", 0, "did you mean serial:?"),
-    ("carrier-pigeon:home", 0, "serial:/PATH[?baud=N], tcp:HOST:PORT"),
+    ("carrier-pigeon:home", 0, "serial:/PATH[?baud=N], tcp:HOST:PORT, ble:NAME"),
     ("serial:", 7, "write serial:/PATH[?baud=N]"),
     ("serial:dev/ttyUSB0", 7, "does not start at the root"),
     ("serial:/dev/a?bawd=9600", 14, "unknown key \"bawd\" in the link; known are baud"),
@@ -58,6 +72,14 @@ import Testing
     ("tcp:[::1:1", 5, "not an IPv6 address"),
     ("tcp:[fe80::1%25]:1", 5, "not an IPv6 address"),
     ("tcp:my host:1", 6, "is not a host"),
+    ("ble:", 4, "the name is missing"),
+    ("ble:**", 4, "every peripheral"),
+    ("ble:x?adapter=eth0", 14, "no Bluetooth adapter"),
+    ("ble:x?service=FFF", 14, "is no UUID"),
+    ("ble:x?service=0000fff0-0000-1000-8000-00805f9b34f", 14, "is no UUID"),
+    ("ble:x?notify=FFF1", 13, "needs write="),
+    ("ble:x?response=maybe", 15, "use yes or no"),
+    ("ble:x?power=1", 6, "unknown key \"power\""),
     ("replay:/a?speed=0", 16, "from 0.001"),
     ("replay:/a?speed=nan", 16, "from 0.001"),
     ("replay:/a?speed=inf", 16, "from 0.001"),

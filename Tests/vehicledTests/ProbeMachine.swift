@@ -69,7 +69,9 @@ struct ProbeMachine: Machine {
   _ probe: Probe, named name: String = "probe", _ schema: Schema = Schema(), links: [(LinkName, LinkURL)] = [], disk: Disk? = nil
 ) -> Device {
   let disk = disk ?? Disk(directory: "/nonexistent/vehicled-tests")
-  return Device(name: name, kind: "probe", machine: probe.machine(schema), links: links, disk: disk)
+  let equipment = Equipment(disk: disk, blueZ: BlueZ(SystemBus()))
+  return Device(
+    name: name, kind: "probe", machine: probe.machine(schema), links: links.map { (LinkRole($0, schemes: []), $1) }, equipment: equipment)
 }
 
 /// Waits until something is so, at most five seconds; on the loop alone, for other tests may keep every processor busy.

@@ -5,7 +5,7 @@ extension Kind {
   public static let obd = Kind(
     name: "obd",
     summary: "A car through an ELM327 adapter: battery, motor and charging of an electric Hyundai or Kia",
-    links: [LinkRole(schemes: ["serial", "tcp"])],
+    links: [LinkRole(schemes: ["serial", "tcp", "ble"], gatt: .elm327)],
     options: [
       Option(
         "rate", ValueRule(.float, unit: "Hz", range: 0...1000), default: .float(20),

@@ -19,7 +19,7 @@ import Protocols
 @Loop final class Device {
   let name: String
   let kind: String
-  let disk: Disk
+  let equipment: Equipment
   let log: Logger
   private(set) var ports: [Port] = []
   /// What the machine declares now.
@@ -35,6 +35,8 @@ import Protocols
   private var fault: String?
   /// Why each link was last said to be down.
   private var reasons: [LinkName: String] = [:]
+  /// What each link was last said to wait for.
+  private var waits: [LinkName: String] = [:]
   private var commands: [CommandID: Pending] = [:]
   private var nextCommand: CommandID = 0
   private var isClosing = false
@@ -42,11 +44,11 @@ import Protocols
   private lazy var wake = Timer { [weak self] _ in self?.take(.wake) }
 
   /// A device of this machine; `open` starts it.
-  init(name: String, kind: String, machine: any Machine, links: [(LinkName, LinkURL)], disk: Disk) {
+  init(name: String, kind: String, machine: any Machine, links: [(LinkRole, LinkURL)], equipment: Equipment) {
     self.name = name
     self.kind = kind
     self.machine = machine
-    self.disk = disk
+    self.equipment = equipment
     schema = machine.schema
     var log = Logger(label: "vehicled")
     log[metadataKey: "device"] = "\(name)"
@@ -116,9 +118,18 @@ import Protocols
       take(.linkChanged(port.name, .down(reason)))
     case (_, .up):
       reasons[port.name] = nil
+      waits[port.name] = nil
       log.notice("link is up: \(port.url)", metadata: ["link": "\(port.name)"])
       taps.note(port.name, "up")
     case (_, .connecting): break
+    }
+    observer?.deviceLinkChanged(port)
+  }
+
+  /// Takes note that a connecting link waits for something else. Said once in the journal, however often it tries.
+  func portHasNews(_ port: Port) {
+    if let words = port.words, waits.updateValue(words, forKey: port.name) != words, !port.isUp {
+      log.info("\(words)", metadata: ["link": "\(port.name)"])
     }
     observer?.deviceLinkChanged(port)
   }
@@ -161,7 +172,7 @@ import Protocols
     case .request(let id, _): take(.response(id, .failed("this version of the daemon has no HTTP client")))
     case .observe(let reference): observer?.deviceObserves(reference)
     case .store(let key, let bytes):
-      disk.store(device: name, key: key, bytes) { [weak self] failure in
+      equipment.disk.store(device: name, key: key, bytes) { [weak self] failure in
         if let failure { self?.log.error("\(failure)") }
         self?.take(.stored(key: key, failure: failure))
       }
@@ -182,7 +193,7 @@ import Protocols
       let url = try LinkURL(text)
       port(name)?.close("replaced")
       ports.removeAll { $0.name == name }
-      let port = Port(name, url, device: self)
+      let port = Port(LinkRole(name, schemes: [url.scheme]), url, device: self)
       ports.append(port)
       port.open()
     } catch {

@@ -11,7 +11,7 @@ import Protocols
     case up
   }
 
-  let name: LinkName
+  let role: LinkRole
   let url: LinkURL
   private(set) var state: State = .down("not started")
   /// Wall time of the last change of state, and of the next attempt, in microseconds.
@@ -29,11 +29,16 @@ import Protocols
   /// A link that held this long starts over at the first wait.
   private static let steady: Nanoseconds = 30 * .second
 
-  init(_ name: LinkName, _ url: LinkURL, device: Device) {
-    self.name = name
+  init(_ role: LinkRole, _ url: LinkURL, device: Device) {
+    self.role = role
     self.url = url
     self.device = device
   }
+
+  var name: LinkName { role.name }
+  /// What the link waits for while it is connecting.
+  var words: String? { link?.words }
+  var details: [String: String] { link?.details ?? [:] }
 
   var isUp: Bool {
     if case .up = state { true } else { false }
@@ -44,7 +49,7 @@ import Protocols
     guard link == nil else { return }
     timer.set(nil)
     change(.connecting)
-    link = url.open(for: self, disk: device.disk)
+    link = url.open(for: self, as: role, with: device.equipment)
   }
 
   /// Gives the link up and stays down.
@@ -84,6 +89,8 @@ import Protocols
   func linkSent(_ id: SendID, failure: String?) {
     device.take(.sent(id, failure: failure))
   }
+
+  func linkHasNews() { device.portHasNews(self) }
 
   func linkWentDown(_ reason: String, final: Bool) {
     link = nil

@@ -9,6 +9,15 @@ import Protocols
   func send(_ bytes: [UInt8], id: SendID?)
   /// Gives the link up, also while it is still connecting. Nothing is told afterwards.
   func close()
+  /// What it waits for while it is connecting, in a person's words.
+  var words: String? { get }
+  /// What else there is to know of it, by short names; links without such have none.
+  var details: [String: String] { get }
+}
+
+extension Link {
+  var words: String? { nil }
+  var details: [String: String] { [:] }
 }
 
 /// Where a link tells what happens to it.
@@ -17,17 +26,32 @@ import Protocols
   func linkCameUp(maximumSend: Int?)
   func linkReceived(_ bytes: [UInt8])
   func linkSent(_ id: SendID, failure: String?)
+  /// What it waits for is something else now.
+  func linkHasNews()
   /// The link is dead. `final`: there is no sense in trying again (a recording has ended).
   func linkWentDown(_ reason: String, final: Bool)
 }
 
+/// What links stand on.
+struct Equipment {
+  let disk: Disk
+  let blueZ: BlueZ
+}
+
+extension GATTRole {
+  /// A peer of which nothing is known but what its URL says.
+  static let unknown = GATTRole(profiles: [], names: [], isStream: false)
+}
+
 extension LinkURL {
   /// Begins to open the link. The owner is told of the outcome in a later turn.
-  @Loop func open(for owner: any LinkOwner, disk: Disk) -> any Link {
+  @Loop func open(for owner: any LinkOwner, as role: LinkRole, with equipment: Equipment) -> any Link {
     switch self {
     case .tcp(let host, let port): ChannelLink.tcp(host: host, port: port, owner: owner)
     case .serial(let path, let baud): ChannelLink.serial(path: path, baud: baud, owner: owner)
-    case .replay(let path, let speed): ReplayLink(path: path, speed: speed, disk: disk, owner: owner)
+    case .replay(let path, let speed): ReplayLink(path: path, speed: speed, disk: equipment.disk, owner: owner)
+    case .ble(let target):
+      BLELink(target, role: role.gatt ?? .unknown, blueZ: equipment.blueZ, owner: owner)
     }
   }
 }

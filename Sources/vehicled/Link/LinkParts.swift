@@ -2,6 +2,7 @@
 // Percent-encoding is undone here and nowhere else; what comes out is UTF-8 without control characters.
 
 import Glibc
+import Protocols
 
 struct LinkParts {
   let scheme: LinkScheme
@@ -69,6 +70,47 @@ struct LinkParts {
       pieces.count == 1 || (!pieces[1].isEmpty && pieces[1].utf8.allSatisfy(isNameByte))
     else { throw LinkURLError(at: name.startIndex, "not an IPv6 address; write tcp:[::1]:35000 or tcp:[fe80::1%25eth0]:35000") }
     return (host, port)
+  }
+
+  /// The body as a peer on BLE, with what the query says of it.
+  func target() throws(LinkURLError) -> BLETarget {
+    let name = try decoded(body)
+    guard !name.isEmpty else {
+      throw LinkURLError(
+        at: body.startIndex, "the name is missing; write ble:NAME, ble:NAME*, ble:*PART*, ble:AA:BB:CC:DD:EE:FF or ble:auto")
+    }
+    guard name.contains(where: { $0 != "*" }) else {
+      throw LinkURLError(at: body.startIndex, "that is every peripheral there is; write a part of the name, as in ble:Veepeak*")
+    }
+    var target = BLETarget(match: BLETarget.Match(name))
+    if let bytes = query["adapter"] {
+      target.adapter = try decoded(bytes)
+      guard target.adapter.hasPrefix("hci"), UInt16(target.adapter.dropFirst(3)) != nil else {
+        throw LinkURLError(at: bytes.startIndex, "\(quoted(bytes)) is no Bluetooth adapter; use hci0, or what bluetoothctl list shows")
+      }
+    }
+    target.service = try uuid("service")
+    target.notify = try uuid("notify")
+    target.write = try uuid("write")
+    if target.notify != nil, target.write == nil, let bytes = query["notify"] {
+      throw LinkURLError(at: bytes.startIndex, "notify= needs write= beside it; give both")
+    }
+    if let bytes = query["response"] {
+      switch try decoded(bytes) {
+      case "yes": target.response = true
+      case "no": target.response = false
+      default: throw LinkURLError(at: bytes.startIndex, "response \(quoted(bytes)) is not possible; use yes or no")
+      }
+    }
+    return target
+  }
+
+  private func uuid(_ key: String) throws(LinkURLError) -> GATTUUID? {
+    guard let bytes = query[key] else { return nil }
+    guard let uuid = GATTUUID(try decoded(bytes)) else {
+      throw LinkURLError(at: bytes.startIndex, "\(key) \(quoted(bytes)) is no UUID; write FFF0, or all 32 digits with their hyphens")
+    }
+    return uuid
   }
 
   /// A number of the query, in its range, or nil where it is not given.

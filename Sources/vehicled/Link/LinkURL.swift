@@ -1,5 +1,6 @@
-// How a person names a link: `serial:/dev/ttyUSB0?baud=115200`, `tcp:[::1]:35000`, `replay:/var/tmp/ride.ndjson`. Text to
-// value and back; it opens nothing and asks no name server. A further scheme is a row in `schemes`, a case and its two lines.
+// How a person names a link: `serial:/dev/ttyUSB0?baud=115200`, `tcp:[::1]:35000`, `ble:Veepeak`, `replay:/var/tmp/ride.ndjson`.
+// Text to value and back; it opens nothing and asks no name server. A further scheme is a row in `schemes`, a case and its
+// two lines.
 
 import Glibc
 import Protocols
@@ -8,6 +9,7 @@ import Protocols
 enum LinkURL: Hashable, Sendable {
   case serial(path: String, baud: Int)
   case tcp(host: String, port: Int)
+  case ble(BLETarget)
   /// Plays a recording, `speed` times as fast as it was taken.
   case replay(path: String, speed: Double)
 }
@@ -34,6 +36,7 @@ extension LinkURL {
   static let schemes = [
     LinkScheme(name: "serial", form: "serial:/PATH[?baud=N]", keys: ["baud"]),
     LinkScheme(name: "tcp", form: "tcp:HOST:PORT"),
+    LinkScheme(name: "ble", form: "ble:NAME", keys: ["adapter", "service", "notify", "write", "response"]),
     LinkScheme(name: "replay", form: "replay:/PATH[?speed=N]", keys: ["speed"]),
   ]
   static let usualBaud = 38400
@@ -47,6 +50,7 @@ extension LinkURL {
     case "tcp":
       let (host, port) = try parts.address()
       self = .tcp(host: host, port: port)
+    case "ble": self = .ble(try parts.target())
     default:
       self = .replay(path: try parts.path(), speed: try parts.number("speed", in: 0.001...1_000_000) ?? 1)
     }
@@ -57,6 +61,7 @@ extension LinkURL {
     switch self {
     case .serial: "serial"
     case .tcp: "tcp"
+    case .ble: "ble"
     case .replay: "replay"
     }
   }
@@ -68,9 +73,21 @@ extension LinkURL: CustomStringConvertible {
     switch self {
     case .serial(let path, let baud): "serial:\(percentEncoded(path))" + (baud == LinkURL.usualBaud ? "" : "?baud=\(baud)")
     case .tcp(let host, let port): "tcp:" + (host.contains(":") ? "[\(percentEncoded(host))]" : host) + ":\(port)"
+    case .ble(let target): "ble:\(percentEncoded(target.match.description))\(query(target))"
     case .replay(let path, let speed): "replay:\(percentEncoded(path))" + (speed == 1 ? "" : "?speed=\(Value.text(speed))")
     }
   }
+}
+
+/// What of a BLE link is not as usual.
+private func query(_ target: BLETarget) -> String {
+  let pairs = [
+    ("adapter", target.adapter == BLETarget.usualAdapter ? nil : target.adapter), ("service", target.service?.description),
+    ("notify", target.notify?.description), ("write", target.write?.description),
+    ("response", target.response.map { $0 ? "yes" : "no" }),
+  ]
+  let given = pairs.compactMap { key, value in value.map { "\(key)=\($0)" } }
+  return given.isEmpty ? "" : "?" + given.joined(separator: "&")
 }
 
 /// Only what would be read differently is encoded: the URL stays readable.

@@ -56,7 +56,7 @@ extension Port {
     let (word, reason): (String, String?) =
       switch state {
       case .down(let reason): ("down", reason)
-      case .connecting: ("connecting", nil)
+      case .connecting: ("connecting", words)
       case .up: ("up", nil)
       }
     return Contract.Link(

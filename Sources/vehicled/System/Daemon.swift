@@ -10,7 +10,7 @@ import Protocols
   private let socket: String
   private let log = Logger(label: "vehicled")
   private let board = Board()
-  private let disk: Disk
+  private let equipment: Equipment
   private let methods: Methods
   private var configuration: Configuration
   private var devices: [Entry] = []
@@ -31,7 +31,7 @@ import Protocols
     self.path = path
     self.socket = socket
     self.configuration = configuration
-    disk = Disk(directory: state)
+    equipment = Equipment(disk: Disk(directory: state), blueZ: BlueZ(SystemBus()))
     methods = Methods(
       board: board, access: Access(observe: configuration.control.observe, control: configuration.control.control))
     methods.reload = { [unowned self] in reload() }
@@ -46,7 +46,7 @@ import Protocols
     }
     configuration.devices.forEach(add)
     open()
-    watchdog = Watchdog(disk: disk)
+    watchdog = Watchdog(disk: equipment.disk)
     log.notice("serving \(socket) with \(devices.count) \(devices.count == 1 ? "device" : "devices")")
     Notify.send("READY=1")
     tellStatus()
@@ -106,7 +106,8 @@ import Protocols
         }
       }
     }
-    await disk.finish()
+    await equipment.blueZ.close()
+    await equipment.disk.finish()
   }
 
   private func add(_ wanted: Configuration.Device) {
@@ -114,9 +115,9 @@ import Protocols
     // Devices take turns: neighbours in the file do their periodic work in different tenths of the period.
     let setup = Setup(options: wanted.options, phase: Double(devices.count % 10) / 10, seed: .random(in: 0 ... .max))
     do throws(OptionError) {
-      let links = kind.links.compactMap { role in wanted.links[role.name].map { (role.name, $0) } }
-      let device = Device(name: wanted.name, kind: wanted.kind, machine: try kind.make(setup), links: links, disk: disk)
-      devices.append(Entry(configuration: wanted, device: device, recorder: wanted.record ? Recorder(device, disk: disk) : nil))
+      let links = kind.links.compactMap { role in wanted.links[role.name].map { (role, $0) } }
+      let device = Device(name: wanted.name, kind: wanted.kind, machine: try kind.make(setup), links: links, equipment: equipment)
+      devices.append(Entry(configuration: wanted, device: device, recorder: wanted.record ? Recorder(device, disk: equipment.disk) : nil))
       board.add(device)
     } catch {
       log.error("\(wanted.name): \(error.option): \(error.message)")
@@ -139,7 +140,7 @@ import Protocols
     for index in devices.indices where !devices[index].isOpen {
       devices[index].isOpen = true
       let device = devices[index].device
-      disk.restore(device: device.name) { device.open(restored: $0) }
+      equipment.disk.restore(device: device.name) { device.open(restored: $0) }
     }
   }
 

@@ -1,0 +1,412 @@
+// A peer on Bluetooth Low Energy, through BlueZ: searched for, connected, its GATT table read, its characteristics taken.
+// What is due follows from what BlueZ knows now (`advance`), never from the order in which it said so; so a restart of
+// bluetoothd, an adapter that is switched off or a peer that vanishes is noticed wherever the link stands.
+
+import Bus
+import Protocols
+
+@Loop final class BLELink: Link, BlueZObserver {
+  private enum Stage {
+    /// Something is missing, or the peer is not heard yet.
+    case searching
+    /// BlueZ makes the connection, to the peripheral of this path.
+    case connecting(String)
+    /// It reads the GATT table.
+    case resolving(String)
+    /// The characteristics are taken.
+    case subscribing(String)
+    /// Whoever was guessed is asked what it is; this came back so far.
+    case probing(String, [UInt8])
+    case up(String)
+    case ended
+  }
+
+  private let target: BLETarget
+  private let role: GATTRole
+  private let blueZ: BlueZ
+  private weak var owner: (any LinkOwner)?
+  private var stage = Stage.searching
+  /// What it waits for, in a person's words.
+  private(set) var words: String?
+  private let began = Clock.monotonic()
+  private var isSearching = false
+  private var firstHeard: Instant?
+  private var peripheral: Peripheral?
+  private var choice: GATTChoice?
+  private var mtu = BLELink.leastMTU
+  private var notifyPipe: PacketPipe?
+  private var writePipe: PacketPipe?
+  private var queue: [(bytes: [UInt8], id: SendID?)] = []
+  private var isWriting = false
+  private lazy var timer = Timer { [weak self] _ in self?.timeIsUp() }
+
+  private static let leastMTU = 23
+  /// The longest value of a characteristic (Core specification 3.F.3.2.9): BlueZ cuts an acknowledged write by itself.
+  private static let longestValue = 512
+  /// Namesakes have this long to be heard as well, before one is taken for the one that is meant.
+  private static let settling: Nanoseconds = 500 * .millisecond
+  /// After this long a peer that is known by its address and not heard is called blindly: not all advertise.
+  private static let blindAfter: Nanoseconds = 15 * .second
+  /// BlueZ gives up by itself after 40 s.
+  private static let connectPatience: Nanoseconds = 60 * .second
+  private static let resolvePatience: Nanoseconds = 30 * .second
+  private static let callPatience = 10_000
+  private static let probePatience: Nanoseconds = 3 * .second
+
+  init(_ target: BLETarget, role: GATTRole, blueZ: BlueZ, owner: any LinkOwner) {
+    self.target = target
+    self.role = role
+    self.blueZ = blueZ
+    self.owner = owner
+    blueZ.add(self)
+    Loop.post { [weak self] in self?.advance() }
+  }
+
+  func close() {
+    owner = nil
+    end()
+  }
+
+  func blueZChanged() { advance() }
+
+  // MARK: Getting there
+
+  private func advance() {
+    switch stage {
+    case .ended: break
+    case .searching: search()
+    case .connecting(let path): _ = present(path)
+    case .resolving(let path):
+      guard let found = present(path) else { return }
+      if !found.isConnected { return fail("it hung up while its services were read") }
+      if found.areServicesResolved { subscribe(found) }
+    case .subscribing(let path), .probing(let path, _), .up(let path):
+      if let found = present(path), !found.isConnected { fail("the connection is lost: out of range, or switched off?") }
+    }
+  }
+
+  /// The peripheral, unless what it is reached through is gone.
+  private func present(_ path: String) -> Peripheral? {
+    if let missing { fail(missing) } else if let found = blueZ.peripheral(path) { return found } else { fail("BlueZ has forgotten it") }
+    return nil
+  }
+
+  /// What keeps anything from being reached.
+  private var missing: String? {
+    switch blueZ.presence {
+    case .unknown: return "looking for BlueZ"
+    case .absent(let reason): return reason
+    case .present: break
+    }
+    guard let adapter = blueZ.adapter(named: target.adapter) else {
+      let others = blueZ.adapterNames.filter { $0 != target.adapter }
+      let mend = others.isEmpty ? "is it plugged in?" : "there is \(others.joined(separator: ", ")); name it with adapter="
+      return "there is no Bluetooth adapter \(target.adapter): \(mend)"
+    }
+    return adapter.isPowered ? nil : "the Bluetooth adapter \(target.adapter) is switched off: bluetoothctl power on"
+  }
+
+  private func search() {
+    guard missing == nil, let adapter = blueZ.adapter(named: target.adapter) else {
+      stopSearching()
+      return wait(for: missing ?? "")
+    }
+    if !isSearching {
+      isSearching = true
+      blueZ.discovery.begin(for: self, on: adapter.path)
+    }
+    let now = Clock.monotonic()
+    let isBlind = now - began >= Self.blindAfter
+    let found = blueZ.peripherals(of: adapter).filter {
+      target.means(address: $0.address, name: $0.name, role: role) && !blueZ.isLeaving($0.path) && !blueZ.isRejected($0.address, at: now)
+        && ($0.isConnected || $0.rssi != nil || isBlind && target.isAddress)
+    }
+    guard let best = found.max(by: { ($0.isConnected ? 0 : $0.rssi ?? -200) < ($1.isConnected ? 0 : $1.rssi ?? -200) }) else {
+      firstHeard = nil
+      if target.isAddress, !isBlind { timer.set(began + Self.blindAfter) }
+      return wait(for: blueZ.discovery.trouble[adapter.path] ?? "searching for \(target.match.words)")
+    }
+    if !target.isAddress, !best.isConnected {
+      let since = firstHeard ?? now
+      firstHeard = since
+      if now - since < Self.settling { return timer.set(since + Self.settling) }
+      if target.match != .auto, found.count > 1 {
+        let names = found.prefix(4).map(\.words).joined(separator: ", ")
+        return wait(for: "\(found.count) peripherals are \(target.match.words): \(names); name one by its address")
+      }
+    }
+    connect(best)
+  }
+
+  private func connect(_ found: Peripheral) {
+    stopSearching()
+    peripheral = found
+    timer.set(Clock.monotonic() + (found.isConnected ? Self.resolvePatience : Self.connectPatience))
+    if found.isConnected {
+      stage = .resolving(found.path)
+      return advance()
+    }
+    stage = .connecting(found.path)
+    wait(for: "connecting to \(found.words)")
+    blueZ.discovery.hold(for: self)
+    // Ours is the shorter patience: the call itself must outlive it.
+    blueZ.call(found.path, Peripheral.interface, "Connect", milliseconds: 90_000) { [weak self] result in
+      guard let self, case .connecting(found.path) = stage else { return }
+      blueZ.discovery.resume(for: self)
+      if case .failure(let error) = result, !error.isAlreadyConnected { return notConnected(found, error) }
+      timer.set(Clock.monotonic() + Self.resolvePatience)
+      stage = .resolving(found.path)
+      wait(for: "reading the services of \(found.words)")
+      advance()
+    }
+  }
+
+  private func notConnected(_ found: Peripheral, _ error: BusError) {
+    let (reason, remedy) = BLEWords.connecting(error)
+    switch remedy {
+    case .forget where !found.isPaired && blueZ.failedAgain(found.address):
+      blueZ.call(found.adapter, Adapter.interface, "RemoveDevice", [.path(found.path)])
+    case .none, .forget, .wait, .search: break
+    }
+    fail("\(found.words): \(reason.replacing("ADDRESS", with: found.address))")
+  }
+
+  private func subscribe(_ found: Peripheral) {
+    stage = .subscribing(found.path)
+    peripheral = found
+    do throws(ValueError) {
+      let choice = try GATTChoice(target, role, among: blueZ.characteristics(of: found.path))
+      self.choice = choice
+      mtu = choice.write.mtu ?? choice.notify?.mtu ?? Self.leastMTU
+      timer.set(Clock.monotonic() + 2 * Int64(Self.callPatience) * .millisecond)
+      if let notify = choice.notify { takeNotifications(notify) } else { takeWriting() }
+    } catch {
+      fail("\(found.words): \(error)")
+    }
+  }
+
+  private func takeNotifications(_ notify: Characteristic) {
+    guard notify.offersNotifyDescriptor, notify.flags.contains("notify") else { return startNotify(notify) }
+    call(notify, "AcquireNotify", [.properties([:])]) { [weak self] result in
+      guard let self else { return }
+      guard case .success(let message) = result, let pipe = pipe(message, ended: { $0.notificationsEnded(notify) }) else {
+        return startNotify(notify)
+      }
+      notifyPipe = pipe
+      takeWriting()
+    }
+  }
+
+  private func startNotify(_ notify: Characteristic) {
+    blueZ.notified[notify.path] = { [weak self] in self?.received($0) }
+    call(notify, "StartNotify") { [weak self] result in
+      guard let self else { return }
+      if case .failure(let error) = result { return fail("it does not let us listen to \(notify.uuid): \(BLEWords.plain(error))") }
+      takeWriting()
+    }
+  }
+
+  private func takeWriting() {
+    guard case .subscribing = stage, let choice else { return }
+    guard !choice.isAcknowledged, choice.write.offersWriteDescriptor else { return ready() }
+    call(choice.write, "AcquireWrite", [.properties([:])]) { [weak self] result in
+      guard let self else { return }
+      // Where BlueZ does not hand one out, WriteValue does the same.
+      if case .success(let message) = result { writePipe = pipe(message, ended: { $0.writePipe = nil }) }
+      ready()
+    }
+  }
+
+  /// The socket of an Acquire call, and the MTU that came with it.
+  private func pipe(_ message: BusMessage, ended: @escaping @Loop (BLELink) -> Void) -> PacketPipe? {
+    guard message.body.count == 2, let descriptor = message.body[0].descriptor else { return nil }
+    if let size = message.body[1].int, (Self.leastMTU...517).contains(size) { mtu = size }
+    return PacketPipe.open(descriptor) { [weak self] in
+      self?.received($0)
+    } ended: { [weak self] in
+      if let self { ended(self) }
+    }
+  }
+
+  /// The socket has ended while the peer may be there still: a notification without bytes looks the same.
+  private func notificationsEnded(_ notify: Characteristic) {
+    notifyPipe = nil
+    let later = Timer { [weak self] _ in
+      guard let self, case .up(let path) = stage, blueZ.peripheral(path)?.isConnected == true else { return }
+      startNotify(notify)
+    }
+    later.set(Clock.monotonic() + .second / 4)
+  }
+
+  /// Makes a call of a characteristic whose answer counts only while this link stands where it stood.
+  private func call(
+    _ characteristic: Characteristic, _ member: String, _ body: [BusValue] = [],
+    then: @escaping @Loop @Sendable (Result<BusMessage, BusError>) -> Void
+  ) {
+    blueZ.call(characteristic.path, Characteristic.interface, member, body, milliseconds: Self.callPatience) { [weak self] result in
+      if let self, !isEnded { then(result) }
+    }
+  }
+
+  private func ready() {
+    guard case .subscribing(let path) = stage else { return }
+    guard target.match == .auto, let probe = role.probe else { return cameUp(path) }
+    stage = .probing(path, [])
+    timer.set(Clock.monotonic() + Self.probePatience)
+    wait(for: "asking \(peripheral?.words ?? "it") what it is")
+    enqueue(probe.question, nil)
+  }
+
+  private func cameUp(_ path: String) {
+    stage = .up(path)
+    timer.set(nil)
+    words = nil
+    blueZ.succeeded(peripheral?.address ?? "")
+    owner?.linkCameUp(maximumSend: role.isStream ? nil : maximum)
+  }
+
+  private func timeIsUp() {
+    switch stage {
+    case .searching: search()
+    case .connecting: fail("\(peripheral?.words ?? "it") does not answer: is it near, switched on, and free of other phones?")
+    case .resolving: fail("\(peripheral?.words ?? "it") does not tell its services")
+    case .subscribing: fail("\(peripheral?.words ?? "it") does not let us listen or write")
+    case .probing: reject("it does not answer")
+    case .up, .ended: break
+    }
+  }
+
+  private func reject(_ why: String) {
+    blueZ.reject(peripheral?.address ?? "", until: Clock.monotonic() + 600 * .second)
+    fail("\(peripheral?.words ?? "it") is not what is searched for: \(why)")
+  }
+
+  // MARK: Being there
+
+  private func received(_ bytes: [UInt8]) {
+    switch stage {
+    case .up: owner?.linkReceived(bytes)
+    case .probing(let path, let before):
+      let all = before + bytes
+      stage = .probing(path, all)
+      switch role.probe?.accepts(all) {
+      case true: cameUp(path)
+      case false: reject("it answers \(quoted(String(decoding: all.prefix(40), as: UTF8.self)))")
+      default: break
+      }
+    default: break
+    }
+  }
+
+  /// The most that one write carries.
+  private var maximum: Int { choice?.isAcknowledged == true ? Self.longestValue : mtu - 3 }
+
+  func send(_ bytes: [UInt8], id: SendID?) {
+    guard bytes.count > (role.isStream ? mtu - 3 : maximum) else { return enqueue(bytes, id) }
+    guard role.isStream else {
+      if let id {
+        Loop.post { [weak self, maximum] in self?.owner?.linkSent(id, failure: "\(bytes.count) bytes do not fit one write of \(maximum)") }
+      }
+      return
+    }
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      let piece = rest.prefix(mtu - 3)
+      rest = rest.dropFirst(piece.count)
+      enqueue(Array(piece), rest.isEmpty ? id : nil)
+    }
+  }
+
+  private func enqueue(_ bytes: [UInt8], _ id: SendID?) {
+    queue.append((bytes, id))
+    if !isWriting { writeNext() }
+  }
+
+  private func writeNext() {
+    guard let choice, !queue.isEmpty else { return }
+    isWriting = true
+    let (bytes, id) = queue.removeFirst()
+    if let writePipe { return writePipe.write(bytes) { [weak self] in self?.wrote(id, failure: $0) } }
+    let options = BusValue.properties(["type": .string(choice.isAcknowledged ? "request" : "command")])
+    call(choice.write, "WriteValue", [.bytes(bytes), options]) { [weak self] result in
+      if case .failure(let error) = result { self?.wrote(id, failure: BLEWords.plain(error)) } else { self?.wrote(id, failure: nil) }
+    }
+  }
+
+  private func wrote(_ id: SendID?, failure: String?) {
+    guard !isEnded else { return }
+    isWriting = false
+    if let id {
+      owner?.linkSent(id, failure: failure)
+    } else if let failure {
+      return fail("it does not take what is written: \(failure)")
+    }
+    if !isWriting { writeNext() }
+  }
+
+  var details: [String: String] {
+    var details: [String: String] = [:]
+    if let peripheral, !isSearching { details["peer"] = peripheral.words }
+    if let rssi = peripheral?.rssi, !isSearching { details["signal"] = "\(rssi) dBm when it was found" }
+    if isSearching {
+      details["searched"] = "\((Clock.monotonic() - began) / .second) s"
+      details["heard"] = blueZ.lastHeard.map { "\($0.words)\($0.rssi.map { ", \($0) dBm" } ?? "")" } ?? "nothing"
+    }
+    guard case .up = stage, let choice else { return details }
+    details["mtu"] = "\(mtu)"
+    details["profile"] = ([choice.write.service] + (choice.notify.map { [$0.uuid] } ?? []) + [choice.write.uuid]).map(\.description).joined(
+      separator: "/")
+    details["write"] = choice.isAcknowledged ? "with response" : writePipe != nil ? "without response, by descriptor" : "without response"
+    details["notify"] = choice.notify == nil ? "never" : notifyPipe != nil ? "by descriptor" : "by signal"
+    return details
+  }
+
+  // MARK: Ending
+
+  private var isEnded: Bool { if case .ended = stage { true } else { false } }
+
+  private func wait(for reason: String) {
+    guard words != reason else { return }
+    words = reason
+    owner?.linkHasNews()
+  }
+
+  private func fail(_ reason: String) {
+    let owner = owner
+    self.owner = nil
+    end()
+    owner?.linkWentDown(reason, final: false)
+  }
+
+  /// Lets go of everything; a connection that was made or is being made is ended.
+  private func end() {
+    switch stage {
+    case .connecting(let path), .resolving(let path), .subscribing(let path), .probing(let path, _), .up(let path): blueZ.disconnect(path)
+    case .searching, .ended: break
+    }
+    stage = .ended
+    timer.set(nil)
+    stopSearching()
+    blueZ.discovery.resume(for: self)
+    blueZ.remove(self)
+    if let notify = choice?.notify { blueZ.notified[notify.path] = nil }
+    notifyPipe?.close()
+    writePipe?.close()
+    (notifyPipe, writePipe) = (nil, nil)
+    queue = []
+  }
+
+  private func stopSearching() {
+    guard isSearching else { return }
+    isSearching = false
+    blueZ.discovery.end(for: self)
+  }
+}
+
+extension BLETarget {
+  fileprivate var isAddress: Bool { if case .address = match { true } else { false } }
+}
+
+extension BusError {
+  fileprivate var isAlreadyConnected: Bool { if case .refused("org.bluez.Error.AlreadyConnected", _) = self { true } else { false } }
+}

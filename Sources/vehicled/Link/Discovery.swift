@@ -1,0 +1,114 @@
+// One search for peripherals for all who want one: begun with the first, ended with the last, held while a connection is
+// made (many controllers cannot do both), begun anew when the adapter comes back. BlueZ ends it with our connection.
+
+import Bus
+import Protocols
+
+@Loop final class Discovery: BlueZObserver {
+  private enum Activity {
+    case idle
+    /// A call to BlueZ is under way.
+    case busy
+    /// `confirmed`: BlueZ has said itself that it searches.
+    case active(confirmed: Bool)
+  }
+
+  private unowned let blueZ: BlueZ
+  private var searchers: [ObjectIdentifier: String] = [:]
+  private var holders: Set<ObjectIdentifier> = []
+  private var activities: [String: Activity] = [:]
+  private var waits: [String: Nanoseconds] = [:]
+  /// Why an adapter, by its path, does not search although it should.
+  private(set) var trouble: [String: String] = [:]
+  private lazy var retry = Timer { [weak self] _ in self?.blueZChanged() }
+
+  private static let longestWait: Nanoseconds = 16 * .second
+
+  init(_ blueZ: BlueZ) { self.blueZ = blueZ }
+
+  /// Searches on the adapter of this path for as long as the searcher wants.
+  func begin(for searcher: AnyObject, on adapter: String) {
+    if searchers.isEmpty { blueZ.add(self) }
+    searchers[ObjectIdentifier(searcher)] = adapter
+    activities[adapter] = activities[adapter] ?? .idle
+    advance(adapter)
+  }
+
+  func end(for searcher: AnyObject) {
+    guard let adapter = searchers.removeValue(forKey: ObjectIdentifier(searcher)) else { return }
+    advance(adapter)
+    if searchers.isEmpty, activities.isEmpty { blueZ.remove(self) }
+  }
+
+  /// Holds the search until `resume`.
+  func hold(for holder: AnyObject) {
+    holders.insert(ObjectIdentifier(holder))
+    blueZChanged()
+  }
+
+  func resume(for holder: AnyObject) {
+    if holders.remove(ObjectIdentifier(holder)) != nil { blueZChanged() }
+  }
+
+  func blueZChanged() { activities.keys.forEach(advance) }
+
+  private func advance(_ path: String) {
+    let adapter = blueZ.presence == .present ? blueZ.adapter(path: path) : nil
+    let isWanted = searchers.values.contains(path) && holders.isEmpty && adapter?.isPowered == true
+    switch activities[path] ?? .idle {
+    case .busy: break
+    case .idle where isWanted && waits[path] == nil: start(path)
+    case .idle:
+      if !searchers.values.contains(path) { forget(path) }
+    case .active where adapter?.isPowered != true: activities[path] = .idle
+    case .active(let confirmed):
+      if !isWanted { return stop(path) }
+      if adapter?.isDiscovering == true { activities[path] = .active(confirmed: true) } else if confirmed { restart(path) }
+    }
+  }
+
+  private func start(_ path: String) {
+    activities[path] = .busy
+    let filter = BusValue.properties(["Transport": .string("le"), "DuplicateData": .bool(true)])
+    blueZ.call(path, Adapter.interface, "SetDiscoveryFilter", [filter])
+    blueZ.call(path, Adapter.interface, "StartDiscovery") { [weak self] result in
+      guard let self else { return }
+      switch result {
+      case .success:
+        trouble[path] = nil
+        activities[path] = .active(confirmed: false)
+        advance(path)
+      case .failure(let error):
+        trouble[path] = "cannot search: \(BLEWords.plain(error))"
+        restart(path)
+      }
+    }
+  }
+
+  private func stop(_ path: String) {
+    activities[path] = .busy
+    blueZ.call(path, Adapter.interface, "StopDiscovery") { [weak self] _ in
+      self?.activities[path] = .idle
+      self?.advance(path)
+    }
+  }
+
+  /// The search ended without us: begin anew, ever later when that goes on.
+  private func restart(_ path: String) {
+    activities[path] = .idle
+    let wait = min((waits[path] ?? .second / 2) * 2, Self.longestWait)
+    waits[path] = wait
+    let timer = Timer { [weak self] _ in
+      guard let self, waits[path] == wait else { return }
+      waits[path] = nil
+      advance(path)
+    }
+    timer.set(Clock.monotonic() + wait)
+  }
+
+  private func forget(_ path: String) {
+    activities[path] = nil
+    waits[path] = nil
+    trouble[path] = nil
+  }
+}

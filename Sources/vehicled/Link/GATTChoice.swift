@@ -1,0 +1,75 @@
+// Which characteristics of a peripheral carry the bytes, and how they are written: what the link spells out, else the
+// first of the kind's profiles that is there and whose properties fit. Pure.
+
+import Protocols
+
+struct GATTChoice {
+  let notify: Characteristic?
+  let write: Characteristic
+  let isAcknowledged: Bool
+
+  /// Chooses, or says what is missing and what there is.
+  init(_ target: BLETarget, _ role: GATTRole, among all: [Characteristic]) throws(ValueError) {
+    let wanted =
+      target.write.map { [(target.service, target.notify, $0)] }
+      ?? role.profiles.filter { $0.service == target.service ?? $0.service }
+      .map { ($0.service, $0.notify, $0.write) }
+    for (service, notify, write) in wanted {
+      let inService = all.filter { $0.service == service ?? $0.service }
+      guard let writer = inService.first(where: { $0.uuid == write }) else { continue }
+      let notifier = notify.flatMap { uuid in inService.first { $0.uuid == uuid } }
+      if let notify, notifier == nil {
+        guard target.write == nil else { throw ValueError("there is no characteristic \(notify); \(Self.inventory(all))") }
+        continue
+      }
+      try self.init(notifier ?? (target.write != nil ? Self.notifier(beside: writer, inService) : nil), writer, target, role)
+      return
+    }
+    if let write = target.write {
+      throw ValueError("there is no characteristic \(write)\(target.service.map { " in service \($0)" } ?? ""); \(Self.inventory(all))")
+    }
+    guard let service = target.service else {
+      throw ValueError("none of the services that this kind knows; \(Self.inventory(all)): give service=, notify= and write=")
+    }
+    let inService = all.filter { $0.service == service }
+    guard let writer = inService.first(where: \.isWritable) else {
+      throw ValueError("nothing to write to in service \(service); \(Self.inventory(all))")
+    }
+    try self.init(Self.notifier(beside: writer, inService), writer, target, role)
+  }
+
+  private init(_ notify: Characteristic?, _ write: Characteristic, _ target: BLETarget, _ role: GATTRole) throws(ValueError) {
+    if let notify, notify.flags.isDisjoint(with: ["notify", "indicate"]) {
+      throw ValueError("characteristic \(notify.uuid) cannot notify: it has \(notify.properties)")
+    }
+    guard write.isWritable else { throw ValueError("characteristic \(write.uuid) cannot be written: it has \(write.properties)") }
+    let (acknowledged, plain) = (write.flags.contains("write"), write.flags.contains("write-without-response"))
+    if let wanted = target.response, wanted ? !acknowledged : !plain {
+      throw ValueError("characteristic \(write.uuid) has \(write.properties) only: leave response= out")
+    }
+    self.notify = notify
+    self.write = write
+    isAcknowledged = target.response ?? (role.prefersResponse ? acknowledged : !plain)
+  }
+
+  private static func notifier(beside writer: Characteristic, _ all: [Characteristic]) -> Characteristic? {
+    ([writer] + all).first { !$0.flags.isDisjoint(with: ["notify", "indicate"]) }
+  }
+
+  /// What the peripheral has, in a sentence; a hostile one may have thousands.
+  private static func inventory(_ all: [Characteristic]) -> String {
+    var services: [GATTUUID] = []
+    for service in all.map(\.service) where !services.contains(service) { services.append(service) }
+    if services.isEmpty { return "it has no characteristics at all" }
+    let names = services.prefix(6).map { service in
+      "\(service) (\(all.filter { $0.service == service }.prefix(6).map { "\($0.uuid)" }.joined(separator: ", ")))"
+    }
+    return "it has \(names.joined(separator: ", "))" + (services.count > 6 ? " and more" : "")
+  }
+}
+
+extension Characteristic {
+  var isWritable: Bool { !flags.isDisjoint(with: ["write", "write-without-response"]) }
+  /// `read, notify`, or `no properties`.
+  fileprivate var properties: String { flags.isEmpty ? "no properties" : flags.sorted().prefix(8).joined(separator: ", ") }
+}

@@ -1,0 +1,67 @@
+// What a peripheral on BLE is like, on the command line.
+
+import ArgumentParser
+import Protocols
+
+struct BLEOptions: ParsableArguments {
+  @Option(help: ArgumentHelp("Its address.", valueName: "address"))
+  var address: String?
+
+  @Option(help: ArgumentHelp("The name of another that only advertises; any number.", valueName: "name"))
+  var also: [String] = []
+
+  @Option(
+    help: ArgumentHelp("Its service and characteristics, SERVICE/NOTIFY/WRITE; usually the likeliest of the kind.", valueName: "uuids"),
+    transform: { try BLEOptions.profile($0) })
+  var gatt: GATTProfile?
+
+  @Option(help: "The largest packet, 23 to 517.")
+  var mtu: Int?
+
+  @Option(help: "How it is written: without-response, with-response, both.")
+  var writes: Writes?
+
+  @Option(
+    help: ArgumentHelp(
+      "What goes wrong on the air: \(AirFault.table.map { "\($0.form) (\($0.help))" }.joined(separator: "; ")). Any number.",
+      valueName: "spec"), transform: { try AirFault($0) })
+  var air: [AirFault] = []
+
+  enum Writes: String, ExpressibleByArgument, CaseIterable {
+    case withoutResponse = "without-response"
+    case withResponse = "with-response"
+    case both
+
+    var flags: [String] {
+      switch self {
+      case .withoutResponse: ["write-without-response"]
+      case .withResponse: ["write"]
+      case .both: ["write-without-response", "write"]
+      }
+    }
+  }
+
+  var isGiven: Bool { address != nil || !also.isEmpty || gatt != nil || mtu != nil || writes != nil || !air.isEmpty }
+
+  func validate() throws {
+    if let mtu, !(23...517).contains(mtu) { throw ValidationError("--mtu \(mtu) is not possible: choose 23 to 517") }
+  }
+
+  private static func profile(_ text: String) throws(ValueError) -> GATTProfile {
+    let uuids = text.split(separator: "/").map { GATTUUID(String($0)) }
+    guard uuids.count == 3, let service = uuids[0], let notify = uuids[1], let write = uuids[2] else {
+      throw ValueError("\"\(text)\" is no profile: write SERVICE/NOTIFY/WRITE, as in FFF0/FFF1/FFF2")
+    }
+    return GATTProfile(service, notify: notify, write: write)
+  }
+}
+
+extension Place {
+  /// The air that was asked for, where peers of this kind fly.
+  func air(_ role: GATTRole, isInstant: Bool) throws -> Air {
+    guard let profile = ble.gatt ?? role.profiles.first else { throw Failure("this kind has no profile on BLE: give --gatt") }
+    return Air(
+      name: name ?? "Veepeak", address: (ble.address ?? "AA:BB:CC:00:11:22").uppercased(), profile: profile,
+      writeFlags: (ble.writes ?? .withoutResponse).flags, mtu: ble.mtu ?? 23, others: ble.also, faults: ble.air, isInstant: isInstant)
+  }
+}

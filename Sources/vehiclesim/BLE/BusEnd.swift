@@ -1,0 +1,79 @@
+// A bus connection whose events come on the loop's thread, in order.
+
+import Bus
+import CLinux
+import Glibc
+import Protocols
+import Synchronization
+
+final class BusEnd: Watched {
+  /// What came from the bus's thread and waits for the loop's.
+  private final class Inbox: Sendable {
+    enum Event: Sendable {
+      case ready
+      case received(BusMessage)
+      case replied(Int, Result<BusMessage, BusError>)
+      case ended(String)
+    }
+
+    let bell = eventfd(0, CInt(EFD_CLOEXEC | EFD_NONBLOCK))
+    private let events = Mutex([Event]())
+
+    func post(_ event: Event) {
+      events.withLock { $0.append(event) }
+      eventfd_write(bell, 1)
+    }
+
+    func take() -> [Event] {
+      var count: eventfd_t = 0
+      eventfd_read(bell, &count)
+      return events.withLock { events in
+        defer { events = [] }
+        return events
+      }
+    }
+  }
+
+  var isReady: () -> Void = {}
+  var received: (BusMessage) -> Void = { _ in }
+  var ended: (String) -> Void = { _ in }
+  private let inbox = Inbox()
+  private let connection: BusConnection
+  private var calls: [Int: (Result<BusMessage, BusError>) -> Void] = [:]
+  private var lastCall = 0
+
+  /// Begins to connect.
+  init(to address: String) {
+    let inbox = inbox
+    connection = BusConnection(to: address) { _ in
+      inbox.post(.ready)
+    } received: {
+      inbox.post(.received($0))
+    } ended: {
+      inbox.post(.ended($0))
+    }
+  }
+
+  override var descriptor: Int32 { inbox.bell }
+  override var interest: Int16 { Int16(POLLIN) }
+
+  override func ready(_ events: Int16, at now: Instant) {
+    for event in inbox.take() {
+      switch event {
+      case .ready: isReady()
+      case .received(let message): received(message)
+      case .replied(let number, let result): calls.removeValue(forKey: number)?(result)
+      case .ended(let reason): ended(reason)
+      }
+    }
+  }
+
+  func send(_ message: BusMessage) { connection.send(message) }
+
+  func call(_ message: BusMessage, then reply: @escaping (Result<BusMessage, BusError>) -> Void) {
+    lastCall += 1
+    let (number, inbox) = (lastCall, inbox)
+    calls[number] = reply
+    connection.call(message) { inbox.post(.replied(number, $0)) }
+  }
+}

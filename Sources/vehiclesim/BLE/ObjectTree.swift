@@ -1,0 +1,42 @@
+// Objects on the bus as BlueZ shows them: paths, interfaces, properties, and the signals that every change makes.
+
+import Bus
+
+struct ObjectTree {
+  private(set) var objects: [String: [String: [String: BusValue]]] = [:]
+  /// Sends a signal.
+  var emit: (BusMessage) -> Void = { _ in }
+
+  subscript(path: String, interface: String, name: String) -> BusValue? { objects[path]?[interface]?[name] }
+
+  mutating func add(_ path: String, _ interfaces: [String: [String: BusValue]]) {
+    objects[path] = interfaces
+    emit(.signal("/", DBus.objectManager, "InterfacesAdded", [.path(path), Self.value(interfaces)]))
+  }
+
+  /// Removes an object and all below it, the deepest first.
+  mutating func remove(_ path: String) {
+    for gone in objects.keys.filter({ $0 == path || $0.hasPrefix(path + "/") }).sorted(by: >) {
+      let interfaces = objects.removeValue(forKey: gone)?.keys.sorted() ?? []
+      emit(.signal("/", DBus.objectManager, "InterfacesRemoved", [.path(gone), .strings(interfaces)]))
+    }
+  }
+
+  /// Sets a property (nil takes it away) and tells.
+  mutating func set(_ path: String, _ interface: String, _ name: String, _ value: BusValue?) {
+    guard objects[path]?[interface] != nil else { return }
+    objects[path]?[interface]?[name] = value
+    let changed = value.map { [name: $0] } ?? [:]
+    emit(
+      .signal(path, DBus.properties, "PropertiesChanged", [.string(interface), .properties(changed), .strings(value == nil ? [name] : [])]))
+  }
+
+  /// `a{oa{sa{sv}}}`.
+  var all: BusValue {
+    .array(of: "{oa{sa{sv}}}", objects.sorted { $0.key < $1.key }.map { .entry(.path($0.key), Self.value($0.value)) })
+  }
+
+  private static func value(_ interfaces: [String: [String: BusValue]]) -> BusValue {
+    .array(of: "{sa{sv}}", interfaces.sorted { $0.key < $1.key }.map { .entry(.string($0.key), .properties($0.value)) })
+  }
+}

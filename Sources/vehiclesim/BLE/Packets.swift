@@ -1,0 +1,47 @@
+// Our end of a socket that was handed out for a characteristic: one packet is one write or one notification.
+
+import Bus
+import CLinux
+import Glibc
+import Protocols
+
+final class Packets: Watched {
+  private let file: Int32
+  private let received: ([UInt8]) -> Void
+  private let ended: () -> Void
+
+  /// A new pair: our end, and the one to hand out.
+  static func pair(received: @escaping ([UInt8]) -> Void, ended: @escaping () -> Void) -> (Packets, BusDescriptor)? {
+    var ends: [Int32] = [-1, -1]
+    let type = Int32(SOCK_SEQPACKET.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
+    guard socketpair(AF_UNIX, type, 0, &ends) == 0 else { return nil }
+    return (Packets(ends[0], received: received, ended: ended), BusDescriptor(owning: ends[1]))
+  }
+
+  private init(_ file: Int32, received: @escaping ([UInt8]) -> Void, ended: @escaping () -> Void) {
+    self.file = file
+    self.received = received
+    self.ended = ended
+  }
+
+  override var descriptor: Int32 { file }
+  override var interest: Int16 { Int16(POLLIN) }
+
+  override func ready(_ events: Int16, at now: Instant) {
+    var buffer = [UInt8](repeating: 0, count: 1024)
+    let count = read(file, &buffer, buffer.count)
+    if count > 0 { return received(Array(buffer.prefix(count))) }
+    if count < 0, errno == EAGAIN || errno == EINTR { return }
+    close()
+    ended()
+  }
+
+  /// Sends one packet; what a client does not read is lost, as on the air.
+  func send(_ bytes: [UInt8]) { Glibc.send(file, bytes, bytes.count, Int32(MSG_NOSIGNAL)) }
+
+  func close() {
+    guard !isClosed else { return }
+    isClosed = true
+    Glibc.close(file)
+  }
+}

@@ -1,0 +1,270 @@
+// The peripheral on the stand-in's air: a device object with its GATT table, and the machine that answers behind it.
+
+import Bus
+import Protocols
+
+final class SimulatedPeripheral {
+  private static let service = "org.bluez.GattService1"
+  private static let characteristic = "org.bluez.GattCharacteristic1"
+
+  private let air: Air
+  private unowned let host: StandIn
+  private let path: String
+  private let makeMachine: () -> any Machine
+  private var machine: (any Machine)?
+  private var effects = Effects()
+  private var pulse: Pulse?
+  private var connecting: BusMessage?
+  private var isConnected = false
+  /// Counts the GATT tables, so that each has paths of its own.
+  private var tables = 0
+  private var notifications = 0
+  private var connects = 0
+  private var isNotifying = false
+  private var notifySocket: Packets?
+  private var writeSocket: Packets?
+
+  /// Wakes the machine.
+  private final class Pulse: Watched {
+    private let beat: (Instant) -> Void
+    init(_ beat: @escaping (Instant) -> Void) { self.beat = beat }
+    override func woken(at now: Instant) { beat(now) }
+  }
+
+  init(_ air: Air, of host: StandIn, machine: @escaping () -> any Machine) {
+    self.air = air
+    self.host = host
+    path = StandIn.path(air.address)
+    makeMachine = machine
+  }
+
+  private var notifyPath: String { "\(path)/service\(tables)/char\(tables)1" }
+  private var writePath: String { air.profile.notify == air.profile.write ? notifyPath : "\(path)/service\(tables)/char\(tables)2" }
+  private var offersDescriptors: Bool { !air.faults.contains(.noDescriptors) }
+
+  func advertise() {
+    if !isConnected, connecting == nil {
+      host.hear(path: path, address: air.address, name: air.name, services: [air.profile.service], rssi: -60)
+    }
+  }
+
+  /// Whether the call is for this peripheral; it is answered then.
+  func takes(_ call: BusMessage, _ path: String) -> Bool {
+    guard host.tree.objects[path] != nil else { return false }
+    switch (path, call.member) {
+    case (self.path, "Connect"): connect(call)
+    case (self.path, "Disconnect"):
+      if let waiting = connecting {
+        connecting = nil
+        host.refuse(waiting, "Failed", "le-connection-abort-by-local")
+      }
+      drop()
+      host.answer(call)
+    case (notifyPath, "StartNotify"):
+      guard notifySocket == nil else {
+        host.refuse(call, "NotPermitted", "Notify acquired")
+        return true
+      }
+      isNotifying = true
+      host.answer(call)
+    case (notifyPath, "StopNotify"):
+      isNotifying = false
+      host.answer(call)
+    case (notifyPath, "AcquireNotify"): acquireNotify(call)
+    case (writePath, "AcquireWrite"): acquireWrite(call)
+    case (writePath, "WriteValue"): write(call)
+    default: return false
+    }
+    return true
+  }
+
+  // MARK: The connection
+
+  private func connect(_ call: BusMessage) {
+    connects += 1
+    guard !isConnected else { return host.refuse(call, "AlreadyConnected", "Already Connected") }
+    guard connecting == nil else { return host.refuse(call, "InProgress", "Operation already in progress") }
+    var delay: Nanoseconds = 150 * .millisecond
+    for fault in air.faults {
+      if case .slow(let time) = fault { delay = time }
+      if case .abort(let count) = fault, connects <= count { return host.refuse(call, "Failed", "le-connection-abort-by-local") }
+    }
+    connecting = call
+    let isSlow = air.faults.contains { if case .slow = $0 { true } else { false } }
+    (isSlow ? host.after : host.later)(delay) { [self] in
+      guard connecting?.serial == call.serial else { return }
+      connecting = nil
+      isConnected = true
+      host.tree.set(path, StandIn.deviceInterface, "Connected", .bool(true))
+      host.answer(call)
+      host.later(100 * .millisecond) { [self] in resolve() }
+    }
+  }
+
+  private func resolve() {
+    guard isConnected else { return }
+    tables += 1
+    let service = "\(path)/service\(tables)"
+    host.tree.add(service, [Self.service: ["UUID": .string(air.profile.service.text), "Device": .path(path), "Primary": .bool(true)]])
+    let isOne = notifyPath == writePath
+    if let notify = air.profile.notify { add(notifyPath, notify, ["notify"] + (isOne ? air.writeFlags : []), service) }
+    if !isOne { add(writePath, air.profile.write, air.writeFlags, service) }
+    host.tree.set(path, StandIn.deviceInterface, "ServicesResolved", .bool(true))
+    var machine = makeMachine()
+    let now = Clock.now
+    effects.removeAll()
+    machine.handle(.started(restored: [:], wall: WallTime(microseconds: 0)), at: now, &effects)
+    self.machine = machine
+    let pulse = Pulse { [weak self] in self?.feed(.wake, at: $0) }
+    self.pulse = pulse
+    host.loop.add(pulse)
+    feed(.linkChanged(.main, .up(maximumSend: air.mtu - 3)), at: now)
+    host.manner.tell(air.name, "up")
+    if air.faults.contains(.churn) { churn(pulse) }
+  }
+
+  private func add(_ path: String, _ uuid: GATTUUID, _ flags: [String], _ service: String) {
+    var properties: [String: BusValue] = [
+      "UUID": .string(uuid.text), "Service": .path(service), "Flags": .strings(flags), "MTU": .uint16(UInt16(air.mtu)), "Value": .bytes([]),
+    ]
+    if flags.contains("notify") { properties["Notifying"] = .bool(false) }
+    if offersDescriptors, flags.contains("notify") { properties["NotifyAcquired"] = .bool(false) }
+    if offersDescriptors, flags.contains("write-without-response") { properties["WriteAcquired"] = .bool(false) }
+    host.tree.add(path, [Self.characteristic: properties])
+  }
+
+  /// The connection breaks, or is ended.
+  func drop() {
+    guard isConnected else { return }
+    isConnected = false
+    endTable()
+    host.tree.set(path, StandIn.deviceInterface, "ServicesResolved", .bool(false))
+    host.tree.set(path, StandIn.deviceInterface, "Connected", .bool(false))
+    host.manner.tell(air.name, "down")
+  }
+
+  private func endTable() {
+    machine = nil
+    pulse?.isClosed = true
+    isNotifying = false
+    notifySocket?.close()
+    writeSocket?.close()
+    (notifySocket, writeSocket) = (nil, nil)
+    host.tree.remove("\(path)/service\(tables)")
+  }
+
+  private func churn(_ pulse: Pulse) {
+    guard !pulse.isClosed else { return }
+    for value in 0..<10 { host.tree.set(path, StandIn.deviceInterface, "ManufacturerData", .bytes([UInt8(value)])) }
+    host.tree.set(path, StandIn.deviceInterface, "RSSI", .int16(-50))
+    host.after(20 * .millisecond) { [self] in churn(pulse) }
+  }
+
+  // MARK: The characteristics
+
+  private func acquireNotify(_ call: BusMessage) {
+    guard offersDescriptors else { return host.refuse(call, "NotSupported", "Operation is not supported") }
+    guard notifySocket == nil, !isNotifying else { return host.refuse(call, "NotPermitted", "Notify acquired") }
+    if air.faults.contains(.oddReplies) { return host.answer(call, .string("no descriptor")) }
+    let pair = Packets.pair { _ in
+    } ended: { [weak self] in
+      self?.notifySocket = nil
+    }
+    guard let (ours, theirs) = pair else { return host.refuse(call, "Failed") }
+    notifySocket = ours
+    host.loop.add(ours)
+    host.answer(call, .descriptor(theirs), .uint16(UInt16(air.mtu)))
+  }
+
+  private func acquireWrite(_ call: BusMessage) {
+    guard offersDescriptors, air.writeFlags.contains("write-without-response") else {
+      return host.refuse(call, "NotSupported", "Operation is not supported")
+    }
+    if air.faults.contains(.oddReplies) { return host.answer(call, .uint16(1), .uint16(2)) }
+    let pair = Packets.pair { [weak self] in
+      self?.written($0)
+    } ended: { [weak self] in
+      self?.writeSocket = nil
+    }
+    guard let (ours, theirs) = pair else { return host.refuse(call, "Failed") }
+    writeSocket = ours
+    host.loop.add(ours)
+    host.answer(call, .descriptor(theirs), .uint16(UInt16(air.mtu)))
+  }
+
+  private func write(_ call: BusMessage) {
+    guard let bytes = call.body.first?.bytes, let options = call.body.dropFirst().first?.dictionary else {
+      return host.refuse(call, "InvalidArguments")
+    }
+    let isRequest = options["type"]?.string == "request"
+    guard air.writeFlags.contains(isRequest ? "write" : "write-without-response") else { return host.refuse(call, "NotSupported") }
+    guard bytes.count <= (isRequest ? 512 : air.mtu - 3) else { return host.refuse(call, "InvalidValueLength") }
+    guard isRequest else {
+      host.answer(call)
+      return written(bytes)
+    }
+    // A write that is acknowledged takes a connection interval.
+    host.later(7_500 * .microsecond) { [self] in
+      host.answer(call)
+      written(bytes)
+    }
+  }
+
+  private func written(_ bytes: [UInt8]) {
+    host.manner.tell(air.name, "< \(Connection.readable(bytes))")
+    feed(.received(.main, bytes), at: Clock.now)
+  }
+
+  private func notify(_ bytes: [UInt8]) {
+    host.manner.tell(air.name, "> \(Connection.readable(bytes))")
+    if let notifySocket {
+      notifySocket.send(bytes)
+    } else if isNotifying {
+      host.tree.set(notifyPath, Self.characteristic, "Value", .bytes(bytes))
+    }
+  }
+
+  // MARK: The machine
+
+  /// Hands inputs to the machine until it has nothing more to send at once.
+  private func feed(_ input: Input, at now: Instant) {
+    var inputs = [input]
+    while !inputs.isEmpty, machine != nil {
+      effects.removeAll()
+      machine?.handle(inputs.removeFirst(), at: now, &effects)
+      for effect in effects.list {
+        switch effect {
+        case .send(_, let bytes, let id, _):
+          var rest = bytes[...]
+          while !rest.isEmpty {
+            send(Array(rest.prefix(air.mtu - 3)))
+            rest = rest.dropFirst(air.mtu - 3)
+          }
+          if let id { inputs.append(.sent(id, failure: nil)) }
+        case .resetLink: host.after(0) { [self] in drop() }
+        default: break
+        }
+      }
+    }
+    pulse?.wake = machine?.nextWake
+  }
+
+  private func send(_ bytes: [UInt8]) {
+    notifications += 1
+    for fault in air.faults {
+      switch fault {
+      case .empty(let count) where notifications % count == 0: notify([])
+      case .drop(let count) where notifications % count == 0: host.after(0) { [self] in drop() }
+      case .serviceChange(let count) where notifications == count:
+        host.after(0) { [self] in
+          guard isConnected else { return }
+          host.tree.set(path, StandIn.deviceInterface, "ServicesResolved", .bool(false))
+          endTable()
+          host.later(50 * .millisecond) { [self] in resolve() }
+        }
+      default: break
+      }
+    }
+    notify(bytes)
+  }
+}

@@ -1,0 +1,207 @@
+// A stand-in for BlueZ on a bus of its own: one adapter, the peripheral that is simulated, and others that only advertise.
+// It answers as bluetoothd does, objects and errors included, as far as a client of GATT needs.
+// Facts: BlueZ's doc/adapter-api.txt, device-api.txt, gatt-api.txt, and src/adapter.c on discovery clients (5.66).
+
+import Bus
+import Glibc
+import Protocols
+
+final class StandIn: Watched {
+  static let adapter = "/org/bluez/hci0"
+  static let adapterInterface = "org.bluez.Adapter1"
+  static let deviceInterface = "org.bluez.Device1"
+
+  var tree = ObjectTree()
+  let loop: Loop
+  let manner: Manner
+  private let bus: BusEnd
+  private let air: Air
+  private var peripheral: SimulatedPeripheral?
+  private let makeMachine: () -> any Machine
+  /// Clients, by their names on the bus, that search.
+  private var searchers: Set<String> = []
+  private var agenda: [(at: Instant, action: () -> Void)] = []
+  private var adverts = 0
+
+  init(_ air: Air, bus address: String, loop: Loop, manner: Manner, machine: @escaping () -> any Machine) {
+    self.air = air
+    self.loop = loop
+    self.manner = manner
+    makeMachine = machine
+    bus = BusEnd(to: address)
+    super.init()
+    tree.emit = { [bus] in bus.send($0) }
+    bus.isReady = { [unowned self] in join() }
+    bus.received = { [unowned self] in received($0) }
+    bus.ended = { reason in
+      Terminal.complain("the bus is gone: \(reason)")
+      exit(1)
+    }
+    loop.add(bus)
+    loop.add(self)
+  }
+
+  override func woken(at now: Instant) {
+    let due = agenda.filter { $0.at <= now }
+    agenda.removeAll { $0.at <= now }
+    due.forEach { $0.action() }
+    wake = agenda.map(\.at).min()
+  }
+
+  /// Does something later.
+  func after(_ time: Nanoseconds, _ action: @escaping () -> Void) {
+    agenda.append((Clock.now + time, action))
+    wake = agenda.map(\.at).min()
+  }
+
+  /// The delay of something that takes time on the air.
+  func later(_ time: Nanoseconds, _ action: @escaping () -> Void) {
+    if air.isInstant { action() } else { after(time, action) }
+  }
+
+  func answer(_ call: BusMessage, _ body: BusValue...) { bus.send(call.reply(body)) }
+  func refuse(_ call: BusMessage, _ error: String, _ text: String = "") { bus.send(call.failure("org.bluez.Error.\(error)", text)) }
+
+  // MARK: The bus
+
+  private func join() {
+    tree.add(
+      Self.adapter,
+      [
+        Self.adapterInterface: [
+          "Address": .string("00:11:22:33:44:55"), "Name": .string("stand-in"), "Powered": .bool(true), "Discovering": .bool(false),
+        ]
+      ])
+    peripheral = SimulatedPeripheral(air, of: self, machine: makeMachine)
+    let rule = "type='signal',sender='\(DBus.name)',member='NameOwnerChanged'"
+    bus.call(.call(DBus.name, DBus.path, DBus.name, "AddMatch", [.string(rule)])) { _ in }
+    bus.call(.call(DBus.name, DBus.path, DBus.name, "RequestName", [.string("org.bluez"), .uint32(4)])) { [unowned self] result in
+      guard case .success(let message) = result, message.body.first?.int == 1 else {
+        Terminal.complain("there is a BlueZ on this bus already: use a bus of your own")
+        exit(1)
+      }
+      manner.announce("ble:\(air.name)")
+    }
+  }
+
+  private func received(_ message: BusMessage) {
+    if message.kind == .signal {
+      if message.member == "NameOwnerChanged", message.body.count == 3, message.body[2].string == "", let name = message.body[0].string {
+        searchers.remove(name)
+        advertise()
+      }
+      return
+    }
+    guard message.kind == .call, let path = message.path else { return }
+    manner.tell("bus", "\(path) \(message.member ?? "")")
+    switch (message.interface, message.member) {
+    case (DBus.objectManager, "GetManagedObjects"): answer(message, tree.all)
+    case (DBus.properties, "Get"):
+      let names = message.body.compactMap(\.string)
+      guard names.count == 2, let value = tree[path, names[0], names[1]] else { return refuse(message, "InvalidArguments") }
+      answer(message, .variant(value))
+    case (DBus.properties, "Set"): set(path, message)
+    case (Self.adapterInterface, _) where path == Self.adapter: adapterCall(message)
+    default:
+      if peripheral?.takes(message, path) != true {
+        bus.send(message.failure("org.freedesktop.DBus.Error.UnknownObject", "Method \"\(message.member ?? "")\" doesn't exist"))
+      }
+    }
+  }
+
+  /// Powers the adapter on and off, as a person would.
+  private func set(_ path: String, _ message: BusMessage) {
+    guard message.body.count == 3, path == Self.adapter, message.body[1].string == "Powered", let isOn = message.body[2].bool else {
+      return refuse(message, "InvalidArguments")
+    }
+    if !isOn {
+      searchers = []
+      peripheral?.drop()
+    }
+    tree.set(path, Self.adapterInterface, "Powered", .bool(isOn))
+    advertise()
+    answer(message)
+  }
+
+  private var isPowered: Bool { tree[Self.adapter, Self.adapterInterface, "Powered"]?.bool ?? false }
+
+  private func adapterCall(_ call: BusMessage) {
+    let client = call.sender ?? ""
+    guard isPowered || call.member == "SetDiscoveryFilter" else { return refuse(call, "NotReady", "Resource Not Ready") }
+    switch call.member {
+    case "SetDiscoveryFilter":
+      guard call.body.first?.dictionary?["Transport"]?.string == "le" else { return refuse(call, "InvalidArguments") }
+      answer(call)
+    case "StartDiscovery":
+      guard searchers.insert(client).inserted else { return refuse(call, "InProgress", "Operation already in progress") }
+      answer(call)
+      advertise()
+    case "StopDiscovery":
+      guard searchers.remove(client) != nil else { return refuse(call, "Failed", "No discovery started") }
+      answer(call)
+      advertise()
+    case "RemoveDevice":
+      guard let path = call.body.first?.string, tree.objects[path] != nil else { return refuse(call, "DoesNotExist", "Does Not Exist") }
+      peripheral?.drop()
+      tree.remove(path)
+      answer(call)
+    default: refuse(call, "NotSupported")
+    }
+  }
+
+  // MARK: The air
+
+  /// Begins or ends the search, and lets everybody advertise while it lasts.
+  private func advertise() {
+    let isSearching = !searchers.isEmpty
+    let before = tree[Self.adapter, Self.adapterInterface, "Discovering"]?.bool ?? false
+    guard isSearching != before else { return }
+    tree.set(Self.adapter, Self.adapterInterface, "Discovering", .bool(isSearching))
+    adverts += 1
+    if isSearching { return advert(adverts) }
+    for path in tree.objects.keys.sorted() { tree.set(path, Self.deviceInterface, "RSSI", nil) }
+  }
+
+  private func advert(_ round: Int) {
+    guard round == adverts else { return }
+    peripheral?.advertise()
+    for (index, name) in air.others.enumerated() {
+      hear(path: Self.path(Self.address(of: index)), address: Self.address(of: index), name: name, services: [], rssi: -80 - index)
+    }
+    after(100 * .millisecond) { [weak self] in self?.advert(round) }
+  }
+
+  static func path(_ address: String) -> String { "\(adapter)/dev_\(address.replacing(":", with: "_"))" }
+  private static func address(of index: Int) -> String {
+    "66:55:44:33:22:" + (index < 16 ? "0" : "") + String(index, radix: 16, uppercase: true)
+  }
+
+  /// An advertisement was heard.
+  func hear(path: String, address: String, name: String, services: [GATTUUID], rssi: Int) {
+    let strength = BusValue.int16(Int16(rssi))
+    if tree.objects[path] != nil { return tree.set(path, Self.deviceInterface, "RSSI", strength) }
+    tree.add(
+      path,
+      [
+        Self.deviceInterface: [
+          "Address": .string(address), "AddressType": .string("public"), "Name": .string(name), "Alias": .string(name), "RSSI": strength,
+          "Paired": .bool(false), "Connected": .bool(false), "ServicesResolved": .bool(false), "Adapter": .path(Self.adapter),
+          "UUIDs": .strings(services.map(\.text)),
+        ]
+      ])
+  }
+}
+
+/// What a peripheral on BLE is like, from the command line.
+struct Air {
+  var name: String
+  var address: String
+  var profile: GATTProfile
+  /// Properties of the characteristic that is written.
+  var writeFlags: [String]
+  var mtu: Int
+  /// Names of others that only advertise.
+  var others: [String]
+  var faults: [AirFault]
+  var isInstant: Bool
+}
