@@ -163,6 +163,64 @@ import Testing
     withExtendedLifetime(rig) {}
   }
 
+  @Test func aHeartbeatDoesNotPutOffWhatIsDue() async throws {
+    let rig = Rig()
+    let client = Client()
+    let watcher = Watcher(sink: client, interval: 100 * .millisecond)
+    try rig.board.subscribe(watcher, to: ["odometer"])
+    rig.publish((1, .value(.int(1))))
+    #expect(
+      await until {
+        watcher.beat()
+        return !client.changes.isEmpty
+      })
+    withExtendedLifetime(rig) {}
+  }
+
+  @Test func aSnapshotThatWasKeptBackIsOfTheMomentItIsTold() async throws {
+    let rig = Rig()
+    let slow = Client()
+    let watcher = Watcher(sink: slow, interval: 0)
+    try rig.board.subscribe(watcher, to: ["odometer"])
+    slow.hasRoom = false
+    rig.publish((1, .value(.int(1))))
+    rig.probe.answers { _, _, effects in effects.append(.status("polling")) }
+    rig.device.take(.wake)
+    let before = Clock.boot()
+    #expect(await until { Clock.boot() - before > 20 * .millisecond })
+    slow.hasRoom = true
+    watcher.drained()
+    let reading = slow.replies.last?.snapshot?.first?.readings
+    #expect(reading?.count == 1 && reading?.first?.age ?? 0 >= 0.02)
+  }
+
+  @Test func aReferenceMeansWhatItMeantWhateverDevicesCome() throws {
+    let rig = Rig()
+    let client = Client()
+    try rig.board.subscribe(Watcher(sink: client, interval: 0), to: ["rpm"])
+    let other = device(Probe(), named: "ev2", Self.schema)
+    rig.board.add(other)
+    rig.publish((0, .value(.int(5))))
+    #expect(client.changes.map(\.reference) == ["ev.rpm"])
+  }
+
+  @Test func howeverManyDevicesGoAtOnceNoneIsForgotten() throws {
+    let rig = Rig()
+    let slow = Client()
+    let watcher = Watcher(sink: slow, interval: 0)
+    let others = (0..<200).map { device(Probe(), named: "d\($0)", Self.schema) }
+    others.forEach(rig.board.add)
+    try rig.board.subscribe(watcher, to: nil)
+    slow.hasRoom = false
+    others.forEach(rig.board.remove)
+    // One of them comes back before anything is told.
+    rig.board.add(device(Probe(), named: "d7", Self.schema))
+    slow.hasRoom = true
+    watcher.drained()
+    #expect(slow.replies[1].events?.count { $0.name == "removed" } == 200)
+    #expect(slow.replies[2].snapshot?.map(\.name) == ["d7"])
+  }
+
   @Test func eventsAndStatesReachWatchers() throws {
     let rig = Rig()
     let client = Client()

@@ -60,9 +60,13 @@ import Protocols
 
   // MARK: Telling
 
-  /// Begins to tell a watcher of these references, or of everything. It is told a snapshot first.
-  func subscribe(_ watcher: Watcher, to references: [String]?) throws(ContractError) {
-    for reference in references ?? [] { _ = try resolve(reference) }
+  /// Begins to tell a watcher of these references, or of everything. It is told a snapshot first. What a reference means
+  /// now it means for as long as the watch lasts, whatever devices come.
+  func subscribe(_ watcher: Watcher, to wanted: [String]?) throws(ContractError) {
+    let references = try wanted?.map { reference throws(ContractError) in
+      let (state, index) = try resolve(reference)
+      return "\(state.device.name).\(state.schema.properties[index].name)"
+    }
     let feed: Feed
     if let same = feeds.first(where: { $0.references == references }) {
       feed = same
@@ -73,7 +77,9 @@ import Protocols
     }
     if !feeds.contains(where: { !$0.watchers.isEmpty }) { heartbeat.set(Clock.monotonic() + Self.heartbeatPeriod) }
     feed.watchers.append(watcher)
-    watcher.tell(snapshot: states.filter { feed.covers($0) }.map { $0.device(only: feed.selection(of: $0)) })
+    watcher.feed = feed
+    let covered = states.filter { feed.covers($0) }
+    watcher.tell(snapshot: covered.map { $0.device(only: feed.selection(of: $0)) }, of: covered)
   }
 
   func unsubscribe(_ watcher: Watcher) {
@@ -97,7 +103,7 @@ import Protocols
   func deviceChanged(_ state: DeviceState) {
     for feed in feeds where feed.covers(state) {
       let device = state.device(only: feed.selection(of: state))
-      for watcher in feed.watchers { watcher.tell(snapshot: [device]) }
+      for watcher in feed.watchers { watcher.tell(snapshot: [device], of: [state]) }
     }
   }
 

@@ -18,13 +18,21 @@ import Protocols
   private var sequence = 0
   private var message: [UInt8] = []
   private var nextMessage: Instant = 0
-  /// What changed and was not told yet.
-  private var pending: [ObjectIdentifier: (state: DeviceState, indexes: Set<Int>)] = [:]
-  private var pendingSnapshots: [String: Contract.Device] = [:]
-  private var pendingSchemas: [String: Contract.Schema] = [:]
-  private var pendingEvents: [Contract.Event] = []
+  /// Whose references these are; it says which readings belong into a snapshot.
+  weak var feed: Feed?
+  /// What is to be told of a device: only that it is, so that values are told as they are then, with their ages.
+  private struct Due {
+    let state: DeviceState
+    var indexes: Set<Int> = []
+    var snapshot = false
+    var schema = false
+  }
+  private var due: [ObjectIdentifier: Due] = [:]
+  private var dueEvents: [Contract.Event] = []
+  /// Devices that are gone: none of them may be forgotten.
+  private var dueRemovals: [String: Contract.Event] = [:]
   private lazy var timer = Timer { [weak self] _ in self?.drained() }
-  private static let mostPendingEvents = 64
+  private static let mostEvents = 64
 
   /// A watcher that is told at most once per `interval` (0: as things happen).
   init(sink: any WatcherSink, interval: Nanoseconds) {
@@ -32,9 +40,10 @@ import Protocols
     self.interval = interval
   }
 
-  func tell(snapshot: [Contract.Device]) {
+  /// The devices as a snapshot shows them now, and their states.
+  func tell(snapshot: [Contract.Device], of states: [DeviceState]) {
     guard mayTell else {
-      for device in snapshot { pendingSnapshots[device.name] = device }
+      for state in states { due[ObjectIdentifier(state), default: Due(state: state)].snapshot = true }
       return wait()
     }
     send(Contract.Watch.Result(sequence: sequence, snapshot: snapshot))
@@ -42,9 +51,9 @@ import Protocols
 
   /// The device's properties are others now: changes that were kept back by position mean nothing any more.
   func tell(schema: Contract.Schema, of state: DeviceState) {
-    pending[ObjectIdentifier(state)] = nil
+    due[ObjectIdentifier(state)]?.indexes = []
     guard mayTell else {
-      pendingSchemas[schema.device] = schema
+      due[ObjectIdentifier(state), default: Due(state: state)].schema = true
       return wait()
     }
     send(Contract.Watch.Result(sequence: sequence, schemas: [schema]))
@@ -52,8 +61,12 @@ import Protocols
 
   func tell(event: Contract.Event) {
     guard mayTell else {
-      if pendingEvents.count == Self.mostPendingEvents { pendingEvents.removeFirst() }
-      pendingEvents.append(event)
+      if event.name == Contract.Event.removed {
+        dueRemovals[event.device] = event
+      } else {
+        if dueEvents.count == Self.mostEvents { dueEvents.removeFirst() }
+        dueEvents.append(event)
+      }
       return wait()
     }
     send(Contract.Watch.Result(sequence: sequence, events: [event]))
@@ -62,42 +75,41 @@ import Protocols
   /// Changes of one device: `body` is the encoded list.
   func tell(changes body: [UInt8], _ indexes: [Int], of state: DeviceState) {
     guard mayTell else {
-      pending[ObjectIdentifier(state), default: (state, [])].indexes.formUnion(indexes)
+      due[ObjectIdentifier(state), default: Due(state: state)].indexes.formUnion(indexes)
       return wait()
     }
     sendChanges(body)
   }
 
   /// The device is gone: what was kept back of it is told no more.
-  func forget(_ state: DeviceState) {
-    pending[ObjectIdentifier(state)] = nil
-    pendingSnapshots[state.device.name] = nil
-    pendingSchemas[state.device.name] = nil
-  }
+  func forget(_ state: DeviceState) { due[ObjectIdentifier(state)] = nil }
 
   func beat() {
-    if sink?.hasRoom ?? false { send(Contract.Watch.Result(sequence: sequence)) }
+    // It is no news: the interval goes on.
+    if sink?.hasRoom ?? false { write(VarlinkReply.message(Contract.Watch.Result(sequence: sequence), continues: true)) }
   }
 
-  /// There is room again, or the interval is over: tells what was kept back, in its latest form.
+  /// There is room again, or the interval is over: tells what was kept back, in its latest form. What is gone comes first,
+  /// for a device of the same name may have come since.
   func drained() {
-    guard let sink, sink.hasRoom, !hasNothingPending, Clock.monotonic() >= nextMessage else { return }
+    guard let sink, sink.hasRoom, !hasNothingDue else { return }
+    guard Clock.monotonic() >= nextMessage else { return wait() }
     // Nothing is kept back while it is told: telling may make room, which calls this again.
-    let (changes, snapshots, schemas, events) = (pending, pendingSnapshots, pendingSchemas, pendingEvents)
-    pending = [:]
-    pendingSnapshots = [:]
-    pendingSchemas = [:]
-    pendingEvents = []
-    if !snapshots.isEmpty || !schemas.isEmpty || !events.isEmpty {
+    let (devices, events) = (Array(due.values), Array(dueRemovals.values) + dueEvents)
+    due = [:]
+    dueRemovals = [:]
+    dueEvents = []
+    if !events.isEmpty { send(Contract.Watch.Result(sequence: sequence, events: events)) }
+    let shown = devices.filter(\.snapshot).map { $0.state.device(only: feed?.selection(of: $0.state)) }
+    let schemas = devices.filter(\.schema).map(\.state.contractSchema)
+    if !shown.isEmpty || !schemas.isEmpty {
       send(
-        Contract.Watch.Result(
-          sequence: sequence, snapshot: snapshots.isEmpty ? nil : Array(snapshots.values),
-          schemas: schemas.isEmpty ? nil : Array(schemas.values), events: events.isEmpty ? nil : events))
+        Contract.Watch.Result(sequence: sequence, snapshot: shown.isEmpty ? nil : shown, schemas: schemas.isEmpty ? nil : schemas))
     }
     let boot = Clock.boot()
-    for (state, indexes) in changes.values {
+    for device in devices where !device.snapshot && !device.indexes.isEmpty {
       var body: [UInt8] = []
-      state.write("changes", indexes.sorted(), at: boot, to: &body)
+      device.state.write("changes", device.indexes.sorted(), at: boot, to: &body)
       sendChanges(body)
     }
   }
@@ -108,12 +120,10 @@ import Protocols
     sink = nil
   }
 
-  private var hasNothingPending: Bool {
-    pending.isEmpty && pendingSnapshots.isEmpty && pendingSchemas.isEmpty && pendingEvents.isEmpty
-  }
+  private var hasNothingDue: Bool { due.isEmpty && dueEvents.isEmpty && dueRemovals.isEmpty }
 
   private var mayTell: Bool {
-    guard let sink, sink.hasRoom, hasNothingPending else { return false }
+    guard let sink, sink.hasRoom, hasNothingDue else { return false }
     return interval == 0 || sequence == 0 || Clock.monotonic() >= nextMessage
   }
 
@@ -132,8 +142,12 @@ import Protocols
   }
 
   private func send(_ message: [UInt8]) {
-    sequence += 1
     if interval > 0 { nextMessage = Clock.monotonic() + interval }
+    write(message)
+  }
+
+  private func write(_ message: [UInt8]) {
+    sequence += 1
     sink?.write(message)
   }
 }
