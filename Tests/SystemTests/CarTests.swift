@@ -82,14 +82,10 @@ extension WholeHouse {
       let house = try House()
       let (daemon, _) = try house.ev("--seed", "7")
       #expect(wait { house.get("rpm") != nil })
-      // Connecting anew records the dialogue from its first byte.
-      #expect(house.vehiclectl("disconnect", "ev").status == 0)
       let recorder = try Program(
         "\(House.programs)/vehiclectl", ["--socket", house.socket, "record", "ev", "\(house.directory)/ride.ndjson"], in: house.directory)
-      usleep(300_000)
-      #expect(house.vehiclectl("connect", "ev").status == 0)
-      #expect(wait { house.get("state-of-charge") != nil })
-      usleep(300_000)
+      // In the middle of the ride: what the adapter needs to be ready is in the recording all the same.
+      usleep(1_500_000)
       #expect(recorder.end(SIGINT) == 0)
       #expect(daemon.end() == 0)
       let text = try String(contentsOfFile: "\(house.directory)/ride.ndjson", encoding: .utf8)

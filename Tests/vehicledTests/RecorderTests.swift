@@ -10,11 +10,11 @@ import Testing
     let directory = temporaryDirectory()
     for device in ["ev", "ev-2"] {
       try Files.makeDirectory("\(directory)/recordings/\(device)")
-      for day in 1...6 { try Files.write("\(directory)/recordings/\(device)/2020-01-0\(day).ndjson", [], flags: O_TRUNC) }
+      for day in 1...6 { try Files.write("\(directory)/recordings/\(device)/2020-01-0\(day).ndjson", [], flags: O_CREAT | O_TRUNC) }
     }
     let device = device(Probe(), named: "ev")
     let recorder = Recorder(device, disk: Disk(directory: directory))
-    device.taps.note(.main, "up")
+    device.taps.linkCameUp(.main)
     recorder.close()
     let names = { (device: String) in Files.list("\(directory)/recordings/\(device)") }
     #expect(await until { names("ev").count == 4 })
@@ -28,7 +28,7 @@ import Testing
     let device = device(Probe(), named: "ev")
     for _ in 0..<2 {
       let recorder = Recorder(device, disk: disk)
-      device.taps.note(.main, "up")
+      device.taps.linkCameUp(.main)
       recorder.close()
       let now = Clock.wall()
       #expect(await until { Clock.wall() > now + 1000 })
@@ -37,7 +37,7 @@ import Testing
     #expect(await until { Files.list(folder).count == 2 })
     for name in Files.list(folder) {
       let recording = try Recording(parsing: Files.read("\(folder)/\(name)", limit: 1 << 20))
-      #expect(recording.lines.count == 1)
+      #expect(recording.lines.last?.text == "up")
     }
   }
 
@@ -54,12 +54,46 @@ import Testing
     let bytes = [UInt8](repeating: 65, count: 2048)
     for _ in 0..<1000 { device.taps.record(.received, .main, bytes) }
     isFree.withLock { $0 = true }
-    recorder.close()
     let folder = "\(directory)/recordings/ev"
-    let recorded = { Files.list(folder).first.flatMap { try? Files.read("\(folder)/\($0)", limit: 64 << 20) } ?? [] }
-    #expect(await until { recorded().last == UInt8(ascii: "\n") })
-    // What was gathered is whole; a line holds four thousand digits.
-    let lines = try Recording(parsing: recorded()).lines
-    #expect((250..<300).contains(lines.count))
+    let recorded = { Files.list(folder).compactMap { try? Files.read("\(folder)/\($0)", limit: 64 << 20) } }
+    // What was gathered is whole; a line holds four thousand digits. Then a new file begins.
+    #expect(await until { recorded().count == 1 && recorded()[0].last == UInt8(ascii: "\n") })
+    device.taps.record(.received, .main, [66])
+    recorder.close()
+    #expect(await until { recorded().count == 2 })
+    let lines = try recorded().map { try Recording(parsing: $0).lines }
+    #expect((250..<300).contains(lines[0].count))
+    #expect(lines[1].map(\.bytes) == [[66]])
+  }
+
+  @Test func afterAFailureANewFileIsBegunThatIsWhole() async throws {
+    let directory = temporaryDirectory()
+    let device = device(Probe(), named: "ev")
+    device.taps.linkCameUp(.main)
+    device.taps.record(.sent, .main, Array("ATZ\r".utf8))
+    let recorder = Recorder(device, disk: Disk(directory: directory), restTime: 20 * .millisecond)
+    let folder = "\(directory)/recordings/ev"
+    #expect(await until { Files.list(folder).count == 1 })
+    for name in Files.list(folder) { unlink("\(folder)/\(name)") }
+    rmdir(folder)
+    #expect(
+      await until {
+        device.taps.record(.received, .main, [67])
+        return Files.list(folder).count == 1
+      })
+    recorder.close()
+    let path = "\(folder)/\(Files.list(folder)[0])"
+    #expect(await until { (try? Recording(parsing: Files.read(path, limit: 1 << 20)).lines.last?.bytes) == [67] })
+    let lines = try Recording(parsing: Files.read(path, limit: 1 << 20)).lines
+    // Also what was sent before anybody listened.
+    #expect(lines[1].bytes == Array("ATZ\r".utf8))
+  }
+
+  @Test func aRecordingWithATornLastLineIsRead() throws {
+    let text =
+      #"{"date":"2026-01-01T00:00:00Z","device":"ev","format":1,"kind":"obd"}"# + "\n" + #"{"t":1,"link":"main","dir":"rx","hex":"41"}"#
+      + "\n"
+    #expect(try Recording(parsing: Array((text + #"{"t":2,"li"#).utf8)).lines.count == 1)
+    #expect(throws: ValueError.self) { try Recording(parsing: Array((text + #"{"t":2,"li"# + "\n").utf8)) }
   }
 }

@@ -68,12 +68,14 @@ public struct Recording: Sendable {
   public var header: Header
   public var lines: [Line]
 
-  /// Reads a recording, or says which line is wrong.
+  /// Reads a recording, or says which line is wrong. A last line that was not written to its end is left out.
   public init(parsing text: [UInt8]) throws(ValueError) {
     var header: Header?
     var lines: [Line] = []
     let decoder = JSONDecoder()
-    for (number, line) in text.split(separator: UInt8(ascii: "\n")).enumerated() {
+    let all = text.split(separator: UInt8(ascii: "\n"))
+    let isTorn = text.last != UInt8(ascii: "\n")
+    for (number, line) in all.enumerated() {
       do {
         if header == nil {
           header = try decoder.decode(Header.self, from: Data(line))
@@ -81,6 +83,7 @@ public struct Recording: Sendable {
           lines.append(try decoder.decode(Line.self, from: Data(line)))
         }
       } catch {
+        if isTorn, header != nil, number == all.count - 1 { break }
         throw ValueError("line \(number + 1) is not a \(header == nil ? "recording's header" : "line of a recording")")
       }
     }

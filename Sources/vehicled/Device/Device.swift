@@ -101,7 +101,7 @@ import Protocols
 
   /// Takes bytes from a link.
   func received(_ bytes: [UInt8], from port: Port) {
-    if !taps.isEmpty { taps.record(.received, port.name, bytes) }
+    if !taps.isIdle { taps.record(.received, port.name, bytes) }
     take(.received(port.name, bytes))
   }
 
@@ -114,13 +114,13 @@ import Protocols
       if reasons.updateValue(reason, forKey: port.name) != reason {
         log.notice("link is down: \(reason)", metadata: ["link": "\(port.name)"])
       }
-      taps.note(port.name, "down: \(reason)")
+      taps.linkWentDown(port.name, reason)
       take(.linkChanged(port.name, .down(reason)))
     case (_, .up):
       reasons[port.name] = nil
       waits[port.name] = nil
       log.notice("link is up: \(port.url)", metadata: ["link": "\(port.name)"])
-      taps.note(port.name, "up")
+      taps.linkCameUp(port.name)
     case (_, .connecting): break
     }
     observer?.deviceLinkChanged(port)
@@ -147,7 +147,7 @@ import Protocols
   private func perform(_ effect: Effect) {
     switch effect {
     case .send(let link, let bytes, let id, let secret):
-      if !taps.isEmpty { taps.record(.sent, link, bytes, secret: secret) }
+      if !taps.isIdle { taps.record(.sent, link, bytes, secret: secret) }
       if let port = port(link) {
         port.send(bytes, id: id)
       } else if let id {

@@ -10,28 +10,34 @@ import Protocols
   private let device: Device
   private let disk: Disk
   private let folder: String
+  private let restTime: Nanoseconds
   private var tap: Taps.Tap?
   private var gathered: [UInt8] = []
   private var file: String?
   private var written = 0
+  private var isNew = true
   private var isWriting = false
+  private var isClosed = false
   private var trouble: String?
-  private lazy var timer = Timer { [weak self] _ in self?.write() }
+  private lazy var timer = Timer { [weak self] _ in self?.timeIsUp() }
 
   private static let largestFile = 64 << 20
   private static let mostGathered = 1 << 20
   private nonisolated static let mostFiles = 4
   private static let writeDelay: Nanoseconds = .second
 
-  init(_ device: Device, disk: Disk) {
+  /// Records from now on; after a failure it tries again after `restTime`.
+  init(_ device: Device, disk: Disk, restTime: Nanoseconds = 10 * .second) {
+    self.restTime = restTime
     self.device = device
     self.disk = disk
     folder = "\(disk.directory)/recordings/\(device.name)"
-    tap = device.taps.add { [weak self] in self?.take($0) }
+    begin()
   }
 
   func close() {
-    if let tap { device.taps.remove(tap) }
+    isClosed = true
+    stopListening()
     timer.set(nil)
     // The disk's thread keeps the order.
     isWriting = false
@@ -39,19 +45,27 @@ import Protocols
   }
 
   private func take(_ line: String) {
-    guard gathered.count < Self.mostGathered else { return tell("the disk does not answer, what comes meanwhile is lost") }
+    guard gathered.count < Self.mostGathered else {
+      tell("the disk does not answer")
+      return stopListening()
+    }
     if gathered.isEmpty { timer.set(Clock.monotonic() + Self.writeDelay) }
-    if file == nil { begin() }
+    if file == nil { open() }
     gathered.append(contentsOf: line.utf8)
     gathered.append(UInt8(ascii: "\n"))
   }
 
-  private func begin() {
+  private func open() {
     let header = device.recordingHeader
     file = "\(folder)/\(header.date.replacing(":", with: "")).ndjson"
+    isNew = true
     written = 0
     gathered.append(contentsOf: Recording.text(header).utf8)
     gathered.append(UInt8(ascii: "\n"))
+  }
+
+  private func timeIsUp() {
+    if gathered.isEmpty, tap == nil { begin() } else { write() }
   }
 
   private func write() {
@@ -59,20 +73,41 @@ import Protocols
     let bytes = gathered
     gathered.removeAll(keepingCapacity: true)
     written += bytes.count
-    if written > Self.largestFile { self.file = nil }
     isWriting = true
+    let flags = isNew ? O_CREAT | O_EXCL : O_APPEND
+    isNew = false
     disk.run { [folder] () throws(ValueError) in
       try Files.makeDirectory(folder)
-      try Files.write(file, bytes, flags: O_APPEND)
+      try Files.write(file, bytes, flags: flags)
       for old in Files.list(folder).dropLast(Self.mostFiles) { unlink("\(folder)/\(old)") }
     } then: { [self] result in
       isWriting = false
       switch result {
-      case .success: tell(nil)
-      case .failure(let error): tell(error.description)
+      case .success where tap == nil || written > Self.largestFile:
+        if gathered.isEmpty { begin() } else { write() }
+      case .success:
+        tell(nil)
+        if !gathered.isEmpty, !timer.isSet { write() }
+      case .failure(let error):
+        tell(error.description)
+        stopListening()
+        gathered.removeAll()
+        if !isClosed { timer.set(Clock.monotonic() + restTime) }
       }
-      if !gathered.isEmpty, !timer.isSet { write() }
     }
+  }
+
+  /// Listens from the start of the link's opening, into a new file: one with a hole in it cannot be played back.
+  private func begin() {
+    guard !isClosed else { return }
+    stopListening()
+    file = nil
+    tap = device.taps.add { [weak self] in self?.take($0) }
+  }
+
+  private func stopListening() {
+    if let tap { device.taps.remove(tap) }
+    tap = nil
   }
 
   /// One line in the journal when writing begins to fail, and one when it works again.

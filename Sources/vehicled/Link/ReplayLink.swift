@@ -9,12 +9,14 @@ import Protocols
   private var lines: ArraySlice<(t: Int64, direction: Recording.Direction, bytes: [UInt8])> = []
   private var offset: Int64 = 0
   private lazy var timer = Timer { [weak self] now in self?.play(now) }
+  /// The recorder's own files stay below.
+  private nonisolated static let largest = 96 << 20
 
   init(path: String, speed: Double, disk: Disk, owner: any LinkOwner) {
     self.speed = speed
     self.owner = owner
-    disk.run { () throws(ValueError) in
-      try Recording(parsing: Files.read(path, limit: 256 << 20))
+    disk.read { () throws(ValueError) in
+      try Recording(parsing: Files.read(path, limit: Self.largest))
     } then: { [weak self] result in
       switch result {
       case .success(let recording): self?.begin(recording)
@@ -42,7 +44,8 @@ import Protocols
   private func begin(_ recording: Recording) {
     guard let owner else { return }
     lines = recording.lines.compactMap { line in line.bytes.map { (line.t, line.dir, $0) } }[...]
-    offset = Clock.monotonic()
+    // A recording need not begin at 0.
+    offset = Clock.monotonic() - scaled(lines.first?.t ?? 0)
     owner.linkCameUp(maximumSend: nil)
     schedule()
   }

@@ -13,6 +13,11 @@ import Protocols
   let directory: String
   private let log = Logger(label: "vehicled")
   private let pool = NIOThreadPool(numberOfThreads: 1)
+  private lazy var readers = {
+    let pool = NIOThreadPool(numberOfThreads: 1)
+    pool.start()
+    return pool
+  }()
   private static let longestFinish: Nanoseconds = 400 * .millisecond
   private var unsynced: Set<String> = []
   private lazy var syncTimer = Timer { [weak self] _ in self?.sync() }
@@ -27,6 +32,21 @@ import Protocols
   func run<Value: Sendable>(
     _ work: @escaping @Sendable () throws(ValueError) -> Value,
     then finish: @escaping @Loop @Sendable (Result<Value, ValueError>) -> Void
+  ) {
+    Self.run(on: pool, work, finish)
+  }
+
+  /// The same on a thread beside, which nothing else waits for: for what may take long.
+  func read<Value: Sendable>(
+    _ work: @escaping @Sendable () throws(ValueError) -> Value,
+    then finish: @escaping @Loop @Sendable (Result<Value, ValueError>) -> Void
+  ) {
+    Self.run(on: readers, work, finish)
+  }
+
+  private static func run<Value: Sendable>(
+    on pool: NIOThreadPool, _ work: @escaping @Sendable () throws(ValueError) -> Value,
+    _ finish: @escaping @Loop @Sendable (Result<Value, ValueError>) -> Void
   ) {
     pool.submit { _ in
       let result = Result { () throws(ValueError) in try work() }

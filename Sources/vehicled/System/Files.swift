@@ -39,19 +39,23 @@ enum Files {
   static func replace(_ path: String, with bytes: [UInt8]) throws(ValueError) {
     let slash = path.lastIndex(of: "/") ?? path.startIndex
     let temporary = "\(path[..<slash])/.\(path[slash...].dropFirst()).new"
-    try write(temporary, bytes, flags: O_TRUNC)
+    try write(temporary, bytes, flags: O_CREAT | O_TRUNC)
     guard rename(temporary, path) == 0 else { throw ValueError("cannot write \(path): \(systemWords(errno))") }
   }
 
-  /// Writes to a file, made if needed; `flags` says whether it is emptied first (O_TRUNC) or continued (O_APPEND).
+  /// Writes to a file as the flags of open(2) say. One that was made for it is removed where that fails.
   static func write(_ path: String, _ bytes: [UInt8], flags: CInt) throws(ValueError) {
-    let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0o600)
+    let descriptor = open(path, O_WRONLY | O_CLOEXEC | flags, 0o600)
     guard descriptor >= 0 else { throw ValueError("cannot write \(path): \(systemWords(errno))") }
     defer { close(descriptor) }
     var rest = bytes[...]
     while !rest.isEmpty {
       let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-      guard count > 0 else { throw ValueError("cannot write \(path): \(systemWords(errno))") }
+      guard count > 0 else {
+        let error = ValueError("cannot write \(path): \(systemWords(errno))")
+        if flags & O_CREAT != 0 { unlink(path) }
+        throw error
+      }
       rest = rest.dropFirst(count)
     }
   }
