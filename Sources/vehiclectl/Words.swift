@@ -29,6 +29,11 @@ enum Words {
     return words
   }
 
+  /// What else there is to know of a link: `mtu 23, peer "Veepeak"`.
+  static func details(_ link: Contract.Link) -> String? {
+    link.details.map { $0.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", ") }
+  }
+
   static func style(of link: Contract.Link) -> Style {
     switch link.state {
     case "up": .good
@@ -99,11 +104,13 @@ extension JSON {
       JSON.members([
         "name": .string(link.name), "url": .string(link.url), "state": .string(link.state), "reason": link.reason.map(JSON.string),
         "since": .int(link.since), "nextAttempt": link.nextAttempt.map(JSON.int),
+        "details": link.details.map(JSON.texts),
       ])
     }
     self = .members([
       "name": .string(device.name), "kind": .string(device.kind), "state": .string(device.state), "links": .array(links),
       "holder": device.holder.map(JSON.string), "readings": .array(device.readings.map { JSON($0) }),
+      "fault": device.fault.map(JSON.string),
     ])
   }
 

@@ -48,7 +48,7 @@ public struct OBDMachine: Machine {
   var reader = CANReader()
   var traits = AdapterTraits()
   var pace: Pace
-  var timing = Timing()
+  var timing: Timing
   var count = FrameCount()
   var request = PageRequest.uds
   var streaks = Streaks()
@@ -62,7 +62,7 @@ public struct OBDMachine: Machine {
   var storedRequest: PageRequest?
   /// Why each property was last said to be absent, so that it is said once.
   var said = [BMSPage.Absence](repeating: .none, count: Signal.allCases.count)
-  private var status = ""
+  private(set) var status = ""
   private var fault: String?
 
   /// What happened several times in a row since the last answer.
@@ -84,13 +84,17 @@ public struct OBDMachine: Machine {
     var polls = 0
     var timeouts = 0
     var badReplies = 0
+    /// When they were last published; `.min` before that.
     var published: Instant = .min
+
+    func isOld(at now: Instant) -> Bool { published == .min || now &- published >= .second }
   }
 
   /// A machine that polls `rate` times a second (0: back to back) and sends what is no read request only if it may.
   public init(rate: Double = 20, allowRaw: Bool = false, phase: Double = 0) {
     pace = Pace(rate: rate.isFinite ? rate : 20, phase: phase)
     self.allowRaw = allowRaw
+    timing = Timing(period: pace.period)
     schema = Schema(properties: Signal.properties(period: pace.period), actions: [OBDQuery.action])
     writePollBytes()
   }

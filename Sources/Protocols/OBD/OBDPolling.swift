@@ -65,7 +65,7 @@ extension OBDMachine {
       if storedRequest != request { effects.append(.store(key: "request", Array(request.rawValue.utf8))) }
       storedRequest = request
     }
-    if isFirst || now &- counters.published >= .second { publishMeasurements(at: now, &effects) }
+    if isFirst || counters.isOld(at: now) { publishMeasurements(at: now, &effects) }
     say(.polling, &effects)
     complain(nil, &effects)
   }
@@ -80,6 +80,7 @@ extension OBDMachine {
   private mutating func failed(_ failure: Failure, _ poll: Poll, at now: Instant, _ effects: inout Effects) {
     state = .polling
     pace.failed(at: now)
+    publishCounters(at: now, &effects)
     if poll.isCounted && doubtsTheCount(failure) { return }
     switch failure {
     case .unusable(let reason): unusable(reason, resynchronising: true, at: now, &effects)
@@ -125,7 +126,10 @@ extension OBDMachine {
     case .askAgain:
       streaks.busy += 1
       if streaks.busy > 3 { backOff("\(words): it is asked again later", at: now, &effects) }
-    case .pause: state = .backingOff(Pause(until: now &+ .second))
+    case .pause:
+      streaks.busy += 1
+      if streaks.busy > 3 { fallSilent("\(words): it is asked again every second", &effects) }
+      state = .backingOff(Pause(until: now &+ .second))
     case .backOff: backOff("\(words): it is asked again later", at: now, &effects)
     case .giveUp: stopAsking(words, &effects)
     }
@@ -167,7 +171,7 @@ extension OBDMachine {
 
   /// Asking again by ourselves would do harm.
   private mutating func stopAsking(_ words: String, _ effects: inout Effects) {
-    fallSilent("\(words): connect again to try once more", &effects)
+    fallSilent("\(words): disconnect and connect again to try once more", &effects)
     state = .backingOff(Pause(until: nil))
   }
 

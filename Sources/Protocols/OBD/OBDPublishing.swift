@@ -26,13 +26,20 @@ extension OBDMachine {
   }
 
   mutating func publishMeasurements(at now: Instant, _ effects: inout Effects) {
-    counters.published = now
-    effects.publish(Signal.polls.rawValue, .int(counters.polls))
-    effects.publish(Signal.missed.rawValue, .int(pace.missed))
+    counters.published = .min
+    publishCounters(at: now, &effects)
     let summary = timing.summary(at: now)
     if let rate = summary.rate { effects.publish(Signal.pollRate.rawValue, .float((rate * 10).rounded() / 10)) }
     publish(summary.roundTrip, .roundTrip, .roundTripP99, &effects)
     publish(summary.lateness, .lateness, .latenessP99, &effects)
+  }
+
+  /// What is counted whether or not the vehicle answers: once a second at most.
+  mutating func publishCounters(at now: Instant, _ effects: inout Effects) {
+    guard counters.isOld(at: now) else { return }
+    counters.published = now
+    effects.publish(Signal.polls.rawValue, .int(counters.polls))
+    effects.publish(Signal.missed.rawValue, .int(pace.missed))
   }
 
   private func publish(_ percentiles: Timing.Percentiles?, _ median: Signal, _ p99: Signal, _ effects: inout Effects) {

@@ -59,7 +59,12 @@ struct OBDQuery: Sendable {
       self.service = service
       isRaw = false
     } else {
-      guard allowRaw || Self.questions.contains(word) else { throw Self.notAllowed(word) }
+      guard allowRaw || Self.questions.contains(word) else {
+        if word.hasPrefix("AT") || word.hasPrefix("ST") { throw Self.notAllowed(word) }
+        throw .invalid(
+          argument: Self.argumentNames.request,
+          "\(word) is no request: write hex digits, as in 010C, or one of \(Self.questions.sorted().joined(separator: ", "))")
+      }
       service = nil
       isRaw = !Self.questions.contains(word)
     }

@@ -16,7 +16,7 @@ extension OBDMachine {
     streaks.unusable = 0
     forgetMeasurements()
     state = .settingUp(step: 0)
-    say(.starting, &effects)
+    if status != StatusWord.degraded.rawValue { say(.starting, &effects) }
     resynchronise(at: now, &effects)
   }
 

@@ -2,6 +2,7 @@
 // or text that nobody asked for. Nothing of it becomes a value; it is counted and the last of it kept for a person.
 
 extension OBDMachine {
+  private static let unusableSuspicion = 4
   private static let unusableLimit = 10
   private static let timeoutLimit = 3
 
@@ -19,8 +20,12 @@ extension OBDMachine {
 
   private mutating func spoilt(_ reason: String, resynchronising: Bool, at now: Instant, _ effects: inout Effects) {
     streaks.unusable += 1
+    publishCounters(at: now, &effects)
+    if streaks.unusable >= Self.unusableSuspicion {
+      complain("the adapter's answers cannot be used (\(reason)): it is set up again and again", &effects)
+      say(.degraded, &effects)
+    }
     if streaks.unusable >= Self.unusableLimit {
-      complain("the adapter's answers cannot be used (\(reason)): it is set up again", &effects)
       setUpAgain(at: now, &effects)
     } else if resynchronising {
       resynchronise(at: now, &effects)
@@ -76,8 +81,10 @@ extension OBDMachine {
 
   private mutating func countTimeout(at now: Instant, _ effects: inout Effects) {
     streaks.timeouts += 1
+    complain(Self.silence, &effects)
+    say(.degraded, &effects)
+    publishCounters(at: now, &effects)
     if streaks.timeouts >= Self.timeoutLimit {
-      complain(Self.silence, &effects)
       setUpAgain(at: now, &effects)
     } else {
       resynchronise(at: now, &effects)

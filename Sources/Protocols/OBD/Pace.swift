@@ -47,7 +47,7 @@ struct Pace: Sendable {
   }
 }
 
-/// Round trips and lateness of the last polls: at most 256 of them, at most ten seconds old.
+/// Round trips and lateness of the last polls: at most 256 of them, at most ten seconds or three periods old.
 struct Timing: Sendable {
   private struct Poll {
     var answered: Instant
@@ -57,9 +57,12 @@ struct Timing: Sendable {
   }
 
   private static let capacity = 256
-  private static let span: Nanoseconds = 10 * .second
+  private let span: Nanoseconds
   private var polls: [Poll] = []
   private var next = 0
+
+  /// Of polls that come once a period.
+  init(period: Nanoseconds) { span = max(10 * .second, 3 &* period &+ .second) }
 
   mutating func add(answered: Instant, roundTrip: Nanoseconds, lateness: Nanoseconds?) {
     let poll = Poll(answered: answered, roundTrip: roundTrip, lateness: lateness ?? -1)
@@ -81,7 +84,7 @@ struct Timing: Sendable {
 
   /// Polls a second, and how long they took and how late they were, as far as there is something to say.
   func summary(at now: Instant) -> (rate: Double?, roundTrip: Percentiles?, lateness: Percentiles?) {
-    let recent = polls.filter { now &- $0.answered <= Self.span }
+    let recent = polls.filter { now &- $0.answered <= span }
     // The rate is that of the requests; one that began a run went out off the grid.
     let onGrid = recent.filter { $0.lateness >= 0 }
     let sent = (onGrid.isEmpty ? recent : onGrid).map { $0.answered &- $0.roundTrip }

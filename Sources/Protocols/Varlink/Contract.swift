@@ -44,7 +44,7 @@ public enum Contract {
 
   /// One link of a device.
   public struct Link: VarlinkParameters, Equatable {
-    public enum CodingKeys: CodingKey, CaseIterable { case name, url, state, reason, since, nextAttempt }
+    public enum CodingKeys: CodingKey, CaseIterable { case name, url, state, reason, since, nextAttempt, details }
 
     public var name: String
     public var url: String
@@ -55,21 +55,26 @@ public enum Contract {
     public var since: Int
     /// Microseconds since the Unix epoch.
     public var nextAttempt: Int?
+    /// What else there is to know, by short names.
+    public var details: [String: String]?
 
     /// A link.
-    public init(name: String, url: String, state: String, reason: String? = nil, since: Int, nextAttempt: Int? = nil) {
+    public init(
+      name: String, url: String, state: String, reason: String? = nil, since: Int, nextAttempt: Int? = nil, details: [String: String]? = nil
+    ) {
       self.name = name
       self.url = url
       self.state = state
       self.reason = reason
       self.since = since
       self.nextAttempt = nextAttempt
+      self.details = details
     }
   }
 
   /// One configured device.
   public struct Device: VarlinkParameters, Equatable {
-    public enum CodingKeys: CodingKey, CaseIterable { case name, kind, state, links, holder, readings }
+    public enum CodingKeys: CodingKey, CaseIterable { case name, kind, state, links, holder, readings, fault }
 
     public var name: String
     public var kind: String
@@ -79,15 +84,20 @@ public enum Contract {
     /// Who has the motion lease.
     public var holder: String?
     public var readings: [Reading]
+    /// What is wrong with it, in a person's words.
+    public var fault: String?
 
     /// A device.
-    public init(name: String, kind: String, state: String, links: [Link] = [], holder: String? = nil, readings: [Reading] = []) {
+    public init(
+      name: String, kind: String, state: String, links: [Link] = [], holder: String? = nil, readings: [Reading] = [], fault: String? = nil
+    ) {
       self.name = name
       self.kind = kind
       self.state = state
       self.links = links
       self.holder = holder
       self.readings = readings
+      self.fault = fault
     }
   }
 

@@ -32,6 +32,11 @@ public enum JSON: Equatable, Sendable {
     .object(members.compactMap { member in member.value.map { Member(key: member.key, value: $0) } })
   }
 
+  /// An object of texts, in the order of their names.
+  public static func texts(_ texts: [String: String]) -> JSON {
+    .object(texts.sorted { $0.key < $1.key }.map { Member(key: $0.key, value: .string($0.value)) })
+  }
+
   /// In one line, without spaces. A number that is not finite becomes null.
   public var text: String {
     var bytes: [UInt8] = []

@@ -26,6 +26,7 @@ struct StatusCommand: Verb {
     for link in device.links {
       let name = device.links.count > 1 || detailed ? "\(link.name) \(link.url)" : link.url
       lines.append(Output.oneLine("  \(name)  ") + paint(Output.oneLine(Words.link(link, now: now)), Words.style(of: link)))
+      if detailed, let details = Words.details(link) { lines.append(paint(Output.oneLine("    \(details)"), .dim)) }
     }
     var table = Table("property", ">value", "unit", ">age", "")
     let shown = detailed ? device.readings : device.readings.filter { $0.value != nil }
@@ -43,9 +44,10 @@ struct StatusCommand: Verb {
     return lines
   }
 
-  /// `ev (obd): polling`
+  /// `ev (obd): polling`, and what is wrong where something is.
   static func header(_ device: Contract.Device, paint: (String, Style) -> String) -> String {
     let holder = device.holder.map { ", held by \($0)" } ?? ""
     return paint(Output.oneLine(device.name), .bold) + Output.oneLine(" (\(device.kind)): \(device.state)\(holder)")
+      + paint(Output.oneLine(device.fault.map { ": \($0)" } ?? ""), .bad)
   }
 }

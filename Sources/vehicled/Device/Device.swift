@@ -11,6 +11,8 @@ import Protocols
   func deviceDeclares(_ schema: Schema)
   func deviceReports(event: String, text: String)
   func deviceLinkChanged(_ port: Port)
+  /// What `fault` says is something else now.
+  func deviceFaultChanged()
   /// The device wants to be told of another device's property from now on.
   func deviceObserves(_ reference: String)
   func deviceTurnEnded()
@@ -32,7 +34,8 @@ import Protocols
   private var effects = Effects()
   private var inputs: [Input] = []
   private var turning = false
-  private var fault: String?
+  /// What is wrong with the device, in a person's words.
+  private(set) var fault: String?
   /// Why each link was last said to be down.
   private var reasons: [LinkName: String] = [:]
   /// What each link was last said to wait for.
@@ -70,7 +73,7 @@ import Protocols
   func disconnect() { ports.forEach { $0.close("disconnected on request: vehiclectl connect \(name)") } }
 
   /// Lets the machine say its last words, then closes the links.
-  func close(then finish: @escaping @Loop () -> Void) {
+  func close(_ reason: String = "the daemon stops", then finish: @escaping @Loop () -> Void) {
     isClosing = true
     let deadline = Timer { _ in self.closed() }
     // Holds the device until it is closed: whoever asked may have let it go.
@@ -82,7 +85,7 @@ import Protocols
       finish()
     }
     deadline.set(Clock.monotonic() + 1_500 * .millisecond)
-    for id in commands.keys { complete(id, .failure(.notConnected("the daemon stops"))) }
+    for id in commands.keys { complete(id, .failure(.notConnected(reason))) }
     take(.stopping)
   }
 
@@ -204,6 +207,7 @@ import Protocols
   private func report(fault text: String?) {
     guard text != fault else { return }
     fault = text
+    observer?.deviceFaultChanged()
     if let text { log.warning("\(text)") } else if port(.main)?.isUp != false { log.notice("all is well again") }
   }
 

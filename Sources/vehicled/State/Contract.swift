@@ -43,7 +43,8 @@ extension DeviceState {
     let boot = Clock.boot()
     return Contract.Device(
       name: device.name, kind: device.kind, state: word, links: device.ports.map(\.contract),
-      readings: slots.indices.filter { index in chosen.map { index < $0.count && $0[index] } ?? true }.map { reading($0, at: boot) })
+      readings: slots.indices.filter { index in chosen.map { index < $0.count && $0[index] } ?? true }.map { reading($0, at: boot) },
+      fault: device.fault)
   }
 
   /// What the device declares.
@@ -60,7 +61,8 @@ extension Port {
       case .up: ("up", nil)
       }
     return Contract.Link(
-      name: name.description, url: url.description, state: word, reason: reason, since: Int(since), nextAttempt: nextAttempt.map { Int($0) }
-    )
+      name: name.description, url: url.description, state: word, reason: reason, since: Int(since),
+      nextAttempt: nextAttempt.map { Int($0) },
+      details: details.isEmpty ? nil : details)
   }
 }

@@ -111,6 +111,8 @@ import Protocols
     board.flush(self)
   }
 
+  func deviceFaultChanged() { board.deviceChanged(self) }
+
   func deviceTurnEnded() {
     if !changed.isEmpty { board.flush(self) }
   }

@@ -127,7 +127,7 @@ import Protocols
   private func remove(_ entry: Entry) {
     board.remove(entry.device)
     closing += 1
-    entry.device.close { [self] in
+    entry.device.close("the device was configured anew, or is configured no longer") { [self] in
       entry.recorder?.close()
       closing -= 1
       open()

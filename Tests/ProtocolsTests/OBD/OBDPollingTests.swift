@@ -60,6 +60,46 @@ import Testing
     #expect(rig.number("poll-rate") == 1000)
   }
 
+  @Test func answersThatCannotBeUsedAreSaidToBeSoAndPollsAreCounted() {
+    var rig = AdapterRig()
+    rig.adapter.answer("220101", "7EC0462010100\r\r>")
+    rig.start()
+    rig.run(for: 10 * .second)
+    #expect(rig.status == "degraded")
+    #expect(rig.fault?.hasPrefix("the adapter's answers cannot be used (the page is too short)") == true)
+    #expect(rig.number("polls") ?? 0 > 10)
+    rig.adapter.answer("220101", bytes: Vector.ev6)
+    rig.run(for: 3 * .second)
+    #expect(rig.status == "polling" && rig.fault == nil)
+  }
+
+  @Test func aVehicleThatAlwaysAsksForPatienceIsSilent() {
+    var rig = AdapterRig()
+    rig.adapter.answer("220101", "7EC037F2278\r\r>")
+    rig.start()
+    rig.run(for: 20 * .second)
+    #expect(rig.status == "car-silent" && rig.fault?.contains("asked again every second") == true)
+    #expect(rig.number("polls") ?? 0 > 10)
+  }
+
+  @Test func anAdapterThatFallsSilentIsSaidToBeSoAtTheFirstTimeout() {
+    var rig = AdapterRig()
+    rig.startPolling()
+    rig.adapter.isMute = true
+    rig.run(for: 6 * .second)
+    #expect(rig.status == "degraded" && rig.fault == OBDMachine.silence)
+    rig.adapter.isMute = false
+    rig.run(for: 15 * .second)
+    #expect(rig.status == "polling" && rig.fault == nil)
+  }
+
+  @Test func aSlowGridHasARateToo() {
+    var rig = AdapterRig(rate: 0.1)
+    rig.start()
+    rig.run(for: 60 * .second)
+    #expect(rig.number("poll-rate") == 0.1)
+  }
+
   @Test func aVehicleThatAnswersNeitherRequestIsAskedEverLessOften() {
     var rig = AdapterRig()
     rig.adapter.answer("220101", "NO DATA\r\r>")
@@ -217,14 +257,14 @@ import Testing
   }
 
   @Test func percentilesAreTakenOverTheLastTenSecondsOr256Polls() {
-    var timing = Timing()
+    var timing = Timing(period: 50 * .millisecond)
     for index in 0..<300 { timing.add(answered: Int64(index) * .millisecond + Int64(index), roundTrip: Int64(index), lateness: nil) }
     let summary = timing.summary(at: .second)
     #expect(summary.roundTrip?.median == 172 && summary.roundTrip?.p99 == 297 && summary.lateness == nil)
     #expect(summary.rate == 1000)
     #expect(timing.summary(at: 60 * .second).roundTrip == nil)
     // A slow first answer of a run, off the grid, is no part of the rate.
-    var grid = Timing()
+    var grid = Timing(period: 50 * .millisecond)
     grid.add(answered: 40 * .millisecond, roundTrip: 30 * .millisecond, lateness: nil)
     for slot in 1...20 { grid.add(answered: Int64(slot) * 50 * .millisecond, roundTrip: .millisecond, lateness: 0) }
     #expect(grid.summary(at: .second).rate == 20)

@@ -87,7 +87,14 @@ import Testing
     #expect(rig.results[1]?.count == 1)
   }
 
-  @Test(arguments: ["2E0101FF", "04", "3101", "1003", "ATMA", "ATSP0", "atz", "STPX H:7E4", "HELLO", "0804"])
+  @Test(arguments: ["HELLO", "ZZ", "01-0C"]) func whatIsNoRequestAtAllIsToldSo(_ request: String) {
+    var rig = Self.polling()
+    rig.query(request)
+    guard case .invalid("request", let words)? = rig.refusal() else { Issue.record("\(request) was taken"); return }
+    #expect(words.contains("write hex digits, as in 010C"))
+  }
+
+  @Test(arguments: ["2E0101FF", "04", "3101", "1003", "ATMA", "ATSP0", "atz", "STPX H:7E4", "0804"])
   func whatIsNoReadRequestNeedsTheOwnersWord(_ request: String) {
     var rig = Self.polling()
     rig.query(request)
