@@ -232,6 +232,55 @@ extension WholeHouse {
       #expect(daemon.complaints.components(separatedBy: "does not speak Varlink").count == 8)
     }
 
+    @Test func aClientThatHasSaidAllIsAnsweredBeforeItIsLetGo() throws {
+      let house = try House()
+      let (daemon, _) = try house.ev()
+      #expect(wait { house.get("rpm") != nil })
+      let call = #"{"method":"io.vehicled.Call","parameters":{"device":"ev","action":"query","arguments":{"request":{"string":"ATI"}}}}"#
+      let get = #"{"method":"io.vehicled.Get","parameters":{"references":["ev.rpm"]}}"#
+      let client = try RawClient(house.socket)
+      client.send(Array((call + "\0" + get + "\0" + get + "\0{\"meth").utf8))
+      shutdown(client.descriptor, Int32(SHUT_WR))
+      #expect((client.next()?["parameters"] as? [String: Any])?["rows"] != nil)
+      for _ in 0..<2 { #expect((client.next()?["parameters"] as? [String: Any])?["readings"] != nil) }
+      #expect(client.next() == nil)
+      // Whoever goes for good leaves no descriptor behind, watching or not.
+      let descriptors = { (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(daemon.pid)/fd").count) ?? -1 }
+      let before = descriptors()
+      for method in ["Watch", "Record"] {
+        let parameters = method == "Record" ? #"{"device":"ev"}"# : "{}"
+        let gone = try RawClient(house.socket)
+        gone.send(#"{"method":"io.vehicled.\#(method)","parameters":\#(parameters),"more":true}"#)
+        #expect(gone.next() != nil)
+      }
+      #expect(wait { descriptors() <= before })
+    }
+
+    @Test func anErrorOutputThatNobodyReadsHoldsNothingUp() throws {
+      let house = try House()
+      try house.write("")
+      let script = #"exec "$@" 2>"$FIFO""#
+      let fifo = "\(house.directory)/fifo"
+      #expect(mkfifo(fifo, 0o600) == 0)
+      let reader = open(fifo, O_RDWR | O_NONBLOCK | O_CLOEXEC)
+      defer { close(reader) }
+      let daemon = try Program(
+        "/bin/sh", ["-c", script, "sh", "\(House.programs)/vehicled", "--config", house.configuration, "--socket", house.socket],
+        environment: ["FIFO": fifo], in: house.directory)
+      #expect(wait { house.vehiclectl("version").status == 0 })
+      // Nobody reads, and there is no room for one line more.
+      let filler = [UInt8](repeating: 10, count: 4096)
+      while write(reader, filler, filler.count) > 0 {}
+      for _ in 0..<30 {
+        daemon.signal(SIGHUP)
+        let client = try RawClient(house.socket)
+        client.send("nonsense")
+        #expect(client.next() == nil)
+      }
+      #expect(house.vehiclectl("status").status == 0)
+      #expect(daemon.end() == 0)
+    }
+
     @Test func aClientThatStopsReadingDelaysNobody() throws {
       let house = try House()
       let (daemon, _) = try house.ev()

@@ -144,6 +144,10 @@ func problems(_ text: String) throws -> [String] {
     ("[control]\nobserve = [\"a b\"]", "2:11: observe: \"a b\" is not the name of a group"),
     ("[control]\nsocket = \"run/s\"", "2:10: socket: \"run/s\" is not an absolute path"),
     ("[control.x]", "1:10: unknown section \"x\"; remove it"),
+    (
+      "[device.a]\nkind = \"still\"\nlink = \"serial:/dev/x\"\n[device.b]\nkind = \"still\"\nlink = \"serial:/dev/x?baud=9600\"",
+      "6:8: link: device a has this link already; give each device its own"
+    ),
     ("\"a\\nb\\u001b\" = 1", "1:1: unknown key \"a\\nb\\u{1b}\""),
   ])
   func `mistakes outside a device are told at their place`(text: String, expected: String) throws {

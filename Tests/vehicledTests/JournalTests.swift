@@ -36,6 +36,20 @@ import Testing
     #expect(long.utf8.count < 5000 && long.hasSuffix("…\n"))
   }
 
+  @Test func `a pipe that nobody reads costs lines and blocks nobody, and what was lost is told`() {
+    var ends: [Int32] = [0, 0]
+    #expect(pipe(&ends) == 0)
+    defer { ends.forEach { close($0) } }
+    let logger = Logger(label: "test") { _ in LineHandler(descriptor: ends[1]) }
+    for _ in 0..<5000 { logger.notice("a line that somebody ought to read, or it stays where it is") }
+    var bytes = [UInt8](repeating: 0, count: 1 << 17)
+    let count = read(ends[0], &bytes, bytes.count)
+    #expect(count > 10_000 && count < 5000 * 40)
+    logger.notice("after")
+    let end = read(ends[0], &bytes, bytes.count)
+    #expect(String(decoding: bytes.prefix(max(end, 0)), as: UTF8.self).contains(/after \(\d+ lines before this were lost/))
+  }
+
   @Test func `the level can change while loggers live`() {
     defer { Journal.level = .info }
     let lines = written { logger in

@@ -22,6 +22,7 @@ import Protocols
   static func start(path: String, serve: @escaping @Loop (any Channel) throws -> Void) async throws(ValueError) -> Listener {
     let bootstrap = ServerBootstrap(group: Loop.group)
       .serverChannelOption(.backlog, value: 128)
+      .childChannelOption(.allowRemoteHalfClosure, value: true)
       .childChannelOption(.writeBufferWaterMark, value: .init(low: 1 << 12, high: Session.mostUnread))
       .childChannelOption(.recvAllocator, value: AdaptiveRecvByteBufferAllocator(minimum: 256, initial: 512, maximum: 1 << 16))
       .childChannelInitializer { channel in

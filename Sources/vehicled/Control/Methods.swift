@@ -11,7 +11,11 @@ import Protocols
   private static let mostSessions = 256
 
   let board: Board
+  /// How often a minute misbehaving clients are complained of.
+  private static let mostComplaints = 20
   private var sessions = 0
+  private var complaints = 0
+  private var complaintsSince: Instant = 0
   private let log = Logger(label: "vehicled")
   var access: Access
   /// Reads the configuration again and gives what changed; set by the daemon.
@@ -49,6 +53,16 @@ import Protocols
   }
 
   func sessionEnded() { sessions -= 1 }
+
+  /// Complains of a client, but not so often that clients could fill the journal.
+  func complain(_ words: String, of peer: Peer?) {
+    let now = Clock.monotonic()
+    if now - complaintsSince > 60 * .second { (complaints, complaintsSince) = (0, now) }
+    complaints += 1
+    guard complaints <= Self.mostComplaints else { return }
+    let more = complaints == Self.mostComplaints ? "; more such in this minute are not told" : ""
+    log.notice("\(words)\(more)", metadata: ["pid": "\(peer?.pid ?? 0)"])
+  }
 
   func answer(_ call: Call) {
     do {

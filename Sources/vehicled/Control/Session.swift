@@ -7,6 +7,7 @@ import Protocols
 
 @Loop final class Session: @Loop ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
+  typealias OutboundOut = ByteBuffer
 
   /// How many bytes may wait for a client before it counts as slow, and how long it may stay so.
   static let mostUnread = 256 << 10
@@ -22,6 +23,8 @@ import Protocols
   private var answering = false
   /// It is counted among the clients.
   private var isServed = false
+  /// It will say nothing more, but still reads.
+  private var inputEnded = false
   /// It did not speak Varlink; what still comes is not looked at.
   private var isRefused = false
   private lazy var slow = Timer { [weak self] _ in self?.giveUp() }
@@ -59,6 +62,19 @@ import Protocols
 
   func channelReadComplete(context: ChannelHandlerContext) { context.flush() }
 
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    guard case .inputClosed? = event as? ChannelEvent else { return context.fireUserInboundEventTriggered(event) }
+    inputEnded = true
+    endIfAnswered()
+  }
+
+  /// A client that has said all and got all is let go, once it can have read everything.
+  private func endIfAnswered() {
+    guard inputEnded, call == nil, !answering, hasRoom, let context else { return }
+    self.context = nil
+    context.writeAndFlush(wrapOutboundOut(ByteBuffer())).assumeIsolated().whenComplete { _ in context.close(promise: nil) }
+  }
+
   func channelWritabilityChanged(context: ChannelHandlerContext) {
     guard context.channel.isWritable else { return slow.set(Clock.monotonic() + Self.longestWait) }
     slow.set(nil)
@@ -87,7 +103,7 @@ import Protocols
   private func violation(_ words: String) {
     guard !isRefused else { return }
     isRefused = true
-    log.notice("a client does not speak Varlink and is let go: \(words)", metadata: ["pid": "\(peer?.pid ?? 0)"])
+    methods.complain("a client does not speak Varlink and is let go: \(words)", of: peer)
     context?.close(promise: nil)
   }
 
@@ -111,6 +127,8 @@ import Protocols
     } catch {
       violation("more than 1 MiB without an end")
     }
+    // A call that has not come to its end never will.
+    if inputEnded { Loop.post { [weak self] in self?.endIfAnswered() } }
   }
 
   fileprivate func finished(_ finished: Call) {

@@ -56,6 +56,15 @@ extension LinkURL {
     }
   }
 
+  /// What only one device can have, whatever else its URL says: a port, a peer on BLE. nil where many may come.
+  var exclusive: String? {
+    switch self {
+    case .serial(let path, _): "serial:\(path)"
+    case .ble(let target) where target.match != .auto: "ble:\(target.match) at \(target.adapter)"
+    case .ble, .tcp, .replay: nil
+    }
+  }
+
   /// The part before the first colon.
   var scheme: String {
     switch self {

@@ -7,6 +7,8 @@ import Protocols
 struct ConfigurationCheck {
   private(set) var problems: [ConfigurationProblem] = []
   private let kinds: [Kind]
+  /// Which device has which port.
+  private var holders: [String: String] = [:]
   /// Every file could be read: what is not there is missing.
   private let complete: Bool
 
@@ -63,7 +65,15 @@ struct ConfigurationCheck {
     guard let kind = kind(of: table, header: entry.value.place) else { return nil }
     refuseUnknown(in: table, known: kind.keys, of: kind.name)
     var device = Configuration.Device(name: entry.key, kind: kind.name, links: [:], options: [:], record: record)
-    for role in kind.links { device.links[role.name] = link(role, of: kind, in: table, header: entry.value.place) }
+    for role in kind.links {
+      guard let url = link(role, of: kind, in: table, header: entry.value.place) else { continue }
+      device.links[role.name] = url
+      if let port = url.exclusive, let holder = holders.updateValue(entry.key, forKey: port) {
+        report(
+          table[role.key]?.value.place ?? entry.value.place, "\(role.key): device \(holder) has this link already; give each device its own"
+        )
+      }
+    }
     for option in kind.options { device.options[option.name] = value(option.name, of: kind.options, in: table) ?? option.fallback }
     guard problems.count == before else { return nil }
     do throws(OptionError) {

@@ -39,6 +39,7 @@ struct ConfigurationFile {
       case EACCES, EPERM: "no permission to read it; make it readable for user \(ConfigurationFile.user)"
       case EISDIR: "is a directory; name a file, or put files into \(path).d"
       case ENOENT: "no such file; remove the link to it, or create it"
+      case EINVAL: "is a pipe; name a file"
       case EFBIG: "larger than 1 MiB; is this the right file?"
       default: "cannot be read (\(systemWords(code))); check the file and its disk"
       }

@@ -9,11 +9,14 @@ struct FileError: Error {
 }
 
 enum Files {
-  /// Reads a whole file of at most `limit` bytes. Does not wait for what a FIFO's writer may still send.
+  /// Reads a whole file of at most `limit` bytes. A FIFO is no file (EINVAL): what is in it depends on the moment.
   static func contents(of path: String, limit: Int) throws(FileError) -> [UInt8] {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
     guard descriptor >= 0 else { throw FileError(code: errno) }
     defer { close(descriptor) }
+    var status = stat()
+    guard fstat(descriptor, &status) == 0 else { throw FileError(code: errno) }
+    guard status.st_mode & S_IFMT != S_IFIFO else { throw FileError(code: EINVAL) }
     var bytes: [UInt8] = []
     var chunk = [UInt8](repeating: 0, count: 1 << 16)
     while true {
@@ -31,7 +34,13 @@ enum Files {
     do throws(FileError) {
       return try contents(of: path, limit: limit)
     } catch {
-      throw ValueError("cannot read \(path): \(error.code == EFBIG ? "it is longer than \(limit) bytes" : systemWords(error.code))")
+      let reason =
+        switch error.code {
+        case EFBIG: "it is longer than \(limit) bytes"
+        case EINVAL: "it is no file"
+        default: systemWords(error.code)
+        }
+      throw ValueError("cannot read \(path): \(reason)")
     }
   }
 

@@ -110,16 +110,33 @@ struct JournalHandler: RecordHandler {
   }
 }
 
-/// `12:00:00.000 warning ev/main: no answer error=timeout`, in one write.
+/// `12:00:00.000 warning ev/main: no answer error=timeout`, in one write. A reader that does not read costs lines, never
+/// the loop: what a pipe has no room for now is lost, and the next line says so.
 struct LineHandler: RecordHandler {
   var metadata: Logger.Metadata = [:]
   var metadataProvider: Logger.MetadataProvider?
   var descriptor: Int32 = STDERR_FILENO
 
   func write(_ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata) {
-    let line = Array("\(LineHandler.now()) \(LineHandler.text(level, message, metadata))\n".utf8)
-    _ = Glibc.write(descriptor, line, line.count)
+    let lost = LineHandler.lost.exchange(0, ordering: .relaxed)
+    let words = lost == 0 ? "" : " (\(lost) lines before this were lost: nobody read them)"
+    var line = Array("\(LineHandler.now()) \(LineHandler.text(level, message, metadata))\(words)".utf8)
+    // A pipe that is ready takes PIPE_BUF bytes without blocking.
+    if line.count >= PIPE_BUF {
+      line.removeSubrange((Int(PIPE_BUF) - 4)...)
+      while let last = line.last, last & 0xC0 == 0x80 { line.removeLast() }
+      line[line.count - 1] = UInt8(ascii: " ")
+      line += "…".utf8
+    }
+    line.append(UInt8(ascii: "\n"))
+    var polled = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+    guard poll(&polled, 1, 0) > 0, Glibc.write(descriptor, line, line.count) == line.count else {
+      LineHandler.lost.add(lost + 1, ordering: .relaxed)
+      return
+    }
   }
+
+  private static let lost = Atomic(0)
 
   /// The record without its time.
   static func text(_ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata) -> String {
