@@ -154,6 +154,23 @@ final class House {
     return program
   }
 
+  /// A message bus of this house, and the environment in which it is the system's.
+  func bus() throws -> (program: Program, environment: [String: String]) {
+    let address = "unix:path=\(directory)/bus"
+    let program = try Program(
+      "/usr/bin/dbus-daemon", ["--session", "--nofork", "--nopidfile", "--print-address", "--address=\(address)"], in: directory)
+    programs.append(program)
+    try #require(wait { program.printed.contains("\n") }, "no bus: \(program.complaints)")
+    return (program, ["DBUS_SYSTEM_BUS_ADDRESS": address])
+  }
+
+  /// A simulated adapter on the bus of this house.
+  func peripheral(_ arguments: [String] = []) throws -> Program {
+    let program = try start("vehiclesim", ["obd", "--on", "ble:unix:path=\(directory)/bus"] + arguments)
+    try #require(wait { program.printed.contains("\n") }, "the simulator says nothing: \(program.complaints)")
+    return program
+  }
+
   /// A daemon with one simulated car that is being polled.
   func ev(_ simulatorArguments: String..., options: String = "") throws -> (daemon: Program, simulator: Program) {
     let program = try start("vehiclesim", ["obd", "--on", "tcp:127.0.0.1:0"] + simulatorArguments)

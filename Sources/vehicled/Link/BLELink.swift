@@ -32,6 +32,8 @@ import Protocols
   private var isSearching = false
   private var firstHeard: Instant?
   private var peripheral: Peripheral?
+  /// dBm; BlueZ tells it only while it searches.
+  private var signal: Int?
   private var choice: GATTChoice?
   private var mtu = BLELink.leastMTU
   private var notifyPipe: PacketPipe?
@@ -81,7 +83,10 @@ import Protocols
       if !found.isConnected { return fail("it hung up while its services were read") }
       if found.areServicesResolved { subscribe(found) }
     case .subscribing(let path), .probing(let path, _), .up(let path):
-      if let found = present(path), !found.isConnected { fail("the connection is lost: out of range, or switched off?") }
+      guard let found = present(path) else { return }
+      if !found.isConnected { return fail("the connection is lost: out of range, or switched off?") }
+      let taken = [choice?.notify, choice?.write].compactMap(\.self)
+      if !taken.allSatisfy({ blueZ.objects[$0.path] != nil }) { fail("its services are others now") }
     }
   }
 
@@ -141,6 +146,7 @@ import Protocols
   private func connect(_ found: Peripheral) {
     stopSearching()
     peripheral = found
+    signal = found.rssi
     timer.set(Clock.monotonic() + (found.isConnected ? Self.resolvePatience : Self.connectPatience))
     if found.isConnected {
       stage = .resolving(found.path)
@@ -347,7 +353,7 @@ import Protocols
   var details: [String: String] {
     var details: [String: String] = [:]
     if let peripheral, !isSearching { details["peer"] = peripheral.words }
-    if let rssi = peripheral?.rssi, !isSearching { details["signal"] = "\(rssi) dBm when it was found" }
+    if let signal, !isSearching { details["signal"] = "\(signal) dBm when it was found" }
     if isSearching {
       details["searched"] = "\((Clock.monotonic() - began) / .second) s"
       details["heard"] = blueZ.lastHeard.map { "\($0.words)\($0.rssi.map { ", \($0) dBm" } ?? "")" } ?? "nothing"

@@ -1,0 +1,176 @@
+// Links over Bluetooth Low Energy, as a user has them: a real message bus, and a stand-in for BlueZ on it.
+
+import Foundation
+import Testing
+
+extension WholeHouse {
+  @Suite("BLE") struct BLETests {
+    /// A house with a bus, a peripheral and a daemon that is to find it.
+    private struct Air {
+      let house: House
+      let bus: Program
+      let environment: [String: String]
+      let peripheral: Program
+      let daemon: Program
+
+      init(_ arguments: String..., link: String = "ble:Veepeak") throws { try self.init(arguments: arguments, link: link) }
+
+      init(arguments: [String], link: String) throws {
+        house = try House()
+        (bus, environment) = try house.bus()
+        peripheral = try house.peripheral(arguments)
+        try house.write("[device.ev]\nkind = \"obd\"\nlink = \"\(link)\"\n")
+        daemon = try house.daemon(environment: environment)
+      }
+
+      var isPolled: Bool { house.get("ev.rpm") != nil }
+
+      func status() throws -> (state: String, link: [String: Any], details: [String: String]) {
+        let devices = try #require(house.vehiclectl("status", "ev", "--json").json()["devices"] as? [[String: Any]])
+        let link = try #require((devices.first?["links"] as? [[String: Any]])?.first)
+        return (devices.first?["state"] as? String ?? "", link, link["details"] as? [String: String] ?? [:])
+      }
+
+      var reason: String { (try? status())?.link["reason"] as? String ?? "" }
+
+      /// Asks the stand-in, as anybody on the bus could.
+      func busctl(_ arguments: String...) -> Outcome {
+        house.run("/usr/bin/busctl", ["--address=\(environment["DBUS_SYSTEM_BUS_ADDRESS"] ?? "")"] + arguments)
+      }
+
+      func property(_ path: String, _ interface: String, _ name: String) -> String {
+        busctl("get-property", "org.bluez", path, "org.bluez.\(interface)1", name).output.trimmingCharacters(in: .newlines)
+      }
+
+      func power(_ isOn: Bool) {
+        let outcome = busctl("set-property", "org.bluez", "/org/bluez/hci0", "org.bluez.Adapter1", "Powered", "b", "\(isOn)")
+        #expect(outcome.status == 0, "\(outcome.errors)")
+      }
+
+      var descriptors: Int { (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(daemon.pid)/fd").count) ?? -1 }
+      static let device = "/org/bluez/hci0/dev_AA_BB_CC_00_11_22"
+    }
+
+    @Test func aCarIsPolledOverTheAirAndTheStatusTellsHow() throws {
+      let air = try Air("--mtu", "185")
+      #expect(wait { air.isPolled })
+      let (state, link, details) = try air.status()
+      #expect(state == "polling" && link["state"] as? String == "up")
+      #expect(details["profile"] == "FFF0/FFF1/FFF2" && details["mtu"] == "185")
+      #expect(details["write"] == "without response, by descriptor" && details["notify"] == "by descriptor")
+      #expect(details["peer"] == "\"Veepeak\" (AA:BB:CC:00:11:22)" && details["signal"]?.hasPrefix("-60 dBm") == true)
+      #expect(air.house.vehiclectl("status", "ev").output.contains("mtu 185"))
+      // Connected, and nothing is searched for any more.
+      #expect(air.property("/org/bluez/hci0", "Adapter", "Discovering") == "b false")
+      #expect(air.house.vehiclectl("do", "ev.query", "ATI").output.contains("ELM327"))
+      #expect(air.daemon.end() == 0)
+      #expect(wait { air.property(Air.device, "Device", "Connected") == "b false" })
+    }
+
+    @Test(
+      arguments: [
+        ("ble:AA:BB:CC:00:11:22", []), ("ble:Veep*", []), ("ble:*epea*", ["--writes", "both"]),
+        ("ble:auto", ["--also", "HMSoft", "--also", "OBD toy"]),
+        ("ble:auto?response=yes", ["--writes", "both"]), ("ble:Veepeak?response=no", ["--writes", "both"]),
+        ("ble:Veepeak", ["--writes", "with-response"]),
+        (
+          "ble:Veepeak",
+          ["--gatt", "6E400001-B5A3-F393-E0A9-E50E24DCCA9E/6E400003-B5A3-F393-E0A9-E50E24DCCA9E/6E400002-B5A3-F393-E0A9-E50E24DCCA9E"]
+        ),
+        ("ble:Veepeak?service=ABCD", ["--gatt", "ABCD/0001/0002"]), ("ble:Veepeak?write=0002&notify=0001", ["--gatt", "ABCD/0001/0002"]),
+        ("ble:Veepeak", ["--gatt", "FFE0/FFE1/FFE1"]),
+      ] as [(String, [String])]) func findsItsPeer(_ link: String, _ arguments: [String]) throws
+    {
+      let air = try Air(arguments: arguments, link: link)
+      #expect(wait { air.isPolled }, "\(air.reason)")
+    }
+
+    @Test(arguments: [
+      "drop:400", "slow:800", "abort:2", "churn", "service-change:60", "no-descriptors", "empty:7", "odd-replies",
+    ]) func theAirHasItsFaults(_ fault: String) throws {
+      let air = try Air("--air", fault)
+      #expect(wait(seconds: 20) { air.isPolled }, "\(air.reason)")
+      #expect(wait(seconds: 20) { Int(air.house.get("ev.polls") ?? "") ?? 0 > 60 }, "\(air.reason)")
+      #expect(wait { air.isPolled })
+      #expect(air.daemon.isRunning)
+    }
+
+    @Test func whateverDiesIsWaitedForAndNothingIsLeftBehind() throws {
+      let air = try Air()
+      #expect(wait { air.isPolled })
+      let before = air.descriptors
+      // bluetoothd.
+      air.peripheral.end(SIGKILL)
+      #expect(wait { air.reason.contains("BlueZ is not running") })
+      #expect(air.house.get("ev.rpm") == nil)
+      let second = try air.house.peripheral()
+      #expect(wait { air.isPolled })
+      // The adapter.
+      air.power(false)
+      #expect(wait { air.reason.contains("switched off: bluetoothctl power on") })
+      air.power(true)
+      #expect(wait { air.isPolled })
+      // The bus, and bluetoothd with it.
+      air.bus.end(SIGKILL)
+      second.end(SIGKILL)
+      #expect(wait { air.reason.contains("no message bus") })
+      unlink("\(air.house.directory)/bus")
+      let bus = try air.house.bus()
+      let third = try air.house.peripheral()
+      #expect(wait(seconds: 30) { air.isPolled })
+      #expect(wait { air.descriptors <= before })
+      withExtendedLifetime((bus, third)) {}
+    }
+
+    @Test func whatItWaitsForIsSaid() throws {
+      let house = try House()
+      try house.write("[device.ev]\nkind = \"obd\"\nlink = \"ble:Veepeak\"\n")
+      let daemon = try house.daemon(environment: ["DBUS_SYSTEM_BUS_ADDRESS": "unix:path=\(house.directory)/bus"])
+      #expect(wait { house.vehiclectl("status").output.contains("no message bus") })
+      #expect(daemon.isRunning)
+    }
+
+    @Test func aSearchTellsHowLongAndWhatWasHeardAndEndsWithTheDaemon() throws {
+      let air = try Air("--name", "Other\u{1b}[2Jcar")
+      #expect(wait { (try? air.status())?.details["heard"]?.contains("AA:BB") == true })
+      let (_, link, details) = try air.status()
+      #expect(link["state"] as? String == "connecting" && link["reason"] as? String == "searching for \"Veepeak\"")
+      #expect(details["searched"]?.hasSuffix(" s") == true && details["heard"]?.contains("\u{1b}") == false)
+      #expect(air.property("/org/bluez/hci0", "Adapter", "Discovering") == "b true")
+      air.daemon.end(SIGKILL)
+      #expect(wait { air.property("/org/bluez/hci0", "Adapter", "Discovering") == "b false" })
+    }
+
+    @Test func twoOfOneNameAreToldApartByAddressOnly() throws {
+      let air = try Air("--also", "Veepeak")
+      #expect(wait { air.reason.contains("2 peripherals are \"Veepeak\"") && air.reason.contains("66:55:44:33:22:00") })
+      try air.house.write("[device.ev]\nkind = \"obd\"\nlink = \"ble:aa:bb:cc:00:11:22\"\n")
+      #expect(air.house.vehiclectl("reload").status == 0)
+      #expect(wait { air.isPolled })
+    }
+
+    @Test(arguments: [
+      ("ble:Veepeak?service=1234", "nothing to write to in service 1234; it has FFF0 (FFF1, FFF2)"),
+      ("ble:Veepeak?write=1234", "there is no characteristic 1234; it has FFF0"),
+      ("ble:Veepeak?write=FFF1", "characteristic FFF1 cannot be written: it has notify"),
+      ("ble:Veepeak?write=FFF2&notify=FFF2", "characteristic FFF2 cannot notify"),
+      ("ble:Veepeak?response=yes", "characteristic FFF2 has write-without-response only"),
+      ("ble:Veepeak?adapter=hci7", "there is no Bluetooth adapter hci7: there is hci0"),
+    ]) func whatDoesNotFitIsNamed(_ link: String, _ words: String) throws {
+      let air = try Air(link: link)
+      #expect(wait { air.reason.contains(words) }, "\(air.reason)")
+      #expect(air.daemon.isRunning)
+    }
+
+    @Test func aConnectThatTakesLongCanBeCancelled() throws {
+      let air = try Air("--air", "slow:30000")
+      #expect(wait { air.reason.contains("connecting to") })
+      #expect(air.house.vehiclectl("disconnect", "ev").status == 0)
+      #expect(try air.status().link["state"] as? String == "down")
+      // BlueZ was told: the connect that was under way is no more.
+      #expect(wait { air.busctl("call", "org.bluez", Air.device, "org.bluez.Device1", "Disconnect").status == 0 })
+      #expect(air.house.vehiclectl("connect", "ev").status == 0)
+      #expect(wait { air.reason.contains("connecting to") })
+    }
+  }
+}
