@@ -1,5 +1,6 @@
 // The only place that prints. Answers go to stdout, everything else to stderr; errors are one line. A reader that went away
-// ends the program quietly. Colours: bold, dim, green and red of the terminal's own palette, readable on dark and light.
+// ends the program quietly, but must never change the exit code of a failure. Colours: bold, dim, green and red of the
+// terminal's own palette, readable on dark and light.
 
 import Glibc
 import Protocols
@@ -66,7 +67,7 @@ struct Output {
   /// What went wrong, in one line; with --json also as JSON where the answer would have been.
   func fail(_ failure: Failure) {
     remark(failure)
-    if json { json(failure.json) }
+    if json { _ = Self.write(all: Array("\(failure.json.text)\n".utf8)[...], to: STDOUT_FILENO) }
   }
 
   /// The line alone, where the answer says the rest.
@@ -94,8 +95,9 @@ struct Output {
   static func write(_ text: String, to descriptor: Int32) { write(Array(text.utf8), to: descriptor) }
 
   private static func write(_ bytes: [UInt8], to descriptor: Int32) {
-    if write(all: bytes[...], to: descriptor) { return }
-    if errno == EPIPE || descriptor == STDERR_FILENO { exit(0) }  // nobody is left to tell
+    // What is said on stderr may be lost; the answer and the exit code are what counts.
+    if write(all: bytes[...], to: descriptor) || descriptor == STDERR_FILENO { return }
+    if errno == EPIPE { exit(0) }  // nobody is left to tell
     write("vehiclectl: cannot write the answer: \(String(cString: strerror(errno)))\n", to: STDERR_FILENO)
     exit(1)
   }

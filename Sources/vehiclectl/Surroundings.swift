@@ -1,4 +1,4 @@
-// What vehiclectl takes from the system around it: clocks, environment, the terminal, and the wish to stop.
+// What vehiclectl takes from the system around it: clocks, environment, descriptors, the terminal, and the wish to stop.
 
 import CLinux
 import Glibc
@@ -22,6 +22,17 @@ enum Environment {
   static subscript(_ name: String) -> String? {
     guard let value = getenv(name), value.pointee != 0 else { return nil }
     return String(cString: value)
+  }
+}
+
+enum Descriptors {
+  /// Fills those of stdin, stdout and stderr that are closed: else the socket would get the number, and the daemon what is
+  /// meant for a person. They are opened the wrong way round, so that using them fails as it does when they are closed.
+  static func fillStandard() {
+    for (descriptor, mode) in [(STDIN_FILENO, O_WRONLY), (STDOUT_FILENO, O_RDONLY), (STDERR_FILENO, O_RDONLY)]
+    where fcntl(descriptor, F_GETFD) < 0 {
+      _ = open("/dev/null", mode)  // takes the lowest number that is free: this one
+    }
   }
 }
 

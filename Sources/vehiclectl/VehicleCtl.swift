@@ -26,6 +26,7 @@ struct VehicleCtl: ParsableCommand {
 
   static func main() {
     signal(SIGPIPE, SIG_IGN)
+    Descriptors.fillStandard()
     do {
       var command = try command(of: Array(CommandLine.arguments.dropFirst()))
       try command.run()

@@ -1,0 +1,41 @@
+// vehiclectl as a shell, a script and a terminal meet it: exit codes, limits, signals.
+
+import Foundation
+import Testing
+
+extension WholeHouse {
+  @Suite("The client") struct ClientTests {
+    @Test(arguments: ["2>&-", "2>/dev/full"]) func keepsItsExitCodeWhenNobodyHearsItsComplaint(_ lost: String) throws {
+      let house = try House()
+      func vehiclectl(_ arguments: String) -> Outcome {
+        house.run("/bin/sh", ["-c", "\(House.programs)/vehiclectl --socket \(house.socket) \(arguments) \(lost)"])
+      }
+      #expect(vehiclectl("get rpm").status == 3)
+      #expect(vehiclectl("--frobnicate").status == 2)
+      try house.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\n")
+      let daemon = try house.daemon()
+      #expect(vehiclectl("get nosuch").status == 4)
+      #expect(vehiclectl("set rpm 5").status == 2)
+      #expect(vehiclectl("get rpm").status == 5)
+      let failed = vehiclectl("--json get nosuch")
+      #expect(failed.status == 4)
+      #expect(try failed.json()["error"] as? String == "io.vehicled.NoSuchProperty")
+      #expect(vehiclectl("--json get nosuch >/dev/full").status == 4)
+      // The trace is not sent to the daemon, whose socket would have the number of the closed stderr.
+      #expect(vehiclectl("-v get polls").output == "0\n")
+      #expect(daemon.isRunning && !daemon.complaints.contains("does not speak Varlink"))
+    }
+
+    @Test func failsWhenItsAnswerIsLost() throws {
+      let house = try House()
+      try house.write("")
+      let daemon = try house.daemon()
+      for lost in [">&-", ">/dev/full"] {
+        let outcome = house.run("/bin/sh", ["-c", "\(House.programs)/vehiclectl --socket \(house.socket) status --json \(lost)"])
+        #expect(outcome.status == 1)
+        #expect(outcome.errors.hasPrefix("vehiclectl: cannot write the answer: "))
+      }
+      #expect(daemon.isRunning && !daemon.complaints.contains("does not speak Varlink"))
+    }
+  }
+}
