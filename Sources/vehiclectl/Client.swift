@@ -53,33 +53,40 @@ final class Client {
   }
 
   /// Calls a method that may answer often. `each` gets every reply and says whether to go on; nil comes when nothing came
-  /// for `tick` seconds or a signal did. Nothing at all for `silence` seconds means that the daemon is dead.
+  /// for `tick` seconds or a signal did. The first reply is due within `first` seconds. Nothing at all for `silence`
+  /// seconds after it means that the daemon is dead.
   func stream<M: VarlinkMethod>(
-    _ method: M.Type, _ parameters: M.Parameters, tick: Double? = nil, silence: Double?, _ each: (M.Result?) throws -> Bool
+    _ method: M.Type, _ parameters: M.Parameters, first: Double?, tick: Double? = nil, silence: Double?,
+    _ each: (M.Result?) throws -> Bool
   ) throws {
     try send(message { try VarlinkCall.message(method, parameters, more: true) })
-    var heard = Clock.monotonic
+    var limit = first.map { Clock.monotonic + $0 }
+    var late = Failure.timeout(seconds: first ?? 0)
     while true {
-      let limit = silence.map { heard + $0 }
       guard let reply = try receive(until: [limit, tick.map { Clock.monotonic + $0 }].compactMap { $0 }.min()) else {
-        if let limit, Clock.monotonic >= limit { throw Failure.died("vehicled has been silent for \(Value.text(silence ?? 0)) s") }
+        if let limit, Clock.monotonic >= limit { throw late }
         guard try each(nil) else { return }
         continue
       }
-      heard = Clock.monotonic
+      limit = silence.map { Clock.monotonic + $0 }
+      late = .died("vehicled has been silent for \(Value.text(silence ?? 0)) s")
       guard try each(try result(M.self, reply)), reply.continues else { return }
     }
   }
 
-  /// Calls any method with any parameters; `each` gets what comes back.
-  func raw(_ method: String, _ parameters: JSON, more: Bool, _ each: (JSON) throws -> Void) throws {
+  /// Calls any method with any parameters; `each` gets what comes back. With `more` only the first reply has a limit, and
+  /// only where one is given.
+  func raw(_ method: String, _ parameters: JSON, more: Bool, first: Double? = nil, _ each: (JSON) throws -> Void) throws {
     try send(message { try VarlinkCall.message(method, parameters, more: more) })
+    let patience = more ? first : timeout
+    var limit = patience.map { Clock.monotonic + $0 }
     while true {
-      guard let reply = try receive(until: more ? nil : Clock.monotonic + timeout) else {
+      guard let reply = try receive(until: limit) else {
         if Interrupt.came { return }
-        if more { continue }
-        throw Failure.timeout(seconds: timeout)
+        if let limit, Clock.monotonic >= limit { throw Failure.timeout(seconds: patience ?? 0) }
+        continue
       }
+      if more { limit = nil }
       try each(try result(of: reply, as: JSON.self))
       if !reply.continues { return }
     }

@@ -17,7 +17,9 @@ struct CommonOptions: ParsableArguments {
   @Flag(name: .shortAndLong, help: "Say more; show the messages to and from the daemon on stderr.")
   var verbose = false
 
-  @Option(help: ArgumentHelp("Wait at most this long for an answer.", valueName: "seconds"), transform: CommonOptions.seconds)
+  @Option(
+    help: ArgumentHelp("Wait at most this long for an answer, or for the first of many.", valueName: "seconds"),
+    transform: CommonOptions.seconds)
   var timeout: Double?
 
   @Option(help: ArgumentHelp("Colour on a terminal, always or never.", valueName: "auto|always|never"))
@@ -27,9 +29,13 @@ struct CommonOptions: ParsableArguments {
     help: ArgumentHelp("The daemon's socket; else $VEHICLED_SOCKET, else \(Client.usualSocket).", valueName: "path"), completion: .file())
   var socket: String?
 
-  /// Opens the socket; the daemon itself gives up on a device after 10 s and says so, hence a little more.
+  /// How long to wait for an answer, or for the first of many; the daemon itself gives up on a device after 10 s and says
+  /// so, hence a little more.
+  var patience: Double { timeout ?? 15 }
+
+  /// Opens the socket.
   func connect(_ output: Output) throws(Failure) -> Client {
-    try Client(path: socketPath, timeout: timeout ?? 15, trace: verbose ? { output.trace($0, $1) } : nil)
+    try Client(path: socketPath, timeout: patience, trace: verbose ? { output.trace($0, $1) } : nil)
   }
 
   var socketPath: String { socket ?? Environment["VEHICLED_SOCKET"] ?? Client.usualSocket }

@@ -37,5 +37,22 @@ extension WholeHouse {
       }
       #expect(daemon.isRunning && !daemon.complaints.contains("does not speak Varlink"))
     }
+
+    @Test func waitsForADaemonThatSleepsOnlyAsLongAsItIsTold() throws {
+      let house = try House()
+      try house.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\n")
+      let daemon = try house.daemon()
+      daemon.signal(SIGSTOP)
+      let file = "\(house.directory)/ride.ndjson"
+      for verb in [["watch", "--count", "1", "--json"], ["record", "--seconds", "1", "ev", file], ["call", "--more", "Watch"]] {
+        let outcome = house.run("\(House.programs)/vehiclectl", ["--socket", house.socket, "--timeout", "1"] + verb)
+        #expect(outcome.status == 6, "\(verb)")
+        #expect(outcome.errors == "vehiclectl: no answer within 1 s; give it longer with --timeout\n")
+      }
+      #expect(!FileManager.default.fileExists(atPath: file))
+      daemon.signal(SIGCONT)
+      #expect(house.vehiclectl("record", "--seconds", "1", "ev", file).status == 0)
+      #expect(FileManager.default.fileExists(atPath: file))
+    }
   }
 }

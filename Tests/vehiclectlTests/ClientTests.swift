@@ -56,7 +56,7 @@ import Testing
     }
     var texts: [String?] = []
     defer { server.stop() }
-    try Client(path: server.path, timeout: 5).stream(Contract.Call.self, .init(device: "ev", action: "a"), silence: 5) {
+    try Client(path: server.path, timeout: 5).stream(Contract.Call.self, .init(device: "ev", action: "a"), first: 5, silence: 5) {
       texts.append($0?.text)
       return true
     }
@@ -69,7 +69,7 @@ import Testing
     let client = try Client(path: server.path, timeout: 5)
     var replies = 0
     let gone = failure {
-      try client.stream(Contract.Watch.self, .init(), silence: 5) { _ in
+      try client.stream(Contract.Watch.self, .init(), first: 5, silence: 5) { _ in
         replies += 1
         return true
       }
@@ -83,7 +83,7 @@ import Testing
     let client = try Client(path: server.path, timeout: 5)
     var ticks = 0
     let dead = failure {
-      try client.stream(Contract.Watch.self, .init(), tick: 0.05, silence: 0.3) { result in
+      try client.stream(Contract.Watch.self, .init(), first: 5, tick: 0.05, silence: 0.3) { result in
         if result == nil { ticks += 1 }
         return true
       }
@@ -114,6 +114,21 @@ import Testing
     let client = try Client(path: server.path, timeout: 0.1)
     let late = failure { _ = try client.call(Contract.Reload.self, .init()) }
     #expect(late == .timeout(seconds: 0.1) && late?.exitCode == 6)
+  }
+
+  @Test func `the first reply of a stream has a limit of its own`() throws {
+    let server = try SocketServer { _, _ in .nothing }
+    defer { server.stop() }
+    var ticks = 0
+    let late = failure {
+      try Client(path: server.path, timeout: 5).stream(Contract.Watch.self, .init(), first: 0.3, tick: 0.05, silence: 60) { result in
+        if result == nil { ticks += 1 }
+        return true
+      }
+    }
+    #expect(ticks >= 2 && late == .timeout(seconds: 0.3) && late?.exitCode == 6)
+    let raw = failure { try Client(path: server.path, timeout: 5).raw(Contract.Watch.name, [:], more: true, first: 0.1) { _ in } }
+    #expect(raw == .timeout(seconds: 0.1))
   }
 
   @Test func `no daemon is said at once`() throws {

@@ -22,7 +22,7 @@ struct CallCommand: Verb {
     }
     let client = try common.connect(output)
     if more { Interrupt.catchSignals() }
-    try client.raw(Self.full(method), parameters, more: more) { output.json($0) }
+    try client.raw(Self.full(method), parameters, more: more, first: common.timeout) { output.json($0) }
   }
 
   static func full(_ method: String) -> String { method.contains(".") ? method : "\(Contract.interface).\(method)" }

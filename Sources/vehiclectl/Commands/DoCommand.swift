@@ -25,7 +25,7 @@ struct DoCommand: Verb {
     guard action.streams else { return show(try client.call(Contract.Call.self, parameters), output) }
     Interrupt.catchSignals()
     let deadline = common.timeout.map { Clock.monotonic + $0 }
-    try client.stream(Contract.Call.self, parameters, tick: deadline == nil ? nil : 0.2, silence: nil) { result in
+    try client.stream(Contract.Call.self, parameters, first: nil, tick: deadline == nil ? nil : 0.2, silence: nil) { result in
       if let result { show(result, output) }
       if Interrupt.came { throw Failure.other("interrupted") }
       if let deadline, Clock.monotonic >= deadline { throw Failure.timeout(seconds: common.timeout ?? 0) }

@@ -23,7 +23,7 @@ struct RecordCommand: Verb {
   func perform(_ output: Output) throws {
     let client = try common.connect(output)
     Interrupt.catchSignals()
-    let start = Clock.monotonic
+    var start: Double?  // when the first line came
     var descriptor: Int32?  // the file is made when the first line is there, not for a device that is not
     var count = 0
     var size = 0
@@ -32,11 +32,12 @@ struct RecordCommand: Verb {
       if descriptor != nil, output.json, file != "-" {
         output.json(["lines": .int(count), "bytes": .int(size)])
       } else if descriptor != nil {
-        output.note("recorded \(count) lines, \(size) bytes in \(Words.duration(Clock.monotonic - start))")
+        output.note("recorded \(count) lines, \(size) bytes in \(Words.duration(start.map { Clock.monotonic - $0 } ?? 0))")
       }
     }
-    try client.stream(Contract.Record.self, .init(device: device), tick: 0.2, silence: nil) { result in
+    try client.stream(Contract.Record.self, .init(device: device), first: common.patience, tick: 0.2, silence: nil) { result in
       if let result {
+        start = start ?? Clock.monotonic
         let line = Array((Output.oneLine(result.line) + "\n").utf8)
         let place = try descriptor ?? (file == "-" ? STDOUT_FILENO : Self.create(file, force: force))
         descriptor = place
@@ -47,6 +48,10 @@ struct RecordCommand: Verb {
         }
         count += 1
         size += line.count
+      }
+      guard let start else {  // nothing is recorded yet: to end now is no success
+        if Interrupt.came { throw Failure.other("interrupted") }
+        return true
       }
       return !Interrupt.came && seconds.map { Clock.monotonic - start < Double($0) } ?? true
     }

@@ -36,7 +36,7 @@ struct WatchCommand: Verb {
 
   private func lines(_ client: Client, _ parameters: Contract.Watch.Parameters, _ output: Output) throws {
     var left = count ?? .max
-    try client.stream(Contract.Watch.self, parameters, tick: 1, silence: Client.silence) { result in
+    try client.stream(Contract.Watch.self, parameters, first: common.patience, tick: 1, silence: Client.silence) { result in
       if Interrupt.came { return false }
       guard let result else { return true }
       let readings = (result.snapshot ?? []).flatMap(\.readings) + (result.changes ?? [])
@@ -52,7 +52,7 @@ struct WatchCommand: Verb {
     var screen = Screen(output)
     var updates = 0
     defer { screen.leave() }
-    try client.stream(Contract.Watch.self, parameters, tick: 0.25, silence: Client.silence) { result in
+    try client.stream(Contract.Watch.self, parameters, first: common.patience, tick: 0.25, silence: Client.silence) { result in
       if Interrupt.came { return false }
       if let result {
         board.take(result, at: Clock.monotonic, wall: Clock.wall)
