@@ -13,6 +13,7 @@ final class Client {
   private let timeout: Double
   private let trace: ((_ sent: Bool, [UInt8]) -> Void)?
   private var framing = VarlinkFraming(limit: VarlinkFraming.replyLimit)
+  private var answered = false
   private var chunk = [UInt8](repeating: 0, count: 65_536)
 
   /// Connects, or fails at once when nobody listens.
@@ -123,7 +124,7 @@ final class Client {
       } else if errno == EAGAIN {
         guard wait(POLLOUT, until: deadline) || Clock.monotonic < deadline else { throw .timeout(seconds: timeout) }
       } else if errno != EINTR {
-        throw .died("vehicled closed the connection")
+        throw gone
       }
     }
   }
@@ -143,6 +144,7 @@ final class Client {
       do {
         if let message = try framing.next() {
           trace?(false, message)
+          answered = true
           return try VarlinkReply(message)
         }
       } catch {
@@ -152,12 +154,15 @@ final class Client {
       if count > 0 {
         framing.append(chunk[..<count])
       } else if count == 0 || (errno != EAGAIN && errno != EINTR) {
-        throw .died("vehicled closed the connection")
+        throw gone
       } else if !wait(POLLIN, until: deadline) {
         return nil
       }
     }
   }
+
+  /// The other side has closed: a daemon that has no place for one client more does so before it says anything.
+  private var gone: Failure { answered ? .died("vehicled closed the connection") : .turnedAway }
 
   private func wait(_ events: Int32, until deadline: Double?) -> Bool {
     var entry = pollfd(fd: socket, events: Int16(events), revents: 0)

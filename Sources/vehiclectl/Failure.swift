@@ -11,6 +11,8 @@ enum Failure: Error, Equatable {
   case notRunning(socket: String)
   /// It was there and is gone, or is silent.
   case died(String)
+  /// It is there and closed the connection before it answered anything.
+  case turnedAway
   case noAccess(socket: String)
   case timeout(seconds: Double)
   /// What answers is no vehicled.
@@ -30,6 +32,8 @@ enum Failure: Error, Equatable {
     case .unknown(let name, let parameters): "the daemon says \(name) \(parameters.text); a newer vehiclectl may know what that means"
     case .notRunning(let socket): "vehicled is not running (nobody listens at \(socket)); start it with: sudo systemctl start vehicled"
     case .died(let how): "\(how); see: journalctl -u vehicled"
+    case .turnedAway:
+      "vehicled took the call and hung up without an answer; it may be full (256 clients are the limit); see: journalctl -u vehicled"
     case .noAccess(let socket):
       "permission denied at \(socket); add yourself to group vehicled (sudo usermod -aG vehicled USER, then log in again)"
     case .timeout(let seconds): "no answer within \(Value.text(seconds)) s; give it longer with --timeout"
@@ -43,7 +47,7 @@ enum Failure: Error, Equatable {
   var exitCode: Int32 {
     switch self {
     case .refused(let error): error.exitCode
-    case .unknown, .other, .nonsense: 1
+    case .unknown, .other, .nonsense, .turnedAway: 1
     case .usage: 2
     case .notRunning, .died: 3
     case .noSuchAction: 4
@@ -66,6 +70,7 @@ enum Failure: Error, Equatable {
     switch self {
     case .notRunning: "NotRunning"
     case .died: "DaemonGone"
+    case .turnedAway: "TurnedAway"
     case .noAccess: "NoAccess"
     case .timeout: "NoAnswer"
     case .nonsense: "NotVehicled"

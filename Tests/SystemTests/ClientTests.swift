@@ -54,5 +54,24 @@ extension WholeHouse {
       #expect(house.vehiclectl("record", "--seconds", "1", "ev", file).status == 0)
       #expect(FileManager.default.fileExists(atPath: file))
     }
+
+    @Test func isToldThatADaemonIsFull() throws {
+      let house = try House()
+      try house.write("")
+      let daemon = try house.daemon()
+      var clients: [RawClient] = []
+      #expect(
+        wait {  // one more each time, for a call that has just ended may still have taken a place
+          repeat { (try? RawClient(house.socket)).map { clients.append($0) } } while clients.count < 256
+          return house.vehiclectl("status").status != 0
+        })
+      let outcome = house.vehiclectl("--json", "status")
+      #expect(outcome.status == 1)
+      #expect(outcome.errors.contains("256 clients are the limit"))
+      #expect(try outcome.json()["error"] as? String == "TurnedAway")
+      clients = []
+      #expect(wait { house.vehiclectl("status").status == 0 })
+      #expect(daemon.isRunning)
+    }
   }
 }

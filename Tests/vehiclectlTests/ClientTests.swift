@@ -77,6 +77,27 @@ import Testing
     #expect(replies == 1 && gone == .died("vehicled closed the connection") && gone?.exitCode == 3)
   }
 
+  @Test func `a daemon that closes before it answers is there, and has no room`() throws {
+    let server = try SocketServer { _, _ in .sendAndClose([]) }
+    defer { server.stop() }
+    let away = failure { _ = try Client(path: server.path, timeout: 5).call(Contract.Reload.self, .init()) }
+    #expect(away == .turnedAway && away?.exitCode == 1)
+    let watch = failure {
+      try Client(path: server.path, timeout: 5).stream(Contract.Watch.self, .init(), first: 5, silence: 5) { _ in true }
+    }
+    #expect(watch == .turnedAway)
+  }
+
+  @Test func `a daemon that goes away between two calls is missed`() throws {
+    let server = try SocketServer { method, _ in
+      method == Contract.Reload.name ? .send(VarlinkReply.message(Contract.Reload.Result(changed: []))) : .sendAndClose([])
+    }
+    defer { server.stop() }
+    let client = try Client(path: server.path, timeout: 5)
+    _ = try client.call(Contract.Reload.self, .init())
+    #expect(failure { _ = try client.call(Contract.Status.self, .init()) } == .died("vehicled closed the connection"))
+  }
+
   @Test func `a daemon that falls silent in mid-stream is dead`() throws {
     let server = try SocketServer { _, _ in .send(VarlinkReply.message(Contract.Watch.Result(sequence: 0), continues: true)) }
     defer { server.stop() }
