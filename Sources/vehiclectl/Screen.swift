@@ -26,10 +26,11 @@ struct Screen {
     entered = true
   }
 
-  /// Puts the cursor under the picture and shows it again.
+  /// Puts the cursor under the picture and shows it again. The next picture begins from nothing.
   mutating func leave() {
     guard entered else { return }
     entered = false
+    drawn = -.infinity
     output.bytes(Array("\u{1b}[\(height + 1);1H\u{1b}[J\u{1b}[?25h".utf8))
   }
 

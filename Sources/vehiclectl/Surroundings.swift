@@ -1,4 +1,4 @@
-// What vehiclectl takes from the system around it: clocks, environment, descriptors, the terminal, and the wish to stop.
+// What vehiclectl takes from the system around it: clocks, environment, descriptors, the terminal, and signals.
 
 import CLinux
 import Glibc
@@ -81,5 +81,46 @@ enum Interrupt {
       sigaddset(&mask, number)
     }
     sigprocmask(SIG_UNBLOCK, &mask, nil)  // whoever started us may have blocked them
+  }
+}
+
+/// SIGTSTP, SIGCONT and SIGQUIT, for verbs that change the terminal: it is put right before the signal does its work.
+enum JobControl {
+  /// A bit for each signal that came.
+  private static let came = Atomic<UInt64>(0)
+
+  static func catchSignals() {
+    _ = came.load(ordering: .relaxed)  // it is made here, not inside the handler
+    for number in [SIGTSTP, SIGCONT, SIGQUIT] {
+      var before = sigaction()
+      sigaction(number, nil, &before)
+      let isIgnored = unsafeBitCast(before.__sigaction_handler.sa_handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
+      if !isIgnored { handle(number) }  // who had us started without it means it
+    }
+  }
+
+  /// Does what the signals since the last look wanted. `restore` puts the terminal right, before a stop and after one.
+  static func obey(restore: () -> Void) {
+    let signals = came.exchange(0, ordering: .relaxed)
+    guard signals != 0 else { return }
+    restore()
+    for number in [SIGQUIT, SIGTSTP] where signals & bit(number) != 0 {
+      signal(number, SIG_DFL)
+      raise(number)  // ends here, or goes on after SIGCONT
+      handle(number)
+      came.bitwiseAnd(~bit(SIGCONT), ordering: .relaxed)  // nothing was drawn since
+    }
+  }
+
+  private static func bit(_ number: Int32) -> UInt64 { 1 << UInt64(number) }
+
+  private static func handle(_ number: Int32) {
+    var action = sigaction()
+    action.__sigaction_handler.sa_handler = { JobControl.came.bitwiseOr(JobControl.bit($0), ordering: .relaxed) }
+    sigaction(number, &action, nil)  // no SA_RESTART: poll returns
+    var mask = sigset_t()
+    sigemptyset(&mask)
+    sigaddset(&mask, number)
+    sigprocmask(SIG_UNBLOCK, &mask, nil)
   }
 }

@@ -73,5 +73,48 @@ extension WholeHouse {
       #expect(wait { house.vehiclectl("status").status == 0 })
       #expect(daemon.isRunning)
     }
+
+    @Test func givesTheTerminalBackBeforeItStopsAndTakesItAgain() throws {
+      let house = try House()
+      try house.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\n")
+      let daemon = try house.daemon()
+      let terminal = try Terminal()
+      let client = try Program(
+        "\(House.programs)/vehiclectl", ["--socket", house.socket, "--color", "never", "watch"], in: house.directory, terminal: terminal)
+      let (shown, hidden, cleared) = ("\u{1b}[?25h", "\u{1b}[?25l", "\u{1b}[2J")
+      #expect(terminal.shows("\(hidden)\(cleared)\u{1b}[Hev (obd)"))
+      for _ in 0..<2 {
+        client.signal(SIGTSTP)
+        #expect(wait { client.isStopped })
+        #expect(terminal.look().hasSuffix(shown))
+        client.signal(SIGCONT)
+        #expect(terminal.shows("\(hidden)\(cleared)\u{1b}[Hev (obd)"))
+      }
+      // Whoever stops it with SIGSTOP writes on the screen as well.
+      client.signal(SIGSTOP)
+      #expect(wait { client.isStopped })
+      client.signal(SIGCONT)
+      #expect(terminal.shows("\(hidden)\(cleared)\u{1b}[Hev (obd)"))
+      #expect(client.end(SIGQUIT) == -SIGQUIT)
+      #expect(terminal.look().hasSuffix(shown))
+      #expect(daemon.isRunning)
+    }
+
+    @Test func leavesSignalsIgnoredThatItWasStartedWithout() throws {
+      let house = try House()
+      try house.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\n")
+      let daemon = try house.daemon()
+      let terminal = try Terminal()
+      let script = "trap '' TSTP QUIT; exec \(House.programs)/vehiclectl --socket \(house.socket) --color never watch"
+      let client = try Program("/bin/sh", ["-c", script], in: house.directory, terminal: terminal)
+      #expect(terminal.shows("ev (obd)"))
+      client.signal(SIGTSTP)
+      client.signal(SIGQUIT)
+      usleep(500_000)
+      #expect(client.isRunning && !client.isStopped)
+      #expect(client.end(SIGINT) == 0)
+      #expect(terminal.look().hasSuffix("\u{1b}[?25h"))
+      #expect(daemon.isRunning)
+    }
   }
 }

@@ -1,6 +1,7 @@
 // A house for one test: a directory of its own, the real programs as they were built, and their ends. What a test starts
 // is ended with it, by pid.
 
+import CLinux
 import Foundation
 import Testing
 
@@ -16,14 +17,15 @@ final class Program: @unchecked Sendable {
   let errorFile: String
 
   init(
-    _ path: String, _ arguments: [String], environment: [String: String] = [:], in directory: String, input: String? = nil
+    _ path: String, _ arguments: [String], environment: [String: String] = [:], in directory: String, input: String? = nil,
+    terminal: Terminal? = nil
   ) throws {
     process.executableURL = URL(fileURLWithPath: path)
     process.arguments = arguments
     process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
     process.currentDirectoryURL = URL(fileURLWithPath: directory)
     process.standardInput = input == nil ? FileHandle.nullDevice : stdin
-    process.standardOutput = output
+    process.standardOutput = terminal?.file ?? output
     errorFile = "\(directory)/\(URL(fileURLWithPath: path).lastPathComponent)-\(UUID().uuidString.prefix(8)).err"
     _ = FileManager.default.createFile(atPath: errorFile, contents: nil)
     process.standardError = FileHandle(forWritingAtPath: errorFile)
@@ -46,6 +48,12 @@ final class Program: @unchecked Sendable {
   var complaints: String { (try? String(contentsOfFile: errorFile, encoding: .utf8)) ?? "" }
 
   func signal(_ number: Int32) { kill(pid, number) }
+
+  /// It was stopped by a signal and may be continued.
+  var isStopped: Bool {
+    let state = (try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8))?.split(separator: ")").last
+    return state?.hasPrefix(" T") == true
+  }
 
   /// How often each of its threads went to sleep by itself: what woke it since is the difference.
   func switches() throws -> [String: Substring] {
@@ -71,6 +79,41 @@ final class Program: @unchecked Sendable {
       usleep(5000)
     }
     return process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus
+  }
+}
+
+/// A terminal for a program to draw on, seen from the other end.
+final class Terminal {
+  fileprivate let file: FileHandle
+  private let descriptor: Int32
+  private var drawn: [UInt8] = []
+
+  init() throws {
+    var (ours, theirs): (Int32, Int32) = (-1, -1)
+    try #require(openpty(&ours, &theirs, nil, nil, nil) == 0)
+    for end in [ours, theirs] { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    _ = fcntl(ours, F_SETFL, O_NONBLOCK)
+    descriptor = ours
+    file = FileHandle(fileDescriptor: theirs, closeOnDealloc: true)
+  }
+
+  deinit { close(descriptor) }
+
+  /// What was drawn since the last look.
+  func look() -> String {
+    var buffer = [UInt8](repeating: 0, count: 4096)
+    while case let count = read(descriptor, &buffer, buffer.count), count > 0 { drawn += buffer[..<count] }
+    defer { drawn = [] }
+    return String(decoding: drawn, as: UTF8.self)
+  }
+
+  /// Waits until this was drawn.
+  func shows(_ text: String) -> Bool {
+    var all = ""
+    return wait {
+      all += look()
+      return all.contains(text)
+    }
   }
 }
 

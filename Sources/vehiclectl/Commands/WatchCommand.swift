@@ -51,9 +51,11 @@ struct WatchCommand: Verb {
     var board = Board()
     var screen = Screen(output)
     var updates = 0
+    JobControl.catchSignals()
     defer { screen.leave() }
     try client.stream(Contract.Watch.self, parameters, first: common.patience, tick: 0.25, silence: Client.silence) { result in
       if Interrupt.came { return false }
+      JobControl.obey { screen.leave() }
       if let result {
         board.take(result, at: Clock.monotonic, wall: Clock.wall)
         if result.snapshot != nil || result.changes != nil { updates += 1 }
