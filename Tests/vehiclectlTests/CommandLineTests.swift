@@ -116,7 +116,7 @@ import Testing
 
   @Test(arguments: [
     ["get"], ["set", "x"], ["status", "a", "b"], ["watch", "--count", "0"], ["--timeout", "x", "status"], ["--color", "red"],
-    ["get", "--x", "y"],
+    ["get", "--x", "y"], ["watch", "--interval", "3600001"], ["watch", "--interval=-1"], ["watch", "--interval", "soon"],
   ])
   func `wrong use is told from help`(_ arguments: [String]) {
     do {
@@ -126,6 +126,16 @@ import Testing
       #expect(!VehicleCtl.exitCode(for: error).isSuccess)
       #expect(!VehicleCtl.message(for: error).contains("\n"))
     }
+  }
+
+  @Test func `an interval is told by its option and its limits`() throws {
+    for interval in [0, 3_600_000] {
+      let command = try VehicleCtl.command(of: ["watch", "--interval", String(interval)])
+      #expect((command as? WatchCommand)?.interval == interval)
+    }
+    let error = #expect(throws: (any Error).self) { _ = try VehicleCtl.command(of: ["watch", "--interval", "3600001"]) }
+    let message = error.map { VehicleCtl.message(for: $0) } ?? ""
+    #expect(message.contains("--interval") && message.hasSuffix("give milliseconds, 0 to 3600000"), "\(message)")
   }
 
   @Test func `no verb is status`() throws {

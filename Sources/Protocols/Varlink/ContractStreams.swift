@@ -44,6 +44,8 @@ extension Contract {
 
   public enum Watch: VarlinkMethod {
     public static let name = "io.vehicled.Watch"
+    /// What minimumIntervalMilliseconds may be; 0 tells things as they happen.
+    public static let intervals = 0...3_600_000
 
     public struct Parameters: VarlinkParameters, Equatable {
       public enum CodingKeys: CodingKey, CaseIterable { case references, minimumIntervalMilliseconds }

@@ -17,7 +17,10 @@ struct WatchCommand: Verb {
   @OptionGroup var common: CommonOptions
   @Option(help: ArgumentHelp("Stop after this many lines, or updates of the table.", valueName: "n"), transform: WatchCommand.positive)
   var count: Int?
-  @Option(help: ArgumentHelp("At most one update in this time.", valueName: "milliseconds"), transform: WatchCommand.positive)
+  @Option(
+    help: ArgumentHelp(
+      "At most one update in so many milliseconds, 0 (each) to \(intervals.upperBound).", valueName: "n"),
+    transform: WatchCommand.milliseconds)
   var interval: Int?
   @Argument(help: ArgumentHelp("Just these: PROPERTY or DEVICE.PROPERTY.", valueName: "ref"), completion: .properties)
   var references: [String] = []
@@ -64,6 +67,15 @@ struct WatchCommand: Verb {
       screen.draw(last: last) { board.lines(at: Clock.monotonic, wall: Clock.wall, rows: $0, paint: output.paint) }
       return !last
     }
+  }
+
+  private static let intervals = Contract.Watch.intervals
+
+  private static func milliseconds(_ text: String) throws -> Int {
+    guard let number = Int(text), intervals.contains(number) else {
+      throw ValidationError("\"\(text)\" is no interval: give milliseconds, \(intervals.lowerBound) to \(intervals.upperBound)")
+    }
+    return number
   }
 
   static func positive(_ text: String) throws -> Int {

@@ -143,7 +143,9 @@ import Protocols
     guard call.call.more else { throw ContractError.expectedMore }
     guard wanted.references?.count ?? 0 <= Self.mostReferences else { throw ContractError.invalidParameter(parameter: "references") }
     let interval = wanted.minimumIntervalMilliseconds ?? 0
-    guard (0...3_600_000).contains(interval) else { throw ContractError.invalidParameter(parameter: "minimumIntervalMilliseconds") }
+    guard Contract.Watch.intervals.contains(interval) else {
+      throw ContractError.invalidParameter(parameter: "minimumIntervalMilliseconds")
+    }
     let watcher = Watcher(sink: call, interval: Int64(interval) * .millisecond)
     call.cancel = { [board] in
       watcher.end()
