@@ -15,6 +15,17 @@ enum Arguments {
     return [arguments[position]] + arguments[..<position] + arguments[(position + 1)...]
   }
 
+  /// `help --json get` as `help get`: whatever else is asked for, help is help.
+  static func withoutOptions(_ arguments: [String]) -> [String] {
+    var kept: [String] = []
+    var position = 0
+    while position < arguments.count {
+      if !arguments[position].hasPrefix("-") { kept.append(arguments[position]) }
+      position += valued.contains(arguments[position]) ? 2 : 1
+    }
+    return kept
+  }
+
   /// Values may be negative numbers, which look like options; what else does is a mistake, unless it stands behind `--`.
   static func positional(_ given: [String], of arguments: [String] = CommandLine.arguments) throws(Failure) -> [String] {
     guard !arguments.contains("--") else { return given.filter { $0 != "--" } }

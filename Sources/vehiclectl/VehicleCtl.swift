@@ -47,7 +47,8 @@ struct VehicleCtl: ParsableCommand {
   /// help, completion and mistakes.
   static func command(of given: [String]) throws -> any ParsableCommand {
     let verbs = configuration.subcommands
-    let arguments = Arguments.verbFirst(given, verbs: verbs.compactMap { $0.configuration.commandName })
+    let arguments = Arguments.verbFirst(given, verbs: verbs.compactMap { $0.configuration.commandName } + ["help"])
+    if arguments.first == "help" { return try parseAsRoot(Arguments.withoutOptions(arguments)) }
     let verb = verbs.first { $0.configuration.commandName == arguments.first }
     if let verb, let command = try? verb.parse(Array(arguments.dropFirst())) { return command }
     return try parseAsRoot(arguments)

@@ -138,6 +138,28 @@ import Testing
     #expect(message.contains("--interval") && message.hasSuffix("give milliseconds, 0 to 3600000"), "\(message)")
   }
 
+  @Test(arguments: [
+    ["help"], ["--json", "help"], ["help", "--json"], ["--socket", "help", "-v", "help", "--timeout", "1"], ["help", "--help"],
+  ])
+  func `help is help, whatever the options`(_ arguments: [String]) {
+    let message = help(arguments)
+    #expect(message.hasPrefix("OVERVIEW: Shows and controls"), "\(arguments)")
+    let ofGet = help(arguments + ["get"])
+    #expect(ofGet.hasPrefix("OVERVIEW: Print values"), "\(arguments)")
+  }
+
+  /// What is printed with exit code 0 in place of running a verb.
+  private func help(_ arguments: [String]) -> String {
+    do {
+      var command = try VehicleCtl.command(of: arguments)
+      guard !(command is any Verb) else { return "" }
+      try command.run()
+    } catch {
+      return VehicleCtl.exitCode(for: error).isSuccess ? VehicleCtl.fullMessage(for: error) : ""
+    }
+    return ""
+  }
+
   @Test func `no verb is status`() throws {
     #expect((try VehicleCtl.command(of: ["ev"]) as? StatusCommand)?.device == "ev")
     #expect(try VehicleCtl.command(of: ["--json"]) is StatusCommand)
