@@ -1,40 +1,49 @@
 // What watch shows on a terminal: devices with their links, readings with age and rate, the last event. Pure: instants are
-// arguments. Owns the latest of everything and, per property, when it came during the last seconds.
+// arguments. Owns the latest of everything and, per property, the times of its last updates. Must never take the moment a
+// reading is read for the moment it was made: while we are stopped, readings wait in the socket.
 
 import Protocols
 
 struct Board {
-  /// The rate is counted over this many seconds.
+  /// The rate is counted over this many seconds, and gone when nothing came for as long.
   static let window = 2.0
 
   private struct Row {
     var reading: Contract.Reading
     var came: Double
-    var arrivals: [Double]
+    /// How old it was when it came.
+    var age: Double?
+    /// The readings' own times, the last of them and those in the window before it.
+    var updates: [Double] = []
+
+    func age(at now: Double) -> Double? { age.map { $0 + now - came } }
+
+    /// Updates a second over the time they span, while they come.
+    func rate(at now: Double) -> Double? {
+      guard let first = updates.first, let last = updates.last, last > first, age(at: now) ?? 0 <= Board.window else { return nil }
+      return Double(updates.count - 1) / (last - first)
+    }
   }
 
   private var devices: [Contract.Device] = []
   private var rows: [[String: Row]] = []
   private var orders: [[String]] = []
   private var event: Contract.Event?
-  private var start: Double?
 
   /// Takes a reply of Watch.
   mutating func take(_ result: Contract.Watch.Result, at now: Double, wall: Double) {
-    let start = start ?? now
-    self.start = start
     for event in result.events ?? [] where event.name == Contract.Event.removed { remove(event.device) }
     for device in result.snapshot ?? [] {
       let position = position(of: device.name) ?? add(device)
       devices[position] = device
-      for reading in device.readings { note(reading, at: position, now, counts: false) }
+      for reading in device.readings { note(reading, at: position, now, wall, counts: false) }
       let declared = Set(device.readings.map(\.property))  // a new schema may have taken some away
       orders[position].removeAll { !declared.contains($0) }
       rows[position] = rows[position].filter { declared.contains($0.key) }
     }
     for reading in result.changes ?? [] {
       let device = Contract.Device(name: reading.device, kind: "new", state: "")
-      note(reading, at: position(of: reading.device) ?? add(device), now, counts: true)
+      note(reading, at: position(of: reading.device) ?? add(device), now, wall, counts: true)
     }
     if let last = result.events?.last { event = last }
   }
@@ -55,19 +64,22 @@ struct Board {
     orders.remove(at: position)
   }
 
-  private mutating func note(_ reading: Contract.Reading, at position: Int, _ now: Double, counts: Bool) {
-    guard var row = rows[position][reading.property] else {
-      orders[position].append(reading.property)
-      rows[position][reading.property] = Row(reading: reading, came: now, arrivals: counts ? [now] : [])
-      return
-    }
-    row.reading = reading
-    row.came = now
+  private mutating func note(_ reading: Contract.Reading, at position: Int, _ now: Double, _ wall: Double, counts: Bool) {
+    let known = rows[position][reading.property]
+    if known == nil { orders[position].append(reading.property) }
+    let made = reading.time.map { Double($0) / 1e6 } ?? wall
+    var row = Row(reading: reading, came: now, age: Self.age(reading, made, wall), updates: known?.updates ?? [])
     if counts {
-      row.arrivals.removeAll { $0 <= now - Self.window }
-      row.arrivals.append(now)
+      row.updates.removeAll { !(made - Self.window..<made).contains($0) }
+      row.updates.append(made)
     }
     rows[position][reading.property] = row
+  }
+
+  /// As told, or more if it waited on the way; a clock that was set since shows as nonsense.
+  private static func age(_ reading: Contract.Reading, _ made: Double, _ wall: Double) -> Double? {
+    let waited = wall - made
+    return reading.age.map { (0..<86_400).contains(waited) ? max($0, waited) : $0 }
   }
 
   /// The picture in at most so many rows; says how many more there would be.
@@ -90,12 +102,11 @@ struct Board {
   private func table(_ position: Int, _ now: Double) -> Table {
     var table = Table("property", ">value", "unit", ">age", ">rate", "")
     for row in orders[position].compactMap({ rows[position][$0] }) {
-      let age = row.reading.age.map { Words.duration($0 + now - row.came) } ?? ""
-      let since = max(min(Self.window, now - (start ?? now)), 0.5)
-      let arrivals = row.arrivals.reduce(0) { $0 + ($1 > now - Self.window ? 1 : 0) }
+      let age = row.age(at: now).map(Words.duration) ?? ""
+      let rate = row.rate(at: now).map { "\(Words.tenths($0))/s" } ?? ""
       table.rows.append([
         Cell(row.reading.property), Cell(row.reading.value?.text ?? "-", row.reading.value == nil ? .dim : .plain),
-        Cell(row.reading.unit ?? ""), Cell(age, .dim), Cell(arrivals == 0 ? "" : "\(Words.tenths(Double(arrivals) / since))/s", .dim),
+        Cell(row.reading.unit ?? ""), Cell(age, .dim), Cell(rate, .dim),
         Cell(row.reading.reason ?? "", .dim),
       ])
     }
