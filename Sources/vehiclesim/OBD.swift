@@ -9,7 +9,8 @@ struct OBD: Simulation {
     commandName: "obd",
     abstract: "An ELM327 adapter in an electric car that drives round and round.",
     discussion: """
-      Faults (--fault, any number). WHEN is N, every Nth reply of the car (10 if left out), or @S, once, S seconds after the start:
+      Faults (--fault, any number). WHEN is N, every Nth reply of the car (10 if left out), or @S, once, S seconds \
+      after the start of vehiclesim, for clients that are there then:
 
       \(table)
 

@@ -78,6 +78,17 @@ extension WholeHouse {
       #expect(again.program.isRunning && daemon.isRunning)
     }
 
+    @Test func isLostOnceAtAMomentOfTheSimulatorsRun() throws {
+      let house = try House()
+      let (daemon, simulator) = try house.ev("-v", "--fault", "disconnect:@4")
+      #expect(wait { house.get("rpm") != nil })
+      #expect(wait { simulator.complaints.contains("client 2: up") })
+      usleep(5_000_000)
+      #expect(!simulator.complaints.contains("client 2: down") && simulator.complaints.contains("client 1: down"))
+      #expect(house.get("rpm") != nil)
+      #expect(daemon.isRunning)
+    }
+
     @Test func aRecordingPlaysBackToTheSameValues() throws {
       let house = try House()
       let (daemon, _) = try house.ev("--seed", "7")

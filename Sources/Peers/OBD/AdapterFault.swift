@@ -24,7 +24,7 @@ public struct AdapterFault: Sendable, Equatable {
   public enum Moment: Sendable, Equatable {
     case always
     case every(Int)
-    /// Once: the first reply after this time since the adapter was plugged in.
+    /// Once: the first reply after this time since the car began its drive, of an adapter that was plugged in by then.
     case after(Nanoseconds)
   }
 
@@ -55,7 +55,7 @@ public struct AdapterFault: Sendable, Equatable {
   }
 
   private static func moment(_ text: String, of kind: Kind) throws(ValueError) -> Moment {
-    if text.hasPrefix("@"), let seconds = Int64(text.dropFirst()), (0...86_400).contains(seconds) { return .after(seconds * .second) }
+    if text.hasPrefix("@"), let seconds = Int64(text.dropFirst()), (1...86_400).contains(seconds) { return .after(seconds * .second) }
     if let count = Int(text), count > 0 { return .every(count) }
     throw ValueError(
       "\(kind.rawValue): \"\(text)\" is neither a count of replies (10) nor a moment in seconds (@30): write it as \(kind.form)")

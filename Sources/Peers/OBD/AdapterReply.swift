@@ -97,7 +97,9 @@ extension ELM327Adapter {
       switch fault.moment {
       case .always: strikes.append(fault)
       case .every(let count): if requests % max(1, count) == 0 { strikes.append(fault) }
-      case .after(let time): if now - pluggedIn >= time, struck.insert(position).inserted { strikes.append(fault) }
+      case .after(let time):
+        let moment = car.origin + time
+        if pluggedIn <= moment, now >= moment, struck.insert(position).inserted { strikes.append(fault) }
       }
     }
     return strikes

@@ -31,7 +31,8 @@ public struct ElectricCar: Sendable {
   public let model: Model
   /// What fills a frame behind the message.
   let padding: UInt8
-  private let origin: Instant
+  /// When it began its drive.
+  let origin: Instant
   private let cycle: DriveCycle
   private let page: BatteryPage
   private let vin: String

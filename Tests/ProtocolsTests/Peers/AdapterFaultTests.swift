@@ -22,7 +22,7 @@ struct AdapterFaultTests {
     "is refused with a way out",
     arguments: [
       "", "bla", "latency", "latency:", "latency:0", "latency:-3", "latency:x", "latency:99999999999999999999", "garbage:0", "garbage:@",
-      "garbage:@-1",
+      "garbage:@-1", "garbage:@0",
       "garbage:10:5", "echo:1", "hang:1:2:3", "hang::5", "split:@3", " echo", "echo:",
     ])
   func refuse(text: String) {
@@ -51,6 +51,20 @@ struct AdapterFaultTests {
     host.pass(2 * .second)
     #expect(host.ask("2201019") == "NO DATA\r\r>")
     #expect(host.ask("2201019") != "NO DATA\r\r>")
+  }
+
+  @Test("of a moment counts from the start of the drive, and spares an adapter that was plugged in later")
+  func onceInARun() throws {
+    for (pluggedIn, strikes) in [(1, true), (2, true), (3, false)] as [(Nanoseconds, Bool)] {
+      var host = try VirtualHost("no-data:@2", start: pluggedIn * .second)
+      host.ask("ATE0")
+      host.ask("ATSP6")
+      if pluggedIn < 2 { #expect(host.ask("010D") == "41 0D 00 \r\r>") }
+      host.pass(3500 * .millisecond - host.now)
+      #expect((host.ask("010D") == "NO DATA\r\r>") == strikes, "\(pluggedIn)")
+      host.pass(10 * .second)
+      #expect(host.ask("010D") != "NO DATA\r\r>", "once")
+    }
   }
 
   @Test("latency makes replies late")

@@ -11,9 +11,11 @@ struct VirtualHost {
   var closed: String?
   private(set) var sends: [(at: Instant, bytes: [UInt8])] = []
 
-  init(_ faults: String..., car: ElectricCar = ElectricCar(), chip: ELM327Adapter.Personality = .elm327, baud: Int? = nil, seed: UInt64 = 1)
-    throws
-  {
+  init(
+    _ faults: String..., car: ElectricCar = ElectricCar(), chip: ELM327Adapter.Personality = .elm327, baud: Int? = nil, seed: UInt64 = 1,
+    start: Instant = 0
+  ) throws {
+    now = start
     adapter = ELM327Adapter(car: car, personality: chip, baud: baud, faults: try faults.map { try AdapterFault($0) }, seed: seed)
     give(.started(restored: [:], wall: WallTime(microseconds: 0)))
     give(.linkChanged(.main, .up(maximumSend: nil)))
