@@ -1,8 +1,7 @@
-// What vehiclectl takes from the system around it: clocks, environment, descriptors, the terminal, and signals.
+// What vehiclectl takes from the system around it: clocks, environment, descriptors and the terminal.
 
 import CLinux
 import Glibc
-import Synchronization
 
 enum Clock {
   /// Seconds on a clock that never goes back and counts time asleep.
@@ -61,66 +60,5 @@ enum Terminal {
       Output.write("\n", to: STDERR_FILENO)
     }
     return readLine()
-  }
-}
-
-/// SIGINT, SIGTERM and SIGHUP as a flag, for verbs that last until somebody stops them.
-enum Interrupt {
-  private static let flag = Atomic<Bool>(false)
-
-  static var came: Bool { flag.load(ordering: .relaxed) }
-
-  static func catchSignals() {
-    _ = came  // the flag is made here, not inside the handler
-    var action = sigaction()
-    action.__sigaction_handler.sa_handler = { _ in Interrupt.flag.store(true, ordering: .relaxed) }
-    var mask = sigset_t()
-    sigemptyset(&mask)
-    for number in [SIGINT, SIGTERM, SIGHUP] {
-      sigaction(number, &action, nil)  // no SA_RESTART: poll returns
-      sigaddset(&mask, number)
-    }
-    sigprocmask(SIG_UNBLOCK, &mask, nil)  // whoever started us may have blocked them
-  }
-}
-
-/// SIGTSTP, SIGCONT and SIGQUIT, for verbs that change the terminal: it is put right before the signal does its work.
-enum JobControl {
-  /// A bit for each signal that came.
-  private static let came = Atomic<UInt64>(0)
-
-  static func catchSignals() {
-    _ = came.load(ordering: .relaxed)  // it is made here, not inside the handler
-    for number in [SIGTSTP, SIGCONT, SIGQUIT] {
-      var before = sigaction()
-      sigaction(number, nil, &before)
-      let isIgnored = unsafeBitCast(before.__sigaction_handler.sa_handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
-      if !isIgnored { handle(number) }  // who had us started without it means it
-    }
-  }
-
-  /// Does what the signals since the last look wanted. `restore` puts the terminal right, before a stop and after one.
-  static func obey(restore: () -> Void) {
-    let signals = came.exchange(0, ordering: .relaxed)
-    guard signals != 0 else { return }
-    restore()
-    for number in [SIGQUIT, SIGTSTP] where signals & bit(number) != 0 {
-      signal(number, SIG_DFL)
-      raise(number)  // ends here, or goes on after SIGCONT
-      handle(number)
-      came.bitwiseAnd(~bit(SIGCONT), ordering: .relaxed)  // nothing was drawn since
-    }
-  }
-
-  private static func bit(_ number: Int32) -> UInt64 { 1 << UInt64(number) }
-
-  private static func handle(_ number: Int32) {
-    var action = sigaction()
-    action.__sigaction_handler.sa_handler = { JobControl.came.bitwiseOr(JobControl.bit($0), ordering: .relaxed) }
-    sigaction(number, &action, nil)  // no SA_RESTART: poll returns
-    var mask = sigset_t()
-    sigemptyset(&mask)
-    sigaddset(&mask, number)
-    sigprocmask(SIG_UNBLOCK, &mask, nil)
   }
 }
