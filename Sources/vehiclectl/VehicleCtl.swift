@@ -19,7 +19,8 @@ struct VehicleCtl: ParsableCommand {
     version: version,
     subcommands: [
       StatusCommand.self, GetCommand.self, SetCommand.self, DoCommand.self, WatchCommand.self, DescribeCommand.self,
-      ConnectCommand.self, DisconnectCommand.self, RecordCommand.self, CallCommand.self, ReloadCommand.self, VersionCommand.self,
+      ScanCommand.self, ConnectCommand.self, DisconnectCommand.self, RecordCommand.self, CallCommand.self, ReloadCommand.self,
+      DoctorCommand.self, VersionCommand.self,
       CompletionsCommand.self,
     ],
     defaultSubcommand: StatusCommand.self)

@@ -114,6 +114,22 @@ extension JSON {
     ])
   }
 
+  /// Something heard while searching.
+  init(_ found: Contract.Discovery) {
+    self = .members([
+      "transport": .string(found.transport), "address": .string(found.address), "name": found.name.map(JSON.string),
+      "rssi": found.rssi.map(JSON.int), "kind": found.kind.map(JSON.string), "time": .int(found.time),
+    ])
+  }
+
+  /// What a look at one thing showed.
+  init(_ finding: Contract.Finding) {
+    self = .members([
+      "subject": .string(finding.subject), "state": .string(finding.state), "text": .string(finding.text),
+      "mend": finding.mend.map(JSON.string),
+    ])
+  }
+
   /// An event.
   init(_ event: Contract.Event) {
     self = ["event": .string(event.name), "device": .string(event.device), "text": .string(event.text), "time": .int(event.time)]

@@ -162,6 +162,44 @@ extension WholeHouse {
       #expect(air.daemon.isRunning)
     }
 
+    @Test func aScanTellsWhoIsHeardWhileTheLinkGoesOn() throws {
+      let air = try Air("--also", "HMSoft", "--also", "OBDII", "--also", "Mirror\u{1b}[31m")
+      #expect(wait { air.isPolled })
+      let scan = air.house.vehiclectl("scan", "ble", "--seconds", "2")
+      #expect(scan.status == 0 && !scan.output.contains("\u{1b}"))
+      #expect(scan.lines.count == 4)
+      #expect(scan.lines.contains { $0.contains("66:55:44:33:22:00  -80 dBm   HMSoft") })
+      #expect(scan.lines.contains { $0.hasPrefix("ble     66:55:44:33:22:01") && $0.hasSuffix("OBDII  obd") })
+      // The connected one does not advertise, and is known all the same.
+      #expect(scan.lines.contains { $0.hasSuffix("Veepeak  obd") })
+      let json = air.house.vehiclectl("scan", "ble", "--seconds", "1", "--json")
+      let first = try #require(json.lines.first)
+      let object = try #require(JSONSerialization.jsonObject(with: Data(first.utf8)) as? [String: Any])
+      #expect(object["transport"] as? String == "ble" && object["address"] != nil)
+      #expect(air.isPolled)
+      #expect(wait { air.property("/org/bluez/hci0", "Adapter", "Discovering") == "b false" })
+      air.power(false)
+      let off = air.house.vehiclectl("scan", "ble", "--seconds", "1")
+      #expect(off.status == 1 && off.errors.contains("switched off: bluetoothctl power on"))
+    }
+
+    @Test func theDoctorNamesTheMend() throws {
+      let air = try Air()
+      #expect(wait { air.isPolled })
+      let well = air.house.vehiclectl("doctor")
+      #expect(well.status == 0 && well.output.contains("ok       hci0: the adapter is switched on"))
+      air.power(false)
+      #expect(wait { air.reason.contains("switched off") })
+      let off = air.house.vehiclectl("doctor")
+      #expect(off.status == 1 && off.output.contains("failed   hci0: the adapter is switched off; bluetoothctl power on"))
+      air.peripheral.end(SIGKILL)
+      #expect(wait { air.reason.contains("not running") })
+      let gone = air.house.vehiclectl("doctor", "--json")
+      #expect(gone.status == 1)
+      let findings = try #require(gone.json()["findings"] as? [[String: Any]])
+      #expect(findings.first?["mend"] as? String == "systemctl start bluetooth")
+    }
+
     @Test func aConnectThatTakesLongCanBeCancelled() throws {
       let air = try Air("--air", "slow:30000")
       #expect(wait { air.reason.contains("connecting to") })

@@ -25,7 +25,7 @@ import Testing
   }
 
   @Loop private func listener(at path: String) async throws -> Listener {
-    let methods = Methods(board: Board(), access: Access(observe: [], control: []))
+    let methods = Methods(board: Board(), access: Access(observe: [], control: []), blueZ: BlueZ(SystemBus()))
     return try await Listener.start(path: path) { channel in
       try channel.pipeline.syncOperations.addHandler(Session(methods, peer: nil))
     }

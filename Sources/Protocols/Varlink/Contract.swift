@@ -155,6 +155,26 @@ public enum Contract {
       self.time = time
     }
   }
+
+  /// What a look at one thing showed.
+  public struct Finding: VarlinkParameters, Equatable {
+    public enum CodingKeys: CodingKey, CaseIterable { case subject, state, text, mend }
+
+    public var subject: String
+    /// ok, warning, failed.
+    public var state: String
+    public var text: String
+    /// A command, or what to do.
+    public var mend: String?
+
+    /// A finding.
+    public init(_ subject: String, _ state: String, _ text: String, _ mend: String?) {
+      self.subject = subject
+      self.state = state
+      self.text = text
+      self.mend = mend
+    }
+  }
 }
 
 extension Double {

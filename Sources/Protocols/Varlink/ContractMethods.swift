@@ -4,7 +4,7 @@
 extension Contract {
   /// Every method, for whoever must have one handler for each.
   public static let methods: [any VarlinkMethod.Type] = [
-    Status.self, Describe.self, Get.self, Set.self, Call.self, Watch.self, Drive.self, Scan.self, Record.self,
+    Status.self, Describe.self, Get.self, Set.self, Call.self, Watch.self, Drive.self, Scan.self, Diagnose.self, Record.self,
     Connect.self, Disconnect.self, Reload.self,
   ]
 
@@ -36,6 +36,19 @@ extension Contract {
 
       /// These devices.
       public init(devices: [Device]) { self.devices = devices }
+    }
+  }
+
+  public enum Diagnose: VarlinkMethod {
+    public static let name = "io.vehicled.Diagnose"
+    public typealias Parameters = NoParameters
+
+    public struct Result: VarlinkParameters, Equatable {
+      public enum CodingKeys: CodingKey, CaseIterable { case findings }
+      public var findings: [Finding]
+
+      /// These findings.
+      public init(findings: [Finding]) { self.findings = findings }
     }
   }
 

@@ -11,6 +11,7 @@ import Protocols
   private static let mostSessions = 256
 
   let board: Board
+  private let blueZ: BlueZ
   /// How often a minute misbehaving clients are complained of.
   private static let mostComplaints = 20
   private var sessions = 0
@@ -21,8 +22,9 @@ import Protocols
   /// Reads the configuration again and gives what changed; set by the daemon.
   var reload: @Loop () -> Result<[String], ContractError> = { .success([]) }
 
-  init(board: Board, access: Access) {
+  init(board: Board, access: Access, blueZ: BlueZ) {
     self.board = board
+    self.blueZ = blueZ
     self.access = access
   }
 
@@ -36,13 +38,15 @@ import Protocols
     Contract.Set.name: set,
     Contract.Call.name: run,
     Contract.Watch.name: watch,
+    Contract.Scan.name: scan,
+    Contract.Diagnose.name: diagnose,
     Contract.Record.name: record,
     Contract.Connect.name: connect,
     Contract.Disconnect.name: disconnect,
     Contract.Reload.name: reloadConfiguration,
   ]
   /// In the contract for kinds of device and link that this version does not have.
-  static let notImplemented: Set<String> = [Contract.Drive.name, Contract.Scan.name]
+  static let notImplemented: Set<String> = [Contract.Drive.name]
 
   /// Whether one more client is served. Each that is must be told of with `sessionEnded`.
   func sessionBegins() -> Bool {
@@ -153,6 +157,24 @@ import Protocols
     }
     call.hasRoomAgain = { watcher.drained() }
     try board.subscribe(watcher, to: wanted.references)
+  }
+
+  private func scan(_ call: Call) throws {
+    try mayControl(call)
+    let wanted = try call.call.parameters(as: Contract.Scan.Parameters.self)
+    guard call.call.more else { throw ContractError.expectedMore }
+    guard [nil, "ble", "serial"].contains(wanted.transport) else { throw ContractError.invalidParameter(parameter: "transport") }
+    let seconds = wanted.seconds ?? 3600
+    guard (1...3600).contains(seconds) else { throw ContractError.invalidParameter(parameter: "seconds") }
+    Search.begin(call, transport: wanted.transport, seconds: seconds, blueZ: blueZ, kinds: registry)
+  }
+
+  private func diagnose(_ call: Call) throws {
+    try mayObserve(call)
+    _ = try call.call.parameters(as: NoParameters.self)
+    let doctor = Doctor(board, blueZ) { [weak call] in call?.reply(Contract.Diagnose.Result(findings: $0)) }
+    call.cancel = { doctor.cancel() }
+    doctor.begin()
   }
 
   private func record(_ call: Call) throws {

@@ -33,7 +33,8 @@ import Protocols
     self.configuration = configuration
     equipment = Equipment(disk: Disk(directory: state), blueZ: BlueZ(SystemBus()))
     methods = Methods(
-      board: board, access: Access(observe: configuration.control.observe, control: configuration.control.control))
+      board: board, access: Access(observe: configuration.control.observe, control: configuration.control.control),
+      blueZ: equipment.blueZ)
     methods.reload = { [unowned self] in reload() }
   }
 

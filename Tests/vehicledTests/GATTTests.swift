@@ -1,0 +1,106 @@
+// What a link to a peer on BLE means, and what is taken of the peer's GATT table.
+
+import Bus
+import Protocols
+import Testing
+
+@testable import vehicled
+
+@Suite struct GATTTests {
+  private func characteristic(_ service: GATTUUID, _ uuid: GATTUUID, _ flags: String...) -> Characteristic {
+    Characteristic(
+      path: "/\(service)/\(uuid)", uuid: uuid, service: service, flags: Set(flags), mtu: nil, offersNotifyDescriptor: false,
+      offersWriteDescriptor: false)
+  }
+
+  private let plain = "write-without-response"
+
+  @Test func `UUIDs are the same however they are written`() {
+    func read(_ text: String) -> GATTUUID? { GATTUUID(text) }
+    #expect(read("fff0") == "FFF0" && read("0000FFF0-0000-1000-8000-00805F9B34FB") == "FFF0")
+    #expect(read("0000fff0")?.description == "FFF0" && read("12345678")?.description == "12345678")
+    #expect(read("6E400001-B5A3-F393-E0A9-E50E24DCCA9E")?.description == "6e400001-b5a3-f393-e0a9-e50e24dcca9e")
+    for odd in ["", "FFF", "GGGG", "FFF0 ", "0000fff0-0000-1000-8000-00805f9b34f", "0000fff000001000800000805f9b34fb", "-", "FF-0"] {
+      #expect(read(odd) == nil, "\(odd)")
+    }
+  }
+
+  @Test(arguments: [
+    ("Veepeak", "Veepeak", true), ("Veepeak", "Veepeak BLE", false), ("Veepeak*", "Veepeak BLE", true), ("Veepeak*", "My Veepeak", false),
+    ("*peak*", "Veepeak", true), ("*peak*", "OBDII", false), ("auto", "IOS-Vlink", true), ("auto", "obdii", true),
+    ("auto", "HMSoft", false),
+    ("aa:bb:cc:dd:ee:ff", "anything", true), ("aa:bb:cc:dd:ee:fe", "AA:BB:CC:DD:EE:FF", false),
+  ]) func `a peer is meant by its name or address`(_ text: String, _ name: String, _ isMeant: Bool) {
+    let target = BLETarget(match: BLETarget.Match(text))
+    #expect(target.means(address: "AA:BB:CC:DD:EE:FF", name: name, role: .elm327) == isMeant)
+    #expect(target.means(address: "AA:BB:CC:DD:EE:FF", name: nil, role: .elm327) == text.hasPrefix("aa:bb:cc:dd:ee:ff"))
+  }
+
+  /// OBDLink CX: the first pair that can notify and be written is its firmware update.
+  private var obdLink: [Characteristic] {
+    [
+      characteristic("FEF5", "8082CAA8-41A6-4021-91C6-56F9B954CC34", "read", "write", "notify"),
+      characteristic("FFF0", "FFF1", "notify"), characteristic("FFF0", "FFF2", "write", plain),
+    ]
+  }
+
+  private func choose(_ link: String, _ all: [Characteristic], _ role: GATTRole = .elm327) throws -> String {
+    guard case .ble(let target) = try LinkURL(link) else { return "" }
+    let choice = try GATTChoice(target, role, among: all)
+    return "\(choice.notify.map { "\($0.uuid)" } ?? "-") \(choice.write.uuid) \(choice.isAcknowledged ? "acknowledged" : "plain")"
+  }
+
+  @Test func `the kind's profiles go before whatever else could be written`() throws {
+    #expect(try choose("ble:x", obdLink) == "FFF1 FFF2 acknowledged")
+    #expect(try choose("ble:x?response=no", obdLink) == "FFF1 FFF2 plain")
+    let hm10 = [characteristic("FFE0", "FFE1", "read", "notify", plain)]
+    #expect(try choose("ble:x", hm10) == "FFE1 FFE1 plain")
+    #expect(try choose("ble:x", hm10 + obdLink) == "FFF1 FFF2 acknowledged")
+    #expect(try choose("ble:x?service=FFE0", hm10 + obdLink) == "FFE1 FFE1 plain")
+  }
+
+  @Test func `what the link spells out is taken, and what is left out is found beside it`() throws {
+    let odd = [characteristic("ABCD", "0001", "indicate"), characteristic("ABCD", "0002", "write")]
+    #expect(try choose("ble:x?service=ABCD", odd) == "0001 0002 acknowledged")
+    #expect(try choose("ble:x?write=0002", odd) == "0001 0002 acknowledged")
+    #expect(try choose("ble:x?write=0002&notify=0001", odd) == "0001 0002 acknowledged")
+    let silent = GATTRole(profiles: [GATTProfile("C0FE", notify: nil, write: "3DEE")], names: [], isStream: false)
+    #expect(try choose("ble:x", [characteristic("C0FE", "3DEE", "read", "write")], silent) == "- 3DEE acknowledged")
+  }
+
+  @Test func `what does not fit is told with what there is`() {
+    func words(_ link: String, _ all: [Characteristic]) -> String {
+      do { return try choose(link, all) } catch { return "\(error)" }
+    }
+    #expect(
+      words("ble:x", []) == "none of the services that this kind knows; it has no characteristics at all: give service=, notify= and write="
+    )
+    #expect(words("ble:x", [characteristic("180A", "2A29", "read")]).contains("it has 180A (2A29)"))
+    #expect(
+      words("ble:x", [characteristic("FFF0", "FFF1", "read"), characteristic("FFF0", "FFF2", "write")])
+        == "characteristic FFF1 cannot notify: it has read")
+    #expect(
+      words("ble:x", [characteristic("FFF0", "FFF1", "notify"), characteristic("FFF0", "FFF2")])
+        == "characteristic FFF2 cannot be written: it has no properties")
+    let many = (0..<500).map { characteristic(GATTUUID("\(1000 + $0)") ?? "0000", "2A29", "read") }
+    #expect(words("ble:x", many).utf8.count < 400)
+  }
+
+  @Test(arguments: [
+    ("org.bluez.Error.Failed", "le-connection-abort-by-local", "did not answer"), ("org.bluez.Error.InProgress", "", "already"),
+    ("org.bluez.Error.AuthenticationFailed", "x", "bluetoothctl pair ADDRESS"), ("org.bluez.Error.NotReady", "", "power on"),
+    ("org.freedesktop.DBus.Error.AccessDenied", "no", "group bluetooth"), ("org.freedesktop.DBus.Error.UnknownObject", "", "forgotten"),
+    ("org.bluez.Error.Failed", "br-connection-profile-unavailable", "rfcomm"),
+    ("org.bluez.Error.Failed", "Input/output error", "input/output error"),
+  ]) func `what BlueZ refuses is said in plain words`(_ name: String, _ text: String, _ words: String) {
+    #expect(BLEWords.connecting(.refused(name: name, text: text)).reason.contains(words))
+  }
+
+  @Test func `an adapter is known by its answer to ATI`() throws {
+    let accepts = try #require(GATTRole.elm327.probe).accepts
+    #expect(accepts(Array("ATI\rELM327 v1.5\r\r>".utf8)) == true)
+    #expect(accepts(Array("ELM327 v1".utf8)) == nil)
+    #expect(accepts(Array("hello>".utf8)) == false)
+    #expect(accepts([UInt8](repeating: 0, count: 300)) == false)
+  }
+}
