@@ -95,6 +95,7 @@ import Testing
     let users = try String(contentsOfFile: folder.path + "/etc/passwd", encoding: .utf8)
     let groups = try String(contentsOfFile: folder.path + "/etc/group", encoding: .utf8)
     #expect(users.contains("vehicled:x:") && users.contains("nologin"))
+    #expect(groups.contains(/(?m)^bluetooth:.*:vehicled$/))
     #expect(groups.contains(/(?m)^dialout:.*:vehicled$/) && groups.contains(/(?m)^vehicled:/))
   }
 }
