@@ -1,6 +1,7 @@
 // One connection to the daemon: a blocking Unix socket with a limit on every wait. Must never wait for a daemon that is not
 // there, nor believe what it is told: whatever is not a reply ends the connection.
 
+import CLinux
 import Glibc
 import Protocols
 

@@ -1,6 +1,7 @@
 // The TCP end: a listening socket that gives every client a machine of its own. It must never stop listening because
 // clients are many: without free descriptors it pauses.
 
+import CLinux
 import Glibc
 import Protocols
 

@@ -120,25 +120,25 @@ class Adapters:
         raise Trouble(f"{process.name} does not poll: {last_words(process)}")
 
 
-def configuration(port, devices, rate):
-    blocks = [f'[device.a{i}]\nkind = "obd"\nlink = "tcp:127.0.0.1:{port}"\nrate = {rate}\n' for i in range(devices)]
+def configuration(link, devices, rate):
+    blocks = [f'[device.a{i}]\nkind = "obd"\nlink = "{link}"\nrate = {rate}\n' for i in range(devices)]
     path = Path(f"{folder}/vehicled.toml")
     path.write_text('log-level = "notice"\n' + "\n".join(blocks))
     return path
 
 
 class Daemon:
-    """vehicled with so many devices on one port, started and told to be ready."""
+    """vehicled with so many devices on one port, or on another link, started and told to be ready."""
 
-    def __init__(self, port=0, devices=0, rate=HZ, cpus=None):
-        path = configuration(port, devices, rate)
+    def __init__(self, port=0, devices=0, rate=HZ, cpus=None, link=None, environment={}):
+        path = configuration(link or f"tcp:127.0.0.1:{port}", devices, rate)
         self.socket = f"{folder}/io.vehicled"
         with suppress(FileNotFoundError):
             os.unlink(f"{folder}/notify")
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify:
             notify.bind(f"{folder}/notify")
             notify.settimeout(30)
-            environment = {**os.environ, "NOTIFY_SOCKET": f"{folder}/notify"}
+            environment = {**os.environ, **environment, "NOTIFY_SOCKET": f"{folder}/notify"}
             begun = time.monotonic()
             command = [binaries / "vehicled", "--config", path, "--socket", self.socket, "--state", f"{folder}/state"]
             self.process = start(command, "vehicled", cpus, env=environment)
