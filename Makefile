@@ -16,7 +16,7 @@ sharedir = $(DESTDIR)$(prefix)/share
 unitdir = $(DESTDIR)$(prefix)/lib/systemd/system
 
 .NOTPARALLEL:
-.PHONY: build help setup setup-build lint test demo bench fuzz fuzz-short install check-install clean
+.PHONY: build help setup setup-build lint test test-vm demo bench fuzz fuzz-short install check-install clean
 
 build: ## build the three programs for release
 	swift build -c release --static-swift-stdlib
@@ -36,6 +36,12 @@ lint: ## check the form of the Swift files
 test: setup lint build check-install ## everything that CI checks
 	VEHICLED_PROGRAMS=$(release) VEHICLED_PYTHON=$(CURDIR)/.venv/bin/python swift test
 	@$(MAKE) -s fuzz-short
+
+test-vm: setup build ## the installed programs in a Debian guest: systemd, journald, a real bluetoothd (needs root once)
+	@Tests/Setup/setup.sh vm
+	@rm -rf .build/vm-install && $(MAKE) -s install DESTDIR=.build/vm-install prefix=/usr
+	@.venv/bin/python Tests/VM/machine.py build .build/vm
+	@.venv/bin/python Tests/VM/machine.py run .build/vm .build/vm-install
 
 demo: setup-build build ## a simulated car, polled at 20 Hz, on your screen
 	@Tests/Demo/demo.sh $(release)

@@ -7,6 +7,7 @@ cd "$(dirname "$0")/../.."
 build="g++ make git ca-certificates binutils pkg-config libsystemd-dev libdbus-1-dev libtomlplusplus-dev"
 toolchain="libcurl4 libedit2 libncurses6 libsqlite3-0 libxml2 zlib1g-dev"
 tests="python3-venv systemd procps dbus"
+guest="qemu-system-x86 debootstrap e2fsprogs"
 python_packages="varlink==31.0.0 ELM327-emulator==4.0.0"
 
 if ! command -v swift >/dev/null; then
@@ -17,7 +18,8 @@ fi
 case "${1:-all}" in
   build) wanted="$build $toolchain" ;;
   all) wanted="$build $toolchain $tests" ;;
-  *) echo "setup: unknown part $1; write setup.sh [all|build]" >&2; exit 2 ;;
+  vm) wanted="$guest" ;;
+  *) echo "setup: unknown part $1; write setup.sh [all|build|vm]" >&2; exit 2 ;;
 esac
 
 missing=""

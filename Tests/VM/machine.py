@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""A Debian guest with real systemd, journald, dbus and bluetoothd, in which the installed programs are tried.
+
+  machine.py build DIRECTORY               makes kernel, initrd and disk image there, once (needs root, about three minutes)
+  machine.py run DIRECTORY INSTALLED       boots it with the tree INSTALLED laid over its root, runs scenario.py inside
+
+It runs under KVM where there is one and is emulated elsewhere, boots in a quarter of a minute, has no network, and
+forgets everything. Ends with the scenario's exit code; 125 when the guest said nothing."""
+import os, re, shutil, signal, subprocess, sys, tarfile, tempfile, threading
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+PACKAGES = "systemd-sysv,dbus,bluez,python3,polkitd,udev,kmod,procps,rfkill,libpam-systemd,linux-image-amd64"
+BUMBLE = "bumble==0.0.236"
+LONGEST = 600  # seconds, for all of it
+
+UNITS = {
+    "vm-disks.service": """[Unit]
+DefaultDependencies=no
+After=systemd-remount-fs.service
+Before=sysinit.target
+[Service]
+Type=oneshot
+ExecStart=/bin/sh -c 'modprobe -a hci_vhci virtio_console; tar x -C / --no-same-owner </dev/vdb; systemd-sysusers'
+""",
+    "vm-air.service": """[Unit]
+After=vm-sim.service
+[Service]
+Type=notify
+Environment=PYTHONPATH=/opt/bumble PYTHONUNBUFFERED=1
+ExecStart=/usr/bin/python3 /opt/vm/air.py 127.0.0.1:35000
+TimeoutStartSec=120
+""",
+    "vm-sim.service": """[Service]
+ExecStart=/usr/bin/vehiclesim obd --on tcp:127.0.0.1:35000
+""",
+    "vm-scenario.service": """[Unit]
+After=multi-user.target
+[Service]
+ExecStart=/bin/sh -c 'python3 -u /opt/vm/scenario.py >/dev/ttyS1 2>&1; echo "vm: exit $?" >/dev/ttyS1; systemctl poweroff -ff'
+""",
+}
+QUIET = ("apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer fstrim.timer e2scrub_reap.service "
+         "getty@tty1.service serial-getty@ttyS0.service systemd-timesyncd.service").split()
+
+
+def run(*command):
+    subprocess.run([str(part) for part in command], check=True, stdout=sys.stderr)
+
+
+def build(folder):
+    root, wanted = folder / "root", f"{PACKAGES}\n{BUMBLE}\n{UNITS}\n{QUIET}"
+    if (folder / "stamp").is_file() and (folder / "stamp").read_text() == wanted:
+        return
+    if os.geteuid() != 0:
+        sys.exit("machine.py: making the guest needs root (debootstrap); run: sudo make test-vm")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    run("debootstrap", "--variant=minbase", f"--include={PACKAGES}", "bookworm", root)
+    run(sys.executable, "-m", "pip", "install", "-q", "--target", root / "opt/bumble", "--python-version", "3.11", "--only-binary", ":all:", BUMBLE)
+    units = root / "etc/systemd/system"
+    for name, text in UNITS.items():
+        (units / name).write_text(text)
+    for target, name in (("sysinit", "vm-disks"), ("multi-user", "vm-scenario")):
+        (units / f"{target}.target.wants").mkdir(exist_ok=True)
+        (units / f"{target}.target.wants/{name}.service").symlink_to(f"../{name}.service")
+    for name in QUIET:
+        (units / name).symlink_to("/dev/null")
+    (root / "etc/fstab").write_text("")
+    (root / "etc/hostname").write_text("guest\n")
+    (root / "etc/initramfs-tools/conf.d/vm").write_text("MODULES=list\nCOMPRESS=gzip\n")
+    (root / "etc/initramfs-tools/modules").write_text("virtio_pci\nvirtio_blk\next4\n")
+    kernel = next((root / "boot").glob("vmlinuz-*"))
+    run("chroot", root, "mkinitramfs", "-o", "/boot/initrd.small", kernel.name.removeprefix("vmlinuz-"))
+    shutil.copy(kernel, folder / "vmlinuz")
+    shutil.copy(root / "boot/initrd.small", folder / "initrd")
+    for waste in ("var/cache/apt", "var/lib/apt/lists", "usr/share/doc", "usr/share/locale"):
+        shutil.rmtree(root / waste, ignore_errors=True)
+    run("mke2fs", "-q", "-t", "ext4", "-O", "^has_journal", "-m", "0", "-d", root, folder / "disk.img", "2G")
+    shutil.rmtree(root)
+    (folder / "stamp").write_text(wanted)
+
+
+def has_kvm():
+    """The device alone is not enough: a virtual machine may have it and not be able to use it."""
+    return os.access("/dev/kvm", os.R_OK | os.W_OK) and bool(re.search(r"\b(vmx|svm)\b", Path("/proc/cpuinfo").read_text()))
+
+
+def boot(folder, installed):
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        with tarfile.open(f"{place}/job.tar", "w") as job:
+            job.add(installed, ".")
+            for name in ("air.py", "scenario.py"):
+                job.add(HERE / name, f"opt/vm/{name}")
+        accelerator = ["-accel", "kvm", "-cpu", "host"] if has_kvm() else ["-accel", "tcg,thread=multi,tb-size=512", "-cpu", "max"]
+        command = [
+            "qemu-system-x86_64", *accelerator, "-smp", "2", "-m", "1024", "-display", "none", "-monitor", "none", "-no-reboot", "-nic", "none",
+            "-kernel", folder / "vmlinuz", "-initrd", folder / "initrd", "-serial", f"file:{folder}/console.log", "-serial", "stdio",
+            "-append", "console=ttyS0 root=/dev/vda rootfstype=ext4 rw quiet panic=-1 tsc=unstable mitigations=off systemd.show_status=0",
+            "-drive", f"file={folder}/disk.img,if=virtio,format=raw,snapshot=on",
+            "-drive", f"file={place}/job.tar,if=virtio,format=raw,readonly=on"]
+        machine = subprocess.Popen([str(part) for part in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, errors="replace")
+        limit = threading.Timer(LONGEST, machine.kill)
+        limit.start()
+        code = 125
+        try:
+            for line in machine.stdout:
+                line = line.rstrip()
+                if line.startswith("vm: exit "):
+                    code = int(line.split()[-1])
+                else:
+                    print(line, flush=True)
+        finally:
+            limit.cancel()
+            machine.kill()
+            machine.wait()
+        if code == 125:
+            print(f"machine.py: the guest did not report; the end of {folder}/console.log:", file=sys.stderr)
+            print((folder / "console.log").read_text(errors="replace")[-2000:], file=sys.stderr)
+        return code
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    match sys.argv[1:]:
+        case ["build", folder]: build(Path(folder).resolve())
+        case ["run", folder, installed]: sys.exit(boot(Path(folder).resolve(), installed))
+        case _: sys.exit(__doc__)

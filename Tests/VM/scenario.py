@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""What an owner does with the installed programs, inside the guest: the packaged units under a real systemd, a link
+through a real bluetoothd, and everything that can be switched off in between. Prints a line for each thing it sees."""
+import json, os, pwd, socket, subprocess, sys, time
+
+failures = []
+begun = time.monotonic()
+
+
+def sh(command, timeout=60):
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=timeout)
+    return done.returncode, done.stdout.strip(), done.stderr.strip()
+
+
+def check(what, seen, more=""):
+    print(f"{'ok  ' if seen else 'FAIL'} {time.monotonic() - begun:6.1f} s  {what}{'  ' + str(more) if more != '' else ''}", flush=True)
+    if not seen:
+        failures.append(what)
+
+
+def leave():
+    if failures:
+        print(sh("journalctl -u vehicled -u vehicled.socket -u bluetooth -u vm-air --no-pager -o short-monotonic | tail -150")[1])
+    print(f"{len(failures)} failures" if failures else "all is well", flush=True)
+    sys.exit(min(len(failures), 99))
+
+
+def wait(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.2)
+    return False
+
+
+def air(*words):
+    with socket.socket(socket.AF_UNIX) as steering:
+        steering.connect("/run/air.sock")
+        steering.sendall((" ".join(words) + "\n").encode())
+        steering.recv(16)
+
+
+def configure(link, more=""):
+    with open("/etc/vehicled/vehicled.toml", "w") as file:
+        file.write(f'[device.ev]\nkind = "obd"\nlink = "{link}"\nrate = 20\n{more}')
+
+
+def status():
+    code, out, _ = sh("vehiclectl status ev --json")
+    return json.loads(out)["devices"][0] if code == 0 else {}
+
+
+def link():
+    return (status().get("links") or [{}])[0]
+
+
+def polled():
+    return sh("vehiclectl get ev.rpm")[0] == 0
+
+
+def comes_back(what, seconds=90):
+    start = time.monotonic()
+    check(f"{what}: polled again", wait(polled, seconds), f"after {time.monotonic() - start:.1f} s, {link().get('reason') or 'up'}")
+
+
+# The machine.
+sh("systemctl daemon-reload")
+check("systemd runs the guest", open("/proc/1/comm").read().strip() == "systemd")
+check("the user is made with its groups", {"dialout", "bluetooth", "vehicled"} <= set(sh("id -nG vehicled")[1].split()), sh("id vehicled")[1])
+configure("ble:Veepeak")
+
+# Without Bluetooth the daemon starts, and says what is missing.
+sh("systemctl stop bluetooth")
+check("systemctl start vehicled", sh("systemctl start vehicled.socket vehicled.service")[0] == 0, sh("systemctl is-active vehicled")[1])
+if failures:
+    leave()  # nothing of the rest can be
+check("BlueZ is missing and that is said", wait(lambda: "BlueZ is not running" in (link().get("reason") or "")), link().get("reason"))
+sh("systemctl start bluetooth")
+check("the adapter is missing and that is said", wait(lambda: "no Bluetooth adapter hci0" in (link().get("reason") or "")), link().get("reason"))
+check("vm-sim and vm-air", sh("systemctl start vm-sim vm-air", 180)[0] == 0, sh("bluetoothctl --version")[1])
+wait(lambda: "hci0" in sh("ls /sys/class/bluetooth")[1])
+sh("bluetoothctl power on")
+
+# The link.
+check("a car is polled through bluetoothd", wait(polled, 90), link().get("reason") or "")
+if failures:
+    leave()
+details = link().get("details") or {}
+check("profile and MTU are shown", details.get("profile") == "FFF0/FFF1/FFF2" and int(details.get("mtu", 0)) >= 23, details)
+before = int(sh("vehiclectl get ev.polls")[1] or 0)
+time.sleep(10)
+rate = (int(sh("vehiclectl get ev.polls")[1] or 0) - before) / 10
+check("it is polled steadily", rate > 3, f"{rate:.1f} polls a second, {status().get('state')}, round trip {sh('vehiclectl get ev.round-trip')[1]} ms")
+check("a question in between is answered", "ELM327" in sh("vehiclectl do ev.query ATI")[1])
+code, out, errors = sh("vehiclectl scan ble --seconds 3")
+check("scan while the link is up", code == 0 and "Veepeak" in out and polled(), out or errors)
+code, out, _ = sh("vehiclectl doctor")
+check("the doctor finds nothing", code == 0, out.replace("\n", " | "))
+
+# Ways of writing.
+for mode, words in (("yes", "with response"), ("no", "without response")):
+    configure(f"ble:Veepeak?response={mode}")
+    check(f"reload with response={mode}", sh("systemctl reload vehicled")[0] == 0)
+    seen = wait(lambda: polled() and (link().get("details") or {}).get("write", "").startswith(words), 90)
+    check(f"written {words}", seen, link().get("details"))
+air("mtu", "23")
+configure("ble:AA:BB:CC:00:11:22")
+sh("vehiclectl reload")
+check("found by its address, at the least MTU", wait(lambda: polled() and (link().get("details") or {}).get("mtu") == "23", 90), link().get("details"))
+
+# What can go away.
+air("off")
+check("out of range is noticed", wait(lambda: not polled() and link().get("state") != "up"), link().get("reason"))
+air("on")
+comes_back("in range again")
+sh("bluetoothctl power off")
+check("a radio that is switched off is said", wait(lambda: "switched off" in (link().get("reason") or "")), link().get("reason"))
+sh("bluetoothctl power on")
+comes_back("radio switched on")
+sh("systemctl restart bluetooth")
+comes_back("bluetoothd restarted")
+sh("systemctl kill -s KILL bluetooth")
+check("bluetoothd killed is noticed", wait(lambda: link().get("state") != "up"), link().get("reason"))
+sh("systemctl start bluetooth")
+comes_back("bluetoothd started")
+sh("systemctl stop vm-air")
+check("an unplugged adapter is said", wait(lambda: "no Bluetooth adapter" in (link().get("reason") or "")), link().get("reason"))
+sh("systemctl start vm-air", 180)
+wait(lambda: "hci0" in sh("ls /sys/class/bluetooth")[1])
+sh("bluetoothctl power on")
+comes_back("adapter plugged in again")
+sh("systemctl kill -s KILL vehicled")
+check("vehicled killed is started again by systemd", wait(lambda: sh("systemctl is-active vehicled")[1] == "active"))
+comes_back("vehicled started again")
+
+# The citizen.
+code, out, _ = sh("journalctl -o json VEHICLED_DEVICE=ev --no-pager | tail -1")
+check("the journal has fields", bool(out) and json.loads(out).get("SYSLOG_IDENTIFIER") == "vehicled" and "VEHICLED_LINK" in out)
+sh("useradd owner; usermod -aG vehicled owner; useradd stranger")
+check("a member of the group may look", sh("runuser -u owner -- vehiclectl get ev.rpm")[0] == 0)
+check("a stranger may not", sh("runuser -u stranger -- vehiclectl get ev.rpm")[0] == 7)
+start = time.monotonic()
+check("systemctl stop vehicled", sh("systemctl stop vehicled.service vehicled.socket")[0] == 0, f"in {time.monotonic() - start:.1f} s")
+check("it ended well", "Result=success" in sh("systemctl show -p Result vehicled")[1])
+check("the peer is let go", wait(lambda: "Connected: no" in sh("bluetoothctl info AA:BB:CC:00:11:22")[1] or "not available" in sh("bluetoothctl info AA:BB:CC:00:11:22")[1]))
+check("no search is left behind", wait(lambda: "Discovering: no" in sh("bluetoothctl show")[1]))
+leave()
