@@ -69,7 +69,7 @@ extension WholeHouse {
 
     @Test(
       arguments: [
-        ("ble:AA:BB:CC:00:11:22", []), ("ble:Veep*", []), ("ble:*epea*", ["--writes", "both"]),
+        ("ble:AA:BB:CC:00:11:22", []), ("ble:Veep*", ["--mtu", "517"]), ("ble:*epea*", ["--writes", "both"]),
         ("ble:auto", ["--also", "HMSoft", "--also", "OBD toy"]),
         ("ble:auto?response=yes", ["--writes", "both"]), ("ble:Veepeak?response=no", ["--writes", "both"]),
         ("ble:Veepeak", ["--writes", "with-response"]),
@@ -120,6 +120,22 @@ extension WholeHouse {
       #expect(wait(seconds: 30) { air.isPolled })
       #expect(wait { air.descriptors <= before })
       withExtendedLifetime((bus, third)) {}
+    }
+
+    @Test func atWhateverMomentBlueZDiesTheDaemonGoesOn() throws {
+      let air = try Air()
+      #expect(wait { air.isPolled })
+      let before = air.descriptors
+      var peripheral = air.peripheral
+      // From the first advertisement to the middle of a poll.
+      for round in 0..<14 {
+        peripheral.end(SIGKILL)
+        peripheral = try air.house.peripheral(round % 2 == 0 ? [] : ["--air", "churn"])
+        usleep(UInt32(round) * 150_000)
+        #expect(air.daemon.isRunning)
+      }
+      #expect(wait(seconds: 40) { air.isPolled }, "\(air.reason)")
+      #expect(wait { air.descriptors <= before })
     }
 
     @Test func whatItWaitsForIsSaid() throws {

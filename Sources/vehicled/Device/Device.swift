@@ -38,8 +38,9 @@ import Protocols
   private(set) var fault: String?
   /// Why each link was last said to be down.
   private var reasons: [LinkName: String] = [:]
-  /// What each link was last said to wait for.
-  private var waits: [LinkName: String] = [:]
+  /// What each link was said to wait for since it was last up.
+  private var waits: [LinkName: Set<String>] = [:]
+  private static let mostWaits = 32
   private var commands: [CommandID: Pending] = [:]
   private var nextCommand: CommandID = 0
   private var isClosing = false
@@ -129,9 +130,9 @@ import Protocols
     observer?.deviceLinkChanged(port)
   }
 
-  /// Takes note that a connecting link waits for something else. Said once in the journal, however often it tries.
+  /// Takes note that a connecting link waits for something else. Each is said once in the journal, however often it tries.
   func portHasNews(_ port: Port) {
-    if let words = port.words, waits.updateValue(words, forKey: port.name) != words, !port.isUp {
+    if let words = port.words, waits[port.name, default: []].count < Self.mostWaits, waits[port.name, default: []].insert(words).inserted {
       log.info("\(words)", metadata: ["link": "\(port.name)"])
     }
     observer?.deviceLinkChanged(port)

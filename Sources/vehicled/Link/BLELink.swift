@@ -34,17 +34,9 @@ import Protocols
   private var peripheral: Peripheral?
   /// dBm; BlueZ tells it only while it searches.
   private var signal: Int?
-  private var choice: GATTChoice?
-  private var mtu = BLELink.leastMTU
-  private var notifyPipe: PacketPipe?
-  private var writePipe: PacketPipe?
-  private var queue: [(bytes: [UInt8], id: SendID?)] = []
-  private var isWriting = false
+  private var channel: GATTChannel?
   private lazy var timer = Timer { [weak self] _ in self?.timeIsUp() }
 
-  private static let leastMTU = 23
-  /// The longest value of a characteristic (Core specification 3.F.3.2.9): BlueZ cuts an acknowledged write by itself.
-  private static let longestValue = 512
   /// Namesakes have this long to be heard as well, before one is taken for the one that is meant.
   private static let settling: Nanoseconds = 500 * .millisecond
   /// After this long a peer that is known by its address and not heard is called blindly: not all advertise.
@@ -52,7 +44,7 @@ import Protocols
   /// BlueZ gives up by itself after 40 s.
   private static let connectPatience: Nanoseconds = 60 * .second
   private static let resolvePatience: Nanoseconds = 30 * .second
-  private static let callPatience = 10_000
+  private static let subscribePatience: Nanoseconds = 20 * .second
   private static let probePatience: Nanoseconds = 3 * .second
 
   init(_ target: BLETarget, role: GATTRole, blueZ: BlueZ, owner: any LinkOwner) {
@@ -85,8 +77,7 @@ import Protocols
     case .subscribing(let path), .probing(let path, _), .up(let path):
       guard let found = present(path) else { return }
       if !found.isConnected { return fail("the connection is lost: out of range, or switched off?") }
-      let taken = [choice?.notify, choice?.write].compactMap(\.self)
-      if !taken.allSatisfy({ blueZ.objects[$0.path] != nil }) { fail("its services are others now") }
+      if channel?.isThere == false { fail("its services are others now") }
     }
   }
 
@@ -182,75 +173,16 @@ import Protocols
     peripheral = found
     do throws(ValueError) {
       let choice = try GATTChoice(target, role, among: blueZ.characteristics(of: found.path))
-      self.choice = choice
-      mtu = choice.write.mtu ?? choice.notify?.mtu ?? Self.leastMTU
-      timer.set(Clock.monotonic() + 2 * Int64(Self.callPatience) * .millisecond)
-      if let notify = choice.notify { takeNotifications(notify) } else { takeWriting() }
+      let channel = GATTChannel(choice, role, blueZ) { [weak self] in
+        self?.received($0)
+      } failed: { [weak self] in
+        self?.fail($0)
+      }
+      self.channel = channel
+      timer.set(Clock.monotonic() + Self.subscribePatience)
+      channel.open { [weak self] in self?.ready() }
     } catch {
       fail("\(found.words): \(error)")
-    }
-  }
-
-  private func takeNotifications(_ notify: Characteristic) {
-    guard notify.offersNotifyDescriptor, notify.flags.contains("notify") else { return startNotify(notify) }
-    call(notify, "AcquireNotify", [.properties([:])]) { [weak self] result in
-      guard let self else { return }
-      guard case .success(let message) = result, let pipe = pipe(message, ended: { $0.notificationsEnded(notify) }) else {
-        return startNotify(notify)
-      }
-      notifyPipe = pipe
-      takeWriting()
-    }
-  }
-
-  private func startNotify(_ notify: Characteristic) {
-    blueZ.notified[notify.path] = { [weak self] in self?.received($0) }
-    call(notify, "StartNotify") { [weak self] result in
-      guard let self else { return }
-      if case .failure(let error) = result { return fail("it does not let us listen to \(notify.uuid): \(BLEWords.plain(error))") }
-      takeWriting()
-    }
-  }
-
-  private func takeWriting() {
-    guard case .subscribing = stage, let choice else { return }
-    guard !choice.isAcknowledged, choice.write.offersWriteDescriptor else { return ready() }
-    call(choice.write, "AcquireWrite", [.properties([:])]) { [weak self] result in
-      guard let self else { return }
-      // Where BlueZ does not hand one out, WriteValue does the same.
-      if case .success(let message) = result { writePipe = pipe(message, ended: { $0.writePipe = nil }) }
-      ready()
-    }
-  }
-
-  /// The socket of an Acquire call, and the MTU that came with it.
-  private func pipe(_ message: BusMessage, ended: @escaping @Loop (BLELink) -> Void) -> PacketPipe? {
-    guard message.body.count == 2, let descriptor = message.body[0].descriptor else { return nil }
-    if let size = message.body[1].int, (Self.leastMTU...517).contains(size) { mtu = size }
-    return PacketPipe.open(descriptor) { [weak self] in
-      self?.received($0)
-    } ended: { [weak self] in
-      if let self { ended(self) }
-    }
-  }
-
-  /// The socket has ended while the peer may be there still: a notification without bytes looks the same.
-  private func notificationsEnded(_ notify: Characteristic) {
-    notifyPipe = nil
-    let later = Timer { [weak self] _ in
-      guard let self, case .up(let path) = stage, blueZ.peripheral(path)?.isConnected == true else { return }
-      startNotify(notify)
-    }
-    later.set(Clock.monotonic() + .second / 4)
-  }
-
-  /// Makes a call of a characteristic whose answer counts only while this link stands where it stood.
-  private func call(
-    _ characteristic: Characteristic, _ member: String, _ body: [BusValue] = [],
-    then: @escaping @Loop @Sendable (Result<BusMessage, BusError>) -> Void
-  ) {
-    blueZ.call(characteristic.path, Characteristic.interface, member, body, milliseconds: Self.callPatience) { [weak self] result in
-      if let self, !isEnded { then(result) }
     }
   }
 
@@ -260,7 +192,7 @@ import Protocols
     stage = .probing(path, [])
     timer.set(Clock.monotonic() + Self.probePatience)
     wait(for: "asking \(peripheral?.words ?? "it") what it is")
-    enqueue(probe.question, nil)
+    channel?.send(probe.question)
   }
 
   private func cameUp(_ path: String) {
@@ -268,7 +200,7 @@ import Protocols
     timer.set(nil)
     words = nil
     blueZ.succeeded(peripheral?.address ?? "")
-    owner?.linkCameUp(maximumSend: role.isStream ? nil : maximum)
+    owner?.linkCameUp(maximumSend: channel?.maximum)
   }
 
   private func timeIsUp() {
@@ -304,50 +236,9 @@ import Protocols
     }
   }
 
-  /// The most that one write carries.
-  private var maximum: Int { choice?.isAcknowledged == true ? Self.longestValue : mtu - 3 }
-
   func send(_ bytes: [UInt8], id: SendID?) {
-    guard bytes.count > (role.isStream ? mtu - 3 : maximum) else { return enqueue(bytes, id) }
-    guard role.isStream else {
-      if let id {
-        Loop.post { [weak self, maximum] in self?.owner?.linkSent(id, failure: "\(bytes.count) bytes do not fit one write of \(maximum)") }
-      }
-      return
-    }
-    var rest = bytes[...]
-    while !rest.isEmpty {
-      let piece = rest.prefix(mtu - 3)
-      rest = rest.dropFirst(piece.count)
-      enqueue(Array(piece), rest.isEmpty ? id : nil)
-    }
-  }
-
-  private func enqueue(_ bytes: [UInt8], _ id: SendID?) {
-    queue.append((bytes, id))
-    if !isWriting { writeNext() }
-  }
-
-  private func writeNext() {
-    guard let choice, !queue.isEmpty else { return }
-    isWriting = true
-    let (bytes, id) = queue.removeFirst()
-    if let writePipe { return writePipe.write(bytes) { [weak self] in self?.wrote(id, failure: $0) } }
-    let options = BusValue.properties(["type": .string(choice.isAcknowledged ? "request" : "command")])
-    call(choice.write, "WriteValue", [.bytes(bytes), options]) { [weak self] result in
-      if case .failure(let error) = result { self?.wrote(id, failure: BLEWords.plain(error)) } else { self?.wrote(id, failure: nil) }
-    }
-  }
-
-  private func wrote(_ id: SendID?, failure: String?) {
-    guard !isEnded else { return }
-    isWriting = false
-    if let id {
-      owner?.linkSent(id, failure: failure)
-    } else if let failure {
-      return fail("it does not take what is written: \(failure)")
-    }
-    if !isWriting { writeNext() }
+    guard let id else { return channel?.send(bytes) ?? () }
+    channel?.send(bytes) { [weak self] in self?.owner?.linkSent(id, failure: $0) }
   }
 
   var details: [String: String] {
@@ -358,18 +249,11 @@ import Protocols
       details["searched"] = "\((Clock.monotonic() - began) / .second) s"
       details["heard"] = blueZ.lastHeard.map { "\($0.words)\($0.rssi.map { ", \($0) dBm" } ?? "")" } ?? "nothing"
     }
-    guard case .up = stage, let choice else { return details }
-    details["mtu"] = "\(mtu)"
-    details["profile"] = ([choice.write.service] + (choice.notify.map { [$0.uuid] } ?? []) + [choice.write.uuid]).map(\.description).joined(
-      separator: "/")
-    details["write"] = choice.isAcknowledged ? "with response" : writePipe != nil ? "without response, by descriptor" : "without response"
-    details["notify"] = choice.notify == nil ? "never" : notifyPipe != nil ? "by descriptor" : "by signal"
+    if case .up = stage, let channel { details.merge(channel.details) { $1 } }
     return details
   }
 
   // MARK: Ending
-
-  private var isEnded: Bool { if case .ended = stage { true } else { false } }
 
   private func wait(for reason: String) {
     guard words != reason else { return }
@@ -395,11 +279,7 @@ import Protocols
     stopSearching()
     blueZ.discovery.resume(for: self)
     blueZ.remove(self)
-    if let notify = choice?.notify { blueZ.notified[notify.path] = nil }
-    notifyPipe?.close()
-    writePipe?.close()
-    (notifyPipe, writePipe) = (nil, nil)
-    queue = []
+    channel?.close()
   }
 
   private func stopSearching() {
