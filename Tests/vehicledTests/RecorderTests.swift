@@ -89,6 +89,32 @@ import Testing
     #expect(lines[1].bytes == Array("ATZ\r".utf8))
   }
 
+  @Test func whatALinkCarriedFirstIsKeptAsFarAsItFitsAndSecretsAreNot() throws {
+    let taps = Taps()
+    #expect(taps.isIdle)
+    taps.linkCameUp(.main)
+    taps.record(.sent, .main, Array("ATZ\r".utf8))
+    taps.record(.sent, .main, Array("password".utf8), secret: true)
+    taps.record(.received, .main, [])
+    taps.record(.received, .main, [UInt8](repeating: 0x3E, count: 700))
+    #expect(!taps.isIdle)
+    taps.record(.received, .main, [UInt8](repeating: 0x3E, count: 700))
+    #expect(taps.isIdle)
+    taps.record(.received, .main, [1])
+    var lines: [String] = []
+    let tap = taps.add { lines.append($0) }
+    taps.record(.received, .main, [2])
+    let header = #"{"date":"2026-01-01T00:00:00Z","device":"ev","format":1,"kind":"obd"}"#
+    let recording = try Recording(parsing: Array(([header] + lines).joined(separator: "\n").utf8) + [10])
+    #expect(recording.lines.map(\.text) == ["up", nil, "secret: 8 bytes", nil, nil, nil])
+    #expect(recording.lines.map(\.bytes?.count) == [nil, 4, nil, 0, 700, 1])
+    #expect(recording.lines.map(\.dir) == [.state, .sent, .sent, .received, .received, .received])
+    #expect(recording.lines[0].t == 0 && zip(recording.lines, recording.lines.dropFirst()).allSatisfy { $0.t <= $1.t })
+    taps.remove(tap)
+    taps.linkWentDown(.main, "unplugged")
+    #expect(taps.isIdle)
+  }
+
   @Test func aRecordingWithATornLastLineIsRead() throws {
     let text =
       #"{"date":"2026-01-01T00:00:00Z","device":"ev","format":1,"kind":"obd"}"# + "\n" + #"{"t":1,"link":"main","dir":"rx","hex":"41"}"#

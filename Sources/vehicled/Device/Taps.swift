@@ -18,12 +18,40 @@ import Protocols
     }
   }
 
-  /// The first messages that a link carried since it came up.
+  /// The first messages that a link carried since it came up, packed: there is one for each link.
   private struct Opening {
     let began: Instant
-    var bytes: [UInt8] = []
-    var messages: [(at: Instant, direction: Recording.Direction, count: Int, secret: Bool)] = []
-    var isFull = false
+    /// For each message: microseconds since `began` (4 bytes), its length (2), direction and secrecy (1), then its bytes,
+    /// unless it is secret.
+    private var packed: [UInt8] = []
+    private(set) var isFull = false
+
+    init(at began: Instant) { self.began = began }
+
+    mutating func append(_ direction: Recording.Direction, _ bytes: [UInt8], secret: Bool, at now: Instant) {
+      let age = UInt32(clamping: (now - began) / .microsecond)
+      guard packed.count + Self.head + bytes.count <= Taps.mostBytes, age < .max else { return isFull = true }
+      for shift in stride(from: 0, to: 32, by: 8) { packed.append(UInt8(truncatingIfNeeded: age >> UInt32(shift))) }
+      packed.append(UInt8(truncatingIfNeeded: bytes.count))
+      packed.append(UInt8(truncatingIfNeeded: bytes.count >> 8))
+      packed.append((direction == .sent ? 1 : 0) | (secret ? 2 : 0))
+      if !secret { packed.append(contentsOf: bytes) }
+    }
+
+    /// The messages in order.
+    func forEach(_ body: (_ at: Instant, Recording.Direction, [UInt8], _ count: Int, _ secret: Bool) -> Void) {
+      var rest = packed[...]
+      while rest.count >= Self.head {
+        let head = Array(rest.prefix(Self.head))
+        let age = head[..<4].reversed().reduce(0) { $0 << 8 | Int64($1) }
+        let (count, isSecret) = (Int(head[4]) | Int(head[5]) << 8, head[6] & 2 != 0)
+        let bytes = Array(rest.dropFirst(Self.head).prefix(isSecret ? 0 : count))
+        rest = rest.dropFirst(Self.head + bytes.count)
+        body(began + age * .microsecond, head[6] & 1 != 0 ? .sent : .received, bytes, count, isSecret)
+      }
+    }
+
+    private static let head = 7
   }
 
   private var taps: [Tap] = []
@@ -31,9 +59,8 @@ import Protocols
   /// Of the openings, how many still grow.
   private var growing = 0
 
-  /// An adapter's setup takes about 40 messages and 500 bytes.
-  private static let mostMessages = 96
-  private static let mostBytes = 2048
+  /// An adapter's setup takes about 40 messages and 500 bytes, each message 7 more.
+  private nonisolated static let mostBytes = 1024
 
   /// Nobody would take note of a message now.
   var isIdle: Bool { taps.isEmpty && growing == 0 }
@@ -45,11 +72,8 @@ import Protocols
     var lines: [(at: Instant, text: String)] = []
     for (link, opening) in openings {
       lines.append((opening.began, Recording.text(opening.began - tap.began, link: link.description, .state, note: "up")))
-      var rest = opening.bytes[...]
-      for message in opening.messages {
-        let bytes = Array(rest.prefix(message.secret ? 0 : message.count))
-        rest = rest.dropFirst(bytes.count)
-        lines.append((message.at, Self.text(message.at - tap.began, link, message.direction, bytes, message.count, message.secret)))
+      opening.forEach { at, direction, bytes, count, secret in
+        lines.append((at, Self.text(at - tap.began, link, direction, bytes, count, secret)))
       }
     }
     // Stable: two messages of one moment keep their order.
@@ -74,7 +98,7 @@ import Protocols
   }
 
   func linkCameUp(_ link: LinkName) {
-    openings[link] = Opening(began: Clock.monotonic())
+    openings[link] = Opening(at: Clock.monotonic())
     count()
     note(link, "up")
   }
@@ -93,12 +117,7 @@ import Protocols
   private func keep(_ direction: Recording.Direction, _ link: LinkName, _ bytes: [UInt8], _ secret: Bool, _ now: Instant) {
     guard var opening = openings[link], !opening.isFull else { return }
     openings[link] = nil
-    if opening.messages.count == Self.mostMessages || opening.bytes.count + bytes.count > Self.mostBytes {
-      opening.isFull = true
-    } else {
-      if !secret { opening.bytes += bytes }
-      opening.messages.append((now, direction, bytes.count, secret))
-    }
+    opening.append(direction, bytes, secret: secret, at: now)
     openings[link] = opening
     if opening.isFull { count() }
   }
