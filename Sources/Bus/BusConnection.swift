@@ -222,10 +222,13 @@ private final class BusPump {
   private func take(_ raw: OpaquePointer?) -> DBusHandlerResult {
     guard let raw else { return DBUS_HANDLER_RESULT_HANDLED }
     if dbus_message_is_signal(raw, "org.freedesktop.DBus.Local", "Disconnected") != 0 {
-      trouble = "the bus closed the connection"
+      trouble = trouble ?? "the bus closed the connection"
       return DBUS_HANDLER_RESULT_HANDLED
     }
-    let reply = calls.removeValue(forKey: dbus_message_get_reply_serial(raw))?.reply
+    // Only a reply answers a call: anybody may send a signal that says it does.
+    let type = dbus_message_get_type(raw)
+    let isReply = type == DBUS_MESSAGE_TYPE_METHOD_RETURN || type == DBUS_MESSAGE_TYPE_ERROR
+    let reply = isReply ? calls.removeValue(forKey: dbus_message_get_reply_serial(raw))?.reply : nil
     let message: BusMessage
     do throws(BusError) {
       message = try BusMessage(raw)

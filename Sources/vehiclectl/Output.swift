@@ -87,9 +87,14 @@ struct Output {
     colour && style != .plain && !text.isEmpty ? "\u{1b}[\(style.rawValue)m\(text)\u{1b}[0m" : text
   }
 
-  /// Without control characters: texts come from devices, and a terminal obeys what it is sent.
+  /// Without control characters and marks that turn the direction of writing: texts come from devices, and a terminal obeys
+  /// what it is sent.
   static func oneLine(_ text: String) -> String {
-    String(String.UnicodeScalarView(text.unicodeScalars.map { $0.properties.generalCategory == .control ? " " : $0 }))
+    String(
+      String.UnicodeScalarView(
+        text.unicodeScalars.map {
+          [.control, .format, .lineSeparator, .paragraphSeparator].contains($0.properties.generalCategory) ? " " : $0
+        }))
   }
 
   static func write(_ text: String, to descriptor: Int32) { write(Array(text.utf8), to: descriptor) }

@@ -165,6 +165,30 @@ extension WholeHouse {
       #expect(wait { air.isPolled })
     }
 
+    @Test func onePeerIsOneLinksWhateverTheOthersAreCalled() throws {
+      let air = try Air(link: "ble:AA:BB:CC:00:11:22")
+      #expect(wait { air.isPolled })
+      try air.house.write(
+        "[device.ev]\nkind = \"obd\"\nlink = \"ble:AA:BB:CC:00:11:22\"\n[device.two]\nkind = \"obd\"\nlink = \"ble:Veepeak\"\n")
+      #expect(air.house.vehiclectl("reload").status == 0)
+      #expect(wait { air.house.vehiclectl("status", "two").output.contains("is another device's already") })
+      let since = try air.status().link["since"] as? Int
+      usleep(1_500_000)
+      #expect(air.isPolled)
+      #expect(try air.status().link["since"] as? Int == since)
+    }
+
+    @Test func aRecordingThatBeginsInTheMiddlePlaysOn() throws {
+      let air = try Air()
+      #expect(wait { Int(air.house.get("ev.polls") ?? "") ?? 0 > 60 })
+      let file = "\(air.house.directory)/ride.ndjson"
+      #expect(air.house.vehiclectl("record", "--seconds", "4", "ev", file).status == 0)
+      try air.house.write("[device.ev]\nkind = \"obd\"\nlink = \"replay:\(file)\"\n")
+      #expect(air.house.vehiclectl("reload").status == 0)
+      #expect(wait { Int(air.house.get("ev.polls") ?? "") ?? 0 > 50 }, "\(air.house.vehiclectl("status", "ev").output)")
+      #expect(wait { air.reason == "the recording has ended" }, "\(air.house.vehiclectl("status", "ev").output)")
+    }
+
     @Test(arguments: [
       ("ble:Veepeak?service=1234", "nothing to write to in service 1234; it has FFF0 (FFF1, FFF2)"),
       ("ble:Veepeak?write=1234", "there is no characteristic 1234; it has FFF0"),

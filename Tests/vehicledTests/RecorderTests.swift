@@ -58,12 +58,15 @@ import Testing
     let recorded = { Files.list(folder).compactMap { try? Files.read("\(folder)/\($0)", limit: 64 << 20) } }
     // What was gathered is whole; a line holds four thousand digits. Then a new file begins.
     #expect(await until { recorded().count == 1 && recorded()[0].last == UInt8(ascii: "\n") })
-    device.taps.record(.received, .main, [66])
+    #expect(
+      await until {
+        device.taps.record(.received, .main, [66])
+        return recorded().count == 2
+      })
     recorder.close()
-    #expect(await until { recorded().count == 2 })
     let lines = try recorded().map { try Recording(parsing: $0).lines }
     #expect((250..<300).contains(lines[0].count))
-    #expect(lines[1].map(\.bytes) == [[66]])
+    #expect(!lines[1].isEmpty && lines[1].allSatisfy { $0.bytes == [66] })
   }
 
   @Test func afterAFailureANewFileIsBegunThatIsWhole() async throws {
@@ -78,7 +81,7 @@ import Testing
     rmdir(folder)
     #expect(
       await until {
-        device.taps.record(.received, .main, [67])
+        device.taps.record(.sent, .main, [67])
         return Files.list(folder).count == 1
       })
     recorder.close()
@@ -97,6 +100,8 @@ import Testing
     taps.record(.sent, .main, Array("password".utf8), secret: true)
     taps.record(.received, .main, [])
     taps.record(.received, .main, [UInt8](repeating: 0x3E, count: 700))
+    // Of this exchange only a part would fit: it is left out, and so is what is left of the one that is under way.
+    taps.record(.sent, .main, [0])
     #expect(!taps.isIdle)
     taps.record(.received, .main, [UInt8](repeating: 0x3E, count: 700))
     #expect(taps.isIdle)
@@ -104,11 +109,13 @@ import Testing
     var lines: [String] = []
     let tap = taps.add { lines.append($0) }
     taps.record(.received, .main, [2])
+    taps.record(.sent, .main, [3])
+    taps.record(.received, .main, [4])
     let header = #"{"date":"2026-01-01T00:00:00Z","device":"ev","format":1,"kind":"obd"}"#
     let recording = try Recording(parsing: Array(([header] + lines).joined(separator: "\n").utf8) + [10])
-    #expect(recording.lines.map(\.text) == ["up", nil, "secret: 8 bytes", nil, nil, nil])
-    #expect(recording.lines.map(\.bytes?.count) == [nil, 4, nil, 0, 700, 1])
-    #expect(recording.lines.map(\.dir) == [.state, .sent, .sent, .received, .received, .received])
+    #expect(recording.lines.map(\.text) == ["up", nil, "secret: 8 bytes", nil, nil, nil, nil])
+    #expect(recording.lines.map(\.bytes?.count) == [nil, 4, nil, 0, 700, 1, 1])
+    #expect(recording.lines.map(\.dir) == [.state, .sent, .sent, .received, .received, .sent, .received])
     #expect(recording.lines[0].t == 0 && zip(recording.lines, recording.lines.dropFirst()).allSatisfy { $0.t <= $1.t })
     taps.remove(tap)
     taps.linkWentDown(.main, "unplugged")

@@ -21,6 +21,7 @@ extension ContractError {
     case .leaseLost(let device, let reason): "the motion lease of \(device) is lost: \(reason); take it again"
     case .timeout(let device, let milliseconds):
       "\(device) did not answer within \(Value.text(Double(milliseconds) / 1000)) s; see that it is switched on and in reach"
+    case .deviceError("", _, let message): message
     case .deviceError(let device, let code, let message): "\(device): \(message) (\(code))"
     case .configurationInvalid(let message): "\(message); the running configuration stays"
     case .interfaceNotFound(let interface): "the daemon has no interface \"\(interface)\"; \"vehiclectl version\" lists them"

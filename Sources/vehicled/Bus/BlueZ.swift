@@ -31,6 +31,8 @@ import Protocols
   /// Who is told of a characteristic's notifications, by its path.
   var notified: [String: @Loop ([UInt8]) -> Void] = [:]
 
+  /// Which link has which peripheral, by its path.
+  private var holders: [String: ObjectIdentifier] = [:]
   /// Peripherals, by path, whose connection is being ended.
   private var leaving: Set<String> = []
   /// Until when a peer, by address, that turned out to be something else is left alone.
@@ -70,6 +72,8 @@ import Protocols
   /// Tells the observer of changes from now on, and connects if nobody needed BlueZ before.
   func add(_ observer: any BlueZObserver) {
     observers[ObjectIdentifier(observer)] = Weak(observer: observer)
+    // What was so when somebody last tried may be so no more.
+    if bus.words != nil { presence = .unknown }
     bus.open()
   }
 
@@ -94,8 +98,13 @@ import Protocols
 
   func isLeaving(_ path: String) -> Bool { leaving.contains(path) }
   func isRejected(_ address: String, at now: Instant) -> Bool { rejected[address].map { now < $0 } ?? false }
-  func reject(_ address: String, until moment: Instant) { rejected[address] = moment }
+  func reject(_ address: String, atLeastUntil moment: Instant) { rejected[address] = max(moment, rejected[address] ?? .min) }
   func succeeded(_ address: String) { failures[address] = nil }
+
+  /// Whether another link has the peripheral: it is not to be touched.
+  func isHeld(_ path: String, byOtherThan link: AnyObject) -> Bool { holders[path].map { $0 != ObjectIdentifier(link) } ?? false }
+  func hold(_ path: String, for link: AnyObject) { holders[path] = ObjectIdentifier(link) }
+  func release(_ link: AnyObject) { holders = holders.filter { $0.value != ObjectIdentifier(link) } }
 
   /// Counts a failed connect; true for every third in a row.
   func failedAgain(_ address: String) -> Bool {
@@ -201,6 +210,7 @@ import Protocols
 
   private func add(_ path: String, _ interfaces: BusValue) {
     guard objects[path] != nil || objects.count < Self.mostObjects else { return }
+    if interfaces.dictionary?[Peripheral.interface]?.dictionary?["RSSI"] != nil { heardPath = path }
     for (name, value) in interfaces.dictionary ?? [:] {
       guard let kept = Self.kept[name] else { continue }
       objects[path, default: [:]][name] = (value.dictionary ?? [:]).filter { kept.contains($0.key) }
@@ -221,7 +231,8 @@ import Protocols
     if isNews { tell() }
   }
 
-  private func tell() {
+  /// Tells all observers in a later turn.
+  func tell() {
     guard !isTelling else { return }
     isTelling = true
     Loop.post { [weak self] in

@@ -58,6 +58,7 @@ import Protocols
       }
       for name in blueZ.adapterNames {
         let isOn = blueZ.adapter(named: name)?.isPowered == true
+        let bad = isUsed(name) ? "failed" : "warning"
         findings.append(
           Contract.Finding(
             name, isOn ? "ok" : bad, isOn ? "the adapter is switched on" : "the adapter is switched off",
@@ -70,6 +71,11 @@ import Protocols
           $0.name, bad, $0.isHard ? "a switch of the machine blocks it" : "it is blocked by software",
           $0.isHard ? "find the switch, or the BIOS setting" : "rfkill unblock bluetooth")
       }
+  }
+
+  /// Whether a link goes over this adapter.
+  private func isUsed(_ adapter: String) -> Bool {
+    board.states.flatMap(\.device.ports).contains { if case .ble(let target) = $0.url { target.adapter == adapter } else { false } }
   }
 
   private func device(_ state: DeviceState) -> [Contract.Finding] {

@@ -43,7 +43,10 @@ import Protocols
     case .absent(let reason): return fail(reason)
     case .present: break
     }
-    guard let name = blueZ.adapterNames.first, let adapter = blueZ.adapter(named: name) else {
+    let names = blueZ.adapterNames
+    guard let name = names.first(where: { blueZ.adapter(named: $0)?.isPowered == true }) ?? names.first,
+      let adapter = blueZ.adapter(named: name)
+    else {
       return fail("there is no Bluetooth adapter: is it plugged in?")
     }
     guard adapter.isPowered else { return fail("the Bluetooth adapter \(name) is switched off: bluetoothctl power on") }
@@ -52,6 +55,7 @@ import Protocols
       timer.set(end)
       blueZ.discovery.begin(for: self, on: adapter.path)
     }
+    if let trouble = blueZ.discovery.trouble[adapter.path] { return fail(trouble) }
     let now = Clock.monotonic()
     for found in blueZ.peripherals(of: adapter) where found.rssi != nil || found.isConnected {
       if let last = told[found.path], now - last.at < Self.again, last.name == found.name { continue }

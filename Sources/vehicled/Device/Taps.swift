@@ -10,6 +10,8 @@ import Protocols
     fileprivate let began: Instant
     fileprivate let take: @Loop (String) -> Void
     fileprivate let ended: @Loop () -> Void
+    /// Links whose messages are left out until we send: their opening ended with a whole exchange.
+    fileprivate var skipped: Set<LinkName> = []
 
     fileprivate init(from began: Instant, _ take: @escaping @Loop (String) -> Void, ended: @escaping @Loop () -> Void) {
       self.began = began
@@ -24,13 +26,20 @@ import Protocols
     /// For each message: microseconds since `began` (4 bytes), its length (2), direction and secrecy (1), then its bytes,
     /// unless it is secret.
     private var packed: [UInt8] = []
+    /// Where the last message that we sent begins.
+    private var lastSent = 0
     private(set) var isFull = false
 
     init(at began: Instant) { self.began = began }
 
     mutating func append(_ direction: Recording.Direction, _ bytes: [UInt8], secret: Bool, at now: Instant) {
       let age = UInt32(clamping: (now - began) / .microsecond)
-      guard packed.count + Self.head + bytes.count <= Taps.mostBytes, age < .max else { return isFull = true }
+      guard packed.count + Self.head + bytes.count <= Taps.mostBytes, age < .max else {
+        // It ends with a whole exchange: half a reply would never be continued when it is played.
+        packed.removeSubrange(lastSent...)
+        return isFull = true
+      }
+      if direction == .sent { lastSent = packed.count }
       for shift in stride(from: 0, to: 32, by: 8) { packed.append(UInt8(truncatingIfNeeded: age >> UInt32(shift))) }
       packed.append(UInt8(truncatingIfNeeded: bytes.count))
       packed.append(UInt8(truncatingIfNeeded: bytes.count >> 8))
@@ -78,6 +87,7 @@ import Protocols
     }
     // Stable: two messages of one moment keep their order.
     for line in lines.enumerated().sorted(by: { ($0.element.at, $0.offset) < ($1.element.at, $1.offset) }) { take(line.element.text) }
+    tap.skipped = Set(openings.keys)
     taps.append(tap)
     return tap
   }
@@ -94,7 +104,11 @@ import Protocols
   func record(_ direction: Recording.Direction, _ link: LinkName, _ bytes: [UInt8], secret: Bool = false) {
     let now = Clock.monotonic()
     if growing > 0 { keep(direction, link, bytes, secret, now) }
-    for tap in taps { tap.take(Self.text(now - tap.began, link, direction, bytes, bytes.count, secret)) }
+    for tap in taps {
+      if direction == .sent { tap.skipped.remove(link) }
+      if tap.skipped.contains(link) { continue }
+      tap.take(Self.text(now - tap.began, link, direction, bytes, bytes.count, secret))
+    }
   }
 
   func linkCameUp(_ link: LinkName) {

@@ -35,6 +35,7 @@ import Protocols
   /// dBm; BlueZ tells it only while it searches.
   private var signal: Int?
   private var channel: GATTChannel?
+  private var hasAskedAgain = false
   private lazy var timer = Timer { [weak self] _ in self?.timeIsUp() }
 
   /// Namesakes have this long to be heard as well, before one is taken for the one that is meant.
@@ -77,7 +78,7 @@ import Protocols
     case .subscribing(let path), .probing(let path, _), .up(let path):
       guard let found = present(path) else { return }
       if !found.isConnected { return fail("the connection is lost: out of range, or switched off?") }
-      if channel?.isThere == false { fail("its services are others now") }
+      if channel?.isThere == false { fail("its services went away: out of range, or switched off?") }
     }
   }
 
@@ -113,13 +114,18 @@ import Protocols
     }
     let now = Clock.monotonic()
     let isBlind = now - began >= Self.blindAfter
-    let found = blueZ.peripherals(of: adapter).filter {
-      target.means(address: $0.address, name: $0.name, role: role) && !blueZ.isLeaving($0.path) && !blueZ.isRejected($0.address, at: now)
+    let meant = blueZ.peripherals(of: adapter).filter { target.means(address: $0.address, name: $0.name, role: role) }
+    let found = meant.filter {
+      !blueZ.isLeaving($0.path) && !blueZ.isHeld($0.path, byOtherThan: self)
+        && !(target.match == .auto && blueZ.isRejected($0.address, at: now))
         && ($0.isConnected || $0.rssi != nil || isBlind && target.isAddress)
     }
     guard let best = found.max(by: { ($0.isConnected ? 0 : $0.rssi ?? -200) < ($1.isConnected ? 0 : $1.rssi ?? -200) }) else {
       firstHeard = nil
       if target.isAddress, !isBlind { timer.set(began + Self.blindAfter) }
+      if let taken = meant.first(where: { blueZ.isHeld($0.path, byOtherThan: self) }) {
+        return wait(for: "\(taken.words) is another device's already; name this one's by its address")
+      }
       return wait(for: blueZ.discovery.trouble[adapter.path] ?? "searching for \(target.match.words)")
     }
     if !target.isAddress, !best.isConnected {
@@ -136,6 +142,7 @@ import Protocols
 
   private func connect(_ found: Peripheral) {
     stopSearching()
+    blueZ.hold(found.path, for: self)
     peripheral = found
     signal = found.rssi
     timer.set(Clock.monotonic() + (found.isConnected ? Self.resolvePatience : Self.connectPatience))
@@ -209,13 +216,19 @@ import Protocols
     case .connecting: fail("\(peripheral?.words ?? "it") does not answer: is it near, switched on, and free of other phones?")
     case .resolving: fail("\(peripheral?.words ?? "it") does not tell its services")
     case .subscribing: fail("\(peripheral?.words ?? "it") does not let us listen or write")
+    case .probing(let path, _) where !hasAskedAgain:
+      // A notification may have been lost.
+      hasAskedAgain = true
+      stage = .probing(path, [])
+      timer.set(Clock.monotonic() + Self.probePatience)
+      if let probe = role.probe { channel?.send(probe.question) }
     case .probing: reject("it does not answer")
     case .up, .ended: break
     }
   }
 
   private func reject(_ why: String) {
-    blueZ.reject(peripheral?.address ?? "", until: Clock.monotonic() + 600 * .second)
+    blueZ.reject(peripheral?.address ?? "", atLeastUntil: Clock.monotonic() + 600 * .second)
     fail("\(peripheral?.words ?? "it") is not what is searched for: \(why)")
   }
 
@@ -255,6 +268,8 @@ import Protocols
 
   // MARK: Ending
 
+  private var isUp: Bool { if case .up = stage { true } else { false } }
+
   private func wait(for reason: String) {
     guard words != reason else { return }
     words = reason
@@ -264,6 +279,10 @@ import Protocols
   private func fail(_ reason: String) {
     let owner = owner
     self.owner = nil
+    // Whoever was guessed and is of no use makes way for the next for a while.
+    if target.match == .auto, let peripheral, !isUp, missing == nil {
+      blueZ.reject(peripheral.address, atLeastUntil: Clock.monotonic() + 60 * .second)
+    }
     end()
     owner?.linkWentDown(reason, final: false)
   }
@@ -278,6 +297,7 @@ import Protocols
     timer.set(nil)
     stopSearching()
     blueZ.discovery.resume(for: self)
+    blueZ.release(self)
     blueZ.remove(self)
     channel?.close()
   }

@@ -18,6 +18,8 @@ import Protocols
   private var holders: Set<ObjectIdentifier> = []
   private var activities: [String: Activity] = [:]
   private var waits: [String: Nanoseconds] = [:]
+  /// Adapters whose search is begun anew a little later.
+  private var resting: Set<String> = []
   /// Why an adapter, by its path, does not search although it should.
   private(set) var trouble: [String: String] = [:]
   private lazy var retry = Timer { [weak self] _ in self?.blueZChanged() }
@@ -57,7 +59,7 @@ import Protocols
     let isWanted = searchers.values.contains(path) && holders.isEmpty && adapter?.isPowered == true
     switch activities[path] ?? .idle {
     case .busy: break
-    case .idle where isWanted && waits[path] == nil: start(path)
+    case .idle where isWanted && !resting.contains(path): start(path)
     case .idle:
       if !searchers.values.contains(path) { forget(path) }
     case .active where adapter?.isPowered != true: activities[path] = .idle
@@ -76,11 +78,13 @@ import Protocols
       switch result {
       case .success:
         trouble[path] = nil
+        waits[path] = nil
         activities[path] = .active(confirmed: false)
         advance(path)
       case .failure(let error):
         trouble[path] = "cannot search: \(BLEWords.plain(error))"
         restart(path)
+        blueZ.tell()
       }
     }
   }
@@ -98,9 +102,9 @@ import Protocols
     activities[path] = .idle
     let wait = min((waits[path] ?? .second / 2) * 2, Self.longestWait)
     waits[path] = wait
+    resting.insert(path)
     let timer = Timer { [weak self] _ in
-      guard let self, waits[path] == wait else { return }
-      waits[path] = nil
+      guard let self, resting.remove(path) != nil else { return }
       advance(path)
     }
     timer.set(Clock.monotonic() + wait)
@@ -109,6 +113,7 @@ import Protocols
   private func forget(_ path: String) {
     activities[path] = nil
     waits[path] = nil
+    resting.remove(path)
     trouble[path] = nil
   }
 }

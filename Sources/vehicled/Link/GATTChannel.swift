@@ -58,21 +58,22 @@ import Protocols
   /// Subscribes, and takes the way to write.
   func open(then ready: @escaping @Loop @Sendable () -> Void) {
     guard let notify = choice.notify else { return takeWriting(ready) }
-    guard notify.offersNotifyDescriptor, notify.flags.contains("notify") else { return startNotify(notify, ready) }
+    let next: @Loop @Sendable () -> Void = { [weak self] in self?.takeWriting(ready) }
+    guard notify.offersNotifyDescriptor, notify.flags.contains("notify") else { return startNotify(notify, then: next) }
     call(notify, "AcquireNotify", [.properties([:])]) { [weak self] result in
       guard let self else { return }
       guard case .success(let message) = result, let pipe = pipe(message, ended: { $0.notificationsEnded(notify) }) else {
-        return startNotify(notify, ready)
+        return startNotify(notify, then: next)
       }
       notifyPipe = pipe
-      takeWriting(ready)
+      next()
     }
   }
 
-  private func startNotify(_ notify: Characteristic, _ ready: @escaping @Loop @Sendable () -> Void) {
+  private func startNotify(_ notify: Characteristic, then next: @escaping @Loop @Sendable () -> Void) {
     blueZ.notified[notify.path] = { [weak self] in self?.received($0) }
     call(notify, "StartNotify") { [weak self] result in
-      guard case .failure(let error) = result else { return self?.takeWriting(ready) ?? () }
+      guard case .failure(let error) = result else { return next() }
       self?.failed("it does not let us listen to \(notify.uuid): \(BLEWords.plain(error))")
     }
   }
@@ -101,9 +102,9 @@ import Protocols
   private func notificationsEnded(_ notify: Characteristic) {
     notifyPipe = nil
     let later = Timer { [weak self] _ in
-      if let self, !isClosed { startNotify(notify) {} }
+      if let self, !isClosed { startNotify(notify, then: {}) }
     }
-    later.set(Clock.monotonic() + .second / 4)
+    later.set(Clock.monotonic() + 50 * .millisecond)
   }
 
   /// Makes a call of a characteristic whose answer counts only while the channel is open.
