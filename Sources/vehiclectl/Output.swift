@@ -47,6 +47,9 @@ struct Output {
   /// A line of the answer.
   func line(_ line: String) { lines([line]) }
 
+  /// The line, cut where a terminal ends; whole for everybody else.
+  func fit(_ line: String) -> String { Terminal.isTerminal(STDOUT_FILENO) ? line.cut(to: Terminal.window.columns) : line }
+
   /// The answer as one line of JSON.
   func json(_ value: JSON) { line(value.text) }
 
@@ -61,7 +64,7 @@ struct Output {
   /// How far something is, in a line that the next one overwrites; only where a person looks.
   func progress(_ words: String?) {
     guard !quiet, !json, Terminal.isTerminal(STDERR_FILENO) else { return }
-    Self.write("\r" + (words ?? "") + "\u{1b}[K", to: STDERR_FILENO)
+    Self.write("\r" + (words ?? "").cut(to: Terminal.window.columns - 1) + "\u{1b}[K", to: STDERR_FILENO)
   }
 
   /// What went wrong, in one line; with --json also as JSON where the answer would have been.

@@ -70,7 +70,7 @@ extension WholeHouse {
     @Test(
       arguments: [
         ("ble:AA:BB:CC:00:11:22", []), ("ble:Veep*", ["--mtu", "517"]), ("ble:*epea*", ["--writes", "both"]),
-        ("ble:auto", ["--also", "HMSoft", "--also", "OBD toy"]),
+        ("ble:auto", ["--also", "HMSoft", "--also", "OBD toy"]), ("ble:auto", ["--also", "OBDII,-40", "--also", "ELM327,-50"]),
         ("ble:auto?response=yes", ["--writes", "both"]), ("ble:Veepeak?response=no", ["--writes", "both"]),
         ("ble:Veepeak", ["--writes", "with-response"]),
         (
@@ -86,7 +86,7 @@ extension WholeHouse {
     }
 
     @Test(arguments: [
-      "drop:400", "slow:800", "abort:2", "churn", "service-change:60", "no-descriptors", "empty:7", "odd-replies",
+      "drop:400", "slow:800", "abort:2", "busy:1", "churn", "service-change:60", "no-descriptors", "empty:7", "odd-replies",
     ]) func theAirHasItsFaults(_ fault: String) throws {
       let air = try Air("--air", fault)
       #expect(wait(seconds: 20) { air.isPolled }, "\(air.reason)")
@@ -155,6 +155,25 @@ extension WholeHouse {
       #expect(air.property("/org/bluez/hci0", "Adapter", "Discovering") == "b true")
       air.daemon.end(SIGKILL)
       #expect(wait { air.property("/org/bluez/hci0", "Adapter", "Discovering") == "b false" })
+    }
+
+    @Test func aSearchThatIsRefusedIsSaidAndTriedAgain() throws {
+      let air = try Air("--air", "busy:2")
+      #expect(wait { air.reason.contains("cannot search: operation already in progress") })
+      #expect(wait { air.isPolled }, "\(air.reason)")
+    }
+
+    @Test func aConnectionThatIsBeingMadeHoldsOthersUpForAWhileOnly() throws {
+      let air = try Air("--air", "slow:60000", "--also", "HMSoft")
+      try air.house.write(
+        "[device.ev]\nkind = \"obd\"\nlink = \"ble:Veepeak\"\n[device.two]\nkind = \"obd\"\nlink = \"ble:Nobody\"\n")
+      #expect(wait { air.reason.contains("connecting to") })
+      #expect(air.house.vehiclectl("reload").status == 0)
+      let two = { air.house.vehiclectl("status", "two").output }
+      #expect(wait { two().contains("another connection is being made; then searching for \"Nobody\"") }, "\(two())")
+      #expect(wait(seconds: 20) { two().contains("searching for \"Nobody\"") && !two().contains("being made") }, "\(two())")
+      #expect(air.house.vehiclectl("scan", "ble", "--seconds", "1").output.contains("HMSoft"))
+      #expect(air.reason.contains("connecting to"))
     }
 
     @Test func twoOfOneNameAreToldApartByAddressOnly() throws {

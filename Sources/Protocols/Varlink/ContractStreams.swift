@@ -122,14 +122,16 @@ extension Contract {
     }
 
     public struct Result: VarlinkParameters, Equatable {
-      public enum CodingKeys: CodingKey, CaseIterable { case found, searching }
+      public enum CodingKeys: CodingKey, CaseIterable { case found, searching, reason }
       public var found: Discovery?
       public var searching: Bool
+      public var reason: String?
 
-      /// What was heard, and whether the search goes on.
-      public init(found: Discovery? = nil, searching: Bool) {
+      /// What was heard, whether the search goes on, and what it waits for at present.
+      public init(found: Discovery? = nil, searching: Bool, reason: String? = nil) {
         self.found = found
         self.searching = searching
+        self.reason = reason
       }
     }
   }

@@ -32,19 +32,22 @@ struct ScanCommand: Verb {
     Interrupt.catchSignals()
     let end = Clock.monotonic + Double(seconds)
     var heard: [String: String] = [:]
+    var reason: String?
     defer { output.progress(nil) }
     let parameters = Contract.Scan.Parameters(transport: transport?.rawValue, seconds: seconds)
     try client.stream(Contract.Scan.self, parameters, first: nil, tick: 0.5, silence: nil) { result in
       if Interrupt.came { return false }
+      if let result { reason = result.reason }
       if let found = result?.found {
         if output.json {
           output.json(JSON(found))
         } else if heard.updateValue(found.name ?? "", forKey: found.address) != found.name ?? "" {
           output.progress(nil)
-          output.line(Self.line(found, paint: output.paint))
+          output.line(output.fit(Self.line(found, paint: output.paint)))
         }
       }
-      output.progress("searching: \(heard.count) heard, \(Int(max(0, end - Clock.monotonic).rounded(.up))) s left")
+      let doing = reason.map { "waiting: \($0)" } ?? "searching"
+      output.progress("\(doing): \(heard.count) heard, \(Int(max(0, end - Clock.monotonic).rounded(.up))) s left")
       return result?.searching ?? true
     }
     output.progress(nil)

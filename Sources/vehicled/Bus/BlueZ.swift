@@ -3,7 +3,6 @@
 // Facts: BlueZ's doc/adapter-api.txt, device-api.txt, gatt-api.txt (5.66); the D-Bus specification, ObjectManager.
 
 import Bus
-import Logging
 import Protocols
 
 /// Whoever wants to know that something about Bluetooth changed. Told once a turn, however much changed.
@@ -57,9 +56,9 @@ import Protocols
   /// What is kept of each interface.
   private static let kept: [String: Set<String>] = [
     "org.bluez.Adapter1": ["Address", "Powered", "Discovering"],
-    "org.bluez.Device1": ["Address", "Name", "Alias", "RSSI", "Paired", "Connected", "ServicesResolved", "Adapter", "UUIDs"],
+    "org.bluez.Device1": ["Address", "Name", "RSSI", "Paired", "Connected", "ServicesResolved", "Adapter", "UUIDs"],
     "org.bluez.GattService1": ["UUID"],
-    "org.bluez.GattCharacteristic1": ["UUID", "Service", "Flags", "MTU", "NotifyAcquired", "WriteAcquired", "Notifying"],
+    "org.bluez.GattCharacteristic1": ["UUID", "Service", "Flags", "MTU", "NotifyAcquired", "WriteAcquired"],
   ]
   private static let mostObjects = 4096
 
@@ -166,7 +165,8 @@ import Protocols
         }
         objects = [:]
         presence = .present
-        for (path, interfaces) in all { add(path, interfaces) }
+        // Adapters before peripherals before their tables: what is too much is what is least needed.
+        for (path, interfaces) in all.sorted(by: { depth($0.key) < depth($1.key) }) { add(path, interfaces) }
         tell()
       case .failure(.refused(let name, _)) where name == "org.freedesktop.DBus.Error.AccessDenied":
         trouble("no permission to use Bluetooth: add this user to group bluetooth")
@@ -209,7 +209,9 @@ import Protocols
   }
 
   private func add(_ path: String, _ interfaces: BusValue) {
-    guard objects[path] != nil || objects.count < Self.mostObjects else { return }
+    // The table of a peripheral that a link has is needed, however many others are around.
+    let isNeeded = objects.count < 2 * Self.mostObjects && holders.keys.contains { path.hasPrefix($0) }
+    guard objects[path] != nil || objects.count < Self.mostObjects || isNeeded else { return }
     if interfaces.dictionary?[Peripheral.interface]?.dictionary?["RSSI"] != nil { heardPath = path }
     for (name, value) in interfaces.dictionary ?? [:] {
       guard let kept = Self.kept[name] else { continue }
@@ -244,3 +246,6 @@ import Protocols
     }
   }
 }
+
+/// How many names a path has.
+private func depth(_ path: String) -> Int { path.utf8.count { $0 == UInt8(ascii: "/") } }

@@ -11,6 +11,7 @@ import Protocols
   /// When and how each peripheral, by its path, was last told of.
   private var told: [String: (at: Instant, name: String?)] = [:]
   private var isSearching = false
+  private var isHeld = false
   private let end: Instant
   private lazy var timer = Timer { [weak self] _ in self?.timeIsUp() }
 
@@ -56,6 +57,10 @@ import Protocols
       blueZ.discovery.begin(for: self, on: adapter.path)
     }
     if let trouble = blueZ.discovery.trouble[adapter.path] { return fail(trouble) }
+    if blueZ.discovery.isHeld(adapter.path) != isHeld {
+      isHeld.toggle()
+      call.continue(Contract.Scan.Result(searching: true, reason: isHeld ? "a connection is being made" : nil))
+    }
     let now = Clock.monotonic()
     for found in blueZ.peripherals(of: adapter) where found.rssi != nil || found.isConnected {
       if let last = told[found.path], now - last.at < Self.again, last.name == found.name { continue }

@@ -126,6 +126,9 @@ import Protocols
       if let taken = meant.first(where: { blueZ.isHeld($0.path, byOtherThan: self) }) {
         return wait(for: "\(taken.words) is another device's already; name this one's by its address")
       }
+      if blueZ.discovery.isHeld(adapter.path) {
+        return wait(for: "another connection is being made; then searching for \(target.match.words)")
+      }
       return wait(for: blueZ.discovery.trouble[adapter.path] ?? "searching for \(target.match.words)")
     }
     if !target.isAddress, !best.isConnected {
@@ -152,7 +155,7 @@ import Protocols
     }
     stage = .connecting(found.path)
     wait(for: "connecting to \(found.words)")
-    blueZ.discovery.hold(for: self)
+    blueZ.discovery.hold(for: self, on: found.adapter)
     // Ours is the shorter patience: the call itself must outlive it.
     blueZ.call(found.path, Peripheral.interface, "Connect", milliseconds: 90_000) { [weak self] result in
       guard let self, case .connecting(found.path) = stage else { return }
@@ -166,11 +169,9 @@ import Protocols
   }
 
   private func notConnected(_ found: Peripheral, _ error: BusError) {
-    let (reason, remedy) = BLEWords.connecting(error)
-    switch remedy {
-    case .forget where !found.isPaired && blueZ.failedAgain(found.address):
+    let (reason, isStale) = BLEWords.connecting(error)
+    if isStale, !found.isPaired, blueZ.failedAgain(found.address) {
       blueZ.call(found.adapter, Adapter.interface, "RemoveDevice", [.path(found.path)])
-    case .none, .forget, .wait, .search: break
     }
     fail("\(found.words): \(reason.replacing("ADDRESS", with: found.address))")
   }

@@ -33,12 +33,6 @@ struct BLETarget: Hashable, Sendable {
     case .auto: name.map(role.mayBe(named:)) ?? false
     }
   }
-
-  /// The profiles to look for, the likeliest first; one that the link itself spells out is the only one.
-  func profiles(_ role: GATTRole) -> [GATTProfile] {
-    guard let write else { return role.profiles.filter { $0.service == service ?? $0.service } }
-    return service.map { [GATTProfile($0, notify: notify, write: write)] } ?? []
-  }
 }
 
 extension BLETarget.Match: CustomStringConvertible {

@@ -1,5 +1,5 @@
-// One search for peripherals for all who want one: begun with the first, ended with the last, held while a connection is
-// made (many controllers cannot do both), begun anew when the adapter comes back. BlueZ ends it with our connection.
+// One search an adapter for all who want one: begun with the first, ended with the last, held for a while when a connection
+// is made (many controllers cannot do both), begun anew when the adapter comes back. BlueZ ends it with our connection.
 
 import Bus
 import Protocols
@@ -15,16 +15,19 @@ import Protocols
 
   private unowned let blueZ: BlueZ
   private var searchers: [ObjectIdentifier: String] = [:]
-  private var holders: Set<ObjectIdentifier> = []
+  /// Whoever connects, on which adapter, and until when the search waits for that.
+  private var holders: [ObjectIdentifier: (adapter: String, until: Instant)] = [:]
   private var activities: [String: Activity] = [:]
   private var waits: [String: Nanoseconds] = [:]
   /// Adapters whose search is begun anew a little later.
   private var resting: Set<String> = []
-  /// Why an adapter, by its path, does not search although it should.
+  /// Why an adapter, by its path, cannot search although it should.
   private(set) var trouble: [String: String] = [:]
-  private lazy var retry = Timer { [weak self] _ in self?.blueZChanged() }
+  private lazy var release = Timer { [weak self] in self?.releaseHolders($0) }
 
   private static let longestWait: Nanoseconds = 16 * .second
+  /// A peer that advertises is connected well before; one that is not there shall not keep others from being found.
+  private static let longestHold: Nanoseconds = 10 * .second
 
   init(_ blueZ: BlueZ) { self.blueZ = blueZ }
 
@@ -42,21 +45,38 @@ import Protocols
     if searchers.isEmpty, activities.isEmpty { blueZ.remove(self) }
   }
 
-  /// Holds the search until `resume`.
-  func hold(for holder: AnyObject) {
-    holders.insert(ObjectIdentifier(holder))
+  /// Holds the search on the adapter until `resume`, ten seconds at the longest.
+  func hold(for holder: AnyObject, on adapter: String) {
+    holders[ObjectIdentifier(holder)] = (adapter, Clock.monotonic() + Self.longestHold)
+    setRelease()
+    blueZ.tell()
     blueZChanged()
   }
 
   func resume(for holder: AnyObject) {
-    if holders.remove(ObjectIdentifier(holder)) != nil { blueZChanged() }
+    guard holders.removeValue(forKey: ObjectIdentifier(holder)) != nil else { return }
+    setRelease()
+    blueZ.tell()
+    blueZChanged()
+  }
+
+  /// Whether the search waits for a connection that is being made.
+  func isHeld(_ adapter: String) -> Bool { holders.values.contains { $0.adapter == adapter } }
+
+  private func setRelease() { release.set(holders.values.map(\.until).min()) }
+
+  private func releaseHolders(_ now: Instant) {
+    holders = holders.filter { $0.value.until > now }
+    setRelease()
+    blueZ.tell()
+    blueZChanged()
   }
 
   func blueZChanged() { activities.keys.forEach(advance) }
 
   private func advance(_ path: String) {
     let adapter = blueZ.presence == .present ? blueZ.adapter(path: path) : nil
-    let isWanted = searchers.values.contains(path) && holders.isEmpty && adapter?.isPowered == true
+    let isWanted = searchers.values.contains(path) && !isHeld(path) && adapter?.isPowered == true
     switch activities[path] ?? .idle {
     case .busy: break
     case .idle where isWanted && !resting.contains(path): start(path)

@@ -1,5 +1,5 @@
 // A descriptor that BlueZ hands out for a characteristic (AcquireNotify, AcquireWrite): a socket on which one packet is
-// one notification or one write. A notification of no bytes looks like its end; BLELink tells the two apart.
+// one notification or one write. A notification of no bytes looks like its end; GATTChannel tells the two apart.
 
 import Bus
 import CLinux

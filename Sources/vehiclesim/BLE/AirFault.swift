@@ -9,6 +9,8 @@ enum AirFault: Equatable, Sendable {
   case slow(Nanoseconds)
   /// So many connects fail first.
   case abort(Int)
+  /// So many searches are refused first.
+  case busy(Int)
   /// Properties change all the time.
   case churn
   /// The GATT table is another after so many notifications, once.
@@ -24,6 +26,7 @@ enum AirFault: Equatable, Sendable {
     ("drop:N", "the connection breaks after N notifications"),
     ("slow:MS", "making a connection takes MS milliseconds"),
     ("abort:N", "the first N connects fail"),
+    ("busy:N", "the first N searches are refused"),
     ("churn", "properties change all the time"),
     ("service-change:N", "after N notifications the services are others, once"),
     ("no-descriptors", "no sockets for characteristics: signals and calls only"),
@@ -39,6 +42,7 @@ enum AirFault: Equatable, Sendable {
     case ("drop", let count?, _): self = .drop(count)
     case ("slow", let milliseconds?, _): self = .slow(Int64(milliseconds) * .millisecond)
     case ("abort", let count?, _): self = .abort(count)
+    case ("busy", let count?, _): self = .busy(count)
     case ("service-change", let count?, _): self = .serviceChange(count)
     case ("empty", let count?, _): self = .empty(count)
     case ("churn", nil, 1): self = .churn

@@ -7,8 +7,23 @@ struct BLEOptions: ParsableArguments {
   @Option(help: ArgumentHelp("Its address.", valueName: "address"))
   var address: String?
 
-  @Option(help: ArgumentHelp("The name of another that only advertises; any number.", valueName: "name"))
-  var also: [String] = []
+  @Option(
+    help: ArgumentHelp("The name of another that only advertises, and how strongly in dBm; any number.", valueName: "name[,rssi]"),
+    transform: { Other($0) })
+  var also: [Other] = []
+
+  /// A peripheral that only advertises.
+  struct Other {
+    var name: String
+    /// dBm; nil where nothing was said.
+    var rssi: Int?
+
+    init(_ text: String) {
+      let comma = text.lastIndex(of: ",")
+      rssi = comma.flatMap { Int(text[$0...].dropFirst()) }
+      name = rssi == nil ? text : String(text[..<(comma ?? text.endIndex)])
+    }
+  }
 
   @Option(
     help: ArgumentHelp("Its service and characteristics, SERVICE/NOTIFY/WRITE; usually the likeliest of the kind.", valueName: "uuids"),

@@ -22,6 +22,7 @@ final class StandIn: Watched {
   private var searchers: Set<String> = []
   private var agenda: [(at: Instant, action: () -> Void)] = []
   private var adverts = 0
+  private var searches = 0
 
   init(_ air: Air, bus address: String, loop: Loop, manner: Manner, machine: @escaping () -> any Machine) {
     self.air = air
@@ -133,6 +134,10 @@ final class StandIn: Watched {
       guard call.body.first?.dictionary?["Transport"]?.string == "le" else { return refuse(call, "InvalidArguments") }
       answer(call)
     case "StartDiscovery":
+      searches += 1
+      if air.faults.contains(where: { if case .busy(let count) = $0 { searches <= count } else { false } }) {
+        return refuse(call, "InProgress", "Operation already in progress")
+      }
       guard searchers.insert(client).inserted else { return refuse(call, "InProgress", "Operation already in progress") }
       answer(call)
       advertise()
@@ -165,8 +170,9 @@ final class StandIn: Watched {
   private func advert(_ round: Int) {
     guard round == adverts else { return }
     peripheral?.advertise()
-    for (index, name) in air.others.enumerated() {
-      hear(path: Self.path(Self.address(of: index)), address: Self.address(of: index), name: name, services: [], rssi: -80 - index)
+    for (index, other) in air.others.enumerated() {
+      let address = Self.address(of: index)
+      hear(path: Self.path(address), address: address, name: other.name, services: [], rssi: other.rssi ?? -80 - index)
     }
     after(100 * .millisecond) { [weak self] in self?.advert(round) }
   }
@@ -200,8 +206,7 @@ struct Air {
   /// Properties of the characteristic that is written.
   var writeFlags: [String]
   var mtu: Int
-  /// Names of others that only advertise.
-  var others: [String]
+  var others: [BLEOptions.Other]
   var faults: [AirFault]
   var isInstant: Bool
 }
