@@ -22,6 +22,8 @@ public final class BusConnection: Sendable {
     var jobs: [Job] = []
     /// The thread has ended, and why.
     var ended: String?
+    /// Whose signals and calls are read beside those of the bus itself; nil: everybody's.
+    var audible: Set<String>?
   }
 
   private let inbox = Mutex(Inbox())
@@ -50,6 +52,14 @@ public final class BusConnection: Sendable {
   /// Makes a call; `reply` is told exactly once.
   public func call(_ message: BusMessage, milliseconds: Int = 25_000, reply: @escaping Reply) {
     post(.call(message, milliseconds: milliseconds, reply))
+  }
+
+  /// Passes over the signals and calls of all others than the bus itself and these, by their unique names, without reading
+  /// them: anybody may send us as much as the bus lets through.
+  public func hear(only senders: Set<String>) { inbox.withLock { $0.audible = senders } }
+
+  fileprivate func hears(_ sender: String?) -> Bool {
+    inbox.withLock { inbox in inbox.audible.map { audible in sender == DBus.name || sender.map(audible.contains) ?? false } ?? true }
   }
 
   /// Ends the connection once what was posted before is sent; what the bus did for us ends with it.
@@ -229,6 +239,9 @@ private final class BusPump {
     let type = dbus_message_get_type(raw)
     let isReply = type == DBUS_MESSAGE_TYPE_METHOD_RETURN || type == DBUS_MESSAGE_TYPE_ERROR
     let reply = isReply ? calls.removeValue(forKey: dbus_message_get_reply_serial(raw))?.reply : nil
+    guard isReply || connection.hears(dbus_message_get_sender(raw).map { String(cString: $0) }) else {
+      return DBUS_HANDLER_RESULT_HANDLED
+    }
     let message: BusMessage
     do throws(BusError) {
       message = try BusMessage(raw)

@@ -84,6 +84,9 @@ public struct GATTRole: Sendable {
     self.probe = probe
   }
 
+  /// Whether one of these services is one of ours.
+  public func knows(_ services: [GATTUUID]) -> Bool { profiles.contains { services.contains($0.service) } }
+
   /// Whether a peer of this name may be one of ours.
   public func mayBe(named name: String) -> Bool {
     let name = name.lowercased()

@@ -110,6 +110,25 @@ func openBells() -> Int {
     return (client, server, try #require(server.name))
   }
 
+  @Test func `whose signals are not wanted is not read`() async throws {
+    let bus = try PrivateBus()
+    let (client, server, name) = try await pair(bus)
+    let stranger = Member(bus.address)
+    #expect(await until { stranger.name != nil })
+    client.connection.hear(only: [name])
+    // Calls go through the same queue: once one is answered, what was said before has taken effect.
+    _ = await client.call(.call(name, "/", "org.example.Test", "Echo"))
+    for member in [stranger, server] {
+      var signal = BusMessage.signal("/", "org.example.Test", "Said", [.string(member.name ?? "")])
+      signal.destination = client.name
+      member.connection.send(signal)
+    }
+    #expect(await until { client.messages.contains { $0.member == "Said" } })
+    #expect(client.messages.filter { $0.member == "Said" }.map(\.sender) == [name])
+    bus.end()
+    #expect(await until { stranger.ended != nil })
+  }
+
   static let values: [BusValue] = [
     .byte(255), .bool(true), .bool(false), .int16(.min), .uint16(.max), .int32(.min), .uint32(.max), .int64(.min), .uint64(.max),
     .double(-1.5), .string("Grüße\n"), .string(""), .path("/"), .signature("a{sv}"), .bytes([]), .bytes([0, 1, 255]),

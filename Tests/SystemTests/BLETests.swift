@@ -163,6 +163,33 @@ extension WholeHouse {
       #expect(wait { air.isPolled }, "\(air.reason)")
     }
 
+    @Test func aSearchThatBlueZBeganWithoutSayingSoIsEndedAndBegunAnew() throws {
+      let air = try Air("--air", "mute:1", link: "ble:Nobody")
+      #expect(wait { air.reason.contains("cannot search: no answer") })
+      #expect(wait { air.reason == "searching for \"Nobody\"" }, "\(air.reason)")
+      #expect(air.house.vehiclectl("scan", "ble", "--seconds", "1").output.contains("Veepeak"))
+      #expect(air.house.vehiclectl("disconnect", "ev").status == 0)
+      #expect(wait { air.property("/org/bluez/hci0", "Adapter", "Discovering") == "b false" })
+    }
+
+    @Test func whoIsConnectedToSomebodyElseIsLeftAlone() throws {
+      let air = try Air("--also", "Sena Helmet,connected", "-v", link: "ble:auto")
+      #expect(wait { air.isPolled }, "\(air.reason)")
+      air.daemon.end()
+      #expect(air.peripheral.complaints.contains("Connect"))
+      #expect(!air.peripheral.complaints.contains("dev_66_55_44_33_22_00 "))
+    }
+
+    @Test func aScanWhoseAdapterGoesSaysSo() throws {
+      let air = try Air()
+      #expect(wait { air.isPolled })
+      let scan = try air.house.start("vehiclectl", ["--socket", air.house.socket, "scan", "ble", "--seconds", "20"])
+      #expect(wait { scan.printed.contains("Veepeak") })
+      air.power(false)
+      #expect(wait { !scan.isRunning })
+      #expect(scan.process.terminationStatus == 1 && scan.complaints.contains("hci0 is switched off"), "\(scan.complaints)")
+    }
+
     @Test func aConnectionThatIsBeingMadeHoldsOthersUpForAWhileOnly() throws {
       let air = try Air("--air", "slow:60000", "--also", "HMSoft")
       try air.house.write(

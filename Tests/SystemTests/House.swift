@@ -153,7 +153,7 @@ final class House {
   /// What runs in this house; it ends with it.
   private var programs: [Program] = []
 
-  private func start(_ name: String, _ arguments: [String], environment: [String: String] = [:]) throws -> Program {
+  func start(_ name: String, _ arguments: [String], environment: [String: String] = [:]) throws -> Program {
     let program = try Program("\(Self.programs)/\(name)", arguments, environment: environment, in: directory)
     programs.append(program)
     return program

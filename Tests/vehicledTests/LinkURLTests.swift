@@ -73,7 +73,7 @@ import Testing
     ("tcp:[fe80::1%25]:1", 5, "not an IPv6 address"),
     ("tcp:my host:1", 6, "is not a host"),
     ("ble:", 4, "the name is missing"),
-    ("ble:**", 4, "every peripheral"),
+    ("ble:**", 4, "every peripheral"), ("ble:*peak", 4, "write ble:*peak*"),
     ("ble:x?adapter=eth0", 14, "no Bluetooth adapter"),
     ("ble:x?service=FFF", 14, "is no UUID"),
     ("ble:x?service=0000fff0-0000-1000-8000-00805f9b34f", 14, "is no UUID"),

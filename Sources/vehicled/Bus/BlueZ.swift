@@ -39,14 +39,17 @@ import Protocols
   /// How often in a row a peer, by address, could not be connected.
   private var failures: [String: Int] = [:]
   private var heardPath: String?
+  /// Some of what BlueZ knows is not kept: there is too much of it.
+  private(set) var isFull = false
 
   private let bus: SystemBus
-  private var owner: String?
+  private var owner: String? { didSet { bus.audible = owner } }
   /// Which request for all objects is the last one.
   private var request = 0
   private var observers: [ObjectIdentifier: Weak] = [:]
   private var isTelling = false
-  private lazy var again = Timer { [weak self] _ in self?.fetch() }
+  private lazy var again = Timer { [weak self] _ in self?.findOwner() }
+  private lazy var soon = Timer { [weak self] _ in self?.tell() }
 
   private struct Weak {
     weak var observer: (any BlueZObserver)?
@@ -60,7 +63,9 @@ import Protocols
     "org.bluez.GattService1": ["UUID"],
     "org.bluez.GattCharacteristic1": ["UUID", "Service", "Flags", "MTU", "NotifyAcquired", "WriteAcquired"],
   ]
-  private static let mostObjects = 4096
+  private static let mostObjects = 8192
+  /// Signal strengths are told no more often than this: a crowd of peripherals says hundreds a second.
+  private static let rest: Nanoseconds = 100 * .millisecond
 
   init(_ bus: SystemBus) {
     self.bus = bus
@@ -96,8 +101,13 @@ import Protocols
   var lastHeard: Peripheral? { heardPath.flatMap(peripheral) }
 
   func isLeaving(_ path: String) -> Bool { leaving.contains(path) }
-  func isRejected(_ address: String, at now: Instant) -> Bool { rejected[address].map { now < $0 } ?? false }
-  func reject(_ address: String, atLeastUntil moment: Instant) { rejected[address] = max(moment, rejected[address] ?? .min) }
+  /// Until when the peer is left alone, where it is.
+  func rejection(of address: String, at now: Instant) -> Instant? { rejected[address].flatMap { now < $0 ? $0 : nil } }
+  func reject(_ address: String, atLeastUntil moment: Instant) {
+    let now = Clock.monotonic()
+    rejected = rejected.filter { $0.value > now }
+    rejected[address] = max(moment, rejected[address] ?? .min)
+  }
   func succeeded(_ address: String) { failures[address] = nil }
 
   /// Whether another link has the peripheral: it is not to be touched.
@@ -130,8 +140,18 @@ import Protocols
       "type='signal',sender='\(Self.name)',interface='\(DBus.properties)',member='PropertiesChanged'",
     ]
     for rule in rules { bus.call(.call(DBus.name, DBus.path, DBus.name, "AddMatch", [.string(rule)])) { _ in } }
-    bus.call(.call(DBus.name, DBus.path, DBus.name, "GetNameOwner", [.string(Self.name)])) { [weak self] result in
-      self?.ownerIs((try? result.get())?.body.first?.string ?? "")
+    findOwner()
+  }
+
+  private func findOwner() {
+    guard bus.state == .up else { return }
+    bus.call(.call(DBus.name, DBus.path, DBus.name, "GetNameOwner", [.string(Self.name)]), milliseconds: 10_000) { [weak self] result in
+      switch result {
+      case .success(let message): self?.ownerIs(message.body.first?.string ?? "")
+      case .failure(.refused("org.freedesktop.DBus.Error.NameHasNoOwner", _)): self?.ownerIs("")
+      case .failure(.disconnected): break
+      case .failure(let error): self?.trouble("the message bus does not say whether BlueZ runs: \(BLEWords.plain(error))")
+      }
     }
   }
 
@@ -164,6 +184,7 @@ import Protocols
           return trouble("BlueZ answers what it should not: \(message.body.first?.signature ?? "nothing")")
         }
         objects = [:]
+        isFull = false
         presence = .present
         // Adapters before peripherals before their tables: what is too much is what is least needed.
         for (path, interfaces) in all.sorted(by: { depth($0.key) < depth($1.key) }) { add(path, interfaces) }
@@ -211,13 +232,13 @@ import Protocols
   private func add(_ path: String, _ interfaces: BusValue) {
     // The table of a peripheral that a link has is needed, however many others are around.
     let isNeeded = objects.count < 2 * Self.mostObjects && holders.keys.contains { path.hasPrefix($0) }
-    guard objects[path] != nil || objects.count < Self.mostObjects || isNeeded else { return }
+    guard objects[path] != nil || objects.count < Self.mostObjects || isNeeded else { return isFull = true }
     if interfaces.dictionary?[Peripheral.interface]?.dictionary?["RSSI"] != nil { heardPath = path }
     for (name, value) in interfaces.dictionary ?? [:] {
       guard let kept = Self.kept[name] else { continue }
       objects[path, default: [:]][name] = (value.dictionary ?? [:]).filter { kept.contains($0.key) }
     }
-    tell()
+    if interfaces.dictionary?[Peripheral.interface] == nil { tell() } else { tellSoon() }
   }
 
   private func change(_ path: String, _ interface: String, set: Properties, invalid: [String]) {
@@ -230,13 +251,22 @@ import Protocols
       isNews = true
     }
     for name in invalid where objects[path]?[interface]?.removeValue(forKey: name) != nil { isNews = true }
-    if isNews { tell() }
+    if isNews, set.keys.allSatisfy({ $0 == "RSSI" || !kept.contains($0) }), invalid.allSatisfy({ $0 == "RSSI" }) {
+      tellSoon()
+    } else if isNews {
+      tell()
+    }
+  }
+
+  private func tellSoon() {
+    if !soon.isSet { soon.set(Clock.monotonic() + Self.rest) }
   }
 
   /// Tells all observers in a later turn.
   func tell() {
     guard !isTelling else { return }
     isTelling = true
+    soon.set(nil)
     Loop.post { [weak self] in
       guard let self else { return }
       isTelling = false

@@ -18,6 +18,9 @@ import Protocols
   /// A signal or a call came in.
   var received: @Loop (BusMessage) -> Void = { _ in }
 
+  /// Whose signals are wanted, beside the bus's own.
+  var audible: String? { didSet { connection?.hear(only: Set([audible].compactMap(\.self))) } }
+
   private let address: String
   private var connection: BusConnection?
   /// Tells the events of this connection from those of one before.
@@ -46,6 +49,7 @@ import Protocols
     } ended: { reason in
       Loop.post { [weak self] in self?.ended(reason, mine) }
     }
+    connection?.hear(only: [])
   }
 
   /// Makes a call; `reply` is told exactly once, in a later turn.

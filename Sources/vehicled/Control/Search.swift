@@ -10,7 +10,8 @@ import Protocols
   private let kinds: [Kind]
   /// When and how each peripheral, by its path, was last told of.
   private var told: [String: (at: Instant, name: String?)] = [:]
-  private var isSearching = false
+  /// The adapter that searches.
+  private var adapter: String?
   private var isHeld = false
   private let end: Instant
   private lazy var timer = Timer { [weak self] _ in self?.timeIsUp() }
@@ -45,21 +46,20 @@ import Protocols
     case .present: break
     }
     let names = blueZ.adapterNames
-    guard let name = names.first(where: { blueZ.adapter(named: $0)?.isPowered == true }) ?? names.first,
-      let adapter = blueZ.adapter(named: name)
-    else {
+    guard let name = adapter ?? names.first(where: { blueZ.adapter(named: $0)?.isPowered == true }) ?? names.first else {
       return fail("there is no Bluetooth adapter: is it plugged in?")
     }
+    guard let adapter = blueZ.adapter(named: name) else { return fail("the Bluetooth adapter \(name) is gone: was it unplugged?") }
     guard adapter.isPowered else { return fail("the Bluetooth adapter \(name) is switched off: bluetoothctl power on") }
-    if !isSearching {
-      isSearching = true
+    if self.adapter == nil {
+      self.adapter = name
       timer.set(end)
       blueZ.discovery.begin(for: self, on: adapter.path)
     }
     if let trouble = blueZ.discovery.trouble[adapter.path] { return fail(trouble) }
     if blueZ.discovery.isHeld(adapter.path) != isHeld {
       isHeld.toggle()
-      call.continue(Contract.Scan.Result(searching: true, reason: isHeld ? "a connection is being made" : nil))
+      call.continue(Contract.Scan.Result(searching: true, reason: reason))
     }
     let now = Clock.monotonic()
     for found in blueZ.peripherals(of: adapter) where found.rssi != nil || found.isConnected {
@@ -72,20 +72,22 @@ import Protocols
 
   private func tell(_ address: String, _ name: String?, _ rssi: Int?, _ kind: String?, transport: String) {
     let found = Contract.Discovery(transport: transport, address: address, name: name, rssi: rssi, kind: kind, time: Int(Clock.wall()))
-    call.continue(Contract.Scan.Result(found: found, searching: true))
+    call.continue(Contract.Scan.Result(found: found, searching: true, reason: reason))
   }
+
+  private var reason: String? { isHeld ? "a connection is being made" : nil }
 
   /// The kind of device that it looks like.
   private func kind(of found: Peripheral) -> String? {
     kinds.first { kind in
       kind.links.compactMap(\.gatt).contains { role in
-        found.name.map(role.mayBe(named:)) ?? false || role.profiles.contains { found.services.contains($0.service) }
+        found.name.map(role.mayBe(named:)) ?? false || role.knows(found.services)
       }
     }?.name
   }
 
   private func timeIsUp() {
-    guard isSearching else { return fail("BlueZ does not answer: systemctl status bluetooth") }
+    guard adapter != nil else { return fail("BlueZ does not answer: systemctl status bluetooth") }
     stop()
     call.reply(Contract.Scan.Result(searching: false))
   }

@@ -36,6 +36,8 @@ import Protocols
   private var signal: Int?
   private var channel: GATTChannel?
   private var hasAskedAgain = false
+  /// The connection is ours to end: we made it, or it is to the peer that is meant.
+  private var isOurs = false
   private lazy var timer = Timer { [weak self] _ in self?.timeIsUp() }
 
   /// Namesakes have this long to be heard as well, before one is taken for the one that is meant.
@@ -115,21 +117,27 @@ import Protocols
     let now = Clock.monotonic()
     let isBlind = now - began >= Self.blindAfter
     let meant = blueZ.peripherals(of: adapter).filter { target.means(address: $0.address, name: $0.name, role: role) }
-    let found = meant.filter {
+    let isAuto = target.match == .auto
+    let heard = meant.filter {
       !blueZ.isLeaving($0.path) && !blueZ.isHeld($0.path, byOtherThan: self)
-        && !(target.match == .auto && blueZ.isRejected($0.address, at: now))
-        && ($0.isConnected || $0.rssi != nil || isBlind && target.isAddress)
+        && ($0.isConnected ? !isAuto || role.knows($0.services) : $0.rssi != nil || isBlind && target.isAddress)
     }
+    let found = isAuto ? heard.filter { blueZ.rejection(of: $0.address, at: now) == nil } : heard
     guard let best = found.max(by: { ($0.isConnected ? 0 : $0.rssi ?? -200) < ($1.isConnected ? 0 : $1.rssi ?? -200) }) else {
       firstHeard = nil
       if target.isAddress, !isBlind { timer.set(began + Self.blindAfter) }
       if let taken = meant.first(where: { blueZ.isHeld($0.path, byOtherThan: self) }) {
-        return wait(for: "\(taken.words) is another device's already; name this one's by its address")
+        return wait(for: "\(taken.words) is another device's already" + (target.isAddress ? "" : "; name this one's by its address"))
+      }
+      if let again = heard.compactMap({ blueZ.rejection(of: $0.address, at: now) }).min(), let rejected = heard.first {
+        timer.set(again)
+        return wait(for: "\(rejected.words) was no use; it is tried again in a while, others meanwhile")
       }
       if blueZ.discovery.isHeld(adapter.path) {
         return wait(for: "another connection is being made; then searching for \(target.match.words)")
       }
-      return wait(for: blueZ.discovery.trouble[adapter.path] ?? "searching for \(target.match.words)")
+      let crowd = blueZ.isFull ? " among more peripherals than are looked at" : ""
+      return wait(for: blueZ.discovery.trouble[adapter.path] ?? "searching for \(target.match.words)\(crowd)")
     }
     if !target.isAddress, !best.isConnected {
       let since = firstHeard ?? now
@@ -149,8 +157,10 @@ import Protocols
     peripheral = found
     signal = found.rssi
     timer.set(Clock.monotonic() + (found.isConnected ? Self.resolvePatience : Self.connectPatience))
+    isOurs = !found.isConnected || target.match != .auto
     if found.isConnected {
       stage = .resolving(found.path)
+      wait(for: "reading the services of \(found.words)")
       return advance()
     }
     stage = .connecting(found.path)
@@ -205,6 +215,7 @@ import Protocols
 
   private func cameUp(_ path: String) {
     stage = .up(path)
+    isOurs = true
     timer.set(nil)
     words = nil
     blueZ.succeeded(peripheral?.address ?? "")
@@ -217,10 +228,9 @@ import Protocols
     case .connecting: fail("\(peripheral?.words ?? "it") does not answer: is it near, switched on, and free of other phones?")
     case .resolving: fail("\(peripheral?.words ?? "it") does not tell its services")
     case .subscribing: fail("\(peripheral?.words ?? "it") does not let us listen or write")
-    case .probing(let path, _) where !hasAskedAgain:
+    case .probing where !hasAskedAgain:
       // A notification may have been lost.
       hasAskedAgain = true
-      stage = .probing(path, [])
       timer.set(Clock.monotonic() + Self.probePatience)
       if let probe = role.probe { channel?.send(probe.question) }
     case .probing: reject("it does not answer")
@@ -291,7 +301,8 @@ import Protocols
   /// Lets go of everything; a connection that was made or is being made is ended.
   private func end() {
     switch stage {
-    case .connecting(let path), .resolving(let path), .subscribing(let path), .probing(let path, _), .up(let path): blueZ.disconnect(path)
+    case .connecting(let path), .resolving(let path), .subscribing(let path), .probing(let path, _), .up(let path):
+      if isOurs { blueZ.disconnect(path) }
     case .searching, .ended: break
     }
     stage = .ended

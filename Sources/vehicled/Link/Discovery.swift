@@ -26,6 +26,8 @@ import Protocols
   private lazy var release = Timer { [weak self] in self?.releaseHolders($0) }
 
   private static let longestWait: Nanoseconds = 16 * .second
+  /// BlueZ says that it searches well before this long after it agreed to.
+  private static let longestStart: Nanoseconds = 5 * .second
   /// A peer that advertises is connected well before; one that is not there shall not keep others from being found.
   private static let longestHold: Nanoseconds = 10 * .second
 
@@ -93,16 +95,25 @@ import Protocols
     activities[path] = .busy
     let filter = BusValue.properties(["Transport": .string("le"), "DuplicateData": .bool(true)])
     blueZ.call(path, Adapter.interface, "SetDiscoveryFilter", [filter])
-    blueZ.call(path, Adapter.interface, "StartDiscovery") { [weak self] result in
+    blueZ.call(path, Adapter.interface, "StartDiscovery", milliseconds: 5000) { [weak self] result in
       guard let self else { return }
       switch result {
       case .success:
         trouble[path] = nil
         waits[path] = nil
         activities[path] = .active(confirmed: false)
+        let doubt = Timer { [weak self] _ in
+          guard let self, case .active(confirmed: false) = activities[path], blueZ.adapter(path: path)?.isDiscovering == false else {
+            return
+          }
+          restart(path)
+        }
+        doubt.set(Clock.monotonic() + Self.longestStart)
         advance(path)
       case .failure(let error):
         trouble[path] = "cannot search: \(BLEWords.plain(error))"
+        // BlueZ may have begun all the same, or still search for us from before: it would refuse us for ever.
+        if error.leavesDoubt { blueZ.call(path, Adapter.interface, "StopDiscovery") }
         restart(path)
         blueZ.tell()
       }
@@ -135,5 +146,15 @@ import Protocols
     waits[path] = nil
     resting.remove(path)
     trouble[path] = nil
+  }
+}
+
+extension BusError {
+  /// Whether what was asked for may be so nevertheless.
+  fileprivate var leavesDoubt: Bool {
+    switch self {
+    case .timeout, .refused("org.bluez.Error.InProgress", _): true
+    default: false
+    }
   }
 }

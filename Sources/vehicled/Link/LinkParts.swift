@@ -83,6 +83,9 @@ struct LinkParts {
       throw LinkURLError(at: body.startIndex, "that is every peripheral there is; write a part of the name, as in ble:Veepeak*")
     }
     var target = BLETarget(match: BLETarget.Match(name))
+    if case .name(let name) = target.match, name.hasPrefix("*") {
+      throw LinkURLError(at: body.startIndex, "a star at the beginning needs one at the end; write ble:\(printable(name))*")
+    }
     if let bytes = query["adapter"] {
       target.adapter = try decoded(bytes)
       guard target.adapter.hasPrefix("hci"), UInt16(target.adapter.dropFirst(3)) != nil else {

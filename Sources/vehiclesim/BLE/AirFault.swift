@@ -11,6 +11,8 @@ enum AirFault: Equatable, Sendable {
   case abort(Int)
   /// So many searches are refused first.
   case busy(Int)
+  /// So many searches are begun first without an answer.
+  case mute(Int)
   /// Properties change all the time.
   case churn
   /// The GATT table is another after so many notifications, once.
@@ -27,6 +29,7 @@ enum AirFault: Equatable, Sendable {
     ("slow:MS", "making a connection takes MS milliseconds"),
     ("abort:N", "the first N connects fail"),
     ("busy:N", "the first N searches are refused"),
+    ("mute:N", "the first N searches are begun without an answer"),
     ("churn", "properties change all the time"),
     ("service-change:N", "after N notifications the services are others, once"),
     ("no-descriptors", "no sockets for characteristics: signals and calls only"),
@@ -43,6 +46,7 @@ enum AirFault: Equatable, Sendable {
     case ("slow", let milliseconds?, _): self = .slow(Int64(milliseconds) * .millisecond)
     case ("abort", let count?, _): self = .abort(count)
     case ("busy", let count?, _): self = .busy(count)
+    case ("mute", let count?, _): self = .mute(count)
     case ("service-change", let count?, _): self = .serviceChange(count)
     case ("empty", let count?, _): self = .empty(count)
     case ("churn", nil, 1): self = .churn

@@ -8,7 +8,9 @@ struct BLEOptions: ParsableArguments {
   var address: String?
 
   @Option(
-    help: ArgumentHelp("The name of another that only advertises, and how strongly in dBm; any number.", valueName: "name[,rssi]"),
+    help: ArgumentHelp(
+      "The name of another that only advertises, and how strongly in dBm; or that somebody else is connected to. Any number.",
+      valueName: "name[,rssi|,connected]"),
     transform: { Other($0) })
   var also: [Other] = []
 
@@ -18,7 +20,15 @@ struct BLEOptions: ParsableArguments {
     /// dBm; nil where nothing was said.
     var rssi: Int?
 
+    /// Somebody else is connected to it.
+    var isConnected = false
+
     init(_ text: String) {
+      if text.hasSuffix(",connected") {
+        name = String(text.dropLast(10))
+        isConnected = true
+        return
+      }
       let comma = text.lastIndex(of: ",")
       rssi = comma.flatMap { Int(text[$0...].dropFirst()) }
       name = rssi == nil ? text : String(text[..<(comma ?? text.endIndex)])

@@ -54,10 +54,6 @@ final class SimulatedPeripheral {
     switch (path, call.member) {
     case (self.path, "Connect"): connect(call)
     case (self.path, "Disconnect"):
-      if let waiting = connecting {
-        connecting = nil
-        host.refuse(waiting, "Failed", "le-connection-abort-by-local")
-      }
       drop()
       host.answer(call)
     case (notifyPath, "StartNotify"):
@@ -135,6 +131,10 @@ final class SimulatedPeripheral {
 
   /// The connection breaks, or is ended.
   func drop() {
+    if let waiting = connecting {
+      connecting = nil
+      host.refuse(waiting, "Failed", "le-connection-abort-by-local")
+    }
     guard isConnected else { return }
     isConnected = false
     endTable()

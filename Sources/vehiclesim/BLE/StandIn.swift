@@ -139,7 +139,8 @@ final class StandIn: Watched {
         return refuse(call, "InProgress", "Operation already in progress")
       }
       guard searchers.insert(client).inserted else { return refuse(call, "InProgress", "Operation already in progress") }
-      answer(call)
+      let isMute = air.faults.contains { if case .mute(let count) = $0 { searches <= count } else { false } }
+      if !isMute { answer(call) }
       advertise()
     case "StopDiscovery":
       guard searchers.remove(client) != nil else { return refuse(call, "Failed", "No discovery started") }
@@ -173,6 +174,10 @@ final class StandIn: Watched {
     for (index, other) in air.others.enumerated() {
       let address = Self.address(of: index)
       hear(path: Self.path(address), address: address, name: other.name, services: [], rssi: other.rssi ?? -80 - index)
+      if other.isConnected {
+        tree.set(Self.path(address), Self.deviceInterface, "Connected", .bool(true))
+        tree.set(Self.path(address), Self.deviceInterface, "UUIDs", .strings(["0000111e-0000-1000-8000-00805f9b34fb"]))
+      }
     }
     after(100 * .millisecond) { [weak self] in self?.advert(round) }
   }
