@@ -87,6 +87,8 @@ install: ## lay the files out under DESTDIR and prefix (build first)
 	sed 's,^ExecStart=/usr/,ExecStart=$(prefix)/,; s,file:///usr/,file://$(prefix)/,' systemd/vehicled.service >$(unitdir)/vehicled.service
 	sed 's,file:///usr/,file://$(prefix)/,' systemd/vehicled.socket >$(unitdir)/vehicled.socket
 	chmod 644 $(unitdir)/vehicled.service $(unitdir)/vehicled.socket
+	install -d $(sharedir)/polkit-1/actions
+	install -m 644 systemd/io.vehicled.policy $(sharedir)/polkit-1/actions
 	install -m 644 systemd/vehicled.sysusers $(DESTDIR)$(prefix)/lib/sysusers.d/vehicled.conf
 	test -e $(DESTDIR)$(sysconfdir)/vehicled/vehicled.toml || install -m 644 etc/vehicled.toml $(DESTDIR)$(sysconfdir)/vehicled
 	install -d $(sharedir)/doc/vehicled $(sharedir)/bash-completion/completions $(sharedir)/zsh/vendor-completions $(sharedir)/fish/vendor_completions.d

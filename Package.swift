@@ -52,7 +52,7 @@ let package = Package(
     .testTarget(name: "ProtocolsTests", dependencies: ["Protocols", "Peers"], swiftSettings: strict),
     .testTarget(name: "vehicledTests", dependencies: ["vehicled", "Protocols", "Peers", "CLinux"], swiftSettings: strict),
     .testTarget(name: "vehiclectlTests", dependencies: ["vehiclectl", "Protocols"], swiftSettings: strict),
-    .testTarget(name: "SystemTests", dependencies: ["Protocols", "CLinux"], swiftSettings: strict),
+    .testTarget(name: "SystemTests", dependencies: ["Protocols", "Bus", "CLinux"], swiftSettings: strict),
   ],
   swiftLanguageModes: [.v6],
   cxxLanguageStandard: .cxx17

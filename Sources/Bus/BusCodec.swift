@@ -48,8 +48,8 @@ extension BusMessage {
     case .call:
       guard let path, let member else { throw .unsendable("a call without a path or a member") }
       pointer = dbus_message_new_method_call(destination, path, interface, member)
-      // A service that a person has stopped stays stopped.
-      if let pointer { dbus_message_set_auto_start(pointer, 0) }
+      // As a rule a service that a person has stopped stays stopped.
+      if let pointer { dbus_message_set_auto_start(pointer, startsService ? 1 : 0) }
     case .signal:
       guard let path, let interface, let member else { throw .unsendable("a signal without a path, interface or member") }
       pointer = dbus_message_new_signal(path, interface, member)

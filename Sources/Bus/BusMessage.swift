@@ -20,6 +20,8 @@ public struct BusMessage: Sendable {
   /// Set by the connection.
   public var serial: UInt32 = 0
   public var replySerial: UInt32 = 0
+  /// A service that is not running is started by the bus for this call.
+  public var startsService = false
 
   /// A call of `interface.member` on an object.
   public static func call(

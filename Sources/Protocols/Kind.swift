@@ -11,18 +11,21 @@ public struct Kind: Sendable {
   public var links: [LinkRole]
   /// Its configuration keys beside `kind`, `record` and the links.
   public var options: [Option]
+  /// Its named subsections, as `[device.board.mode.eco]`.
+  public var sections: [Section]
   /// Makes the machine, or says which option cannot be.
   public var make: @Sendable (Setup) throws(OptionError) -> any Machine
 
   /// Declares a kind.
   public init(
-    name: String, summary: String, links: [LinkRole], options: [Option],
+    name: String, summary: String, links: [LinkRole], options: [Option], sections: [Section] = [],
     make: @escaping @Sendable (Setup) throws(OptionError) -> any Machine
   ) {
     self.name = name
     self.summary = summary
     self.links = links
     self.options = options
+    self.sections = sections
     self.make = make
   }
 }
@@ -64,18 +67,47 @@ public struct Option: Sendable {
   }
 }
 
+/// Subsections of a device's section that a person names: `[device.board.mode.eco]` is one of `mode`, called `eco`.
+public struct Section: Sendable {
+  public var name: String
+  public var options: [Option]
+  public var help: String
+
+  /// Declares subsections with these keys.
+  public init(_ name: String, options: [Option], help: String) {
+    self.name = name
+    self.options = options
+    self.help = help
+  }
+}
+
 /// What a machine is made from.
 public struct Setup: Sendable {
   /// Checked values by key, defaults filled in.
   public var options: [String: Value]
+  /// What the subsections hold, by the section's name, in the order of the file.
+  public var sections: [String: [Subsection]]
   /// Where on a period's grid this device does its periodic work, 0 ..< 1: devices are spread so that they take turns.
   public var phase: Double
   /// Entropy, for machines that need jitter or nonces.
   public var seed: UInt64
 
+  /// One subsection: the name that a person gave it, and its checked values by key.
+  public struct Subsection: Sendable, Equatable {
+    public var name: String
+    public var options: [String: Value]
+
+    /// A subsection of these values.
+    public init(_ name: String, _ options: [String: Value]) {
+      self.name = name
+      self.options = options
+    }
+  }
+
   /// A setup of these values.
-  public init(options: [String: Value] = [:], phase: Double = 0, seed: UInt64 = 0) {
+  public init(options: [String: Value] = [:], sections: [String: [Subsection]] = [:], phase: Double = 0, seed: UInt64 = 0) {
     self.options = options
+    self.sections = sections
     self.phase = phase
     self.seed = seed
   }

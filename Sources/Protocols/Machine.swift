@@ -129,9 +129,15 @@ public enum Input: Sendable {
   case response(RequestID, HTTPResponse)
   /// A `store` is on its way to the disk and survives the death of the process, or failed (the reason).
   case stored(key: String, failure: String?)
+  /// Somebody holds the motion lease from now on: what moves the vehicle is performed, and a set-point must come within the
+  /// deadline, again and again (`DeadMan`). Told only while nobody holds it.
+  case leaseBegan(deadline: Nanoseconds)
+  /// The holder is gone or gives up (the reason): stop the vehicle now.
+  case leaseEnded(String)
   /// `nextWake` has come.
   case wake
-  /// The daemon stops: last words now, then `stopped`. The device waits 1.5 s for it.
+  /// The daemon stops, or a person disconnects the device: last words now, then `stopped`. The device waits 1.5 s for it and
+  /// closes the links; after a `linkChanged` to up all begins anew.
   case stopping
 }
 
@@ -163,6 +169,9 @@ public enum Effect: Sendable, Equatable {
   case observe(reference: String)
   /// Keep these bytes under `devices/NAME/KEY` in the state directory; empty removes them. Ends in `stored`.
   case store(key: String, [UInt8])
+  /// The motion lease is at its end, because of the machine: no set-point came in time, the link is gone (a person's words).
+  /// The vehicle is being stopped; `leaseEnded` does not follow.
+  case leaseLost(String)
   /// The schema changes. Readings of properties that keep their name are kept.
   case declare(Schema)
   /// The answer to `stopping`.

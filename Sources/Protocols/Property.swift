@@ -140,6 +140,9 @@ public struct Schema: Sendable, Equatable {
     self.properties = properties
     self.actions = actions
   }
+
+  /// Whether anything in it moves the vehicle.
+  public var moves: Bool { properties.contains { $0.access == .motion } || actions.contains(where: \.motion) }
 }
 
 /// What a machine says of one property: a value, or why there is none.

@@ -55,17 +55,17 @@ final class Client {
   }
 
   /// Calls a method that may answer often. `each` gets every reply and says whether to go on; nil comes when nothing came
-  /// for `tick` seconds or a signal did. The first reply is due within `first` seconds. Nothing at all for `silence`
+  /// for `tick` seconds, a signal did, or there is something to read from the descriptor `also`. The first reply is due within `first` seconds. Nothing at all for `silence`
   /// seconds after it means that the daemon is dead.
   func stream<M: VarlinkMethod>(
-    _ method: M.Type, _ parameters: M.Parameters, first: Double?, tick: Double? = nil, silence: Double?,
+    _ method: M.Type, _ parameters: M.Parameters, first: Double?, tick: Double? = nil, silence: Double?, also: Int32 = -1,
     _ each: (M.Result?) throws -> Bool
   ) throws {
     try send(message { try VarlinkCall.message(method, parameters, more: true) })
     var limit = first.map { Clock.monotonic + $0 }
     var late = Failure.timeout(seconds: first ?? 0)
     while true {
-      guard let reply = try receive(until: [limit, tick.map { Clock.monotonic + $0 }].compactMap { $0 }.min()) else {
+      guard let reply = try receive(until: [limit, tick.map { Clock.monotonic + $0 }].compactMap { $0 }.min(), also: also) else {
         if let limit, Clock.monotonic >= limit { throw late }
         guard try each(nil) else { return }
         continue
@@ -139,8 +139,8 @@ final class Client {
     throw .timeout(seconds: timeout)
   }
 
-  /// The next reply, or nil when the time is over or a signal came.
-  private func receive(until deadline: Double?) throws(Failure) -> VarlinkReply? {
+  /// The next reply, or nil when the time is over, a signal came, or the other descriptor has something.
+  private func receive(until deadline: Double?, also: Int32 = -1) throws(Failure) -> VarlinkReply? {
     while true {
       do {
         if let message = try framing.next() {
@@ -156,7 +156,7 @@ final class Client {
         framing.append(chunk[..<count])
       } else if count == 0 || (errno != EAGAIN && errno != EINTR) {
         throw gone
-      } else if !wait(POLLIN, until: deadline) {
+      } else if !wait(POLLIN, until: deadline, also: also) {
         return nil
       }
     }
@@ -165,10 +165,11 @@ final class Client {
   /// The other side has closed: a daemon that has no place for one client more does so before it says anything.
   private var gone: Failure { answered ? .died("vehicled closed the connection") : .turnedAway }
 
-  private func wait(_ events: Int32, until deadline: Double?) -> Bool {
-    var entry = pollfd(fd: socket, events: Int16(events), revents: 0)
+  /// Whether the socket is ready; waits for that or for the other descriptor.
+  private func wait(_ events: Int32, until deadline: Double?, also: Int32 = -1) -> Bool {
+    var entries = [pollfd(fd: socket, events: Int16(events), revents: 0), pollfd(fd: also, events: Int16(POLLIN), revents: 0)]
     let milliseconds = deadline.map { Int32(max(0, ($0 - Clock.monotonic) * 1000).rounded(.up)) } ?? -1
-    return poll(&entry, 1, milliseconds) > 0
+    return poll(&entries, 2, milliseconds) > 0 && entries[0].revents != 0
   }
 
   private static func words(_ error: Int32) -> String { String(cString: strerror(error)) }

@@ -19,7 +19,8 @@ struct VehicleCtl: ParsableCommand {
     version: version,
     subcommands: [
       StatusCommand.self, GetCommand.self, SetCommand.self, DoCommand.self, WatchCommand.self, DescribeCommand.self,
-      ScanCommand.self, ConnectCommand.self, DisconnectCommand.self, RecordCommand.self, CallCommand.self, ReloadCommand.self,
+      ScanCommand.self, ConnectCommand.self, DisconnectCommand.self, DriveCommand.self, RecordCommand.self, CallCommand.self,
+      ReloadCommand.self,
       DoctorCommand.self, VersionCommand.self,
       CompletionsCommand.self,
     ],

@@ -40,6 +40,11 @@ final class Program: @unchecked Sendable {
 
   deinit { end(SIGKILL) }
 
+  /// Says something on its standard input, which was opened with `input`.
+  func say(_ text: String) { try? stdin.fileHandleForWriting.write(contentsOf: Data(text.utf8)) }
+  /// Has nothing more to say.
+  func fallSilent() { try? stdin.fileHandleForWriting.close() }
+
   var pid: Int32 { process.processIdentifier }
   var isRunning: Bool { process.isRunning }
   /// What it printed so far.

@@ -140,6 +140,21 @@ check("the journal has fields", bool(out) and json.loads(out).get("SYSLOG_IDENTI
 sh("useradd owner; usermod -aG vehicled owner; useradd stranger")
 check("a member of the group may look", sh("runuser -u owner -- vehiclectl get ev.rpm")[0] == 0)
 check("a stranger may not", sh("runuser -u stranger -- vehiclectl get ev.rpm")[0] == 7)
+
+# Polkit decides.
+os.makedirs("/etc/systemd/system/vehicled.socket.d", exist_ok=True)
+with open("/etc/systemd/system/vehicled.socket.d/open.conf", "w") as file:
+    file.write("[Socket]\nSocketMode=0666\n")
+configure("ble:Veepeak", '[control]\nauthorization = "polkit"\n')
+sh("systemctl daemon-reload; systemctl stop vehicled.service vehicled.socket; systemctl start vehicled.socket vehicled.service")
+comes_back("polkit instead of lists")
+code, _, errors = sh("runuser -u stranger -- vehiclectl get ev.rpm")
+check("polkit wants a stranger authenticated", code == 7 and "io.vehicled.observe to be authenticated" in errors, errors)
+with open("/etc/polkit-1/rules.d/10-stranger.rules", "w") as file:
+    file.write('polkit.addRule(function(action, subject) { if (action.id == "io.vehicled.observe" && subject.user == "stranger") return "yes"; });\n')
+check("a rule lets him look", wait(lambda: sh("runuser -u stranger -- vehiclectl get ev.rpm")[0] == 0, 20), sh("runuser -u stranger -- vehiclectl get ev.rpm")[2])
+check("and not control", sh("runuser -u stranger -- vehiclectl disconnect ev")[0] == 7)
+
 start = time.monotonic()
 check("systemctl stop vehicled", sh("systemctl stop vehicled.service vehicled.socket")[0] == 0, f"in {time.monotonic() - start:.1f} s")
 check("it ended well", "Result=success" in sh("systemctl show -p Result vehicled")[1])

@@ -79,6 +79,23 @@ import Testing
     #expect(leaked?.contains("pin") == true && leaked?.contains("geheim") == false)
   }
 
+  @Test func `an action that can be held is held, any other is not`() throws {
+    let buzz = Contract.Action(
+      Action(
+        "buzz",
+        arguments: [
+          Protocols.Argument("duration", .string, optional: true, help: ""), Protocols.Argument("hold", .bool, optional: true, help: ""),
+        ], streams: true, help: ""))
+    #expect(try DoCommand.values([], for: buzz, hold: true) { _ in nil } == ["hold": .bool(true)])
+    #expect(try DoCommand.values(["2s"], for: buzz) { _ in nil } == ["duration": .string("2s")])
+    #expect(try DoCommand.values(["2s"], for: buzz, hold: true) { _ in nil } == ["duration": .string("2s"), "hold": .bool(true)])
+    #expect(
+      failure { _ = try DoCommand.values(["01"], for: query, hold: true) { _ in nil } }
+        == .usage("query cannot be held: it has no argument hold; give: query REQUEST [COUNT] (asks for pin)"))
+    #expect((try VehicleCtl.command(of: ["do", "--hold", "buzz"]) as? DoCommand)?.hold == true)
+    #expect((try VehicleCtl.command(of: ["do", "board.buzz", "--hold", "--json"]) as? DoCommand)?.hold == true)
+  }
+
   @Test func `options may stand before the verb`() {
     #expect(Arguments.verbFirst(["--socket", "get", "--json", "get", "x"], verbs: ["get"]) == ["get", "--socket", "get", "--json", "x"])
     #expect(Arguments.verbFirst(["--help", "get"], verbs: ["get"]) == ["get", "--help"])
@@ -100,7 +117,8 @@ import Testing
 
   @Test func `every verb takes the common options`() throws {
     let operands = [
-      "get": ["x"], "set": ["x", "1"], "do": ["x"], "connect": ["x"], "disconnect": ["x"], "record": ["x", "-"], "call": ["x"],
+      "get": ["x"], "set": ["x", "1"], "do": ["x"], "connect": ["x"], "disconnect": ["x"], "drive": ["x"], "record": ["x", "-"],
+      "call": ["x"],
       "completions": ["bash"],
     ]
     for verb in VehicleCtl.configuration.subcommands {
@@ -172,7 +190,7 @@ import Testing
 
   @Test func `every failure has one line, an exit code and a name`() {
     let failures: [(Failure, Int32, String)] = [
-      (.refused(.permissionDenied), 7, "org.varlink.service.PermissionDenied"), (.unknown(name: "a.B", parameters: [:]), 1, "a.B"),
+      (.refused(.permissionDenied()), 7, "org.varlink.service.PermissionDenied"), (.unknown(name: "a.B", parameters: [:]), 1, "a.B"),
       (.notRunning(socket: "/s"), 3, "NotRunning"), (.died("x"), 3, "DaemonGone"), (.turnedAway, 1, "TurnedAway"),
       (.noAccess(socket: "/s"), 7, "NoAccess"),
       (.timeout(seconds: 2.5), 6, "NoAnswer"), (.nonsense("x"), 1, "NotVehicled"), (.usage("x"), 2, "Usage"),

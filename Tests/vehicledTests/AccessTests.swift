@@ -15,23 +15,48 @@ import Testing
     #expect(peer.pid == getpid() && peer.user == geteuid() && peer.groups.contains(getegid()))
   }
 
+  private func peer(_ user: UInt32, _ groups: UInt32...) -> Peer { Peer(pid: 1, user: user, groups: Set(groups)) }
+
   @Test func rootAndTheDaemonsOwnUserHaveBothRights() {
-    let access = Access(observe: [], control: [])
-    for user in [0, geteuid()] {
-      let peer = Peer(pid: 1, user: user, groups: [])
-      #expect(access.mayObserve(peer) && access.mayControl(peer))
+    for asksPolkit in [false, true] {
+      let access = Access(Configuration.Control(observe: [], control: [], asksPolkit: asksPolkit))
+      for user in [0, geteuid()] {
+        #expect(access.decide(.observe, for: peer(user)) == .granted && access.decide(.control, for: peer(user)) == .granted)
+      }
     }
   }
 
-  @Test func groupsGiveTheRightsTheyAreNamedFor() {
-    let access = Access(observe: ["tty"], control: ["dialout", "no-such-group"])
+  @Test func groupsAndUsersHaveTheRightsTheyAreNamedFor() {
+    let access = Access(
+      Configuration.Control(
+        observe: ["tty"], control: ["dialout", "no-such-group"], observeUsers: ["games"], controlUsers: ["4711", "no-such-user"]))
     let (tty, dialout) = (getgrnam("tty").pointee.gr_gid, getgrnam("dialout").pointee.gr_gid)
-    let observer = Peer(pid: 1, user: Self.nobody, groups: [tty])
-    #expect(access.mayObserve(observer) && !access.mayControl(observer))
-    let controller = Peer(pid: 1, user: Self.nobody, groups: [7, dialout])
-    #expect(access.mayObserve(controller) && access.mayControl(controller))
-    let stranger = Peer(pid: 1, user: Self.nobody, groups: [Self.nobody])
-    #expect(!access.mayObserve(stranger) && !access.mayControl(stranger))
-    #expect(!access.mayObserve(nil) && !access.mayControl(nil))
+    let games = getpwnam("games").pointee.pw_uid
+    for observer in [peer(Self.nobody, tty), peer(games)] {
+      #expect(access.decide(.observe, for: observer) == .granted && access.decide(.control, for: observer) != .granted)
+    }
+    for controller in [peer(Self.nobody, 7, dialout), peer(4711)] {
+      #expect(access.decide(.observe, for: controller) == .granted && access.decide(.control, for: controller) == .granted)
+    }
+    #expect(access.decide(.observe, for: nil) != .granted)
+    #expect(
+      access.decide(.control, for: peer(Self.nobody))
+        == .denied(
+          "to control one must be in group dialout or in group no-such-group or user 4711 or user no-such-user, and nobody is not; "
+            + "sudo usermod -aG dialout nobody, then log in again"))
+    guard case .denied(let words) = access.decide(.observe, for: peer(Self.nobody)) else {
+      Issue.record("a stranger sees")
+      return
+    }
+    #expect(words.hasPrefix("to observe one must be in group tty or user games or in group dialout"))
+    let closed = Access(Configuration.Control(observe: [], control: []))
+    #expect(
+      closed.decide(.control, for: peer(Self.nobody))
+        == .denied("to control one must be root, and nobody is not; add to control-users in [control] of the configuration"))
+  }
+
+  @Test func polkitIsAskedOfAllOthers() {
+    let access = Access(Configuration.Control(control: ["dialout"], asksPolkit: true))
+    #expect(access.decide(.control, for: peer(Self.nobody, getgrnam("dialout").pointee.gr_gid)) == .ask)
   }
 }

@@ -18,6 +18,14 @@ struct Still: Machine {
       Option("allow-raw", ValueRule(.bool), default: .bool(false), help: "raw queries"),
       Option("signals", ValueRule(.list), default: .list([]), help: "more signals"),
     ],
+    sections: [
+      Section(
+        "mode",
+        options: [
+          Option("speed", ValueRule(.float, range: 1...200), help: "top speed"),
+          Option("current", ValueRule(.float, range: 0...100), default: .float(100), help: "current"),
+        ], help: "speed modes")
+    ],
     make: { setup throws(OptionError) in
       if setup.options["dialect"] == .string("documented"), setup.options["allow-raw"] == .bool(true) {
         throw OptionError("allow-raw", "the documented dialect has no raw queries; leave one of them out")
@@ -117,6 +125,17 @@ func problems(_ text: String) throws -> [String] {
     #expect(configuration.devices.first?.links == [.main: .serial(path: "/dev/a", baud: 38400)])
   }
 
+  @Test func `subsections have the names that a person gives them, in the order of the file`() throws {
+    let folder = try Folder()
+    let path = try folder.write(
+      "[device.ev]\nkind = \"still\"\nlink = \"tcp:h:1\"\n[device.ev.mode.sport]\n[device.ev.mode.eco]\nspeed = 15\ncurrent = 50\n")
+    let modes = try #require(try Configuration.load(path, kinds: [Still.kind]).devices.first?.sections["mode"])
+    #expect(
+      modes == [
+        Setup.Subsection("sport", ["current": .float(100)]), Setup.Subsection("eco", ["speed": .float(15), "current": .float(50)]),
+      ])
+  }
+
   @Test func `the directory alone is enough, and an empty file is no mistake`() throws {
     let folder = try Folder()
     try folder.write("[device.ev]\nkind = \"still\"\nlink = \"serial:/dev/a\"\n", to: "v.toml.d/a.toml")
@@ -141,6 +160,8 @@ func problems(_ text: String) throws -> [String] {
     ("[control]\nobserv = []", "2:1: unknown key \"observ\"; did you mean observe?"),
     ("[control]\nobserve = \"vehicled\"", "2:11: observe: vehicled is not a list of texts; use a list of texts"),
     ("[control]\nobserve = [\"a\", 1]", "2:11: observe: a list with more than texts in it is not a list of texts"),
+    ("[control]\ncontrol-users = [\"\"]", "2:17: control-users: \"\" is not the name of a user"),
+    ("[control]\nauthorization = \"pam\"", "2:17: authorization: \"pam\" is not one of lists, polkit"),
     ("[control]\nobserve = [\"a b\"]", "2:11: observe: \"a b\" is not the name of a group"),
     ("[control]\nsocket = \"run/s\"", "2:10: socket: \"run/s\" is not an absolute path"),
     ("[control.x]", "1:10: unknown section \"x\"; remove it"),
@@ -172,6 +193,12 @@ func problems(_ text: String) throws -> [String] {
     ("link = \"tcp:h\"\nkind = \"still\"", "2:13: link: HOST or PORT is missing"),
     ("link = \"serial:/dev/é?bawd=1\"\nkind = \"still\"", "2:23: link: unknown key \"bawd\" in the link; known are baud"),
     ("link = \"serial:/dev/\\u0041?bawd=1\"\nkind = \"still\"", "2:8: link: unknown key \"bawd\""),
+    ("link = \"tcp:h:1\"\nkind = \"still\"\nmode = 3", "4:1: mode is a section and not a key; write [device.ev.mode.NAME]"),
+    ("link = \"tcp:h:1\"\nkind = \"still\"\nmode.eco = 3", "4:6: eco is a section and not a key; write [device.ev.mode.NAME]"),
+    ("link = \"tcp:h:1\"\nkind = \"still\"\n[device.ev.mode.Eco]", "4:17: \"Eco\" cannot name a mode; use at most 32"),
+    ("link = \"tcp:h:1\"\nkind = \"still\"\n[device.ev.mode.eco]\nsped = 3", "5:1: unknown key \"sped\" of mode eco; did you mean speed?"),
+    ("link = \"tcp:h:1\"\nkind = \"still\"\n[device.ev.mode.eco]\nspeed = 300", "5:9: speed: 300 is outside 1 to 200"),
+    ("link = \"tcp:h:1\"\nkind = \"still\"\n[device.ev.mod.eco]", "4:12: unknown section \"mod\" of kind still; did you mean mode?"),
     (
       "link = \"tcp:h:1\"\nvideo-link = \"serial:/dev/a\"\nkind = \"still\"",
       "3:15: video-link: kind still is not reached by serial: links; use one of tcp:, replay:"

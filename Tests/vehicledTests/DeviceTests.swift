@@ -101,6 +101,28 @@ import Testing
     device.disconnect()
   }
 
+  @Test func aPersonWhoDisconnectsLeavesTheMachineItsLastWords() async throws {
+    let (controller, follower, path) = pseudoTerminal()
+    _ = fcntl(controller, F_SETFL, O_NONBLOCK)
+    let probe = Probe()
+    probe.answers { input, _, effects in
+      if case .stopping = input { effects.send(.main, [45], 1) }
+    }
+    let device = device(probe, links: [(.main, .serial(path: path, baud: 9600))])
+    device.open(restored: [:])
+    #expect(await until { device.ports[0].isUp })
+    device.disconnect()
+    var byte: UInt8 = 0
+    #expect(await until { read(controller, &byte, 1) == 1 } && byte == 45)
+    #expect(await until { probe.words.last == "main down" })
+    #expect(device.ports[0].nextAttempt == nil)
+    device.connect()
+    #expect(await until { probe.words.last == "main up" })
+    device.disconnect()
+    close(follower)
+    close(controller)
+  }
+
   @Test func aSerialPortThatIsInUseIsLeftAlone() async throws {
     let (controller, follower, path) = pseudoTerminal()
     defer {

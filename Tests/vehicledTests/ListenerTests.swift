@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 import NIOCore
 import Protocols
@@ -24,10 +25,10 @@ import Testing
     return -1
   }
 
-  @Loop private func listener(at path: String) async throws -> Listener {
-    let methods = Methods(board: Board(), access: Access(observe: [], control: []), blueZ: BlueZ(SystemBus()))
+  @Loop private func listener(at path: String, user: @escaping @Loop () -> UInt32 = { geteuid() }) async throws -> Listener {
+    let methods = Methods(board: Board(), access: Access(Configuration.Control(observe: [], control: [])), blueZ: BlueZ(SystemBus()))
     return try await Listener.start(path: path) { channel in
-      try channel.pipeline.syncOperations.addHandler(Session(methods, peer: nil))
+      try channel.pipeline.syncOperations.addHandler(Session(methods, peer: Peer(pid: 1, user: user(), groups: [])))
     }
   }
 
@@ -96,6 +97,57 @@ import Testing
       var reply = [UInt8](repeating: 0, count: 16)
       #expect(await until { read(last, &reply, 1) == 1 })
       clients.forEach { close($0) }
+      await listener.close()
+    }.value
+  }
+
+  /// Who the next client is.
+  @Loop private final class Caller {
+    var user: UInt32 = 4711
+  }
+
+  @Test("One user has no more than a share, and the owner always finds a place")
+  func shares() async throws {
+    try await Task { @Loop in
+      let path = "\(temporaryDirectory())/socket"
+      let caller = Caller()
+      let listener = try await listener(at: path) { caller.user }
+      func connect(_ count: Int) async -> [CInt] {
+        var clients: [CInt] = []
+        for wanted in 1...count {
+          _ = await until {
+            let client = socket(at: path, backlog: nil)
+            if client >= 0 { clients.append(client) }
+            return clients.count == wanted
+          }
+          // Who it is is asked when it is accepted.
+          _ = await until { write(clients[wanted - 1], "", 0) == 0 }
+        }
+        return clients
+      }
+      func served(_ clients: [CInt]) async -> Int {
+        let call = Array("{\"method\":\"org.varlink.service.GetInfo\"}\0".utf8)
+        for client in clients { _ = send(client, call, call.count, CInt(MSG_NOSIGNAL)) }
+        var answers = [Bool?](repeating: nil, count: clients.count)
+        _ = await until {
+          for (index, client) in clients.enumerated() where answers[index] == nil {
+            var byte: UInt8 = 0
+            let count = recv(client, &byte, 1, CInt(MSG_DONTWAIT))
+            if count == 1 { answers[index] = true } else if count == 0 || errno == ECONNRESET || errno == EPIPE { answers[index] = false }
+          }
+          return answers.allSatisfy { $0 != nil }
+        }
+        return answers.count { $0 == true }
+      }
+      let many = await connect(140)
+      #expect(await served(many) == 128)
+      caller.user = 4712
+      let more = await connect(130)
+      #expect(await served(more) == 112)
+      caller.user = geteuid()
+      let owner = await connect(1)
+      #expect(await served(owner) == 1)
+      (many + more + owner).forEach { close($0) }
       await listener.close()
     }.value
   }

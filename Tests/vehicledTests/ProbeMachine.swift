@@ -33,6 +33,8 @@ final class Probe: Sendable {
       case .observed(let reference, let content): "observed \(reference) \(content)"
       case .response(let id, _): "response \(id)"
       case .stored(let key, let failure): "stored \(key)\(failure.map { ": \($0)" } ?? "")"
+      case .leaseBegan: "lease"
+      case .leaseEnded(let reason): "lease ended: \(reason)"
       case .wake: "wake"
       case .stopping: "stopping"
       }

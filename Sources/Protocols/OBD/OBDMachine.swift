@@ -128,14 +128,14 @@ public struct OBDMachine: Machine {
     case .perform(let id, let command): perform(id, command, &effects)
     case .cancelled(let id): forget(id)
     case .stopping:
-      linkWentDown("the daemon stops", &effects)
+      linkWentDown("the link is being closed", &effects)
       effects.append(.stopped)
     case .wake:
       if case .asking(var poll) = state, now >= pace.due {
         poll.isOverdue = true
         state = .asking(poll)
       }
-    case .linkChanged, .received, .sent, .observed, .response, .stored: break
+    case .linkChanged, .received, .sent, .observed, .response, .stored, .leaseBegan, .leaseEnded: break
     }
     advance(at: now, &effects)
   }

@@ -21,7 +21,8 @@ public enum ContractError: Error, Equatable, Sendable {
   case methodNotFound(method: String)
   case methodNotImplemented(method: String)
   case invalidParameter(parameter: String)
-  case permissionDenied
+  /// What the caller lacks, where the daemon says it.
+  case permissionDenied(missing: String? = nil)
   case expectedMore
 
   /// The full name on the wire.
@@ -70,7 +71,8 @@ public enum ContractError: Error, Equatable, Sendable {
     case .interfaceNotFound(let interface): ["interface": .string(interface)]
     case .methodNotFound(let method), .methodNotImplemented(let method): ["method": .string(method)]
     case .invalidParameter(let parameter): ["parameter": .string(parameter)]
-    case .permissionDenied, .expectedMore: [:]
+    case .permissionDenied(let missing): .members(["missing": missing.map(JSON.string)])
+    case .expectedMore: [:]
     }
   }
 
@@ -103,7 +105,7 @@ public enum ContractError: Error, Equatable, Sendable {
     case "org.varlink.service.MethodNotFound": error = text("method").map { .methodNotFound(method: $0) }
     case "org.varlink.service.MethodNotImplemented": error = text("method").map { .methodNotImplemented(method: $0) }
     case "org.varlink.service.InvalidParameter": error = text("parameter").map { .invalidParameter(parameter: $0) }
-    case "org.varlink.service.PermissionDenied": error = .permissionDenied
+    case "org.varlink.service.PermissionDenied": error = .permissionDenied(missing: text("missing"))
     case "org.varlink.service.ExpectedMore": error = .expectedMore
     default: error = nil
     }

@@ -80,6 +80,9 @@ extension Contract {
 
   public enum Drive: VarlinkMethod {
     public static let name = "io.vehicled.Drive"
+    /// How long set-points may stay away, in milliseconds.
+    public static let deadlines = 100...5000
+    public static let usualDeadline = 300
 
     public struct Parameters: VarlinkParameters, Equatable {
       public enum CodingKeys: CodingKey, CaseIterable { case device, deadlineMilliseconds }

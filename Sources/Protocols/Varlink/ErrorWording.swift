@@ -17,7 +17,7 @@ extension ContractError {
     case .outOfRange(let property, let message): "\(property): \(message)"
     case .notConnected(let device, let reason): "\(device) is not connected: \(reason); \"vehiclectl status \(device)\" shows its links"
     case .busy(let device, let holder): "\(device) is held by \(holder); try again when it is let go"
-    case .leaseRequired(let device): "this moves \(device); take its motion lease first (method Drive)"
+    case .leaseRequired(let device): "this moves \(device); take its motion lease first: vehiclectl drive \(device)"
     case .leaseLost(let device, let reason): "the motion lease of \(device) is lost: \(reason); take it again"
     case .timeout(let device, let milliseconds):
       "\(device) did not answer within \(Value.text(Double(milliseconds) / 1000)) s; see that it is switched on and in reach"
@@ -28,7 +28,8 @@ extension ContractError {
     case .methodNotFound(let method): "the daemon has no method \"\(method)\"; \"vehiclectl version\" tells whether it is older"
     case .methodNotImplemented(let method): "the daemon cannot do \"\(method)\" yet; a newer one may"
     case .invalidParameter(let parameter): "the parameter \"\(parameter)\" is wrong, missing or unknown; see the interface's text"
-    case .permissionDenied: "permission denied; add yourself to group vehicled (sudo usermod -aG vehicled USER, then log in again)"
+    case .permissionDenied(let missing?): "permission denied: \(missing)"
+    case .permissionDenied(nil): "permission denied; add yourself to group vehicled (sudo usermod -aG vehicled USER, then log in again)"
     case .expectedMore: "this method answers more than once; ask with --more"
     }
   }

@@ -1,5 +1,5 @@
 // do: runs an action with arguments by position, held against the declaration first. Secret arguments never stand on the
-// command line, where every process can read them: they are asked for.
+// command line, where every process can read them: they are asked for. An action that is held lasts until Ctrl-C.
 
 import ArgumentParser
 import Glibc
@@ -8,26 +8,37 @@ import Protocols
 struct DoCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "do", abstract: "Run an action.",
-    discussion: "\"vehiclectl describe\" lists the actions. Secret arguments are asked for, or read from stdin, a line each.")
+    discussion: """
+      "vehiclectl describe" lists the actions. Secret arguments are asked for, or read from stdin, a line each.
+      With --hold an action lasts until Ctrl-C, as a finger on a button: vehiclectl do buzz --hold
+      """)
 
   @OptionGroup var common: CommonOptions
   @Argument(help: ArgumentHelp("ACTION or DEVICE.ACTION.", valueName: "ref"), completion: .actions)
   var reference: String
   @Argument(parsing: .allUnrecognized, help: ArgumentHelp("Its arguments, in the order that describe shows.", valueName: "arg"))
   var arguments: [String] = []
+  @Flag(help: "Go on until Ctrl-C; for actions with an argument \(DoCommand.holding).")
+  var hold = false
+
+  /// The argument by which an action declares that it can be held.
+  private static let holding = "hold"
 
   func perform(_ output: Output) throws {
     let reference = try Reference(reference)
     let client = try common.connect(output)
     let (device, action) = try reference.action(in: try reference.schemas(client))
-    let values = try Self.values(try Arguments.positional(arguments), for: action) { Terminal.secret("\($0): ") }
+    let values = try Self.values(try Arguments.positional(arguments), for: action, hold: hold) { Terminal.secret("\($0): ") }
     let parameters = Contract.Call.Parameters(device: device, action: action.name, arguments: values.isEmpty ? nil : values)
     guard action.streams else { return show(try client.call(Contract.Call.self, parameters), output) }
     Interrupt.catchSignals()
     let deadline = common.timeout.map { Clock.monotonic + $0 }
-    try client.stream(Contract.Call.self, parameters, first: nil, tick: deadline == nil ? nil : 0.2, silence: nil) { result in
+    try client.stream(Contract.Call.self, parameters, first: nil, tick: deadline == nil && !hold ? nil : 0.2, silence: nil) { result in
       if let result { show(result, output) }
-      if Interrupt.came { throw Failure.other("interrupted") }
+      if Interrupt.came {
+        if hold { return false }  // letting go is how it ends
+        throw Failure.other("interrupted")
+      }
       if let deadline, Clock.monotonic >= deadline { throw Failure.timeout(seconds: common.timeout ?? 0) }
       return true
     }
@@ -53,13 +64,22 @@ struct DoCommand: Verb {
   }
 
   /// The arguments by name, in their declared types.
-  static func values(_ given: [String], for action: Contract.Action, ask: (String) -> String?) throws(Failure) -> [String: Value] {
+  static func values(
+    _ given: [String], for action: Contract.Action, hold: Bool = false, ask: (String) -> String?
+  ) throws(Failure) -> [String: Value] {
     guard let declared = Action(action) else {
       throw .other("\(action.name) takes an argument of a type that this vehiclectl does not know; a newer one may")
+    }
+    guard !hold || declared.arguments.contains(where: { $0.name == holding && $0.type == .bool }) else {
+      throw .usage("\(action.name) cannot be held: it has no argument \(holding); give: \(Words.usage(action))")
     }
     var rest = given[...]
     var values: [String: Value] = [:]
     for argument in declared.arguments {
+      if hold, argument.name == holding {
+        values[holding] = .bool(true)
+        continue
+      }
       let text = argument.secret ? ask(argument.name) : rest.popFirst()
       guard let text, !(argument.secret && argument.optional && text.isEmpty) else {
         if argument.optional { continue }

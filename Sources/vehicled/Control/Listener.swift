@@ -12,10 +12,12 @@ import Protocols
   private let channel: any Channel
   /// The file to remove at the end, and its inode; nil for a socket that belongs to systemd.
   private let file: (path: String, inode: ino_t?)?
+  private let path: String
 
-  private init(channel: any Channel, path: String?) {
+  private init(channel: any Channel, path: String, isOurs: Bool) {
     self.channel = channel
-    file = path.map { ($0, Self.inode($0)) }
+    self.path = path
+    file = isOurs ? (path, Self.inode(path)) : nil
   }
 
   /// Begins to serve; says who holds the socket when it is taken.
@@ -32,7 +34,7 @@ import Protocols
       let handed = sd_listen_fds(1)
       if handed > 1 { throw ValueError("systemd hands over \(handed) sockets: vehicled.socket must have one") }
       if handed == 1 {
-        return Listener(channel: try await bootstrap.withBoundSocket(SD_LISTEN_FDS_START).get(), path: nil)
+        return Listener(channel: try await bootstrap.withBoundSocket(SD_LISTEN_FDS_START).get(), path: path, isOurs: false)
       }
       let place = try hold(path)
       defer { Glibc.close(place) }
@@ -45,8 +47,9 @@ import Protocols
         throw ValueError("cannot listen at \(path): \(systemWords(reason))")
       }
       let channel = try await bootstrap.withBoundSocket(descriptor).get()
-      share(path)
-      return Listener(channel: channel, path: path)
+      let listener = Listener(channel: channel, path: path, isOurs: true)
+      listener.share(withEverybody: false)
+      return listener
     } catch let error as ValueError {
       throw error
     } catch {
@@ -115,9 +118,15 @@ import Protocols
     }
   }
 
-  /// Lets the group `vehicled` connect, where there is one.
-  private static func share(_ path: String) {
-    chmod(path, 0o660)
-    if let group = getgrnam("vehicled") { _ = chown(path, uid_t.max, group.pointee.gr_gid) }
+  /// Lets the group `vehicled` connect, where there is one; or everybody, where the access rules name others: each call is
+  /// checked anyway. False where it does not, because the socket is systemd's.
+  @discardableResult func share(withEverybody: Bool) -> Bool {
+    guard let file else {
+      var status = stat()
+      return !withEverybody || stat(path, &status) != 0 || status.st_mode & S_IWOTH != 0
+    }
+    chmod(file.path, withEverybody ? 0o666 : 0o660)
+    if let group = getgrnam("vehicled") { _ = chown(file.path, uid_t.max, group.pointee.gr_gid) }
+    return true
   }
 }

@@ -1,6 +1,7 @@
 // One short function per method of the socket. What a device can do is not known here: it comes from the tables that the
 // machines declare.
 
+import Glibc
 import Logging
 import Protocols
 
@@ -9,16 +10,27 @@ import Protocols
   private static let mostReferences = 1024
   /// How many clients may be connected; a descriptor must be left for every link.
   private static let mostSessions = 256
+  /// How many of them may be one user's, and how many are kept for root and the daemon's own.
+  private static let mostOfOne = 128
+  private static let kept = 16
 
   let board: Board
   private let blueZ: BlueZ
   /// How often a minute misbehaving clients are complained of.
   private static let mostComplaints = 20
-  private var sessions = 0
+  private var sessions: [ObjectIdentifier: Session] = [:]
   private var complaints = 0
   private var complaintsSince: Instant = 0
   private let log = Logger(label: "vehicled")
-  var access: Access
+  /// What was granted before counts no more when it changes.
+  var access: Access {
+    didSet {
+      accessGeneration += 1
+      for session in sessions.values { session.accessChanged() }
+    }
+  }
+  private(set) var accessGeneration = 0
+  private let polkit = Polkit(SystemBus())
   /// Reads the configuration again and gives what changed; set by the daemon.
   var reload: @Loop () -> Result<[String], ContractError> = { .success([]) }
 
@@ -28,35 +40,41 @@ import Protocols
     self.access = access
   }
 
-  /// The handlers by method name; a test holds them against the interface's text.
-  static let handlers: [String: @Loop (Methods) -> (Call) throws -> Void] = [
-    VarlinkService.GetInfo.name: getInfo,
-    VarlinkService.GetInterfaceDescription.name: getInterfaceDescription,
-    Contract.Status.name: status,
-    Contract.Describe.name: describe,
-    Contract.Get.name: get,
-    Contract.Set.name: set,
-    Contract.Call.name: run,
-    Contract.Watch.name: watch,
-    Contract.Scan.name: scan,
-    Contract.Diagnose.name: diagnose,
-    Contract.Record.name: record,
-    Contract.Connect.name: connect,
-    Contract.Disconnect.name: disconnect,
-    Contract.Reload.name: reloadConfiguration,
-  ]
-  /// In the contract for kinds of device and link that this version does not have.
-  static let notImplemented: Set<String> = [Contract.Drive.name]
+  /// What a method needs its caller to be allowed to, and what it does.
+  typealias Handler = (right: Right?, run: @Loop (Methods) -> (Call) throws -> Void)
 
-  /// Whether one more client is served. Each that is must be told of with `sessionEnded`.
-  func sessionBegins() -> Bool {
-    guard sessions < Self.mostSessions else { return false }
-    sessions += 1
-    if sessions == Self.mostSessions { log.warning("\(sessions) clients are connected: no more are let in until one leaves") }
+  /// The handlers by method name; a test holds them against the interface's text.
+  static let handlers: [String: Handler] = [
+    VarlinkService.GetInfo.name: (nil, getInfo),
+    VarlinkService.GetInterfaceDescription.name: (nil, getInterfaceDescription),
+    Contract.Status.name: (.observe, status),
+    Contract.Describe.name: (.observe, describe),
+    Contract.Get.name: (.observe, get),
+    Contract.Set.name: (.control, set),
+    Contract.Call.name: (.control, run),
+    Contract.Watch.name: (.observe, watch),
+    Contract.Drive.name: (.control, drive),
+    Contract.Scan.name: (.control, scan),
+    Contract.Diagnose.name: (.observe, diagnose),
+    Contract.Record.name: (.observe, record),
+    Contract.Connect.name: (.control, connect),
+    Contract.Disconnect.name: (.control, disconnect),
+    Contract.Reload.name: (.control, reloadConfiguration),
+  ]
+
+  /// Whether one more client is served. Each that is must be told of with `ended`.
+  func begins(_ session: Session) -> Bool {
+    let user = session.peer?.user
+    let isOwner = user == 0 || user == geteuid()
+    guard sessions.count < (isOwner ? Self.mostSessions : Self.mostSessions - Self.kept),
+      isOwner || sessions.values.count(where: { $0.peer?.user == user }) < Self.mostOfOne
+    else { return false }
+    sessions[ObjectIdentifier(session)] = session
+    if sessions.count == Self.mostSessions { log.warning("\(sessions.count) clients are connected: no more are let in until one leaves") }
     return true
   }
 
-  func sessionEnded() { sessions -= 1 }
+  func ended(_ session: Session) { sessions[ObjectIdentifier(session)] = nil }
 
   /// Complains of a client, but not so often that clients could fill the journal.
   func complain(_ words: String, of peer: Peer?) {
@@ -69,9 +87,52 @@ import Protocols
   }
 
   func answer(_ call: Call) {
+    guard let handler = Self.handlers[call.call.method] else { return call.fail(unknown(call.call.method)) }
+    guard let right = handler.right else { return answer(call, handler) }
+    call.right = right
+    if call.has(right) { return answer(call, handler) }
+    switch access.decide(right, for: call.peer) {
+    case .granted: answer(call, handler)
+    case .denied(let missing): call.fail(.permissionDenied(missing: missing))
+    case .ask where drives(call): answer(call, handler)
+    case .ask:
+      guard let peer = call.peer else { return call.fail(.permissionDenied()) }
+      let generation = accessGeneration
+      polkit.ask(right, of: peer) { [weak self] refusal in
+        guard let self, call.isAlive else { return }
+        // Whoever decides now may be another.
+        if generation != accessGeneration { return answer(call) }
+        if let refusal { return call.fail(.permissionDenied(missing: refusal)) }
+        call.grant(right)
+        answer(call, handler)
+      }
+    }
+  }
+
+  /// Whether it is a set-point under the lease that this user was given: whoever drives was let in, and has no time.
+  private func drives(_ call: Call) -> Bool {
+    let (device, lease): (String?, String?) =
+      switch call.call.method {
+      case Contract.Set.name: (try? call.call.parameters(as: Contract.Set.Parameters.self)).map { ($0.device, $0.lease) } ?? (nil, nil)
+      case Contract.Call.name: (try? call.call.parameters(as: Contract.Call.Parameters.self)).map { ($0.device, $0.lease) } ?? (nil, nil)
+      default: (nil, nil)
+      }
+    guard let device, let lease, let held = try? board.state(of: device).device.lease else { return false }
+    return held.token == lease && held.user == call.peer?.user
+  }
+
+  /// What a peer lacks for the right under the present rules, where it is to be told at once; nil where it has it.
+  func refusal(of right: Right, for peer: Peer?) -> String? {
+    switch access.decide(right, for: peer) {
+    case .granted: nil
+    case .denied(let missing): missing
+    case .ask: "who decides has changed: ask again"
+    }
+  }
+
+  private func answer(_ call: Call, _ handler: Handler) {
     do {
-      guard let handler = Self.handlers[call.call.method] else { throw unknown(call.call.method) }
-      try handler(self)(call)
+      try handler.run(self)(call)
     } catch let error as ContractError {
       call.fail(error)
     } catch {
@@ -80,17 +141,8 @@ import Protocols
   }
 
   private func unknown(_ method: String) -> ContractError {
-    if Self.notImplemented.contains(method) { return .methodNotImplemented(method: method) }
     let interface = String(method.prefix(upTo: method.lastIndex(of: ".") ?? method.startIndex))
     return Interface.all.contains { $0.name == interface } ? .methodNotFound(method: method) : .interfaceNotFound(interface: interface)
-  }
-
-  private func mayObserve(_ call: Call) throws(ContractError) {
-    guard access.mayObserve(call.peer) else { throw .permissionDenied }
-  }
-
-  private func mayControl(_ call: Call) throws(ContractError) {
-    guard access.mayControl(call.peer) else { throw .permissionDenied }
   }
 
   // MARK: The service
@@ -112,19 +164,16 @@ import Protocols
   // MARK: Looking
 
   private func status(_ call: Call) throws {
-    try mayObserve(call)
     let wanted = try call.call.parameters(as: Contract.Status.Parameters.self)
     call.reply(Contract.Status.Result(devices: try board.states(of: wanted.device).map { $0.device() }))
   }
 
   private func describe(_ call: Call) throws {
-    try mayObserve(call)
     let wanted = try call.call.parameters(as: Contract.Describe.Parameters.self)
     call.reply(Contract.Describe.Result(schemas: try board.states(of: wanted.device).map(\.contractSchema)))
   }
 
   private func get(_ call: Call) throws {
-    try mayObserve(call)
     let wanted = try call.call.parameters(as: Contract.Get.Parameters.self)
     guard wanted.references.count <= Self.mostReferences else { throw ContractError.invalidParameter(parameter: "references") }
     let places = try wanted.references.map { reference throws(ContractError) in try board.resolve(reference) }
@@ -142,7 +191,6 @@ import Protocols
   }
 
   private func watch(_ call: Call) throws {
-    try mayObserve(call)
     let wanted = try call.call.parameters(as: Contract.Watch.Parameters.self)
     guard call.call.more else { throw ContractError.expectedMore }
     guard wanted.references?.count ?? 0 <= Self.mostReferences else { throw ContractError.invalidParameter(parameter: "references") }
@@ -160,7 +208,6 @@ import Protocols
   }
 
   private func scan(_ call: Call) throws {
-    try mayControl(call)
     let wanted = try call.call.parameters(as: Contract.Scan.Parameters.self)
     guard call.call.more else { throw ContractError.expectedMore }
     guard [nil, "ble", "serial"].contains(wanted.transport) else { throw ContractError.invalidParameter(parameter: "transport") }
@@ -170,7 +217,6 @@ import Protocols
   }
 
   private func diagnose(_ call: Call) throws {
-    try mayObserve(call)
     _ = try call.call.parameters(as: NoParameters.self)
     let doctor = Doctor(board, blueZ) { [weak call] in call?.reply(Contract.Diagnose.Result(findings: $0)) }
     call.cancel = { doctor.cancel() }
@@ -178,7 +224,6 @@ import Protocols
   }
 
   private func record(_ call: Call) throws {
-    try mayObserve(call)
     let wanted = try call.call.parameters(as: Contract.Record.Parameters.self)
     guard call.call.more else { throw ContractError.expectedMore }
     let device = try board.state(of: wanted.device).device
@@ -201,7 +246,6 @@ import Protocols
   // MARK: Doing
 
   private func set(_ call: Call) throws {
-    try mayControl(call)
     let wanted = try call.call.parameters(as: Contract.Set.Parameters.self)
     let state = try board.state(of: wanted.device)
     guard let index = state.index(of: wanted.property) else {
@@ -209,7 +253,7 @@ import Protocols
     }
     let property = state.schema.properties[index]
     guard property.access != .read else { throw ContractError.readOnly(device: wanted.device, property: property.name) }
-    guard property.access != .motion else { throw ContractError.leaseRequired(device: wanted.device) }
+    if property.access == .motion { try holdsLease(wanted.lease, of: state.device, call) }
     let value: Value
     do { value = try property.rule.accept(wanted.value) } catch {
       throw ContractError.outOfRange(property: property.name, message: error.description)
@@ -220,34 +264,71 @@ import Protocols
   }
 
   private func run(_ call: Call) throws {
-    try mayControl(call)
     let wanted = try call.call.parameters(as: Contract.Call.Parameters.self)
     let state = try board.state(of: wanted.device)
     guard let index = state.schema.actions.firstIndex(where: { $0.name == wanted.action }) else {
       throw ContractError.noSuchAction(device: wanted.device, action: wanted.action)
     }
     let action = state.schema.actions[index]
-    guard !action.motion else { throw ContractError.leaseRequired(device: wanted.device) }
+    if action.motion { try holdsLease(wanted.lease, of: state.device, call) }
     let arguments = try action.accept(wanted.arguments ?? [:])
+    call.endsWithInput = arguments["hold"] == .bool(true)
     perform(.run(action: index, arguments: arguments), on: state.device, for: call) { report in
       call.reply(Contract.Call.Result(report))
     }
   }
 
+  private func drive(_ call: Call) throws {
+    let wanted = try call.call.parameters(as: Contract.Drive.Parameters.self)
+    guard call.call.more else { throw ContractError.expectedMore }
+    let device = try board.state(of: wanted.device).device
+    let deadline = wanted.deadlineMilliseconds ?? Contract.Drive.usualDeadline
+    guard Contract.Drive.deadlines.contains(deadline) else { throw ContractError.invalidParameter(parameter: "deadlineMilliseconds") }
+    guard device.schema.moves else {
+      throw ContractError.deviceError(
+        device: device.name, code: "no-motion", message: "nothing of it can be driven; a kind that can move needs allow-motion = true")
+    }
+    if let lease = device.lease { throw ContractError.busy(device: device.name, holder: lease.holder) }
+    if let reason = device.reasonDown { throw ContractError.notConnected(device: device.name, reason: reason) }
+    let token = (0..<2).map { _ in String(UInt64.random(in: 0 ... .max), radix: 36) }.joined()
+    call.cancel = { device.endLease(token, "the driver is gone") }
+    call.endsWithInput = true
+    let peer = call.peer
+    let nanoseconds = Int64(deadline) * .millisecond
+    let lease = Device.Lease(
+      token: token, user: peer?.user ?? 0, holder: peer?.words ?? "somebody", deadline: nanoseconds
+    ) { [weak call] reason in
+      call?.fail(.leaseLost(device: device.name, reason: reason))
+    }
+    call.continue(Contract.Drive.Result(lease: token, state: "driving"))
+    device.begin(lease)
+  }
+
+  /// Whether the caller drives the device, under the lease that it names. Its connection is one of the driver's then.
+  private func holdsLease(_ token: String?, of device: Device, _ call: Call) throws(ContractError) {
+    guard let token else { throw .leaseRequired(device: device.name) }
+    guard let lease = device.lease, lease.token == token, lease.user == call.peer?.user else {
+      throw .leaseLost(device: device.name, reason: device.lease.map { "\($0.holder) has it" } ?? "it has ended")
+    }
+    // A queue of old set-points is no hand at the handle.
+    guard Clock.monotonic() - call.arrived <= lease.deadline / 2 else {
+      throw .deviceError(
+        device: device.name, code: "too-old", message: "the set-point waited for others before it; send them as they are due")
+    }
+    guard call.bind(device, token) else { throw .leaseLost(device: device.name, reason: "the driver is gone") }
+  }
+
   private func connect(_ call: Call) throws {
-    try mayControl(call)
     try board.state(of: call.call.parameters(as: Contract.Connect.Parameters.self).device).device.connect()
     call.reply(NoParameters())
   }
 
   private func disconnect(_ call: Call) throws {
-    try mayControl(call)
     try board.state(of: call.call.parameters(as: Contract.Disconnect.Parameters.self).device).device.disconnect()
     call.reply(NoParameters())
   }
 
   private func reloadConfiguration(_ call: Call) throws {
-    try mayControl(call)
     _ = try call.call.parameters(as: NoParameters.self)
     call.reply(Contract.Reload.Result(changed: try reload().get()))
   }

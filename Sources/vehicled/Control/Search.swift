@@ -79,11 +79,9 @@ import Protocols
 
   /// The kind of device that it looks like.
   private func kind(of found: Peripheral) -> String? {
-    kinds.first { kind in
-      kind.links.compactMap(\.gatt).contains { role in
-        found.name.map(role.mayBe(named:)) ?? false || role.knows(found.services)
-      }
-    }?.name
+    func first(_ fits: (GATTRole) -> Bool) -> String? { kinds.first { $0.links.compactMap(\.gatt).contains(where: fits) }?.name }
+    // Many kinds share a service; a name says more.
+    return found.name.flatMap { name in first { $0.mayBe(named: name) } } ?? first { $0.knows(found.services) }
   }
 
   private func timeIsUp() {

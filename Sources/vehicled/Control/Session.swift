@@ -19,14 +19,24 @@ import Protocols
   private var context: ChannelHandlerContext?
   private var outlet: Outlet?
   private var framing = VarlinkFraming()
+  /// How many bytes had come at each moment, as far as they were not answered yet.
+  private var arrivals: [(bytes: Int, at: Instant)] = []
+  private var arrived = 0
   private var call: Call?
   private var answering = false
+  /// Calls that came at once take turns with everything else: for so long, then the rest later.
+  private static let share: Nanoseconds = 500 * .microsecond
+  /// The lease that set-points on this connection carried.
+  private var driven: (device: Device, token: String)?
+  /// What polkit granted to this client, under the access rules of that generation.
+  private var granted: (rights: Set<Right>, generation: Int) = ([], 0)
   /// It is counted among the clients.
   private var isServed = false
   /// It will say nothing more, but still reads.
   private var inputEnded = false
   /// It did not speak Varlink; what still comes is not looked at.
   private var isRefused = false
+  private lazy var turn = Timer { [weak self] _ in self?.answerCalls() }
   private lazy var slow = Timer { [weak self] _ in self?.giveUp() }
 
   /// A session that answers with these methods.
@@ -40,7 +50,7 @@ import Protocols
   func handlerAdded(context: ChannelHandlerContext) {
     self.context = context
     outlet = Outlet(context.channel)
-    isServed = methods.sessionBegins()
+    isServed = methods.begins(self)
   }
 
   func channelActive(context: ChannelHandlerContext) {
@@ -48,13 +58,16 @@ import Protocols
   }
 
   func handlerRemoved(context: ChannelHandlerContext) {
-    if isServed { methods.sessionEnded() }
+    if isServed { methods.ended(self) }
     isServed = false
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     guard !isRefused, isServed else { return }
-    framing.append(unwrapInboundIn(data).readableBytesView)
+    let bytes = unwrapInboundIn(data)
+    arrived += bytes.readableBytes
+    arrivals.append((arrived, Clock.monotonic()))
+    framing.append(bytes.readableBytesView)
     answerCalls()
     // What waits while a call is being answered, or while the client does not read, is bounded as one message is.
     if framing.pending > VarlinkFraming.limit { violation("too many calls at once") }
@@ -65,6 +78,8 @@ import Protocols
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
     guard case .inputClosed? = event as? ChannelEvent else { return context.fireUserInboundEventTriggered(event) }
     inputEnded = true
+    drivesNoMore()
+    if call?.endsWithInput == true { call?.abandon() }
     endIfAnswered()
   }
 
@@ -88,8 +103,16 @@ import Protocols
     self.context = nil
     outlet = nil
     slow.set(nil)
+    turn.set(nil)
+    drivesNoMore()
     call?.abandon()
     call = nil
+  }
+
+  /// A driver whose connection ends lets go of the handle.
+  private func drivesNoMore() {
+    driven.map { $0.device.endLease($0.token, "the driver is gone") }
+    driven = nil
   }
 
   /// There is room for more replies.
@@ -115,10 +138,13 @@ import Protocols
     answering = true
     defer { answering = false }
     do {
-      while call == nil, let context, context.channel.isActive, hasRoom,
-        let next = try framing.next({ try VarlinkCall($0) })
-      {
-        let call = Call(next, session: self)
+      let end = Clock.monotonic() + Self.share
+      var isFirst = true
+      while call == nil, let context, context.channel.isActive, hasRoom {
+        if !isFirst, framing.pending > 0, Clock.monotonic() >= end { return goOn() }
+        isFirst = false
+        guard let next = try framing.next({ try VarlinkCall($0) }) else { break }
+        let call = Call(next, session: self, arrived: arrival())
         self.call = call
         methods.answer(call)
       }
@@ -131,10 +157,43 @@ import Protocols
     if inputEnded { Loop.post { [weak self] in self?.endIfAnswered() } }
   }
 
+  /// False where the client has hung up already.
+  fileprivate func bind(_ device: Device, _ token: String) -> Bool {
+    if !inputEnded, driven?.token != token { driven = (device, token) }
+    return !inputEnded
+  }
+
+  fileprivate func has(_ right: Right) -> Bool {
+    granted.generation == methods.accessGeneration && (granted.rights.contains(right) || granted.rights.contains(.control))
+  }
+
+  fileprivate func grant(_ right: Right) {
+    if granted.generation != methods.accessGeneration { granted = ([], methods.accessGeneration) }
+    granted.rights.insert(right)
+  }
+
+  /// When the bytes of the call that was just taken had all come.
+  private func arrival() -> Instant {
+    let taken = arrived - framing.pending
+    while let first = arrivals.first, first.bytes < taken { arrivals.removeFirst() }
+    return arrivals.first?.at ?? Clock.monotonic()
+  }
+
+  /// In another round of the loop, after whatever else is due: a posted task would come before it.
+  private func goOn() { turn.set(Clock.monotonic()) }
+
+  /// The next call is answered in another turn: what ended this one may have more to do in its own.
   fileprivate func finished(_ finished: Call) {
     guard call === finished else { return }
     call = nil
-    answerCalls()
+    if !answering, inputEnded || framing.pending > 0 { goOn() }
+  }
+
+  /// The access rules have changed: what was granted under others ends.
+  func accessChanged() {
+    guard let call, let right = call.right, let missing = methods.refusal(of: right, for: peer) else { return }
+    call.cancel?()
+    call.fail(.permissionDenied(missing: missing))
   }
 
   fileprivate func write(_ message: [UInt8]) { outlet?.write(message) }
@@ -150,13 +209,27 @@ import Protocols
   var cancel: (@Loop () -> Void)?
   /// Called when a client that was slow has read what waited.
   var hasRoomAgain: (@Loop () -> Void)?
+  /// When all of it had come: it may have waited for others of the same client.
+  let arrived: Instant
+  /// What it needed to be allowed.
+  var right: Right?
+  /// It lasts as long as the client can still speak, and not just as it listens.
+  var endsWithInput = false
 
-  init(_ call: VarlinkCall, session: Session) {
+  init(_ call: VarlinkCall, session: Session, arrived: Instant) {
     self.call = call
     self.session = session
+    self.arrived = arrived
   }
 
   var peer: Peer? { session?.peer }
+  /// Whether there is still somebody to answer.
+  var isAlive: Bool { session != nil }
+  /// Set-points under this lease came over the connection: it ends with it. False where it has ended.
+  func bind(_ device: Device, _ token: String) -> Bool { session?.bind(device, token) ?? false }
+  /// Whether the client was granted the right before.
+  func has(_ right: Right) -> Bool { session?.has(right) ?? false }
+  func grant(_ right: Right) { session?.grant(right) }
   var hasRoom: Bool { session?.hasRoom ?? false }
 
   func reply(_ result: some VarlinkParameters) { end(call.oneway ? [] : VarlinkReply.message(result)) }

@@ -11,8 +11,8 @@ import Protocols
   func deviceDeclares(_ schema: Schema)
   func deviceReports(event: String, text: String)
   func deviceLinkChanged(_ port: Port)
-  /// What `fault` says is something else now.
-  func deviceFaultChanged()
+  /// What `fault` or `lease` says is something else now.
+  func deviceStandingChanged()
   /// The device wants to be told of another device's property from now on.
   func deviceObserves(_ reference: String)
   func deviceTurnEnded()
@@ -36,6 +36,8 @@ import Protocols
   private var turning = false
   /// What is wrong with the device, in a person's words.
   private(set) var fault: String?
+  /// Who may move it now.
+  private(set) var lease: Lease?
   /// Why each link was last said to be down.
   private var reasons: [LinkName: String] = [:]
   /// What each link was said to wait for since it was last up.
@@ -68,25 +70,38 @@ import Protocols
   }
 
   /// Connects now, or holds the links down, because a person asked.
-  func connect() { ports.forEach { $0.open() } }
+  func connect() {
+    closed()
+    ports.forEach { $0.open() }
+  }
 
-  /// Holds the links down until `connect`.
-  func disconnect() { ports.forEach { $0.close("disconnected on request: vehiclectl connect \(name)") } }
+  /// Lets the machine say its last words, then holds the links down until `connect`.
+  func disconnect() {
+    if !isClosing { sayLastWords("disconnected on request: vehiclectl connect \(name)") {} }
+  }
 
-  /// Lets the machine say its last words, then closes the links.
+  /// Lets the machine say its last words, then closes the links for good.
   func close(_ reason: String = "the daemon stops", then finish: @escaping @Loop () -> Void) {
     isClosing = true
+    sayLastWords(reason) {
+      self.wake.set(nil)
+      self.taps.end()
+      finish()
+    }
+  }
+
+  private func sayLastWords(_ reason: String, then finish: @escaping @Loop () -> Void) {
+    closed()
     let deadline = Timer { _ in self.closed() }
     // Holds the device until it is closed: whoever asked may have let it go.
     stopped = {
       deadline.set(nil)
-      self.wake.set(nil)
-      self.ports.forEach { $0.close("stopped") }
-      self.taps.end()
+      self.ports.forEach { $0.close(reason) }
       finish()
     }
     deadline.set(Clock.monotonic() + 1_500 * .millisecond)
     for id in commands.keys { complete(id, .failure(.notConnected(reason))) }
+    lose(reason)
     take(.stopping)
   }
 
@@ -120,6 +135,8 @@ import Protocols
       }
       taps.linkWentDown(port.name, reason)
       take(.linkChanged(port.name, .down(reason)))
+      // Nobody drives what cannot be reached, whatever its machine thinks of that.
+      if port.name == .main { lose("the link is down: \(reason)") }
     case (_, .up):
       reasons[port.name] = nil
       waits[port.name] = nil
@@ -180,6 +197,7 @@ import Protocols
         if let failure { self?.log.error("\(failure)") }
         self?.take(.stored(key: key, failure: failure))
       }
+    case .leaseLost(let reason): lose(reason)
     case .declare(let schema):
       self.schema = schema
       observer?.deviceDeclares(schema)
@@ -208,7 +226,7 @@ import Protocols
   private func report(fault text: String?) {
     guard text != fault else { return }
     fault = text
-    observer?.deviceFaultChanged()
+    observer?.deviceStandingChanged()
     if let text { log.warning("\(text)") } else if port(.main)?.isUp != false { log.notice("all is well again") }
   }
 
@@ -216,6 +234,58 @@ import Protocols
     let stopped = stopped
     self.stopped = nil
     stopped?()
+  }
+
+  // MARK: The motion lease
+
+  /// Whoever holds this may move the device. The machine watches that set-points keep coming; whoever asked for the lease
+  /// watches the client.
+  struct Lease {
+    /// What set-points carry.
+    let token: String
+    let user: UInt32
+    /// For others to read: who it is.
+    let holder: String
+    /// How long set-points may stay away.
+    let deadline: Nanoseconds
+    /// Told once, when the lease ends otherwise than by `endLease`.
+    let lost: @Loop (String) -> Void
+  }
+
+  /// Hands the lease out; only while nobody has it.
+  func begin(_ lease: Lease) {
+    self.lease = lease
+    log.notice("\(lease.holder) drives", metadata: ["event": "lease"])
+    observer?.deviceStandingChanged()
+    take(.leaseBegan(deadline: lease.deadline))
+  }
+
+  /// Why it cannot be reached, or nil while it can.
+  var reasonDown: String? {
+    guard let port = port(.main) else { return "it has no link" }
+    switch port.state {
+    case .up: return nil
+    case .connecting: return port.words ?? "connecting"
+    case .down(let reason): return reason
+    }
+  }
+
+  /// Takes the lease back, because its holder is gone.
+  func endLease(_ token: String, _ reason: String) {
+    guard let lease, lease.token == token else { return }
+    self.lease = nil
+    log.notice("\(lease.holder) drives no more: \(reason)", metadata: ["event": "lease"])
+    take(.leaseEnded(reason))
+    observer?.deviceStandingChanged()
+  }
+
+  /// The lease has ended by itself.
+  private func lose(_ reason: String) {
+    guard let lease else { return }
+    self.lease = nil
+    log.warning("\(lease.holder) has lost the motion lease: \(reason)", metadata: ["event": "lease"])
+    observer?.deviceStandingChanged()
+    lease.lost(reason)
   }
 
   // MARK: Commands

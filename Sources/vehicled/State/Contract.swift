@@ -42,7 +42,7 @@ extension DeviceState {
   func device(only chosen: [Bool]? = nil) -> Contract.Device {
     let boot = Clock.boot()
     return Contract.Device(
-      name: device.name, kind: device.kind, state: word, links: device.ports.map(\.contract),
+      name: device.name, kind: device.kind, state: word, links: device.ports.map(\.contract), holder: device.lease?.holder,
       readings: slots.indices.filter { index in chosen.map { index < $0.count && $0[index] } ?? true }.map { reading($0, at: boot) },
       fault: device.fault)
   }

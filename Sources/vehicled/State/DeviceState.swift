@@ -111,7 +111,7 @@ import Protocols
     board.flush(self)
   }
 
-  func deviceFaultChanged() { board.deviceChanged(self) }
+  func deviceStandingChanged() { board.deviceChanged(self) }
 
   func deviceTurnEnded() {
     if !changed.isEmpty { board.flush(self) }

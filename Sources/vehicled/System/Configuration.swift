@@ -13,6 +13,16 @@ struct Configuration: Equatable, Sendable {
     var observe: [String] = ["vehicled"]
     /// Groups that may also set, call and drive.
     var control: [String] = ["vehicled"]
+    /// Users beside them, by name or number.
+    var observeUsers: [String] = []
+    var controlUsers: [String] = []
+    /// Not the lists decide, but polkit.
+    var asksPolkit = false
+
+    /// Whether others than the members of group `vehicled` may be let in.
+    var namesOthers: Bool {
+      asksPolkit || !observeUsers.isEmpty || !controlUsers.isEmpty || (observe + control).contains { $0 != "vehicled" }
+    }
   }
 
   /// One device. Equal devices need not be touched by a reload.
@@ -23,6 +33,8 @@ struct Configuration: Equatable, Sendable {
     var links: [LinkName: LinkURL]
     /// Checked, with the kind's defaults filled in.
     var options: [String: Value]
+    /// Its subsections, by the section's name.
+    var sections: [String: [Setup.Subsection]] = [:]
     /// Every byte of its links is recorded under the state directory.
     var record = false
   }

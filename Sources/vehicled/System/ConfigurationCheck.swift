@@ -41,17 +41,20 @@ struct ConfigurationCheck {
       }
       result.socket = path
     }
-    if let groups = groups("observe", in: table) { result.observe = groups }
-    if let groups = groups("control", in: table) { result.control = groups }
+    if let groups = names("observe", of: "group", in: table) { result.observe = groups }
+    if let groups = names("control", of: "group", in: table) { result.control = groups }
+    if let users = names("observe-users", of: "user", in: table) { result.observeUsers = users }
+    if let users = names("control-users", of: "user", in: table) { result.controlUsers = users }
+    result.asksPolkit = value("authorization", of: keys, in: table) == .string("polkit")
     return result
   }
 
-  private mutating func groups(_ key: String, in table: TOML.Table) -> [String]? {
-    guard case .list(let groups) = value(key, of: Configuration.controlKeys, in: table), let entry = table[key] else { return nil }
-    for group in groups where group.isEmpty || group.unicodeScalars.contains(where: { $0.properties.isWhitespace || $0.value < 0x20 }) {
-      report(entry.value.place, "\(key): \(quoted(group)) is not the name of a group; list names, as in [\"vehicled\"]")
+  private mutating func names(_ key: String, of what: String, in table: TOML.Table) -> [String]? {
+    guard case .list(let names) = value(key, of: Configuration.controlKeys, in: table), let entry = table[key] else { return nil }
+    for name in names where name.isEmpty || name.unicodeScalars.contains(where: { $0.properties.isWhitespace || $0.value < 0x20 }) {
+      report(entry.value.place, "\(key): \(quoted(name)) is not the name of a \(what); list names, as in [\"vehicled\"]")
     }
-    return groups
+    return names
   }
 
   private mutating func device(_ entry: TOML.Entry) -> Configuration.Device? {
@@ -63,8 +66,9 @@ struct ConfigurationCheck {
     let before = problems.count
     let record = value("record", of: Configuration.deviceKeys, in: table) == .bool(true)
     guard let kind = kind(of: table, header: entry.value.place) else { return nil }
-    refuseUnknown(in: table, known: kind.keys, of: kind.name)
+    refuseUnknown(in: table, known: kind.keys, sections: kind.sections.map(\.name), of: "kind \(kind.name)")
     var device = Configuration.Device(name: entry.key, kind: kind.name, links: [:], options: [:], record: record)
+    for section in kind.sections { device.sections[section.name] = subsections(section, of: entry.key, in: table) }
     for role in kind.links {
       guard let url = link(role, of: kind, in: table, header: entry.value.place) else { continue }
       device.links[role.name] = url
@@ -77,11 +81,28 @@ struct ConfigurationCheck {
     for option in kind.options { device.options[option.name] = value(option.name, of: kind.options, in: table) ?? option.fallback }
     guard problems.count == before else { return nil }
     do throws(OptionError) {
-      _ = try kind.make(Setup(options: device.options))
+      _ = try kind.make(Setup(options: device.options, sections: device.sections))
     } catch {
       report(table[error.option]?.value.place ?? entry.value.place, "\(error.option): \(printable(error.message))")
     }
     return device
+  }
+
+  private mutating func subsections(_ section: Section, of device: String, in table: TOML.Table) -> [Setup.Subsection]? {
+    let form = "[device.\(device).\(section.name).NAME]"
+    guard let entry = table[section.name], let tables = self.section(entry, form: form) else { return nil }
+    return tables.entries.compactMap { one in
+      guard let table = self.section(one, form: form) else { return nil }
+      if !isDeviceName(one.key) {
+        report(
+          one.place,
+          "\(quoted(one.key)) cannot name a \(section.name); use at most 32 lower-case letters, digits and dashes, a letter first")
+      }
+      refuseUnknown(in: table, known: section.options.map(\.name), of: "\(section.name) \(printable(one.key, limit: 32))")
+      var options: [String: Value] = [:]
+      for option in section.options { options[option.name] = value(option.name, of: section.options, in: table) ?? option.fallback }
+      return Setup.Subsection(one.key, options)
+    }
   }
 
   private mutating func kind(of table: TOML.Table, header: Place) -> Kind? {
@@ -143,10 +164,10 @@ extension ConfigurationCheck {
     return nil
   }
 
-  private mutating func refuseUnknown(in table: TOML.Table, known: [String], sections: [String] = [], of kind: String? = nil) {
+  private mutating func refuseUnknown(in table: TOML.Table, known: [String], sections: [String] = [], of whole: String? = nil) {
     for entry in table.entries where !known.contains(entry.key) && !sections.contains(entry.key) {
       guard problems.count < 1000 else { return }
-      let place = kind.map { " of kind \($0)" } ?? ""
+      let place = whole.map { " of \($0)" } ?? ""
       if case .table = entry.value.content {
         let words = sections.isEmpty ? "remove it" : suggestion(for: entry.key, among: sections)
         report(entry.place, "unknown section \(quoted(entry.key))\(place); \(words)")

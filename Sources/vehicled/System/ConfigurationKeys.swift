@@ -17,6 +17,11 @@ extension Configuration {
     Option("socket", ValueRule(.string), default: .string("/run/vehicled/io.vehicled"), help: "path of the control socket"),
     Option("observe", ValueRule(.list), default: .list(["vehicled"]), help: "groups that may see"),
     Option("control", ValueRule(.list), default: .list(["vehicled"]), help: "groups that may also set, call and drive"),
+    Option("observe-users", ValueRule(.list), default: .list([]), help: "users that may see, by name or number"),
+    Option("control-users", ValueRule(.list), default: .list([]), help: "users that may also set, call and drive"),
+    Option(
+      "authorization", ValueRule(.string, choices: ["lists", "polkit"]), default: .string("lists"),
+      help: "who decides: these lists, or polkit, which may ask for a password, a fingerprint or a face"),
   ]
 
   /// In every `[device.NAME]`.

@@ -33,7 +33,7 @@ import Protocols
     self.configuration = configuration
     equipment = Equipment(disk: Disk(directory: state), blueZ: BlueZ(SystemBus()))
     methods = Methods(
-      board: board, access: Access(observe: configuration.control.observe, control: configuration.control.control),
+      board: board, access: Access(configuration.control),
       blueZ: equipment.blueZ)
     methods.reload = { [unowned self] in reload() }
   }
@@ -45,6 +45,7 @@ import Protocols
       let peer = try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { Peer(socket: $0) }
       try channel.pipeline.syncOperations.addHandler(Session(methods, peer: peer ?? nil))
     }
+    share()
     configuration.devices.forEach(add)
     open()
     watchdog = Watchdog(disk: equipment.disk)
@@ -78,7 +79,8 @@ import Protocols
     }
     open()
     if new.control != configuration.control {
-      methods.access = Access(observe: new.control.observe, control: new.control.control)
+      methods.access = Access(new.control)
+      share(new.control)
       if new.control.socket != configuration.control.socket { log.warning("a new socket path is used after a restart") }
       changed.append("control")
     }
@@ -114,7 +116,8 @@ import Protocols
   private func add(_ wanted: Configuration.Device) {
     guard let kind = registry.first(where: { $0.name == wanted.kind }) else { return }
     // Devices take turns: neighbours in the file do their periodic work in different tenths of the period.
-    let setup = Setup(options: wanted.options, phase: Double(devices.count % 10) / 10, seed: .random(in: 0 ... .max))
+    let setup = Setup(
+      options: wanted.options, sections: wanted.sections, phase: Double(devices.count % 10) / 10, seed: .random(in: 0 ... .max))
     do throws(OptionError) {
       let links = kind.links.compactMap { role in wanted.links[role.name].map { (role, $0) } }
       let device = Device(name: wanted.name, kind: wanted.kind, machine: try kind.make(setup), links: links, equipment: equipment)
@@ -142,6 +145,15 @@ import Protocols
       devices[index].isOpen = true
       let device = devices[index].device
       equipment.disk.restore(device: device.name) { device.open(restored: $0) }
+    }
+  }
+
+  private func share(_ control: Configuration.Control? = nil) {
+    for name in Access(control ?? configuration.control).unknown where name != "group vehicled" {
+      log.warning("there is no \(name) on this machine: the access lists name it in vain")
+    }
+    if listener?.share(withEverybody: (control ?? configuration.control).namesOthers) == false {
+      log.warning("who is not in the socket's group cannot reach it: systemctl edit vehicled.socket, [Socket] SocketMode=0666")
     }
   }
 

@@ -13,7 +13,7 @@ import Testing
     .notConnected(device: "d", reason: "r"), .busy(device: "d", holder: "h"), .leaseRequired(device: "d"),
     .leaseLost(device: "d", reason: "r"), .timeout(device: "d", milliseconds: 1500), .deviceError(device: "d", code: "c", message: "m"),
     .configurationInvalid(message: "m"), .interfaceNotFound(interface: "i"), .methodNotFound(method: "m"),
-    .methodNotImplemented(method: "m"), .invalidParameter(parameter: "p"), .permissionDenied, .expectedMore,
+    .methodNotImplemented(method: "m"), .invalidParameter(parameter: "p"), .permissionDenied(), .expectedMore,
   ]
 
   @Test func `both texts are scanned whole`() {
@@ -80,7 +80,10 @@ import Testing
     #expect(ContractError.timeout(device: "ev", milliseconds: 1500).message.hasPrefix("ev did not answer within 1.5 s; "))
     #expect(
       ContractError.ambiguous(reference: "rpm", candidates: ["a.rpm", "b.rpm"]).message.hasPrefix("\"rpm\" could be a.rpm or b.rpm; "))
-    #expect(ContractError.permissionDenied.message.contains("add yourself to group vehicled"))
+    let missing = ContractError.permissionDenied(missing: "to see one must be root")
+    #expect(missing.message == "permission denied: to see one must be root")
+    #expect(ContractError(name: missing.name, parameters: missing.parameters) == missing)
+    #expect(ContractError.permissionDenied().message.contains("add yourself to group vehicled"))
   }
 
   @Test func `declarations survive the socket`() throws {

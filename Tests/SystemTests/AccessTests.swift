@@ -1,0 +1,116 @@
+// Who may do what, as other users have it: lists of users, and polkit on a bus of the test's own, where the test stands in
+// for polkitd. Needs root, for it runs clients as somebody else.
+
+import Bus
+import Foundation
+import Synchronization
+import Testing
+
+extension WholeHouse {
+  @Suite("Access", .enabled(if: geteuid() == 0, "only root can run clients as other users")) struct AccessTests {
+    /// Stands in for polkitd: answers each question as the test says, and keeps the questions.
+    private final class Authority: Sendable {
+      let questions = Mutex([BusMessage]())
+      let answer = Mutex((isAuthorized: true, isChallenge: false))
+      private let connection = Mutex(BusConnection?.none)
+
+      init(_ bus: String) throws {
+        let isNamed = Mutex(false)
+        let connection = BusConnection(to: bus) { _ in
+        } received: { [weak self] message in
+          guard let self, message.kind == .call, message.member == "CheckAuthorization" else { return }
+          questions.withLock { $0.append(message) }
+          let (isAuthorized, isChallenge) = answer.withLock { $0 }
+          let reply = message.reply([.structure([.bool(isAuthorized), .bool(isChallenge), .array(of: "{ss}", [])])])
+          self.connection.withLock { $0?.send(reply) }
+        } ended: { _ in
+        }
+        self.connection.withLock { $0 = connection }
+        connection.call(.call(DBus.name, DBus.path, DBus.name, "RequestName", [.string("org.freedesktop.PolicyKit1"), .uint32(4)])) { _ in
+          isNamed.withLock { $0 = true }
+        }
+        try #require(wait { isNamed.withLock { $0 } })
+      }
+
+      deinit { connection.withLock { $0?.close() } }
+
+      var actions: [String] { questions.withLock { $0.compactMap { $0.body.count > 1 ? $0.body[1].string : nil } } }
+    }
+
+    private func stranger(_ house: House, _ arguments: String...) -> Outcome {
+      house.run(
+        "/usr/bin/setpriv",
+        ["--reuid=65534", "--regid=65534", "--clear-groups", "\(House.programs)/vehiclectl", "--socket", house.socket] + arguments)
+    }
+
+    private func configuration(_ control: String) -> String {
+      "[control]\n\(control)\n[device.ev]\nkind = \"obd\"\nlink = \"serial:/dev/vehicled-none\"\n"
+    }
+
+    @Test func usersThatAreListedHaveTheirRightsAndOthersAreToldWhatIsMissing() throws {
+      let house = try House()
+      chmod(house.directory, 0o755)
+      try house.write(configuration("observe-users = [\"nobody\"]"))
+      let daemon = try house.daemon()
+      #expect(stranger(house, "status").status == 0)
+      let refused = stranger(house, "disconnect", "ev")
+      #expect(refused.status == 7)
+      #expect(
+        refused.errors.contains("permission denied: to control one must be in group vehicled, and nobody is not"), "\(refused.errors)")
+      try house.write(configuration("control-users = [\"65534\"]"))
+      #expect(house.vehiclectl("reload").status == 0)
+      #expect(stranger(house, "disconnect", "ev").status == 0)
+      // A socket that nobody else needs is closed to others.
+      try house.write(configuration(""))
+      #expect(house.vehiclectl("reload").status == 0)
+      let shut = stranger(house, "status")
+      #expect(shut.status == 7 && shut.errors.contains("permission denied at"), "\(shut.errors)")
+      #expect(daemon.isRunning)
+    }
+
+    @Test func polkitIsAskedOncePerClientAndRight() throws {
+      let house = try House()
+      chmod(house.directory, 0o755)
+      let (bus, environment) = try house.bus()
+      let authority = try Authority(environment["DBUS_SYSTEM_BUS_ADDRESS"] ?? "")
+      try house.write(configuration("authorization = \"polkit\""))
+      let daemon = try house.daemon(environment: environment)
+      // Root is not asked.
+      #expect(house.vehiclectl("status").status == 0 && authority.actions.isEmpty)
+      #expect(stranger(house, "status").status == 0)
+      #expect(authority.actions == ["io.vehicled.observe"])
+      let question = try #require(authority.questions.withLock { $0.first })
+      guard case .structure(let subject)? = question.body.first, subject.count == 2, let who = subject[1].dictionary else {
+        Issue.record("no subject: \(question.body)")
+        return
+      }
+      #expect(
+        subject[0].string == "unix-process" && who["uid"]?.int == 65534 && who["pid"]?.int ?? 0 > 0 && who["start-time"]?.int ?? 0 > 0)
+      #expect(question.body[3].int == 1)
+      // A verb that calls twice is asked for what each call needs, and for that once.
+      #expect(stranger(house, "disconnect", "ev").status == 0)
+      #expect(authority.actions == ["io.vehicled.observe", "io.vehicled.control"])
+      authority.answer.withLock { $0 = (false, false) }
+      let refused = stranger(house, "connect", "ev")
+      #expect(refused.status == 7 && refused.errors.contains("polkit refuses io.vehicled.control"), "\(refused.errors)")
+      authority.answer.withLock { $0 = (false, true) }
+      let challenged = stranger(house, "status")
+      #expect(challenged.status == 7 && challenged.errors.contains("io.vehicled.observe to be authenticated"), "\(challenged.errors)")
+      withExtendedLifetime((bus, daemon)) {}
+    }
+
+    @Test func withoutPolkitNobodyIsLetIn() throws {
+      let house = try House()
+      chmod(house.directory, 0o755)
+      let (bus, environment) = try house.bus()
+      try house.write(configuration("authorization = \"polkit\""))
+      let daemon = try house.daemon(environment: environment)
+      let outcome = stranger(house, "status")
+      #expect(outcome.status == 7 && outcome.errors.contains("polkit is not installed"), "\(outcome.errors)")
+      bus.end(SIGKILL)
+      let gone = stranger(house, "status")
+      #expect(gone.status == 7 && gone.errors.contains("polkit cannot be asked"), "\(gone.errors)")
+      #expect(daemon.isRunning && house.vehiclectl("status").status == 0)
+    }
+  }
+}

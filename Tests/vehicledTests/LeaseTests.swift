@@ -1,0 +1,274 @@
+// The motion lease as clients have it: two connections, one holder, and every way to lose it.
+
+import CLinux
+import Foundation
+import Glibc
+import NIOCore
+import NIOPosix
+import Protocols
+import Synchronization
+import Testing
+
+@testable import vehicled
+
+@Suite("Lease") @Loop struct LeaseTests {
+  /// A client of the methods, over a socket pair, of any user.
+  @Loop private final class Client {
+    private var descriptor: CInt = -1
+    private var buffer: [UInt8] = []
+    private var pings = 0
+
+    init(_ methods: Methods, user: UInt32 = geteuid()) throws {
+      var ends: [CInt] = [0, 0]
+      try #require(socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_NONBLOCK.rawValue), 0, &ends) == 0)
+      descriptor = ends[0]
+      let peer = Peer(pid: getpid(), user: user, groups: [])
+      _ = ClientBootstrap(group: Loop.group)
+        .channelOption(.allowRemoteHalfClosure, value: true)
+        .channelInitializer { channel in
+          channel.eventLoop.makeCompletedFuture {
+            try Loop.assumeIsolated { try channel.pipeline.syncOperations.addHandler(Session(methods, peer: peer)) }
+          }
+        }
+        .withConnectedSocket(ends[1])
+    }
+
+    func hangUp() {
+      if descriptor >= 0 { close(descriptor) }
+      descriptor = -1
+    }
+
+    func sayNoMore() { shutdown(descriptor, CInt(SHUT_WR)) }
+
+    func send(_ call: String) {
+      let bytes = Array(call.utf8) + [0]
+      _ = bytes.withUnsafeBytes { Glibc.send(descriptor, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL)) }
+    }
+
+    /// The next reply.
+    func next() async -> String {
+      _ = await until {
+        var chunk = [UInt8](repeating: 0, count: 4096)
+        let count = recv(self.descriptor, &chunk, chunk.count, 0)
+        if count > 0 { self.buffer += chunk[..<count] }
+        return self.buffer.contains(0)
+      }
+      guard let end = buffer.firstIndex(of: 0) else { return "" }
+      defer { buffer.removeSubrange(...end) }
+      return String(decoding: buffer[..<end], as: UTF8.self)
+    }
+
+    func ask(_ call: String) async -> String {
+      send(call)
+      return await next()
+    }
+  }
+
+  private static let schema = Schema(
+    properties: [
+      Property("target-current", .float, unit: "A", range: -10...10, access: .motion, help: "Motor current"),
+      Property("led", .int, access: .write, help: "Light"),
+    ], actions: [Action("jump", motion: true, help: "Jumps")])
+
+  /// A board with one device that moves, over a pseudo-terminal.
+  @Loop private final class Rig {
+    let probe = Probe()
+    let board = Board()
+    let methods: Methods
+    let device: Device
+    let line = pseudoTerminal()
+
+    init(_ schema: Schema = LeaseTests.schema, control: Configuration.Control = Configuration.Control()) async {
+      methods = Methods(board: board, access: Access(control), blueZ: BlueZ(SystemBus()))
+      probe.answers { input, _, effects in
+        if case .perform(let id, _) = input { effects.append(.complete(id, .success(Report()))) }
+      }
+      device = vehicledTests.device(probe, named: "board", schema, links: [(.main, .serial(path: line.path, baud: 115200))])
+      board.add(device)
+      device.open(restored: [:])
+      _ = await until { self.device.ports.allSatisfy(\.isUp) }
+    }
+
+    var leases: [String] { probe.words.filter { $0.hasPrefix("lease") } }
+
+    func drive(_ client: Client) async -> String {
+      let reply = await client.ask(#"{"method":"io.vehicled.Drive","parameters":{"device":"board"},"more":true}"#)
+      guard let start = reply.range(of: "\"lease\":\"") else { return reply }
+      return String(reply[start.upperBound...].prefix { $0 != "\"" })
+    }
+
+    func set(_ value: String, _ lease: String?) -> String {
+      let lease = lease.map { ",\"lease\":\"\($0)\"" } ?? ""
+      return
+        #"{"method":"io.vehicled.Set","parameters":{"device":"board","property":"target-current","value":{"float":\#(value)}\#(lease)}}"#
+    }
+
+    func end() {
+      device.disconnect()
+      close(line.follower)
+      close(line.controller)
+    }
+  }
+
+  @Test func whoHoldsTheLeaseMovesTheDeviceAndNobodyElseDoes() async throws {
+    let rig = await Rig()
+    let (holder, driver, other) = (try Client(rig.methods), try Client(rig.methods), try Client(rig.methods))
+    #expect(await driver.ask(rig.set("1", nil)).contains("LeaseRequired"))
+    #expect(await driver.ask(rig.set("1", "made-up")).contains("LeaseLost"))
+    #expect(await driver.ask(#"{"method":"io.vehicled.Call","parameters":{"device":"board","action":"jump"}}"#).contains("LeaseRequired"))
+    let lease = await rig.drive(holder)
+    #expect(rig.leases == ["lease"] && lease.count > 20)
+    #expect(await driver.ask(rig.set("1.5", lease)).contains("reading"))
+    #expect(await driver.ask(rig.set("11", lease)).contains("OutOfRange"))
+    #expect(
+      await driver.ask(#"{"method":"io.vehicled.Call","parameters":{"device":"board","action":"jump","lease":"\#(lease)"}}"#)
+        == "{\"parameters\":{}}")
+    #expect(rig.probe.words.contains("set 0 1.5") && rig.probe.words.contains("run 0"))
+    // What moves nothing needs no lease.
+    #expect(
+      await other.ask(
+        #"{"method":"io.vehicled.Set","parameters":{"device":"board","property":"led","value":{"int":7}}}"#
+      ).contains("reading"))
+    let busy = await other.ask(#"{"method":"io.vehicled.Drive","parameters":{"device":"board"},"more":true}"#)
+    #expect(busy.contains("io.vehicled.Busy") && busy.contains("(pid \(getpid()))"), "\(busy)")
+    #expect(rig.board.states[0].device().holder?.hasSuffix("(pid \(getpid()))") == true)
+    holder.hangUp()
+    #expect(await until { rig.leases.count == 2 })
+    #expect(rig.leases[1] == "lease ended: the driver is gone" && rig.board.states[0].device().holder == nil)
+    #expect(await driver.ask(rig.set("1", lease)).contains("LeaseLost"))
+    #expect(await rig.drive(other) != lease)
+    rig.end()
+  }
+
+  @Test func anotherUserCannotUseTheLease() async throws {
+    let rig = await Rig(control: Configuration.Control(controlUsers: ["4711"]))
+    let (holder, thief) = (try Client(rig.methods), try Client(rig.methods, user: 4711))
+    let lease = await rig.drive(holder)
+    #expect(await thief.ask(rig.set("1", lease)).contains("LeaseLost"))
+    thief.hangUp()
+    #expect(rig.device.lease != nil && rig.leases == ["lease"])
+    holder.hangUp()
+    rig.end()
+  }
+
+  @Test(arguments: ["hangs up", "says no more"]) func theDriversConnectionIsTheLeasesToo(_ how: String) async throws {
+    let rig = await Rig()
+    let (holder, driver) = (try Client(rig.methods), try Client(rig.methods))
+    let lease = await rig.drive(holder)
+    #expect(await driver.ask(rig.set("1", lease)).contains("reading"))
+    if how == "hangs up" { driver.hangUp() } else { driver.sayNoMore() }
+    #expect(await until { rig.leases == ["lease", "lease ended: the driver is gone"] })
+    holder.hangUp()
+    rig.end()
+  }
+
+  @Test func aQueueOfSetPointsIsNoDriver() async throws {
+    let rig = await Rig()
+    let (holder, driver) = (try Client(rig.methods), try Client(rig.methods))
+    let lease = await rig.drive(holder)
+    // The link takes its time: what was asked for is taken 20 ms later at most.
+    let waiting = Mutex([CommandID]())
+    rig.probe.answers { input, _, effects in
+      switch input {
+      case .perform(let id, _): waiting.withLock { $0.append(id) }
+      case .received:
+        for id in waiting.withLock({ ids in
+          defer { ids = [] }
+          return ids
+        }) {
+          effects.append(.complete(id, .success(Report())))
+        }
+      default: break
+      }
+    }
+    let controller = rig.line.controller
+    let beat = Timer { _ in write(controller, "x", 1) }
+    func replies() async -> (good: Int, old: Int) {
+      var (good, old) = (0, 0)
+      while good + old < 100 {
+        beat.set(Clock.monotonic() + 20 * .millisecond)
+        let reply = await driver.next()
+        if reply.contains("too-old") { old += 1 } else if reply.contains("reading") { good += 1 } else { break }
+      }
+      return (good, old)
+    }
+    for _ in 0..<100 { driver.send(rig.set("1", lease)) }
+    let (good, old) = await replies()
+    #expect(good > 0 && old > 50, "\(good) and \(old)")
+    holder.hangUp()
+    driver.hangUp()
+    rig.end()
+  }
+
+  @Test func whoCanSayNothingMoreHoldsNothing() async throws {
+    let rig = await Rig()
+    let holder = try Client(rig.methods)
+    _ = await rig.drive(holder)
+    holder.sayNoMore()
+    #expect(await until { rig.leases == ["lease", "lease ended: the driver is gone"] })
+    rig.end()
+  }
+
+  @Test func whatWasOpenEndsWithTheRightToIt() async throws {
+    let rig = await Rig(control: Configuration.Control(controlUsers: ["4711"]))
+    let watcher = try Client(rig.methods, user: 4711)
+    #expect(await watcher.ask(#"{"method":"io.vehicled.Watch","more":true}"#).contains("snapshot"))
+    rig.methods.access = Access(Configuration.Control(controlUsers: ["4712"]))
+    #expect(await watcher.next().contains("PermissionDenied"))
+    #expect(await watcher.ask(#"{"method":"io.vehicled.Status"}"#).contains("PermissionDenied"))
+    watcher.hangUp()
+    rig.end()
+  }
+
+  @Test func theHolderIsToldWhenTheMachineOrTheLinkGivesUp() async throws {
+    let rig = await Rig()
+    let holder = try Client(rig.methods)
+    _ = await rig.drive(holder)
+    rig.probe.answers { input, _, effects in
+      if case .received = input { effects.append(.leaseLost("no set-point came for 300 ms")) }
+    }
+    write(rig.line.controller, "x", 1)
+    let lost = await holder.next()
+    #expect(lost.contains("io.vehicled.LeaseLost") && lost.contains("no set-point came for 300 ms"), "\(lost)")
+    #expect(rig.device.lease == nil && rig.leases == ["lease"])
+    let second = await rig.drive(holder)
+    #expect(second.count > 20)
+    rig.device.disconnect()
+    #expect(await holder.next().contains("disconnected on request"))
+    #expect(await rig.drive(holder).contains("io.vehicled.NotConnected"))
+    rig.end()
+  }
+
+  @Test func aDeviceThatIsConfiguredAnewIsDrivenNoMore() async throws {
+    let rig = await Rig()
+    let holder = try Client(rig.methods)
+    _ = await rig.drive(holder)
+    rig.board.remove(rig.device)
+    rig.device.close("the device was configured anew") {}
+    #expect(await holder.next().contains("configured anew"))
+    #expect(rig.probe.words.contains("stopping"))
+    rig.end()
+  }
+
+  @Test func whatDoesNotMoveCannotBeDriven() async throws {
+    let rig = await Rig(Schema(properties: [Property("led", .int, access: .write, help: "Light")]))
+    let holder = try Client(rig.methods)
+    #expect(await rig.drive(holder).contains("no-motion"))
+    #expect(await holder.ask(#"{"method":"io.vehicled.Drive","parameters":{"device":"board"}}"#).contains("ExpectedMore"))
+    #expect(
+      await holder.ask(#"{"method":"io.vehicled.Drive","parameters":{"device":"board","deadlineMilliseconds":99},"more":true}"#)
+        .contains("deadlineMilliseconds"))
+    rig.end()
+  }
+
+  @Test func whatIsMissingIsNamed() async throws {
+    let rig = await Rig()
+    let stranger = try Client(rig.methods, user: 65534)
+    let reply = await stranger.ask(#"{"method":"io.vehicled.Status"}"#)
+    #expect(reply.contains(#""error":"org.varlink.service.PermissionDenied""#))
+    #expect(
+      reply.contains("to observe one must be in group vehicled, and nobody is not; sudo usermod -aG vehicled nobody, then log in again"))
+    #expect(await stranger.ask(#"{"method":"org.varlink.service.GetInfo"}"#).contains("io.vehicled"))
+    rig.end()
+  }
+}
