@@ -1,0 +1,79 @@
+// Packets as the VESC itself reads and writes them, apart from what the daemon does: whoever is wrong differs.
+// Facts: comm/packet.c, util/crc.c and util/buffer.c of vedderb/bldc.
+
+import Protocols
+
+/// What came from the host and is not a whole packet yet.
+struct VESCInbox: Sendable {
+  private var bytes: [UInt8] = []
+  private var lastByte: Instant = .min
+  private static let longest = 512
+  /// A packet that stops in its middle is given up.
+  private static let patience: Nanoseconds = 500 * .millisecond
+
+  mutating func clear() { bytes = [] }
+
+  /// The payloads that are whole now.
+  mutating func hear(_ more: [UInt8], at now: Instant) -> [[UInt8]] {
+    if lastByte != .min, now - lastByte > Self.patience { bytes = [] }
+    lastByte = now
+    bytes += more
+    var payloads: [[UInt8]] = []
+    while !bytes.isEmpty {
+      guard bytes[0] == 2 || bytes[0] == 3 else {
+        bytes.removeFirst()
+        continue
+      }
+      let head = Int(bytes[0])
+      guard bytes.count >= head else { break }
+      let length = head == 2 ? Int(bytes[1]) : Int(bytes[1]) * 256 + Int(bytes[2])
+      guard length > 0, length <= Self.longest else {
+        bytes.removeFirst()
+        continue
+      }
+      guard bytes.count >= head + length + 3 else { break }
+      let payload = Array(bytes[head..<head + length])
+      let sum = Int(bytes[head + length]) * 256 + Int(bytes[head + length + 1])
+      if bytes[head + length + 2] == 3, sum == Int(VESCInbox.sum(payload)) {
+        payloads.append(payload)
+        bytes.removeFirst(head + length + 3)
+      } else {
+        bytes.removeFirst()
+      }
+    }
+    return payloads
+  }
+
+  /// CRC-16/XMODEM, bit by bit.
+  static func sum(_ payload: [UInt8]) -> UInt16 {
+    var sum: UInt32 = 0
+    for byte in payload {
+      sum ^= UInt32(byte) << 8
+      for _ in 0..<8 {
+        sum <<= 1
+        if sum & 0x1_0000 != 0 { sum ^= 0x1_1021 }
+      }
+    }
+    return UInt16(sum)
+  }
+
+  /// A payload as it goes over the line.
+  static func packet(_ payload: [UInt8]) -> [UInt8] {
+    let sum = sum(payload)
+    let head: [UInt8] = payload.count < 256 ? [2, UInt8(payload.count)] : [3, UInt8(payload.count / 256), UInt8(payload.count % 256)]
+    return head + payload + [UInt8(sum / 256), UInt8(sum % 256), 3]
+  }
+
+  /// A number as it is packed without a scale, and back.
+  static func bytes(_ number: Float) -> [UInt8] {
+    let bits = number.bitPattern
+    return [UInt8(bits >> 24), UInt8(bits >> 16 & 0xFF), UInt8(bits >> 8 & 0xFF), UInt8(bits & 0xFF)]
+  }
+
+  static func floats(_ bytes: ArraySlice<UInt8>) -> [Float] {
+    let bytes = Array(bytes)
+    return stride(from: 0, to: bytes.count / 4 * 4, by: 4).map { index in
+      Float(bitPattern: bytes[index..<index + 4].reduce(0 as UInt32) { $0 << 8 | UInt32($1) })
+    }
+  }
+}

@@ -1,0 +1,96 @@
+// The commands of a VESC that the machine sends, and their payloads. Numbers go most significant byte first.
+// Facts: vedderb/bldc datatypes.h (COMM_PACKET_ID), comm/commands.c, util/buffer.c.
+
+/// The first byte of a payload.
+enum VESCCommand: UInt8, Sendable {
+  case firmware = 0
+  case values = 4
+  case setDuty = 5
+  case setCurrent = 6
+  case setBrake = 7
+  case setHandbrake = 10
+  case alive = 30
+  case forward = 34
+  case setup = 47
+  case setLimits = 48
+  case selectValues = 50
+  case selectSetup = 51
+  case pingCAN = 62
+  case limits = 91
+
+  /// The frame that asks for this, where the question has no contents; `can` names a VESC on the bus behind the link.
+  func frame(_ contents: [UInt8] = [], can: UInt8? = nil) -> [UInt8] {
+    VESCFrame.around((can.map { [VESCCommand.forward.rawValue, $0] } ?? []) + [rawValue] + contents)
+  }
+
+  /// A number as four bytes.
+  static func bytes(_ number: Int32) -> [UInt8] { bytes(UInt32(bitPattern: number)) }
+
+  static func bytes(_ number: UInt32) -> [UInt8] {
+    [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: number >> $0) }
+  }
+
+  /// A number as the firmware packs one without a scale: as IEEE 754 does, but what is tiny is 0.
+  static func bytes(_ number: Float) -> [UInt8] { bytes(number.magnitude < 1.5e-38 ? 0 : number.bitPattern) }
+}
+
+/// What the motor is told to do.
+enum VESCSetPoint: Sendable, Equatable {
+  /// mA, negative: backwards, or braking while rolling forwards.
+  case current(Int32)
+  /// mA of braking.
+  case brake(Int32)
+  /// Hundred-thousandths of the battery voltage, negative: backwards.
+  case duty(Int32)
+  /// mA that hold the wheel still.
+  case handbrake(Int32)
+
+  static let none = VESCSetPoint.current(0)
+
+  func frame(can: UInt8?) -> [UInt8] {
+    switch self {
+    case .current(let number): VESCCommand.setCurrent.frame(VESCCommand.bytes(number), can: can)
+    case .brake(let number): VESCCommand.setBrake.frame(VESCCommand.bytes(number), can: can)
+    case .duty(let number): VESCCommand.setDuty.frame(VESCCommand.bytes(number), can: can)
+    case .handbrake(let number): VESCCommand.setHandbrake.frame(VESCCommand.bytes(number), can: can)
+    }
+  }
+}
+
+/// Reads a payload from its beginning to its end; nil where it is too short.
+struct VESCCursor {
+  private(set) var rest: ArraySlice<UInt8>
+
+  init(_ bytes: ArraySlice<UInt8>) { rest = bytes }
+
+  mutating func byte() -> UInt8? { rest.popFirst() }
+
+  /// Two's complement of 1 (unsigned), 2 or 4 bytes.
+  mutating func number(_ width: Int) -> Int? {
+    guard rest.count >= width else { return nil }
+    var bits: UInt32 = 0
+    for byte in rest.prefix(width) { bits = bits << 8 | UInt32(byte) }
+    rest = rest.dropFirst(width)
+    switch width {
+    case 1: return Int(bits)
+    case 2: return Int(Int16(truncatingIfNeeded: bits))
+    default: return Int(Int32(bitPattern: bits))
+    }
+  }
+
+  mutating func mask() -> UInt32? { number(4).map { UInt32(truncatingIfNeeded: $0) } }
+
+  /// A number that is one: neither infinite nor NaN.
+  mutating func float() -> Float? {
+    guard let bits = mask() else { return nil }
+    let number = Float(bitPattern: bits)
+    return number.isFinite ? number : nil
+  }
+
+  /// A text that ends with a zero byte, or with the payload; only what can be printed of it.
+  mutating func text(limit: Int) -> String {
+    let bytes = rest.prefix { $0 != 0 }
+    rest = rest.dropFirst(bytes.count + 1)
+    return String(decoding: bytes.filter { (0x20..<0x7F).contains($0) }.prefix(limit), as: UTF8.self)
+  }
+}

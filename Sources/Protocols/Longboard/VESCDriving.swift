@@ -1,0 +1,74 @@
+// How the machine is driven: the lease begins and ends here, set-points become what is said to the VESC, and all that
+// ends a lease lets the motor go. It must never move anything without a lease.
+
+extension VESCMachine {
+  mutating func leaseBegan(_ deadline: Nanoseconds, at now: Instant, _ effects: inout Effects) {
+    if let reason = options.allowsMotion ? reasonNotToAsk : "motion is off: set allow-motion = true in the configuration" {
+      // The vehicle stands as far as we know; a motor that turns for somebody else is none of ours.
+      return effects.append(.leaseLost(reason))
+    }
+    motion.begin(deadline: deadline, at: now)
+    withdrawTargets(&effects)
+  }
+
+  /// The lease ends from our side.
+  mutating func loseLease(_ reason: String, at now: Instant, _ effects: inout Effects) {
+    letGo(reason, at: now, &effects)
+    effects.append(.leaseLost(reason))
+  }
+
+  /// The motor is let go, whoever ended the lease.
+  mutating func letGo(_ reason: String, at now: Instant, _ effects: inout Effects) {
+    for id in motion.stop(at: now) { effects.append(.complete(id, .failure(.refused(code: "lease-lost", reason)))) }
+    withdrawTargets(&effects)
+  }
+
+  /// A set-point, already held against the schema's ranges.
+  mutating func aim(_ signal: VESCSignal, _ value: Value, for id: CommandID, at now: Instant, _ effects: inout Effects) {
+    guard motion.isHeld else {
+      let words = "nobody holds the motion lease: take it with vehiclectl drive"
+      return effects.append(.complete(id, .failure(.refused(code: "no-lease", words))))
+    }
+    guard let number = value.number, let setPoint = Self.setPoint(signal, number) else {
+      return effects.append(.complete(id, .failure(.invalid(argument: "value", "\(value.text) is not a number"))))
+    }
+    if !motion.aim(setPoint, for: id, at: now) {
+      effects.append(.complete(id, .failure(.refused(code: "busy", "the link does not take set-points as fast as they come"))))
+    }
+  }
+
+  private static func setPoint(_ signal: VESCSignal, _ number: Double) -> VESCSetPoint? {
+    func scaled(_ scale: Double) -> Int32? { number.isFinite ? Int32(exactly: (number * scale).rounded()) : nil }
+    return switch signal {
+    case .targetCurrent: scaled(1000).map(VESCSetPoint.current)
+    case .brakeCurrent: scaled(1000).map(VESCSetPoint.brake)
+    case .targetDuty: scaled(1000).map(VESCSetPoint.duty)
+    case .handbrakeCurrent: scaled(1000).map(VESCSetPoint.handbrake)
+    default: nil
+    }
+  }
+
+  /// The link took the set-point that is in force, or did not.
+  mutating func setPointSent(_ failure: String?, _ effects: inout Effects) {
+    let answered = motion.takeCarried()
+    if answered.isEmpty { return }
+    for id in answered { effects.append(.complete(id, failure.map { .failure(.notConnected($0)) } ?? .success(Report()))) }
+    guard failure == nil, let setPoint = motion.setPoint else { return }
+    let (signal, number): (VESCSignal, Int32) =
+      switch setPoint {
+      case .current(let number): (.targetCurrent, number)
+      case .brake(let number): (.brakeCurrent, number)
+      case .duty(let number): (.targetDuty, number)
+      case .handbrake(let number): (.handbrakeCurrent, number)
+      }
+    publish(signal, .float(Double(number) / 1000), &effects)
+    for other in VESCSignal.targets where other != signal {
+      withdraw(other.rawValue, "\(schema.properties[signal.rawValue].name) is in force", &effects)
+    }
+  }
+
+  mutating func withdrawTargets(_ effects: inout Effects) {
+    guard options.allowsMotion else { return }
+    for signal in VESCSignal.targets { withdraw(signal.rawValue, motion.isHeld ? "not asked for" : "nobody drives", &effects) }
+  }
+}

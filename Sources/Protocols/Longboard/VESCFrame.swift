@@ -1,0 +1,153 @@
+// How packets travel between a VESC and its host: start byte, length, payload, check sum, stop byte. The reader takes
+// bytes cut anywhere, finds frames among noise, and never keeps more than two of the longest.
+// Facts: vedderb/bldc comm/packet.c and util/crc.c.
+//
+//   02 LEN8                payload 1...255 bytes    CRC16 03
+//   03 LEN16 (most significant byte first)  255...1024    CRC16 03
+
+/// The check sum over a payload: CRC-16/XMODEM (polynomial 1021, begins with 0). "123456789" gives 31C3.
+struct VESCCheckSum: Sendable {
+  private static let table: [UInt16] = (0..<256).map { index in
+    (0..<8).reduce(UInt16(index) << 8) { sum, _ in sum & 0x8000 != 0 ? sum << 1 ^ 0x1021 : sum << 1 }
+  }
+
+  static func of(_ bytes: ArraySlice<UInt8>) -> UInt16 {
+    table.withUnsafeBufferPointer { table in
+      bytes.withUnsafeBufferPointer { bytes in
+        var sum: UInt16 = 0
+        for byte in bytes { sum = sum << 8 ^ table[Int(UInt8(truncatingIfNeeded: sum >> 8) ^ byte)] }
+        return sum
+      }
+    }
+  }
+}
+
+enum VESCFrame {
+  /// The longest payload that any firmware sends or takes (3.40; others 512).
+  static let longestPayload = 1024
+  static let longest = longestPayload + 6
+  static let stop: UInt8 = 0x03
+
+  /// The frame around a payload of 1 to 1024 bytes.
+  static func around(_ payload: [UInt8]) -> [UInt8] {
+    var frame: [UInt8] = []
+    frame.reserveCapacity(payload.count + 6)
+    if payload.count <= 255 {
+      frame += [0x02, UInt8(truncatingIfNeeded: payload.count)]
+    } else {
+      frame += [0x03, UInt8(truncatingIfNeeded: payload.count >> 8), UInt8(truncatingIfNeeded: payload.count)]
+    }
+    let sum = VESCCheckSum.of(payload[...])
+    frame += payload
+    frame += [UInt8(truncatingIfNeeded: sum >> 8), UInt8(truncatingIfNeeded: sum), stop]
+    return frame
+  }
+}
+
+/// Finds frames in what comes over a link.
+struct VESCReader: Sendable {
+  private var buffer: [UInt8] = []
+  private var start = 0
+  /// Bytes that were summed up in vain since the last frame, or since more came.
+  private var effort = 0
+  /// What is made of false starts alone would cost hundreds of sums a byte: past this it is passed over.
+  private static let mostEffort = 8 * VESCFrame.longest
+
+  /// What is being skipped is no frame; the run is counted once.
+  private var isSkipping = false
+  /// Runs of bytes that belong to no frame.
+  private(set) var runsOfNoise = 0
+  /// Bytes that belonged to no frame since the last one.
+  private(set) var noise = 0
+
+  init() { buffer.reserveCapacity(2 * VESCFrame.longest) }
+
+  /// Bytes that wait for the rest of their frame.
+  var waiting: Int { buffer.count - start }
+
+  /// Takes as many bytes as fit; then `next` is asked until it has nothing, which makes room for more.
+  mutating func take(_ bytes: inout ArraySlice<UInt8>) {
+    if start > 0 {
+      buffer.removeSubrange(..<start)
+      start = 0
+    }
+    effort = 0
+    let room = bytes.prefix(2 * VESCFrame.longest - buffer.count)
+    buffer.append(contentsOf: room)
+    bytes = bytes.dropFirst(room.count)
+  }
+
+  /// The payload of the next frame that is whole. It lies in the buffer until more is taken.
+  mutating func next() -> ArraySlice<UInt8>? {
+    while start < buffer.count {
+      if effort > Self.mostEffort {
+        noise += waiting
+        start = buffer.count
+        return nil
+      }
+      switch look() {
+      case .frame(let payload, let end):
+        start = end
+        effort = 0
+        isSkipping = false
+        noise = 0
+        return buffer[payload]
+      case .incomplete: return nil
+      case .none: skip()
+      }
+    }
+    return nil
+  }
+
+  /// Nothing came for long: what looks like the beginning of a frame is none. A whole frame may hide behind it.
+  mutating func nextAfterSilence() -> ArraySlice<UInt8>? {
+    while start < buffer.count {
+      skip()
+      if let payload = next() { return payload }
+    }
+    return nil
+  }
+
+  /// The link is another one.
+  mutating func reset() {
+    buffer.removeAll(keepingCapacity: true)
+    start = 0
+    isSkipping = false
+    noise = 0
+  }
+
+  private mutating func skip() {
+    start += 1
+    noise += 1
+    if !isSkipping { runsOfNoise += 1 }
+    isSkipping = true
+  }
+
+  private enum Sight {
+    case frame(payload: Range<Int>, end: Int)
+    case incomplete
+    case none
+  }
+
+  /// What stands at the start.
+  private mutating func look() -> Sight {
+    let head: Int
+    switch buffer[start] {
+    case 0x02: head = 2
+    case 0x03: head = 3
+    default: return .none
+    }
+    guard waiting >= head else { return .incomplete }
+    let length = head == 2 ? Int(buffer[start + 1]) : Int(buffer[start + 1]) << 8 | Int(buffer[start + 2])
+    guard (head == 2 ? 1...255 : 255...VESCFrame.longestPayload).contains(length) else { return .none }
+    let payload = start + head..<start + head + length
+    guard buffer.count >= payload.upperBound + 3 else { return .incomplete }
+    let sum = UInt16(buffer[payload.upperBound]) << 8 | UInt16(buffer[payload.upperBound + 1])
+    guard buffer[payload.upperBound + 2] == VESCFrame.stop else { return .none }
+    guard VESCCheckSum.of(buffer[payload]) == sum else {
+      effort += length
+      return .none
+    }
+    return .frame(payload: payload, end: payload.upperBound + 3)
+  }
+}

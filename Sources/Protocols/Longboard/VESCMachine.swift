@@ -1,0 +1,213 @@
+// The `longboard` machine for a VESC: asks it how it is on an absolute grid, lets a person's wishes in between, and drives
+// it while somebody holds the motion lease. One question is on its way at a time and one write with the link; what goes
+// out next follows from the state alone, in `advance`: a stop before a set-point before a wish before a question of ours.
+// A late answer, noise, or a VESC that is not there never becomes a value.
+// Facts: vedderb/bldc comm/packet.c and comm/commands.c, as the files beside this say.
+
+/// Talks to a VESC.
+public struct VESCMachine: Machine {
+  /// What the machine is at. Each case carries just what is valid in it.
+  enum State {
+    /// No link, or one that is to be reset.
+    case down(String)
+    /// The next question waits for its slot or its reason.
+    case ready
+    /// A question is on its way.
+    case asking(Question)
+    /// The VESC does not answer; it is asked again then.
+    case silent(until: Instant)
+  }
+
+  struct Question {
+    var command: VESCCommand
+    var sent: Instant
+    var deadline: Instant
+    /// How late it was for its slot, where it had one.
+    var lateness: Nanoseconds?
+    /// The next slot came before the answer.
+    var isOverdue = false
+  }
+
+  /// What a write that is with the link is for.
+  enum Cargo { case stop, setPoint, question }
+
+  static let patience: Nanoseconds = 200 * .millisecond
+  static let silences = 5
+  /// A link that takes no write for so long is of no use.
+  static let linkPatience: Nanoseconds = 5 * .second
+
+  public let schema: Schema
+  let options: VESCOptions
+  var state = State.down("the link is not up yet")
+  var sending: (id: SendID, cargo: Cargo, at: Instant)?
+  private var lastSend: SendID = 0
+  var reader = VESCReader()
+  var values = VESCValues()
+  var talk = VESCConversation()
+  var pace: Pace
+  var timing: Timing
+  var motion = VESCMotion()
+  var wishes: [VESCWish] = []
+  var limits = VESCLimitsKept()
+  var way = VESCWay()
+  var counters = Counters()
+  /// The frames of the questions, as they go out.
+  var frames: [VESCCommand: [UInt8]] = [:]
+  /// What each property can be, in the order of the schema.
+  let ranges: [ClosedRange<Double>?]
+  /// Why each property was last said to be absent, so that it is said once.
+  var said: [String?]
+  /// Those that were said to be absent because nobody knows the board.
+  var isUnknown: [Bool]
+  /// Why the VESC is of no use, why its mode is not in force, what it says is wrong with itself.
+  var silence: String?
+  var modeTrouble: String?
+  var faultCode = 0
+  var faultWords: String?
+  /// The daemon stops.
+  var isEnding = false
+  var status = ""
+  var fault: String?
+
+  struct Counters {
+    var polls = 0
+    var timeouts = 0
+    var badAnswers = 0
+    /// When they, and the measurements, were last published; `.min` before that.
+    var published: Instant = .min
+    var measured: Instant = .min
+
+    static func isOld(_ instant: Instant, at now: Instant) -> Bool { instant == .min || now &- instant >= .second }
+  }
+
+  /// A machine of these options (`Kind.longboard` lists them).
+  public init(_ setup: Setup) throws(OptionError) {
+    options = try VESCOptions(setup)
+    pace = Pace(rate: options.rate, phase: setup.phase)
+    timing = Timing(period: pace.period)
+    schema = Schema(properties: VESCSignal.properties(options, period: pace.period), actions: [Self.pingCAN])
+    ranges = schema.properties.map(\.range)
+    said = [String?](repeating: nil, count: schema.properties.count)
+    isUnknown = [Bool](repeating: false, count: schema.properties.count)
+    for command in [VESCCommand.firmware, .values, .setup, .limits] { frames[command] = command.frame(can: options.can) }
+    frames[.selectSetup] = VESCCommand.selectSetup.frame(VESCCommand.bytes(VESCValues.fastMask), can: options.can)
+    frames[.pingCAN] = VESCCommand.pingCAN.frame()
+  }
+
+  public var nextWake: Instant? {
+    if case .down = state { return nil }
+    var next = motion.deadMan.expires ?? .max
+    if let sending {
+      next = min(next, sending.at &+ Self.linkPatience)
+    } else if let due = motion.nextDue {
+      next = min(next, due)
+    }
+    if isEnding { return next == .max ? nil : next }
+    switch state {
+    case .down: break
+    case .ready: if sending == nil { next = min(next, hasWish ? .min : pace.due) }
+    case .silent(let until): if sending == nil { next = min(next, until) }
+    case .asking(let question):
+      next = min(next, question.deadline, progressDue(question) ?? .max)
+      // As a rule the answer is there before the next slot: waiting for that from the start spares setting the timer twice
+      // a question.
+      if !question.isOverdue, talk.isSettled { next = min(next, pace.due) }
+    }
+    return next == .max ? nil : next
+  }
+
+  public mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
+    switch input {
+    // What is overdue must not be answered over a link that is gone.
+    case .linkChanged(.main, _): break
+    default: expire(at: now, &effects)
+    }
+    switch input {
+    case .started(let restored, _): restore(restored, &effects)
+    case .linkChanged(.main, .up): linkCameUp(at: now, &effects)
+    case .linkChanged(.main, .down(let reason)): linkWentDown(reason, at: now, &effects)
+    case .received(.main, let bytes): received(bytes, at: now, &effects)
+    case .sent(let id, let failure): sent(id, failure, at: now, &effects)
+    case .perform(let id, let command): perform(id, command, at: now, &effects)
+    case .cancelled(let id): forget(id)
+    case .stored(let key, let failure): stored(key, failure, &effects)
+    case .leaseBegan(let deadline): leaseBegan(deadline, at: now, &effects)
+    case .leaseEnded(let reason): if motion.isHeld { letGo(reason, at: now, &effects) }
+    case .wake:
+      if case .asking(var question) = state, now >= pace.due {
+        question.isOverdue = true
+        state = .asking(question)
+      }
+    case .stopping: stop(at: now, &effects)
+    case .linkChanged, .received, .observed, .response: break
+    }
+    advance(at: now, &effects)
+    report(&effects)
+  }
+
+  /// What time alone brings.
+  private mutating func expire(at now: Instant, _ effects: inout Effects) {
+    if let reason = motion.deadMan.lapse(at: now) { loseLease(reason, at: now, &effects) }
+    if let sending, now &- sending.at >= Self.linkPatience { return giveUp("the link takes nothing any more", at: now, &effects) }
+    guard case .asking(let question) = state else { return }
+    if now >= question.deadline {
+      timedOut(question, at: now, &effects)
+    } else if let due = progressDue(question), now >= due {
+      reportProgress(question, at: now, &effects)
+    }
+  }
+
+  /// Sends what is due, if the link is free for it.
+  private mutating func advance(at now: Instant, _ effects: inout Effects) {
+    if case .down = state {
+      if isEnding { end(&effects) }
+      return
+    }
+    guard sending == nil else { return }
+    if let due = motion.nextDue, now >= due {
+      let cargo = motion.isStopping ? Cargo.stop : .setPoint
+      return send(motion.take(at: now, can: options.can), cargo, at: now, &effects)
+    }
+    if isEnding {
+      if !motion.isStopping { end(&effects) }
+      return
+    }
+    switch state {
+    case .down, .asking: break
+    case .silent(let until): if now >= until { ask(.firmware, at: now, &effects) }
+    case .ready:
+      if let command = wishedQuestion(at: now, &effects) {
+        ask(command, at: now, &effects)
+      } else if now >= pace.due {
+        counters.polls &+= 1
+        let lateness = pace.take(at: now)
+        ask(talk.nextPoll(at: now, interval: max(.second, 4 &* pace.period)), lateness: lateness, at: now, &effects)
+      }
+    }
+  }
+
+  private mutating func ask(_ command: VESCCommand, lateness: Nanoseconds? = nil, at now: Instant, _ effects: inout Effects) {
+    let patience = command == .pingCAN ? VESCWish.pingPatience : Self.patience
+    state = .asking(Question(command: command, sent: now, deadline: now &+ patience, lateness: lateness))
+    let frame = command == .setLimits ? setLimitsFrame : frames[command]
+    send(frame ?? command.frame(can: options.can), .question, at: now, &effects)
+  }
+
+  private mutating func send(_ frame: [UInt8], _ cargo: Cargo, at now: Instant, _ effects: inout Effects) {
+    // Where nothing moves nothing overtakes a question, and its answer tells that the link took it: that spares a turn.
+    if cargo == .question, !options.allowsMotion { return effects.send(.main, frame) }
+    lastSend &+= 1
+    sending = (lastSend, cargo, now)
+    effects.send(.main, frame, lastSend)
+  }
+
+  private mutating func sent(_ id: SendID, _ failure: String?, at now: Instant, _ effects: inout Effects) {
+    guard let sending, sending.id == id else { return }
+    self.sending = nil
+    switch sending.cargo {
+    case .question: break
+    case .stop: if failure == nil { motion.stopped(at: now) }
+    case .setPoint: setPointSent(failure, &effects)
+    }
+  }
+}

@@ -1,0 +1,135 @@
+// What a VESC answers when it is asked how it is: a list of numbers, longer with every firmware. It is read by its length:
+// what is there is read, what is behind it is ignored. The numbers stay whole and scaled as they came.
+// Facts: comm/commands.c and commands.c of vedderb/bldc, tags 2.18 to 6.00.
+
+/// A field of a VESC's answer and how many bytes it takes.
+enum VESCField: Int, CaseIterable, Sendable {
+  // Tenths of a degree.
+  case mosfetTemperature, motorTemperature, mosfetTemperature1, mosfetTemperature2, mosfetTemperature3
+  // Hundredths of an ampere.
+  case motorCurrent, inputCurrent, idCurrent, iqCurrent
+  // Thousandths.
+  case duty
+  case erpm
+  // mm/s.
+  case speed
+  // Tenths of a volt.
+  case voltage
+  // Thousandths.
+  case battery
+  // Ten-thousandths of Ah and Wh.
+  case chargeUsed, chargeRegenerated, energyUsed, energyRegenerated
+  // mm.
+  case distance, distanceTravelled
+  // Sixths of an electrical turn.
+  case tachometer, tachometerTravelled
+  case position, fault, controller, vescs
+  // Thousandths of Wh, m, ms, V.
+  case energyLeft, odometer, uptime, vd, vq
+  // Bit 0: the safety timeout has struck; bit 1: the kill switch is on.
+  case status
+
+  /// It has no sign.
+  var isCounter: Bool { self == .odometer || self == .uptime }
+
+  var width: Int {
+    switch self {
+    case .fault, .controller, .vescs, .status: 1
+    case .mosfetTemperature, .motorTemperature, .mosfetTemperature1, .mosfetTemperature2, .mosfetTemperature3, .duty, .voltage, .battery: 2
+    default: 4
+    }
+  }
+}
+
+/// The numbers of the last answer.
+struct VESCValues: Sendable {
+  private var numbers = [Int](repeating: 0, count: VESCField.allCases.count)
+  private var present: UInt32 = 0
+
+  /// The number that was said, if it was.
+  subscript(_ field: VESCField) -> Int? {
+    get { present & 1 << UInt32(field.rawValue) != 0 ? numbers[field.rawValue] : nil }
+    set {
+      if let newValue { numbers[field.rawValue] = newValue }
+      present = newValue == nil ? present & ~(1 << UInt32(field.rawValue)) : present | 1 << UInt32(field.rawValue)
+    }
+  }
+
+  /// Reads an answer behind its id; false, and nothing is known, where it is none.
+  mutating func read(_ command: VESCCommand, _ payload: ArraySlice<UInt8>) -> Bool {
+    present = 0
+    switch command {
+    case .values:
+      if payload.count == Self.ancientLength { return readAncient(payload) }
+      return read(Self.all, payload, needed: Self.leastOfAll)
+    case .setup: return read(Self.setup, payload, needed: Self.leastOfSetup)
+    case .selectValues: return select(Self.all, payload)
+    case .selectSetup: return select(Self.setup, payload)
+    default: return false
+    }
+  }
+
+  private mutating func readAncient(_ payload: ArraySlice<UInt8>) -> Bool {
+    guard read(Self.ancient, payload, needed: Self.ancient.count) else { return false }
+    self[.mosfetTemperature] = [self[.mosfetTemperature1], self[.mosfetTemperature2], self[.mosfetTemperature3]].compactMap(\.self).max()
+    return true
+  }
+
+  private mutating func read(_ fields: [VESCField], _ payload: ArraySlice<UInt8>, needed: Int) -> Bool {
+    var cursor = VESCCursor(payload)
+    for (index, field) in fields.enumerated() {
+      guard let number = cursor.number(field.width) else {
+        if index >= needed { return true }
+        present = 0
+        return false
+      }
+      self[field] = field.isCounter ? number & 0xFFFF_FFFF : number
+    }
+    return true
+  }
+
+  /// A selection says first what it holds; the n-th bit stands for the n-th field, the three temperatures for one.
+  private mutating func select(_ fields: [VESCField], _ payload: ArraySlice<UInt8>) -> Bool {
+    var cursor = VESCCursor(payload)
+    guard let mask = cursor.mask() else { return false }
+    var bit = 0
+    for field in fields {
+      if mask >> UInt32(bit) & 1 != 0 {
+        guard let number = cursor.number(field.width) else {
+          present = 0
+          return false
+        }
+        self[field] = field.isCounter ? number & 0xFFFF_FFFF : number
+      }
+      if field != .mosfetTemperature1 && field != .mosfetTemperature2 { bit += 1 }
+    }
+    return true
+  }
+
+  /// GET_VALUES since 3.10; the first 16 are always there.
+  private static let all: [VESCField] = [
+    .mosfetTemperature, .motorTemperature, .motorCurrent, .inputCurrent, .idCurrent, .iqCurrent, .duty, .erpm, .voltage, .chargeUsed,
+    .chargeRegenerated, .energyUsed, .energyRegenerated, .tachometer, .tachometerTravelled, .fault, .position, .controller,
+    .mosfetTemperature1, .mosfetTemperature2, .mosfetTemperature3, .vd, .vq, .status,
+  ]
+  private static let leastOfAll = 16
+
+  /// GET_VALUES of 2.18: 55 bytes. Its temperatures 4 to 6 are those of further MOSFETs, 7 that of the board.
+  private static let ancient: [VESCField] = [
+    .mosfetTemperature1, .mosfetTemperature2, .mosfetTemperature3, .mosfetTemperature, .mosfetTemperature, .mosfetTemperature,
+    .mosfetTemperature, .motorCurrent, .inputCurrent, .duty, .erpm, .voltage, .chargeUsed, .chargeRegenerated, .energyUsed,
+    .energyRegenerated, .tachometer, .tachometerTravelled, .fault,
+  ]
+  private static let ancientLength = 55
+
+  /// GET_VALUES_SETUP; odometer since 5.02, uptime since 5.03.
+  private static let setup: [VESCField] = [
+    .mosfetTemperature, .motorTemperature, .motorCurrent, .inputCurrent, .duty, .erpm, .speed, .voltage, .battery, .chargeUsed,
+    .chargeRegenerated, .energyUsed, .energyRegenerated, .distance, .distanceTravelled, .position, .fault, .controller, .vescs,
+    .energyLeft, .odometer, .uptime,
+  ]
+  private static let leastOfSetup = 17
+
+  /// What is asked for at every slot, as bits of the setup's list: currents, duty, ERPM, speed, voltage, battery, fault.
+  static let fastMask: UInt32 = 1 << 2 | 1 << 3 | 1 << 4 | 1 << 5 | 1 << 6 | 1 << 7 | 1 << 8 | 1 << 16
+}

@@ -1,0 +1,214 @@
+import Testing
+
+@testable import Peers
+@testable import Protocols
+
+@Suite struct VESCModeTests {
+  static func connected(_ model: VESCModel = .v600, _ options: [String: Value] = [:]) throws -> VESCRig {
+    var rig = try VESCRig(model, options, modes: VESCRig.modes)
+    rig.start()
+    rig.run(for: 3 * .second)
+    return rig
+  }
+
+  /// ERPM at 15 km/h on the simulated board.
+  static let eco: Float = {
+    let turns: Double = 15 / 3.6 / (Double.pi * 0.085)
+    return Float(turns * 60 * 15.75)
+  }()
+
+  static func isEco(_ vesc: VESC) -> Bool { vesc.allowed.current == 0.5 && abs(vesc.allowed.erpm - eco) < 10 }
+  static func isFull(_ vesc: VESC) -> Bool { vesc.allowed.current == 1 && vesc.allowed.erpm == 100_000 }
+
+  @Test func noneWasChosenUntilOneIs() throws {
+    let rig = try Self.connected()
+    #expect(rig.absence("mode") == "none was chosen" && rig.heard(.setLimits) == 0)
+    let mode = rig.machine.schema.properties[VESCSignal.mode.rawValue]
+    #expect(mode.choices == ["eco", "sport", "full"] && mode.access == .write && mode.remembered)
+  }
+
+  @Test func aModeIsSetVerifiedKeptAndShown() throws {
+    var rig = try Self.connected()
+    rig.set("mode", .string("eco"), id: 1)
+    rig.run(for: .second)
+    #expect(rig.succeeded(1) && rig.text("mode") == "eco" && Self.isEco(rig.vesc))
+    #expect(rig.disk["mode"] == Array("eco".utf8) && rig.disk["limits"]?.count == 82)
+    // Brakes and battery stay as they were.
+    #expect(rig.vesc.limits.now[0] == 1 && Array(rig.vesc.limits.now[4...]) == [0.005, 0.95, -1500, 1500, -20, 40])
+    rig.set("mode", .string("sport"), id: 2)
+    rig.run(for: .second)
+    #expect(rig.succeeded(2) && abs(rig.vesc.allowed.current - 0.9) < 0.001 && rig.vesc.allowed.erpm == 100_000)
+    rig.set("mode", .string("full"), id: 3)
+    rig.run(for: .second)
+    #expect(rig.succeeded(3) && Self.isFull(rig.vesc) && rig.text("mode") == "full" && rig.disk["limits"] == nil)
+    // Set again what is so already: nothing is written.
+    let writes = rig.heard(.setLimits)
+    rig.set("mode", .string("full"), id: 4)
+    rig.run(for: .second)
+    #expect(rig.succeeded(4) && rig.heard(.setLimits) == writes && writes == 3)
+    rig.run(for: 10 * .second)
+    #expect(rig.text("mode") == "full" && rig.status == "polling")
+  }
+
+  @Test func bothMotorsOfABoardAreLimitedAndOneChosenByItsNumberIsMeantAlone() throws {
+    var rig = try Self.connected()
+    rig.set("mode", .string("eco"), id: 1)
+    rig.run(for: .second)
+    #expect(rig.vesc.passedOn?.current == 0.5 && rig.vesc.passedOn?.erpm == rig.vesc.allowed.erpm)
+    // Chosen before the connection, it is known in time as well.
+    rig.disconnect()
+    rig.vesc = VESC(.v600, origin: rig.now)
+    rig.connect()
+    rig.run(for: 2 * .second)
+    #expect(Self.isEco(rig.vesc) && rig.vesc.passedOn?.current == 0.5)
+    rig.set("mode", .string("full"), id: 2)
+    rig.run(for: .second)
+    #expect(rig.vesc.passedOn?.current == 1)
+    var behind = try Self.connected(.v600, ["can-id": .int(2)])
+    behind.set("mode", .string("eco"), id: 1)
+    behind.run(for: .second)
+    #expect(behind.succeeded(1) && behind.vesc.passedOn == nil)
+  }
+
+  @Test func theBoardIsNoFasterThanItsMode() throws {
+    var rig = try Self.connected(.v600, ["allow-motion": .bool(true), "motion-current": .float(60)])
+    rig.set("mode", .string("eco"), id: 1)
+    rig.run(for: .second)
+    rig.give(.leaseBegan(deadline: 300 * .millisecond))
+    VESCMotionTests.drive(&rig, "target-current", 60, for: 15 * .second)
+    #expect((rig.number("speed") ?? 99) < 15.5 && (rig.number("speed") ?? 0) > 13)
+    #expect((rig.number("motor-current") ?? 99) <= 30)
+  }
+
+  @Test func anotherDaemonKnowsTheModeAndTheLimitsBeforeIt() throws {
+    var rig = try Self.connected()
+    rig.set("mode", .string("eco"), id: 1)
+    rig.run(for: .second)
+    rig.disconnect()
+    try rig.restartDaemon(modes: VESCRig.modes)
+    let writes = rig.heard(.setLimits)
+    rig.run(for: 2 * .second)
+    #expect(rig.text("mode") == "eco" && Self.isEco(rig.vesc) && rig.heard(.setLimits) == writes)
+    rig.set("mode", .string("full"), id: 2)
+    rig.run(for: .second)
+    #expect(rig.succeeded(2) && Self.isFull(rig.vesc))
+  }
+
+  @Test func aVESCThatWasSwitchedOffIsToldAgain() throws {
+    var rig = try Self.connected()
+    rig.set("mode", .string("eco"), id: 1)
+    rig.run(for: .second)
+    // Between two questions, unseen but for its counters.
+    rig.vesc.restart(at: rig.now)
+    #expect(Self.isFull(rig.vesc))
+    rig.run(for: 3 * .second)
+    #expect(rig.events == ["vesc-restarted"] && Self.isEco(rig.vesc) && rig.text("mode") == "eco")
+    // And for as long as everybody sees it.
+    rig.isWired = false
+    rig.run(for: 3 * .second)
+    #expect(rig.absence("mode") == "eco was chosen: it is set when the VESC answers")
+    rig.vesc.restart(at: rig.now)
+    rig.isWired = true
+    rig.run(for: 3 * .second)
+    #expect(Self.isEco(rig.vesc) && rig.text("mode") == "eco")
+  }
+
+  @Test func limitsThatAnOwnerChangedMeanwhileAreTheOwnOnes() throws {
+    var rig = try Self.connected()
+    rig.set("mode", .string("eco"), id: 1)
+    rig.run(for: .second)
+    rig.disconnect()
+    rig.vesc.restart(at: rig.now)
+    rig.vesc.limits.now[1] = 0.8
+    rig.vesc.limits.now[3] = 20_000
+    rig.run(for: .second)
+    rig.connect()
+    rig.run(for: 2 * .second)
+    // Narrowed from what the owner set, never wider.
+    #expect(abs(rig.vesc.allowed.current - 0.4) < 0.001 && rig.vesc.allowed.erpm == 20_000 || abs(rig.vesc.allowed.erpm - Self.eco) < 10)
+    rig.set("mode", .string("full"), id: 2)
+    rig.run(for: .second)
+    #expect(rig.vesc.allowed.current == 0.8 && rig.vesc.allowed.erpm == 20_000)
+  }
+
+  @Test func aModeChosenWithoutAVESCIsSetWhenItAnswers() throws {
+    var rig = try VESCRig(.v600, modes: VESCRig.modes)
+    rig.give(.started(restored: [:], wall: WallTime(microseconds: 0)))
+    rig.set("mode", .string("eco"), id: 1)
+    #expect(rig.succeeded(1) && rig.disk["mode"] == Array("eco".utf8))
+    #expect(rig.absence("mode") == "eco was chosen: it is set when the VESC answers")
+    rig.connect()
+    rig.run(for: 2 * .second)
+    #expect(rig.text("mode") == "eco" && Self.isEco(rig.vesc))
+  }
+
+  @Test func firmwareThatCannotIsSaidToBeTooOld() throws {
+    var rig = try Self.connected(.v360)
+    rig.set("mode", .string("eco"), id: 1)
+    rig.run(for: 2 * .second)
+    #expect(rig.refusal(1) == "not-supported" && rig.fault == nil && rig.status == "polling")
+    #expect(rig.disk["mode"] == nil && rig.absence("mode") == "none was chosen")
+    // One that was chosen before is a fault that stays to be read.
+    var other = try VESCRig(.v360, modes: VESCRig.modes)
+    other.start(restored: ["mode": Array("eco".utf8)])
+    other.run(for: 5 * .second)
+    #expect(other.fault?.hasPrefix("the mode eco is not in force") == true && other.status == "degraded")
+    #expect(other.number("speed") != nil)
+  }
+
+  @Test func aSpeedNeedsAKnownBoard() throws {
+    var rig = try VESCRig(.v600, modes: VESCRig.modes)
+    rig.start()
+    rig.run(for: 3 * .second)
+    let payload = (rig.vesc.answer(to: [91], as: 1, at: rig.now) ?? []).dropLast(4) + [0, 0, 0, 0]
+    rig.run(until: { if case .ready = $0.machine.state { true } else { false } })
+    rig.isWired = false
+    rig.set("mode", .string("eco"), id: 1)
+    rig.give(.received(.main, VESCFrame.around(Array(payload))))
+    #expect(rig.refusal(1) == "no-geometry")
+  }
+
+  @Test func aModeThatTheLinkInterruptsFailsAndTheOldOneIsTold() throws {
+    var rig = try Self.connected()
+    rig.set("mode", .string("eco"), id: 1)
+    rig.disconnect()
+    #expect(rig.error(1) == .notConnected("the cable is out"))
+    rig.connect()
+    rig.run(for: 3 * .second)
+    #expect(rig.absence("mode") == "none was chosen")
+    rig.set("mode", .string("sport"), id: 2)
+    rig.run(for: .second)
+    #expect(rig.succeeded(2))
+  }
+
+  @Test func aModeThatIsGoneFromTheConfigurationGivesTheLimitsBack() throws {
+    var rig = try Self.connected()
+    rig.set("mode", .string("eco"), id: 1)
+    rig.run(for: .second)
+    rig.disconnect()
+    try rig.restartDaemon()
+    rig.run(for: 2 * .second)
+    #expect(rig.text("mode") == "full" && Self.isFull(rig.vesc))
+  }
+
+  @Test func storedNonsenseIsNoMemory() throws {
+    for stored in [[], [1, 2, 3], [UInt8](repeating: 0xFF, count: 80), [UInt8](repeating: 0, count: 81)] as [[UInt8]] {
+      #expect(VESCLimitsMemory(stored: stored) == nil)
+      var rig = try VESCRig(.v600, modes: VESCRig.modes)
+      rig.start(restored: ["limits": stored, "mode": stored, "odometer": stored])
+      rig.run(for: 2 * .second)
+      #expect(rig.number("speed") != nil)
+    }
+  }
+
+  @Test func lostFramesDoNotLoseAMode() throws {
+    for kind in [VESCTrouble.Kind.cut, .wrongCRC, .noise, .prints] {
+      var rig = try VESCRig(.v600, modes: VESCRig.modes, faults: [VESCTrouble(kind, every: 3)])
+      rig.start()
+      rig.run(for: 3 * .second)
+      rig.set("mode", .string("eco"), id: 1)
+      rig.run(for: 3 * .second)
+      #expect(rig.succeeded(1) && Self.isEco(rig.vesc), "\(kind)")
+    }
+  }
+}

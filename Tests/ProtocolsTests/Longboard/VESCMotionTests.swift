@@ -1,0 +1,275 @@
+import Testing
+
+@testable import Peers
+@testable import Protocols
+
+/// Driving, in virtual time: whatever ends the lease, the last thing that the VESC hears is zero current.
+@Suite struct VESCMotionTests {
+  static let options: [String: Value] = ["allow-motion": .bool(true), "motion-current": .float(20)]
+
+  static func rolling(_ model: VESCModel = .v600, _ more: [String: Value] = [:]) throws -> VESCRig {
+    var rig = try VESCRig(model, options.merging(more) { $1 })
+    rig.start()
+    rig.run(for: 5 * .second)
+    rig.give(.leaseBegan(deadline: 300 * .millisecond))
+    return rig
+  }
+
+  /// Drives on at 20 set-points a second.
+  static func drive(
+    _ rig: inout VESCRig, _ name: String = "target-current", _ value: Double = 8, for time: Nanoseconds, from id: CommandID = 100
+  ) {
+    for step in 0..<Int(time / (50 * .millisecond)) {
+      rig.set(name, .float(value), id: id + CommandID(step))
+      rig.run(for: 50 * .millisecond)
+    }
+  }
+
+  static func expectAtRest(_ rig: inout VESCRig) {
+    rig.run(for: 30 * .millisecond)
+    #expect(rig.vesc.orders.last?.order == .current(0) && rig.vesc.motorCurrent == 0)
+    rig.run(for: 25 * .second)
+    #expect(rig.vesc.speed == 0 && rig.vesc.motorCurrent == 0)
+    #expect(rig.vesc.orders.last?.order == .current(0))
+  }
+
+  @Test func withoutPermissionThereIsNothingToDriveWith() throws {
+    var rig = try VESCRig()
+    rig.start()
+    rig.run(for: 2 * .second)
+    #expect(!rig.machine.schema.properties.contains { $0.access == .motion })
+    rig.give(.leaseBegan(deadline: 300 * .millisecond))
+    #expect(rig.lost == ["motion is off: set allow-motion = true in the configuration"])
+    rig.run(for: 2 * .second)
+    #expect(rig.vesc.orders.isEmpty && rig.heard(.alive) == 0)
+  }
+
+  @Test func withoutALeaseNothingMoves() throws {
+    var rig = try VESCRig(.v600, Self.options)
+    rig.start()
+    rig.run(for: 2 * .second)
+    rig.set("target-current", .float(5), id: 1)
+    #expect(rig.refusal(1) == "no-lease" && rig.absence("target-current") == "nobody drives")
+    rig.run(for: 2 * .second)
+    #expect(rig.vesc.orders.isEmpty && rig.heard(.alive) == 0)
+  }
+
+  @Test func beforeTheVESCHasAnsweredNobodyDrives() throws {
+    var rig = try VESCRig(.v600, Self.options)
+    rig.isWired = false
+    rig.start()
+    rig.give(.leaseBegan(deadline: 300 * .millisecond))
+    #expect(rig.lost == ["the VESC has not answered yet"])
+    rig.run(for: 3 * .second)
+    rig.give(.leaseBegan(deadline: 300 * .millisecond))
+    #expect(rig.lost.last == VESCPollingTests.off)
+    rig.disconnect()
+    rig.give(.leaseBegan(deadline: 300 * .millisecond))
+    #expect(rig.lost.last == "the cable is out")
+  }
+
+  @Test func untilTheFirstSetPointOnlyALIVEIsSaid() throws {
+    var rig = try Self.rolling()
+    #expect(rig.status == "driving")
+    rig.run(for: 250 * .millisecond)
+    #expect(rig.heard(.alive) == 3 && rig.vesc.orders.isEmpty && rig.lost.isEmpty)
+    rig.run(for: 100 * .millisecond)
+    #expect(rig.lost == ["no set-point came for 300 ms"])
+    #expect(rig.vesc.orders.map(\.order) == [.current(0), .current(0)])
+  }
+
+  @Test func setPointsGoOutAtOnceAndAreRepeated() throws {
+    var rig = try Self.rolling()
+    rig.run(for: 20 * .millisecond)
+    rig.set("target-current", .float(8), id: 1)
+    #expect(rig.succeeded(1) && rig.vesc.orders.map(\.order) == [.current(8)] && rig.number("target-current") == 8)
+    let start = rig.now
+    rig.run(for: 250 * .millisecond)
+    #expect(rig.vesc.orders.map { ($0.at - start) / .millisecond } == [0, 100, 200])
+    rig.set("brake-current", .float(3), id: 2)
+    #expect(rig.vesc.orders.last?.order == .brake(3))
+    #expect(rig.number("brake-current") == 3 && rig.absence("target-current") == "brake-current is in force")
+    rig.run(for: 10 * .millisecond)
+    rig.set("target-duty", .float(-20), id: 3)
+    #expect(rig.vesc.orders.last?.order == .duty(-0.2) && rig.absence("brake-current") == "target-duty is in force")
+    rig.run(for: 10 * .millisecond)
+    rig.set("handbrake-current", .float(4), id: 4)
+    #expect(rig.vesc.orders.last?.order == .handbrake(4))
+    #expect((1...4).allSatisfy { rig.succeeded($0) })
+  }
+
+  @Test func pollingGoesOnWhileSomebodyDrives() throws {
+    var rig = try Self.rolling(.v600, ["rate": .float(50)])
+    let missed = rig.machine.pace.missed
+    let polls = rig.machine.counters.polls
+    Self.drive(&rig, for: 10 * .second)
+    #expect(rig.machine.pace.missed == missed && rig.machine.counters.polls - polls >= 499)
+    #expect(rig.vesc.speed > 3 && rig.lost.isEmpty && !rig.vesc.isTimedOut)
+    #expect((100..<300).allSatisfy { rig.succeeded($0) })
+    #expect(abs((rig.number("speed") ?? 0) - rig.vesc.speed * 3.6) < 1)
+    #expect(rig.number("lateness-p99") == 0)
+  }
+
+  @Test func aClientThatStallsLosesTheLease() throws {
+    var rig = try Self.rolling()
+    Self.drive(&rig, for: 4 * .second)
+    #expect(rig.vesc.speed > 1)
+    let last = rig.now - 50 * .millisecond
+    rig.run(for: .second)
+    #expect(rig.lost == ["no set-point came for 300 ms"] && rig.status == "polling")
+    let zeros = rig.vesc.orders.filter { $0.order == .current(0) }.map { ($0.at - last) / .millisecond }
+    #expect(zeros == [300, 350, 400])
+    #expect(rig.absence("target-current") == "nobody drives")
+    rig.set("target-current", .float(5), id: 9)
+    #expect(rig.refusal(9) == "no-lease")
+    Self.expectAtRest(&rig)
+  }
+
+  @Test func aHolderThatGivesUpStopsTheMotorAtOnce() throws {
+    var rig = try Self.rolling()
+    Self.drive(&rig, "target-duty", 40, for: 3 * .second)
+    let end = rig.now
+    rig.give(.leaseEnded("the driver let go"))
+    #expect(rig.vesc.orders.last?.order == .current(0) && rig.vesc.orders.last?.at == end && rig.lost.isEmpty)
+    rig.run(for: 200 * .millisecond)
+    #expect(rig.vesc.orders.suffix(3).allSatisfy { $0.order == .current(0) } && rig.vesc.orders.suffix(4).first?.order == .duty(0.4))
+    Self.expectAtRest(&rig)
+  }
+
+  @Test func theDaemonStopsTheMotorBeforeItself() throws {
+    var rig = try Self.rolling()
+    Self.drive(&rig, for: 2 * .second)
+    rig.give(.stopping)
+    #expect(rig.lost == ["the link is being closed"] && !rig.hasStopped && rig.vesc.orders.last?.order == .current(0))
+    let polls = rig.machine.counters.polls
+    rig.run(for: 150 * .millisecond)
+    #expect(rig.hasStopped && rig.machine.nextWake == nil && rig.machine.counters.polls == polls)
+    #expect(rig.vesc.orders.suffix(3).allSatisfy { $0.order == .current(0) })
+    Self.expectAtRest(&rig)
+  }
+
+  @Test func aLinkThatIsLostEndsTheLeaseAndZeroIsTheFirstThingSaidWhenItIsBack() throws {
+    var rig = try Self.rolling()
+    Self.drive(&rig, for: 2 * .second)
+    rig.disconnect()
+    #expect(rig.lost == ["the cable is out"])
+    let sends = rig.sends.count
+    rig.run(for: 300 * .millisecond)
+    #expect(rig.sends.count == sends)
+    rig.connect()
+    #expect(rig.sends[sends].bytes == VESCSetPoint.none.frame(can: nil))
+    #expect(rig.vesc.orders.last?.order == .current(0))
+    Self.expectAtRest(&rig)
+  }
+
+  @Test func withALinkThatStaysAwayTheVESCLetsTheMotorGoByItself() throws {
+    var rig = try Self.rolling()
+    Self.drive(&rig, for: 2 * .second)
+    rig.disconnect()
+    var quiet = Effects()
+    rig.vesc.handle(.wake, at: rig.now + 1100 * .millisecond, &quiet)
+    #expect(rig.vesc.isTimedOut && rig.vesc.motorCurrent == 0)
+  }
+
+  @Test func aVESCThatFallsSilentEndsTheLease() throws {
+    var rig = try Self.rolling()
+    Self.drive(&rig, for: 2 * .second)
+    rig.isWired = false
+    Self.drive(&rig, for: 2 * .second, from: 500)
+    #expect(rig.lost == ["the VESC does not answer"])
+    #expect(rig.sends.last { $0.bytes[2] == 6 }?.bytes == VESCSetPoint.none.frame(can: nil))
+  }
+
+  @Test func theStopGoesBeforeEverythingThatWaits() throws {
+    var rig = try Self.rolling()
+    Self.drive(&rig, for: .second)
+    // The link holds one write; set-points and wishes pile up behind it.
+    rig.takesWrites = false
+    rig.run(until: { $0.machine.sending != nil })
+    let waiting = rig.machine.sending?.id ?? 0
+    for id in 1...3 { rig.set("target-current", .float(Double(id)), id: CommandID(id)) }
+    rig.give(.perform(9, .run(action: 0, arguments: [:])))
+    rig.give(.leaseEnded("the driver let go"))
+    #expect((1...3).allSatisfy { rig.refusal($0) == "lease-lost" })
+    let sends = rig.sends.count
+    rig.takesWrites = true
+    rig.restoreWrites()
+    rig.give(.sent(waiting, failure: nil))
+    #expect(rig.sends[sends].bytes == VESCSetPoint.none.frame(can: nil))
+    Self.expectAtRest(&rig)
+  }
+
+  @Test func whileTheLinkIsSlowOnlyTheLatestSetPointIsSaid() throws {
+    var rig = try Self.rolling()
+    rig.run(for: 20 * .millisecond)
+    rig.takesWrites = false
+    rig.set("target-current", .float(1), id: 1)
+    let waiting = rig.machine.sending?.id ?? 0
+    for id in 2...5 { rig.set("target-current", .float(Double(id)), id: CommandID(id)) }
+    #expect(rig.results.isEmpty)
+    rig.takesWrites = true
+    rig.restoreWrites()
+    rig.give(.sent(waiting, failure: nil))
+    rig.run(for: 10 * .millisecond)
+    #expect(rig.vesc.orders.map(\.order) == [.current(1), .current(5)])
+    #expect((1...5).allSatisfy { rig.succeeded($0) })
+  }
+
+  @Test func nobodyBeginsToDriveWhileTheDaemonStops() throws {
+    var rig = try Self.rolling()
+    Self.drive(&rig, for: .second)
+    rig.give(.stopping)
+    rig.give(.leaseBegan(deadline: 300 * .millisecond))
+    #expect(rig.lost.last == "the link is being closed")
+    rig.set("target-current", .float(5), id: 1)
+    rig.set("mode", .string("full"), id: 2)
+    #expect(rig.error(1) == .notConnected("the link is being closed") && rig.error(2) == .notConnected("the link is being closed"))
+    rig.run(for: 200 * .millisecond)
+    #expect(rig.hasStopped)
+    Self.expectAtRest(&rig)
+  }
+
+  @Test func aFloodOfSetPointsDoesNotFillTheLine() throws {
+    var rig = try Self.rolling()
+    let polls = rig.machine.counters.polls
+    let sends = rig.sends.count
+    for id in 0..<3000 {
+      rig.set("target-current", .float(Double(id % 20)), id: CommandID(100 + id))
+      rig.run(for: .millisecond)
+    }
+    #expect(rig.sends.count - sends <= 3 * (100 + 20) + 2 && rig.machine.counters.polls - polls >= 59)
+    rig.run(for: 20 * .millisecond)
+    #expect((100..<3100).allSatisfy { rig.succeeded(CommandID($0)) } && rig.lost.isEmpty)
+    #expect(rig.vesc.orders.last?.order == .current(19))
+  }
+
+  @Test func aNewDriverGoesOnAfterTheOldOnesZero() throws {
+    var rig = try Self.rolling()
+    Self.drive(&rig, for: .second)
+    rig.give(.leaseEnded("the driver let go"))
+    rig.give(.leaseBegan(deadline: 300 * .millisecond))
+    rig.set("target-current", .float(3), id: 1)
+    rig.run(for: 250 * .millisecond)
+    #expect(rig.succeeded(1) && rig.vesc.orders.last?.order == .current(3))
+    #expect(rig.vesc.orders.contains { $0.order == .current(0) })
+  }
+
+  @Test func aVESCOnTheBusIsDrivenThroughTheOneOnTheLink() throws {
+    var rig = try Self.rolling(.v600, ["can-id": .int(2)])
+    Self.drive(&rig, for: .second)
+    rig.give(.leaseEnded("done"))
+    rig.run(for: .second)
+    #expect(rig.sends.allSatisfy { $0.bytes[2] == 34 && $0.bytes[3] == 2 })
+    Self.expectAtRest(&rig)
+  }
+
+  @Test func aDyingMachineLeavesAMotorThatStopsWithinASecond() throws {
+    var rig = try Self.rolling()
+    Self.drive(&rig, for: 2 * .second)
+    var quiet = Effects()
+    rig.vesc.handle(.wake, at: rig.now + 890 * .millisecond, &quiet)
+    #expect(!rig.vesc.isTimedOut)
+    rig.vesc.handle(.wake, at: rig.now + 1001 * .millisecond, &quiet)
+    #expect(rig.vesc.isTimedOut && rig.vesc.motorCurrent == 0)
+  }
+}

@@ -1,0 +1,226 @@
+import Testing
+
+@testable import Peers
+@testable import Protocols
+
+/// Hostile input: whatever comes, the machine lives, its memory is bounded, and nothing moves without a lease.
+@Suite struct VESCRobustnessTests {
+  static let answers: [[UInt8]] = {
+    var vesc = VESC(.v600)
+    let setup = vesc.answer(to: [47], as: 1, at: 0) ?? []
+    let fast = vesc.answer(to: [51] + VESCCommand.bytes(VESCValues.fastMask), as: 1, at: 0) ?? []
+    let limits = vesc.answer(to: [91], as: 1, at: 0) ?? []
+    return VESCVector.replies + [setup, fast, limits, [48], [62, 2, 3]].map(VESCFrame.around)
+  }()
+
+  @Test func theReaderSurvivesMutatedFramesAndFindsTheNextOne() {
+    var dice = OBDRobustnessTests.Dice(state: 0x9E37_79B9_7F4A_7C15)
+    var reader = VESCReader()
+    var values = VESCValues()
+    for _ in 0..<6_000 {
+      let bytes = OBDRobustnessTests.mutate(Self.answers[dice.below(Self.answers.count)], &dice)
+      let cut = dice.below(bytes.count + 1)
+      for payload in VESCFrameTests.payloads([Array(bytes[..<cut]), Array(bytes[cut...])], &reader) {
+        for command in [VESCCommand.values, .setup, .selectSetup, .selectValues] { _ = values.read(command, payload.dropFirst()) }
+        _ = VESCBoard(payload.dropFirst())
+        _ = VESCFirmware(payload.dropFirst())
+      }
+      #expect(reader.waiting <= 2 * VESCFrame.longest)
+      if dice.below(4) == 0 {
+        while reader.nextAfterSilence() != nil {}
+        #expect(VESCFrameTests.payloads([VESCVector.selection], &reader).count == 1)
+      }
+    }
+  }
+
+  @Test func theMachineSurvivesAnyInputInAnyOrderAndCompletesEveryCommandOnce() throws {
+    for seed in 1...12 {
+      var dice = OBDRobustnessTests.Dice(state: UInt64(seed) &* 0x2545_F491_4F6C_DD1D)
+      var machine = try VESCMachine(
+        VESCRig.setup(
+          ["allow-motion": .bool(seed % 3 != 0), "rate": .float([20, 50, 0.1][seed % 3])], modes: VESCRig.modes, phase: 0.5))
+      var effects = Effects()
+      var now: Instant = Int64(dice.below(1 << 40))
+      var asked: CommandID = 0
+      var cancelled: Set<CommandID> = []
+      var completions: [CommandID: Int] = [:]
+      var isUp = false
+      var isHeld = false
+      var outstanding: SendID?
+      for _ in 0..<3_000 {
+        now &+= [0, .millisecond, 49 * .millisecond, 201 * .millisecond, 6 * .second][dice.below(5)]
+        let input = Self.input(&dice, &asked, &cancelled, machine, isUp: isUp, isHeld: isHeld, outstanding)
+        switch input {
+        case .linkChanged(.main, .up): (isUp, outstanding) = (true, nil)
+        case .linkChanged(.main, .down): (isUp, outstanding) = (false, nil)
+        case .sent(outstanding, _): outstanding = nil
+        case .leaseBegan: isHeld = true
+        case .leaseEnded: isHeld = false
+        default: break
+        }
+        effects.removeAll()
+        machine.handle(input, at: now, &effects)
+        for effect in effects.list {
+          switch effect {
+          case .complete(let id, _): completions[id, default: 0] += 1
+          case .send(_, let bytes, let id, _):
+            #expect(isUp && outstanding == nil, "a write over a link that is down or busy")
+            outstanding = id
+            // Nothing but zero current moves without a lease.
+            let moves = [5, 6, 7, 10].contains(bytes[2]) && bytes != VESCSetPoint.none.frame(can: nil)
+            #expect(!moves || isHeld)
+          case .leaseLost: isHeld = false
+          case .resetLink: isUp = false
+          default: break
+          }
+        }
+        for reading in effects.readings { Self.check(reading, machine) }
+        #expect(machine.wishes.count <= VESCWish.limit + 1 && machine.reader.waiting <= 2 * VESCFrame.longest)
+      }
+      effects.removeAll()
+      machine.handle(.stopping, at: now, &effects)
+      if let outstanding { machine.handle(.sent(outstanding, failure: nil), at: now, &effects) }
+      machine.handle(.linkChanged(.main, .down("closed")), at: now, &effects)
+      for effect in effects.list { if case .complete(let id, _) = effect { completions[id, default: 0] += 1 } }
+      for id in 1..<max(asked + 1, 2) where asked > 0 {
+        #expect(completions[id] == 1 || (cancelled.contains(id) && completions[id] == nil), "command \(id) of seed \(seed)")
+      }
+      #expect(machine.nextWake == nil)
+    }
+  }
+
+  static func check(_ reading: Reading, _ machine: VESCMachine) {
+    guard machine.schema.properties.indices.contains(reading.property) else {
+      Issue.record("a reading of no property")
+      return
+    }
+    guard case .value(let value) = reading.content else { return }
+    let property = machine.schema.properties[reading.property]
+    #expect(value.type == property.type && (try? property.rule.accept(value)) == value, "\(property.name) cannot be \(value.text)")
+  }
+
+  private static func input(
+    _ dice: inout OBDRobustnessTests.Dice, _ asked: inout CommandID, _ cancelled: inout Set<CommandID>, _ machine: VESCMachine, isUp: Bool,
+    isHeld: Bool, _ outstanding: SendID?
+  ) -> Input {
+    switch dice.below(48) {
+    case 0: return .linkChanged(.main, .down("gone"))
+    case 1, 2: return .linkChanged(.main, .up(maximumSend: dice.below(2) == 0 ? nil : 20))
+    case 3..<14: return .sent(outstanding ?? SendID(dice.below(100)), failure: dice.below(20) == 0 ? "refused" : nil)
+    case 14: return .stored(key: ["mode", "limits", "odometer", "x"][dice.below(4)], failure: dice.below(3) == 0 ? "no space" : nil)
+    case 15, 16:
+      asked += 1
+      return .perform(asked, .run(action: dice.below(2), arguments: [:]))
+    case 17, 18:
+      asked += 1
+      return .perform(asked, .set(property: VESCSignal.mode.rawValue, .string(["eco", "sport", "full", "?"][dice.below(4)])))
+    case 19..<24:
+      asked += 1
+      let property = VESCSignal.targetCurrent.rawValue + dice.below(4)
+      return .perform(asked, .set(property: property, dice.below(9) == 0 ? .string("x") : .float(Double(dice.below(10)))))
+    case 24:
+      let id = CommandID(dice.below(Int(asked) + 1))
+      cancelled.insert(id)
+      return .cancelled(id)
+    case 25, 26: return isHeld ? .leaseEnded("done") : .leaseBegan(deadline: 300 * .millisecond)
+    case 27: return .received(.main, (0..<dice.below(600)).map { _ in dice.byte() })
+    case 28: return .received("other", [1, 2, 3])
+    case 29..<40:
+      if case .asking(let question) = machine.state, let answer = answers.first(where: { $0[2] == question.command.rawValue }) {
+        return .received(.main, dice.below(4) == 0 ? OBDRobustnessTests.mutate(answer, &dice) : answer)
+      }
+      return .received(.main, OBDRobustnessTests.mutate(answers[dice.below(answers.count)], &dice))
+    default: return .wake
+    }
+  }
+
+  @Test func aFloodOfFramesCostsNoMemoryAndNoValue() throws {
+    var rig = try VESCRig()
+    rig.start()
+    rig.run(for: 3 * .second)
+    let polls = rig.sends.count
+    let erpm = rig.number("erpm")
+    rig.isWired = false
+    rig.run(for: 60 * .millisecond)
+    for _ in 0..<200 { rig.give(.received(.main, VESCVector.values600 + VESCVector.selection + VESCVector.firmware600)) }
+    #expect(rig.sends.count - polls <= 8 && rig.machine.reader.waiting == 0)
+    _ = erpm
+    rig.isWired = true
+    rig.run(for: 2 * .second)
+    #expect(rig.status == "polling" && rig.fault == nil)
+  }
+
+  @Test func halfAFrameForEverIsSilenceWithAName() throws {
+    var rig = try VESCRig()
+    rig.start()
+    rig.run(for: 3 * .second)
+    rig.isWired = false
+    for _ in 0..<100 {
+      rig.give(.received(.main, Array(VESCVector.values600.prefix(40))))
+      rig.run(for: 100 * .millisecond)
+      #expect(rig.machine.reader.waiting <= 2 * VESCFrame.longest)
+    }
+    #expect(rig.status == "degraded" && rig.fault?.contains("115200") == true && rig.number("speed") == nil)
+    rig.isWired = true
+    rig.run(for: 3 * .second)
+    #expect(rig.status == "polling" && rig.fault == nil && rig.number("speed") != nil && rig.resets.isEmpty)
+  }
+
+  @Test func whatCannotBeIsNoValue() throws {
+    var rig = try VESCRig(.v600, ["wheel-diameter": .float(85)])
+    rig.start()
+    rig.run(for: 3 * .second)
+    rig.run(until: { if case .ready = $0.machine.state { true } else { false } })
+    rig.isWired = false
+    rig.run(until: { if case .asking(let question) = $0.machine.state { question.command == .selectSetup } else { false } })
+    let payload =
+      [51] + VESCCommand.bytes(VESCValues.fastMask) + hex("7F FF FF FF 80 00 00 00 7F FF 80 00 00 00 80 00 00 00 80 00 80 00 FF")
+    rig.give(.received(.main, VESCFrame.around(payload)))
+    #expect(rig.number("erpm") == -2_147_483_648 && rig.text("fault-code") == "255" && rig.number("battery") == 0)
+    for name in ["speed", "battery-voltage", "duty", "motor-current", "battery-current"] {
+      #expect(rig.absence(name) == "the VESC says what cannot be", "\(name)")
+    }
+  }
+
+  @Test func negativeDistancesAreAWayBackAndNeverALossOfTheTotal() throws {
+    var rig = try VESCRig(.v340)
+    rig.start()
+    rig.run(for: 12 * .second)
+    let total = rig.machine.way.odometer.total
+    rig.isWired = false
+    rig.run(until: { if case .asking(let question) = $0.machine.state { question.command == .setup } else { false } })
+    var answer = rig.vesc.answer(to: [47], as: 1, at: rig.now) ?? []
+    answer.replaceSubrange(43..<51, with: VESCCommand.bytes(-5000 as Int32) + VESCCommand.bytes(-7000 as Int32))
+    rig.give(.received(.main, VESCFrame.around(answer)))
+    #expect(rig.number("distance") == -0.005 && rig.machine.way.odometer.total == total)
+  }
+
+  @Test func aLinkThatTakesNothingIsReset() throws {
+    var rig = try VESCRig(.v600, VESCMotionTests.options)
+    rig.start()
+    rig.run(for: 3 * .second)
+    rig.give(.leaseBegan(deadline: 300 * .millisecond))
+    rig.takesWrites = false
+    rig.run(for: 10 * .second)
+    #expect(rig.resets == ["the link takes nothing any more"] && rig.lost == ["no set-point came for 300 ms"])
+    rig.takesWrites = true
+    rig.connect()
+    rig.run(for: 2 * .second)
+    #expect(rig.status == "polling" && rig.fault == nil)
+  }
+
+  @Test func clocksAtTheirEndsAreSurvived() throws {
+    for start in [Instant.max - 3 * .second, Instant.min / 2, 0, -1] as [Instant] {
+      var machine = try VESCMachine(VESCRig.setup(["allow-motion": .bool(true)], modes: VESCRig.modes, phase: 0.999))
+      var effects = Effects()
+      machine.handle(.linkChanged(.main, .up(maximumSend: nil)), at: start, &effects)
+      for step in 0..<40 {
+        machine.handle(.sent(SendID(step), failure: nil), at: start, &effects)
+        machine.handle(.received(.main, VESCVector.firmware600), at: start, &effects)
+        machine.handle(.wake, at: start &+ Int64(step) * 10 * .millisecond, &effects)
+      }
+      machine.handle(.linkChanged(.main, .down("gone")), at: .max, &effects)
+      #expect(machine.nextWake == nil)
+    }
+  }
+}
