@@ -1,0 +1,51 @@
+// How the simulated longboard is ridden: a repeating round that is a pure function of the seconds since its start, so that
+// every host sees the same ride. It knows no wire format.
+// Facts: ProjectTORQ.ino adds up the speed in whole mph, so nothing is counted below one; a 10S pack of 36 to 42 V.
+
+/// A board on its round.
+struct BoardRide: Sendable {
+  /// Each leg lasts this many seconds and ends at this speed in mph; the last one rolls back.
+  private static let legs: [(seconds: Double, speed: Double)] = [
+    (2, 0), (8, 16), (20, 18), (4, 10), (12, 18), (6, 0), (3, 0), (2, -2), (2, -2), (1, 0),
+  ]
+  static let period = legs.reduce(0) { $0 + $1.seconds }
+  private static let stepsPerSecond = 10.0
+  private static let fullVoltage = 41.4
+  private static let emptyVoltage = 33.4
+
+  /// Miles since the start of a round, a step apart.
+  private var miles: [Double] = [0]
+
+  init() {
+    for step in 0..<Int(BoardRide.period * BoardRide.stepsPerSecond) {
+      let speed = BoardRide.speed((Double(step) + 0.5) / BoardRide.stepsPerSecond).rounded(.towardZero)
+      miles.append((miles.last ?? 0) + speed / 3600 / BoardRide.stepsPerSecond)
+    }
+  }
+
+  /// mph, negative backwards.
+  static func speed(_ seconds: Double) -> Double {
+    var rest = max(0, seconds).truncatingRemainder(dividingBy: period)
+    var from = 0.0
+    for leg in legs {
+      if rest < leg.seconds { return from + (leg.speed - from) * rest / leg.seconds }
+      rest -= leg.seconds
+      from = leg.speed
+    }
+    return 0
+  }
+
+  /// Miles since the start as the board counts them.
+  func distance(_ seconds: Double) -> Double {
+    let seconds = max(0, seconds)
+    let rounds = (seconds / BoardRide.period).rounded(.down)
+    let step = Int((seconds - rounds * BoardRide.period) * BoardRide.stepsPerSecond)
+    return rounds * (miles.last ?? 0) + miles[min(max(0, step), miles.count - 1)]
+  }
+
+  /// Volts of the pack: it falls within two hours, and a little under load.
+  static func voltage(_ seconds: Double) -> Double {
+    let part = min(max(0, seconds) / 7200, 1)
+    return fullVoltage + (emptyVoltage - fullVoltage) * part - abs(speed(seconds)) * 0.02
+  }
+}

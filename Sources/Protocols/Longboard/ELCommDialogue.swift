@@ -1,0 +1,158 @@
+// Who speaks when: what the machine sends, what it makes of an answer, and of none. A poll that was given up may still be
+// answered: the next one waits for that as well, so that never two are in the board's buffer for long. A board that falls
+// silent is listened to again, where nobody said which dialect it speaks.
+// Facts: control bytes from ProjectTORQ.ino; 66 is the app's own constant, which no board takes for a word on the buzzer.
+
+/// What a board as built is told by one byte; any other leaves the buzzer as it is.
+enum ELCommControl {
+  static let on: UInt8 = 55
+  static let off: UInt8 = 45
+  static let neutral: UInt8 = 66
+}
+
+extension ELCommMachine {
+  /// After so many misses in a row the board is silent: two seconds of them.
+  private static let mostMisses = 5
+  private static let mostMissesDocumented = 2
+  private static let mostUnanswered = 10
+  /// Twice is certain.
+  private static let offsNeeded = 2
+  /// What comes that soon on a new link may answer a byte from the life before.
+  private static let leftover: Nanoseconds = 300 * .millisecond
+
+  /// A board as built that has more to answer does so within this.
+  private static let pause: Nanoseconds = 300 * .millisecond
+
+  // MARK: As built
+
+  /// Sends the next byte. The first on a link is off, whatever is wanted.
+  mutating func ask(owing owed: Int, at now: Instant, _ effects: inout Effects) {
+    decoder.close()
+    publishExtra(&effects)
+    let isFirst = lastSpoke == .min
+    let byte =
+      isFirst ? ELCommControl.off : buzzer.isOn ? ELCommControl.on : offsHeard < Self.offsNeeded ? ELCommControl.off : ELCommControl.neutral
+    // A first off confirms nothing to somebody who wants it on.
+    let wish = byte == ELCommControl.off && buzzer.isOn ? -1 : buzzer.wish
+    if byte == ELCommControl.on { offsHeard = 0 }
+    send([byte], wish: wish, at: now, &effects)
+    state = .asking(Poll(byte: byte, wish: wish, sent: now, owed: owed + 1))
+  }
+
+  private mutating func answered(_ poll: Poll, at now: Instant, _ effects: inout Effects) {
+    var poll = poll
+    // What answers an earlier byte says nothing of this one's round trip.
+    if poll.owed == 1, !poll.wasAnswered { timing.add(answered: now, roundTrip: now &- poll.sent, lateness: nil) }
+    poll.owed -= 1
+    poll.wasAnswered = true
+    guard poll.owed <= 0 else { return state = .asking(poll) }
+    settle(poll, at: now, &effects)
+  }
+
+  /// The board has answered, and everything that it could.
+  private mutating func settle(_ poll: Poll, at now: Instant, _ effects: inout Effects) {
+    if poll.byte == ELCommControl.off { offsHeard = min(offsHeard + 1, Self.offsNeeded) }
+    buzzer.heard(poll.wish, at: now, &effects)
+    unanswered = 0
+    state = .resting(asked: poll.sent)
+  }
+
+  // MARK: As documented
+
+  mutating func answer(at now: Instant, _ effects: inout Effects) {
+    // The first answer on a link is off, whatever is wanted.
+    let isFirst = lastSpoke == .min
+    let isOn = buzzer.isOn && !isFirst
+    send(isOn ? settings.on : settings.off, wish: isOn == buzzer.isOn ? buzzer.wish : -1, at: now, &effects)
+    state = .attending(until: now &+ Self.boardPatience, owesAnswer: false)
+  }
+
+  // MARK: What comes, or does not
+
+  /// A whole message came.
+  mutating func heard(at now: Instant, _ effects: inout Effects) {
+    misses = 0
+    switch state {
+    case .down, .stopping, .resting: break
+    case .listening(let until):
+      // Where a board was known to wait for us, what comes at once was asked for in the life before; and what comes after a
+      // silence may answer what was asked in it.
+      if dialect == .asBuilt, now &- cameUpAt < Self.leftover { return }
+      if unanswered > 0 {
+        unanswered -= 1
+        return state = .listening(until: max(until, now &+ Self.detection))
+      }
+      // A board that begins waits for its answer. One that goes on without any was asked by somebody else: an HM-10 that
+      // prints its notices into the board's line.
+      unasked += 1
+      state = .listening(until: unasked == 1 ? now &+ Self.pause : max(until, now &+ Self.pause))
+    case .asking(let poll): answered(poll, at: now, &effects)
+    case .attending(let until, let owesAnswer):
+      if !owesAnswer, lastSpoke != .min { timing.add(answered: now, roundTrip: now &- lastSpoke, lateness: nil) }
+      state = .attending(until: until, owesAnswer: true)
+    }
+  }
+
+  private mutating func find(_ found: Dialect, _ effects: inout Effects) {
+    dialect = found
+    effects.publish(ELCommSignal.dialect.rawValue, .string(found.rawValue))
+    keeping.keep(dialect: found, &effects)
+  }
+
+  /// Whatever was due before this moment and did not come.
+  mutating func expire(at now: Instant, _ effects: inout Effects) {
+    buzzer.expire(at: now, &effects)
+    if decoder.isOpen, now >= lastByteAt &+ Self.closing {
+      decoder.close()
+      publishExtra(&effects)
+    }
+    if sending != nil, now >= patience, isUp {
+      sending = nil
+      let reason = "the link does not take what is written"
+      effects.append(.resetLink(.main, reason: reason))
+      return linkWentDown(reason, &effects)
+    }
+    switch state {
+    case .listening(let until) where now >= until && unasked == 1:
+      unasked = 0
+      find(.documented, &effects)
+      state = .attending(until: now &+ Self.boardPatience, owesAnswer: true)
+    case .listening(let until) where now >= until:
+      unasked = 0
+      flush(&effects)
+      find(.asBuilt, &effects)
+      ask(owing: 0, at: now, &effects)
+    case .asking(var poll) where now >= deadline(of: poll):
+      if poll.wasAnswered { return settle(poll, at: now, &effects) }
+      missed(at: now, &effects)
+      unanswered = min(unanswered + 1, Self.mostUnanswered)
+      if isSilent(after: Self.mostMisses, at: now), listenAgain(at: now, &effects) { return }
+      if sending == nil { return ask(owing: min(poll.owed, 2), at: now, &effects) }
+      poll = Poll(byte: poll.byte, wish: poll.wish, sent: now, owed: poll.owed)
+      state = .asking(poll)
+    case .attending(let until, owesAnswer: false) where now >= until:
+      missed(at: now, &effects)
+      if isSilent(after: Self.mostMissesDocumented, at: now), listenAgain(at: now, &effects) { return }
+      state = .attending(until: now &+ Self.boardPatience, owesAnswer: false)
+    default: break
+    }
+  }
+
+  private mutating func missed(at now: Instant, _ effects: inout Effects) {
+    counters.missed &+= 1
+    misses += 1
+    flush(&effects)
+    publishCounters(at: now, &effects)
+  }
+
+  private func isSilent(after most: Int, at now: Instant) -> Bool { misses >= most || misses > 1 && isGarbled(at: now) }
+
+  /// The board is silent. Where it may be another one by now it is listened to again, unless somebody wants to be heard.
+  private mutating func listenAgain(at now: Instant, _ effects: inout Effects) -> Bool {
+    fallSilent(at: now, &effects)
+    guard settings.dialect == nil, !buzzer.isOn, sending == nil else { return false }
+    (misses, unasked) = (0, 0)
+    state = .listening(until: now &+ Self.detection)
+    return true
+  }
+}

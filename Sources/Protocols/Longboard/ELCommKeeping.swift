@@ -1,0 +1,116 @@
+// What outlives the board's resets and the daemon: the distance of the board's life, its name, and which dialect it was
+// found to speak. The distance is shown only once it is stored, so that no end of the daemon takes back what was seen;
+// what was ridden since is in the board's own counter. At most one store a second.
+
+/// The keys of a board in the state directory, and what is under way to them.
+struct ELCommKeeping: Sendable {
+  private static let distanceKey = "distance"
+  private static let nameKey = "name"
+  private static let dialectKey = "dialect"
+  private static let pace: Nanoseconds = .second
+  private static let retry: Nanoseconds = 10 * .second
+
+  /// The board counts hundredths of a mile in 16 bits; nobody rides faster than 60 mph.
+  private var odometer = Odometer(perSecond: 60.0 / 36, wrap: 65_536)
+  private var isNew = false
+  /// The count that is on its way to the disk.
+  private var storing: Int?
+  private var notBefore: Instant = .min
+  /// Names on their way to the disk, and who waits for that.
+  private var naming: [(id: CommandID?, name: String)] = []
+  private var dialect: ELCommMachine.Dialect?
+
+  var nextWake: Instant? { isNew && storing == nil ? notBefore : nil }
+
+  /// Takes what earlier runs stored; gives the dialect that was found then.
+  mutating func restore(_ kept: [String: [UInt8]], _ effects: inout Effects) -> ELCommMachine.Dialect? {
+    if let bytes = kept[Self.distanceKey] {
+      if Odometer.isDamaged(bytes) { effects.append(.event(name: "total-distance-lost", text: Odometer.lossWords)) }
+      odometer = Odometer(stored: bytes, perSecond: 60.0 / 36, wrap: 65_536)
+      publish(odometer.total, &effects)
+    } else {
+      effects.withdraw(ELCommSignal.totalDistance.rawValue, "the board has not told its distance yet")
+    }
+    let name = kept[Self.nameKey].map { String(decoding: $0, as: UTF8.self) } ?? ""
+    publish(name: Self.isName(name) ? name : "", &effects)
+    dialect = kept[Self.dialectKey].flatMap { ELCommMachine.Dialect(rawValue: String(decoding: $0, as: UTF8.self)) }
+    return dialect
+  }
+
+  // MARK: Distance
+
+  /// The board's counter in hundredths of a mile.
+  mutating func ride(_ counter: Int, at now: Instant) {
+    if odometer.read(counter, at: now) { isNew = true }
+  }
+
+  mutating func advance(at now: Instant, _ effects: inout Effects) {
+    guard isNew, storing == nil, now >= notBefore else { return }
+    (isNew, storing, notBefore) = (false, odometer.total, now &+ Self.pace)
+    effects.append(.store(key: Self.distanceKey, odometer.stored))
+  }
+
+  /// The daemon stops: there is no later.
+  mutating func hurry(_ effects: inout Effects) {
+    notBefore = .min
+    advance(at: .min, &effects)
+  }
+
+  mutating func stored(_ key: String, _ failure: String?, at now: Instant, _ effects: inout Effects) {
+    switch key {
+    case Self.distanceKey:
+      if failure != nil { (isNew, notBefore) = (true, now &+ Self.retry) } else if let storing { publish(storing, &effects) }
+      storing = nil
+    case Self.nameKey: named(failure, &effects)
+    default: break
+    }
+  }
+
+  private func publish(_ total: Int, _ effects: inout Effects) {
+    effects.publish(ELCommSignal.totalDistance.rawValue, .float(ELCommSignal.kilometres(total)))
+  }
+
+  // MARK: Name and dialect
+
+  static func isName(_ text: String) -> Bool {
+    (1...ELCommSignal.longestName).contains(text.count) && text.utf8.count <= 8 * ELCommSignal.longestName
+      && text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
+  }
+
+  /// Keeps a name; without a character there is none any more. The command completes when the disk has it.
+  mutating func name(_ name: String, for id: CommandID, _ effects: inout Effects) {
+    guard name.isEmpty || Self.isName(name) else {
+      let words = "a name has at most \(ELCommSignal.longestName) characters, all of which can be seen"
+      return effects.append(.complete(id, .failure(.invalid(argument: "name", words))))
+    }
+    naming.append((id, name))
+    effects.append(.store(key: Self.nameKey, Array(name.utf8)))
+  }
+
+  private mutating func named(_ failure: String?, _ effects: inout Effects) {
+    guard !naming.isEmpty else { return }
+    let (id, name) = naming.removeFirst()
+    if failure == nil { publish(name: name, &effects) }
+    let result: Result<Report, CommandError> = failure.map { .failure(.refused(code: "not-kept", $0)) } ?? .success(Report())
+    if let id { effects.append(.complete(id, result)) }
+  }
+
+  /// Whoever waits for a name is gone.
+  mutating func cancel(_ id: CommandID) {
+    for index in naming.indices where naming[index].id == id { naming[index].id = nil }
+  }
+
+  private func publish(name: String, _ effects: inout Effects) {
+    if name.isEmpty {
+      effects.withdraw(ELCommSignal.name.rawValue, "not given: vehiclectl set name NAME")
+    } else {
+      effects.publish(ELCommSignal.name.rawValue, .string(name))
+    }
+  }
+
+  mutating func keep(dialect found: ELCommMachine.Dialect, _ effects: inout Effects) {
+    guard found != dialect else { return }
+    dialect = found
+    effects.append(.store(key: Self.dialectKey, Array(found.rawValue.utf8)))
+  }
+}

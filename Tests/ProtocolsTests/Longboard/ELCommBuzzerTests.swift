@@ -1,0 +1,196 @@
+import Peers
+import Testing
+
+@testable import Protocols
+
+/// The buzzer: whoever switched it on, it ends.
+@Suite struct ELCommBuzzerTests {
+  static let dialects: [ArduinoBoard.Dialect] = ArduinoBoard.Dialect.allCases
+
+  static func riding(_ dialect: ArduinoBoard.Dialect, _ options: [String: Value] = [:]) throws -> ELCommRig {
+    var rig = try ELCommRig(options, dialect: dialect)
+    rig.start(for: 3 * .second)
+    return rig
+  }
+
+  @Test(arguments: dialects) func `on is held until off, and confirmed by the board`(_ dialect: ArduinoBoard.Dialect) throws {
+    var rig = try Self.riding(dialect)
+    #expect(rig.text("buzzer") == "off")
+    rig.set("buzzer", .bool(true))
+    #expect(rig.results[1] == nil)
+    rig.run(for: 500 * .millisecond)
+    #expect(rig.isDone() && rig.board.isSounding && rig.text("buzzer") == "on")
+    rig.run(for: 5 * .second)
+    #expect(rig.board.isSounding)
+    rig.set("buzzer", .bool(false), id: 2)
+    rig.run(for: 500 * .millisecond)
+    #expect(rig.isDone(2) && !rig.board.isSounding && rig.text("buzzer") == "off")
+  }
+
+  @Test(arguments: dialects) func `on ends by itself`(_ dialect: ArduinoBoard.Dialect) throws {
+    var rig = try Self.riding(dialect)
+    rig.set("buzzer", .bool(true))
+    rig.run(for: 9_900 * .millisecond)
+    #expect(rig.board.isSounding)
+    rig.run(for: 700 * .millisecond)
+    #expect(!rig.board.isSounding && rig.text("buzzer") == "off")
+    var short = try Self.riding(dialect, ["buzzer-limit": .float(1)])
+    short.set("buzzer", .bool(true))
+    short.run(for: 1_700 * .millisecond)
+    #expect(!short.board.isSounding && short.isDone())
+  }
+
+  @Test func `while it is on every byte says so, and off is said twice`() throws {
+    var rig = try Self.riding(.asBuilt)
+    let before = rig.sends.count
+    rig.set("buzzer", .bool(true))
+    rig.run(for: 2 * .second)
+    rig.set("buzzer", .bool(false), id: 2)
+    rig.run(for: 2 * .second)
+    let bytes = String(decoding: rig.sends.dropFirst(before).flatMap(\.bytes), as: UTF8.self)
+    #expect(bytes.drop { $0 == "B" }.drop { $0 == "7" }.hasPrefix("--BB"), "\(bytes)")
+    #expect(Set(bytes) == ["B", "7", "-"])
+  }
+
+  @Test func `a board that was reset sounds on`() throws {
+    var rig = try ELCommRig(faults: "reset:@5")
+    rig.start(for: 3 * .second)
+    rig.set("buzzer", .bool(true))
+    rig.run(for: 4 * .second)
+    #expect(rig.board.isSounding)
+  }
+
+  @Test(arguments: dialects) func `buzz lasts its time`(_ dialect: ArduinoBoard.Dialect) throws {
+    for (text, seconds): (String?, Double) in [("2s", 2), ("500ms", 0.5), ("1.5", 1.5), (nil, 1)] {
+      var rig = try Self.riding(dialect)
+      rig.buzz(text.map { ["duration": .string($0)] } ?? [:])
+      var sounded: Nanoseconds = 0
+      for _ in 0..<400 {
+        rig.run(for: 10 * .millisecond)
+        if rig.board.isSounding { sounded += 10 * .millisecond }
+      }
+      #expect(rig.isDone() && !rig.board.isSounding)
+      #expect(abs(Double(sounded) / 1e9 - seconds) < 0.35, "\(text ?? "") \(sounded)")
+    }
+  }
+
+  @Test(arguments: dialects) func `hold lasts as long as its caller, and says so`(_ dialect: ArduinoBoard.Dialect) throws {
+    var rig = try Self.riding(dialect)
+    rig.buzz(["hold": .bool(true)])
+    rig.run(for: 25 * .second)
+    #expect(rig.board.isSounding && rig.results[1] == nil && rig.progress[1].map { $0 >= 20 } == true)
+    rig.give(.cancelled(1))
+    rig.run(for: 500 * .millisecond)
+    #expect(!rig.board.isSounding && rig.results[1] == nil && rig.text("buzzer") == "off")
+  }
+
+  @Test(arguments: dialects) func `the last command wins`(_ dialect: ArduinoBoard.Dialect) throws {
+    var rig = try Self.riding(dialect)
+    rig.buzz(["hold": .bool(true)])
+    rig.run(for: .second)
+    rig.set("buzzer", .bool(false), id: 2)
+    #expect(rig.refusal() == .refused(code: "replaced", "another command has taken over the buzzer"))
+    rig.run(for: 500 * .millisecond)
+    #expect(rig.isDone(2) && !rig.board.isSounding)
+    for id in CommandID(3)...40 { rig.set("buzzer", .bool(id % 2 == 0), id: id) }
+    rig.run(for: 500 * .millisecond)
+    #expect((3..<40).allSatisfy { rig.refusal($0) != nil } && rig.isDone(40) && rig.board.isSounding)
+  }
+
+  @Test(arguments: dialects) func `the end of the link ends it, and off is the first word on the next`(_ dialect: ArduinoBoard.Dialect)
+    throws
+  {
+    var rig = try Self.riding(dialect)
+    rig.buzz(["hold": .bool(true)])
+    rig.run(for: .second)
+    let before = rig.sends.count
+    rig.disconnect()
+    #expect(rig.refusal() == .notConnected("gone") && rig.board.isSounding)
+    rig.set("buzzer", .bool(true), id: 2)
+    #expect(rig.refusal(2) == .notConnected("gone"))
+    rig.run(for: 3 * .second)
+    #expect(rig.sends.count == before)
+    rig.connect()
+    // Even for somebody who is there at once.
+    rig.set("buzzer", .bool(true), id: 3)
+    rig.run(for: 2 * .second)
+    #expect(rig.sends[before].bytes == (dialect == .asBuilt ? [45] : [0x30]) && rig.isDone(3) && rig.board.isSounding)
+  }
+
+  @Test(arguments: dialects) func `a daemon that was killed leaves it on, and the next one ends it first`(_ dialect: ArduinoBoard.Dialect)
+    throws
+  {
+    var rig = try Self.riding(dialect)
+    rig.set("buzzer", .bool(true))
+    rig.run(for: .second)
+    try rig.restart(for: 3 * .second)
+    #expect(rig.sends.first?.bytes == (dialect == .asBuilt ? [45] : [0x30]) && !rig.board.isSounding && rig.text("buzzer") == "off")
+  }
+
+  @Test(arguments: dialects, [0, 3 * Nanoseconds.millisecond, 40 * .millisecond]) func `off is the last word of a daemon that stops`(
+    _ dialect: ArduinoBoard.Dialect, _ linkDelay: Nanoseconds
+  ) throws {
+    for step in 0..<10 {
+      var rig = try Self.riding(dialect)
+      rig.linkDelay = linkDelay
+      rig.set("buzzer", .bool(true))
+      rig.run(for: .second + Nanoseconds(step) * 23 * .millisecond)
+      #expect(rig.board.isBuzzerLatched)
+      rig.give(.stopping)
+      rig.run(for: .second)
+      #expect(rig.hasStopped && rig.sends.last?.bytes == (dialect == .asBuilt ? [45] : [0x30]))
+      #expect(!rig.board.isBuzzerLatched && rig.machine.nextWake == nil)
+    }
+  }
+
+  @Test func `a daemon that stops without a link, or with one that is stuck, does not wait for it`() throws {
+    var rig = try ELCommRig()
+    rig.give(.stopping)
+    #expect(rig.hasStopped && rig.sends.isEmpty)
+    var lost = try Self.riding(.asBuilt)
+    lost.linkDelay = nil
+    lost.run(for: 300 * .millisecond)
+    lost.give(.stopping)
+    #expect(!lost.hasStopped)
+    lost.disconnect()
+    #expect(lost.hasStopped)
+  }
+
+  @Test(arguments: dialects) func `no answer is a timeout, and nothing sounds later`(_ dialect: ArduinoBoard.Dialect) throws {
+    var rig = try Self.riding(dialect)
+    rig.isBoardMute = true
+    rig.run(for: 200 * .millisecond)
+    rig.set("buzzer", .bool(true))
+    rig.run(for: 4 * .second)
+    #expect(rig.refusal() == .timeout(milliseconds: 3000))
+    rig.isBoardMute = false
+    rig.run(for: 5 * .second)
+    #expect(!rig.board.isSounding && rig.text("buzzer") == "off")
+  }
+
+  @Test func `a time that is none, or too long, is refused with words`() throws {
+    var rig = try Self.riding(.asBuilt)
+    for (id, text) in ["", "s", "2 s", "-1", "0", "0ms", "1e3", "inf", "nan", "11", "10.01s", "10001ms", "1.2.3"].enumerated() {
+      rig.buzz(["duration": .string(text)], id: CommandID(id + 1))
+      guard case .invalid(argument: "duration", _)? = rig.refusal(CommandID(id + 1)) else { Issue.record("\(text) was taken"); continue }
+    }
+    rig.buzz(["duration": .string("2s"), "hold": .bool(true)], id: 50)
+    #expect(rig.refusal(50) == .invalid(argument: "hold", "a time and hold exclude each other; give one of them"))
+    rig.buzz(["duration": .string("10s")], id: 51)
+    rig.run(for: 11 * .second)
+    #expect(rig.isDone(51))
+  }
+
+  @Test func `a caller that is gone ends a sound, not what was set`() throws {
+    var rig = try Self.riding(.asBuilt)
+    rig.buzz(["duration": .string("9s")])
+    rig.run(for: .second)
+    rig.give(.cancelled(1))
+    rig.run(for: 500 * .millisecond)
+    #expect(!rig.board.isSounding && rig.results[1] == nil)
+    rig.set("buzzer", .bool(true), id: 2)
+    rig.give(.cancelled(2))
+    rig.run(for: .second)
+    #expect(rig.board.isSounding && rig.results[2] == nil)
+  }
+}

@@ -1,0 +1,127 @@
+import Testing
+
+@testable import Protocols
+
+/// Messages out of bytes: every vector cut everywhere, glued, and spoilt.
+@Suite struct ELCommDecoderTests {
+  static let vectors: [(String, ELCommMessage)] = [
+    ("255$255$0$0.00", ELCommMessage(speed: 255, battery: 255, connected: false, distance: 0)),
+    ("12$88$1$0.35", ELCommMessage(speed: 12, battery: 88, connected: true, distance: 35)),
+    ("-3$-355$1$-0.01", ELCommMessage(speed: -3, battery: -355, connected: true, distance: -1)),
+    ("8$122$1$12.40", ELCommMessage(speed: 8, battery: 122, connected: true, distance: 1240)),
+    ("8$0$0$12.40", ELCommMessage(speed: 8, battery: 0, connected: false, distance: 1240)),
+    ("0$0$1$0.00", ELCommMessage(speed: 0, battery: 0, connected: true, distance: 0)),
+    ("-1$100$1$-327.68", ELCommMessage(speed: -1, battery: 100, connected: true, distance: -32768)),
+  ]
+
+  static func read(_ text: String, with decoder: inout ELCommDecoder) -> [ELCommMessage] {
+    Array(text.utf8).compactMap { decoder.take($0) }
+  }
+
+  static func read(_ text: String) -> (messages: [ELCommMessage], decoder: ELCommDecoder) {
+    var decoder = ELCommDecoder()
+    let messages = read(text, with: &decoder)
+    return (messages, decoder)
+  }
+
+  @Test func `every message is read, and after it any other`() {
+    for (text, message) in Self.vectors {
+      #expect(Self.read(text).messages == [message])
+      for (next, second) in Self.vectors {
+        let (messages, decoder) = Self.read(text + next)
+        #expect(messages == [message, second] && decoder.badRuns == 0 && decoder.extra.isEmpty, "\(text)\(next)")
+      }
+      #expect(Self.read(text + "\r\n" + text + " " + text + "\0").messages == [message, message, message])
+    }
+  }
+
+  @Test func `a piece alone is no message, and what is cut off at its start is none`() {
+    for (text, message) in Self.vectors {
+      for cut in 1..<text.count {
+        #expect(Self.read(String(text.prefix(cut))).messages.isEmpty)
+        var decoder = ELCommDecoder()
+        let remnant = String(text.dropFirst(cut))
+        // A remnant that is a message itself tells it from one only by its speed.
+        let isWhole = remnant.split(separator: "$", omittingEmptySubsequences: false).count == 4 && !remnant.hasPrefix("$")
+        let messages = Self.read(remnant, with: &decoder)
+        #expect(messages.isEmpty || isWhole, "\(remnant)")
+        // Digits that are glued to a speed spoil it; nothing is made of them, and the next message is read.
+        let next = Self.read(text, with: &decoder)
+        #expect(next == [message] || next.isEmpty && Self.read(text, with: &decoder) == [message], "\(text) after \(remnant)")
+      }
+    }
+  }
+
+  @Test(arguments: ["300$88$1$1.10", "-300$88$1$1.10", "999$88$1$1.10", "312$88$1$1.10", "12$88$1$99999.99", "12$88$1$327.68"])
+  func `what no board says is not made into something`(_ text: String) {
+    #expect(Self.read(text).messages.isEmpty)
+  }
+
+  @Test func `a lost end spoils no more than the next message, which is read where it can be`() {
+    for (text, message) in Self.vectors {
+      for cut in 1..<text.count {
+        var decoder = ELCommDecoder()
+        _ = Self.read(String(text.prefix(cut)), with: &decoder)
+        decoder.flush()
+        #expect(decoder.badRuns == 1)
+        #expect(Self.read(text, with: &decoder) == [message])
+      }
+    }
+  }
+
+  @Test func `the nasty ones`() {
+    var decoder = ELCommDecoder()
+    #expect(Self.read("12$88$1", with: &decoder).isEmpty && Self.read("$0.35", with: &decoder).map(\.distance) == [35])
+    #expect(Self.read("12$88$1$0.3512$88$1$0.35").messages.map(\.distance) == [35, 35])
+    #expect(Self.read("1$0.3512$88$1$0.35").messages == [Self.vectors[1].1])
+    #expect(Self.read("0.104$88$1$0.35").messages.map(\.speed) == [4])
+    #expect(Self.read("\0").decoder.badRuns == 0)
+    #expect(Self.read("OK+CONN12$88$1$0.35").messages == [Self.vectors[1].1])
+    #expect(Self.read("5512$88$1$0.35").messages.isEmpty)
+  }
+
+  @Test(arguments: [
+    ("12$88$1$0.35$7", ["7"]), ("12$88$1$0.35$36.51$ok", ["36.51", "ok"]), ("12$88$1$0.35$", [""]), ("12$88$1$0.35", []),
+  ]) func `extension fields are kept`(_ text: String, _ extra: [String]) {
+    var (messages, decoder) = Self.read(text)
+    #expect(messages == [Self.vectors[1].1])
+    decoder.close()
+    #expect(decoder.extra == extra && decoder.badRuns == 0)
+    #expect(Self.read(text, with: &decoder) == messages)
+  }
+
+  @Test func `behind an extension the next message begins where its speed is likeliest`() {
+    for text in ["12$88$1$0.35$7", "12$88$1$0.35$1", "12$88$1$0.35$36.51", "12$88$1$0.35$ok"] {
+      for next in [12, 11, 13] {
+        let (messages, decoder) = Self.read(text + "\(next)$88$1$0.36")
+        #expect(messages.map(\.speed) == [12, next], "\(text)\(next)")
+        #expect(decoder.extra.joined() == text.dropFirst("12$88$1$0.35$".count))
+      }
+    }
+    #expect(Self.read("1$88$1$0.35$7-1$88$1$0.35").messages.map(\.speed) == [1, -1])
+  }
+
+  @Test(arguments: [
+    "12$88$2$0.35", "12$88$1$0,35", "12$88$1$.35", "--1$88$1$0.35", "12$8 8$1$0.35", "12$$1$0.35", "12$88$1$1234567.00", "a$b$c$d.ef",
+    "12$8888$1$0.35", "$88$1$0.35", "12$88$11$0.35", "nan$inf$1$0.35", "12$88$1$0..35",
+  ]) func `what is no message gives none, and the next is read`(_ text: String) {
+    var (messages, decoder) = Self.read(text)
+    #expect(messages.isEmpty || messages == [ELCommMessage(speed: -1, battery: 88, connected: true, distance: 35)])
+    decoder.flush()
+    #expect(Self.read("12$88$1$0.35", with: &decoder) == [Self.vectors[1].1])
+  }
+
+  @Test func `nothing is kept for ever`() {
+    for byte in UInt8.min...UInt8.max {
+      var decoder = ELCommDecoder()
+      for _ in 0..<1_000 {
+        if decoder.take(byte) != nil { Issue.record("\(byte)") }
+        if decoder.buffer.count > ELCommDecoder.limit || decoder.lastBad.count > ELCommDecoder.limit { Issue.record("\(byte)") }
+      }
+      decoder.flush()
+      #expect(Self.read("12$88$1$0.35", with: &decoder) == [Self.vectors[1].1])
+      #expect(Self.read(String(repeating: "$9", count: 5_000), with: &decoder).isEmpty)
+      #expect(decoder.buffer.count <= ELCommDecoder.limit)
+    }
+  }
+}

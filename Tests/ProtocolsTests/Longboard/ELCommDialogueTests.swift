@@ -1,0 +1,219 @@
+import Peers
+import Testing
+
+@testable import Protocols
+
+/// Dialogues with the simulated board in virtual time: who begins, at what pace, and what becomes of a missing answer.
+@Suite struct ELCommDialogueTests {
+  static let asBuilt: [String: Value] = ["dialect": .string("as-built")]
+  static let documented: [String: Value] = ["dialect": .string("documented")]
+
+  @Test func `a board as built is found by its silence, and asked`() throws {
+    var rig = try ELCommRig()
+    rig.start(for: .second - 1)
+    #expect(rig.sends.isEmpty && rig.status == "detecting" && rig.absence("dialect") == "not found yet")
+    rig.run(for: 5 * .second)
+    #expect(rig.sent.hasPrefix("--BBBB") && rig.status == "live" && rig.text("dialect") == "as-built" && rig.fault == nil)
+    #expect(rig.text("connected") == "on" && rig.number("battery") == 100 && rig.number("battery-raw") == 111)
+    #expect(rig.number("speed").map { $0 > 5 } == true && rig.number("distance").map { $0 >= 0 } == true)
+    #expect(rig.absence("mode") == "ELComm carries no speed mode" && rig.absence("extra") == "the board sends four fields")
+    #expect(rig.number("cycle-rate").map { abs($0 - 5) < 0.2 } == true && rig.number("round-trip") == 95)
+    #expect(rig.number("missed") == 0 && rig.number("bad-messages") == 0)
+  }
+
+  @Test func `a documented board is found by its first message, and each is answered at once`() throws {
+    var rig = try ELCommRig(dialect: .documented)
+    rig.start(for: 5 * .second)
+    #expect(rig.text("dialect") == "documented" && rig.status == "live" && rig.fault == nil)
+    #expect(Set(rig.sends.map(\.bytes)) == [[0x30]])
+    // The first is waited for a little, to see that the board waits.
+    #expect(rig.sends.first?.at == rig.arrivals[0] + 300 * .millisecond)
+    #expect(rig.sends.dropFirst().map(\.at) == Array(rig.arrivals.dropFirst().prefix(rig.sends.count - 1)))
+    #expect(rig.number("round-trip") == 95 && rig.number("missed") == 0)
+  }
+
+  @Test func `a board that chatters unasked is none that begins`() throws {
+    // An HM-10 prints its notices into the line of a board as built, which answers each byte of them.
+    var machine = try ELCommMachine(Setup())
+    var effects = Effects()
+    machine.handle(.started(restored: [:], wall: WallTime(microseconds: 0)), at: 0, &effects)
+    machine.handle(.linkChanged(.main, .up(maximumSend: nil)), at: 0, &effects)
+    var now: Instant = 0
+    var sent: [(at: Instant, bytes: [UInt8])] = []
+    func collect(_ now: Instant) {
+      for case .send(_, let bytes, _, _) in effects.list { sent.append((now, bytes)) }
+      effects.removeAll()
+    }
+    for _ in 0..<9 {
+      now += 95 * .millisecond
+      while let wake = machine.nextWake, wake < now {
+        machine.handle(.wake, at: wake, &effects)
+        collect(wake)
+      }
+      machine.handle(.received(.main, Array("12$88$1$0.35".utf8)), at: now, &effects)
+      collect(now)
+    }
+    #expect(sent.isEmpty)
+    while sent.isEmpty, let wake = machine.nextWake, wake < 5 * .second {
+      machine.handle(.wake, at: wake, &effects)
+      collect(wake)
+    }
+    #expect(sent.first?.bytes == [ELCommControl.off] && machine.dialect == .asBuilt)
+  }
+
+  @Test func `a dialect that is given is spoken`() throws {
+    var built = try ELCommRig(Self.asBuilt)
+    built.start()
+    #expect(built.sent == "-" && built.text("dialect") == "as-built")
+    var waiting = try ELCommRig(Self.documented)
+    waiting.start(for: 10 * .second)
+    #expect(waiting.sends.isEmpty && waiting.status == "silent" && waiting.fault?.contains("as-built") == true)
+    var numbers = try ELCommRig(["buzzer-off": .int(45), "buzzer-on": .int(55)], dialect: .documented)
+    numbers.start(for: 2 * .second)
+    #expect(Set(numbers.sends.map(\.bytes)) == [Array("45".utf8)])
+  }
+
+  @Test func `options that cannot be are refused`() throws {
+    for options: [String: Value] in [["rate": .float(10.5)], ["buzzer-on": .int(0)], ["rate": .float(.nan)]] {
+      #expect(throws: OptionError.self) { _ = try ELCommMachine(Setup(options: options)) }
+    }
+    _ = try Kind.longboard.make(Setup(options: ["protocol": .string("elcomm"), "rate": .float(10)]))
+  }
+
+  @Test(arguments: [1.0, 5.0, 10.0]) func `never two bytes wait for an answer, whatever the rate`(_ rate: Double) throws {
+    var rig = try ELCommRig(["rate": .float(rate)], faults: "no-vesc")
+    rig.start(for: 30 * .second)
+    #expect(rig.sends.count >= rig.arrivals.count && rig.sends.count - rig.arrivals.count <= 1)
+    for (send, next) in zip(rig.sends, rig.sends.dropFirst()) { #expect(next.at - send.at >= Nanoseconds(1e9 / rate)) }
+    #expect(rig.number("missed") == 0 && rig.number("round-trip") == 185)
+  }
+
+  @Test func `a lost message is missed, asked for again, and not made up for`() throws {
+    var rig = try ELCommRig(faults: "cut:10")
+    rig.start(for: 30 * .second)
+    #expect(rig.number("missed").map { $0 > 5 } == true && rig.number("bad-messages").map { $0 > 5 } == true)
+    #expect(rig.status == "live" && rig.sends.count - rig.arrivals.count <= 1)
+    #expect(rig.text("last-bad-message")?.isEmpty == false)
+  }
+
+  @Test func `a late answer does not put us ahead of the board`() throws {
+    var rig = try ELCommRig(Self.asBuilt, faults: "coalesce:10", "split")
+    rig.start(for: 60 * .second)
+    #expect(rig.number("missed").map { $0 > 5 } == true && rig.number("bad-messages") == 0)
+    let gaps = zip(rig.sends, rig.sends.dropFirst()).map { $1.at - $0.at }
+    #expect(gaps.allSatisfy { $0 >= 200 * .millisecond } && gaps.contains { $0 >= 400 * .millisecond })
+    #expect(
+      [0, 1].contains(rig.sends.count - rig.machine.counters.messages), "\(rig.sends.count) \(rig.machine.counters.messages)")
+  }
+
+  @Test func `a silent board is said to be silent, listened to and asked again, and found`() throws {
+    var rig = try ELCommRig(faults: "silence:20:9000")
+    rig.start(for: 6 * .second)
+    rig.run(for: 4 * .second)
+    #expect(rig.status == "silent" && rig.fault == "the board does not answer: check its power")
+    for name in ["speed", "battery", "connected", "distance", "buzzer", "round-trip"] {
+      #expect(rig.absence(name) == "the board does not answer: check its power", "\(name)")
+    }
+    rig.run(for: 8 * .second)
+    #expect(rig.status == "live" && rig.fault == nil && rig.number("speed") != nil && rig.resets.isEmpty)
+  }
+
+  @Test func `a board that changes its ways is found again`() throws {
+    var rig = try ELCommRig(dialect: .documented)
+    rig.start(for: 2 * .second)
+    #expect(rig.text("dialect") == "documented")
+    rig.board = ArduinoBoard(.asBuilt)
+    rig.disconnect()
+    rig.connect()
+    rig.run(for: 3 * .second)
+    #expect(rig.text("dialect") == "as-built" && rig.status == "live")
+  }
+
+  @Test func `what a board as built still had to say to a daemon that was killed is no documented board`() throws {
+    var rig = try ELCommRig()
+    rig.start(for: 3 * .second)
+    try rig.restart()
+    rig.run(for: 50 * .millisecond)
+    rig.hear("3$88$1$0.35")
+    rig.run(for: 3 * .second)
+    #expect(rig.text("dialect") == "as-built" && rig.sent.hasPrefix("--B"))
+  }
+
+  @Test(arguments: [2, 3, 4, 5, 6, 7]) func `answers that come late, all at once, are no documented board`(_ steps: Int) throws {
+    var rig = try ELCommRig()
+    rig.start(for: 3 * .second)
+    rig.isStalled = true
+    rig.run(for: 1_500 * .millisecond + Nanoseconds(steps) * 300 * .millisecond)
+    rig.isStalled = false
+    rig.run(for: 4 * .second)
+    #expect(rig.text("dialect") == "as-built" && rig.status == "live")
+    rig.set("buzzer", .bool(true))
+    rig.run(for: .second)
+    #expect(rig.isDone() && rig.board.isSounding)
+  }
+
+  @Test func `a link that takes nothing is closed`() throws {
+    var rig = try ELCommRig(Self.asBuilt)
+    rig.linkDelay = nil
+    rig.start(for: 4 * .second)
+    #expect(rig.sends.count == 1 && rig.resets.isEmpty)
+    rig.run(for: 2 * .second)
+    #expect(rig.resets == ["the link does not take what is written"] && rig.machine.nextWake == nil)
+  }
+
+  @Test func `a send that failed is a byte that is not answered`() throws {
+    var rig = try ELCommRig(Self.asBuilt)
+    rig.isBoardMute = true
+    rig.start()
+    rig.give(.sent(rig.machine.lastSendID, failure: "busy"))
+    rig.run(for: 300 * .millisecond)
+    rig.isBoardMute = false
+    rig.run(for: 3 * .second)
+    #expect(rig.status == "live" && rig.number("missed") == 1)
+  }
+
+  @Test func `a link that takes nothing but failures is named`() throws {
+    var rig = try ELCommRig(Self.asBuilt)
+    rig.isBoardMute = true
+    rig.linkDelay = nil
+    rig.start()
+    for _ in 0..<12 {
+      rig.give(.sent(rig.machine.lastSendID, failure: "no such characteristic"))
+      rig.forgetSends()
+      rig.run(for: 400 * .millisecond)
+    }
+    #expect(rig.fault == "nothing can be sent to the board: no such characteristic" && rig.number("speed") == nil)
+  }
+
+  @Test func `fields behind the fourth are shown`() throws {
+    var rig = try ELCommRig(faults: "extension")
+    rig.start(for: 4 * .second)
+    #expect(rig.values["extra"] == .value(.list(["41", "ok"])) || rig.values["extra"] == .value(.list(["40", "ok"])))
+    #expect(rig.number("bad-messages") == 0 && rig.number("missed") == 0)
+  }
+
+  @Test func `a board without its VESC shows reasons, not numbers`() throws {
+    var rig = try ELCommRig(faults: "no-vesc")
+    rig.start(for: 2 * .second)
+    #expect(rig.status == "no-vesc" && rig.fault == nil && rig.text("connected") == "off")
+    for name in ["speed", "battery", "battery-raw"] { #expect(rig.absence(name) == "the VESC has not answered the board yet") }
+    rig.run(for: 5 * .second)
+    #expect(rig.fault == "the VESC does not answer the board: switch it on, and check its wiring")
+  }
+
+  @Test func `a latched board is off, and a reset heals it`() throws {
+    var rig = try ELCommRig(faults: "off-latch:@4", "reset:@8")
+    rig.start(for: 6 * .second)
+    #expect(rig.status == "off" && rig.fault == "the board has latched off after a voltage drop: reset it")
+    #expect(rig.absence("speed") == rig.fault && rig.absence("battery") == rig.fault && rig.text("connected") == "off")
+    rig.run(for: 4 * .second)
+    #expect(rig.status == "live" && rig.fault == nil && rig.text("connected") == "on")
+  }
+
+  @Test func `the first half second has no battery`() throws {
+    var rig = try ELCommRig(Self.asBuilt)
+    rig.start(for: 200 * .millisecond)
+    #expect(rig.absence("battery") == "the board has not measured its battery yet" && rig.number("battery-raw") == -355)
+    #expect(rig.number("speed") != nil)
+  }
+}
