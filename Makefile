@@ -6,7 +6,7 @@ sysconfdir = /etc
 DESTDIR =
 # How long each fuzzer runs, in seconds.
 FUZZ_SECONDS = 600
-fuzzers = dialogue replies varlink toml
+fuzzers = dialogue replies elcomm vesc varlink toml
 
 export PATH := $(PATH):/opt/swift/usr/bin
 programs = vehicled vehiclectl vehiclesim
@@ -67,6 +67,16 @@ fuzz_swift = cd $(@D) && swiftc -parse-as-library -swift-version 6 -warnings-as-
 	$(fuzz_swift) $(abspath $^) -o $(@F)
 
 .build/fuzz/replies: Tests/Fuzz/Replies.swift $(wildcard Sources/Protocols/*.swift Sources/Protocols/OBD/*.swift)
+	@mkdir -p $(@D)
+	$(fuzz_swift) $(abspath $^) -o $(@F)
+
+longboard = Sources/Protocols/OBD/ASCII.swift $(wildcard Sources/Protocols/*.swift Sources/Protocols/Longboard/*.swift)
+
+.build/fuzz/elcomm: Tests/Fuzz/ELComm.swift $(longboard)
+	@mkdir -p $(@D)
+	$(fuzz_swift) $(abspath $^) -o $(@F)
+
+.build/fuzz/vesc: Tests/Fuzz/VESC.swift $(longboard)
 	@mkdir -p $(@D)
 	$(fuzz_swift) $(abspath $^) -o $(@F)
 

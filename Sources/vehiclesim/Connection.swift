@@ -93,6 +93,7 @@ final class Connection: Watched {
           manner.tell(name, "> \(Connection.readable(bytes))")
           pending = (bytes[...], id)
           if let id = flush() { next = .sent(id, failure: nil) }
+        case .event(_, let text): manner.tell(name, text)
         case .resetLink:
           close()
           hungUp()

@@ -37,6 +37,7 @@ struct OBD: Simulation {
   var instant = false
 
   static var gatt: GATTRole { .elm327 }
+  static var usualName: String { "Veepeak" }
 
   func validate() throws {
     if let baud, !(300...10_000_000).contains(baud) { throw ValidationError("--baud \(baud) is no line speed: choose 300 to 10000000") }

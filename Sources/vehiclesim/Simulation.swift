@@ -14,6 +14,8 @@ protocol Simulation: ParsableCommand {
   func machine(number: UInt64, start: Instant) -> any Machine
   /// What it is on BLE.
   static var gatt: GATTRole { get }
+  /// What it calls itself on BLE, unless a person names it.
+  static var usualName: String { get }
   /// Nothing takes time.
   var instant: Bool { get }
 }
@@ -38,7 +40,7 @@ extension Simulation {
       try loop.run()
     case .ble(let bus):
       var number: UInt64 = 0
-      let standIn = StandIn(try place.air(Self.gatt, isInstant: instant), bus: bus, loop: loop, manner: manner) {
+      let standIn = StandIn(try place.air(Self.gatt, named: Self.usualName, isInstant: instant), bus: bus, loop: loop, manner: manner) {
         defer { number += 1 }
         return self.machine(number: number, start: start)
       }

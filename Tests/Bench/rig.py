@@ -120,8 +120,8 @@ class Adapters:
         raise Trouble(f"{process.name} does not poll: {last_words(process)}")
 
 
-def configuration(link, devices, rate):
-    blocks = [f'[device.a{i}]\nkind = "obd"\nlink = "{link}"\nrate = {rate}\n' for i in range(devices)]
+def configuration(link, devices, rate, kind):
+    blocks = [f'[device.a{i}]\n{kind}\nlink = "{link}"\nrate = {rate}\n' for i in range(devices)]
     path = Path(f"{folder}/vehicled.toml")
     path.write_text('log-level = "notice"\n' + "\n".join(blocks))
     return path
@@ -130,8 +130,8 @@ def configuration(link, devices, rate):
 class Daemon:
     """vehicled with so many devices on one port, or on another link, started and told to be ready."""
 
-    def __init__(self, port=0, devices=0, rate=HZ, cpus=None, link=None, environment={}):
-        path = configuration(link or f"tcp:127.0.0.1:{port}", devices, rate)
+    def __init__(self, port=0, devices=0, rate=HZ, cpus=None, link=None, environment={}, kind='kind = "obd"'):
+        path = configuration(link or f"tcp:127.0.0.1:{port}", devices, rate, kind)
         self.socket = f"{folder}/io.vehicled"
         with suppress(FileNotFoundError):
             os.unlink(f"{folder}/notify")

@@ -22,6 +22,7 @@ MARKS = {
     "fanout.stalled.spread": ("their spread p50, times that without", "{:.2f}", "<=", 1.5, None),
     "ble.cpu": ("CPU per poll over BLE, times that over TCP", "{:.2f}", "<=", 3.0, None),
     "ble.p99": ("from the request's write to its published answer over BLE, p99, ms", "{:.2f}", "<=", 2.0, None),
+    "vesc.cpu": ("CPU per poll of a VESC at 50 Hz, times that of an OBD adapter", "{:.2f}", "<=", 1.0, None),
     "idle.memory": ("resident memory with one device, MB", "{:.1f}", "<=", 20, 14),
     "idle.anonymous": ("of it anonymous, MB", "{:.1f}", "<=", 4, 2),
     "idle.wakeups": ("wake-ups a second with no device", "{:.2f}", "<=", 0, None),

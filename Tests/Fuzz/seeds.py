@@ -1,5 +1,5 @@
 """What the fuzzers begin with: replies of real cars from the tests' vectors, whole dialogues from the recordings, a few
-calls and replies of the socket, and the example configuration. Usage: seeds.py DIRECTORY."""
+messages of a longboard, calls and replies of the socket, and the example configuration. Usage: seeds.py DIRECTORY."""
 
 import json
 import pathlib
@@ -27,11 +27,40 @@ def dialogues():
         yield path.stem, b"\0" + b"".join(WAKE + bytes.fromhex(line["hex"]) + HEAR for line in lines if line["dir"] == "rx")
 
 
+messages = ["255$255$0$0.00", "12$88$1$0.35", "-3$-355$1$-0.01", "8$122$1$12.40", "8$0$0$12.40", "12$88$1$0.35$7$ok", "OK+CONN7"]
+
+
+def rides():
+    """A longboard's messages, asked for and unasked, whole and in pieces, with the buzzer on between."""
+    down, up, on, off, buzz, taken, name, pass_ = (bytes([code]) for code in (0x83, 0x84, 0x85, 0x86, 0x87, 0x89, 0x8C, 0x82))
+    for index, message in enumerate(text.encode() for text in messages):
+        turn = WAKE + taken + message + HEAR
+        yield f"asked-{index}", b"\4" + taken + message + HEAR + turn * 3 + on + turn * 3 + off + turn * 3 + buzz + b"\1" + turn * 8
+        yield f"unasked-{index}", b"\0" + (message + HEAR + taken + pass_ + b"\x1a") * 4 + down + up + WAKE + turn + buzz + b"\x09" + turn
+        yield f"pieces-{index}", b"\14" + message[:5] + HEAR + message[5:] + HEAR + taken + message * 3 + HEAR + taken + b"Torq" + name + taken
+
+
 words = [
     "NO DATA", "SEARCHING...", "STOPPED", "CAN ERROR", "BUS INIT: ...OK", "BUS INIT: ERROR", "UNABLE TO CONNECT", "BUS BUSY", "BUFFER FULL",
     "<RX ERROR", "<DATA ERROR", "FB ERROR", "LV RESET", "ACT ALERT", "LP ALERT", "ERR94", "ELM327 v1.5", "?", "OK", "7EC037F2231", "7EC037F2278",
     "7EC037F2221", "7EC037F2233", "7E804410C0D74",
 ]
+# Steps of the VESC's fuzzer; bytes that would steer are escaped.
+HEARD, WOKEN, PASSED, LOST, BACK, ASKED, GONE, TAKEN, LEASED, LEFT, ANSWERED, KEPT, ESCAPED = (bytes([code]) for code in range(0xC0, 0xCD))
+
+
+def escaped(data):
+    return b"".join(ESCAPED + bytes([byte]) if byte & 0xF0 == 0xC0 else bytes([byte]) for byte in data)
+
+
+def vesc_frames():
+    """The frames of the tests' vectors."""
+    text = (root / "Tests/ProtocolsTests/Longboard/VESCFrameTests.swift").read_text()
+    values = re.search(r'static let values =\s*"([^"]*)"', text).group(1)
+    for name, digits in re.findall(r'static let (\w+) = hex\("([^"]*)"\)', text):
+        yield name, bytes.fromhex(digits.replace("\\(values)", values))
+
+
 calls = [
     {"method": "io.vehicled.Get", "parameters": {"references": ["ev.rpm", "x"]}, "more": False},
     {"method": "io.vehicled.Set", "parameters": {"device": "d", "property": "p", "value": {"float": -1.5e3}, "lease": None}, "oneway": True},
@@ -55,7 +84,21 @@ def seeds():
         yield f"dialogue/ask-{name}", b"\4" + SET_UP + b"010C" + ASK + b"\2" + WAKE + (b"OK\r>" + HEAR) * 4 + reply + HEAR + (b"OK\r>" + HEAR) * 4
     for name, dialogue in dialogues():
         yield f"dialogue/{name}", dialogue
+    for name, ride in rides():
+        yield f"elcomm/{name}", ride
     yield "dialogue/steps", b"\1" + b"2101" + RESTORE + SET_UP + b"7" + FLOOD + PASS + b"\x24" + EARLY + DOWN + UP + b"ATRV" + ASK + b"\0" + CANCEL + b"\0"
+    frames = dict(vesc_frames())
+    identify = escaped(frames["firmware600"][3:-3]) + ANSWERED
+    limits = escaped(b"\x3f\x80\0\0" * 10 + b"\x0e\x40\x10\0\0\x3d\xae\x14\x7b") + ANSWERED
+    fast = escaped(bytes.fromhex("000101FC00000100000000C8016000001B58000010000178035200")) + ANSWERED
+    setup = escaped(bytes(70)) + ANSWERED
+    values = escaped(frames["values600"][3:-3]) + ANSWERED
+    for name, frame in frames.items():
+        yield f"vesc/{name}", b"\0" + escaped(frame) + HEARD + TAKEN + b"\0" + WOKEN + escaped(frame[:20]) + HEARD + escaped(frame[20:]) + HEARD
+    ride = identify + limits + (WOKEN + setup + WOKEN + values + WOKEN + fast)
+    yield "vesc/ride", b"\4" + ride + (WOKEN + fast) * 5 + LOST + BACK + ride
+    yield "vesc/drive", b"\4" + ride + LEASED + ASKED + b"\x24" + TAKEN + b"\0" + WOKEN + ASKED + b"\x25" + TAKEN + b"\0" + PASSED + b"\x1d" + WOKEN + TAKEN + b"\0"
+    yield "vesc/mode", b"\x30" + ride + ASKED + b"\1" + limits + WOKEN + ANSWERED + limits + ASKED + b"\2" + ASKED + b"\0" + limits
     for index, call in enumerate(calls):
         message = json.dumps(call).encode()
         yield f"varlink/{index}", bytes([index]) + message + b"\0" + message
@@ -66,6 +109,6 @@ for name, content in seeds():
     path = pathlib.Path(sys.argv[1]) / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
-texts = [word.encode() for word in words] + [b"\r>", SET_UP, WAKE + b"OK\r>" + HEAR, b"1902", b"22F190", b"ATSH7E4", b"{\"", b"\\ud83d\\ude00", b"1e999"]
+texts = [word.encode() for word in words] + [b"\r>", SET_UP, WAKE + b"OK\r>" + HEAR, b"1902", b"22F190", b"ATSH7E4", b"{\"", b"\\ud83d\\ude00", b"1e999", b"$88$1$0.35"]
 texts += re.findall(rb'"\w+":', b" ".join(json.dumps(call).encode() for call in calls))
 (pathlib.Path(sys.argv[1]) / "words").write_text("".join('"' + "".join(f"\\x{byte:02x}" for byte in text) + '"\n' for text in sorted(set(texts))))

@@ -249,12 +249,12 @@ extension WholeHouse {
     }
 
     @Test func aScanTellsWhoIsHeardWhileTheLinkGoesOn() throws {
-      let air = try Air("--also", "HMSoft", "--also", "OBDII", "--also", "Mirror\u{1b}[31m")
+      let air = try Air("--also", "HMSoft", "--also", "OBDII", "--also", "Mirror\u{1b}[31m", "--also", "VESC BLE UART")
       #expect(wait { air.isPolled })
       let scan = air.house.vehiclectl("scan", "ble", "--seconds", "2")
       #expect(scan.status == 0 && !scan.output.contains("\u{1b}"))
-      #expect(scan.lines.count == 4)
-      #expect(scan.lines.contains { $0.contains("66:55:44:33:22:00  -80 dBm   HMSoft") })
+      #expect(scan.lines.count == 5 && scan.lines.contains { $0.hasSuffix("VESC BLE UART  longboard") })
+      #expect(scan.lines.contains { $0.contains("66:55:44:33:22:00  -80 dBm   HMSoft  longboard") })
       #expect(scan.lines.contains { $0.hasPrefix("ble     66:55:44:33:22:01") && $0.hasSuffix("OBDII  obd") })
       // The connected one does not advertise, and is known all the same.
       #expect(scan.lines.contains { $0.hasSuffix("Veepeak  obd") })

@@ -2,4 +2,4 @@
 
 import Protocols
 
-let registry: [Kind] = [.obd]
+let registry: [Kind] = [.obd, .longboard]

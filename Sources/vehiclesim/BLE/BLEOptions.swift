@@ -83,10 +83,10 @@ struct BLEOptions: ParsableArguments {
 
 extension Place {
   /// The air that was asked for, where peers of this kind fly.
-  func air(_ role: GATTRole, isInstant: Bool) throws -> Air {
+  func air(_ role: GATTRole, named usualName: String, isInstant: Bool) throws -> Air {
     guard let profile = ble.gatt ?? role.profiles.first else { throw Failure("this kind has no profile on BLE: give --gatt") }
     return Air(
-      name: name ?? "Veepeak", address: (ble.address ?? "AA:BB:CC:00:11:22").uppercased(), profile: profile,
+      name: name ?? usualName, address: (ble.address ?? "AA:BB:CC:00:11:22").uppercased(), profile: profile,
       writeFlags: (ble.writes ?? .withoutResponse).flags, mtu: ble.mtu ?? 23, others: ble.also, faults: ble.air, isInstant: isInstant)
   }
 }

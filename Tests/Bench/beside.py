@@ -1,5 +1,6 @@
 """ble: what a link through BlueZ costs beside one over TCP, against the same simulated adapter: the stand-in for BlueZ on
-a message bus of this run, with the sockets that AcquireNotify and AcquireWrite hand out."""
+a message bus of this run, with the sockets that AcquireNotify and AcquireWrite hand out.
+vesc: what a VESC polled at 50 Hz costs beside an OBD adapter at the same rate, both simulated, over TCP."""
 import json, os, shutil, subprocess, time
 from contextlib import contextmanager
 
@@ -9,7 +10,7 @@ from verdict import judge, median, show
 
 
 @contextmanager
-def simulator(name):
+def simulator(name, peer):
     """vehiclesim over TCP or on a bus: its link, and the environment in which the daemon finds it."""
     place, environment, bus = "tcp:127.0.0.1:0", {}, None
     if name == "ble":
@@ -17,7 +18,7 @@ def simulator(name):
         bus = start(["dbus-daemon", "--session", "--nofork", "--nopidfile", "--print-address", f"--address={address}"], "bus", stdout=subprocess.PIPE)
         bus.stdout.readline()
         place, environment = f"ble:{address}", {"DBUS_SYSTEM_BUS_ADDRESS": address}
-    command = [rig.binaries / "vehiclesim", "obd", "--on", place, "--instant"] + (["--mtu", "247"] if name == "ble" else [])
+    command = [rig.binaries / "vehiclesim", peer, "--on", place, "--instant"] + (["--mtu", "247"] if name == "ble" else [])
     process = start(command, "vehiclesim", rig.same, stdout=subprocess.PIPE)
     try:
         link = process.stdout.readline().strip()
@@ -36,8 +37,12 @@ def values(daemon, *names):
     return [reading.get("value") for reading in json.loads(reply.stdout)["readings"]]
 
 
-def run(name, seconds):
-    with simulator(name) as (link, environment), rig.running(Daemon(devices=1, cpus=rig.same, link=link, environment=environment)) as daemon:
+KINDS = {"obd": 'kind = "obd"', "vesc": 'kind = "longboard"\nprotocol = "vesc"'}
+
+
+def run(name, seconds, peer="obd", rate=rig.HZ):
+    with simulator(name, peer) as (link, environment), rig.running(
+            Daemon(devices=1, rate=rate, cpus=rig.same, link=link, environment=environment, kind=KINDS[peer])) as daemon:
         deadline = time.monotonic() + 20
         while not (values(daemon, "polls")[0] or 0) > 20:
             if time.monotonic() > deadline:
@@ -65,4 +70,18 @@ def run_ble(options):
           for name, runs in rounds.items()])
     judge("ble.cpu", median([{"ratio": b["cpu"] / t["cpu"]} for b, t in zip(rounds["ble"], rounds["tcp"])], "ratio"))
     judge("ble.p99", median(rounds["ble"], "p99"))
+    return rounds
+
+
+def run_vesc(options):
+    seconds = options.seconds or (5 if options.quick else 15)
+    rounds = {"obd": [], "vesc": []}
+    for _ in range(options.rounds):
+        for peer in rounds:
+            rounds[peer].append(run("tcp", seconds, peer, rate=50))
+    print(f"\nA VESC and an OBD adapter, both at 50 Hz over TCP: {options.rounds} x {seconds:g} s")
+    show(["", "polls", "CPU µs/poll", "round trip p50 ms", "growth kB"],
+         [[name] + [f"{median(runs, key):{form}}" for key, form in (("polls", ".0f"), ("cpu", ".1f"), ("median", ".2f"), ("growth", ".0f"))]
+          for name, runs in rounds.items()])
+    judge("vesc.cpu", median([{"ratio": v["cpu"] / o["cpu"]} for v, o in zip(rounds["vesc"], rounds["obd"])], "ratio"))
     return rounds

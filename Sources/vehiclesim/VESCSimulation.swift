@@ -1,0 +1,57 @@
+// `vehiclesim vesc`: a VESC with a longboard under it. Only options; the VESC itself is a Peer.
+
+import ArgumentParser
+import Peers
+import Protocols
+
+struct VESCSimulation: Simulation {
+  static let configuration = CommandConfiguration(
+    commandName: "vesc",
+    abstract: "A VESC under a longboard that rolls round and round, or does as it is told.",
+    discussion: """
+      Faults (--fault, any number). WHEN is N, every Nth answer (10 if left out), or @S, once, S seconds \
+      after the start of vehiclesim:
+
+      \(table)
+
+      Examples:
+        vehiclesim vesc --on pty --symlink /tmp/board
+        vehiclesim vesc --on tcp:127.0.0.1:65102 --firmware 3.40 --fault noise:20
+      """)
+
+  @OptionGroup var place: Place
+
+  @Option(help: "The firmware it runs.")
+  var firmware = VESCModel.v600
+
+  @Option(help: ArgumentHelp("What goes wrong, and when; see above.", valueName: "spec"), transform: { try VESCTrouble($0) })
+  var fault: [VESCTrouble] = []
+
+  @Flag(help: "No waiting anywhere: for benches.")
+  var instant = false
+
+  static var gatt: GATTRole { .nordic }
+  static var usualName: String { "VESC BLE UART" }
+
+  func machine(number: UInt64, start: Instant) -> any Machine {
+    VESC(firmware, timing: instant ? .instant : .real, faults: fault, seed: place.seed &+ number, origin: start)
+  }
+
+  private static var table: String {
+    let width = VESCTrouble.table.map(\.form.count).max() ?? 0
+    return VESCTrouble.table.map { "  \($0.form)\(String(repeating: " ", count: width - $0.form.count))  \($0.help)" }.joined(
+      separator: "\n")
+  }
+}
+
+extension VESCModel: ExpressibleByArgument {}
+
+extension GATTRole {
+  /// Nordic's UART service, as on VESC's own modules. Facts: vesc_tool's bleuart.cpp.
+  fileprivate static let nordic = GATTRole(
+    profiles: [
+      GATTProfile(
+        "6E400001-B5A3-F393-E0A9-E50E24DCCA9E", notify: "6E400003-B5A3-F393-E0A9-E50E24DCCA9E",
+        write: "6E400002-B5A3-F393-E0A9-E50E24DCCA9E")
+    ], names: ["VESC"], isStream: true)
+}

@@ -1,0 +1,188 @@
+// A longboard as its rider has it: Torq's board with its buzzer, and a VESC that is driven; the real programs, and every way
+// in which a driver can go.
+
+import Foundation
+import Testing
+
+extension WholeHouse {
+  @Suite("Longboard") struct LongboardTests {
+    /// A house with a simulated board in it.
+    private struct Ride {
+      let house: House
+      let board: Program
+
+      init(_ peer: String, _ arguments: String..., on place: String = "pty", options: String = "") throws {
+        house = try House()
+        let board = try Program("\(House.programs)/vehiclesim", [peer, "--on", place, "-v"] + arguments, in: house.directory)
+        try #require(wait { board.printed.contains("\n") }, "the simulator says nothing: \(board.complaints)")
+        self.board = board
+        let link = board.printed.split(separator: "\n").first.map(String.init) ?? ""
+        try house.write("[device.board]\nkind = \"longboard\"\nlink = \"\(link)\"\n\(options)\n")
+      }
+
+      /// What the board was sent, in order, as the simulator shows it.
+      var heard: [Substring] {
+        board.complaints.split(separator: "\n").filter { $0.contains(": < ") }.compactMap { $0.split(separator: " ").last }
+      }
+
+      func number(_ property: String) -> Double? { house.get("board.\(property)").flatMap(Double.init) }
+    }
+
+    @Test(arguments: ["as-built", "documented"]) func torqsBoardIsShownInBothDialects(_ dialect: String) throws {
+      let ride = try Ride("longboard", "--dialect", dialect)
+      let daemon = try ride.house.daemon()
+      #expect(wait { ride.number("speed") ?? 0 > 5 && ride.number("battery") != nil })
+      #expect(ride.house.get("board.dialect") == dialect)
+      #expect(ride.house.vehiclectl("get", "board.mode").errors.contains("ELComm carries no speed mode"))
+      #expect(ride.house.vehiclectl("set", "name", "Torq one").status == 0 && ride.house.get("name") == "Torq one")
+      #expect(ride.house.vehiclectl("set", "name", "a name of more letters").status == 2)
+      #expect(daemon.end() == 0)
+    }
+
+    @Test func theBuzzerSoundsAndIsOffAfterWhateverHappens() throws {
+      let ride = try Ride("longboard", "--dialect", "as-built", options: "dialect = \"as-built\"\nbuzzer-limit = 2")
+      let first = try ride.house.daemon()
+      let buzzer = { ride.house.get("board.buzzer") }
+      #expect(wait { buzzer() == "off" })
+      #expect(ride.heard.first == "-")
+      #expect(ride.house.vehiclectl("do", "buzz", "500ms").status == 0)
+      #expect(wait { ride.heard.last != "7" && ride.heard.contains("7") })
+      #expect(ride.house.vehiclectl("set", "buzzer", "on").status == 0 && buzzer() == "on")
+      #expect(wait { buzzer() == "off" })
+      let hold = try ride.house.start("vehiclectl", ["--socket", ride.house.socket, "do", "buzz", "--hold"])
+      #expect(wait { buzzer() == "on" })
+      usleep(2_500_000)
+      #expect(buzzer() == "on")
+      hold.end(SIGKILL)
+      #expect(wait { buzzer() == "off" })
+      // A daemon that is killed while it sounds: the next one says off before anything else. The total is kept.
+      #expect(ride.house.vehiclectl("set", "buzzer", "on").status == 0)
+      let total = try #require(ride.number("total-distance"))
+      let before = ride.heard.count
+      first.end(SIGKILL)
+      let second = try ride.house.daemon()
+      #expect(wait { buzzer() == "off" })
+      #expect(ride.heard.dropFirst(before).first { $0 != "7" } == "-")
+      #expect(wait { ride.number("total-distance") ?? 0 >= total })
+      // Disconnecting and stopping say off, too.
+      #expect(ride.house.vehiclectl("set", "buzzer", "on").status == 0)
+      #expect(ride.house.vehiclectl("disconnect", "board").status == 0)
+      #expect(wait { ride.heard.last == "-" })
+      #expect(ride.house.vehiclectl("connect", "board").status == 0)
+      #expect(wait { buzzer() == "off" })
+      #expect(ride.house.vehiclectl("set", "buzzer", "on").status == 0)
+      #expect(second.end() == 0)
+      #expect(wait { ride.heard.last == "-" })
+    }
+
+    @Test func torqsBoardIsReachedOverTheAir() throws {
+      let house = try House()
+      let (bus, environment) = try house.bus()
+      let board = try house.start("vehiclesim", ["longboard", "--on", "ble:unix:path=\(house.directory)/bus"])
+      try #require(wait { board.printed.contains("\n") })
+      try house.write("[device.board]\nkind = \"longboard\"\nlink = \"ble:HMSoft\"\n")
+      let daemon = try house.daemon(environment: environment)
+      #expect(wait { house.get("board.speed") != nil }, "\(house.vehiclectl("status", "board").output)")
+      #expect(house.vehiclectl("status", "board").output.contains("profile FFE0/FFE1/FFE1"))
+      #expect(house.vehiclectl("do", "buzz", "200ms").status == 0)
+      withExtendedLifetime((bus, daemon)) {}
+    }
+
+    // MARK: Driving
+
+    private func driving(_ ride: Ride) throws -> Program {
+      try Program(
+        "\(House.programs)/vehiclectl", ["--socket", ride.house.socket, "drive", "board", "--deadline", "1500"], in: ride.house.directory,
+        input: "")
+    }
+
+    /// Says a set-point every 50 ms for as long as something is not so.
+    private func feed(_ driver: Program, _ line: String, until condition: () -> Bool) -> Bool {
+      let deadline = Date().addingTimeInterval(15)
+      while Date() < deadline, driver.isRunning {
+        driver.say(line + "\n")
+        if condition() { return true }
+        usleep(50_000)
+      }
+      return condition()
+    }
+
+    @Test(arguments: ["hangs up", "dies", "stalls", "falls silent", "loses the link", "loses the daemon", "finds it frozen"])
+    func aDriverMovesTheBoardUntilHe(_ end: String) throws {
+      let ride = try Ride("vesc", options: "protocol = \"vesc\"\nallow-motion = true")
+      let daemon = try ride.house.daemon()
+      #expect(wait { ride.number("erpm") != nil })
+      let driver = try driving(ride)
+      let target = { ride.number("target-current") }
+      #expect(
+        feed(driver, #"{"target-current": 6.5}"#) { target() == 6.5 && ride.number("motor-current") ?? 0 > 3 }, "\(driver.complaints)")
+      let status = ride.house.vehiclectl("status", "board").output
+      #expect(status.contains("driving, held by") && status.contains("(pid \(driver.pid))"))
+      let busy = ride.house.vehiclectl("drive", "board", input: "")
+      #expect(busy.status == 1 && busy.errors.contains("is held by") && busy.errors.contains("(pid \(driver.pid))"), "\(busy.errors)")
+      #expect(feed(driver, #"{"brake-current": 2}"#) { ride.number("brake-current") == 2 }, "\(driver.complaints)")
+      switch end {
+      case "hangs up": driver.fallSilent()
+      case "dies": driver.end(SIGKILL)
+      case "stalls": driver.signal(SIGSTOP)
+      case "falls silent": break
+      case "loses the link": #expect(ride.house.vehiclectl("disconnect", "board").status == 0)
+      case "loses the daemon": daemon.end()
+      default: daemon.signal(SIGSTOP)
+      }
+      let frame = { (text: Substring) in text.contains(#"\x02\x05\x06\x00\x00\x00\x00"#) }
+      if end == "finds it frozen" {
+        // The VESC's own safety timeout lets go.
+        #expect(wait { ride.board.complaints.contains("lets the motor go") }, "\(ride.board.complaints.suffix(300))")
+        daemon.signal(SIGCONT)
+      } else {
+        #expect(wait { ride.heard.contains(where: frame) })
+      }
+      driver.signal(SIGCONT)
+      #expect(wait { !driver.isRunning })
+      switch end {
+      case "hangs up": #expect(driver.process.terminationStatus == 0)
+      case "falls silent", "stalls":
+        #expect(
+          driver.process.terminationStatus == 1 && driver.complaints.contains("no set-point came for 1500 ms"), "\(driver.complaints)")
+      case "loses the link": #expect(driver.process.terminationStatus == 1 && driver.complaints.contains("disconnected on request"))
+      default: break
+      }
+      if end != "loses the daemon", end != "loses the link" { #expect(wait { target() == nil && ride.number("erpm") != nil }) }
+    }
+
+    @Test func linesThatWaitedDriveNobody() throws {
+      let ride = try Ride("vesc", options: "protocol = \"vesc\"\nallow-motion = true")
+      let daemon = try ride.house.daemon()
+      #expect(wait { ride.number("erpm") != nil })
+      let driver = try driving(ride)
+      #expect(feed(driver, #"{"target-current": 4}"#) { ride.number("target-current") == 4 })
+      driver.signal(SIGSTOP)
+      driver.say(String(repeating: #"{"target-current": 5}"# + "\n", count: 1500))
+      driver.signal(SIGCONT)
+      #expect(wait { !driver.isRunning })
+      // 5 A as often as a lease without another line lets it be said, and not 1500 times.
+      #expect(ride.heard.count { $0.contains(#"\x02\x05\x06\x00\x00\x13"#) } < 100)
+      #expect(driver.complaints.contains("no set-point came for 1500 ms"), "\(driver.complaints)")
+      #expect(daemon.isRunning)
+    }
+
+    @Test func whatADriverSaysIsHeldAgainstTheSchema() throws {
+      let ride = try Ride("vesc", options: "protocol = \"vesc\"\nallow-motion = true")
+      let daemon = try ride.house.daemon()
+      #expect(wait { ride.number("erpm") != nil })
+      for (line, words) in [
+        ("fast", "line 1 is no JSON object"), (#"{"speed": 3}"#, "has no motion property \"speed\""),
+        (#"{"target-current": 300}"#, "target-current: 300 is outside -10 to 10 A"),
+      ] {
+        let outcome = ride.house.vehiclectl("drive", "board", input: line + "\n")
+        #expect(outcome.status == 2 && outcome.errors.contains(words), "\(outcome.errors)")
+      }
+      try ride.house.write("[device.board]\nkind = \"longboard\"\nprotocol = \"vesc\"\nlink = \"tcp:127.0.0.1:9\"\n")
+      #expect(ride.house.vehiclectl("reload").status == 0)
+      let still = ride.house.vehiclectl("drive", "board", input: "")
+      #expect(still.status == 1 && still.errors.contains("allow-motion = true"), "\(still.errors)")
+      #expect(daemon.isRunning)
+    }
+  }
+}
