@@ -62,26 +62,26 @@ fuzz-short: fuzz ## the same for ten seconds each, as make test does
 fuzz_swift = cd $(@D) && swiftc -parse-as-library -swift-version 6 -warnings-as-errors -module-name Protocols -O -wmo -g \
   -sanitize=fuzzer,address -use-ld=lld
 
-.build/fuzz/dialogue: Tests/Fuzz/Dialogue.swift $(wildcard Sources/Protocols/*.swift Sources/Protocols/OBD/*.swift)
+.build/fuzz/dialogue: Tests/Fuzz/Dialogue.swift Tests/Fuzz/Hold.swift $(wildcard Sources/Protocols/*.swift Sources/Protocols/OBD/*.swift)
 	@mkdir -p $(@D)
 	$(fuzz_swift) $(abspath $^) -o $(@F)
 
-.build/fuzz/replies: Tests/Fuzz/Replies.swift $(wildcard Sources/Protocols/*.swift Sources/Protocols/OBD/*.swift)
+.build/fuzz/replies: Tests/Fuzz/Replies.swift Tests/Fuzz/Hold.swift $(wildcard Sources/Protocols/*.swift Sources/Protocols/OBD/*.swift)
 	@mkdir -p $(@D)
 	$(fuzz_swift) $(abspath $^) -o $(@F)
 
 longboard = Sources/Protocols/OBD/ASCII.swift $(wildcard Sources/Protocols/*.swift Sources/Protocols/Longboard/*.swift)
 
-.build/fuzz/elcomm: Tests/Fuzz/ELComm.swift $(longboard)
+.build/fuzz/elcomm: Tests/Fuzz/ELComm.swift Tests/Fuzz/Hold.swift $(longboard)
 	@mkdir -p $(@D)
 	$(fuzz_swift) $(abspath $^) -o $(@F)
 
-.build/fuzz/vesc: Tests/Fuzz/VESC.swift $(longboard)
+.build/fuzz/vesc: Tests/Fuzz/VESC.swift Tests/Fuzz/Hold.swift $(longboard)
 	@mkdir -p $(@D)
 	$(fuzz_swift) $(abspath $^) -o $(@F)
 
 # Without Interface.swift, which reads no foreign text and needs what only SwiftPM embeds.
-.build/fuzz/varlink: Tests/Fuzz/Varlink.swift $(filter-out %/Interface.swift,$(wildcard Sources/Protocols/*.swift Sources/Protocols/Varlink/*.swift))
+.build/fuzz/varlink: Tests/Fuzz/Varlink.swift Tests/Fuzz/Hold.swift $(filter-out %/Interface.swift,$(wildcard Sources/Protocols/*.swift Sources/Protocols/Varlink/*.swift))
 	@mkdir -p $(@D)
 	$(fuzz_swift) $(abspath $^) -o $(@F)
 

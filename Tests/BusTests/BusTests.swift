@@ -1,5 +1,6 @@
 // The client against a real dbus-daemon of its own: what is sent comes back as it was, and whatever dies, every call ends.
 
+import CLinux
 import Foundation
 import Synchronization
 import Testing

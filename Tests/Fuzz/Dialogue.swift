@@ -28,19 +28,11 @@ private struct Ride {
     effects.removeAll()
     command = []
     machine.handle(input, at: now, &effects)
-    for reading in effects.readings { check(reading) }
+    for reading in effects.readings { machine.check(reading, longest: 300) }
     for effect in effects.list { check(effect) }
     hold(machine.dialogue.reply.count <= ELMDialogue.limit && machine.dialogue.strayText.count <= 256, "an unbounded dialogue")
     hold(machine.questions.count <= OBDMachine.queueLimit, "an unbounded queue")
-    checkWake()
-  }
-
-  private func check(_ reading: Reading) {
-    hold(machine.schema.properties.indices.contains(reading.property), "a reading of no property")
-    guard case .value(let value) = reading.content else { return }
-    let property = machine.schema.properties[reading.property]
-    hold(value.type == property.type && (try? property.rule.accept(value)) == value, "\(property.name) cannot be \(value.text)")
-    if case .string(let text) = value { hold(text.utf8.count <= 300, "\(property.name) is too long") }
+    machine.checkWake(at: now)
   }
 
   private mutating func check(_ effect: Effect) {
@@ -54,19 +46,6 @@ private struct Ride {
     case .complete(let id, _): hold(id > 0 && id <= asked && completed.insert(id).inserted, "question \(id) completed out of turn")
     default: break
     }
-  }
-
-  /// A machine that wants to be woken in the past must be content after a few wakes.
-  private func checkWake() {
-    guard var due = machine.nextWake, due <= now else { return }
-    var copy = machine
-    var effects = Effects()
-    for _ in 0..<8 {
-      copy.handle(.wake, at: now, &effects)
-      guard let next = copy.nextWake, next <= now else { return }
-      due = next
-    }
-    fatalError("nextWake stays at \(due), \(now &- due) ns ago")
   }
 
   mutating func take(_ step: Step, _ argument: UInt8) {
@@ -132,10 +111,6 @@ private struct Ride {
     hold(machine.nextWake == nil, "a stopped machine wants a wake")
     for id in 0..<asked where !cancelled.contains(id + 1) { hold(completed.contains(id + 1), "question \(id + 1) was forgotten") }
   }
-}
-
-private func hold(_ condition: Bool, _ words: @autoclosure () -> String) {
-  if !condition { fatalError(words()) }
 }
 
 @_cdecl("LLVMFuzzerTestOneInput")

@@ -38,16 +38,15 @@ private struct Ride {
     for effect in effects.list { check(effect) }
     let decoder = machine.decoder
     hold(decoder.buffer.count <= ELCommDecoder.limit && decoder.lastBad.count <= ELCommDecoder.limit, "an unbounded decoder")
-    checkWake()
+    machine.checkWake(at: now)
   }
 
   private mutating func check(_ reading: Reading) {
-    hold(machine.schema.properties.indices.contains(reading.property), "a reading of no property")
-    guard case .value(let value) = reading.content else { return }
-    let property = machine.schema.properties[reading.property]
-    hold(value.type == property.type && (try? property.rule.accept(value)) == value, "\(property.name) cannot be \(value.text)")
-    if case .string(let text) = value { hold(text.utf8.count <= 300, "\(property.name) is too long") }
-    guard reading.property == ELCommSignal.totalDistance.rawValue, let distance = value.number else { return }
+    machine.check(reading, longest: 300)
+    guard reading.property == ELCommSignal.totalDistance.rawValue, case .value(let value) = reading.content, let distance = value.number
+    else {
+      return
+    }
     hold(distance >= total, "the total falls from \(total) to \(distance)")
     total = distance
   }
@@ -68,19 +67,6 @@ private struct Ride {
       stores.append(key)
     default: break
     }
-  }
-
-  /// A machine that wants to be woken in the past must be content after a few wakes.
-  private func checkWake() {
-    guard var due = machine.nextWake, due <= now else { return }
-    var copy = machine
-    var effects = Effects()
-    for _ in 0..<8 {
-      copy.handle(.wake, at: now, &effects)
-      guard let next = copy.nextWake, next <= now else { return }
-      due = next
-    }
-    fatalError("nextWake stays at \(due), \(now &- due) ns ago")
   }
 
   mutating func take(_ step: Step, _ argument: UInt8) {
@@ -150,10 +136,6 @@ private struct Ride {
     hold(machine.nextWake == nil, "a stopped machine wants a wake")
     for id in 0..<asked where !cancelled.contains(id + 1) { hold(completed.contains(id + 1), "command \(id + 1) was forgotten") }
   }
-}
-
-private func hold(_ condition: Bool, _ words: @autoclosure () -> String) {
-  if !condition { fatalError(words()) }
 }
 
 /// The same bytes in one piece and one by one make the same messages.

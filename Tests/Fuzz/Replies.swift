@@ -2,10 +2,6 @@
 // that has read before reads the same, blanks within a line mean nothing, and no field of a page leaves its range.
 // Built together with Sources/Protocols as one module, outside of the package.
 
-private func hold(_ condition: Bool, _ words: @autoclosure () -> String) {
-  if !condition { fatalError(words()) }
-}
-
 private let properties = Signal.properties(period: .second / 20)
 nonisolated(unsafe) private var usedReader = CANReader()
 

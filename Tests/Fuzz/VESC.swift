@@ -8,10 +8,6 @@ private enum Step: UInt8 {
   case hear = 0xC0, wake, pass, down, up, ask, cancel, sent, lease, leave, answer, restore, escape
 }
 
-private func hold(_ condition: Bool, _ words: @autoclosure () -> String) {
-  if !condition { fatalError(words()) }
-}
-
 private struct Ride {
   var machine: VESCMachine
   var effects = Effects()
@@ -40,18 +36,10 @@ private struct Ride {
   mutating func give(_ input: Input) {
     effects.removeAll()
     machine.handle(input, at: now, &effects)
-    for reading in effects.readings { check(reading) }
+    for reading in effects.readings { machine.check(reading, longest: 64) }
     for effect in effects.list { check(effect) }
     hold(machine.reader.waiting <= 2 * VESCFrame.longest && machine.wishes.count <= VESCWish.limit + 1, "unbounded")
-    checkWake()
-  }
-
-  private func check(_ reading: Reading) {
-    hold(machine.schema.properties.indices.contains(reading.property), "a reading of no property")
-    guard case .value(let value) = reading.content else { return }
-    let property = machine.schema.properties[reading.property]
-    hold(value.type == property.type && (try? property.rule.accept(value)) == value, "\(property.name) cannot be \(value.text)")
-    if case .string(let text) = value { hold(text.utf8.count <= 64, "\(property.name) is too long") }
+    machine.checkWake(at: now)
   }
 
   private mutating func check(_ effect: Effect) {
@@ -68,18 +56,6 @@ private struct Ride {
     case .complete(let id, _): hold(id > 0 && id <= asked && completed.insert(id).inserted, "command \(id) completed out of turn")
     default: break
     }
-  }
-
-  /// A machine that wants to be woken in the past must be content after a few wakes.
-  private func checkWake() {
-    guard let due = machine.nextWake, due <= now else { return }
-    var copy = machine
-    var effects = Effects()
-    for _ in 0..<8 {
-      copy.handle(.wake, at: now, &effects)
-      guard let next = copy.nextWake, next <= now else { return }
-    }
-    fatalError("nextWake stays at \(due), \(now &- due) ns ago")
   }
 
   mutating func take(_ step: Step, _ argument: UInt8) {

@@ -2,10 +2,6 @@
 // a call or reply is taken or refused, and what was taken says the same after it was written and read again.
 // Built together with Sources/Protocols as one module, outside of the package.
 
-private func hold(_ condition: Bool, _ words: @autoclosure () -> String) {
-  if !condition { fatalError(words()) }
-}
-
 /// The messages of a stream that comes in pieces of this size, and whether it ended in an error.
 private func messages(_ stream: ArraySlice<UInt8>, pieces: Int, limit: Int) -> (whole: [[UInt8]], isTooLong: Bool) {
   var framing = VarlinkFraming(limit: limit)

@@ -1,5 +1,6 @@
 // The daemon as a citizen: one of it, signals, sockets, hostile clients, hostile adapters.
 
+import CLinux
 import Foundation
 import Testing
 

@@ -1,5 +1,6 @@
 // Peers that nobody here wrote: the PyPI packages `varlink` as the client and `ELM327-emulator` as the adapter.
 
+import CLinux
 import Foundation
 import Testing
 

@@ -1,5 +1,6 @@
 // The client against a daemon that is well, refuses, dies, babbles or sleeps.
 
+import CLinux
 import Glibc
 import Protocols
 import Testing

@@ -1,6 +1,7 @@
 // A daemon that a test writes line by line: it listens on a socket of its own, hands each message it gets to the test's
 // closure on a thread, and sends what that gives back.
 
+import CLinux
 import Glibc
 import Protocols
 

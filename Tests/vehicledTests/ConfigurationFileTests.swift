@@ -4,6 +4,7 @@ import Foundation
 import Glibc
 import Testing
 
+@testable import Peers
 @testable import vehicled
 
 @Suite struct ConfigurationFileTests {
@@ -66,7 +67,7 @@ import Testing
   }
 
   @Test func `no bytes trap the loader`() throws {
-    var random = SeededRandom(seed: 42)
+    var random = Noise(seed: 42)
     let seed = Array(
       """
       log-level = "info" # c

@@ -6,8 +6,9 @@
 struct VESCMotion: Sendable {
   /// How often a set-point is said again: well within the VESC's own timeout.
   static let interval: Nanoseconds = 100 * .millisecond
-  /// New set-points go out no faster: a slow line must not fill up with them, and a stop come behind.
-  static let shortest: Nanoseconds = 10 * .millisecond
+  /// New set-points go out no faster: a slow line must not fill up with them, and a stop come behind. Fifty a second and the
+  /// questions fit 9600 baud.
+  static let shortest: Nanoseconds = 20 * .millisecond
   private static let stopInterval: Nanoseconds = 50 * .millisecond
   private static let stopFrames = 3
   /// Commands that wait for the link to take their set-point.

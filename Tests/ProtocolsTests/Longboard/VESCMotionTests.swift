@@ -89,10 +89,10 @@ import Testing
     rig.set("brake-current", .float(3), id: 2)
     #expect(rig.vesc.orders.last?.order == .brake(3))
     #expect(rig.number("brake-current") == 3 && rig.absence("target-current") == "brake-current is in force")
-    rig.run(for: 10 * .millisecond)
+    rig.run(for: VESCMotion.shortest)
     rig.set("target-duty", .float(-20), id: 3)
     #expect(rig.vesc.orders.last?.order == .duty(-0.2) && rig.absence("brake-current") == "target-duty is in force")
-    rig.run(for: 10 * .millisecond)
+    rig.run(for: VESCMotion.shortest)
     rig.set("handbrake-current", .float(4), id: 4)
     #expect(rig.vesc.orders.last?.order == .handbrake(4))
     #expect((1...4).allSatisfy { rig.succeeded($0) })
@@ -210,7 +210,7 @@ import Testing
     rig.takesWrites = true
     rig.restoreWrites()
     rig.give(.sent(waiting, failure: nil))
-    rig.run(for: 10 * .millisecond)
+    rig.run(for: VESCMotion.shortest)
     #expect(rig.vesc.orders.map(\.order) == [.current(1), .current(5)])
     #expect((1...5).allSatisfy { rig.succeeded($0) })
   }

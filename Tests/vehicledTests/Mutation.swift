@@ -1,24 +1,10 @@
-// Chance that repeats itself: the same seed gives the same run.
+// Bytes that somebody damaged, the same way each time.
 
-struct SeededRandom: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(seed: UInt64) {
-    state = seed
-  }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var mixed = state
-    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-    return mixed ^ (mixed >> 31)
-  }
-}
+@testable import Peers
 
 extension [UInt8] {
   /// Changes, inserts, removes or doubles a few bytes somewhere.
-  mutating func mutate(using random: inout SeededRandom) {
+  mutating func mutate(using random: inout Noise) {
     let place = Int.random(in: 0...count, using: &random)
     let telling = Array("[]{}\"'=.#%?:&,\n\\ \u{0}\u{7F}".utf8) + [0x80, 0xFF, UInt8.random(in: 0...255, using: &random)]
     let byte = telling[Int.random(in: 0..<telling.count, using: &random)]
