@@ -37,6 +37,17 @@ extension WholeHouse {
       #expect(second.isRunning)
     }
 
+    @Test func aRecordingIsPlayedBack() throws {
+      let house = try House()
+      let file = URL(fileURLWithPath: #filePath).appendingPathComponent("../../Recordings/longboard/vesc-6.00.ndjson").standardized.path
+      try house.write("[device.board]\nkind = \"longboard\"\nprotocol = \"vesc\"\nlink = \"replay:\(file)\"\n")
+      let daemon = try house.daemon()
+      #expect(wait { Int(house.get("polls") ?? "") ?? 0 > 30 && house.get("speed") != nil && house.get("vescs") == "2" })
+      #expect(house.get("firmware") == "6.00" && house.get("hardware") == "60" && house.get("bad-frames") == "0")
+      #expect(wait { house.vehiclectl("status").output.contains("the recording has ended") })
+      #expect(daemon.isRunning)
+    }
+
     @Test func theBusIsListed() throws {
       let board = try Board()
       let daemon = try board.house.daemon()
