@@ -49,6 +49,14 @@ public struct GATTProfile: Sendable, Hashable {
   }
 }
 
+extension GATTProfile {
+  /// HM-10 modules and their clones: one characteristic for both ways. Facts: JNHuaMao's manual.
+  public static let hm10 = GATTProfile("FFE0", notify: "FFE1", write: "FFE1")
+  /// Nordic's UART service. Facts: nRF Connect SDK, NUS.
+  public static let nordicUART = GATTProfile(
+    "6E400001-B5A3-F393-E0A9-E50E24DCCA9E", notify: "6E400003-B5A3-F393-E0A9-E50E24DCCA9E", write: "6E400002-B5A3-F393-E0A9-E50E24DCCA9E")
+}
+
 /// What a link role says of its peers on BLE.
 public struct GATTRole: Sendable {
   /// The profiles that such peers are known to have, the likeliest first.

@@ -30,7 +30,8 @@ struct VESCSimulation: Simulation {
   @Flag(help: "No waiting anywhere: for benches.")
   var instant = false
 
-  static var gatt: GATTRole { .nordic }
+  /// VESC's own modules speak Nordic's UART service. Facts: vesc_tool's bleuart.cpp.
+  static var gatt: GATTRole { GATTRole(profiles: [.nordicUART], names: ["VESC"], isStream: true) }
   static var usualName: String { "VESC BLE UART" }
 
   func machine(number: UInt64, start: Instant) -> any Machine {
@@ -45,13 +46,3 @@ struct VESCSimulation: Simulation {
 }
 
 extension VESCModel: ExpressibleByArgument {}
-
-extension GATTRole {
-  /// Nordic's UART service, as on VESC's own modules. Facts: vesc_tool's bleuart.cpp.
-  fileprivate static let nordic = GATTRole(
-    profiles: [
-      GATTProfile(
-        "6E400001-B5A3-F393-E0A9-E50E24DCCA9E", notify: "6E400003-B5A3-F393-E0A9-E50E24DCCA9E",
-        write: "6E400002-B5A3-F393-E0A9-E50E24DCCA9E")
-    ], names: ["VESC"], isStream: true)
-}

@@ -60,11 +60,6 @@ extension Kind {
 extension GATTRole {
   /// HM-10 modules and their clones; Nordic UART as on VESC's own modules. Facts: Torq's app, vesc_tool's bleuart.cpp.
   public static let longboard = GATTRole(
-    profiles: [
-      GATTProfile("FFE0", notify: "FFE1", write: "FFE1"),
-      GATTProfile(
-        "6E400001-B5A3-F393-E0A9-E50E24DCCA9E", notify: "6E400003-B5A3-F393-E0A9-E50E24DCCA9E",
-        write: "6E400002-B5A3-F393-E0A9-E50E24DCCA9E"),
-    ],
+    profiles: [.hm10, .nordicUART],
     names: ["HMSoft", "HM-10", "BT05", "MLT-BT05", "VESC"], isStream: true, prefersResponse: false)
 }

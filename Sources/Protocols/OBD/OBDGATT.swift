@@ -10,13 +10,11 @@ extension GATTRole {
       GATTProfile(
         "E7810A71-73AE-499D-8C15-FAA9AEF0C3F2", notify: "BEF8D6C9-9C21-4C9E-B632-BD58C1009F9F",
         write: "BEF8D6C9-9C21-4C9E-B632-BD58C1009F9F"),
-      GATTProfile("FFE0", notify: "FFE1", write: "FFE1"),
+      .hm10,
       GATTProfile(
         "49535343-FE7D-4AE5-8FA9-9FAFD205E455", notify: "49535343-1E4D-4BD9-BA61-23C647249616",
         write: "49535343-8841-43F4-A8D4-ECBE34729BB3"),
-      GATTProfile(
-        "6E400001-B5A3-F393-E0A9-E50E24DCCA9E", notify: "6E400003-B5A3-F393-E0A9-E50E24DCCA9E",
-        write: "6E400002-B5A3-F393-E0A9-E50E24DCCA9E"),
+      .nordicUART,
     ],
     names: ["OBD", "ELM", "Veepeak", "Vlink", "V-LINK", "KONNWEI"],
     isStream: true,
