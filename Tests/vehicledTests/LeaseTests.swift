@@ -38,6 +38,12 @@ import Testing
       descriptor = -1
     }
 
+    /// Whether the session has closed its end.
+    var isLetGo: Bool {
+      var byte: UInt8 = 0
+      return recv(descriptor, &byte, 1, CInt(MSG_PEEK)) == 0
+    }
+
     func sayNoMore() { shutdown(descriptor, CInt(SHUT_WR)) }
 
     func send(_ call: String) {
@@ -206,6 +212,10 @@ import Testing
     _ = await rig.drive(holder)
     holder.sayNoMore()
     #expect(await until { rig.leases == ["lease", "lease ended: the driver is gone"] })
+    // It can still listen, and is told.
+    let lost = await holder.next()
+    #expect(lost.contains("io.vehicled.LeaseLost") && lost.contains("the driver has hung up"), "\(lost)")
+    #expect(await until { holder.isLetGo })
     rig.end()
   }
 
@@ -217,6 +227,19 @@ import Testing
     #expect(await watcher.next().contains("PermissionDenied"))
     #expect(await watcher.ask(#"{"method":"io.vehicled.Status"}"#).contains("PermissionDenied"))
     watcher.hangUp()
+    rig.end()
+  }
+
+  @Test func whoChangesTheRulesIsAnsweredBeforeTheyCount() async throws {
+    let rig = await Rig(control: Configuration.Control(controlUsers: ["4711"]))
+    rig.methods.reload = {
+      rig.methods.access = Access(Configuration.Control(controlUsers: ["4712"]))
+      return .success(["control"])
+    }
+    let owner = try Client(rig.methods, user: 4711)
+    #expect(await owner.ask(#"{"method":"io.vehicled.Reload"}"#).contains("\"changed\":[\"control\"]"))
+    #expect(await owner.ask(#"{"method":"io.vehicled.Status"}"#).contains("PermissionDenied"))
+    owner.hangUp()
     rig.end()
   }
 

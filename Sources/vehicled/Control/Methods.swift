@@ -272,7 +272,9 @@ import Protocols
     let action = state.schema.actions[index]
     if action.motion { try holdsLease(wanted.lease, of: state.device, call) }
     let arguments = try action.accept(wanted.arguments ?? [:])
-    call.endsWithInput = arguments["hold"] == .bool(true)
+    if arguments["hold"] == .bool(true) {
+      call.endsWithInput = .deviceError(device: wanted.device, code: "let-go", message: "it is held only while its caller can let it go")
+    }
     perform(.run(action: index, arguments: arguments), on: state.device, for: call) { report in
       call.reply(Contract.Call.Result(report))
     }
@@ -292,7 +294,7 @@ import Protocols
     if let reason = device.reasonDown { throw ContractError.notConnected(device: device.name, reason: reason) }
     let token = (0..<2).map { _ in String(UInt64.random(in: 0 ... .max), radix: 36) }.joined()
     call.cancel = { device.endLease(token, "the driver is gone") }
-    call.endsWithInput = true
+    call.endsWithInput = .leaseLost(device: device.name, reason: "the driver has hung up")
     let peer = call.peer
     let nanoseconds = Int64(deadline) * .millisecond
     let lease = Device.Lease(

@@ -22,6 +22,8 @@ import Protocols
   /// How many bytes had come at each moment, as far as they were not answered yet.
   private var arrivals: [(bytes: Int, at: Instant)] = []
   private var arrived = 0
+  private static let grain: Nanoseconds = 5 * .millisecond
+  private static let mostArrivals = 256
   private var call: Call?
   private var answering = false
   /// Calls that came at once take turns with everything else: for so long, then the rest later.
@@ -65,8 +67,7 @@ import Protocols
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     guard !isRefused, isServed else { return }
     let bytes = unwrapInboundIn(data)
-    arrived += bytes.readableBytes
-    arrivals.append((arrived, Clock.monotonic()))
+    came(bytes.readableBytes)
     framing.append(bytes.readableBytesView)
     answerCalls()
     // What waits while a call is being answered, or while the client does not read, is bounded as one message is.
@@ -79,7 +80,10 @@ import Protocols
     guard case .inputClosed? = event as? ChannelEvent else { return context.fireUserInboundEventTriggered(event) }
     inputEnded = true
     drivesNoMore()
-    if call?.endsWithInput == true { call?.abandon() }
+    if let call, let end = call.endsWithInput {
+      call.cancel?()
+      call.fail(end)
+    }
     endIfAnswered()
   }
 
@@ -172,11 +176,25 @@ import Protocols
     granted.rights.insert(right)
   }
 
-  /// When the bytes of the call that was just taken had all come.
+  /// Takes note of when bytes came. Neighbours share a mark, that of the first: there are never many.
+  private func came(_ count: Int) {
+    arrived += count
+    let now = Clock.monotonic()
+    if let last = arrivals.last, now - last.at < Self.grain || arrivals.count >= Self.mostArrivals {
+      arrivals[arrivals.count - 1].bytes = arrived
+    } else {
+      arrivals.append((arrived, now))
+    }
+  }
+
+  /// When the bytes of the call that was just taken had all come, or a little earlier.
   private func arrival() -> Instant {
     let taken = arrived - framing.pending
     while let first = arrivals.first, first.bytes < taken { arrivals.removeFirst() }
-    return arrivals.first?.at ?? Clock.monotonic()
+    let at = arrivals.first?.at ?? Clock.monotonic()
+    // What comes next is of its own time.
+    if arrivals.first?.bytes == taken { arrivals.removeFirst() }
+    return at
   }
 
   /// In another round of the loop, after whatever else is due: a posted task would come before it.
@@ -191,8 +209,9 @@ import Protocols
 
   /// The access rules have changed: what was granted under others ends.
   func accessChanged() {
-    guard let call, let right = call.right, let missing = methods.refusal(of: right, for: peer) else { return }
-    call.cancel?()
+    // A call that is just being answered was granted; what lasts is looked at again.
+    guard let call, let cancel = call.cancel, let right = call.right, let missing = methods.refusal(of: right, for: peer) else { return }
+    cancel()
     call.fail(.permissionDenied(missing: missing))
   }
 
@@ -213,8 +232,8 @@ import Protocols
   let arrived: Instant
   /// What it needed to be allowed.
   var right: Right?
-  /// It lasts as long as the client can still speak, and not just as it listens.
-  var endsWithInput = false
+  /// How it ends when the client can say nothing more, though it may still listen; nil: it goes on.
+  var endsWithInput: ContractError?
 
   init(_ call: VarlinkCall, session: Session, arrived: Instant) {
     self.call = call

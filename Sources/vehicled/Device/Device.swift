@@ -69,8 +69,9 @@ import Protocols
     ports.forEach { $0.open() }
   }
 
-  /// Connects now, or holds the links down, because a person asked.
+  /// Connects now, because a person asked.
   func connect() {
+    guard !isClosing else { return }
     closed()
     ports.forEach { $0.open() }
   }
