@@ -55,17 +55,17 @@ final class Client {
   }
 
   /// Calls a method that may answer often. `each` gets every reply and says whether to go on; nil comes when nothing came
-  /// for `tick` seconds, a signal did, or there is something to read from the descriptor `also`. The first reply is due within `first` seconds. Nothing at all for `silence`
-  /// seconds after it means that the daemon is dead.
+  /// for `tick` seconds, a signal did, or there is something to read from the descriptor `also`, where there is one then. The
+  /// first reply is due within `first` seconds. Nothing at all for `silence` seconds after it means that the daemon is dead.
   func stream<M: VarlinkMethod>(
-    _ method: M.Type, _ parameters: M.Parameters, first: Double?, tick: Double? = nil, silence: Double?, also: Int32 = -1,
+    _ method: M.Type, _ parameters: M.Parameters, first: Double?, tick: Double? = nil, silence: Double?, also: () -> Int32 = { -1 },
     _ each: (M.Result?) throws -> Bool
   ) throws {
     try send(message { try VarlinkCall.message(method, parameters, more: true) })
     var limit = first.map { Clock.monotonic + $0 }
     var late = Failure.timeout(seconds: first ?? 0)
     while true {
-      guard let reply = try receive(until: [limit, tick.map { Clock.monotonic + $0 }].compactMap { $0 }.min(), also: also) else {
+      guard let reply = try receive(until: [limit, tick.map { Clock.monotonic + $0 }].compactMap { $0 }.min(), also: also()) else {
         if let limit, Clock.monotonic >= limit { throw late }
         guard try each(nil) else { return }
         continue

@@ -36,10 +36,10 @@ struct DriveCommand: Verb {
     var lines = LineReader(STDIN_FILENO)
     var lease: String?
     var number = 0
-    // The lease lives as long as this stream; lines are looked for whenever it has nothing to say.
+    // The lease lives as long as this stream; once it is there lines are looked for whenever it has nothing to say.
+    let parameters = Contract.Drive.Parameters(device: device, deadlineMilliseconds: deadline)
     try holder.stream(
-      Contract.Drive.self, Contract.Drive.Parameters(device: device, deadlineMilliseconds: deadline), first: common.patience, silence: nil,
-      also: STDIN_FILENO
+      Contract.Drive.self, parameters, first: common.patience, silence: nil, also: { lease == nil ? -1 : STDIN_FILENO }
     ) { result in
       if Interrupt.came { return false }
       if let result {
