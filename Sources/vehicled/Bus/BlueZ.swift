@@ -150,7 +150,7 @@ import Protocols
       case .success(let message): self?.ownerIs(message.body.first?.string ?? "")
       case .failure(.refused("org.freedesktop.DBus.Error.NameHasNoOwner", _)): self?.ownerIs("")
       case .failure(.disconnected): break
-      case .failure(let error): self?.trouble("the message bus does not say whether BlueZ runs: \(BLEWords.plain(error))")
+      case .failure(let error): self?.trouble("the message bus does not say whether BlueZ runs: \(error.words)")
       }
     }
   }
@@ -192,7 +192,7 @@ import Protocols
       case .failure(.refused(let name, _)) where name == "org.freedesktop.DBus.Error.AccessDenied":
         trouble("no permission to use Bluetooth: add this user to group bluetooth")
       case .failure(.disconnected): break
-      case .failure(let error): trouble("BlueZ does not answer: \(BLEWords.plain(error))")
+      case .failure(let error): trouble("BlueZ does not answer: \(error.words)")
       }
     }
   }

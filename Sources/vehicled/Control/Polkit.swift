@@ -48,7 +48,7 @@ import Protocols
     case .failure(.refused(let name, _)) where name == "org.freedesktop.DBus.Error.ServiceUnknown":
       return "polkit is not installed: apt install polkitd, or authorization = \"lists\""
     case .failure(.timeout): return "polkit has not answered within a minute"
-    case .failure(let error): return "polkit cannot be asked: \(BLEWords.plain(error))"
+    case .failure(let error): return "polkit cannot be asked: \(error.words)"
     }
   }
 }

@@ -4,23 +4,11 @@
 import Bus
 
 enum BLEWords {
-  /// Any failure, without advice.
-  static func plain(_ error: BusError) -> String {
-    switch error {
-    case .disconnected(let reason): printable(reason)
-    case .timeout: "no answer"
-    case .refused(let name, let text):
-      text.isEmpty ? printable(name.split(separator: ".").last ?? "refused") : printable(text.prefix(1).lowercased() + text.dropFirst())
-    case .unsendable(let what): "cannot ask for \(printable(what))"
-    case .malformed(let what): "an answer that makes no sense: \(printable(what))"
-    }
-  }
-
   /// Why a connection was not made and how to mend it; and whether BlueZ's own picture of the peripheral may be the trouble, so
   /// that it had better forget it.
   static func connecting(_ error: BusError) -> (reason: String, isStale: Bool) {
     guard case .refused(let name, let text) = error else {
-      return error == .timeout ? ("it does not answer: is it near, and free?", false) : (plain(error), false)
+      return error == .timeout ? ("it does not answer: is it near, and free?", false) : (error.words, false)
     }
     switch (name.split(separator: ".").last ?? "", text) {
     case ("InProgress", _): return ("BlueZ is connecting to it already", false)
@@ -34,7 +22,7 @@ enum BLEWords {
       return ("it hung up at once: is a phone connected to it?", false)
     case (_, let text) where text.hasPrefix("br-connection"):
       return ("it is reached over classic Bluetooth only: bind it with rfcomm and use serial:/dev/rfcomm0", true)
-    default: return (plain(error), true)
+    default: return (error.words, true)
     }
   }
 }

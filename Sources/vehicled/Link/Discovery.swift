@@ -111,7 +111,7 @@ import Protocols
         doubt.set(Clock.monotonic() + Self.longestStart)
         advance(path)
       case .failure(let error):
-        trouble[path] = "cannot search: \(BLEWords.plain(error))"
+        trouble[path] = "cannot search: \(error.words)"
         // BlueZ may have begun all the same, or still search for us from before: it would refuse us for ever.
         if error.leavesDoubt { blueZ.call(path, Adapter.interface, "StopDiscovery") }
         restart(path)

@@ -74,7 +74,7 @@ import Protocols
     blueZ.notified[notify.path] = { [weak self] in self?.received($0) }
     call(notify, "StartNotify") { [weak self] result in
       guard case .failure(let error) = result else { return next() }
-      self?.failed("it does not let us listen to \(notify.uuid): \(BLEWords.plain(error))")
+      self?.failed("it does not let us listen to \(notify.uuid): \(error.words)")
     }
   }
 
@@ -141,7 +141,7 @@ import Protocols
     if let writePipe { return writePipe.write(bytes) { [weak self] in self?.wrote(done, $0) } }
     let options = BusValue.properties(["type": .string(choice.isAcknowledged ? "request" : "command")])
     call(choice.write, "WriteValue", [.bytes(bytes), options]) { [weak self] result in
-      if case .failure(let error) = result { self?.wrote(done, BLEWords.plain(error)) } else { self?.wrote(done, nil) }
+      if case .failure(let error) = result { self?.wrote(done, error.words) } else { self?.wrote(done, nil) }
     }
   }
 
