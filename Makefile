@@ -34,7 +34,9 @@ lint: ## check the form of the Swift files
 	swift format lint --strict --parallel --recursive $(swift_files)
 
 test: setup lint build check-install ## everything that CI checks
-	VEHICLED_PROGRAMS=$(release) VEHICLED_PYTHON=$(CURDIR)/.venv/bin/python swift test
+	@rm -f .build/test-failed
+	@{ VEHICLED_PROGRAMS=$(release) VEHICLED_PYTHON=$(CURDIR)/.venv/bin/python swift test 2>&1 || echo failed >.build/test-failed; } \
+	  | tee .build/test.log; if [ -e .build/test-failed ]; then echo "what failed:"; grep '✘' .build/test.log; exit 1; fi
 	@$(MAKE) -s fuzz-short
 
 test-vm: setup build ## the installed programs in a Debian guest: systemd, journald, a real bluetoothd (needs root once)
