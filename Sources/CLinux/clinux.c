@@ -2,9 +2,13 @@
 #include "CLinux.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/serial.h>
 #include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
 #include <string.h>
+#include <unistd.h>
 
 // The kernel's own termios2 carries any baud rate; its header cannot be included beside <termios.h>.
 struct ktermios2 {
@@ -67,6 +71,65 @@ int clinux_poll(struct pollfd *fds, size_t count, int64_t nanoseconds) {
   struct timespec t = {nanoseconds / 1000000000, nanoseconds % 1000000000};
   int ready = ppoll(fds, count, nanoseconds < 0 ? NULL : &t, NULL);
   return ready < 0 ? -errno : ready;
+}
+
+int clinux_unsent(int fd) {
+  int count = 0;
+  return ioctl(fd, TIOCOUTQ, &count) < 0 ? -errno : count;
+}
+
+union control {
+  struct cmsghdr header;
+  char space[CMSG_SPACE(sizeof(int))];
+};
+
+int clinux_send(int socket, const void *bytes, size_t count, int fd) {
+  struct iovec part = {(void *)bytes, count};
+  union control control = {0};
+  struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+  if (fd >= 0) {
+    message.msg_control = &control;
+    message.msg_controllen = sizeof control.space;
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof fd);
+    memcpy(CMSG_DATA(header), &fd, sizeof fd);
+  }
+  return sendmsg(socket, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+ptrdiff_t clinux_receive(int socket, void *bytes, size_t count, int *fd) {
+  struct iovec part = {bytes, count};
+  union control control = {0};
+  struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control.space};
+  *fd = -1;
+  ptrdiff_t length = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  if (length < 0) return -errno;
+  struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+  if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) memcpy(fd, CMSG_DATA(header), sizeof *fd);
+  return length;
+}
+
+int clinux_spawn(const char *path, const char *argument, int fd, int as, pid_t *pid) {
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t attributes;
+  sigset_t all;
+  sigfillset(&all);
+  posix_spawn_file_actions_init(&files);
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  posix_spawnattr_setsigmask(&attributes, &all);
+  posix_spawnattr_setsigdefault(&attributes, &all);
+  posix_spawn_file_actions_adddup2(&files, fd, as);
+  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_addclosefrom_np(&files, as + 1);
+  char *arguments[] = {"vehicled", (char *)argument, NULL};
+  int result = posix_spawn(pid, path, &files, &attributes, arguments, environ);
+  posix_spawn_file_actions_destroy(&files);
+  posix_spawnattr_destroy(&attributes);
+  return -result;
 }
 
 void clinux_name_thread(const char *name) { pthread_setname_np(pthread_self(), name); }

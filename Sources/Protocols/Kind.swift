@@ -87,6 +87,8 @@ public struct Setup: Sendable {
   public var options: [String: Value]
   /// What the subsections hold, by the section's name, in the order of the file.
   public var sections: [String: [Subsection]]
+  /// The URLs of the configured links, for those who find something else at the same place.
+  public var links: [LinkName: String]
   /// Where on a period's grid this device does its periodic work, 0 ..< 1: devices are spread so that they take turns.
   public var phase: Double
   /// Entropy, for machines that need jitter or nonces.
@@ -105,9 +107,13 @@ public struct Setup: Sendable {
   }
 
   /// A setup of these values.
-  public init(options: [String: Value] = [:], sections: [String: [Subsection]] = [:], phase: Double = 0, seed: UInt64 = 0) {
+  public init(
+    options: [String: Value] = [:], sections: [String: [Subsection]] = [:], links: [LinkName: String] = [:], phase: Double = 0,
+    seed: UInt64 = 0
+  ) {
     self.options = options
     self.sections = sections
+    self.links = links
     self.phase = phase
     self.seed = seed
   }

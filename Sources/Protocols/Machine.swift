@@ -146,6 +146,12 @@ public enum Effect: Sendable, Equatable {
   /// Exactly one write(2) or one GATT write, never gathered with another; at most one outstanding per link.
   /// A secret send shows only its length in logs and recordings.
   case send(LinkName, [UInt8], SendID?, secret: Bool)
+  /// A send that is worth nothing later: where the other side has not acknowledged more than so many bytes of what was sent
+  /// before (TCP tells), nothing is written and `sent` carries the failure.
+  case sendUnlessBehind(LinkName, [UInt8], SendID, most: Int)
+  /// What another process says over this link should this one die or freeze; it stands until the link is down or another takes
+  /// its place. nil: nothing.
+  case will(LinkName, Will?)
   /// Something happened that is no property.
   case event(name: String, text: String)
   /// A step of an action that streams.

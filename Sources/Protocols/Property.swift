@@ -53,6 +53,9 @@ public struct Property: Sendable, Equatable {
     case fresh(Nanoseconds)
     /// The value stays, with its age (odometer, VIN, an LED that was set).
     case retained
+
+    /// True until something else is said or the link goes down: the device tells changes and nothing else. A century.
+    public static let whileUp = Lifetime.fresh(100 * 365 * 86_400 * .second)
   }
 
   /// Lower case, dashes, the field's own term: `state-of-charge`.

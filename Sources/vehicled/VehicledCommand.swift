@@ -27,6 +27,11 @@ import UnixSignals
   @ArgumentParser.Option(help: "trace, debug, info, notice, warning, error or critical.")
   var logLevel: Logger.Level?
 
+  static func main() {
+    if CommandLine.arguments.dropFirst() == [GuardianProcess.argument] { GuardianProcess.main() }
+    main(nil)
+  }
+
   func run() throws {
     let configuration: Configuration
     do { configuration = try Configuration.load(config, kinds: registry) } catch {

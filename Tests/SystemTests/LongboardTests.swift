@@ -90,10 +90,10 @@ extension WholeHouse {
 
     // MARK: Driving
 
-    private func driving(_ ride: Ride) throws -> Program {
+    private func driving(_ ride: Ride, deadline: Int = 1500) throws -> Program {
       try Program(
-        "\(House.programs)/vehiclectl", ["--socket", ride.house.socket, "drive", "board", "--deadline", "1500"], in: ride.house.directory,
-        input: "")
+        "\(House.programs)/vehiclectl", ["--socket", ride.house.socket, "drive", "board", "--deadline", "\(deadline)"],
+        in: ride.house.directory, input: "")
     }
 
     /// Says a set-point every 50 ms for as long as something is not so.
@@ -107,16 +107,20 @@ extension WholeHouse {
       return condition()
     }
 
-    @Test(arguments: ["hangs up", "dies", "stalls", "falls silent", "loses the link", "loses the daemon", "finds it frozen"])
+    @Test(arguments: [
+      "hangs up", "dies", "stalls", "falls silent", "loses the link", "loses the daemon", "finds it killed", "finds it frozen",
+    ])
     func aDriverMovesTheBoardUntilHe(_ end: String) throws {
       let ride = try Ride("vesc", options: "protocol = \"vesc\"\nallow-motion = true")
       let daemon = try ride.house.daemon()
       #expect(wait { ride.number("erpm") != nil })
-      let driver = try driving(ride)
+      // Long enough for a busy machine to look at the status meanwhile.
+      let driver = try driving(ride, deadline: 5000)
       let target = { ride.number("target-current") }
       #expect(
         feed(driver, #"{"target-current": 6.5}"#) { target() == 6.5 && ride.number("motor-current") ?? 0 > 3 }, "\(driver.complaints)")
       let status = ride.house.vehiclectl("status", "board").output
+      #expect(feed(driver, #"{"target-current": 6.5}"#) { true })
       #expect(status.contains("driving, held by") && status.contains("(pid \(driver.pid))"))
       let busy = ride.house.vehiclectl("drive", "board", input: "")
       #expect(busy.status == 1 && busy.errors.contains("is held by") && busy.errors.contains("(pid \(driver.pid))"), "\(busy.errors)")
@@ -128,15 +132,16 @@ extension WholeHouse {
       case "falls silent": break
       case "loses the link": #expect(ride.house.vehiclectl("disconnect", "board").status == 0)
       case "loses the daemon": daemon.end()
+      case "finds it killed": daemon.end(SIGKILL)
       default: daemon.signal(SIGSTOP)
       }
       let frame = { (text: Substring) in text.contains(#"\x02\x05\x06\x00\x00\x00\x00"#) }
+      // The guardian speaks for a daemon that cannot.
+      #expect(wait { ride.heard.contains(where: frame) })
+      if end == "finds it killed" { #expect(daemon.complaints.contains("the daemon is gone: its guardian stops what it drove")) }
       if end == "finds it frozen" {
-        // The VESC's own safety timeout lets go.
-        #expect(wait { ride.board.complaints.contains("lets the motor go") }, "\(ride.board.complaints.suffix(300))")
+        #expect(daemon.complaints.contains("the daemon is frozen: its guardian stops what it drives"))
         daemon.signal(SIGCONT)
-      } else {
-        #expect(wait { ride.heard.contains(where: frame) })
       }
       driver.signal(SIGCONT)
       #expect(wait { !driver.isRunning })
@@ -144,11 +149,38 @@ extension WholeHouse {
       case "hangs up": #expect(driver.process.terminationStatus == 0)
       case "falls silent", "stalls":
         #expect(
-          driver.process.terminationStatus == 1 && driver.complaints.contains("no set-point came for 1500 ms"), "\(driver.complaints)")
+          driver.process.terminationStatus == 1 && driver.complaints.contains("no set-point came for 5000 ms"), "\(driver.complaints)")
       case "loses the link": #expect(driver.process.terminationStatus == 1 && driver.complaints.contains("disconnected on request"))
       default: break
       }
-      if end != "loses the daemon", end != "loses the link" { #expect(wait { target() == nil && ride.number("erpm") != nil }) }
+      if daemon.isRunning, end != "loses the link" { #expect(wait { target() == nil && ride.number("erpm") != nil }) }
+    }
+
+    @Test func aGuardianThatDiesIsReplacedAndEndsWithItsDaemon() throws {
+      let ride = try Ride("vesc", options: "protocol = \"vesc\"\nallow-motion = true")
+      let daemon = try ride.house.daemon()
+      #expect(wait { ride.number("erpm") != nil })
+      #expect(guardians(of: daemon).isEmpty, "nobody drives, so there is nothing to guard")
+      let driver = try driving(ride, deadline: 5000)
+      #expect(feed(driver, #"{"target-current": 3}"#) { ride.number("motor-current") ?? 0 > 1 })
+      let first = try #require(guardians(of: daemon).first)
+      usleep(1_100_000)
+      kill(first, SIGKILL)
+      #expect(feed(driver, #"{"target-current": 3}"#) { guardians(of: daemon).first.map { $0 != first } ?? false })
+      let second = try #require(guardians(of: daemon).first)
+      #expect(driver.isRunning)
+      // What ends the daemon's unit does not end the guardian before it has spoken.
+      for number in [SIGTERM, SIGINT, SIGHUP, SIGABRT] { kill(second, number) }
+      daemon.end(SIGKILL)
+      #expect(wait { ride.heard.contains { $0.contains(#"\x02\x05\x06\x00\x00\x00\x00"#) } })
+      #expect(wait { kill(second, 0) != 0 })
+    }
+
+    /// The processes that this daemon started.
+    private func guardians(of daemon: Program) -> [Int32] {
+      let threads = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(daemon.pid)/task")) ?? []
+      let children = threads.map { (try? String(contentsOfFile: "/proc/\(daemon.pid)/task/\($0)/children", encoding: .utf8)) ?? "" }
+      return children.flatMap { $0.split(separator: " ") }.compactMap { Int32($0) }
     }
 
     @Test func linesThatWaitedDriveNobody() throws {

@@ -66,6 +66,52 @@ import Testing
     #expect(device.ports.allSatisfy { $0.nextAttempt == nil && !$0.isUp })
   }
 
+  @Test func whatIsWorthNothingLaterIsNotSentBehindBytesThatTheOtherSideDoesNotTake() async throws {
+    let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    defer { close(listener) }
+    var small: CInt = 4096
+    setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &small, socklen_t(MemoryLayout<CInt>.size))
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+    withUnsafeMutablePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        _ = bind(listener, $0, size)
+        _ = getsockname(listener, $0, &size)
+      }
+    }
+    listen(listener, 1)
+    let probe = Probe()
+    probe.answers { input, _, effects in
+      switch input {
+      case .linkChanged(.main, .up): effects.append(.sendUnlessBehind(.main, [1], 1, most: 0))
+      // More than the other side takes, all of which the kernel may hold.
+      case .sent(1, _): effects.send(.main, [UInt8](repeating: 2, count: 60_000), nil)
+      case .leaseEnded("again"): effects.append(.sendUnlessBehind(.main, [3], 2, most: 100))
+      default: break
+      }
+    }
+    let device = device(probe, links: [(.main, .tcp(host: "127.0.0.1", port: Int(UInt16(bigEndian: address.sin_port))))])
+    device.open(restored: [:])
+    #expect(await until { probe.words.contains("sent 1") && device.ports[0].backlog ?? 0 > 100 })
+    device.take(.leaseEnded("again"))
+    #expect(probe.words.last?.hasPrefix("sent 2: the other side has not acknowledged the last ") == true, "\(probe.words)")
+    let peer = accept(listener, nil, nil)
+    _ = fcntl(peer, F_SETFL, O_NONBLOCK)
+    defer { close(peer) }
+    var bytes = [UInt8](repeating: 0, count: 70_000)
+    var count = 0
+    #expect(
+      await until {
+        count += max(0, recv(peer, &bytes, bytes.count, 0))
+        return count == 60_001 && device.ports[0].backlog == 0
+      })
+    device.take(.leaseEnded("again"))
+    #expect(probe.words.last == "sent 2")
+    device.close {}
+  }
+
   @Test func saysWhyAStoreFailed() async {
     let probe = Probe()
     probe.answers { input, _, effects in

@@ -84,12 +84,16 @@ import Testing
     let device: Device
     let line = pseudoTerminal()
 
-    init(_ schema: Schema = LeaseTests.schema, control: Configuration.Control = Configuration.Control()) async {
+    init(
+      _ schema: Schema = LeaseTests.schema, control: Configuration.Control = Configuration.Control(), guardian: Guardian? = nil
+    ) async {
       methods = Methods(board: board, access: Access(control), blueZ: BlueZ(SystemBus()))
       probe.answers { input, _, effects in
         if case .perform(let id, _) = input { effects.append(.complete(id, .success(Report()))) }
       }
-      device = vehicledTests.device(probe, named: "board", schema, links: [(.main, .serial(path: line.path, baud: 115200))])
+      device = vehicledTests.device(
+        probe, named: "board", schema, links: [(.main, .serial(path: line.path, baud: 115200))],
+        guardian: guardian)
       board.add(device)
       device.open(restored: [:])
       _ = await until { self.device.ports.allSatisfy(\.isUp) }
@@ -143,6 +147,19 @@ import Testing
     #expect(rig.leases[1] == "lease ended: the driver is gone" && rig.board.states[0].device().holder == nil)
     #expect(await driver.ask(rig.set("1", lease)).contains("LeaseLost"))
     #expect(await rig.drive(other) != lease)
+    rig.end()
+  }
+
+  @Test func withoutAGuardianNobodyDrives() async throws {
+    let rig = await Rig(guardian: Guardian(program: "/nonexistent/vehicled"))
+    let holder = try Client(rig.methods)
+    // While nothing is to be guarded nobody is missed.
+    #expect(await rig.drive(holder).count > 20)
+    holder.hangUp()
+    #expect(await until { rig.device.lease == nil })
+    rig.device.ports[0].leave(Will(dead: [Will.Message([1])], frozen: []))
+    let reply = await rig.drive(try Client(rig.methods))
+    #expect(reply.contains("no-guardian") && reply.contains("there is no guardian: cannot start it: no such file"), "\(reply)")
     rig.end()
   }
 

@@ -68,10 +68,11 @@ struct ProbeMachine: Machine {
 
 /// A device of this probe, a member of a board of its own or of another.
 @Loop func device(
-  _ probe: Probe, named name: String = "probe", _ schema: Schema = Schema(), links: [(LinkName, LinkURL)] = [], disk: Disk? = nil
+  _ probe: Probe, named name: String = "probe", _ schema: Schema = Schema(), links: [(LinkName, LinkURL)] = [], disk: Disk? = nil,
+  guardian: Guardian? = nil
 ) -> Device {
   let disk = disk ?? Disk(directory: "/nonexistent/vehicled-tests")
-  let equipment = Equipment(disk: disk, blueZ: BlueZ(SystemBus()))
+  let equipment = Equipment(disk: disk, blueZ: BlueZ(SystemBus()), guardian: guardian ?? Guardian())
   return Device(
     name: name, kind: "probe", machine: probe.machine(schema), links: links.map { (LinkRole($0, schemes: []), $1) }, equipment: equipment)
 }

@@ -4,6 +4,7 @@
 #include <pty.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
+#include <sys/types.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
@@ -25,5 +26,14 @@ int clinux_peer(int fd, int32_t *pid, uint32_t *uid, uint32_t *gid, uint32_t *gr
 int clinux_window(int fd, unsigned *columns, unsigned *rows);
 // poll(2) with a timeout in nanoseconds; negative waits for ever. The number of descriptors that are ready, or -errno.
 int clinux_poll(struct pollfd *fds, size_t count, int64_t nanoseconds);
+// Bytes that were written and not yet sent by a tty, or not yet acknowledged by a TCP peer. The number, or -errno.
+int clinux_unsent(int fd);
+// Sends one message over a Unix socket, with a descriptor unless it is negative. 0, or -errno.
+int clinux_send(int socket, const void *bytes, size_t count, int fd);
+// Receives one message, with a descriptor (close-on-exec; -1: none came). Its length (0: the other end is gone), or -errno.
+ptrdiff_t clinux_receive(int socket, void *bytes, size_t count, int *fd);
+// Starts a program with one argument, as a child with standard input from /dev/null, our standard error, and one descriptor more, under
+// the number `as`; all signals are blocked, nothing else of ours is inherited. 0, or -errno.
+int clinux_spawn(const char *path, const char *argument, int fd, int as, pid_t *pid);
 // Names the calling thread, for those who look with ps -L or a debugger; at most 15 bytes.
 void clinux_name_thread(const char *name);

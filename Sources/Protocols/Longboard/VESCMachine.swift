@@ -66,6 +66,8 @@ public struct VESCMachine: Machine {
   var faultWords: String?
   /// The daemon stops.
   var isEnding = false
+  /// A will stands for the link.
+  var hasWill = false
   var status = ""
   var fault: String?
 

@@ -9,8 +9,8 @@ struct VESCMotion: Sendable {
   /// New set-points go out no faster: a slow line must not fill up with them, and a stop come behind. Fifty a second and the
   /// questions fit 9600 baud.
   static let shortest: Nanoseconds = 20 * .millisecond
-  private static let stopInterval: Nanoseconds = 50 * .millisecond
-  private static let stopFrames = 3
+  static let stopInterval: Nanoseconds = 50 * .millisecond
+  static let stopFrames = 3
   /// Commands that wait for the link to take their set-point.
   static let queueLimit = 32
 

@@ -26,11 +26,24 @@ extension VESCMachine {
       status = word.rawValue
       effects.append(.status(word.rawValue))
     }
+    leaveWill(&effects)
     let words = silence ?? modeTrouble ?? faultWords
     if fault != words {
       fault = words
       effects.append(.fault(words))
     }
+  }
+
+  /// For as long as somebody drives, or was just stopped, the motor is let go should the daemon die or freeze: the VESC's own
+  /// timeout takes a second. A motor that turns for somebody else is none of ours.
+  private mutating func leaveWill(_ effects: inout Effects) {
+    var isWanted = motion.isHeld || motion.isStopping
+    if case .down = state { isWanted = false }
+    guard isWanted != hasWill else { return }
+    hasWill = isWanted
+    let stop = VESCSetPoint.none.frame(can: options.can)
+    let words = (0..<VESCMotion.stopFrames).map { Will.Message(stop, after: $0 == 0 ? 0 : VESCMotion.stopInterval) }
+    effects.append(.will(.main, isWanted ? Will(dead: words, frozen: words) : nil))
   }
 
   private var word: StatusWord {

@@ -290,6 +290,9 @@ import Protocols
       throw ContractError.deviceError(
         device: device.name, code: "no-motion", message: "nothing of it can be driven; a kind that can move needs allow-motion = true")
     }
+    if let trouble = device.equipment.guardian.trouble {
+      throw ContractError.deviceError(device: device.name, code: "no-guardian", message: "\(trouble); nothing is driven without one")
+    }
     if let lease = device.lease { throw ContractError.busy(device: device.name, holder: lease.holder) }
     if let reason = device.reasonDown { throw ContractError.notConnected(device: device.name, reason: reason) }
     let token = (0..<2).map { _ in String(UInt64.random(in: 0 ... .max), radix: 36) }.joined()

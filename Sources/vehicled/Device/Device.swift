@@ -175,6 +175,13 @@ import Protocols
       } else if let id {
         take(.sent(id, failure: "there is no link \(link)"))
       }
+    case .sendUnlessBehind(let link, let bytes, let id, let most):
+      if let backlog = port(link)?.backlog, backlog > most {
+        take(.sent(id, failure: "the other side has not acknowledged the last \(backlog) bytes"))
+      } else {
+        perform(.send(link, bytes, id, secret: false))
+      }
+    case .will(let link, let will): port(link)?.leave(will)
     case .event(let event, let text):
       log.notice("\(text)", metadata: ["event": "\(event)"])
       observer?.deviceReports(event: event, text: text)
@@ -259,6 +266,27 @@ import Protocols
     log.notice("\(lease.holder) drives", metadata: ["event": "lease"])
     observer?.deviceStandingChanged()
     take(.leaseBegan(deadline: lease.deadline))
+    watchForFreezing()
+  }
+
+  /// The guardian looks after whatever has a will while somebody drives, and only then.
+  private func watchForFreezing() {
+    for ward in ports.compactMap(\.ward) {
+      if let lease { equipment.guardian.watch(ward, within: lease.deadline) } else { equipment.guardian.rest(ward) }
+    }
+  }
+
+  /// A link has another will than before, or none.
+  func willChanged(_ port: Port) {
+    if lease != nil { watchForFreezing() }
+  }
+
+  /// The guardian took us for frozen and has stopped the vehicle.
+  func guardianSpoke() {
+    guard let lease else { return }
+    let reason = "the daemon stood still for \(lease.deadline / .millisecond) ms; its guardian stopped the vehicle"
+    endLease(lease.token, reason)
+    lease.lost(reason)
   }
 
   /// Why it cannot be reached, or nil while it can.
@@ -277,6 +305,7 @@ import Protocols
     self.lease = nil
     log.notice("\(lease.holder) drives no more: \(reason)", metadata: ["event": "lease"])
     take(.leaseEnded(reason))
+    watchForFreezing()
     observer?.deviceStandingChanged()
   }
 
@@ -285,6 +314,7 @@ import Protocols
     guard let lease else { return }
     self.lease = nil
     log.warning("\(lease.holder) has lost the motion lease: \(reason)", metadata: ["event": "lease"])
+    watchForFreezing()
     observer?.deviceStandingChanged()
     lease.lost(reason)
   }

@@ -1,6 +1,7 @@
 // Keeps one link of a device up: opens it, tells the device what it carries, and when it dies tries again, first after a
 // second, then after ever longer to a minute, with jitter so that many do not come at once. Always knows why it is down.
 
+import CLinux
 import Protocols
 
 @Loop final class Port: LinkOwner {
@@ -20,6 +21,8 @@ import Protocols
 
   private unowned let device: Device
   private var link: (any Link)?
+  /// Stands for the will that was left for this link.
+  private(set) var ward: Guardian.Ward?
   private var cameUp: Instant = 0
   private var wait: Nanoseconds = 0
   private lazy var timer = Timer { [weak self] _ in self?.open() }
@@ -54,6 +57,7 @@ import Protocols
 
   /// Gives the link up and stays down.
   func close(_ reason: String) {
+    leave(nil)
     link?.close()
     link = nil
     timer.set(nil)
@@ -64,8 +68,26 @@ import Protocols
   /// Gives the link up and tries again after the usual wait.
   func reset(_ reason: String) {
     guard link != nil else { return }
+    leave(nil)
     link?.close()
     linkWentDown(reason, final: false)
+  }
+
+  /// What the guardian says over the link in our place, until the link is down.
+  func leave(_ will: Will?) {
+    let guardian = device.equipment.guardian
+    if let ward { guardian.release(ward) }
+    ward = nil
+    guard let will, let descriptor = link?.descriptor else { return }
+    ward = guardian.keep(will, over: descriptor) { [unowned device] in device.guardianSpoke() }
+    device.willChanged(self)
+  }
+
+  /// How many bytes the other side has not acknowledged, where the link can tell.
+  var backlog: Int? {
+    guard let descriptor = link?.descriptor else { return nil }
+    let count = clinux_unsent(descriptor)
+    return count < 0 ? nil : Int(count)
   }
 
   func send(_ bytes: [UInt8], id: SendID?) {
@@ -93,6 +115,7 @@ import Protocols
   func linkHasNews() { device.portHasNews(self) }
 
   func linkWentDown(_ reason: String, final: Bool) {
+    leave(nil)
     link = nil
     if isUp, Clock.monotonic() - cameUp >= Self.steady { wait = 0 }
     guard !final else { return change(.down(reason)) }

@@ -60,6 +60,8 @@ import Protocols
     outlet?.write(bytes) { [weak self] failure in self?.owner?.linkSent(id, failure: failure) }
   }
 
+  var descriptor: CInt? { outlet?.descriptor }
+
   func close() {
     owner = nil
     context?.close(promise: nil)

@@ -13,9 +13,12 @@ import Protocols
   var words: String? { get }
   /// What else there is to know of it, by short names; links without such have none.
   var details: [String: String] { get }
+  /// What bytes are written to, where that is a descriptor. It is the link's: others may duplicate it and no more.
+  var descriptor: CInt? { get }
 }
 
 extension Link {
+  var descriptor: CInt? { nil }
   var words: String? { nil }
   var details: [String: String] { [:] }
 }
@@ -32,10 +35,11 @@ extension Link {
   func linkWentDown(_ reason: String, final: Bool)
 }
 
-/// What links stand on.
+/// What devices and their links stand on.
 struct Equipment {
   let disk: Disk
   let blueZ: BlueZ
+  let guardian: Guardian
 }
 
 extension GATTRole {

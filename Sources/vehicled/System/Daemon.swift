@@ -31,7 +31,7 @@ import Protocols
     self.path = path
     self.socket = socket
     self.configuration = configuration
-    equipment = Equipment(disk: Disk(directory: state), blueZ: BlueZ(SystemBus()))
+    equipment = Equipment(disk: Disk(directory: state), blueZ: BlueZ(SystemBus()), guardian: Guardian())
     methods = Methods(
       board: board, access: Access(configuration.control),
       blueZ: equipment.blueZ)
@@ -117,7 +117,8 @@ import Protocols
     guard let kind = registry.first(where: { $0.name == wanted.kind }) else { return }
     // Devices take turns: neighbours in the file do their periodic work in different tenths of the period.
     let setup = Setup(
-      options: wanted.options, sections: wanted.sections, phase: Double(devices.count % 10) / 10, seed: .random(in: 0 ... .max))
+      options: wanted.options, sections: wanted.sections, links: wanted.links.mapValues { "\($0)" },
+      phase: Double(devices.count % 10) / 10, seed: .random(in: 0 ... .max))
     do throws(OptionError) {
       let links = kind.links.compactMap { role in wanted.links[role.name].map { (role, $0) } }
       let device = Device(name: wanted.name, kind: wanted.kind, machine: try kind.make(setup), links: links, equipment: equipment)

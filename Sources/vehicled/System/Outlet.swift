@@ -7,7 +7,7 @@ import NIOCore
 @Loop final class Outlet {
   private let channel: any Channel
   /// Where the channel writes. The channel closes it and stops being active in one step, both on the loop's thread.
-  private let descriptor: CInt?
+  let descriptor: CInt?
   /// How many messages the channel holds.
   private var waiting = 0
 

@@ -54,6 +54,22 @@ import Testing
     #expect(rig.vesc.orders.isEmpty && rig.heard(.alive) == 0)
   }
 
+  @Test func aWillStandsForAsLongAsTheMotorMayTurnForUs() throws {
+    var rig = try Self.rolling()
+    let stop = VESCSetPoint.none.frame(can: nil)
+    #expect(rig.wills.count == 1 && rig.wills[0]?.dead.map(\.bytes) == [stop, stop, stop] && rig.wills[0]?.frozen == rig.wills[0]?.dead)
+    Self.drive(&rig, for: .second)
+    #expect(rig.wills.count == 1)
+    rig.give(.leaseEnded("the driver is gone"))
+    #expect(rig.wills.count == 1, "the stops are not out yet")
+    rig.run(for: .second)
+    #expect(rig.wills.count == 2 && rig.wills[1] == nil)
+    rig.give(.leaseBegan(deadline: 300 * .millisecond))
+    #expect(rig.wills.count == 3 && rig.wills[2] != nil)
+    rig.disconnect()
+    #expect(rig.wills.count == 4 && rig.wills[3] == nil)
+  }
+
   @Test func beforeTheVESCHasAnsweredNobodyDrives() throws {
     var rig = try VESCRig(.v600, Self.options)
     rig.isWired = false
