@@ -260,6 +260,8 @@ import Protocols
     }
   }
 
+  var descriptor: CInt? { channel?.descriptor }
+
   func send(_ bytes: [UInt8], id: SendID?) {
     guard let id else { return channel?.send(bytes) ?? () }
     channel?.send(bytes) { [weak self] in self?.owner?.linkSent(id, failure: $0) }

@@ -119,6 +119,9 @@ import Protocols
 
   // MARK: Writing
 
+  /// Where BlueZ gave a socket to write to.
+  var descriptor: CInt? { writePipe?.descriptor }
+
   /// Writes a message; `done` is told the failure, or nil. Without `done` a failure is the channel's.
   func send(_ bytes: [UInt8], done: (@Loop (String?) -> Void)? = nil) {
     if let maximum, bytes.count > maximum {

@@ -50,6 +50,9 @@ import Protocols
     outlet.write(bytes, told: done)
   }
 
+  /// One write to it is one packet.
+  var descriptor: CInt? { outlet?.descriptor }
+
   /// Nothing is told afterwards.
   func close() {
     received = nil
