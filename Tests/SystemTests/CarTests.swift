@@ -95,8 +95,9 @@ extension WholeHouse {
       #expect(wait { house.get("rpm") != nil })
       let recorder = try Program(
         "\(House.programs)/vehiclectl", ["--socket", house.socket, "record", "ev", "\(house.directory)/ride.ndjson"], in: house.directory)
-      // In the middle of the ride: what the adapter needs to be ready is in the recording all the same.
-      usleep(1_500_000)
+      // In the middle of the ride: what the adapter needs to be ready is in the recording all the same. Long enough to be looked
+      // at while it plays, on a busy machine, too.
+      usleep(5_000_000)
       #expect(recorder.end(SIGINT) == 0)
       #expect(daemon.end() == 0)
       let text = try String(contentsOfFile: "\(house.directory)/ride.ndjson", encoding: .utf8)

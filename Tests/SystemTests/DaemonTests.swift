@@ -181,10 +181,14 @@ extension WholeHouse {
       let house = try House()
       try house.write("")
       let daemon = try house.daemon()
-      usleep(300_000)
-      let before = try daemon.switches()
-      usleep(2_500_000)
-      #expect(try daemon.switches() == before)
+      // What starting leaves to be done may take a while on a busy machine; then there is nothing.
+      var before = try daemon.switches()
+      let sleeps = try (0..<4).contains { _ in
+        usleep(2_500_000)
+        defer { before = (try? daemon.switches()) ?? [:] }
+        return try daemon.switches() == before
+      }
+      #expect(sleeps)
     }
 
     @Test func takesASocketFromSystemdAndLeavesItBehind() throws {

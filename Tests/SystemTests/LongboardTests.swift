@@ -40,7 +40,7 @@ extension WholeHouse {
     }
 
     @Test func theBuzzerSoundsAndIsOffAfterWhateverHappens() throws {
-      let ride = try Ride("longboard", "--dialect", "as-built", options: "dialect = \"as-built\"\nbuzzer-limit = 2")
+      let ride = try Ride("longboard", "--dialect", "as-built", options: "dialect = \"as-built\"\nbuzzer-limit = 4")
       let first = try ride.house.daemon()
       let buzzer = { ride.house.get("board.buzzer") }
       #expect(wait { buzzer() == "off" })
@@ -51,7 +51,7 @@ extension WholeHouse {
       #expect(wait { buzzer() == "off" })
       let hold = try ride.house.start("vehiclectl", ["--socket", ride.house.socket, "do", "buzz", "--hold"])
       #expect(wait { buzzer() == "on" })
-      usleep(2_500_000)
+      usleep(4_500_000)
       #expect(buzzer() == "on")
       hold.end(SIGKILL)
       #expect(wait { buzzer() == "off" })
