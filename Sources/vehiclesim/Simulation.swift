@@ -92,7 +92,9 @@ struct Manner {
   private let verbose: Bool
   private let name: String
 
-  init(_ place: Place) { (quiet, verbose, name) = (place.quiet, place.verbose, place.name ?? "") }
+  init(_ place: Place) { self.init(quiet: place.quiet, verbose: place.verbose, name: place.name) }
+
+  init(quiet: Bool, verbose: Bool, name: String?) { (self.quiet, self.verbose, self.name) = (quiet, verbose, name ?? "") }
 
   /// Says where clients find it.
   func announce(_ url: String) {

@@ -1,0 +1,152 @@
+// What each frame does to the simulated car: which receiver it reaches in which mode, what is answered, and what raises. The
+// documented car knows the words of the seed alone, and raises on nothing that it understands.
+// It must never touch the link. Facts: autott.md §3, §4, §6, §8, §11; the seed's list of commands for `documented`.
+
+import Protocols
+
+extension AutoTTCar {
+  private static let statusTime: Nanoseconds = 300 * .millisecond
+  private static let cameraTime: Nanoseconds = 2 * .second
+
+  /// What the thread has to do for this frame; nil: nobody receives it.
+  mutating func steps(for word: CarWord, at now: Instant, _ effects: inout Effects) throws(PythonException) -> [Step]? {
+    switch word.name {
+    case "Modes": return [.say("Modes", modes.map(\.name).joined(separator: ";"))]
+    case "Stop", "Continue":
+      try steering.take(word, &body)
+      return []
+    case "Disconnect":
+      leave(at: now, &effects)
+      return []
+    default: return dialect == .asBuilt ? try asBuiltSteps(for: word) : try documentedSteps(for: word, at: now, &effects)
+    }
+  }
+
+  // MARK: As built
+
+  private mutating func asBuiltSteps(for word: CarWord) throws(PythonException) -> [Step]? {
+    switch word.name {
+    case "Gyro":
+      if case .line = steering { return nil }
+      try steering.take(word, &body)
+    case "LeftButtonTouchDown", "RightButtonTouchDown", "LeftButtonTouchUp", "RightButtonTouchUp":
+      guard modes[mode].hasButtons else { return nil }
+      try steering.take(word, &body)
+    case "SpeechRecognition":
+      guard modes[mode].takesSpeech else { return nil }
+      try steering.take(word, &body)
+    case "InfoModes":
+      guard let index = PythonNumber.int(word.body) else { throw .value }
+      guard (-modes.count..<modes.count).contains(index) else { throw .index }
+      return [.say("InfoModes", modes[index < 0 ? modes.count + index : index].info)]
+    case "ChosenMode":
+      // Compared as text: blanks or zeros in front are another mode than any.
+      guard let index = CarMode.asBuilt.indices.first(where: { word.text == String($0) }) else { return [] }
+      if case .line = steering, !modes[mode].forgetsItsThread { return [.rest(.second / 2), .endLine, .choose(index)] }
+      return [.choose(index)]
+    case "Status": return [.rest(AutoTTCar.statusTime), .sayStatus]
+    case "VideoStream": return streamSteps(word.text)
+    case "VideoQuality":
+      guard let size = CarPictureSize(word.text) else { return [] }
+      pictureSize = size
+      return [.say("VideoStreamRefresh", "")]
+    case "ShutDown": break  // reaches code that waits for `Shutdown`
+    default: return nil
+    }
+    return []
+  }
+
+  /// The motors stay as they are: only who steers is new, and stopped.
+  mutating func choose(_ index: Int) -> [Step] {
+    if case .line(let line) = steering, modes[mode].forgetsItsThread { orphan = line }
+    let chosen = modes[index]
+    mode = index
+    steering = chosen.newSteering
+    if chosen.hasLights { body.lights.areOn = true } else { body.lights = CarLights() }
+    var steps: [Step] = [.say(chosen.hasButtons ? "ButtonsOn" : "ButtonsOff", "")]
+    guard dialect == .asBuilt else { return steps }
+    let isLine = chosen.steering == .line
+    steps.append(.say(isLine ? "SpeechRecognitionOn" : "SpeechRecognitionOff", ""))
+    var isOn = isCameraOn
+    if chosen.stopsCamera, !isStreaming {
+      steps.append(.camera(isOn: false))
+      isOn = false
+    }
+    if chosen.startsCamera, !isOn { steps += cameraSteps }
+    return steps
+  }
+
+  private var cameraSteps: [Step] {
+    flaws.contains(.videoBlock) ? [.rest(AutoTTCar.cameraTime), .camera(isOn: true)] : [.camera(isOn: true)]
+  }
+
+  private func streamSteps(_ text: String) -> [Step] {
+    switch text {
+    case "On":
+      var steps = isCameraOn ? [] : cameraSteps
+      steps += [.stream(isOn: true), .say("VideoStreamRefresh", "")]
+      if flaws.contains(.videoBlock) { steps.append(.rest(100 * .millisecond)) }
+      return steps + [.say("VideoStreamRefresh", ""), .awaitPicture]
+    case "Off": return [.stream(isOn: false), .rest(50 * .millisecond), .camera(isOn: false)]
+    default: return []
+    }
+  }
+
+  // MARK: As documented
+
+  private mutating func documentedSteps(
+    for word: CarWord, at now: Instant, _ effects: inout Effects
+  ) throws(PythonException) -> [Step]? {
+    switch word.name {
+    case "Gyro": if !steering.isStopped { try steering.take(word, &body) }
+    case "LeftButtonTouchDownn", "RightButtonTouchDownn", "LeftButtonTouchUpn", "RightButtonTouchUpn":
+      if modes[mode].hasButtons { try steering.take(CarWord(type: word.type.dropLast(), body: word.body), &body) }
+    case "InfoModes": return [.say("InfoModes", modes.map(\.info).joined(separator: ";"))]
+    case "ChosenMode":
+      guard let index = PythonNumber.int(word.body), modes.indices.contains(index) else { throw .value }
+      body.wheels = .still
+      return [.choose(index)]
+    case "Status": return [.sayStatus]
+    case "VideoStream":
+      guard ["on", "off"].contains(word.text.lowercased()) else { throw .value }
+      let isOn = word.text.lowercased() == "on"
+      return [.camera(isOn: isOn), .stream(isOn: isOn)]
+    case "VideoQuality":
+      guard let size = CarPictureSize(word.text.prefix(1).uppercased() + word.text.dropFirst().lowercased()) else { throw .value }
+      pictureSize = size
+    case "ShutDown":
+      isOff = true
+      leave(at: now, &effects)
+    case "Message": break
+    default: return nil
+    }
+    return []
+  }
+}
+
+extension CarMode {
+  var hasButtons: Bool { steering == .tiltWithIndicators || steering == .buttons }
+  /// The lights are switched on, or off.
+  var hasLights: Bool { steering == .tiltWithIndicators || takesSpeech }
+
+  var newSteering: CarSteering {
+    switch steering {
+    case .tilt: .tilt(TiltSteering(hasIndicators: false))
+    case .tiltWithIndicators: .tilt(TiltSteering(hasIndicators: true))
+    case .buttons: .buttons(ButtonSteering())
+    case .line: .line(LineSteering())
+    }
+  }
+}
+
+extension CarPictureSize {
+  /// The car's words for it.
+  init?(_ text: String) {
+    switch text {
+    case "High": self = .high
+    case "Medium": self = .medium
+    case "Low": self = .low
+    default: return nil
+    }
+  }
+}

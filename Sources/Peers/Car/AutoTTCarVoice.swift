@@ -1,0 +1,104 @@
+// What the simulated car says by itself and in answer, how it is put on the wire, and the pictures it sends to the clients of
+// its video server. It must never decide what a frame does. Facts: autott.md §2, §4 (greeting, warnings), §7; §11 for `documented`.
+
+import Protocols
+
+extension AutoTTCar {
+  private static let look: Nanoseconds = 3 * .second
+  private static let endless = 1 << 20
+
+  func frame(_ type: String, _ body: String) -> [UInt8] { Array("\(type)#$#\(body)%^%\(dialect == .asBuilt ? "\r\n" : "")".utf8) }
+
+  /// The interval, twice the modes, and what was asked for beyond that.
+  func greeting(from start: Instant) -> [(due: Instant, bytes: [UInt8])] {
+    var plan: [(Nanoseconds, [UInt8])] = []
+    if suffers(.oddGyro) { plan += ["nan", "-1", "0", "1e9"].map { (0, frame("Gyro", $0)) } }
+    if !suffers(.mute) { plan.append((0, frame("Gyro", dialect == .asBuilt ? "0.0166666666667" : "0.05"))) }
+    if dialect == .asBuilt {
+      let list = frame("Modes", modes.map(\.name).joined(separator: ";"))
+      plan += [(10 * .millisecond, list), (210 * .millisecond, list)]
+    }
+    if suffers(.endless) {
+      plan.append((300 * .millisecond, Array("Message#$#".utf8) + [UInt8](repeating: 0x61, count: AutoTTCar.endless)))
+    }
+    if suffers(.messageMarks) {
+      plan.append((.second, frame("Message", "Turn left; then right; then wait.")))
+      plan.append((.second + 10 * .millisecond, frame("Message", "Marks are #$# and the like.")))
+    }
+    return plan.map { (start + (isInstant ? 0 : $0.0), $0.1) }
+  }
+
+  func status(at now: Instant) -> String {
+    let health = health(at: now)
+    let items = suffers(.oddStatus) ? health.oddItems : health.items(usageHasEscapes: suffers(.ansi))
+    let text = items.joined(separator: ";")
+    return suffers(.comma) ? String(text.map { $0 == "." ? "," : $0 }) : text
+  }
+
+  private func health(at now: Instant) -> CarHealth {
+    CarHealth(Double(now - cameAt) / 1e9, isFlat: suffers(.flat), isHot: suffers(.warn))
+  }
+
+  /// A thread of its own, which speaks whatever the receiving thread is at.
+  mutating func lookAtHealth(at now: Instant) {
+    guard let due = nextLook, now >= due else { return }
+    nextLook = due + ((now - due) / AutoTTCar.look + 1) * AutoTTCar.look
+    let health = health(at: now)
+    if health.temperature < CarHealth.cool { warned.remove("hot") }
+    if health.temperature > CarHealth.hot, warned.insert("hot").inserted {
+      say(frame("Message", "The CPU temperatur is over \(CarHealth.hot.fixed(6)) C."), at: now)
+    }
+    if health.motorVoltage < CarHealth.leastForMotors, warned.insert("motors").inserted {
+      say(frame("Message", "The voltage on the battery driving the motors is under \(CarHealth.leastForMotors.fixed(2)) V"), at: now)
+    }
+    if health.piVoltage < CarHealth.leastForPi, warned.insert("pi").inserted {
+      say(frame("Message", "The voltage on the battery driving the raspberry pi is under \(CarHealth.leastForPi.fixed(2)) V"), at: now)
+    }
+  }
+
+  /// One sendall() of the program; two of them may leave in one segment.
+  mutating func say(_ bytes: [UInt8], at now: Instant) {
+    guard life != .waiting, life != .ended else { return }
+    if heldBack.isEmpty, suffers(.coalesce) { return heldBack = bytes }
+    let bytes = heldBack + bytes
+    heldBack = []
+    guard suffers(.split) else { return outbox.add(bytes, at: now) }
+    let cut = Int.random(in: 1..<bytes.count, using: &noise)
+    outbox.add(Array(bytes[..<cut]), at: now)
+    outbox.add(Array(bytes[cut...]), at: now + 15 * .millisecond)
+  }
+
+  /// What is due goes to the link.
+  mutating func speak(at now: Instant, _ effects: inout Effects) {
+    while let first = plan.first, first.due <= now { say(plan.removeFirst().bytes, at: now) }
+    outbox.flush(at: now, &effects)
+  }
+
+  // MARK: The video server
+
+  /// The link took a send, or lost it.
+  mutating func sendOfFeed(_ id: SendID, failed: Bool, at now: Instant) {
+    for name in Array(feeds.keys) {
+      if feeds[name]?.sent(id) == true, !failed { aPictureWasFetched(at: now) }
+    }
+  }
+
+  mutating func serveFeeds(at now: Instant, _ effects: inout Effects) {
+    for name in feeds.keys.sorted(by: { $0.description < $1.description }) {
+      guard var feed = feeds[name] else { continue }
+      let picture = CarPicture(size: pictureSize, number: pictures)
+      switch feed.next(lastFeedSend &+ 1, isStreaming: isStreaming, at: now, picture: { picture.jpeg }) {
+      case .nothing: break
+      case .send(let bytes):
+        lastFeedSend = max(lastFeedSend &+ 1, AutoTTCar.firstFeedSend)
+        pictures &+= 1
+        effects.send(name, bytes, lastFeedSend)
+      case .close:
+        feeds[name] = nil
+        effects.append(.resetLink(name, reason: "the answer is at its end"))
+        continue
+      }
+      feeds[name] = feed
+    }
+  }
+}

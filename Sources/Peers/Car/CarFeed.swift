@@ -1,0 +1,85 @@
+// One client of the car's video server: its request, and the pictures it is sent for as long as the stream is on. It must
+// never know who drives. Facts: autott.md §6 (Cameras.py under Flask): a request before the stream is on ends at once, one
+// that outlives it hangs without data; parts have no Content-Length and no boundary closes them.
+//
+//   --frame CR LF Content-Type: image/jpeg CR LF CR LF JPEG CR LF CR LF
+
+import Protocols
+
+/// A conversation over HTTP/1.0.
+struct CarFeed: Sendable {
+  /// Pictures a second.
+  static let rate: Int64 = 15
+  private static let longestRequest = 8192
+  private static let endOfHead = Array("\r\n\r\n".utf8)
+
+  private enum State { case reading([UInt8]), streaming(next: Instant), ending }
+  private var state = State.reading([])
+  /// Goes out with the next send.
+  private var pending: [UInt8] = []
+  /// The send that is with the link, and whether a whole picture ends in it.
+  private var sending: (id: SendID, isPicture: Bool)?
+
+  /// What became of its last send, and what is to be done now.
+  enum Outcome { case nothing, send([UInt8]), close }
+
+  /// When it wants to be asked again.
+  func nextDue(isStreaming: Bool) -> Instant? {
+    guard isStreaming, sending == nil, case .streaming(let next) = state else { return nil }
+    return next
+  }
+
+  /// Bytes of the request.
+  mutating func take(_ bytes: [UInt8], isStreaming: Bool, at now: Instant) {
+    guard case .reading(var request) = state else { return }
+    request += bytes.prefix(CarFeed.longestRequest - request.count)
+    state = .reading(request)
+    let news = request.suffix(bytes.count + CarFeed.endOfHead.count - 1)
+    guard news.position(of: CarFeed.endOfHead) != nil || news.position(of: [0x0A, 0x0A]) != nil else {
+      if request.count == CarFeed.longestRequest { answer("400 Bad Request", "too long") }
+      return
+    }
+    let words = String(decoding: request.prefix { $0 != 0x0D && $0 != 0x0A }, as: UTF8.self).split(separator: " ")
+    guard words.count >= 2, words[0] == "GET" else { return answer("405 Method Not Allowed", "only GET") }
+    switch words[1].prefix(while: { $0 != "?" }) {
+    case "/": answer("200 OK", "<html>\n<body><img src=\"/video_feed\"></body>\n</html>\n")
+    case "/video_feed":
+      pending = head("200 OK", "multipart/x-mixed-replace; boundary=frame")
+      state = isStreaming ? .streaming(next: now) : .ending
+    default: answer("404 Not Found", "there are / and /video_feed")
+    }
+  }
+
+  private mutating func answer(_ status: String, _ body: String) {
+    pending = head(status, "text/html; charset=utf-8", "Content-Length: \(body.utf8.count)\r\n") + Array(body.utf8)
+    state = .ending
+  }
+
+  private func head(_ status: String, _ type: String, _ more: String = "") -> [UInt8] {
+    Array("HTTP/1.0 \(status)\r\nContent-Type: \(type)\r\n\(more)Server: AutoTT\r\nConnection: close\r\n\r\n".utf8)
+  }
+
+  /// The next send, or the end. `picture` is the camera's, taken when it is wanted.
+  mutating func next(_ id: SendID, isStreaming: Bool, at now: Instant, picture: () -> [UInt8]) -> Outcome {
+    guard sending == nil else { return .nothing }
+    var isPicture = false
+    var bytes = pending
+    if bytes.isEmpty {
+      if case .ending = state { return .close }
+      guard isStreaming, case .streaming(let next) = state, now >= next else { return .nothing }
+      isPicture = true
+      bytes = Array("--frame\r\nContent-Type: image/jpeg\r\n\r\n".utf8) + picture() + CarFeed.endOfHead
+      state = .streaming(next: now + .second / CarFeed.rate)
+    }
+    pending = []
+    sending = (id, isPicture)
+    return .send(bytes)
+  }
+
+  /// The link took a send. True: it was its own, and a whole picture has gone.
+  mutating func sent(_ id: SendID) -> Bool {
+    guard let sending, sending.id == id else { return false }
+    self.sending = nil
+    return sending.isPicture
+  }
+}

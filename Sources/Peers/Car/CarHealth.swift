@@ -1,0 +1,62 @@
+// What the simulated car says of its batteries, processor, memory and card: a pure function of the seconds since its
+// program began, so that everybody sees the same car. Facts: autott.md §4: labels, order and formats of the eight items,
+// the limits of the warnings, how often they are looked at.
+
+/// A car's state of health at one moment.
+struct CarHealth: Sendable {
+  /// °C, above which it warns, and below which it may warn again.
+  static let hot = 80.0
+  static let cool = 60.0
+  /// V.
+  static let leastForMotors = 6.0
+  static let leastForPi = 4.9
+
+  var motorVoltage: Double
+  var piVoltage: Double
+  var temperature: Double
+  var usage: Double
+  var memoryUsed: Int
+  private static let memory = 948
+  var diskUsed: Double
+  private static let disk = 14.0
+
+  /// So many seconds after the start.
+  init(_ seconds: Double, isFlat: Bool = false, isHot: Bool = false) {
+    let seconds = max(0, seconds)
+    let wave = CarHealth.wave(seconds, period: 60)
+    let hours = min(seconds / 3600, 4)
+    motorVoltage = (isFlat ? 5.72 : 7.41) - 0.2 * hours - 0.03 * wave
+    piVoltage = (isFlat ? 4.83 : 5.02) - 0.01 * hours - 0.01 * wave
+    temperature = 48.3 + 1.6 * CarHealth.wave(seconds, period: 90)
+    // Long enough for one warning, then cool enough for the next.
+    if isHot, seconds.truncatingRemainder(dividingBy: 40) >= 2 { temperature += seconds.truncatingRemainder(dividingBy: 40) < 15 ? 36 : 4 }
+    usage = 5.9 + 3.4 * CarHealth.wave(seconds, period: 20)
+    memoryUsed = 612 + Int(seconds / 10) % 40
+    diskUsed = 3.9 + 0.1 * (hours * 2).rounded(.down)
+  }
+
+  /// -1 to 1 and back, in straight lines, from 0.
+  private static func wave(_ seconds: Double, period: Double) -> Double {
+    let part = (seconds / period).truncatingRemainder(dividingBy: 1)
+    return part < 0.25 ? 4 * part : part < 0.75 ? 2 - 4 * part : 4 * part - 4
+  }
+
+  /// The eight items; `usage` as `top` prints it on a terminal where escapes are wanted.
+  func items(usageHasEscapes: Bool = false) -> [String] {
+    let usage = usageHasEscapes ? "\u{1B}[m\u{1B}[1m\(usage.fixed(1))\u{1B}[m" : usage.fixed(1)
+    return [
+      "Motor battery voltage: \(motorVoltage.fixed(2)) V", "Raspberry Pi's battery voltage: \(piVoltage.fixed(2)) V",
+      "Temperature: \(temperature.fixed(1)) C", "CPU usage: \(usage) %", "Memory used: \(memoryUsed) MB",
+      "Free memory: \(CarHealth.memory - memoryUsed) MB", "Disk space used: \(diskUsed.fixed(1)) GB",
+      "Free disk space: \(Int(CarHealth.disk - diskUsed)) GB",
+    ]
+  }
+
+  /// What a program that was changed since might send: no colon, no value, no label, labels of its own.
+  var oddItems: [String] {
+    [
+      "Motor battery voltage:  V", "Raspberry Pi's battery voltage: \(piVoltage.fixed(2)) V", "Temperature: unknown C", "CPU usage: ",
+      "Ready to drive", ": 7 V", "", "Wheel speed: 0.55 m/s", "Fan: on", "Note: a: b", "Free disk space: 10 GB",
+    ]
+  }
+}

@@ -1,0 +1,64 @@
+// The modes a simulated car offers: what they are called, what they say of themselves, and who is connected to what in
+// each. Facts: autott.md §4 (names, their order, the table of buttons and speech); the wording of the texts is ours.
+
+/// One entry of the car's list; its index is the body of ChosenMode.
+struct CarMode: Sendable {
+  /// Who steers.
+  enum Steering: Sendable, Equatable { case tilt, tiltWithIndicators, buttons, line }
+
+  var name: String
+  var info: String
+  var steering: Steering
+  /// What follows signs and lights has its camera switched on by choosing the mode.
+  var startsCamera = false
+  /// Switches the camera off first, unless it streams.
+  var stopsCamera = true
+  /// Words that were heard are passed on to who steers.
+  var takesSpeech = false
+  /// The list of threads that are to be ended does not know this one's.
+  var forgetsItsThread = false
+
+  static let asBuilt: [CarMode] = [
+    CarMode(name: "Tilt Steering", info: "Tilt the phone, and the car goes where it leans.", steering: .tilt),
+    CarMode(
+      name: "Tilt, Lights",
+      info: "Like 'Tilt Steering', but with the lights on. Hold the left or right half for an indicator, both for the high beam.",
+      steering: .tiltWithIndicators),
+    CarMode(
+      name: "Tilt with AOA", info: "Tilt the phone, and the car stops before it hits something (AOA, automated object avoidance).",
+      steering: .tilt),
+    CarMode(name: "Button Steering", info: "The left and the right half of the screen drive the car.", steering: .buttons),
+    CarMode(
+      name: "Button with AOA", info: "Like 'Button Steering', and the car stops before it hits something.", steering: .buttons),
+    CarMode(name: "Follow line", info: "The car follows a line on the floor, and waits for what stands on it.", steering: .line),
+    CarMode(
+      name: "Stop sign", info: "Like 'Tilt, Lights', and the car stops at stop signs.", steering: .tiltWithIndicators, startsCamera: true),
+    CarMode(name: "Traffic light", info: "Like 'Tilt Steering', and the car waits at a red light.", steering: .tilt, startsCamera: true),
+    CarMode(
+      name: "Speed limit", info: "Like 'Tilt, Lights', and the car keeps to limits it has seen, e.g. 50 %.", steering: .tiltWithIndicators,
+      startsCamera: true),
+    CarMode(
+      name: "Tilt, Traffic rules, Light", info: "Like 'Tilt, Lights', with stop signs, red lights and limits.",
+      steering: .tiltWithIndicators,
+      startsCamera: true, stopsCamera: false),
+    CarMode(
+      name: "Self steering", info: "The car follows a line, with stop signs, red lights and limits; it can be told by voice.",
+      steering: .line,
+      startsCamera: true, stopsCamera: false, takesSpeech: true, forgetsItsThread: true),
+  ]
+
+  /// What a device of the seed's kind might offer.
+  static let documented: [CarMode] = [
+    CarMode(name: "Free", info: "Tilt to drive.", steering: .tilt),
+    CarMode(name: "Free, with lights", info: "Tilt to drive, in the dark: buttons are indicators.", steering: .tiltWithIndicators),
+    CarMode(name: "Indoors", info: "Tilt to drive, \"gently\" please.", steering: .tilt),
+  ]
+
+  /// A list that fits in no read: these, and many more.
+  static func long(_ modes: [CarMode]) -> [CarMode] {
+    modes
+      + (modes.count..<60).map { number in
+        CarMode(name: "Route \(number), around the house and back to the garage", info: "Route number \(number).", steering: .tilt)
+      }
+  }
+}

@@ -1,0 +1,88 @@
+// What the simulated car's motors are told, and how its program works that out from a tilted phone. The slip of sign in
+// one quarter of the circle is the original's, and so is its pi; neither may be mended here.
+// Facts: autott.md §5 (Steering.py): angles by the true pi, the limits of roll and pitch by 3.14.
+//
+//   a = atan2(pitch, roll) in degrees     s = length of (roll / 45°, pitch / 80°), at most 1, none below 3.5° / 45°
+//     0 …   90   left 100 s, right left·(1 - a/45)          90 …  180   right -100 s, left -right·(1 - (a - 90)/45)
+//   -90 …    0   right 100 s, left right·(1 + a/45)       -180 …  -90   left -100 s, right -left·(1 + (a - 90)/45)  <- the slip
+
+/// Speeds of the two sides in % of full speed; negative backwards. Beyond ±100 the motors do what they can.
+public struct CarWheels: Sendable, Equatable {
+  public var left: Double
+  public var right: Double
+
+  /// Both sides as given.
+  public init(left: Double, right: Double) { (self.left, self.right) = (left, right) }
+
+  /// Nothing turns.
+  public static let still = CarWheels(left: 0, right: 0)
+
+  private static let pi = 3.14
+  private static let fullRoll = 45.0 * pi / 180
+  private static let fullPitch = 80.0 * pi / 180
+  private static let leastRoll = 3.5 * pi / 180
+
+  /// What the car makes of an attitude in rad. What is no number stands still.
+  public init(roll: Double, pitch: Double) {
+    let angle = CarWheels.arcTangent(pitch, roll) * (180 / Double.pi)
+    let (along, across) = (roll / CarWheels.fullRoll, pitch / CarWheels.fullPitch)
+    var speed = (along * along + across * across).squareRoot()
+    if speed > 1 { speed = 1 } else if speed < CarWheels.leastRoll / CarWheels.fullRoll { speed = 0 }
+    self = .still
+    switch angle {
+    case 0...90:
+      left = 100 * speed
+      right = left * (1 - angle / 45)
+    case -90..<0:
+      right = 100 * speed
+      left = right * (1 + angle / 45)
+    case 90...180:
+      right = -100 * speed
+      left = -right * (1 - (angle - 90) / 45)
+    case -180 ..< -90:
+      left = -100 * speed
+      right = -left * (1 + (angle - 90) / 45)
+    default: break
+    }
+  }
+
+  /// `50.96 50.96`: left, then right.
+  public var text: String { "\(left.fixed(2)) \(right.fixed(2))" }
+
+  /// atan2 of C, signed zeros and infinities included; within some 1e-15.
+  static func arcTangent(_ y: Double, _ x: Double) -> Double {
+    if y.isNaN || x.isNaN { return .nan }
+    let (height, width) = (abs(y), abs(x))
+    var angle: Double
+    if height == 0 {
+      angle = 0
+    } else if height.isInfinite {
+      angle = width.isInfinite ? .pi / 4 : .pi / 2
+    } else {
+      angle = height > width ? .pi / 2 - small(width / height) : small(height / width)
+    }
+    if x.sign == .minus { angle = .pi - angle }
+    return y.sign == .minus ? -angle : angle
+  }
+
+  /// The angle whose tangent is this, from 0 to 1: halved three times, then the series.
+  private static func small(_ tangent: Double) -> Double {
+    var rest = tangent
+    for _ in 0..<3 { rest /= 1 + (1 + rest * rest).squareRoot() }
+    let square = rest * rest
+    var sum = 0.0
+    for odd in stride(from: 21, through: 1, by: -2) { sum = 1 / Double(odd) - square * sum }
+    return 8 * rest * sum
+  }
+}
+
+extension Double {
+  /// With so many decimals and a dot, as the car's language prints it; a zero has no sign.
+  func fixed(_ places: Int) -> String {
+    guard isFinite, abs(self) < 1e12 else { return isNaN ? "nan" : self < 0 ? "-inf" : "inf" }
+    let unit = (0..<places).reduce(1) { one, _ in one * 10 }
+    let units = Int((abs(self) * Double(unit)).rounded(.toNearestOrEven))
+    let decimals = String(units % unit + unit).dropFirst()
+    return "\(self < 0 && units > 0 ? "-" : "")\(units / unit)\(places > 0 ? "." : "")\(decimals)"
+  }
+}
