@@ -1,0 +1,76 @@
+// The few header fields that a stream of pictures needs: of the whole answer, and of each part. Pure: lines in, fields out; what
+// is no field is passed over.
+// Facts: RFC 9110 §8 (names in any case), RFC 2045 §5.1 (parameters, quoted or not), RFC 2046 §5.1.1 (boundary).
+
+extension MotionJPEG {
+  struct Head: Sendable {
+    /// The longest that RFC 2046 allows is 70; whoever counts badly is still understood.
+    static let longestBoundary = 200
+
+    /// `200 OK`; nil before the first line, and where that is no status line.
+    private(set) var status: String?
+    /// The media type as it came: `image/jpeg`.
+    private(set) var type: String?
+    /// Bytes, where they are told and make sense.
+    private(set) var length: Int?
+    private(set) var isChunked = false
+    private var isFirst = true
+
+    /// A line without its end.
+    mutating func take(_ line: [UInt8]) {
+      defer { isFirst = false }
+      if isFirst, line.starts(with: Array("HTTP/1.".utf8)), let blank = line.firstIndex(of: space) {
+        status = printable(Self.trimmed(line[blank...]), limit: 60)
+      }
+      guard let end = line.firstIndex(of: colon) else { return }
+      let value = Self.trimmed(line[(end + 1)...])
+      switch Self.lower(line[..<end]) {
+      case "content-type": type = String(decoding: value, as: UTF8.self)
+      case "content-length": length = value.allSatisfy(isDigit) ? Int(String(decoding: value, as: UTF8.self)) : nil
+      case "transfer-encoding": isChunked = Self.lower(value) != "identity"
+      default: break
+      }
+    }
+
+    /// `multipart/x-mixed-replace` out of `Multipart/X-Mixed-Replace; boundary=frame`.
+    static func essence(_ type: String) -> String { lower(trimmed(type.utf8.prefix { $0 != UInt8(ascii: ";") })) }
+
+    /// The parameter `boundary` of a media type.
+    static func boundary(_ type: String) -> [UInt8]? {
+      var rest = Array(type.utf8)[...].drop { $0 != UInt8(ascii: ";") }
+      while rest.popFirst() != nil {  // the semicolon
+        let name = lower(trimmed(rest.prefix { $0 != UInt8(ascii: "=") && $0 != UInt8(ascii: ";") }))
+        rest = rest.drop { $0 != UInt8(ascii: "=") && $0 != UInt8(ascii: ";") }
+        let value = rest.first == UInt8(ascii: "=") ? parameter(&rest) : []
+        if name == "boundary" { return (1...longestBoundary).contains(value.count) ? value : nil }
+        rest = rest.drop { $0 != UInt8(ascii: ";") }
+      }
+      return nil
+    }
+
+    /// The value behind the equals sign; a quoted one may hold anything.
+    private static func parameter(_ rest: inout ArraySlice<UInt8>) -> [UInt8] {
+      rest = rest.dropFirst().drop(while: isBlank)
+      guard rest.first == UInt8(ascii: "\"") else {
+        let value = rest.prefix { $0 != UInt8(ascii: ";") }
+        rest = rest.dropFirst(value.count)
+        return trimmed(value)
+      }
+      rest = rest.dropFirst()
+      var value: [UInt8] = []
+      while let byte = rest.popFirst(), byte != UInt8(ascii: "\"") {
+        guard let plain = byte == UInt8(ascii: "\\") ? rest.popFirst() : byte else { break }
+        value.append(plain)
+      }
+      return value
+    }
+
+    private static func trimmed(_ bytes: some Collection<UInt8>) -> [UInt8] {
+      var rest = Array(bytes.drop(while: isBlank))
+      while let last = rest.last, isBlank(last) { rest.removeLast() }
+      return rest
+    }
+
+    private static func lower(_ bytes: some Collection<UInt8>) -> String { String(decoding: bytes, as: UTF8.self).lowercased() }
+  }
+}
