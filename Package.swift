@@ -26,6 +26,7 @@ let package = Package(
     .target(name: "CLinux"),
     .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
     .systemLibrary(name: "CDBus", pkgConfig: "dbus-1", providers: [.apt(["libdbus-1-dev"])]),
+    .systemLibrary(name: "CEvdev", pkgConfig: "libevdev", providers: [.apt(["libevdev-dev"])]),
     .target(name: "CToml"),
     .target(name: "Bus", dependencies: ["CDBus", "CLinux"], swiftSettings: strict),
     .executableTarget(
@@ -42,7 +43,7 @@ let package = Package(
       swiftSettings: strict),
     .executableTarget(
       name: "vehiclectl",
-      dependencies: ["Protocols", "CLinux", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+      dependencies: ["Protocols", "CEvdev", "CLinux", .product(name: "ArgumentParser", package: "swift-argument-parser")],
       swiftSettings: strict),
     .executableTarget(
       name: "vehiclesim",

@@ -94,6 +94,20 @@ final class Client {
     }
   }
 
+  /// For whoever waits for several connections at once.
+  var descriptor: Int32 { socket }
+
+  /// Sends a call and does not wait for what comes of it: `next` gives that.
+  func begin<M: VarlinkMethod>(_ method: M.Type, _ parameters: M.Parameters, more: Bool = false) throws(Failure) {
+    try send(message { try VarlinkCall.message(method, parameters, more: more) })
+  }
+
+  /// The next reply to what was begun, or nil while there is none. Never waits.
+  func next<M: VarlinkMethod>(_ method: M.Type) throws(Failure) -> M.Result? {
+    guard let reply = try receive(until: 0) else { return nil }
+    return try result(M.self, reply)
+  }
+
   private func message(_ make: () throws -> [UInt8]) throws(Failure) -> [UInt8] {
     do { return try make() } catch { throw .usage("this cannot be sent: \(error)") }
   }

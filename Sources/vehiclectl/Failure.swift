@@ -14,6 +14,7 @@ enum Failure: Error, Equatable {
   /// It is there and closed the connection before it answered anything.
   case turnedAway
   case noAccess(socket: String)
+  case noAccessToInput(path: String)
   case timeout(seconds: Double)
   /// What answers is no vehicled.
   case nonsense(String)
@@ -36,6 +37,8 @@ enum Failure: Error, Equatable {
       "vehicled took the call and hung up without an answer; it may be full (256 clients are the limit); see: journalctl -u vehicled"
     case .noAccess(let socket):
       "permission denied at \(socket); add yourself to group vehicled (sudo usermod -aG vehicled USER, then log in again)"
+    case .noAccessToInput(let path):
+      "permission denied at \(path); add yourself to group input (sudo usermod -aG input USER, then log in again)"
     case .timeout(let seconds): "no answer within \(Value.text(seconds)) s; give it longer with --timeout"
     case .nonsense(let what): "what answers is not vehicled: \(what); check --socket and $VEHICLED_SOCKET"
     case .usage(let words), .other(let words): words
@@ -53,7 +56,7 @@ enum Failure: Error, Equatable {
     case .noSuchAction: 4
     case .noValue(_, let notConnected): notConnected ? 5 : 1
     case .timeout: 6
-    case .noAccess: 7
+    case .noAccess, .noAccessToInput: 7
     }
   }
 
@@ -71,7 +74,7 @@ enum Failure: Error, Equatable {
     case .notRunning: "NotRunning"
     case .died: "DaemonGone"
     case .turnedAway: "TurnedAway"
-    case .noAccess: "NoAccess"
+    case .noAccess, .noAccessToInput: "NoAccess"
     case .timeout: "NoAnswer"
     case .nonsense: "NotVehicled"
     case .usage: "Usage"

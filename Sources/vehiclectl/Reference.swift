@@ -44,6 +44,17 @@ extension Reference {
     return device.map { device in schemas.filter { $0.device == device } } ?? schemas
   }
 
+  /// The text that the property of a named device has, or why it has none.
+  func text(_ client: Client) throws(Failure) -> String {
+    let reference = device.map { "\($0).\(name)" } ?? name
+    let reading = try client.call(Contract.Get.self, .init(references: [reference])).readings.first
+    if case .string(let text)? = reading?.value, !text.isEmpty { return text }
+    let links = try client.call(Contract.Status.self, .init(device: reading?.device ?? device)).devices.flatMap(\.links)
+    throw .noValue(
+      "\(reference) has no value: \(reading?.reason ?? "none came yet"); \"vehiclectl status\" shows more",
+      notConnected: links.contains { $0.state != "up" })
+  }
+
   private func ambiguous(_ devices: [String]) -> Failure {
     .refused(.ambiguous(reference: name, candidates: devices.map { "\($0).\(name)" }))
   }

@@ -39,6 +39,12 @@ enum JobControl {
     }
   }
 
+  /// Whether one came that will stop or end us, for verbs that have something to do before.
+  static var isDue: Bool { came.load(ordering: .relaxed) & (bit(SIGTSTP) | bit(SIGQUIT)) != 0 }
+
+  /// Whether we were stopped by something that cannot be caught, and go on since.
+  static func wentOn() -> Bool { came.bitwiseAnd(~bit(SIGCONT), ordering: .relaxed).oldValue & bit(SIGCONT) != 0 }
+
   /// Does what the signals since the last look wanted. `restore` puts the terminal right, before a stop and after one.
   static func obey(restore: () -> Void) {
     let signals = came.exchange(0, ordering: .relaxed)

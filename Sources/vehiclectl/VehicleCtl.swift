@@ -19,9 +19,8 @@ struct VehicleCtl: ParsableCommand {
     version: version,
     subcommands: [
       StatusCommand.self, GetCommand.self, SetCommand.self, DoCommand.self, WatchCommand.self, DescribeCommand.self,
-      ScanCommand.self, ConnectCommand.self, DisconnectCommand.self, DriveCommand.self, RecordCommand.self, CallCommand.self,
-      ReloadCommand.self,
-      DoctorCommand.self, VersionCommand.self,
+      ScanCommand.self, ConnectCommand.self, DisconnectCommand.self, DriveCommand.self, CarCommand.self, OpenCommand.self,
+      RecordCommand.self, CallCommand.self, ReloadCommand.self, DoctorCommand.self, VersionCommand.self,
       CompletionsCommand.self,
     ],
     defaultSubcommand: StatusCommand.self)
@@ -51,9 +50,12 @@ struct VehicleCtl: ParsableCommand {
     let verbs = configuration.subcommands
     let arguments = Arguments.verbFirst(given, verbs: verbs.compactMap { $0.configuration.commandName } + ["help"])
     if arguments.first == "help" { return try parseAsRoot(Arguments.withoutOptions(arguments)) }
-    let verb = verbs.first { $0.configuration.commandName == arguments.first }
-    if let verb, let command = try? verb.parse(Array(arguments.dropFirst())) { return command }
-    return try parseAsRoot(arguments)
+    guard let verb = verbs.first(where: { $0.configuration.commandName == arguments.first }) else { return try parseAsRoot(arguments) }
+    let inner = verb.configuration.subcommands
+    let rest = Arguments.verbFirst(Array(arguments.dropFirst()), verbs: inner.compactMap { $0.configuration.commandName })
+    if let command = try? (inner.first { $0.configuration.commandName == rest.first }?.parse(Array(rest.dropFirst()))) { return command }
+    if let command = try? verb.parse(rest) { return command }
+    return try parseAsRoot(arguments.prefix(1) + rest)
   }
 }
 

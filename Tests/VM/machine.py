@@ -10,7 +10,7 @@ import os, re, shutil, signal, subprocess, sys, tarfile, tempfile, threading
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-PACKAGES = "systemd-sysv,dbus,bluez,python3,polkitd,udev,kmod,procps,rfkill,libpam-systemd,linux-image-amd64"
+PACKAGES = "systemd-sysv,dbus,bluez,python3,polkitd,udev,kmod,procps,rfkill,libevdev2,libpam-systemd,linux-image-amd64"
 BUMBLE = "bumble==0.0.236"
 LONGEST = 600  # seconds, for all of it
 

@@ -118,6 +118,7 @@ import Testing
   @Test func `every verb takes the common options`() throws {
     let operands = [
       "get": ["x"], "set": ["x", "1"], "do": ["x"], "connect": ["x"], "disconnect": ["x"], "drive": ["x"], "record": ["x", "-"],
+      "car": ["snapshot", "-"],
       "call": ["x"],
       "completions": ["bash"],
     ]
@@ -135,6 +136,8 @@ import Testing
   @Test(arguments: [
     ["get"], ["set", "x"], ["status", "a", "b"], ["watch", "--count", "0"], ["--timeout", "x", "status"], ["--color", "red"],
     ["get", "--x", "y"], ["watch", "--interval", "3600001"], ["watch", "--interval=-1"], ["watch", "--interval", "soon"],
+    ["car", "snapshot"], ["car", "snapshot", "a", "b", "c"], ["car", "record-video", "a", "--seconds", "0"], ["car", "wash"],
+    ["drive", "car", "--deadline", "99"],
   ])
   func `wrong use is told from help`(_ arguments: [String]) {
     do {
@@ -183,6 +186,22 @@ import Testing
     #expect(try VehicleCtl.command(of: ["--json"]) is StatusCommand)
   }
 
+  @Test func `car has verbs of its own, and alone is the device of that name`() throws {
+    #expect(try VehicleCtl.command(of: ["car"]) is CarCommand)
+    #expect((try VehicleCtl.command(of: ["--json", "car"]) as? CarCommand)?.common.json == true)
+    for arguments in [
+      ["--json", "car", "snapshot", "a.jpg"], ["car", "--json", "snapshot", "a.jpg"], ["car", "snapshot", "a.jpg", "--json"],
+    ] {
+      let command = try #require(try VehicleCtl.command(of: arguments) as? CarSnapshotCommand)
+      #expect(command.common.json && command.first == "a.jpg" && command.second == nil && !command.force)
+    }
+    let video = try #require(try VehicleCtl.command(of: ["car", "record-video", "rover", "-", "--seconds", "5"]) as? CarRecordVideoCommand)
+    #expect(video.first == "rover" && video.second == "-" && video.seconds == 5)
+    #expect((try VehicleCtl.command(of: ["open", "car"]) as? OpenCommand)?.device == "car")
+    #expect((try VehicleCtl.command(of: ["drive", "car", "--input", "gamepad"]) as? DriveCommand)?.input == "gamepad")
+    #expect(help(["help", "car", "snapshot"]).contains("USAGE: vehiclectl car snapshot [<options>] [<device>] <file>"))
+  }
+
   @Test func `methods may be short`() {
     #expect(CallCommand.full("Status") == "io.vehicled.Status")
     #expect(CallCommand.full("org.varlink.service.GetInfo") == "org.varlink.service.GetInfo")
@@ -192,7 +211,7 @@ import Testing
     let failures: [(Failure, Int32, String)] = [
       (.refused(.permissionDenied()), 7, "org.varlink.service.PermissionDenied"), (.unknown(name: "a.B", parameters: [:]), 1, "a.B"),
       (.notRunning(socket: "/s"), 3, "NotRunning"), (.died("x"), 3, "DaemonGone"), (.turnedAway, 1, "TurnedAway"),
-      (.noAccess(socket: "/s"), 7, "NoAccess"),
+      (.noAccess(socket: "/s"), 7, "NoAccess"), (.noAccessToInput(path: "/d"), 7, "NoAccess"),
       (.timeout(seconds: 2.5), 6, "NoAnswer"), (.nonsense("x"), 1, "NotVehicled"), (.usage("x"), 2, "Usage"),
       (.noSuchAction("x"), 4, "NoSuchAction"),
       (.noValue("x", notConnected: true), 5, "NoValue"), (.noValue("x", notConnected: false), 1, "NoValue"), (.other("x"), 1, "Failed"),

@@ -18,8 +18,13 @@ final class SocketServer {
   let path: String
   private let listener: Int32
 
-  /// Serves one connection after another until it is stopped.
-  init(_ answer: @escaping @Sendable (_ method: String, JSON) -> Answer) throws {
+  /// Serves until it is stopped.
+  convenience init(_ answer: @escaping @Sendable (_ method: String, JSON) -> Answer) throws {
+    try self.init { _, method, parameters in answer(method, parameters) }
+  }
+
+  /// Serves every connection on a thread of its own; the closure gets its descriptor, for what is to be sent later.
+  init(_ answer: @escaping @Sendable (_ connection: Int32, _ method: String, JSON) -> Answer) throws {
     path = "/tmp/vehiclectl-test-\(getpid())-\(UInt64.random(in: 0 ... .max))"
     let listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
     self.listener = listener
@@ -34,8 +39,11 @@ final class SocketServer {
       while true {
         let connection = accept(listener, nil, nil)
         guard connection >= 0 else { break }
-        Self.serve(connection, answer)
-        close(connection)
+        let server = ServerThread {
+          Self.serve(connection, answer)
+          close(connection)
+        }
+        do { try server.start() } catch { close(connection) }
       }
       close(listener)  // only here, where nobody else can still take its number for this listener
     }
@@ -47,7 +55,7 @@ final class SocketServer {
     unlink(path)
   }
 
-  private static func serve(_ connection: Int32, _ answer: (String, JSON) -> Answer) {
+  private static func serve(_ connection: Int32, _ answer: (Int32, String, JSON) -> Answer) {
     var framing = VarlinkFraming()
     var chunk = [UInt8](repeating: 0, count: 4096)
     while true {
@@ -56,7 +64,7 @@ final class SocketServer {
       framing.append(chunk[..<count])
       while let message = try? framing.next() {
         let call = JSON(String(decoding: message, as: UTF8.self))
-        switch answer(call?["method"]?.string ?? "", call?["parameters"] ?? [:]) {
+        switch answer(connection, call?["method"]?.string ?? "", call?["parameters"] ?? [:]) {
         case .send(let bytes): send(connection, bytes)
         case .sendAndClose(let bytes): return send(connection, bytes)
         case .nothing: break
@@ -65,7 +73,7 @@ final class SocketServer {
     }
   }
 
-  private static func send(_ connection: Int32, _ bytes: [UInt8]) {
+  static func send(_ connection: Int32, _ bytes: [UInt8]) {
     var rest = bytes[...]
     while !rest.isEmpty {
       let count = rest.withUnsafeBytes { Glibc.send(connection, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
@@ -76,7 +84,7 @@ final class SocketServer {
 }
 
 /// A thread that runs a closure.
-private final class ServerThread {
+final class ServerThread {
   private let body: @Sendable () -> Void
 
   init(_ body: @escaping @Sendable () -> Void) { self.body = body }

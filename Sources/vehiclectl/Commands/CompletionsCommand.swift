@@ -24,6 +24,14 @@ struct CompletionsCommand: Verb {
 extension CompletionKind {
   /// Devices.
   static var devices: CompletionKind { asking { $0.map(\.device) } }
+  /// Devices that have this property.
+  static func devices(with property: String) -> CompletionKind {
+    asking { $0.filter { $0.properties.contains { $0.name == property } }.map(\.device) }
+  }
+  /// What can be driven with.
+  static var inputs: CompletionKind {
+    .custom { _, _, _ in [DriveCommand.anyInput] + InputDevice.names(in: InputDevice.directory).map { "\(InputDevice.directory)/\($0)" } }
+  }
   /// Properties, alone and with their device.
   static var properties: CompletionKind { asking { names($0) { $0.properties.map(\.name) } } }
   /// Properties that can be set.

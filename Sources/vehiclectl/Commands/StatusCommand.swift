@@ -10,14 +10,17 @@ struct StatusCommand: Verb {
   @Argument(help: "Just this device, in detail.", completion: .devices)
   var device: String?
 
-  func perform(_ output: Output) throws {
-    let devices = try common.connect(output).call(Contract.Status.self, .init(device: device)).devices
+  func perform(_ output: Output) throws { try Self.show(device, common, output) }
+
+  /// One device in detail, or all.
+  static func show(_ wanted: String?, _ common: CommonOptions, _ output: Output) throws {
+    let devices = try common.connect(output).call(Contract.Status.self, .init(device: wanted)).devices
     if output.json { return output.json(["devices": .array(devices.map { JSON($0) })]) }
     if devices.isEmpty { output.note("no devices are configured; describe one in /etc/vehicled/vehicled.toml") }
     let now = Clock.wall
     for (position, device) in devices.enumerated() {
       if position > 0 { output.line("") }
-      output.lines(Self.lines(device, detailed: self.device != nil || output.verbose, now: now, paint: output.paint))
+      output.lines(lines(device, detailed: wanted != nil || output.verbose, now: now, paint: output.paint))
     }
   }
 

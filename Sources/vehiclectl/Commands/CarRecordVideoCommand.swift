@@ -1,0 +1,87 @@
+// car record-video: the pictures of a camera's stream one after another, as they came, into a file that vehiclectl itself
+// opens. ffmpeg and mpv read such a file as MJPEG.
+
+import ArgumentParser
+import Glibc
+import Protocols
+
+struct CarRecordVideoCommand: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "record-video", abstract: "Record the video of a car's camera.",
+    usage: "vehiclectl car record-video [<options>] [<device>] <file>",
+    discussion: """
+      Lasts until interrupted, or for --seconds. The file holds JPEG pictures one after another: mpv FILE, or ffmpeg -f mjpeg -i FILE. \
+      The video has to be on: vehiclectl set car.video on. The device may be left out where just one has a camera.
+      """)
+
+  /// Without a picture for so long the camera has stopped.
+  private static let silence = 10.0
+
+  @OptionGroup var common: CommonOptions
+  @Option(help: "Stop after this long.", transform: WatchCommand.positive)
+  var seconds: Int?
+  @Flag(help: "Overwrite the file.")
+  var force = false
+  @Argument(
+    help: ArgumentHelp("The device, where there are several cameras.", valueName: "device"), completion: .devices(with: Camera.address))
+  var first: String
+  @Argument(help: ArgumentHelp("The file to write, - for stdout.", valueName: "file"), completion: .file())
+  var second: String?
+
+  func perform(_ output: Output) throws {
+    let (device, file) = Camera.operands(first, second)
+    try Camera.refuseTerminal(file)
+    if file != "-" { try PictureFile.check(file, force: force) }
+    Interrupt.catchSignals()
+    let camera = try Camera(of: device, try common.connect(output))
+    var patience = Clock.monotonic + common.patience
+    let stream = try VideoStream(camera.url, within: common.patience)
+    var descriptor: Int32?  // the file is made when the first picture is there
+    var start: Double?
+    var shown = 0.0
+    var (frames, size) = (0, 0)
+    defer {
+      if let descriptor, descriptor != STDOUT_FILENO { close(descriptor) }
+      if start != nil { output.progress(nil) }
+      if descriptor != nil, output.json, file != "-" {
+        output.json(["device": .string(camera.device), "file": .string(file), "frames": .int(frames), "bytes": .int(size)])
+      } else if let start {
+        output.note("recorded \(Self.words(frames, size, Clock.monotonic - start))")
+      }
+    }
+    while !Interrupt.came, start.map({ Clock.monotonic - $0 < Double(seconds ?? .max) }) ?? true {
+      guard let picture = try stream.next(within: 0.2) else {
+        guard Clock.monotonic < patience else {
+          throw start == nil
+            ? Failure.timeout(seconds: common.patience)
+            : .other("no picture came for \(Words.duration(Self.silence)); see that the video is on; what was recorded so far stays")
+        }
+        continue
+      }
+      let now = Clock.monotonic
+      patience = now + Self.silence
+      start = start ?? now
+      let place = try descriptor ?? (file == "-" ? STDOUT_FILENO : RecordCommand.create(file, force: force))
+      descriptor = place
+      if place == STDOUT_FILENO {
+        output.bytes(picture)
+      } else if !Output.write(all: picture[...], to: place) {
+        throw Failure.other("cannot write \(file): \(String(cString: strerror(errno))); what was written so far stays")
+      }
+      frames += 1
+      size += picture.count
+      guard now - shown >= Screen.period else { continue }
+      shown = now
+      output.progress(Self.words(frames, size, now - (start ?? now)))
+    }
+    if start == nil { throw Failure.other("interrupted") }  // nothing is recorded: no success
+  }
+
+  /// `120 pictures, 4.3 MB in 8.0 s, 15.0 a second`.
+  static func words(_ frames: Int, _ bytes: Int, _ seconds: Double) -> String {
+    let amount = bytes < 1_000_000 ? "\(Words.tenths(Double(bytes) / 1e3)) kB" : "\(Words.tenths(Double(bytes) / 1e6)) MB"
+    // Between the first and the last picture lies one less than there are.
+    let rate = frames > 1 && seconds > 0 ? ", \(Words.tenths(Double(frames - 1) / seconds)) a second" : ""
+    return "\(frames) \(frames == 1 ? "picture" : "pictures"), \(amount) in \(Words.duration(seconds))\(rate)"
+  }
+}

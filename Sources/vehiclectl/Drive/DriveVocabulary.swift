@@ -1,0 +1,126 @@
+// What a device that is driven can be told, and the lines of JSON that say it. Pure: the schema decides, nothing here knows a
+// kind. Must never guess: a line that could mean two things, or nothing, is refused with its number and the mend.
+//
+//   {"target-current": 2.5}                      one motion property
+//   {"roll": 0.1, "pitch": 0}                    the arguments of one motion action, found by their names
+//   {"do": "stop"}  {"do": "tilt", "roll": 0.1}  any action by name, its arguments beside it
+
+import Protocols
+
+/// What a line asks for.
+enum DriveOrder: Equatable {
+  case set(property: String, Value)
+  case run(action: String, arguments: [String: Value], motion: Bool)
+
+  /// It says how to move on, and takes the place of what was said before. Everything else is done in its turn.
+  var isSetPoint: Bool {
+    switch self {
+    case .set: true
+    case .run(_, let arguments, let motion): motion && !arguments.isEmpty
+    }
+  }
+}
+
+struct DriveVocabulary {
+  /// The member that names an action.
+  static let naming = "do"
+
+  let device: String
+  private let properties: [Contract.Property]
+  private let actions: [Contract.Action]
+
+  /// Of a device that declares nothing there is nothing to say.
+  init(device: String, _ schema: Contract.Schema?) {
+    self.device = device
+    properties = schema?.properties.filter(\.motion) ?? []
+    actions = schema?.actions ?? []
+  }
+
+  /// The action with both angles, by which a person can drive.
+  var tilt: Contract.Action? {
+    actions.first { action in
+      action.name == "tilt" && action.motion && ["roll", "pitch"].allSatisfy { name in action.arguments.contains { $0.name == name } }
+        && action.arguments.allSatisfy { $0.optional || ["roll", "pitch"].contains($0.name) }
+    }
+  }
+
+  /// An action by name.
+  func action(_ name: String) -> Contract.Action? { actions.first { $0.name == name } }
+
+  /// What the line asks for.
+  func order(_ line: String, _ number: Int) throws(Failure) -> DriveOrder {
+    guard case .object(let members)? = JSON(line) else {
+      throw .usage("line \(number) is no JSON object; write \(example)")
+    }
+    guard !members.isEmpty else { throw .usage("line \(number) asks for nothing; write \(example)") }
+    if let name = members.first(where: { $0.key == Self.naming })?.value {
+      guard let name = name.string else { throw .usage("line \(number): \"\(Self.naming)\" takes the name of an action, as a text") }
+      guard let action = action(name) else {
+        let known = actions.map(\.name).joined(separator: ", ")
+        throw .usage("line \(number): \(device) has no action \"\(name)\"; it has \(known.isEmpty ? "none" : known)")
+      }
+      return try run(action, members.filter { $0.key != Self.naming }, number)
+    }
+    let setPoints = actions.filter { $0.motion && !$0.arguments.isEmpty && takes($0, members) }
+    if let action = setPoints.first {
+      guard setPoints.count == 1 else {
+        let names = setPoints.map(\.name).joined(separator: " or ")
+        throw .usage("line \(number) could be \(names); name the action: {\"\(Self.naming)\": \"\(action.name)\", …}")
+      }
+      return try run(action, members, number)
+    }
+    guard let member = members.first, members.count == 1 else {
+      guard actions.contains(where: isSetPoint) else {
+        throw .usage("line \(number) names \(members.count) motion properties; give one, for each takes the place of the other")
+      }
+      throw .usage("line \(number): no action of \(device) takes just \(members.map(\.key).joined(separator: ", ")); write \(example)")
+    }
+    guard let property = properties.first(where: { $0.name == member.key }) else {
+      let known = properties.map(\.name).joined(separator: ", ")
+      let mend = actions.contains(where: isSetPoint) ? "write \(example)" : "it has \(known.isEmpty ? "none" : known)"
+      throw .usage("line \(number): \(device) has no motion property \"\(member.key)\"; \(mend)")
+    }
+    do { return .set(property: member.key, try SetCommand.value(text(member.value), for: property, of: device)) } catch {
+      throw .usage("line \(number): \(error.message)")
+    }
+  }
+
+  /// A line that this device understands.
+  var example: String {
+    if let action = actions.first(where: isSetPoint) {
+      let arguments = action.arguments.filter { !$0.optional }
+      return "{\((arguments.isEmpty ? action.arguments : arguments).map { "\"\($0.name)\": VALUE" }.joined(separator: ", "))}"
+    }
+    return "{\"PROPERTY\": VALUE}, as in {\"\(properties.first?.name ?? "target-current")\": 2.5}"
+  }
+
+  private func isSetPoint(_ action: Contract.Action) -> Bool { action.motion && !action.arguments.isEmpty }
+
+  /// Whether these are arguments of the action, and all that it needs.
+  private func takes(_ action: Contract.Action, _ members: [JSON.Member]) -> Bool {
+    !members.isEmpty && members.allSatisfy { member in action.arguments.contains { $0.name == member.key } }
+      && action.arguments.allSatisfy { argument in argument.optional || members.contains { $0.key == argument.name } }
+  }
+
+  private func run(_ action: Contract.Action, _ members: [JSON.Member], _ number: Int) throws(Failure) -> DriveOrder {
+    guard let declared = Action(action) else {
+      throw .other("\(action.name) takes an argument of a type that this vehiclectl does not know; a newer one may")
+    }
+    let usage = "it is called as \(Words.usage(action))"
+    var values: [String: Value] = [:]
+    for member in members {
+      guard let argument = declared.arguments.first(where: { $0.name == member.key }) else {
+        throw .usage("line \(number): \(action.name) takes no argument \"\(member.key)\"; \(usage)")
+      }
+      do { values[member.key] = try ValueRule(argument.type).parse(text(member.value)) } catch {
+        throw .usage("line \(number): \(member.key): \(error.description); \(usage)")
+      }
+    }
+    if let missing = declared.arguments.first(where: { !$0.optional && values[$0.name] == nil }) {
+      throw .usage("line \(number): the argument \(missing.name) of \(action.name) is missing; \(usage)")
+    }
+    return .run(action: action.name, arguments: values, motion: action.motion)
+  }
+
+  private func text(_ value: JSON) -> String { value.string ?? value.text }
+}

@@ -1,0 +1,95 @@
+// What the axes and buttons of an input device mean. Pure: what the device has goes in, then its events. Must never move the
+// car by what was never touched: an axis counts once it was seen at rest.
+// Facts: the kernel's Documentation/input/gamepad.rst (south, east, left stick; up is negative) and input-event-codes.h;
+// wheels of Logitech's and Thrustmaster's report pedals on Z and RZ, upside down: all the way out is the most.
+
+import CEvdev
+
+struct GamepadMapping {
+  /// Around rest, as a part of the way: nothing.
+  static let deadZone = 0.08
+
+  enum Press: Equatable { case go, stop, end }
+
+  /// An axis as the device describes it.
+  private struct Axis {
+    let code: Int
+    let low: Double
+    let high: Double
+    /// Where it is when nobody touches it: in the middle, or at one end.
+    let rest: Double
+    /// 0 at rest; to each side 1, or on the one side that there is.
+    var value = 0.0
+    var wasAtRest = false
+
+    init(_ code: Int32, _ range: ClosedRange<Int>, rest: Double? = nil) {
+      self.code = Int(code)
+      low = Double(range.lowerBound)
+      high = Double(range.upperBound)
+      self.rest = rest ?? (low + high) / 2
+    }
+
+    mutating func take(_ raw: Int) {
+      let span = rest == low || rest == high ? high - low : (high - low) / 2
+      let part = span > 0 ? min(1, max(-1, (Double(raw) - rest) / span)) : 0
+      let beyond = max(0, abs(part) - GamepadMapping.deadZone) / (1 - GamepadMapping.deadZone)
+      if beyond == 0 { wasAtRest = true }
+      value = !wasAtRest || beyond == 0 ? 0 : part < 0 ? -beyond : beyond
+    }
+  }
+
+  /// Turn first; then the stick's other axis, or accelerator and brake.
+  private var axes: [Axis]
+  private let isWheel: Bool
+
+  /// For a device with these axes, each with its range, and these keys. nil: nobody can drive with it.
+  init?(axes ranges: [Int: ClosedRange<Int>], keys: Swift.Set<Int>) {
+    func range(_ code: Int32) -> ClosedRange<Int>? { ranges[Int(code)].flatMap { $0.lowerBound < $0.upperBound ? $0 : nil } }
+    func has(_ key: Int32) -> Bool { keys.contains(Int(key)) }
+    let isGamepad = has(BTN_SOUTH)
+    if !isGamepad || range(ABS_WHEEL) != nil, let turn = range(ABS_WHEEL) ?? range(ABS_X) {
+      let wheel = Axis(range(ABS_WHEEL) == nil ? ABS_X : ABS_WHEEL, turn)
+      if let gas = range(ABS_GAS), let brake = range(ABS_BRAKE) {
+        axes = [wheel, Axis(ABS_GAS, gas, rest: Double(gas.lowerBound)), Axis(ABS_BRAKE, brake, rest: Double(brake.lowerBound))]
+        isWheel = true
+        return
+      }
+      if !isGamepad, has(BTN_JOYSTICK), let gas = range(ABS_Z), let brake = range(ABS_RZ) {
+        axes = [wheel, Axis(ABS_Z, gas, rest: Double(gas.upperBound)), Axis(ABS_RZ, brake, rest: Double(brake.upperBound))]
+        isWheel = true
+        return
+      }
+    }
+    guard isGamepad || has(BTN_JOYSTICK), let x = range(ABS_X), let y = range(ABS_Y) else { return nil }
+    axes = [Axis(ABS_X, x), Axis(ABS_Y, y)]
+    isWheel = false
+  }
+
+  /// The axes whose values are of interest at the start.
+  var codes: [Int] { axes.map(\.code) }
+
+  /// An axis moved, or was found where it is.
+  mutating func moved(_ code: Int, to value: Int) {
+    if let position = axes.firstIndex(where: { $0.code == code }) { axes[position].take(value) }
+  }
+
+  /// A key went down.
+  func pressed(_ code: Int) -> Press? {
+    switch Int32(code) {
+    case BTN_SOUTH, BTN_TRIGGER: .go
+    case BTN_EAST, BTN_THUMB: .stop
+    case BTN_START: .end
+    default: nil
+    }
+  }
+
+  /// Whether everything that drives was at rest once; until then it is level.
+  var isArmed: Bool { axes.allSatisfy(\.wasAtRest) }
+
+  /// Where the hands point.
+  var heading: Heading {
+    guard isArmed else { return Heading() }
+    let turn = axes[0].value
+    return isWheel ? Heading(forward: abs(axes[1].value) - abs(axes[2].value), turn: turn) : Heading(forward: -axes[1].value, turn: turn)
+  }
+}

@@ -1,0 +1,193 @@
+// A person drives: keys of a terminal, or a stick, become set-points under the lease, at the pace that the car wants. Owns the
+// loop over all connections; must never go on for a person who is gone: no keys are level, a terminal that hangs up, a stick
+// that is unplugged and a process that is stopped end the drive, and the car stops first.
+
+import Glibc
+import Protocols
+
+struct HandDrive {
+  enum End { case over, suspended }
+
+  private let common: CommonOptions
+  private let output: Output
+  private let vocabulary: DriveVocabulary
+  /// Milliseconds.
+  private let deadline: Int
+  private let watched: [String]
+  private let input: (any Controls)?
+  /// Where keys come from; nil: there are none.
+  private let terminal: RawTerminal?
+  /// nil: nobody looks.
+  private var screen: Screen?
+  private var cockpit: Cockpit
+  private var keys = Keys()
+  private var steering = Steering()
+  private var pace = SetPointPace(at: 0)
+  /// The driver wants the car to go on, and it was not told yet.
+  private var goes = false
+  /// The driver wants to end.
+  private var ends = false
+  private static let patienceAtEnd = 1.0
+
+  /// With keys, a picture, and a stick or wheel, as far as there are.
+  init(
+    _ common: CommonOptions, _ output: Output, _ vocabulary: DriveVocabulary, watching: [String], deadline: Int, input: (any Controls)?,
+    terminal: RawTerminal?, screen: Screen?
+  ) {
+    self.common = common
+    self.output = output
+    self.vocabulary = vocabulary
+    self.deadline = deadline
+    self.input = input
+    self.terminal = terminal
+    watched = watching
+    self.screen = screen
+    let help =
+      input == nil
+      ? ["arrows or WASD steer   space stop   Enter continue", "1 to 9, 0 top tilt   q end"]
+      : ["stick or wheel steers   B, space stop   A, Enter continue", "1 to 9, 0 top tilt   START, q end"]
+    cockpit = Cockpit(device: vocabulary.device, help: help)
+  }
+
+  /// Drives until somebody ends it, going on anew after each time that the process was stopped.
+  mutating func run() throws {
+    JobControl.catchSignals()
+    terminal?.enter()
+    defer {
+      screen?.leave()
+      terminal?.leave()
+    }
+    while try drive() == .suspended {
+      // The lease is given back: now the signal may do its work.
+      JobControl.obey {
+        screen?.leave()
+        terminal?.leave()
+      }
+      terminal?.enter()
+    }
+  }
+
+  /// One lease, from asking for it to its end.
+  private mutating func drive() throws -> End {
+    cockpit.lease = .awaited
+    cockpit.sent = nil
+    steering.release()
+    goes = false
+    var lines = try DriveConnections(vocabulary.device, deadline, watching: watched) { () throws(Failure) in try common.connect(output) }
+    let patience = Clock.monotonic + common.patience
+    do {
+      while true {
+        if JobControl.isDue { return try leave(&lines, .suspended) }
+        if ends || Interrupt.came { return try leave(&lines, .over) }
+        if JobControl.wentOn() {
+          screen?.leave()
+          terminal?.enter()
+        }
+        try hear(&lines)
+        if lines.lease == nil, Clock.monotonic >= patience { throw Failure.timeout(seconds: common.patience) }
+        try say(lines)
+        draw(last: false)
+        try feel(&lines)
+      }
+    } catch {
+      guard let failure = error as? Failure, lines.lease != nil else { throw error }
+      if case .refused(.leaseLost(_, let reason)) = failure {
+        cockpit.lease = .lost(reason)
+      } else {
+        cockpit.lease = .lost(failure.message)
+      }
+      draw(last: true)
+      throw error
+    }
+  }
+
+  /// What came from the daemon.
+  private mutating func hear(_ lines: inout DriveConnections) throws {
+    let now = Clock.monotonic
+    if try lines.hearOfLease() {
+      cockpit.lease = .held
+      pace = SetPointPace(at: now)
+      if screen == nil, let input { output.note("driving \(vocabulary.device) with \(input.name): A continue, B stop, START end") }
+    }
+    while let news = try lines.news() { cockpit.take(news, at: now) }
+    if let refusal = try lines.hearOfStop() { note(refusal) }
+    pace.limit(to: cockpit.number("tilt-rate"), deadline: Double(deadline) / 1000)
+    guard pace.asked != nil else { return }
+    let (came, refusal) = try lines.answer()
+    if came { pace.answered() }
+    if came { note(refusal ?? input.flatMap { $0.isArmed ? nil : "let go of the stick and the pedals once" }) }
+    cockpit.stall = pace.stall(at: now, deadline: Double(deadline) / 1000)
+  }
+
+  /// What is due to the car, unless it still has to answer.
+  private mutating func say(_ lines: DriveConnections) throws {
+    let now = Clock.monotonic
+    guard lines.lease != nil, pace.asked == nil else { return }
+    if goes {
+      goes = false
+      pace.ask(at: now)
+      return try lines.run("continue")
+    }
+    guard pace.send(at: now) else { return }
+    let tilt = (input?.heading ?? steering.heading(at: now)).tilt(top: cockpit.top)
+    try lines.run("tilt", ["roll": .float(tilt.roll), "pitch": .float(tilt.pitch)])
+    cockpit.sent = tilt
+  }
+
+  /// Waits for whatever comes first, and takes what the driver's hands did.
+  private mutating func feel(_ lines: inout DriveConnections) throws {
+    let wake = lines.lease == nil ? nil : pace.wake
+    let hands = [terminal?.descriptor ?? -1, input?.descriptor ?? -1]
+    let ready = DriveConnections.wait(
+      for: lines.descriptors + hands, until: min(wake ?? .infinity, Clock.monotonic + Screen.period))
+    if let terminal, ready[ready.count - 2] {
+      var bytes = [UInt8](repeating: 0, count: 256)
+      let count = read(terminal.descriptor, &bytes, bytes.count)
+      if count > 0 {
+        for key in keys.take(bytes[..<count]) { try obey(key, &lines) }
+      } else if count == 0 || (errno != EINTR && errno != EAGAIN) {
+        ends = true  // nobody sits there any more
+      }
+    }
+    guard let input, ready[ready.count - 1] else { return }
+    do {
+      for press in try input.read() { try obey(press == .go ? .go : press == .stop ? .stop : .end, &lines) }
+    } catch {
+      _ = try? leave(&lines, .over)
+      throw error
+    }
+  }
+
+  private mutating func obey(_ key: Key, _ lines: inout DriveConnections) throws {
+    switch key {
+    case .way(let way): steering.press(way, at: Clock.monotonic)
+    case .stop:
+      steering.release()
+      goes = false
+      try lines.stop()
+    case .go: goes = lines.lease != nil
+    case .top(let top): cockpit.top = top
+    case .end: ends = true
+    }
+  }
+
+  /// Stops the car and waits until it is told; the lease ends with the connections.
+  private mutating func leave(_ lines: inout DriveConnections, _ end: End) throws -> End {
+    steering.release()
+    guard lines.lease != nil else { return end }
+    if pace.asked == nil { try lines.run("tilt", ["roll": .float(0), "pitch": .float(0)]) }
+    try lines.stop()
+    try lines.finishStopping(until: Clock.monotonic + Self.patienceAtEnd)
+    return end
+  }
+
+  private mutating func note(_ remark: String?) {
+    guard remark != cockpit.remark else { return }
+    cockpit.remark = remark
+    if screen == nil, let remark { output.note(Output.oneLine(remark)) }
+  }
+
+  private mutating func draw(last: Bool) {
+    screen?.draw(last: last) { _ in cockpit.lines(at: Clock.monotonic, paint: output.paint) }
+  }
+}

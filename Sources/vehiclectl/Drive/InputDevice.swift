@@ -1,0 +1,135 @@
+// One input device of the kernel, through libevdev. Reads without waiting and never takes it away from others. What is no such
+// device is refused before a byte is read from it.
+
+import CEvdev
+import Glibc
+
+/// What a driver's hands hold beside keys.
+protocol Controls: AnyObject {
+  var name: String { get }
+  /// Readable when something happened.
+  var descriptor: Int32 { get }
+  /// Everything that drives was at rest once.
+  var isArmed: Bool { get }
+  /// Where the hands point.
+  var heading: Heading { get }
+  /// Takes what has happened and gives the buttons that went down. Fails when the thing is gone.
+  func read() throws(Failure) -> [GamepadMapping.Press]
+}
+
+final class InputDevice: Controls {
+  static let directory = "/dev/input"
+
+  let descriptor: Int32
+  let name: String
+  private var mapping: GamepadMapping
+  private let device: OpaquePointer
+  /// The kernel's queue ran over: what is read until its end is the difference.
+  private var isCatchingUp = false
+
+  /// Opens the device at a path.
+  init(path: String) throws(Failure) {
+    let opened = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
+    guard opened >= 0 else { throw Self.cannotOpen(path, errno) }
+    var isTaken = false
+    defer { if !isTaken { close(opened) } }
+    var state = stat()
+    var made: OpaquePointer?
+    guard fstat(opened, &state) == 0, state.st_mode & S_IFMT == S_IFCHR, libevdev_new_from_fd(opened, &made) == 0, let device = made else {
+      throw .other("\(path) is no input device; name one of \(Self.directory), as in --input \(Self.directory)/event5")
+    }
+    name = libevdev_get_name(device).map { Output.oneLine(String(cString: $0)) } ?? path
+    guard var mapping = GamepadMapping(axes: Self.axes(of: device), keys: Self.keys(of: device)) else {
+      let words = "\(path) (\(name)) has neither a stick nor a wheel with pedals; name another device with --input"
+      libevdev_free(device)
+      throw .other(words)
+    }
+    for code in mapping.codes {
+      mapping.moved(code, to: Int(libevdev_get_event_value(device, UInt32(EV_ABS), UInt32(code))))
+    }
+    self.mapping = mapping
+    self.device = device
+    descriptor = opened
+    isTaken = true
+  }
+
+  deinit {
+    libevdev_free(device)
+    close(descriptor)
+  }
+
+  /// The first device that somebody can drive with.
+  static func first(in directory: String = directory) throws(Failure) -> InputDevice {
+    var refused: Failure?
+    for name in names(in: directory) {
+      do throws(Failure) { return try InputDevice(path: "\(directory)/\(name)") } catch {
+        if case .noAccessToInput = error { refused = refused ?? error }  // the one behind it may be the gamepad
+      }
+    }
+    throw refused ?? .other("no gamepad is in \(directory); plug one in, or name a device with --input \(directory)/event5")
+  }
+
+  /// `event0`, `event1` … `event10`, as the kernel counts them.
+  static func names(in directory: String) -> [String] {
+    guard let open = opendir(directory) else { return [] }
+    defer { closedir(open) }
+    var numbers: [Int] = []
+    while let entry = readdir(open) {
+      let name = withUnsafeBytes(of: entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+      if name.hasPrefix("event"), let number = Int(name.dropFirst(5)) { numbers.append(number) }
+    }
+    return numbers.sorted().map { "event\($0)" }
+  }
+
+  /// What a path that cannot be opened means, with the mend.
+  static func cannotOpen(_ path: String, _ error: Int32) -> Failure {
+    switch error {
+    case EACCES, EPERM:
+      .noAccessToInput(path: path)
+    case ENOENT, ENOTDIR: .other("there is no \(path); see what is there: ls \(directory)")
+    case ENODEV, ENXIO: .other("\(path) is unplugged")
+    default: .other("cannot read \(path): \(String(cString: strerror(error)))")
+    }
+  }
+
+  var isArmed: Bool { mapping.isArmed }
+  var heading: Heading { mapping.heading }
+
+  func read() throws(Failure) -> [GamepadMapping.Press] {
+    var presses: [GamepadMapping.Press] = []
+    var event = input_event()
+    while true {
+      let flag = isCatchingUp ? LIBEVDEV_READ_FLAG_SYNC : LIBEVDEV_READ_FLAG_NORMAL
+      let result = libevdev_next_event(device, flag.rawValue, &event)
+      switch result {
+      case -EAGAIN where isCatchingUp: isCatchingUp = false
+      case -EAGAIN, -EINTR: return presses
+      case Int32(LIBEVDEV_READ_STATUS_SYNC.rawValue) where !isCatchingUp: isCatchingUp = true
+      case 0...: if let press = take(event) { presses.append(press) }
+      default: throw .other("\(name) is gone (\(String(cString: strerror(-result)))); plug it in and drive again")
+      }
+    }
+  }
+
+  private func take(_ event: input_event) -> GamepadMapping.Press? {
+    switch Int32(event.type) {
+    case EV_ABS: mapping.moved(Int(event.code), to: Int(event.value))
+    case EV_KEY where event.value == 1: return mapping.pressed(Int(event.code))
+    default: break
+    }
+    return nil
+  }
+
+  private static func axes(of device: OpaquePointer) -> [Int: ClosedRange<Int>] {
+    var axes: [Int: ClosedRange<Int>] = [:]
+    for code in [ABS_X, ABS_Y, ABS_Z, ABS_RZ, ABS_WHEEL, ABS_GAS, ABS_BRAKE] {
+      guard let info = libevdev_get_abs_info(device, UInt32(code))?.pointee, info.minimum <= info.maximum else { continue }
+      axes[Int(code)] = Int(info.minimum)...Int(info.maximum)
+    }
+    return axes
+  }
+
+  private static func keys(of device: OpaquePointer) -> Swift.Set<Int> {
+    Swift.Set([BTN_SOUTH, BTN_JOYSTICK].filter { libevdev_has_event_code(device, UInt32(EV_KEY), UInt32($0)) == 1 }.map { Int($0) })
+  }
+}

@@ -1,0 +1,61 @@
+// What a terminal sends when keys are pressed, as keys. Pure, and cut anywhere: an arrow is three bytes. Owns nothing but how
+// far it is in such a sequence; sequences that it does not know mean nothing.
+// Facts: ECMA-48 §5.4 (CSI, final byte 40…7E), xterm's cursor keys: CSI A or, in application mode, SS3 A.
+
+enum Key: Equatable {
+  case way(Steering.Way)
+  case stop
+  case go
+  /// How much a full key asks for, 0 to 1.
+  case top(Double)
+  case end
+}
+
+struct Keys {
+  private enum Place { case plain, escape, sequence, single }
+  private var place = Place.plain
+
+  /// The keys in these bytes.
+  mutating func take(_ bytes: some Sequence<UInt8>) -> [Key] { bytes.compactMap { take($0) } }
+
+  private mutating func take(_ byte: UInt8) -> Key? {
+    switch place {
+    case .escape where byte == UInt8(ascii: "["): place = .sequence
+    case .escape where byte == UInt8(ascii: "O"): place = .single
+    case .sequence where (0x20..<0x40).contains(byte): break  // parameters: a modifier is held, say
+    case .sequence, .single:
+      place = byte == 0x1B ? .escape : .plain
+      return Self.arrow(byte)
+    case .plain, .escape:
+      place = byte == 0x1B ? .escape : .plain
+      return Self.plain(byte)
+    }
+    return nil
+  }
+
+  private static func arrow(_ byte: UInt8) -> Key? {
+    switch byte {
+    case UInt8(ascii: "A"): .way(.forward)
+    case UInt8(ascii: "B"): .way(.backward)
+    case UInt8(ascii: "C"): .way(.right)
+    case UInt8(ascii: "D"): .way(.left)
+    case 0x03: .end
+    default: nil
+    }
+  }
+
+  private static func plain(_ byte: UInt8) -> Key? {
+    switch byte {
+    case UInt8(ascii: "w"), UInt8(ascii: "W"): .way(.forward)
+    case UInt8(ascii: "s"), UInt8(ascii: "S"): .way(.backward)
+    case UInt8(ascii: "d"), UInt8(ascii: "D"): .way(.right)
+    case UInt8(ascii: "a"), UInt8(ascii: "A"): .way(.left)
+    case UInt8(ascii: " "): .stop
+    case UInt8(ascii: "c"), UInt8(ascii: "C"), UInt8(ascii: "\r"), UInt8(ascii: "\n"): .go
+    case UInt8(ascii: "0"): .top(1)
+    case UInt8(ascii: "1")...UInt8(ascii: "9"): .top(Double(byte - UInt8(ascii: "0")) / 10)
+    case UInt8(ascii: "q"), UInt8(ascii: "Q"), 0x03, 0x04: .end  // Ctrl-C, Ctrl-D
+    default: nil
+    }
+  }
+}

@@ -1,0 +1,37 @@
+// Lines of a descriptor as they come, without waiting for one. Holds one unfinished line of bounded length.
+
+import Glibc
+
+struct LineReader {
+  private let descriptor: Int32
+  private var pending: [UInt8] = []
+  private(set) var hasEnded = false
+  private static let longest = 65_536
+
+  init(_ descriptor: Int32) { self.descriptor = descriptor }
+
+  /// The next whole line, or nil while there is none.
+  mutating func next() throws(Failure) -> String? {
+    while true {
+      if let end = pending.firstIndex(of: UInt8(ascii: "\n")) {
+        defer { pending.removeSubrange(...end) }
+        return String(decoding: pending[..<end], as: UTF8.self)
+      }
+      guard !hasEnded, isReady else { return nil }
+      guard pending.count < Self.longest else { throw .usage("a line of more than \(Self.longest) bytes; end each with a newline") }
+      var chunk = [UInt8](repeating: 0, count: 4096)
+      let count = read(descriptor, &chunk, chunk.count)
+      if count > 0 {
+        pending += chunk[..<count]
+      } else if count == 0 || (errno != EINTR && errno != EAGAIN) {
+        hasEnded = true
+        if !pending.isEmpty { pending.append(UInt8(ascii: "\n")) }
+      }
+    }
+  }
+
+  private var isReady: Bool {
+    var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+    return poll(&entry, 1, 0) > 0
+  }
+}

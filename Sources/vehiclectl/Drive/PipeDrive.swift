@@ -1,0 +1,75 @@
+// Drives a device with lines of JSON, for programs. Never repeats one by itself: who feeds it holds the dead man's
+// handle, and the vehicle stops when the lines do.
+
+import Glibc
+import Protocols
+
+struct PipeDrive {
+  let common: CommonOptions
+  let output: Output
+  let vocabulary: DriveVocabulary
+  /// Milliseconds.
+  let deadline: Int
+  private let input: Int32
+  private var lines: LineReader
+  private var number = 0
+  private static let mostAtOnce = 4096
+
+  init(_ common: CommonOptions, _ output: Output, _ vocabulary: DriveVocabulary, deadline: Int, input: Int32 = STDIN_FILENO) {
+    self.common = common
+    self.output = output
+    self.vocabulary = vocabulary
+    self.deadline = deadline
+    self.input = input
+    lines = LineReader(input)
+  }
+
+  /// Until the lines end, or somebody ends it.
+  mutating func run(holder: Client) throws {
+    let driver = try common.connect(output)
+    let (device, input) = (vocabulary.device, input)
+    var lease: String?
+    // The lease lives as long as this stream; once it is there lines are looked for whenever it has nothing to say.
+    let parameters = Contract.Drive.Parameters(device: device, deadlineMilliseconds: deadline)
+    try holder.stream(
+      Contract.Drive.self, parameters, first: common.patience, silence: nil, also: { lease == nil ? -1 : input }
+    ) { result in
+      if Interrupt.came { return false }
+      if let result {
+        lease = result.lease
+        output.note("driving \(device): a line of JSON at least every \(deadline) ms; end with Ctrl-D")
+      }
+      guard let lease else { return true }
+      for order in try waiting() { try perform(order, lease, driver) }
+      return !lines.hasEnded
+    }
+  }
+
+  /// What the lines that wait ask for. Of set-points only the last counts: one that waited is no hand at the handle.
+  private mutating func waiting() throws(Failure) -> [DriveOrder] {
+    var orders: [DriveOrder] = []
+    var looked = 0
+    while looked < Self.mostAtOnce, let line = try lines.next() {  // who writes without end must not keep us from driving
+      looked += 1
+      number += 1
+      guard !line.allSatisfy(\.isWhitespace) else { continue }
+      let order = try vocabulary.order(line, number)
+      if order.isSetPoint { orders.removeAll(where: \.isSetPoint) }
+      orders.append(order)
+    }
+    return orders
+  }
+
+  private func perform(_ order: DriveOrder, _ lease: String, _ driver: Client) throws(Failure) {
+    let device = vocabulary.device
+    switch order {
+    case .set(let property, let value):
+      _ = try driver.call(Contract.Set.self, .init(device: device, property: property, value: value, lease: lease))
+    case .run(let action, let arguments, let motion):
+      let result = try driver.call(
+        Contract.Call.self,
+        .init(device: device, action: action, arguments: arguments.isEmpty ? nil : arguments, lease: motion ? lease : nil))
+      if let text = result.text { output.lines(text.split(separator: "\n").map { Output.oneLine(String($0)) }) }
+    }
+  }
+}

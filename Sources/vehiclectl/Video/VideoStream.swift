@@ -1,0 +1,101 @@
+// One connection to a camera: asks for its stream and gives the pictures as they come. Waits for nothing longer than it is told,
+// and holds no more than one picture.
+
+import CLinux
+import Glibc
+import Protocols
+
+final class VideoStream {
+  private let url: VideoURL
+  private let socket: Int32
+  private var reader = MotionJPEG()
+  private var frames: [[UInt8]] = []
+  /// What ends the stream once the pictures before it are given out.
+  private var failure: Failure?
+  private var chunk = [UInt8](repeating: 0, count: 65_536)
+
+  /// Connects within so many seconds and asks.
+  init(_ url: VideoURL, within seconds: Double) throws(Failure) {
+    self.url = url
+    let limit = Clock.monotonic + seconds
+    socket = try Self.connect(to: url, until: limit)
+    var rest = MotionJPEG.request(host: url.authority, path: url.path)[...]
+    while !rest.isEmpty {
+      let count = rest.withUnsafeBytes { send(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+      if count > 0 {
+        rest = rest.dropFirst(count)
+      } else if errno != EINTR, errno != EAGAIN || !Self.wait(for: socket, POLLOUT, until: limit) {
+        throw .other("\(url.authority) hung up: \(String(cString: strerror(errno)))")
+      }
+    }
+  }
+
+  deinit { close(socket) }
+
+  /// The next picture. nil: none came within so many seconds, or a signal did.
+  func next(within seconds: Double) throws(Failure) -> [UInt8]? {
+    let limit = Clock.monotonic + seconds
+    while true {
+      if !frames.isEmpty { return frames.removeFirst() }
+      if let failure { throw failure }
+      let count = chunk.withUnsafeMutableBytes { recv(socket, $0.baseAddress, $0.count, 0) }
+      if count > 0 {
+        for event in reader.take(Array(chunk[..<count])) {
+          switch event {
+          case .frame(let frame): frames.append(frame)
+          case .failed(let words): failure = .other("\(url.authority): \(words)")
+          }
+        }
+      } else if count == 0 {
+        throw .other("\(url.authority) ended the stream; see that the video is on")
+      } else if errno == EAGAIN {
+        guard Self.wait(for: socket, POLLIN, until: limit) else { return nil }
+      } else if errno != EINTR {
+        throw .other("the stream of \(url.authority) broke off: \(String(cString: strerror(errno)))")
+      } else if Interrupt.came {
+        return nil
+      }
+    }
+  }
+
+  /// Tries each address that the name has.
+  private static func connect(to url: VideoURL, until limit: Double) throws(Failure) -> Int32 {
+    var hints = addrinfo()
+    hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+    var list: UnsafeMutablePointer<addrinfo>?
+    let status = getaddrinfo(url.host, url.port, &hints, &list)
+    guard status == 0 else {
+      throw .other("there is no host \"\(url.host)\": \(String(cString: gai_strerror(status))); check the address of the stream")
+    }
+    defer { freeaddrinfo(list) }
+    var why = EADDRNOTAVAIL
+    var next = list
+    while let address = next?.pointee {
+      next = address.ai_next
+      let kind = address.ai_socktype | Int32(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+      let made = Glibc.socket(address.ai_family, kind, address.ai_protocol)
+      guard made >= 0 else {
+        why = errno
+        continue
+      }
+      why = Glibc.connect(made, address.ai_addr, address.ai_addrlen) == 0 ? 0 : errno
+      if why == EINPROGRESS { why = wait(for: made, POLLOUT, until: limit) ? trouble(of: made) : Interrupt.came ? EINTR : ETIMEDOUT }
+      if why == 0 { return made }
+      close(made)
+    }
+    if why == EINTR { throw .other("interrupted") }
+    throw .other("cannot reach the camera at \(url.authority): \(String(cString: strerror(why))); see that the video is on")
+  }
+
+  private static func trouble(of socket: Int32) -> Int32 {
+    var error: Int32 = 0
+    var size = socklen_t(MemoryLayout<Int32>.size)
+    return getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno
+  }
+
+  /// Whether it is ready; false when the time is over or a signal came.
+  private static func wait(for socket: Int32, _ events: Int32, until limit: Double) -> Bool {
+    var entry = pollfd(fd: socket, events: Int16(events), revents: 0)
+    return clinux_poll(&entry, 1, Int64(max(0, limit - Clock.monotonic) * 1e9)) > 0
+  }
+}

@@ -1,0 +1,155 @@
+// What the tests of driving drive: a car behind a daemon's socket, a terminal with two ends, a stick whose events are letters.
+
+import CLinux
+import Glibc
+import Protocols
+import Synchronization
+
+@testable import vehiclectl
+
+/// A car that notes what it is told. What it does about it is the test's.
+final class DrivenCar: Sendable {
+  struct Told: Equatable {
+    var action: String
+    var roll: Double?
+    var pitch: Double?
+    var hasLease: Bool
+  }
+
+  struct Notes {
+    var told: [Told] = []
+    var holder: Int32 = -1
+    var leases = 0
+    /// Set-points under the last lease.
+    var tilts = 0
+    var watched: [String] = []
+  }
+
+  static let schema = Contract.Schema(
+    device: "rover", kind: "car",
+    Schema(actions: [DriveVocabularyTests.tilt, Action("continue", motion: true, help: ""), Action("stop", help: "")]))
+  static let vocabulary = DriveVocabulary(device: "rover", schema)
+  static let answered = Answer.send(VarlinkReply.message(Contract.Call.Result(Report())))
+
+  private let notes = Mutex(Notes())
+
+  var told: [Told] { notes.withLock { $0.told } }
+  var tilts: Int { notes.withLock { $0.tilts } }
+  var leases: Int { notes.withLock { $0.leases } }
+  var watched: [String] { notes.withLock { $0.watched } }
+
+  func lose(_ reason: String) {
+    SocketServer.send(notes.withLock { $0.holder }, VarlinkReply.message(.leaseLost(device: "rover", reason: reason)))
+  }
+
+  func answer(_ connection: Int32, _ method: String, _ parameters: JSON, then: (Told, DrivenCar) -> Answer) -> Answer {
+    switch method {
+    case Contract.Describe.name: return .send(VarlinkReply.message(Contract.Describe.Result(schemas: [Self.schema])))
+    case Contract.Drive.name:
+      let lease = notes.withLock {
+        $0.holder = connection
+        $0.leases += 1
+        $0.tilts = 0
+        return $0.leases
+      }
+      return .send(VarlinkReply.message(Contract.Drive.Result(lease: "token\(lease)", state: "driving"), continues: true))
+    case Contract.Watch.name:
+      if case .array(let names)? = parameters["references"] { notes.withLock { $0.watched = names.compactMap(\.string) } }
+      return .send(VarlinkReply.message(Contract.Watch.Result(sequence: 0, snapshot: []), continues: true))
+    case Contract.Call.name:
+      func angle(_ name: String) -> Double? {
+        switch parameters["arguments"]?[name]?["float"] {
+        case .float(let value): value
+        case .int(let value): Double(value)
+        default: nil
+        }
+      }
+      let told = Told(
+        action: parameters["action"]?.string ?? "", roll: angle("roll"), pitch: angle("pitch"),
+        hasLease: parameters["lease"]?.string?.hasPrefix("token") == true)
+      notes.withLock {
+        $0.told.append(told)
+        if told.action == "tilt", parameters["lease"]?.string == "token\($0.leases)" { $0.tilts += 1 }
+      }
+      return then(told, self)
+    default: return .sendAndClose([])
+    }
+  }
+}
+
+/// A terminal with two ends.
+final class PTY: Sendable {
+  private let master: Mutex<Int32>
+  let slave: Int32
+
+  init() throws {
+    var (master, slave): (Int32, Int32) = (-1, -1)
+    var window = winsize(ws_row: 20, ws_col: 60, ws_xpixel: 0, ws_ypixel: 0)
+    guard openpty(&master, &slave, nil, nil, &window) == 0 else { throw Failure.other("the test has no pty") }
+    self.master = Mutex(master)
+    self.slave = slave
+  }
+
+  deinit {
+    hangUp()
+    close(slave)
+  }
+
+  /// The name by which another process opens it.
+  var path: String {
+    var name = [CChar](repeating: 0, count: 128)
+    guard ttyname_r(slave, &name, name.count) == 0 else { return "" }
+    return String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+  }
+
+  /// What was written to the terminal since the last look.
+  func shown() -> String {
+    master.withLock { master in
+      var entry = pollfd(fd: master, events: Int16(POLLIN), revents: 0)
+      var bytes = [UInt8](repeating: 0, count: 65_536)
+      guard poll(&entry, 1, 0) > 0 else { return "" }
+      return String(decoding: bytes[..<max(0, read(master, &bytes, bytes.count))], as: UTF8.self)
+    }
+  }
+
+  func type(_ text: String) { _ = master.withLock { Output.write(all: Array(text.utf8)[...], to: $0) } }
+
+  func hangUp() {
+    master.withLock {
+      if $0 >= 0 { close($0) }
+      $0 = -1
+    }
+  }
+
+  var isRaw: Bool {
+    var state = termios()
+    return tcgetattr(slave, &state) == 0 && state.c_lflag & tcflag_t(ICANON | ECHO) == 0
+  }
+}
+
+/// A stick whose events are letters on a pipe.
+final class LetterStick: Controls {
+  let name = "letters"
+  let descriptor: Int32
+  var isArmed = false
+  private var forward = 0.0
+  var heading: Heading { isArmed ? Heading(forward: forward) : Heading() }
+
+  init(_ descriptor: Int32) { self.descriptor = descriptor }
+
+  func read() throws(Failure) -> [GamepadMapping.Press] {
+    var bytes = [UInt8](repeating: 0, count: 16)
+    let count = Glibc.read(descriptor, &bytes, bytes.count)
+    guard count > 0 else { throw .other("letters is gone") }
+    return bytes[..<count].compactMap { byte in
+      switch byte {
+      case UInt8(ascii: "r"): isArmed = true
+      case UInt8(ascii: "f"): forward = 1
+      case UInt8(ascii: "g"): return .go
+      case UInt8(ascii: "s"): return .stop
+      default: return .end
+      }
+      return nil
+    }
+  }
+}

@@ -1,0 +1,136 @@
+// Lines of JSON against what a device declares, and the picture that a driver sees.
+
+import Protocols
+import Testing
+
+@testable import vehiclectl
+
+@Suite struct DriveVocabularyTests {
+  static let angles = [
+    Protocols.Argument("roll", .float, help: ""), Protocols.Argument("pitch", .float, help: ""),
+    Protocols.Argument("yaw", .float, optional: true, help: ""),
+  ]
+  static let tilt = Action("tilt", arguments: angles, motion: true, help: "")
+  static let car = Schema(
+    properties: [Property("mode", .string, access: .write, help: "")],
+    actions: [
+      tilt, Action("continue", motion: true, help: ""), Action("stop", help: ""),
+      Action("neutral", arguments: [Protocols.Argument("position", .string, help: "")], help: ""),
+    ])
+  static let board = Schema(properties: [Property("target-current", .float, unit: "A", range: -10...10, access: .motion, help: "")])
+
+  func vocabulary(_ schema: Schema = car) -> DriveVocabulary {
+    DriveVocabulary(device: "rover", Contract.Schema(device: "rover", kind: "x", schema))
+  }
+
+  func refusal(_ line: String, _ schema: Schema = car) -> String? {
+    do { _ = try vocabulary(schema).order(line, 7) } catch {
+      #expect(error.exitCode == 2)
+      return error.message
+    }
+    return nil
+  }
+
+  @Test func `a line is a motion property, the arguments of a motion action, or any action by name`() throws {
+    let car = vocabulary()
+    let level: DriveOrder = .run(action: "tilt", arguments: ["roll": .float(0.1), "pitch": .float(0)], motion: true)
+    #expect(try car.order(#"{"roll":0.1,"pitch":0}"#, 1) == level)
+    #expect(try car.order(#" {"pitch":-0.0,"do":"tilt","roll":1e-1} "#, 1) == level && level.isSetPoint)
+    let turned = try car.order(#"{"roll":0.1,"pitch":0,"yaw":-3}"#, 1)
+    #expect(turned == .run(action: "tilt", arguments: ["roll": .float(0.1), "pitch": .float(0), "yaw": .float(-3)], motion: true))
+    let stop = try car.order(#"{"do":"stop"}"#, 1)
+    let go = try car.order(#"{"do":"continue"}"#, 1)
+    #expect(stop == .run(action: "stop", arguments: [:], motion: false) && !stop.isSetPoint)
+    #expect(go == .run(action: "continue", arguments: [:], motion: true) && !go.isSetPoint)
+    #expect(
+      try car.order(#"{"do":"neutral","position":"here"}"#, 1)
+        == .run(action: "neutral", arguments: ["position": .string("here")], motion: false))
+    let current = try vocabulary(Self.board).order(#"{"target-current": 2.5}"#, 1)
+    #expect(current == .set(property: "target-current", .float(2.5)) && current.isSetPoint)
+  }
+
+  @Test(arguments: [
+    ("fast", "line 7 is no JSON object; write {\"roll\": VALUE, \"pitch\": VALUE}"), ("[1]", "line 7 is no JSON object; write {\"roll\""),
+    ("{}", "line 7 asks for nothing; write {\"roll\": VALUE"),
+    (#"{"roll":1}"#, "line 7: rover has no motion property \"roll\"; write {\"roll\""),
+    (#"{"roll":1,"pitch":0,"speed":3}"#, "line 7: no action of rover takes just roll, pitch, speed; write {\"roll\""),
+    (#"{"roll":"much","pitch":0}"#, "line 7: roll: \"much\" is not a number; it is called as tilt ROLL PITCH [YAW]"),
+    (#"{"roll":null,"pitch":0}"#, "line 7: roll: \"null\" is not a number"), (#"{"roll":1e999,"pitch":0}"#, "line 7 is no JSON object"),
+    (#"{"mode":"x"}"#, "line 7: rover has no motion property \"mode\""), (#"{"do":1}"#, "line 7: \"do\" takes the name of an action"),
+    (#"{"do":"fly"}"#, "line 7: rover has no action \"fly\"; it has tilt, continue, stop, neutral"),
+    (#"{"do":"stop","now":true}"#, "line 7: stop takes no argument \"now\"; it is called as stop"),
+    (#"{"do":"tilt","roll":1}"#, "line 7: the argument pitch of tilt is missing; it is called as tilt ROLL PITCH [YAW]"),
+  ])
+  func `a line that cannot be meant is refused with its number and the mend`(_ line: String, _ words: String) {
+    let said = refusal(line)
+    #expect(said?.hasPrefix(words) == true, "\(said ?? "taken")")
+  }
+
+  @Test func `a device without set-points by name keeps its words`() {
+    #expect(refusal("x", Self.board) == "line 7 is no JSON object; write {\"PROPERTY\": VALUE}, as in {\"target-current\": 2.5}")
+    #expect(refusal(#"{"speed":3}"#, Self.board) == "line 7: rover has no motion property \"speed\"; it has target-current")
+    #expect(refusal(#"{"speed":3}"#, Schema()) == "line 7: rover has no motion property \"speed\"; it has none")
+    #expect(refusal(#"{"a":3,"b":4}"#, Self.board)?.hasPrefix("line 7 names 2 motion properties; give one") == true)
+    #expect(refusal(#"{"target-current":11}"#, Self.board) == "line 7: target-current: 11 is outside -10 to 10 A")
+  }
+
+  @Test func `what could be two actions is named`() {
+    let twins = Schema(actions: [Self.tilt, Action("lean", arguments: Self.angles, motion: true, help: "")])
+    #expect(refusal(#"{"roll":1,"pitch":0}"#, twins) == "line 7 could be tilt or lean; name the action: {\"do\": \"tilt\", …}")
+    #expect(refusal(#"{"do":"lean","roll":1,"pitch":0}"#, twins) == nil)
+  }
+
+  @Test func `what tilts can be driven by hand`() {
+    #expect(vocabulary().tilt?.name == "tilt" && vocabulary(Self.board).tilt == nil)
+    let more = Action("tilt", arguments: Self.angles + [Protocols.Argument("force", .float, help: "")], motion: true, help: "")
+    for action in [
+      more, Action("tilt", arguments: Self.angles, help: ""), Action("tilt", arguments: [Self.angles[0]], motion: true, help: ""),
+    ] {
+      #expect(vocabulary(Schema(actions: [action])).tilt == nil)
+    }
+  }
+
+  @Test func `the picture says what was sent, what the car says and how old it is`() {
+    func reading(_ name: String, _ value: Value?, age: Double? = nil, reason: String? = nil) -> Contract.Reading {
+      Contract.Reading(device: "rover", property: name, value: value, unit: name.hasSuffix("voltage") ? "V" : nil, age: age, reason: reason)
+    }
+    var cockpit = Cockpit(device: "rover", help: ["keys"])
+    #expect(
+      cockpit.lines(at: 0) { text, _ in text } == [
+        "rover  asking for the lease  ", "  roll   none sent yet", "  pitch  none sent yet", "  top    40 %", "  heard  nothing yet", "",
+        "keys",
+      ])
+    cockpit.lease = .held
+    cockpit.sent = (0.314, -1.4)
+    cockpit.take(
+      .init(
+        sequence: 0,
+        snapshot: [
+          Contract.Device(
+            name: "rover", kind: "car", state: "x",
+            readings: [
+              reading("running", .bool(true), age: 0), reading("mode", .string("Tilt Steering"), age: 9),
+              reading("messages", .int(4), age: 1), reading("motor-battery-voltage", .float(7.41), age: 3),
+              reading("video", nil, reason: "link down"),
+            ])
+        ], changes: [Contract.Reading(device: "other", property: "mode", value: .string("x"))],
+        events: [
+          Contract.Event(device: "rover", name: "message", text: "hot\u{1b}[2J", time: 1),
+          Contract.Event(device: "other", name: "m", text: "n", time: 2),
+        ]), at: 50)
+    cockpit.stall = 0.42
+    cockpit.remark = "refused"
+    #expect(
+      cockpit.lines(at: 51.5) { text, _ in text } == [
+        "rover  lease held  running", "  mode   Tilt Steering", "  roll    0.31 rad  ----------|####------  forward",
+        "  pitch  -1.40 rad  ##########|----------  left", "  top    40 %", "  heard  2.5 s ago", "  motor-battery-voltage  7.41 V",
+        "  video  - link down", "  hot [2J", "  stalled: no answer to a set-point for 0.4 s", "  refused", "", "keys",
+      ])
+    for line in cockpit.lines(at: 51.5, paint: { text, _ in text }) { #expect(line.cells <= 60) }
+    cockpit.take(.init(sequence: 1, changes: [reading("running", .bool(false), age: 0), reading("messages", .int(5), age: 0.25)]), at: 60)
+    cockpit.lease = .lost("the link is down")
+    cockpit.sent = (0, -0.001)
+    let lines = cockpit.lines(at: 60) { text, _ in text }
+    #expect(lines[0] == "rover  lease lost: the link is down  stopped" && lines[5] == "  heard  0.3 s ago" && lines[3].hasSuffix("level"))
+  }
+}

@@ -1,0 +1,115 @@
+// What axes and buttons mean, and which descriptors are none of an input device.
+
+import CEvdev
+import CLinux
+import Glibc
+import Testing
+
+@testable import vehiclectl
+
+@Suite struct GamepadTests {
+  static func codes(_ codes: Int32...) -> [Int] { codes.map { Int($0) } }
+  static let stick = Dictionary(uniqueKeysWithValues: codes(ABS_X, ABS_Y, ABS_Z, ABS_RZ).map { ($0, -32768...32767) })
+
+  func pad(_ axes: [Int: ClosedRange<Int>] = stick) throws -> GamepadMapping {
+    var mapping = try #require(GamepadMapping(axes: axes, keys: Swift.Set(Self.codes(BTN_SOUTH))))
+    for code in mapping.codes { mapping.moved(code, to: (axes[code].map { $0.lowerBound + $0.upperBound } ?? 0) / 2) }
+    return mapping
+  }
+
+  @Test func `a stick goes forward and turns, by its range, past the dead zone`() throws {
+    var mapping = try pad()
+    #expect(mapping.isArmed && mapping.heading == Heading())
+    mapping.moved(Int(ABS_Y), to: -32768)
+    mapping.moved(Int(ABS_X), to: 32767)
+    #expect(mapping.heading == Heading(forward: 1, turn: 1))
+    mapping.moved(Int(ABS_Y), to: 2500)
+    mapping.moved(Int(ABS_X), to: -2500)
+    #expect(mapping.heading == Heading(), "7.6 % is nothing")
+    mapping.moved(Int(ABS_Y), to: 17694)
+    #expect(abs(mapping.heading.forward + 0.5) < 0.001)
+    mapping.moved(Int(ABS_Y), to: Int(Int32.max))
+    #expect(mapping.heading.forward == -1, "no further than its range")
+    mapping.moved(Int(ABS_Z), to: 32767)
+    #expect(mapping.heading.turn == 0, "a trigger drives nothing")
+    var coarse = try pad([Int(ABS_X): 0...255, Int(ABS_Y): 0...255])
+    coarse.moved(Int(ABS_X), to: 0)
+    #expect(coarse.heading == Heading(forward: 0, turn: -1))
+  }
+
+  @Test func `a stick that is held when it is found moves nothing until it was let go`() throws {
+    var mapping = try #require(GamepadMapping(axes: Self.stick, keys: Swift.Set(Self.codes(BTN_SOUTH))))
+    mapping.moved(Int(ABS_X), to: 0)
+    mapping.moved(Int(ABS_Y), to: -32768)
+    #expect(!mapping.isArmed && mapping.heading == Heading())
+    mapping.moved(Int(ABS_Y), to: -20000)
+    #expect(mapping.heading == Heading())
+    mapping.moved(Int(ABS_Y), to: 0)
+    mapping.moved(Int(ABS_Y), to: -32768)
+    #expect(mapping.isArmed && mapping.heading == Heading(forward: 1))
+  }
+
+  @Test func `a wheel turns, its pedals go on and back`() throws {
+    let axes = [Int(ABS_WHEEL): 0...1000, Int(ABS_GAS): 0...255, Int(ABS_BRAKE): 0...255]
+    var mapping = try #require(GamepadMapping(axes: axes, keys: []))
+    for (code, value) in [(ABS_WHEEL, 500), (ABS_GAS, 0), (ABS_BRAKE, 0)] { mapping.moved(Int(code), to: value) }
+    #expect(mapping.isArmed && mapping.heading == Heading())
+    mapping.moved(Int(ABS_GAS), to: 255)
+    mapping.moved(Int(ABS_WHEEL), to: 0)
+    #expect(mapping.heading == Heading(forward: 1, turn: -1))
+    mapping.moved(Int(ABS_GAS), to: 0)
+    mapping.moved(Int(ABS_BRAKE), to: 255)
+    #expect(mapping.heading == Heading(forward: -1, turn: -1))
+  }
+
+  @Test func `pedals that are upside down rest at their other end`() throws {
+    let axes = [Int(ABS_X): 0...65535, Int(ABS_Y): 0...255, Int(ABS_Z): 0...255, Int(ABS_RZ): 0...255]
+    var mapping = try #require(GamepadMapping(axes: axes, keys: Swift.Set(Self.codes(BTN_JOYSTICK))))
+    for (code, value) in [(ABS_X, 32767), (ABS_Z, 0), (ABS_RZ, 255)] { mapping.moved(Int(code), to: value) }
+    #expect(!mapping.isArmed && mapping.heading == Heading(), "the accelerator is down, or the other way round: nobody knows")
+    mapping.moved(Int(ABS_Z), to: 255)
+    mapping.moved(Int(ABS_Z), to: 0)
+    #expect(mapping.isArmed && mapping.heading == Heading(forward: 1))
+  }
+
+  @Test func `what has no stick and no wheel drives nothing`() {
+    #expect(GamepadMapping(axes: [:], keys: Swift.Set(Self.codes(BTN_SOUTH))) == nil)
+    #expect(GamepadMapping(axes: Self.stick, keys: []) == nil, "a gamepad's motion sensor")
+    #expect(GamepadMapping(axes: [Int(ABS_X): 5...5, Int(ABS_Y): 0...9], keys: Swift.Set(Self.codes(BTN_SOUTH))) == nil, "no way to go")
+    #expect(GamepadMapping(axes: [Int(ABS_X): 0...9, Int(ABS_Y): 0...9], keys: Swift.Set(Self.codes(BTN_TOUCH))) == nil)
+  }
+
+  @Test func `buttons go on, stop and end`() throws {
+    let mapping = try pad()
+    #expect([BTN_SOUTH, BTN_EAST, BTN_START, BTN_TRIGGER, BTN_THUMB].map { mapping.pressed(Int($0)) } == [.go, .stop, .end, .go, .stop])
+    #expect(mapping.pressed(Int(BTN_WEST)) == nil && mapping.pressed(-1) == nil)
+  }
+
+  func failure(_ body: () throws -> Void) -> Failure? {
+    do { try body() } catch { return error as? Failure }
+    return nil
+  }
+
+  @Test func `what is no input device is refused without waiting for it`() throws {
+    let directory = "/tmp/vehiclectl-input-\(getpid())-\(UInt64.random(in: 0 ... .max))"
+    #expect(mkdir(directory, 0o700) == 0)
+    defer {
+      for name in ["event2", "event10", "event1x", "mouse0"] { unlink("\(directory)/\(name)") }
+      rmdir(directory)
+    }
+    #expect(failure { _ = try InputDevice.first(in: directory) }?.message.hasPrefix("no gamepad is in \(directory); plug one in") == true)
+    #expect(mkfifo("\(directory)/event10", 0o600) == 0)
+    for name in ["event2", "event1x", "mouse0"] { close(open("\(directory)/\(name)", O_CREAT | O_WRONLY, 0o600)) }
+    #expect(InputDevice.names(in: directory) == ["event2", "event10"])
+    for path in ["\(directory)/event10", "\(directory)/event2", directory, "/dev/null"] {
+      let refused = failure { _ = try InputDevice(path: path) }
+      #expect(refused?.exitCode == 1 && refused?.message.hasPrefix("\(path) is no input device; name one of /dev/input") == true, "\(path)")
+    }
+    #expect(failure { _ = try InputDevice.first(in: directory) }?.message.hasPrefix("no gamepad is in") == true)
+    #expect(failure { _ = try InputDevice(path: "\(directory)/event7") }?.message.hasPrefix("there is no \(directory)/event7") == true)
+    #expect(InputDevice.names(in: "/nonexistent").isEmpty)
+    let denied = InputDevice.cannotOpen("/dev/input/event5", EACCES)
+    #expect(denied.exitCode == 7 && denied.message.contains("add yourself to group input"))
+    #expect(InputDevice.cannotOpen("/dev/input/event5", ENODEV).message == "/dev/input/event5 is unplugged")
+  }
+}

@@ -1,0 +1,170 @@
+// A drive by hand: what is said on which connection, and every way in which it ends.
+
+import CLinux
+import Glibc
+import Protocols
+import Synchronization
+import Testing
+
+@testable import vehiclectl
+
+@Suite struct HandDriveTests {
+  /// Drives until it ends, and gives what ended it.
+  private func drive(
+    _ car: DrivenCar, _ pty: PTY? = nil, _ stick: LetterStick? = nil, then: @escaping @Sendable (DrivenCar.Told, DrivenCar) -> Answer
+  ) throws
+    -> Failure?
+  {
+    let server = try SocketServer { connection, method, parameters in car.answer(connection, method, parameters, then: then) }
+    defer { server.stop() }
+    let common = try CommonOptions.parse(["--socket", server.path, "-q", "--timeout", "20"])
+    let terminal = pty.flatMap { RawTerminal($0.slave) }
+    var drive = HandDrive(
+      common, Output(common), DrivenCar.vocabulary, watching: ["mode", "tilt-rate"], deadline: 300, input: stick, terminal: terminal,
+      screen: nil
+    )
+    do { try drive.run() } catch { return error as? Failure }
+    return nil
+  }
+
+  @Test func `set-points go out under the lease until it is lost, with the reason`() throws {
+    let car = DrivenCar()
+    let end = try drive(car) { _, car in
+      if car.told.count == 20 { car.lose("the link is down") }
+      return DrivenCar.answered
+    }
+    #expect(end == .refused(.leaseLost(device: "rover", reason: "the link is down")) && end?.exitCode == 1)
+    #expect(car.told.count >= 20 && car.told.allSatisfy { $0 == .init(action: "tilt", roll: 0, pitch: 0, hasLease: true) })
+    #expect(car.watched == ["rover.mode", "rover.tilt-rate"])
+  }
+
+  @Test func `one that is not answered is the only one on its way`() throws {
+    let car = DrivenCar()
+    let end = try drive(car) { _, car in
+      usleep(200_000)  // a dozen are due meanwhile
+      car.lose("no set-point came for 300 ms")
+      return .nothing
+    }
+    #expect(end == .refused(.leaseLost(device: "rover", reason: "no set-point came for 300 ms")))
+    #expect(car.told.count == 1)
+  }
+
+  @Test func `the reason that the lease itself gives goes before the set-point's`() throws {
+    let car = DrivenCar()
+    let end = try drive(car) { _, car in
+      if car.told.count == 3 {
+        car.lose("disconnected on request")
+        return .send(VarlinkReply.message(.leaseLost(device: "rover", reason: "it has ended")))
+      }
+      return DrivenCar.answered
+    }
+    #expect(end == .refused(.leaseLost(device: "rover", reason: "disconnected on request")))
+  }
+
+  @Test func `a refusal that the lease outlives ends nothing, another does`() throws {
+    let car = DrivenCar()
+    let end = try drive(car) { _, car in
+      switch car.told.count {
+      case 5: .send(VarlinkReply.message(.deviceError(device: "rover", code: "too-old", message: "it waited")))
+      case 9: .send(VarlinkReply.message(.notConnected(device: "rover", reason: "link down")))
+      default: DrivenCar.answered
+      }
+    }
+    #expect(end == .refused(.notConnected(device: "rover", reason: "link down")) && end?.exitCode == 5 && car.told.count == 9)
+  }
+
+  @Test func `keys drive, go on and stop; a terminal that hangs up ends it with a stop`() throws {
+    let car = DrivenCar()
+    let pty = try PTY()
+    let end = try drive(car, pty) { told, car in
+      switch (told.action, car.told.count) {
+      case ("tilt", 1): pty.type("9\u{1b}[A")
+      case ("tilt", _) where told.roll ?? 0 > 0 && !car.told.contains { $0.action == "continue" }: pty.type("d\r")
+      case ("tilt", _) where told.pitch ?? 0 > 0 && !car.told.contains { $0.action == "stop" }: pty.type(" ")
+      case ("stop", _): pty.hangUp()
+      default: break
+      }
+      return DrivenCar.answered
+    }
+    #expect(end == nil)
+    let told = car.told
+    let forward = try #require(told.firstIndex { $0.roll ?? 0 > 0 })
+    #expect(abs((told[forward].roll ?? 0) - 0.9 * .pi / 4) < 1e-9 && told[..<forward].allSatisfy { $0.roll == 0 })
+    #expect(told.contains { $0.roll ?? 0 > 0 && $0.pitch ?? 0 > 0 }, "both at once")
+    let stop = try #require(told.firstIndex { $0.action == "stop" })
+    #expect(told.contains { $0.action == "continue" && $0.hasLease })
+    #expect(told[stop...].allSatisfy { $0.action == "stop" ? !$0.hasLease : $0.roll == 0 && $0.pitch == 0 || $0 == told[stop - 1] })
+    #expect(told[(stop + 1)...].contains { $0.action == "stop" }, "the end stops it again")
+  }
+
+  @Test func `q ends it with a stop, and the terminal is as it was`() throws {
+    let car = DrivenCar()
+    let pty = try PTY()
+    let wasRaw = Mutex(false)
+    let end = try drive(car, pty) { told, car in
+      if car.told.count == 1 {
+        wasRaw.withLock { $0 = pty.isRaw }
+        pty.type("q")
+      }
+      return DrivenCar.answered
+    }
+    #expect(end == nil && wasRaw.withLock { $0 } && !pty.isRaw)
+    #expect(car.told.last { $0.action == "stop" } == .init(action: "stop", hasLease: false))
+  }
+
+  @Test func `the terminal is put right when the lease is refused`() throws {
+    let pty = try PTY()
+    let server = try SocketServer { _, method, _ in
+      method == Contract.Drive.name ? .send(VarlinkReply.message(.busy(device: "rover", holder: "eve"))) : .nothing
+    }
+    defer { server.stop() }
+    let common = try CommonOptions.parse(["--socket", server.path, "-q"])
+    var drive = HandDrive(
+      common, Output(common), DrivenCar.vocabulary, watching: [], deadline: 300, input: nil, terminal: RawTerminal(pty.slave), screen: nil)
+    #expect(throws: Failure.refused(.busy(device: "rover", holder: "eve"))) { try drive.run() }
+    #expect(!pty.isRaw)
+  }
+
+  @Test(arguments: [true, false])
+  func `a stick drives once it was at rest; unplugged it stops the car and fails, its START ends`(_ isUnplugged: Bool) throws {
+    let car = DrivenCar()
+    var ends: [Int32] = [-1, -1]
+    #expect(pipe(&ends) == 0)
+    let hand = ends[1]
+    let said = Mutex("")
+    /// Says a letter once.
+    @Sendable func say(_ letter: Character, _ byte: UInt8) {
+      guard
+        said.withLock({ told in
+          told.contains(letter)
+            ? false
+            : {
+              told.append(letter); return true
+            }()
+        })
+      else { return }
+      _ = Output.write(all: [byte], to: hand)
+    }
+    let end = try drive(car, nil, LetterStick(ends[0])) { told, car in
+      switch (told.action, car.told.count) {
+      case ("tilt", ...3): say("f", UInt8(ascii: "f"))
+      case ("tilt", 10...) where told.roll == 0 && !said.withLock { $0.contains("r") }: say("r", UInt8(ascii: "r"))
+      case ("tilt", _) where told.roll ?? 0 > 0: say("g", UInt8(ascii: "g"))
+      case ("continue", _): say("s", UInt8(ascii: "s"))
+      case ("stop", _) where !said.withLock { $0.contains("e") }:
+        if isUnplugged { close(hand) } else { say("e", UInt8(ascii: "e")) }
+        said.withLock { $0.append("e") }
+      default: break
+      }
+      return DrivenCar.answered
+    }
+    close(ends[0])
+    if !isUnplugged { close(hand) }
+    #expect(end == (isUnplugged ? .other("letters is gone") : nil))
+    let told = car.told
+    let forward = try #require(told.firstIndex { $0.roll ?? 0 > 0 })
+    #expect(forward >= 10 && abs((told[forward].roll ?? 0) - 0.4 * .pi / 4) < 1e-9, "not before it was let go")
+    #expect(told.contains { $0.action == "continue" && $0.hasLease } && told.count { $0.action == "stop" } == 2)
+    #expect(told.last { $0.action == "tilt" }?.roll == 0 || told.last?.action == "stop")
+  }
+}

@@ -1,0 +1,110 @@
+// From a terminal's bytes to angles, and when they are sent.
+
+import Testing
+
+@testable import vehiclectl
+
+@Suite struct SteeringTests {
+  @Test func `keys are read however they are cut, and what is no key is nothing`() {
+    let stream = Array("w\u{1b}[A\u{1b}OB\u{1b}[1;5Cx\u{1b}[5~ü\u{1b}[D\u{1b}\u{1b}[A 70\rcqS\u{3}\u{4}".utf8)
+    let expected: [Key] = [
+      .way(.forward), .way(.forward), .way(.backward), .way(.right), .way(.left), .way(.forward), .stop, .top(0.7), .top(1), .go, .go, .end,
+      .way(.backward), .end, .end,
+    ]
+    for cut in 0...stream.count {
+      var keys = Keys()
+      let found = keys.take(stream[..<cut]) + keys.take(stream[cut...])
+      #expect(found == expected, "cut at \(cut)")
+    }
+    for text in ["\u{1b}\u{3}a", "\u{1b}[\u{3}a"] {
+      var keys = Keys()
+      let found = keys.take(Array(text.utf8))
+      #expect(found == [.end, .way(.left)])
+    }
+  }
+
+  @Test func `a press holds for a moment and then goes back to level`() {
+    var steering = Steering()
+    #expect(steering.heading(at: 0) == Heading())
+    steering.press(.forward, at: 10)
+    #expect(steering.heading(at: 10) == Heading(forward: 1) && steering.heading(at: 10.59) == Heading(forward: 1))
+    #expect(abs(steering.heading(at: 10.7).forward - 0.5) < 1e-9)
+    #expect(steering.heading(at: 10.8).forward < 1e-9 && steering.heading(at: 1000) == Heading())
+  }
+
+  @Test func `a key that repeats is let go soon after its last repeat`() {
+    var steering = Steering()
+    steering.press(.left, at: 0)
+    for repetition in 0...15 { steering.press(.left, at: 0.5 + Double(repetition) / 30) }  // until 1.0
+    #expect(steering.heading(at: 1.19).turn == -1 && abs(steering.heading(at: 1.3).turn + 0.5) < 1e-9)
+    #expect(steering.heading(at: 1.41).turn == 0)
+  }
+
+  @Test func `a repeat that comes late finds the key still held`() {
+    var steering = Steering()
+    steering.press(.forward, at: 0)
+    steering.press(.forward, at: 0.66)
+    #expect(steering.heading(at: 0.85).forward == 1 && steering.heading(at: 1.1).forward == 0)
+  }
+
+  @Test func `what is held beside a key is held with it, what was let go is not`() {
+    var steering = Steering()
+    steering.press(.forward, at: 0)
+    steering.press(.right, at: 0.3)  // from here on only this one repeats
+    for repetition in 0...10 { steering.press(.right, at: 0.8 + Double(repetition) / 30) }
+    #expect(steering.heading(at: 1.2) == Heading(forward: 1, turn: 1))
+    #expect(steering.heading(at: 1.6) == Heading())
+    steering.press(.forward, at: 5)
+    steering.press(.left, at: 5.65)  // on its way back to level already
+    #expect(steering.heading(at: 6) == Heading(forward: 0, turn: -1))
+  }
+
+  @Test func `the other way counts at once, and space lets go of everything`() {
+    var steering = Steering()
+    steering.press(.forward, at: 0)
+    steering.press(.backward, at: 0.1)
+    #expect(steering.heading(at: 0.1) == Heading(forward: -1) && steering.heading(at: 0.69).forward == -1)
+    steering.release()
+    #expect(steering.heading(at: 0.2) == Heading())
+  }
+
+  @Test func `angles are the car's, and a zero has no sign`() {
+    let full = Heading(forward: 1, turn: -1).tilt(top: 1)
+    #expect(abs(full.roll - .pi / 4) < 1e-12 && abs(full.pitch + 80 * .pi / 180) < 1e-12)
+    let usual = Heading(forward: -1, turn: 0.5).tilt(top: 0.4)
+    #expect(abs(usual.roll + 0.314159265) < 1e-6 && abs(usual.pitch - 0.279252680) < 1e-6)
+    for zero in [Heading(forward: -0.0, turn: -0.0).tilt(top: 1), Heading(forward: -1, turn: -1).tilt(top: 0)] {
+      #expect(zero.roll.sign == .plus && zero.pitch.sign == .plus && zero.roll == 0 && zero.pitch == 0)
+    }
+  }
+
+  @Test func `set-points keep to their grid, one at a time, and what was missed is not made up for`() {
+    var pace = SetPointPace(at: 100, rate: 50)
+    let first = pace.send(at: 100)
+    let second = pace.send(at: 100.05)
+    #expect(first && !second && pace.wake == nil, "the first is not answered")
+    pace.answered()
+    #expect(pace.wake == 100.02)
+    var sent: [Bool] = []
+    for now in [100.05, 100.051, 100.07, 100.0901] {
+      sent.append(pace.send(at: now))
+      pace.answered()
+    }
+    #expect(sent == [true, false, true, true], "a little late moves nothing")
+    #expect(abs((pace.wake ?? 0) - 100.11) < 1e-9)
+    #expect(pace.stall(at: 200, deadline: 0.3) == nil)
+    pace.ask(at: 200)
+    let behind = pace.send(at: 200.2)
+    #expect(!behind && pace.stall(at: 200.2, deadline: 0.3) == nil)
+    #expect(pace.stall(at: 200.5, deadline: 0.3).map { abs($0 - 0.5) < 1e-9 } == true)
+  }
+
+  @Test(
+    arguments: [(nil, 60), (60, 60), (100, 60), (20, 20), (5, 4 / 0.3), (0, 60), (-1, 60), (.nan, 60), (.infinity, 60)]
+      as [(Double?, Double)])
+  func `the car's pace is kept as far as the lease allows`(_ wanted: Double?, _ rate: Double) {
+    var pace = SetPointPace(at: 0)
+    pace.limit(to: wanted, deadline: 0.3)
+    #expect(pace.rate == rate)
+  }
+}
