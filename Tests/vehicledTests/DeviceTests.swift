@@ -112,6 +112,34 @@ import Testing
     device.close {}
   }
 
+  @Test func nobodyCutsLastWordsOff() async throws {
+    let line = pseudoTerminal()
+    defer { [line.controller, line.follower].forEach { close($0) } }
+    let probe = Probe()
+    probe.memory.withLock { $0.endsAtOnce = false }
+    probe.answers { input, _, effects in if case .leaseEnded("said") = input { effects.append(.stopped) } }
+    let device = device(probe, links: [(.main, .serial(path: line.path, baud: 115200))])
+    device.open(restored: [:])
+    #expect(await until { device.ports[0].isUp })
+    var told: [Int] = []
+    device.disconnect { told.append(1) }
+    device.disconnect { told.append(2) }
+    device.connect()
+    #expect(device.ports[0].isUp && told.isEmpty && probe.words.count { $0 == "stopping" } == 1)
+    device.take(.leaseEnded("said"))
+    #expect(told == [1, 2])
+    // What was asked for last counts: it comes back by itself.
+    #expect(await until { device.ports[0].isUp })
+    device.disconnect { told.append(3) }
+    device.close { told.append(4) }
+    #expect(device.ports[0].isUp && told == [1, 2])
+    device.take(.leaseEnded("said"))
+    #expect(told == [1, 2, 3, 4] && !device.ports[0].isUp)
+    device.connect()
+    device.disconnect { told.append(5) }
+    #expect(told.last == 5 && !device.ports[0].isUp)
+  }
+
   @Test func saysWhyAStoreFailed() async {
     let probe = Probe()
     probe.answers { input, _, effects in

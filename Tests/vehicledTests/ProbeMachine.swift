@@ -12,6 +12,8 @@ final class Probe: Sendable {
     var inputs: [Input] = []
     var answer: @Sendable (Input, Instant, inout Effects) -> Void = { _, _, _ in }
     var nextWake: Instant?
+    /// Its last words are over at once; otherwise a test says when.
+    var endsAtOnce = true
   }
 
   let memory = Mutex(Memory())
@@ -62,7 +64,7 @@ struct ProbeMachine: Machine {
       return memory.answer
     }
     answer(input, now, &effects)
-    if case .stopping = input { effects.append(.stopped) }
+    if case .stopping = input, probe.memory.withLock({ $0.endsAtOnce }) { effects.append(.stopped) }
   }
 }
 

@@ -329,8 +329,9 @@ import Protocols
   }
 
   private func disconnect(_ call: Call) throws {
-    try board.state(of: call.call.parameters(as: Contract.Disconnect.Parameters.self).device).device.disconnect()
-    call.reply(NoParameters())
+    try board.state(of: call.call.parameters(as: Contract.Disconnect.Parameters.self).device).device.disconnect {
+      call.reply(NoParameters())
+    }
   }
 
   private func reloadConfiguration(_ call: Call) throws {

@@ -46,7 +46,10 @@ import Protocols
   private var commands: [CommandID: Pending] = [:]
   private var nextCommand: CommandID = 0
   private var isClosing = false
-  private var stopped: (@Loop () -> Void)?
+  /// Who waits for the last words to be said, and until when they may take; nil: there are none.
+  private var ending: (deadline: Timer, told: [@Loop () -> Void])?
+  /// A person wants it connected again once they are.
+  private var connectsAgain = false
   private lazy var wake = Timer { [weak self] _ in self?.take(.wake) }
 
   /// A device of this machine; `open` starts it.
@@ -69,16 +72,18 @@ import Protocols
     ports.forEach { $0.open() }
   }
 
-  /// Connects now, because a person asked.
+  /// Connects now, because a person asked; last words that are just being said come first.
   func connect() {
     guard !isClosing else { return }
-    closed()
-    ports.forEach { $0.open() }
+    connectsAgain = ending != nil
+    if !connectsAgain { ports.forEach { $0.open() } }
   }
 
   /// Lets the machine say its last words, then holds the links down until `connect`.
-  func disconnect() {
-    if !isClosing { sayLastWords("disconnected on request: vehiclectl connect \(name)") {} }
+  func disconnect(then finish: @escaping @Loop () -> Void = {}) {
+    connectsAgain = false
+    guard !isClosing || ending != nil else { return finish() }
+    sayLastWords("disconnected on request: vehiclectl connect \(name)", then: finish)
   }
 
   /// Lets the machine say its last words, then closes the links for good.
@@ -92,14 +97,11 @@ import Protocols
   }
 
   private func sayLastWords(_ reason: String, then finish: @escaping @Loop () -> Void) {
-    closed()
-    let deadline = Timer { _ in self.closed() }
+    guard ending == nil else { return ending?.told.append(finish) ?? () }
     // Holds the device until it is closed: whoever asked may have let it go.
-    stopped = {
-      deadline.set(nil)
-      self.ports.forEach { $0.close(reason) }
-      finish()
-    }
+    let deadline = Timer { _ in self.closed() }
+    let close: @Loop () -> Void = { self.ports.forEach { $0.close(reason) } }
+    ending = (deadline, [close, finish])
     deadline.set(Clock.monotonic() + 1_500 * .millisecond)
     for id in commands.keys { complete(id, .failure(.notConnected(reason))) }
     lose(reason)
@@ -239,9 +241,13 @@ import Protocols
   }
 
   private func closed() {
-    let stopped = stopped
-    self.stopped = nil
-    stopped?()
+    guard let ending else { return }
+    self.ending = nil
+    ending.deadline.set(nil)
+    ending.told.forEach { $0() }
+    guard connectsAgain, !isClosing else { return }
+    connectsAgain = false
+    ports.forEach { $0.open() }
   }
 
   // MARK: The motion lease
