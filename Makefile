@@ -6,7 +6,7 @@ sysconfdir = /etc
 DESTDIR =
 # How long each fuzzer runs, in seconds.
 FUZZ_SECONDS = 600
-fuzzers = dialogue replies elcomm vesc varlink toml
+fuzzers = dialogue replies elcomm vesc car varlink toml
 
 export PATH := $(PATH):/opt/swift/usr/bin
 programs = vehicled vehiclectl vehiclesim
@@ -79,6 +79,11 @@ longboard = Sources/Protocols/OBD/ASCII.swift $(wildcard Sources/Protocols/*.swi
 	$(fuzz_swift) $(abspath $^) -o $(@F)
 
 .build/fuzz/vesc: Tests/Fuzz/VESC.swift Tests/Fuzz/Hold.swift $(longboard)
+	@mkdir -p $(@D)
+	$(fuzz_swift) $(abspath $^) -o $(@F)
+
+.build/fuzz/car: Tests/Fuzz/Car.swift Tests/Fuzz/Hold.swift Sources/Protocols/OBD/ASCII.swift \
+  $(wildcard Sources/Protocols/*.swift Sources/Protocols/Car/*.swift)
 	@mkdir -p $(@D)
 	$(fuzz_swift) $(abspath $^) -o $(@F)
 

@@ -61,6 +61,33 @@ def vesc_frames():
         yield name, bytes.fromhex(digits.replace("\\(values)", values))
 
 
+def car_frames():
+    """What the car says in the tests' vectors."""
+    text = (root / "Tests/ProtocolsTests/Car/CarRig.swift").read_text()
+    vectors = text[text.index("enum CarVector") :].replace('"\n    + "', "")
+    for name, frame in re.findall(r'static let (\w+) =\s*"([^"]*)"', vectors):
+        yield name, frame.replace("\\r\\n", "\r\n").encode()
+
+
+def car_drives():
+    """A car that greets, is driven, asked and stopped, with the link taking every write."""
+    hear, wake, pass_, down, up, ask, sent, lease, leave, picture, escape, speak, tilt, stop = (
+        bytes([code]) for code in (0xC0, 0xC1, 0xC2, 0xC3, 0xC4, 0xC5, 0xC7, 0xC8, 0xC9, 0xCA, 0xCC, 0xCD, 0xCE, 0xCF)
+    )
+    frames = dict(car_frames())
+    taken = (sent + b"\0" + wake) * 3
+    greet = taken + frames["gyro"] + hear + taken + frames["modes"] + hear + taken
+    drive = lease + (tilt + b"\x02" + taken) * 3 + (tilt + b"\x1b" + taken + wake) * 4
+    for index, name in enumerate(frames):
+        yield name, bytes([index]) + taken + frames[name][:9] + hear + frames[name][9:] + hear + taken
+    yield "drive", b"\0" + greet + drive + leave + taken * 2 + drive + pass_ + b"\x1d" + wake + taken * 2 + drive + stop + taken + ask + b"\x0a" + taken + drive
+    yield "documented", b"\4" + greet + drive + ask + b"\x22" + taken + leave + taken * 3
+    yield "broken", b"\0" + greet + ask + b"\x11" + taken * 2 + drive + leave + taken * 2 + ask + b"\x12" + taken * 2
+    yield "video", b"\1" + greet + ask + b"\x04" + taken + picture + b"\0" + picture + b"\1" + wake + picture + b"\0" + picture + b"\2" + taken + drive + down + up
+    yield "lines", b"\1" + greet + b"Laps: 3;Driver: Ann;Temperature: 48,3 C" + speak + b"\2" + wake + ask + b"\x0d" + taken + frames["status"] + hear
+    yield "ask", b"\x12" + greet + ask + b"\x0b" + (taken + b"about it" + speak + b"\3") * 4 + b"hello" + ask + b"\x0f" + taken + ask + b"\x10" + taken * 2
+
+
 calls = [
     {"method": "io.vehicled.Get", "parameters": {"references": ["ev.rpm", "x"]}, "more": False},
     {"method": "io.vehicled.Set", "parameters": {"device": "d", "property": "p", "value": {"float": -1.5e3}, "lease": None}, "oneway": True},
@@ -99,6 +126,8 @@ def seeds():
     yield "vesc/ride", b"\4" + ride + (WOKEN + fast) * 5 + LOST + BACK + ride
     yield "vesc/drive", b"\4" + ride + LEASED + ASKED + b"\x24" + TAKEN + b"\0" + WOKEN + ASKED + b"\x25" + TAKEN + b"\0" + PASSED + b"\x1d" + WOKEN + TAKEN + b"\0"
     yield "vesc/mode", b"\x30" + ride + ASKED + b"\1" + limits + WOKEN + ANSWERED + limits + ASKED + b"\2" + ASKED + b"\0" + limits
+    for name, drive in car_drives():
+        yield f"car/{name}", drive
     for index, call in enumerate(calls):
         message = json.dumps(call).encode()
         yield f"varlink/{index}", bytes([index]) + message + b"\0" + message
@@ -109,6 +138,6 @@ for name, content in seeds():
     path = pathlib.Path(sys.argv[1]) / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
-texts = [word.encode() for word in words] + [b"\r>", SET_UP, WAKE + b"OK\r>" + HEAR, b"1902", b"22F190", b"ATSH7E4", b"{\"", b"\\ud83d\\ude00", b"1e999", b"$88$1$0.35"]
+texts = [word.encode() for word in words] + [b"\r>", SET_UP, WAKE + b"OK\r>" + HEAR, b"1902", b"22F190", b"ATSH7E4", b"{\"", b"\\ud83d\\ude00", b"1e999", b"$88$1$0.35", b"#$#", b"%^%", b"Gyro#$#0.05%^%", b": 1 V;"]
 texts += re.findall(rb'"\w+":', b" ".join(json.dumps(call).encode() for call in calls))
 (pathlib.Path(sys.argv[1]) / "words").write_text("".join('"' + "".join(f"\\x{byte:02x}" for byte in text) + '"\n' for text in sorted(set(texts))))

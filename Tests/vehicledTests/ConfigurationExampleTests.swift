@@ -46,7 +46,7 @@ import Testing
     let root = try TOML.parse(Array(text.utf8), file: "example")
     try expect([root], hold: Configuration.generalKeys, and: ["control", "device"])
     try expect([section(root, "control")], hold: Configuration.controlKeys, and: [])
-    #expect(configuration.devices.map(\.kind) == ["obd", "longboard", "longboard"], "every kind, a longboard for each protocol")
+    #expect(configuration.devices.map(\.kind) == ["obd", "longboard", "longboard", "car"], "every kind, a longboard for each protocol")
     for kind in registry {
       let tables = try configuration.devices.filter { $0.kind == kind.name }.map { try section(section(root, "device"), $0.name) }
       try expect(tables, hold: Configuration.deviceKeys + kind.options, and: kind.links.map(\.key) + kind.sections.map(\.name))

@@ -13,6 +13,7 @@ struct PipeDrive {
   private let input: Int32
   private var lines: LineReader
   private var number = 0
+  private var remark: String?
   private static let mostAtOnce = 4096
 
   init(_ common: CommonOptions, _ output: Output, _ vocabulary: DriveVocabulary, deadline: Int, input: Int32 = STDIN_FILENO) {
@@ -60,7 +61,7 @@ struct PipeDrive {
     return orders
   }
 
-  private func perform(_ order: DriveOrder, _ lease: String, _ driver: Client) throws(Failure) {
+  private mutating func perform(_ order: DriveOrder, _ lease: String, _ driver: Client) throws(Failure) {
     let device = vocabulary.device
     switch order {
     case .set(let property, let value):
@@ -69,7 +70,9 @@ struct PipeDrive {
       let result = try driver.call(
         Contract.Call.self,
         .init(device: device, action: action, arguments: arguments.isEmpty ? nil : arguments, lease: motion ? lease : nil))
-      if let text = result.text { output.lines(text.split(separator: "\n").map { Output.oneLine(String($0)) }) }
+      // What every set-point is answered is said once.
+      if let text = result.text, text != remark || !motion { output.lines(text.split(separator: "\n").map { Output.oneLine(String($0)) }) }
+      if motion { remark = result.text }
     }
   }
 }

@@ -2,4 +2,4 @@
 
 import Protocols
 
-let registry: [Kind] = [.obd, .longboard]
+let registry: [Kind] = [.obd, .longboard, .car]

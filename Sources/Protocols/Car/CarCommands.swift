@@ -1,0 +1,158 @@
+// What a person wants of the car. Every command ends in exactly one `complete`, unless nobody waits for it; what needs the
+// car is refused while it does not answer, what the daemon keeps is not.
+
+extension CarMachine {
+  mutating func perform(_ id: CommandID, _ command: Command, at now: Instant, _ effects: inout Effects) {
+    func fail(_ error: CommandError) { effects.append(.complete(id, .failure(error))) }
+    switch command {
+    case .set(let property, let value):
+      guard let signal = CarSignal(rawValue: property), schema.properties[property].access == .write else {
+        return fail(.refused(code: "read-only", "only the car changes that"))
+      }
+      if setKept(signal, value, for: id, &effects) { return }
+      if let reason = reasonNotToAsk { return fail(.notConnected(reason)) }
+      set(signal, value, for: id, at: now, &effects)
+    case .run(let action, let arguments):
+      guard let action = CarAction(rawValue: action) else { return fail(.refused(code: "no-action", "a car has no such action")) }
+      if action == .neutral { return takeNeutral(arguments["position"], for: id, &effects) }
+      // Stop is said to whoever is there.
+      if action == .stop, isUp, !isEnding { return stop(for: id, at: now, &effects) }
+      if let reason = reasonNotToAsk { return fail(.notConnected(reason)) }
+      run(action, arguments, for: id, at: now, &effects)
+    }
+  }
+
+  /// Why the car cannot be told anything now.
+  var reasonNotToAsk: String? {
+    switch state {
+    case .down(let reason): reason
+    case .ending: "the link is being closed"
+    case .greeting: "the car has not answered yet"
+    case .silent: Self.silence
+    case .ready: nil
+    }
+  }
+
+  private mutating func set(_ signal: CarSignal, _ value: Value, for id: CommandID, at now: Instant, _ effects: inout Effects) {
+    switch (signal, value) {
+    case (.mode, .string(let name)): choose(name, for: id, at: now, &effects)
+    case (.leftButton, .bool(let isDown)): press(.left, isDown, for: id, &effects)
+    case (.rightButton, .bool(let isDown)): press(.right, isDown, for: id, &effects)
+    case (.video, .bool(let isOn)): switchVideo(isOn, for: id, at: now, &effects)
+    default: effects.append(.complete(id, .failure(.invalid(argument: "value", "\(value.text) is no value of this property"))))
+    }
+  }
+
+  private mutating func run(
+    _ action: CarAction, _ arguments: [String: Value], for id: CommandID, at now: Instant, _ effects: inout Effects
+  ) {
+    switch action {
+    case .tilt: tilt(arguments, for: id, at: now, &effects)
+    case .proceed: proceed(for: id, &effects)
+    case .modeInfo: inquire(arguments["mode"], for: id, &effects)
+    case .refresh: refresh(for: id, &effects)
+    case .sendMessage: send(arguments["text"], for: id, &effects)
+    case .shutDown: shutDown(for: id, at: now, &effects)
+    case .stop, .neutral: break
+    }
+  }
+
+  /// Adds an errand, or tells its caller that too many wait.
+  mutating func add(_ errand: CarErrand, _ effects: inout Effects) -> Bool {
+    if outbox.add(errand) { return true }
+    if let id = errand.id { refuseToWait(id, &effects) }
+    return false
+  }
+
+  private func refuseToWait(_ id: CommandID, _ effects: inout Effects) {
+    effects.append(.complete(id, .failure(.refused(code: "busy", "too much is waiting: ask again later"))))
+  }
+
+  /// The caller is gone: what was begun is finished, and nobody is told.
+  mutating func forget(_ id: CommandID) {
+    driving.forget(id)
+    outbox.forget(id)
+    stopping.removeAll { $0 == id }
+    status.forget(id)
+    inquiry.forget(id)
+    camera.forget(id)
+    keeping.forget(id)
+  }
+
+  /// The link took an errand's word, or did not.
+  mutating func errandSent(_ word: CarWord, _ failure: String?, at now: Instant, _ effects: inout Effects) {
+    if let failure {
+      if let errand = outbox.errandFailed() { failed(errand, .notConnected(failure), at: now, &effects) }
+      return
+    }
+    guard let errand = outbox.errandSaid() else { return }
+    switch errand.purpose {
+    case .greeting, .message, .connectionTest: break
+    case .proceed:
+      driving.run()
+      publish(.running, .bool(driving.isRunning), &effects)
+    case .mode(let number): enteredMode(number, &effects)
+    case .button(let side, let isDown): pressed(side, isDown, &effects)
+    case .status: return statusAsked(for: errand.id, at: now)
+    case .modeInfo(let number): return inquiry.asked(number, at: now)
+    case .video(let isOn): return videoSwitched(isOn, for: errand.id, &effects)
+    case .shutDown:
+      if let id = errand.id { effects.append(.complete(id, .success(Report(text: "the car was told to shut down")))) }
+      return giveUp("the car was told to shut down", at: now, &effects)
+    }
+    if let id = errand.id { effects.append(.complete(id, .success(Report()))) }
+  }
+
+  private mutating func failed(_ errand: CarErrand, _ error: CommandError, at now: Instant, _ effects: inout Effects) {
+    if let id = errand.id { effects.append(.complete(id, .failure(error))) }
+    switch errand.purpose {
+    case .modeInfo: failInquiry(error, &effects)
+    case .video(true): failCamera(error, &effects)
+    // Whoever drives believes that the car does.
+    case .proceed: if case .notConnected(let reason) = error, driving.isHeld { loseLease(reason, at: now, &effects) }
+    default: break
+    }
+  }
+
+  // MARK: Modes
+
+  /// Another mode: the car stops first, for choosing one does not stop it, and drives on only when it is told to.
+  private mutating func choose(_ name: String, for id: CommandID, at now: Instant, _ effects: inout Effects) {
+    switch modes.find(name) {
+    case .failure(let error): effects.append(.complete(id, .failure(error)))
+    case .success(let number):
+      guard outbox.hasRoom else { return refuseToWait(id, &effects) }
+      halt(.refused(code: "stopped", "another mode was chosen: continue drives on"), times: 2, at: now, &effects)
+      // The buttons that are pressed belong to the mode that is left.
+      let releases = sidesToRelease.map { CarWord.button($0, isDown: false) }
+      _ = outbox.add(CarErrand(.mode(number), releases + [.chosenMode(number)], for: id))
+    }
+  }
+
+  mutating func enteredMode(_ number: Int, _ effects: inout Effects) {
+    modes.current = number
+    for side in buttons.pressed { pressed(side, false, &effects) }
+    sayMode(&effects)
+  }
+
+  // MARK: The rest
+
+  private mutating func send(_ text: Value?, for id: CommandID, _ effects: inout Effects) {
+    guard options.allowsMessages else {
+      let words =
+        "messages are off: set allow-messages = true in the configuration, for a car that knows them; the car as built has no receiver"
+      return effects.append(.complete(id, .failure(.refused(code: "not-allowed", words))))
+    }
+    guard case .string(let text)? = text else {
+      return effects.append(.complete(id, .failure(.invalid(argument: "text", "it is missing"))))
+    }
+    if let words = CarText.refusal(text) { return effects.append(.complete(id, .failure(.invalid(argument: "text", words)))) }
+    _ = add(CarErrand(.message, [.message(text)], for: id), &effects)
+  }
+
+  private mutating func shutDown(for id: CommandID, at now: Instant, _ effects: inout Effects) {
+    guard add(CarErrand(.shutDown, [.shutDown, .disconnect], for: id), &effects) else { return }
+    if driving.isHeld { loseLease("the car is being shut down", at: now, &effects) }
+    halt(.refused(code: "stopped", "the car is being shut down"), times: 2, at: now, &effects)
+  }
+}

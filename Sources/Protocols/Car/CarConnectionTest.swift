@@ -1,0 +1,37 @@
+// A sign of life at an interval that the car dictates, until it has enough of it. The car as built never asks for one.
+// Facts: ConnectionTest in TCP.py and in the app's TCPConnection.m.
+
+struct CarConnectionTest: Sendable {
+  private static let intervals = 0.1...60.0
+  private(set) var interval: Nanoseconds?
+  private(set) var due: Instant?
+
+  mutating func begin(seconds: Double, at now: Instant) {
+    let bounded = min(max(seconds, Self.intervals.lowerBound), Self.intervals.upperBound)
+    interval = Int64((bounded * 1e9).rounded())
+    due = now
+  }
+
+  mutating func said(at now: Instant) { due = interval.map { now &+ $0 } }
+}
+
+extension CarMachine {
+  /// When the next sign of life is due; nil: none is, or one waits already.
+  var testDue: Instant? {
+    guard outbox.hasRoom, !outbox.errands.contains(where: { $0.purpose == .connectionTest }) else { return nil }
+    return test.due
+  }
+
+  mutating func testConnection(at now: Instant) {
+    guard let due = testDue, now >= due else { return }
+    test.said(at: now)
+    _ = outbox.add(CarErrand(.connectionTest, [.connectionTest]))
+  }
+
+  mutating func hearTest(_ body: [UInt8], at now: Instant, _ effects: inout Effects) {
+    guard body.count <= 64, let seconds = CarNumber.read(String(decoding: body, as: UTF8.self)), seconds > 0 else {
+      return note("ignored: the car asks for a sign of life every \"\(CarText.clean(body[...], limit: 40))\" seconds", at: now, &effects)
+    }
+    test.begin(seconds: seconds, at: now)
+  }
+}

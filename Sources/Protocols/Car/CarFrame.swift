@@ -1,0 +1,81 @@
+// What is said to the car: every word the app knows, in the form of either dialect. One frame is one write and shorter than
+// the 1024 bytes that the car reads at a time, for it puts nothing together again that was cut.
+// Facts: the README of the app, TCPConnection.m, TCP.py (which splits at `%^%` CR LF and at nothing less).
+//
+//   Stop#$#%^%␍␊          type, mark, body, end mark; as documented without the line end
+
+/// Something that is said to the car, other than a tilt.
+enum CarWord: Sendable, Equatable {
+  case modes, mainViewEntered, status, stop, proceed, disconnect, shutDown, connectionTest
+  case chosenMode(Int)
+  /// As built one mode's text is asked for at a time, as documented all of them.
+  case infoModes(Int)
+  case button(CarSide, isDown: Bool)
+  case videoQuality(CarVideoQuality)
+  case videoStream(Bool)
+  /// Text that `CarText.refusal` has passed.
+  case message(String)
+
+  /// As one write.
+  func frame(_ dialect: CarDialect) -> [UInt8] {
+    let (type, body) = parts(dialect)
+    var bytes = CarFrame.opened(type)
+    bytes += body.utf8
+    CarFrame.close(&bytes, dialect)
+    return bytes
+  }
+
+  private func parts(_ dialect: CarDialect) -> (type: String, body: String) {
+    switch self {
+    case .modes: ("Modes", "")
+    case .mainViewEntered: ("MainView", "Entered")
+    case .status: ("Status", "")
+    case .stop: ("Stop", "")
+    case .proceed: ("Continue", "")
+    case .disconnect: ("Disconnect", "")
+    case .shutDown: ("ShutDown", "")
+    case .connectionTest: ("ConnectionTest", "")
+    case .chosenMode(let number): ("ChosenMode", String(number))
+    case .infoModes(let number): ("InfoModes", dialect == .asBuilt ? String(number) : "")
+    // The documents have one n too many, and who built by them has it too.
+    case .button(let side, let isDown): ("\(side.rawValue)ButtonTouch\(isDown ? "Down" : "Up")\(dialect == .documented ? "n" : "")", "")
+    case .videoQuality(let quality): ("VideoQuality", quality.body)
+    case .videoStream(let isOn): ("VideoStream", isOn ? "On" : "Off")
+    case .message(let text): ("Message", text)
+    }
+  }
+}
+
+/// One of the two halves of the app's screen.
+enum CarSide: String, Sendable, CaseIterable {
+  case left = "Left"
+  case right = "Right"
+}
+
+/// How the camera's pictures are sent: 360x240, 568x300 and 760x460.
+enum CarVideoQuality: String, Sendable, CaseIterable {
+  case low, medium, high
+
+  var body: String {
+    switch self {
+    case .low: "Low"
+    case .medium: "Medium"
+    case .high: "High"
+    }
+  }
+}
+
+/// The marks of a frame, and putting one together.
+enum CarFrame {
+  /// The car reads as much at a time.
+  static let longest = 1023
+  static let bodyMark = Array("#$#".utf8)
+  static let endMark = Array("%^%".utf8)
+
+  static func opened(_ type: String) -> [UInt8] { Array(type.utf8) + bodyMark }
+
+  static func close(_ bytes: inout [UInt8], _ dialect: CarDialect) {
+    bytes += endMark
+    if dialect == .asBuilt { bytes += [0x0D, 0x0A] }
+  }
+}

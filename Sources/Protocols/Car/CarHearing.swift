@@ -1,0 +1,108 @@
+// What the car says: which types there are and what each of them changes. Of a type that comes more than once in one read
+// only the last counts, so that a flood costs no more than its bytes.
+// Facts: autott.md §4; AutoTTCommunication in TCP.py, TCPConnection.m.
+
+extension CarMachine {
+  private static let longestText = 1000
+
+  mutating func received(_ bytes: [UInt8], at now: Instant, _ effects: inout Effects) {
+    guard isUp, !isEnding else { return }
+    let heard = (messages, decoder.badFrames)
+    var latest = Latest()
+    var rest = bytes[...]
+    while let item = decoder.take(&rest) {
+      switch item {
+      case .message(let message): hear(message, &latest, at: now, &effects)
+      case .dropped(let drop): note(drop.words, at: now, &effects)
+      }
+    }
+    tell(latest, at: now, &effects)
+    if heard.0 != messages { publish(.messages, .int(messages), &effects) }
+    if heard.1 != decoder.badFrames { publish(.badFrames, .int(decoder.badFrames), &effects) }
+  }
+
+  /// What of one read is worth telling once.
+  private struct Latest {
+    var modes: [UInt8]?
+    var status: [UInt8]?
+    var text: String?
+    var speech: Bool?
+    var hasNewRate = false
+    var hasNewButtons = false
+  }
+
+  private mutating func hear(_ message: CarMessage, _ latest: inout Latest, at now: Instant, _ effects: inout Effects) {
+    switch message.type {
+    case "Gyro": latest.hasNewRate = hearInterval(message.body, at: now, &effects) || latest.hasNewRate
+    case "GyroStop":
+      driving.mute()
+      latest.hasNewRate = true
+      // The car holds on to the last tilt.
+      if driving.isHeld { loseLease("the car wants no tilt any more (GyroStop)", at: now, &effects) }
+    case "Modes": latest.modes = message.body
+    case "InfoModes": hearModeInfo(message.body, at: now, &effects)
+    case "Status": latest.status = message.body
+    case "Message":
+      let text = CarText.clean(message.body[...], limit: Self.longestText)
+      latest.text = text
+      tell(text, at: now, &effects)
+    case "ButtonsOn", "ButtonsOff":
+      buttons.isEnabled = message.type == "ButtonsOn"
+      latest.hasNewButtons = true
+    case "SpeechRecognitionOn": latest.speech = true
+    case "SpeechRecognitionOff": latest.speech = false
+    case "ConnectionTest": hearTest(message.body, at: now, &effects)
+    case "ConnectionTestStop": test = CarConnectionTest()
+    // The stream's URL is the same all the time: there is nothing to load anew.
+    case "VideoStreamRefresh", "VideoStreamStarted": break
+    default: return note("ignored: a message of the type \"\(CarText.clean(Array(message.type.utf8)[...], limit: 32))\"", at: now, &effects)
+    }
+    messages &+= 1
+    heardTheCar(at: now, &effects)
+  }
+
+  private mutating func tell(_ latest: Latest, at now: Instant, _ effects: inout Effects) {
+    if let body = latest.modes { hearModes(body, &effects) }
+    if let body = latest.status { hearStatus(body, at: now, &effects) }
+    if let text = latest.text { publish(.message, .string(text), &effects) }
+    if let speech = latest.speech { publish(.speechEnabled, .bool(speech), &effects) }
+    if latest.hasNewRate { sayTiltRate(&effects) }
+    if latest.hasNewButtons, let isEnabled = buttons.isEnabled { publish(.buttonsEnabled, .bool(isEnabled), &effects) }
+  }
+
+  /// A warning of the car, or whatever it has to say: an event each, but not more than a person can read.
+  private mutating func tell(_ text: String, at now: Instant, _ effects: inout Effects) {
+    let (isAllowed, missed) = texts.take(at: now)
+    guard isAllowed else { return }
+    if missed > 0 { note("\(missed) more texts of the car came too fast to be told", at: now, &effects) }
+    effects.append(.event(name: "message", text: text.isEmpty ? "(an empty text)" : text))
+  }
+
+  private mutating func hearInterval(_ body: [UInt8], at now: Instant, _ effects: inout Effects) -> Bool {
+    guard let seconds = CarNumber.read(String(decoding: body.prefix(64), as: UTF8.self)), body.count <= 64, seconds > 0 else {
+      note("ignored: the car asks for tilt every \"\(CarText.clean(body[...], limit: 40))\" seconds", at: now, &effects)
+      return false
+    }
+    driving.ask(CarPace.interval(seconds: seconds))
+    return true
+  }
+
+  private mutating func hearModes(_ body: [UInt8], _ effects: inout Effects) {
+    modes.learn(names: body)
+    if modes.names.isEmpty {
+      withdraw(.modes, "the car told an empty list", &effects)
+    } else {
+      publish(.modes, .list(modes.names), &effects)
+    }
+    sayMode(&effects)
+    camera.heardModes()
+  }
+
+  /// Something that is worth a line for who looks for trouble, ten times a second at the most.
+  mutating func note(_ words: @autoclosure () -> String, at now: Instant, _ effects: inout Effects) {
+    let (isAllowed, missed) = notes.take(at: now)
+    guard isAllowed else { return }
+    if missed > 0 { effects.append(.note("\(missed) more such notes were left out")) }
+    effects.append(.note(words()))
+  }
+}

@@ -1,0 +1,121 @@
+// What the modes do, in the car's words. As built the car tells one text for one number and does not say which it was, so
+// one is asked for at a time, and after a silence nothing is asked until a late answer cannot be taken for the next one.
+// As documented one question brings them all. What was told is kept as long as the link is up.
+
+struct CarInquiry: Sendable {
+  static let patience: Nanoseconds = 2 * .second
+  private static let most = 8
+
+  /// Somebody who wants to know.
+  struct Asker: Sendable, Equatable {
+    var id: CommandID
+    /// nil: all of them.
+    var mode: Int?
+    var told = 0
+  }
+
+  private(set) var askers: [Asker] = []
+  /// The mode that the car was asked for, and until when it may answer.
+  private(set) var asked: (mode: Int, deadline: Instant)?
+  /// An answer may still come that belongs to no question.
+  private(set) var restUntil: Instant?
+
+  var deadline: Instant? { asked?.deadline ?? restUntil }
+
+  mutating func add(_ asker: Asker) -> Bool {
+    guard askers.count < Self.most else { return false }
+    askers.append(asker)
+    return true
+  }
+
+  mutating func asked(_ mode: Int, at now: Instant) { asked = (mode, now &+ Self.patience) }
+
+  /// The answer has come: the mode that it is about.
+  mutating func answered() -> Int? {
+    defer { asked = nil }
+    return asked?.mode
+  }
+
+  mutating func rest(until: Instant?) { (asked, restUntil) = (nil, until) }
+
+  mutating func told() -> Int {
+    askers[0].told += 1
+    return askers[0].told
+  }
+
+  mutating func takeFirst() -> Asker { askers.removeFirst() }
+  mutating func takeAll() -> [Asker] {
+    defer { askers = [] }
+    return askers
+  }
+
+  mutating func forget(_ id: CommandID) { askers.removeAll { $0.id == id } }
+}
+
+extension CarMachine {
+  mutating func inquire(_ mode: Value?, for id: CommandID, _ effects: inout Effects) {
+    var wanted: Int?
+    if case .string(let name)? = mode {
+      switch modes.find(name) {
+      case .failure(let error): return effects.append(.complete(id, .failure(error)))
+      case .success(let number): wanted = number
+      }
+    } else if modes.names.isEmpty {
+      let words = "the car has not told its modes yet: ask again, or for one by its number"
+      return effects.append(.complete(id, .failure(.refused(code: "no-modes", words))))
+    }
+    if !inquiry.add(CarInquiry.Asker(id: id, mode: wanted)) {
+      effects.append(.complete(id, .failure(.refused(code: "busy", "too many ask for the modes: ask again later"))))
+    }
+  }
+
+  /// Answers what is known, and asks for what is not.
+  mutating func pursueInquiry(_ effects: inout Effects) {
+    guard case .ready = state else { return }
+    while let asker = inquiry.askers.first {
+      let wanted = asker.mode.map { [$0] } ?? Array(modes.names.indices)
+      guard let next = wanted.first(where: { modes.texts[$0] == nil }) else {
+        answer(inquiry.takeFirst(), &effects)
+        continue
+      }
+      let isAsking = outbox.errands.contains { if case .modeInfo = $0.purpose { true } else { false } }
+      if !isAsking, inquiry.asked == nil, inquiry.restUntil == nil { _ = outbox.add(CarErrand(.modeInfo(next), [.infoModes(next)])) }
+      return
+    }
+  }
+
+  private func answer(_ asker: CarInquiry.Asker, _ effects: inout Effects) {
+    if let mode = asker.mode {
+      return effects.append(.complete(asker.id, .success(Report(text: modes.texts[mode]))))
+    }
+    let rows = modes.names.indices.map { [String($0), modes.names[$0], modes.texts[$0] ?? ""] }
+    effects.append(.complete(asker.id, .success(Report(columns: ["number", "name", "description"], rows: rows))))
+  }
+
+  mutating func hearModeInfo(_ body: [UInt8], at now: Instant, _ effects: inout Effects) {
+    guard let mode = inquiry.answered() else { return note("ignored: a mode's text that nobody waits for", at: now, &effects) }
+    if options.dialect == .documented {
+      modes.learn(texts: body)
+      // What it left out, it does not know.
+      for number in Array(modes.names.indices) + [mode] where modes.texts[number] == nil { modes.learn(text: [], of: number) }
+    } else {
+      modes.learn(text: body, of: mode)
+    }
+    guard let asker = inquiry.askers.first, asker.mode == nil, options.dialect == .asBuilt else { return }
+    let part = Double(modes.texts.count) / Double(max(modes.names.count, 1))
+    let words = "\(inquiry.told()) of \(modes.names.count) modes"
+    effects.append(.progress(asker.id, Report(text: words, progress: min(part, 1))))
+  }
+
+  mutating func expireInquiry(at now: Instant, _ effects: inout Effects) {
+    guard let deadline = inquiry.deadline, now >= deadline else { return }
+    guard inquiry.asked != nil else { return inquiry.rest(until: nil) }
+    failInquiry(.timeout(milliseconds: Int(CarInquiry.patience / .millisecond)), &effects)
+    inquiry.rest(until: now &+ CarInquiry.patience)
+  }
+
+  mutating func failInquiry(_ error: CommandError, _ effects: inout Effects) {
+    for asker in inquiry.takeAll() { effects.append(.complete(asker.id, .failure(error))) }
+    inquiry.rest(until: nil)
+  }
+}

@@ -1,0 +1,156 @@
+// What outlives the link and the daemon: how the driver likes the tilt, which page belongs to the car, how its pictures are
+// sent. A setting is in force, and its command complete, once it is on its way to the disk; it can be made while there is no car.
+
+struct CarKeeping: Sendable {
+  private static let sensitivityKey = "sensitivity"
+  private static let neutralKey = "neutral"
+  private static let pageKey = "web-page"
+  private static let qualityKey = "video-quality"
+  private static let longestPage = 2000
+  private static let most = 32
+  private static let sensitivities = 0.67...1.33
+
+  enum Setting: Sendable, Equatable {
+    case sensitivity(Double)
+    case neutral(CarAttitude)
+    /// nil: the car's own.
+    case page(String?)
+    case quality(CarVideoQuality)
+
+    var key: String {
+      switch self {
+      case .sensitivity: sensitivityKey
+      case .neutral: neutralKey
+      case .page: pageKey
+      case .quality: qualityKey
+      }
+    }
+
+    var bytes: [UInt8] {
+      switch self {
+      case .sensitivity(let factor): return Array(Value.text(factor).utf8)
+      case .neutral(let attitude):
+        var bytes: [UInt8] = []
+        for angle in [attitude.roll, attitude.pitch, attitude.yaw] {
+          if !bytes.isEmpty { bytes.append(0x20) }
+          CarNumber.write(CarNumber.millionths(angle) ?? 0, to: &bytes)
+        }
+        return bytes
+      case .page(let page): return Array((page ?? "").utf8)
+      case .quality(let quality): return Array(quality.rawValue.utf8)
+      }
+    }
+  }
+
+  private(set) var sensitivity = 1.0
+  private(set) var neutral = CarAttitude.level
+  private(set) var quality = CarVideoQuality.medium
+  private var chosenPage: String?
+  /// The page that the car itself has.
+  private let ownPage: String?
+  /// On their way to the disk, and who waits for that.
+  private var pending: [(id: CommandID?, setting: Setting)] = []
+
+  init(page: String?) { ownPage = page }
+
+  var page: String? { chosenPage ?? ownPage }
+
+  /// The neutral position that the next setting begins with.
+  var nextNeutral: CarAttitude {
+    for case (_, .neutral(let attitude)) in pending.reversed() { return attitude }
+    return neutral
+  }
+
+  mutating func restore(_ kept: [String: [UInt8]]) {
+    func text(_ key: String) -> String? { kept[key].map { String(decoding: $0.prefix(Self.longestPage), as: UTF8.self) } }
+    // What is damaged is as if it had never been set.
+    if let factor = text(Self.sensitivityKey).flatMap(CarNumber.read), Self.sensitivities.contains(factor) { sensitivity = factor }
+    let angles = text(Self.neutralKey)?.split(separator: " ").compactMap(CarNumber.read) ?? []
+    if angles.count == 3 {
+      let attitude = CarAttitude(roll: angles[0], pitch: angles[1], yaw: angles[2])
+      if attitude.wrongArgument == nil { neutral = attitude }
+    }
+    if let page = text(Self.pageKey), !page.isEmpty, Self.refusal(page: page) == nil { chosenPage = page }
+    if let quality = text(Self.qualityKey).flatMap(CarVideoQuality.init) { self.quality = quality }
+  }
+
+  /// Why this is no page, or nil where it is one.
+  static func refusal(page: String) -> String? {
+    let start = page.lowercased()
+    guard start.hasPrefix("http://") && page.utf8.count > 7 || start.hasPrefix("https://") && page.utf8.count > 8 else {
+      return "a page begins with http:// or https:// and goes on"
+    }
+    if !page.utf8.allSatisfy({ (0x21..<0x7F).contains($0) }) { return "a page has no blanks and nothing but ASCII: percent-encode them" }
+    if page.utf8.count > longestPage { return "a page has \(longestPage) characters at the most" }
+    return nil
+  }
+
+  /// Begins to keep a setting; false where too many wait for the disk.
+  mutating func keep(_ setting: Setting, for id: CommandID, _ effects: inout Effects) -> Bool {
+    guard pending.count < Self.most else { return false }
+    pending.append((id, setting))
+    effects.append(.store(key: setting.key, setting.bytes))
+    return true
+  }
+
+  /// The disk has it, or not: what it was and who waits.
+  mutating func stored(_ key: String, _ failure: String?) -> (id: CommandID?, setting: Setting)? {
+    guard let index = pending.firstIndex(where: { $0.setting.key == key }) else { return nil }
+    let (id, setting) = pending.remove(at: index)
+    if failure == nil {
+      switch setting {
+      case .sensitivity(let factor): sensitivity = factor
+      case .neutral(let attitude): neutral = attitude
+      case .page(let page): chosenPage = page
+      case .quality(let quality): self.quality = quality
+      }
+    }
+    return (id, setting)
+  }
+
+  mutating func forget(_ id: CommandID) {
+    for index in pending.indices where pending[index].id == id { pending[index].id = nil }
+  }
+}
+
+extension CarMachine {
+  mutating func restore(_ kept: [String: [UInt8]], _ effects: inout Effects) {
+    keeping.restore(kept)
+    for counter in [CarSignal.messages, .badFrames] { publish(counter, .int(0), &effects) }
+    withdraw(.message, "the car has said nothing yet", &effects)
+    if let place = options.place {
+      publish(.videoURL, .string(place.video), &effects)
+    } else {
+      withdraw(.videoURL, "the link does not tell where the camera is", &effects)
+    }
+    sayKept(&effects)
+  }
+
+  mutating func keep(_ setting: CarKeeping.Setting, for id: CommandID, _ effects: inout Effects) {
+    if !keeping.keep(setting, for: id, &effects) {
+      effects.append(.complete(id, .failure(.refused(code: "busy", "the disk does not keep up: set it again later"))))
+    }
+  }
+
+  mutating func stored(_ key: String, _ failure: String?, _ effects: inout Effects) {
+    guard let (id, _) = keeping.stored(key, failure) else { return }
+    if failure == nil { sayKept(&effects) }
+    guard let id else { return }
+    effects.append(.complete(id, failure.map { .failure(.refused(code: "not-kept", $0)) } ?? .success(Report())))
+  }
+
+  private mutating func sayKept(_ effects: inout Effects) {
+    publish(.sensitivity, .float(keeping.sensitivity), &effects)
+    for (signal, angle) in [
+      (CarSignal.neutralRoll, keeping.neutral.roll), (.neutralPitch, keeping.neutral.pitch), (.neutralYaw, keeping.neutral.yaw),
+    ] {
+      publish(signal, .float(angle), &effects)
+    }
+    publish(.videoQuality, .string(keeping.quality.rawValue), &effects)
+    if let page = keeping.page {
+      publish(.webPage, .string(page), &effects)
+    } else {
+      withdraw(.webPage, "not given, and the link does not tell where the car's own is: vehiclectl set web-page URL", &effects)
+    }
+  }
+}

@@ -1,0 +1,149 @@
+// The `car` machine: the safest client that this car ever had. The car has no watchdog, puts nothing together again that a
+// segment cut, forgets what follows a word it cannot use, and drives on when its driver is gone; so each frame is one write,
+// words travel alone, tilts stop with the driver, and whatever ends the driving, Stop is the next thing that the car hears.
+// What goes out next follows from the state alone, in `advance`: a stop before a word before a tilt.
+// Facts: task123/AutoTT and task123/AutoTTApp at their last commits; the README of the app for the documented dialect.
+
+/// Drives an AutoTT car.
+public struct CarMachine: Machine {
+  /// What the machine is at. Each case carries just what is valid in it.
+  enum State: Equatable {
+    /// No link, or one that is to be reset.
+    case down(String)
+    /// The link is up and the car has not spoken; until then that is no wonder.
+    case greeting(until: Instant)
+    /// The link is up and nobody speaks there.
+    case silent
+    case ready
+    /// The daemon stops, and has this long for its last words.
+    case ending(until: Instant)
+  }
+
+  /// What a write that is with the link is for.
+  enum Cargo: Equatable { case stop(CarWord), errand(CarWord), tilt(CarTilt), lastWord }
+
+  /// How long the car may take to its first word: its program is slow to get ready.
+  static let greetingPatience: Nanoseconds = 5 * .second
+  /// A link that takes no write for so long is of no use.
+  static let linkPatience: Nanoseconds = .second
+  /// The device waits 1.5 s for the last words.
+  static let endPatience: Nanoseconds = 1_200 * .millisecond
+
+  public private(set) var schema: Schema
+  let options: CarOptions
+  var state = State.down("the link is not up yet")
+  var sending: (id: SendID, cargo: Cargo, at: Instant)?
+  var lastSend: SendID = 0
+  var decoder = CarDecoder()
+  var outbox = CarOutbox()
+  var driving: CarDriving
+  var modes = CarModes()
+  var buttons = CarButtons()
+  var status: CarStatus
+  var camera = CarCamera.off
+  var inquiry = CarInquiry()
+  var test = CarConnectionTest()
+  var keeping: CarKeeping
+  /// Those who wait for the next Stop.
+  var stopping: [CommandID] = []
+  /// A link was lost before the car was known to stand.
+  var owesStop = false
+  var messages = 0
+  var texts = CarRation()
+  var notes = CarRation()
+  /// What the will says now: whether Stop alone stops the motors.
+  var willNeedsMode: Bool?
+  var word = ""
+  var fault: String?
+
+  /// A machine of these options (`Kind.car` lists them).
+  public init(_ setup: Setup) {
+    options = CarOptions(setup)
+    driving = CarDriving(override: options.tiltInterval)
+    keeping = CarKeeping(page: options.place?.page)
+    status = CarStatus(options)
+    schema = Schema(properties: CarSignal.properties(options), actions: CarAction.actions)
+  }
+
+  public var nextWake: Instant? {
+    if status.hasEarly { return .min }
+    if case .down = state { return nil }
+    var due = [driving.deadMan.expires]
+    due.append(sending.map { $0.at &+ Self.linkPatience } ?? nextTurn)
+    switch state {
+    case .down: break
+    case .greeting(let until), .ending(let until): due.append(until)
+    case .silent: break
+    case .ready: due += [statusDue, inquiry.deadline, camera.nextWake, status.deadline, testDue]
+    }
+    return due.compactMap(\.self).min()
+  }
+
+  public mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
+    if status.hasEarly { tellEarlyReadings(&effects) }
+    switch input {
+    // What is overdue must not be said over a link that is gone.
+    case .linkChanged(.main, _): break
+    // A link that took it after all, while the daemon slept, is not to be reset: the car would let nobody in again.
+    case .sent(let id, _) where id == sending?.id: expireLease(at: now, &effects)
+    default: expire(at: now, &effects)
+    }
+    switch input {
+    case .started(let restored, _): restore(restored, &effects)
+    case .linkChanged(.main, .up): linkCameUp(at: now, &effects)
+    case .linkChanged(.main, .down(let reason)): linkWentDown(reason, at: now, &effects)
+    case .linkChanged(.video, let change): cameraLinkChanged(change, at: now, &effects)
+    case .received(.main, let bytes): received(bytes, at: now, &effects)
+    case .received(.video, let bytes): pictureCame(bytes, at: now, &effects)
+    case .sent(let id, let failure): sent(id, failure, at: now, &effects)
+    case .perform(let id, let command): perform(id, command, at: now, &effects)
+    case .cancelled(let id): forget(id)
+    case .stored(let key, let failure): stored(key, failure, &effects)
+    case .leaseBegan(let deadline): leaseBegan(deadline, at: now, &effects)
+    case .leaseEnded(let reason): if driving.isHeld { letGo(reason, at: now, &effects) }
+    case .stopping: end(at: now, &effects)
+    case .linkChanged, .received, .observed, .response, .wake: break
+    }
+    pursueInquiry(&effects)
+    advance(at: now, &effects)
+    renewWill(&effects)
+    report(&effects)
+  }
+
+  private mutating func expireLease(at now: Instant, _ effects: inout Effects) {
+    if let reason = driving.deadMan.lapse(at: now) { loseLease(reason, at: now, &effects) }
+  }
+
+  /// What time alone brings.
+  private mutating func expire(at now: Instant, _ effects: inout Effects) {
+    expireLease(at: now, &effects)
+    if case .ending(let until) = state {
+      if now >= until || sending.map({ now &- $0.at >= Self.linkPatience }) == true { finish(&effects) }
+      return
+    }
+    if let sending, now &- sending.at >= Self.linkPatience { return giveUp("the link takes nothing any more", at: now, &effects) }
+    switch state {
+    case .greeting(let until): if now >= until { fellSilent(&effects) }
+    case .ready: expireQuestions(at: now, &effects)
+    case .down, .silent, .ending: break
+    }
+  }
+
+  private mutating func expireQuestions(at now: Instant, _ effects: inout Effects) {
+    expireStatus(at: now, &effects)
+    expireInquiry(at: now, &effects)
+    expireCamera(at: now, &effects)
+    pollStatus(at: now, &effects)
+    testConnection(at: now)
+  }
+
+  mutating func declare(_ property: Property, _ effects: inout Effects) {
+    schema.properties.append(property)
+    effects.append(.declare(schema))
+  }
+}
+
+extension LinkName {
+  /// To the camera's server, while the first picture is fetched.
+  static let video: LinkName = "video"
+}

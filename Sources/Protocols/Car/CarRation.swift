@@ -1,0 +1,20 @@
+// How much of a flood is passed on: ten a second, and what is beyond is counted.
+
+struct CarRation: Sendable {
+  private static let most = 10
+  private var second: Instant = .min
+  private var count = 0
+  private var missed = 0
+
+  /// Whether this one is passed on, and how many were not since the last one that was.
+  mutating func take(at now: Instant) -> (isAllowed: Bool, missed: Int) {
+    if second == .min || now &- second >= .second { (second, count) = (now, 0) }
+    guard count < Self.most else {
+      missed &+= 1
+      return (false, missed)
+    }
+    count += 1
+    defer { missed = 0 }
+    return (true, missed)
+  }
+}

@@ -1,0 +1,88 @@
+// What goes out next: a stop before a word before a tilt, one write with the link at a time. When each may go follows from
+// the state alone; `nextTurn` and `advance` read it the same way, so that nothing that is due waits for another reason.
+// Facts: autott.md §8 and §9.
+
+extension CarMachine {
+  var isUp: Bool { if case .down = state { false } else { true } }
+  var isEnding: Bool { if case .ending = state { true } else { false } }
+
+  /// Tilts go out, or would if there were nothing else to say.
+  var isStreaming: Bool { driving.isRunning && CarModes.takesTilt(in: modes.current, options.dialect) }
+
+  /// When the first errand has its turn; nil: there is none, or the car would not hear it.
+  var errandTurn: Instant? {
+    guard !camera.isBlocking, let turn = outbox.turn(isStreaming: isStreaming) else { return nil }
+    // The car runs its programs on the thread that reads: what comes meanwhile is read at once and half of it is lost.
+    return max(turn, status.deadline ?? .min)
+  }
+
+  var tiltTurn: Instant? { isStreaming ? driving.due.map { max($0, outbox.quietUntil) } : nil }
+
+  /// When something can go out over a link that is free.
+  var nextTurn: Instant? {
+    if !outbox.stops.isEmpty { return outbox.stopDue }
+    if isEnding { return outbox.quietUntil }
+    let tilt = tiltTurn
+    guard let errand = errandTurn else { return tilt }
+    let word = max(errand, outbox.tiltsAreThrough)
+    return tilt.map { errand <= $0 ? word : $0 } ?? word
+  }
+
+  /// Sends what is due, if the link is free for it.
+  mutating func advance(at now: Instant, _ effects: inout Effects) {
+    guard isUp, sending == nil else { return }
+    if !outbox.stops.isEmpty {
+      if now >= outbox.stopDue, let word = outbox.sayStop() { say(word, .stop(word), at: now, &effects) }
+      return
+    }
+    if isEnding {
+      if now >= outbox.quietUntil { say(.disconnect, .lastWord, at: now, &effects) }
+      return
+    }
+    dropUntimelyErrands(&effects)
+    if let turn = errandTurn, now >= turn {
+      // The tilts pause until it is out.
+      guard now >= outbox.tiltsAreThrough, let word = outbox.carry() else { return }
+      return say(word, .errand(word), at: now, &effects)
+    }
+    if let turn = tiltTurn, now >= turn, let tilt = driving.take(at: now) {
+      let frame = tilt.frame(options.dialect)
+      outbox.tilted(at: now)
+      effects.append(.sendUnlessBehind(.main, frame, nextSend(.tilt(tilt), at: now), most: driving.mostBehind(frame.count)))
+    }
+  }
+
+  private mutating func say(_ word: CarWord, _ cargo: Cargo, at now: Instant, _ effects: inout Effects) {
+    outbox.spoke(isStop: word == .stop, at: now)
+    effects.send(.main, word.frame(options.dialect), nextSend(cargo, at: now))
+    if case .errand(.videoStream(true)) = cargo { openCamera(at: now, &effects) }
+  }
+
+  private mutating func nextSend(_ cargo: Cargo, at now: Instant) -> SendID {
+    let id = drawSendID()
+    sending = (id, cargo, now)
+    return id
+  }
+
+  mutating func drawSendID() -> SendID {
+    lastSend &+= 1
+    return lastSend
+  }
+
+  mutating func sent(_ id: SendID, _ failure: String?, at now: Instant, _ effects: inout Effects) {
+    guard let sending, sending.id == id else { return }
+    self.sending = nil
+    switch sending.cargo {
+    case .tilt(let tilt):
+      outbox.tilted(at: now)
+      tiltSent(tilt, failure, at: now, &effects)
+    case .stop(let word):
+      outbox.spoke(isStop: word == .stop, at: now)
+      stopSent(word, failure, at: now, &effects)
+    case .errand(let word):
+      outbox.spoke(isStop: false, at: now)
+      errandSent(word, failure, at: now, &effects)
+    case .lastWord: finish(&effects)
+    }
+  }
+}

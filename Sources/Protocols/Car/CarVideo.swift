@@ -1,0 +1,140 @@
+// Switching the camera's stream on and off, and fetching the first picture from its server over a link of its own.
+
+extension CarMachine {
+  mutating func switchVideo(_ isOn: Bool, for id: CommandID, at now: Instant, _ effects: inout Effects) {
+    func refuse(_ code: String, _ words: String) { effects.append(.complete(id, .failure(.refused(code: code, words)))) }
+    guard isOn else {
+      _ = add(CarErrand(.video(false), [.videoStream(false)], for: id), &effects)
+      return
+    }
+    if driving.isHeld {
+      return refuse("driving", "somebody drives, and the car would not hear Stop while its camera starts: switch it on afterwards")
+    }
+    if case .on = camera { return effects.append(.complete(id, .success(Report()))) }
+    if camera.isStarting { return refuse("busy", "the camera is starting already") }
+    if options.dialect == .asBuilt, options.place == nil {
+      return refuse(
+        "no-host", "the link does not tell the car's host and port, and nobody else fetches the first picture: use tcp:HOST:PORT")
+    }
+    guard add(CarErrand(.video(true), [.videoQuality(keeping.quality), .videoStream(true)]), &effects) else {
+      return refuse("busy", "too much is waiting: ask again later")
+    }
+    camera = .starting(CarCameraStart(for: id, at: now))
+    withdraw(.video, "the camera is starting", &effects)
+  }
+
+  /// VideoStream On goes out: from now on the car hears nothing until its first picture is fetched.
+  mutating func openCamera(at now: Instant, _ effects: inout Effects) {
+    guard options.dialect == .asBuilt, case .starting(var start) = camera else { return }
+    start.deadline = now &+ CarCameraStart.patience
+    tryCamera(&start, at: now, &effects)
+    camera = .starting(start)
+  }
+
+  private func tryCamera(_ start: inout CarCameraStart, at now: Instant, _ effects: inout Effects) {
+    guard let place = options.place else { return }
+    start.reader = MotionJPEG()
+    start.step = .connecting(until: now &+ CarCameraStart.connectPatience)
+    effects.append(.openLink(.video, url: place.link))
+  }
+
+  /// The link took VideoStream. As documented that is all there is to wait for.
+  mutating func videoSwitched(_ isOn: Bool, for id: CommandID?, _ effects: inout Effects) {
+    var id = id
+    switch camera {
+    case .starting(let start):
+      guard isOn, options.dialect == .documented else { break }
+      camera = .on
+      id = start.id
+    case .on, .off: camera = isOn ? .on : .off
+    // It is off, and yet nobody knows whether the car hears.
+    case .stuck: break
+    }
+    if !camera.isStarting { publish(.video, .bool(isOn), &effects) }
+    if let id { effects.append(.complete(id, .success(Report()))) }
+  }
+
+  // MARK: The first picture
+
+  mutating func cameraLinkChanged(_ change: LinkState, at now: Instant, _ effects: inout Effects) {
+    guard case .starting(var start) = camera, let place = options.place else { return }
+    switch (change, start.step) {
+    case (.up, .connecting):
+      start.step = .reading(until: now &+ CarCameraStart.readPatience)
+      effects.send(.video, MotionJPEG.request(host: place.authority, path: CarPlace.videoPath), drawSendID())
+      camera = .starting(start)
+    case (.down, .connecting), (.down, .reading): retryCamera(start, at: now, &effects)
+    default: break
+    }
+  }
+
+  mutating func pictureCame(_ bytes: [UInt8], at now: Instant, _ effects: inout Effects) {
+    guard case .starting(var start) = camera, case .reading = start.step else { return }
+    switch start.reader.take(bytes).first {
+    case .frame: cameraStarted(start, &effects)
+    case .failed(let words):
+      note("the camera's server: \(words)", at: now, &effects)
+      retryCamera(start, at: now, &effects)
+    case nil: camera = .starting(start)
+    }
+  }
+
+  private mutating func cameraStarted(_ start: CarCameraStart, _ effects: inout Effects) {
+    camera = .on
+    effects.append(.closeLink(.video))
+    publish(.video, .bool(true), &effects)
+    if let id = start.id { effects.append(.complete(id, .success(Report()))) }
+  }
+
+  /// The server hung up, or has nothing to say yet.
+  private mutating func retryCamera(_ start: CarCameraStart, at now: Instant, _ effects: inout Effects) {
+    var start = start
+    start.step = .resting(until: now &+ CarCameraStart.rest)
+    effects.append(.closeLink(.video))
+    camera = .starting(start)
+  }
+
+  mutating func expireCamera(at now: Instant, _ effects: inout Effects) {
+    guard case .starting(var start) = camera else { return }
+    if let deadline = start.deadline, now >= deadline { return giveCameraUp(start, &effects) }
+    if let due = start.tellDue, now >= due, let id = start.id {
+      start.told = Int((now &- start.begun) / CarCameraStart.tellInterval)
+      let seconds = (now &- start.begun) / .second
+      let part = Double(now &- start.begun) / Double(CarCameraStart.patience)
+      effects.append(.progress(id, Report(text: "the camera has been starting for \(seconds) s", progress: min(max(part, 0), 1))))
+      camera = .starting(start)
+    }
+    guard let due = start.step.due, now >= due else { return }
+    if case .resting = start.step {
+      tryCamera(&start, at: now, &effects)
+      camera = .starting(start)
+    } else {
+      retryCamera(start, at: now, &effects)
+    }
+  }
+
+  /// No picture came. Whether the car hears again shows when it answers.
+  private mutating func giveCameraUp(_ start: CarCameraStart, _ effects: inout Effects) {
+    camera = .stuck
+    effects.append(.closeLink(.video))
+    withdraw(.video, "the camera gave no picture", &effects)
+    if let id = start.id { effects.append(.complete(id, .failure(.timeout(milliseconds: Int(CarCameraStart.patience / .millisecond))))) }
+    // Who waited must not be told that a car has heard which may hear nothing.
+    for errand in outbox.remove(where: { _ in true }) {
+      let words = "the camera gave no picture, and the car may hear nothing: wait until it answers, or restart its program"
+      if let id = errand.id { effects.append(.complete(id, .failure(.refused(code: "no-picture", words)))) }
+    }
+    outbox.insist(CarErrand(.video(false), [.videoStream(false)]))
+    outbox.insist(CarErrand(.greeting, [.modes]))
+  }
+
+  /// The link to the car is gone, or is to be left.
+  mutating func failCamera(_ error: CommandError, _ effects: inout Effects) {
+    if case .starting(let start) = camera {
+      if start.step.isFetching { effects.append(.closeLink(.video)) }
+      withdraw(.video, "the camera did not start", &effects)
+      if let id = start.id { effects.append(.complete(id, .failure(error))) }
+    }
+    camera = .off
+  }
+}

@@ -1,0 +1,230 @@
+import Testing
+
+@testable import Protocols
+
+/// Modes and buttons: choosing stops the car, and where Stop is broken another mode makes it whole.
+@Suite struct CarModeTests {
+  @Test func aModeIsChosenByNameInAnyCaseOrByNumber() {
+    for (text, number) in [("tilt, lights", 1), ("SELF STEERING", 10), ("7", 7), (" Stop sign ", 6), ("Tilt, Traffic rules, Light", 9)] {
+      var rig = CarRig.ready()
+      #expect(rig.text("mode") == "Tilt Steering" && rig.number("mode-number") == 0)
+      let start = rig.now
+      let id = rig.set("mode", .string(text))
+      rig.run(for: .second)
+      #expect(rig.succeeded(id) && rig.words(since: start) == ["Stop#$#", "Stop#$#", "ChosenMode#$#\(number)"], "\(text)")
+      #expect(rig.times(since: start, "Stop") == [0, 60] && rig.times(since: start, "ChosenMode") == [120])
+      #expect(rig.number("mode-number") == Double(number) && rig.text("running") == "off")
+    }
+  }
+
+  @Test func unknownAndAmbiguousModesAreRefusedWithTheKnownOnes() {
+    var rig = CarRig.ready()
+    for text in ["Tilt", "11", "-1", "", "+1", "0x1", "fly"] {
+      let id = rig.set("mode", .string(text))
+      #expect(rig.complaint(id)?.contains("0 Tilt Steering; 1 Tilt, Lights;") == true, "\(text)")
+    }
+    rig.hear("Modes#$#Slow;;slow;7;0%^%")
+    let empty = rig.set("mode", .string(" "))
+    #expect(rig.complaint(empty)?.contains("it has 0 Slow; 1 ; 2 slow") == true)
+    let twice = rig.set("mode", .string("slow"))
+    let both = rig.set("mode", .string("0"))
+    #expect(rig.complaint(twice) == "\"slow\" may be mode 0 and 2: give the number")
+    #expect(rig.complaint(both) == "\"0\" may be mode 4 and 0: give the number")
+    let start = rig.now
+    rig.run(for: .second)
+    #expect(rig.types(since: start).isEmpty)
+  }
+
+  @Test func anEmptyListIsNoList() {
+    var rig = CarRig.ready()
+    rig.hear("Modes#$#%^%")
+    #expect(rig.absence("modes") == "the car told an empty list" && rig.text("mode") == "0")
+    let id = rig.set("mode", .string("Fly"))
+    #expect(rig.complaint(id)?.contains("give a number") == true)
+  }
+
+  @Test func whileSomebodyDrivesChoosingStopsTheCarUntilContinue() {
+    var rig = CarRig.driving()
+    let start = rig.now
+    let id = rig.set("mode", .string("1"))
+    rig.drive(for: .second)
+    #expect(rig.succeeded(id) && rig.lost.isEmpty && rig.text("running") == "off" && rig.times(since: start, "Gyro").isEmpty)
+    #expect(rig.words(since: start) == ["Stop#$#", "Stop#$#", "ChosenMode#$#1"])
+    _ = rig.act(.proceed)
+    rig.drive(for: .second)
+    #expect(rig.text("running") == "on" && rig.times(since: start, "Gyro").count > 50)
+  }
+
+  @Test(arguments: [3, 4]) func whereStopIsBrokenModeZeroStopsTheMotors(_ mode: Int) {
+    let words = ["Stop#$#", "ChosenMode#$#0", "Stop#$#", "Stop#$#"]
+    var rig = CarRig.driving(mode: mode)
+    #expect(rig.number("mode-number") == Double(mode))
+    var end = rig.now
+    rig.give(.leaseEnded("done"))
+    CarDrivingTests.expectStop(&rig, from: end, words: words)
+    #expect(rig.number("mode-number") == 0 && rig.text("mode") == "Tilt Steering")
+
+    rig = CarRig.driving(mode: mode)
+    end = rig.now
+    _ = rig.act(.stop)
+    rig.run(for: 280 * .millisecond)
+    #expect(rig.words(since: end) == words)
+
+    rig = CarRig.driving(mode: mode)
+    end = rig.now
+    _ = rig.set("mode", .string("8"))
+    rig.run(for: 280 * .millisecond)
+    #expect(rig.words(since: end) == ["Stop#$#", "ChosenMode#$#0", "Stop#$#", "ChosenMode#$#8"] && rig.number("mode-number") == 8)
+
+    rig = CarRig.driving(mode: mode)
+    end = rig.now
+    rig.give(.stopping)
+    rig.run(for: .second)
+    #expect(rig.words(since: end) == ["Stop#$#", "ChosenMode#$#0", "Stop#$#", "Disconnect#$#"])
+    #expect((rig.stoppedAt ?? .max) - end < 1_500 * .millisecond)
+  }
+
+  @Test func theWillHasTheWordsOfTheModeBeforeTheCarIsInIt() {
+    func words(_ messages: [Will.Message]) -> [String] { messages.map { String(decoding: $0.bytes.prefix { $0 != 0x23 }, as: UTF8.self) } }
+    var rig = CarRig.ready()
+    #expect(rig.wills.count == 1)
+    #expect(words(rig.wills[0].dead) == ["Stop", "Stop", "Disconnect"] && words(rig.wills[0].frozen) == ["Stop", "Stop", "Stop"])
+    #expect(rig.wills[0].dead.map(\.pause) == [0, 60 * .millisecond, 60 * .millisecond])
+    _ = rig.set("mode", .string("3"))
+    #expect(rig.wills.count == 2 && rig.words().last == "Stop#$#")
+    #expect(words(rig.wills[1].dead) == ["Stop", "ChosenMode", "Stop", "Disconnect"])
+    #expect(words(rig.wills[1].frozen) == ["Stop", "ChosenMode", "Stop", "Stop"])
+    rig.run(for: .second)
+    _ = rig.set("mode", .string("4"))
+    rig.run(for: .second)
+    _ = rig.act(.stop)
+    rig.run(for: .second)
+    #expect(rig.wills.count == 3 && words(rig.wills[2].frozen) == ["Stop", "Stop", "Stop"])
+    rig.disconnect()
+    rig.connect()
+    #expect(rig.wills.count == 4)
+  }
+
+  @Test(arguments: [5, 10]) func aCarThatFollowsALineTakesNoTiltButTheHandleHolds(_ mode: Int) {
+    var rig = CarRig.driving(mode: mode, for: 2 * .second)
+    #expect(rig.tilts.isEmpty && rig.lost.isEmpty && rig.text("running") == "on" && rig.words().last == "Continue#$#")
+    let tilt = rig.tilt(0.4, 0)
+    #expect(rig.succeeded(tilt) && rig.absence("roll") == "not asked for")
+    rig.run(for: 400 * .millisecond)
+    #expect(rig.lost == ["no set-point came for 300 ms"])
+    rig.run(for: .second)
+    #expect(rig.words().suffix(3) == ["Stop#$#", "Stop#$#", "Stop#$#"])
+  }
+
+  // MARK: What the modes do
+
+  @Test func oneTextIsAskedForAndKept() {
+    var rig = CarRig.ready()
+    let start = rig.now
+    let first = rig.act(.modeInfo, ["mode": .string("tilt, lights")])
+    rig.run(for: 100 * .millisecond)
+    #expect(rig.words(since: start) == ["InfoModes#$#1"])
+    rig.hear("InfoModes#$#Tilt, with \"lights\".%^%\r\n")
+    #expect(rig.report(first)?.text == "Tilt, with \"lights\".")
+    let second = rig.act(.modeInfo, ["mode": .string("1")])
+    #expect(rig.report(second)?.text == "Tilt, with \"lights\"." && rig.types(since: start).count == 1)
+  }
+
+  @Test func allTextsAreAskedForOneByOne() {
+    var rig = CarRig.ready()
+    let start = rig.now
+    let id = rig.act(.modeInfo)
+    for number in 0..<11 {
+      rig.run(for: 60 * .millisecond)
+      #expect(rig.words(since: start).count == number + 1)
+      rig.hear("InfoModes#$#about \(number)%^%\r\n")
+    }
+    let report = rig.report(id)
+    #expect(report?.columns == ["number", "name", "description"] && report?.rows.count == 11)
+    #expect(report?.rows[9] == ["9", "Tilt, Traffic rules, Light", "about 9"])
+    #expect(rig.progress.last?.report.progress == 1 && rig.progress.count == 11)
+  }
+
+  @Test func aTextThatDoesNotComeIsATimeoutAndALateOneIsNotTakenForTheNext() {
+    var rig = CarRig.ready()
+    let first = rig.act(.modeInfo, ["mode": .string("0")])
+    rig.run(for: 2 * .second)
+    #expect(rig.error(first) == .timeout(milliseconds: 2000))
+    let start = rig.now
+    let second = rig.act(.modeInfo, ["mode": .string("1")])
+    rig.run(for: .second)
+    rig.hear("InfoModes#$#about 0%^%\r\n")
+    #expect(rig.results[second] == nil && rig.notes.last == "ignored: a mode's text that nobody waits for")
+    rig.run(for: 1100 * .millisecond)
+    #expect(rig.times(since: start, "InfoModes").count == 1)
+    rig.hear("InfoModes#$#about 1%^%\r\n")
+    #expect(rig.report(second)?.text == "about 1" && rig.idleWakes == 0)
+  }
+
+  // MARK: Buttons
+
+  @Test func buttonsAreForTheLightsInModesThatHaveThem() {
+    for mode in 0...10 {
+      var rig = CarRig.ready()
+      _ = rig.set("mode", .string(String(mode)))
+      rig.run(for: .second)
+      rig.hear("ButtonsOn#$#%^%\r\n")
+      let id = rig.set("left-button", .bool(true))
+      rig.run(for: .second)
+      if [1, 6, 8, 9].contains(mode) {
+        #expect(rig.succeeded(id) && rig.words().last == "LeftButtonTouchDown#$#")
+      } else {
+        #expect(
+          rig.refusal(id) == "no-buttons" && rig.complaint(id)?.contains(mode == 3 || mode == 4 ? "broken" : "has no buttons") == true)
+      }
+    }
+  }
+
+  @Test func buttonsThatTheCarDoesNotWantAreRefused() {
+    var rig = CarRig.ready()
+    _ = rig.set("mode", .string("1"))
+    rig.run(for: .second)
+    let early = rig.set("left-button", .bool(true))
+    #expect(rig.complaint(early) == "the car wants no buttons now" && rig.text("buttons-enabled") == "off")
+    rig.hear(CarVector.buttons)
+    #expect(rig.text("buttons-enabled") == "on" && rig.text("speech-enabled") == "off")
+    let down = rig.set("right-button", .bool(true))
+    rig.run(for: .second)
+    let up = rig.set("right-button", .bool(false))
+    rig.run(for: .second)
+    #expect(rig.succeeded(down) && rig.succeeded(up) && rig.words().suffix(2) == ["RightButtonTouchDown#$#", "RightButtonTouchUp#$#"])
+  }
+
+  @Test func pressedButtonsAreLetGoBeforeAnotherMode() {
+    var rig = CarRig.ready()
+    _ = rig.set("mode", .string("1"))
+    rig.run(for: .second)
+    rig.hear("ButtonsOn#$#%^%\r\n")
+    _ = rig.set("left-button", .bool(true))
+    rig.run(for: .second)
+    let start = rig.now
+    _ = rig.set("right-button", .bool(true))
+    _ = rig.set("mode", .string("2"))
+    rig.run(for: .second)
+    #expect(
+      rig.words(since: start) == [
+        "RightButtonTouchDown#$#", "Stop#$#", "Stop#$#", "LeftButtonTouchUp#$#", "RightButtonTouchUp#$#", "ChosenMode#$#2",
+      ])
+    #expect(rig.text("left-button") == "off" && rig.text("right-button") == "off")
+  }
+
+  @Test func asDocumentedTheButtonsAreADriversAndLetGoWithHim() {
+    var rig = CarRig.ready(["dialect": .string("documented"), "status-interval": .float(0)])
+    let early = rig.set("left-button", .bool(true))
+    #expect(rig.complaint(early)?.contains("nobody drives") == true && rig.absence("buttons-enabled") == "the car has not said")
+    rig.give(.leaseBegan(deadline: 300 * .millisecond))
+    rig.drive(for: 200 * .millisecond)
+    let down = rig.set("left-button", .bool(true))
+    rig.drive(for: 500 * .millisecond)
+    #expect(rig.succeeded(down) && rig.words().last == "LeftButtonTouchDownn#$#")
+    let end = rig.now
+    rig.give(.leaseEnded("done"))
+    rig.run(for: .second)
+    #expect(rig.words(since: end) == ["Stop#$#", "Stop#$#", "Stop#$#", "LeftButtonTouchUpn#$#"] && rig.text("left-button") == "off")
+  }
+}

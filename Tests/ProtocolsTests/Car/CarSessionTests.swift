@@ -1,0 +1,205 @@
+import Testing
+
+@testable import Protocols
+
+/// A session from its greeting to its last word, in virtual time.
+@Suite struct CarSessionTests {
+  @Test func theGreetingIsSaidWordByWordAndTheCarIsMadeToStandOnceItSpeaks() {
+    var rig = CarRig(["status-interval": .float(0)])
+    rig.start()
+    #expect(rig.word == "greeting" && rig.text("connected") == "off" && rig.text("running") == "off")
+    rig.run(for: 500 * .millisecond)
+    #expect(rig.words() == ["Modes#$#", "MainView#$#Entered"] && rig.times(since: 0, "MainView") == [50])
+    rig.hear(CarVector.gyro)
+    #expect(rig.word == "ready" && rig.text("connected") == "on" && rig.words().last == "Stop#$#" && rig.number("tilt-rate") == 60)
+    rig.hear(CarVector.modes + CarVector.modes)
+    rig.run(for: 20 * .second)
+    #expect(rig.words() == ["Modes#$#", "MainView#$#Entered", "Stop#$#"] && rig.fault == nil && rig.idleWakes == 0)
+    #expect(rig.text("modes")?.hasPrefix("Tilt Steering,Tilt, Lights,") == true && rig.number("messages") == 3)
+  }
+
+  @Test func asDocumentedNothingIsKnownThatTheCarDidNotSay() {
+    var rig = CarRig(["dialect": .string("documented"), "status-interval": .float(0)])
+    rig.start()
+    rig.run(for: .second)
+    #expect(rig.words() == ["Modes#$#"] && rig.writes[0].text == "Modes#$#%^%")
+    rig.hear("Modes#$#Slow;Fast, with lights%^%Gyro#$#0.05%^%")
+    #expect(rig.word == "ready" && rig.absence("mode") == "the car was not told a mode yet: vehiclectl set mode NAME")
+    #expect(rig.absence("video") == "the car has not said" && rig.number("tilt-rate") == 20)
+    let id = rig.set("mode", .string("fast, WITH lights"))
+    rig.run(for: .second)
+    #expect(rig.succeeded(id) && rig.text("mode") == "Fast, with lights")
+    rig.give(.leaseBegan(deadline: 300 * .millisecond))
+    rig.drive(for: .second)
+    #expect(rig.tilts.last == "0.400000;0.200000;0.000000" && rig.writes.allSatisfy { !$0.text.contains("\r") })
+    let infos = rig.act(.modeInfo)
+    rig.drive(for: 500 * .millisecond)
+    rig.hear("InfoModes#$#careful;swift, bright%^%")
+    #expect(rig.report(infos)?.rows == [["0", "Slow", "careful"], ["1", "Fast, with lights", "swift, bright"]])
+  }
+
+  @Test func aCarThatSomebodyElseHoldsIsNamedAndHealsWhenItSpeaks() {
+    var rig = CarRig(["status-interval": .float(0)])
+    rig.start()
+    rig.run(for: 4_999 * .millisecond)
+    #expect(rig.word == "greeting" && rig.fault == nil)
+    rig.run(for: .millisecond)
+    #expect(rig.word == "silent" && rig.fault?.hasPrefix("connected but silent: another client holds the car") == true)
+    #expect(rig.resets.isEmpty && rig.text("connected") == "off" && rig.machine.nextWake == nil)
+    let id = rig.set("mode", .string("1"))
+    #expect(rig.complaint(id) == CarMachine.silence)
+    rig.give(.leaseBegan(deadline: 300 * .millisecond))
+    #expect(rig.lost == [CarMachine.silence])
+    rig.run(for: 3600 * .second)
+    rig.hear("Nonsense#$#%^%")
+    #expect(rig.word == "silent")
+    rig.hear(CarVector.gyro)
+    #expect(rig.word == "ready" && rig.fault == nil && rig.text("connected") == "on")
+  }
+
+  @Test func aNewConnectionIsANewProgramInModeZero() {
+    var rig = CarRig.ready()
+    _ = rig.set("mode", .string("8"))
+    rig.run(for: .second)
+    rig.hear(CarVector.buttons)
+    rig.disconnect()
+    #expect(rig.word == "waiting" && rig.fault == nil)
+    rig.run(for: 5 * .second)
+    rig.connect()
+    #expect(
+      rig.text("mode") == "0" && rig.absence("modes") != nil && rig.text("buttons-enabled") == "off" && rig.absence("tilt-rate") != nil)
+    rig.hear(CarVector.gyro + CarVector.modes)
+    #expect(rig.text("mode") == "Tilt Steering")
+  }
+
+  @Test func whileTheCarIsAwayNothingIsKept() {
+    var rig = CarRig()
+    rig.give(.started(restored: [:], wall: WallTime(microseconds: 0)))
+    let commands = [
+      rig.set("mode", .string("1")), rig.set("video", .bool(true)), rig.act(.refresh), rig.act(.modeInfo), rig.act(.shutDown),
+      rig.act(.stop),
+      rig.act(.sendMessage, ["text": .string("hi")]),
+    ]
+    for id in commands { #expect(rig.error(id) == .notConnected("the link is not up yet")) }
+    rig.start()
+    let early = rig.set("mode", .string("1"))
+    #expect(rig.error(early) == .notConnected("the car has not answered yet"))
+    rig.hear(CarVector.gyro + CarVector.modes)
+    let late = rig.set("mode", .string("1"))
+    rig.disconnect()
+    #expect(rig.error(late) == .notConnected("the cable is out") && rig.results.values.allSatisfy { $0.count == 1 })
+  }
+
+  @Test func theEndComesInTimeWhateverTheLinkDoes() {
+    for takes in [true, false] {
+      for isHeld in [true, false] {
+        var rig = isHeld ? CarRig.driving() : CarRig.ready()
+        rig.takesWrites = takes
+        if !takes { _ = rig.tilt(0.1, 0) }
+        let end = rig.now
+        rig.give(.stopping)
+        let late = rig.set("mode", .string("1"))
+        #expect(rig.error(late) == .notConnected("the link is being closed"))
+        rig.give(.leaseBegan(deadline: 300 * .millisecond))
+        #expect(rig.lost.last == "the link is being closed")
+        rig.run(for: 1_500 * .millisecond)
+        #expect((rig.stoppedAt ?? .max) - end <= 1_200 * .millisecond && rig.machine.nextWake == nil && rig.resets.isEmpty)
+      }
+    }
+    var rig = CarRig()
+    rig.give(.stopping)
+    #expect(rig.stoppedAt == 0)
+    rig = CarRig.driving()
+    rig.give(.stopping)
+    rig.disconnect()
+    #expect(rig.stoppedAt == rig.now)
+    rig.run(for: 5 * .second)
+    rig.connect()
+    rig.hear(CarVector.gyro)
+    #expect(rig.word == "ready")
+  }
+
+  @Test func shuttingDownStopsTheCarAndLetsItGo() {
+    var rig = CarRig.driving()
+    let start = rig.now
+    let id = rig.act(.shutDown)
+    #expect(rig.lost == ["the car is being shut down"] && rig.words(since: start) == ["Stop#$#"])
+    rig.give(.leaseBegan(deadline: 300 * .millisecond))
+    #expect(rig.lost.last == "the car is being shut down")
+    rig.run(for: .second)
+    #expect(rig.words(since: start) == ["Stop#$#", "Stop#$#", "ShutDown#$#", "Disconnect#$#"])
+    #expect(rig.succeeded(id) && rig.resets == ["the car was told to shut down"])
+  }
+
+  // MARK: What the car says
+
+  @Test func whatTheCarSaysIsAnEventAndStays() {
+    var rig = CarRig.ready()
+    rig.hear(CarVector.warning)
+    #expect(rig.text("message") == "The CPU temperatur is over 80.000000 C." && rig.events == ["The CPU temperatur is over 80.000000 C."])
+    rig.hear("Message#$#a;b\u{1B}[31m;c%^%\r\n")
+    #expect(rig.text("message") == "a;b;c")
+    rig.hear("Message#$#\(String(repeating: "x", count: 5000))%^%\r\n")
+    #expect(rig.text("message")?.count == 1000)
+    rig.run(for: .second)
+    let before = rig.events.count
+    for number in 0..<500 { rig.hear("Message#$#\(number)%^%\r\n") }
+    #expect(rig.events.count - before == 10 && rig.text("message") == "499")
+    rig.run(for: .second)
+    rig.hear(CarVector.warning)
+    #expect(rig.notes.last == "490 more texts of the car came too fast to be told")
+  }
+
+  @Test func unknownTypesAreIgnoredWithANote() {
+    var rig = CarRig.ready()
+    let messages = rig.number("messages")
+    rig.hear("Teleport#$#now%^%\r\ngyro#$#0.1%^%\r\n")
+    #expect(rig.notes.suffix(2) == ["ignored: a message of the type \"Teleport\"", "ignored: a message of the type \"gyro\""])
+    #expect(rig.number("messages") == messages && rig.number("bad-frames") == 0)
+    rig.hear("nonsense%^%\r\n")
+    #expect(rig.number("bad-frames") == 1 && rig.notes.last?.hasPrefix("dropped: a message without #$#") == true)
+  }
+
+  @Test func aSignOfLifeIsGivenAtTheIntervalThatTheCarDictates() {
+    var rig = CarRig.ready()
+    let start = rig.now
+    rig.hear("ConnectionTest#$#0.5%^%\r\n")
+    rig.run(for: 2 * .second)
+    #expect(rig.times(since: start, "ConnectionTest") == [0, 500, 1000, 1500, 2000])
+    rig.hear("ConnectionTest#$#1e-9%^%\r\n")
+    let fast = rig.now
+    rig.run(for: .second)
+    #expect((10...12).contains(rig.times(since: fast, "ConnectionTest").count))
+    rig.hear("ConnectionTest#$#nan%^%\r\nConnectionTestStop#$#%^%\r\n")
+    let stop = rig.now
+    rig.run(for: 5 * .second)
+    #expect(rig.times(since: stop + .millisecond, "ConnectionTest").count <= 1 && rig.idleWakes == 0)
+  }
+
+  @Test func messagesNeedPermissionAndASafeText() {
+    var rig = CarRig.ready()
+    let forbidden = rig.act(.sendMessage, ["text": .string("hi")])
+    #expect(rig.refusal(forbidden) == "not-allowed" && rig.complaint(forbidden)?.contains("the car as built has no receiver") == true)
+    rig = CarRig.ready(["allow-messages": .bool(true), "status-interval": .float(0)])
+    let good = rig.act(.sendMessage, ["text": .string("hello; car")])
+    rig.run(for: .second)
+    #expect(rig.succeeded(good) && rig.writes.last?.text == "Message#$#hello; car%^%\r\n")
+    let count = rig.writes.count
+    for text in ["a#$#b", "a%^%b", "a\r\nStop", "ü", "", String(repeating: "x", count: 1500)] {
+      let id = rig.act(.sendMessage, ["text": .string(text)])
+      guard case .invalid(argument: "text", _)? = rig.error(id) else {
+        Issue.record("\(text) was let through")
+        continue
+      }
+    }
+    #expect(rig.writes.count == count)
+  }
+
+  @Test func tooMuchAtOnceIsRefusedAndTheRestIsDone() {
+    var rig = CarRig.ready(["allow-messages": .bool(true), "status-interval": .float(0)])
+    let ids = (0..<40).map { rig.act(.sendMessage, ["text": .string(String($0))]) }
+    rig.run(for: 5 * .second)
+    let done = ids.filter { rig.succeeded($0) }
+    #expect(done.count == CarOutbox.most + 1 && ids.allSatisfy { rig.succeeded($0) || rig.refusal($0) == "busy" })
+  }
+}

@@ -1,0 +1,144 @@
+import Testing
+
+@testable import Protocols
+
+/// The lines of the car's status: what they become, and when they are asked for.
+@Suite struct CarStatusTests {
+  private static func hearing(_ lines: String...) -> CarRig {
+    var rig = CarRig.ready()
+    for line in lines { rig.hear("Status#$#\(line)%^%\r\n") }
+    return rig
+  }
+
+  @Test func theCarsOwnLinesBecomeProperties() {
+    let rig = Self.hearing(String(decoding: CarVector.status.utf8.dropFirst(9).dropLast(5), as: UTF8.self))
+    let values = [
+      "motor-battery-voltage": 7.41, "pi-battery-voltage": 5.02, "temperature": 48.3, "cpu-usage": 5.9, "memory-used": 612,
+      "memory-free": 336,
+      "disk-used": 3.9, "disk-free": 10,
+    ]
+    for (name, value) in values { #expect(rig.number(name) == value, "\(name)") }
+    #expect(rig.machine.schema.properties.first { $0.name == "temperature" }?.unit == "°C")
+    #expect(rig.machine.schema.properties.count == CarSignal.allCases.count)
+    guard case .value(.list(let lines))? = rig.values["status"] else {
+      Issue.record("no status")
+      return
+    }
+    #expect(lines.count == 8 && lines[1] == "Raspberry Pi's battery voltage: 5.02 V")
+  }
+
+  @Test(arguments: [
+    ("Temperature: 48,3 C", "temperature", "\"48,3 C\" has a decimal comma: set the car's system to English"),
+    ("Temperature: ", "temperature", "the car says nothing for it"), ("Temperature: warm", "temperature", "the car says \"warm\""),
+    ("Temperature: 118 F", "temperature", "the car says \"118 F\""), ("Temperature: 4000 C", "temperature", "the car says \"4000 C\""),
+    ("Temperature: 4.8.3 C", "temperature", "the car says \"4.8.3 C\""), ("temperature 48.3 C", "temperature", "not in the car's status"),
+    ("CPU usage: nan %", "cpu-usage", "the car says \"nan %\""),
+    ("Memory used: 1,612 MB", "memory-used", "\"1,612 MB\" has a decimal comma: set the car's system to English"),
+  ]) func whatDoesNotParseIsAbsentWithWhatCame(_ line: String, _ name: String, _ reason: String) {
+    #expect(Self.hearing(line).absence(name) == reason)
+    // What was known before is not shown as if it were still so.
+    #expect(Self.hearing("Temperature: 48.3 C;CPU usage: 5 %;Memory used: 1 MB", line).absence(name) == reason)
+  }
+
+  @Test func escapesAreTakenOut() {
+    let rig = Self.hearing("CPU usage: \u{1B}[1m5.9\u{1B}[0m %")
+    #expect(rig.number("cpu-usage") == 5.9 && rig.values["status"] == .value(.list(["CPU usage: 5.9 %"])))
+  }
+
+  @Test func unknownLinesBecomePropertiesWhileItRuns() {
+    var rig = Self.hearing("Wheel speed (left): 1.5 m/s;Driver: Ann;Laps: 3;Empty:;no colon; :x;Grade: 4,5 °;Charge state: 80 %")
+    func property(_ name: String) -> Property? { rig.machine.schema.properties.first { $0.name == name } }
+    #expect(rig.number("wheel-speed-left") == 1.5 && property("wheel-speed-left")?.unit == "m/s")
+    #expect(rig.text("driver") == "Ann" && rig.number("laps") == 3 && property("laps")?.unit == nil)
+    #expect(rig.absence("grade")?.contains("decimal comma") == true && property("grade")?.type == .float && property("empty") == nil)
+    #expect(rig.machine.schema.properties.count == CarSignal.allCases.count + 5)
+    rig.hear("Status#$#Laps: many;Driver: 7;Empty: 1 V%^%\r\n")
+    #expect(rig.absence("laps") == "the car says \"many\"" && rig.text("driver") == "7" && rig.number("empty") == 1)
+    #expect(rig.absence("wheel-speed-left") == "not in the car's status")
+  }
+
+  @Test func namesAreBoundedUniqueAndNeverThoseOfOthers() {
+    var rig = Self.hearing("Connected: yes;9 lives: 8;***: 1;!!!: 2;\(String(repeating: "long ", count: 30)): 1")
+    let names = rig.machine.schema.properties.map(\.name)
+    #expect(Set(names).count == names.count && names.contains("connected-2") && names.contains("status-9-lives"))
+    #expect(names.contains("status-line") && names.contains("status-line-2"))
+    #expect(
+      names.allSatisfy {
+        $0.utf8.count <= 48 && $0.utf8.allSatisfy { $0 == 0x2D || (0x30...0x39).contains($0) || (0x61...0x7A).contains($0) }
+      })
+    #expect(rig.text("connected") == "on" && rig.text("connected-2") == "yes")
+    for round in 0..<20 { rig.hear("Status#$#" + (0..<60).map { "Line \(round) \($0): 1 V" }.joined(separator: ";") + "%^%\r\n") }
+    #expect(rig.machine.schema.properties.count == CarSignal.allCases.count + 32)
+    #expect(rig.number("bad-frames") == 0 && rig.word == "ready")
+  }
+
+  @Test func aRepeatedLabelCountsOnce() {
+    #expect(Self.hearing("Temperature: 40 C;Temperature: 50 C").number("temperature") == 40)
+  }
+
+  // MARK: When it is asked for
+
+  @Test func itIsAskedForAtTheIntervalWhileNobodyDrives() {
+    var rig = CarRig.ready(["status-interval": .float(10)])
+    let start = rig.now
+    for _ in 0..<5 {
+      rig.run(for: 5 * .second)
+      rig.hear(CarVector.status)
+    }
+    #expect(rig.times(since: start, "Status").count == 3 && rig.number("temperature") == 48.3)
+    let property = rig.machine.schema.properties.first { $0.name == "temperature" }
+    #expect(property?.lifetime == .fresh(30 * .second))
+    let lease = rig.now
+    rig.give(.leaseBegan(deadline: 300 * .millisecond))
+    rig.drive(for: 30 * .second)
+    #expect(rig.times(since: lease, "Status").isEmpty && rig.lost.isEmpty)
+    rig.give(.leaseEnded("done"))
+    let end = rig.now
+    rig.run(for: .second)
+    #expect(rig.times(since: end, "Status") == [180] && rig.idleWakes == 0)
+  }
+
+  @Test func onRequestItIsAskedForAtOnceAndAnswered() {
+    var rig = CarRig.ready()
+    rig.run(for: 100 * .second)
+    #expect(rig.types().contains("Status") == false)
+    let id = rig.act(.refresh)
+    let other = rig.act(.refresh)
+    rig.run(for: 100 * .millisecond)
+    rig.hear(CarVector.status)
+    #expect(rig.report(id)?.rows.count == 8 && rig.report(other)?.rows.first == ["Motor battery voltage: 7.41 V"])
+    #expect(rig.types().filter { $0 == "Status" }.count == 1)
+    let late = rig.act(.refresh)
+    rig.run(for: 4 * .second)
+    #expect(rig.error(late) == .timeout(milliseconds: 3000) && rig.number("temperature") == 48.3)
+  }
+
+  @Test func whoDrivesIsNotDisturbed() {
+    var rig = CarRig.driving()
+    let id = rig.act(.refresh)
+    #expect(rig.refusal(id) == "driving")
+    // One that waits when somebody begins to drive is refused as well.
+    rig.give(.leaseEnded("done"))
+    let waiting = rig.act(.refresh)
+    rig.give(.leaseBegan(deadline: 300 * .millisecond))
+    rig.drive(for: .second)
+    #expect(rig.refusal(waiting) == "driving" && !rig.types().contains("Status"))
+  }
+
+  @Test func whileTheCarLooksItIsToldNothingButStop() {
+    var rig = CarRig.ready()
+    _ = rig.act(.refresh)
+    let start = rig.now
+    rig.give(.leaseBegan(deadline: 300 * .millisecond))
+    rig.drive(for: 500 * .millisecond)
+    #expect(rig.types(since: start) == ["Status"])
+    rig.hear(CarVector.status)
+    rig.drive(for: 500 * .millisecond)
+    #expect(rig.words(since: start) == ["Status#$#", "Continue#$#"] && rig.tilts.count > 10 && rig.lost.isEmpty)
+
+    rig = CarRig.ready()
+    _ = rig.act(.refresh)
+    let stop = rig.act(.stop)
+    #expect(rig.succeeded(stop) && rig.words().last == "Stop#$#")
+  }
+}

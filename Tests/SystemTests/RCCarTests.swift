@@ -1,0 +1,207 @@
+// The RC car as its driver has it: vehiclesim plays the car with all its faults, the daemon, its guardian and vehiclectl are
+// real. Whatever becomes of the driver, the wheels stand still.
+
+import Foundation
+import Testing
+
+extension WholeHouse {
+  @Suite("RC car") struct RCCarTests {
+    /// A house with a simulated car in it, ready to be driven.
+    private struct Track {
+      let house: House
+      let car: Program
+      let daemon: Program
+
+      init(_ arguments: String..., options: String = "", ready: Bool = true) throws {
+        house = try House()
+        car = try Program(
+          "\(House.programs)/vehiclesim", ["car", "--on", "tcp:127.0.0.1:0", "--restart", "0.5", "-v"] + arguments, in: house.directory)
+        let car = car
+        try #require(wait { car.printed.contains("\n") }, "the simulator says nothing: \(car.complaints)")
+        let link = car.printed.split(separator: "\n").first.map(String.init) ?? ""
+        try house.write("[device.car]\nkind = \"car\"\nlink = \"\(link)\"\n\(options)\n")
+        daemon = try house.daemon()
+        let house = house
+        if ready { try #require(wait { house.get("car.connected") == "on" }, "\(house.vehiclectl("status").output)") }
+      }
+
+      /// What the simulator told of its car, in order, and what it read.
+      func told(_ what: String) -> [Substring] {
+        car.complaints.split(separator: "\n").filter { $0.hasPrefix("vehiclesim: \(what)") }.map { $0.dropFirst(12 + what.count) }
+      }
+
+      /// What the motors do, left and right, in %; nil: they never turned.
+      var motors: Substring? { told("car: motors ").last }
+
+      /// How often it was told to stop.
+      var stops: Int { told("client 1: < ").count { $0.contains(#"Stop#$#%^%"#) } }
+
+      func driving(deadline: Int = 5000) throws -> Program {
+        try Program(
+          "\(House.programs)/vehiclectl", ["--socket", house.socket, "drive", "car", "--deadline", "\(deadline)"], in: house.directory,
+          input: "")
+      }
+
+      /// Says a set-point every 50 ms for as long as something is not so.
+      func feed(_ driver: Program, _ line: String, until condition: () -> Bool) -> Bool {
+        let deadline = Date().addingTimeInterval(15)
+        while Date() < deadline, driver.isRunning {
+          driver.say(line + "\n")
+          if condition() { return true }
+          usleep(50_000)
+        }
+        return condition()
+      }
+    }
+
+    private static let ahead = #"{"roll": 0.4, "pitch": 0, "yaw": 0}"#
+
+    @Test(arguments: [
+      "hangs up", "dies", "stalls", "falls silent", "is stopped by another", "loses the link", "loses the daemon", "finds it killed",
+      "finds it frozen",
+    ])
+    func theWheelsStandStillWhenTheDriver(_ end: String) throws {
+      let track = try Track()
+      let (house, daemon) = (track.house, track.daemon)
+      let driver = try track.driving()
+      #expect(track.feed(driver, Self.ahead) { track.motors == "50.96 50.96" }, "\(driver.complaints)")
+      #expect(track.feed(driver, Self.ahead) { house.get("car.roll") == "0.4" && house.get("car.running") == "on" })
+      let stops = track.stops
+      switch end {
+      case "hangs up": driver.fallSilent()
+      case "dies": driver.end(SIGKILL)
+      case "stalls": driver.signal(SIGSTOP)
+      case "falls silent": break
+      case "is stopped by another": #expect(house.vehiclectl("do", "car.stop").status == 0)
+      case "loses the link": #expect(house.vehiclectl("disconnect", "car").status == 0)
+      case "loses the daemon": #expect(daemon.end() == 0)
+      case "finds it killed": daemon.end(SIGKILL)
+      default: daemon.signal(SIGSTOP)
+      }
+      #expect(wait { track.motors == "0.00 0.00" }, "\(end): \(track.motors ?? "-")")
+      // Said again and again: a car that read the first one behind a tilt has another.
+      #expect(wait { track.stops >= stops + 2 }, "\(end): \(track.told("client 1: < ").suffix(5))")
+      driver.signal(SIGCONT)
+      daemon.signal(SIGCONT)
+      if end == "is stopped by another" {
+        // Set-points alone do not start what somebody has stopped; who drives may.
+        #expect(track.feed(driver, Self.ahead) { house.get("car.running") == "off" } && track.motors == "0.00 0.00")
+        driver.say(#"{"do": "continue"}"# + "\n")
+        #expect(track.feed(driver, Self.ahead) { track.motors == "50.96 50.96" })
+        driver.fallSilent()
+        #expect(wait { track.motors == "0.00 0.00" })
+      }
+      #expect(wait { !driver.isRunning })
+      if !daemon.isRunning {
+        // The guardian has hung up as well: the car's program has started again and serves the next daemon.
+        let next = try house.daemon()
+        #expect(wait(seconds: 20) { house.get("car.connected") == "on" })
+        #expect(next.isRunning)
+      } else if end == "loses the link" {
+        #expect(track.told("car: frame ").contains("Disconnect"))
+        #expect(house.vehiclectl("connect", "car").status == 0)
+        #expect(wait(seconds: 20) { house.get("car.connected") == "on" })
+      } else {
+        #expect(house.get("car.connected") == "on" && house.get("car.running") == "off")
+        let again = try track.driving()
+        #expect(track.feed(again, #"{"roll": 0.4, "pitch": 0.2}"#) { track.motors == "52.93 21.68" }, "\(again.complaints)")
+        again.fallSilent()
+        #expect(wait { track.motors == "0.00 0.00" })
+      }
+    }
+
+    @Test func modesAreChosenByNameOrNumberAndStopTheCar() throws {
+      let track = try Track()
+      let house = track.house
+      #expect(wait { house.get("car.mode") == "Tilt Steering" })
+      let driver = try track.driving()
+      #expect(track.feed(driver, Self.ahead) { track.motors == "50.96 50.96" })
+      #expect(house.vehiclectl("set", "car.mode", "tilt, lights").status == 0)
+      #expect(track.motors == "0.00 0.00" && house.get("car.mode-number") == "1")
+      driver.fallSilent()
+      #expect(wait { house.get("car.buttons-enabled") == "on" })
+      #expect(house.vehiclectl("set", "car.left-button", "on").status == 0)
+      #expect(wait { track.told("car: frame ").contains("LeftButtonTouchDown") })
+      #expect(house.vehiclectl("set", "car.left-button", "off").status == 0)
+      #expect(house.vehiclectl("set", "car.mode", "7").status == 0 && house.get("car.mode") == "Traffic light")
+      let outcome = house.vehiclectl("set", "car.mode", "Fly")
+      #expect(outcome.status == 2 && outcome.errors.contains("Tilt Steering"), "\(outcome.errors)")
+      let table = house.vehiclectl("do", "car.mode-info")
+      #expect(table.status == 0 && table.output.contains("Self steering") && table.lines.count > 11, "\(table.output)\(table.errors)")
+      let message = house.vehiclectl("do", "car.send-message", "hello")
+      #expect(message.status == 1 && message.errors.contains("allow-messages"), "\(message.errors)")
+    }
+
+    @Test func whatTheCarSaysOfItselfIsShown() throws {
+      let track = try Track("--fault", "warn", "--fault", "ansi")
+      let house = track.house
+      let watch = try house.start("vehiclectl", ["--socket", house.socket, "watch", "--json"])
+      #expect(house.vehiclectl("do", "car.refresh").status == 0)
+      #expect(wait { Double(house.get("car.motor-battery-voltage") ?? "") ?? 0 > 5 && house.get("car.temperature") != nil })
+      #expect(wait { house.get("car.message")?.contains("temperatur is over 80") == true })
+      #expect(wait { watch.printed.contains(#""event":"message""#) })
+      #expect(track.daemon.complaints.contains("temperatur is over 80"))
+      #expect(Double(house.get("car.cpu-usage") ?? "") != nil)
+    }
+
+    @Test func whatTheCarSaysOddlyIsShownAsItIs() throws {
+      let track = try Track("--fault", "odd-status")
+      let house = track.house
+      #expect(house.vehiclectl("do", "car.refresh").status == 0)
+      #expect(wait { house.get("car.wheel-speed") == "0.55" && house.get("car.fan") == "on" })
+      let raw = house.vehiclectl("get", "car.motor-battery-voltage")
+      #expect(raw.status != 0 && raw.errors.contains("the car says \"V\""), "\(raw.errors)")
+    }
+
+    @Test func theCamerasPictureIsSavedAndTheCarHearsAllTheWhile() throws {
+      let track = try Track()
+      let house = track.house
+      let file = "\(house.directory)/picture.jpg"
+      let early = house.vehiclectl("car", "snapshot", file)
+      #expect(early.status == 1 && early.errors.contains("video on"), "\(early.errors)")
+      #expect(house.vehiclectl("set", "car.video-quality", "low").status == 0)
+      let on = house.vehiclectl("set", "car.video", "on")
+      #expect(on.status == 0 && house.get("car.video") == "on", "\(on.errors)")
+      // The first frame was pulled: the car reads on.
+      #expect(house.vehiclectl("do", "car.stop").status == 0)
+      #expect(wait { track.told("car: frame ").last == "Stop" })
+      #expect(house.vehiclectl("car", "snapshot", file).status == 0)
+      let picture = try Data(contentsOf: URL(fileURLWithPath: file))
+      #expect(picture.starts(with: [0xFF, 0xD8]) && picture.suffix(2) == Data([0xFF, 0xD9]) && picture.count > 500)
+      let film = "\(house.directory)/film.mjpeg"
+      let record = house.vehiclectl("car", "record-video", "car", film, "--seconds", "2")
+      #expect(record.status == 0, "\(record.errors)")
+      let frames = try Data(contentsOf: URL(fileURLWithPath: film))
+      #expect(frames.count > 3 * picture.count)
+      #expect(house.vehiclectl("open", "car").output.hasPrefix("http://127.0.0.1:"))
+      #expect(house.vehiclectl("set", "car.video", "off").status == 0)
+      #expect(wait { track.told("car: ").contains("camera off") })
+    }
+
+    @Test func aCarThatSomebodyElseHoldsIsSaidToBeSilent() throws {
+      let track = try Track("--fault", "held", ready: false)
+      #expect(wait(seconds: 20) { track.house.vehiclectl("status", "car").output.contains("connected but silent") })
+      let outcome = track.house.vehiclectl("drive", "car", input: Self.ahead + "\n")
+      #expect(outcome.status != 0 && track.motors == nil, "\(outcome.errors)")
+    }
+
+    @Test func aCarAsItsDescriptionHasItIsDrivenToo() throws {
+      let track = try Track("--dialect", "documented", options: "dialect = \"documented\"")
+      let driver = try track.driving()
+      #expect(track.feed(driver, Self.ahead) { track.motors ?? "0.00 0.00" != "0.00 0.00" }, "\(driver.complaints)")
+      #expect(track.told("client 1: < ").contains { $0.hasPrefix("Gyro#$#0.4") && $0.hasSuffix("%^%") })
+      driver.end(SIGKILL)
+      #expect(wait { track.motors == "0.00 0.00" })
+    }
+
+    @Test(arguments: ["endless", "long-modes", "odd-gyro", "message-marks", "split", "coalesce", "comma", "lag:40:700"])
+    func aCarInTroubleIsDrivenAndStopped(_ fault: String) throws {
+      let track = try Track("--fault", fault)
+      let driver = try track.driving()
+      #expect(track.feed(driver, Self.ahead) { track.motors == "50.96 50.96" }, "\(driver.complaints)")
+      driver.fallSilent()
+      #expect(wait { track.motors == "0.00 0.00" })
+      #expect(track.daemon.isRunning && track.told("client 2: up").isEmpty)
+    }
+  }
+}
