@@ -160,4 +160,41 @@ check("systemctl stop vehicled", sh("systemctl stop vehicled.service vehicled.so
 check("it ended well", "Result=success" in sh("systemctl show -p Result vehicled")[1])
 check("the peer is let go", wait(lambda: "Connected: no" in sh("bluetoothctl info AA:BB:CC:00:11:22")[1] or "not available" in sh("bluetoothctl info AA:BB:CC:00:11:22")[1]))
 check("no search is left behind", wait(lambda: "Discovering: no" in sh("bluetoothctl show")[1]))
+# The guardian, under a real service manager: it outlives what ends the daemon, and the unit waits for it.
+with open("/run/car.log", "w") as log:
+    car = subprocess.Popen(["vehiclesim", "car", "--on", "tcp:127.0.0.1:12345", "--restart", "1", "-v"], stderr=log, stdout=subprocess.DEVNULL)
+with open("/etc/vehicled/vehicled.toml", "w") as file:
+    file.write('[device.car]\nkind = "car"\nlink = "tcp:127.0.0.1:12345"\n')
+sh("systemctl start vehicled.socket vehicled.service")
+
+
+def motors():
+    lines = [line for line in open("/run/car.log") if "car: motors " in line]
+    return lines[-1].split("motors ")[1].strip() if lines else None
+
+
+def drives():
+    driver = subprocess.Popen(["vehiclectl", "drive", "car", "--deadline", "3000"], stdin=subprocess.PIPE, text=True, stderr=subprocess.DEVNULL)
+
+    def tilted():
+        driver.stdin.write('{"roll": 0.4, "pitch": 0}\n')
+        driver.stdin.flush()
+        return motors() == "50.96 50.96"
+
+    return driver, wait(tilted, 30)
+
+
+for how in ("systemctl kill -s KILL --kill-whom=main vehicled", "systemctl kill -s ABRT vehicled", "systemctl kill -s STOP --kill-whom=main vehicled"):
+    check("a car is there to be driven", wait(lambda: sh("vehiclectl get car.connected")[1] == "on", 90), sh("vehiclectl status car")[1].replace("\n", " | "))
+    driver, moved = drives()
+    check("it is driven", moved, motors())
+    sh(how)
+    check(f"the wheels stand still after {how}", wait(lambda: motors() == "0.00 0.00"), motors())
+    sh("systemctl kill -s CONT --kill-whom=main vehicled")
+    driver.kill()
+    check("the unit is active again", wait(lambda: sh("systemctl is-active vehicled")[1] == "active"))
+car.terminate()
+
+check("systemctl stop vehicled, with a car", sh("systemctl stop vehicled.service vehicled.socket")[0] == 0)
+
 leave()
