@@ -1,6 +1,7 @@
 """tilt: an RC car that is driven at 60 Hz: how long a set-point takes from the lease's client to the wire, and a Stop from the end
 of the lease. The car is a socket that notes when frames arrive; beside it the same client writes the frames to it directly."""
 import json, math, socket, statistics, threading, time
+from contextlib import suppress
 
 import rig
 from rig import Daemon, Trouble, cpu
@@ -29,19 +30,20 @@ class Car:
             client.sendall(b"Gyro#$#%.13f%b" % (1 / HZ, END))
             client.sendall(b"Modes#$#Tilt Steering;Tilt, Lights" + END)
             rest = b""
-            while data := client.recv(4096):
-                now = time.monotonic_ns()
-                *frames, rest = (rest + data).split(END)
-                self.frames += [(now, frame) for frame in frames]
+            with suppress(ConnectionResetError):
+                while data := client.recv(4096):
+                    now = time.monotonic_ns()
+                    *frames, rest = (rest + data).split(END)
+                    self.frames += [(now, frame) for frame in frames]
 
     def wait_for(self, what, since, patience=5):
         """When the first frame that begins so came after a moment."""
         deadline = time.monotonic() + patience
         while time.monotonic() < deadline:
-            for moment, frame in self.frames:
+            time.sleep(0.03)  # whoever looks meanwhile keeps the thread that listens from its clock
+            for moment, frame in self.frames[-100:]:
                 if moment >= since and frame.startswith(what):
                     return moment
-            time.sleep(0.001)
         raise Trouble(f"the car does not hear {what.decode()}")
 
 
