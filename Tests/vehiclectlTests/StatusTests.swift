@@ -32,6 +32,20 @@ import Testing
       ])
   }
 
+  @Test func `a value that is too long for a column stands in the last one`() {
+    let modes = Contract.Reading(device: "car", property: "modes", value: .list(["Tilt, Lights", "Follow line"]), time: 99_000_000, age: 1)
+    let car = Contract.Device(
+      name: "car", kind: "car", state: "ready", links: [],
+      readings: [
+        modes, Contract.Reading(device: "car", property: "tilt-rate", value: .float(60), unit: "Hz", time: 99_000_000, age: 1),
+      ])
+    #expect(
+      StatusCommand.lines(car, detailed: true, now: 100, paint: plain) == [
+        "car (car): ready", "  property   value  unit    age", "  modes                   1.0 s  Tilt, Lights; Follow line",
+        "  tilt-rate     60  Hz    1.0 s",
+      ])
+  }
+
   @Test func `readings are flat in JSON, unknown values null with a reason`() {
     #expect(
       JSON(ev.readings[0]).text == #"{"device":"ev","property":"rpm","value":3737,"unit":"rpm","time":99000000,"age":1}"#)
