@@ -102,12 +102,11 @@ struct Board {
   private func table(_ position: Int, _ now: Double) -> Table {
     var table = Table("property", ">value", "unit", ">age", ">rate", "")
     for row in orders[position].compactMap({ rows[position][$0] }) {
+      let (value, remark) = Words.cells(row.reading)
       let age = row.age(at: now).map(Words.duration) ?? ""
       let rate = row.rate(at: now).map { "\(Words.tenths($0))/s" } ?? ""
       table.rows.append([
-        Cell(row.reading.property), Cell(row.reading.value?.text ?? "-", row.reading.value == nil ? .dim : .plain),
-        Cell(row.reading.unit ?? ""), Cell(age, .dim), Cell(rate, .dim),
-        Cell(row.reading.reason ?? "", .dim),
+        Cell(row.reading.property), value, Cell(row.reading.unit ?? ""), Cell(age, .dim), Cell(rate, .dim), remark,
       ])
     }
     return table

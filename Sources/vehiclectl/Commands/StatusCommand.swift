@@ -34,9 +34,9 @@ struct StatusCommand: Verb {
     var table = Table("property", ">value", "unit", ">age", "")
     let shown = detailed ? device.readings : device.readings.filter { $0.value != nil }
     for reading in shown {
+      let (value, remark) = Words.cells(reading)
       table.rows.append([
-        Cell(reading.property), Cell(reading.value?.text ?? "-", reading.value == nil ? .dim : .plain), Cell(reading.unit ?? ""),
-        Cell(reading.age.map(Words.duration) ?? "", .dim), Cell(reading.reason ?? "", .dim),
+        Cell(reading.property), value, Cell(reading.unit ?? ""), Cell(reading.age.map(Words.duration) ?? "", .dim), remark,
       ])
     }
     if !shown.isEmpty { lines += table.lines(indent: 2, paint: paint) }
