@@ -12,7 +12,7 @@ struct Longboard: Simulation {
       Faults (--fault, any number). WHEN is N, every Nth message of the board (10 if left out), or @S, once, S seconds \
       after the start of vehiclesim:
 
-      \(table)
+      \(helpTable(BoardFault.table))
 
       Examples:
         vehiclesim longboard --on pty --symlink /tmp/board
@@ -40,12 +40,6 @@ struct Longboard: Simulation {
 
   func machine(number: UInt64, start: Instant) -> any Machine {
     ArduinoBoard(dialect, origin: start, isInstant: instant, buzzerOn: buzzerOn, faults: fault, seed: place.seed &+ number)
-  }
-
-  private static var table: String {
-    let width = BoardFault.table.map(\.form.count).max() ?? 0
-    return BoardFault.table.map { "  \($0.form)\(String(repeating: " ", count: width - $0.form.count))  \($0.help)" }.joined(
-      separator: "\n")
   }
 }
 

@@ -12,7 +12,7 @@ struct OBD: Simulation {
       Faults (--fault, any number). WHEN is N, every Nth reply of the car (10 if left out), or @S, once, S seconds \
       after the start of vehiclesim, for clients that are there then:
 
-      \(table)
+      \(helpTable(AdapterFault.table))
 
       Examples:
         vehiclesim obd --on pty --symlink /tmp/ev --baud 115200
@@ -47,12 +47,6 @@ struct OBD: Simulation {
     ELM327Adapter(
       car: ElectricCar(car, origin: start), name: place.name, personality: chip, timing: instant ? .instant : .real, baud: baud,
       faults: fault, seed: place.seed &+ number)
-  }
-
-  private static var table: String {
-    let width = AdapterFault.table.map(\.form.count).max() ?? 0
-    return AdapterFault.table.map { "  \($0.form)\(String(repeating: " ", count: width - $0.form.count))  \($0.help)" }.joined(
-      separator: "\n")
   }
 }
 

@@ -49,6 +49,12 @@ extension Simulation {
   }
 }
 
+/// Form and meaning of faults, aligned for a help text.
+func helpTable(_ rows: [(form: String, help: String)]) -> String {
+  let width = rows.map(\.form.count).max() ?? 0
+  return rows.map { "  \($0.form)\(String(repeating: " ", count: width - $0.form.count))  \($0.help)" }.joined(separator: "\n")
+}
+
 /// Where the peer stands, and how it behaves as a program.
 struct Place: ParsableArguments {
   @Option(

@@ -12,7 +12,7 @@ struct VESCSimulation: Simulation {
       Faults (--fault, any number). WHEN is N, every Nth answer (10 if left out), or @S, once, S seconds \
       after the start of vehiclesim:
 
-      \(table)
+      \(helpTable(Fault<VESCTrouble>.table))
 
       Examples:
         vehiclesim vesc --on pty --symlink /tmp/board
@@ -24,8 +24,8 @@ struct VESCSimulation: Simulation {
   @Option(help: "The firmware it runs.")
   var firmware = VESCModel.v600
 
-  @Option(help: ArgumentHelp("What goes wrong, and when; see above.", valueName: "spec"), transform: { try VESCTrouble($0) })
-  var fault: [VESCTrouble] = []
+  @Option(help: ArgumentHelp("What goes wrong, and when; see above.", valueName: "spec"), transform: { try Fault<VESCTrouble>($0) })
+  var fault: [Fault<VESCTrouble>] = []
 
   @Flag(help: "No waiting anywhere: for benches.")
   var instant = false
@@ -36,12 +36,6 @@ struct VESCSimulation: Simulation {
 
   func machine(number: UInt64, start: Instant) -> any Machine {
     VESC(firmware, timing: instant ? .instant : .real, faults: fault, seed: place.seed &+ number, origin: start)
-  }
-
-  private static var table: String {
-    let width = VESCTrouble.table.map(\.form.count).max() ?? 0
-    return VESCTrouble.table.map { "  \($0.form)\(String(repeating: " ", count: width - $0.form.count))  \($0.help)" }.joined(
-      separator: "\n")
   }
 }
 

@@ -42,6 +42,19 @@ final class Program: @unchecked Sendable {
 
   /// Says something on its standard input, which was opened with `input`.
   func say(_ text: String) { try? stdin.fileHandleForWriting.write(contentsOf: Data(text.utf8)) }
+  /// Says a line every 50 ms for as long as something is not so, fifteen seconds at most.
+  func feed(_ line: String, until condition: () -> Bool) -> Bool {
+    var holds = false
+    _ = wait(seconds: 15) {
+      guard isRunning else { return true }
+      say(line + "\n")
+      holds = condition()
+      if !holds { usleep(40_000) }
+      return holds
+    }
+    return holds || condition()
+  }
+
   /// Has nothing more to say.
   func fallSilent() { try? stdin.fileHandleForWriting.close() }
 

@@ -96,17 +96,6 @@ extension WholeHouse {
         in: ride.house.directory, input: "")
     }
 
-    /// Says a set-point every 50 ms for as long as something is not so.
-    private func feed(_ driver: Program, _ line: String, until condition: () -> Bool) -> Bool {
-      let deadline = Date().addingTimeInterval(15)
-      while Date() < deadline, driver.isRunning {
-        driver.say(line + "\n")
-        if condition() { return true }
-        usleep(50_000)
-      }
-      return condition()
-    }
-
     @Test(arguments: [
       "hangs up", "dies", "stalls", "falls silent", "loses the link", "loses the daemon", "finds it killed", "finds it frozen",
     ])
@@ -118,13 +107,13 @@ extension WholeHouse {
       let driver = try driving(ride, deadline: 5000)
       let target = { ride.number("target-current") }
       #expect(
-        feed(driver, #"{"target-current": 6.5}"#) { target() == 6.5 && ride.number("motor-current") ?? 0 > 3 }, "\(driver.complaints)")
+        driver.feed(#"{"target-current": 6.5}"#) { target() == 6.5 && ride.number("motor-current") ?? 0 > 3 }, "\(driver.complaints)")
       let status = ride.house.vehiclectl("status", "board").output
-      #expect(feed(driver, #"{"target-current": 6.5}"#) { true })
+      #expect(driver.feed(#"{"target-current": 6.5}"#) { true })
       #expect(status.contains("driving, held by") && status.contains("(pid \(driver.pid))"))
       let busy = ride.house.vehiclectl("drive", "board", input: "")
       #expect(busy.status == 1 && busy.errors.contains("is held by") && busy.errors.contains("(pid \(driver.pid))"), "\(busy.errors)")
-      #expect(feed(driver, #"{"brake-current": 2}"#) { ride.number("brake-current") == 2 }, "\(driver.complaints)")
+      #expect(driver.feed(#"{"brake-current": 2}"#) { ride.number("brake-current") == 2 }, "\(driver.complaints)")
       switch end {
       case "hangs up": driver.fallSilent()
       case "dies": driver.end(SIGKILL)
@@ -162,11 +151,11 @@ extension WholeHouse {
       #expect(wait { ride.number("erpm") != nil })
       #expect(guardians(of: daemon).isEmpty, "nobody drives, so there is nothing to guard")
       let driver = try driving(ride, deadline: 5000)
-      #expect(feed(driver, #"{"target-current": 3}"#) { ride.number("motor-current") ?? 0 > 1 })
+      #expect(driver.feed(#"{"target-current": 3}"#) { ride.number("motor-current") ?? 0 > 1 })
       let first = try #require(guardians(of: daemon).first)
       usleep(1_100_000)
       kill(first, SIGKILL)
-      #expect(feed(driver, #"{"target-current": 3}"#) { guardians(of: daemon).first.map { $0 != first } ?? false })
+      #expect(driver.feed(#"{"target-current": 3}"#) { guardians(of: daemon).first.map { $0 != first } ?? false })
       let second = try #require(guardians(of: daemon).first)
       #expect(driver.isRunning)
       // What ends the daemon's unit does not end the guardian before it has spoken.
@@ -188,7 +177,7 @@ extension WholeHouse {
       let daemon = try ride.house.daemon()
       #expect(wait { ride.number("erpm") != nil })
       let driver = try driving(ride)
-      #expect(feed(driver, #"{"target-current": 4}"#) { ride.number("target-current") == 4 })
+      #expect(driver.feed(#"{"target-current": 4}"#) { ride.number("target-current") == 4 })
       driver.signal(SIGSTOP)
       driver.say(String(repeating: #"{"target-current": 5}"# + "\n", count: 1500))
       driver.signal(SIGCONT)

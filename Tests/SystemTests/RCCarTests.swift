@@ -41,17 +41,6 @@ extension WholeHouse {
           "\(House.programs)/vehiclectl", ["--socket", house.socket, "drive", "car", "--deadline", "\(deadline)"], in: house.directory,
           input: "")
       }
-
-      /// Says a set-point every 50 ms for as long as something is not so.
-      func feed(_ driver: Program, _ line: String, until condition: () -> Bool) -> Bool {
-        let deadline = Date().addingTimeInterval(15)
-        while Date() < deadline, driver.isRunning {
-          driver.say(line + "\n")
-          if condition() { return true }
-          usleep(50_000)
-        }
-        return condition()
-      }
     }
 
     private static let ahead = #"{"roll": 0.4, "pitch": 0, "yaw": 0}"#
@@ -64,8 +53,8 @@ extension WholeHouse {
       let track = try Track()
       let (house, daemon) = (track.house, track.daemon)
       let driver = try track.driving()
-      #expect(track.feed(driver, Self.ahead) { track.motors == "50.96 50.96" }, "\(driver.complaints)")
-      #expect(track.feed(driver, Self.ahead) { house.get("car.roll") == "0.4" && house.get("car.running") == "on" })
+      #expect(driver.feed(Self.ahead) { track.motors == "50.96 50.96" }, "\(driver.complaints)")
+      #expect(driver.feed(Self.ahead) { house.get("car.roll") == "0.4" && house.get("car.running") == "on" })
       let stops = track.stops
       switch end {
       case "hangs up": driver.fallSilent()
@@ -85,9 +74,9 @@ extension WholeHouse {
       daemon.signal(SIGCONT)
       if end == "is stopped by another" {
         // Set-points alone do not start what somebody has stopped; who drives may.
-        #expect(track.feed(driver, Self.ahead) { house.get("car.running") == "off" } && track.motors == "0.00 0.00")
+        #expect(driver.feed(Self.ahead) { house.get("car.running") == "off" } && track.motors == "0.00 0.00")
         driver.say(#"{"do": "continue"}"# + "\n")
-        #expect(track.feed(driver, Self.ahead) { track.motors == "50.96 50.96" })
+        #expect(driver.feed(Self.ahead) { track.motors == "50.96 50.96" })
         driver.fallSilent()
         #expect(wait { track.motors == "0.00 0.00" })
       }
@@ -104,7 +93,7 @@ extension WholeHouse {
       } else {
         #expect(house.get("car.connected") == "on" && house.get("car.running") == "off")
         let again = try track.driving()
-        #expect(track.feed(again, #"{"roll": 0.4, "pitch": 0.2}"#) { track.motors == "52.93 21.68" }, "\(again.complaints)")
+        #expect(again.feed(#"{"roll": 0.4, "pitch": 0.2}"#) { track.motors == "52.93 21.68" }, "\(again.complaints)")
         again.fallSilent()
         #expect(wait { track.motors == "0.00 0.00" })
       }
@@ -115,7 +104,7 @@ extension WholeHouse {
       let house = track.house
       #expect(wait { house.get("car.mode") == "Tilt Steering" })
       let driver = try track.driving()
-      #expect(track.feed(driver, Self.ahead) { track.motors == "50.96 50.96" })
+      #expect(driver.feed(Self.ahead) { track.motors == "50.96 50.96" })
       #expect(house.vehiclectl("set", "car.mode", "tilt, lights").status == 0)
       #expect(track.motors == "0.00 0.00" && house.get("car.mode-number") == "1")
       driver.fallSilent()
@@ -188,7 +177,7 @@ extension WholeHouse {
     @Test func aCarAsItsDescriptionHasItIsDrivenToo() throws {
       let track = try Track("--dialect", "documented", options: "dialect = \"documented\"")
       let driver = try track.driving()
-      #expect(track.feed(driver, Self.ahead) { track.motors ?? "0.00 0.00" != "0.00 0.00" }, "\(driver.complaints)")
+      #expect(driver.feed(Self.ahead) { track.motors ?? "0.00 0.00" != "0.00 0.00" }, "\(driver.complaints)")
       #expect(track.told("client 1: < ").contains { $0.hasPrefix("Gyro#$#0.4") && $0.hasSuffix("%^%") })
       driver.end(SIGKILL)
       #expect(wait { track.motors == "0.00 0.00" })
@@ -198,7 +187,7 @@ extension WholeHouse {
     func aCarInTroubleIsDrivenAndStopped(_ fault: String) throws {
       let track = try Track("--fault", fault)
       let driver = try track.driving()
-      #expect(track.feed(driver, Self.ahead) { track.motors == "50.96 50.96" }, "\(driver.complaints)")
+      #expect(driver.feed(Self.ahead) { track.motors == "50.96 50.96" }, "\(driver.complaints)")
       driver.fallSilent()
       #expect(wait { track.motors == "0.00 0.00" })
       #expect(track.daemon.isRunning && track.told("client 2: up").isEmpty)

@@ -5,6 +5,24 @@ import Testing
 
 @testable import vehicled
 
+/// A socket of the loopback that listens on a port of its own, with a queue and perhaps a receive buffer of this size.
+private func listening(queue: CInt, buffer: CInt? = nil) -> (listener: CInt, port: Int) {
+  let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+  if var buffer { setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &buffer, socklen_t(MemoryLayout<CInt>.size)) }
+  var address = sockaddr_in()
+  address.sin_family = sa_family_t(AF_INET)
+  address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+  var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+  withUnsafeMutablePointer(to: &address) {
+    $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+      _ = bind(listener, $0, size)
+      _ = getsockname(listener, $0, &size)
+    }
+  }
+  listen(listener, queue)
+  return (listener, Int(UInt16(bigEndian: address.sin_port)))
+}
+
 @Suite("Device") @Loop struct DeviceTests {
   @Test func handsTheMachineWhatItStoredInEarlierRuns() async throws {
     let directory = temporaryDirectory()
@@ -33,19 +51,7 @@ import Testing
 
   @Test func aLinkThatIsGivenUpWhileItConnectsSaysNothingMore() async throws {
     // Nobody accepts, and the queue of the kernel is full: the connection stays under way.
-    let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-    withUnsafeMutablePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        _ = bind(listener, $0, size)
-        _ = getsockname(listener, $0, &size)
-      }
-    }
-    listen(listener, 0)
-    let port = Int(UInt16(bigEndian: address.sin_port))
+    let (listener, port) = listening(queue: 0)
     let probe = Probe()
     let device = device(probe, links: ["a", "b", "c", "d"].map { ($0, .tcp(host: "127.0.0.1", port: port)) })
     /// Connections to the listener that are still under way (SYN_SENT), as the kernel lists them.
@@ -67,21 +73,8 @@ import Testing
   }
 
   @Test func whatIsWorthNothingLaterIsNotSentBehindBytesThatTheOtherSideDoesNotTake() async throws {
-    let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    let (listener, port) = listening(queue: 1, buffer: 4096)
     defer { close(listener) }
-    var small: CInt = 4096
-    setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &small, socklen_t(MemoryLayout<CInt>.size))
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-    withUnsafeMutablePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        _ = bind(listener, $0, size)
-        _ = getsockname(listener, $0, &size)
-      }
-    }
-    listen(listener, 1)
     let probe = Probe()
     probe.answers { input, _, effects in
       switch input {
@@ -92,7 +85,7 @@ import Testing
       default: break
       }
     }
-    let device = device(probe, links: [(.main, .tcp(host: "127.0.0.1", port: Int(UInt16(bigEndian: address.sin_port))))])
+    let device = device(probe, links: [(.main, .tcp(host: "127.0.0.1", port: port))])
     device.open(restored: [:])
     #expect(await until { probe.words.contains("sent 1") && device.ports[0].backlog ?? 0 > 100 })
     device.take(.leaseEnded("again"))

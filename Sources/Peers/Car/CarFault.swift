@@ -1,65 +1,24 @@
-// What can be wrong with a simulated car, as a person asks for it: trouble that is added (NAME, NAME:WHEN or NAME:WHEN:MS),
-// and what is wrong with every car as built and can be taken away. This file reads and describes; the car commits.
-// It must never guess: what is not understood is an error. Facts: autott.md §6 to §8 and §11.
+// What can be wrong with a simulated car: trouble that is added, and what is wrong with every car as built and can be taken
+// away. Facts: autott.md §6 to §8 and §11.
 
 import Protocols
 
-/// Trouble that is added, and when it strikes.
-public struct CarFault: Sendable, Equatable {
-  /// The troubles there are.
-  public enum Kind: String, CaseIterable, Sendable {
-    case lag, held, mute, comma, ansi
-    case longModes = "long-modes"
-    case endless, split, coalesce, warn, flat
-    case oddStatus = "odd-status"
-    case oddGyro = "odd-gyro"
-    case messageMarks = "message-marks"
-  }
+public typealias CarFault = Fault<CarTrouble>
 
-  public var kind: Kind
-  /// Which of the car's reads it strikes.
-  public var moment: AdapterFault.Moment
-  /// How long, where it lasts.
-  public var time: Nanoseconds?
+/// Trouble that is added; WHEN counts the car's reads.
+public enum CarTrouble: String, FaultKind {
+  case lag, held, mute, comma, ansi
+  case longModes = "long-modes"
+  case endless, split, coalesce, warn, flat
+  case oddStatus = "odd-status"
+  case oddGyro = "odd-gyro"
+  case messageMarks = "message-marks"
 
-  /// A trouble that strikes then.
-  public init(_ kind: Kind, _ moment: AdapterFault.Moment = .always, time: Nanoseconds? = nil) {
-    (self.kind, self.moment, self.time) = (kind, moment, time)
-  }
+  public static let struck = "reads"
 
-  /// Reads `lag`, `lag:100`, `lag:@5:2000`, `mute`.
-  public init(_ text: String) throws(ValueError) {
-    let parts = text.split(separator: ":", omittingEmptySubsequences: false).map(String.init)
-    guard let kind = Kind(rawValue: parts[0]) else {
-      throw ValueError("unknown fault \"\(parts[0])\": choose one of \(Kind.allCases.map(\.rawValue).joined(separator: ", "))")
-    }
-    self.init(kind)
-    if kind == .lag { (moment, time) = (.every(100), 500 * .millisecond) }
-    guard parts.count <= (kind == .lag ? 3 : 1) else { throw ValueError("\"\(text)\" is too long: write it as \(kind.form)") }
-    if parts.count > 1 {
-      if parts[1].hasPrefix("@"), let seconds = Int64(parts[1].dropFirst()), (1...86_400).contains(seconds) {
-        moment = .after(seconds * .second)
-      } else if let count = Int(parts[1]), count > 0 {
-        moment = .every(count)
-      } else {
-        throw ValueError("lag: \"\(parts[1])\" is neither a count of reads (100) nor a moment in seconds (@5)")
-      }
-    }
-    if parts.count > 2 {
-      guard let count = Int64(parts[2]), (1...3_600_000).contains(count) else {
-        throw ValueError("lag: \"\(parts[2])\" is not a time in milliseconds (1 to 3600000): write it as \(kind.form)")
-      }
-      time = count * .millisecond
-    }
-  }
+  public var usual: (moment: FaultMoment, time: Nanoseconds?) { self == .lag ? (.every(100), 500 * .millisecond) : (.always, nil) }
 
-  /// Form and meaning of every fault, for a help text.
-  public static let table: [(form: String, help: String)] = Kind.allCases.map { ($0.form, $0.help) }
-}
-
-extension CarFault.Kind {
-  /// How it is written.
-  public var form: String { self == .lag ? "lag[:WHEN[:MS]]" : rawValue }
+  public var takesTime: Bool { self == .lag }
 
   /// What it does.
   public var help: String {

@@ -1,75 +1,28 @@
-// What can be wrong with a simulated longboard, as a person asks for it: NAME, NAME:WHEN or NAME:WHEN:MS. This file reads
-// and describes faults; the board commits them. It must never guess: what is not understood is an error.
+// What can be wrong with a simulated longboard.
 // Facts: the sketch's weak points, HM-10 modules (pieces of 20 bytes, AT+NOTI1), SoftwareSerial's lost bytes.
 
 import Protocols
 
-/// One fault, and when it strikes.
-public struct BoardFault: Sendable, Equatable {
-  /// The faults there are.
-  public enum Kind: String, CaseIterable, Sendable {
-    case split, cut, coalesce, noise, silence, reset, disconnect, flood
-    case offLatch = "off-latch"
-    case noVESC = "no-vesc"
-    case `extension`
-    case wrongBaud = "wrong-baud"
-  }
+public typealias BoardFault = Fault<BoardTrouble>
 
-  public var kind: Kind
-  /// Which of the board's messages it strikes.
-  public var moment: AdapterFault.Moment
-  /// How long, where the fault lasts.
-  public var time: Nanoseconds?
+/// The faults of a longboard.
+public enum BoardTrouble: String, FaultKind {
+  case split, cut, coalesce, noise, silence, reset, disconnect, flood
+  case offLatch = "off-latch"
+  case noVESC = "no-vesc"
+  case `extension`
+  case wrongBaud = "wrong-baud"
 
-  /// A fault that strikes then.
-  public init(_ kind: Kind, _ moment: AdapterFault.Moment = .always, time: Nanoseconds? = nil) {
-    self.kind = kind
-    self.moment = moment
-    self.time = time
-  }
+  public static let struck = "messages"
 
-  /// Reads `cut:10`, `silence:50:4000`, `reset:@30`, `no-vesc`.
-  public init(_ text: String) throws(ValueError) {
-    let parts = text.split(separator: ":", omittingEmptySubsequences: false).map(String.init)
-    guard let kind = Kind(rawValue: parts[0]) else {
-      throw ValueError("unknown fault \"\(parts[0])\": choose one of \(Kind.allCases.map(\.rawValue).joined(separator: ", "))")
-    }
-    self.init(kind, kind.strikes ? .every(10) : .always)
-    guard parts.count <= (kind.strikes ? 2 : 1) + (kind == .silence ? 1 : 0) else {
-      throw ValueError("\(kind.rawValue) does not take \"\(parts.last ?? "")\": write it as \(kind.form)")
-    }
-    if parts.count > 1 {
-      if parts[1].hasPrefix("@"), let seconds = Int64(parts[1].dropFirst()), (1...86_400).contains(seconds) {
-        moment = .after(seconds * .second)
-      } else if let count = Int(parts[1]), count > 0 {
-        moment = .every(count)
-      } else {
-        throw ValueError("\(kind.rawValue): \"\(parts[1])\" is neither a count of messages (10) nor a moment in seconds (@30)")
-      }
-    }
-    if parts.count > 2 {
-      guard let count = Int64(parts[2]), (1...3_600_000).contains(count) else {
-        throw ValueError("silence: \"\(parts[2])\" is not a time in milliseconds (1 to 3600000): write it as \(kind.form)")
-      }
-      time = count * .millisecond
-    }
-  }
-
-  /// Form and meaning of every fault, for a help text.
-  public static let table: [(form: String, help: String)] = Kind.allCases.map { ($0.form, $0.help) }
-}
-
-extension BoardFault.Kind {
-  /// It strikes single messages, not all of the time.
-  var strikes: Bool {
+  public var usual: (moment: FaultMoment, time: Nanoseconds?) {
     switch self {
-    case .split, .noVESC, .extension, .wrongBaud: false
-    default: true
+    case .split, .noVESC, .extension, .wrongBaud: (.always, nil)
+    default: (.every(10), nil)
     }
   }
 
-  /// How it is written.
-  public var form: String { self == .silence ? "silence[:WHEN[:MS]]" : strikes ? "\(rawValue)[:WHEN]" : rawValue }
+  public var takesTime: Bool { self == .silence }
 
   /// What it does.
   public var help: String {

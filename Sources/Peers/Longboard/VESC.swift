@@ -11,7 +11,7 @@ public struct VESC: Machine {
   /// The firmware it plays.
   public let model: VESCModel
   let timing: VESCTiming
-  let troubles: [VESCTrouble]
+  let troubles: [Fault<VESCTrouble>]
   let origin: Instant
   /// Numbers of this VESC and of the one on its bus.
   public static let number: UInt8 = 1
@@ -43,7 +43,9 @@ public struct VESC: Machine {
   public static let safetyTimeout: Nanoseconds = 1000 * .millisecond
 
   /// A VESC that began its ride at this instant; `seed` chooses the noise of its faults.
-  public init(_ model: VESCModel = .v600, timing: VESCTiming = .real, faults: [VESCTrouble] = [], seed: UInt64 = 1, origin: Instant = 0) {
+  public init(
+    _ model: VESCModel = .v600, timing: VESCTiming = .real, faults: [Fault<VESCTrouble>] = [], seed: UInt64 = 1, origin: Instant = 0
+  ) {
     self.model = model
     self.timing = timing
     troubles = faults
@@ -162,10 +164,12 @@ public struct VESC: Machine {
     held = []
   }
 
-  private mutating func strikes(_ trouble: VESCTrouble, _ index: Int, at now: Instant) -> Bool {
-    if let every = trouble.every { return answers % every == 0 }
-    guard let after = trouble.after, now - origin >= after else { return false }
-    return struck.insert(index).inserted
+  private mutating func strikes(_ trouble: Fault<VESCTrouble>, _ index: Int, at now: Instant) -> Bool {
+    switch trouble.moment {
+    case .always: true
+    case .every(let count): answers % count == 0
+    case .after(let time): now - origin >= time && struck.insert(index).inserted
+    }
   }
 
   /// As after being switched off and on: limits and counters are as they were, the motor is free.

@@ -15,11 +15,11 @@ struct CarSimulation: ParsableCommand {
       Faults (--fault, any number). WHEN is N, every Nth read of the car (100 if left out), or @S, once, S seconds \
       after the client came:
 
-      \(table(CarFault.table))
+      \(helpTable(CarFault.table))
 
       What is wrong with every car as built, and can be taken away (--without, any number):
 
-      \(table(CarFlaw.table))
+      \(helpTable(CarFlaw.table))
 
       Examples:
         vehiclesim car --on tcp:127.0.0.1:12345 -v
@@ -78,11 +78,6 @@ struct CarSimulation: ParsableCommand {
     }
     manner.announce(garage.url)
     try withExtendedLifetime(garage) { try loop.run() }
-  }
-
-  private static func table(_ rows: [(form: String, help: String)]) -> String {
-    let width = rows.map(\.form.count).max() ?? 0
-    return rows.map { "  \($0.form)\(String(repeating: " ", count: width - $0.form.count))  \($0.help)" }.joined(separator: "\n")
   }
 }
 

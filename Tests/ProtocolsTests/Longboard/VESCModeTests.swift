@@ -202,8 +202,8 @@ import Testing
   }
 
   @Test func lostFramesDoNotLoseAMode() throws {
-    for kind in [VESCTrouble.Kind.cut, .wrongCRC, .noise, .prints] {
-      var rig = try VESCRig(.v600, modes: VESCRig.modes, faults: [VESCTrouble(kind, every: 3)])
+    for kind in [VESCTrouble.cut, .wrongCRC, .noise, .prints] {
+      var rig = try VESCRig(.v600, modes: VESCRig.modes, faults: [Fault(kind, .every(3))])
       rig.start()
       rig.run(for: 3 * .second)
       rig.set("mode", .string("eco"), id: 1)

@@ -106,7 +106,7 @@ import Testing
   }
 
   @Test func aWrongBaudRateIsNamed() throws {
-    var rig = try VESCRig(.v600, faults: [VESCTrouble(.gibberish, every: 1)])
+    var rig = try VESCRig(.v600, faults: [Fault<VESCTrouble>(.gibberish, .every(1))])
     rig.start()
     rig.run(for: 5 * .second)
     #expect(rig.status == "degraded" && rig.fault?.contains("115200") == true)
@@ -118,8 +118,8 @@ import Testing
     #expect(rig.status == "polling" && rig.fault == nil)
   }
 
-  @Test(arguments: VESCTrouble.Kind.allCases) func troubleNowAndThenIsSurvivedWithoutAFault(_ kind: VESCTrouble.Kind) throws {
-    var rig = try VESCRig(.v600, faults: [VESCTrouble(kind, every: 20, time: 300 * .millisecond)])
+  @Test(arguments: VESCTrouble.allCases) func troubleNowAndThenIsSurvivedWithoutAFault(_ kind: VESCTrouble) throws {
+    var rig = try VESCRig(.v600, faults: [Fault(kind, .every(20), time: 300 * .millisecond)])
     rig.start()
     rig.run(for: 60 * .second)
     #expect(rig.faults.isEmpty && rig.number("speed") != nil && rig.resets.isEmpty)
