@@ -165,6 +165,19 @@ extension WholeHouse {
       #expect(wait { kill(second, 0) != 0 })
     }
 
+    @Test func aGuardianThatIsFrozenIsReplaced() throws {
+      let ride = try Ride("vesc", options: "protocol = \"vesc\"\nallow-motion = true")
+      let daemon = try ride.house.daemon()
+      #expect(wait { ride.number("erpm") != nil })
+      let driver = try driving(ride, deadline: 5000)
+      #expect(driver.feed(#"{"target-current": 3}"#) { ride.number("motor-current") ?? 0 > 1 })
+      let first = try #require(guardians(of: daemon).first)
+      usleep(1_100_000)
+      kill(first, SIGSTOP)
+      #expect(driver.feed(#"{"target-current": 3}"#) { guardians(of: daemon).first.map { $0 != first } ?? false })
+      #expect(driver.isRunning && daemon.complaints.contains("it does not answer"))
+    }
+
     /// The processes that this daemon started.
     private func guardians(of daemon: Program) -> [Int32] {
       let threads = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(daemon.pid)/task")) ?? []

@@ -287,10 +287,9 @@ import Protocols
     if lease != nil { watchForFreezing() }
   }
 
-  /// The guardian took us for frozen and has stopped the vehicle.
-  func guardianSpoke() {
+  /// The guardian took us for frozen and has stopped the vehicle, or there is none any more.
+  func guardianEnded(_ reason: String) {
     guard let lease else { return }
-    let reason = "the daemon stood still for \(lease.deadline / .millisecond) ms; its guardian stopped the vehicle"
     endLease(lease.token, reason)
     lease.lost(reason)
   }

@@ -79,7 +79,7 @@ import Protocols
     if let ward { guardian.release(ward) }
     ward = nil
     guard let will, let descriptor = link?.descriptor else { return }
-    ward = guardian.keep(will, over: descriptor) { [weak device] in device?.guardianSpoke() }
+    ward = guardian.keep(will, over: descriptor) { [weak device] in device?.guardianEnded($0) }
     device.willChanged(self)
   }
 

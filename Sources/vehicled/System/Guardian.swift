@@ -14,12 +14,12 @@ import Protocols
     fileprivate let number: UInt16
     fileprivate let descriptor: CInt
     fileprivate let will: Will
-    /// The guardian took the daemon for frozen and has spoken.
-    fileprivate let spoke: @Loop () -> Void
+    /// Nobody may drive any more: the guardian took the daemon for frozen and has spoken, or it is gone (the reason).
+    fileprivate let ended: @Loop (String) -> Void
     fileprivate var beat: UInt16?
 
-    fileprivate init(_ number: UInt16, _ descriptor: CInt, _ will: Will, _ spoke: @escaping @Loop () -> Void) {
-      (self.number, self.descriptor, self.will, self.spoke) = (number, descriptor, will, spoke)
+    fileprivate init(_ number: UInt16, _ descriptor: CInt, _ will: Will, _ ended: @escaping @Loop (String) -> Void) {
+      (self.number, self.descriptor, self.will, self.ended) = (number, descriptor, will, ended)
     }
   }
 
@@ -30,23 +30,27 @@ import Protocols
   private var line: Line?
   private var pid: pid_t = 0
   private var started: Instant = 0
+  /// When it was last heard of, while it has to answer.
+  private var heard: Instant = 0
+  private var isWatching = false
   private let log = Logger(label: "vehicled")
   private lazy var signs = Timer { [weak self] _ in self?.showSigns() }
   private lazy var again = Timer { [weak self] _ in self?.start() }
 
   /// How often the guardian hears of the daemon while somebody drives.
   private static let interval: Nanoseconds = 50 * .millisecond
+  private static let patience: Nanoseconds = 500 * .millisecond
   /// A daemon that is merely slow is not frozen.
   private static let shortest: Nanoseconds = 250 * .millisecond
 
   /// A guardian that is this program, or one to be tried with.
   init(program: String = "/proc/self/exe") { self.program = program }
 
-  /// Leaves a will. `spoke` is told when the guardian has executed the part for a frozen daemon.
-  func keep(_ will: Will, over descriptor: CInt, spoke: @escaping @Loop () -> Void) -> Ward {
+  /// Leaves a will. `ended` is told why driving is over: the guardian has executed the part for a frozen daemon, or is gone.
+  func keep(_ will: Will, over descriptor: CInt, ended: @escaping @Loop (String) -> Void) -> Ward {
     var number: UInt16 = 0
     while wards[number] != nil { number &+= 1 }
-    let ward = Ward(number, descriptor, will, spoke)
+    let ward = Ward(number, descriptor, will, ended)
     wards[number] = ward
     if line == nil { start() } else { hand(over: ward) }
     return ward
@@ -73,6 +77,11 @@ import Protocols
 
   private func showSigns() {
     let driven = wards.values.filter { $0.beat != nil }
+    let now = Clock.monotonic()
+    // The first sign is answered before the second is due, unless nobody is there.
+    if driven.isEmpty || !isWatching { heard = now }
+    isWatching = !driven.isEmpty
+    if now - heard > Self.patience { return lost("it does not answer") }
     for ward in driven { say(.beat(ward: ward.number, milliseconds: ward.beat ?? 0)) }
     signs.set(driven.isEmpty ? nil : Clock.monotonic() + Self.interval)
   }
@@ -101,8 +110,15 @@ import Protocols
       close(ends[0])
       return failed("cannot start it: \(systemWords(-result))")
     }
-    line = Line(ends[0]) { [weak self] ward in
-      if let ward { self?.wards[ward]?.spoke() } else { self?.lost("it has ended") }
+    heard = started
+    line = Line(ends[0]) { [weak self] word in
+      guard let self else { return }
+      heard = Clock.monotonic()
+      switch word {
+      case .sign: break
+      case .spoke(let ward): wards[ward]?.ended("the daemon stood still; its guardian stopped the vehicle")
+      case .end: lost("it has ended")
+      }
     }
     trouble = nil
     log.debug("the guardian is process \(pid)")
@@ -128,6 +144,7 @@ import Protocols
   private func failed(_ reason: String) {
     if trouble == nil { log.error("there is no guardian that would stop the vehicles if the daemon died: \(reason)") }
     trouble = "there is no guardian: \(reason)"
+    for ward in wards.values where ward.beat != nil { ward.ended("there is no guardian any more: \(reason)") }
     again.set(Clock.monotonic() + .second)
   }
 
@@ -137,11 +154,20 @@ import Protocols
 
     /// Valid while the channel is open.
     let descriptor: CInt
-    private var told: (@Loop (UInt16?) -> Void)?
+    enum Word {
+      /// It lives.
+      case sign
+      /// It has executed a will for a frozen daemon.
+      case spoke(UInt16)
+      /// It is gone.
+      case end
+    }
+
+    private var told: (@Loop (Word) -> Void)?
     private var context: ChannelHandlerContext?
 
-    /// Takes the descriptor over. `told` hears of wards for which the guardian spoke; nil: the guardian is gone.
-    init(_ descriptor: CInt, told: @escaping @Loop (UInt16?) -> Void) {
+    /// Takes the descriptor over.
+    init(_ descriptor: CInt, told: @escaping @Loop (Word) -> Void) {
       self.descriptor = descriptor
       self.told = told
       ClientBootstrap(group: Loop.group)
@@ -162,7 +188,7 @@ import Protocols
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
       let bytes = Array(buffer: unwrapInboundIn(data))
-      if bytes.count == 2 { told?(UInt16(bytes[0]) << 8 | UInt16(bytes[1])) }
+      told?(bytes.count == 2 ? .spoke(UInt16(bytes[0]) << 8 | UInt16(bytes[1])) : .sign)
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
@@ -171,7 +197,7 @@ import Protocols
     private func end() {
       let told = told
       self.told = nil
-      told?(nil)
+      told?(.end)
     }
   }
 }

@@ -23,21 +23,26 @@ struct GuardianProcess {
     /// What is still to be said, and when the next of it is due.
     var speech: ArraySlice<Will.Message> = []
     var due: Instant = 0
-    var giveUp: Instant = 0
+    /// How often the link did not take the next of it, 5 ms apart.
+    var tries = 0
 
     mutating func speak(_ messages: [Will.Message], at now: Instant) {
       deadline = nil
       speech = messages[...]
       due = now + (messages.first?.pause ?? 0)
-      giveUp = now + GuardianProcess.patience
+      tries = 0
     }
 
     /// Says what is due. A link that takes nothing is tried again until it is given up.
     mutating func goOn(at now: Instant) {
       while let message = speech.first, now >= due {
         let count = message.bytes.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
-        if count < 0, errno == EAGAIN || errno == EINTR, now < giveUp { return due = now + 5 * .millisecond }
+        if count < 0, errno == EAGAIN || errno == EINTR, tries < 400 {
+          tries += 1
+          return due = now + 5 * .millisecond
+        }
         if count < 0 { return speech = [] }
+        tries = 0
         // A message that was cut cannot be mended: what follows it makes itself heard.
         speech = speech.dropFirst()
         due = now + (speech.first?.pause ?? 0)
@@ -73,7 +78,22 @@ struct GuardianProcess {
       let now = Clock.monotonic()
       for ward in wards.keys { look(after: ward, at: now) }
     }
-    for ward in wards.values { close(ward.descriptor) }
+    hangUp()
+  }
+
+  /// A connection that is closed over bytes that nobody has read is cut, and what was said last is lost with it: they are read,
+  /// and what was said is waited for.
+  private func hangUp() {
+    let limit = Clock.monotonic() + Self.patience
+    var bytes = [UInt8](repeating: 0, count: 4096)
+    for ward in wards.values {
+      repeat {
+        while read(ward.descriptor, &bytes, bytes.count) > 0 {}
+        if clinux_unsent(ward.descriptor) <= 0 { break }
+        usleep(2000)
+      } while Clock.monotonic() < limit
+      close(ward.descriptor)
+    }
   }
 
   private mutating func look(after number: UInt16, at now: Instant) {
@@ -105,7 +125,10 @@ struct GuardianProcess {
       let before = wards.updateValue(Ward(descriptor: descriptor, will: will, deadline: wards[number]?.deadline), forKey: number)
       before.map { _ = close($0.descriptor) }
       return true
-    case .beat(let number, let milliseconds): wards[number]?.deadline = now + Int64(milliseconds) * .millisecond
+    case .beat(let number, let milliseconds):
+      wards[number]?.deadline = now + Int64(milliseconds) * .millisecond
+      // Who watches the daemon is watched by it.
+      _ = clinux_send(socket, [0], 1, -1)
     case .rest(let number): wards[number]?.deadline = nil
     case .release(let number): wards.removeValue(forKey: number).map { _ = close($0.descriptor) }
     case nil: break
