@@ -42,19 +42,22 @@ enum Words {
     }
   }
 
-  /// Value and unit.
+  /// A value in words. Entries of a list may hold commas of their own.
+  static func text(_ value: Contract.Value) -> String {
+    if case .list(let entries) = value { entries.joined(separator: "; ") } else { value.text }
+  }
+
   /// A reading in a table: its value, and what stands in the last column: why there is none, or a value that is too long for
   /// a column, which would push everything else off the screen.
   static func cells(_ reading: Contract.Reading) -> (value: Cell, remark: Cell) {
     guard let value = reading.value else { return (Cell("-", .dim), Cell(reading.reason ?? "", .dim)) }
-    var text = value.text
-    // Entries may hold commas of their own.
-    if case .list(let entries) = value { text = entries.joined(separator: "; ") }
-    return text.cells <= longest ? (Cell(text), Cell(reading.reason ?? "", .dim)) : (Cell(""), Cell(text))
+    let words = text(value)
+    return words.cells <= longest ? (Cell(words), Cell(reading.reason ?? "", .dim)) : (Cell(""), Cell(words))
   }
 
   private static let longest = 20
 
+  /// Value and unit.
   static func value(_ reading: Contract.Reading) -> String {
     guard let value = reading.value else { return "" }
     return reading.unit.map { "\(value.text) \($0)" } ?? value.text

@@ -52,7 +52,10 @@ import Testing
   @Test(arguments: [
     ("fast", "line 7 is no JSON object; write {\"roll\": VALUE, \"pitch\": VALUE}"), ("[1]", "line 7 is no JSON object; write {\"roll\""),
     ("{}", "line 7 asks for nothing; write {\"roll\": VALUE"),
-    (#"{"roll":1}"#, "line 7: rover has no motion property \"roll\"; write {\"roll\""),
+    (#"{"roll":1}"#, "line 7: tilt needs pitch as well"), (#"{"yaw":1}"#, "line 7: tilt needs roll and pitch as well"),
+    (#"{"roll":1,"yaw":0}"#, "line 7: tilt needs pitch as well"),
+    (#"{"speed":1}"#, "line 7: rover has no motion property \"speed\"; write {\"roll\""),
+    (#"{"roll":1,"speed":3}"#, "line 7: no action of rover takes just roll, speed; write {\"roll\""),
     (#"{"roll":1,"pitch":0,"speed":3}"#, "line 7: no action of rover takes just roll, pitch, speed; write {\"roll\""),
     (#"{"roll":"much","pitch":0}"#, "line 7: roll: \"much\" is not a number; it is called as tilt ROLL PITCH [YAW]"),
     (#"{"roll":null,"pitch":0}"#, "line 7: roll: \"null\" is not a number"), (#"{"roll":1e999,"pitch":0}"#, "line 7 is no JSON object"),
@@ -78,6 +81,13 @@ import Testing
     let twins = Schema(actions: [Self.tilt, Action("lean", arguments: Self.angles, motion: true, help: "")])
     #expect(refusal(#"{"roll":1,"pitch":0}"#, twins) == "line 7 could be tilt or lean; name the action: {\"do\": \"tilt\", …}")
     #expect(refusal(#"{"do":"lean","roll":1,"pitch":0}"#, twins) == nil)
+    #expect(refusal(#"{"roll":1}"#, twins) == "line 7: tilt needs pitch as well, or lean needs pitch as well")
+  }
+
+  @Test func `a motion property goes before an action with an argument of its name`() throws {
+    let both = Schema(properties: [Property("roll", .float, access: .motion, help: "")], actions: [Self.tilt])
+    #expect(try vocabulary(both).order(#"{"roll":1}"#, 7) == .set(property: "roll", .float(1)))
+    #expect(refusal(#"{"pitch":1}"#, both) == "line 7: tilt needs roll as well")
   }
 
   @Test func `what tilts can be driven by hand`() {
@@ -88,6 +98,16 @@ import Testing
     ] {
       #expect(vocabulary(Schema(actions: [action])).tilt == nil)
     }
+  }
+
+  @Test func `a tilt may be said to count from neutral, where the device takes that`() throws {
+    let relative = Protocols.Argument("relative", .bool, optional: true, help: "")
+    let car = vocabulary(Schema(actions: [Action("tilt", arguments: Self.angles + [relative], motion: true, help: "")]))
+    #expect(car.tilt != nil && car.tiltsRelatively && !vocabulary().tiltsRelatively && !vocabulary(Self.board).tiltsRelatively)
+    let angles: [String: Value] = ["roll": .float(1), "pitch": .float(0)]
+    #expect(try car.order(#"{"roll":1,"pitch":0}"#, 1) == .run(action: "tilt", arguments: angles, motion: true))
+    let said = angles.merging(["relative": .bool(true)]) { $1 }
+    #expect(try car.order(#"{"roll":1,"pitch":0,"relative":true}"#, 1) == .run(action: "tilt", arguments: said, motion: true))
   }
 
   @Test func `the picture says what was sent, what the car says and how old it is`() {

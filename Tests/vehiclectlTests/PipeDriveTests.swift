@@ -8,12 +8,10 @@ import Testing
 
 @Suite struct PipeDriveTests {
   /// Drives with these lines, all there at once, until they end.
-  private func feed(_ car: DrivenCar, _ text: String) throws -> Failure? {
-    let server = try SocketServer { connection, method, parameters in
-      car.answer(connection, method, parameters) { _, _ in
-        DrivenCar.answered
-      }
-    }
+  private func feed(
+    _ car: DrivenCar, _ text: String, then: @escaping @Sendable (DrivenCar.Told, DrivenCar) -> Answer = { _, _ in DrivenCar.answered }
+  ) throws -> Failure? {
+    let server = try SocketServer { connection, method, parameters in car.answer(connection, method, parameters, then: then) }
     defer { server.stop() }
     var ends: [Int32] = [-1, -1]
     #expect(pipe(&ends) == 0 && Output.write(all: Array(text.utf8)[...], to: ends[1]))
@@ -42,9 +40,59 @@ import Testing
   @Test func `a line that makes no sense ends it with its number, wherever it stands`() throws {
     let car = DrivenCar()
     let end = try feed(car, "\n{\"roll\":0,\"pitch\":0}\n{\"roll\":1}\n{\"roll\":0,\"pitch\":0}\n")
-    #expect(end?.exitCode == 2 && end?.message.hasPrefix("line 3: rover has no motion property \"roll\"") == true)
+    #expect(end?.exitCode == 2 && end?.message == "line 3: tilt needs pitch as well")
     #expect(car.told.isEmpty)
     let long = try feed(car, String(repeating: " ", count: 10_000) + "{}")
     #expect(long?.message.hasPrefix("line 1 asks for nothing") == true)
+  }
+
+  private static let lines = #"{"do":"stop"}"# + "\n" + #"{"do":"continue"}"# + "\n" + #"{"roll":0.1,"pitch":0}"#
+
+  @Test func `what the device refuses ends nothing`() throws {
+    let car = DrivenCar()
+    let end = try feed(car, Self.lines) { told, _ in
+      switch told.action {
+      case "stop": .send(VarlinkReply.message(.timeout(device: "rover", milliseconds: 900)))
+      case "continue": .send(VarlinkReply.message(.deviceError(device: "rover", code: "busy", message: "it turns")))
+      default: .send(VarlinkReply.message(.outOfRange(property: "roll", message: "9 is too much")))
+      }
+    }
+    #expect(end == nil && car.told.map(\.action) == ["stop", "continue", "tilt"])
+  }
+
+  @Test func `a refusal is said with its line, a set-point's once while it stays the same`() throws {
+    let common = try CommonOptions.parse(["-q"])
+    var drive = PipeDrive(common, Output(common), DrivenCar.vocabulary, deadline: 300, input: -1)
+    let tilt: DriveOrder = .run(action: "tilt", arguments: ["roll": .float(9), "pitch": .float(0)], motion: true)
+    let stop: DriveOrder = .run(action: "stop", arguments: [:], motion: false)
+    let busy = Failure.refused(.deviceError(device: "rover", code: "busy", message: "it turns"))
+    let far = Failure.refused(.outOfRange(property: "roll", message: "9 is too much"))
+    let late = Failure.refused(.timeout(device: "rover", milliseconds: 900))
+    #expect(try drive.words(of: busy, to: tilt, 3) == "line 3: rover: it turns (busy)")
+    #expect(try drive.words(of: busy, to: tilt, 4) == nil)
+    #expect(try drive.words(of: busy, to: stop, 5) == "line 5: rover: it turns (busy)")
+    #expect(try drive.words(of: busy, to: stop, 6) == "line 6: rover: it turns (busy)")
+    #expect(try drive.words(of: far, to: tilt, 7) == "line 7: roll: 9 is too much")
+    #expect(try drive.words(of: busy, to: tilt, 8) == "line 8: rover: it turns (busy)")
+    #expect(try drive.words(of: late, to: stop, 9)?.hasPrefix("line 9: rover did not answer within 0.9 s") == true)
+    #expect(throws: late) { try drive.words(of: late, to: tilt, 10) }
+    let ends: [Failure] = [.refused(.leaseLost(device: "rover", reason: "x")), .timeout(seconds: 1), .died("it")]
+    for end in ends { #expect(throws: end) { try drive.words(of: end, to: stop, 11) } }
+  }
+
+  @Test(arguments: [
+    ContractError.notConnected(device: "rover", reason: "link down"), .leaseLost(device: "rover", reason: "it has ended"),
+  ])
+  func `the reason that the lease itself gives goes before the set-point's`(_ error: ContractError) throws {
+    let told = try feed(DrivenCar(), Self.lines) { told, car in
+      guard told.action == "tilt" else { return DrivenCar.answered }
+      car.lose("disconnected on request")
+      return .send(VarlinkReply.message(error))
+    }
+    #expect(told == .refused(.leaseLost(device: "rover", reason: "disconnected on request")) && told?.exitCode == 1)
+    let untold = try feed(DrivenCar(), Self.lines) { told, _ in
+      told.action == "tilt" ? .send(VarlinkReply.message(error)) : DrivenCar.answered
+    }
+    #expect(untold == .refused(error))
   }
 }

@@ -49,6 +49,13 @@ import Testing
     #expect(Output.oneLine("\u{9b}31mx\u{7f}") == " 31mx ")
   }
 
+  @Test func `entries of a list may hold commas`() {
+    #expect(Words.text(.list(["P0301, pending", "P0420"])) == "P0301, pending; P0420" && Words.text(.list([])).isEmpty)
+    #expect(Words.text(.bool(true)) == "on" && Words.text(.string("a,b")) == "a,b")
+    let reading = Contract.Reading(device: "ev", property: "codes", value: .list(["a,b", "c"]))
+    #expect(Words.cells(reading).value.text == "a,b; c")
+  }
+
   @Test func `a picture starts at the top, clears each line's end and what is below`() {
     #expect(Screen.picture(["a", "b"]) == "\u{1b}[Ha\u{1b}[K\r\nb\u{1b}[K\r\n\u{1b}[J")
   }

@@ -22,7 +22,7 @@ struct GetCommand: Verb {
     if output.json {
       output.json(["readings": .array(readings.map { JSON($0) })])
     } else {
-      output.lines(readings.compactMap { $0.value.map { Output.oneLine($0.text) } })
+      output.lines(readings.compactMap { $0.value.map { Output.oneLine(Words.text($0)) } })
     }
     let failures = try readings.filter { $0.value == nil }.map { reading in
       let links = try client.call(Contract.Status.self, .init(device: reading.device)).devices.flatMap(\.links)

@@ -54,7 +54,7 @@ struct DriveConnections {
       switch error {
       case .refused(.deviceError(_, _, let message)): return (true, message)
       case .refused(.outOfRange): return (true, error.message)
-      case .refused(.leaseLost): throw try reason(error)
+      case .refused(.leaseLost): throw Self.reason(for: error, from: holder)
       default: throw error
       }
     }
@@ -90,13 +90,15 @@ struct DriveConnections {
   }
 
   /// The connection that holds the lease knows better why it is lost; its word comes at about the same time.
-  private func reason(_ otherwise: Failure) throws(Failure) -> Failure {
+  static func reason(for failure: Failure, from holder: Client) -> Failure {
     let limit = Clock.monotonic + 0.3
-    while Clock.monotonic < limit {
-      _ = try holder.next(Contract.Drive.self)
-      Self.wait(for: [holder.descriptor], until: limit)
-    }
-    return otherwise
+    do throws(Failure) {
+      while Clock.monotonic < limit {
+        _ = try holder.next(Contract.Drive.self)
+        wait(for: [holder.descriptor], until: limit)
+      }
+    } catch { return error }
+    return failure
   }
 
   /// Waits until one of these has something to read, a signal comes or the time does.

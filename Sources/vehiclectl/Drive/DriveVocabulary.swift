@@ -44,6 +44,9 @@ struct DriveVocabulary {
     }
   }
 
+  /// Whether a tilt can be said to count from neutral already.
+  var tiltsRelatively: Bool { tilt?.arguments.contains { $0.name == "relative" } == true }
+
   /// An action by name.
   func action(_ name: String) -> Contract.Action? { actions.first { $0.name == name } }
 
@@ -61,13 +64,20 @@ struct DriveVocabulary {
       }
       return try run(action, members.filter { $0.key != Self.naming }, number)
     }
-    let setPoints = actions.filter { $0.motion && !$0.arguments.isEmpty && takes($0, members) }
+    let setPoints = actions.filter { isSetPoint($0) && missing(beside: members, $0)?.isEmpty == true }
     if let action = setPoints.first {
       guard setPoints.count == 1 else {
         let names = setPoints.map(\.name).joined(separator: " or ")
         throw .usage("line \(number) could be \(names); name the action: {\"\(Self.naming)\": \"\(action.name)\", …}")
       }
       return try run(action, members, number)
+    }
+    // What names a motion property means just that.
+    if members.count > 1 || !properties.contains(where: { $0.name == members[0].key }) {
+      let needs = actions.filter(isSetPoint).compactMap { action in
+        missing(beside: members, action).map { "\(action.name) needs \($0.joined(separator: " and ")) as well" }
+      }
+      if !needs.isEmpty { throw .usage("line \(number): \(needs.joined(separator: ", or "))") }
     }
     guard let member = members.first, members.count == 1 else {
       guard actions.contains(where: isSetPoint) else {
@@ -96,10 +106,10 @@ struct DriveVocabulary {
 
   private func isSetPoint(_ action: Contract.Action) -> Bool { action.motion && !action.arguments.isEmpty }
 
-  /// Whether these are arguments of the action, and all that it needs.
-  private func takes(_ action: Contract.Action, _ members: [JSON.Member]) -> Bool {
-    !members.isEmpty && members.allSatisfy { member in action.arguments.contains { $0.name == member.key } }
-      && action.arguments.allSatisfy { argument in argument.optional || members.contains { $0.key == argument.name } }
+  /// The arguments that the action needs beside these; nil where these are not all its own.
+  private func missing(beside members: [JSON.Member], _ action: Contract.Action) -> [String]? {
+    guard members.allSatisfy({ member in action.arguments.contains { $0.name == member.key } }) else { return nil }
+    return action.arguments.filter { argument in !argument.optional && !members.contains { $0.key == argument.name } }.map(\.name)
   }
 
   private func run(_ action: Contract.Action, _ members: [JSON.Member], _ number: Int) throws(Failure) -> DriveOrder {

@@ -130,8 +130,15 @@ struct HandDrive {
     }
     guard pace.send(at: now) else { return }
     let tilt = (input?.heading ?? steering.heading(at: now)).tilt(top: cockpit.top)
-    try lines.run("tilt", ["roll": .float(tilt.roll), "pitch": .float(tilt.pitch)])
+    try lines.run("tilt", arguments(of: tilt))
     cockpit.sent = tilt
+  }
+
+  /// Keys and sticks count from neutral themselves: a device that would do so once more is told not to.
+  private func arguments(of tilt: (roll: Double, pitch: Double)) -> [String: Value] {
+    var arguments: [String: Value] = ["roll": .float(tilt.roll), "pitch": .float(tilt.pitch)]
+    if vocabulary.tiltsRelatively { arguments["relative"] = .bool(true) }
+    return arguments
   }
 
   /// Waits for whatever comes first, and takes what the driver's hands did.
@@ -175,7 +182,7 @@ struct HandDrive {
   private mutating func leave(_ lines: inout DriveConnections, _ end: End) throws -> End {
     steering.release()
     guard lines.lease != nil else { return end }
-    if pace.asked == nil { try lines.run("tilt", ["roll": .float(0), "pitch": .float(0)]) }
+    if pace.asked == nil { try lines.run("tilt", arguments(of: (0, 0))) }
     try lines.stop()
     try lines.finishStopping(until: Clock.monotonic + Self.patienceAtEnd)
     return end

@@ -5,6 +5,11 @@ import Glibc
 import Protocols
 
 struct PipeDrive {
+  private struct Line {
+    var number: Int
+    var order: DriveOrder
+  }
+
   let common: CommonOptions
   let output: Output
   let vocabulary: DriveVocabulary
@@ -14,6 +19,8 @@ struct PipeDrive {
   private var lines: LineReader
   private var number = 0
   private var remark: String?
+  /// Why the last set-point was refused, if it was.
+  private var refusal: String?
   private static let mostAtOnce = 4096
 
   init(_ common: CommonOptions, _ output: Output, _ vocabulary: DriveVocabulary, deadline: Int, input: Int32 = STDIN_FILENO) {
@@ -41,27 +48,55 @@ struct PipeDrive {
         output.note("driving \(device): a line of JSON at least every \(deadline) ms; end with Ctrl-D")
       }
       guard let lease else { return true }
-      for order in try waiting() { try perform(order, lease, driver) }
+      for line in try waiting() { try perform(line, lease, driver, holder) }
       return !lines.hasEnded
     }
   }
 
   /// What the lines that wait ask for. Of set-points only the last counts: one that waited is no hand at the handle.
-  private mutating func waiting() throws(Failure) -> [DriveOrder] {
-    var orders: [DriveOrder] = []
+  private mutating func waiting() throws(Failure) -> [Line] {
+    var waiting: [Line] = []
     var looked = 0
     while looked < Self.mostAtOnce, let line = try lines.next() {  // who writes without end must not keep us from driving
       looked += 1
       number += 1
       guard !line.allSatisfy(\.isWhitespace) else { continue }
       let order = try vocabulary.order(line, number)
-      if order.isSetPoint { orders.removeAll(where: \.isSetPoint) }
-      orders.append(order)
+      if order.isSetPoint { waiting.removeAll(where: \.order.isSetPoint) }
+      waiting.append(Line(number: number, order: order))
     }
-    return orders
+    return waiting
   }
 
-  private mutating func perform(_ order: DriveOrder, _ lease: String, _ driver: Client) throws(Failure) {
+  private mutating func perform(_ line: Line, _ lease: String, _ driver: Client, _ holder: Client) throws(Failure) {
+    do throws(Failure) {
+      try tell(line.order, lease, driver)
+      if line.order.isSetPoint { refusal = nil }
+    } catch {
+      switch error {
+      case .refused(.leaseLost), .refused(.notConnected): throw DriveConnections.reason(for: error, from: holder)
+      default: if let remark = try words(of: error, to: line.order, line.number) { output.note(Output.oneLine(remark)) }
+      }
+    }
+  }
+
+  /// What is said of a refusal that the drive outlives; nil where the set-point before was refused for the same reason, for
+  /// one that repeats is no news. Fails with everything else.
+  mutating func words(of failure: Failure, to order: DriveOrder, _ number: Int) throws(Failure) -> String? {
+    switch failure {
+    case .refused(.deviceError), .refused(.outOfRange): break
+    case .refused(.timeout):
+      guard case .run(_, _, false) = order else { throw failure }
+    default: throw failure
+    }
+    if order.isSetPoint {
+      guard refusal != failure.message else { return nil }
+      refusal = failure.message
+    }
+    return "line \(number): \(failure.message)"
+  }
+
+  private mutating func tell(_ order: DriveOrder, _ lease: String, _ driver: Client) throws(Failure) {
     let device = vocabulary.device
     switch order {
     case .set(let property, let value):

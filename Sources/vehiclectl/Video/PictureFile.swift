@@ -14,11 +14,11 @@ enum PictureFile {
   static func write(_ bytes: [UInt8], to path: String, force: Bool) throws(Failure) {
     var state = stat()
     if force, stat(path, &state) == 0, state.st_mode & S_IFMT != S_IFREG {
-      return try fill(path, O_WRONLY | O_CLOEXEC, bytes)  // a pipe, or /dev/null: renamed over it would be gone
+      return try fill(path, O_WRONLY | O_CLOEXEC, bytes, for: path)  // a pipe, or /dev/null: renamed over it would be gone
     }
     let beside = "\(path).\(getpid()).part"
     do throws(Failure) {
-      try fill(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, bytes)
+      try fill(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, bytes, for: path)
       if !force { close(try RecordCommand.create(path, force: false)) }  // the place is ours, whoever else wants it
       guard rename(beside, path) == 0 else {
         let error = errno
@@ -31,13 +31,14 @@ enum PictureFile {
     }
   }
 
-  private static func fill(_ path: String, _ flags: Int32, _ bytes: [UInt8]) throws(Failure) {
+  /// What goes wrong names the file that the person gave: of the one beside it nobody knows.
+  private static func fill(_ path: String, _ flags: Int32, _ bytes: [UInt8], for given: String) throws(Failure) {
     let descriptor = open(path, flags, 0o644)
-    guard descriptor >= 0 else { throw .other("cannot write \(path): \(String(cString: strerror(errno)))") }
+    guard descriptor >= 0 else { throw .other("cannot write \(given): \(String(cString: strerror(errno)))") }
     let isWritten = Output.write(all: bytes[...], to: descriptor)
     let error = errno
     guard close(descriptor) == 0 && isWritten else {
-      throw .other("cannot write \(path): \(String(cString: strerror(isWritten ? errno : error)))")
+      throw .other("cannot write \(given): \(String(cString: strerror(isWritten ? errno : error)))")
     }
   }
 }
