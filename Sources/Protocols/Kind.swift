@@ -40,14 +40,20 @@ public struct LinkRole: Sendable {
   /// What its peers are on BLE, where `ble` is one of the schemes.
   public var gatt: GATTRole?
   public var required: Bool
+  /// A peer that does not acknowledge is given up after half a minute. Not one that serves nobody else once it was left, and that
+  /// must hear what was said last whenever it can be reached again.
+  public var givesUp: Bool
 
   /// Declares a link. `replay:` is always accepted.
-  public init(_ name: LinkName = .main, key: String = "link", schemes: [String], gatt: GATTRole? = nil, required: Bool = true) {
+  public init(
+    _ name: LinkName = .main, key: String = "link", schemes: [String], gatt: GATTRole? = nil, required: Bool = true, givesUp: Bool = true
+  ) {
     self.name = name
     self.key = key
     self.schemes = schemes
     self.gatt = gatt
     self.required = required
+    self.givesUp = givesUp
   }
 }
 

@@ -99,6 +99,44 @@ extension WholeHouse {
       }
     }
 
+    /// In these modes the car forgets what it reads in one go behind Continue, and the first seconds of mode 10 it is deaf.
+    @Test(arguments: [("10", "", "dies"), ("10", "", "loses the daemon"), ("10", "", "finds it killed"), ("5", "lag:1:900", "dies")])
+    func aCarThatDrivesByItselfIsStoppedWhateverItForgets(_ mode: String, _ fault: String, _ end: String) throws {
+      let track = try fault.isEmpty ? Track() : Track("--fault", fault)
+      let house = track.house
+      #expect(house.vehiclectl("set", "car.mode", mode).status == 0)
+      let early = house.vehiclectl("drive", "car", input: Self.ahead + "\n")
+      #expect(early.status == 1 && early.errors.contains("has not answered since"), "\(early.errors)")
+      #expect(wait(seconds: 15) { house.vehiclectl("drive", "car", input: Self.ahead + "\n").status == 0 })
+      let driver = try track.driving()
+      _ = driver.feed(Self.ahead) {
+        track.motors == "17.00 17.00" || !fault.isEmpty && track.told("client 1: < ").contains { $0.contains("Continue") }
+      }
+      switch end {
+      case "loses the daemon": #expect(track.daemon.end() == 0)
+      case "finds it killed": track.daemon.end(SIGKILL)
+      default: driver.end(SIGKILL)
+      }
+      #expect(wait(seconds: 15) { track.motors == "0.00 0.00" }, "\(track.told("car: ").suffix(8))")
+      usleep(3_500_000)
+      #expect(track.motors == "0.00 0.00", "\(track.told("car: ").suffix(8))")
+    }
+
+    @Test func aNeutralPositionIsNoSetPoint() throws {
+      let track = try Track()
+      let house = track.house
+      #expect(house.vehiclectl("set", "car.neutral-roll", "-0.6").status == 0)
+      let driver = try track.driving()
+      #expect(
+        driver.feed(#"{"roll": 0, "pitch": 0, "relative": true}"#) { house.get("car.running") == "on" && house.get("car.roll") == "0" })
+      let outcome = house.vehiclectl("set", "car.neutral-roll", "0.5")
+      #expect(driver.feed(#"{"roll": 0, "pitch": 0, "relative": true}"#) { true })
+      #expect(outcome.status == 1 && outcome.errors.contains("the car would jump"), "\(outcome.errors)")
+      #expect(track.motors ?? "0.00 0.00" == "0.00 0.00")
+      driver.fallSilent()
+      #expect(wait { !driver.isRunning })
+    }
+
     @Test func modesAreChosenByNameOrNumberAndStopTheCar() throws {
       let track = try Track()
       let house = track.house

@@ -87,8 +87,10 @@ extension CarMachine {
     }
     guard let errand = outbox.errandSaid() else { return }
     switch errand.purpose {
-    case .greeting, .message, .connectionTest: break
+    case .greeting: if word == .modes { settling.asked() }
+    case .message, .connectionTest: break
     case .proceed:
+      if !CarModes.takesTilt(in: modes.current, options.dialect) { askAgain() }
       driving.run()
       publish(.running, .bool(driving.isRunning), &effects)
     case .mode(let number): enteredMode(number, &effects)
@@ -131,8 +133,16 @@ extension CarMachine {
 
   mutating func enteredMode(_ number: Int, _ effects: inout Effects) {
     modes.current = number
+    // With these the car is deaf while its camera starts, or may stumble.
+    if options.dialect == .asBuilt, number >= 5 { askAgain() }
     for side in buttons.pressed { pressed(side, false, &effects) }
     sayMode(&effects)
+  }
+
+  /// The car is asked for its modes: when it answers it has heard all that was said.
+  private mutating func askAgain() {
+    settling.unsettle()
+    outbox.insist(CarErrand(.greeting, [.modes]))
   }
 
   // MARK: The rest

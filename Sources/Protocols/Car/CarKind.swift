@@ -7,7 +7,7 @@ extension Kind {
   public static let car = Kind(
     name: "car",
     summary: "An RC car with a Raspberry Pi in it, driven by tilt as AutoTTApp does",
-    links: [LinkRole(schemes: ["tcp"])],
+    links: [LinkRole(schemes: ["tcp"], givesUp: false)],
     options: [
       Option(
         "dialect", ValueRule(.string, choices: CarDialect.allCases.map(\.rawValue)), default: .string(CarDialect.asBuilt.rawValue),

@@ -20,7 +20,7 @@ public struct CarMachine: Machine {
   }
 
   /// What a write that is with the link is for.
-  enum Cargo: Equatable { case stop(CarWord), errand(CarWord), tilt(CarTilt), lastWord }
+  enum Cargo: Equatable { case stop(CarWord), errand(CarWord), tilt(CarTilt), pulse, lastWord }
 
   /// How long the car may take to its first word: its program is slow to get ready.
   static let greetingPatience: Nanoseconds = 5 * .second
@@ -33,6 +33,8 @@ public struct CarMachine: Machine {
   let options: CarOptions
   var state = State.down("the link is not up yet")
   var sending: (id: SendID, cargo: Cargo, at: Instant)?
+  /// When it was last asked for its modes to see whether it can be reached.
+  var pulsed: Instant = .min
   var lastSend: SendID = 0
   var decoder = CarDecoder()
   var outbox = CarOutbox()
@@ -41,6 +43,7 @@ public struct CarMachine: Machine {
   var buttons = CarButtons()
   var status: CarStatus
   var camera = CarCamera.off
+  var settling = CarSettling()
   var inquiry = CarInquiry()
   var test = CarConnectionTest()
   var keeping: CarKeeping
@@ -51,8 +54,8 @@ public struct CarMachine: Machine {
   var messages = 0
   var texts = CarRation()
   var notes = CarRation()
-  /// What the will says now: whether Stop alone stops the motors.
-  var willNeedsMode: Bool?
+  /// What the will says now.
+  var willManner: WillManner?
   var word = ""
   var fault: String?
 
@@ -72,9 +75,10 @@ public struct CarMachine: Machine {
     due.append(sending.map { $0.at &+ Self.linkPatience } ?? nextTurn)
     switch state {
     case .down: break
-    case .greeting(let until), .ending(let until): due.append(until)
+    case .greeting(let until): due.append(until)
+    case .ending(let until): due += [until, settling.due]
     case .silent: break
-    case .ready: due += [statusDue, inquiry.deadline, camera.nextWake, status.deadline, testDue]
+    case .ready: due += [settling.due, statusDue, inquiry.deadline, camera.nextWake, status.deadline, testDue]
     }
     return due.compactMap(\.self).min()
   }
@@ -118,9 +122,11 @@ public struct CarMachine: Machine {
   private mutating func expire(at now: Instant, _ effects: inout Effects) {
     expireLease(at: now, &effects)
     if case .ending(let until) = state {
+      sayStopAgain(at: now)
       if now >= until || sending.map({ now &- $0.at >= Self.linkPatience }) == true { finish(&effects) }
       return
     }
+    sayStopAgain(at: now)
     if let sending, now &- sending.at >= Self.linkPatience { return giveUp("the link takes nothing any more", at: now, &effects) }
     switch state {
     case .greeting(let until): if now >= until { fellSilent(&effects) }

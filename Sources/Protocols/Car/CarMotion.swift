@@ -17,6 +17,7 @@ extension CarMachine {
     case .off, .on: break
     }
     if outbox.errands.contains(where: { $0.purpose == .shutDown }) { return "the car is being shut down" }
+    if !settling.isSettled { return "the car has not answered since it was told what to do: wait until it has" }
     if driving.isMuted { return "the car wants no tilt now (GyroStop): wait until it asks for it again" }
     if driving.interval == nil { return "the car has not asked for tilt yet: wait, or set tilt-rate in the configuration" }
     return nil
@@ -38,6 +39,7 @@ extension CarMachine {
   /// The car stops now, and so many times over. What waits and would move it is off; that of a driver is told why.
   mutating func halt(_ error: CommandError, times: Int = 3, at now: Instant, _ effects: inout Effects) {
     outbox.stop(stopWords(times), at: now)
+    settling.stop()
     for id in driving.halt() { effects.append(.complete(id, .failure(error))) }
     for errand in outbox.remove(where: { $0.purpose == .proceed }) {
       if let id = errand.id { effects.append(.complete(id, .failure(error))) }
@@ -50,7 +52,20 @@ extension CarMachine {
   /// What stops the car. Where Stop fails in the car's own program, another mode makes it whole.
   private func stopWords(_ times: Int) -> [CarWord] {
     let stops = [CarWord](repeating: .stop, count: times)
-    return stopIsBroken(in: modes.current) ? [.stop, .chosenMode(0)] + stops.dropFirst() : stops
+    if stopIsBroken(in: modes.current) { return [.stop, .chosenMode(0)] + stops.dropFirst() }
+    return settling.isSettled ? stops : stops + [.modes]
+  }
+
+  /// A Stop that may not have been heard is said on.
+  mutating func sayStopAgain(at now: Instant) {
+    guard let due = settling.due, now >= due, outbox.stops.isEmpty, isUp else { return }
+    settling.again()
+    outbox.stop([.stop, .modes], at: now)
+  }
+
+  /// The car told its modes: where it was asked, it has heard all that was said before.
+  mutating func settle(at now: Instant) {
+    if settling.answered(), isUp { outbox.stop(stopWords(3), at: now) }
   }
 
   func stopIsBroken(in mode: Int?) -> Bool { CarModes.stopIsBroken(in: mode, options.dialect) }
@@ -58,9 +73,11 @@ extension CarMachine {
   /// The link took a word that stops the car.
   mutating func stopSent(_ word: CarWord, _ failure: String?, at now: Instant, _ effects: inout Effects) {
     outbox.stopSaid(failure, at: now)
+    if outbox.stops.isEmpty { settling.stopsAreOut(at: now) }
     guard failure == nil else { return }
     switch word {
     case .chosenMode(let number): enteredMode(number, &effects)
+    case .modes: settling.asked()
     default:
       owesStop = false
       for id in stopping { effects.append(.complete(id, .success(Report()))) }
@@ -92,7 +109,8 @@ extension CarMachine {
     case .granting, .running: break
     }
     guard CarModes.takesTilt(in: modes.current, options.dialect) else { return effects.append(.complete(id, .success(Report()))) }
-    let tilt = attitude.tilt(neutral: keeping.neutral, sensitivity: keeping.sensitivity)
+    let neutral = arguments["relative"] == .bool(true) ? .level : keeping.neutral
+    let tilt = attitude.tilt(neutral: neutral, sensitivity: keeping.sensitivity)
     if let replaced = driving.aim(tilt, for: id) { effects.append(.complete(replaced, .success(Report()))) }
   }
 
@@ -101,7 +119,9 @@ extension CarMachine {
     let answered = driving.takeCarried()
     for id in answered { effects.append(.complete(id, failure.map { .failure(.notConnected($0)) } ?? .success(Report()))) }
     if let failure {
-      if driving.isHeld { loseLease(failure, at: now, &effects) }
+      guard driving.isHeld else { return }
+      settling.unsettle()
+      loseLease(failure, at: now, &effects)
     } else if driving.isHeld {
       for (signal, angle) in zip(CarSignal.tilts, [tilt.roll, tilt.pitch, tilt.yaw]) {
         publish(signal, .float(Double(angle) / CarNumber.scale), &effects)

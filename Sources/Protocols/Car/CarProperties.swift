@@ -104,6 +104,7 @@ enum CarAction: Int, CaseIterable, Sendable {
           Argument("roll", .float, help: "rad, -π to π; positive drives ahead"),
           Argument("pitch", .float, help: "rad, -π/2 to π/2; positive turns right"),
           Argument("yaw", .float, optional: true, help: "rad, -π to π; usually 0"),
+          Argument("relative", .bool, optional: true, help: "The angles count from the neutral position, as those of keys and sticks do"),
         ], motion: true, help: "One set-point; the first one of a lease lets the car drive")
     case .proceed: Action("continue", motion: true, help: "Let the car drive on after a stop or another mode")
     case .stop: Action("stop", help: "Stop the car at once; it drives on only after continue")

@@ -16,13 +16,28 @@ extension CarMachine {
     return max(turn, status.deadline ?? .min)
   }
 
+  /// Where the car drives by itself no tilt tells whether it can still be reached: it is asked for its modes instead.
+  var pulseTurn: Instant? {
+    guard driving.isRunning, !isStreaming else { return nil }
+    return max(pulsed == .min ? .min : pulsed &+ Self.pulse, outbox.quietUntil)
+  }
+
+  private static let pulse: Nanoseconds = 250 * .millisecond
+  private static let mostPulses = 2
+
+  /// When Disconnect may be said: a car that may have missed Stop gets what time there is.
+  private var lastWordTurn: Instant? {
+    guard case .ending(let until) = state else { return nil }
+    return settling.isSettled ? outbox.quietUntil : max(outbox.quietUntil, until &- 200 * .millisecond)
+  }
+
   var tiltTurn: Instant? { isStreaming ? driving.due.map { max($0, outbox.quietUntil) } : nil }
 
   /// When something can go out over a link that is free.
   var nextTurn: Instant? {
     if !outbox.stops.isEmpty { return outbox.stopDue }
-    if isEnding { return outbox.quietUntil }
-    let tilt = tiltTurn
+    if isEnding { return lastWordTurn }
+    let tilt = tiltTurn ?? pulseTurn
     guard let errand = errandTurn else { return tilt }
     let word = max(errand, outbox.tiltsAreThrough)
     return tilt.map { errand <= $0 ? word : $0 } ?? word
@@ -36,7 +51,7 @@ extension CarMachine {
       return
     }
     if isEnding {
-      if now >= outbox.quietUntil { say(.disconnect, .lastWord, at: now, &effects) }
+      if let turn = lastWordTurn, now >= turn { say(.disconnect, .lastWord, at: now, &effects) }
       return
     }
     dropUntimelyErrands(&effects)
@@ -49,6 +64,11 @@ extension CarMachine {
       let frame = tilt.frame(options.dialect)
       outbox.tilted(at: now)
       effects.append(.sendUnlessBehind(.main, frame, nextSend(.tilt(tilt), at: now), most: driving.mostBehind(frame.count)))
+    } else if let turn = pulseTurn, now >= turn {
+      let frame = CarWord.modes.frame(options.dialect)
+      pulsed = now
+      outbox.spoke(isStop: false, at: now)
+      effects.append(.sendUnlessBehind(.main, frame, nextSend(.pulse, at: now), most: Self.mostPulses * frame.count))
     }
   }
 
@@ -82,6 +102,11 @@ extension CarMachine {
     case .errand(let word):
       outbox.spoke(isStop: false, at: now)
       errandSent(word, failure, at: now, &effects)
+    case .pulse:
+      settling.asked()
+      guard let failure, driving.isHeld else { return }
+      settling.unsettle()
+      loseLease(failure, at: now, &effects)
     case .lastWord: finish(&effects)
     }
   }

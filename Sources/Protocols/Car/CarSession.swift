@@ -11,6 +11,7 @@ extension CarMachine {
   mutating func linkCameUp(at now: Instant, _ effects: inout Effects) {
     if isUp { linkWentDown("the link was opened again", at: now, &effects) }
     modes = CarModes()
+    settling = CarSettling()
     if options.dialect == .asBuilt { modes.current = 0 }
     state = .greeting(until: now &+ Self.greetingPatience)
     sayWhatIsKnown(&effects)
@@ -31,7 +32,11 @@ extension CarMachine {
     if outbox.stops.isEmpty { outbox.stop([.stop], at: now) }
   }
 
-  mutating func fellSilent(_ effects: inout Effects) { state = .silent }
+  mutating func fellSilent(_ effects: inout Effects) {
+    if driving.isHeld { return }
+    state = .silent
+    publish(.connected, .bool(false), &effects)
+  }
 
   mutating func linkWentDown(_ reason: String, at now: Instant, _ effects: inout Effects) {
     if isEnding { return finish(&effects) }
@@ -68,7 +73,7 @@ extension CarMachine {
     decoder.reset()
     driving.forgetCar()
     buttons = CarButtons()
-    (sending, willNeedsMode) = (nil, nil)
+    (sending, willManner) = (nil, nil)
   }
 
   // MARK: The end
@@ -120,7 +125,7 @@ extension CarMachine {
       case .greeting: ("greeting", nil)
       case .silent: ("silent", Self.silence)
       case .ending: ("stopping", nil)
-      case .ready: camera.isStarting ? ("starting-camera", nil) : (driving.isHeld ? "driving" : "ready", camera.trouble)
+      case .ready: camera.isStarting ? ("starting-camera", nil) : (driving.isHeld ? "driving" : "ready", settling.trouble ?? camera.trouble)
       }
     if now.word != word { effects.append(.status(now.word)) }
     if now.fault != fault { effects.append(.fault(now.fault)) }

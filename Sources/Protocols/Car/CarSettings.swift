@@ -6,6 +6,7 @@ extension CarMachine {
     func refuse(_ words: String) { effects.append(.complete(id, .failure(.invalid(argument: "value", words)))) }
     switch signal {
     case .sensitivity, .neutralRoll, .neutralPitch, .neutralYaw:
+      if refusesToJump(id, &effects) { return true }
       guard let number = value.number, number.isFinite, schema.properties[signal.rawValue].range?.contains(number) != false else {
         refuse("\(value.text) is outside of what it can be")
         return true
@@ -32,6 +33,14 @@ extension CarMachine {
     return true
   }
 
+  /// While the car runs it would take another neutral position for a set-point.
+  private func refusesToJump(_ id: CommandID, _ effects: inout Effects) -> Bool {
+    if driving.isRunning {
+      effects.append(.complete(id, .failure(.refused(code: "driving", "somebody drives, and the car would jump: stop it first"))))
+    }
+    return driving.isRunning
+  }
+
   private func neutral(_ signal: CarSignal, _ angle: Double) -> CarAttitude {
     var neutral = keeping.nextNeutral
     switch signal {
@@ -45,6 +54,7 @@ extension CarMachine {
   /// How the driver holds it now, or level, is how the car stands from now on.
   mutating func takeNeutral(_ position: Value?, for id: CommandID, _ effects: inout Effects) {
     switch position {
+    case .string("horizontal") where refusesToJump(id, &effects): break
     case .string("horizontal"): keep(.neutral(.level), for: id, &effects)
     case .string("here"):
       guard let attitude = driving.attitude else {

@@ -3,6 +3,10 @@
 // Facts: Status.py runs top, df and free on the thread that reads; autott.md §4 and §8.
 
 struct CarStatus: Sendable {
+  /// So many questions in a row without an answer: the car is not there.
+  static let mostMisses = 2
+  var misses = 0
+
   /// How long the car may look before it is spoken to again, and a person is told that it does not answer.
   static let patience: Nanoseconds = 3 * .second
   /// Before the first question: the car has just started.
@@ -132,6 +136,9 @@ extension CarMachine {
   mutating func expireStatus(at now: Instant, _ effects: inout Effects) {
     guard let deadline = status.deadline, now >= deadline else { return }
     note("the car does not answer to Status", at: now, &effects)
+    status.misses += 1
+    // The kernel would not tell for a long time.
+    if status.misses >= CarStatus.mostMisses { fellSilent(&effects) }
     failStatus(.timeout(milliseconds: Int(CarStatus.patience / .millisecond)), &effects, isOver: false)
   }
 
@@ -141,6 +148,7 @@ extension CarMachine {
   }
 
   mutating func hearStatus(_ body: [UInt8], at now: Instant, _ effects: inout Effects) {
+    status.misses = 0
     let lines = CarText.list(body[...], most: CarStatus.mostLines, limit: CarStatus.longestLine)
     let read = lines.compactMap(CarStatusLine.init)
     let declared = schema.properties.count

@@ -51,7 +51,7 @@ extension LinkURL {
   /// Begins to open the link. The owner is told of the outcome in a later turn.
   @Loop func open(for owner: any LinkOwner, as role: LinkRole, with equipment: Equipment) -> any Link {
     switch self {
-    case .tcp(let host, let port): ChannelLink.tcp(host: host, port: port, owner: owner)
+    case .tcp(let host, let port): ChannelLink.tcp(host: host, port: port, givesUp: role.givesUp, owner: owner)
     case .serial(let path, let baud): ChannelLink.serial(path: path, baud: baud, owner: owner)
     case .replay(let path, let speed): ReplayLink(path: path, speed: speed, disk: equipment.disk, owner: owner)
     case .ble(let target):

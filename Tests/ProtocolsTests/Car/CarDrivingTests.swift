@@ -86,7 +86,9 @@ import Testing
     let end = rig.now
     let tilt = rig.tilt(0.4, 0)
     #expect(rig.lost == [rig.behind ?? ""] && rig.error(tilt) == .notConnected(rig.behind ?? ""))
-    Self.expectStop(&rig, from: end)
+    // What it has heard of all that shows when it answers.
+    Self.expectStop(
+      &rig, from: end, words: ["Stop#$#", "Stop#$#", "Stop#$#", "Modes#$#", "Stop#$#", "Stop#$#", "Stop#$#"])
   }
 
   @Test func aCarThatWantsNoTiltAnyMore() {

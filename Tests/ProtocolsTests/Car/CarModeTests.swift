@@ -11,7 +11,10 @@ import Testing
       let start = rig.now
       let id = rig.set("mode", .string(text))
       rig.run(for: .second)
-      #expect(rig.succeeded(id) && rig.words(since: start) == ["Stop#$#", "Stop#$#", "ChosenMode#$#\(number)"], "\(text)")
+      // Whether it has heard all that was said is asked where it may not have.
+      let question: [String] = number < 5 ? [] : ["Modes#$#"]
+      let said: [String] = ["Stop#$#", "Stop#$#", "ChosenMode#$#\(number)"] + question
+      #expect(rig.succeeded(id) && rig.words(since: start) == said, "\(text)")
       #expect(rig.times(since: start, "Stop") == [0, 60] && rig.times(since: start, "ChosenMode") == [120])
       #expect(rig.number("mode-number") == Double(number) && rig.text("running") == "off")
     }
@@ -74,7 +77,8 @@ import Testing
     end = rig.now
     _ = rig.set("mode", .string("8"))
     rig.run(for: 280 * .millisecond)
-    #expect(rig.words(since: end) == ["Stop#$#", "ChosenMode#$#0", "Stop#$#", "ChosenMode#$#8"] && rig.number("mode-number") == 8)
+    #expect(
+      rig.words(since: end) == ["Stop#$#", "ChosenMode#$#0", "Stop#$#", "ChosenMode#$#8", "Modes#$#"] && rig.number("mode-number") == 8)
 
     rig = CarRig.driving(mode: mode)
     end = rig.now
@@ -88,11 +92,11 @@ import Testing
     func words(_ messages: [Will.Message]) -> [String] { messages.map { String(decoding: $0.bytes.prefix { $0 != 0x23 }, as: UTF8.self) } }
     var rig = CarRig.ready()
     #expect(rig.wills.count == 1)
-    #expect(words(rig.wills[0].dead) == ["Stop", "Stop", "Disconnect"] && words(rig.wills[0].frozen) == ["Stop", "Stop", "Stop"])
-    #expect(rig.wills[0].dead.map(\.pause) == [0, 60 * .millisecond, 60 * .millisecond])
+    #expect(words(rig.wills[0].dead) == ["Stop", "Stop", "Stop", "Disconnect"] && words(rig.wills[0].frozen) == ["Stop", "Stop", "Stop"])
+    #expect(rig.wills[0].dead.map(\.pause) == [0, 60_000_000, 60_000_000, 60_000_000])
     _ = rig.set("mode", .string("3"))
     #expect(rig.wills.count == 2 && rig.words().last == "Stop#$#")
-    #expect(words(rig.wills[1].dead) == ["Stop", "ChosenMode", "Stop", "Disconnect"])
+    #expect(words(rig.wills[1].dead) == ["Stop", "ChosenMode", "Stop", "Stop", "Disconnect"])
     #expect(words(rig.wills[1].frozen) == ["Stop", "ChosenMode", "Stop", "Stop"])
     rig.run(for: .second)
     _ = rig.set("mode", .string("4"))
@@ -107,13 +111,59 @@ import Testing
 
   @Test(arguments: [5, 10]) func aCarThatFollowsALineTakesNoTiltButTheHandleHolds(_ mode: Int) {
     var rig = CarRig.driving(mode: mode, for: 2 * .second)
-    #expect(rig.tilts.isEmpty && rig.lost.isEmpty && rig.text("running") == "on" && rig.words().last == "Continue#$#")
+    #expect(rig.tilts.isEmpty && rig.lost.isEmpty && rig.text("running") == "on" && rig.words().contains("Continue#$#"))
     let tilt = rig.tilt(0.4, 0)
     #expect(rig.succeeded(tilt) && rig.absence("roll") == "not asked for")
     rig.run(for: 400 * .millisecond)
     #expect(rig.lost == ["no set-point came for 300 ms"])
     rig.run(for: .second)
     #expect(rig.words().suffix(3) == ["Stop#$#", "Stop#$#", "Stop#$#"])
+  }
+
+  /// Behind Continue this car may forget a Stop with all that it reads in one go; what it is told after an answer it hears.
+  @Test func whereTheCarMayForgetAStopItIsSaidUntilTheCarAnswersAndOnceMore() {
+    var rig = CarRig.driving(mode: 10, for: 100 * .millisecond)
+    rig.answersModes = false
+    rig.give(.leaseEnded("the driver let go"))
+    rig.run(for: 200 * .millisecond)
+    rig.give(.leaseBegan(deadline: 300 * .millisecond))
+    _ = rig.tilt(0, 0)
+    rig.run(for: 60 * .millisecond)
+    let end = rig.now
+    rig.give(.leaseEnded("the driver let go"))
+    rig.run(for: 4 * .second)
+    let words = rig.words(since: end)
+    #expect(Array(words.prefix(4)) == ["Stop#$#", "Stop#$#", "Stop#$#", "Modes#$#"])
+    #expect(words.count { $0 == "Stop#$#" } > 5, "\(words)")
+    #expect((rig.faults.last ?? nil) == "the car has not confirmed Stop: it may still be driving")
+    rig.give(.leaseBegan(deadline: 300 * .millisecond))
+    #expect(rig.lost.last?.hasPrefix("the car has not answered") == true)
+    let answer = rig.now
+    rig.hear(CarVector.modes)
+    rig.run(for: .second)
+    #expect(rig.words(since: answer) == ["Stop#$#", "Stop#$#", "Stop#$#"] && (rig.faults.last ?? nil) == nil)
+    rig.give(.leaseBegan(deadline: 300 * .millisecond))
+    #expect(rig.word == "driving")
+  }
+
+  @Test func aCarThatMayHaveForgottenStopIsLeftAsLateAsPossible() {
+    var rig = CarRig.driving(mode: 5, for: 30 * .millisecond)
+    rig.answersModes = false
+    _ = rig.act(.stop)
+    rig.give(.leaseEnded("the driver let go"))
+    rig.give(.leaseBegan(deadline: 300 * .millisecond))
+    let end = rig.now
+    rig.give(.stopping)
+    rig.run(for: 2 * .second)
+    #expect(rig.words(since: end).last == "Disconnect#$#" && (rig.stoppedAt ?? .max) - end < 1_500 * .millisecond)
+  }
+
+  @Test func aCarThatDrivesByItselfIsAskedWhetherItIsThere() {
+    var rig = CarRig.driving(mode: 5, for: 2 * .second)
+    #expect(rig.words().count { $0 == "Modes#$#" } > 6)
+    rig.behind = "the other side has not acknowledged the last 36 bytes"
+    rig.drive(for: 600 * .millisecond)
+    #expect(rig.lost.count == 1 && rig.lost[0].contains("acknowledge"), "\(rig.lost)")
   }
 
   // MARK: What the modes do

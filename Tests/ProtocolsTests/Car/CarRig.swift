@@ -6,6 +6,8 @@ struct CarRig {
   var machine: CarMachine
   var now: Instant
   /// The link takes writes at once.
+  /// The car answers when it is asked whether it has heard all.
+  var answersModes = true
   var takesWrites = true
   /// Why the link takes none; nil: it does.
   var failure: String?
@@ -142,6 +144,9 @@ struct CarRig {
     if failure == nil { writes.append((now, String(decoding: bytes, as: UTF8.self))) }
     guard let id else { return }
     if takesWrites { inputs.append(.sent(id, failure: failure)) } else { outstanding = id }
+    if answersModes, failure == nil, !machine.settling.isSettled, bytes == CarWord.modes.frame(.asBuilt) {
+      inputs.append(.received(.main, Array(CarVector.modes.utf8)))
+    }
   }
 
   /// The link takes what it holds, and what follows.
