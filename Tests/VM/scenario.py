@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What an owner does with the installed programs, inside the guest: the packaged units under a real systemd, a link
 through a real bluetoothd, and everything that can be switched off in between. Prints a line for each thing it sees."""
-import json, os, pwd, socket, subprocess, sys, time
+import fcntl, json, os, pwd, socket, struct, subprocess, sys, time
 
 failures = []
 begun = time.monotonic()
@@ -193,6 +193,49 @@ for how in ("systemctl kill -s KILL --kill-whom=main vehicled", "systemctl kill 
     sh("systemctl kill -s CONT --kill-whom=main vehicled")
     driver.kill()
     check("the unit is active again", wait(lambda: sh("systemctl is-active vehicled")[1] == "active"))
+
+
+class Gamepad:
+    """A pad that the kernel believes in: a stick and three buttons, by way of uinput."""
+
+    def __init__(self):
+        self.file = os.open("/dev/uinput", os.O_WRONLY | os.O_NONBLOCK)
+        for request, codes in ((0x40045564, (1, 3)), (0x40045565, (0x130, 0x131, 0x13B)), (0x40045567, (0, 1))):  # events, keys, axes
+            for code in codes:
+                fcntl.ioctl(self.file, request, code)
+        most, least = [32767, 32767] + [0] * 62, [-32768, -32768] + [0] * 62
+        os.write(self.file, struct.pack("80s4HI256i", b"Guest pad", 3, 0x1234, 0x5678, 1, 0, *most, *least, *[0] * 128))
+        fcntl.ioctl(self.file, 0x5501)
+
+    def say(self, kind, code, value):
+        for event in ((kind, code, value), (0, 0, 0)):
+            os.write(self.file, struct.pack("llHHi", 0, 0, *event))
+
+    def unplug(self):
+        fcntl.ioctl(self.file, 0x5502)
+        os.close(self.file)
+
+
+sh("modprobe uinput; modprobe evdev")
+check("a car is there for the gamepad", wait(lambda: sh("vehiclectl get car.connected")[1] == "on", 90), sh("vehiclectl get car.connected")[2])
+check("without a gamepad it is said", "no gamepad" in sh("vehiclectl drive car --input gamepad")[2].lower(), sh("vehiclectl drive car --input gamepad")[2])
+pad = Gamepad()
+time.sleep(1)
+driver = subprocess.Popen(["vehiclectl", "drive", "car", "--input", "gamepad"], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+check("a gamepad is found and drives", wait(lambda: sh("vehiclectl get car.running")[1] == "on", 20))
+pad.say(3, 1, -32768)
+check("the stick ahead turns the wheels", wait(lambda: motors() == "40.02 40.02", 20), motors())
+pad.say(3, 1, 0)
+check("the stick at rest stops them", wait(lambda: motors() == "0.00 0.00", 20), motors())
+pad.say(3, 1, -32768)
+check("and ahead again", wait(lambda: motors() == "40.02 40.02", 20), motors())
+pad.say(1, 0x131, 1)
+check("button B stops", wait(lambda: motors() == "0.00 0.00" and sh("vehiclectl get car.running")[1] == "off", 20), motors())
+pad.say(1, 0x131, 0)
+pad.say(1, 0x130, 1)
+check("button A goes on", wait(lambda: motors() == "40.02 40.02", 20), motors())
+pad.unplug()
+check("unplugged, it stops and ends with 1", driver.wait(20) == 1 and wait(lambda: motors() == "0.00 0.00", 20), f"{motors()}: {driver.stderr.read().strip().splitlines()[-1:]}")
 car.terminate()
 
 check("systemctl stop vehicled, with a car", sh("systemctl stop vehicled.service vehicled.socket")[0] == 0)
