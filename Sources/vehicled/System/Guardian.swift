@@ -39,7 +39,7 @@ import Protocols
 
   /// How often the guardian hears of the daemon while somebody drives.
   private static let interval: Nanoseconds = 50 * .millisecond
-  private static let patience: Nanoseconds = 500 * .millisecond
+  private static let patience: Nanoseconds = .second
   /// A daemon that is merely slow is not frozen.
   private static let shortest: Nanoseconds = 250 * .millisecond
 
@@ -79,7 +79,7 @@ import Protocols
     let driven = wards.values.filter { $0.beat != nil }
     let now = Clock.monotonic()
     // The first sign is answered before the second is due, unless nobody is there.
-    if driven.isEmpty || !isWatching { heard = now }
+    if driven.isEmpty || !isWatching { heard = max(heard, now) }
     isWatching = !driven.isEmpty
     if now - heard > Self.patience { return lost("it does not answer") }
     for ward in driven { say(.beat(ward: ward.number, milliseconds: ward.beat ?? 0)) }
@@ -110,7 +110,8 @@ import Protocols
       close(ends[0])
       return failed("cannot start it: \(systemWords(-result))")
     }
-    heard = started
+    // A busy machine may take a while to start it.
+    heard = started + .second
     line = Line(ends[0]) { [weak self] word in
       guard let self else { return }
       heard = Clock.monotonic()
