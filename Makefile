@@ -36,7 +36,8 @@ lint: ## check the form of the Swift files
 test: setup lint build check-install ## everything that CI checks
 	@rm -f .build/test-failed
 	@{ VEHICLED_PROGRAMS=$(release) VEHICLED_PYTHON=$(CURDIR)/.venv/bin/python swift test 2>&1 || echo failed >.build/test-failed; } \
-	  | tee .build/test.log; if [ -e .build/test-failed ]; then echo "what failed:"; grep '✘' .build/test.log; exit 1; fi
+	  | tee .build/test.log; if [ -e .build/test-failed ]; then echo "what failed:"; \
+	  grep '✘' .build/test.log; grep -E -A 16 'Fatal error|Program crashed|crashed:$$' .build/test.log | cut -c 1-240 | head -n 60; exit 1; fi
 	@$(MAKE) -s fuzz-short
 
 test-vm: setup build ## the installed programs in a Debian guest: systemd, journald, a real bluetoothd (needs root once)

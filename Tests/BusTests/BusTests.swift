@@ -199,6 +199,7 @@ func openBells() -> Int {
       for _ in 0..<20 {
         var ends: [CInt] = [-1, -1]
         #expect(pipe(&ends) == 0)
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         let sent = BusDescriptor(owning: ends[1])
         let reply = try await client.call(.call(name, "/", "org.example", "Echo", [.descriptor(sent), .uint16(23)])).get()
         let received = try #require(reply.body.first?.descriptor).take()
@@ -268,7 +269,7 @@ func openBells() -> Int {
     // A peer that takes the connection and babbles.
     let path = "/tmp/vehicled-bus-\(UUID().uuidString.prefix(8))"
     defer { unlink(path) }
-    let listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+    let listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     var address = sockaddr_un()
     address.sun_family = sa_family_t(AF_UNIX)
     withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
@@ -278,6 +279,7 @@ func openBells() -> Int {
     try #require(bound == 0 && listen(listener, 1) == 0)
     let member = Member("unix:path=\(path)")
     let peer = accept(listener, nil, nil)
+    _ = fcntl(peer, F_SETFD, FD_CLOEXEC)
     let noise = (0..<4096).map { _ in UInt8.random(in: 0...255) }
     send(peer, noise, noise.count, Int32(MSG_NOSIGNAL))
     close(peer)

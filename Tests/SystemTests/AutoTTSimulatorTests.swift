@@ -34,7 +34,7 @@ extension WholeHouse {
       private(set) var heard = ""
 
       init?(_ port: UInt16) {
-        file = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        file = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = port.bigEndian

@@ -93,7 +93,7 @@ extension WholeHouse {
     @Test func tellsSystemdWhatItDoes() throws {
       let house = try House()
       let path = "\(house.directory)/notify"
-      let descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0)
+      let descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
       defer { close(descriptor) }
       var address = sockaddr_un()
       address.sun_family = sa_family_t(AF_UNIX)

@@ -28,17 +28,27 @@ final class Program: @unchecked Sendable {
     process.standardOutput = terminal?.file ?? output
     errorFile = "\(directory)/\(URL(fileURLWithPath: path).lastPathComponent)-\(UUID().uuidString.prefix(8)).err"
     _ = FileManager.default.createFile(atPath: errorFile, contents: nil)
-    process.standardError = FileHandle(forWritingAtPath: errorFile)
-    output.fileHandleForReading.readabilityHandler = { [weak self] handle in
-      let data = handle.availableData
-      if data.isEmpty { handle.readabilityHandler = nil }
-      self?.lock.withLock { self?.collected.append(data) }
-    }
+    let errors = try FileHandle(forWritingTo: URL(fileURLWithPath: errorFile))
+    defer { try? errors.close() }
+    process.standardError = errors
     try process.run()
     if let input { stdin.fileHandleForWriting.write(Data(input.utf8)) }
+    let printed = output.fileHandleForReading
+    Thread.detachNewThread { [weak self] in
+      while case let data = printed.availableData, !data.isEmpty { self?.collect(data) }
+      try? printed.close()
+    }
   }
 
-  deinit { end(SIGKILL) }
+  private func collect(_ data: Data) { lock.withLock { collected.append(data) } }
+
+  /// A Process outlives its last user, and what it was given with it; and it cannot start another one for sure where more than
+  /// 1300 descriptors are open, for it reads past the end of /proc/self/fd.
+  deinit {
+    end(SIGKILL)
+    try? output.fileHandleForWriting.close()
+    closeBoth(stdin)
+  }
 
   /// Says something on its standard input, which was opened with `input`.
   func say(_ text: String) { try? stdin.fileHandleForWriting.write(contentsOf: Data(text.utf8)) }
@@ -98,6 +108,12 @@ final class Program: @unchecked Sendable {
     }
     return process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus
   }
+}
+
+/// Closes what is still open of a pipe.
+private func closeBoth(_ pipe: Pipe) {
+  try? pipe.fileHandleForReading.close()
+  try? pipe.fileHandleForWriting.close()
 }
 
 /// A terminal for a program to draw on, seen from the other end.
@@ -255,6 +271,7 @@ final class House {
     process.standardOutput = output
     process.standardError = errors
     process.standardInput = input == nil ? FileHandle.nullDevice : stdin
+    defer { [output, errors, stdin].forEach(closeBoth) }
     do { try process.run() } catch { return Outcome(status: -1, output: "", errors: "\(error)") }
     if let input {
       stdin.fileHandleForWriting.write(Data(input.utf8))
@@ -294,7 +311,7 @@ final class RawClient {
   private var buffer: [UInt8] = []
 
   init(_ path: String) throws {
-    descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+    descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     var address = sockaddr_un()
     address.sun_family = sa_family_t(AF_UNIX)
     withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }

@@ -156,7 +156,7 @@ import Testing
   @Test func `no daemon is said at once`() throws {
     #expect(failure { _ = try Client(path: "/nonexistent/io.vehicled", timeout: 60) } == .notRunning(socket: "/nonexistent/io.vehicled"))
     let stale = "/tmp/vehiclectl-stale-\(getpid())"
-    let listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+    let listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     var address = sockaddr_un()
     address.sun_family = sa_family_t(AF_UNIX)
     withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: Array(stale.utf8)) }

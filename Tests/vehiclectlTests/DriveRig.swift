@@ -86,6 +86,7 @@ final class PTY: Sendable {
     var (master, slave): (Int32, Int32) = (-1, -1)
     var window = winsize(ws_row: 20, ws_col: 60, ws_xpixel: 0, ws_ypixel: 0)
     guard openpty(&master, &slave, nil, nil, &window) == 0 else { throw Failure.other("the test has no pty") }
+    for end in [master, slave] { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     self.master = Mutex(master)
     self.slave = slave
   }

@@ -13,7 +13,7 @@ final class HTTPServer: Sendable {
 
   /// Answers every request with these bytes, then closes, or keeps silent until the client does.
   init(_ answer: [UInt8], closes: Bool = true) throws {
-    let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     self.listener = listener
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
@@ -29,6 +29,7 @@ final class HTTPServer: Sendable {
     let thread = ServerThread { [weak self] in
       while true {
         let connection = accept(listener, nil, nil)
+        _ = fcntl(connection, F_SETFD, FD_CLOEXEC)
         guard connection >= 0 else { break }
         let request = Self.request(connection)
         self?.heard.withLock { $0 = request }

@@ -130,6 +130,7 @@ import Testing
     let car = DrivenCar()
     var ends: [Int32] = [-1, -1]
     #expect(pipe(&ends) == 0)
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     let hand = ends[1]
     let said = Mutex("")
     /// Says a letter once.

@@ -15,6 +15,7 @@ import Testing
     defer { server.stop() }
     var ends: [Int32] = [-1, -1]
     #expect(pipe(&ends) == 0 && Output.write(all: Array(text.utf8)[...], to: ends[1]))
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     close(ends[1])
     defer { close(ends[0]) }
     let common = try CommonOptions.parse(["--socket", server.path, "-q"])

@@ -26,7 +26,7 @@ final class SocketServer {
   /// Serves every connection on a thread of its own; the closure gets its descriptor, for what is to be sent later.
   init(_ answer: @escaping @Sendable (_ connection: Int32, _ method: String, JSON) -> Answer) throws {
     path = "/tmp/vehiclectl-test-\(getpid())-\(UInt64.random(in: 0 ... .max))"
-    let listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+    let listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     self.listener = listener
     var address = sockaddr_un()
     address.sun_family = sa_family_t(AF_UNIX)
@@ -38,6 +38,7 @@ final class SocketServer {
     let thread = ServerThread {
       while true {
         let connection = accept(listener, nil, nil)
+        _ = fcntl(connection, F_SETFD, FD_CLOEXEC)
         guard connection >= 0 else { break }
         let server = ServerThread {
           Self.serve(connection, answer)

@@ -9,7 +9,7 @@ import Testing
 
   @Test func theKernelSaysWhoIsAtTheOtherEnd() throws {
     var ends: [CInt] = [0, 0]
-    try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
+    try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0)
     defer { ends.forEach { close($0) } }
     let peer = try #require(Peer(socket: ends[0]))
     #expect(peer.pid == getpid() && peer.user == geteuid() && peer.groups.contains(getegid()))

@@ -32,7 +32,7 @@ import Testing
 
     private static func pair() throws -> (CInt, CInt) {
       var ends: [CInt] = [-1, -1]
-      try #require(socketpair(AF_UNIX, CInt(SOCK_SEQPACKET.rawValue | SOCK_NONBLOCK.rawValue), 0, &ends) == 0)
+      try #require(socketpair(AF_UNIX, CInt(SOCK_SEQPACKET.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0)
       return (ends[0], ends[1])
     }
 

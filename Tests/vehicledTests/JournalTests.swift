@@ -11,6 +11,7 @@ import Testing
   private func written(_ body: (inout Logger) -> Void) -> String {
     var ends: [Int32] = [0, 0]
     #expect(pipe(&ends) == 0)
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     var logger = Logger(label: "test") { _ in LineHandler(descriptor: ends[1]) }
     body(&logger)
     close(ends[1])
@@ -39,6 +40,7 @@ import Testing
   @Test func `a pipe that nobody reads costs lines and blocks nobody, and what was lost is told`() {
     var ends: [Int32] = [0, 0]
     #expect(pipe(&ends) == 0)
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     defer { ends.forEach { close($0) } }
     let logger = Logger(label: "test") { _ in LineHandler(descriptor: ends[1]) }
     for _ in 0..<5000 { logger.notice("a line that somebody ought to read, or it stays where it is") }
@@ -78,6 +80,7 @@ import Testing
   @Test func `the journal is where its device and inode say`() {
     var ends: [Int32] = [0, 0]
     #expect(pipe(&ends) == 0)
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     defer { ends.forEach { close($0) } }
     var status = stat()
     fstat(ends[1], &status)

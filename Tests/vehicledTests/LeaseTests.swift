@@ -20,7 +20,7 @@ import Testing
 
     init(_ methods: Methods, user: UInt32 = geteuid()) throws {
       var ends: [CInt] = [0, 0]
-      try #require(socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_NONBLOCK.rawValue), 0, &ends) == 0)
+      try #require(socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0)
       descriptor = ends[0]
       let peer = Peer(pid: getpid(), user: user, groups: [])
       _ = ClientBootstrap(group: Loop.group)

@@ -10,7 +10,7 @@ import Testing
   /// An outlet on one end of a new pair of sockets, its channel, and the other end.
   @Loop private func pair() async throws -> (outlet: Outlet, channel: any Channel, other: CInt) {
     var ends: [CInt] = [-1, -1]
-    #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0, &ends) == 0)
+    #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0)
     let channel = try await ClientBootstrap(group: Loop.group).withConnectedSocket(ends[0]).get()
     return (Outlet(channel), channel, ends[1])
   }
@@ -76,7 +76,7 @@ import Testing
       #expect(await until { !told.isEmpty && !channel.isActive })
       // The descriptor's number may be another file's by now.
       var ends: [CInt] = [-1, -1]
-      #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0, &ends) == 0)
+      #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0)
       outlet.write([2]) { told.append($0) }
       #expect(told.count == 2 && told.allSatisfy { $0 != nil })
       #expect(read(ends[0]).isEmpty && read(ends[1]).isEmpty)

@@ -95,6 +95,7 @@ func pseudoTerminal() -> (controller: CInt, follower: CInt, path: String) {
   var (controller, follower): (CInt, CInt) = (-1, -1)
   var path = [CChar](repeating: 0, count: 128)
   _ = openpty(&controller, &follower, &path, nil, nil)
+  for end in [controller, follower] { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
   return (controller, follower, path.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } ?? "" })
 }
 
