@@ -87,7 +87,7 @@ extension CarMachine {
     }
     guard let errand = outbox.errandSaid() else { return }
     switch errand.purpose {
-    case .greeting: if word == .modes { settling.asked() }
+    case .greeting: if word == .modes { settling.asked(at: now) }
     case .message, .connectionTest: break
     case .proceed:
       if !CarModes.takesTilt(in: modes.current, options.dialect) { askAgain() }

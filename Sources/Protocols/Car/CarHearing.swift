@@ -24,6 +24,7 @@ extension CarMachine {
   /// What of one read is worth telling once.
   private struct Latest {
     var modes: [UInt8]?
+    var answers = 0
     var status: [UInt8]?
     var text: String?
     var speech: Bool?
@@ -39,7 +40,9 @@ extension CarMachine {
       latest.hasNewRate = true
       // The car holds on to the last tilt.
       if driving.isHeld { loseLease("the car wants no tilt any more (GyroStop)", at: now, &effects) }
-    case "Modes": latest.modes = message.body
+    case "Modes":
+      latest.modes = message.body
+      latest.answers += 1
     case "InfoModes": hearModeInfo(message.body, at: now, &effects)
     case "Status": latest.status = message.body
     case "Message":
@@ -64,7 +67,7 @@ extension CarMachine {
   private mutating func tell(_ latest: Latest, at now: Instant, _ effects: inout Effects) {
     if let body = latest.modes {
       hearModes(body, &effects)
-      settle(at: now)
+      for _ in 0..<latest.answers { settle(at: now) }
     }
     if let body = latest.status { hearStatus(body, at: now, &effects) }
     if let text = latest.text { publish(.message, .string(text), &effects) }

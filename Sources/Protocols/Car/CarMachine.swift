@@ -76,9 +76,9 @@ public struct CarMachine: Machine {
     switch state {
     case .down: break
     case .greeting(let until): due.append(until)
-    case .ending(let until): due += [until, settling.due]
-    case .silent: break
-    case .ready: due += [settling.due, statusDue, inquiry.deadline, camera.nextWake, status.deadline, testDue]
+    case .ending(let until): due += [until, askTurn]
+    case .silent: due.append(askTurn)
+    case .ready: due += [askTurn, statusDue, inquiry.deadline, camera.nextWake, status.deadline, testDue]
     }
     return due.compactMap(\.self).min()
   }
@@ -122,11 +122,11 @@ public struct CarMachine: Machine {
   private mutating func expire(at now: Instant, _ effects: inout Effects) {
     expireLease(at: now, &effects)
     if case .ending(let until) = state {
-      sayStopAgain(at: now)
+      askOn(at: now)
       if now >= until || sending.map({ now &- $0.at >= Self.linkPatience }) == true { finish(&effects) }
       return
     }
-    sayStopAgain(at: now)
+    askOn(at: now)
     if let sending, now &- sending.at >= Self.linkPatience { return giveUp("the link takes nothing any more", at: now, &effects) }
     switch state {
     case .greeting(let until): if now >= until { fellSilent(&effects) }

@@ -11,6 +11,7 @@ extension CarMachine {
   /// Why nobody can drive now.
   private var reasonNotToDrive: String? {
     if let reason = reasonNotToAsk { return reason }
+    if status.isUnanswered { return Self.lost }
     switch camera {
     case .starting: return "the camera is starting, and the car would not hear Stop: wait until it has"
     case .stuck: return "the car waits for its camera and would not hear Stop: wait until it answers, or restart its program"
@@ -56,16 +57,23 @@ extension CarMachine {
     return settling.isSettled ? stops : stops + [.modes]
   }
 
-  /// A Stop that may not have been heard is said on.
-  mutating func sayStopAgain(at now: Instant) {
-    guard let due = settling.due, now >= due, outbox.stops.isEmpty, isUp else { return }
+  /// When the car is asked again; what stops it goes before.
+  var askTurn: Instant? { isUp && outbox.stops.isEmpty ? settling.due : nil }
+
+  /// A car that has not answered is asked again, and told again to stop where that may not have been heard.
+  mutating func askOn(at now: Instant) {
+    guard let due = askTurn, now >= due else { return }
     settling.again()
-    outbox.stop([.stop, .modes], at: now)
+    if settling.owesStop {
+      outbox.stop([.stop, .modes], at: now)
+    } else if !isEnding, !outbox.errands.contains(where: { $0.purpose == .greeting }) {
+      outbox.insist(CarErrand(.greeting, [.modes]))
+    }
   }
 
   /// The car told its modes: where it was asked, it has heard all that was said before.
   mutating func settle(at now: Instant) {
-    if settling.answered(), isUp { outbox.stop(stopWords(3), at: now) }
+    if settling.answered(at: now), isUp { outbox.stop(stopWords(isEnding ? 1 : 3), at: now) }
   }
 
   func stopIsBroken(in mode: Int?) -> Bool { CarModes.stopIsBroken(in: mode, options.dialect) }
@@ -77,7 +85,7 @@ extension CarMachine {
     guard failure == nil else { return }
     switch word {
     case .chosenMode(let number): enteredMode(number, &effects)
-    case .modes: settling.asked()
+    case .modes: settling.asked(at: now)
     default:
       owesStop = false
       for id in stopping { effects.append(.complete(id, .success(Report()))) }

@@ -103,7 +103,7 @@ extension CarMachine {
       outbox.spoke(isStop: false, at: now)
       errandSent(word, failure, at: now, &effects)
     case .pulse:
-      settling.asked()
+      if failure == nil { settling.asked(at: now) }
       guard let failure, driving.isHeld else { return }
       settling.unsettle()
       loseLease(failure, at: now, &effects)

@@ -8,10 +8,14 @@ extension CarMachine {
     "connected but silent: another client holds the car, or it was left without Disconnect; "
     + "end the other client, or restart the car's program by hand"
 
+  /// The kernel would not tell for a long time.
+  static let lost = "the car does not answer any more: is it out of reach, or switched off?"
+
   mutating func linkCameUp(at now: Instant, _ effects: inout Effects) {
     if isUp { linkWentDown("the link was opened again", at: now, &effects) }
     modes = CarModes()
-    settling = CarSettling()
+    // As built it tells its modes twice when somebody comes.
+    settling = CarSettling(unasked: options.dialect == .asBuilt ? 2 : 0)
     if options.dialect == .asBuilt { modes.current = 0 }
     state = .greeting(until: now &+ Self.greetingPatience)
     sayWhatIsKnown(&effects)
@@ -24,7 +28,10 @@ extension CarMachine {
   mutating func heardTheCar(at now: Instant, _ effects: inout Effects) {
     switch state {
     case .greeting, .silent: break
-    case .down, .ready, .ending: return
+    case .ready:
+      if status.isUnanswered { publish(.connected, .bool(true), &effects) }
+      return status.heard()
+    case .down, .ending: return
     }
     state = .ready
     publish(.connected, .bool(true), &effects)
@@ -33,7 +40,6 @@ extension CarMachine {
   }
 
   mutating func fellSilent(_ effects: inout Effects) {
-    if driving.isHeld { return }
     state = .silent
     publish(.connected, .bool(false), &effects)
   }
@@ -56,7 +62,7 @@ extension CarMachine {
     }
     if driving.isHeld { loseLease(reason, at: now, &effects) }
     // What could not be said any more is the first thing to say when the link is back.
-    owesStop = owesStop || !outbox.stops.isEmpty
+    owesStop = owesStop || settling.owesStop || !outbox.stops.isEmpty
     failEverything(.notConnected(reason), &effects)
     state = .down(reason)
   }
@@ -125,6 +131,7 @@ extension CarMachine {
       case .greeting: ("greeting", nil)
       case .silent: ("silent", Self.silence)
       case .ending: ("stopping", nil)
+      case .ready where status.isUnanswered: ("silent", Self.lost)
       case .ready: camera.isStarting ? ("starting-camera", nil) : (driving.isHeld ? "driving" : "ready", settling.trouble ?? camera.trouble)
       }
     if now.word != word { effects.append(.status(now.word)) }

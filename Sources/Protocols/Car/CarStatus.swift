@@ -4,8 +4,8 @@
 
 struct CarStatus: Sendable {
   /// So many questions in a row without an answer: the car is not there.
-  static let mostMisses = 2
-  var misses = 0
+  private static let mostMisses = 2
+  private var misses = 0
 
   /// How long the car may look before it is spoken to again, and a person is told that it does not answer.
   static let patience: Nanoseconds = 3 * .second
@@ -65,9 +65,20 @@ struct CarStatus: Sendable {
     return askers
   }
 
+  /// The car did not answer; true where that is too often now.
+  mutating func missed() -> Bool {
+    misses += 1
+    return misses == Self.mostMisses
+  }
+
+  mutating func heard() { misses = 0 }
+
+  /// It was asked, and says nothing at all any more.
+  var isUnanswered: Bool { misses >= Self.mostMisses }
+
   mutating func forget(_ id: CommandID) { askers.removeAll { $0 == id } }
 
-  mutating func reset() { (due, deadline, askers) = (nil, nil, []) }
+  mutating func reset() { (due, deadline, askers, misses) = (nil, nil, [], 0) }
 
   var hasEarly: Bool { !early.isEmpty }
 
@@ -136,9 +147,8 @@ extension CarMachine {
   mutating func expireStatus(at now: Instant, _ effects: inout Effects) {
     guard let deadline = status.deadline, now >= deadline else { return }
     note("the car does not answer to Status", at: now, &effects)
-    status.misses += 1
-    // The kernel would not tell for a long time.
-    if status.misses >= CarStatus.mostMisses { fellSilent(&effects) }
+    // As documented it need not know the question.
+    if options.dialect == .asBuilt, status.missed() { publish(.connected, .bool(false), &effects) }
     failStatus(.timeout(milliseconds: Int(CarStatus.patience / .millisecond)), &effects, isOver: false)
   }
 
@@ -148,7 +158,6 @@ extension CarMachine {
   }
 
   mutating func hearStatus(_ body: [UInt8], at now: Instant, _ effects: inout Effects) {
-    status.misses = 0
     let lines = CarText.list(body[...], most: CarStatus.mostLines, limit: CarStatus.longestLine)
     let read = lines.compactMap(CarStatusLine.init)
     let declared = schema.properties.count

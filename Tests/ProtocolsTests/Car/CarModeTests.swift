@@ -138,12 +138,43 @@ import Testing
     #expect((rig.faults.last ?? nil) == "the car has not confirmed Stop: it may still be driving")
     rig.give(.leaseBegan(deadline: 300 * .millisecond))
     #expect(rig.lost.last?.hasPrefix("the car has not answered") == true)
-    let answer = rig.now
+    // It answers again: to what it was asked before the last Continue too, and that counts for nothing.
+    rig.answersModes = true
     rig.hear(CarVector.modes)
-    rig.run(for: .second)
-    #expect(rig.words(since: answer) == ["Stop#$#", "Stop#$#", "Stop#$#"] && (rig.faults.last ?? nil) == nil)
+    rig.run(for: 6 * .second)
+    #expect(rig.words().suffix(5) == ["Stop#$#", "Modes#$#", "Stop#$#", "Stop#$#", "Stop#$#"] && (rig.faults.last ?? nil) == nil)
     rig.give(.leaseBegan(deadline: 300 * .millisecond))
     #expect(rig.word == "driving")
+  }
+
+  /// No Stop is owed, and yet nobody may drive before the car has answered: it is asked until it does.
+  @Test func aCarThatLostTheQuestionIsAskedAgain() {
+    var rig = CarRig.ready()
+    rig.answersModes = false
+    _ = rig.set("mode", .string("5"))
+    rig.run(for: 300 * .millisecond)
+    let asked = rig.now
+    rig.run(for: 3 * .second)
+    rig.give(.leaseBegan(deadline: 300 * .millisecond))
+    #expect(rig.lost.last?.hasPrefix("the car has not answered") == true)
+    #expect(rig.words(since: asked) == ["Modes#$#", "Modes#$#", "Modes#$#"])
+    rig.answersModes = true
+    rig.run(for: 6 * .second)
+    rig.give(.leaseBegan(deadline: 300 * .millisecond))
+    #expect(rig.word == "driving" && rig.idleWakes == 0)
+  }
+
+  /// The link breaks while Stop is owed: it is the first word over the next one.
+  @Test func aStopThatWasNotConfirmedIsOwedToTheNextLink() {
+    var rig = CarRig.driving(mode: 10, for: 100 * .millisecond)
+    rig.answersModes = false
+    _ = rig.act(.stop)
+    rig.run(for: 400 * .millisecond)
+    rig.disconnect()
+    let back = rig.now
+    rig.connect()
+    rig.run(for: 100 * .millisecond)
+    #expect(rig.words(since: back).first == "Stop#$#", "\(rig.words(since: back))")
   }
 
   @Test func aCarThatMayHaveForgottenStopIsLeftAsLateAsPossible() {

@@ -5,9 +5,10 @@
 struct CarRig {
   var machine: CarMachine
   var now: Instant
-  /// The link takes writes at once.
-  /// The car answers when it is asked whether it has heard all.
+  /// The car answers when it is asked for its modes, once it has spoken at all.
   var answersModes = true
+  private var hasSpoken = false
+  /// The link takes writes at once.
   var takesWrites = true
   /// Why the link takes none; nil: it does.
   var failure: String?
@@ -51,9 +52,10 @@ struct CarRig {
     var rig = CarRig(options, link: link)
     rig.start()
     rig.run(for: 500 * .millisecond)
+    // It tells its modes unasked twice, and then because it was asked.
     rig.hear(CarVector.gyro + CarVector.modes)
     rig.run(for: 200 * .millisecond)
-    rig.hear(CarVector.modes)
+    rig.hear(CarVector.modes + CarVector.modes)
     rig.run(for: 300 * .millisecond)
     return rig
   }
@@ -79,7 +81,7 @@ struct CarRig {
   }
 
   mutating func connect() {
-    (isUp, outstanding) = (true, nil)
+    (isUp, outstanding, hasSpoken) = (true, nil, false)
     give(.linkChanged(.main, .up(maximumSend: nil)))
   }
 
@@ -89,6 +91,7 @@ struct CarRig {
   }
 
   mutating func hear(_ text: String) {
+    hasSpoken = true
     give(.received(.main, Array(text.utf8)))
     run(for: 0)
   }
@@ -144,7 +147,7 @@ struct CarRig {
     if failure == nil { writes.append((now, String(decoding: bytes, as: UTF8.self))) }
     guard let id else { return }
     if takesWrites { inputs.append(.sent(id, failure: failure)) } else { outstanding = id }
-    if answersModes, failure == nil, !machine.settling.isSettled, bytes == CarWord.modes.frame(.asBuilt) {
+    if answersModes, failure == nil, hasSpoken, bytes == CarWord.modes.frame(.asBuilt) {
       inputs.append(.received(.main, Array(CarVector.modes.utf8)))
     }
   }

@@ -125,6 +125,31 @@ import Testing
     #expect(rig.refusal(waiting) == "driving" && !rig.types().contains("Status"))
   }
 
+  /// Out of reach the kernel holds what is said for a long time; the link stays, and the car comes back over it.
+  @Test func aCarThatDoesNotAnswerIsCalledSilentUntilItSpeaksAgain() {
+    var rig = CarRig.ready(["status-interval": .float(10)])
+    rig.run(for: 30 * .second)
+    #expect(rig.word == "silent" && rig.fault == CarMachine.lost && rig.values["connected"] == .value(.bool(false)))
+    rig.give(.leaseBegan(deadline: 300 * .millisecond))
+    #expect(rig.lost == [CarMachine.lost])
+    let asked = rig.types().count { $0 == "Status" }
+    rig.run(for: 30 * .second)
+    #expect(rig.types().count { $0 == "Status" } == asked + 3)
+    rig.hear(CarVector.gyro)
+    #expect(rig.word == "ready" && rig.fault == nil && rig.values["connected"] == .value(.bool(true)))
+    rig.give(.leaseBegan(deadline: 300 * .millisecond))
+    #expect(rig.word == "driving")
+  }
+
+  /// As documented the car need not know the question.
+  @Test func asDocumentedStatusIsNoSignOfLife() {
+    var rig = CarRig(["status-interval": .float(10), "dialect": .string("documented")])
+    rig.start()
+    rig.hear(CarVector.gyro.replacing("\r\n", with: ""))
+    rig.run(for: 60 * .second)
+    #expect(rig.word == "ready" && rig.types().count { $0 == "Status" } > 3)
+  }
+
   @Test func whileTheCarLooksItIsToldNothingButStop() {
     var rig = CarRig.ready()
     _ = rig.act(.refresh)

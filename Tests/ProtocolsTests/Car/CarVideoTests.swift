@@ -55,6 +55,7 @@ import Testing
 
   @Test func aServerThatSaysNothingIsGivenUpAndNobodyDrivesUntilTheCarAnswers() {
     var (rig, id) = Self.starting()
+    rig.answersModes = false
     let start = rig.now
     let mode = rig.set("mode", .string("2"))
     rig.run(for: 14_900 * .millisecond)
