@@ -17,16 +17,20 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+    .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
   ],
   targets: [
     .target(
-      name: "Protocols", resources: [.embedInCode("Varlink/io.vehicled.varlink")], swiftSettings: strict,
+      name: "Protocols", dependencies: [.product(name: "CryptoExtras", package: "swift-crypto")],
+      resources: [.embedInCode("Varlink/io.vehicled.varlink")], swiftSettings: strict,
       linkerSettings: [.linkedLibrary("m")]),
-    .target(name: "Peers", dependencies: ["Protocols"], swiftSettings: strict),
+    .target(
+      name: "Peers", dependencies: ["Protocols", .product(name: "CryptoExtras", package: "swift-crypto")], swiftSettings: strict),
     .target(name: "CLinux"),
     .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
     .systemLibrary(name: "CDBus", pkgConfig: "dbus-1", providers: [.apt(["libdbus-1-dev"])]),
     .systemLibrary(name: "CEvdev", pkgConfig: "libevdev", providers: [.apt(["libevdev-dev"])]),
+    .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .target(name: "CToml"),
     .target(name: "Bus", dependencies: ["CDBus", "CLinux"], swiftSettings: strict),
     .executableTarget(

@@ -11,21 +11,28 @@ public struct Kind: Sendable {
   public var links: [LinkRole]
   /// Its configuration keys beside `kind`, `record` and the links.
   public var options: [Option]
+  /// Its configuration keys that name files with secrets in them.
+  public var secrets: [Secret]
   /// Its named subsections, as `[device.board.mode.eco]`.
   public var sections: [Section]
+  /// What whoever runs such a device should know about its safety; told in the journal once and by `vehiclectl doctor`.
+  public var caution: (@Sendable (Setup) -> String?)?
   /// Makes the machine, or says which option cannot be.
   public var make: @Sendable (Setup) throws(OptionError) -> any Machine
 
   /// Declares a kind.
   public init(
-    name: String, summary: String, links: [LinkRole], options: [Option], sections: [Section] = [],
+    name: String, summary: String, links: [LinkRole], options: [Option], secrets: [Secret] = [], sections: [Section] = [],
+    caution: (@Sendable (Setup) -> String?)? = nil,
     make: @escaping @Sendable (Setup) throws(OptionError) -> any Machine
   ) {
     self.name = name
     self.summary = summary
     self.links = links
     self.options = options
+    self.secrets = secrets
     self.sections = sections
+    self.caution = caution
     self.make = make
   }
 }
@@ -62,15 +69,38 @@ public struct Option: Sendable {
   public var name: String
   public var rule: ValueRule
   public var fallback: Value?
+  /// It lists properties of other devices, as `band.heart-rate`: they must be there.
+  public var areReferences: Bool
   public var help: String
 
   /// Declares a key; without a default it may be left out and is then absent from `Setup.options`.
-  public init(_ name: String, _ rule: ValueRule, default fallback: Value? = nil, help: String) {
+  public init(_ name: String, _ rule: ValueRule, default fallback: Value? = nil, areReferences: Bool = false, help: String) {
     self.name = name
     self.rule = rule
     self.fallback = fallback
+    self.areReferences = areReferences
     self.help = help
   }
+}
+
+/// A configuration key that names a file with a secret in it: a path, or the name of a systemd credential. Only the daemon's user
+/// may be able to read it. A kind that cannot do without says so in `make`.
+public struct Secret: Sendable {
+  public var name: String
+  public var help: String
+
+  /// Declares a key.
+  public init(_ name: String, help: String) { (self.name, self.help) = (name, help) }
+}
+
+/// What is in a secret's file, without the white space at its end. It describes itself without telling.
+public struct SecretBytes: Sendable, Equatable, CustomStringConvertible, CustomReflectable {
+  public var bytes: [UInt8]
+
+  /// These bytes.
+  public init(_ bytes: [UInt8]) { self.bytes = bytes }
+  public var description: String { "(\(bytes.count) secret bytes)" }
+  public var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
 /// Subsections of a device's section that a person names: `[device.board.mode.eco]` is one of `mode`, called `eco`.
@@ -91,6 +121,8 @@ public struct Section: Sendable {
 public struct Setup: Sendable {
   /// Checked values by key, defaults filled in.
   public var options: [String: Value]
+  /// What is in the files of `Kind.secrets`, by key.
+  public var secrets: [String: SecretBytes]
   /// What the subsections hold, by the section's name, in the order of the file.
   public var sections: [String: [Subsection]]
   /// The URLs of the configured links, for those who find something else at the same place.
@@ -114,10 +146,11 @@ public struct Setup: Sendable {
 
   /// A setup of these values.
   public init(
-    options: [String: Value] = [:], sections: [String: [Subsection]] = [:], links: [LinkName: String] = [:], phase: Double = 0,
-    seed: UInt64 = 0
+    options: [String: Value] = [:], secrets: [String: SecretBytes] = [:], sections: [String: [Subsection]] = [:],
+    links: [LinkName: String] = [:], phase: Double = 0, seed: UInt64 = 0
   ) {
     self.options = options
+    self.secrets = secrets
     self.sections = sections
     self.links = links
     self.phase = phase

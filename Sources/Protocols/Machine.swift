@@ -87,27 +87,76 @@ public struct Report: Sendable, Equatable {
   }
 }
 
-/// A call to an HTTP server that the device makes for the machine. At most 1 MiB comes back.
+/// Correlates a `query` with its `rows`. Drawn by the machine.
+public typealias QueryID = UInt32
+
+/// A call to an HTTP server that the device makes for the machine. At most 1 MiB comes back. A redirection is an answer like any
+/// other: nobody follows it.
 public struct HTTPRequest: Sendable, Equatable {
   public var method: String
   public var url: String
   public var headers: [String: String]
   public var body: [UInt8]
   public var timeout: Nanoseconds
+  /// The proxy's URL; nil: what the environment says (`https_proxy`, `no_proxy`).
+  public var proxy: String?
 
   /// A request with this method and URL.
-  public init(_ method: String, _ url: String, headers: [String: String] = [:], body: [UInt8] = [], timeout: Nanoseconds = 10 * .second) {
+  public init(
+    _ method: String, _ url: String, headers: [String: String] = [:], body: [UInt8] = [], timeout: Nanoseconds = 10 * .second,
+    proxy: String? = nil
+  ) {
     self.method = method
     self.url = url
     self.headers = headers
     self.body = body
     self.timeout = timeout
+    self.proxy = proxy
   }
 }
 
-/// What came back: a status and a body, or why nothing did.
+/// What came back: a status and a body with its media type (`application/json`, lower case, without parameters), or why nothing
+/// did, in a person's words.
 public enum HTTPResponse: Sendable, Equatable {
-  case answered(status: Int, body: [UInt8])
+  case answered(status: Int, type: String?, body: [UInt8])
+  case failed(String)
+}
+
+/// A question to an SQLite database that somebody put into the state directory's `import/`. It is read, never written. At most
+/// 10,000 rows come back, and it may take 30 s.
+public struct DatabaseQuery: Sendable, Equatable {
+  /// The file's name, without a folder.
+  public var file: String
+  /// One SELECT; `?` stands for the arguments, in order.
+  public var sql: String
+  public var arguments: [Value]
+  /// Where the file is still as it was for an earlier answer, nothing is read.
+  public var unlessStill: FileStamp?
+
+  /// A question to this file.
+  public init(_ file: String, _ sql: String, _ arguments: [Value] = [], unlessStill: FileStamp? = nil) {
+    (self.file, self.sql, self.arguments, self.unlessStill) = (file, sql, arguments, unlessStill)
+  }
+}
+
+/// Which state of a file was read; equal while nobody has changed it.
+public struct FileStamp: Sendable, Equatable {
+  public var size: Int64
+  /// Nanoseconds of the wall clock.
+  public var modified: Int64
+
+  /// A file of this size, changed at this time.
+  public init(size: Int64, modified: Int64) { (self.size, self.modified) = (size, modified) }
+}
+
+/// What came of a question to a database. NULL is nil; a blob is what its bytes read as text.
+public enum DatabaseAnswer: Sendable, Equatable {
+  case rows([[Value?]], FileStamp)
+  /// It is as it was.
+  case unchanged
+  /// There is no such file.
+  case missing
+  /// Why it could not be read, in a person's words: locked, no database, damaged, no such table.
   case failed(String)
 }
 
@@ -124,9 +173,13 @@ public enum Input: Sendable {
   case perform(CommandID, Command)
   /// The caller is gone: an action that lasts as long as its caller ends now. `complete` may be left out.
   case cancelled(CommandID)
-  /// A property of another device that was asked for with `observe` changed.
+  /// What is known of a property of another device that was asked for with `observe`: at first, after every change, and when it
+  /// is stale or its device gone.
   case observed(reference: String, Reading.Content)
   case response(RequestID, HTTPResponse)
+  case rows(QueryID, DatabaseAnswer)
+  /// The answer to `tellTime`, in the next turn.
+  case time(WallTime)
   /// A `store` is on its way to the disk and survives the death of the process, or failed (the reason).
   case stored(key: String, failure: String?)
   /// Somebody holds the motion lease from now on: what moves the vehicle is performed, and a set-point must come within the
@@ -171,6 +224,9 @@ public enum Effect: Sendable, Equatable {
   /// Accept one peer at a time at HOST:PORT as this link.
   case listen(LinkName, at: String)
   case request(RequestID, HTTPRequest)
+  case query(QueryID, DatabaseQuery)
+  /// What time is it? The wall's clock is set now and then, and the local offset changes: ask again.
+  case tellTime
   /// Tell me of `device.property` of another device from now on.
   case observe(reference: String)
   /// Keep these bytes under `devices/NAME/KEY` in the state directory; empty removes them. Ends in `stored`.

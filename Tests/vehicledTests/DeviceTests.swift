@@ -87,7 +87,8 @@ private func listening(queue: CInt, buffer: CInt? = nil) -> (listener: CInt, por
     }
     let device = device(probe, links: [(.main, .tcp(host: "127.0.0.1", port: port))])
     device.open(restored: [:])
-    #expect(await until { probe.words.contains("sent 1") && device.ports[0].backlog ?? 0 > 100 })
+    let isBehind = await until { probe.words.contains("sent 1") && device.ports[0].backlog ?? 0 > 100 }
+    #expect(isBehind, "\(probe.words), \(device.ports[0].state), \(device.ports[0].backlog ?? -1)")
     device.take(.leaseEnded("again"))
     #expect(probe.words.last?.hasPrefix("sent 2: the other side has not acknowledged the last ") == true, "\(probe.words)")
     device.close {}

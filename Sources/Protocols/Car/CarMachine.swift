@@ -106,7 +106,7 @@ public struct CarMachine: Machine {
     case .leaseBegan(let deadline): leaseBegan(deadline, at: now, &effects)
     case .leaseEnded(let reason): if driving.isHeld { letGo(reason, at: now, &effects) }
     case .stopping: end(at: now, &effects)
-    case .linkChanged, .received, .observed, .response, .wake: break
+    case .linkChanged, .received, .observed, .response, .rows, .time, .wake: break
     }
     pursueInquiry(&effects)
     advance(at: now, &effects)

@@ -127,7 +127,7 @@ public struct ELCommMachine: Machine {
       buzzer.cancel(id)
       keeping.cancel(id)
     case .stopping: stop(&effects)
-    case .wake, .linkChanged, .received, .observed, .response, .leaseBegan, .leaseEnded: break
+    case .wake, .linkChanged, .received, .observed, .response, .rows, .time, .leaseBegan, .leaseEnded: break
     }
     advance(at: now, &effects)
     keeping.advance(at: now, &effects)

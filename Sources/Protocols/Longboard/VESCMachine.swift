@@ -141,7 +141,7 @@ public struct VESCMachine: Machine {
         state = .asking(question)
       }
     case .stopping: stop(at: now, &effects)
-    case .linkChanged, .received, .observed, .response: break
+    case .linkChanged, .received, .observed, .response, .rows, .time: break
     }
     advance(at: now, &effects)
     report(&effects)

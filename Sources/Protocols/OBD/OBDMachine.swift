@@ -135,7 +135,7 @@ public struct OBDMachine: Machine {
         poll.isOverdue = true
         state = .asking(poll)
       }
-    case .linkChanged, .received, .sent, .observed, .response, .stored, .leaseBegan, .leaseEnded: break
+    case .linkChanged, .received, .sent, .observed, .response, .rows, .time, .stored, .leaseBegan, .leaseEnded: break
     }
     advance(at: now, &effects)
   }

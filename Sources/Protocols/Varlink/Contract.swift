@@ -22,7 +22,7 @@ public enum Contract {
     /// Seconds.
     public let age: Double?
     /// Why there is no value, or what is to be known of the one there is (`pending`).
-    public let reason: String?
+    public var reason: String?
 
     /// A reading. A value that is no finite number is left out.
     public init(

@@ -78,13 +78,18 @@ import Protocols
     board.states.flatMap(\.device.ports).contains { if case .ble(let target) = $0.url { target.adapter == adapter } else { false } }
   }
 
+  private func caution(_ device: Device) -> [Contract.Finding] {
+    device.caution.map { [Contract.Finding(device.name, "warning", $0, nil)] } ?? []
+  }
+
   private func device(_ state: DeviceState) -> [Contract.Finding] {
-    state.device.ports.map { port in
-      let subject = "\(state.device.name) \(port.url)"
-      let link = port.contract
-      guard port.isUp else { return Contract.Finding(subject, "failed", "\(link.state)\(link.reason.map { ": \($0)" } ?? "")", nil) }
-      return Contract.Finding(subject, state.device.fault == nil ? "ok" : "failed", state.device.fault ?? "up, \(state.word)", nil)
-    }
+    caution(state.device)
+      + state.device.ports.map { port in
+        let subject = "\(state.device.name) \(port.url)"
+        let link = port.contract
+        guard port.isUp else { return Contract.Finding(subject, "failed", "\(link.state)\(link.reason.map { ": \($0)" } ?? "")", nil) }
+        return Contract.Finding(subject, state.device.fault == nil ? "ok" : "failed", state.device.fault ?? "up, \(state.word)", nil)
+      }
   }
 }
 

@@ -258,8 +258,11 @@ import Protocols
     do { value = try property.rule.accept(wanted.value) } catch {
       throw ContractError.outOfRange(property: property.name, message: error.description)
     }
-    perform(.set(property: index, value), on: state.device, for: call) { _ in
-      call.reply(Contract.Set.Result(reading: state.reading(index, at: Clock.boot())))
+    perform(.set(property: index, value), on: state.device, for: call) { report in
+      var reading = state.reading(index, at: Clock.boot())
+      // What is to be known of it: `pending`, where the device gets it later.
+      if let remark = report.text { reading.reason = remark }
+      call.reply(Contract.Set.Result(reading: reading))
     }
   }
 

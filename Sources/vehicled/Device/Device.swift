@@ -21,6 +21,8 @@ import Protocols
 @Loop final class Device {
   let name: String
   let kind: String
+  /// What whoever runs it should know about its safety.
+  let caution: String?
   let equipment: Equipment
   let log: Logger
   private(set) var ports: [Port] = []
@@ -53,10 +55,11 @@ import Protocols
   private lazy var wake = Timer { [weak self] _ in self?.take(.wake) }
 
   /// A device of this machine; `open` starts it.
-  init(name: String, kind: String, machine: any Machine, links: [(LinkRole, LinkURL)], equipment: Equipment) {
+  init(name: String, kind: String, machine: any Machine, links: [(LinkRole, LinkURL)], caution: String? = nil, equipment: Equipment) {
     self.name = name
     self.kind = kind
     self.machine = machine
+    self.caution = caution
     self.equipment = equipment
     schema = machine.schema
     var log = Logger(label: "vehicled")
@@ -201,6 +204,8 @@ import Protocols
       ports.removeAll { $0.name == link }
     case .listen(let link, at: _): take(.linkChanged(link, .down("this version of the daemon cannot listen for devices")))
     case .request(let id, _): take(.response(id, .failed("this version of the daemon has no HTTP client")))
+    case .query(let id, _): take(.rows(id, .failed("this version of the daemon reads no databases")))
+    case .tellTime: take(.time(Clock.wallTime()))
     case .observe(let reference): observer?.deviceObserves(reference)
     case .store(let key, let bytes):
       equipment.disk.store(device: name, key: key, bytes) { [weak self] failure in

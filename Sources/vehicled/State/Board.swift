@@ -27,6 +27,7 @@ import Protocols
     }
     report(state, event: Contract.Event.removed, text: "configured no longer, or anew")
     for reference in observers.keys { observers[reference]?.removeAll { $0 === device } }
+    tellObservers(of: device.name)
     feeds.forEach { $0.select(in: self) }
   }
 
@@ -108,6 +109,7 @@ import Protocols
   }
 
   func schemaChanged(_ state: DeviceState) {
+    tellObservers(of: state.device.name)
     let schema = state.contractSchema
     for feed in feeds {
       feed.select(in: self)
@@ -125,10 +127,28 @@ import Protocols
 
   /// Tells a device of another device's property from now on.
   func observe(_ reference: String, for device: Device) {
+    guard observers[reference]?.contains(where: { $0 === device }) != true else { return }
     observers[reference, default: []].append(device)
-    guard let (state, index) = try? resolve(reference) else { return }
-    let content = state.content(index, at: Clock.boot())
-    Loop.post { device.take(.observed(reference: reference, content)) }
+    tell(device, of: reference)
+  }
+
+  /// A device has come or gone, or has other properties than before.
+  private func tellObservers(of device: String) {
+    for (reference, devices) in observers where reference.hasPrefix("\(device).") { devices.forEach { tell($0, of: reference) } }
+  }
+
+  /// In a later turn: two devices that observe each other must not call each other's machines from within.
+  private func tell(_ device: Device, of reference: String) {
+    Loop.post { [self] in
+      let content: Reading.Content
+      do throws(ContractError) {
+        let (state, index) = try resolve(reference)
+        content = state.content(index, at: Clock.boot())
+      } catch {
+        content = .absent("there is no \(reference)")
+      }
+      device.take(.observed(reference: reference, content))
+    }
   }
 
   private func tellObservers(_ state: DeviceState) {
@@ -136,7 +156,6 @@ import Protocols
       let reference = "\(state.device.name).\(state.schema.properties[index].name)"
       guard let devices = observers[reference] else { continue }
       let content = state.slots[index].content
-      // In a later turn: two devices that observe each other must not call each other's machines from within.
       for device in devices { Loop.post { device.take(.observed(reference: reference, content)) } }
     }
   }

@@ -33,10 +33,17 @@ struct Configuration: Equatable, Sendable {
     var links: [LinkName: LinkURL]
     /// Checked, with the kind's defaults filled in.
     var options: [String: Value]
+    /// What is in the files that its keys name; another secret makes it another device.
+    var secrets: [String: SecretBytes] = [:]
     /// Its subsections, by the section's name.
     var sections: [String: [Setup.Subsection]] = [:]
     /// Every byte of its links is recorded under the state directory.
     var record = false
+
+    /// What its machine is made from.
+    var setup: Setup {
+      Setup(options: options, secrets: secrets, sections: sections, links: links.mapValues { "\($0)" })
+    }
   }
 
   var logLevel: Logger.Level?

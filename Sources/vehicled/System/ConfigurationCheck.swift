@@ -9,6 +9,8 @@ struct ConfigurationCheck {
   private let kinds: [Kind]
   /// Which device has which port.
   private var holders: [String: String] = [:]
+  /// The properties of each device that has a machine.
+  private var properties: [String: [String]] = [:]
   /// Every file could be read: what is not there is missing.
   private let complete: Bool
 
@@ -26,6 +28,7 @@ struct ConfigurationCheck {
     if let entry = root["control"], let table = section(entry, form: "[control]") { result.control = control(table) }
     if let entry = root["device"], let table = section(entry, form: "[device.NAME]") {
       result.devices = table.entries.compactMap { device($0) }
+      checkReferences(in: table, of: result.devices)
     }
     return result
   }
@@ -79,13 +82,57 @@ struct ConfigurationCheck {
       }
     }
     for option in kind.options { device.options[option.name] = value(option.name, of: kind.options, in: table) ?? option.fallback }
+    for secret in kind.secrets { device.secrets[secret.name] = self.secret(secret, in: table) }
     guard problems.count == before else { return nil }
     do throws(OptionError) {
-      _ = try kind.make(Setup(options: device.options, sections: device.sections))
+      properties[device.name] = try kind.make(device.setup).schema.properties.map(\.name)
     } catch {
       report(table[error.option]?.value.place ?? entry.value.place, "\(error.option): \(printable(error.message))")
     }
     return device
+  }
+
+  private mutating func secret(_ secret: Secret, in table: TOML.Table) -> SecretBytes? {
+    guard let entry = table[secret.name], case .string(let name) = accept(entry, Option(secret.name, ValueRule(.string), help: "")) else {
+      return nil
+    }
+    do throws(ValueError) {
+      return try SecretFile.read(name)
+    } catch {
+      report(entry.value.place, "\(secret.name): \(printable(error.description))")
+      return nil
+    }
+  }
+
+  /// What a device shows of others must be there. A device that changes its properties while it runs may yet get one.
+  private mutating func checkReferences(in table: TOML.Table, of devices: [Configuration.Device]) {
+    for device in devices {
+      guard let kind = kinds.first(where: { $0.name == device.kind }), let entry = table[device.name],
+        case .table(let keys) = entry.value.content
+      else { continue }
+      for option in kind.options where option.areReferences {
+        guard case .list(let references)? = device.options[option.name], let place = keys[option.name]?.value.place else { continue }
+        for reference in references {
+          if let words = trouble(with: reference, for: device.name) { report(place, "\(option.name): \(words)") }
+        }
+      }
+    }
+  }
+
+  private func trouble(with reference: String, for device: String) -> String? {
+    let parts = reference.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+    guard parts.count == 2, !parts[0].isEmpty, !parts[1].isEmpty else {
+      return "\(quoted(reference)) is not DEVICE.PROPERTY; write one, as in phone.steps"
+    }
+    let others = properties.keys.filter { $0 != device }.sorted()
+    guard parts[0] != device, let known = properties[parts[0]] else {
+      // What is wrong with that device is told already.
+      if !complete || !problems.isEmpty { return nil }
+      let words = others.isEmpty ? "add a section [device.\(printable(parts[0], limit: 32))]" : suggestion(for: parts[0], among: others)
+      return "there is no other device \(quoted(parts[0])); \(words)"
+    }
+    if known.contains(parts[1]) { return nil }
+    return "device \(parts[0]) has no property \(quoted(parts[1])); \(suggestion(for: parts[1], among: known))"
   }
 
   private mutating func subsections(_ section: Section, of device: String, in table: TOML.Table) -> [Setup.Subsection]? {

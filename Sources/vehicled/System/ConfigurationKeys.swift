@@ -41,5 +41,5 @@ extension Configuration {
 
 extension Kind {
   /// All the keys a device of this kind takes.
-  var keys: [String] { Configuration.deviceKeys.map(\.name) + links.map(\.key) + options.map(\.name) }
+  var keys: [String] { Configuration.deviceKeys.map(\.name) + links.map(\.key) + secrets.map(\.name) + options.map(\.name) }
 }

@@ -115,13 +115,16 @@ import Protocols
 
   private func add(_ wanted: Configuration.Device) {
     guard let kind = registry.first(where: { $0.name == wanted.kind }) else { return }
+    var setup = wanted.setup
     // Devices take turns: neighbours in the file do their periodic work in different tenths of the period.
-    let setup = Setup(
-      options: wanted.options, sections: wanted.sections, links: wanted.links.mapValues { "\($0)" },
-      phase: Double(devices.count % 10) / 10, seed: .random(in: 0 ... .max))
+    setup.phase = Double(devices.count % 10) / 10
+    setup.seed = .random(in: 0 ... .max)
     do throws(OptionError) {
       let links = kind.links.compactMap { role in wanted.links[role.name].map { (role, $0) } }
-      let device = Device(name: wanted.name, kind: wanted.kind, machine: try kind.make(setup), links: links, equipment: equipment)
+      let device = Device(
+        name: wanted.name, kind: wanted.kind, machine: try kind.make(setup), links: links, caution: kind.caution?(setup),
+        equipment: equipment)
+      if let caution = device.caution { device.log.warning("\(caution)") }
       devices.append(Entry(configuration: wanted, device: device, recorder: wanted.record ? Recorder(device, disk: equipment.disk) : nil))
       board.add(device)
     } catch {
