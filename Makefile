@@ -35,7 +35,7 @@ lint: ## check the form of the Swift files
 
 test: setup lint build check-install ## everything that CI checks
 	@rm -f .build/test-failed
-	@{ VEHICLED_PROGRAMS=$(release) VEHICLED_PYTHON=$(CURDIR)/.venv/bin/python swift test 2>&1 || echo failed >.build/test-failed; } \
+	@{ SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=4 VEHICLED_PROGRAMS=$(release) VEHICLED_PYTHON=$(CURDIR)/.venv/bin/python swift test 2>&1 || echo failed >.build/test-failed; } \
 	  | tee .build/test.log; if [ -e .build/test-failed ]; then echo "what failed:"; \
 	  grep '✘' .build/test.log; grep -E -A 16 'Fatal error|Program crashed|crashed:$$' .build/test.log | cut -c 1-240 | head -n 60; exit 1; fi
 	@$(MAKE) -s fuzz-short

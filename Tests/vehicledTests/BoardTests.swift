@@ -287,4 +287,28 @@ import Testing
     #expect(await until { mirror.words.contains { $0.hasSuffix("value(Protocols.Value.int(824))") } })
     #expect(mirror.words.contains { $0.hasPrefix("observed ev.rpm") && $0.contains("not known yet") })
   }
+
+  @Test func whoObservesADeviceIsToldWhenItComesAndWhenItGoes() async {
+    let rig = Rig()
+    let mirror = Probe()
+    mirror.answers { input, _, effects in
+      if case .started = input { ["phone.steps", "ev.rpm"].forEach { effects.append(.observe(reference: $0)) } }
+    }
+    let device = vehicledTests.device(mirror, named: "mirror")
+    rig.board.add(device)
+    device.open(restored: [:])
+    func heard(_ words: String) async -> Bool {
+      await until { mirror.words.last { $0.hasPrefix("observed phone") }?.contains(words) == true }
+    }
+    #expect(await heard("there is no phone.steps"))
+    let phone = vehicledTests.device(Probe(), named: "phone", Schema(properties: [Property("steps", .int, lifetime: .retained, help: "")]))
+    rig.board.add(phone)
+    #expect(await heard("not known yet"))
+    phone.observer?.deviceLearned([Reading(0, .value(.int(4321)))])
+    phone.observer?.deviceTurnEnded()
+    #expect(await heard("int(4321)"))
+    rig.board.remove(phone)
+    #expect(await heard("there is no phone.steps"))
+    #expect(mirror.words.count { $0.hasPrefix("observed ev.rpm") } == 1, "of others nothing is told anew: \(mirror.words)")
+  }
 }

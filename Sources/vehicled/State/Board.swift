@@ -139,16 +139,14 @@ import Protocols
 
   /// In a later turn: two devices that observe each other must not call each other's machines from within.
   private func tell(_ device: Device, of reference: String) {
-    Loop.post { [self] in
-      let content: Reading.Content
-      do throws(ContractError) {
-        let (state, index) = try resolve(reference)
-        content = state.content(index, at: Clock.boot())
-      } catch {
-        content = .absent("there is no \(reference)")
-      }
-      device.take(.observed(reference: reference, content))
+    let content: Reading.Content
+    do throws(ContractError) {
+      let (state, index) = try resolve(reference)
+      content = state.content(index, at: Clock.boot())
+    } catch {
+      content = .absent("there is no \(reference)")
     }
+    Loop.post { device.take(.observed(reference: reference, content)) }
   }
 
   private func tellObservers(_ state: DeviceState) {
