@@ -8,8 +8,10 @@ enum SecretFile {
   private static let longest = 1024
 
   /// Reads a path, or the systemd credential of this name.
-  static func read(_ name: String) throws(ValueError) -> SecretBytes {
-    let path = try path(of: name)
+  static func read(
+    _ name: String, credentials: String? = getenv("CREDENTIALS_DIRECTORY").map { String(cString: $0) }
+  ) throws(ValueError) -> SecretBytes {
+    let path = try path(of: name, credentials)
     var status = stat()
     guard stat(path, &status) == 0 else {
       throw ValueError("cannot read \(path): \(systemWords(errno)); write the secret into it, with mode 0600")
@@ -23,12 +25,12 @@ enum SecretFile {
     return SecretBytes(bytes)
   }
 
-  private static func path(of name: String) throws(ValueError) -> String {
+  private static func path(of name: String, _ credentials: String?) throws(ValueError) -> String {
     if name.hasPrefix("/") { return name }
     guard !name.isEmpty, !name.contains("/"), !name.hasPrefix(".") else {
       throw ValueError("\"\(name)\" is neither a path nor the name of a credential; write /PATH, or a name of LoadCredential=")
     }
-    guard let folder = getenv("CREDENTIALS_DIRECTORY").map({ String(cString: $0) }), !folder.isEmpty else {
+    guard let folder = credentials, !folder.isEmpty else {
       throw ValueError(
         "there are no systemd credentials here, so \"\(name)\" is none; write /PATH, or LoadCredential=\(name):/PATH in the unit")
     }

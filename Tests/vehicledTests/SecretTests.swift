@@ -1,0 +1,107 @@
+// Keys that name files with secrets in them, and keys that name properties of other devices.
+
+import Foundation
+import Protocols
+import Testing
+
+@testable import vehicled
+
+/// A kind with a secret and references, that tells the secret's length.
+private struct Keeper: Machine {
+  static let kind = Kind(
+    name: "keeper", summary: "keeps", links: [],
+    options: [Option("shows", ValueRule(.list), default: .list([]), areReferences: true, help: "properties of others")],
+    secrets: [Secret("key-file", help: "the key")],
+    caution: { "its key has \($0.secrets["key-file"]?.bytes.count ?? 0) bytes" },
+    make: { setup throws(OptionError) in
+      if let key = setup.secrets["key-file"], key.bytes.first != UInt8(ascii: "k") {
+        throw OptionError("key-file", "it is no key: begin it with k")
+      }
+      return Keeper()
+    })
+
+  var schema = Schema(properties: [Property("steps", .int, help: ""), Property("distance", .float, help: "")])
+  var nextWake: Instant? { nil }
+  mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {}
+}
+
+@Suite struct SecretTests {
+  /// What is wrong with a keeper whose section holds these lines; FOLDER stands for the folder of the files.
+  private func problems(_ lines: String, files: [(name: String, text: String, mode: Int)] = []) throws -> [String] {
+    let folder = try Folder()
+    for file in files {
+      let path = try folder.write(file.text, to: file.name)
+      try FileManager.default.setAttributes([.posixPermissions: file.mode], ofItemAtPath: path)
+    }
+    let text = "[device.mirror]\nkind = \"keeper\"\n\(lines)\n[device.phone]\nkind = \"keeper\"\n"
+    let path = try folder.write(text.replacingOccurrences(of: "FOLDER", with: folder.path))
+    do throws(ConfigurationError) {
+      _ = try Configuration.load(path, kinds: [Keeper.kind])
+      return []
+    } catch {
+      return error.problems.map {
+        $0.description.replacingOccurrences(of: path + ":", with: "").replacingOccurrences(of: folder.path, with: "FOLDER")
+      }
+    }
+  }
+
+  @Test func `a secret is what its file holds, without the line's end, and is told to nobody`() throws {
+    let folder = try Folder()
+    let secret = try folder.write("k-very-secret\n", to: "key")
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: secret)
+    let path = try folder.write("[device.mirror]\nkind = \"keeper\"\nkey-file = \"\(secret)\"\n")
+    let device = try #require(try Configuration.load(path, kinds: [Keeper.kind]).devices.first)
+    #expect(device.secrets["key-file"]?.bytes == Array("k-very-secret".utf8))
+    #expect(Keeper.kind.caution?(device.setup) == "its key has 13 bytes")
+    var dumped = ""
+    dump(device, to: &dumped)
+    for text in ["\(device)", String(reflecting: device), dumped] { #expect(!text.contains("very") && !text.contains("118")) }
+    // Another secret makes it another device, for a reload to notice.
+    try folder.write("k-other", to: "key")
+    #expect(try Configuration.load(path, kinds: [Keeper.kind]).devices.first != device)
+  }
+
+  @Test(arguments: [
+    ("key-file = \"FOLDER/key\"", "k1", 0o644, "3:12: key-file: others may read FOLDER/key; chmod 600 FOLDER/key"),
+    ("key-file = \"FOLDER/key\"", "k1", 0o620, "3:12: key-file: others may read FOLDER/key; chmod 600 FOLDER/key"),
+    ("key-file = \"FOLDER/key\"", " \n", 0o600, "3:12: key-file: FOLDER/key is empty; write the secret into it"),
+    ("key-file = \"FOLDER/key\"", "no key", 0o600, "3:12: key-file: it is no key: begin it with k"),
+    (
+      "key-file = \"FOLDER/key\"", String(repeating: "k", count: 1100), 0o600,
+      "3:12: key-file: cannot read FOLDER/key: it is longer than 1024 bytes"
+    ),
+    (
+      "key-file = \"FOLDER/none\"", "", 0o600,
+      "3:12: key-file: cannot read FOLDER/none: no such file or directory; write the secret into it, with mode 0600"
+    ),
+    (
+      "key-file = \"../key\"", "", 0o600,
+      "3:12: key-file: \"../key\" is neither a path nor the name of a credential; write /PATH, or a name of LoadCredential="
+    ),
+    ("key-file = 5", "", 0o600, "3:12: key-file: 5 is not a text; use a text"),
+  ])
+  func `a secret that cannot be one is told at its place`(line: String, text: String, mode: Int, expected: String) throws {
+    #expect(try problems(line, files: [("key", text, mode)]) == [expected])
+  }
+
+  @Test func `a credential is a file of systemd's`() throws {
+    let folder = try Folder()
+    try folder.write("k-credential", to: "mirror-key")
+    #expect(throws: ValueError.self) { try SecretFile.read("mirror-key", credentials: nil) }
+    #expect(try SecretFile.read("mirror-key", credentials: folder.path).bytes == Array("k-credential".utf8))
+  }
+
+  @Test(
+    arguments: [
+      ("[\"phone.steps\", \"phone.distance\"]", nil),
+      ("[\"phone.step\"]", "3:9: shows: device phone has no property \"step\"; did you mean steps?"),
+      ("[\"phon.steps\"]", "3:9: shows: there is no other device \"phon\"; did you mean phone?"),
+      ("[\"mirror.steps\"]", "3:9: shows: there is no other device \"mirror\"; known are phone"),
+      ("[\"steps\"]", "3:9: shows: \"steps\" is not DEVICE.PROPERTY; write one, as in phone.steps"),
+      ("[\"phone.\"]", "3:9: shows: \"phone.\" is not DEVICE.PROPERTY; write one, as in phone.steps"),
+      ("[\"phone.steps.x\"]", "3:9: shows: \"phone.steps.x\" is not DEVICE.PROPERTY; write one, as in phone.steps"),
+    ] as [(String, String?)])
+  func `what is shown of others must be there`(list: String, expected: String?) throws {
+    #expect(try problems("shows = \(list)") == [expected].compactMap(\.self))
+  }
+}
