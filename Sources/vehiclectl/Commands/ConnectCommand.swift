@@ -11,7 +11,9 @@ struct ConnectCommand: Verb {
   var device: String
 
   func perform(_ output: Output) throws {
-    _ = try common.connect(output).call(Contract.Connect.self, .init(device: device))
+    let client = try common.connect(output)
+    _ = try client.call(Contract.Connect.self, .init(device: device))
+    try FirstUse(device: device, client: client, output: output).run()
     output.json ? output.json([:]) : output.note("connecting \(device); \"vehiclectl status \(device)\" shows how it goes")
   }
 }

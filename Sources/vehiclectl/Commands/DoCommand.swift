@@ -30,7 +30,10 @@ struct DoCommand: Verb {
     let (device, action) = try reference.action(in: try reference.schemas(client))
     let values = try Self.values(try Arguments.positional(arguments), for: action, hold: hold) { Terminal.secret("\($0): ") }
     let parameters = Contract.Call.Parameters(device: device, action: action.name, arguments: values.isEmpty ? nil : values)
-    guard action.streams else { return show(try client.call(Contract.Call.self, parameters), output) }
+    guard action.streams else {
+      let firstUse = FirstUse(device: device, client: client, output: output)
+      return show(try firstUse.run { try client.call(Contract.Call.self, parameters) }, output)
+    }
     Interrupt.catchSignals()
     let deadline = common.timeout.map { Clock.monotonic + $0 }
     try client.stream(Contract.Call.self, parameters, first: nil, tick: deadline == nil && !hold ? nil : 0.2, silence: nil) { result in

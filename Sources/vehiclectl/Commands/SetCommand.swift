@@ -21,7 +21,9 @@ struct SetCommand: Verb {
     let (device, property) = try reference.property(in: try reference.schemas(client))
     let parameters = Contract.Set.Parameters(
       device: device, property: property.name, value: try Self.value(value, for: property, of: device))
-    let reading = try client.call(Contract.Set.self, parameters).reading
+    let reading = try FirstUse(device: device, client: client, output: output).run {
+      try client.call(Contract.Set.self, parameters).reading
+    }
     if output.json { return output.json(["readings": .array([JSON(reading)])]) }
     guard !output.quiet else { return }
     let remark = reading.reason.map { " (\($0))" } ?? ""

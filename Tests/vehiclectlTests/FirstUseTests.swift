@@ -1,0 +1,89 @@
+// A device that must be told something before it can be used: who is asked, what is done with the answer.
+
+import Protocols
+import Synchronization
+import Testing
+
+@testable import vehiclectl
+
+@Suite struct FirstUseTests {
+  /// A daemon whose mirror needs a username, and what it was called with.
+  private final class Daemon: Sendable {
+    private let calls = Mutex<[String]>([])
+    private let name = Mutex<String?>(nil)
+    var heard: [String] { calls.withLock { $0 } }
+
+    func answer(_ method: String, _ parameters: JSON) -> Answer {
+      calls.withLock { $0.append(String(method.split(separator: ".").last ?? "")) }
+      let username = Property("username", .string, access: .write, lifetime: .retained, help: "The name that the mirror shows")
+      switch method {
+      case Contract.Status.name:
+        let state = name.withLock { $0 } == nil ? "needs-username" : "ready"
+        return .send(VarlinkReply.message(Contract.Status.Result(devices: [.init(name: "mirror", kind: "mirror", state: state)])))
+      case Contract.Describe.name:
+        let schema = Contract.Schema(device: "mirror", kind: "mirror", Schema(properties: [username]))
+        return .send(VarlinkReply.message(Contract.Describe.Result(schemas: [schema])))
+      case Contract.Set.name:
+        name.withLock { $0 = parameters["value"]?["string"]?.string ?? "?" }
+        let reading = Contract.Reading(
+          device: "mirror", property: "username", value: .string("Ada"), time: 1, age: 0, reason: "it takes pictures")
+        return .send(VarlinkReply.message(Contract.Set.Result(reading: reading)))
+      default:
+        guard name.withLock({ $0 }) != nil else {
+          return .send(VarlinkReply.message(.deviceError(device: "mirror", code: "needs-username", message: "it has no name to show")))
+        }
+        return .send(VarlinkReply.message(Contract.Call.Result(Report(text: "sent"))))
+      }
+    }
+  }
+
+  private func use(
+    _ daemon: Daemon, json: Bool = false, typed: String?, _ body: (FirstUse, Client) throws -> String?
+  ) throws -> (result: String?, prompts: [String]) {
+    let server = try SocketServer { daemon.answer($0, $1) }
+    defer { server.stop() }
+    let client = try Client(path: server.path, timeout: 5)
+    var prompts: [String] = []
+    var firstUse = FirstUse(device: "mirror", client: client, output: Output(json: json))
+    firstUse.answer = {
+      prompts.append($0)
+      return typed
+    }
+    return (try body(firstUse, client), prompts)
+  }
+
+  private func send(_ firstUse: FirstUse, _ client: Client) throws -> String? {
+    try firstUse.run { try client.call(Contract.Call.self, .init(device: "mirror", action: "send-now")).text }
+  }
+
+  @Test func `what a device needs is asked for once, set, and the call made again`() throws {
+    let daemon = Daemon()
+    let (result, prompts) = try use(daemon, typed: "Ada", send)
+    #expect(result == "sent" && prompts == ["mirror needs its username. The name that the mirror shows\nusername: "])
+    #expect(daemon.heard == ["Call", "Describe", "Set", "Call"])
+    let (again, none) = try use(daemon, typed: "Ada", send)
+    #expect(again == "sent" && none.isEmpty)
+  }
+
+  @Test(arguments: [nil, ""] as [String?]) func `without an answer the refusal stands`(typed: String?) throws {
+    let daemon = Daemon()
+    let refused = Failure.refused(.deviceError(device: "mirror", code: "needs-username", message: "it has no name to show"))
+    #expect(throws: refused) { try use(daemon, typed: typed, send) }
+    #expect(!daemon.heard.contains("Set"))
+  }
+
+  @Test func `programs are not asked`() throws {
+    let daemon = Daemon()
+    #expect(throws: Failure.self) { try use(daemon, json: true, typed: "Ada", send) }
+    #expect(daemon.heard == ["Call"])
+  }
+
+  @Test func `who connects a device is asked as well`() throws {
+    let daemon = Daemon()
+    let (_, prompts) = try use(daemon, typed: "Ada") { firstUse, _ in
+      try firstUse.run()
+      return nil
+    }
+    #expect(prompts.count == 1 && daemon.heard == ["Status", "Describe", "Set"])
+  }
+}
