@@ -69,7 +69,7 @@ public struct Option: Sendable {
   public var name: String
   public var rule: ValueRule
   public var fallback: Value?
-  /// It lists properties of other devices, as `band.heart-rate`: they must be there.
+  /// A list names properties of other devices, as `band.heart-rate`, a text another device: they must be there.
   public var areReferences: Bool
   public var help: String
 

@@ -10,7 +10,10 @@ import Testing
 private struct Keeper: Machine {
   static let kind = Kind(
     name: "keeper", summary: "keeps", links: [],
-    options: [Option("shows", ValueRule(.list), default: .list([]), areReferences: true, help: "properties of others")],
+    options: [
+      Option("shows", ValueRule(.list), default: .list([]), areReferences: true, help: "properties of others"),
+      Option("weather", ValueRule(.string), areReferences: true, help: "another device"),
+    ],
     secrets: [Secret("key-file", help: "the key")],
     caution: { "its key has \($0.secrets["key-file"]?.bytes.count ?? 0) bytes" },
     make: { setup throws(OptionError) in
@@ -103,5 +106,10 @@ private struct Keeper: Machine {
     ] as [(String, String?)])
   func `what is shown of others must be there`(list: String, expected: String?) throws {
     #expect(try problems("shows = \(list)") == [expected].compactMap(\.self))
+  }
+
+  @Test func `so must another device`() throws {
+    #expect(try problems("weather = \"phone\"").isEmpty)
+    #expect(try problems("weather = \"sky\"") == ["3:11: weather: there is no other device \"sky\"; known are phone"])
   }
 }

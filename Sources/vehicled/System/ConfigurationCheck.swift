@@ -111,10 +111,14 @@ struct ConfigurationCheck {
         case .table(let keys) = entry.value.content
       else { continue }
       for option in kind.options where option.areReferences {
-        guard case .list(let references)? = device.options[option.name], let place = keys[option.name]?.value.place else { continue }
-        for reference in references {
-          if let words = trouble(with: reference, for: device.name) { report(place, "\(option.name): \(words)") }
+        guard let place = keys[option.name]?.value.place else { continue }
+        let troubles: [String?]
+        switch device.options[option.name] {
+        case .list(let references)?: troubles = references.map { trouble(with: $0, for: device.name) }
+        case .string(let other)?: troubles = [trouble(withDevice: other, for: device.name)]
+        default: troubles = []
         }
+        for words in troubles.compactMap(\.self) { report(place, "\(option.name): \(words)") }
       }
     }
   }
@@ -124,15 +128,17 @@ struct ConfigurationCheck {
     guard parts.count == 2, !parts[0].isEmpty, !parts[1].isEmpty else {
       return "\(quoted(reference)) is not DEVICE.PROPERTY; write one, as in phone.steps"
     }
-    let others = properties.keys.filter { $0 != device }.sorted()
-    guard parts[0] != device, let known = properties[parts[0]] else {
-      // What is wrong with that device is told already.
-      if !complete || !problems.isEmpty { return nil }
-      let words = others.isEmpty ? "add a section [device.\(printable(parts[0], limit: 32))]" : suggestion(for: parts[0], among: others)
-      return "there is no other device \(quoted(parts[0])); \(words)"
-    }
+    guard parts[0] != device, let known = properties[parts[0]] else { return trouble(withDevice: parts[0], for: device) }
     if known.contains(parts[1]) { return nil }
     return "device \(parts[0]) has no property \(quoted(parts[1])); \(suggestion(for: parts[1], among: known))"
+  }
+
+  private func trouble(withDevice name: String, for device: String) -> String? {
+    // What is wrong with a device that could not be made is told already.
+    if properties[name] != nil && name != device || !complete || !problems.isEmpty { return nil }
+    let others = properties.keys.filter { $0 != device }.sorted()
+    let words = others.isEmpty ? "add a section [device.\(printable(name, limit: 32))]" : suggestion(for: name, among: others)
+    return "there is no other device \(quoted(name)); \(words)"
   }
 
   private mutating func subsections(_ section: Section, of device: String, in table: TOML.Table) -> [Setup.Subsection]? {
