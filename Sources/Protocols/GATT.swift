@@ -39,10 +39,11 @@ public struct GATTProfile: Sendable, Hashable {
   public var service: GATTUUID
   /// Where the peer's bytes come from; nil where it never says anything by itself.
   public var notify: GATTUUID?
-  public var write: GATTUUID
+  /// Where ours go; nil where the peer is only listened to.
+  public var write: GATTUUID?
 
   /// A profile of these.
-  public init(_ service: GATTUUID, notify: GATTUUID?, write: GATTUUID) {
+  public init(_ service: GATTUUID, notify: GATTUUID?, write: GATTUUID?) {
     self.service = service
     self.notify = notify
     self.write = write
@@ -91,6 +92,9 @@ public struct GATTRole: Sendable {
     self.prefersResponse = prefersResponse
     self.probe = probe
   }
+
+  /// Nothing is ever written to such peers.
+  public var onlyListens: Bool { !profiles.isEmpty && profiles.allSatisfy { $0.write == nil } }
 
   /// Whether one of these services is one of ours.
   public func knows(_ services: [GATTUUID]) -> Bool { profiles.contains { services.contains($0.service) } }

@@ -47,7 +47,8 @@ import Testing
   private func choose(_ link: String, _ all: [Characteristic], _ role: GATTRole = .elm327) throws -> String {
     guard case .ble(let target) = try LinkURL(link) else { return "" }
     let choice = try GATTChoice(target, role, among: all)
-    return "\(choice.notify.map { "\($0.uuid)" } ?? "-") \(choice.write.uuid) \(choice.isAcknowledged ? "acknowledged" : "plain")"
+    return
+      "\(choice.notify.map { "\($0.uuid)" } ?? "-") \(choice.write.map { "\($0.uuid)" } ?? "-") \(choice.isAcknowledged ? "acknowledged" : "plain")"
   }
 
   @Test func `the kind's profiles go before whatever else could be written`() throws {
@@ -66,6 +67,28 @@ import Testing
     #expect(try choose("ble:x?write=0002&notify=0001", odd) == "0001 0002 acknowledged")
     let silent = GATTRole(profiles: [GATTProfile("C0FE", notify: nil, write: "3DEE")], names: [], isStream: false)
     #expect(try choose("ble:x", [characteristic("C0FE", "3DEE", "read", "write")], silent) == "- 3DEE acknowledged")
+  }
+
+  /// A chest strap: two services, neither of which is written to for its values.
+  private var strap: [Characteristic] {
+    [
+      characteristic("180D", "2A37", "notify"), characteristic("180D", "2A38", "read"), characteristic("180D", "2A39", "write"),
+      characteristic("180F", "2A19", "read", "notify"),
+    ]
+  }
+
+  @Test func `a peer that is only listened to needs nothing to write to`() throws {
+    let role = GATTRole(profiles: [GATTProfile("180D", notify: "2A37", write: nil)], names: [], isStream: false)
+    #expect(try choose("ble:x", strap, role) == "2A37 - plain")
+    #expect(try choose("ble:x?response=yes", strap, role) == "2A37 - plain")
+    #expect(try choose("ble:x?service=180F", strap, role) == "2A19 - plain")
+    #expect(try choose("ble:x?write=2A39&notify=2A37", strap, role) == "2A37 2A39 acknowledged")
+    #expect(throws: ValueError.self) { try choose("ble:x?service=180A", strap, role) }
+    #expect(throws: ValueError.self) { try choose("ble:x", [characteristic("180D", "2A37", "read")], role) }
+    // Who is written to is chosen as ever.
+    #expect(throws: ValueError.self) { try choose("ble:x?service=180F", strap) }
+    let nothing = GATTRole(profiles: [GATTProfile("180D", notify: nil, write: nil)], names: [], isStream: false)
+    #expect(throws: ValueError.self) { try choose("ble:x", strap, nothing) }
   }
 
   @Test func `what does not fit is told with what there is`() {

@@ -33,7 +33,7 @@ import Protocols
     self.blueZ = blueZ
     self.received = received
     self.failed = failed
-    mtu = choice.write.mtu ?? choice.notify?.mtu ?? Self.leastMTU
+    mtu = choice.write?.mtu ?? choice.notify?.mtu ?? Self.leastMTU
     if !Self.mtus.contains(mtu) { mtu = Self.leastMTU }
   }
 
@@ -41,14 +41,15 @@ import Protocols
   var isThere: Bool { [choice.notify, choice.write].compactMap(\.self).allSatisfy { blueZ.objects[$0.path] != nil } }
 
   /// The most that one message carries; nil where messages are cut at will.
-  var maximum: Int? { role.isStream ? nil : choice.isAcknowledged ? Self.longestValue : mtu - 3 }
+  var maximum: Int? { choice.write == nil ? 0 : role.isStream ? nil : choice.isAcknowledged ? Self.longestValue : mtu - 3 }
 
   var details: [String: String] {
     [
       "mtu": "\(mtu)",
-      "profile": ([choice.write.service] + (choice.notify.map { [$0.uuid] } ?? []) + [choice.write.uuid]).map(\.description)
-        .joined(separator: "/"),
-      "write": choice.isAcknowledged ? "with response" : writePipe != nil ? "without response, by descriptor" : "without response",
+      "profile": [choice.write?.service ?? choice.notify?.service, choice.notify?.uuid, choice.write?.uuid]
+        .compactMap { $0?.description }.joined(separator: "/"),
+      "write": choice.write == nil
+        ? "never" : choice.isAcknowledged ? "with response" : writePipe != nil ? "without response, by descriptor" : "without response",
       "notify": choice.notify == nil ? "never" : notifyPipe != nil ? "by descriptor" : "by signal",
     ]
   }
@@ -79,8 +80,8 @@ import Protocols
   }
 
   private func takeWriting(_ ready: @escaping @Loop @Sendable () -> Void) {
-    guard !choice.isAcknowledged, choice.write.offersWriteDescriptor else { return ready() }
-    call(choice.write, "AcquireWrite", [.properties([:])]) { [weak self] result in
+    guard let write = choice.write, !choice.isAcknowledged, write.offersWriteDescriptor else { return ready() }
+    call(write, "AcquireWrite", [.properties([:])]) { [weak self] result in
       // Where BlueZ does not hand one out, WriteValue does the same.
       if case .success(let message) = result { self?.writePipe = self?.pipe(message, ended: { $0.writePipe = nil }) }
       ready()
@@ -125,7 +126,8 @@ import Protocols
   /// Writes a message; `done` is told the failure, or nil. Without `done` a failure is the channel's.
   func send(_ bytes: [UInt8], done: (@Loop (String?) -> Void)? = nil) {
     if let maximum, bytes.count > maximum {
-      let words = "\(bytes.count) bytes do not fit one write of \(maximum)"
+      let words =
+        choice.write == nil ? "it is only listened to: nothing can be written" : "\(bytes.count) bytes do not fit one write of \(maximum)"
       return Loop.post { [weak self] in if let done { done(words) } else { self?.failed(words) } }
     }
     var rest = bytes[...]
@@ -138,12 +140,12 @@ import Protocols
   }
 
   private func writeNext() {
-    guard !queue.isEmpty, !isClosed else { return }
+    guard !queue.isEmpty, !isClosed, let write = choice.write else { return }
     isWriting = true
     let (bytes, done) = queue.removeFirst()
     if let writePipe { return writePipe.write(bytes) { [weak self] in self?.wrote(done, $0) } }
     let options = BusValue.properties(["type": .string(choice.isAcknowledged ? "request" : "command")])
-    call(choice.write, "WriteValue", [.bytes(bytes), options]) { [weak self] result in
+    call(write, "WriteValue", [.bytes(bytes), options]) { [weak self] result in
       if case .failure(let error) = result { self?.wrote(done, error.words) } else { self?.wrote(done, nil) }
     }
   }

@@ -1,27 +1,30 @@
-// Which characteristics of a peripheral carry the bytes, and how they are written: what the link spells out, else the
-// first of the kind's profiles that is there and whose properties fit. Pure.
+// Which characteristics of a peripheral carry the bytes, and how they are written, if at all: what the link spells out, else
+// the first of the kind's profiles that is there and whose properties fit. Pure.
 
 import Protocols
 
 struct GATTChoice {
   let notify: Characteristic?
-  let write: Characteristic
+  /// nil: the peer is only listened to.
+  let write: Characteristic?
   let isAcknowledged: Bool
 
   /// Chooses, or says what is missing and what there is.
   init(_ target: BLETarget, _ role: GATTRole, among all: [Characteristic]) throws(ValueError) {
-    let wanted =
+    let wanted: [(GATTUUID?, GATTUUID?, GATTUUID?)] =
       target.write.map { [(target.service, target.notify, $0)] }
       ?? role.profiles.filter { $0.service == target.service ?? $0.service }
       .map { ($0.service, $0.notify, $0.write) }
     for (service, notify, write) in wanted {
       let inService = all.filter { $0.service == service ?? $0.service }
-      guard let writer = inService.first(where: { $0.uuid == write }) else { continue }
+      let writer = write.flatMap { uuid in inService.first { $0.uuid == uuid } }
+      if write != nil, writer == nil { continue }
       let notifier = notify.flatMap { uuid in inService.first { $0.uuid == uuid } }
       if let notify, notifier == nil {
         guard target.write == nil else { throw ValueError("there is no characteristic \(notify); \(Self.inventory(all))") }
         continue
       }
+      guard writer != nil || notifier != nil else { continue }
       try self.init(notifier ?? (target.write != nil ? Self.notifier(beside: writer, inService) : nil), writer, target, role)
       return
     }
@@ -32,28 +35,39 @@ struct GATTChoice {
       throw ValueError("none of the services that this kind knows; \(Self.inventory(all)): give service=, notify= and write=")
     }
     let inService = all.filter { $0.service == service }
+    if role.onlyListens {
+      guard let notifier = Self.notifier(beside: nil, inService) else {
+        throw ValueError("nothing to listen to in service \(service); \(Self.inventory(all))")
+      }
+      try self.init(notifier, nil, target, role)
+      return
+    }
     guard let writer = inService.first(where: \.isWritable) else {
       throw ValueError("nothing to write to in service \(service); \(Self.inventory(all))")
     }
     try self.init(Self.notifier(beside: writer, inService), writer, target, role)
   }
 
-  private init(_ notify: Characteristic?, _ write: Characteristic, _ target: BLETarget, _ role: GATTRole) throws(ValueError) {
+  private init(_ notify: Characteristic?, _ write: Characteristic?, _ target: BLETarget, _ role: GATTRole) throws(ValueError) {
     if let notify, notify.flags.isDisjoint(with: ["notify", "indicate"]) {
       throw ValueError("characteristic \(notify.uuid) cannot notify: it has \(notify.properties)")
+    }
+    self.notify = notify
+    self.write = write
+    guard let write else {
+      isAcknowledged = false
+      return
     }
     guard write.isWritable else { throw ValueError("characteristic \(write.uuid) cannot be written: it has \(write.properties)") }
     let (acknowledged, plain) = (write.flags.contains("write"), write.flags.contains("write-without-response"))
     if let wanted = target.response, wanted ? !acknowledged : !plain {
       throw ValueError("characteristic \(write.uuid) has \(write.properties) only: leave response= out")
     }
-    self.notify = notify
-    self.write = write
     isAcknowledged = target.response ?? (role.prefersResponse ? acknowledged : !plain)
   }
 
-  private static func notifier(beside writer: Characteristic, _ all: [Characteristic]) -> Characteristic? {
-    ([writer] + all).first { !$0.flags.isDisjoint(with: ["notify", "indicate"]) }
+  private static func notifier(beside writer: Characteristic?, _ all: [Characteristic]) -> Characteristic? {
+    ([writer].compactMap(\.self) + all).first { !$0.flags.isDisjoint(with: ["notify", "indicate"]) }
   }
 
   /// What the peripheral has, in a sentence; a hostile one may have thousands.

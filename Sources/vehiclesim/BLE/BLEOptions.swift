@@ -36,7 +36,8 @@ struct BLEOptions: ParsableArguments {
   }
 
   @Option(
-    help: ArgumentHelp("Its service and characteristics, SERVICE/NOTIFY/WRITE; usually the likeliest of the kind.", valueName: "uuids"),
+    help: ArgumentHelp(
+      "Its service and characteristics, SERVICE/NOTIFY/WRITE, or SERVICE/NOTIFY; usually the likeliest of the kind.", valueName: "uuids"),
     transform: { try BLEOptions.profile($0) })
   var gatt: GATTProfile?
 
@@ -74,10 +75,10 @@ struct BLEOptions: ParsableArguments {
 
   private static func profile(_ text: String) throws(ValueError) -> GATTProfile {
     let uuids = text.split(separator: "/").map { GATTUUID(String($0)) }
-    guard uuids.count == 3, let service = uuids[0], let notify = uuids[1], let write = uuids[2] else {
-      throw ValueError("\"\(text)\" is no profile: write SERVICE/NOTIFY/WRITE, as in FFF0/FFF1/FFF2")
+    guard 2...3 ~= uuids.count, !uuids.contains(nil), let service = uuids[0] else {
+      throw ValueError("\"\(text)\" is no profile: write SERVICE/NOTIFY/WRITE, as in FFF0/FFF1/FFF2, or SERVICE/NOTIFY")
     }
-    return GATTProfile(service, notify: notify, write: write)
+    return GATTProfile(service, notify: uuids[1], write: uuids.count == 3 ? uuids[2] : nil)
   }
 }
 

@@ -39,6 +39,7 @@ final class SimulatedPeripheral {
   }
 
   private var notifyPath: String { "\(path)/service\(tables)/char\(tables)1" }
+  /// Of nothing, where nothing can be written.
   private var writePath: String { air.profile.notify == air.profile.write ? notifyPath : "\(path)/service\(tables)/char\(tables)2" }
   private var offersDescriptors: Bool { !air.faults.contains(.noDescriptors) }
 
@@ -104,7 +105,7 @@ final class SimulatedPeripheral {
     host.tree.add(service, [Self.service: ["UUID": .string(air.profile.service.text), "Device": .path(path), "Primary": .bool(true)]])
     let isOne = notifyPath == writePath
     if let notify = air.profile.notify { add(notifyPath, notify, ["notify"] + (isOne ? air.writeFlags : []), service) }
-    if !isOne { add(writePath, air.profile.write, air.writeFlags, service) }
+    if !isOne, let write = air.profile.write { add(writePath, write, air.writeFlags, service) }
     host.tree.set(path, StandIn.deviceInterface, "ServicesResolved", .bool(true))
     var machine = makeMachine()
     let now = Clock.now
