@@ -36,7 +36,7 @@ let package = Package(
     .executableTarget(
       name: "vehicled",
       dependencies: [
-        "Protocols", "Bus", "CLinux", "CSystemd", "CToml",
+        "Protocols", "Bus", "CLinux", "CSystemd", "CSQLite", "CToml",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "Logging", package: "swift-log"),
@@ -55,7 +55,7 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(name: "BusTests", dependencies: ["Bus", "CLinux"], swiftSettings: strict),
     .testTarget(name: "ProtocolsTests", dependencies: ["Protocols", "Peers"], swiftSettings: strict),
-    .testTarget(name: "vehicledTests", dependencies: ["vehicled", "Protocols", "Peers", "CLinux"], swiftSettings: strict),
+    .testTarget(name: "vehicledTests", dependencies: ["vehicled", "Protocols", "Peers", "CLinux", "CSQLite"], swiftSettings: strict),
     .testTarget(name: "vehiclectlTests", dependencies: ["vehiclectl", "Protocols", "CLinux"], swiftSettings: strict),
     .testTarget(name: "SystemTests", dependencies: ["Protocols", "Bus", "CLinux"], swiftSettings: strict),
   ],

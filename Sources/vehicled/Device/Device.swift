@@ -204,7 +204,7 @@ import Protocols
       ports.removeAll { $0.name == link }
     case .listen(let link, at: _): take(.linkChanged(link, .down("this version of the daemon cannot listen for devices")))
     case .request(let id, _): take(.response(id, .failed("this version of the daemon has no HTTP client")))
-    case .query(let id, _): take(.rows(id, .failed("this version of the daemon reads no databases")))
+    case .query(let id, let query): equipment.disk.ask(query) { [weak self] in self?.take(.rows(id, $0)) }
     case .tellTime: take(.time(Clock.wallTime()))
     case .observe(let reference): observer?.deviceObserves(reference)
     case .store(let key, let bytes):

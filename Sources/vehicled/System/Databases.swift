@@ -1,0 +1,169 @@
+// SQLite databases that people put into the state directory's import/, for the machines that ask them (`Effect.query`). A
+// database is never written, and nobody who writes it is held up: it is copied first, with its journal, and the copy is asked and
+// removed. It must never run on the loop; whatever is in the file, it answers in words.
+// Facts: SQLite's documentation of its file format (locks), of write-ahead logs and of hot journals.
+
+import Glibc
+import Protocols
+
+extension Disk {
+  /// Asks a database, on the thread for what may take long.
+  func ask(_ query: DatabaseQuery, then finish: @escaping @Loop @Sendable (DatabaseAnswer) -> Void) {
+    let databases = Databases(state: directory)
+    read { () throws(ValueError) in
+      databases.answer(query)
+    } then: { result in
+      switch result {
+      case .success(let answer): finish(answer)
+      case .failure(let error): finish(.failed(error.description))
+      }
+    }
+  }
+}
+
+/// The databases of one state directory. One question at a time.
+struct Databases: Sendable {
+  /// The state directory.
+  let state: String
+  /// The largest that is copied, with its journal, in bytes.
+  var largest: Int64 = 512 << 20
+  /// How long the question itself may take.
+  var patience: Nanoseconds = 30 * .second
+  /// How long a program that is just writing is waited for.
+  var lockPatience: Nanoseconds = 2 * .second
+
+  /// Where people put them.
+  var folder: String { "\(state)/import" }
+  /// Where the copy lies while it is asked. What an earlier run left there is removed.
+  private var copies: String { "\(state)/.import" }
+  private var copy: String { "\(copies)/database" }
+  /// What stands beside a database and belongs to it.
+  private static let suffixes = ["", "-wal", "-journal"]
+
+  /// Blocks until there is an answer.
+  func answer(_ query: DatabaseQuery) -> DatabaseAnswer {
+    let name = query.file
+    guard !name.isEmpty, !name.hasPrefix("."), !name.utf8.contains(where: { $0 == UInt8(ascii: "/") || $0 == 0 }) else {
+      return .failed("\(quoted(name)) is no name of a file; name one in \(folder), without a folder")
+    }
+    let path = "\(folder)/\(name)"
+    do throws(ValueError) {
+      guard let before = try stamp(path) else { return .missing }
+      if before == query.unlessStill { return .unchanged }
+      try clear()
+      defer { try? clear() }
+      try copy(path)
+      guard let after = try stamp(path) else { return .missing }
+      guard before == after else { throw ValueError("\(path) was changed while it was read: it is read again when it is at rest") }
+      return .rows(try DatabaseCopy(copy, of: path, patience: patience).rows(query), after)
+    } catch {
+      return .failed(error.description)
+    }
+  }
+
+  // MARK: The copy
+
+  /// What is of the file and what stands beside it; nil where there is no such file.
+  private func stamp(_ path: String) throws(ValueError) -> FileStamp? {
+    var stamp: FileStamp?
+    for suffix in Self.suffixes {
+      var status = Glibc.stat()
+      guard lstat(path + suffix, &status) == 0 else {
+        if errno != ENOENT { throw Self.unreadable(path + suffix, errno) }
+        if suffix.isEmpty { return nil }
+        continue
+      }
+      try Self.check(status, path + suffix)
+      let modified = Int64(status.st_mtim.tv_sec) &* .second &+ Int64(status.st_mtim.tv_nsec)
+      stamp = FileStamp(size: (stamp?.size ?? 0) + Int64(status.st_size), modified: max(stamp?.modified ?? .min, modified))
+    }
+    if let stamp, stamp.size > largest {
+      throw ValueError("\(path) has \(stamp.size >> 20) MiB, more than the \(largest >> 20) MiB that are read: export less")
+    }
+    return stamp
+  }
+
+  private static func check(_ status: Glibc.stat, _ path: String) throws(ValueError) {
+    switch status.st_mode & S_IFMT {
+    case S_IFREG: break
+    case S_IFLNK: throw ValueError("\(path) is a symbolic link: put the file itself there")
+    case S_IFDIR: throw ValueError("\(path) is a directory: put the database there under this name")
+    default: throw ValueError("\(path) is no file: put the database there under this name")
+    }
+  }
+
+  private static func unreadable(_ path: String, _ code: CInt) -> ValueError {
+    let mend = code == EACCES ? ": let the daemon's user read it" : ""
+    return ValueError("cannot read \(path): \(systemWords(code))\(mend)")
+  }
+
+  private func copy(_ path: String) throws(ValueError) {
+    guard mkdir(copies, 0o700) == 0 else { throw ValueError("cannot make the directory \(copies): \(systemWords(errno))") }
+    var left = largest
+    // The lock on the database holds until its journal is copied too.
+    var held: [CInt] = []
+    defer { for descriptor in held { close(descriptor) } }
+    for suffix in Self.suffixes {
+      let source = open(path + suffix, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
+      guard source >= 0 else {
+        if errno == ENOENT, !suffix.isEmpty { continue }
+        throw Self.unreadable(path + suffix, errno)
+      }
+      held.append(source)
+      var status = Glibc.stat()
+      guard fstat(source, &status) == 0 else { throw Self.unreadable(path + suffix, errno) }
+      try Self.check(status, path + suffix)
+      if suffix.isEmpty { try lock(source, path) }
+      try pour(source, path + suffix, into: copy + suffix, &left)
+    }
+  }
+
+  /// F_OFD_SETLK of Linux, which Swift does not see: a lock of the descriptor, not of the process.
+  private static let setLock: CInt = 37
+
+  /// Shares the database as SQLite's readers do: nobody rewrites its pages meanwhile. Where locks are not to be had, that it is
+  /// still as it was afterwards must do.
+  private func lock(_ descriptor: CInt, _ path: String) throws(ValueError) {
+    var shared = flock()
+    (shared.l_type, shared.l_whence) = (Int16(F_RDLCK), Int16(SEEK_SET))
+    (shared.l_start, shared.l_len) = (0x4000_0002, 510)
+    let end = Clock.monotonic() + lockPatience
+    while fcntl(descriptor, Self.setLock, &shared) != 0, errno == EAGAIN || errno == EACCES {
+      guard Clock.monotonic() < end else {
+        throw ValueError("\(path) is locked: another program is writing it; close that, or put a finished export there")
+      }
+      usleep(20_000)
+    }
+  }
+
+  private func pour(_ source: CInt, _ path: String, into target: String, _ left: inout Int64) throws(ValueError) {
+    let out = open(target, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    guard out >= 0 else { throw ValueError("cannot write \(target): \(systemWords(errno))") }
+    defer { close(out) }
+    var chunk = [UInt8](repeating: 0, count: 1 << 17)
+    while true {
+      let count = Glibc.read(source, &chunk, chunk.count)
+      if count < 0, errno == EINTR { continue }
+      guard count >= 0 else { throw Self.unreadable(path, errno) }
+      if count == 0 { return }
+      left -= Int64(count)
+      guard left >= 0 else { throw ValueError("\(path) has more than the \(largest >> 20) MiB that are read: export less") }
+      var rest = chunk[..<count]
+      while !rest.isEmpty {
+        let written = rest.withUnsafeBytes { Glibc.write(out, $0.baseAddress, $0.count) }
+        if written < 0, errno == EINTR { continue }
+        guard written > 0 else {
+          let isFull = errno == ENOSPC || errno == EDQUOT
+          throw ValueError("\(path) cannot be copied to \(target): \(systemWords(errno))\(isFull ? ": free some space there" : "")")
+        }
+        rest = rest.dropFirst(written)
+      }
+    }
+  }
+
+  /// Removes the copy and whatever SQLite put beside it.
+  private func clear() throws(ValueError) {
+    for name in Files.list(copies) { unlink("\(copies)/\(name)") }
+    guard rmdir(copies) == 0 || errno == ENOENT else { throw ValueError("cannot remove \(copies): \(systemWords(errno)); remove it") }
+  }
+}
