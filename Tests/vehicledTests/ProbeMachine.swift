@@ -73,10 +73,10 @@ struct ProbeMachine: Machine {
 /// A device of this probe, a member of a board of its own or of another.
 @Loop func device(
   _ probe: Probe, named name: String = "probe", _ schema: Schema = Schema(), links: [(LinkName, LinkURL)] = [], disk: Disk? = nil,
-  guardian: Guardian? = nil
+  guardian: Guardian? = nil, http: HTTPClient? = nil
 ) -> Device {
   let disk = disk ?? Disk(directory: "/nonexistent/vehicled-tests")
-  let equipment = Equipment(disk: disk, blueZ: BlueZ(SystemBus()), guardian: guardian ?? Guardian())
+  let equipment = Equipment(disk: disk, blueZ: BlueZ(SystemBus()), guardian: guardian ?? Guardian(), http: http ?? HTTPClient())
   return Device(
     name: name, kind: "probe", machine: probe.machine(schema), links: links.map { (LinkRole($0, schemes: []), $1) }, equipment: equipment)
 }

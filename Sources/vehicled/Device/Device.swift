@@ -47,6 +47,8 @@ import Protocols
   private static let mostWaits = 32
   private var commands: [CommandID: Pending] = [:]
   private var nextCommand: CommandID = 0
+  /// What it asked HTTP servers, and what is not answered yet.
+  private var requests: [RequestID: HTTPClient.Ticket] = [:]
   private var isClosing = false
   /// Who waits for the last words to be said, and until when they may take; nil: there are none.
   private var ending: (deadline: Timer, told: [@Loop () -> Void])?
@@ -94,6 +96,8 @@ import Protocols
     isClosing = true
     sayLastWords(reason) {
       self.wake.set(nil)
+      self.requests.values.forEach(self.equipment.http.cancel)
+      self.requests = [:]
       self.taps.end()
       finish()
     }
@@ -203,7 +207,7 @@ import Protocols
       port(link)?.close("closed by the device")
       ports.removeAll { $0.name == link }
     case .listen(let link, at: _): take(.linkChanged(link, .down("this version of the daemon cannot listen for devices")))
-    case .request(let id, _): take(.response(id, .failed("this version of the daemon has no HTTP client")))
+    case .request(let id, let request): ask(id, request)
     case .query(let id, let query): equipment.disk.ask(query) { [weak self] in self?.take(.rows(id, $0)) }
     case .tellTime: take(.time(Clock.wallTime()))
     case .observe(let reference): observer?.deviceObserves(reference)
@@ -217,6 +221,15 @@ import Protocols
       self.schema = schema
       observer?.deviceDeclares(schema)
     case .stopped: closed()
+    }
+  }
+
+  /// Asks an HTTP server. A machine that uses a number again wants the newer answer.
+  private func ask(_ id: RequestID, _ request: HTTPRequest) {
+    if let earlier = requests[id] { equipment.http.cancel(earlier) }
+    requests[id] = equipment.http.send(request) { [weak self] response in
+      self?.requests[id] = nil
+      self?.take(.response(id, response))
     }
   }
 

@@ -40,6 +40,7 @@ struct Equipment {
   let disk: Disk
   let blueZ: BlueZ
   let guardian: Guardian
+  let http: HTTPClient
 }
 
 extension GATTRole {

@@ -31,7 +31,7 @@ import Protocols
     self.path = path
     self.socket = socket
     self.configuration = configuration
-    equipment = Equipment(disk: Disk(directory: state), blueZ: BlueZ(SystemBus()), guardian: Guardian())
+    equipment = Equipment(disk: Disk(directory: state), blueZ: BlueZ(SystemBus()), guardian: Guardian(), http: HTTPClient())
     methods = Methods(
       board: board, access: Access(configuration.control),
       blueZ: equipment.blueZ)
@@ -48,7 +48,7 @@ import Protocols
     share()
     configuration.devices.forEach(add)
     open()
-    watchdog = Watchdog(disk: equipment.disk)
+    watchdog = Watchdog(disk: equipment.disk, http: equipment.http)
     log.notice("serving \(socket) with \(devices.count) \(devices.count == 1 ? "device" : "devices")")
     Notify.send("READY=1")
     tellStatus()
@@ -109,6 +109,7 @@ import Protocols
         }
       }
     }
+    equipment.http.close()
     await equipment.blueZ.close()
     await equipment.disk.finish()
   }

@@ -20,23 +20,27 @@ enum Notify {
 @Loop final class Watchdog {
   private let interval: Nanoseconds
   private let disk: Disk
-  private var answered = true
+  private let http: HTTPClient
+  /// Of the threads that were asked, how many have yet to answer.
+  private var unanswered = 0
   private lazy var timer = Timer { [weak self] now in self?.feed(now) }
 
   /// Begins to feed, or returns nil where systemd wants no feeding.
-  init?(disk: Disk) {
+  init?(disk: Disk, http: HTTPClient) {
     var microseconds: UInt64 = 0
     guard sd_watchdog_enabled(0, &microseconds) > 0, microseconds > 0 else { return nil }
     interval = Int64(clamping: microseconds) &* .microsecond / 3
     self.disk = disk
+    self.http = http
     timer.set(Clock.monotonic())
   }
 
   private func feed(_ now: Instant) {
     timer.set(now + interval)
-    guard answered else { return }
+    guard unanswered == 0 else { return }
     Notify.send("WATCHDOG=1")
-    answered = false
-    disk.run({ () throws(ValueError) in }, then: { [weak self] _ in self?.answered = true })
+    unanswered = 2
+    disk.run({ () throws(ValueError) in }, then: { [weak self] _ in self?.unanswered -= 1 })
+    http.answer { [weak self] in self?.unanswered -= 1 }
   }
 }

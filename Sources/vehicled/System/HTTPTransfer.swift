@@ -1,0 +1,139 @@
+// One request as libcurl has it: what it is told, what it has brought so far, and what came of it. It lives on the HTTP
+// thread, and must never keep more than its limits, whatever the other side sends.
+
+import CCurl
+import Glibc
+import Protocols
+
+final class HTTPTransfer {
+  static let longestBody = 1 << 20
+  static let longestHead = 64 << 10
+  private static let longestConnect: Nanoseconds = 10 * .second
+
+  let easy: CurlEasy
+  private let request: HTTPRequest
+  private var lists: [UnsafeMutablePointer<curl_slist>?] = []
+  private let errors: UnsafeMutablePointer<CChar>
+  private var body: [UInt8] = []
+  private var headCount = 0
+  private var excess: HTTPWords.Excess?
+
+  /// A request that was checked (`HTTPWords.trouble`), or nil where libcurl does not take it.
+  init?(_ request: HTTPRequest, authorities: String?) {
+    guard let easy = ccurl_easy() else { return nil }
+    self.easy = easy
+    self.request = request
+    errors = .allocate(capacity: Int(CURL_ERROR_SIZE))
+    errors.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+    guard setUp(authorities) else { return nil }
+  }
+
+  deinit {
+    ccurl_easy_end(easy)
+    for list in lists { ccurl_free(list) }
+    errors.deallocate()
+  }
+
+  private func setUp(_ authorities: String?) -> Bool {
+    var codes: [CURLcode] = []
+    func set(_ option: CURLoption, _ number: Int) { codes.append(ccurl_set_number(easy, option, number)) }
+    func set(_ option: CURLoption, _ text: String) { codes.append(ccurl_set_text(easy, option, text)) }
+    func set(_ option: CURLoption, _ pointer: UnsafeMutableRawPointer?) { codes.append(ccurl_set_pointer(easy, option, pointer)) }
+    set(CURLOPT_PROTOCOLS_STR, "http,https")
+    set(CURLOPT_URL, request.url)
+    set(CURLOPT_USERAGENT, "vehicled/\(Protocols.version)")
+    set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
+    set(CURLOPT_FOLLOWLOCATION, 0)
+    set(CURLOPT_NOSIGNAL, 1)
+    set(CURLOPT_FRESH_CONNECT, 1)
+    set(CURLOPT_FORBID_REUSE, 1)
+    set(CURLOPT_TIMEOUT_MS, Self.milliseconds(request.timeout))
+    set(CURLOPT_CONNECTTIMEOUT_MS, Self.milliseconds(min(request.timeout, Self.longestConnect)))
+    set(CURLOPT_MAXFILESIZE, Self.longestBody)
+    set(CURLOPT_SSL_VERIFYPEER, 1)
+    set(CURLOPT_SSL_VERIFYHOST, 2)
+    if let authorities { set(CURLOPT_CAINFO, authorities) }
+    if let proxy = request.proxy {
+      set(CURLOPT_PROXY, proxy)
+      set(CURLOPT_NOPROXY, "")
+    }
+    setMethod { option, text in
+      set(option, text)
+    } number: { option, number in
+      set(option, number)
+    }
+    set(CURLOPT_HTTPHEADER, headerList())
+    set(CURLOPT_ERRORBUFFER, errors)
+    let me = Unmanaged.passUnretained(self).toOpaque()
+    set(CURLOPT_WRITEDATA, me)
+    set(CURLOPT_HEADERDATA, me)
+    codes.append(ccurl_set_taker(easy, CURLOPT_WRITEFUNCTION) { transfer($3)?.takeBody($0, $1 * $2) ?? 0 })
+    codes.append(ccurl_set_taker(easy, CURLOPT_HEADERFUNCTION) { transfer($3)?.takeHead($1 * $2) ?? 0 })
+    if !request.body.isEmpty || ["POST", "PUT", "PATCH"].contains(request.method) {
+      codes.append(request.body.withUnsafeBytes { ccurl_set_body(easy, $0.baseAddress, $0.count) })
+    }
+    // A look-up of a name cannot be interrupted; its thread is left to itself. Unknown to libcurl before 7.87.
+    ccurl_set_number(easy, CURLOPT_QUICK_EXIT, 1)
+    return codes.allSatisfy { $0 == CURLE_OK }
+  }
+
+  private func setMethod(text: (CURLoption, String) -> Void, number: (CURLoption, Int) -> Void) {
+    switch request.method {
+    case "GET" where request.body.isEmpty: number(CURLOPT_HTTPGET, 1)
+    case "HEAD": number(CURLOPT_NOBODY, 1)
+    default: text(CURLOPT_CUSTOMREQUEST, request.method)
+    }
+  }
+
+  /// The request's headers; without them libcurl would add some that nobody asked for.
+  private func headerList() -> UnsafeMutablePointer<curl_slist>? {
+    var list: UnsafeMutablePointer<curl_slist>?
+    let given = Set(request.headers.keys.map { $0.lowercased() })
+    for line in ["Accept-Encoding: identity", "Connection: close", "Content-Type:", "Expect:"]
+    where !given.contains(String(line.prefix { $0 != ":" }).lowercased()) {
+      list = ccurl_append(list, line)
+    }
+    for (name, value) in request.headers { list = ccurl_append(list, value.isEmpty ? "\(name);" : "\(name): \(value)") }
+    lists.append(list)
+    return list
+  }
+
+  private static func milliseconds(_ time: Nanoseconds) -> Int { Int(min(max(time / .millisecond, 1), 600_000)) }
+
+  // MARK: What comes
+
+  fileprivate func takeBody(_ bytes: UnsafePointer<CChar>?, _ count: Int) -> Int {
+    guard let bytes, body.count + count <= Self.longestBody else {
+      excess = .body
+      return 0
+    }
+    body.append(contentsOf: UnsafeRawBufferPointer(start: bytes, count: count))
+    return count
+  }
+
+  fileprivate func takeHead(_ count: Int) -> Int {
+    headCount += count
+    guard headCount <= Self.longestHead else {
+      excess = .head
+      return 0
+    }
+    return count
+  }
+
+  /// What came of it, once libcurl is done with it.
+  func response(_ result: CURLcode) -> HTTPResponse {
+    let status = ccurl_number(easy, CURLINFO_RESPONSE_CODE)
+    if result == CURLE_OK, status > 0 {
+      let type = ccurl_text(easy, CURLINFO_CONTENT_TYPE).flatMap { HTTPWords.mediaType(String(cString: $0)) }
+      return .answered(status: status, type: type, body: body)
+    }
+    let failure = HTTPWords.Failure(
+      code: result, excess: excess, system: CInt(truncatingIfNeeded: ccurl_number(easy, CURLINFO_OS_ERRNO)),
+      proxyStatus: ccurl_number(easy, CURLINFO_HTTP_CONNECTCODE), tlsWords: String(cString: errors))
+    return .failed(HTTPWords.words(failure, of: request))
+  }
+}
+
+private func transfer(_ context: UnsafeMutableRawPointer?) -> HTTPTransfer? {
+  context.map { Unmanaged<HTTPTransfer>.fromOpaque($0).takeUnretainedValue() }
+}
