@@ -1,0 +1,128 @@
+// What a person can want of a mirror. Every wish is kept first and told then; the command ends when the mirror has acknowledged
+// it, or says that it is pending. What cannot be told without a name is refused without one.
+
+extension MirrorMachine {
+  static let sendNow = Action("send-now", help: "Sends one wave of what is collected now, whether or not send is on")
+
+  private static let namelessError = CommandError.refused(code: "needs-username", nameless)
+  private static let nothingCollected = CommandError.refused(
+    code: "nothing-collected", "neither health nor weather is collected: vehiclectl set DEVICE.health on, or DEVICE.weather")
+
+  mutating func perform(_ id: CommandID, _ command: Command, at now: Instant, _ effects: inout Effects) {
+    do throws(CommandError) {
+      switch command {
+      case .run: try sendOneWave(id, at: now)
+      case .set(let property, let value):
+        let wish = try wish(property, value)
+        if !keeping.keep(wish, for: id, &effects) {
+          throw .refused(code: "busy", "the disk does not keep up: set it again later")
+        }
+      }
+    } catch {
+      effects.append(.complete(id, .failure(error)))
+    }
+  }
+
+  private var hasUsername: Bool { keeping.next.username ?? settings.username != nil }
+
+  /// What is wished, or why it cannot be.
+  private func wish(_ property: Int, _ value: Value) throws(CommandError) -> MirrorKeeping.Wish {
+    switch (MirrorSignal(rawValue: property), value) {
+    case (.led, .int(let percent)):
+      guard hasUsername else { throw Self.namelessError }
+      return .led(percent)
+    case (.interval, .int(let seconds)): return .interval(seconds)
+    case (.username, .string(let name)):
+      if name.isEmpty { return .username(nil) }
+      if let words = MirrorMessage.refusal(name: name) { throw .invalid(argument: "username", words) }
+      return .username(name)
+    case (let signal?, .bool(let isOn)):
+      guard let turned = MirrorSwitch.allCases.first(where: { $0.signal == signal }) else { break }
+      if isOn { try allow(turned) }
+      return .turn(turned, isOn)
+    default: break
+    }
+    throw .refused(code: "unknown", "the mirror can do no such thing")
+  }
+
+  private func allow(_ turned: MirrorSwitch) throws(CommandError) {
+    switch turned {
+    case .health where !settings.hasHealth:
+      throw .refused(code: "not-configured", "no health value is configured: add health = [\"phone.steps\"] to the device's section")
+    case .weather where !settings.hasWeather:
+      throw .refused(code: "not-configured", "no weather is configured: add weather = \"NAME\", a device of kind weather, to its section")
+    case .send:
+      guard hasUsername else { throw Self.namelessError }
+      guard !keeping.next.on.isDisjoint(with: [.health, .weather]) else { throw Self.nothingCollected }
+    default: break
+    }
+  }
+
+  private mutating func sendOneWave(_ id: CommandID, at now: Instant) throws(CommandError) {
+    guard username != nil else { throw Self.namelessError }
+    guard isCollecting else { throw Self.nothingCollected }
+    switch state {
+    case .down(let reason): throw .notConnected(reason)
+    case .parting: throw .notConnected("the link is being closed")
+    case .up: break
+    }
+    let parcels = collected(for: id)
+    guard !parcels.isEmpty else {
+      let words = "no value is both known and permitted now: vehiclectl get DEVICE.PROPERTY of what is shown, and set DEVICE.send-steps on"
+      throw .refused(code: "nothing-known", words)
+    }
+    parcels.forEach { put($0) }
+    hold(id, Report(text: "\(parcels.count) \(parcels.count == 1 ? "value" : "values") sent"), isKept: false, at: now)
+  }
+
+  // MARK: Kept
+
+  mutating func stored(_ key: String, _ failure: String?, at now: Instant, _ effects: inout Effects) {
+    let before = username
+    guard let (id, wish) = keeping.stored(key, failure) else { return }
+    if let failure {
+      if let id { effects.append(.complete(id, .failure(.refused(code: "not-kept", failure)))) }
+      return
+    }
+    publishKept(&effects)
+    switch wish {
+    case .led:
+      guard isUp, let parcel = light(for: id) else { return answer(id, Self.pendingWords, &effects) }
+      put(parcel)
+      if let id { hold(id, at: now) }
+    case .username: renamed(from: before, id, at: now, &effects)
+    case .interval:
+      if wave != nil { wave = min(wave ?? .max, now &+ Nanoseconds(interval) &* .second) }
+      answer(id, nil, &effects)
+    case .turn(let turned, let isOn):
+      plan(at: now)
+      if isOn { hurry(at: now) }
+      answer(id, words(turned, isOn), &effects)
+    }
+  }
+
+  private func answer(_ id: CommandID?, _ text: String?, _ effects: inout Effects) {
+    if let id { effects.append(.complete(id, .success(Report(text: text)))) }
+  }
+
+  private mutating func renamed(from before: String?, _ id: CommandID?, at now: Instant, _ effects: inout Effects) {
+    plan(at: now)
+    guard let username, username != before else { return answer(id, nil, &effects) }
+    let warning = "stand in front of the mirror: a name that it does not know makes it take pictures"
+    for other in waits.keys.sorted() where waits[other]?.name != nil {
+      waits[other] = nil
+      effects.append(.complete(other, .failure(.refused(code: "replaced", "another name was set meanwhile"))))
+    }
+    guard case .up(let session) = state else { return answer(id, "\(Self.pendingWords); then \(warning)", &effects) }
+    if session.has(username) { return answer(id, nil, &effects) }
+    if let id { hold(id, Report(text: warning), name: username, at: now) }
+  }
+
+  private func words(_ turned: MirrorSwitch, _ isOn: Bool) -> String? {
+    guard isOn else { return nil }
+    if turned == .health, MirrorMetric.health.allSatisfy({ settings.sources[$0] == nil || !isPermitted($0) }) {
+      return "none of the values is permitted yet: vehiclectl set DEVICE.send-steps on, or another of them"
+    }
+    return isUp ? nil : "pending: begins when the mirror is connected"
+  }
+}

@@ -1,0 +1,134 @@
+// What the machine does when its link comes, takes what was written or does not, and goes. A write that fails is tried once more;
+// after that, or where the mirror is silent for five seconds, the connection is made anew: of two writes at once nobody could
+// tell which was acknowledged. Whoever waits is told in time. Nothing here decides what is said (MirrorSession does).
+
+extension MirrorMachine {
+  /// How long a command waits for the mirror: less than its caller does.
+  static let commandPatience: Nanoseconds = 8 * .second
+  static let pendingWords = "pending: sent when the mirror is connected"
+
+  mutating func linkCameUp(_ effects: inout Effects) {
+    var session = MirrorSession()
+    if let parcel = light() { session.put(parcel) }
+    state = .up(session)
+    wave = nil
+  }
+
+  mutating func linkWentDown(_ reason: String, _ effects: inout Effects) {
+    if case .parting = state { effects.append(.stopped) }
+    leave(reason, &effects)
+  }
+
+  var isUp: Bool { if case .up = state { true } else { false } }
+
+  mutating func leave(_ reason: String, _ effects: inout Effects) {
+    state = .down(reason)
+    wave = nil
+    for id in waits.keys.sorted() { give(id, up: .notConnected(reason), &effects) }
+  }
+
+  /// Says what is to be said next, if the link is free for it.
+  mutating func advance(at now: Instant, _ effects: inout Effects) {
+    switch state {
+    case .down: break
+    case .parting: part(at: now, &effects)
+    case .up(var session):
+      if let message = session.next(for: username, as: lastSendID &+ 1, at: now) { write(message, &effects) }
+      state = .up(session)
+    }
+  }
+
+  /// Everything that is said tells of a person: none of it stands in a recording.
+  mutating func write(_ message: MirrorMessage, _ effects: inout Effects) {
+    lastSendID &+= 1
+    effects.send(.main, settings.profile.write(message), lastSendID, secret: true)
+  }
+
+  mutating func sent(_ id: SendID, _ failure: String?, at now: Instant, _ effects: inout Effects) {
+    switch state {
+    case .down: break
+    case .parting(var parting):
+      parting.sent(id, failure, at: now)
+      state = .parting(parting)
+    case .up(var session):
+      guard let writing = session.writing, writing.id == id else { return }
+      guard let failure else {
+        session.acknowledged(writing.word, at: now)
+        state = .up(session)
+        trouble = nil
+        return acknowledged(writing.word, in: session, at: now, &effects)
+      }
+      guard !writing.isRepeated else { return reset("the mirror does not take what is written: \(failure)", &effects) }
+      session.failed(writing.word, at: now)
+      state = .up(session)
+      effects.append(.note("not written, and tried once more: \(failure)"))
+    }
+  }
+
+  private mutating func acknowledged(_ word: MirrorSession.Word, in session: MirrorSession, at now: Instant, _ effects: inout Effects) {
+    switch word {
+    case .greeting: break
+    case .name(let name), .newName(let name):
+      effects.publish(.sentName, .string(name))
+      // Only a value makes the display look who is there.
+      if case .newName = word, let parcel = light() { put(parcel) }
+      for id in waits.keys.sorted() where waits[id]?.name == name { finish(id, &effects) }
+      plan(at: now)
+    case .value(let parcel):
+      effects.publish(parcel.signal, parcel.value)
+      for id in parcel.commands where !session.owes(id) { finish(id, &effects) }
+    }
+  }
+
+  /// The light as it was set, for the mirror to be told.
+  func light(for command: CommandID? = nil) -> MirrorParcel? {
+    guard let led = keeping.now.led, let message = try? MirrorMessage(.brightness, Double(led)) else { return nil }
+    return MirrorParcel(message: message, signal: .sentLED, value: .int(led), commands: command.map { [$0] } ?? [])
+  }
+
+  mutating func put(_ parcel: MirrorParcel) {
+    guard case .up(var session) = state else { return }
+    session.put(parcel)
+    state = .up(session)
+  }
+
+  /// Ends what is over at this moment.
+  mutating func expire(at now: Instant, _ effects: inout Effects) {
+    for id in waits.keys.sorted() where waits[id].map({ now >= $0.until }) == true {
+      give(id, up: .timeout(milliseconds: Int(Self.commandPatience / .millisecond)), &effects)
+    }
+    guard case .up(let session) = state else { return }
+    if let writing = session.writing, now >= writing.at &+ MirrorSession.patience {
+      return reset("the mirror has acknowledged nothing for 5 s: check its power", &effects)
+    }
+    if let wave, now >= wave { flush(at: now, &effects) }
+  }
+
+  private mutating func reset(_ reason: String, _ effects: inout Effects) {
+    trouble = reason
+    leave(reason, &effects)
+    effects.append(.resetLink(.main, reason: reason))
+  }
+
+  // MARK: Who waits
+
+  mutating func hold(_ id: CommandID, _ report: Report = Report(), isKept: Bool = true, name: String? = nil, at now: Instant) {
+    waits[id] = Wait(until: now &+ Self.commandPatience, report: report, isKept: isKept, name: name)
+  }
+
+  private mutating func finish(_ id: CommandID, _ effects: inout Effects) {
+    guard let wait = waits.removeValue(forKey: id) else { return }
+    effects.append(.complete(id, .success(wait.report)))
+  }
+
+  /// The mirror was not told in time; what is kept will be told.
+  private mutating func give(_ id: CommandID, up error: CommandError, _ effects: inout Effects) {
+    guard let wait = waits.removeValue(forKey: id) else { return }
+    effects.append(.complete(id, wait.isKept ? .success(Report(text: Self.pendingWords)) : .failure(error)))
+  }
+
+  mutating func forget(_ id: CommandID) {
+    waits[id] = nil
+    keeping.forget(id)
+  }
+}

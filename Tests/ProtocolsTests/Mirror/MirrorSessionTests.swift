@@ -1,0 +1,263 @@
+import Peers
+import Testing
+
+@testable import Protocols
+
+/// What is said over a connection, in which order, and what becomes of it when the connection is bad or goes.
+@Suite struct MirrorSessionTests {
+  @Test func `a session begins with a greeting and the name, and the light that was set`() throws {
+    var rig = try MirrorRig()
+    rig.start(for: .second)
+    #expect(rig.texts == ["Connected", "Name: Ada"])
+    #expect(rig.status == "connected" && rig.text("sent-name") == "Ada" && rig.absence("led") != nil)
+    rig.set("led", .int(70))
+    rig.run(for: .second)
+    #expect(rig.texts.dropFirst(2) == ["Name: Ada", "Bright: 70.0"])
+    #expect(rig.outcome() == .success(Report()) && rig.text("sent-led") == "70" && rig.text("led") == "70")
+    rig.run(for: 5 * .second)
+    #expect(rig.mirror.display.light == "70.0" && rig.mirror.display.user == "Ada" && rig.mirror.crashes.isEmpty)
+    rig.disconnect()
+    rig.forget()
+    rig.run(for: 30 * .second)
+    rig.connect()
+    rig.run(for: .second)
+    #expect(rig.texts == ["Connected", "Name: Ada", "Bright: 70.0"])
+    try rig.restart(for: .second)
+    #expect(rig.texts == ["Connected", "Name: Ada", "Bright: 70.0"] && rig.text("led") == "70")
+  }
+
+  @Test func `the whole session of the app is read by the mirror`() throws {
+    var rig = try MirrorRig()
+    rig.start(for: .second)
+    rig.set("led", .int(50))
+    rig.run(for: 6 * .second)
+    rig.give(.stopping)
+    rig.run(for: 2 * .second)
+    #expect(rig.texts == ["Connected", "Name: Ada", "Name: Ada", "Bright: 50.0", "Disconnected"])
+    #expect(rig.mirror.fields.isEmpty && rig.mirror.display.enrolled == ["Ada"])
+    let said = try #require(rig.sends.last).at
+    #expect(rig.stopped == said + 500 * .millisecond)
+  }
+
+  @Test func `plain firmware is told plain texts`() throws {
+    var rig = try MirrorRig(["profile": .string("plain"), "username": .string("Ada")])
+    rig.start(for: .second)
+    rig.set("led", .int(5))
+    rig.run(for: 5 * .second)
+    #expect(rig.texts == ["Connected", "Name: Ada", "Name: Ada", "Bright: 5.0"] && rig.mirror.display.light == "5.0")
+  }
+
+  @Test func `only the last of many counts, and one write is out at a time`() throws {
+    var rig = try MirrorRig()
+    rig.linkDelay = 200 * .millisecond
+    rig.start(for: .second)
+    rig.forget()
+    for percent in 1...60 { rig.set("led", .int(percent), id: CommandID(percent)) }
+    rig.run(for: 3 * .second)
+    #expect(rig.texts == ["Name: Ada", "Bright: 60.0"])
+    #expect((1...60).allSatisfy { rig.outcome($0) == .success(Report()) })
+    // While one is out, the ones behind it become one.
+    rig.forget()
+    rig.set("led", .int(1), id: 101)
+    rig.run(for: 250 * .millisecond)
+    for percent in 2...9 { rig.set("led", .int(percent), id: CommandID(100 + percent)) }
+    rig.run(for: 3 * .second)
+    #expect(rig.texts == ["Name: Ada", "Bright: 1.0", "Bright: 9.0"] && rig.outcome(105) == .success(Report()))
+  }
+
+  // MARK: Names
+
+  @Test func `without a name nothing is told but the greeting, and that is said`() throws {
+    var rig = try MirrorRig([:])
+    rig.start(restored: ["led": Array("40".utf8)], for: 60 * .second)
+    #expect(rig.texts == ["Connected"] && rig.status == "needs-username")
+    #expect(rig.fault?.contains("vehiclectl set DEVICE.username NAME") == true && rig.absence("username") != nil)
+    rig.set("led", .int(3))
+    rig.sendNow(id: 2)
+    #expect(rig.code() == "needs-username" && rig.code(2) == "needs-username")
+    rig.set("username", .string("Grace"), id: 3)
+    rig.run(for: .second)
+    #expect(
+      rig.texts == ["Connected", "Name: Grace", "Name: Grace", "Bright: 40.0"] || rig.texts == ["Connected", "Name: Grace", "Bright: 40.0"])
+    #expect(rig.report(3)?.text?.contains("stand in front of the mirror") == true)
+    #expect(rig.status == "connected" && rig.fault == nil && rig.text("username") == "Grace")
+  }
+
+  @Test func `a new name is told as the app does, and a value makes the display look`() throws {
+    var rig = try MirrorRig()
+    rig.start(restored: ["led": Array("40".utf8)], for: 10 * .second)
+    rig.forget()
+    rig.set("username", .string("Ada L"))
+    rig.run(for: 10 * .second)
+    #expect(rig.texts == ["Name: Ada", "NewName: Ada L", "Bright: 40.0"])
+    #expect(rig.report()?.text?.contains("takes pictures") == false && rig.report()?.text?.contains("take pictures") == true)
+    #expect(rig.mirror.display.enrolled == ["Ada", "Ada L"] && rig.disk["username"] == Array("Ada L".utf8))
+    // What was set by hand counts more than the configuration, until it is taken back.
+    try rig.restart(for: .second)
+    #expect(rig.texts.dropFirst().first == "Name: Ada L")
+    rig.set("username", .string(""), id: 2)
+    rig.run(for: .second)
+    #expect(rig.disk["username"] == nil && rig.text("username") == "Ada" && rig.texts.contains("NewName: Ada"))
+    rig.forget()
+    rig.set("username", .string("Ada"), id: 3)
+    rig.run(for: .second)
+    #expect(rig.texts.isEmpty && rig.outcome(3) == .success(Report()))
+  }
+
+  @Test(arguments: ["O'Neill", "Default", "a+b", "01234567890123456789012345678901", "Zoë"])
+  func `a name that the mirror cannot bear is refused`(_ name: String) throws {
+    var rig = try MirrorRig()
+    rig.start(for: .second)
+    rig.forget()
+    rig.set("username", .string(name))
+    rig.run(for: .second)
+    guard case .invalid(argument: "username", let words)? = rig.refusal() else { Issue.record("it was taken"); return }
+    #expect(!words.isEmpty && rig.texts.isEmpty && rig.disk["username"] == nil)
+  }
+
+  @Test func `a name that another replaces is not waited for`() throws {
+    var rig = try MirrorRig()
+    rig.linkDelay = 300 * .millisecond
+    rig.start(for: 2 * .second)
+    rig.set("username", .string("One"))
+    rig.run(for: 400 * .millisecond)
+    rig.set("username", .string("Ada"), id: 2)
+    rig.run(for: 3 * .second)
+    #expect(rig.code() == "replaced" && rig.outcome(2) != nil)
+    #expect(rig.texts.last == "NewName: Ada" && rig.text("sent-name") == "Ada")
+  }
+
+  // MARK: Trouble
+
+  @Test func `without a connection wishes are kept, and told when there is one`() throws {
+    var rig = try MirrorRig()
+    rig.give(.started(restored: [:], wall: WallTime(microseconds: 0)))
+    rig.set("led", .int(30))
+    rig.set("username", .string("Bob"), id: 2)
+    #expect(rig.report()?.text?.hasPrefix("pending") == true && rig.report(2)?.text?.hasPrefix("pending") == true)
+    #expect(rig.text("led") == "30" && rig.absence("sent-led") != nil && rig.status == "waiting")
+    rig.connect()
+    rig.run(for: .second)
+    #expect(rig.texts == ["Connected", "Name: Bob", "Bright: 30.0"] && rig.text("sent-led") == "30")
+  }
+
+  @Test func `a refused write is tried once more`() throws {
+    var rig = try MirrorRig()
+    rig.start(for: .second)
+    rig.answers = [.acknowledged, .refused]
+    rig.set("led", .int(30))
+    rig.run(for: .second)
+    #expect(rig.texts.suffix(3) == ["Name: Ada", "Bright: 30.0", "Bright: 30.0"] && rig.outcome() == .success(Report()))
+    #expect(rig.resets.isEmpty && rig.notes.contains { $0.contains("once more") })
+    rig.answers = [.acknowledged, .refused, .refused]
+    rig.set("led", .int(31), id: 2)
+    rig.run(for: .second)
+    #expect(rig.resets.count == 1 && rig.fault?.contains("does not take what is written") == true)
+    #expect(rig.report(2)?.text?.hasPrefix("pending") == true)
+    rig.connect()
+    rig.run(for: .second)
+    #expect(rig.texts.last == "Bright: 31.0" && rig.fault == nil && rig.status == "connected")
+  }
+
+  @Test func `a mirror that acknowledges nothing is connected to anew after five seconds`() throws {
+    var rig = try MirrorRig()
+    rig.start(for: .second)
+    rig.answers = [.acknowledged, .none]
+    rig.set("led", .int(30))
+    rig.run(for: 4900 * .millisecond)
+    #expect(rig.resets.isEmpty && rig.outcome() == nil)
+    rig.run(for: .second)
+    #expect(rig.resets == ["the mirror has acknowledged nothing for 5 s: check its power"])
+    #expect(rig.report()?.text?.hasPrefix("pending") == true && rig.fault != nil)
+    rig.forget()
+    rig.connect()
+    rig.run(for: .second)
+    #expect(rig.texts == ["Connected", "Name: Ada", "Bright: 30.0"])
+  }
+
+  @Test func `a command is answered before its caller gives up`() throws {
+    var rig = try MirrorRig()
+    rig.start(for: .second)
+    rig.linkDelay = 4500 * .millisecond
+    rig.set("led", .int(30))
+    rig.run(for: 7900 * .millisecond)
+    #expect(rig.outcome() == nil)
+    rig.run(for: 200 * .millisecond)
+    #expect(rig.report()?.text?.hasPrefix("pending") == true)
+    rig.run(for: 5 * .second)
+    #expect(rig.text("sent-led") == "30" && rig.resets.isEmpty)
+  }
+
+  @Test func `what the disk does not take is not told`() throws {
+    var rig = try MirrorRig()
+    rig.start(for: .second)
+    rig.forget()
+    rig.diskWorks = false
+    rig.set("led", .int(30))
+    rig.run(for: .second)
+    #expect(rig.refusal() == .refused(code: "not-kept", "no space") && rig.texts.isEmpty && rig.absence("led") != nil)
+  }
+
+  @Test func `a caller that is gone is not answered, and what it wanted is done`() throws {
+    var rig = try MirrorRig()
+    rig.linkDelay = .second
+    rig.start(for: 3 * .second)
+    rig.set("led", .int(30))
+    rig.give(.cancelled(1))
+    rig.run(for: 4 * .second)
+    #expect(rig.outcome() == nil && rig.text("sent-led") == "30")
+  }
+
+  // MARK: Parting
+
+  @Test(arguments: [(0, false), (100, false), (3000, false), (4500, false), (4700, true), (5100, true), (60_000, true)])
+  func `the last word waits until the display has fetched, or is left out`(_ milliseconds: Int, _ isSaid: Bool) throws {
+    var rig = try MirrorRig()
+    rig.start(for: .second)
+    rig.set("led", .int(30))
+    rig.run(for: Int64(milliseconds) * .millisecond)
+    let asked = rig.now
+    let shows = { (rig: MirrorRig) in rig.mirror.display.light == "30.0" }
+    rig.give(.stopping)
+    rig.run(for: 1200 * .millisecond)
+    let stopped = try #require(rig.stopped)
+    #expect(stopped - asked <= 1200 * .millisecond && (rig.texts.last == "Disconnected") == isSaid)
+    #expect(isSaid || rig.notes.contains { $0.contains("without Disconnected") })
+    rig.disconnect()
+    rig.run(for: 5 * .second)
+    #expect(shows(rig), "the display has fetched it in any case")
+  }
+
+  @Test func `whatever the link does, the last word ends in time`() throws {
+    for answer in [MirrorRig.Answer.none, .refused, .acknowledged] {
+      var rig = try MirrorRig()
+      rig.start(for: 10 * .second)
+      rig.answer = answer
+      rig.give(.stopping)
+      rig.run(for: 1200 * .millisecond)
+      #expect(rig.stopped != nil)
+    }
+    // One write is out already and is never acknowledged.
+    var rig = try MirrorRig()
+    rig.start(for: .second)
+    rig.answer = .none
+    rig.set("led", .int(3))
+    rig.give(.stopping)
+    rig.run(for: 1200 * .millisecond)
+    #expect(rig.stopped != nil && rig.texts.last != "Disconnected")
+    // There is no link.
+    var idle = try MirrorRig()
+    idle.give(.started(restored: [:], wall: WallTime(microseconds: 0)))
+    idle.give(.stopping)
+    #expect(idle.stopped == 0)
+    // It goes meanwhile.
+    var gone = try MirrorRig()
+    gone.start(for: 10 * .second)
+    gone.answer = .none
+    gone.give(.stopping)
+    gone.disconnect()
+    #expect(gone.stopped == gone.now)
+    gone.connect()
+    #expect(gone.texts.last == "Connected")
+  }
+}

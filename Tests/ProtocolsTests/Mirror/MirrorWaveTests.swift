@@ -1,0 +1,191 @@
+import Peers
+import Testing
+
+@testable import Protocols
+
+/// What of health and weather goes to the mirror, and when.
+@Suite struct MirrorWaveTests {
+  @Test func `the first wave comes after two seconds, the next ones every interval, everything in it`() throws {
+    var rig = try MirrorRig.collecting()
+    rig.start(restored: MirrorRig.allOn)
+    rig.observeAll()
+    rig.run(for: 1900 * .millisecond)
+    #expect(rig.texts == ["Connected", "Name: Ada"] && rig.status == "sending")
+    rig.forget()
+    rig.run(for: 200 * .millisecond)
+    let wave = [
+      "Name: Ada", "Heart: 72.4", "CaloB: 310.25", "StepC: 4321.00", "DistW: 1.94", "TempF: 68", "Humid: 43", "Condi: Partly cloudy",
+      "UVInd: 5",
+    ]
+    #expect(rig.texts == wave)
+    #expect(rig.text("sent-heart-rate") == "72.4" && rig.text("sent-distance") == "3.122" && rig.text("sent-temperature") == "20.3")
+    rig.forget()
+    rig.run(for: 59 * .second)
+    #expect(rig.texts.isEmpty)
+    rig.run(for: 2 * .second)
+    #expect(rig.texts == wave)
+    let known = rig.mirror.display.profiles["Ada"] ?? [:]
+    #expect(known["Heart"] == "72" && known["TempF"] == "68" && known["Condi"] == "Partly cloudy" && known["DistW"] == "1.94")
+    #expect(rig.mirror.crashes.isEmpty && rig.mirror.stuck.isEmpty)
+  }
+
+  @Test func `nothing is sent that was not permitted, is unknown, or makes no sense`() throws {
+    var rig = try MirrorRig.collecting()
+    rig.start()
+    #expect(rig.observing.count == 8 && rig.observing.contains("sky.uv-index"))
+    rig.observeAll()
+    rig.set("send", .bool(true))
+    #expect(rig.code() == "nothing-collected")
+    rig.set("health", .bool(true), id: 2)
+    #expect(rig.report(2)?.text?.contains("none of the values is permitted yet") == true)
+    rig.set("send", .bool(true), id: 3)
+    rig.run(for: 10 * .second)
+    rig.forget()
+    rig.sendNow(id: 4)
+    #expect(rig.code(4) == "nothing-known" && rig.texts.isEmpty)
+    rig.set("send-steps", .bool(true), id: 5)
+    rig.set("send-heart-rate", .bool(true), id: 6)
+    rig.give(.observed(reference: "band.heart-rate", .absent("stale")))
+    rig.run(for: 3 * .second)
+    #expect(rig.texts == ["Name: Ada", "StepC: 4321.00"])
+    for (index, value) in [Value.float(.nan), .float(.infinity), .float(-5), .float(1e300), .string("many"), .list(["1"])].enumerated() {
+      rig.observe("phone.steps", value)
+      rig.sendNow(id: CommandID(10 + index))
+      #expect(rig.code(CommandID(10 + index)) == "nothing-known")
+    }
+    #expect(rig.notes.contains { $0.hasPrefix("the mirror cannot be told phone.steps") } && !rig.notes.contains { $0.contains("1e+300") })
+    rig.set("send-steps", .bool(false), id: 30)
+    rig.observe("phone.steps", .int(5))
+    rig.sendNow(id: 31)
+    #expect(rig.code(31) == "nothing-known")
+  }
+
+  @Test func `what is not configured cannot be collected`() throws {
+    var rig = try MirrorRig()
+    rig.start(for: .second)
+    rig.set("health", .bool(true))
+    rig.set("weather", .bool(true), id: 2)
+    #expect(rig.code() == "not-configured" && rig.code(2) == "not-configured")
+    rig.set("health", .bool(false), id: 3)
+    #expect(rig.outcome(3) == .success(Report()) && rig.observing.isEmpty)
+    rig.sendNow(id: 4)
+    #expect(rig.code(4) == "nothing-collected")
+  }
+
+  @Test func `new weather comes soon, health with the next wave`() throws {
+    var rig = try MirrorRig.collecting()
+    rig.start(restored: MirrorRig.allOn)
+    rig.observeAll()
+    rig.run(for: 20 * .second)
+    rig.forget()
+    rig.observe("band.heart-rate", .float(90))
+    rig.run(for: 10 * .second)
+    #expect(rig.texts.isEmpty)
+    rig.observe("sky.condition", .string("Rain"))
+    rig.run(for: 2100 * .millisecond)
+    #expect(rig.texts.contains("Condi: Rain") && rig.texts.contains("Heart: 90.0"))
+    // The display is left its time.
+    let last = try #require(rig.sends.last).at
+    rig.forget()
+    rig.observe("sky.condition", .string("Snow"))
+    rig.run(for: 8 * .second)
+    #expect(try #require(rig.sends.first).at - last >= 5 * .second)
+  }
+
+  @Test func `a wave can be had at once, and ends when the mirror has it`() throws {
+    var rig = try MirrorRig.collecting()
+    rig.linkDelay = 100 * .millisecond
+    rig.start(restored: MirrorRig.allOn.filter { $0.key != "send" }, for: .second)
+    rig.observe("phone.steps", .int(7))
+    rig.observe("sky.humidity", .float(99.9))
+    #expect(rig.status == "connected")
+    rig.forget()
+    rig.sendNow()
+    rig.run(for: 150 * .millisecond)
+    #expect(rig.outcome() == nil)
+    rig.run(for: .second)
+    #expect(rig.texts == ["Name: Ada", "StepC: 7.00", "Humid: 99"] && rig.report()?.text == "2 values sent")
+    rig.run(for: 200 * .second)
+    #expect(rig.texts.count == 3)
+    rig.disconnect("out of reach")
+    rig.sendNow(id: 2)
+    #expect(rig.refusal(2) == .notConnected("out of reach"))
+  }
+
+  @Test func `a wave that is lost with its link is refused to whoever waits`() throws {
+    var rig = try MirrorRig.collecting()
+    rig.start(restored: MirrorRig.allOn, for: .second)
+    rig.observeAll()
+    rig.linkDelay = 300 * .millisecond
+    rig.sendNow()
+    rig.run(for: .second)
+    rig.disconnect("out of reach")
+    #expect(rig.refusal() == .notConnected("out of reach"))
+    rig.linkDelay = 0
+    rig.forget()
+    rig.run(for: 100 * .second)
+    #expect(rig.texts.isEmpty)
+    // Everything is built up again.
+    rig.connect()
+    rig.run(for: 3 * .second)
+    #expect(rig.texts.prefix(3) == ["Connected", "Name: Ada", "Name: Ada"] && rig.texts.count == 11)
+  }
+
+  @Test func `the interval and the switches are kept, and counted from when they are set`() throws {
+    var rig = try MirrorRig.collecting(["interval": .int(600)])
+    rig.start(for: .second)
+    rig.observe("phone.steps", .int(7))
+    for (id, name) in ["health", "send-steps", "send"].enumerated() { rig.set(name, .bool(true), id: CommandID(id + 1)) }
+    rig.run(for: 10 * .second)
+    rig.forget()
+    rig.set("interval", .int(5), id: 9)
+    rig.run(for: 16 * .second)
+    #expect(rig.texts.filter { $0 == "StepC: 7.00" }.count == 3 && rig.text("interval") == "5")
+    rig.set("send", .bool(false), id: 10)
+    rig.forget()
+    rig.run(for: 60 * .second)
+    #expect(rig.texts.isEmpty && rig.status == "connected")
+    rig.set("send", .bool(true), id: 11)
+    try rig.restart(["username": .string("Ada"), "health": .list(["phone.steps"])], for: .second)
+    #expect(rig.text("interval") == "5" && rig.text("send") == "on" && rig.status == "sending")
+  }
+
+  @Test func `switches that are set while nobody is connected say so`() throws {
+    var rig = try MirrorRig.collecting()
+    rig.give(.started(restored: [:], wall: WallTime(microseconds: 0)))
+    rig.set("weather", .bool(true))
+    rig.set("send", .bool(true), id: 2)
+    #expect(rig.report()?.text?.hasPrefix("pending") == true && rig.report(2)?.text?.hasPrefix("pending") == true)
+  }
+
+  // MARK: Options
+
+  @Test(
+    arguments: [
+      (["health": .list(["phone.mood"])], "health"), (["health": .list(["phone.steps", "band.steps"])], "health"),
+      (["health": .list(["sky.temperature"])], "health"), (["weather": .string("Sky!")], "weather"),
+      (["weather": .string("sky.temperature")], "weather"),
+      (["username": .string("O'Neill")], "username"),
+    ] as [([String: Value], String)])
+  func `options that cannot be are named`(_ options: [String: Value], _ option: String) {
+    let error = #expect(throws: OptionError.self) { try MirrorMachine(MirrorRig.setup(options)) }
+    #expect(error?.option == option)
+  }
+
+  @Test func `the key is required, except where there is none`() throws {
+    #expect(throws: OptionError.self) { try MirrorMachine(Setup()) }
+    var setup = MirrorRig.setup([:])
+    setup.secrets["iv-file"] = nil
+    #expect(throws: OptionError.self) { try MirrorMachine(setup) }
+    setup = MirrorRig.setup([:])
+    setup.secrets["iv-file"] = SecretBytes(Array("FEDCBA9876543210".utf8))
+    let error = #expect(throws: OptionError.self) { try MirrorMachine(setup) }
+    #expect(error?.option == "iv-file" && error?.message.contains("FEDC") == false)
+    setup = MirrorRig.setup([:])
+    setup.options["profile"] = .string("plain")
+    #expect(throws: OptionError.self) { try MirrorMachine(setup) }
+    _ = try MirrorMachine(Setup(options: ["profile": .string("plain")]))
+    #expect(Kind.mirror.caution?(Setup())?.contains("known to all") == true)
+    #expect(Kind.mirror.caution?(Setup(options: ["profile": .string("plain")]))?.contains("nothing protects") == true)
+  }
+}
