@@ -16,8 +16,14 @@ protocol Simulation: ParsableCommand {
   static var gatt: GATTRole { get }
   /// What it calls itself on BLE, unless a person names it.
   static var usualName: String { get }
+  /// What else it is on BLE.
+  static var traits: AirTraits { get }
   /// Nothing takes time.
   var instant: Bool { get }
+}
+
+extension Simulation {
+  static var traits: AirTraits { AirTraits() }
 }
 
 extension Simulation {
@@ -40,7 +46,8 @@ extension Simulation {
       try loop.run()
     case .ble(let bus):
       var number: UInt64 = 0
-      let standIn = StandIn(try place.air(Self.gatt, named: Self.usualName, isInstant: instant), bus: bus, loop: loop, manner: manner) {
+      let air = try place.air(Self.gatt, named: Self.usualName, traits: Self.traits, isInstant: instant)
+      let standIn = StandIn(air, bus: bus, loop: loop, manner: manner) {
         defer { number += 1 }
         return self.machine(number: number, start: start)
       }

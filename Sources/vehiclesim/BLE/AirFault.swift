@@ -23,6 +23,14 @@ enum AirFault: Equatable, Sendable {
   case empty(Int)
   /// Replies of types that were not agreed.
   case oddReplies
+  /// Every Nth write is never answered.
+  case noAnswer(Int)
+  /// Every Nth write is refused.
+  case refuse(Int)
+  /// The connection breaks at every Nth write.
+  case dropWrites(Int)
+  /// The characteristic that is written is not there.
+  case noCharacteristic
 
   static let table: [(form: String, help: String)] = [
     ("drop:N", "the connection breaks after N notifications"),
@@ -35,6 +43,10 @@ enum AirFault: Equatable, Sendable {
     ("no-descriptors", "no sockets for characteristics: signals and calls only"),
     ("empty:N", "before every Nth notification comes one without bytes"),
     ("odd-replies", "answers of the wrong type"),
+    ("no-answer:N", "every Nth write is never answered"),
+    ("refuse:N", "every Nth write is refused"),
+    ("drop-writes:N", "the connection breaks at every Nth write"),
+    ("no-characteristic", "what is to be written is not there"),
   ]
 
   /// Reads `drop:100`.
@@ -52,6 +64,10 @@ enum AirFault: Equatable, Sendable {
     case ("churn", nil, 1): self = .churn
     case ("no-descriptors", nil, 1): self = .noDescriptors
     case ("odd-replies", nil, 1): self = .oddReplies
+    case ("no-answer", let count?, _): self = .noAnswer(count)
+    case ("refuse", let count?, _): self = .refuse(count)
+    case ("drop-writes", let count?, _): self = .dropWrites(count)
+    case ("no-characteristic", nil, 1): self = .noCharacteristic
     default: throw ValueError("\"\(text)\" is no fault of the air: write one of \(Self.table.map(\.form).joined(separator: ", "))")
     }
   }

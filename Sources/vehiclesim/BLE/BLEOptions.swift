@@ -84,10 +84,23 @@ struct BLEOptions: ParsableArguments {
 
 extension Place {
   /// The air that was asked for, where peers of this kind fly.
-  func air(_ role: GATTRole, named usualName: String, isInstant: Bool) throws -> Air {
+  func air(_ role: GATTRole, named usualName: String, traits: AirTraits, isInstant: Bool) throws -> Air {
     guard let profile = ble.gatt ?? role.profiles.first else { throw Failure("this kind has no profile on BLE: give --gatt") }
     return Air(
       name: name ?? usualName, address: (ble.address ?? "AA:BB:CC:00:11:22").uppercased(), profile: profile,
-      writeFlags: (ble.writes ?? .withoutResponse).flags, mtu: ble.mtu ?? 23, others: ble.also, faults: ble.air, isInstant: isInstant)
+      writeFlags: (ble.writes ?? traits.writes).flags, mtu: ble.mtu ?? 23, others: ble.also, faults: ble.air, traits: traits,
+      isInstant: isInstant)
   }
+}
+
+/// What peripherals of a kind are like beside their profile.
+struct AirTraits {
+  /// How they are written, unless somebody says otherwise.
+  var writes = BLEOptions.Writes.withoutResponse
+  /// Their service stands in what they advertise.
+  var isAdvertised = true
+  /// What the characteristic that is written holds at first, where it can be read; then it is what was written last.
+  var firstValue: [UInt8]?
+  /// One machine for all connections, which goes on between them.
+  var outlivesConnections = false
 }

@@ -20,6 +20,9 @@ final class SimulatedPeripheral {
   private var tables = 0
   private var notifications = 0
   private var connects = 0
+  private var writes = 0
+  /// What was written last.
+  private var value: [UInt8]
   private var isNotifying = false
   private var notifySocket: Packets?
   private var writeSocket: Packets?
@@ -36,6 +39,7 @@ final class SimulatedPeripheral {
     self.host = host
     path = StandIn.path(air.address)
     makeMachine = machine
+    value = air.traits.firstValue ?? []
   }
 
   private var notifyPath: String { "\(path)/service\(tables)/char\(tables)1" }
@@ -45,7 +49,7 @@ final class SimulatedPeripheral {
 
   func advertise() {
     if !isConnected, connecting == nil {
-      host.hear(path: path, address: air.address, name: air.name, services: [air.profile.service], rssi: -60)
+      host.hear(path: path, address: air.address, name: air.name, services: air.traits.isAdvertised ? [air.profile.service] : [], rssi: -60)
     }
   }
 
@@ -70,6 +74,7 @@ final class SimulatedPeripheral {
     case (notifyPath, "AcquireNotify"): acquireNotify(call)
     case (writePath, "AcquireWrite"): acquireWrite(call)
     case (writePath, "WriteValue"): write(call)
+    case (writePath, "ReadValue") where air.traits.firstValue != nil: host.answer(call, .bytes(value))
     default: return false
     }
     return true
@@ -105,19 +110,27 @@ final class SimulatedPeripheral {
     host.tree.add(service, [Self.service: ["UUID": .string(air.profile.service.text), "Device": .path(path), "Primary": .bool(true)]])
     let isOne = notifyPath == writePath
     if let notify = air.profile.notify { add(notifyPath, notify, ["notify"] + (isOne ? air.writeFlags : []), service) }
-    if !isOne, let write = air.profile.write { add(writePath, write, air.writeFlags, service) }
+    if !isOne, let write = air.profile.write, !air.faults.contains(.noCharacteristic) {
+      add(writePath, write, air.writeFlags + (air.traits.firstValue == nil ? [] : ["read"]), service)
+    }
     host.tree.set(path, StandIn.deviceInterface, "ServicesResolved", .bool(true))
+    let pulse = begin()
+    feed(.linkChanged(.main, .up(maximumSend: air.mtu - 3)), at: Clock.now)
+    host.manner.tell(air.name, "up")
+    if air.faults.contains(.churn) { churn(pulse) }
+  }
+
+  /// The machine behind this connection, and what wakes it.
+  private func begin() -> Pulse {
+    if machine != nil, let pulse { return pulse }
     var machine = makeMachine()
-    let now = Clock.now
     effects.removeAll()
-    machine.handle(.started(restored: [:], wall: WallTime(microseconds: 0)), at: now, &effects)
+    machine.handle(.started(restored: [:], wall: WallTime(microseconds: 0)), at: Clock.now, &effects)
     self.machine = machine
     let pulse = Pulse { [weak self] in self?.feed(.wake, at: $0) }
     self.pulse = pulse
     host.loop.add(pulse)
-    feed(.linkChanged(.main, .up(maximumSend: air.mtu - 3)), at: now)
-    host.manner.tell(air.name, "up")
-    if air.faults.contains(.churn) { churn(pulse) }
+    return pulse
   }
 
   private func add(_ path: String, _ uuid: GATTUUID, _ flags: [String], _ service: String) {
@@ -145,8 +158,12 @@ final class SimulatedPeripheral {
   }
 
   private func endTable() {
-    machine = nil
-    pulse?.isClosed = true
+    if air.traits.outlivesConnections {
+      feed(.linkChanged(.main, .down("the connection is gone")), at: Clock.now)
+    } else {
+      machine = nil
+      pulse?.isClosed = true
+    }
     isNotifying = false
     notifySocket?.close()
     writeSocket?.close()
@@ -206,6 +223,15 @@ final class SimulatedPeripheral {
     }
     // A write that is acknowledged takes a connection interval.
     host.later(7_500 * .microsecond) { [self] in
+      writes += 1
+      for fault in air.faults {
+        switch fault {
+        case .noAnswer(let count) where writes % count == 0: return host.manner.tell(air.name, "a write is not answered")
+        case .refuse(let count) where writes % count == 0: return host.refuse(call, "Failed", "Operation failed with ATT error: 0x0e")
+        case .dropWrites(let count) where writes % count == 0: return drop()
+        default: break
+        }
+      }
       host.answer(call)
       written(bytes)
     }
@@ -213,6 +239,7 @@ final class SimulatedPeripheral {
 
   private func written(_ bytes: [UInt8]) {
     host.manner.tell(air.name, "< \(Connection.readable(bytes))")
+    value = bytes
     feed(.received(.main, bytes), at: Clock.now)
   }
 
@@ -243,6 +270,7 @@ final class SimulatedPeripheral {
           }
           if let id { inputs.append(.sent(id, failure: nil)) }
         case .resetLink: host.after(0) { [self] in drop() }
+        case .event(_, let text): host.manner.tell(air.name, text)
         default: break
         }
       }

@@ -213,5 +213,6 @@ struct Air {
   var mtu: Int
   var others: [BLEOptions.Other]
   var faults: [AirFault]
+  var traits: AirTraits
   var isInstant: Bool
 }
