@@ -40,16 +40,24 @@ import Testing
 
   @Test func `switched on it loads, and holds every known key at its default`() throws {
     let folder = try Folder()
-    let text = try switchedOn()
+    // The secrets that it names, at a place where there are some.
+    let text = try switchedOn().replacingOccurrences(of: "\"/etc/vehicled/mirror.", with: "\"\(folder.path)/mirror.")
+    for name in ["mirror.key", "mirror.iv"] {
+      let secret = try folder.write("ascii:0123456789ABCDEF", to: name)
+      #expect(chmod(secret, 0o600) == 0)
+    }
     let configuration = try Configuration.load(folder.write(text), kinds: registry)
     #expect(configuration.control == Configuration.Control(socket: "/run/vehicled/io.vehicled"))
     let root = try TOML.parse(Array(text.utf8), file: "example")
     try expect([root], hold: Configuration.generalKeys, and: ["control", "device"])
     try expect([section(root, "control")], hold: Configuration.controlKeys, and: [])
-    #expect(configuration.devices.map(\.kind) == ["obd", "longboard", "longboard", "car"], "every kind, a longboard for each protocol")
+    #expect(
+      configuration.devices.map(\.kind) == ["obd", "longboard", "longboard", "car", "mirror"], "every kind, a longboard for each protocol")
     for kind in registry {
       let tables = try configuration.devices.filter { $0.kind == kind.name }.map { try section(section(root, "device"), $0.name) }
-      try expect(tables, hold: Configuration.deviceKeys + kind.options, and: kind.links.map(\.key) + kind.sections.map(\.name))
+      try expect(
+        tables, hold: Configuration.deviceKeys + kind.options,
+        and: kind.links.map(\.key) + kind.secrets.map(\.name) + kind.sections.map(\.name))
     }
   }
 
