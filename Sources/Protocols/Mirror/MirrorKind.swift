@@ -19,7 +19,9 @@ extension Kind {
       Option(
         "health", ValueRule(.list), default: .list([]), areReferences: true,
         help: "What can be shown of other devices: heart-rate, active-energy, steps and distance, as in phone.steps"),
-      Option("weather", ValueRule(.string), help: "The device whose temperature, humidity, condition and uv-index can be shown"),
+      Option(
+        "weather", ValueRule(.string), areReferences: true,
+        help: "The device whose temperature, humidity, condition and uv-index can be shown"),
     ],
     secrets: [
       Secret("key-file", help: "The firmware's key: ascii: and 16 characters, or hex: and 32 digits"),
