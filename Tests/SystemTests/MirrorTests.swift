@@ -81,6 +81,20 @@ extension WholeHouse {
       withExtendedLifetime(hall.bus) {}
     }
 
+    @Test func whatWasWrittenLastCanBeReadByAnybody() throws {
+      let hall = try Hall()
+      #expect(wait { hall.state == "connected" }, "\(hall.status)")
+      let characteristic = "/org/bluez/hci0/dev_AA_BB_CC_00_11_22/service1/char12"
+      let read = hall.house.run(
+        "/usr/bin/busctl",
+        [
+          "--address=\(hall.environment["DBUS_SYSTEM_BUS_ADDRESS"] ?? "")", "call", "org.bluez", characteristic,
+          "org.bluez.GattCharacteristic1", "ReadValue", "a{sv}", "0",
+        ])
+      // "Name: Ada" in hex digits: d4d1…
+      #expect(read.output.hasPrefix("ay 32 100 52 100 49 "), "\(read)")
+    }
+
     @Test func aNameIsNeededAndWarnsOfPictures() throws {
       let hall = try Hall(options: "")
       #expect(wait { hall.state == "needs-username" && hall.status.contains("mtu") }, "\(hall.status)")

@@ -68,8 +68,7 @@ extension MirrorMachine {
     }
     let parcels = collected(for: id)
     guard !parcels.isEmpty else {
-      let words = "no value is both known and permitted now: vehiclectl get DEVICE.PROPERTY of what is shown, and set DEVICE.send-steps on"
-      throw .refused(code: "nothing-known", words)
+      throw .refused(code: "nothing-known", nothingKnown)
     }
     parcels.forEach { put($0) }
     hold(id, Report(text: "\(parcels.count) \(parcels.count == 1 ? "value" : "values") sent"), isKept: false, at: now)
@@ -122,6 +121,10 @@ extension MirrorMachine {
     guard isOn else { return nil }
     if turned == .health, MirrorMetric.health.allSatisfy({ settings.sources[$0] == nil || !isPermitted($0) }) {
       return "none of the values is permitted yet: vehiclectl set DEVICE.send-steps on, or another of them"
+    }
+    // Most likely the device that the configuration names is not there.
+    if turned == .weather, MirrorMetric.weather.allSatisfy({ known[$0] == nil }), let reason = missing[.temperature] {
+      return "nothing is known of it yet; \(reason)"
     }
     return isUp ? nil : "pending: begins when the mirror is connected"
   }

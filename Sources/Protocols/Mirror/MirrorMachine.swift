@@ -32,8 +32,8 @@ public struct MirrorMachine: Machine {
   var keeping = MirrorKeeping()
   /// The values of other devices that are known now.
   var known: [MirrorMetric: Value] = [:]
-  /// Why the mirror could not be told a value; told once each.
-  var unspeakable: [MirrorMetric: String] = [:]
+  /// Why the mirror cannot be told a value now.
+  var missing: [MirrorMetric: String] = [:]
   var waits: [CommandID: Wait] = [:]
   /// When the next wave of values is due; nil while nothing is sent.
   var wave: Instant?

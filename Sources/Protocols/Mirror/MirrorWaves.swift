@@ -1,10 +1,13 @@
 // When what is collected goes to the mirror, and what of it. A wave holds every value that is known, permitted and collected: the
 // mirror never says what it has lost, so each is told again, at most nine short writes an interval. The first comes two seconds
-// after something was switched on, or the weather changed; the next ones every interval. A value that is stale is not told.
+// after something was switched on, the next ones every interval; new weather does not wait longer than half a minute. A value that
+// is stale is not told.
 // Facts: ISM-App's ContentView.swift (2 s, 60 s) and README (every minute); main.cpp (five seconds to fetch everything).
 
 extension MirrorMachine {
   private static let lead: Nanoseconds = 2 * .second
+  /// Between two waves that new weather causes: a thermometer may say something else every second.
+  private static let newsApart: Nanoseconds = 30 * .second
 
   var isCollecting: Bool { !keeping.now.on.isDisjoint(with: [.health, .weather]) }
 
@@ -25,11 +28,10 @@ extension MirrorMachine {
     if !isSending { wave = nil } else if wave == nil { wave = now &+ Self.lead }
   }
 
-  /// There is news: the next wave comes soon, but the display is left the time to fetch the last.
-  mutating func hurry(at now: Instant) {
+  /// There is news: the next wave comes soon, but not sooner than so long after the last value.
+  mutating func hurry(at now: Instant, apart: Nanoseconds = MirrorParting.fetching) {
     guard let wave, case .up(let session) = state else { return }
-    let fetched = session.lastValue.map { $0 &+ MirrorParting.fetching } ?? now
-    self.wave = min(wave, max(now &+ Self.lead, fetched))
+    self.wave = min(wave, max(now &+ Self.lead, session.lastValue.map { $0 &+ apart } ?? now))
   }
 
   /// A wave is due.
@@ -49,22 +51,36 @@ extension MirrorMachine {
 
   mutating func observed(_ reference: String, _ content: Reading.Content, at now: Instant, _ effects: inout Effects) {
     for metric in MirrorMetric.allCases where settings.sources[metric] == reference {
-      guard case .value(let value) = content else {
-        known[metric] = nil
-        continue
-      }
-      guard known[metric] != value else { continue }
-      known[metric] = value
-      do throws(ValueError) {
-        _ = try metric.message(value)
-        unspeakable[metric] = nil
-        // Health changes all the time, the weather now and then.
-        if !metric.isHealth, isCollected(metric) { hurry(at: now) }
-      } catch {
-        let words = "the mirror cannot be told \(reference): \(error)"
-        if unspeakable.updateValue(words, forKey: metric) != words { effects.append(.note(words)) }
+      switch content {
+      case .absent(let reason): (known[metric], missing[metric]) = (nil, "\(reference): \(reason)")
+      case .value(let value) where known[metric] != value: learn(value, of: metric, reference, at: now, &effects)
+      case .value: break
       }
     }
+  }
+
+  private mutating func learn(_ value: Value, of metric: MirrorMetric, _ reference: String, at now: Instant, _ effects: inout Effects) {
+    let before = known.updateValue(value, forKey: metric).flatMap { try? metric.message($0) }
+    do throws(ValueError) {
+      let message = try metric.message(value)
+      missing[metric] = nil
+      // Health changes all the time, the weather now and then.
+      if !metric.isHealth, isCollected(metric), message != before { hurry(at: now, apart: Self.newsApart) }
+    } catch {
+      let words = "\(reference): \(error)"
+      if missing.updateValue(words, forKey: metric) != words { effects.append(.note("the mirror cannot be told \(words)")) }
+    }
+  }
+
+  /// Why nothing can be told now, as far as that is known, and how to mend it.
+  var nothingKnown: String {
+    let collected = MirrorMetric.allCases.filter {
+      settings.sources[$0] != nil && keeping.now.on.contains($0.isHealth ? .health : .weather)
+    }
+    let reasons = collected.filter(isPermitted).compactMap { missing[$0] }
+    if let reason = reasons.first { return "no value can be sent now; \(reason)" }
+    let forbidden = collected.filter { !isPermitted($0) }.compactMap { $0.permission?.rawValue }
+    return forbidden.first.map { "no value is permitted: vehiclectl set DEVICE.\($0) on" } ?? "no value is known yet: try again in a moment"
   }
 }
 

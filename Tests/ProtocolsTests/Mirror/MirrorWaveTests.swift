@@ -42,7 +42,8 @@ import Testing
     rig.run(for: 10 * .second)
     rig.forget()
     rig.sendNow(id: 4)
-    #expect(rig.code(4) == "nothing-known" && rig.texts.isEmpty)
+    let refused = CommandError.refused(code: "nothing-known", "no value is permitted: vehiclectl set DEVICE.send-heart-rate on")
+    #expect(rig.refusal(4) == refused && rig.texts.isEmpty)
     rig.set("send-steps", .bool(true), id: 5)
     rig.set("send-heart-rate", .bool(true), id: 6)
     rig.give(.observed(reference: "band.heart-rate", .absent("stale")))
@@ -57,7 +58,8 @@ import Testing
     rig.set("send-steps", .bool(false), id: 30)
     rig.observe("phone.steps", .int(5))
     rig.sendNow(id: 31)
-    #expect(rig.code(31) == "nothing-known")
+    let stale = CommandError.refused(code: "nothing-known", "no value can be sent now; band.heart-rate: stale")
+    #expect(rig.refusal(31) == stale)
   }
 
   @Test func `what is not configured cannot be collected`() throws {
@@ -84,12 +86,21 @@ import Testing
     rig.observe("sky.condition", .string("Rain"))
     rig.run(for: 2100 * .millisecond)
     #expect(rig.texts.contains("Condi: Rain") && rig.texts.contains("Heart: 90.0"))
-    // The display is left its time.
+    // A thermometer that never rests does not fill the air, and what looks the same to the mirror is no news.
     let last = try #require(rig.sends.last).at
     rig.forget()
-    rig.observe("sky.condition", .string("Snow"))
-    rig.run(for: 8 * .second)
-    #expect(try #require(rig.sends.first).at - last >= 5 * .second)
+    for tenth in 0..<280 {
+      rig.observe("sky.temperature", .float(20.3 + Double(tenth) / 10))
+      rig.run(for: 100 * .millisecond)
+    }
+    #expect(rig.texts.isEmpty)
+    rig.run(for: 4 * .second)
+    #expect(try #require(rig.sends.first).at - last >= 30 * .second && rig.texts.contains("TempF: 118"))
+    rig.run(for: 65 * .second)
+    rig.forget()
+    rig.observe("sky.temperature", .float(48.3))
+    rig.run(for: 20 * .second)
+    #expect(rig.texts.isEmpty)
   }
 
   @Test func `a wave can be had at once, and ends when the mirror has it`() throws {
@@ -156,6 +167,16 @@ import Testing
     rig.set("weather", .bool(true))
     rig.set("send", .bool(true), id: 2)
     #expect(rig.report()?.text?.hasPrefix("pending") == true && rig.report(2)?.text?.hasPrefix("pending") == true)
+  }
+
+  @Test func `weather that nobody tells is said to be missing`() throws {
+    var rig = try MirrorRig.collecting()
+    rig.start(for: .second)
+    for metric in MirrorMetric.weather {
+      rig.give(.observed(reference: "sky.\(metric.rawValue)", .absent("there is no sky.\(metric.rawValue)")))
+    }
+    rig.set("weather", .bool(true))
+    #expect(rig.report()?.text == "nothing is known of it yet; sky.temperature: there is no sky.temperature")
   }
 
   // MARK: Options
