@@ -119,6 +119,8 @@ public struct Section: Sendable {
 
 /// What a machine is made from.
 public struct Setup: Sendable {
+  /// The device's name, for words that tell a person what to type.
+  public var device: String
   /// Checked values by key, defaults filled in.
   public var options: [String: Value]
   /// What is in the files of `Kind.secrets`, by key.
@@ -146,9 +148,10 @@ public struct Setup: Sendable {
 
   /// A setup of these values.
   public init(
-    options: [String: Value] = [:], secrets: [String: SecretBytes] = [:], sections: [String: [Subsection]] = [:],
+    device: String = "DEVICE", options: [String: Value] = [:], secrets: [String: SecretBytes] = [:], sections: [String: [Subsection]] = [:],
     links: [LinkName: String] = [:], phase: Double = 0, seed: UInt64 = 0
   ) {
+    self.device = device
     self.options = options
     self.secrets = secrets
     self.sections = sections

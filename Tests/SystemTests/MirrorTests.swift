@@ -98,7 +98,7 @@ extension WholeHouse {
     @Test func aNameIsNeededAndWarnsOfPictures() throws {
       let hall = try Hall(options: "")
       #expect(wait { hall.state == "needs-username" && hall.status.contains("mtu") }, "\(hall.status)")
-      #expect(hall.status.contains("vehiclectl set DEVICE.username NAME"))
+      #expect(hall.status.contains("vehiclectl set mirror.username NAME"))
       let early = hall.house.vehiclectl("set", "led", "70")
       #expect(early.status == 1 && early.errors.contains("username"), "\(early.errors)")
       #expect(hall.house.vehiclectl("set", "mirror.username", "O'Neill").status == 2)

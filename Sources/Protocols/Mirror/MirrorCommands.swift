@@ -4,9 +4,12 @@
 extension MirrorMachine {
   static let sendNow = Action("send-now", help: "Sends one wave of what is collected now, whether or not send is on")
 
-  private static let namelessError = CommandError.refused(code: "needs-username", nameless)
-  private static let nothingCollected = CommandError.refused(
-    code: "nothing-collected", "neither health nor weather is collected: vehiclectl set DEVICE.health on, or DEVICE.weather")
+  private var namelessError: CommandError { .refused(code: "needs-username", nameless) }
+  private var nothingCollected: CommandError {
+    let device = settings.device
+    return .refused(
+      code: "nothing-collected", "neither health nor weather is collected: vehiclectl set \(device).health on, or \(device).weather")
+  }
 
   mutating func perform(_ id: CommandID, _ command: Command, at now: Instant, _ effects: inout Effects) {
     do throws(CommandError) {
@@ -29,7 +32,7 @@ extension MirrorMachine {
   private func wish(_ property: Int, _ value: Value) throws(CommandError) -> MirrorKeeping.Wish {
     switch (MirrorSignal(rawValue: property), value) {
     case (.led, .int(let percent)):
-      guard hasUsername else { throw Self.namelessError }
+      guard hasUsername else { throw namelessError }
       return .led(percent)
     case (.interval, .int(let seconds)): return .interval(seconds)
     case (.username, .string(let name)):
@@ -52,15 +55,15 @@ extension MirrorMachine {
     case .weather where !settings.hasWeather:
       throw .refused(code: "not-configured", "no weather is configured: add weather = \"NAME\", a device of kind weather, to its section")
     case .send:
-      guard hasUsername else { throw Self.namelessError }
-      guard !keeping.next.on.isDisjoint(with: [.health, .weather]) else { throw Self.nothingCollected }
+      guard hasUsername else { throw namelessError }
+      guard !keeping.next.on.isDisjoint(with: [.health, .weather]) else { throw nothingCollected }
     default: break
     }
   }
 
   private mutating func sendOneWave(_ id: CommandID, at now: Instant) throws(CommandError) {
-    guard username != nil else { throw Self.namelessError }
-    guard isCollecting else { throw Self.nothingCollected }
+    guard username != nil else { throw namelessError }
+    guard isCollecting else { throw nothingCollected }
     switch state {
     case .down(let reason): throw .notConnected(reason)
     case .parting: throw .notConnected("the link is being closed")
@@ -120,7 +123,7 @@ extension MirrorMachine {
   private func words(_ turned: MirrorSwitch, _ isOn: Bool) -> String? {
     guard isOn else { return nil }
     if turned == .health, MirrorMetric.health.allSatisfy({ settings.sources[$0] == nil || !isPermitted($0) }) {
-      return "none of the values is permitted yet: vehiclectl set DEVICE.send-steps on, or another of them"
+      return "none of the values is permitted yet: vehiclectl set \(settings.device).send-steps on, or another of them"
     }
     // Most likely the device that the configuration names is not there.
     if turned == .weather, MirrorMetric.weather.allSatisfy({ known[$0] == nil }), let reason = missing[.temperature] {

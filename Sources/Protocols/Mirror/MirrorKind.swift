@@ -44,6 +44,8 @@ extension GATTRole {
 
 /// What the configuration says of a mirror.
 struct MirrorSettings: Sendable {
+  /// The device's own name.
+  let device: String
   let profile: MirrorProfile
   let username: String?
   /// Seconds.
@@ -55,6 +57,7 @@ struct MirrorSettings: Sendable {
   var hasWeather: Bool { sources[.temperature] != nil }
 
   init(_ setup: Setup) throws(OptionError) {
+    device = setup.device
     profile = try Self.profile(setup)
     if case .string(let name)? = setup.options["username"] {
       if let words = MirrorMessage.refusal(name: name) { throw OptionError("username", words) }

@@ -93,12 +93,12 @@ public struct MirrorMachine: Machine {
     if let led = keeping.now.led {
       effects.publish(.led, .int(led))
     } else {
-      effects.withdraw(.led, "nobody has set it yet, and the mirror does not tell: vehiclectl set DEVICE.led 50")
+      effects.withdraw(.led, "nobody has set it yet, and the mirror does not tell: vehiclectl set \(settings.device).led 50")
     }
     if let username {
       effects.publish(.username, .string(username))
     } else {
-      effects.withdraw(.username, "not given: vehiclectl set DEVICE.username NAME")
+      effects.withdraw(.username, "not given: vehiclectl set \(settings.device).username NAME")
     }
     effects.publish(.interval, .int(interval))
     for turned in MirrorSwitch.allCases { effects.publish(turned.signal, .bool(keeping.now.on.contains(turned))) }
@@ -107,7 +107,7 @@ public struct MirrorMachine: Machine {
   /// Seconds between two waves.
   var interval: Int { keeping.now.interval ?? settings.interval }
 
-  static let nameless = "the mirror has no name to show: vehiclectl set DEVICE.username NAME"
+  var nameless: String { "the mirror has no name to show: vehiclectl set \(settings.device).username NAME" }
 
   /// The device's word, and what is wrong.
   private mutating func tellStanding(_ effects: inout Effects) {
@@ -122,7 +122,7 @@ public struct MirrorMachine: Machine {
       case .parting: word = "parting"
       }
     }
-    let fault = username == nil ? Self.nameless : trouble
+    let fault = username == nil ? nameless : trouble
     if word != shown.word { effects.append(.status(word)) }
     if fault != shown.fault { effects.append(.fault(fault)) }
     shown = (word, fault)

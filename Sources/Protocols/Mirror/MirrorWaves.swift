@@ -80,7 +80,8 @@ extension MirrorMachine {
     let reasons = collected.filter(isPermitted).compactMap { missing[$0] }
     if let reason = reasons.first { return "no value can be sent now; \(reason)" }
     let forbidden = collected.filter { !isPermitted($0) }.compactMap { $0.permission?.rawValue }
-    return forbidden.first.map { "no value is permitted: vehiclectl set DEVICE.\($0) on" } ?? "no value is known yet: try again in a moment"
+    return forbidden.first.map { "no value is permitted: vehiclectl set \(settings.device).\($0) on" }
+      ?? "no value is known yet: try again in a moment"
   }
 }
 

@@ -42,7 +42,7 @@ struct Configuration: Equatable, Sendable {
 
     /// What its machine is made from.
     var setup: Setup {
-      Setup(options: options, secrets: secrets, sections: sections, links: links.mapValues { "\($0)" })
+      Setup(device: name, options: options, secrets: secrets, sections: sections, links: links.mapValues { "\($0)" })
     }
   }
 
