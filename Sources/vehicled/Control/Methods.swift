@@ -327,14 +327,21 @@ import Protocols
   }
 
   private func connect(_ call: Call) throws {
-    try board.state(of: call.call.parameters(as: Contract.Connect.Parameters.self).device).device.connect()
+    try linked(call.call.parameters(as: Contract.Connect.Parameters.self).device).connect()
     call.reply(NoParameters())
   }
 
   private func disconnect(_ call: Call) throws {
-    try board.state(of: call.call.parameters(as: Contract.Disconnect.Parameters.self).device).device.disconnect {
+    try linked(call.call.parameters(as: Contract.Disconnect.Parameters.self).device).disconnect {
       call.reply(NoParameters())
     }
+  }
+
+  /// A device that has something to connect.
+  private func linked(_ name: String) throws(ContractError) -> Device {
+    let device = try board.state(of: name).device
+    if device.ports.isEmpty { throw .deviceError(device: name, code: "no-link", message: "it has no link: there is nothing to connect") }
+    return device
   }
 
   private func reloadConfiguration(_ call: Call) throws {
