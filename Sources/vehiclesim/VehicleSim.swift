@@ -14,7 +14,7 @@ struct VehicleSim: ParsableCommand {
       for example serial:/dev/pts/7 or tcp:127.0.0.1:35000. It runs until it gets SIGINT or SIGTERM.
       """,
     subcommands: [
-      OBD.self, Longboard.self, VESCSimulation.self, CarSimulation.self, MirrorSimulation.self,
+      OBD.self, Longboard.self, VESCSimulation.self, CarSimulation.self, MirrorSimulation.self, HeartRate.self, Running.self,
     ])
 }
 

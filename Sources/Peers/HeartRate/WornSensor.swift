@@ -1,0 +1,113 @@
+// A strap and a foot pod on somebody who runs in circles, seen from whoever listens: a notification a second. This file owns the
+// run and the bytes; SensorFault what goes wrong. It must never know what is made of them.
+// Facts: Heart Rate Service 1.0; Running Speed and Cadence Service 1.0.
+
+import Protocols
+
+/// A simulated sensor.
+public struct WornSensor: Machine {
+  /// What it is.
+  public enum Model: Sendable {
+    case strap, footPod
+  }
+
+  public let schema = Schema()
+  private let model: Model
+  private let faults: [SensorFault]
+  private let origin: Instant
+  private var noise: Noise
+  private var next: Instant?
+  private var messages = 0
+  private var struck: Set<Int> = []
+  private var silentUntil: Instant = .min
+
+  private static let period: Nanoseconds = .second
+
+  /// A sensor whose wearer set out at `origin`; `seed` chooses how the heart beats and the noise of its faults.
+  public init(_ model: Model, origin: Instant = 0, faults: [SensorFault] = [], seed: UInt64 = 1) {
+    (self.model, self.origin, self.faults) = (model, origin, faults)
+    noise = Noise(seed: seed)
+  }
+
+  public var nextWake: Instant? { next }
+
+  public mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
+    switch input {
+    case .linkChanged(.main, .up): next = now + Self.period
+    case .linkChanged(.main, .down): next = nil
+    case .perform(let id, _): effects.append(.complete(id, .failure(.refused(code: "no-action", "a simulated sensor takes no commands"))))
+    case .stopping:
+      next = nil
+      effects.append(.stopped)
+    default: break
+    }
+    guard let due = next, now >= due else { return }
+    next = max(due, now - Self.period) + Self.period
+    messages += 1
+    if let fault = strike(.silence, at: now) { silentUntil = fault.time.map { now + $0 } ?? .max }
+    guard now >= silentUntil else { return }
+    if strike(.drop, at: now) != nil {
+      next = nil
+      return effects.append(.resetLink(.main, reason: "the sensor was switched off"))
+    }
+    effects.send(.main, message(at: now))
+  }
+
+  // MARK: What it measures
+
+  /// Beats a minute: up and down in ten minutes, never the same twice.
+  private mutating func rate(at seconds: Double) -> Int {
+    let part = (seconds / 600).truncatingRemainder(dividingBy: 1)
+    return Int(72 + 88 * (part < 0.5 ? part : 1 - part) * 2) + Int.random(in: -2...2, using: &noise)
+  }
+
+  private mutating func message(at now: Instant) -> [UInt8] {
+    let seconds = Double(now - origin) / 1e9
+    var bytes = model == .strap ? beat(seconds, at: now) : stride(seconds)
+    if strike(.truncated, at: now) != nil { bytes.removeLast(Int.random(in: 1..<bytes.count, using: &noise)) }
+    if strike(.overlong, at: now) != nil { bytes.append(0) }
+    return bytes
+  }
+
+  private mutating func beat(_ seconds: Double, at now: Instant) -> [UInt8] {
+    let rate = rate(at: seconds)
+    let isOff = strike(.noContact, at: now) != nil
+    var flags: UInt8 = isOff ? 0b100 : 0b110
+    var bytes = [UInt8(isOff ? 0 : rate)]
+    if strike(.wide, at: now) != nil {
+      flags |= 1
+      bytes.append(0)
+    }
+    if strike(.energy, at: now) != nil {
+      flags |= 8
+      bytes += Self.bytes(Int(seconds / 6), 2)
+    }
+    if !isOff {
+      flags |= 16
+      for _ in 0..<(strike(.intervals, at: now) != nil ? 3 : 1) { bytes += Self.bytes(60 * 1024 / rate, 2) }
+    }
+    return [flags] + bytes
+  }
+
+  /// A step a 0.375 s, each of 1.1 m.
+  private func stride(_ seconds: Double) -> [UInt8] {
+    let metres = seconds / 0.375 * 1.1
+    return [0b111] + Self.bytes(Int(1.1 / 0.375 * 256), 2) + [160] + Self.bytes(110, 2) + Self.bytes(Int(metres * 10), 4)
+  }
+
+  private static func bytes(_ number: Int, _ count: Int) -> [UInt8] {
+    (0..<count).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }
+  }
+
+  /// The fault of this kind that strikes the running message, if one does.
+  private mutating func strike(_ kind: SensorFault.Kind, at now: Instant) -> SensorFault? {
+    for (index, fault) in faults.enumerated() where fault.kind == kind {
+      switch fault.moment {
+      case .always: return fault
+      case .every(let count): if messages % count == 0 { return fault }
+      case .after(let time): if now - origin >= time, struck.insert(index).inserted { return fault }
+      }
+    }
+    return nil
+  }
+}

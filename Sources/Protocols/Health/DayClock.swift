@@ -1,0 +1,69 @@
+// What day it is where the person lives, and when it began: from the wall's time as it is told now and then. The wall's clock may
+// be set, forwards and backwards, and the offset changes with the seasons and on journeys; what was told last is believed.
+
+/// The local day and its beginning.
+struct DayClock: Sendable, Equatable {
+  /// Local days since 1970-01-01.
+  private(set) var day: Int
+  /// When it began, in seconds since the Unix epoch.
+  private(set) var midnight: Int64
+  /// Seconds.
+  private(set) var offset: Int64
+  /// Microseconds since the Unix epoch, at the instant when they were told.
+  private var wall: Int64
+  private var told: Instant
+
+  private static let dayLength: Int64 = 86_400
+  private static let latest: Int64 = 1 << 55
+
+  /// It is this time now.
+  init(_ time: WallTime, at now: Instant) {
+    wall = min(max(time.microseconds, -Self.latest), Self.latest)
+    told = now
+    offset = Int64(min(max(time.utcOffset, -2 * 86_400), 2 * 86_400))
+    let local = Self.floor(wall, 1_000_000) + offset
+    day = Int(Self.floor(local, Self.dayLength))
+    midnight = Int64(day) * Self.dayLength - offset
+  }
+
+  /// The time was told anew; gives whether the clock was set since.
+  mutating func set(_ time: WallTime, at now: Instant) -> Bool {
+    let expected = micros(at: now)
+    let before = self
+    self = DayClock(time, at: now)
+    // Where the season changed since midnight, the day began by the old offset.
+    if day == before.day, abs(offset - before.offset) <= 3600 { midnight = before.midnight }
+    return abs(wall - expected) > 60_000_000
+  }
+
+  /// Microseconds since the Unix epoch, if nobody has set the clock meanwhile.
+  func micros(at now: Instant) -> Int64 { wall + max(0, now &- told) / .microsecond }
+
+  /// When the next day begins, if nobody sets the clock.
+  var nextDay: Instant {
+    let left = (Int64(day) + 1) * Self.dayLength - offset - Self.floor(wall, 1_000_000)
+    return told &+ min(max(left, 1), 2 * Self.dayLength) * .second
+  }
+
+  /// A moment in local time: `14:05`.
+  func words(of micros: Int64) -> String {
+    let minutes = Self.floor(Self.floor(min(max(micros, -Self.latest), Self.latest), 1_000_000) + offset, 60)
+    let inDay = Int(minutes - Self.floor(minutes, 1440) * 1440)
+    func digits(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
+    return "\(digits(inDay / 60)):\(digits(inDay % 60))"
+  }
+
+  /// How long ago something was: `45 s`, `12 min`, `3 h`, `5 d`.
+  static func age(_ micros: Int64) -> String {
+    switch max(0, micros / 1_000_000) {
+    case let seconds where seconds < 60: "\(seconds) s"
+    case let seconds where seconds < 3600: "\(seconds / 60) min"
+    case let seconds where seconds < 172_800: "\(seconds / 3600) h"
+    case let seconds: "\(seconds / 86_400) d"
+    }
+  }
+
+  private static func floor(_ number: Int64, _ divisor: Int64) -> Int64 {
+    number / divisor - (number % divisor < 0 ? 1 : 0)
+  }
+}

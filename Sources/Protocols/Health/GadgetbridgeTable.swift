@@ -1,0 +1,77 @@
+// Which tables of an export hold samples, and the questions to them. Tables differ with the vendor and new ones come: they are
+// known by their columns. Names out of the database are quoted: they may be anything.
+// Facts: Gadgetbridge's schema: samples have TIMESTAMP, DEVICE_ID, STEPS (per sample, -1 or 0 for none), most HEART_RATE (255 and
+// below 1 for none), a few DISTANCE_CM, DISTANCE_METERS or ACTIVE_CALORIES (kcal). DISTANCE and CALORIES mean something else with
+// each vendor and are left alone. A SUMMARY has a whole day in a row. Times are seconds, or milliseconds above 10^11.
+
+/// A table of samples.
+struct GadgetbridgeTable: Sendable, Equatable {
+  var name: String
+  /// Its columns as they are written, by their names in upper case.
+  var columns: [String: String]
+  /// The table that names the devices, and its columns.
+  var devices: [String: String]?
+  var devicesName = ""
+
+  /// Its rows are days.
+  var isSummary: Bool { name.uppercased().contains("SUMMARY") }
+  /// Metres for one of its distances.
+  var metres: (column: String, factor: Double)? {
+    columns["DISTANCE_CM"].map { ($0, 0.01) } ?? columns["DISTANCE_METERS"].map { ($0, 1) }
+  }
+
+  private static let most = 64
+  private static let longestName = 200
+
+  /// Asks for the tables with columns that matter.
+  static let discovery = """
+    SELECT m.name, c.name FROM sqlite_master AS m JOIN pragma_table_info(m.name) AS c WHERE m.type = 'table' AND upper(c.name) IN \
+    ('TIMESTAMP', 'DEVICE_ID', 'STEPS', 'HEART_RATE', 'DISTANCE_CM', 'DISTANCE_METERS', 'ACTIVE_CALORIES', '_ID', 'NAME', 'ALIAS') \
+    ORDER BY m.name, c.cid
+    """
+
+  /// The tables with samples in them, of the answer to `discovery`.
+  static func all(in rows: [[Value?]]) -> [GadgetbridgeTable] {
+    var tables: [String: [String: String]] = [:]
+    for row in rows {
+      guard row.count == 2, case .string(let table)? = row[0], case .string(let column)? = row[1], isName(table), isName(column) else {
+        continue
+      }
+      tables[table, default: [:]][column.uppercased()] = column
+    }
+    let devices = tables.first { $0.key.uppercased() == "DEVICE" && $0.value["_ID"] != nil && $0.value["NAME"] != nil }
+    let samples = tables.filter { $0.value["TIMESTAMP"] != nil && $0.value["STEPS"] != nil }.sorted { $0.key < $1.key }
+    return samples.prefix(most).map {
+      GadgetbridgeTable(name: $0.key, columns: $0.value, devices: devices?.value, devicesName: devices?.key ?? "")
+    }
+  }
+
+  private static func isName(_ text: String) -> Bool { text.utf8.count <= longestName && !text.utf8.contains(0) }
+
+  private static func quoted(_ name: String) -> String { "\"\(name.replacing("\"", with: "\"\""))\"" }
+
+  /// Asks for a row a device and table: table, device, its name and alias, newest sample, samples of today, their steps, metres
+  /// and kcal, and the newest heart rate as its time times 1000 and the rate. `?1` is midnight, `?2` the latest time that counts.
+  static func sums(of tables: [GadgetbridgeTable]) -> String? {
+    if tables.isEmpty { return nil }
+    return tables.indices.map { tables[$0].sums(number: $0) }.joined(separator: " UNION ALL ")
+  }
+
+  private func sums(number: Int) -> String {
+    func column(_ name: String) -> String { columns[name].map(Self.quoted) ?? "NULL" }
+    func named(_ name: String) -> String {
+      guard let devices, let column = devices[name], let id = devices["_ID"] else { return "NULL" }
+      return "(SELECT x.\(Self.quoted(column)) FROM \(Self.quoted(devicesName)) AS x WHERE x.\(Self.quoted(id)) = d LIMIT 1)"
+    }
+    func sum(_ what: String) -> String { "total(CASE WHEN t >= ?1 AND \(what) > 0 THEN \(what) END)" }
+    let time = "CAST(\(column("TIMESTAMP")) AS INTEGER)"
+    return """
+      SELECT \(number), d, \(named("NAME")), \(named("ALIAS")), max(t), count(CASE WHEN t >= ?1 THEN 1 END), \(sum("n")), \
+      \(metres.map { "\(sum("m")) * \($0.factor)" } ?? "NULL"), \(columns["ACTIVE_CALORIES"] == nil ? "NULL" : sum("k")), \
+      max(CASE WHEN h BETWEEN 20 AND 254 THEN t * 1000 + h END) \
+      FROM (SELECT \(column("DEVICE_ID")) AS d, CASE WHEN \(time) > 100000000000 THEN \(time) / 1000 ELSE \(time) END AS t, \
+      \(column("STEPS")) AS n, \(metres.map { Self.quoted($0.column) } ?? "NULL") AS m, \(column("ACTIVE_CALORIES")) AS k, \
+      CAST(\(column("HEART_RATE")) AS INTEGER) AS h FROM \(Self.quoted(name))) WHERE t > 0 AND t <= ?2 GROUP BY d
+      """
+  }
+}

@@ -1,0 +1,73 @@
+// What is shown of each metric, and why nothing is: of what was set and what was imported the newer wins; a sum is of today or it
+// is not shown; a heart rate ends with its time. An estimate is called one.
+
+extension HealthMachine {
+  /// A value that may be shown.
+  struct Told: Sendable, Equatable {
+    var number: Double
+    var source: String
+    /// When it was so: microseconds since the Unix epoch.
+    var micros: Int64
+    /// When it is over by itself; nil: at midnight.
+    var end: Instant?
+    /// The source's words tell its age: that they change is no news of the value.
+    var isImported = false
+  }
+
+  /// When the heart rate that is shown is over.
+  var heartRateEnds: Instant? { shown[.heartRate]?.end }
+
+  /// Publishes what is so now and was not before.
+  mutating func review(at now: Instant, _ effects: inout Effects) {
+    for metric in HealthMetric.allCases { show(metric, told(metric, at: now), at: now, &effects) }
+    let word = shown.isEmpty ? "ready" : "live"
+    if word != status { effects.append(.status(word)) }
+    status = word
+    if gadgetbridge?.fault != fault { effects.append(.fault(gadgetbridge?.fault)) }
+    fault = gadgetbridge?.fault
+  }
+
+  private mutating func show(_ metric: HealthMetric, _ told: Told?, at now: Instant, _ effects: inout Effects) {
+    guard let told, let value = metric.value(told.number) else {
+      shown[metric] = nil
+      let reason = absence(of: metric, at: now)
+      guard said[metric] != reason else { return }
+      said[metric] = reason
+      effects.withdraw(metric.rawValue, reason)
+      return effects.withdraw(metric.source, reason)
+    }
+    let before = shown[metric]
+    shown[metric] = told
+    if before?.number != told.number || before?.micros != told.micros || before?.isImported != told.isImported {
+      effects.publish(metric.rawValue, value)
+    } else if said[metric] == told.source {
+      return
+    }
+    said[metric] = told.source
+    effects.publish(metric.source, .string(told.source))
+  }
+
+  private func told(_ metric: HealthMetric, at now: Instant) -> Told? {
+    let told = [setByHand(metric, at: now), gadgetbridge?.told(metric, clock, fresh: settings.heartRateFresh, at: now)].compactMap(\.self)
+    if let newest = told.max(by: { $0.micros < $1.micros }) { return newest }
+    guard metric == .distance, let length = settings.stepLength, var steps = self.told(.steps, at: now) else { return nil }
+    steps.number = (steps.number * length).rounded() / 1000
+    steps.source = "estimated from the steps, \(Value.text(length)) m each (\(steps.source))"
+    return steps
+  }
+
+  private func setByHand(_ metric: HealthMetric, at now: Instant) -> Told? {
+    guard let entry = keeping.entries[metric] else { return nil }
+    let told = Told(number: entry.number, source: "set by hand at \(clock.words(of: entry.micros))", micros: entry.micros)
+    guard !metric.isSum else { return entry.day == clock.day ? told : nil }
+    let end = entry.set &+ settings.heartRateFresh
+    guard now < end else { return nil }
+    return Told(number: told.number, source: told.source, micros: told.micros, end: end)
+  }
+
+  private func absence(of metric: HealthMetric, at now: Instant) -> String {
+    if let words = gadgetbridge?.absence(of: metric, clock, at: now) { return words }
+    if metric.isSum { return "nothing yet today: vehiclectl set \(metric.name) VALUE" }
+    return "none in the last \(Value.text(Double(settings.heartRateFresh) / 1e9)) s: vehiclectl set heart-rate BPM"
+  }
+}

@@ -1,0 +1,50 @@
+// The kinds of worn sensors on Bluetooth Low Energy as the configuration knows them: a heart rate strap and a foot pod, each by the
+// service that the Bluetooth SIG has laid down for it. Two kinds, because what comes does not say which of the two it is.
+// Facts: Heart Rate Service 1.0 (180D, 2A37), Running Speed and Cadence Service 1.0 (1814, 2A53); names as their owners see them.
+
+extension Kind {
+  /// Heart rate straps, and watches that act as one.
+  public static let heartRate = Kind(
+    name: "heart-rate",
+    summary: "A heart rate strap, or a watch that acts as one, over Bluetooth Low Energy",
+    links: [LinkRole(schemes: ["ble"], gatt: .heartRate)], options: []
+  ) { _ throws(OptionError) in SensorMachine<HeartRateMeasurement>() }
+
+  /// Foot pods, and watches that act as one.
+  public static let running = Kind(
+    name: "running",
+    summary: "A foot pod, or a watch that acts as one, over Bluetooth Low Energy",
+    links: [LinkRole(schemes: ["ble"], gatt: .running)], options: []
+  ) { _ throws(OptionError) in SensorMachine<RunningMeasurement>() }
+}
+
+extension GATTRole {
+  public static let heartRate = GATTRole(
+    profiles: [GATTProfile("180D", notify: "2A37", write: nil)],
+    names: ["Polar H", "HRM", "TICKR", "Heart Rate", "CooSpo"], isStream: false)
+  public static let running = GATTRole(
+    profiles: [GATTProfile("1814", notify: "2A53", write: nil)],
+    names: ["Stryd", "Foot Pod", "Footpod", "RUNN"], isStream: false)
+}
+
+/// Reads a measurement's fields one after the other, lowest byte first.
+struct SensorFields {
+  private var rest: ArraySlice<UInt8>
+
+  /// All of these bytes.
+  init(_ bytes: [UInt8]) { rest = bytes[...] }
+
+  var isEmpty: Bool { rest.isEmpty }
+
+  /// The next field of so many bytes.
+  mutating func next(_ count: Int) throws(ValueError) -> Int {
+    guard rest.count >= count else { throw ValueError("the measurement is cut off") }
+    defer { rest = rest.dropFirst(count) }
+    return rest.prefix(count).reversed().reduce(0) { $0 << 8 | Int($1) }
+  }
+
+  /// There must be nothing more.
+  func end() throws(ValueError) {
+    if !isEmpty { throw ValueError("the measurement is too long") }
+  }
+}
