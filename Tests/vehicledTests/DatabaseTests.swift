@@ -165,7 +165,7 @@ import Testing
     shelf.make("\(Self.steps) WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM c WHERE i<500) INSERT INTO s SELECT i, i FROM c")
     let whole = try Files.read(shelf.path("db"), limit: 1 << 20)
     var mutation = Noise(state: 0x5EED)
-    for _ in 0..<300 {
+    for _ in 0..<120 {
       var bytes = whole
       for _ in 0..<8 { bytes[Int(mutation.next() % UInt64(bytes.count))] = UInt8(truncatingIfNeeded: mutation.next()) }
       if mutation.next() % 4 == 0 { bytes.removeLast(Int(mutation.next() % UInt64(bytes.count))) }
