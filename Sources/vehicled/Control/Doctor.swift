@@ -83,7 +83,11 @@ import Protocols
   }
 
   private func device(_ state: DeviceState) -> [Contract.Finding] {
-    caution(state.device)
+    if state.device.ports.isEmpty {
+      let fault = state.device.fault
+      return caution(state.device) + [Contract.Finding(state.device.name, fault == nil ? "ok" : "failed", fault ?? state.word, nil)]
+    }
+    return caution(state.device)
       + state.device.ports.map { port in
         let subject = "\(state.device.name) \(port.url)"
         let link = port.contract

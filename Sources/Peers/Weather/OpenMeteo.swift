@@ -1,0 +1,100 @@
+// Open-Meteo seen from its clients: one connection to its forecast and geocoding services, which are one server here. It
+// answers one request and hangs up. The weather is the same at every time, and the colder the further from the equator, so
+// that one place can be told from another. It must never know what its client makes of it.
+// Facts: protocols of the mirror, §9.
+
+import Protocols
+
+/// A simulated weather service, for one client.
+public struct OpenMeteo: Machine {
+  private enum State {
+    case reading([UInt8])
+    case answering([UInt8], at: Instant)
+    case sending
+    case ended
+  }
+
+  public let schema = Schema()
+  private let faults: [ForecastFault]
+  private let number: UInt64
+  private let origin: Instant
+  private var state = State.reading([])
+  private static let longestRequest = 16_384
+
+  /// The connection of the client of this number, counted from 0, to a service that began at `origin`.
+  public init(client number: UInt64 = 0, origin: Instant = 0, faults: [ForecastFault] = []) {
+    self.number = number
+    self.origin = origin
+    self.faults = faults
+  }
+
+  public var nextWake: Instant? { if case .answering(_, let moment) = state { moment } else { nil } }
+
+  public mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
+    switch input {
+    case .received(.main, let bytes): read(bytes, at: now, &effects)
+    case .sent:
+      state = .ended
+      effects.append(.resetLink(.main, reason: "answered"))
+    case .linkChanged(.main, .down): state = .ended
+    case .perform(let id, _): effects.append(.complete(id, .failure(.refused(code: "no-action", "a weather service takes no commands"))))
+    case .stopping: effects.append(.stopped)
+    default: break
+    }
+    if case .answering(let bytes, let moment) = state, now >= moment {
+      state = .sending
+      effects.send(.main, bytes, 1)
+    }
+  }
+
+  private mutating func read(_ bytes: [UInt8], at now: Instant, _ effects: inout Effects) {
+    guard case .reading(var head) = state else { return }
+    head += bytes.prefix(Self.longestRequest - head.count)
+    state = .reading(head)
+    guard let request = ForecastRequest(head) else {
+      if head.count == Self.longestRequest { state = .answering(ForecastReply.refusal(431, "the request is too long").bytes, at: now) }
+      return
+    }
+    effects.append(.event(name: "asked", text: "asked for \(request.path)"))
+    let slow = fault(.slow, at: now)
+    state = .answering(answer(to: request, at: now), at: now + (slow?.time ?? 0))
+  }
+
+  private func answer(to request: ForecastRequest, at now: Instant) -> [UInt8] {
+    if has(.garbage, at: now) { return Array("220 mail.example ESMTP\r\n\r\n".utf8) }
+    if has(.limit, at: now) { return ForecastReply.refusal(429, "Minutely API request limit exceeded.").bytes }
+    if has(.redirect, at: now) { return ForecastReply(302, "", location: "/elsewhere").bytes }
+    if has(.down, at: now) { return ForecastReply(503, "<html>down</html>", type: "text/html").bytes }
+    if has(.html, at: now) { return ForecastReply(200, "<html><form>log in</form></html>", type: "text/html; charset=utf-8").bytes }
+    if has(.error, at: now) {
+      let reason = "Latitude must be in range of -90 to 90°. Given: \(request.query["latitude"] ?? "nothing")."
+      return ForecastReply.refusal(400, reason).bytes
+    }
+    if has(.huge, at: now) { return ForecastReply(200, "{\"padding\":\"\(String(repeating: "x", count: 2 << 20))\"}").bytes }
+    let reply = reply(to: request, at: now)
+    let bytes = reply.bytes
+    return has(.truncated, at: now) ? Array(bytes.dropLast(max(1, reply.body.count / 2))) : bytes
+  }
+
+  private func reply(to request: ForecastRequest, at now: Instant) -> ForecastReply {
+    guard request.method == "GET" else { return .refusal(405, "only GET") }
+    switch request.path {
+    case "/v1/forecast": return .forecast(request.query, isEmpty: has(.null, at: now), isForeign: has(.unit, at: now))
+    case "/v1/search": return .places(request.query["name"] ?? "")
+    default: return .refusal(404, "Not Found")
+    }
+  }
+
+  private func has(_ kind: ForecastTrouble, at now: Instant) -> Bool { fault(kind, at: now) != nil }
+
+  private func fault(_ kind: ForecastTrouble, at now: Instant) -> ForecastFault? {
+    faults.first { fault in
+      guard fault.kind == kind else { return false }
+      switch fault.moment {
+      case .always: return true
+      case .every(let count): return (number + 1).isMultiple(of: UInt64(count))
+      case .after(let time): return now - origin >= time
+      }
+    }
+  }
+}

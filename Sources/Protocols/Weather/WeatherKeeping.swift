@@ -1,0 +1,80 @@
+// What outlives the daemon: where the configured place was found, and the last answer with the time of the wall's clock at
+// which it came. Both say for which configuration they hold; what holds for another is forgotten. The files in the state
+// directory are the daemon's alone (0600).
+
+enum WeatherKeeping {
+  static let placeKey = "place"
+  static let answerKey = "answer"
+
+  // MARK: The place
+
+  static func bytes(of point: Coordinates, called name: String, for wanted: String) -> [UInt8] {
+    let json: JSON = [
+      "wanted": .string(wanted), "latitude": .float(point.latitude), "longitude": .float(point.longitude), "name": .string(name),
+    ]
+    return Array(json.text.utf8)
+  }
+
+  /// Where the place was found, where it is this one.
+  static func place(_ bytes: [UInt8]?, for wanted: String) -> (point: Coordinates, name: String)? {
+    guard let root = bytes.flatMap({ WeatherAnswer.node($0) }), let kept = root["wanted"].flatMap(WeatherAnswer.text), kept == wanted,
+      let latitude = root["latitude"].flatMap(WeatherAnswer.number), let longitude = root["longitude"].flatMap(WeatherAnswer.number),
+      let name = root["name"].flatMap(WeatherAnswer.text), (-90...90).contains(latitude), (-180...180).contains(longitude)
+    else { return nil }
+    return (Coordinates(latitude: latitude, longitude: longitude), WeatherAnswer.plain(name, limit: 130))
+  }
+
+  // MARK: The answer
+
+  static func bytes(of report: WeatherReport, at wall: WallTime, for site: String) -> [UInt8] {
+    func value(_ content: Reading.Content) -> JSON? {
+      switch content {
+      case .value(.float(let number)): .float(number)
+      case .value(.string(let text)): .string(text)
+      default: nil
+      }
+    }
+    let json = JSON.members([
+      "site": .string(site), "time": .int(Int(wall.microseconds)), "temperature": value(report.temperature),
+      "humidity": value(report.humidity), "condition": value(report.condition), "uv-index": value(report.uvIndex),
+    ])
+    return Array(json.text.utf8)
+  }
+
+  /// The last answer and when it came, in microseconds of the wall's clock, where it is for this site.
+  static func answer(_ bytes: [UInt8]?, for site: String) -> (report: WeatherReport, time: Int64)? {
+    guard let root = bytes.flatMap({ WeatherAnswer.node($0) }), let kept = root["site"].flatMap(WeatherAnswer.text), kept == site,
+      let time = root["time"].flatMap({ $0.document.whole($0.index) })
+    else { return nil }
+    let absent = Reading.Content.absent("not told by the weather service")
+    func number(_ property: WeatherProperty, _ key: String) -> Reading.Content {
+      guard let number = root[key].flatMap(WeatherAnswer.number), property.range?.contains(number) == true else { return absent }
+      return .value(.float(number))
+    }
+    let word = root["condition"].flatMap(WeatherAnswer.text).flatMap { WeatherCondition.all.contains($0) ? $0 : nil }
+    let report = WeatherReport(
+      temperature: number(.temperature, "temperature"), humidity: number(.humidity, "humidity"),
+      condition: word.map { .value(.string($0)) } ?? absent, uvIndex: number(.uvIndex, "uv-index"))
+    return (report, Int64(time))
+  }
+
+  /// `2026-01-31T12:00:00Z`. Civil dates from days, after Howard Hinnant's paper on chrono-compatible algorithms.
+  static func isoTime(_ microseconds: Int64) -> String {
+    let seconds = Int((Double(microseconds) / 1_000_000).rounded(.down))
+    let clock = seconds - floor(seconds, by: 86_400) * 86_400
+    let days = floor(seconds, by: 86_400) + 719_468
+    let era = floor(days, by: 146_097)
+    let dayOfEra = days - era * 146_097
+    let year = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+    let dayOfYear = dayOfEra - (365 * year + year / 4 - year / 100)
+    let shifted = (5 * dayOfYear + 2) / 153
+    let (day, month) = (dayOfYear - (153 * shifted + 2) / 5 + 1, shifted < 10 ? shifted + 3 : shifted - 9)
+    let date = "\(year + era * 400 + (month <= 2 ? 1 : 0))-\(pair(month))-\(pair(day))"
+    return "\(date)T\(pair(clock / 3600)):\(pair(clock / 60 % 60)):\(pair(clock % 60))Z"
+  }
+
+  private static func floor(_ number: Int, by divisor: Int) -> Int {
+    number >= 0 ? number / divisor : -((-number + divisor - 1) / divisor)
+  }
+  private static func pair(_ number: Int) -> String { String(String(number + 100).dropFirst()) }
+}

@@ -1,0 +1,43 @@
+// What the two services are asked. Decimals have a point whatever the machine's language, names are percent-encoded.
+// Facts: protocols of the mirror, §9.
+
+enum WeatherRequest {
+  /// Both services answer within a second; a command that waits for one is given ten.
+  static let timeout: Nanoseconds = 8 * .second
+
+  /// The weather there.
+  static func weather(at point: Coordinates, _ settings: WeatherSettings) -> HTTPRequest {
+    let site = "latitude=\(decimal(point.latitude))&longitude=\(decimal(point.longitude))"
+    let wanted = "current=temperature_2m,relative_humidity_2m,weather_code,uv_index&temperature_unit=celsius&timezone=auto"
+    return HTTPRequest("GET", "\(settings.url)/v1/forecast?\(site)&\(wanted)", headers: accept, timeout: timeout, proxy: settings.proxy)
+  }
+
+  /// Where a place of this name is.
+  static func place(_ name: String, _ settings: WeatherSettings) -> HTTPRequest {
+    let url = "\(settings.geocodingURL)/v1/search?name=\(encoded(name))&count=1"
+    return HTTPRequest("GET", url, headers: accept, timeout: timeout, proxy: settings.proxy)
+  }
+
+  private static let accept = ["Accept": "application/json"]
+
+  /// At most five decimals, which is a metre.
+  static func decimal(_ number: Double) -> String {
+    let scaled = Int((number * 100_000).rounded())
+    let (whole, rest) = abs(scaled).quotientAndRemainder(dividingBy: 100_000)
+    var digits = String(String(rest + 100_000).dropFirst())
+    while digits.hasSuffix("0") { digits.removeLast() }
+    return "\(scaled < 0 ? "-" : "")\(whole)\(digits.isEmpty ? "" : ".\(digits)")"
+  }
+
+  /// RFC 3986: everything but its unreserved characters as %XX.
+  static func encoded(_ text: String) -> String {
+    let hex = Array("0123456789ABCDEF".utf8)
+    let bytes = text.utf8.flatMap { byte -> [UInt8] in
+      switch byte {
+      case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F, 0x7E: [byte]
+      default: [0x25, hex[Int(byte >> 4)], hex[Int(byte & 15)]]
+      }
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+}

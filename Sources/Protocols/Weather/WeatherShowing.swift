@@ -1,0 +1,106 @@
+// What a weather device shows and until when, what it does when a person asks, and its word for how it is. What came from
+// before a restart is shown by its age on the wall's clock; where that clock makes no sense, it is not shown.
+
+extension WeatherMachine {
+  // MARK: What is shown
+
+  mutating func start(_ restored: [String: [UInt8]], _ wall: WallTime, at now: Instant, _ effects: inout Effects) {
+    switch settings.site {
+    case .coordinates: effects.withdraw(WeatherProperty.place.rawValue, "not configured by name")
+    case .place(let wanted):
+      effects.withdraw(WeatherProperty.place.rawValue, "not looked up yet")
+      if let found = WeatherKeeping.place(restored[WeatherKeeping.placeKey], for: wanted) {
+        point = found.point
+        publish(place: found.name, wanted, &effects)
+      }
+    }
+    var next = now
+    if let kept = WeatherKeeping.answer(restored[WeatherKeeping.answerKey], for: settings.site.key),
+      let age = age(of: kept.time, at: wall)
+    {
+      show(kept.report, until: now &+ (settings.freshFor - age), restored: kept.time, &effects)
+      effects.publish(WeatherProperty.lastUpdate.rawValue, .string(WeatherKeeping.isoTime(kept.time)))
+      next = now &+ max(0, settings.interval - age)
+      turn(to: "live", nil, &effects)
+    } else {
+      for property in WeatherProperty.live { effects.withdraw(property.rawValue, "not asked yet") }
+      effects.withdraw(WeatherProperty.lastUpdate.rawValue, "not asked yet")
+      turn(to: "waiting", nil, &effects)
+    }
+    state = .resting(until: next)
+  }
+
+  /// How old an answer is, or nil where it is too old, or from a future that the clock has been set back from.
+  func age(of time: Int64, at wall: WallTime) -> Nanoseconds? {
+    let (age, overflow) = wall.microseconds.subtractingReportingOverflow(time)
+    guard !overflow, (0..<settings.freshFor / .microsecond).contains(age) else { return nil }
+    return age * .microsecond
+  }
+
+  mutating func told(_ wall: WallTime, _ effects: inout Effects) {
+    if let unkept {
+      self.unkept = nil
+      effects.publish(WeatherProperty.lastUpdate.rawValue, .string(WeatherKeeping.isoTime(wall.microseconds)))
+      effects.append(.store(key: WeatherKeeping.answerKey, WeatherKeeping.bytes(of: unkept, at: wall, for: settings.site.key)))
+    } else if let time = shown?.restored, age(of: time, at: wall) == nil {
+      withdraw("the clock was set, and how old the last answer is nobody knows", &effects)
+      turn(to: "unknown", fault, &effects)
+    }
+  }
+
+  mutating func show(_ report: WeatherReport, until: Instant, restored: Int64?, _ effects: inout Effects) {
+    shown = (until, restored)
+    for property in WeatherProperty.live {
+      switch report[property] {
+      case .value(let value)?: effects.publish(property.rawValue, value)
+      case .absent(let reason)?: effects.withdraw(property.rawValue, reason)
+      case nil: break
+      }
+    }
+  }
+
+  mutating func withdraw(_ reason: String, _ effects: inout Effects) {
+    shown = nil
+    for property in WeatherProperty.live { effects.withdraw(property.rawValue, reason) }
+  }
+
+  func publish(place name: String, _ wanted: String, _ effects: inout Effects) {
+    effects.publish(WeatherProperty.place.rawValue, .string(name.isEmpty ? wanted : name))
+  }
+
+  mutating func turn(to word: String, _ fault: String?, _ effects: inout Effects) {
+    if word != self.word { effects.append(.status(word)) }
+    if fault != self.fault { effects.append(.fault(fault)) }
+    (self.word, self.fault) = (word, fault)
+  }
+
+  // MARK: What a person wants
+
+  mutating func refresh(_ id: CommandID, at now: Instant, _ effects: inout Effects) {
+    switch state {
+    case .asking: waiting.append(id)
+    case .stopped: effects.append(.complete(id, .failure(.notConnected("it was disconnected on request: connect it first"))))
+    case .resting:
+      let wait = earliest(after: now) &- now
+      guard wait == 0 else {
+        let words = "the weather service was asked a moment ago, or wants to be left alone: ask again in \((wait - 1) / .second + 1) s"
+        return effects.append(.complete(id, .failure(.refused(code: "too-soon", words))))
+      }
+      waiting.append(id)
+      ask(began: now, at: now, &effects)
+    }
+  }
+
+  mutating func finish(_ result: Result<Report, CommandError>, _ effects: inout Effects) {
+    for id in waiting { effects.append(.complete(id, result)) }
+    waiting = []
+  }
+
+  mutating func stop(_ effects: inout Effects) {
+    state = .stopped
+    finish(.failure(.notConnected("the device is being stopped")), &effects)
+    withdraw("disconnected on request", &effects)
+    turn(to: "stopped", nil, &effects)
+    effects.append(.stopped)
+  }
+}

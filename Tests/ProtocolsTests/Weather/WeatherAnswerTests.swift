@@ -1,0 +1,169 @@
+import Testing
+
+@testable import Peers
+@testable import Protocols
+
+/// Answers of every kind: whatever comes, what is no weather has a name, and nobody learns where the place is.
+@Suite struct WeatherAnswerTests {
+  static let vector = """
+    {"latitude":52.52,"longitude":13.42,"utc_offset_seconds":3600,"timezone":"Europe/Berlin","elevation":38.0,
+    "current_units":{"time":"iso8601","interval":"seconds","temperature_2m":"°C","relative_humidity_2m":"%","weather_code":"wmo code","uv_index":""},
+    "current":{"time":"2026-01-05T12:15","interval":900,"temperature_2m":20.2,"relative_humidity_2m":43,"weather_code":2,"uv_index":4.85}}
+    """
+
+  private func ok(_ body: String, type: String? = "application/json") -> HTTPResponse {
+    .answered(status: 200, type: type, body: Array(body.utf8))
+  }
+
+  private func trouble(_ response: HTTPResponse) -> String {
+    do throws(WeatherTrouble) { return "\(try WeatherAnswer.weather(response))" } catch { return error.words }
+  }
+
+  @Test func `the published example is read`() throws {
+    let report = try WeatherAnswer.weather(ok(Self.vector))
+    #expect(report.temperature == .value(.float(20.2)) && report.humidity == .value(.float(43)))
+    #expect(report.condition == .value(.string("Partly cloudy")) && report.uvIndex == .value(.float(4.85)))
+  }
+
+  @Test func `every code of the table has its words, and no other has any`() {
+    let known = (-5...120).filter { WeatherCondition.word($0) != nil }
+    #expect(
+      known == [0, 1, 2, 3, 45, 48, 51, 53, 55, 56, 57, 61, 63, 65, 66, 67, 71, 73, 75, 77, 80, 81, 82, 85, 86, 95, 96, 99])
+    #expect(WeatherCondition.word(3) == "Cloudy" && WeatherCondition.word(99) == "Thunderstorms with hail")
+    #expect(WeatherCondition.all.allSatisfy { $0.utf8.count <= 31 && $0.utf8.allSatisfy { $0 < 0x80 } })
+  }
+
+  @Test(arguments: [
+    ("\"temperature_2m\":20.2", "\"temperature_2m\":null", "not told by the weather service"),
+    ("\"temperature_2m\":20.2,", "", "not told by the weather service"),
+    ("\"temperature_2m\":20.2", "\"temperature_2m\":\"20.2\"", "the weather service told no number"),
+    ("\"temperature_2m\":20.2", "\"temperature_2m\":[20.2]", "the weather service told no number"),
+    ("\"temperature_2m\":20.2", "\"temperature_2m\":1e999", "the weather service told no number"),
+    ("\"temperature_2m\":20.2", "\"temperature_2m\":70.1", "the weather service told 70.1, which cannot be"),
+    ("\"temperature_2m\":20.2", "\"temperature_2m\":-1e300", "the weather service told -1e+300, which cannot be"),
+    ("\"°C\"", "\"°F\"", "the weather service told it in another unit, \"°F\""),
+    ("\"°C\"", "7", "the weather service told it in no unit"),
+  ]) func `a value that cannot be is absent, and the others are there`(_ old: String, _ new: String, _ reason: String) throws {
+    let report = try WeatherAnswer.weather(ok(Self.replacing(old, by: new)))
+    #expect(report.temperature == .absent(reason), "\(report.temperature)")
+    #expect(report.humidity == .value(.float(43)))
+  }
+
+  @Test(arguments: [
+    ("\"weather_code\":2", "\"weather_code\":200", "the weather service told an unknown code, 200"),
+    ("\"weather_code\":2", "\"weather_code\":1.5", "the weather service told no weather code"),
+    ("\"wmo code\"", "\"colour\"", "the weather service told it in another unit, \"colour\""),
+  ]) func `a sky that nobody knows is absent`(_ old: String, _ new: String, _ reason: String) throws {
+    #expect(try WeatherAnswer.weather(ok(Self.replacing(old, by: new))).condition == .absent(reason))
+  }
+
+  private static func replacing(_ old: String, by new: String) -> String {
+    let parts = vector.split(separator: old, maxSplits: 1, omittingEmptySubsequences: false)
+    return parts.joined(separator: new)
+  }
+
+  @Test func `what is no weather has a name`() {
+    #expect(trouble(ok("<html>", type: "text/html")).contains("a web page: check url, and whether the network wants a login"))
+    #expect(trouble(ok("<html>", type: nil)) == "the weather service answers with what is no JSON: check url")
+    #expect(trouble(ok("[1,2]")) == "the weather service answers with what is no object: check url")
+    #expect(trouble(ok("{}")) == "the weather service's answer holds no weather: check url")
+    #expect(trouble(ok(#"{"current":[]}"#)) == "the weather service's answer holds no weather: check url")
+    #expect(trouble(ok(#"{"current":{"temperature_2m":null}}"#)).contains("holds none of the values"))
+    #expect(trouble(ok(String(repeating: "[", count: 100_000))).contains("is no JSON"))
+    #expect(trouble(ok(String(repeating: #"{"a":"#, count: 100_000))).contains("is no JSON"))
+    #expect(trouble(ok(String(Self.vector.dropLast(30)))).contains("is no JSON"))
+    #expect(trouble(.answered(status: 301, type: nil, body: [])).contains("redirects (301), which is not followed: check url"))
+    #expect(trouble(.answered(status: 429, type: nil, body: [])).contains("too often (429)"))
+    #expect(trouble(.answered(status: 503, type: "text/html", body: [])) == "the weather service is in trouble (503): it is asked again")
+    #expect(trouble(.answered(status: 404, type: "text/html", body: [])) == "the weather service refuses (404): check url")
+    #expect(trouble(.failed("the name of x is not known")) == "the name of x is not known")
+  }
+
+  @Test func `a reason that quotes a coordinate is told without it`() {
+    let body = Array(#"{"error":true,"reason":"Latitude must be in range of -90 to 90°. Given: 152.52371.\u001b[2J"}"#.utf8)
+    let words = trouble(.answered(status: 400, type: "application/json", body: body))
+    #expect(words == "the weather service refuses (400): Latitude must be in range of -# to #°. Given: #.#.[#J")
+  }
+
+  @Test func `a place is read, or why there is none`() throws {
+    func place(_ body: String) -> String {
+      do throws(WeatherTrouble) {
+        let found = try WeatherAnswer.place(ok(body))
+        return "\(found.point.latitude) \(found.point.longitude) \(found.name)"
+      } catch { return error.words }
+    }
+    #expect(place(#"{"results":[{"name":"Berlin","latitude":52.5,"longitude":13.4,"country":"Germany"}]}"#) == "52.5 13.4 Berlin, Germany")
+    #expect(place(#"{"results":[{"latitude":-1,"longitude":2}]}"#) == "-1.0 2.0 ")
+    for body in ["{}", #"{"results":null}"#, #"{"results":[]}"#] { #expect(place(body).contains("knows no place of this name")) }
+    for body in [#"{"results":[7]}"#, #"{"results":[{"latitude":91,"longitude":0}]}"#, #"{"results":[{"latitude":"1","longitude":0}]}"#] {
+      #expect(place(body).contains("does not say where the place is"), "\(body)")
+    }
+    #expect(place(#"{"results":{"a":1}}"#).contains("holds no list"))
+  }
+
+  @Test(arguments: ["error", "limit", "down", "html", "null", "redirect", "truncated", "garbage", "huge", "unit"])
+  func `no fault of the service takes away what is shown, and none tells where the place is`(_ name: String) throws {
+    var rig = try WeatherRig()
+    rig.start(for: .minute)
+    rig.faults = [try ForecastFault(name)]
+    rig.run(for: 20 * .minute)
+    if name == "unit" {
+      #expect(rig.absence("temperature")?.contains("another unit, \"°F\"") == true && rig.number("humidity") == 43)
+    } else {
+      #expect(rig.number("temperature") == 9 && rig.fault != nil && rig.status == "failing", "\(rig.fault ?? "")")
+    }
+    #expect(!rig.words.contains { $0.contains("52.52") || $0.contains("13.41") })
+    rig.faults = []
+    rig.run(for: 70 * .minute)
+    #expect(rig.number("temperature") == 9 && rig.fault == nil)
+  }
+
+  @Test func `a hundred thousand damaged answers cost nothing but themselves`() throws {
+    var random = Noise(seed: 6)
+    let place = #"{"results":[{"name":"Berlin","latitude":52.5,"longitude":13.4,"country":"Germany"}],"generationtime_ms":0.5}"#
+    var counts = (read: 0, refused: 0)
+    for turn in 0..<100_000 {
+      var body = Array((turn.isMultiple(of: 4) ? place : Self.vector).utf8)
+      for _ in 0...Int.random(in: 0..<4, using: &random) { Self.damage(&body, &random) }
+      let response = HTTPResponse.answered(status: 200, type: nil, body: body)
+      do throws(WeatherTrouble) {
+        if turn.isMultiple(of: 4) {
+          let point = try WeatherAnswer.place(response).point
+          #expect((-90...90).contains(point.latitude) && (-180...180).contains(point.longitude))
+        } else {
+          Self.hold(try WeatherAnswer.weather(response))
+        }
+        counts.read += 1
+      } catch {
+        #expect(!error.words.isEmpty)
+        counts.refused += 1
+      }
+      _ = WeatherKeeping.place(body, for: "Berlin")
+      _ = WeatherKeeping.answer(body, for: "52.52,13.41")
+    }
+    #expect(counts.read > 5000 && counts.refused > 5000, "\(counts)")
+  }
+
+  /// Changes, inserts, removes or doubles a few bytes somewhere.
+  private static func damage(_ body: inout [UInt8], _ random: inout Noise) {
+    guard !body.isEmpty else { return }
+    let place = Int.random(in: 0..<body.count, using: &random)
+    let telling = Array("[]{}\":,-.eE0 9\\u".utf8) + [0, 0x80, 0xFF]
+    let byte = telling[Int.random(in: 0..<telling.count, using: &random)]
+    switch UInt8.random(in: 0..<4, using: &random) {
+    case 0: body[place] = byte
+    case 1: body.remove(at: place)
+    case 2: body.insert(byte, at: place)
+    default: body.insert(contentsOf: body[place..<min(body.count, place + 30)], at: Int.random(in: 0...body.count, using: &random))
+    }
+  }
+
+  /// Every value is in its range.
+  private static func hold(_ report: WeatherReport) {
+    let table = WeatherProperty.table(freshFor: .second)
+    for property in WeatherProperty.live {
+      guard case .value(let value)? = report[property] else { continue }
+      #expect((try? table[property.rawValue].rule.accept(value)) == value, "\(value)")
+    }
+  }
+}

@@ -1,0 +1,201 @@
+import Peers
+import Testing
+
+@testable import Protocols
+
+/// When the weather is asked for, how long it is shown, and what is kept of it.
+@Suite struct WeatherTests {
+  @Test func `the values of an answer appear, and are asked for again at every interval`() throws {
+    var rig = try WeatherRig()
+    rig.start(for: 2 * 3600 * .second)
+    #expect(rig.asked.map { $0.at / .minute } == [0, 15, 30, 45, 60, 75, 90, 105, 120])
+    let url = "https://api.open-meteo.com/v1/forecast?latitude=52.52&longitude=13.41&"
+    let wanted = "current=temperature_2m,relative_humidity_2m,weather_code,uv_index&temperature_unit=celsius&timezone=auto"
+    #expect(rig.asked[0].request.url == url + wanted && rig.asked[0].request.method == "GET")
+    #expect(rig.number("temperature") == 9 && rig.number("humidity") == 43 && rig.number("uv-index") == 4.85)
+    #expect(rig.text("condition") == "Partly cloudy" && rig.text("last-update") == "2026-01-05T13:45:00Z")
+    #expect(rig.absence("place") == "not configured by name" && rig.status == "live" && rig.fault == nil)
+  }
+
+  @Test func `a place is looked up once, and again when another is configured`() throws {
+    let zurich: [String: Value] = ["place": .string("Zürich"), "geocoding-url": .string("http://127.0.0.1:8080/")]
+    var rig = try WeatherRig(zurich)
+    rig.start(for: .minute)
+    #expect(rig.asked.map(\.request.url).first == "http://127.0.0.1:8080/v1/search?name=Z%C3%BCrich&count=1")
+    #expect(rig.asked.count == 2 && rig.text("place") == "Zürich, Switzerland" && rig.number("temperature") == 11.1)
+    rig.now += 40 * .minute
+    try rig.restart(zurich, for: .minute)
+    #expect(rig.asked.count == 1 && rig.asked[0].request.url.contains("/v1/forecast?latitude=47.36667&longitude=8.55&"))
+    try rig.restart(["place": .string("Quito")])
+    #expect(rig.absence("place") == "not looked up yet" && rig.absence("temperature") == "not asked yet")
+    rig.run(for: .minute)
+    #expect(rig.asked.count == 2 && rig.text("place") == "Quito, Ecuador" && rig.number("temperature") == 29.9)
+  }
+
+  @Test func `a place that nobody knows is a fault that names the mend, and is not asked for again and again`() throws {
+    var rig = try WeatherRig(["place": .string("Nowhere at all")])
+    rig.start(for: 59 * .minute)
+    #expect(rig.asked.count == 1 && rig.status == "unknown")
+    #expect(rig.fault == "the place service knows no place of this name: check its spelling, or give latitude and longitude")
+    #expect(rig.absence("temperature") == rig.fault)
+    rig.run(for: 2 * .minute)
+    #expect(rig.asked.count == 2)
+  }
+
+  @Test func `what is shown outlives failures until it is stale, and they are asked about less and less often`() throws {
+    var rig = try WeatherRig()
+    rig.start(for: .minute)
+    rig.answer = .failed("api.open-meteo.com cannot be reached: connection refused")
+    rig.run(for: 43 * .minute)
+    #expect(rig.number("temperature") == 9 && rig.status == "failing")
+    #expect(rig.fault == "api.open-meteo.com cannot be reached: connection refused")
+    rig.run(for: 2 * .minute)
+    #expect(rig.absence("temperature") == rig.fault && rig.status == "unknown" && rig.text("last-update") == "2026-01-05T12:00:00Z")
+    rig.run(for: 30 * .minute)
+    #expect(rig.asked.map { $0.at / .minute } == [0, 15, 16, 18, 22, 30, 45, 60, 75])
+    rig.answer = nil
+    rig.run(for: 16 * .minute)
+    #expect(rig.number("temperature") == 9 && rig.status == "live" && rig.fault == nil)
+  }
+
+  @Test func `a service that was asked too often is left alone for an hour`() throws {
+    var rig = try WeatherRig()
+    rig.answer = .answered(status: 429, type: "application/json", body: [])
+    rig.start(for: 59 * .minute)
+    #expect(rig.asked.count == 1 && rig.fault?.contains("429") == true)
+    rig.refresh()
+    #expect(rig.refusal()?.hasPrefix("too-soon: ") == true && rig.asked.count == 1)
+    rig.run(for: 2 * .minute)
+    #expect(rig.asked.count == 2)
+    // A whole day of any trouble stays far below 10,000 calls.
+    rig.answer = .failed("no route")
+    rig.run(for: 24 * 3600 * .second)
+    #expect(rig.asked.count < 150)
+  }
+
+  @Test func `an answer that never comes is asked for again, and one that comes too late is nobody's`() throws {
+    var rig = try WeatherRig()
+    rig.delay = nil
+    rig.start(for: .minute)
+    rig.refresh()
+    rig.run(for: .minute)
+    #expect(rig.refusal()?.contains("has got lost") == true && rig.asked.count == 1)
+    rig.forgetRequest()
+    rig.delay = .second
+    rig.give(.response(1, .failed("late")))
+    #expect(rig.fault?.contains("has got lost") == true)
+    rig.run(for: 2 * .minute)
+    #expect(rig.asked.count == 2 && rig.number("temperature") == 9)
+  }
+
+  @Test func `refresh answers with the answer, and is really asked once a minute`() throws {
+    var rig = try WeatherRig()
+    rig.start(for: 5 * .minute)
+    rig.refresh(1)
+    rig.refresh(2)
+    #expect(rig.asked.count == 2 && rig.results.isEmpty)
+    rig.run(for: .second)
+    #expect(rig.isDone(1) && rig.isDone(2))
+    rig.refresh(3)
+    #expect(rig.refusal(3)?.contains("ask again in 59 s") == true && rig.asked.count == 2)
+    rig.run(for: .minute)
+    rig.answer = .answered(status: 503, type: "text/html", body: [])
+    rig.refresh(4)
+    rig.give(.cancelled(4))
+    rig.refresh(5)
+    rig.run(for: .second)
+    #expect(rig.results[4] == nil && rig.refusal(5)?.contains("is in trouble (503)") == true && rig.number("temperature") == 9)
+    rig.give(.perform(6, .set(property: 0, .float(3))))
+    #expect(rig.refusal(6) == "unknown: the weather cannot be set")
+  }
+
+  @Test func `the last answer survives a restart by its age on the wall`() throws {
+    var rig = try WeatherRig()
+    rig.start(for: .minute)
+    rig.answer = .failed("no network")
+    rig.now += 9 * .minute
+    try rig.restart(for: .minute)
+    #expect(rig.number("temperature") == 9 && rig.asked.isEmpty && rig.status == "live", "it is not due yet")
+    rig.run(for: 20 * .minute)
+    #expect(rig.number("temperature") == 9 && rig.status == "failing")
+    rig.run(for: 15 * .minute)
+    #expect(rig.absence("temperature") == "no network", "45 minutes after the answer, not after the restart")
+    // Another site's answer is not shown.
+    try rig.restart(["latitude": .float(52.53), "longitude": .float(13.41)])
+    #expect(rig.absence("temperature") == "not asked yet" && rig.asked.count == 1)
+  }
+
+  @Test func `a clock that is set back makes nothing immortal`() throws {
+    var rig = try WeatherRig()
+    rig.start(for: .minute)
+    rig.answer = .failed("no network")
+    let origin = rig.wallOrigin
+    rig.wallOrigin -= 3600 * 1_000_000
+    try rig.restart(for: .minute)
+    #expect(rig.absence("temperature") == "no network", "an answer from the future has no age")
+    // Shown by a clock that was behind, and found too old once that is right.
+    rig.wallOrigin = origin
+    try rig.restart()
+    #expect(rig.number("temperature") == 9)
+    rig.wallOrigin += 2 * 3600 * 1_000_000
+    rig.run(for: 13 * .minute + 30 * .second)
+    #expect(rig.absence("temperature")?.contains("the clock was set") == true && rig.status == "unknown")
+    rig.wallOrigin = .max / 2
+    try rig.restart(for: .minute)
+    #expect(rig.number("temperature") == nil)
+  }
+
+  @Test func `a device that was disconnected asks nothing until it is connected`() throws {
+    var rig = try WeatherRig()
+    rig.start(for: 20 * .minute)
+    rig.delay = nil
+    rig.refresh(1)
+    rig.run(for: .minute)
+    rig.refresh(2)
+    rig.give(.stopping)
+    rig.forgetRequest()
+    #expect(rig.hasStopped && rig.absence("temperature") == "disconnected on request" && rig.machine.nextWake == nil)
+    #expect(rig.results[1]?.count == 1)
+    rig.refresh(3)
+    #expect(rig.results[3] == [.failure(.notConnected("it was disconnected on request: connect it first"))])
+    let asked = rig.asked.count
+    rig.run(for: 3600 * .second)
+    #expect(rig.asked.count == asked)
+    rig.delay = 0
+    rig.give(.linkChanged(.main, .up(maximumSend: nil)))
+    rig.run(for: .second)
+    #expect(rig.asked.count == asked + 1 && rig.number("temperature") == 9)
+  }
+
+  @Test func `where it is must be said, and once`() {
+    func refusal(_ options: [String: Value]) -> String? {
+      var all = options
+      for option in Kind.weather.options where all[option.name] == nil { all[option.name] = option.fallback }
+      do throws(OptionError) {
+        _ = try Kind.weather.make(Setup(options: all))
+        return nil
+      } catch { return error.option }
+    }
+    let (north, east) = (Value.float(1), Value.float(2))
+    #expect(refusal([:]) == "place" && refusal(["latitude": north]) == "longitude" && refusal(["longitude": east]) == "latitude")
+    #expect(refusal(["latitude": north, "longitude": east]) == nil && refusal(["place": .string("Oslo")]) == nil)
+    #expect(refusal(["latitude": north, "longitude": east, "place": .string("Oslo")]) == "place")
+    for name in ["", "42", "a\nb", String(repeating: "x", count: 101)] { #expect(refusal(["place": .string(name)]) == "place") }
+    let oslo = ["place": Value.string("Oslo")]
+    for url in ["", "https://", "ftp://x", "api.open-meteo.com", "https://x?y", "https://x y", "http:///x", "https://x#y"] {
+      #expect(refusal(oslo.merging(["url": .string(url)]) { $1 }) == "url", "\(url)")
+      #expect(refusal(oslo.merging(["geocoding-url": .string(url)]) { $1 }) == "geocoding-url", "\(url)")
+    }
+    #expect(refusal(oslo.merging(["proxy": .string("a b")]) { $1 }) == "proxy")
+  }
+
+  @Test func `decimals have a point, and names are encoded`() {
+    #expect(
+      [0, 52.52, -0.22985, 179.999999, -90, 0.00001, -0.000001].map(WeatherRequest.decimal) == [
+        "0", "52.52", "-0.22985", "180", "-90", "0.00001", "0",
+      ])
+    #expect(WeatherRequest.encoded("São Paulo/&?=#%") == "S%C3%A3o%20Paulo%2F%26%3F%3D%23%25")
+    #expect(WeatherKeeping.isoTime(0) == "1970-01-01T00:00:00Z" && WeatherKeeping.isoTime(1_709_210_096_999_999) == "2024-02-29T12:34:56Z")
+    #expect(WeatherKeeping.isoTime(-1_000_000) == "1969-12-31T23:59:59Z")
+  }
+}
