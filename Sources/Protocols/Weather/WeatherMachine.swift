@@ -72,7 +72,7 @@ public struct WeatherMachine: Machine {
     case .cancelled(let id): waiting.removeAll { $0 == id }
     case .linkChanged(_, .up):
       guard case .stopped = state else { break }
-      turn(to: "waiting", nil, &effects)
+      turn(to: "waiting", fault, &effects)
       state = .resting(until: earliest(after: now))
     case .stopping: stop(&effects)
     case .wake, .linkChanged, .received, .sent, .observed, .rows, .stored, .leaseBegan, .leaseEnded: break

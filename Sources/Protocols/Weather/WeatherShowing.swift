@@ -100,7 +100,7 @@ extension WeatherMachine {
     state = .stopped
     finish(.failure(.notConnected("the device is being stopped")), &effects)
     withdraw("disconnected on request", &effects)
-    turn(to: "stopped", nil, &effects)
+    turn(to: "stopped", fault, &effects)
     effects.append(.stopped)
   }
 }

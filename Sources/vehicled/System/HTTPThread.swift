@@ -80,6 +80,7 @@ final class HTTPThread: Sendable {
     let trouble = work(multi, &transfers)
     for transfer in transfers.values { ccurl_remove(multi, transfer.easy) }
     close(with: transfers)
+    transfers = [:]
     ccurl_multi_end(multi)
     return trouble
   }
