@@ -190,8 +190,7 @@ public enum Input: Sendable {
   /// `nextWake` has come.
   case wake
   /// The daemon stops, or a person disconnects the device: last words now, then `stopped`. The device waits 1.5 s for it and
-  /// closes the links; after a `linkChanged` to up all begins anew. A device without links is told that `main` is up when a person
-  /// connects it again.
+  /// closes the links; after a `linkChanged` to up all begins anew.
   case stopping
 }
 

@@ -70,10 +70,6 @@ public struct WeatherMachine: Machine {
     case .perform(let id, .run(action: 0, _)): refresh(id, at: now, &effects)
     case .perform(let id, _): effects.append(.complete(id, .failure(.refused(code: "unknown", "the weather cannot be set"))))
     case .cancelled(let id): waiting.removeAll { $0 == id }
-    case .linkChanged(_, .up):
-      guard case .stopped = state else { break }
-      turn(to: "waiting", fault, &effects)
-      state = .resting(until: earliest(after: now))
     case .stopping: stop(&effects)
     case .wake, .linkChanged, .received, .sent, .observed, .rows, .stored, .leaseBegan, .leaseEnded: break
     }

@@ -79,7 +79,7 @@ extension WeatherMachine {
   mutating func refresh(_ id: CommandID, at now: Instant, _ effects: inout Effects) {
     switch state {
     case .asking: waiting.append(id)
-    case .stopped: effects.append(.complete(id, .failure(.notConnected("it was disconnected on request: connect it first"))))
+    case .stopped: effects.append(.complete(id, .failure(.notConnected("the daemon stops"))))
     case .resting:
       let wait = earliest(after: now) &- now
       guard wait == 0 else {
@@ -99,7 +99,7 @@ extension WeatherMachine {
   mutating func stop(_ effects: inout Effects) {
     state = .stopped
     finish(.failure(.notConnected("the device is being stopped")), &effects)
-    withdraw("disconnected on request", &effects)
+    withdraw("the daemon stops", &effects)
     turn(to: "stopped", fault, &effects)
     effects.append(.stopped)
   }

@@ -81,7 +81,7 @@ import Protocols
   func connect() {
     guard !isClosing else { return }
     connectsAgain = ending != nil
-    if !connectsAgain { openLinks() }
+    if !connectsAgain { ports.forEach { $0.open() } }
   }
 
   /// Lets the machine say its last words, then holds the links down until `connect`.
@@ -265,13 +265,7 @@ import Protocols
     ending.told.forEach { $0() }
     guard connectsAgain, !isClosing else { return }
     connectsAgain = false
-    openLinks()
-  }
-
-  private func openLinks() {
     ports.forEach { $0.open() }
-    // Who has no link is up by being there.
-    if ports.isEmpty { take(.linkChanged(.main, .up(maximumSend: nil))) }
   }
 
   // MARK: The motion lease
