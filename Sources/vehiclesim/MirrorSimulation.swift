@@ -18,7 +18,8 @@ struct MirrorSimulation: Simulation {
       Example:
         vehiclesim mirror --on ble:unix:path=/tmp/bus --key-file /tmp/key --iv-file /tmp/iv -v
 
-      With -v it tells what is kept, what the display shows, and what would have crashed.
+      With -v it tells what is kept, what the display shows, and what would have crashed. On tcp: every piece that is read \
+      counts as one write, for those who pass on what a radio of theirs was told.
       """)
 
   @OptionGroup var place: Place
@@ -47,7 +48,7 @@ struct MirrorSimulation: Simulation {
   }
 
   func validate() throws {
-    guard case .ble = place.on else { throw ValidationError("a mirror is reached over Bluetooth alone: --on ble:BUSADDRESS") }
+    if case .pty = place.on { throw ValidationError("a mirror is reached over Bluetooth: --on ble:BUSADDRESS") }
     _ = try firmware()
   }
 

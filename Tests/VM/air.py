@@ -17,9 +17,6 @@ from bumble.host import Host
 from bumble.link import LocalLink
 from bumble.transport import open_transport
 
-NAME, ADDRESS = "Veepeak", "AA:BB:CC:00:11:22/P"
-
-
 class Link(LocalLink):
     def send_acl_data(self, sender, destination, transport, data):
         connection = sender.le_connections.get(destination)
@@ -57,27 +54,34 @@ class Wire:
 
 
 class Peripheral:
+    """An adapter for a car."""
+
+    name, address = "Veepeak", "AA:BB:CC:00:11:22/P"
+    advertised = [(AdvertisingData.COMPLETE_LIST_OF_16_BIT_SERVICE_CLASS_UUIDS, bytes(UUID("FFF0")))]
+
     def __init__(self, link, place):
         self.host, self.port = place.rsplit(":", 1)
         self.connection = self.writer = None
         self.is_on = True
+        radio = Radio(self.name, link=link, public_address=self.address)
+        self.device = Device(name=self.name, address=hci.Address(self.address), host=Host(radio, Wire(radio)))
+        self.device.gatt_server.max_mtu = 185
+        self.device.add_service(self.service())
+        self.device.on("connection", self.connected)
+
+    def service(self):
         properties = Characteristic.Properties
         self.out = Characteristic("FFF1", properties.NOTIFY, Characteristic.READABLE, b"")
         into = Characteristic("FFF2", properties.WRITE | properties.WRITE_WITHOUT_RESPONSE, Characteristic.WRITEABLE,
                               CharacteristicValue(write=self.written))
-        radio = Radio("peripheral", link=link, public_address=ADDRESS)
-        self.device = Device(name=NAME, address=hci.Address(ADDRESS), host=Host(radio, Wire(radio)))
-        self.device.gatt_server.max_mtu = 185
-        self.device.add_service(Service("FFF0", [self.out, into]))
-        self.device.on("connection", self.connected)
+        return Service("FFF0", [self.out, into])
 
     async def start(self):
         await self.device.power_on()
         await self.advertise()
 
     async def advertise(self):
-        data = AdvertisingData([(AdvertisingData.FLAGS, b"\x06"), (AdvertisingData.COMPLETE_LOCAL_NAME, NAME.encode()),
-                                (AdvertisingData.COMPLETE_LIST_OF_16_BIT_SERVICE_CLASS_UUIDS, bytes(UUID("FFF0")))])
+        data = AdvertisingData([(AdvertisingData.FLAGS, b"\x06"), (AdvertisingData.COMPLETE_LOCAL_NAME, self.name.encode())] + self.advertised)
         await self.device.start_advertising(own_address_type=hci.OwnAddressType.PUBLIC, auto_restart=False,
                                             advertising_data=bytes(data), advertising_interval_min=100, advertising_interval_max=100)
 
@@ -121,12 +125,30 @@ class Peripheral:
                 await self.device.stop_advertising()
 
 
+class Mirror(Peripheral):
+    """The ESP32 of a smart mirror: one characteristic, written with response; it advertises its name and nothing else."""
+
+    name, address = "ESP32-BLE-Server", "AA:BB:CC:00:11:33/P"
+    advertised = []
+    last = b"Device Connected"
+
+    def service(self):
+        properties = Characteristic.Properties
+        value = CharacteristicValue(read=lambda _: self.last, write=self.written)
+        return Service("C0FE", [Characteristic("3DEE", properties.READ | properties.WRITE, Characteristic.READABLE | Characteristic.WRITEABLE, value)])
+
+    def written(self, connection, data):
+        self.last = bytes(data)
+        super().written(connection, data)
+
+
 async def main():
     link = Link()
     wire = await open_transport("vhci")
     Radio("hci0", host_source=wire.source, host_sink=wire.sink, link=link, public_address="00:1A:7D:DA:71:01/P")
     peripheral = Peripheral(link, sys.argv[1])
     await peripheral.start()
+    await Mirror(link, sys.argv[2]).start()
 
     async def steer(reader, writer):
         while words := (await reader.readline()).decode().split():

@@ -10,7 +10,7 @@ import os, re, shutil, signal, subprocess, sys, tarfile, tempfile, threading
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-PACKAGES = "systemd-sysv,dbus,bluez,python3,polkitd,udev,kmod,procps,rfkill,libevdev2,libpam-systemd,linux-image-amd64"
+PACKAGES = "systemd-sysv,dbus,bluez,python3,polkitd,udev,kmod,procps,rfkill,libevdev2,libcurl4,libsqlite3-0,ca-certificates,libpam-systemd,linux-image-amd64"
 BUMBLE = "bumble==0.0.236"
 LONGEST = 600  # seconds, for all of it
 
@@ -28,7 +28,7 @@ After=vm-sim.service
 [Service]
 Type=notify
 Environment=PYTHONPATH=/opt/bumble PYTHONUNBUFFERED=1
-ExecStart=/usr/bin/python3 /opt/vm/air.py 127.0.0.1:35000
+ExecStart=/usr/bin/python3 /opt/vm/air.py 127.0.0.1:35000 127.0.0.1:35001
 TimeoutStartSec=120
 """,
     "vm-sim.service": """[Service]

@@ -238,6 +238,54 @@ pad.unplug()
 check("unplugged, it stops and ends with 1", driver.wait(20) == 1 and wait(lambda: motors() == "0.00 0.00", 20), f"{motors()}: {driver.stderr.read().strip().splitlines()[-1:]}")
 car.terminate()
 
+# The mirror through bluetoothd, its key a credential of systemd's; the weather through libcurl, under the unit's system-call filter.
+os.makedirs("/etc/systemd/system/vehicled.service.d", exist_ok=True)
+with open("/etc/systemd/system/vehicled.service.d/mirror.conf", "w") as file:
+    file.write("[Service]\nLoadCredential=mirror.key:/etc/vehicled/mirror.key\nLoadCredential=mirror.iv:/etc/vehicled/mirror.iv\n")
+for name, text in (("key", "ascii:0123456789ABCDEF"), ("iv", "ascii:FEDCBA9876543210")):
+    with open(os.open(f"/etc/vehicled/mirror.{name}", os.O_CREAT | os.O_WRONLY, 0o600), "w") as file:
+        file.write(text + "\n")
+with open("/run/mirror.log", "w") as log:
+    keys = ["--key-file", "/etc/vehicled/mirror.key", "--iv-file", "/etc/vehicled/mirror.iv"]
+    mirror = subprocess.Popen(["vehiclesim", "mirror", "--on", "tcp:127.0.0.1:35001", "-v", *keys], stderr=log, stdout=subprocess.DEVNULL)
+sky = subprocess.Popen(["vehiclesim", "weather", "--on", "tcp:127.0.0.1:35002"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+with open("/etc/vehicled/vehicled.toml", "w") as file:
+    file.write("""[device.mirror]
+kind = "mirror"
+link = "ble:ESP32-BLE-Server"
+key-file = "mirror.key"
+iv-file = "mirror.iv"
+health = ["phone.steps"]
+weather = "weather"
+[device.phone]
+kind = "health"
+[device.weather]
+kind = "weather"
+latitude = 63
+longitude = 10
+url = "http://127.0.0.1:35002"
+""")
+sh("systemctl daemon-reload; systemctl restart vehicled.service")
+check("the weather comes", wait(lambda: sh("vehiclectl get weather.temperature")[0] == 0), sh("vehiclectl get weather.temperature")[2])
+check("steps are set", sh("vehiclectl set phone.steps 4321")[0] == 0)
+check("a mirror without a name says so", wait(lambda: "needs-username" in sh("vehiclectl status mirror")[1]), sh("vehiclectl status mirror")[2])
+check("it is given one", sh("vehiclectl set mirror.username Ada")[0] == 0)
+check("the mirror is up", wait(lambda: sh("vehiclectl get sent-name")[1] == "Ada", 120), sh("vehiclectl status mirror")[1].splitlines()[:3])
+check("vehiclectl set led 70", sh("vehiclectl set led 70")[0] == 0)
+
+
+def shown(words):
+    return wait(lambda: words in open("/run/mirror.log").read(), 60)
+
+
+check("the mirror shows it", shown("Bright 70.0"), open("/run/mirror.log").read().splitlines()[-1:])
+for setting in ("send-steps", "health", "weather", "send"):
+    sh(f"vehiclectl set mirror.{setting} on")
+check("the mirror shows steps and weather", shown("StepC 4321") and shown("TempF "), open("/run/mirror.log").read().splitlines()[-1:])
+check("nothing would have crashed it", "crash" not in open("/run/mirror.log").read())
+mirror.terminate()
+sky.terminate()
+
 check("systemctl stop vehicled, with a car", sh("systemctl stop vehicled.service vehicled.socket")[0] == 0)
 
 leave()
