@@ -37,11 +37,12 @@ public final class BusConnection: Sendable {
   ) {
     bell = eventfd(0, CInt(EFD_CLOEXEC | EFD_NONBLOCK))
     let pump = BusPump(address: address, connection: self, bell: bell, ready: ready, received: received)
-    run(onThreadOfItsOwn: {
+    let code = startThread {
       let reason = pump.run()
       self.finish(reason)
       ended(reason)
-    })
+    }
+    precondition(code == 0, "no thread for the bus: \(String(cString: strerror(code)))")
   }
 
   deinit { Glibc.close(bell) }
@@ -94,27 +95,6 @@ public final class BusConnection: Sendable {
     }
     for case .call(_, _, let reply) in left { reply(.failure(.disconnected(reason))) }
   }
-}
-
-/// Runs a closure on a new thread that blocks all signals.
-private func run(onThreadOfItsOwn body: @escaping () -> Void) {
-  final class Box {
-    let body: () -> Void
-    init(_ body: @escaping () -> Void) { self.body = body }
-  }
-  var (all, before) = (sigset_t(), sigset_t())
-  sigfillset(&all)
-  pthread_sigmask(SIG_BLOCK, &all, &before)
-  defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
-  var thread = pthread_t()
-  let box = Unmanaged.passRetained(Box(body))
-  let start: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { box in
-    box.map { Unmanaged<Box>.fromOpaque($0).takeRetainedValue() }?.body()
-    return nil
-  }
-  let code = pthread_create(&thread, nil, start, box.toOpaque())
-  precondition(code == 0, "no thread for the bus: \(String(cString: strerror(code)))")
-  pthread_detach(thread)
 }
 
 /// The thread's side. Never touched by another thread.

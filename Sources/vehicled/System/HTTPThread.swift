@@ -4,6 +4,7 @@
 // It must never follow a redirection, trust a certificate that cannot be verified, or keep more than HTTPTransfer's limits.
 // Facts: libcurl's manual pages (curl_multi_poll(3), curl_easy_setopt(3)).
 
+import Bus
 import CCurl
 import CLinux
 import Glibc
@@ -39,10 +40,10 @@ final class HTTPThread: Sendable {
   ) {
     self.authorities = authorities
     self.ended = ended
-    let trouble = startThread { if let trouble = self.run() { lost(self, trouble) } }
-    if let trouble {
+    let code = startThread { if let trouble = self.run() { lost(self, trouble) } }
+    if code != 0 {
       close(with: [:])
-      lost(self, trouble)
+      lost(self, "there is no thread for requests: \(systemWords(code))")
     }
   }
 
@@ -147,28 +148,3 @@ final class HTTPThread: Sendable {
 /// What libcurl calls CURLM and CURL.
 typealias CurlMulti = UnsafeMutableRawPointer
 typealias CurlEasy = UnsafeMutableRawPointer
-
-/// Runs a closure on a new thread that blocks all signals, or says why it cannot.
-private func startThread(_ body: @escaping @Sendable () -> Void) -> String? {
-  final class Box {
-    let body: () -> Void
-    init(_ body: @escaping () -> Void) { self.body = body }
-  }
-  var (all, before) = (sigset_t(), sigset_t())
-  sigfillset(&all)
-  pthread_sigmask(SIG_BLOCK, &all, &before)
-  defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
-  var thread = pthread_t()
-  let box = Unmanaged.passRetained(Box(body))
-  let start: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { box in
-    box.map { Unmanaged<Box>.fromOpaque($0).takeRetainedValue() }?.body()
-    return nil
-  }
-  let code = pthread_create(&thread, nil, start, box.toOpaque())
-  guard code == 0 else {
-    box.release()
-    return "there is no thread for requests: \(systemWords(code))"
-  }
-  pthread_detach(thread)
-  return nil
-}
