@@ -1,6 +1,6 @@
-import Peers
 import Testing
 
+@testable import Peers
 @testable import Protocols
 
 /// Whatever people and other devices say, the mirror's firmware survives what it is told. The peer is read as unkindly as the
@@ -12,14 +12,14 @@ import Testing
     0.05, 999.999,
   ]
 
-  private static func text(_ random: inout SplitMix) -> String {
+  private static func text(_ random: inout Noise) -> String {
     var text = String.UnicodeScalarView()
     let length = random.next() % (random.next() % 2 == 0 ? 40 : 4)
     for _ in 0..<Int(length) { text.append(letters[Int(random.next() % UInt64(letters.count))]) }
     return String(text)
   }
 
-  private static func number(_ random: inout SplitMix) -> Double {
+  private static func number(_ random: inout Noise) -> Double {
     switch random.next() % 4 {
     case 0: specials[Int(random.next() % UInt64(specials.count))]
     case 1: Double(bitPattern: random.next())
@@ -28,7 +28,7 @@ import Testing
     }
   }
 
-  private static func value(_ random: inout SplitMix) -> Value {
+  private static func value(_ random: inout Noise) -> Value {
     switch random.next() % 6 {
     case 0: .string(text(&random))
     case 1: .int(Int(truncatingIfNeeded: Int64(bitPattern: random.next())))
@@ -38,7 +38,7 @@ import Testing
   }
 
   @Test(arguments: 0..<4) func `a million messages crash nothing`(_ seed: Int) {
-    var random = SplitMix(UInt64(seed))
+    var random = Noise(seed: UInt64(seed))
     var mirror = ESP32Mirror(.plain)
     var effects = Effects()
     var (made, longest) = (0, 0)
@@ -60,7 +60,7 @@ import Testing
   }
 
   @Test(arguments: 0..<6) func `whatever is commanded and observed, the mirror lives`(_ seed: Int) throws {
-    var random = SplitMix(UInt64(100 + seed))
+    var random = Noise(seed: UInt64(100 + seed))
     var rig = try MirrorRig.collecting(seed % 2 == 0 ? [:] : ["interval": .int(5)])
     rig.start(restored: seed % 3 == 0 ? [:] : MirrorRig.allOn, for: .second)
     let names = rig.machine.schema.properties.filter { $0.access == .write }
@@ -133,19 +133,5 @@ import Testing
     mirror.take(plain: Array("Condi: it's+".utf8), at: 0, &effects)
     for _ in 0..<20 { mirror.handle(.wake, at: mirror.nextWake ?? 0, &effects) }
     #expect(mirror.crashes.last?.contains("SQL") == true)
-  }
-}
-
-/// A small seeded generator.
-private struct SplitMix: RandomNumberGenerator {
-  private var state: UInt64
-  init(_ seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var mixed = state
-    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-    return mixed ^ (mixed >> 31)
   }
 }
