@@ -94,6 +94,23 @@ private func listening(queue: CInt, buffer: CInt? = nil) -> (listener: CInt, por
     device.close {}
   }
 
+  /// As while the one before it, of the same name, says its last words.
+  @Test func whatIsAskedBeforeTheMachineHasWhatWasKeptWaitsForThat() async {
+    let probe = Probe()
+    probe.answers { input, _, effects in
+      if case .perform(let id, _) = input { effects.append(.complete(id, .success(Report(text: "done")))) }
+    }
+    let device = device(probe)
+    device.awaitOpening()
+    var outcomes: [String?] = []
+    _ = device.perform(.run(action: 0, arguments: [:])) { outcomes.append(try? $0.get().text) }
+    let gone = device.perform(.run(action: 1, arguments: [:])) { _ in outcomes.append("told nobody") }
+    device.cancel(gone)
+    #expect(probe.words.isEmpty && outcomes.isEmpty)
+    device.open(restored: [:])
+    #expect(probe.words == ["started []", "run 0"] && outcomes == ["done"])
+  }
+
   @Test func nobodyCutsLastWordsOff() async throws {
     let line = pseudoTerminal()
     defer { [line.controller, line.follower].forEach { close($0) } }

@@ -49,6 +49,8 @@ import Protocols
   private var nextCommand: CommandID = 0
   /// What it asked HTTP servers, and what is not answered yet.
   private var requests: [RequestID: HTTPClient.Ticket] = [:]
+  /// Commands that wait for `open`; nil: none has to.
+  private var early: [(id: CommandID, command: Command)]?
   private var isClosing = false
   /// Who waits for the last words to be said, and until when they may take; nil: there are none.
   private var ending: (deadline: Timer, told: [@Loop () -> Void])?
@@ -74,8 +76,14 @@ import Protocols
   func open(restored: [String: [UInt8]]) {
     guard !isClosing else { return }
     take(.started(restored: restored, wall: Clock.wallTime()))
+    let waiting = early ?? []
+    early = nil
+    for (id, command) in waiting { take(.perform(id, command)) }
     ports.forEach { $0.open() }
   }
+
+  /// Commands wait until it is opened: a machine that does not have what was kept of earlier runs would say untrue things.
+  func awaitOpening() { early = [] }
 
   /// Connects now, because a person asked; last words that are just being said come first.
   func connect() {
@@ -111,6 +119,7 @@ import Protocols
     ending = (deadline, [close, finish])
     deadline.set(Clock.monotonic() + 1_500 * .millisecond)
     for id in commands.keys { complete(id, .failure(.notConnected(reason))) }
+    early = nil
     lose(reason)
     take(.stopping)
   }
@@ -364,12 +373,12 @@ import Protocols
     let id = nextCommand
     let deadline = Timer { [weak self] _ in
       self?.complete(id, .failure(.timeout(milliseconds: Int(Device.commandTimeout / .millisecond))))
-      self?.take(.cancelled(id))
+      self?.forget(id)
     }
     let pending = Pending(deadline: deadline, progress: progress, finish: finish)
     commands[id] = pending
     pending.restartDeadline()
-    take(.perform(id, command))
+    if early != nil { early?.append((id, command)) } else { take(.perform(id, command)) }
     return id
   }
 
@@ -377,7 +386,11 @@ import Protocols
   func cancel(_ id: CommandID) {
     guard let pending = commands.removeValue(forKey: id) else { return }
     pending.deadline.set(nil)
-    take(.cancelled(id))
+    forget(id)
+  }
+
+  private func forget(_ id: CommandID) {
+    if early != nil { early?.removeAll { $0.id == id } } else { take(.cancelled(id)) }
   }
 
   private func complete(_ id: CommandID, _ result: Result<Report, CommandError>) {

@@ -125,6 +125,7 @@ import Protocols
       let device = Device(
         name: wanted.name, kind: wanted.kind, machine: try kind.make(setup), links: links, caution: kind.caution?(setup),
         equipment: equipment)
+      device.awaitOpening()
       if let caution = device.caution { device.log.warning("\(caution)") }
       devices.append(Entry(configuration: wanted, device: device, recorder: wanted.record ? Recorder(device, disk: equipment.disk) : nil))
       board.add(device)
