@@ -160,6 +160,11 @@ public enum DatabaseAnswer: Sendable, Equatable {
   case failed(String)
 }
 
+/// What an event called `damaged` says of values that were kept and make no sense.
+func keptWords(_ names: [String]) -> String {
+  "what was kept of \(names.joined(separator: ", ")) makes no sense and counts as never set: set it again"
+}
+
 /// Everything that can happen to a machine.
 public enum Input: Sendable {
   /// First of all inputs, once: what `store` kept in earlier runs.
@@ -259,9 +264,9 @@ public struct Effects: Sendable {
     list.removeAll(keepingCapacity: true)
   }
 
-  /// Publishes a value of the property at this position of the schema.
-  public mutating func publish(_ property: Int, _ value: Value) {
-    readings.append(Reading(property, .value(value)))
+  /// Publishes a value of the property at this position of the schema, which was measured so long ago.
+  public mutating func publish(_ property: Int, _ value: Value, age: Nanoseconds = 0) {
+    readings.append(Reading(property, .value(value), age: age))
   }
 
   /// Says that the property has no value, and why.

@@ -159,10 +159,14 @@ public struct Reading: Sendable, Equatable {
   /// The position of the property in the machine's schema.
   public var property: Int
   public var content: Content
+  /// How long ago the value was measured: it was kept over a restart, or comes late. It is shown as that old, and counts as fresh
+  /// from then on.
+  public var age: Nanoseconds
 
   /// A reading of the property at this position of the schema.
-  public init(_ property: Int, _ content: Content) {
+  public init(_ property: Int, _ content: Content, age: Nanoseconds = 0) {
     self.property = property
     self.content = content
+    self.age = age
   }
 }

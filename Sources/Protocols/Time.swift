@@ -15,14 +15,17 @@ extension Int64 {
   public static var second: Nanoseconds { 1_000_000_000 }
 }
 
-/// Wall time as an argument: microseconds since the Unix epoch, and the local offset from UTC in seconds.
+/// Wall time as an argument: microseconds since the Unix epoch, the local offset from UTC in seconds, and when the local day
+/// began, in seconds since the Unix epoch, where that is known: the offset may have been another one then.
 public struct WallTime: Sendable, Equatable {
   public var microseconds: Int64
   public var utcOffset: Int
+  public var midnight: Int64?
 
   /// Wall time at an offset from UTC.
-  public init(microseconds: Int64, utcOffset: Int = 0) {
+  public init(microseconds: Int64, utcOffset: Int = 0, midnight: Int64? = nil) {
     self.microseconds = microseconds
     self.utcOffset = utcOffset
+    self.midnight = midnight
   }
 }

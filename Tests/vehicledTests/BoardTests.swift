@@ -20,12 +20,12 @@ import Testing
       board.add(device)
     }
 
-    @Loop func publish(_ readings: (Int, Reading.Content)...) {
+    @Loop func publish(_ readings: (Int, Reading.Content)..., age: Nanoseconds = 0) {
       let readings = readings.map { Reading($0.0, $0.1) }
       probe.answers { _, _, effects in
         for reading in readings {
           switch reading.content {
-          case .value(let value): effects.publish(reading.property, value)
+          case .value(let value): effects.publish(reading.property, value, age: age)
           case .absent(let reason): effects.withdraw(reading.property, reason)
           }
         }
@@ -74,6 +74,15 @@ import Testing
     #expect(try rig.get("rpm").value == nil)
     #expect(try rig.get("odometer").value == .float(12.5))
     #expect(await until { client.changes.last?.reason == "stale" })
+  }
+
+  @Test func aValueIsAsOldAsItsMeasurement() async throws {
+    let rig = Rig()
+    rig.publish((0, .value(.int(824))), (1, .value(.float(1))), age: 60 * .second)
+    #expect(try rig.get("rpm").reason == "stale", "it came too late to be shown")
+    let odometer = try rig.get("odometer")
+    #expect(odometer.age.map { (60..<70).contains($0) } == true)
+    #expect(abs((odometer.time ?? 0) + 60_000_000 - Int(Clock.wall())) < 5_000_000)
   }
 
   @Test func aLinkThatGoesDownTakesItsValuesAlongButNotTheRetained() throws {

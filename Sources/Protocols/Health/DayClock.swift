@@ -24,15 +24,14 @@ struct DayClock: Sendable, Equatable {
     let local = Self.floor(wall, 1_000_000) + offset
     day = Int(Self.floor(local, Self.dayLength))
     midnight = Int64(day) * Self.dayLength - offset
+    // The clocks may have changed since it began.
+    if let known = time.midnight, abs(midnight - known) <= 7200 { midnight = known }
   }
 
   /// The time was told anew; gives whether the clock was set since.
   mutating func set(_ time: WallTime, at now: Instant) -> Bool {
     let expected = micros(at: now)
-    let before = self
     self = DayClock(time, at: now)
-    // Where the season changed since midnight, the day began by the old offset.
-    if day == before.day, abs(offset - before.offset) <= 3600 { midnight = before.midnight }
     return abs(wall - expected) > 60_000_000
   }
 
@@ -51,6 +50,12 @@ struct DayClock: Sendable, Equatable {
     let inDay = Int(minutes - Self.floor(minutes, 1440) * 1440)
     func digits(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
     return "\(digits(inDay / 60)):\(digits(inDay % 60))"
+  }
+
+  /// How old something of this time is; not older than there have been such clocks, and 0 where it is of later.
+  func age(of micros: Int64, at now: Instant) -> Nanoseconds {
+    let age = self.micros(at: now).subtractingReportingOverflow(micros)
+    return (age.overflow ? 0 : min(max(age.partialValue, 0), 1 << 50)) * .microsecond
   }
 
   /// How long ago something was: `45 s`, `12 min`, `3 h`, `5 d`.

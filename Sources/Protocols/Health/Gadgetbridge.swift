@@ -90,21 +90,20 @@ struct Gadgetbridge: Sendable {
   /// What may be shown of a metric.
   func told(_ metric: HealthMetric, _ clock: DayClock, fresh: Nanoseconds, at now: Instant) -> HealthMachine.Told? {
     guard let result else { return nil }
-    let wall = clock.micros(at: now)
     guard metric.isSum else {
       guard let heart = result.heart, let seen = heartSeen else { return nil }
       // Whatever the wall's clock does, it is not shown for longer than since it was first seen.
-      let end = min(seen.at &+ fresh, now &+ fresh &- max(0, wall - heart.micros) * .microsecond)
+      let end = min(seen.at &+ fresh, now &+ fresh &- clock.age(of: heart.micros, at: now))
       guard now < end else { return nil }
       return HealthMachine.Told(
-        number: heart.number, source: words(result, heart.micros, wall), micros: heart.micros, end: end, isImported: true)
+        number: heart.number, source: words(result, heart.micros, clock), micros: heart.micros, end: end)
     }
     guard result.day == clock.day, let number = result.sums[metric], metric.value(number) != nil else { return nil }
-    return HealthMachine.Told(number: number, source: words(result, result.newest, wall), micros: result.newest, isImported: true)
+    return HealthMachine.Told(number: number, source: words(result, result.newest, clock), micros: result.newest)
   }
 
-  private func words(_ result: GadgetbridgeDay, _ micros: Int64, _ wall: Int64) -> String {
-    "Gadgetbridge: \(result.device), \(DayClock.age(wall - micros)) ago"
+  private func words(_ result: GadgetbridgeDay, _ micros: Int64, _ clock: DayClock) -> String {
+    "Gadgetbridge: \(result.device) at \(clock.words(of: micros))"
   }
 
   /// Why there is nothing of a metric, where the export says so.

@@ -25,19 +25,25 @@ struct HealthKeeping: Sendable {
   private var storing: (entries: [HealthMetric: Entry], by: [CommandID])?
 
   /// Takes what earlier runs stored: a line a metric, `steps 4321 20089 1735689600000000`. What is not of today may be of a
-  /// tomorrow: the clock is set later.
-  mutating func restore(_ bytes: [UInt8]?, _ clock: DayClock, at now: Instant) {
-    for line in String(decoding: (bytes ?? []).prefix(4096), as: UTF8.self).split(separator: "\n").prefix(HealthMetric.allCases.count) {
+  /// tomorrow: the clock is set later. False where some of it is damaged.
+  mutating func restore(_ bytes: [UInt8]?, _ clock: DayClock, at now: Instant) -> Bool {
+    let lines = String(decoding: (bytes ?? []).prefix(4096), as: UTF8.self).split(separator: "\n")
+    var isWhole = lines.count <= HealthMetric.allCases.count
+    for line in lines.prefix(HealthMetric.allCases.count) {
       let words = line.split(separator: " ").map(String.init)
       guard words.count == 4, let metric = HealthMetric.allCases.first(where: { $0.name == words[0] }),
         let number = Double(words[1]), metric.value(number) != nil, let day = Int(words[2]),
         let micros = Int64(words[3]), 0..<1 << 60 ~= micros
-      else { continue }
+      else {
+        isWhole = false
+        continue
+      }
       let age = clock.micros(at: now) - micros
       // What is said to be of later cannot be told from what is long over.
       if !metric.isSum, !(0..<86_400_000_000).contains(age) { continue }
       entries[metric] = Entry(number: number, day: day, micros: micros, set: metric.isSum ? now : now &- age * .microsecond)
     }
+    return isWhole
   }
 
   /// Whether some value is still of today, or will be.

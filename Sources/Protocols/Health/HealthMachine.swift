@@ -57,11 +57,16 @@ public struct HealthMachine: Machine {
     switch input {
     case .started(let restored, let wall):
       clock = DayClock(wall, at: now)
-      keeping.restore(restored[HealthKeeping.key], clock, at: now)
+      if !keeping.restore(restored[HealthKeeping.key], clock, at: now) {
+        effects.append(.event(name: "damaged", text: keptWords(["some values"])))
+      }
       timeWasTold(at: now, &effects)
     case .time(let wall):
       guard case .asking = state else { return }
-      if clock.set(wall, at: now) { gadgetbridge?.forget() }
+      if clock.set(wall, at: now) {
+        gadgetbridge?.forget()
+        shown = [:]  // by this clock each is of another age
+      }
       timeWasTold(at: now, &effects)
     case .perform(let id, .set(let property, let value)):
       guard let metric = HealthMetric(rawValue: property), let number = value.number, metric.value(number) != nil else {

@@ -10,8 +10,6 @@ extension HealthMachine {
     var micros: Int64
     /// When it is over by itself; nil: at midnight.
     var end: Instant?
-    /// The source's words tell its age: that they change is no news of the value.
-    var isImported = false
   }
 
   /// When the heart rate that is shown is over.
@@ -38,13 +36,11 @@ extension HealthMachine {
     }
     let before = shown[metric]
     shown[metric] = told
-    if before?.number != told.number || before?.micros != told.micros || before?.isImported != told.isImported {
-      effects.publish(metric.rawValue, value)
-    } else if said[metric] == told.source {
-      return
-    }
+    if before?.number == told.number, before?.micros == told.micros, said[metric] == told.source { return }
     said[metric] = told.source
-    effects.publish(metric.source, .string(told.source))
+    let age = clock.age(of: told.micros, at: now)
+    effects.publish(metric.rawValue, value, age: age)
+    effects.publish(metric.source, .string(told.source), age: age)
   }
 
   private func told(_ metric: HealthMetric, at now: Instant) -> Told? {

@@ -31,8 +31,8 @@ public struct WeatherMachine: Machine {
   /// They want to be left alone until then.
   var limitedUntil: Instant?
   var failures = 0
-  /// What is shown, and until when it may be.
-  var shown: (until: Instant, restored: Int64?)?
+  /// Until when what is shown may be; what it is and when it came, where that was before a restart.
+  var shown: (until: Instant, restored: (report: WeatherReport, time: Int64)?)?
   /// An answer that waits for the time of the wall's clock.
   var unkept: WeatherReport?
   var waiting: [CommandID] = []
@@ -66,7 +66,7 @@ public struct WeatherMachine: Machine {
     switch input {
     case .started(let restored, let wall): start(restored, wall, at: now, &effects)
     case .response(let id, let response): answered(id, response, at: now, &effects)
-    case .time(let wall): told(wall, &effects)
+    case .time(let wall): told(wall, at: now, &effects)
     case .perform(let id, .run(action: 0, _)): refresh(id, at: now, &effects)
     case .perform(let id, _): effects.append(.complete(id, .failure(.refused(code: "unknown", "the weather cannot be set"))))
     case .cancelled(let id): waiting.removeAll { $0 == id }
@@ -125,7 +125,7 @@ public struct WeatherMachine: Machine {
       case .weather:
         let report = try WeatherAnswer.weather(response)
         (failures, unkept) = (0, report)
-        show(report, until: now &+ settings.freshFor, restored: nil, &effects)
+        show(report, at: now, &effects)
         effects.append(.tellTime)
         state = .resting(until: max(began &+ settings.interval, earliest(after: now)))
         turn(to: "live", nil, &effects)

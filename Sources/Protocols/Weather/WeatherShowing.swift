@@ -18,8 +18,7 @@ extension WeatherMachine {
     if let kept = WeatherKeeping.answer(restored[WeatherKeeping.answerKey], for: settings.site.key),
       let age = age(of: kept.time, at: wall)
     {
-      show(kept.report, until: now &+ (settings.freshFor - age), restored: kept.time, &effects)
-      effects.publish(WeatherProperty.lastUpdate.rawValue, .string(WeatherKeeping.isoTime(kept.time)))
+      show(restored: kept.report, from: kept.time, age: age, at: now, &effects)
       next = now &+ max(0, settings.interval - age)
       turn(to: "live", nil, &effects)
     } else {
@@ -37,22 +36,31 @@ extension WeatherMachine {
     return age * .microsecond
   }
 
-  mutating func told(_ wall: WallTime, _ effects: inout Effects) {
+  mutating func told(_ wall: WallTime, at now: Instant, _ effects: inout Effects) {
     if let unkept {
       self.unkept = nil
       effects.publish(WeatherProperty.lastUpdate.rawValue, .string(WeatherKeeping.isoTime(wall.microseconds)))
       effects.append(.store(key: WeatherKeeping.answerKey, WeatherKeeping.bytes(of: unkept, at: wall, for: settings.site.key)))
-    } else if let time = shown?.restored, age(of: time, at: wall) == nil {
+    } else if let (report, time) = shown?.restored {
+      if let age = age(of: time, at: wall) { return show(restored: report, from: time, age: age, at: now, &effects) }
       withdraw("the clock was set, and how old the last answer is nobody knows", &effects)
       turn(to: "unknown", fault, &effects)
     }
   }
 
-  mutating func show(_ report: WeatherReport, until: Instant, restored: Int64?, _ effects: inout Effects) {
-    shown = (until, restored)
+  private mutating func show(
+    restored report: WeatherReport, from time: Int64, age: Nanoseconds, at now: Instant, _ effects: inout Effects
+  ) {
+    show(report, age: age, at: now, &effects)
+    shown?.restored = (report, time)
+    effects.publish(WeatherProperty.lastUpdate.rawValue, .string(WeatherKeeping.isoTime(time)), age: age)
+  }
+
+  mutating func show(_ report: WeatherReport, age: Nanoseconds = 0, at now: Instant, _ effects: inout Effects) {
+    shown = (now &+ (settings.freshFor - age), nil)
     for property in WeatherProperty.live {
       switch report[property] {
-      case .value(let value)?: effects.publish(property.rawValue, value)
+      case .value(let value)?: effects.publish(property.rawValue, value, age: age)
       case .absent(let reason)?: effects.withdraw(property.rawValue, reason)
       case nil: break
       }

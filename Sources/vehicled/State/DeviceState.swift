@@ -9,7 +9,7 @@ import Protocols
     var content: Reading.Content
     /// How long a value may be shown, or nil where it is retained.
     var freshFor: Nanoseconds?
-    /// When the value came: CLOCK_BOOTTIME, and the wall in microseconds. 0: never.
+    /// When the value was measured: CLOCK_BOOTTIME, and the wall in microseconds. 0: never.
     var boot: Int64 = 0
     var wall: Int64 = 0
     /// When subscribers were last told (boot time), and whether they are to be told at the end of this turn.
@@ -68,8 +68,8 @@ import Protocols
       let index = reading.property
       let same = slots[index].content == reading.content
       if case .value = reading.content {
-        slots[index].boot = boot
-        slots[index].wall = wall
+        slots[index].boot = boot - max(0, reading.age)
+        slots[index].wall = wall - max(0, reading.age) / .microsecond
         perishable = true
         if same, boot - slots[index].told < Self.retell { continue }
       } else if same {

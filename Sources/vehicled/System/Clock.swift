@@ -17,7 +17,10 @@ enum Clock {
     var seconds = time_t(now / 1_000_000)
     var parts = tm()
     localtime_r(&seconds, &parts)
-    return WallTime(microseconds: now, utcOffset: parts.tm_gmtoff)
+    let offset = parts.tm_gmtoff
+    (parts.tm_hour, parts.tm_min, parts.tm_sec, parts.tm_isdst) = (0, 0, 0, -1)
+    let midnight = mktime(&parts)
+    return WallTime(microseconds: now, utcOffset: offset, midnight: midnight < 0 ? nil : Int64(midnight))
   }
 
   /// The wall time in UTC: `2026-01-31T12:00:00.123Z`.

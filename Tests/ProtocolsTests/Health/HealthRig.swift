@@ -18,12 +18,15 @@ struct HealthRig {
   private(set) var disk: [String: [UInt8]] = [:]
   private(set) var values: [String: Reading.Content] = [:]
   private(set) var published: [String: Int] = [:]
+  /// How old each value was when it was published last.
+  private(set) var ages: [String: Nanoseconds] = [:]
   private(set) var results: [CommandID: [Result<Report, CommandError>]] = [:]
   private(set) var queries: [DatabaseQuery] = []
   private(set) var stores = 0
   private(set) var timesAsked = 0
   private(set) var status = ""
   private(set) var fault: String?
+  private(set) var events: [String] = []
   private(set) var hasStopped = false
   private var pendingStores: [(key: String, bytes: [UInt8])] = []
   private var lastID: CommandID = 0
@@ -36,7 +39,9 @@ struct HealthRig {
     self.wall = wall
   }
 
-  mutating func start() { give(.started(restored: disk, wall: WallTime(microseconds: wall, utcOffset: utcOffset))) }
+  mutating func start(_ kept: [String: [UInt8]]? = nil) {
+    give(.started(restored: kept ?? disk, wall: WallTime(microseconds: wall, utcOffset: utcOffset)))
+  }
 
   /// Another daemon with what the disk has, so much later.
   mutating func restart(_ options: [String: Value] = [:], after time: Nanoseconds = .second) throws {
@@ -88,6 +93,7 @@ struct HealthRig {
         case .complete(let id, let result): results[id, default: []].append(result)
         case .status(let word): status = word
         case .fault(let words): fault = words
+        case .event(_, let words): events.append(words)
         case .stopped: hasStopped = true
         default: Issue.record("\(effect)")
         }
@@ -111,6 +117,7 @@ struct HealthRig {
     let property = machine.schema.properties[reading.property]
     values[property.name] = reading.content
     published[property.name, default: 0] += 1
+    ages[property.name] = reading.age
     if case .value(let value) = reading.content { #expect((try? property.rule.accept(value)) == value, "\(property.name): \(value)") }
   }
 

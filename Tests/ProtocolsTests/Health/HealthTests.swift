@@ -61,12 +61,27 @@ import Testing
     rig.set("heart-rate", 72)
     try rig.restart(after: 60 * .second)
     #expect(rig.number("steps") == 4321 && rig.number("heart-rate") == 72 && rig.text("steps-source") == "set by hand at 14:05")
+    #expect(rig.ages["steps"] == 60 * .second && rig.ages["heart-rate"] == 60 * .second)
     rig.run(for: 61 * .second)
     #expect(rig.number("heart-rate") == nil)
     try rig.restart(after: 3 * Self.hour)
     #expect(rig.number("steps") == 4321 && rig.number("heart-rate") == nil)
+    // The clock was behind by an hour, and is set.
+    rig.wall += 3_600_000_000
+    rig.run(for: 301 * .second)
+    #expect(rig.ages["steps"].map { $0 > 4 * Self.hour } == true)
     try rig.restart(after: 12 * Self.hour)
     #expect(rig.number("steps") == nil)
+  }
+
+  @Test(arguments: [
+    "steps many 20522 1773147900000000\nactive-energy 5 20522 1773147900000000\n", "steps", "\u{0}", String(repeating: "x\n", count: 9),
+  ])
+  func `what was kept and is damaged is named, and the rest is shown`(_ kept: String) throws {
+    var rig = try HealthRig()
+    rig.start([HealthKeeping.key: Array(kept.utf8)])
+    #expect(rig.events.count == 1 && rig.number("steps") == nil)
+    #expect((rig.number("active-energy") == 5) == kept.contains("active-energy"))
   }
 
   @Test func `a heart rate ends by itself, whatever the wall's clock does`() throws {
@@ -128,7 +143,9 @@ import Testing
     let midnight: Int64 = 1_774_738_800
     var clock = DayClock(WallTime(microseconds: (midnight + 600) * 1_000_000, utcOffset: 3600), at: 0)
     #expect(clock.midnight == midnight)
-    let wasSet = clock.set(WallTime(microseconds: (midnight + 36_000) * 1_000_000, utcOffset: 7200), at: 35_400 * .second)
+    let later = WallTime(microseconds: (midnight + 36_000) * 1_000_000, utcOffset: 7200, midnight: midnight)
+    #expect(DayClock(later, at: 0).midnight == midnight, "whoever starts after the change knows it as well")
+    let wasSet = clock.set(later, at: 35_400 * .second)
     #expect(clock.midnight == midnight && !wasSet && clock.words(of: (midnight + 36_000) * 1_000_000) == "11:00")
     #expect(clock.nextDay == (23 * 3600 - 600) * .second)
     let jumped = clock.set(WallTime(microseconds: 0), at: 35_401 * .second)
@@ -137,6 +154,7 @@ import Testing
       for offset in [Int.min, 0, .max] {
         let clock = DayClock(WallTime(microseconds: extreme, utcOffset: offset), at: .max)
         #expect(clock.words(of: extreme).count == 5)
+        #expect(clock.age(of: .min, at: .max) >= 0 && clock.age(of: .max, at: 0) == 0)
       }
     }
   }

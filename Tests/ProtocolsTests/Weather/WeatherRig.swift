@@ -18,6 +18,8 @@ struct WeatherRig {
   var delay: Nanoseconds? = 200 * .millisecond
   private(set) var asked: [(at: Instant, request: HTTPRequest)] = []
   private(set) var values: [String: Reading.Content] = [:]
+  /// How old the temperature was when it was published last.
+  private(set) var age: Nanoseconds = 0
   private(set) var disk: [String: [UInt8]] = [:]
   private(set) var status = ""
   private(set) var fault: String?
@@ -64,6 +66,7 @@ struct WeatherRig {
       for reading in effects.readings {
         let property = machine.schema.properties[reading.property]
         values[property.name] = reading.content
+        if property.name == "temperature" { age = reading.age }
         switch reading.content {
         case .value(let value):
           #expect((try? property.rule.accept(value)) == value, "\(property.name): \(value)")
