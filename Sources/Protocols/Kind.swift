@@ -66,19 +66,27 @@ public struct LinkRole: Sendable {
 
 /// A configuration key of a kind.
 public struct Option: Sendable {
+  /// What a key names of other devices.
+  public enum Reference: Sendable, Equatable {
+    /// A list of properties, as `band.heart-rate`.
+    case properties
+    /// A device with these properties.
+    case device(with: [String])
+  }
+
   public var name: String
   public var rule: ValueRule
   public var fallback: Value?
-  /// A list names properties of other devices, as `band.heart-rate`, a text another device: they must be there.
-  public var areReferences: Bool
+  /// What it names of other devices, where it does: that must be there.
+  public var reference: Reference?
   public var help: String
 
   /// Declares a key; without a default it may be left out and is then absent from `Setup.options`.
-  public init(_ name: String, _ rule: ValueRule, default fallback: Value? = nil, areReferences: Bool = false, help: String) {
+  public init(_ name: String, _ rule: ValueRule, default fallback: Value? = nil, reference: Reference? = nil, help: String) {
     self.name = name
     self.rule = rule
     self.fallback = fallback
-    self.areReferences = areReferences
+    self.reference = reference
     self.help = help
   }
 }

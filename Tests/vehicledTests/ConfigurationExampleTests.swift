@@ -56,7 +56,7 @@ import Testing
     for kind in registry {
       let tables = try configuration.devices.filter { $0.kind == kind.name }.map { try section(section(root, "device"), $0.name) }
       try expect(
-        tables, hold: Configuration.deviceKeys + kind.options,
+        tables, hold: kind.deviceKeys + kind.options,
         and: kind.links.map(\.key) + kind.secrets.map(\.name) + kind.sections.map(\.name))
     }
   }

@@ -11,8 +11,8 @@ private struct Keeper: Machine {
   static let kind = Kind(
     name: "keeper", summary: "keeps", links: [],
     options: [
-      Option("shows", ValueRule(.list), default: .list([]), areReferences: true, help: "properties of others"),
-      Option("weather", ValueRule(.string), areReferences: true, help: "another device"),
+      Option("shows", ValueRule(.list), default: .list([]), reference: .properties, help: "properties of others"),
+      Option("weather", ValueRule(.string), reference: .device(with: ["steps", "distance"]), help: "another device"),
     ],
     secrets: [Secret("key-file", help: "the key")],
     caution: { "its key has \($0.secrets["key-file"]?.bytes.count ?? 0) bytes" },
@@ -21,6 +21,13 @@ private struct Keeper: Machine {
         throw OptionError("key-file", "it is no key: begin it with k")
       }
       return Keeper()
+    })
+
+  /// One that knows nothing of steps.
+  static let dull = Kind(
+    name: "dull", summary: "knows nothing", links: [], options: [],
+    make: { _ throws(OptionError) in
+      Keeper(schema: Schema())
     })
 
   var schema = Schema(properties: [Property("steps", .int, help: ""), Property("distance", .float, help: "")])
@@ -39,7 +46,7 @@ private struct Keeper: Machine {
     let text = "[device.mirror]\nkind = \"keeper\"\n\(lines)\n[device.phone]\nkind = \"keeper\"\n"
     let path = try folder.write(text.replacingOccurrences(of: "FOLDER", with: folder.path))
     do throws(ConfigurationError) {
-      _ = try Configuration.load(path, kinds: [Keeper.kind])
+      _ = try Configuration.load(path, kinds: [Keeper.kind, Keeper.dull])
       return []
     } catch {
       return error.problems.map {
@@ -65,6 +72,8 @@ private struct Keeper: Machine {
   }
 
   @Test(arguments: [
+    ("key-file = \"/dev/null\"", "k1", 0o600, "3:12: key-file: /dev/null is no file; name the file that the secret is in"),
+    ("key-file = \"/tmp\"", "k1", 0o600, "3:12: key-file: /tmp is no file; name the file that the secret is in"),
     ("key-file = \"FOLDER/key\"", "k1", 0o644, "3:12: key-file: others may read FOLDER/key; chmod 600 FOLDER/key"),
     ("key-file = \"FOLDER/key\"", "k1", 0o620, "3:12: key-file: others may read FOLDER/key; chmod 600 FOLDER/key"),
     ("key-file = \"FOLDER/key\"", " \n", 0o600, "3:12: key-file: FOLDER/key is empty; write the secret into it"),
@@ -99,7 +108,8 @@ private struct Keeper: Machine {
       ("[\"phone.steps\", \"phone.distance\"]", nil),
       ("[\"phone.step\"]", "3:9: shows: device phone has no property \"step\"; did you mean steps?"),
       ("[\"phon.steps\"]", "3:9: shows: there is no other device \"phon\"; did you mean phone?"),
-      ("[\"mirror.steps\"]", "3:9: shows: there is no other device \"mirror\"; known are phone"),
+      ("[\"mirror.steps\"]", "3:9: shows: \"mirror\" is this device itself; name another one"),
+      ("[\"phon.steps\", \"phon.distance\"]", "3:9: shows: there is no other device \"phon\"; did you mean phone?"),
       ("[\"steps\"]", "3:9: shows: \"steps\" is not DEVICE.PROPERTY; write one, as in phone.steps"),
       ("[\"phone.\"]", "3:9: shows: \"phone.\" is not DEVICE.PROPERTY; write one, as in phone.steps"),
       ("[\"phone.steps.x\"]", "3:9: shows: \"phone.steps.x\" is not DEVICE.PROPERTY; write one, as in phone.steps"),
@@ -111,5 +121,12 @@ private struct Keeper: Machine {
   @Test func `so must another device`() throws {
     #expect(try problems("weather = \"phone\"").isEmpty)
     #expect(try problems("weather = \"sky\"") == ["3:11: weather: there is no other device \"sky\"; known are phone"])
+    #expect(try problems("weather = \"mirror\"") == ["3:11: weather: \"mirror\" is this device itself; name another one"])
+    let dull = "weather = \"dull\"\n[device.dull]\nkind = \"dull\""
+    #expect(try problems(dull) == ["3:11: weather: device dull has no steps; name one with steps, distance"])
+  }
+
+  @Test func `what has no link has nothing to record`() throws {
+    #expect(try problems("record = true").first?.hasPrefix("3:1: unknown key \"record\" of kind keeper") == true)
   }
 }

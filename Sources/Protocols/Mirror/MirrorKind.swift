@@ -17,10 +17,10 @@ extension Kind {
         "interval", ValueRule(.int, unit: "s", range: MirrorSignal.intervals), default: .int(60),
         help: "Between two waves of values, until somebody sets another"),
       Option(
-        "health", ValueRule(.list), default: .list([]), areReferences: true,
+        "health", ValueRule(.list), default: .list([]), reference: .properties,
         help: "What can be shown of other devices: heart-rate, active-energy, steps and distance, as in phone.steps"),
       Option(
-        "weather", ValueRule(.string), areReferences: true,
+        "weather", ValueRule(.string), reference: .device(with: MirrorMetric.weather.map(\.rawValue)),
         help: "The device whose temperature, humidity, condition and uv-index can be shown"),
     ],
     secrets: [
@@ -30,8 +30,8 @@ extension Kind {
     caution: { setup in
       setup.options["profile"] == .string("plain")
         ? "nothing protects the link to the mirror: whoever is near reads names, health and weather, and can write them"
-        : "the link to the mirror is disguised rather than protected: the published firmware's key is known to all, and one IV serves "
-          + "every message; give it a key of your own (README, Smart mirror)"
+        : "the link to the mirror is disguised rather than protected: one IV serves every message, and the published firmware's key is "
+          + "known to all, unless yours was given another (README, Smart mirror)"
     }
   ) { setup throws(OptionError) in try MirrorMachine(setup) }
 }

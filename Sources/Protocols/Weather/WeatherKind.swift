@@ -18,7 +18,8 @@ extension Kind {
       Option("url", ValueRule(.string), default: .string("https://api.open-meteo.com"), help: "The server with the forecasts"),
       Option(
         "geocoding-url", ValueRule(.string), default: .string("https://geocoding-api.open-meteo.com"), help: "The server that knows places"),
-      Option("proxy", ValueRule(.string), help: "The way to them, as in http://192.168.0.1:3128; usually what the environment says"),
+      Option(
+        "proxy", ValueRule(.string), help: "The way to them, as in http://192.168.0.1:3128; usually what the environment says; \"\": none"),
     ]
   ) { setup throws(OptionError) in
     WeatherMachine(try WeatherSettings(setup))
@@ -78,12 +79,19 @@ struct WeatherSettings: Sendable {
     url = try Self.server("url", options)
     geocodingURL = try Self.server("geocoding-url", options)
     if case .string(let text)? = options["proxy"] {
-      guard Self.isVisible(text) else { throw OptionError("proxy", "this is no URL; write one, as in http://192.168.0.1:3128") }
+      let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+      let isURL = parts.count > 2 && Self.proxies.contains(parts[0].lowercased()) && parts[1].isEmpty && !parts[2].isEmpty
+      guard text.isEmpty || isURL && Self.isVisible(text) else {
+        throw OptionError("proxy", "this is no proxy's URL; write one, as in http://192.168.0.1:3128 or socks5h://127.0.0.1:9050")
+      }
       proxy = text
     } else {
       proxy = nil
     }
   }
+
+  /// As libcurl knows them.
+  private static let proxies: Set = ["http:", "https:", "socks4:", "socks4a:", "socks5:", "socks5h:"]
 
   private static func isVisible(_ text: String) -> Bool { text.utf8.count <= 1000 && text.utf8.allSatisfy { (0x21...0x7E).contains($0) } }
 

@@ -110,15 +110,16 @@ struct ConfigurationCheck {
       guard let kind = kinds.first(where: { $0.name == device.kind }), let entry = table[device.name],
         case .table(let keys) = entry.value.content
       else { continue }
-      for option in kind.options where option.areReferences {
-        guard let place = keys[option.name]?.value.place else { continue }
+      for option in kind.options {
+        guard let reference = option.reference, let place = keys[option.name]?.value.place else { continue }
         let troubles: [String?]
-        switch device.options[option.name] {
-        case .list(let references)?: troubles = references.map { trouble(with: $0, for: device.name) }
-        case .string(let other)?: troubles = [trouble(withDevice: other, for: device.name)]
+        switch (reference, device.options[option.name]) {
+        case (.properties, .list(let references)?): troubles = references.map { trouble(with: $0, for: device.name) }
+        case (.device(let wanted), .string(let other)?): troubles = [trouble(withDevice: other, with: wanted, for: device.name)]
         default: troubles = []
         }
-        for words in troubles.compactMap(\.self) { report(place, "\(option.name): \(words)") }
+        var told: Set<String> = []
+        for words in troubles.compactMap(\.self) where told.insert(words).inserted { report(place, "\(option.name): \(words)") }
       }
     }
   }
@@ -133,9 +134,13 @@ struct ConfigurationCheck {
     return "device \(parts[0]) has no property \(quoted(parts[1])); \(suggestion(for: parts[1], among: known))"
   }
 
-  private func trouble(withDevice name: String, for device: String) -> String? {
+  private func trouble(withDevice name: String, with wanted: [String] = [], for device: String) -> String? {
+    if name == device { return "\(quoted(name)) is this device itself; name another one" }
+    if let known = properties[name] {
+      return wanted.first { !known.contains($0) }.map { "device \(name) has no \($0); name one with \(wanted.joined(separator: ", "))" }
+    }
     // What is wrong with a device that could not be made is told already.
-    if properties[name] != nil && name != device || !complete || !problems.isEmpty { return nil }
+    if !complete || !problems.isEmpty { return nil }
     let others = properties.keys.filter { $0 != device }.sorted()
     let words = others.isEmpty ? "add a section [device.\(printable(name, limit: 32))]" : suggestion(for: name, among: others)
     return "there is no other device \(quoted(name)); \(words)"

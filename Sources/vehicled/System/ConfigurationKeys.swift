@@ -40,6 +40,9 @@ extension Configuration {
 }
 
 extension Kind {
+  /// The daemon's own keys for a device of this kind. Where there is no link there is nothing to record.
+  var deviceKeys: [Option] { Configuration.deviceKeys.filter { $0.name != "record" || !links.isEmpty } }
+
   /// All the keys a device of this kind takes.
-  var keys: [String] { Configuration.deviceKeys.map(\.name) + links.map(\.key) + secrets.map(\.name) + options.map(\.name) }
+  var keys: [String] { deviceKeys.map(\.name) + links.map(\.key) + secrets.map(\.name) + options.map(\.name) }
 }

@@ -16,6 +16,7 @@ enum SecretFile {
     guard stat(path, &status) == 0 else {
       throw ValueError("cannot read \(path): \(systemWords(errno)); write the secret into it, with mode 0600")
     }
+    guard status.st_mode & S_IFMT == S_IFREG else { throw ValueError("\(path) is no file; name the file that the secret is in") }
     // systemd guards its credentials by the folder, and may let root's group read them.
     let isGuarded = !name.hasPrefix("/") || status.st_mode & 0o077 == 0
     guard isGuarded else { throw ValueError("others may read \(path); chmod 600 \(path)") }

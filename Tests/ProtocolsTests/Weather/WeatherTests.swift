@@ -116,6 +116,7 @@ import Testing
     rig.now += 9 * .minute
     try rig.restart(for: .minute)
     #expect(rig.number("temperature") == 9 && rig.asked.isEmpty && rig.status == "live", "it is not due yet")
+    #expect((9 * .minute...10 * .minute).contains(rig.age))
     rig.run(for: 20 * .minute)
     #expect(rig.number("temperature") == 9 && rig.status == "failing")
     rig.run(for: 15 * .minute)
@@ -137,8 +138,12 @@ import Testing
     rig.wallOrigin = origin
     try rig.restart()
     #expect(rig.number("temperature") == 9)
+    // Set right by ten minutes, it is older than it was taken for.
+    rig.wallOrigin += 10 * 60 * 1_000_000
+    rig.run(for: 14 * .minute)
+    #expect(rig.number("temperature") == 9 && rig.age > 10 * .minute)
     rig.wallOrigin += 2 * 3600 * 1_000_000
-    rig.run(for: 13 * .minute + 30 * .second)
+    rig.run(for: .minute)
     #expect(rig.absence("temperature")?.contains("the clock was set") == true && rig.status == "unknown")
     rig.wallOrigin = .max / 2
     try rig.restart(for: .minute)
@@ -182,7 +187,11 @@ import Testing
       #expect(refusal(oslo.merging(["url": .string(url)]) { $1 }) == "url", "\(url)")
       #expect(refusal(oslo.merging(["geocoding-url": .string(url)]) { $1 }) == "geocoding-url", "\(url)")
     }
-    #expect(refusal(oslo.merging(["proxy": .string("a b")]) { $1 }) == "proxy")
+    for proxy in ["a b", "foo", "http:/x", "http://", "ftp://x", "//x", "http:///x"] {
+      #expect(refusal(oslo.merging(["proxy": .string(proxy)]) { $1 }) == "proxy", "\(proxy)")
+    }
+    #expect(refusal(oslo.merging(["proxy": .string("SOCKS5h://127.0.0.1:9050")]) { $1 }) == nil)
+    #expect(refusal(oslo.merging(["proxy": .string("")]) { $1 }) == nil, "none, whatever the environment says")
   }
 
   @Test func `decimals have a point, and names are encoded`() {
