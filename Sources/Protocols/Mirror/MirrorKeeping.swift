@@ -60,14 +60,27 @@ struct MirrorKeeping: Sendable {
   private(set) var next = Wishes()
   private var pending: [(id: CommandID?, wish: Wish)] = []
 
-  /// Takes what earlier runs stored. What is damaged is as if it had never been set.
-  mutating func restore(_ kept: [String: [UInt8]]) {
-    func text(_ key: String) -> String? { kept[key].map { String(decoding: $0.prefix(100), as: UTF8.self) } }
-    if let led = text(Self.ledKey).flatMap(Int.init), (0...100).contains(led) { now.led = led }
-    if let name = text(Self.usernameKey), MirrorMessage.refusal(name: name) == nil { now.username = name }
-    if let seconds = text(Self.intervalKey).flatMap(Int.init), MirrorSignal.intervals.contains(Double(seconds)) { now.interval = seconds }
-    now.on = Set(MirrorSwitch.allCases.filter { text($0.rawValue) == "on" })
+  /// Takes what earlier runs stored. What is damaged is as if it had never been set; gives the names of that.
+  mutating func restore(_ kept: [String: [UInt8]]) -> [String] {
+    let keys = [Self.ledKey, Self.usernameKey, Self.intervalKey] + MirrorSwitch.allCases.map(\.rawValue)
+    var damaged: [String] = []
+    for key in keys {
+      guard let bytes = kept[key] else { continue }
+      if let wish = Self.wish(key, String(decoding: bytes.prefix(100), as: UTF8.self)) { now.take(wish) } else { damaged.append(key) }
+    }
     next = now
+    return damaged
+  }
+
+  private static func wish(_ key: String, _ text: String) -> Wish? {
+    switch (key, Int(text)) {
+    case (ledKey, let percent?) where (0...100).contains(percent): return .led(percent)
+    case (intervalKey, let seconds?) where MirrorSignal.intervals.contains(Double(seconds)): return .interval(seconds)
+    case (usernameKey, _): return MirrorMessage.refusal(name: text) == nil ? .username(text) : nil
+    default:
+      guard let turned = MirrorSwitch(rawValue: key), text == "on" || text == "off" else { return nil }
+      return .turn(turned, text == "on")
+    }
   }
 
   /// Begins to keep a wish; false where too many wait for the disk.

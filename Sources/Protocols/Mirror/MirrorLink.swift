@@ -6,20 +6,38 @@ extension MirrorMachine {
   /// How long a command waits for the mirror: less than its caller does.
   static let commandPatience: Nanoseconds = 8 * .second
   static let pendingWords = "pending: sent when the mirror is connected"
+  /// A connection that has held for so long is a good one.
+  static let settling: Nanoseconds = 5 * .second
+  private static let mostEarlyLosses = 3
 
-  mutating func linkCameUp(_ effects: inout Effects) {
+  mutating func linkCameUp(at now: Instant) {
+    cameUp = now
     var session = MirrorSession()
     if let parcel = light() { session.put(parcel) }
     state = .up(session)
     wave = nil
   }
 
-  mutating func linkWentDown(_ reason: String, _ effects: inout Effects) {
+  mutating func linkWentDown(_ reason: String, at now: Instant, _ effects: inout Effects) {
     if case .parting = state { effects.append(.stopped) }
+    if isUp { earlyLosses = now &- cameUp < Self.settling ? min(earlyLosses + 1, Self.mostEarlyLosses) : 0 }
+    if earlyLosses == Self.mostEarlyLosses {
+      trouble =
+        "the mirror hangs up right after it was greeted, again and again: is it near, and are key-file, iv-file and profile its firmware's?"
+    }
     leave(reason, &effects)
   }
 
   var isUp: Bool { if case .up = state { true } else { false } }
+
+  /// Something was wrong, and it is not yet sure that it is over.
+  var isDoubtful: Bool { trouble != nil || earlyLosses > 0 }
+
+  /// What was wrong is over once a connection holds and nothing that was written waits to be acknowledged.
+  mutating func settle(at now: Instant) {
+    guard isDoubtful, case .up(let session) = state, session.nextWake == nil, now >= cameUp &+ Self.settling else { return }
+    (trouble, earlyLosses) = (nil, 0)
+  }
 
   mutating func leave(_ reason: String, _ effects: inout Effects) {
     state = .down(reason)
@@ -55,7 +73,6 @@ extension MirrorMachine {
       guard let failure else {
         session.acknowledged(writing.word, at: now)
         state = .up(session)
-        trouble = nil
         return acknowledged(writing.word, in: session, at: now, &effects)
       }
       guard !writing.isRepeated else { return reset("the mirror does not take what is written: \(failure)", &effects) }

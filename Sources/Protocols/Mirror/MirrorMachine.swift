@@ -38,8 +38,11 @@ public struct MirrorMachine: Machine {
   /// When the next wave of values is due; nil while nothing is sent.
   var wave: Instant?
   var lastSendID: SendID = 0
-  /// What is wrong with the mirror, until it acknowledges something.
+  /// What is wrong with the mirror, until a connection has held for a while.
   var trouble: String?
+  /// When the link came up, and how many connections in a row were lost soon after that.
+  var cameUp: Instant = 0
+  var earlyLosses = 0
   private var shown: (word: String, fault: String?) = ("starting", nil)
 
   /// A machine of these settings, or which option cannot be.
@@ -53,7 +56,7 @@ public struct MirrorMachine: Machine {
     switch state {
     case .down: break
     case .up(let session):
-      if let moment = session.nextWake { due.append(moment) }
+      if let moment = session.nextWake { due.append(moment) } else if isDoubtful { due.append(cameUp &+ Self.settling) }
       if let wave { due.append(wave) }
     case .parting(let parting): due.append(parting.nextWake)
     }
@@ -63,8 +66,8 @@ public struct MirrorMachine: Machine {
   public mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
     switch input {
     case .started(let restored, _): start(restored, &effects)
-    case .linkChanged(.main, .up): linkCameUp(&effects)
-    case .linkChanged(.main, .down(let reason)): linkWentDown(reason, &effects)
+    case .linkChanged(.main, .up): linkCameUp(at: now)
+    case .linkChanged(.main, .down(let reason)): linkWentDown(reason, at: now, &effects)
     case .sent(let id, let failure): sent(id, failure, at: now, &effects)
     case .stored(let key, let failure): stored(key, failure, at: now, &effects)
     case .perform(let id, let command): perform(id, command, at: now, &effects)
@@ -75,15 +78,17 @@ public struct MirrorMachine: Machine {
     }
     expire(at: now, &effects)
     advance(at: now, &effects)
+    settle(at: now)
     tellStanding(&effects)
   }
 
   // MARK: Starting, and standing
 
   private mutating func start(_ restored: [String: [UInt8]], _ effects: inout Effects) {
-    keeping.restore(restored)
+    let damaged = keeping.restore(restored)
+    if !damaged.isEmpty { effects.append(.event(name: "damaged", text: keptWords(damaged))) }
     publishKept(&effects)
-    for signal in MirrorSignal.sent { effects.withdraw(signal, "nothing of it was sent since the daemon started") }
+    for signal in MirrorSignal.sent { effects.withdraw(signal, "nothing of it was sent since the device was started") }
     for metric in MirrorMetric.allCases {
       if let reference = settings.sources[metric] { effects.append(.observe(reference: reference)) }
     }

@@ -82,8 +82,9 @@ public struct MirrorMessage: Sendable, Equatable {
   public static func refusal(name: String) -> String? {
     let bytes = name.utf8
     guard (1...longest).contains(bytes.count), bytes.allSatisfy({ isLetter($0) || isDigit($0) || $0 == space || $0 == 0x5F || $0 == 0x2D })
-    else { return "a name has 1 to \(longest) letters from A to Z, digits, blanks, - and _: the mirror can keep no other" }
-    return name == "Default" ? "Default is an entry of the mirror's own; choose another name" : nil
+    else { return "a name has 1 to \(longest) letters (a to z, A to Z), digits, blanks, - and _: the mirror can keep no other" }
+    if bytes.first == space || bytes.last == space { return "a name neither begins nor ends with a blank; leave it out" }
+    return name.lowercased() == "default" ? "Default is an entry of the mirror's own; choose another name" : nil
   }
 
   /// Why the mirror cannot show this weather condition, or nil where it can.

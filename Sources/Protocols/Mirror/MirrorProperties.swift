@@ -34,7 +34,7 @@ enum MirrorSignal: Int, CaseIterable, Sendable {
     case .username:
       (
         "username", .string, nil, nil,
-        "Whom the mirror greets; one that it does not know makes it take pictures; empty: the configuration's"
+        "Whom the mirror greets (\"\": the configuration's); one that it does not know makes it take pictures"
       )
     case .health: ("health", .bool, nil, nil, "Collect health values, those that are permitted one by one")
     case .weather: ("weather", .bool, nil, nil, "Collect the weather")

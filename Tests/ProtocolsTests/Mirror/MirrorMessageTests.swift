@@ -63,7 +63,8 @@ import Testing
   }
 
   @Test(arguments: [
-    "", "a+b", "O'Neill", "a\"b", "a/b", "a\\b", "a.b", "a:b", "a\nb", "\u{0}", "Ärger", "名", "Default", "01234567890123456789012345678901",
+    "", "a+b", "O'Neill", "a\"b", "a/b", "a\\b", "a.b", "a:b", "a\nb", "\u{0}", "Ärger", "名", "Default", "default", " ", "Ada ", " Ada",
+    "Default ", "01234567890123456789012345678901",
   ])
   func `names that harm the mirror are refused in words`(_ name: String) {
     #expect(MirrorMessage.refusal(name: name) != nil)

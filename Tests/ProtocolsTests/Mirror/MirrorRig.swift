@@ -26,6 +26,7 @@ struct MirrorRig {
   private(set) var status = ""
   private(set) var fault: String?
   private(set) var notes: [String] = []
+  private(set) var events: [String] = []
   private(set) var disk: [String: [UInt8]] = [:]
   private(set) var results: [CommandID: [Result<Report, CommandError>]] = [:]
   private(set) var observing: [String] = []
@@ -117,6 +118,7 @@ struct MirrorRig {
     case .status(let word): status = word
     case .fault(let words): fault = words
     case .note(let words): notes.append(words)
+    case .event(_, let words): events.append(words)
     case .observe(let reference): observing.append(reference)
     case .store(let key, let bytes):
       if diskWorks { disk[key] = bytes.isEmpty ? nil : bytes }

@@ -155,7 +155,7 @@ import Testing
     #expect(rig.resets.count == 1 && rig.fault?.contains("does not take what is written") == true)
     #expect(rig.report(2)?.text?.hasPrefix("pending") == true)
     rig.connect()
-    rig.run(for: .second)
+    rig.run(for: 6 * .second)
     #expect(rig.texts.last == "Bright: 31.0" && rig.fault == nil && rig.status == "connected")
   }
 
@@ -173,6 +173,38 @@ import Testing
     rig.connect()
     rig.run(for: .second)
     #expect(rig.texts == ["Connected", "Name: Ada", "Bright: 30.0"])
+    #expect(rig.status == "silent" && rig.fault != nil, "it said that much before")
+    rig.run(for: 4 * .second)
+    #expect(rig.status == "connected" && rig.fault == nil && rig.machine.nextWake == nil)
+  }
+
+  @Test func `a mirror that hangs up again and again may have another key`() throws {
+    var rig = try MirrorRig()
+    rig.start(for: .second)
+    for _ in 0..<2 {
+      rig.disconnect()
+      #expect(rig.fault == nil)
+      rig.connect()
+      rig.run(for: .second)
+    }
+    rig.disconnect()
+    #expect(rig.fault?.contains("key-file") == true)
+    rig.connect()
+    rig.run(for: 4 * .second)
+    #expect(rig.fault != nil && rig.status == "silent")
+    rig.run(for: 2 * .second)
+    #expect(rig.fault == nil && rig.status == "connected")
+    rig.disconnect()
+    rig.run(for: 60 * .second)
+    #expect(rig.fault == nil && rig.machine.nextWake == nil)
+  }
+
+  @Test func `what was kept and makes no sense is named once`() throws {
+    var rig = try MirrorRig()
+    rig.start(restored: ["led": Array("900".utf8), "username": Array("a/b".utf8), "send": Array("on".utf8), "interval": [0xFF]])
+    #expect(
+      rig.events == ["what was kept of led, username, interval makes no sense and counts as never set: set it again"])
+    #expect(rig.text("username") == "Ada" && rig.absence("led") != nil && rig.text("interval") == "60")
   }
 
   @Test func `a command is answered before its caller gives up`() throws {
