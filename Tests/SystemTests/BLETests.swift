@@ -211,6 +211,12 @@ extension WholeHouse {
       #expect(wait { air.isPolled })
     }
 
+    /// Whoever is connected to somebody already is no better than the other.
+    @Test func aNamesakeThatIsConnectedIsNotTakenSilently() throws {
+      let air = try Air("--also", "Veepeak,connected")
+      #expect(wait { air.reason.contains("2 peripherals are \"Veepeak\"") }, "\(air.reason)")
+    }
+
     @Test func onePeerIsOneLinksWhateverTheOthersAreCalled() throws {
       let air = try Air(link: "ble:AA:BB:CC:00:11:22")
       #expect(wait { air.isPolled })

@@ -139,11 +139,11 @@ import Protocols
       let crowd = blueZ.isFull ? " among more peripherals than are looked at" : ""
       return wait(for: blueZ.discovery.trouble[adapter.path] ?? "searching for \(target.match.words)\(crowd)")
     }
-    if !target.isAddress, !best.isConnected {
+    if !target.isAddress, !isAuto || !best.isConnected {
       let since = firstHeard ?? now
       firstHeard = since
       if now - since < Self.settling { return timer.set(since + Self.settling) }
-      if target.match != .auto, found.count > 1 {
+      if !isAuto, found.count > 1 {
         let names = found.prefix(4).map(\.words).joined(separator: ", ")
         return wait(for: "\(found.count) peripherals are \(target.match.words): \(names); name one by its address")
       }
