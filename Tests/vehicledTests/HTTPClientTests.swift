@@ -95,6 +95,8 @@ import Testing
     #expect(late == "127.0.0.1:\(silent.port) did not answer within 0.3 s: check the network")
     let refused = await failure(HTTPRequest("GET", "http://me:geheim@127.0.0.1:1/?key=geheim", proxy: ""))
     #expect(refused.hasPrefix("127.0.0.1:1 cannot be reached: connection refused") && !refused.contains("geheim"), "\(refused)")
+    let proxied = await failure(HTTPRequest("GET", "http://nobody.invalid/?key=geheim", proxy: "http://me:geheim@127.0.0.1:1"))
+    #expect(proxied.hasPrefix("the proxy 127.0.0.1:1 cannot be reached: connection refused") && !proxied.contains("geheim"), "\(proxied)")
     let unknown = await failure(HTTPRequest("GET", "http://nobody.invalid/?key=geheim", proxy: ""))
     #expect(unknown.hasPrefix("the name of nobody.invalid is not known") && !unknown.contains("geheim"), "\(unknown)")
     for garbage in ["SSH-2.0-OpenSSH_9.2\r\n", "\u{0}\u{1}\u{2}\r\n\r\n", "HTTP/9.9 what\r\n\r\n"] {

@@ -93,6 +93,9 @@ enum HTTPWords {
     case CURLE_COULDNT_RESOLVE_PROXY: return "the name of the proxy is not known: check its spelling, and that the network is up"
     case CURLE_COULDNT_CONNECT:
       let reason = failure.system == 0 ? "no connection" : systemWords(failure.system)
+      if let proxy = request.proxy, !proxy.isEmpty {
+        return "the proxy \(Self.host(of: proxy) ?? "") cannot be reached: \(reason): check proxy, and whether it runs"
+      }
       return "\(host) cannot be reached: \(reason): check host and port, and the proxy if there is one"
     case CURLE_OPERATION_TIMEDOUT:
       return "\(host) did not answer within \(Value.text(Double(request.timeout / .millisecond) / 1000)) s: check the network"
