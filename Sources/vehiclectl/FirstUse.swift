@@ -1,5 +1,5 @@
 // What only a person can tell a device, as the name that a mirror shows: a device that waits for it has the state
-// `needs-PROPERTY`, and refuses with that code what cannot be done before. On a terminal the person is asked then, once, and
+// `needs-PROPERTY`, and refuses with that code what cannot be done before. On a terminal the person is asked then, and
 // what was wanted goes on; elsewhere the refusal stands, with the command that mends it.
 
 import Glibc
@@ -35,14 +35,25 @@ struct FirstUse {
     guard word.hasPrefix(Self.prefix), !output.json, !output.quiet else { return false }
     let schema = try client.call(Contract.Describe.self, .init(device: device)).schemas.first
     guard let property = schema?.properties.first(where: { $0.name == word.dropFirst(Self.prefix.count) }) else { return false }
-    guard let text = answer("\(device) needs its \(property.name). \(Output.oneLine(property.help))\n\(property.name): "), !text.isEmpty
-    else {
-      return false
+    var prompt = "\(device) needs its \(property.name). \(Output.oneLine(property.help))\n\(property.name): "
+    while let text = answer(prompt), !text.isEmpty {
+      guard let mistake = try set(property, text) else { return true }
+      prompt = "\(Output.oneLine(mistake.message))\n\(property.name): "
     }
-    let value = try SetCommand.value(text, for: property, of: device)
-    let reading = try client.call(Contract.Set.self, .init(device: device, property: property.name, value: value)).reading
-    if let remark = reading.reason { output.note(Output.oneLine(remark)) }
-    return true
+    return false
+  }
+
+  /// Sets what was typed, or gives why that cannot be.
+  private func set(_ property: Contract.Property, _ text: String) throws(Failure) -> Failure? {
+    do throws(Failure) {
+      let value = try SetCommand.value(text, for: property, of: device)
+      let reading = try client.call(Contract.Set.self, .init(device: device, property: property.name, value: value)).reading
+      if let remark = reading.reason { output.note(Output.oneLine(remark)) }
+      return nil
+    } catch {
+      guard error.exitCode == 2 else { throw error }
+      return error
+    }
   }
 
   private static func fromTerminal(_ prompt: String) -> String? {

@@ -76,7 +76,8 @@ struct Output {
   /// The line alone, where the answer says the rest.
   func remark(_ failure: Failure) {
     let sign = colour && Terminal.isTerminal(STDERR_FILENO) ? paint("vehiclectl:", .bad) : "vehiclectl:"
-    Self.write("\(sign) \(Self.oneLine(failure.message))\n", to: STDERR_FILENO)
+    let lines = failure.message.split(separator: "\n").map { Self.oneLine(String($0)) }
+    Self.write("\(sign) \(lines.joined(separator: "\n"))\n", to: STDERR_FILENO)
   }
 
   /// A message on the socket, for people who want to see it.

@@ -23,6 +23,8 @@ import Testing
       case Contract.Describe.name:
         let schema = Contract.Schema(device: "mirror", kind: "mirror", Schema(properties: [username]))
         return .send(VarlinkReply.message(Contract.Describe.Result(schemas: [schema])))
+      case Contract.Set.name where parameters["value"]?["string"]?.string == "a/b":
+        return .send(VarlinkReply.message(.outOfRange(property: "username", message: "a name has letters")))
       case Contract.Set.name:
         name.withLock { $0 = parameters["value"]?["string"]?.string ?? "?" }
         let reading = Contract.Reading(
@@ -38,7 +40,7 @@ import Testing
   }
 
   private func use(
-    _ daemon: Daemon, json: Bool = false, typed: String?, _ body: (FirstUse, Client) throws -> String?
+    _ daemon: Daemon, json: Bool = false, typed: String?..., body: (FirstUse, Client) throws -> String?
   ) throws -> (result: String?, prompts: [String]) {
     let server = try SocketServer { daemon.answer($0, $1) }
     defer { server.stop() }
@@ -47,7 +49,7 @@ import Testing
     var firstUse = FirstUse(device: "mirror", client: client, output: Output(json: json))
     firstUse.answer = {
       prompts.append($0)
-      return typed
+      return prompts.count <= typed.count ? typed[prompts.count - 1] : nil
     }
     return (try body(firstUse, client), prompts)
   }
@@ -58,32 +60,41 @@ import Testing
 
   @Test func `what a device needs is asked for once, set, and the call made again`() throws {
     let daemon = Daemon()
-    let (result, prompts) = try use(daemon, typed: "Ada", send)
+    let (result, prompts) = try use(daemon, typed: "Ada", body: send)
     #expect(result == "sent" && prompts == ["mirror needs its username. The name that the mirror shows\nusername: "])
     #expect(daemon.heard == ["Call", "Describe", "Set", "Call"])
-    let (again, none) = try use(daemon, typed: "Ada", send)
+    let (again, none) = try use(daemon, typed: "Ada", body: send)
     #expect(again == "sent" && none.isEmpty)
+  }
+
+  @Test func `what cannot be is explained, and asked for again`() throws {
+    let daemon = Daemon()
+    let (result, prompts) = try use(daemon, typed: "a/b", "Ada", body: send)
+    #expect(result == "sent" && prompts.last == "username: a name has letters\nusername: ")
+    #expect(throws: Failure.self) { try use(Daemon(), typed: "a/b", "", body: send) }
   }
 
   @Test(arguments: [nil, ""] as [String?]) func `without an answer the refusal stands`(typed: String?) throws {
     let daemon = Daemon()
     let refused = Failure.refused(.deviceError(device: "mirror", code: "needs-username", message: "it has no name to show"))
-    #expect(throws: refused) { try use(daemon, typed: typed, send) }
+    #expect(throws: refused) { try use(daemon, typed: typed, body: send) }
     #expect(!daemon.heard.contains("Set"))
   }
 
   @Test func `programs are not asked`() throws {
     let daemon = Daemon()
-    #expect(throws: Failure.self) { try use(daemon, json: true, typed: "Ada", send) }
+    #expect(throws: Failure.self) { try use(daemon, json: true, typed: "Ada", body: send) }
     #expect(daemon.heard == ["Call"])
   }
 
   @Test func `who connects a device is asked as well`() throws {
     let daemon = Daemon()
-    let (_, prompts) = try use(daemon, typed: "Ada") { firstUse, _ in
-      try firstUse.run()
-      return nil
-    }
+    let (_, prompts) = try use(
+      daemon, typed: "Ada",
+      body: { firstUse, _ in
+        try firstUse.run()
+        return nil
+      })
     #expect(prompts.count == 1 && daemon.heard == ["Status", "Describe", "Set"])
   }
 }

@@ -84,8 +84,10 @@ import Protocols
 
   private func device(_ state: DeviceState) -> [Contract.Finding] {
     if state.device.ports.isEmpty {
-      let fault = state.device.fault
-      return caution(state.device) + [Contract.Finding(state.device.name, fault == nil ? "ok" : "failed", fault ?? state.word, nil)]
+      // What it is for works as long as it has something to show.
+      let isOfUse = state.slots.contains { if case .value = $0.content { true } else { false } }
+      let grade = state.device.fault == nil ? "ok" : isOfUse ? "warning" : "failed"
+      return caution(state.device) + [Contract.Finding(state.device.name, grade, state.device.fault ?? state.word, nil)]
     }
     return caution(state.device)
       + state.device.ports.map { port in
