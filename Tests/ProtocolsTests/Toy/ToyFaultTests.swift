@@ -1,0 +1,103 @@
+import Protocols
+import Testing
+
+@testable import Peers
+
+/// What goes wrong on request, and nothing else.
+@Suite struct ToyFaultTests {
+  @Test func `it closes after its ok, three times`() throws {
+    var host = try ToyHost.dialled("redial")
+    for round in 1...3 {
+      host.send("ok")
+      #expect(host.said.count == round && host.isUp.isEmpty)
+      host.pass(150 * .millisecond)
+    }
+    host.provide("18:Home:password")
+    #expect(host.said == ["ok", "ok", "ok", "ok"] && host.led == .pink && host.dials.count == 4)
+  }
+
+  @Test func `it closes before its ok`() throws {
+    var host = try ToyHost.dialled("early")
+    host.send("ok")
+    #expect(host.said.isEmpty && host.isUp.isEmpty)
+    host.pass(150 * .millisecond)
+    host.provide("18:Home:password")
+    #expect(host.said == ["ok"] && host.led == .pink)
+  }
+
+  @Test func `it connects and says nothing`() throws {
+    var host = try ToyHost.dialled("mute:2")
+    for _ in 1...2 {
+      host.send("ok")
+      host.pass(60 * .second)
+      #expect(host.said.isEmpty && host.isUp == [ToyHost.phone])
+      host.hangUp()
+      host.pass(150 * .millisecond)
+    }
+    host.provide("18:Home:password")
+    #expect(host.led == .pink)
+    var later = try ToyHost.dialled("mute:@1")
+    later.send("ok")
+    #expect(later.said.isEmpty)
+    later.hangUp()
+    later.pass(150 * .millisecond)
+    later.send("ok")
+    #expect(later.said == ["ok"], "once, since it began")
+  }
+
+  @Test func `its ok in two segments`() throws {
+    var host = try ToyHost.dialled("split")
+    host.send("ok")
+    #expect(host.said == ["o"])
+    host.pass(100 * .millisecond)
+    #expect(host.said == ["o", "k"])
+    host.pass(1001 * .millisecond)
+    host.send("18:Home:password")
+    #expect(host.led == .pink)
+  }
+
+  @Test(arguments: [("newline", ["ok\n"]), ("yes", ["ok", "yes"]), ("no", ["ok", "no"]), ("silent", ["ok"]), ("reset", ["ok"])])
+  func `what it says otherwise, and how it leaves`(_ fault: String, _ said: [String]) throws {
+    var host = try ToyHost.dialled(fault)
+    host.provide("18:Home:password")
+    #expect(host.said == said && host.led == .pink)
+    #expect(host.isUp.isEmpty == (fault != "silent"))
+    #expect(host.closings.first?.isReset == (fault == "silent" ? nil : fault == "reset"))
+    host.pass(10 * .second)
+    #expect(host.led == .green)
+  }
+
+  @Test(arguments: 1...20) func `noise on both connections, at any time`(_ seed: Int) throws {
+    var noise = Noise(seed: UInt64(seed))
+    let pieces = ["ok", "18:Home:password", ":", "\"", "HTTP/1.1 200 OK\r\n\r\n\"A\"", "\r\n", "\u{0}ü"]
+    let faults = ToyTrouble.allCases.filter { _ in Int.random(in: 0..<9, using: &noise) == 0 }.map(\.rawValue)
+    var host = try ToyHost(faults: faults) {
+      $0.presses = (0..<20).map { Nanoseconds($0) * 40 * .second }
+      $0.throwEvery = 7 * .second
+      $0.listensAt = seed.isMultiple(of: 4) ? "127.0.0.1:8080" : nil
+    }
+    for _ in 0..<500 {
+      let text = (0..<Int.random(in: 0...3, using: &noise)).map { _ in pieces.randomElement(using: &noise) ?? "" }.joined()
+      let isThere = Int.random(in: 0..<4, using: &noise) > 0
+      (host.phoneIsThere, host.serverIsThere) = (isThere, isThere)
+      host.answer = { _ in isThere ? text : nil }
+      if host.isListening, host.isUp.isEmpty { host.connect() }
+      if host.isUp.contains(ToyHost.phone) { host.send(text) }
+      if host.isUp.contains(ToyHost.phone), !isThere { host.hangUp() }
+      host.give(.sent(UInt32.random(in: 0...9, using: &noise), failure: nil))
+      host.pass(Nanoseconds.random(in: 0...4 * .second, using: &noise))
+    }
+    #expect(host.events.count > 20)
+  }
+
+  @Test func `faults are read, or refused with words`() throws {
+    for (form, _) in ToyFault.table {
+      let name = form.split(separator: "[")[0]
+      #expect(try ToyFault(String(name)).kind.rawValue == String(name))
+    }
+    #expect(try ToyFault("redial:5") == ToyFault(.redial, .every(5)))
+    for wrong in ["", "x", "redial:0", "early:@0", "mute:1:2", "split:1", "reset:"] {
+      #expect(throws: ValueError.self, "\(wrong)") { _ = try ToyFault(wrong) }
+    }
+  }
+}
