@@ -16,8 +16,8 @@ final class CarGarage: Watched {
   private let build: () -> AutoTTCar
   private var car: AutoTTCar
   private var port: UInt16 = 0
-  private let door = CarPort()
-  private let video = CarPort()
+  private let door = Door()
+  private let video = Door()
   private var lines: [LinkName: CarLine] = [:]
   private var effects = Effects()
   private var inputs: [Input] = []
@@ -132,28 +132,5 @@ final class CarGarage: Watched {
     returnsAt = nil
     car = build()
     manner.tell("car", "a new program listens")
-  }
-}
-
-/// One of the car's two ports.
-final class CarPort: Watched {
-  /// Negative: nobody listens.
-  var file: Int32 = -1
-  /// Somebody would be let in now.
-  var isOpen: () -> Bool = { true }
-  var came: (Int32) -> Void = { _ in }
-
-  override var descriptor: Int32 { file }
-  override var interest: Int16 { Int16(wake == nil && isOpen() ? POLLIN : 0) }
-  override func woken(at now: Instant) { wake = nil }
-
-  override func ready(_ events: Int16, at now: Instant) {
-    guard isOpen() else { return }
-    guard let client = TCPPort.accept(file) else {
-      // Without free descriptors it pauses.
-      if errno != EAGAIN { wake = now + 100 * .millisecond }
-      return
-    }
-    came(client)
   }
 }

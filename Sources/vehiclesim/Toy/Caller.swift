@@ -1,0 +1,131 @@
+// A machine that connects by itself, and its links by name: the device's part of the Machine contract for peers that dial. It
+// must never dial twice for one `openLink`, for machines do that themselves, nor look into bytes.
+//
+//   openLink, listen     the link becomes another connection; what it was before is closed
+//   closeLink            the connection is closed, and nobody listens for another one
+//   resetLink            the same, and the other side gets a reset
+
+import Glibc
+import Protocols
+
+final class Caller: Watched {
+  private var machine: any Machine
+  private let name: String
+  private let card: CardFolder?
+  private let loop: Loop
+  private let manner: Manner
+  /// Addresses by URL; the one to be tried next is the first.
+  private var places: [String: [TCPAddress]] = [:]
+  private var lines: [LinkName: CallerLine] = [:]
+  /// What was said of a place that cannot be reached; it is tried again and again.
+  private var complaints: [String: String] = [:]
+  private var doors: [LinkName: Door] = [:]
+  private var effects = Effects()
+  private var inputs: [Input] = []
+  private var isFeeding = false
+
+  /// Looks the places up that the machine will want to reach, and switches it on with what its card holds.
+  init(_ machine: any Machine, name: String, reaches urls: [String], card: CardFolder?, loop: Loop, manner: Manner) throws {
+    (self.machine, self.name, self.card, self.loop, self.manner) = (machine, name, card, loop, manner)
+    super.init()
+    for url in urls {
+      guard case .tcp(let host, let port) = try Endpoint(url) else { continue }
+      places[url] = try TCPAddress.find(host: host, port: port)
+    }
+    loop.add(self)
+    give(.started(restored: try card?.contents() ?? [:], wall: WallTime(microseconds: 0)), at: Clock.now)
+  }
+
+  override func woken(at now: Instant) { give(.wake, at: now) }
+
+  /// Hands an input to the machine, and what follows from it.
+  func give(_ input: Input, at now: Instant) {
+    inputs.append(input)
+    guard !isFeeding else { return }
+    isFeeding = true
+    defer { isFeeding = false }
+    while !inputs.isEmpty {
+      effects.removeAll()
+      machine.handle(inputs.removeFirst(), at: now, &effects)
+      for effect in effects.list { perform(effect, at: now) }
+    }
+    wake = machine.nextWake
+  }
+
+  private func perform(_ effect: Effect, at now: Instant) {
+    switch effect {
+    case .send(let link, let bytes, let id?, _):
+      if let line = lines[link] { line.write(bytes, id) } else { inputs.append(.sent(id, failure: "nobody is there")) }
+    case .event(_, let text): manner.tell(name, text)
+    case .store(let key, let bytes):
+      let failure = card?.store(key, bytes)
+      if let failure { Terminal.complain(failure) }
+      inputs.append(.stored(key: key, failure: failure))
+    case .openLink(let link, let url):
+      end(link)
+      dial(link, url)
+    case .listen(let link, let place):
+      end(link)
+      listen(link, place)
+    case .closeLink(let link): end(link)
+    case .resetLink(let link, _): end(link, abruptly: true)
+    default: break
+    }
+  }
+
+  private func dial(_ link: LinkName, _ url: String) {
+    guard let address = places[url]?.first else { return inputs.append(.linkChanged(link, .down("\(url) is no place"))) }
+    guard let file = address.dial() else {
+      return failed(link, url, String(cString: strerror(errno)))
+    }
+    let line = CallerLine(file, link: link, isConnecting: true, caller: self, manner: manner)
+    line.failed = { [unowned self] reason in
+      lines[link] = nil
+      failed(link, url, reason)
+      give(.wake, at: Clock.now)
+    }
+    line.connected = { [unowned self] in complaints[url] = nil }
+    lines[link] = line
+    loop.add(line)
+  }
+
+  private func failed(_ link: LinkName, _ url: String, _ reason: String) {
+    if complaints.updateValue(reason, forKey: url) != reason { manner.tell(link.description, "cannot reach \(url): \(reason)") }
+    if let first = places[url]?.first { places[url] = (places[url]?.dropFirst() ?? []) + [first] }
+    inputs.append(.linkChanged(link, .down(reason)))
+  }
+
+  private func listen(_ link: LinkName, _ place: String) {
+    do {
+      guard case .tcp(let host, let port) = try Endpoint("tcp:\(place)") else { return }
+      let door = Door()
+      door.file = try TCPPort.listen(host: host, port: port, queue: 1)
+      door.isOpen = { [unowned self] in lines[link] == nil }
+      door.came = { [unowned self] client in
+        let line = CallerLine(client, link: link, isConnecting: false, caller: self, manner: manner)
+        lines[link] = line
+        loop.add(line)
+        manner.tell(link.description, "up")
+        give(.linkChanged(link, .up(maximumSend: nil)), at: Clock.now)
+      }
+      doors[link] = door
+      loop.add(door)
+    } catch {
+      inputs.append(.linkChanged(link, .down("\(error)")))
+    }
+  }
+
+  private func end(_ link: LinkName, abruptly: Bool = false) {
+    lines.removeValue(forKey: link)?.close(abruptly: abruptly)
+    guard let door = doors.removeValue(forKey: link) else { return }
+    close(door.file)
+    door.isClosed = true
+  }
+
+  /// The other side has closed. The machine may have done so before, and have dialled again.
+  func ended(_ line: CallerLine, _ link: LinkName, at now: Instant) {
+    guard lines[link] === line else { return }
+    lines.removeValue(forKey: link)?.close(abruptly: false)
+    give(.linkChanged(link, .down("the other side has closed")), at: now)
+  }
+}

@@ -1,0 +1,86 @@
+// One connection of a machine that connects by itself: it comes about or fails, bytes in, bytes out. It must never look into
+// bytes, nor connect again.
+
+import Glibc
+import Protocols
+
+final class CallerLine: Watched {
+  /// The connection that was dialled came about, or did not (the reason).
+  var connected: () -> Void = {}
+  var failed: (String) -> Void = { _ in }
+
+  private let file: Int32
+  private let link: LinkName
+  private let manner: Manner
+  private unowned let caller: Caller
+  private var isConnecting: Bool
+  private var buffer = [UInt8](repeating: 0, count: 16_384)
+  private var pending: (bytes: ArraySlice<UInt8>, id: SendID)?
+
+  /// Takes over the descriptor.
+  init(_ file: Int32, link: LinkName, isConnecting: Bool, caller: Caller, manner: Manner) {
+    (self.file, self.link, self.isConnecting, self.caller, self.manner) = (file, link, isConnecting, caller, manner)
+  }
+
+  override var descriptor: Int32 { file }
+  override var interest: Int16 { isConnecting ? Int16(POLLOUT) : Int16(POLLIN) | Int16(pending != nil ? POLLOUT : 0) }
+
+  override func ready(_ events: Int16, at now: Instant) {
+    if isConnecting { return learnOutcome(at: now) }
+    if pending != nil, events & Int16(POLLOUT | POLLHUP | POLLERR) != 0 { flush(at: now) }
+    if !isClosed, events & Int16(POLLIN | POLLHUP | POLLERR) != 0 { receive(at: now) }
+  }
+
+  private func learnOutcome(at now: Instant) {
+    let code = TCPAddress.outcome(of: file)
+    guard code == 0 else {
+      isClosed = true
+      Glibc.close(file)
+      return failed(String(cString: strerror(code)))
+    }
+    isConnecting = false
+    connected()
+    manner.tell(link.description, "up")
+    caller.give(.linkChanged(link, .up(maximumSend: nil)), at: now)
+  }
+
+  private func receive(at now: Instant) {
+    let count = read(file, &buffer, buffer.count)
+    if count > 0 {
+      let bytes = Array(buffer.prefix(count))
+      manner.tell(link.description, "< \(Connection.readable(bytes))")
+      caller.give(.received(link, bytes), at: now)
+    } else if count == 0 || (errno != EAGAIN && errno != EINTR) {
+      manner.tell(link.description, "the other side has closed")
+      if let id = pending?.id { caller.give(.sent(id, failure: "the other side has closed"), at: now) }
+      caller.ended(self, link, at: now)
+    }
+  }
+
+  /// Sends bytes; the machine is told when they are with the kernel, or lost.
+  func write(_ bytes: [UInt8], _ id: SendID) {
+    manner.tell(link.description, "> \(Connection.readable(bytes))")
+    pending = (bytes[...], id)
+    flush(at: Clock.now)
+  }
+
+  private func flush(at now: Instant) {
+    while let (bytes, id) = pending, !isClosed {
+      let count = bytes.withUnsafeBytes { Glibc.write(file, $0.baseAddress, $0.count) }
+      if count < 0, errno == EAGAIN { return }
+      if count < 0, errno == EINTR { continue }
+      pending?.bytes = bytes.dropFirst(max(0, count))
+      if count < 0 || count == bytes.count {
+        pending = nil
+        caller.give(.sent(id, failure: count < 0 ? "the other side is gone" : nil), at: now)
+      }
+    }
+  }
+
+  func close(abruptly: Bool) {
+    guard !isClosed else { return }
+    isClosed = true
+    if abruptly { TCPAddress.abort(file) } else { Glibc.close(file) }
+    if !isConnecting { manner.tell(link.description, "down") }
+  }
+}

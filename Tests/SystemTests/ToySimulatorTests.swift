@@ -1,0 +1,215 @@
+// `vehiclesim toy` as a phone and a web server meet it, which are the test's own sockets: it connects to both. What it makes of
+// bytes is tested in virtual time; here are only connections, the card's folder and the command line.
+
+import CLinux
+import Foundation
+import Testing
+
+extension WholeHouse {
+  @Suite("The simulated Trivia toy") struct ToySimulatorTests {
+    /// A socket that listens on the loopback.
+    private final class Place {
+      private let file: Int32
+      let port: UInt16
+      var url: String { "tcp:127.0.0.1:\(port)" }
+
+      init() throws {
+        file = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let file = file
+        let listens = withUnsafeMutablePointer(to: &address) {
+          $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+            bind(file, $0, length) == 0 && listen(file, 8) == 0 && getsockname(file, $0, &length) == 0
+          }
+        }
+        port = UInt16(bigEndian: address.sin_port)
+        try #require(listens)
+      }
+
+      deinit { close(file) }
+
+      /// Whoever comes within ten seconds.
+      func visitor() throws -> Visitor {
+        var client: Int32 = -1
+        _ = wait {
+          client = accept(file, nil, nil)
+          return client >= 0
+        }
+        return Visitor(try #require(client >= 0 ? client : nil, "nobody came"))
+      }
+    }
+
+    /// One connection, from the listener's end.
+    private final class Visitor {
+      private let file: Int32
+      private(set) var heard: [UInt8] = []
+      /// How it ended: 0 orderly, else errno.
+      private(set) var ending: Int32?
+
+      init(_ file: Int32) {
+        self.file = file
+        _ = fcntl(file, F_SETFD, FD_CLOEXEC)
+        _ = fcntl(file, F_SETFL, O_NONBLOCK)
+      }
+
+      deinit { close(file) }
+
+      var text: String { String(decoding: heard, as: UTF8.self) }
+
+      func say(_ text: String) { _ = text.withCString { send(file, $0, strlen($0), Int32(MSG_NOSIGNAL)) } }
+
+      func listen() {
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        while ending == nil {
+          let count = read(file, &buffer, buffer.count)
+          if count > 0 {
+            heard += buffer.prefix(count)
+          } else if count == 0 {
+            ending = 0
+          } else if errno == EAGAIN {
+            return
+          } else {
+            ending = errno
+          }
+        }
+      }
+
+      func hears(_ text: String) -> Bool {
+        wait {
+          listen()
+          return self.text.contains(text)
+        }
+      }
+
+      func ends() -> Bool {
+        wait {
+          listen()
+          return ending != nil
+        }
+      }
+    }
+
+    private func toy(_ house: House, _ arguments: String...) throws -> Program {
+      let program = try house.start("vehiclesim", ["toy", "--instant", "-v"] + arguments)
+      try #require(wait { program.printed.contains("\n") }, "the simulator says nothing: \(program.complaints)")
+      return program
+    }
+
+    /// The phone's part, the settling included.
+    private func provide(_ phone: Visitor, _ credentials: String) {
+      phone.say("ok")
+      #expect(phone.hears("ok"))
+      usleep(1_000_000)
+      phone.say(credentials)
+    }
+
+    @Test func aPhoneSetsItUpAndAfterAPowerCycleItFetchesFacts() throws {
+      let house = try House()
+      let (phone, server) = (try Place(), try Place())
+      let card = "\(house.directory)/card"
+      let arguments = [
+        "--phone", phone.url, "--server", server.url, "--card", card, "--network", "HomeNet", "--network-password", "pa:ss word",
+      ]
+      let first = try house.start("vehiclesim", ["toy", "--instant", "-v"] + arguments)
+      let visitor = try phone.visitor()
+      provide(visitor, "18:HomeNet:pa:ss word")
+      #expect(visitor.ends() && visitor.ending == 0 && visitor.text == "ok")
+      #expect(wait { first.complaints.contains("LED green: online") }, "\(first.complaints)")
+      #expect(first.printed == "\(phone.url)\n")
+      #expect(first.end() == 0)
+      let attributes = try FileManager.default.attributesOfItem(atPath: card)
+      #expect(attributes[.posixPermissions] as? Int == 0o700)
+      #expect(try String(contentsOfFile: "\(card)/u.txt", encoding: .utf8) == "18")
+
+      let second = try house.start("vehiclesim", ["toy", "--instant", "-v", "--no-press", "--throw", "0.5"] + arguments)
+      let fetch = try server.visitor()
+      #expect(fetch.hears("\r\n\r\n"))
+      #expect(fetch.text == "GET /Trivia/18  HTTP/1.1\r\nHost: triviotoy.azurewebsites.net\r\nConnection: keep-alive\r\n\r\n")
+      fetch.say("HTTP/1.1 200 OK\r\nContent-Length: 21\r\n\r\n\"Honey never spoils.\"")
+      #expect(fetch.ends() && fetch.ending == 0)
+      let report = try server.visitor()
+      #expect(report.hears("\r\n\r\n") && report.text.hasPrefix("GET /User/History/18/1 HTTP/1.1\r\n"))
+      #expect(wait { second.complaints.contains("it keeps as fact 0: Honey never spoils.") })
+      #expect(second.end() == 0)
+      #expect(try String(contentsOfFile: "\(card)/0.txt", encoding: .utf8) == "Honey never spoils.")
+    }
+
+    @Test func aPhoneThatComesLateAndOneThatSaysSomethingElse() throws {
+      let house = try House()
+      var closed: Place? = try Place()
+      let url = try #require(closed).url
+      closed = nil
+      let waiting = try toy(house, "--phone", url)
+      #expect(wait { waiting.complaints.contains("cannot reach \(url): Connection refused") })
+      waiting.end()
+      let phone = try Place()
+      let program = try toy(house, "--phone", phone.url)
+      let wrong = try phone.visitor()
+      wrong.say("OK")
+      #expect(wrong.ends() && wrong.heard.isEmpty)
+      let right = try phone.visitor()
+      provide(right, "18:Home:password")
+      #expect(right.ends() && wait { program.complaints.contains("LED pink") })
+    }
+
+    @Test func itsFaultsOnTheWire() throws {
+      let house = try House()
+      let phone = try Place()
+      let cut = try toy(house, "--phone", phone.url, "--fault", "reset", "--fault", "redial:1")
+      let left = try phone.visitor()
+      left.say("ok")
+      #expect(left.ends() && left.ending == 0 && left.text == "ok")
+      let again = try phone.visitor()
+      provide(again, "18:Home:password")
+      #expect(again.ends() && again.ending == ECONNRESET)
+      #expect(wait { cut.complaints.contains("LED green") })
+      cut.end()
+      let talker = try toy(house, "--phone", phone.url, "--fault", "yes")
+      let told = try phone.visitor()
+      provide(told, "18:Home:password")
+      #expect(told.hears("okyes") && told.ends() && talker.isRunning)
+    }
+
+    @Test func asDocumentedThePhoneConnects() throws {
+      let house = try House()
+      let program = try toy(house, "--documented", "--on", "tcp:127.0.0.1:0")
+      let port = try #require(program.printed.split(separator: "\n").first?.split(separator: ":").last.flatMap { UInt16($0) })
+      let connected = connection(to: port)
+      let phone = Visitor(try #require(connected))
+      provide(phone, "18:Home:password")
+      #expect(phone.ends() && phone.text == "ok" && wait { program.complaints.contains("LED green") })
+      #expect(connection(to: port) == nil, "its network is off")
+    }
+
+    /// A connection to the loopback, as soon as somebody listens; nil after two seconds without.
+    private func connection(to port: UInt16) -> Int32? {
+      var address = sockaddr_in()
+      address.sin_family = sa_family_t(AF_INET)
+      address.sin_port = port.bigEndian
+      address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+      var file: Int32 = -1
+      let isThere = wait(seconds: 2) {
+        file = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        let result = withUnsafeMutablePointer(to: &address) {
+          $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(file, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) }
+        }
+        if result != 0 { close(file) }
+        return result == 0
+      }
+      return isThere ? file : nil
+    }
+
+    @Test(arguments: [
+      (["--on", "tcp:127.0.0.1:0"], "--on needs --documented"), (["--phone", "pty"], "on TCP alone"),
+      (["--press", "1", "--joined"], "excludes"),
+      (["--network-password", "x"], "needs --network"), (["--fault", "hang"], "unknown fault"), (["--throw", "0"], "choose 0.1"),
+    ]) func whatCannotBeIsRefused(_ arguments: [String], _ words: String) throws {
+      let house = try House()
+      let outcome = house.run("\(House.programs)/vehiclesim", ["toy"] + arguments)
+      #expect(outcome.status == 2 && outcome.errors.contains(words), "\(outcome.errors)")
+    }
+  }
+}
