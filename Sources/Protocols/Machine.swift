@@ -223,11 +223,12 @@ public enum Effect: Sendable, Equatable {
   case note(String)
   /// Close the link and bring it up again after the usual back-off.
   case resetLink(LinkName, reason: String)
-  /// Open a further link to this URL.
+  /// Open a further link to this URL, in place of one of that name.
   case openLink(LinkName, url: String)
   case closeLink(LinkName)
-  /// Accept one peer at a time at HOST:PORT as this link.
-  case listen(LinkName, at: String)
+  /// Accept one peer at a time at HOST:PORT, an address of ours, as this link, if it comes from this network. Whoever is reset
+  /// makes way for the next; `closeLink` ends it.
+  case listen(LinkName, at: String, from: IPv4Network?)
   case request(RequestID, HTTPRequest)
   case query(QueryID, DatabaseQuery)
   /// What time is it? The wall's clock is set now and then, and the local offset changes: ask again.

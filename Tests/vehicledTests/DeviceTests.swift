@@ -6,7 +6,7 @@ import Testing
 @testable import vehicled
 
 /// A socket of the loopback that listens on a port of its own, with a queue and perhaps a receive buffer of this size.
-private func listening(queue: CInt, buffer: CInt? = nil) -> (listener: CInt, port: Int) {
+func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: Int) {
   let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
   if var buffer { setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &buffer, socklen_t(MemoryLayout<CInt>.size)) }
   var address = sockaddr_in()

@@ -15,7 +15,7 @@ extension TriviaToy {
 
   private mutating func dial(at now: Instant, _ effects: inout Effects) {
     if let place = settings.listensAt {
-      effects.append(.listen(Self.phone, at: place))
+      effects.append(.listen(Self.phone, at: place, from: nil))
       phase = .waitingForPhone
     } else {
       effects.append(.openLink(Self.phone, url: settings.phone))

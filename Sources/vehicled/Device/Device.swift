@@ -211,11 +211,15 @@ import Protocols
     case .fault(let text): report(fault: text)
     case .note(let text): log.debug("\(text)")
     case .resetLink(let link, let reason): port(link)?.reset(reason)
-    case .openLink(let link, let url): openLink(link, url)
+    case .openLink(let link, let url): open(link) { () throws(LinkURLError) in try LinkURL(url) }
     case .closeLink(let link):
       port(link)?.close("closed by the device")
       ports.removeAll { $0.name == link }
-    case .listen(let link, at: _): take(.linkChanged(link, .down("this version of the daemon cannot listen for devices")))
+    case .listen(let link, let place, let network):
+      open(link) { () throws(LinkURLError) in
+        guard case .tcp(let host, let port) = try LinkURL("tcp:\(place)") else { throw LinkURLError(at: 0, "\(place) is no port of ours") }
+        return .listening(host: host, port: port, network: network)
+      }
     case .request(let id, let request): ask(id, request)
     case .query(let id, let query): equipment.disk.ask(query) { [weak self] in self?.take(.rows(id, $0)) }
     case .tellTime: take(.time(Clock.wallTime()))
@@ -247,9 +251,9 @@ import Protocols
     return nil
   }
 
-  private func openLink(_ name: LinkName, _ text: String) {
-    do {
-      let url = try LinkURL(text)
+  private func open(_ name: LinkName, _ place: () throws(LinkURLError) -> LinkURL) {
+    do throws(LinkURLError) {
+      let url = try place()
       port(name)?.close("replaced")
       ports.removeAll { $0.name == name }
       let port = Port(LinkRole(name, schemes: [url.scheme]), url, device: self)

@@ -67,9 +67,9 @@ import Protocols
 
   /// Gives the link up and tries again after the usual wait.
   func reset(_ reason: String) {
-    guard link != nil else { return }
+    guard let link, !link.hangUp(reason) else { return }
     leave(nil)
-    link?.close()
+    link.close()
     linkWentDown(reason, final: false)
   }
 
@@ -113,6 +113,12 @@ import Protocols
   }
 
   func linkHasNews() { device.portHasNews(self) }
+
+  func linkLostPeer(_ reason: String) {
+    leave(nil)
+    change(.down(reason))
+    if link != nil { change(.connecting) }
+  }
 
   func linkWentDown(_ reason: String, final: Bool) {
     leave(nil)

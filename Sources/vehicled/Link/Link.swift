@@ -9,6 +9,8 @@ import Protocols
   func send(_ bytes: [UInt8], id: SendID?)
   /// Gives the link up, also while it is still connecting. Nothing is told afterwards.
   func close()
+  /// Ends the connection with the peer and waits for another one; false where that takes a new link.
+  func hangUp(_ reason: String) -> Bool
   /// What it waits for while it is connecting, in a person's words.
   var words: String? { get }
   /// What else there is to know of it, by short names; links without such have none.
@@ -19,6 +21,7 @@ import Protocols
 
 extension Link {
   var descriptor: CInt? { nil }
+  func hangUp(_ reason: String) -> Bool { false }
   var words: String? { nil }
   var details: [String: String] { [:] }
 }
@@ -31,8 +34,14 @@ extension Link {
   func linkSent(_ id: SendID, failure: String?)
   /// What it waits for is something else now.
   func linkHasNews()
+  /// The peer is gone, and the link waits for another one.
+  func linkLostPeer(_ reason: String)
   /// The link is dead. `final`: there is no sense in trying again (a recording has ended).
   func linkWentDown(_ reason: String, final: Bool)
+}
+
+extension LinkOwner {
+  func linkLostPeer(_ reason: String) { linkWentDown(reason, final: false) }
 }
 
 /// What devices and their links stand on.
@@ -55,6 +64,7 @@ extension LinkURL {
     case .tcp(let host, let port): ChannelLink.tcp(host: host, port: port, givesUp: role.givesUp, owner: owner)
     case .serial(let path, let baud): ChannelLink.serial(path: path, baud: baud, owner: owner)
     case .replay(let path, let speed): ReplayLink(path: path, speed: speed, disk: equipment.disk, owner: owner)
+    case .listening(let host, let port, let network): ListeningLink(host: host, port: port, network: network, owner: owner)
     case .ble(let target):
       BLELink(target, role: role.gatt ?? .unknown, blueZ: equipment.blueZ, owner: owner)
     }

@@ -10,6 +10,8 @@ enum LinkURL: Hashable, Sendable {
   case serial(path: String, baud: Int)
   case tcp(host: String, port: Int)
   case ble(BLETarget)
+  /// The peer makes it: a port of ours, for those who come from this network. No text says so: a kind opens it.
+  case listening(host: String, port: Int, network: IPv4Network?)
   /// Plays a recording, `speed` times as fast as it was taken.
   case replay(path: String, speed: Double)
 }
@@ -61,7 +63,7 @@ extension LinkURL {
     switch self {
     case .serial(let path, _): "serial:\(path)"
     case .ble(let target) where target.match != .auto: "ble:\(target.match) at \(target.adapter)"
-    case .ble, .tcp, .replay: nil
+    case .ble, .tcp, .listening, .replay: nil
     }
   }
 
@@ -71,6 +73,7 @@ extension LinkURL {
     case .serial: "serial"
     case .tcp: "tcp"
     case .ble: "ble"
+    case .listening: "listening"
     case .replay: "replay"
     }
   }
@@ -82,6 +85,7 @@ extension LinkURL: CustomStringConvertible {
     switch self {
     case .serial(let path, let baud): "serial:\(percentEncoded(path))" + (baud == LinkURL.usualBaud ? "" : "?baud=\(baud)")
     case .tcp(let host, let port): "tcp:" + (host.contains(":") ? "[\(percentEncoded(host))]" : host) + ":\(port)"
+    case .listening(let host, let port, _): "listening:\(host):\(port)"
     case .ble(let target): "ble:\(percentEncoded(target.match.description))\(query(target))"
     case .replay(let path, let speed): "replay:\(percentEncoded(path))" + (speed == 1 ? "" : "?speed=\(Value.text(speed))")
     }

@@ -64,7 +64,7 @@ final class Caller: Watched {
     case .openLink(let link, let url):
       end(link)
       dial(link, url)
-    case .listen(let link, let place):
+    case .listen(let link, let place, _):
       end(link)
       listen(link, place)
     case .closeLink(let link): end(link)

@@ -1,0 +1,41 @@
+// The addresses that somebody may come from, as 192.168.4.0/24. Pure text and bits; it asks no name server.
+
+/// Addresses of version 4 that begin with the same bits.
+public struct IPv4Network: Sendable, Hashable, CustomStringConvertible {
+  private let address: UInt32
+  private let bits: Int
+
+  /// Reads `192.168.4.0/24`, or an address alone.
+  public init(_ text: String) throws(ValueError) {
+    let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+    let wrong = ValueError("\"\(text)\" is no network; write one, as in 192.168.4.0/24")
+    guard parts.count <= 2, let address = Self.address(parts[0]) else { throw wrong }
+    guard parts.count == 2 else {
+      (self.address, bits) = (address, 32)
+      return
+    }
+    guard let bits = Int(parts[1]), (0...32).contains(bits), parts[1].utf8.allSatisfy(isDigit) else { throw wrong }
+    (self.address, self.bits) = (address & Self.mask(bits), bits)
+  }
+
+  /// Whether an address, as four numbers with points, is one of these. What is no such address is not.
+  public func contains(_ text: String) -> Bool {
+    Self.address(text[...]).map { $0 & Self.mask(bits) == address } ?? false
+  }
+
+  public var description: String {
+    let bytes = stride(from: 24, through: 0, by: -8).map { String(address >> UInt32($0) & 0xFF) }
+    return "\(bytes.joined(separator: "."))/\(bits)"
+  }
+
+  private static func mask(_ bits: Int) -> UInt32 { bits == 0 ? 0 : .max << UInt32(32 - bits) }
+
+  private static func address(_ text: Substring) -> UInt32? {
+    let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+    guard parts.count == 4 else { return nil }
+    return parts.reduce(UInt32?.some(0)) { sum, part in
+      guard let sum, (1...3).contains(part.utf8.count), part.utf8.allSatisfy(isDigit), let byte = UInt8(part) else { return nil }
+      return sum << 8 | UInt32(byte)
+    }
+  }
+}

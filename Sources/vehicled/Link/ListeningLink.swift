@@ -1,0 +1,103 @@
+// A link that the peer makes: a port on which one peer at a time is let in, until it is closed. A second one, and whoever does
+// not come from the network that is meant, are hung up on. That a peer goes does not end the link: the next may come.
+
+import Glibc
+import NIOCore
+import NIOPosix
+import Protocols
+
+@Loop final class ListeningLink: Link, LinkOwner {
+  private weak var owner: (any LinkOwner)?
+  private let place: String
+  private let port: Int
+  private let network: IPv4Network?
+  private var door: (any Channel)?
+  private var peer: ChannelLink?
+  private(set) var words: String?
+  private var isClosed = false
+
+  /// Begins to listen, on this address of ours, for peers of this network.
+  init(host: String, port: Int, network: IPv4Network?, owner: any LinkOwner) {
+    self.owner = owner
+    (place, self.port, self.network) = ("\(host):\(port)", port, network)
+    words = "listening at \(place)"
+    ServerBootstrap(group: Loop.group)
+      .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+      .serverChannelOption(.backlog, value: 8)
+      .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+      .childChannelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 2048))
+      .childChannelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture { [weak self] in try Loop.assumeIsolated { try self?.letIn(channel) } }
+      }
+      .bind(host: host, port: port)
+      .whenComplete { result in
+        // In a later turn: this may come before our owner knows us.
+        Loop.post { [self] in opened(result) }
+      }
+  }
+
+  private func opened(_ result: Result<any Channel, any Error>) {
+    switch result {
+    case .success(let channel):
+      if isClosed { return channel.close(promise: nil) }
+      door = channel
+      owner?.linkHasNews()
+    case .failure(let error):
+      let isTaken = (error as? IOError)?.errnoCode == EADDRINUSE
+      let reason = isTaken ? "port \(port) is taken by \(PortHolder.words(port)): stop that first" : "\(plainWords(error))"
+      owner?.linkWentDown(isTaken ? reason : "cannot listen at \(place): \(reason)", final: true)
+      owner = nil
+    }
+  }
+
+  private func letIn(_ channel: any Channel) throws {
+    let address = channel.remoteAddress?.ipAddress ?? "somebody"
+    if let network, !network.contains(address) { return refuse(channel, "\(address), which is not of \(network)") }
+    guard peer == nil, !isClosed else { return refuse(channel, "\(address): somebody is connected already") }
+    let link = ChannelLink(owner: self, goneReason: "\(address) closed the connection")
+    try channel.pipeline.syncOperations.addHandler(link)
+    peer = link
+    words = "\(address) is connected"
+    // It becomes active once we have returned.
+    Loop.post { link.cameUp() }
+  }
+
+  private func refuse(_ channel: any Channel, _ whom: String) {
+    channel.close(promise: nil)
+    guard peer == nil else { return }
+    words = "listening at \(place); hung up on \(whom)"
+    owner?.linkHasNews()
+  }
+
+  // MARK: The peer
+
+  func linkCameUp(maximumSend: Int?) { owner?.linkCameUp(maximumSend: maximumSend) }
+  func linkReceived(_ bytes: [UInt8]) { owner?.linkReceived(bytes) }
+  func linkSent(_ id: SendID, failure: String?) { owner?.linkSent(id, failure: failure) }
+  func linkHasNews() { owner?.linkHasNews() }
+  func linkWentDown(_ reason: String, final: Bool) { peerWent(reason) }
+
+  private func peerWent(_ reason: String) {
+    peer = nil
+    words = "listening at \(place)"
+    owner?.linkLostPeer(reason)
+  }
+
+  func send(_ bytes: [UInt8], id: SendID?) { peer?.send(bytes, id: id) }
+
+  func hangUp(_ reason: String) -> Bool {
+    guard let peer else { return true }
+    peer.close()
+    peerWent(reason)
+    return true
+  }
+
+  var descriptor: CInt? { peer?.descriptor }
+
+  func close() {
+    isClosed = true
+    owner = nil
+    peer?.close()
+    door?.close(promise: nil)
+  }
+}

@@ -1,0 +1,147 @@
+// Ports on which devices wait for their peers: who is let in, who is not, and what is left behind.
+
+import CLinux
+import Glibc
+import Protocols
+import Testing
+
+@testable import vehicled
+
+@Suite @Loop struct ListeningTests {
+  /// A device that listens when it is started, and what its machine is told.
+  @Loop private final class Rig {
+    let probe = Probe()
+    let device: Device
+    let port: Int
+    /// How the link came and went.
+    var heard: [String] {
+      probe.inputs.compactMap {
+        switch $0 {
+        case .linkChanged("toy", .up): "up"
+        case .linkChanged("toy", .down(let reason)): "down: \(reason)"
+        default: nil
+        }
+      }
+    }
+
+    init(from network: String? = nil, port: Int? = nil) throws {
+      let network = try network.map { text throws(ValueError) in try IPv4Network(text) }
+      let number = port ?? Self.freePort()
+      self.port = number
+      device = vehicledTests.device(probe, named: "toy", Schema())
+      probe.answers { input, _, effects in
+        switch input {
+        case .started: effects.append(.listen("toy", at: "127.0.0.1:\(number)", from: network))
+        case .received("toy", let bytes):
+          switch String(decoding: bytes, as: UTF8.self) {
+          case "go": effects.append(.resetLink("toy", reason: "told to"))
+          case "end": effects.append(.closeLink("toy"))
+          default: effects.send("toy", Array("ok".utf8), 1)
+          }
+        default: break
+        }
+      }
+      device.open(restored: [:])
+    }
+
+    var words: String? { device.ports.first?.words }
+
+    static func freePort() -> Int {
+      let (descriptor, port) = listening()
+      close(descriptor)
+      return port
+    }
+  }
+
+  private func connect(_ port: Int) -> CInt {
+    let descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = in_port_t(UInt16(port)).bigEndian
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    let code = withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) }
+    }
+    _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
+    if code == 0 { return descriptor }
+    close(descriptor)
+    return -1
+  }
+
+  /// What can be read; nil where the other side has hung up.
+  private func text(_ descriptor: CInt) -> String? {
+    var bytes = [UInt8](repeating: 0, count: 64)
+    let count = read(descriptor, &bytes, bytes.count)
+    return count < 0 && errno == EAGAIN ? "" : count > 0 ? String(decoding: bytes.prefix(count), as: UTF8.self) : nil
+  }
+
+  private func say(_ text: String, to descriptor: CInt) {
+    _ = Array(text.utf8).withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+  }
+
+  private func connected(_ port: Int) async -> CInt {
+    var descriptor: CInt = -1
+    _ = await until {
+      descriptor = connect(port)
+      return descriptor >= 0
+    }
+    return descriptor
+  }
+
+  @Test func `one peer at a time is let in, and the next when it is gone`() async throws {
+    let rig = try Rig(from: "127.0.0.0/8")
+    let first = await connected(rig.port)
+    #expect(await until { rig.heard == ["up"] })
+    let second = await connected(rig.port)
+    #expect(await until { text(second) == nil }, "somebody is there already")
+    say("say", to: first)
+    #expect(await until { text(first) == "ok" })
+    close(first)
+    #expect(await until { rig.heard.last == "down: 127.0.0.1 closed the connection" })
+    #expect(rig.words == "listening at 127.0.0.1:\(rig.port)")
+    let third = await connected(rig.port)
+    #expect(await until { rig.heard.last == "up" })
+    say("go", to: third)
+    #expect(await until { rig.heard.last == "down: told to" && text(third) == nil })
+    let fourth = await connected(rig.port)
+    #expect(await until { rig.heard.last == "up" })
+    say("end", to: fourth)
+    #expect(await until { text(fourth) == nil && rig.device.ports.isEmpty })
+    #expect(connect(rig.port) < 0, "nobody listens any more")
+    for descriptor in [second, third, fourth] { close(descriptor) }
+  }
+
+  @Test func `who comes from elsewhere is hung up on and named`() async throws {
+    let rig = try Rig(from: "192.168.4.0/24")
+    let stranger = await connected(rig.port)
+    #expect(await until { text(stranger) == nil })
+    #expect(await until { rig.words?.hasSuffix("hung up on 127.0.0.1, which is not of 192.168.4.0/24") == true }, "\(rig.words ?? "")")
+    #expect(rig.heard.isEmpty)
+    close(stranger)
+    rig.device.close {}
+    #expect(await until { connect(rig.port) < 0 }, "it goes with its device")
+  }
+
+  @Test func `whoever holds the port is named, and it is not tried again`() async throws {
+    let (holder, port) = listening()
+    let rig = try Rig(port: port)
+    let expected = "down: port \(port) is taken by "
+    #expect(await until { rig.heard.first?.hasPrefix(expected) == true }, "\(rig.heard)")
+    #expect(rig.heard.first?.contains("(process \(getpid()))") == true, "\(rig.heard)")
+    close(holder)
+  }
+
+  @Test(arguments: [
+    ("192.168.4.0/24", "192.168.4.2", true), ("192.168.4.9/24", "192.168.5.2", false), ("10.0.0.7", "10.0.0.7", true),
+    ("10.0.0.7", "10.0.0.8", false), ("0.0.0.0/0", "1.2.3.4", true), ("127.0.0.0/8", "::1", false), ("127.0.0.0/8", "127.0.0", false),
+  ]) func `networks hold addresses`(_ network: String, _ address: String, _ expected: Bool) throws {
+    #expect(try IPv4Network(network).contains(address) == expected)
+  }
+
+  @Test func `what is no network is refused, and the rest is written as it is meant`() throws {
+    for wrong in ["", "1.2.3", "1.2.3.4/33", "1.2.3.4/", "1.2.3.4/-1", "1.2.3.256", "a.b.c.d/8", "1.2.3.4/8/9", "1.2.3.4 ", "+1.2.3.4"] {
+      #expect(throws: ValueError.self, "\(wrong)") { try IPv4Network(wrong) }
+    }
+    #expect(try IPv4Network("192.168.4.9/24").description == "192.168.4.0/24")
+  }
+}
