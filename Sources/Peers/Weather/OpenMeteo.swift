@@ -8,7 +8,7 @@ import Protocols
 /// A simulated weather service, for one client.
 public struct OpenMeteo: Machine {
   private enum State {
-    case reading([UInt8])
+    case reading(HTTPReader)
     case answering([UInt8], at: Instant)
     case sending
     case ended
@@ -18,8 +18,7 @@ public struct OpenMeteo: Machine {
   private let faults: [ForecastFault]
   private let number: UInt64
   private let origin: Instant
-  private var state = State.reading([])
-  private static let longestRequest = 16_384
+  private var state = State.reading(HTTPReader())
 
   /// The connection of the client of this number, counted from 0, to a service that began at `origin`.
   public init(client number: UInt64 = 0, origin: Instant = 0, faults: [ForecastFault] = []) {
@@ -48,11 +47,16 @@ public struct OpenMeteo: Machine {
   }
 
   private mutating func read(_ bytes: [UInt8], at now: Instant, _ effects: inout Effects) {
-    guard case .reading(var head) = state else { return }
-    head += bytes.prefix(Self.longestRequest - head.count)
-    state = .reading(head)
-    guard let request = ForecastRequest(head) else {
-      if head.count == Self.longestRequest { state = .answering(ForecastReply.refusal(431, "the request is too long").bytes, at: now) }
+    guard case .reading(var reader) = state else { return }
+    state = .ended  // so that the reader has its bytes for itself
+    let request: HTTPAsked
+    switch reader.take(bytes) {
+    case .asked(let asked): request = asked
+    case .refused(let status, let reason):
+      state = .answering(ForecastReply.refusal(status, reason).bytes, at: now)
+      return
+    case .unfinished:
+      state = .reading(reader)
       return
     }
     effects.append(.event(name: "asked", text: "asked for \(request.path)"))
@@ -60,28 +64,28 @@ public struct OpenMeteo: Machine {
     state = .answering(answer(to: request, at: now), at: now + (slow?.time ?? 0))
   }
 
-  private func answer(to request: ForecastRequest, at now: Instant) -> [UInt8] {
+  private func answer(to request: HTTPAsked, at now: Instant) -> [UInt8] {
     if has(.garbage, at: now) { return Array("220 mail.example ESMTP\r\n\r\n".utf8) }
     if has(.limit, at: now) { return ForecastReply.refusal(429, "Minutely API request limit exceeded.").bytes }
-    if has(.redirect, at: now) { return ForecastReply(302, "", location: "/elsewhere").bytes }
-    if has(.down, at: now) { return ForecastReply(503, "<html>down</html>", type: "text/html").bytes }
-    if has(.html, at: now) { return ForecastReply(200, "<html><form>log in</form></html>", type: "text/html; charset=utf-8").bytes }
+    if has(.redirect, at: now) { return HTTPReply(302, "", fields: ["Location": "/elsewhere"]).bytes }
+    if has(.down, at: now) { return HTTPReply(503, "<html>down</html>", type: "text/html").bytes }
+    if has(.html, at: now) { return HTTPReply(200, "<html><form>log in</form></html>", type: "text/html; charset=utf-8").bytes }
     if has(.error, at: now) {
       let reason = "Latitude must be in range of -90 to 90°. Given: \(request.query["latitude"] ?? "nothing")."
       return ForecastReply.refusal(400, reason).bytes
     }
-    if has(.huge, at: now) { return ForecastReply(200, "{\"padding\":\"\(String(repeating: "x", count: 2 << 20))\"}").bytes }
+    if has(.huge, at: now) { return HTTPReply(200, "{\"padding\":\"\(String(repeating: "x", count: 2 << 20))\"}").bytes }
     let reply = reply(to: request, at: now)
     let bytes = reply.bytes
     return has(.truncated, at: now) ? Array(bytes.dropLast(max(1, reply.body.count / 2))) : bytes
   }
 
-  private func reply(to request: ForecastRequest, at now: Instant) -> ForecastReply {
-    guard request.method == "GET" else { return .refusal(405, "only GET") }
+  private func reply(to request: HTTPAsked, at now: Instant) -> HTTPReply {
+    guard request.method == "GET" else { return ForecastReply.refusal(405, "only GET") }
     switch request.path {
-    case "/v1/forecast": return .forecast(request.query, isEmpty: has(.null, at: now), isForeign: has(.unit, at: now))
-    case "/v1/search": return .places(request.query["name"] ?? "")
-    default: return .refusal(404, "Not Found")
+    case "/v1/forecast": return ForecastReply.forecast(request.query, isEmpty: has(.null, at: now), isForeign: has(.unit, at: now))
+    case "/v1/search": return ForecastReply.places(request.query["name"] ?? "")
+    default: return ForecastReply.refusal(404, "Not Found")
     }
   }
 

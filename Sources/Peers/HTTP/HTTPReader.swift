@@ -1,0 +1,52 @@
+// A request's bytes, collected however they are split, until it is whole or can be none. It must never keep more than it was
+// allowed, nor look at a byte twice for each that comes.
+// Facts: RFC 9112 §6 (a body is as long as Content-Length says; without it there is none), RFC 9110 §15.5 (411, 413, 431).
+
+import Protocols
+
+/// Reads one request.
+struct HTTPReader: Sendable {
+  enum Heard: Sendable, Equatable {
+    case unfinished
+    case asked(HTTPAsked)
+    /// What no request of ours begins with: a status, and the reason in a person's words.
+    case refused(Int, String)
+  }
+
+  private static let longestHead = 16_384
+  private static let end = Array("\r\n\r\n".utf8)
+  private let longestBody: Int
+  private var bytes: [UInt8] = []
+  private var head: (asked: HTTPAsked, length: Int)?
+
+  /// A reader of bodies up to so many bytes.
+  init(longestBody: Int = 0) { self.longestBody = longestBody }
+
+  /// Takes what came. Once it has heard a request it hears no other.
+  mutating func take(_ more: [UInt8]) -> Heard {
+    let from = max(0, bytes.count - Self.end.count + 1)
+    bytes += more
+    if head == nil {
+      guard let stop = Self.emptyLine(in: bytes, from: from), stop <= Self.longestHead else {
+        return bytes.count < Self.longestHead ? .unfinished : .refused(431, "the request is too long")
+      }
+      let asked = HTTPAsked(head: bytes[..<stop])
+      guard asked.fields["transfer-encoding"] == nil else { return .refused(411, "the body has no Content-Length") }
+      let said = asked.fields["content-length"] ?? "0"
+      guard let length = Int(said), length >= 0 else { return .refused(400, "the Content-Length is no number") }
+      guard length <= longestBody else { return .refused(413, "a body of \(length) bytes is too long") }
+      head = (asked, length)
+      bytes.removeFirst(stop + Self.end.count)
+    }
+    guard let head, bytes.count >= head.length else { return .unfinished }
+    var asked = head.asked
+    asked.body = Array(bytes.prefix(head.length))
+    return .asked(asked)
+  }
+
+  /// Where the first empty line begins, from there on.
+  private static func emptyLine(in bytes: [UInt8], from start: Int) -> Int? {
+    guard bytes.count >= start + end.count else { return nil }
+    return (start...bytes.count - end.count).first { bytes[$0] == end[0] && bytes[$0..<$0 + end.count].elementsEqual(end) }
+  }
+}

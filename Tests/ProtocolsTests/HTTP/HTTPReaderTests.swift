@@ -1,0 +1,74 @@
+import Testing
+
+@testable import Peers
+
+/// Requests however they come, and replies as they go.
+@Suite struct HTTPReaderTests {
+  private static let post = "POST /a/b?x=1%2B1+2&y HTTP/1.1\r\nHost: h\r\ncontent-LENGTH:  5 \r\nX: 1\r\nx: 2\r\n\r\nhello"
+
+  private func hear(_ text: String, most: Int = 100) -> HTTPReader.Heard {
+    var reader = HTTPReader(longestBody: most)
+    return reader.take(Array(text.utf8))
+  }
+
+  private func asked(_ text: String) -> HTTPAsked? {
+    if case .asked(let asked) = hear(text) { asked } else { nil }
+  }
+
+  @Test func `a request is read as it is written`() throws {
+    let asked = try #require(self.asked(Self.post))
+    #expect(asked.method == "POST" && asked.path == "/a/b" && asked.body == Array("hello".utf8))
+    #expect(asked.query == ["x": "1+1 2", "y": ""])
+    #expect(asked.fields == ["host": "h", "content-length": "5", "x": "1, 2"])
+  }
+
+  @Test func `it is whole with its last byte, wherever it is split`() {
+    let bytes = Array(Self.post.utf8)
+    for split in 1..<bytes.count {
+      var reader = HTTPReader(longestBody: 5)
+      let first = reader.take(Array(bytes[..<split]))
+      let second = reader.take(Array(bytes[split...]))
+      #expect(first == .unfinished && second == hear(Self.post), "split at \(split)")
+    }
+    var reader = HTTPReader(longestBody: 5)
+    for byte in bytes.dropLast() {
+      let heard = reader.take([byte])
+      #expect(heard == .unfinished)
+    }
+    let last = reader.take([bytes[bytes.count - 1]])
+    #expect(last == hear(Self.post))
+  }
+
+  @Test func `what follows a request is nobody's`() {
+    let get = asked("GET / HTTP/1.1\r\n\r\n")
+    #expect(get?.body == [])
+    #expect(asked("GET / HTTP/1.1\r\n\r\nGET /second HTTP/1.1\r\n\r\n") == get)
+    #expect(asked("GET   /     HTTP/1.1\r\n\r\n\u{0}\u{1}garbage") == get)
+    #expect(asked(Self.post + "more") == asked(Self.post))
+  }
+
+  @Test func `lines without sense are no request, and harm nobody`() {
+    #expect(asked("\r\n\r\n")?.path == "")
+    #expect(asked("GET\r\nno colon\r\n: nameless\r\nempty:\r\n\r\n")?.fields == ["": "nameless", "empty": ""])
+  }
+
+  @Test func `what is too long or has no length is refused at once`() {
+    let long = String(repeating: "x", count: 16_384)
+    #expect(hear(long) == .refused(431, "the request is too long"))
+    #expect(hear(String(long.dropLast())) == .unfinished)
+    #expect(hear("GET /\(long) HTTP/1.1\r\n\r\n") == .refused(431, "the request is too long"))
+    #expect(hear("POST / HTTP/1.1\r\nContent-Length: 101\r\n\r\n") == .refused(413, "a body of 101 bytes is too long"))
+    #expect(hear("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n") == .refused(411, "the body has no Content-Length"))
+    for length in ["-1", "x", "5, 5", "99999999999999999999", "0x5"] {
+      #expect(hear("POST / HTTP/1.1\r\nContent-Length: \(length)\r\n\r\n") == .refused(400, "the Content-Length is no number"))
+    }
+  }
+
+  @Test func `a reply says its length and that it is the last`() {
+    let reply = HTTPReply(302, "é", type: "text/plain", fields: ["Location": "/x", "A": "b"])
+    #expect(
+      String(decoding: reply.bytes, as: UTF8.self)
+        == "HTTP/1.1 302 Found\r\nContent-Type: text/plain\r\nContent-Length: 2\r\nA: b\r\nLocation: /x\r\nConnection: close\r\n\r\né")
+    #expect(String(decoding: HTTPReply(204, type: nil).bytes, as: UTF8.self) == "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
+  }
+}
