@@ -1,7 +1,9 @@
 // One client's bytes and the machine that answers them: the device's part of the Machine contract, for stream links.
-// It must never look into the bytes.
+// It must never look into the bytes,
+// nor show those that the machine says are secret.
 
 import Glibc
+import Peers
 import Protocols
 
 final class Connection: Watched {
@@ -65,12 +67,17 @@ final class Connection: Watched {
     manner.tell(name, "down")
   }
 
+  /// Takes what the client said in vain: a socket that is closed over it is reset, and the answer may be lost with that.
+  private func swallow() {
+    for _ in 0..<64 where recv(file, &buffer, buffer.count, Int32(MSG_DONTWAIT)) <= 0 { return }
+  }
+
   private func receive(at now: Instant) {
     let count = read(file, &buffer, buffer.count)
     if count > 0 {
       let bytes = Array(buffer.prefix(count))
       isDeserted = false
-      manner.tell(name, "< \(Connection.readable(bytes))")
+      manner.tell(name, "< \(shown(bytes))")
       feed(.received(.main, bytes), at: now)
     } else if count == 0 {
       inputEnded = true
@@ -89,12 +96,13 @@ final class Connection: Watched {
       machine.handle(input, at: now, &effects)
       for effect in effects.list {
         switch effect {
-        case .send(_, let bytes, let id?, _):  // peers wait for every send
-          manner.tell(name, "> \(Connection.readable(bytes))")
+        case .send(_, let bytes, let id?, let isSecret):  // peers wait for every send
+          manner.tell(name, "> \(Connection.readable(bytes, most: isSecret ? 0 : bytes.count))")
           pending = (bytes[...], id)
           if let id = flush() { next = .sent(id, failure: nil) }
         case .event(_, let text): manner.tell(name, text)
         case .resetLink:
+          swallow()
           close()
           hungUp()
         default: break
@@ -124,8 +132,19 @@ final class Connection: Watched {
     return nil
   }
 
-  /// Bytes as a person reads them: `ATZ\r`, `\xFC`.
-  static func readable(_ bytes: [UInt8]) -> String {
+  /// What a person may see of what came.
+  private func shown(_ bytes: [UInt8]) -> String {
+    Connection.readable(bytes, most: (machine as? any Discreet)?.shown(of: bytes) ?? bytes.count)
+  }
+
+  /// So many bytes as a person reads them, `ATZ\r`, `\xFC`, and how many more there are.
+  static func readable(_ bytes: [UInt8], most: Int) -> String {
+    let text = readable(bytes.prefix(most))
+    let rest = bytes.count - most
+    return rest > 0 ? "\(text)(\(rest) bytes that are not shown)" : text
+  }
+
+  static func readable(_ bytes: some Sequence<UInt8>) -> String {
     bytes.reduce(into: "") { text, byte in
       switch byte {
       case 0x0D: text += "\\r"

@@ -114,9 +114,12 @@ struct Manner {
     if !quiet { Terminal.say(url) }
   }
 
-  /// Tells what happens to whom, if anybody wants to know.
+  /// Tells what happens to whom, if anybody wants to know. Clients chose some of the words: their control characters are
+  /// taken out, which a terminal would obey.
   func tell(_ who: String, _ what: @autoclosure () -> String) {
-    if verbose { Terminal.complain("\(name.isEmpty ? "" : name + " ")\(who): \(what())") }
+    guard verbose else { return }
+    let said = String(String.UnicodeScalarView(what().unicodeScalars.filter { $0.properties.generalCategory != .control }))
+    Terminal.complain("\(name.isEmpty ? "" : name + " ")\(who): \(said)")
   }
 }
 
