@@ -4,8 +4,10 @@ import Foundation
 import Testing
 
 @Suite("Purity") struct PurityTests {
-  /// Where that of swift-crypto's ciphers is, which are functions: for the mirror's.
-  private static let ciphers = ["Protocols/Mirror/", "Peers/Mirror/"]
+  /// Where that of swift-crypto's ciphers and hashes is, which are functions: for the mirror's, and for passwords.
+  private static let ciphers = ["Protocols/Mirror/", "Peers/Mirror/", "Peers/Trivia/TriviaSecrets.swift"]
+  /// Where a lock is allowed: machines of one server share it.
+  private static let shared = "Peers/Trivia/TriviaMemory.swift"
   /// Where an import of FoundationEssentials is allowed: its coders, for the socket's JSON and for recordings.
   private static let coders = "Protocols/Varlink/"
 
@@ -28,6 +30,7 @@ import Testing
           switch module {
           case "Protocols": target == "Peers"
           case "FoundationEssentials": place.hasPrefix(Self.coders)
+          case "Synchronization": place == Self.shared
           case "CryptoExtras", "Crypto": Self.ciphers.contains { place.hasPrefix($0) }
           default: false
           }

@@ -38,9 +38,9 @@ struct HTTPAsked: Sendable, Equatable {
   }
 
   private static func trimmed(_ text: Substring) -> String {
-    let start = text.drop { $0 == " " || $0 == "\t" }
-    return String(
-      start.prefix((start.lastIndex { $0 != " " && $0 != "\t" }).map { start.distance(from: start.startIndex, to: $0) + 1 } ?? 0))
+    let isText: (Character) -> Bool = { $0 != " " && $0 != "\t" }
+    guard let first = text.firstIndex(where: isText), let last = text.lastIndex(where: isText) else { return "" }
+    return String(text[first...last])
   }
 
   /// Percent-encoding undone.

@@ -1,0 +1,80 @@
+// How passwords and tokens are kept: as what they cannot be had back from. Must never describe itself, and must never draw a
+// random number: salts and tokens are given.
+// Facts: RFC 7914 (scrypt); the original kept passwords as they were (triviatoy.md §B), which nobody should.
+
+import CryptoExtras
+import Protocols
+
+/// A password as it is kept: salted and hashed by scrypt.
+public struct TriviaPassword: Sendable, CustomStringConvertible, CustomReflectable {
+  /// 16 MiB of memory and some tenths of a second for each guess.
+  public static let usualRounds = 16_384
+  public static let saltSize = 16
+  private static let blockSize = 8
+  private static let keySize = 32
+
+  private let rounds: Int
+  private let salt: [UInt8]
+  private let key: SymmetricKey
+
+  public var description: String { "(a hashed password)" }
+  public var customMirror: Mirror { Mirror(self, children: [:]) }
+
+  /// Hashes a password. `rounds` is scrypt's N: a power of two, up to 16384.
+  public init(_ password: String, salt: [UInt8], rounds: Int = TriviaPassword.usualRounds) throws(ValueError) {
+    (self.rounds, self.salt, key) = (rounds, salt, try Self.key(password, salt, rounds))
+  }
+
+  /// Whether it is this one; how long that takes does not tell how much of it is right.
+  public func matches(_ password: String) -> Bool { (try? Self.key(password, salt, rounds)) == key }
+
+  private static func key(_ password: String, _ salt: [UInt8], _ rounds: Int) throws(ValueError) -> SymmetricKey {
+    guard (2...usualRounds).contains(rounds), rounds & (rounds - 1) == 0 else {
+      throw ValueError("a password is hashed in 2 to \(usualRounds) rounds, a power of two")
+    }
+    do {
+      return try KDF.Scrypt.deriveKey(
+        from: Array(password.utf8), salt: salt, outputByteCount: keySize, rounds: rounds, blockSize: blockSize, parallelism: 1)
+    } catch {
+      throw ValueError("a password cannot be hashed: \(error)")
+    }
+  }
+
+  /// As it is written down: `scrypt:ROUNDS:SALT:KEY`, in hex.
+  public var text: String { "scrypt:\(rounds):\(Hex.text(salt)):\(key.withUnsafeBytes { Hex.text(Array($0)) })" }
+
+  /// Reads what was written down.
+  public init?(text: String) {
+    let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+    guard parts.count == 4, parts[0] == "scrypt", let rounds = Int(parts[1]), let salt = Hex.bytes(parts[2]),
+      let key = Hex.bytes(parts[3]), key.count == Self.keySize
+    else { return nil }
+    (self.rounds, self.salt, self.key) = (rounds, salt, SymmetricKey(data: key))
+  }
+}
+
+/// What an app shows instead of a password after it logged in.
+enum TriviaToken {
+  /// 128 bits.
+  static let size = 16
+
+  static func text(_ bytes: [UInt8]) -> String { Hex.text(bytes) }
+
+  /// What is kept of it. It is random: that needs neither salt nor rounds.
+  static func hash(_ text: String) -> String { Hex.text(Array(SHA256.hash(data: Array(text.utf8)))) }
+}
+
+/// Bytes as lower-case hex digits.
+private enum Hex {
+  private static let digits = Array("0123456789abcdef".utf8)
+
+  static func text(_ bytes: [UInt8]) -> String {
+    String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+  }
+
+  static func bytes(_ text: some StringProtocol) -> [UInt8]? {
+    let nibbles = text.utf8.compactMap { digits.firstIndex(of: $0) }
+    guard nibbles.count == text.utf8.count, nibbles.count.isMultiple(of: 2) else { return nil }
+    return stride(from: 0, to: nibbles.count, by: 2).map { UInt8(nibbles[$0] << 4 | nibbles[$0 + 1]) }
+  }
+}

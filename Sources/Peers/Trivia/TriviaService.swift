@@ -1,0 +1,115 @@
+// The rules of the trivia server: which call does what, and whose it is (TriviaPlaying: what toys and voters do). It knows no
+// bytes and no time; it must never say a password to anybody.
+// Facts: triviatoy.md §B (calls 1 to 6). Tokens are a definition of ours (§E).
+
+import Protocols
+
+/// What all connections to one server share.
+public struct TriviaService: Sendable {
+  /// Of one user; an older one ends with a newer login.
+  public static let mostTokens = 16
+  private static let longestName = 100
+
+  let store: any TriviaStore
+  private let wantsTokens: Bool
+  private let rounds: Int
+  private let random: @Sendable (_ count: Int) -> [UInt8]
+
+  /// A server over this store. `random` gives so many bytes that nobody can guess; `rounds` are those of `TriviaPassword`.
+  public init(
+    _ store: any TriviaStore, wantsTokens: Bool = false, rounds: Int = TriviaPassword.usualRounds,
+    random: @escaping @Sendable (_ count: Int) -> [UInt8]
+  ) {
+    (self.store, self.wantsTokens, self.rounds, self.random) = (store, wantsTokens, rounds, random)
+  }
+
+  /// Does what was asked. `trouble` is what is wrong with the server itself, in a person's words.
+  func answer(_ asked: HTTPAsked, _ accent: TriviaAccent = TriviaAccent()) -> (reply: HTTPReply, trouble: String?) {
+    do {
+      return (try call(asked, accent), nil)
+    } catch let refusal as TriviaRefusal {
+      return (refusal.reply, nil)
+    } catch {
+      return (TriviaReply.error, (error as? ValueError)?.description ?? "\(error)")
+    }
+  }
+
+  private func call(_ asked: HTTPAsked, _ accent: TriviaAccent) throws -> HTTPReply {
+    let parts = asked.path.split(separator: "/").map(String.init)
+    func only(_ method: String, _ body: () throws -> HTTPReply) throws -> HTTPReply {
+      if asked.method == method { return try body() }
+      var reply = TriviaReply.message(405, "This is asked for with \(method).")
+      reply.fields["Allow"] = method
+      return reply
+    }
+    switch (parts.first?.lowercased(), parts.dropFirst().first?.lowercased(), parts.count) {
+    case ("user", "register", 2): return try only("POST") { try register(asked, accent) }
+    case ("user", "login", 2): return try only("POST") { try logIn(asked, accent) }
+    case ("user", "history", 3): return try only("GET") { try history(parts[2], asked, accent) }
+    case ("user", "history", 4): return try only("GET") { try markHeard(parts[2], parts[3]) }
+    case ("trivia", "vote", 3): return try only("PUT") { try vote(parts[2], asked, accent) }
+    case ("trivia", _, 2): return try only("GET") { try download(parts[1], accent) }
+    // The original's `GET /User` tells everybody every user's e-mail address. No app and no toy asks for it, so nobody gets it.
+    default: return TriviaReply.message(404, "There is nothing at this address.")
+    }
+  }
+
+  // MARK: Accounts
+
+  private func register(_ asked: HTTPAsked, _ accent: TriviaAccent) throws -> HTTPReply {
+    let body = try TriviaBody(asked.body)
+    let (name, email, password) = (try body.text("name"), try body.text("email") ?? "", try body.text("password") ?? "")
+    guard TriviaAddress.isAccepted(email), !password.isEmpty, (name ?? "").utf8.count <= Self.longestName, try store.account(email) == nil
+    else { throw TriviaRefusal(400, "Account with email \(email) already exists or invalid email") }
+    let user = try store.add(name: name, email: email, password: TriviaPassword(password, salt: salt, rounds: rounds))
+    var reply = try letIn(user, status: 201, accent)
+    reply.fields["Location"] = "\(Self.origin(asked))/User/Register?id=\(user.id)"
+    return reply
+  }
+
+  private func logIn(_ asked: HTTPAsked, _ accent: TriviaAccent) throws -> HTTPReply {
+    let body = try TriviaBody(asked.body)
+    let (email, password) = (try body.text("email") ?? "", try body.text("password") ?? "")
+    guard let account = try store.account(email) else {
+      _ = try TriviaPassword(password, salt: salt, rounds: rounds)  // the time it takes does not tell who has an account
+      return TriviaReply.notFound
+    }
+    return account.password.matches(password) ? try letIn(account.user, status: 200, accent) : TriviaReply.notFound
+  }
+
+  private var salt: [UInt8] { random(TriviaPassword.saltSize) }
+
+  private func letIn(_ user: TriviaUser, status: Int, _ accent: TriviaAccent) throws -> HTTPReply {
+    var token: String?
+    if wantsTokens {
+      let text = TriviaToken.text(random(TriviaToken.size))
+      try store.keep(token: TriviaToken.hash(text), of: user.id)
+      token = text
+    }
+    var reply = HTTPReply(status, TriviaReply.user(user, token: token, accent).text)
+    reply.isSecret = token != nil
+    return reply
+  }
+
+  /// Who calls is this user, where tokens are wanted.
+  func check(_ asked: HTTPAsked, is user: Int) throws {
+    guard wantsTokens else { return }
+    let words = (asked.fields["authorization"] ?? "").split(separator: " ")
+    if words.count == 2, words[0].lowercased() == "bearer", try store.owner(of: TriviaToken.hash(String(words[1]))) == user { return }
+    var reply = TriviaReply.message(401, "The token of this user is missing or no longer valid: log in again.")
+    reply.fields["WWW-Authenticate"] = "Bearer"
+    throw TriviaRefusal(reply)
+  }
+
+  /// How the client called us, where that can stand in a field.
+  private static func origin(_ asked: HTTPAsked) -> String {
+    let host = asked.fields["host"] ?? ""
+    let isPlain = host.utf8.allSatisfy { byte in
+      switch byte {
+      case 0x30...0x3A, 0x41...0x5B, 0x5D, 0x61...0x7A, 0x2D, 0x2E: true  // digits, letters, : [ ] - .
+      default: false
+      }
+    }
+    return isPlain && !host.isEmpty ? "http://\(host)" : ""
+  }
+}

@@ -1,0 +1,100 @@
+// What apps say to a trivia server and what it says to them, as JSON. Must never hold a rule of the game.
+// Facts: triviatoy.md §B (keys in camelCase out, in any case in; `message`, `messageDetail`, `modelState`).
+
+import Protocols
+
+/// An answer that ends a call early.
+struct TriviaRefusal: Error {
+  var reply: HTTPReply
+
+  init(_ reply: HTTPReply) { self.reply = reply }
+  init(_ status: Int, _ message: String) { reply = TriviaReply.message(status, message) }
+}
+
+/// What an app put into the body of its request.
+struct TriviaBody {
+  private let members: [JSON.Member]
+
+  /// Reads a body. One that is missing or null runs into an error of the original, which its clients know.
+  init(_ bytes: [UInt8]) throws {
+    guard !bytes.isEmpty else { throw TriviaRefusal(TriviaReply.error) }
+    guard let text = String(validating: bytes, as: UTF8.self), let value = JSON(text) else {
+      throw Self.wrong("body", "it is no JSON")
+    }
+    if value == .null { throw TriviaRefusal(TriviaReply.error) }
+    guard case .object(let members) = value else { throw Self.wrong("body", "an object is wanted") }
+    self.members = members
+  }
+
+  private subscript(_ key: String) -> JSON? {
+    let value = members.first { $0.key.lowercased() == key.lowercased() }?.value
+    return value == .null ? nil : value
+  }
+
+  /// A text; nil where there is none.
+  func text(_ key: String) throws -> String? {
+    guard let value = self[key] else { return nil }
+    guard let text = value.string else { throw Self.wrong(key, "a text is wanted") }
+    return text
+  }
+
+  /// A whole number, also one that is written as a text; nil where there is none.
+  func number(_ key: String) throws -> Int? {
+    switch self[key] {
+    case nil: return nil
+    case .int(let number)?: return number
+    case .float(let number)?: if let number = Int(exactly: number) { return number }
+    case .string(let text)?: if let number = Int(text) { return number }
+    default: break
+    }
+    throw Self.wrong(key, "a whole number is wanted")
+  }
+
+  private static func wrong(_ key: String, _ words: String) -> TriviaRefusal {
+    let state = JSON.members([key: .array([.string(words)])])
+    return TriviaRefusal(HTTPReply(400, JSON.members(["message": .string("The request is invalid."), "modelState": state]).text))
+  }
+}
+
+/// What some servers say otherwise.
+struct TriviaAccent: Sendable, Equatable {
+  var idsAreTexts = false
+  var factsAreNull = false
+  var historyIsDouble = false
+
+  func id(_ id: Int) -> JSON { idsAreTexts ? .string("\(id)") : .int(id) }
+  func text(_ text: String) -> JSON { factsAreNull ? .null : .string(text) }
+}
+
+/// The answers.
+enum TriviaReply {
+  static let error = message(500, "An error has occurred.")
+  static let notFound = HTTPReply(404, type: nil)
+  static let done = HTTPReply(200, type: nil)
+  static let unchanged = HTTPReply(204, type: nil)
+  static let badRequest = HTTPReply(400, type: nil)
+
+  static func message(_ status: Int, _ text: String, detail: String? = nil) -> HTTPReply {
+    HTTPReply(status, JSON.members(["message": .string(text), "messageDetail": detail.map(JSON.string)]).text)
+  }
+
+  static func user(_ user: TriviaUser, token: String?, _ accent: TriviaAccent) -> JSON {
+    .members([
+      "id": accent.id(user.id), "name": user.name.map(JSON.string) ?? .null, "email": .string(user.email),
+      "triviaCount": .int(user.downloaded), "token": token.map(JSON.string),
+    ])
+  }
+
+  static func entry(_ entry: TriviaEntry, _ accent: TriviaAccent) -> JSON {
+    let trivia = JSON.members([
+      "id": accent.id(entry.fact.id), "text": accent.text(entry.fact.text), "upvotes": .int(entry.upvotes),
+      "downvotes": .int(entry.downvotes),
+    ])
+    return .members(["trivia": trivia, "userVote": .int(entry.vote)])
+  }
+
+  static func history(_ entries: [TriviaEntry], _ accent: TriviaAccent) -> JSON {
+    let rows = entries.map { entry($0, accent) }
+    return .members(["triviaHistory": .array(accent.historyIsDouble ? rows.flatMap { [$0, $0] } : rows)])
+  }
+}

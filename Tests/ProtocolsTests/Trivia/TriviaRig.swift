@@ -1,0 +1,104 @@
+// The trivia server in virtual time, with a client for each request and a store that they share. It holds every connection to
+// what all of them must keep: one answer at most, then the end.
+
+import Testing
+
+@testable import Peers
+@testable import Protocols
+
+final class TriviaRig {
+  let store: TriviaMemory
+  var faults: [TriviaFault] = []
+  var now: Instant = 0
+  /// What a person saw with -v, events and bytes.
+  private(set) var seen = ""
+  let service: TriviaService
+  private var clients: UInt64 = 0
+
+  init(wantsTokens: Bool = false, firstUser: Int = 18, facts: [TriviaFact] = TriviaFact.known, noise: UInt64 = 1) {
+    store = TriviaMemory(firstUser: firstUser)
+    store.load(facts, replacing: true)
+    let source = Source(seed: noise)
+    service = TriviaService(store, wantsTokens: wantsTokens, rounds: 2) { source.bytes($0) }
+  }
+
+  /// An answer as a client reads it.
+  struct Answer: Equatable {
+    var status: Int
+    var fields: [String: String]
+    var body: String
+    /// As many writes as it took.
+    var writes: Int
+    var bytes: [UInt8]
+  }
+
+  /// One connection: these bytes, split before `split`, and what came back until it was closed.
+  func exchange(_ bytes: [UInt8], split: Int = 0) -> (bytes: [UInt8], writes: Int) {
+    var server = TriviaServer(service, client: clients, origin: 0, faults: faults)
+    clients += 1
+    var (written, writes, isClosed): ([UInt8], Int, Bool) = ([], 0, false)
+    var inputs: [Input] = [.linkChanged(.main, .up(maximumSend: nil))]
+    for piece in [bytes[..<split], bytes[split...]] where !piece.isEmpty { inputs.append(.received(.main, Array(piece))) }
+    var turns = 0
+    while !isClosed, turns < 100_000 {
+      turns += 1
+      if inputs.isEmpty {
+        guard let wake = server.nextWake else { break }
+        now = max(now, wake)
+        inputs.append(.wake)
+      }
+      let input = inputs.removeFirst()
+      if case .received(_, let bytes) = input { seen += String(decoding: bytes.prefix(server.shown(of: bytes)), as: UTF8.self) + "\n" }
+      var effects = Effects()
+      server.handle(input, at: now, &effects)
+      for effect in effects.list {
+        switch effect {
+        case .send(_, let bytes, let id?, let isSecret):
+          written += bytes
+          writes += 1
+          if !isSecret { seen += String(decoding: bytes.prefix(2000), as: UTF8.self) + "\n" }
+          inputs.append(.sent(id, failure: nil))
+        case .event(_, let text): seen += text + "\n"
+        case .resetLink: isClosed = true
+        default: Issue.record("a trivia server does no such thing: \(effect)")
+        }
+      }
+    }
+    #expect(isClosed && server.nextWake == nil)
+    return (written, writes)
+  }
+
+  func ask(_ method: String, _ path: String, _ body: String? = nil, token: String? = nil) throws -> Answer {
+    var head = "\(method) \(path) HTTP/1.1\r\nHost: triviotoy.azurewebsites.net\r\nContent-Type: application/json; charset=utf-8\r\n"
+    if let body { head += "Content-Length: \(body.utf8.count)\r\n" }
+    if let token { head += "Authorization: Bearer \(token)\r\n" }
+    return try answer(Array("\(head)\r\n\(body ?? "")".utf8))
+  }
+
+  func answer(_ request: [UInt8], split: Int = 0) throws -> Answer {
+    let (bytes, writes) = exchange(request, split: split)
+    let end = try #require(bytes.indices.first { bytes[$0...].starts(with: Array("\r\n\r\n".utf8)) })
+    let asked = HTTPAsked(head: bytes[..<end])
+    return Answer(
+      status: Int(asked.path) ?? 0, fields: asked.fields, body: String(decoding: bytes[(end + 4)...], as: UTF8.self), writes: writes,
+      bytes: bytes)
+  }
+
+  /// Ada, who gets id 18 in a new rig.
+  @discardableResult func register(_ email: String = "ada@example.org", password: String = "secret1") throws -> Answer {
+    try ask("POST", "/User/Register", #"{"name":"Ada","email":"\#(email)","password":"\#(password)"}"#)
+  }
+
+  func history(_ user: Int = 18) throws -> String { try ask("GET", "/User/History/\(user)").body }
+
+  func vote(_ vote: Int, on fact: Int, by user: Int = 18) throws -> Answer {
+    try ask("PUT", "/Trivia/Vote/\(fact)", #"{"userVote":\#(vote),"userId":\#(user),"triviaId":\#(fact)}"#)
+  }
+}
+
+/// Random bytes for tests: the same in every run, and never the same twice in one.
+private final class Source: @unchecked Sendable {
+  private var noise: Noise
+  init(seed: UInt64) { noise = Noise(seed: seed) }
+  func bytes(_ count: Int) -> [UInt8] { (0..<count).map { _ in UInt8(truncatingIfNeeded: noise.next()) } }
+}
