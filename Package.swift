@@ -52,7 +52,9 @@ let package = Package(
       swiftSettings: strict),
     .executableTarget(
       name: "vehiclesim",
-      dependencies: ["Protocols", "Peers", "Bus", "CLinux", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+      dependencies: [
+        "Protocols", "Peers", "Bus", "CLinux", "CSQLite", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ],
       swiftSettings: strict),
     .testTarget(name: "BusTests", dependencies: ["Bus", "CLinux"], swiftSettings: strict),
     .testTarget(name: "ProtocolsTests", dependencies: ["Protocols", "Peers"], swiftSettings: strict),

@@ -15,7 +15,7 @@ struct VehicleSim: ParsableCommand {
       """,
     subcommands: [
       OBD.self, Longboard.self, VESCSimulation.self, CarSimulation.self, MirrorSimulation.self, HeartRate.self, Running.self,
-      WeatherSimulation.self, ToySimulation.self,
+      WeatherSimulation.self, ToySimulation.self, TriviaSimulation.self,
     ])
 }
 

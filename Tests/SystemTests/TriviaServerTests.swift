@@ -1,0 +1,162 @@
+// `vehiclesim trivia` as apps and toys meet it: over sockets, with a database that outlives it. What it answers to what is
+// tested in virtual time; here are only files, sockets and restarts.
+
+import Foundation
+import Testing
+
+extension WholeHouse {
+  @Suite("The trivia server") struct TriviaServerTests {
+    private static let register = #"{"name":"Ada","email":"ada@example.org","password":"hunter22"}"#
+    private static let login = #"{"email":"ada@example.org","password":"hunter22"}"#
+    private static let fetch = "GET /Trivia/1  HTTP/1.1\r\nHost: triviotoy.azurewebsites.net\r\nConnection: keep-alive\r\n\r\n"
+
+    private func server(_ house: House, _ arguments: String...) throws -> (Program, port: UInt16) {
+      let program = try house.start("vehiclesim", ["trivia", "--on", "tcp:127.0.0.1:0", "-v"] + arguments)
+      try #require(wait { program.printed.contains("\n") }, "the server says nothing: \(program.complaints)")
+      let url = program.printed.split(separator: "\n").first ?? ""
+      #expect(url.hasPrefix("http://127.0.0.1:"))
+      return (program, try #require(url.split(separator: ":").last.flatMap { UInt16($0) }))
+    }
+
+    /// Says it, in pieces of so many bytes, and gives what comes until the other side closes; nil where it resets.
+    private func exchange(_ port: UInt16, _ text: String, pieces: Int = .max) throws -> String? {
+      let file = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+      defer { close(file) }
+      var address = sockaddr_in()
+      address.sin_family = sa_family_t(AF_INET)
+      address.sin_port = port.bigEndian
+      address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+      let result = withUnsafePointer(to: &address) {
+        $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(file, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) }
+      }
+      try #require(result == 0)
+      var limit = timeval(tv_sec: 20, tv_usec: 0)
+      setsockopt(file, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+      var rest = Array(text.utf8)[...]
+      while !rest.isEmpty {
+        let count = rest.prefix(pieces).withUnsafeBytes { Glibc.send(file, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+        try #require(count > 0)
+        rest = rest.dropFirst(count)
+        if pieces < .max { usleep(1000) }
+      }
+      var (heard, buffer): ([UInt8], [UInt8]) = ([], [UInt8](repeating: 0, count: 65536))
+      while true {
+        let count = recv(file, &buffer, buffer.count, 0)
+        if count == 0 { return String(decoding: heard, as: UTF8.self) }
+        if count < 0 { return nil }
+        heard += buffer[..<count]
+      }
+    }
+
+    private func ask(_ port: UInt16, _ method: String, _ path: String, _ body: String = "", token: String? = nil) throws -> String {
+      let bearer = token.map { "Authorization: Bearer \($0)\r\n" } ?? ""
+      let head = "\(method) \(path) HTTP/1.1\r\nHost: 127.0.0.1\r\n\(bearer)Content-Length: \(body.utf8.count)\r\n\r\n"
+      return try #require(try exchange(port, head + body))
+    }
+
+    @Test func accountsVotesAndTokensOutliveTheProgramAndPasswordsAreNowhere() throws {
+      let house = try House()
+      let path = "\(house.directory)/trivia.db"
+      let (first, port) = try server(house, "--database", path, "--tokens")
+      let registered = try ask(port, "POST", "/User/Register", Self.register)
+      #expect(registered.hasPrefix("HTTP/1.1 201 Created\r\n") && registered.contains(#""triviaCount":499,"token":""#), "\(registered)")
+      let token = String(registered.split(separator: #""token":""#).last?.prefix(32) ?? "")
+      #expect(token.utf8.count == 32)
+      let toy = try #require(try exchange(port, Self.fetch, pieces: 7))
+      #expect(toy.hasPrefix("HTTP/1.1 200 OK") && toy.utf8.count <= 1024 && toy.hasSuffix("under ice.\""))
+      #expect(try ask(port, "GET", "/User/History/1/2").hasPrefix("HTTP/1.1 200 OK"))
+      #expect(try ask(port, "GET", "/User/History/1").hasPrefix("HTTP/1.1 401 "))
+      let vote = #"{"userVote":-1,"userId":1,"triviaId":2}"#
+      #expect(try ask(port, "PUT", "/Trivia/Vote/2", vote, token: token).contains(#""downvotes":1},"userVote":-1}"#))
+
+      // A second one keeps its hands off.
+      let second = house.run("\(House.programs)/vehiclesim", ["trivia", "--on", "tcp:127.0.0.1:0", "--database", path])
+      #expect(second.status == 1 && second.errors.contains("\(path) is in use by another program"), "\(second.errors)")
+
+      let seen = first.complaints
+      #expect(seen.contains("POST /User/Register") && seen.contains("bytes that are not shown"))
+      first.end(SIGKILL)
+      for name in try FileManager.default.contentsOfDirectory(atPath: house.directory) where name.hasPrefix("trivia.db") {
+        let file = "\(house.directory)/\(name)"
+        #expect(try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int == 0o600, "\(name)")
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: file))
+        for secret in ["hunter22", token] { #expect(bytes.range(of: Data(secret.utf8)) == nil, "\(name)") }
+      }
+      for secret in ["hunter22", token] { #expect(!seen.contains(secret)) }
+
+      let (_, next) = try server(house, "--database", path, "--tokens")
+      let known = try ask(next, "POST", "/User/Login", Self.login)
+      #expect(known.hasPrefix("HTTP/1.1 200 OK") && known.contains(#"{"id":1,"name":"Ada","email":"ada@example.org","triviaCount":500,"#))
+      let wrong = try ask(next, "POST", "/User/Login", Self.login.replacingOccurrences(of: "22", with: "23"))
+      #expect(wrong.hasPrefix("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n"))
+      let history = try ask(next, "GET", "/User/History/1", token: token)
+      #expect(history.contains(#""upvotes":0,"downvotes":1},"userVote":-1}]}"#), "\(history)")
+      #expect(try ask(next, "PUT", "/Trivia/Vote/2", vote, token: token).hasPrefix("HTTP/1.1 204 No Content\r\n"))
+      #expect(try ask(next, "POST", "/User/Register", Self.register).hasPrefix("HTTP/1.1 400 "))
+    }
+
+    @Test func whoSaysMoreThanIsReadStillGetsAnAnswer() throws {
+      let house = try House()
+      let (program, port) = try server(house)
+      #expect(try ask(port, "POST", "/User/Register", Self.register).hasPrefix("HTTP/1.1 201 "))
+      for rest in [Self.fetch, String(repeating: "x", count: 20_000)] {
+        #expect(try exchange(port, Self.fetch + rest)?.hasPrefix("HTTP/1.1 200 OK") == true)
+      }
+      #expect(try exchange(port, "GET /User/\u{1B}[2J HTTP/1.1\r\n\r\n")?.hasPrefix("HTTP/1.1 404 ") == true)
+      #expect(wait { program.complaints.contains("GET /User/[2J") } && !program.complaints.contains("\u{1B}"))
+      #expect(program.end() == 0)
+    }
+
+    @Test func aFileThatIsNoDatabaseOfItsIsLeftAlone() throws {
+      let house = try House()
+      let path = "\(house.directory)/trivia.db"
+      let (program, port) = try server(house, "--database", path)
+      #expect(try ask(port, "POST", "/User/Register", Self.register).hasPrefix("HTTP/1.1 201 "))
+      #expect(program.end() == 0)
+      let good = try Data(contentsOf: URL(fileURLWithPath: path))
+      try #require(good.count > 8192)
+
+      func complaint(_ bytes: Data) throws -> String {
+        try bytes.write(to: URL(fileURLWithPath: path))
+        let outcome = house.run("\(House.programs)/vehiclesim", ["trivia", "--on", "tcp:127.0.0.1:0", "--database", path])
+        #expect(outcome.status == 1 && outcome.output == "")
+        #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == bytes, "it was written to")
+        return outcome.errors
+      }
+      #expect(try complaint(Data("Dear diary, today I saw a bee.\n".utf8)).contains("\(path) is no SQLite database"))
+      var foreign = good
+      foreign[68] ^= 1  // the application's id
+      #expect(try complaint(foreign).contains("\(path) is the database of another program"))
+      var later = good
+      later[63] ^= 6  // the version of the schema
+      #expect(try complaint(later).contains("\(path) was made by another version of vehiclesim"))
+      var damaged = good
+      for place in 4096..<(damaged.count - 1) { damaged[place] = 0xFF }
+      #expect(try complaint(damaged).contains("\(path) is damaged"))
+      #expect(try complaint(good.prefix(good.count / 2)).contains("\(path) is damaged"))
+      let nowhere = house.run("\(House.programs)/vehiclesim", ["trivia", "--on", "tcp:127.0.0.1:0", "--database", "/nowhere/at/all"])
+      #expect(nowhere.status == 1 && nowhere.errors.contains("/nowhere/at/all cannot be opened: No such file"))
+    }
+
+    @Test func theFactsOfAFileAreWhatToysFetch() throws {
+      let house = try House()
+      let (facts, path) = ("\(house.directory)/facts.txt", "\(house.directory)/trivia.db")
+      try house.write("“Bees” can count to four.\n1\tThe first of my own.\n", to: facts)
+      let (program, port) = try server(house, "--facts", facts, "--database", path)
+      #expect(try ask(port, "POST", "/User/Register", Self.register).hasPrefix("HTTP/1.1 201 "))
+      #expect(try exchange(port, Self.fetch)?.hasSuffix("\r\n\r\n\"'Bees' can count to four.\"") == true)
+      #expect(try exchange(port, Self.fetch)?.hasPrefix("HTTP/1.1 404 ") == true)
+      #expect(program.end() == 0)
+      // The database keeps them.
+      let (_, next) = try server(house, "--database", path)
+      #expect(try ask(next, "GET", "/User/History/1/2").hasPrefix("HTTP/1.1 200 "))
+      #expect(try ask(next, "GET", "/User/History/1").contains(#"{"id":1,"text":"The first of my own.""#))
+
+      try house.write("fine\nC:\\bad\n", to: facts)
+      let wrong = house.run("\(House.programs)/vehiclesim", ["trivia", "--on", "tcp:127.0.0.1:0", "--facts", facts])
+      #expect(wrong.status == 1 && wrong.errors.contains("cannot use \(facts): line 2 has a backslash"), "\(wrong.errors)")
+      let missing = house.run("\(House.programs)/vehiclesim", ["trivia", "--on", "tcp:127.0.0.1:0", "--facts", "/nowhere"])
+      #expect(missing.status == 1 && missing.errors.contains("cannot read /nowhere: No such file"))
+    }
+  }
+}
