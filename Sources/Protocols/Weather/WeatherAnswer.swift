@@ -48,18 +48,19 @@ enum WeatherAnswer {
   /// What the geocoding service answered: where the place is, and what it is called.
   static func place(_ response: HTTPResponse) throws(WeatherTrouble) -> (point: Coordinates, name: String) {
     let root = try document(response, of: "the place service", key: "geocoding-url")
-    guard let results = root["results"], results.kind != .array || results.document.nodes[results.index].after > results.index + 1 else {
+    guard let results = root["results"], results.kind != .array || !results.elements.isEmpty else {
       let words = "the place service knows no place of this name: check its spelling, or give latitude and longitude"
       throw WeatherTrouble(words: words, pace: .hourly)
     }
-    guard results.kind == .array else { throw WeatherTrouble(words: "the place service's answer holds no list: check geocoding-url") }
-    let first = JSONNode(results.document, results.index + 1, outermost: nil)
-    guard let latitude = first["latitude"].flatMap(number), let longitude = first["longitude"].flatMap(number),
+    guard let first = results.elements.first else {
+      throw WeatherTrouble(words: "the place service's answer holds no list: check geocoding-url")
+    }
+    guard let latitude = first["latitude"]?.float, let longitude = first["longitude"]?.float,
       (-90...90).contains(latitude), (-180...180).contains(longitude)
     else {
       throw WeatherTrouble(words: "the place service's answer does not say where the place is: check geocoding-url")
     }
-    let names = [first["name"], first["country"]].compactMap { $0.flatMap(text) }.map { plain($0, limit: 60) }.filter { !$0.isEmpty }
+    let names = [first["name"], first["country"]].compactMap { $0?.text }.map { visible($0, limit: 60) }.filter { !$0.isEmpty }
     return (Coordinates(latitude: latitude, longitude: longitude), names.joined(separator: ", "))
   }
 
@@ -72,7 +73,7 @@ enum WeatherAnswer {
       if let type, type.hasSuffix("html") || type == "application/xhtml+xml" {
         throw WeatherTrouble(words: "\(service) answers with a web page: check \(key), and whether the network wants a login")
       }
-      guard let root = node(body) else { throw WeatherTrouble(words: "\(service) answers with what is no JSON: check \(key)") }
+      guard let root = JSONNode(foreign: body) else { throw WeatherTrouble(words: "\(service) answers with what is no JSON: check \(key)") }
       guard root.kind == .object else { throw WeatherTrouble(words: "\(service) answers with what is no object: check \(key)") }
       if let reason = refusal(in: root) { throw WeatherTrouble(words: "\(service) refuses: \(reason)") }
       return root
@@ -81,21 +82,19 @@ enum WeatherAnswer {
     case .answered(let status, _, _) where (300..<400).contains(status):
       throw WeatherTrouble(words: "\(service) redirects (\(status)), which is not followed: check \(key)")
     case .answered(let status, _, let body) where (400..<500).contains(status):
-      let reason = node(body).flatMap { refusal(in: $0) } ?? "check \(key)"
+      let reason = JSONNode(foreign: body).flatMap { refusal(in: $0) } ?? "check \(key)"
       throw WeatherTrouble(words: "\(service) refuses (\(status)): \(reason)")
     case .answered(let status, _, _):
       throw WeatherTrouble(words: "\(service) is in trouble (\(status)): it is asked again")
     }
   }
 
-  static func node(_ body: [UInt8]) -> JSONNode? { try? body.withUnsafeBytes { try JSONNode($0) } }
-
   /// `{"error": true, "reason": "…"}`. What it says may quote the coordinates: digits are left out.
   private static func refusal(in root: JSONNode) -> String? {
     guard root.kind == .object, root["error"]?.kind == .truth else { return nil }
-    let reason = root["reason"].flatMap(text) ?? "no reason is given"
+    let reason = root["reason"]?.text ?? "no reason is given"
     var words = ""
-    for character in plain(reason, limit: 120) {
+    for character in visible(reason, limit: 120) {
       if !character.isNumber { words.append(character) } else if words.last != "#" { words.append("#") }
     }
     return words
@@ -107,7 +106,7 @@ enum WeatherAnswer {
     _ key: String, _ property: WeatherProperty, in current: JSONNode, _ units: JSONNode?, unit: String
   ) -> Reading.Content {
     guard let node = current[key] else { return .absent("not told by the weather service") }
-    guard let number = number(node) else { return .absent("the weather service told no number") }
+    guard let number = node.float else { return .absent("the weather service told no number") }
     if let other = foreignUnit(key, units, unit) { return .absent(other) }
     guard let range = property.range, range.contains(number) else {
       return .absent("the weather service told \(Value.text(number)), which cannot be")
@@ -117,7 +116,7 @@ enum WeatherAnswer {
 
   private static func condition(in current: JSONNode, _ units: JSONNode?) -> Reading.Content {
     guard let node = current["weather_code"] else { return .absent("not told by the weather service") }
-    guard let code = node.document.whole(node.index) else { return .absent("the weather service told no weather code") }
+    guard let code = node.whole else { return .absent("the weather service told no weather code") }
     if let other = foreignUnit("weather_code", units, "wmo code") { return .absent(other) }
     guard let word = WeatherCondition.word(code) else { return .absent("the weather service told an unknown code, \(code)") }
     return .value(.string(word))
@@ -126,25 +125,7 @@ enum WeatherAnswer {
   /// Why the unit is not ours, where one is told.
   private static func foreignUnit(_ key: String, _ units: JSONNode?, _ wanted: String) -> String? {
     guard let node = units?[key] else { return nil }
-    guard let unit = text(node) else { return "the weather service told it in no unit" }
-    return unit == wanted ? nil : "the weather service told it in another unit, \"\(plain(unit, limit: 20))\""
-  }
-
-  static func number(_ node: JSONNode) -> Double? { node.document.float(node.index) }
-
-  static func text(_ node: JSONNode) -> String? {
-    node.kind == .plain || node.kind == .coded ? try? node.document.text(node.index) : nil
-  }
-
-  /// Foreign text without what cannot be seen, cut.
-  static func plain(_ text: String, limit: Int) -> String {
-    var result = ""
-    for scalar in text.unicodeScalars.prefix(limit) {
-      switch scalar.properties.generalCategory {
-      case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned: continue
-      default: result.unicodeScalars.append(scalar)
-      }
-    }
-    return result
+    guard let unit = node.text else { return "the weather service told it in no unit" }
+    return unit == wanted ? nil : "the weather service told it in another unit, \"\(visible(unit, limit: 20))\""
   }
 }

@@ -17,11 +17,11 @@ enum WeatherKeeping {
 
   /// Where the place was found, where it is this one.
   static func place(_ bytes: [UInt8]?, for wanted: String) -> (point: Coordinates, name: String)? {
-    guard let root = bytes.flatMap({ WeatherAnswer.node($0) }), let kept = root["wanted"].flatMap(WeatherAnswer.text), kept == wanted,
-      let latitude = root["latitude"].flatMap(WeatherAnswer.number), let longitude = root["longitude"].flatMap(WeatherAnswer.number),
-      let name = root["name"].flatMap(WeatherAnswer.text), (-90...90).contains(latitude), (-180...180).contains(longitude)
+    guard let root = bytes.flatMap({ JSONNode(foreign: $0) }), let kept = root["wanted"]?.text, kept == wanted,
+      let latitude = root["latitude"]?.float, let longitude = root["longitude"]?.float,
+      let name = root["name"]?.text, (-90...90).contains(latitude), (-180...180).contains(longitude)
     else { return nil }
-    return (Coordinates(latitude: latitude, longitude: longitude), WeatherAnswer.plain(name, limit: 130))
+    return (Coordinates(latitude: latitude, longitude: longitude), visible(name, limit: 130))
   }
 
   // MARK: The answer
@@ -43,15 +43,15 @@ enum WeatherKeeping {
 
   /// The last answer and when it came, in microseconds of the wall's clock, where it is for this site.
   static func answer(_ bytes: [UInt8]?, for site: String) -> (report: WeatherReport, time: Int64)? {
-    guard let root = bytes.flatMap({ WeatherAnswer.node($0) }), let kept = root["site"].flatMap(WeatherAnswer.text), kept == site,
-      let time = root["time"].flatMap({ $0.document.whole($0.index) })
+    guard let root = bytes.flatMap({ JSONNode(foreign: $0) }), let kept = root["site"]?.text, kept == site,
+      let time = root["time"]?.whole
     else { return nil }
     let absent = Reading.Content.absent("not told by the weather service")
     func number(_ property: WeatherProperty, _ key: String) -> Reading.Content {
-      guard let number = root[key].flatMap(WeatherAnswer.number), property.range?.contains(number) == true else { return absent }
+      guard let number = root[key]?.float, property.range?.contains(number) == true else { return absent }
       return .value(.float(number))
     }
-    let word = root["condition"].flatMap(WeatherAnswer.text).flatMap { WeatherCondition.all.contains($0) ? $0 : nil }
+    let word = root["condition"]?.text.flatMap { WeatherCondition.all.contains($0) ? $0 : nil }
     let report = WeatherReport(
       temperature: number(.temperature, "temperature"), humidity: number(.humidity, "humidity"),
       condition: word.map { .value(.string($0)) } ?? absent, uvIndex: number(.uvIndex, "uv-index"))

@@ -76,32 +76,8 @@ struct WeatherSettings: Sendable {
     case (_, nil, _): throw OptionError("longitude", "latitude is there and longitude is not; add it")
     }
     interval = Nanoseconds(options["interval"]?.number ?? 15) * 60 * .second
-    url = try Self.server("url", options)
-    geocodingURL = try Self.server("geocoding-url", options)
-    if case .string(let text)? = options["proxy"] {
-      let parts = text.split(separator: "/", omittingEmptySubsequences: false)
-      let isURL = parts.count > 2 && Self.proxies.contains(parts[0].lowercased()) && parts[1].isEmpty && !parts[2].isEmpty
-      guard text.isEmpty || isURL && Self.isVisible(text) else {
-        throw OptionError("proxy", "this is no proxy's URL; write one, as in http://192.168.0.1:3128 or socks5h://127.0.0.1:9050")
-      }
-      proxy = text
-    } else {
-      proxy = nil
-    }
-  }
-
-  /// As libcurl knows them.
-  private static let proxies: Set = ["http:", "https:", "socks4:", "socks4a:", "socks5:", "socks5h:"]
-
-  private static func isVisible(_ text: String) -> Bool { text.utf8.count <= 1000 && text.utf8.allSatisfy { (0x21...0x7E).contains($0) } }
-
-  private static func server(_ key: String, _ options: [String: Value]) throws(OptionError) -> String {
-    guard case .string(var text)? = options[key] else { throw OptionError(key, "is missing; write https://HOST") }
-    while text.hasSuffix("/") { text.removeLast() }
-    let host = ["https://", "http://"].first { text.hasPrefix($0) }.map { text.dropFirst($0.count) } ?? ""
-    guard isVisible(text), !host.isEmpty, !host.hasPrefix("/"), !host.utf8.contains(where: { "?#\\".utf8.contains($0) }) else {
-      throw OptionError(key, "this is no server; write https://HOST or http://HOST:PORT, without a question mark")
-    }
-    return text
+    url = try setup.httpServer("url")
+    geocodingURL = try setup.httpServer("geocoding-url")
+    proxy = try setup.httpProxy()
   }
 }
