@@ -51,7 +51,7 @@ import Testing
     let root = try TOML.parse(Array(text.utf8), file: "example")
     try expect([root], hold: Configuration.generalKeys, and: ["control", "device"])
     try expect([section(root, "control")], hold: Configuration.controlKeys, and: [])
-    let kinds = ["obd", "longboard", "longboard", "car", "mirror", "health", "heart-rate", "running", "weather", "weather"]
+    let kinds = ["obd", "longboard", "longboard", "car", "mirror", "health", "heart-rate", "running", "weather", "weather", "toy"]
     #expect(configuration.devices.map(\.kind) == kinds, "every kind, a longboard for each protocol, weather for both ways to say where")
     for kind in registry {
       let tables = try configuration.devices.filter { $0.kind == kind.name }.map { try section(section(root, "device"), $0.name) }

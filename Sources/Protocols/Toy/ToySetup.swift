@@ -1,0 +1,169 @@
+// How the toy is told its network: it connects to us while its own access point is open, both say `ok`, and one packet holds all. We
+// speak first. The toy is deaf for a moment after its `ok`, and never says whether it could join: its LED does. Nothing is left
+// listening at the end, however it comes.
+// Facts: protocols of the Trivia toy, §A: handshake, deadlines, and that the original documentation has us dial the toy.
+
+/// One attempt to tell the toy its network.
+struct ToySetup: Sendable {
+  static let link: LinkName = "toy"
+
+  private enum State {
+    /// For the toy to come.
+    case waiting
+    /// Our `ok` is said; the toy's is due.
+    case greeting(until: Instant, heard: [UInt8])
+    /// The toy's busy moment.
+    case settling(until: Instant)
+    /// It was told all; it says nothing, hangs up, or vanishes.
+    case draining(until: Instant)
+  }
+
+  /// What became of an attempt.
+  enum Outcome: Equatable {
+    case sent
+    case failed(CommandError)
+  }
+
+  let command: CommandID
+  private let credentials: ToyCredentials
+  private let settings: ToySettings
+  /// Where the toy is dialled; nil: it comes to us.
+  private let dial: String?
+  private let began: Instant
+  private var state = State.waiting { didSet { nextTick = .min } }
+  private var nextTick: Instant
+  private var hangUps = 0
+  /// Why the toy cannot be dialled.
+  private var trouble: String?
+  private var lastWords: String?
+
+  static let words = ["idle", "listening", "greeting", "settling", "sending", "sent"]
+  private static let patience: Nanoseconds = 300 * .second
+  private static let greetingPatience: Nanoseconds = 10 * .second
+  private static let settlingTime: Nanoseconds = 1200 * .millisecond
+  private static let drainingTime: Nanoseconds = 15 * .second
+  private static let tick: Nanoseconds = .second
+  /// Each costs the toy memory.
+  private static let mostHangUps = 12
+  private static let ok = Array("ok".utf8)
+
+  /// Begins to wait for the toy, or to dial it.
+  init(
+    _ command: CommandID, _ credentials: ToyCredentials, dial: String?, _ settings: ToySettings, at now: Instant, _ effects: inout Effects
+  ) {
+    (self.command, self.credentials, self.dial, self.settings) = (command, credentials, dial, settings)
+    (began, nextTick) = (now, now)
+    if let dial {
+      effects.append(.openLink(Self.link, url: "tcp:\(dial)"))
+    } else {
+      effects.append(.listen(Self.link, at: settings.place, from: settings.network))
+    }
+  }
+
+  /// A word of `words`.
+  var word: String {
+    switch state {
+    case .waiting: "listening"
+    case .greeting: "greeting"
+    case .settling: "settling"
+    case .draining: "sending"
+    }
+  }
+
+  var nextWake: Instant {
+    switch state {
+    case .waiting: min(nextTick, began &+ Self.patience)
+    case .greeting(let until, _), .settling(let until), .draining(let until): min(nextTick, until)
+    }
+  }
+
+  // MARK: What happens
+
+  mutating func linkCameUp(at now: Instant, _ effects: inout Effects) {
+    guard case .waiting = state else { return }
+    trouble = nil
+    state = .greeting(until: now &+ Self.greetingPatience, heard: [])
+    effects.send(Self.link, Self.ok)
+  }
+
+  mutating func linkWentDown(_ reason: String) -> Outcome? {
+    switch state {
+    case .waiting:
+      trouble = reason
+      return dial == nil ? .failed(.refused(code: "cannot-listen", reason)) : nil
+    case .greeting, .settling:
+      hangUps += 1
+      state = .waiting
+      guard hangUps == Self.mostHangUps else { return nil }
+      let words = "the toy hung up \(hangUps) times before it could be told anything: switch it off and on, and press its button again"
+      return .failed(.refused(code: "no-handshake", words))
+    case .draining: return .sent
+    }
+  }
+
+  mutating func received(_ bytes: [UInt8], at now: Instant, _ effects: inout Effects) {
+    switch state {
+    case .greeting(let until, let heard):
+      let all = heard + bytes.prefix(64)
+      if all == Self.ok {
+        state = .settling(until: now &+ Self.settlingTime)
+      } else {
+        // `ok` may come in two pieces; whatever else it is, another toy may say it better.
+        state = .greeting(until: until, heard: Array(all.prefix(64)))
+        if !Self.ok.starts(with: all) { effects.append(.note("instead of ok the toy says \(printable(all.prefix(64)))")) }
+      }
+    case .draining: effects.append(.note("after it was told its network the toy says \(printable(bytes.prefix(64)))"))
+    case .waiting, .settling: effects.append(.note("the toy says \(printable(bytes.prefix(64))) when it has nothing to say"))
+    }
+  }
+
+  /// Does what is due.
+  mutating func advance(at now: Instant, _ effects: inout Effects) -> Outcome? {
+    switch state {
+    case .greeting(let until, _) where now >= until:
+      effects.append(.resetLink(Self.link, reason: "it did not say ok within \(Self.greetingPatience / .second) s"))
+      // The end of the link is told after this turn.
+      state = .greeting(until: .max, heard: [])
+    case .settling(let until) where now >= until:
+      effects.send(Self.link, credentials.bytes, secret: true)
+      state = .draining(until: now &+ Self.drainingTime)
+    case .draining(let until) where now >= until: return .sent
+    case .waiting where now >= began &+ Self.patience:
+      let seconds = Self.patience / .second
+      let words = "no toy came within \(seconds) s: was its LED white, and this machine in its network?"
+      return .failed(.refused(code: "no-toy", trouble.map { "\(words) (\($0))" } ?? words))
+    default: break
+    }
+    if now >= nextTick { tell(at: now, &effects) }
+    return nil
+  }
+
+  private mutating func tell(at now: Instant, _ effects: inout Effects) {
+    nextTick = now &+ Self.tick
+    let (words, elapsed) = (report, now &- began)
+    let text = words == lastWords ? nil : words
+    lastWords = words
+    let progress = min(Double(elapsed) / Double(Self.patience), 0.99)
+    effects.append(.progress(command, Report(text: text, progress: progress)))
+  }
+
+  private var report: String {
+    switch state {
+    case .waiting where dial != nil: "dialling the toy at \(dial ?? "")" + (trouble.map { ": \($0)" } ?? "")
+    case .waiting:
+      "waiting \(Self.patience / .second) s for the toy at \(settings.place): press its Wi-Fi button, its LED turns white"
+        + (hangUps == 0 ? "" : "; it hung up \(hangUps) \(hangUps == 1 ? "time" : "times")")
+    case .greeting: "the toy is there, and has 54 s from its ok on"
+    case .settling: "the toy said ok"
+    case .draining: "the toy is told the network \(visible(credentials.ssid, limit: 32))"
+    }
+  }
+
+  /// What a person is told at the end.
+  var farewell: String {
+    let warning = credentials.warning.map { "; \($0)" } ?? ""
+    return
+      "sent; look at the toy's LED: pink is trying, green has joined, purple has not\(warning). Then switch the toy off and on: only from "
+      + "then on it plays for user \(credentials.user)"
+  }
+}

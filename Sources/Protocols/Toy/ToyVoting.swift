@@ -1,0 +1,114 @@
+// Votes on their way: each is kept before it is sent, all go out in the order in which they were given, one at a time, and one that
+// the server has taken or refused for good is never sent again. A vote whose answer was lost is sent once more, which is harmless:
+// the same vote again changes nothing.
+// Facts: protocols of the Trivia toy, §B, call 4.
+
+/// The votes that the server has not got yet, and who waits for them.
+struct ToyVoting: Sendable {
+  static let key = "votes"
+  private static let most = 1000
+  private static let firstPause: Nanoseconds = 30 * .second
+  private static let longestPause: Nanoseconds = 15 * 60 * .second
+
+  private struct Entry: Sendable {
+    let vote: ToyPendingVote
+    let number: Int
+    /// The disk has it.
+    var isKept = false
+    var command: CommandID?
+  }
+
+  private var entries: [Entry] = []
+  private var lastNumber = 0
+  /// What each store that is under way holds: the votes up to this number.
+  private var stores: [Int] = []
+  private var failures = 0
+  private var notBefore: Instant = .min
+  /// Why they wait, once the server did not answer.
+  private(set) var trouble: String?
+
+  var count: Int { entries.count }
+  var isFull: Bool { entries.count >= Self.most }
+  var callers: [CommandID] { entries.compactMap(\.command) }
+  /// The vote that is sent next.
+  var first: ToyPendingVote? { entries.first?.vote }
+  /// When it is.
+  var due: Instant? { entries.first.flatMap { $0.isKept ? notBefore : nil } }
+
+  /// Takes what earlier runs kept; false where that is damaged.
+  mutating func restore(_ bytes: [UInt8]) -> Bool {
+    guard let root = JSONNode(foreign: bytes), root.kind == .array else { return false }
+    let votes = root.elements.compactMap(ToyPendingVote.init)
+    for vote in votes.prefix(Self.most) {
+      lastNumber += 1
+      entries.append(Entry(vote: vote, number: lastNumber, isKept: true))
+    }
+    return votes.count == root.elements.count
+  }
+
+  /// A person votes: it is tried at once, behind those before it.
+  mutating func add(_ vote: ToyPendingVote, for command: CommandID, _ effects: inout Effects) {
+    lastNumber += 1
+    notBefore = .min
+    entries.append(Entry(vote: vote, number: lastNumber, command: command))
+    store(&effects)
+  }
+
+  private mutating func store(_ effects: inout Effects) {
+    stores.append(lastNumber)
+    let json = JSON.array(entries.map(\.vote.json))
+    effects.append(.store(key: Self.key, entries.isEmpty ? [] : Array(json.text.utf8)))
+  }
+
+  /// The disk has what was stored, or not: gives who voted in vain.
+  mutating func stored(_ failure: String?) -> [CommandID] {
+    guard !stores.isEmpty else { return [] }
+    let number = stores.removeFirst()
+    guard failure != nil else {
+      for index in entries.indices where entries[index].number <= number { entries[index].isKept = true }
+      return []
+    }
+    let lost = entries.filter { $0.number <= number && !$0.isKept }
+    entries.removeAll { $0.number <= number && !$0.isKept }
+    return lost.compactMap(\.command)
+  }
+
+  /// The server has taken the first, or refused it for good: gives who waits for that.
+  mutating func settle(_ effects: inout Effects) -> CommandID? {
+    guard !entries.isEmpty else { return nil }
+    let done = entries.removeFirst()
+    (failures, trouble, notBefore) = (0, nil, .min)
+    store(&effects)
+    return done.command
+  }
+
+  /// The server did not answer: nobody waits any longer, the votes do.
+  mutating func postpone(_ words: String, at now: Instant) -> [CommandID] {
+    failures = min(failures + 1, 6)
+    notBefore = now &+ min(Self.firstPause << Int64(failures - 1), Self.longestPause)
+    trouble = words
+    let callers = callers
+    forgetCallers()
+    return callers
+  }
+
+  /// The server has answered something else.
+  mutating func serverAnswers() { notBefore = .min }
+
+  /// Forgets all of them: gives who waited.
+  mutating func drop(_ effects: inout Effects) -> [CommandID] {
+    let callers = callers
+    entries = []
+    (failures, trouble) = (0, nil)
+    store(&effects)
+    return callers
+  }
+
+  mutating func forget(_ command: CommandID) {
+    for index in entries.indices where entries[index].command == command { entries[index].command = nil }
+  }
+
+  mutating func forgetCallers() {
+    for index in entries.indices { entries[index].command = nil }
+  }
+}

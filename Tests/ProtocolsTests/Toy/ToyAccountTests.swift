@@ -1,0 +1,329 @@
+// What an owner does with the toy's web server, against the simulated one and against answers of every sort.
+
+import Testing
+
+@testable import Peers
+@testable import Protocols
+
+@Suite struct ToyAccountTests {
+  private static let ada: [String: Value] = ["email": .string("ada@example.org"), "password": .string("secret1")]
+
+  private func body(_ rig: ToyRig) -> String { rig.asked.last.map { String(decoding: $0.body, as: UTF8.self) } ?? "" }
+
+  @Test func `an account is made, outlives the daemon, and is left again`() throws {
+    let rig = try ToyRig.loggedIn()
+    let request = try #require(rig.asked.first)
+    #expect(request.method == "POST" && request.url == "https://triviotoy.azurewebsites.net/User/Register")
+    #expect(request.headers["Content-Type"] == "application/json; charset=utf-8")
+    #expect(body(rig) == #"{"name":"Ada","email":"ada@example.org","password":"secret1"}"#)
+    #expect(rig.text("user-id") == "18" && rig.text("name") == "Ada" && rig.status == "ready")
+    try rig.restart()
+    #expect(rig.report(rig.run("whoami"))?.rows == [["18", "Ada", "ada@example.org", ""]])
+    #expect(rig.asked.count == 1, "nothing is asked that nobody wants")
+    #expect(rig.report(rig.run("logout"))?.text == "logged out")
+    try rig.restart()
+    #expect(rig.code(rig.run("whoami")) == "needs-login" && rig.status == "logged-out" && rig.disk.isEmpty)
+    #expect(rig.report(rig.run("login", Self.ada))?.text == "logged in as user 18, Ada")
+    #expect(!rig.words.contains { $0.contains("secret1") } && !"\(rig.disk)".contains("secret1"))
+    #expect(!rig.disk.values.contains { String(decoding: $0, as: UTF8.self).contains("secret1") })
+  }
+
+  @Test func `what cannot be an account is refused before the server hears of it`() throws {
+    let rig = try ToyRig()
+    rig.start()
+    let wrong: [(String, String, String, String)] = [
+      ("", "a@b.cd", "x", "name"), ("A\nB", "a@b.cd", "x", "name"), ("Ada", "ada", "x", "email"), ("Ada", "a@b@c", "x", "email"),
+      ("Ada", "@b.cd", "x", "email"), ("Ada", String(repeating: "a", count: 50) + "@b.cd", "x", "email"), ("Ada", "a@b.cd", "", "password"),
+    ]
+    for (name, email, password, argument) in wrong {
+      let id = rig.run("register", ["name": .string(name), "email": .string(email), "password": .string(password)])
+      #expect(rig.code(id) == argument)
+    }
+    #expect(rig.asked.isEmpty)
+    for action in ["whoami", "history", "logout"] { #expect(rig.code(rig.run(action)) == "needs-login") }
+    #expect(rig.code(rig.vote(1, "up")) == "needs-login" && rig.code(rig.run("fact", ["id": .int(1)])) == "needs-login")
+  }
+
+  @Test func `the server's refusals have words`() throws {
+    let rig = try ToyRig.loggedIn()
+    let wrong = rig.run("login", ["email": .string("ada@example.org"), "password": .string("wrong")])
+    #expect(rig.code(wrong) == "wrong-password" && rig.refusal(wrong) == "wrong e-mail or password")
+    let twice = rig.run("register", ["name": .string("Ada")].merging(Self.ada) { $1 })
+    #expect(rig.refusal(twice).contains("Account with email ada@example.org already exists or invalid email"))
+    #expect(rig.text("user-id") == "18", "who was logged in still is")
+  }
+
+  private static let answers: [(HTTPResponse, String)] = [
+    (.failed("it cannot be reached"), "it cannot be reached"),
+    (.answered(status: 404, type: "text/html", body: Array("<html>".utf8)), "a web page"),
+    (.answered(status: 200, type: "text/html", body: Array("<html>".utf8)), "a web page"),
+    (.answered(status: 302, type: nil, body: []), "redirects (302), which is not followed"),
+    (.answered(status: 500, type: "application/json", body: Array(#"{"message":"An error has occurred."}"#.utf8)), "in trouble (500)"),
+    (.answered(status: 200, type: "application/json", body: Array(#"{"name":"Ada"}"#.utf8)), "does not tell a user's number"),
+    (.answered(status: 200, type: "application/json", body: Array(#"{"id":null}"#.utf8)), "does not tell a user's number"),
+    (.answered(status: 200, type: "application/json", body: Array("[]".utf8)), "no object"),
+    (.answered(status: 200, type: nil, body: Array("{".utf8)), "no JSON"), (.answered(status: 200, type: nil, body: []), "no JSON"),
+    (.answered(status: 405, type: "application/json", body: []), "refuses (405): check server"),
+  ]
+
+  @Test(arguments: answers.indices) func `answers that are none are called what they are`(_ index: Int) throws {
+    let (response, words) = Self.answers[index]
+    let rig = try ToyRig()
+    rig.start()
+    rig.answer = { _ in response }
+    let id = rig.run("login", Self.ada)
+    #expect(rig.refusal(id).contains(words), "\(rig.refusal(id))")
+    #expect(rig.asked.count == 1 && rig.status == "logged-out" && rig.disk.isEmpty)
+  }
+
+  @Test func `a number that comes as a text is one`() throws {
+    let rig = try ToyRig()
+    rig.start()
+    rig.answer = { _ in .answered(status: 200, type: nil, body: Array(#"{"id":"18","extra":[1],"name":null}"#.utf8)) }
+    #expect(rig.report(rig.run("login", Self.ada))?.text == "logged in as user 18")
+    #expect(rig.absence("name") == "the server tells none")
+  }
+
+  @Test func `the documented dialect has its own addresses and verbs`() throws {
+    let rig = try ToyRig(["dialect": .string("documented")])
+    rig.start()
+    rig.answer = { _ in .answered(status: 200, type: nil, body: Array(#"{"id":18}"#.utf8)) }
+    rig.run("login", Self.ada)
+    #expect(rig.asked.last?.url.hasSuffix("/User/Register") == true && body(rig) == #"{"email":"ada@example.org","password":"secret1"}"#)
+    rig.run("register", ["name": .string("Ada")].merging(Self.ada) { $1 })
+    #expect(rig.asked.last?.url.hasSuffix("/User/Login") == true && body(rig).hasPrefix(#"{"username":"Ada","#))
+    rig.vote(3, "up")
+    #expect(rig.asked.last?.method == "POST" && rig.asked.last?.url.hasSuffix("/Trivia/Vote/3") == true)
+  }
+
+  @Test func `a token is kept, shown to the server and to nobody else`() throws {
+    let rig = try ToyRig.loggedIn(facts: 1, wantsTokens: true)
+    try rig.restart()
+    #expect(rig.report(rig.run("history"))?.rows.count == 1)
+    let token = try #require(rig.asked.last?.headers["Authorization"]?.dropFirst("Bearer ".count))
+    #expect(token.count >= 32 && !rig.words.contains { $0.contains(token) })
+    rig.answer = { _ in .answered(status: 401, type: nil, body: []) }
+    #expect(rig.code(rig.run("history")) == "needs-login")
+  }
+
+  // MARK: Facts
+
+  @Test func `the facts are listed, and shown with their age where the server does not answer`() throws {
+    let rig = try ToyRig.loggedIn(facts: 3)
+    let rows = try #require(rig.report(rig.run("history"))?.rows)
+    #expect(rows.map { $0[0] } == ["1", "2", "3"] && rows.allSatisfy { $0.count == 5 && $0[4].isEmpty })
+    #expect(rig.text("facts") == "3" && rig.report(rig.run("fact", ["id": .int(2)]))?.rows == [rows[1]])
+    #expect(rig.code(rig.run("fact", ["id": .int(9)])) == "not-heard" && rig.code(rig.run("fact", ["id": .int(0)])) == "id")
+    rig.isOffline = true
+    rig.run(for: 600 * .second)
+    let old = try #require(rig.report(rig.run("history")))
+    #expect(old.rows == rows && old.text == "as of 10 min ago: triviotoy.azurewebsites.net cannot be reached")
+    try rig.restart(after: 3600 * .second)
+    #expect(rig.report(rig.run("history"))?.text?.hasPrefix("as of 1 h ago: ") == true && rig.text("facts") == "3")
+    #expect(rig.ages["facts"].map { (4100 * .second...4300 * .second).contains($0) } == true)
+    #expect(rig.report(rig.run("fact", ["id": .int(1)]))?.rows == [rows[0]])
+    rig.run("logout")
+    #expect(rig.absence("facts") != nil && rig.disk.isEmpty)
+    #expect(!rig.asked.contains { $0.url.contains("/18/") || $0.url.hasSuffix("/Trivia/18") }, "what changes the toy's state is the toy's")
+  }
+
+  @Test(
+    arguments: [
+      (#"{"triviaHistory":[]}"#, []),
+      (
+        #"{"triviaHistory":[{"trivia":{"id":1,"text":null},"userVote":1},{"trivia":{"id":"2","text":"B","upvotes":-1}},{"trivia":{}},7]}"#,
+        [["1", "(the server tells no text)", "0", "0", "up"], ["2", "B", "0", "0", ""]]
+      ),
+      (
+        #"{"triviaHistory":[{"trivia":{"id":1,"text":"A"}},{"trivia":{"id":1,"text":"A"},"userVote":-1}],"more":1}"#,
+        [["1", "A", "0", "0", "down"]]
+      ),
+      (#"[{"triviaId":5,"triviaText":"C","userAction":1}]"#, [["5", "C", "0", "0", "up"]]),
+      (#"{"triviaHistory":[{"trivia":{"id":1,"text":"a\u001b[2Jb\nc"},"userVote":7}]}"#, [["1", "a[2Jbc", "0", "0", ""]]),
+    ] as [(String, [[String]])]) func `histories of every sort are read`(_ text: String, _ rows: [[String]]) throws
+  {
+    let rig = try ToyRig.loggedIn()
+    rig.answer = { _ in .answered(status: 200, type: "application/json", body: Array(text.utf8)) }
+    #expect(rig.report(rig.run("history"))?.rows == rows)
+  }
+
+  @Test func `a huge list is read, and no list is none`() throws {
+    let rig = try ToyRig.loggedIn()
+    let rows = (1...5000).map { #"{"trivia":{"id":\#($0),"text":"Honey never spoils.","upvotes":1,"downvotes":0},"userVote":0}"# }
+    let huge = Array("{\"triviaHistory\":[\(rows.joined(separator: ","))]}".utf8)
+    rig.answer = { _ in .answered(status: 200, type: "application/json", body: huge) }
+    #expect(rig.report(rig.run("history"))?.rows.count == 5000 && rig.text("facts") == "5000")
+    rig.answer = { _ in .answered(status: 200, type: nil, body: Array(#"{"message":1}"#.utf8)) }
+    #expect(rig.report(rig.run("history"))?.text?.contains("no list of facts") == true)
+    rig.answer = { _ in .answered(status: 400, type: nil, body: Array(#"{"message":"Invalid UserId"}"#.utf8)) }
+    #expect(rig.refusal(rig.run("history")) == "the server knows no user 18: Invalid UserId")
+  }
+
+  // MARK: Votes
+
+  @Test func `votes count, change and are withdrawn`() throws {
+    let rig = try ToyRig.loggedIn(facts: 2)
+    rig.run("history")
+    #expect(rig.report(rig.vote(1, "up"))?.text == "fact 1: up (1 up, 0 down)")
+    #expect(rig.asked.last?.method == "PUT" && body(rig) == #"{"userVote":1,"userId":18,"triviaId":1}"#)
+    #expect(rig.report(rig.vote(1, "UP"))?.text == "fact 1: already voted that way")
+    #expect(rig.report(rig.vote(1, "down"))?.text == "fact 1: down (0 up, 1 down)")
+    #expect(rig.report(rig.vote(1, "clear"))?.text == "fact 1: no vote (0 up, 0 down)")
+    #expect(rig.report(rig.vote(2, "down"))?.text == "fact 2: down (0 up, 1 down)")
+    rig.isOffline = true
+    #expect(rig.report(rig.run("history"))?.rows.map { $0[4] } == ["", "down"], "the kept list knows of them")
+    rig.isOffline = false
+    let unheard = rig.vote(3, "up")
+    #expect(rig.code(unheard) == "not-heard" && rig.refusal(unheard).contains("User has not heard trivia yet"))
+    #expect(rig.code(rig.vote(1, "sideways")) == "vote" && rig.text("pending-votes") == "0" && rig.disk["votes"] == nil)
+  }
+
+  @Test func `votes without a server are kept, outlive the daemon, and go out once and in order`() throws {
+    let rig = try ToyRig.loggedIn(facts: 3)
+    rig.isOffline = true
+    for (fact, vote) in [(1, "up"), (2, "down"), (1, "down")] {
+      #expect(rig.report(rig.vote(fact, vote))?.text?.hasPrefix("kept, and sent when the server answers: ") == true)
+    }
+    #expect(rig.text("pending-votes") == "3" && rig.status == "offline" && rig.fault?.hasPrefix("3 votes wait: ") == true)
+    let refused = rig.run("logout")
+    #expect(rig.code(refused) == "votes-wait" && rig.refusal(refused).contains("3 votes"))
+    try rig.restart()
+    #expect(rig.text("pending-votes") == "3")
+    rig.isOffline = false
+    let before = rig.asked.count
+    rig.run(for: 60 * .second)
+    let sent = rig.asked[before...].map { String(decoding: $0.body, as: UTF8.self) }
+    #expect(
+      sent == [
+        #"{"userVote":1,"userId":18,"triviaId":1}"#, #"{"userVote":-1,"userId":18,"triviaId":2}"#,
+        #"{"userVote":-1,"userId":18,"triviaId":1}"#,
+      ])
+    #expect(rig.text("pending-votes") == "0" && rig.disk["votes"] == nil && rig.fault == nil && rig.status == "ready")
+    #expect(rig.events.count == 3 && rig.text("last-vote") == "fact 1: down (0 up, 1 down)")
+    rig.run(for: 3600 * .second)
+    #expect(rig.asked.count == before + 3 && rig.machine.nextWake == nil)
+  }
+
+  @Test func `a server that does not answer is asked less and less often, and at once when it answers something else`() throws {
+    let rig = try ToyRig.loggedIn(facts: 1)
+    rig.isOffline = true
+    rig.vote(1, "up")
+    let before = rig.asked.count
+    rig.run(for: 3600 * .second)
+    #expect((5...9).contains(rig.asked.count - before), "\(rig.asked.count - before)")
+    rig.isOffline = false
+    rig.run("history")
+    #expect(rig.text("pending-votes") == "0")
+  }
+
+  @Test func `a vote that the server refuses for good is dropped and told, the next is sent`() throws {
+    let rig = try ToyRig.loggedIn(facts: 1)
+    rig.isOffline = true
+    rig.vote(7, "up")
+    rig.vote(1, "up")
+    rig.isOffline = false
+    rig.run(for: 120 * .second)
+    #expect(rig.text("pending-votes") == "0" && rig.text("last-vote") == "fact 1: up (1 up, 0 down)")
+    #expect(rig.events.first?.hasPrefix("a vote that waited came to nothing: the server takes no vote for fact 7") == true)
+    // The path's number is not the body's, says the server: there is nothing in its answer.
+    rig.answer = { _ in .answered(status: 400, type: nil, body: []) }
+    #expect(rig.code(rig.vote(1, "down")) == "not-heard" && rig.text("pending-votes") == "0")
+    // A web page is no refusal.
+    rig.answer = { _ in .answered(status: 400, type: "text/html", body: Array("<html>".utf8)) }
+    #expect(rig.report(rig.vote(1, "down"))?.text?.hasPrefix("kept") == true && rig.text("pending-votes") == "1")
+    #expect(rig.report(rig.run("logout", ["drop-votes": .bool(true)]))?.text == "logged out")
+    #expect(rig.text("pending-votes") == "0" && rig.disk.isEmpty && rig.fault == nil)
+  }
+
+  @Test func `a vote whose answer was lost is sent again, and is the same vote`() throws {
+    let rig = try ToyRig.loggedIn(facts: 1)
+    let trivia = rig.trivia
+    trivia.faults = [try TriviaFault("lost")]
+    #expect(rig.report(rig.vote(1, "up"))?.text?.hasPrefix("kept") == true)
+    trivia.faults = []
+    rig.run(for: 60 * .second)
+    #expect(rig.text("last-vote") == "fact 1: already voted that way")
+  }
+
+  @Test func `what the disk does not take is not sent`() throws {
+    let rig = try ToyRig.loggedIn(facts: 1)
+    rig.diskWorks = false
+    let before = rig.asked.count
+    #expect(rig.code(rig.vote(1, "up")) == "not-kept" && rig.asked.count == before && rig.text("pending-votes") == "0")
+  }
+
+  // MARK: Waiting
+
+  @Test func `who waits for a slow server is told so, and two do not log in at once`() throws {
+    let rig = try ToyRig()
+    rig.start()
+    rig.answer = { _ in nil }
+    let id = rig.run("login", Self.ada)
+    rig.run(for: 16 * .second)
+    #expect(rig.progress[id]?.count == 3 && rig.progress[id]?.first?.text == "waiting for triviotoy.azurewebsites.net")
+    #expect(rig.code(rig.run("login", Self.ada)) == "busy")
+    rig.cancel(id)
+    rig.give(.response(1, .answered(status: 200, type: nil, body: Array(#"{"id":18}"#.utf8))))
+    #expect(rig.results[id] == nil && rig.status == "logged-out", "whoever gave up is not logged in")
+    rig.run(for: 60 * .second)
+    #expect(rig.machine.nextWake == nil)
+    let other = rig.run("login", Self.ada)
+    rig.give(.stopping)
+    #expect(rig.code(other) == "not-connected" && rig.hasStopped && rig.machine.nextWake == nil)
+  }
+
+  @Test func `what was kept and is damaged is named, and nothing else is lost`() throws {
+    let rig = try ToyRig()
+    rig.give(
+      .started(
+        restored: [
+          "session": Array(#"{"id":18}"#.utf8), "history": [0xFF], "votes": Array(#"[{"user":18,"fact":1,"vote":1},{"vote":9}]"#.utf8),
+        ],
+        wall: WallTime(microseconds: 0)))
+    #expect(rig.events.first == "what was kept of history, votes makes no sense and counts as never set: set it again")
+    #expect(rig.text("user-id") == "18" && rig.asked.count == 1, "the vote that can be read goes out")
+  }
+
+  @Test func `options that cannot be are named`() throws {
+    func refusal(_ options: [String: Value]) -> String? {
+      do throws(OptionError) { _ = try Kind.toy.make(Setup(options: options.merging(defaults) { a, _ in a })) } catch {
+        return error.option
+      }
+      return nil
+    }
+    let defaults = Dictionary(uniqueKeysWithValues: Kind.toy.options.compactMap { option in option.fallback.map { (option.name, $0) } })
+    #expect(refusal([:]) == nil)
+    #expect(refusal(["server": .string("http://10.0.0.1")]) == "server")
+    #expect(refusal(["server": .string("http://10.0.0.1"), "insecure-http": .bool(true)]) == nil)
+    for place in ["8080", "0.0.0.0", "0.0.0.0:0", "0.0.0.0:70000", "localhost:8080", "0.0.0.0/8:8080"] {
+      #expect(refusal(["listen": .string(place)]) == "listen", "\(place)")
+    }
+    #expect(refusal(["toy-network": .string("192.168.4")]) == "toy-network" && refusal(["proxy": .string("x")]) == "proxy")
+  }
+
+  @Test func `any answer to any question is survived, and every command ends once`() throws {
+    var noise = Noise(seed: 7)
+    for _ in 0..<300 {
+      let rig = try ToyRig()
+      rig.start()
+      rig.answer = { _ in .answered(status: 200, type: nil, body: Array(#"{"id":18}"#.utf8)) }
+      rig.run("login", Self.ada)
+      var ids: [CommandID] = []
+      for _ in 0..<12 {
+        var body = Array(#"{"triviaHistory":[{"trivia":{"id":1,"text":"x","upvotes":2},"userVote":1}],"id":3}"#.utf8)
+        for _ in 0..<(noise.next() % 6) { body[Int(noise.next() % UInt64(body.count))] = UInt8(noise.next() & 0xFF) }
+        let status = [200, 201, 204, 301, 400, 401, 404, 500][Int(noise.next() % 8)]
+        rig.answer = { _ in .answered(status: status, type: nil, body: body) }
+        switch noise.next() % 6 {
+        case 0: ids.append(rig.run("history"))
+        case 1: ids.append(rig.vote(1, "up"))
+        case 2: ids.append(rig.run("login", Self.ada))
+        case 3: ids.append(rig.run("fact", ["id": .int(1)]))
+        case 4: rig.run(for: Nanoseconds(noise.next() % 1000) * .second)
+        default: try rig.restart()
+        }
+      }
+      #expect(ids.allSatisfy { rig.results[$0]?.count == 1 })
+    }
+  }
+}

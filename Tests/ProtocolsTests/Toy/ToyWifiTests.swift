@@ -1,0 +1,188 @@
+// How the toy is told its network, against the simulated toy and its faults, and against whoever else may come to the port.
+
+import Peers
+import Testing
+
+@testable import Protocols
+
+@Suite struct ToyWifiTests {
+  private static let home: [String: Value] = ["ssid": .string("HomeNet"), "password": .string("pa:ss word")]
+
+  private static func rig(_ faults: String..., press: Nanoseconds = 5 * .second) throws -> ToyRig {
+    let rig = try ToyRig.loggedIn()
+    var settings = Peers.ToySettings(phone: "tcp:192.168.4.2:8080", server: "tcp:10.0.0.1:80")
+    settings.presses = [press]
+    settings.network = ToyNetwork("HomeNet", password: "pa:ss word")
+    settings.faults = try faults.map { try ToyFault($0) }
+    rig.toy = TriviaToy(settings)
+    rig.giveToy(.started(restored: [:], wall: WallTime(microseconds: 0)))
+    return rig
+  }
+
+  @Test func `the toy joins, and nobody listens afterwards`() throws {
+    let rig = try Self.rig()
+    let id = rig.run("wifi", Self.home)
+    #expect(rig.isListening && rig.status == "setting-up" && rig.text("wifi-setup") == "listening")
+    rig.run(for: 60 * .second)
+    let report = try #require(rig.report(id))
+    #expect(
+      report.text?.contains("green has joined, purple has not. Then switch the toy off and on: only from then on it plays for user 18")
+        == true)
+    #expect(rig.toy?.led == .green && !rig.isListening && !rig.isConnected && rig.text("wifi-setup") == "sent" && rig.status == "ready")
+    #expect(rig.sends.map(\.text) == ["ok", "18:HomeNet:pa:ss word"] && rig.sends.map(\.secret) == [false, true])
+    #expect(rig.sends[1].at - rig.sends[0].at >= .second, "the toy is deaf for a moment")
+    let progress = try #require(rig.progress[id])
+    #expect(progress.count >= 6 && progress.allSatisfy { $0.progress != nil })
+    let texts = progress.compactMap(\.text)
+    let expected = ["waiting 300 s for the toy at", "the toy is there", "the toy said ok", "the toy is told the network HomeNet"]
+    #expect(texts.count == 4 && zip(texts, expected).allSatisfy { $0.hasPrefix($1) }, "\(texts)")
+    #expect(!rig.words.contains { $0.contains("pa:ss word") } && !"\(rig.machine)".contains("pa:ss"))
+    rig.run(for: 600 * .second)
+    #expect(rig.results[id]?.count == 1 && rig.machine.nextWake == nil)
+  }
+
+  @Test(arguments: ["split", "redial:1", "early:1", "yes", "no", "silent", "reset"]) func `whatever the toy does, it is told once`(
+    _ fault: String
+  ) throws {
+    let rig = try Self.rig(fault)
+    let id = rig.run("wifi", Self.home)
+    rig.run(for: 120 * .second)
+    #expect(rig.report(id)?.text?.hasPrefix("sent; look at the toy's LED") == true, "\(rig.refusal(id)) \(rig.notes)")
+    #expect(rig.sends.filter(\.secret).count == 1 && !rig.isListening)
+    if ["yes", "no"].contains(fault) { #expect(rig.notes.contains { $0.hasSuffix("the toy says \(fault)") }) }
+  }
+
+  @Test func `a network that the toy cannot join is told like any other`() throws {
+    let rig = try Self.rig()
+    let id = rig.run("wifi", ["ssid": .string("Nachbar, 5"), "password": .string("12345678")])
+    rig.run(for: 60 * .second)
+    #expect(rig.report(id)?.text?.contains("a comma in name or password") == true && rig.toy?.led == .purple)
+  }
+
+  @Test func `ok alone is ok, in one piece or in two`() throws {
+    let rig = try ToyRig.loggedIn()
+    let id = rig.run("wifi", ["ssid": .string("Café")])
+    rig.come()
+    #expect(rig.sends.map(\.text) == ["ok"])
+    rig.say("o")
+    rig.run(for: 5 * .second)
+    rig.say("k")
+    rig.run(for: 1199 * .millisecond)
+    #expect(rig.sends.count == 1 && rig.text("wifi-setup") == "settling")
+    rig.run(for: 2 * .millisecond)
+    #expect(rig.sends.last?.text == "18:Café:" && rig.sends.last?.secret == true)
+    rig.run(for: 14 * .second)
+    #expect(rig.results[id] == nil)
+    rig.run(for: .second)
+    #expect(rig.report(id) != nil, "silence is how the toy takes it")
+  }
+
+  @Test(arguments: ["ok\n", "OK", "okok", "no", "\0", String(repeating: "o", count: 5000)])
+  func `what is not ok is waited on, then hung up on, and the next is heard`(_ said: String) throws {
+    let rig = try ToyRig.loggedIn()
+    let id = rig.run("wifi", Self.home)
+    rig.come()
+    rig.say(said)
+    rig.run(for: 9 * .second)
+    #expect(rig.isConnected && rig.sends.count == 1)
+    rig.run(for: 2 * .second)
+    #expect(!rig.isConnected && rig.isListening && rig.results[id] == nil && rig.text("wifi-setup") == "listening")
+    rig.come()
+    rig.say("ok")
+    rig.run(for: 2 * .second)
+    #expect(rig.sends.last?.secret == true && rig.notes.allSatisfy { $0.utf8.count < 300 })
+    rig.lose("gone")
+    #expect(rig.report(id) != nil)
+  }
+
+  @Test func `a toy that hangs up again and again is left alone`() throws {
+    let rig = try ToyRig.loggedIn()
+    let id = rig.run("wifi", Self.home)
+    for _ in 0..<11 {
+      rig.come()
+      rig.lose("gone")
+      #expect(rig.results[id] == nil)
+    }
+    rig.come()
+    rig.lose("gone")
+    #expect(rig.code(id) == "no-handshake" && !rig.isListening && !rig.sends.contains(where: \.secret))
+  }
+
+  @Test func `who does not come is waited for five minutes`() throws {
+    let rig = try ToyRig.loggedIn()
+    let id = rig.run("wifi", Self.home)
+    rig.run(for: 299 * .second)
+    #expect(rig.results[id] == nil && (rig.progress[id]?.count ?? 0) >= 299)
+    rig.run(for: 2 * .second)
+    #expect(rig.code(id) == "no-toy" && !rig.isListening && rig.text("wifi-setup") == "idle")
+  }
+
+  @Test func `whoever interrupts it leaves nothing listening`() throws {
+    let rig = try ToyRig.loggedIn()
+    let first = rig.run("wifi", Self.home)
+    #expect(rig.code(rig.run("wifi", Self.home)) == "busy", "two at once cannot be")
+    rig.come()
+    rig.cancel(first)
+    #expect(!rig.isListening && !rig.isConnected && rig.text("wifi-setup") == "idle" && rig.results[first] == nil)
+    let second = rig.run("wifi", Self.home)
+    #expect(rig.isListening)
+    rig.give(.stopping)
+    #expect(!rig.isListening && rig.code(second) == "not-connected" && rig.hasStopped)
+  }
+
+  @Test func `a port that is taken is told with its holder`() throws {
+    let rig = try ToyRig.loggedIn()
+    rig.portTrouble = "port 8080 is taken by python3 (process 7): stop that first"
+    let id = rig.run("wifi", Self.home)
+    #expect(rig.code(id) == "cannot-listen" && rig.refusal(id).contains("python3 (process 7)") && rig.text("wifi-setup") == "idle")
+  }
+
+  @Test func `the toy is dialled where somebody says so`() throws {
+    let rig = try ToyRig.loggedIn()
+    let id = rig.run("wifi", Self.home.merging(["dial": .string("192.168.4.1")]) { $1 })
+    #expect(rig.dialled == "tcp:192.168.4.1:8080" && !rig.isListening)
+    rig.give(.linkChanged("toy", .down("cannot reach 192.168.4.1:8080: connection refused")))
+    rig.run(for: 2 * .second)
+    #expect(
+      rig.progress[id]?.last { $0.text != nil }?.text
+        == "dialling the toy at 192.168.4.1:8080: cannot reach 192.168.4.1:8080: connection refused")
+    rig.come()
+    rig.say("ok")
+    rig.run(for: 2 * .second)
+    rig.lose("gone")
+    #expect(rig.report(id)?.text?.hasPrefix("sent") == true && rig.dialled == nil)
+    for wrong in ["", "a b", "http://x"] {
+      #expect(rig.code(rig.run("wifi", Self.home.merging(["dial": .string(wrong)]) { $1 })) == "dial")
+    }
+  }
+
+  @Test(arguments: [
+    ("", "12345678", "ssid"), ("a:b", "12345678", "ssid"), ("a\"b", "12345678", "ssid"), ("a\\b", "", "ssid"), ("a\r", "", "ssid"),
+    (String(repeating: "x", count: 33), "", "ssid"), (String(repeating: "é", count: 17), "", "ssid"), ("HomeNet", "1234567", "password"),
+    ("HomeNet", String(repeating: "x", count: 64), "password"), ("HomeNet", "1234\"5678", "password"),
+    ("HomeNet", "1234\\5678", "password"),
+    ("HomeNet", "1234\n5678", "password"), ("HomeNet", "1234\u{0}5678", "password"),
+  ]) func `what the toy does not survive is refused before its button is pressed`(_ ssid: String, _ password: String, _ argument: String)
+    throws
+  {
+    let rig = try ToyRig.loggedIn()
+    let id = rig.run("wifi", ["ssid": .string(ssid), "password": .string(password)])
+    #expect(rig.code(id) == argument && !rig.isListening && !rig.refusal(id).contains("5678"))
+  }
+
+  @Test func `what it survives is told byte for byte`() throws {
+    let longest = try ToyCredentials(user: 18, ssid: String(repeating: "é", count: 16), password: String(repeating: "x", count: 63))
+    #expect(longest.bytes.count == 99)
+    #expect(try ToyCredentials(user: 18, ssid: "HomeNet", password: "pa:ss word").bytes == Array("18:HomeNet:pa:ss word".utf8))
+    #expect(
+      try ToyCredentials(user: .max, ssid: String(repeating: "x", count: 32), password: String(repeating: "y", count: 63)).bytes.count
+        <= 128)
+    #expect(try ToyCredentials(user: 1, ssid: " a ", password: "").bytes == Array("1: a :".utf8))
+  }
+
+  @Test func `nobody who is not logged in has a toy to set up`() throws {
+    let rig = try ToyRig()
+    rig.start()
+    #expect(rig.code(rig.run("wifi", Self.home)) == "needs-login" && !rig.isListening)
+  }
+}
