@@ -13,6 +13,8 @@ final class Client {
   private let socket: Int32
   private let timeout: Double
   private let trace: ((_ sent: Bool, [UInt8]) -> Void)?
+  /// Arguments of actions whose values no trace shows.
+  var secrets: Set<String> = []
   private var framing = VarlinkFraming(limit: VarlinkFraming.replyLimit)
   private var answered = false
   private var chunk = [UInt8](repeating: 0, count: 65_536)
@@ -129,7 +131,7 @@ final class Client {
   }
 
   private func send(_ message: [UInt8]) throws(Failure) {
-    trace?(true, message)
+    trace?(true, Trace.shown(message, hiding: secrets))
     let deadline = Clock.monotonic + timeout
     var rest = message[...]
     while !rest.isEmpty {

@@ -20,6 +20,8 @@ enum Failure: Error, Equatable {
   case nonsense(String)
   /// The command line makes no sense.
   case usage(String)
+  /// There is no device that could be meant.
+  case noSuchDevice(String)
   /// No device has such an action.
   case noSuchAction(String)
   /// A property without a value. The second is true when its device is not connected.
@@ -41,7 +43,7 @@ enum Failure: Error, Equatable {
       "permission denied at \(path); add yourself to group input (sudo usermod -aG input USER, then log in again)"
     case .timeout(let seconds): "no answer within \(Value.text(seconds)) s; give it longer with --timeout"
     case .nonsense(let what): "what answers is not vehicled: \(what); check --socket and $VEHICLED_SOCKET"
-    case .usage(let words), .other(let words): words
+    case .usage(let words), .other(let words), .noSuchDevice(let words): words
     case .noSuchAction(let action): "no device has an action \"\(action)\"; \"vehiclectl describe\" lists them"
     case .noValue(let words, _): words
     }
@@ -53,7 +55,7 @@ enum Failure: Error, Equatable {
     case .unknown, .other, .nonsense, .turnedAway: 1
     case .usage: 2
     case .notRunning, .died: 3
-    case .noSuchAction: 4
+    case .noSuchAction, .noSuchDevice: 4
     case .noValue(_, let notConnected): notConnected ? 5 : 1
     case .timeout: 6
     case .noAccess, .noAccessToInput: 7
@@ -78,6 +80,7 @@ enum Failure: Error, Equatable {
     case .timeout: "NoAnswer"
     case .nonsense: "NotVehicled"
     case .usage: "Usage"
+    case .noSuchDevice: "NoSuchDevice"
     case .noSuchAction: "NoSuchAction"
     case .noValue: "NoValue"
     case .refused, .unknown, .other: "Failed"

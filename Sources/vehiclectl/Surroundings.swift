@@ -45,20 +45,4 @@ enum Terminal {
     guard clinux_window(STDOUT_FILENO, &columns, &rows) == 0, columns > 0, rows > 0 else { return (80, 24) }
     return (Int(columns), Int(rows))
   }
-
-  /// Reads a line from stdin; on a terminal the prompt is shown and the typing is not.
-  static func secret(_ prompt: String) -> String? {
-    guard isTerminal(STDIN_FILENO) else { return readLine() }
-    var before = termios()
-    guard tcgetattr(STDIN_FILENO, &before) == 0 else { return nil }
-    var silent = before
-    silent.c_lflag &= ~tcflag_t(ECHO)
-    Output.write(prompt, to: STDERR_FILENO)
-    tcsetattr(STDIN_FILENO, TCSAFLUSH, &silent)
-    defer {
-      tcsetattr(STDIN_FILENO, TCSAFLUSH, &before)
-      Output.write("\n", to: STDERR_FILENO)
-    }
-    return readLine()
-  }
 }

@@ -19,7 +19,7 @@ struct VehicleCtl: ParsableCommand {
     version: version,
     subcommands: [
       StatusCommand.self, GetCommand.self, SetCommand.self, DoCommand.self, WatchCommand.self, DescribeCommand.self,
-      ScanCommand.self, ConnectCommand.self, DisconnectCommand.self, DriveCommand.self, CarCommand.self, OpenCommand.self,
+      ScanCommand.self, ConnectCommand.self, DisconnectCommand.self, DriveCommand.self, CarCommand.self, ToyCommand.self, OpenCommand.self,
       RecordCommand.self, CallCommand.self, ReloadCommand.self, DoctorCommand.self, VersionCommand.self,
       CompletionsCommand.self,
     ],

@@ -118,7 +118,7 @@ import Testing
   @Test func `every verb takes the common options`() throws {
     let operands = [
       "get": ["x"], "set": ["x", "1"], "do": ["x"], "connect": ["x"], "disconnect": ["x"], "drive": ["x"], "record": ["x", "-"],
-      "car": ["snapshot", "-"],
+      "car": ["snapshot", "-"], "toy": ["history"],
       "call": ["x"],
       "completions": ["bash"],
     ]
@@ -213,7 +213,7 @@ import Testing
       (.notRunning(socket: "/s"), 3, "NotRunning"), (.died("x"), 3, "DaemonGone"), (.turnedAway, 1, "TurnedAway"),
       (.noAccess(socket: "/s"), 7, "NoAccess"), (.noAccessToInput(path: "/d"), 7, "NoAccess"),
       (.timeout(seconds: 2.5), 6, "NoAnswer"), (.nonsense("x"), 1, "NotVehicled"), (.usage("x"), 2, "Usage"),
-      (.noSuchAction("x"), 4, "NoSuchAction"),
+      (.noSuchAction("x"), 4, "NoSuchAction"), (.noSuchDevice("x"), 4, "NoSuchDevice"),
       (.noValue("x", notConnected: true), 5, "NoValue"), (.noValue("x", notConnected: false), 1, "NoValue"), (.other("x"), 1, "Failed"),
     ]
     for (failure, code, name) in failures {

@@ -122,6 +122,11 @@ final class PTY: Sendable {
     }
   }
 
+  var echoes: Bool {
+    var state = termios()
+    return tcgetattr(slave, &state) == 0 && state.c_lflag & tcflag_t(ECHO) != 0
+  }
+
   var isRaw: Bool {
     var state = termios()
     return tcgetattr(slave, &state) == 0 && state.c_lflag & tcflag_t(ICANON | ECHO) == 0

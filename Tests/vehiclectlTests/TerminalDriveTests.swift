@@ -8,31 +8,6 @@ import Testing
 @testable import vehiclectl
 
 @Suite struct TerminalDriveTests {
-  /// Starts vehiclectl as the leader of a session on the terminal.
-  private func start(_ arguments: [String], on pty: PTY) throws -> pid_t {
-    let bundle = CommandLine.arguments.first { $0.hasSuffix(".xctest") } ?? CommandLine.arguments[0]
-    let program = bundle.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/") + "/vehiclectl"
-    var actions = posix_spawn_file_actions_t()
-    var attributes = posix_spawnattr_t()
-    posix_spawn_file_actions_init(&actions)
-    posix_spawnattr_init(&attributes)
-    defer {
-      posix_spawn_file_actions_destroy(&actions)
-      posix_spawnattr_destroy(&attributes)
-    }
-    posix_spawnattr_setflags(&attributes, 0x80)  // POSIX_SPAWN_SETSID: what it opens next is its terminal
-    posix_spawn_file_actions_addopen(&actions, 0, pty.path, O_RDWR, 0)
-    posix_spawn_file_actions_adddup2(&actions, 0, 1)
-    posix_spawn_file_actions_adddup2(&actions, 0, 2)
-    var words: [UnsafeMutablePointer<CChar>?] = ([program] + arguments).map { strdup($0) } + [nil]
-    defer { for word in words { free(word) } }
-    var environment: [UnsafeMutablePointer<CChar>?] = [strdup("NO_COLOR=1"), strdup("TERM=xterm"), nil]
-    defer { for word in environment { free(word) } }
-    var pid: pid_t = 0
-    try #require(posix_spawn(&pid, program, &actions, &attributes, &words, &environment) == 0)
-    return pid
-  }
-
   @Test func `Ctrl-Z stops the car and gives the lease back, and to go on takes another`() throws {
     let car = DrivenCar()
     let pty = try PTY()
@@ -45,7 +20,7 @@ import Testing
       }
     }
     defer { server.stop() }
-    let pid = try start(["drive", "rover", "--socket", server.path], on: pty)
+    let pid = try Program.start(["drive", "rover", "--socket", server.path], on: pty)
     var shown = ""
     var status: Int32 = 0
     var looks = 0

@@ -28,6 +28,8 @@ extension CompletionKind {
   static func devices(with property: String) -> CompletionKind {
     asking { $0.filter { $0.properties.contains { $0.name == property } }.map(\.device) }
   }
+  /// Toys.
+  static var toys: CompletionKind { asking { $0.filter { $0.kind == Toy.kind }.map(\.device) } }
   /// What can be driven with.
   static var inputs: CompletionKind {
     .custom { _, _, _ in [DriveCommand.anyInput] + InputDevice.names(in: InputDevice.directory).map { "\(InputDevice.directory)/\($0)" } }

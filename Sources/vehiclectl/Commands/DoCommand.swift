@@ -28,7 +28,10 @@ struct DoCommand: Verb {
     let reference = try Reference(reference)
     let client = try common.connect(output)
     let (device, action) = try reference.action(in: try reference.schemas(client))
-    let values = try Self.values(try Arguments.positional(arguments), for: action, hold: hold) { Terminal.secret("\($0): ") }
+    client.secrets = Set(action.arguments.filter(\.secret).map(\.name))
+    let values = try Self.values(try Arguments.positional(arguments), for: action, hold: hold) { name throws(Failure) in
+      try Prompt.secret("\(name): ")
+    }
     let parameters = Contract.Call.Parameters(device: device, action: action.name, arguments: values.isEmpty ? nil : values)
     guard action.streams else {
       let firstUse = FirstUse(device: device, client: client, output: output)
@@ -68,7 +71,7 @@ struct DoCommand: Verb {
 
   /// The arguments by name, in their declared types.
   static func values(
-    _ given: [String], for action: Contract.Action, hold: Bool = false, ask: (String) -> String?
+    _ given: [String], for action: Contract.Action, hold: Bool = false, ask: (String) throws(Failure) -> String?
   ) throws(Failure) -> [String: Value] {
     guard let declared = Action(action) else {
       throw .other("\(action.name) takes an argument of a type that this vehiclectl does not know; a newer one may")
@@ -83,7 +86,7 @@ struct DoCommand: Verb {
         values[holding] = .bool(true)
         continue
       }
-      let text = argument.secret ? ask(argument.name) : rest.popFirst()
+      let text = argument.secret ? try ask(argument.name) : rest.popFirst()
       guard let text, !(argument.secret && argument.optional && text.isEmpty) else {
         if argument.optional { continue }
         throw .usage("the argument \(argument.name) is missing; give: \(Words.usage(action))")

@@ -1,0 +1,27 @@
+// toy: what a person does with the Trivia toy. Alone it is the status of a device of that name, as any other name is, or of the
+// only toy.
+
+import ArgumentParser
+import Protocols
+
+struct ToyCommand: ToyVerb {
+  static let configuration = CommandConfiguration(
+    commandName: "toy", abstract: "The Trivia toy: account, facts, votes, and its Wi-Fi.",
+    discussion: """
+      Without a subcommand: the status of the device "toy", or of the only toy. --device names one of several.
+      Passwords are asked for, or read from stdin; they are never arguments.
+      """,
+    subcommands: [
+      ToyRegisterCommand.self, ToyLoginCommand.self, ToyLogoutCommand.self, ToyWhoamiCommand.self, ToyHistoryCommand.self,
+      ToyFactCommand.self, ToyVoteCommand.self,
+    ])
+
+  @OptionGroup var common: CommonOptions
+  @OptionGroup var toy: ToyOptions
+
+  func perform(_ output: Output) throws {
+    let devices = try common.connect(output).call(Contract.Status.self, .init(device: toy.device)).devices
+    let namesake = toy.device == nil ? devices.first { $0.name == Toy.kind }?.name : nil
+    try StatusCommand.show(try namesake ?? Toy.choose(toy.device, among: devices), common, output)
+  }
+}

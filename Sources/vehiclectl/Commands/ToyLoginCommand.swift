@@ -1,0 +1,26 @@
+// toy login: logs in to an account on the toy's server; the daemon stays logged in.
+
+import ArgumentParser
+import Protocols
+
+struct ToyLoginCommand: ToyVerb {
+  static let configuration = CommandConfiguration(
+    commandName: "login", abstract: "Log in; it lasts until logout.", usage: usage,
+    discussion: "The password is asked for, or is a line of stdin.")
+
+  private static let usage = "vehiclectl toy login [<options>] <email>"
+
+  @OptionGroup var common: CommonOptions
+  @OptionGroup var toy: ToyOptions
+  @Argument(help: "The e-mail address of the account.")
+  var email: String
+  @Argument(parsing: .allUnrecognized, help: .hidden)
+  var extra: [String] = []
+
+  func perform(_ output: Output) throws {
+    try Self.refuse(extra, Self.usage)
+    let toy = try open(output)
+    let password = try Password().existing()
+    tell(toy, try toy.run("login", ["email": .string(email), "password": .string(password)]), output)
+  }
+}

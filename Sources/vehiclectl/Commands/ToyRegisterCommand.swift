@@ -1,0 +1,30 @@
+// toy register: makes an account on the toy's server.
+
+import ArgumentParser
+import Protocols
+
+struct ToyRegisterCommand: ToyVerb {
+  static let configuration = CommandConfiguration(
+    commandName: "register", abstract: "Make an account, and be logged in to it.", usage: usage,
+    discussion: "The password is asked for twice, or is a line of stdin. Take one that you use nowhere else: the server keeps it readable.")
+
+  private static let usage = "vehiclectl toy register [<options>] <name> <email>"
+
+  @OptionGroup var common: CommonOptions
+  @OptionGroup var toy: ToyOptions
+  @Argument(help: "Your name; in quotes where it has spaces.")
+  var name: String
+  @Argument(help: "Your e-mail address.")
+  var email: String
+  @Argument(parsing: .allUnrecognized, help: .hidden)
+  var extra: [String] = []
+
+  func perform(_ output: Output) throws {
+    try Self.refuse(extra, Self.usage)
+    let toy = try open(output)
+    if Prompt.hasPerson { output.note("The toy's server keeps passwords readable: take one that you use nowhere else.") }
+    let password = try Password().new(output.note)
+    let arguments: [String: Value] = ["name": .string(name), "email": .string(email), "password": .string(password)]
+    tell(toy, try toy.run("register", arguments), output)
+  }
+}

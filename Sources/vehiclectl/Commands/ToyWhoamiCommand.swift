@@ -1,0 +1,41 @@
+// toy whoami: the account that the toy's device is logged in to.
+
+import ArgumentParser
+import Protocols
+
+struct ToyWhoamiCommand: ToyVerb {
+  static let configuration = CommandConfiguration(
+    commandName: "whoami", abstract: "Show who is logged in.", discussion: "With --json: {\"id\",\"name\",\"email\",\"facts\"}.")
+
+  @OptionGroup var common: CommonOptions
+  @OptionGroup var toy: ToyOptions
+
+  func perform(_ output: Output) throws {
+    let result = try open(output).run("whoami")
+    if output.json { return output.json(Self.json(result)) }
+    if let text = result.text { output.note(Output.oneLine(text)) }
+    output.lines(Self.lines(result, paint: output.paint))
+  }
+
+  /// A line for each column.
+  static func lines(_ result: Contract.Call.Result, paint: (String, Style) -> String) -> [String] {
+    Table(titles: [], rows: cells(result).map { [Cell($0, .bold), Cell($1)] }).lines(paint: paint)
+  }
+
+  /// The columns as members; counts are numbers.
+  static func json(_ result: Contract.Call.Result) -> JSON {
+    var values: [String: JSON] = [:]
+    for (column, cell) in cells(result) {
+      let isNumber = ["id", "facts"].contains(column)
+      values[column] = isNumber ? Int(cell).map(JSON.int) ?? .null : .string(cell)
+    }
+    return .members([
+      "id": values["id"] ?? .null, "name": values["name"] ?? .null, "email": values["email"] ?? .null,
+      "facts": values["facts"] ?? .null, "note": result.text.map(JSON.string),
+    ])
+  }
+
+  private static func cells(_ result: Contract.Call.Result) -> [(String, String)] {
+    Array(zip(result.columns ?? [], result.rows?.first?.cells ?? []))
+  }
+}

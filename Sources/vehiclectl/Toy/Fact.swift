@@ -1,0 +1,70 @@
+// Facts that the toy has told, as rows of the toy's reports, in a table and in JSON. Pure. Columns are found by their names, so
+// that a newer daemon may add some.
+
+import Protocols
+
+struct Fact: Equatable {
+  /// nil: this row has none that is a number.
+  var id: Int?
+  var text: String
+  var up: Int?
+  var down: Int?
+  /// `up`, `down` or empty.
+  var vote: String
+
+  /// The facts of a report.
+  static func all(_ result: Contract.Call.Result) -> [Fact] {
+    let columns = result.columns ?? []
+    return (result.rows ?? []).map { row in
+      func cell(_ name: String) -> String {
+        columns.firstIndex(of: name).flatMap { $0 < row.cells.count ? row.cells[$0] : nil } ?? ""
+      }
+      return Fact(id: Int(cell("id")), text: cell("fact"), up: Int(cell("up")), down: Int(cell("down")), vote: cell("vote"))
+    }
+  }
+
+  /// A table; with a width the facts are folded so that it fits.
+  static func lines(_ facts: [Fact], width: Int?, paint: (String, Style) -> String) -> [String] {
+    var table = Table(">id", "fact", ">up", ">down", "vote")
+    let others = [
+      ("id", facts.map(\.idText)), ("up", facts.map { $0.up.text }), ("down", facts.map { $0.down.text }), ("vote", facts.map(\.vote)),
+    ]
+    let taken = others.reduce(0) { sum, column in
+      let widest = column.1.map { Output.oneLine($0).cells }.max() ?? 0
+      return sum + (widest == 0 ? 0 : max(widest, column.0.cells) + 2)
+    }
+    for fact in facts {
+      let text = Output.oneLine(fact.text)
+      let folded = width.map { text.folded(to: max(shortest, $0 - taken)) } ?? [text]
+      for (position, line) in folded.enumerated() {
+        table.rows.append(
+          position == 0
+            ? [Cell(fact.idText), Cell(line), Cell(fact.up.text), Cell(fact.down.text), Cell(fact.vote)] : [Cell(""), Cell(line)])
+      }
+    }
+    return table.lines(paint: paint)
+  }
+
+  /// Narrower than this nobody reads.
+  private static let shortest = 16
+
+  private var idText: String { id.text }
+}
+
+extension Int? {
+  fileprivate var text: String { map(String.init) ?? "" }
+}
+
+extension JSON {
+  /// A fact; what is not known is null, as is a vote that was not cast.
+  init(_ fact: Fact) { self = .members(JSON.members(of: fact)) }
+
+  /// The members of a fact.
+  static func members(of fact: Fact, note: String? = nil) -> KeyValuePairs<String, JSON?> {
+    [
+      "id": fact.id.map(JSON.int) ?? .null, "text": .string(fact.text), "up": fact.up.map(JSON.int) ?? .null,
+      "down": fact.down.map(JSON.int) ?? .null, "vote": fact.vote.isEmpty ? .null : .string(fact.vote),
+      "note": note.map(JSON.string),
+    ]
+  }
+}

@@ -1,0 +1,28 @@
+// The messages to the daemon as --verbose may show them: without the values of secret arguments. Pure. What it cannot read it
+// does not show.
+
+import Protocols
+
+enum Trace {
+  /// The message of a call, with these arguments of an action blotted out.
+  static func shown(_ message: [UInt8], hiding secrets: Set<String>) -> [UInt8] {
+    guard !secrets.isEmpty else { return message }
+    guard let call = JSON(String(decoding: message.filter { $0 != 0 }, as: UTF8.self)) else {
+      return Array("a message of \(message.count) bytes".utf8)
+    }
+    let blotted = change("parameters", of: call) { change("arguments", of: $0) { blot(secrets, in: $0) } }
+    return Array(blotted.text.utf8)
+  }
+
+  private static func blot(_ secrets: Set<String>, in arguments: JSON) -> JSON {
+    guard case .object(var members) = arguments else { return arguments }
+    for position in members.indices where secrets.contains(members[position].key) { members[position].value = .string("…") }
+    return .object(members)
+  }
+
+  private static func change(_ key: String, of object: JSON, _ body: (JSON) -> JSON) -> JSON {
+    guard case .object(var members) = object else { return object }
+    for position in members.indices where members[position].key == key { members[position].value = body(members[position].value) }
+    return .object(members)
+  }
+}

@@ -1,0 +1,214 @@
+// The toy's verbs: which toy is meant, what is called, what is shown, and that passwords are nowhere to be seen.
+
+import Protocols
+import Testing
+
+@testable import vehiclectl
+
+@Suite struct ToyTests {
+  static let columns = ["id", "fact", "up", "down", "vote"]
+  let honey = Report(
+    columns: columns, rows: [["1", "Honey never spoils.", "2", "0", "up"], ["12", "Octopuses have three hearts.", "0", "1", ""]])
+
+  func failure(_ body: () throws -> Void) -> Failure? {
+    do { try body() } catch { return error as? Failure }
+    return nil
+  }
+
+  @Test func `the only toy is meant, or the one that is named`() throws {
+    func device(_ name: String, _ kind: String) -> Contract.Device { .init(name: name, kind: kind, state: "ready") }
+    let one = [device("ev", "obd"), device("ball", "toy")]
+    #expect(try Toy.choose(nil, among: one) == "ball")
+    let two = one + [device("toy", "toy")]
+    #expect(try Toy.choose("toy", among: two) == "toy")
+    let several = failure { _ = try Toy.choose(nil, among: two) }
+    #expect(several?.exitCode == 2 && several?.message == "there are several toys: ball, toy; say which with --device NAME")
+    let none = failure { _ = try Toy.choose(nil, among: [one[0]]) }
+    #expect(none?.exitCode == 4 && none?.message.hasSuffix("\n    [device.toy]\n    kind = \"toy\"") == true)
+    #expect(failure { _ = try Toy.choose("ev", among: one) }?.exitCode == 2)
+  }
+
+  @Test func `facts are a table that fits, folded between words`() {
+    let facts = Fact.all(Contract.Call.Result(honey))
+    #expect(facts.map(\.id) == [1, 12])
+    #expect(
+      Fact.lines(facts, width: 39) { text, _ in text }
+        == [
+          "id  fact                 up  down  vote", " 1  Honey never spoils.   2     0  up", "12  Octopuses have        0     1",
+          "    three hearts.",
+        ])
+    #expect(
+      Fact.lines(facts, width: nil) { text, _ in text }.last == "12  Octopuses have three hearts.   0     1")
+    let rude = Fact(id: nil, text: "a\u{1b}[2Jb", up: nil, down: nil, vote: "")
+    #expect(Fact.lines([rude], width: 40) { text, _ in text } == ["fact", "a [2Jb"])
+  }
+
+  @Test func `texts are folded without losing anything`() {
+    #expect("one two three".folded(to: 7) == ["one two", "three"])
+    #expect("".folded(to: 7) == [""] && " ".folded(to: 3) == [""])
+    #expect("abcdefgh ij".folded(to: 3) == ["abc", "def", "gh", "ij"])
+    #expect("漢字漢字 x".folded(to: 5) == ["漢字", "漢字", "x"])
+    #expect("漢".folded(to: 0) == ["漢"])
+  }
+
+  @Test func `facts are typed in JSON`() throws {
+    let report = honey
+    let daemon = ToyDaemon { called, _ in
+      var report = report
+      report.text = "as of 12 min ago: no route to the server"
+      if called.action == "fact" { report.rows = [report.rows[0]] }
+      return ToyDaemon.done(report)
+    }
+    let server = try daemon.serve()
+    defer { server.stop() }
+    let history = try Program.run(["toy", "history", "--json", "--socket", server.path])
+    #expect(
+      history.answer
+        == #"{"facts":[{"id":1,"text":"Honey never spoils.","up":2,"down":0,"vote":"up"},{"id":12,"text":"Octopuses have three hearts.","#
+        + #""up":0,"down":1,"vote":null}],"note":"as of 12 min ago: no route to the server"}"# + "\n")
+    let fact = try Program.run(["toy", "fact", "1", "--json", "--socket", server.path])
+    #expect(
+      fact.answer
+        == #"{"id":1,"text":"Honey never spoils.","up":2,"down":0,"vote":"up","note":"as of 12 min ago: no route to the server"}"# + "\n")
+    #expect(daemon.called.last?.arguments.text == #"{"id":{"int":1}}"#)
+    let plain = try Program.run(["toy", "history", "--socket", server.path])
+    #expect(plain.answer.hasPrefix("id  fact") && plain.remarks == "as of 12 min ago: no route to the server\n")
+  }
+
+  @Test func `who is logged in has typed members and a line each`() {
+    let result = Contract.Call.Result(
+      Report(columns: ["id", "name", "email", "facts"], rows: [["18", "42", "ada@example.org", "499"]]))
+    #expect(ToyWhoamiCommand.json(result).text == #"{"id":18,"name":"42","email":"ada@example.org","facts":499}"#)
+    #expect(
+      ToyWhoamiCommand.lines(result) { text, _ in text } == ["id     18", "name   42", "email  ada@example.org", "facts  499"])
+  }
+
+  @Test func `each verb calls its action, and the password is a line of stdin`() throws {
+    let daemon = ToyDaemon()
+    let server = try daemon.serve()
+    defer { server.stop() }
+    let tail = ["--socket", server.path]
+    let verbs: [([String], String)] = [
+      (
+        ["register", "Ada Lovelace", "ada@example.org"],
+        #"{"email":{"string":"ada@example.org"},"name":{"string":"Ada Lovelace"},"password":{"string":"geheim 1"}}"#
+      ),
+      (["login", "ada@example.org"], #"{"email":{"string":"ada@example.org"},"password":{"string":"geheim 1"}}"#),
+      (["logout"], "{}"), (["logout", "--drop-votes"], #"{"drop-votes":{"bool":true}}"#),
+      (["vote", "7", "clear"], #"{"id":{"int":7},"vote":{"string":"clear"}}"#),
+    ]
+    for (words, arguments) in verbs {
+      let outcome = try Program.run(["toy"] + words + tail, input: "geheim 1\nanother line\n")
+      #expect(outcome.status == 0 && outcome.answer == "done\n" && outcome.remarks.isEmpty, "\(words): \(outcome)")
+      let called = try #require(daemon.called.last)
+      #expect(called.device == "toy" && called.action == words[0])
+      #expect(sorted(called.arguments).text == arguments)
+    }
+    let json = try Program.run(["toy", "login", "a@b.c", "--json"] + tail, input: "geheim 1")
+    #expect(json.answer == #"{"device":"toy","text":"done"}"# + "\n")
+    #expect(try Program.run(["toy", "login", "a@b.c", "-q"] + tail, input: "geheim 1\n").answer.isEmpty)
+  }
+
+  /// The members in the order of their names.
+  private func sorted(_ json: JSON) -> JSON {
+    guard case .object(let members) = json else { return json }
+    return .object(members.sorted { $0.key < $1.key })
+  }
+
+  @Test func `a password as an argument is refused, and not repeated`() throws {
+    let daemon = ToyDaemon()
+    let server = try daemon.serve()
+    defer { server.stop() }
+    for words in [
+      ["login", "a@b.c", "geheim"], ["login", "a@b.c", "--password", "geheim"], ["login", "a@b.c", "--password=geheim"],
+      ["register", "Ada", "a@b.c", "geheim"],
+    ] {
+      let outcome = try Program.run(["toy"] + words + ["--socket", server.path], input: "x\n")
+      #expect(outcome.status == 2 && outcome.remarks.contains("A password is no argument"), "\(words): \(outcome)")
+      #expect(!(outcome.remarks + outcome.answer).contains("geheim"))
+    }
+    let typo = try Program.run(["toy", "login", "a@b.c", "--jsn", "--socket", server.path], input: "x\n")
+    #expect(typo.status == 2 && typo.remarks.contains("there is no option \"--jsn\""))
+    let nothing = try Program.run(["toy", "login", "a@b.c", "--socket", server.path])
+    #expect(nothing.status == 2 && nothing.remarks.contains("the password is missing"))
+    #expect(daemon.called.isEmpty)
+  }
+
+  @Test func `what is shown with verbose holds no secret, for do neither`() throws {
+    let login = Action(
+      "login",
+      arguments: [Protocols.Argument("email", .string, help: ""), Protocols.Argument("code", .string, secret: true, help: "")], help: "")
+    let daemon = ToyDaemon(actions: [login])
+    let server = try daemon.serve()
+    defer { server.stop() }
+    for words in [["toy", "login", "a@b.c"], ["do", "login", "a@b.c"]] {
+      let outcome = try Program.run(words + ["-v", "--socket", server.path], input: "geheim\n")
+      #expect(outcome.status == 0 && outcome.remarks.contains("io.vehicled.Call") && outcome.remarks.contains("a@b.c"), "\(outcome)")
+      #expect(outcome.remarks.contains(#"{"string":"…"}"#) || outcome.remarks.contains(#":"…""#))
+      #expect(!outcome.remarks.contains("geheim"))
+    }
+    #expect(daemon.called.compactMap { ($0.arguments["password"] ?? $0.arguments["code"])?["string"]?.string } == ["geheim", "geheim"])
+    #expect(String(decoding: Trace.shown(Array("geheim".utf8), hiding: ["code"]), as: UTF8.self) == "a message of 6 bytes")
+  }
+
+  @Test func `the daemon's refusals keep their words and exit codes`() throws {
+    let daemon = ToyDaemon { called, _ in
+      called.action == "whoami"
+        ? ToyDaemon.refused("needs-login", "nobody is logged in: vehiclectl toy login EMAIL")
+        : .send(VarlinkReply.message(.timeout(device: "toy", milliseconds: 10_000)))
+    }
+    let server = try daemon.serve()
+    defer { server.stop() }
+    let refused = try Program.run(["toy", "whoami", "--socket", server.path])
+    #expect(refused.status == 1 && refused.remarks == "vehiclectl: toy: nobody is logged in: vehiclectl toy login EMAIL (needs-login)\n")
+    #expect(try Program.run(["toy", "history", "--socket", server.path]).status == 6)
+    #expect(try Program.run(["toy", "history", "--device", "x", "--socket", server.path]).status == 4)
+    #expect(try Program.run(["toy", "history", "--socket", "/nonexistent/s"]).status == 3)
+  }
+
+  @Test func `toy has verbs of its own, and alone is the toy's status`() throws {
+    #expect(try VehicleCtl.command(of: ["toy"]) is ToyCommand)
+    let history = try VehicleCtl.command(of: ["toy", "--device", "ball", "--json", "history"]) as? ToyHistoryCommand
+    #expect(history?.toy.device == "ball" && history?.common.json == true)
+    let vote = try VehicleCtl.command(of: ["--json", "toy", "vote", "3", "down"]) as? ToyVoteCommand
+    #expect(vote?.id == 3 && vote?.vote == .down)
+    for wrong in [["vote", "3"], ["vote", "3", "sideways"], ["vote", "x", "up"], ["fact"], ["fact", "0"], ["wash"], ["login"]] {
+      #expect(throws: (any Error).self) { _ = try VehicleCtl.command(of: ["toy"] + wrong) }
+    }
+    let server = try ToyDaemon(devices: [("ev", "obd"), ("ball", "toy")]).serve()
+    defer { server.stop() }
+    #expect(try Program.run(["toy", "--socket", server.path]).answer == "ball (toy): ready\n")
+    let namesake = try ToyDaemon(devices: [("toy", "weather"), ("ball", "toy")]).serve()
+    defer { namesake.stop() }
+    #expect(try Program.run(["toy", "--socket", namesake.path]).answer == "toy (weather): ready\n")
+  }
+
+  @Test func `a new password is typed twice, unseen, until it is the same`() throws {
+    let daemon = ToyDaemon()
+    let server = try daemon.serve()
+    defer { server.stop() }
+    let pty = try PTY()
+    let pid = try Program.start(["toy", "register", "Ada", "a@b.c", "--socket", server.path], on: pty)
+    var talk = Conversation(pty)
+    talk.when("password: ", type: "geheim 1\n")
+    talk.when("again: ", type: "geheim 2\n")
+    talk.when("once more", type: "")
+    talk.when("password: ", type: "geheim 3\n")
+    talk.when("again: ", type: "geheim 3\n")
+    #expect(talk.end(of: pid) == 0, "\(talk.shown)")
+    #expect(talk.shown.hasSuffix("done\r\n") && !talk.shown.contains("geheim"))
+    #expect(daemon.called.first?.arguments["password"]?["string"]?.string == "geheim 3")
+  }
+
+  @Test func `Ctrl-C at a prompt gives the echo back`() throws {
+    let daemon = ToyDaemon()
+    let server = try daemon.serve()
+    defer { server.stop() }
+    let pty = try PTY()
+    let pid = try Program.start(["toy", "login", "a@b.c", "--socket", server.path], on: pty)
+    var talk = Conversation(pty)
+    talk.when("password: ", type: "ge\u{3}")
+    #expect(talk.end(of: pid) == 1 && talk.shown.hasSuffix("vehiclectl: interrupted\r\n"), "\(talk.shown)")
+    #expect(pty.echoes && daemon.called.isEmpty)
+  }
+}
