@@ -48,7 +48,7 @@ let package = Package(
       swiftSettings: strict),
     .executableTarget(
       name: "vehiclectl",
-      dependencies: ["Protocols", "CEvdev", "CLinux", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+      dependencies: ["Protocols", "Bus", "CEvdev", "CLinux", .product(name: "ArgumentParser", package: "swift-argument-parser")],
       swiftSettings: strict),
     .executableTarget(
       name: "vehiclesim",
@@ -59,7 +59,7 @@ let package = Package(
     .testTarget(name: "BusTests", dependencies: ["Bus", "CLinux"], swiftSettings: strict),
     .testTarget(name: "ProtocolsTests", dependencies: ["Protocols", "Peers"], swiftSettings: strict),
     .testTarget(name: "vehicledTests", dependencies: ["vehicled", "Protocols", "Peers", "CLinux", "CSQLite"], swiftSettings: strict),
-    .testTarget(name: "vehiclectlTests", dependencies: ["vehiclectl", "Protocols", "CLinux"], swiftSettings: strict),
+    .testTarget(name: "vehiclectlTests", dependencies: ["vehiclectl", "Protocols", "Bus", "CLinux"], swiftSettings: strict),
     .testTarget(name: "SystemTests", dependencies: ["Protocols", "Bus", "CLinux"], swiftSettings: strict),
   ],
   swiftLanguageModes: [.v6],

@@ -15,6 +15,8 @@ enum Failure: Error, Equatable {
   case turnedAway
   case noAccess(socket: String)
   case noAccessToInput(path: String)
+  /// NetworkManager does not let this user change networks.
+  case noAccessToNetworks
   case timeout(seconds: Double)
   /// What answers is no vehicled.
   case nonsense(String)
@@ -41,6 +43,8 @@ enum Failure: Error, Equatable {
       "permission denied at \(socket); add yourself to group vehicled (sudo usermod -aG vehicled USER, then log in again)"
     case .noAccessToInput(let path):
       "permission denied at \(path); add yourself to group input (sudo usermod -aG input USER, then log in again)"
+    case .noAccessToNetworks:
+      "NetworkManager does not let this user change networks; join the toy's network by hand and leave out --join, or ask with sudo"
     case .timeout(let seconds): "no answer within \(Value.text(seconds)) s; give it longer with --timeout"
     case .nonsense(let what): "what answers is not vehicled: \(what); check --socket and $VEHICLED_SOCKET"
     case .usage(let words), .other(let words), .noSuchDevice(let words): words
@@ -58,7 +62,7 @@ enum Failure: Error, Equatable {
     case .noSuchAction, .noSuchDevice: 4
     case .noValue(_, let notConnected): notConnected ? 5 : 1
     case .timeout: 6
-    case .noAccess, .noAccessToInput: 7
+    case .noAccess, .noAccessToInput, .noAccessToNetworks: 7
     }
   }
 
@@ -76,7 +80,7 @@ enum Failure: Error, Equatable {
     case .notRunning: "NotRunning"
     case .died: "DaemonGone"
     case .turnedAway: "TurnedAway"
-    case .noAccess, .noAccessToInput: "NoAccess"
+    case .noAccess, .noAccessToInput, .noAccessToNetworks: "NoAccess"
     case .timeout: "NoAnswer"
     case .nonsense: "NotVehicled"
     case .usage: "Usage"

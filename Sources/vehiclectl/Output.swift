@@ -61,6 +61,9 @@ struct Output {
     if !quiet { Self.write(words + "\n", to: STDERR_FILENO) }
   }
 
+  /// Lines that a person needs to answer a question.
+  func remarks(_ lines: [String]) { Self.write(lines.map { $0 + "\n" }.joined(), to: STDERR_FILENO) }
+
   /// How far something is, in a line that the next one overwrites; only where a person looks.
   func progress(_ words: String?) {
     guard !quiet, !json, Terminal.isTerminal(STDERR_FILENO) else { return }

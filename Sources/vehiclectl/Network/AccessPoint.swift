@@ -1,0 +1,57 @@
+// An access point as NetworkManager tells it, and what it takes to join it. Pure: everything in it comes over the air from anybody.
+// Facts: NetworkManager's D-Bus reference, org.freedesktop.NetworkManager.AccessPoint, and "Types and Constants" there:
+// NM80211ApFlags and NM80211ApSecurityFlags.
+
+import Bus
+
+struct AccessPoint: Equatable {
+  enum Security: Equatable {
+    case open
+    /// WPA or WPA2 with a password.
+    case password
+    /// WPA with a login.
+    case enterprise
+    /// WEP, WPA3 alone, or encryption without a password.
+    case other
+  }
+
+  /// 0 to 32 bytes of any value; none: it hides its name.
+  var ssid: [UInt8]
+  /// MHz.
+  var frequency: Int
+  /// %.
+  var strength: Int
+  var security: Security
+
+  var isHidden: Bool { ssid.allSatisfy { $0 == 0 } }
+  /// The only band that an ESP8266 has.
+  var isAt2GHz: Bool { (2400..<2500).contains(frequency) }
+}
+
+extension AccessPoint {
+  private static let privacy = 0x1
+  private static let psk = 0x100
+  private static let ieee8021X = 0x200
+  private static let eapSuiteB192 = 0x2000
+  /// An open network whose twin is encrypted without a password.
+  private static let oweTransition = 0x1000
+
+  /// Of the properties that NetworkManager tells; nil where they have no frequency, which the air gives to every one.
+  init?(_ properties: [String: BusValue]) {
+    guard let frequency = properties["Frequency"]?.int else { return nil }
+    let keys = (properties["WpaFlags"]?.int ?? 0) | (properties["RsnFlags"]?.int ?? 0)
+    let security: Security
+    if keys & Self.psk != 0 {
+      security = .password
+    } else if keys & (Self.ieee8021X | Self.eapSuiteB192) != 0 {
+      security = .enterprise
+    } else if keys & ~Self.oweTransition == 0, (properties["Flags"]?.int ?? 0) & Self.privacy == 0 {
+      security = .open
+    } else {
+      security = .other
+    }
+    self.init(
+      ssid: properties["Ssid"]?.bytes ?? [], frequency: frequency, strength: min(100, max(0, properties["Strength"]?.int ?? 0)),
+      security: security)
+  }
+}

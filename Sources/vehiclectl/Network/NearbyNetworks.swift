@@ -1,0 +1,63 @@
+// The networks nearby that the toy can be told, and how many it cannot and why. Pure: access points in, rows out; a name that
+// could deceive a terminal is never offered.
+
+struct NearbyNetworks: Equatable {
+  struct Network: Equatable {
+    var name: String
+    /// %.
+    var strength: Int
+    var isOpen: Bool
+  }
+
+  /// The strongest first.
+  private(set) var offered: [Network] = []
+  /// Why others are not: a count and a reason each.
+  private(set) var leftOut: [String] = []
+
+  init(_ points: [AccessPoint]) {
+    var counts: [Reason: Int] = [:]
+    counts[.hidden] = points.contains(where: \.isHidden) ? points.count(where: \.isHidden) : nil
+    for (ssid, twins) in Dictionary(grouping: points.filter { !$0.isHidden }, by: \.ssid) {
+      switch Self.judge(ssid, twins) {
+      case .success(let network): offered.append(network)
+      case .failure(let reason): counts[reason, default: 0] += 1
+      }
+    }
+    offered.sort { ($1.strength, $0.name) < ($0.strength, $1.name) }
+    leftOut = Reason.allCases.compactMap { reason in counts[reason].map { "\($0) \(reason.rawValue)" } }
+  }
+
+  private enum Reason: String, Error, CaseIterable {
+    case band = "on 5 GHz only"
+    case enterprise = "with an enterprise login"
+    case security = "with WPA3, WEP or other security that it lacks"
+    case name = "whose names it cannot be told"
+    case hidden = "that hide their names"
+  }
+
+  /// All access points of one name.
+  private static func judge(_ ssid: [UInt8], _ twins: [AccessPoint]) -> Result<Network, Reason> {
+    let near = twins.filter(\.isAt2GHz).sorted { $0.strength > $1.strength }
+    guard let strongest = near.first else { return .failure(.band) }
+    guard let best = near.first(where: { $0.security == .open || $0.security == .password }) else {
+      return .failure(strongest.security == .enterprise ? .enterprise : .security)
+    }
+    guard let name = String(validating: ssid, as: UTF8.self), Output.oneLine(name) == name, WiFiCredentials.objection(toName: name) == nil
+    else {
+      return .failure(.name)
+    }
+    return .success(Network(name: name, strength: best.strength, isOpen: best.security == .open))
+  }
+
+  /// A numbered row each.
+  func lines(paint: (String, Style) -> String) -> [String] {
+    var table = Table(">", "network", ">signal", "security")
+    for (position, network) in offered.enumerated() {
+      table.rows.append([
+        Cell("\(position + 1)"), Cell(network.name), Cell("\(network.strength) %"), Cell(network.isOpen ? "open" : "password"),
+      ])
+    }
+    let rest = leftOut.isEmpty ? [] : [paint("Not shown, because the toy cannot join them: \(leftOut.joined(separator: ", ")).", .dim)]
+    return (offered.isEmpty ? ["No network that the toy can join is heard."] : table.lines(paint: paint)) + rest
+  }
+}

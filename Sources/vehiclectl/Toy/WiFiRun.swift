@@ -1,0 +1,55 @@
+// The call that provisions the toy, from its beginning to what came of it, with the toy's own network borrowed meanwhile where
+// that was asked for. Whatever ends it, the network that was there before is restored, and the daemon stops listening because
+// the connection closes.
+
+import Glibc
+import Protocols
+
+struct WiFiRun {
+  let toy: Toy
+  let output: Output
+  /// Seconds for all of it, where somebody set some.
+  let limit: Double?
+
+  /// Runs it, and gives the last words of the daemon.
+  func run(_ parameters: Contract.Call.Parameters, borrowing network: BorrowedNetwork?) throws -> Contract.Call.Result? {
+    var network = network
+    defer {
+      output.progress(nil)
+      if network != nil, Interrupt.came { output.progress("going back to the network that was there before") }
+      let words = network?.restore()
+      output.progress(nil)
+      if let words { output.note(words) }
+    }
+    let start = Clock.monotonic
+    var last: Contract.Call.Result?
+    var said = ""
+    try toy.client.stream(Contract.Call.self, parameters, first: nil, tick: 0.25, silence: nil) { result in
+      if Interrupt.came { throw Failure.other("interrupted") }
+      if let limit, Clock.monotonic - start >= limit { throw Failure.timeout(seconds: limit) }
+      if let result {
+        last = result
+        if output.json { output.json(JSON(result)) }
+      }
+      // The daemon listens, or has refused, before this computer leaves its network.
+      let waits = last == nil ? nil : try network?.advance(at: Clock.monotonic)
+      let words = waits ?? last.map(Self.words) ?? ""
+      if words != said, !words.isEmpty, !output.json {
+        said = words
+        show(words)
+      }
+      return true
+    }
+    return last
+  }
+
+  private func show(_ words: String) {
+    if Terminal.isTerminal(STDERR_FILENO) { output.progress(words) } else { output.note(words) }
+  }
+
+  /// How far it is.
+  static func words(_ result: Contract.Call.Result) -> String {
+    let share = result.progress.map { "\(Int(max(0, min(1, $0)) * 100)) %" }
+    return Output.oneLine([share, result.text].compactMap { $0 }.joined(separator: "  "))
+  }
+}

@@ -1,0 +1,260 @@
+// A message bus of a test's own with a stand-in for NetworkManager on it: one Wi-Fi device, what it hears, and what becomes of
+// activations. Facts: as in Sources/vehiclectl/Network.
+
+import Bus
+import Glibc
+import Synchronization
+import Testing
+
+@testable import vehiclectl
+
+/// A dbus-daemon for one test.
+final class TestBus {
+  let address: String
+  private let directory: String
+  private var pid: pid_t = 0
+
+  init() throws {
+    var template = Array("/tmp/vehiclectl-bus-XXXXXX".utf8CString)
+    try #require(mkdtemp(&template) != nil)
+    directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    address = "unix:path=\(directory)/bus"
+    var ends: [CInt] = [-1, -1]
+    try #require(pipe(&ends) == 0)
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    defer { close(ends[0]) }
+    var actions = posix_spawn_file_actions_t()
+    posix_spawn_file_actions_init(&actions)
+    defer { posix_spawn_file_actions_destroy(&actions) }
+    posix_spawn_file_actions_adddup2(&actions, ends[1], 1)
+    let words = ["dbus-daemon", "--session", "--nofork", "--nopidfile", "--print-address", "--address=\(address)"]
+    var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
+    defer { for word in arguments { free(word) } }
+    var variables: [UnsafeMutablePointer<CChar>?] = [nil]
+    let code = posix_spawn(&pid, "/usr/bin/dbus-daemon", &actions, nil, &arguments, &variables)
+    close(ends[1])
+    try #require(code == 0)
+    var byte: UInt8 = 0
+    try #require(read(ends[0], &byte, 1) == 1)  // it listens
+  }
+
+  deinit {
+    kill(pid, SIGKILL)
+    var status: Int32 = 0
+    waitpid(pid, &status, 0)
+    unlink("\(directory)/bus")
+    rmdir(directory)
+  }
+}
+
+/// NetworkManager, as far as it is asked.
+final class StandInNetworkManager: Sendable {
+  struct Point {
+    var ssid: [UInt8]
+    var frequency: UInt32 = 2437
+    var strength: UInt8 = 50
+    var flags: UInt32 = 0
+    var rsn: UInt32 = 0
+
+    static func open(_ name: String, strength: UInt8 = 50) -> Point { Point(ssid: Array(name.utf8), strength: strength) }
+    static func locked(_ name: String, strength: UInt8 = 50) -> Point {
+      Point(ssid: Array(name.utf8), strength: strength, flags: 1, rsn: 0x188)
+    }
+  }
+
+  enum Outcome {
+    case works
+    /// NMDeviceStateReason.
+    case fails(UInt32)
+    /// The error's name.
+    case refused(String)
+  }
+
+  struct Active {
+    var path: String
+    var profile: String
+    var id: String
+    var uuid: String
+    var state: UInt32 = 1
+  }
+
+  struct State {
+    var points: [Point] = []
+    /// What is heard only after so many searches.
+    var late: (point: Point, after: Int)?
+    var scans = 0
+    var outcome = Outcome.works
+    var hasDevice = true
+    var isOn = true
+    var reason: UInt32 = 0
+    /// Profiles and their names.
+    var profiles = ["/org/freedesktop/NetworkManager/Settings/1": "Home \"5\""]
+    var active: Active? = Active(
+      path: "/org/freedesktop/NetworkManager/ActiveConnection/1", profile: "/org/freedesktop/NetworkManager/Settings/1", id: "Home \"5\"",
+      uuid: "home", state: 2)
+    var volatile: Set<String> = []
+    var next = 2
+    /// What was done, in order.
+    var log: [String] = []
+    /// What the last temporary profile was to be.
+    var settings: BusValue?
+    var options: [String: BusValue] = [:]
+  }
+
+  static let device = "/org/freedesktop/NetworkManager/Devices/3"
+  private static let manager = "org.freedesktop.NetworkManager"
+  let state: Mutex<State>
+  private let connection = Mutex<BusConnection?>(nil)
+
+  init(_ bus: TestBus, _ change: (inout State) -> Void = { _ in }) throws {
+    var initial = State()
+    change(&initial)
+    state = Mutex(initial)
+    let ready = Flag()
+    let made = BusConnection(to: bus.address) { _ in
+    } received: { [weak self] message in
+      guard let self, message.kind == .call else { return }
+      let reply = self.answer(message)
+      self.connection.withLock { $0 }?.send(reply)
+    } ended: { [weak self] _ in
+      self?.connection.withLock { $0 = nil }
+    }
+    connection.withLock { $0 = made }
+    made.call(.call(DBus.name, DBus.path, DBus.name, "RequestName", [.string(Self.manager), .uint32(4)])) { _ in ready.raise() }
+    try #require(ready.wait())
+  }
+
+  deinit { connection.withLock { $0 }?.close() }
+
+  var log: [String] { state.withLock { $0.log } }
+  var active: String? { state.withLock { $0.active?.id } }
+  var profiles: [String] { state.withLock { $0.profiles.values.sorted() } }
+
+  private func answer(_ call: BusMessage) -> BusMessage {
+    state.withLock { state in
+      switch call.member {
+      case "GetManagedObjects": return call.reply([state.tell()])
+      case "RequestScan":
+        state.scans += 1
+        if let late = state.late, state.scans >= late.after {
+          state.points.append(late.point)
+          state.late = nil
+        }
+        return call.reply()
+      case "AddAndActivateConnection2":
+        if case .refused(let name) = state.outcome { return call.failure(name, "Not authorized to control networking.") }
+        return call.reply(state.join(call.body))
+      case "ActivateConnection":
+        let profile = call.body.first?.string ?? ""
+        guard let id = state.profiles[profile] else { return call.failure(Self.manager + ".UnknownConnection", "no such profile") }
+        state.log.append("activate \(id)")
+        return call.reply([.path(state.activate(profile, id: id, uuid: id))])
+      case "DeactivateConnection":
+        state.log.append("deactivate \(state.active?.id ?? "-")")
+        state.leave()
+        return call.reply()
+      case "Delete":
+        let id = state.profiles.removeValue(forKey: call.path ?? "")
+        state.log.append("delete \(id ?? "-")")
+        return call.reply()
+      default: return call.failure("org.freedesktop.DBus.Error.UnknownMethod", "\(call.member ?? "")")
+      }
+    }
+  }
+}
+
+extension StandInNetworkManager.State {
+  mutating func join(_ body: [BusValue]) -> [BusValue] {
+    settings = body.first
+    options = body.last?.dictionary ?? [:]
+    let connection = body.first?.dictionary?["connection"]?.dictionary
+    let profile = "/org/freedesktop/NetworkManager/Settings/\(next)"
+    let id = connection?["id"]?.string ?? ""
+    log.append("join \(id)")
+    profiles[profile] = id
+    volatile.insert(profile)
+    let path = activate(profile, id: id, uuid: connection?["uuid"]?.string ?? "")
+    return [.path(profile), .path(path), .properties([:])]
+  }
+
+  mutating func activate(_ profile: String, id: String, uuid: String) -> String {
+    leave()
+    next += 1
+    let path = "/org/freedesktop/NetworkManager/ActiveConnection/\(next)"
+    active = .init(path: path, profile: profile, id: id, uuid: uuid)
+    return path
+  }
+
+  mutating func leave() {
+    if let active, volatile.remove(active.profile) != nil { profiles[active.profile] = nil }
+    active = nil
+  }
+
+  /// All objects; what is being activated is so the next time, or has failed.
+  mutating func tell() -> BusValue {
+    let manager = "org.freedesktop.NetworkManager"
+    var objects: [(String, [String: [String: BusValue]])] = [
+      ("/org/freedesktop/NetworkManager", [manager: ["WirelessEnabled": .bool(isOn)]])
+    ]
+    for (number, point) in points.enumerated() {
+      let properties: [String: BusValue] = [
+        "Ssid": .bytes(point.ssid), "Frequency": .uint32(point.frequency), "Strength": .byte(point.strength), "Flags": .uint32(point.flags),
+        "WpaFlags": .uint32(0), "RsnFlags": .uint32(point.rsn),
+      ]
+      objects.append(("\(manager.path)/AccessPoint/\(number)", [manager + ".AccessPoint": properties]))
+    }
+    for profile in profiles.keys { objects.append((profile, [manager + ".Settings.Connection": ["Unsaved": .bool(true)]])) }
+    if let active {
+      let properties: [String: BusValue] = [
+        "Connection": .path(active.profile), "Id": .string(active.id), "Uuid": .string(active.uuid), "State": .uint32(active.state),
+      ]
+      objects.append((active.path, [manager + ".Connection.Active": properties]))
+    }
+    if hasDevice {
+      let device: [String: BusValue] = [
+        "State": .uint32(active == nil ? 30 : 100), "StateReason": .structure([.uint32(30), .uint32(reason)]),
+        "ActiveConnection": .path(active?.path ?? "/"),
+      ]
+      let paths = points.indices.map { BusValue.path("\(manager.path)/AccessPoint/\($0)") }
+      let wireless: [String: BusValue] = ["AccessPoints": .array(of: "o", paths), "LastScan": .int64(Int64(scans))]
+      objects.append((StandInNetworkManager.device, [manager + ".Device": device, manager + ".Device.Wireless": wireless]))
+    }
+    progress()
+    return .array(
+      of: "{oa{sa{sv}}}",
+      objects.map { path, interfaces in
+        .entry(.path(path), .array(of: "{sa{sv}}", interfaces.map { .entry(.string($0.key), .properties($0.value)) }))
+      })
+  }
+
+  private mutating func progress() {
+    guard let state = active?.state, state == 1 else { return }
+    if case .fails(let why) = outcome, let profile = active?.profile, volatile.contains(profile) {
+      reason = why
+      leave()
+    } else {
+      active?.state = 2
+    }
+  }
+}
+
+extension String {
+  /// As the path of an object.
+  fileprivate var path: String { "/" + split(separator: ".").joined(separator: "/") }
+}
+
+/// Something that one thread raises and another waits for.
+final class Flag: Sendable {
+  private let raised = Mutex(false)
+
+  func raise() { raised.withLock { $0 = true } }
+  var isRaised: Bool { raised.withLock { $0 } }
+
+  func wait() -> Bool {
+    for _ in 0..<10_000 {
+      if isRaised { return true }
+      usleep(1_000)
+    }
+    return false
+  }
+}

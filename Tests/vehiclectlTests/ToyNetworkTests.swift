@@ -1,0 +1,182 @@
+// What NetworkManager hears and does: which networks are offered, and that the toy's own is borrowed and given back, whatever
+// happens. On a message bus of the test's own.
+
+import Bus
+import Glibc
+import Protocols
+import Testing
+
+@testable import vehiclectl
+
+@Suite struct ToyNetworkTests {
+  func plain(_ text: String, _ style: Style) -> String { text }
+
+  private func point(_ ssid: [UInt8], _ frequency: Int = 2412, _ strength: Int = 50, _ security: AccessPoint.Security = .password)
+    -> AccessPoint
+  {
+    AccessPoint(ssid: ssid, frequency: frequency, strength: strength, security: security)
+  }
+
+  private func point(_ name: String, _ frequency: Int = 2412, _ strength: Int = 50, _ security: AccessPoint.Security = .password)
+    -> AccessPoint
+  {
+    point(Array(name.utf8), frequency, strength, security)
+  }
+
+  @Test func `a row for each name, the strongest first, at 2,4 GHz alone`() {
+    let nearby = NearbyNetworks([
+      point("Home", 2412, 40), point("Home", 2462, 71), point("Home", 5180, 99), point("Café", 2437, 80, .open), point("Fast", 5240, 90),
+      point("Uni", 2412, 60, .enterprise), point("New", 2412, 60, .other), point([], 2412), point([0, 0], 2412),
+    ])
+    #expect(nearby.offered.map(\.name) == ["Café", "Home"] && nearby.offered.map(\.strength) == [80, 71])
+    let lines = nearby.lines(paint: plain)
+    #expect(
+      lines[0] == "   network  signal  security" && lines[1] == "1  Café       80 %  open" && lines[2] == "2  Home       71 %  password")
+    #expect(
+      lines[3]
+        == "Not shown, because the toy cannot join them: 1 on 5 GHz only, 1 with an enterprise login, "
+        + "1 with WPA3, WEP or other security that it lacks, 2 that hide their names.")
+    #expect(NearbyNetworks([]).lines(paint: plain) == ["No network that the toy can join is heard."])
+  }
+
+  @Test func `names that could deceive are not offered`() {
+    let hostile: [[UInt8]] = [
+      Array("a\u{1b}[2Jb".utf8), Array("a\nb".utf8), Array("a\u{202e}b".utf8), [UInt8](repeating: 0xff, count: 32), Array("a:b".utf8),
+      Array("a\"b".utf8), Array("a\\b".utf8), [UInt8](repeating: 97, count: 33), [97, 0],
+    ]
+    let nearby = NearbyNetworks(hostile.map { point($0) } + [point("ok")])
+    #expect(nearby.offered.map(\.name) == ["ok"])
+    #expect(nearby.leftOut == ["9 whose names it cannot be told"])
+  }
+
+  @Test(arguments: [
+    (0, 0, 0, AccessPoint.Security.open), (1, 0, 0x188, .password), (1, 0x144, 0, .password), (1, 0, 0x588, .password), (1, 0, 0, .other),
+    (1, 0, 0x288, .enterprise), (1, 0, 0x2088, .enterprise), (1, 0, 0x488, .other), (0, 0, 0x888, .other), (0, 0, 0x1000, .open),
+  ])
+  func `flags say what it takes to join`(_ flags: Int, _ wpa: Int, _ rsn: Int, _ security: AccessPoint.Security) {
+    let properties: [String: BusValue] = [
+      "Frequency": .uint32(2412), "Flags": .uint32(UInt32(flags)), "WpaFlags": .uint32(UInt32(wpa)), "RsnFlags": .uint32(UInt32(rsn)),
+      "Strength": .byte(200),
+    ]
+    let point = AccessPoint(properties)
+    #expect(point?.security == security && point?.strength == 100)
+    #expect(AccessPoint(["Ssid": .bytes([97])]) == nil)
+  }
+
+  @Test func `odd answers are nothing`() {
+    for odd in [nil, BusValue.string("x"), .array(of: "s", []), .array(of: "{ss}", [.entry(.string("a"), .string("b"))])] {
+      let snapshot = NetworkSnapshot(odd)
+      #expect(snapshot.devices.isEmpty && snapshot.usable.isEmpty && snapshot.find("Trivio") == nil)
+    }
+  }
+
+  // MARK: With a stand-in
+
+  /// Borrows until it is joined, or fails.
+  private func borrow(_ bus: TestBus) throws -> (words: Set<String>, network: BorrowedNetwork, failure: Failure?) {
+    var network = try BorrowedNetwork("Trivio", try #require(NetworkManager(address: bus.address)), at: 0)
+    var words: Set<String> = []
+    do {
+      // A clock of the test's own: half a second each look.
+      for step in 0..<200 {
+        if let doing = try network.advance(at: Double(step) / 2) { words.insert(doing) }
+        if network.isJoined { return (words, network, nil) }
+      }
+    } catch { return (words, network, error) }
+    return (words, network, nil)
+  }
+
+  @Test func `the toy's network is joined with a profile that does not stay, and what was there comes back`() throws {
+    let bus = try TestBus()
+    let manager = try StandInNetworkManager(bus) { $0.points = [.locked("Home"), .open("Trivio")] }
+    var (_, network, failure) = try borrow(bus)
+    #expect(failure == nil && network.isJoined && manager.active == "vehiclectl Trivio")
+    let (settings, options) = manager.state.withLock { ($0.settings?.dictionary, $0.options) }
+    #expect(options["persist"] == .string("volatile") && options["bind-activation"] == .string("dbus-client"))
+    #expect(settings?["802-11-wireless"]?.dictionary?["ssid"] == .bytes(Array("Trivio".utf8)))
+    #expect(settings?["802-11-wireless-security"] == nil && settings?["connection"]?.dictionary?["autoconnect"] == .bool(false))
+    #expect(network.restore() == "back in \"Home \"5\"\"" && network.restore() == nil)
+    #expect(manager.active == "Home \"5\"" && manager.profiles == ["Home \"5\""])
+    #expect(manager.log == ["join vehiclectl Trivio", "activate Home \"5\""])
+  }
+
+  @Test func `where nothing was active nothing is afterwards`() throws {
+    let bus = try TestBus()
+    let manager = try StandInNetworkManager(bus) {
+      $0.points = [.open("Trivio")]
+      $0.active = nil
+    }
+    var (_, network, failure) = try borrow(bus)
+    #expect(failure == nil && network.restore() == "left \"Trivio\"")
+    #expect(
+      manager.active == nil && manager.log == ["join vehiclectl Trivio", "deactivate vehiclectl Trivio"] && manager.profiles.count == 1)
+  }
+
+  @Test func `a profile that stays nevertheless is removed`() throws {
+    let bus = try TestBus()
+    let manager = try StandInNetworkManager(bus) { $0.points = [.open("Trivio")] }
+    var (_, network, _) = try borrow(bus)
+    manager.state.withLock { $0.volatile = [] }
+    #expect(network.restore() == "back in \"Home \"5\"\"")
+    #expect(manager.log.last == "delete vehiclectl Trivio" && manager.profiles == ["Home \"5\""])
+  }
+
+  @Test func `it is searched for until the button is pressed`() throws {
+    let bus = try TestBus()
+    let manager = try StandInNetworkManager(bus) { $0.late = (.open("Trivio"), after: 3) }
+    var (words, network, failure) = try borrow(bus)
+    #expect(failure == nil && network.isJoined && manager.state.withLock { $0.scans } == 3)
+    #expect(words.contains("waiting for the network \"Trivio\": press the toy's Wi-Fi button until its light is white"))
+    _ = network.restore()
+  }
+
+  @Test func `a network that never comes is named, with the one it may be`() throws {
+    let bus = try TestBus()
+    let manager = try StandInNetworkManager(bus) { $0.points = [.open("ESP_A1B2C3"), .locked("ESP_locked")] }
+    var (_, network, failure) = try borrow(bus)
+    #expect(failure?.exitCode == 1 && failure?.message.contains("no network \"Trivio\" was heard for 60 s") == true)
+    #expect(failure?.message.hasSuffix("; \"ESP_A1B2C3\" is there and may be the toy: --join=ESP_A1B2C3") == true)
+    #expect(network.restore() == nil && manager.log.isEmpty)
+  }
+
+  @Test func `a join that fails has a reason, and what was there comes back`() throws {
+    let bus = try TestBus()
+    let manager = try StandInNetworkManager(bus) {
+      $0.points = [.open("Trivio")]
+      $0.outcome = .fails(17)
+    }
+    var (_, network, failure) = try borrow(bus)
+    #expect(failure?.message.hasPrefix("\"Trivio\" could not be joined: it gave no address") == true)
+    #expect(network.restore() == "back in \"Home \"5\"\"" && manager.active == "Home \"5\"" && manager.profiles == ["Home \"5\""])
+  }
+
+  @Test func `who may not change networks is told, and nothing was touched`() throws {
+    let bus = try TestBus()
+    let manager = try StandInNetworkManager(bus) {
+      $0.points = [.open("Trivio")]
+      $0.outcome = .refused("org.freedesktop.NetworkManager.PermissionDenied")
+    }
+    var (_, network, failure) = try borrow(bus)
+    #expect(failure == .noAccessToNetworks && failure?.exitCode == 7 && network.restore() == nil && manager.log.isEmpty)
+    manager.state.withLock { $0.outcome = .refused("org.freedesktop.NetworkManager.InvalidConnection") }
+    let other = try borrow(bus)
+    #expect(other.failure?.message == "NetworkManager refuses: Not authorized to control networking.")
+  }
+
+  @Test func `no Wi-Fi, and Wi-Fi that is off, are said at once`() throws {
+    let bus = try TestBus()
+    let manager = try StandInNetworkManager(bus) { $0.hasDevice = false }
+    #expect(throws: Failure.self) { try borrow(bus) }
+    manager.state.withLock { $0.isOn = false }
+    do {
+      _ = try borrow(bus)
+      Issue.record("it was taken")
+    } catch { #expect((error as? Failure)?.message.contains("nmcli radio wifi on") == true) }
+  }
+
+  @Test func `without a bus or NetworkManager there is nobody to ask`() throws {
+    let bus = try TestBus()
+    #expect(NetworkManager(address: bus.address) == nil)
+    #expect(NetworkManager(address: "unix:path=/nonexistent/bus") == nil)
+  }
+}
