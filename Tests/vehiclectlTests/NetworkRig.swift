@@ -86,7 +86,8 @@ final class StandInNetworkManager: Sendable {
     var outcome = Outcome.works
     var hasDevice = true
     var isOn = true
-    var reason: UInt32 = 0
+    /// Why an activation failed, until it is told.
+    var failure: UInt32?
     /// Profiles and their names.
     var profiles = ["/org/freedesktop/NetworkManager/Settings/1": "Home \"5\""]
     var active: Active? = Active(
@@ -115,6 +116,11 @@ final class StandInNetworkManager: Sendable {
     } received: { [weak self] message in
       guard let self, message.kind == .call else { return }
       let reply = self.answer(message)
+      if let reason = self.state.withLock({ state in state.failure.take() }) {
+        let signal = BusMessage.signal(
+          Self.device, Self.manager + ".Device", "StateChanged", [.uint32(120), .uint32(50), .uint32(reason)])
+        self.connection.withLock { $0 }?.send(signal)
+      }
       self.connection.withLock { $0 }?.send(reply)
     } ended: { [weak self] _ in
       self?.connection.withLock { $0 = nil }
@@ -212,7 +218,7 @@ extension StandInNetworkManager.State {
     }
     if hasDevice {
       let device: [String: BusValue] = [
-        "State": .uint32(active == nil ? 30 : 100), "StateReason": .structure([.uint32(30), .uint32(reason)]),
+        "State": .uint32(active == nil ? 30 : 100),
         "ActiveConnection": .path(active?.path ?? "/"),
       ]
       let paths = points.indices.map { BusValue.path("\(manager.path)/AccessPoint/\($0)") }
@@ -230,7 +236,7 @@ extension StandInNetworkManager.State {
   private mutating func progress() {
     guard let state = active?.state, state == 1 else { return }
     if case .fails(let why) = outcome, let profile = active?.profile, volatile.contains(profile) {
-      reason = why
+      failure = why
       leave()
     } else {
       active?.state = 2

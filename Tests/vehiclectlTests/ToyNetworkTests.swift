@@ -70,11 +70,40 @@ import Testing
     }
   }
 
+  @Test func `a device that nobody uses is preferred, one that nobody manages is not taken`() {
+    func device(_ number: Int, _ state: UInt32) -> BusValue {
+      let wireless: [String: BusValue] = ["AccessPoints": .array(of: "o", [.path("/ap")]), "LastScan": .int64(-1)]
+      let interfaces: [String: [String: BusValue]] = [
+        "org.freedesktop.NetworkManager.Device": ["State": .uint32(state), "ActiveConnection": .path("/")],
+        "org.freedesktop.NetworkManager.Device.Wireless": wireless,
+      ]
+      return .entry(.path("/d/\(number)"), .array(of: "{sa{sv}}", interfaces.map { .entry(.string($0.key), .properties($0.value)) }))
+    }
+    let properties: [String: BusValue] = ["Ssid": .bytes(Array("Trivio".utf8)), "Frequency": .uint32(2422)]
+    let point = BusValue.entry(
+      .path("/ap"), .array(of: "{sa{sv}}", [.entry(.string("org.freedesktop.NetworkManager.AccessPoint"), .properties(properties))]))
+    let all = NetworkSnapshot(.array(of: "{oa{sa{sv}}}", [device(1, 10), device(2, 100), device(3, 30), point]))
+    #expect(all.usable.map(\.path) == ["/d/3", "/d/2"] && all.find("Trivio")?.device.path == "/d/3")
+    #expect(all.find("Trivio ") == nil)
+  }
+
+  @Test func `a toy that was heard and is gone is searched for again`() throws {
+    let bus = try TestBus()
+    let manager = try StandInNetworkManager(bus) {
+      $0.points = [.open("Trivio")]
+      $0.outcome = .fails(53)
+    }
+    var (_, network, failure) = try borrow(bus)
+    #expect(failure?.message == "\"Trivio\" could not be joined: it is gone; press the toy's Wi-Fi button again")
+    #expect(manager.log.count > 3 && manager.log.allSatisfy { $0 == "join vehiclectl Trivio" })
+    #expect(network.restore() == "back in \"Home \"5\"\"" && manager.active == "Home \"5\"")
+  }
+
   // MARK: With a stand-in
 
   /// Borrows until it is joined, or fails.
   private func borrow(_ bus: TestBus) throws -> (words: Set<String>, network: BorrowedNetwork, failure: Failure?) {
-    var network = try BorrowedNetwork("Trivio", try #require(NetworkManager(address: bus.address)), at: 0)
+    var network = try BorrowedNetwork("Trivio", try #require(NetworkManager(address: bus.address)))
     var words: Set<String> = []
     do {
       // A clock of the test's own: half a second each look.

@@ -1,6 +1,7 @@
 // toy wifi: what is asked and refused before the button is pressed, what the daemon is told, and what this computer's network
 // goes through meanwhile.
 
+import CLinux
 import Glibc
 import Protocols
 import Synchronization
@@ -33,7 +34,7 @@ import Testing
   }
 
   @Test func `what a shell is told is quoted`() {
-    #expect(BorrowedNetwork.command("it's $(x)") == #"nmcli connection up 'it'\''s $(x)'"#)
+    #expect(NetworkLoan.command("it's $(x)") == #"nmcli connection up 'it'\''s $(x)'"#)
   }
 
   // MARK: What is asked
@@ -164,7 +165,8 @@ import Testing
     let pid = try Program.start(
       ["toy", "wifi", "--socket", server.path], on: pty, environment: ["DBUS_SYSTEM_BUS_ADDRESS": bus.address])
     var talk = Conversation(pty)
-    talk.when("number or name (Enter looks again): ", type: "2\n")
+    talk.when("1 that may be the toy itself", type: "")
+    talk.when("number or name (Enter looks again): ", type: "1\n")
     talk.when("password of Home: ", type: "short\n")
     talk.when("8 to 63 bytes", type: "")
     talk.when("password of Home: ", type: "geheim 12\n")

@@ -5,7 +5,7 @@ import Protocols
 
 struct ToyRegisterCommand: ToyVerb {
   static let configuration = CommandConfiguration(
-    commandName: "register", abstract: "Make an account, and be logged in to it.", usage: usage,
+    commandName: "register", abstract: "Make an account.", usage: usage,
     discussion: "The password is asked for twice, or is a line of stdin. Take one that you use nowhere else: the server keeps it readable.")
 
   private static let usage = "vehiclectl toy register [<options>] <name> <email>"

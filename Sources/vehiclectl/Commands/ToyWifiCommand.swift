@@ -20,7 +20,7 @@ struct ToyWifiCommand: ToyVerb {
   @OptionGroup var common: CommonOptions
   @OptionGroup var toy: ToyOptions
   @Option(
-    defaultAsFlag: "Trivio", parsing: .next,
+    defaultAsFlag: ToyNetwork.usual, parsing: .next,
     help: ArgumentHelp("Join the toy's own network meanwhile; named otherwise: --join=ESP_A1B2C3.", valueName: "network"))
   var join: String?
   @Option(help: ArgumentHelp("Connect to a toy that listens, as the documentation has it.", valueName: "host[:port]"))
@@ -42,12 +42,12 @@ struct ToyWifiCommand: ToyVerb {
     if join != nil, networks == nil {
       throw Failure.other("there is no NetworkManager here to join with; join the toy's network by hand, and leave out --join")
     }
+    let borrowed = try networks.flatMap { networks in
+      try join.map { join throws(Failure) in try BorrowedNetwork(join, networks) }
+    }
     var questions = WiFiQuestions(output: output)
     questions.listen = { () throws(Failure) in try Self.listen(networks, output) }
     let answers = try questions.answers(network)
-    let borrowed = try networks.flatMap { networks in
-      try join.map { join throws(Failure) in try BorrowedNetwork(join, networks, at: Clock.monotonic) }
-    }
     for line in Self.steps(join: join, dial: dial) { output.note(line) }
     var arguments: [String: Value] = ["ssid": .string(answers.name)]
     if !answers.password.isEmpty { arguments["password"] = .string(answers.password) }
@@ -60,7 +60,7 @@ struct ToyWifiCommand: ToyVerb {
 
   /// What is to be done now.
   static func steps(join: String?, dial: String?) -> [String] {
-    let toys = join.map { "\"\(Output.oneLine($0))\"" } ?? "\"Trivio\" (or AI-THINKER_…, ESP_…)"
+    let toys = join.map { "\"\(Output.oneLine($0))\"" } ?? "\"\(ToyNetwork.usual)\" (or AI-THINKER_…, ESP_…)"
     return [
       "1. Press the toy's Wi-Fi button until its light is white.",
       join == nil

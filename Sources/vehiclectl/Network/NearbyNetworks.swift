@@ -16,7 +16,8 @@ struct NearbyNetworks: Equatable {
 
   init(_ points: [AccessPoint]) {
     var counts: [Reason: Int] = [:]
-    counts[.hidden] = points.contains(where: \.isHidden) ? points.count(where: \.isHidden) : nil
+    let hidden = points.count(where: \.isHidden)
+    if hidden > 0 { counts[.hidden] = hidden }
     for (ssid, twins) in Dictionary(grouping: points.filter { !$0.isHidden }, by: \.ssid) {
       switch Self.judge(ssid, twins) {
       case .success(let network): offered.append(network)
@@ -32,6 +33,7 @@ struct NearbyNetworks: Equatable {
     case enterprise = "with an enterprise login"
     case security = "with WPA3, WEP or other security that it lacks"
     case name = "whose names it cannot be told"
+    case toy = "that may be the toy itself"
     case hidden = "that hide their names"
   }
 
@@ -46,6 +48,7 @@ struct NearbyNetworks: Equatable {
     else {
       return .failure(.name)
     }
+    guard !ToyNetwork.looksLike(name, best.security) else { return .failure(.toy) }
     return .success(Network(name: name, strength: best.strength, isOpen: best.security == .open))
   }
 

@@ -4,6 +4,7 @@
 // (since 1.16) with its options persist and bind-activation, ActivateConnection, DeactivateConnection, Device.Wireless.RequestScan.
 
 import Bus
+import Synchronization
 
 struct NetworkManager {
   static let name = "org.freedesktop.NetworkManager"
@@ -12,14 +13,42 @@ struct NetworkManager {
   private static let (answer, consent) = (5.0, 60.0)
 
   private let bus: SystemBus
+  private let failures: Failures
+
+  /// Why activations failed: NetworkManager tells it in passing, and shows it for a moment only.
+  private final class Failures: Sendable {
+    private let reasons = Mutex<[String: Int]>([:])
+
+    subscript(_ device: String) -> Int? { reasons.withLock { $0[device] } }
+    func forget() { reasons.withLock { $0 = [:] } }
+
+    /// Device.StateChanged(new state, old state, reason), where the new state is NM_DEVICE_STATE_FAILED.
+    func note(_ signal: BusMessage) {
+      guard signal.member == "StateChanged", signal.body.count == 3, signal.body[0].int == 120, let device = signal.path else { return }
+      reasons.withLock { $0[device] = signal.body[2].int }
+    }
+  }
 
   /// nil where there is no system bus, or no NetworkManager on it.
   init?(address: String = DBus.systemAddress) {
-    guard let bus = SystemBus(address: address) else { return nil }
+    let failures = Failures()
+    self.failures = failures
+    guard let bus = SystemBus(address: address, signal: { failures.note($0) }) else { return nil }
     self.bus = bus
-    let asked = BusMessage.call(DBus.name, DBus.path, DBus.name, "NameHasOwner", [.string(Self.name)])
-    guard (try? bus.call(asked, within: Self.answer))?.first?.bool == true else { return nil }
+    let rule = "type='signal',sender='\(Self.name)',interface='\(Self.name).Device',member='StateChanged'"
+    guard let owner = Self.ask(bus, "GetNameOwner", Self.name)?.first?.string, Self.ask(bus, "AddMatch", rule) != nil else { return nil }
+    bus.hear(only: owner)
   }
+
+  /// Asks the bus itself.
+  private static func ask(_ bus: SystemBus, _ member: String, _ text: String) -> [BusValue]? {
+    try? bus.call(.call(DBus.name, DBus.path, DBus.name, member, [.string(text)]), within: answer)
+  }
+
+  /// Why the last activation on a device failed, as NMDeviceStateReason; nil: it did not, or nobody said.
+  func failure(of device: String) -> Int? { failures[device] }
+
+  func forgetFailures() { failures.forget() }
 
   /// What is so now.
   func look() throws(Failure) -> NetworkSnapshot {
@@ -31,7 +60,7 @@ struct NetworkManager {
     _ = try? call(device, Self.name + ".Device.Wireless", "RequestScan", [.properties([:])])
   }
 
-  /// Begins to join an open network, with a profile that is gone when it is left or when we are; gives what is active then.
+  /// Begins to join an open network, with a profile that is gone when it is left or when we are.
   func join(_ ssid: String, uuid: String, _ device: String, _ accessPoint: String) throws(Failure) {
     let settings: [(String, [String: BusValue])] = [
       ("802-11-wireless", ["ssid": .bytes(Array(ssid.utf8))]),

@@ -10,8 +10,6 @@ struct NetworkSnapshot {
   struct Device: Equatable {
     var path: String
     var state: Int
-    /// NMDeviceStateReason.
-    var reason: Int
     /// What is active on it, or about to be.
     var active: String?
     var accessPoints: [String]
@@ -65,11 +63,9 @@ struct NetworkSnapshot {
   }
 
   private mutating func note(_ device: [String: BusValue], _ wireless: [String: BusValue], at path: String) {
-    var reason = 0
-    if case .structure(let parts)? = device["StateReason"]?.plain, parts.count == 2 { reason = parts[1].int ?? 0 }
     devices.append(
       Device(
-        path: path, state: device["State"]?.int ?? 0, reason: reason,
+        path: path, state: device["State"]?.int ?? 0,
         active: device["ActiveConnection"]?.string.flatMap { $0 == "/" ? nil : $0 },
         accessPoints: wireless["AccessPoints"]?.strings ?? [], lastScan: wireless["LastScan"]?.int ?? -1))
   }
@@ -77,9 +73,9 @@ struct NetworkSnapshot {
   /// The devices that could be used, those that nobody uses first.
   var usable: [Device] { devices.filter(\.isIdle) + devices.filter { $0.isUsable && !$0.isIdle } }
 
-  /// The strongest access point of this name that a usable device hears.
-  func find(_ ssid: String) -> (device: Device, accessPoint: String)? {
-    for device in usable {
+  /// The strongest access point of this name that a usable device hears, or just this device.
+  func find(_ ssid: String, on path: String? = nil) -> (device: Device, accessPoint: String)? {
+    for device in usable where path == nil || device.path == path {
       let found = device.accessPoints.filter { accessPoints[$0]?.ssid == Array(ssid.utf8) }
       if let path = found.max(by: { (accessPoints[$0]?.strength ?? 0) < (accessPoints[$1]?.strength ?? 0) }) { return (device, path) }
     }

@@ -14,13 +14,14 @@ final class SystemBus {
   private let mailbox: Mailbox
   private var last = 0
 
-  /// Connects, or gives nil where there is no bus.
-  init?(address: String, within seconds: Double = 3) {
+  /// Connects, or gives nil where there is no bus. Signals are told on a thread of their own.
+  init?(address: String, within seconds: Double = 3, signal: @escaping @Sendable (BusMessage) -> Void) {
     let mailbox = Mailbox()
     self.mailbox = mailbox
     connection = BusConnection(to: address) { _ in
       mailbox.change { $0.isReady = true }
-    } received: { _ in
+    } received: { message in
+      if message.kind == .signal { signal(message) }
     } ended: { reason in
       mailbox.change { $0.ended = reason }
     }
@@ -32,6 +33,9 @@ final class SystemBus {
   }
 
   deinit { connection.close() }
+
+  /// Hears nobody's signals but this one's and the bus's own.
+  func hear(only sender: String) { connection.hear(only: [sender]) }
 
   /// Makes a call and waits at most so many seconds for its reply.
   func call(_ message: BusMessage, within seconds: Double) throws(BusError) -> [BusValue] {

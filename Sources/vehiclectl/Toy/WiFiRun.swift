@@ -16,7 +16,7 @@ struct WiFiRun {
     var network = network
     defer {
       output.progress(nil)
-      if network != nil, Interrupt.came { output.progress("going back to the network that was there before") }
+      if network?.isBorrowed == true { output.progress("going back to the network that was there before") }
       let words = network?.restore()
       output.progress(nil)
       if let words { output.note(words) }
@@ -33,18 +33,18 @@ struct WiFiRun {
       }
       // The daemon listens, or has refused, before this computer leaves its network.
       let waits = last == nil ? nil : try network?.advance(at: Clock.monotonic)
-      let words = waits ?? last.map(Self.words) ?? ""
-      if words != said, !words.isEmpty, !output.json {
-        said = words
-        show(words)
-      }
+      if !output.json { show(waits, last, &said) }
       return true
     }
     return last
   }
 
-  private func show(_ words: String) {
-    if Terminal.isTerminal(STDERR_FILENO) { output.progress(words) } else { output.note(words) }
+  /// On a terminal a line that moves; elsewhere a line for what is new, without numbers that run.
+  private func show(_ waits: String?, _ last: Contract.Call.Result?, _ said: inout String) {
+    if Terminal.isTerminal(STDERR_FILENO) { return output.progress(waits ?? last.map(Self.words) ?? "") }
+    guard let words = waits ?? last?.text, words != said else { return }
+    said = words
+    output.note(Output.oneLine(words))
   }
 
   /// How far it is.
