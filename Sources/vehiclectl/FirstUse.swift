@@ -2,7 +2,6 @@
 // `needs-PROPERTY`, and refuses with that code what cannot be done before. On a terminal the person is asked then, and
 // what was wanted goes on; elsewhere the refusal stands, with the command that mends it.
 
-import Glibc
 import Protocols
 
 struct FirstUse {
@@ -57,8 +56,7 @@ struct FirstUse {
   }
 
   private static func fromTerminal(_ prompt: String) -> String? {
-    guard Terminal.isTerminal(STDIN_FILENO), Terminal.isTerminal(STDERR_FILENO) else { return nil }
-    Output.write(prompt, to: STDERR_FILENO)
-    return readLine()
+    guard Prompt.hasPerson else { return nil }
+    return (try? Prompt.shown(prompt)) ?? nil  // after Ctrl-C the refusal stands
   }
 }
