@@ -64,6 +64,8 @@ final class StandInNetworkManager: Sendable {
 
   enum Outcome {
     case works
+    /// It goes on and on.
+    case never
     /// NMDeviceStateReason.
     case fails(UInt32)
     /// The error's name.
@@ -234,12 +236,13 @@ extension StandInNetworkManager.State {
   }
 
   private mutating func progress() {
-    guard let state = active?.state, state == 1 else { return }
-    if case .fails(let why) = outcome, let profile = active?.profile, volatile.contains(profile) {
+    guard let active, active.state == 1 else { return }
+    switch outcome {
+    case .fails(let why) where volatile.contains(active.profile):
       failure = why
       leave()
-    } else {
-      active?.state = 2
+    case .never where volatile.contains(active.profile): break
+    default: self.active?.state = 2
     }
   }
 }

@@ -179,6 +179,28 @@ import Testing
     #expect(network.restore() == "back in \"Home \"5\"\"" && manager.active == "Home \"5\"" && manager.profiles == ["Home \"5\""])
   }
 
+  @Test func `a join that takes too long is given up`() throws {
+    let bus = try TestBus()
+    let manager = try StandInNetworkManager(bus) {
+      $0.points = [.open("Trivio")]
+      $0.outcome = .never
+    }
+    var (words, network, failure) = try borrow(bus)
+    #expect(words == ["joining \"Trivio\""] && failure?.message.contains("could not be joined within 45 s") == true)
+    #expect(network.restore() == "back in \"Home \"5\"\"" && manager.profiles == ["Home \"5\""])
+  }
+
+  @Test func `a way back that is not there is told, with the command for it`() throws {
+    let bus = try TestBus()
+    let manager = try StandInNetworkManager(bus) { $0.points = [.open("Trivio")] }
+    var (_, network, _) = try borrow(bus)
+    manager.state.withLock { $0.profiles = $0.profiles.filter { $0.value == "vehiclectl Trivio" } }
+    #expect(
+      network.restore()
+        == "not back in \"Home \"5\"\": NetworkManager refuses: no such profile; go back with: nmcli connection up 'Home \"5\"'")
+    #expect(manager.active == nil && manager.profiles.isEmpty)
+  }
+
   @Test func `who may not change networks is told, and nothing was touched`() throws {
     let bus = try TestBus()
     let manager = try StandInNetworkManager(bus) {

@@ -97,7 +97,9 @@ import Testing
   // MARK: The program
 
   /// A daemon that listens for the toy until the flag is raised.
-  private func daemon(until flag: Flag, then last: Answer = ToyDaemon.done(Report(text: "sent; look at the light", progress: 1)))
+  private func daemon(
+    until flag: Flag, gone: Flag = Flag(), then last: Answer = ToyDaemon.done(Report(text: "sent; look at the light", progress: 1))
+  )
     -> ToyDaemon
   {
     ToyDaemon { _, connection in
@@ -107,7 +109,7 @@ import Testing
         let report = Report(text: "waiting for the toy", progress: 0.1)
         let waiting = VarlinkReply.message(Contract.Call.Result(report), continues: true)
         while !flag.isRaised {
-          guard Glibc.send(own, waiting, waiting.count, Int32(MSG_NOSIGNAL)) > 0 else { return }  // nobody is left
+          guard Glibc.send(own, waiting, waiting.count, Int32(MSG_NOSIGNAL)) > 0 else { return gone.raise() }
           usleep(50_000)
         }
         if case .send(let bytes) = last { SocketServer.send(own, bytes) }
@@ -215,12 +217,14 @@ import Testing
   @Test func `Ctrl-C gives it back as well`() throws {
     let bus = try TestBus()
     let manager = try StandInNetworkManager(bus) { $0.points = [.open("Trivio")] }
-    let server = try daemon(until: Flag()).serve()
+    let gone = Flag()
+    let server = try daemon(until: Flag(), gone: gone).serve()
     defer { server.stop() }
     let (status, shown) = try join(bus, manager, server) { talk in
       #expect(waitUntilJoined(manager))
       talk.pty.type("\u{3}")
     }
+    #expect(gone.wait(), "the daemon is to see that nobody waits any more")
     #expect(status == 1 && shown.contains("back in \"Home \"5\"\"") && shown.hasSuffix("vehiclectl: interrupted\r\n"), "\(shown)")
     #expect(manager.active == "Home \"5\"" && manager.profiles == ["Home \"5\""])
   }

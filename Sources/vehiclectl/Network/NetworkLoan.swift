@@ -33,14 +33,11 @@ struct NetworkLoan {
   mutating func giveBack(_ ssid: String, _ networks: NetworkManager) -> String? {
     do throws(Failure) {
       let found = try networks.look()
-      let ours = ours(in: found)
+      _ = ours(in: found)
       if profile == nil, isBack(found) { return nil }  // we were refused
       var words = "left \"\(Output.oneLine(ssid))\""
-      if let before {
-        words = try goBack(before, networks)
-      } else if let ours, ours.active.lives {
-        try networks.deactivate(ours.path)
-      }
+      if let before { words = goBack(before, networks) }
+      if let ours = ours(in: try networks.look()), ours.active.lives { try networks.deactivate(ours.path) }
       if let profile, try remains(profile, networks) { try networks.delete(profile) }
       return words
     } catch {
@@ -49,14 +46,22 @@ struct NetworkLoan {
     }
   }
 
-  private func goBack(_ before: (profile: String, id: String), _ networks: NetworkManager) throws(Failure) -> String {
+  private func goBack(_ before: (profile: String, id: String), _ networks: NetworkManager) -> String {
+    var reason = "it does not come by itself"
+    do throws(Failure) {
+      if try isBack(before, networks) { return "back in \"\(Output.oneLine(before.id))\"" }
+    } catch { reason = error.message }
+    return "not back in \"\(Output.oneLine(before.id))\": \(reason); go back with: \(Self.command(before.id))"
+  }
+
+  /// Whether what was there before comes back in time. NetworkManager may go back by itself; only what does not happen is asked for.
+  private func isBack(_ before: (profile: String, id: String), _ networks: NetworkManager) throws(Failure) -> Bool {
     let limit = Clock.monotonic + Self.patience
     var asked = 0
     while Clock.monotonic < limit {
       let found = try networks.look()
-      if isBack(found) { return "back in \"\(Output.oneLine(before.id))\"" }
+      if isBack(found) { return true }
       let active = active(found)
-      // NetworkManager may go back by itself; only what does not happen is asked for.
       if active?.profile != before.profile || active?.lives != true {
         asked += 1
         guard asked <= 3 else { break }
@@ -64,7 +69,7 @@ struct NetworkLoan {
       }
       usleep(300_000)
     }
-    return "\"\(Output.oneLine(before.id))\" does not come back by itself; go back with: \(Self.command(before.id))"
+    return false
   }
 
   /// Whether a profile is still there a while after it was left; a volatile one goes by itself.
