@@ -14,9 +14,9 @@ enum WiFiCredentials {
       return "a network's name has 1 to 32 bytes; this one has \(text.utf8.count)"
     }
     if text.utf8.contains(UInt8(ascii: ":")) {
-      return "the toy cannot be told a network with a colon in its name; name the network otherwise"
+      return "the toy cannot be told a network with a colon in its name; give the network another name"
     }
-    return forbidden(text).map { "the toy cannot be told a network with \($0) in its name; name the network otherwise" }
+    return forbidden(text).map { "the toy cannot be told a network with \($0) in its name; give the network another name" }
   }
 
   /// What is wrong with a password; an empty one is for an open network.
