@@ -1,7 +1,9 @@
 // `vehiclesim trivia` as apps and toys meet it: over sockets, with a database that outlives it. What it answers to what is
 // tested in virtual time; here are only files, sockets and restarts.
 
+import CLinux
 import Foundation
+import Glibc
 import Testing
 
 extension WholeHouse {

@@ -131,7 +131,7 @@ import Testing
     let outcome = try Program.run(["toy", "wifi", "Home", "--dial", "192.168.4.1", "-v", "--socket", server.path], input: "pa:ss word\n")
     #expect(outcome.status == 0 && outcome.answer == "sent; look at the light\n", "\(outcome)")
     #expect(outcome.remarks.contains("1. Press the toy's Wi-Fi button") && !outcome.remarks.contains("pa:ss"))
-    #expect(outcome.remarks.contains("green, it is in \"Home\"") && !outcome.remarks.contains("\u{1b}"))
+    #expect(outcome.remarks.contains("check the password of \"Home\"") && !outcome.remarks.contains("\u{1b}"))
     let arguments = try #require(daemon.called.first?.arguments)
     #expect(arguments["ssid"]?["string"]?.string == "Home" && arguments["password"]?["string"]?.string == "pa:ss word")
     #expect(arguments["dial"]?["string"]?.string == "192.168.4.1")

@@ -32,6 +32,7 @@ import Testing
       probe.answers { input, _, effects in
         switch input {
         case .started: effects.append(.listen("toy", at: "127.0.0.1:\(number)", from: network))
+        case .linkChanged("toy", .up): effects.send("toy", Array("hello".utf8))
         case .received("toy", let bytes):
           switch String(decoding: bytes, as: UTF8.self) {
           case "go": effects.append(.resetLink("toy", reason: "told to"))
@@ -94,6 +95,7 @@ import Testing
     #expect(await until { rig.heard == ["up"] })
     let second = await connected(rig.port)
     #expect(await until { text(second) == nil }, "somebody is there already")
+    #expect(await until { text(first) == "hello" }, "we may speak first")
     say("say", to: first)
     #expect(await until { text(first) == "ok" })
     close(first)
@@ -102,7 +104,7 @@ import Testing
     let third = await connected(rig.port)
     #expect(await until { rig.heard.last == "up" })
     say("go", to: third)
-    #expect(await until { rig.heard.last == "down: told to" && text(third) == nil })
+    #expect(await until { rig.heard.last == "down: told to" && text(third) == nil }, "\(rig.heard)")
     let fourth = await connected(rig.port)
     #expect(await until { rig.heard.last == "up" })
     say("end", to: fourth)

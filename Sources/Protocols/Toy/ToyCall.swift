@@ -10,8 +10,8 @@ enum ToyCall: Sendable {
   case history(ToyUser)
   case vote(ToyPendingVote, token: String?)
 
-  /// A server that slept takes its time to answer first.
-  private static let timeout: Nanoseconds = 20 * .second
+  /// A server that slept takes its time to answer first; a caller gives up after 15 s.
+  private static let timeout: Nanoseconds = 14 * .second
 
   func request(_ settings: ToySettings) -> HTTPRequest {
     let isDocumented = settings.dialect == .documented

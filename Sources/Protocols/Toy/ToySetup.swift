@@ -35,7 +35,6 @@ struct ToySetup: Sendable {
   private var hangUps = 0
   /// Why the toy cannot be dialled.
   private var trouble: String?
-  private var lastWords: String?
 
   static let words = ["idle", "listening", "greeting", "settling", "sending", "sent"]
   private static let patience: Nanoseconds = 300 * .second
@@ -140,18 +139,18 @@ struct ToySetup: Sendable {
 
   private mutating func tell(at now: Instant, _ effects: inout Effects) {
     nextTick = now &+ Self.tick
-    let (words, elapsed) = (report, now &- began)
-    let text = words == lastWords ? nil : words
-    lastWords = words
+    let elapsed = min(max(0, now &- began), Self.patience)
     let progress = min(Double(elapsed) / Double(Self.patience), 0.99)
-    effects.append(.progress(command, Report(text: text, progress: progress)))
+    // In tens of seconds: who prints a line for each change prints few.
+    let left = (Self.patience &- elapsed &+ 10 * .second - 1) / (10 * .second) * 10
+    effects.append(.progress(command, Report(text: words(left), progress: progress)))
   }
 
-  private var report: String {
+  private func words(_ left: Int64) -> String {
     switch state {
-    case .waiting where dial != nil: "dialling the toy at \(dial ?? "")" + (trouble.map { ": \($0)" } ?? "")
+    case .waiting where dial != nil: "dialling the toy at \(dial ?? "")" + (trouble.map { ": \($0)" } ?? "") + ", \(left) s left"
     case .waiting:
-      "waiting \(Self.patience / .second) s for the toy at \(settings.place): press its Wi-Fi button, its LED turns white"
+      "waiting for the toy at \(settings.place), \(left) s left: press its Wi-Fi button, its LED turns white"
         + (hangUps == 0 ? "" : "; it hung up \(hangUps) \(hangUps == 1 ? "time" : "times")")
     case .greeting: "the toy is there, and has 54 s from its ok on"
     case .settling: "the toy said ok"

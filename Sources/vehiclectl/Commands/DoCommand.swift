@@ -39,8 +39,9 @@ struct DoCommand: Verb {
     }
     Interrupt.catchSignals()
     let deadline = common.timeout.map { Clock.monotonic + $0 }
+    var said: String?
     try client.stream(Contract.Call.self, parameters, first: nil, tick: deadline == nil && !hold ? nil : 0.2, silence: nil) { result in
-      if let result { show(result, output) }
+      if let result, output.json || !isOnTheWay(result, &said, output) { show(result, output) }
       if Interrupt.came {
         if hold { return false }  // letting go is how it ends
         throw Failure.other("interrupted")
@@ -48,6 +49,18 @@ struct DoCommand: Verb {
       if let deadline, Clock.monotonic >= deadline { throw Failure.timeout(seconds: common.timeout ?? 0) }
       return true
     }
+  }
+
+  /// What an action tells on its way stands in one place on a terminal; elsewhere each change of its words is a line.
+  private func isOnTheWay(_ result: Contract.Call.Result, _ said: inout String?, _ output: Output) -> Bool {
+    guard let progress = result.progress, progress < 1, let text = result.text, result.rows == nil, result.data == nil else { return false }
+    if Terminal.isTerminal(STDERR_FILENO) {
+      output.progress("\(Int(max(0, progress) * 100)) %  \(Output.oneLine(text))")
+    } else if said != text {
+      output.note(Output.oneLine(text))
+    }
+    said = text
+    return true
   }
 
   private func show(_ result: Contract.Call.Result, _ output: Output) {

@@ -74,8 +74,7 @@ struct ToyWifiCommand: ToyVerb {
   /// What to make of it.
   static func end(_ name: String) -> [String] {
     [
-      "The toy's light: pink, it is trying; green, it is in \"\(Output.oneLine(name))\"; purple, it is not: check the password, and that the",
-      "network is at 2.4 GHz, then press the button again. When it is green, switch the toy off and on: it knows your account only then.",
+      "If its light is purple: check the password of \"\(Output.oneLine(name))\", and that it is at 2.4 GHz; then press the button again."
     ]
   }
 

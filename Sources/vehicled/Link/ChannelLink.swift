@@ -12,11 +12,13 @@ import Protocols
   private var outlet: Outlet?
   private var failure: String?
   private let goneReason: String
+  private let isAccepted: Bool
 
-  /// `goneReason` tells a person what it means that the other side closed.
-  init(owner: any LinkOwner, goneReason: String) {
+  /// `goneReason` tells a person what it means that the other side closed. A channel that was accepted comes up by itself.
+  init(owner: any LinkOwner, goneReason: String, isAccepted: Bool = false) {
     self.owner = owner
     self.goneReason = goneReason
+    self.isAccepted = isAccepted
   }
 
   func handlerAdded(context: ChannelHandlerContext) {
@@ -27,6 +29,10 @@ import Protocols
   func handlerRemoved(context: ChannelHandlerContext) {
     self.context = nil
     outlet = nil
+  }
+
+  func channelActive(context: ChannelHandlerContext) {
+    if isAccepted { cameUp() }
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {

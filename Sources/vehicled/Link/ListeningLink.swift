@@ -54,12 +54,10 @@ import Protocols
     let address = channel.remoteAddress?.ipAddress ?? "somebody"
     if let network, !network.contains(address) { return refuse(channel, "\(address), which is not of \(network)") }
     guard peer == nil, !isClosed else { return refuse(channel, "\(address): somebody is connected already") }
-    let link = ChannelLink(owner: self, goneReason: "\(address) closed the connection")
+    let link = ChannelLink(owner: self, goneReason: "\(address) closed the connection", isAccepted: true)
     try channel.pipeline.syncOperations.addHandler(link)
     peer = link
     words = "\(address) is connected"
-    // It becomes active once we have returned.
-    Loop.post { link.cameUp() }
   }
 
   private func refuse(_ channel: any Channel, _ whom: String) {
