@@ -6,7 +6,7 @@ sysconfdir = /etc
 DESTDIR =
 # How long each fuzzer runs, in seconds.
 FUZZ_SECONDS = 600
-fuzzers = dialogue replies elcomm vesc car varlink toml
+fuzzers = dialogue replies elcomm vesc car answers varlink toml
 
 export PATH := $(PATH):/opt/swift/usr/bin
 programs = vehicled vehiclectl vehiclesim
@@ -85,6 +85,11 @@ longboard = Sources/Protocols/OBD/ASCII.swift $(wildcard Sources/Protocols/*.swi
 
 .build/fuzz/car: Tests/Fuzz/Car.swift Tests/Fuzz/Hold.swift Sources/Protocols/OBD/ASCII.swift \
   $(wildcard Sources/Protocols/*.swift Sources/Protocols/Car/*.swift)
+	@mkdir -p $(@D)
+	$(fuzz_swift) $(abspath $^) -o $(@F)
+
+.build/fuzz/answers: Tests/Fuzz/Answers.swift Tests/Fuzz/Hold.swift Sources/Protocols/OBD/ASCII.swift \
+  $(filter-out %/Interface.swift,$(wildcard $(addprefix Sources/Protocols/,*.swift $(addsuffix /*.swift,Varlink Weather Toy Health HeartRate))))
 	@mkdir -p $(@D)
 	$(fuzz_swift) $(abspath $^) -o $(@F)
 

@@ -40,6 +40,28 @@ def rides():
         yield f"pieces-{index}", b"\14" + message[:5] + HEAR + message[5:] + HEAR + taken + message * 3 + HEAR + taken + b"Torq" + name + taken
 
 
+def answers():
+    """What servers, sensors and disks say, behind a byte that says which of them it is."""
+    weather = {
+        "current_units": {"temperature_2m": "°C", "relative_humidity_2m": "%", "weather_code": "wmo code", "uv_index": ""},
+        "current": {"temperature_2m": 12.4, "relative_humidity_2m": 61, "weather_code": 3, "uv_index": 4.85},
+    }
+    place = {"results": [{"name": "Oslo", "latitude": 59.9, "longitude": 10.75, "country": "Norway"}]}
+    fact = {"trivia": {"id": 1, "text": "Honey never spoils.", "upvotes": 2, "downvotes": 0}, "userVote": 1}
+    user = {"id": 18, "name": "Ada", "email": "ada@example.org", "triviaCount": 499, "token": "00ff"}
+    old = [{"triviaId": 5, "triviaText": "Old.", "userAction": -1}]
+    kept = {"user": 18, "time": 5, "triviaHistory": [fact]}
+    for index, (kind, body) in enumerate(
+        [(0, weather), (0, place), (0, {"error": True, "reason": "no"}), (5, user), (5, {"triviaHistory": [fact, fact]}), (5, fact), (5, old),
+         (5, {"message": "Invalid UserId"}), (14, user), (14, kept), (14, [{"user": 18, "fact": 1, "vote": 1}])]
+    ):
+        for status in [0, 5] if kind < 14 else [0]:
+            yield f"json-{index}-{status}", bytes([kind << 4 | status]) + json.dumps(body, ensure_ascii=False).encode()
+    yield "kept", bytes([0xE0]) + b"steps 4321 20522 1773147900000000\nheart-rate 72 20522 1773147900000000\n"
+    yield "heart-rate", bytes([0xA0]) + bytes.fromhex("1E485F0040030003")
+    yield "running", bytes([0xC0]) + bytes.fromhex("070003B4640039300000")
+
+
 words = [
     "NO DATA", "SEARCHING...", "STOPPED", "CAN ERROR", "BUS INIT: ...OK", "BUS INIT: ERROR", "UNABLE TO CONNECT", "BUS BUSY", "BUFFER FULL",
     "<RX ERROR", "<DATA ERROR", "FB ERROR", "LV RESET", "ACT ALERT", "LP ALERT", "ERR94", "ELM327 v1.5", "?", "OK", "7EC037F2231", "7EC037F2278",
@@ -131,6 +153,8 @@ def seeds():
     for index, call in enumerate(calls):
         message = json.dumps(call).encode()
         yield f"varlink/{index}", bytes([index]) + message + b"\0" + message
+    for name, answer in answers():
+        yield f"answers/{name}", answer
     yield "toml/example", (root / "etc/vehicled.toml").read_bytes()
 
 
