@@ -28,6 +28,7 @@ let package = Package(
       name: "Peers", dependencies: ["Protocols", .product(name: "CryptoExtras", package: "swift-crypto")], swiftSettings: strict),
     .target(name: "CLinux"),
     .target(name: "CCurl"),
+    .target(name: "CSQLiteLater"),
     .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
     .systemLibrary(name: "CDBus", pkgConfig: "dbus-1", providers: [.apt(["libdbus-1-dev"])]),
     .systemLibrary(name: "CEvdev", pkgConfig: "libevdev", providers: [.apt(["libevdev-dev"])]),
@@ -37,7 +38,7 @@ let package = Package(
     .executableTarget(
       name: "vehicled",
       dependencies: [
-        "Protocols", "Bus", "CCurl", "CLinux", "CSystemd", "CSQLite", "CToml",
+        "Protocols", "Bus", "CCurl", "CLinux", "CSystemd", "CSQLiteLater", "CToml",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "Logging", package: "swift-log"),

@@ -2,7 +2,7 @@
 // gives is bounded, and so is its time. The copy itself may be written, for that is how SQLite undoes an interrupted change.
 // Facts: SQLite's C interface; its page on defence against hostile files.
 
-import CSQLite
+import CSQLiteLater
 import Glibc
 import Protocols
 
@@ -20,6 +20,7 @@ final class DatabaseCopy {
 
   /// Opens a copy of the database at `path`, which stands in what is said of it.
   init(_ copy: String, of path: String, patience: Nanoseconds) throws(ValueError) {
+    if let trouble = csqlite_load() { throw ValueError("\(path) cannot be read: \(String(cString: trouble))") }
     self.path = path
     self.patience = patience
     deadline = .allocate(capacity: 1)
