@@ -9,6 +9,9 @@ extension Setup {
     guard Self.isVisible(text), !host.isEmpty, !host.hasPrefix("/"), !host.utf8.contains(where: { "?#\\".utf8.contains($0) }) else {
       throw OptionError(key, "this is no server; write https://HOST or http://HOST:PORT, without a question mark")
     }
+    guard !host.prefix(while: { $0 != "/" }).contains("@") else {
+      throw OptionError(key, "user and password do not belong into a server's URL; leave out what stands before the @")
+    }
     return text
   }
 

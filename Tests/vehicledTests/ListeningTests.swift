@@ -89,6 +89,21 @@ import Testing
     return descriptor
   }
 
+  /// Whoever comes right after another went is hung up on, and may come again.
+  private func letIn(_ port: Int) async -> CInt {
+    for _ in 0..<50 {
+      let descriptor = await connected(port)
+      var said: String? = ""
+      _ = await until {
+        said = text(descriptor)
+        return said != ""
+      }
+      if said == "hello" { return descriptor }
+      close(descriptor)
+    }
+    return -1
+  }
+
   @Test func `one peer at a time is let in, and the next when it is gone`() async throws {
     let rig = try Rig(from: "127.0.0.0/8")
     let first = await connected(rig.port)
@@ -101,15 +116,15 @@ import Testing
     close(first)
     #expect(await until { rig.heard.last == "down: 127.0.0.1 closed the connection" })
     #expect(rig.words == "listening at 127.0.0.1:\(rig.port)")
-    let third = await connected(rig.port)
+    let third = await letIn(rig.port)
     #expect(await until { rig.heard.last == "up" })
     say("go", to: third)
     #expect(await until { rig.heard.last == "down: told to" && text(third) == nil }, "\(rig.heard)")
-    let fourth = await connected(rig.port)
+    let fourth = await letIn(rig.port)
     #expect(await until { rig.heard.last == "up" })
     say("end", to: fourth)
     #expect(await until { text(fourth) == nil && rig.device.ports.isEmpty })
-    #expect(connect(rig.port) < 0, "nobody listens any more")
+    #expect(await until { connect(rig.port) < 0 }, "nobody listens any more")
     for descriptor in [second, third, fourth] { close(descriptor) }
   }
 

@@ -378,7 +378,9 @@ extension Action {
         throw .invalidParameter(parameter: "arguments.\(argument.name)")
       }
       do { accepted[argument.name] = try ValueRule(argument.type).accept(value) } catch {
-        throw .outOfRange(property: argument.name, message: error.description)
+        // What is secret is not said back, whatever it is.
+        let words = argument.secret ? "it is not \(argument.type.article)" : error.description
+        throw .outOfRange(property: argument.name, message: words)
       }
     }
     return accepted

@@ -15,6 +15,9 @@ import Protocols
   private var peer: ChannelLink?
   private(set) var words: String?
   private var isClosed = false
+  /// When the last one went: who comes and goes at once does so ten times a second at the most.
+  private var lastWent: Instant = .min
+  private static let breath: Nanoseconds = 100 * .millisecond
 
   /// Begins to listen, on this address of ours, for peers of this network.
   init(host: String, port: Int, network: IPv4Network?, owner: any LinkOwner) {
@@ -54,6 +57,7 @@ import Protocols
     let address = channel.remoteAddress?.ipAddress ?? "somebody"
     if let network, !network.contains(address) { return refuse(channel, "\(address), which is not of \(network)") }
     guard peer == nil, !isClosed else { return refuse(channel, "\(address): somebody is connected already") }
+    guard Clock.monotonic() &- Self.breath >= lastWent else { return channel.close(promise: nil) }
     let link = ChannelLink(owner: self, goneReason: "\(address) closed the connection", isAccepted: true)
     try channel.pipeline.syncOperations.addHandler(link)
     peer = link
@@ -76,7 +80,7 @@ import Protocols
   func linkWentDown(_ reason: String, final: Bool) { peerWent(reason) }
 
   private func peerWent(_ reason: String) {
-    peer = nil
+    (peer, lastWent) = (nil, Clock.monotonic())
     words = "listening at \(place)"
     owner?.linkLostPeer(reason)
   }
