@@ -72,9 +72,9 @@ extension TriviaFact {
         let own = parts.count == 2 ? Int(parts[0]) : nil
         let id = own ?? next
         guard (1...Int(Int32.max) - 1).contains(id) else { throw ValueError("the id \(id): ids go from 1 to \(Int32.max - 1)") }
+        next = id + 1
         guard ids.insert(id).inserted else { throw ValueError("the id \(id) again: each stands for one fact") }
         facts.append(try TriviaFact(id, own == nil ? line : parts[1]))
-        next = id + 1
       } catch {
         wrong.append("line \(number + 1) has \(error.description)")
       }

@@ -108,9 +108,9 @@ import Testing
         return nil
       } catch { return error.description }
     }
-    let wrong = refusal(Array("fine\nbad \\\n500\tagain\n0\tnone\n".utf8))
-    #expect(wrong?.hasPrefix("line 2 has a backslash") == true && wrong?.contains("; line 3 has the id 500 again: ") == true)
-    #expect(wrong?.contains("; line 4 has the id 0: ") == true)
+    let wrong = refusal(Array("fine\nbad \\\ngood\n500\tagain\n0\tnone\n".utf8))
+    #expect(wrong?.hasPrefix("line 2 has a backslash") == true && wrong?.contains("; line 4 has the id 500 again: ") == true)
+    #expect(wrong?.contains("line 3") == false && wrong?.contains("; line 5 has the id 0: ") == true)
     #expect(refusal(Array(String(repeating: "🐝\n", count: 12).utf8))?.hasSuffix("; and 2 lines more") == true)
     #expect(refusal([0xFF])?.hasPrefix("it is not UTF-8") == true && refusal([])?.hasPrefix("there is no fact in it") == true)
   }
