@@ -108,10 +108,10 @@ import Testing
         defer { close(own) }
         let report = Report(text: "waiting for the toy", progress: 0.1)
         let waiting = VarlinkReply.message(Contract.Call.Result(report), continues: true)
-        while !flag.isRaised {
+        repeat {
           guard Glibc.send(own, waiting, waiting.count, Int32(MSG_NOSIGNAL)) > 0 else { return gone.raise() }
           usleep(50_000)
-        }
+        } while !flag.isRaised
         if case .send(let bytes) = last { SocketServer.send(own, bytes) }
       }
       return (try? thread.start()) == nil ? .sendAndClose([]) : .nothing
@@ -136,7 +136,7 @@ import Testing
     #expect(arguments["ssid"]?["string"]?.string == "Home" && arguments["password"]?["string"]?.string == "pa:ss word")
     #expect(arguments["dial"]?["string"]?.string == "192.168.4.1")
     let open = try Program.run(["toy", "wifi", "Café", "--json", "-q", "--socket", server.path], input: "\n")
-    #expect(open.answer == #"{"text":"sent; look at the light","progress":1}"# + "\n" && open.remarks.isEmpty)
+    #expect(open.answer.hasSuffix(#"{"text":"sent; look at the light","progress":1}"# + "\n") && open.remarks.isEmpty)
     #expect(daemon.called.last?.arguments["password"] == nil)
   }
 

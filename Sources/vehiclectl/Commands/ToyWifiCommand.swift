@@ -48,11 +48,10 @@ struct ToyWifiCommand: ToyVerb {
     var questions = WiFiQuestions(output: output)
     questions.listen = { () throws(Failure) in try Self.listen(networks, output) }
     let answers = try questions.answers(network)
-    for line in Self.steps(join: join, dial: dial) { output.note(line) }
     var arguments: [String: Value] = ["ssid": .string(answers.name)]
     if !answers.password.isEmpty { arguments["password"] = .string(answers.password) }
     if let dial { arguments["dial"] = .string(dial) }
-    let run = WiFiRun(toy: toy, output: output, limit: common.timeout)
+    let run = WiFiRun(toy: toy, output: output, limit: common.timeout, steps: Self.steps(join: join, dial: dial))
     let last = try run.run(toy.parameters("wifi", arguments), borrowing: borrowed)
     if !output.json, !output.quiet, let text = last?.text { output.line(Output.oneLine(text)) }
     for line in Self.end(answers.name) { output.note(line) }

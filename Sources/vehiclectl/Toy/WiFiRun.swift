@@ -10,6 +10,8 @@ struct WiFiRun {
   let output: Output
   /// Seconds for all of it, where somebody set some.
   let limit: Double?
+  /// What a person is to do, once the daemon waits for the toy.
+  var steps: [String] = []
 
   /// Runs it, and gives the last words of the daemon.
   func run(_ parameters: Contract.Call.Parameters, borrowing network: BorrowedNetwork?) throws -> Contract.Call.Result? {
@@ -28,6 +30,7 @@ struct WiFiRun {
       if Interrupt.came { throw Failure.other("interrupted") }
       if let limit, Clock.monotonic - start >= limit { throw Failure.timeout(seconds: limit) }
       if let result {
+        if last == nil, !output.json, (result.progress ?? 1) < 1 { steps.forEach(output.note) }
         last = result
         if output.json { output.json(JSON(result)) }
       }
