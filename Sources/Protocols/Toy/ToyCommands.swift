@@ -50,7 +50,7 @@ extension ToyMachine {
         throw .invalid(argument: "vote", "a vote is up, down or clear")
       }
       if voting.isFull { throw .refused(code: "busy", "a thousand votes wait for the server already: vote again when it answers") }
-      voting.add(ToyPendingVote(user: user.id, fact: fact, vote: vote), for: id, &effects)
+      voting.add(ToyPendingVote(server: settings.server, user: user.id, fact: fact, vote: vote), for: id, &effects)
       if nextSign == nil { nextSign = now &+ 5 * .second }
       publishVotes(&effects)
     case .wifi:
@@ -95,11 +95,16 @@ extension ToyMachine {
   }
 
   private func place(_ value: Value) throws(CommandError) -> String {
-    let text = value.text
-    guard !text.isEmpty, text.utf8.count <= 200, text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }), !text.contains("/") else {
-      throw .invalid(argument: "dial", "that is no host; write HOST or HOST:PORT, as in 192.168.4.1")
+    let parts = value.text.split(separator: ":", omittingEmptySubsequences: false)
+    let port = parts.count == 1 ? 8080 : parts.count == 2 ? UInt16(parts[1]) ?? 0 : 0
+    guard port > 0, let host = parts.first, !host.contains("/"), (try? IPv4Network(String(host))) != nil else {
+      throw .invalid(argument: "dial", "that is no address; write it, or ADDRESS:PORT, as in 192.168.4.1")
     }
-    return text.contains(":") ? text : "\(text):8080"
+    // Whoever answers elsewhere would be told the password.
+    guard settings.network.contains(String(host)) else {
+      throw .invalid(argument: "dial", "\(host) is not of the toy's network, \(settings.network); join that, or set toy-network")
+    }
+    return "\(host):\(port)"
   }
 
   /// Of two who log in at once, nobody could tell who it is afterwards.
@@ -124,11 +129,11 @@ extension ToyMachine {
       case .register(let id, let name, let email):
         var user = try ToyAnswer.user(response, isNew: true)
         (user.name, user.email) = (user.name ?? name, user.email ?? email)
-        logIn(user, "registered, and logged in as user \(user.id)", id, &effects)
+        logIn(user, isNew: true, "registered, and logged in as user \(user.id)", id, &effects)
       case .login(let id, let email):
         var user = try ToyAnswer.user(response, isNew: false)
         user.email = user.email ?? email
-        logIn(user, "logged in as user \(user.id)" + (user.name.map { ", \($0)" } ?? ""), id, &effects)
+        logIn(user, isNew: false, "logged in as user \(user.id)" + (user.name.map { ", \($0)" } ?? ""), id, &effects)
       case .history(let id, let user, let fact):
         let history = try ToyAnswer.history(response, of: user)
         if user == self.user?.id {
@@ -157,7 +162,7 @@ extension ToyMachine {
     case .vote(let vote):
       if trouble.isPassing {
         let words = "kept, and sent when the server answers: \(trouble.words)"
-        for id in voting.postpone(trouble.words, at: now) { effects.append(.complete(id, .success(Report(text: words)))) }
+        for id in voting.postpone(trouble, at: now) { effects.append(.complete(id, .success(Report(text: words)))) }
         return effects.publish(.lastVote, .string("fact \(vote.fact): \(vote.vote.word), \(words)"))
       }
       let caller = voting.settle(&effects)
@@ -173,6 +178,9 @@ extension ToyMachine {
 
   private func tell(_ history: ToyHistory, _ fact: Int?, to id: CommandID, note: String?, _ effects: inout Effects) {
     var facts = history.facts
+    for vote in voting.live {
+      for place in facts.indices where facts[place].id == vote.fact { facts[place].vote = vote.vote }
+    }
     if let fact {
       facts = facts.filter { $0.id == fact }
       if facts.isEmpty {
@@ -185,30 +193,44 @@ extension ToyMachine {
 
   // MARK: Who it is
 
-  private mutating func logIn(_ new: ToyUser, _ words: String, _ id: CommandID, _ effects: inout Effects) {
-    if new.id != user?.id { forgetHistory(&effects) }
+  private mutating func logIn(_ new: ToyUser, isNew: Bool, _ words: String, _ id: CommandID, _ effects: inout Effects) {
+    var new = new
+    new.server = settings.server
+    // A server that was made anew may give a number again.
+    if isNew || new.id != user?.id { forgetHistory(&effects) }
     user = new
     storing.append((Self.sessionKey, id, Report(text: words)))
     effects.append(.store(key: Self.sessionKey, new.bytes))
+    changeOwner(&effects)
+  }
+
+  private mutating func changeOwner(_ effects: inout Effects) {
+    // A vote that is on its way ends when it is answered, or is sent once more by whoever gave it.
+    asked = asked.filter { if case .vote = $0.value { false } else { true } }
+    for caller in voting.callers {
+      effects.append(.complete(caller, .success(Report(text: "kept, and sent when you are logged in again: somebody else is now"))))
+    }
+    voting.forgetCallers()
+    voting.change(owner: user, at: settings.server)
     publishUser(&effects)
+    publishVotes(&effects)
+    tellHeld(&effects)
   }
 
   private mutating func logOut(_ id: CommandID, drop: Bool, _ effects: inout Effects) throws(CommandError) {
     guard user != nil else { throw needsLogin }
     try beAlone()
-    let count = voting.count
+    let count = voting.live.count
     guard count == 0 || drop else {
       let words = count == 1 ? "a vote is not sent yet" : "\(count) votes are not sent yet"
       throw .refused(code: "votes-wait", "\(words): log out when the server answers, or forget them with --drop-votes")
     }
     if count > 0 {
       for caller in voting.drop(&effects) { fail(caller, .refused(code: "dropped", "the vote was forgotten: somebody logs out"), &effects) }
-      asked = asked.filter { if case .vote = $0.value { false } else { true } }
-      publishVotes(&effects)
     }
     user = nil
     forgetHistory(&effects)
-    publishUser(&effects)
+    changeOwner(&effects)
     storing.append((Self.sessionKey, id, Report(text: "logged out")))
     effects.append(.store(key: Self.sessionKey, []))
   }

@@ -26,6 +26,9 @@ struct ToyCredentials: Sendable, CustomStringConvertible, CustomReflectable {
     if name.contains(colon) {
       throw .invalid(argument: "ssid", "the toy takes the : in a network's name for its end; rename the network, or use another")
     }
+    guard !ssid.unicodeScalars.contains("\u{FFFD}"), !password.unicodeScalars.contains("\u{FFFD}") else {
+      throw .invalid(argument: "ssid", "name or password came with bytes that are no UTF-8: what the toy were told would be something else")
+    }
     let secret = Array(password.utf8)
     guard secret.isEmpty || (8...63).contains(secret.count) else {
       throw .invalid(argument: "password", "a Wi-Fi password has 8 to 63 bytes, or is empty for an open network")

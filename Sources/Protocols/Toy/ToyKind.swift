@@ -26,9 +26,10 @@ extension Kind {
         "toy-network", ValueRule(.string), default: .string("192.168.4.0/24"),
         help: "The network of the toy's access point: nobody from elsewhere is let in"),
     ],
-    caution: { _ in
-      "the toy's original server keeps passwords in plain text, and whoever knows a user's number can read and vote for them: take a "
-        + "password that you use nowhere else"
+    caution: { setup in
+      guard case .string(let server)? = setup.options["server"], server.contains("azurewebsites.net") else { return nil }
+      return "the toy's original server keeps passwords in plain text, and whoever knows a user's number can read and vote for them: take "
+        + "a password that you use nowhere else"
     }
   ) { setup throws(OptionError) in ToyMachine(try ToySettings(setup)) }
 }

@@ -89,8 +89,15 @@ public struct ToyMachine: Machine {
       let age = wall.microseconds.subtractingReportingOverflow(time)
       historyCame = now &- (age.overflow ? 0 : min(max(age.partialValue, 0), 1 << 50) * .microsecond)
     }
-    if history?.user != user?.id { history = nil }
     if let bytes = restored[ToyVoting.key], !voting.restore(bytes) { damaged.append(ToyVoting.key) }
+    // Another server knows others by these numbers, and is not told what this one has given us.
+    if let known = user, known.server != settings.server {
+      effects.append(.event(name: "server", text: "another server is configured than user \(known.id) is of: log in there"))
+      user = nil
+    }
+    if history?.user != user?.id { history = nil }
+    voting.change(owner: user, at: settings.server)
+    tellHeld(&effects)
     if !damaged.isEmpty { effects.append(.event(name: "damaged", text: keptWords(damaged))) }
     isStopped = false
     publishUser(&effects)
@@ -114,7 +121,7 @@ public struct ToyMachine: Machine {
 
   private mutating func cancel(_ id: CommandID, _ effects: inout Effects) {
     if setup?.command == id {
-      (setup, setupEnd) = (nil, "idle")
+      (setup, setupEnd) = (nil, setup?.hasTold == true ? "sent" : "idle")
       effects.append(.closeLink(ToySetup.link))
     }
     voting.forget(id)
@@ -157,11 +164,22 @@ public struct ToyMachine: Machine {
     effects.publish(.facts, .int(history.facts.count), age: max(0, now &- historyCame))
   }
 
-  func publishVotes(_ effects: inout Effects) { effects.publish(.pendingVotes, .int(voting.count)) }
+  static func waiting(_ count: Int) -> String { count == 1 ? "a vote waits" : "\(count) votes wait" }
+
+  /// Names the votes that are not sent, for whoever should log in again.
+  func tellHeld(_ effects: inout Effects) {
+    guard voting.held > 0 else { return }
+    let words = "\(Self.waiting(voting.held)) until whoever gave \(voting.held == 1 ? "it" : "them") is logged in again, at the same server"
+    effects.append(.event(name: "votes-held", text: words))
+  }
+
+  func publishVotes(_ effects: inout Effects) { effects.publish(.pendingVotes, .int(voting.live.count)) }
 
   private mutating func tellStanding(_ effects: inout Effects) {
-    let word = setup != nil ? "setting-up" : voting.trouble != nil ? "offline" : user == nil ? "logged-out" : "ready"
-    let fault = voting.trouble.map { "\(voting.count == 1 ? "a vote waits" : "\(voting.count) votes wait"): \($0)" }
+    let isRefused = voting.trouble?.code == "needs-login"
+    let word =
+      setup != nil ? "setting-up" : user == nil || isRefused ? "logged-out" : voting.trouble != nil ? "offline" : "ready"
+    let fault = voting.trouble.map { "\(Self.waiting(voting.live.count)): \($0.words)" }
     if word != shown.word { effects.append(.status(word)) }
     if fault != shown.fault { effects.append(.fault(fault)) }
     let setupWord = setup?.word ?? setupEnd

@@ -55,7 +55,7 @@ enum ToyAction: Int, CaseIterable, Sendable {
         arguments: [
           Argument("ssid", .string, help: "The network for the toy: 2.4 GHz, WPA2 with a password, or open"),
           Argument("password", .string, optional: true, secret: true, help: "The network's password; none for an open network"),
-          Argument("dial", .string, optional: true, help: "Connect to the toy at HOST or HOST:PORT, instead of waiting for it"),
+          Argument("dial", .string, optional: true, help: "Connect to the toy at ADDRESS or ADDRESS:PORT, instead of waiting for it"),
         ], streams: true, help: "Tells the toy its network and its user; its Wi-Fi button must be pressed")
     }
   }

@@ -33,6 +33,8 @@ struct ToySetup: Sendable {
   private var state = State.waiting { didSet { nextTick = .min } }
   private var nextTick: Instant
   private var hangUps = 0
+  /// What a peer said that it should not have is noted once for each connection.
+  private var hasNoted = false
   /// Why the toy cannot be dialled.
   private var trouble: String?
 
@@ -42,8 +44,6 @@ struct ToySetup: Sendable {
   private static let settlingTime: Nanoseconds = 1200 * .millisecond
   private static let drainingTime: Nanoseconds = 15 * .second
   private static let tick: Nanoseconds = .second
-  /// Each costs the toy memory.
-  private static let mostHangUps = 12
   private static let ok = Array("ok".utf8)
 
   /// Begins to wait for the toy, or to dial it.
@@ -80,7 +80,7 @@ struct ToySetup: Sendable {
 
   mutating func linkCameUp(at now: Instant, _ effects: inout Effects) {
     guard case .waiting = state else { return }
-    trouble = nil
+    (trouble, hasNoted) = (nil, false)
     state = .greeting(until: now &+ Self.greetingPatience, heard: [])
     effects.send(Self.link, Self.ok)
   }
@@ -93,9 +93,7 @@ struct ToySetup: Sendable {
     case .greeting, .settling:
       hangUps += 1
       state = .waiting
-      guard hangUps == Self.mostHangUps else { return nil }
-      let words = "the toy hung up \(hangUps) times before it could be told anything: switch it off and on, and press its button again"
-      return .failed(.refused(code: "no-handshake", words))
+      return nil
     case .draining: return .sent
     }
   }
@@ -109,12 +107,20 @@ struct ToySetup: Sendable {
       } else {
         // `ok` may come in two pieces; whatever else it is, another toy may say it better.
         state = .greeting(until: until, heard: Array(all.prefix(64)))
-        if !Self.ok.starts(with: all) { effects.append(.note("instead of ok the toy says \(printable(all.prefix(64)))")) }
+        if !Self.ok.starts(with: all) { note("instead of ok the toy says", all, &effects) }
       }
-    case .draining: effects.append(.note("after it was told its network the toy says \(printable(bytes.prefix(64)))"))
-    case .waiting, .settling: effects.append(.note("the toy says \(printable(bytes.prefix(64))) when it has nothing to say"))
+    case .draining: note("after it was told its network the toy says", bytes, &effects)
+    case .waiting, .settling: note("out of turn the toy says", bytes, &effects)
     }
   }
+
+  private mutating func note(_ words: String, _ bytes: [UInt8], _ effects: inout Effects) {
+    if !hasNoted { effects.append(.note("\(words) \(printable(bytes.prefix(64)))")) }
+    hasNoted = true
+  }
+
+  /// All was sent.
+  var hasTold: Bool { if case .draining = state { true } else { false } }
 
   /// Does what is due.
   mutating func advance(at now: Instant, _ effects: inout Effects) -> Outcome? {
@@ -150,10 +156,10 @@ struct ToySetup: Sendable {
     switch state {
     case .waiting where dial != nil: "dialling the toy at \(dial ?? "")" + (trouble.map { ": \($0)" } ?? "") + ", \(left) s left"
     case .waiting:
-      "waiting for the toy at \(settings.place), \(left) s left: press its Wi-Fi button, its LED turns white"
-        + (hangUps == 0 ? "" : "; it hung up \(hangUps) \(hangUps == 1 ? "time" : "times")")
-    case .greeting: "the toy is there, and has 54 s from its ok on"
-    case .settling: "the toy said ok"
+      "waiting for the toy, \(left) s left: its button pressed, its LED white?"
+        + (hangUps == 0 ? "" : " Somebody hung up \(hangUps) \(hangUps == 1 ? "time" : "times")")
+    case .greeting: "somebody has connected, and should say ok within 10 s"
+    case .settling: "the toy said ok; it listens for 54 s, and is told in a second"
     case .draining: "the toy is told the network \(visible(credentials.ssid, limit: 32))"
     }
   }

@@ -9,6 +9,8 @@ struct ToyUser: Sendable, Equatable {
   var email: String?
   /// What a stand-in server wants to see with every call.
   var token: String?
+  /// Whose user it is; nil: that of the server that has just said so.
+  var server: String?
 
   /// The server's user object, or a kept one; nil where it has no id.
   init?(_ node: JSONNode) {
@@ -16,13 +18,16 @@ struct ToyUser: Sendable, Equatable {
     self.id = id
     name = node["name"]?.text.map { visible($0, limit: 100) }
     email = node["email"]?.text.map { visible($0, limit: 100) }
+    server = node["server"]?.text
     token = node["token"]?.text.flatMap { $0.utf8.count <= 200 && $0.utf8.allSatisfy { (0x21...0x7E).contains($0) } ? $0 : nil }
   }
 
   var bytes: [UInt8] {
     Array(
-      JSON.members(["id": .int(id), "name": name.map(JSON.string), "email": email.map(JSON.string), "token": token.map(JSON.string)]).text
-        .utf8)
+      JSON.members([
+        "id": .int(id), "name": name.map(JSON.string), "email": email.map(JSON.string), "token": token.map(JSON.string),
+        "server": server.map(JSON.string),
+      ]).text.utf8)
   }
 
   static func number(_ node: JSONNode) -> Int? { node.whole ?? node.text.flatMap { Int($0) } }
@@ -66,7 +71,7 @@ struct ToyFact: Sendable, Equatable {
   /// One row of a history, a vote's answer, or a kept one; nil where it has no id.
   init?(_ node: JSONNode) {
     let trivia = node["trivia"] ?? node
-    guard let id = (trivia["id"] ?? trivia["triviaId"]).flatMap(ToyUser.number) else { return nil }
+    guard let id = (trivia["id"] ?? trivia["triviaId"]).flatMap(ToyUser.number), id > 0 else { return nil }
     self.id = id
     text = (trivia["text"] ?? trivia["triviaText"])?.text.map { visible($0, limit: Self.longest) } ?? "(the server tells no text)"
     up = max(0, trivia["upvotes"].flatMap(ToyUser.number) ?? 0)
@@ -125,19 +130,21 @@ struct ToyHistory: Sendable, Equatable {
 
 /// A vote that the server has not got yet.
 struct ToyPendingVote: Sendable, Equatable {
+  /// The server whose user it is of.
+  var server: String
   var user: Int
   var fact: Int
   var vote: ToyVote
 
-  init(user: Int, fact: Int, vote: ToyVote) { (self.user, self.fact, self.vote) = (user, fact, vote) }
+  init(server: String, user: Int, fact: Int, vote: ToyVote) { (self.server, self.user, self.fact, self.vote) = (server, user, fact, vote) }
 
   /// A kept one.
   init?(_ node: JSONNode) {
-    guard let user = node["user"]?.whole, let fact = node["fact"]?.whole, let vote = node["vote"]?.whole.flatMap(ToyVote.init) else {
-      return nil
-    }
-    self.init(user: user, fact: fact, vote: vote)
+    guard let server = node["server"]?.text, let user = node["user"]?.whole, let fact = node["fact"]?.whole,
+      let vote = node["vote"]?.whole.flatMap(ToyVote.init)
+    else { return nil }
+    self.init(server: server, user: user, fact: fact, vote: vote)
   }
 
-  var json: JSON { ["user": .int(user), "fact": .int(fact), "vote": .int(vote.rawValue)] }
+  var json: JSON { ["server": .string(server), "user": .int(user), "fact": .int(fact), "vote": .int(vote.rawValue)] }
 }

@@ -3,7 +3,8 @@
 // the same vote again changes nothing.
 // Facts: protocols of the Trivia toy, §B, call 4.
 
-/// The votes that the server has not got yet, and who waits for them.
+/// The votes that servers have not got yet, and who waits for them. Only those of whoever is logged in are sent; those of others, and
+/// of other servers, are held until they are logged in again.
 struct ToyVoting: Sendable {
   static let key = "votes"
   private static let most = 1000
@@ -25,15 +26,29 @@ struct ToyVoting: Sendable {
   private var failures = 0
   private var notBefore: Instant = .min
   /// Why they wait, once the server did not answer.
-  private(set) var trouble: String?
+  private(set) var trouble: ToyTrouble?
+  /// Who is logged in, and at which server.
+  private var owner: (server: String, user: Int)?
 
-  var count: Int { entries.count }
+  /// Those of whoever is logged in.
+  var live: [ToyPendingVote] { entries.map(\.vote).filter(isLive) }
+  /// How many are held for others.
+  var held: Int { entries.count - live.count }
   var isFull: Bool { entries.count >= Self.most }
   var callers: [CommandID] { entries.compactMap(\.command) }
   /// The vote that is sent next.
-  var first: ToyPendingVote? { entries.first?.vote }
+  var first: ToyPendingVote? { place.map { entries[$0].vote } }
   /// When it is.
-  var due: Instant? { entries.first.flatMap { $0.isKept ? notBefore : nil } }
+  var due: Instant? { place.flatMap { entries[$0].isKept ? notBefore : nil } }
+
+  private var place: Int? { entries.firstIndex { isLive($0.vote) } }
+  private func isLive(_ vote: ToyPendingVote) -> Bool { owner.map { $0 == (vote.server, vote.user) } ?? false }
+
+  /// Somebody is logged in from now on, or nobody.
+  mutating func change(owner: ToyUser?, at server: String) {
+    self.owner = owner.map { (server, $0.id) }
+    (failures, trouble, notBefore) = (0, nil, .min)
+  }
 
   /// Takes what earlier runs kept; false where that is damaged.
   mutating func restore(_ bytes: [UInt8]) -> Bool {
@@ -75,18 +90,18 @@ struct ToyVoting: Sendable {
 
   /// The server has taken the first, or refused it for good: gives who waits for that.
   mutating func settle(_ effects: inout Effects) -> CommandID? {
-    guard !entries.isEmpty else { return nil }
-    let done = entries.removeFirst()
+    guard let place else { return nil }
+    let done = entries.remove(at: place)
     (failures, trouble, notBefore) = (0, nil, .min)
     store(&effects)
     return done.command
   }
 
   /// The server did not answer: nobody waits any longer, the votes do.
-  mutating func postpone(_ words: String, at now: Instant) -> [CommandID] {
+  mutating func postpone(_ trouble: ToyTrouble, at now: Instant) -> [CommandID] {
     failures = min(failures + 1, 6)
     notBefore = now &+ min(Self.firstPause << Int64(failures - 1), Self.longestPause)
-    trouble = words
+    self.trouble = trouble
     let callers = callers
     forgetCallers()
     return callers
@@ -95,10 +110,10 @@ struct ToyVoting: Sendable {
   /// The server has answered something else.
   mutating func serverAnswers() { notBefore = .min }
 
-  /// Forgets all of them: gives who waited.
+  /// Forgets those of whoever is logged in: gives who waited.
   mutating func drop(_ effects: inout Effects) -> [CommandID] {
     let callers = callers
-    entries = []
+    entries = entries.filter { !isLive($0.vote) }
     (failures, trouble) = (0, nil)
     store(&effects)
     return callers

@@ -245,6 +245,58 @@ import Testing
     #expect(rig.text("last-vote") == "fact 1: already voted that way")
   }
 
+  @Test func `another server is told nothing of what this one has given`() throws {
+    let rig = try ToyRig.loggedIn(facts: 2, wantsTokens: true)
+    rig.run("history")
+    rig.isOffline = true
+    rig.vote(1, "up")
+    rig.isOffline = false
+    let before = rig.asked.count
+    try rig.restart(["server": .string("https://elsewhere.example")])
+    rig.run(for: 3600 * .second)
+    #expect(rig.asked.count == before && rig.status == "logged-out" && rig.text("pending-votes") == "0")
+    #expect(rig.code(rig.run("whoami")) == "needs-login" && rig.absence("facts") != nil)
+    #expect(rig.events.contains { $0.hasPrefix("another server is configured than user 18 is of") })
+    #expect(rig.events.contains { $0.hasPrefix("a vote waits until whoever gave it is logged in again") })
+    // Nothing was lost.
+    try rig.restart()
+    rig.run(for: 60 * .second)
+    #expect(rig.text("last-vote") == "fact 1: up (1 up, 0 down)" && rig.text("user-id") == "18")
+  }
+
+  @Test func `the votes of one do not hold up those of another`() throws {
+    let rig = try ToyRig.loggedIn(facts: 2, wantsTokens: true)
+    rig.isOffline = true
+    rig.vote(2, "up")
+    rig.isOffline = false
+    let other = rig.run("register", ["name": .string("Bob"), "email": .string("bob@example.org"), "password": .string("secret2")])
+    #expect(rig.report(other)?.text == "registered, and logged in as user 19" && rig.text("pending-votes") == "0")
+    #expect(rig.events.last?.hasPrefix("a vote waits until whoever gave it") == true)
+    _ = rig.trivia.exchange(Array("GET /User/History/19/1 HTTP/1.1\r\nHost: x\r\n\r\n".utf8))
+    let id = rig.vote(1, "down")
+    #expect(rig.report(id)?.text == "fact 1: down (0 up, 1 down)" && rig.status == "ready")
+    #expect(rig.report(rig.run("login", Self.ada))?.text == "logged in as user 18, Ada")
+    #expect(rig.text("last-vote") == "fact 2: up (1 up, 0 down)" && rig.disk["votes"] == nil)
+  }
+
+  @Test func `a server that wants a login is not out of reach`() throws {
+    let rig = try ToyRig.loggedIn(facts: 1)
+    rig.answer = { _ in .answered(status: 401, type: nil, body: []) }
+    rig.vote(1, "up")
+    #expect(rig.status == "logged-out" && rig.fault?.contains("wants you to log in again") == true && rig.text("pending-votes") == "1")
+    rig.answer = nil
+    rig.run("login", Self.ada)
+    #expect(rig.status == "ready" && rig.text("pending-votes") == "0")
+  }
+
+  @Test func `votes that wait are in the list that is shown`() throws {
+    let rig = try ToyRig.loggedIn(facts: 2)
+    rig.run("history")
+    rig.isOffline = true
+    rig.vote(2, "up")
+    #expect(rig.report(rig.run("history"))?.rows.map { $0[4] } == ["", "up"])
+  }
+
   @Test func `what the disk does not take is not sent`() throws {
     let rig = try ToyRig.loggedIn(facts: 1)
     rig.diskWorks = false
@@ -277,7 +329,8 @@ import Testing
     rig.give(
       .started(
         restored: [
-          "session": Array(#"{"id":18}"#.utf8), "history": [0xFF], "votes": Array(#"[{"user":18,"fact":1,"vote":1},{"vote":9}]"#.utf8),
+          "session": Array(#"{"id":18,"server":"https://triviotoy.azurewebsites.net"}"#.utf8), "history": [0xFF],
+          "votes": Array(#"[{"server":"https://triviotoy.azurewebsites.net","user":18,"fact":1,"vote":1},{"vote":9}]"#.utf8),
         ],
         wall: WallTime(microseconds: 0)))
     #expect(rig.events.first == "what was kept of history, votes makes no sense and counts as never set: set it again")
@@ -295,6 +348,7 @@ import Testing
     #expect(refusal([:]) == nil)
     #expect(refusal(["server": .string("http://10.0.0.1")]) == "server")
     #expect(refusal(["server": .string("http://10.0.0.1"), "insecure-http": .bool(true)]) == nil)
+    #expect(refusal(["server": .string("https://me:secret@10.0.0.1/x")]) == "server")
     for place in ["8080", "0.0.0.0", "0.0.0.0:0", "0.0.0.0:70000", "localhost:8080", "0.0.0.0/8:8080"] {
       #expect(refusal(["listen": .string(place)]) == "listen", "\(place)")
     }
