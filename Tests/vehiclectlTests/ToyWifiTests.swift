@@ -98,7 +98,8 @@ import Testing
 
   /// A daemon that listens for the toy until the flag is raised.
   private func daemon(
-    until flag: Flag, gone: Flag = Flag(), then last: Answer = ToyDaemon.done(Report(text: "sent; look at the light", progress: 1))
+    until flag: Flag, gone: Flag = Flag(), saying words: String = "waiting for the toy",
+    then last: Answer = ToyDaemon.done(Report(text: "sent; look at the light", progress: 1))
   )
     -> ToyDaemon
   {
@@ -106,7 +107,7 @@ import Testing
       let own = fcntl(connection, F_DUPFD_CLOEXEC, 0)  // the number of the other may be somebody else's before we are done
       let thread = ServerThread {
         defer { close(own) }
-        let report = Report(text: "waiting for the toy", progress: 0.1)
+        let report = Report(text: words, progress: 0.1)
         let waiting = VarlinkReply.message(Contract.Call.Result(report), continues: true)
         repeat {
           guard Glibc.send(own, waiting, waiting.count, Int32(MSG_NOSIGNAL)) > 0 else { return gone.raise() }
@@ -212,6 +213,18 @@ import Testing
     }
     #expect(status == 0 && shown.contains("back in \"Home \"5\"\"") && shown.contains("sent; look at the light"), "\(shown)")
     #expect(manager.active == "Home \"5\"" && manager.profiles == ["Home \"5\""])
+  }
+
+  @Test func `Ctrl-C that comes too late says so`() throws {
+    let bus = try TestBus()
+    let manager = try StandInNetworkManager(bus) { $0.points = [.open("Trivio")] }
+    let server = try daemon(until: Flag(), saying: "the toy is told the network Home").serve()
+    defer { server.stop() }
+    let (status, shown) = try join(bus, manager, server) { talk in
+      #expect(waitUntilJoined(manager))
+      talk.pty.type("\u{3}")
+    }
+    #expect(status == 1 && shown.contains("interrupted, but the toy had been told its network"), "\(shown)")
   }
 
   @Test func `Ctrl-C gives it back as well`() throws {

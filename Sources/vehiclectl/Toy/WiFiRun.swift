@@ -13,6 +13,9 @@ struct WiFiRun {
   /// What a person is to do, once the daemon waits for the toy.
   var steps: [String] = []
 
+  /// How the daemon's words begin once nothing can be taken back.
+  private static let told = "the toy is told"
+
   /// Runs it, and gives the last words of the daemon.
   func run(_ parameters: Contract.Call.Parameters, borrowing network: BorrowedNetwork?) throws -> Contract.Call.Result? {
     var network = network
@@ -27,7 +30,11 @@ struct WiFiRun {
     var last: Contract.Call.Result?
     var said = ""
     try toy.client.stream(Contract.Call.self, parameters, first: nil, tick: 0.25, silence: nil) { result in
-      if Interrupt.came { throw Failure.other("interrupted") }
+      if Interrupt.came {
+        let isTold = last?.text?.hasPrefix(Self.told) == true
+        throw Failure.other(
+          isTold ? "interrupted, but the toy had been told its network: look at its light, then switch it off and on" : "interrupted")
+      }
       if let limit, Clock.monotonic - start >= limit { throw Failure.timeout(seconds: limit) }
       if let result {
         if last == nil, !output.json, (result.progress ?? 1) < 1 { steps.forEach(output.note) }
