@@ -206,11 +206,13 @@ extension ToyMachine {
 
   private mutating func changeOwner(_ effects: inout Effects) {
     // A vote that is on its way ends when it is answered, or is sent once more by whoever gave it.
-    asked = asked.filter { if case .vote = $0.value { false } else { true } }
-    for caller in voting.callers {
-      effects.append(.complete(caller, .success(Report(text: "kept, and sent when you are logged in again: somebody else is now"))))
+    if !voting.belongs(to: user, at: settings.server) {
+      asked = asked.filter { if case .vote = $0.value { false } else { true } }
+      for caller in voting.callers {
+        effects.append(.complete(caller, .success(Report(text: "kept, and sent when you are logged in again: somebody else is now"))))
+      }
+      voting.forgetCallers()
     }
-    voting.forgetCallers()
     voting.change(owner: user, at: settings.server)
     publishUser(&effects)
     publishVotes(&effects)

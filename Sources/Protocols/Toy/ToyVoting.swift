@@ -44,6 +44,9 @@ struct ToyVoting: Sendable {
   private var place: Int? { entries.firstIndex { isLive($0.vote) } }
   private func isLive(_ vote: ToyPendingVote) -> Bool { owner.map { $0 == (vote.server, vote.user) } ?? false }
 
+  /// Whether it is they who are logged in.
+  func belongs(to user: ToyUser?, at server: String) -> Bool { owner?.server == user.map { _ in server } && owner?.user == user?.id }
+
   /// Somebody is logged in from now on, or nobody.
   mutating func change(owner: ToyUser?, at server: String) {
     self.owner = owner.map { (server, $0.id) }

@@ -289,6 +289,18 @@ import Testing
     #expect(rig.status == "ready" && rig.text("pending-votes") == "0")
   }
 
+  @Test func `who logs in once more is still the same`() throws {
+    let rig = try ToyRig.loggedIn(facts: 1)
+    rig.answer = { $0.method == "PUT" ? nil : .answered(status: 200, type: nil, body: Array(#"{"id":18}"#.utf8)) }
+    let vote = rig.vote(1, "up")
+    let request = try #require(rig.asked.last)
+    rig.run("login", Self.ada)
+    #expect(rig.results[vote] == nil, "its vote is on its way")
+    rig.answer = nil
+    rig.give(.response(2, .answered(status: 204, type: nil, body: [])))
+    #expect(request.method == "PUT" && rig.report(vote)?.text == "fact 1: already voted that way")
+  }
+
   @Test func `votes that wait are in the list that is shown`() throws {
     let rig = try ToyRig.loggedIn(facts: 2)
     rig.run("history")
