@@ -24,6 +24,17 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
 }
 
 @Suite("Device") @Loop struct DeviceTests {
+  @Test func whatCannotBeRemovedIsNotSaidToBeGone() async throws {
+    let directory = temporaryDirectory()
+    let disk = Disk(directory: directory)
+    for folder in ["", "/devices", "/devices/ev", "/devices/ev/stuck"] { mkdir(directory + folder, 0o700) }
+    var failures: [String: String?] = [:]
+    for key in ["stuck", "nothing"] { disk.store(device: "ev", key: key, []) { failures[key] = $0 } }
+    #expect(await until { failures.count == 2 })
+    #expect(failures["stuck"]??.hasPrefix("cannot remove \(directory)/devices/ev/stuck: ") == true)
+    #expect(failures["nothing"] == .some(nil), "what was never there is gone")
+  }
+
   @Test func handsTheMachineWhatItStoredInEarlierRuns() async throws {
     let directory = temporaryDirectory()
     let probe = Probe()

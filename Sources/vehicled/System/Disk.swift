@@ -60,7 +60,9 @@ import Protocols
     run { () throws(ValueError) in
       try Files.makeDirectory(folder)
       if bytes.isEmpty {
-        unlink("\(folder)/\(key)")
+        guard unlink("\(folder)/\(key)") == 0 || errno == ENOENT else {
+          throw ValueError("cannot remove \(folder)/\(key): \(systemWords(errno))")
+        }
       } else {
         try Files.replace("\(folder)/\(key)", with: bytes)
       }
