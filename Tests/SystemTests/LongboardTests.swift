@@ -157,6 +157,7 @@ extension WholeHouse {
       kill(first, SIGKILL)
       #expect(driver.feed(#"{"target-current": 3}"#) { guardians(of: daemon).first.map { $0 != first } ?? false })
       let second = try #require(guardians(of: daemon).first)
+      usleep(700_000)  // it is there before it was told what to say
       #expect(driver.isRunning)
       // What ends the daemon's unit does not end the guardian before it has spoken.
       for number in [SIGTERM, SIGINT, SIGHUP, SIGABRT] { kill(second, number) }

@@ -120,9 +120,9 @@ import Testing
   @Test func aDaemonThatShowsNoSignOfLifeIsFrozenOnlyWhileSomebodyDrives() throws {
     let rig = try Rig()
     rig.keep()
-    rig.say(.beat(ward: 7, milliseconds: 1000))
+    rig.say(.beat(ward: 7, milliseconds: 3000))
     rig.say(.rest(ward: 7))
-    usleep(1_300_000)
+    usleep(3_300_000)
     #expect(rig.isSilent)
     rig.say(.beat(ward: 7, milliseconds: 50))
     #expect(rig.next(from: rig.peer) == Array("halt".utf8))

@@ -23,7 +23,7 @@ extension ContractError {
       "\(device) did not answer within \(Value.text(Double(milliseconds) / 1000)) s; see that it is switched on and in reach"
     case .deviceError("", _, let message): message
     case .deviceError(let device, let code, let message): "\(device): \(message) (\(code))"
-    case .configurationInvalid(let message): "\(message)\nthe running configuration stays"
+    case .configurationInvalid(let message): "\(message); the running configuration stays"
     case .interfaceNotFound(let interface): "the daemon has no interface \"\(interface)\"; \"vehiclectl version\" lists them"
     case .methodNotFound(let method): "the daemon has no method \"\(method)\"; \"vehiclectl version\" tells whether it is older"
     case .methodNotImplemented(let method): "the daemon cannot do \"\(method)\" yet; a newer one may"
