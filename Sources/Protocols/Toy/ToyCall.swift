@@ -70,7 +70,7 @@ enum ToyAnswer {
     switch response {
     case .answered(404, _, let body) where body.isEmpty && !isNew: throw .final("wrong-password", "wrong e-mail or password")
     case .answered(401, _, _) where !isNew: throw .final("wrong-password", "wrong e-mail or password")
-    case .answered(400, _, let body):
+    case .answered(400, let type, let body) where isVerdict(type, body):
       let words = message(body) ?? (isNew ? "check name and e-mail" : "check the e-mail")
       throw .final("refused", isNew ? "the server does not make this account: \(words)" : "the server refuses the login: \(words)")
     default: break
@@ -84,7 +84,8 @@ enum ToyAnswer {
   static func history(_ response: HTTPResponse, of user: Int) throws(ToyTrouble) -> ToyHistory {
     switch response {
     case .answered(401, _, _): throw .final("needs-login", wantsLogin)
-    case .answered(400, _, let body): throw .final("refused", "the server knows no user \(user): \(message(body) ?? "log in again")")
+    case .answered(400, let type, let body) where isVerdict(type, body):
+      throw .final("refused", "the server knows no user \(user): \(message(body) ?? "log in again")")
     default: break
     }
     guard let history = ToyHistory(try document(response), user: user) else {
@@ -97,14 +98,19 @@ enum ToyAnswer {
     switch response {
     case .answered(204, _, _): return .wasSo
     case .answered(401, _, _): throw ToyTrouble(isPassing: true, code: "needs-login", words: wantsLogin)
-    case .answered(400, let type, let body) where body.isEmpty || type?.hasSuffix("json") != false:
+    case .answered(400, let type, let body) where isVerdict(type, body):
       let words = message(body).map { " (\($0))" } ?? ""
       throw .final("not-heard", "the server takes no vote for fact \(vote.fact): the toy has not played it yet\(words)")
     default: break
     }
-    guard let fact = ToyFact(try object(response)) else { throw .passing("the server's answer to a vote holds no fact: check server") }
+    guard let fact = ToyFact(try object(response)), fact.id == vote.fact else {
+      throw .passing("the server's answer to a vote does not hold that fact: check server")
+    }
     return .counted(fact)
   }
+
+  /// Whether the server's program says this, and not something that stands before it.
+  private static func isVerdict(_ type: String?, _ body: [UInt8]) -> Bool { body.isEmpty || type.map { $0.hasSuffix("json") } ?? true }
 
   private static func object(_ response: HTTPResponse) throws(ToyTrouble) -> JSONNode {
     let node = try document(response)
@@ -116,17 +122,18 @@ enum ToyAnswer {
   private static func document(_ response: HTTPResponse) throws(ToyTrouble) -> JSONNode {
     switch response {
     case .failed(let words): throw .passing(words)
+    case .answered(let status, _, _) where (300..<400).contains(status):
+      throw .passing("the server redirects (\(status)), which is not followed: check server")
+    case .answered(let status, _, _) where status >= 500: throw .passing("the server is in trouble (\(status)): try again later")
     case .answered(_, let type, _) where type?.hasSuffix("html") == true || type == "application/xhtml+xml":
       throw .passing("the server answers with a web page: check server, and whether the network wants a login")
     case .answered(200, _, let body), .answered(201, _, let body):
       guard let node = JSONNode(foreign: body) else { throw .passing("the server answers with what is no JSON: check server") }
       return node
-    case .answered(let status, _, _) where (300..<400).contains(status):
-      throw .passing("the server redirects (\(status)), which is not followed: check server")
     case .answered(404, _, _): throw .passing("the server knows no such call (404): check server")
     case .answered(let status, _, let body) where (400..<500).contains(status):
       throw .passing("the server refuses (\(status)): \(message(body) ?? "check server")")
-    case .answered(let status, _, _): throw .passing("the server is in trouble (\(status)): try again later")
+    case .answered(let status, _, _): throw .passing("the server answers \(status), which nobody asked for: check server")
     }
   }
 

@@ -291,9 +291,8 @@ extension ToyMachine {
     }
     guard let place = storing.firstIndex(where: { $0.key == key }) else { return }
     let (_, id, report) = storing.remove(at: place)
-    var told = report
-    if let failure { told.text = "\(report.text ?? ""); that is forgotten with the daemon: \(failure)" }
-    effects.append(.complete(id, .success(told)))
+    guard let failure else { return effects.append(.complete(id, .success(report))) }
+    fail(id, .refused(code: "not-kept", "\(report.text ?? ""), but with the next start it is as it was before: \(failure)"), &effects)
   }
 
   // MARK: The toy's Wi-Fi

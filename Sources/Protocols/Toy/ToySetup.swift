@@ -44,6 +44,8 @@ struct ToySetup: Sendable {
   private static let settlingTime: Nanoseconds = 1200 * .millisecond
   private static let drainingTime: Nanoseconds = 15 * .second
   private static let tick: Nanoseconds = .second
+  /// Whether there is a port to listen on shows at once: nobody is told to press a button before.
+  private static let lead: Nanoseconds = 300 * .millisecond
   private static let ok = Array("ok".utf8)
 
   /// Begins to wait for the toy, or to dial it.
@@ -51,7 +53,7 @@ struct ToySetup: Sendable {
     _ command: CommandID, _ credentials: ToyCredentials, dial: String?, _ settings: ToySettings, at now: Instant, _ effects: inout Effects
   ) {
     (self.command, self.credentials, self.dial, self.settings) = (command, credentials, dial, settings)
-    (began, nextTick) = (now, now)
+    (began, nextTick) = (now, now &+ Self.lead)
     if let dial {
       effects.append(.openLink(Self.link, url: "tcp:\(dial)"))
     } else {

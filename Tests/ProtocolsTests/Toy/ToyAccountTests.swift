@@ -57,6 +57,9 @@ import Testing
     (.failed("it cannot be reached"), "it cannot be reached"),
     (.answered(status: 404, type: "text/html", body: Array("<html>".utf8)), "a web page"),
     (.answered(status: 200, type: "text/html", body: Array("<html>".utf8)), "a web page"),
+    (.answered(status: 302, type: "text/html", body: Array("<html>".utf8)), "redirects (302), which is not followed"),
+    (.answered(status: 503, type: "text/html", body: Array("<html>".utf8)), "in trouble (503)"),
+    (.answered(status: 400, type: "text/html", body: Array("<html>".utf8)), "a web page"),
     (.answered(status: 302, type: nil, body: []), "redirects (302), which is not followed"),
     (.answered(status: 500, type: "application/json", body: Array(#"{"message":"An error has occurred."}"#.utf8)), "in trouble (500)"),
     (.answered(status: 200, type: "application/json", body: Array(#"{"name":"Ada"}"#.utf8)), "does not tell a user's number"),
@@ -155,6 +158,8 @@ import Testing
     #expect(rig.report(rig.run("history"))?.rows.count == 5000 && rig.text("facts") == "5000")
     rig.answer = { _ in .answered(status: 200, type: nil, body: Array(#"{"message":1}"#.utf8)) }
     #expect(rig.report(rig.run("history"))?.text?.contains("no list of facts") == true)
+    rig.answer = { _ in .answered(status: 400, type: "text/html", body: Array("<html>".utf8)) }
+    #expect(rig.report(rig.run("history"))?.rows.count == 5000, "what stands before the server knows no users")
     rig.answer = { _ in .answered(status: 400, type: nil, body: Array(#"{"message":"Invalid UserId"}"#.utf8)) }
     #expect(rig.refusal(rig.run("history")) == "the server knows no user 18: Invalid UserId")
   }
@@ -228,6 +233,12 @@ import Testing
     // The path's number is not the body's, says the server: there is nothing in its answer.
     rig.answer = { _ in .answered(status: 400, type: nil, body: []) }
     #expect(rig.code(rig.vote(1, "down")) == "not-heard" && rig.text("pending-votes") == "0")
+    // Nor is what is said of another fact.
+    rig.answer = { _ in .answered(status: 200, type: nil, body: Array(#"{"trivia":{"id":77,"text":"x"},"userVote":-1}"#.utf8)) }
+    #expect(rig.report(rig.vote(1, "down"))?.text?.hasPrefix("kept") == true)
+    rig.run("logout", ["drop-votes": .bool(true)])
+    rig.answer = nil
+    rig.run("login", Self.ada)
     // A web page is no refusal.
     rig.answer = { _ in .answered(status: 400, type: "text/html", body: Array("<html>".utf8)) }
     #expect(rig.report(rig.vote(1, "down"))?.text?.hasPrefix("kept") == true && rig.text("pending-votes") == "1")
@@ -314,6 +325,13 @@ import Testing
     rig.diskWorks = false
     let before = rig.asked.count
     #expect(rig.code(rig.vote(1, "up")) == "not-kept" && rig.asked.count == before && rig.text("pending-votes") == "0")
+  }
+
+  @Test func `who cannot be forgotten is told so`() throws {
+    let rig = try ToyRig.loggedIn()
+    rig.diskWorks = false
+    let id = rig.run("logout")
+    #expect(rig.code(id) == "not-kept" && rig.refusal(id) == "logged out, but with the next start it is as it was before: no space")
   }
 
   // MARK: Waiting
