@@ -50,7 +50,9 @@ private func checkToy(_ response: HTTPResponse) {
     hold(ToyHistory(kept: history.bytes) == history, "another history was kept")
   }
   do throws(ToyTrouble) {
-    if case .counted(let fact) = try ToyAnswer.voted(response, ToyPendingVote(user: 18, fact: 1, vote: .up)) {
+    if case .counted(let fact) = try ToyAnswer.voted(
+      response, ToyPendingVote(server: "https://toy.example.org", user: 18, fact: 1, vote: .up))
+    {
       holdText(fact.standing, most: 1000)
     }
   } catch {
