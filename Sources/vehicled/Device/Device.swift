@@ -45,8 +45,7 @@ import Protocols
   /// What each link was said to wait for since it was last up.
   private var waits: [LinkName: Set<String>] = [:]
   private static let mostWaits = 32
-  private var commands: [CommandID: Pending] = [:]
-  private var nextCommand: CommandID = 0
+  private let commands = PendingCommands()
   /// What it asked HTTP servers, and what is not answered yet.
   private var requests: [RequestID: HTTPClient.Ticket] = [:]
   /// Commands that wait for `open`; nil: none has to.
@@ -118,7 +117,7 @@ import Protocols
     let close: @Loop () -> Void = { self.ports.forEach { $0.close(reason) } }
     ending = (deadline, [close, finish])
     deadline.set(Clock.monotonic() + 1_500 * .millisecond)
-    for id in commands.keys { complete(id, .failure(.notConnected(reason))) }
+    for id in commands.ids { commands.complete(id, .failure(.notConnected(reason))) }
     early = nil
     lose(reason)
     take(.stopping)
@@ -203,10 +202,8 @@ import Protocols
     case .event(let event, let text):
       log.notice("\(text)", metadata: ["event": "\(event)"])
       observer?.deviceReports(event: event, text: text)
-    case .progress(let id, let report):
-      commands[id]?.restartDeadline()
-      commands[id]?.progress(report)
-    case .complete(let id, let result): complete(id, result)
+    case .progress(let id, let report): commands.report(id, report)
+    case .complete(let id, let result): commands.complete(id, result)
     case .status(let word): observer?.deviceSays(word)
     case .fault(let text): report(fault: text)
     case .note(let text): log.debug("\(text)")
@@ -357,49 +354,22 @@ import Protocols
 
   // MARK: Commands
 
-  /// A command that is under way.
-  private struct Pending {
-    let deadline: Timer
-    let progress: @Loop (Report) -> Void
-    let finish: @Loop (Result<Report, CommandError>) -> Void
-
-    @Loop func restartDeadline() { deadline.set(Clock.monotonic() + Device.commandTimeout) }
-  }
-
-  private static let commandTimeout: Nanoseconds = 10 * .second
-
   /// Gives the machine a command that was checked against the schema. `finish` is told exactly once, unless it is cancelled.
   func perform(
     _ command: Command, progress: @escaping @Loop (Report) -> Void = { _ in },
     finish: @escaping @Loop (Result<Report, CommandError>) -> Void
   ) -> CommandID {
-    nextCommand &+= 1
-    let id = nextCommand
-    let deadline = Timer { [weak self] _ in
-      self?.complete(id, .failure(.timeout(milliseconds: Int(Device.commandTimeout / .millisecond))))
-      self?.forget(id)
-    }
-    let pending = Pending(deadline: deadline, progress: progress, finish: finish)
-    commands[id] = pending
-    pending.restartDeadline()
+    let id = commands.begin(progress: progress, finish: finish) { [weak self] in self?.forget($0) }
     if early != nil { early?.append((id, command)) } else { take(.perform(id, command)) }
     return id
   }
 
   /// The caller is gone.
   func cancel(_ id: CommandID) {
-    guard let pending = commands.removeValue(forKey: id) else { return }
-    pending.deadline.set(nil)
-    forget(id)
+    if commands.drop(id) { forget(id) }
   }
 
   private func forget(_ id: CommandID) {
     if early != nil { early?.removeAll { $0.id == id } } else { take(.cancelled(id)) }
-  }
-
-  private func complete(_ id: CommandID, _ result: Result<Report, CommandError>) {
-    guard let pending = commands.removeValue(forKey: id) else { return }
-    pending.deadline.set(nil)
-    pending.finish(result)
   }
 }

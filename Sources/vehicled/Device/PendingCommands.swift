@@ -1,0 +1,55 @@
+// The commands of one device that are under way: each is told its end exactly once, and not at all once its caller is gone. One that
+// nothing is heard of for ten seconds ends so.
+
+import Protocols
+
+@Loop final class PendingCommands {
+  private struct Pending {
+    let deadline: Timer
+    let progress: @Loop (Report) -> Void
+    let finish: @Loop (Result<Report, CommandError>) -> Void
+  }
+
+  private var pending: [CommandID: Pending] = [:]
+  private var last: CommandID = 0
+  private static let timeout: Nanoseconds = 10 * .second
+
+  var ids: [CommandID] { pending.keys.sorted() }
+
+  /// Begins a command; `expired` is told after its caller where it took too long.
+  func begin(
+    progress: @escaping @Loop (Report) -> Void, finish: @escaping @Loop (Result<Report, CommandError>) -> Void,
+    expired: @escaping @Loop (CommandID) -> Void
+  ) -> CommandID {
+    last &+= 1
+    let id = last
+    let deadline = Timer { [weak self] _ in
+      self?.complete(id, .failure(.timeout(milliseconds: Int(Self.timeout / .millisecond))))
+      expired(id)
+    }
+    pending[id] = Pending(deadline: deadline, progress: progress, finish: finish)
+    restartDeadline(id)
+    return id
+  }
+
+  /// It goes on.
+  func report(_ id: CommandID, _ report: Report) {
+    restartDeadline(id)
+    pending[id]?.progress(report)
+  }
+
+  func complete(_ id: CommandID, _ result: Result<Report, CommandError>) {
+    guard let command = pending.removeValue(forKey: id) else { return }
+    command.deadline.set(nil)
+    command.finish(result)
+  }
+
+  /// Its caller is gone; false where it had ended before.
+  func drop(_ id: CommandID) -> Bool {
+    guard let command = pending.removeValue(forKey: id) else { return false }
+    command.deadline.set(nil)
+    return true
+  }
+
+  private func restartDeadline(_ id: CommandID) { pending[id]?.deadline.set(Clock.monotonic() + Self.timeout) }
+}
