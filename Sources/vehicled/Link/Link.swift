@@ -64,7 +64,8 @@ extension LinkURL {
     case .tcp(let host, let port): ChannelLink.tcp(host: host, port: port, givesUp: role.givesUp, owner: owner)
     case .serial(let path, let baud): ChannelLink.serial(path: path, baud: baud, owner: owner)
     case .replay(let path, let speed): ReplayLink(path: path, speed: speed, disk: equipment.disk, owner: owner)
-    case .listening(let host, let port, let network): ListeningLink(host: host, port: port, network: network, owner: owner)
+    case .listening(let host, let port, let network):
+      ListeningLink(host: host, port: port, network: network, disk: equipment.disk, owner: owner)
     case .ble(let target):
       BLELink(target, role: role.gatt ?? .unknown, blueZ: equipment.blueZ, owner: owner)
     }

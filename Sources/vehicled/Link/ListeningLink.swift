@@ -11,6 +11,7 @@ import Protocols
   private let place: String
   private let port: Int
   private let network: IPv4Network?
+  private let disk: Disk
   private var door: (any Channel)?
   private var peer: ChannelLink?
   private(set) var words: String?
@@ -20,9 +21,9 @@ import Protocols
   private static let breath: Nanoseconds = 100 * .millisecond
 
   /// Begins to listen, on this address of ours, for peers of this network.
-  init(host: String, port: Int, network: IPv4Network?, owner: any LinkOwner) {
+  init(host: String, port: Int, network: IPv4Network?, disk: Disk, owner: any LinkOwner) {
     self.owner = owner
-    (place, self.port, self.network) = ("\(host):\(port)", port, network)
+    (place, self.port, self.network, self.disk) = ("\(host):\(port)", port, network, disk)
     words = "listening at \(place)"
     ServerBootstrap(group: Loop.group)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
@@ -45,12 +46,21 @@ import Protocols
       if isClosed { return channel.close(promise: nil) }
       door = channel
       owner?.linkHasNews()
-    case .failure(let error):
-      let isTaken = (error as? IOError)?.errnoCode == EADDRINUSE
-      let reason = isTaken ? "port \(port) is taken by \(PortHolder.words(port)): stop that first" : "\(plainWords(error))"
-      owner?.linkWentDown(isTaken ? reason : "cannot listen at \(place): \(reason)", final: true)
-      owner = nil
+    case .failure(let error as IOError) where error.errnoCode == EADDRINUSE:
+      let port = port
+      // To look through all processes takes its time.
+      disk.read {
+        PortHolder.words(port)
+      } then: { holder in
+        self.failed("port \(port) is taken by \((try? holder.get()) ?? "another program"): stop that first")
+      }
+    case .failure(let error): failed("cannot listen at \(place): \(plainWords(error))")
     }
+  }
+
+  private func failed(_ reason: String) {
+    owner?.linkWentDown(reason, final: true)
+    owner = nil
   }
 
   private func letIn(_ channel: any Channel) throws {
