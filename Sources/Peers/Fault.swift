@@ -71,3 +71,18 @@ public struct Fault<Trouble: FaultKind>: Sendable, Equatable {
   /// Form and meaning of every fault, for a help text.
   public static var table: [(form: String, help: String)] { Kind.allCases.map { ($0.form, $0.help) } }
 }
+
+extension Fault {
+  /// The fault of this kind, if it strikes the client of this number, counted from 0: each client is a new one, so what strikes from a
+  /// moment on goes on striking.
+  static func first(_ kind: Kind, of faults: [Fault], client number: UInt64, at now: Instant, since origin: Instant) -> Fault? {
+    faults.first { fault in
+      guard fault.kind == kind else { return false }
+      switch fault.moment {
+      case .always: return true
+      case .every(let count): return (number + 1).isMultiple(of: UInt64(count))
+      case .after(let time): return now - origin >= time
+      }
+    }
+  }
+}

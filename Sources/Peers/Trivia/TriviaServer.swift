@@ -139,13 +139,6 @@ public struct TriviaServer: Machine, Discreet {
   private func has(_ kind: TriviaTrouble, at now: Instant) -> Bool { fault(kind, at: now) != nil }
 
   private func fault(_ kind: TriviaTrouble, at now: Instant) -> TriviaFault? {
-    faults.first { fault in
-      guard fault.kind == kind else { return false }
-      switch fault.moment {
-      case .always: return true
-      case .every(let count): return (number + 1).isMultiple(of: UInt64(count))
-      case .after(let time): return now - origin >= time
-      }
-    }
+    TriviaFault.first(kind, of: faults, client: number, at: now, since: origin)
   }
 }

@@ -92,13 +92,6 @@ public struct OpenMeteo: Machine {
   private func has(_ kind: ForecastTrouble, at now: Instant) -> Bool { fault(kind, at: now) != nil }
 
   private func fault(_ kind: ForecastTrouble, at now: Instant) -> ForecastFault? {
-    faults.first { fault in
-      guard fault.kind == kind else { return false }
-      switch fault.moment {
-      case .always: return true
-      case .every(let count): return (number + 1).isMultiple(of: UInt64(count))
-      case .after(let time): return now - origin >= time
-      }
-    }
+    ForecastFault.first(kind, of: faults, client: number, at: now, since: origin)
   }
 }
