@@ -1,8 +1,7 @@
-// What a person can want of a toy, and what becomes of it. Who is not logged in is told how; what the server tells is kept first and
-// said then; where it does not answer, what it told last is said with its age.
+// What a person can want of a toy: their words are checked before the server hears of them, and who is not logged in is told how.
 
 extension ToyMachine {
-  private var needsLogin: CommandError {
+  var needsLogin: CommandError {
     .refused(code: "needs-login", "nobody is logged in: vehiclectl toy login EMAIL, or vehiclectl toy register NAME EMAIL")
   }
 
@@ -108,7 +107,7 @@ extension ToyMachine {
   }
 
   /// Of two who log in at once, nobody could tell who it is afterwards.
-  private func beAlone() throws(CommandError) {
+  func beAlone() throws(CommandError) {
     let isBusy = asked.values.contains {
       switch $0 {
       case .register, .login: true
@@ -117,196 +116,6 @@ extension ToyMachine {
     }
     if isBusy || storing.contains(where: { $0.key == Self.sessionKey }) {
       throw .refused(code: "busy", "somebody is just logging in: try again in a moment")
-    }
-  }
-
-  // MARK: Answers
-
-  mutating func answered(_ request: RequestID, _ response: HTTPResponse, at now: Instant, _ effects: inout Effects) {
-    guard let question = asked.removeValue(forKey: request) else { return }
-    do throws(ToyTrouble) {
-      switch question {
-      case .register(let id, let name, let email):
-        var user = try ToyAnswer.user(response, isNew: true)
-        (user.name, user.email) = (user.name ?? name, user.email ?? email)
-        logIn(user, isNew: true, "registered, and logged in as user \(user.id)", id, &effects)
-      case .login(let id, let email):
-        var user = try ToyAnswer.user(response, isNew: false)
-        user.email = user.email ?? email
-        logIn(user, isNew: false, "logged in as user \(user.id)" + (user.name.map { ", \($0)" } ?? ""), id, &effects)
-      case .history(let id, let user, let fact):
-        let history = try ToyAnswer.history(response, of: user)
-        if user == self.user?.id {
-          (self.history, historyCame) = (history, now)
-          publishFacts(at: now, &effects)
-          effects.append(.tellTime)
-        }
-        tell(history, fact, to: id, note: nil, &effects)
-      case .vote(let vote): voted(try ToyAnswer.voted(response, vote), vote, &effects)
-      }
-      voting.serverAnswers()
-    } catch {
-      failed(question, error, at: now, &effects)
-    }
-  }
-
-  private mutating func failed(_ question: Asked, _ trouble: ToyTrouble, at now: Instant, _ effects: inout Effects) {
-    switch question {
-    case .register(let id, _, _), .login(let id, _): fail(id, .refused(code: trouble.code, trouble.words), &effects)
-    case .history(let id, let user, let fact):
-      guard trouble.isPassing, let history, history.user == user else {
-        return fail(id, .refused(code: trouble.code, trouble.words), &effects)
-      }
-      let age = DayClock.age((now &- historyCame) / .microsecond)
-      tell(history, fact, to: id, note: "as of \(age) ago: \(trouble.words)", &effects)
-    case .vote(let vote):
-      if trouble.isPassing {
-        let words = "kept, and sent when the server answers: \(trouble.words)"
-        for id in voting.postpone(trouble, at: now) { effects.append(.complete(id, .success(Report(text: words)))) }
-        return effects.publish(.lastVote, .string("fact \(vote.fact): \(vote.vote.word), \(words)"))
-      }
-      let caller = voting.settle(&effects)
-      publishVotes(&effects)
-      effects.publish(.lastVote, .string("fact \(vote.fact): \(trouble.words)"))
-      if let caller {
-        fail(caller, .refused(code: trouble.code, trouble.words), &effects)
-      } else {
-        effects.append(.event(name: "vote", text: "a vote that waited came to nothing: \(trouble.words)"))
-      }
-    }
-  }
-
-  private func tell(_ history: ToyHistory, _ fact: Int?, to id: CommandID, note: String?, _ effects: inout Effects) {
-    var facts = history.facts
-    for vote in voting.live {
-      for place in facts.indices where facts[place].id == vote.fact { facts[place].vote = vote.vote }
-    }
-    if let fact {
-      facts = facts.filter { $0.id == fact }
-      if facts.isEmpty {
-        let words = "fact \(fact) is not among those that the toy has played" + (note.map { " (\($0))" } ?? "")
-        return fail(id, .refused(code: "not-heard", words), &effects)
-      }
-    }
-    effects.append(.complete(id, .success(Report(text: note, columns: ToyFact.columns, rows: facts.map(\.row)))))
-  }
-
-  // MARK: Who it is
-
-  private mutating func logIn(_ new: ToyUser, isNew: Bool, _ words: String, _ id: CommandID, _ effects: inout Effects) {
-    var new = new
-    new.server = settings.server
-    // A server that was made anew may give a number again.
-    if isNew || new.id != user?.id { forgetHistory(&effects) }
-    user = new
-    storing.append((Self.sessionKey, id, Report(text: words)))
-    effects.append(.store(key: Self.sessionKey, new.bytes))
-    changeOwner(&effects)
-  }
-
-  private mutating func changeOwner(_ effects: inout Effects) {
-    // A vote that is on its way ends when it is answered, or is sent once more by whoever gave it.
-    if !voting.belongs(to: user, at: settings.server) {
-      asked = asked.filter { if case .vote = $0.value { false } else { true } }
-      for caller in voting.callers {
-        effects.append(.complete(caller, .success(Report(text: "kept, and sent when you are logged in again: somebody else is now"))))
-      }
-      voting.forgetCallers()
-    }
-    voting.change(owner: user, at: settings.server)
-    publishUser(&effects)
-    publishVotes(&effects)
-    tellHeld(&effects)
-  }
-
-  private mutating func logOut(_ id: CommandID, drop: Bool, _ effects: inout Effects) throws(CommandError) {
-    guard user != nil else { throw needsLogin }
-    try beAlone()
-    let count = voting.live.count
-    guard count == 0 || drop else {
-      let words = count == 1 ? "a vote is not sent yet" : "\(count) votes are not sent yet"
-      throw .refused(code: "votes-wait", "\(words): log out when the server answers, or forget them with --drop-votes")
-    }
-    if count > 0 {
-      for caller in voting.drop(&effects) { fail(caller, .refused(code: "dropped", "the vote was forgotten: somebody logs out"), &effects) }
-    }
-    user = nil
-    forgetHistory(&effects)
-    changeOwner(&effects)
-    storing.append((Self.sessionKey, id, Report(text: "logged out")))
-    effects.append(.store(key: Self.sessionKey, []))
-  }
-
-  private mutating func forgetHistory(_ effects: inout Effects) {
-    guard history != nil else { return }
-    history = nil
-    effects.append(.store(key: Self.historyKey, []))
-    publishFacts(at: 0, &effects)
-  }
-
-  // MARK: Votes
-
-  /// Sends the first vote that waits, if it is time.
-  mutating func vote(at now: Instant, _ effects: inout Effects) {
-    guard let due = voting.due, now >= due, let vote = voting.first else { return }
-    let isVoting = asked.values.contains { if case .vote = $0 { true } else { false } }
-    guard !isVoting else { return }
-    ask(.vote(vote, token: user?.id == vote.user ? user?.token : nil), as: .vote(vote), at: now, &effects)
-  }
-
-  private mutating func voted(_ result: ToyVoted, _ vote: ToyPendingVote, _ effects: inout Effects) {
-    let words: String
-    switch result {
-    case .wasSo: words = "fact \(vote.fact): already voted that way"
-    case .counted(let fact):
-      words = fact.standing
-      if let place = history?.facts.firstIndex(where: { $0.id == fact.id }), history?.user == vote.user {
-        history?.facts[place] = fact
-        if history?.time != nil, let bytes = history?.bytes { effects.append(.store(key: Self.historyKey, bytes)) }
-      }
-    }
-    let caller = voting.settle(&effects)
-    publishVotes(&effects)
-    effects.publish(.lastVote, .string(words))
-    if let caller {
-      effects.append(.complete(caller, .success(Report(text: words))))
-    } else {
-      effects.append(.event(name: "vote", text: "a vote that waited was sent: \(words)"))
-    }
-  }
-
-  // MARK: The disk and the clock
-
-  /// The history that just came is of this moment.
-  mutating func told(_ wall: WallTime, _ effects: inout Effects) {
-    guard history != nil, history?.time == nil else { return }
-    history?.time = wall.microseconds
-    if let bytes = history?.bytes { effects.append(.store(key: Self.historyKey, bytes)) }
-  }
-
-  mutating func stored(_ key: String, _ failure: String?, at now: Instant, _ effects: inout Effects) {
-    if key == ToyVoting.key {
-      for id in voting.stored(failure) { fail(id, .refused(code: "not-kept", failure ?? ""), &effects) }
-      return publishVotes(&effects)
-    }
-    guard let place = storing.firstIndex(where: { $0.key == key }) else { return }
-    let (_, id, report) = storing.remove(at: place)
-    guard let failure else { return effects.append(.complete(id, .success(report))) }
-    fail(id, .refused(code: "not-kept", "\(report.text ?? ""), but with the next start it is as it was before: \(failure)"), &effects)
-  }
-
-  // MARK: The toy's Wi-Fi
-
-  /// An attempt has ended, if it has.
-  mutating func end(_ outcome: ToySetup.Outcome?, _ effects: inout Effects) {
-    guard let outcome, let ended = setup else { return }
-    (setup, setupEnd) = (nil, outcome == .sent ? "sent" : "idle")
-    effects.append(.closeLink(ToySetup.link))
-    switch outcome {
-    case .sent:
-      effects.append(.event(name: "wifi", text: "the toy was told its network"))
-      effects.append(.complete(ended.command, .success(Report(text: ended.farewell, progress: 1))))
-    case .failed(let error): fail(ended.command, error, &effects)
     }
   }
 }
