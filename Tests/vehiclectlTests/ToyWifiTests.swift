@@ -16,7 +16,7 @@ import Testing
     ("a\"b", false), ("a\\b", false), ("a\rb", false), ("a\nb", false), ("a\0b", false), (" a,b ", true),
   ])
   func `names are checked as the toy takes them`(_ name: String, _ isTaken: Bool) {
-    #expect((WiFiCredentials.objection(toName: name) == nil) == isTaken)
+    #expect((ToyWiFi.objection(toName: name) == nil) == isTaken)
   }
 
   @Test(arguments: [
@@ -25,12 +25,12 @@ import Testing
     ("pa:ss word", true), ("pass\"word", false), ("pass\\word", false), ("pass\0word", false), ("ääää", true),
   ])
   func `passwords are checked as the toy takes them`(_ password: String, _ isTaken: Bool) {
-    #expect((WiFiCredentials.objection(toPassword: password) == nil) == isTaken)
+    #expect((ToyWiFi.objection(toPassword: password) == nil) == isTaken)
   }
 
   @Test func `a comma is warned of`() {
-    #expect(WiFiCredentials.warning("a", "bbbbbbbb") == nil)
-    #expect(WiFiCredentials.warning("a,b", "b,bbbbbbb")?.hasPrefix("There is a comma in the name and the password") == true)
+    #expect(ToyWiFi.warning("a", "bbbbbbbb") == nil)
+    #expect(ToyWiFi.warning("a,b", "b,bbbbbbb")?.hasPrefix("there is a comma in the name and the password") == true)
   }
 
   @Test func `what a shell is told is quoted`() {

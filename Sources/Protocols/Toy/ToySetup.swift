@@ -162,7 +162,7 @@ struct ToySetup: Sendable {
         + (hangUps == 0 ? "" : " Somebody hung up \(hangUps) \(hangUps == 1 ? "time" : "times")")
     case .greeting: "somebody has connected, and should say ok within 10 s"
     case .settling: "the toy said ok; it listens for 54 s, and is told in a second"
-    case .draining: "the toy is told the network \(visible(credentials.ssid, limit: 32))"
+    case .draining: "\(ToyWiFi.told) the network \(visible(credentials.ssid, limit: 32))"
     }
   }
 

@@ -6,7 +6,8 @@ import Protocols
 struct ToyRegisterCommand: ToyVerb {
   static let configuration = CommandConfiguration(
     commandName: "register", abstract: "Make an account.", usage: usage,
-    discussion: "The password is asked for twice, or is a line of stdin. Take one that you use nowhere else: the server keeps it readable.")
+    discussion:
+      "The password is asked for twice, or is a line of stdin. Take one that you use nowhere else: the original server keeps it readable.")
 
   private static let usage = "vehiclectl toy register [<options>] <name> <email>"
 
@@ -22,7 +23,7 @@ struct ToyRegisterCommand: ToyVerb {
   func perform(_ output: Output) throws {
     try Self.refuse(extra, Self.usage)
     let toy = try open(output)
-    if Prompt.hasPerson { output.note("The toy's server keeps passwords readable: take one that you use nowhere else.") }
+    if Prompt.hasPerson { output.note("The toy's original server keeps passwords readable: take one that you use nowhere else.") }
     let password = try Password().new(output.note)
     let arguments: [String: Value] = ["name": .string(name), "email": .string(email), "password": .string(password)]
     tell(toy, try toy.run("register", arguments), output)

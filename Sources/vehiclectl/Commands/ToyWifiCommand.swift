@@ -32,7 +32,7 @@ struct ToyWifiCommand: ToyVerb {
 
   func perform(_ output: Output) throws {
     try Self.refuse(extra, Self.usage)
-    if let join, !WiFiCredentials.name.contains(join.utf8.count) {
+    if let join, !ToyWiFi.nameLength.contains(join.utf8.count) {
       throw Failure.usage("--join: a network's name has 1 to 32 bytes; this one has \(join.utf8.count)")
     }
     Interrupt.catchSignals()

@@ -1,6 +1,8 @@
 // The networks nearby that the toy can be told, and how many it cannot and why. Pure: access points in, rows out; a name that
 // could deceive a terminal is never offered.
 
+import Protocols
+
 struct NearbyNetworks: Equatable {
   struct Network: Equatable {
     var name: String
@@ -44,7 +46,7 @@ struct NearbyNetworks: Equatable {
     guard let best = near.first(where: { $0.security == .open || $0.security == .password }) else {
       return .failure(strongest.security == .enterprise ? .enterprise : .security)
     }
-    guard let name = String(validating: ssid, as: UTF8.self), Output.oneLine(name) == name, WiFiCredentials.objection(toName: name) == nil
+    guard let name = String(validating: ssid, as: UTF8.self), Output.oneLine(name) == name, ToyWiFi.objection(toName: name) == nil
     else {
       return .failure(.name)
     }

@@ -25,14 +25,14 @@ struct WiFiQuestions {
   func answers(_ given: String?) throws(Failure) -> Answers {
     let (name, isOpen) = try network(given)
     let answers = Answers(name: name, password: isOpen == true ? "" : try password(of: name, isOpen))
-    if let warning = WiFiCredentials.warning(answers.name, answers.password) { output.note(warning) }
+    if let warning = ToyWiFi.warning(answers.name, answers.password) { output.note(warning) }
     return answers
   }
 
   /// The name, and whether it is open where that was heard.
   private func network(_ given: String?) throws(Failure) -> (String, isOpen: Bool?) {
     if let given {
-      if let objection = WiFiCredentials.objection(toName: given) { throw .usage("\"\(given)\": \(objection)") }
+      if let objection = ToyWiFi.objection(toName: given) { throw .usage("\"\(given)\": \(objection)") }
       return (given, nil)
     }
     guard isAtTerminal else { throw Self.nobody }
@@ -57,7 +57,7 @@ struct WiFiQuestions {
       if let number = Int(text), !offered.isEmpty {
         if offered.indices.contains(number - 1) { return (offered[number - 1].name, offered[number - 1].isOpen) }
         output.note("There is no number \(number); a network that is called so is an argument: vehiclectl toy wifi \(number)")
-      } else if let objection = WiFiCredentials.objection(toName: text) {
+      } else if let objection = ToyWiFi.objection(toName: text) {
         output.note(objection)
       } else {
         return (text, offered.first { $0.name == text }?.isOpen)
@@ -72,7 +72,7 @@ struct WiFiQuestions {
         throw .usage("the password is missing; type it when asked, or give it as a line of stdin (an empty one: the network is open)")
       }
       let isMissing = isOpen == false && password.isEmpty
-      guard let objection = isMissing ? "this network has a password" : WiFiCredentials.objection(toPassword: password) else {
+      guard let objection = isMissing ? "this network has a password" : ToyWiFi.objection(toPassword: password) else {
         return password
       }
       guard isAtTerminal else { throw .usage(objection) }

@@ -13,9 +13,6 @@ struct WiFiRun {
   /// What a person is to do, once the daemon waits for the toy.
   var steps: [String] = []
 
-  /// How the daemon's words begin once nothing can be taken back.
-  private static let told = "the toy is told"
-
   /// Runs it, and gives the last words of the daemon.
   func run(_ parameters: Contract.Call.Parameters, borrowing network: BorrowedNetwork?) throws -> Contract.Call.Result? {
     var network = network
@@ -31,7 +28,7 @@ struct WiFiRun {
     var said = ""
     try toy.client.stream(Contract.Call.self, parameters, first: nil, tick: 0.25, silence: nil) { result in
       if Interrupt.came {
-        let isTold = last?.text?.hasPrefix(Self.told) == true
+        let isTold = last?.text?.hasPrefix(ToyWiFi.told) == true
         throw Failure.other(
           isTold ? "interrupted, but the toy had been told its network: look at its light, then switch it off and on" : "interrupted")
       }

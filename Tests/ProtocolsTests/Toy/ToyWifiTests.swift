@@ -56,7 +56,7 @@ import Testing
     let rig = try Self.rig()
     let id = rig.run("wifi", ["ssid": .string("Nachbar, 5"), "password": .string("12345678")])
     rig.run(for: 60 * .second)
-    #expect(rig.report(id)?.text?.contains("a comma in name or password") == true && rig.toy?.led == .purple)
+    #expect(rig.report(id)?.text?.contains("there is a comma in the name:") == true && rig.toy?.led == .purple)
   }
 
   @Test func `ok alone is ok, in one piece or in two`() throws {
