@@ -73,7 +73,7 @@ fuzz_swift = cd $(@D) && swiftc -parse-as-library -swift-version 6 -warnings-as-
 	@mkdir -p $(@D)
 	$(fuzz_swift) $(abspath $^) -o $(@F)
 
-longboard = Sources/Protocols/OBD/ASCII.swift $(wildcard Sources/Protocols/*.swift Sources/Protocols/Longboard/*.swift)
+longboard = $(wildcard Sources/Protocols/*.swift Sources/Protocols/Longboard/*.swift)
 
 .build/fuzz/elcomm: Tests/Fuzz/ELComm.swift Tests/Fuzz/Hold.swift $(longboard)
 	@mkdir -p $(@D)
@@ -83,12 +83,12 @@ longboard = Sources/Protocols/OBD/ASCII.swift $(wildcard Sources/Protocols/*.swi
 	@mkdir -p $(@D)
 	$(fuzz_swift) $(abspath $^) -o $(@F)
 
-.build/fuzz/car: Tests/Fuzz/Car.swift Tests/Fuzz/Hold.swift Sources/Protocols/OBD/ASCII.swift \
+.build/fuzz/car: Tests/Fuzz/Car.swift Tests/Fuzz/Hold.swift \
   $(wildcard Sources/Protocols/*.swift Sources/Protocols/Car/*.swift)
 	@mkdir -p $(@D)
 	$(fuzz_swift) $(abspath $^) -o $(@F)
 
-.build/fuzz/answers: Tests/Fuzz/Answers.swift Tests/Fuzz/Hold.swift Sources/Protocols/OBD/ASCII.swift \
+.build/fuzz/answers: Tests/Fuzz/Answers.swift Tests/Fuzz/Hold.swift \
   $(filter-out %/Interface.swift,$(wildcard $(addprefix Sources/Protocols/,*.swift $(addsuffix /*.swift,Varlink Weather Toy Health HeartRate))))
 	@mkdir -p $(@D)
 	$(fuzz_swift) $(abspath $^) -o $(@F)
