@@ -21,20 +21,6 @@ enum BMSPage {
     }
   }
 
-  /// Why a property is absent although the car answers.
-  enum Absence: UInt8 {
-    case none, notReported, notAvailable, implausible
-
-    var words: String {
-      switch self {
-      case .none: ""
-      case .notReported: "not reported by this car"
-      case .notAvailable: "not available now"
-      case .implausible: "implausible"
-      }
-    }
-  }
-
   enum Layout {
     case u8, s8, u16, s16, u32
     case bit(UInt8)
@@ -85,7 +71,7 @@ enum BMSPage {
       self.not = not
     }
 
-    @inline(__always) func read(_ data: UnsafeBufferPointer<UInt8>, _ car: Car) -> Result {
+    @inline(__always) func read(_ data: UnsafeBufferPointer<UInt8>, _ car: Car) -> Decoded {
       guard at + layout.size <= data.count, not != car else { return .absent(.notReported) }
       let raw = layout.raw(data, at)
       if raw == sentinel { return .absent(.notAvailable) }
@@ -93,11 +79,6 @@ enum BMSPage {
       if case .bit = layout { return .value(.bool(raw == 1)) }
       return .value(divisor == 1 ? .int(raw) : .float(Double(raw) / divisor))
     }
-  }
-
-  enum Result {
-    case value(Value)
-    case absent(Absence)
   }
 
   private static let degrees = -50...100
@@ -143,7 +124,7 @@ enum BMSPage {
 
   /// Reads every field of a page's data and gives each to `publish`.
   @inline(__always)
-  static func read(_ data: UnsafeBufferPointer<UInt8>, _ publish: (Signal, Result) -> Void) {
+  static func read(_ data: UnsafeBufferPointer<UInt8>, _ publish: (Signal, Decoded) -> Void) {
     let car = Car(data)
     for field in fields { publish(field.signal, field.read(data, car)) }
     guard data.count >= 14 else {
@@ -159,7 +140,7 @@ enum BMSPage {
   }
 
   /// Recuperation shows in the current's sign, not in the motor's direction; standing at a charger is none.
-  private static func regenerating(_ data: UnsafeBufferPointer<UInt8>, _ current: Int) -> Result {
+  private static func regenerating(_ data: UnsafeBufferPointer<UInt8>, _ current: Int) -> Decoded {
     guard data.count >= 57 else { return .absent(.notReported) }
     let speeds = (Layout.s16.raw(data, 53), Layout.s16.raw(data, 55))
     guard speeds.0 != 0x7FFF else { return .absent(.notAvailable) }

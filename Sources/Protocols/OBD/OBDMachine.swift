@@ -61,7 +61,7 @@ public struct OBDMachine: Machine {
   /// The request that the disk knows.
   var storedRequest: PageRequest?
   /// Why each property was last said to be absent, so that it is said once.
-  var said = [BMSPage.Absence](repeating: .none, count: Signal.allCases.count)
+  var said = [Absence](repeating: .none, count: Signal.allCases.count)
   private(set) var status = ""
   private var fault: String?
 
