@@ -93,7 +93,7 @@ extension WholeHouse {
     @Test func aServerOfEverySortOfTroubleIsNamed() throws {
       for (fault, words) in [
         ("error", "in trouble (500)"), ("html", "a web page"), ("redirect", "which is not followed"), ("garbage", "is no HTTP"),
-        ("huge", "more than 1 MiB"),
+        ("huge", "more than the 1 MiB"),
       ] {
         let house = try House()
         let (_, url) = try server(house, "--fault", fault)

@@ -72,13 +72,13 @@ import Testing
 
   @Test func moreThanAMebibyteIsNotKept() async {
     let announced = HTTPPeer("HTTP/1.1 200 OK\r\nContent-Length: 1048577\r\n\r\n")
-    #expect(await failure(HTTPRequest("GET", announced.url, proxy: "")).contains("more than 1 MiB"))
+    #expect(await failure(HTTPRequest("GET", announced.url, proxy: "")).contains("more than the 1 MiB"))
     let endless = HTTPPeer { connection, _ in
       HTTPPeer.send(connection, "HTTP/1.1 200 OK\r\n\r\n")
       let chunk = String(repeating: "x", count: 65536)
       while HTTPPeer.send(connection, chunk) {}
     }
-    #expect(await failure(HTTPRequest("GET", endless.url, proxy: "")).contains("more than 1 MiB"))
+    #expect(await failure(HTTPRequest("GET", endless.url, proxy: "")).contains("more than the 1 MiB"))
     let head = HTTPPeer { connection, _ in
       HTTPPeer.send(connection, "HTTP/1.1 200 OK\r\n")
       while HTTPPeer.send(connection, "X-A: \(String(repeating: "x", count: 1000))\r\n") {}

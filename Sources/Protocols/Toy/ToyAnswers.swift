@@ -110,7 +110,7 @@ extension ToyMachine {
       throw .refused(code: "votes-wait", "\(words): log out when the server answers, or forget them with --drop-votes")
     }
     if count > 0 {
-      for caller in voting.drop(&effects) { fail(caller, .refused(code: "dropped", "the vote was forgotten: somebody logs out"), &effects) }
+      _ = dropVotes("somebody logs out", &effects) { $1 }
     }
     user = nil
     forgetHistory(&effects)
@@ -127,6 +127,28 @@ extension ToyMachine {
   }
 
   // MARK: Votes
+
+  /// The votes that no server has yet, in the order in which they are sent.
+  func pendingVotes() -> Report {
+    let rows = voting.all.map { vote, isLive in
+      let fate = !isLive ? "held: log in as user \(vote.user)" : voting.trouble.map { "waits: \($0.words)" } ?? "on its way"
+      return [String(vote.fact), vote.vote.word, String(vote.user), vote.server, fate]
+    }
+    return Report(
+      text: rows.isEmpty ? "no vote waits" : nil, columns: rows.isEmpty ? [] : ["fact", "vote", "user", "server", "state"], rows: rows)
+  }
+
+  /// Forgets votes: how many. One that is just being sent may reach the server all the same.
+  mutating func dropVotes(_ reason: String, _ effects: inout Effects, where isChosen: (ToyPendingVote, Bool) -> Bool) -> Int {
+    let dropped = voting.drop(&effects, where: isChosen)
+    guard dropped.count > 0 else { return 0 }
+    for caller in dropped.callers { fail(caller, .refused(code: "dropped", "the vote was forgotten: \(reason)"), &effects) }
+    for (request, question) in asked {
+      if case .vote(let vote) = question, isChosen(vote, true) { asked[request] = nil }
+    }
+    publishVotes(&effects)
+    return dropped.count
+  }
 
   /// Sends the first vote that waits, if it is time.
   mutating func vote(at now: Instant, _ effects: inout Effects) {
@@ -169,7 +191,8 @@ extension ToyMachine {
   mutating func stored(_ key: String, _ failure: String?, at now: Instant, _ effects: inout Effects) {
     if key == ToyVoting.key {
       for id in voting.stored(failure) { fail(id, .refused(code: "not-kept", failure ?? ""), &effects) }
-      return publishVotes(&effects)
+      publishVotes(&effects)
+      if failure == nil, voting.isStoring { return }
     }
     guard let place = storing.firstIndex(where: { $0.key == key }) else { return }
     let (_, id, report) = storing.remove(at: place)

@@ -101,6 +101,9 @@ enum ToyAnswer {
     case .answered(400, let type, let body) where isVerdict(type, body):
       let words = message(body).map { " (\($0))" } ?? ""
       throw .final("not-heard", "the server takes no vote for fact \(vote.fact): the toy has not played it yet\(words)")
+    // What the server's program refuses it refuses for ever; a page of whatever stands before it says nothing of the vote.
+    case .answered(let status, let type?, let body) where [403, 404, 409, 410, 422].contains(status) && type.hasSuffix("json"):
+      throw .final("refused", "the server refuses the vote for fact \(vote.fact) (\(status)\(message(body).map { ": \($0)" } ?? ""))")
     default: break
     }
     guard let fact = ToyFact(try object(response)), fact.id == vote.fact else {

@@ -52,6 +52,7 @@ extension ToyMachine {
       voting.add(ToyPendingVote(server: settings.server, user: user.id, fact: fact, vote: vote), for: id, &effects)
       if nextSign == nil { nextSign = now &+ 5 * .second }
       publishVotes(&effects)
+    case .votes: try votes(arguments["forget"]?.text, for: id, &effects)
     case .wifi:
       guard let user else { throw needsLogin }
       if setup != nil { throw .refused(code: "busy", "the toy's Wi-Fi is being set already: wait for that, or end it with Ctrl-C") }
@@ -59,6 +60,25 @@ extension ToyMachine {
       setup = ToySetup(
         id, given, dial: try arguments["dial"].map { value throws(CommandError) in try place(value) }, settings, at: now, &effects)
     }
+  }
+
+  /// Lists them, or forgets some first.
+  private mutating func votes(_ forget: String?, for id: CommandID, _ effects: inout Effects) throws(CommandError) {
+    guard let forget else { return effects.append(.complete(id, .success(pendingVotes()))) }
+    let isChosen: (ToyPendingVote, Bool) -> Bool
+    switch forget.lowercased() {
+    case "all": isChosen = { _, _ in true }
+    case "held": isChosen = { !$1 }
+    default:
+      guard let fact = Int(forget), fact > 0 else {
+        throw .invalid(argument: "forget", "give a fact's number, held (those of others), or all")
+      }
+      isChosen = { vote, _ in vote.fact == fact }
+    }
+    let count = dropVotes("somebody had it forgotten", &effects, where: isChosen)
+    guard count > 0 else { throw .refused(code: "no-vote", "no such vote waits: vehiclectl toy votes lists them") }
+    let words = count == 1 ? "a vote is forgotten" : "\(count) votes are forgotten"
+    storing.append((ToyVoting.key, id, Report(text: words)))
   }
 
   // MARK: Arguments

@@ -89,7 +89,11 @@ public struct ToyMachine: Machine {
       let age = wall.microseconds.subtractingReportingOverflow(time)
       historyCame = now &- (age.overflow ? 0 : min(max(age.partialValue, 0), 1 << 50) * .microsecond)
     }
-    if let bytes = restored[ToyVoting.key], !voting.restore(bytes) { damaged.append(ToyVoting.key) }
+    if let bytes = restored[ToyVoting.key], !voting.restore(bytes) {
+      damaged.append(ToyVoting.key)
+      // The next vote takes the place of what nobody else has.
+      effects.append(.store(key: ToyVoting.key + "-damaged", bytes))
+    }
     // Another server knows others by these numbers, and is not told what this one has given us.
     if let known = user, known.server != settings.server {
       effects.append(.event(name: "server", text: "another server is configured than user \(known.id) is of: log in there"))

@@ -24,7 +24,7 @@ enum ToySignal: Int, CaseIterable, Sendable {
 
 /// What can be done, in the order of the schema.
 enum ToyAction: Int, CaseIterable, Sendable {
-  case register, login, logout, whoami, history, fact, vote, wifi
+  case register, login, logout, whoami, history, fact, vote, wifi, votes
 
   static let actions: [Action] = allCases.map(\.declaration)
 
@@ -49,6 +49,13 @@ enum ToyAction: Int, CaseIterable, Sendable {
       Action(
         "vote", arguments: [id, Argument("vote", .string, help: "up, down or clear")],
         help: "Votes for a fact; kept and sent later where the server does not answer")
+    case .votes:
+      Action(
+        "votes",
+        arguments: [
+          Argument("forget", .string, optional: true, help: "Forget votes first: a fact's number, held (those of others), or all")
+        ],
+        help: "Lists the votes that no server has yet, and why")
     case .wifi:
       Action(
         "wifi",

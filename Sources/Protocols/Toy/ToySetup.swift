@@ -158,10 +158,10 @@ struct ToySetup: Sendable {
     switch state {
     case .waiting where dial != nil: "dialling the toy at \(dial ?? "")" + (trouble.map { ": \($0)" } ?? "") + ", \(left) s left"
     case .waiting:
-      "waiting for the toy, \(left) s left: its button pressed, its LED white?"
-        + (hangUps == 0 ? "" : " Somebody hung up \(hangUps) \(hangUps == 1 ? "time" : "times")")
+      "\(left) s left to press the toy's button: LED white"
+        + (hangUps == 0 ? "" : "; hung up \(hangUps) \(hangUps == 1 ? "time" : "times")")
     case .greeting: "somebody has connected, and should say ok within 10 s"
-    case .settling: "the toy said ok; it listens for 54 s, and is told in a second"
+    case .settling: "the toy said ok and listens 54 s: told in a second"
     case .draining: "\(ToyWiFi.told) the network \(visible(credentials.ssid, limit: 32))"
     }
   }

@@ -32,6 +32,8 @@ struct ToyVoting: Sendable {
 
   /// Those of whoever is logged in.
   var live: [ToyPendingVote] { entries.map(\.vote).filter(isLive) }
+  /// All of them, and whether whoever gave one is logged in.
+  var all: [(vote: ToyPendingVote, isLive: Bool)] { entries.map { ($0.vote, isLive($0.vote)) } }
   /// How many are held for others.
   var held: Int { entries.count - live.count }
   var isFull: Bool { entries.count >= Self.most }
@@ -78,6 +80,9 @@ struct ToyVoting: Sendable {
     effects.append(.store(key: Self.key, entries.isEmpty ? [] : Array(json.text.utf8)))
   }
 
+  /// The disk has not got all yet.
+  var isStoring: Bool { !stores.isEmpty }
+
   /// The disk has what was stored, or not: gives who voted in vain.
   mutating func stored(_ failure: String?) -> [CommandID] {
     guard !stores.isEmpty else { return [] }
@@ -113,13 +118,14 @@ struct ToyVoting: Sendable {
   /// The server has answered something else.
   mutating func serverAnswers() { notBefore = .min }
 
-  /// Forgets those of whoever is logged in: gives who waited.
-  mutating func drop(_ effects: inout Effects) -> [CommandID] {
-    let callers = callers
-    entries = entries.filter { !isLive($0.vote) }
-    (failures, trouble) = (0, nil)
+  /// Forgets those that are chosen by the vote and whether whoever gave it is logged in: how many, and who waited.
+  mutating func drop(_ effects: inout Effects, where isChosen: (ToyPendingVote, Bool) -> Bool) -> (count: Int, callers: [CommandID]) {
+    let chosen = entries.filter { isChosen($0.vote, isLive($0.vote)) }
+    guard !chosen.isEmpty else { return (0, []) }
+    entries.removeAll { entry in chosen.contains { $0.number == entry.number } }
+    (failures, trouble, notBefore) = (0, nil, .min)
     store(&effects)
-    return callers
+    return (chosen.count, chosen.compactMap(\.command))
   }
 
   mutating func forget(_ command: CommandID) {

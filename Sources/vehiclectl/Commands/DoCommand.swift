@@ -109,6 +109,10 @@ struct DoCommand: Verb {
         throw .usage("the argument \(argument.name): \(what); give: \(Words.usage(action))")
       }
     }
+    if !rest.isEmpty, let secret = declared.arguments.first(where: \.secret) {
+      // What is one too many may be the secret: it is not said back.
+      throw .usage("too many arguments: \(secret.name) is asked for, or a line of stdin; give: \(Words.usage(action))")
+    }
     guard rest.isEmpty else { throw .usage("too many arguments from \"\(rest.first ?? "")\" on; give: \(Words.usage(action))") }
     return values
   }

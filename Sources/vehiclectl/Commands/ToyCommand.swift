@@ -13,7 +13,7 @@ struct ToyCommand: ToyVerb {
       """,
     subcommands: [
       ToyRegisterCommand.self, ToyLoginCommand.self, ToyLogoutCommand.self, ToyWhoamiCommand.self, ToyHistoryCommand.self,
-      ToyFactCommand.self, ToyVoteCommand.self, ToyWifiCommand.self,
+      ToyFactCommand.self, ToyVoteCommand.self, ToyVotesCommand.self, ToyWifiCommand.self,
     ])
 
   @OptionGroup var common: CommonOptions

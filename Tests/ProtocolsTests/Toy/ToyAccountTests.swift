@@ -246,6 +246,51 @@ import Testing
     #expect(rig.text("pending-votes") == "0" && rig.disk.isEmpty && rig.fault == nil)
   }
 
+  @Test(arguments: [403, 404, 410]) func `what the server's program refuses for good does not hold up the next, a page before it does`(
+    _ status: Int
+  ) throws {
+    let rig = try ToyRig.loggedIn(facts: 2)
+    rig.answer = { request in
+      let isFirst = request.url.hasSuffix("/1")
+      return .answered(
+        status: isFirst ? status : 204, type: isFirst ? "application/problem+json" : nil,
+        body: isFirst ? Array(#"{"message":"no"}"#.utf8) : [])
+    }
+    let refused = rig.vote(1, "up")
+    #expect(rig.code(refused) == "refused" && rig.refusal(refused).contains("(\(status): no)"))
+    #expect(rig.report(rig.vote(2, "up"))?.text == "fact 2: already voted that way")
+    rig.answer = { _ in .answered(status: status, type: "text/html", body: Array("<html>".utf8)) }
+    #expect(rig.report(rig.vote(1, "up"))?.text?.hasPrefix("kept") == true && rig.text("pending-votes") == "1")
+  }
+
+  @Test func `votes that wait are listed with the reason, and forgotten one by one, or those of others, or all`() throws {
+    let rig = try ToyRig.loggedIn(facts: 3)
+    #expect(rig.report(rig.run("votes"))?.text == "no vote waits")
+    rig.isOffline = true
+    for fact in 1...3 { rig.vote(fact, "up") }
+    let rows = rig.report(rig.run("votes"))?.rows ?? []
+    #expect(rows.map { $0[0] } == ["1", "2", "3"] && rows.allSatisfy { $0[4].hasPrefix("waits: ") })
+    #expect(rig.code(rig.run("votes", ["forget": .string("x")])) == "forget")
+    #expect(rig.code(rig.run("votes", ["forget": .string("held")])) == "no-vote")
+    #expect(rig.report(rig.run("votes", ["forget": .string("2")]))?.text == "a vote is forgotten")
+    #expect(rig.text("pending-votes") == "2")
+    try rig.restart()
+    #expect(rig.text("pending-votes") == "2")
+    #expect(rig.report(rig.run("votes", ["forget": .string("all")]))?.text == "2 votes are forgotten")
+    #expect(rig.text("pending-votes") == "0" && rig.disk["votes"] == nil)
+    let before = rig.asked.count
+    rig.isOffline = false
+    rig.run(for: 3600 * .second)
+    #expect(rig.asked.count == before)
+  }
+
+  @Test func `votes that are damaged on the disk are set aside`() throws {
+    let rig = try ToyRig.loggedIn(facts: 1)
+    rig.disk["votes"] = Array("[{".utf8)
+    try rig.restart()
+    #expect(rig.disk["votes-damaged"] == Array("[{".utf8) && rig.events.contains { $0.contains("votes") })
+  }
+
   @Test func `a vote whose answer was lost is sent again, and is the same vote`() throws {
     let rig = try ToyRig.loggedIn(facts: 1)
     let trivia = rig.trivia

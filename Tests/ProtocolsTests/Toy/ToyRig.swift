@@ -22,7 +22,7 @@ final class ToyRig {
   var portTrouble: String?
   var toy: TriviaToy?
   private(set) var asked: [HTTPRequest] = []
-  private(set) var disk: [String: [UInt8]] = [:]
+  var disk: [String: [UInt8]] = [:]
   private(set) var values: [String: Reading.Content] = [:]
   private(set) var ages: [String: Nanoseconds] = [:]
   private(set) var status = ""

@@ -1,0 +1,39 @@
+// toy votes: the votes that no server has yet, why they wait, and a way to forget them.
+
+import ArgumentParser
+import Protocols
+
+struct ToyVotesCommand: ToyVerb {
+  static let configuration = CommandConfiguration(
+    commandName: "votes", abstract: "List the votes that wait, or forget some.",
+    discussion: """
+      Votes of another user or server are held until that user is logged in there again.
+      With --json: {"votes":[{"fact","vote","user","server","state"}],"note"}.
+      """)
+
+  @OptionGroup var common: CommonOptions
+  @OptionGroup var toy: ToyOptions
+  @Option(help: ArgumentHelp("Forget the votes for a fact, those held for others, or all.", valueName: "number|held|all"))
+  var forget: String?
+
+  func perform(_ output: Output) throws {
+    let toy = try open(output)
+    let result = try toy.run("votes", forget.map { ["forget": .string($0)] } ?? [:])
+    if forget != nil { return tell(toy, result, output) }
+    let columns = result.columns ?? []
+    let rows = result.rows?.map(\.cells) ?? []
+    if output.json {
+      let votes = rows.filter { $0.count == 5 }.map { cells in
+        JSON.members([
+          "fact": Self.number(cells[0]), "vote": .string(cells[1]), "user": Self.number(cells[2]), "server": .string(cells[3]),
+          "state": .string(cells[4]),
+        ])
+      }
+      return output.json(.members(["votes": .array(votes), "note": result.text.map(JSON.string)]))
+    }
+    if let text = result.text { output.note(Output.oneLine(text)) }
+    if !rows.isEmpty { output.lines(Table(titles: columns, rows: rows.map { $0.map { Cell($0) } }).lines(paint: output.paint)) }
+  }
+
+  private static func number(_ text: String) -> JSON { Int(text).map(JSON.int) ?? .null }
+}
