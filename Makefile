@@ -65,11 +65,13 @@ fuzz-short: fuzz ## the same for ten seconds each, as make test does
 fuzz_swift = cd $(@D) && swiftc -parse-as-library -swift-version 6 -warnings-as-errors -module-name Protocols -O -wmo -g \
   -sanitize=fuzzer,address -use-ld=lld
 
-.build/fuzz/dialogue: Tests/Fuzz/Dialogue.swift Tests/Fuzz/Hold.swift $(wildcard Sources/Protocols/*.swift Sources/Protocols/OBD/*.swift)
+obd = $(wildcard Sources/Protocols/*.swift Sources/Protocols/OBD/*.swift Sources/Protocols/OBD/*/*.swift)
+
+.build/fuzz/dialogue: Tests/Fuzz/Dialogue.swift Tests/Fuzz/Hold.swift $(obd)
 	@mkdir -p $(@D)
 	$(fuzz_swift) $(abspath $^) -o $(@F)
 
-.build/fuzz/replies: Tests/Fuzz/Replies.swift Tests/Fuzz/Hold.swift $(wildcard Sources/Protocols/*.swift Sources/Protocols/OBD/*.swift)
+.build/fuzz/replies: Tests/Fuzz/Replies.swift Tests/Fuzz/Hold.swift $(obd)
 	@mkdir -p $(@D)
 	$(fuzz_swift) $(abspath $^) -o $(@F)
 

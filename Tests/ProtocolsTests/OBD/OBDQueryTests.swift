@@ -18,7 +18,7 @@ import Testing
     rig.query("010C")
     rig.run(for: 100 * .millisecond)
     #expect(Self.commands(rig) == ["ATSH7DF", "ATCRA", "010C", "ATSH7E4", "ATCRA7EC"])
-    #expect(rig.rows() == [["7E8", "41 0C 0D 74", "engine speed 861 rpm"], ["7EA", "41 0C 0D 75", "engine speed 861.25 rpm"]])
+    #expect(rig.rows() == [["7E8", "41 0C 0D 74", "rpm 861"], ["7EA", "41 0C 0D 75", "rpm 861.25"]])
     rig.run(for: .second)
     #expect(rig.status == "polling" && rig.number("bad-replies") == 0 && rig.adapter.stops == 0)
     #expect(rig.machine.pace.missed == 0)
@@ -177,12 +177,15 @@ import Testing
         [
           [
             "7E8", "41 01 00 07 E5 00 03 01 00 04 00 06 80 07 7D 0C 00 00",
-            "fault lamp off, 0 codes, fuel system status 01 00, load 0 %, short fuel trim 1 0 %, long fuel trim 1 -2.34 %, engine speed 0 rpm",
+            "mil off, dtc count 0, ignition type spark, monitors: misfire: complete; fuel system: complete; components: complete; "
+              + "catalyst: complete; evaporative system: complete; oxygen sensor: complete; oxygen sensor heater: complete; "
+              + "egr: complete, monitors ready on, fuel system 1 open-loop-warming, engine load 0 %, short fuel trim 1 0 %, "
+              + "long fuel trim 1 -2.34 %, rpm 0",
           ]
         ]
       ),
       ("0178", Vector.parameter78, [["7E8", "41 78 0D 06 1F 01 90 03 DA 02 A6", ""]]),
-      ("010C", Vector.long, [["18DAF111", "41 0C 0D 74", "engine speed 861 rpm"], ["18DAF11D", "41 0C 0D 74", "engine speed 861 rpm"]]),
+      ("010C", Vector.long, [["18DAF111", "41 0C 0D 74", "rpm 861"], ["18DAF11D", "41 0C 0D 74", "rpm 861"]]),
       ("0100", Vector.kLine, [["010", "41 00 BE 3E F8 11", "supported 01-20: BE 3E F8 11"]]),
       (
         "0902", Vector.vehicleNumber,

@@ -1,0 +1,60 @@
+// The readiness monitors of parameters 01 and 41 (SAE J1979): which self-tests the vehicle has and which of them are done. The
+// second and third groups differ between engines with spark and with compression ignition; a bit of the answer says which it is.
+
+enum Readiness {
+  /// Parameter 01: since the codes were cleared.
+  static let sinceClear: [DataRow] = [
+    .bit(Property("mil", .bool, help: "The malfunction lamp is commanded on"), 0, 7),
+    DataRow(Property("dtc-count", .int, range: 0...127, help: "Trouble codes stored in this controller")) { data in
+      data.first.map { .value(.int(Int($0 & 0x7F))) } ?? .absent(.notReported)
+    },
+    ignition, list("monitors", "Self-tests since the codes were cleared"), ready("monitors-ready", "All self-tests are complete"),
+  ]
+
+  /// Parameter 41: in this drive alone; its first byte says nothing.
+  static let thisDrive: [DataRow] = [
+    list("drive-monitors", "Self-tests in this drive"), ready("drive-monitors-ready", "All self-tests of this drive are complete"),
+  ]
+
+  private static let common = ["misfire", "fuel system", "components"]
+  private static let spark: [String?] = [
+    "catalyst", "heated catalyst", "evaporative system", "secondary air", "air conditioning", "oxygen sensor", "oxygen sensor heater",
+    "egr",
+  ]
+  private static let compression: [String?] = [
+    "hydrocarbon catalyst", "nox aftertreatment", nil, "boost pressure", nil, "exhaust gas sensor", "particle filter", "egr",
+  ]
+
+  private static let ignition = DataRow(
+    Property("ignition-type", .string, choices: ["spark", "compression"], lifetime: .retained, help: "How the engine ignites its fuel")
+  ) { data in
+    guard data.count >= 4 else { return .absent(.notReported) }
+    // A vehicle without any monitor has no engine to tell of.
+    return data[1] & 7 == 0 && data[2] == 0 ? .absent(.notReported) : .value(.string(data[1] & 8 == 0 ? "spark" : "compression"))
+  }
+
+  private static func list(_ name: String, _ help: String) -> DataRow {
+    DataRow(Property(name, .list, help: help)) { data in
+      guard data.count >= 4 else { return .absent(.notReported) }
+      return .value(.list(monitors(data).map { "\($0.name): \($0.isComplete ? "complete" : "incomplete")" }))
+    }
+  }
+
+  private static func ready(_ name: String, _ help: String) -> DataRow {
+    DataRow(Property(name, .bool, help: help)) { data in
+      guard data.count >= 4 else { return .absent(.notReported) }
+      let found = monitors(data)
+      return found.isEmpty ? .absent(.notReported) : .value(.bool(found.allSatisfy(\.isComplete)))
+    }
+  }
+
+  /// Those that the vehicle has: a bit says that it is there, another that it is not complete.
+  private static func monitors(_ data: UnsafeBufferPointer<UInt8>) -> [(name: String, isComplete: Bool)] {
+    var found: [(name: String, isComplete: Bool)] = []
+    for (bit, name) in common.enumerated() where data[1] >> bit & 1 == 1 { found.append((name, data[1] >> (bit + 4) & 1 == 0)) }
+    for (bit, name) in (data[1] & 8 == 0 ? spark : compression).enumerated() where data[2] >> bit & 1 == 1 {
+      if let name { found.append((name, data[3] >> bit & 1 == 0)) }
+    }
+    return found
+  }
+}

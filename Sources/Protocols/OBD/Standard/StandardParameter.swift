@@ -1,0 +1,114 @@
+// The parameters of services 01 and 02 (SAE J1979, ISO 15031-5): how many bytes each has and what they say. A table of lengths is
+// the parser: several parameters in one answer can only be told apart by it, so an answer that does not come out even gives
+// nothing. A parameter whose length or formula is not certain is not in the table.
+
+/// One parameter of the emission standard.
+struct StandardParameter: Sendable {
+  let number: UInt8
+  /// How many bytes it has, always.
+  let bytes: Int
+  let rows: [DataRow]
+
+  init(_ number: UInt8, _ bytes: Int, _ rows: DataRow...) {
+    (self.number, self.bytes, self.rows) = (number, bytes, rows)
+  }
+
+  init(_ number: UInt8, _ bytes: Int, rows: [DataRow]) {
+    (self.number, self.bytes, self.rows) = (number, bytes, rows)
+  }
+
+  /// All of them by number, without the bitmaps of what is supported.
+  static let all: [UInt8: StandardParameter] = {
+    var table: [UInt8: StandardParameter] = [:]
+    for parameter in [status, air, sensors, distances, throttle, engine].joined() { table[parameter.number] = parameter }
+    return table
+  }()
+
+  /// How many bytes a parameter has, by number; 0 where that is unknown.
+  private static let lengths: [UInt8] = (0...255).map { number in
+    number % 0x20 == 0 ? 4 : UInt8(truncatingIfNeeded: all[UInt8(number)]?.bytes ?? 0)
+  }
+
+  /// How many bytes a parameter has, bitmaps included; nil where that is unknown.
+  static func bytes(of number: UInt8) -> Int? {
+    let length = lengths[Int(number)]
+    return length > 0 ? Int(length) : nil
+  }
+
+  /// The numbers that the four bytes of the bitmap `base` (00, 20, 40 …) call supported; the next bitmap's number is among them.
+  static func supported(_ bitmap: some Sequence<UInt8>, base: UInt8) -> [UInt8] {
+    var found: [UInt8] = []
+    for (index, byte) in bitmap.prefix(4).enumerated() {
+      for bit in 0..<8 where byte << bit & 0x80 != 0 {
+        if let number = UInt8(exactly: Int(base) + index * 8 + bit + 1) { found.append(number) }
+      }
+    }
+    return found
+  }
+
+  /// Takes an answer of service 01 or 02 apart and hands on each parameter with the place of its data in `answer`; says why
+  /// where it cannot, and then hands on none: one byte too many or too few would make another value of the next.
+  static func split(
+    _ answer: ArraySlice<UInt8>, where isAsked: (UInt8) -> Bool = { _ in true }, _ part: (_ number: UInt8, _ data: Range<Int>) -> Void
+  ) -> String? {
+    guard answer.first == 0x41 || answer.first == 0x42 else { return "not an answer of service 01 or 02" }
+    // Service 02 tells the number of the frame behind each parameter.
+    let head = answer.first == 0x42 ? 2 : 1
+    var at = answer.startIndex + 1
+    guard at < answer.endIndex else { return "an answer without a parameter" }
+    while at < answer.endIndex {
+      guard isAsked(answer[at]) else { return "parameter \(spacedHex([answer[at]])) was not asked for" }
+      guard let length = bytes(of: answer[at]) else { return "parameter \(spacedHex([answer[at]])) is unknown" }
+      guard answer.endIndex - at >= head + length else { return "parameter \(spacedHex([answer[at]])) is cut short" }
+      at += head + length
+    }
+    at = answer.startIndex + 1
+    while at < answer.endIndex {
+      let start = at + head
+      at = start + (bytes(of: answer[at]) ?? 1)
+      part(answer[start - head], start..<min(at, answer.endIndex))
+    }
+    return nil
+  }
+}
+
+/// Short forms for the rows of the tables.
+extension StandardParameter {
+  static let percentRange = 0.0...100.0
+
+  static func percent(_ name: String, _ help: String, at: Int = 0) -> DataRow {
+    .scaled(Property(name, .float, unit: "%", range: percentRange, help: help), .u8(at), times: 100, over: 255, decimals: 1)
+  }
+
+  /// -100 to 99.2 %; 255 may say that the sensor takes no part.
+  static func trim(_ name: String, _ help: String, at: Int = 0, absentAtTop: Bool = false) -> DataRow {
+    .scaled(
+      Property(name, .float, unit: "%", range: -100...100, help: help), .u8(at), times: 100, over: 128, plus: -100, decimals: 2,
+      absent: absentAtTop ? (0xFF, .notReported) : nil)
+  }
+
+  static func celsius(_ name: String, _ help: String, at: Int = 0) -> DataRow {
+    .whole(Property(name, .int, unit: "°C", range: -40...215, help: help), .u8(at), plus: -40)
+  }
+
+  static func count(
+    _ name: String, _ field: NumberField, unit: String? = nil, times: Int = 1, lifetime: Property.Lifetime = .fresh(2 * .second),
+    _ help: String
+  ) -> DataRow {
+    let top = Double((1 << (8 * field.bytes)) - 1) * Double(times)
+    return .whole(Property(name, .int, unit: unit, range: 0...top, lifetime: lifetime, help: help), field, times: times)
+  }
+
+  static func scaled(
+    _ name: String, _ field: NumberField, unit: String?, times: Double = 1, over: Double = 1, plus: Double = 0, decimals: Int,
+    lifetime: Property.Lifetime = .fresh(2 * .second), _ help: String
+  ) -> DataRow {
+    let bits = 8 * field.bytes
+    let low = field.isSigned ? -Double(1 << (bits - 1)) : 0
+    let high = field.isSigned ? Double(1 << (bits - 1)) : Double(1 << bits)
+    let range = low * times / over + plus...high * times / over + plus
+    return .scaled(
+      Property(name, .float, unit: unit, range: range, lifetime: lifetime, help: help), field, times: times, over: over, plus: plus,
+      decimals: decimals)
+  }
+}

@@ -1,0 +1,69 @@
+// Trouble codes: two bytes on the wire, five characters to a person (SAE J2012, ISO 15031-6), and the answers of services 03, 07
+// and 0A that hold them. An answer that does not come out even gives no code at all.
+
+/// A diagnostic trouble code.
+struct TroubleCode: Sendable, Hashable, Comparable {
+  /// 15-14 the system (P, C, B, U), 13-12 the first digit, then three hex digits.
+  let number: UInt16
+
+  init(number: UInt16) { self.number = number }
+  init(_ high: UInt8, _ low: UInt8) { number = UInt16(high) << 8 | UInt16(low) }
+
+  /// Reads what a person writes: `P0133`, in either case.
+  init?(_ text: String) {
+    let characters = Array(text.utf8)
+    guard characters.count == 5, let system = Self.letters.firstIndex(of: characters[0] & 0xDF) else { return nil }
+    let digits = characters.dropFirst().map(hexValue)
+    guard digits[0] < 4, digits.allSatisfy({ $0 < 16 }) else { return nil }
+    number = digits.dropFirst().reduce(UInt16(system) << 2 | UInt16(digits[0])) { $0 << 4 | UInt16($1) }
+  }
+
+  private static let letters = Array("PCBU".utf8)
+
+  /// `P0133`
+  var text: String {
+    let head = [Self.letters[Int(number >> 14)], UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number >> 12 & 3)]
+    return String(decoding: head, as: UTF8.self) + spacedHex([UInt8(truncatingIfNeeded: number >> 8 & 0x0F)]).suffix(1)
+      + spacedHex([UInt8(truncatingIfNeeded: number)])
+  }
+
+  /// No code: what fills up an answer.
+  var isFiller: Bool { number == 0 }
+
+  /// Whether SAE J2012 or ISO 15031-6 says what it means, rather than the manufacturer.
+  var isStandard: Bool {
+    switch number >> 12 {
+    // P2, as P0, is the standard's; of P3 only what is from P3400 on. C0, B0 and U0 are, and U3 and its like are not decided.
+    case 0x0, 0x2, 0x4, 0x8, 0xC: true
+    case 0x3: number >= 0x3400
+    default: false
+    }
+  }
+
+  static func < (a: TroubleCode, b: TroubleCode) -> Bool { a.number < b.number }
+
+  /// What an answer of services 03, 07 and 0A comes to.
+  enum Answer: Equatable {
+    case codes([TroubleCode])
+    case broken(String)
+  }
+
+  /// Reads one message. CAN tells the number of codes behind the service and has an even length; older networks have pairs alone,
+  /// three a line, filled up with zeros.
+  static func read(_ message: ArraySlice<UInt8>) -> Answer {
+    let bytes = Array(message)
+    guard let service = bytes.first, service == 0x43 || service == 0x47 || service == 0x4A else {
+      return .broken("not an answer that holds trouble codes")
+    }
+    let pairs: ArraySlice<UInt8>
+    if bytes.count % 2 == 0 {
+      guard bytes.count == 2 + 2 * Int(bytes[1]) else { return .broken("the answer holds another number of codes than it tells") }
+      pairs = bytes[2...]
+    } else {
+      guard bytes.count == 7 else { return .broken("a line of trouble codes is cut short") }
+      pairs = bytes[1...]
+    }
+    return .codes(
+      stride(from: pairs.startIndex, to: pairs.endIndex - 1, by: 2).map { TroubleCode(pairs[$0], pairs[$0 + 1]) }.filter { !$0.isFiller })
+  }
+}

@@ -1,0 +1,84 @@
+// What standard trouble codes mean, in our own short words (facts: SAE J2012). The tables stay one text each and are searched when a
+// person asks, which is rare: nothing is built of them. Where the standard counts (cylinders, coils, sensors) a rule counts with it.
+// A standard code that is not in the tables has no words; nothing is guessed from its neighbours.
+
+extension TroubleCode {
+  /// What the code means, "manufacturer's own" where only the maker knows, or nil.
+  var meaning: String? {
+    if !isStandard { return "manufacturer's own" }
+    if isFiller { return nil }
+    return counted ?? Self.lookUp(number)
+  }
+
+  /// What the words of a table stand for: an entry is a code, a pattern and a subject, and names as many codes as the pattern has words.
+  private static let patterns: [String: [String]] = [
+    "-": [""],
+    "c5": ["circuit", "circuit range or performance", "circuit low", "circuit high", "circuit intermittent"],
+    "c4": ["circuit", "circuit range or performance", "circuit low", "circuit high"],
+    "c3": ["circuit", "circuit low", "circuit high"],
+    "r3": ["circuit range or performance", "circuit low", "circuit high"],
+    "l2": ["circuit low", "circuit high"],
+    "n4": ["circuit", "circuit range or performance", "no signal", "circuit intermittent"],
+    "s5": ["fault", "stuck off", "stuck on", "electrical fault", "intermittent"],
+    "a5": ["control circuit", "stuck off", "stuck on", "control circuit low", "control circuit high"],
+    "o3": ["circuit", "circuit open", "circuit shorted"],
+    "b9": [
+      "", "performance", "line + open", "line + low", "line + high", "line - open", "line - low", "line - high", "lines shorted together",
+    ],
+    "t2": ["too lean", "too rich"],
+    "k2": ["stuck lean", "stuck rich"],
+    "p2": ["stuck open", "stuck closed"],
+    "f2": ["stuck on", "stuck off"],
+  ]
+
+  private static func lookUp(_ number: UInt16) -> String? {
+    for table in [engineText, powerText, driveText, bodyText] {
+      for entry in table.split(whereSeparator: { $0 == ";" || $0 == "\n" }) {
+        let words = entry.split(separator: " ", maxSplits: 2)
+        guard words.count == 3, let first = TroubleCode(String(words[0])), let pattern = patterns[String(words[1])] else { continue }
+        let offset = number == first.number ? 0 : (ordinal(number) ?? -1) - (ordinal(first.number) ?? 0)
+        guard pattern.indices.contains(offset) else { continue }
+        return pattern[offset].isEmpty ? String(words[2]) : "\(words[2]) \(pattern[offset])"
+      }
+    }
+    return nil
+  }
+
+  /// The place of a code in the standard's counting, which is decimal in the last two digits; nil where they are not.
+  private static func ordinal(_ number: UInt16) -> Int? {
+    let (tens, ones) = (Int(number >> 4 & 15), Int(number & 15))
+    return tens < 10 && ones < 10 ? Int(number >> 8) * 100 + tens * 10 + ones : nil
+  }
+
+  /// Those that count on: the number is decimal where the standard counts cylinders.
+  private var counted: String? {
+    let digits = (Int(number >> 8 & 15), Int(number >> 4 & 15), Int(number & 15))
+    guard number < 0x3000, digits.0 < 10, digits.1 < 10, digits.2 < 10 else { return nil }
+    let decimal = Int(number >> 12) * 1000 + digits.0 * 100 + digits.1 * 10 + digits.2
+    switch decimal {
+    case 201...212: return "injector circuit, cylinder \(decimal - 200)"
+    case 261...296:
+      let kind = ["injector circuit low", "injector circuit high", "contribution or balance"][(decimal - 261) % 3]
+      return "\(kind), cylinder \((decimal - 261) / 3 + 1)"
+    case 301...312: return "misfire, cylinder \(decimal - 300)"
+    case 351...362: return "ignition coil \(Self.letter(decimal - 351)) circuit"
+    case 671...682: return "glow plug circuit, cylinder \(decimal - 670)"
+    case 2300...2335:
+      let kind = ["primary circuit low", "primary circuit high", "secondary circuit"][(decimal - 2300) % 3]
+      return "ignition coil \(Self.letter((decimal - 2300) / 3)) \(kind)"
+    case 2336...2347: return "knock above its limit, cylinder \(decimal - 2335)"
+    case 130...147: return Self.sensor(decimal - 130, bank: 1)
+    case 150...167: return Self.sensor(decimal - 150, bank: 2)
+    default: return nil
+    }
+  }
+
+  private static func letter(_ index: Int) -> String {
+    String(decoding: [UInt8(ascii: "A") &+ UInt8(truncatingIfNeeded: index)], as: UTF8.self)
+  }
+
+  private static func sensor(_ offset: Int, bank: Int) -> String? {
+    let kinds = ["circuit", "circuit low voltage", "circuit high voltage", "slow response", "no activity", "heater circuit"]
+    return "oxygen sensor \(kinds[offset % 6]), bank \(bank) sensor \(offset / 6 + 1)"
+  }
+}

@@ -1,0 +1,91 @@
+// What service 09 (and UDS 22 F190) tells of a vehicle and its controllers: VIN, calibration ids and their check sums, names (SAE
+// J1979, ISO 3779 for the VIN). CAN sends one message that tells a count; older networks send numbered lines of four bytes. A line
+// that is missing, twice there or out of order makes the whole unreadable. The VIN is personal: it belongs to its owner alone.
+
+enum VehicleInformation {
+  /// What an answer comes to.
+  enum Answer: Equatable {
+    case texts([String])
+    case broken(String)
+  }
+
+  static let vinRequest: [UInt8] = [0x09, 0x02]
+  /// The same where a car answers UDS alone.
+  static let vinRequestUDS: [UInt8] = [0x22, 0xF1, 0x90]
+  static let calibrationRequest: [UInt8] = [0x09, 0x04]
+  static let verificationRequest: [UInt8] = [0x09, 0x06]
+  static let nameRequest: [UInt8] = [0x09, 0x0A]
+
+  /// Reads the messages of one controller to one request of service 09, or to 22 F190.
+  static func read(_ messages: [ArraySlice<UInt8>]) -> Answer {
+    guard let first = messages.first else { return .broken("no answer") }
+    if first.starts(with: [0x62, 0xF1, 0x90]) {
+      return messages.count == 1 ? vin(Array(first.dropFirst(3))) : .broken("several answers of one controller")
+    }
+    guard first.count >= 3, first.first == 0x49 else { return .broken("not an answer of service 09") }
+    let type = first[first.startIndex + 1]
+    let isNumbered = first.count == 7 && first[first.startIndex + 2] == 1 && type != 0x0A
+    let data: [UInt8]
+    var count: Int?
+    if isNumbered {
+      guard let joined = join(messages, type) else { return .broken("lines are missing or out of order") }
+      data = joined
+    } else {
+      guard messages.count == 1 else { return .broken("several answers of one controller") }
+      data = Array(first.dropFirst(3))
+      count = Int(first[first.startIndex + 2])
+    }
+    switch type {
+    case 0x02: return count ?? 1 == 1 ? vin(data) : .broken("more than one VIN")
+    case 0x04: return items(data, of: 16, count, text)
+    case 0x06: return items(data, of: 4, count) { spacedHex($0).filter { $0 != " " } }
+    case 0x0A: return items(data, of: 20, count, text)
+    default: return .broken("service 09 answers something else")
+    }
+  }
+
+  /// The bytes of the lines of an older network: `49 TT NN` and four bytes, NN counting from 1.
+  private static func join(_ lines: [ArraySlice<UInt8>], _ type: UInt8) -> [UInt8]? {
+    var data: [UInt8] = []
+    for (index, line) in lines.enumerated() {
+      guard line.count == 7, line.starts(with: [0x49, type]), Int(line[line.startIndex + 2]) == index + 1 else { return nil }
+      data += line.dropFirst(3)
+    }
+    return data
+  }
+
+  /// Seventeen letters and digits without I, O and Q, between padding.
+  static func vin(_ bytes: [UInt8]) -> Answer {
+    let text = trimmed(bytes)
+    guard text.count == 17 else { return .broken("a VIN has 17 characters, not \(text.count)") }
+    guard text.allSatisfy({ isDigit($0) || (0x41...0x5A).contains($0) && !"IOQ".utf8.contains($0) }) else {
+      return .broken("a VIN has digits and capital letters without I, O and Q")
+    }
+    return .texts([String(decoding: text, as: UTF8.self)])
+  }
+
+  private static func items(_ data: [UInt8], of size: Int, _ count: Int?, _ read: (ArraySlice<UInt8>) -> String?) -> Answer {
+    guard !data.isEmpty, data.count % size == 0, count == nil || count == data.count / size else {
+      return .broken("the answer has another length than it tells")
+    }
+    var found: [String] = []
+    for start in stride(from: 0, to: data.count, by: size) {
+      guard let item = read(data[start..<start + size]) else { return .broken("the answer holds no plain text") }
+      found.append(item)
+    }
+    return .texts(found)
+  }
+
+  /// Plain characters between padding; those between a short and a long name may be padding too.
+  private static func text(_ bytes: ArraySlice<UInt8>) -> String? {
+    let text = trimmed(Array(bytes)).filter { $0 != 0 }
+    guard text.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) else { return nil }
+    return String(decoding: text, as: UTF8.self)
+  }
+
+  private static func trimmed(_ bytes: [UInt8]) -> ArraySlice<UInt8> {
+    let isPadding = { (byte: UInt8) in byte == 0 || byte == 0xFF || byte == space }
+    let text = bytes.drop(while: isPadding)
+    return text.lastIndex { !isPadding($0) }.map { text[...$0] } ?? []
+  }
+}
