@@ -16,38 +16,101 @@ enum NegativeResponse {
   }
 
   static func demand(of code: UInt8) -> Demand {
+    switch remedy(of: code) {
+    case .leaveService, .leaveIdentifier: .tryOther
+    case .askSoon: .askAgain
+    case .wait: .pause
+    // Security access is needed for this request alone: the other one may do without.
+    case .never where code == 0x33: .tryOther
+    case .never: .giveUp
+    case .askLater, .backOff, .correct, .split, .openSession: .backOff
+    }
+  }
+
+  /// What a scheduler of many requests does about the one that was refused.
+  enum Remedy {
+    /// An error of no kind: the same again, later.
+    case askLater
+    /// Never this service of this controller again.
+    case leaveService
+    /// Never this identifier again.
+    case leaveIdentifier
+    /// The request is wrong, or its count digit: say so once, and drop the digit.
+    case correct
+    /// Ask for less at a time.
+    case split
+    /// The same after 10 to 100 ms, three times at most.
+    case askSoon
+    /// The vehicle is in no state for it: ever less often.
+    case backOff
+    /// Only in another session, which is opened for nobody who has not asked for it.
+    case openSession
+    /// Never by itself: it may lock out, or break what is being written.
+    case never
+    /// The answer follows: wait for it and send nothing.
+    case wait
+  }
+
+  static func remedy(of code: UInt8) -> Remedy {
     switch code {
-    case 0x11, 0x12, 0x31, 0x33: .tryOther
-    case 0x21: .askAgain
-    case 0x78: .pause
-    case 0x35, 0x36, 0x37: .giveUp
-    default: .backOff
+    case 0x11: .leaveService
+    case 0x12, 0x31: .leaveIdentifier
+    case 0x13: .correct
+    case 0x14: .split
+    case 0x21: .askSoon
+    case 0x24, 0x7E, 0x7F: .openSession
+    case 0x33...0x37, 0x70...0x73: .never
+    case 0x78: .wait
+    case 0x22, 0x81...0x8D, 0x8F...0x94: .backOff
+    default: .askLater
     }
   }
 
   /// What the code is called.
-  static func name(of code: UInt8) -> String {
-    switch code {
-    case 0x10: "general reject"
-    case 0x11: "service not supported"
-    case 0x12: "sub-function not supported"
-    case 0x13: "wrong length or format"
-    case 0x14: "response too long"
-    case 0x21: "busy, repeat the request"
-    case 0x22: "conditions not correct"
-    case 0x24: "wrong sequence of requests"
-    case 0x31: "request out of range"
-    case 0x33: "security access denied"
-    case 0x35: "invalid key"
-    case 0x36: "too many attempts"
-    case 0x37: "time delay not expired"
-    case 0x72: "programming failure"
-    case 0x78: "response pending"
-    case 0x7E: "sub-function not supported in this session"
-    case 0x7F: "service not supported in this session"
-    case 0x92: "voltage too high"
-    case 0x93: "voltage too low"
-    default: "code \(spacedHex([code]))"
-    }
-  }
+  static func name(of code: UInt8) -> String { names[code] ?? "code \(spacedHex([code]))" }
+
+  private static let names: [UInt8: String] = [
+    0x10: "general reject",
+    0x11: "service not supported",
+    0x12: "sub-function not supported",
+    0x13: "wrong length or format",
+    0x14: "response too long",
+    0x21: "busy, repeat the request",
+    0x22: "conditions not correct",
+    0x24: "wrong sequence of requests",
+    0x25: "no response from a component behind the controller",
+    0x26: "a failure prevents it",
+    0x31: "request out of range",
+    0x33: "security access denied",
+    0x34: "authentication required",
+    0x35: "invalid key",
+    0x36: "too many attempts",
+    0x37: "time delay not expired",
+    0x70: "transfer not accepted",
+    0x71: "transfer suspended",
+    0x72: "programming failure",
+    0x73: "wrong block of a transfer",
+    0x78: "response pending",
+    0x7E: "sub-function not supported in this session",
+    0x7F: "service not supported in this session",
+    0x81: "engine speed too high",
+    0x82: "engine speed too low",
+    0x83: "engine is running",
+    0x84: "engine is not running",
+    0x85: "engine run time too short",
+    0x86: "temperature too high",
+    0x87: "temperature too low",
+    0x88: "vehicle speed too high",
+    0x89: "vehicle speed too low",
+    0x8A: "throttle or pedal too high",
+    0x8B: "throttle or pedal too low",
+    0x8C: "transmission not in neutral",
+    0x8D: "transmission not in gear",
+    0x8F: "brake not pressed",
+    0x90: "shift lever not in park",
+    0x91: "torque converter clutch locked",
+    0x92: "voltage too high",
+    0x93: "voltage too low",
+    0x94: "resource not available now",
+  ]
 }

@@ -1,0 +1,33 @@
+import Testing
+
+@testable import Protocols
+
+@Suite struct NegativeResponseTests {
+  @Test(
+    arguments: [
+      (0x10, "general reject"), (0x11, "service not supported"), (0x12, "sub-function not supported"), (0x13, "wrong length or format"),
+      (0x14, "response too long"), (0x21, "busy, repeat the request"), (0x22, "conditions not correct"),
+      (0x24, "wrong sequence of requests"),
+      (0x31, "request out of range"), (0x33, "security access denied"), (0x35, "invalid key"), (0x36, "too many attempts"),
+      (0x37, "time delay not expired"), (0x72, "programming failure"), (0x78, "response pending"), (0x88, "vehicle speed too high"),
+      (0x7E, "sub-function not supported in this session"), (0x7F, "service not supported in this session"), (0x92, "voltage too high"),
+      (0x93, "voltage too low"), (0xF5, "code F5"),
+    ] as [(UInt8, String)])
+  func everyCodeHasItsName(_ code: UInt8, _ name: String) { #expect(NegativeResponse.name(of: code) == name) }
+
+  @Test func aSchedulerKnowsWhatToDoAboutEveryCode() {
+    let remedies: [(NegativeResponse.Remedy, [UInt8])] = [
+      (.askLater, [0x10, 0x25, 0xF5]), (.leaveService, [0x11]), (.leaveIdentifier, [0x12, 0x31]), (.correct, [0x13]), (.split, [0x14]),
+      (.askSoon, [0x21]), (.backOff, [0x22, 0x83, 0x88, 0x92, 0x93]), (.openSession, [0x24, 0x7E, 0x7F]),
+      (.never, [0x33, 0x35, 0x36, 0x37, 0x72]), (.wait, [0x78]),
+    ]
+    for (remedy, codes) in remedies { for code in codes { #expect(NegativeResponse.remedy(of: code) == remedy, "\(code)") } }
+  }
+
+  @Test func aPollerOfOnePageObeysThem() {
+    for code in [0x11, 0x12, 0x31, 0x33] as [UInt8] { #expect(NegativeResponse.demand(of: code) == .tryOther) }
+    for code in [0x35, 0x36, 0x37, 0x72] as [UInt8] { #expect(NegativeResponse.demand(of: code) == .giveUp) }
+    for code in [0x10, 0x13, 0x14, 0x22, 0x24, 0x7E, 0x92] as [UInt8] { #expect(NegativeResponse.demand(of: code) == .backOff) }
+    #expect(NegativeResponse.demand(of: 0x21) == .askAgain && NegativeResponse.demand(of: 0x78) == .pause)
+  }
+}
