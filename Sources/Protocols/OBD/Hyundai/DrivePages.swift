@@ -1,0 +1,62 @@
+// What the drive tells: pedal, gear and speed from the vehicle controller, the brakes' wheel speeds, the charger's care of the
+// 12 V battery. Facts: captures of Kona, Ioniq 5 and EV6 and published tables. The Soul of 27 and
+// 30 kWh answers 2101 at 7E2 in another layout of another length, and so gives nothing.
+
+extension ManufacturerPage {
+  static let drive: [ManufacturerPage] = [
+    ManufacturerPage(0x7E2, 0x7EA, [0x21, 0x01], every: 1, [.konaNiro, .older], vehicleController),
+    ManufacturerPage(0x7E2, 0x7EA, [0x22, 0xE0, 0x04], every: 1, [.eGMP], platformController),
+    ManufacturerPage(0x7D1, 0x7D9, [0x22, 0x01, 0x04], every: 1, [.eGMP], brakes),
+    ManufacturerPage(0x7E5, 0x7ED, [0x22, 0xE0, 0x11], every: 5, [.eGMP], charger),
+  ]
+
+  private static let vehicleController = rows(
+    of: 22,
+    DataRow(Property("gear", .string, choices: ["park", "reverse", "neutral", "drive"], help: "Gear that is engaged")) { data in
+      guard data.count > 5 else { return .absent(.notReported) }
+      switch data[5] & 0x0F {
+      case 1: return .value(.string("park"))
+      case 2: return .value(.string("reverse"))
+      case 4: return .value(.string("neutral"))
+      case 8: return .value(.string("drive"))
+      default: return .absent(.implausible)
+      }
+    },
+    scaled("pedal-position", .u8(12), "%", 0...100, over: 2, decimals: 1, "Accelerator pedal"),
+    // Hundredths of a mile an hour.
+    scaled(
+      "speed", NumberField.s16(13).littleEndian, "km/h", -100...330, times: 1.609344, over: 100, decimals: 1,
+      "Speed of the vehicle; negative is backwards"))
+
+  private static let platformController = rows(
+    of: 31,
+    scaled("pedal-position", NumberField.u16(8).littleEndian, "%", 0...100, over: 512, decimals: 1, "Accelerator pedal"),
+    scaled(
+      "speed", NumberField.s16(10).littleEndian, "km/h", -100...330, over: 64, decimals: 2, "Speed of the vehicle; negative is backwards"),
+    scaled("supply-voltage", NumberField.u16(12).littleEndian, "V", 5...20, over: 2048, decimals: 2, "Supply of the vehicle controller"))
+
+  private static let brakes = rows(
+    of: 43,
+    whole("speed-brakes", .u8(6), "km/h", 0...254, "Speed of the vehicle as the brakes have it"),
+    .word("gear", .u8(8), [1: "park-or-neutral", 2: "reverse", 4: "drive"], help: "Gear that is engaged"),
+    whole("wheel-speed-front-left", .u8(10), "km/h", 0...254, "Speed of the front left wheel"),
+    whole("wheel-speed-front-right", .u8(11), "km/h", 0...254, "Speed of the front right wheel"),
+    whole("wheel-speed-rear-left", .u8(12), "km/h", 0...254, "Speed of the rear left wheel"),
+    whole("wheel-speed-rear-right", .u8(13), "km/h", 0...254, "Speed of the rear right wheel"))
+
+  private static let charger = rows(
+    of: 46,
+    whole("converter-temperature", .u8(9), "°C", -60...150, plus: -100, "Converter that feeds the 12 V battery"),
+    scaled("converter-voltage", .u16(10), "V", 0...20, over: 1000, decimals: 2, "Voltage that the converter gives"),
+    scaled("converter-current", .u16(12), "A", 0...300, over: 100, decimals: 2, "Current that the converter gives"),
+    scaled("converter-input-voltage", .u16(14), "V", 0...1000, over: 10, decimals: 1, "Voltage of the drive battery at the converter"),
+    scaled(
+      "aux-battery-current", .u16(18), "A", -300...300, times: -1, over: 100, plus: 327, decimals: 2,
+      "Current of the 12 V battery; negative is charging"),
+    whole("aux-battery-charge", .u8(20), "%", 0...100, "Charge of the 12 V battery"),
+    scaled("aux-battery-temperature", .u8(24), "°C", -40...87, over: 2, plus: -40, decimals: 1, "12 V battery")
+  ).map { row in
+    // Six volts and this many thousandths are the battery's: what is no 12 V battery is another layout.
+    row.only { data in NumberField.u16(21).raw(data).map { (2000...10500).contains($0) } ?? false }
+  }
+}
