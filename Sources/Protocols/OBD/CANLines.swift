@@ -119,22 +119,16 @@ struct CANReader: Sendable {
     }
   }
 
-  /// A line of whole bytes: a 29-bit identifier, a K-line frame, or one bare message.
+  /// A line of whole bytes: a 29-bit identifier, a frame of an older network, or one bare message.
   private mutating func takeEven(_ digits: Digits, _ count: Int) throws(Unreadable) {
     let octets = Octets(digits, 0, count)
     switch octets[0] {
     case 0..<0x20 where count >= 10:
       let source = UInt32(octets[0]) << 24 | UInt32(octets[1]) << 16 | UInt32(octets[2]) << 8 | UInt32(octets[3])
       try take(frame: Octets(digits, 8, count), from: source)
-    case 0x80..<0xC0 where octets.count >= 5:
-      // ISO 14230: format and length, target, source, data, sum of all.
-      var sum: UInt8 = 0
-      for index in 0..<(octets.count - 1) { sum &+= octets[index] }
-      guard Int(octets[0] & 0x3F) == octets.count - 4, sum == octets[octets.count - 1] else {
-        throw Unreadable("a K-line frame has a wrong checksum")
-      }
-      try begin(source: UInt32(octets[2]), length: octets.count - 4)
-      append(octets, from: 3, to: messages.count - 1)
+    case 0x80..<0xC0 where octets.count >= 5: try takeKLine(octets)
+    case 0x48 where octets.count >= 2 && octets[1] == 0x6B, 0x41 where octets.count >= 5 && octets[1] == 0x6B && octets.hasCRC:
+      try takeHeaded(octets)
     case 0x40..<0x80 where octets.count <= 7:
       try begin(source: nil, length: octets.count)
       append(octets, from: 0, to: messages.count - 1)

@@ -54,7 +54,10 @@ extension CANReader {
     let low = Int(frame[0] & 15)
     switch frame[0] >> 4 {
     case 0:
-      guard low >= 1, low < frame.count else { throw Unreadable("a frame has a wrong length") }
+      // A frame is as long as its data or it is full: one that lost a byte would take its padding for data.
+      guard low >= 1, low + 1 == frame.count || (low < frame.count && frame.count == 8) else {
+        throw Unreadable("a frame has a wrong length")
+      }
       guard open == nil else { throw Unreadable("the message is incomplete") }
       try begin(source: source, length: low)
       append(frame, from: 1, to: messages.count - 1)
@@ -100,7 +103,8 @@ extension CANReader {
   /// A consecutive frame: the next number, and all the bytes that are due in it.
   private mutating func append(_ octets: Octets, from first: Int, number: UInt8, to index: Int) throws(Unreadable) {
     guard messages[index].next == number else { throw Unreadable("frames are missing or out of order") }
-    guard octets.count - first >= min(7, messages[index].missing) else { throw Unreadable("a frame is truncated") }
+    let count = octets.count - first
+    guard count == 7 || count == messages[index].missing else { throw Unreadable("a frame is truncated") }
     append(octets, from: first, to: index)
   }
 

@@ -50,6 +50,18 @@ enum Vector {
   static let noisyBanner: [UInt8] = Array("ATZ\r".utf8) + [0xFC] + Array("\r\rELM327 v1.5\r\r>".utf8)
   /// Vehicle number, H0 (ELM327 data sheet).
   static let vehicleNumber = reply("014", "0: 49 02 01 31 44 34", "1: 47 50 30 30 52 35 35", "2: 42 31 32 33 34 35 36")
+  /// ISO 9141-2: V9's answer behind that network's header and before its sum.
+  static let iso9141 = reply("BUS INIT: ...OK", "48 6B 10 41 0C 0D 74 91 ")
+  /// SAE J1850 VPW (ELM327 data sheet).
+  static let j1850 = reply("48 6B 10 41 00 BE 3E B8 11 FA ")
+  /// V12's vehicle number as networks before CAN send it: five lines, padded in front; with headers and without.
+  static let legacyVIN = reply(
+    "48 6B 10 49 02 01 00 00 00 31 40 ", "48 6B 10 49 02 02 44 34 47 50 1F ", "48 6B 10 49 02 03 30 30 52 35 F8 ",
+    "48 6B 10 49 02 04 35 42 31 32 EC ", "48 6B 10 49 02 05 33 34 35 36 E5 ")
+  static let bareVIN = reply(
+    "49 02 01 00 00 00 31 ", "49 02 02 44 34 47 50 ", "49 02 03 30 30 52 35 ", "49 02 04 35 42 31 32 ", "49 02 05 33 34 35 36 ")
+  /// Four trouble codes in lines of three.
+  static let legacyCodes = reply("48 6B 10 43 01 33 01 71 03 00 AF ", "48 6B 10 43 04 20 00 00 00 00 2A ")
 
   /// Lines as an adapter ends them.
   static func reply(_ lines: String...) -> [UInt8] { Array((lines.joined(separator: "\r") + "\r\r>").utf8) }
