@@ -1,5 +1,5 @@
 // Hostile replies for libFuzzer: whatever an adapter prints, its messages are whole and lie within their storage, a reader
-// that has read before reads the same, blanks within a line mean nothing, and no field of a page leaves its range.
+// that has read before reads the same, blanks within a line mean nothing, and no field of any table leaves its range.
 // Built together with Sources/Protocols as one module, outside of the package.
 
 private let properties = Signal.properties(period: .second / 20)
@@ -15,6 +15,34 @@ private func checkPage(_ bytes: ArraySlice<UInt8>) {
   }
 }
 
+private func checkRow(_ row: DataRow, _ bytes: ArraySlice<UInt8>) {
+  guard case .value(let value) = bytes.withUnsafeBufferPointer(row.read) else { return }
+  let property = row.property
+  hold(value.type == property.type && (try? property.rule.accept(value)) == value, "\(property.name) cannot be \(value.text)")
+}
+
+/// The readers of the tables: what they hand on lies within the message, and what they read is what they declare.
+private func checkTables(_ bytes: ArraySlice<UInt8>) {
+  var covered = 1
+  let head = bytes.first == 0x42 ? 2 : 1
+  let problem = StandardParameter.split(bytes) { number, data in
+    hold(data.lowerBound > bytes.startIndex && data.upperBound <= bytes.endIndex, "a parameter outside of its message")
+    covered += head + data.count
+    for row in StandardParameter.all[number]?.rows ?? [] { checkRow(row, bytes[data]) }
+  }
+  hold(problem == nil ? covered == bytes.count : covered == 1, "parts of an answer that does not come out even")
+  for (index, page) in ManufacturerPage.all.enumerated() where index % 8 == bytes.count % 8 || bytes.starts(with: page.echo) {
+    for row in page.rows { checkRow(row, bytes.dropFirst(page.echo.count)) }
+  }
+  if case .codes(let codes) = TroubleCode.read(bytes) {
+    hold(2 * codes.count < bytes.count, "more codes than bytes")
+    for code in codes { hold(TroubleCode(code.text) == code && !code.isFiller, "a code is not its text") }
+  }
+  if case .results(let results) = TestResult.read(bytes) { hold(results.count * 9 + 1 == bytes.count, "a test result too many") }
+  var frame = FreezeFrame()
+  if frame.add(bytes) != nil { hold(frame == FreezeFrame(), "a broken answer left something in a frozen frame") }
+}
+
 private func check(_ reply: [UInt8], from start: Int) {
   var reader = CANReader()
   let outcome = reader.read(reply, from: start)
@@ -24,9 +52,13 @@ private func check(_ reply: [UInt8], from start: Int) {
   hold(usedReader.messages == reader.messages && usedReader.payload == reader.payload, "a used reader reads other messages")
   for message in reader.messages {
     hold(message.isComplete && message.start + message.length <= reader.payload.count, "a message is not whole")
-    _ = OBDMeaning.of(reader.bytes(of: message))
+    hold(OBDMeaning.of(reader.bytes(of: message)).utf8.count < 100_000, "unbounded words")
+    checkTables(reader.bytes(of: message))
     checkPage(reader.bytes(of: message))
     for head in [2, 3] where message.length >= head { checkPage(reader.bytes(of: message).dropFirst(head)) }
+  }
+  if case .texts(let texts) = VehicleInformation.read(reader.messages.map { reader.bytes(of: $0) }) {
+    hold(texts.joined().utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F }, "vehicle information that is no plain text")
   }
   hold(usedReader.read(reply[min(start, reply.count)...].filter { $0 != space && $0 != tab }) == .messages, "blanks make a difference")
   hold(usedReader.payload == reader.payload, "blanks make another message")
