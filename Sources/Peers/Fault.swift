@@ -1,5 +1,5 @@
-// What can be wrong with a simulated peer, as a person asks for it: NAME, NAME:WHEN or NAME:WHEN:MS. This file reads and
-// describes faults; the peer commits them. It must never guess: a specification that is not understood is an error.
+// What can be wrong with a simulated peer, as a person asks for it: NAME, NAME:WHEN or NAME:WHEN:MS, where a
+// fault needs a code NAME:CODE:WHEN. This file reads and describes faults; the peer commits them. It must never guess: a specification that is not understood is an error.
 
 import Protocols
 
@@ -19,6 +19,8 @@ public protocol FaultKind: RawRepresentable<String>, CaseIterable, Sendable, Equ
   var usual: (moment: FaultMoment, time: Nanoseconds?) { get }
   /// It takes MS.
   var takesTime: Bool { get }
+  /// It needs CODE, which stands before WHEN.
+  var takesCode: Bool { get }
   /// How it is written.
   var form: String { get }
   /// What it does.
@@ -26,6 +28,8 @@ public protocol FaultKind: RawRepresentable<String>, CaseIterable, Sendable, Equ
 }
 
 extension FaultKind {
+  public var takesCode: Bool { false }
+
   public var form: String { usual.moment == .always ? rawValue : takesTime ? "\(rawValue)[:WHEN[:MS]]" : "\(rawValue)[:WHEN]" }
 }
 
@@ -37,10 +41,12 @@ public struct Fault<Trouble: FaultKind>: Sendable, Equatable {
   public var moment: FaultMoment
   /// A length of time, where the fault has one; nil: for ever.
   public var time: Nanoseconds?
+  /// A number, where the fault has one.
+  public var code: UInt8?
 
   /// A fault that strikes then.
-  public init(_ kind: Kind, _ moment: FaultMoment = .always, time: Nanoseconds? = nil) {
-    (self.kind, self.moment, self.time) = (kind, moment, time)
+  public init(_ kind: Kind, _ moment: FaultMoment = .always, time: Nanoseconds? = nil, code: UInt8? = nil) {
+    (self.kind, self.moment, self.time, self.code) = (kind, moment, time, code)
   }
 
   /// Reads `garbage:10`, `latency:30`, `hang:50:4000`, `lv-reset:@30`, `echo`.
@@ -51,9 +57,15 @@ public struct Fault<Trouble: FaultKind>: Sendable, Equatable {
       throw ValueError("unknown fault \"\(name)\": choose one of \(Kind.allCases.map(\.rawValue).joined(separator: ", "))")
     }
     self.init(kind, kind.usual.moment, time: kind.usual.time)
+    if kind.takesCode { code = try Self.code(parts.popFirst() ?? "", of: kind) }
     if moment != .always, let when = parts.popFirst() { moment = try Self.moment(when, of: kind) }
     if kind.takesTime, let time = parts.popFirst() { self.time = try Self.milliseconds(time, of: kind) }
     if let rest = parts.first { throw ValueError("\(name) does not take \"\(rest)\": write it as \(kind.form)") }
+  }
+
+  private static func code(_ text: String, of kind: Kind) throws(ValueError) -> UInt8 {
+    if text.utf8.count == 2, text.allSatisfy(\.isHexDigit), let code = UInt8(text, radix: 16) { return code }
+    throw ValueError("\(kind.rawValue): \"\(text)\" is no code of two hex digits (22): write it as \(kind.form)")
   }
 
   private static func moment(_ text: String, of kind: Kind) throws(ValueError) -> FaultMoment {

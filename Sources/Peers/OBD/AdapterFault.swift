@@ -1,4 +1,5 @@
-// What can be wrong with a simulated adapter. Facts: the troubles that owners of real adapters report.
+// What can be wrong with a simulated adapter, and with what comes back through it. This file names and describes it.
+// Facts: the troubles that owners of real adapters report, and what poor copies of the chip are known for.
 
 import Protocols
 
@@ -7,15 +8,40 @@ public typealias AdapterFault = Fault<AdapterTrouble>
 /// The faults of an adapter; WHEN counts the car's replies since it began its drive, of an adapter that was plugged in by then.
 public enum AdapterTrouble: String, FaultKind {
   case latency, split
+  case latePrompt = "late-prompt"
   case lostPrompt = "lost-prompt"
   case garbage
   case noData = "no-data"
   case stopped
   case canError = "can-error"
   case lvReset = "lv-reset"
+  case bufferFull = "buffer-full"
+  case silentOverrun = "silent-overrun"
+  case vendorText = "vendor-text"
+  case refusal = "nrc"
+  case pending = "nrc-78"
+  case interleave, stale
   case disconnect, hang, babble, echo
+  case noLineEnds = "no-lf-cr"
   case noCount = "no-count"
+  case wrongCount = "wrong-count"
   case clone
+  case noAdaptive = "no-adaptive"
+  case noMasks = "no-masks"
+  case noFlowControl = "no-flow-control"
+  case noLong = "no-long"
+  case noMemory = "no-memory"
+  case noRepeat = "no-repeat"
+  case fixedMonitor = "fixed-monitor"
+  case hollowHeaders = "hollow-headers"
+  case hollowSpaces = "hollow-spaces"
+  case hollowFilter = "hollow-filter"
+  case hollowTiming = "hollow-timing"
+  case falseVersion = "false-version"
+  case noisyBanner = "noisy-banner"
+  case oddLF = "odd-lf"
+  case lockup = "tpa0-lockup"
+  case onceOnly = "once-only"
 
   public static let struck = "replies"
 
@@ -23,37 +49,30 @@ public enum AdapterTrouble: String, FaultKind {
     switch self {
     case .latency: (.always, 30 * .millisecond)
     case .split: (.always, 2 * .millisecond)
-    case .echo, .noCount, .clone: (.always, nil)
+    case .latePrompt: (.always, 50 * .millisecond)
+    case .pending: (.every(10), 300 * .millisecond)
+    case .echo, .noLineEnds, .noCount, .wrongCount, .clone: (.always, nil)
+    case .noAdaptive, .noMasks, .noFlowControl, .noLong, .noMemory, .noRepeat, .fixedMonitor: (.always, nil)
+    case .hollowHeaders, .hollowSpaces, .hollowFilter, .hollowTiming: (.always, nil)
+    case .falseVersion, .noisyBanner, .oddLF, .lockup, .onceOnly: (.always, nil)
     default: (.every(10), nil)
     }
   }
 
-  public var takesTime: Bool { self == .latency || self == .split || self == .hang }
-
-  public var form: String {
+  public var takesTime: Bool {
     switch self {
-    case .latency, .split: "\(rawValue)[:MS]"
-    default: usual.moment == .always ? rawValue : takesTime ? "\(rawValue)[:WHEN[:MS]]" : "\(rawValue)[:WHEN]"
+    case .latency, .split, .latePrompt, .hang, .pending: true
+    default: false
     }
   }
 
-  /// What it does.
-  public var help: String {
+  public var takesCode: Bool { self == .refusal }
+
+  public var form: String {
     switch self {
-    case .latency: "every reply of the car comes MS (30) later"
-    case .split: "replies come in bits of 1 to 20 bytes, up to MS (2) apart"
-    case .lostPrompt: "a reply ends without its prompt"
-    case .garbage: "NUL, 0xFF and other noise bytes stand inside a reply"
-    case .noData: "NO DATA instead of the reply"
-    case .stopped: "STOPPED instead of the reply"
-    case .canError: "CAN ERROR instead of the reply"
-    case .lvReset: "LV RESET instead of the reply, and all settings are lost"
-    case .disconnect: "half a reply, then the link is gone"
-    case .hang: "the adapter is deaf and dumb for MS, or for ever"
-    case .babble: "random bytes without end and without a prompt"
-    case .echo: "ATE0 is acknowledged, but the echo stays"
-    case .noCount: "a response-count digit is answered with ?"
-    case .clone: "ATS0, ATH1, ATCRA and STI are answered with ?"
+    case .latency, .split, .latePrompt: "\(rawValue)[:MS]"
+    case .refusal: "\(rawValue):CODE[:WHEN]"
+    default: usual.moment == .always ? rawValue : takesTime ? "\(rawValue)[:WHEN[:MS]]" : "\(rawValue)[:WHEN]"
     }
   }
 }

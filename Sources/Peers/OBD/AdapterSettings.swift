@@ -1,10 +1,14 @@
 // What AT commands set in an ELM327, and the commands that only set something. It runs nothing and prints nothing.
 // Facts: the command summary of the ELM327 v1.5 family.
 
+import Protocols
+
 /// The settings of an adapter; a new value is what a reset leaves.
 struct AdapterSettings: Sendable, Equatable {
   var echo = true
   var linefeeds = false
+  /// Somebody between the chip and the host drops them all.
+  var losesLineEnds = false
   var spaces = true
   var headers = false
   var lengthDigit = false
@@ -16,10 +20,15 @@ struct AdapterSettings: Sendable, Equatable {
   var adaptive = 1
   /// In units of 4.096 ms.
   var timeout = AdapterSettings.usualTimeout
-  var header = ElectricCar.everybody
-  /// What a frame's id must be, and which of its bits count.
-  var filter: UInt32 = 0x7E8
-  var mask: UInt32 = 0x7F8
+  /// STPTO, which goes to the millisecond.
+  var exactTimeout: Nanoseconds?
+  /// What ATSH said; nil: what the protocol asks everybody under.
+  var header: UInt32?
+  /// The first five bits of a 29-bit identifier, where ATSH left them out.
+  var priority: UInt8 = 0x18
+  /// What a frame's id must be, and which of its bits count; nil: as the protocol has it.
+  var filter: UInt32?
+  var mask: UInt32?
   var flowMode = 0
   var flowHeader: UInt32?
   var flowData: [UInt8] = []
@@ -31,20 +40,7 @@ struct AdapterSettings: Sendable, Equatable {
     "M": \.memory,
   ]
   /// Understood, and without effect on what this adapter does.
-  private static let idle: Set<String> = ["AL", "NL", "PC", "R0", "R1", "V0", "V1", "CSM0", "CSM1", "KW0", "KW1", "FE", "SS", "BI"]
-
-  /// Whether frames from this id are heard.
-  func hears(_ id: UInt32) -> Bool { id & mask == filter & mask }
-
-  /// Whether the unit that answers from this id is told to go on after the first frame of a long message.
-  func controlsFlow(of id: UInt32) -> Bool {
-    guard flowControl else { return false }
-    switch flowMode {
-    case 1: return flowHeader == id &- 8 && flowData.first.map { $0 >> 4 == 3 } ?? false
-    case 2: return flowData.first.map { $0 >> 4 == 3 } ?? false
-    default: return true
-    }
-  }
+  private static let idle: Set<String> = ["AL", "NL", "R0", "R1", "V0", "V1", "CSM0", "CSM1", "KW0", "KW1", "FE", "SS"]
 
   /// Does what a command says (the letters behind AT, in capitals, without blanks), or returns false: not understood.
   mutating func apply(_ command: String) -> Bool {
@@ -56,15 +52,19 @@ struct AdapterSettings: Sendable, Equatable {
     func argument(of name: String) -> Substring? { command.hasPrefix(name) ? command.dropFirst(name.count) : nil }
     if let text = argument(of: "CRA") { return receive(text) }
     if command == "AR" { return receive("") }
+    // K-lines have nothing to filter here: whoever answers is heard.
+    if let text = argument(of: "SR") { return AdapterSettings.byte(text) != nil }
     if let text = argument(of: "FCSH") { return store(AdapterSettings.address(text), \.flowHeader) }
     if let text = argument(of: "FCSD") { return store(AdapterSettings.bytes(text, upTo: 5), \.flowData) }
     if let text = argument(of: "FCSM") { return control(text) }
     if let text = argument(of: "CF") { return store(AdapterSettings.address(text), \.filter) }
     if let text = argument(of: "CM") { return store(AdapterSettings.address(text), \.mask) }
-    if let text = argument(of: "SH") { return store(AdapterSettings.address(text), \.header) }
+    if let text = argument(of: "CP") { return store(AdapterSettings.byte(text).flatMap { $0 < 0x20 ? $0 : nil }, \.priority) }
+    if let text = argument(of: "SH") { return address(as: text) }
     if let text = argument(of: "AT") { return store(text.count == 1 ? Int(text).flatMap { $0 <= 2 ? $0 : nil } : nil, \.adaptive) }
     if let text = argument(of: "ST"), (1...2).contains(text.count), let value = Int(text, radix: 16), value >= 0 {
       timeout = value == 0 ? AdapterSettings.usualTimeout : value
+      exactTimeout = nil
       return true
     }
     if let text = argument(of: "SP") ?? argument(of: "TP") { return store(BusProtocol(text), \.busProtocol) }
@@ -81,12 +81,19 @@ struct AdapterSettings: Sendable, Equatable {
     return value != nil
   }
 
-  /// ATCRA: one id, with X for any digit; nothing brings the usual 7E8…7EF back.
+  /// ATSH: 8 digits say everything, fewer leave the priority as it is.
+  private mutating func address(as text: Substring) -> Bool {
+    guard let number = AdapterSettings.address(text) else { return false }
+    if text.count == 8 { priority = UInt8(number >> 24 & 0x1F) }
+    header = number & 0xFF_FFFF
+    return true
+  }
+
+  /// ATCRA: one id, with X for any digit; nothing brings the protocol's own back.
   private mutating func receive(_ text: Substring) -> Bool {
-    let usual = AdapterSettings()
-    if text.isEmpty { (filter, mask) = (usual.filter, usual.mask) }
+    if text.isEmpty { (filter, mask) = (nil, nil) }
     guard !text.isEmpty else { return true }
-    guard let id = AdapterSettings.address(String(text.map { $0 == "X" ? "0" : $0 })[...]) else { return false }
+    guard text.count != 6, let id = AdapterSettings.address(String(text.map { $0 == "X" ? "0" : $0 })[...]) else { return false }
     (filter, mask) = (id, text.reduce(0) { $0 << 4 | ($1 == "X" ? 0 : 0xF) })
     return true
   }
@@ -103,10 +110,15 @@ struct AdapterSettings: Sendable, Equatable {
     return true
   }
 
-  /// 3 digits, or 6 or 8 of which this 11-bit bus uses the last.
-  private static func address(_ text: Substring) -> UInt32? {
+  /// 3 digits, or 6 or 8.
+  static func address(_ text: Substring) -> UInt32? {
     guard [3, 6, 8].contains(text.count), text.allSatisfy(\.isHexDigit), let number = UInt32(text, radix: 16) else { return nil }
-    return number & 0x7FF
+    return number
+  }
+
+  private static func byte(_ text: Substring) -> UInt8? {
+    guard (1...2).contains(text.count), text.allSatisfy(\.isHexDigit) else { return nil }
+    return UInt8(text, radix: 16)
   }
 
   private static func bytes(_ text: Substring, upTo limit: Int) -> [UInt8]? {

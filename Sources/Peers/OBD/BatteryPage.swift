@@ -16,12 +16,12 @@ struct BatteryPage: Sendable {
   var inlet: UInt8
   var ignition: UInt8
   var isolation: UInt16
+  /// A car with one motor whose page tells it twice.
+  var copiesMotor = false
 
-  func bytes(_ moment: DriveCycle.Moment, cells: Double) -> [UInt8] {
+  func bytes(_ moment: DriveCycle.Moment, cells: Double, supply: Int) -> [UInt8] {
     let temperature = Int(moment.batteryTemperature)
-    let tenths = (moment.voltage * 10).rounded()
-    // The pack lies between all cells at their lowest and all at their highest.
-    let cell = UInt8(clamping: Int(tenths * 5 / cells))
+    let cell = BatteryPage.cell(moment, cells)
     var page = BigEndian(head)
     page.add(fields)
     page.add(UInt8(clamping: Int((moment.stateOfCharge * 2).rounded())))
@@ -29,12 +29,12 @@ struct BatteryPage: Sendable {
     page.add(power.discharge)
     page.add(status)
     page.add(Int16(clamping: Int((moment.current * 10).rounded())))
-    page.add(UInt16(clamping: Int(tenths)))
+    page.add(UInt16(clamping: Int((moment.voltage * 10).rounded())))
     for offset in [1, -1, 0, 1, 0, -1, 0] { page.add(Int8(clamping: temperature + offset)) }
     page.add(UInt8(0))
     page.add(inlet)
-    page.add([cell &+ 1, 19, cell, 113] as [UInt8])
-    page.add([0, 0, ElectricCar.auxiliaryVoltage] as [UInt8])
+    page.add([cell &+ 1, BatteryPage.highest, cell, cells > 112 ? 113 : 65] as [UInt8])
+    page.add([0, 0, UInt8(clamping: (supply + 50) / 100)] as [UInt8])
     // The counters stood somewhere when this journey began.
     for (base, driven) in [(3184, moment.chargeIn), (3026, moment.chargeOut), (2210, moment.energyIn), (2058, moment.energyOut)] {
       page.add(UInt32(clamping: Int((Double(base) + driven) * 10)))
@@ -42,25 +42,17 @@ struct BatteryPage: Sendable {
     page.add(UInt32(clamping: 2_301_462 + Int(moment.seconds)))
     page.add(ignition)
     page.add(UInt16(clamping: Int(moment.voltage.rounded())))
-    page.add(Int16(clamping: Int(moment.motorSpeed.rounded())))
-    page.add(Int16(0))
+    let motorSpeed = Int16(clamping: Int(moment.motorSpeed.rounded()))
+    page.add([motorSpeed, copiesMotor ? motorSpeed : 0])
     page.add(isolation)
     return page.bytes
   }
-}
 
-/// Bytes under construction, most significant first.
-struct BigEndian {
-  private(set) var bytes: [UInt8]
+  /// The number of the cell that stands a step above all others.
+  static let highest: UInt8 = 19
 
-  init(_ head: [UInt8]) {
-    bytes = head
-    bytes.reserveCapacity(64)
-  }
-
-  mutating func add(_ more: [UInt8]) { bytes += more }
-
-  mutating func add<Number: FixedWidthInteger>(_ number: Number) {
-    for shift in stride(from: Number.bitWidth - 8, through: 0, by: -8) { bytes.append(UInt8(truncatingIfNeeded: number >> shift)) }
+  /// What each of the others shows, /50 V: the pack lies between all cells at their lowest and all at their highest.
+  static func cell(_ moment: DriveCycle.Moment, _ cells: Double) -> UInt8 {
+    UInt8(clamping: Int((moment.voltage * 10).rounded() * 5 / cells))
   }
 }

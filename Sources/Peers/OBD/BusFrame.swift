@@ -1,17 +1,20 @@
-// CAN frames as they stand on the car's bus, and the segmentation of a longer message into them. It knows no adapter.
-// Facts: ISO 15765-2; the first byte of a frame says what it is:
+// Frames as they stand on the car's bus, and the segmentation of a longer message into them. It knows no adapter.
+// Facts: ISO 15765-2; the first byte of a CAN frame says what it is:
 //   0L single, L bytes follow · 1L LL first of a message of LLL bytes, 6 follow · 2n consecutive, n counts 1…F, 0…, 7 follow
+// On a K-line a message is a frame: three bytes of header, up to seven of data, the sum of all.
 
-/// One frame on the bus: always eight bytes, padded.
+/// One frame on the bus: on CAN eight bytes, if the car pads them.
 struct BusFrame: Sendable, Equatable {
+  var bus: Bus
   var id: UInt32
   var data: [UInt8]
 
   /// The frames that carry a message of up to 4095 bytes.
-  static func segments(of payload: [UInt8], from id: UInt32, padding: UInt8) -> [BusFrame] {
+  static func segments(of payload: [UInt8], from id: UInt32, padding: UInt8?, on bus: Bus = .can11) -> [BusFrame] {
+    if !bus.isCAN { return [BusFrame(bus: bus, id: id, data: payload)] }
     func frame(_ head: [UInt8], _ body: ArraySlice<UInt8>) -> BusFrame {
       let used = head + body
-      return BusFrame(id: id, data: used + Array(repeating: padding, count: max(0, 8 - used.count)))
+      return BusFrame(bus: bus, id: id, data: used + (padding.map { Array(repeating: $0, count: max(0, 8 - used.count)) } ?? []))
     }
     if payload.count <= 7 { return [frame([UInt8(payload.count)], payload[...])] }
     var frames = [frame([0x10 | UInt8(payload.count >> 8 & 0x0F), UInt8(payload.count & 0xFF)], payload.prefix(6))]
@@ -22,4 +25,17 @@ struct BusFrame: Sendable, Equatable {
     }
     return frames
   }
+
+  /// What stands before the data, byte by byte; an 11-bit identifier is none.
+  var head: [UInt8] {
+    switch bus {
+    case .can11: []
+    case .can29: (0..<4).reversed().map { UInt8(truncatingIfNeeded: id >> (8 * $0)) }
+    case .kwp: [0x80 | UInt8(data.count & 0x3F), 0xF1, UInt8(truncatingIfNeeded: id)]
+    case .iso9141: [0x48, 0x6B, UInt8(truncatingIfNeeded: id)]
+    }
+  }
+
+  /// What ends it on a K-line.
+  var checksum: UInt8? { bus.isCAN ? nil : (head + data).reduce(0, &+) }
 }

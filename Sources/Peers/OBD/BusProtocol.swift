@@ -1,15 +1,14 @@
 // Which bus protocol an ELM327 is set to, and hexadecimal digits as both directions of its text need them.
-// The simulated car speaks protocol 6 alone. Facts: the protocol list of the ELM327 family.
+// Facts: the protocol list of the ELM327 family.
 
 /// A chosen protocol: `6`, or with a leading (or trailing) A one that may be searched for.
 struct BusProtocol: Sendable, Equatable {
-  /// The car's: ISO 15765-4, 11-bit identifiers at 500 kbit/s.
-  static let ofTheCar: UInt8 = 6
-
   var number: UInt8 = 0
   var automatic = true
   /// A search, where one is allowed, has ended well.
   var found = false
+  /// A K-line has been woken by the ritual that it wants.
+  var isOpen = false
 
   init() {}
 

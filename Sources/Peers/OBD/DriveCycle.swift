@@ -30,6 +30,7 @@ struct DriveCycle: Sendable {
     var energyIn: Double
     var batteryTemperature: Double  // °C
     var coolantTemperature: Double
+    var distance: Double  // km since the start, on either way
   }
 
   /// Each leg lasts this long and ends at this speed.
@@ -45,38 +46,38 @@ struct DriveCycle: Sendable {
   /// Charge in ampere seconds since the start of a round, a tenth of a second apart: what left, what came back.
   private var out: [Double] = [0]
   private var back: [Double] = [0]
+  /// And how far the car came, in km.
+  private static let way = table { abs(motion($0).speed) / 3600 }
 
   init(_ car: Car) {
     self.car = car
     nominalVoltage = car.cells * DriveCycle.cellVoltage(car.startOfCharge)
-    for step in 0..<Int(DriveCycle.period * DriveCycle.stepsPerSecond) {
-      let current = self.current((Double(step) + 0.5) / DriveCycle.stepsPerSecond)
-      out.append((out.last ?? 0) + max(0, current) / DriveCycle.stepsPerSecond)
-      back.append((back.last ?? 0) + max(0, -current) / DriveCycle.stepsPerSecond)
-    }
+    out = DriveCycle.table { max(0, current($0)) }
+    back = DriveCycle.table { max(0, -current($0)) }
   }
 
   func moment(_ seconds: Double) -> Moment {
     let seconds = max(0, seconds)
     let current = self.current(seconds)
-    let chargeOut = total(out, seconds) / 3600
-    let chargeIn = total(back, seconds) / 3600
+    let chargeOut = DriveCycle.total(out, seconds) / 3600
+    let chargeIn = DriveCycle.total(back, seconds) / 3600
     // The round never ends; the battery of a very patient reader stays at 5 %.
     let stateOfCharge = max(5, car.startOfCharge - (chargeOut - chargeIn) / car.capacity * 100)
-    let speed = motion(seconds).speed
+    let speed = DriveCycle.motion(seconds).speed
     return Moment(
       seconds: seconds, speed: speed, motorSpeed: speed * car.motorTurns, current: current,
       voltage: car.cells * DriveCycle.cellVoltage(stateOfCharge) - current * car.resistance, stateOfCharge: stateOfCharge,
       chargeOut: chargeOut, chargeIn: chargeIn,
       energyOut: chargeOut * nominalVoltage / 1000, energyIn: chargeIn * nominalVoltage / 1000,
-      batteryTemperature: 18 + 9 * seconds / (seconds + 1800), coolantTemperature: 21 + 24 * seconds / (seconds + 600))
+      batteryTemperature: 18 + 9 * seconds / (seconds + 1800), coolantTemperature: 21 + 24 * seconds / (seconds + 600),
+      distance: DriveCycle.distance(seconds))
   }
 
   /// Open-circuit voltage of a cell at a state of charge in %.
   private static func cellVoltage(_ stateOfCharge: Double) -> Double { 3.45 + 0.005 * stateOfCharge }
 
   /// Speed in km/h and acceleration in m/s². Speed follows a smooth step in each leg, so that the pedal never jumps.
-  private func motion(_ seconds: Double) -> (speed: Double, acceleration: Double) {
+  static func motion(_ seconds: Double) -> (speed: Double, acceleration: Double) {
     var rest = seconds.truncatingRemainder(dividingBy: DriveCycle.period)
     var from = 0.0
     for leg in DriveCycle.legs {
@@ -93,7 +94,7 @@ struct DriveCycle: Sendable {
 
   /// Battery current in A: road load over the losses of the drive, and what the car itself uses.
   private func current(_ seconds: Double) -> Double {
-    let motion = motion(seconds)
+    let motion = DriveCycle.motion(seconds)
     let speed = motion.speed / 3.6
     let load = car.mass * motion.acceleration * speed + (car.rolling + car.drag * speed * speed) * abs(speed)
     // Braking gives energy back only on the way forward.
@@ -101,8 +102,20 @@ struct DriveCycle: Sendable {
     return (drawn + 600) / nominalVoltage
   }
 
+  /// The running total of a rate over one round.
+  static func table(_ rate: (Double) -> Double) -> [Double] {
+    var table = [0.0]
+    for step in 0..<Int(period * stepsPerSecond) {
+      table.append((table.last ?? 0) + rate((Double(step) + 0.5) / stepsPerSecond) / stepsPerSecond)
+    }
+    return table
+  }
+
+  /// Kilometres since the start.
+  static func distance(_ seconds: Double) -> Double { total(way, seconds) }
+
   /// A running total at any time: whole rounds, and the table within the round.
-  private func total(_ table: [Double], _ seconds: Double) -> Double {
+  static func total(_ table: [Double], _ seconds: Double) -> Double {
     let rounds = (seconds / DriveCycle.period).rounded(.down)
     let steps = (seconds - rounds * DriveCycle.period) * DriveCycle.stepsPerSecond
     let index = min(max(0, Int(steps)), table.count - 2)

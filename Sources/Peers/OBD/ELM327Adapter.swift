@@ -1,16 +1,16 @@
 // The adapter between a host and the car: an ELM327 v1.5 as real ones behave, with faults on request. Its `main` link is the
 // host's line seen from the other end. This file owns the line and the clock; AdapterCommands the AT commands, AdapterReply
-// what comes back from the car. It must never know what its host makes of it.
+// and AdapterExchange what comes back from the car. It must never know what its host makes of it.
 // Facts: dialogue rules and timing of the ELM327 family.
 
 import Protocols
 
-/// A simulated ELM327 adapter with an electric car behind it.
+/// A simulated ELM327 adapter with a car behind it.
 public struct ELM327Adapter: Machine {
   /// Which chip it says it is.
   public enum Personality: String, CaseIterable, Sendable {
     case elm327
-    /// An OBDLink: answers STI.
+    /// An OBDLink: answers STI, and asks with STPX.
     case stn
   }
 
@@ -24,8 +24,15 @@ public struct ELM327Adapter: Machine {
     case babbling
   }
 
+  struct LowPower: Sendable {
+    var warning: Instant?
+    var asleep: Instant
+
+    init(warning: Instant, asleep: Instant) { (self.warning, self.asleep) = (warning, asleep) }
+  }
+
   public let schema = Schema()
-  let car: ElectricCar
+  var car: any Car
   let name: String?
   let personality: Personality
   let timing: AdapterTiming
@@ -42,18 +49,27 @@ public struct ELM327Adapter: Machine {
   var requests = 0
   /// Faults of a single moment that have struck, by position.
   var struck: Set<Int> = []
+  /// Frames of a reply that is told with the next one, and frames that are still on their way to a prompt that has come.
+  var stale: [BusFrame] = []
+  var late: [Arrival] = []
+  /// When it warns that it will sleep, and sleeps.
+  var lowPower: LowPower?
+  /// STSLU: it sleeps when nobody talks to it for 20 minutes, which no test waits for.
+  var sleepsUnused = false
   /// The link is closed when everything is sent.
   var hangsUp = false
   private var line: [UInt8] = []
   var pluggedIn: Instant = 0
+  /// How often it was plugged in.
+  private var connections: Int
 
   private static let longestLine = 254
   private static let mostWaiting = 65_536
 
-  /// An adapter; `baud` gives its serial line a speed, `seed` chooses the noise of its faults.
+  /// An adapter; `baud` gives its serial line a speed, `seed` chooses the noise of its faults, `connections` counts the earlier ones.
   public init(
-    car: ElectricCar = ElectricCar(), name: String? = nil, personality: Personality = .elm327, timing: AdapterTiming = .real,
-    baud: Int? = nil, faults: [AdapterFault] = [], seed: UInt64 = 1
+    car: any Car = ElectricCar(), name: String? = nil, personality: Personality = .elm327, timing: AdapterTiming = .real,
+    baud: Int? = nil, faults: [AdapterFault] = [], seed: UInt64 = 1, connections: Int = 0
   ) {
     self.car = car
     self.name = name
@@ -61,10 +77,15 @@ public struct ELM327Adapter: Machine {
     self.timing = timing
     self.faults = faults
     noise = Noise(seed: seed)
+    self.connections = connections
     outbox = AdapterOutbox(baud: baud)
+    settings.losesLineEnds = suffers(.noLineEnds)
   }
 
-  public var nextWake: Instant? { outbox.nextDue }
+  public var nextWake: Instant? {
+    guard let warning = lowPower?.warning else { return outbox.nextDue }
+    return min(warning, outbox.nextDue ?? .max)
+  }
 
   public mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
     switch input {
@@ -80,6 +101,10 @@ public struct ELM327Adapter: Machine {
     case .stopping: effects.append(.stopped)
     default: break
     }
+    if let warning = lowPower?.warning, warning <= now {
+      lowPower?.warning = nil
+      outbox.add(settings.line("LP ALERT") + settings.prompt, at: now)
+    }
     if phase == .babbling, outbox.isEmpty { outbox.add(babble(), at: now + 10 * .millisecond) }
     outbox.flush(at: now, &effects)
     if hangsUp, outbox.isEmpty, !outbox.isSending {
@@ -91,12 +116,14 @@ public struct ELM327Adapter: Machine {
   private mutating func powerUp(at now: Instant) {
     unplug(at: now)
     restoreDefaults()
-    phase = .ready
+    connections += 1
+    phase = suffers(.onceOnly) && connections > 1 ? .deaf(until: .max) : .ready
   }
 
   private mutating func unplug(at now: Instant) {
     outbox.reset(at: now)
     line = []
+    (stale, late, lowPower) = ([], [], nil)
     hangsUp = false
     phase = .deaf(until: .max)
   }
@@ -104,11 +131,14 @@ public struct ELM327Adapter: Machine {
   mutating func restoreDefaults() {
     settings = AdapterSettings()
     settings.busProtocol = storedProtocol
+    settings.losesLineEnds = suffers(.noLineEnds)
     lastCommand = []
   }
 
   /// One byte from the host, as the chip takes it.
   private mutating func hear(_ byte: UInt8, at now: Instant) {
+    // The byte that wakes it is lost.
+    if let lowPower, now >= lowPower.asleep { return restart(at: now + timing.warmStart) }
     switch phase {
     case .ready: break
     case .babbling: return
@@ -118,6 +148,7 @@ public struct ELM327Adapter: Machine {
     }
     guard outbox.waiting < ELM327Adapter.mostWaiting else { return }
     switch byte {
+    case 0x0A where suffers(.oddLF): say("?", at: now)
     case 0x00, 0x0A: return
     case 0x0D:
       if settings.echo { outbox.add(settings.endOfLine, at: now) }
@@ -139,6 +170,7 @@ public struct ELM327Adapter: Machine {
   }
 
   private mutating func run(_ command: [UInt8], at now: Instant, from start: Instant) {
+    if command.isEmpty, suffers(.noRepeat) { return say("?", at: start) }
     let command = command.isEmpty ? lastCommand : command
     lastCommand = command
     if command.isEmpty {
@@ -146,7 +178,7 @@ public struct ELM327Adapter: Machine {
     } else if command.starts(with: Array("AT".utf8)) {
       attention(String(decoding: command.dropFirst(2), as: UTF8.self), at: start)
     } else if command.starts(with: Array("ST".utf8)) {
-      identify(String(decoding: command.dropFirst(2), as: UTF8.self), at: start)
+      extended(String(decoding: command.dropFirst(2), as: UTF8.self), at: now, from: start)
     } else {
       request(command, at: now, from: start)
     }
@@ -158,6 +190,6 @@ public struct ELM327Adapter: Machine {
 
   /// Prints a line and the prompt.
   mutating func say(_ text: String, at instant: Instant) {
-    outbox.add(settings.line(text) + settings.prompt, at: instant)
+    for piece in late((instant, settings.line(text) + settings.prompt)) { outbox.add(piece.bytes, at: piece.due) }
   }
 }

@@ -1,46 +1,47 @@
-// The car behind the adapter: which control unit answers which diagnostic request with which bytes. It never sees text,
-// frames or the adapter's settings; it knows the time only as an argument.
-// Facts: battery page of Hyundai and Kia, SAE J1979 services 01 and 09, ISO 14229 negative responses.
+// An electric car behind the adapter: which of its control units answers which diagnostic request. What the battery's first page holds
+// is BatteryPage's, what the others hold ElectricPages'.
+// Facts: pages of Hyundai and Kia, SAE J1979 services 01 and 09, ISO 14229 negative responses. Units: 7E0 drive unit · 7E2 vehicle
+// control · 7E3 motor control · 7E4 battery · 7E5 on-board charger · 7D1 brakes · 7B3 climate · 7C6 instruments · 7A0 body.
 
 import Protocols
 
-/// An electric car with a drive unit (7E0) and a battery (7E4), on its repeating drive.
-public struct ElectricCar: Sendable {
+/// An electric car on its repeating drive.
+public struct ElectricCar: Car {
   /// The cars there are.
   public enum Model: String, CaseIterable, Sendable {
     /// An E-GMP car of 77 kWh: answers 220101, refuses 2101.
     case eGMP = "e-gmp"
     /// A car of the older kind with 28 kWh: answers 2101, refuses 220101.
     case ioniq28 = "ioniq-28"
+    /// A Kona of 64 kWh: answers 220101, and nothing to service 01.
+    case kona
   }
 
-  /// One control unit's answer.
-  struct Reply: Equatable {
-    var id: UInt32
-    var payload: [UInt8]
-  }
-
-  /// The address that every control unit hears.
-  static let everybody: UInt32 = 0x7DF
   private static let driveUnit: UInt32 = 0x7E0
   private static let battery: UInt32 = 0x7E4
-  /// The 12 V battery while the converter charges it, in tenths of a volt.
-  static let auxiliaryVoltage: UInt8 = 144
+  /// Who listens when everybody is asked; the rest stands behind the gateway.
+  private static let emission: ClosedRange<UInt32> = 0x7E0...0x7E7
 
   /// Which car it is.
   public let model: Model
-  /// What fills a frame behind the message.
-  let padding: UInt8
-  /// When it began its drive.
-  let origin: Instant
+  public let padding: UInt8?
+  public let ignition: Ignition
   private let cycle: DriveCycle
   private let page: BatteryPage
   private let vin: String
+  public var bus: Bus { .can11 }
+  /// The battery's cells in series.
+  var cells: Double { cycle.car.cells }
+  /// The first byte of a page's answer: 62, or 61 for the older kind.
+  var service: UInt8 { page.head[0] }
 
   /// A car that began its drive at this instant.
-  public init(_ model: Model = .eGMP, origin: Instant = 0) {
+  public init(_ model: Model = .eGMP, origin: Instant = 0) { self.init(model, Ignition(origin: origin)) }
+
+  /// A car whose key is turned like this.
+  public init(_ model: Model, _ ignition: Ignition) {
     self.model = model
-    self.origin = origin
+    self.ignition = ignition
     switch model {
     case .eGMP:
       (padding, vin, cycle) = (0xAA, "KNAC381AVN5000042", ElectricCar.longRange)
@@ -50,6 +51,11 @@ public struct ElectricCar: Sendable {
       (padding, vin, cycle) = (0x00, "KMHC851JFHU000042", ElectricCar.small)
       page = BatteryPage(
         head: [0x61, 0x01], fields: 0xFFFF_FFFF, power: (9000, 9800), status: 0x03, inlet: 17, ignition: 0x0D, isolation: 1000)
+    case .kona:
+      (padding, vin, cycle) = (0x00, "KMHK581HFMU000042", ElectricCar.crossover)
+      page = BatteryPage(
+        head: [0x62, 0x01, 0x01], fields: 0xFFF7_E7FF, power: (9800, 17_000), status: 0x01, inlet: 17, ignition: 0x0D, isolation: 3000,
+        copiesMotor: true)
     }
   }
 
@@ -57,46 +63,59 @@ public struct ElectricCar: Sendable {
     .init(mass: 2050, rolling: 180, drag: 0.42, motorTurns: 78.9, cells: 192, resistance: 0.11, capacity: 111, startOfCharge: 78))
   private static let small = DriveCycle(
     .init(mass: 1550, rolling: 130, drag: 0.33, motorTurns: 62.4, cells: 96, resistance: 0.09, capacity: 78, startOfCharge: 84))
+  private static let crossover = DriveCycle(
+    .init(mass: 1760, rolling: 150, drag: 0.38, motorTurns: 67.2, cells: 98, resistance: 0.08, capacity: 180, startOfCharge: 66))
 
   /// The state of the drive.
-  func moment(at now: Instant) -> DriveCycle.Moment {
-    cycle.moment(Double(max(0, now &- origin)) / 1e9)
-  }
+  func moment(at now: Instant) -> DriveCycle.Moment { cycle.moment(Double(ignition.driven(at: now)) / 1e9) }
+
+  /// The converter charges the 12 V battery as long as the key is in.
+  public func supply(at now: Instant) -> Int { ignition.supply(14_400, in: [.on, .run], at: now) }
 
   /// Who answers a request sent to this address, and with what. Asked of everybody, nobody refuses aloud.
-  func replies(to request: [UInt8], at address: UInt32, _ now: Instant) -> [Reply] {
-    [ElectricCar.driveUnit, ElectricCar.battery].compactMap { unit in
-      guard address == unit || address == ElectricCar.everybody, let service = request.first else { return nil }
-      let answer = unit == ElectricCar.battery ? battery(service, request, now) : driveUnit(service, request, now)
-      guard let answer, !(address == ElectricCar.everybody && answer.first == 0x7F) else { return nil }
-      return Reply(id: unit + 8, payload: answer)
+  public func replies(to request: [UInt8], at address: UInt32, _ now: Instant) -> [Reply] {
+    let isForAll = address == bus.everybody
+    let units = isForAll ? Array(ElectricCar.emission) : [address]
+    var replies: [Reply] = []
+    for unit in units {
+      guard let answer = answer(of: unit, to: request, isForAll: isForAll, now), !(isForAll && answer.first == 0x7F) else { continue }
+      replies.append(Reply(id: unit + 8, payload: answer, delay: Nanoseconds(replies.count) * 300 * .microsecond))
     }
+    return replies
   }
 
-  private func battery(_ service: UInt8, _ request: [UInt8], _ now: Instant) -> [UInt8]? {
-    if service == 0x3E { return present(request) }
-    guard service &+ 0x40 == page.head.first else { return [0x7F, service, 0x11] }
-    guard request.count == page.head.count else { return [0x7F, service, 0x13] }
-    guard request.dropFirst() == page.head.dropFirst() else { return [0x7F, service, service == 0x22 ? 0x31 : 0x12] }
-    return page.bytes(moment(at: now), cells: cycle.car.cells)
+  private func answer(of unit: UInt32, to request: [UInt8], isForAll: Bool, _ now: Instant) -> [UInt8]? {
+    guard let service = request.first else { return nil }
+    if unit == ElectricCar.driveUnit { return driveUnit(service, request, now) }
+    guard let pages = pages(of: unit) else { return nil }
+    // The units that only have pages keep out of what is asked of everybody.
+    if service == 0x3E { return isForAll && unit != ElectricCar.battery ? nil : present(request) }
+    let head = page.head
+    guard service &+ 0x40 == head[0] else { return Reply.refusal(service, 0x11) }
+    guard request.count == head.count else { return Reply.refusal(service, 0x13) }
+    let identifier = request.dropFirst().reduce(0) { $0 << 8 | UInt16($1) }
+    let (moment, supply) = (moment(at: now), supply(at: now))
+    if unit == ElectricCar.battery, request.dropFirst() == head.dropFirst() { return page.bytes(moment, cells: cells, supply: supply) }
+    guard let page = pages[identifier] else { return Reply.refusal(service, service == 0x22 ? 0x31 : 0x12) }
+    return [service &+ 0x40] + request.dropFirst() + page(self, moment, supply)
   }
 
   private func driveUnit(_ service: UInt8, _ request: [UInt8], _ now: Instant) -> [UInt8]? {
     switch (service, request.dropFirst().first) {
     case (0x3E, _): return present(request)
-    case (0x01, .some) where request.count <= 7:
+    case (0x01, .some) where request.count <= 7 && model != .kona:
       let moment = moment(at: now)
-      let values = request.dropFirst().flatMap { parameter($0, moment) }
+      let values = request.dropFirst().flatMap { parameter($0, moment, now) }
       return values.isEmpty ? nil : [0x41] + values
     case (0x09, 0x00): return [0x49, 0x00, 0x40, 0, 0, 0]
     case (0x09, 0x02): return [0x49, 0x02, 0x01] + Array(vin.utf8)
     case (0x01, _), (0x09, _): return nil
-    default: return [0x7F, service, 0x11]
+    default: return Reply.refusal(service, 0x11)
     }
   }
 
   /// A parameter of service 01 behind its number, or nothing: one that is not there is not mentioned.
-  private func parameter(_ number: UInt8, _ moment: DriveCycle.Moment) -> [UInt8] {
+  private func parameter(_ number: UInt8, _ moment: DriveCycle.Moment, _ now: Instant) -> [UInt8] {
     var value = BigEndian([number])
     switch number {
     case 0x00: value.add(UInt32(0x0818_0001))  // 05, 0C, 0D, and there is a next page
@@ -105,7 +124,7 @@ public struct ElectricCar: Sendable {
     case 0x0D: value.add(UInt8(clamping: Int(abs(moment.speed).rounded())))
     case 0x20: value.add(UInt32(0x0000_0001))
     case 0x40: value.add(UInt32(0x4000_0000))  // 42
-    case 0x42: value.add(UInt16(ElectricCar.auxiliaryVoltage) * 100)
+    case 0x42: value.add(UInt16(clamping: supply(at: now)))
     default: return []
     }
     return value.bytes

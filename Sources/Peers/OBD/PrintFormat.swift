@@ -3,9 +3,10 @@
 //
 //   H1 S1 `7EC 10 3E 62 01 01 EF FB E7 `    H1 S0 `7EC103E620101EFFBE7`    H0 `03E`, `0: 62 01 01 EF FB E7 `, `1: …`
 //   H0, one frame: the message alone `41 0D 32 `    CAF0: all eight bytes as they came
+//   29-bit and K-lines under H1: `18 DA F1 10 04 41 0C 0D 74 `, `86 F1 10 41 00 BE 3E F8 11 CD ` with the sum at the end; H0: the data
 
 extension AdapterSettings {
-  var endOfLine: [UInt8] { linefeeds ? [0x0D, 0x0A] : [0x0D] }
+  var endOfLine: [UInt8] { losesLineEnds ? [] : linefeeds ? [0x0D, 0x0A] : [0x0D] }
 
   /// What ends every reply: an empty line and the prompt.
   var prompt: [UInt8] { endOfLine + [0x3E] }
@@ -25,11 +26,13 @@ extension AdapterSettings {
       for byte in part { digits([byte >> 4, byte]) }
     }
     if headers {
-      digits([UInt8(frame.id >> 8 & 0xF), UInt8(frame.id >> 4 & 0xF), UInt8(frame.id & 0xF)])
-      if lengthDigit { digits([UInt8(frame.data.count & 0xF)]) }
+      if frame.bus == .can11 { digits([UInt8(frame.id >> 8 & 0xF), UInt8(frame.id >> 4 & 0xF), UInt8(frame.id & 0xF)]) }
+      bytes(frame.head[...])
+      if lengthDigit, frame.bus.isCAN { digits([UInt8(frame.data.count & 0xF)]) }
     }
-    guard !headers, autoFormat, let first = frame.data.first else {
+    guard !headers, autoFormat, frame.bus.isCAN, let first = frame.data.first else {
       bytes(frame.data[...])
+      if headers, let checksum = frame.checksum { bytes([checksum]) }
       return out + endOfLine
     }
     func number(_ count: UInt8) {

@@ -12,8 +12,14 @@ struct VirtualHost {
   private(set) var sends: [(at: Instant, bytes: [UInt8])] = []
 
   init(
-    _ faults: String..., car: ElectricCar = ElectricCar(), chip: ELM327Adapter.Personality = .elm327, baud: Int? = nil, seed: UInt64 = 1,
+    _ faults: String..., car: any Car = ElectricCar(), chip: ELM327Adapter.Personality = .elm327, baud: Int? = nil, seed: UInt64 = 1,
     start: Instant = 0
+  ) throws {
+    try self.init(faults: faults, car: car, chip: chip, baud: baud, seed: seed, start: start)
+  }
+
+  init(
+    faults: [String], car: any Car, chip: ELM327Adapter.Personality = .elm327, baud: Int? = nil, seed: UInt64 = 1, start: Instant = 0
   ) throws {
     now = start
     adapter = ELM327Adapter(car: car, personality: chip, baud: baud, faults: try faults.map { try AdapterFault($0) }, seed: seed)
@@ -22,11 +28,26 @@ struct VirtualHost {
   }
 
   /// An adapter that is ready as a careful host makes it: no echo, no spaces, headers, battery's address.
-  static func ready(_ faults: String..., car: ElectricCar = ElectricCar(), baud: Int? = nil, seed: UInt64 = 1) throws -> VirtualHost {
+  static func ready(_ faults: String..., car: any Car = ElectricCar(), baud: Int? = nil, seed: UInt64 = 1) throws -> VirtualHost {
     var host = try VirtualHost(car: car, baud: baud, seed: seed)
     host.adapter = ELM327Adapter(car: car, baud: baud, faults: try faults.map { try AdapterFault($0) }, seed: seed)
     for command in ["ATE0", "ATS0", "ATH1", "ATSP6", "ATSH7E4"] { host.ask(command) }
     return host
+  }
+
+  /// An adapter that is set to the car's bus, with these commands after it: no echo, no spaces, headers.
+  static func open(
+    _ car: any Car, _ faults: String..., chip: ELM327Adapter.Personality = .elm327, after commands: [String] = ["ATE0", "ATS0", "ATH1"]
+  ) throws -> VirtualHost {
+    var host = try VirtualHost(faults: faults, car: car, chip: chip)
+    for command in ["ATSP\(car.bus.rawValue)"] + commands { host.ask(command) }
+    return host
+  }
+
+  /// The lines of a reply without its prompt.
+  mutating func lines(_ command: String) -> [String] {
+    let lines: [Substring] = ask(command).split(separator: "\r")
+    return lines.filter { $0 != ">" }.map(String.init)
   }
 
   /// Sends bytes and takes what is printed at once.

@@ -1,0 +1,33 @@
+// Whom a request goes to and whose frames are heard, under what AT commands have set and on whatever bus the car has.
+// Facts: defaults of the ELM327 family for each protocol: CAN 7E8…7EF, or 18DAF1xx; on a K-line whoever answers.
+
+extension AdapterSettings {
+  /// The address of a request.
+  func address(on bus: Bus) -> UInt32 {
+    guard let header else { return bus.everybody }
+    switch bus {
+    case .can11: return header & 0x7FF
+    case .can29: return UInt32(priority) << 24 | header
+    case .kwp, .iso9141: return header
+    }
+  }
+
+  /// Whether frames from this id are heard.
+  func hears(_ id: UInt32, on bus: Bus) -> Bool {
+    let usual: (filter: UInt32, mask: UInt32) = bus == .can29 ? (0x18DA_F100, 0x1FFF_FF00) : (0x7E8, 0x7F8)
+    let mask = mask ?? usual.mask
+    return !bus.isCAN || id & mask == (filter ?? usual.filter) & mask
+  }
+
+  /// Whether the unit that answers from this id is told to go on after the first frame of a long message.
+  func controlsFlow(of id: UInt32, on bus: Bus) -> Bool {
+    guard bus.isCAN else { return true }
+    guard flowControl else { return false }
+    let goesOn = flowData.first.map { $0 >> 4 == 3 } ?? false
+    switch flowMode {
+    case 1: return flowHeader == bus.flowAddress(of: id) && goesOn
+    case 2: return goesOn
+    default: return true
+    }
+  }
+}

@@ -1,0 +1,140 @@
+// What the bus brings to a request, as the settings have it: whether the protocol is found and open, whether the car is awake, which
+// frames are heard, when each is due and when the wait for more is over.
+// Facts: an ELM327 hears the bus only between a request and its prompt; units answer at the same time, each in its own rhythm; on a
+// K-line one speaks after the other. Texts as the ELM327 family prints them.
+
+import Protocols
+
+/// A frame on its way.
+struct Arrival: Sendable {
+  var due: Instant
+  var frame: BusFrame
+  /// It is the last one of its message.
+  var ends: Bool
+}
+
+extension ELM327Adapter {
+  /// What is printed, from notices to the prompt.
+  mutating func exchange(_ question: Question, from begin: Instant, _ strikes: [AdapterFault]) -> [Piece] {
+    var start = begin
+    var reply: [Piece] = []
+    if let failure = open(&reply, &start) { return reply + failure }
+    let settings = question.settings(settings)
+    let silence = start + timing.timeout(settings)
+    let own = arrivals(question.data, settings, from: start, strikes)
+    var rest = waiting(from: start)
+    if strikes.contains(where: { $0.kind == .stale }) { stale = own.map(\.frame) } else { rest += own }
+    var end = silence
+    var heard = (frames: 0, messages: 0)
+    for arrival in rest.enumerated().sorted(by: { ($0.element.due, $0.offset) < ($1.element.due, $1.offset) }).map(\.element) {
+      guard arrival.due <= end else {
+        late.append(arrival)
+        continue
+      }
+      reply.append((arrival.due, settings.line(arrival.frame)))
+      heard.frames += 1
+      heard.messages += arrival.ends ? 1 : 0
+      end = arrival.due + timing.wait(settings, on: car.bus)
+      if heard.frames == question.frames || heard.messages == question.messages {
+        end = arrival.due
+        break
+      }
+    }
+    if heard.frames == 0 { return reply + nothing("NO DATA", at: silence) }
+    reply.append((end, settings.prompt))
+    return reply
+  }
+
+  /// Finds the protocol, wakes a K-line, and notices when nobody is there: then what is printed instead of an answer.
+  private mutating func open(_ reply: inout [Piece], _ start: inout Instant) -> [Piece]? {
+    let waking = car.ignition.waking(at: start)
+    if settings.busProtocol.automatic, !settings.busProtocol.found {
+      reply.append((start, settings.line("SEARCHING...")))
+      guard waking == .awake else { return nothing("UNABLE TO CONNECT", at: start + timing.vainSearch) }
+      start += timing.search
+      settings.busProtocol.found = true
+      settings.busProtocol.isOpen = true
+      settings.busProtocol.number = car.bus.rawValue
+    }
+    let silence = start + timing.timeout(settings)
+    guard settings.busProtocol.number == car.bus.rawValue else { return nothing(settings.busProtocol.failure, at: silence) }
+    if car.bus.isCAN {
+      switch waking {
+      case .awake: return nil
+      case .silent: return nothing("NO DATA", at: silence)
+      case .dead: return nothing("CAN ERROR", at: silence)
+      }
+    }
+    if settings.busProtocol.isOpen {
+      guard waking != .awake else { return nil }
+      settings.busProtocol.isOpen = false
+      return nothing("NO DATA", at: silence)
+    }
+    // A pulse, or a byte at 5 baud with a dot for each step.
+    let isSlow = car.bus == .iso9141
+    reply.append((start, Array("BUS INIT: ".utf8)))
+    for step in 1...3 where isSlow { reply.append((start + timing.slowInit * Nanoseconds(step) / 4, Array(".".utf8))) }
+    start += isSlow ? timing.slowInit : timing.fastInit
+    guard waking == .awake else { return nothing("ERROR", at: start) }
+    settings.busProtocol.isOpen = true
+    reply.append((start, settings.line("OK")))
+    return nil
+  }
+
+  /// The frames that the car sends because of this request, where they pass the filter.
+  private mutating func arrivals(_ data: [UInt8], _ settings: AdapterSettings, from start: Instant, _ strikes: [AdapterFault]) -> [Arrival]
+  {
+    var message = data
+    if !settings.autoFormat, car.bus.isCAN {  // the host has put the length in front
+      guard let length = data.first, (1...7).contains(length), data.count > Int(length) else { return [] }
+      message = Array(data.dropFirst().prefix(Int(length)))
+    }
+    let bus = car.bus
+    let replies = spoilt(car.replies(to: message, at: settings.address(on: bus), start), service: message.first ?? 0, strikes)
+    var arrivals: [Arrival] = []
+    var ends: [UInt32: Instant] = [:]
+    for reply in replies where settings.hears(reply.id, on: bus) {
+      let line = bus.isCAN ? reply.id : 0
+      var frames = BusFrame.segments(of: reply.payload, from: reply.id, padding: car.padding, on: bus)
+      if !settings.controlsFlow(of: reply.id, on: bus) { frames = Array(frames.prefix(1)) }
+      var due = max(start + timing.latency(on: bus) + reply.delay, ends[line] ?? .min)
+      for (place, frame) in frames.enumerated() {
+        due += reply.pause ?? timing.duration(of: frame)
+        arrivals.append(Arrival(due: due, frame: frame, ends: place == frames.count - 1))
+      }
+      ends[line] = due
+    }
+    return arrivals
+  }
+
+  /// What the faults make of the car's answers.
+  private func spoilt(_ replies: [Reply], service: UInt8, _ strikes: [AdapterFault]) -> [Reply] {
+    strikes.reduce(replies) { replies, fault in
+      switch fault.kind {
+      case .refusal:
+        return replies.map { Reply(id: $0.id, payload: Reply.refusal(service, fault.code ?? 0x10), delay: $0.delay) }
+      case .pending:
+        return replies.flatMap { reply -> [Reply] in
+          var answer = reply
+          answer.delay += fault.time ?? 0
+          return [Reply(id: reply.id, payload: Reply.refusal(service, 0x78), delay: reply.delay), answer]
+        }
+      case .interleave:
+        return replies.flatMap { reply -> [Reply] in
+          let other = reply.payload.enumerated().map { $0 < 3 ? $1 : 0x16 }
+          return [reply, Reply(id: car.bus.neighbour(of: reply.id), payload: other, delay: reply.delay + 200 * .microsecond)]
+        }
+      default: return replies
+      }
+    }
+  }
+
+  /// What earlier requests have left: a reply that is told with the next one, and frames that are still on their way. A long message
+  /// whose first frame nobody has heard is never told.
+  private mutating func waiting(from start: Instant) -> [Arrival] {
+    let held = stale.enumerated().map { Arrival(due: start + timing.frame * Nanoseconds($0.offset) / 2, frame: $0.element, ends: false) }
+    let coming = late.first.map { $0.due >= start } ?? false ? late : []
+    (stale, late) = ([], [])
+    return held + coming
+  }
+}

@@ -1,0 +1,67 @@
+// The ST commands of the simulated adapter, which an OBDLink has beside those of the ELM327: its identity, a request in one line, a time
+// to wait in milliseconds, sleep. Facts: STN1100 family reference; STPX as its users write it: STPX H:7E4, D:220101, R:1, T:200, where R
+// counts whole messages.
+
+import Protocols
+
+extension ELM327Adapter {
+  /// Runs the command behind ST.
+  mutating func extended(_ command: String, at now: Instant, from start: Instant) {
+    guard personality == .stn, !suffers(.clone) else { return say("?", at: start) }
+    func argument(of name: String) -> Substring? { command.hasPrefix(name) ? command.dropFirst(name.count) : nil }
+    switch command {
+    case "I": return say("STN1110 v4.2.0", at: start)
+    case "DI": return say("OBDLink r4.2", at: start)
+    case "MFR": return say("ScanTool.net LLC", at: start)
+    case "SLCS":
+      for text in ["CTRL MODE: ELM327", "UART SLEEP: \(sleepsUnused ? "ON" : "OFF"), 1200 s", "UART WAKE: ON, 0-30000 us"] {
+        outbox.add(settings.line(text), at: start)
+      }
+      return say("PWR_CTRL: LOW POWER = LOW", at: start)
+    case "SLEEP": return fallAsleep(at: start)
+    default: break
+    }
+    if let text = argument(of: "PX") {
+      guard let question = Question(extended: text) else { return say("?", at: start) }
+      return ask(question, at: now, from: start)
+    }
+    if let text = argument(of: "PTO"), let time = Int64(text), (1...65_535).contains(time) {
+      settings.exactTimeout = time * .millisecond
+      return say("OK", at: start + timing.setting)
+    }
+    if let text = argument(of: "SLU"), let words = ELM327Adapter.switches[String(text)] {
+      sleepsUnused = words
+      return say("OK", at: start + timing.setting)
+    }
+    say("?", at: start)
+  }
+
+  /// STSLU: whether it sleeps when nobody talks to it, and whether talk wakes it.
+  private static let switches = ["ON,ON": true, "ON,OFF": true, "OFF,ON": false, "OFF,OFF": false]
+}
+
+extension Question {
+  /// Reads what stands behind STPX: `H:7E4,D:220101,R:1,T:200`; only D is needed.
+  init?(extended text: Substring) {
+    self.init(data: [])
+    for part in text.split(separator: ",", omittingEmptySubsequences: false) {
+      let value = part.dropFirst(2)
+      switch part.prefix(2) {
+      case "H:":
+        guard let address = AdapterSettings.address(value) else { return nil }
+        header = (address, value.count == 8)
+      case "D:":
+        guard let bytes = HexDigits.bytes(value.utf8) else { return nil }
+        data = bytes
+      case "R:":
+        guard let count = Int(value), (0...255).contains(count) else { return nil }
+        messages = count == 0 ? nil : count
+      case "T:":
+        guard let time = Int64(value), (1...65_535).contains(time) else { return nil }
+        timeout = time * .millisecond
+      default: return nil
+      }
+    }
+    if data.isEmpty { return nil }
+  }
+}

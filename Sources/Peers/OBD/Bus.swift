@@ -1,0 +1,62 @@
+// The buses that a simulated car can have, and how control units are addressed on each. It knows no adapter and no text.
+// Facts: ISO 15765-4 (CAN), ISO 14230-4 (KWP2000) and ISO 9141-2 (K-lines); numbers as the ELM327 family counts protocols.
+//
+//   11-bit CAN   everybody 7DF · 7E0… answered from 7E8…       29-bit CAN   18DB33F1 · 18DA10F1 answered from 18DAF110
+//   KWP2000      C0 33 F1 · 80 10 F1 answered as 8n F1 10      ISO 9141-2   68 6A F1 answered as 48 6B 10
+
+/// A car's diagnostic bus, by the adapter's number for it.
+public enum Bus: UInt8, Sendable, CaseIterable {
+  case iso9141 = 3
+  case kwp = 5
+  case can11 = 6
+  case can29 = 7
+
+  var isCAN: Bool { self == .can11 || self == .can29 }
+
+  /// The address that every control unit of the emission standard hears.
+  var everybody: UInt32 {
+    switch self {
+    case .iso9141: 0x686AF1
+    case .kwp: 0xC033F1
+    case .can11: 0x7DF
+    case .can29: 0x18DB_33F1
+    }
+  }
+
+  /// Whether everybody is meant: on a K-line the middle byte says so.
+  func isEverybody(_ address: UInt32) -> Bool {
+    isCAN ? address == everybody : address & 0xFF00 == everybody & 0xFF00
+  }
+
+  /// The address of the unit that the standard numbers 10, 11, …
+  func address(of unit: UInt8) -> UInt32 {
+    switch self {
+    case .iso9141: 0x6800F1 | UInt32(unit) << 8
+    case .kwp: 0x8000F1 | UInt32(unit) << 8
+    case .can11: 0x7D0 &+ UInt32(unit)
+    case .can29: 0x18DA_00F1 | UInt32(unit) << 8
+    }
+  }
+
+  /// Whether this unit alone is meant.
+  func isAddress(_ address: UInt32, of unit: UInt8) -> Bool {
+    isCAN ? address == self.address(of: unit) : address & 0xFF00 == UInt32(unit) << 8
+  }
+
+  /// Where that unit answers from.
+  func source(of unit: UInt8) -> UInt32 {
+    switch self {
+    case .iso9141, .kwp: UInt32(unit)
+    case .can11: 0x7D8 &+ UInt32(unit)
+    case .can29: 0x18DA_F100 | UInt32(unit)
+    }
+  }
+
+  /// Another unit than the one that answers from there.
+  func neighbour(of source: UInt32) -> UInt32 { source ^ 4 }
+
+  /// The identifier that a unit which answers from there is asked under, for flow control.
+  func flowAddress(of source: UInt32) -> UInt32 {
+    self == .can29 ? source & 0xFFFF_0000 | (source & 0xFF) << 8 | source >> 8 & 0xFF : source &- 8
+  }
+}

@@ -1,0 +1,142 @@
+// A petrol car behind the adapter, with two control units of the emission standard: engine and transmission. This file decides who
+// answers what; the values are PetrolParameters', what the units know of themselves PetrolIdentity's.
+// Facts: SAE J1979 (ISO 15031-5) services 01 to 0A on each bus; ISO 14229 negative responses.
+
+import Protocols
+
+/// A petrol car on its repeating drive.
+public struct PetrolCar: Car {
+  /// A control unit.
+  struct Unit: Sendable {
+    var number: UInt8
+    var parameters: [UInt8: PetrolParameters.Parameter]
+    var identity: PetrolIdentity
+    var memory: TroubleMemory
+    /// What was frozen with the first code; the transmission freezes nothing.
+    var frozen: Set<UInt8> = []
+    var monitors: [UInt8: [UInt8]] = [:]
+    var isEngine: Bool { number == 0x10 }
+  }
+
+  public let bus: Bus
+  public let padding: UInt8? = 0x00
+  public let ignition: Ignition
+  private(set) var units: [Unit]
+  /// On the journey, where the frozen frame was frozen: in the cruise at 80 km/h.
+  private static let frozenAt = 70.0
+
+  /// A car with this bus.
+  public init(_ bus: Bus = .can11, _ ignition: Ignition = Ignition()) {
+    (self.bus, self.ignition) = (bus, ignition)
+    units = [
+      Unit(
+        number: 0x10, parameters: PetrolParameters.engine, identity: .engine,
+        memory: TroubleMemory(codes: [0x0133, 0x0420], pending: [0x0171], permanent: [0x0420], frozen: 0x0133),
+        frozen: [0x03, 0x04, 0x05, 0x06, 0x07, 0x0B, 0x0C, 0x0D, 0x0E, 0x0F, 0x10, 0x11, 0x1F, 0x2F, 0x33, 0x42, 0x43, 0x44],
+        monitors: PetrolIdentity.monitors),
+      Unit(
+        number: 0x11, parameters: PetrolParameters.transmission, identity: .transmission, memory: TroubleMemory(codes: [0x0715])),
+    ]
+  }
+
+  /// The engine charges the 12 V battery.
+  public func supply(at now: Instant) -> Int { ignition.supply(14_200, in: [.run], at: now) }
+
+  public mutating func replies(to request: [UInt8], at address: UInt32, _ now: Instant) -> [Reply] {
+    guard let service = request.first else { return [] }
+    let isForAll = bus.isEverybody(address)
+    var replies: [Reply] = []
+    for index in units.indices where isForAll || bus.isAddress(address, of: units[index].number) {
+      let state = state(units[index], at: now)
+      if service == 0x04, request.count == 1, !state.moment.isRunning {
+        units[index].memory.clear(state.moment.seconds, state.moment.distance)
+      }
+      for payload in answers(of: units[index], to: request, service, state) where !(isForAll && isQuiet(payload)) {
+        // The transmission is a little slower; each of the messages on a K-line follows the one before.
+        replies.append(
+          Reply(id: bus.source(of: units[index].number), payload: payload, delay: Nanoseconds(index) * 700 * .microsecond))
+      }
+    }
+    return replies
+  }
+
+  /// Asked of everybody, nobody says aloud that it does not know the service or what it was asked for.
+  private func isQuiet(_ payload: [UInt8]) -> Bool {
+    payload.first == 0x7F && payload.count == 3 && [0x11, 0x12, 0x31].contains(payload[2])
+  }
+
+  private func state(_ unit: Unit, at now: Instant) -> PetrolState {
+    let time = ignition.time(in: [.run], at: now)
+    return PetrolState(
+      moment: PetrolDrive.moment(Double(ignition.driven(at: now)) / 1e9, isRunning: time != nil), memory: unit.memory,
+      supply: supply(at: now), running: Double(time ?? 0) / 1e9)
+  }
+
+  /// A unit's messages; on a K-line more than one may be needed.
+  private func answers(of unit: Unit, to request: [UInt8], _ service: UInt8, _ state: PetrolState) -> [[UInt8]] {
+    let arguments = request.dropFirst()
+    switch service {
+    case 0x01:
+      // Up to six at once, on CAN; what it has not it does not mention.
+      guard (1...(bus.isCAN ? 6 : 1)).contains(arguments.count) else { return [] }
+      let values = arguments.flatMap { number in PetrolParameters.value(number, of: unit.parameters, state).map { [number] + $0 } ?? [] }
+      return values.isEmpty ? [] : [[0x41] + values]
+    case 0x02 where !unit.frozen.isEmpty:
+      return frozen(arguments, of: unit).map { [[0x42] + $0] } ?? []
+    case 0x0A where !bus.isCAN: return [Reply.refusal(service, 0x11)]
+    case 0x03, 0x07, 0x0A:
+      guard arguments.isEmpty else { return [Reply.refusal(service, 0x12)] }
+      return codes(unit.memory.codes(of: service), service)
+    case 0x04:
+      // The engine decides for both.
+      return [state.moment.isRunning ? Reply.refusal(0x04, 0x22) : [0x44]]
+    case 0x06 where bus.isCAN && unit.isEngine:
+      guard let number = arguments.first, arguments.count == 1 else { return [] }
+      if number % 0x20 == 0 {
+        return PetrolParameters.bitmap(from: number, of: Array(unit.monitors.keys)).map { [[0x46, number] + $0] } ?? []
+      }
+      return unit.monitors[number].map { [[0x46] + $0] } ?? []
+    case 0x09:
+      guard let item = arguments.first, arguments.count == 1 else { return [] }
+      return unit.identity.answers(item, bus)
+    case 0x22 where unit.isEngine && arguments.elementsEqual([0xF1, 0x90]):
+      return [[0x62, 0xF1, 0x90] + Array((unit.identity.vin ?? "").utf8)].filter { bus.isCAN || $0.count <= 7 }
+    case 0x22: return [Reply.refusal(service, 0x31)]
+    case 0x3E: return arguments.first == 0x80 ? [] : [[0x7E, 0x00]]
+    default: return [Reply.refusal(service, 0x11)]
+    }
+  }
+
+  /// The frozen frame, of which there is one: pairs of a parameter and the frame's number.
+  private func frozen(_ arguments: ArraySlice<UInt8>, of unit: Unit) -> [UInt8]? {
+    guard arguments.count % 2 == 0, (2...(bus.isCAN ? 6 : 2)).contains(arguments.count) else { return nil }
+    let frozen = PetrolState(
+      moment: PetrolDrive.moment(PetrolCar.frozenAt, isRunning: true), memory: unit.memory, supply: 14_200, running: PetrolCar.frozenAt)
+    var values: [UInt8] = []
+    for place in stride(from: arguments.startIndex, to: arguments.endIndex, by: 2) where arguments[place + 1] == 0 {
+      let number = arguments[place]
+      if number == 0x02 {
+        let code = unit.memory.frozen ?? 0
+        values += [number, 0, UInt8(code >> 8), UInt8(code & 0xFF)]
+      } else if number % 0x20 == 0 {
+        let numbers = unit.memory.frozen == nil ? [0x02] : Array(unit.frozen) + [0x02]
+        if let bitmap = PetrolParameters.bitmap(from: number, of: numbers) { values += [number, 0] + bitmap }
+      } else if unit.memory.frozen != nil, unit.frozen.contains(number),
+        let value = PetrolParameters.value(number, of: unit.parameters, frozen)
+      {
+        values += [number, 0] + value
+      }
+    }
+    return values.isEmpty ? nil : values
+  }
+
+  /// Codes behind their count; on a K-line three slots a message, and no count.
+  private func codes(_ codes: [UInt16], _ service: UInt8) -> [[UInt8]] {
+    let bytes = codes.flatMap { [UInt8($0 >> 8), UInt8($0 & 0xFF)] }
+    if bus.isCAN { return [[service | 0x40, UInt8(clamping: codes.count)] + bytes] }
+    return stride(from: 0, to: max(1, bytes.count), by: 6).map { first in
+      let slots = bytes.dropFirst(first).prefix(6)
+      return [service | 0x40] + slots + Array(repeating: 0, count: 6 - slots.count)
+    }
+  }
+}

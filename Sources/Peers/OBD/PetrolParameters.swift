@@ -1,0 +1,130 @@
+// The parameters of service 01 that a simulated petrol car has, by number, each as the bytes that stand behind its number. The bitmaps
+// of what there is come from this very table, so that they cannot lie. It must never know who asked.
+// Facts: SAE J1979 (ISO 15031-5), lengths and formulas; enumerations: fuel system 02 closed loop, 04 open while coasting; standard 06,
+// EOBD; fuel 01, petrol.
+
+/// What a parameter shows.
+struct PetrolState: Sendable {
+  var moment: PetrolDrive.Moment
+  var memory: TroubleMemory
+  /// mV at the plug.
+  var supply: Int
+  /// Seconds since the engine was started.
+  var running: Double
+
+  /// Seconds and kilometres since the codes were cleared, or since somebody else did, long ago.
+  var sinceCleared: (seconds: Double, distance: Double) {
+    guard let cleared = memory.cleared else { return (31_000 + moment.seconds, 407 + moment.distance) }
+    return (max(0, moment.seconds - cleared.seconds), max(0, moment.distance - cleared.distance))
+  }
+}
+
+enum PetrolParameters {
+  typealias Parameter = @Sendable (PetrolState) -> [UInt8]
+
+  /// The engine's.
+  static let engine: [UInt8: Parameter] = [
+    0x01: { $0.memory.readiness($0.sinceCleared.seconds) },
+    0x03: { [!$0.moment.isRunning ? 0 : $0.moment.overruns ? 0x04 : 0x02, 0] },
+    0x04: { percent(min(100, $0.moment.load)) },
+    0x05: { celsius(20 + 75 * $0.moment.warmth(60)) },
+    0x06: { trim($0.moment.overruns ? 0 : swing($0, 1.7) * 3) },
+    0x07: { trim($0.memory.codes.isEmpty ? 2.3 : 9.4) },
+    0x08: { trim($0.moment.overruns ? 0 : swing($0, 1.3) * 2) },
+    0x09: { _ in trim(1.6) },
+    0x0A: { [$0.moment.isRunning ? 128 : 0] },
+    0x0B: { byte($0.moment.isRunning ? 12 + $0.moment.load * 1.02 : 101) },
+    0x0C: { word($0.moment.engineSpeed * 4) },
+    0x0D: { byte(abs($0.moment.speed)) },
+    0x0E: { byte(((!$0.moment.isRunning ? 0 : $0.moment.overruns ? 20 : 32 - min(100, $0.moment.load) * 0.22) + 64) * 2) },
+    0x0F: { celsius(17 + 14 * $0.moment.warmth(200)) },
+    0x10: { word($0.moment.airFlow * 100) },
+    0x11: { percent($0.moment.throttle) },
+    0x13: { _ in [0x03] },
+    0x14: { byte((0.45 + (($0.moment.isRunning ? swing($0, 1) : 0) * 0.35)) * 200) + trim($0.moment.overruns ? 0 : swing($0, 1.7) * 3) },
+    0x15: { byte(($0.moment.isRunning ? 0.66 : 0.45) * 200) + [0xFF] },
+    0x1C: { _ in [0x06] },
+    0x1F: { word($0.running) },
+    0x21: { word($0.memory.codes.isEmpty ? 0 : 61 + $0.moment.distance) },
+    0x2F: { percent(max(2, 64 - $0.moment.fuel / 50 * 100)) },
+    0x30: { [$0.memory.cleared == nil ? 41 : 0] },
+    0x31: { word($0.sinceCleared.distance) },
+    0x33: { _ in [101] },
+    0x34: { word(lambda($0) * 32_768) + word(($0.moment.overruns ? 2.6 : 128) * 256) },
+    0x3C: { word((($0.moment.isRunning ? 90 + 560 * $0.moment.warmth(60) + min(100, $0.moment.load) : 340) + 40) * 10) },
+    0x42: { word(Double($0.supply)) },
+    0x43: { word($0.moment.load * 255 / 100) },
+    0x44: { word(($0.moment.overruns ? 1.99 : 1) * 32_768) },
+    0x45: { percent(max(0, $0.moment.throttle - 11)) },
+    0x46: { _ in celsius(17) },
+    0x47: { percent($0.moment.throttle + 0.4) },
+    0x48: { percent($0.moment.throttle + 0.8) },
+    0x49: { percent($0.moment.pedal) },
+    0x4A: { percent($0.moment.pedal / 2) },
+    0x4B: { percent($0.moment.pedal) },
+    0x4C: { percent($0.moment.throttle) },
+    0x4D: { word($0.memory.codes.isEmpty ? 0 : 74 + $0.moment.seconds / 60) },
+    0x4E: { word($0.sinceCleared.seconds / 60) },
+    0x51: { _ in [0x01] },
+    0x5C: { celsius(20 + 82 * $0.moment.warmth(300)) },
+    0x5E: { word($0.moment.fuelRate * 20) },
+    0x61: { byte(torque($0.moment, demanded: true) + 125) },
+    0x62: { byte(torque($0.moment, demanded: false) + 125) },
+    0x63: { _ in word(250) },
+    0xA6: { state in
+      var value = BigEndian([])
+      value.add(UInt32(clamping: Int((48_213 + state.moment.distance) * 10)))
+      return value.bytes
+    },
+  ]
+
+  /// The transmission's.
+  static let transmission: [UInt8: Parameter] = [
+    0x01: { [UInt8($0.memory.codes.count) & 0x7F, 0x04, 0, 0] },
+    0x05: { celsius(20 + 66 * $0.moment.warmth(400)) },
+    0x0C: { word($0.moment.engineSpeed * 4) },
+    0x0D: { byte(abs($0.moment.speed)) },
+  ]
+
+  /// A parameter or a bitmap behind its number; nil: this unit has none of that number.
+  static func value(_ number: UInt8, of table: [UInt8: Parameter], _ state: PetrolState) -> [UInt8]? {
+    number % 0x20 == 0 ? bitmap(from: number, of: Array(table.keys)) : table[number]?(state)
+  }
+
+  /// Which of the 32 numbers behind this one there are; the last bit says that a later page holds more.
+  static func bitmap(from first: UInt8, of numbers: [UInt8]) -> [UInt8]? {
+    let highest = numbers.max() ?? 0
+    guard first == 0 || first < highest else { return nil }
+    var page = Layout(4)
+    for offset in 1...32 {
+      let number = Int(first) + offset
+      guard offset == 32 ? number < Int(highest) : number <= 255 && numbers.contains(UInt8(number)) else { continue }
+      let index = (offset - 1) / 8
+      page.put([page.bytes[index] | 0x80 >> UInt8((offset - 1) % 8)], at: index)
+    }
+    return page.bytes
+  }
+
+  private static func byte(_ value: Double) -> [UInt8] { [UInt8(max(0, min(255, value.rounded())))] }
+  private static func word(_ value: Double) -> [UInt8] {
+    let value = UInt16(max(0, min(65_535, value.rounded())))
+    return [UInt8(value >> 8), UInt8(value & 0xFF)]
+  }
+  private static func percent(_ value: Double) -> [UInt8] { byte(value * 255 / 100) }
+  private static func celsius(_ value: Double) -> [UInt8] { byte(value + 40) }
+  private static func trim(_ value: Double) -> [UInt8] { byte((value + 100) * 128 / 100) }
+  private static func lambda(_ state: PetrolState) -> Double { state.moment.overruns ? 1.99 : 1 + swing(state, 1.7) * 0.015 }
+
+  /// From -1 to 1 and back, so many seconds a turn: what a controlled mixture does.
+  private static func swing(_ state: PetrolState, _ period: Double) -> Double {
+    let phase = state.moment.seconds.truncatingRemainder(dividingBy: period) / period
+    return phase < 0.5 ? 4 * phase - 1 : 3 - 4 * phase
+  }
+
+  /// % of 250 Nm; the wheels' power through the engine's speed, or its drag.
+  private static func torque(_ moment: PetrolDrive.Moment, demanded: Bool) -> Double {
+    guard moment.isRunning else { return 0 }
+    let drawn = moment.overruns ? -12 : max(0, moment.power) * 9549 / moment.engineSpeed / 250 * 100 + 7
+    return min(125, drawn) + (demanded && !moment.overruns ? 1 : 0)
+  }
+}

@@ -1,0 +1,40 @@
+// What a control unit of the emission standard remembers of faults: its codes, the frozen frame, how far its monitors are, and what
+// clearing leaves of all that. Facts: SAE J1979 services 01 (parameter 01), 03, 04, 07 and 0A; SAE J2012 codes in two bytes.
+
+/// The memory of one control unit.
+struct TroubleMemory: Sendable, Equatable {
+  /// Stored, pending and permanent codes: 0133 is P0133.
+  private(set) var codes: [UInt16]
+  private(set) var pending: [UInt16]
+  let permanent: [UInt16]
+  /// What the frozen frame was frozen for.
+  private(set) var frozen: UInt16?
+  /// When the codes were cleared: seconds and kilometres of the journey.
+  private(set) var cleared: (seconds: Double, distance: Double)?
+
+  static func == (one: TroubleMemory, other: TroubleMemory) -> Bool {
+    one.codes == other.codes && one.pending == other.pending && one.cleared?.seconds == other.cleared?.seconds
+  }
+
+  init(codes: [UInt16], pending: [UInt16] = [], permanent: [UInt16] = [], frozen: UInt16? = nil) {
+    (self.codes, self.pending, self.permanent, self.frozen) = (codes, pending, permanent, frozen)
+  }
+
+  /// Permanent codes stay: only the unit itself takes them back.
+  mutating func clear(_ seconds: Double, _ distance: Double) {
+    (codes, pending, frozen, cleared) = ([], [], nil, (seconds, distance))
+  }
+
+  /// Parameter 01: lamp and count · misfire, fuel system and components, there and to be done · catalyst, evaporation, O2 sensor and
+  /// its heater there · and to be done, which driving does.
+  func readiness(_ seconds: Double) -> [UInt8] {
+    let isFresh = cleared != nil
+    return [
+      (codes.isEmpty ? 0 : 0x80) | UInt8(min(codes.count, 0x7F)), isFresh && seconds < 60 ? 0x77 : 0x07, 0x65,
+      isFresh ? (seconds < 300 ? 0x65 : seconds < 900 ? 0x05 : 0x04) : 0x00,
+    ]
+  }
+
+  /// The codes that a service tells: 03 stored, 07 pending, 0A permanent.
+  func codes(of service: UInt8) -> [UInt16] { service == 0x07 ? pending : service == 0x0A ? permanent : codes }
+}
