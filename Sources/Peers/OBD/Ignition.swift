@@ -79,6 +79,7 @@ public struct Ignition: Sendable {
   /// How far the journey is. A car that is stopped stands at once; when it goes on, a new round begins.
   func driven(at now: Instant) -> Nanoseconds {
     let (elapsed, round) = (elapsed(at: now), Nanoseconds(DriveCycle.period) * .second)
+    if turns.count == 1 { return elapsed }
     var driven: Nanoseconds = 0
     for (turn, next) in zip(turns, turns.dropFirst().map(\.time) + [.max]) where turn.position == .run && turn.time <= elapsed {
       driven += min(elapsed, next) - turn.time
@@ -90,7 +91,7 @@ public struct Ignition: Sendable {
 
   /// The 12 V battery in mV: charged in these positions, else on its way down to rest, and then 0.1 V less every hour.
   func supply(_ charged: Int, in positions: Set<Position>, at now: Instant) -> Int {
-    guard let time = time(in: Set(Position.allCases).subtracting(positions), at: now) else { return charged }
+    guard turns.count > 1, let time = time(in: Set(Position.allCases).subtracting(positions), at: now) else { return charged }
     if time < elapsed(at: now), time < Ignition.settling {
       return charged - Int(Nanoseconds(charged - Ignition.resting) * (time / .millisecond) / (Ignition.settling / .millisecond))
     }

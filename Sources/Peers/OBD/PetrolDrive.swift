@@ -27,7 +27,7 @@ struct PetrolDrive: Sendable {
 
   static let idle = 780.0
   /// rpm per km/h in each gear, and up to which speed it is used.
-  private static let gears: [(upTo: Double, turns: Double)] = [(18, 118), (35, 68), (55, 45), (80, 34), (105, 27), (.infinity, 23)]
+  private static let gears: [(upTo: Double, turns: Double)] = [(22, 118), (42, 68), (66, 45), (90, 34), (105, 27), (.infinity, 23)]
   private static let spent = DriveCycle.table { fuelRate($0) / 3600 }
 
   static func moment(_ seconds: Double, isRunning: Bool) -> Moment {

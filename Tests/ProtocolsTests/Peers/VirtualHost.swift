@@ -73,13 +73,13 @@ struct VirtualHost {
 
   mutating func text() -> String { String(decoding: printed(), as: UTF8.self) }
 
-  /// Sends a command and returns the reply with its prompt, and how long it took; 5 s at most.
+  /// Sends a command and returns the reply with its prompt, and how long it took; 10 s at most.
   @discardableResult
   mutating func ask(_ command: String, taking time: UnsafeMutablePointer<Nanoseconds>? = nil) -> String {
     _ = printed()
     let start = now
     send(command + "\r")
-    while sends.last?.bytes.last != 0x3E, closed == nil, let wake = adapter.nextWake, wake < start + 5 * .second { pass(wake - now) }
+    while sends.last?.bytes.last != 0x3E, closed == nil, let wake = adapter.nextWake, wake < start + 10 * .second { pass(wake - now) }
     time?.pointee = now - start
     return text()
   }

@@ -1,0 +1,99 @@
+// A car whose key is turned: what the adapter says of it, and what the 12 V battery tells.
+
+import Peers
+import Protocols
+import Testing
+
+@Suite("The simulated key")
+struct IgnitionTests {
+  private let parked = Ignition([.init(.off, at: 60 * .second), .init(.run, at: 120 * .second)])
+
+  @Test("is read from text, and refused with a way out")
+  func parse() throws {
+    #expect(try Ignition.Turn("off@30") == .init(.off, at: 30 * .second))
+    #expect(try Ignition.Turn("run@0") == .init(.run, at: 0))
+    for text in ["", "off", "off@", "off@-1", "off@x", "out@3", "off@3@4", "@3", "off@99999999"] {
+      let error = #expect(throws: ValueError.self) { try Ignition.Turn(text) }
+      #expect(error?.description.contains("off@30") == true)
+    }
+  }
+
+  @Test("out: first nobody answers, then the bus is dead; back in: the first request is answered")
+  func sleep() throws {
+    var host = try VirtualHost.open(ElectricCar(.eGMP, parked), after: ["ATE0", "ATS0", "ATH1", "ATSH7E4"])
+    host.pass(50 * .second)
+    #expect(VirtualHost.message(in: host.ask("220101"))?.count == 62)
+    host.pass(61 * .second - host.now)
+    #expect(host.ask("220101") == "NO DATA\r\r>")
+    host.pass(69 * .second - host.now)
+    #expect(host.ask("220101") == "NO DATA\r\r>")
+    host.pass(70 * .second - host.now)
+    #expect(host.ask("220101") == "CAN ERROR\r\r>")
+    host.pass(119 * .second - host.now)
+    #expect(host.ask("220101") == "CAN ERROR\r\r>")
+    host.pass(120 * .second - host.now)
+    #expect(VirtualHost.message(in: host.ask("220101"))?.count == 62)
+  }
+
+  @Test("out: a K-line does not start, and a search ends in vain")
+  func otherBuses() throws {
+    var host = try VirtualHost.open(PetrolCar(.kwp, parked))
+    #expect(host.lines("010D").first == "BUS INIT: OK")
+    host.pass(80 * .second)
+    #expect(host.ask("010D") == "NO DATA\r\r>")
+    #expect(host.ask("010D") == "BUS INIT: ERROR\r\r>")
+    host.pass(120 * .second - host.now)
+    #expect(host.lines("010D").first == "BUS INIT: OK")
+    host = try VirtualHost.open(PetrolCar(.can11, parked))
+    host.ask("ATSP0")
+    host.pass(80 * .second)
+    #expect(host.ask("0100") == "SEARCHING...\rUNABLE TO CONNECT\r\r>")
+    host.pass(120 * .second - host.now)
+    #expect(host.lines("0100").first == "SEARCHING...", "it searches again")
+    #expect(host.lines("0100").count == 2)
+  }
+
+  @Test("out: the supply falls to rest, and slowly on; in: it is charged")
+  func supply() throws {
+    let key = Ignition([.init(.off, at: 60 * .second), .init(.on, at: 10_000 * .second), .init(.run, at: 10_100 * .second)])
+    var host = try VirtualHost.open(PetrolCar(.can11, key))
+    let course: [(Nanoseconds, String)] = [
+      (59, "14.2V"), (62, "13.8V"), (64, "13.3V"), (70, "12.4V"), (8_000, "12.2V"), (10_050, "12.1V"), (10_101, "14.2V"),
+    ]
+    for (second, voltage) in course {
+      host.pass(second * .second - host.now)
+      #expect(host.ask("ATRV") == voltage + "\r\r>", "\(second) s")
+    }
+    host = try VirtualHost.open(ElectricCar(.kona, key))
+    host.pass(10_050 * .second - host.now)
+    #expect(host.ask("ATRV") == "14.4V\r\r>", "an electric car needs no engine to charge")
+  }
+
+  @Test("on: the car stands and an engine does not run; run: a new round begins")
+  func standing() throws {
+    let key = Ignition([.init(.on, at: 100 * .second), .init(.run, at: 130 * .second)])
+    var host = try VirtualHost.open(PetrolCar(.can11, key), after: ["ATE0", "ATS0", "ATH1", "ATSH7E0"])
+    host.pass(99 * .second - host.now)
+    #expect(host.lines("010D") != ["7E803410D0000000000"])
+    host.pass(101 * .second - host.now)
+    #expect(host.lines("010C0D") == ["7E806410C00000D0000"])
+    #expect(host.lines("04") == ["7E80144000000000000"])
+    host.pass(130 * .second - host.now)
+    #expect(host.lines("010C0D") == ["7E806410C0C300D0000"], "it idles")
+    host.pass(132 * .second - host.now)
+    #expect(host.lines("011F") == ["7E804411F0002000000"], "since the engine was started")
+    host.pass(140 * .second - host.now)
+    #expect(host.lines("010D") != ["7E803410D0000000000"])
+  }
+
+  @Test("from the start in another position, and turned at one moment twice")
+  func start() throws {
+    var host = try VirtualHost.open(PetrolCar(.can11, Ignition([.init(.off, at: 0), .init(.on, at: 5 * .second)])))
+    #expect(host.lines("010D") == ["NO DATA"] && host.ask("ATRV") == "12.4V\r\r>")
+    host.pass(5 * .second)
+    #expect(host.lines("010D").count == 2)
+    host = try VirtualHost.open(PetrolCar(.can11, Ignition([.init(.off, at: 5 * .second), .init(.run, at: 5 * .second)])))
+    host.pass(6 * .second)
+    #expect(host.lines("010D").count == 2)
+  }
+}
