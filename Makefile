@@ -107,7 +107,7 @@ longboard = $(wildcard Sources/Protocols/*.swift Sources/Protocols/Longboard/*.s
 
 install: ## lay the files out under DESTDIR and prefix (build first)
 	@test -x $(release)/vehicled || { echo 'install: nothing is built; run make build first' >&2; exit 1; }
-	install -d $(DESTDIR)$(prefix)/bin $(unitdir) $(DESTDIR)$(prefix)/lib/sysusers.d $(DESTDIR)$(sysconfdir)/vehicled/vehicled.toml.d
+	install -d $(DESTDIR)$(prefix)/bin $(unitdir) $(DESTDIR)$(prefix)/lib/sysusers.d $(DESTDIR)$(sysconfdir)/vehicled/vehicled.toml.d $(DESTDIR)$(sysconfdir)/vehicled/signals.d
 	install -s -m 755 $(programs:%=$(release)/%) $(DESTDIR)$(prefix)/bin
 	sed 's,^ExecStart=/usr/,ExecStart=$(prefix)/,; s,file:///usr/,file://$(prefix)/,' systemd/vehicled.service >$(unitdir)/vehicled.service
 	sed 's,file:///usr/,file://$(prefix)/,' systemd/vehicled.socket >$(unitdir)/vehicled.socket
@@ -116,6 +116,7 @@ install: ## lay the files out under DESTDIR and prefix (build first)
 	install -m 644 systemd/io.vehicled.policy $(sharedir)/polkit-1/actions
 	install -m 644 systemd/vehicled.sysusers $(DESTDIR)$(prefix)/lib/sysusers.d/vehicled.conf
 	test -e $(DESTDIR)$(sysconfdir)/vehicled/vehicled.toml || install -m 644 etc/vehicled.toml $(DESTDIR)$(sysconfdir)/vehicled
+	test -e $(DESTDIR)$(sysconfdir)/vehicled/signals.d/example.toml || install -m 644 etc/signals.d/example.toml $(DESTDIR)$(sysconfdir)/vehicled/signals.d
 	install -d $(sharedir)/doc/vehicled $(sharedir)/bash-completion/completions $(sharedir)/zsh/vendor-completions $(sharedir)/fish/vendor_completions.d
 	install -m 644 README.md LICENSE $(sharedir)/doc/vehicled
 	$(release)/vehiclectl completions bash >$(sharedir)/bash-completion/completions/vehiclectl

@@ -116,12 +116,25 @@ public struct Section: Sendable {
   public var name: String
   public var options: [Option]
   public var help: String
+  /// A folder beside the configuration. What stands in its files as `[mode.eco]` every device of the kind has, or those that the
+  /// key `devices` names there.
+  public var folder: String?
+  /// How long the name that a person gives can be.
+  public var longestName: Int
+  /// What is wrong with one of them beyond what the rules of its keys say. Asked for each device that has it.
+  public var check: (@Sendable (Setup.Subsection, Setup) -> [OptionError])?
 
   /// Declares subsections with these keys.
-  public init(_ name: String, options: [Option], help: String) {
+  public init(
+    _ name: String, options: [Option], help: String, folder: String? = nil, longestName: Int = 32,
+    check: (@Sendable (Setup.Subsection, Setup) -> [OptionError])? = nil
+  ) {
     self.name = name
     self.options = options
     self.help = help
+    self.folder = folder
+    self.longestName = longestName
+    self.check = check
   }
 }
 
@@ -171,12 +184,16 @@ public struct Setup: Sendable {
 
 /// An option that is wrong in a way that its rule cannot say.
 public struct OptionError: Error, Equatable, Sendable {
-  public var option: String
+  /// nil: the section as a whole.
+  public var option: String?
   public var message: String
+  /// Where in the option's text, in bytes from its beginning.
+  public var offset: Int?
 
   /// Says which option, what is wrong with it, and what would be right.
-  public init(_ option: String, _ message: String) {
+  public init(_ option: String?, _ message: String, at offset: Int? = nil) {
     self.option = option
     self.message = message
+    self.offset = offset
   }
 }

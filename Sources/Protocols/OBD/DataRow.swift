@@ -4,7 +4,7 @@
 
 /// Why a property is absent although the vehicle answers.
 enum Absence: UInt8, Sendable {
-  case none, notReported, notAvailable, implausible, undefined
+  case none, notReported, notAvailable, implausible, undefined, outOfRange
 
   var words: String {
     switch self {
@@ -13,6 +13,7 @@ enum Absence: UInt8, Sendable {
     case .notAvailable: "not available now"
     case .implausible: "implausible"
     case .undefined: "the formula has no result for what the car reports"
+    case .outOfRange: "what the car reports is outside the range that is configured"
     }
   }
 }

@@ -13,10 +13,14 @@ extension Kind {
       Option(
         "allow-raw", ValueRule(.bool), default: .bool(false),
         help: "Lets the query action send more than read requests: what it sends can change the vehicle"),
-    ]
+    ],
+    sections: [CustomSignal.section]
   ) { setup throws(OptionError) in
     let allowRaw = setup.options["allow-raw"] == .bool(true)
-    return OBDMachine(rate: setup.options["rate"]?.number ?? 20, allowRaw: allowRaw, phase: setup.phase)
+    var problems: [OptionError] = []
+    let signals = (setup.sections[CustomSignal.section.name] ?? []).compactMap { CustomSignal($0, of: setup, &problems) }
+    if let first = problems.first { throw first }
+    return OBDMachine(rate: setup.options["rate"]?.number ?? 20, allowRaw: allowRaw, phase: setup.phase, signals: signals)
   }
 }
 

@@ -43,6 +43,8 @@ public struct OBDMachine: Machine {
 
   public let schema: Schema
   let allowRaw: Bool
+  /// What the owner wants to be asked for.
+  let signals: [CustomSignal]
   var state = State.down("the link is not up yet")
   var dialogue = ELMDialogue()
   var reader = CANReader()
@@ -91,9 +93,10 @@ public struct OBDMachine: Machine {
   }
 
   /// A machine that polls `rate` times a second (0: back to back) and sends what is no read request only if it may.
-  public init(rate: Double = 20, allowRaw: Bool = false, phase: Double = 0) {
+  public init(rate: Double = 20, allowRaw: Bool = false, phase: Double = 0, signals: [CustomSignal] = []) {
     pace = Pace(rate: rate.isFinite ? rate : 20, phase: phase)
     self.allowRaw = allowRaw
+    self.signals = signals
     timing = Timing(period: pace.period)
     schema = Schema(properties: Signal.properties(period: pace.period), actions: [OBDQuery.action])
     writePollBytes()

@@ -96,3 +96,8 @@ enum Signal: Int, CaseIterable, Sendable {
     ("module-temperature-\(number)", .int, "°C", -50...100, "Battery module \(number)")
   }
 }
+
+extension OBDMachine {
+  /// Names that a signal of an owner's own cannot have.
+  static let ownProperties = Set(Signal.properties(period: 0).map(\.name))
+}

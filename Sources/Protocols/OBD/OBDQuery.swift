@@ -30,7 +30,8 @@ struct OBDQuery: Sendable {
   var isWanted = true
 
   static let argumentNames = (request: "request", header: "header")
-  private static let readServices: Set<UInt8> = [0x01, 0x02, 0x03, 0x06, 0x07, 0x09, 0x0A, 0x19, 0x1A, 0x21, 0x22]
+  /// Services of ISO 15031 and ISO 14229 that change nothing in a car.
+  static let readServices: Set<UInt8> = [0x01, 0x02, 0x03, 0x06, 0x07, 0x09, 0x0A, 0x19, 0x1A, 0x21, 0x22]
   private static let questions: Set<String> = ["ATI", "ATRV", "ATDPN", "STI"]
   private static let longestRaw = 64
 

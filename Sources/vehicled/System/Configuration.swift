@@ -55,8 +55,8 @@ struct Configuration: Equatable, Sendable {
 extension Configuration {
   static let defaultPath = "/etc/vehicled/vehicled.toml"
 
-  /// Reads FILE, then FILE.d/*.toml in the order of their names; tables merge key by key and the later file wins.
-  /// All that is wrong in any of them is reported at once.
+  /// Reads FILE, then FILE.d/*.toml in the order of their names; tables merge key by key and the later file wins. Then what the
+  /// kinds' folders beside FILE hold. All that is wrong in any of them is reported at once.
   static func load(_ path: String = defaultPath, kinds: [Kind]) throws(ConfigurationError) -> Configuration {
     var root = TOML.Table()
     var problems: [ConfigurationProblem] = []
@@ -72,6 +72,19 @@ extension Configuration {
       problems.append(error)
     }
     var check = ConfigurationCheck(kinds: kinds, complete: problems.isEmpty)
+    for folder in Set(kinds.flatMap(\.sections).compactMap(\.folder)).sorted() {
+      do {
+        for file in try ConfigurationFile.all(in: folder, beside: path) {
+          do throws(ConfigurationProblem) {
+            check.shared[folder, default: []].append(try file.table())
+          } catch {
+            problems.append(error)
+          }
+        }
+      } catch {
+        problems.append(error)
+      }
+    }
     let configuration = check.configuration(root)
     problems += check.problems
     guard problems.isEmpty else { throw ConfigurationError(problems: problems) }

@@ -6,7 +6,13 @@ import Protocols
 
 struct ConfigurationCheck {
   private(set) var problems: [ConfigurationProblem] = []
-  private let kinds: [Kind]
+  let kinds: [Kind]
+  /// The files of the folders that kinds share their subsections in.
+  var shared: [String: [TOML.Table]] = [:]
+  /// What stands in them, by kind and section.
+  var sharedSections: [String: [SharedSection]] = [:]
+  /// Problems that more than one device has.
+  var told: Set<String> = []
   /// Which device has which port.
   private var holders: [String: String] = [:]
   /// The properties of each device that has a machine.
@@ -21,15 +27,17 @@ struct ConfigurationCheck {
 
   mutating func configuration(_ root: TOML.Table) -> Configuration {
     var result = Configuration()
-    refuseUnknown(in: root, known: Configuration.generalKeys.map(\.name), sections: ["control", "device"])
+    let folders = misplaced(in: root)
+    refuseUnknown(in: root, known: Configuration.generalKeys.map(\.name), sections: ["control", "device"] + folders)
     if case .string(let level) = value("log-level", of: Configuration.generalKeys, in: root) {
       result.logLevel = Logger.Level(rawValue: level)
     }
     if let entry = root["control"], let table = section(entry, form: "[control]") { result.control = control(table) }
-    if let entry = root["device"], let table = section(entry, form: "[device.NAME]") {
-      result.devices = table.entries.compactMap { device($0) }
-      checkReferences(in: table, of: result.devices)
-    }
+    let devices = root["device"].flatMap { section($0, form: "[device.NAME]") } ?? TOML.Table()
+    readShared(for: devices)
+    result.devices = devices.entries.compactMap { device($0) }
+    checkReferences(in: devices, of: result.devices)
+    checkUnused()
     return result
   }
 
@@ -71,7 +79,10 @@ struct ConfigurationCheck {
     guard let kind = kind(of: table, header: entry.value.place) else { return nil }
     refuseUnknown(in: table, known: kind.keys, sections: kind.sections.map(\.name), of: "kind \(kind.name)")
     var device = Configuration.Device(name: entry.key, kind: kind.name, links: [:], options: [:], record: record)
-    for section in kind.sections { device.sections[section.name] = subsections(section, of: entry.key, in: table) }
+    let sections = kind.sections.map { section in (section, subsections(section, of: entry.key, kind, in: table)) }
+    for (section, named) in sections where !named.isEmpty || table[section.name] != nil {
+      device.sections[section.name] = named.map(\.subsection)
+    }
     for role in kind.links {
       guard let url = link(role, of: kind, in: table, header: entry.value.place) else { continue }
       device.links[role.name] = url
@@ -83,11 +94,13 @@ struct ConfigurationCheck {
     }
     for option in kind.options { device.options[option.name] = value(option.name, of: kind.options, in: table) ?? option.fallback }
     for secret in kind.secrets { device.secrets[secret.name] = self.secret(secret, in: table) }
-    guard problems.count == before else { return nil }
+    let setup = device.setup
+    let wrong = sections.filter { section, named in !check(named, section, setup) }
+    guard problems.count == before, wrong.isEmpty else { return nil }
     do throws(OptionError) {
       properties[device.name] = try kind.make(device.setup).schema.properties.map(\.name)
     } catch {
-      report(table[error.option]?.value.place ?? entry.value.place, "\(error.option): \(printable(error.message))")
+      report(error, in: table, at: entry.value.place)
     }
     return device
   }
@@ -146,23 +159,6 @@ struct ConfigurationCheck {
     return "there is no other device \(quoted(name)); \(words)"
   }
 
-  private mutating func subsections(_ section: Section, of device: String, in table: TOML.Table) -> [Setup.Subsection]? {
-    let form = "[device.\(device).\(section.name).NAME]"
-    guard let entry = table[section.name], let tables = self.section(entry, form: form) else { return nil }
-    return tables.entries.compactMap { one in
-      guard let table = self.section(one, form: form) else { return nil }
-      if !isDeviceName(one.key) {
-        report(
-          one.place,
-          "\(quoted(one.key)) cannot name a \(section.name); use at most 32 lower-case letters, digits and dashes, a letter first")
-      }
-      refuseUnknown(in: table, known: section.options.map(\.name), of: "\(section.name) \(printable(one.key, limit: 32))")
-      var options: [String: Value] = [:]
-      for option in section.options { options[option.name] = value(option.name, of: section.options, in: table) ?? option.fallback }
-      return Setup.Subsection(one.key, options)
-    }
-  }
-
   private mutating func kind(of table: TOML.Table, header: Place) -> Kind? {
     let names = kinds.map(\.name)
     guard let entry = table["kind"] else {
@@ -196,7 +192,7 @@ struct ConfigurationCheck {
 
 extension ConfigurationCheck {
   /// The checked value of a key, or nil where it is not given or wrong.
-  private mutating func value(_ name: String, of options: [Option], in table: TOML.Table) -> Value? {
+  mutating func value(_ name: String, of options: [Option], in table: TOML.Table) -> Value? {
     guard let entry = table[name], let option = options.first(where: { $0.name == name }) else { return nil }
     return accept(entry, option)
   }
@@ -216,13 +212,13 @@ extension ConfigurationCheck {
     return nil
   }
 
-  private mutating func section(_ entry: TOML.Entry, form: String) -> TOML.Table? {
+  mutating func section(_ entry: TOML.Entry, form: String) -> TOML.Table? {
     if case .table(let table) = entry.value.content { return table }
     report(entry.place, "\(printable(entry.key, limit: 60)) is a section and not a key; write \(form) and its keys below it")
     return nil
   }
 
-  private mutating func refuseUnknown(in table: TOML.Table, known: [String], sections: [String] = [], of whole: String? = nil) {
+  mutating func refuseUnknown(in table: TOML.Table, known: [String], sections: [String] = [], of whole: String? = nil) {
     for entry in table.entries where !known.contains(entry.key) && !sections.contains(entry.key) {
       guard problems.count < 1000 else { return }
       let place = whole.map { " of \($0)" } ?? ""
@@ -235,19 +231,19 @@ extension ConfigurationCheck {
     }
   }
 
-  private func suggestion(for wrong: String, among known: [String]) -> String {
+  func suggestion(for wrong: String, among known: [String]) -> String {
     nearest(to: wrong, among: known).map { "did you mean \($0)?" } ?? "known are \(known.joined(separator: ", "))"
   }
 
-  private mutating func report(_ place: Place, _ text: String) {
+  mutating func report(_ place: Place, _ text: String) {
     problems.append(ConfigurationProblem(place, text))
   }
 }
 
-private func isDeviceName(_ name: String) -> Bool {
+func isDeviceName(_ name: String, longest: Int = 32) -> Bool {
   let bytes = name.utf8
   let isLetter = { (byte: UInt8) in (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) }
   let isDigit = { (byte: UInt8) in (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
-  guard let first = bytes.first, isLetter(first), bytes.count <= 32 else { return false }
+  guard let first = bytes.first, isLetter(first), bytes.count <= longest else { return false }
   return bytes.allSatisfy { isLetter($0) || isDigit($0) || $0 == UInt8(ascii: "-") }
 }

@@ -18,6 +18,12 @@ struct ConfigurationFile {
     return [ConfigurationFile(path: path)] + further
   }
 
+  /// The *.toml of a folder beside FILE, in the order of their names; none where there is no such folder.
+  static func all(in folder: String, beside path: String) throws(ConfigurationProblem) -> [ConfigurationFile] {
+    let directory = path.lastIndex(of: "/").map { path[...$0] + folder } ?? folder[...]
+    return try names(in: String(directory)).map { ConfigurationFile(path: "\(directory)/\($0)") }
+  }
+
   /// The file's contents as a tree.
   func table() throws(ConfigurationProblem) -> TOML.Table {
     let bytes: [UInt8]
@@ -29,7 +35,8 @@ struct ConfigurationFile {
     do throws(TOML.SyntaxError) {
       return try TOML.parse(bytes, file: path)
     } catch {
-      throw ConfigurationProblem(error.place, "\(printable(error.text)); \(ConfigurationFile.remedy(for: error.text))")
+      let remedy = ConfigurationFile.earlier(error, in: bytes) ?? ConfigurationFile.remedy(for: error.text)
+      throw ConfigurationProblem(error.place, "\(printable(error.text)); \(remedy)")
     }
   }
 
@@ -61,6 +68,20 @@ struct ConfigurationFile {
   private static var user: String {
     guard let entry = getpwuid(geteuid()), let name = entry.pointee.pw_name else { return String(geteuid()) }
     return String(cString: name)
+  }
+
+  /// Where a section that stands there twice stood first.
+  private static func earlier(_ error: TOML.SyntaxError, in bytes: [UInt8]) -> String? {
+    guard error.text.contains("redefine") else { return nil }
+    let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+    let header = { (line: ArraySlice<UInt8>) in
+      line.prefix { $0 != UInt8(ascii: "#") }.filter { !Set(" \t\r\"'".utf8).contains($0) }
+    }
+    guard lines.indices.contains(error.place.line - 1), case let wrong = header(lines[error.place.line - 1]),
+      wrong.first == UInt8(ascii: "[")
+    else { return nil }
+    guard let first = lines[..<(error.place.line - 1)].firstIndex(where: { header($0) == wrong }) else { return nil }
+    return "it stands in line \(first + 1) already: keep one of the two, or give it another name"
   }
 
   private static func remedy(for text: String) -> String {

@@ -130,7 +130,7 @@ import Protocols
       devices.append(Entry(configuration: wanted, device: device, recorder: wanted.record ? Recorder(device, disk: equipment.disk) : nil))
       board.add(device)
     } catch {
-      log.error("\(wanted.name): \(error.option): \(error.message)")
+      log.error("\(wanted.name): \(error.option.map { "\($0): " } ?? "")\(error.message)")
     }
   }
 

@@ -1,0 +1,72 @@
+// A formula over the data bytes of a reply, as an owner writes it: read once into a flat program (ExpressionParser), then
+// evaluated at every answer without allocating. It must never trap and never give a wrong number: where it has no result, or
+// reads a byte that is not there, the value is absent. Bytes are A … Z, AA … ZZ; A is the first behind the echoed identifier,
+// as in Torque's equations.
+
+struct Expression: Sendable, Equatable {
+  /// One step of the program. Jumps lead forward only, so it ends.
+  enum Step: Sendable, Equatable {
+    case number(Double)
+    case byte(Int)
+    case bit(Int, UInt8)
+    case one(Unary)
+    case two(Binary)
+    case float32
+    case absent
+    case skipIfZero(to: Int)
+    case skip(to: Int)
+  }
+
+  /// Values that wait at a time; the parser lets no program need more.
+  static let deepest = 16
+
+  let steps: [Step]
+
+  enum Outcome: Equatable {
+    case number(Double)
+    case absent(Absence)
+  }
+
+  /// What it comes to for this data.
+  func evaluate(_ data: UnsafeBufferPointer<UInt8>) -> Outcome {
+    var stack = InlineArray<16, Double>(repeating: 0)
+    var depth = 0
+    var position = 0
+    while position < steps.count {
+      let step = steps[position]
+      position += 1
+      switch step {
+      case .number(let number):
+        stack[depth] = number
+        depth += 1
+      case .byte(let offset):
+        guard offset < data.count else { return .absent(.notReported) }
+        stack[depth] = Double(data[offset])
+        depth += 1
+      case .bit(let offset, let bit):
+        guard offset < data.count else { return .absent(.notReported) }
+        stack[depth] = Double(data[offset] >> bit & 1)
+        depth += 1
+      case .one(let operation):
+        guard let result = operation.of(stack[depth - 1]) else { return .absent(.undefined) }
+        stack[depth - 1] = result
+      case .two(let operation):
+        guard let result = operation.of(stack[depth - 2], stack[depth - 1]), result.isFinite else { return .absent(.undefined) }
+        depth -= 1
+        stack[depth - 1] = result
+      case .float32:
+        guard let result = Self.float32(stack[depth - 4], stack[depth - 3], stack[depth - 2], stack[depth - 1]) else {
+          return .absent(.undefined)
+        }
+        depth -= 3
+        stack[depth - 1] = result
+      case .absent: return .absent(.notAvailable)
+      case .skipIfZero(let target):
+        depth -= 1
+        if stack[depth] == 0 { position = target }
+      case .skip(let target): position = target
+      }
+    }
+    return .number(stack[0] + 0)  // -0 becomes 0
+  }
+}

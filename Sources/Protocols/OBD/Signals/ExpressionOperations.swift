@@ -1,0 +1,92 @@
+// What a formula's operators and functions come to. nil: there is no result (a division by zero, bits of a fraction, a number that
+// a Double does not hold exactly). Never a trap, whatever the numbers.
+
+extension Expression {
+  /// What takes one value.
+  enum Unary: Sendable, Equatable {
+    case negative, complement, not, absolute, truncated, rounded
+    /// The two's complement of this many bits.
+    case signed(Int)
+
+    func of(_ value: Double) -> Double? {
+      switch self {
+      case .negative: -value
+      case .complement: Expression.whole(value).map { Double(~$0) }
+      case .not: value == 0 ? 1 : 0
+      case .absolute: abs(value)
+      case .truncated: value.rounded(.towardZero)
+      case .rounded: value.rounded()
+      case .signed(let bits): Expression.signed(value, bits)
+      }
+    }
+  }
+
+  /// What takes two values. Comparisons give 1 or 0.
+  enum Binary: Sendable, Equatable {
+    case plus, minus, times, over, modulo
+    case and, or, xor, shiftLeft, shiftRight
+    case equal, unequal, less, lessOrEqual, greater, greaterOrEqual
+    case minimum, maximum
+    /// The two's complement of the first in as many bits as the second says.
+    case signed
+
+    func of(_ left: Double, _ right: Double) -> Double? {
+      switch self {
+      case .plus: left + right
+      case .minus: left - right
+      case .times: left * right
+      case .over: right == 0 ? nil : left / right
+      case .modulo: right == 0 ? nil : left.truncatingRemainder(dividingBy: right)
+      case .and: bits(left, right) { $0 & $1 }
+      case .or: bits(left, right) { $0 | $1 }
+      case .xor: bits(left, right) { $0 ^ $1 }
+      case .shiftLeft: shift(left, right) { $0 * Double(1 << $1) }
+      case .shiftRight: shift(left, right) { ($0 / Double(1 << $1)).rounded(.down) }
+      case .equal: left == right ? 1 : 0
+      case .unequal: left != right ? 1 : 0
+      case .less: left < right ? 1 : 0
+      case .lessOrEqual: left <= right ? 1 : 0
+      case .greater: left > right ? 1 : 0
+      case .greaterOrEqual: left >= right ? 1 : 0
+      case .minimum: min(left, right)
+      case .maximum: max(left, right)
+      case .signed: Expression.whole(right).flatMap { Expression.signed(left, $0) }
+      }
+    }
+
+    private func bits(_ left: Double, _ right: Double, _ join: (Int, Int) -> Int) -> Double? {
+      guard let left = Expression.whole(left), let right = Expression.whole(right) else { return nil }
+      return Double(join(left, right))
+    }
+
+    /// Whole numbers, shifted by as many bits as stay exact.
+    private func shift(_ value: Double, _ count: Double, _ join: (Double, Int) -> Double) -> Double? {
+      guard Expression.whole(value) != nil, let count = Expression.whole(count), Expression.shifts.contains(count) else { return nil }
+      return Expression.whole(join(value, count)).map(Double.init)
+    }
+  }
+
+  /// By how much a shift can be.
+  static let shifts = 0...52
+  /// How many bits a signed number can have.
+  static let widths = 2...53
+
+  fileprivate static func signed(_ value: Double, _ bits: Int) -> Double? {
+    guard widths.contains(bits), let number = Expression.whole(value), number >= 0, number < 1 << bits else { return nil }
+    return Double(number < 1 << (bits - 1) ? number : number - 1 << bits)
+  }
+
+  /// A whole number that a Double holds exactly.
+  static func whole(_ number: Double) -> Int? {
+    number.rounded() == number && Swift.abs(number) < 0x1p53 ? Int(number) : nil
+  }
+
+  /// The number of IEEE 754 whose bytes these are, the highest first.
+  static func float32(_ first: Double, _ second: Double, _ third: Double, _ fourth: Double) -> Double? {
+    guard let first = byte(first), let second = byte(second), let third = byte(third), let fourth = byte(fourth) else { return nil }
+    let number = Float(bitPattern: first << 24 | second << 16 | third << 8 | fourth)
+    return number.isFinite ? Double(number) : nil
+  }
+
+  private static func byte(_ number: Double) -> UInt32? { whole(number).flatMap(UInt8.init(exactly:)).map(UInt32.init) }
+}

@@ -1,0 +1,52 @@
+// What an owner's signal asks the car: the bytes, and what the answer must begin with. Only requests that read, unless the owner
+// allowed more, and only those that fit into one frame and whose answer's data can be found for sure.
+
+struct SignalRequest: Hashable, Sendable {
+  let bytes: [UInt8]
+  /// What a positive answer begins with; A is the first byte behind it.
+  let echo: [UInt8]
+
+  var service: UInt8 { bytes[0] }
+  var text: String { String(decoding: spacedHex(bytes).utf8.filter { $0 != space }, as: UTF8.self) }
+
+  private static let longest = 7
+
+  /// Reads hex digits, as in 220101; blanks between them and 0x before them are taken.
+  init(_ text: String, allowRaw: Bool, device: String) throws(ValueError) {
+    var digits = text.utf8.filter { $0 != space }
+    if digits.starts(with: "0x".utf8) || digits.starts(with: "0X".utf8) { digits.removeFirst(2) }
+    guard digits.count >= 2, digits.count % 2 == 0, digits.allSatisfy(isHexDigit) else {
+      throw ValueError("this is no request; write two hex digits a byte, as in 220101")
+    }
+    guard digits.count <= 2 * Self.longest else { throw ValueError("a request has at most \(Self.longest) bytes; shorten it") }
+    bytes = stride(from: 0, to: digits.count, by: 2).map { hexValue(digits[$0]) << 4 | hexValue(digits[$0 + 1]) }
+    let service = bytes[0]
+    guard allowRaw || OBDQuery.readServices.contains(service) else {
+      throw ValueError(
+        "service \(spacedHex([service])) is no read request; ask one of 01 to 0A (not 04, 05, 08), 19, 1A, 21 and 22, or set allow-raw = true for device \(device)"
+      )
+    }
+    guard let form = Self.form(of: service) else {
+      guard service < 0xBF else { throw ValueError("no service begins with \(spacedHex([service])); write one, as in 220101") }
+      echo = [service + 0x40]
+      return
+    }
+    guard form.counts.contains(bytes.count) else { throw ValueError("service \(spacedHex([service])) takes \(form.words)") }
+    echo = [service + 0x40] + bytes[1...form.echoed]
+  }
+
+  private static func form(of service: UInt8) -> (counts: ClosedRange<Int>, echoed: Int, words: String)? {
+    switch service {
+    case 0x01: (2...2, 1, "one parameter; write it as in 010C")
+    case 0x02: (3...3, 2, "a parameter and a frame; write it as in 020C00")
+    case 0x03, 0x07, 0x0A: (1...1, 0, "nothing behind it; leave the rest away")
+    case 0x06: (2...2, 1, "one monitor; write it as in 0601")
+    case 0x09: (2...2, 1, "one kind of information; write it as in 0904")
+    case 0x19: (2...7, 1, "a kind of report; write it as in 190209")
+    case 0x1A: (2...2, 1, "one identifier; write it as in 1A90")
+    case 0x21: (2...7, 1, "an identifier; write it as in 2101")
+    case 0x22: (3...3, 2, "one identifier of two bytes; write it as in 220101")
+    default: nil
+    }
+  }
+}

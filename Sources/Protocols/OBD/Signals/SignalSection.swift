@@ -1,0 +1,109 @@
+// `[signal.NAME]`: the keys by which an owner describes a signal, and every mistake in them, each with its key and, in a formula,
+// its character. Nothing here knows where the section stands.
+
+extension CustomSignal {
+  /// The longest name, for those that are made from others' names.
+  static let longestName = 64
+
+  static let section = Section(
+    "signal",
+    options: [
+      Option("request", ValueRule(.string), help: "What is asked, two hex digits a byte: service and identifier, as in 220101"),
+      Option("header", ValueRule(.string), help: "Who is asked: a CAN identifier of 3 or 8 hex digits"),
+      Option("reply", ValueRule(.string), help: "Who answers: a CAN identifier of 3 or 8 hex digits"),
+      Option("value", ValueRule(.string), help: "The formula over the data bytes A to ZZ, as in (A*256+B)/10"),
+      Option("type", ValueRule(.string, choices: ["float", "int", "bool"]), default: .string("float"), help: "What the value is"),
+      Option("unit", ValueRule(.string), help: "Its unit, as in °C"),
+      Option("min", ValueRule(.float), help: "The least it can be: what is below is absent"),
+      Option("max", ValueRule(.float), help: "The most it can be: what is above is absent"),
+      Option("period", ValueRule(.float, unit: "s", range: 0.05...3600), default: .float(1), help: "Seconds between two questions"),
+      Option("help", ValueRule(.string), help: "One line for a person"),
+    ],
+    help: "Signals of your own", folder: "signals.d", longestName: longestName
+  ) { section, setup in
+    var problems: [OptionError] = []
+    _ = CustomSignal(section, of: setup, &problems)
+    return problems
+  }
+
+  /// The signal of a section, or what is wrong with it.
+  init?(_ section: Setup.Subsection, of setup: Setup, _ problems: inout [OptionError]) {
+    let before = problems.count
+    let text = { (key: String) -> String? in if case .string(let text)? = section.options[key] { text } else { nil } }
+    if OBDMachine.ownProperties.contains(section.name) {
+      problems.append(OptionError(nil, "\(section.name) is a property of every device of kind obd; give the signal another name"))
+    }
+    let request = Self.request(text("request"), of: setup, &problems)
+    let expression = Self.expression(text("value"), &problems)
+    let header = Self.identifier("header", text("header"), &problems)
+    let reply = Self.identifier("reply", text("reply"), &problems)
+    if let header, let reply, header.isLong != reply.isLong {
+      problems.append(OptionError("reply", "\(reply.text) cannot answer \(header.text); write both with 3 or both with 8 digits"))
+    }
+    let type = text("type").flatMap(ValueType.init) ?? .float
+    let range = Self.range(section.options, type, &problems)
+    for key in ["unit", "help"] { Self.check(key, text(key), most: key == "unit" ? 16 : 200, &problems) }
+    guard problems.count == before, let request, let expression else { return nil }
+    let seconds = section.options["period"]?.number ?? 1
+    self.init(
+      section.name, request, header: header, reply: reply, expression, type: type, unit: text("unit").flatMap { $0.isEmpty ? nil : $0 },
+      range: range, period: Nanoseconds(min(max(seconds, 0.05), 3600) * 1e9),
+      help: text("help") ?? "A signal of your own: \(text("value") ?? "") of \(request.text)")
+  }
+
+  private static func request(_ text: String?, of setup: Setup, _ problems: inout [OptionError]) -> SignalRequest? {
+    guard let text else {
+      problems.append(OptionError(nil, "request is missing; add request = \"220101\", or what else is to be asked"))
+      return nil
+    }
+    do throws(ValueError) {
+      return try SignalRequest(text, allowRaw: setup.options["allow-raw"] == .bool(true), device: setup.device)
+    } catch {
+      problems.append(OptionError("request", error.description))
+      return nil
+    }
+  }
+
+  private static func expression(_ text: String?, _ problems: inout [OptionError]) -> Expression? {
+    guard let text else {
+      problems.append(OptionError(nil, "value is missing; add value = \"A\", or another formula over the bytes of the answer"))
+      return nil
+    }
+    do throws(ExpressionError) {
+      return try Expression(text)
+    } catch {
+      problems.append(OptionError("value", error.words, at: error.offset))
+      return nil
+    }
+  }
+
+  private static func identifier(_ key: String, _ text: String?, _ problems: inout [OptionError]) -> CANIdentifier? {
+    guard let text else { return nil }
+    if let identifier = CANIdentifier(text) { return identifier }
+    problems.append(OptionError(key, "this is no CAN identifier; write 3 or 8 hex digits, as in 7E4 or 18DA10F1"))
+    return nil
+  }
+
+  private static func range(_ options: [String: Value], _ type: ValueType, _ problems: inout [OptionError]) -> ClosedRange<Double>? {
+    let (low, high) = (options["min"]?.number, options["max"]?.number)
+    guard low != nil || high != nil else { return nil }
+    if type == .bool {
+      problems.append(OptionError(low == nil ? "max" : "min", "a truth value has no range; leave it out, or set type = \"int\""))
+    } else if let low, let high, low > high {
+      problems.append(OptionError("max", "\(Value.text(high)) is less than min; exchange the two"))
+    } else {
+      return (low ?? -.infinity)...(high ?? .infinity)
+    }
+    return nil
+  }
+
+  private static func check(_ key: String, _ text: String?, most: Int, _ problems: inout [OptionError]) {
+    guard let text else { return }
+    let cannot = text.unicodeScalars.contains {
+      [.control, .format, .lineSeparator, .paragraphSeparator, .surrogate].contains($0.properties.generalCategory)
+    }
+    if cannot || text.unicodeScalars.count > most {
+      problems.append(OptionError(key, "this must be one line of at most \(most) characters; shorten it"))
+    }
+  }
+}

@@ -1,0 +1,112 @@
+// Signals of an owner's own: who is asked, who answers, what an answer becomes, and every mistake at its key.
+
+import Testing
+
+@testable import Protocols
+
+@Suite struct CustomSignalTests {
+  private func section(_ options: [String: Value], _ name: String = "mine") -> Setup.Subsection {
+    Setup.Subsection(name, ["request": .string("220101"), "value": .string("A")].merging(options) { $1 })
+  }
+
+  private func signal(_ options: [String: Value], allowRaw: Bool = false) -> CustomSignal? {
+    var problems: [OptionError] = []
+    return CustomSignal(section(options), of: Setup(options: ["allow-raw": .bool(allowRaw)]), &problems)
+  }
+
+  private func problems(_ options: [String: Value], _ name: String = "mine") -> [OptionError] {
+    CustomSignal.section.check?(section(options, name), Setup(device: "ev")) ?? []
+  }
+
+  private func read(_ options: [String: Value], _ data: [UInt8]) throws -> Decoded {
+    let row = try #require(signal(options)).row
+    return data.withUnsafeBufferPointer { row.read($0) }
+  }
+
+  @Test func `who is asked and who answers follows from the request`() throws {
+    let own = try #require(signal([:]))
+    #expect(own.header.text == "7E0" && own.reply?.text == "7E8" && own.request.echo == [0x62, 0x01, 0x01])
+    let standard = try #require(signal(["request": .string("01 0c")]))
+    #expect(standard.header == .functional && standard.reply == nil && standard.request.echo == [0x41, 0x0C])
+    let battery = try #require(signal(["header": .string("7e4"), "request": .string("0x2101")]))
+    #expect(battery.header.text == "7E4" && battery.reply?.text == "7EC" && battery.request.echo == [0x61, 0x01])
+    let long = try #require(signal(["header": .string("18DA10F1")]))
+    #expect(long.header.isLong && long.reply?.text == "18DAF110")
+    let told = try #require(signal(["header": .string("744"), "reply": .string("74D")]))
+    #expect(told.reply?.text == "74D")
+    #expect(CANIdentifier("18DB33F1")?.reply == nil && CANIdentifier("7FF")?.reply == nil)
+    #expect(CANIdentifier("800") == nil && CANIdentifier("20000000") == nil && CANIdentifier("7E") == nil && CANIdentifier("7G4") == nil)
+  }
+
+  @Test func `it is a property like any other`() throws {
+    let property = try #require(
+      signal(["type": .string("int"), "unit": .string("°C"), "min": .float(-40), "max": .float(215), "period": .float(5)])
+    ).row.property
+    #expect(
+      property
+        == Property("mine", .int, unit: "°C", range: -40...215, lifetime: .fresh(15 * .second), help: "A signal of your own: A of 220101"))
+    #expect(try #require(signal(["period": .float(0.05)])).period == 50 * .millisecond)
+    let open = try #require(signal(["max": .float(5)])).row.property
+    #expect(open.range == -.infinity...5 && Contract.Property(open).minimum == nil)
+  }
+
+  @Test func `an answer becomes a value of its type`() throws {
+    #expect(try read([:], [7]) == .value(.float(7)))
+    #expect(try read(["value": .string("A*0.1")], [3]) == .value(.float(0.3)))
+    #expect(try read(["value": .string("A/3"), "type": .string("int")], [11]) == .value(.int(4)))
+    #expect(try read(["value": .string("A & 4"), "type": .string("bool")], [6]) == .value(.bool(true)))
+    #expect(try read(["value": .string("A & 4"), "type": .string("bool")], [3]) == .value(.bool(false)))
+    #expect(try read(["value": .string("-A/1000000000")], [3]) == .value(.float(-3e-9)))
+  }
+
+  @Test func `a value that cannot be is absent with its reason`() throws {
+    #expect(try read([:], []) == .absent(.notReported))
+    #expect(try read(["value": .string("1/A")], [0]) == .absent(.undefined))
+    #expect(try read(["min": .float(1)], [0]) == .absent(.outOfRange))
+    #expect(try read(["max": .float(1), "type": .string("int")], [2]) == .absent(.outOfRange))
+    #expect(try read(["value": .string("A*1e300"), "type": .string("int")], [2]) == .absent(.undefined))
+    #expect(!Absence.outOfRange.words.isEmpty)
+  }
+
+  @Test(arguments: [
+    "04", "08", "10", "11", "14", "27", "2E", "2F", "31", "3E", "85", "010C0D", "22F190F1", "2201", "03 01", "21", "0902 01", "1A",
+    "", "0", "220", "xyz", "22 01 0G", "2201010203040506",
+  ])
+  func `what writes, or what cannot be read for sure, is refused`(_ request: String) throws {
+    let found = problems(["request": .string(request)])
+    #expect(found.count == 1 && found.first?.option == "request", "\(found)")
+  }
+
+  @Test func `what the owner allowed is asked`() throws {
+    #expect(problems(["request": .string("2F010203")]).first?.message.contains("allow-raw = true for device ev") == true)
+    let raw = try #require(signal(["request": .string("2F010203")], allowRaw: true))
+    #expect(raw.request.echo == [0x6F] && raw.header == .engine)
+    #expect(signal(["request": .string("FF01")], allowRaw: true) == nil)
+  }
+
+  @Test func `every mistake is told, at its key and character`() {
+    let found = problems([
+      "request": .string("nothing"), "value": .string("A + foo"), "header": .string("7E"), "reply": .string("x"), "min": .float(5),
+      "max": .float(1), "unit": .string("a unit that is much too long"), "help": .string("a\nb"),
+    ])
+    #expect(found.map(\.option) == ["request", "value", "header", "reply", "max", "unit", "help"])
+    #expect(found.map(\.offset) == [nil, 4, nil, nil, nil, nil, nil])
+    #expect(problems(["type": .string("bool"), "min": .float(0)]).map(\.option) == ["min"])
+    #expect(problems(["header": .string("7E4"), "reply": .string("18DAF110")]).map(\.option) == ["reply"])
+    var missing: [OptionError] = []
+    #expect(CustomSignal(Setup.Subsection("x", [:]), of: Setup(), &missing) == nil)
+    #expect(missing.map(\.option) == [nil, nil] && missing[0].message.hasPrefix("request is missing"))
+  }
+
+  @Test func `a property of the kind keeps its name`() {
+    let found = problems([:], "rpm")
+    #expect(found.count == 1 && found[0].option == nil && found[0].message.contains("give the signal another name"))
+  }
+
+  @Test func `the kind hands them to its machine`() throws {
+    let setup = Setup(sections: ["signal": [section([:]), section(["value": .string("B")], "other")]])
+    let machine = try #require(try Kind.obd.make(setup) as? OBDMachine)
+    #expect(machine.signals.map(\.name) == ["mine", "other"])
+    #expect(throws: OptionError.self) { _ = try Kind.obd.make(Setup(sections: ["signal": [section(["value": .string("")])]])) }
+  }
+}

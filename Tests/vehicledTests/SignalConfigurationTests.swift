@@ -1,0 +1,165 @@
+// Signals of an owner's own in the configuration: in a device's section, in signals.d, and every mistake at its place.
+
+import Foundation
+import Protocols
+import Testing
+
+@testable import Peers
+@testable import vehicled
+
+@Suite struct SignalConfigurationTests {
+  private static let car = """
+    [device.ev]
+    kind = "obd"
+    link = "tcp:h:1"
+    [device.ev.signal.mine]
+    request = "220101"
+    value = "(A*256+B)/10"
+    [device.van]
+    kind = "obd"
+    link = "tcp:h:2"
+
+    """
+
+  /// What is wrong with these files, without the folder's path.
+  private func told(_ files: [String: String], in main: String = car) throws -> [String] {
+    let folder = try Folder()
+    let path = try folder.write(main)
+    for (name, text) in files { try folder.write(text, to: "signals.d/\(name).toml") }
+    do throws(ConfigurationError) {
+      _ = try Configuration.load(path, kinds: registry)
+      return []
+    } catch {
+      return error.problems.map { $0.description.replacingOccurrences(of: folder.path + "/", with: "") }
+    }
+  }
+
+  private func names(_ configuration: Configuration) -> [String: [String]] {
+    Dictionary(uniqueKeysWithValues: configuration.devices.map { ($0.name, ($0.sections["signal"] ?? []).map(\.name)) })
+  }
+
+  @Test func `a folder's signals belong to every device of the kind, or to those that they name`() throws {
+    let folder = try Folder()
+    let path = try folder.write(Self.car + "[device.torq]\nkind = \"longboard\"\nlink = \"tcp:h:3\"\n")
+    try folder.write("[signal.all]\nrequest = \"2101\"\nvalue = \"A\"\n", to: "signals.d/a.toml")
+    try folder.write("[signal.one]\nrequest = \"2101\"\nvalue = \"B\"\ndevices = [\"van\"]\n", to: "signals.d/b.toml")
+    try folder.write("rubbish", to: "signals.d/c.toml~")
+    let configuration = try Configuration.load(path, kinds: registry)
+    #expect(names(configuration) == ["ev": ["mine", "all"], "van": ["all", "one"], "torq": []])
+    let all = try #require(configuration.devices[1].sections["signal"]?.first)
+    #expect(all.options == ["request": .string("2101"), "value": .string("A"), "period": .float(1), "type": .string("float")])
+    try folder.write("[signal.all]\nrequest = \"2101\"\nvalue = \"C\"\n", to: "signals.d/a.toml")
+    #expect(try Configuration.load(path, kinds: registry) != configuration, "a reload sees it")
+  }
+
+  @Test func `the same name for different devices is no mistake`() throws {
+    let signal = "[signal.x]\nrequest = \"2101\"\nvalue = \"A\"\ndevices = "
+    #expect(try told(["a": signal + "[\"ev\"]", "b": signal + "[\"van\"]"]) == [])
+  }
+
+  @Test func `two signals of one name are told with both places`() throws {
+    let signal = "[signal.mine]\nrequest = \"2101\"\nvalue = \"A\"\n"
+    #expect(
+      try told(["a": signal, "b": signal.replacingOccurrences(of: "mine", with: "x"), "c": signal]) == [
+        "signals.d/a.toml:1:9: signal \"mine\" stands at v.toml:4:19 already; give one of the two another name",
+        "signals.d/c.toml:1:9: signal \"mine\" stands at v.toml:4:19 already; give one of the two another name",
+        "signals.d/c.toml:1:9: signal \"mine\" stands at signals.d/a.toml:1:9 already; give one of the two another name",
+      ])
+    let twice = try told(["a": signal + "# it again\n[ signal.mine ]\nvalue = \"B\"\n"])
+    #expect(twice.count == 1 && twice[0].hasPrefix("signals.d/a.toml:5:") && twice[0].contains("it stands in line 1 already"), "\(twice)")
+  }
+
+  private static let mistakes: [(String, String)] = [
+    ("[signal.x]\nrequest = \"2101\"\nvalue = \"A + fooo\"", "3:14: value: \"fooo\" is neither a byte"),
+    ("[signal.x]\nrequest = \"2101\"\nvalue = 'A/0'", "3:12: value: this divides by zero; write another divisor"),
+    ("[signal.x]\nrequest = \"2101\"\nvalue = \"\\u0041 + fo\"", "3:9: value: character 5: \"fo\" is neither"),
+    ("[signal.x]\nrequest = \"2101\"\nvalue = \"\"\"\nA +\"\"\"", "3:9: value: character 4: a value is missing"),
+    ("[signal.x]\nrequest = \"2F01\"\nvalue = \"A\"", "2:11: request: service 2F is no read request; ask one of"),
+    ("[signal.x]\nrequest = \"22010\"\nvalue = \"A\"", "2:11: request: this is no request; write two hex digits"),
+    ("[signal.x]\nvalue = \"A\"", "1:9: request is missing; add request = "),
+    ("[signal.x]\nrequest = \"2101\"", "1:9: value is missing; add value = "),
+    ("[signal.x]\nreqest = \"2101\"", "2:1: unknown key \"reqest\" of signal x; did you mean request?"),
+    ("[signal.x]\nheader = 700", "2:10: header: 700 is not a text"),
+    ("[signal.x]\nrequest = \"2101\"\nvalue = \"A\"\nheader = \"7E\"", "4:10: header: this is no CAN identifier; write 3 or 8"),
+    ("[signal.x]\nperiod = 0", "2:10: period: 0 is outside 0.05 to 3600 s"),
+    ("[signal.x]\ntype = \"flot\"", "2:8: type: \"flot\" is not one of float, int, bool"),
+    ("[signal.x]\nrequest = \"2101\"\nvalue = \"A\"\nmin = 5\nmax = 1", "5:7: max: 1 is less than min; exchange the two"),
+    ("[signal.X]\nrequest = \"2101\"\nvalue = \"A\"", "1:9: \"X\" cannot name a signal; use at most 64 lower-case letters"),
+    ("[signal.rpm]\nrequest = \"2101\"\nvalue = \"A\"", "1:9: rpm is a property of every device of kind obd; give the signal another"),
+    (
+      "[signal.x]\nrequest = \"2101\"\nvalue = \"A\"\ndevices = [\"vam\"]",
+      "4:11: devices: there is no device \"vam\" of kind obd; did you mean van?"
+    ),
+    ("[signal.x]\nrequest = \"2101\"\nvalue = \"A\"\ndevices = \"ev\"", "4:11: devices: ev is not a list of texts"),
+    ("[signals.x]\nvalue = \"A\"", "1:2: unknown section \"signals\"; did you mean signal?"),
+    ("[device.ev]\nrate = 1", "1:2: unknown section \"device\"; write [signal.NAME] and its keys below it"),
+    ("value = \"A\"", "1:1: unknown key \"value\" outside of a section; write [signal.NAME]"),
+    ("signal = 5", "1:1: signal is a section and not a key; write [signal.NAME]"),
+    ("[signal]\nx = 5", "2:1: x is a section and not a key; write [signal.NAME]"),
+    ("[signal.x", "1:10: Error while parsing table header"),
+  ]
+
+  @Test(arguments: mistakes) func `a mistake is told once, at its line and column`(_ text: String, _ expected: String) throws {
+    let found = try told(["a": text])
+    #expect(found.count == 1 && found[0].hasPrefix("signals.d/a.toml:" + expected), "\(found)")
+  }
+
+  @Test func `every mistake is told, and those of a device's own section at theirs`() throws {
+    let main = Self.car + "[device.van.signal.x]\nrequest = \"04\"\nvalue = \"A ? 1\"\n[signal.y]\nvalue = \"A\"\n"
+    let found = try told(["a": "[signal.b]\nvalue = \"A\"", "b": "[signal.c]\nrequest = \"\"\nvalue = \"B\""], in: main)
+    let places = found.map { $0.prefix { $0 != " " } }
+    #expect(places == ["v.toml:13:2:", "signals.d/a.toml:1:9:", "signals.d/b.toml:2:11:", "v.toml:11:11:", "v.toml:12:15:"], "\(found)")
+    #expect(found[0].contains("stands in a file of signals.d/; move it there, or write [device.NAME.signal.NAME]"))
+  }
+
+  @Test func `what no device has is checked all the same`() throws {
+    let lone = "[device.torq]\nkind = \"longboard\"\nlink = \"tcp:h:3\"\n"
+    #expect(try told(["a": "[signal.x]\nrequest = \"2101\"\nvalue = \"A\""], in: lone) == [])
+    let found = try told(["a": "[signal.x]\nrequest = \"2101\"\nvalue = \"A+\"\ndevices = [\"torq\"]"], in: lone)
+    #expect(found.count == 2 && found[0].contains("configure one, or leave devices out") && found[1].hasPrefix("signals.d/a.toml:3:12: "))
+  }
+
+  @Test func `a device that may asks more`() throws {
+    let signal = ["a": "[signal.x]\nrequest = \"2F0102\"\nvalue = \"A\"\ndevices = [\"van\"]"]
+    #expect(try told(signal).first?.contains("set allow-raw = true for device van") == true)
+    #expect(try told(signal, in: Self.car + "allow-raw = true\n") == [])
+  }
+
+  @Test func `the folder beside a file without a path, and one that is no folder`() throws {
+    #expect(throws: Never.self) { try ConfigurationFile.all(in: "signals.d", beside: "v.toml") }
+    let folder = try Folder()
+    let path = try folder.write(Self.car)
+    try folder.write("", to: "signals.d")
+    #expect(throws: ConfigurationError.self) { _ = try Configuration.load(path, kinds: registry) }
+  }
+
+  @Test func `the example sets nothing, and switched on it loads`() throws {
+    let text = try String(contentsOfFile: tree("etc/signals.d/example.toml"), encoding: .utf8)
+    #expect(try told(["example": text]) == [])
+    let lines = text.split(separator: "\n").map { line in
+      guard line.hasPrefix("#"), let next = line.dropFirst().first, next == "[" || next.isLowercase else { return String(line) }
+      return String(line.dropFirst())
+    }
+    let on = lines.joined(separator: "\n")
+    #expect(try told(["example": on]) == [])
+    let section = try #require(Kind.obd.sections.first { $0.name == "signal" })
+    for option in section.options.map(\.name) + ["devices"] { #expect(lines.contains { $0.hasPrefix("\(option) = ") }, "\(option)") }
+  }
+
+  @Test func `no bytes of a folder's file trap the loader`() throws {
+    var random = Noise(seed: 5)
+    let seed = Array("[signal.x]\nrequest = \"220101\"\nvalue = \"signed(A*256+B,16)/10\"\nmin = -5\nmax = 1.5\ndevices = [\"ev\"]\n".utf8)
+    var read = 0
+    for _ in 0..<2000 {
+      var bytes = seed
+      for _ in 0...Int.random(in: 0..<5, using: &random) { bytes.mutate(using: &random) }
+      guard let table = try? TOML.parse(bytes, file: "f") else { continue }
+      read += 1
+      var check = ConfigurationCheck(kinds: registry, complete: true)
+      check.shared["signals.d"] = [table]
+      _ = check.configuration(try TOML.parse(Array(Self.car.utf8), file: "v"))
+      #expect(check.problems.allSatisfy { $0.place.line >= 1 && $0.place.column >= 1 && $0.text.utf8.allSatisfy { $0 >= 0x20 } })
+    }
+    #expect(read > 100)
+  }
+}
