@@ -2,7 +2,7 @@
 
 enum Arguments {
   /// Options that take a value.
-  private static let valued = ["--timeout", "--color", "--socket", "--device"]
+  private static let valued = ["--timeout", "--color", "--socket", "--device", "--units", "--output"]
 
   /// `--socket PATH get rpm` as `get --socket PATH rpm`: people put options anywhere.
   static func verbFirst(_ arguments: [String], verbs: [String]) -> [String] {

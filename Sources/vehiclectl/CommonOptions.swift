@@ -26,6 +26,11 @@ struct CommonOptions: ParsableArguments {
   var color = ColorChoice.auto
 
   @Option(
+    help: ArgumentHelp(
+      "Show and take values as they are (metric), or in mph, mi, °F, psi, gal; else $\(Units.variable).", valueName: "metric|imperial"))
+  var units: Units?
+
+  @Option(
     help: ArgumentHelp("The daemon's socket; else $VEHICLED_SOCKET, else \(Client.usualSocket).", valueName: "path"), completion: .file())
   var socket: String?
 
@@ -39,6 +44,16 @@ struct CommonOptions: ParsableArguments {
   }
 
   var socketPath: String { socket ?? Environment["VEHICLED_SOCKET"] ?? Client.usualSocket }
+
+  /// What people want to see: the option, else the environment's wish.
+  func measures(_ environment: (String) -> String? = { Environment[$0] }) throws(Failure) -> Units {
+    if let units { return units }
+    guard let wish = environment(Units.variable) else { return .metric }
+    guard let units = Units(rawValue: wish) else {
+      throw .usage("$\(Units.variable) is \"\(wish)\"; set it to metric or imperial, or unset it")
+    }
+    return units
+  }
 
   private static func seconds(_ text: String) throws -> Double {
     guard let seconds = Double(text), seconds > 0, seconds <= 86_400 else {

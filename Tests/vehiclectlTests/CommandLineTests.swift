@@ -118,17 +118,19 @@ import Testing
   @Test func `every verb takes the common options`() throws {
     let operands = [
       "get": ["x"], "set": ["x", "1"], "do": ["x"], "connect": ["x"], "disconnect": ["x"], "drive": ["x"], "record": ["x", "-"],
-      "car": ["snapshot", "-"], "toy": ["history"],
+      "car": ["snapshot", "-"], "toy": ["history"], "import": ["x"],
       "call": ["x"],
       "completions": ["bash"],
     ]
     for verb in VehicleCtl.configuration.subcommands {
       let name = try #require(verb.configuration.commandName)
       let command = try VehicleCtl.command(
-        of: ["--json", "-v", name, "-q", "--timeout", "2.5", "--color", "never", "--socket", "/s"] + (operands[name] ?? []))
+        of: ["--json", "-v", name, "-q", "--timeout", "2.5", "--color", "never", "--units", "imperial", "--socket", "/s"]
+          + (operands[name] ?? []))
       let common = try #require((command as? any Verb)?.common)
       #expect(
-        common.json && common.verbose && common.quiet && common.timeout == 2.5 && common.color == .never && common.socket == "/s", "\(name)"
+        common.json && common.verbose && common.quiet && common.timeout == 2.5 && common.color == .never && common.units == .imperial
+          && common.socket == "/s", "\(name)"
       )
     }
   }

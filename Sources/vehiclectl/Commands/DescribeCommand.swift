@@ -11,12 +11,13 @@ struct DescribeCommand: Verb {
   var device: String?
 
   func perform(_ output: Output) throws {
+    let units = try common.measures()
     let client = try common.connect(output)
     if output.json {
       let parameters: JSON = .members(["device": device.map(JSON.string)])
-      return try client.raw(Contract.Describe.name, parameters, more: false) { output.json($0) }
+      return try client.raw(Contract.Describe.name, parameters, more: false) { output.json(units.shown($0)) }
     }
-    let schemas = try client.call(Contract.Describe.self, .init(device: device)).schemas
+    let schemas = try client.call(Contract.Describe.self, .init(device: device)).schemas.map(units.shown)
     if schemas.isEmpty { output.note("no devices are configured; describe one in /etc/vehicled/vehicled.toml") }
     for (position, schema) in schemas.enumerated() {
       if position > 0 { output.line("") }

@@ -17,8 +17,9 @@ struct GetCommand: Verb {
   var references: [String]
 
   func perform(_ output: Output) throws {
+    let units = try common.measures()
     let client = try common.connect(output)
-    let readings = try client.call(Contract.Get.self, .init(references: references)).readings
+    let readings = try client.call(Contract.Get.self, .init(references: references)).readings.map(units.shown)
     if output.json {
       output.json(["readings": .array(readings.map { JSON($0) })])
     } else {

@@ -6,7 +6,10 @@ import Protocols
 struct SetCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "set", abstract: "Set a property.",
-    discussion: "Truth values are on/off, true/false, yes/no or 1/0; lists are comma-separated.")
+    discussion: """
+      Truth values are on/off, true/false, yes/no or 1/0; lists are comma-separated. With --units imperial numbers are in the unit that
+      describe shows then.
+      """)
 
   @OptionGroup var common: CommonOptions
   @Argument(help: ArgumentHelp("PROPERTY or DEVICE.PROPERTY.", valueName: "ref"), completion: .writable)
@@ -15,14 +18,15 @@ struct SetCommand: Verb {
   var values: [String]
 
   func perform(_ output: Output) throws {
+    let units = try common.measures()
     let reference = try Reference(reference)
     let value = try Self.one(try Arguments.positional(values))
     let client = try common.connect(output)
     let (device, property) = try reference.property(in: try reference.schemas(client))
     let parameters = Contract.Set.Parameters(
-      device: device, property: property.name, value: try Self.value(value, for: property, of: device))
+      device: device, property: property.name, value: try Self.value(value, for: property, of: device, units))
     let reading = try FirstUse(device: device, client: client, output: output).run {
-      try client.call(Contract.Set.self, parameters).reading
+      units.shown(try client.call(Contract.Set.self, parameters).reading)
     }
     if output.json { return output.json(["readings": .array([JSON(reading)])]) }
     guard !output.quiet else { return }
@@ -35,12 +39,12 @@ struct SetCommand: Verb {
     return value
   }
 
-  static func value(_ text: String, for property: Contract.Property, of device: String) throws(Failure) -> Value {
+  static func value(_ text: String, for property: Contract.Property, of device: String, _ units: Units = .metric) throws(Failure) -> Value {
     guard let declared = Property(property) else {
       throw .other("\(device).\(property.name) is of the type \(property.type), which this vehiclectl does not know; a newer one may")
     }
     guard declared.access != .read else { throw .refused(.readOnly(device: device, property: property.name)) }
-    do { return try declared.rule.parse(text) } catch {
+    do { return try units.parse(text, for: declared) } catch {
       throw .refused(.outOfRange(property: property.name, message: error.description))
     }
   }

@@ -14,7 +14,8 @@ struct StatusCommand: Verb {
 
   /// One device in detail, or all.
   static func show(_ wanted: String?, _ common: CommonOptions, _ output: Output) throws {
-    let devices = try common.connect(output).call(Contract.Status.self, .init(device: wanted)).devices
+    let units = try common.measures()
+    let devices = try common.connect(output).call(Contract.Status.self, .init(device: wanted)).devices.map(units.shown)
     if output.json { return output.json(["devices": .array(devices.map { JSON($0) })]) }
     if devices.isEmpty { output.note("no devices are configured; describe one in /etc/vehicled/vehicled.toml") }
     let now = Clock.wall

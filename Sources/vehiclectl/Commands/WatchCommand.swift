@@ -26,31 +26,32 @@ struct WatchCommand: Verb {
   var references: [String] = []
 
   func perform(_ output: Output) throws {
+    let units = try common.measures()
     let client = try common.connect(output)
     Interrupt.catchSignals()
     let parameters = Contract.Watch.Parameters(
       references: references.isEmpty ? nil : references, minimumIntervalMilliseconds: interval)
     if !output.json, Terminal.isTerminal(STDOUT_FILENO) {
-      try table(client, parameters, output)
+      try table(client, parameters, units, output)
     } else {
-      try lines(client, parameters, output)
+      try lines(client, parameters, units, output)
     }
   }
 
-  private func lines(_ client: Client, _ parameters: Contract.Watch.Parameters, _ output: Output) throws {
+  private func lines(_ client: Client, _ parameters: Contract.Watch.Parameters, _ units: Units, _ output: Output) throws {
     var left = count ?? .max
     try client.stream(Contract.Watch.self, parameters, first: common.patience, tick: 1, silence: Client.silence) { result in
       if Interrupt.came { return false }
       guard let result else { return true }
       let readings = (result.snapshot ?? []).flatMap(\.readings) + (result.changes ?? [])
-      let lines = (readings.map { JSON($0) } + (result.events ?? []).map { JSON($0) }).prefix(left)
+      let lines = (readings.map { JSON(units.shown($0)) } + (result.events ?? []).map { JSON($0) }).prefix(left)
       output.lines(lines.map(\.text))
       left -= lines.count
       return left > 0
     }
   }
 
-  private func table(_ client: Client, _ parameters: Contract.Watch.Parameters, _ output: Output) throws {
+  private func table(_ client: Client, _ parameters: Contract.Watch.Parameters, _ units: Units, _ output: Output) throws {
     var board = Board()
     var screen = Screen(output)
     var updates = 0
@@ -60,7 +61,7 @@ struct WatchCommand: Verb {
       if Interrupt.came { return false }
       JobControl.obey { screen.leave() }
       if let result {
-        board.take(result, at: Clock.monotonic, wall: Clock.wall)
+        board.take(units.shown(result), at: Clock.monotonic, wall: Clock.wall)
         if result.snapshot != nil || result.changes != nil { updates += 1 }
       }
       let last = updates >= count ?? .max

@@ -1,0 +1,156 @@
+// Values in the units that people think in: what the daemon tells in km/h, °C or kPa as mph, °F or psi, and back for what is set.
+// Pure. A value and its unit change together or not at all. `metric` leaves everything as the daemon tells it.
+
+import ArgumentParser
+import Protocols
+
+enum Units: String, ExpressibleByArgument, CaseIterable {
+  case metric, imperial
+
+  /// Says which, where no option does.
+  static let variable = "VEHICLECTL_UNITS"
+
+  /// A line between two units, or a hyperbola: so much for one becomes one for so much.
+  struct Conversion {
+    let unit: String
+    let factor: Double
+    var offset = 0.0
+    var isInverse = false
+
+    func converted(_ number: Double) -> Double { isInverse ? factor / number : number * factor + offset }
+    func back(_ number: Double) -> Double { isInverse ? factor / number : (number - offset) / factor }
+
+    /// As it is shown: one place behind the point, two where the number is small. nil: there is none (a consumption of 0).
+    func shown(_ number: Double) -> Double? {
+      let exact = converted(number)
+      guard exact.isFinite, !isInverse || number > 0 else { return nil }
+      let scale = abs(exact) < 10 ? 100.0 : 10.0
+      return (exact * scale).rounded() / scale + 0  // -0 becomes 0
+    }
+
+    /// The range as it is shown; nil where it has no ends.
+    func shown(_ range: ClosedRange<Double>) -> ClosedRange<Double> {
+      let ends = [range.lowerBound, range.upperBound].map { $0.isFinite ? shown($0) : $0 == -.infinity && !isInverse ? $0 : nil }
+      if isInverse { return (ends[1] ?? 0)...(ends[0] ?? .infinity) }
+      return (ends[0] ?? -.infinity)...(ends[1] ?? .infinity)
+    }
+  }
+
+  private static let conversions: [String: Conversion] = [
+    "km/h": Conversion(unit: "mph", factor: 1 / 1.609344),
+    "km": Conversion(unit: "mi", factor: 1 / 1.609344),
+    "°C": Conversion(unit: "°F", factor: 1.8, offset: 32),
+    "kPa": Conversion(unit: "psi", factor: 0.145037737730),
+    "bar": Conversion(unit: "psi", factor: 14.5037737730),
+    "L": Conversion(unit: "gal", factor: 1 / 3.785411784),
+    "L/h": Conversion(unit: "gal/h", factor: 1 / 3.785411784),
+    "Nm": Conversion(unit: "lb·ft", factor: 0.737562149277),
+    "g/s": Conversion(unit: "lb/min", factor: 60 / 453.59237),
+    "kWh/100km": Conversion(unit: "mi/kWh", factor: 100 / 1.609344, isInverse: true),
+  ]
+
+  func conversion(of unit: String?) -> Conversion? { self == .imperial ? unit.flatMap { Self.conversions[$0] } : nil }
+
+  func shown(_ reading: Contract.Reading) -> Contract.Reading {
+    guard let conversion = conversion(of: reading.unit) else { return reading }
+    var value: Contract.Value?
+    var reason = reading.reason
+    switch reading.value {
+    case .int(let number)?: value = conversion.shown(Double(number)).map { .float($0) }
+    case .float(let number)?: value = conversion.shown(number).map { .float($0) }
+    case .bool?, .string?, .list?: return reading  // what is no number stays, and so does its unit
+    case nil: break
+    }
+    if value == nil, reading.value != nil { reason = "has no meaning in \(conversion.unit)" }
+    return Contract.Reading(
+      device: reading.device, property: reading.property, value: value, unit: conversion.unit, time: reading.time, age: reading.age,
+      reason: reason)
+  }
+
+  func shown(_ device: Contract.Device) -> Contract.Device {
+    var device = device
+    if self != .metric { device.readings = device.readings.map(shown) }
+    return device
+  }
+
+  func shown(_ result: Contract.Watch.Result) -> Contract.Watch.Result {
+    guard self != .metric else { return result }
+    var result = result
+    result.snapshot = result.snapshot?.map(shown)
+    result.changes = result.changes?.map(shown)
+    return result
+  }
+
+  func shown(_ schema: Contract.Schema) -> Contract.Schema {
+    var schema = schema
+    if self != .metric { schema.properties = schema.properties.map(shown) }
+    return schema
+  }
+
+  private func shown(_ property: Contract.Property) -> Contract.Property {
+    guard let declared = Property(property), let conversion = conversion(of: property.unit), declared.isNumber else { return property }
+    let shown = Property(
+      declared.name, .float, unit: conversion.unit, range: declared.range.map(conversion.shown), choices: declared.choices,
+      access: declared.access, help: declared.help)
+    return Contract.Property(shown)
+  }
+
+  /// The reply of Describe as it came, with the properties' units, types and ranges as they are shown.
+  func shown(_ reply: JSON) -> JSON {
+    guard self != .metric else { return reply }
+    return reply.changing("schemas") { schema in schema.changing("properties", shownProperty) }
+  }
+
+  private func shownProperty(_ property: JSON) -> JSON {
+    guard case .object(var members) = property, let conversion = conversion(of: property["unit"]?.string),
+      let type = property["type"]?.string.flatMap(ValueType.init), type == .int || type == .float
+    else { return property }
+    let range = conversion.shown((property["minimum"]?.number ?? -.infinity)...(property["maximum"]?.number ?? .infinity))
+    members.removeAll { $0.key == "minimum" && !range.lowerBound.isFinite || $0.key == "maximum" && !range.upperBound.isFinite }
+    for index in members.indices {
+      switch members[index].key {
+      case "unit": members[index].value = .string(conversion.unit)
+      case "type": members[index].value = .string(ValueType.float.rawValue)
+      case "minimum": members[index].value = .float(range.lowerBound)
+      case "maximum": members[index].value = .float(range.upperBound)
+      default: break
+      }
+    }
+    return .object(members)
+  }
+
+  /// What a person typed, in the unit that is shown, as what the device takes. The ends of a range are reached although they are
+  /// shown rounded.
+  func parse(_ text: String, for property: Property) throws(ValueError) -> Value {
+    guard let conversion = conversion(of: property.unit), property.isNumber else { return try property.rule.parse(text) }
+    let shown = ValueRule(.float, unit: conversion.unit, range: property.range.map(conversion.shown))
+    guard case .float(let number) = try shown.parse(text) else { throw ValueError("\"\(text)\" is not a number") }
+    var value = conversion.back(number)
+    guard value.isFinite else { throw ValueError("\"\(text)\" has no meaning in \(property.unit ?? "")") }
+    if let range = property.range { value = min(max(value, range.lowerBound), range.upperBound) }
+    return try property.rule.accept(.float(property.type == .int ? value.rounded() : (value * 1e6).rounded() / 1e6))
+  }
+}
+
+extension Property {
+  fileprivate var isNumber: Bool { type == .int || type == .float }
+}
+
+extension JSON {
+  fileprivate var number: Double? {
+    switch self {
+    case .int(let number): Double(number)
+    case .float(let number): number
+    default: nil
+    }
+  }
+
+  /// With every element of the list of this name changed.
+  fileprivate func changing(_ key: String, _ change: (JSON) -> JSON) -> JSON {
+    guard case .object(var members) = self else { return self }
+    for index in members.indices where members[index].key == key {
+      if case .array(let elements) = members[index].value { members[index].value = .array(elements.map(change)) }
+    }
+    return .object(members)
+  }
+}
