@@ -20,7 +20,7 @@ struct VehicleCtl: ParsableCommand {
     subcommands: [
       StatusCommand.self, GetCommand.self, SetCommand.self, DoCommand.self, WatchCommand.self, DescribeCommand.self,
       ScanCommand.self, ConnectCommand.self, DisconnectCommand.self, DriveCommand.self, CarCommand.self, ToyCommand.self, OpenCommand.self,
-      RecordCommand.self, CallCommand.self, ReloadCommand.self, DoctorCommand.self, VersionCommand.self,
+      RecordCommand.self, ImportCommand.self, CallCommand.self, ReloadCommand.self, DoctorCommand.self, VersionCommand.self,
       CompletionsCommand.self,
     ],
     defaultSubcommand: StatusCommand.self)

@@ -133,6 +133,31 @@ import Testing
     #expect(throws: ConfigurationError.self) { _ = try Configuration.load(path, kinds: registry) }
   }
 
+  @Test func `what is imported loads`() throws {
+    let set = """
+      {"commands": [{"hdr": "7E4", "rax": "7EC", "cmd": {"22": "0101"}, "freq": 0.01, "filter": {"to": 2020}, "signals": [
+        {"id": "A_1", "name": "\\"Quoted\\" \\\\ name", "fmt": {"bix": 5, "len": 14, "mul": 0.5, "add": -3, "min": -3, "max": 8e3, "unit": "volts"}},
+        {"id": "A-1", "name": "Ärger\\n", "fmt": {"len": 8, "nullmin": 0, "max": 1e30, "min": -1e-9, "unit": "celsius"}},
+        {"id": "RPM", "name": "x", "fmt": {"len": 3, "map": {"0": "off", "1": {"description": "on", "value": "ON"}}}},
+        {"id": "L", "name": "x", "fmt": {"len": 1, "unit": "noyes", "max": 1}}
+      ]}, {"hdr": "DA10", "cmd": {"21": "01"}, "freq": 99999, "signals": [{"id": "Z", "name": "", "fmt": {"len": 32, "sign": true, "max": 1, "unit": "scalar"}}]}]}
+      """
+    let table =
+      "\u{FEFF}Name,ShortName,ModeAndPID,Equation,Min Value,Max Value,Units,Header\r\n\"1 \"\"a\"\", b\",a,0x220101,((v<8)+u)/10,-1,1,C,Auto\r\n"
+    let folder = try Folder()
+    let path = try folder.write(Self.car)
+    for (index, text) in [set, table].enumerated() {
+      let found = try SignalImport(Array(text.utf8))
+      #expect(found.count == (index == 0 ? 5 : 1) && found.leftOut.isEmpty, "\(found.leftOut)")
+      for device in [nil, "van"] {
+        try folder.write(found.file(from: "some file.json", device: device), to: "signals.d/a.toml")
+        let configuration = try Configuration.load(path, kinds: registry)
+        #expect(configuration.devices[1].sections["signal"]?.count == found.count)
+        #expect(configuration.devices[0].sections["signal"]?.count == (device == nil ? found.count + 1 : 1))
+      }
+    }
+  }
+
   @Test func `the example sets nothing, and switched on it loads`() throws {
     let text = try String(contentsOfFile: tree("etc/signals.d/example.toml"), encoding: .utf8)
     #expect(try told(["example": text]) == [])

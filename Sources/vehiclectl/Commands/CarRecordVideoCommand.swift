@@ -31,7 +31,7 @@ struct CarRecordVideoCommand: Verb {
   func perform(_ output: Output) throws {
     let (device, file) = Camera.operands(first, second)
     try Camera.refuseTerminal(file)
-    if file != "-" { try PictureFile.check(file, force: force) }
+    if file != "-" { try WholeFile.check(file, force: force) }
     Interrupt.catchSignals()
     let camera = try Camera(of: device, try common.connect(output))
     var patience = Clock.monotonic + common.patience

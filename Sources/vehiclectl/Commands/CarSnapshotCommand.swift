@@ -22,7 +22,7 @@ struct CarSnapshotCommand: Verb {
   func perform(_ output: Output) throws {
     let (device, file) = Camera.operands(first, second)
     try Camera.refuseTerminal(file)
-    if file != "-" { try PictureFile.check(file, force: force) }
+    if file != "-" { try WholeFile.check(file, force: force) }
     Interrupt.catchSignals()
     let camera = try Camera(of: device, try common.connect(output))
     let limit = Clock.monotonic + common.patience
@@ -31,7 +31,7 @@ struct CarSnapshotCommand: Verb {
       throw Interrupt.came ? Failure.other("interrupted") : .timeout(seconds: common.patience)
     }
     guard file != "-" else { return output.bytes(picture) }
-    try PictureFile.write(picture, to: file, force: force)
+    try WholeFile.write(picture, to: file, force: force)
     if output.json {
       output.json(["device": .string(camera.device), "file": .string(file), "bytes": .int(picture.count)])
     } else {

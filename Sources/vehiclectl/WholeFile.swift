@@ -2,7 +2,7 @@
 
 import Glibc
 
-enum PictureFile {
+enum WholeFile {
   /// Whether a file may be made there; says so before anything else is done for it.
   static func check(_ path: String, force: Bool) throws(Failure) {
     var state = stat()
@@ -11,7 +11,8 @@ enum PictureFile {
     }
   }
 
-  static func write(_ bytes: [UInt8], to path: String, force: Bool) throws(Failure) {
+  /// `mode`: what it is allowed to whom, whatever the umask.
+  static func write(_ bytes: [UInt8], to path: String, force: Bool, mode: mode_t? = nil) throws(Failure) {
     var state = stat()
     if force, stat(path, &state) == 0, state.st_mode & S_IFMT != S_IFREG {
       return try fill(path, O_WRONLY | O_CLOEXEC, bytes, for: path)  // a pipe, or /dev/null: renamed over it would be gone
@@ -19,6 +20,7 @@ enum PictureFile {
     let beside = "\(path).\(getpid()).part"
     do throws(Failure) {
       try fill(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, bytes, for: path)
+      if let mode { chmod(beside, mode) }
       if !force { close(try RecordCommand.create(path, force: false)) }  // the place is ours, whoever else wants it
       guard rename(beside, path) == 0 else {
         let error = errno

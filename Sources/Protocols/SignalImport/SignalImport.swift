@@ -1,0 +1,118 @@
+// Signal descriptions of other programs as a file of signals.d: OBDb's signal sets (JSON) and Torque's tables (CSV). What comes out
+// is what the configuration takes: each signal is held against the configuration's own rules before it counts as imported. What
+// cannot be said for sure is left out with the reason: a formula that means something else here gives wrong numbers. Foreign text:
+// nothing in it traps, and what is written of it is bounded and cannot break out of its line.
+
+public struct SignalImport: Sendable {
+  /// Something that is not in the result, or not all of it.
+  public struct Remark: Sendable, Equatable {
+    /// `line 7`, or the id.
+    public var place: String
+    public var words: String
+  }
+
+  /// The longest file that is read.
+  public static let largest = 8 << 20
+  /// A file of the configuration may be 1 MiB; the head and the names of devices need some of it.
+  private static let largestResult = 900_000
+
+  private(set) var signals: [ImportedSignal] = []
+  /// Of so many as a person may read; `leftOutCount` counts all.
+  public private(set) var leftOut: [Remark] = []
+  public private(set) var leftOutCount = 0
+  /// What was imported and should be looked at.
+  public private(set) var notes: [Remark] = []
+  private var names: Set<String> = []
+  /// Which number a name had last that was there before.
+  private var numbers: [String: Int] = [:]
+  private var size = 0
+
+  public var count: Int { signals.count }
+
+  /// Reads a file of either form, or says why it is neither.
+  public init(_ bytes: [UInt8]) throws(ValueError) {
+    let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+    let text = bytes.starts(with: mark) ? Array(bytes.dropFirst(mark.count)) : bytes
+    guard bytes.count <= Self.largest else { throw ValueError("it is longer than 8 MiB; is this the right file?") }
+    guard let first = text.first(where: { !isBlank($0) }) else { throw ValueError("there is nothing in it; is this the right file?") }
+    if first == UInt8(ascii: "{") {
+      try SignalSet.read(text, into: &self)
+    } else {
+      guard text.prefix(4096).allSatisfy({ $0 >= 0x20 || isBlank($0) }) else {
+        throw ValueError("it is neither JSON nor a table of text; name a signal set of OBDb or a CSV file of Torque")
+      }
+      TorqueTable.read(text, into: &self)
+    }
+  }
+
+  private static let mostRemarks = 1000
+
+  mutating func leaveOut(_ place: String, _ words: String) {
+    leftOutCount += 1
+    if leftOut.count < Self.mostRemarks { leftOut.append(Remark(place: place, words: words)) }
+  }
+
+  mutating func note(_ place: String, _ words: String) {
+    if notes.count < Self.mostRemarks { notes.append(Remark(place: place, words: words)) }
+  }
+
+  /// Takes a signal over, if the configuration would. `id` is what its name is made from.
+  mutating func add(_ signal: ImportedSignal, id: String, place: String) {
+    var signal = signal
+    signal.name = name(from: id)
+    var problems: [OptionError] = []
+    guard let checked = CustomSignal(signal.section, of: Setup(), &problems) else {
+      let words = problems.map { error in
+        (error.option.map { "\($0): " } ?? "") + (error.offset.map { "character \($0 + 1): " } ?? "") + error.message
+      }
+      return leaveOut(place, words.joined(separator: "; "))
+    }
+    signal.request = checked.request.text
+    size += signal.lines.reduce(60) { $0 + $1.utf8.count + 1 }
+    guard size <= Self.largestResult else { return leaveOut(place, "the file would be too long for the configuration; part it in two") }
+    names.insert(signal.name)
+    signals.append(signal)
+  }
+
+  /// Lower-case letters, digits and dashes, unlike every other name and those of the kind's own properties.
+  private mutating func name(from id: String) -> String {
+    var letters: [UInt8] = []
+    for byte in id.utf8.prefix(400) {
+      if isLetter(byte) || (isDigit(byte) && !letters.isEmpty) {
+        letters.append(isDigit(byte) ? byte : byte | 0x20)
+      } else if let last = letters.last, last != UInt8(ascii: "-") {
+        letters.append(UInt8(ascii: "-"))
+      }
+    }
+    func ending(_ ending: String) -> String {
+      var kept = letters.prefix(CustomSignal.longestName - ending.utf8.count)
+      while kept.last == UInt8(ascii: "-") { kept.removeLast() }
+      return (kept.isEmpty ? "signal" : String(decoding: kept, as: UTF8.self)) + ending
+    }
+    let ours = OBDMachine.ownProperties
+    if ours.contains(ending("")) { letters = Array("own-".utf8) + letters }
+    let first = ending("")
+    var name = first
+    while names.contains(name) || ours.contains(name) {
+      let number = numbers[first, default: 1] + 1
+      numbers[first] = number
+      name = ending("-\(number)")
+    }
+    return name
+  }
+
+  /// The file of signals.d: what its head says of where it comes from, and the device that shall have the signals; nil: all.
+  public func file(from source: String, device: String? = nil) -> String {
+    var lines = [
+      "# Signals that vehiclectl import made of \(visible(source, limit: 200)).",
+      "# This file belongs into signals.d beside vehicled.toml; then: vehicled --check-config, and vehiclectl reload.",
+      "# Values outside of min and max are shown as absent. Look through it: a car may answer otherwise than the source says.",
+    ]
+    for signal in signals {
+      lines.append("")
+      lines += signal.lines
+      if let device { lines.append("devices = [\"\(device)\"]") }
+    }
+    return lines.joined(separator: "\n") + "\n"
+  }
+}

@@ -1,0 +1,106 @@
+// An equation of Torque's as a formula of ours. Bytes have the same names. What differs: one < or > shifts there and compares here, a
+// colon parts arguments, Signed takes one byte, and how tightly bits bind is nowhere said; so bits and shifts are taken over only where
+// nothing else stands in their parentheses. What reads other sensors or remembers earlier values is left out.
+
+enum TorqueEquation {
+  /// What means the same on both sides.
+  private static let functions: Set<String> = ["signed", "signed8", "signed16", "abs", "int", "float32", "min", "max"]
+
+  static func formula(_ equation: String) throws(ValueError) -> String {
+    var reader = Reader(bytes: Array(equation.utf8))
+    return try reader.formula()
+  }
+
+  private struct Reader {
+    let bytes: [UInt8]
+    var at = 0
+    var out: [UInt8] = []
+    /// The operators of each parenthesis that is open, the outermost first.
+    var groups: [Set<UInt8>] = [[]]
+
+    init(bytes: [UInt8]) { self.bytes = bytes }
+
+    mutating func formula() throws(ValueError) -> String {
+      guard bytes.count <= Expression.longest else { throw ValueError("its equation is too long") }
+      while at < bytes.count {
+        let byte = bytes[at]
+        switch byte {
+        case _ where isLetter(byte): try word()
+        case UInt8(ascii: "{"): try bit()
+        case UInt8(ascii: "("):
+          groups.append([])
+          take(byte)
+        case UInt8(ascii: ")"):
+          try close()
+          take(byte)
+        case UInt8(ascii: ","), UInt8(ascii: ":"):
+          try close()
+          groups.append([])
+          take(UInt8(ascii: ","))
+        case UInt8(ascii: "<"), UInt8(ascii: ">"):
+          if at + 1 < bytes.count, bytes[at + 1] == byte { at += 1 }
+          note(byte)
+          out.append(byte)
+          take(byte)
+        case UInt8(ascii: "^"): throw ValueError("^ in its equation is a power to some and an exclusive or to others")
+        case UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "*"), UInt8(ascii: "/"), UInt8(ascii: "%"), UInt8(ascii: "&"),
+          UInt8(ascii: "|"):
+          note(byte)
+          take(byte)
+        case UInt8(ascii: "["): throw ValueError("its equation reads another sensor")
+        default: take(byte)
+        }
+      }
+      try close()
+      return String(decoding: out, as: UTF8.self)
+    }
+
+    private mutating func take(_ byte: UInt8) {
+      out.append(byte)
+      at += 1
+    }
+
+    private mutating func note(_ operation: UInt8) { groups[groups.count - 1].insert(operation) }
+
+    /// The end of a parenthesis or an argument.
+    private mutating func close() throws(ValueError) {
+      guard let last = groups.popLast() else { return groups.append([]) }
+      if groups.isEmpty { groups.append([]) }
+      let isBitwise = last.contains { [UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "&"), UInt8(ascii: "|")].contains($0) }
+      if isBitwise, last.count > 1 {
+        throw ValueError("it is not sure what its equation means: put bits and shifts into parentheses, as in (A>4)+B")
+      }
+    }
+
+    private mutating func word() throws(ValueError) {
+      let start = at
+      while at < bytes.count, isLetter(bytes[at]) || isDigit(bytes[at]) { at += 1 }
+      let word = String(decoding: bytes[start..<at], as: UTF8.self)
+      if ExpressionParser.byteOffset(word) != nil {
+        out += word.uppercased().utf8
+        return
+      }
+      let name = word.lowercased()
+      if name == "val" { throw ValueError("its equation reads another sensor") }
+      guard TorqueEquation.functions.contains(name) else {
+        throw ValueError("its equation has \(word.prefix(20)), which has no counterpart here")
+      }
+      if name == "signed" || name == "signed8" { try checkOneByte() }
+      out += name.utf8
+    }
+
+    /// Signed is of eight bits, whatever stands in it.
+    private func checkOneByte() throws(ValueError) {
+      var inside = bytes[at...].drop(while: isBlank)
+      guard inside.popFirst() == UInt8(ascii: "("), let end = inside.firstIndex(of: UInt8(ascii: ")")),
+        case let name = String(decoding: inside[..<end].filter { !isBlank($0) }, as: UTF8.self), ExpressionParser.byteOffset(name) != nil
+      else { throw ValueError("Signed takes one byte; write signed(A*256+B, 16) where more are meant") }
+    }
+
+    private mutating func bit() throws(ValueError) {
+      guard let end = bytes[at...].firstIndex(of: UInt8(ascii: "}")) else { throw ValueError("a { in its equation is not closed") }
+      out += String(decoding: bytes[at...end], as: UTF8.self).uppercased().utf8
+      at = end + 1
+    }
+  }
+}

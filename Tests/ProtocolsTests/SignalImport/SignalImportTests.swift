@@ -1,0 +1,153 @@
+// Signal sets of OBDb and tables of Torque: what becomes of them, and what is left out with which reason.
+
+import Testing
+
+@testable import Peers
+@testable import Protocols
+
+@Suite struct SignalImportTests {
+  private func read(_ text: String) throws -> SignalImport { try SignalImport(Array(text.utf8)) }
+
+  /// One field of a signal set.
+  private func set(_ format: String, command: String = #""hdr": "7E4", "cmd": {"22": "0101"}, "freq": 1"#) -> String {
+    #"{"commands": [{\#(command), "signals": [{"id": "X_Y", "name": "The name", "fmt": {\#(format)}}]}]}"#
+  }
+
+  private func field(_ format: String) throws -> ImportedSignal? { try read(set(format)).signals.first }
+
+  private static let fields: [(String, String)] = [
+    (#""len": 8, "max": 255, "unit": "scalar""#, "A"),
+    (#""bix": 32, "len": 8, "max": 100, "div": 2, "unit": "percent""#, "E/2"),
+    (#""bix": 424, "len": 16, "sign": true, "max": 20000, "unit": "rpm""#, "signed(BB*256 + BC, 16)"),
+    (#""bix": 8, "len": 8, "sign": true, "max": 100, "unit": "celsius""#, "signed(B)"),
+    (#""bix": 8, "len": 16, "mul": 0.5, "add": -3, "max": 9, "unit": "volts""#, "(B*256 + C)*0.5 - 3"),
+    (#""bix": 32, "len": 16, "blsb": true, "sign": true, "div": 64, "max": 9, "unit": "kilometersPerHour""#, "signed(F*256 + E, 16)/64"),
+    (#""bix": 35, "len": 1, "max": 1, "unit": "offon""#, "{E:4}"),
+    (#""bix": 4, "len": 4, "max": 15, "unit": "scalar""#, "(A & 15)"),
+    (#""len": 4, "max": 15, "unit": "scalar""#, "(A >> 4)"),
+    (#""bix": 2, "len": 3, "max": 15, "unit": "scalar""#, "((A >> 3) & 7)"),
+    (#""bix": 5, "len": 14, "max": 15, "unit": "scalar""#, "(A & 7)*2048 + B*8 + (C >> 5)"),
+    (#""bix": 32, "len": 8, "div": 5, "max": 51, "nullmin": 0, "unit": "psi""#, "E/5 > 0 ? E/5 : absent"),
+    (#""bix": 32, "len": 8, "max": 51, "nullmin": 0, "nullmax": 255, "unit": "psi""#, "E > 0 && E < 255 ? E : absent"),
+  ]
+
+  @Test(arguments: fields) func `a run of bits becomes a formula`(_ format: String, _ formula: String) throws {
+    let signal = try #require(try field(format))
+    #expect(signal.value == formula)
+    #expect(throws: Never.self) { _ = try Expression(signal.value) }
+  }
+
+  @Test func `a formula gives what the bits say, wherever they lie`() throws {
+    var random = Noise(seed: 3)
+    for _ in 0..<2000 {
+      let (start, length) = (Int.random(in: 0..<40, using: &random), Int.random(in: 1...53, using: &random))
+      let signed = length > 1 && Bool.random(using: &random)
+      let signal = try #require(try field(#""bix": \#(start), "len": \#(length), "sign": \#(signed), "max": 9e15, "unit": "scalar""#))
+      let data = (0..<12).map { _ in UInt8.random(in: 0...255, using: &random) }
+      var expected = 0
+      for bit in start..<start + length { expected = expected << 1 | Int(data[bit / 8] >> (7 - bit % 8) & 1) }
+      if signed, expected >= 1 << (length - 1) { expected -= 1 << length }
+      let expression = try Expression(signal.value)
+      let outcome = data.withUnsafeBufferPointer { expression.evaluate($0) }
+      guard length < 53 || signed else { continue }  // 2^53 - 1 and below are exact, as the bits of 53 are
+      #expect(outcome == .number(Double(expected)), "\(signal.value)")
+    }
+  }
+
+  @Test func `what a command says holds for its signals`() throws {
+    let command = #""hdr": "DA10", "rax": "11", "cmd": {"21": "05"}, "freq": 0.01, "filter": {"from": 2019, "to": 2021, "years": [2024]}"#
+    let signal = try #require(try read(set(#""len": 8, "min": -5, "max": 50, "unit": "celsius""#, command: command)).signals.first)
+    #expect(
+      signal.lines == [
+        "# for model years 2019 to 2021, 2024", "[signal.x-y]", "request = \"2105\"", "header = \"18DA10F1\"", "reply = \"18DAF111\"",
+        "value = \"A\"", "type = \"int\"", "unit = \"°C\"", "min = -5", "max = 50", "period = 0.05", "help = \"The name\"",
+      ])
+    let around = #""hdr": "7E0", "cmd": {"01": "0C"}, "freq": 9999, "filter": {"from": 2024, "to": 2021}"#
+    let other = try #require(try read(set(#""len": 8, "max": 50, "unit": "scalar""#, command: around)).signals.first)
+    #expect(other.comments == ["for model years until 2021, from 2024 on"] && other.period == 3600 && other.request == "010C")
+  }
+
+  @Test func `maps are numbers with their meaning, truths are truths, and what is not sure is noted`() throws {
+    let gear = try read(set(#""len": 3, "map": {"0": {"value": "P", "description": "Park"}, "1": "Reverse"}"#))
+    #expect(gear.signals.first?.help == "The name: 0 Park, 1 Reverse" && gear.notes.count == 1)
+    #expect(try field(#""len": 1, "max": 1, "unit": "noyes""#)?.type == .bool)
+    let yesno = try read(set(#""len": 1, "max": 1, "unit": "yesno""#))
+    #expect(yesno.signals.first?.type == .int && yesno.notes.count == 1)
+  }
+
+  private static let refused: [(String, String)] = [
+    (#""len": 80, "max": 1, "unit": "ascii""#, "more than a number"), (#""len": 8, "max": 1, "unit": "ascii""#, "a text"),
+    (#""max": 1, "unit": "scalar""#, "length"), (#""len": 0, "max": 1, "unit": "scalar""#, "length"),
+    (#""bix": -1, "len": 8, "max": 1, "unit": "scalar""#, "place"), (#""bix": 6000, "len": 8, "max": 1, "unit": "scalar""#, "behind ZZ"),
+    (#""len": 8, "div": 0, "max": 1, "unit": "scalar""#, "divides by zero"), (#""len": 8, "mul": "x", "max": 1"#, "mul is no number"),
+    (#""bix": 4, "len": 16, "blsb": true, "max": 1, "unit": "scalar""#, "little-endian"), (#""len": 1, "sign": true, "max": 1"#, "no sign"),
+    (#""len": 8, "min": 5, "max": 1, "unit": "scalar""#, "less than min"),
+  ]
+
+  @Test(arguments: refused) func `what cannot be said is left out with its reason`(_ format: String, _ words: String) throws {
+    let found = try read(set(format))
+    #expect(found.count == 0 && found.leftOut.count == 1 && found.leftOut[0].place == "X_Y")
+    #expect(found.leftOut[0].words.contains(words), "\(found.leftOut[0].words)")
+  }
+
+  @Test(arguments: [
+    #""hdr": "7E4", "cmd": {"2E": "0101"}"#, #""hdr": "7E4", "cmd": {"22": "01"}"#, #""hdr": "7E4", "eax": "10", "cmd": {"22": "0101"}"#,
+    #""hdr": "7E4", "din": "03", "cmd": {"22": "0101"}"#, #""hdr": "7E", "cmd": {"22": "0101"}"#, #""cmd": {"22": "0101"}"#,
+    #""hdr": "7E4""#,
+    #""hdr": "7E4", "cmd": {"22": "0101", "21": "01"}"#, #""hdr": "7E4", "rax": "x", "cmd": {"22": "0101"}"#,
+    #""hdr": "6B0", "proto": "9141-2", "cmd": {"22": "0101"}"#,
+  ])
+  func `so is a command that may not or cannot be asked`(_ command: String) throws {
+    let found = try read(set(#""len": 8, "max": 1, "unit": "scalar""#, command: command))
+    #expect(found.count == 0 && found.leftOut.map(\.place) == ["X_Y"])
+  }
+
+  @Test func `names are made from ids, and each is there once`() throws {
+    let ids = ["EV6_TP.FL", "ev6-tp-fl", "RPM", "123", "__", "É_à", String(repeating: "long_", count: 30)]
+    let signals = ids.map { #"{"id": "\#($0)", "fmt": {"len": 8, "max": 9, "unit": "scalar"}}"# }.joined(separator: ",")
+    let found = try read(#"{"commands": [{"hdr": "7E4", "cmd": {"22": "0101"}, "freq": 1, "signals": [\#(signals)]}]}"#)
+    let names = found.signals.map(\.name)
+    #expect(names.prefix(6) == ["ev6-tp-fl", "ev6-tp-fl-2", "own-rpm", "signal", "signal-2", "signal-3"])
+    #expect(names.last?.utf8.count ?? 99 <= CustomSignal.longestName && Set(names).count == ids.count)
+  }
+
+  @Test func `nothing breaks out of its line`() throws {
+    let text = set(#""len": 8, "max": 1, "unit": "scalar""#).replacing("The name", with: #"a\"]\n[x]\u2028b\\"#)
+    let file = try read(text).file(from: "a\nb", device: "ev")
+    #expect(file.contains(#"help = "a\"][x]b\\""#) && file.contains("# Signals that vehiclectl import made of ab.\n"), "\(file)")
+    #expect(file.hasSuffix("devices = [\"ev\"]\n"))
+  }
+
+  @Test func `what is neither is told`() throws {
+    for text in ["", " \n", "{", "{}", #"{"commands": 5}"#, "\u{1}\u{2}"] {
+      #expect(throws: ValueError.self) { _ = try read(text) }
+    }
+    #expect(throws: ValueError.self) { _ = try SignalImport([UInt8](repeating: 0x20, count: SignalImport.largest + 1)) }
+    #expect(try read(#"{"commands": [5, {}, {"signals": [7]}]}"#).leftOut.count == 3)
+  }
+
+  @Test func `no bytes trap the readers`() {
+    var random = Noise(seed: 11)
+    let seeds = [
+      set(#""bix": 5, "len": 14, "mul": 0.5, "add": -3, "nullmin": 1, "map": {"1": "x"}, "sign": true, "max": 1, "unit": "volts""#),
+      "Name,ShortName,ModeAndPID,Equation,Min Value,Max Value,Units,Header\n\"a, b\",b,220101,Signed(BB)*256+{J:5}+((v<8)+u),0,9,C,7E4\n",
+    ]
+    var imported = 0
+    for index in 0..<6000 {
+      var bytes = Array(seeds[index % 2].utf8)
+      for _ in 0...Int.random(in: 0..<4, using: &random) where !bytes.isEmpty {
+        let at = Int.random(in: 0..<bytes.count, using: &random)
+        switch Int.random(in: 0..<3, using: &random) {
+        case 0: bytes[at] = .random(in: 0...255, using: &random)
+        case 1: bytes.remove(at: at)
+        default: bytes.insert(.random(in: 32...126, using: &random), at: at)
+        }
+      }
+      guard let found = try? SignalImport(bytes) else { continue }
+      imported += found.count
+      let lines = found.file(from: "x").utf8
+      #expect(lines.allSatisfy { $0 >= 0x20 || $0 == lineFeed })
+    }
+    #expect(imported > 100)
+  }
+}

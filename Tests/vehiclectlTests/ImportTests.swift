@@ -1,0 +1,72 @@
+// import: what it writes where, and what it refuses to write over.
+
+import Foundation
+import Protocols
+import Testing
+
+@testable import vehiclectl
+
+@Suite final class ImportTests {
+  private let folder = NSTemporaryDirectory() + "vehiclectl-import-\(UUID().uuidString)"
+  private let table = "Good,g,2101,A/2,0,1,V,7E4\nBad,b,2101,val{x},0,1,V,7E4\n"
+
+  init() throws {
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    try table.write(toFile: folder + "/t.csv", atomically: true, encoding: .utf8)
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: folder) }
+
+  private func run(_ arguments: String...) throws {
+    let command = try #require(try VehicleCtl.command(of: ["import", "-q", folder + "/t.csv"] + arguments) as? ImportCommand)
+    try command.perform(Output(command.common))
+  }
+
+  private func failure(_ arguments: String...) -> Failure? {
+    var all = ["import", "-q"] + arguments
+    if !arguments.contains(where: { $0.hasSuffix(".csv") }) { all.append(folder + "/t.csv") }
+    do {
+      let command = try VehicleCtl.command(of: all) as? ImportCommand
+      try command?.perform(Output(json: false))
+    } catch { return error as? Failure }
+    return nil
+  }
+
+  private func text(_ name: String) throws -> String { try String(contentsOfFile: "\(folder)/\(name)", encoding: .utf8) }
+
+  @Test func `the file is there whole, for everybody to read`() throws {
+    let mask = umask(0o077)
+    defer { umask(mask) }
+    try run("--output", folder + "/a.toml", "--device", "ev")
+    let written = try text("a.toml")
+    #expect(written.contains("[signal.good]\nrequest = \"2101\"\nheader = \"7E4\"\nvalue = \"A/2\"\nunit = \"V\"\n"))
+    #expect(written.hasSuffix("devices = [\"ev\"]\n") && written.hasPrefix("# Signals that vehiclectl import made of t.csv.\n"))
+    let mode = try FileManager.default.attributesOfItem(atPath: folder + "/a.toml")[.posixPermissions] as? Int
+    #expect(mode == 0o644)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder).sorted() == ["a.toml", "t.csv"])
+  }
+
+  @Test func `nothing is overwritten unasked, and no link followed at all`() throws {
+    try "mine".write(toFile: folder + "/a.toml", atomically: true, encoding: .utf8)
+    #expect(failure("--output", folder + "/a.toml")?.exitCode == 2)
+    #expect(try text("a.toml") == "mine")
+    try run("--output", folder + "/a.toml", "--force")
+    #expect(try text("a.toml").contains("[signal.good]"))
+    try FileManager.default.createSymbolicLink(atPath: folder + "/link.toml", withDestinationPath: folder + "/t.csv")
+    for force in [[], ["--force"]] {
+      let command = try #require(
+        try VehicleCtl.command(of: ["import", folder + "/t.csv", "--output", folder + "/link.toml"] + force) as? ImportCommand)
+      let refused = #expect(throws: Failure.self) { try command.perform(Output(json: false)) }
+      #expect(refused?.exitCode == 2 && refused?.message.contains("symbolic link") == true)
+    }
+    #expect(try text("t.csv") == table)
+  }
+
+  @Test func `what cannot be imported is a failure that writes nothing`() throws {
+    try "a,b,2101,val{x},,,,".write(toFile: folder + "/none.csv", atomically: true, encoding: .utf8)
+    #expect(failure(folder + "/none.csv", "--output", folder + "/b.toml")?.exitCode == 1)
+    #expect(failure(folder + "/nothing.csv", "--output", folder + "/b.toml")?.message.contains("cannot import") == true)
+    #expect(failure("--output", folder + "/b.toml", "--device", "Not a name")?.exitCode == 2)
+    #expect(!FileManager.default.fileExists(atPath: folder + "/b.toml"))
+  }
+}
