@@ -91,7 +91,7 @@ longboard = $(wildcard Sources/Protocols/*.swift Sources/Protocols/Longboard/*.s
 	$(fuzz_swift) $(abspath $^) -o $(@F)
 
 .build/fuzz/answers: Tests/Fuzz/Answers.swift Tests/Fuzz/Hold.swift \
-  $(filter-out %/Interface.swift,$(wildcard $(addprefix Sources/Protocols/,*.swift $(addsuffix /*.swift,Varlink Weather Toy Health HeartRate))))
+  $(filter-out %/Interface.swift,$(wildcard $(addprefix Sources/Protocols/,*.swift $(addsuffix /*.swift,Varlink Weather Toy Health HeartRate OBD OBD/* SignalImport))))
 	@mkdir -p $(@D)
 	$(fuzz_swift) $(abspath $^) -o $(@F)
 

@@ -1,5 +1,5 @@
 // Hostile servers, sensors and disks for libFuzzer: answers of the weather's and the toy's servers, measurements of straps and foot
-// pods, and files that were kept. Whatever it is, nothing traps, every text is bounded and has nothing in it that a terminal obeys,
+// pods, files that were kept, and the formulas and signal descriptions that people import. Whatever it is, nothing traps, every text is bounded and has nothing in it that a terminal obeys,
 // every value is one of its property, and what was read is read the same once it was kept.
 // Built together with Sources/Protocols as one module, outside of the package.
 
@@ -85,6 +85,34 @@ private func checkKept(_ bytes: [UInt8]) {
   machine.checkWake(at: 1)
 }
 
+/// A formula, an end of line, and the data that it is asked about.
+private func checkFormula(_ bytes: [UInt8]) {
+  let end = bytes.firstIndex(of: lineFeed) ?? bytes.count
+  let text = String(decoding: bytes[..<end], as: UTF8.self)
+  do throws(ExpressionError) {
+    let expression = try Expression(text)
+    let outcome = bytes[end...].withUnsafeBufferPointer { expression.evaluate($0) }
+    if case .number(let number) = outcome { hold(number.isFinite, "\(text) is \(number)") }
+  } catch {
+    hold((0...text.utf8.count).contains(error.offset), "a place outside of \(text)")
+    holdText(error.words, most: 400)
+  }
+}
+
+private func checkImport(_ bytes: [UInt8]) {
+  guard let found = try? SignalImport(bytes) else { return }
+  for line in found.file(from: "x").split(separator: "\n") { holdText(String(line), most: 2500) }
+  for remark in found.leftOut + found.notes { holdText(remark.place + remark.words, most: 3000) }
+  hold(Set(found.signals.map(\.name)).count == found.count, "a name is there twice")
+  for signal in found.signals {
+    var problems: [OptionError] = []
+    guard let read = CustomSignal(signal.section, of: Setup(), &problems) else { return hold(false, "\(signal.name): \(problems)") }
+    hold(OBDQuery.readServices.contains(read.request.service), "\(signal.name) writes")
+    let outcome = bytes.withUnsafeBufferPointer { read.row.read($0) }
+    if case .value(let value) = outcome { hold((try? read.row.property.rule.accept(value)) == value, "\(signal.name): \(value.text)") }
+  }
+}
+
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
   let input = Array(UnsafeBufferPointer(start: start, count: count))
@@ -93,7 +121,9 @@ public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
   let status = [200, 200, 200, 201, 204, 400, 404, 500][Int(first & 7)]
   let response = HTTPResponse.answered(status: status, type: first & 8 == 0 ? "application/json" : nil, body: body)
   switch first >> 4 {
-  case 0...4: checkWeather(response)
+  case 0...2: checkWeather(response)
+  case 3: checkFormula(body)
+  case 4: checkImport(body)
   case 5...9: checkToy(response)
   case 10, 11: checkSensor(HeartRateMeasurement.self, body)
   case 12, 13: checkSensor(RunningMeasurement.self, body)

@@ -40,6 +40,9 @@ def rides():
         yield f"pieces-{index}", b"\14" + message[:5] + HEAR + message[5:] + HEAR + taken + message * 3 + HEAR + taken + b"Torq" + name + taken
 
 
+formulas = ["Signed(BB)*256+BC", "{J:5} ? 1 : absent", "(A*256+B)/10", "float32(A,B,C,D)", "signed(A << 8 | B, 16) % 7", "min(A,B) > 3 && !C || ~A & 0x1F == 2", "((v<8)+u)/1.5e2"]
+
+
 def answers():
     """What servers, sensors and disks say, behind a byte that says which of them it is."""
     weather = {
@@ -57,6 +60,13 @@ def answers():
     ):
         for status in [0, 5] if kind < 14 else [0]:
             yield f"json-{index}-{status}", bytes([kind << 4 | status]) + json.dumps(body, ensure_ascii=False).encode()
+    for index, formula in enumerate(formulas):
+        yield f"formula-{index}", bytes([0x30]) + formula.encode() + b"\n" + bytes(range(0, 250, 4))
+        yield f"torque-{index}", bytes([0x40]) + f'Name,ShortName,ModeAndPID,Equation,Min Value,Max Value,Units,Header\r\n"a, b",b,220101,"{formula}",0,9,C,7E4\n'.encode()
+    field = {"id": "A_B", "name": "x", "fmt": {"bix": 37, "len": 14, "sign": True, "mul": 0.5, "div": 3, "add": -3, "nullmin": 0, "nullmax": 99, "min": -9, "max": 9, "unit": "volts"}}
+    gear = {"id": "G", "name": "x", "fmt": {"bix": 8, "len": 16, "blsb": True, "map": {"0": "off", "1": {"value": "ON", "description": "on"}}}}
+    command = {"hdr": "DA10", "rax": "11", "cmd": {"22": "0101"}, "freq": 0.1, "filter": {"from": 2020, "to": 2022}, "signals": [field, gear]}
+    yield "signals", bytes([0x40]) + json.dumps({"commands": [command]}).encode()
     yield "kept", bytes([0xE0]) + b"steps 4321 20522 1773147900000000\nheart-rate 72 20522 1773147900000000\n"
     yield "heart-rate", bytes([0xA0]) + bytes.fromhex("1E485F0040030003")
     yield "running", bytes([0xC0]) + bytes.fromhex("070003B4640039300000")
@@ -162,6 +172,6 @@ for name, content in seeds():
     path = pathlib.Path(sys.argv[1]) / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
-texts = [word.encode() for word in words] + [b"\r>", SET_UP, WAKE + b"OK\r>" + HEAR, b"1902", b"22F190", b"ATSH7E4", b"{\"", b"\\ud83d\\ude00", b"1e999", b"$88$1$0.35", b"#$#", b"%^%", b"Gyro#$#0.05%^%", b": 1 V;"]
+texts = [word.encode() for word in words] + [b"\r>", SET_UP, WAKE + b"OK\r>" + HEAR, b"1902", b"22F190", b"ATSH7E4", b"{\"", b"\\ud83d\\ude00", b"1e999", b"$88$1$0.35", b"#$#", b"signed16(", b"{A:3}", b"ModeAndPID", b"\"blsb\": true", b"%^%", b"Gyro#$#0.05%^%", b": 1 V;"]
 texts += re.findall(rb'"\w+":', b" ".join(json.dumps(call).encode() for call in calls))
 (pathlib.Path(sys.argv[1]) / "words").write_text("".join('"' + "".join(f"\\x{byte:02x}" for byte in text) + '"\n' for text in sorted(set(texts))))
