@@ -82,6 +82,14 @@ final class StandInNetworkManager: Sendable {
 
   struct State {
     var points: [Point] = []
+    /// How many looks it takes to leave what is active before something else begins, as NetworkManager does; and what begins then.
+    var leaving = 0
+    var coming: (active: Active, looks: Int)?
+    var refusesScans = false
+    /// A second device, which nobody uses, hears what there is only after so many searches.
+    var spare: Int?
+    /// The device that was to join.
+    var joining: String?
     /// What is heard only after so many searches.
     var late: (point: Point, after: Int)?
     var scans = 0
@@ -105,6 +113,7 @@ final class StandInNetworkManager: Sendable {
   }
 
   static let device = "/org/freedesktop/NetworkManager/Devices/3"
+  static let spare = "/org/freedesktop/NetworkManager/Devices/4"
   private static let manager = "org.freedesktop.NetworkManager"
   let state: Mutex<State>
   private let connection = Mutex<BusConnection?>(nil)
@@ -143,6 +152,7 @@ final class StandInNetworkManager: Sendable {
       switch call.member {
       case "GetManagedObjects": return call.reply([state.tell()])
       case "RequestScan":
+        if state.refusesScans { return call.failure(Self.manager + ".PermissionDenied", "Not authorized to scan.") }
         state.scans += 1
         if let late = state.late, state.scans >= late.after {
           state.points.append(late.point)
@@ -175,6 +185,7 @@ extension StandInNetworkManager.State {
   mutating func join(_ body: [BusValue]) -> [BusValue] {
     settings = body.first
     options = body.last?.dictionary ?? [:]
+    joining = body.dropFirst().first?.string
     let connection = body.first?.dictionary?["connection"]?.dictionary
     let profile = "/org/freedesktop/NetworkManager/Settings/\(next)"
     let id = connection?["id"]?.string ?? ""
@@ -186,10 +197,16 @@ extension StandInNetworkManager.State {
   }
 
   mutating func activate(_ profile: String, id: String, uuid: String) -> String {
-    leave()
     next += 1
     let path = "/org/freedesktop/NetworkManager/ActiveConnection/\(next)"
-    active = .init(path: path, profile: profile, id: id, uuid: uuid)
+    let new = StandInNetworkManager.Active(path: path, profile: profile, id: id, uuid: uuid)
+    if leaving > 0, active != nil {
+      active?.state = 3
+      coming = (new, leaving)
+    } else {
+      leave()
+      active = new
+    }
     return path
   }
 
@@ -212,9 +229,10 @@ extension StandInNetworkManager.State {
       objects.append(("\(manager.path)/AccessPoint/\(number)", [manager + ".AccessPoint": properties]))
     }
     for profile in profiles.keys { objects.append((profile, [manager + ".Settings.Connection": ["Unsaved": .bool(true)]])) }
-    if let active {
+    for active in [active, coming?.active].compactMap(\.self) {
+      let state = active.path == coming?.active.path ? 0 : active.state
       let properties: [String: BusValue] = [
-        "Connection": .path(active.profile), "Id": .string(active.id), "Uuid": .string(active.uuid), "State": .uint32(active.state),
+        "Connection": .path(active.profile), "Id": .string(active.id), "Uuid": .string(active.uuid), "State": .uint32(state),
       ]
       objects.append((active.path, [manager + ".Connection.Active": properties]))
     }
@@ -227,6 +245,12 @@ extension StandInNetworkManager.State {
       let wireless: [String: BusValue] = ["AccessPoints": .array(of: "o", paths), "LastScan": .int64(Int64(scans))]
       objects.append((StandInNetworkManager.device, [manager + ".Device": device, manager + ".Device.Wireless": wireless]))
     }
+    if let spare {
+      let paths = scans < spare ? [] : points.indices.map { BusValue.path("\(manager.path)/AccessPoint/\($0)") }
+      let wireless: [String: BusValue] = ["AccessPoints": .array(of: "o", paths), "LastScan": .int64(Int64(scans))]
+      let device: [String: BusValue] = ["State": .uint32(30), "ActiveConnection": .path("/")]
+      objects.append((StandInNetworkManager.spare, [manager + ".Device": device, manager + ".Device.Wireless": wireless]))
+    }
     progress()
     return .array(
       of: "{oa{sa{sv}}}",
@@ -236,6 +260,13 @@ extension StandInNetworkManager.State {
   }
 
   private mutating func progress() {
+    if let (next, looks) = coming {
+      coming = looks > 1 ? (next, looks - 1) : nil
+      guard coming == nil else { return }
+      leave()
+      active = next
+      return
+    }
     guard let active, active.state == 1 else { return }
     switch outcome {
     case .fails(let why) where volatile.contains(active.profile):

@@ -129,6 +129,15 @@ import Testing
     #expect(manager.log == ["join vehiclectl Trivio", "activate Home \"5\""])
   }
 
+  @Test func `the way back is asked for once, however long NetworkManager takes to leave the toy`() throws {
+    let bus = try TestBus()
+    let manager = try StandInNetworkManager(bus) { $0.points = [.open("Trivio")] }
+    var (_, network, _) = try borrow(bus)
+    manager.state.withLock { $0.leaving = 6 }
+    #expect(network.restore() == "back in \"Home \"5\"\"" && manager.log == ["join vehiclectl Trivio", "activate Home \"5\""])
+    #expect(manager.profiles == ["Home \"5\""])
+  }
+
   @Test func `where nothing was active nothing is afterwards`() throws {
     let bus = try TestBus()
     let manager = try StandInNetworkManager(bus) {

@@ -58,14 +58,16 @@ struct NetworkLoan {
   private func isBack(_ before: (profile: String, id: String), _ networks: NetworkManager) throws(Failure) -> Bool {
     let limit = Clock.monotonic + Self.patience
     var asked = 0
+    var way: String?
     while Clock.monotonic < limit {
       let found = try networks.look()
       if isBack(found) { return true }
       let active = active(found)
-      if active?.profile != before.profile || active?.lives != true {
+      let comes = active?.profile == before.profile && active?.lives == true
+      if !comes, way.flatMap({ found.actives[$0] })?.isDue != true {
         asked += 1
         guard asked <= 3 else { break }
-        try networks.activate(before.profile, device)
+        way = try networks.activate(before.profile, device)
       }
       usleep(300_000)
     }

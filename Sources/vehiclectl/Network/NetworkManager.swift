@@ -81,9 +81,10 @@ struct NetworkManager {
       Self.path, Self.name, "AddAndActivateConnection2", [connection, .path(device), .path(accessPoint), options], within: Self.consent)
   }
 
-  /// Begins to activate a profile on a device.
-  func activate(_ profile: String, _ device: String) throws(Failure) {
-    _ = try call(Self.path, Self.name, "ActivateConnection", [.path(profile), .path(device), .path("/")], within: Self.consent)
+  /// Begins to activate a profile on a device, after what is active there was left. Gives the activation's path; asked for again it
+  /// begins anew.
+  func activate(_ profile: String, _ device: String) throws(Failure) -> String? {
+    try call(Self.path, Self.name, "ActivateConnection", [.path(profile), .path(device), .path("/")], within: Self.consent).first?.string
   }
 
   /// Leaves what is active.

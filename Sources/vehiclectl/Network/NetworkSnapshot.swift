@@ -34,6 +34,8 @@ struct NetworkSnapshot {
     var state: State
 
     var lives: Bool { state == .activating || state == .activated }
+    /// It lives, or will when its device has left what was active there.
+    var isDue: Bool { lives || state == .unknown }
   }
 
   private(set) var devices: [Device] = []
