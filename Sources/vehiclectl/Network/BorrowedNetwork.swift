@@ -5,7 +5,8 @@
 struct BorrowedNetwork {
   /// Seconds for the network to be there, while a person presses a button.
   private static let search = 60.0
-  private static let activation = 45.0
+  /// Seconds to join it: longer than NetworkManager tries, which knows why it could not.
+  private static let activation = 60.0
   private static let (betweenScans, betweenLooks) = (8.0, 0.5)
 
   private enum Stage {

@@ -11,6 +11,8 @@ struct NetworkManager {
   private static let path = "/org/freedesktop/NetworkManager"
   /// Seconds. What needs a person's consent may take a while.
   private static let (answer, consent) = (5.0, 60.0)
+  /// Seconds for an address. NetworkManager's own 45 are as long as anybody waits: nobody would hear what was missing.
+  private static let addressPatience: Int32 = 25
 
   private let bus: SystemBus
   private let failures: Failures
@@ -72,7 +74,12 @@ struct NetworkManager {
         ]
       ),
       // The toy leads nowhere: whatever other way there is to the world stays.
-      ("ipv4", ["method": .string("auto"), "never-default": .bool(true), "may-fail": .bool(false)]),
+      (
+        "ipv4",
+        [
+          "method": .string("auto"), "never-default": .bool(true), "may-fail": .bool(false), "dhcp-timeout": .int32(Self.addressPatience),
+        ]
+      ),
       ("ipv6", ["method": .string("ignore")]),
     ]
     let connection = BusValue.array(of: "{sa{sv}}", settings.map { .entry(.string($0.0), .properties($0.1)) })
