@@ -224,6 +224,17 @@ import Testing
     #expect(other.failure?.message == "NetworkManager refuses: Not authorized to control networking.")
   }
 
+  @Test func `who may not search is told at once, unless the toy is heard already`() throws {
+    let bus = try TestBus()
+    let manager = try StandInNetworkManager(bus) { $0.refusesScans = true }
+    let (words, _, failure) = try borrow(bus)
+    #expect(failure == .noAccessToNetworks && words.isEmpty && manager.log.isEmpty)
+    manager.state.withLock { $0.points = [.open("Trivio")] }
+    var (_, network, none) = try borrow(bus)
+    #expect(none == nil && network.isJoined)
+    _ = network.restore()
+  }
+
   @Test func `no Wi-Fi, and Wi-Fi that is off, are said at once`() throws {
     let bus = try TestBus()
     let manager = try StandInNetworkManager(bus) { $0.hasDevice = false }

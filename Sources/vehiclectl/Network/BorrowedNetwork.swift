@@ -59,7 +59,8 @@ struct BorrowedNetwork {
         throw missing(found)
       } else if now >= scan {
         stage = .searching(scan: now + Self.betweenScans)
-        for device in found.usable { networks.scan(device.path) }
+        // Unheard, it would never be: nothing makes NetworkManager search while it is in another network.
+        for device in found.usable where !networks.scan(device.path) { throw .noAccessToNetworks }
       }
     case .joining(let limit):
       let state = loan?.ours(in: try networks.look())?.active.state

@@ -57,9 +57,12 @@ struct NetworkManager {
     NetworkSnapshot(try call("/org/freedesktop", DBus.objectManager, "GetManagedObjects").first)
   }
 
-  /// Has a device listen for networks. That it is refused, as while another search goes on, does not matter.
-  func scan(_ device: String) {
-    _ = try? call(device, Self.name + ".Device.Wireless", "RequestScan", [.properties([:])])
+  /// Has a device listen for networks; says whether this user may have it. Other refusals, as while a search goes on, do not matter.
+  @discardableResult func scan(_ device: String) -> Bool {
+    do throws(Failure) {
+      _ = try call(device, Self.name + ".Device.Wireless", "RequestScan", [.properties([:])])
+      return true
+    } catch { return error != .noAccessToNetworks }
   }
 
   /// Begins to join an open network, with a profile that is gone when it is left or when we are.
