@@ -169,6 +169,20 @@ import Testing
     _ = network.restore()
   }
 
+  @Test func `a device that nobody uses may hear the toy later, and is taken; one that never does is not waited for`() throws {
+    let bus = try TestBus()
+    let manager = try StandInNetworkManager(bus) {
+      $0.points = [.open("Trivio")]
+      $0.spare = 3
+    }
+    let (_, first, _) = try borrow(bus)
+    #expect(first.isJoined && manager.state.withLock { $0.joining } == StandInNetworkManager.spare)
+    manager.state.withLock { $0 = .init(points: [.open("Trivio")], spare: 1000) }
+    let (words, second, _) = try borrow(bus)
+    #expect(second.isJoined && manager.state.withLock { $0.joining } == StandInNetworkManager.device)
+    #expect(words.contains("waiting for the network \"Trivio\": press the toy's Wi-Fi button until its light is white"))
+  }
+
   @Test func `a network that never comes is named, with the one it may be`() throws {
     let bus = try TestBus()
     let manager = try StandInNetworkManager(bus) { $0.points = [.open("ESP_A1B2C3"), .locked("ESP_locked")] }

@@ -8,6 +8,8 @@ struct BorrowedNetwork {
   /// Seconds to join it: longer than NetworkManager tries, which knows why it could not.
   private static let activation = 60.0
   private static let (betweenScans, betweenLooks) = (8.0, 0.5)
+  /// Seconds for a device that nobody uses to hear what another one hears: a search and a half.
+  private static let chance = 12.0
 
   private enum Stage {
     /// Nothing was touched yet.
@@ -23,6 +25,8 @@ struct BorrowedNetwork {
   private var searchEnd: Double?
   private var loan: NetworkLoan?
   private var looked = -Double.infinity
+  /// When a device that is in use heard it, and another one that could do had not.
+  private var firstHeard: Double?
 
   /// Looks whether there is a Wi-Fi device at all.
   init(_ ssid: String, _ networks: NetworkManager) throws(Failure) {
@@ -48,7 +52,7 @@ struct BorrowedNetwork {
     switch stage {
     case .searching(let scan):
       let found = try networks.look()
-      if let (device, accessPoint) = found.find(ssid, on: loan?.device) {
+      if let (device, accessPoint) = found.find(ssid, on: loan?.device), mayTake(device, in: found, at: now) {
         var begun = loan ?? NetworkLoan(device, in: found)  // what was there before the first attempt counts
         begun.uuid = Self.randomUUID()
         loan = begun
@@ -76,6 +80,14 @@ struct BorrowedNetwork {
     case .joined: break
     }
     return waitsFor
+  }
+
+  /// Whether a device is taken now: one that is in use is, when those that nobody uses have had their chance to hear the toy too.
+  private mutating func mayTake(_ device: NetworkSnapshot.Device, in found: NetworkSnapshot, at now: Double) -> Bool {
+    guard loan == nil, !device.isIdle, found.usable.contains(where: \.isIdle) else { return true }
+    let firstHeard = firstHeard ?? now
+    self.firstHeard = firstHeard
+    return now >= min(firstHeard + Self.chance, searchEnd ?? .infinity)
   }
 
   private var waitsFor: String? {
