@@ -40,7 +40,7 @@ test: setup lint build check-install ## everything that CI checks
 	  grep '✘' .build/test.log; grep -E -A 16 'Fatal error|Program crashed|crashed:$$' .build/test.log | cut -c 1-240 | head -n 60; exit 1; fi
 	@$(MAKE) -s fuzz-short
 
-test-vm: setup build ## the installed programs in a Debian guest: systemd, journald, a real bluetoothd (needs root once)
+test-vm: setup build ## the installed programs in a Debian guest: systemd, journald, real bluetoothd and NetworkManager (needs root once)
 	@Tests/Setup/setup.sh vm
 	@rm -rf .build/vm-install && $(MAKE) -s install DESTDIR=.build/vm-install prefix=/usr
 	@.venv/bin/python Tests/VM/machine.py build .build/vm

@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
-"""A Debian guest with real systemd, journald, dbus and bluetoothd, in which the installed programs are tried.
+"""A Debian guest with real systemd, journald, dbus, bluetoothd and NetworkManager, in which the installed programs are tried.
 
   machine.py build DIRECTORY               makes kernel, initrd and disk image there, once (needs root, about three minutes)
   machine.py run DIRECTORY INSTALLED       boots it with the tree INSTALLED laid over its root, runs scenario.py inside
 
-It runs under KVM where there is one and is emulated elsewhere, boots in a quarter of a minute, has no network, and
-forgets everything. Ends with the scenario's exit code; 125 when the guest said nothing."""
+It runs under KVM where there is one and is emulated elsewhere, boots in a quarter of a minute, has no network but
+its own, and forgets everything. Ends with the scenario's exit code; 125 when the guest said nothing."""
 import os, re, shutil, signal, subprocess, sys, tarfile, tempfile, threading
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-PACKAGES = "systemd-sysv,dbus,bluez,python3,polkitd,udev,kmod,procps,rfkill,libevdev2,libcurl4,libsqlite3-0,ca-certificates,libpam-systemd,linux-image-amd64"
+PACKAGES = ("systemd-sysv,dbus,bluez,python3,polkitd,udev,kmod,procps,rfkill,libevdev2,libcurl4,libsqlite3-0,ca-certificates,libpam-systemd,linux-image-amd64,"
+            "network-manager,wpasupplicant,hostapd,dnsmasq-base,iw,iproute2")
 BUMBLE = "bumble==0.0.236"
-LONGEST = 600  # seconds, for all of it
+LONGEST = 1500  # seconds, for all of it
 
 UNITS = {
     "vm-disks.service": """[Unit]
@@ -42,6 +43,7 @@ ExecStart=/bin/sh -c 'python3 -u /opt/vm/scenario.py >/dev/ttyS1 2>&1; echo "vm:
 }
 QUIET = ("apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer fstrim.timer e2scrub_reap.service "
          "getty@tty1.service serial-getty@ttyS0.service systemd-timesyncd.service").split()
+LATER = ("NetworkManager", "NetworkManager-wait-online", "wpa_supplicant", "hostapd")  # not before the scenario wants it
 
 
 def run(*command):
@@ -49,7 +51,7 @@ def run(*command):
 
 
 def build(folder):
-    root, wanted = folder / "root", f"{PACKAGES}\n{BUMBLE}\n{UNITS}\n{QUIET}"
+    root, wanted = folder / "root", f"{PACKAGES}\n{BUMBLE}\n{UNITS}\n{QUIET}\n{LATER}"
     if (folder / "stamp").is_file() and (folder / "stamp").read_text() == wanted:
         return
     if os.geteuid() != 0:
@@ -66,6 +68,7 @@ def build(folder):
         (units / f"{target}.target.wants/{name}.service").symlink_to(f"../{name}.service")
     for name in QUIET:
         (units / name).symlink_to("/dev/null")
+    run("chroot", root, "systemctl", "disable", *LATER)
     (root / "etc/fstab").write_text("")
     (root / "etc/hostname").write_text("guest\n")
     (root / "etc/initramfs-tools/conf.d/vm").write_text("MODULES=list\nCOMPRESS=gzip\n")
@@ -90,7 +93,7 @@ def boot(folder, installed):
     with tempfile.TemporaryDirectory(dir=folder) as place:
         with tarfile.open(f"{place}/job.tar", "w") as job:
             job.add(installed, ".")
-            for name in ("air.py", "scenario.py"):
+            for name in ("air.py", "scenario.py", "steps.py", "wifi.py"):
                 job.add(HERE / name, f"opt/vm/{name}")
         accelerator = ["-accel", "kvm", "-cpu", "host"] if has_kvm() else ["-accel", "tcg,thread=multi,tb-size=512", "-cpu", "max"]
         command = [

@@ -1,37 +1,11 @@
 #!/usr/bin/env python3
 """What an owner does with the installed programs, inside the guest: the packaged units under a real systemd, a link
-through a real bluetoothd, and everything that can be switched off in between. Prints a line for each thing it sees."""
-import fcntl, json, os, pwd, socket, struct, subprocess, sys, time
+through a real bluetoothd, everything that can be switched off in between, and the toy's Wi-Fi through a real NetworkManager.
+Prints a line for each thing it sees."""
+import fcntl, json, os, socket, struct, subprocess, time
 
-failures = []
-begun = time.monotonic()
-
-
-def sh(command, timeout=60):
-    done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=timeout)
-    return done.returncode, done.stdout.strip(), done.stderr.strip()
-
-
-def check(what, seen, more=""):
-    print(f"{'ok  ' if seen else 'FAIL'} {time.monotonic() - begun:6.1f} s  {what}{'  ' + str(more) if more != '' else ''}", flush=True)
-    if not seen:
-        failures.append(what)
-
-
-def leave():
-    if failures:
-        print(sh("journalctl -u vehicled -u vehicled.socket -u bluetooth -u vm-air --no-pager -o short-monotonic | tail -150")[1])
-    print(f"{len(failures)} failures" if failures else "all is well", flush=True)
-    sys.exit(min(len(failures), 99))
-
-
-def wait(condition, seconds=60):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if condition():
-            return True
-        time.sleep(0.2)
-    return False
+import wifi
+from steps import check, failures, leave, sh, wait
 
 
 def air(*words):
@@ -286,6 +260,8 @@ check("nothing would have crashed it", "crash" not in open("/run/mirror.log").re
 mirror.terminate()
 sky.terminate()
 
-check("systemctl stop vehicled, with a car", sh("systemctl stop vehicled.service vehicled.socket")[0] == 0)
+wifi.borrow()
+
+check("systemctl stop vehicled, with a toy", sh("systemctl stop vehicled.service vehicled.socket")[0] == 0)
 
 leave()

@@ -1,0 +1,32 @@
+"""What every part of the scenario does: run a command, wait for something, say what was seen."""
+import subprocess, sys, time
+
+failures = []
+begun = time.monotonic()
+
+
+def sh(command, timeout=60):
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=timeout)
+    return done.returncode, done.stdout.strip(), done.stderr.strip()
+
+
+def check(what, seen, more=""):
+    print(f"{'ok  ' if seen else 'FAIL'} {time.monotonic() - begun:6.1f} s  {what}{'  ' + str(more) if more != '' else ''}", flush=True)
+    if not seen:
+        failures.append(what)
+
+
+def leave():
+    if failures:
+        print(sh("journalctl -u vehicled -u vehicled.socket -u bluetooth -u vm-air -u NetworkManager --no-pager -o short-monotonic | tail -150")[1])
+    print(f"{len(failures)} failures" if failures else "all is well", flush=True)
+    sys.exit(min(len(failures), 99))
+
+
+def wait(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.2)
+    return False
