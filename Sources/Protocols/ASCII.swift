@@ -23,7 +23,10 @@ let dot = UInt8(ascii: ".")
 
 private let hexDigits = Array("0123456789ABCDEF".utf8)
 
-/// Two upper-case digits a byte, separated by spaces: `41 0C 0D 74`.
+/// Two upper-case digits a byte: `410C0D74`.
+func hexText(_ bytes: some Sequence<UInt8>) -> [UInt8] { bytes.flatMap { [hexDigits[Int($0 >> 4)], hexDigits[Int($0 & 15)]] } }
+
+/// The same, separated by spaces: `41 0C 0D 74`.
 func spacedHex(_ bytes: some Sequence<UInt8>) -> String {
   var text: [UInt8] = []
   for byte in bytes {

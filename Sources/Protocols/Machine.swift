@@ -240,7 +240,8 @@ public enum Effect: Sendable, Equatable {
   /// The motion lease is at its end, because of the machine: no set-point came in time, the link is gone (a person's words).
   /// The vehicle is being stopped; `leaseEnded` does not follow.
   case leaseLost(String)
-  /// The schema changes. Readings of properties that keep their name are kept.
+  /// The schema changes. Readings of properties that keep their name are kept; those of the same turn stand at their places in the
+  /// new one.
   case declare(Schema)
   /// The answer to `stopping`.
   case stopped

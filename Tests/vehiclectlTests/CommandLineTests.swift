@@ -73,8 +73,8 @@ import Testing
       failure { _ = try DoCommand.values(["a", "b", "c"], for: query) { _ in nil } }?.message.hasPrefix(
         "the argument count: \"b\" is not a whole number") == true)
     #expect(
-      failure { _ = try DoCommand.values(["a", "1", "c"], for: query) { _ in nil } }?.message.hasPrefix("too many arguments from \"c\" on")
-        == true)
+      failure { _ = try DoCommand.values(["a", "1", "c"], for: query) { _ in nil } }?.message.hasPrefix(
+        "too many arguments: pin is asked for, or a line of stdin") == true)
     let leaked = failure { _ = try DoCommand.values(["a"], for: query) { _ in "geheim" } }?.message
     #expect(leaked?.contains("pin") == true && leaked?.contains("geheim") == false)
   }

@@ -72,7 +72,7 @@ import Testing
   private static let mistakes: [(String, String)] = [
     ("[signal.x]\nrequest = \"2101\"\nvalue = \"A + fooo\"", "3:14: value: \"fooo\" is neither a byte"),
     ("[signal.x]\nrequest = \"2101\"\nvalue = 'A/0'", "3:12: value: this divides by zero; write another divisor"),
-    ("[signal.x]\nrequest = \"2101\"\nvalue = \"\\u0041 + fo\"", "3:9: value: character 5: \"fo\" is neither"),
+    ("[signal.x]\nrequest = \"2101\"\nvalue = \"\\u0041 + foo\"", "3:9: value: character 5: \"foo\" is neither"),
     ("[signal.x]\nrequest = \"2101\"\nvalue = \"\"\"\nA +\"\"\"", "3:9: value: character 4: a value is missing"),
     ("[signal.x]\nrequest = \"2F01\"\nvalue = \"A\"", "2:11: request: service 2F is no read request; ask one of"),
     ("[signal.x]\nrequest = \"22010\"\nvalue = \"A\"", "2:11: request: this is no request; write two hex digits"),
@@ -121,7 +121,7 @@ import Testing
 
   @Test func `a device that may asks more`() throws {
     let signal = ["a": "[signal.x]\nrequest = \"2F0102\"\nvalue = \"A\"\ndevices = [\"van\"]"]
-    #expect(try told(signal).first?.contains("set allow-raw = true for device van") == true)
+    #expect(try told(signal).first?.contains("set allow-raw = true for every device") == true)
     #expect(try told(signal, in: Self.car + "allow-raw = true\n") == [])
   }
 

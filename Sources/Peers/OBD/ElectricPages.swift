@@ -8,7 +8,8 @@
 //   7E4 22/21 02…  4-35 cells 1-32 /50 V; 03, 04 and, for more than 96, 0A, 0B, 0C go on          7E4 220106   4s coolant °C · 24 b0 charging
 //   7E2 2101       5 b0 P b1 R b2 N b3 D · 12 pedal /2 % · 13-14s LE /100 mph      7E2 2102   21-22s 12 V current /1000 A · 23 its SOC %
 //   7E2 22E004     8-9 LE pedal /512 % · 10-11s LE /64 km/h · 12-13 LE 12 V, 0.4883 mV             7E3 2102   14s inverter, 15s motor °C
-//   7E5 22E011     12-13s 12 V current, negated, /1000 A · 20 its SOC %            7D1 220104   6 km/h · 8 gear: 1 P and N, 2 R, 4 D
+//   7E5 22E011     9 converter °C + 100 · 10-11 mV · 12-13 /100 A · 14-15 in /10 V · 18-19 12 V current (327 - A) * 100 · 20 its SOC %
+//                  21-22 mV over 6 V · 24 °C      7D1 220104   6 and 10-13 km/h · 8 gear: 1 P and N, 2 R, 4 D
 //   7B3 220100     5 indoor, 6 outdoor /2 - 40 °C · 29 km/h                        7C6 22B002   6-8 odometer km
 //   7A0 22C00B     from 4 on, each tyre: /5 psi, °C + 50, stride 4 (E-GMP 5)
 
@@ -81,7 +82,7 @@ extension ElectricCar {
   }
 
   private static let vehicle: Page = { car, moment, _ in
-    var page = Layout(20)
+    var page = Layout(22)
     page.put([0xFF, 0xE0, 0x00, 0x00], at: 0)
     page.put([moment.speed > 0 ? 0x08 : moment.speed < 0 ? 0x02 : 0x01], at: 5)
     page.put(car.pedal(moment) * 2, bytes: 1, at: 12)
@@ -104,23 +105,30 @@ extension ElectricCar {
   }
 
   private static let pedal: Page = { car, moment, supply in
-    var page = Layout(20)
+    var page = Layout(31)
     page.put(little: car.pedal(moment) * 512, at: 8)
     page.put(little: moment.speed * 64, at: 10)
     page.put(little: Double(supply) / 0.4883, at: 12)
     return page.bytes
   }
 
-  private static let charger: Page = { _, _, _ in
-    var page = Layout(24)
-    page.put(-1250, bytes: 2, at: 12)
+  private static let charger: Page = { _, moment, supply in
+    var page = Layout(46)
+    page.put([131], at: 9)
+    page.put(Double(supply), bytes: 2, at: 10)
+    page.put(18.5 * 100, bytes: 2, at: 12)
+    page.put(7310, bytes: 2, at: 14)
+    page.put((327 - 1.25) * 100, bytes: 2, at: 18)
     page.put([88], at: 20)
+    page.put(Double(supply) - 6000, bytes: 2, at: 21)
+    page.put((moment.batteryTemperature + 40) * 2, bytes: 1, at: 24)
     return page.bytes
   }
 
   private static let brakes: Page = { _, moment, _ in
-    var page = Layout(20)
+    var page = Layout(43)
     page.put(abs(moment.speed), bytes: 1, at: 6)
+    for wheel in 10...13 { page.put(abs(moment.speed), bytes: 1, at: wheel) }
     page.put([moment.speed > 0 ? 4 : moment.speed < 0 ? 2 : 1], at: 8)
     return page.bytes
   }
@@ -143,7 +151,7 @@ extension ElectricCar {
 
   private static let tyres: Page = { car, moment, _ in
     let stride = car.model == .eGMP ? 5 : 4
-    var page = Layout(4 + 4 * stride)
+    var page = Layout(car.model == .eGMP ? 33 : 4 + 4 * stride)
     page.put([0xFF, 0xFF, 0x00, 0x00], at: 0)
     for (tyre, pressure) in [36.2, 36.4, 35.8, 36.0].enumerated() {
       let warmth = 8 * moment.seconds / (moment.seconds + 900)

@@ -147,14 +147,3 @@ enum BMSPage {
     return .value(.bool(current < 0 && (speeds.0 != 0 || (speeds.1 != 0 && speeds.1 != 0x7FFF))))
   }
 }
-
-/// The two requests for page 0x01, the usual one first.
-enum PageRequest: String, CaseIterable, Sendable {
-  case uds = "220101"
-  case kwp = "2101"
-
-  /// What a reply to it begins with.
-  var echo: [UInt8] { self == .uds ? [0x62, 0x01, 0x01] : [0x61, 0x01] }
-  var service: UInt8 { self == .uds ? 0x22 : 0x21 }
-  var other: PageRequest { self == .uds ? .kwp : .uds }
-}

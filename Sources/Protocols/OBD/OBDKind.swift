@@ -4,12 +4,18 @@ extension Kind {
   /// Cars through an ELM327 adapter.
   public static let obd = Kind(
     name: "obd",
-    summary: "A car through an ELM327 adapter: battery, motor and charging of an electric Hyundai or Kia",
+    summary: "A car through an ELM327 adapter: any with OBD-II, and electric Hyundai and Kia in depth",
     links: [LinkRole(schemes: ["serial", "tcp", "ble"], gatt: .elm327)],
     options: [
       Option(
         "rate", ValueRule(.float, unit: "Hz", range: 0...1000), default: .float(20),
         help: "Polls a second at most; 0 polls back to back"),
+      Option(
+        "vehicle", ValueRule(.string, choices: VehicleChoice.allCases.map(\.rawValue)), default: .string(VehicleChoice.auto.rawValue),
+        help: "What is asked: auto finds out; e-gmp (Ioniq 5, EV6), hkmc-ev (other electric Hyundai and Kia), ice (standard OBD-II)"),
+      Option(
+        "pages", ValueRule(.string, choices: ["all", "fast"]), default: .string("all"),
+        help: "all asks for everything known of the vehicle; fast only for what comes at the device's rate, and signals of your own"),
       Option(
         "allow-raw", ValueRule(.bool), default: .bool(false),
         help: "Lets the query action send more than read requests: what it sends can change the vehicle"),
@@ -20,7 +26,10 @@ extension Kind {
     var problems: [OptionError] = []
     let signals = (setup.sections[CustomSignal.section.name] ?? []).compactMap { CustomSignal($0, of: setup, &problems) }
     if let first = problems.first { throw first }
-    return OBDMachine(rate: setup.options["rate"]?.number ?? 20, allowRaw: allowRaw, phase: setup.phase, signals: signals)
+    let choice = VehicleChoice(rawValue: setup.options["vehicle"]?.text ?? "") ?? .auto
+    return OBDMachine(
+      rate: setup.options["rate"]?.number ?? 20, allowRaw: allowRaw, phase: setup.phase, vehicle: choice,
+      isFastOnly: setup.options["pages"] == .string("fast"), signals: signals)
   }
 }
 

@@ -4,10 +4,17 @@
 extension OBDMachine {
   mutating func restore(_ kept: [String: [UInt8]], _ effects: inout Effects) {
     say(.waiting, &effects)
-    for counter in [Signal.polls, .missed, .timeouts, .badReplies] { effects.publish(counter.rawValue, .int(0)) }
-    guard let bytes = kept["request"], let known = PageRequest(rawValue: String(decoding: bytes, as: UTF8.self)) else { return }
-    storedRequest = known
-    request = known
+    for counter in [Signal.polls, .missed, .timeouts, .badReplies] { publish(counter, .int(0), &effects) }
+    if let bytes = kept["request"], let known = PageRequest(rawValue: String(decoding: bytes, as: UTF8.self)), candidates.contains(known) {
+      storedRequest = known
+      request = known
+    }
+    if let bytes = kept["controllers"], let found = Discovery(kept: bytes), choice == .auto || choice == .ice {
+      storedControllers = found
+      recognise(found, &effects)
+      // An electric car whose battery slept when it was asked may be behind it: its page is tried first.
+      if choice == .auto { request = storedRequest ?? candidates[0] }
+    }
     writePollBytes()
   }
 
@@ -17,6 +24,7 @@ extension OBDMachine {
     traits = AdapterTraits()
     count = FrameCount()
     streaks = Streaks()
+    startDiscoveryAnew()
     failedSetups = 0
     writePollBytes()
     state = .settingUp(step: 0)

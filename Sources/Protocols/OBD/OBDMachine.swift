@@ -21,6 +21,10 @@ public struct OBDMachine: Machine {
     case backingOff(Pause)
     /// A person's question is on its way; then the pause goes on, if there was one.
     case querying(OBDQuery, Pause?)
+    /// The adapter is turned to another controller.
+    case turning(Turn)
+    /// A question of the timetable is in flight.
+    case inquiring(Int, sent: Instant)
   }
 
   struct Poll {
@@ -32,6 +36,14 @@ public struct OBDMachine: Machine {
     var isOverdue = false
   }
 
+  /// The way to another target.
+  struct Turn {
+    let target: Target
+    let steps: [Target.Step]
+    var position = 0
+    let began: Instant
+  }
+
   struct Pause {
     /// nil: until the link comes up again.
     var until: Instant?
@@ -41,7 +53,7 @@ public struct OBDMachine: Machine {
   static let setupTries = 3
   static let queueLimit = 16
 
-  public let schema: Schema
+  public internal(set) var schema: Schema
   let allowRaw: Bool
   /// What the owner wants to be asked for.
   let signals: [CustomSignal]
@@ -53,6 +65,20 @@ public struct OBDMachine: Machine {
   var timing: Timing
   var count = FrameCount()
   var request = PageRequest.uds
+  /// What is tried in turn until the vehicle answers.
+  var candidates = [PageRequest.uds, .kwp]
+  /// Whom the adapter asks and listens to, as it is set.
+  var aim = Target.battery
+  var timetable = Timetable()
+  var discovery = Discovery()
+  var vehicle = Vehicle.unknown
+  let choice: VehicleChoice
+  /// Nothing that an owner has not described is asked beside the fast request.
+  let isFastOnly: Bool
+  /// Where the properties of our own begin in the schema.
+  var ownBase = 0
+  /// The rows of the request that is asked at the device's rate, where that is no page.
+  var primary: [Inquiry.Row] = []
   var streaks = Streaks()
   var counters = Counters()
   var questions: [OBDQuery] = []
@@ -62,8 +88,12 @@ public struct OBDMachine: Machine {
   var pollBytes: [UInt8] = []
   /// The request that the disk knows.
   var storedRequest: PageRequest?
+  /// The controllers that the disk knows.
+  var storedControllers: Discovery?
   /// Why each property was last said to be absent, so that it is said once.
-  var said = [Absence](repeating: .none, count: Signal.allCases.count)
+  var said: [Absence] = []
+  /// When the last input came.
+  private var lastTurn: Instant = .min
   private(set) var status = ""
   private var fault: String?
 
@@ -92,13 +122,25 @@ public struct OBDMachine: Machine {
     func isOld(at now: Instant) -> Bool { published == .min || now &- published >= .second }
   }
 
+  static let actions = [OBDQuery.action, codes, rates]
+  static let codes = Action("dtc", help: "Reads the trouble codes of all controllers: stored, pending and permanent")
+  static let rates = Action("rates", help: "Tells how often each property is asked for and answered, and how long that takes")
+
   /// A machine that polls `rate` times a second (0: back to back) and sends what is no read request only if it may.
-  public init(rate: Double = 20, allowRaw: Bool = false, phase: Double = 0, signals: [CustomSignal] = []) {
+  init(
+    rate: Double = 20, allowRaw: Bool = false, phase: Double = 0, vehicle choice: VehicleChoice = .auto, isFastOnly: Bool = false,
+    signals: [CustomSignal] = []
+  ) {
     pace = Pace(rate: rate.isFinite ? rate : 20, phase: phase)
     self.allowRaw = allowRaw
+    self.choice = choice
+    self.isFastOnly = isFastOnly
     self.signals = signals
     timing = Timing(period: pace.period)
-    schema = Schema(properties: Signal.properties(period: pace.period), actions: [OBDQuery.action])
+    schema = Schema()
+    candidates = choice.candidates
+    request = candidates[0]
+    layOutFirst()
     writePollBytes()
   }
 
@@ -111,13 +153,15 @@ public struct OBDMachine: Machine {
     }
     return switch state {
     case .resting(let until, _): until
-    case .polling: pace.due
+    // What is due by now and does not fit waits for the next answer.
+    case .polling: timetable.nextDue > lastTurn ? min(pace.due, timetable.nextDue) : pace.due
     case .backingOff(let pause): pause.until
-    case .down, .settingUp, .asking, .querying: nil
+    case .down, .settingUp, .asking, .querying, .turning, .inquiring: nil
     }
   }
 
   public mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
+    lastTurn = now
     switch input {
     // The dialogue ends with its link; what is overdue must not be answered over a link that is gone.
     case .linkChanged(.main, _), .stopping: break
@@ -128,7 +172,7 @@ public struct OBDMachine: Machine {
     case .linkChanged(.main, .up): linkCameUp(&effects)
     case .linkChanged(.main, .down(let reason)): linkWentDown(reason, &effects)
     case .received(.main, let bytes): received(bytes, at: now, &effects)
-    case .perform(let id, let command): perform(id, command, &effects)
+    case .perform(let id, let command): perform(id, command, at: now, &effects)
     case .cancelled(let id): forget(id)
     case .stopping:
       linkWentDown("the link is being closed", &effects)
@@ -156,24 +200,26 @@ public struct OBDMachine: Machine {
     guard dialogue.isIdle, hasSomethingDue(at: now) else { return }
     if dialogue.isOutOfStep { return strayTextCame(at: now, &effects) }
     switch state {
-    case .down, .asking: break
+    case .down, .asking, .inquiring: break
     case .resting: setUpAgain(at: now, &effects)
     case .settingUp(let step): send(traits.command(SetupStep.allCases[step]) + [carriageReturn], at: now, &effects)
     case .querying(let query, _): send(query.command, at: now, &effects)
-    case .polling: if questions.isEmpty { ask(at: now, &effects) } else { beginQuery(nil, at: now, &effects) }
+    case .turning(let turn): send(turn.command, at: now, &effects)
+    case .polling: run(errand(at: now), at: now, &effects)
     case .backingOff(let pause):
       if !questions.isEmpty { return beginQuery(pause, at: now, &effects) }
       pace.begin(at: now)
-      ask(at: now, &effects)
+      state = .polling
+      run(errand(at: now), at: now, &effects)
     }
   }
 
   private func hasSomethingDue(at now: Instant) -> Bool {
     switch state {
-    case .down, .asking: false
-    case .settingUp, .querying: true
+    case .down, .asking, .inquiring: false
+    case .settingUp, .querying, .turning: true
     case .resting(let until, _): now >= until
-    case .polling: now >= pace.due || !questions.isEmpty
+    case .polling: now >= pace.due || !questions.isEmpty || now >= timetable.nextDue || aim != request.target
     case .backingOff(let pause): pause.until.map { now >= $0 } ?? false || !questions.isEmpty
     }
   }
@@ -191,6 +237,8 @@ public struct OBDMachine: Machine {
       case .asking(let poll): pollReplied(poll, at: now, &effects)
       case .settingUp(let step): setupReplied(SetupStep.allCases[step], at: now, &effects)
       case .querying(let query, let pause): queryReplied(query, pause, at: now, &effects)
+      case .turning(let turn): turnReplied(turn, at: now, &effects)
+      case .inquiring(let index, let sent): inquiryReplied(index, sent: sent, at: now, &effects)
       case .down, .resting, .polling, .backingOff: break
       }
     } else if arrival.overflowed {
@@ -205,7 +253,7 @@ public struct OBDMachine: Machine {
     // A banner while the adapter is about to be reset is the one we caused.
     case .down, .resting, .settingUp(step: 0): return
     case .settingUp: setupFailed(status.words, isSilent: false, at: now, &effects)
-    case .polling, .asking, .backingOff, .querying: lostSettings(status, at: now, &effects)
+    case .polling, .asking, .backingOff, .querying, .turning, .inquiring: lostSettings(status, at: now, &effects)
     }
   }
 

@@ -13,6 +13,8 @@ extension OBDMachine {
 
   mutating func ask(at now: Instant, _ effects: inout Effects) {
     counters.polls &+= 1
+    // While the gaps are being measured the page comes when it can.
+    if !timetable.isSurveyed, pace.period > 0 { pace.begin(at: now) }
     state = .asking(Poll(sent: now, lateness: pace.take(at: now), isCounted: count.frames != nil))
     send(pollBytes, at: now, &effects)
   }
@@ -30,7 +32,8 @@ extension OBDMachine {
   private mutating func judge(_ poll: Poll, at now: Instant, _ effects: inout Effects) {
     var answer: ISOTPMessage?
     var refusal: UInt8?
-    for message in reader.messages where message.source == nil || message.source == SetupStep.source {
+    if request.isDiscovery { return discovered(poll, at: now, &effects) }
+    for message in reader.messages where message.source == nil || message.source == request.target.reply {
       let bytes = reader.bytes(of: message)
       if bytes.starts(with: request.echo) {
         if answer != nil { return failed(.unusable("two answers to one request"), poll, at: now, &effects) }
@@ -41,7 +44,8 @@ extension OBDMachine {
     }
     if let answer {
       let head = request.echo.count
-      if answer.length < head + Self.shortestPage { return failed(.unusable("the page is too short"), poll, at: now, &effects) }
+      let shortest = request.parameters.isEmpty ? Self.shortestPage : 1 + (request.parameters.first?.count ?? 0)
+      if answer.length < head + shortest { return failed(.unusable("the page is too short"), poll, at: now, &effects) }
       answered(poll, answer.start + head..<answer.start + answer.length, at: now, &effects)
     } else if let refusal {
       failed(.negative(refusal), poll, at: now, &effects)
@@ -58,11 +62,21 @@ extension OBDMachine {
     let frames = count.frames
     if reader.messages.count == 1 { count.answered(length: data.count + request.echo.count) }
     if count.frames != frames { writePollBytes() }
-    publishPage(data, &effects)
+    if request.parameters.isEmpty {
+      if isFirst { recognise(data, &effects) }
+      publishPage(data, &effects)
+    } else {
+      publish(primary, request.parameters, data, &effects)
+    }
+    timetable.pageAnswered(afterSilence: isFirst)
     timing.add(answered: now, roundTrip: max(now &- poll.sent, 0), lateness: poll.lateness)
     if isFirst {
-      effects.publish(Signal.request.rawValue, .string(request.rawValue))
-      if storedRequest != request { effects.append(.store(key: "request", Array(request.rawValue.utf8))) }
+      publish(.request, .string(request.rawValue), &effects)
+      if !request.parameters.isEmpty {
+        keepControllers(&effects)
+      } else if storedRequest != request {
+        effects.append(.store(key: "request", Array(request.rawValue.utf8)))
+      }
       storedRequest = request
     }
     if isFirst || counters.isOld(at: now) { publishMeasurements(at: now, &effects) }
@@ -77,7 +91,7 @@ extension OBDMachine {
     case unusable(String)
   }
 
-  private mutating func failed(_ failure: Failure, _ poll: Poll, at now: Instant, _ effects: inout Effects) {
+  mutating func failed(_ failure: Failure, _ poll: Poll, at now: Instant, _ effects: inout Effects) {
     state = .polling
     pace.failed(at: now)
     publishCounters(at: now, &effects)
@@ -137,11 +151,8 @@ extension OBDMachine {
 
   /// The vehicle does not know this request, or never answered it: the other one, and after both a pause.
   private mutating func tryOther(_ words: String, isFinal: Bool, at now: Instant, _ effects: inout Effects) {
-    streaks.isSettled = false
-    streaks.refusals += 1
-    request = request.other
-    writePollBytes()
-    guard streaks.refusals >= 2 else { return }
+    tryNextCandidate()
+    guard streaks.refusals >= candidates.count else { return }
     streaks.refusals = 0
     if isFinal { stopAsking(words, &effects) } else { backOff(words, at: now, &effects) }
   }

@@ -14,12 +14,14 @@ enum Signal: Int, CaseIterable, Sendable {
   case inverterVoltage, isolationResistance
   case charging, acPlug, dcPlug, mainRelay, ignition
   case pollRate, roundTrip, roundTripP99, lateness, latenessP99
-  case adapter, request, polls, missed, timeouts, badReplies, lastBadReply
+  case adapter, vehicle, request, polls, missed, timeouts, badReplies, lastBadReply
 
-  /// Those that the vehicle reports; the rest tells of the adapter and of ourselves.
-  static let vehicle = rpm.rawValue...ignition.rawValue
+  /// Those that the battery page reports; the rest tells of the adapter and of ourselves.
+  static let reported = rpm.rawValue...ignition.rawValue
   /// Those that are measured while polling.
-  static let measured = pollRate.rawValue...latenessP99.rawValue
+  static let measured: [Signal] = [.pollRate, .roundTrip, .roundTripP99, .lateness, .latenessP99]
+  /// What no property of a vehicle is called.
+  static let ownNames = usual[(reported.upperBound + 1)...].map(\.name)
 
   /// The schema's rows. Values that are polled stay fresh for three periods, at least two seconds.
   static func properties(period: Nanoseconds) -> [Property] {
@@ -83,6 +85,7 @@ enum Signal: Int, CaseIterable, Sendable {
     case .lateness: ("lateness", .float, "ms", nil, "Median delay of a poll after its place on the grid")
     case .latenessP99: ("lateness-p99", .float, "ms", nil, "99th percentile of the delay of a poll after its place on the grid")
     case .adapter: ("adapter", .string, nil, nil, "What the adapter says it is")
+    case .vehicle: ("vehicle", .string, nil, nil, "What the vehicle was found to be")
     case .request: ("request", .string, nil, nil, "The request that the vehicle answers")
     case .polls: ("polls", .int, nil, nil, "Polls sent since the daemon started")
     case .missed: ("missed", .int, nil, nil, "Places on the grid that passed without a poll")

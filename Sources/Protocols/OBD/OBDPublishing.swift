@@ -20,8 +20,8 @@ extension OBDMachine {
 
   /// The vehicle says nothing: neither its values nor the measurements of the polling stand any longer.
   mutating func withdrawVehicle(_ reason: String, _ effects: inout Effects) {
-    for position in Signal.vehicle { effects.withdraw(position, reason) }
-    for position in Signal.measured { effects.withdraw(position, reason) }
+    for position in livelyProperties { effects.withdraw(position, reason) }
+    for signal in Signal.measured { withdraw(signal, reason, &effects) }
     forgetMeasurements()
   }
 
@@ -29,7 +29,7 @@ extension OBDMachine {
     counters.published = .min
     publishCounters(at: now, &effects)
     let summary = timing.summary(at: now)
-    if let rate = summary.rate { effects.publish(Signal.pollRate.rawValue, .float((rate * 10).rounded() / 10)) }
+    if let rate = summary.rate { publish(.pollRate, .float((rate * 10).rounded() / 10), &effects) }
     publish(summary.roundTrip, .roundTrip, .roundTripP99, &effects)
     publish(summary.lateness, .lateness, .latenessP99, &effects)
   }
@@ -38,14 +38,45 @@ extension OBDMachine {
   mutating func publishCounters(at now: Instant, _ effects: inout Effects) {
     guard counters.isOld(at: now) else { return }
     counters.published = now
-    effects.publish(Signal.polls.rawValue, .int(counters.polls))
-    effects.publish(Signal.missed.rawValue, .int(pace.missed))
+    publish(.polls, .int(counters.polls), &effects)
+    publish(.missed, .int(pace.missed), &effects)
   }
+
+  /// Wanted and achieved rates, the fast request first.
+  func ratesReport(at now: Instant) -> Report {
+    let named = { (rows: [Inquiry.Row]) in rows.map { schema.properties[$0.position].name }.joined(separator: " ") }
+    let reported = schema.properties[..<min(ownBase, Signal.reported.count)].first?.name ?? ""
+    let fast = primary.isEmpty ? "\(reported) … (the battery page)" : named(primary)
+    let summary = timing.summary(at: now)
+    var rows = [
+      [
+        request.rawValue, Target.digits(request.target.request),
+        pace.period > 0 ? Self.hertz(1e9 / Double(pace.period)) : "as fast as it goes",
+        summary.rate.map(Self.hertz) ?? "", summary.roundTrip.map { Value.text(Self.milliseconds($0.median)) } ?? "", fast,
+      ]
+    ]
+    for inquiry in timetable.inquiries where !inquiry.rows.isEmpty {
+      let achieved: String
+      switch inquiry.standing {
+      case .refused(let words, _): achieved = words
+      case .unknown: achieved = inquiry.misses > 0 ? "no answer" : ""
+      case .answered: achieved = inquiry.misses > 0 ? "no answer" : inquiry.rate(at: now).map(Self.hertz) ?? ""
+      }
+      rows.append([
+        String(decoding: hexText(inquiry.request), as: UTF8.self), Target.digits(inquiry.target.request),
+        Self.hertz(1e9 / Double(max(inquiry.period, 1))), achieved,
+        inquiry.samples > 0 ? Value.text(Self.milliseconds(inquiry.cost)) : "", named(inquiry.rows),
+      ])
+    }
+    return Report(columns: ["request", "ecu", "wanted Hz", "achieved Hz", "ms", "properties"], rows: rows)
+  }
+
+  private static func hertz(_ rate: Double) -> String { Value.text((rate * 100).rounded() / 100) }
 
   private func publish(_ percentiles: Timing.Percentiles?, _ median: Signal, _ p99: Signal, _ effects: inout Effects) {
     guard let percentiles else { return }
-    effects.publish(median.rawValue, .float(Self.milliseconds(percentiles.median)))
-    effects.publish(p99.rawValue, .float(Self.milliseconds(percentiles.p99)))
+    publish(median, .float(Self.milliseconds(percentiles.median)), &effects)
+    publish(p99, .float(Self.milliseconds(percentiles.p99)), &effects)
   }
 
   /// With microseconds as its fraction.

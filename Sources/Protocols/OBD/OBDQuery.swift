@@ -9,21 +9,34 @@ struct OBDQuery: Sendable {
     case prepare([UInt8])
     /// Tried where the filter could not be cleared with the command before.
     case clearFilter([UInt8])
-    case ask
+    /// The question at this place of `texts`.
+    case ask(Int)
     /// Puts a setting back; must be acknowledged.
     case restore([UInt8])
+
+    var isQuestion: Bool { if case .ask = self { true } else { false } }
+  }
+
+  /// What the answers are to become.
+  enum Purpose: Sendable {
+    /// What was answered, as it is.
+    case answer
+    /// A list of trouble codes.
+    case codes(CodeList)
   }
 
   let id: CommandID
-  /// The question without its carriage return.
-  let text: [UInt8]
+  /// The questions without their carriage returns; one, but for what asks several services.
+  let texts: [[UInt8]]
+  /// What the answers are to become.
+  var purpose = Purpose.answer
   /// The service asked for; nil for a command of the adapter itself.
   let service: UInt8?
   /// The CAN identifier to ask, or nil where none was given.
   let header: [UInt8]?
   /// A command of the adapter beyond the four harmless ones: it may have changed any setting.
   let isRaw: Bool
-  private var script: [Step] = []
+  private(set) var script: [Step] = []
   /// The command of the script that is in flight or next.
   var position = 0
   /// Somebody waits for the result.
@@ -45,7 +58,8 @@ struct OBDQuery: Sendable {
       throw .invalid(
         argument: Self.argumentNames.request, "the request holds characters that a command cannot: use plain letters and digits")
     }
-    text = request.utf8.filter { $0 != space }.map { $0 >= 0x61 && $0 <= 0x7A ? $0 - 0x20 : $0 }
+    let text = request.utf8.filter { $0 != space }.map { $0 >= 0x61 && $0 <= 0x7A ? $0 - 0x20 : $0 }
+    texts = [text]
     guard !text.isEmpty, text.count <= Self.longestRaw else {
       throw .invalid(argument: Self.argumentNames.request, "the request must have 1 to \(Self.longestRaw) characters, as in 010C")
     }
@@ -75,6 +89,14 @@ struct OBDQuery: Sendable {
     }
   }
 
+  /// A reading of the trouble codes of all controllers.
+  init(codesFor id: CommandID) {
+    self.id = id
+    texts = CodeList.services.map { hexText([$0]) }
+    purpose = .codes(CodeList())
+    (service, header, isRaw) = (CodeList.services[0], nil, false)
+  }
+
   private static func notAllowed(_ what: String) -> CommandError {
     .refused(code: "raw-not-allowed", "\(what) is no read request: set allow-raw = true for this device to send it all the same")
   }
@@ -92,6 +114,7 @@ struct OBDQuery: Sendable {
   /// Whether a message answers it: the service asked for, and the identifier where there is one; not a late answer to
   /// another question.
   func isAnswered(by message: ArraySlice<UInt8>) -> Bool {
+    let text = texts[0]
     guard let service, let first = message.first else { return false }
     if first == 0x7F { return message.dropFirst().first == service }
     let echoed = service == 0x22 ? 2 : service == 0x21 || service == 0x1A ? 1 : 0
@@ -106,13 +129,13 @@ struct OBDQuery: Sendable {
   var command: [UInt8] {
     switch step {
     case .prepare(let bytes), .clearFilter(let bytes), .restore(let bytes): bytes + [carriageReturn]
-    case .ask: text + [carriageReturn]
+    case .ask(let place): texts[place] + [carriageReturn]
     case nil: []
     }
   }
 
   /// The question itself is still to be answered.
-  var isPending: Bool { position <= (script.firstIndex(of: .ask) ?? 0) }
+  var isPending: Bool { position <= (script.lastIndex { $0.isQuestion } ?? 0) }
   var isRestoring: Bool { if case .restore = step { true } else { false } }
 
   /// The next command does the same as this one in another way.
@@ -126,51 +149,26 @@ struct OBDQuery: Sendable {
 
   /// Leaves out what is left of the question.
   mutating func skipToRestore() {
-    while let step, !isRestoring, step != .ask { position += 1 }
-    if step == .ask { position += 1 }
+    while step != nil, !isRestoring { position += 1 }
   }
 
   /// Writes the script for an adapter as it is set up now.
-  mutating func prepare(for traits: AdapterTraits) {
-    let pollingHeader = Array(SetupStep.header.rawValue.utf8.suffix(3))
+  mutating func prepare(for traits: AdapterTraits, aimedAt aim: Target) {
     guard let service else {
-      script = [.ask] + (isRaw ? traits.settings.map { .restore(traits.command($0)) } : [])
+      script = [.ask(0)] + (isRaw ? traits.settings.map { .restore(traits.command($0)) } : [])
       return
     }
     // The services of the emission standard are asked of all controllers, the maker's own of the one we poll.
-    let target = header ?? (service <= 0x0A ? Array("7DF".utf8) : pollingHeader)
-    if target == pollingHeader { return script = [.ask] }
-    let isLong = target.count == 8
-    var restore: [SetupStep] = isLong ? [.bus, .header] : [.header]
-    if isLong {
-      let bus = traits.missing.contains(.memoryOff) ? "ATTP7" : "ATSP7"
-      script = [
-        .prepare(Array(bus.utf8)), .prepare(Array("ATCP".utf8) + target.prefix(2)), .prepare(Array("ATSH".utf8) + target.suffix(6)),
-      ]
-    } else {
-      script = [.prepare(Array("ATSH".utf8) + target)]
+    let target =
+      header.flatMap { UInt32(String(decoding: $0, as: UTF8.self), radix: 16) }.map { Target($0) } ?? (service <= 0x0A ? .everybody : aim)
+    let questions = texts.indices.map { Step.ask($0) }
+    if target == aim { return script = questions }
+    script = []
+    for step in target.steps(traits, fromLong: aim.isLong) {
+      let isOtherWay = step == Target.Step.preferred("ATAR")
+      script.append(isOtherWay ? .clearFilter(step.bytes) : .prepare(step.bytes))
     }
-    if !traits.missing.contains(.filter) {
-      if let filter = Self.replyIdentifier(of: target) {
-        script.append(.prepare(Array("ATCRA".utf8) + filter))
-      } else {
-        script += [.prepare(Array("ATCRA".utf8)), .clearFilter(Array("ATAR".utf8))]
-      }
-      restore.append(.filter)
-    }
-    script.append(.ask)
-    script += restore.map { .restore(traits.command($0)) }
-  }
-
-  /// Which identifier answers a request, where that is sure.
-  private static func replyIdentifier(of target: [UInt8]) -> [UInt8]? {
-    if target.count == 8 {
-      // 18DAttss is answered by 18DAsstt.
-      return target.starts(with: "18DA".utf8) ? Array(target[..<4] + target[6...] + target[4..<6]) : nil
-    }
-    let number = target.reduce(0) { $0 << 4 | Int(hexValue($1)) }
-    guard number != 0x7DF, number + 8 <= 0x7FF else { return nil }
-    let text = String(number + 8, radix: 16, uppercase: true)
-    return Array((String(repeating: "0", count: 3 - text.count) + text).utf8)
+    script += questions
+    script += aim.steps(traits, fromLong: target.isLong).filter { $0 != .preferred("ATCRA") }.map { .restore($0.bytes) }
   }
 }

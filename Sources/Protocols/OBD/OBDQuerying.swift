@@ -2,15 +2,16 @@
 // leaves header and filter as it found them. Every question ends in exactly one `complete`, unless nobody waits.
 
 extension OBDMachine {
-  mutating func perform(_ id: CommandID, _ command: Command, _ effects: inout Effects) {
-    guard case .run(action: 0, let arguments) = command else {
+  mutating func perform(_ id: CommandID, _ command: Command, at now: Instant, _ effects: inout Effects) {
+    guard case .run(let index, let arguments) = command, Self.actions.indices.contains(index) else {
       return effects.append(.complete(id, .failure(.refused(code: "read-only", "an obd device has nothing to set: use query"))))
     }
+    if Self.actions[index] == Self.rates { return effects.append(.complete(id, .success(ratesReport(at: now)))) }
     do throws(CommandError) {
-      let query = try OBDQuery(id, arguments, allowRaw: allowRaw)
+      let query = Self.actions[index] == Self.codes ? OBDQuery(codesFor: id) : try OBDQuery(id, arguments, allowRaw: allowRaw)
       switch state {
       case .down(let reason), .resting(_, let reason): throw .notConnected(reason)
-      case .settingUp, .polling, .asking, .backingOff, .querying: break
+      case .settingUp, .polling, .asking, .backingOff, .querying, .turning, .inquiring: break
       }
       if questions.count >= Self.queueLimit {
         throw .refused(code: "busy", "\(Self.queueLimit) queries are waiting already: ask again when they are done")
@@ -32,7 +33,7 @@ extension OBDMachine {
 
   mutating func beginQuery(_ pause: Pause?, at now: Instant, _ effects: inout Effects) {
     var query = questions.removeFirst()
-    query.prepare(for: traits)
+    query.prepare(for: traits, aimedAt: aim)
     state = .querying(query, pause)
     send(query.command, at: now, &effects)
   }
@@ -52,10 +53,14 @@ extension OBDMachine {
         query.position += 1
       }
       resume(query, pause)
-    case .ask:
-      let result = query.result(dialogue, &reader)
+    case .ask(let place):
+      let result = query.take(dialogue, &reader, place)
+      guard let result else {
+        query.position += 1
+        return resume(query, pause)
+      }
       complete(query, result, &effects)
-      query.position += 1
+      query.skipToRestore()
       resume(query, pause)
       afterwards(result, at: now, &effects)
     case .restore:
@@ -77,7 +82,7 @@ extension OBDMachine {
     setUpAgain(at: now, &effects)
   }
 
-  private var isAcknowledged: Bool {
+  var isAcknowledged: Bool {
     lines(of: dialogue.reply[dialogue.body...]).last.map { ELMLine($0) == .status(.ok) } ?? false
   }
 
@@ -91,7 +96,11 @@ extension OBDMachine {
   private mutating func resume(_ query: OBDQuery, _ pause: Pause?) {
     if query.step != nil {
       state = .querying(query, pause)
-    } else if let pause {
+      return
+    }
+    // A raw command may have changed anything: the setup's own target was put back.
+    if query.isRaw { aim = .battery }
+    if let pause {
       state = .backingOff(pause)
     } else {
       state = .polling

@@ -60,9 +60,11 @@ extension OBDMachine {
   }
 
   private mutating func setupFinished(at now: Instant, _ effects: inout Effects) {
-    if let name = traits.name { effects.publish(Signal.adapter.rawValue, .string(name)) }
-    if pace.period == 0 { for signal in [Signal.lateness, .latenessP99] { effects.withdraw(signal.rawValue, "polls go back to back") } }
+    if let name = traits.name { publish(.adapter, .string(name), &effects) }
+    if pace.period == 0 { for signal in [Signal.lateness, .latenessP99] { withdraw(signal, "polls go back to back", &effects) } }
     failedSetups = 0
+    aim = .battery
+    timetable.begin()
     dialogue.isInStep()
     pace.begin(at: now)
     state = .polling

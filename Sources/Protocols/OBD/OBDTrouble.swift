@@ -8,8 +8,8 @@ extension OBDMachine {
 
   mutating func keepBadReply(_ bytes: [UInt8], _ effects: inout Effects) {
     counters.badReplies &+= 1
-    effects.publish(Signal.badReplies.rawValue, .int(counters.badReplies))
-    effects.publish(Signal.lastBadReply.rawValue, .string(printable(bytes)))
+    publish(.badReplies, .int(counters.badReplies), &effects)
+    publish(.lastBadReply, .string(printable(bytes)), &effects)
   }
 
   /// A reply to a poll that nothing is read from.
@@ -55,6 +55,10 @@ extension OBDMachine {
       pace.failed(at: now)
       state = .polling
       spoilt("no prompt in \(ELMDialogue.limit) bytes", resynchronising: true, at: now, &effects)
+    case .inquiring(let index, let sent):
+      inquiryMissed(index, sent: sent, at: now)
+      spoilt("no prompt in \(ELMDialogue.limit) bytes", resynchronising: true, at: now, &effects)
+    case .turning: setUpAgain(at: now, &effects)
     case .down, .resting, .polling, .backingOff: break
     }
   }
@@ -62,7 +66,7 @@ extension OBDMachine {
   /// The command in flight was not answered in time.
   mutating func timedOut(at now: Instant, _ effects: inout Effects) {
     counters.timeouts &+= 1
-    effects.publish(Signal.timeouts.rawValue, .int(counters.timeouts))
+    publish(.timeouts, .int(counters.timeouts), &effects)
     switch state {
     case .settingUp: setupFailed(Self.silence, isSilent: true, at: now, &effects)
     case .asking(let poll):
@@ -75,6 +79,11 @@ extension OBDMachine {
       if query.isRestoring { return setUpAgain(at: now, &effects) }
       putBack(query, pause, at: now, &effects)
       countTimeout(at: now, &effects)
+    case .inquiring(let index, let sent):
+      inquiryMissed(index, sent: sent, at: now)
+      countTimeout(at: now, &effects)
+    // Where it listens now nobody knows.
+    case .turning: setUpAgain(at: now, &effects)
     case .down, .resting, .polling, .backingOff: break
     }
   }

@@ -4,8 +4,30 @@
 extension OBDQuery {
   private static let columns = ["ecu", "data", "meaning"]
 
+  /// Takes the reply to one of the questions that stands in the dialogue: the result, or nil while more are to be asked.
+  mutating func take(_ dialogue: ELMDialogue, _ reader: inout CANReader, _ place: Int) -> Result<Report, CommandError>? {
+    guard case .codes(var list) = purpose else { return result(dialogue, &reader) }
+    let body = dialogue.reply[dialogue.body...]
+    switch reader.read(dialogue.reply, from: dialogue.body) {
+    case .messages: if let reason = list.add(reader, service: place) { return Self.broken(reason, body) }
+    // Nobody has a code to tell, or knows the service.
+    case .status(.noData): break
+    case .empty, .unreadable, .status: return failure(dialogue, &reader)
+    }
+    purpose = .codes(list)
+    return place + 1 < texts.count ? nil : .success(list.report)
+  }
+
+  /// A reply without an answer: why there is none.
+  private func failure(_ dialogue: ELMDialogue, _ reader: inout CANReader) -> Result<Report, CommandError> {
+    switch result(dialogue, &reader) {
+    case .failure(let error): .failure(error)
+    case .success(let report): .failure(.refused(code: "no-answer", report.rows.first?.last ?? "the vehicle did not answer"))
+    }
+  }
+
   /// The result of the question, from the reply that stands in the dialogue.
-  func result(_ dialogue: ELMDialogue, _ reader: inout CANReader) -> Result<Report, CommandError> {
+  private func result(_ dialogue: ELMDialogue, _ reader: inout CANReader) -> Result<Report, CommandError> {
     let body = dialogue.reply[dialogue.body...]
     if service == nil { return adapterAnswer(body) }
     switch reader.read(dialogue.reply, from: dialogue.body) {
@@ -26,7 +48,7 @@ extension OBDQuery {
     let rows = reader.messages.compactMap { message -> [String]? in
       let bytes = reader.bytes(of: message)
       guard isAnswered(by: bytes) else { return nil }
-      return [message.source.map(Self.name(of:)) ?? "", spacedHex(bytes), OBDMeaning.of(bytes)]
+      return [message.source.map(Target.digits) ?? "", spacedHex(bytes), OBDMeaning.of(bytes)]
     }
     if rows.isEmpty { return Self.broken("the reply answers another request", body) }
     return .success(Report(columns: Self.columns, rows: rows))
@@ -44,13 +66,6 @@ extension OBDQuery {
 
   private static func broken(_ reason: String, _ body: ArraySlice<UInt8>) -> Result<Report, CommandError> {
     .failure(.refused(code: "bad-reply", "the reply cannot be used (\(reason))\(body.isEmpty ? "" : ": \(printable(body))"); ask again"))
-  }
-
-  /// A CAN identifier as testers write it: 7E8, 18DAF110.
-  private static func name(of source: UInt32) -> String {
-    let text = String(source, radix: 16, uppercase: true)
-    let digits = source > 0x7FF ? 8 : 3
-    return String(repeating: "0", count: max(digits - text.count, 0)) + text
   }
 }
 

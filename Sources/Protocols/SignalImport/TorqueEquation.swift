@@ -52,6 +52,7 @@ enum TorqueEquation {
         }
       }
       try close()
+      while let last = out.last, isBlank(last) { out.removeLast() }
       return String(decoding: out, as: UTF8.self)
     }
 

@@ -177,6 +177,11 @@ import Protocols
     let nextWake = machine.take(input, at: Clock.monotonic(), &effects)
     guard !effects.isEmpty else { return nextWake }
     // The machine is not called while its effects are done (`take` queues), so they can be read where they lie.
+    // Readings stand at their places in the schema as it is from this turn on.
+    for case .declare(let schema) in effects.list {
+      self.schema = schema
+      observer?.deviceDeclares(schema)
+    }
     if !effects.readings.isEmpty { observer?.deviceLearned(effects.readings) }
     for effect in effects.list { perform(effect) }
     effects.removeAll()
@@ -227,9 +232,7 @@ import Protocols
         self?.take(.stored(key: key, failure: failure))
       }
     case .leaseLost(let reason): lose(reason)
-    case .declare(let schema):
-      self.schema = schema
-      observer?.deviceDeclares(schema)
+    case .declare: break  // it came first
     case .stopped: closed()
     }
   }

@@ -93,7 +93,7 @@ struct AdapterRig {
   private var effects = Effects()
 
   init(rate: Double = 20, allowRaw: Bool = false, phase: Double = 0, at now: Instant = 0) {
-    machine = OBDMachine(rate: rate, allowRaw: allowRaw, phase: phase)
+    machine = OBDMachine(rate: rate, allowRaw: allowRaw, phase: phase, isFastOnly: true)
     self.now = now
   }
 

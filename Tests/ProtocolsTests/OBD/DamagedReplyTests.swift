@@ -56,15 +56,15 @@ import Testing
   private static func check(_ damaged: [UInt8], _ test: Case, _ right: [Read], allowing distance: Int = 0, _ what: String) {
     for answer in answers(damaged, test) {
       let isRight = right.contains { $0.source == answer.source && Self.distance($0.hex, answer.hex) <= distance }
-      if !isRight && !isPart(answer, of: test) { Issue.record("\(what): \(answer.hex)") }
+      if !isRight && (test.testDescription.hasPrefix("V8") || !givesNothing(answer)) { Issue.record("\(what): \(answer.hex)") }
     }
   }
 
-  /// A message without length and check that was cut short stays one, and the reader of its parameters finds that out.
-  private static func isPart(_ answer: Read, of test: Case) -> Bool {
-    guard test.testDescription == "one message, no header" else { return false }
+  /// A message without a length of its own, or whose check holds by chance where it was cut off, stays one; the reader of its
+  /// parameters finds that it does not come out even, and gives no value.
+  private static func givesNothing(_ answer: Read) -> Bool {
     let bytes = stride(from: 0, to: answer.hex.count, by: 2).compactMap { UInt8(answer.hex.dropFirst($0).prefix(2), radix: 16) }
-    return StandardParameter.split(bytes[...]) { _, _ in } != nil
+    return bytes.first == 0x41 && StandardParameter.split(bytes[...]) { _, _ in } != nil
   }
 
   @Test(arguments: cases) func aCharacterThatIsLostOrSaidTwiceMakesNoOtherAnswer(_ test: Case) {
@@ -129,7 +129,9 @@ import Testing
 
   @Test func ofSeveralControllersOneThatIsDamagedTakesTheOthersWithIt() {
     var reader = CANReader()
-    #expect(reader.read(Array("7E804410C0D74\r7EA04410C0D".utf8)) == .unreadable("a frame has a wrong length"))
-    #expect(reader.messages.isEmpty == false && reader.read(Array("7EA04410C0D75".utf8)) == .messages)
+    let broken = reader.read(Array("7E804410C0D74\r7EA04410C0D".utf8))
+    #expect(broken == .unreadable("a frame has a wrong length"))
+    let whole = reader.read(Array("7EA04410C0D75".utf8))
+    #expect(whole == .messages && reader.messages.map(\.source) == [0x7EA])
   }
 }

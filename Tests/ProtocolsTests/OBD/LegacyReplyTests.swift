@@ -37,13 +37,15 @@ import Testing
   @Test func aBusThatDoesNotStartIsAStatus() {
     for text in ["BUS INIT: ERROR", "BUS INIT: ...ERROR", "BUSINIT:ERROR"] {
       var reader = CANReader()
-      #expect(reader.read(Array(text.utf8)) == .status(.busInitError))
+      let outcome = reader.read(Array(text.utf8))
+      #expect(outcome == .status(.busInitError))
     }
   }
 
   @Test func troubleCodesOfSeveralLinesAreOneListForEachController() {
     var reader = CANReader()
-    #expect(reader.read(Vector.legacyCodes.dropLast()) == .messages)
+    let outcome = reader.read(Vector.legacyCodes.dropLast())
+    #expect(outcome == .messages)
     let codes = reader.messages.flatMap { message -> [String] in
       guard case .codes(let codes) = TroubleCode.read(reader.bytes(of: message)) else { return ["broken"] }
       return codes.map(\.text)
@@ -52,14 +54,16 @@ import Testing
     #expect(reader.messages.allSatisfy { $0.source == 0x10 })
   }
 
-  @Test func theVINOfFiveLinesIsOne() {
+  @Test func theVINOfSeveralLinesIsOne() {
     for reply in [Vector.legacyVIN, Vector.bareVIN] {
       var reader = CANReader()
-      #expect(reader.read(reply.dropLast()) == .messages)
+      let outcome = reader.read(reply.dropLast())
+      #expect(outcome == .messages)
       #expect(VehicleInformation.read(reader.messages.map { reader.bytes(of: $0) }) == .texts(["1D4GP00R55B123456"]))
     }
     var reader = CANReader()
-    #expect(reader.read(Vector.vehicleNumber.dropLast()) == .messages)
+    let outcome = reader.read(Vector.vehicleNumber.dropLast())
+    #expect(outcome == .messages)
     #expect(VehicleInformation.read(reader.messages.map { reader.bytes(of: $0) }) == .texts(["1D4GP00R55B123456"]))
   }
 

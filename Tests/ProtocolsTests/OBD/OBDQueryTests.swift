@@ -14,7 +14,7 @@ import Testing
 
   @Test func aStandardRequestGoesToAllControllersAndEverythingIsPutBack() {
     var rig = Self.polling()
-    rig.adapter.answer("010C", "7E804410C0D740000\r7EA04410C0D750000\r\r>")
+    rig.adapter.answer("010C", "7E804410C0D74000000\r7EA04410C0D75000000\r\r>")
     rig.query("010C")
     rig.run(for: 100 * .millisecond)
     #expect(Self.commands(rig) == ["ATSH7DF", "ATCRA", "010C", "ATSH7E4", "ATCRA7EC"])
@@ -294,7 +294,7 @@ import Testing
   @Test func nothingCanBeSetAndOtherActionsDoNotExist() {
     var rig = Self.polling()
     rig.give(.perform(1, .set(property: 0, .int(1))))
-    rig.give(.perform(2, .run(action: 1, arguments: [:])))
+    rig.give(.perform(2, .run(action: 99, arguments: [:])))
     rig.give(.perform(3, .run(action: 0, arguments: ["request": .int(1)])))
     for id in 1...3 { #expect(rig.refusal(CommandID(id)) != nil) }
   }

@@ -168,7 +168,7 @@ import Testing
       if rig.machine.nextWake == nil { rig.connect() }
     }
     #expect(rig.resets.count > 10)
-    #expect(Signal.vehicle.allSatisfy { rig.number(rig.machine.schema.properties[$0].name) == nil })
+    #expect(Signal.reported.allSatisfy { rig.number(rig.machine.schema.properties[$0].name) == nil })
     #expect(rig.machine.dialogue.reply.count <= ELMDialogue.limit)
   }
 

@@ -129,7 +129,7 @@ import Testing
       var rig = ready
       rig.give(.received(.main, Array(Vector.interleaved[..<split])))
       rig.give(.received(.main, Array(Vector.interleaved[split...])))
-      #expect(Signal.vehicle.allSatisfy { rig.number(rig.machine.schema.properties[$0].name) == nil })
+      #expect(Signal.reported.allSatisfy { rig.number(rig.machine.schema.properties[$0].name) == nil })
       #expect(rig.number("bad-replies") == 1)
       #expect(rig.text("last-bad-reply")?.hasPrefix("02C|0:6101FFFFF800|01E|") == true)
     }

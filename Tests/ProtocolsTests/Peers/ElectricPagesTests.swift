@@ -77,7 +77,7 @@ struct ElectricPagesTests {
     #expect(brakes[6] == 50 && brakes[8] == 4)
     #expect(data(car, [0x22, 0x01, 0x00], at: 0x7B3)?[29] == 50)
     let charger = try #require(data(car, [0x22, 0xE0, 0x11], at: 0x7E5))
-    #expect(charger[20] == 88 && VirtualHost.number(charger, 12...13, signed: true) == -1250)
+    #expect(charger[20] == 88 && VirtualHost.number(charger, 18...19) == 32575)
     let older = try #require(data(ElectricCar(.ioniq28), [0x21, 0x01], at: 0x7E2))
     #expect(abs(little(older, 13) / 100 * 1.609344 - 50) < 0.1 && older[5] == 0x08 && older[12] > 0)
     let backwards = Nanoseconds(200 * .second)

@@ -41,11 +41,11 @@ enum VehicleFamily: String, CaseIterable, Sendable {
 
   /// The family that an answer to page 0x01 shows, or nil for one that is not known.
   init?(_ request: PageRequest, page data: UnsafeBufferPointer<UInt8>) {
-    switch (request, BMSPage.Car(data)) {
-    case (.kwp, _): self = .older
-    case (.uds, .eGMP): self = .eGMP
-    case (.uds, .konaNiro): self = .konaNiro
-    case (.uds, .other): return nil
+    switch BMSPage.Car(data) {
+    case _ where request == .kwp: self = .older
+    case .eGMP: self = .eGMP
+    case .konaNiro: self = .konaNiro
+    case .other: return nil
     }
   }
 }

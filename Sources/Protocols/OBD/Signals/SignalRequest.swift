@@ -12,7 +12,7 @@ struct SignalRequest: Hashable, Sendable {
   private static let longest = 7
 
   /// Reads hex digits, as in 220101; blanks between them and 0x before them are taken.
-  init(_ text: String, allowRaw: Bool, device: String) throws(ValueError) {
+  init(_ text: String, allowRaw: Bool) throws(ValueError) {
     var digits = text.utf8.filter { $0 != space }
     if digits.starts(with: "0x".utf8) || digits.starts(with: "0X".utf8) { digits.removeFirst(2) }
     guard digits.count >= 2, digits.count % 2 == 0, digits.allSatisfy(isHexDigit) else {
@@ -23,7 +23,7 @@ struct SignalRequest: Hashable, Sendable {
     let service = bytes[0]
     guard allowRaw || OBDQuery.readServices.contains(service) else {
       throw ValueError(
-        "service \(spacedHex([service])) is no read request; ask one of 01 to 0A (not 04, 05, 08), 19, 1A, 21 and 22, or set allow-raw = true for device \(device)"
+        "service \(spacedHex([service])) is no read request; ask one of 01 to 0A (not 04, 05, 08), 19, 1A, 21 and 22, or set allow-raw = true for every device that has it"
       )
     }
     guard let form = Self.form(of: service) else {

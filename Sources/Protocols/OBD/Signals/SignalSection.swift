@@ -57,7 +57,7 @@ extension CustomSignal {
       return nil
     }
     do throws(ValueError) {
-      return try SignalRequest(text, allowRaw: setup.options["allow-raw"] == .bool(true), device: setup.device)
+      return try SignalRequest(text, allowRaw: setup.options["allow-raw"] == .bool(true))
     } catch {
       problems.append(OptionError("request", error.description))
       return nil

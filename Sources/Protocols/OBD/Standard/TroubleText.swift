@@ -1,5 +1,5 @@
-// What standard trouble codes mean, in our own short words (facts: SAE J2012). The tables stay one text each and are searched when a
-// person asks, which is rare: nothing is built of them. Where the standard counts (cylinders, coils, sensors) a rule counts with it.
+// What standard trouble codes mean, in our own short words (facts: SAE J2012). The tables are texts that are read when somebody asks
+// for the first time, which few processes ever do. Where the standard counts (cylinders, coils, sensors) a rule counts with it.
 // A standard code that is not in the tables has no words; nothing is guessed from its neighbours.
 
 extension TroubleCode {
@@ -7,7 +7,7 @@ extension TroubleCode {
   var meaning: String? {
     if !isStandard { return "manufacturer's own" }
     if isFiller { return nil }
-    return counted ?? Self.lookUp(number)
+    return counted ?? Self.meanings[number]
   }
 
   /// What the words of a table stand for: an entry is a code, a pattern and a subject, and names as many codes as the pattern has words.
@@ -31,23 +31,28 @@ extension TroubleCode {
     "f2": ["stuck on", "stuck off"],
   ]
 
-  private static func lookUp(_ number: UInt16) -> String? {
+  private static let meanings: [UInt16: String] = {
+    var meanings: [UInt16: String] = [:]
     for table in [engineText, powerText, driveText, bodyText] {
-      for entry in table.split(whereSeparator: { $0 == ";" || $0 == "\n" }) {
-        let words = entry.split(separator: " ", maxSplits: 2)
-        guard words.count == 3, let first = TroubleCode(String(words[0])), let pattern = patterns[String(words[1])] else { continue }
-        let offset = number == first.number ? 0 : (ordinal(number) ?? -1) - (ordinal(first.number) ?? 0)
-        guard pattern.indices.contains(offset) else { continue }
-        return pattern[offset].isEmpty ? String(words[2]) : "\(words[2]) \(pattern[offset])"
+      for entry in table.utf8.split(whereSeparator: { $0 == UInt8(ascii: ";") || $0 == lineFeed }) {
+        let words = entry.split(separator: space, maxSplits: 2).map { String($0) ?? "" }
+        guard words.count == 3, let first = TroubleCode(words[0]), let pattern = patterns[words[1]] else { continue }
+        for (offset, kind) in pattern.enumerated() {
+          guard let code = first.following(offset) else { continue }
+          meanings[code.number] = kind.isEmpty ? words[2] : "\(words[2]) \(kind)"
+        }
       }
     }
-    return nil
-  }
+    return meanings
+  }()
 
-  /// The place of a code in the standard's counting, which is decimal in the last two digits; nil where they are not.
-  private static func ordinal(_ number: UInt16) -> Int? {
+  /// The code so many places on: the standard counts its last two digits in tens; it does not count on where one is a letter.
+  private func following(_ offset: Int) -> TroubleCode? {
+    if offset == 0 { return self }
     let (tens, ones) = (Int(number >> 4 & 15), Int(number & 15))
-    return tens < 10 && ones < 10 ? Int(number >> 8) * 100 + tens * 10 + ones : nil
+    let place = tens * 10 + ones + offset
+    guard tens < 10, ones < 10, place < 100 else { return nil }
+    return TroubleCode(number: number & 0xFF00 | UInt16((place / 10) << 4 | place % 10))
   }
 
   /// Those that count on: the number is decimal where the standard counts cylinders.

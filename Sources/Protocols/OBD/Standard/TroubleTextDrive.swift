@@ -40,7 +40,7 @@ extension TroubleCode {
     P0700 - transmission control asks for the lamp; P0701 - transmission control range or performance; P0702 - transmission control electrical
     P0703 - brake switch B circuit; P0704 - clutch switch circuit; P0705 c5 transmission range sensor
     P0710 c5 transmission fluid temperature sensor A; P0715 n4 turbine speed sensor A; P0719 - brake switch B circuit low
-    P0720 n4 output speed sensor; P0724 - brake switch B circuit high; P0725 n4 engine speed input
+    P0720 n4 output speed sensor; P0724 - brake switch B circuit high; P0725 n4 engine speed to the transmission
     P0729 - gear 6 wrong ratio; P0730 - wrong gear ratio; P0731 - gear 1 wrong ratio; P0732 - gear 2 wrong ratio; P0733 - gear 3 wrong ratio
     P0734 - gear 4 wrong ratio; P0735 - gear 5 wrong ratio; P0736 - reverse wrong ratio; P0740 - torque converter clutch circuit
     P0741 - torque converter clutch stuck off; P0742 - torque converter clutch stuck on; P0743 - torque converter clutch electrical fault

@@ -78,7 +78,7 @@ import Testing
   }
 
   @Test func `what the owner allowed is asked`() throws {
-    #expect(problems(["request": .string("2F010203")]).first?.message.contains("allow-raw = true for device ev") == true)
+    #expect(problems(["request": .string("2F010203")]).first?.message.contains("allow-raw = true for every device") == true)
     let raw = try #require(signal(["request": .string("2F010203")], allowRaw: true))
     #expect(raw.request.echo == [0x6F] && raw.header == .engine)
     #expect(signal(["request": .string("FF01")], allowRaw: true) == nil)

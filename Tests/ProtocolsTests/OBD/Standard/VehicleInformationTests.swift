@@ -11,34 +11,51 @@ import Testing
     if case .broken(let reason) = VehicleInformation.read(messages.map { $0[...] }) { reason } else { nil }
   }
 
-  static func line(_ number: UInt8, _ data: [UInt8]) -> [UInt8] { [0x49, 0x02, number] + data }
+  /// What an older network makes of so many bytes: numbered lines of four.
+  static func lines(_ type: UInt8, _ data: [UInt8]) -> [ArraySlice<UInt8>] {
+    var lines: [ArraySlice<UInt8>] = []
+    for start in stride(from: 0, to: data.count, by: 4) {
+      var line: [UInt8] = [0x49, type, UInt8(start / 4 + 1)]
+      line += data[start..<min(start + 4, data.count)]
+      lines.append(line[...])
+    }
+    return lines
+  }
+
+  static let calibration: [UInt8] = Array("JMB*36761500".utf8) + [0, 0, 0, 0]
+  static let oneCalibration: [UInt8] = [0x49, 0x04, 0x01] + calibration
+  static let twoCalibrations: [UInt8] = [0x49, 0x04, 0x02] + calibration + calibration
+  static let oneOfTwoCalibrations: [UInt8] = [0x49, 0x04, 0x02] + calibration
+  static let carVIN: [UInt8] = [0x49, 0x02, 0x01] + vin
+  static let udsVIN: [UInt8] = [0x62, 0xF1, 0x90] + vin
 
   @Test func theVINIsReadFromEveryKindOfNetwork() {
     let expected = VehicleInformation.Answer.texts(["1D4GP00R55B123456"])
-    #expect(Self.read([0x49, 0x02, 0x01] + Self.vin) == expected)
-    #expect(Self.read([0x62, 0xF1, 0x90] + Self.vin) == expected)
-    #expect(Self.read([0x62, 0xF1, 0x90] + Self.vin + [0xFF, 0x00]) == expected)
-    let padded = [0, 0, 0] + Self.vin
-    let lines = (0..<5).map { Self.line(UInt8($0 + 1), Array(padded[$0 * 4..<$0 * 4 + 4]))[...] }
+    #expect(Self.read(Self.carVIN) == expected)
+    #expect(Self.read(Self.udsVIN) == expected)
+    #expect(Self.read(Self.udsVIN + [0xFF, 0x00]) == expected)
+    let lines = Self.lines(0x02, [0, 0, 0] + Self.vin)
     #expect(VehicleInformation.read(lines) == expected)
   }
 
   @Test func aVINThatIsNoneIsRefused() {
     var wrong = Self.vin
     wrong[3] = UInt8(ascii: "O")
-    #expect(Self.reason([0x49, 0x02, 0x01] + wrong) == "a VIN has digits and capital letters without I, O and Q")
-    #expect(Self.reason([0x49, 0x02, 0x01] + Self.vin.dropLast()) == "a VIN has 17 characters, not 16")
-    #expect(Self.reason([0x49, 0x02, 0x02] + Self.vin) == "more than one VIN")
-    #expect(Self.reason([0x49, 0x02, 0x01] + Self.vin, [0x49, 0x02, 0x01] + Self.vin) == "several answers of one controller")
+    let misspelt: [UInt8] = [0x49, 0x02, 0x01] + wrong
+    #expect(Self.reason(misspelt) == "a VIN has digits and capital letters without I, O and Q")
+    #expect(Self.reason(Self.carVIN.dropLast()) == "a VIN has 17 characters, not 16")
+    let two: [UInt8] = [0x49, 0x02, 0x02] + Self.vin
+    #expect(Self.reason(two) == "more than one VIN")
+    #expect(Self.reason(Self.carVIN, Self.carVIN) == "several answers of one controller")
     var holed = Self.vin
     holed[5] = 0
-    #expect(Self.reason([0x49, 0x02, 0x01] + holed) != nil)
+    let gap: [UInt8] = [0x49, 0x02, 0x01] + holed
+    #expect(Self.reason(gap) != nil)
     #expect(Self.reason([0x49]) != nil && Self.reason() == "no answer")
   }
 
   @Test func linesThatAreMissingOrOutOfOrderGiveNoVIN() {
-    let padded = [0, 0, 0] + Self.vin
-    let lines = (0..<5).map { Self.line(UInt8($0 + 1), Array(padded[$0 * 4..<$0 * 4 + 4]))[...] }
+    let lines = Self.lines(0x02, [0, 0, 0] + Self.vin)
     for index in lines.indices {
       var others = lines
       others.remove(at: index)
@@ -56,21 +73,21 @@ import Testing
   }
 
   @Test func calibrationsAreReadWithTheirCheckSums() {
-    let calibration = Array("JMB*36761500".utf8) + [0, 0, 0, 0]
-    #expect(Self.read([0x49, 0x04, 0x01] + calibration) == .texts(["JMB*36761500"]))
-    #expect(Self.read([0x49, 0x04, 0x02] + calibration + calibration) == .texts(["JMB*36761500", "JMB*36761500"]))
-    #expect(Self.reason([0x49, 0x04, 0x02] + calibration) != nil)
-    #expect(Self.reason([0x49, 0x04, 0x01] + [UInt8](repeating: 0x80, count: 16)) == "the answer holds no plain text")
+    #expect(Self.read(Self.oneCalibration) == .texts(["JMB*36761500"]))
+    #expect(Self.read(Self.twoCalibrations) == .texts(["JMB*36761500", "JMB*36761500"]))
+    #expect(Self.reason(Self.oneOfTwoCalibrations) != nil)
+    let binary: [UInt8] = [0x49, 0x04, 0x01] + [UInt8](repeating: 0x80, count: 16)
+    #expect(Self.reason(binary) == "the answer holds no plain text")
     #expect(Self.read([0x49, 0x06, 0x01, 0x17, 0x91, 0xBC, 0x82]) == .texts(["1791BC82"]))
     #expect(Self.read([0x49, 0x06, 0x02, 0x17, 0x91, 0xBC, 0x82, 0, 0, 0, 1]) == .texts(["1791BC82", "00000001"]))
-    let lines = (0..<4).map { index in ([0x49, 0x04, UInt8(index + 1)] + calibration[index * 4..<index * 4 + 4])[...] }
-    #expect(VehicleInformation.read(lines) == .texts(["JMB*36761500"]))
+    #expect(VehicleInformation.read(Self.lines(0x04, Self.calibration)) == .texts(["JMB*36761500"]))
   }
 
   @Test func aControllerTellsItsName() {
     let name = Array("ECM\0-EngineControl\0\0".utf8)
     #expect(name.count == 20)
-    #expect(Self.read([0x49, 0x0A, 0x01] + name) == .texts(["ECM-EngineControl"]))
+    let answer: [UInt8] = [0x49, 0x0A, 0x01] + name
+    #expect(Self.read(answer) == .texts(["ECM-EngineControl"]))
   }
 
   @Test func testResultsAreScaledByTheirIds() {

@@ -1,0 +1,93 @@
+// Which parameters the vehicle's controllers support, asked of all at once, page by page of thirty-two. Each controller's answer counts
+// for itself: a parameter is asked of one that has it. Answers that cannot be told apart are not guessed at.
+// Facts: SAE J1979, services 01 with parameters 00, 20, 40 …
+
+/// What the controllers have told so far.
+struct Discovery: Sendable, Equatable {
+  /// One controller, by the identifier that it answers from.
+  struct Controller: Sendable, Equatable {
+    let identifier: UInt32
+    var parameters: [UInt8] = []
+  }
+
+  private(set) var controllers: [Controller] = []
+
+  /// A controller's answer to the question from `base` on.
+  mutating func add(_ bitmap: some Sequence<UInt8>, base: UInt8, from identifier: UInt32) {
+    let found = StandardParameter.supported(bitmap, base: base)
+    if let index = controllers.firstIndex(where: { $0.identifier == identifier }) {
+      controllers[index].parameters += found
+    } else {
+      controllers.append(Controller(identifier: identifier, parameters: found))
+      controllers.sort { $0.identifier < $1.identifier }
+    }
+  }
+
+  init(_ controllers: [Controller] = []) { self.controllers = controllers }
+
+  /// What was kept; nil where it makes no sense.
+  init?(kept bytes: [UInt8]) {
+    for line in bytes.split(separator: UInt8(ascii: "\n")) {
+      let words = line.split(separator: UInt8(ascii: " "))
+      let digits = words.last.map(Array.init) ?? []
+      guard words.count == 2, let identifier = UInt32(String(decoding: words[0], as: UTF8.self), radix: 16), digits.count.isMultiple(of: 2),
+        digits.allSatisfy(isHexDigit), controllers.count < 8, digits.count <= 512
+      else { return nil }
+      let parameters = stride(from: 0, to: digits.count, by: 2).map { hexValue(digits[$0]) << 4 | hexValue(digits[$0 + 1]) }
+      controllers.append(Controller(identifier: identifier, parameters: parameters))
+    }
+    if controllers.isEmpty { return nil }
+  }
+
+  /// To be kept: a line for each controller, its identifier and its parameters in hex digits.
+  var bytes: [UInt8] {
+    controllers.flatMap { Array((String($0.identifier, radix: 16, uppercase: true) + " ").utf8) + hexText($0.parameters) + [lineFeed] }
+  }
+
+  /// Where to ask on, or nil when all is told.
+  func next(after base: UInt8) -> UInt8? {
+    guard base < 0xE0, controllers.contains(where: { $0.parameters.contains(base + 0x20) }) else { return nil }
+    return base + 0x20
+  }
+}
+
+extension OBDMachine {
+  /// A reply to the question what there is.
+  mutating func discovered(_ poll: Poll, at now: Instant, _ effects: inout Effects) {
+    let base = request.bytes[1]
+    var answers: [(source: UInt32?, bitmap: ArraySlice<UInt8>)] = []
+    for message in reader.messages where message.length >= 6 {
+      let bytes = reader.bytes(of: message)
+      if bytes.starts(with: request.echo) { answers.append((message.source, bytes.dropFirst(2).prefix(4))) }
+    }
+    if answers.count > 1, answers.contains(where: { $0.source == nil }) {
+      return failed(.unusable("several controllers answer, and this adapter does not show which"), poll, at: now, &effects)
+    }
+    guard !answers.isEmpty else {
+      // The first page is there in every car; where a later one is not, what came before stands.
+      if base > 0 { return discoveryEnded(at: now, &effects) }
+      return failed(.unusable("an answer to another request"), poll, at: now, &effects)
+    }
+    dialogue.isInStep()
+    for answer in answers { discovery.add(answer.bitmap, base: base, from: answer.source ?? 0x7E8) }
+    state = .polling
+    guard let next = discovery.next(after: base) else { return discoveryEnded(at: now, &effects) }
+    request = PageRequest(supportedFrom: next)
+    writePollBytes()
+    pace.begin(at: now)
+  }
+
+  /// The next start knows them.
+  mutating func keepControllers(_ effects: inout Effects) {
+    guard case .standard(let found) = vehicle, storedControllers?.controllers != found else { return }
+    let kept = Discovery(found)
+    storedControllers = kept
+    effects.append(.store(key: "controllers", kept.bytes))
+  }
+
+  private mutating func discoveryEnded(at now: Instant, _ effects: inout Effects) {
+    state = .polling
+    recognise(discovery, &effects)
+    pace.begin(at: now)
+  }
+}

@@ -1,0 +1,196 @@
+// The questions beside the fast page: how the adapter is turned to whom they go and back, and what becomes of their answers. What the
+// vehicle refuses is asked again after ten minutes, what a controller says nothing to ever less often; neither ends the page.
+
+extension OBDMachine {
+  private static let refusalLasts: Nanoseconds = 600 * .second
+  private static let busyPause: Nanoseconds = 100 * .millisecond
+
+  /// What is to be done next while polling.
+  enum Errand {
+    case nothing, poll, question
+    case turn(Target)
+    case inquire(Int)
+  }
+
+  /// People first, then the page at its slot, then what fits in the gap, then the way back.
+  mutating func errand(at now: Instant) -> Errand {
+    if !questions.isEmpty { return .question }
+    let home = request.target
+    let room = pace.due &- now
+    let isDue = now >= pace.due
+    // Back to back there is no gap: what waits for too long goes between two pages.
+    if !isDue || timetable.hasForced(at: now), streaks.isSettled,
+      let index = timetable.pick(at: now, room: max(room, 0), aim: aim, home: home)
+    {
+      let target = timetable.inquiries[index].target
+      return target == aim ? .inquire(index) : .turn(target)
+    }
+    if aim != home { return .turn(home) }
+    return isDue ? .poll : .nothing
+  }
+
+  mutating func run(_ errand: Errand, at now: Instant, _ effects: inout Effects) {
+    switch errand {
+    case .nothing: break
+    case .poll: ask(at: now, &effects)
+    case .question: beginQuery(nil, at: now, &effects)
+    case .turn(let target):
+      let turn = Turn(target: target, steps: target.steps(traits, fromLong: aim.isLong), began: now)
+      state = .turning(turn)
+      send(turn.command, at: now, &effects)
+    case .inquire(let index):
+      let bytes = timetable.inquiries[index].bytes
+      timetable.asked(index, at: now, room: max(pace.due &- now, 0))
+      state = .inquiring(index, sent: now)
+      send(bytes, at: now, &effects)
+    }
+  }
+
+  mutating func turnReplied(_ turn: Turn, at now: Instant, _ effects: inout Effects) {
+    var turn = turn
+    let isTaken = isAcknowledged
+    if !isTaken, case .required = turn.steps[turn.position] {
+      complain("the adapter did not take \(String(decoding: turn.command.dropLast(), as: UTF8.self)): it is set up again", &effects)
+      return setUpAgain(at: now, &effects)
+    }
+    // The step behind one that was taken does the same in another way.
+    let hasOtherWay = turn.position + 1 < turn.steps.count && turn.steps[turn.position + 1] == .preferred("ATAR")
+    turn.position += isTaken && hasOtherWay ? 2 : 1
+    if turn.position < turn.steps.count { return state = .turning(turn) }
+    aim = turn.target
+    timetable.turned(took: now &- turn.began)
+    state = .polling
+  }
+
+  // MARK: Answers
+
+  mutating func inquiryReplied(_ index: Int, sent: Instant, at now: Instant, _ effects: inout Effects) {
+    state = .polling
+    let took = max(now &- sent, 0)
+    switch reader.read(dialogue.reply, from: dialogue.body) {
+    case .messages: judge(index, took: took, at: now, &effects)
+    case .empty: inquiryUnusable(index, "an empty reply", took: took, at: now, &effects)
+    case .unreadable(let reason): inquiryUnusable(index, reason, took: took, at: now, &effects)
+    case .status(let status):
+      switch status.demand {
+      case .setUpAgain, .wake: lostSettings(status, at: now, &effects)
+      case .wait, .backOff, .retry: missed(index, status.words, took: took, at: now, &effects)
+      case .refuse:
+        // The digit, or the length of the request, is more than the adapter knows.
+        timetable.inquiries[index].count.isRefused()
+        missed(index, status.words, took: took, at: now, &effects)
+      case .discard, .resynchronise, .acknowledge, .ignore: inquiryUnusable(index, status.words, took: took, at: now, &effects)
+      }
+    }
+    timetable.settle()
+  }
+
+  private mutating func judge(_ index: Int, took: Nanoseconds, at now: Instant, _ effects: inout Effects) {
+    let inquiry = timetable.inquiries[index]
+    let echo = inquiry.echo
+    var answer: ISOTPMessage?
+    var refusal: UInt8?
+    for message in reader.messages where message.source == nil || inquiry.target.reply == nil || message.source == inquiry.target.reply {
+      let bytes = reader.bytes(of: message)
+      if bytes.starts(with: echo) {
+        if answer != nil { return inquiryUnusable(index, "two answers to one request", took: took, at: now, &effects) }
+        answer = message
+      } else if message.length >= 3, bytes[bytes.startIndex] == 0x7F, bytes[bytes.startIndex + 1] == inquiry.service {
+        refusal = bytes[bytes.startIndex + 2]
+      }
+    }
+    if let answer {
+      dialogue.isInStep()
+      let isWhole = reader.messages.count == 1
+      timetable.inquiries[index].answered(at: now, took: took, length: isWhole ? answer.length : nil)
+      publish(inquiry.rows, inquiry.parameters, answer.start + echo.count..<answer.start + answer.length, &effects)
+    } else if let refusal {
+      refused(index, refusal, took: took, at: now, &effects)
+    } else {
+      inquiryUnusable(index, "an answer to another request", took: took, at: now, &effects)
+    }
+  }
+
+  private mutating func refused(_ index: Int, _ code: UInt8, took: Nanoseconds, at now: Instant, _ effects: inout Effects) {
+    let words = "the vehicle refuses the request (\(NegativeResponse.name(of: code)))"
+    switch NegativeResponse.demand(of: code) {
+    case .tryOther:
+      timetable.inquiries[index].refused(words, until: now &+ Self.refusalLasts)
+      withdraw(index, words, &effects)
+    case .giveUp:
+      timetable.inquiries[index].refused(words, until: .max)
+      withdraw(index, words, &effects)
+    case .askAgain where timetable.inquiries[index].misses < 3:
+      timetable.inquiries[index].misses += 1
+      timetable.inquiries[index].due = now &+ Self.busyPause
+    case .askAgain, .pause, .backOff: missed(index, words, took: took, at: now, &effects)
+    }
+  }
+
+  private mutating func missed(_ index: Int, _ words: String, took: Nanoseconds, at now: Instant, _ effects: inout Effects) {
+    timetable.inquiries[index].missed(at: now, took: took)
+    if timetable.inquiries[index].misses >= 2 { withdraw(index, words, &effects) }
+  }
+
+  private mutating func inquiryUnusable(
+    _ index: Int, _ reason: String, took: Nanoseconds, at now: Instant, _ effects: inout Effects
+  ) {
+    timetable.inquiries[index].missed(at: now, took: took)
+    unusable(reason, resynchronising: true, at: now, &effects)
+  }
+
+  /// Nothing came of it, for a reason that is not its own.
+  mutating func inquiryMissed(_ index: Int, sent: Instant, at now: Instant) {
+    timetable.inquiries[index].missed(at: now, took: max(now &- sent, 0))
+    timetable.settle()
+    state = .polling
+  }
+
+  // MARK: Values
+
+  /// Publishes what stands at this place of the payload: a page as a whole, or parameters one after the other.
+  mutating func publish(_ rows: [Inquiry.Row], _ parameters: [Inquiry.Parameter], _ range: Range<Int>, _ effects: inout Effects) {
+    let payload = reader.payload
+    payload.withUnsafeBufferPointer { payload in
+      let data = UnsafeBufferPointer(rebasing: payload[range])
+      guard !parameters.isEmpty else {
+        for row in rows { publish(row, data, &effects) }
+        return
+      }
+      // Only what was asked for has a known length. An answer that does not come out even gives nothing: one byte too many or too few
+      // would make another value of the next.
+      var end = 0
+      while end < data.count, let parameter = parameters.first(where: { $0.number == data[end] }) { end += 1 + parameter.count }
+      guard end == data.count else { return keepBadReply(dialogue.reply, &effects) }
+      var at = 0
+      while at < data.count, let parameter = parameters.first(where: { $0.number == data[at] }) {
+        let part = UnsafeBufferPointer(rebasing: data[at + 1..<at + 1 + parameter.count])
+        for row in rows where row.parameter == parameter.number { publish(row, part, &effects) }
+        at += 1 + parameter.count
+      }
+    }
+  }
+
+  private mutating func publish(_ row: Inquiry.Row, _ data: UnsafeBufferPointer<UInt8>, _ effects: inout Effects) {
+    switch row.read(data) {
+    case .value(let value):
+      said[row.position] = .none
+      effects.publish(row.position, value)
+    case .absent(let absence):
+      if said[row.position] != absence { effects.withdraw(row.position, absence.words) }
+      said[row.position] = absence
+    }
+  }
+
+  private mutating func withdraw(_ index: Int, _ reason: String, _ effects: inout Effects) {
+    for row in timetable.inquiries[index].rows {
+      effects.withdraw(row.position, reason)
+      said[row.position] = .none
+    }
+  }
+}
+
+extension OBDMachine.Turn {
+  /// The command that is due, carriage return included.
+  var command: [UInt8] { position < steps.count ? steps[position].bytes + [carriageReturn] : [] }
+}

@@ -1,0 +1,69 @@
+// Which properties the device has: what its vehicle reports, then what tells of the adapter and of ourselves. The rows of the vehicle
+// change when it becomes known; a property that keeps its name keeps its value. A name is there once: whoever comes first has it.
+
+extension OBDMachine {
+  /// A question of the timetable with the properties that its answer holds.
+  struct Page {
+    var inquiry: Inquiry
+    var rows: [(parameter: UInt8?, row: DataRow)]
+    /// An owner described it: a name that it has is not ours.
+    var isOwn = false
+
+    init(_ inquiry: Inquiry, _ rows: [DataRow], isOwn: Bool = false) {
+      (self.inquiry, self.rows, self.isOwn) = (inquiry, rows.map { (nil, $0) }, isOwn)
+    }
+
+    /// Parameters of service 01 in one request.
+    init(_ parameters: [StandardParameter], of target: Target, period: Nanoseconds) {
+      let lengths = parameters.map { Inquiry.Parameter(number: $0.number, count: $0.bytes) }
+      inquiry = Inquiry(target, [0x01] + parameters.map(\.number), parameters: lengths, period: period)
+      rows = parameters.flatMap { parameter in parameter.rows.map { (parameter.number, $0) } }
+    }
+  }
+
+  /// Where a property of our own stands in the schema.
+  func position(_ signal: Signal) -> Int {
+    Signal.reported.contains(signal.rawValue) ? signal.rawValue : ownBase + signal.rawValue - Signal.pollRate.rawValue
+  }
+
+  /// The properties of the vehicle that do not outlast its silence, in the schema.
+  var livelyProperties: [Int] { (0..<ownBase).filter { schema.properties[$0].lifetime != .retained } }
+
+  func publish(_ signal: Signal, _ value: Value, _ effects: inout Effects) { effects.publish(position(signal), value) }
+  func withdraw(_ signal: Signal, _ reason: String, _ effects: inout Effects) { effects.withdraw(position(signal), reason) }
+
+  /// The vehicle has these properties: those of the battery page if it has one, those of the fast request, those of the others.
+  mutating func layOut(hasBatteryPage: Bool, fast: Page?, _ pages: [Page]) {
+    var properties = hasBatteryPage ? Array(Signal.properties(period: pace.period)[Signal.reported]) : []
+    var names = Set(properties.map(\.name) + Signal.ownNames)
+    let claimed = Set(signals.map(\.name))
+    func place(_ page: Page) -> [Inquiry.Row] {
+      let period = page.inquiry.period
+      return page.rows.compactMap { parameter, row in
+        guard page.isOwn || !claimed.contains(row.property.name), names.insert(row.property.name).inserted else { return nil }
+        var property = row.property
+        if case .fresh = property.lifetime { property.lifetime = .fresh(max(3 &* period, 2 * .second)) }
+        properties.append(property)
+        return Inquiry.Row(position: properties.count - 1, parameter: parameter, read: row.read)
+      }
+    }
+    primary = fast.map(place) ?? []
+    timetable.inquiries = pages.map { page in
+      var inquiry = page.inquiry
+      inquiry.rows = place(page)
+      return inquiry
+    }
+    timetable.begin()
+    ownBase = properties.count
+    properties += Signal.properties(period: pace.period)[(Signal.reported.upperBound + 1)...]
+    schema = Schema(properties: properties, actions: Self.actions)
+    said = [Absence](repeating: .none, count: properties.count)
+  }
+
+  /// The same, told to whoever shows it.
+  mutating func declare(hasBatteryPage: Bool, fast: Page?, _ pages: [Page], _ effects: inout Effects) {
+    let before = schema
+    layOut(hasBatteryPage: hasBatteryPage, fast: fast, pages)
+    if schema != before { effects.append(.declare(schema)) }
+  }
+}

@@ -1,0 +1,50 @@
+// How a car of the emission standard is polled: engine speed and road speed at the device's rate, everything else that it supports in
+// groups of up to six parameters to one controller, as often as it changes. A parameter that two controllers have is asked of the first.
+
+struct StandardCar {
+  /// Asked at the device's rate.
+  let fast: OBDMachine.Page
+  let pages: [OBDMachine.Page]
+
+  var request: PageRequest { PageRequest(fast.inquiry.parameters, of: fast.inquiry.target) }
+
+  /// Parameters in one request on CAN.
+  private static let most = 6
+  private static let fastest: [UInt8] = [0x0C, 0x0D]
+  /// What follows the driver's foot.
+  private static let lively: Set<UInt8> = [
+    0x04, 0x0B, 0x0E, 0x10, 0x11, 0x43, 0x44, 0x45, 0x47, 0x48, 0x49, 0x4A, 0x4B, 0x4C, 0x5A, 0x5E, 0x61, 0x62,
+  ]
+  /// What changes in minutes, or never.
+  private static let slow: Set<UInt8> = [0x01, 0x1C, 0x1F, 0x21, 0x30, 0x31, 0x41, 0x4D, 0x4E, 0x4F, 0x50, 0x51, 0x5F, 0xA6]
+  /// A code's number and bitmaps are asked for otherwise.
+  private static let left: Set<UInt8> = [0x02]
+
+  init(_ found: Discovery) {
+    var taken: Set<UInt8> = Self.left
+    var fast: OBDMachine.Page?
+    var pages: [OBDMachine.Page] = []
+    for controller in found.controllers {
+      let target = Target.answering(controller.identifier)
+      let known = controller.parameters.compactMap { taken.contains($0) ? nil : StandardParameter.all[$0] }
+      taken.formUnion(known.map(\.number))
+      let groups = Dictionary(grouping: known) { Self.period(of: $0.number) }
+      for (period, parameters) in groups.sorted(by: { $0.key < $1.key }) {
+        for start in stride(from: 0, to: parameters.count, by: Self.most) {
+          let page = OBDMachine.Page(Array(parameters[start..<min(start + Self.most, parameters.count)]), of: target, period: period)
+          if period == 0, fast == nil { fast = page } else { pages.append(page) }
+        }
+      }
+    }
+    // A car without either has something else that can be asked, or answers the question itself.
+    if fast == nil, !pages.isEmpty { fast = pages.removeFirst() }
+    self.fast = fast ?? OBDMachine.Page([], of: .everybody, period: .second)
+    self.pages = pages
+  }
+
+  private static func period(of number: UInt8) -> Nanoseconds {
+    if fastest.contains(number) { return 0 }
+    if lively.contains(number) { return .second / 2 }
+    return slow.contains(number) ? 60 * .second : 5 * .second
+  }
+}

@@ -1,0 +1,78 @@
+// Which question is asked in the gaps of the fast page: of those that are due the one whose deadline comes first, if it is back before
+// the page's next slot, with the turning of the adapter there and back. What never fits is asked all the same once it is a period
+// late, one a second at most: late for the page by one slot, and not silent for ever. Pure: instants in, an index out.
+
+struct Timetable: Sendable {
+  var inquiries: [Inquiry] = []
+  /// How long it takes to turn the adapter to another target, of late.
+  private(set) var turnCost: Nanoseconds = 12 * .millisecond
+  /// When the next is due, of those that are not known to be refused.
+  private(set) var nextDue: Instant = .max
+  private var lastForced: Instant = .min
+  /// The page was answered since something was asked although it did not fit.
+  private var mayForce = false
+
+  private static let margin: Nanoseconds = 2 * .millisecond
+  private static let forcedPause: Nanoseconds = .second
+
+  /// Something was asked, answered or put off: looks anew for what is due first.
+  mutating func settle() { nextDue = inquiries.lazy.map(\.due).min() ?? .max }
+
+  /// A connection begins.
+  mutating func begin() {
+    for index in inquiries.indices { inquiries[index].begin() }
+    (lastForced, mayForce) = (.min, false)
+    settle()
+  }
+
+  /// The page was answered: something that does not fit may be asked. After a silence all that was missed is due.
+  mutating func pageAnswered(afterSilence: Bool) {
+    mayForce = true
+    guard afterSilence else { return }
+    for index in inquiries.indices where inquiries[index].misses > 0 { inquiries[index].due = .min }
+    settle()
+  }
+
+  /// Everything was tried: what fits where is known.
+  var isSurveyed: Bool { inquiries.allSatisfy(\.isSurveyed) }
+
+  mutating func turned(took: Nanoseconds) { turnCost = took > turnCost ? took : turnCost - (turnCost - took) / 8 }
+
+  /// The question to ask now, with the adapter at `aim`, which must be back at `home` after so much time.
+  mutating func pick(at now: Instant, room: Nanoseconds, aim: Target, home: Target) -> Int? {
+    guard now >= nextDue else { return nil }
+    var best: Int?
+    var urgency: (Int, Instant) = (0, 0)
+    for index in inquiries.indices where inquiries[index].due <= now {
+      let inquiry = inquiries[index]
+      let turns = (inquiry.target == aim ? 0 : 1) + (inquiry.target == home ? 0 : 1)
+      let needed = inquiry.cost &+ inquiry.cost / 8 &+ Nanoseconds(turns) &* turnCost &+ Self.margin
+      guard needed <= room || isForced(inquiry, at: now) else { continue }
+      // Where the adapter is turned already comes first: it is not turned twice.
+      let rank = (inquiry.target == aim ? 0 : 1, inquiry.due == .min ? .min : inquiry.due &+ inquiry.period)
+      if best == nil || rank < urgency { (best, urgency) = (index, rank) }
+    }
+    return best
+  }
+
+  /// Whether it is asked although the page comes late by it.
+  private func isForced(_ inquiry: Inquiry, at now: Instant) -> Bool {
+    guard mayForce else { return false }
+    if !inquiry.isSurveyed { return true }
+    guard lastForced == .min || now &- lastForced >= Self.forcedPause else { return false }
+    return inquiry.due != .min && now &- inquiry.due >= max(inquiry.period, .second)
+  }
+
+  /// Whether something waits that goes before a page that is asked back to back, or that waits for so long that it is forced.
+  func hasForced(at now: Instant) -> Bool {
+    guard now >= nextDue else { return false }
+    return inquiries.contains { $0.due <= now && isForced($0, at: now) }
+  }
+
+  mutating func asked(_ index: Int, at now: Instant, room: Nanoseconds) {
+    if inquiries[index].cost > room { lastForced = now }
+    mayForce = false
+    inquiries[index].asked(at: now)
+    settle()
+  }
+}

@@ -1,0 +1,134 @@
+// Whole cars in virtual time: what is found out about them, that every page comes in its time, and that none of them makes the fast one
+// late.
+
+import Testing
+
+@testable import Peers
+@testable import Protocols
+
+@Suite struct VehiclePollingTests {
+  @Test func `an electric car is recognised at its first page, and its other pages come beside the fast one`() throws {
+    let rig = try VehicleRig(ElectricCar(.eGMP))
+    rig.run(for: 30 * .second)
+    #expect(rig.status == "polling" && rig.fault == nil && rig.text("vehicle") == "electric Hyundai or Kia (e-gmp)")
+    #expect(rig.number("rpm") != nil && rig.number("state-of-charge-display") != nil && rig.number("remaining-energy") != nil)
+    #expect(rig.number("speed") != nil && rig.number("odometer") != nil && rig.number("tyre-pressure-front-left") != nil)
+    #expect(rig.number("outdoor-temperature") == 11.5 && rig.number("aux-battery-charge") == 88 && rig.number("converter-voltage") != nil)
+    #expect(rig.declared == 1 && rig.disk["request"] == Array("220101".utf8))
+  }
+
+  @Test func `after the first seconds the fast page keeps its place on the grid with all pages beside it`() throws {
+    let rig = try VehicleRig(ElectricCar(.eGMP))
+    rig.run(for: 20 * .second)
+    let missed = rig.number("missed")
+    rig.run(for: 30 * .second)
+    #expect(abs(rig.count("220101", last: 10 * .second) - 200) <= 1)
+    #expect(rig.number("missed") == missed)
+    #expect((rig.number("lateness-p99") ?? 99) < 5, "\(rig.number("lateness-p99") ?? -1) ms")
+    // Each in its own time: brakes and pedal every second, charge every ten.
+    #expect((8...12).contains(rig.count("22E004", last: 10 * .second)) && (8...12).contains(rig.count("220104", last: 10 * .second) - 1))
+    #expect((1...2).contains(rig.count("220105", last: 10 * .second)))
+  }
+
+  @Test func `a slow adapter asks the other pages all the same, a few at a time`() throws {
+    let rig = try VehicleRig(ElectricCar(.eGMP), faults: ["latency:60"])
+    rig.run(for: 120 * .second)
+    #expect(rig.count("220105", last: 60 * .second) >= 3 && rig.count("22E004", last: 60 * .second) >= 5)
+    #expect(rig.count("220101", last: 60 * .second) > 400, "\(rig.count("220101", last: 60 * .second))")
+  }
+
+  @Test(arguments: [(ElectricCar.Model.kona, "kona-niro", "220101"), (.ioniq28, "older", "2101")])
+  func `other families have other pages`(_ model: ElectricCar.Model, _ name: String, _ request: String) throws {
+    let rig = try VehicleRig(ElectricCar(model))
+    rig.run(for: 30 * .second)
+    #expect(rig.text("vehicle") == "electric Hyundai or Kia (\(name))" && rig.text("request") == request)
+    #expect(rig.number("state-of-health") != nil && rig.number("rpm") != nil && rig.number("remaining-energy") == nil)
+  }
+
+  @Test func `a petrol car tells what it has, and each value comes from one controller`() throws {
+    let rig = try VehicleRig(PetrolCar(.can11))
+    rig.run(for: 20 * .second)
+    #expect(rig.text("vehicle") == "standard OBD-II (7E8, 7E9)" && rig.text("request") == "010C0D" && rig.fault == nil)
+    let names = rig.machine.schema.properties.map(\.name)
+    #expect(names.contains("coolant-temperature") && names.contains("fuel-level") && !names.contains("state-of-charge"))
+    #expect(Set(names).count == names.count)
+    for name in ["rpm", "speed", "engine-load", "throttle-position", "coolant-temperature", "fuel-level", "odometer", "dtc-count"] {
+      #expect(rig.number(name) != nil, "\(name): \(rig.absence(name) ?? "never said")")
+    }
+    #expect(rig.number("dtc-count") == 2 && rig.text("fuel-type") == "petrol" && rig.text("mil") == "on")
+    #expect(!rig.asked.contains { $0.command == "ATSH7E1" }, "the transmission has nothing that the engine has not")
+  }
+
+  @Test func `speed and rpm of a petrol car come twenty times a second, the rest in their own time`() throws {
+    let rig = try VehicleRig(PetrolCar(.can11))
+    rig.run(for: 30 * .second)
+    #expect(abs(rig.count("010C0D", last: 10 * .second) - 200) <= 1)
+    #expect((rig.number("lateness-p99") ?? 99) < 5)
+    let report = try #require(rig.act("rates")).get()
+    #expect(report.rows.first?.first == "010C0D" && report.columns.count == 6)
+    let achieved = report.rows.dropFirst().compactMap { row in Double(row[3]).map { (row[0], Double(row[2]) ?? 0, $0) } }
+    #expect(achieved.count >= 3)
+    for (request, wanted, rate) in achieved { #expect(rate > wanted * 0.85 && rate < wanted * 1.2, "\(request): \(rate) of \(wanted) Hz") }
+  }
+
+  @Test func `what was found is there at the next start, and is tried behind the electric car's page`() throws {
+    let first = try VehicleRig(PetrolCar(.can11))
+    first.run(for: 5 * .second)
+    let rig = try VehicleRig(PetrolCar(.can11), disk: first.disk)
+    #expect(rig.machine.schema == first.machine.schema && rig.declared == 1)
+    rig.run(for: 5 * .second)
+    #expect(rig.number("rpm") != nil && !rig.asked.contains { $0.command == "0100" })
+    // The same disk behind another car: what is there is found out anew.
+    let other = try VehicleRig(ElectricCar(.eGMP), disk: first.disk)
+    other.run(for: 5 * .second)
+    #expect(other.number("state-of-charge") != nil && other.text("vehicle") == "electric Hyundai or Kia (e-gmp)")
+    for damaged in ["", "7E8", "XYZ 0C", "7E8 0C0", "7E8 0C\n7E8"] {
+      let rig = try VehicleRig(PetrolCar(.can11), disk: ["controllers": Array(damaged.utf8)])
+      rig.run(for: 5 * .second)
+      #expect(rig.number("rpm") != nil)
+    }
+  }
+
+  @Test func `a vehicle that a person names is asked nothing else`() throws {
+    let ice = try VehicleRig(PetrolCar(.can11), vehicle: .ice)
+    ice.run(for: 5 * .second)
+    #expect(ice.number("rpm") != nil && !ice.asked.contains { $0.command.hasPrefix("22") || $0.command == "2101" })
+    let electric = try VehicleRig(PetrolCar(.can11), vehicle: .eGMP)
+    electric.run(for: 20 * .second)
+    #expect(electric.status == "car-silent" && !electric.asked.contains { $0.command.hasPrefix("01") || $0.command == "2101" })
+  }
+
+  @Test func `trouble codes are read from all controllers, with their states and words`() throws {
+    let rig = try VehicleRig(PetrolCar(.can11))
+    rig.run(for: 5 * .second)
+    let report = try #require(rig.act("dtc")).get()
+    #expect(report.columns == ["ecu", "code", "state", "meaning"])
+    let codes = report.rows.map { $0.prefix(3).joined(separator: " ") }
+    #expect(codes == ["7E8 P0133 stored", "7E8 P0171 pending", "7E8 P0420 stored, permanent", "7E9 P0715 stored"])
+    #expect(report.rows.allSatisfy { !$0[3].isEmpty })
+    // It is polled as before.
+    let before = rig.count("010C0D", last: .max / 4)
+    rig.run(for: 2 * .second)
+    #expect(rig.count("010C0D", last: 2 * .second) >= 38 && before > 0 && rig.fault == nil)
+  }
+
+  @Test func `signals of an owner's own are asked beside the fast page, one request for all that it holds`() throws {
+    let request = try SignalRequest("220105", allowRaw: false)
+    let own = try [("my-charge", "AF/2"), ("my-health", "(Z*256+AA)/10")].map { name, formula in
+      CustomSignal(name, request, header: CANIdentifier("7E4"), try Expression(formula), unit: "%", period: 2 * .second, help: "own")
+    }
+    let rig = try VehicleRig(ElectricCar(.eGMP), signals: own)
+    rig.run(for: 20 * .second)
+    #expect(rig.number("my-charge") == rig.number("state-of-charge-display") && rig.number("my-health") == 100)
+    #expect((5...8).contains(rig.count("220105", last: 10 * .second)))
+  }
+
+  @Test func `an owner's name goes before ours`() throws {
+    let request = try SignalRequest("220105", allowRaw: false)
+    let own = CustomSignal("odometer", request, header: CANIdentifier("7E4"), try Expression("AF"), unit: "km", help: "own")
+    let rig = try VehicleRig(ElectricCar(.eGMP), signals: [own])
+    rig.run(for: 20 * .second)
+    #expect(rig.machine.schema.properties.count { $0.name == "odometer" } == 1)
+    #expect(rig.number("odometer") == rig.number("state-of-charge-display").map { $0 * 2 })
+  }
+}

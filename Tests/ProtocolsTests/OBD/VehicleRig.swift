@@ -1,0 +1,94 @@
+// The obd machine and the simulated adapter with a whole car behind it, in virtual time: what a cable does between them, and nothing
+// else. What the machine sends is kept, so that a test can tell when what was asked.
+
+@testable import Peers
+@testable import Protocols
+
+final class VehicleRig {
+  private(set) var machine: OBDMachine
+  private var adapter: ELM327Adapter
+  private(set) var now: Instant = 0
+  private(set) var asked: [(at: Instant, command: String)] = []
+  private(set) var values: [String: Reading.Content] = [:]
+  private(set) var published: [String: Int] = [:]
+  private(set) var status = ""
+  private(set) var fault: String?
+  private(set) var declared = 0
+  private(set) var disk: [String: [UInt8]] = [:]
+  private(set) var results: [CommandID: Result<Report, CommandError>] = [:]
+  private var lastID: CommandID = 0
+
+  init(
+    _ car: any Car = ElectricCar(.eGMP), rate: Double = 20, vehicle: VehicleChoice = .auto, signals: [CustomSignal] = [],
+    chip: ELM327Adapter.Personality = .elm327, faults: [String] = [], disk: [String: [UInt8]] = [:]
+  ) throws {
+    machine = OBDMachine(rate: rate, vehicle: vehicle, signals: signals)
+    adapter = ELM327Adapter(car: car, personality: chip, faults: try faults.map { try AdapterFault($0) })
+    self.disk = disk
+    feedAdapter(.started(restored: [:], wall: WallTime(microseconds: 0)))
+    feed(.started(restored: disk, wall: WallTime(microseconds: 0)))
+    feedAdapter(.linkChanged(.main, .up(maximumSend: nil)))
+    feed(.linkChanged(.main, .up(maximumSend: nil)))
+  }
+
+  private func feed(_ input: Input) {
+    var effects = Effects()
+    machine.handle(input, at: now, &effects)
+    for reading in effects.readings {
+      let name = machine.schema.properties[reading.property].name
+      values[name] = reading.content
+      published[name, default: 0] += 1
+    }
+    for effect in effects.list {
+      switch effect {
+      case .send(_, let bytes, _, _):
+        asked.append((now, String(decoding: bytes.dropLast(), as: UTF8.self)))
+        feedAdapter(.received(.main, bytes))
+      case .status(let word): status = word
+      case .fault(let words): fault = words
+      case .declare: declared += 1
+      case .store(let key, let bytes): disk[key] = bytes
+      case .complete(let id, let result): results[id] = result
+      default: break
+      }
+    }
+  }
+
+  private func feedAdapter(_ input: Input) {
+    var effects = Effects()
+    adapter.handle(input, at: now, &effects)
+    for case .send(_, let bytes, let id, _) in effects.list {
+      if let id { feedAdapter(.sent(id, failure: nil)) }
+      feed(.received(.main, bytes))
+    }
+  }
+
+  func run(for time: Nanoseconds) {
+    let end = now + time
+    while true {
+      let wakes = (machine: machine.nextWake ?? .max, adapter: adapter.nextWake ?? .max)
+      let next = min(wakes.machine, wakes.adapter)
+      guard next <= end else { break }
+      now = max(now, next)
+      if wakes.adapter <= wakes.machine { feedAdapter(.wake) } else { feed(.wake) }
+    }
+    now = end
+  }
+
+  func act(_ name: String, _ arguments: [String: Value] = [:]) -> Result<Report, CommandError>? {
+    lastID += 1
+    let index = machine.schema.actions.firstIndex { $0.name == name } ?? -1
+    feed(.perform(lastID, .run(action: index, arguments: arguments)))
+    run(for: 5 * .second)
+    return results[lastID]
+  }
+
+  func number(_ name: String) -> Double? { if case .value(let value)? = values[name] { value.number } else { nil } }
+  func text(_ name: String) -> String? { if case .value(let value)? = values[name] { value.text } else { nil } }
+  func absence(_ name: String) -> String? { if case .absent(let reason)? = values[name] { reason } else { nil } }
+
+  /// How often a request went out in the last so many nanoseconds, with or without the number of frames.
+  func count(_ request: String, last span: Nanoseconds) -> Int {
+    asked.count { $0.at >= now - span && ($0.command == request || $0.command.count == request.count + 1 && $0.command.hasPrefix(request)) }
+  }
+}
