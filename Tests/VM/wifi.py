@@ -31,6 +31,7 @@ class AccessPoint:
 
     def on(self, addresses=True):
         self.programs = [self.run(f"{self.space}-air", f"hostapd /run/{self.space}.conf")]
+        Path(f"/run/{self.space}.leases").unlink(missing_ok=True)  # the toy's chip forgets as well: the next who comes gets the first
         if addresses:
             lease = f"--dhcp-range={self.net}.2,{self.net}.2 --dhcp-authoritative --no-ping --dhcp-leasefile=/run/{self.space}.leases"
             self.programs.append(self.run(
