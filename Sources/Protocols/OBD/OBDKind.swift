@@ -27,9 +27,11 @@ extension Kind {
     let signals = (setup.sections[CustomSignal.section.name] ?? []).compactMap { CustomSignal($0, of: setup, &problems) }
     if let first = problems.first { throw first }
     let choice = VehicleChoice(rawValue: setup.options["vehicle"]?.text ?? "") ?? .auto
+    // A recording answers what was asked then: the gaps of the fast request were filled with other questions.
+    let isReplay = setup.links[.main]?.hasPrefix("replay:") ?? false
     return OBDMachine(
       rate: setup.options["rate"]?.number ?? 20, allowRaw: allowRaw, phase: setup.phase, vehicle: choice,
-      isFastOnly: setup.options["pages"] == .string("fast"), signals: signals)
+      isFastOnly: isReplay || setup.options["pages"] == .string("fast"), signals: isReplay ? [] : signals)
   }
 }
 
