@@ -13,34 +13,10 @@ enum BMSPage {
 
     /// Reads the bitmap.
     init(_ data: UnsafeBufferPointer<UInt8>) {
-      switch data.count >= 4 ? Layout.u32.raw(data, 0) : 0 {
+      switch data.count >= 4 ? NumberLayout.u32.raw(data, 0) : 0 {
       case 0xEFFB_E7EF: self = .eGMP
       case 0xFFF7_E7FF: self = .konaNiro
       default: self = .other
-      }
-    }
-  }
-
-  enum Layout {
-    case u8, s8, u16, s16, u32
-    case bit(UInt8)
-
-    var size: Int {
-      switch self {
-      case .u8, .s8, .bit: 1
-      case .u16, .s16: 2
-      case .u32: 4
-      }
-    }
-
-    @inline(__always) func raw(_ data: UnsafeBufferPointer<UInt8>, _ at: Int) -> Int {
-      switch self {
-      case .u8: Int(data[at])
-      case .s8: Int(Int8(bitPattern: data[at]))
-      case .u16: Int(data[at]) << 8 | Int(data[at + 1])
-      case .s16: Int(Int16(bitPattern: UInt16(data[at]) << 8 | UInt16(data[at + 1])))
-      case .u32: Int(data[at]) << 24 | Int(data[at + 1]) << 16 | Int(data[at + 2]) << 8 | Int(data[at + 3])
-      case .bit(let number): Int(data[at] >> number & 1)
       }
     }
   }
@@ -49,7 +25,7 @@ enum BMSPage {
   struct Field: Sendable {
     let signal: Signal
     let at: Int
-    let layout: Layout
+    let layout: NumberLayout
     let divisor: Double
     /// Raw numbers that can be.
     let plausible: ClosedRange<Int>
@@ -59,7 +35,7 @@ enum BMSPage {
     let not: Car?
 
     init(
-      _ signal: Signal, _ at: Int, _ layout: Layout, per divisor: Double = 1, in plausible: ClosedRange<Int> = -0x8000...0xFFFF_FFFF,
+      _ signal: Signal, _ at: Int, _ layout: NumberLayout, per divisor: Double = 1, in plausible: ClosedRange<Int> = -0x8000...0xFFFF_FFFF,
       sentinel: Int? = nil, not: Car? = nil
     ) {
       self.signal = signal
@@ -131,8 +107,8 @@ enum BMSPage {
       publish(.batteryPower, .absent(.notReported))
       return publish(.regenerating, .absent(.notReported))
     }
-    let current = Layout.s16.raw(data, 10)
-    let voltage = Layout.u16.raw(data, 12)
+    let current = NumberLayout.s16.raw(data, 10)
+    let voltage = NumberLayout.u16.raw(data, 12)
     // Tenths of volts and amperes to hundredths of kilowatts; adding zero turns -0 into 0.
     let power = (Double(voltage * current) / 1000).rounded() / 100 + 0
     publish(.batteryPower, voltage <= 10000 ? .value(.float(power)) : .absent(.implausible))
@@ -142,7 +118,7 @@ enum BMSPage {
   /// Recuperation shows in the current's sign, not in the motor's direction; standing at a charger is none.
   private static func regenerating(_ data: UnsafeBufferPointer<UInt8>, _ current: Int) -> Decoded {
     guard data.count >= 57 else { return .absent(.notReported) }
-    let speeds = (Layout.s16.raw(data, 53), Layout.s16.raw(data, 55))
+    let speeds = (NumberLayout.s16.raw(data, 53), NumberLayout.s16.raw(data, 55))
     guard speeds.0 != 0x7FFF else { return .absent(.notAvailable) }
     return .value(.bool(current < 0 && (speeds.0 != 0 || (speeds.1 != 0 && speeds.1 != 0x7FFF))))
   }

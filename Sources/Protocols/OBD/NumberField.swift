@@ -1,30 +1,61 @@
 // How bytes of an answer become a number and a number becomes a property's value: the parts that every table of this folder
 // is written with. It never reads beyond the data and never lets a value out of its property's range.
 
+/// How bytes make a number: big endian unless it says little.
+enum NumberLayout: Sendable {
+  case u8, s8, u16, s16, u24, u32
+  case littleU16, littleS16
+  case bit(UInt8)
+
+  var size: Int {
+    switch self {
+    case .u8, .s8, .bit: 1
+    case .u16, .s16, .littleU16, .littleS16: 2
+    case .u24: 3
+    case .u32: 4
+    }
+  }
+
+  var isSigned: Bool {
+    switch self {
+    case .s8, .s16, .littleS16: true
+    case .u8, .u16, .u24, .u32, .littleU16, .bit: false
+    }
+  }
+
+  /// The number at this place, all of whose bytes are there.
+  @inline(__always) func raw(_ data: UnsafeBufferPointer<UInt8>, _ at: Int) -> Int {
+    switch self {
+    case .u8: Int(data[at])
+    case .s8: Int(Int8(bitPattern: data[at]))
+    case .u16: Int(data[at]) << 8 | Int(data[at + 1])
+    case .s16: Int(Int16(bitPattern: UInt16(data[at]) << 8 | UInt16(data[at + 1])))
+    case .littleU16: Int(data[at + 1]) << 8 | Int(data[at])
+    case .littleS16: Int(Int16(bitPattern: UInt16(data[at + 1]) << 8 | UInt16(data[at])))
+    case .u24: Int(data[at]) << 16 | Int(data[at + 1]) << 8 | Int(data[at + 2])
+    case .u32: Int(data[at]) << 24 | Int(data[at + 1]) << 16 | Int(data[at + 2]) << 8 | Int(data[at + 3])
+    case .bit(let number): Int(data[at] >> number & 1)
+    }
+  }
+}
+
 /// Where a number stands in an answer, and how its bytes make it.
 struct NumberField: Sendable {
-  var at: Int
-  var bytes: Int
-  var isSigned = false
-  var isLittleEndian = false
+  let at: Int
+  let layout: NumberLayout
 
-  static func u8(_ at: Int) -> NumberField { NumberField(at: at, bytes: 1) }
-  static func s8(_ at: Int) -> NumberField { NumberField(at: at, bytes: 1, isSigned: true) }
-  static func u16(_ at: Int) -> NumberField { NumberField(at: at, bytes: 2) }
-  static func s16(_ at: Int) -> NumberField { NumberField(at: at, bytes: 2, isSigned: true) }
-  static func u24(_ at: Int) -> NumberField { NumberField(at: at, bytes: 3) }
-  static func u32(_ at: Int) -> NumberField { NumberField(at: at, bytes: 4) }
-
-  /// The same with its lowest byte first.
-  var littleEndian: NumberField { NumberField(at: at, bytes: bytes, isSigned: isSigned, isLittleEndian: true) }
+  static func u8(_ at: Int) -> NumberField { NumberField(at: at, layout: .u8) }
+  static func s8(_ at: Int) -> NumberField { NumberField(at: at, layout: .s8) }
+  static func u16(_ at: Int) -> NumberField { NumberField(at: at, layout: .u16) }
+  static func s16(_ at: Int) -> NumberField { NumberField(at: at, layout: .s16) }
+  static func u24(_ at: Int) -> NumberField { NumberField(at: at, layout: .u24) }
+  static func u32(_ at: Int) -> NumberField { NumberField(at: at, layout: .u32) }
+  static func littleU16(_ at: Int) -> NumberField { NumberField(at: at, layout: .littleU16) }
+  static func littleS16(_ at: Int) -> NumberField { NumberField(at: at, layout: .littleS16) }
 
   /// The number, or nil where the answer ends before.
   func raw(_ data: UnsafeBufferPointer<UInt8>) -> Int? {
-    guard at >= 0, bytes >= 1, bytes <= 4, data.count >= bytes, at <= data.count - bytes else { return nil }
-    var number = 0
-    for index in 0..<bytes { number = number << 8 | Int(data[isLittleEndian ? at + bytes - 1 - index : at + index]) }
-    let half = 1 << (8 * bytes - 1)
-    return isSigned && number >= half ? number - 2 * half : number
+    at >= 0 && at <= data.count - layout.size ? layout.raw(data, at) : nil
   }
 }
 
@@ -34,13 +65,7 @@ extension DataRow {
     _ property: Property, _ field: NumberField, times: Int = 1, plus: Int = 0, raw plausible: ClosedRange<Int>? = nil,
     absent: (raw: Int, why: Absence)? = nil
   ) -> DataRow {
-    let (sentinel, why) = (absent?.raw, absent?.why ?? .none)
-    return DataRow(property) { data in
-      guard let raw = field.raw(data) else { return .absent(.notReported) }
-      if raw == sentinel { return .absent(why) }
-      guard plausible?.contains(raw) ?? true else { return .absent(.implausible) }
-      return checked(.int(raw * times + plus), property)
-    }
+    number(property, field, plausible, absent) { .int($0 * times + plus) }
   }
 
   /// A number with a fraction: raw * times / over + plus, rounded to so many decimals.
@@ -48,21 +73,26 @@ extension DataRow {
     _ property: Property, _ field: NumberField, times: Double = 1, over: Double = 1, plus: Double = 0, decimals: Int,
     raw plausible: ClosedRange<Int>? = nil, absent: (raw: Int, why: Absence)? = nil
   ) -> DataRow {
+    number(property, field, plausible, absent) { .float(rounded(Double($0) * times / over + plus, decimals)) }
+  }
+
+  private static func number(
+    _ property: Property, _ field: NumberField, _ plausible: ClosedRange<Int>?, _ absent: (raw: Int, why: Absence)?,
+    _ value: @escaping @Sendable (Int) -> Value
+  ) -> DataRow {
     let (sentinel, why) = (absent?.raw, absent?.why ?? .none)
     return DataRow(property) { data in
       guard let raw = field.raw(data) else { return .absent(.notReported) }
       if raw == sentinel { return .absent(why) }
       guard plausible?.contains(raw) ?? true else { return .absent(.implausible) }
-      return checked(.float(rounded(Double(raw) * times / over + plus, decimals)), property)
+      return checked(value(raw), property)
     }
   }
 
   /// One bit of one byte.
   static func bit(_ property: Property, _ at: Int, _ bit: UInt8) -> DataRow {
-    DataRow(property) { data in
-      guard at >= 0, at < data.count else { return .absent(.notReported) }
-      return .value(.bool(data[at] >> bit & 1 == 1))
-    }
+    let field = NumberField(at: at, layout: .bit(bit))
+    return DataRow(property) { field.raw($0).map { .value(.bool($0 == 1)) } ?? .absent(.notReported) }
   }
 
   /// A word of a closed set for a number; another number means nothing.

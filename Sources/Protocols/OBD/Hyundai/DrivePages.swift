@@ -25,15 +25,15 @@ extension ManufacturerPage {
     scaled("pedal-position", .u8(12), "%", 0...100, over: 2, decimals: 1, "Accelerator pedal"),
     // Hundredths of a mile an hour.
     scaled(
-      "speed", NumberField.s16(13).littleEndian, "km/h", -100...330, times: 1.609344, over: 100, decimals: 1,
+      "speed", NumberField.littleS16(13), "km/h", -100...330, times: 1.609344, over: 100, decimals: 1,
       "Speed of the vehicle; negative is backwards"))
 
   private static let platformController = rows(
     of: 31,
-    scaled("pedal-position", NumberField.u16(8).littleEndian, "%", 0...100, over: 512, decimals: 1, "Accelerator pedal"),
+    scaled("pedal-position", NumberField.littleU16(8), "%", 0...100, over: 512, decimals: 1, "Accelerator pedal"),
     scaled(
-      "speed", NumberField.s16(10).littleEndian, "km/h", -100...330, over: 64, decimals: 2, "Speed of the vehicle; negative is backwards"),
-    scaled("supply-voltage", NumberField.u16(12).littleEndian, "V", 5...20, over: 2048, decimals: 2, "Supply of the vehicle controller"))
+      "speed", NumberField.littleS16(10), "km/h", -100...330, over: 64, decimals: 2, "Speed of the vehicle; negative is backwards"),
+    scaled("supply-voltage", NumberField.littleU16(12), "V", 5...20, over: 2048, decimals: 2, "Supply of the vehicle controller"))
 
   private static let brakes = rows(
     of: 43,

@@ -95,7 +95,7 @@ extension StandardParameter {
     _ name: String, _ field: NumberField, unit: String? = nil, times: Int = 1, lifetime: Property.Lifetime = .fresh(2 * .second),
     _ help: String
   ) -> DataRow {
-    let top = Double((1 << (8 * field.bytes)) - 1) * Double(times)
+    let top = Double((1 << (8 * field.layout.size)) - 1) * Double(times)
     return .whole(Property(name, .int, unit: unit, range: 0...top, lifetime: lifetime, help: help), field, times: times)
   }
 
@@ -103,9 +103,9 @@ extension StandardParameter {
     _ name: String, _ field: NumberField, unit: String?, times: Double = 1, over: Double = 1, plus: Double = 0, decimals: Int,
     lifetime: Property.Lifetime = .fresh(2 * .second), _ help: String
   ) -> DataRow {
-    let bits = 8 * field.bytes
-    let low = field.isSigned ? -Double(1 << (bits - 1)) : 0
-    let high = field.isSigned ? Double(1 << (bits - 1)) : Double(1 << bits)
+    let bits = 8 * field.layout.size
+    let low = field.layout.isSigned ? -Double(1 << (bits - 1)) : 0
+    let high = field.layout.isSigned ? Double(1 << (bits - 1)) : Double(1 << bits)
     let range = low * times / over + plus...high * times / over + plus
     return .scaled(
       Property(name, .float, unit: unit, range: range, lifetime: lifetime, help: help), field, times: times, over: over, plus: plus,
