@@ -47,7 +47,7 @@ struct CodeList: Sendable {
   var report: Report {
     let sorted = entries.sorted { ($0.source ?? 0, $0.code) < ($1.source ?? 0, $1.code) }
     let rows = sorted.map { entry in
-      [entry.source.map(Target.digits) ?? "", entry.code.text, entry.states.joined(separator: ", "), entry.code.meaning ?? ""]
+      [entry.source.map { CANIdentifier($0).text } ?? "", entry.code.text, entry.states.joined(separator: ", "), entry.code.meaning ?? ""]
     }
     return rows.isEmpty
       ? Report(text: "no trouble codes: none stored, pending or permanent") : Report(columns: Self.columns, rows: rows)

@@ -33,6 +33,9 @@ struct Inquiry: Sendable {
   /// What an answer begins with: the service, and the identifier where it is not one of several parameters.
   let echo: [UInt8]
   var rows: [Row] = []
+  /// Who answered it on this connection. Where everybody was asked it is the first of those who answer, and stays so: another
+  /// controller's value is another value.
+  var answerer: UInt32?
   /// When it is due next.
   var due: Instant = .min
   /// How long it takes, of late.
@@ -89,6 +92,13 @@ struct Inquiry: Sendable {
     return bytes
   }
 
+  /// Whether a message from there can be its answer; nil: nobody's name is shown.
+  func expects(_ source: UInt32?) -> Bool {
+    guard let source else { return true }
+    if let reply = target.reply { return source == reply.number }
+    return answerer.map { $0 == source } ?? CANReader.isController(source)
+  }
+
   var isSurveyed: Bool {
     if case .refused = standing { true } else { samples >= 2 || misses >= 1 }
   }
@@ -139,7 +149,7 @@ struct Inquiry: Sendable {
   mutating func begin() {
     (due, samples, misses, standing) = (.min, 0, 0, .unknown)
     (count, cost) = (FrameCount(), 60 * .millisecond)
-    isTimed = false
+    (isTimed, answerer) = (false, nil)
     answers.forget()
   }
 }

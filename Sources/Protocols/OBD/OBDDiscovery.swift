@@ -10,14 +10,17 @@ struct Discovery: Sendable, Equatable {
     var parameters: [UInt8] = []
   }
 
+  /// The standard has eight addresses on an 11-bit bus.
+  private static let most = 8
+
   private(set) var controllers: [Controller] = []
 
   /// A controller's answer to the question from `base` on.
   mutating func add(_ bitmap: some Sequence<UInt8>, base: UInt8, from identifier: UInt32) {
     let found = StandardParameter.supported(bitmap, base: base)
     if let index = controllers.firstIndex(where: { $0.identifier == identifier }) {
-      controllers[index].parameters += found
-    } else {
+      controllers[index].parameters += found.filter { !controllers[index].parameters.contains($0) }
+    } else if controllers.count < Self.most {
       controllers.append(Controller(identifier: identifier, parameters: found))
       controllers.sort { $0.identifier < $1.identifier }
     }
@@ -31,7 +34,7 @@ struct Discovery: Sendable, Equatable {
       let words = line.split(separator: UInt8(ascii: " "))
       let digits = words.last.map(Array.init) ?? []
       guard words.count == 2, let identifier = UInt32(String(decoding: words[0], as: UTF8.self), radix: 16), digits.count.isMultiple(of: 2),
-        digits.allSatisfy(isHexDigit), controllers.count < 8, digits.count <= 512
+        digits.allSatisfy(isHexDigit), controllers.count < Self.most, digits.count <= 512
       else { return nil }
       let parameters = stride(from: 0, to: digits.count, by: 2).map { hexValue(digits[$0]) << 4 | hexValue(digits[$0 + 1]) }
       controllers.append(Controller(identifier: identifier, parameters: parameters))
@@ -56,7 +59,7 @@ extension OBDMachine {
   mutating func discovered(_ poll: Poll, at now: Instant, _ effects: inout Effects) {
     let base = request.bytes[1]
     var answers: [(source: UInt32?, bitmap: ArraySlice<UInt8>)] = []
-    for message in reader.messages where message.length >= 6 {
+    for message in reader.messages where message.length >= 6 && CANReader.isController(message.source) {
       let bytes = reader.bytes(of: message)
       if bytes.starts(with: request.echo) { answers.append((message.source, bytes.dropFirst(2).prefix(4))) }
     }
@@ -85,9 +88,22 @@ extension OBDMachine {
     effects.append(.store(key: "controllers", kept.bytes))
   }
 
-  private mutating func discoveryEnded(at now: Instant, _ effects: inout Effects) {
+  /// A later page that nobody answers is one that nobody has.
+  func endsDiscovery(_ failure: Failure) -> Bool {
+    guard request.isDiscovery, request.bytes[1] > 0 else { return false }
+    switch failure {
+    case .status(.noData), .negative: return true
+    case .status, .unusable: return false
+    }
+  }
+
+  mutating func discoveryEnded(at now: Instant, _ effects: inout Effects) {
     state = .polling
-    recognise(discovery, &effects)
+    let found = discovery
+    startDiscoveryAnew()
+    guard recognise(found, &effects) else {
+      return tryOther("the vehicle supports no parameter that is known", isFinal: false, at: now, &effects)
+    }
     pace.begin(at: now)
   }
 }

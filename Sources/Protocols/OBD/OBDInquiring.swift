@@ -35,7 +35,7 @@ extension OBDMachine {
     case .poll: ask(at: now, &effects)
     case .question: beginQuery(nil, at: now, &effects)
     case .turn(let target):
-      let turn = Turn(target: target, steps: target.steps(traits, fromLong: aim.isLong), began: now)
+      let turn = Turn(target: target, steps: target.steps(traits, fromLong: aim.request.isLong), began: now)
       state = .turning(turn)
       send(turn.command, at: now, &effects)
     case .inquire(let index):
@@ -90,11 +90,14 @@ extension OBDMachine {
     let echo = inquiry.echo
     var answer: ISOTPMessage?
     var refusal: UInt8?
-    for message in reader.messages where message.source == nil || inquiry.target.reply == nil || message.source == inquiry.target.reply {
+    for message in reader.messages where inquiry.expects(message.source) {
       let bytes = reader.bytes(of: message)
       if bytes.starts(with: echo) {
-        if answer != nil { return inquiryUnusable(index, "two answers to one request", took: took, at: now, &effects) }
-        answer = message
+        guard let earlier = answer else { answer = message; continue }
+        guard let first = earlier.source, let source = message.source, first != source, inquiry.target.reply == nil else {
+          return inquiryUnusable(index, "two answers to one request", took: took, at: now, &effects)
+        }
+        if source < first { answer = message }
       } else if message.length >= 3, bytes[bytes.startIndex] == 0x7F, bytes[bytes.startIndex + 1] == inquiry.service {
         refusal = bytes[bytes.startIndex + 2]
       }
@@ -103,6 +106,7 @@ extension OBDMachine {
       dialogue.isInStep()
       let isWhole = reader.messages.count == 1
       timetable.inquiries[index].answered(at: now, took: took, length: isWhole ? answer.length : nil)
+      timetable.inquiries[index].answerer = answer.source
       publish(inquiry.rows, inquiry.parameters, answer.start + echo.count..<answer.start + answer.length, &effects)
     } else if let refusal {
       refused(index, refusal, took: took, at: now, &effects)
@@ -154,7 +158,7 @@ extension OBDMachine {
     payload.withUnsafeBufferPointer { payload in
       let data = UnsafeBufferPointer(rebasing: payload[range])
       guard !parameters.isEmpty else {
-        for row in rows { publish(row, data, &effects) }
+        for row in rows { publish(row.read(data), at: row.position, &effects) }
         return
       }
       // Only what was asked for has a known length. An answer that does not come out even gives nothing: one byte too many or too few
@@ -165,20 +169,9 @@ extension OBDMachine {
       var at = 0
       while at < data.count, let parameter = parameters.first(where: { $0.number == data[at] }) {
         let part = UnsafeBufferPointer(rebasing: data[at + 1..<at + 1 + parameter.count])
-        for row in rows where row.parameter == parameter.number { publish(row, part, &effects) }
+        for row in rows where row.parameter == parameter.number { publish(row.read(part), at: row.position, &effects) }
         at += 1 + parameter.count
       }
-    }
-  }
-
-  private mutating func publish(_ row: Inquiry.Row, _ data: UnsafeBufferPointer<UInt8>, _ effects: inout Effects) {
-    switch row.read(data) {
-    case .value(let value):
-      said[row.position] = .none
-      effects.publish(row.position, value)
-    case .absent(let absence):
-      if said[row.position] != absence { effects.withdraw(row.position, absence.words) }
-      said[row.position] = absence
     }
   }
 

@@ -60,8 +60,9 @@ extension OBDMachine {
     said = [Absence](repeating: .none, count: properties.count)
   }
 
-  /// The same, told to whoever shows it.
+  /// The same, told to whoever shows it. What was published in this turn would stand at another place by now: nothing was.
   mutating func declare(hasBatteryPage: Bool, fast: Page?, _ pages: [Page], _ effects: inout Effects) {
+    assert(effects.readings.isEmpty)
     let before = schema
     layOut(hasBatteryPage: hasBatteryPage, fast: fast, pages)
     if schema != before { effects.append(.declare(schema)) }

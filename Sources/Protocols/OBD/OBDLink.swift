@@ -4,17 +4,16 @@
 extension OBDMachine {
   mutating func restore(_ kept: [String: [UInt8]], _ effects: inout Effects) {
     say(.waiting, &effects)
-    for counter in [Signal.polls, .missed, .timeouts, .badReplies] { publish(counter, .int(0), &effects) }
     if let bytes = kept["request"], let known = PageRequest(rawValue: String(decoding: bytes, as: UTF8.self)), candidates.contains(known) {
       storedRequest = known
       request = known
     }
-    if let bytes = kept["controllers"], let found = Discovery(kept: bytes), choice == .auto || choice == .ice {
+    if let bytes = kept["controllers"], choice == .auto || choice == .ice, let found = Discovery(kept: bytes), recognise(found, &effects) {
       storedControllers = found
-      recognise(found, &effects)
       // An electric car whose battery slept when it was asked may be behind it: its page is tried first.
       if choice == .auto { request = storedRequest ?? candidates[0] }
     }
+    for counter in [Signal.polls, .missed, .timeouts, .badReplies] { publish(counter, .int(0), &effects) }
     writePollBytes()
   }
 

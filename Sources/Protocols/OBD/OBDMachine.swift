@@ -1,6 +1,6 @@
-// The `obd` machine, EV part: makes an ELM327 ready, polls page 0x01 of the battery controller on an absolute grid, and
-// lets a person's questions in between. One command is in flight at a time; what is due next follows from the state
-// alone, in `advance`. A late byte, a wrong reply or noise never becomes a value.
+// The `obd` machine: makes an ELM327 ready, finds out what vehicle is behind it, polls one request on an absolute grid, and lets a
+// person's questions and the vehicle's other pages in between. One command is in flight at a time; what is due next follows from
+// the state alone, in `advance`. A late byte, a wrong reply or noise never becomes a value.
 // Facts: the ELM327 data sheet, ISO 15765-2, and the behaviour of real adapters and clones as the files beside this say.
 
 /// Talks to a vehicle through an ELM327 or one of its relatives.
@@ -124,7 +124,8 @@ public struct OBDMachine: Machine {
 
   static let actions = [OBDQuery.action, codes, rates]
   static let codes = Action("dtc", help: "Reads the trouble codes of all controllers: stored, pending and permanent")
-  static let rates = Action("rates", help: "Tells how often each property is asked for and answered, and how long that takes")
+  static let rates = Action(
+    "rates", help: "Tells how often each request is sent and answered, how long that takes, and what its answer holds")
 
   /// A machine that polls `rate` times a second (0: back to back) and sends what is no read request only if it may.
   init(

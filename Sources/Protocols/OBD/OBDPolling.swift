@@ -30,10 +30,10 @@ extension OBDMachine {
 
   /// Only the answer to this request, from the controller it went to, counts; a late answer to another is passed over.
   private mutating func judge(_ poll: Poll, at now: Instant, _ effects: inout Effects) {
+    if request.isDiscovery { return discovered(poll, at: now, &effects) }
     var answer: ISOTPMessage?
     var refusal: UInt8?
-    if request.isDiscovery { return discovered(poll, at: now, &effects) }
-    for message in reader.messages where message.source == nil || message.source == request.target.reply {
+    for message in reader.messages where message.source == nil || message.source == request.target.reply?.number {
       let bytes = reader.bytes(of: message)
       if bytes.starts(with: request.echo) {
         if answer != nil { return failed(.unusable("two answers to one request"), poll, at: now, &effects) }
@@ -94,6 +94,7 @@ extension OBDMachine {
   mutating func failed(_ failure: Failure, _ poll: Poll, at now: Instant, _ effects: inout Effects) {
     state = .polling
     pace.failed(at: now)
+    if endsDiscovery(failure) { return discoveryEnded(at: now, &effects) }
     publishCounters(at: now, &effects)
     if poll.isCounted && doubtsTheCount(failure) { return }
     switch failure {
@@ -150,7 +151,7 @@ extension OBDMachine {
   }
 
   /// The vehicle does not know this request, or never answered it: the other one, and after both a pause.
-  private mutating func tryOther(_ words: String, isFinal: Bool, at now: Instant, _ effects: inout Effects) {
+  mutating func tryOther(_ words: String, isFinal: Bool, at now: Instant, _ effects: inout Effects) {
     tryNextCandidate()
     guard streaks.refusals >= candidates.count else { return }
     streaks.refusals = 0

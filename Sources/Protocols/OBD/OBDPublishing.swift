@@ -5,16 +5,19 @@ extension OBDMachine {
   mutating func publishPage(_ range: Range<Int>, _ effects: inout Effects) {
     let payload = reader.payload
     payload.withUnsafeBufferPointer { payload in
-      BMSPage.read(UnsafeBufferPointer(rebasing: payload[range])) { signal, result in
-        switch result {
-        case .value(let value):
-          said[signal.rawValue] = .none
-          effects.publish(signal.rawValue, value)
-        case .absent(let absence):
-          if said[signal.rawValue] != absence { effects.withdraw(signal.rawValue, absence.words) }
-          said[signal.rawValue] = absence
-        }
-      }
+      BMSPage.read(UnsafeBufferPointer(rebasing: payload[range])) { publish($1, at: $0.rawValue, &effects) }
+    }
+  }
+
+  /// What was read of the property at this place.
+  mutating func publish(_ decoded: Decoded, at position: Int, _ effects: inout Effects) {
+    switch decoded {
+    case .value(let value):
+      said[position] = .none
+      effects.publish(position, value)
+    case .absent(let absence):
+      if said[position] != absence { effects.withdraw(position, absence.words) }
+      said[position] = absence
     }
   }
 
@@ -45,12 +48,11 @@ extension OBDMachine {
   /// Wanted and achieved rates, the fast request first.
   func ratesReport(at now: Instant) -> Report {
     let named = { (rows: [Inquiry.Row]) in rows.map { schema.properties[$0.position].name }.joined(separator: " ") }
-    let reported = schema.properties[..<min(ownBase, Signal.reported.count)].first?.name ?? ""
-    let fast = primary.isEmpty ? "\(reported) … (the battery page)" : named(primary)
+    let fast = request.parameters.isEmpty ? "the battery page" : named(primary)
     let summary = timing.summary(at: now)
     var rows = [
       [
-        request.rawValue, Target.digits(request.target.request),
+        request.rawValue, request.target.request.text,
         pace.period > 0 ? Self.hertz(1e9 / Double(pace.period)) : "as fast as it goes",
         summary.rate.map(Self.hertz) ?? "", summary.roundTrip.map { Value.text(Self.milliseconds($0.median)) } ?? "", fast,
       ]
@@ -63,7 +65,7 @@ extension OBDMachine {
       case .answered: achieved = inquiry.misses > 0 ? "no answer" : inquiry.rate(at: now).map(Self.hertz) ?? ""
       }
       rows.append([
-        String(decoding: hexText(inquiry.request), as: UTF8.self), Target.digits(inquiry.target.request),
+        String(decoding: hexText(inquiry.request), as: UTF8.self), inquiry.target.request.text,
         Self.hertz(1e9 / Double(max(inquiry.period, 1))), achieved,
         inquiry.samples > 0 ? Value.text(Self.milliseconds(inquiry.cost)) : "", named(inquiry.rows),
       ])

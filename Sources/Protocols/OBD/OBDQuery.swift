@@ -33,7 +33,7 @@ struct OBDQuery: Sendable {
   /// The service asked for; nil for a command of the adapter itself.
   let service: UInt8?
   /// The CAN identifier to ask, or nil where none was given.
-  let header: [UInt8]?
+  let header: CANIdentifier?
   /// A command of the adapter beyond the four harmless ones: it may have changed any setting.
   let isRaw: Bool
   private(set) var script: [Step] = []
@@ -101,13 +101,9 @@ struct OBDQuery: Sendable {
     .refused(code: "raw-not-allowed", "\(what) is no read request: set allow-raw = true for this device to send it all the same")
   }
 
-  private static func header(in arguments: [String: Value]) throws(CommandError) -> [UInt8]? {
+  private static func header(in arguments: [String: Value]) throws(CommandError) -> CANIdentifier? {
     guard let value = arguments[argumentNames.header] else { return nil }
-    if case .string(let text) = value {
-      let digits = text.utf8.map { $0 >= 0x61 && $0 <= 0x7A ? $0 - 0x20 : $0 }
-      let limit: UInt8 = digits.count == 3 ? 7 : 1
-      if digits.count == 3 || digits.count == 8, digits.allSatisfy(isHexDigit), hexValue(digits[0]) <= limit { return digits }
-    }
+    if case .string(let text) = value, let identifier = CANIdentifier(text) { return identifier }
     throw .invalid(argument: argumentNames.header, "a header is a CAN identifier of 3 or 8 hex digits, as in 7E4 or 18DA10F1")
   }
 
@@ -153,22 +149,22 @@ struct OBDQuery: Sendable {
   }
 
   /// Writes the script for an adapter as it is set up now.
-  mutating func prepare(for traits: AdapterTraits, aimedAt aim: Target) {
+  mutating func prepare(for traits: AdapterTraits, aimedAt aim: Target, polling home: Target) {
     guard let service else {
       script = [.ask(0)] + (isRaw ? traits.settings.map { .restore(traits.command($0)) } : [])
       return
     }
     // The services of the emission standard are asked of all controllers, the maker's own of the one we poll.
     let target =
-      header.flatMap { UInt32(String(decoding: $0, as: UTF8.self), radix: 16) }.map { Target($0) } ?? (service <= 0x0A ? .everybody : aim)
+      header.map { Target($0) } ?? (service <= 0x0A ? .everybody : home)
     let questions = texts.indices.map { Step.ask($0) }
     if target == aim { return script = questions }
     script = []
-    for step in target.steps(traits, fromLong: aim.isLong) {
+    for step in target.steps(traits, fromLong: aim.request.isLong) {
       let isOtherWay = step == Target.Step.preferred("ATAR")
       script.append(isOtherWay ? .clearFilter(step.bytes) : .prepare(step.bytes))
     }
     script += questions
-    script += aim.steps(traits, fromLong: target.isLong).filter { $0 != .preferred("ATCRA") }.map { .restore($0.bytes) }
+    script += aim.steps(traits, fromLong: target.request.isLong).filter { $0 != .preferred("ATCRA") }.map { .restore($0.bytes) }
   }
 }

@@ -33,7 +33,7 @@ extension OBDMachine {
 
   mutating func beginQuery(_ pause: Pause?, at now: Instant, _ effects: inout Effects) {
     var query = questions.removeFirst()
-    query.prepare(for: traits, aimedAt: aim)
+    query.prepare(for: traits, aimedAt: aim, polling: request.target)
     state = .querying(query, pause)
     send(query.command, at: now, &effects)
   }

@@ -24,7 +24,7 @@ extension OBDMachine {
   private var ownPages: [Page] {
     var pages: [Page] = []
     for signal in signals {
-      let target = Target(signal.header.number, reply: signal.reply?.number)
+      let target = Target(signal.header, reply: signal.reply)
       // Signals of one answer are asked for once, as often as the most eager of them wants.
       if let index = pages.firstIndex(where: { $0.inquiry.target == target && $0.inquiry.request == signal.request.bytes }) {
         pages[index].inquiry.period = min(pages[index].inquiry.period, signal.period)
@@ -45,7 +45,7 @@ extension OBDMachine {
   private func pages(of family: VehicleFamily?) -> [Page] {
     let known = family.map { family in
       family.pages.map { page in
-        Page(Inquiry(Target(page.header, reply: page.reply), page.request, period: page.period), page.rows)
+        Page(Inquiry(Target(CANIdentifier(page.header), reply: CANIdentifier(page.reply)), page.request, period: page.period), page.rows)
       }
     }
     return (isFastOnly ? [] : known ?? []) + ownPages
@@ -60,7 +60,7 @@ extension OBDMachine {
     if !request.parameters.isEmpty { vehicle = .unknown }
     let current = candidates.firstIndex { isStandard ? $0.isDiscovery : $0 == request } ?? 0
     request = candidates[(current + 1) % candidates.count]
-    if request.isDiscovery, case .standard(let found) = vehicle { request = StandardCar(Discovery(found)).request }
+    if request.isDiscovery, case .standard(let found) = vehicle, let car = StandardCar(Discovery(found)) { request = car.request }
     startDiscoveryAnew()
     count = FrameCount()
     writePollBytes()
@@ -78,13 +78,15 @@ extension OBDMachine {
     if vehicle != .electric(family) {
       vehicle = .electric(family)
       declare(hasBatteryPage: true, fast: nil, pages(of: family), &effects)
+      if storedControllers != nil { effects.append(.store(key: "controllers", [])) }
+      storedControllers = nil
     }
     publish(.vehicle, .string("electric Hyundai or Kia" + (family.map { " (\($0.rawValue))" } ?? "")), &effects)
   }
 
-  /// The controllers have said what they know: a car of the emission standard.
-  mutating func recognise(_ found: Discovery, _ effects: inout Effects) {
-    let car = StandardCar(found)
+  /// The controllers have said what they know: a car of the emission standard. False where that is nothing that we do.
+  mutating func recognise(_ found: Discovery, _ effects: inout Effects) -> Bool {
+    guard let car = StandardCar(found) else { return false }
     request = car.request
     count = FrameCount()
     writePollBytes()
@@ -93,8 +95,9 @@ extension OBDMachine {
       vehicle = .standard(found.controllers)
       declare(hasBatteryPage: false, fast: car.fast, pages, &effects)
     }
-    let names = found.controllers.map { Target.digits($0.identifier) }.joined(separator: ", ")
+    let names = found.controllers.map { CANIdentifier($0.identifier).text }.joined(separator: ", ")
     publish(.vehicle, .string("standard OBD-II (\(names))"), &effects)
+    return true
   }
 }
 

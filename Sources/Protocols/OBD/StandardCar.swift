@@ -20,30 +20,31 @@ struct StandardCar {
   /// A code's number and bitmaps are asked for otherwise.
   private static let left: Set<UInt8> = [0x02]
 
-  init(_ found: Discovery) {
+  /// nil: they support nothing that is known.
+  init?(_ found: Discovery) {
     var taken: Set<UInt8> = Self.left
-    var fast: OBDMachine.Page?
     var pages: [OBDMachine.Page] = []
     for controller in found.controllers {
-      let target = Target.answering(controller.identifier)
+      guard let target = Target(answeringFrom: CANIdentifier(controller.identifier)) else { continue }
       let known = controller.parameters.compactMap { taken.contains($0) ? nil : StandardParameter.all[$0] }
       taken.formUnion(known.map(\.number))
       let groups = Dictionary(grouping: known) { Self.period(of: $0.number) }
       for (period, parameters) in groups.sorted(by: { $0.key < $1.key }) {
         for start in stride(from: 0, to: parameters.count, by: Self.most) {
           let page = OBDMachine.Page(Array(parameters[start..<min(start + Self.most, parameters.count)]), of: target, period: period)
-          if period == 0, fast == nil { fast = page } else { pages.append(page) }
+          pages.append(page)
         }
       }
     }
-    // A car without either has something else that can be asked, or answers the question itself.
-    if fast == nil, !pages.isEmpty { fast = pages.removeFirst() }
-    self.fast = fast ?? OBDMachine.Page([], of: .everybody, period: .second)
+    // The first controller that has either of them, or whatever there is.
+    let first = pages.firstIndex { page in page.inquiry.parameters.contains { Self.fastest.contains($0.number) } } ?? 0
+    guard pages.indices.contains(first) else { return nil }
+    fast = pages.remove(at: first)
     self.pages = pages
   }
 
   private static func period(of number: UInt8) -> Nanoseconds {
-    if fastest.contains(number) { return 0 }
+    if fastest.contains(number) { return .second / 20 }
     if lively.contains(number) { return .second / 2 }
     return slow.contains(number) ? 60 * .second : 5 * .second
   }

@@ -8,6 +8,8 @@ struct Timetable: Sendable {
   private(set) var turnCost: Nanoseconds = 12 * .millisecond
   /// When the next is due, of those that are not known to be refused.
   private(set) var nextDue: Instant = .max
+  /// Everything was tried: what fits where is known.
+  private(set) var isSurveyed = true
   private var lastForced: Instant = .min
   /// The page was answered since something was asked although it did not fit.
   private var mayForce = false
@@ -16,7 +18,10 @@ struct Timetable: Sendable {
   private static let forcedPause: Nanoseconds = .second
 
   /// Something was asked, answered or put off: looks anew for what is due first.
-  mutating func settle() { nextDue = inquiries.lazy.map(\.due).min() ?? .max }
+  mutating func settle() {
+    nextDue = inquiries.lazy.map(\.due).min() ?? .max
+    isSurveyed = inquiries.allSatisfy(\.isSurveyed)
+  }
 
   /// A connection begins.
   mutating func begin() {
@@ -32,9 +37,6 @@ struct Timetable: Sendable {
     for index in inquiries.indices where inquiries[index].misses > 0 { inquiries[index].due = .min }
     settle()
   }
-
-  /// Everything was tried: what fits where is known.
-  var isSurveyed: Bool { inquiries.allSatisfy(\.isSurveyed) }
 
   mutating func turned(took: Nanoseconds) { turnCost = took > turnCost ? took : turnCost - (turnCost - took) / 8 }
 

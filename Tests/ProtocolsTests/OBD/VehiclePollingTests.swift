@@ -82,10 +82,11 @@ import Testing
     let other = try VehicleRig(ElectricCar(.eGMP), disk: first.disk)
     other.run(for: 5 * .second)
     #expect(other.number("state-of-charge") != nil && other.text("vehicle") == "electric Hyundai or Kia (e-gmp)")
-    for damaged in ["", "7E8", "XYZ 0C", "7E8 0C0", "7E8 0C\n7E8"] {
+    // Damaged, or nothing that is known, or nobody who can be asked.
+    for damaged in ["", "7E8", "XYZ 0C", "7E8 0C0", "7E8 0C\n7E8", "7E8 FE", "5 0C", "FFFFFFFF 0C"] {
       let rig = try VehicleRig(PetrolCar(.can11), disk: ["controllers": Array(damaged.utf8)])
-      rig.run(for: 5 * .second)
-      #expect(rig.number("rpm") != nil)
+      rig.run(for: 20 * .second)
+      #expect(rig.number("rpm") != nil, "\(damaged)")
     }
   }
 
@@ -96,6 +97,69 @@ import Testing
     let electric = try VehicleRig(PetrolCar(.can11), vehicle: .eGMP)
     electric.run(for: 20 * .second)
     #expect(electric.status == "car-silent" && !electric.asked.contains { $0.command.hasPrefix("01") || $0.command == "2101" })
+  }
+
+  /// A car of two controllers, each of which has some parameters.
+  static func car(_ answers: [String: [(UInt32, String)]]) -> CapturedCar {
+    func bytes(_ hex: String) -> [UInt8] {
+      let digits = Array(hex.utf8)
+      return stride(from: 0, to: digits.count - 1, by: 2).map { hexValue(digits[$0]) << 4 | hexValue(digits[$0 + 1]) }
+    }
+    let all = answers.map { (bytes($0.key), $0.value.map { Reply(id: $0.0, payload: bytes($0.1)) }) }
+    return CapturedCar(.can11, answers: Dictionary(uniqueKeysWithValues: all))
+  }
+
+  @Test func `engine speed of one controller and road speed of another are both asked for`() throws {
+    let rig = try VehicleRig(
+      Self.car([
+        "0100": [(0x7E8, "410000100000"), (0x7E9, "410000080000")], "010C": [(0x7E8, "410C0D74")], "010D": [(0x7E9, "410D32")],
+      ]))
+    rig.run(for: 20 * .second)
+    #expect(rig.number("rpm") == 861 && rig.number("speed") == 50 && rig.fault == nil)
+    #expect(rig.count("010C", last: 5 * .second) >= 90 && rig.count("010D", last: 5 * .second) >= 10)
+  }
+
+  @Test(arguments: ["410000000000", "410000000001", "4100FFFFFFFF"])
+  func `controllers that support nothing that is known, or say more than they answer, are no car and no crash`(_ bitmap: String) throws {
+    let rig = try VehicleRig(Self.car(["0100": [(0x7E8, bitmap)]]))
+    rig.run(for: 60 * .second)
+    #expect(rig.status != "polling" && rig.number("rpm") == nil && rig.fault != nil)
+    // Another start with what was kept.
+    let again = try VehicleRig(Self.car(["0100": [(0x7E8, bitmap)]]), disk: rig.disk)
+    again.run(for: 60 * .second)
+    #expect(again.status != "polling")
+  }
+
+  @Test func `a signal of everybody's comes from one controller and stays there`() throws {
+    let request = try SignalRequest("0105", allowRaw: false)
+    let own = CustomSignal("own-coolant", request, try Expression("A-40"), unit: "°C", help: "own")
+    let rig = try VehicleRig(
+      Self.car([
+        "0100": [(0x7E8, "410000100000"), (0x7E9, "410008000000")], "010C": [(0x7E8, "410C0D74")],
+        "0105": [(0x7E9, "410564"), (0x7E8, "410550")],
+      ]), signals: [own])
+    rig.run(for: 20 * .second)
+    #expect(rig.number("own-coolant") == 40 && rig.number("bad-replies") == 0)
+  }
+
+  @Test func `a maker's own question goes to the controller that is polled, wherever the adapter is turned just then`() throws {
+    let rig = try VehicleRig(ElectricCar(.eGMP))
+    rig.run(for: 10 * .second)
+    // At any moment of a second, in which others are asked as well.
+    for _ in 0..<40 {
+      let report = try #require(rig.act("query", ["request": .string("220105")])).get()
+      #expect(report.rows.count == 1 && report.rows.first?.first == "7EC")
+      rig.run(for: 27 * .millisecond)
+    }
+    #expect(rig.fault == nil && rig.status == "polling")
+  }
+
+  @Test func `an electric car that was taken for a standard one is remembered as what it is`() throws {
+    let standard = try VehicleRig(PetrolCar(.can11))
+    standard.run(for: 5 * .second)
+    let rig = try VehicleRig(ElectricCar(.eGMP), disk: standard.disk)
+    rig.run(for: 5 * .second)
+    #expect(rig.text("vehicle") == "electric Hyundai or Kia (e-gmp)" && rig.disk["controllers"] == [])
   }
 
   @Test func `trouble codes are read from all controllers, with their states and words`() throws {

@@ -11,6 +11,9 @@ struct CANIdentifier: Hashable, Sendable {
 
   init(number: UInt32, isLong: Bool) { (self.number, self.isLong) = (number, isLong) }
 
+  /// Where a message came from, or a number of our own tables.
+  init(_ number: UInt32) { self.init(number: number, isLong: number > 0x7FF) }
+
   /// Reads 3 or 8 hex digits; nil where they are no identifier.
   init?(_ text: some StringProtocol) {
     let digits = Array(text.utf8)
