@@ -1,6 +1,6 @@
-// How an adapter is made ready, as a table: what is sent, and what it means when a clone does not know it. Nothing here
-// is written to the adapter's EEPROM: ATM0 goes before ATSP6, and an adapter without ATM0 gets ATTP6. Back in step after
-// a fault or a raw command, the same table without reset and questions restores the settings.
+// How an adapter is made ready, as a table: what is sent, and what it means when a clone does not know it. The vehicle's bus and whom
+// to ask come afterwards (`Target`). Nothing is written to the adapter's EEPROM: ATM0 goes before ATSP, and an adapter without ATM0
+// gets ATTP. After a raw command the same table without reset and questions restores the settings.
 
 /// One command of the setup.
 enum SetupStep: String, CaseIterable, Sendable {
@@ -12,28 +12,22 @@ enum SetupStep: String, CaseIterable, Sendable {
   case headersOn = "ATH1"
   case identity = "ATI"
   case chipIdentity = "STI"
-  case bus = "ATSP6"
-  case header = "ATSH7E4"
-  case filter = "ATCRA7EC"
-
-  /// The CAN identifier that the battery controller answers from.
-  static let source: UInt32 = 0x7EC
-  static let busWithoutMemory = "ATTP6"
 
   /// What becomes of an answer.
-  enum Need { case banner, text, ok, required }
+  enum Need { case banner, text, ok }
 
   var need: Need {
     switch self {
     case .reset: .banner
     case .identity, .chipIdentity: .text
-    case .echoOff, .lineFeedsOff, .memoryOff, .spacesOff, .headersOn, .filter: .ok
-    case .bus, .header: .required
+    case .echoOff, .lineFeedsOff, .memoryOff, .spacesOff, .headersOn: .ok
     }
   }
 
   /// Whether it sets something that a reset or a raw command can have changed.
-  var isSetting: Bool { need != .banner && need != .text }
+  var isSetting: Bool { need == .ok }
+
+  var bytes: [UInt8] { Array(rawValue.utf8) }
 
   /// What is lost on an adapter that does not know it.
   var loss: String? {
@@ -41,7 +35,6 @@ enum SetupStep: String, CaseIterable, Sendable {
     case .memoryOff: "ATM0 is unknown: the bus is chosen without storing it"
     case .spacesOff: "ATS0 is unknown: replies are longer, polls slower"
     case .headersOn: "ATH1 is unknown: the answering controller cannot be checked"
-    case .filter: "ATCRA is unknown: other controllers are not filtered out"
     default: nil
     }
   }
@@ -51,14 +44,14 @@ enum SetupStep: String, CaseIterable, Sendable {
 struct AdapterTraits: Sendable {
   /// Commands answered with `?`.
   private(set) var missing: Set<SetupStep> = []
+  /// It can hear one controller alone.
+  private(set) var hasFilter = true
   private(set) var names: [String] = []
 
-  /// The command to send for a step.
-  func command(_ step: SetupStep) -> [UInt8] {
-    Array((step == .bus && missing.contains(.memoryOff) ? SetupStep.busWithoutMemory : step.rawValue).utf8)
-  }
+  static let filterLoss = "ATCRA is unknown: other controllers are not filtered out"
 
   mutating func lacks(_ step: SetupStep) { missing.insert(step) }
+  mutating func lacksFilter() { hasFilter = false }
 
   /// An identity in the adapter's own words.
   mutating func isCalled(_ name: String) {
@@ -76,7 +69,7 @@ struct AdapterTraits: Sendable {
 }
 
 /// What an answer to a setup command comes to.
-enum SetupAnswer {
+enum SetupAnswer: Equatable {
   case done
   case unknownCommand
   case nonsense
@@ -99,14 +92,16 @@ enum SetupAnswer {
       }
       if step.need == .text { traits.isCalled(printable(name, limit: 60)) }
       self = .done
-    case .ok, .required:
-      if statuses.last == .ok {
-        self = .done
-      } else if statuses.contains(.notUnderstood) {
-        self = .unknownCommand
-      } else {
-        self = .nonsense
-      }
+    case .ok: self.init(statuses)
     }
+  }
+
+  /// Judges the reply to any setting.
+  init(_ reply: ArraySlice<UInt8>) {
+    self.init(lines(of: reply.filter { $0 < 0x80 }).map { if case .status(let status) = ELMLine($0) { status } else { nil } })
+  }
+
+  private init(_ statuses: [ELMStatus?]) {
+    self = statuses.last == .ok ? .done : statuses.contains(.notUnderstood) ? .unknownCommand : .nonsense
   }
 }

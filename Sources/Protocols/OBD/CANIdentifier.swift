@@ -7,7 +7,10 @@ struct CANIdentifier: Hashable, Sendable {
 
   /// Everybody who knows the emission standard.
   static let functional = CANIdentifier(number: 0x7DF, isLong: false)
+  /// The same on a bus of 29 bits.
+  static let functionalLong = CANIdentifier(number: 0x18DB_33F1, isLong: true)
   static let engine = CANIdentifier(number: 0x7E0, isLong: false)
+  static let engineLong = CANIdentifier(number: 0x18DA_10F1, isLong: true)
 
   init(number: UInt32, isLong: Bool) { (self.number, self.isLong) = (number, isLong) }
 

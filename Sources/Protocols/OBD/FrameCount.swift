@@ -11,9 +11,8 @@ struct FrameCount: Sendable {
   private var drops = 0
   private var fullReplies = 0
 
-  /// One message of this length was the whole answer.
-  mutating func answered(length: Int) {
-    let needed = ISOTPMessage.frames(for: length)
+  /// The whole answer came in so many frames.
+  mutating func answered(frames needed: Int) {
     if let frames {
       if frames != needed { drop() }
     } else if !isUnknown {

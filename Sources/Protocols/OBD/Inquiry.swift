@@ -33,9 +33,10 @@ struct Inquiry: Sendable {
   /// What an answer begins with: the service, and the identifier where it is not one of several parameters.
   let echo: [UInt8]
   var rows: [Row] = []
-  /// Who answered it on this connection. Where everybody was asked it is the first of those who answer, and stays so: another
-  /// controller's value is another value.
+  /// Who answered it on this connection.
   var answerer: UInt32?
+  /// It shares the device's rate with the request that is polled, where there is no time for both.
+  var isFast = false
   /// When it is due next.
   var due: Instant = .min
   /// How long it takes, of late.
@@ -92,13 +93,6 @@ struct Inquiry: Sendable {
     return bytes
   }
 
-  /// Whether a message from there can be its answer; nil: nobody's name is shown.
-  func expects(_ source: UInt32?) -> Bool {
-    guard let source else { return true }
-    if let reply = target.reply { return source == reply.number }
-    return answerer.map { $0 == source } ?? CANReader.isController(source)
-  }
-
   var isSurveyed: Bool {
     if case .refused = standing { true } else { samples >= 2 || misses >= 1 }
   }
@@ -116,13 +110,13 @@ struct Inquiry: Sendable {
     due = due == .min ? now &+ period : due &+ (late / period &+ 1) &* period
   }
 
-  /// The vehicle has answered it in so many bytes, as one message.
-  mutating func answered(at now: Instant, took: Nanoseconds, length: Int?) {
+  /// The vehicle has answered it, in so many frames where that may be all that ever come.
+  mutating func answered(at now: Instant, took: Nanoseconds, frames: Int?) {
     standing = .answered
     misses = 0
     // What it costs falls slowly and rises at once.
     let knewFrames = count.frames != nil
-    if let length { count.answered(length: length) }
+    if let frames { count.answered(frames: frames) }
     cost = !isTimed || took > cost ? took : cost - (cost - took) / 8
     isTimed = knewFrames == (count.frames != nil)
     samples += 1

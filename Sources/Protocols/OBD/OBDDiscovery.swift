@@ -8,12 +8,18 @@ struct Discovery: Sendable, Equatable {
   struct Controller: Sendable, Equatable {
     let identifier: UInt32
     var parameters: [UInt8] = []
+
+    /// As testers write it: `7E8`, `18DAF110`, on a K-line `10`.
+    var text: String { identifier > 0xFF ? CANIdentifier(identifier).text : spacedHex([UInt8(identifier)]) }
   }
 
   /// The standard has eight addresses on an 11-bit bus.
   private static let most = 8
 
+  var bus: VehicleBus
   private(set) var controllers: [Controller] = []
+
+  init(on bus: VehicleBus) { self.bus = bus }
 
   /// A controller's answer to the question from `base` on.
   mutating func add(_ bitmap: some Sequence<UInt8>, base: UInt8, from identifier: UInt32) {
@@ -26,25 +32,33 @@ struct Discovery: Sendable, Equatable {
     }
   }
 
-  init(_ controllers: [Controller] = []) { self.controllers = controllers }
-
   /// What was kept; nil where it makes no sense.
   init?(kept bytes: [UInt8]) {
-    for line in bytes.split(separator: UInt8(ascii: "\n")) {
-      let words = line.split(separator: UInt8(ascii: " "))
-      let digits = words.last.map(Array.init) ?? []
-      guard words.count == 2, let identifier = UInt32(String(decoding: words[0], as: UTF8.self), radix: 16), digits.count.isMultiple(of: 2),
+    bus = .search
+    var kept: VehicleBus?
+    for line in bytes.split(separator: lineFeed) {
+      let words = line.split(separator: space)
+      guard words.count == 2 else { return nil }
+      if words[0].elementsEqual("bus".utf8) {
+        kept = VehicleBus(digits: words[1])
+        guard kept != nil else { return nil }
+        continue
+      }
+      let digits = Array(words[1])
+      guard let identifier = UInt32(String(decoding: words[0], as: UTF8.self), radix: 16), digits.count.isMultiple(of: 2),
         digits.allSatisfy(isHexDigit), controllers.count < Self.most, digits.count <= 512
       else { return nil }
       let parameters = stride(from: 0, to: digits.count, by: 2).map { hexValue(digits[$0]) << 4 | hexValue(digits[$0 + 1]) }
       controllers.append(Controller(identifier: identifier, parameters: parameters))
     }
-    if controllers.isEmpty { return nil }
+    guard let first = controllers.first else { return nil }
+    bus = kept ?? VehicleBus(answeringFrom: first.identifier)
   }
 
-  /// To be kept: a line for each controller, its identifier and its parameters in hex digits.
+  /// To be kept: the bus, then a line for each controller, its identifier and its parameters in hex digits.
   var bytes: [UInt8] {
-    controllers.flatMap { Array((String($0.identifier, radix: 16, uppercase: true) + " ").utf8) + hexText($0.parameters) + [lineFeed] }
+    Array("bus \(bus.digit)\n".utf8)
+      + controllers.flatMap { Array((String($0.identifier, radix: 16, uppercase: true) + " ").utf8) + hexText($0.parameters) + [lineFeed] }
   }
 
   /// Where to ask on, or nil when all is told.
@@ -73,19 +87,34 @@ extension OBDMachine {
     }
     dialogue.isInStep()
     for answer in answers { discovery.add(answer.bitmap, base: base, from: answer.source ?? 0x7E8) }
+    if bus == .search { return state = .namingBus }
+    askOn(at: now, &effects)
+  }
+
+  private mutating func askOn(at now: Instant, _ effects: inout Effects) {
     state = .polling
-    guard let next = discovery.next(after: base) else { return discoveryEnded(at: now, &effects) }
-    request = PageRequest(supportedFrom: next)
+    guard let next = discovery.next(after: request.bytes[1]) else { return discoveryEnded(at: now, &effects) }
+    request = PageRequest(supportedFrom: next, on: bus)
     writePollBytes()
     pace.begin(at: now)
   }
 
+  static let whichBus = Array("ATDPN\r".utf8)
+
+  /// The adapter has told which bus it found. Where it does not know the question, the controllers' addresses tell as much as we need.
+  mutating func busNamed(at now: Instant, _ effects: inout Effects) {
+    let lines = lines(of: dialogue.reply[dialogue.body...])
+    bus = lines.first.flatMap { VehicleBus(digits: $0) } ?? VehicleBus(answeringFrom: discovery.controllers.first?.identifier)
+    discovery.bus = bus
+    aim = Aim(bus: bus, target: .unaddressed)
+    askOn(at: now, &effects)
+  }
+
   /// The next start knows them.
   mutating func keepControllers(_ effects: inout Effects) {
-    guard case .standard(let found) = vehicle, storedControllers?.controllers != found else { return }
-    let kept = Discovery(found)
-    storedControllers = kept
-    effects.append(.store(key: "controllers", kept.bytes))
+    guard case .standard(let found) = vehicle, storedControllers != found else { return }
+    storedControllers = found
+    effects.append(.store(key: "controllers", found.bytes))
   }
 
   /// A later page that nobody answers is one that nobody has.
@@ -100,7 +129,8 @@ extension OBDMachine {
   mutating func discoveryEnded(at now: Instant, _ effects: inout Effects) {
     state = .polling
     let found = discovery
-    startDiscoveryAnew()
+    // What was told so far may have been another vehicle's: should this come to nothing, it is asked anew.
+    begin(attempt)
     guard recognise(found, &effects) else {
       return tryOther("the vehicle supports no parameter that is known", isFinal: false, at: now, &effects)
     }

@@ -15,17 +15,16 @@ extension OBDMachine {
   /// People first, then the page at its slot, then what fits in the gap, then the way back.
   mutating func errand(at now: Instant) -> Errand {
     if !questions.isEmpty { return .question }
-    let home = request.target
     let room = pace.due &- now
     let isDue = now >= pace.due
     // Back to back there is no gap: what waits for too long goes between two pages.
     if !isDue || timetable.hasForced(at: now), streaks.isSettled,
-      let index = timetable.pick(at: now, room: max(room, 0), aim: aim, home: home)
+      let index = timetable.pick(at: now, room: max(room, 0), aim: aim?.target, home: request.target)
     {
       let target = timetable.inquiries[index].target
-      return target == aim ? .inquire(index) : .turn(target)
+      return target == aim?.target ? .inquire(index) : .turn(target)
     }
-    if aim != home { return .turn(home) }
+    if aim != home { return .turn(request.target) }
     return isDue ? .poll : .nothing
   }
 
@@ -35,31 +34,13 @@ extension OBDMachine {
     case .poll: ask(at: now, &effects)
     case .question: beginQuery(nil, at: now, &effects)
     case .turn(let target):
-      let turn = Turn(target: target, steps: target.steps(traits, fromLong: aim.request.isLong), began: now)
-      state = .turning(turn)
-      send(turn.command, at: now, &effects)
+      turn(to: target, at: now, &effects)
     case .inquire(let index):
       let bytes = timetable.inquiries[index].bytes
       timetable.asked(index, at: now, room: max(pace.due &- now, 0))
       state = .inquiring(index, sent: now)
       send(bytes, at: now, &effects)
     }
-  }
-
-  mutating func turnReplied(_ turn: Turn, at now: Instant, _ effects: inout Effects) {
-    var turn = turn
-    let isTaken = isAcknowledged
-    if !isTaken, case .required = turn.steps[turn.position] {
-      complain("the adapter did not take \(String(decoding: turn.command.dropLast(), as: UTF8.self)): it is set up again", &effects)
-      return setUpAgain(at: now, &effects)
-    }
-    // The step behind one that was taken does the same in another way.
-    let hasOtherWay = turn.position + 1 < turn.steps.count && turn.steps[turn.position + 1] == .preferred("ATAR")
-    turn.position += isTaken && hasOtherWay ? 2 : 1
-    if turn.position < turn.steps.count { return state = .turning(turn) }
-    aim = turn.target
-    timetable.turned(took: now &- turn.began)
-    state = .polling
   }
 
   // MARK: Answers
@@ -87,31 +68,14 @@ extension OBDMachine {
 
   private mutating func judge(_ index: Int, took: Nanoseconds, at now: Instant, _ effects: inout Effects) {
     let inquiry = timetable.inquiries[index]
-    let echo = inquiry.echo
-    var answer: ISOTPMessage?
-    var refusal: UInt8?
-    for message in reader.messages where inquiry.expects(message.source) {
-      let bytes = reader.bytes(of: message)
-      if bytes.starts(with: echo) {
-        guard let earlier = answer else { answer = message; continue }
-        guard let first = earlier.source, let source = message.source, first != source, inquiry.target.reply == nil else {
-          return inquiryUnusable(index, "two answers to one request", took: took, at: now, &effects)
-        }
-        if source < first { answer = message }
-      } else if message.length >= 3, bytes[bytes.startIndex] == 0x7F, bytes[bytes.startIndex + 1] == inquiry.service {
-        refusal = bytes[bytes.startIndex + 2]
-      }
-    }
-    if let answer {
+    switch reader.answer(echo: inquiry.echo, from: inquiry.target, before: inquiry.answerer) {
+    case .message(let answer):
       dialogue.isInStep()
-      let isWhole = reader.messages.count == 1
-      timetable.inquiries[index].answered(at: now, took: took, length: isWhole ? answer.length : nil)
+      timetable.inquiries[index].answered(at: now, took: took, frames: reader.frames(askedOf: inquiry.target))
       timetable.inquiries[index].answerer = answer.source
-      publish(inquiry.rows, inquiry.parameters, answer.start + echo.count..<answer.start + answer.length, &effects)
-    } else if let refusal {
-      refused(index, refusal, took: took, at: now, &effects)
-    } else {
-      inquiryUnusable(index, "an answer to another request", took: took, at: now, &effects)
+      publish(inquiry.rows, inquiry.parameters, answer.start + inquiry.echo.count..<answer.start + answer.length, &effects)
+    case .refusal(let code): refused(index, code, took: took, at: now, &effects)
+    case .nothing(let reason): inquiryUnusable(index, reason, took: took, at: now, &effects)
     }
   }
 
@@ -175,7 +139,7 @@ extension OBDMachine {
     }
   }
 
-  private mutating func withdraw(_ index: Int, _ reason: String, _ effects: inout Effects) {
+  mutating func withdraw(_ index: Int, _ reason: String, _ effects: inout Effects) {
     for row in timetable.inquiries[index].rows {
       effects.withdraw(row.position, reason)
       said[row.position] = .none
@@ -184,6 +148,12 @@ extension OBDMachine {
 }
 
 extension OBDMachine.Turn {
+  /// The step behind this one does the same in another way.
+  var hasOtherWay: Bool {
+    guard position + 1 < steps.count, case .instead = steps[position + 1] else { return false }
+    return true
+  }
+
   /// The command that is due, carriage return included.
   var command: [UInt8] { position < steps.count ? steps[position].bytes + [carriageReturn] : [] }
 }

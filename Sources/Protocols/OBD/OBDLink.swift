@@ -4,28 +4,27 @@
 extension OBDMachine {
   mutating func restore(_ kept: [String: [UInt8]], _ effects: inout Effects) {
     say(.waiting, &effects)
-    if let bytes = kept["request"], let known = PageRequest(rawValue: String(decoding: bytes, as: UTF8.self)), candidates.contains(known) {
+    if let bytes = kept["request"], let known = PageRequest(rawValue: String(decoding: bytes, as: UTF8.self)),
+      let place = attempts.firstIndex(where: { $0.request == known })
+    {
       storedRequest = known
-      request = known
+      begin(place)
     }
     if let bytes = kept["controllers"], choice == .auto || choice == .ice, let found = Discovery(kept: bytes), recognise(found, &effects) {
       storedControllers = found
-      // An electric car whose battery slept when it was asked may be behind it: its page is tried first.
-      if choice == .auto { request = storedRequest ?? candidates[0] }
+      // An electric car whose battery slept when it was asked may be behind it: its page is tried first. Those that we know have this bus.
+      begin(choice == .auto && found.bus == .can ? attempts.firstIndex { $0.request == storedRequest } ?? 0 : place(of: found) ?? 0)
     }
     for counter in [Signal.polls, .missed, .timeouts, .badReplies] { publish(counter, .int(0), &effects) }
-    writePollBytes()
   }
 
   mutating func linkCameUp(_ effects: inout Effects) {
     failQueries(.notConnected("the link was opened again"), &effects)
     dialogue.reset()
     traits = AdapterTraits()
-    count = FrameCount()
     streaks = Streaks()
-    startDiscoveryAnew()
     failedSetups = 0
-    writePollBytes()
+    begin(attempt)
     state = .settingUp(step: 0)
     say(.starting, &effects)
   }

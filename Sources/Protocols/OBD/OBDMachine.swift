@@ -11,6 +11,8 @@ public struct OBDMachine: Machine {
     case down(String)
     /// This step of the setup is in flight or next.
     case settingUp(step: Int)
+    /// The adapter has found the vehicle's bus and is asked which it is.
+    case namingBus
     /// The adapter is in trouble; it is set up again then.
     case resting(until: Instant, String)
     /// The next poll waits for its slot.
@@ -38,7 +40,7 @@ public struct OBDMachine: Machine {
 
   /// The way to another target.
   struct Turn {
-    let target: Target
+    let aim: Aim
     let steps: [Target.Step]
     var position = 0
     let began: Instant
@@ -65,12 +67,17 @@ public struct OBDMachine: Machine {
   var timing: Timing
   var count = FrameCount()
   var request = PageRequest.uds
-  /// What is tried in turn until the vehicle answers.
-  var candidates = [PageRequest.uds, .kwp]
-  /// Whom the adapter asks and listens to, as it is set.
-  var aim = Target.battery
+  /// The vehicle's bus, as far as it is known.
+  var bus = VehicleBus.can
+  /// Who answered the request before, where everybody is asked.
+  var answerer: UInt32?
+  /// What is tried in turn until the vehicle answers, and where in the list we are.
+  let attempts: [Attempt]
+  var attempt = 0
+  /// How the adapter is set; nil: it is to be turned to the vehicle first.
+  var aim: Aim?
   var timetable = Timetable()
-  var discovery = Discovery()
+  var discovery = Discovery(on: .can)
   var vehicle = Vehicle.unknown
   let choice: VehicleChoice
   /// Nothing that an owner has not described is asked beside the fast request.
@@ -139,9 +146,9 @@ public struct OBDMachine: Machine {
     self.signals = signals
     timing = Timing(period: pace.period)
     schema = Schema()
-    candidates = choice.candidates
-    request = candidates[0]
+    attempts = choice.attempts
     layOutFirst()
+    (bus, request) = (attempts[0].bus, attempts[0].request)
     writePollBytes()
   }
 
@@ -157,7 +164,7 @@ public struct OBDMachine: Machine {
     // What is due by now and does not fit waits for the next answer.
     case .polling: timetable.nextDue > lastTurn ? min(pace.due, timetable.nextDue) : pace.due
     case .backingOff(let pause): pause.until
-    case .down, .settingUp, .asking, .querying, .turning, .inquiring: nil
+    case .down, .settingUp, .asking, .querying, .turning, .inquiring, .namingBus: nil
     }
   }
 
@@ -202,8 +209,9 @@ public struct OBDMachine: Machine {
     if dialogue.isOutOfStep { return strayTextCame(at: now, &effects) }
     switch state {
     case .down, .asking, .inquiring: break
+    case .namingBus: send(Self.whichBus, at: now, &effects)
     case .resting: setUpAgain(at: now, &effects)
-    case .settingUp(let step): send(traits.command(SetupStep.allCases[step]) + [carriageReturn], at: now, &effects)
+    case .settingUp(let step): send(SetupStep.allCases[step].bytes + [carriageReturn], at: now, &effects)
     case .querying(let query, _): send(query.command, at: now, &effects)
     case .turning(let turn): send(turn.command, at: now, &effects)
     case .polling: run(errand(at: now), at: now, &effects)
@@ -218,12 +226,15 @@ public struct OBDMachine: Machine {
   private func hasSomethingDue(at now: Instant) -> Bool {
     switch state {
     case .down, .asking, .inquiring: false
-    case .settingUp, .querying, .turning: true
+    case .settingUp, .querying, .turning, .namingBus: true
     case .resting(let until, _): now >= until
-    case .polling: now >= pace.due || !questions.isEmpty || now >= timetable.nextDue || aim != request.target
+    case .polling: now >= pace.due || !questions.isEmpty || now >= timetable.nextDue || aim != home
     case .backingOff(let pause): pause.until.map { now >= $0 } ?? false || !questions.isEmpty
     }
   }
+
+  /// How the adapter is set for the request that is polled.
+  var home: Aim { Aim(bus: bus.carrying(request.target), target: request.target) }
 
   var isDown: Bool { reasonDown != nil }
 
@@ -239,6 +250,7 @@ public struct OBDMachine: Machine {
       case .settingUp(let step): setupReplied(SetupStep.allCases[step], at: now, &effects)
       case .querying(let query, let pause): queryReplied(query, pause, at: now, &effects)
       case .turning(let turn): turnReplied(turn, at: now, &effects)
+      case .namingBus: busNamed(at: now, &effects)
       case .inquiring(let index, let sent): inquiryReplied(index, sent: sent, at: now, &effects)
       case .down, .resting, .polling, .backingOff: break
       }
@@ -254,12 +266,12 @@ public struct OBDMachine: Machine {
     // A banner while the adapter is about to be reset is the one we caused.
     case .down, .resting, .settingUp(step: 0): return
     case .settingUp: setupFailed(status.words, isSilent: false, at: now, &effects)
-    case .polling, .asking, .backingOff, .querying, .turning, .inquiring: lostSettings(status, at: now, &effects)
+    case .polling, .asking, .backingOff, .querying, .turning, .inquiring, .namingBus: lostSettings(status, at: now, &effects)
     }
   }
 
-  mutating func send(_ bytes: [UInt8], at now: Instant, _ effects: inout Effects) {
-    dialogue.begin(bytes, deadline: now &+ Self.patience)
+  mutating func send(_ bytes: [UInt8], patience: Nanoseconds = Self.patience, at now: Instant, _ effects: inout Effects) {
+    dialogue.begin(bytes, deadline: now &+ patience)
     effects.send(.main, bytes)
   }
 

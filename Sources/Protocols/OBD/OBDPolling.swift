@@ -11,12 +11,16 @@ extension OBDMachine {
     pollBytes.append(carriageReturn)
   }
 
+  /// A search for the bus tries several, one of them at 5 baud.
+  private static let searchPatience: Nanoseconds = 12 * .second
+
   mutating func ask(at now: Instant, _ effects: inout Effects) {
     counters.polls &+= 1
     // While the gaps are being measured the page comes when it can.
     if !timetable.isSurveyed, pace.period > 0 { pace.begin(at: now) }
     state = .asking(Poll(sent: now, lateness: pace.take(at: now), isCounted: count.frames != nil))
-    send(pollBytes, at: now, &effects)
+    let patience = bus.isCAN || streaks.isSettled ? Self.patience : Self.searchPatience
+    send(pollBytes, patience: patience, at: now, &effects)
   }
 
   mutating func pollReplied(_ poll: Poll, at now: Instant, _ effects: inout Effects) {
@@ -28,29 +32,17 @@ extension OBDMachine {
     }
   }
 
-  /// Only the answer to this request, from the controller it went to, counts; a late answer to another is passed over.
   private mutating func judge(_ poll: Poll, at now: Instant, _ effects: inout Effects) {
     if request.isDiscovery { return discovered(poll, at: now, &effects) }
-    var answer: ISOTPMessage?
-    var refusal: UInt8?
-    for message in reader.messages where message.source == nil || message.source == request.target.reply?.number {
-      let bytes = reader.bytes(of: message)
-      if bytes.starts(with: request.echo) {
-        if answer != nil { return failed(.unusable("two answers to one request"), poll, at: now, &effects) }
-        answer = message
-      } else if message.length >= 3, bytes[bytes.startIndex] == 0x7F, bytes[bytes.startIndex + 1] == request.service {
-        refusal = bytes[bytes.startIndex + 2]
-      }
-    }
-    if let answer {
+    switch reader.answer(echo: request.echo, from: request.target, before: answerer) {
+    case .message(let answer):
       let head = request.echo.count
       let shortest = request.parameters.isEmpty ? Self.shortestPage : 1 + (request.parameters.first?.count ?? 0)
       if answer.length < head + shortest { return failed(.unusable("the page is too short"), poll, at: now, &effects) }
+      answerer = answer.source
       answered(poll, answer.start + head..<answer.start + answer.length, at: now, &effects)
-    } else if let refusal {
-      failed(.negative(refusal), poll, at: now, &effects)
-    } else {
-      failed(.unusable("an answer to another request"), poll, at: now, &effects)
+    case .refusal(let code): failed(.negative(code), poll, at: now, &effects)
+    case .nothing(let reason): failed(.unusable(reason), poll, at: now, &effects)
     }
   }
 
@@ -60,7 +52,7 @@ extension OBDMachine {
     streaks = Streaks(isSettled: true)
     state = .polling
     let frames = count.frames
-    if reader.messages.count == 1 { count.answered(length: data.count + request.echo.count) }
+    if let frames = reader.frames(askedOf: request.target) { count.answered(frames: frames) }
     if count.frames != frames { writePollBytes() }
     if request.parameters.isEmpty {
       if isFirst { recognise(data, &effects) }
@@ -68,7 +60,7 @@ extension OBDMachine {
     } else {
       publish(primary, request.parameters, data, &effects)
     }
-    timetable.pageAnswered(afterSilence: isFirst)
+    timetable.pageAnswered(afterSilence: isFirst, isLate: pace.period > 0 && now >= pace.due)
     timing.add(answered: now, roundTrip: max(now &- poll.sent, 0), lateness: poll.lateness)
     if isFirst {
       publish(.request, .string(request.rawValue), &effects)
@@ -104,6 +96,8 @@ extension OBDMachine {
       switch status.demand {
       case .refuse: tryOther(status.words, isFinal: false, at: now, &effects)
       case .wait: silent(status.words, at: now, &effects)
+      // Another bus may be the right one.
+      case .backOff where !streaks.isSettled: tryOther(status.words, isFinal: false, at: now, &effects)
       case .backOff: backOff(status.words, at: now, &effects)
       case .retry: disturbed(status.words, at: now, &effects)
       case .discard: unusable(status.words, resynchronising: false, at: now, &effects)
@@ -150,11 +144,9 @@ extension OBDMachine {
     }
   }
 
-  /// The vehicle does not know this request, or never answered it: the other one, and after both a pause.
+  /// The vehicle does not know this request, or never answered it: the next one, and after all of them a pause.
   mutating func tryOther(_ words: String, isFinal: Bool, at now: Instant, _ effects: inout Effects) {
-    tryNextCandidate()
-    guard streaks.refusals >= candidates.count else { return }
-    streaks.refusals = 0
+    if tryNext() { return }
     if isFinal { stopAsking(words, &effects) } else { backOff(words, at: now, &effects) }
   }
 

@@ -14,7 +14,7 @@ enum Signal: Int, CaseIterable, Sendable {
   case inverterVoltage, isolationResistance
   case charging, acPlug, dcPlug, mainRelay, ignition
   case pollRate, roundTrip, roundTripP99, lateness, latenessP99
-  case adapter, vehicle, request, polls, missed, timeouts, badReplies, lastBadReply
+  case adapter, vehicle, `protocol`, request, polls, missed, timeouts, badReplies, lastBadReply
 
   /// Those that the battery page reports; the rest tells of the adapter and of ourselves.
   static let reported = rpm.rawValue...ignition.rawValue
@@ -86,6 +86,7 @@ enum Signal: Int, CaseIterable, Sendable {
     case .latenessP99: ("lateness-p99", .float, "ms", nil, "99th percentile of the delay of a poll after its place on the grid")
     case .adapter: ("adapter", .string, nil, nil, "What the adapter says it is")
     case .vehicle: ("vehicle", .string, nil, nil, "What the vehicle was found to be")
+    case .protocol: ("protocol", .string, nil, nil, "The vehicle's bus")
     case .request: ("request", .string, nil, nil, "The request that the vehicle answers")
     case .polls: ("polls", .int, nil, nil, "Polls sent since the daemon started")
     case .missed: ("missed", .int, nil, nil, "Places on the grid that passed without a poll")

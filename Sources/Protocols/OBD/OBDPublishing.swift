@@ -52,7 +52,7 @@ extension OBDMachine {
     let summary = timing.summary(at: now)
     var rows = [
       [
-        request.rawValue, request.target.request.text,
+        request.rawValue, request.target.text,
         pace.period > 0 ? Self.hertz(1e9 / Double(pace.period)) : "as fast as it goes",
         summary.rate.map(Self.hertz) ?? "", summary.roundTrip.map { Value.text(Self.milliseconds($0.median)) } ?? "", fast,
       ]
@@ -65,7 +65,7 @@ extension OBDMachine {
       case .answered: achieved = inquiry.misses > 0 ? "no answer" : inquiry.rate(at: now).map(Self.hertz) ?? ""
       }
       rows.append([
-        String(decoding: hexText(inquiry.request), as: UTF8.self), inquiry.target.request.text,
+        String(decoding: hexText(inquiry.request), as: UTF8.self), inquiry.target.text,
         Self.hertz(1e9 / Double(max(inquiry.period, 1))), achieved,
         inquiry.samples > 0 ? Value.text(Self.milliseconds(inquiry.cost)) : "", named(inquiry.rows),
       ])

@@ -5,10 +5,8 @@
 struct OBDQuery: Sendable {
   /// One command of the script.
   enum Step: Equatable, Sendable {
-    /// Header or filter for the question; must be acknowledged.
-    case prepare([UInt8])
-    /// Tried where the filter could not be cleared with the command before.
-    case clearFilter([UInt8])
+    /// Bus, header or filter for the question; must be acknowledged.
+    case prepare(Target.Step)
     /// The question at this place of `texts`.
     case ask(Int)
     /// Puts a setting back; must be acknowledged.
@@ -37,6 +35,8 @@ struct OBDQuery: Sendable {
   /// A command of the adapter beyond the four harmless ones: it may have changed any setting.
   let isRaw: Bool
   private(set) var script: [Step] = []
+  /// How the adapter is set when the question is asked.
+  private(set) var aim: Aim?
   /// The command of the script that is in flight or next.
   var position = 0
   /// Somebody waits for the result.
@@ -124,7 +124,8 @@ struct OBDQuery: Sendable {
   /// It as it goes out, carriage return included.
   var command: [UInt8] {
     switch step {
-    case .prepare(let bytes), .clearFilter(let bytes), .restore(let bytes): bytes + [carriageReturn]
+    case .prepare(let step): step.bytes + [carriageReturn]
+    case .restore(let bytes): bytes + [carriageReturn]
     case .ask(let place): texts[place] + [carriageReturn]
     case nil: []
     }
@@ -136,7 +137,7 @@ struct OBDQuery: Sendable {
 
   /// The next command does the same as this one in another way.
   var hasOtherWay: Bool {
-    guard position + 1 < script.count, case .clearFilter = script[position + 1] else { return false }
+    guard position + 1 < script.count, case .prepare(.instead) = script[position + 1] else { return false }
     return true
   }
 
@@ -148,23 +149,17 @@ struct OBDQuery: Sendable {
     while step != nil, !isRestoring { position += 1 }
   }
 
-  /// Writes the script for an adapter as it is set up now.
-  mutating func prepare(for traits: AdapterTraits, aimedAt aim: Target, polling home: Target) {
+  /// Writes the script for an adapter as it is set up now: who is polled is at `home`.
+  mutating func prepare(for traits: AdapterTraits, aimedAt aim: Aim?, home: Aim) {
+    let questions = texts.indices.map { Step.ask($0) }
     guard let service else {
-      script = [.ask(0)] + (isRaw ? traits.settings.map { .restore(traits.command($0)) } : [])
-      return
+      self.aim = isRaw ? nil : aim
+      return script = questions + (isRaw ? traits.settings.map { .restore($0.bytes) } : [])
     }
     // The services of the emission standard are asked of all controllers, the maker's own of the one we poll.
-    let target =
-      header.map { Target($0) } ?? (service <= 0x0A ? .everybody : home)
-    let questions = texts.indices.map { Step.ask($0) }
-    if target == aim { return script = questions }
-    script = []
-    for step in target.steps(traits, fromLong: aim.request.isLong) {
-      let isOtherWay = step == Target.Step.preferred("ATAR")
-      script.append(isOtherWay ? .clearFilter(step.bytes) : .prepare(step.bytes))
-    }
-    script += questions
-    script += aim.steps(traits, fromLong: target.request.isLong).filter { $0 != .preferred("ATCRA") }.map { .restore($0.bytes) }
+    let target = header.map { Target($0) } ?? (service <= 0x0A ? home.bus.everybody : home.target ?? .unaddressed)
+    let there = Aim(bus: home.bus.carrying(target), target: target)
+    script = (there == aim ? [] : target.steps(on: there.bus, from: aim, traits).map { .prepare($0) }) + questions
+    self.aim = there
   }
 }

@@ -11,7 +11,7 @@ extension OBDMachine {
       let query = Self.actions[index] == Self.codes ? OBDQuery(codesFor: id) : try OBDQuery(id, arguments, allowRaw: allowRaw)
       switch state {
       case .down(let reason), .resting(_, let reason): throw .notConnected(reason)
-      case .settingUp, .polling, .asking, .backingOff, .querying, .turning, .inquiring: break
+      case .settingUp, .polling, .asking, .backingOff, .querying, .turning, .inquiring, .namingBus: break
       }
       if questions.count >= Self.queueLimit {
         throw .refused(code: "busy", "\(Self.queueLimit) queries are waiting already: ask again when they are done")
@@ -33,7 +33,10 @@ extension OBDMachine {
 
   mutating func beginQuery(_ pause: Pause?, at now: Instant, _ effects: inout Effects) {
     var query = questions.removeFirst()
-    query.prepare(for: traits, aimedAt: aim, polling: request.target)
+    if query.header != nil, !bus.isCAN, bus != .search {
+      return effects.append(.complete(query.id, .failure(.refused(code: "no-can", "\(Self.noCAN): leave it out"))))
+    }
+    query.prepare(for: traits, aimedAt: aim, home: home)
     state = .querying(query, pause)
     send(query.command, at: now, &effects)
   }
@@ -41,9 +44,12 @@ extension OBDMachine {
   mutating func queryReplied(_ query: OBDQuery, _ pause: Pause?, at now: Instant, _ effects: inout Effects) {
     var query = query
     switch query.step {
-    case .prepare, .clearFilter:
+    case .prepare:
+      // Where the adapter is turned nobody knows until the last of them is taken.
+      aim?.target = nil
       if isAcknowledged {
         if query.isWanted { query.prepared() } else { query.skipToRestore() }
+        if case .ask = query.step { aim = query.aim }
       } else if !query.hasOtherWay {
         let command = String(decoding: query.command.dropLast(), as: UTF8.self)
         let words = "the adapter did not take \(command): \(printable(dialogue.reply[dialogue.body...]))"
@@ -98,8 +104,8 @@ extension OBDMachine {
       state = .querying(query, pause)
       return
     }
-    // A raw command may have changed anything: the setup's own target was put back.
-    if query.isRaw { aim = .battery }
+    // A raw command may have changed anything: the adapter is turned to the vehicle anew.
+    if query.isRaw { aim = nil }
     if let pause {
       state = .backingOff(pause)
     } else {

@@ -58,7 +58,7 @@ extension OBDMachine {
     case .inquiring(let index, let sent):
       inquiryMissed(index, sent: sent, at: now)
       spoilt("no prompt in \(ELMDialogue.limit) bytes", resynchronising: true, at: now, &effects)
-    case .turning: setUpAgain(at: now, &effects)
+    case .turning, .namingBus: setUpAgain(at: now, &effects)
     case .down, .resting, .polling, .backingOff: break
     }
   }
@@ -82,8 +82,9 @@ extension OBDMachine {
     case .inquiring(let index, let sent):
       inquiryMissed(index, sent: sent, at: now)
       countTimeout(at: now, &effects)
+    case .turning where aim == nil: setupFailed(Self.silence, isSilent: true, at: now, &effects)
     // Where it listens now nobody knows.
-    case .turning: setUpAgain(at: now, &effects)
+    case .turning, .namingBus: setUpAgain(at: now, &effects)
     case .down, .resting, .polling, .backingOff: break
     }
   }

@@ -9,22 +9,34 @@ enum VehicleChoice: String, CaseIterable, Sendable {
   case ice
 
   /// What is asked until something is answered, in this order.
-  var candidates: [PageRequest] {
+  var attempts: [Attempt] {
     switch self {
-    case .auto: [.uds, .kwp, PageRequest(supportedFrom: 0)]
-    case .eGMP: [.uds]
-    case .hkmcEV: [.uds, .kwp]
-    case .ice: [PageRequest(supportedFrom: 0)]
+    case .auto: [Attempt(.can, .uds), Attempt(.can, .kwp), Attempt(discoveryOn: .can), Attempt(discoveryOn: .search)]
+    case .eGMP: [Attempt(.can, .uds)]
+    case .hkmcEV: [Attempt(.can, .uds), Attempt(.can, .kwp)]
+    case .ice: [Attempt(discoveryOn: .can), Attempt(discoveryOn: .search)]
     }
   }
 }
 
+/// A request to begin with, and the bus where it may be answered.
+struct Attempt: Equatable, Sendable {
+  let bus: VehicleBus
+  let request: PageRequest
+
+  init(_ bus: VehicleBus, _ request: PageRequest) { (self.bus, self.request) = (bus, request) }
+
+  init(discoveryOn bus: VehicleBus) { self.init(bus, PageRequest(supportedFrom: 0, on: bus)) }
+}
+
 extension OBDMachine {
+  private static let searchEvery = 10
+
   /// The pages beside the fast one, in every vehicle: an owner's own.
   private var ownPages: [Page] {
     var pages: [Page] = []
     for signal in signals {
-      let target = Target(signal.header, reply: signal.reply)
+      let target = bus.target(of: signal)
       // Signals of one answer are asked for once, as often as the most eager of them wants.
       if let index = pages.firstIndex(where: { $0.inquiry.target == target && $0.inquiry.request == signal.request.bytes }) {
         pages[index].inquiry.period = min(pages[index].inquiry.period, signal.period)
@@ -51,25 +63,43 @@ extension OBDMachine {
     return (isFastOnly ? [] : known ?? []) + ownPages
   }
 
-  /// The next request is tried, until one is answered.
-  mutating func tryNextCandidate() {
+  /// The next request is tried, until one is answered. False once all were tried: then it is time for a pause.
+  mutating func tryNext() -> Bool {
     streaks.isSettled = false
     streaks.refusals += 1
-    let isStandard = request.service == 0x01
     // Parameters that are not answered any more: the controllers are asked anew when it is their turn.
     if !request.parameters.isEmpty { vehicle = .unknown }
-    let current = candidates.firstIndex { isStandard ? $0.isDiscovery : $0 == request } ?? 0
-    request = candidates[(current + 1) % candidates.count]
-    if request.isDiscovery, case .standard(let found) = vehicle, let car = StandardCar(Discovery(found)) { request = car.request }
-    startDiscoveryAnew()
-    count = FrameCount()
-    writePollBytes()
+    let places = places
+    begin(places.first { $0 > attempt } ?? places[0])
+    guard streaks.refusals >= places.count else { return true }
+    streaks.refusals = 0
+    return false
   }
 
-  /// What was told so far may have been another vehicle's.
-  mutating func startDiscoveryAnew() {
-    discovery = Discovery()
-    if request.isDiscovery { request = PageRequest(supportedFrom: 0) }
+  /// The attempts that are worth while: a vehicle that is known and sleeps has no other bus, but now and then it is another vehicle.
+  private var places: [Int] {
+    let isKnown = storedRequest != nil || storedControllers != nil
+    let searches = !isKnown || streaks.backOffs % Self.searchEvery == 0
+    return attempts.indices.filter { searches || attempts[$0].bus != .search || $0 == storedControllers.flatMap(place) }
+  }
+
+  /// Which attempt finds such a vehicle.
+  func place(of found: Discovery) -> Int? {
+    attempts.firstIndex { $0.request.isDiscovery && $0.bus == found.bus } ?? attempts.firstIndex { $0.bus == .search }
+  }
+
+  /// What this attempt asks: of controllers that are known their parameters, or first on the bus that they had.
+  mutating func begin(_ place: Int) {
+    attempt = place
+    var next = attempts[place]
+    if case .standard(let found) = vehicle, self.place(of: found) == place, let car = StandardCar(found) {
+      next = Attempt(found.bus, car.request)
+    } else if let known = storedControllers, self.place(of: known) == place, streaks.backOffs % Self.searchEvery != 0 {
+      next = Attempt(discoveryOn: known.bus)
+    }
+    (bus, request) = (next.bus, next.request)
+    (discovery, count, answerer) = (Discovery(on: bus), FrameCount(), nil)
+    writePollBytes()
   }
 
   /// The battery page was answered: it tells which car this is.
@@ -82,22 +112,28 @@ extension OBDMachine {
       storedControllers = nil
     }
     publish(.vehicle, .string("electric Hyundai or Kia" + (family.map { " (\($0.rawValue))" } ?? "")), &effects)
+    publishBus(&effects)
   }
 
   /// The controllers have said what they know: a car of the emission standard. False where that is nothing that we do.
   mutating func recognise(_ found: Discovery, _ effects: inout Effects) -> Bool {
     guard let car = StandardCar(found) else { return false }
-    request = car.request
-    count = FrameCount()
+    (bus, request) = (found.bus, car.request)
+    (count, answerer) = (FrameCount(), nil)
     writePollBytes()
     let pages = (isFastOnly ? [] : car.pages) + ownPages
-    if vehicle != .standard(found.controllers) {
-      vehicle = .standard(found.controllers)
+    if vehicle != .standard(found) {
+      vehicle = .standard(found)
       declare(hasBatteryPage: false, fast: car.fast, pages, &effects)
     }
-    let names = found.controllers.map { CANIdentifier($0.identifier).text }.joined(separator: ", ")
+    let names = found.controllers.map { $0.text }.joined(separator: ", ")
     publish(.vehicle, .string("standard OBD-II (\(names))"), &effects)
+    publishBus(&effects)
     return true
+  }
+
+  private mutating func publishBus(_ effects: inout Effects) {
+    if let name = bus.name { publish(.protocol, .string(name), &effects) }
   }
 }
 
@@ -105,5 +141,14 @@ extension OBDMachine {
 enum Vehicle: Equatable, Sendable {
   case unknown
   case electric(VehicleFamily?)
-  case standard([Discovery.Controller])
+  case standard(Discovery)
+}
+
+extension VehicleBus {
+  /// Whom an owner's signal is asked of: where no header was given, or one that is the same on every bus, whoever that is here.
+  func target(of signal: CustomSignal) -> Target {
+    if signal.header == .functional { return everybody }
+    if signal.header == .engine, isLong { return Target(.engineLong) }
+    return Target(signal.header, reply: signal.reply)
+  }
 }

@@ -20,8 +20,8 @@ struct PageRequest: Equatable, Sendable {
   }
 
   /// Which parameters are supported, from this one on: 0x00, 0x20, … 0xE0. Every controller answers.
-  init(supportedFrom base: UInt8) {
-    self.init(.everybody, [0x01, base], parameters: [], echo: [0x41, base])
+  init(supportedFrom base: UInt8, on bus: VehicleBus) {
+    self.init(bus.everybody, [0x01, base], parameters: [], echo: [0x41, base])
   }
 
   /// Parameters of one controller.

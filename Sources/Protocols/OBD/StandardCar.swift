@@ -1,5 +1,6 @@
-// How a car of the emission standard is polled: engine speed and road speed at the device's rate, everything else that it supports in
-// groups of up to six parameters to one controller, as often as it changes. A parameter that two controllers have is asked of the first.
+// How a car of the emission standard is polled: engine speed and road speed at the device's rate, everything else that it supports as
+// often as it changes: on CAN in groups of up to six parameters to one controller, before CAN one by one. A parameter that two
+// controllers have is asked of the first.
 
 struct StandardCar {
   /// Asked at the device's rate.
@@ -9,7 +10,7 @@ struct StandardCar {
   var request: PageRequest { PageRequest(fast.inquiry.parameters, of: fast.inquiry.target) }
 
   /// Parameters in one request on CAN.
-  private static let most = 6
+  private static let mostOnCAN = 6
   private static let fastest: [UInt8] = [0x0C, 0x0D]
   /// What follows the driver's foot.
   private static let lively: Set<UInt8> = [
@@ -24,28 +25,34 @@ struct StandardCar {
   init?(_ found: Discovery) {
     var taken: Set<UInt8> = Self.left
     var pages: [OBDMachine.Page] = []
+    let most = found.bus.isCAN ? Self.mostOnCAN : 1
     for controller in found.controllers {
-      guard let target = Target(answeringFrom: CANIdentifier(controller.identifier)) else { continue }
+      let target = found.bus.isCAN ? Target(answeringFrom: CANIdentifier(controller.identifier)) : .unaddressed
+      guard let target else { continue }
       let known = controller.parameters.compactMap { taken.contains($0) ? nil : StandardParameter.all[$0] }
       taken.formUnion(known.map(\.number))
-      let groups = Dictionary(grouping: known) { Self.period(of: $0.number) }
+      let groups = Dictionary(grouping: known) { Self.period(of: $0.number, on: found.bus) }
       for (period, parameters) in groups.sorted(by: { $0.key < $1.key }) {
-        for start in stride(from: 0, to: parameters.count, by: Self.most) {
-          let page = OBDMachine.Page(Array(parameters[start..<min(start + Self.most, parameters.count)]), of: target, period: period)
+        for start in stride(from: 0, to: parameters.count, by: most) {
+          let page = OBDMachine.Page(Array(parameters[start..<min(start + most, parameters.count)]), of: target, period: period)
           pages.append(page)
         }
       }
     }
+    for index in pages.indices {
+      pages[index].inquiry.isFast = pages[index].inquiry.parameters.contains { Self.fastest.contains($0.number) }
+    }
     // The first controller that has either of them, or whatever there is.
-    let first = pages.firstIndex { page in page.inquiry.parameters.contains { Self.fastest.contains($0.number) } } ?? 0
+    let first = pages.firstIndex { $0.inquiry.isFast } ?? 0
     guard pages.indices.contains(first) else { return nil }
     fast = pages.remove(at: first)
     self.pages = pages
   }
 
-  private static func period(of number: UInt8) -> Nanoseconds {
+  private static func period(of number: UInt8, on bus: VehicleBus) -> Nanoseconds {
     if fastest.contains(number) { return .second / 20 }
-    if lively.contains(number) { return .second / 2 }
-    return slow.contains(number) ? 60 * .second : 5 * .second
+    let period = lively.contains(number) ? .second / 2 : slow.contains(number) ? 60 * .second : 5 * .second
+    // Before CAN one parameter takes as long as there six do, and more.
+    return bus.isCAN ? period : 12 * period
   }
 }

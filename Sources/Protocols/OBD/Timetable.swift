@@ -11,8 +11,11 @@ struct Timetable: Sendable {
   /// Everything was tried: what fits where is known.
   private(set) var isSurveyed = true
   private var lastForced: Instant = .min
+  /// The page takes longer than from one slot to the next: there will be no gap.
+  private var isCrowded = false
   /// The page was answered since something was asked although it did not fit.
   private var mayForce = false
+  private var mayAlternate = false
 
   private static let margin: Nanoseconds = 2 * .millisecond
   private static let forcedPause: Nanoseconds = .second
@@ -31,8 +34,9 @@ struct Timetable: Sendable {
   }
 
   /// The page was answered: something that does not fit may be asked. After a silence all that was missed is due.
-  mutating func pageAnswered(afterSilence: Bool) {
-    mayForce = true
+  mutating func pageAnswered(afterSilence: Bool, isLate: Bool) {
+    (mayForce, mayAlternate) = (true, true)
+    isCrowded = isLate
     guard afterSilence else { return }
     for index in inquiries.indices where inquiries[index].misses > 0 { inquiries[index].due = .min }
     settle()
@@ -41,7 +45,7 @@ struct Timetable: Sendable {
   mutating func turned(took: Nanoseconds) { turnCost = took > turnCost ? took : turnCost - (turnCost - took) / 8 }
 
   /// The question to ask now, with the adapter at `aim`, which must be back at `home` after so much time.
-  mutating func pick(at now: Instant, room: Nanoseconds, aim: Target, home: Target) -> Int? {
+  mutating func pick(at now: Instant, room: Nanoseconds, aim: Target?, home: Target) -> Int? {
     guard now >= nextDue else { return nil }
     var best: Int?
     var urgency: (Int, Instant) = (0, 0)
@@ -50,8 +54,8 @@ struct Timetable: Sendable {
       let turns = (inquiry.target == aim ? 0 : 1) + (inquiry.target == home ? 0 : 1)
       let needed = inquiry.cost &+ inquiry.cost / 8 &+ Nanoseconds(turns) &* turnCost &+ Self.margin
       guard needed <= room || isForced(inquiry, at: now) else { continue }
-      // Where the adapter is turned already comes first: it is not turned twice.
-      let rank = (inquiry.target == aim ? 0 : 1, inquiry.due == .min ? .min : inquiry.due &+ inquiry.period)
+      // Where the adapter is turned away already comes first: it is not turned there twice.
+      let rank = (inquiry.target == aim && aim != home ? 0 : 1, inquiry.due == .min ? .min : inquiry.due &+ inquiry.period)
       if best == nil || rank < urgency { (best, urgency) = (index, rank) }
     }
     return best
@@ -59,10 +63,21 @@ struct Timetable: Sendable {
 
   /// Whether it is asked although the page comes late by it.
   private func isForced(_ inquiry: Inquiry, at now: Instant) -> Bool {
+    if inquiry.isFast { return mayAlternate }
     guard mayForce else { return false }
     if !inquiry.isSurveyed { return true }
-    guard lastForced == .min || now &- lastForced >= Self.forcedPause else { return false }
-    return inquiry.due != .min && now &- inquiry.due >= max(inquiry.period, .second)
+    // Where the page leaves no gap, a fifth of the time is the others'.
+    let pause = isCrowded ? min(4 &* inquiry.cost, Self.forcedPause) : Self.forcedPause
+    guard lastForced == .min || now &- lastForced >= pause else { return false }
+    return inquiry.due != .min && now &- inquiry.due >= (isCrowded ? inquiry.period : max(inquiry.period, .second))
+  }
+
+  /// Whoever is asked there cannot be. Tells which questions that ends.
+  mutating func refuse(_ target: Target?, _ words: String) -> [Int] {
+    let indices = inquiries.indices.filter { inquiries[$0].target == target }
+    for index in indices { inquiries[index].refused(words, until: .max) }
+    settle()
+    return indices
   }
 
   /// Whether something waits that goes before a page that is asked back to back, or that waits for so long that it is forced.
@@ -72,8 +87,8 @@ struct Timetable: Sendable {
   }
 
   mutating func asked(_ index: Int, at now: Instant, room: Nanoseconds) {
-    if inquiries[index].cost > room { lastForced = now }
-    mayForce = false
+    if inquiries[index].cost > room, !inquiries[index].isFast { lastForced = now }
+    if inquiries[index].isFast { mayAlternate = false } else { mayForce = false }
     inquiries[index].asked(at: now)
     settle()
   }

@@ -92,8 +92,8 @@ struct AdapterRig {
   private(set) var idleWakes = 0
   private var effects = Effects()
 
-  init(rate: Double = 20, allowRaw: Bool = false, phase: Double = 0, at now: Instant = 0) {
-    machine = OBDMachine(rate: rate, allowRaw: allowRaw, phase: phase, isFastOnly: true)
+  init(rate: Double = 20, allowRaw: Bool = false, phase: Double = 0, vehicle: VehicleChoice = .auto, at now: Instant = 0) {
+    machine = OBDMachine(rate: rate, allowRaw: allowRaw, phase: phase, vehicle: vehicle, isFastOnly: true)
     self.now = now
   }
 

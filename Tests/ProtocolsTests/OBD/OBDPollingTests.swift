@@ -101,7 +101,7 @@ import Testing
   }
 
   @Test func aVehicleThatAnswersNeitherRequestIsAskedEverLessOften() {
-    var rig = AdapterRig()
+    var rig = AdapterRig(vehicle: .hkmcEV)
     rig.adapter.answer("220101", "NO DATA\r\r>")
     rig.start()
     rig.run(for: 300 * .second)

@@ -253,7 +253,7 @@ import Testing
     rig.query("ATRV")
     rig.run(for: .second)
     #expect(rig.rows() == [["", "", "OK"]])
-    #expect(rig.commands.firstIndex(of: "ATRV") == 11)
+    #expect(rig.commands.firstIndex(of: "ATRV") == 8)
   }
 
   @Test func aCancelledQueryIsNotAskedOrNotAnsweredAndIsPutBack() {

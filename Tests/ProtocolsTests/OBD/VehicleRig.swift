@@ -17,14 +17,18 @@ final class VehicleRig {
   private(set) var disk: [String: [UInt8]] = [:]
   private(set) var results: [CommandID: Result<Report, CommandError>] = [:]
   private var lastID: CommandID = 0
+  /// Commands that this adapter does not know.
+  private var unknown: Set<String> = []
+  private var unheard: [[UInt8]] = []
 
   init(
     _ car: any Car = ElectricCar(.eGMP), rate: Double = 20, vehicle: VehicleChoice = .auto, signals: [CustomSignal] = [],
-    chip: ELM327Adapter.Personality = .elm327, faults: [String] = [], disk: [String: [UInt8]] = [:]
+    chip: ELM327Adapter.Personality = .elm327, faults: [String] = [], unknown: Set<String> = [], disk: [String: [UInt8]] = [:]
   ) throws {
     machine = OBDMachine(rate: rate, vehicle: vehicle, signals: signals)
     adapter = ELM327Adapter(car: car, personality: chip, faults: try faults.map { try AdapterFault($0) })
     self.disk = disk
+    self.unknown = unknown
     feedAdapter(.started(restored: [:], wall: WallTime(microseconds: 0)))
     feed(.started(restored: disk, wall: WallTime(microseconds: 0)))
     feedAdapter(.linkChanged(.main, .up(maximumSend: nil)))
@@ -43,7 +47,11 @@ final class VehicleRig {
       switch effect {
       case .send(_, let bytes, _, _):
         asked.append((now, String(decoding: bytes.dropLast(), as: UTF8.self)))
-        feedAdapter(.received(.main, bytes))
+        if unknown.contains(asked[asked.count - 1].command) {
+          unheard.append(Array("?\r\r>".utf8))
+        } else {
+          feedAdapter(.received(.main, bytes))
+        }
       case .status(let word): status = word
       case .fault(let words): fault = words
       case .declare: declared += 1
@@ -52,6 +60,10 @@ final class VehicleRig {
       default: break
       }
     }
+  }
+
+  private func answerUnknown() {
+    while !unheard.isEmpty { feed(.received(.main, unheard.removeFirst())) }
   }
 
   private func feedAdapter(_ input: Input) {
@@ -71,6 +83,7 @@ final class VehicleRig {
       guard next <= end else { break }
       now = max(now, next)
       if wakes.adapter <= wakes.machine { feedAdapter(.wake) } else { feed(.wake) }
+      answerUnknown()
     }
     now = end
   }

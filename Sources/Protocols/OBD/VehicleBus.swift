@@ -1,0 +1,59 @@
+// The networks that a vehicle can have on its diagnostic socket, and how requests are addressed on each.
+// Facts: SAE J1979 and the ELM327 data sheet's list of protocols (AT SP, AT DPN).
+//
+//   11-bit CAN   everybody 7DF · 7E0… answered from 7E8…       29-bit CAN   18DB33F1 · 18DA10F1 answered from 18DAF110
+//   before CAN   the adapter addresses everybody by itself; one parameter a request; whoever knows it answers
+
+/// A network by the number that the ELM327 family gives it.
+struct VehicleBus: Hashable, Sendable {
+  let number: UInt8
+
+  /// Not known yet: the adapter tries all of them.
+  static let search = VehicleBus(number: 0)
+  /// What nearly every car since 2008 has.
+  static let can = VehicleBus(number: 6)
+
+  private static let names = [
+    "SAE J1850 PWM", "SAE J1850 VPW", "ISO 9141-2", "ISO 14230-4 (KWP, 5 baud)", "ISO 14230-4 (KWP, fast)",
+    "ISO 15765-4 (CAN 11 bit, 500 kbit/s)",
+    "ISO 15765-4 (CAN 29 bit, 500 kbit/s)", "ISO 15765-4 (CAN 11 bit, 250 kbit/s)", "ISO 15765-4 (CAN 29 bit, 250 kbit/s)",
+  ]
+
+  init(number: UInt8) { self.number = number }
+
+  /// One of the emission standard's, as AT DPN tells it (`6`, or `A6` where it was searched for) or as it was kept; nil for any other.
+  init?(digits: some Sequence<UInt8>) {
+    var digits = Array(digits)
+    if digits.count == 2, digits[0] == UInt8(ascii: "A") { digits.removeFirst() }
+    guard digits.count == 1, isDigit(digits[0]), digits[0] != UInt8(ascii: "0") else { return nil }
+    number = hexValue(digits[0])
+  }
+
+  /// The bus whose controllers answer from there, where an adapter does not tell.
+  init(answeringFrom source: UInt32?) {
+    number = source.map { $0 > 0x7FF ? 7 : $0 > 0xFF ? 6 : 0 } ?? 0
+  }
+
+  var digit: String { String(number) }
+  var name: String? { number == 0 ? nil : Self.names[Int(number) - 1] }
+  var isCAN: Bool { (6...9).contains(number) }
+  var isLong: Bool { number == 7 || number == 9 }
+
+  /// All controllers that know the emission standard.
+  var everybody: Target {
+    isCAN ? Target(isLong ? .functionalLong : .functional) : .unaddressed
+  }
+
+  /// The same wires with identifiers of this target's length. What is addressed at all is addressed on CAN.
+  func carrying(_ target: Target) -> VehicleBus {
+    guard let request = target.request else { return self }
+    guard isCAN else { return request.isLong ? VehicleBus(number: 7) : .can }
+    return request.isLong == isLong ? self : VehicleBus(number: isLong ? number - 1 : number + 1)
+  }
+}
+
+/// How an adapter is set: the bus it is on, and whom it asks and listens to (nil: nobody knows).
+struct Aim: Equatable, Sendable {
+  var bus: VehicleBus
+  var target: Target?
+}

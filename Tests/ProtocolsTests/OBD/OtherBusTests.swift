@@ -1,0 +1,103 @@
+// Cars whose diagnostic socket has another bus than 11-bit CAN, found by the adapter's search: what is asked there, what is kept, and
+// that neither a wrong header nor a search too many goes out.
+
+import Testing
+
+@testable import Peers
+@testable import Protocols
+
+@Suite struct OtherBusTests {
+  static let names = [
+    "7": "ISO 15765-4 (CAN 29 bit, 500 kbit/s)", "5": "ISO 14230-4 (KWP, fast)", "3": "ISO 9141-2",
+  ]
+
+  @Test(arguments: [Bus.can29, .kwp, .iso9141]) func `a car on any bus is found, polled and remembered`(_ bus: Bus) throws {
+    let rig = try VehicleRig(PetrolCar(bus))
+    rig.run(for: 60 * .second)
+    #expect(rig.status == "polling" && rig.fault == nil)
+    #expect(rig.text("protocol") == Self.names[String(bus.rawValue)])
+    #expect(rig.number("rpm") != nil && rig.number("speed") != nil && rig.number("coolant-temperature") != nil)
+    #expect(rig.number("bad-replies") == 0 && rig.number("timeouts") == 0)
+    #expect(rig.asked.count { $0.command == "ATDPN" } == 1)
+    let again = try VehicleRig(PetrolCar(bus), disk: rig.disk)
+    again.run(for: 20 * .second)
+    #expect(again.status == "polling" && again.number("rpm") != nil && again.machine.schema == rig.machine.schema)
+    #expect(!again.asked.contains { $0.command == "0100" || $0.command.hasPrefix("22") || $0.command.hasSuffix("P6") })
+  }
+
+  @Test func `a 29-bit car is polled as fast as any other, one controller at a time`() throws {
+    let rig = try VehicleRig(PetrolCar(.can29))
+    rig.run(for: 60 * .second)
+    #expect(abs(rig.count("010C0D", last: 10 * .second) - 200) <= 1)
+    #expect((rig.number("lateness-p99") ?? 99) < 5)
+    let turns = rig.asked.filter { $0.at > 30 * .second }.map(\.command)
+    #expect(rig.asked.contains { $0.command == "ATCRA18DAF110" })
+    #expect(!turns.contains { $0.hasPrefix("ATCRA7") || $0.hasPrefix("ATSP") || $0.hasPrefix("ATSH7") })
+  }
+
+  @Test(arguments: [Bus.kwp, .iso9141]) func `on a K-line rpm and speed take turns, and the rest gets its share`(_ bus: Bus) throws {
+    let rig = try VehicleRig(PetrolCar(bus))
+    rig.run(for: 120 * .second)
+    let counts = (rpm: rig.count("010C", last: 30 * .second), speed: rig.count("010D", last: 30 * .second))
+    #expect(
+      counts.rpm > 60 && counts.speed > 60 && abs(counts.rpm - counts.speed) < counts.rpm / 4,
+      "\(counts) \(rig.asked.suffix(40).map { "\($0.at / 1_000_000) \($0.command)" })")
+    let others = Set(rig.asked.filter { $0.at > 60 * .second && $0.command.hasPrefix("01") }.map { String($0.command.prefix(4)) })
+    #expect(others.count > 10)
+    // Nothing is addressed where the adapter knows best.
+    #expect(!rig.asked.drop { $0.command != "ATDPN" }.contains { $0.command.hasPrefix("ATSH") || $0.command.hasPrefix("ATCRA") })
+  }
+
+  @Test(arguments: [Bus.can29, .kwp, .iso9141]) func `trouble codes and questions go to all controllers of any bus`(_ bus: Bus) throws {
+    let rig = try VehicleRig(PetrolCar(bus))
+    rig.run(for: 30 * .second)
+    let codes = try #require(rig.act("dtc")).get()
+    let reference = try VehicleRig(PetrolCar(.can11))
+    reference.run(for: 30 * .second)
+    let usual = try #require(reference.act("dtc")).get()
+    #expect(
+      !codes.rows.isEmpty && codes.rows.map { $0[1] } == usual.rows.map { $0[1] } && codes.rows.map { $0[3] } == usual.rows.map { $0[3] })
+    let report = try #require(rig.act("query", ["request": .string("010C")])).get()
+    #expect(report.rows.count == 2 && report.rows.allSatisfy { $0[2].hasPrefix("rpm ") })
+    rig.run(for: 5 * .second)
+    #expect(rig.status == "polling" && rig.fault == nil)
+  }
+
+  @Test func `a header has no sense before CAN, and says so`() throws {
+    let request = try SignalRequest("220101", allowRaw: false)
+    let own = CustomSignal("own", request, header: CANIdentifier("7E4"), try Expression("A"), help: "own")
+    let rig = try VehicleRig(PetrolCar(.kwp), signals: [own])
+    rig.run(for: 90 * .second)
+    let result = rig.act("query", ["request": .string("22F190"), "header": .string("7E0")])
+    #expect(
+      result == .failure(.refused(code: "no-can", "the vehicle has no CAN bus, and a header is a CAN identifier: leave it out")))
+    #expect(rig.absence("own") == "the vehicle has no CAN bus, and a header is a CAN identifier")
+    #expect(rig.status == "polling" && rig.fault == nil)
+  }
+
+  @Test func `an adapter that cannot say which bus it found is used all the same`() throws {
+    for bus in [Bus.can29, .kwp] {
+      let rig = try VehicleRig(PetrolCar(bus), unknown: ["ATDPN"])
+      rig.run(for: 60 * .second)
+      #expect(rig.status == "polling" && rig.number("rpm") != nil && rig.number("speed") != nil)
+    }
+  }
+
+  @Test func `a car that sleeps is not searched for on every bus again and again`() throws {
+    let known = try VehicleRig(PetrolCar(.can11))
+    known.run(for: 10 * .second)
+    let rig = try VehicleRig(PetrolCar(.can11, Ignition([Ignition.Turn(.off, at: 0)])), disk: known.disk)
+    rig.run(for: 600 * .second)
+    #expect(rig.status == "car-silent" && rig.asked.count { $0.command == "ATSP0" } <= 2)
+  }
+
+  @Test func `what was kept of another car's bus does not hide this one`() throws {
+    for kept in ["bus 7\n18DAF110 0C0D\n", "bus 3\n10 0C0D\n", "18DAF110 0C", "bus 0\n7E8 0C", "bus X\n7E8 0C", "bus 7\n"] {
+      let rig = try VehicleRig(PetrolCar(.can11), disk: ["controllers": Array(kept.utf8)])
+      rig.run(for: 60 * .second)
+      #expect(
+        rig.status == "polling" && rig.number("coolant-temperature") != nil,
+        "\(kept) \(rig.status) \(rig.asked.suffix(60).map { "\($0.at / 1_000_000) \($0.command)" })")
+    }
+  }
+}
