@@ -46,12 +46,18 @@ struct AdapterTraits: Sendable {
   private(set) var missing: Set<SetupStep> = []
   /// It can hear one controller alone.
   private(set) var hasFilter = true
+  /// It tells the voltage at the plug.
+  private(set) var hasVoltage = true
+  /// It knows low power.
+  private(set) var canSleep = true
   private(set) var names: [String] = []
 
   static let filterLoss = "ATCRA is unknown: other controllers are not filtered out"
 
   mutating func lacks(_ step: SetupStep) { missing.insert(step) }
   mutating func lacksFilter() { hasFilter = false }
+  mutating func lacksVoltage() { hasVoltage = false }
+  mutating func cannotSleep() { canSleep = false }
 
   /// An identity in the adapter's own words.
   mutating func isCalled(_ name: String) {

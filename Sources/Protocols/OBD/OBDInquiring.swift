@@ -7,7 +7,7 @@ extension OBDMachine {
 
   /// What is to be done next while polling.
   enum Errand {
-    case nothing, poll, question
+    case nothing, poll, question, voltage
     case turn(Target)
     case inquire(Int)
   }
@@ -17,8 +17,9 @@ extension OBDMachine {
     if !questions.isEmpty { return .question }
     let room = pace.due &- now
     let isDue = now >= pace.due
+    if wantsVoltage(at: now, room: room) { return .voltage }
     // Back to back there is no gap: what waits for too long goes between two pages.
-    if !isDue || timetable.hasForced(at: now), streaks.isSettled,
+    if !isDue || timetable.hasForced(at: now), streaks.isSettled, !isProbing,
       let index = timetable.pick(at: now, room: max(room, 0), aim: aim?.target, home: request.target)
     {
       let target = timetable.inquiries[index].target
@@ -33,6 +34,7 @@ extension OBDMachine {
     case .nothing: break
     case .poll: ask(at: now, &effects)
     case .question: beginQuery(nil, at: now, &effects)
+    case .voltage: measure(isProbe: false, at: now, &effects)
     case .turn(let target):
       turn(to: target, at: now, &effects)
     case .inquire(let index):

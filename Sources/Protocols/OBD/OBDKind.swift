@@ -17,6 +17,18 @@ extension Kind {
         "pages", ValueRule(.string, choices: ["all", "fast"]), default: .string("all"),
         help: "all asks for everything known of the vehicle; fast only for what comes at the device's rate, and signals of your own"),
       Option(
+        "probe-pause", ValueRule(.float, unit: "s", range: 30...3600), default: .float(30),
+        help: "From one question to the next while the vehicle sleeps or is left alone"),
+      Option(
+        "min-voltage", ValueRule(.float, unit: "V", range: 0...30), default: .float(11.8),
+        help: "Below it for 30 s the vehicle is left alone, until its battery has 0.3 V more; 0 never"),
+      Option(
+        "idle-after", ValueRule(.float, unit: "s", range: 0...86400), default: .float(600),
+        help: "Not driven, charged or switched on for so long, the vehicle is left alone, so that it can fall asleep; 0 never"),
+      Option(
+        "low-power", ValueRule(.bool), default: .bool(false),
+        help: "The adapter sleeps from one question to the next while the vehicle is left alone, if it knows how (AT LP)"),
+      Option(
         "allow-raw", ValueRule(.bool), default: .bool(false),
         help: "Lets the query action send more than read requests: what it sends can change the vehicle"),
     ],
@@ -29,9 +41,13 @@ extension Kind {
     let choice = VehicleChoice(rawValue: setup.options["vehicle"]?.text ?? "") ?? .auto
     // A recording answers what was asked then: the gaps of the fast request were filled with other questions.
     let isReplay = setup.links[.main]?.hasPrefix("replay:") ?? false
+    let number = { (key: String, usual: Double) in setup.options[key]?.number ?? usual }
+    let care = CarCare(
+      floor: number("min-voltage", 11.8), pause: Nanoseconds(number("probe-pause", 30) * 1e9),
+      idleAfter: Nanoseconds(number("idle-after", 600) * 1e9), sleepsAdapter: setup.options["low-power"] == .bool(true))
     return OBDMachine(
       rate: setup.options["rate"]?.number ?? 20, allowRaw: allowRaw, phase: setup.phase, vehicle: choice,
-      isFastOnly: isReplay || setup.options["pages"] == .string("fast"), signals: isReplay ? [] : signals)
+      isFastOnly: isReplay || setup.options["pages"] == .string("fast"), signals: isReplay ? [] : signals, care: isReplay ? nil : care)
   }
 }
 

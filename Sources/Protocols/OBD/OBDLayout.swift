@@ -29,6 +29,8 @@ extension OBDMachine {
   /// The properties of the vehicle that do not outlast its silence, in the schema.
   var livelyProperties: [Int] { (0..<ownBase).filter { schema.properties[$0].lifetime != .retained } }
 
+  private static let signNames = ["rpm", "rpm-2", "speed", "charging", "ignition"]
+
   func publish(_ signal: Signal, _ value: Value, _ effects: inout Effects) { effects.publish(position(signal), value) }
   func withdraw(_ signal: Signal, _ reason: String, _ effects: inout Effects) { effects.withdraw(position(signal), reason) }
 
@@ -57,6 +59,7 @@ extension OBDMachine {
     ownBase = properties.count
     properties += Signal.properties(period: pace.period)[(Signal.reported.upperBound + 1)...]
     schema = Schema(properties: properties, actions: Self.actions)
+    signsOfUse = ownBase == 0 ? [] : Self.signNames.compactMap { name in properties[..<ownBase].firstIndex { $0.name == name } }
     said = [Absence](repeating: .none, count: properties.count)
   }
 

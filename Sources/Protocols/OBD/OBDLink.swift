@@ -24,6 +24,8 @@ extension OBDMachine {
     traits = AdapterTraits()
     streaks = Streaks()
     failedSetups = 0
+    isProbing = false
+    care?.begin()
     begin(attempt)
     state = .settingUp(step: 0)
     say(.starting, &effects)

@@ -27,6 +27,12 @@ public struct OBDMachine: Machine {
     case turning(Turn)
     /// A question of the timetable is in flight.
     case inquiring(Int, sent: Instant)
+    /// The adapter is asked for the voltage; behind a probe's comes a question to the vehicle.
+    case measuring(isProbe: Bool)
+    /// The adapter is told to sleep.
+    case lulling(until: Instant)
+    /// It sleeps until then, or until somebody asks.
+    case asleep(until: Instant)
   }
 
   struct Poll {
@@ -77,6 +83,12 @@ public struct OBDMachine: Machine {
   /// How the adapter is set; nil: it is to be turned to the vehicle first.
   var aim: Aim?
   var timetable = Timetable()
+  /// When the vehicle is left alone; nil: never.
+  var care: CarCare?
+  /// It is, but for a question now and then.
+  var isProbing = false
+  /// The properties that tell that somebody uses the vehicle, in the schema.
+  var signsOfUse: [Int] = []
   var discovery = Discovery(on: .can)
   var vehicle = Vehicle.unknown
   let choice: VehicleChoice
@@ -100,7 +112,7 @@ public struct OBDMachine: Machine {
   /// Why each property was last said to be absent, so that it is said once.
   var said: [Absence] = []
   /// When the last input came.
-  private var lastTurn: Instant = .min
+  private(set) var lastTurn: Instant = .min
   private(set) var status = ""
   private var fault: String?
 
@@ -137,13 +149,14 @@ public struct OBDMachine: Machine {
   /// A machine that polls `rate` times a second (0: back to back) and sends what is no read request only if it may.
   init(
     rate: Double = 20, allowRaw: Bool = false, phase: Double = 0, vehicle choice: VehicleChoice = .auto, isFastOnly: Bool = false,
-    signals: [CustomSignal] = []
+    signals: [CustomSignal] = [], care: CarCare? = nil
   ) {
     pace = Pace(rate: rate.isFinite ? rate : 20, phase: phase)
     self.allowRaw = allowRaw
     self.choice = choice
     self.isFastOnly = isFastOnly
     self.signals = signals
+    self.care = care
     timing = Timing(period: pace.period)
     schema = Schema()
     attempts = choice.attempts
@@ -160,11 +173,11 @@ public struct OBDMachine: Machine {
       return deadline
     }
     return switch state {
-    case .resting(let until, _): until
+    case .resting(let until, _), .asleep(let until): until
     // What is due by now and does not fit waits for the next answer.
     case .polling: timetable.nextDue > lastTurn ? min(pace.due, timetable.nextDue) : pace.due
     case .backingOff(let pause): pause.until
-    case .down, .settingUp, .asking, .querying, .turning, .inquiring, .namingBus: nil
+    case .down, .settingUp, .asking, .querying, .turning, .inquiring, .namingBus, .measuring, .lulling: nil
     }
   }
 
@@ -208,15 +221,17 @@ public struct OBDMachine: Machine {
     guard dialogue.isIdle, hasSomethingDue(at: now) else { return }
     if dialogue.isOutOfStep { return strayTextCame(at: now, &effects) }
     switch state {
-    case .down, .asking, .inquiring: break
+    case .down, .asking, .inquiring, .measuring: break
+    case .lulling: send(Self.lowPower, at: now, &effects)
     case .namingBus: send(Self.whichBus, at: now, &effects)
-    case .resting: setUpAgain(at: now, &effects)
+    case .resting, .asleep: setUpAgain(at: now, &effects)
     case .settingUp(let step): send(SetupStep.allCases[step].bytes + [carriageReturn], at: now, &effects)
     case .querying(let query, _): send(query.command, at: now, &effects)
     case .turning(let turn): send(turn.command, at: now, &effects)
     case .polling: run(errand(at: now), at: now, &effects)
     case .backingOff(let pause):
       if !questions.isEmpty { return beginQuery(pause, at: now, &effects) }
+      if care != nil, traits.hasVoltage { return measure(isProbe: true, at: now, &effects) }
       pace.begin(at: now)
       state = .polling
       run(errand(at: now), at: now, &effects)
@@ -225,10 +240,13 @@ public struct OBDMachine: Machine {
 
   private func hasSomethingDue(at now: Instant) -> Bool {
     switch state {
-    case .down, .asking, .inquiring: false
-    case .settingUp, .querying, .turning, .namingBus: true
+    case .down, .asking, .inquiring, .measuring: false
+    case .settingUp, .querying, .turning, .namingBus, .lulling: true
+    case .asleep(let until): now >= until || !questions.isEmpty
     case .resting(let until, _): now >= until
-    case .polling: now >= pace.due || !questions.isEmpty || now >= timetable.nextDue || aim != home
+    case .polling:
+      now >= pace.due || !questions.isEmpty || now >= timetable.nextDue || aim != home
+        || wantsVoltage(at: now, room: pace.due &- now)
     case .backingOff(let pause): pause.until.map { now >= $0 } ?? false || !questions.isEmpty
     }
   }
@@ -251,8 +269,10 @@ public struct OBDMachine: Machine {
       case .querying(let query, let pause): queryReplied(query, pause, at: now, &effects)
       case .turning(let turn): turnReplied(turn, at: now, &effects)
       case .namingBus: busNamed(at: now, &effects)
+      case .measuring(let isProbe): voltageReplied(isProbe: isProbe, at: now, &effects)
+      case .lulling(let until): lullReplied(until: until, &effects)
       case .inquiring(let index, let sent): inquiryReplied(index, sent: sent, at: now, &effects)
-      case .down, .resting, .polling, .backingOff: break
+      case .down, .resting, .polling, .backingOff, .asleep: break
       }
     } else if arrival.overflowed {
       overflowed(at: now, &effects)
@@ -264,9 +284,9 @@ public struct OBDMachine: Machine {
   private mutating func heardUnasked(_ status: ELMStatus, at now: Instant, _ effects: inout Effects) {
     switch state {
     // A banner while the adapter is about to be reset is the one we caused.
-    case .down, .resting, .settingUp(step: 0): return
+    case .down, .resting, .settingUp(step: 0), .lulling, .asleep: return
     case .settingUp: setupFailed(status.words, isSilent: false, at: now, &effects)
-    case .polling, .asking, .backingOff, .querying, .turning, .inquiring, .namingBus: lostSettings(status, at: now, &effects)
+    case .polling, .asking, .backingOff, .querying, .turning, .inquiring, .namingBus, .measuring: lostSettings(status, at: now, &effects)
     }
   }
 
@@ -300,8 +320,16 @@ public struct OBDMachine: Machine {
     case starting
     /// The vehicle answers.
     case polling
-    /// The adapter works and the vehicle does not answer.
+    /// The adapter works and the vehicle does not answer, for all that is known of its voltage.
     case carSilent = "car-silent"
+    /// The vehicle does not answer, and nothing charges its battery.
+    case carAsleep = "car-asleep"
+    /// The vehicle answers, but nobody uses it: it is left alone.
+    case parked
+    /// The adapter is in no vehicle.
+    case noCar = "no-car"
+    /// The adapter sleeps as the vehicle does.
+    case adapterAsleep = "adapter-asleep"
     /// The adapter or its answers are in trouble.
     case degraded
   }

@@ -2,7 +2,7 @@
 // a silent vehicle that is asked ever less often, or a reply that nothing is read from.
 
 extension OBDMachine {
-  private static let backOffSeconds: [Int64] = [1, 2, 5, 10, 30, 60]
+  static let backOffSeconds: [Int64] = [1, 2, 5, 10, 30, 60]
   private static let shortestPage = 14
 
   mutating func writePollBytes() {
@@ -72,6 +72,8 @@ extension OBDMachine {
       storedRequest = request
     }
     if isFirst || counters.isOld(at: now) { publishMeasurements(at: now, &effects) }
+    if restIfIdle(at: now, &effects) { return }
+    isProbing = false
     say(.polling, &effects)
     complain(nil, &effects)
   }
@@ -137,7 +139,7 @@ extension OBDMachine {
       if streaks.busy > 3 { backOff("\(words): it is asked again later", at: now, &effects) }
     case .pause:
       streaks.busy += 1
-      if streaks.busy > 3 { fallSilent("\(words): it is asked again every second", &effects) }
+      if streaks.busy > 3 { fallSilent("\(words): it is asked again every second", .carSilent, &effects) }
       state = .backingOff(Pause(until: now &+ .second))
     case .backOff: backOff("\(words): it is asked again later", at: now, &effects)
     case .giveUp: stopAsking(words, &effects)
@@ -169,23 +171,25 @@ extension OBDMachine {
   }
 
   private mutating func backOff(_ words: String, at now: Instant, _ effects: inout Effects) {
-    fallSilent(words, &effects)
-    state = .backingOff(Pause(until: now &+ nextPause()))
+    let silence = nextSilence()
+    fallSilent(silence.words.map { "\(words); \($0)" } ?? words, silence.word, &effects)
+    leaveAlone(for: silence.pause, at: now)
   }
 
   /// Asking again by ourselves would do harm.
   private mutating func stopAsking(_ words: String, _ effects: inout Effects) {
-    fallSilent("\(words): disconnect and connect again to try once more", &effects)
+    fallSilent("\(words): disconnect and connect again to try once more", .carSilent, &effects)
     state = .backingOff(Pause(until: nil))
   }
 
-  private mutating func fallSilent(_ words: String, _ effects: inout Effects) {
+  private mutating func fallSilent(_ words: String, _ word: StatusWord, _ effects: inout Effects) {
+    let words = word == .noCar ? "the adapter measures no vehicle's battery: plug it into a vehicle, and check the contact" : words
     withdrawVehicle(words, &effects)
-    say(.carSilent, &effects)
+    say(word, &effects)
     complain(words, &effects)
   }
 
-  private mutating func nextPause() -> Nanoseconds {
+  mutating func nextPause() -> Nanoseconds {
     let seconds = Self.backOffSeconds[min(streaks.backOffs, Self.backOffSeconds.count - 1)]
     streaks.backOffs += 1
     return seconds * .second

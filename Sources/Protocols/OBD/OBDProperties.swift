@@ -14,7 +14,7 @@ enum Signal: Int, CaseIterable, Sendable {
   case inverterVoltage, isolationResistance
   case charging, acPlug, dcPlug, mainRelay, ignition
   case pollRate, roundTrip, roundTripP99, lateness, latenessP99
-  case adapter, vehicle, `protocol`, request, polls, missed, timeouts, badReplies, lastBadReply
+  case adapter, adapterVoltage, vehicle, `protocol`, request, polls, missed, timeouts, badReplies, lastBadReply
 
   /// Those that the battery page reports; the rest tells of the adapter and of ourselves.
   static let reported = rpm.rawValue...ignition.rawValue
@@ -85,6 +85,7 @@ enum Signal: Int, CaseIterable, Sendable {
     case .lateness: ("lateness", .float, "ms", nil, "Median delay of a poll after its place on the grid")
     case .latenessP99: ("lateness-p99", .float, "ms", nil, "99th percentile of the delay of a poll after its place on the grid")
     case .adapter: ("adapter", .string, nil, nil, "What the adapter says it is")
+    case .adapterVoltage: ("adapter-voltage", .float, "V", 0...60, "Voltage at the plug as the adapter measures it")
     case .vehicle: ("vehicle", .string, nil, nil, "What the vehicle was found to be")
     case .protocol: ("protocol", .string, nil, nil, "The vehicle's bus")
     case .request: ("request", .string, nil, nil, "The request that the vehicle answers")

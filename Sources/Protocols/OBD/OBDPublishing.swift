@@ -15,6 +15,9 @@ extension OBDMachine {
     case .value(let value):
       said[position] = .none
       effects.publish(position, value)
+      if care != nil, signsOfUse.contains(position), value == .bool(true) || value.number.map({ $0 != 0 }) ?? false {
+        care?.isUsed(at: lastTurn)
+      }
     case .absent(let absence):
       if said[position] != absence { effects.withdraw(position, absence.words) }
       said[position] = absence

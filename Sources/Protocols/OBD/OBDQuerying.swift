@@ -11,7 +11,7 @@ extension OBDMachine {
       let query = Self.actions[index] == Self.codes ? OBDQuery(codesFor: id) : try OBDQuery(id, arguments, allowRaw: allowRaw)
       switch state {
       case .down(let reason), .resting(_, let reason): throw .notConnected(reason)
-      case .settingUp, .polling, .asking, .backingOff, .querying, .turning, .inquiring, .namingBus: break
+      case .settingUp, .polling, .asking, .backingOff, .querying, .turning, .inquiring, .namingBus, .measuring, .lulling, .asleep: break
       }
       if questions.count >= Self.queueLimit {
         throw .refused(code: "busy", "\(Self.queueLimit) queries are waiting already: ask again when they are done")

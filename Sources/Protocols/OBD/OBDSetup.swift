@@ -18,7 +18,7 @@ extension OBDMachine {
     streaks.unusable = 0
     forgetMeasurements()
     state = .settingUp(step: 0)
-    if status != StatusWord.degraded.rawValue { say(.starting, &effects) }
+    if status != StatusWord.degraded.rawValue, !isProbing { say(.starting, &effects) }
     resynchronise(at: now, &effects)
   }
 
@@ -64,7 +64,8 @@ extension OBDMachine {
     timetable.begin()
     dialogue.isInStep()
     pace.begin(at: now)
-    state = .polling
+    // One that is left alone is asked no more than before.
+    state = isProbing ? .backingOff(Pause(until: now)) : .polling
   }
 
   // MARK: Turning

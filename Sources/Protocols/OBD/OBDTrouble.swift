@@ -59,7 +59,11 @@ extension OBDMachine {
       inquiryMissed(index, sent: sent, at: now)
       spoilt("no prompt in \(ELMDialogue.limit) bytes", resynchronising: true, at: now, &effects)
     case .turning, .namingBus: setUpAgain(at: now, &effects)
-    case .down, .resting, .polling, .backingOff: break
+    case .measuring:
+      voltageMissed(at: now)
+      spoilt("no prompt in \(ELMDialogue.limit) bytes", resynchronising: true, at: now, &effects)
+    case .lulling(let until): state = .asleep(until: until)
+    case .down, .resting, .polling, .backingOff, .asleep: break
     }
   }
 
@@ -85,7 +89,11 @@ extension OBDMachine {
     case .turning where aim == nil: setupFailed(Self.silence, isSilent: true, at: now, &effects)
     // Where it listens now nobody knows.
     case .turning, .namingBus: setUpAgain(at: now, &effects)
-    case .down, .resting, .polling, .backingOff: break
+    case .measuring:
+      voltageMissed(at: now)
+      countTimeout(at: now, &effects)
+    case .lulling(let until): state = .asleep(until: until)
+    case .down, .resting, .polling, .backingOff, .asleep: break
     }
   }
 

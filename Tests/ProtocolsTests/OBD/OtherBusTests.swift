@@ -88,7 +88,7 @@ import Testing
     known.run(for: 10 * .second)
     let rig = try VehicleRig(PetrolCar(.can11, Ignition([Ignition.Turn(.off, at: 0)])), disk: known.disk)
     rig.run(for: 600 * .second)
-    #expect(rig.status == "car-silent" && rig.asked.count { $0.command == "ATSP0" } <= 2)
+    #expect(rig.status == "car-asleep" && rig.asked.count { $0.command == "ATSP0" } <= 4)
   }
 
   @Test func `what was kept of another car's bus does not hide this one`() throws {

@@ -23,9 +23,10 @@ final class VehicleRig {
 
   init(
     _ car: any Car = ElectricCar(.eGMP), rate: Double = 20, vehicle: VehicleChoice = .auto, signals: [CustomSignal] = [],
-    chip: ELM327Adapter.Personality = .elm327, faults: [String] = [], unknown: Set<String> = [], disk: [String: [UInt8]] = [:]
+    chip: ELM327Adapter.Personality = .elm327, faults: [String] = [], unknown: Set<String> = [], care: CarCare? = CarCare(),
+    disk: [String: [UInt8]] = [:]
   ) throws {
-    machine = OBDMachine(rate: rate, vehicle: vehicle, signals: signals)
+    machine = OBDMachine(rate: rate, vehicle: vehicle, signals: signals, care: care)
     adapter = ELM327Adapter(car: car, personality: chip, faults: try faults.map { try AdapterFault($0) })
     self.disk = disk
     self.unknown = unknown

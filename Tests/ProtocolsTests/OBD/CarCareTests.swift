@@ -1,0 +1,121 @@
+// A vehicle that sleeps, has a low battery or is not used is asked ever less, and polled again within one pause of its ignition.
+
+import Testing
+
+@testable import Peers
+@testable import Protocols
+
+@Suite struct CarCareTests {
+  static func turned(_ turns: (Ignition.Position, Int64)...) -> Ignition { Ignition(turns.map { Ignition.Turn($0.0, at: $0.1 * .second) }) }
+
+  static func bus(_ rig: VehicleRig, after: Instant) -> [Instant] {
+    rig.asked.filter { $0.at > after && !$0.command.hasPrefix("AT") && !$0.command.hasPrefix("ST") }.map(\.at)
+  }
+
+  @Test(arguments: [CarModel.eGMP, .petrol, .petrol29, .petrolKWP])
+  func `a car that falls asleep is probed, and polled again within one probe of its ignition`(_ model: CarModel) throws {
+    let rig = try VehicleRig(model.car(Self.turned((.off, 60), (.run, 3000))))
+    rig.run(for: 50 * .second)
+    #expect(rig.status == "polling" && (rig.number("adapter-voltage") ?? 0) > 13)
+    rig.run(for: 550 * .second)
+    #expect(rig.status == "car-asleep" && rig.number("rpm") == nil)
+    #expect(rig.fault?.hasSuffix("; it is asked every 30 s") == true)
+    rig.run(for: 2395 * .second)
+    #expect(rig.number("adapter-voltage").map { $0 < 12.5 } == true)
+    let asked = Self.bus(rig, after: 600 * .second)
+    let pauses = zip(asked, asked.dropFirst()).map { $1 - $0 }
+    // A probe is one request; of a car whose request is not sure, one of each kind.
+    #expect(asked.count <= 82 && pauses.contains { $0 >= 29 * .second }, "\(asked.count)")
+    rig.run(for: 36 * .second)
+    #expect(rig.status == "polling" && rig.number("rpm") != nil && rig.fault == nil)
+  }
+
+  @Test func `a low battery ends the polling, and a charged one begins it`() throws {
+    let rig = try VehicleRig(WeakCar(volts: { $0 < 100 * .second || $0 > 1000 * .second ? 12_500 : 11_700 }))
+    rig.run(for: 120 * .second)
+    #expect(rig.status == "polling")
+    rig.run(for: 30 * .second)
+    #expect(rig.status == "car-asleep" && rig.number("rpm") == nil)
+    #expect(rig.fault == "the 12 V battery is low: the vehicle is not asked until it has 12.1 V")
+    rig.run(for: 840 * .second)
+    #expect(Self.bus(rig, after: 150 * .second).isEmpty)
+    rig.run(for: 45 * .second)
+    #expect(rig.status == "polling" && rig.fault == nil)
+  }
+
+  @Test func `a starter that pulls the voltage down is no low battery`() throws {
+    let rig = try VehicleRig(WeakCar(volts: { $0 % (60 * .second) < 11 * .second ? 9_000 : 12_400 }))
+    rig.run(for: 300 * .second)
+    #expect(rig.status == "polling" && rig.fault == nil)
+  }
+
+  @Test func `an adapter on a desk is in no car`() throws {
+    let rig = try VehicleRig(WeakCar(volts: { _ in 100 }, isDead: true))
+    rig.run(for: 100 * .second)
+    #expect(rig.status == "no-car")
+    #expect(rig.fault == "the adapter measures no vehicle's battery: plug it into a vehicle, and check the contact")
+  }
+
+  @Test func `a car that runs and does not answer is silent, not asleep`() throws {
+    let rig = try VehicleRig(WeakCar(volts: { _ in 14_200 }, isDead: true))
+    rig.run(for: 100 * .second)
+    #expect(rig.status == "car-silent")
+  }
+
+  @Test func `an adapter that tells no voltage is asked once`() throws {
+    let rig = try VehicleRig(PetrolCar(.can11, Self.turned((.off, 60))), unknown: ["ATRV"])
+    rig.run(for: 600 * .second)
+    #expect(rig.asked.count { $0.command == "ATRV" } == 1 && rig.status == "car-silent")
+    #expect(rig.absence("adapter-voltage") == "the adapter does not tell" && rig.fault?.hasSuffix("it is asked every 30 s") == true)
+  }
+
+  @Test(arguments: [CarModel.eGMP, .petrol]) func `a car that nobody uses is left alone, until somebody does`(_ model: CarModel) throws {
+    let rig = try VehicleRig(
+      model.car(Self.turned((.on, 60), (.run, 2000))), care: CarCare(floor: 0, idleAfter: 120 * .second))
+    rig.run(for: 100 * .second)
+    #expect(rig.status == "polling")
+    rig.run(for: 1400 * .second)
+    // The electric car is on: its converter charges the 12 V battery. That is use.
+    if model == .eGMP { return #expect(rig.status == "polling") }
+    #expect(rig.status == "parked" && rig.fault == "nobody has used the vehicle for 120 s: it is asked every 30 s")
+    let asked = Self.bus(rig, after: 1000 * .second)
+    #expect(asked.count <= 17)
+    rig.run(for: 535 * .second)
+    #expect(rig.status == "polling" && rig.fault == nil && rig.number("rpm") != nil)
+  }
+
+  @Test func `the adapter sleeps with the car and is woken for every probe and every question`() throws {
+    let rig = try VehicleRig(
+      PetrolCar(.can11, Self.turned((.off, 60), (.run, 2000))), care: CarCare(sleepsAdapter: true))
+    rig.run(for: 600 * .second)
+    #expect(rig.status == "adapter-asleep" && rig.asked.last?.command == "ATLP")
+    let began = rig.asked.count
+    rig.run(for: 300 * .second)
+    let sleeps = rig.asked[began...].count { $0.command == "ATLP" }
+    #expect((8...10).contains(sleeps) && rig.number("timeouts") == 0 && rig.status == "adapter-asleep")
+    let voltage = try #require(rig.act("query", ["request": .string("ATRV")])).get()
+    #expect(voltage.rows.first?[2].hasSuffix("V") == true)
+    rig.run(for: 1140 * .second)
+    #expect(rig.status == "polling" && rig.fault == nil)
+    let clone = try VehicleRig(PetrolCar(.can11, Self.turned((.off, 60))), unknown: ["ATLP"], care: CarCare(sleepsAdapter: true))
+    clone.run(for: 600 * .second)
+    #expect(clone.status == "car-asleep" && clone.asked.count { $0.command == "ATLP" } == 1)
+  }
+
+  /// A petrol car whose battery is as told.
+  struct WeakCar: Car {
+    let volts: @Sendable (Instant) -> Int
+    var isDead = false
+    var car = PetrolCar(.can11)
+
+    init(volts: @escaping @Sendable (Instant) -> Int, isDead: Bool = false) { (self.volts, self.isDead) = (volts, isDead) }
+
+    var bus: Bus { car.bus }
+    var padding: UInt8? { car.padding }
+    var ignition: Ignition { car.ignition }
+    func supply(at now: Instant) -> Int { volts(now) }
+    mutating func replies(to request: [UInt8], at address: UInt32, _ now: Instant) -> [Reply] {
+      isDead ? [] : car.replies(to: request, at: address, now)
+    }
+  }
+}
