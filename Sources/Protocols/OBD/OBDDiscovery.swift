@@ -19,6 +19,9 @@ struct Discovery: Sendable, Equatable {
   var bus: VehicleBus
   private(set) var controllers: [Controller] = []
 
+  /// Tells this vehicle from another, where its number is known.
+  var mark: UInt32?
+
   init(on bus: VehicleBus) { self.bus = bus }
 
   /// A controller's answer to the question from `base` on.
@@ -44,6 +47,10 @@ struct Discovery: Sendable, Equatable {
         guard kept != nil else { return nil }
         continue
       }
+      if words[0].elementsEqual("mark".utf8) {
+        mark = UInt32(String(decoding: words[1], as: UTF8.self), radix: 16)
+        continue
+      }
       let digits = Array(words[1])
       guard let identifier = UInt32(String(decoding: words[0], as: UTF8.self), radix: 16), digits.count.isMultiple(of: 2),
         digits.allSatisfy(isHexDigit), controllers.count < Self.most, digits.count <= 512
@@ -55,9 +62,10 @@ struct Discovery: Sendable, Equatable {
     bus = kept ?? VehicleBus(answeringFrom: first.identifier)
   }
 
-  /// To be kept: the bus, then a line for each controller, its identifier and its parameters in hex digits.
+  /// To be kept: the bus, what tells the vehicle from others, then a line for each controller: its identifier and its parameters in hex
+  /// digits.
   var bytes: [UInt8] {
-    Array("bus \(bus.digit)\n".utf8)
+    Array("bus \(bus.digit)\n".utf8) + (mark.map { Array("mark \(String($0, radix: 16))\n".utf8) } ?? [])
       + controllers.flatMap { Array((String($0.identifier, radix: 16, uppercase: true) + " ").utf8) + hexText($0.parameters) + [lineFeed] }
   }
 

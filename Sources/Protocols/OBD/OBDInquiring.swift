@@ -70,6 +70,15 @@ extension OBDMachine {
 
   private mutating func judge(_ index: Int, took: Nanoseconds, at now: Instant, _ effects: inout Effects) {
     let inquiry = timetable.inquiries[index]
+    if inquiry.isIdentity, let row = inquiry.rows.first, let (answer, source) = identity(inquiry) {
+      guard case .texts(let texts) = answer else {
+        return inquiryUnusable(index, "vehicle information that makes no sense", took: took, at: now, &effects)
+      }
+      dialogue.isInStep()
+      timetable.inquiries[index].answered(at: now, took: took, frames: reader.frames(askedOf: inquiry.target))
+      timetable.inquiries[index].answerer = source
+      return tell(texts, at: row.position, &effects)
+    }
     switch reader.answer(echo: inquiry.echo, from: inquiry.target, before: inquiry.answerer) {
     case .message(let answer):
       dialogue.isInStep()

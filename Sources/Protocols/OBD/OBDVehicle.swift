@@ -60,7 +60,8 @@ extension OBDMachine {
         Page(Inquiry(Target(CANIdentifier(page.header), reply: CANIdentifier(page.reply)), page.request, period: page.period), page.rows)
       }
     }
-    return (isFastOnly ? [] : known ?? []) + ownPages
+    let identity = known == nil ? [] : Self.identityPages(of: [], on: .can)
+    return (isFastOnly ? [] : (known ?? []) + identity) + ownPages
   }
 
   /// The next request is tried, until one is answered. False once all were tried: then it is time for a pause.
@@ -121,7 +122,7 @@ extension OBDMachine {
     (bus, request) = (found.bus, car.request)
     (count, answerer) = (FrameCount(), nil)
     writePollBytes()
-    let pages = (isFastOnly ? [] : car.pages) + ownPages
+    let pages = (isFastOnly ? [] : car.pages + Self.identityPages(of: found.controllers, on: found.bus)) + ownPages
     if vehicle != .standard(found) {
       vehicle = .standard(found)
       declare(hasBatteryPage: false, fast: car.fast, pages, &effects)

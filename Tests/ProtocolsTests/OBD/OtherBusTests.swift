@@ -18,6 +18,8 @@ import Testing
     #expect(rig.text("protocol") == Self.names[String(bus.rawValue)])
     #expect(rig.number("rpm") != nil && rig.number("speed") != nil && rig.number("coolant-temperature") != nil)
     #expect(rig.number("bad-replies") == 0 && rig.number("timeouts") == 0)
+    #expect(rig.text("vin") == "WVWZZZ1KZAW000042" && rig.text("calibration-ids") == "VSIM-ENG-16T-042")
+    #expect((rig.text("calibration-ids-2") == "VSIM-TCM-7DQ-042") == bus.isCAN)
     #expect(rig.asked.count { $0.command == "ATDPN" } == 1)
     let again = try VehicleRig(PetrolCar(bus), disk: rig.disk)
     again.run(for: 20 * .second)
