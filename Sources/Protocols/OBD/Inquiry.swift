@@ -37,6 +37,7 @@ struct Inquiry: Sendable {
   var answerer: UInt32?
   /// It shares the device's rate with the request that is polled, where there is no time for both.
   var isFast = false
+  var priority = Priority.normal
   /// Its answer is text, perhaps in several messages: one property.
   var isIdentity = false
   /// When it is due next.

@@ -32,11 +32,12 @@ extension Kind {
         "allow-raw", ValueRule(.bool), default: .bool(false),
         help: "Lets the query action send more than read requests: what it sends can change the vehicle"),
     ],
-    sections: [CustomSignal.section]
+    sections: [CustomSignal.section, PropertyWish.section]
   ) { setup throws(OptionError) in
     let allowRaw = setup.options["allow-raw"] == .bool(true)
     var problems: [OptionError] = []
     let signals = (setup.sections[CustomSignal.section.name] ?? []).compactMap { CustomSignal($0, of: setup, &problems) }
+    let wishes = (setup.sections[PropertyWish.section.name] ?? []).compactMap { PropertyWish($0, &problems) }
     if let first = problems.first { throw first }
     let choice = VehicleChoice(rawValue: setup.options["vehicle"]?.text ?? "") ?? .auto
     // A recording answers what was asked then: the gaps of the fast request were filled with other questions.
@@ -47,7 +48,8 @@ extension Kind {
       idleAfter: Nanoseconds(number("idle-after", 600) * 1e9), sleepsAdapter: setup.options["low-power"] == .bool(true))
     return OBDMachine(
       rate: setup.options["rate"]?.number ?? 20, allowRaw: allowRaw, phase: setup.phase, vehicle: choice,
-      isFastOnly: isReplay || setup.options["pages"] == .string("fast"), signals: isReplay ? [] : signals, care: isReplay ? nil : care)
+      isFastOnly: isReplay || setup.options["pages"] == .string("fast"), signals: isReplay ? [] : signals,
+      wishes: PropertyWishes(wishes), care: isReplay ? nil : care)
   }
 }
 

@@ -42,7 +42,8 @@ extension OBDMachine {
     func place(_ page: Page) -> [Inquiry.Row] {
       let period = page.inquiry.period
       return page.rows.compactMap { parameter, row in
-        guard page.isOwn || !claimed.contains(row.property.name), names.insert(row.property.name).inserted else { return nil }
+        let isWanted = page.isOwn || !claimed.contains(row.property.name) && wishes.asks(row.property.name)
+        guard isWanted, names.insert(row.property.name).inserted else { return nil }
         var property = row.property
         if case .fresh = property.lifetime { property.lifetime = .fresh(max(3 &* period, 2 * .second)) }
         properties.append(property)
@@ -50,10 +51,14 @@ extension OBDMachine {
       }
     }
     primary = fast.map(place) ?? []
-    timetable.inquiries = pages.map { page in
-      var inquiry = page.inquiry
-      inquiry.rows = place(page)
-      return inquiry
+    timetable.inquiries = pages.compactMap { page in
+      let names = page.rows.map(\.row.property.name)
+      guard let period = page.isOwn ? page.inquiry.period : wishes.period(of: names, usual: page.inquiry.period) else { return nil }
+      var page = page
+      page.inquiry.period = period
+      page.inquiry.rows = place(page)
+      page.inquiry.priority = wishes.priority(of: names)
+      return page.inquiry
     }
     timetable.begin()
     ownBase = properties.count

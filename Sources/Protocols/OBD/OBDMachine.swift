@@ -65,6 +65,8 @@ public struct OBDMachine: Machine {
   let allowRaw: Bool
   /// What the owner wants to be asked for.
   let signals: [CustomSignal]
+  /// How often the owner wants what is known of vehicles.
+  let wishes: PropertyWishes
   var state = State.down("the link is not up yet")
   var dialogue = ELMDialogue()
   var reader = CANReader()
@@ -149,13 +151,14 @@ public struct OBDMachine: Machine {
   /// A machine that polls `rate` times a second (0: back to back) and sends what is no read request only if it may.
   init(
     rate: Double = 20, allowRaw: Bool = false, phase: Double = 0, vehicle choice: VehicleChoice = .auto, isFastOnly: Bool = false,
-    signals: [CustomSignal] = [], care: CarCare? = nil
+    signals: [CustomSignal] = [], wishes: PropertyWishes = PropertyWishes(), care: CarCare? = nil
   ) {
     pace = Pace(rate: rate.isFinite ? rate : 20, phase: phase)
     self.allowRaw = allowRaw
     self.choice = choice
     self.isFastOnly = isFastOnly
     self.signals = signals
+    self.wishes = wishes
     self.care = care
     timing = Timing(period: pace.period)
     schema = Schema()

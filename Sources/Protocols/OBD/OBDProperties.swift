@@ -105,4 +105,6 @@ enum Signal: Int, CaseIterable, Sendable {
 extension OBDMachine {
   /// Names that a signal of an owner's own cannot have.
   static let ownProperties = Set(Signal.properties(period: 0).map(\.name))
+  /// What the battery page tells.
+  static let batteryProperties = Set(Signal.properties(period: 0)[Signal.reported].map(\.name))
 }

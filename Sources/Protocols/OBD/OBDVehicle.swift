@@ -93,7 +93,7 @@ extension OBDMachine {
   mutating func begin(_ place: Int) {
     attempt = place
     var next = attempts[place]
-    if case .standard(let found) = vehicle, self.place(of: found) == place, let car = StandardCar(found) {
+    if case .standard(let found) = vehicle, self.place(of: found) == place, let car = StandardCar(found, wishes) {
       next = Attempt(found.bus, car.request)
     } else if let known = storedControllers, self.place(of: known) == place, streaks.backOffs % Self.searchEvery != 0 {
       next = Attempt(discoveryOn: known.bus)
@@ -118,7 +118,7 @@ extension OBDMachine {
 
   /// The controllers have said what they know: a car of the emission standard. False where that is nothing that we do.
   mutating func recognise(_ found: Discovery, _ effects: inout Effects) -> Bool {
-    guard let car = StandardCar(found) else { return false }
+    guard let car = StandardCar(found, wishes) else { return false }
     (bus, request) = (found.bus, car.request)
     (count, answerer) = (FrameCount(), nil)
     writePollBytes()

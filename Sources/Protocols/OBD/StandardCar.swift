@@ -21,8 +21,19 @@ struct StandardCar {
   /// A code's number and bitmaps are asked for otherwise.
   private static let left: Set<UInt8> = [0x02]
 
+  /// What is asked for alike; without a period not at all.
+  private struct Group: Hashable, Comparable {
+    let period: Nanoseconds
+    let priority: Priority
+    let isFast: Bool
+
+    static func < (one: Group, other: Group) -> Bool {
+      (one.period, one.priority, one.isFast ? 0 : 1) < (other.period, other.priority, other.isFast ? 0 : 1)
+    }
+  }
+
   /// nil: they support nothing that is known.
-  init?(_ found: Discovery) {
+  init?(_ found: Discovery, _ wishes: PropertyWishes = PropertyWishes()) {
     var taken: Set<UInt8> = Self.left
     var pages: [OBDMachine.Page] = []
     let most = found.bus.isCAN ? Self.mostOnCAN : 1
@@ -31,16 +42,21 @@ struct StandardCar {
       guard let target else { continue }
       let known = controller.parameters.compactMap { taken.contains($0) ? nil : StandardParameter.all[$0] }
       taken.formUnion(known.map(\.number))
-      let groups = Dictionary(grouping: known) { Self.period(of: $0.number, on: found.bus) }
-      for (period, parameters) in groups.sorted(by: { $0.key < $1.key }) {
+      // What is asked for together is wanted alike.
+      let groups = Dictionary(grouping: known) { parameter in
+        let names = parameter.rows.map(\.property.name)
+        return Group(
+          period: wishes.period(of: names, usual: Self.period(of: parameter.number, on: found.bus)) ?? 0,
+          priority: wishes.priority(of: names),
+          isFast: Self.fastest.contains(parameter.number) && !wishes.hasPeriod(names))
+      }
+      for (group, parameters) in groups.sorted(by: { $0.key < $1.key }) where group.period > 0 {
         for start in stride(from: 0, to: parameters.count, by: most) {
-          let page = OBDMachine.Page(Array(parameters[start..<min(start + most, parameters.count)]), of: target, period: period)
+          let page = OBDMachine.Page(Array(parameters[start..<min(start + most, parameters.count)]), of: target, period: group.period)
           pages.append(page)
+          pages[pages.count - 1].inquiry.isFast = group.isFast
         }
       }
-    }
-    for index in pages.indices {
-      pages[index].inquiry.isFast = pages[index].inquiry.parameters.contains { Self.fastest.contains($0.number) }
     }
     // The first controller that has either of them, or whatever there is.
     let first = pages.firstIndex { $0.inquiry.isFast } ?? 0

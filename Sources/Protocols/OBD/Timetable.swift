@@ -48,14 +48,16 @@ struct Timetable: Sendable {
   mutating func pick(at now: Instant, room: Nanoseconds, aim: Target?, home: Target) -> Int? {
     guard now >= nextDue else { return nil }
     var best: Int?
-    var urgency: (Int, Instant) = (0, 0)
+    var urgency: (Priority, Int, Instant) = (.low, 0, 0)
     for index in inquiries.indices where inquiries[index].due <= now {
       let inquiry = inquiries[index]
       let turns = (inquiry.target == aim ? 0 : 1) + (inquiry.target == home ? 0 : 1)
       let needed = inquiry.cost &+ inquiry.cost / 8 &+ Nanoseconds(turns) &* turnCost &+ Self.margin
       guard needed <= room || isForced(inquiry, at: now) else { continue }
       // Where the adapter is turned away already comes first: it is not turned there twice.
-      let rank = (inquiry.target == aim && aim != home ? 0 : 1, inquiry.due == .min ? .min : inquiry.due &+ inquiry.period)
+      let rank = (
+        inquiry.priority, inquiry.target == aim && aim != home ? 0 : 1, inquiry.due == .min ? .min : inquiry.due &+ inquiry.period
+      )
       if best == nil || rank < urgency { (best, urgency) = (index, rank) }
     }
     return best

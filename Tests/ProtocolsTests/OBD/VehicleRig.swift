@@ -23,10 +23,11 @@ final class VehicleRig {
 
   init(
     _ car: any Car = ElectricCar(.eGMP), rate: Double = 20, vehicle: VehicleChoice = .auto, signals: [CustomSignal] = [],
-    chip: ELM327Adapter.Personality = .elm327, faults: [String] = [], unknown: Set<String> = [], care: CarCare? = CarCare(),
+    chip: ELM327Adapter.Personality = .elm327, faults: [String] = [], unknown: Set<String> = [], wishes: [PropertyWish] = [],
+    care: CarCare? = CarCare(),
     disk: [String: [UInt8]] = [:]
   ) throws {
-    machine = OBDMachine(rate: rate, vehicle: vehicle, signals: signals, care: care)
+    machine = OBDMachine(rate: rate, vehicle: vehicle, signals: signals, wishes: PropertyWishes(wishes), care: care)
     adapter = ELM327Adapter(car: car, personality: chip, faults: try faults.map { try AdapterFault($0) })
     self.disk = disk
     self.unknown = unknown

@@ -1,0 +1,90 @@
+// `[property.NAME]`: how often an owner wants a property of the vehicle to be asked for, before or after which others, or not at all.
+// Properties of one answer come together: the most eager wish decides.
+
+/// What goes first where several questions are due and there is not time for all.
+enum Priority: String, CaseIterable, Comparable, Sendable {
+  case high, normal, low
+
+  static func < (one: Priority, other: Priority) -> Bool { one.rank < other.rank }
+
+  private var rank: Int {
+    switch self {
+    case .high: 0;
+    case .normal: 1;
+    case .low: 2
+    }
+  }
+}
+
+struct PropertyWish: Sendable, Equatable {
+  let name: String
+  /// nil: as often as it changes in most vehicles.
+  let period: Nanoseconds?
+  let priority: Priority
+  let isAsked: Bool
+
+  init(_ name: String, period: Nanoseconds? = nil, priority: Priority = .normal, isAsked: Bool = true) {
+    (self.name, self.period, self.priority, self.isAsked) = (name, period, priority, isAsked)
+  }
+
+  static let section = Section(
+    "property",
+    options: [
+      Option("period", ValueRule(.float, unit: "s", range: 0.05...3600), help: "Seconds between two questions"),
+      Option(
+        "priority", ValueRule(.string, choices: Priority.allCases.map(\.rawValue)), default: .string(Priority.normal.rawValue),
+        help: "What goes first where there is not time for all"),
+      Option("ask", ValueRule(.bool), default: .bool(true), help: "false: it is not asked for, and not there"),
+    ],
+    help: "How often a property of the vehicle is asked for", longestName: CustomSignal.longestName
+  ) { section, _ in
+    var problems: [OptionError] = []
+    _ = PropertyWish(section, &problems)
+    return problems
+  }
+
+  /// The wish of a section, or what is wrong with it.
+  init?(_ section: Setup.Subsection, _ problems: inout [OptionError]) {
+    guard Self.known.contains(section.name) else {
+      let isFast = OBDMachine.batteryProperties.contains(section.name)
+      problems.append(
+        OptionError(
+          nil,
+          isFast
+            ? "\(section.name) comes with the battery page; its rate is the device's: set rate"
+            : OBDMachine.ownProperties.contains(section.name)
+              ? "\(section.name) is not asked of the vehicle"
+              : "no vehicle has a property \(section.name); vehiclectl describe tells their names"))
+      return nil
+    }
+    let text = section.options["priority"]?.text ?? ""
+    self.init(
+      section.name, period: section.options["period"]?.number.map { Nanoseconds(min(max($0, 0.05), 3600) * 1e9) },
+      priority: Priority(rawValue: text) ?? .normal, isAsked: section.options["ask"] != .bool(false))
+  }
+
+  /// What is asked for beside the battery page. An owner's own signals have their period with them.
+  private static let known = Set(
+    StandardParameter.all.values.flatMap(\.rows).map(\.property.name) + ManufacturerPage.all.flatMap(\.rows).map(\.property.name) + [
+      "vin", "calibration-ids",
+    ])
+}
+
+/// The wishes for one device's vehicle.
+struct PropertyWishes: Sendable, Equatable {
+  private var wishes: [String: PropertyWish] = [:]
+
+  init(_ wishes: [PropertyWish] = []) { for wish in wishes { self.wishes[wish.name] = wish } }
+
+  func asks(_ name: String) -> Bool { wishes[name]?.isAsked ?? true }
+
+  /// How often what holds these properties is asked for; nil: not at all.
+  func period(of names: [String], usual: Nanoseconds) -> Nanoseconds? {
+    names.isEmpty ? usual : names.filter(asks).map { wishes[$0]?.period ?? usual }.min()
+  }
+
+  func priority(of names: [String]) -> Priority { names.compactMap { wishes[$0]?.priority }.min() ?? .normal }
+
+  /// Somebody wants one of them more or less often than usual.
+  func hasPeriod(_ names: [String]) -> Bool { names.contains { wishes[$0]?.period != nil } }
+}

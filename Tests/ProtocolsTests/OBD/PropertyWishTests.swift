@@ -1,0 +1,59 @@
+// How often an owner wants a property: groups of one request, pages of a maker, properties that are left out, and what goes first.
+
+import Testing
+
+@testable import Peers
+@testable import Protocols
+
+@Suite struct PropertyWishTests {
+  @Test func `a parameter is asked for as often as its owner wants`() throws {
+    let wishes = [
+      PropertyWish("coolant-temperature", period: .second / 2), PropertyWish("engine-load", period: 10 * .second),
+      PropertyWish("fuel-level", isAsked: false), PropertyWish("speed", period: .second),
+    ]
+    let rig = try VehicleRig(PetrolCar(.can11), wishes: wishes)
+    rig.run(for: 50 * .second)
+    let before = rig.published
+    rig.run(for: 10 * .second)
+    let came = rig.published.merging(before) { $0 - $1 }
+    #expect(rig.text("request") == "010C" && came["rpm"].map { $0 >= 199 } == true)
+    #expect(came["coolant-temperature"].map { (18...22).contains($0) } == true)
+    #expect(came["engine-load"].map { (1...2).contains($0) } == true)
+    #expect(came["speed"].map { (9...11).contains($0) } == true)
+    #expect(!rig.machine.schema.properties.contains { $0.name == "fuel-level" })
+    let coolant = rig.machine.schema.properties.first { $0.name == "coolant-temperature" }
+    #expect(coolant?.lifetime == .fresh(2 * .second))
+    let load = rig.machine.schema.properties.first { $0.name == "engine-load" }
+    #expect(load?.lifetime == .fresh(30 * .second))
+  }
+
+  @Test func `a page of a maker comes as often as the most eager of its properties`() throws {
+    let usual = try VehicleRig(ElectricCar(.eGMP))
+    usual.run(for: 30 * .second)
+    let wishes = [PropertyWish("state-of-health", period: .second), PropertyWish("odometer", isAsked: false)]
+    let rig = try VehicleRig(ElectricCar(.eGMP), wishes: wishes)
+    rig.run(for: 30 * .second)
+    #expect(rig.count("220105", last: 10 * .second) >= 9 && usual.count("220105", last: 10 * .second) < 9)
+    #expect(!rig.asked.contains { $0.command.hasPrefix("22B002") } && usual.asked.contains { $0.command.hasPrefix("22B002") })
+    #expect(rig.number("remaining-energy") != nil && (rig.number("lateness-p99") ?? 99) < 5)
+  }
+
+  @Test func `what has priority comes first where there is not time for all`() throws {
+    let eager = ["oil-temperature", "barometric-pressure"].map { PropertyWish($0, period: .second, priority: .high) }
+    let rig = try VehicleRig(PetrolCar(.kwp), wishes: eager + [PropertyWish("ambient-temperature", period: .second, priority: .low)])
+    rig.run(for: 240 * .second)
+    let counts = ["015C", "0133", "0146"].map { rig.count($0, last: 60 * .second) }
+    #expect(counts[0] > 20 && counts[1] > 20 && counts[2] < counts[0] / 2, "\(counts)")
+  }
+
+  @Test(arguments: [
+    ("rpm-2", "rpm-2 comes with the battery page; its rate is the device's: set rate"),
+    ("poll-rate", "poll-rate is not asked of the vehicle"),
+    ("warp", "no vehicle has a property warp; vehiclectl describe tells their names"),
+  ])
+  func `a name that is nobody's is a mistake`(_ name: String, _ words: String) {
+    var setup = Setup(options: [:])
+    setup.sections["property"] = [Setup.Subsection(name, [:])]
+    #expect(throws: OptionError(nil, words)) { _ = try Kind.obd.make(setup) }
+  }
+}
