@@ -39,7 +39,7 @@ extension WeatherMachine {
   mutating func told(_ wall: WallTime, at now: Instant, _ effects: inout Effects) {
     if let unkept {
       self.unkept = nil
-      effects.publish(WeatherProperty.lastUpdate.rawValue, .string(WeatherKeeping.isoTime(wall.microseconds)))
+      effects.publish(WeatherProperty.lastUpdate.rawValue, .string(WallTime.isoTime(wall.microseconds)))
       effects.append(.store(key: WeatherKeeping.answerKey, WeatherKeeping.bytes(of: unkept, at: wall, for: settings.site.key)))
     } else if let (report, time) = shown?.restored {
       if let age = age(of: time, at: wall) { return show(restored: report, from: time, age: age, at: now, &effects) }
@@ -53,7 +53,7 @@ extension WeatherMachine {
   ) {
     show(report, age: age, at: now, &effects)
     shown?.restored = (report, time)
-    effects.publish(WeatherProperty.lastUpdate.rawValue, .string(WeatherKeeping.isoTime(time)), age: age)
+    effects.publish(WeatherProperty.lastUpdate.rawValue, .string(WallTime.isoTime(time)), age: age)
   }
 
   mutating func show(_ report: WeatherReport, age: Nanoseconds = 0, at now: Instant, _ effects: inout Effects) {

@@ -200,7 +200,7 @@ import Testing
         "0", "52.52", "-0.22985", "180", "-90", "0.00001", "0",
       ])
     #expect(WeatherRequest.encoded("São Paulo/&?=#%") == "S%C3%A3o%20Paulo%2F%26%3F%3D%23%25")
-    #expect(WeatherKeeping.isoTime(0) == "1970-01-01T00:00:00Z" && WeatherKeeping.isoTime(1_709_210_096_999_999) == "2024-02-29T12:34:56Z")
-    #expect(WeatherKeeping.isoTime(-1_000_000) == "1969-12-31T23:59:59Z")
+    #expect(WallTime.isoTime(0) == "1970-01-01T00:00:00Z" && WallTime.isoTime(1_709_210_096_999_999) == "2024-02-29T12:34:56Z")
+    #expect(WallTime.isoTime(-1_000_000) == "1969-12-31T23:59:59Z")
   }
 }
