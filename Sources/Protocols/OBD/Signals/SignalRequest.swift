@@ -21,6 +21,9 @@ struct SignalRequest: Hashable, Sendable {
     guard digits.count <= 2 * Self.longest else { throw ValueError("a request has at most \(Self.longest) bytes; shorten it") }
     bytes = stride(from: 0, to: digits.count, by: 2).map { hexValue(digits[$0]) << 4 | hexValue(digits[$0 + 1]) }
     let service = bytes[0]
+    guard service != 0x04 else {
+      throw ValueError("service 04 clears the trouble codes, and a signal is asked for again and again; use vehiclectl dtc clear")
+    }
     guard allowRaw || OBDQuery.readServices.contains(service) else {
       throw ValueError(
         "service \(spacedHex([service])) is no read request; ask one of 01 to 0A (not 04, 05, 08), 19, 1A, 21 and 22, or set allow-raw = true for every device that has it"

@@ -82,6 +82,9 @@ import Testing
     let raw = try #require(signal(["request": .string("2F010203")], allowRaw: true))
     #expect(raw.request.echo == [0x6F] && raw.header == .engine)
     #expect(signal(["request": .string("FF01")], allowRaw: true) == nil)
+    // What clears trouble codes is asked for by no schedule, whatever an owner allows.
+    #expect(signal(["request": .string("04")], allowRaw: true) == nil)
+    #expect(problems(["request": .string("04")]).first?.message.contains("vehiclectl dtc clear") == true)
   }
 
   @Test func `every mistake is told, at its key and character`() {
