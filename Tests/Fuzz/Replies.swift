@@ -43,6 +43,19 @@ private func checkTables(_ bytes: ArraySlice<UInt8>) {
   if frame.add(bytes) != nil { hold(frame == FreezeFrame(), "a broken answer left something in a frozen frame") }
 }
 
+/// Whatever controllers say, who has not said so has not cleared, and what is kept of it is a line.
+private func checkSurveys(_ reader: CANReader) {
+  var loss = CodeLoss(isConfirmed: true, motorSpeed: nil)
+  for (place, question) in loss.questions.enumerated() {
+    if let answers = try? reader.answers(to: question) { try? loss.take(answers, place) }
+  }
+  hold(loss.words.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F } && loss.words.utf8.count < 100_000, "what is lost is no line")
+  hold(!loss.motion.isMoving || loss.objection != nil, "it moves and nobody minds")
+  var clearing = CodeClearing(loss.controllers, motorSpeed: nil)
+  if let answers = try? reader.answers(to: [0x04]) { try? clearing.take(answers, CodeClearing.place) }
+  hold(!clearing.hasCleared || reader.messages.contains { reader.bytes(of: $0).first == 0x44 }, "cleared without a word")
+}
+
 private func check(_ reply: [UInt8], from start: Int) {
   var reader = CANReader()
   let outcome = reader.read(reply, from: start)
@@ -57,6 +70,7 @@ private func check(_ reply: [UInt8], from start: Int) {
     checkPage(reader.bytes(of: message))
     for head in [2, 3] where message.length >= head { checkPage(reader.bytes(of: message).dropFirst(head)) }
   }
+  checkSurveys(reader)
   if case .texts(let texts) = VehicleInformation.read(reader.messages.map { reader.bytes(of: $0) }) {
     hold(texts.joined().utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F }, "vehicle information that is no plain text")
   }

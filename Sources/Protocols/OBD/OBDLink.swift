@@ -15,6 +15,7 @@ extension OBDMachine {
       // An electric car whose battery slept when it was asked may be behind it: its page is tried first. Those that we know have this bus.
       begin(choice == .auto && found.bus == .can ? attempts.firstIndex { $0.request == storedRequest } ?? 0 : place(of: found) ?? 0)
     }
+    clearings = kept[Clearing.key] ?? []
     for counter in [Signal.polls, .missed, .timeouts, .badReplies] { publish(counter, .int(0), &effects) }
   }
 

@@ -102,6 +102,12 @@ public struct OBDMachine: Machine {
   var primary: [Inquiry.Row] = []
   var streaks = Streaks()
   var counters = Counters()
+  /// A clearing of trouble codes that somebody confirmed.
+  var clearing: Clearing?
+  /// What was kept of earlier ones, a line each.
+  var clearings: [UInt8] = []
+  /// How fast the battery page says that a motor turns, and when.
+  var motor: (speed: Double, at: Instant)?
   var questions: [OBDQuery] = []
   /// Setups that failed one after the other.
   var failedSetups = 0
@@ -143,7 +149,7 @@ public struct OBDMachine: Machine {
     func isOld(at now: Instant) -> Bool { published == .min || now &- published >= .second }
   }
 
-  static let actions = [OBDQuery.action, codes, rates]
+  static let actions = [OBDQuery.action, codes, clear, rates]
   static let codes = Action("dtc", help: "Reads the trouble codes of all controllers: stored, pending and permanent")
   static let rates = Action(
     "rates", help: "Tells how often each request is sent and answered, how long that takes, and what its answer holds")
@@ -198,6 +204,8 @@ public struct OBDMachine: Machine {
     case .received(.main, let bytes): received(bytes, at: now, &effects)
     case .perform(let id, let command): perform(id, command, at: now, &effects)
     case .cancelled(let id): forget(id)
+    case .time(let wall): keepCodes(wall, &effects)
+    case .stored(let key, let failure): keptCodes(key, failure, at: now, &effects)
     case .stopping:
       linkWentDown("the link is being closed", &effects)
       effects.append(.stopped)
@@ -206,7 +214,7 @@ public struct OBDMachine: Machine {
         poll.isOverdue = true
         state = .asking(poll)
       }
-    case .linkChanged, .received, .sent, .observed, .response, .rows, .time, .stored, .leaseBegan, .leaseEnded: break
+    case .linkChanged, .received, .sent, .observed, .response, .rows, .leaseBegan, .leaseEnded: break
     }
     advance(at: now, &effects)
   }

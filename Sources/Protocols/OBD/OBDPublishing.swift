@@ -4,8 +4,13 @@
 extension OBDMachine {
   mutating func publishPage(_ range: Range<Int>, _ effects: inout Effects) {
     let payload = reader.payload
+    motor = nil
     payload.withUnsafeBufferPointer { payload in
-      BMSPage.read(UnsafeBufferPointer(rebasing: payload[range])) { publish($1, at: $0.rawValue, &effects) }
+      BMSPage.read(UnsafeBufferPointer(rebasing: payload[range])) { signal, decoded in
+        publish(decoded, at: signal.rawValue, &effects)
+        guard signal == .rpm || signal == .rpm2, case .value(let value) = decoded, let speed = value.number else { return }
+        motor = (max(abs(speed), motor?.speed ?? 0), lastTurn)
+      }
     }
   }
 
@@ -16,7 +21,8 @@ extension OBDMachine {
       said[position] = .none
       effects.publish(position, value)
       if care != nil, signsOfUse.contains(position), value == .bool(true) || value.number.map({ $0 != 0 }) ?? false {
-        care?.isUsed(at: lastTurn)
+        let now = lastTurn
+        care?.isUsed(at: now)
       }
     case .absent(let absence):
       if said[position] != absence { effects.withdraw(position, absence.words) }

@@ -19,8 +19,8 @@ struct OBDQuery: Sendable {
   enum Purpose: Sendable {
     /// What was answered, as it is.
     case answer
-    /// A list of trouble codes.
-    case codes(CodeList)
+    /// What several questions come to.
+    case survey(any Survey)
   }
 
   let id: CommandID
@@ -28,6 +28,7 @@ struct OBDQuery: Sendable {
   let texts: [[UInt8]]
   /// What the answers are to become.
   var purpose = Purpose.answer
+  var survey: (any Survey)? { if case .survey(let survey) = purpose { survey } else { nil } }
   /// The service asked for; nil for a command of the adapter itself.
   let service: UInt8?
   /// The CAN identifier to ask, or nil where none was given.
@@ -89,12 +90,12 @@ struct OBDQuery: Sendable {
     }
   }
 
-  /// A reading of the trouble codes of all controllers.
-  init(codesFor id: CommandID) {
+  /// Several questions to all controllers of the emission standard.
+  init(_ id: CommandID, _ survey: any Survey) {
     self.id = id
-    texts = CodeList.services.map { hexText([$0]) }
-    purpose = .codes(CodeList())
-    (service, header, isRaw) = (CodeList.services[0], nil, false)
+    texts = survey.questions.map { hexText($0) }
+    purpose = .survey(survey)
+    (service, header, isRaw) = (survey.questions.first?.first, nil, false)
   }
 
   private static func notAllowed(_ what: String) -> CommandError {

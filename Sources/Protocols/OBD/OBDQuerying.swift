@@ -8,7 +8,12 @@ extension OBDMachine {
     }
     if Self.actions[index] == Self.rates { return effects.append(.complete(id, .success(ratesReport(at: now)))) }
     do throws(CommandError) {
-      let query = Self.actions[index] == Self.codes ? OBDQuery(codesFor: id) : try OBDQuery(id, arguments, allowRaw: allowRaw)
+      let query =
+        switch Self.actions[index] {
+        case Self.codes: OBDQuery(id, CodeList())
+        case Self.clear: OBDQuery(id, try loss(arguments, at: now))
+        default: try OBDQuery(id, arguments, allowRaw: allowRaw)
+        }
       switch state {
       case .down(let reason), .resting(_, let reason): throw .notConnected(reason)
       case .settingUp, .polling, .asking, .backingOff, .querying, .turning, .inquiring, .namingBus, .measuring, .lulling, .asleep: break
@@ -17,6 +22,7 @@ extension OBDMachine {
         throw .refused(code: "busy", "\(Self.queueLimit) queries are waiting already: ask again when they are done")
       }
       questions.append(query)
+      if query.confirmedLoss != nil { clearing = Clearing(id: id) }
     } catch {
       effects.append(.complete(id, .failure(error)))
     }
@@ -29,6 +35,7 @@ extension OBDMachine {
       query.isWanted = false
       state = .querying(query, pause)
     }
+    forgetClearing(id)
   }
 
   mutating func beginQuery(_ pause: Pause?, at now: Instant, _ effects: inout Effects) {
@@ -61,11 +68,13 @@ extension OBDMachine {
       resume(query, pause)
     case .ask(let place):
       let result = query.take(dialogue, &reader, place)
+      if place == CodeClearing.place { tellClearing(query, &effects) }
       guard let result else {
-        query.position += 1
+        // What changes something is not asked for somebody who is gone.
+        if query.isWanted { query.position += 1 } else { query.skipToRestore() }
         return resume(query, pause)
       }
-      complete(query, result, &effects)
+      if !beginsClearing(query, result, &effects) { complete(query, result, &effects) }
       query.skipToRestore()
       resume(query, pause)
       afterwards(result, at: now, &effects)
@@ -84,6 +93,7 @@ extension OBDMachine {
   private mutating func afterwards(_ result: Result<Report, CommandError>, at now: Instant, _ effects: inout Effects) {
     guard case .failure(.refused(let code, let words)) = result else { return }
     if code == "bad-reply" { return resynchronise(at: now, &effects) }
+    guard code == "adapter-restarted" else { return }
     complain(words, &effects)
     setUpAgain(at: now, &effects)
   }
@@ -116,7 +126,8 @@ extension OBDMachine {
   /// Ends the question, once.
   mutating func complete(_ query: OBDQuery, _ result: Result<Report, CommandError>, _ effects: inout Effects) {
     guard query.isWanted && query.isPending else { return }
-    effects.append(.complete(query.id, result))
+    effects.append(.complete(query.id, query.told(result, lastCommand: dialogue.command)))
+    if clearing?.id == query.id { clearing = nil }
   }
 
   mutating func failCurrentQuery(_ error: CommandError, _ effects: inout Effects) {
@@ -128,5 +139,6 @@ extension OBDMachine {
     failCurrentQuery(error, &effects)
     for query in questions { complete(query, .failure(error), &effects) }
     questions.removeAll()
+    failClearing(error, &effects)
   }
 }

@@ -6,16 +6,20 @@ extension OBDQuery {
 
   /// Takes the reply to one of the questions that stands in the dialogue: the result, or nil while more are to be asked.
   mutating func take(_ dialogue: ELMDialogue, _ reader: inout CANReader, _ place: Int) -> Result<Report, CommandError>? {
-    guard case .codes(var list) = purpose else { return result(dialogue, &reader) }
-    let body = dialogue.reply[dialogue.body...]
-    switch reader.read(dialogue.reply, from: dialogue.body) {
-    case .messages: if let reason = list.add(reader, service: place) { return Self.broken(reason, body) }
-    // Nobody has a code to tell, or knows the service.
-    case .status(.noData): break
-    case .empty, .unreadable, .status: return failure(dialogue, &reader)
+    guard case .survey(var survey) = purpose else { return result(dialogue, &reader) }
+    do throws(Unreadable) {
+      switch reader.read(dialogue.reply, from: dialogue.body) {
+      case .messages: try survey.take(reader.answers(to: survey.questions[place]), place)
+      // Nobody has anything to tell, or knows the service.
+      case .status(.noData): try survey.take([], place)
+      case .empty, .unreadable, .status: return failure(dialogue, &reader)
+      }
+    } catch {
+      return Self.broken(error.reason, dialogue.reply[dialogue.body...])
     }
-    purpose = .codes(list)
-    return place + 1 < texts.count ? nil : .success(list.report)
+    purpose = .survey(survey)
+    if let objection = survey.objection { return .failure(objection) }
+    return place + 1 < texts.count ? nil : .success(survey.report)
   }
 
   /// A reply without an answer: why there is none.

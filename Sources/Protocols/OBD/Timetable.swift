@@ -42,6 +42,12 @@ struct Timetable: Sendable {
     settle()
   }
 
+  /// The vehicle was changed: what it answered before is due at once.
+  mutating func hasten() {
+    for index in inquiries.indices where inquiries[index].standing == .answered { inquiries[index].due = .min }
+    settle()
+  }
+
   mutating func turned(took: Nanoseconds) { turnCost = took > turnCost ? took : turnCost - (turnCost - took) / 8 }
 
   /// The question to ask now, with the adapter at `aim`, which must be back at `home` after so much time.

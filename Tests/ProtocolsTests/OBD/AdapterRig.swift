@@ -87,6 +87,8 @@ struct AdapterRig {
   private(set) var faults: [String] = []
   private(set) var notes: [String] = []
   private(set) var resets: [String] = []
+  private(set) var events: [String] = []
+  private(set) var asksTime = 0
   private(set) var stored: [String: String] = [:]
   private(set) var results: [CommandID: [Result<Report, CommandError>]] = [:]
   private(set) var idleWakes = 0
@@ -127,6 +129,8 @@ struct AdapterRig {
       if let words { faults.append(words) }
     case .note(let text): notes.append(text)
     case .resetLink(_, let reason): resets.append(reason)
+    case .event(let name, let text): events.append("\(name): \(text)")
+    case .tellTime: asksTime += 1
     case .store(let key, let bytes): stored[key] = String(decoding: bytes, as: UTF8.self)
     default: break
     }

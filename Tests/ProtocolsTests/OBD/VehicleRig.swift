@@ -20,6 +20,8 @@ final class VehicleRig {
   /// Commands that this adapter does not know.
   private var unknown: Set<String> = []
   private var unheard: [[UInt8]] = []
+  /// What the disk and the clock say in the next turn.
+  private var answers: [Input] = []
 
   init(
     _ car: any Car = ElectricCar(.eGMP), rate: Double = 20, vehicle: VehicleChoice = .auto, signals: [CustomSignal] = [],
@@ -57,7 +59,10 @@ final class VehicleRig {
       case .status(let word): status = word
       case .fault(let words): fault = words
       case .declare: declared += 1
-      case .store(let key, let bytes): disk[key] = bytes
+      case .store(let key, let bytes):
+        disk[key] = bytes
+        answers.append(.stored(key: key, failure: nil))
+      case .tellTime: answers.append(.time(WallTime(microseconds: 1_709_210_096_000_000)))
       case .complete(let id, let result): results[id] = result
       default: break
       }
@@ -80,6 +85,7 @@ final class VehicleRig {
   func run(for time: Nanoseconds) {
     let end = now + time
     while true {
+      while !answers.isEmpty { feed(answers.removeFirst()) }
       let wakes = (machine: machine.nextWake ?? .max, adapter: adapter.nextWake ?? .max)
       let next = min(wakes.machine, wakes.adapter)
       guard next <= end else { break }

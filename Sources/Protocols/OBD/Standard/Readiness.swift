@@ -49,7 +49,7 @@ enum Readiness {
   }
 
   /// Those that the vehicle has: a bit says that it is there, another that it is not complete.
-  private static func monitors(_ data: UnsafeBufferPointer<UInt8>) -> [(name: String, isComplete: Bool)] {
+  static func monitors(_ data: UnsafeBufferPointer<UInt8>) -> [(name: String, isComplete: Bool)] {
     var found: [(name: String, isComplete: Bool)] = []
     for (bit, name) in common.enumerated() where data[1] >> bit & 1 == 1 { found.append((name, data[1] >> (bit + 4) & 1 == 0)) }
     for (bit, name) in (data[1] & 8 == 0 ? spark : compression).enumerated() where data[2] >> bit & 1 == 1 {

@@ -1,0 +1,90 @@
+// The clearing of the trouble codes, once what is lost was kept: whether the vehicle stands is asked anew, then service 04 goes to
+// everybody, once, and then the codes are read again. Nothing of it is ever repeated by itself.
+// Facts: SAE J1979 on service 04: 44 says that a controller has cleared, 7F 04 22 that its conditions are not met.
+
+struct CodeClearing: Survey {
+  /// Where service 04 stands among the questions.
+  static let place = Motion.questions.count
+
+  /// Who is there to answer.
+  let controllers: [UInt32?]
+  private var motion: Motion
+  /// What became of it, by controller; nil: no answer to service 04 was understood.
+  private(set) var outcomes: [(source: UInt32?, outcome: Outcome)]?
+  private var left = CodeList()
+
+  enum Outcome: Sendable, Equatable {
+    case cleared, silent
+    case refused(UInt8)
+
+    /// One word, and why where a reason was given.
+    var words: (result: String, reason: String) {
+      switch self {
+      case .cleared: return ("cleared", "")
+      case .silent: return ("no answer", "")
+      case .refused(let code):
+        let name = NegativeResponse.name(of: code)
+        return switch code {
+        case 0x22, 0x83, 0x88: ("refused", "\(name): \(Motion.mend)")
+        case 0x78: ("refused", "\(name): it has not said yet that it is done")
+        default: ("refused", name)
+        }
+      }
+    }
+  }
+
+  init(_ controllers: [UInt32?], motorSpeed: Double?) { (self.controllers, motion) = (controllers, Motion(motorSpeed: motorSpeed)) }
+
+  var questions: [[UInt8]] { Motion.questions + [[0x04]] + left.questions }
+
+  mutating func take(_ answers: [SurveyAnswer], _ place: Int) throws(Unreadable) {
+    if place < Self.place { try motion.take(answers) }
+    if place == Self.place { outcomes = outcomes(of: answers) }
+    if place > Self.place { try left.take(answers, place - Self.place - 1) }
+  }
+
+  /// Each controller once. Those without a name cannot be told apart: each answer stands for one.
+  private func outcomes(of answers: [SurveyAnswer]) -> [(source: UInt32?, outcome: Outcome)] {
+    let cleared = answers.filter { $0.refusal == nil }
+    // One that says first that it takes a while, and then that it is done, has not refused.
+    let refused = answers.filter { answer in answer.source == nil || !cleared.contains { $0.source == answer.source } }
+    let silent = controllers.filter { source in source != nil && !answers.contains { $0.source == source } }
+    let found =
+      cleared.map { ($0.source, Outcome.cleared) } + refused.compactMap { answer in answer.refusal.map { (answer.source, .refused($0)) } }
+      + silent.map { ($0, .silent) }
+    return found.sorted { $0.0 ?? 0 < $1.0 ?? 0 }
+  }
+
+  /// Somebody has cleared.
+  var hasCleared: Bool { outcomes?.contains { $0.outcome == .cleared } ?? false }
+
+  /// `7E8 cleared; 7E9 refused (conditions not correct: stop, …)`
+  var words: String {
+    let parts = (outcomes ?? []).map { source, outcome in
+      let (result, reason) = outcome.words
+      return SurveyAnswer.words(source, result + (reason.isEmpty ? "" : " (\(reason))"))
+    }
+    return parts.isEmpty ? "no controller answers" : parts.joined(separator: "; ")
+  }
+
+  var objection: CommandError? {
+    if let refusal = motion.refusal { return refusal }
+    return outcomes == nil || hasCleared ? nil : .refused(code: "not-cleared", "no trouble code was cleared: \(words)")
+  }
+
+  var report: Report { report(isReadAgain: true) }
+
+  func report(isReadAgain: Bool) -> Report {
+    let cleared = (outcomes ?? []).map { [SurveyAnswer.name($0), "clearing", $1.words.result, "", $1.words.reason] }
+    let codes = left.entries.map { [SurveyAnswer.name($0.source), "code", $0.code.text, $0.stateText, $0.meaning] }
+    var text = "what was cleared is kept in the journal, and in the state directory as \(Clearing.key)"
+    if !isReadAgain {
+      text += "\nwhich codes are left could not be read: read them again"
+    } else if codes.isEmpty {
+      text += "\nno trouble code is left"
+    } else if let words = left.permanentWords {
+      text += "\n\(words)"
+    }
+    return Report(text: text, columns: CodeLoss.columns, rows: cleared + (isReadAgain ? codes : []))
+  }
+}

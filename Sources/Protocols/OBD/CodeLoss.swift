@@ -1,0 +1,87 @@
+// What clearing the trouble codes would take away: codes, frozen frames, and how far the self-tests are; and whether the vehicle moves,
+// asked last. Codes that a person confirmed to lose are not cleared from a vehicle that moves, or that nobody answers in.
+// Facts: SAE J1979 on service 04, which resets all of them but the permanent codes.
+
+struct CodeLoss: Survey {
+  static let columns = ["ecu", "what", "value", "state", "meaning"]
+
+  /// Somebody wants it all lost.
+  let isConfirmed: Bool
+  private(set) var codes = CodeList()
+  private(set) var frozen: [(source: UInt32?, code: TroubleCode)] = []
+  /// The self-tests that are complete.
+  private(set) var monitors: [(source: UInt32?, name: String)] = []
+  private(set) var motion: Motion
+  /// Everybody who said anything.
+  private(set) var controllers: [UInt32?] = []
+  private var isAsked = false
+
+  init(isConfirmed: Bool, motorSpeed: Double?) {
+    (self.isConfirmed, motion) = (isConfirmed, Motion(motorSpeed: motorSpeed))
+  }
+
+  var questions: [[UInt8]] { codes.questions + [FreezeFrame.request(0x02), [0x01, 0x01]] + Motion.questions }
+
+  mutating func take(_ answers: [SurveyAnswer], _ place: Int) throws(Unreadable) {
+    for answer in answers where !controllers.contains(answer.source) { controllers.append(answer.source) }
+    controllers.sort { $0 ?? 0 < $1 ?? 0 }
+    switch questions[place].prefix(2) {
+    case [0x02, 0x02]: try takeFrames(answers)
+    case [0x01, 0x01]: try takeMonitors(answers)
+    case let question where question.count == 1: try codes.take(answers, place)
+    default: try motion.take(answers)
+    }
+    isAsked = place == questions.count - 1
+  }
+
+  private mutating func takeFrames(_ answers: [SurveyAnswer]) throws(Unreadable) {
+    for answer in try answers.told() {
+      var frame = FreezeFrame()
+      if let problem = frame.add(answer.bytes[...]) { throw Unreadable(problem) }
+      if let code = frame.code { frozen.append((answer.source, code)) }
+    }
+  }
+
+  private mutating func takeMonitors(_ answers: [SurveyAnswer]) throws(Unreadable) {
+    for answer in try answers.told() {
+      let problem = StandardParameter.split(answer.bytes[...]) { number, data in
+        guard number == 0x01 else { return }
+        let complete = answer.bytes[data].withUnsafeBufferPointer { Readiness.monitors($0).filter(\.isComplete).map(\.name) }
+        monitors += complete.map { (answer.source, $0) }
+      }
+      if let problem { throw Unreadable(problem) }
+    }
+  }
+
+  var objection: CommandError? {
+    if isAsked, controllers.isEmpty {
+      return .refused(code: "no-answer", "no controller answers that could have trouble codes: switch the ignition on")
+    }
+    return isConfirmed ? motion.refusal : nil
+  }
+
+  var report: Report {
+    let losable = codes.entries.filter { $0.states != [CodeList.permanent] }
+    var rows = losable.map { [SurveyAnswer.name($0.source), "code", $0.code.text, $0.stateText, $0.meaning] }
+    rows += frozen.map { [SurveyAnswer.name($0.source), "frozen frame", $0.code.text, "", "what was measured when this code was stored"] }
+    rows += monitors.map { [SurveyAnswer.name($0.source), "self-test", $0.name, "complete", ""] }
+    var text = "lost as well: test results, counters since the last clearing, and what controllers have learned"
+    if !monitors.isEmpty { text += "\nself-tests take days of driving to be complete again, which an emission inspection asks for" }
+    if let words = codes.permanentWords { text += "\n\(words)" }
+    text += "\n" + (motion.objection ?? (motion.isKnown ? "the vehicle stands: \(motion.words)" : Self.unknownWords))
+    return Report(text: text, columns: rows.isEmpty ? [] : Self.columns, rows: rows)
+  }
+
+  private static let unknownWords = "neither road speed nor engine speed is known: see that the vehicle stands and its engine is off"
+
+  /// `7E8 P0133 (stored), P0420 (stored, permanent), frame frozen for P0133; 7E9 P0715 (stored)`
+  var words: String {
+    let parts = controllers.map { source in
+      let told =
+        codes.entries.filter { $0.source == source }.map { "\($0.code.text) (\($0.stateText))" }
+        + frozen.filter { $0.source == source }.map { "frame frozen for \($0.code.text)" }
+      return SurveyAnswer.words(source, told.isEmpty ? "no code" : told.joined(separator: ", "))
+    }
+    return parts.joined(separator: "; ")
+  }
+}

@@ -1,0 +1,121 @@
+// How trouble codes are cleared: what would be lost is read, and shown to who only asks. Who confirms has it kept first, in the journal
+// and on the disk; only then, and only while the vehicle stands, service 04 goes out, once. This is the one way to it.
+
+/// A clearing that somebody confirmed and that has not ended.
+struct Clearing: Sendable {
+  enum Stage: Sendable {
+    /// Its questions are asked, or wait for their turn.
+    case asking
+    /// What is lost is to be kept with the time of the wall's clock.
+    case timing(CodeLoss)
+    /// It is on its way to the disk.
+    case storing(CodeLoss, kept: [UInt8])
+    /// It is, and nobody waits for the rest any more.
+    case abandoned
+  }
+
+  /// What is kept of the last clearings: a line each.
+  static let key = "cleared-codes"
+  static let most = 20
+
+  let id: CommandID
+  var stage = Stage.asking
+}
+
+extension OBDMachine {
+  private static let confirm = "confirm"
+  private static let motorLasts: Nanoseconds = 2 * .second
+
+  static let clear = Action(
+    "dtc-clear",
+    arguments: [Argument(confirm, .bool, optional: true, help: "Clear the codes; without it nothing is cleared")],
+    help: "Shows what clearing the trouble codes would take away, or clears them once that is kept in the journal and on the disk")
+
+  /// The questions of a clearing.
+  func loss(_ arguments: [String: Value], at now: Instant) throws(CommandError) -> CodeLoss {
+    let isConfirmed = arguments[Self.confirm] == .bool(true)
+    if isConfirmed, clearing != nil {
+      throw .refused(code: "busy", "the codes are just being cleared: read what is left when that is done")
+    }
+    return CodeLoss(isConfirmed: isConfirmed, motorSpeed: motorSpeed(at: now))
+  }
+
+  private func motorSpeed(at now: Instant) -> Double? { motor.flatMap { now &- $0.at <= Self.motorLasts ? $0.speed : nil } }
+
+  /// Whether what was read is what somebody wants to lose: it is kept before it is cleared.
+  mutating func beginsClearing(_ query: OBDQuery, _ result: Result<Report, CommandError>, _ effects: inout Effects) -> Bool {
+    guard case .success = result, query.isWanted, clearing?.id == query.id, let loss = query.confirmedLoss else { return false }
+    clearing?.stage = .timing(loss)
+    effects.append(.tellTime)
+    return true
+  }
+
+  /// It is this time now.
+  mutating func keepCodes(_ wall: WallTime, _ effects: inout Effects) {
+    guard case .timing(let loss)? = clearing?.stage, let id = clearing?.id else { return }
+    let lines =
+      clearings.split(separator: lineFeed).suffix(Clearing.most - 1) + [
+        Array("\(WallTime.isoTime(wall.microseconds)) \(loss.words)".utf8)[...]
+      ]
+    let kept = lines.flatMap { $0 + [lineFeed] }
+    clearing?.stage = .storing(loss, kept: kept)
+    effects.append(.event(name: "clearing-codes", text: "the trouble codes are to be cleared: \(loss.words)"))
+    effects.append(.store(key: Clearing.key, kept))
+    effects.append(.progress(id, Report(text: "what is lost is kept", progress: 0.5)))
+  }
+
+  /// The disk has what is lost, or does not take it.
+  mutating func keptCodes(_ key: String, _ failure: String?, at now: Instant, _ effects: inout Effects) {
+    guard key == Clearing.key, let clearing else { return }
+    switch clearing.stage {
+    case .asking, .timing: break
+    case .abandoned: self.clearing = nil
+    case .storing(let loss, let kept):
+      if let failure {
+        let words = "no trouble code was cleared, because what is lost could not be kept: \(failure)"
+        effects.append(.complete(clearing.id, .failure(.refused(code: "not-stored", words))))
+        return self.clearing = nil
+      }
+      clearings = kept
+      self.clearing?.stage = .asking
+      questions.insert(OBDQuery(clearing.id, CodeClearing(loss.controllers, motorSpeed: motorSpeed(at: now))), at: 0)
+    }
+  }
+
+  /// What became of service 04 stands in the journal, whoever waits for it.
+  mutating func tellClearing(_ query: OBDQuery, _ effects: inout Effects) {
+    guard let done = query.survey as? CodeClearing, done.outcomes != nil else { return }
+    effects.append(.event(name: done.hasCleared ? "codes-cleared" : "codes-not-cleared", text: "trouble codes: \(done.words)"))
+    if done.hasCleared { timetable.hasten() }
+  }
+
+  /// The caller is gone.
+  mutating func forgetClearing(_ id: CommandID) {
+    guard let clearing, clearing.id == id else { return }
+    if case .storing = clearing.stage { self.clearing?.stage = .abandoned } else { self.clearing = nil }
+  }
+
+  /// There is nobody to ask any more: ends a clearing that waits for the disk. Its questions have ended before.
+  mutating func failClearing(_ error: CommandError, _ effects: inout Effects) {
+    guard let clearing else { return }
+    switch clearing.stage {
+    case .asking, .abandoned: return
+    case .timing, .storing: effects.append(.complete(clearing.id, .failure(error)))
+    }
+    forgetClearing(clearing.id)
+  }
+}
+
+extension OBDQuery {
+  /// What somebody wants to lose.
+  var confirmedLoss: CodeLoss? { (survey as? CodeLoss).flatMap { $0.isConfirmed ? $0 : nil } }
+
+  /// What the caller is told: once service 04 is out, what came of it goes before whatever went wrong later.
+  func told(_ result: Result<Report, CommandError>, lastCommand: [UInt8]) -> Result<Report, CommandError> {
+    guard case .failure = result, let clearing = survey as? CodeClearing else { return result }
+    if clearing.hasCleared { return .success(clearing.report(isReadAgain: false)) }
+    guard clearing.outcomes == nil, step == .ask(CodeClearing.place), lastCommand == command else { return result }
+    return .failure(
+      .refused(code: "outcome-unknown", "the controllers were told to clear, and what came of it is not known: read the codes again"))
+  }
+}

@@ -1,0 +1,57 @@
+// Several questions to all controllers, one after the other, that come to one report: the trouble codes, what clearing them would take
+// away, the clearing itself. Who has nothing to tell says so or is silent; who would have is not passed over.
+
+/// Questions of the emission standard and what has come of them so far.
+protocol Survey: Sendable {
+  /// Services and identifiers, in the order in which they are asked.
+  var questions: [[UInt8]] { get }
+  /// Takes what answers the question at this place; nothing where nobody answers. Throws why that cannot be used.
+  mutating func take(_ answers: [SurveyAnswer], _ place: Int) throws(Unreadable)
+  /// Why nothing more is asked.
+  var objection: CommandError? { get }
+  /// What it comes to when all is asked.
+  var report: Report { get }
+}
+
+/// What one controller says to a question.
+struct SurveyAnswer: Sendable, Equatable {
+  /// The identifier it comes from; nil where the adapter does not show it.
+  let source: UInt32?
+  let bytes: [UInt8]
+
+  /// Why it says no, ISO 14229.
+  var refusal: UInt8? { bytes.first == 0x7F && bytes.count >= 3 ? bytes[2] : nil }
+
+  /// How a controller is called: `7E8`; empty where it has no name.
+  static func name(_ source: UInt32?) -> String { source.map { CANIdentifier($0).text } ?? "" }
+
+  /// `7E8 cleared`
+  static func words(_ source: UInt32?, _ rest: String) -> String { source == nil ? rest : "\(name(source)) \(rest)" }
+}
+
+extension CANReader {
+  /// The messages of the last reply that answer the question, refusals as well.
+  func answers(to question: [UInt8]) throws(Unreadable) -> [SurveyAnswer] {
+    // Services 01 and 02 repeat the parameter they are asked for.
+    let echo = [question[0] + 0x40] + (question[0] <= 0x02 ? question.dropFirst().prefix(1) : [])
+    let answers = messages.map { SurveyAnswer(source: $0.source, bytes: Array(bytes(of: $0))) }
+      .filter { $0.bytes.starts(with: echo) || $0.refusal != nil && $0.bytes[1] == question[0] }
+    if answers.isEmpty { throw Unreadable("the reply answers another request") }
+    return answers
+  }
+}
+
+extension [SurveyAnswer] {
+  /// Those that tell something. A controller that does not know the question has nothing to tell; one that is busy would have.
+  func told() throws(Unreadable) -> [SurveyAnswer] {
+    let told = filter { $0.refusal == nil }
+    for answer in self where !told.contains(where: { $0.source == answer.source }) {
+      guard let code = answer.refusal else { continue }
+      switch NegativeResponse.demand(of: code) {
+      case .askAgain, .pause: throw Unreadable("a controller says: \(NegativeResponse.name(of: code))")
+      case .tryOther, .backOff, .giveUp: break
+      }
+    }
+    return told
+  }
+}

@@ -1,0 +1,506 @@
+// Clearing trouble codes in virtual time: that service 04 goes out only when somebody said so, the vehicle stands, and what is lost is
+// on the disk; and what the caller is told whatever comes between.
+
+import Testing
+
+@testable import Peers
+@testable import Protocols
+
+@Suite struct CodeClearingTests {
+  static let unconfirmed: [String] = ["03", "07", "0A", "020200", "0101", "010D", "010C"]
+  static let noon = WallTime(microseconds: 1_709_210_096_000_000)
+  static let line = "2024-02-29T12:34:56Z 7E8 P0133 (stored), P0420 (stored, permanent), frame frozen for P0133; 7E9 P0715 (stored)\n"
+
+  /// A standing car with two controllers, that is being polled.
+  static func standing(kept: [String: [UInt8]] = [:]) -> AdapterRig {
+    var rig = AdapterRig()
+    rig.adapter.page = Vector.page(Vector.ev6, [53: 0, 54: 0])
+    rig.adapter.answer("03", "7E806430201330420\r7E90443010715\r\r>")
+    rig.adapter.answer("0A", "7E8044A010420\r\r>")
+    rig.adapter.answer("020200", "7E8054202000133\r\r>")
+    rig.adapter.answer("0101", "7E806410182076520\r7E906410101040000\r\r>")
+    rig.adapter.answer("010D", "7E803410D00\r\r>")
+    rig.adapter.answer("010C", "7E804410C0000\r\r>")
+    rig.adapter.answer("04", "7E80144\r7E90144\r\r>")
+    rig.start(restored: kept)
+    rig.run(for: 2 * .second)
+    return rig
+  }
+
+  static func ask(_ rig: inout AdapterRig, confirm: Bool?, id: CommandID = 1) {
+    let index = rig.machine.schema.actions.firstIndex { $0.name == "dtc-clear" } ?? -1
+    rig.give(.perform(id, .run(action: index, arguments: confirm.map { ["confirm": .bool($0)] } ?? [:])))
+  }
+
+  static func stored(_ failure: String? = nil) -> Input { .stored(key: "cleared-codes", failure: failure) }
+
+  /// Confirmed, read and kept: the disk has not answered yet.
+  static func storing(_ rig: inout AdapterRig) {
+    ask(&rig, confirm: true)
+    rig.run(for: .second)
+    rig.give(.time(noon))
+  }
+
+  /// All the way.
+  static func clear(_ rig: inout AdapterRig) {
+    storing(&rig)
+    rig.give(stored())
+    rig.run(for: .second)
+  }
+
+  static func code(_ error: CommandError?) -> String? { if case .refused(let code, _)? = error { code } else { nil } }
+  static func words(_ error: CommandError?) -> String { if case .refused(_, let words)? = error { words } else { "" } }
+
+  /// Its values come again at their rate.
+  static func polls(_ rig: inout AdapterRig) -> Bool {
+    rig.run(for: 2 * .second)
+    let before = rig.heard("2201019")
+    rig.run(for: .second)
+    return rig.status == "polling" && rig.heard("2201019") >= before + 19
+  }
+
+  // MARK: As it should be
+
+  @Test(arguments: [nil, false]) func `who only asks is shown what would be lost, and nothing is cleared`(_ confirm: Bool?) {
+    var rig = Self.standing()
+    Self.ask(&rig, confirm: confirm)
+    rig.run(for: .second)
+    #expect(OBDQueryTests.commands(rig) == ["ATSH7DF", "ATCRA"] + Self.unconfirmed + ["ATSH7E4", "ATCRA7EC"])
+    let rows = rig.rows()?.map { $0.prefix(4).joined(separator: "|") } ?? []
+    #expect(
+      rows.prefix(4) == ["7E8|code|P0133|stored", "7E8|code|P0420|stored, permanent", "7E9|code|P0715|stored", "7E8|frozen frame|P0133|"])
+    #expect(rows.dropFirst(4).allSatisfy { $0.contains("|self-test|") && $0.hasSuffix("|complete") })
+    #expect(rows.contains("7E8|self-test|catalyst|complete") && !rows.contains("7E8|self-test|oxygen sensor|complete"))
+    guard case .success(let report)? = rig.results[1]?.first else { Issue.record("no report"); return }
+    #expect(report.text?.contains("permanent codes stay until the vehicle itself finds them mended: 7E8 P0420") == true)
+    #expect(report.text?.hasSuffix("the vehicle stands: road speed 0 km/h, engine speed 0 rpm, motor speed 0 rpm") == true)
+    let isPolled = Self.polls(&rig)
+    #expect(isPolled && rig.heard("04") == 0 && rig.asksTime == 0 && rig.stored["cleared-codes"] == nil && rig.events.isEmpty)
+  }
+
+  @Test func `what is lost is in the journal and on the disk before it is cleared, once`() {
+    var rig = Self.standing()
+    Self.ask(&rig, confirm: true)
+    rig.run(for: .second)
+    #expect(rig.asksTime == 1 && rig.stored["cleared-codes"] == nil && rig.results.isEmpty && rig.heard("04") == 0)
+    rig.give(.time(Self.noon))
+    #expect(rig.stored["cleared-codes"] == Self.line)
+    #expect(rig.events == ["clearing-codes: the trouble codes are to be cleared: \(Self.line.dropFirst(21).dropLast())"])
+    // However long the disk takes, and whatever else it has: the car is polled, and nothing is cleared.
+    let isPolled = Self.polls(&rig)
+    rig.give(.stored(key: "request", failure: nil))
+    rig.run(for: .second)
+    #expect(isPolled && rig.heard("04") == 0 && rig.results.isEmpty)
+    let before = OBDQueryTests.commands(rig).count
+    rig.adapter.answer("03", "NO DATA\r\r>")
+    rig.give(Self.stored())
+    rig.run(for: .second)
+    #expect(
+      Array(OBDQueryTests.commands(rig)[before...])
+        == ["ATSH7DF", "ATCRA", "010D", "010C", "04", "03", "07", "0A", "ATSH7E4", "ATCRA7EC"])
+    #expect(
+      rig.rows()?.map { $0.prefix(4) } == [
+        ["7E8", "clearing", "cleared", ""], ["7E9", "clearing", "cleared", ""], ["7E8", "code", "P0420", "permanent"],
+      ])
+    #expect(rig.events.last == "codes-cleared: trouble codes: 7E8 cleared; 7E9 cleared" && rig.events.count == 2)
+    let goesOn = Self.polls(&rig)
+    rig.give(Self.stored())
+    rig.run(for: 60 * .second)
+    #expect(goesOn && rig.heard("04") == 1 && rig.results[1]?.count == 1 && rig.fault == nil)
+  }
+
+  @Test func `the last twenty clearings are kept, a line each`() {
+    let earlier = (1...30).map { "line \($0)" }.joined(separator: "\n")
+    var rig = Self.standing(kept: ["cleared-codes": Array(earlier.utf8)])
+    Self.clear(&rig)
+    let lines = rig.stored["cleared-codes"]?.split(separator: "\n") ?? []
+    #expect(lines.count == 20 && lines.first == "line 12" && lines.last.map { $0 + "\n" } == Self.line)
+    rig.adapter.answer("03", "7E8024300\r\r>")
+    Self.ask(&rig, confirm: true, id: 2)
+    rig.run(for: .second)
+    rig.give(.time(Self.noon))
+    let next = rig.stored["cleared-codes"]?.split(separator: "\n") ?? []
+    #expect(
+      next.count == 20 && next.first == "line 13"
+        && next.last?.hasSuffix("7E8 P0420 (permanent), frame frozen for P0133; 7E9 no code") == true)
+  }
+
+  // MARK: The vehicle moves
+
+  @Test(arguments: [("010D", "7E803410D01\r\r>"), ("010D", "7E803410D00\r7E903410D02\r\r>"), ("010C", "7E804410C0001\r\r>")])
+  func `from a vehicle that moves, or whose engine runs, nothing is cleared`(_ question: String, _ reply: String) {
+    var rig = Self.standing()
+    rig.adapter.answer(question, reply)
+    Self.ask(&rig, confirm: true)
+    rig.run(for: .second)
+    #expect(Self.code(rig.refusal()) == "moving" && Self.words(rig.refusal()).contains("switch the engine off, and leave the ignition on"))
+    rig.give(.time(Self.noon))
+    rig.give(Self.stored())
+    let isPolled = Self.polls(&rig)
+    #expect(isPolled && rig.heard("04") == 0 && rig.asksTime == 0 && rig.events.isEmpty && rig.heard("ATZ") == 1)
+    // Who only asks is told that it moves.
+    Self.ask(&rig, confirm: false, id: 2)
+    rig.run(for: .second)
+    guard case .success(let report)? = rig.results[2]?.first else { Issue.record("no report"); return }
+    #expect(report.text?.contains("only while the vehicle stands") == true)
+  }
+
+  @Test func `an electric car whose motor turns on its battery page moves, whatever else is not told`() {
+    var rig = Self.standing()
+    rig.adapter.page = Vector.ev6
+    rig.adapter.answer("010D", "NO DATA\r\r>")
+    rig.adapter.answer("010C", "NO DATA\r\r>")
+    rig.run(for: .second)
+    Self.ask(&rig, confirm: true)
+    rig.run(for: .second)
+    #expect(Self.code(rig.refusal()) == "moving" && Self.words(rig.refusal()).contains("motor speed 4363 rpm") && rig.heard("04") == 0)
+  }
+
+  @Test func `a vehicle that begins to move while the disk writes is not cleared`() {
+    var rig = Self.standing()
+    Self.storing(&rig)
+    rig.adapter.answer("010D", "7E803410D03\r\r>")
+    rig.give(Self.stored())
+    rig.run(for: .second)
+    let isPolled = Self.polls(&rig)
+    #expect(Self.code(rig.refusal()) == "moving" && rig.heard("04") == 0 && isPolled)
+  }
+
+  @Test func `where nobody tells whether it moves that is said, and it can be cleared`() {
+    var rig = AdapterRig()
+    rig.adapter = Self.standing().adapter
+    rig.adapter.answer("220101", "NO DATA\r\r>")
+    for question in ["2201019", "2101", "010D", "010C"] { rig.adapter.answer(question, "NO DATA\r\r>") }
+    rig.start()
+    rig.run(for: 2 * .second)
+    Self.ask(&rig, confirm: false)
+    rig.run(for: .second)
+    guard case .success(let report)? = rig.results[1]?.first else { Issue.record("no report"); return }
+    #expect(report.text?.contains("neither road speed nor engine speed is known") == true)
+    Self.ask(&rig, confirm: true, id: 2)
+    rig.run(for: .second)
+    rig.give(.time(Self.noon))
+    rig.give(Self.stored())
+    rig.run(for: .second)
+    #expect(rig.heard("04") == 1 && rig.rows(2)?.first?[2] == "cleared")
+  }
+
+  // MARK: What is kept
+
+  @Test func `a disk that fails keeps the codes in the car`() {
+    var rig = Self.standing(kept: ["cleared-codes": Array("earlier\n".utf8)])
+    Self.storing(&rig)
+    rig.give(Self.stored("no space left on device"))
+    let isPolled = Self.polls(&rig)
+    #expect(Self.code(rig.refusal()) == "not-stored" && Self.words(rig.refusal()).hasSuffix("no space left on device"))
+    #expect(isPolled && rig.heard("04") == 0)
+    // What was not kept does not stand among the earlier ones.
+    Self.storing(&rig)
+    #expect(rig.stored["cleared-codes"] == "earlier\n" + Self.line)
+  }
+
+  // MARK: What the controllers say
+
+  @Test func `each controller's answer is told, and one that refuses does not hide one that has cleared`() {
+    var rig = Self.standing()
+    rig.adapter.answer("0101", "7E806410182076520\r7E906410101040000\r7EA06410100040000\r\r>")
+    rig.adapter.answer("04", "7E8037F0478\r7E9037F0422\r7E80144\r\r>")
+    Self.clear(&rig)
+    #expect(
+      rig.rows()?.prefix(3).map { $0 } == [
+        ["7E8", "clearing", "cleared", "", ""],
+        ["7E9", "clearing", "refused", "", "conditions not correct: stop, switch the engine off, and leave the ignition on"],
+        ["7EA", "clearing", "no answer", "", ""],
+      ])
+  }
+
+  @Test(arguments: [
+    (
+      "7E8037F0422\r7E9037F0422\r\r>",
+      "7E8 refused (conditions not correct: stop, switch the engine off, and leave the ignition on); 7E9 refused"
+    ),
+    ("7E8037F0478\r\r>", "7E8 refused (response pending: it has not said yet that it is done); 7E9 no answer"),
+    ("NO DATA\r\r>", "7E8 no answer; 7E9 no answer"),
+  ])
+  func `where nobody has cleared that is an error, and it is not tried again`(_ reply: String, _ words: String) {
+    var rig = Self.standing()
+    rig.adapter.answer("04", reply)
+    Self.clear(&rig)
+    let isPolled = Self.polls(&rig)
+    #expect(Self.code(rig.refusal()) == "not-cleared" && Self.words(rig.refusal()).contains(words), "\(Self.words(rig.refusal()))")
+    #expect(rig.events.last?.hasPrefix("codes-not-cleared: ") == true)
+    rig.run(for: 60 * .second)
+    #expect(isPolled && rig.heard("04") == 1 && rig.heard("ATZ") == 1)
+  }
+
+  @Test func `a car in which nobody answers is told nothing`() {
+    var rig = Self.standing()
+    for question in Self.unconfirmed { rig.adapter.answer(question, "NO DATA\r\r>") }
+    for (id, confirm) in [false, true].enumerated() {
+      Self.ask(&rig, confirm: confirm, id: CommandID(id + 1))
+      rig.run(for: .second)
+      #expect(Self.code(rig.refusal(CommandID(id + 1))) == "no-answer")
+    }
+    let isPolled = Self.polls(&rig)
+    #expect(isPolled && rig.asksTime == 0 && rig.heard("04") == 0)
+  }
+
+  @Test(arguments: ["7E8037F0321\r\r>", "7E8037F0378\r7E90443010715\r\r>"])
+  func `a controller that is too busy to tell its codes keeps them`(_ reply: String) {
+    var rig = Self.standing()
+    rig.adapter.answer("03", reply)
+    Self.ask(&rig, confirm: true)
+    rig.run(for: .second)
+    #expect(Self.code(rig.refusal()) == "bad-reply" && rig.asksTime == 0 && rig.heard("04") == 0)
+  }
+
+  // MARK: Damage
+
+  @Test(arguments: Self.unconfirmed)
+  func `a damaged reply to any of the questions leads to no clearing`(_ question: String) {
+    let damages = [
+      ">", "?\r\r>", "7E8\r\r>", "7E8064302013304\r\r>", "7E806430201\r\r>", "7E80443020133\r\r>", "7E80241\r\r>", "7E803410D\r\r>",
+      "7E8054202000\r\r>", "7E80641018207\r\r>", "7E803410CXX\r\r>", "7E8044105640000\r\r>", "VENDOR MODE\r\r>", "STOPPED\r\r>",
+      "BUFFER FULL\r\r>", "7E80641\r<RX ERROR\r\r>", "CAN ERROR\r\r>", "BUS ERROR\r\r>", "\rLV RESET\r\r>", "7E8101A43\r\r>", "",
+    ]
+    for damage in damages {
+      var rig = Self.standing()
+      rig.adapter.answer(question, damage)
+      Self.storing(&rig)
+      rig.give(Self.stored())
+      rig.run(for: 20 * .second)
+      #expect(rig.heard("04") == 0 && rig.results[1]?.count == 1 && rig.refusal() != nil, "\(question): \(damage)")
+      #expect(rig.status == "polling" && rig.stored["cleared-codes"] == nil, "\(question): \(damage)")
+    }
+  }
+
+  @Test(arguments: ["010D", "010C"]) func `nor does one to the questions that are asked again just before`(_ question: String) {
+    for damage in [">", "7E803410D\r\r>", "7E804410C00\r\r>", "STOPPED\r\r>", "LV RESET\r\r>", "7E8044105640000\r\r>", ""] {
+      var rig = Self.standing()
+      Self.storing(&rig)
+      rig.adapter.answer(question, damage)
+      rig.give(Self.stored())
+      rig.run(for: 20 * .second)
+      #expect(rig.heard("04") == 0 && rig.results[1]?.count == 1 && rig.refusal() != nil, "\(question): \(damage)")
+      #expect(rig.status == "polling", "\(question): \(damage)")
+    }
+  }
+
+  @Test(arguments: ["7E80\r\r>", "7E804410C0000\r\r>", "LV RESET\r\r>", "STOPPED\r\r>", ">", ""])
+  func `where the answer to the clearing is lost nobody is told that it was, or was not, cleared`(_ reply: String) {
+    var rig = Self.standing()
+    rig.adapter.answer("04", reply)
+    Self.clear(&rig)
+    rig.run(for: 60 * .second)
+    #expect(Self.code(rig.refusal()) == "outcome-unknown" && rig.heard("04") == 1 && rig.status == "polling", "\(reply)")
+  }
+
+  @Test(arguments: ["7E8064302013304\r\r>", "LV RESET\r\r>", ""])
+  func `what was cleared is told although what is left cannot be read`(_ reply: String) {
+    var rig = Self.standing()
+    Self.storing(&rig)
+    rig.adapter.answer("03", reply)
+    rig.give(Self.stored())
+    rig.run(for: 20 * .second)
+    guard case .success(let report)? = rig.results[1]?.first else { Issue.record("no report"); return }
+    #expect(rig.results[1]?.count == 1 && rig.heard("04") == 1 && report.rows.map { $0[2] } == ["cleared", "cleared"])
+    #expect(report.text?.contains("which codes are left could not be read") == true && rig.status == "polling")
+  }
+
+  // MARK: Who goes away
+
+  @Test func `a caller who goes away before the codes are cleared keeps them`() {
+    for command in Self.unconfirmed {
+      var rig = Self.standing()
+      Self.ask(&rig, confirm: true)
+      rig.run(untilHeard: command)
+      rig.give(.cancelled(1))
+      rig.give(.time(Self.noon))
+      rig.give(Self.stored())
+      let isPolled = Self.polls(&rig)
+      #expect(rig.heard("04") == 0 && rig.asksTime == 0 && rig.results.isEmpty && isPolled, "\(command)")
+    }
+    for command in ["ATSH7DF", "010D", "010C"] {
+      var rig = Self.standing()
+      Self.storing(&rig)
+      rig.give(Self.stored())
+      rig.run(untilHeard: command, times: 2)
+      rig.give(.cancelled(1))
+      let isPolled = Self.polls(&rig)
+      #expect(rig.heard("04") == 0 && rig.results.isEmpty && isPolled, "\(command)")
+    }
+    var rig = Self.standing()
+    Self.ask(&rig, confirm: true)
+    rig.run(for: .second)
+    rig.give(.cancelled(1))
+    rig.give(.time(Self.noon))
+    #expect(rig.stored["cleared-codes"] == nil && rig.events.isEmpty)
+  }
+
+  @Test func `what the disk says of a clearing that nobody wants any more begins no other one`() {
+    for ending in [Input.cancelled(1), .linkChanged(.main, .down("unplugged"))] {
+      var rig = Self.standing()
+      Self.storing(&rig)
+      rig.give(ending)
+      rig.connect()
+      rig.run(for: 2 * .second)
+      Self.ask(&rig, confirm: true, id: 2)
+      #expect(Self.code(rig.refusal(2)) == "busy")
+      rig.give(Self.stored())
+      rig.run(for: 2 * .second)
+      #expect(rig.heard("04") == 0)
+      Self.ask(&rig, confirm: true, id: 3)
+      rig.run(for: .second)
+      rig.give(.time(Self.noon))
+      rig.give(Self.stored())
+      rig.run(for: .second)
+      #expect(rig.heard("04") == 1 && rig.results[3]?.count == 1 && rig.rows(3)?.first?[2] == "cleared")
+    }
+  }
+
+  @Test func `a caller who goes away when it is too late is in the journal`() {
+    var rig = Self.standing()
+    Self.storing(&rig)
+    rig.give(Self.stored())
+    rig.run(untilHeard: "04")
+    rig.give(.cancelled(1))
+    let isPolled = Self.polls(&rig)
+    #expect(rig.results.isEmpty && rig.events.last == "codes-cleared: trouble codes: 7E8 cleared; 7E9 cleared" && isPolled)
+  }
+
+  @Test func `two who confirm at once clear once`() {
+    var rig = Self.standing()
+    Self.ask(&rig, confirm: true, id: 1)
+    Self.ask(&rig, confirm: true, id: 2)
+    Self.ask(&rig, confirm: false, id: 3)
+    rig.run(for: .second)
+    rig.give(.time(Self.noon))
+    rig.give(Self.stored())
+    rig.run(for: .second)
+    #expect(rig.heard("04") == 1 && Self.code(rig.refusal(2)) == "busy" && rig.rows(1)?.first?[2] == "cleared" && rig.rows(3) != nil)
+  }
+
+  @Test func `a link that breaks ends it once, wherever it stands`() {
+    for ending in [Input.linkChanged(.main, .down("unplugged")), .stopping, .linkChanged(.main, .up(maximumSend: nil))] {
+      for stop in ["03", "010C", "time", "disk", "010D again", "04", "0A again"] {
+        var rig = Self.standing()
+        Self.ask(&rig, confirm: true)
+        switch stop {
+        case "03", "010C": rig.run(untilHeard: stop)
+        case "time": rig.run(for: .second)
+        case "disk":
+          rig.run(for: .second)
+          rig.give(.time(Self.noon))
+        default:
+          rig.run(for: .second)
+          rig.give(.time(Self.noon))
+          rig.give(Self.stored())
+          rig.run(untilHeard: String(stop.prefix { $0 != " " }), times: stop == "04" ? 1 : 2)
+        }
+        rig.give(ending)
+        rig.give(.time(Self.noon))
+        rig.give(Self.stored())
+        rig.connect()
+        rig.run(for: 20 * .second)
+        #expect(rig.results[1]?.count == 1, "\(stop)")
+        let cleared = rig.rows()?.first?[2]
+        switch stop {
+        case "0A again": #expect(cleared == "cleared")
+        case "04": #expect(Self.code(rig.refusal()) == "outcome-unknown")
+        default: if case .notConnected? = rig.refusal() {} else { Issue.record("\(stop) ended otherwise") }
+        }
+        #expect(rig.heard("04") == (stop == "04" || stop == "0A again" ? 1 : 0) && rig.status == "polling", "\(stop)")
+      }
+    }
+  }
+
+  @Test func `an adapter that starts again while the disk writes is set up, and asked then`() {
+    var rig = Self.standing()
+    Self.storing(&rig)
+    rig.adapter.say("\rELM327 v1.5\r\r>", at: rig.now)
+    rig.run(for: 10 * .millisecond)
+    rig.give(Self.stored())
+    rig.run(for: 3 * .second)
+    let commands = rig.commands
+    let reset = commands.lastIndex(of: "ATZ") ?? 0
+    #expect(rig.heard("ATZ") == 2 && rig.heard("04") == 1 && rig.rows()?.first?[2] == "cleared")
+    #expect(commands[reset...].contains("010D") && (commands.lastIndex(of: "04") ?? 0) > (commands.lastIndex(of: "010C") ?? 0))
+  }
+
+  // MARK: Other buses
+
+  static func taken<S: Survey>(_ survey: S, _ replies: [[UInt8]]) throws -> S {
+    var (survey, reader) = (survey, CANReader())
+    for (place, reply) in replies.enumerated() {
+      let outcome = reader.read(reply.dropLast())
+      try #require(outcome == .messages || outcome == .status(.noData), "\(outcome)")
+      try survey.take(outcome == .messages ? reader.answers(to: survey.questions[place]) : [], place)
+    }
+    return survey
+  }
+
+  @Test func `on a K-line codes come in several messages, and controllers are called by their addresses`() throws {
+    func frame(_ bytes: UInt8...) -> String { spacedHex(bytes + [bytes.reduce(0, &+)]) }
+    let none = Vector.reply("NO DATA")
+    let loss = try Self.taken(
+      CodeLoss(isConfirmed: true, motorSpeed: nil),
+      [
+        Vector.legacyCodes, none, none, Vector.reply(frame(0x85, 0xF1, 0x10, 0x42, 0x02, 0x00, 0x01, 0x33)),
+        Vector.reply(frame(0x86, 0xF1, 0x10, 0x41, 0x01, 0x84, 0x01, 0x00, 0x00), frame(0x86, 0xF1, 0x18, 0x41, 0x01, 0, 4, 0, 0)),
+        Vector.reply(frame(0x83, 0xF1, 0x10, 0x41, 0x0D, 0x00)), Vector.reply(frame(0x84, 0xF1, 0x10, 0x41, 0x0C, 0, 0)),
+      ])
+    #expect(loss.words == "010 P0133 (stored), P0171 (stored), P0300 (stored), P0420 (stored), frame frozen for P0133; 018 no code")
+    #expect(loss.objection == nil && loss.motion.isKnown)
+    let clearing = try Self.taken(
+      CodeClearing(loss.controllers, motorSpeed: nil),
+      [none, none, Vector.reply(frame(0x81, 0xF1, 0x10, 0x44), frame(0x83, 0xF1, 0x18, 0x7F, 0x04, 0x22)), none, none, none])
+    #expect(clearing.report.rows.map { $0.prefix(3).joined(separator: " ") } == ["010 clearing cleared", "018 clearing refused"])
+    #expect(clearing.report.text?.hasSuffix("no trouble code is left") == true)
+  }
+
+  @Test func `on 29-bit CAN, and where no names are shown, it is the same`() throws {
+    let none = Vector.reply("NO DATA")
+    let quiet = [none, none, none, none, none, none]
+    let long = try Self.taken(
+      CodeLoss(isConfirmed: true, motorSpeed: nil), [Vector.reply("18DAF1100443010133000000", "18DAF118024300")] + quiet)
+    #expect(long.words == "18DAF110 P0133 (stored); 18DAF118 no code" && long.objection == nil)
+    let cleared = try Self.taken(
+      CodeClearing(long.controllers, motorSpeed: nil), [none, none, Vector.reply("18DAF1180144", "18DAF110037F0422")] + quiet.prefix(3))
+    #expect(cleared.words.hasPrefix("18DAF110 refused (conditions not correct") && cleared.words.hasSuffix("; 18DAF118 cleared"))
+    let nameless = try Self.taken(CodeLoss(isConfirmed: true, motorSpeed: nil), [Vector.reply("43010133", "430104 20")] + quiet)
+    #expect(nameless.words == "P0133 (stored), P0420 (stored)")
+    let both = try Self.taken(
+      CodeClearing(nameless.controllers, motorSpeed: nil), [none, none, Vector.reply("44", "7F0422")] + quiet.prefix(3))
+    #expect(both.hasCleared && both.report.rows.map { $0[2] } == ["cleared", "refused"])
+  }
+
+  // MARK: A whole car
+
+  @Test func `a petrol car whose engine is off is cleared, and shows it at once`() throws {
+    let rig = try VehicleRig(PetrolCar(.can11, Ignition([Ignition.Turn(.on, at: 0)])))
+    rig.run(for: 10 * .second)
+    #expect(rig.text("mil") == "on" && rig.number("dtc-count") == 2)
+    let report = try #require(rig.act("dtc-clear", ["confirm": .bool(true)])).get()
+    #expect(
+      report.rows.map { $0.prefix(4).joined(separator: " ") } == [
+        "7E8 clearing cleared ", "7E9 clearing cleared ", "7E8 code P0420 permanent",
+      ])
+    #expect(rig.text("mil") == "off" && rig.number("dtc-count") == 0 && rig.fault == nil)
+    #expect(rig.count("04", last: 60 * .second) == 1 && rig.count("010C0D", last: 2 * .second) >= 38)
+    let line = String(decoding: rig.disk["cleared-codes"] ?? [], as: UTF8.self)
+    #expect(
+      line
+        == "2024-02-29T12:34:56Z 7E8 P0133 (stored), P0171 (pending), P0420 (stored, permanent), frame frozen for P0133; 7E9 P0715 (stored)\n"
+    )
+    #expect(try #require(rig.act("dtc")).get().rows.map { $0[1] } == ["P0420"])
+  }
+
+  @Test func `one whose engine runs is not`() throws {
+    let rig = try VehicleRig(PetrolCar(.can11))
+    rig.run(for: 10 * .second)
+    guard case .failure(.refused(code: "moving", _))? = rig.act("dtc-clear", ["confirm": .bool(true)]) else {
+      Issue.record("cleared"); return
+    }
+    #expect(rig.count("04", last: 60 * .second) == 0 && rig.disk["cleared-codes"] == nil)
+  }
+}
