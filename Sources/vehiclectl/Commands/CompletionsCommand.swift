@@ -28,6 +28,10 @@ extension CompletionKind {
   static func devices(with property: String) -> CompletionKind {
     asking { $0.filter { $0.properties.contains { $0.name == property } }.map(\.device) }
   }
+  /// Devices that have this action.
+  static func devices(doing action: String) -> CompletionKind {
+    asking { $0.filter { $0.actions.contains { $0.name == action } }.map(\.device) }
+  }
   /// Toys.
   static var toys: CompletionKind { asking { $0.filter { $0.kind == Toy.kind }.map(\.device) } }
   /// What can be driven with.

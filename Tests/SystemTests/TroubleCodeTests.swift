@@ -1,0 +1,65 @@
+// Trouble codes of the simulated petrol car, read and cleared by the real daemon: what is kept, what is refused, what is left.
+
+import Foundation
+import Testing
+
+extension WholeHouse {
+  @Suite("Trouble codes") struct TroubleCodeTests {
+    /// A daemon with a petrol car whose ignition is on, or that drives.
+    private func car(_ house: House, _ key: String...) throws -> Program {
+      let (_, link) = try house.simulator("--car", "petrol", "--key", key.first ?? "on@0")
+      try house.write("[device.car]\nkind = \"obd\"\nlink = \"\(link)\"\nvehicle = \"ice\"\n")
+      let daemon = try house.daemon()
+      try #require(wait { house.get("mil") == "on" })
+      return daemon
+    }
+
+    private func kept(_ house: House) -> String? {
+      try? String(contentsOfFile: "\(house.directory)/state/devices/car/cleared-codes", encoding: .utf8)
+    }
+
+    @Test func areKeptBeforeTheyAreClearedAndPermanentOnesStay() throws {
+      let house = try House()
+      let daemon = try car(house)
+      let codes = house.vehiclectl("dtc")
+      #expect(codes.status == 0 && codes.lines.count == 5 && codes.output.contains("P0715"), "\(codes)")
+      let refused = house.vehiclectl("dtc", "clear")
+      #expect(refused.status == 2 && refused.errors.contains("say --yes") && kept(house) == nil)
+      let raw = house.vehiclectl("do", "query", "04")
+      #expect(raw.status == 1 && raw.errors.contains("raw-not-allowed"))
+
+      let cleared = house.vehiclectl("dtc", "clear", "--yes", "--json")
+      #expect(cleared.status == 0, "\(cleared)")
+      let json = try cleared.json()
+      let lost = json["lost"] as? [String: Any]
+      #expect((lost?["codes"] as? [Any])?.count == 4 && (lost?["frames"] as? [Any])?.count == 1 && (lost?["tests"] as? [Any])?.count == 8)
+      #expect((json["results"] as? [[String: Any]])?.compactMap { $0["result"] as? String } == ["cleared", "cleared"])
+      #expect((json["left"] as? [[String: Any]])?.compactMap { $0["code"] as? String } == ["P0420"])
+      let line = "7E8 P0133 (stored), P0171 (pending), P0420 (stored, permanent), frame frozen for P0133; 7E9 P0715 (stored)"
+      #expect(kept(house)?.hasSuffix("Z \(line)\n") == true && daemon.complaints.contains("are to be cleared: \(line)"))
+      #expect(daemon.complaints.contains("7E8 cleared; 7E9 cleared"))
+      #expect(wait { house.get("mil") == "off" && house.get("dtc-count") == "0" })
+      #expect(house.vehiclectl("dtc", "car").lines.count == 2)
+      #expect(daemon.end() == 0)
+    }
+
+    @Test func ofACarThatDrivesStay() throws {
+      let house = try House()
+      let daemon = try car(house, "run@0")
+      let refused = house.vehiclectl("dtc", "clear", "--yes")
+      #expect(refused.status == 1 && refused.errors.contains("(moving)") && refused.errors.contains("will be lost:"), "\(refused)")
+      #expect(kept(house) == nil && house.vehiclectl("dtc").lines.count == 5 && daemon.isRunning)
+    }
+
+    @Test func stayWhereTheStateDirectoryTakesNothing() throws {
+      let house = try House()
+      let daemon = try car(house)
+      // In the way of the file stands a folder with something in it, which no right of any user removes.
+      try FileManager.default.createDirectory(
+        atPath: "\(house.directory)/state/devices/car/cleared-codes/in-the-way", withIntermediateDirectories: true)
+      let refused = house.vehiclectl("dtc", "clear", "--yes")
+      #expect(refused.status == 1 && refused.errors.contains("(not-stored)"), "\(refused)")
+      #expect(house.vehiclectl("dtc").lines.count == 5 && daemon.isRunning)
+    }
+  }
+}

@@ -1,0 +1,151 @@
+// The verbs of trouble codes: which device is meant, what is shown, and that nothing is cleared without a yes.
+
+import Protocols
+import Testing
+
+@testable import vehiclectl
+
+@Suite struct TroubleCodesTests {
+  static let columns = ["ecu", "what", "value", "state", "meaning"]
+  static let loss = Report(
+    text: "lost as well: test results\nthe vehicle stands", columns: columns,
+    rows: [
+      ["7E8", "code", "P0133", "stored, pending", "oxygen sensor slow"], ["", "code", "P1234", "stored", ""],
+      ["7E8", "frozen frame", "P0133", "", "what was measured"], ["7E8", "self-test", "misfire", "complete", ""],
+    ])
+  static let cleared = Report(
+    text: "kept", columns: columns,
+    rows: [["7E8", "clearing", "cleared", "", ""], ["7E8", "code", "P0420", "permanent", "catalyst efficiency too low"]])
+  static let partly = Report(
+    columns: columns, rows: [["7E8", "clearing", "cleared", "", ""], ["7E9", "clearing", "refused", "", "conditions not correct"]])
+
+  /// A daemon with a car whose codes can be cleared.
+  static func car(_ result: Report = cleared, devices: [(name: String, kind: String)] = [("car", "obd")]) -> ToyDaemon {
+    ToyDaemon(devices: devices, actions: [Action("dtc", help: ""), Action("dtc-clear", help: "")]) { called, _ in
+      switch (called.action, called.arguments["confirm"]?["bool"]) {
+      case ("dtc", _):
+        ToyDaemon.done(
+          Report(columns: ["ecu", "code", "state", "meaning"], rows: [["7E8", "P0133", "stored, pending", "oxygen sensor slow"]]))
+      case ("dtc-clear", .bool(true)?): ToyDaemon.done(result)
+      default: ToyDaemon.done(loss)
+      }
+    }
+  }
+
+  /// Whether something was confirmed.
+  static func isConfirmed(_ daemon: ToyDaemon) -> Bool { daemon.called.contains { $0.arguments["confirm"] != nil } }
+
+  @Test func `dtc and dtc clear are verbs, with or without a device`() throws {
+    #expect((try VehicleCtl.command(of: ["dtc"]) as? DtcCommand)?.device == nil)
+    #expect((try VehicleCtl.command(of: ["dtc", "car"]) as? DtcCommand)?.device == "car")
+    let clear = try VehicleCtl.command(of: ["--json", "dtc", "clear", "car", "--yes"]) as? DtcClearCommand
+    #expect(clear?.device == "car" && clear?.yes == true && clear?.common.json == true)
+    #expect((try VehicleCtl.command(of: ["dtc", "--timeout", "3", "clear"]) as? DtcClearCommand)?.yes == false)
+    for wrong in [["car", "van"], ["clear", "car", "van"], ["--yes"]] {
+      #expect(throws: (any Error).self) { _ = try VehicleCtl.command(of: ["dtc"] + wrong) }
+    }
+  }
+
+  @Test func `codes are a table, and typed in JSON`() throws {
+    let daemon = Self.car()
+    let server = try daemon.serve()
+    defer { server.stop() }
+    let plain = try Program.run(["dtc", "--socket", server.path])
+    #expect(plain.status == 0 && plain.answer == "ecu  code   state            meaning\n7E8  P0133  stored, pending  oxygen sensor slow\n")
+    let json = try Program.run(["dtc", "car", "--json", "--socket", server.path])
+    #expect(
+      json.answer
+        == #"{"device":"car","codes":[{"ecu":"7E8","code":"P0133","states":["stored","pending"],"meaning":"oxygen sensor slow"}]}"# + "\n")
+    let none = try ToyDaemon(devices: [("car", "obd")], actions: [Action("dtc", help: "")]) { _, _ in
+      ToyDaemon.done(Report(text: "no trouble codes"))
+    }.serve()
+    defer { none.stop() }
+    #expect(try Program.run(["dtc", "--socket", none.path]).answer == "no trouble codes\n")
+    #expect(
+      try Program.run(["dtc", "--json", "--socket", none.path]).answer == #"{"device":"car","codes":[],"note":"no trouble codes"}"# + "\n")
+  }
+
+  @Test func `the device is named where several have codes`() throws {
+    let daemon = Self.car(devices: [("car", "obd"), ("van", "obd")])
+    let server = try daemon.serve()
+    defer { server.stop() }
+    let either = try Program.run(["dtc", "clear", "--yes", "--socket", server.path])
+    #expect(either.status == 2 && either.remarks.contains("car.dtc or van.dtc") && daemon.called.isEmpty)
+    #expect(try Program.run(["dtc", "clear", "--yes", "van", "--socket", server.path]).status == 0)
+    #expect(daemon.called.allSatisfy { $0.device == "van" } && daemon.called.count == 2)
+    #expect(try Program.run(["dtc", "bike", "--socket", server.path]).status == 4)
+    let toys = try ToyDaemon().serve()
+    defer { toys.stop() }
+    #expect(try Program.run(["dtc", "--socket", toys.path]).status == 4)
+  }
+
+  @Test func `where nobody can be asked only --yes clears`() throws {
+    let daemon = Self.car()
+    let server = try daemon.serve()
+    defer { server.stop() }
+    for words in [["dtc", "clear"], ["dtc", "clear", "--json"], ["dtc", "clear", "-q"]] {
+      let outcome = try Program.run(words + ["--socket", server.path], input: "y\n")
+      #expect(outcome.status == 2 && outcome.remarks.contains("say --yes") && daemon.called.isEmpty, "\(outcome)")
+    }
+    let plain = try Program.run(["dtc", "clear", "--yes", "--socket", server.path])
+    #expect(plain.status == 0 && plain.answer.hasPrefix("ecu  what      value    state      meaning\n7E8  clearing  cleared\n"))
+    #expect(
+      plain.answer.hasSuffix("kept\n") && plain.remarks.hasPrefix("will be lost:\necu  what")
+        && plain.remarks.hasSuffix("the vehicle stands\n"))
+    #expect(daemon.called.map { $0.arguments.text } == ["{}", #"{"confirm":{"bool":true}}"#])
+    #expect(try Program.run(["dtc", "clear", "--yes", "-q", "--socket", server.path]).remarks.isEmpty)
+    let json = try Program.run(["dtc", "clear", "--yes", "--json", "--socket", server.path])
+    #expect(
+      json.answer
+        == #"{"device":"car","lost":{"codes":[{"ecu":"7E8","code":"P0133","states":["stored","pending"],"meaning":"oxygen sensor slow"},"#
+        + #"{"ecu":null,"code":"P1234","states":["stored"],"meaning":null}],"frames":[{"ecu":"7E8","code":"P0133"}],"#
+        + #""tests":[{"ecu":"7E8","name":"misfire"}],"note":"lost as well: test results\nthe vehicle stands"},"#
+        + #""results":[{"ecu":"7E8","result":"cleared","reason":null}],"#
+        + #""left":[{"ecu":"7E8","code":"P0420","states":["permanent"],"meaning":"catalyst efficiency too low"}],"note":"kept"}"# + "\n")
+    #expect(json.remarks.isEmpty)
+  }
+
+  @Test(arguments: ["y\n", "Yes\n"]) func `a person who says yes is heard`(_ answer: String) throws {
+    let daemon = Self.car()
+    let server = try daemon.serve()
+    defer { server.stop() }
+    let pty = try PTY()
+    let pid = try Program.start(["dtc", "clear", "--socket", server.path], on: pty)
+    var talk = Conversation(pty)
+    talk.when("will be lost:", type: "")
+    talk.when("Clear the trouble codes of car? [y/N] ", type: answer)
+    #expect(talk.end(of: pid) == 0 && talk.shown.contains("P0420"), "\(talk.shown)")
+    #expect(Self.isConfirmed(daemon))
+  }
+
+  @Test(arguments: ["n\n", "\n", "yep\n", "\u{4}", "\u{3}"]) func `whoever says anything else keeps the codes`(_ answer: String) throws {
+    let daemon = Self.car()
+    let server = try daemon.serve()
+    defer { server.stop() }
+    let pty = try PTY()
+    let pid = try Program.start(["dtc", "clear", "--socket", server.path], on: pty)
+    var talk = Conversation(pty)
+    talk.when("[y/N] ", type: answer)
+    #expect(talk.end(of: pid) == 1, "\(talk.shown)")
+    #expect(talk.shown.contains(answer == "\u{3}" ? "interrupted" : "nothing was cleared") && !Self.isConfirmed(daemon))
+  }
+
+  @Test func `a controller that has not cleared is told in the exit status`() throws {
+    let daemon = Self.car(Self.partly)
+    let server = try daemon.serve()
+    defer { server.stop() }
+    let plain = try Program.run(["dtc", "clear", "--yes", "--socket", server.path])
+    #expect(
+      plain.status == 1 && plain.answer.contains("conditions not correct")
+        && plain.remarks.hasSuffix("not every controller has cleared its codes\n"))
+    let json = try Program.run(["dtc", "clear", "--yes", "--json", "--socket", server.path])
+    #expect(json.status == 1 && json.answer.contains(#"{"ecu":"7E9","result":"refused","reason":"conditions not correct"}"#))
+    #expect(json.answer.split(separator: "\n").count == 1)
+    let moving = try ToyDaemon(devices: [("toy", "obd")], actions: [Action("dtc", help: ""), Action("dtc-clear", help: "")]) { called, _ in
+      called.arguments["confirm"] == nil ? ToyDaemon.done(Self.loss) : ToyDaemon.refused("moving", "it moves")
+    }.serve()
+    defer { moving.stop() }
+    let refused = try Program.run(["dtc", "clear", "--yes", "-q", "--socket", moving.path])
+    #expect(refused.status == 1 && refused.remarks == "vehiclectl: toy: it moves (moving)\n" && refused.answer.isEmpty)
+  }
+}
