@@ -75,8 +75,8 @@ struct CodeClearing: Survey {
   var report: Report { report(isReadAgain: true) }
 
   func report(isReadAgain: Bool) -> Report {
-    let cleared = (outcomes ?? []).map { [SurveyAnswer.name($0), "clearing", $1.words.result, "", $1.words.reason] }
-    let codes = left.entries.map { [SurveyAnswer.name($0.source), "code", $0.code.text, $0.stateText, $0.meaning] }
+    let cleared = (outcomes ?? []).map { [CANReader.name(of: $0), "clearing", $1.words.result, "", $1.words.reason] }
+    let codes = left.entries.map { [CANReader.name(of: $0.source), "code", $0.code.text, $0.stateText, $0.meaning] }
     var text = "what was cleared is kept in the journal, and in the state directory as \(Clearing.key)"
     if !isReadAgain {
       text += "\nwhich codes are left could not be read: read them again"

@@ -50,7 +50,7 @@ struct CodeList: Survey {
   }
 
   var report: Report {
-    let rows = entries.map { [SurveyAnswer.name($0.source), $0.code.text, $0.stateText, $0.meaning] }
+    let rows = entries.map { [CANReader.name(of: $0.source), $0.code.text, $0.stateText, $0.meaning] }
     return rows.isEmpty
       ? Report(text: "no trouble codes: none stored, pending or permanent") : Report(columns: Self.columns, rows: rows)
   }

@@ -62,9 +62,9 @@ struct CodeLoss: Survey {
 
   var report: Report {
     let losable = codes.entries.filter { $0.states != [CodeList.permanent] }
-    var rows = losable.map { [SurveyAnswer.name($0.source), "code", $0.code.text, $0.stateText, $0.meaning] }
-    rows += frozen.map { [SurveyAnswer.name($0.source), "frozen frame", $0.code.text, "", "what was measured when this code was stored"] }
-    rows += monitors.map { [SurveyAnswer.name($0.source), "self-test", $0.name, "complete", ""] }
+    var rows = losable.map { [CANReader.name(of: $0.source), "code", $0.code.text, $0.stateText, $0.meaning] }
+    rows += frozen.map { [CANReader.name(of: $0.source), "frozen frame", $0.code.text, "", "what was measured when this code was stored"] }
+    rows += monitors.map { [CANReader.name(of: $0.source), "self-test", $0.name, "complete", ""] }
     var text = "lost as well: test results, counters since the last clearing, and what controllers have learned"
     if !monitors.isEmpty { text += "\nself-tests take days of driving to be complete again, which an emission inspection asks for" }
     if let words = codes.permanentWords { text += "\n\(words)" }

@@ -43,6 +43,11 @@ extension CANReader {
     append(octets, from: 3, to: messages.count - 1)
   }
 
+  /// Where a message came from, as testers write it: `7E8`, `18DAF110`, on an older network `10`; empty: the adapter does not show it.
+  static func name(of source: UInt32?) -> String {
+    source.map { $0 > 0xFF ? CANIdentifier($0).text : spacedHex([UInt8($0)]) } ?? ""
+  }
+
   /// Whether a message comes from a controller that answers the emission standard's requests: 7E8 to 7EF, 18DAF1xx, an address of an
   /// older network, or nobody who is named.
   static func isController(_ source: UInt32?) -> Bool {

@@ -10,7 +10,7 @@ struct Discovery: Sendable, Equatable {
     var parameters: [UInt8] = []
 
     /// As testers write it: `7E8`, `18DAF110`, on a K-line `10`.
-    var text: String { identifier > 0xFF ? CANIdentifier(identifier).text : spacedHex([UInt8(identifier)]) }
+    var text: String { CANReader.name(of: identifier) }
   }
 
   /// The standard has eight addresses on an 11-bit bus.

@@ -52,7 +52,7 @@ extension OBDQuery {
     let rows = reader.messages.compactMap { message -> [String]? in
       let bytes = reader.bytes(of: message)
       guard isAnswered(by: bytes) else { return nil }
-      return [message.source.map { CANIdentifier($0).text } ?? "", spacedHex(bytes), OBDMeaning.of(bytes)]
+      return [CANReader.name(of: message.source), spacedHex(bytes), OBDMeaning.of(bytes)]
     }
     if rows.isEmpty { return Self.broken("the reply answers another request", body) }
     return .success(Report(columns: Self.columns, rows: rows))

@@ -22,11 +22,8 @@ struct SurveyAnswer: Sendable, Equatable {
   /// Why it says no, ISO 14229.
   var refusal: UInt8? { bytes.first == 0x7F && bytes.count >= 3 ? bytes[2] : nil }
 
-  /// How a controller is called: `7E8`; empty where it has no name.
-  static func name(_ source: UInt32?) -> String { source.map { CANIdentifier($0).text } ?? "" }
-
   /// `7E8 cleared`
-  static func words(_ source: UInt32?, _ rest: String) -> String { source == nil ? rest : "\(name(source)) \(rest)" }
+  static func words(_ source: UInt32?, _ rest: String) -> String { source == nil ? rest : "\(CANReader.name(of: source)) \(rest)" }
 }
 
 extension CANReader {

@@ -449,12 +449,12 @@ import Testing
         Vector.reply(frame(0x86, 0xF1, 0x10, 0x41, 0x01, 0x84, 0x01, 0x00, 0x00), frame(0x86, 0xF1, 0x18, 0x41, 0x01, 0, 4, 0, 0)),
         Vector.reply(frame(0x83, 0xF1, 0x10, 0x41, 0x0D, 0x00)), Vector.reply(frame(0x84, 0xF1, 0x10, 0x41, 0x0C, 0, 0)),
       ])
-    #expect(loss.words == "010 P0133 (stored), P0171 (stored), P0300 (stored), P0420 (stored), frame frozen for P0133; 018 no code")
+    #expect(loss.words == "10 P0133 (stored), P0171 (stored), P0300 (stored), P0420 (stored), frame frozen for P0133; 18 no code")
     #expect(loss.objection == nil && loss.motion.isKnown)
     let clearing = try Self.taken(
       CodeClearing(loss.controllers, motorSpeed: nil),
       [none, none, Vector.reply(frame(0x81, 0xF1, 0x10, 0x44), frame(0x83, 0xF1, 0x18, 0x7F, 0x04, 0x22)), none, none, none])
-    #expect(clearing.report.rows.map { $0.prefix(3).joined(separator: " ") } == ["010 clearing cleared", "018 clearing refused"])
+    #expect(clearing.report.rows.map { $0.prefix(3).joined(separator: " ") } == ["10 clearing cleared", "18 clearing refused"])
     #expect(clearing.report.text?.hasSuffix("no trouble code is left") == true)
   }
 

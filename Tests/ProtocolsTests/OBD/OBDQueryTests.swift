@@ -186,7 +186,7 @@ import Testing
       ),
       ("0178", Vector.parameter78, [["7E8", "41 78 0D 06 1F 01 90 03 DA 02 A6", ""]]),
       ("010C", Vector.long, [["18DAF111", "41 0C 0D 74", "rpm 861"], ["18DAF11D", "41 0C 0D 74", "rpm 861"]]),
-      ("0100", Vector.kLine, [["010", "41 00 BE 3E F8 11", "supported 01-20: BE 3E F8 11"]]),
+      ("0100", Vector.kLine, [["10", "41 00 BE 3E F8 11", "supported 01-20: BE 3E F8 11"]]),
       (
         "0902", Vector.vehicleNumber,
         [["", "49 02 01 31 44 34 47 50 30 30 52 35 35 42 31 32 33 34 35 36", "vehicle number 1D4GP00R55B123456"]]
