@@ -50,6 +50,10 @@ struct AdapterTraits: Sendable {
   private(set) var hasVoltage = true
   /// It knows low power.
   private(set) var canSleep = true
+  /// It is an STN chip, which takes whom to ask with the question (ST PX).
+  private(set) var takesHeader = false
+  /// Of such a question's answer it counts frames, not messages.
+  private(set) var countsFrames = false
   private(set) var names: [String] = []
 
   static let filterLoss = "ATCRA is unknown: other controllers are not filtered out"
@@ -58,9 +62,12 @@ struct AdapterTraits: Sendable {
   mutating func lacksFilter() { hasFilter = false }
   mutating func lacksVoltage() { hasVoltage = false }
   mutating func cannotSleep() { canSleep = false }
+  mutating func takesNoHeader() { takesHeader = false }
+  mutating func doesCountFrames() { countsFrames = true }
 
   /// An identity in the adapter's own words.
-  mutating func isCalled(_ name: String) {
+  mutating func isCalled(_ name: String, by step: SetupStep) {
+    if step == .chipIdentity { takesHeader = name.hasPrefix("STN") }
     if !name.isEmpty && !names.contains(name) { names.append(name) }
   }
 
@@ -96,7 +103,7 @@ enum SetupAnswer: Equatable {
         self = step.need == .text ? .unknownCommand : .nonsense
         return
       }
-      if step.need == .text { traits.isCalled(printable(name, limit: 60)) }
+      if step.need == .text { traits.isCalled(printable(name, limit: 60), by: step) }
       self = .done
     case .ok: self.init(statuses)
     }

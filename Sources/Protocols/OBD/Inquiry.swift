@@ -38,6 +38,8 @@ struct Inquiry: Sendable {
   /// It shares the device's rate with the request that is polled, where there is no time for both.
   var isFast = false
   var priority = Priority.normal
+  /// Its controller takes its time and says so.
+  var isPatient = false
   /// Its answer is text, perhaps in several messages: one property.
   var isIdentity = false
   /// When it is due next.
@@ -91,9 +93,17 @@ struct Inquiry: Sendable {
   /// As it goes out, with the number of frames to wait for where that is known.
   var bytes: [UInt8] {
     var bytes = hexText(request)
-    if let frames = count.frames { bytes.append(contentsOf: String(frames, radix: 16, uppercase: true).utf8) }
+    // The first frame may be one that asks for patience.
+    if !isPatient, let frames = count.frames { bytes.append(contentsOf: String(frames, radix: 16, uppercase: true).utf8) }
     bytes.append(carriageReturn)
     return bytes
+  }
+
+  /// The same for an STN chip, with whom to ask.
+  func bytes(countingFrames: Bool) -> [UInt8] {
+    var text = "STPX H:\(target.text),D:\(String(decoding: hexText(request), as: UTF8.self))"
+    if isPatient { text += ",T:5000" } else if let number = countingFrames ? count.frames : 1 { text += ",R:\(number)" }
+    return Array(text.utf8) + [carriageReturn]
   }
 
   var isSurveyed: Bool {
@@ -146,7 +156,7 @@ struct Inquiry: Sendable {
   mutating func begin() {
     (due, samples, misses, standing) = (.min, 0, 0, .unknown)
     (count, cost) = (FrameCount(), 60 * .millisecond)
-    (isTimed, answerer) = (false, nil)
+    (isTimed, answerer, isPatient) = (false, nil, false)
     answers.forget()
   }
 }

@@ -114,7 +114,7 @@ extension OBDMachine {
     let lines = lines(of: dialogue.reply[dialogue.body...])
     bus = lines.first.flatMap { VehicleBus(digits: $0) } ?? VehicleBus(answeringFrom: discovery.controllers.first?.identifier)
     discovery.bus = bus
-    aim = Aim(bus: bus, target: .unaddressed)
+    aim = Aim(bus: bus, target: .unaddressed, timing: aim?.timing ?? .initial)
     askOn(at: now, &effects)
   }
 

@@ -8,7 +8,7 @@ extension OBDMachine {
   /// What is to be done next while polling.
   enum Errand {
     case nothing, poll, question, voltage
-    case turn(Target)
+    case turn(Aim)
     case inquire(Int)
   }
 
@@ -18,14 +18,16 @@ extension OBDMachine {
     let room = pace.due &- now
     let isDue = now >= pace.due
     if wantsVoltage(at: now, room: room) { return .voltage }
+    let way = Timetable.Way(aim: aim, home: home, takesHeader: traits.takesHeader && request.target.isUsual)
     // Back to back there is no gap: what waits for too long goes between two pages.
-    if !isDue || timetable.hasForced(at: now), streaks.isSettled, !isProbing,
-      let index = timetable.pick(at: now, room: max(room, 0), aim: aim?.target, home: request.target)
+    if !isDue || timetable.hasForced(at: now), streaks.isSettled, !isProbing, tuning == nil,
+      let index = timetable.pick(at: now, room: max(room, 0), way)
     {
-      let target = timetable.inquiries[index].target
-      return target == aim?.target ? .inquire(index) : .turn(target)
+      let inquiry = timetable.inquiries[index]
+      let there = aim(for: inquiry)
+      return there == aim || way.reaches(inquiry) ? .inquire(index) : .turn(there)
     }
-    if aim != home { return .turn(request.target) }
+    if aim != way.home { return .turn(way.home) }
     return isDue ? .poll : .nothing
   }
 
@@ -35,10 +37,10 @@ extension OBDMachine {
     case .poll: ask(at: now, &effects)
     case .question: beginQuery(nil, at: now, &effects)
     case .voltage: measure(isProbe: false, at: now, &effects)
-    case .turn(let target):
-      turn(to: target, at: now, &effects)
+    case .turn(let there): turn(to: there, at: now, &effects)
     case .inquire(let index):
-      let bytes = timetable.inquiries[index].bytes
+      let inquiry = timetable.inquiries[index]
+      let bytes = inquiry.target == aim?.target ? inquiry.bytes : inquiry.bytes(countingFrames: traits.countsFrames)
       timetable.asked(index, at: now, room: max(pace.due &- now, 0))
       state = .inquiring(index, sent: now)
       send(bytes, at: now, &effects)
@@ -50,14 +52,22 @@ extension OBDMachine {
   mutating func inquiryReplied(_ index: Int, sent: Instant, at now: Instant, _ effects: inout Effects) {
     state = .polling
     let took = max(now &- sent, 0)
+    let isExtended = dialogue.command.starts(with: "STPX".utf8)
     switch reader.read(dialogue.reply, from: dialogue.body) {
     case .messages: judge(index, took: took, at: now, &effects)
     case .empty: inquiryUnusable(index, "an empty reply", took: took, at: now, &effects)
-    case .unreadable(let reason): inquiryUnusable(index, reason, took: took, at: now, &effects)
+    case .unreadable(let reason):
+      if isExtended { traits.doesCountFrames() }
+      inquiryUnusable(index, reason, took: took, at: now, &effects)
     case .status(let status):
       switch status.demand {
       case .setUpAgain, .wake: lostSettings(status, at: now, &effects)
       case .wait, .backOff, .retry: missed(index, status.words, took: took, at: now, &effects)
+      case .refuse where isExtended:
+        traits.takesNoHeader()
+        // The usual filter was enough for that; the way home sets a narrower one.
+        aim?.target = nil
+        timetable.inquiries[index].due = now
       case .refuse:
         // The digit, or the length of the request, is more than the adapter knows.
         timetable.inquiries[index].count.isRefused()
@@ -96,6 +106,10 @@ extension OBDMachine {
     case .tryOther:
       timetable.inquiries[index].refused(words, until: now &+ Self.refusalLasts)
       withdraw(index, words, &effects)
+    case .pause where !timetable.inquiries[index].isPatient:
+      // The answer came when the adapter listened no more. It is asked again with more time, not at once.
+      timetable.inquiries[index].isPatient = true
+      timetable.inquiries[index].due = now &+ Self.busyPause
     case .giveUp:
       timetable.inquiries[index].refused(words, until: .max)
       withdraw(index, words, &effects)

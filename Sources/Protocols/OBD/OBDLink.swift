@@ -4,6 +4,7 @@
 extension OBDMachine {
   mutating func restore(_ kept: [String: [UInt8]], _ effects: inout Effects) {
     say(.waiting, &effects)
+    keptTiming = String(decoding: kept["timing"] ?? [], as: UTF8.self)
     if let bytes = kept["request"], let known = PageRequest(rawValue: String(decoding: bytes, as: UTF8.self)),
       let place = attempts.firstIndex(where: { $0.request == known })
     {
@@ -20,12 +21,14 @@ extension OBDMachine {
   }
 
   mutating func linkCameUp(_ effects: inout Effects) {
+    endTuning(.notConnected("the link was opened again"), &effects)
     failQueries(.notConnected("the link was opened again"), &effects)
     dialogue.reset()
     traits = AdapterTraits()
     streaks = Streaks()
     failedSetups = 0
     isProbing = false
+    timings.isPagePatient = false
     care?.begin()
     begin(attempt)
     state = .settingUp(step: 0)
@@ -49,6 +52,7 @@ extension OBDMachine {
 
   private mutating func letGo(_ reason: String, _ effects: inout Effects) {
     failQueries(.notConnected(reason), &effects)
+    endTuning(.notConnected(reason), &effects)
     state = .down(reason)
     forgetMeasurements()
     dialogue.reset()

@@ -47,7 +47,7 @@ public struct OBDMachine: Machine {
   /// The way to another target.
   struct Turn {
     let aim: Aim
-    let steps: [Target.Step]
+    let steps: [Aim.Step]
     var position = 0
     let began: Instant
   }
@@ -82,6 +82,12 @@ public struct OBDMachine: Machine {
   /// What is tried in turn until the vehicle answers, and where in the list we are.
   let attempts: [Attempt]
   var attempt = 0
+  /// The adapter's waiting is being tried out.
+  var tuning: Tuning?
+  /// What the disk knows of it.
+  var keptTiming = ""
+  /// How long the adapter is to wait for answers.
+  var timings = Timings()
   /// How the adapter is set; nil: it is to be turned to the vehicle first.
   var aim: Aim?
   var timetable = Timetable()
@@ -124,6 +130,14 @@ public struct OBDMachine: Machine {
   private(set) var status = ""
   private var fault: String?
 
+  /// How long the adapter is to wait: as a rule, and for the request that is polled.
+  struct Timings {
+    var usual = ReplyTiming.initial
+    var isPagePatient = false
+
+    var page: ReplyTiming { isPagePatient ? .patient : usual }
+  }
+
   /// What happened several times in a row since the last answer.
   struct Streaks {
     /// The vehicle has answered this request on this connection.
@@ -149,7 +163,9 @@ public struct OBDMachine: Machine {
     func isOld(at now: Instant) -> Bool { published == .min || now &- published >= .second }
   }
 
-  static let actions = [OBDQuery.action, codes, clear, rates]
+  static let actions = [OBDQuery.action, codes, clear, rates, tune]
+  static let tune = Action(
+    "tune", help: "Tries how long the adapter must wait for answers, keeps what is quickest and safe, and shows before and after")
   static let codes = Action("dtc", help: "Reads the trouble codes of all controllers: stored, pending and permanent")
   static let rates = Action(
     "rates", help: "Tells how often each request is sent and answered, how long that takes, and what its answer holds")
@@ -263,7 +279,12 @@ public struct OBDMachine: Machine {
   }
 
   /// How the adapter is set for the request that is polled.
-  var home: Aim { Aim(bus: bus.carrying(request.target), target: request.target) }
+  var home: Aim { Aim(bus: bus.carrying(request.target), target: request.target, timing: timings.page) }
+
+  /// How it is set for a question of the timetable.
+  func aim(for inquiry: Inquiry) -> Aim {
+    Aim(bus: bus.carrying(inquiry.target), target: inquiry.target, timing: inquiry.isPatient ? .patient : timings.usual)
+  }
 
   var isDown: Bool { reasonDown != nil }
 

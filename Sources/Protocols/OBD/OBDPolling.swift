@@ -7,7 +7,9 @@ extension OBDMachine {
 
   mutating func writePollBytes() {
     pollBytes = Array(request.rawValue.utf8)
-    if let frames = count.frames { pollBytes.append(contentsOf: String(frames, radix: 16, uppercase: true).utf8) }
+    if !timings.isPagePatient, tuning == nil, let frames = count.frames {
+      pollBytes.append(contentsOf: String(frames, radix: 16, uppercase: true).utf8)
+    }
     pollBytes.append(carriageReturn)
   }
 
@@ -62,6 +64,7 @@ extension OBDMachine {
     }
     timetable.pageAnswered(afterSilence: isFirst, isLate: pace.period > 0 && now >= pace.due)
     timing.add(answered: now, roundTrip: max(now &- poll.sent, 0), lateness: poll.lateness)
+    tuningPolled(max(now &- poll.sent, 0), &effects)
     if isFirst {
       publish(.request, .string(request.rawValue), &effects)
       if !request.parameters.isEmpty {
@@ -89,6 +92,7 @@ extension OBDMachine {
     state = .polling
     pace.failed(at: now)
     if endsDiscovery(failure) { return discoveryEnded(at: now, &effects) }
+    tuningPolled(nil, &effects)
     publishCounters(at: now, &effects)
     if poll.isCounted && doubtsTheCount(failure) { return }
     switch failure {
@@ -138,6 +142,9 @@ extension OBDMachine {
       streaks.busy += 1
       if streaks.busy > 3 { backOff("\(words): it is asked again later", at: now, &effects) }
     case .pause:
+      // The answer may have come when the adapter listened no more: from now on it waits.
+      timings.isPagePatient = true
+      writePollBytes()
       streaks.busy += 1
       if streaks.busy > 3 { fallSilent("\(words): it is asked again every second", .carSilent, &effects) }
       state = .backingOff(Pause(until: now &+ .second))
@@ -183,6 +190,7 @@ extension OBDMachine {
   }
 
   private mutating func fallSilent(_ words: String, _ word: StatusWord, _ effects: inout Effects) {
+    endTuning(.refused(code: "no-answer", words), &effects)
     let words = word == .noCar ? "the adapter measures no vehicle's battery: plug it into a vehicle, and check the contact" : words
     withdrawVehicle(words, &effects)
     say(word, &effects)

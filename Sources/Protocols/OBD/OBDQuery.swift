@@ -6,7 +6,7 @@ struct OBDQuery: Sendable {
   /// One command of the script.
   enum Step: Equatable, Sendable {
     /// Bus, header or filter for the question; must be acknowledged.
-    case prepare(Target.Step)
+    case prepare(Aim.Step)
     /// The question at this place of `texts`.
     case ask(Int)
     /// Puts a setting back; must be acknowledged.
@@ -40,6 +40,8 @@ struct OBDQuery: Sendable {
   private(set) var aim: Aim?
   /// The command of the script that is in flight or next.
   var position = 0
+  /// The controller takes its time: the adapter is to wait.
+  var isPatient = false
   /// Somebody waits for the result.
   var isWanted = true
 
@@ -159,8 +161,9 @@ struct OBDQuery: Sendable {
     }
     // The services of the emission standard are asked of all controllers, the maker's own of the one we poll.
     let target = header.map { Target($0) } ?? (service <= 0x0A ? home.bus.everybody : home.target ?? .unaddressed)
-    let there = Aim(bus: home.bus.carrying(target), target: target)
-    script = (there == aim ? [] : target.steps(on: there.bus, from: aim, traits).map { .prepare($0) }) + questions
+    let there = Aim(bus: home.bus.carrying(target), target: target, timing: isPatient ? .patient : aim?.timing ?? home.timing)
+    script = there.steps(from: aim, traits).map { .prepare($0) } + questions
+    position = 0
     self.aim = there
   }
 }

@@ -6,6 +6,7 @@ extension OBDMachine {
     guard case .run(let index, let arguments) = command, Self.actions.indices.contains(index) else {
       return effects.append(.complete(id, .failure(.refused(code: "read-only", "an obd device has nothing to set: use query"))))
     }
+    if Self.actions[index] == Self.tune { return tune(id, &effects) }
     if Self.actions[index] == Self.rates { return effects.append(.complete(id, .success(ratesReport(at: now)))) }
     do throws(CommandError) {
       let query =
@@ -31,6 +32,11 @@ extension OBDMachine {
   /// The caller is gone: the question is not asked any more, or its answer goes nowhere.
   mutating func forget(_ id: CommandID) {
     questions.removeAll { $0.id == id }
+    if tuning?.id == id {
+      timings.usual = tuning?.before ?? .initial
+      tuning = nil
+      writePollBytes()
+    }
     if case .querying(var query, let pause) = state, query.id == id {
       query.isWanted = false
       state = .querying(query, pause)
@@ -67,6 +73,11 @@ extension OBDMachine {
       }
       resume(query, pause)
     case .ask(let place):
+      if query.service != nil, query.isWanted, !query.isPatient, place == 0, isPendingOnly() {
+        query.isPatient = true
+        query.prepare(for: traits, aimedAt: aim, home: home)
+        return resume(query, pause)
+      }
       let result = query.take(dialogue, &reader, place)
       if place == CodeClearing.place { tellClearing(query, &effects) }
       guard let result else {
@@ -87,6 +98,12 @@ extension OBDMachine {
       resume(query, pause)
     case nil: resume(query, pause)
     }
+  }
+
+  /// Controllers have asked for patience, and the adapter had none. An answer that is whole is one of another controller.
+  private mutating func isPendingOnly() -> Bool {
+    guard case .messages = reader.read(dialogue.reply, from: dialogue.body) else { return false }
+    return reader.messages.allSatisfy { $0.length >= 3 && reader.bytes(of: $0).starts(with: [0x7F]) && reader.bytes(of: $0).last == 0x78 }
   }
 
   /// A reply that made no sense may be one of two: get in step. An adapter that started again needs all its settings.

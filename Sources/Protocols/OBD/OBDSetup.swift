@@ -12,6 +12,7 @@ extension OBDMachine {
   /// Everything from the reset on, behind a space that wakes a sleeping adapter and stops a busy one.
   mutating func setUpAgain(at now: Instant, _ effects: inout Effects) {
     failCurrentQuery(.notConnected("the adapter is set up again"), &effects)
+    endTuning(.notConnected("the adapter is set up again"), &effects)
     traits = AdapterTraits()
     aim = nil
     streaks.timeouts = 0
@@ -61,6 +62,7 @@ extension OBDMachine {
     if let name = traits.name { publish(.adapter, .string(name), &effects) }
     if pace.period == 0 { for signal in [Signal.lateness, .latenessP99] { withdraw(signal, "polls go back to back", &effects) } }
     aim = nil
+    recallTiming()
     timetable.begin()
     dialogue.isInStep()
     pace.begin(at: now)
@@ -70,15 +72,15 @@ extension OBDMachine {
 
   // MARK: Turning
 
-  /// Turns the adapter to this target. Where it is to address everybody by itself it must not know any other way: it is set up again.
-  mutating func turn(to target: Target, at now: Instant, _ effects: inout Effects) {
-    let bus = bus.carrying(target)
-    if target.request != nil, !self.bus.isCAN, self.bus != .search {
+  /// Turns the adapter. Where it is to address everybody by itself it must not know any other way: it is set up again.
+  mutating func turn(to there: Aim, at now: Instant, _ effects: inout Effects) {
+    let target = there.target ?? .unaddressed
+    if target.request != nil, !bus.isCAN, bus != .search {
       for index in timetable.refuse(target, Self.noCAN) { withdraw(index, Self.noCAN, &effects) }
       return
     }
     if target.request == nil, let aim, aim.target != .unaddressed { return setUpAgain(at: now, &effects) }
-    let turn = Turn(aim: Aim(bus: bus, target: target), steps: target.steps(on: bus, from: aim, traits), began: now)
+    let turn = Turn(aim: there, steps: there.steps(from: aim, traits), began: now)
     if turn.steps.isEmpty { return aim = turn.aim }
     state = .turning(turn)
     send(turn.command, at: now, &effects)

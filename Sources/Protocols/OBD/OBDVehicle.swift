@@ -74,6 +74,8 @@ extension OBDMachine {
     begin(places.first { $0 > attempt } ?? places[0])
     guard streaks.refusals >= places.count else { return true }
     streaks.refusals = 0
+    // What was tuned may be too quick for what is there now.
+    if timings.usual == .initial { recallTiming() } else { timings.usual = .initial }
     return false
   }
 

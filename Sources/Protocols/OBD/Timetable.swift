@@ -50,19 +50,38 @@ struct Timetable: Sendable {
 
   mutating func turned(took: Nanoseconds) { turnCost = took > turnCost ? took : turnCost - (turnCost - took) / 8 }
 
-  /// The question to ask now, with the adapter at `aim`, which must be back at `home` after so much time.
-  mutating func pick(at now: Instant, room: Nanoseconds, aim: Target?, home: Target) -> Int? {
+  /// How the adapter stands.
+  struct Way {
+    let aim: Aim?
+    /// Where it must be for the page.
+    let home: Aim
+    /// From home it can ask whoever its usual filter hears without being turned.
+    let takesHeader: Bool
+
+    func isAt(_ inquiry: Inquiry) -> Bool { inquiry.target == aim?.target && !inquiry.isPatient }
+
+    func reaches(_ inquiry: Inquiry) -> Bool {
+      isAt(inquiry) || takesHeader && aim == home && inquiry.target.isUsual && home.bus.carrying(inquiry.target) == home.bus
+    }
+
+    /// How often it must be turned, there and back.
+    func turns(_ inquiry: Inquiry) -> Nanoseconds {
+      reaches(inquiry) ? aim == home ? 0 : 1 : inquiry.target == home.target && !inquiry.isPatient ? 1 : 2
+    }
+  }
+
+  /// The question to ask now; the adapter must be back home after so much time.
+  mutating func pick(at now: Instant, room: Nanoseconds, _ way: Way) -> Int? {
     guard now >= nextDue else { return nil }
     var best: Int?
     var urgency: (Priority, Int, Instant) = (.low, 0, 0)
     for index in inquiries.indices where inquiries[index].due <= now {
       let inquiry = inquiries[index]
-      let turns = (inquiry.target == aim ? 0 : 1) + (inquiry.target == home ? 0 : 1)
-      let needed = inquiry.cost &+ inquiry.cost / 8 &+ Nanoseconds(turns) &* turnCost &+ Self.margin
+      let needed = inquiry.cost &+ inquiry.cost / 8 &+ way.turns(inquiry) &* turnCost &+ Self.margin
       guard needed <= room || isForced(inquiry, at: now) else { continue }
       // Where the adapter is turned away already comes first: it is not turned there twice.
       let rank = (
-        inquiry.priority, inquiry.target == aim && aim != home ? 0 : 1, inquiry.due == .min ? .min : inquiry.due &+ inquiry.period
+        inquiry.priority, way.isAt(inquiry) && way.aim != way.home ? 0 : 1, inquiry.due == .min ? .min : inquiry.due &+ inquiry.period
       )
       if best == nil || rank < urgency { (best, urgency) = (index, rank) }
     }

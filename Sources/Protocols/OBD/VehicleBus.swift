@@ -51,9 +51,3 @@ struct VehicleBus: Hashable, Sendable {
     return request.isLong == isLong ? self : VehicleBus(number: isLong ? number - 1 : number + 1)
   }
 }
-
-/// How an adapter is set: the bus it is on, and whom it asks and listens to (nil: nobody knows).
-struct Aim: Equatable, Sendable {
-  var bus: VehicleBus
-  var target: Target?
-}

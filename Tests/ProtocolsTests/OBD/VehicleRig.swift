@@ -15,9 +15,10 @@ final class VehicleRig {
   private(set) var fault: String?
   private(set) var declared = 0
   private(set) var disk: [String: [UInt8]] = [:]
+  private(set) var progress: [String] = []
   private(set) var results: [CommandID: Result<Report, CommandError>] = [:]
   private var lastID: CommandID = 0
-  /// Commands that this adapter does not know.
+  /// How commands begin that this adapter does not know.
   private var unknown: Set<String> = []
   private var unheard: [[UInt8]] = []
   /// What the disk and the clock say in the next turn.
@@ -26,11 +27,12 @@ final class VehicleRig {
   init(
     _ car: any Car = ElectricCar(.eGMP), rate: Double = 20, vehicle: VehicleChoice = .auto, signals: [CustomSignal] = [],
     chip: ELM327Adapter.Personality = .elm327, faults: [String] = [], unknown: Set<String> = [], wishes: [PropertyWish] = [],
-    care: CarCare? = CarCare(),
-    disk: [String: [UInt8]] = [:]
+    care: CarCare? = CarCare(), latency: Nanoseconds = AdapterTiming.real.latency, disk: [String: [UInt8]] = [:]
   ) throws {
     machine = OBDMachine(rate: rate, vehicle: vehicle, signals: signals, wishes: PropertyWishes(wishes), care: care)
-    adapter = ELM327Adapter(car: car, personality: chip, faults: try faults.map { try AdapterFault($0) })
+    var timing = AdapterTiming.real
+    timing.latency = latency
+    adapter = ELM327Adapter(car: car, personality: chip, timing: timing, faults: try faults.map { try AdapterFault($0) })
     self.disk = disk
     self.unknown = unknown
     feedAdapter(.started(restored: [:], wall: WallTime(microseconds: 0)))
@@ -51,7 +53,7 @@ final class VehicleRig {
       switch effect {
       case .send(_, let bytes, _, _):
         asked.append((now, String(decoding: bytes.dropLast(), as: UTF8.self)))
-        if unknown.contains(asked[asked.count - 1].command) {
+        if unknown.contains(where: asked[asked.count - 1].command.hasPrefix) {
           unheard.append(Array("?\r\r>".utf8))
         } else {
           feedAdapter(.received(.main, bytes))
@@ -63,6 +65,7 @@ final class VehicleRig {
         disk[key] = bytes
         answers.append(.stored(key: key, failure: nil))
       case .tellTime: answers.append(.time(WallTime(microseconds: 1_709_210_096_000_000)))
+      case .progress(_, let report): progress.append(report.text ?? "")
       case .complete(let id, let result): results[id] = result
       default: break
       }
@@ -96,11 +99,11 @@ final class VehicleRig {
     now = end
   }
 
-  func act(_ name: String, _ arguments: [String: Value] = [:]) -> Result<Report, CommandError>? {
+  func act(_ name: String, _ arguments: [String: Value] = [:], for time: Nanoseconds = 5 * .second) -> Result<Report, CommandError>? {
     lastID += 1
     let index = machine.schema.actions.firstIndex { $0.name == name } ?? -1
     feed(.perform(lastID, .run(action: index, arguments: arguments)))
-    run(for: 5 * .second)
+    run(for: time)
     return results[lastID]
   }
 

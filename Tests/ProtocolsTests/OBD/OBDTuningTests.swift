@@ -1,0 +1,92 @@
+// What is made of the adapter that is there: how long it waits is tried out, an STN chip is asked without being turned, a controller
+// that asks for patience gets it.
+
+import Testing
+
+@testable import Peers
+@testable import Protocols
+
+@Suite struct OBDTuningTests {
+  @Test func `tuning finds what is quickest and loses nothing, shows it, and keeps it for this adapter`() throws {
+    let rig = try VehicleRig(ElectricCar(.eGMP))
+    rig.run(for: 10 * .second)
+    let report = try #require(rig.act("tune", for: 60 * .second)).get()
+    #expect(report.columns == ["setting", "median ms", "longest ms", "answered", ""] && report.rows.count == 6)
+    #expect(report.rows.first?[0] == "AT1 ST32" && report.rows.first?.last == "before")
+    let now = try #require(report.rows.first { $0.last == "now" })
+    #expect(Double(now[1]) ?? 99 < (Double(report.rows[0][1]) ?? 0) * 0.8 && now[3] == "24 of 24")
+    #expect(report.text?.hasPrefix("an answer without its number of frames took ") == true)
+    #expect(rig.progress.first == "trying AT1 ST32" && rig.status == "polling" && rig.fault == nil)
+    rig.run(for: 10 * .second)
+    #expect(rig.count("220101", last: 5 * .second) >= 99 && rig.number("bad-replies") == 0)
+    let kept = try #require(rig.disk["timing"])
+    #expect(String(decoding: kept, as: UTF8.self).hasSuffix("ELM327 v1.5"))
+    let again = try VehicleRig(ElectricCar(.eGMP), disk: rig.disk)
+    again.run(for: 10 * .second)
+    #expect(again.asked.contains { $0.command.hasPrefix("ATAT") || $0.command.hasPrefix("ATST") } && again.status == "polling")
+    let other = try VehicleRig(ElectricCar(.eGMP), chip: .stn, disk: rig.disk)
+    other.run(for: 10 * .second)
+    #expect(!other.asked.contains { $0.command.hasPrefix("ATAT") || $0.command.hasPrefix("ATST") })
+  }
+
+  @Test func `a setting that loses answers is not taken`() throws {
+    // The control unit thinks for 60 ms: with ST0C and ST06 the adapter has given up by then.
+    let rig = try VehicleRig(ElectricCar(.eGMP), latency: 60 * .millisecond)
+    rig.run(for: 20 * .second)
+    let report = try #require(rig.act("tune", for: 60 * .second)).get()
+    let bold = report.rows.filter { $0[0] == "AT0 ST06" || $0[0] == "AT0 ST0C" }
+    // With ST06 the answer comes while the next is waited for: it looks quick, and the first one was lost.
+    #expect(bold.count == 2 && bold.allSatisfy { $0[3] != "24 of 24" && $0.last == "" }, "\(report.rows)")
+    #expect(report.rows.contains { $0.last == "now" || $0.last == "before, now" } && rig.status == "polling")
+    rig.run(for: 5 * .second)
+    #expect(rig.fault == nil && rig.number("rpm") != nil)
+  }
+
+  @Test func `tuning needs a vehicle that answers, and ends with it`() throws {
+    let asleep = try VehicleRig(ElectricCar(.eGMP, Ignition([Ignition.Turn(.off, at: 0)])))
+    asleep.run(for: 20 * .second)
+    let refused = asleep.act("tune")
+    guard case .failure(.refused(code: "not-polling", _))? = refused else { Issue.record("\(String(describing: refused))"); return }
+    let rig = try VehicleRig(ElectricCar(.eGMP, Ignition([Ignition.Turn(.off, at: 12 * .second)])))
+    rig.run(for: 10 * .second)
+    let ended = rig.act("tune", for: 30 * .second)
+    guard case .failure(.refused(code: "no-answer", _))? = ended else { Issue.record("\(String(describing: ended))"); return }
+    #expect(rig.machine.timings.usual == .initial && rig.disk["timing"] == nil)
+  }
+
+  @Test func `a kept setting that is too quick for this vehicle does not keep it silent`() throws {
+    let kept = Array("0 6 ELM327 v1.5".utf8)
+    let rig = try VehicleRig(ElectricCar(.eGMP), latency: 60 * .millisecond, disk: ["timing": kept])
+    rig.run(for: 60 * .second)
+    #expect(rig.status == "polling" && rig.number("rpm") != nil)
+    for damaged in ["", "0 6", "9 50 ELM327 v1.5", "0 0 ELM327 v1.5", "0 999 ELM327 v1.5", "x y ELM327 v1.5"] {
+      let rig = try VehicleRig(ElectricCar(.eGMP), disk: ["timing": Array(damaged.utf8)])
+      rig.run(for: 5 * .second)
+      #expect(rig.status == "polling" && rig.machine.timings.usual == .initial)
+    }
+  }
+
+  @Test func `an STN chip is asked with the header in the question, where that spares turning it`() throws {
+    let plain = try VehicleRig(ElectricCar(.eGMP))
+    plain.run(for: 60 * .second)
+    let rig = try VehicleRig(ElectricCar(.eGMP), chip: .stn)
+    rig.run(for: 60 * .second)
+    #expect(rig.asked.contains { $0.command.hasPrefix("STPX H:7E2,D:22E004,R:1") })
+    #expect(rig.fault == nil && rig.number("bad-replies") == 0 && rig.number("pedal-position") != nil)
+    let turns = { (rig: VehicleRig) in rig.asked.count { $0.at > 30 * .second && $0.command.hasPrefix("ATSH") } }
+    #expect(turns(rig) < turns(plain) / 2, "\(turns(rig)) of \(turns(plain))")
+    for name in plain.values.keys where plain.number(name) != nil { #expect(rig.number(name) != nil, "\(name)") }
+    // An adapter that calls itself an STN chip and is none.
+    let clone = try VehicleRig(ElectricCar(.eGMP), chip: .stn, unknown: ["STPX"])
+    clone.run(for: 60 * .second)
+    #expect(clone.asked.count { $0.command.hasPrefix("STPX") } == 1 && clone.number("pedal-position") != nil && clone.fault == nil)
+  }
+
+  @Test func `a controller that asks for patience is heard out`() throws {
+    let rig = try VehicleRig(ElectricCar(.eGMP), faults: ["nrc-78:1:700"])
+    rig.run(for: 60 * .second)
+    #expect(rig.number("rpm") != nil && rig.asked.contains { $0.command == "ATSTFF" })
+    let report = try #require(rig.act("query", ["request": .string("220105")])).get()
+    #expect(report.rows.last?[1].hasPrefix("62 01 05") == true)
+  }
+}
