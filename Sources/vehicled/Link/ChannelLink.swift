@@ -11,6 +11,8 @@ import Protocols
   private var context: ChannelHandlerContext?
   private var outlet: Outlet?
   private var failure: String?
+  /// What was read last. Its storage is used again, unless somebody keeps the bytes.
+  private var inbox: [UInt8] = []
   private let goneReason: String
   private let isAccepted: Bool
 
@@ -36,7 +38,9 @@ import Protocols
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    owner?.linkReceived(Array(buffer: unwrapInboundIn(data)))
+    inbox.removeAll(keepingCapacity: true)
+    unwrapInboundIn(data).withUnsafeReadableBytes { inbox.append(contentsOf: $0) }
+    owner?.linkReceived(inbox)
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
