@@ -115,8 +115,12 @@ extension OBDMachine {
     setUpAgain(at: now, &effects)
   }
 
+  /// The reply's last line is `OK`.
   var isAcknowledged: Bool {
-    lines(of: dialogue.reply[dialogue.body...]).last.map { ELMLine($0) == .status(.ok) } ?? false
+    let text = dialogue.reply[dialogue.body...]
+    guard let end = text.lastIndex(where: { !isBlank($0) }) else { return false }
+    let start = text[...end].lastIndex(where: isLineEnd) ?? text.startIndex
+    return text[start...end].drop(while: isBlank).elementsEqual("OK".utf8)
   }
 
   /// What the question left undone: its restoring commands.
