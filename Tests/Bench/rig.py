@@ -121,7 +121,7 @@ class Adapters:
 
 
 def configuration(link, devices, rate, kind):
-    blocks = [f'[device.a{i}]\n{kind}\nlink = "{link}"\n{f"rate = {rate}" if rate else ""}\n' for i in range(devices)]
+    blocks = [f'[device.a{i}]\n{kind}\nlink = "{link}"\n{f"rate = {rate}" if rate is not None else ""}\n' for i in range(devices)]
     path = Path(f"{folder}/vehicled.toml")
     path.write_text('log-level = "notice"\n' + "\n".join(blocks))
     return path
