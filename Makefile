@@ -16,7 +16,7 @@ sharedir = $(DESTDIR)$(prefix)/share
 unitdir = $(DESTDIR)$(prefix)/lib/systemd/system
 
 .NOTPARALLEL:
-.PHONY: build help setup setup-build lint test test-vm demo bench fuzz fuzz-short install check-install clean
+.PHONY: build help setup setup-build setup-bench lint test test-vm demo bench fuzz fuzz-short install check-install clean
 
 build: ## build the three programs for release
 	swift build -c release --static-swift-stdlib
@@ -29,6 +29,9 @@ setup: ## install what building and testing need (Debian 12; uses apt, sudo and 
 
 setup-build:
 	@Tests/Setup/setup.sh build
+
+setup-bench:
+	@Tests/Setup/setup.sh bench
 
 lint: ## check the form of the Swift files
 	swift format lint --strict --parallel --recursive $(swift_files)
@@ -49,7 +52,7 @@ test-vm: setup build ## the installed programs in a Debian guest: systemd, journ
 demo: setup-build build ## a simulated car, polled at 20 Hz, on your screen
 	@Tests/Demo/demo.sh $(release)
 
-bench: setup-build build ## measure the release build beside the least that the hardware allows
+bench: setup-bench build ## measure the release build beside the least that the hardware allows
 	python3 Tests/Bench/bench.py
 
 fuzz: setup $(fuzzers:%=.build/fuzz/%) ## run the fuzzers, two at a time, FUZZ_SECONDS=600 each

@@ -10,7 +10,7 @@ from verdict import judge, median, show
 
 
 @contextmanager
-def simulator(name, peer):
+def simulator(name, peer, options=("--instant",)):
     """vehiclesim over TCP or on a bus: its link, and the environment in which the daemon finds it."""
     place, environment, bus = "tcp:127.0.0.1:0", {}, None
     if name == "ble":
@@ -18,7 +18,7 @@ def simulator(name, peer):
         bus = start(["dbus-daemon", "--session", "--nofork", "--nopidfile", "--print-address", f"--address={address}"], "bus", stdout=subprocess.PIPE)
         bus.stdout.readline()
         place, environment = f"ble:{address}", {"DBUS_SYSTEM_BUS_ADDRESS": address}
-    command = [rig.binaries / "vehiclesim", peer, "--on", place, "--instant"] + (["--mtu", "247"] if name == "ble" else [])
+    command = [rig.binaries / "vehiclesim", peer, "--on", place, *options] + (["--mtu", "247"] if name == "ble" else [])
     process = start(command, "vehiclesim", rig.same, stdout=subprocess.PIPE)
     try:
         link = process.stdout.readline().strip()

@@ -1,10 +1,11 @@
 // The floor: the least that a program in user space can do to poll ELM327s over TCP. It writes the request and reads to
 // `>`; it looks at nothing, recovers from nothing, serves nobody. One thread, one epoll, at most one timer.
 //
-//   floor PORT [CONNECTIONS [HZ [SECONDS]]]
+//   floor PORT [CONNECTIONS [HZ [SECONDS [REQUEST [COMMAND...]]]]]
 //
 // HZ 0 (the default) is back to back. Otherwise one timer on an absolute grid, and the connections take turns in ten
-// phases of the period. Prints one line of JSON after SECONDS or at SIGTERM.
+// phases of the period. REQUEST is the battery page with its number of frames unless given; each COMMAND is one more of
+// the setup. Prints one line of JSON after SECONDS or at SIGTERM.
 #include "bench.h"
 
 enum { PHASES = 10 };
@@ -13,11 +14,12 @@ struct Connection {
   int descriptor, busy;
 };
 
-static const char request[] = "2201019\r";
+static char request[64] = "2201019\r";
 
 static void ask(struct Connection *c) {
   c->busy = 1;
-  if (write(c->descriptor, request, sizeof request - 1) != sizeof request - 1) die("write");
+  ssize_t length = strlen(request);
+  if (write(c->descriptor, request, length) != length) die("write");
 }
 
 // Whether the prompt has come.
@@ -29,27 +31,32 @@ static int take(struct Connection *c) {
   return !c->busy;
 }
 
-// The settings that vehicled polls with, so that both read the same reply.
-static void set_up(struct Connection *c, const char *port) {
-  static const char *commands[] = {"ATZ\r", "ATE0\r", "ATL0\r", "ATS0\r", "ATH1\r"};
+static void tell(struct Connection *c, const char *command) {
+  c->busy = 1;
+  if (dprintf(c->descriptor, "%s\r", command) < 0) die("write");
+  while (!take(c)) {}
+}
+
+// The settings that vehicled polls with, so that both read the same reply, and what more was given.
+static void set_up(struct Connection *c, const char *port, char **more) {
+  static const char *commands[] = {"ATZ", "ATE0", "ATL0", "ATS0", "ATH1"};
   c->descriptor = connect_to(port);
-  for (int i = 0; i < 5; i++) {
-    c->busy = 1;
-    if (write(c->descriptor, commands[i], strlen(commands[i])) < 0) die("write");
-    while (!take(c)) {}
-  }
+  for (int i = 0; i < 5; i++) tell(c, commands[i]);
+  for (; *more; more++) tell(c, *more);
 }
 
 int main(int count, char **arguments) {
-  if (count < 2) return fprintf(stderr, "floor PORT [CONNECTIONS [HZ [SECONDS]]]\n"), 2;
+  if (count < 2) return fprintf(stderr, "floor PORT [CONNECTIONS [HZ [SECONDS [REQUEST [COMMAND...]]]]]\n"), 2;
   int number = count > 2 ? atoi(arguments[2]) : 1;
   double hz = count > 3 ? atof(arguments[3]) : 0, seconds = count > 4 ? atof(arguments[4]) : 1e6;
+  char **more = arguments + (count > 6 ? 6 : count);
+  if (count > 5) snprintf(request, sizeof request, "%s\r", arguments[5]);
   raise_descriptor_limit();
   int poller = epoll_create1(EPOLL_CLOEXEC), timer = timerfd_create(CLOCK_MONOTONIC, 0);
   int told = signals((int[]){SIGTERM, SIGINT}, 2);
   struct Connection *connections = calloc(number, sizeof *connections);
   for (int i = 0; i < number; i++) {
-    set_up(&connections[i], arguments[1]);
+    set_up(&connections[i], arguments[1], more);
     add_to(poller, connections[i].descriptor, &connections[i]);
   }
   add_to(poller, told, &told);

@@ -86,10 +86,11 @@ def build_tools():
     if not compiler:
         raise Trouble("there is no C compiler: install gcc")
     newest = max(f.stat().st_mtime for f in HERE.glob("*.[ch]"))
-    for tool in ("fastelm", "floor", "fan"):
+    for tool in ("fastelm", "floor", "fan", "ticks", "allocations"):
         target = TOOLS / tool
         if not target.exists() or target.stat().st_mtime < newest:
-            subprocess.run([compiler, "-std=c11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-o", target, HERE / f"{tool}.c"], check=True)
+            form = ["-shared", "-fPIC"] if tool == "allocations" else []
+            subprocess.run([compiler, "-std=c11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", *form, "-o", target, HERE / f"{tool}.c"], check=True)
 
 
 class Adapters:

@@ -9,6 +9,7 @@ toolchain="libcurl4 libedit2 libncurses6 libsqlite3-0 libxml2 zlib1g-dev"
 tests="python3-venv systemd procps dbus"
 guest="qemu-system-x86 debootstrap e2fsprogs"
 python_packages="varlink==31.0.0 ELM327-emulator==4.0.0"
+bench_packages="obd==0.7.3"
 
 if ! command -v swift >/dev/null; then
   echo "setup: no swift in PATH or /opt/swift/usr/bin; install Swift 6.3 from https://www.swift.org/install/linux" >&2
@@ -17,9 +18,10 @@ fi
 
 case "${1:-all}" in
   build) wanted="$build $toolchain" ;;
+  bench) wanted="$build $toolchain python3-venv" ;;
   all) wanted="$build $toolchain $tests" ;;
   vm) wanted="$guest" ;;
-  *) echo "setup: unknown part $1; write setup.sh [all|build|vm]" >&2; exit 2 ;;
+  *) echo "setup: unknown part $1; write setup.sh [all|build|bench|vm]" >&2; exit 2 ;;
 esac
 
 missing=""
@@ -42,10 +44,18 @@ if [ -n "$missing" ]; then
   $root env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends $missing
 fi
 
-if [ "${1:-all}" = all ] && [ "$(cat .venv/packages 2>/dev/null)" != "$python_packages" ]; then
-  echo "setup: making .venv with $python_packages" >&2
-  python3 -m venv --clear .venv
-  # shellcheck disable=SC2086 # a list of words
-  .venv/bin/pip install -q --disable-pip-version-check $python_packages
-  echo "$python_packages" >.venv/packages
-fi
+# A Python of its own at this place, with these packages.
+make_venv() {
+  if [ "$(cat "$1/packages" 2>/dev/null)" != "$2" ]; then
+    echo "setup: making $1 with $2" >&2
+    python3 -m venv --clear "$1"
+    # shellcheck disable=SC2086 # a list of words
+    "$1/bin/pip" install -q --disable-pip-version-check $2
+    echo "$2" >"$1/packages"
+  fi
+}
+
+case "${1:-all}" in
+  all) make_venv .venv "$python_packages" ;;
+  bench) make_venv .build/bench/python "$bench_packages" ;;
+esac
