@@ -27,6 +27,7 @@ extension OBDMachine {
       let there = aim(for: inquiry)
       return there == aim || way.reaches(inquiry) ? .inquire(index) : .turn(there)
     }
+    timetable.nothingBegins()
     if aim != way.home { return .turn(way.home) }
     return isDue ? .poll : .nothing
   }

@@ -48,6 +48,10 @@ struct Timetable: Sendable {
     settle()
   }
 
+  /// What does not fit begins right behind the page or not before its next answer: at the page's slot it would make it late by all that
+  /// it takes, there only by what is missing.
+  mutating func nothingBegins() { mayForce = false }
+
   mutating func turned(took: Nanoseconds) { turnCost = took > turnCost ? took : turnCost - (turnCost - took) / 8 }
 
   /// How the adapter stands.

@@ -37,6 +37,14 @@ import Testing
     #expect(rig.count("220101", last: 60 * .second) > 400, "\(rig.count("220101", last: 60 * .second))")
   }
 
+  @Test func `what does not fit into the gap makes the next page late by what is missing, and no more`() throws {
+    // 26.5 ms for the page, and up to 32 for another controller's with the way there and back.
+    let rig = try VehicleRig(ElectricCar(.eGMP), faults: ["latency:8"])
+    rig.run(for: 60 * .second)
+    let pages = rig.asked.filter { $0.at > 30 * .second && $0.command.hasPrefix("220101") }.map { $0.at % (50 * .millisecond) }
+    #expect(pages.count > 590 && pages.max() ?? .max < 12 * .millisecond, "\(pages.max() ?? 0)")
+  }
+
   @Test(arguments: [(ElectricCar.Model.kona, "kona-niro", "220101"), (.ioniq28, "older", "2101")])
   func `other families have other pages`(_ model: ElectricCar.Model, _ name: String, _ request: String) throws {
     let rig = try VehicleRig(ElectricCar(model))
