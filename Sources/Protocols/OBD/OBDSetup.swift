@@ -89,7 +89,7 @@ extension OBDMachine {
   mutating func turnReplied(_ turn: Turn, at now: Instant, _ effects: inout Effects) {
     var turn = turn
     let command = String(decoding: turn.command.dropLast(), as: UTF8.self)
-    switch SetupAnswer(dialogue.reply[dialogue.body...]) {
+    switch isAcknowledged ? .done : SetupAnswer(dialogue.reply[dialogue.body...]) {
     case .done:
       turn.position += turn.hasOtherWay ? 2 : 1
     case .unknownCommand:
