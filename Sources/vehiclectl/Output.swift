@@ -47,6 +47,9 @@ struct Output {
   /// A line of the answer.
   func line(_ line: String) { lines([line]) }
 
+  /// How many cells a line of the output has; nil: it goes to no terminal.
+  static var width: Int? { Terminal.isTerminal(STDOUT_FILENO) ? Terminal.window.columns : nil }
+
   /// The line, cut where a terminal ends; whole for everybody else.
   func fit(_ line: String) -> String { Terminal.isTerminal(STDOUT_FILENO) ? line.cut(to: Terminal.window.columns) : line }
 

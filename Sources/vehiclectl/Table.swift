@@ -36,8 +36,9 @@ struct Table {
     self.rows = rows
   }
 
-  /// The lines, two spaces between columns and none at the end; columns that are empty everywhere are left out.
-  func lines(indent: Int = 0, paint: (String, Style) -> String = { text, _ in text }) -> [String] {
+  /// The lines, two spaces between columns and none at the end; columns that are empty everywhere are left out. Where there are only so
+  /// many cells, the last column is folded under itself.
+  func lines(indent: Int = 0, width: Int? = nil, paint: (String, Style) -> String = { text, _ in text }) -> [String] {
     let header = titles.map { Cell($0, .bold) }
     let withTitles = titles.contains { !$0.isEmpty } ? [header] + rows : rows
     let widths = titles.indices.map { column in
@@ -45,23 +46,39 @@ struct Table {
       return filled ? withTitles.map { column < $0.count ? $0[column].text.cells : 0 }.max() ?? 0 : 0
     }
     let shown = titles.indices.filter { widths[$0] > 0 }
-    return withTitles.map { row in
-      var line = String(repeating: " ", count: indent)
-      var gap = 0
-      for column in shown {
-        let cell = column < row.count ? row[column] : ""
-        let padding = widths[column] - cell.text.cells
-        let before = alignments[column] == .right ? padding : 0
-        if !cell.text.isEmpty {
-          line += String(repeating: " ", count: gap + before) + paint(cell.text, cell.style)
-          gap = 0
-        } else {
-          gap += before
-        }
-        gap += padding - before + 2
+    let before = indent + shown.dropLast().reduce(0) { $0 + widths[$1] + 2 }
+    return withTitles.flatMap { row -> [String] in
+      guard let last = shown.last, last < row.count, let width, before + row[last].text.cells > width, width - before >= Self.narrowest
+      else {
+        return [line(row, shown, widths, indent, paint)]
       }
-      return line.allSatisfy { $0 == " " } ? "" : line
+      let parts = row[last].text.folded(to: width - before)
+      var first = row
+      first[last].text = parts[0]
+      let rest = parts.dropFirst().map { String(repeating: " ", count: before) + paint($0, row[last].style) }
+      return [line(first, shown, widths, indent, paint)] + rest
     }
+  }
+
+  /// What is narrower is better read by a terminal that breaks lines where it will.
+  private static let narrowest = 16
+
+  private func line(_ row: [Cell], _ shown: [Int], _ widths: [Int], _ indent: Int, _ paint: (String, Style) -> String) -> String {
+    var line = String(repeating: " ", count: indent)
+    var gap = 0
+    for column in shown {
+      let cell = column < row.count ? row[column] : ""
+      let padding = widths[column] - cell.text.cells
+      let before = alignments[column] == .right ? padding : 0
+      if !cell.text.isEmpty {
+        line += String(repeating: " ", count: gap + before) + paint(cell.text, cell.style)
+        gap = 0
+      } else {
+        gap += before
+      }
+      gap += padding - before + 2
+    }
+    return line.allSatisfy { $0 == " " } ? "" : line
   }
 }
 

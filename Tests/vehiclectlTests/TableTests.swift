@@ -49,6 +49,13 @@ import Testing
     #expect(Output.oneLine("\u{9b}31mx\u{7f}") == " 31mx ")
   }
 
+  @Test func `the last column is folded under itself where a terminal ends`() {
+    var table = Table("name", "")
+    table.rows = [["cells", "3.76; 3.76; 3.76; 3.78"], ["rpm", "short"]]
+    #expect(table.lines(indent: 2, width: 26) == ["  name", "  cells  3.76; 3.76; 3.76;", "         3.78", "  rpm    short"])
+    #expect(table.lines(indent: 2) == table.lines(indent: 2, width: 20))
+  }
+
   @Test func `entries of a list may hold commas`() {
     #expect(Words.text(.list(["P0301, pending", "P0420"])) == "P0301, pending; P0420" && Words.text(.list([])).isEmpty)
     #expect(Words.text(.bool(true)) == "on" && Words.text(.string("a,b")) == "a,b")

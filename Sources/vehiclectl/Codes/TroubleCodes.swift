@@ -49,8 +49,8 @@ struct TroubleReport {
   }
 
   /// A table, and the remarks below it.
-  func lines(paint: (String, Style) -> String) -> [String] {
-    let table = rows.isEmpty ? [] : Table(titles: columns, rows: rows.map { $0.map { Cell($0) } }).lines(paint: paint)
+  func lines(width: Int? = nil, paint: (String, Style) -> String) -> [String] {
+    let table = rows.isEmpty ? [] : Table(titles: columns, rows: rows.map { $0.map { Cell($0) } }).lines(width: width, paint: paint)
     return table + remarks
   }
 

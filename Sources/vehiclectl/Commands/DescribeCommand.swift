@@ -21,11 +21,11 @@ struct DescribeCommand: Verb {
     if schemas.isEmpty { output.note("no devices are configured; describe one in /etc/vehicled/vehicled.toml") }
     for (position, schema) in schemas.enumerated() {
       if position > 0 { output.line("") }
-      output.lines(Self.lines(schema, paint: output.paint))
+      output.lines(Self.lines(schema, width: Output.width, paint: output.paint))
     }
   }
 
-  static func lines(_ schema: Contract.Schema, paint: (String, Style) -> String) -> [String] {
+  static func lines(_ schema: Contract.Schema, width: Int? = nil, paint: (String, Style) -> String) -> [String] {
     var lines = [paint(Output.oneLine(schema.device), .bold) + Output.oneLine(" (\(schema.kind))")]
     var properties = Table("property", "type", "unit", "range", "access", "")
     for property in schema.properties {
@@ -34,7 +34,7 @@ struct DescribeCommand: Verb {
         Cell(property.name), Cell(property.type), Cell(property.unit ?? ""), Cell(Words.range(property)), Cell(access), Cell(property.help),
       ])
     }
-    if !properties.rows.isEmpty { lines += properties.lines(indent: 2, paint: paint) }
+    if !properties.rows.isEmpty { lines += properties.lines(indent: 2, width: width, paint: paint) }
     var actions = Table("action", "", "")
     for action in schema.actions {
       actions.rows.append([Cell(Words.usage(action)), Cell(action.motion ? "lease" : "do"), Cell(action.help)])
@@ -42,7 +42,7 @@ struct DescribeCommand: Verb {
         actions.rows.append([Cell("  \(argument.name.uppercased())"), Cell(argument.type), Cell(argument.help)])
       }
     }
-    if !actions.rows.isEmpty { lines += [""] + actions.lines(indent: 2, paint: paint) }
+    if !actions.rows.isEmpty { lines += [""] + actions.lines(indent: 2, width: width, paint: paint) }
     return lines
   }
 }

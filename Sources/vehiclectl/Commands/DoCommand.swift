@@ -71,7 +71,7 @@ struct DoCommand: Verb {
     }
     if let rows = result.rows {
       let table = Table(titles: result.columns ?? [], rows: rows.map { $0.cells.map { Cell($0) } })
-      output.lines(table.lines(paint: output.paint))
+      output.lines(table.lines(width: Output.width, paint: output.paint))
     }
     if let progress = result.progress, progress < 1 { output.progress("\(Int(max(0, progress) * 100)) %") }
     guard let data = result.data.flatMap(Base64.decode) else { return }

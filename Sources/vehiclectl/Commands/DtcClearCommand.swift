@@ -27,7 +27,7 @@ struct DtcClearCommand: Verb {
     }
     let codes = try TroubleCodes(of: device, try common.connect(output))
     let loss = try codes.loss()
-    if !output.json, !(output.quiet && yes) { output.remarks(["will be lost:"] + loss.lines(paint: output.paint)) }
+    if !output.json, !(output.quiet && yes) { output.remarks(["will be lost:"] + loss.lines(width: Output.width, paint: output.paint)) }
     if !yes {
       let answer = try Prompt.shown("Clear the trouble codes of \(codes.device)? [y/N] ") ?? ""
       guard ["y", "yes"].contains(answer.lowercased()) else { throw Failure.other("nothing was cleared") }
@@ -41,7 +41,7 @@ struct DtcClearCommand: Verb {
           "results": result.results, "left": result.codes, "note": result.note,
         ]))
     } else {
-      output.lines(result.lines(paint: output.paint))
+      output.lines(result.lines(width: Output.width, paint: output.paint))
     }
     guard result.isComplete else {
       output.remark(.other("not every controller has cleared its codes"))

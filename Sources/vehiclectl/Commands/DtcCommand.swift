@@ -21,6 +21,6 @@ struct DtcCommand: Verb {
     let codes = try TroubleCodes(of: device, try common.connect(output))
     let report = try codes.read()
     if output.json { return output.json(.members(["device": .string(codes.device), "codes": report.codes, "note": report.note])) }
-    output.lines(report.lines(paint: output.paint))
+    output.lines(report.lines(width: Output.width, paint: output.paint))
   }
 }

@@ -21,11 +21,12 @@ struct StatusCommand: Verb {
     let now = Clock.wall
     for (position, device) in devices.enumerated() {
       if position > 0 { output.line("") }
-      output.lines(lines(device, detailed: wanted != nil || output.verbose, now: now, paint: output.paint))
+      output.lines(lines(device, detailed: wanted != nil || output.verbose, now: now, width: Output.width, paint: output.paint))
     }
   }
 
-  static func lines(_ device: Contract.Device, detailed: Bool, now: Double, paint: (String, Style) -> String) -> [String] {
+  static func lines(_ device: Contract.Device, detailed: Bool, now: Double, width: Int? = nil, paint: (String, Style) -> String) -> [String]
+  {
     var lines = [header(device, paint: paint)]
     for link in device.links {
       let name = device.links.count > 1 || detailed ? "\(link.name) \(link.url)" : link.url
@@ -40,7 +41,7 @@ struct StatusCommand: Verb {
         Cell(reading.property), value, Cell(reading.unit ?? ""), Cell(reading.age.map(Words.duration) ?? "", .dim), remark,
       ])
     }
-    if !shown.isEmpty { lines += table.lines(indent: 2, paint: paint) }
+    if !shown.isEmpty { lines += table.lines(indent: 2, width: width, paint: paint) }
     let hidden = device.readings.count - shown.count
     if hidden > 0 {
       lines.append(paint("  \(hidden) without a value; \"vehiclectl status \(Output.oneLine(device.name))\" says why", .dim))

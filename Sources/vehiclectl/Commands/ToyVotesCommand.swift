@@ -32,7 +32,9 @@ struct ToyVotesCommand: ToyVerb {
       return output.json(.members(["votes": .array(votes), "note": result.text.map(JSON.string)]))
     }
     if let text = result.text { output.note(Output.oneLine(text)) }
-    if !rows.isEmpty { output.lines(Table(titles: columns, rows: rows.map { $0.map { Cell($0) } }).lines(paint: output.paint)) }
+    if !rows.isEmpty {
+      output.lines(Table(titles: columns, rows: rows.map { $0.map { Cell($0) } }).lines(width: Output.width, paint: output.paint))
+    }
   }
 
   private static func number(_ text: String) -> JSON { Int(text).map(JSON.int) ?? .null }
