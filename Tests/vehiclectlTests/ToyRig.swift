@@ -193,7 +193,14 @@ struct Conversation {
       looks += 1
       if looks == 45_000 { kill(pid, SIGKILL) }  // it would never end
     }
-    shown += pty.shown()
+    // What it wrote last may still be on its way through the terminal.
+    var quiet = 0
+    while quiet < 5 {
+      let more = pty.shown()
+      quiet = more.isEmpty ? quiet + 1 : 0
+      shown += more
+      usleep(2_000)
+    }
     return status & 0x7f == 0 ? status >> 8 & 0xff : 128 + status & 0x7f
   }
 }
