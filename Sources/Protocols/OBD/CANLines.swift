@@ -37,12 +37,33 @@ struct CANReader: Sendable {
       if !isHex { return readText(reply[min(start, reply.count)...]) }
       for message in messages where !message.isComplete { throw Unreadable("the message is incomplete") }
     } catch {
+      if readGlued(reply[min(start, reply.count)...]) { return .messages }
       // A frame that broke off may have done so for a reason that stands behind it: BUFFER FULL, LV RESET.
       if case .status(let status) = readText(reply[min(start, reply.count)...], dataToo: false) { return .status(status) }
       return .unreadable(error.reason)
     }
     return messages.isEmpty ? .empty : .messages
   }
+
+  /// Frames with headers whose line ends somebody lost: all are as long as a full one, and make whole messages.
+  private mutating func readGlued(_ reply: ArraySlice<UInt8>) -> Bool {
+    let text = reply.filter { $0 != space && $0 != tab }.drop(while: isLineEnd)
+    let digits = text.prefix { !isLineEnd($0) }
+    guard digits.count > Self.digitLimit, digits.allSatisfy(isHexDigit), text.dropFirst(digits.count).allSatisfy(isLineEnd) else {
+      return false
+    }
+    for width in Self.fullLines where digits.count.isMultiple(of: width) {
+      messages.removeAll(keepingCapacity: true)
+      payload.removeAll(keepingCapacity: true)
+      let lines = stride(from: 0, to: digits.count, by: width).flatMap { digits.dropFirst($0).prefix(width) + [carriageReturn] }
+      let isHex = try? lines.withUnsafeBufferPointer { lines throws(Unreadable) in try readHex(lines) }
+      if isHex == true, messages.allSatisfy(\.isComplete) { return true }
+    }
+    return false
+  }
+
+  /// An identifier of 11 or 29 bits and eight bytes.
+  private static let fullLines = [19, 24]
 
   /// A reply that holds more than hex digits: a notice before the data, a status, or words that we do not know.
   private mutating func readText(_ reply: ArraySlice<UInt8>, dataToo: Bool = true) -> Outcome {

@@ -10,6 +10,8 @@ final class VehicleRig {
   private(set) var now: Instant = 0
   private(set) var asked: [(at: Instant, command: String)] = []
   private(set) var values: [String: Reading.Content] = [:]
+  /// Every value that was ever told.
+  private(set) var seen: [String: Set<String>] = [:]
   private(set) var published: [String: Int] = [:]
   private(set) var status = ""
   private(set) var fault: String?
@@ -47,6 +49,7 @@ final class VehicleRig {
     for reading in effects.readings {
       let name = machine.schema.properties[reading.property].name
       values[name] = reading.content
+      if case .value(let value) = reading.content { seen[name, default: []].insert(value.text) }
       published[name, default: 0] += 1
     }
     for effect in effects.list {

@@ -1,0 +1,102 @@
+// Every fault and every quirk of poor copies that the simulated adapter knows, each against the machine, with cars that always answer
+// the same: whatever happens, no other value is ever told, and what can be polled is polled.
+
+import Testing
+
+@testable import Peers
+@testable import Protocols
+
+@Suite struct AdapterQuirkPollingTests {
+  private static func bytes(_ hex: String) -> [UInt8] {
+    let digits = hex.utf8.filter { $0 != space }
+    return stride(from: 0, to: digits.count - 1, by: 2).map { hexValue(digits[$0]) << 4 | hexValue(digits[$0 + 1]) }
+  }
+
+  /// A Kona while driving: obd-pids V1.
+  static let kona = CapturedCar(answers: [
+    [0x22, 0x01, 0x01]: [
+      Reply(
+        id: 0x7EC,
+        payload: bytes(
+          "620101FFF7E7 FF820000000003 00780EA8151515 151515000015BF 0BBF4100008A00 01A09F00019C65 000097E6000093 6B011C17660D01 76033803380BB8"
+        ))
+    ]
+  ])
+  static let petrol = VehiclePollingTests.car([
+    "0100": [(0x7E8, "410008180001"), (0x7E9, "410000180000")], "0120": [(0x7E8, "412000000000")],
+    "010C0D": [(0x7E8, "410C0D740D32"), (0x7E9, "410C0D740D32")], "010C": [(0x7E8, "410C0D74")], "010D": [(0x7E8, "410D32")],
+    "0105": [(0x7E8, "410564")], "03": [(0x7E8, "43010133"), (0x7E9, "4300")], "07": [(0x7E8, "4700")], "0A": [(0x7E8, "4A00")],
+  ])
+
+  @Test func `frames whose line ends are lost are read where nothing else of them is`() {
+    let lines = Vector.ev6.split(whereSeparator: isLineEnd).filter { $0.count > 4 }
+    let glued = Array(lines.joined()) + [carriageReturn]
+    var reader = CANReader()
+    let outcome = reader.read(glued)
+    #expect(outcome == .messages && reader.messages.count == 1 && reader.messages[0].length == 62)
+    let whole = reader.payload
+    for place in glued.indices.dropLast() {
+      var damaged = glued
+      damaged.remove(at: place)
+      let dropped = reader.read(damaged)
+      #expect(dropped != .messages, "without digit \(place)")
+      damaged.insert(contentsOf: [glued[place], glued[place]], at: place)
+      let doubled = reader.read(damaged)
+      #expect(doubled != .messages, "with digit \(place) twice")
+    }
+    // A frame that is missing, or is there twice.
+    var outcomes: [CANReader.Outcome] = []
+    for frame in lines.indices {
+      var others = lines
+      others.remove(at: frame)
+      outcomes.append(reader.read(Array(others.joined())))
+      others.insert(contentsOf: [lines[frame], lines[frame]], at: frame)
+      outcomes.append(reader.read(Array(others.joined())))
+    }
+    #expect(!outcomes.contains(.messages))
+    let again = reader.read(glued)
+    #expect(again == .messages && reader.payload == whole)
+  }
+
+  static let faults = AdapterTrouble.allCases.map { $0 == .refusal ? "nrc:22" : $0.rawValue }
+  /// Nothing can be done about these but tell.
+  static let hopeless: Set = ["hang", "babble", "disconnect"]
+
+  @Test(arguments: faults) func `no fault of an adapter makes a wrong value`(_ fault: String) throws {
+    for chip in ELM327Adapter.Personality.allCases {
+      let electric = try VehicleRig(Self.kona, chip: chip, faults: [fault], care: CarCare(idleAfter: 0))
+      electric.run(for: 60 * .second)
+      #expect(
+        electric.seen["rpm"] ?? [] == ["824"] && electric.seen["battery-voltage"] ?? [] == ["375.2"], "\(chip) \(electric.fault ?? "")")
+      #expect(electric.seen["state-of-charge"] ?? [] == ["65"])
+      let standard = try VehicleRig(Self.petrol, chip: chip, faults: [fault], care: CarCare(idleAfter: 0))
+      standard.run(for: 60 * .second)
+      #expect(standard.seen["rpm"] ?? ["861"] == ["861"] && standard.seen["speed"] ?? ["50"] == ["50"], "\(chip) \(standard.fault ?? "")")
+      #expect(standard.seen["coolant-temperature"] ?? ["60"] == ["60"])
+      if Self.hopeless.contains(fault) { continue }
+      #expect(electric.status == "polling" || electric.fault != nil)
+      #expect(standard.number("rpm") == 861 || standard.fault != nil, "\(chip) \(standard.status) \(standard.fault ?? "")")
+    }
+  }
+
+  /// What poor copies lack or only claim: all of it costs at most speed.
+  @Test(arguments: [
+    "no-count", "wrong-count", "clone", "no-adaptive", "no-masks", "no-flow-control", "no-long", "no-memory", "no-repeat", "fixed-monitor",
+    "hollow-headers", "hollow-spaces", "hollow-filter", "hollow-timing", "false-version", "noisy-banner", "odd-lf", "tpa0-lockup",
+    "once-only", "echo", "no-lf-cr", "vendor-text",
+  ])
+  func `a poor copy is polled all the same`(_ quirk: String) throws {
+    let rig = try VehicleRig(ElectricCar(.eGMP), faults: [quirk])
+    rig.run(for: 60 * .second)
+    #expect(rig.status == "polling" && rig.fault == nil && rig.number("rpm") != nil)
+    let petrol = try VehicleRig(PetrolCar(.can11), faults: [quirk])
+    petrol.run(for: 60 * .second)
+    // Without headers two controllers cannot be told apart, and nothing is guessed.
+    if ["clone", "hollow-headers"].contains(quirk) {
+      #expect(
+        petrol.number("rpm") == nil && petrol.fault?.contains("several controllers answer, and this adapter does not show which") == true)
+    } else {
+      #expect(petrol.status == "polling" && petrol.fault == nil && petrol.number("rpm") != nil)
+    }
+  }
+}
