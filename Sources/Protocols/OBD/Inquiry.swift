@@ -48,6 +48,8 @@ struct Inquiry: Sendable {
   var cost: Nanoseconds = 60 * .millisecond
   var count = FrameCount()
   var standing = Standing.unknown
+  /// Answers that held less than was asked for.
+  var shortAnswers = 0
   /// Answers in a row that did not come.
   var misses = 0
   /// What it costs was measured as it is asked now.
@@ -152,9 +154,18 @@ struct Inquiry: Sendable {
     due = max(due, until)
   }
 
+  /// The same for these of its parameters.
+  func asking(for some: some Sequence<Parameter>) -> Inquiry {
+    let some = Array(some)
+    var part = Inquiry(target, request.prefix(1) + some.map(\.number), parameters: some, period: period)
+    part.rows = rows.filter { row in some.contains { $0.number == row.parameter } }
+    (part.priority, part.isFast) = (priority, isFast)
+    return part
+  }
+
   /// A connection begins: nothing that was timed counts.
   mutating func begin() {
-    (due, samples, misses, standing) = (.min, 0, 0, .unknown)
+    (due, samples, misses, standing, shortAnswers) = (.min, 0, 0, .unknown, 0)
     (count, cost) = (FrameCount(), 60 * .millisecond)
     (isTimed, answerer, isPatient) = (false, nil, false)
     answers.forget()

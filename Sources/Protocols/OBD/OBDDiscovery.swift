@@ -19,6 +19,8 @@ struct Discovery: Sendable, Equatable {
   var bus: VehicleBus
   private(set) var controllers: [Controller] = []
 
+  /// Parameters that a controller answers in one request.
+  var most = 6
   /// Tells this vehicle from another, where its number is known.
   var mark: UInt32?
 
@@ -51,6 +53,10 @@ struct Discovery: Sendable, Equatable {
         mark = UInt32(String(decoding: words[1], as: UTF8.self), radix: 16)
         continue
       }
+      if words[0].elementsEqual("most".utf8) {
+        most = words[1].elementsEqual("1".utf8) ? 1 : most
+        continue
+      }
       let digits = Array(words[1])
       guard let identifier = UInt32(String(decoding: words[0], as: UTF8.self), radix: 16), digits.count.isMultiple(of: 2),
         digits.allSatisfy(isHexDigit), controllers.count < Self.most, digits.count <= 512
@@ -65,7 +71,7 @@ struct Discovery: Sendable, Equatable {
   /// To be kept: the bus, what tells the vehicle from others, then a line for each controller: its identifier and its parameters in hex
   /// digits.
   var bytes: [UInt8] {
-    Array("bus \(bus.digit)\n".utf8) + (mark.map { Array("mark \(String($0, radix: 16))\n".utf8) } ?? [])
+    Array("bus \(bus.digit)\n\(most == 1 ? "most 1\n" : "")".utf8) + (mark.map { Array("mark \(String($0, radix: 16))\n".utf8) } ?? [])
       + controllers.flatMap { Array((String($0.identifier, radix: 16, uppercase: true) + " ").utf8) + hexText($0.parameters) + [lineFeed] }
   }
 
@@ -139,6 +145,7 @@ extension OBDMachine {
     let found = discovery
     // What was told so far may have been another vehicle's: should this come to nothing, it is asked anew.
     begin(attempt)
+    streaks.hasDiscovered = true
     guard recognise(found, &effects) else {
       return tryOther("the vehicle supports no parameter that is known", isFinal: false, at: now, &effects)
     }

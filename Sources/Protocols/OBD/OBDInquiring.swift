@@ -95,7 +95,8 @@ extension OBDMachine {
       dialogue.isInStep()
       timetable.inquiries[index].answered(at: now, took: took, frames: reader.frames(askedOf: inquiry.target))
       timetable.inquiries[index].answerer = answer.source
-      publish(inquiry.rows, inquiry.parameters, answer.start + inquiry.echo.count..<answer.start + answer.length, &effects)
+      let share = publish(inquiry.rows, inquiry.parameters, answer.start + inquiry.echo.count..<answer.start + answer.length, &effects)
+      judge(share, of: index, &effects)
     case .refusal(let code): refused(index, code, took: took, at: now, &effects)
     case .nothing(let reason): inquiryUnusable(index, reason, took: took, at: now, &effects)
     }
@@ -123,7 +124,10 @@ extension OBDMachine {
 
   private mutating func missed(_ index: Int, _ words: String, took: Nanoseconds, at now: Instant, _ effects: inout Effects) {
     timetable.inquiries[index].missed(at: now, took: took)
-    if timetable.inquiries[index].misses >= 2 { withdraw(index, words, &effects) }
+    guard timetable.inquiries[index].misses >= 2 else { return }
+    withdraw(index, words, &effects)
+    // Perhaps it was too much at once.
+    if timetable.inquiries[index].standing == .unknown, timetable.inquiries[index].parameters.count > 1 { timetable.split(index) }
   }
 
   private mutating func inquiryUnusable(
@@ -143,26 +147,48 @@ extension OBDMachine {
   // MARK: Values
 
   /// Publishes what stands at this place of the payload: a page as a whole, or parameters one after the other.
-  mutating func publish(_ rows: [Inquiry.Row], _ parameters: [Inquiry.Parameter], _ range: Range<Int>, _ effects: inout Effects) {
+  /// Tells whether all parameters were there.
+  mutating func publish(_ rows: [Inquiry.Row], _ parameters: [Inquiry.Parameter], _ range: Range<Int>, _ effects: inout Effects) -> Share {
     let payload = reader.payload
-    payload.withUnsafeBufferPointer { payload in
+    return payload.withUnsafeBufferPointer { payload in
       let data = UnsafeBufferPointer(rebasing: payload[range])
       guard !parameters.isEmpty else {
         for row in rows { publish(row.read(data), at: row.position, &effects) }
-        return
+        return .whole
       }
       // Only what was asked for has a known length. An answer that does not come out even gives nothing: one byte too many or too few
       // would make another value of the next.
       var end = 0
       while end < data.count, let parameter = parameters.first(where: { $0.number == data[end] }) { end += 1 + parameter.count }
-      guard end == data.count else { return keepBadReply(dialogue.reply, &effects) }
-      var at = 0
+      guard end == data.count else {
+        keepBadReply(dialogue.reply, &effects)
+        return .whole
+      }
+      var (at, found) = (0, 0)
       while at < data.count, let parameter = parameters.first(where: { $0.number == data[at] }) {
         let part = UnsafeBufferPointer(rebasing: data[at + 1..<at + 1 + parameter.count])
         for row in rows where row.parameter == parameter.number { publish(row.read(part), at: row.position, &effects) }
         at += 1 + parameter.count
+        found += 1
       }
+      return found >= parameters.count ? .whole : found > 1 ? .part : .one
     }
+  }
+
+  /// How much of a request for several parameters was answered.
+  enum Share { case whole, part, one }
+
+  /// A controller that answers only some of what is asked for at once is asked for less at once; one that answers the first alone is one
+  /// of those that know no more than that, which is remembered.
+  private mutating func judge(_ share: Share, of index: Int, _ effects: inout Effects) {
+    guard share != .whole, timetable.inquiries[index].parameters.count > 1 else { return }
+    timetable.inquiries[index].shortAnswers += 1
+    guard timetable.inquiries[index].shortAnswers >= 2 else { return }
+    timetable.split(index)
+    guard share == .one, case .standard(var found) = vehicle, found.most > 1 else { return }
+    found.most = 1
+    vehicle = .standard(found)
+    keepControllers(&effects)
   }
 
   mutating func withdraw(_ index: Int, _ reason: String, _ effects: inout Effects) {

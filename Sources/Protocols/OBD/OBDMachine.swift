@@ -142,6 +142,8 @@ public struct OBDMachine: Machine {
   struct Streaks {
     /// The vehicle has answered this request on this connection.
     var isSettled = false
+    /// Polls answered in part.
+    var shortAnswers = 0
     var refusals = 0
     var silences = 0
     var disturbances = 0
@@ -149,6 +151,8 @@ public struct OBDMachine: Machine {
     var unusable = 0
     var timeouts = 0
     var backOffs = 0
+    /// The controllers have just told what they know.
+    var hasDiscovered = false
     /// The adapter was set up again because it echoes what it was told not to.
     var hasHeededEcho = false
   }

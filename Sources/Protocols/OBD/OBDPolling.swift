@@ -51,7 +51,7 @@ extension OBDMachine {
   private mutating func answered(_ poll: Poll, _ data: Range<Int>, at now: Instant, _ effects: inout Effects) {
     dialogue.isInStep()
     let isFirst = !streaks.isSettled
-    streaks = Streaks(isSettled: true)
+    streaks = Streaks(isSettled: true, shortAnswers: streaks.shortAnswers)
     state = .polling
     let frames = count.frames
     if let frames = reader.frames(askedOf: request.target) { count.answered(frames: frames) }
@@ -60,7 +60,7 @@ extension OBDMachine {
       if isFirst { recognise(data, &effects) }
       publishPage(data, &effects)
     } else {
-      publish(primary, request.parameters, data, &effects)
+      judgePrimary(publish(primary, request.parameters, data, &effects))
     }
     timetable.pageAnswered(afterSilence: isFirst, isLate: pace.period > 0 && now >= pace.due)
     timing.add(answered: now, roundTrip: max(now &- poll.sent, 0), lateness: poll.lateness)
@@ -81,6 +81,22 @@ extension OBDMachine {
     complain(nil, &effects)
   }
 
+  /// Where not all of the parameters were answered they are asked for in turn.
+  private mutating func judgePrimary(_ share: Share) {
+    streaks.shortAnswers = share == .whole ? 0 : streaks.shortAnswers + 1
+    guard streaks.shortAnswers >= 2 else { return }
+    streaks.shortAnswers = 0
+    var whole = Inquiry(request.target, request.bytes, parameters: request.parameters, period: max(pace.period, .second / 20))
+    (whole.rows, whole.isFast) = (primary, true)
+    let rest = whole.asking(for: request.parameters.dropFirst())
+    request = PageRequest(Array(request.parameters.prefix(1)), of: request.target)
+    primary.removeAll { row in rest.rows.contains { $0.parameter == row.parameter } }
+    timetable.inquiries.append(rest)
+    timetable.settle()
+    count = FrameCount()
+    writePollBytes()
+  }
+
   /// Why a poll brought no values.
   enum Failure {
     case status(ELMStatus)
@@ -93,7 +109,8 @@ extension OBDMachine {
     pace.failed(at: now)
     if endsDiscovery(failure) { return discoveryEnded(at: now, &effects) }
     tuningPolled(nil, &effects)
-    publishCounters(at: now, &effects)
+    // Behind what may change the schema.
+    defer { publishCounters(at: now, &effects) }
     if poll.isCounted && doubtsTheCount(failure) { return }
     switch failure {
     case .unusable(let reason): unusable(reason, resynchronising: true, at: now, &effects)
@@ -155,6 +172,12 @@ extension OBDMachine {
 
   /// The vehicle does not know this request, or never answered it: the next one, and after all of them a pause.
   mutating func tryOther(_ words: String, isFinal: Bool, at now: Instant, _ effects: inout Effects) {
+    if streaks.hasDiscovered, request.parameters.count > 1, case .standard(var found) = vehicle {
+      // It has just said that it knows them: one by one, then.
+      found.most = 1
+      streaks.hasDiscovered = false
+      if recognise(found, &effects) { return }
+    }
     if tryNext() { return }
     if isFinal { stopAsking(words, &effects) } else { backOff(words, at: now, &effects) }
   }

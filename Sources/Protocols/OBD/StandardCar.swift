@@ -9,8 +9,6 @@ struct StandardCar {
 
   var request: PageRequest { PageRequest(fast.inquiry.parameters, of: fast.inquiry.target) }
 
-  /// Parameters in one request on CAN.
-  private static let mostOnCAN = 6
   private static let fastest: [UInt8] = [0x0C, 0x0D]
   /// What follows the driver's foot.
   private static let lively: Set<UInt8> = [
@@ -36,7 +34,7 @@ struct StandardCar {
   init?(_ found: Discovery, _ wishes: PropertyWishes = PropertyWishes()) {
     var taken: Set<UInt8> = Self.left
     var pages: [OBDMachine.Page] = []
-    let most = found.bus.isCAN ? Self.mostOnCAN : 1
+    let most = found.bus.isCAN ? found.most : 1
     for controller in found.controllers {
       let target = found.bus.isCAN ? Target(answeringFrom: CANIdentifier(controller.identifier)) : .unaddressed
       guard let target else { continue }

@@ -103,6 +103,15 @@ struct Timetable: Sendable {
     return inquiry.due != .min && now &- inquiry.due >= (isCrowded ? inquiry.period : max(inquiry.period, .second))
   }
 
+  /// Its parameters are asked for in two requests from now on.
+  mutating func split(_ index: Int) {
+    let whole = inquiries[index]
+    let half = whole.parameters.count / 2
+    inquiries[index] = whole.asking(for: whole.parameters.prefix(half))
+    inquiries.append(whole.asking(for: whole.parameters.dropFirst(half)))
+    settle()
+  }
+
   /// Whoever is asked there cannot be. Tells which questions that ends.
   mutating func refuse(_ target: Target?, _ words: String) -> [Int] {
     let indices = inquiries.indices.filter { inquiries[$0].target == target }

@@ -128,6 +128,27 @@ import Testing
     #expect(rig.count("010C", last: 5 * .second) >= 90 && rig.count("010D", last: 5 * .second) >= 10)
   }
 
+  @Test func `a controller that answers one parameter at a time is asked so, and that is remembered`() throws {
+    var answers: [String: [(UInt32, String)]] = [
+      "0100": [(0x7E8, "410018180000")], "0104": [(0x7E8, "410480")], "0105": [(0x7E8, "410564")], "010C": [(0x7E8, "410C0D74")],
+      "010D": [(0x7E8, "410D32")],
+    ]
+    // NO DATA to several, or an answer to the first alone.
+    for alone in [[:], ["010C0D": "410C0D74", "0105": "410564", "010405": "410480"]] {
+      for (request, answer) in alone { answers[request] = [(0x7E8, answer)] }
+      let rig = try VehicleRig(Self.car(answers))
+      rig.run(for: 60 * .second)
+      #expect(rig.status == "polling" && rig.fault == nil && rig.number("rpm") == 861 && rig.number("speed") == 50)
+      #expect(rig.number("coolant-temperature") == 60 && rig.number("engine-load") == 50.2)
+      #expect(rig.count("010C", last: 10 * .second) >= 190 && rig.count("010D", last: 10 * .second) >= 90)
+      if !alone.isEmpty { continue }
+      #expect(String(decoding: rig.disk["controllers"] ?? [], as: UTF8.self).contains("most 1"))
+      let again = try VehicleRig(Self.car(answers), disk: rig.disk)
+      again.run(for: 20 * .second)
+      #expect(again.number("speed") == 50 && !again.asked.contains { $0.command.hasPrefix("010C0D") })
+    }
+  }
+
   @Test(arguments: ["410000000000", "410000000001", "4100FFFFFFFF"])
   func `controllers that support nothing that is known, or say more than they answer, are no car and no crash`(_ bitmap: String) throws {
     let rig = try VehicleRig(Self.car(["0100": [(0x7E8, bitmap)]]))
