@@ -34,6 +34,11 @@ int clinux_serial_raw(int fd, unsigned baud) {
   return ioctl(fd, KTCSETS2, &t) < 0 ? -errno : 0;
 }
 
+int clinux_serial_is_hardware(int fd) {
+  struct serial_struct s;
+  return ioctl(fd, TIOCGSERIAL, &s) == 0;
+}
+
 int clinux_serial_low_latency(int fd) {
   struct serial_struct s;
   if (ioctl(fd, TIOCGSERIAL, &s) < 0) return -errno;

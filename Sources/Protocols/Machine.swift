@@ -35,8 +35,9 @@ public struct LinkName: Hashable, Sendable, ExpressibleByStringLiteral, CustomSt
 
 /// What a machine is told of a link.
 public enum LinkState: Sendable, Equatable {
-  /// Bytes can be sent. `maximumSend` is the largest message one write carries, where the link has such a limit.
-  case up(maximumSend: Int?)
+  /// Bytes can be sent. `maximumSend` is the largest message one write carries, where the link has such a limit. `baud` is how fast a
+  /// serial line runs that may run at another speed (`setBaud`): one of hardware, whose URL does not say it.
+  case up(maximumSend: Int?, baud: Int? = nil)
   /// Nothing can be sent. The reason is in a person's words.
   case down(String)
 }
@@ -226,6 +227,8 @@ public enum Effect: Sendable, Equatable {
   /// Open a further link to this URL, in place of one of that name.
   case openLink(LinkName, url: String)
   case closeLink(LinkName)
+  /// Let a line that came up with a speed run at another from now on. What has come and was not heard yet is thrown away.
+  case setBaud(LinkName, Int)
   /// Accept one peer at a time at HOST:PORT, an address of ours, as this link, if it comes from this network. Whoever is reset
   /// makes way for the next; `closeLink` ends it.
   case listen(LinkName, at: String, from: IPv4Network?)

@@ -78,7 +78,7 @@ func problems(_ text: String) throws -> [String] {
     let folder = try Folder()
     let path = try folder.write("[device.ev]\nkind = \"still\"\nlink = \"serial:/dev/ttyUSB0\"\nrate = 10\n")
     let device = Configuration.Device(
-      name: "ev", kind: "still", links: [.main: .serial(path: "/dev/ttyUSB0", baud: 38400)],
+      name: "ev", kind: "still", links: [.main: .serial(path: "/dev/ttyUSB0", baud: nil)],
       options: ["rate": .float(10), "dialect": .string("real"), "allow-raw": .bool(false), "signals": .list([])])
     #expect(try Configuration.load(path, kinds: [Still.kind]) == Configuration(devices: [device]))
   }
@@ -122,7 +122,7 @@ func problems(_ text: String) throws -> [String] {
     #expect(configuration.devices.map(\.name) == ["ev", "b"])
     #expect(configuration.devices.first?.options["rate"] == .float(3))
     #expect(configuration.devices.first?.options["cells"] == .int(4))
-    #expect(configuration.devices.first?.links == [.main: .serial(path: "/dev/a", baud: 38400)])
+    #expect(configuration.devices.first?.links == [.main: .serial(path: "/dev/a", baud: nil)])
   }
 
   @Test func `subsections have the names that a person gives them, in the order of the file`() throws {

@@ -16,6 +16,8 @@
 
 // Puts a terminal into raw mode at any baud rate: 8N1, no flow control, no hang-up on close. 0, or -errno.
 int clinux_serial_raw(int fd, unsigned baud);
+// Whether a serial chip's driver is behind a terminal: pseudo-terminals and RFCOMM have none. 1 or 0.
+int clinux_serial_is_hardware(int fd);
 // Asks the driver to hand bytes over at once (FTDI waits 16 ms otherwise). 0, or -errno where the driver cannot.
 int clinux_serial_low_latency(int fd);
 // Takes the port for this process alone: flock and TIOCEXCL. 0, or -errno (-EWOULDBLOCK: somebody has it).

@@ -217,6 +217,7 @@ import Protocols
     case .closeLink(let link):
       port(link)?.close("closed by the device")
       ports.removeAll { $0.name == link }
+    case .setBaud(let link, let baud): port(link)?.setBaud(baud)
     case .listen(let link, let place, let network):
       open(link) { () throws(LinkURLError) in
         guard case .tcp(let host, let port) = try LinkURL("tcp:\(place)") else { throw LinkURLError(at: 0, "\(place) is no port of ours") }

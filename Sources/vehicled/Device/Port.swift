@@ -90,6 +90,12 @@ import Protocols
     return count < 0 ? nil : Int(count)
   }
 
+  /// Lets the line run at another speed; how long it has held counts from now.
+  func setBaud(_ baud: Int) {
+    cameUp = Clock.monotonic()
+    link?.setBaud(baud)
+  }
+
   func send(_ bytes: [UInt8], id: SendID?) {
     guard case .up = state, let link else {
       if let id { device.take(.sent(id, failure: "the link is down")) }
@@ -101,7 +107,7 @@ import Protocols
   func linkCameUp(maximumSend: Int?) {
     cameUp = Clock.monotonic()
     change(.up)
-    device.take(.linkChanged(name, .up(maximumSend: maximumSend)))
+    device.take(.linkChanged(name, .up(maximumSend: maximumSend, baud: link?.baud)))
   }
 
   func linkReceived(_ bytes: [UInt8]) {

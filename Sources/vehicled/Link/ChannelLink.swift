@@ -15,6 +15,8 @@ import Protocols
   private var inbox: [UInt8] = []
   private let goneReason: String
   private let isAccepted: Bool
+  /// See `Link`. Given before it is up, where that is so; whoever looks at the link is told of changes.
+  var baud: Int? { didSet { if oldValue != nil { owner?.linkHasNews() } } }
 
   /// `goneReason` tells a person what it means that the other side closed. A channel that was accepted comes up by itself.
   init(owner: any LinkOwner, goneReason: String, isAccepted: Bool = false) {
@@ -71,6 +73,7 @@ import Protocols
   }
 
   var descriptor: CInt? { outlet?.descriptor }
+  var details: [String: String] { baud.map { ["baud": "\($0)"] } ?? [:] }
 
   func close() {
     owner = nil

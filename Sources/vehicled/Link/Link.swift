@@ -17,10 +17,16 @@ import Protocols
   var details: [String: String] { get }
   /// What bytes are written to, where that is a descriptor. It is the link's: others may duplicate it and no more.
   var descriptor: CInt? { get }
+  /// How fast a serial line runs, where that can be changed.
+  var baud: Int? { get }
+  /// Changes that, and throws away what came at the old speed. Only where it can be changed.
+  func setBaud(_ new: Int)
 }
 
 extension Link {
   var descriptor: CInt? { nil }
+  var baud: Int? { nil }
+  func setBaud(_ new: Int) {}
   func hangUp(_ reason: String) -> Bool { false }
   var words: String? { nil }
   var details: [String: String] { [:] }

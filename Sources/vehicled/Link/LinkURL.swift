@@ -7,7 +7,8 @@ import Protocols
 
 /// Where a link leads.
 enum LinkURL: Hashable, Sendable {
-  case serial(path: String, baud: Int)
+  /// Without a speed a kind may find it out, beginning with the usual one.
+  case serial(path: String, baud: Int?)
   case tcp(host: String, port: Int)
   case ble(BLETarget)
   /// The peer makes it: a port of ours, for those who come from this network. No text says so: a kind opens it.
@@ -48,7 +49,7 @@ extension LinkURL {
     let parts = try LinkParts(text)
     switch parts.scheme.name {
     case "serial":
-      self = .serial(path: try parts.path(), baud: try parts.number("baud", in: 50...4_000_000) ?? LinkURL.usualBaud)
+      self = .serial(path: try parts.path(), baud: try parts.number("baud", in: 50...4_000_000))
     case "tcp":
       let (host, port) = try parts.address()
       self = .tcp(host: host, port: port)
@@ -83,7 +84,7 @@ extension LinkURL: CustomStringConvertible {
   /// The shortest URL that reads back as this link.
   var description: String {
     switch self {
-    case .serial(let path, let baud): "serial:\(percentEncoded(path))" + (baud == LinkURL.usualBaud ? "" : "?baud=\(baud)")
+    case .serial(let path, let baud): "serial:\(percentEncoded(path))" + (baud.map { "?baud=\($0)" } ?? "")
     case .tcp(let host, let port): "tcp:" + (host.contains(":") ? "[\(percentEncoded(host))]" : host) + ":\(port)"
     case .listening(let host, let port, _): "listening:\(host):\(port)"
     case .ble(let target): "ble:\(percentEncoded(target.match.description))\(query(target))"

@@ -1,5 +1,6 @@
 // A serial port or pseudo-terminal: raw, exclusively ours, without flow control. Its end is the hang-up that the kernel
-// reports when the cable is pulled.
+// reports when the cable is pulled. Its speed can be changed while it is ours, if it has one and no URL says it: at a
+// pseudo-terminal or RFCOMM every speed is the same.
 
 import CLinux
 import Glibc
@@ -8,17 +9,18 @@ import NIOPosix
 import Protocols
 
 extension ChannelLink {
-  static func serial(path: String, baud: Int, owner: any LinkOwner) -> ChannelLink {
+  static func serial(path: String, baud: Int?, owner: any LinkOwner) -> ChannelLink {
     let link = ChannelLink(owner: owner, goneReason: "\(path) went away: was it unplugged?")
     let descriptor: CInt
     do {
-      descriptor = try openPort(path, baud: baud)
+      descriptor = try openPort(path, baud: baud ?? LinkURL.usualBaud)
     } catch {
       let reason = error.description
       // In a later turn: our owner does not know us yet.
       Loop.post { link.failed(reason) }
       return link
     }
+    if baud == nil, clinux_serial_is_hardware(descriptor) == 1 { link.baud = LinkURL.usualBaud }
     NIOPipeBootstrap(group: Loop.group)
       .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 2048))
       .channelInitializer { $0.add(link) }
@@ -34,6 +36,14 @@ extension ChannelLink {
         }
       }
     return link
+  }
+
+  func setBaud(_ new: Int) {
+    guard baud != nil, let descriptor else { return }
+    // A driver takes the nearest speed that it knows; what fails here is a port that is about to end.
+    _ = clinux_serial_raw(descriptor, UInt32(new))
+    tcflush(descriptor, TCIOFLUSH)
+    baud = new
   }
 
   /// Opens and configures the port, or says what is wrong with it and how to mend it.

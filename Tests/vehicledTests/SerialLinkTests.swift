@@ -1,0 +1,86 @@
+// What a serial link says of its speed. What a serial chip's driver answers can be seen with such a chip alone: here are its
+// look-alikes, of which none may be taken for one.
+
+import CLinux
+import Glibc
+import Protocols
+import Testing
+
+@testable import vehicled
+
+/// Remembers what a link told.
+@Loop private final class Owner: LinkOwner {
+  var isUp = false
+  var news = 0
+  var end: String?
+  func linkCameUp(maximumSend: Int?) { isUp = true }
+  func linkReceived(_ bytes: [UInt8]) {}
+  func linkSent(_ id: SendID, failure: String?) {}
+  func linkHasNews() { news += 1 }
+  func linkWentDown(_ reason: String, final: Bool) { end = reason }
+}
+
+@Suite("A serial link's speed") @Loop struct SerialLinkTests {
+  /// The speed that the other end of a pseudo-terminal sees; any has a place in the kernel's termios2 alone (TCGETS2).
+  private func speed(_ controller: CInt) -> UInt32 {
+    var settings = [UInt32](repeating: 0, count: 11)
+    return ioctl(controller, 0x802C_542A, &settings) == 0 ? settings[10] : 0
+  }
+
+  @Test func `no pseudo-terminal has a speed to choose, whatever it is called`() async throws {
+    let (controller, follower, path) = pseudoTerminal()
+    defer { [controller, follower].forEach { close($0) } }
+    #expect(clinux_serial_is_hardware(follower) == 0 && clinux_serial_is_hardware(controller) == 0)
+    let alias = temporaryDirectory() + "/ttyUSB0"
+    #expect(symlink(path, alias) == 0)
+    for path in [path, alias] {
+      let probe = Probe()
+      // A machine that asks all the same changes nothing.
+      probe.answers { input, _, effects in if case .linkChanged(_, .up) = input { effects.append(.setBaud(.main, 9600)) } }
+      let device = device(probe, links: [(.main, try LinkURL("serial:\(path)"))])
+      device.open(restored: [:])
+      #expect(await until { device.ports[0].isUp })
+      #expect(probe.inputs.contains { if case .linkChanged(_, .up(_, baud: nil)) = $0 { true } else { false } })
+      #expect(device.ports[0].details.isEmpty && speed(controller) == 38400)
+      device.disconnect()
+    }
+  }
+
+  @Test(arguments: ["/dev/null", "/dev/tty", "/proc/self/status"]) func `what is no terminal of a chip has none`(_ path: String) {
+    let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+    #expect(clinux_serial_is_hardware(descriptor) == 0)
+    close(descriptor)
+  }
+
+  @Test func `the speed changes while the port stays ours`() async throws {
+    let (controller, follower, path) = pseudoTerminal()
+    defer { [controller, follower].forEach { close($0) } }
+    let owner = Owner()
+    let channel = ChannelLink.serial(path: path, baud: nil, owner: owner)
+    // As if a chip were behind it.
+    channel.baud = 38400
+    let link: any Link = channel
+    #expect(await until { owner.isUp })
+    let descriptor = link.descriptor
+    #expect(speed(controller) == 38400 && link.details == ["baud": "38400"])
+    for baud in [9600, 230_400, 2_000_000, 38400] {
+      link.setBaud(baud)
+      #expect(speed(controller) == baud && link.details == ["baud": "\(baud)"])
+    }
+    #expect(owner.news == 4 && owner.end == nil && link.descriptor == descriptor)
+    #expect(clinux_serial_lock(follower) == -EWOULDBLOCK)
+    link.close()
+    #expect(await until { clinux_serial_lock(follower) == 0 })
+  }
+
+  @Test func `a speed that a person has chosen stays`() async throws {
+    let (controller, follower, path) = pseudoTerminal()
+    defer { [controller, follower].forEach { close($0) } }
+    let owner = Owner()
+    let link = ChannelLink.serial(path: path, baud: 115_200, owner: owner)
+    #expect(await until { owner.isUp })
+    link.setBaud(9600)
+    #expect(link.baud == nil && speed(controller) == 115_200)
+    link.close()
+  }
+}
