@@ -46,10 +46,12 @@ extension Kind {
     let care = CarCare(
       floor: number("min-voltage", 11.8), pause: Nanoseconds(number("probe-pause", 30) * 1e9),
       idleAfter: Nanoseconds(number("idle-after", 600) * 1e9), sleepsAdapter: setup.options["low-power"] == .bool(true))
-    return OBDMachine(
+    var machine = OBDMachine(
       rate: setup.options["rate"]?.number ?? 20, allowRaw: allowRaw, phase: setup.phase, vehicle: choice,
       isFastOnly: isReplay || setup.options["pages"] == .string("fast"), signals: isReplay ? [] : signals,
       wishes: PropertyWishes(wishes), care: isReplay ? nil : care)
+    machine.line = LineSpeed(of: setup.links[.main] ?? "")
+    return machine
   }
 }
 

@@ -16,11 +16,13 @@ extension OBDMachine {
       // An electric car whose battery slept when it was asked may be behind it: its page is tried first. Those that we know have this bus.
       begin(choice == .auto && found.bus == .can ? attempts.firstIndex { $0.request == storedRequest } ?? 0 : place(of: found) ?? 0)
     }
+    line.restore(kept[LineSpeed.key])
     clearings = kept[Clearing.key] ?? []
     for counter in [Signal.polls, .missed, .timeouts, .badReplies] { publish(counter, .int(0), &effects) }
   }
 
-  mutating func linkCameUp(_ effects: inout Effects) {
+  mutating func linkCameUp(baud: Int?, _ effects: inout Effects) {
+    if let baud = line.lineCameUp(at: baud) { effects.append(.setBaud(.main, baud)) }
     endTuning(.notConnected("the link was opened again"), &effects)
     failQueries(.notConnected("the link was opened again"), &effects)
     dialogue.reset()
@@ -43,7 +45,9 @@ extension OBDMachine {
   }
 
   /// The link is of no use as it is.
-  mutating func giveUp(_ reason: String, _ effects: inout Effects) {
+  mutating func giveUp(_ reason: String, at now: Instant, _ effects: inout Effects) {
+    if triesNextSpeed(at: now, &effects) { return }
+    let reason = line.words ?? reason
     complain(reason, &effects)
     say(.degraded, &effects)
     letGo(reason, &effects)

@@ -69,6 +69,7 @@ public struct OBDMachine: Machine {
   let wishes: PropertyWishes
   var state = State.down("the link is not up yet")
   var dialogue = ELMDialogue()
+  var line = LineSpeed()
   var reader = CANReader()
   var traits = AdapterTraits()
   var pace: Pace
@@ -128,7 +129,7 @@ public struct OBDMachine: Machine {
   /// When the last input came.
   private(set) var lastTurn: Instant = .min
   private(set) var status = ""
-  private var fault: String?
+  private(set) var fault: String?
 
   /// How long the adapter is to wait: as a rule, and for the request that is polled.
   struct Timings {
@@ -219,7 +220,7 @@ public struct OBDMachine: Machine {
     }
     switch input {
     case .started(let restored, _): restore(restored, &effects)
-    case .linkChanged(.main, .up): linkCameUp(&effects)
+    case .linkChanged(.main, .up(_, let baud)): linkCameUp(baud: baud, &effects)
     case .linkChanged(.main, .down(let reason)): linkWentDown(reason, &effects)
     case .received(.main, let bytes): received(bytes, at: now, &effects)
     case .perform(let id, let command): perform(id, command, at: now, &effects)
@@ -243,7 +244,7 @@ public struct OBDMachine: Machine {
     switch dialogue.expire(at: now) {
     case .nothing, .inStep: break
     case .timedOut: timedOut(at: now, &effects)
-    case .neverQuiet: giveUp(Self.nonsense, &effects)
+    case .neverQuiet: giveUp(Self.nonsense, at: now, &effects)
     }
   }
 
@@ -256,7 +257,7 @@ public struct OBDMachine: Machine {
     case .lulling: send(Self.lowPower, at: now, &effects)
     case .namingBus: send(Self.whichBus, at: now, &effects)
     case .resting, .asleep: setUpAgain(at: now, &effects)
-    case .settingUp(let step): send(SetupStep.allCases[step].bytes + [carriageReturn], at: now, &effects)
+    case .settingUp(let step): send(SetupStep.allCases[step].bytes + [carriageReturn], patience: line.patience, at: now, &effects)
     case .querying(let query, _): send(query.command, at: now, &effects)
     case .turning(let turn): send(turn.command, at: now, &effects)
     case .polling: run(errand(at: now), at: now, &effects)

@@ -42,7 +42,7 @@ extension OBDMachine {
 
   mutating func setupReplied(_ step: SetupStep, at now: Instant, _ effects: inout Effects) {
     switch SetupAnswer(to: step, dialogue.reply[dialogue.body...], &traits) {
-    case .done: break
+    case .done: if step == .reset { speedAnswered(&effects) }
     case .unknownCommand:
       traits.lacks(step)
       if let loss = step.loss { effects.append(.note(loss)) }
@@ -131,10 +131,13 @@ extension OBDMachine {
 
   mutating func setupFailed(_ reason: String, isSilent: Bool, at now: Instant, _ effects: inout Effects) {
     failedSetups += 1
-    if failedSetups >= Self.setupTries { return giveUp(reason, &effects) }
+    if failedSetups >= (isSilent && line.isGuess ? 1 : Self.setupTries) { return giveUp(reason, at: now, &effects) }
+    // It may have taken what was said at another speed for the beginning of this command.
+    if line.isGuess { return setUpAgain(at: now, &effects) }
     // Silence has taken its time; nonsense may be the rest of a start.
     if !isSilent { return rest(until: now &+ .second, reason, &effects) }
-    complain(reason, &effects)
+    // Where all speeds have failed before, that stays to be read.
+    if fault == nil || !line.isOurs { complain(reason, &effects) }
     setUpAgain(at: now, &effects)
   }
 }

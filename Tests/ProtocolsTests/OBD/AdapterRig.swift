@@ -92,6 +92,10 @@ struct AdapterRig {
   private(set) var stored: [String: String] = [:]
   private(set) var results: [CommandID: [Result<Report, CommandError>]] = [:]
   private(set) var idleWakes = 0
+  /// How fast the line runs, where that can be changed, and what it was changed to.
+  var baud: Int?
+  private(set) var bauds: [Int] = []
+  var adapterBaud = 38400
   private var effects = Effects()
 
   init(rate: Double = 20, allowRaw: Bool = false, phase: Double = 0, vehicle: VehicleChoice = .auto, at now: Instant = 0) {
@@ -104,7 +108,10 @@ struct AdapterRig {
     connect()
   }
 
-  mutating func connect() { give(.linkChanged(.main, .up(maximumSend: nil))) }
+  mutating func connect() {
+    if baud != nil { baud = 38400 }
+    give(.linkChanged(.main, .up(maximumSend: nil, baud: baud)))
+  }
 
   /// Starts, and runs until the first poll was answered.
   mutating func startPolling() {
@@ -121,7 +128,10 @@ struct AdapterRig {
 
   private mutating func note(_ effect: Effect) {
     switch effect {
-    case .send(_, let bytes, _, _): adapter.take(bytes, at: now)
+    case .send(_, let bytes, _, _): adapter.take(bytes.sent(at: baud ?? adapterBaud, heardAt: adapterBaud), at: now)
+    case .setBaud(_, let baud):
+      self.baud = baud
+      bauds.append(baud)
     case .complete(let id, let result): results[id, default: []].append(result)
     case .status(let word): status = word
     case .fault(let words):
@@ -153,7 +163,7 @@ struct AdapterRig {
     guard next <= end else { return false }
     now = max(now, next)
     if bytes <= wake {
-      give(.received(.main, adapter.give(at: now)))
+      give(.received(.main, adapter.give(at: now).sent(at: adapterBaud, heardAt: baud ?? adapterBaud)))
     } else {
       give(.wake)
       // A wake that does nothing and asks for the same wake again would spin.

@@ -122,7 +122,7 @@ import Testing
   {
     switch dice.below(40) {
     case 0: return .linkChanged(.main, .down("gone"))
-    case 1, 2: return .linkChanged(.main, .up(maximumSend: dice.below(2) == 0 ? nil : 20))
+    case 1, 2: return .linkChanged(.main, .up(maximumSend: dice.below(2) == 0 ? nil : 20, baud: dice.below(2) == 0 ? nil : 38400))
     case 3: return .sent(SendID(dice.below(100)), failure: dice.below(20) == 0 ? "refused" : nil)
     case 4: return .started(restored: ["request": mutate(Array("2101".utf8), &dice)], wall: WallTime(microseconds: .max))
     case 5: return .stored(key: "request", failure: "no space")

@@ -1,0 +1,39 @@
+// A pseudo-terminal with nobody on it, as a daemon meets it.
+
+import CLinux
+import Foundation
+import Testing
+
+extension WholeHouse {
+  @Suite("The speed of a serial link") struct SerialSpeedTests {
+    @Test func noOtherSpeedIsTriedOnAPseudoTerminal() throws {
+      let house = try House()
+      var (controller, follower): (Int32, Int32) = (-1, -1)
+      var path = [CChar](repeating: 0, count: 128)
+      try #require(openpty(&controller, &follower, &path, nil, nil) == 0)
+      defer { for end in [controller, follower] { close(end) } }
+      for end in [controller, follower] { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+      _ = fcntl(controller, F_SETFL, O_NONBLOCK)
+      // A name like a real port's changes nothing.
+      let alias = "\(house.directory)/ttyUSB0"
+      try FileManager.default.createSymbolicLink(
+        atPath: alias, withDestinationPath: try #require(ttyname(follower).map { String(cString: $0) }))
+      try house.write("[device.ev]\nkind = \"obd\"\nlink = \"serial:\(alias)\"\n")
+      let daemon = try house.daemon()
+      var heard = ""
+      /// Whether two resets have come, and all of it at one speed.
+      let isAskedAgain = wait(seconds: 20) {
+        var bytes = [UInt8](repeating: 0, count: 256)
+        let count = read(controller, &bytes, bytes.count)
+        if count > 0 { heard += String(decoding: bytes.prefix(count), as: UTF8.self) }
+        return heard.components(separatedBy: "ATZ").count > 2
+      }
+      #expect(isAskedAgain, "\(heard) \(daemon.complaints)")
+      // Any speed has a place in the kernel's termios2 alone (TCGETS2).
+      var settings = [UInt32](repeating: 0, count: 11)
+      #expect(ioctl(controller, 0x802C_542A, &settings) == 0 && settings[10] == 38400)
+      #expect(house.vehiclectl("status", "ev").output.contains("the adapter does not answer: check its power"))
+      #expect(!FileManager.default.fileExists(atPath: "\(house.directory)/state/devices/ev/baud"))
+    }
+  }
+}
