@@ -33,8 +33,8 @@ struct CarCare: Sendable, Equatable {
     (self.floor, self.pause, self.idleAfter, self.sleepsAdapter) = (floor, pause, idleAfter, sleepsAdapter)
   }
 
-  /// The link is new.
-  mutating func begin() { (volts, measured, lowSince, isLeft, used) = (nil, nil, nil, false, nil) }
+  /// The link is new. What was wrong with the battery still is, until it is measured.
+  mutating func begin() { (volts, measured, used) = (nil, nil, nil) }
 
   /// When the voltage is to be measured while the vehicle is polled.
   var due: Instant { measured.map { $0 &+ Self.measurePause } ?? .min }

@@ -24,14 +24,17 @@ extension OBDMachine {
 
   /// The adapter has told the voltage, `12.4V`, or that it cannot.
   mutating func voltageReplied(isProbe: Bool, at now: Instant, _ effects: inout Effects) {
-    let text = lines(of: dialogue.reply[dialogue.body...]).first.map { String(decoding: $0, as: UTF8.self) } ?? ""
+    let line = lines(of: dialogue.reply[dialogue.body...]).first ?? []
+    let text = String(decoding: line, as: UTF8.self)
     let volts = text.hasSuffix("V") ? Double(text.dropLast()).flatMap { (0...60).contains($0) ? $0 : nil } : nil
     care?.measured(volts, at: now)
     if let volts {
       publish(.adapterVoltage, .float(volts), &effects)
-    } else {
+    } else if ELMLine(line) == .status(.notUnderstood) {
       traits.lacksVoltage()
       withdraw(.adapterVoltage, "the adapter does not tell", &effects)
+    } else {
+      keepBadReply(dialogue.reply, &effects)
     }
     goOn(isProbe: isProbe, at: now, &effects)
   }
@@ -67,7 +70,7 @@ extension OBDMachine {
 
   /// The vehicle has answered. If nobody uses it, it is left alone: it would not fall asleep otherwise.
   mutating func restIfIdle(at now: Instant, _ effects: inout Effects) -> Bool {
-    guard !signsOfUse.isEmpty, care?.isIdle(at: now) ?? false, let care else { return false }
+    guard !signsOfUse.isEmpty, tuning == nil, care?.isIdle(at: now) ?? false, let care else { return false }
     say(lonelyWord(.parked), &effects)
     complain(care.idleWords, &effects)
     forgetMeasurements()

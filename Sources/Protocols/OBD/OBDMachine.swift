@@ -299,7 +299,9 @@ public struct OBDMachine: Machine {
   private mutating func received(_ bytes: [UInt8], at now: Instant, _ effects: inout Effects) {
     if isDown { return }
     let arrival = dialogue.receive(bytes, at: now)
-    if arrival.replied {
+    if arrival.replied, let status = lossInReply {
+      lostSettings(status, at: now, &effects)
+    } else if arrival.replied {
       switch state {
       case .asking(let poll): pollReplied(poll, at: now, &effects)
       case .settingUp(let step): setupReplied(SetupStep.allCases[step], at: now, &effects)
@@ -315,6 +317,19 @@ public struct OBDMachine: Machine {
       overflowed(at: now, &effects)
     }
     if let status = arrival.unasked { heardUnasked(status, at: now, &effects) }
+  }
+
+  /// The adapter started again instead of doing what it was told. Where data are read, that is found among them.
+  private var lossInReply: ELMStatus? {
+    switch state {
+    case .turning, .namingBus, .measuring, .lulling: break
+    default: return nil
+    }
+    if isAcknowledged { return nil }
+    for line in lines(of: dialogue.reply[dialogue.body...]) {
+      if case .status(let status) = ELMLine(line), status.demand == .setUpAgain { return status }
+    }
+    return nil
   }
 
   /// The adapter spoke without being asked: it started again, or goes to sleep.

@@ -13,8 +13,8 @@ enum Signal: Int, CaseIterable, Sendable {
   case chargeIn, chargeOut, energyIn, energyOut, operatingTime
   case inverterVoltage, isolationResistance
   case charging, acPlug, dcPlug, mainRelay, ignition
-  case pollRate, roundTrip, roundTripP99, lateness, latenessP99
-  case adapter, adapterVoltage, vehicle, `protocol`, request, polls, missed, timeouts, badReplies, lastBadReply
+  case pollRate, roundTrip, roundTripP99, lateness, latenessP99, adapterVoltage
+  case adapter, vehicle, `protocol`, request, polls, missed, timeouts, badReplies, lastBadReply
 
   /// Those that the battery page reports; the rest tells of the adapter and of ourselves.
   static let reported = rpm.rawValue...ignition.rawValue
@@ -34,9 +34,10 @@ enum Signal: Int, CaseIterable, Sendable {
 
   private func property(_ freshFor: Nanoseconds) -> Property {
     let row = declaration
-    return Property(
-      row.name, row.type, unit: row.unit, range: row.range,
-      lifetime: rawValue >= Signal.adapter.rawValue ? .retained : .fresh(freshFor), help: row.help)
+    // The voltage is measured every ten seconds, or thirty.
+    let lifetime: Property.Lifetime =
+      self == .adapterVoltage ? .fresh(90 * .second) : rawValue >= Signal.adapter.rawValue ? .retained : .fresh(freshFor)
+    return Property(row.name, row.type, unit: row.unit, range: row.range, lifetime: lifetime, help: row.help)
   }
 
   private typealias Row = (name: String, type: ValueType, unit: String?, range: ClosedRange<Double>?, help: String)

@@ -98,8 +98,10 @@ struct AdapterRig {
   var adapterBaud = 38400
   private var effects = Effects()
 
-  init(rate: Double = 20, allowRaw: Bool = false, phase: Double = 0, vehicle: VehicleChoice = .auto, at now: Instant = 0) {
-    machine = OBDMachine(rate: rate, allowRaw: allowRaw, phase: phase, vehicle: vehicle, isFastOnly: true)
+  init(
+    rate: Double = 20, allowRaw: Bool = false, phase: Double = 0, vehicle: VehicleChoice = .auto, care: CarCare? = nil, at now: Instant = 0
+  ) {
+    machine = OBDMachine(rate: rate, allowRaw: allowRaw, phase: phase, vehicle: vehicle, isFastOnly: true, care: care)
     self.now = now
   }
 

@@ -102,6 +102,43 @@ import Testing
     #expect(clone.status == "car-asleep" && clone.asked.count { $0.command == "ATLP" } == 1)
   }
 
+  @Test(arguments: ["LV RESET\r\r>", "\r\rELM327 v1.5\r\r>"])
+  func `an adapter that starts again while it is asked for the voltage is set up again`(_ text: String) {
+    var rig = AdapterRig(care: CarCare())
+    rig.adapter.answer("ATRV", text, "12.6V\r\r>")
+    rig.startPolling()
+    rig.run(for: 3 * .second)
+    #expect(rig.heard("ATZ") == 2 && rig.status == "polling" && rig.number("adapter-voltage") == 12.6)
+  }
+
+  @Test(arguments: ["12.6\r\r>", "-3V\r\r>", "nanV\r\r>", "1e9V\r\r>", "OK\r\r>", "\u{80}V\r\r>", "\r>"])
+  func `a voltage that makes no sense is none, and is asked for again`(_ text: String) {
+    var rig = AdapterRig(care: CarCare())
+    rig.adapter.answer("ATRV", text, "12.6V\r\r>")
+    rig.startPolling()
+    #expect(rig.number("adapter-voltage") == nil && rig.number("bad-replies") == 1)
+    rig.run(for: 11 * .second)
+    #expect(rig.number("adapter-voltage") == 12.6 && rig.status == "polling" && rig.number("rpm") == 4363)
+  }
+
+  @Test func `a battery that is low stays low over another connection`() {
+    var rig = AdapterRig(care: CarCare())
+    rig.adapter.answer("ATRV", "11.2V\r\r>")
+    rig.startPolling()
+    rig.run(for: 60 * .second)
+    #expect(rig.status == "car-asleep")
+    let polls = rig.heard("2201019")
+    for _ in 0..<5 {
+      rig.give(.linkChanged(.main, .down("unplugged")))
+      rig.connect()
+      rig.run(for: 20 * .second)
+    }
+    #expect(rig.heard("2201019") == polls && rig.heard("220101") == 1 && rig.status == "car-asleep")
+    rig.adapter.answer("ATRV", "12.5V\r\r>")
+    rig.run(for: 31 * .second)
+    #expect(rig.status == "polling" && rig.fault == nil)
+  }
+
   /// A petrol car whose battery is as told.
   struct WeakCar: Car {
     let volts: @Sendable (Instant) -> Int
