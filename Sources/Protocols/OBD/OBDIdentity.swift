@@ -40,7 +40,9 @@ extension OBDMachine {
   mutating func tell(_ texts: [String], at position: Int, _ effects: inout Effects) {
     let text = texts.joined(separator: ", ")
     publish(.value(.string(text)), at: position, &effects)
-    guard schema.properties[position].name == "vin", case .standard(var found) = vehicle else { return }
+    guard schema.properties[position].name == "vin", case .standard(var found) = vehicle, !hasNumber else { return }
+    // Once on each connection: vehicles are not exchanged under way, and controllers that tell another number each time must not matter.
+    hasNumber = true
     let mark = Discovery.mark(of: text)
     if found.mark == mark { return }
     if found.mark != nil {

@@ -162,7 +162,7 @@ extension OBDMachine {
       while end < data.count, let parameter = parameters.first(where: { $0.number == data[end] }) { end += 1 + parameter.count }
       guard end == data.count else {
         keepBadReply(dialogue.reply, &effects)
-        return .whole
+        return .part
       }
       var (at, found) = (0, 0)
       while at < data.count, let parameter = parameters.first(where: { $0.number == data[at] }) {

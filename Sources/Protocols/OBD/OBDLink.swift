@@ -29,7 +29,7 @@ extension OBDMachine {
     traits = AdapterTraits()
     streaks = Streaks()
     failedSetups = 0
-    isProbing = false
+    (isProbing, hasNumber) = (false, false)
     timings.isPagePatient = false
     care?.begin()
     begin(attempt)

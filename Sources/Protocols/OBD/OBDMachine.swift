@@ -99,6 +99,8 @@ public struct OBDMachine: Machine {
   /// The properties that tell that somebody uses the vehicle, in the schema.
   var signsOfUse: [Int] = []
   var discovery = Discovery(on: .can)
+  /// The vehicle has told its number on this connection.
+  var hasNumber = false
   var vehicle = Vehicle.unknown
   let choice: VehicleChoice
   /// Nothing that an owner has not described is asked beside the fast request.

@@ -206,10 +206,30 @@ import Testing
     other.run(for: 60 * .second)
     #expect(other.text("vin") == "1D4GP00R55B123456" && other.number("rpm") == 861 && other.number("speed") == 50)
     #expect(!other.machine.schema.properties.contains { $0.name == "coolant-temperature" })
+    // One that tells another number each time is found out anew once at most.
+    let fickle = try VehicleRig(FickleCar(car: PetrolCar(.can11)), disk: first.disk)
+    fickle.run(for: 200 * .second)
+    #expect(fickle.asked.count { $0.command == "0100" } <= 1 && fickle.status == "polling" && fickle.number("coolant-temperature") != nil)
     // A car whose number was never told is not another one.
     let same = try VehicleRig(PetrolCar(.can11), disk: first.disk)
     same.run(for: 30 * .second)
     #expect(!same.asked.contains { $0.command == "0100" })
+  }
+
+  /// Whose number is another one with each answer.
+  struct FickleCar: Car {
+    var car: PetrolCar
+    var number = 0
+
+    var bus: Bus { car.bus }
+    var padding: UInt8? { car.padding }
+    var ignition: Ignition { car.ignition }
+    func supply(at now: Instant) -> Int { car.supply(at: now) }
+    mutating func replies(to request: [UInt8], at address: UInt32, _ now: Instant) -> [Reply] {
+      guard request == [0x09, 0x02] else { return car.replies(to: request, at: address, now) }
+      number += 1
+      return [Reply(id: 0x7E8, payload: [0x49, 0x02, 0x01] + Array("WVWZZZ1KZAW0\(10000 + number)".utf8))]
+    }
   }
 
   private func hex(_ text: String) -> String { String(decoding: hexText(Array(text.utf8)), as: UTF8.self) }
