@@ -3,6 +3,8 @@
 
 extension OBDMachine {
   private static let refusalLasts: Nanoseconds = 600 * .second
+  /// A chip that knows STPX waits a fifth of a second for an answer.
+  private static let extendedPatience: Nanoseconds = .second
   private static let busyPause: Nanoseconds = 100 * .millisecond
 
   /// What is to be done next while polling.
@@ -44,16 +46,38 @@ extension OBDMachine {
       let bytes = inquiry.target == aim?.target ? inquiry.bytes : inquiry.bytes(countingFrames: traits.countsFrames)
       timetable.asked(index, at: now, room: max(pace.due &- now, 0))
       state = .inquiring(index, sent: now)
-      send(bytes, at: now, &effects)
+      let isShort = bytes.starts(with: "STPX".utf8) && !inquiry.isPatient
+      send(bytes, patience: isShort ? Self.extendedPatience : Self.patience, at: now, &effects)
     }
   }
 
   // MARK: Answers
 
+  /// The question that is in flight has whom to ask in it.
+  var isExtended: Bool { dialogue.command.starts(with: "STPX".utf8) }
+
+  static let withoutExtendedKey = "no-stpx"
+
+  /// It calls itself an STN chip, and is none.
+  private mutating func askByTurning(_ index: Int, at now: Instant, _ effects: inout Effects) {
+    traits.takesNoHeader()
+    withoutExtended = traits.name
+    effects.append(.store(key: Self.withoutExtendedKey, Array((traits.name ?? "").utf8)))
+    // The usual filter was enough for that; the way home sets a narrower one.
+    aim?.target = nil
+    timetable.inquiries[index].due = now
+  }
+
+  mutating func extendedTimedOut(_ index: Int, at now: Instant, _ effects: inout Effects) {
+    effects.append(.note("STPX is not answered: the adapter is turned to each controller"))
+    askByTurning(index, at: now, &effects)
+    timetable.settle()
+    resynchronise(at: now, &effects)
+  }
+
   mutating func inquiryReplied(_ index: Int, sent: Instant, at now: Instant, _ effects: inout Effects) {
     state = .polling
     let took = max(now &- sent, 0)
-    let isExtended = dialogue.command.starts(with: "STPX".utf8)
     switch reader.read(dialogue.reply, from: dialogue.body) {
     case .messages: judge(index, took: took, at: now, &effects)
     case .empty: inquiryUnusable(index, "an empty reply", took: took, at: now, &effects)
@@ -65,10 +89,7 @@ extension OBDMachine {
       case .setUpAgain, .wake: lostSettings(status, at: now, &effects)
       case .wait, .backOff, .retry: missed(index, status.words, took: took, at: now, &effects)
       case .refuse where isExtended:
-        traits.takesNoHeader()
-        // The usual filter was enough for that; the way home sets a narrower one.
-        aim?.target = nil
-        timetable.inquiries[index].due = now
+        askByTurning(index, at: now, &effects)
       case .refuse:
         // The digit, or the length of the request, is more than the adapter knows.
         timetable.inquiries[index].count.isRefused()

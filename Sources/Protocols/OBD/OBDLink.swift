@@ -4,6 +4,7 @@
 extension OBDMachine {
   mutating func restore(_ kept: [String: [UInt8]], _ effects: inout Effects) {
     say(.waiting, &effects)
+    withoutExtended = kept[Self.withoutExtendedKey].map { String(decoding: $0, as: UTF8.self) }
     keptTiming = String(decoding: kept["timing"] ?? [], as: UTF8.self)
     if let bytes = kept["request"], let known = PageRequest(rawValue: String(decoding: bytes, as: UTF8.self)),
       let place = attempts.firstIndex(where: { $0.request == known })

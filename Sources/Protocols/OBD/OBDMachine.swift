@@ -87,6 +87,8 @@ public struct OBDMachine: Machine {
   var tuning: Tuning?
   /// What the disk knows of it.
   var keptTiming = ""
+  /// The adapter of this name calls itself an STN chip and does not know ST PX.
+  var withoutExtended: String?
   /// How long the adapter is to wait for answers.
   var timings = Timings()
   /// How the adapter is set; nil: it is to be turned to the vehicle first.

@@ -63,6 +63,7 @@ extension OBDMachine {
     if pace.period == 0 { for signal in [Signal.lateness, .latenessP99] { withdraw(signal, "polls go back to back", &effects) } }
     aim = nil
     recallTiming()
+    if withoutExtended == traits.name { traits.takesNoHeader() }
     timetable.begin()
     dialogue.isInStep()
     pace.begin(at: now)

@@ -85,6 +85,7 @@ extension OBDMachine {
       countTimeout(at: now, &effects)
     case .inquiring(let index, let sent):
       inquiryMissed(index, sent: sent, at: now)
+      if isExtended { return extendedTimedOut(index, at: now, &effects) }
       countTimeout(at: now, &effects)
     case .turning where aim == nil: setupFailed(Self.silence, isSilent: true, at: now, &effects)
     // Where it listens now nobody knows.

@@ -76,6 +76,14 @@ import Testing
     let turns = { (rig: VehicleRig) in rig.asked.count { $0.at > 30 * .second && $0.command.hasPrefix("ATSH") } }
     #expect(turns(rig) < turns(plain) / 2, "\(turns(rig)) of \(turns(plain))")
     for name in plain.values.keys where plain.number(name) != nil { #expect(rig.number(name) != nil, "\(name)") }
+    // One that falls silent over it, as a well-known simulator does.
+    let mute = try VehicleRig(ElectricCar(.eGMP), chip: .stn, mute: ["STPX"])
+    mute.run(for: 60 * .second)
+    #expect(mute.asked.count { $0.command.hasPrefix("STPX") } == 1 && mute.number("pedal-position") != nil && mute.faults.isEmpty)
+    #expect(mute.status == "polling" && mute.number("timeouts") == 1)
+    let again = try VehicleRig(ElectricCar(.eGMP), chip: .stn, mute: ["STPX"], disk: mute.disk)
+    again.run(for: 60 * .second)
+    #expect(!again.asked.contains { $0.command.hasPrefix("STPX") } && again.number("pedal-position") != nil)
     // An adapter that calls itself an STN chip and is none.
     let clone = try VehicleRig(ElectricCar(.eGMP), chip: .stn, unknown: ["STPX"])
     clone.run(for: 60 * .second)

@@ -15,6 +15,7 @@ final class VehicleRig {
   private(set) var published: [String: Int] = [:]
   private(set) var status = ""
   private(set) var fault: String?
+  private(set) var faults: [String] = []
   private(set) var declared = 0
   private(set) var disk: [String: [UInt8]] = [:]
   private(set) var progress: [String] = []
@@ -22,13 +23,16 @@ final class VehicleRig {
   private var lastID: CommandID = 0
   /// How commands begin that this adapter does not know.
   private var unknown: Set<String> = []
+  /// How commands begin that it never answers.
+  private var mute: Set<String> = []
   private var unheard: [[UInt8]] = []
   /// What the disk and the clock say in the next turn.
   private var answers: [Input] = []
 
   init(
     _ car: any Car = ElectricCar(.eGMP), rate: Double = 20, vehicle: VehicleChoice = .auto, signals: [CustomSignal] = [],
-    chip: ELM327Adapter.Personality = .elm327, faults: [String] = [], unknown: Set<String> = [], wishes: [PropertyWish] = [],
+    chip: ELM327Adapter.Personality = .elm327, faults: [String] = [], unknown: Set<String> = [], mute: Set<String> = [],
+    wishes: [PropertyWish] = [],
     care: CarCare? = CarCare(), latency: Nanoseconds = AdapterTiming.real.latency, disk: [String: [UInt8]] = [:]
   ) throws {
     machine = OBDMachine(rate: rate, vehicle: vehicle, signals: signals, wishes: PropertyWishes(wishes), care: care)
@@ -37,6 +41,7 @@ final class VehicleRig {
     adapter = ELM327Adapter(car: car, personality: chip, timing: timing, faults: try faults.map { try AdapterFault($0) })
     self.disk = disk
     self.unknown = unknown
+    self.mute = mute
     feedAdapter(.started(restored: [:], wall: WallTime(microseconds: 0)))
     feed(.started(restored: disk, wall: WallTime(microseconds: 0)))
     feedAdapter(.linkChanged(.main, .up(maximumSend: nil)))
@@ -56,13 +61,16 @@ final class VehicleRig {
       switch effect {
       case .send(_, let bytes, _, _):
         asked.append((now, String(decoding: bytes.dropLast(), as: UTF8.self)))
+        if mute.contains(where: asked[asked.count - 1].command.hasPrefix) { continue }
         if unknown.contains(where: asked[asked.count - 1].command.hasPrefix) {
           unheard.append(Array("?\r\r>".utf8))
         } else {
           feedAdapter(.received(.main, bytes))
         }
       case .status(let word): status = word
-      case .fault(let words): fault = words
+      case .fault(let words):
+        fault = words
+        if let words { faults.append(words) }
       case .declare: declared += 1
       case .store(let key, let bytes):
         disk[key] = bytes
