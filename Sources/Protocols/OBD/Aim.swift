@@ -60,6 +60,8 @@ struct ReplyTiming: Hashable, Sendable {
 
   /// As every adapter begins.
   static let initial = ReplyTiming(adaptive: 1, timeout: 0x32)
+  /// For all controllers at once: an adapter that learns from the quick ones would miss the slow.
+  static let thorough = ReplyTiming(adaptive: 0, timeout: 0x32)
   /// For controllers that ask for patience (7F xx 78).
   static let patient = ReplyTiming(adaptive: 0, timeout: 0xFF)
 

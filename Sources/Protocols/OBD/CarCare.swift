@@ -27,6 +27,8 @@ struct CarCare: Sendable, Equatable {
   /// A battery recovers a little when it is left alone.
   private static let recovery = 0.3
   private static let charging = 13.0
+  /// What has more has two batteries in a row: 24 V.
+  private static let doubled = 18.0
   private static let leastInVehicle = 6.0
 
   init(floor: Double = 11.8, pause: Nanoseconds = 30 * .second, idleAfter: Nanoseconds = 600 * .second, sleepsAdapter: Bool = false) {
@@ -51,11 +53,12 @@ struct CarCare: Sendable, Equatable {
   /// It tells of no vehicle's battery.
   var isInVehicle: Bool { volts.map { $0 >= Self.leastInVehicle } ?? true }
   /// The vehicle's machine runs, or it charges.
-  var isCharging: Bool { volts.map { $0 >= Self.charging } ?? false }
+  var isCharging: Bool { volts.map { $0 >= ($0 > Self.doubled ? 2 : 1) * Self.charging } ?? false }
 
   /// The battery is low, and was for a while.
   mutating func isLow(at now: Instant) -> Bool {
-    guard let lowSince else { return false }
+    // While it is driven it charges its battery, whatever the adapter measures.
+    guard let lowSince, used.map({ now &- $0 >= Self.patience }) ?? true else { return false }
     if now &- lowSince >= Self.patience { isLeft = true }
     return isLeft
   }
@@ -72,7 +75,7 @@ struct CarCare: Sendable, Equatable {
 
   var pauseWords: String { "it is asked every \(pause / .second) s" }
   var lowWords: String {
-    "the 12 V battery is low: the vehicle is not asked until it has \(((floor + Self.recovery) * 10).rounded() / 10) V"
+    "the 12 V battery is low (min-voltage = \(floor)): the vehicle is not asked until it has \(((floor + Self.recovery) * 10).rounded() / 10) V"
   }
   var idleWords: String { "nobody has used the vehicle for \(idleAfter / .second) s: \(pauseWords)" }
 }

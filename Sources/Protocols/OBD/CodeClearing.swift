@@ -40,7 +40,7 @@ struct CodeClearing: Survey {
   mutating func take(_ answers: [SurveyAnswer], _ place: Int) throws(Unreadable) {
     if place < Self.place { try motion.take(answers) }
     if place == Self.place { outcomes = outcomes(of: answers) }
-    if place > Self.place { try left.take(answers, place - Self.place - 1) }
+    if place > Self.place { left.take(answers, place - Self.place - 1) }
   }
 
   /// Each controller once. Those without a name cannot be told apart: each answer stands for one.
@@ -67,9 +67,14 @@ struct CodeClearing: Survey {
     return parts.isEmpty ? "no controller answers" : parts.joined(separator: "; ")
   }
 
+  /// Nobody has, and somebody has not said so.
+  var isUnknown: Bool { !hasCleared && outcomes?.contains { $0.outcome == .silent || $0.outcome == .refused(0x78) } ?? false }
+
   var objection: CommandError? {
     if let refusal = motion.refusal { return refusal }
-    return outcomes == nil || hasCleared ? nil : .refused(code: "not-cleared", "no trouble code was cleared: \(words)")
+    if outcomes == nil || hasCleared { return nil }
+    if isUnknown { return .refused(code: "outcome-unknown", "whether codes were cleared is not known (\(words)): read them again") }
+    return .refused(code: "not-cleared", "no trouble code was cleared: \(words)")
   }
 
   var report: Report { report(isReadAgain: true) }

@@ -1,5 +1,7 @@
 // The trouble codes of a vehicle as a person reads them: stored, pending and permanent ones together, by controller, each once with its
-// states. That a service has no answer means that it has no code, or that the car does not know the service: which, nobody can tell.
+// states. That a service has no answer means that it has no code, or that the car does not know the service: which, nobody can tell. On
+// CAN a controller that is awake says that it has none: where nobody answers anything there, nothing is known. What one controller does
+// not tell does not hide what others do.
 // Facts: SAE J1979, services 03, 07 and 0A.
 
 struct CodeList: Survey {
@@ -19,6 +21,14 @@ struct CodeList: Survey {
   }
 
   private var found: [Entry] = []
+  /// What is not known, in words.
+  private(set) var doubts: [String] = []
+  /// Somebody answers, if anybody is awake.
+  private let mustAnswer: Bool
+  private var isAnswered = false
+  private var asked = 0
+
+  init(mustAnswer: Bool = false) { self.mustAnswer = mustAnswer }
 
   /// By controller, then by code.
   var entries: [Entry] { found.sorted { ($0.source ?? 0, $0.code) < ($1.source ?? 0, $1.code) } }
@@ -30,14 +40,30 @@ struct CodeList: Survey {
   }
 
   var questions: [[UInt8]] { Self.services.map { [$0] } }
-  var objection: CommandError? { nil }
+  var objection: CommandError? {
+    guard mustAnswer, asked == Self.services.count, !isAnswered else { return nil }
+    return .refused(code: "no-answer", "no controller answers: switch the ignition on")
+  }
 
-  mutating func take(_ answers: [SurveyAnswer], _ place: Int) throws(Unreadable) {
-    for answer in try answers.told() {
-      switch TroubleCode.read(answer.bytes[...]) {
-      case .broken(let reason): throw Unreadable(reason)
-      case .codes(let codes): for code in codes { add(code, Self.states[place], from: answer.source) }
+  mutating func take(_ answers: [SurveyAnswer], _ place: Int) {
+    asked += 1
+    if !answers.isEmpty { isAnswered = true }
+    for answer in answers {
+      var problem: String?
+      if let refusal = answer.refusal {
+        // One that does not know the question has nothing to tell; one that is busy would have.
+        let isFinal = answers.contains { $0.source == answer.source && $0.refusal == nil }
+        switch NegativeResponse.demand(of: refusal) {
+        case .askAgain, .pause: problem = isFinal ? nil : NegativeResponse.name(of: refusal)
+        case .tryOther, .backOff, .giveUp: break
+        }
+      } else {
+        switch TroubleCode.read(answer.bytes[...]) {
+        case .broken(let reason): problem = reason
+        case .codes(let codes): for code in codes { add(code, Self.states[place], from: answer.source) }
+        }
       }
+      if let problem { doubts.append(SurveyAnswer.words(answer.source, "does not tell its \(Self.states[place]) codes: \(problem)")) }
     }
   }
 
@@ -51,7 +77,8 @@ struct CodeList: Survey {
 
   var report: Report {
     let rows = entries.map { [CANReader.name(of: $0.source), $0.code.text, $0.stateText, $0.meaning] }
-    return rows.isEmpty
-      ? Report(text: "no trouble codes: none stored, pending or permanent") : Report(columns: Self.columns, rows: rows)
+    let doubts = doubts.isEmpty ? nil : doubts.joined(separator: "\n") + "\nask again for these"
+    guard rows.isEmpty else { return Report(text: doubts, columns: Self.columns, rows: rows) }
+    return Report(text: doubts ?? "no trouble codes: none stored, pending or permanent")
   }
 }

@@ -15,8 +15,11 @@ struct CodeLoss: Survey {
   /// Everybody who said anything.
   private(set) var controllers: [UInt32?] = []
   private var isAsked = false
+  /// Controllers that are there, whoever answers now.
+  private let known: [UInt32]
 
-  init(isConfirmed: Bool, motorSpeed: Double?) {
+  init(isConfirmed: Bool, motorSpeed: Double?, known: [UInt32] = []) {
+    self.known = known
     (self.isConfirmed, motion) = (isConfirmed, Motion(motorSpeed: motorSpeed))
   }
 
@@ -28,7 +31,7 @@ struct CodeLoss: Survey {
     switch questions[place].prefix(2) {
     case [0x02, 0x02]: try takeFrames(answers)
     case [0x01, 0x01]: try takeMonitors(answers)
-    case let question where question.count == 1: try codes.take(answers, place)
+    case let question where question.count == 1: codes.take(answers, place)
     default: try motion.take(answers)
     }
     isAsked = place == questions.count - 1
@@ -57,7 +60,16 @@ struct CodeLoss: Survey {
     if isAsked, controllers.isEmpty {
       return .refused(code: "no-answer", "no controller answers that could have trouble codes: switch the ignition on")
     }
-    return isConfirmed ? motion.refusal : nil
+    guard isConfirmed else { return nil }
+    if let doubt = codes.doubts.first {
+      return .refused(code: "bad-reply", "nothing is cleared, because what is lost must be known before: \(doubt); ask again")
+    }
+    let silent = known.filter { !controllers.contains($0) }.map { CANReader.name(of: $0) }
+    if isAsked, !silent.isEmpty, !controllers.contains(nil) {
+      return .refused(
+        code: "no-answer", "\(silent.joined(separator: ", ")) does not answer, and its codes would be lost unread: switch the ignition on")
+    }
+    return motion.refusal
   }
 
   var report: Report {
@@ -68,6 +80,7 @@ struct CodeLoss: Survey {
     var text = "lost as well: test results, counters since the last clearing, and what controllers have learned"
     if !monitors.isEmpty { text += "\nself-tests take days of driving to be complete again, which an emission inspection asks for" }
     if let words = codes.permanentWords { text += "\n\(words)" }
+    for doubt in codes.doubts { text += "\n\(doubt)" }
     text += "\n" + (motion.objection ?? (motion.isKnown ? "the vehicle stands: \(motion.words)" : Self.unknownWords))
     return Report(text: text, columns: rows.isEmpty ? [] : Self.columns, rows: rows)
   }

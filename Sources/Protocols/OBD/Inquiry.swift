@@ -104,7 +104,7 @@ struct Inquiry: Sendable {
   /// The same for an STN chip, with whom to ask.
   func bytes(countingFrames: Bool) -> [UInt8] {
     var text = "STPX H:\(target.text),D:\(String(decoding: hexText(request), as: UTF8.self))"
-    if isPatient { text += ",T:5000" } else if let number = countingFrames ? count.frames : 1 { text += ",R:\(number)" }
+    if isPatient { text += ",T:2000" } else if let number = countingFrames ? count.frames : 1 { text += ",R:\(number)" }
     return Array(text.utf8) + [carriageReturn]
   }
 
@@ -152,6 +152,12 @@ struct Inquiry: Sendable {
   mutating func refused(_ words: String, until: Instant) {
     standing = .refused(words, until: until)
     due = max(due, until)
+  }
+
+  /// It is asked so that its answer can take a second; not so often, because nothing else is asked meanwhile.
+  mutating func becomePatient() {
+    isPatient = true
+    period = max(period, 10 * .second)
   }
 
   /// The same for these of its parameters.

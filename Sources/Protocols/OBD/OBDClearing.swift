@@ -37,7 +37,8 @@ extension OBDMachine {
     if isConfirmed, clearing != nil {
       throw .refused(code: "busy", "the codes are just being cleared: read what is left when that is done")
     }
-    return CodeLoss(isConfirmed: isConfirmed, motorSpeed: motorSpeed(at: now))
+    let known = if case .standard(let found) = vehicle { found.controllers.map(\.identifier) } else { [UInt32]() }
+    return CodeLoss(isConfirmed: isConfirmed, motorSpeed: motorSpeed(at: now), known: known)
   }
 
   private func motorSpeed(at now: Instant) -> Double? { motor.flatMap { now &- $0.at <= Self.motorLasts ? $0.speed : nil } }
@@ -85,8 +86,11 @@ extension OBDMachine {
   /// What became of service 04 stands in the journal, whoever waits for it.
   mutating func tellClearing(_ query: OBDQuery, _ effects: inout Effects) {
     guard let done = query.survey as? CodeClearing, done.outcomes != nil else { return }
-    effects.append(.event(name: done.hasCleared ? "codes-cleared" : "codes-not-cleared", text: "trouble codes: \(done.words)"))
-    if done.hasCleared { timetable.hasten() }
+    effects.append(
+      .event(
+        name: done.hasCleared ? "codes-cleared" : done.isUnknown ? "codes-clearing-unknown" : "codes-not-cleared",
+        text: "trouble codes: \(done.words)"))
+    if done.hasCleared || done.isUnknown { timetable.hasten() }
   }
 
   /// The caller is gone.

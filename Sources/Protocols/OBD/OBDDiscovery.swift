@@ -62,7 +62,8 @@ struct Discovery: Sendable, Equatable {
         digits.allSatisfy(isHexDigit), controllers.count < Self.most, digits.count <= 512
       else { return nil }
       let parameters = stride(from: 0, to: digits.count, by: 2).map { hexValue(digits[$0]) << 4 | hexValue(digits[$0 + 1]) }
-      controllers.append(Controller(identifier: identifier, parameters: parameters))
+      var once: Set<UInt8> = []
+      controllers.append(Controller(identifier: identifier, parameters: parameters.filter { once.insert($0).inserted }))
     }
     guard let first = controllers.first else { return nil }
     bus = kept ?? VehicleBus(answeringFrom: first.identifier)
@@ -100,6 +101,7 @@ extension OBDMachine {
       return failed(.unusable("an answer to another request"), poll, at: now, &effects)
     }
     dialogue.isInStep()
+    discoveryMisses = 0
     for answer in answers { discovery.add(answer.bitmap, base: base, from: answer.source ?? 0x7E8) }
     if bus == .search { return state = .namingBus }
     askOn(at: now, &effects)
@@ -132,10 +134,13 @@ extension OBDMachine {
   }
 
   /// A later page that nobody answers is one that nobody has.
-  func endsDiscovery(_ failure: Failure) -> Bool {
+  mutating func endsDiscovery(_ failure: Failure) -> Bool {
     guard request.isDiscovery, request.bytes[1] > 0 else { return false }
     switch failure {
-    case .status(.noData), .negative: return true
+    case .status(.noData):
+      discoveryMisses += 1
+      return discoveryMisses >= 2
+    case .negative: return true
     case .status, .unusable: return false
     }
   }

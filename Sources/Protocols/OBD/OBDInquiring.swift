@@ -43,7 +43,7 @@ extension OBDMachine {
     case .turn(let there): turn(to: there, at: now, &effects)
     case .inquire(let index):
       let inquiry = timetable.inquiries[index]
-      let bytes = inquiry.target == aim?.target ? inquiry.bytes : inquiry.bytes(countingFrames: traits.countsFrames)
+      let bytes = aim(for: inquiry) == aim ? inquiry.bytes : inquiry.bytes(countingFrames: traits.countsFrames)
       timetable.asked(index, at: now, room: max(pace.due &- now, 0))
       state = .inquiring(index, sent: now)
       let isShort = bytes.starts(with: "STPX".utf8) && !inquiry.isPatient
@@ -131,7 +131,7 @@ extension OBDMachine {
       withdraw(index, words, &effects)
     case .pause where !timetable.inquiries[index].isPatient:
       // The answer came when the adapter listened no more. It is asked again with more time, not at once.
-      timetable.inquiries[index].isPatient = true
+      timetable.inquiries[index].becomePatient()
       timetable.inquiries[index].due = now &+ Self.busyPause
     case .giveUp:
       timetable.inquiries[index].refused(words, until: .max)
@@ -145,7 +145,8 @@ extension OBDMachine {
 
   private mutating func missed(_ index: Int, _ words: String, took: Nanoseconds, at now: Instant, _ effects: inout Effects) {
     timetable.inquiries[index].missed(at: now, took: took)
-    guard timetable.inquiries[index].misses >= 2 else { return }
+    // What tells who a vehicle is must not be another one's.
+    guard timetable.inquiries[index].misses >= (timetable.inquiries[index].isIdentity ? 1 : 2) else { return }
     withdraw(index, words, &effects)
     // Perhaps it was too much at once.
     if timetable.inquiries[index].standing == .unknown, timetable.inquiries[index].parameters.count > 1 { timetable.split(index) }

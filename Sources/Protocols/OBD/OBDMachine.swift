@@ -78,6 +78,8 @@ public struct OBDMachine: Machine {
   var request = PageRequest.uds
   /// The vehicle's bus, as far as it is known.
   var bus = VehicleBus.can
+  /// The parameters that are polled of a car of the emission standard, as its properties are laid out.
+  var fastRequest: PageRequest?
   /// Who answered the request before, where everybody is asked.
   var answerer: UInt32?
   /// What is tried in turn until the vehicle answers, and where in the list we are.
@@ -101,6 +103,8 @@ public struct OBDMachine: Machine {
   /// The properties that tell that somebody uses the vehicle, in the schema.
   var signsOfUse: [Int] = []
   var discovery = Discovery(on: .can)
+  /// How often nobody answered the question that is asked next.
+  var discoveryMisses = 0
   /// The vehicle has told its number on this connection.
   var hasNumber = false
   var vehicle = Vehicle.unknown
@@ -139,8 +143,8 @@ public struct OBDMachine: Machine {
   struct Timings {
     var usual = ReplyTiming.initial
     var isPagePatient = false
-
-    var page: ReplyTiming { isPagePatient ? .patient : usual }
+    /// Answers in a row, while it is, that needed no patience.
+    var promptAnswers = 0
   }
 
   /// What happened several times in a row since the last answer.
@@ -174,7 +178,8 @@ public struct OBDMachine: Machine {
 
   static let actions = [OBDQuery.action, codes, clear, rates, tune]
   static let tune = Action(
-    "tune", help: "Tries how long the adapter must wait for answers, keeps what is quickest and safe, and shows before and after")
+    "tune", streams: true,
+    help: "Tries how long the adapter must wait for answers, keeps what is quickest and safe, and shows before and after")
   static let codes = Action("dtc", help: "Reads the trouble codes of all controllers: stored, pending and permanent")
   static let rates = Action(
     "rates", help: "Tells how often each request is sent and answered, how long that takes, and what its answer holds")
@@ -288,11 +293,20 @@ public struct OBDMachine: Machine {
   }
 
   /// How the adapter is set for the request that is polled.
-  var home: Aim { Aim(bus: bus.carrying(request.target), target: request.target, timing: timings.page) }
+  var home: Aim {
+    Aim(bus: bus.carrying(request.target), target: request.target, timing: timing(of: request.target, isPatient: timings.isPagePatient))
+  }
+
+  /// What is tuned is tuned to the controller that is polled.
+  private func timing(of target: Target, isPatient: Bool) -> ReplyTiming {
+    if isPatient { return .patient }
+    if target.reply == nil { return target.request == nil ? .initial : .thorough }
+    return target == request.target ? timings.usual : .initial
+  }
 
   /// How it is set for a question of the timetable.
   func aim(for inquiry: Inquiry) -> Aim {
-    Aim(bus: bus.carrying(inquiry.target), target: inquiry.target, timing: inquiry.isPatient ? .patient : timings.usual)
+    Aim(bus: bus.carrying(inquiry.target), target: inquiry.target, timing: timing(of: inquiry.target, isPatient: inquiry.isPatient))
   }
 
   var isDown: Bool { reasonDown != nil }

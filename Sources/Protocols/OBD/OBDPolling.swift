@@ -41,6 +41,9 @@ extension OBDMachine {
       let head = request.echo.count
       let shortest = request.parameters.isEmpty ? Self.shortestPage : 1 + (request.parameters.first?.count ?? 0)
       if answer.length < head + shortest { return failed(.unusable("the page is too short"), poll, at: now, &effects) }
+      if request.parameters.count == 1, answer.length != head + shortest {
+        return failed(.unusable("the answer has another length than the standard says"), poll, at: now, &effects)
+      }
       answerer = answer.source
       answered(poll, answer.start + head..<answer.start + answer.length, at: now, &effects)
     case .refusal(let code): failed(.negative(code), poll, at: now, &effects)
@@ -60,8 +63,10 @@ extension OBDMachine {
       if isFirst { recognise(data, &effects) }
       publishPage(data, &effects)
     } else {
-      judgePrimary(publish(primary, request.parameters, data, &effects))
+      let share = publish(primary, request.parameters, data, &effects)
+      judgePrimary(share)
     }
+    easePatience()
     timetable.pageAnswered(afterSilence: isFirst, isLate: pace.period > 0 && now >= pace.due)
     timing.add(answered: now, roundTrip: max(now &- poll.sent, 0), lateness: poll.lateness)
     tuningPolled(max(now &- poll.sent, 0), &effects)
@@ -81,8 +86,19 @@ extension OBDMachine {
     complain(nil, &effects)
   }
 
+  /// A controller that answers at once for a while needs no patience any more.
+  private mutating func easePatience() {
+    guard timings.isPagePatient else { return }
+    timings.promptAnswers = reader.messages.count == 1 ? timings.promptAnswers + 1 : 0
+    if timings.promptAnswers >= 5 {
+      timings.isPagePatient = false
+      writePollBytes()
+    }
+  }
+
   /// Where not all of the parameters were answered they are asked for in turn.
   private mutating func judgePrimary(_ share: Share) {
+    guard request.parameters.count > 1 else { return }
     streaks.shortAnswers = share == .whole ? 0 : streaks.shortAnswers + 1
     guard streaks.shortAnswers >= 2 else { return }
     streaks.shortAnswers = 0
@@ -90,6 +106,7 @@ extension OBDMachine {
     (whole.rows, whole.isFast) = (primary, true)
     let rest = whole.asking(for: request.parameters.dropFirst())
     request = PageRequest(Array(request.parameters.prefix(1)), of: request.target)
+    fastRequest = request
     primary.removeAll { row in rest.rows.contains { $0.parameter == row.parameter } }
     timetable.inquiries.append(rest)
     timetable.settle()
@@ -108,6 +125,7 @@ extension OBDMachine {
     state = .polling
     pace.failed(at: now)
     if endsDiscovery(failure) { return discoveryEnded(at: now, &effects) }
+    if request.isDiscovery, discoveryMisses == 1 { return }
     tuningPolled(nil, &effects)
     // Behind what may change the schema.
     defer { publishCounters(at: now, &effects) }
@@ -159,10 +177,12 @@ extension OBDMachine {
       streaks.busy += 1
       if streaks.busy > 3 { backOff("\(words): it is asked again later", at: now, &effects) }
     case .pause:
-      // The answer may have come when the adapter listened no more: from now on it waits.
-      timings.isPagePatient = true
-      writePollBytes()
       streaks.busy += 1
+      // Again and again the answer comes when the adapter listens no more: it waits from now on.
+      if streaks.busy >= 3, !timings.isPagePatient {
+        (timings.isPagePatient, timings.promptAnswers) = (true, 0)
+        writePollBytes()
+      }
       if streaks.busy > 3 { fallSilent("\(words): it is asked again every second", .carSilent, &effects) }
       state = .backingOff(Pause(until: now &+ .second))
     case .backOff: backOff("\(words): it is asked again later", at: now, &effects)

@@ -57,7 +57,7 @@ extension OBDMachine {
   /// Wanted and achieved rates, the fast request first.
   func ratesReport(at now: Instant) -> Report {
     let named = { (rows: [Inquiry.Row]) in rows.map { schema.properties[$0.position].name }.joined(separator: " ") }
-    let fast = request.parameters.isEmpty ? "the battery page" : named(primary)
+    let fast = request.isDiscovery ? "what there is" : request.parameters.isEmpty ? "the battery page" : named(primary)
     let summary = timing.summary(at: now)
     var rows = [
       [

@@ -152,6 +152,12 @@ struct OBDQuery: Sendable {
     while step != nil, !isRestoring { position += 1 }
   }
 
+  /// What is tuned is tuned to the controller that is polled. Many are heard out; one that clears its codes may take its time.
+  private func timing(of target: Target, _ home: Aim) -> ReplyTiming {
+    if isPatient || survey is CodeClearing { return .patient }
+    return target.reply == nil ? .thorough : target == home.target ? home.timing : .initial
+  }
+
   /// Writes the script for an adapter as it is set up now: who is polled is at `home`.
   mutating func prepare(for traits: AdapterTraits, aimedAt aim: Aim?, home: Aim) {
     let questions = texts.indices.map { Step.ask($0) }
@@ -161,7 +167,7 @@ struct OBDQuery: Sendable {
     }
     // The services of the emission standard are asked of all controllers, the maker's own of the one we poll.
     let target = header.map { Target($0) } ?? (service <= 0x0A ? home.bus.everybody : home.target ?? .unaddressed)
-    let there = Aim(bus: home.bus.carrying(target), target: target, timing: isPatient ? .patient : aim?.timing ?? home.timing)
+    let there = Aim(bus: home.bus.carrying(target), target: target, timing: timing(of: target, home))
     script = there.steps(from: aim, traits).map { .prepare($0) } + questions
     position = 0
     self.aim = there

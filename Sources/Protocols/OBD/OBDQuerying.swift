@@ -11,7 +11,7 @@ extension OBDMachine {
     do throws(CommandError) {
       let query =
         switch Self.actions[index] {
-        case Self.codes: OBDQuery(id, CodeList())
+        case Self.codes: OBDQuery(id, CodeList(mustAnswer: bus.isCAN))
         case Self.clear: OBDQuery(id, try loss(arguments, at: now))
         default: try OBDQuery(id, arguments, allowRaw: allowRaw)
         }

@@ -87,9 +87,11 @@ extension OBDMachine {
       inquiryMissed(index, sent: sent, at: now)
       if isExtended { return extendedTimedOut(index, at: now, &effects) }
       countTimeout(at: now, &effects)
-    case .turning where aim == nil: setupFailed(Self.silence, isSilent: true, at: now, &effects)
+    case .turning where aim == nil, .namingBus: setupFailed(Self.silence, isSilent: true, at: now, &effects)
     // Where it listens now nobody knows.
-    case .turning, .namingBus: setUpAgain(at: now, &effects)
+    case .turning(let turn):
+      complain("the adapter does not answer \(String(decoding: turn.command.dropLast(), as: UTF8.self)): it is set up again", &effects)
+      setUpAgain(at: now, &effects)
     case .measuring:
       voltageMissed(at: now)
       countTimeout(at: now, &effects)

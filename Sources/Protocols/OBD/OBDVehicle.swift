@@ -95,13 +95,13 @@ extension OBDMachine {
   mutating func begin(_ place: Int) {
     attempt = place
     var next = attempts[place]
-    if case .standard(let found) = vehicle, self.place(of: found) == place, let car = StandardCar(found, wishes) {
-      next = Attempt(found.bus, car.request)
+    if case .standard(let found) = vehicle, self.place(of: found) == place, let fastRequest {
+      next = Attempt(found.bus, fastRequest)
     } else if let known = storedControllers, self.place(of: known) == place, streaks.backOffs % Self.searchEvery != 0 {
       next = Attempt(discoveryOn: known.bus)
     }
     (bus, request) = (next.bus, next.request)
-    (discovery, count, answerer) = (Discovery(on: bus), FrameCount(), nil)
+    (discovery, discoveryMisses, count, answerer) = (Discovery(on: bus), 0, FrameCount(), nil)
     writePollBytes()
   }
 
@@ -125,10 +125,9 @@ extension OBDMachine {
     (count, answerer) = (FrameCount(), nil)
     writePollBytes()
     let pages = (isFastOnly ? [] : car.pages + Self.identityPages(of: found.controllers, on: found.bus)) + ownPages
-    if vehicle != .standard(found) {
-      vehicle = .standard(found)
-      declare(hasBatteryPage: false, fast: car.fast, pages, &effects)
-    }
+    fastRequest = car.request
+    vehicle = .standard(found)
+    declare(hasBatteryPage: false, fast: car.fast, pages, &effects)
     let names = found.controllers.map { $0.text }.joined(separator: ", ")
     publish(.vehicle, .string("standard OBD-II (\(names))"), &effects)
     publishBus(&effects)

@@ -31,12 +31,12 @@ import Testing
   }
 
   @Test func `a low battery ends the polling, and a charged one begins it`() throws {
-    let rig = try VehicleRig(WeakCar(volts: { $0 < 100 * .second || $0 > 1000 * .second ? 12_500 : 11_700 }))
+    let rig = try VehicleRig(WeakCar(volts: { $0 < 100 * .second || $0 > 1000 * .second ? 12_500 : 11_700 }), care: CarCare(idleAfter: 0))
     rig.run(for: 120 * .second)
     #expect(rig.status == "polling")
     rig.run(for: 30 * .second)
     #expect(rig.status == "car-asleep" && rig.number("rpm") == nil)
-    #expect(rig.fault == "the 12 V battery is low: the vehicle is not asked until it has 12.1 V")
+    #expect(rig.fault == "the 12 V battery is low (min-voltage = 11.8): the vehicle is not asked until it has 12.1 V")
     rig.run(for: 840 * .second)
     #expect(Self.bus(rig, after: 150 * .second).isEmpty)
     rig.run(for: 45 * .second)
@@ -44,9 +44,28 @@ import Testing
   }
 
   @Test func `a starter that pulls the voltage down is no low battery`() throws {
-    let rig = try VehicleRig(WeakCar(volts: { $0 % (60 * .second) < 11 * .second ? 9_000 : 12_400 }))
+    let rig = try VehicleRig(WeakCar(volts: { $0 % (60 * .second) < 11 * .second ? 9_000 : 12_400 }), care: CarCare(idleAfter: 0))
     rig.run(for: 300 * .second)
     #expect(rig.status == "polling" && rig.fault == nil)
+  }
+
+  @Test func `a car that is driven is polled, whatever its adapter measures`() throws {
+    var car = WeakCar(volts: { _ in 11_000 })
+    car.car = PetrolCar(.can11)
+    let rig = try VehicleRig(car)
+    rig.run(for: 300 * .second)
+    #expect(rig.status == "polling" && rig.fault == nil && rig.number("adapter-voltage") == 11)
+  }
+
+  @Test func `a lorry with 24 V that stands is left alone`() throws {
+    let rig = try VehicleRig(WeakCar(volts: { _ in 24_600 }), care: CarCare(idleAfter: 60 * .second))
+    rig.run(for: 200 * .second)
+    #expect(rig.status == "parked")
+    var driven = WeakCar(volts: { _ in 28_200 })
+    driven.car = PetrolCar(.can11)
+    let other = try VehicleRig(driven, care: CarCare(idleAfter: 60 * .second))
+    other.run(for: 200 * .second)
+    #expect(other.status == "polling")
   }
 
   @Test func `an adapter on a desk is in no car`() throws {
@@ -124,6 +143,7 @@ import Testing
   @Test func `a battery that is low stays low over another connection`() {
     var rig = AdapterRig(care: CarCare())
     rig.adapter.answer("ATRV", "11.2V\r\r>")
+    rig.adapter.page = Vector.glued
     rig.startPolling()
     rig.run(for: 60 * .second)
     #expect(rig.status == "car-asleep")
@@ -143,7 +163,8 @@ import Testing
   struct WeakCar: Car {
     let volts: @Sendable (Instant) -> Int
     var isDead = false
-    var car = PetrolCar(.can11)
+    /// Its ignition is on, and its engine stands.
+    var car = PetrolCar(.can11, CarCareTests.turned((.on, 0)))
 
     init(volts: @escaping @Sendable (Instant) -> Int, isDead: Bool = false) { (self.volts, self.isDead) = (volts, isDead) }
 

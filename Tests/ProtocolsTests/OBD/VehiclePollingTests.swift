@@ -160,6 +160,37 @@ import Testing
     #expect(again.status != "polling")
   }
 
+  @Test func `one answer that was pending does not slow the page down for good`() throws {
+    let rig = try VehicleRig(PetrolCar(.can11), faults: ["nrc-78:500:400"])
+    rig.run(for: 120 * .second)
+    #expect(rig.status == "polling" && rig.count("010C0D", last: 20 * .second) > 300)
+  }
+
+  @Test func `a parameter of another length than the standard's is no value, and is complained of`() throws {
+    let rig = try VehicleRig(
+      Self.car([
+        "0100": [(0x7E8, "410000180000")], "010C0D": [(0x7E8, "410C0D74000D32")], "010C": [(0x7E8, "410C0D7400")],
+        "010D": [(0x7E8, "410D32")],
+      ]))
+    rig.run(for: 60 * .second)
+    #expect(rig.number("rpm") == nil && rig.fault != nil && rig.status != "polling")
+  }
+
+  @Test func `what is polled stays what is shown over other connections`() throws {
+    var answers: [String: [(UInt32, String)]] = [
+      "0100": [(0x7E8, "410000180000")], "010C": [(0x7E8, "410C0D74")], "010D": [(0x7E8, "410D32")],
+    ]
+    answers["010C0D"] = [(0x7E8, "410C0D74")]
+    let rig = try VehicleRig(Self.car(answers))
+    for _ in 0..<5 {
+      rig.run(for: 20 * .second)
+      #expect(rig.number("rpm") == 861 && rig.number("speed") == 50 && rig.machine.timetable.inquiries.count <= 3)
+      rig.reconnect()
+    }
+    rig.run(for: 20 * .second)
+    #expect(rig.count("010D", last: 10 * .second) <= 200 && rig.number("speed") == 50)
+  }
+
   @Test func `a signal of everybody's comes from one controller and stays there`() throws {
     let request = try SignalRequest("0105", allowRaw: false)
     let own = CustomSignal("own-coolant", request, try Expression("A-40"), unit: "°C", help: "own")

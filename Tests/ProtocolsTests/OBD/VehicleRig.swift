@@ -48,6 +48,15 @@ final class VehicleRig {
     feed(.linkChanged(.main, .up(maximumSend: nil)))
   }
 
+  /// The link breaks, and comes up again.
+  func reconnect() {
+    feedAdapter(.linkChanged(.main, .down("unplugged")))
+    feed(.linkChanged(.main, .down("unplugged")))
+    for name in machine.livelyProperties.map({ machine.schema.properties[$0].name }) { values[name] = nil }
+    feedAdapter(.linkChanged(.main, .up(maximumSend: nil)))
+    feed(.linkChanged(.main, .up(maximumSend: nil)))
+  }
+
   private func feed(_ input: Input) {
     var effects = Effects()
     machine.handle(input, at: now, &effects)
