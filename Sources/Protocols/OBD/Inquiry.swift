@@ -40,6 +40,8 @@ struct Inquiry: Sendable {
   var priority = Priority.normal
   /// Its controller takes its time and says so.
   var isPatient = false
+  /// It asks anew who is there.
+  var isCheck = false
   /// Its answer is text, perhaps in several messages: one property.
   var isIdentity = false
   /// When it is due next.

@@ -3,6 +3,7 @@
 
 extension OBDMachine {
   private static let identityPeriod: Nanoseconds = 3600 * .second
+  private static let checkPeriod: Nanoseconds = 600 * .second
 
   /// The questions: the number of whoever has it, the calibrations of each controller.
   static func identityPages(of controllers: [Discovery.Controller], on bus: VehicleBus) -> [Page] {
@@ -18,7 +19,34 @@ extension OBDMachine {
       )
       pages.append(identityPage(target, VehicleInformation.calibrationRequest, property))
     }
+    if !controllers.isEmpty {
+      // Who was slow, or asleep, when the controllers were asked what they have, is heard another time.
+      var check = Inquiry(bus.everybody, [0x01, 0x00], period: checkPeriod)
+      check.isCheck = true
+      pages.append(Page(check, []))
+    }
     return pages
+  }
+
+  /// Controllers have told again what they have. More than we know of is asked for once on each connection.
+  mutating func check(_ effects: inout Effects) {
+    guard case .standard(let found) = vehicle, !hasChecked else { return }
+    let isMore = reader.messages.contains { message in
+      let bytes = reader.bytes(of: message)
+      guard message.length >= 6, bytes.starts(with: [0x41, 0x00]), CANReader.isController(message.source) else { return false }
+      guard let known = found.controllers.first(where: { $0.identifier == message.source ?? 0x7E8 }) else { return true }
+      return StandardParameter.supported(bytes.dropFirst(2).prefix(4), base: 0).contains { !known.parameters.contains($0) }
+    }
+    guard isMore else { return }
+    hasChecked = true
+    effects.append(.note("there are more controllers or parameters than were known: what the vehicle has is found out anew"))
+    findOutAnew(found)
+  }
+
+  private mutating func findOutAnew(_ found: Discovery) {
+    vehicle = .unknown
+    begin(place(of: found) ?? attempt)
+    streaks = Streaks()
   }
 
   private static func identityPage(_ target: Target, _ request: [UInt8], _ property: Property) -> Page {
@@ -40,16 +68,14 @@ extension OBDMachine {
   mutating func tell(_ texts: [String], at position: Int, _ effects: inout Effects) {
     let text = texts.joined(separator: ", ")
     publish(.value(.string(text)), at: position, &effects)
-    guard schema.properties[position].name == "vin", case .standard(var found) = vehicle, !hasNumber else { return }
+    guard schema.properties[position].name == "vin", case .standard(var found) = vehicle, self.mark == nil else { return }
     // Once on each connection: vehicles are not exchanged under way, and controllers that tell another number each time must not matter.
-    hasNumber = true
     let mark = Discovery.mark(of: text)
+    self.mark = mark
     if found.mark == mark { return }
     if found.mark != nil {
       effects.append(.note("this is another vehicle than before: what it has is found out anew"))
-      vehicle = .unknown
-      begin(place(of: found) ?? attempt)
-      streaks = Streaks()
+      findOutAnew(found)
     } else {
       found.mark = mark
       vehicle = .standard(found)

@@ -102,6 +102,7 @@ extension OBDMachine {
 
   private mutating func judge(_ index: Int, took: Nanoseconds, at now: Instant, _ effects: inout Effects) {
     let inquiry = timetable.inquiries[index]
+    if inquiry.isCheck { check(&effects) }
     if inquiry.isIdentity, let row = inquiry.rows.first, let (answer, source) = identity(inquiry) {
       guard case .texts(let texts) = answer else {
         return inquiryUnusable(index, "vehicle information that makes no sense", took: took, at: now, &effects)

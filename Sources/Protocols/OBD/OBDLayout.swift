@@ -40,7 +40,8 @@ extension OBDMachine {
     var names = Set(properties.map(\.name) + Signal.ownNames)
     let claimed = Set(signals.map(\.name))
     func place(_ page: Page) -> [Inquiry.Row] {
-      let period = page.inquiry.period
+      // What shares the device's rate is asked no more often than that.
+      let period = page.inquiry.isFast ? max(page.inquiry.period, pace.period) : page.inquiry.period
       return page.rows.compactMap { parameter, row in
         let isWanted = page.isOwn || !claimed.contains(row.property.name) && wishes.asks(row.property.name)
         guard isWanted, names.insert(row.property.name).inserted else { return nil }

@@ -30,7 +30,7 @@ extension OBDMachine {
     traits = AdapterTraits()
     streaks = Streaks()
     failedSetups = 0
-    (isProbing, hasNumber) = (false, false)
+    (isProbing, mark, hasChecked) = (false, nil, false)
     timings.isPagePatient = false
     care?.begin()
     begin(attempt)

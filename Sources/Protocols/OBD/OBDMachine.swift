@@ -105,8 +105,10 @@ public struct OBDMachine: Machine {
   var discovery = Discovery(on: .can)
   /// How often nobody answered the question that is asked next.
   var discoveryMisses = 0
-  /// The vehicle has told its number on this connection.
-  var hasNumber = false
+  /// What the vehicle's number came to on this connection.
+  var mark: UInt32?
+  /// More than was known has been found on this connection.
+  var hasChecked = false
   var vehicle = Vehicle.unknown
   let choice: VehicleChoice
   /// Nothing that an owner has not described is asked beside the fast request.

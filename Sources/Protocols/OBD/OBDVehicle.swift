@@ -121,6 +121,8 @@ extension OBDMachine {
   /// The controllers have said what they know: a car of the emission standard. False where that is nothing that we do.
   mutating func recognise(_ found: Discovery, _ effects: inout Effects) -> Bool {
     guard let car = StandardCar(found, wishes) else { return false }
+    var found = found
+    found.mark = mark ?? found.mark
     (bus, request) = (found.bus, car.request)
     (count, answerer) = (FrameCount(), nil)
     writePollBytes()

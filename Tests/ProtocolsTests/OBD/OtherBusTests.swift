@@ -24,7 +24,7 @@ import Testing
     let again = try VehicleRig(PetrolCar(bus), disk: rig.disk)
     again.run(for: 20 * .second)
     #expect(again.status == "polling" && again.number("rpm") != nil && again.machine.schema == rig.machine.schema)
-    #expect(!again.asked.contains { $0.command == "0100" || $0.command.hasPrefix("22") || $0.command.hasSuffix("P6") })
+    #expect(!again.asked.contains { $0.command == "0120" || $0.command.hasPrefix("22") || $0.command.hasSuffix("P6") })
   }
 
   @Test func `a 29-bit car is polled as fast as any other, one controller at a time`() throws {

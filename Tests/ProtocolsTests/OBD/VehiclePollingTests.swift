@@ -86,7 +86,7 @@ import Testing
     let rig = try VehicleRig(PetrolCar(.can11), disk: first.disk)
     #expect(rig.machine.schema == first.machine.schema && rig.declared == 1)
     rig.run(for: 5 * .second)
-    #expect(rig.number("rpm") != nil && !rig.asked.contains { $0.command == "0100" })
+    #expect(rig.number("rpm") != nil && !rig.asked.contains { $0.command == "0120" })
     // The same disk behind another car: what is there is found out anew.
     let other = try VehicleRig(ElectricCar(.eGMP), disk: first.disk)
     other.run(for: 5 * .second)
@@ -160,6 +160,24 @@ import Testing
     #expect(again.status != "polling")
   }
 
+  @Test func `a controller that was not heard at first is found later`() throws {
+    let first = try VehicleRig(PetrolCar(.can11))
+    first.run(for: 20 * .second)
+    let kept = ["controllers": Array("bus 6\n7E8 0C0D05\n".utf8)]
+    let rig = try VehicleRig(PetrolCar(.can11), disk: kept)
+    rig.run(for: 30 * .second)
+    #expect(rig.text("vehicle") == "standard OBD-II (7E8, 7E9)" && rig.number("fuel-level") != nil && rig.status == "polling")
+    #expect(rig.disk["controllers"] == first.disk["controllers"])
+    // What is known is not asked for again.
+    #expect(first.declared == 1 && rig.asked.count { $0.command == "0120" } == 1)
+  }
+
+  @Test func `what is polled slowly stays fresh from one poll to the next`() throws {
+    let rig = try VehicleRig(PetrolCar(.can11), rate: 0.2)
+    rig.run(for: 60 * .second)
+    #expect(rig.machine.schema.properties.first { $0.name == "rpm" }?.lifetime == .fresh(15 * .second))
+  }
+
   @Test func `one answer that was pending does not slow the page down for good`() throws {
     let rig = try VehicleRig(PetrolCar(.can11), faults: ["nrc-78:500:400"])
     rig.run(for: 120 * .second)
@@ -184,7 +202,7 @@ import Testing
     let rig = try VehicleRig(Self.car(answers))
     for _ in 0..<5 {
       rig.run(for: 20 * .second)
-      #expect(rig.number("rpm") == 861 && rig.number("speed") == 50 && rig.machine.timetable.inquiries.count <= 3)
+      #expect(rig.number("rpm") == 861 && rig.number("speed") == 50 && rig.machine.timetable.inquiries.count <= 4)
       rig.reconnect()
     }
     rig.run(for: 20 * .second)
@@ -240,11 +258,11 @@ import Testing
     // One that tells another number each time is found out anew once at most.
     let fickle = try VehicleRig(FickleCar(car: PetrolCar(.can11)), disk: first.disk)
     fickle.run(for: 200 * .second)
-    #expect(fickle.asked.count { $0.command == "0100" } <= 1 && fickle.status == "polling" && fickle.number("coolant-temperature") != nil)
+    #expect(fickle.asked.count { $0.command == "0120" } <= 1 && fickle.status == "polling" && fickle.number("coolant-temperature") != nil)
     // A car whose number was never told is not another one.
     let same = try VehicleRig(PetrolCar(.can11), disk: first.disk)
     same.run(for: 30 * .second)
-    #expect(!same.asked.contains { $0.command == "0100" })
+    #expect(!same.asked.contains { $0.command == "0120" })
   }
 
   /// Whose number is another one with each answer.
