@@ -110,8 +110,11 @@ struct Inquiry: Sendable {
     return Array(text.utf8) + [carriageReturn]
   }
 
+  /// It is asked so seldom that what it costs does not matter.
+  private var isOnce: Bool { isIdentity || isCheck }
+
   var isSurveyed: Bool {
-    if case .refused = standing { true } else { samples >= 2 || misses >= 1 }
+    if case .refused = standing { true } else { samples >= (isOnce ? 1 : 2) || misses >= 1 }
   }
 
   private var window: Nanoseconds { max(10 * .second, 3 &* period) }
@@ -138,7 +141,7 @@ struct Inquiry: Sendable {
     isTimed = knewFrames == (count.frames != nil)
     samples += 1
     // With the number of frames it takes less: that is timed at once.
-    if samples < 2 { due = now } else { answers.add(at: now, window: window) }
+    if samples < 2, !isOnce { due = now } else { answers.add(at: now, window: window) }
   }
 
   /// Nothing of use came.

@@ -296,19 +296,21 @@ public struct OBDMachine: Machine {
 
   /// How the adapter is set for the request that is polled.
   var home: Aim {
-    Aim(bus: bus.carrying(request.target), target: request.target, timing: timing(of: request.target, isPatient: timings.isPagePatient))
+    let timing = timing(of: request.target, isPatient: timings.isPagePatient, asksAll: request.isDiscovery)
+    return Aim(bus: bus.carrying(request.target), target: request.target, timing: timing)
   }
 
-  /// What is tuned is tuned to the controller that is polled.
-  private func timing(of target: Target, isPatient: Bool) -> ReplyTiming {
+  /// What is tuned is tuned to the controller that is polled. On CAN all controllers are heard out who are asked what they have.
+  private func timing(of target: Target, isPatient: Bool, asksAll: Bool) -> ReplyTiming {
     if isPatient { return .patient }
-    if target.reply == nil { return target.request == nil ? .initial : .thorough }
-    return target == request.target ? timings.usual : .initial
+    if asksAll, bus.isCAN { return .thorough }
+    return target == request.target && target.reply != nil ? timings.usual : .initial
   }
 
   /// How it is set for a question of the timetable.
   func aim(for inquiry: Inquiry) -> Aim {
-    Aim(bus: bus.carrying(inquiry.target), target: inquiry.target, timing: timing(of: inquiry.target, isPatient: inquiry.isPatient))
+    let timing = timing(of: inquiry.target, isPatient: inquiry.isPatient, asksAll: inquiry.isCheck)
+    return Aim(bus: bus.carrying(inquiry.target), target: inquiry.target, timing: timing)
   }
 
   var isDown: Bool { reasonDown != nil }
