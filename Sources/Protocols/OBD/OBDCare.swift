@@ -99,9 +99,8 @@ extension OBDMachine {
   /// How long a vehicle that does not answer is left alone, and the word for it; the pauses grow.
   mutating func nextSilence() -> (pause: Nanoseconds, word: StatusWord, words: String?) {
     guard let care else { return (nextPause(), .carSilent, nil) }
-    let pause = streaks.backOffs < 4 ? min(nextPause(), care.pause) : care.pause
-    let isLong = pause == care.pause
-    if isLong { streaks.backOffs += 1 }
-    return (pause, isLong ? lonelyWord(silenceWord) : silenceWord, isLong ? care.pauseWords : nil)
+    guard streaks.backOffs >= Self.backOffs(before: care.pause) else { return (nextPause(), silenceWord, nil) }
+    streaks.backOffs += 1
+    return (care.pause, lonelyWord(silenceWord), care.pauseWords)
   }
 }

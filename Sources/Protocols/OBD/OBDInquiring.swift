@@ -221,14 +221,3 @@ extension OBDMachine {
     }
   }
 }
-
-extension OBDMachine.Turn {
-  /// The step behind this one does the same in another way.
-  var hasOtherWay: Bool {
-    guard position + 1 < steps.count, case .instead = steps[position + 1] else { return false }
-    return true
-  }
-
-  /// The command that is due, carriage return included.
-  var command: [UInt8] { position < steps.count ? steps[position].bytes + [carriageReturn] : [] }
-}

@@ -44,14 +44,6 @@ public struct OBDMachine: Machine {
     var isOverdue = false
   }
 
-  /// The way to another target.
-  struct Turn {
-    let aim: Aim
-    let steps: [Aim.Step]
-    var position = 0
-    let began: Instant
-  }
-
   struct Pause {
     /// nil: until the link comes up again.
     var until: Instant?
@@ -292,25 +284,6 @@ public struct OBDMachine: Machine {
         || wantsVoltage(at: now, room: pace.due &- now)
     case .backingOff(let pause): pause.until.map { now >= $0 } ?? false || !questions.isEmpty
     }
-  }
-
-  /// How the adapter is set for the request that is polled.
-  var home: Aim {
-    let timing = timing(of: request.target, isPatient: timings.isPagePatient, asksAll: request.isDiscovery)
-    return Aim(bus: bus.carrying(request.target), target: request.target, timing: timing)
-  }
-
-  /// What is tuned is tuned to the controller that is polled. On CAN all controllers are heard out who are asked what they have.
-  private func timing(of target: Target, isPatient: Bool, asksAll: Bool) -> ReplyTiming {
-    if isPatient { return .patient }
-    if asksAll, bus.isCAN { return .thorough }
-    return target == request.target && target.reply != nil ? timings.usual : .initial
-  }
-
-  /// How it is set for a question of the timetable.
-  func aim(for inquiry: Inquiry) -> Aim {
-    let timing = timing(of: inquiry.target, isPatient: inquiry.isPatient, asksAll: inquiry.isCheck)
-    return Aim(bus: bus.carrying(inquiry.target), target: inquiry.target, timing: timing)
   }
 
   var isDown: Bool { reasonDown != nil }

@@ -2,16 +2,17 @@
 // a silent vehicle that is asked ever less often, or a reply that nothing is read from.
 
 extension OBDMachine {
-  static let backOffSeconds: [Int64] = [1, 2, 5, 10, 30, 60]
+  private static let backOffSeconds: [Int64] = [1, 2, 5, 10, 30, 60]
   private static let shortestPage = 14
 
   mutating func writePollBytes() {
     pollBytes = Array(request.rawValue.utf8)
-    if !timings.isPagePatient, tuning == nil, let frames = count.frames {
-      pollBytes.append(contentsOf: String(frames, radix: 16, uppercase: true).utf8)
-    }
+    if let frames = countedFrames { pollBytes.append(contentsOf: String(frames, radix: 16, uppercase: true).utf8) }
     pollBytes.append(carriageReturn)
   }
+
+  /// How many frames the adapter is told to wait for; nil: it is to wait as long as it is set to.
+  private var countedFrames: Int? { timings.isPagePatient || tuning != nil ? nil : count.frames }
 
   /// A search for the bus tries several, one of them at 5 baud.
   private static let searchPatience: Nanoseconds = 12 * .second
@@ -20,7 +21,7 @@ extension OBDMachine {
     counters.polls &+= 1
     // While the gaps are being measured the page comes when it can.
     if !timetable.isSurveyed, pace.period > 0 { pace.begin(at: now) }
-    state = .asking(Poll(sent: now, lateness: pace.take(at: now), isCounted: count.frames != nil))
+    state = .asking(Poll(sent: now, lateness: pace.take(at: now), isCounted: countedFrames != nil))
     let patience = bus.isCAN || streaks.isSettled ? Self.patience : Self.searchPatience
     send(pollBytes, patience: patience, at: now, &effects)
   }
@@ -239,6 +240,9 @@ extension OBDMachine {
     say(word, &effects)
     complain(words, &effects)
   }
+
+  /// How many pauses grow before they are that long.
+  static func backOffs(before pause: Nanoseconds) -> Int { backOffSeconds.prefix { $0 * .second < pause }.count }
 
   mutating func nextPause() -> Nanoseconds {
     let seconds = Self.backOffSeconds[min(streaks.backOffs, Self.backOffSeconds.count - 1)]
