@@ -105,8 +105,9 @@ import Testing
     #expect(json.remarks.isEmpty)
   }
 
-  @Test(arguments: ["y\n", "Yes\n"]) func `a person who says yes is heard`(_ answer: String) throws {
-    let daemon = Self.car()
+  /// What comes of this answer on a terminal, behind what will be lost.
+  private static func answered(_ answer: String) throws -> (status: Int32, shown: String, isConfirmed: Bool) {
+    let daemon = car()
     let server = try daemon.serve()
     defer { server.stop() }
     let pty = try PTY()
@@ -114,20 +115,18 @@ import Testing
     var talk = Conversation(pty)
     talk.when("will be lost:", type: "")
     talk.when("Clear the trouble codes of car? [y/N] ", type: answer)
-    #expect(talk.end(of: pid) == 0 && talk.shown.contains("P0420"), "\(talk.shown)")
-    #expect(Self.isConfirmed(daemon))
+    let status = talk.end(of: pid)
+    return (status, talk.shown, isConfirmed(daemon))
+  }
+
+  @Test(arguments: ["y\n", "Yes\n"]) func `a person who says yes is heard`(_ answer: String) throws {
+    let (status, shown, isConfirmed) = try Self.answered(answer)
+    #expect(status == 0 && shown.contains("P0420") && isConfirmed, "\(shown)")
   }
 
   @Test(arguments: ["n\n", "\n", "yep\n", "\u{4}", "\u{3}"]) func `whoever says anything else keeps the codes`(_ answer: String) throws {
-    let daemon = Self.car()
-    let server = try daemon.serve()
-    defer { server.stop() }
-    let pty = try PTY()
-    let pid = try Program.start(["dtc", "clear", "--socket", server.path], on: pty)
-    var talk = Conversation(pty)
-    talk.when("[y/N] ", type: answer)
-    #expect(talk.end(of: pid) == 1, "\(talk.shown)")
-    #expect(talk.shown.contains(answer == "\u{3}" ? "interrupted" : "nothing was cleared") && !Self.isConfirmed(daemon))
+    let (status, shown, isConfirmed) = try Self.answered(answer)
+    #expect(status == 1 && !isConfirmed && shown.contains(answer == "\u{3}" ? "interrupted" : "nothing was cleared"), "\(shown)")
   }
 
   @Test func `a controller that has not cleared is told in the exit status`() throws {

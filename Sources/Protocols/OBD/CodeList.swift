@@ -48,23 +48,17 @@ struct CodeList: Survey {
   mutating func take(_ answers: [SurveyAnswer], _ place: Int) {
     asked += 1
     if !answers.isEmpty { isAnswered = true }
-    for answer in answers {
-      var problem: String?
-      if let refusal = answer.refusal {
-        // One that does not know the question has nothing to tell; one that is busy would have.
-        let isFinal = answers.contains { $0.source == answer.source && $0.refusal == nil }
-        switch NegativeResponse.demand(of: refusal) {
-        case .askAgain, .pause: problem = isFinal ? nil : NegativeResponse.name(of: refusal)
-        case .tryOther, .backOff, .giveUp: break
-        }
-      } else {
-        switch TroubleCode.read(answer.bytes[...]) {
-        case .broken(let reason): problem = reason
-        case .codes(let codes): for code in codes { add(code, Self.states[place], from: answer.source) }
-        }
+    for (source, words) in answers.putOff { doubt(source, words, place) }
+    for answer in answers where answer.refusal == nil {
+      switch TroubleCode.read(answer.bytes[...]) {
+      case .broken(let reason): doubt(answer.source, reason, place)
+      case .codes(let codes): for code in codes { add(code, Self.states[place], from: answer.source) }
       }
-      if let problem { doubts.append(SurveyAnswer.words(answer.source, "does not tell its \(Self.states[place]) codes: \(problem)")) }
     }
+  }
+
+  private mutating func doubt(_ source: UInt32?, _ reason: String, _ place: Int) {
+    doubts.append(SurveyAnswer.words(source, "does not tell its \(Self.states[place]) codes: \(reason)"))
   }
 
   private mutating func add(_ code: TroubleCode, _ state: String, from source: UInt32?) {

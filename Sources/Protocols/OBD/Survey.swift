@@ -41,14 +41,18 @@ extension CANReader {
 extension [SurveyAnswer] {
   /// Those that tell something. A controller that does not know the question has nothing to tell; one that is busy would have.
   func told() throws(Unreadable) -> [SurveyAnswer] {
-    let told = filter { $0.refusal == nil }
-    for answer in self where !told.contains(where: { $0.source == answer.source }) {
-      guard let code = answer.refusal else { continue }
+    if let (_, words) = putOff.first { throw Unreadable("a controller says: \(words)") }
+    return filter { $0.refusal == nil }
+  }
+
+  /// Who would have something to tell, and why it does not.
+  var putOff: [(source: UInt32?, words: String)] {
+    compactMap { answer in
+      guard let code = answer.refusal, !contains(where: { $0.source == answer.source && $0.refusal == nil }) else { return nil }
       switch NegativeResponse.demand(of: code) {
-      case .askAgain, .pause: throw Unreadable("a controller says: \(NegativeResponse.name(of: code))")
-      case .tryOther, .backOff, .giveUp: break
+      case .askAgain, .pause: return (answer.source, NegativeResponse.name(of: code))
+      case .tryOther, .backOff, .giveUp: return nil
       }
     }
-    return told
   }
 }
