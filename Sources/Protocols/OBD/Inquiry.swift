@@ -97,8 +97,8 @@ struct Inquiry: Sendable {
   /// As it goes out, with the number of frames to wait for where that is known.
   var bytes: [UInt8] {
     var bytes = hexText(request)
-    // The first frame may be one that asks for patience.
-    if !isPatient, let frames = count.frames { bytes.append(contentsOf: String(frames, radix: 16, uppercase: true).utf8) }
+    // The first frame may be one that asks for patience, and who has not answered before is not counted.
+    if !isPatient, !isCheck, let frames = count.frames { bytes.append(contentsOf: String(frames, radix: 16, uppercase: true).utf8) }
     bytes.append(carriageReturn)
     return bytes
   }

@@ -14,7 +14,7 @@ struct Discovery: Sendable, Equatable {
   }
 
   /// The standard has eight addresses on an 11-bit bus.
-  private static let most = 8
+  static let mostControllers = 8
 
   var bus: VehicleBus
   private(set) var controllers: [Controller] = []
@@ -31,7 +31,7 @@ struct Discovery: Sendable, Equatable {
     let found = StandardParameter.supported(bitmap, base: base)
     if let index = controllers.firstIndex(where: { $0.identifier == identifier }) {
       controllers[index].parameters += found.filter { !controllers[index].parameters.contains($0) }
-    } else if controllers.count < Self.most {
+    } else if controllers.count < Self.mostControllers {
       controllers.append(Controller(identifier: identifier, parameters: found))
       controllers.sort { $0.identifier < $1.identifier }
     }
@@ -59,7 +59,7 @@ struct Discovery: Sendable, Equatable {
       }
       let digits = Array(words[1])
       guard let identifier = UInt32(String(decoding: words[0], as: UTF8.self), radix: 16), digits.count.isMultiple(of: 2),
-        digits.allSatisfy(isHexDigit), controllers.count < Self.most, digits.count <= 512
+        digits.allSatisfy(isHexDigit), controllers.count < Self.mostControllers, digits.count <= 512
       else { return nil }
       let parameters = stride(from: 0, to: digits.count, by: 2).map { hexValue(digits[$0]) << 4 | hexValue(digits[$0 + 1]) }
       var once: Set<UInt8> = []
@@ -83,15 +83,22 @@ struct Discovery: Sendable, Equatable {
   }
 }
 
+extension CANReader {
+  /// What controllers say that they support from `base` on.
+  func bitmaps(base: UInt8) -> [(source: UInt32?, bitmap: ArraySlice<UInt8>)] {
+    messages.compactMap { message in
+      let bytes = bytes(of: message)
+      guard message.length >= 6, bytes.starts(with: [0x41, base]), Self.isController(message.source) else { return nil }
+      return (message.source, bytes.dropFirst(2).prefix(4))
+    }
+  }
+}
+
 extension OBDMachine {
   /// A reply to the question what there is.
   mutating func discovered(_ poll: Poll, at now: Instant, _ effects: inout Effects) {
     let base = request.bytes[1]
-    var answers: [(source: UInt32?, bitmap: ArraySlice<UInt8>)] = []
-    for message in reader.messages where message.length >= 6 && CANReader.isController(message.source) {
-      let bytes = reader.bytes(of: message)
-      if bytes.starts(with: request.echo) { answers.append((message.source, bytes.dropFirst(2).prefix(4))) }
-    }
+    let answers = reader.bitmaps(base: base)
     if answers.count > 1, answers.contains(where: { $0.source == nil }) {
       return failed(.unusable("several controllers answer, and this adapter does not show which"), poll, at: now, &effects)
     }

@@ -3,7 +3,9 @@
 
 extension OBDMachine {
   private static let identityPeriod: Nanoseconds = 3600 * .second
-  private static let checkPeriod: Nanoseconds = 600 * .second
+
+  /// By the place of the controller.
+  static let calibrationNames = (1...Discovery.mostControllers).map { $0 == 1 ? "calibration-ids" : "calibration-ids-\($0)" }
 
   /// The questions: the number of whoever has it, the calibrations of each controller.
   static func identityPages(of controllers: [Discovery.Controller], on bus: VehicleBus) -> [Page] {
@@ -14,14 +16,14 @@ extension OBDMachine {
       let target = bus.isCAN ? Target(answeringFrom: CANIdentifier(controller.identifier)) : place == 0 ? .unaddressed : nil
       guard let target else { continue }
       let property = Property(
-        "calibration-ids" + (place == 0 ? "" : "-\(place + 1)"), .string, lifetime: .retained,
+        calibrationNames[place], .string, lifetime: .retained,
         help: "Programmes of controller \(controller.text)"
       )
       pages.append(identityPage(target, VehicleInformation.calibrationRequest, property))
     }
     if !controllers.isEmpty {
       // Who was slow, or asleep, when the controllers were asked what they have, is heard another time.
-      var check = Inquiry(bus.everybody, [0x01, 0x00], period: checkPeriod)
+      var check = Inquiry(bus.everybody, [0x01, 0x00], period: identityPeriod)
       check.isCheck = true
       pages.append(Page(check, []))
     }
@@ -31,11 +33,9 @@ extension OBDMachine {
   /// Controllers have told again what they have. More than we know of is asked for once on each connection.
   mutating func check(_ effects: inout Effects) {
     guard case .standard(let found) = vehicle, !hasChecked else { return }
-    let isMore = reader.messages.contains { message in
-      let bytes = reader.bytes(of: message)
-      guard message.length >= 6, bytes.starts(with: [0x41, 0x00]), CANReader.isController(message.source) else { return false }
-      guard let known = found.controllers.first(where: { $0.identifier == message.source ?? 0x7E8 }) else { return true }
-      return StandardParameter.supported(bytes.dropFirst(2).prefix(4), base: 0).contains { !known.parameters.contains($0) }
+    let isMore = reader.bitmaps(base: 0).contains { source, bitmap in
+      guard let known = found.controllers.first(where: { $0.identifier == source ?? 0x7E8 }) else { return true }
+      return StandardParameter.supported(bitmap, base: 0).contains { !known.parameters.contains($0) }
     }
     guard isMore else { return }
     hasChecked = true

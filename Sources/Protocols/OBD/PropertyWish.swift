@@ -65,9 +65,8 @@ struct PropertyWish: Sendable, Equatable {
 
   /// What is asked for beside the battery page. An owner's own signals have their period with them.
   private static let known = Set(
-    StandardParameter.all.values.flatMap(\.rows).map(\.property.name) + ManufacturerPage.all.flatMap(\.rows).map(\.property.name) + [
-      "vin", "calibration-ids",
-    ])
+    StandardParameter.all.values.flatMap(\.rows).map(\.property.name) + ManufacturerPage.all.flatMap(\.rows).map(\.property.name) + ["vin"]
+      + OBDMachine.calibrationNames)
 }
 
 /// The wishes for one device's vehicle.

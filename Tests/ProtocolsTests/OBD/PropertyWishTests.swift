@@ -46,6 +46,16 @@ import Testing
     #expect(counts[0] > 20 && counts[1] > 20 && counts[2] < counts[0] / 2, "\(counts)")
   }
 
+  @Test func `every property that is asked for can be wished for`() throws {
+    let rig = try VehicleRig(PetrolCar(.can11))
+    rig.run(for: 20 * .second)
+    let asked = rig.machine.timetable.inquiries.flatMap(\.rows).map { rig.machine.schema.properties[$0.position].name }
+    #expect(asked.contains("calibration-ids-2"))
+    var setup = Setup(options: [:])
+    setup.sections["property"] = asked.map { Setup.Subsection($0, ["period": .float(60)]) }
+    #expect(throws: Never.self) { _ = try Kind.obd.make(setup) }
+  }
+
   @Test(arguments: [
     ("rpm-2", "rpm-2 comes with the battery page; its rate is the device's: set rate"),
     ("poll-rate", "poll-rate is not asked of the vehicle"),

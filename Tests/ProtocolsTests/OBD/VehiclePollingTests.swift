@@ -168,6 +168,10 @@ import Testing
     rig.run(for: 30 * .second)
     #expect(rig.text("vehicle") == "standard OBD-II (7E8, 7E9)" && rig.number("fuel-level") != nil && rig.status == "polling")
     #expect(rig.disk["controllers"] == first.disk["controllers"])
+    // However many have answered: who has not is waited for as well.
+    var check = try #require(rig.machine.timetable.inquiries.first { $0.isCheck })
+    check.answered(at: rig.now, took: .millisecond, frames: 2)
+    #expect(String(decoding: check.bytes, as: UTF8.self) == "0100\r")
     // What is known is not asked for again.
     #expect(first.declared == 1 && rig.asked.count { $0.command == "0120" } == 1)
   }
