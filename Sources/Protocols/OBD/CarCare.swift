@@ -5,13 +5,13 @@
 
 struct CarCare: Sendable, Equatable {
   /// Below it the vehicle is not asked; V, 0: never mind.
-  var floor = 11.8
+  let floor: Double
   /// From one question to the next while the vehicle is left alone.
-  var pause: Nanoseconds = 30 * .second
+  let pause: Nanoseconds
   /// Nobody uses the vehicle for so long: it may sleep. 0: never.
-  var idleAfter: Nanoseconds = 600 * .second
+  let idleAfter: Nanoseconds
   /// The adapter sleeps as well.
-  var sleepsAdapter = false
+  let sleepsAdapter: Bool
 
   /// At the plug, as the adapter measured it last; nil: it cannot.
   private(set) var volts: Double?

@@ -21,7 +21,7 @@ extension Kind {
         help: "From one question to the next while the vehicle sleeps or is left alone"),
       Option(
         "min-voltage", ValueRule(.float, unit: "V", range: 0...30), default: .float(11.8),
-        help: "Below it for 30 s the vehicle is left alone, until its battery has 0.3 V more; 0 never"),
+        help: "Below it for 30 s a vehicle that nobody uses is left alone, until its battery has 0.3 V more; 0 never"),
       Option(
         "idle-after", ValueRule(.float, unit: "s", range: 0...86400), default: .float(600),
         help: "Not driven, charged or switched on for so long, the vehicle is left alone, so that it can fall asleep; 0 never"),
@@ -42,10 +42,11 @@ extension Kind {
     let choice = VehicleChoice(rawValue: setup.options["vehicle"]?.text ?? "") ?? .auto
     // A recording answers what was asked then: the gaps of the fast request were filled with other questions.
     let isReplay = setup.links[.main]?.hasPrefix("replay:") ?? false
-    let number = { (key: String, usual: Double) in setup.options[key]?.number ?? usual }
+    let usual = CarCare()
+    let time = { (key: String) in setup.options[key]?.number.map { Nanoseconds($0 * 1e9) } }
     let care = CarCare(
-      floor: number("min-voltage", 11.8), pause: Nanoseconds(number("probe-pause", 30) * 1e9),
-      idleAfter: Nanoseconds(number("idle-after", 600) * 1e9), sleepsAdapter: setup.options["low-power"] == .bool(true))
+      floor: setup.options["min-voltage"]?.number ?? usual.floor, pause: time("probe-pause") ?? usual.pause,
+      idleAfter: time("idle-after") ?? usual.idleAfter, sleepsAdapter: setup.options["low-power"] == .bool(true))
     var machine = OBDMachine(
       rate: setup.options["rate"]?.number ?? 20, allowRaw: allowRaw, phase: setup.phase, vehicle: choice,
       isFastOnly: isReplay || setup.options["pages"] == .string("fast"), signals: isReplay ? [] : signals,
