@@ -158,9 +158,15 @@ struct OBDQuery: Sendable {
     return target.reply == nil ? .thorough : target == home.target ? home.timing : .initial
   }
 
-  /// Writes the script for an adapter as it is set up now: who is polled is at `home`.
-  mutating func prepare(for traits: AdapterTraits, aimedAt aim: Aim?, home: Aim) {
-    let questions = texts.indices.map { Step.ask($0) }
+  /// It may be asked again by ourselves: it changes nothing in a car.
+  func isHarmless(_ place: Int) -> Bool {
+    let text = texts[place]
+    return text.count >= 2 && text.allSatisfy(isHexDigit) && Self.readServices.contains(hexValue(text[0]) << 4 | hexValue(text[1]))
+  }
+
+  /// Writes the script from the question at this place on, for an adapter as it is set up now: who is polled is at `home`.
+  mutating func prepare(for traits: AdapterTraits, aimedAt aim: Aim?, home: Aim, from place: Int = 0) {
+    let questions = texts.indices.dropFirst(place).map { Step.ask($0) }
     guard let service else {
       self.aim = isRaw ? nil : aim
       return script = questions + (isRaw ? traits.settings.map { .restore($0.bytes) } : [])

@@ -73,9 +73,9 @@ extension OBDMachine {
       }
       resume(query, pause)
     case .ask(let place):
-      if query.service != nil, query.isWanted, !query.isPatient, place == 0, isPendingOnly() {
+      if query.isWanted, !query.isPatient, query.isHarmless(place), isPending() {
         query.isPatient = true
-        query.prepare(for: traits, aimedAt: aim, home: home)
+        query.prepare(for: traits, aimedAt: aim, home: home, from: place)
         return resume(query, pause)
       }
       let result = query.take(dialogue, &reader, place)
@@ -100,10 +100,11 @@ extension OBDMachine {
     }
   }
 
-  /// Controllers have asked for patience, and the adapter had none. An answer that is whole is one of another controller.
-  private mutating func isPendingOnly() -> Bool {
+  /// A controller has asked for patience, and the adapter had none.
+  private mutating func isPending() -> Bool {
     guard case .messages = reader.read(dialogue.reply, from: dialogue.body) else { return false }
-    return reader.messages.allSatisfy { $0.length >= 3 && reader.bytes(of: $0).starts(with: [0x7F]) && reader.bytes(of: $0).last == 0x78 }
+    let answers = reader.messages.map { SurveyAnswer(source: $0.source, bytes: Array(reader.bytes(of: $0))) }
+    return answers.contains { answer in answer.refusal == 0x78 && !answers.contains { $0.source == answer.source && $0.refusal != 0x78 } }
   }
 
   /// A reply that made no sense may be one of two: get in step. An adapter that started again needs all its settings.

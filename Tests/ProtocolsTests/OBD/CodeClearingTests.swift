@@ -291,6 +291,36 @@ import Testing
     #expect(String(decoding: rig.disk["cleared-codes"] ?? [], as: UTF8.self).contains("7E9 P0715"))
   }
 
+  /// A car whose second controller asks for patience before it tells its pending codes.
+  struct PatientSecond: Car {
+    var car = PetrolCar(.can11, CarCareTests.turned((.on, 0)))
+    var bus: Bus { car.bus }
+    var padding: UInt8? { car.padding }
+    var ignition: Ignition { car.ignition }
+    func supply(at now: Instant) -> Int { car.supply(at: now) }
+    mutating func replies(to request: [UInt8], at address: UInt32, _ now: Instant) -> [Reply] {
+      car.replies(to: request, at: address, now).flatMap { reply -> [Reply] in
+        guard request == [0x07], reply.id == 0x7E9 else { return [reply] }
+        var late = reply
+        late.delay += 600 * .millisecond
+        late.payload = [0x47, 0x01, 0x07, 0x16]
+        return [Reply(id: reply.id, payload: Reply.refusal(0x07, 0x78), delay: reply.delay), late]
+      }
+    }
+  }
+
+  @Test func `a controller that asks for patience in the midst of it is heard out`() throws {
+    let rig = try VehicleRig(PatientSecond())
+    rig.run(for: 20 * .second)
+    let codes = try #require(rig.act("dtc", for: 20 * .second)).get()
+    #expect(codes.rows.contains { $0[0] == "7E9" && $0[1] == "P0716" && $0[2] == "pending" } && codes.text == nil, "\(codes)")
+    #expect(codes.rows.contains { $0[0] == "7E8" && $0[1] == "P0133" })
+    // What had been asked before is not asked again, and the page has its own time afterwards.
+    #expect(rig.asked.count { $0.command == "03" } == 1 && rig.asked.count { $0.command == "07" } == 2)
+    rig.run(for: 5 * .second)
+    #expect(rig.status == "polling" && rig.asked.last { $0.command.hasPrefix("ATST") }?.command == "ATST32")
+  }
+
   @Test func `a controller that is known and silent keeps all codes where they are`() throws {
     let rig = try VehicleRig(SlowSecond(delay: 0, isMute: true))
     rig.run(for: 20 * .second)
