@@ -3,8 +3,10 @@
 
 struct Pace: Sendable {
   /// Nanoseconds between slots; 0 is back to back.
-  let period: Nanoseconds
-  private let offset: Nanoseconds
+  private(set) var period: Nanoseconds
+  private let usualPeriod: Nanoseconds
+  private let phase: Double
+  private var offset: Nanoseconds { Nanoseconds(Double(period) * phase) }
   /// When the next poll is due.
   private(set) var due: Instant = .min
   /// The next poll begins a run: it is sent when it can, which says nothing of punctuality.
@@ -18,7 +20,14 @@ struct Pace: Sendable {
   /// So many polls a second, on a grid shifted by a part of the period.
   init(rate: Double, phase: Double) {
     period = rate > 0 ? Nanoseconds(min((1e9 / rate).rounded(), Self.longestPeriod)) : 0
-    offset = Nanoseconds(Double(period) * min(max(phase.isFinite ? phase : 0, 0), 1))
+    usualPeriod = period
+    self.phase = min(max(phase.isFinite ? phase : 0, 0), 1)
+  }
+
+  /// What is polled is wanted no more often than this; nil: at the usual rate. True where that is new.
+  mutating func follow(_ wanted: Nanoseconds?) -> Bool {
+    defer { period = max(usualPeriod, wanted ?? 0) }
+    return period != max(usualPeriod, wanted ?? 0)
   }
 
   /// Polling begins: the running slot is used at once.

@@ -72,6 +72,8 @@ public struct OBDMachine: Machine {
   var bus = VehicleBus.can
   /// The parameters that are polled of a car of the emission standard, as its properties are laid out.
   var fastRequest: PageRequest?
+  /// How often they are wanted, where that is not the device's rate.
+  var fastPeriod: Nanoseconds?
   /// Who answered the request before, where everybody is asked.
   var answerer: UInt32?
   /// What is tried in turn until the vehicle answers, and where in the list we are.

@@ -101,6 +101,7 @@ extension OBDMachine {
       next = Attempt(discoveryOn: known.bus)
     }
     (bus, request) = (next.bus, next.request)
+    follow(request == fastRequest ? fastPeriod : nil)
     (discovery, discoveryMisses, count, answerer) = (Discovery(on: bus), 0, FrameCount(), nil)
     writePollBytes()
   }
@@ -124,6 +125,8 @@ extension OBDMachine {
     var found = found
     found.mark = mark ?? found.mark
     (bus, request) = (found.bus, car.request)
+    fastPeriod = car.fast.inquiry.isFast ? nil : car.fast.inquiry.period
+    follow(fastPeriod)
     (count, answerer) = (FrameCount(), nil)
     writePollBytes()
     let pages = (isFastOnly ? [] : car.pages + Self.identityPages(of: found.controllers, on: found.bus)) + ownPages
@@ -134,6 +137,11 @@ extension OBDMachine {
     publish(.vehicle, .string("standard OBD-II (\(names))"), &effects)
     publishBus(&effects)
     return true
+  }
+
+  /// What is polled is wanted no more often than this; nil: at the device's rate.
+  private mutating func follow(_ wanted: Nanoseconds?) {
+    if pace.follow(wanted) { timing = Timing(period: pace.period) }
   }
 
   private mutating func publishBus(_ effects: inout Effects) {

@@ -1,5 +1,5 @@
-// How a car of the emission standard is polled: engine speed and road speed at the device's rate, everything else that it supports as
-// often as it changes: on CAN in groups of up to six parameters to one controller, before CAN one by one. A parameter that two
+// How a car of the emission standard is polled: engine speed and road speed at the device's rate (or as often as their owner wants, or
+// what there is instead of them, at its own), everything else that it supports as often as it changes: on CAN in groups of up to six parameters to one controller, before CAN one by one. A parameter that two
 // controllers have is asked of the first.
 
 struct StandardCar {
@@ -56,9 +56,9 @@ struct StandardCar {
         }
       }
     }
-    // The first controller that has either of them, or whatever there is.
-    let first = pages.firstIndex { $0.inquiry.isFast } ?? 0
-    guard pages.indices.contains(first) else { return nil }
+    // The first controller that has either of them, or whatever is wanted most often.
+    let order = pages.indices.sorted { (pages[$0].inquiry.period, $0) < (pages[$1].inquiry.period, $1) }
+    guard let first = pages.firstIndex(where: \.inquiry.isFast) ?? order.first else { return nil }
     fast = pages.remove(at: first)
     self.pages = pages
   }

@@ -27,6 +27,29 @@ import Testing
     #expect(load?.lifetime == .fresh(30 * .second))
   }
 
+  @Test func `nothing is polled at the device's rate where its owner wants all of it less often`() throws {
+    let wishes = [
+      PropertyWish("rpm", period: 2 * .second), PropertyWish("speed", period: .second), PropertyWish("engine-load", period: 4 * .second),
+    ]
+    let rig = try VehicleRig(PetrolCar(.can11), wishes: wishes)
+    rig.run(for: 50 * .second)
+    let before = rig.published
+    rig.run(for: 10 * .second)
+    let came = rig.published.merging(before) { $0 - $1 }
+    #expect(rig.status == "polling" && rig.fault == nil && rig.number("rpm") != nil && rig.number("speed") != nil)
+    #expect(came["rpm"].map { (4...6).contains($0) } == true, "\(came)")
+    #expect(came["speed"].map { (9...11).contains($0) } == true, "\(came)")
+    let most = rig.asked.filter { $0.at > rig.now - 10 * .second }.reduce(into: [:]) { $0[$1.command, default: 0] += 1 }.values.max() ?? 0
+    #expect(most <= 21, "what follows the foot comes twice a second, nothing more often")
+    #expect(rig.number("poll-rate").map { $0 < 2.5 } == true)
+    // Another car comes at the device's rate, until its own wishes count.
+    let off = [PropertyWish("rpm", isAsked: false), PropertyWish("speed", isAsked: false)]
+    let without = try VehicleRig(PetrolCar(.can11), wishes: off)
+    without.run(for: 60 * .second)
+    #expect(without.status == "polling" && !without.machine.schema.properties.contains { $0.name == "rpm" })
+    #expect(without.number("poll-rate").map { $0 < 2.5 } == true && without.number("coolant-temperature") != nil)
+  }
+
   @Test func `a page of a maker comes as often as the most eager of its properties`() throws {
     let usual = try VehicleRig(ElectricCar(.eGMP))
     usual.run(for: 30 * .second)
