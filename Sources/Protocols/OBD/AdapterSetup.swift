@@ -40,12 +40,45 @@ enum SetupStep: String, CaseIterable, Sendable {
   }
 }
 
+/// The commands that an adapter has left unanswered since the link came up. Twice is what it does not know: some hang instead of
+/// saying `?`, and are set up again without it. One that it answers after all is forgotten.
+struct Unanswered: Sendable {
+  /// What an adapter can do without, by the beginning of the command.
+  private static let dispensable =
+    SetupStep.allCases.filter { $0 != .reset }.map(\.rawValue) + ["ATCRA", "ATAR", "ATAT", "ATST", "ATDPN", "ATRV"]
+  private var times: [String: Int] = [:]
+
+  private static func name(of command: some Sequence<UInt8>) -> String? {
+    let command = Array(command)
+    return dispensable.first { command.starts(with: $0.utf8) }
+  }
+
+  /// Nothing came. True where it will not be sent any more.
+  mutating func add(_ command: some Sequence<UInt8>) -> Bool {
+    guard let name = Self.name(of: command) else { return false }
+    times[name, default: 0] += 1
+    return times[name] == 2
+  }
+
+  mutating func isAnswered(_ command: some Sequence<UInt8>) {
+    guard !times.isEmpty, let name = Self.name(of: command) else { return }
+    times[name] = nil
+  }
+
+  func holds(_ name: String) -> Bool { times[name, default: 0] >= 2 }
+}
+
 /// What setting up has found out about an adapter. It counts for one connection.
 struct AdapterTraits: Sendable {
   /// Commands answered with `?`.
   private(set) var missing: Set<SetupStep> = []
   /// It can hear one controller alone.
   private(set) var hasFilter = true
+  /// It can be told to learn how long to wait, or how long.
+  private(set) var hasAdaptiveTiming = true
+  private(set) var hasTimeout = true
+  /// It tells which bus it has found.
+  private(set) var namesBus = true
   /// It tells the voltage at the plug.
   private(set) var hasVoltage = true
   /// It knows low power.
@@ -57,6 +90,13 @@ struct AdapterTraits: Sendable {
   private(set) var names: [String] = []
 
   static let filterLoss = "ATCRA is unknown: other controllers are not filtered out"
+
+  init(_ unanswered: Unanswered = Unanswered()) {
+    missing = Set(SetupStep.allCases.filter { unanswered.holds($0.rawValue) })
+    hasFilter = !unanswered.holds("ATCRA") && !unanswered.holds("ATAR")
+    (hasAdaptiveTiming, hasTimeout) = (!unanswered.holds("ATAT"), !unanswered.holds("ATST"))
+    (namesBus, hasVoltage) = (!unanswered.holds("ATDPN"), !unanswered.holds("ATRV"))
+  }
 
   mutating func lacks(_ step: SetupStep) { missing.insert(step) }
   mutating func lacksFilter() { hasFilter = false }

@@ -30,7 +30,7 @@ struct Aim: Equatable, Sendable {
     var steps: [Step] = []
     if aim?.bus != bus { steps.append(.required((traits.missing.contains(.memoryOff) ? "ATTP" : "ATSP") + bus.digit)) }
     if let target, aim?.target != target || aim?.bus != bus { steps += target.steps(from: aim, traits) }
-    return steps + timing.steps(from: aim?.timing ?? .initial)
+    return steps + timing.steps(from: aim?.timing ?? .initial, traits)
   }
 }
 
@@ -68,8 +68,8 @@ struct ReplyTiming: Hashable, Sendable {
   /// As a person reads it: `AT1 ST32`.
   var text: String { "AT\(adaptive) ST\(String(decoding: hexText([timeout]), as: UTF8.self))" }
 
-  fileprivate func steps(from old: ReplyTiming) -> [Aim.Step] {
-    (adaptive == old.adaptive ? [] : [.optional("ATAT\(adaptive)")])
-      + (timeout == old.timeout ? [] : [.optional("ATST\(String(decoding: hexText([timeout]), as: UTF8.self))")])
+  fileprivate func steps(from old: ReplyTiming, _ traits: AdapterTraits) -> [Aim.Step] {
+    (adaptive == old.adaptive || !traits.hasAdaptiveTiming ? [] : [.optional("ATAT\(adaptive)")])
+      + (timeout == old.timeout || !traits.hasTimeout ? [] : [.optional("ATST\(String(decoding: hexText([timeout]), as: UTF8.self))")])
   }
 }

@@ -110,7 +110,10 @@ extension OBDMachine {
     dialogue.isInStep()
     discoveryMisses = 0
     for answer in answers { discovery.add(answer.bitmap, base: base, from: answer.source ?? 0x7E8) }
-    if bus == .search { return state = .namingBus }
+    if bus == .search {
+      if traits.namesBus { return state = .namingBus }
+      stand(on: nil)
+    }
     askOn(at: now, &effects)
   }
 
@@ -126,11 +129,14 @@ extension OBDMachine {
 
   /// The adapter has told which bus it found. Where it does not know the question, the controllers' addresses tell as much as we need.
   mutating func busNamed(at now: Instant, _ effects: inout Effects) {
-    let lines = lines(of: dialogue.reply[dialogue.body...])
-    bus = lines.first.flatMap { VehicleBus(digits: $0) } ?? VehicleBus(answeringFrom: discovery.controllers.first?.identifier)
+    stand(on: lines(of: dialogue.reply[dialogue.body...]).first.flatMap { VehicleBus(digits: $0) })
+    askOn(at: now, &effects)
+  }
+
+  private mutating func stand(on named: VehicleBus?) {
+    bus = named ?? VehicleBus(answeringFrom: discovery.controllers.first?.identifier)
     discovery.bus = bus
     aim = Aim(bus: bus, target: .unaddressed, timing: aim?.timing ?? .initial)
-    askOn(at: now, &effects)
   }
 
   /// The next start knows them.

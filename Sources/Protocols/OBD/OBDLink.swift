@@ -27,7 +27,7 @@ extension OBDMachine {
     endTuning(.notConnected("the link was opened again"), &effects)
     failQueries(.notConnected("the link was opened again"), &effects)
     dialogue.reset()
-    traits = AdapterTraits()
+    (traits, unanswered) = (AdapterTraits(), Unanswered())
     streaks = Streaks()
     failedSetups = 0
     (isProbing, mark, hasChecked) = (false, nil, false)

@@ -64,6 +64,7 @@ public struct OBDMachine: Machine {
   var line = LineSpeed()
   var reader = CANReader()
   var traits = AdapterTraits()
+  var unanswered = Unanswered()
   var pace: Pace
   var timing: Timing
   var count = FrameCount()
@@ -296,6 +297,7 @@ public struct OBDMachine: Machine {
   private mutating func received(_ bytes: [UInt8], at now: Instant, _ effects: inout Effects) {
     if isDown { return }
     let arrival = dialogue.receive(bytes, at: now)
+    if arrival.replied { unanswered.isAnswered(dialogue.command) }
     if arrival.replied, let status = lossInReply {
       lostSettings(status, at: now, &effects)
     } else if arrival.replied {

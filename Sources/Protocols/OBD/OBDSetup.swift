@@ -10,7 +10,7 @@ extension OBDMachine {
   mutating func setUpAgain(at now: Instant, _ effects: inout Effects) {
     failCurrentQuery(.notConnected("the adapter is set up again"), &effects)
     endTuning(.notConnected("the adapter is set up again"), &effects)
-    traits = AdapterTraits()
+    traits = AdapterTraits(unanswered)
     aim = nil
     streaks.timeouts = 0
     streaks.unusable = 0
@@ -47,8 +47,8 @@ extension OBDMachine {
       keepBadReply(dialogue.reply, &effects)
       return setupFailed(Self.nonsense, isSilent: false, at: now, &effects)
     }
-    let next = (SetupStep.allCases.firstIndex(of: step) ?? 0) + 1
-    if next < SetupStep.allCases.count {
+    let begun = (SetupStep.allCases.firstIndex(of: step) ?? 0) + 1
+    if let next = SetupStep.allCases.indices.first(where: { $0 >= begun && !traits.missing.contains(SetupStep.allCases[$0]) }) {
       state = .settingUp(step: next)
     } else {
       setupFinished(at: now, &effects)

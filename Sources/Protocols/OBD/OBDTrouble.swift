@@ -71,6 +71,10 @@ extension OBDMachine {
   mutating func timedOut(at now: Instant, _ effects: inout Effects) {
     counters.timeouts &+= 1
     publish(.timeouts, .int(counters.timeouts), &effects)
+    if unanswered.add(dialogue.command) {
+      let command = String(decoding: dialogue.command.dropLast(), as: UTF8.self)
+      effects.append(.note("the adapter does not answer \(command), time and again: it is done without"))
+    }
     switch state {
     case .settingUp: setupFailed(Self.silence, isSilent: true, at: now, &effects)
     case .asking(let poll):
@@ -94,6 +98,7 @@ extension OBDMachine {
       setUpAgain(at: now, &effects)
     case .measuring:
       voltageMissed(at: now)
+      if unanswered.holds("ATRV") { traits.lacksVoltage() }
       countTimeout(at: now, &effects)
     case .lulling(let until): state = .asleep(until: until)
     case .down, .resting, .polling, .backingOff, .asleep: break

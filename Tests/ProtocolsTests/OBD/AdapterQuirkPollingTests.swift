@@ -79,6 +79,36 @@ import Testing
     }
   }
 
+  @Test(arguments: ["ATDPN", "ATCRA", "ATAT", "ATST", "ATRV", "ATM0", "ATS0", "ATI", "STI"])
+  func `an adapter that hangs on a command is used without it`(_ command: String) throws {
+    // The bus of one of them has to be searched for; two controllers of the other have to be told apart.
+    for bus in [Bus.kwp, .can11] {
+      let rig = try VehicleRig(PetrolCar(bus), mute: [command])
+      rig.run(for: 240 * .second)
+      #expect(rig.status == "polling" && rig.fault == nil && rig.number("rpm") != nil, "\(bus) \(rig.status) \(rig.fault ?? "")")
+      #expect(rig.asked.count { $0.command.hasPrefix(command) } <= 2)
+      let codes = rig.act("dtc", for: 20 * .second)
+      #expect((try codes?.get().rows.count) ?? 0 > 1, "\(bus) \(String(describing: codes))")
+    }
+    let electric = try VehicleRig(ElectricCar(.eGMP), mute: [command])
+    electric.run(for: 120 * .second)
+    #expect(
+      electric.status == "polling" && electric.fault == nil && electric.number("rpm") != nil && electric.number("pedal-position") != nil)
+    #expect(electric.asked.count { $0.command.hasPrefix(command) } <= 2)
+  }
+
+  @Test func `a command that an adapter left unanswered once is not given up`() {
+    var unanswered = Unanswered()
+    let results = [unanswered.add("ATCRA7EC\r".utf8), unanswered.holds("ATCRA")]
+    unanswered.isAnswered("ATCRA7EA\r".utf8)
+    let again = [
+      unanswered.add("ATCRA7EC\r".utf8), unanswered.holds("ATCRA"), unanswered.add("ATCRA7EA\r".utf8), unanswered.holds("ATCRA"),
+    ]
+    #expect(results == [false, false] && again == [false, false, true, true])
+    // Who is asked must be said, and so must the request.
+    #expect(!unanswered.add("ATSH7E4\r".utf8) && !unanswered.add("ATSH7E4\r".utf8) && !unanswered.add("ATZ\r".utf8))
+  }
+
   /// What poor copies lack or only claim: all of it costs at most speed.
   @Test(arguments: [
     "no-count", "wrong-count", "clone", "no-adaptive", "no-masks", "no-flow-control", "no-long", "no-memory", "no-repeat", "fixed-monitor",
