@@ -56,6 +56,12 @@ import Protocols
   /// A person wants it connected again once they are.
   private var connectsAgain = false
   private lazy var wake = Timer { [weak self] _ in self?.take(.wake) }
+  private var repeats = Repeats()
+  private lazy var minute: Timer = Timer { [weak self] now in
+    guard let self else { return }
+    repeats.end(at: now).forEach(tell)
+    minute.set(repeats.due)
+  }
 
   /// A device of this machine; `open` starts it.
   init(name: String, kind: String, machine: any Machine, links: [(LinkRole, LinkURL)], caution: String? = nil, equipment: Equipment) {
@@ -103,6 +109,8 @@ import Protocols
     isClosing = true
     sayLastWords(reason) {
       self.wake.set(nil)
+      self.repeats.end(at: Clock.monotonic()).forEach(self.tell)
+      self.minute.set(nil)
       self.requests.values.forEach(self.equipment.http.cancel)
       self.requests = [:]
       self.taps.end()
@@ -149,7 +157,7 @@ import Protocols
     case (_, .down(let reason)):
       // Trying again and again for the same reason is no news.
       if reasons.updateValue(reason, forKey: port.name) != reason {
-        log.notice("link is down: \(reason)", metadata: ["link": "\(port.name)"])
+        say(.notice, "link is down: \(reason)", of: port.name)
       }
       taps.linkWentDown(port.name, reason)
       take(.linkChanged(port.name, .down(reason)))
@@ -158,7 +166,7 @@ import Protocols
     case (_, .up):
       reasons[port.name] = nil
       waits[port.name] = nil
-      log.notice("link is up: \(port.url)", metadata: ["link": "\(port.name)"])
+      say(.notice, "link is up: \(port.url)", of: port.name)
       taps.linkCameUp(port.name)
     case (_, .connecting): break
     }
@@ -229,7 +237,7 @@ import Protocols
     case .observe(let reference): observer?.deviceObserves(reference)
     case .store(let key, let bytes):
       equipment.disk.store(device: name, key: key, bytes) { [weak self] failure in
-        if let failure { self?.log.error("\(failure)") }
+        if let failure { self?.say(.error, "\(failure)") }
         self?.take(.stored(key: key, failure: failure))
       }
     case .leaseLost(let reason): lose(reason)
@@ -269,7 +277,18 @@ import Protocols
     guard text != fault else { return }
     fault = text
     observer?.deviceStandingChanged()
-    if let text { log.warning("\(text)") } else if port(.main)?.isUp != false { log.notice("all is well again") }
+    if let text { say(.warning, text) } else if port(.main)?.isUp != false { say(.notice, "all is well again") }
+  }
+
+  /// For the journal, unless it says so all the time.
+  private func say(_ level: Logger.Level, _ text: String, of link: LinkName? = nil) {
+    let line = Repeats.Line(level: level, text: text, link: link)
+    if repeats.admits(line, at: Clock.monotonic()) { tell(line) }
+    minute.set(repeats.due)
+  }
+
+  private func tell(_ line: Repeats.Line) {
+    log.log(level: line.level, "\(line.text)", metadata: line.link.map { ["link": "\($0)"] })
   }
 
   private func closed() {
