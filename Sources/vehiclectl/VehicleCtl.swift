@@ -21,7 +21,8 @@ struct VehicleCtl: ParsableCommand {
       StatusCommand.self, GetCommand.self, SetCommand.self, DoCommand.self, WatchCommand.self, DescribeCommand.self,
       ScanCommand.self, ConnectCommand.self, DisconnectCommand.self, DriveCommand.self, DtcCommand.self, CarCommand.self, ToyCommand.self,
       OpenCommand.self,
-      RecordCommand.self, ImportCommand.self, CallCommand.self, ReloadCommand.self, DoctorCommand.self, VersionCommand.self,
+      RecordCommand.self, ImportCommand.self, CallCommand.self, ReloadCommand.self, LogLevelCommand.self, MetricsCommand.self,
+      DoctorCommand.self, VersionCommand.self,
       CompletionsCommand.self,
     ],
     defaultSubcommand: StatusCommand.self)

@@ -145,6 +145,14 @@ extension JSON {
     ])
   }
 
+  /// One of the daemon's own figures.
+  init(_ figure: Contract.Statistic) {
+    self = .members([
+      "name": .string(figure.name), "kind": .string(figure.kind), "help": .string(figure.help), "unit": figure.unit.map(JSON.string),
+      "labels": figure.labels.map(JSON.texts), "value": .float(figure.value),
+    ])
+  }
+
   /// An event.
   init(_ event: Contract.Event) {
     self = ["event": .string(event.name), "device": .string(event.device), "text": .string(event.text), "time": .int(event.time)]

@@ -7,8 +7,9 @@ cd "$(dirname "$0")/../.."
 build="g++ make git ca-certificates binutils pkg-config libsystemd-dev libdbus-1-dev libevdev-dev libtomlplusplus-dev libcurl4-openssl-dev libsqlite3-dev"
 toolchain="libcurl4 libedit2 libncurses6 libsqlite3-0 libxml2 zlib1g-dev"
 tests="python3-venv systemd procps dbus"
+package="debhelper lintian dpkg-dev fakeroot"
 guest="qemu-system-x86 debootstrap e2fsprogs"
-python_packages="varlink==31.0.0 ELM327-emulator==4.0.0"
+python_packages="varlink==31.0.0 ELM327-emulator==4.0.0 prometheus-client==0.26.0"
 bench_packages="obd==0.7.3"
 
 if ! command -v swift >/dev/null; then
@@ -20,8 +21,9 @@ case "${1:-all}" in
   build) wanted="$build $toolchain" ;;
   bench) wanted="$build $toolchain python3-venv" ;;
   all) wanted="$build $toolchain $tests" ;;
+  deb) wanted="$build $toolchain $package" ;;
   vm) wanted="$guest" ;;
-  *) echo "setup: unknown part $1; write setup.sh [all|build|bench|vm]" >&2; exit 2 ;;
+  *) echo "setup: unknown part $1; write setup.sh [all|build|bench|deb|vm]" >&2; exit 2 ;;
 esac
 
 missing=""

@@ -156,6 +156,26 @@ public enum Contract {
     }
   }
 
+  /// One figure of the daemon itself.
+  public struct Statistic: VarlinkParameters, Equatable {
+    public enum CodingKeys: CodingKey, CaseIterable { case name, kind, help, unit, labels, value }
+
+    /// As OpenMetrics has it, unit included: `vehicled_memory_resident_bytes`.
+    public var name: String
+    /// counter, gauge.
+    public var kind: String
+    public var help: String
+    /// In OpenMetrics' words: `bytes`.
+    public var unit: String?
+    public var labels: [String: String]?
+    public var value: Double
+
+    /// A figure.
+    public init(_ name: String, _ kind: String, _ help: String, unit: String? = nil, labels: [String: String]? = nil, _ value: Double) {
+      (self.name, self.kind, self.help, self.unit, self.labels, self.value) = (name, kind, help, unit, labels, value)
+    }
+  }
+
   /// What a look at one thing showed.
   public struct Finding: VarlinkParameters, Equatable {
     public enum CodingKeys: CodingKey, CaseIterable { case subject, state, text, mend }

@@ -4,8 +4,9 @@
 extension Contract {
   /// Every method, for whoever must have one handler for each.
   public static let methods: [any VarlinkMethod.Type] = [
-    Status.self, Describe.self, Get.self, Set.self, Call.self, Watch.self, Drive.self, Scan.self, Diagnose.self, Record.self,
-    Connect.self, Disconnect.self, Reload.self,
+    Status.self, Describe.self, Get.self, Set.self, Call.self, Watch.self, Drive.self, Scan.self, Diagnose.self, Statistics.self,
+    Record.self,
+    Connect.self, Disconnect.self, Reload.self, LogLevel.self,
   ]
 
   /// One device, or all.
@@ -49,6 +50,39 @@ extension Contract {
 
       /// These findings.
       public init(findings: [Finding]) { self.findings = findings }
+    }
+  }
+
+  public enum Statistics: VarlinkMethod {
+    public static let name = "io.vehicled.Statistics"
+    public typealias Parameters = NoParameters
+
+    public struct Result: VarlinkParameters, Equatable {
+      public enum CodingKeys: CodingKey, CaseIterable { case statistics }
+      public var statistics: [Statistic]
+
+      /// These figures; those of one name stand together.
+      public init(statistics: [Statistic]) { self.statistics = statistics }
+    }
+  }
+
+  public enum LogLevel: VarlinkMethod {
+    public static let name = "io.vehicled.LogLevel"
+
+    public struct Parameters: VarlinkParameters, Equatable {
+      public enum CodingKeys: CodingKey, CaseIterable { case level }
+      public var level: String?
+
+      /// This level from now on; nil: only tell which it is.
+      public init(level: String? = nil) { self.level = level }
+    }
+
+    public struct Result: VarlinkParameters, Equatable {
+      public enum CodingKeys: CodingKey, CaseIterable { case level }
+      public var level: String
+
+      /// The level that holds now.
+      public init(level: String) { self.level = level }
     }
   }
 

@@ -18,7 +18,10 @@ import Protocols
   private let blueZ: BlueZ
   /// How often a minute misbehaving clients are complained of.
   private static let mostComplaints = 20
-  private var sessions: [ObjectIdentifier: Session] = [:]
+  private(set) var sessions: [ObjectIdentifier: Session] = [:]
+  /// Whom there was no room for, and what was asked.
+  private(set) var turnedAway = 0
+  private(set) var calls = 0
   private var complaints = 0
   private var complaintsSince: Instant = 0
   private let log = Logger(label: "vehicled")
@@ -56,10 +59,12 @@ import Protocols
     Contract.Drive.name: (.control, drive),
     Contract.Scan.name: (.control, scan),
     Contract.Diagnose.name: (.observe, diagnose),
+    Contract.Statistics.name: (.observe, statistics),
     Contract.Record.name: (.observe, record),
     Contract.Connect.name: (.control, connect),
     Contract.Disconnect.name: (.control, disconnect),
     Contract.Reload.name: (.control, reloadConfiguration),
+    Contract.LogLevel.name: (.control, logLevel),
   ]
 
   /// Whether one more client is served. Each that is must be told of with `ended`.
@@ -68,7 +73,10 @@ import Protocols
     let isOwner = user == 0 || user == geteuid()
     guard sessions.count < (isOwner ? Self.mostSessions : Self.mostSessions - Self.kept),
       isOwner || sessions.values.count(where: { $0.peer?.user == user }) < Self.mostOfOne
-    else { return false }
+    else {
+      turnedAway += 1
+      return false
+    }
     sessions[ObjectIdentifier(session)] = session
     if sessions.count == Self.mostSessions { log.warning("\(sessions.count) clients are connected: no more are let in until one leaves") }
     return true
@@ -87,6 +95,7 @@ import Protocols
   }
 
   func answer(_ call: Call) {
+    calls += 1
     guard let handler = Self.handlers[call.call.method] else { return call.fail(unknown(call.call.method)) }
     guard let right = handler.right else { return answer(call, handler) }
     call.right = right
@@ -101,7 +110,10 @@ import Protocols
       polkit.ask(right, of: peer) { [weak self] refusal in
         guard let self, call.isAlive else { return }
         // Whoever decides now may be another.
-        if generation != accessGeneration { return answer(call) }
+        if generation != accessGeneration {
+          calls -= 1
+          return answer(call)
+        }
         if let refusal { return call.fail(.permissionDenied(missing: refusal)) }
         call.grant(right)
         answer(call, handler)

@@ -19,6 +19,10 @@ import Protocols
   private(set) var since = Clock.wall()
   private(set) var nextAttempt: Int64?
 
+  /// How often it came up, and how many bytes it has carried.
+  private(set) var connections = 0
+  private(set) var carried = (received: 0, sent: 0)
+
   private unowned let device: Device
   private var link: (any Link)?
   /// Stands for the will that was left for this link.
@@ -101,16 +105,19 @@ import Protocols
       if let id { device.take(.sent(id, failure: "the link is down")) }
       return
     }
+    carried.sent += bytes.count
     link.send(bytes, id: id)
   }
 
   func linkCameUp(maximumSend: Int?) {
     cameUp = Clock.monotonic()
+    connections += 1
     change(.up)
     device.take(.linkChanged(name, .up(maximumSend: maximumSend, baud: link?.baud)))
   }
 
   func linkReceived(_ bytes: [UInt8]) {
+    carried.received += bytes.count
     device.received(bytes, from: self)
   }
 

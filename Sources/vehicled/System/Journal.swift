@@ -34,6 +34,17 @@ enum Journal {
     return stream == "\(status.st_dev):\(status.st_ino)"
   }
 
+  private static let counts = Logger.Level.allCases.map { _ in Count() }
+
+  private final class Count: Sendable { let value = Atomic(0) }
+
+  /// How many records of each level were written since the start.
+  static var records: [(level: Logger.Level, count: Int)] {
+    zip(Logger.Level.allCases, counts).map { ($0, $1.value.load(ordering: .relaxed)) }
+  }
+
+  static func count(_ level: Logger.Level) { counts[index(of: level)].value.add(1, ordering: .relaxed) }
+
   private static func index(of level: Logger.Level) -> Int { Logger.Level.allCases.firstIndex(of: level) ?? 0 }
 }
 
@@ -58,6 +69,7 @@ extension RecordHandler {
     if let provided = metadataProvider?.get() { all.merge(provided) { $1 } }
     if let given = event.metadata { all.merge(given) { $1 } }
     if let error = event.error { all["error"] = "\(error)" }
+    Journal.count(event.level)
     write(event.level, printable(event.message.description, limit: 4096), all)
   }
 }

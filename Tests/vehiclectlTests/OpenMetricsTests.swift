@@ -1,0 +1,63 @@
+// metrics: the text that Prometheus reads.
+
+import Protocols
+import Testing
+
+@testable import vehiclectl
+
+@Suite struct OpenMetricsTests {
+  private static func reading(_ device: String, _ property: String, _ value: Value?, _ unit: String? = nil) -> Contract.Reading {
+    Contract.Reading(device: device, property: property, value: value, unit: unit, reason: value == nil ? "stale" : nil)
+  }
+
+  private static func device(_ name: String, _ readings: [Contract.Reading], fault: String? = nil) -> Contract.Device {
+    let link = Contract.Link(name: "main", url: "tcp:x", state: fault == nil ? "up" : "down", since: 0)
+    return Contract.Device(name: name, kind: "obd", state: "polling", links: [link], readings: readings, fault: fault)
+  }
+
+  @Test func `numbers and switches of all devices stand together, absent values nowhere`() throws {
+    let devices = [
+      Self.device(
+        "ev",
+        [
+          Self.reading("ev", "battery-voltage", .float(375.2), "V"), Self.reading("ev", "rpm", .int(824), "rpm"),
+          Self.reading("ev", "charging", .bool(false)), Self.reading("ev", "vin", .string("KMH")),
+          Self.reading("ev", "cells-1", .list(["3.9"])), Self.reading("ev", "speed", nil, "km/h"),
+        ]),
+      Self.device(
+        "ice", [Self.reading("ice", "rpm", .float(2501.75), "rpm"), Self.reading("ice", "speed", .int(-3), "km/h")], fault: "off"),
+    ]
+    let statistics = [Contract.Statistic("vehicled_calls", "counter", "Calls of \"clients\".", 12)]
+    let property = Property("rpm", .float, unit: "rpm", help: "Engine speed\nor \\ motor")
+    let schema = Contract.Schema(device: "ice", kind: "obd", Schema(properties: [property], actions: []))
+    let text = OpenMetrics.text(devices, [schema], statistics)
+    #expect(
+      text == [
+        "# TYPE vehicle_battery_voltage_volts gauge", "# UNIT vehicle_battery_voltage_volts volts",
+        "vehicle_battery_voltage_volts{device=\"ev\"} 375.2",
+        "# TYPE vehicle_charging gauge", "vehicle_charging{device=\"ev\"} 0",
+        "# TYPE vehicle_rpm gauge", "# UNIT vehicle_rpm rpm",
+        "vehicle_rpm{device=\"ev\"} 824", "vehicle_rpm{device=\"ice\"} 2501.75",
+        "# TYPE vehicle_speed_kilometers_per_hour gauge", "# UNIT vehicle_speed_kilometers_per_hour kilometers_per_hour",
+        "vehicle_speed_kilometers_per_hour{device=\"ice\"} -3",
+        "# TYPE vehicled_calls counter", "# HELP vehicled_calls Calls of \\\"clients\\\".", "vehicled_calls_total 12",
+        "# TYPE vehicled_device_fault gauge", "# HELP vehicled_device_fault Whether something is wrong with the device.",
+        "vehicled_device_fault{device=\"ev\"} 0", "vehicled_device_fault{device=\"ice\"} 1",
+        "# TYPE vehicled_device_state gauge", "# HELP vehicled_device_state 1 for the state that the device is in.",
+        "vehicled_device_state{device=\"ev\",kind=\"obd\",state=\"polling\"} 1",
+        "vehicled_device_state{device=\"ice\",kind=\"obd\",state=\"polling\"} 1",
+        "# TYPE vehicled_link_up gauge", "# HELP vehicled_link_up Whether the link is up.",
+        "vehicled_link_up{device=\"ev\",link=\"main\"} 1", "vehicled_link_up{device=\"ice\",link=\"main\"} 0",
+        "# EOF",
+      ])
+  }
+
+  @Test(arguments: [
+    ("battery-voltage", "V", "vehicle_battery_voltage_volts"), ("rpm", "rpm", "vehicle_rpm"),
+    ("speed", "m/fortnight", "vehicle_speed_m_per_fortnight"),
+    ("oil-temperature", "°C", "vehicle_oil_temperature_celsius"), ("x", "µ€", "vehicle_x___"),
+  ])
+  func `names hold letters, digits and underscores, and say the unit once`(_ property: String, _ unit: String, _ name: String) {
+    #expect(OpenMetrics.propertyName(property, OpenMetrics.unitName(unit)) == name)
+  }
+}
