@@ -12,11 +12,14 @@ export PATH := $(PATH):/opt/swift/usr/bin
 programs = vehicled vehiclectl vehiclesim
 release = $(CURDIR)/.build/release
 swift_files = Package.swift Sources Tests
+units = vehicled.service vehicled.socket vehicled-metrics.service vehicled-metrics.timer
 sharedir = $(DESTDIR)$(prefix)/share
-unitdir = $(DESTDIR)$(prefix)/lib/systemd/system
+# Where the units and what belongs to the boot go; Debian 12 wants it in /lib.
+libdir = $(prefix)/lib
+unitdir = $(DESTDIR)$(libdir)/systemd/system
 
 .NOTPARALLEL:
-.PHONY: build help setup setup-build setup-bench lint test test-vm demo bench fuzz fuzz-short install check-install clean
+.PHONY: build help setup setup-build setup-bench setup-deb lint test test-vm demo bench fuzz fuzz-short install deb check-install clean
 
 build: ## build the three programs for release
 	swift build -c release --static-swift-stdlib
@@ -29,6 +32,9 @@ setup: ## install what building and testing need (Debian 12; uses apt, sudo and 
 
 setup-build:
 	@Tests/Setup/setup.sh build
+
+setup-deb:
+	@Tests/Setup/setup.sh deb
 
 setup-bench:
 	@Tests/Setup/setup.sh bench
@@ -112,20 +118,26 @@ install: ## lay the files out under DESTDIR and prefix (build first)
 	@test -x $(release)/vehicled || { echo 'install: nothing is built; run make build first' >&2; exit 1; }
 	install -d $(DESTDIR)$(prefix)/bin $(unitdir) $(DESTDIR)$(prefix)/lib/sysusers.d $(DESTDIR)$(sysconfdir)/vehicled/vehicled.toml.d $(DESTDIR)$(sysconfdir)/vehicled/signals.d
 	install -s -m 755 $(programs:%=$(release)/%) $(DESTDIR)$(prefix)/bin
-	sed 's,^ExecStart=/usr/,ExecStart=$(prefix)/,; s,file:///usr/,file://$(prefix)/,' systemd/vehicled.service >$(unitdir)/vehicled.service
-	sed 's,file:///usr/,file://$(prefix)/,' systemd/vehicled.socket >$(unitdir)/vehicled.socket
-	chmod 644 $(unitdir)/vehicled.service $(unitdir)/vehicled.socket
+	for unit in $(units); do sed 's,^ExecStart=/usr/,ExecStart=$(prefix)/,; s,file:///usr/,file://$(prefix)/,' systemd/$$unit >$(unitdir)/$$unit && chmod 644 $(unitdir)/$$unit; done
 	install -d $(sharedir)/polkit-1/actions
 	install -m 644 systemd/io.vehicled.policy $(sharedir)/polkit-1/actions
 	install -m 644 systemd/vehicled.sysusers $(DESTDIR)$(prefix)/lib/sysusers.d/vehicled.conf
+	install -D -m 644 systemd/vehicled.udev $(DESTDIR)$(libdir)/udev/rules.d/70-vehicled.rules
+	install -D -m 644 systemd/vehicled.preset $(DESTDIR)$(prefix)/lib/systemd/system-preset/90-vehicled.preset
 	test -e $(DESTDIR)$(sysconfdir)/vehicled/vehicled.toml || install -m 644 etc/vehicled.toml $(DESTDIR)$(sysconfdir)/vehicled
 	test -e $(DESTDIR)$(sysconfdir)/vehicled/signals.d/example.toml || install -m 644 etc/signals.d/example.toml $(DESTDIR)$(sysconfdir)/vehicled/signals.d
 	install -d $(sharedir)/doc/vehicled $(sharedir)/bash-completion/completions $(sharedir)/zsh/vendor-completions $(sharedir)/fish/vendor_completions.d
 	install -m 644 README.md LICENSE $(sharedir)/doc/vehicled
-	$(release)/vehiclectl completions bash >$(sharedir)/bash-completion/completions/vehiclectl
+	$(release)/vehiclectl completions bash | sed "1{/^#!/d}" >$(sharedir)/bash-completion/completions/vehiclectl
 	$(release)/vehiclectl completions zsh >$(sharedir)/zsh/vendor-completions/_vehiclectl
 	$(release)/vehiclectl completions fish >$(sharedir)/fish/vendor_completions.d/vehiclectl.fish
 	@test -n '$(DESTDIR)' || echo 'Now: systemd-sysusers && systemctl daemon-reload && systemctl enable --now vehicled.socket vehicled.service'
+
+deb: setup-deb build ## a Debian package of what is built here
+	@rm -rf .build/deb && mkdir -p .build/deb/source && cp -a systemd/debian .build/deb/source/debian
+	@cd .build/deb/source && PROJECT=$(CURDIR) dpkg-buildpackage -us -uc -b --no-check-builddeps >../build.log 2>&1 || { tail -n 40 ../build.log >&2; exit 1; }
+	@lintian --fail-on error,warning --allow-root .build/deb/*.changes
+	@cd .build/deb && ls -l *.deb | awk '{ printf "%s: %.1f MB\n", $$NF, $$5 / 1e6 }'
 
 # An installation into a directory of its own: complete, parsable by the shells that are here, and without ICU, which
 # one careless import would link in (it adds 40 MB).

@@ -87,6 +87,36 @@ import Testing
     #expect(weakened.status != 0)
   }
 
+  @Test func `the metrics reach node_exporter under as little as they need`() throws {
+    let folder = try Folder()
+    let program = try folder.write("#!/bin/sh\n", to: "vehiclectl")
+    try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program)
+    let units = try ["vehicled-metrics.service", "vehicled-metrics.timer"].map { name in
+      let text = try String(contentsOfFile: tree("systemd/\(name)"), encoding: .utf8)
+      return try folder.write(text.replacingOccurrences(of: "ExecStart=/usr/bin/vehiclectl", with: "ExecStart=\(program)"), to: name)
+    }
+    let verdict = try run("/usr/bin/systemd-analyze", ["verify", "--man=no"] + units)
+    #expect(verdict.status == 0 && verdict.text.isEmpty, "\(verdict.text)")
+    // It runs as root, who owns the collector's directory, without any of root's powers.
+    let exposure = try run("/usr/bin/systemd-analyze", ["security", "--offline=true", "--threshold=25", units[0]])
+    #expect(exposure.status == 0, "\(exposure.text)")
+  }
+
+  @Test func `a serial port is taken by its name in the configuration, never by the ids of its chip`() throws {
+    let rules = try String(contentsOfFile: tree("systemd/vehicled.udev"), encoding: .utf8)
+    let lines = rules.split(separator: "\n").filter { !$0.hasPrefix("#") }
+    #expect(!rules.contains("idVendor") && !rules.contains("ID_VENDOR") && !rules.contains("SYSTEMD_WANTS"))
+    let grants = lines.filter { $0.contains("GROUP=") }
+    #expect(grants == ["GROUP=\"vehicled\", MODE=\"0660\", ENV{ID_MM_DEVICE_IGNORE}=\"1\", ENV{ID_MM_PORT_IGNORE}=\"1\""])
+    let asked = lines.filter { $0.contains("PROGRAM==") }
+    #expect(asked.count == 2 && asked.allSatisfy { $0.contains("$env{ID_SERIAL}") || $0.contains("$env{ID_PATH}") })
+  }
+
+  @Test func `the package is that of this version`() throws {
+    let changes = try String(contentsOfFile: tree("systemd/debian/changelog"), encoding: .utf8)
+    #expect(changes.hasPrefix("vehicled (\(Protocols.version)) "))
+  }
+
   @Test func `the user is made with its group, and may open serial ports`() throws {
     let folder = try Folder()
     try folder.write(String(contentsOfFile: tree("systemd/vehicled.sysusers"), encoding: .utf8), to: "usr/lib/sysusers.d/vehicled.conf")
