@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "CLinux.h"
 
+#include <sys/timex.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/serial.h>
@@ -138,3 +139,9 @@ int clinux_spawn(const char *path, const char *argument, int fd, int as, pid_t *
 }
 
 void clinux_name_thread(const char *name) { pthread_setname_np(pthread_self(), name); }
+
+int clinux_clock_is_kept(void) {
+  struct timex kernel = {0};
+  if (adjtimex(&kernel) < 0) return -errno;
+  return !(kernel.status & STA_UNSYNC);
+}

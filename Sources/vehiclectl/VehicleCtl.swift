@@ -22,7 +22,7 @@ struct VehicleCtl: ParsableCommand {
       ScanCommand.self, ConnectCommand.self, DisconnectCommand.self, DriveCommand.self, DtcCommand.self, CarCommand.self, ToyCommand.self,
       OpenCommand.self,
       RecordCommand.self, ImportCommand.self, CallCommand.self, ReloadCommand.self, LogLevelCommand.self, MetricsCommand.self,
-      DoctorCommand.self, VersionCommand.self,
+      DoctorCommand.self, BugreportCommand.self, VersionCommand.self,
       CompletionsCommand.self,
     ],
     defaultSubcommand: StatusCommand.self)

@@ -16,5 +16,5 @@ assert plain["vehicled_calls_total"] >= 1
 assert sample.labels == {"device": "ev"} and 200 < sample.value < 900, sample
 assert families["vehicled_calls"].type == "counter" and families["vehicled_memory_resident_bytes"].samples[0].value > 1e6
 received = families["vehicled_link_received_bytes"].samples[0]
-assert received.labels == {"device": "ev", "link": "main"} and received.value > 1000, received
+assert received.labels == {"device": "ev", "link": "main"} and received.value > 100, received
 print(len(families))

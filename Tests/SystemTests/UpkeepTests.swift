@@ -25,6 +25,52 @@ extension WholeHouse {
       #expect((json["statistics"] as? [[String: Any]])?.contains { $0["name"] as? String == "vehicled_clients" } == true)
     }
 
+    @Test func `a report holds what helps, and nothing that tells whose car it is`() throws {
+      let house = try House()
+      _ = try house.ev("--car", "petrol")
+      #expect(wait { house.get("vin") != nil })
+      let vin = try #require(house.get("vin"))
+      let file = "\(house.directory)/report.txt"
+      let question = try house.start("vehiclectl", ["--socket", house.socket, "do", "ev.query", "0902"])
+      #expect(house.vehiclectl("bugreport", file, "--seconds", "2").status == 0)
+      #expect(wait { !question.isRunning })
+      let text = try String(contentsOfFile: file, encoding: .utf8)
+      for part in [
+        "== machine ==", "== daemon ==", "== device ev ==", "== metrics ==", "s of the links of ev ==", "vehicled_calls_total", "rpm: ",
+      ] {
+        #expect(text.contains(part), "\(part)")
+      }
+      let hex = vin.utf8.map { String($0, radix: 16, uppercase: true) }.joined()
+      #expect(text.contains("vin: …") && !text.contains(vin) && !text.contains(hex.prefix(12)) && text.contains("\"dir\":\"tx\""))
+      let mode = try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int
+      #expect(mode == 0o600)
+      // What is there already stays, also where it is only a link to something.
+      let target = "\(house.directory)/elsewhere"
+      try FileManager.default.createSymbolicLink(atPath: "\(house.directory)/link.txt", withDestinationPath: target)
+      #expect(house.vehiclectl("bugreport", file).status == 2 && house.vehiclectl("bugreport", "\(house.directory)/link.txt").status == 2)
+      #expect(house.vehiclectl("bugreport", "\(house.directory)/link.txt", "--force", "--seconds", "1").status == 0)
+      #expect(!FileManager.default.fileExists(atPath: target))
+    }
+
+    @Test func `a report can be made without a daemon, and the doctor looks around without one`() throws {
+      let house = try House()
+      let file = "\(house.directory)/report.txt"
+      let outcome = house.vehiclectl("bugreport", file)
+      #expect(outcome.status == 0 && outcome.errors.contains("not running"))
+      #expect(try String(contentsOfFile: file, encoding: .utf8).contains("failed   socket: there is none at"))
+      let doctor = house.vehiclectl("doctor")
+      #expect(doctor.status == 3 && doctor.output.contains("socket: there is none at") && doctor.output.contains("time: "))
+    }
+
+    @Test func `the doctor names the serial port that is not there, and the disk`() throws {
+      let house = try House()
+      try house.write("[device.car]\nkind = \"obd\"\nlink = \"serial:/dev/ttyNone\"\n")
+      _ = try house.daemon()
+      let doctor = house.vehiclectl("doctor")
+      #expect(doctor.status == 1 && doctor.output.contains("failed   /dev/ttyNone: no such file or directory; plug the adapter in"))
+      #expect(doctor.output.contains(/ok +disk: .*state has \d+ MB left/), "\(doctor.output)")
+    }
+
     @Test func `how much is logged can be changed while the daemon runs`() throws {
       let house = try House()
       let (daemon, _) = try house.ev()

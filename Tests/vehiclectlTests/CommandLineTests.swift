@@ -118,7 +118,7 @@ import Testing
   @Test func `every verb takes the common options`() throws {
     let operands = [
       "get": ["x"], "set": ["x", "1"], "do": ["x"], "connect": ["x"], "disconnect": ["x"], "drive": ["x"], "record": ["x", "-"],
-      "car": ["snapshot", "-"], "toy": ["history"], "import": ["x"],
+      "car": ["snapshot", "-"], "toy": ["history"], "import": ["x"], "bugreport": ["x"],
       "call": ["x"],
       "completions": ["bash"],
     ]

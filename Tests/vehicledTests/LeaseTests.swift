@@ -87,7 +87,7 @@ import Testing
     init(
       _ schema: Schema = LeaseTests.schema, control: Configuration.Control = Configuration.Control(), guardian: Guardian? = nil
     ) async {
-      methods = Methods(board: board, access: Access(control), blueZ: BlueZ(SystemBus()))
+      methods = Methods(board: board, access: Access(control), blueZ: BlueZ(SystemBus()), directory: "/tmp")
       probe.answers { input, _, effects in
         if case .perform(let id, _) = input { effects.append(.complete(id, .success(Report()))) }
       }

@@ -26,7 +26,8 @@ import Testing
   }
 
   @Loop private func listener(at path: String, user: @escaping @Loop () -> UInt32 = { geteuid() }) async throws -> Listener {
-    let methods = Methods(board: Board(), access: Access(Configuration.Control(observe: [], control: [])), blueZ: BlueZ(SystemBus()))
+    let methods = Methods(
+      board: Board(), access: Access(Configuration.Control(observe: [], control: [])), blueZ: BlueZ(SystemBus()), directory: "/tmp")
     return try await Listener.start(path: path) { channel in
       try channel.pipeline.syncOperations.addHandler(Session(methods, peer: Peer(pid: 1, user: user(), groups: [])))
     }

@@ -39,3 +39,5 @@ ptrdiff_t clinux_receive(int socket, void *bytes, size_t count, int *fd);
 int clinux_spawn(const char *path, const char *argument, int fd, int as, pid_t *pid);
 // Names the calling thread, for those who look with ps -L or a debugger; at most 15 bytes.
 void clinux_name_thread(const char *name);
+// Whether something keeps the wall clock right (adjtimex): 1, 0, or -errno.
+int clinux_clock_is_kept(void);

@@ -1,22 +1,31 @@
-// doctor: whether what the devices need is there, and how to mend what is not. Exit 1 when something has failed.
+// doctor: whether what the devices need is there, and how to mend what is not: first what can be seen without the daemon, then what the
+// daemon knows. Exit 1 when something has failed, 3 when the daemon cannot be asked.
 
 import ArgumentParser
 import Protocols
 
 struct DoctorCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "doctor", abstract: "Look for what is wrong with Bluetooth and the links, and name the mend.",
-    discussion: "Changes nothing. Exit status 1 when something that a device needs has failed.")
+    commandName: "doctor",
+    abstract: "Look for what is wrong with unit, socket, clock, disk, serial ports, Bluetooth and adapters, and name the mend.",
+    discussion: "Changes nothing. Exit status 1 when something that a device needs has failed, 3 when the daemon does not run.")
 
   @OptionGroup var common: CommonOptions
 
   func perform(_ output: Output) throws {
-    let findings = try common.connect(output).call(Contract.Diagnose.self, NoParameters()).findings
+    var findings = Checkup.findings(socket: common.socketPath)
+    var trouble: Failure?
+    do throws(Failure) {
+      findings += try common.connect(output).call(Contract.Diagnose.self, NoParameters()).findings
+    } catch {
+      trouble = error
+    }
     if output.json {
       output.json(["findings": .array(findings.map { JSON($0) })])
     } else {
       output.lines(findings.map { Self.line($0, paint: output.paint) })
     }
+    if let trouble { throw trouble }
     if findings.contains(where: { $0.state == "failed" }) { throw ExitCode.failure }
   }
 

@@ -7,6 +7,8 @@ import Protocols
 @Loop final class Doctor: BlueZObserver {
   private let board: Board
   private let blueZ: BlueZ
+  /// Where what is kept lies.
+  private let directory: String
   private let finish: @Loop ([Contract.Finding]) -> Void
   private var isDone = false
   private lazy var timer = Timer { [weak self] _ in self?.conclude() }
@@ -14,9 +16,10 @@ import Protocols
   private static let patience: Nanoseconds = 3 * .second
 
   /// Looks at everything once it has begun; `finish` is told once.
-  init(_ board: Board, _ blueZ: BlueZ, finish: @escaping @Loop ([Contract.Finding]) -> Void) {
+  init(_ board: Board, _ blueZ: BlueZ, directory: String, finish: @escaping @Loop ([Contract.Finding]) -> Void) {
     self.board = board
     self.blueZ = blueZ
+    self.directory = directory
     self.finish = finish
   }
 
@@ -39,7 +42,74 @@ import Protocols
   private func conclude() {
     guard !isDone else { return }
     cancel()
-    finish(bluetooth() + board.states.flatMap(device))
+    finish(bluetooth() + [disk()] + serialPorts() + board.states.flatMap(device))
+  }
+
+  // MARK: Disk
+
+  /// Whether what is learned and acknowledged can be kept.
+  private func disk() -> Contract.Finding {
+    // It is made when something is kept.
+    var place = directory
+    var space = statvfs()
+    while statvfs(place, &space) != 0 {
+      guard errno == ENOENT, let slash = place.lastIndex(of: "/"), slash != place.startIndex else {
+        return Contract.Finding(
+          "disk", "failed", "\(directory): \(systemWords(errno))", "sudo install -d -o vehicled -g vehicled -m 700 \(directory)")
+      }
+      place = String(place[..<slash])
+    }
+    let isReadOnly = space.f_flag & UInt(ST_RDONLY) != 0
+    let isOurs = access(place, W_OK) == 0
+    return Self.disk(
+      directory, free: UInt64(space.f_bavail) * UInt64(space.f_frsize), files: space.f_files == 0 ? nil : UInt64(space.f_favail),
+      isReadOnly: isReadOnly, isOurs: isOurs)
+  }
+
+  /// So many bytes are enough for a daemon that keeps a few kilobytes, but not for a recording.
+  private nonisolated static let (tight, full): (UInt64, UInt64) = (100_000_000, 1_000_000)
+
+  nonisolated static func disk(_ directory: String, free: UInt64, files: UInt64?, isReadOnly: Bool, isOurs: Bool) -> Contract.Finding {
+    let megabytes = free / 1_000_000
+    if isReadOnly {
+      return Contract.Finding(
+        "disk", "failed", "\(directory) is read-only: nothing is kept", "journalctl -k -p err; then mount -o remount,rw")
+    }
+    if !isOurs { return Contract.Finding("disk", "failed", "\(directory) is not ours to write", "sudo chown -R vehicled: \(directory)") }
+    if free < full || files == 0 {
+      return Contract.Finding(
+        "disk", "failed", "\(directory) is full: nothing is kept", "make room; recordings lie in \(directory)/recordings")
+    }
+    guard free >= tight else {
+      let mend = "make room; recordings lie in \(directory)/recordings"
+      return Contract.Finding("disk", "warning", "\(directory) has \(megabytes) MB left", mend)
+    }
+    return Contract.Finding("disk", "ok", "\(directory) has \(megabytes) MB left", nil)
+  }
+
+  // MARK: Serial ports
+
+  /// Whether the ports that the configuration names are there and ours. Opens none: some start when they are opened.
+  private func serialPorts() -> [Contract.Finding] {
+    board.states.flatMap(\.device.ports).compactMap { port -> Contract.Finding? in
+      guard case .serial(let path, _) = port.url, path.hasPrefix("/dev/") else { return nil }
+      var state = stat()
+      guard stat(path, &state) == 0 else {
+        return Contract.Finding(path, "failed", systemWords(errno), "plug the adapter in; vehiclectl scan lists the ports there are")
+      }
+      guard access(path, R_OK | W_OK) == 0 else {
+        let group = getgrgid(state.st_gid).map { String(cString: $0.pointee.gr_name) } ?? "\(state.st_gid)"
+        return Contract.Finding(
+          path, "failed", "it is for group \(group), and the daemon is not in it",
+          "sudo usermod -aG \(group) vehicled && sudo systemctl restart vehicled")
+      }
+      guard path.hasPrefix("/dev/serial/") else {
+        return Contract.Finding(
+          path, "warning", "the port is ours, but its name goes to whichever is plugged in first, and ModemManager tries it",
+          "name it by its place in /dev/serial/by-id; see vehiclectl scan")
+      }
+      return Contract.Finding(path, "ok", "the port is ours", nil)
+    }
   }
 
   private func bluetooth() -> [Contract.Finding] {

@@ -16,6 +16,8 @@ import Protocols
 
   let board: Board
   private let blueZ: BlueZ
+  /// Where what is kept lies.
+  private let directory: String
   /// How often a minute misbehaving clients are complained of.
   private static let mostComplaints = 20
   private(set) var sessions: [ObjectIdentifier: Session] = [:]
@@ -37,8 +39,9 @@ import Protocols
   /// Reads the configuration again and gives what changed; set by the daemon.
   var reload: @Loop () -> Result<[String], ContractError> = { .success([]) }
 
-  init(board: Board, access: Access, blueZ: BlueZ) {
+  init(board: Board, access: Access, blueZ: BlueZ, directory: String) {
     self.board = board
+    self.directory = directory
     self.blueZ = blueZ
     self.access = access
   }
@@ -230,7 +233,7 @@ import Protocols
 
   private func diagnose(_ call: Call) throws {
     _ = try call.call.parameters(as: NoParameters.self)
-    let doctor = Doctor(board, blueZ) { [weak call] in call?.reply(Contract.Diagnose.Result(findings: $0)) }
+    let doctor = Doctor(board, blueZ, directory: directory) { [weak call] in call?.reply(Contract.Diagnose.Result(findings: $0)) }
     call.cancel = { doctor.cancel() }
     doctor.begin()
   }

@@ -33,8 +33,7 @@ import Protocols
     self.configuration = configuration
     equipment = Equipment(disk: Disk(directory: state), blueZ: BlueZ(SystemBus()), guardian: Guardian(), http: HTTPClient())
     methods = Methods(
-      board: board, access: Access(configuration.control),
-      blueZ: equipment.blueZ)
+      board: board, access: Access(configuration.control), blueZ: equipment.blueZ, directory: state)
     methods.reload = { [unowned self] in reload() }
   }
 

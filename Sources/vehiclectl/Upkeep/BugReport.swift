@@ -1,0 +1,124 @@
+// A report that a person can read before sending it: one file of text, section by section, with nothing in it that tells who or where
+// somebody is. What cannot be had says why; nothing of it stops the rest.
+
+import Glibc
+import Protocols
+
+struct BugReport {
+  /// Kinds whose values are a person's; only that they are there is told.
+  private static let personal: Swift.Set<String> = ["health", "heart-rate", "running", "mirror", "weather", "toy"]
+  private static let configurations = ["/etc/vehicled/vehicled.toml", "/etc/vehicled/vehicled.toml.d", "/etc/vehicled/signals.d"]
+  private static let longestFile = 1 << 18
+  private static let mostFiles = 64
+
+  private(set) var lines = [
+    "vehicled report \(version)",
+    "Read it before you send it: numbers of vehicles, addresses, names and places are left out (\(Redaction.mark)), but you know best.",
+  ]
+
+  private mutating func section(_ title: String, _ text: [String]) {
+    lines += ["", "== \(title) =="] + (text.isEmpty ? ["(nothing)"] : text.map(Output.oneLine))
+  }
+
+  // MARK: Of the machine
+
+  /// What can be seen without the daemon.
+  mutating func lookAround(socket: String) {
+    var name = utsname()
+    uname(&name)
+    let kernel = withUnsafeBytes(of: &name.release) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+    let machine = withUnsafeBytes(of: &name.machine) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+    let system = Self.read("/etc/os-release").first { $0.hasPrefix("PRETTY_NAME=") }?.dropFirst(12) ?? ""
+    section("machine", ["vehiclectl \(version)", "kernel \(kernel) \(machine)", "system \(system)"])
+    section("doctor", Checkup.findings(socket: socket).map { DoctorCommand.line($0) { text, _ in text } }.map(Redaction.text))
+    let files = Self.configurations.flatMap(Self.files)
+    for file in files.prefix(Self.mostFiles) { section(file, Self.read(file).map(Redaction.configuration)) }
+    let serial = ["/dev/serial/by-id", "/dev/serial/by-path"].flatMap { folder in Self.files(folder) }
+    section("serial ports", serial.map(Redaction.text))
+    section("unit", Self.asked("systemctl", "status", "--no-pager", "--lines=0", "vehicled.service", "vehicled.socket"))
+    section("journal", Self.asked("journalctl", "--unit=vehicled", "--no-pager", "--lines=1000", "--output=short-iso-precise"))
+  }
+
+  private static func asked(_ program: String, _ arguments: String...) -> [String] {
+    let text = OtherProgram.output([program] + arguments, within: 20)
+    guard let text else { return ["(\(program) tells nothing: it may need sudo, or is not here)"] }
+    return text.split(separator: "\n", omittingEmptySubsequences: false).map { Redaction.text(String($0)) }
+  }
+
+  /// A file, or those of a directory by name; links to devices count.
+  private static func files(_ path: String) -> [String] {
+    var state = stat()
+    guard lstat(path, &state) == 0 else { return [] }
+    guard state.st_mode & S_IFMT == S_IFDIR, let folder = opendir(path) else { return [path] }
+    defer { closedir(folder) }
+    var names: [String] = []
+    while let entry = readdir(folder) {
+      let name = withUnsafePointer(to: &entry.pointee.d_name) {
+        $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+      }
+      if !name.hasPrefix(".") { names.append("\(path)/\(name)") }
+    }
+    return names.sorted()
+  }
+
+  private static func read(_ path: String) -> [String] {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+    guard descriptor >= 0 else { return ["(cannot be read: \(String(cString: strerror(errno))))"] }
+    defer { close(descriptor) }
+    var state = stat()
+    guard fstat(descriptor, &state) == 0, state.st_mode & S_IFMT == S_IFREG else { return ["(it is no file)"] }
+    var bytes = [UInt8](repeating: 0, count: longestFile)
+    let count = max(0, Glibc.read(descriptor, &bytes, bytes.count))
+    let text = String(decoding: bytes[..<count], as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+    return text + (count == longestFile ? ["(the rest is left out)"] : [])
+  }
+
+  // MARK: Of the daemon
+
+  /// What the daemon tells: its version, its findings, devices and figures; then `seconds` of every link that has frames.
+  mutating func ask(_ client: Client, seconds: Double, connect: () throws(Failure) -> Client) throws {
+    let info = try client.call(VarlinkService.GetInfo.self, .init())
+    section("daemon", ["\(info.product) \(info.version)"])
+    let findings = try client.call(Contract.Diagnose.self, NoParameters()).findings
+    section("what the daemon finds", findings.map { DoctorCommand.line($0) { text, _ in text } }.map(Redaction.text))
+    let devices = try client.call(Contract.Status.self, .init()).devices
+    for device in devices { section("device \(device.name)", Self.words(device)) }
+    let schemas = try client.call(Contract.Describe.self, .init()).schemas
+    let statistics = try client.call(Contract.Statistics.self, .init()).statistics
+    let shown = devices.filter { !Self.personal.contains($0.kind) }
+    section("metrics", OpenMetrics.text(shown, schemas, statistics))
+    for device in shown where device.links.contains(where: { $0.state == "up" }) {
+      section("\(Value.text(seconds)) s of the links of \(device.name)", try Self.recorded(device.name, seconds, connect()))
+    }
+  }
+
+  static func words(_ device: Contract.Device) -> [String] {
+    let isPersonal = personal.contains(device.kind)
+    let links = device.links.map { link in
+      let details = (link.details ?? [:]).sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }.joined()
+      return Redaction.text("link \(link.name) \(link.url) \(link.state)\(link.reason.map { ": \($0)" } ?? "")\(details)")
+    }
+    let readings = device.readings.map { reading in
+      guard let value = reading.value else { return "\(reading.property): none (\(reading.reason ?? ""))" }
+      let shown = isPersonal || reading.property == "vin" ? Redaction.mark : Redaction.text(Words.text(value))
+      let unit = reading.unit.map { " \($0)" } ?? ""
+      return "\(reading.property): \(shown)\(unit)\(reading.age.map { ", \(Words.duration($0)) old" } ?? "")"
+    }
+    return ["kind \(device.kind), \(device.state)\(device.fault.map { ", fault: \(Redaction.text($0))" } ?? "")"] + links + readings
+  }
+
+  /// The frames of a while, as a recording has them.
+  private static func recorded(_ device: String, _ seconds: Double, _ client: Client) throws -> [String] {
+    var lines: [String] = []
+    let end = Clock.monotonic + seconds
+    do {
+      try client.stream(Contract.Record.self, .init(device: device), first: seconds + 1, tick: 0.2, silence: nil) { result in
+        if let result { lines.append(result.line) }
+        return Clock.monotonic < end && !Interrupt.came && lines.count < 20_000
+      }
+    } catch let failure as Failure {
+      return Redaction.recording(lines) + ["(\(failure.message))"]
+    }
+    return Redaction.recording(lines)
+  }
+}

@@ -1,0 +1,80 @@
+// doctor without the daemon, and what a report leaves out.
+
+import Testing
+
+@testable import vehiclectl
+
+@Suite struct UpkeepTests {
+  @Test(arguments: [
+    ([:], "warning", "there is no systemd"), (["LoadState": "not-found"], "warning", "not installed"),
+    (["LoadState": "loaded", "ActiveState": "active", "UnitFileState": "enabled"], "ok", "runs"),
+    (["LoadState": "loaded", "ActiveState": "inactive", "UnitFileState": "enabled"], "failed", "does not run"),
+    (["LoadState": "loaded", "ActiveState": "failed", "Result": "watchdog"], "failed", "failed (watchdog)"),
+    (["LoadState": "loaded", "ActiveState": "failed", "Result": "start-limit-hit"], "failed", "too often"),
+    (["LoadState": "masked", "ActiveState": "inactive"], "failed", "masked"),
+  ])
+  func `the unit's state is told with its mend`(_ properties: [String: String], _ state: String, _ words: String) {
+    let findings = Checkup.unit(properties.isEmpty ? nil : properties, [:])
+    #expect(findings.first?.state == state && findings.first?.text.contains(words) == true, "\(findings)")
+    #expect(state != "failed" || findings.allSatisfy { $0.mend?.contains("systemctl") == true })
+  }
+
+  @Test func `restarts and units that do not start with the machine are warned of`() {
+    let service = [
+      "LoadState": "loaded", "ActiveState": "active", "UnitFileState": "disabled", "NRestarts": "3", "NeedDaemonReload": "yes",
+    ]
+    let findings = Checkup.unit(service, ["UnitFileState": "disabled"])
+    #expect(findings.map(\.state) == ["ok", "warning", "warning", "warning", "warning"])
+    #expect(findings[1].text.contains("3 times") && findings[2].mend == "sudo systemctl enable vehicled.service")
+    #expect(findings[3].mend == "sudo systemctl enable vehicled.socket" && findings[4].mend == "sudo systemctl daemon-reload")
+  }
+
+  @Test func `a clock that was never set has failed`() {
+    #expect(
+      Checkup.clock(year: 1970, isSynchronised: nil).state == "failed"
+        && Checkup.clock(year: 2026, isSynchronised: false).state == "warning")
+    #expect(Checkup.clock(year: 2027, isSynchronised: true).state == "ok" && Checkup.clock(year: 2027, isSynchronised: nil).state == "ok")
+  }
+
+  @Test(arguments: [
+    ("vin is KMHK381GFLU000001 here", "vin is KMH… here"), ("12345678901234567", "12345678901234567"),
+    ("7E8101462010101FF", "7E8101462010101FF"), ("ble:AA:BB:CC:DD:EE:FF up", "ble:AA:BB:CC:… up"),
+    ("/org/bluez/hci0/dev_AA_BB_CC_DD_EE_FF", "/org/bluez/hci0/dev_AA_BB_CC…"),
+    ("http://me:pw@host/x", "http://…@host/x"), ("tcp:192.168.0.10:35000 127.0.0.1", "tcp:192.168.0.10:35000 127.0.0.1"),
+    ("from 203.0.113.7", "from 203.…"), ("nothing special, 12:30:45", "nothing special, 12:30:45"),
+  ])
+  func `numbers, addresses and passwords are left out`(_ text: String, _ shown: String) {
+    #expect(Redaction.text(text) == shown)
+  }
+
+  @Test(arguments: [
+    ("username = \"Ada\"", "username = \"…\""), ("  latitude = 48.1", "  latitude = \"…\""),
+    ("link = \"ble:Veepeak\"", "link = \"ble:Veepeak\""),
+    ("key-file = \"/etc/k\"", "key-file = \"/etc/k\""), ("#password = x", "#password = \"…\""), ("# a comment", "# a comment"), ("", ""),
+  ])
+  func `the configuration is shown without who and where`(_ line: String, _ shown: String) {
+    #expect(Redaction.configuration(line) == shown)
+  }
+
+  @Test func `answers that tell who the vehicle is are left out of the frames`() {
+    let hex = { (text: String) in text.utf8.map { String($0, radix: 16, uppercase: true) }.joined() }
+    let line = { (direction: String, text: String) in "{\"t\":1,\"dir\":\"\(direction)\",\"hex\":\"\(hex(text))\"}" }
+    let lines = [
+      line("tx", "010C\r"), line("rx", "7E804410C1AF8\r"), line("tx", "0902\r"), line("rx", "7E8101449020157"), line("rx", "50305A5A"),
+      line("tx", "STPX H:7E0,D:0904\r"), line("rx", "7E8"), line("tx", "22F190\r"), line("rx", "7E8"), line("tx", "010D\r"),
+      line("rx", "7E8"),
+    ]
+    let hidden = "{\"t\":1,\"dir\":\"rx\",\"hex\":\"…\"}"
+    #expect(
+      Redaction.recording(lines) == [
+        lines[0], lines[1], lines[2], hidden, hidden, lines[5], hidden, lines[7], hidden, lines[9], lines[10],
+      ])
+  }
+
+  @Test func `another program is given no time without end`() {
+    #expect(OtherProgram.output(["echo", "here"]) == "here\n")
+    #expect(OtherProgram.output(["false"]) == nil && OtherProgram.output(["there-is-no-such-program"]) == nil)
+    #expect(OtherProgram.output(["sleep", "60"], within: 0.2) == nil)
+    #expect(OtherProgram.output(["seq", "1000000"], keeping: 1000)?.hasSuffix("999999\n1000000\n") == true)
+  }
+}

@@ -1,0 +1,17 @@
+// What the doctor says of the disk.
+
+import Testing
+
+@testable import vehicled
+
+@Suite struct DoctorTests {
+  @Test(arguments: [
+    (5_000_000_000 as UInt64, nil as UInt64?, false, true, "ok"), (50_000_000, 1000, false, true, "warning"),
+    (500_000, nil, false, true, "failed"),
+    (5_000_000_000, 0, false, true, "failed"), (5_000_000_000, nil, true, true, "failed"), (5_000_000_000, nil, false, false, "failed"),
+  ])
+  func `a disk that keeps nothing has failed`(_ free: UInt64, _ files: UInt64?, _ isReadOnly: Bool, _ isOurs: Bool, _ state: String) {
+    let finding = Doctor.disk("/var/lib/vehicled", free: free, files: files, isReadOnly: isReadOnly, isOurs: isOurs)
+    #expect(finding.state == state && (state == "ok") == (finding.mend == nil))
+  }
+}
