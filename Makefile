@@ -10,6 +10,7 @@ fuzzers = dialogue replies elcomm vesc car answers varlink toml
 
 export PATH := $(PATH):/opt/swift/usr/bin
 programs = vehicled vehiclectl vehiclesim
+pages = man1/vehiclectl.1 man5/vehicled.toml.5 man7/io.vehicled.7 man8/vehicled.8
 release = $(CURDIR)/.build/release
 swift_files = Package.swift Sources Tests
 units = vehicled.service vehicled.socket vehicled-metrics.service vehicled-metrics.timer
@@ -128,6 +129,8 @@ install: ## lay the files out under DESTDIR and prefix (build first)
 	test -e $(DESTDIR)$(sysconfdir)/vehicled/signals.d/example.toml || install -m 644 etc/signals.d/example.toml $(DESTDIR)$(sysconfdir)/vehicled/signals.d
 	install -d $(sharedir)/doc/vehicled $(sharedir)/bash-completion/completions $(sharedir)/zsh/vendor-completions $(sharedir)/fish/vendor_completions.d
 	install -m 644 README.md LICENSE $(sharedir)/doc/vehicled
+	install -d $(addprefix $(sharedir)/man/,$(dir $(pages)))
+	for page in $(pages); do install -m 644 systemd/man/$${page#*/} $(sharedir)/man/$$page || exit 1; done
 	$(release)/vehiclectl completions bash | sed "1{/^#!/d}" >$(sharedir)/bash-completion/completions/vehiclectl
 	$(release)/vehiclectl completions zsh >$(sharedir)/zsh/vendor-completions/_vehiclectl
 	$(release)/vehiclectl completions fish >$(sharedir)/fish/vendor_completions.d/vehiclectl.fish
@@ -148,6 +151,8 @@ check-install:
 	@grep -qx 'ExecStart=/usr/bin/vehicled' $(root)/usr/lib/systemd/system/vehicled.service
 	@$(root)/usr/bin/vehicled --check-config --config $(root)/etc/vehicled/vehicled.toml
 	@bash -n $(root)/usr/share/bash-completion/completions/vehiclectl
+	@for page in $(pages); do test -s $(root)/usr/share/man/$$page || { echo "check-install: there is no $$page" >&2; exit 1; }; done
+	@! command -v mandoc >/dev/null || mandoc -T lint -W warning $(pages:%=$(root)/usr/share/man/%)
 	@for program in $(programs); do size=$$(stat -c %s $(root)/usr/bin/$$program); \
 	  test $$size -lt 32000000 || { echo "check-install: $$program has $$size bytes stripped; is ICU linked in?" >&2; exit 1; }; done
 
