@@ -7,7 +7,7 @@ import Testing
 
 @Suite struct RepeatsTests {
   private static let fault = Repeats.Line(level: .warning, text: "the adapter lost its supply")
-  private static let well = Repeats.Line(level: .notice, text: "all is well again")
+  private static let well = Repeats.Line(level: .notice, text: "all is well again", isRelief: true)
 
   @Test func `what comes every second is a few lines a minute, and the last of them is true`() {
     var repeats = Repeats()
@@ -17,15 +17,26 @@ import Testing
       if let due = repeats.due, now >= due { said += repeats.end(at: now).map(\.text) }
       for line in [Self.fault, Self.well] where repeats.admits(line, at: now) { said.append(line.text) }
     }
-    #expect(said.prefix(6) == [Self.fault.text, Self.well.text, Self.fault.text, Self.well.text, Self.fault.text, Self.well.text])
+    #expect(said.prefix(5) == [Self.fault.text, Self.well.text, Self.fault.text, Self.well.text, Self.fault.text])
     #expect(
-      said.dropFirst(6).prefix(2) == ["\(Self.fault.text) (57 times more in a minute)", "\(Self.well.text) (57 times more in a minute)"])
-    #expect(said.count == 6 + 2 * 9)
+      said.dropFirst(5).prefix(2) == ["\(Self.fault.text) (57 times more in a minute)", "\(Self.well.text) (58 times more in a minute)"])
+    #expect(said.count == 5 + 2 * 9)
     // A minute in which nothing came ends it.
     let last = repeats.end(at: 600 * .second)
     let quiet = repeats.end(at: 660 * .second)
     let isSaidAgain = repeats.admits(Self.fault, at: 700 * .second)
     #expect(last.last?.text == "\(Self.well.text) (60 times more in a minute)" && quiet.isEmpty && isSaidAgain)
+  }
+
+  @Test func `what was often and is seldom by now is said at once again`() {
+    var repeats = Repeats()
+    for second in 0..<10 { _ = repeats.admits(Self.fault, at: Int64(second) * .second) }
+    let first = repeats.end(at: 60 * .second)
+    let held = repeats.admits(Self.fault, at: 70 * .second)
+    let second = repeats.end(at: 120 * .second)
+    let isSaid = repeats.admits(Self.fault, at: 180 * .second)
+    #expect(first.map(\.text) == ["\(Self.fault.text) (7 times more in a minute)"])
+    #expect(!held && second.map(\.text) == ["\(Self.fault.text) (once more in a minute)"] && isSaid)
   }
 
   @Test func `what happens now and then is said each time, and nothing waits for the end of a minute`() {

@@ -166,7 +166,7 @@ import Protocols
     case (_, .up):
       reasons[port.name] = nil
       waits[port.name] = nil
-      say(.notice, "link is up: \(port.url)", of: port.name)
+      say(.notice, "link is up: \(port.url)", of: port.name, isRelief: true)
       taps.linkCameUp(port.name)
     case (_, .connecting): break
     }
@@ -277,12 +277,12 @@ import Protocols
     guard text != fault else { return }
     fault = text
     observer?.deviceStandingChanged()
-    if let text { say(.warning, text) } else if port(.main)?.isUp != false { say(.notice, "all is well again") }
+    if let text { say(.warning, text) } else if port(.main)?.isUp != false { say(.notice, "all is well again", isRelief: true) }
   }
 
   /// For the journal, unless it says so all the time.
-  private func say(_ level: Logger.Level, _ text: String, of link: LinkName? = nil) {
-    let line = Repeats.Line(level: level, text: text, link: link)
+  private func say(_ level: Logger.Level, _ text: String, of link: LinkName? = nil, isRelief: Bool = false) {
+    let line = Repeats.Line(level: level, text: text, link: link, isRelief: isRelief)
     if repeats.admits(line, at: Clock.monotonic()) { tell(line) }
     minute.set(repeats.due)
   }

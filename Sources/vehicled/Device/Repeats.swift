@@ -10,6 +10,8 @@ struct Repeats {
     let level: Logger.Level
     let text: String
     var link: LinkName?
+    /// It ends what was wrong.
+    var isRelief = false
   }
 
   private struct Entry {
@@ -20,6 +22,8 @@ struct Repeats {
 
   private static let minute: Nanoseconds = 60 * .second
   private static let most = 3
+  /// That all is well again is said once less: the words that come too often end with what is wrong.
+  private static func most(_ line: Line) -> Int { line.isRelief ? most - 1 : most }
   /// Of lines that differ each time (they may hold a number) so many are said; of the others the last.
   private static let mostLines = 20
 
@@ -35,7 +39,7 @@ struct Repeats {
     if let index = entries.firstIndex(where: { $0.line == line }) {
       var entry = entries.remove(at: index)
       defer { entries.append(entry) }
-      if entry.said < Self.most { entry.said += 1 } else { entry.held += 1 }
+      if entry.said < Self.most(line) { entry.said += 1 } else { entry.held += 1 }
       return entry.held == 0
     }
     guard entries.count < Self.mostLines else {
@@ -46,15 +50,16 @@ struct Repeats {
     return true
   }
 
-  /// The minute is over: what is to be told of it. What goes on like that is counted from the start of the next one.
+  /// The minute is over: what is to be told of it. What came more often than it may is counted from the start of the next one.
   mutating func end(at now: Instant) -> [Line] {
     var told =
       others.last.map { [Line(level: $0.level, text: "\($0.text) (and \(others.held - 1) others in a minute)", link: $0.link)] } ?? []
     told += entries.filter { $0.held > 0 }.map {
-      Line(level: $0.line.level, text: "\($0.line.text) (\($0.held) times more in a minute)", link: $0.line.link)
+      Line(
+        level: $0.line.level, text: "\($0.line.text) (\($0.held == 1 ? "once" : "\($0.held) times") more in a minute)", link: $0.line.link)
     }
     others = (0, nil)
-    entries = entries.filter { $0.held > 0 }.map { Entry(line: $0.line, said: Self.most) }
+    entries = entries.filter { $0.held > Self.most }.map { Entry(line: $0.line, said: Self.most($0.line)) }
     due = entries.isEmpty ? nil : now &+ Self.minute
     return told
   }
