@@ -102,10 +102,18 @@ import Protocols
   func deviceReports(event: String, text: String) { board.report(self, event: event, text: text) }
   func deviceObserves(_ reference: String) { board.observe(reference, for: device) }
 
+  private static let (unknown, linkDown) = ("not known yet", "link down: ")
+
   func deviceLinkChanged(_ port: Port) {
     if port.name == .main, case .down(let reason) = port.state {
       let boot = Clock.boot()
-      for index in slots.indices where slots[index].freshFor != nil { withdraw(index, "link down: \(reason)", boot) }
+      for index in slots.indices where slots[index].freshFor != nil { withdraw(index, Self.linkDown + reason, boot) }
+    }
+    if port.name == .main, port.isUp {
+      let boot = Clock.boot()
+      for index in slots.indices {
+        if case .absent(let reason) = slots[index].content, reason.hasPrefix(Self.linkDown) { withdraw(index, Self.unknown, boot) }
+      }
     }
     board.deviceChanged(self)
     board.flush(self)
@@ -167,7 +175,7 @@ import Protocols
     slots = []
     for (index, property) in schema.properties.enumerated() {
       indexes[property.name] = index
-      var slot = kept[property.name] ?? Slot(content: .absent("not known yet"))
+      var slot = kept[property.name] ?? Slot(content: .absent(Self.unknown))
       slot.changed = false
       if case .fresh(let time) = property.lifetime { slot.freshFor = time } else { slot.freshFor = nil }
       slots.append(slot)
