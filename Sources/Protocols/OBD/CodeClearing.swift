@@ -11,7 +11,7 @@ struct CodeClearing: Survey {
   private var motion: Motion
   /// What became of it, by controller; nil: no answer to service 04 was understood.
   private(set) var outcomes: [(source: UInt32?, outcome: Outcome)]?
-  private var left = CodeList()
+  private var left: CodeList
 
   enum Outcome: Sendable, Equatable {
     case cleared, silent
@@ -33,7 +33,9 @@ struct CodeClearing: Survey {
     }
   }
 
-  init(_ controllers: [UInt32?], motorSpeed: Double?) { (self.controllers, motion) = (controllers, Motion(motorSpeed: motorSpeed)) }
+  init(_ controllers: [UInt32?], _ motion: Motion, mustAnswer: Bool) {
+    (self.controllers, self.motion, left) = (controllers, motion, CodeList(mustAnswer: mustAnswer))
+  }
 
   var questions: [[UInt8]] { Motion.questions + [[0x04]] + left.questions }
 
@@ -83,8 +85,10 @@ struct CodeClearing: Survey {
     let cleared = (outcomes ?? []).map { [CANReader.name(of: $0), "clearing", $1.words.result, "", $1.words.reason] }
     let codes = left.entries.map { [CANReader.name(of: $0.source), "code", $0.code.text, $0.stateText, $0.meaning] }
     var text = "what was cleared is kept in the journal, and in the state directory as \(Clearing.key)"
-    if !isReadAgain {
+    if !isReadAgain || left.objection != nil {
       text += "\nwhich codes are left could not be read: read them again"
+    } else if !left.doubts.isEmpty {
+      text += "\n" + left.doubts.joined(separator: "\n")
     } else if codes.isEmpty {
       text += "\nno trouble code is left"
     } else if let words = left.permanentWords {

@@ -18,9 +18,8 @@ struct CodeLoss: Survey {
   /// Controllers that are there, whoever answers now.
   private let known: [UInt32]
 
-  init(isConfirmed: Bool, motorSpeed: Double?, known: [UInt32] = []) {
-    self.known = known
-    (self.isConfirmed, motion) = (isConfirmed, Motion(motorSpeed: motorSpeed))
+  init(isConfirmed: Bool, _ motion: Motion = Motion(), known: [UInt32] = []) {
+    (self.isConfirmed, self.motion, self.known) = (isConfirmed, motion, known)
   }
 
   var questions: [[UInt8]] { codes.questions + [FreezeFrame.request(0x02), [0x01, 0x01]] + Motion.questions }

@@ -13,6 +13,35 @@ struct Motion: Sendable, Equatable {
 
   init(motorSpeed: Double? = nil) { self.motorSpeed = motorSpeed }
 
+  /// What polling has told of late.
+  init(_ polled: Polled, at now: Instant) {
+    motorSpeed = polled.motor.flatMap { $0.value(at: now) }
+    roadSpeed = polled.road.flatMap { $0.value(at: now) }.map { Int($0) }
+    engineSpeed = polled.engine.flatMap { $0.value(at: now) }
+  }
+
+  /// The speeds that polling has told last.
+  struct Polled: Sendable {
+    struct Speed: Sendable {
+      let speed: Double
+      let at: Instant
+
+      private static let lasts: Nanoseconds = 2 * .second
+
+      func value(at now: Instant) -> Double? { now &- at <= Self.lasts ? speed : nil }
+    }
+
+    var motor: Speed?
+    var road: Speed?
+    var engine: Speed?
+
+    /// Takes the bytes of a parameter, if it is one of them.
+    mutating func take(_ parameter: UInt8, _ data: UnsafeBufferPointer<UInt8>, at now: Instant) {
+      if parameter == 0x0D, data.count == 1 { road = Speed(speed: Double(data[0]), at: now) }
+      if parameter == 0x0C, data.count == 2 { engine = Speed(speed: Double(UInt16(data[0]) << 8 | UInt16(data[1])) / 4, at: now) }
+    }
+  }
+
   mutating func take(_ answers: [SurveyAnswer]) throws(Unreadable) {
     for answer in try answers.told() {
       let bytes = answer.bytes[...]

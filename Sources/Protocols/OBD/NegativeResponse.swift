@@ -49,6 +49,9 @@ enum NegativeResponse {
     case never
     /// The answer follows: wait for it and send nothing.
     case wait
+
+    /// It does not know what it is asked for.
+    var isIgnorance: Bool { self == .leaveService || self == .leaveIdentifier }
   }
 
   static func remedy(of code: UInt8) -> Remedy {

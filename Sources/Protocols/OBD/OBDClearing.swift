@@ -24,7 +24,6 @@ struct Clearing: Sendable {
 
 extension OBDMachine {
   private static let confirm = "confirm"
-  private static let motorLasts: Nanoseconds = 2 * .second
 
   static let clear = Action(
     "dtc-clear",
@@ -38,10 +37,8 @@ extension OBDMachine {
       throw .refused(code: "busy", "the codes are just being cleared: read what is left when that is done")
     }
     let known = if case .standard(let found) = vehicle { found.controllers.map(\.identifier) } else { [UInt32]() }
-    return CodeLoss(isConfirmed: isConfirmed, motorSpeed: motorSpeed(at: now), known: known)
+    return CodeLoss(isConfirmed: isConfirmed, Motion(polled, at: now), known: known)
   }
-
-  private func motorSpeed(at now: Instant) -> Double? { motor.flatMap { now &- $0.at <= Self.motorLasts ? $0.speed : nil } }
 
   /// Whether what was read is what somebody wants to lose: it is kept before it is cleared.
   mutating func beginsClearing(_ query: OBDQuery, _ result: Result<Report, CommandError>, _ effects: inout Effects) -> Bool {
@@ -79,7 +76,7 @@ extension OBDMachine {
       }
       clearings = kept
       self.clearing?.stage = .asking
-      questions.insert(OBDQuery(clearing.id, CodeClearing(loss.controllers, motorSpeed: motorSpeed(at: now))), at: 0)
+      questions.insert(OBDQuery(clearing.id, CodeClearing(loss.controllers, Motion(polled, at: now), mustAnswer: bus.isCAN)), at: 0)
     }
   }
 

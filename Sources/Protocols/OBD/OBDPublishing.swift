@@ -4,12 +4,12 @@
 extension OBDMachine {
   mutating func publishPage(_ range: Range<Int>, _ effects: inout Effects) {
     let payload = reader.payload
-    motor = nil
+    polled.motor = nil
     payload.withUnsafeBufferPointer { payload in
       BMSPage.read(UnsafeBufferPointer(rebasing: payload[range])) { signal, decoded in
         publish(decoded, at: signal.rawValue, &effects)
         guard signal == .rpm || signal == .rpm2, case .value(let value) = decoded, let speed = value.number else { return }
-        motor = (max(abs(speed), motor?.speed ?? 0), lastTurn)
+        polled.motor = Motion.Polled.Speed(speed: max(abs(speed), polled.motor?.speed ?? 0), at: lastTurn)
       }
     }
   }

@@ -103,8 +103,7 @@ extension OBDMachine {
   /// A controller has asked for patience, and the adapter had none.
   private mutating func isPending() -> Bool {
     guard case .messages = reader.read(dialogue.reply, from: dialogue.body) else { return false }
-    let answers = reader.messages.map { SurveyAnswer(source: $0.source, bytes: Array(reader.bytes(of: $0))) }
-    return answers.contains { answer in answer.refusal == 0x78 && !answers.contains { $0.source == answer.source && $0.refusal != 0x78 } }
+    return reader.messages.map { SurveyAnswer(source: $0.source, bytes: Array(reader.bytes(of: $0))) }.isPending
   }
 
   /// A reply that made no sense may be one of two: get in step. An adapter that started again needs all its settings.

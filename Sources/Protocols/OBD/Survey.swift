@@ -39,20 +39,23 @@ extension CANReader {
 }
 
 extension [SurveyAnswer] {
-  /// Those that tell something. A controller that does not know the question has nothing to tell; one that is busy would have.
+  /// Those that tell something. A controller that does not know the question has nothing to tell; one that refuses it would have.
   func told() throws(Unreadable) -> [SurveyAnswer] {
     if let (_, words) = putOff.first { throw Unreadable("a controller says: \(words)") }
     return filter { $0.refusal == nil }
   }
 
-  /// Who would have something to tell, and why it does not.
+  /// Who would have something to tell, and why it does not. Where the adapter shows no names, an answer that follows is taken for that of
+  /// who asked for patience.
   var putOff: [(source: UInt32?, words: String)] {
-    compactMap { answer in
-      guard let code = answer.refusal, !contains(where: { $0.source == answer.source && $0.refusal == nil }) else { return nil }
-      switch NegativeResponse.demand(of: code) {
-      case .askAgain, .pause: return (answer.source, NegativeResponse.name(of: code))
-      case .tryOther, .backOff, .giveUp: return nil
-      }
+    indices.compactMap { index in
+      let answer = self[index]
+      let others = answer.source == nil ? self[index...] : self[...]
+      guard let code = answer.refusal, !others.contains(where: { $0.source == answer.source && $0.refusal == nil }) else { return nil }
+      return NegativeResponse.remedy(of: code).isIgnorance ? nil : (answer.source, NegativeResponse.name(of: code))
     }
   }
+
+  /// Somebody asks for patience whose answer is not there.
+  var isPending: Bool { contains { $0.refusal == 0x78 } && putOff.contains { $0.words == NegativeResponse.name(of: 0x78) } }
 }

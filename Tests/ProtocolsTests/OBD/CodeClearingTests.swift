@@ -539,7 +539,7 @@ import Testing
     func frame(_ bytes: UInt8...) -> String { spacedHex(bytes + [bytes.reduce(0, &+)]) }
     let none = Vector.reply("NO DATA")
     let loss = try Self.taken(
-      CodeLoss(isConfirmed: true, motorSpeed: nil),
+      CodeLoss(isConfirmed: true),
       [
         Vector.legacyCodes, none, none, Vector.reply(frame(0x85, 0xF1, 0x10, 0x42, 0x02, 0x00, 0x01, 0x33)),
         Vector.reply(frame(0x86, 0xF1, 0x10, 0x41, 0x01, 0x84, 0x01, 0x00, 0x00), frame(0x86, 0xF1, 0x18, 0x41, 0x01, 0, 4, 0, 0)),
@@ -548,25 +548,72 @@ import Testing
     #expect(loss.words == "10 P0133 (stored), P0171 (stored), P0300 (stored), P0420 (stored), frame frozen for P0133; 18 no code")
     #expect(loss.objection == nil && loss.motion.isKnown)
     let clearing = try Self.taken(
-      CodeClearing(loss.controllers, motorSpeed: nil),
+      CodeClearing(loss.controllers, Motion(), mustAnswer: false),
       [none, none, Vector.reply(frame(0x81, 0xF1, 0x10, 0x44), frame(0x83, 0xF1, 0x18, 0x7F, 0x04, 0x22)), none, none, none])
     #expect(clearing.report.rows.map { $0.prefix(3).joined(separator: " ") } == ["10 clearing cleared", "18 clearing refused"])
     #expect(clearing.report.text?.hasSuffix("no trouble code is left") == true)
+  }
+
+  @Test func `nobody who is silent or busy after the clearing is said to have no code`() throws {
+    let none = Vector.reply("NO DATA")
+    let cleared = [none, none, Vector.reply("7E80144")]
+    let silent = try Self.taken(CodeClearing([0x7E8], Motion(), mustAnswer: true), cleared + [none, none, none])
+    #expect(silent.report.text?.hasSuffix("which codes are left could not be read: read them again") == true)
+    let busy = try Self.taken(
+      CodeClearing([0x7E8], Motion(), mustAnswer: true), cleared + ["7E8037F0321", "7E8024700", "7E8024A00"].map { Vector.reply($0) })
+    #expect(busy.report.text?.contains("7E8 does not tell its stored codes: busy") == true)
+    #expect(busy.report.text?.contains("no trouble code") == false)
+  }
+
+  @Test(arguments: ["22", "10", "21", "78", "7F"]) func `who refuses to tell its codes is not without any`(_ code: String) throws {
+    let replies = ["7E8037F03\(code)", "7E8024700", "7E8024A00"].map { Vector.reply($0) }
+    let codes = try Self.taken(CodeList(mustAnswer: true), replies)
+    #expect(codes.report.text?.contains("7E8 does not tell its stored codes") == true)
+    #expect(try Self.taken(CodeLoss(isConfirmed: true), replies).objection != nil)
+  }
+
+  @Test(arguments: ["11", "12", "31"]) func `who does not know the service has no such codes`(_ code: String) throws {
+    let codes = try Self.taken(CodeList(mustAnswer: true), ["7E8037F03\(code)", "7E8024700", "7E8024A00"].map { Vector.reply($0) })
+    #expect(codes.report.text == "no trouble codes: none stored, pending or permanent")
+  }
+
+  @Test func `where no names are shown a pending controller is not taken for the one that answered`() throws {
+    let codes = try Self.taken(
+      CodeList(mustAnswer: true), [Vector.reply("43010133", "7F0378"), Vector.reply("4700"), Vector.reply("4A00")])
+    #expect(codes.doubts.count == 1 && codes.entries.count == 1)
+    let same = try Self.taken(CodeList(mustAnswer: true), [Vector.reply("7F0378", "43010133"), Vector.reply("4700"), Vector.reply("4A00")])
+    #expect(same.doubts.isEmpty && same.entries.count == 1)
+  }
+
+  @Test func `codes stay while polling tells that the vehicle moves, whatever its controllers say when they are asked`() throws {
+    let rig = try VehicleRig(
+      VehiclePollingTests.car([
+        "0100": [(0x7E8, "410008180000")], "010C0D": [(0x7E8, "410C1AF80D32")], "03": [(0x7E8, "43010133")], "07": [(0x7E8, "4700")],
+        "0A": [(0x7E8, "4A00")], "04": [(0x7E8, "44")],
+      ]))
+    rig.run(for: 20 * .second)
+    #expect(rig.number("speed") == 50)
+    guard case .failure(.refused(code: "moving", let words))? = rig.act("dtc-clear", ["confirm": .bool(true)], for: 20 * .second) else {
+      Issue.record("it was not refused")
+      return
+    }
+    #expect(words.contains("road speed 50 km/h") && !rig.asked.contains { $0.command == "04" })
   }
 
   @Test func `on 29-bit CAN, and where no names are shown, it is the same`() throws {
     let none = Vector.reply("NO DATA")
     let quiet = [none, none, none, none, none, none]
     let long = try Self.taken(
-      CodeLoss(isConfirmed: true, motorSpeed: nil), [Vector.reply("18DAF1100443010133000000", "18DAF118024300")] + quiet)
+      CodeLoss(isConfirmed: true), [Vector.reply("18DAF1100443010133000000", "18DAF118024300")] + quiet)
     #expect(long.words == "18DAF110 P0133 (stored); 18DAF118 no code" && long.objection == nil)
     let cleared = try Self.taken(
-      CodeClearing(long.controllers, motorSpeed: nil), [none, none, Vector.reply("18DAF1180144", "18DAF110037F0422")] + quiet.prefix(3))
+      CodeClearing(long.controllers, Motion(), mustAnswer: true),
+      [none, none, Vector.reply("18DAF1180144", "18DAF110037F0422")] + quiet.prefix(3))
     #expect(cleared.words.hasPrefix("18DAF110 refused (conditions not correct") && cleared.words.hasSuffix("; 18DAF118 cleared"))
-    let nameless = try Self.taken(CodeLoss(isConfirmed: true, motorSpeed: nil), [Vector.reply("43010133", "430104 20")] + quiet)
+    let nameless = try Self.taken(CodeLoss(isConfirmed: true), [Vector.reply("43010133", "430104 20")] + quiet)
     #expect(nameless.words == "P0133 (stored), P0420 (stored)")
     let both = try Self.taken(
-      CodeClearing(nameless.controllers, motorSpeed: nil), [none, none, Vector.reply("44", "7F0422")] + quiet.prefix(3))
+      CodeClearing(nameless.controllers, Motion(), mustAnswer: true), [none, none, Vector.reply("44", "7F0422")] + quiet.prefix(3))
     #expect(both.hasCleared && both.report.rows.map { $0[2] } == ["cleared", "refused"])
   }
 
