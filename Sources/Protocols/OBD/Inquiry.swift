@@ -174,6 +174,9 @@ struct Inquiry: Sendable {
     return part
   }
 
+  /// It is asked as if it had never been.
+  mutating func startOver() { (due, samples, misses, standing) = (.min, 0, 0, .unknown) }
+
   /// A connection begins: nothing that was timed counts.
   mutating func begin() {
     (due, samples, misses, standing, shortAnswers) = (.min, 0, 0, .unknown, 0)

@@ -43,6 +43,20 @@ extension OBDMachine {
     findOutAnew(found)
   }
 
+  /// The vehicle has been silent: whoever answers now may be another one.
+  mutating func askWhoAgain() {
+    (isMissed, mark, hasChecked) = (false, nil, false)
+    for index in timetable.inquiries.indices where timetable.inquiries[index].isIdentity || timetable.inquiries[index].isCheck {
+      timetable.inquiries[index].startOver()
+    }
+    timetable.settle()
+  }
+
+  /// What tells who the vehicle is does not hold any more.
+  mutating func withdrawIdentity(_ reason: String, _ effects: inout Effects) {
+    for index in timetable.inquiries.indices where timetable.inquiries[index].isIdentity { withdraw(index, reason, &effects) }
+  }
+
   private mutating func findOutAnew(_ found: Discovery) {
     vehicle = .unknown
     begin(place(of: found) ?? attempt)
@@ -69,12 +83,15 @@ extension OBDMachine {
     let text = texts.joined(separator: ", ")
     publish(.value(.string(text)), at: position, &effects)
     guard schema.properties[position].name == "vin", case .standard(var found) = vehicle, self.mark == nil else { return }
-    // Once on each connection: vehicles are not exchanged under way, and controllers that tell another number each time must not matter.
+    // Once each time that it answers: vehicles are not exchanged under way, and controllers that tell another number each time must not
+    // matter.
     let mark = Discovery.mark(of: text)
     self.mark = mark
     if found.mark == mark { return }
     if found.mark != nil {
       effects.append(.note("this is another vehicle than before: what it has is found out anew"))
+      for other in 0..<ownBase where other != position { effects.withdraw(other, "this is another vehicle than before") }
+      said.indices.forEach { said[$0] = .none }
       findOutAnew(found)
     } else {
       found.mark = mark

@@ -105,7 +105,9 @@ extension OBDMachine {
     if inquiry.isCheck { check(&effects) }
     if inquiry.isIdentity, let row = inquiry.rows.first, let (answer, source) = identity(inquiry) {
       guard case .texts(let texts) = answer else {
-        return inquiryUnusable(index, "vehicle information that makes no sense", took: took, at: now, &effects)
+        let words = "vehicle information that makes no sense"
+        withdraw(index, words, &effects)
+        return inquiryUnusable(index, words, took: took, at: now, &effects)
       }
       dialogue.isInStep()
       timetable.inquiries[index].answered(at: now, took: took, frames: reader.frames(askedOf: inquiry.target))
@@ -115,9 +117,12 @@ extension OBDMachine {
     switch reader.answer(echo: inquiry.echo, from: inquiry.target, before: inquiry.answerer) {
     case .message(let answer):
       dialogue.isInStep()
+      let share = publish(inquiry.rows, inquiry.parameters, answer.start + inquiry.echo.count..<answer.start + answer.length, &effects)
+      if share == .none, inquiry.parameters.count == 1 {
+        return missed(index, "the answer has another length than the standard says", took: took, at: now, &effects)
+      }
       timetable.inquiries[index].answered(at: now, took: took, frames: reader.frames(askedOf: inquiry.target))
       timetable.inquiries[index].answerer = answer.source
-      let share = publish(inquiry.rows, inquiry.parameters, answer.start + inquiry.echo.count..<answer.start + answer.length, &effects)
       judge(share, of: index, &effects)
     case .refusal(let code): refused(index, code, took: took, at: now, &effects)
     case .nothing(let reason): inquiryUnusable(index, reason, took: took, at: now, &effects)
@@ -185,12 +190,13 @@ extension OBDMachine {
       while end < data.count, let parameter = parameters.first(where: { $0.number == data[end] }) { end += 1 + parameter.count }
       guard end == data.count else {
         keepBadReply(dialogue.reply, &effects)
-        return .part
+        return .none
       }
       var (at, found) = (0, 0)
       while at < data.count, let parameter = parameters.first(where: { $0.number == data[at] }) {
         let part = UnsafeBufferPointer(rebasing: data[at + 1..<at + 1 + parameter.count])
         for row in rows where row.parameter == parameter.number { publish(row.read(part), at: row.position, &effects) }
+        polled.take(parameter.number, part, at: lastTurn)
         at += 1 + parameter.count
         found += 1
       }
@@ -199,7 +205,7 @@ extension OBDMachine {
   }
 
   /// How much of a request for several parameters was answered.
-  enum Share { case whole, part, one }
+  enum Share { case whole, part, one, none }
 
   /// A controller that answers only some of what is asked for at once is asked for less at once; one that answers the first alone is one
   /// of those that know no more than that, which is remembered.

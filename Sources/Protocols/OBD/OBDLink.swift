@@ -30,7 +30,7 @@ extension OBDMachine {
     (traits, unanswered) = (AdapterTraits(), Unanswered())
     streaks = Streaks()
     failedSetups = 0
-    (isProbing, mark, hasChecked) = (false, nil, false)
+    (isProbing, mark, hasChecked, hasHeededEcho) = (false, nil, false, false)
     timings.isPagePatient = false
     care?.begin()
     begin(attempt)

@@ -102,6 +102,10 @@ public struct OBDMachine: Machine {
   var discoveryMisses = 0
   /// What the vehicle's number came to on this connection.
   var mark: UInt32?
+  /// The adapter was set up again on this link because it echoes what it was told not to.
+  var hasHeededEcho = false
+  /// It has been silent since it told that.
+  var isMissed = false
   /// More than was known has been found on this connection.
   var hasChecked = false
   var vehicle = Vehicle.unknown
@@ -118,8 +122,8 @@ public struct OBDMachine: Machine {
   var clearing: Clearing?
   /// What was kept of earlier ones, a line each.
   var clearings: [UInt8] = []
-  /// How fast the battery page says that a motor turns, and when.
-  var motor: (speed: Double, at: Instant)?
+  /// How fast polling says that motor, vehicle and engine are.
+  var polled = Motion.Polled()
   var questions: [OBDQuery] = []
   /// Setups that failed one after the other.
   var failedSetups = 0
@@ -159,8 +163,6 @@ public struct OBDMachine: Machine {
     var backOffs = 0
     /// The controllers have just told what they know.
     var hasDiscovered = false
-    /// The adapter was set up again because it echoes what it was told not to.
-    var hasHeededEcho = false
   }
 
   struct Counters {

@@ -68,7 +68,8 @@ extension OBDMachine {
       judgePrimary(share)
     }
     easePatience()
-    timetable.pageAnswered(afterSilence: isFirst, isLate: pace.period > 0 && now >= pace.due)
+    if isMissed { askWhoAgain() }
+    timetable.pageAnswered(afterSilence: isFirst, isLate: pace.period == 0 || now >= pace.due)
     timing.add(answered: now, roundTrip: max(now &- poll.sent, 0), lateness: poll.lateness)
     tuningPolled(max(now &- poll.sent, 0), &effects)
     if isFirst {
@@ -204,9 +205,9 @@ extension OBDMachine {
   }
 
   private mutating func silent(_ words: String, at now: Instant, _ effects: inout Effects) {
-    if dialogue.hasEcho && !traits.missing.contains(.echoOff) && !streaks.hasHeededEcho {
+    if dialogue.hasEcho, !traits.missing.contains(.echoOff), !hasHeededEcho {
       // Echo is back: the adapter may have started again unheard, and asks the wrong controller on the wrong bus.
-      streaks.hasHeededEcho = true
+      hasHeededEcho = true
       return setUpAgain(at: now, &effects)
     }
     guard streaks.isSettled else { return tryOther(words, isFinal: false, at: now, &effects) }
@@ -237,6 +238,8 @@ extension OBDMachine {
     endTuning(.refused(code: "no-answer", words), &effects)
     let words = word == .noCar ? "the adapter measures no vehicle's battery: plug it into a vehicle, and check the contact" : words
     withdrawVehicle(words, &effects)
+    isMissed = true
+    if word == .noCar { withdrawIdentity(words, &effects) }
     say(word, &effects)
     complain(words, &effects)
   }

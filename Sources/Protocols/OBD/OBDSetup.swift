@@ -62,6 +62,9 @@ extension OBDMachine {
     recallTiming()
     if withoutExtended == traits.name { traits.takesNoHeader() }
     timetable.begin()
+    // What was lost with the settings may have been the plug.
+    mark = nil
+    if !traits.hasVoltage { withdraw(.adapterVoltage, "the adapter does not tell", &effects) }
     dialogue.isInStep()
     pace.begin(at: now)
     // One that is left alone is asked no more than before.

@@ -72,6 +72,8 @@ extension OBDMachine {
     counters.timeouts &+= 1
     publish(.timeouts, .int(counters.timeouts), &effects)
     if unanswered.add(dialogue.command) {
+      // To know one thing more about it is no failure.
+      failedSetups = 0
       let command = String(decoding: dialogue.command.dropLast(), as: UTF8.self)
       effects.append(.note("the adapter does not answer \(command), time and again: it is done without"))
     }
@@ -83,7 +85,12 @@ extension OBDMachine {
       state = .polling
       countTimeout(at: now, &effects)
     case .querying(let query, let pause):
-      complete(query, .failure(.timeout(milliseconds: Int(Self.patience / .millisecond))), &effects)
+      if case .prepare? = query.step {
+        let command = String(decoding: query.command.dropLast(), as: UTF8.self)
+        complete(query, .failure(.refused(code: "adapter-silent", "the adapter does not answer \(command): ask again")), &effects)
+      } else {
+        complete(query, .failure(.timeout(milliseconds: Int(Self.patience / .millisecond))), &effects)
+      }
       if query.isRestoring { return setUpAgain(at: now, &effects) }
       putBack(query, pause, at: now, &effects)
       countTimeout(at: now, &effects)
@@ -98,7 +105,10 @@ extension OBDMachine {
       setUpAgain(at: now, &effects)
     case .measuring:
       voltageMissed(at: now)
-      if unanswered.holds("ATRV") { traits.lacksVoltage() }
+      if unanswered.holds("ATRV") {
+        traits.lacksVoltage()
+        withdraw(.adapterVoltage, "the adapter does not tell", &effects)
+      }
       countTimeout(at: now, &effects)
     case .lulling(let until): state = .asleep(until: until)
     case .down, .resting, .polling, .backingOff, .asleep: break

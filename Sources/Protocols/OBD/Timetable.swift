@@ -100,7 +100,7 @@ struct Timetable: Sendable {
     // Where the page leaves no gap, a fifth of the time is the others'.
     let pause = isCrowded ? min(4 &* inquiry.cost, Self.forcedPause) : Self.forcedPause
     guard lastForced == .min || now &- lastForced >= pause else { return false }
-    return inquiry.due != .min && now &- inquiry.due >= (isCrowded ? inquiry.period : max(inquiry.period, .second))
+    return inquiry.due != .min && now &- inquiry.due >= (isCrowded ? 0 : max(inquiry.period, .second))
   }
 
   /// Its parameters are asked for in two requests from now on.

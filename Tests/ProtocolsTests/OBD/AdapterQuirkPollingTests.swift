@@ -97,6 +97,14 @@ import Testing
     #expect(electric.asked.count { $0.command.hasPrefix(command) } <= 2)
   }
 
+  @Test(arguments: [["ATM0", "STI"], ["ATS0", "ATI", "STI"], ["ATM0", "ATS0", "ATL0", "ATST", "ATRV"]])
+  func `an adapter that hangs on several commands is used without them`(_ commands: [String]) throws {
+    let rig = try VehicleRig(PetrolCar(.can11), mute: Set(commands))
+    rig.run(for: 300 * .second)
+    #expect(rig.status == "polling" && rig.fault == nil && rig.number("rpm") != nil, "\(rig.status) \(rig.fault ?? "")")
+    #expect(!commands.contains("ATRV") || rig.absence("adapter-voltage") == "the adapter does not tell")
+  }
+
   @Test func `a command that an adapter left unanswered once is not given up`() {
     var unanswered = Unanswered()
     let results = [unanswered.add("ATCRA7EC\r".utf8), unanswered.holds("ATCRA")]

@@ -269,6 +269,67 @@ import Testing
     #expect(!same.asked.contains { $0.command == "0120" })
   }
 
+  /// One car until a moment, nothing for a while, then another.
+  struct SwappedCar: Car {
+    var cars: [CapturedCar]
+    let gone: Range<Instant>
+
+    var bus: Bus { .can11 }
+    var padding: UInt8? { 0 }
+    var ignition: Ignition { cars[0].ignition }
+    func supply(at now: Instant) -> Int { gone.contains(now) ? 100 : 14_200 }
+    mutating func replies(to request: [UInt8], at address: UInt32, _ now: Instant) -> [Reply] {
+      if gone.contains(now) { return [] }
+      return cars[now < gone.lowerBound ? 0 : 1].replies(to: request, at: address, now)
+    }
+  }
+
+  private func numbered(_ vin: String, _ parameters: String) -> CapturedCar {
+    Self.car([
+      "0100": [(0x7E8, "4100\(parameters)")], "010C0D": [(0x7E8, "410C0D740D32")], "010C": [(0x7E8, "410C0D74")],
+      "010D": [(0x7E8, "410D32")],
+      "0105": [(0x7E8, "410564")], "0902": [(0x7E8, "490201" + vin)],
+    ])
+  }
+
+  @Test func `an adapter that was put into another car shows nothing of the first`() throws {
+    let first = numbered(hex("WVWZZZ1KZAW000042"), "08180000")
+    let rig = try VehicleRig(SwappedCar(cars: [first, numbered(hex("1D4GP00R55B123456"), "00180000")], gone: 30 * .second..<75 * .second))
+    rig.run(for: 25 * .second)
+    #expect(rig.text("vin") == "WVWZZZ1KZAW000042" && rig.number("coolant-temperature") == 60)
+    rig.run(for: 45 * .second)
+    #expect(rig.status == "no-car" && rig.absence("vin")?.contains("no vehicle") == true, "\(rig.status) \(rig.text("vin") ?? "")")
+    rig.run(for: 90 * .second)
+    let told =
+      "\(rig.text("vin") ?? rig.absence("vin") ?? "") \(rig.number("rpm") ?? 0) \(rig.status) \(rig.fault ?? "") \(rig.asked.suffix(30).map(\.command))"
+    #expect(rig.text("vin") == "1D4GP00R55B123456" && rig.number("rpm") == 861, "\(told)")
+    #expect(rig.number("coolant-temperature") == nil)
+    #expect(!rig.machine.schema.properties.contains { $0.name == "coolant-temperature" })
+    // One whose number cannot be read does not keep the first one's.
+    let blank = try VehicleRig(
+      SwappedCar(cars: [first, numbered(String(repeating: "FF", count: 17), "08180000")], gone: 30 * .second..<75 * .second))
+    blank.run(for: 160 * .second)
+    #expect(blank.number("rpm") == 861 && blank.text("vin") == nil && blank.seen["vin"] == ["WVWZZZ1KZAW000042"])
+  }
+
+  @Test func `an answer of another length than the standard says is told, and asked for ever less often`() throws {
+    let rig = try VehicleRig(
+      Self.car([
+        "0100": [(0x7E8, "410008180000")], "010C0D": [(0x7E8, "410C0D740D32")], "0105": [(0x7E8, "41056400")],
+      ]))
+    rig.run(for: 120 * .second)
+    #expect(rig.absence("coolant-temperature")?.contains("another length than the standard says") == true)
+    #expect(rig.number("bad-replies").map { $0 < 12 } == true && rig.number("rpm") == 861)
+  }
+
+  @Test func `back to back the others have a fifth of the time`() throws {
+    let rig = try VehicleRig(PetrolCar(.can11), rate: 0)
+    rig.run(for: 60 * .second)
+    let lively = rig.machine.timetable.inquiries.filter { $0.period == .second / 2 && $0.standing == .answered }
+    #expect(lively.count > 2 && lively.allSatisfy { ($0.rate(at: rig.now) ?? 0) > 1 }, "\(lively.map { $0.rate(at: rig.now) })")
+    #expect(rig.number("poll-rate").map { $0 > 90 } == true, "\(rig.number("poll-rate") ?? 0)")
+  }
+
   /// Whose number is another one with each answer.
   struct FickleCar: Car {
     var car: PetrolCar
