@@ -87,9 +87,9 @@ import Protocols
     endIfAnswered()
   }
 
-  /// A client that has said all and got all is let go, once it can have read everything.
+  /// A client that has said all and got all is let go, once it can have read everything. Whose calls wait for their turn has not.
   private func endIfAnswered() {
-    guard inputEnded, call == nil, !answering, hasRoom, let context else { return }
+    guard inputEnded, call == nil, !answering, !turn.isSet, hasRoom, let context else { return }
     self.context = nil
     context.writeAndFlush(wrapOutboundOut(ByteBuffer())).assumeIsolated().whenComplete { _ in context.close(promise: nil) }
   }
