@@ -10,7 +10,7 @@ fuzzers = dialogue replies elcomm vesc car answers varlink toml
 
 export PATH := $(PATH):/opt/swift/usr/bin
 programs = vehicled vehiclectl vehiclesim
-pages = man1/vehiclectl.1 man5/vehicled.toml.5 man7/io.vehicled.7 man8/vehicled.8
+pages = man1/vehiclectl.1 man1/vehiclesim.1 man5/vehicled.toml.5 man7/io.vehicled.7 man8/vehicled.8
 release = $(CURDIR)/.build/release
 swift_files = Package.swift Sources Tests
 units = vehicled.service vehicled.socket vehicled-metrics.service vehicled-metrics.timer
@@ -50,11 +50,10 @@ test: setup lint build check-install ## everything that CI checks
 	  grep '✘' .build/test.log; grep -E -A 16 'Fatal error|Program crashed|crashed:$$' .build/test.log | cut -c 1-240 | head -n 60; exit 1; fi
 	@$(MAKE) -s fuzz-short
 
-test-vm: setup build ## the installed programs in a Debian guest: systemd, journald, real bluetoothd and NetworkManager (needs root once)
+test-vm: setup deb ## the Debian package in a Debian guest: systemd, journald, real bluetoothd and NetworkManager (needs root once)
 	@Tests/Setup/setup.sh vm
-	@rm -rf .build/vm-install && $(MAKE) -s install DESTDIR=.build/vm-install prefix=/usr
 	@.venv/bin/python Tests/VM/machine.py build .build/vm
-	@.venv/bin/python Tests/VM/machine.py run .build/vm .build/vm-install
+	@.venv/bin/python Tests/VM/machine.py run .build/vm $$(ls .build/deb/*.deb) $(release)/vehiclesim
 
 demo: setup-build build ## a simulated car, polled at 20 Hz, on your screen
 	@Tests/Demo/demo.sh $(release)

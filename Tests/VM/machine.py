@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""A Debian guest with real systemd, journald, dbus, bluetoothd and NetworkManager, in which the installed programs are tried.
+"""A Debian guest with real systemd, journald, dbus, bluetoothd and NetworkManager, in which the Debian package is tried.
 
   machine.py build DIRECTORY               makes kernel, initrd and disk image there, once (needs root, about three minutes)
-  machine.py run DIRECTORY INSTALLED       boots it with the tree INSTALLED laid over its root, runs scenario.py inside
+  machine.py run DIRECTORY PACKAGE SIMULATOR   boots it with the Debian package beside, and SIMULATOR behind a USB serial cable;
+                                           runs scenario.py inside
 
 It runs under KVM where there is one and is emulated elsewhere, boots in a quarter of a minute, has no network but
 its own, and forgets everything. Ends with the scenario's exit code; 125 when the guest said nothing."""
@@ -13,7 +14,7 @@ HERE = Path(__file__).resolve().parent
 PACKAGES = ("systemd-sysv,dbus,bluez,python3,polkitd,udev,kmod,procps,rfkill,libevdev2,libcurl4,libsqlite3-0,ca-certificates,libpam-systemd,linux-image-amd64,"
             "network-manager,wpasupplicant,hostapd,dnsmasq-base,iw,iproute2")
 BUMBLE = "bumble==0.0.236"
-LONGEST = 1500  # seconds, for all of it
+LONGEST = 3000  # seconds, for all of it
 
 UNITS = {
     "vm-disks.service": """[Unit]
@@ -89,16 +90,20 @@ def has_kvm():
     return os.access("/dev/kvm", os.R_OK | os.W_OK) and bool(re.search(r"\b(vmx|svm)\b", Path("/proc/cpuinfo").read_text()))
 
 
-def boot(folder, installed):
+def boot(folder, package, simulator):
+    adapter = subprocess.Popen([simulator, "obd", "--on", "tcp:127.0.0.1:0"], stdout=subprocess.PIPE, text=True)
+    port = adapter.stdout.readline().split(":")[-1].strip()
     with tempfile.TemporaryDirectory(dir=folder) as place:
         with tarfile.open(f"{place}/job.tar", "w") as job:
-            job.add(installed, ".")
-            for name in ("air.py", "scenario.py", "steps.py", "wifi.py"):
+            job.add(package, "opt/vm/vehicled.deb")
+            for name in ("air.py", "package.py", "scenario.py", "service.py", "steps.py", "wifi.py"):
                 job.add(HERE / name, f"opt/vm/{name}")
         accelerator = ["-accel", "kvm", "-cpu", "host"] if has_kvm() else ["-accel", "tcg,thread=multi,tb-size=512", "-cpu", "max"]
         command = [
             "qemu-system-x86_64", *accelerator, "-smp", "2", "-m", "1024", "-display", "none", "-monitor", "none", "-no-reboot", "-nic", "none",
             "-kernel", folder / "vmlinuz", "-initrd", folder / "initrd", "-serial", f"file:{folder}/console.log", "-serial", "stdio",
+            "-device", "qemu-xhci", "-chardev", f"socket,id=adapter,host=127.0.0.1,port={port},reconnect=1",
+            "-device", "usb-serial,chardev=adapter,serial=A50285BI",
             "-append", "console=ttyS0 root=/dev/vda rootfstype=ext4 rw quiet panic=-1 tsc=unstable mitigations=off systemd.show_status=0",
             "-drive", f"file={folder}/disk.img,if=virtio,format=raw,snapshot=on",
             "-drive", f"file={place}/job.tar,if=virtio,format=raw,readonly=on"]
@@ -115,8 +120,9 @@ def boot(folder, installed):
                     print(line, flush=True)
         finally:
             limit.cancel()
-            machine.kill()
-            machine.wait()
+            for process in (machine, adapter):
+                process.kill()
+                process.wait()
         if code == 125:
             print(f"machine.py: the guest did not report; the end of {folder}/console.log:", file=sys.stderr)
             print((folder / "console.log").read_text(errors="replace")[-2000:], file=sys.stderr)
@@ -127,5 +133,5 @@ if __name__ == "__main__":
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     match sys.argv[1:]:
         case ["build", folder]: build(Path(folder).resolve())
-        case ["run", folder, installed]: sys.exit(boot(Path(folder).resolve(), installed))
+        case ["run", folder, package, simulator]: sys.exit(boot(Path(folder).resolve(), package, simulator))
         case _: sys.exit(__doc__)

@@ -40,6 +40,7 @@ import Testing
 
   @Test(arguments: [
     "Type=notify", "ExecStart=/usr/bin/vehicled", "ExecReload=/bin/kill -HUP $MAINPID", "WatchdogSec=30", "Restart=on-failure",
+    "RestartPreventExitStatus=2 64", "StartLimitIntervalSec=0",
     "User=vehicled", "UMask=0077", "StateDirectory=vehicled", "CapabilityBoundingSet=", "NoNewPrivileges=yes", "ProtectSystem=strict",
     "ProtectHome=yes", "PrivateTmp=yes", "PrivateMounts=yes", "RemoveIPC=yes", "DevicePolicy=closed", "DeviceAllow=char-ttyUSB rw",
     "DeviceAllow=char-ttyACM rw", "DeviceAllow=char-rfcomm rw", "RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6",

@@ -1,0 +1,61 @@
+"""The Debian package under dpkg and systemd: installed, upgraded, removed, purged, and installed again."""
+import os, subprocess, time
+
+from steps import check, sh, wait
+
+DEB = "/opt/vm/vehicled.deb"
+
+
+def unit(name):
+    return sh(f"systemctl is-active {name}")[1], sh(f"systemctl is-enabled {name}")[1]
+
+
+def newer(version):
+    """The same package under a higher version, as the next release would be."""
+    sh(f"rm -rf /tmp/next && dpkg-deb -R {DEB} /tmp/next && sed -i 's/^Version: .*/Version: {version}/' /tmp/next/DEBIAN/control", 300)
+    # Its configuration file has changed, as those of releases do.
+    sh("echo '# A word more.' >>/tmp/next/etc/vehicled/vehicled.toml && dpkg-deb -Znone -b /tmp/next /tmp/next.deb", 300)
+    return "/tmp/next.deb"
+
+
+def install(deb):
+    return sh(f"DEBIAN_FRONTEND=noninteractive dpkg --force-confdef --force-confold -i {deb}", 300)
+
+
+def run():
+    code, _, errors = install(DEB)
+    check("dpkg installs the package", code == 0, errors)
+    check("it runs, and will at the next start", unit("vehicled.service") == ("active", "enabled") and unit("vehicled.socket") == ("active", "enabled"))
+    check("nobody has asked for metrics", unit("vehicled-metrics.timer") == ("inactive", "disabled"), unit("vehicled-metrics.timer"))
+    check("the user is made with its groups", {"dialout", "vehicled"} <= set(sh("id -nG vehicled")[1].split()), sh("id vehicled")[1])
+    code, out, errors = sh("vehiclectl status")
+    check("vehiclectl status answers", code == 0, out or errors)
+    code, out, _ = sh("vehiclectl doctor")
+    check("the doctor knows the unit", "vehicled.service runs" in out and "socket: /run/vehicled/io.vehicled lets you in (group vehicled)" in out, out.replace("\n", " | "))
+    check("it is found by name", os.path.realpath("/run/varlink/registry/io.vehicled") == "/run/vehicled/io.vehicled")
+
+    # An owner's configuration and what the daemon has learned.
+    with open("/etc/vehicled/vehicled.toml", "w") as file:
+        file.write('[device.phone]\nkind = "health"\n')
+    check("reload", sh("systemctl reload vehicled")[0] == 0 and wait(lambda: sh("vehiclectl set phone.steps 4321")[0] == 0))
+    socket = os.stat("/run/vehicled/io.vehicled").st_ino
+    pid = sh("systemctl show -p MainPID --value vehicled")[1]
+    caller = subprocess.Popen("for n in $(seq 60); do vehiclectl --timeout 60 get phone.steps || exit 1; sleep 0.2; done", shell=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    code, out, errors = install(newer("9.0"))
+    check("an upgrade", code == 0 and "9.0" in sh("dpkg-query -W -f '${Version}' vehicled")[1], errors)
+    check("it was started again", wait(lambda: sh("systemctl show -p MainPID --value vehicled")[1] not in (pid, "0")), sh("systemctl is-active vehicled")[1])
+    check("the socket stayed", os.stat("/run/vehicled/io.vehicled").st_ino == socket)
+    check("callers noticed nothing", caller.wait(120) == 0, caller.stderr.read())
+    check("the configuration stayed, the new one lies beside it", "phone" in open("/etc/vehicled/vehicled.toml").read() and os.path.exists("/etc/vehicled/vehicled.toml.dpkg-dist"))
+    check("what was kept stayed", sh("vehiclectl get phone.steps")[1] == "4321")
+
+    code, _, errors = sh("dpkg -r vehicled", 120)
+    check("dpkg removes it", code == 0 and not os.path.exists("/usr/bin/vehicled") and not os.path.exists("/run/vehicled/io.vehicled"), errors)
+    check("its process is gone", sh("pgrep -x vehicled")[0] == 1)
+    check("configuration and state stay", os.path.exists("/etc/vehicled/vehicled.toml") and sh("ls /var/lib/vehicled/devices/phone")[0] == 0)
+    code, _, errors = sh("dpkg -P vehicled", 120)
+    left = [path for path in ("/etc/vehicled/vehicled.toml", "/var/lib/vehicled", "/etc/systemd/system/multi-user.target.wants/vehicled.service") if os.path.lexists(path)]
+    check("dpkg purges it", code == 0 and not left, f"{left} {errors}")
+    sh("rm -rf /etc/vehicled; rm -f /tmp/next.deb; rm -rf /tmp/next")
+    code, _, errors = install(DEB)
+    check("and installs it again", code == 0 and wait(lambda: unit("vehicled.service")[0] == "active"), errors)

@@ -1,0 +1,208 @@
+"""The daemon as a service: started by its socket, restarted under its callers, frozen, killed a hundred times, without room on its disk,
+with a clock that jumps, with a serial adapter that is not there at first."""
+import json, os, subprocess, time
+
+from steps import check, sh, wait
+
+ADAPTER = "/dev/serial/by-id/usb-QEMU_QEMU_USB_SERIAL_A50285BI-if00-port0"
+
+
+def configure(text):
+    os.makedirs("/etc/vehicled", exist_ok=True)
+    with open("/etc/vehicled/vehicled.toml", "w") as file:
+        file.write(text)
+
+
+def pid():
+    return int(sh("systemctl show -p MainPID --value vehicled")[1] or 0)
+
+
+def get(reference):
+    code, out, _ = sh(f"vehiclectl get {reference}")
+    return out if code == 0 else None
+
+
+def reading(reference):
+    code, out, _ = sh(f"vehiclectl get --json {reference}")
+    return json.loads(out)["readings"][0] if out else {}
+
+
+def drop_in(text):
+    os.makedirs("/run/systemd/system/vehicled.service.d", exist_ok=True)
+    with open("/run/systemd/system/vehicled.service.d/vm.conf", "w") as file:
+        file.write(text)
+    sh("systemctl daemon-reload")
+
+
+def run():
+    sh("systemctl start vm-sim")
+    configure('[device.ev]\nkind = "obd"\nlink = "tcp:127.0.0.1:35000"\n[device.phone]\nkind = "health"\n')
+    sh("systemctl restart vehicled")
+    check("a car is polled over TCP under the unit", wait(lambda: get("ev.rpm")), get("ev.request"))
+    activation()
+    restarts()
+    freezes()
+    clock()
+    disk()
+    metrics()
+    serial()
+    kills()
+    flood()
+
+
+def activation():
+    sh("systemctl stop vehicled.service")
+    check("only the socket is left", sh("systemctl is-active vehicled.service vehicled.socket")[1].split() == ["inactive", "active"])
+    code, out, errors = sh("vehiclectl --timeout 60 status", 90)
+    check("whoever calls starts the daemon", code == 0 and pid() > 0, errors or out.split("\n")[0])
+
+
+def restarts():
+    """Everybody who calls while it restarts is answered."""
+    loop = "for n in $(seq 40); do vehiclectl --timeout 60 get phone.steps >/dev/null 2>/tmp/$0.err; [ $? -le 1 ] || { cat /tmp/$0.err; exit 1; }; done"
+    callers = [subprocess.Popen(["sh", "-c", loop, f"caller{n}"], stdout=subprocess.PIPE, text=True) for n in range(4)]
+    for _ in range(3):
+        time.sleep(1)
+        sh("systemctl restart vehicled")
+    said = [caller.communicate(timeout=300)[0] for caller in callers]
+    lost = [caller.returncode for caller in callers if caller.returncode]
+    check("three restarts under four callers", not lost, " ".join(said).strip())
+    check("polled again", wait(lambda: get("ev.rpm")))
+    check("reload keeps the process", (before := pid()) and sh("systemctl reload vehicled")[0] == 0 and pid() == before)
+    code, out, _ = sh("journalctl -u vehicled -o json --no-pager -n 200")
+    records = [json.loads(line) for line in out.split("\n")]
+    about = [record for record in records if record.get("VEHICLED_DEVICE") == "ev"]
+    check("the journal has fields", about and all(record["SYSLOG_IDENTIFIER"] == "vehicled" and "PRIORITY" in record for record in about) and any(record.get("VEHICLED_LINK") == "main" for record in about), len(about))
+    check("journalctl finds a device", "link is up" in sh("journalctl VEHICLED_DEVICE=ev --no-pager -o cat")[1])
+
+
+def freezes():
+    """Stopped as a suspended machine is, and gone on; then stopped for good: systemd starts it again."""
+    process = pid()
+    os.kill(process, 19)
+    time.sleep(8)
+    os.kill(process, 18)
+    check("after eight seconds without a processor it goes on", wait(lambda: (reading("ev.rpm").get("age") or 99) < 2, 20) and pid() == process, reading("ev.rpm").get("age"))
+    drop_in("[Service]\nWatchdogSec=6\n")
+    sh("systemctl restart vehicled")
+    wait(lambda: get("ev.rpm"))
+    process = pid()
+    os.kill(process, 19)
+    check("a frozen loop is ended by the watchdog", wait(lambda: pid() not in (0, process), 60), sh("journalctl -u vehicled -o cat --no-pager -n 40 | grep -i watchdog")[1].split("\n")[-1])
+    check("and polled again", wait(lambda: get("ev.rpm")))
+    drop_in("")
+
+
+def clock():
+    polls = int(get("ev.polls") or 0)
+    now = time.time()
+    for jump in (7200, -7200, 86400 * 400):
+        sh(f"date -s @{int(time.time() + jump)}")
+        age = reading("ev.rpm").get("age")
+        check(f"the clock jumps by {jump} s: ages are those of the boot's clock", age is not None and 0 <= age < 3, age)
+    sh(f"date -s @{int(now + 30)}")
+    time.sleep(3)
+    check("it is polled on", int(get("ev.polls") or 0) > polls and sh("systemctl show -p NRestarts --value vehicled")[1] is not None)
+
+
+def disk():
+    """A disk without room, and one that is read-only: said, and nothing else is lost."""
+    sh("systemctl stop vehicled; mount -t tmpfs -o size=128k,mode=700,uid=vehicled,gid=vehicled none /var/lib/vehicled; chown vehicled: /var/lib/vehicled; systemctl start vehicled")
+    check("on a small disk", wait(lambda: get("ev.rpm")) and sh("vehiclectl set phone.steps 10")[0] == 0)
+    sh("dd if=/dev/zero of=/var/lib/vehicled/ballast bs=1k count=1000")
+    code, _, errors = sh("vehiclectl set phone.steps 11")
+    check("a full disk is said when something cannot be kept", code == 1 and "space" in errors, errors)
+    check("and by the doctor", "is full" in sh("vehiclectl doctor")[1], sh("vehiclectl doctor | grep disk")[1])
+    check("polling goes on", (reading("ev.rpm").get("age") or 99) < 2)
+    sh("rm /var/lib/vehicled/ballast")
+    check("with room it is kept again", sh("vehiclectl set phone.steps 12")[0] == 0)
+    sh("systemctl kill -s KILL vehicled")
+    check("what was acknowledged is there after SIGKILL", wait(lambda: get("phone.steps") == "12"), get("phone.steps"))
+    inside = f"nsenter -t {pid()} -m mount -o remount,ro /var/lib/vehicled"
+    code, _, errors = sh(inside)
+    code, _, errors = sh("vehiclectl set phone.steps 13")
+    check("a read-only disk is said", code == 1 and "ead-only" in errors, errors)
+    check("and by the doctor", "read-only" in sh("vehiclectl doctor")[1])
+    check("polling goes on", (reading("ev.rpm").get("age") or 99) < 2)
+    sh("systemctl stop vehicled; umount /var/lib/vehicled; systemctl start vehicled")
+    check("with its disk back", wait(lambda: get("ev.rpm")))
+
+
+def metrics():
+    file = "/var/lib/prometheus/node-exporter/vehicled.prom"
+    os.makedirs(os.path.dirname(file), exist_ok=True)
+    sh(f"chown daemon: {os.path.dirname(file)}")
+    code, _, errors = sh("systemctl enable --now vehicled-metrics.timer")
+    check("the timer writes the metrics", code == 0 and wait(lambda: os.path.exists(file), 40) and "vehicle_rpm" in open(file).read(), errors)
+    written = os.stat(file).st_mtime if os.path.exists(file) else 0
+    check("again and again", wait(lambda: os.path.exists(file) and os.stat(file).st_mtime > written, 40))
+    sh("systemctl stop vehicled.service vehicled.socket")
+    check("and takes them away when nobody tells", wait(lambda: not os.path.exists(file), 60) and sh("systemctl is-failed vehicled-metrics.service")[0] != 0)
+    sh("systemctl disable --now vehicled-metrics.timer; systemctl start vehicled.socket vehicled.service")
+
+
+def serial():
+    """A USB cable with an adapter behind it: not there when the daemon starts, plugged in, pulled, plugged in again."""
+    sh("modprobe -a xhci_pci ftdi_sio; udevadm settle", 120)
+    if not wait(lambda: os.path.exists(ADAPTER), 30):
+        return check("a USB serial port is there", False, sh("ls -l /dev/serial/by-id /dev/ttyUSB*")[1])
+    place = os.path.basename(os.path.realpath("/sys/class/tty/ttyUSB0/device/../.."))
+    sh(f"echo {place} >/sys/bus/usb/drivers/usb/unbind; udevadm settle")
+    configure(f'[device.ev]\nkind = "obd"\nlink = "serial:{ADAPTER}"\n[device.phone]\nkind = "health"\n')
+    sh("systemctl restart vehicled")
+    check("an adapter that is missing at the start is said", wait(lambda: "is not there" in sh("vehiclectl status ev")[1]), sh("vehiclectl doctor | grep by-id")[1].split("\n")[0])
+    sh(f"echo {place} >/sys/bus/usb/drivers/usb/bind; udevadm settle")
+    check("plugged in, it is polled", wait(lambda: get("ev.rpm"), 90), sh("vehiclectl status ev | head -2")[1])
+    check("the port is the daemon's by its name", sh("stat -L -c %G:%a /dev/ttyUSB0")[1] == "vehicled:660", sh("stat -L -c %G:%a /dev/ttyUSB0")[1])
+    check("ModemManager is told to leave it alone", "ID_MM_PORT_IGNORE=1" in sh("udevadm info /dev/ttyUSB0")[1])
+    check("the doctor is content with it", f"ok       {ADAPTER}: the port is ours" in sh("vehiclectl doctor")[1])
+    sh(f"echo {place} >/sys/bus/usb/drivers/usb/unbind; udevadm settle")
+    check("pulled, that is said", wait(lambda: get("ev.rpm") is None), sh("vehiclectl status ev | sed -n 2p")[1])
+    sh(f"echo {place} >/sys/bus/usb/drivers/usb/bind; udevadm settle")
+    check("plugged in again, it is polled again", wait(lambda: get("ev.rpm"), 90))
+    # A cable that nobody has named stays whosever it was.
+    configure('[device.ev]\nkind = "obd"\nlink = "tcp:127.0.0.1:35000"\n[device.phone]\nkind = "health"\n')
+    sh("systemctl reload vehicled; udevadm trigger --action=change --settle /dev/ttyUSB0")
+    check("a port that nobody names is not taken", sh("udevadm info /dev/ttyUSB0")[1].find("ID_MM_PORT_IGNORE") < 0)
+
+
+def kills():
+    """A hundred deaths; what was acknowledged before each is there after it."""
+    check("polled before the kills", wait(lambda: get("ev.rpm")))
+    lost, begin = [], time.monotonic()
+    for number in range(100):
+        steps = str(5000 + number)
+        if not wait(lambda: sh(f"vehiclectl --timeout 30 set phone.steps {steps}")[0] == 0, 60):
+            lost.append(f"{steps} not taken")
+        os.kill(pid(), 9)
+        if not wait(lambda: get("phone.steps") == steps, 60):
+            lost.append(f"{steps} became {get('phone.steps')}")
+    check("a hundred kills, and nothing that was acknowledged is lost", not lost, f"{lost[:3]} in {time.monotonic() - begin:.0f} s")
+    check("polled after the kills", wait(lambda: get("ev.rpm")))
+    left = sh("pgrep -c -x vehicled")[1]
+    check("nothing of the dead is left", wait(lambda: sh("pgrep -c -x vehicled")[1] in ("1", "2")), left)
+
+
+def flood():
+    """Far more connections than there is room for, half-open and silent ones; the link does not notice."""
+    polls, began = int(get("ev.polls") or 0), time.monotonic()
+    script = """
+import resource, socket, time
+resource.setrlimit(resource.RLIMIT_NOFILE, (20000, 20000))
+held = []
+for number in range(10000):
+    client = socket.socket(socket.AF_UNIX)
+    client.setblocking(False)
+    try:
+        client.connect("/run/vehicled/io.vehicled")
+        client.send(b'{"method":"io.vehicled.Watch","more":true}' + (b"" if number % 3 else bytes(1)))
+    except OSError:
+        pass
+    held.append(client)
+time.sleep(5)
+"""
+    done = subprocess.run(["python3", "-c", script], capture_output=True, text=True, timeout=300)
+    rate = (int(get("ev.polls") or 0) - polls) / (time.monotonic() - began)
+    memory = int(sh(f"grep VmRSS /proc/{pid()}/status")[1].split()[1])
+    check("ten thousand connections leave the link alone", done.returncode == 0 and rate > 5 and memory < 80000, f"{rate:.1f} polls a second, {memory} kB {done.stderr}")
+    check("and the next caller is answered", wait(lambda: sh("vehiclectl status")[0] == 0, 30))
