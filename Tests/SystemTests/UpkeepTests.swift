@@ -52,6 +52,20 @@ extension WholeHouse {
       #expect(!FileManager.default.fileExists(atPath: target))
     }
 
+    @Test func `nothing is recorded through a link`() throws {
+      let house = try House()
+      _ = try house.ev()
+      let (target, link) = ("\(house.directory)/precious", "\(house.directory)/ride.ndjson")
+      try house.write("keep me", to: target)
+      try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: target)
+      for options in [[], ["--force"]] {
+        let outcome = house.run(
+          "\(House.programs)/vehiclectl", ["--socket", house.socket, "record", "ev", link, "--seconds", "1"] + options)
+        #expect(outcome.status == 2, "\(outcome.errors)")
+      }
+      #expect(try String(contentsOfFile: target, encoding: .utf8) == "keep me")
+    }
+
     @Test func `a report can be made without a daemon, and the doctor looks around without one`() throws {
       let house = try House()
       let file = "\(house.directory)/report.txt"

@@ -57,9 +57,11 @@ struct RecordCommand: Verb {
     }
   }
 
+  /// Never through a link: in a directory of many it may lead to somebody's file.
   static func create(_ path: String, force: Bool) throws(Failure) -> Int32 {
-    let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (force ? O_TRUNC : O_EXCL), 0o644)
+    let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | (force ? O_TRUNC : O_EXCL), 0o644)
     if descriptor >= 0 { return descriptor }
+    if errno == ELOOP { throw .usage("\(path) is a link; name the file itself") }
     guard errno == EEXIST else { throw .other("cannot write \(path): \(String(cString: strerror(errno)))") }
     throw .usage("\(path) is there already; name another file, or overwrite it with --force")
   }
