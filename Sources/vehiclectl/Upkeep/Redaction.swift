@@ -50,8 +50,10 @@ enum Redaction {
   static func recording(_ lines: [String]) -> [String] {
     var isHidden = false
     return lines.map { line in
+      // Nothing but a time and hex stands in most lines, and there are many.
+      guard line.contains("\"hex\":") else { return text(line) }
       if line.contains("\"dir\":\"tx\"") { isHidden = asksWho(line) }
-      guard isHidden, line.contains("\"dir\":\"rx\"") else { return text(line) }
+      guard isHidden, line.contains("\"dir\":\"rx\"") else { return line }
       return line.replacing(/"hex":"[0-9A-Fa-f]*"/) { _ in "\"hex\":\"\(mark)\"" }
     }
   }
