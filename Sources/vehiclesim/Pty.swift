@@ -108,6 +108,6 @@ final class Pty: Watched {
     guard let symlink else { return }
     var target = [CChar](repeating: 0, count: 128)
     let count = target.withUnsafeMutableBufferPointer { $0.baseAddress.map { readlink(symlink, $0, 128) } ?? -1 }
-    if count > 0, String(decoding: target.prefix(count).map(UInt8.init(bitPattern:)), as: UTF8.self) == path { unlink(symlink) }
+    if count > 0, String(decoding: target.prefix(count).map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self) == path { unlink(symlink) }
   }
 }

@@ -17,7 +17,7 @@ final class TestBus {
   init() throws {
     var template = Array("/tmp/vehiclectl-bus-XXXXXX".utf8CString)
     try #require(mkdtemp(&template) != nil)
-    directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    directory = String(decoding: template.dropLast().map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self)
     address = "unix:path=\(directory)/bus"
     var ends: [CInt] = [-1, -1]
     try #require(pipe(&ends) == 0)
