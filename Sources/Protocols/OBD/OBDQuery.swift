@@ -73,6 +73,9 @@ struct OBDQuery: Sendable {
       guard text.count <= 15 else {
         throw .invalid(argument: Self.argumentNames.request, "\(word) is too long: a request has at most 7 bytes")
       }
+      guard service != 0x04 else {
+        throw .refused(code: "raw-not-allowed", "04 clears trouble codes unseen: use dtc-clear, which keeps them first")
+      }
       guard allowRaw || Self.readServices.contains(service) else { throw Self.notAllowed("service \(spacedHex([service]))") }
       self.service = service
       isRaw = false

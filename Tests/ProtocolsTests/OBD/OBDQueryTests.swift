@@ -95,7 +95,17 @@ import Testing
     #expect(words.contains("write hex digits, as in 010C"))
   }
 
-  @Test(arguments: ["2E0101FF", "04", "3101", "1003", "ATMA", "ATSP0", "atz", "STPX H:7E4", "0804"])
+  @Test func `codes are cleared by nobody who has not seen them, whatever the owner allows`() {
+    for allowRaw in [false, true] {
+      #expect(
+        throws: CommandError.refused(code: "raw-not-allowed", "04 clears trouble codes unseen: use dtc-clear, which keeps them first")
+      ) {
+        _ = try OBDQuery(1, [OBDQuery.argumentNames.request: .string("04")], allowRaw: allowRaw)
+      }
+    }
+  }
+
+  @Test(arguments: ["2E0101FF", "3101", "1003", "ATMA", "ATSP0", "atz", "STPX H:7E4", "0804"])
   func whatIsNoReadRequestNeedsTheOwnersWord(_ request: String) {
     var rig = Self.polling()
     rig.query(request)
