@@ -19,8 +19,7 @@ enum WholeFile {
     }
     let beside = "\(path).\(getpid()).part"
     do throws(Failure) {
-      try fill(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, bytes, for: path)
-      if let mode { chmod(beside, mode) }
+      try fill(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, bytes, for: path, mode: mode)
       if !force { close(try RecordCommand.create(path, force: false)) }  // the place is ours, whoever else wants it
       guard rename(beside, path) == 0 else {
         let error = errno
@@ -34,9 +33,11 @@ enum WholeFile {
   }
 
   /// What goes wrong names the file that the person gave: of the one beside it nobody knows.
-  private static func fill(_ path: String, _ flags: Int32, _ bytes: [UInt8], for given: String) throws(Failure) {
-    let descriptor = open(path, flags, 0o644)
+  private static func fill(_ path: String, _ flags: Int32, _ bytes: [UInt8], for given: String, mode: mode_t? = nil) throws(Failure) {
+    let descriptor = open(path, flags, (mode ?? 0o644) & 0o600 | (mode == nil ? 0o044 : 0))
     guard descriptor >= 0 else { throw .other("cannot write \(given): \(String(cString: strerror(errno)))") }
+    // The umask counts for none that was asked for; nobody may look before.
+    if let mode { fchmod(descriptor, mode) }
     let isWritten = Output.write(all: bytes[...], to: descriptor)
     let error = errno
     guard close(descriptor) == 0 && isWritten else {

@@ -64,6 +64,8 @@ import Testing
       line("tx", "STPX H:7E0,D:0904\r"), line("rx", "7E8"), line("tx", "22F190\r"), line("rx", "7E8"), line("tx", "010D\r"),
       line("rx", "7E8"),
     ]
+    let firmware = "{\"t\":1,\"dir\":\"rx\",\"hex\":\"021D000602" + String(repeating: "4A", count: 24) + "\"}"
+    #expect(Redaction.recording([firmware]) == ["{\"t\":1,\"dir\":\"rx\",\"hex\":\"…\"}"])
     let hidden = "{\"t\":1,\"dir\":\"rx\",\"hex\":\"…\"}"
     #expect(
       Redaction.recording(lines) == [

@@ -100,7 +100,7 @@ struct BugReport {
     }
     let readings = device.readings.map { reading in
       guard let value = reading.value else { return "\(reading.property): none (\(reading.reason ?? ""))" }
-      let shown = isPersonal || reading.property == "vin" ? Redaction.mark : Redaction.text(Words.text(value))
+      let shown = isPersonal || ["vin", "name"].contains(reading.property) ? Redaction.mark : Redaction.text(Words.text(value))
       let unit = reading.unit.map { " \($0)" } ?? ""
       return "\(reading.property): \(shown)\(unit)\(reading.age.map { ", \(Words.duration($0)) old" } ?? "")"
     }

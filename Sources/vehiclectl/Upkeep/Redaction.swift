@@ -53,10 +53,13 @@ enum Redaction {
       // Nothing but a time and hex stands in most lines, and there are many.
       guard line.contains("\"hex\":") else { return text(line) }
       if line.contains("\"dir\":\"tx\"") { isHidden = asksWho(line) }
-      guard isHidden, line.contains("\"dir\":\"rx\"") else { return line }
+      guard line.contains("\"dir\":\"rx\""), isHidden || tellsWho(line) else { return line }
       return line.replacing(/"hex":"[0-9A-Fa-f]*"/) { _ in "\"hex\":\"\(mark)\"" }
     }
   }
+
+  /// A VESC's answer about its firmware (02 LENGTH 00 …) holds its chip's number.
+  private static func tellsWho(_ line: String) -> Bool { line.contains(/"hex":"02[0-9A-Fa-f]{2}00[0-9A-Fa-f]{30}/) }
 
   /// As ELM327 commands are sent, in hex of their letters: `09…`, `22F1…`.
   private static func asksWho(_ line: String) -> Bool {

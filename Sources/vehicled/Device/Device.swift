@@ -213,7 +213,7 @@ import Protocols
       }
     case .will(let link, let will): port(link)?.leave(will)
     case .event(let event, let text):
-      log.notice("\(text)", metadata: ["event": "\(event)"])
+      say(Repeats.Line(level: .notice, text: text, event: event))
       observer?.deviceReports(event: event, text: text)
     case .progress(let id, let report): commands.report(id, report)
     case .complete(let id, let result): commands.complete(id, result)
@@ -282,13 +282,16 @@ import Protocols
 
   /// For the journal, unless it says so all the time.
   private func say(_ level: Logger.Level, _ text: String, of link: LinkName? = nil, isRelief: Bool = false) {
-    let line = Repeats.Line(level: level, text: text, link: link, isRelief: isRelief)
+    say(Repeats.Line(level: level, text: text, link: link, isRelief: isRelief))
+  }
+
+  private func say(_ line: Repeats.Line) {
     if repeats.admits(line, at: Clock.monotonic()) { tell(line) }
     minute.set(repeats.due)
   }
 
   private func tell(_ line: Repeats.Line) {
-    log.log(level: line.level, "\(line.text)", metadata: line.link.map { ["link": "\($0)"] })
+    log.log(level: line.level, "\(line.text)", metadata: line.link.map { ["link": "\($0)"] } ?? line.event.map { ["event": "\($0)"] })
   }
 
   private func closed() {

@@ -12,6 +12,8 @@ struct Repeats {
     var link: LinkName?
     /// It ends what was wrong.
     var isRelief = false
+    /// What happened, by its short name.
+    var event: String?
   }
 
   private struct Entry {
@@ -26,6 +28,8 @@ struct Repeats {
   private static func most(_ line: Line) -> Int { line.isRelief ? most - 1 : most }
   /// Of lines that differ each time (they may hold a number) so many are said; of the others the last.
   private static let mostLines = 20
+  /// Of events: each of them may matter.
+  private static let mostEvents = 200
 
   /// In the order in which they came last.
   private var entries: [Entry] = []
@@ -42,7 +46,7 @@ struct Repeats {
       if entry.said < Self.most(line) { entry.said += 1 } else { entry.held += 1 }
       return entry.held == 0
     }
-    guard entries.count < Self.mostLines else {
+    guard entries.count < (line.event == nil ? Self.mostLines : Self.mostEvents) else {
       others = (others.held + 1, line)
       return false
     }
@@ -53,10 +57,13 @@ struct Repeats {
   /// The minute is over: what is to be told of it. What came more often than it may is counted from the start of the next one.
   mutating func end(at now: Instant) -> [Line] {
     var told =
-      others.last.map { [Line(level: $0.level, text: "\($0.text) (and \(others.held - 1) others in a minute)", link: $0.link)] } ?? []
+      others.last.map {
+        [Line(level: $0.level, text: "\($0.text) (and \(others.held - 1) others in a minute)", link: $0.link, event: $0.event)]
+      } ?? []
     told += entries.filter { $0.held > 0 }.map {
       Line(
-        level: $0.line.level, text: "\($0.line.text) (\($0.held == 1 ? "once" : "\($0.held) times") more in a minute)", link: $0.line.link)
+        level: $0.line.level, text: "\($0.line.text) (\($0.held == 1 ? "once" : "\($0.held) times") more in a minute)", link: $0.line.link,
+        event: $0.line.event)
     }
     others = (0, nil)
     entries = entries.filter { $0.held > Self.most }.map { Entry(line: $0.line, said: Self.most($0.line)) }
