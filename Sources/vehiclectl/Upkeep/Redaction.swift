@@ -9,11 +9,11 @@ enum Redaction {
     let parts = line.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
     guard parts.count == 2 else { return text(line) }
     let key = parts[0].drop { $0 == "#" || $0 == " " }.split(separator: " ").first ?? ""
-    guard private_.contains(where: { key.hasSuffix($0) }) else { return text(line) }
+    guard personal.contains(where: { key.hasSuffix($0) }) else { return text(line) }
     return "\(parts[0])= \"\(mark)\""
   }
 
-  private static let private_ = [
+  private static let personal = [
     "username", "user", "users", "name", "latitude", "longitude", "place", "password", "token", "secret", "key", "iv", "ssid", "proxy",
     "birthday",
     "address",
