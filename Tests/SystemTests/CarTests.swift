@@ -60,7 +60,7 @@ extension WholeHouse {
       #expect(outcome.status == 0, "\(outcome.errors)")
       #expect(outcome.output.contains("7E8"))
       #expect(outcome.output.contains("41 0C"))
-      let refused = house.vehiclectl("do", "ev.query", "04")
+      let refused = house.vehiclectl("do", "ev.query", "2E0101FF")
       #expect(refused.status == 1)
       #expect(refused.errors.contains("allow-raw"))
       #expect(wait { house.get("rpm") != nil })
