@@ -35,7 +35,7 @@ struct SignalRequest: Hashable, Sendable {
       return
     }
     guard form.counts.contains(bytes.count) else { throw ValueError("service \(spacedHex([service])) takes \(form.words)") }
-    echo = [service + 0x40] + bytes[1...form.echoed]
+    echo = [service + 0x40] + bytes[1..<1 + form.echoed]
   }
 
   private static func form(of service: UInt8) -> (counts: ClosedRange<Int>, echoed: Int, words: String)? {

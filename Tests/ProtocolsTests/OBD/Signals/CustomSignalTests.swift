@@ -38,6 +38,21 @@ import Testing
     #expect(CANIdentifier("800") == nil && CANIdentifier("20000000") == nil && CANIdentifier("7E") == nil && CANIdentifier("7G4") == nil)
   }
 
+  @Test func `a request of any service and length is taken with its echo or refused`() {
+    for service in UInt8.min...UInt8.max {
+      for count in 1...8 {
+        let bytes = [service] + (1..<count).map { UInt8($0) }
+        guard let request = try? SignalRequest(spacedHex(bytes), allowRaw: true) else { continue }
+        #expect(
+          request.bytes == bytes && request.echo.first == service + 0x40
+            && request.echo.dropFirst().elementsEqual(bytes[1..<request.echo.count]))
+      }
+    }
+    for request in ["03", "07", "0A"] {
+      #expect(signal(["request": .string(request)])?.request.echo == [0x40 + UInt8(request, radix: 16)!], "\(request)")
+    }
+  }
+
   @Test func `it is a property like any other`() throws {
     let property = try #require(
       signal(["type": .string("int"), "unit": .string("°C"), "min": .float(-40), "max": .float(215), "period": .float(5)])
