@@ -6,6 +6,8 @@ sysconfdir = /etc
 DESTDIR =
 # How long each fuzzer runs, in seconds.
 FUZZ_SECONDS = 600
+# And the soak test.
+SOAK_SECONDS = 3600
 fuzzers = dialogue replies elcomm vesc car answers varlink toml
 
 export PATH := $(PATH):/opt/swift/usr/bin
@@ -20,7 +22,7 @@ libdir = $(prefix)/lib
 unitdir = $(DESTDIR)$(libdir)/systemd/system
 
 .NOTPARALLEL:
-.PHONY: build help setup setup-build setup-bench setup-deb lint test test-vm sanitize demo bench fuzz fuzz-short install deb check-install clean
+.PHONY: build help setup setup-build setup-bench setup-deb lint test test-vm sanitize soak demo bench fuzz fuzz-short install deb check-install clean
 
 build: ## build the three programs for release
 	swift build -c release --static-swift-stdlib
@@ -62,6 +64,9 @@ sanitize: setup ## all tests under AddressSanitizer, then under ThreadSanitizer 
 	@for kind in address thread; do SWIFT_BACKTRACE=enable=no SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=4 VEHICLED_PYTHON=$(CURDIR)/.venv/bin/python \
 	  swift test --sanitize=$$kind --scratch-path .build/$$kind >.build/$$kind.log 2>&1; code=$$?; grep -E '✘|ERROR: AddressSanitizer|WARNING: ThreadSanitizer' .build/$$kind.log; \
 	  tail -n 1 .build/$$kind.log; test $$code = 0 || exit 1; done
+
+soak: build ## every kind in simulation, things that happen to it, and all sorts of clients, for SOAK_SECONDS=3600
+	@python3 Tests/Soak/soak.py --seconds $(SOAK_SECONDS) --bin $(release)
 
 demo: setup-build build ## a simulated car, polled at 20 Hz, on your screen
 	@Tests/Demo/demo.sh $(release)

@@ -1,0 +1,193 @@
+"""What the simulators play, as functions of the seconds since they were started, so that a value can be held against what was
+sent: a value that is older than it says, or somebody else's, is not the one that belongs to its time.
+Facts: Sources/Peers (DriveCycle, ElectricCar, PetrolDrive, BoardRide, VESCRide, WornSensor, ForecastReply)."""
+import math
+
+STEP = 0.1  # of a table, in seconds
+
+
+class Round:
+    """Something that goes up and down again and again: its least and most between any two moments."""
+
+    def __init__(self, period, value):
+        self.count = round(period / STEP)
+        self.low, self.high = [], []
+        for step in range(self.count):
+            values = [value((step + part / 10) * STEP) for part in range(11)]
+            self.low.append(min(values))
+            self.high.append(max(values))
+
+    def between(self, begin, end):
+        first, last = math.floor(begin / STEP), math.floor(end / STEP)
+        steps = {step % self.count for step in range(max(0, first), min(max(0, last), first + self.count) + 1)}
+        return min(self.low[step] for step in steps), max(self.high[step] for step in steps)
+
+
+def legs(table, smooth):
+    """The speed on a way of legs, each of so many seconds up to a speed."""
+    period = sum(seconds for seconds, _ in table)
+
+    def speed(seconds):
+        rest, before = seconds % period, 0
+        for length, goal in table:
+            if rest < length:
+                part = rest / length
+                return before + (goal - before) * (part * part * (3 - 2 * part) if smooth else part)
+            rest, before = rest - length, goal
+        return 0
+
+    return period, speed
+
+
+DRIVE = ((1, 0), (9, 50), (20, 50), (8, 0), (5, 0), (14, 80), (25, 80), (9, 30), (10, 30), (18, 110), (35, 110), (12, 60), (12, 60),
+         (13, 0), (4, 0), (3, -6), (4, -6), (2, 0), (6, 0))
+RIDE = ((2, 0), (8, 16), (20, 18), (4, 10), (12, 18), (6, 0), (3, 0), (2, -2), (2, -2), (1, 0))
+GEARS = ((22, 118), (42, 68), (66, 45), (90, 34), (105, 27), (math.inf, 23))
+
+
+def engine(speed):
+    """Turns of the petrol engine at a road speed."""
+    turns = next(turns for limit, turns in GEARS if abs(speed) <= limit)
+    return max(792 if speed else 780, abs(speed) * turns)
+
+
+drive_period, drive_speed = legs(DRIVE, True)
+ride_period, ride_speed = legs(RIDE, False)
+car_speed = Round(drive_period, drive_speed)
+engine_speed = Round(drive_period, lambda seconds: engine(drive_speed(seconds)))
+board_speed = Round(ride_period, lambda seconds: int(ride_speed(seconds)))
+
+
+def driven(seconds, turns):
+    """How far a car's journey is after so many seconds: it stands while its key is not in `run`, and then begins a new round."""
+    total, turns = 0.0, [("run", 0), *turns]
+    if len(turns) == 1:
+        return seconds
+    for (position, since), (_, until) in zip(turns, [*turns[1:], ("", math.inf)]):
+        if position == "run" and since <= seconds:
+            total += min(seconds, until) - since
+            if until <= seconds:
+                total = math.ceil(total / drive_period) * drive_period
+    return total
+
+
+def within(value, low, high, slack=0.0):
+    return None if low - slack <= value <= high + slack else f"between {low - slack:g} and {high + slack:g}"
+
+
+def equal(value, wanted):
+    return None if value == wanted else repr(wanted)
+
+
+# Each gives None where a value is right or nobody knows, or what it should be. Begin and end are the seconds of the simulator's life
+# between which it was sent.
+
+
+def electric(turns, vin):
+    def truth(name, value, begin, end):
+        if name == "rpm":
+            low, high = car_speed.between(begin, end)
+            return within(value, low * turns, high * turns, 2)
+        if name in ("speed", "speed-brakes", "wheel-speed-front-left"):
+            low, high = car_speed.between(begin, end)
+            return within(abs(value), 0 if low < 0 < high else min(abs(low), abs(high)), max(abs(low), abs(high)), 1)
+        if name == "operating-time":
+            return within(value - 2_301_462, math.floor(max(0, begin)), math.floor(max(0, end)))
+        if name == "vin":
+            return equal(value, vin)
+        if name == "state-of-charge":
+            return within(value, 5, 85)
+        return None
+    return truth
+
+
+def petrol(name, value, begin, end):
+    if name == "rpm":
+        return within(value, *engine_speed.between(begin, end), 12)
+    if name == "speed":
+        low, high = car_speed.between(begin, end)
+        return within(value, 0 if low < 0 < high else min(abs(low), abs(high)), max(abs(low), abs(high)), 1)
+    if name == "vin":
+        return equal(value, "WVWZZZ1KZAW000042")
+    return None
+
+
+def torq(name, value, begin, end):
+    if name == "speed":
+        low, high = board_speed.between(begin, end)
+        return within(value, low * 1.609344, high * 1.609344, 0.06)
+    if name == "battery":
+        return within(value, 0, 100)
+    return None
+
+
+def vesc(name, value, begin, end):
+    if name == "uptime":
+        return within(value, math.floor(max(0, begin)), math.floor(max(0, end)))
+    if name == "total-distance":
+        return within(value, 1204, 1204 + max(0, end) * 0.01)
+    if name == "firmware":
+        return equal(value, "6.00")
+    if name == "battery":
+        return within(value, 5, 85)
+    return None
+
+
+def strap(name, value, begin, end):
+    if name == "heart-rate":
+        beats = []
+        for moment in (begin, end, *(turn for turn in range(0, int(end) + 1, 300) if begin <= turn <= end)):
+            part = max(0, moment) / 600 % 1
+            beats.append(72 + 176 * min(part, 1 - part))
+        return within(value, min(beats), max(beats), 3)
+    return None
+
+
+def foot(name, value, begin, end):
+    if name == "speed":
+        return within(value, 10.5, 10.6)
+    if name == "cadence":
+        return equal(value, 160)
+    if name == "stride-length":
+        return equal(value, 1.1)
+    if name == "distance":
+        return within(value, max(0, begin) / 0.375 * 1.1e-3, max(0, end) / 0.375 * 1.1e-3, 0.001)
+    return None
+
+
+def weather(name, value, begin, end):
+    known = {"temperature": 9, "humidity": 43, "condition": "Partly cloudy", "uv-index": 4.85}
+    return equal(value, known[name]) if name in known else None
+
+
+def nothing(name, value, begin, end):
+    return None
+
+
+def values_agree(readings):
+    """What is wrong between the values of one device that were told at the same time."""
+    def pick(*names):
+        found = [readings.get(name) for name in names]
+        return found if all(found) and len({one["time"] for one in found}) == 1 else None
+
+    def number(reading):
+        return next(iter(reading["value"].values()))
+
+    if all_three := pick("battery-power", "battery-voltage", "battery-current"):
+        power, voltage, current = map(number, all_three)
+        scale = 1000 if all_three[0]["unit"] == "kW" else 1
+        if abs(power * scale - voltage * current) > 0.05 * (abs(voltage) + abs(current)) + 6:
+            yield f"battery-power {power} is not {voltage} V times {current} A"
+    if both := pick("erpm", "rpm"):
+        erpm, turns = map(number, both)
+        if abs(erpm / 7 - turns) > 1:
+            yield f"rpm {turns} is not a seventh of erpm {erpm}"
+    if both := pick("erpm", "speed"):
+        erpm, speed = map(number, both)
+        wanted = erpm / 7 / 2.25 / 60 * math.pi * 0.085 * 3.6
+        if abs(wanted - speed) > 0.2:
+            yield f"speed {speed} does not belong to erpm {erpm} ({wanted:.1f})"
+    if both := pick("cell-voltage-min", "cell-voltage-max"):
+        low, high = map(number, both)
+        if low > high:
+            yield f"the least cell voltage {low} is above the most, {high}"
