@@ -12,7 +12,7 @@ import UnixSignals
     commandName: "vehicled", abstract: "Keeps links to vehicles and serves their state on a control socket.",
     discussion: "Configuration: vehicled.toml(5). Client: vehiclectl(1).", version: Protocols.version)
 
-  @ArgumentParser.Option(help: "The configuration; FILE.d/*.toml are read after it.")
+  @ArgumentParser.Option(help: "The configuration; FILE.d/*.toml are read after it, and signals.d/*.toml beside it.")
   var config = Configuration.defaultPath
 
   @ArgumentParser.Option(help: "The control socket (default: $VEHICLED_SOCKET, the configuration's, /run/vehicled/io.vehicled).")

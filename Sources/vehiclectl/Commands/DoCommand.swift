@@ -55,7 +55,7 @@ struct DoCommand: Verb {
   private func isOnTheWay(_ result: Contract.Call.Result, _ said: inout String?, _ output: Output) -> Bool {
     guard let progress = result.progress, progress < 1, let text = result.text, result.rows == nil, result.data == nil else { return false }
     if Terminal.isTerminal(STDERR_FILENO) {
-      output.progress("\(Int(max(0, progress) * 100)) %  \(Output.oneLine(text))")
+      output.progress("\(Int(max(0, min(1, progress)) * 100)) %  \(Output.oneLine(text))")
     } else if said != text {
       output.note(Output.oneLine(text))
     }
@@ -73,7 +73,7 @@ struct DoCommand: Verb {
       let table = Table(titles: result.columns ?? [], rows: rows.map { $0.cells.map { Cell($0) } })
       output.lines(table.lines(width: Output.width, paint: output.paint))
     }
-    if let progress = result.progress, progress < 1 { output.progress("\(Int(max(0, progress) * 100)) %") }
+    if let progress = result.progress, progress < 1 { output.progress("\(Int(max(0, min(1, progress)) * 100)) %") }
     guard let data = result.data.flatMap(Base64.decode) else { return }
     if Terminal.isTerminal(STDOUT_FILENO) {
       output.note("\(data.count) bytes came; send them to a file with > FILE")

@@ -6,7 +6,7 @@ import Protocols
 struct DtcCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "dtc", abstract: "List the trouble codes of a car, or clear them.",
-    usage: "vehiclectl dtc [<options>] [<device>]\n       vehiclectl dtc clear [<options>] [<device>]",
+    usage: "vehiclectl dtc [<options>] [<device>]\nvehiclectl dtc clear [<options>] [<device>]",
     discussion: """
       Stored, pending and permanent codes of all controllers, with their meaning where the code is standard.
       With --json: {"device","codes":[{"ecu","code","states","meaning"}],"note"}.

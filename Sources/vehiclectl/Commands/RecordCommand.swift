@@ -8,7 +8,7 @@ import Protocols
 struct RecordCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "record", abstract: "Record every byte of a device's links.",
-    discussion: "Lasts until interrupted, or for --seconds. The device may be replayed from the file with link = \"replay:FILE\".")
+    discussion: "Lasts until interrupted, or for --seconds. The device may be replayed from the file with link = \"replay:/PATH\".")
 
   @OptionGroup var common: CommonOptions
   @Option(help: "Stop after this long.", transform: WatchCommand.positive)

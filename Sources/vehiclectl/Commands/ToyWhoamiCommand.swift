@@ -5,7 +5,7 @@ import Protocols
 
 struct ToyWhoamiCommand: ToyVerb {
   static let configuration = CommandConfiguration(
-    commandName: "whoami", abstract: "Show who is logged in.", discussion: "With --json: {\"id\",\"name\",\"email\",\"facts\"}.")
+    commandName: "whoami", abstract: "Show who is logged in.", discussion: "With --json: {\"id\",\"name\",\"email\",\"facts\",\"note\"}.")
 
   @OptionGroup var common: CommonOptions
   @OptionGroup var toy: ToyOptions
