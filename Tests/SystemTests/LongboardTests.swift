@@ -148,7 +148,7 @@ extension WholeHouse {
     @Test func aGuardianThatDiesIsReplacedAndEndsWithItsDaemon() throws {
       let ride = try Ride("vesc", options: "protocol = \"vesc\"\nallow-motion = true")
       let daemon = try ride.house.daemon()
-      #expect(wait { ride.number("erpm") != nil })
+      #expect(wait { ride.number("erpm") != nil }, "\(daemon.complaints)")
       #expect(guardians(of: daemon).isEmpty, "nobody drives, so there is nothing to guard")
       let driver = try driving(ride, deadline: 5000)
       #expect(driver.feed(#"{"target-current": 3}"#) { ride.number("motor-current") ?? 0 > 1 })

@@ -33,42 +33,39 @@ extension CarMachine {
 
   var tiltTurn: Instant? { isStreaming ? driving.due.map { max($0, outbox.quietUntil) } : nil }
 
+  /// The first errand goes before the next tilt. From its turn on no more than one tilt goes out, and that only when it is late.
+  private var isErrandNext: Bool {
+    guard let errand = errandTurn else { return false }
+    return (tiltTurn ?? pulseTurn).map { errand <= $0 } ?? true
+  }
+
   /// When something can go out over a link that is free.
   var nextTurn: Instant? {
     if !outbox.stops.isEmpty { return outbox.stopDue }
     if isEnding { return lastWordTurn }
-    let tilt = tiltTurn ?? pulseTurn
-    guard let errand = errandTurn else { return tilt }
-    let word = max(errand, outbox.tiltsAreThrough)
-    return tilt.map { errand <= $0 ? word : $0 } ?? word
+    return isErrandNext ? errandTurn.map { max($0, outbox.tiltsAreThrough) } : tiltTurn ?? pulseTurn
   }
 
   /// Sends what is due, if the link is free for it.
   mutating func advance(at now: Instant, _ effects: inout Effects) {
     guard isUp, sending == nil else { return }
+    if outbox.stops.isEmpty, !isEnding { dropUntimelyErrands(&effects) }
+    guard let turn = nextTurn, now >= turn else { return }
     if !outbox.stops.isEmpty {
-      if now >= outbox.stopDue, let word = outbox.sayStop() { say(word, .stop(word), at: now, &effects) }
-      return
-    }
-    if isEnding {
-      if let turn = lastWordTurn, now >= turn { say(.disconnect, .lastWord, at: now, &effects) }
-      return
-    }
-    dropUntimelyErrands(&effects)
-    if let turn = errandTurn, now >= turn {
-      // The tilts pause until it is out.
-      guard now >= outbox.tiltsAreThrough, let word = outbox.carry() else { return }
-      return say(word, .errand(word), at: now, &effects)
-    }
-    if let turn = tiltTurn, now >= turn, let tilt = driving.take(at: now) {
-      let frame = tilt.frame(options.dialect)
-      outbox.tilted(at: now)
-      effects.append(.sendUnlessBehind(.main, frame, nextSend(.tilt(tilt), at: now), most: driving.mostBehind(frame.count)))
-    } else if let turn = pulseTurn, now >= turn {
+      if let word = outbox.sayStop() { say(word, .stop(word), at: now, &effects) }
+    } else if isEnding {
+      say(.disconnect, .lastWord, at: now, &effects)
+    } else if isErrandNext {
+      if let word = outbox.carry() { say(word, .errand(word), at: now, &effects) }
+    } else if tiltTurn == nil {
       let frame = CarWord.modes.frame(options.dialect)
       pulsed = now
       outbox.spoke(isStop: false, at: now)
       effects.append(.sendUnlessBehind(.main, frame, nextSend(.pulse, at: now), most: Self.mostPulses * frame.count))
+    } else if let tilt = driving.take(at: now) {
+      let frame = tilt.frame(options.dialect)
+      outbox.tilted(at: now)
+      effects.append(.sendUnlessBehind(.main, frame, nextSend(.tilt(tilt), at: now), most: driving.mostBehind(frame.count)))
     }
   }
 

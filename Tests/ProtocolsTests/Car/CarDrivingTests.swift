@@ -127,6 +127,24 @@ import Testing
     #expect(rig.resets == ["the link takes nothing any more"])
   }
 
+  @Test func aWordAndATiltThatAreBothLateHaveTheirTurnsAtOnce() {
+    var rig = CarRig.driving()
+    // A word was said just now, so that the next one has to wait; then the link takes a tilt too late for it.
+    let first = rig.act(.proceed)
+    rig.drive(for: 60 * .millisecond)
+    #expect(rig.words().last == "Continue#$#" && rig.succeeded(first))
+    let second = rig.act(.modeInfo, ["mode": .string("1")])
+    rig.drive(for: 90 * .millisecond)
+    rig.takesWrites = false
+    rig.drive(for: 200 * .millisecond)
+    let start = rig.now
+    rig.restoreWrites()
+    #expect(rig.machine.nextWake ?? .max > rig.now, "what is due was said; to be woken for it again and again helps nobody")
+    #expect(rig.types(since: start) == ["Gyro"])
+    rig.run(for: 50 * .millisecond)
+    #expect(rig.words(since: start) == ["InfoModes#$#1"] && rig.error(second) == nil)
+  }
+
   @Test func aDaemonThatSleptWhileTheLinkTookItsWriteKeepsTheLink() {
     var rig = CarRig.driving()
     rig.takesWrites = false
