@@ -73,9 +73,7 @@ struct OBDQuery: Sendable {
       guard text.count <= 15 else {
         throw .invalid(argument: Self.argumentNames.request, "\(word) is too long: a request has at most 7 bytes")
       }
-      guard service != 0x04 else {
-        throw .refused(code: "raw-not-allowed", "04 clears trouble codes unseen: use dtc-clear, which keeps them first")
-      }
+      guard service != 0x04 else { throw Self.clears }
       guard allowRaw || Self.readServices.contains(service) else { throw Self.notAllowed("service \(spacedHex([service]))") }
       self.service = service
       isRaw = false
@@ -86,6 +84,7 @@ struct OBDQuery: Sendable {
           argument: Self.argumentNames.request,
           "\(word) is no request: write hex digits, as in 010C, or one of \(Self.questions.sorted().joined(separator: ", "))")
       }
+      try Self.refuseHidden(text, word)
       service = nil
       isRaw = !Self.questions.contains(word)
     }
@@ -101,6 +100,26 @@ struct OBDQuery: Sendable {
     texts = survey.questions.map { hexText($0) }
     purpose = .survey(survey)
     (service, header, isRaw) = (survey.questions.first?.first, nil, false)
+  }
+
+  private static let clears = CommandError.refused(
+    code: "raw-not-allowed", "04 clears trouble codes unseen: use dtc-clear, which keeps them first")
+
+  /// Service 04 in what an adapter sends for a command of its own: STPX's data, what wakes a K-line behind three bytes of header, and,
+  /// without the adapter's formatting, any request whose second byte it is, polling's own among them. Facts: ELM327DSH, AT WM and
+  /// AT CAF; STN1100 FRPM, STPX.
+  private static func refuseHidden(_ text: [UInt8], _ word: String) throws(CommandError) {
+    if word.hasPrefix("ATCAF0") {
+      throw .refused(code: "raw-not-allowed", "ATCAF0 makes other requests of all that is asked, of 0104 the service 04: leave it out")
+    }
+    if word.hasPrefix("ATWM"), text.dropFirst(10).starts(with: "04".utf8) { throw clears }
+    guard word.hasPrefix("STPX") else { return }
+    for field in text.dropFirst(4).split(separator: UInt8(ascii: ",")) {
+      if field.starts(with: "D:04".utf8) { throw clears }
+      if field.starts(with: "L:".utf8) {
+        throw .invalid(argument: argumentNames.request, "L: has the next command sent as data: give the data here, as in D:0104")
+      }
+    }
   }
 
   private static func notAllowed(_ what: String) -> CommandError {

@@ -96,12 +96,21 @@ import Testing
   }
 
   @Test func `codes are cleared by nobody who has not seen them, whatever the owner allows`() {
-    for allowRaw in [false, true] {
+    for (request, isRaw) in [
+      ("04", false), ("04", true), ("STPX H:7DF, D:04", true), ("stpxh:7e0,d:04 00,r:1", true), ("ATWM C133F104", true),
+    ] {
       #expect(
         throws: CommandError.refused(code: "raw-not-allowed", "04 clears trouble codes unseen: use dtc-clear, which keeps them first")
       ) {
-        _ = try OBDQuery(1, [OBDQuery.argumentNames.request: .string("04")], allowRaw: allowRaw)
+        _ = try OBDQuery(1, [OBDQuery.argumentNames.request: .string(request)], allowRaw: isRaw)
       }
+    }
+    // Unformatted, 0104 is a frame of one byte, 04; and what L: announces is whatever is said next.
+    for request in ["AT CAF0", "STPX H:7E0, L:1"] {
+      #expect(throws: CommandError.self) { _ = try OBDQuery(1, [OBDQuery.argumentNames.request: .string(request)], allowRaw: true) }
+    }
+    for request in ["STPX H:7E0, D:0104", "ATWM C133F13E", "ATCAF1"] {
+      #expect(throws: Never.self) { _ = try OBDQuery(1, [OBDQuery.argumentNames.request: .string(request)], allowRaw: true) }
     }
   }
 

@@ -21,8 +21,12 @@ struct SignalRequest: Hashable, Sendable {
     guard digits.count <= 2 * Self.longest else { throw ValueError("a request has at most \(Self.longest) bytes; shorten it") }
     bytes = stride(from: 0, to: digits.count, by: 2).map { hexValue(digits[$0]) << 4 | hexValue(digits[$0 + 1]) }
     let service = bytes[0]
-    guard service != 0x04 else {
-      throw ValueError("service 04 clears the trouble codes, and a signal is asked for again and again; use vehiclectl dtc clear")
+    guard service != 0x04, service != 0x14 else {
+      throw ValueError(
+        "service \(spacedHex([service])) clears the trouble codes, and a signal is asked for again and again; use vehiclectl dtc clear")
+    }
+    guard service != 0x11 else {
+      throw ValueError("service 11 resets the controller, and a signal is asked for again and again; ask for something else")
     }
     guard allowRaw || OBDQuery.readServices.contains(service) else {
       throw ValueError(

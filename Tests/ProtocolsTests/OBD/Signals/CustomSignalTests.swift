@@ -48,6 +48,7 @@ import Testing
             && request.echo.dropFirst().elementsEqual(bytes[1..<request.echo.count]))
       }
     }
+    for request in ["04", "14FFFFFF", "1101"] { #expect(signal(["request": .string(request)], allowRaw: true) == nil, "\(request)") }
     for request in ["03", "07", "0A"] {
       #expect(signal(["request": .string(request)])?.request.echo == [0x40 + UInt8(request, radix: 16)!], "\(request)")
     }
