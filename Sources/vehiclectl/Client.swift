@@ -14,7 +14,7 @@ final class Client {
   private let timeout: Double
   private let trace: ((_ sent: Bool, [UInt8]) -> Void)?
   /// Arguments of actions whose values no trace shows.
-  var secrets: Set<String> = []
+  var secrets: Set<String> = Toy.secrets
   private var framing = VarlinkFraming(limit: VarlinkFraming.replyLimit)
   private var answered = false
   private var chunk = [UInt8](repeating: 0, count: 65_536)

@@ -42,18 +42,40 @@ import Testing
     ("/org/bluez/hci0/dev_AA_BB_CC_DD_EE_FF", "/org/bluez/hci0/dev_AA_BB_CC…"),
     ("http://me:pw@host/x", "http://…@host/x"), ("tcp:192.168.0.10:35000 127.0.0.1", "tcp:192.168.0.10:35000 127.0.0.1"),
     ("from 203.0.113.7", "from 203.…"), ("nothing special, 12:30:45", "nothing special, 12:30:45"),
+    ("cannot reach ada.example:35000: refused", "cannot reach …:35000: refused"), ("[2001:db8::7]:35000 [::1]:80", "[…]:35000 [::1]:80"),
+    ("/etc/vehicled/vehicled.toml:12:9: rate", "/etc/vehicled/vehicled.toml:12:9: rate"),
   ])
   func `numbers, addresses and passwords are left out`(_ text: String, _ shown: String) {
     #expect(Redaction.text(text) == shown)
   }
 
   @Test(arguments: [
-    ("username = \"Ada\"", "username = \"…\""), ("  latitude = 48.1", "  latitude = \"…\""),
-    ("link = \"ble:Veepeak\"", "link = \"ble:Veepeak\""),
-    ("key-file = \"/etc/k\"", "key-file = \"/etc/k\""), ("#password = x", "#password = \"…\""), ("# a comment", "# a comment"), ("", ""),
+    ("username = \"Ada\"", "username = \"…\"", "Ada"), ("  latitude = 48.1374 # home", "latitude = …", "48.1374"),
+    ("home3 = { kind = \"weather\", latitude = 48.85837 }", "home3 = …", "48.85837"), ("observe-users = [", "observe-users = …", nil),
+    ("  \"grace\",", "…", "grace"), ("\"place\" = \"Thule\"", "…", "Thule"), ("place = \"\"\"", "place = …", nil),
+    ("place = 'Thule'", "place = \"…\"", "Thule"), ("gadgetbridge = \"/home/ada/x.db\"", "gadgetbridge = \"…\"", "/home/ada/x.db"),
+    ("proxy = \"http://me:pw1@proxy.example:3128\"", "proxy = \"…\"", "proxy.example"), ("rate = 20 # fast", "rate = 20", nil),
+    ("link = \"ble:Veepeak\"", "link = \"ble:Veepeak\"", nil),
+    ("link = \"ble:Ada's HRM?response=no\"", "link = \"ble:…?response=no\"", "Ada's HRM"),
+    ("link = \"ble:AA%3ABB%3ACC%3ADD%3AEE%3AFF\"", "link = \"ble:AA:BB:CC:…\"", nil),
+    ("link = \"tcp:ada.example:35000\"", "link = \"tcp:…:35000\"", "ada.example"),
+    ("link = \"tcp:carpi:35000\"", "link = \"tcp:…:35000\"", "carpi"),
+    ("link = \"tcp:[2001:db8::7]:35000\"", "link = \"tcp:…:35000\"", "2001:db8::7"),
+    ("link = \"tcp:192.168.0.10:35000\"", "link = \"tcp:192.168.0.10:35000\"", nil),
+    ("key-file = \"/etc/k\"", "key-file = \"/etc/k\"", nil), ("[device.ev] # mine", "[device.ev] ", nil), ("", "", nil),
+    ("devices = [\"ev\", \"ice\"]", "devices = [\"ev\", \"ice\"]", nil), ("allow-raw = true", "allow-raw = true", nil),
   ])
-  func `the configuration is shown without who and where`(_ line: String, _ shown: String) {
-    #expect(Redaction.configuration(line) == shown)
+  func `the configuration is shown without who and where`(_ line: String, _ shown: String, _ name: String?) {
+    var names = Redaction.Names()
+    #expect((Redaction.configuration([line, "# a comment"], &names)) == [shown])
+    if let name { #expect(names.removed(from: "lost \(name): try again") == "lost …: try again", "\(names.words)") }
+  }
+
+  @Test func `what is left out once is left out everywhere, as a word`() {
+    var names = Redaction.Names()
+    names.add("Ada")
+    names.add("ev")
+    #expect(names.removed(from: "Ada's Adapter, ev and Ada") == "…'s Adapter, ev and …")
   }
 
   @Test func `answers that tell who the vehicle is are left out of the frames`() {
@@ -62,14 +84,14 @@ import Testing
     let lines = [
       line("tx", "010C\r"), line("rx", "7E804410C1AF8\r"), line("tx", "0902\r"), line("rx", "7E8101449020157"), line("rx", "50305A5A"),
       line("tx", "STPX H:7E0,D:0904\r"), line("rx", "7E8"), line("tx", "22F190\r"), line("rx", "7E8"), line("tx", "010D\r"),
-      line("rx", "7E8"),
+      line("rx", "7E8"), line("tx", "1A90\r"), line("rx", "7E8"),
     ]
     let firmware = "{\"t\":1,\"dir\":\"rx\",\"hex\":\"021D000602" + String(repeating: "4A", count: 24) + "\"}"
     #expect(Redaction.recording([firmware]) == ["{\"t\":1,\"dir\":\"rx\",\"hex\":\"…\"}"])
     let hidden = "{\"t\":1,\"dir\":\"rx\",\"hex\":\"…\"}"
     #expect(
       Redaction.recording(lines) == [
-        lines[0], lines[1], lines[2], hidden, hidden, lines[5], hidden, lines[7], hidden, lines[9], lines[10],
+        lines[0], lines[1], lines[2], hidden, hidden, lines[5], hidden, lines[7], hidden, lines[9], lines[10], lines[11], hidden,
       ])
   }
 

@@ -11,13 +11,17 @@ struct BugReport {
   private static let longestFile = 1 << 18
   private static let mostFiles = 64
 
-  private(set) var lines = [
+  private var text = [
     "vehicled report \(version)",
     "Read it before you send it: numbers of vehicles, addresses, names and places are left out (\(Redaction.mark)), but you know best.",
   ]
+  private var names = Redaction.Names()
+
+  /// The report, without what was left out anywhere.
+  var lines: [String] { text.map(names.removed) }
 
   private mutating func section(_ title: String, _ text: [String]) {
-    lines += ["", "== \(title) =="] + (text.isEmpty ? ["(nothing)"] : text.map(Output.oneLine))
+    self.text += ["", "== \(title) =="] + (text.isEmpty ? ["(nothing)"] : text.map(Output.oneLine))
   }
 
   // MARK: Of the machine
@@ -28,11 +32,14 @@ struct BugReport {
     uname(&name)
     let kernel = withUnsafeBytes(of: &name.release) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
     let machine = withUnsafeBytes(of: &name.machine) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
-    let system = Self.read("/etc/os-release").first { $0.hasPrefix("PRETTY_NAME=") }?.dropFirst(12) ?? ""
+    let system = Self.read("/etc/os-release").lines.first { $0.hasPrefix("PRETTY_NAME=") }?.dropFirst(12) ?? ""
     section("machine", ["vehiclectl \(version)", "kernel \(kernel) \(machine)", "system \(system)"])
     section("doctor", Checkup.findings(socket: socket).map { DoctorCommand.line($0) { text, _ in text } }.map(Redaction.text))
     let files = Self.configurations.flatMap(Self.files)
-    for file in files.prefix(Self.mostFiles) { section(file, Self.read(file).map(Redaction.configuration)) }
+    for file in files.prefix(Self.mostFiles) {
+      let (lines, remarks) = Self.read(file)
+      section(file, Redaction.configuration(lines, &names) + remarks)
+    }
     let serial = ["/dev/serial/by-id", "/dev/serial/by-path"].flatMap { folder in Self.files(folder) }
     section("serial ports", serial.map(Redaction.text))
     section("unit", Self.asked("systemctl", "status", "--no-pager", "--lines=0", "vehicled.service", "vehicled.socket"))
@@ -61,16 +68,17 @@ struct BugReport {
     return names.sorted()
   }
 
-  private static func read(_ path: String) -> [String] {
+  /// The lines of a file, and what is to be said of it.
+  private static func read(_ path: String) -> (lines: [String], remarks: [String]) {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
-    guard descriptor >= 0 else { return ["(cannot be read: \(String(cString: strerror(errno))))"] }
+    guard descriptor >= 0 else { return ([], ["(cannot be read: \(String(cString: strerror(errno))))"]) }
     defer { close(descriptor) }
     var state = stat()
-    guard fstat(descriptor, &state) == 0, state.st_mode & S_IFMT == S_IFREG else { return ["(it is no file)"] }
+    guard fstat(descriptor, &state) == 0, state.st_mode & S_IFMT == S_IFREG else { return ([], ["(it is no file)"]) }
     var bytes = [UInt8](repeating: 0, count: longestFile)
     let count = max(0, Glibc.read(descriptor, &bytes, bytes.count))
     let text = String(decoding: bytes[..<count], as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
-    return text + (count == longestFile ? ["(the rest is left out)"] : [])
+    return (text, count == longestFile ? ["(the rest is left out)"] : [])
   }
 
   // MARK: Of the daemon
@@ -82,7 +90,7 @@ struct BugReport {
     let findings = try client.call(Contract.Diagnose.self, NoParameters()).findings
     section("what the daemon finds", findings.map { DoctorCommand.line($0) { text, _ in text } }.map(Redaction.text))
     let devices = try client.call(Contract.Status.self, .init()).devices
-    for device in devices { section("device \(device.name)", Self.words(device)) }
+    for device in devices { section("device \(device.name)", Self.words(device, &names)) }
     let schemas = try client.call(Contract.Describe.self, .init()).schemas
     let statistics = try client.call(Contract.Statistics.self, .init()).statistics
     let shown = devices.filter { !Self.personal.contains($0.kind) }
@@ -92,14 +100,15 @@ struct BugReport {
     }
   }
 
-  static func words(_ device: Contract.Device) -> [String] {
+  static func words(_ device: Contract.Device, _ names: inout Redaction.Names) -> [String] {
     let isPersonal = personal.contains(device.kind)
     let links = device.links.map { link in
       let details = (link.details ?? [:]).sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }.joined()
-      return Redaction.text("link \(link.name) \(link.url) \(link.state)\(link.reason.map { ": \($0)" } ?? "")\(details)")
+      return "link \(link.name) \(Redaction.link(link.url, &names)) "
+        + Redaction.text("\(link.state)\(link.reason.map { ": \($0)" } ?? "")\(details)")
     }
     let readings = device.readings.map { reading in
-      guard let value = reading.value else { return "\(reading.property): none (\(reading.reason ?? ""))" }
+      guard let value = reading.value else { return "\(reading.property): none (\(Redaction.text(reading.reason ?? "")))" }
       let shown = isPersonal || ["vin", "name"].contains(reading.property) ? Redaction.mark : Redaction.text(Words.text(value))
       let unit = reading.unit.map { " \($0)" } ?? ""
       return "\(reading.property): \(shown)\(unit)\(reading.age.map { ", \(Words.duration($0)) old" } ?? "")"

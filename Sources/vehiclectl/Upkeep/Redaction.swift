@@ -4,22 +4,114 @@
 enum Redaction {
   static let mark = "…"
 
-  /// A line of configuration: the values of keys that name a person, a place or a secret, and all of a `secret` file's path.
-  static func configuration(_ line: String) -> String {
-    let parts = line.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-    guard parts.count == 2 else { return text(line) }
-    let key = parts[0].drop { $0 == "#" || $0 == " " }.split(separator: " ").first ?? ""
-    guard personal.contains(where: { key.hasSuffix($0) }) else { return text(line) }
-    return "\(parts[0])= \"\(mark)\""
+  /// What was left out of one place, to be left out of all others.
+  struct Names {
+    private(set) var words: Set<String> = []
+
+    /// Short ones would take too much with them.
+    mutating func add(_ word: some StringProtocol) {
+      if word.utf8.count >= 3 { words.insert(String(word)) }
+    }
+
+    /// Whole words only: an Ada is in every Adapter.
+    func removed(from line: String) -> String {
+      words.sorted { $0.utf8.count > $1.utf8.count }.reduce(line) { line, word in
+        guard line.contains(word) else { return line }
+        var (result, rest) = ("", line[...])
+        while let range = rest.firstRange(of: word) {
+          result += rest[..<range.lowerBound]
+          let isPart = [result.last, rest[range.upperBound...].first].contains { $0?.isLetter == true || $0?.isNumber == true }
+          result += isPart ? rest[range] : mark[...]
+          rest = rest[range.upperBound...]
+        }
+        return result + rest
+      }
+    }
   }
 
-  private static let personal = [
-    "username", "user", "users", "name", "latitude", "longitude", "place", "password", "token", "secret", "key", "iv", "ssid", "proxy",
-    "birthday",
-    "address",
-  ]
+  // MARK: Configuration
 
-  /// Any line: numbers of vehicles, hardware addresses, what stands before an @ in a URL, and IP addresses of other networks.
+  /// Keys whose texts name nobody.
+  private static let plain: Set<String> = [
+    "authorization", "control", "devices", "dialect", "header", "health", "iv-file", "key-file", "kind", "listen", "log-level", "observe",
+    "pages", "priority", "profile", "protocol", "reply", "request", "socket", "toy-network", "type", "unit", "value", "vehicle", "weather",
+  ]
+  private static let places: Set<String> = ["latitude", "longitude"]
+
+  /// The lines of a file of configuration. Shown are tables, numbers, switches, and those texts that are known to name nobody; of
+  /// everything else, and of whatever is written in a less plain way, no more than that it is there. Comments are left out.
+  static func configuration(_ lines: [String], _ names: inout Names) -> [String] {
+    lines.compactMap { line in
+      let shown = line.drop { $0 == " " || $0 == "\t" }
+      if shown.first == "#" { return nil }
+      if shown.isEmpty || shown.wholeMatch(of: /\[\[?[A-Za-z0-9_.\-]+\]\]?[ \t]*(?:#.*)?/) != nil {
+        return String(shown.prefix { $0 != "#" })
+      }
+      guard let match = shown.wholeMatch(of: /([A-Za-z0-9_\-]+)[ \t]*=[ \t]*(.*)/) else { return hidden(shown, &names) }
+      return "\(match.output.1) = \(value(match.output.2, of: String(match.output.1), &names))"
+    }
+  }
+
+  private static func value(_ text: Substring, of key: String, _ names: inout Names) -> String {
+    if let match = text.wholeMatch(of: /(true|false|[-+]?[0-9][0-9_.eE+\-]*)[ \t]*(?:#.*)?/) {
+      guard places.contains(key) else { return String(match.output.1) }
+      names.add(match.output.1)
+    } else if let match = text.wholeMatch(of: /(?:"([^"\\]*)"|'([^']*)')[ \t]*(?:#.*)?/) {
+      return "\"\(string(String(match.output.1 ?? match.output.2 ?? ""), of: key, &names))\""
+    } else if plain.contains(key), text.wholeMatch(of: /\[(?:[ \t]*"[A-Za-z0-9_.\-]*"[ \t]*,?)*[ \t]*\][ \t]*(?:#.*)?/) != nil {
+      return String(text.prefix { $0 != "#" })
+    }
+    return hidden(text, &names)
+  }
+
+  private static func string(_ string: String, of key: String, _ names: inout Names) -> String {
+    if key == "link" { return link(string, &names) }
+    if plain.contains(key), !string.hasPrefix("/home/") { return text(string) }
+    // The host, and whoever stands before it.
+    if let match = string.firstMatch(of: /:\/\/(?:([^\/\s@]*)@)?([^\/:\s]+)/) {
+      match.output.1.map { names.add($0) }
+      if !isLocal(match.output.2) { names.add(match.output.2) }
+    }
+    names.add(string)
+    return mark
+  }
+
+  private static func hidden(_ text: Substring, _ names: inout Names) -> String {
+    for match in text.matches(of: /"([^"]+)"|'([^']+)'|([-+]?[0-9]+\.[0-9]{3,})/) {
+      names.add(match.output.1 ?? match.output.2 ?? match.output.3 ?? "")
+    }
+    return mark
+  }
+
+  /// The URL of a link: hosts of other networks and names of more than one word are somebody's.
+  static func link(_ url: String, _ names: inout Names) -> String {
+    if let match = url.wholeMatch(of: /tcp:(?:\[([^\]]*)\]|([^:\/?]*))(.*)/) {
+      let host = match.output.1 ?? match.output.2 ?? ""
+      guard !isLocal(host) else { return text(url) }
+      names.add(host)
+      return "tcp:\(mark)\(text(String(match.output.3)))"
+    }
+    guard let match = url.wholeMatch(of: /ble:([^?]*)(.*)/) else { return text(url) }
+    let name = percentDecoded(match.output.1)
+    guard name.wholeMatch(of: /[A-Za-z0-9_*:\-]*/) == nil else { return "ble:\(text(name))\(match.output.2)" }
+    names.add(name.prefix { $0 != "*" })
+    names.add(match.output.1.prefix { $0 != "*" })
+    return "ble:\(mark)\(match.output.2)"
+  }
+
+  private static func percentDecoded(_ text: Substring) -> String {
+    text.replacing(/%([0-9A-Fa-f]{2})/) { match in UInt8(match.output.1, radix: 16).map { String(UnicodeScalar($0)) } ?? "" }.description
+  }
+
+  private static func isLocal(_ host: Substring) -> Bool {
+    if ["localhost", "::1", ""].contains(host) { return true }
+    let parts = host.split(separator: ".", omittingEmptySubsequences: false)
+    return parts.count == 4 && parts.allSatisfy { UInt8($0) != nil } && isLocal(parts[0], parts[1])
+  }
+
+  // MARK: Any text
+
+  /// Any line: numbers of vehicles, hardware addresses, what stands before an @ in a URL, and addresses of other networks.
   static func text(_ line: String) -> String {
     line.replacing(/\b[A-HJ-NPR-Z0-9]{17}\b/.wordBoundaryKind(.simple)) { match in
       isVehicleNumber(match.output) ? match.output.prefix(3) + mark : match.output
@@ -27,6 +119,10 @@ enum Redaction {
     .replacing(/\b((?:[0-9A-Fa-f]{2}:){3})(?:[0-9A-Fa-f]{2}:){2}[0-9A-Fa-f]{2}\b/.wordBoundaryKind(.simple)) { "\($0.output.1)\(mark)" }
     .replacing(/dev((?:_[0-9A-Fa-f]{2}){3})(?:_[0-9A-Fa-f]{2}){3}/) { "dev\($0.output.1)\(mark)" }
     .replacing(/:\/\/[^\/\s@"]+@/) { _ in "://\(mark)@" }
+    .replacing(/\[[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*\]/) { $0.output == "[::1]" ? $0.output : "[\(mark)]"[...] }
+    .replacing(/\b(?:[A-Za-z0-9\-]+\.)+(?!toml:|service:|local:)[A-Za-z]{2,}:(\d{2,5})\b/.wordBoundaryKind(.simple)) {
+      "\(mark):\($0.output.1)"
+    }
     .replacing(/\b(\d{1,3})\.(\d{1,3})\.\d{1,3}\.\d{1,3}\b/.wordBoundaryKind(.simple)) { match in
       isLocal(match.output.1, match.output.2) ? match.output.0 : "\(match.output.1).\(mark)"[...]
     }
@@ -46,7 +142,7 @@ enum Redaction {
     }
   }
 
-  /// Lines of a recording without the answers to questions that ask who the vehicle is (services 09 and 22 F1).
+  /// Lines of a recording without the answers to questions that ask who the vehicle is (services 09, 1A and 22 F1).
   static func recording(_ lines: [String]) -> [String] {
     var isHidden = false
     return lines.map { line in
@@ -61,9 +157,9 @@ enum Redaction {
   /// A VESC's answer about its firmware (02 LENGTH 00 …) holds its chip's number.
   private static func tellsWho(_ line: String) -> Bool { line.contains(/"hex":"02[0-9A-Fa-f]{2}00[0-9A-Fa-f]{30}/) }
 
-  /// As ELM327 commands are sent, in hex of their letters: `09…`, `22F1…`.
+  /// As ELM327 commands are sent, in hex of their letters: `09…`, `1A…`, `22F1…`.
   private static func asksWho(_ line: String) -> Bool {
     guard let hex = line.firstMatch(of: /"hex":"([0-9A-Fa-f]*)"/)?.output.1.uppercased() else { return false }
-    return hex.hasPrefix("3039") || hex.contains("443A3039") || hex.contains("32324631")
+    return ["3039", "3141"].contains { hex.hasPrefix($0) || hex.contains("443A\($0)") } || hex.contains("32324631")
   }
 }
