@@ -29,6 +29,12 @@ import Testing
     #expect(findings[3].mend == "sudo systemctl enable vehicled.socket" && findings[4].mend == "sudo systemctl daemon-reload")
   }
 
+  @Test func `nobody is sent into root's group`() {
+    #expect(Checkup.entrance(group: "vehicled", user: "ada", isMember: false) == "sudo usermod -aG vehicled ada, then log in again")
+    #expect(Checkup.entrance(group: "vehicled", user: "ada", isMember: true).contains("log out"))
+    #expect(!Checkup.entrance(group: nil, user: "ada", isMember: false).contains("usermod"))
+  }
+
   @Test func `a clock that was never set has failed`() {
     #expect(
       Checkup.clock(year: 1970, isSynchronised: nil).state == "failed"

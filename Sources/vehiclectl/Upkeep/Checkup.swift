@@ -59,7 +59,7 @@ enum Checkup {
   private static func access(to path: String) -> Contract.Finding {
     var state = stat()
     guard stat(path, &state) == 0 else {
-      let mend = "sudo systemctl start vehicled, or give the socket with --socket"
+      let mend = "vehicled --check-config; then sudo systemctl start vehicled, or give the socket with --socket"
       return Contract.Finding("socket", "failed", "there is none at \(path)", mend)
     }
     guard state.st_mode & S_IFMT == S_IFSOCK else {
@@ -70,8 +70,14 @@ enum Checkup {
     let user = getpwuid(getuid()).map { String(cString: $0.pointee.pw_name) } ?? "USER"
     return Contract.Finding(
       "socket", "failed", "\(path) does not let you in: it is for group \(group)",
-      isMember(user, of: group)
-        ? "log out and in again: your session is older than your membership" : "sudo usermod -aG \(group) \(user), then log in again")
+      entrance(group: state.st_gid == 0 ? nil : group, user: user, isMember: isMember(user, of: group)))
+  }
+
+  /// How a user gets in. Nobody is to become one of root's group for this: it is given as nil.
+  static func entrance(group: String?, user: String, isMember: Bool) -> String {
+    guard let group else { return "start the daemon as the service does, whose socket is for group vehicled, or name users in [control]" }
+    return isMember
+      ? "log out and in again: your session is older than your membership" : "sudo usermod -aG \(group) \(user), then log in again"
   }
 
   /// Whether the user database counts the user as one of the group, whatever this session may do.

@@ -133,7 +133,7 @@ import Protocols
   // MARK: Coming and going
 
   private func busChanged() {
-    guard bus.state == .up else { return lose("no message bus: \(bus.words ?? "closed")") }
+    guard bus.state == .up else { return lose("no message bus (\(bus.words ?? "closed")): sudo systemctl start dbus") }
     let rules = [
       "type='signal',sender='\(DBus.name)',interface='\(DBus.name)',member='NameOwnerChanged',arg0='\(Self.name)'",
       "type='signal',sender='\(Self.name)',interface='\(DBus.objectManager)'",
@@ -192,7 +192,7 @@ import Protocols
       case .failure(.refused(let name, _)) where name == "org.freedesktop.DBus.Error.AccessDenied":
         trouble("no permission to use Bluetooth: add this user to group bluetooth")
       case .failure(.disconnected): break
-      case .failure(let error): trouble("BlueZ does not answer: \(error.words)")
+      case .failure(let error): trouble("BlueZ does not answer (\(error.words)): systemctl status bluetooth")
       }
     }
   }

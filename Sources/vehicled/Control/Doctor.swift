@@ -59,6 +59,10 @@ import Protocols
       }
       place = String(place[..<slash])
     }
+    var state = stat()
+    guard stat(place, &state) == 0, state.st_mode & S_IFMT == S_IFDIR else {
+      return Contract.Finding("disk", "failed", "\(place) is no directory: nothing is kept", "name another with --state, or move it away")
+    }
     let isReadOnly = space.f_flag & UInt(ST_RDONLY) != 0
     let isOurs = access(place, W_OK) == 0
     return Self.disk(
@@ -115,6 +119,9 @@ import Protocols
   private func bluetooth() -> [Contract.Finding] {
     var findings: [Contract.Finding] = []
     let needsIt = board.states.contains { $0.device.ports.contains { $0.url.scheme == "ble" } }
+    guard needsIt || blueZ.presence == .present else {
+      return [Contract.Finding("bluetooth", "ok", "not there, and no device needs it", nil)]
+    }
     let bad = needsIt ? "failed" : "warning"
     switch blueZ.presence {
     case .unknown: findings.append(Contract.Finding("bluetooth", bad, "BlueZ does not answer", "systemctl status bluetooth"))
@@ -163,9 +170,24 @@ import Protocols
       + state.device.ports.map { port in
         let subject = "\(state.device.name) \(port.url)"
         let link = port.contract
-        guard port.isUp else { return Contract.Finding(subject, "failed", "\(link.state)\(link.reason.map { ": \($0)" } ?? "")", nil) }
+        guard port.isUp else {
+          return Contract.Finding(subject, "failed", "\(link.state)\(link.reason.map { ": \($0)" } ?? "")", Self.mend(port.url))
+        }
         return Contract.Finding(subject, state.device.fault == nil ? "ok" : "failed", state.device.fault ?? "up, \(state.word)", nil)
       }
+  }
+}
+
+extension Doctor {
+  /// What to look at where a link is down.
+  private nonisolated static func mend(_ url: LinkURL) -> String {
+    switch url {
+    case .tcp: "switch the other side on and join its network; check host and port in the configuration"
+    case .serial: "plug it in and switch it on; vehiclectl scan serial lists the ports there are"
+    case .ble: "bring it near and switch it on, and close other apps that hold it; vehiclectl scan ble tells what is heard"
+    case .listening: "nothing here: the other side comes by itself"
+    case .replay: "check the file's path in the configuration"
+    }
   }
 }
 
