@@ -103,8 +103,12 @@ struct CSVRecords {
   private mutating func record() -> Record {
     var record = Record(line: line, fields: [], isWhole: true)
     while true {
+      let start = at
       guard let field = field() else {
+        // What follows the open quote to the end of the file is not all one field: only this line is lost.
         record.isWhole = false
+        at = bytes[start...].firstIndex(of: lineFeed).map { $0 + 1 } ?? bytes.count
+        line = record.line + 1
         return record
       }
       if record.fields.count < Self.most { record.fields.append(field) } else { record.isWhole = false }

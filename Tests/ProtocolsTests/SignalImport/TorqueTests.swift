@@ -54,6 +54,12 @@ import Testing
     #expect(found.signals.map(\.request) == ["220101", "0105"] && found.signals[0].help == "Volts \"pack\", high")
   }
 
+  @Test func `a quote that is never closed costs its line and no other`() throws {
+    let found = try read("One,o,2101,A,0,1,,7E2\n\"oops,Two,2102,A,0,1,,7E2\nThree,t,2103,A,0,1,,7E2\n\nFour,f,nonsense,A,0,1,,7E2\n")
+    #expect(found.signals.map(\.request) == ["2101", "2103"])
+    #expect(found.leftOut.map(\.place) == ["line 2", "line 5 (Four)"], "\(found.leftOut)")
+  }
+
   @Test func `a bit alone is a truth value`() throws {
     let signal = try #require(try read("Brake,b,2100,{j:0},0,1,,7E2").signals.first)
     #expect(signal.type == .bool && signal.unit == nil && signal.comments.isEmpty)
