@@ -39,10 +39,16 @@ enum OpenMetrics {
     }
     for device in devices {
       let schema = schemas.first { $0.device == device.name }
+      var taken: Set<String> = []
       for reading in device.readings {
         guard let value = reading.value, let number = number(value) else { continue }
         let unit = reading.unit.map(unitName).flatMap { $0.isEmpty ? nil : $0 }
-        let name = propertyName(reading.property, unit)
+        // temp in °C and temp-celsius would be one: of two properties of a device the first has the name.
+        let usual = propertyName(reading.property, unit)
+        guard
+          let name = ([usual] + (2...9).map { "vehicle_\(letters(reading.property))_\($0)" + (unit.map { "_\($0)" } ?? "") })
+            .first(where: { taken.insert($0).inserted })
+        else { continue }
         let help = schema?.properties.first { $0.name == reading.property }?.help ?? ""
         add(Family(name: name, kind: "gauge", help: help, unit: unit), name, [("device", device.name)], number)
       }

@@ -6,6 +6,7 @@ enum WholeFile {
   /// Whether a file may be made there; says so before anything else is done for it.
   static func check(_ path: String, force: Bool) throws(Failure) {
     var state = stat()
+    if stat(path, &state) == 0, state.st_mode & S_IFMT == S_IFDIR { throw .usage("\(path) is a directory; name a file") }
     if !force, lstat(path, &state) == 0 {
       throw .usage("\(path) is there already; name another file, or overwrite it with --force")
     }

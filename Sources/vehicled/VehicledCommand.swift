@@ -32,6 +32,11 @@ import UnixSignals
     main(nil)
   }
 
+  func validate() throws {
+    // The kernel would take it for a socket without a file, which nobody guards.
+    if socket == "" { throw ValidationError("--socket \"\" is no path: give one, or leave it out") }
+  }
+
   func run() throws {
     let configuration: Configuration
     do { configuration = try Configuration.load(config, kinds: registry) } catch {

@@ -23,6 +23,10 @@ extension WholeHouse {
       #expect(printed.status == 0 && printed.output.contains("vehicled_build_info{version="))
       let json = try house.vehiclectl("metrics", "--json").json()
       #expect((json["statistics"] as? [[String: Any]])?.contains { $0["name"] as? String == "vehicled_clients" } == true)
+      #expect(house.vehiclectl("metrics", "--json", "--output", file).output.isEmpty)
+      #expect(try String(contentsOfFile: file, encoding: .utf8).hasPrefix("{\"readings\":["))
+      #expect(house.vehiclectl("metrics", "--output", "-").output.hasSuffix("# EOF\n"))
+      #expect(house.vehiclectl("bugreport", house.directory, "--force").errors.contains("is a directory"))
     }
 
     @Test func `a report holds what helps, and nothing that tells whose car it is`() throws {
@@ -85,6 +89,31 @@ extension WholeHouse {
       #expect(doctor.output.contains(/ok +disk: .*state has \d+ MB left/), "\(doctor.output)")
     }
 
+    @Test func `the doctor names the mend of a link, and a place where nothing can be kept`() throws {
+      let house = try House()
+      try house.write("[device.car]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\n")
+      try house.write("a file", to: "\(house.directory)/state")
+      _ = try house.daemon()
+      let doctor = house.vehiclectl("doctor").output
+      #expect(doctor.contains(/failed +disk: .*state is no directory/) && doctor.contains("ok       bluetooth: "), "\(doctor)")
+      #expect(doctor.contains(/failed +car tcp:127.0.0.1:1: .*; switch the other side on/), "\(doctor)")
+    }
+
+    @Test func `whoever records when the daemon stops is told what others are`() throws {
+      let house = try House()
+      let (daemon, _) = try house.ev()
+      let recorder = try house.start("vehiclectl", ["--socket", house.socket, "record", "ev", "\(house.directory)/ride.ndjson"])
+      #expect(wait { (try? String(contentsOfFile: "\(house.directory)/ride.ndjson", encoding: .utf8))?.contains("hex") == true })
+      #expect(daemon.end() == 0)
+      #expect(wait { !recorder.isRunning } && recorder.process.terminationStatus == 3, "\(recorder.complaints)")
+    }
+
+    @Test func `a socket without a path is refused`() throws {
+      let house = try House()
+      let outcome = house.run("\(House.programs)/vehicled", ["--socket", "", "--config", "\(house.directory)/vehicled.toml"])
+      #expect(outcome.status == 64 && outcome.errors.contains("is no path"), "\(outcome.errors)")
+    }
+
     @Test func `how much is logged can be changed while the daemon runs`() throws {
       let house = try House()
       let (daemon, _) = try house.ev()
@@ -92,7 +121,7 @@ extension WholeHouse {
       let before = daemon.complaints.contains(" debug ")
       #expect(house.vehiclectl("log-level", "debug").output == "debug\n")
       let wrong = house.vehiclectl("log-level", "chatty")
-      #expect(wrong.status != 0 && wrong.errors.contains("level"), "\(wrong.errors)")
+      #expect(wrong.status != 0 && wrong.errors.contains("none of trace, debug"), "\(wrong.errors)")
       #expect(house.vehiclectl("log-level", "--json").output == "{\"level\":\"debug\"}\n")
       #expect(!before && wait { daemon.complaints.contains("the journal gets what is debug or worse from now on") })
     }

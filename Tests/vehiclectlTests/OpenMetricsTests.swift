@@ -52,6 +52,18 @@ import Testing
       ])
   }
 
+  @Test func `no two properties of a device are one series`() {
+    let readings = [
+      Self.reading("ev", "temp", .int(20), "°C"), Self.reading("ev", "temp-celsius", .int(3)), Self.reading("ev", "temp.celsius", .int(4)),
+    ]
+    let text = OpenMetrics.text([Self.device("ev", readings), Self.device("ice", [Self.reading("ice", "temp-celsius", .int(5))])], [], [])
+    #expect(
+      text.filter { $0.hasPrefix("vehicle_") } == [
+        "vehicle_temp_celsius{device=\"ev\"} 20", "vehicle_temp_celsius{device=\"ice\"} 5", "vehicle_temp_celsius_2{device=\"ev\"} 3",
+        "vehicle_temp_celsius_3{device=\"ev\"} 4",
+      ])
+  }
+
   @Test(arguments: [
     ("battery-voltage", "V", "vehicle_battery_voltage_volts"), ("rpm", "rpm", "vehicle_rpm"),
     ("speed", "m/fortnight", "vehicle_speed_m_per_fortnight"),

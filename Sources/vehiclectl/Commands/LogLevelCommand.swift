@@ -12,10 +12,17 @@ struct LogLevelCommand: Verb {
 
   @OptionGroup var common: CommonOptions
 
+  private static let levels = ["trace", "debug", "info", "notice", "warning", "error", "critical"]
+
   @Argument(
     help: ArgumentHelp("trace, debug, info, notice, warning, error or critical; without one it is shown.", valueName: "level"),
-    completion: .list(["trace", "debug", "info", "notice", "warning", "error", "critical"]))
+    completion: .list(levels), transform: level)
   var level: String?
+
+  private static func level(_ text: String) throws -> String {
+    guard levels.contains(text) else { throw ValidationError("\"\(text)\" is none of \(levels.joined(separator: ", "))") }
+    return text
+  }
 
   func perform(_ output: Output) throws {
     let level = try common.connect(output).call(Contract.LogLevel.self, .init(level: level)).level

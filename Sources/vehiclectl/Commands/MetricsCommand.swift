@@ -21,12 +21,14 @@ struct MetricsCommand: Verb {
     let devices = try client.call(Contract.Status.self, .init()).devices
     let schemas = try client.call(Contract.Describe.self, .init()).schemas
     let statistics = try client.call(Contract.Statistics.self, .init()).statistics
+    let lines: [String]
     if output.json {
       let readings = devices.flatMap(\.readings).map { JSON($0) }
-      return output.json(["readings": .array(readings), "statistics": .array(statistics.map { JSON($0) })])
+      lines = [JSON.members(["readings": .array(readings), "statistics": .array(statistics.map { JSON($0) })]).text]
+    } else {
+      lines = OpenMetrics.text(devices, schemas, statistics)
     }
-    let lines = OpenMetrics.text(devices, schemas, statistics)
-    guard let file = self.output else { return output.lines(lines) }
+    guard let file = self.output, file != "-" else { return output.lines(lines) }
     // Read by other users: node_exporter's own.
     try WholeFile.write(Array(lines.joined(separator: "\n").utf8) + [0x0A], to: file, force: true, mode: 0o644)
   }

@@ -31,7 +31,7 @@ struct WatchCommand: Verb {
     Interrupt.catchSignals()
     let parameters = Contract.Watch.Parameters(
       references: references.isEmpty ? nil : references, minimumIntervalMilliseconds: interval)
-    if !output.json, Terminal.isTerminal(STDOUT_FILENO) {
+    if !output.json, Terminal.isTerminal(STDOUT_FILENO), Environment["TERM"] != "dumb" {
       try table(client, parameters, units, output)
     } else {
       try lines(client, parameters, units, output)

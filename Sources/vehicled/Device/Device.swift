@@ -104,16 +104,17 @@ import Protocols
     sayLastWords("disconnected on request: vehiclectl connect \(name)", then: finish)
   }
 
-  /// Lets the machine say its last words, then closes the links for good.
-  func close(_ reason: String = "the daemon stops", then finish: @escaping @Loop () -> Void) {
+  /// Lets the machine say its last words, then closes the links for good. Without a reason the daemon stops.
+  func close(_ reason: String? = nil, then finish: @escaping @Loop () -> Void) {
     isClosing = true
-    sayLastWords(reason) {
+    sayLastWords(reason ?? "the daemon stops") {
       self.wake.set(nil)
       self.repeats.end(at: Clock.monotonic()).forEach(self.tell)
       self.minute.set(nil)
       self.requests.values.forEach(self.equipment.http.cancel)
       self.requests = [:]
-      self.taps.end()
+      // Where the daemon stops those who listen lose their connection, and are not to take it for a change of configuration.
+      if reason != nil { self.taps.end() }
       finish()
     }
   }
