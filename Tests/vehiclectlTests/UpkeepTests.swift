@@ -68,12 +68,12 @@ import Testing
     ("link = \"tcp:carpi:35000\"", "link = \"tcp:…:35000\"", "carpi"),
     ("link = \"tcp:[2001:db8::7]:35000\"", "link = \"tcp:…:35000\"", "2001:db8::7"),
     ("link = \"tcp:192.168.0.10:35000\"", "link = \"tcp:192.168.0.10:35000\"", nil),
-    ("key-file = \"/etc/k\"", "key-file = \"/etc/k\"", nil), ("[device.ev] # mine", "[device.ev] ", nil), ("", "", nil),
+    ("key-file = \"/etc/k\"", "key-file = \"/etc/k\"", nil), ("[device.ev] # mine", "[device.ev] ", nil),
     ("devices = [\"ev\", \"ice\"]", "devices = [\"ev\", \"ice\"]", nil), ("allow-raw = true", "allow-raw = true", nil),
   ])
   func `the configuration is shown without who and where`(_ line: String, _ shown: String, _ name: String?) {
     var names = Redaction.Names()
-    #expect((Redaction.configuration([line, "# a comment"], &names)) == [shown])
+    #expect((Redaction.configuration(["", line, "# a comment"], &names)) == [shown])
     if let name { #expect(names.removed(from: "lost \(name): try again") == "lost …: try again", "\(names.words)") }
   }
 

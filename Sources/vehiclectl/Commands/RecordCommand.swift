@@ -44,7 +44,10 @@ struct RecordCommand: Verb {
         if place == STDOUT_FILENO {
           output.bytes(line)
         } else if !Output.write(all: line[...], to: place) {
-          throw Failure.other("cannot write \(file): \(String(cString: strerror(errno))); what was written so far stays")
+          let error = errno
+          if count == 0, !force { unlink(file) }  // ours, and nothing is in it
+          throw Failure.other(
+            "cannot write \(file): \(String(cString: strerror(error)))\(count == 0 ? "" : "; what was written so far stays")")
         }
         count += 1
         size += line.count

@@ -39,12 +39,12 @@ enum Redaction {
   private static let places: Set<String> = ["latitude", "longitude"]
 
   /// The lines of a file of configuration. Shown are tables, numbers, switches, and those texts that are known to name nobody; of
-  /// everything else, and of whatever is written in a less plain way, no more than that it is there. Comments are left out.
+  /// everything else, and of whatever is written in a less plain way, no more than that it is there. Comments and empty lines are left out.
   static func configuration(_ lines: [String], _ names: inout Names) -> [String] {
     lines.compactMap { line in
       let shown = line.drop { $0 == " " || $0 == "\t" }
-      if shown.first == "#" { return nil }
-      if shown.isEmpty || shown.wholeMatch(of: /\[\[?[A-Za-z0-9_.\-]+\]\]?[ \t]*(?:#.*)?/) != nil {
+      if shown.isEmpty || shown.first == "#" { return nil }
+      if shown.wholeMatch(of: /\[\[?[A-Za-z0-9_.\-]+\]\]?[ \t]*(?:#.*)?/) != nil {
         return String(shown.prefix { $0 != "#" })
       }
       guard let match = shown.wholeMatch(of: /([A-Za-z0-9_\-]+)[ \t]*=[ \t]*(.*)/) else { return hidden(shown, &names) }
