@@ -81,7 +81,8 @@ func until(_ condition: () -> Bool) async -> Bool {
   return condition()
 }
 
-/// How many event descriptors are open: each connection has one, and of all that runs beside only connections make any.
+/// How many event descriptors are open: each connection has one, and of all that runs beside only connections make any. Those of other
+/// suites come and go, so that there may be fewer afterwards.
 func openBells() -> Int {
   let descriptors = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
   return descriptors.count { (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")) == "anon_inode:[eventfd]" }
@@ -219,7 +220,7 @@ func openBells() -> Int {
       #expect(await until { read(end, &byte, 1) == 0 })
       close(end)
     }
-    #expect(await until { openBells() == before })
+    #expect(await until { openBells() <= before })
   }
 
   @Test func signalsComeInOrder() async throws {
@@ -250,7 +251,7 @@ func openBells() -> Int {
       guard case .failure(.disconnected) = late else { return #expect(Bool(false), "\(late)") }
     }
     members.keep([])
-    #expect(await until { openBells() == before })
+    #expect(await until { openBells() <= before })
   }
 
   private final class Results: Sendable {
