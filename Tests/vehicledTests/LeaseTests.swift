@@ -217,6 +217,8 @@ import Testing
     }
     for _ in 0..<100 { driver.send(rig.set("1", lease)) }
     let (good, old) = await replies()
+    // The line's number is somebody else's file once the line is closed.
+    beat.set(nil)
     #expect(good > 0 && old > 50, "\(good) and \(old)")
     holder.hangUp()
     driver.hangUp()
