@@ -51,7 +51,7 @@ class House:
     """A folder for one run, and everything that runs in it."""
 
     def __init__(self, binaries):
-        self.binaries = Path(binaries)
+        self.binaries = Path(binaries).resolve()
         self.folder = Path(tempfile.mkdtemp(prefix="vehicled-soak-", dir="/tmp"))
         self.programs = []
         self.lags = collections.deque(maxlen=4000)
