@@ -254,6 +254,8 @@ class Device:
                 soak.write_configuration()
                 self.generation += 1
                 changed = (await soak.call("Reload")).get("changed")
+                # What was asked before may have been answered meanwhile.
+                self.generation += 1
                 if changed != [self.name]:
                     soak.wrong(self.name, f"was configured anew, and the daemon says that {changed} changed")
             record[1] = now() - begun

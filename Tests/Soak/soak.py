@@ -501,7 +501,7 @@ class Soak:
         self.go(tasks, *self.guests.tasks())
         # What is made with the first use is no leak.
         chance = random.Random(self.seed)
-        for what in (self.guests.crowd, self.guests.drive, self.guests.impatient, self.guests.pipeline):
+        for what in (self.guests.crowd, self.guests.drive, self.guests.impatient, self.guests.pipeline, self.guests.huge):
             await what(chance)
         await self.guests.vehiclectl("doctor")
         self.go(tasks, *(self.plague(device) for device in self.devices.values()), self.plague_air())
