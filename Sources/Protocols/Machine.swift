@@ -40,6 +40,8 @@ public enum LinkState: Sendable, Equatable {
   case up(maximumSend: Int?, baud: Int? = nil)
   /// Nothing can be sent. The reason is in a person's words.
   case down(String)
+  /// A link that listens refused a peer that is not of the network that is meant (its address, and why); it goes on listening.
+  case refused(String)
 }
 
 /// Correlates a `send` with its `sent`. Drawn by the machine; a send without one is told of only by the link's end.
@@ -91,8 +93,8 @@ public struct Report: Sendable, Equatable {
 /// Correlates a `query` with its `rows`. Drawn by the machine.
 public typealias QueryID = UInt32
 
-/// A call to an HTTP server that the device makes for the machine. At most 1 MiB comes back. A redirection is an answer like any
-/// other: nobody follows it.
+/// A call to an HTTP server that the device makes for the machine. At most `maxLength` bytes come back. A redirection is an answer
+/// like any other: nobody follows it.
 public struct HTTPRequest: Sendable, Equatable {
   public var method: String
   public var url: String
@@ -101,11 +103,13 @@ public struct HTTPRequest: Sendable, Equatable {
   public var timeout: Nanoseconds
   /// The proxy's URL; nil: what the environment says (`https_proxy`, `no_proxy`).
   public var proxy: String?
+  /// The longest body that is taken, 16 MiB at the most. Who asks for more than 1 MiB reads it in pieces, a turn each.
+  public let maxLength: Int
 
   /// A request with this method and URL.
   public init(
     _ method: String, _ url: String, headers: [String: String] = [:], body: [UInt8] = [], timeout: Nanoseconds = 10 * .second,
-    proxy: String? = nil
+    proxy: String? = nil, maxLength: Int = 1 << 20
   ) {
     self.method = method
     self.url = url
@@ -113,6 +117,7 @@ public struct HTTPRequest: Sendable, Equatable {
     self.body = body
     self.timeout = timeout
     self.proxy = proxy
+    self.maxLength = min(maxLength, 16 << 20)
   }
 }
 

@@ -104,3 +104,15 @@ extension Value {
     number.rounded() == number && abs(number) < 1e15 ? String(Int64(number)) : String(number)
   }
 }
+
+/// Foreign text without what cannot be seen, cut after so many scalars.
+func visible(_ text: String, limit: Int) -> String {
+  var result = ""
+  for scalar in text.unicodeScalars.prefix(limit) {
+    switch scalar.properties.generalCategory {
+    case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned: continue
+    default: result.unicodeScalars.append(scalar)
+    }
+  }
+  return result
+}

@@ -26,15 +26,3 @@ extension JSONNode {
     return found
   }
 }
-
-/// Foreign text without what cannot be seen, cut after so many scalars.
-func visible(_ text: String, limit: Int) -> String {
-  var result = ""
-  for scalar in text.unicodeScalars.prefix(limit) {
-    switch scalar.properties.generalCategory {
-    case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned: continue
-    default: result.unicodeScalars.append(scalar)
-    }
-  }
-  return result
-}

@@ -86,7 +86,7 @@ struct JSONDocument: Sendable {
     at += 1
     nodes[index].end = at
     nodes[index].after = nodes.count
-    if kind == .object, let twice = repeatedKey(in: index) { throw JSONSyntax(words: "the key \"\(twice)\" stands there twice") }
+    if kind == .object, let twice = repeatedKey(in: index) { throw JSONSyntax(words: "the key \"\(twice.prefix(40))\" stands there twice") }
   }
 
   private mutating func word(_ word: StaticString, _ kind: Kind, _ at: inout Int) throws(JSONSyntax) {

@@ -7,7 +7,14 @@ extension JSONDocument {
   /// The text of a string or key. Fails for wrong escapes, lone surrogates and what is no UTF-8.
   func text(_ index: Int) throws(JSONSyntax) -> String {
     guard nodes[index].kind == .coded else { return String(decoding: slice(index), as: UTF8.self) }
+    guard let text = String(validating: try unescaped(index), as: UTF8.self) else { throw JSONSyntax(words: "a string that is not UTF-8") }
+    return text
+  }
+
+  /// The bytes of a string or key without its escapes.
+  private func unescaped(_ index: Int) throws(JSONSyntax) -> ArraySlice<UInt8> {
     let raw = slice(index)
+    guard nodes[index].kind == .coded else { return raw }
     var plain: [UInt8] = []
     plain.reserveCapacity(raw.count)
     var at = raw.startIndex
@@ -26,19 +33,18 @@ extension JSONDocument {
       case UInt8(ascii: "n"): plain.append(10)
       case UInt8(ascii: "r"): plain.append(13)
       case UInt8(ascii: "t"): plain.append(9)
-      case UInt8(ascii: "u"): plain.append(contentsOf: String(try scalar(raw, &at)).utf8)
+      case UInt8(ascii: "u"): plain.append(contentsOf: try scalar(raw, &at).utf8)
       default: throw JSONSyntax(words: "an unknown escape")
       }
     }
-    guard let text = String(validating: plain, as: UTF8.self) else { throw JSONSyntax(words: "a string that is not UTF-8") }
-    return text
+    return plain[...]
   }
 
   /// Four hex digits, or twice four for what lies beyond them.
   private func scalar(_ raw: ArraySlice<UInt8>, _ at: inout Int) throws(JSONSyntax) -> Unicode.Scalar {
     let high = try unit(raw, &at)
     if let scalar = Unicode.Scalar(high) { return scalar }
-    guard high < 0xdc00, raw[at...].starts(with: [UInt8(ascii: "\\"), UInt8(ascii: "u")]) else {
+    guard high < 0xdc00, raw.endIndex - at >= 2, raw[at] == UInt8(ascii: "\\"), raw[at + 1] == UInt8(ascii: "u") else {
       throw JSONSyntax(words: "half a character")
     }
     at += 2
@@ -53,7 +59,13 @@ extension JSONDocument {
     var unit: UInt32 = 0
     guard raw.endIndex - at >= 4 else { throw JSONSyntax(words: "an escape without an end") }
     for byte in raw[at..<at + 4] {
-      guard let digit = Character(Unicode.Scalar(byte)).hexDigitValue else { throw JSONSyntax(words: "an unknown escape") }
+      let digit: UInt8
+      switch byte {
+      case UInt8(ascii: "0")...UInt8(ascii: "9"): digit = byte - UInt8(ascii: "0")
+      case UInt8(ascii: "a")...UInt8(ascii: "f"): digit = byte - UInt8(ascii: "a") + 10
+      case UInt8(ascii: "A")...UInt8(ascii: "F"): digit = byte - UInt8(ascii: "A") + 10
+      default: throw JSONSyntax(words: "an unknown escape")
+      }
       unit = unit << 4 | UInt32(digit)
     }
     at += 4
@@ -117,27 +129,33 @@ extension JSONDocument {
   /// Nodes in an object from which on looking through all of them for each key is not worth it.
   private static let many = 64
 
-  /// A key that stands in an object twice. Few keys are compared with each other, many go through a set.
+  /// A key that stands in an object twice. A few plain keys are compared with each other; more, or escaped ones, go through a
+  /// set, so that the time grows with the size of the object whatever it holds.
   func repeatedKey(in object: Int) -> String? {
-    let end = nodes[object].after
-    guard end - object <= Self.many else {
-      var seen: Set<String> = []
-      return members(of: object).first { !seen.insert($0.key).inserted }?.key
-    }
+    var keys: [Int] = []
     var index = object + 1
-    while index < end {
-      var other = nodes[index + 1].after
-      while other < end {
-        if sameText(index, other) { return (try? text(index)) ?? "" }
-        other = nodes[other + 1].after
-      }
+    while index < nodes[object].after {
+      keys.append(index)
       index = nodes[index + 1].after
     }
-    return nil
+    if keys.count <= Self.few, keys.allSatisfy({ nodes[$0].kind == .plain }) {
+      for (position, key) in keys.enumerated() where keys[..<position].contains(where: { slice($0) == slice(key) }) {
+        return try? text(key)
+      }
+      return nil
+    }
+    var seen = Set<Key>(minimumCapacity: keys.count)
+    // `try?`: a key that cannot be read ended the parser before.
+    return keys.first { key in (try? unescaped(key)).map { !seen.insert(Key(bytes: $0)).inserted } ?? false }.flatMap { try? text($0) }
   }
 
-  private func sameText(_ one: Int, _ other: Int) -> Bool {
-    if nodes[one].kind == .plain, nodes[other].kind == .plain { return slice(one) == slice(other) }
-    return (try? text(one)) == (try? text(other))
+  /// Keys that are compared with each other.
+  private static let few = 8
+
+  /// A key as the code points that it has: other spellings of the same letter are other keys.
+  private struct Key: Hashable {
+    let bytes: ArraySlice<UInt8>
+
+    func hash(into hasher: inout Hasher) { bytes.withUnsafeBytes { hasher.combine(bytes: $0) } }
   }
 }

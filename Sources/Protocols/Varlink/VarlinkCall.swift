@@ -28,7 +28,7 @@ public struct VarlinkCall {
       guard node.kind == .truth || node.kind == .falsehood else { throw VarlinkViolation("\"\(key)\" is true or false") }
       return node.kind == .truth
     }
-    for key in wire.keys where !Self.keys.contains(key) { throw VarlinkViolation("a call has no key \"\(key)\"") }
+    for key in wire.keys where !Self.keys.contains(key) { throw VarlinkViolation("a call has no key \"\(key.prefix(40))\"") }
     guard let method = try? wire["method"]?.decode(String.self) else { throw VarlinkViolation("not a call: it names no method") }
     self.method = method
     more = try flag("more")
@@ -50,6 +50,9 @@ public struct VarlinkCall {
   public func parameters<T: VarlinkParameters>(as type: T.Type) throws(ContractError) -> T {
     try T(strictly: parameters ?? .empty)
   }
+
+  /// A parameter that is a string, read without the others: for what is decided before they are.
+  public func text(of parameter: String) -> String? { try? parameters?[parameter]?.decode(String.self) }
 
   /// The message (with its NUL) that makes this call. Fails for numbers that JSON cannot carry.
   public static func message<M: VarlinkMethod>(

@@ -14,7 +14,8 @@ public struct VarlinkFraming: Sendable {
   /// More bytes than the limit came without a NUL: the connection cannot be understood any more.
   public struct TooLong: Error, Equatable, Sendable {}
 
-  private let limit: Int
+  /// The longest message that is taken, in bytes without its NUL. It may grow while one comes.
+  public var limit: Int
   private var buffer: [UInt8] = []
   /// Where the first unread message starts.
   private var head = 0
@@ -24,7 +25,7 @@ public struct VarlinkFraming: Sendable {
   /// Without bytes.
   public init(limit: Int = VarlinkFraming.limit) { self.limit = limit }
 
-  /// How many bytes wait, read or not. A reader that is busy stops its connection when this grows past `limit`.
+  /// How many bytes wait. A reader that is busy stops reading when they are many.
   public var pending: Int { buffer.count - head }
 
   /// The storage held, for tests.
@@ -50,6 +51,9 @@ public struct VarlinkFraming: Sendable {
     defer { if head == buffer.count { forget() } }
     return try buffer.withUnsafeBytes { try read(UnsafeRawBufferPointer(rebasing: $0[start..<end])) }
   }
+
+  /// Whether a whole message waits. Throws where `next` would.
+  public mutating func hasMessage() throws -> Bool { try messageEnd() != nil }
 
   /// The next whole message, copied out.
   public mutating func next() throws -> [UInt8]? {
