@@ -16,6 +16,8 @@ enum Units: String, ExpressibleByArgument, CaseIterable {
     let factor: Double
     var offset = 0.0
     var isInverse = false
+    /// No place more than the metric value has: a whole number of mph is one again.
+    var hasOnePlace = false
 
     func converted(_ number: Double) -> Double { isInverse ? factor / number : number * factor + offset }
     func back(_ number: Double) -> Double { isInverse ? factor / number : (number - offset) / factor }
@@ -24,7 +26,7 @@ enum Units: String, ExpressibleByArgument, CaseIterable {
     func shown(_ number: Double) -> Double? {
       let exact = converted(number)
       guard exact.isFinite, !isInverse || number > 0 else { return nil }
-      let scale = abs(exact) < 10 ? 100.0 : 10.0
+      let scale = abs(exact) < 10 && !hasOnePlace ? 100.0 : 10.0
       return (exact * scale).rounded() / scale + 0  // -0 becomes 0
     }
 
@@ -37,7 +39,7 @@ enum Units: String, ExpressibleByArgument, CaseIterable {
   }
 
   private static let conversions: [String: Conversion] = [
-    "km/h": Conversion(unit: "mph", factor: 1 / 1.609344),
+    "km/h": Conversion(unit: "mph", factor: 1 / 1.609344, hasOnePlace: true),
     "km": Conversion(unit: "mi", factor: 1 / 1.609344),
     "°C": Conversion(unit: "°F", factor: 1.8, offset: 32),
     "kPa": Conversion(unit: "psi", factor: 0.145037737730),

@@ -26,6 +26,13 @@ import Testing
     #expect(Units.metric.shown(reading(value, unit)) == reading(value, unit))
   }
 
+  @Test func `whole miles an hour of a board are whole again`() {
+    for mph in -255...255 {
+      let speed = (Double(mph) * 16.09344).rounded() / 10  // as ELComm's machine publishes them
+      #expect(Units.imperial.shown(reading(.float(speed), "km/h")).value == .float(Double(mph)))
+    }
+  }
+
   @Test func `what has no other unit stays as it is`() {
     let others: [Contract.Reading] = [
       reading(.int(3737), "rpm"), reading(.float(12.6), "V"), reading(.string("a"), "km"), reading(.list(["1"]), "°C"),

@@ -8,7 +8,8 @@ extension AdapterSettings {
     switch bus {
     case .can11: return header & 0x7FF
     case .can29: return UInt32(priority) << 24 | header
-    case .kwp, .iso9141: return header
+    // One that has found the bus by itself asks there in its own way.
+    case .kwp, .iso9141: return searchesAlways && header <= 0x7FF ? bus.everybody : header
     }
   }
 

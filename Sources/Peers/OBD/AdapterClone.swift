@@ -19,6 +19,7 @@ extension ELM327Adapter {
     suffers(.hollowHeaders) && command == "H1"
       || suffers(.hollowSpaces) && command == "S0"
       || suffers(.hollowFilter) && ["CRA", "CF0", "CF1", "CF7", "CM"].contains { command.hasPrefix($0) }
+      || suffers(.hollowProtocol) && (command.hasPrefix("SP") || command.hasPrefix("TP"))
       || suffers(.hollowTiming) && (command.hasPrefix("ST") || command.hasPrefix("AT"))
   }
 }

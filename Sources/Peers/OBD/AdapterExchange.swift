@@ -90,7 +90,13 @@ extension ELM327Adapter {
       message = Array(data.dropFirst().prefix(Int(length)))
     }
     let bus = car.bus
-    let replies = spoilt(car.replies(to: message, at: settings.address(on: bus), start), service: message.first ?? 0, strikes)
+    let address = settings.address(on: bus)
+    var replies = spoilt(car.replies(to: message, at: address, start), to: message, strikes)
+    if strikes.contains(where: { $0.kind == .stray }), message.first == 0x01, message.count > 1, !replies.isEmpty,
+      let other = [0x05, 0x0D, 0x0C].first(where: { !message.contains($0) })
+    {
+      replies = car.replies(to: [0x01, other], at: address, start) + replies
+    }
     var arrivals: [Arrival] = []
     var ends: [UInt32: Instant] = [:]
     for reply in replies where settings.hears(reply.id, on: bus) {
@@ -108,9 +114,16 @@ extension ELM327Adapter {
   }
 
   /// What the faults make of the car's answers.
-  private func spoilt(_ replies: [Reply], service: UInt8, _ strikes: [AdapterFault]) -> [Reply] {
-    strikes.reduce(replies) { replies, fault in
+  private func spoilt(_ replies: [Reply], to request: [UInt8], _ strikes: [AdapterFault]) -> [Reply] {
+    let service = request.first ?? 0
+    return strikes.reduce(replies) { replies, fault in
+      let isMeant = service == 0x01 && fault.code.map { request.dropFirst().contains($0) } ?? false
       switch fault.kind {
+      case .deadParameter: return isMeant ? [] : replies
+      case .refusedParameter:
+        return isMeant ? replies.map { Reply(id: $0.id, payload: Reply.refusal(service, 0x12), delay: $0.delay) } : replies
+      case .longParameter: return isMeant ? replies.map { Reply(id: $0.id, payload: $0.payload + [0], delay: $0.delay) } : replies
+      case .twice: return replies.flatMap { [$0, $0] }
       case .refusal:
         return replies.map { Reply(id: $0.id, payload: Reply.refusal(service, fault.code ?? 0x10), delay: $0.delay) }
       case .pending:

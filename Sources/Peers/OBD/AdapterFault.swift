@@ -20,7 +20,10 @@ public enum AdapterTrouble: String, FaultKind {
   case vendorText = "vendor-text"
   case refusal = "nrc"
   case pending = "nrc-78"
-  case interleave, stale
+  case deadParameter = "dead-pid"
+  case refusedParameter = "refused-pid"
+  case longParameter = "long-pid"
+  case interleave, stale, stray, twice
   case disconnect, hang, babble, echo
   case noLineEnds = "no-lf-cr"
   case noCount = "no-count"
@@ -40,6 +43,10 @@ public enum AdapterTrouble: String, FaultKind {
   case falseVersion = "false-version"
   case noisyBanner = "noisy-banner"
   case oddLF = "odd-lf"
+  case hollowProtocol = "hollow-protocol"
+  case noChecksum = "no-checksum"
+  case bareZeros = "bare-zeros"
+  case muteExtended = "mute-stpx"
   case lockup = "tpa0-lockup"
   case onceOnly = "once-only"
 
@@ -54,6 +61,8 @@ public enum AdapterTrouble: String, FaultKind {
     case .echo, .noLineEnds, .noCount, .wrongCount, .clone: (.always, nil)
     case .noAdaptive, .noMasks, .noFlowControl, .noLong, .noMemory, .noRepeat, .fixedMonitor: (.always, nil)
     case .hollowHeaders, .hollowSpaces, .hollowFilter, .hollowTiming: (.always, nil)
+    case .hollowProtocol, .noChecksum, .bareZeros, .muteExtended: (.always, nil)
+    case .deadParameter, .refusedParameter, .longParameter, .stray, .twice: (.always, nil)
     case .falseVersion, .noisyBanner, .oddLF, .lockup, .onceOnly: (.always, nil)
     default: (.every(10), nil)
     }
@@ -66,12 +75,18 @@ public enum AdapterTrouble: String, FaultKind {
     }
   }
 
-  public var takesCode: Bool { self == .refusal }
+  public var takesCode: Bool {
+    switch self {
+    case .refusal, .deadParameter, .refusedParameter, .longParameter: true
+    default: false
+    }
+  }
 
   public var form: String {
     switch self {
     case .latency, .split, .latePrompt: "\(rawValue)[:MS]"
     case .refusal: "\(rawValue):CODE[:WHEN]"
+    case .deadParameter, .refusedParameter, .longParameter: "\(rawValue):CODE"
     default: usual.moment == .always ? rawValue : takesTime ? "\(rawValue)[:WHEN[:MS]]" : "\(rawValue)[:WHEN]"
     }
   }

@@ -22,6 +22,7 @@ extension ELM327Adapter {
     default: break
     }
     if let text = argument(of: "PX") {
+      if suffers(.muteExtended) { return }
       guard let question = Question(extended: text) else { return say("?", at: start) }
       return ask(question, at: now, from: start)
     }

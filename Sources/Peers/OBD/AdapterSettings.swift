@@ -9,6 +9,10 @@ struct AdapterSettings: Sendable, Equatable {
   var linefeeds = false
   /// Somebody between the chip and the host drops them all.
   var losesLineEnds = false
+  /// It leaves out a K-line's checksums; prints zeros behind a short message; searches for the bus whatever it is told.
+  var losesChecksums = false
+  var padsBare = false
+  var searchesAlways = false
   var spaces = true
   var headers = false
   var lengthDigit = false

@@ -43,6 +43,7 @@ public enum CarModel: String, CaseIterable, Sendable {
   case ioniq28 = "ioniq-28"
   case kona
   case petrol
+  case petrolTurbo = "petrol-turbo"
   case petrol29 = "petrol-29"
   case petrolKWP = "petrol-kwp"
   case petrol9141 = "petrol-9141"
@@ -53,8 +54,9 @@ public enum CarModel: String, CaseIterable, Sendable {
     case .eGMP: "an E-GMP car of 77 kWh: 220101, a few of the standard's values"
     case .ioniq28: "an electric car of the older kind, 28 kWh: 2101"
     case .kona: "a Kona of 64 kWh: 220101, and NO DATA to the standard's 0100"
-    case .petrol: "a petrol car with two emission control units, 11-bit CAN"
-    case .petrol29: "the same on 29-bit CAN"
+    case .petrol: "a petrol car with two emission control units and one beyond at 7E4, 11-bit CAN"
+    case .petrolTurbo: "the same with more boost: its engine controller tells scales of its own (4F, 50)"
+    case .petrol29: "the first one on 29-bit CAN"
     case .petrolKWP: "the same on a K-line, ISO 14230"
     case .petrol9141: "the same on a K-line, ISO 9141-2"
     }
@@ -67,6 +69,7 @@ public enum CarModel: String, CaseIterable, Sendable {
     case .ioniq28: ElectricCar(.ioniq28, ignition)
     case .kona: ElectricCar(.kona, ignition)
     case .petrol: PetrolCar(.can11, ignition)
+    case .petrolTurbo: PetrolCar(.can11, ignition, hasOwnScales: true)
     case .petrol29: PetrolCar(.can29, ignition)
     case .petrolKWP: PetrolCar(.kwp, ignition)
     case .petrol9141: PetrolCar(.iso9141, ignition)

@@ -79,7 +79,17 @@ public struct ELM327Adapter: Machine {
     noise = Noise(seed: seed)
     self.connections = connections
     outbox = AdapterOutbox(baud: baud)
+    settings = afterReset
+  }
+
+  /// The settings that a reset leaves, with what is wrong with how it prints.
+  private var afterReset: AdapterSettings {
+    var settings = AdapterSettings()
     settings.losesLineEnds = suffers(.noLineEnds)
+    settings.losesChecksums = suffers(.noChecksum)
+    settings.padsBare = suffers(.bareZeros)
+    settings.searchesAlways = suffers(.hollowProtocol)
+    return settings
   }
 
   public var nextWake: Instant? {
@@ -129,9 +139,8 @@ public struct ELM327Adapter: Machine {
   }
 
   mutating func restoreDefaults() {
-    settings = AdapterSettings()
+    settings = afterReset
     settings.busProtocol = storedProtocol
-    settings.losesLineEnds = suffers(.noLineEnds)
     lastCommand = []
   }
 

@@ -90,6 +90,7 @@ public struct ElectricCar: Car {
     guard let pages = pages(of: unit) else { return nil }
     // The units that only have pages keep out of what is asked of everybody.
     if service == 0x3E { return isForAll && unit != ElectricCar.battery ? nil : present(request) }
+    if service == 0x19, self.page.head[0] == 0x62 { return codes(of: unit, to: request) }
     let head = page.head
     guard service &+ 0x40 == head[0] else { return Reply.refusal(service, 0x11) }
     guard request.count == head.count else { return Reply.refusal(service, 0x13) }
@@ -98,6 +99,12 @@ public struct ElectricCar: Car {
     if unit == ElectricCar.battery, request.dropFirst() == head.dropFirst() { return page.bytes(moment, cells: cells, supply: supply) }
     guard let page = pages[identifier] else { return Reply.refusal(service, service == 0x22 ? 0x31 : 0x12) }
     return [service &+ 0x40] + request.dropFirst() + page(self, moment, supply)
+  }
+
+  /// UDS, service 19 02: the brakes remember a wheel speed sensor, the others nothing.
+  private func codes(of unit: UInt32, to request: [UInt8]) -> [UInt8] {
+    guard request.count == 3, request[1] == 0x02 else { return Reply.refusal(0x19, 0x12) }
+    return [0x59, 0x02, 0xFF] + (unit == 0x7D1 && request[2] & 0x08 != 0 ? [0x50, 0x00, 0x64, 0x08] : [])
   }
 
   private func driveUnit(_ service: UInt8, _ request: [UInt8], _ now: Instant) -> [UInt8]? {

@@ -22,15 +22,17 @@ public struct PetrolCar: Car {
   public let padding: UInt8? = 0x00
   public let ignition: Ignition
   private(set) var units: [Unit]
+  /// Behind the gateway; it hears nothing that is asked of everybody.
+  private let axle = AxleUnit()
   /// On the journey, where the frozen frame was frozen: in the cruise at 80 km/h.
   private static let frozenAt = 70.0
 
-  /// A car with this bus.
-  public init(_ bus: Bus = .can11, _ ignition: Ignition = Ignition()) {
+  /// A car with this bus; the engine controller has the standard's scales, or others, which it tells.
+  public init(_ bus: Bus = .can11, _ ignition: Ignition = Ignition(), hasOwnScales: Bool = false) {
     (self.bus, self.ignition) = (bus, ignition)
     units = [
       Unit(
-        number: 0x10, parameters: PetrolParameters.engine, identity: .engine,
+        number: 0x10, parameters: hasOwnScales ? PetrolParameters.scaledEngine : PetrolParameters.engine, identity: .engine,
         memory: TroubleMemory(codes: [0x0133, 0x0420], pending: [0x0171], permanent: [0x0420], frozen: 0x0133),
         frozen: [0x03, 0x04, 0x05, 0x06, 0x07, 0x0B, 0x0C, 0x0D, 0x0E, 0x0F, 0x10, 0x11, 0x1F, 0x2F, 0x33, 0x42, 0x43, 0x44],
         monitors: PetrolIdentity.monitors),
@@ -56,6 +58,10 @@ public struct PetrolCar: Car {
         replies.append(
           Reply(id: bus.source(of: units[index].number), payload: payload, delay: Nanoseconds(index) * 700 * .microsecond))
       }
+    }
+    if bus.isCAN, !isForAll, bus.isAddress(address, of: AxleUnit.number) {
+      let moment = PetrolDrive.moment(Double(ignition.driven(at: now)) / 1e9, isRunning: ignition.time(in: [.run], at: now) != nil)
+      replies += axle.answers(to: request, moment).map { Reply(id: bus.source(of: AxleUnit.number), payload: $0) }
     }
     return replies
   }

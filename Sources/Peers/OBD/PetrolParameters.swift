@@ -78,6 +78,19 @@ enum PetrolParameters {
     },
   ]
 
+  /// The same where the engine controller has scales of its own: to 4 (lambda), 2 mA, 510 kPa and 1000 g/s at most, which it tells.
+  static let scaledEngine: [UInt8: Parameter] = {
+    let own: [UInt8: Parameter] = [
+      0x0B: { byte(($0.moment.isRunning ? 12 + $0.moment.load * 1.02 : 101) / 2) },
+      0x10: { word($0.moment.airFlow * 65.535) },
+      0x34: { word(lambda($0) * 16_383.75) + word($0.moment.overruns ? 54_067 : 32_768) },
+      0x44: { word(($0.moment.overruns ? 1.99 : 1) * 16_383.75) },
+      0x4F: { _ in [4, 0, 2, 51] },
+      0x50: { _ in [100, 0, 0, 0] },
+    ]
+    return engine.merging(own) { $1 }
+  }()
+
   /// The transmission's.
   static let transmission: [UInt8: Parameter] = [
     0x01: { [UInt8($0.memory.codes.count) & 0x7F, 0x04, 0, 0] },

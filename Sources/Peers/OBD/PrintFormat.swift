@@ -32,7 +32,7 @@ extension AdapterSettings {
     }
     guard !headers, autoFormat, frame.bus.isCAN, let first = frame.data.first else {
       bytes(frame.data[...])
-      if headers, let checksum = frame.checksum { bytes([checksum]) }
+      if headers, !losesChecksums, let checksum = frame.checksum { bytes([checksum]) }
       return out + endOfLine
     }
     func number(_ count: UInt8) {
@@ -49,7 +49,8 @@ extension AdapterSettings {
       number(first & 0x0F)
       bytes(frame.data.dropFirst())
     default:
-      bytes(frame.data.dropFirst().prefix(Int(first & 0x0F)))
+      let message = frame.data.dropFirst().prefix(Int(first & 0x0F))
+      bytes(message + Array(repeating: 0, count: padsBare ? max(0, 7 - message.count) : 0))
     }
     return out + endOfLine
   }

@@ -1,5 +1,6 @@
-// Which message of a reply answers a request: the one that repeats it, from whom it went to. A late answer to another request is passed
-// over, and of two that could be meant neither is taken, unless many were asked: then it is the lowest's.
+// Which message of a reply answers a request: the one that repeats it, from whom it went to. A late answer to another request, and the
+// same answer once more, are passed over; of two that contradict each other neither is taken, unless many were asked: then it is the
+// lowest's.
 
 extension CANReader {
   enum Answer {
@@ -16,14 +17,19 @@ extension CANReader {
     return messages.reduce(0) { $0 + ISOTPMessage.frames(for: $1.length) }
   }
 
-  /// The answer to a request whose answers begin with `echo`; `answerer` gave the one before.
-  func answer(echo: [UInt8], from target: Target, before answerer: UInt32?) -> Answer {
+  /// The answer to a request whose answers begin with `echo`, then with one of the parameters if it asks for some; `answerer` gave the one
+  /// before.
+  func answer(echo: [UInt8], parameters: [Inquiry.Parameter] = [], from target: Target, before answerer: UInt32?) -> Answer {
     var answer: ISOTPMessage?
     var refusal: UInt8?
     for message in messages where target.isAnswered(from: message.source, before: answerer) {
       let bytes = bytes(of: message)
-      if bytes.starts(with: echo) {
+      if bytes.starts(with: echo), parameters.isEmpty || parameters.contains(where: { $0.number == bytes.dropFirst().first }) {
         guard let earlier = answer else { answer = message; continue }
+        if earlier.source == message.source, let fuller = agreeing(earlier, message, on: parameters) {
+          answer = fuller
+          continue
+        }
         guard let first = earlier.source, let source = message.source, first != source, target.reply == nil else {
           return .nothing("two answers to one request")
         }
@@ -33,5 +39,45 @@ extension CANReader {
       }
     }
     return answer.map { .message($0) } ?? refusal.map { .refusal($0) } ?? .nothing("an answer to another request")
+  }
+
+  /// The one of two messages of a controller that says more, if they do not contradict each other.
+  private func agreeing(_ one: ISOTPMessage, _ other: ISOTPMessage, on parameters: [Inquiry.Parameter]) -> ISOTPMessage? {
+    if bytes(of: one) == bytes(of: other) { return one }
+    guard let values = self.values(of: parameters, in: one), let others = self.values(of: parameters, in: other),
+      others.allSatisfy({ (values[$0.key] ?? $0.value) == $0.value })
+    else { return nil }
+    return others.count > values.count ? other : one
+  }
+
+  /// The bytes of each of these parameters in an answer of service 01; nil where it does not come out even.
+  private func values(of parameters: [Inquiry.Parameter], in message: ISOTPMessage) -> [UInt8: [UInt8]]? {
+    guard let end = self.end(of: parameters, in: message) else { return nil }
+    let data = Array(bytes(of: message).dropFirst())
+    var values: [UInt8: [UInt8]] = [:]
+    var at = 0
+    while at < end, let parameter = parameters.first(where: { $0.number == data[at] }) {
+      values[parameter.number] = Array(data[at + 1..<at + 1 + parameter.count])
+      at += 1 + parameter.count
+    }
+    return values
+  }
+
+  /// Where the parameters that were asked for end in an answer of service 01; nil where it does not come out even.
+  func end(of parameters: [Inquiry.Parameter], in message: ISOTPMessage) -> Int? {
+    payload.withUnsafeBufferPointer { payload in
+      let data = UnsafeBufferPointer(rebasing: payload[message.start + 1..<message.start + message.length])
+      return Self.end(of: parameters, in: data, isBare: message.source == nil)
+    }
+  }
+
+  /// The same of the data behind the service. Only what was asked for has a known length. An answer that does not come out even gives
+  /// nothing: one byte too many or too few would make another value of the next. Some adapters that print no headers (`isBare`) print all
+  /// seven bytes of a frame, with zeros behind the message.
+  static func end(of parameters: [Inquiry.Parameter], in data: UnsafeBufferPointer<UInt8>, isBare: Bool) -> Int? {
+    var end = 0
+    while end < data.count, let parameter = parameters.first(where: { $0.number == data[end] }) { end += 1 + parameter.count }
+    if end == data.count { return end > 0 ? end : nil }
+    return isBare && data.count == 6 && end > 0 && end < 6 && data[end...].allSatisfy { $0 == 0 } ? end : nil
   }
 }

@@ -20,8 +20,18 @@ struct CANReader: Sendable {
   /// Their bytes, one after the other.
   var payload: [UInt8] = []
 
+  /// Lines of the networks before CAN come without their check: an adapter that is known to leave it out. Then their length must tell.
+  var hasNoChecks = false
+  /// The last reply held lines with a check that holds; lines that are whole but for a check.
+  private(set) var checks: (held: Bool, missed: Bool) = (false, false)
+
+  mutating func checkHeld() { checks.held = true }
+  mutating func checkMissed() { checks.missed = true }
+
   /// The longest line that can be data: a 29-bit header and eight bytes, or a K-line frame.
-  private static let digitLimit = 32
+  private static let longestLine = 32
+  /// The same behind refusals whose line ends are lost.
+  private static let digitLimit = 128
 
   /// The bytes of a message of the last reply.
   func bytes(of message: ISOTPMessage) -> ArraySlice<UInt8> { payload[message.start..<message.start + message.length] }
@@ -30,6 +40,7 @@ struct CANReader: Sendable {
   mutating func read(_ reply: [UInt8], from start: Int = 0) -> Outcome {
     messages.removeAll(keepingCapacity: true)
     payload.removeAll(keepingCapacity: true)
+    checks = (false, false)
     do throws(Unreadable) {
       let isHex = try reply.withUnsafeBufferPointer { text throws(Unreadable) in
         try readHex(UnsafeBufferPointer(rebasing: text[min(start, text.count)...]))
@@ -49,7 +60,7 @@ struct CANReader: Sendable {
   private mutating func readGlued(_ reply: ArraySlice<UInt8>) -> Bool {
     let text = reply.filter { $0 != space && $0 != tab }.drop(while: isLineEnd)
     let digits = text.prefix { !isLineEnd($0) }
-    guard digits.count > Self.digitLimit, digits.allSatisfy(isHexDigit), text.dropFirst(digits.count).allSatisfy(isLineEnd) else {
+    guard digits.count > Self.longestLine, digits.allSatisfy(isHexDigit), text.dropFirst(digits.count).allSatisfy(isLineEnd) else {
       return false
     }
     for width in Self.fullLines where digits.count.isMultiple(of: width) {
@@ -103,7 +114,10 @@ struct CANReader: Sendable {
           // belongs to the line before, where the line end was lost.
           guard count > 0 else { throw Unreadable("a line number is missing") }
           let number = digits[count - 1]
-          if count > 1 || segment != .line { try take(segment, digits, count - 1) }
+          let refused = segment == .line && number == 0 ? Self.refusals(before: 3, digits, count - 1) : 0
+          if count > 1 || segment != .line {
+            try take(segment, Digits(rebasing: digits[refused...]), count - 1 - refused)
+          }
           segment = .numbered(number)
           count = 0
         } else if byte != space && byte != tab {
@@ -121,6 +135,13 @@ struct CANReader: Sendable {
   }
 
   typealias Digits = UnsafeMutableBufferPointer<UInt8>
+
+  /// How many of the digits are refusals (7F, service, code) of other controllers, whose line ends are lost, before so many others.
+  private static func refusals(before rest: Int, _ digits: Digits, _ count: Int) -> Int {
+    guard count > rest, (count - rest).isMultiple(of: 6) else { return 0 }
+    let areRefusals = stride(from: 0, to: count - rest, by: 6).allSatisfy { digits[$0] == 7 && digits[$0 + 1] == 0xF }
+    return areRefusals ? count - rest : 0
+  }
 
   /// Takes one line. What kind it is shows in its length: 11-bit identifiers leave an odd number of digits.
   private mutating func take(_ segment: Segment, _ digits: Digits, _ count: Int) throws(Unreadable) {

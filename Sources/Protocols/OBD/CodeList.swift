@@ -50,7 +50,7 @@ struct CodeList: Survey {
     if !answers.isEmpty { isAnswered = true }
     for (source, words) in answers.putOff { doubt(source, words, place) }
     for answer in answers where answer.refusal == nil {
-      switch TroubleCode.read(answer.bytes[...]) {
+      switch TroubleCode.read(answer.bytes[...], onCAN: mustAnswer) {
       case .broken(let reason): doubt(answer.source, reason, place)
       case .codes(let codes): for code in codes { add(code, Self.states[place], from: answer.source) }
       }

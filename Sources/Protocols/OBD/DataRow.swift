@@ -4,7 +4,7 @@
 
 /// Why a property is absent although the vehicle answers.
 enum Absence: UInt8, Sendable {
-  case none, notReported, notAvailable, implausible, undefined, outOfRange
+  case none, notReported, notAvailable, implausible, undefined, outOfRange, unscaled
 
   var words: String {
     switch self {
@@ -14,6 +14,7 @@ enum Absence: UInt8, Sendable {
     case .implausible: "implausible"
     case .undefined: "the formula has no result for what the car reports"
     case .outOfRange: "what the car reports is outside the range that is configured"
+    case .unscaled: "the controller has not told the scale of this value yet (parameters 4F and 50)"
     }
   }
 }
@@ -30,6 +31,10 @@ struct DataRow: Sendable {
   var property: Property
   /// Reads the data behind the echoed identifier; never more of it than is there.
   var read: @Sendable (UnsafeBufferPointer<UInt8>) -> Decoded
+  /// The same by the scale of the controller, where that can be another than the standard's, which is `read`.
+  var scaled: Scaled?
+
+  typealias Scaled = (quantity: ScaledQuantity, read: @Sendable (UnsafeBufferPointer<UInt8>, _ highest: UInt8) -> Decoded)
 
   init(_ property: Property, _ read: @escaping @Sendable (UnsafeBufferPointer<UInt8>) -> Decoded) {
     (self.property, self.read) = (property, read)

@@ -8,7 +8,7 @@ struct Inquiry: Sendable {
     var position: Int
     /// The parameter whose bytes hold it, where an answer holds several.
     var parameter: UInt8?
-    var read: @Sendable (UnsafeBufferPointer<UInt8>) -> Decoded
+    var row: DataRow
   }
 
   /// A parameter of service 01 and its number of bytes: the table of lengths is what tells several in one answer apart.
@@ -37,6 +37,8 @@ struct Inquiry: Sendable {
   var answerer: UInt32?
   /// It shares the device's rate with the request that is polled, where there is no time for both.
   var isFast = false
+  /// It was polled, and made way because it failed: once it is answered it takes its place again.
+  private(set) var hasMadeWay = false
   var priority = Priority.normal
   /// Its controller takes its time and says so.
   var isPatient = false
@@ -111,7 +113,9 @@ struct Inquiry: Sendable {
   }
 
   /// It is asked so seldom that what it costs does not matter.
-  private var isOnce: Bool { isIdentity || isCheck }
+  private var isOnce: Bool { isIdentity || isCheck || asksScales }
+  /// It asks for nothing but the scales of other parameters.
+  var asksScales: Bool { !parameters.isEmpty && parameters.allSatisfy { Scales.parameters.contains($0.number) } }
 
   var isSurveyed: Bool {
     if case .refused = standing { true } else { samples >= (isOnce ? 1 : 2) || misses >= 1 }
@@ -150,8 +154,19 @@ struct Inquiry: Sendable {
     cost = max(cost, took)
     count.drop()
     // A sleeping controller is left alone for longer and longer, ten minutes at most.
-    due = max(due, now &+ min(period << Int64(min(misses, 10)), 600 * .second))
+    due = max(due, now &+ min(period << Int64(min(misses, 10)), longestPause))
   }
+
+  /// What was polled is wanted back soon.
+  private var longestPause: Nanoseconds { (isFast || hasMadeWay ? 15 : 600) * .second }
+
+  /// It makes way for what is polled now: it is asked again after some seconds.
+  mutating func makeWay(at now: Instant) {
+    (hasMadeWay, misses) = (true, 5)
+    missed(at: now, took: 0)
+  }
+
+  mutating func takesItsPlace() { hasMadeWay = false }
 
   /// The vehicle refuses it.
   mutating func refused(_ words: String, until: Instant) {
@@ -170,7 +185,7 @@ struct Inquiry: Sendable {
     let some = Array(some)
     var part = Inquiry(target, request.prefix(1) + some.map(\.number), parameters: some, period: period)
     part.rows = rows.filter { row in some.contains { $0.number == row.parameter } }
-    (part.priority, part.isFast) = (priority, isFast)
+    (part.priority, part.isFast, part.hasMadeWay) = (priority, isFast, hasMadeWay)
     return part
   }
 

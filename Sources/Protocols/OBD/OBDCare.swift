@@ -73,7 +73,7 @@ extension OBDMachine {
     guard !signsOfUse.isEmpty, tuning == nil, care?.isIdle(at: now) ?? false, let care else { return false }
     say(lonelyWord(.parked), &effects)
     complain(care.idleWords, &effects)
-    forgetMeasurements()
+    withdrawVehicle(care.idleWords, &effects)
     leaveAlone(for: care.pause, at: now)
     return true
   }

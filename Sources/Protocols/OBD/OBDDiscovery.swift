@@ -110,7 +110,9 @@ extension OBDMachine {
     dialogue.isInStep()
     discoveryMisses = 0
     for answer in answers { discovery.add(answer.bitmap, base: base, from: answer.source ?? 0x7E8) }
-    if bus == .search {
+    // An adapter that searches although it was told a bus shows it by who answers.
+    let isOlder = answers.allSatisfy { $0.source.map { $0 <= 0xFF } ?? false }
+    if bus == .search || bus.isCAN && isOlder {
       if traits.namesBus { return state = .namingBus }
       stand(on: nil)
     }
@@ -134,7 +136,8 @@ extension OBDMachine {
   }
 
   private mutating func stand(on named: VehicleBus?) {
-    bus = named ?? VehicleBus(answeringFrom: discovery.controllers.first?.identifier)
+    let answering = VehicleBus(answeringFrom: discovery.controllers.first?.identifier)
+    bus = named.flatMap { $0.isCAN && !answering.isCAN ? nil : $0 } ?? answering
     discovery.bus = bus
     aim = Aim(bus: bus, target: .unaddressed, timing: aim?.timing ?? .initial)
   }
@@ -154,7 +157,7 @@ extension OBDMachine {
       discoveryMisses += 1
       return discoveryMisses >= 2
     case .negative: return true
-    case .status, .unusable: return false
+    case .status, .unusable, .misfit: return false
     }
   }
 
@@ -163,7 +166,7 @@ extension OBDMachine {
     let found = discovery
     // What was told so far may have been another vehicle's: should this come to nothing, it is asked anew.
     begin(attempt)
-    streaks.hasDiscovered = true
+    (streaks.hasDiscovered, streaks.madeWay) = (true, 0)
     guard recognise(found, &effects) else {
       return tryOther("the vehicle supports no parameter that is known", isFinal: false, at: now, &effects)
     }

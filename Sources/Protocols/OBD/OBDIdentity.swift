@@ -46,7 +46,8 @@ extension OBDMachine {
   /// The vehicle has been silent: whoever answers now may be another one.
   mutating func askWhoAgain() {
     (isMissed, mark, hasChecked) = (false, nil, false)
-    for index in timetable.inquiries.indices where timetable.inquiries[index].isIdentity || timetable.inquiries[index].isCheck {
+    scales.forget()
+    for (index, inquiry) in timetable.inquiries.enumerated() where inquiry.isIdentity || inquiry.isCheck || inquiry.asksScales {
       timetable.inquiries[index].startOver()
     }
     timetable.settle()

@@ -3,6 +3,7 @@
 
 extension OBDMachine {
   private static let refusalLasts: Nanoseconds = 600 * .second
+  private static let scalesLast: Nanoseconds = 600 * .second
   /// A chip that knows STPX waits a fifth of a second for an answer.
   private static let extendedPatience: Nanoseconds = .second
   private static let busyPause: Nanoseconds = 100 * .millisecond
@@ -87,7 +88,7 @@ extension OBDMachine {
     case .status(let status):
       switch status.demand {
       case .setUpAgain, .wake: lostSettings(status, at: now, &effects)
-      case .wait, .backOff, .retry: missed(index, status.words, took: took, at: now, &effects)
+      case .wait, .backOff, .retry: missed(index, timetable.inquiries[index].words(for: status), took: took, at: now, &effects)
       case .refuse where isExtended:
         askByTurning(index, at: now, &effects)
       case .refuse:
@@ -114,16 +115,20 @@ extension OBDMachine {
       timetable.inquiries[index].answerer = source
       return tell(texts, at: row.position, &effects)
     }
-    switch reader.answer(echo: inquiry.echo, from: inquiry.target, before: inquiry.answerer) {
+    switch reader.answer(echo: inquiry.echo, parameters: inquiry.parameters, from: inquiry.target, before: inquiry.answerer) {
     case .message(let answer):
       dialogue.isInStep()
-      let share = publish(inquiry.rows, inquiry.parameters, answer.start + inquiry.echo.count..<answer.start + answer.length, &effects)
+      let data = answer.start + inquiry.echo.count..<answer.start + answer.length
+      let share = publish(inquiry.rows, inquiry.parameters, data, from: answer.source, &effects)
       if share == .none, inquiry.parameters.count == 1 {
         return missed(index, "the answer has another length than the standard says", took: took, at: now, &effects)
       }
       timetable.inquiries[index].answered(at: now, took: took, frames: reader.frames(askedOf: inquiry.target))
       timetable.inquiries[index].answerer = answer.source
+      if inquiry.asksScales { takeScales(index, isAll: share == .whole, at: now) }
       judge(share, of: index, &effects)
+      askedAlone(inquiry, isAnswered: share == .whole)
+      if inquiry.hasMadeWay, share == .whole { takeItsPlace(index) }
     case .refusal(let code): refused(index, code, took: took, at: now, &effects)
     case .nothing(let reason): inquiryUnusable(index, reason, took: took, at: now, &effects)
     }
@@ -131,7 +136,10 @@ extension OBDMachine {
 
   private mutating func refused(_ index: Int, _ code: UInt8, took: Nanoseconds, at now: Instant, _ effects: inout Effects) {
     let words = "the vehicle refuses the request (\(NegativeResponse.name(of: code)))"
+    askedAlone(timetable.inquiries[index], isAnswered: false)
     switch NegativeResponse.demand(of: code) {
+    case .tryOther where timetable.inquiries[index].isFast || timetable.inquiries[index].hasMadeWay:
+      missed(index, words, took: took, at: now, &effects)
     case .tryOther:
       timetable.inquiries[index].refused(words, until: now &+ Self.refusalLasts)
       withdraw(index, words, &effects)
@@ -150,6 +158,7 @@ extension OBDMachine {
   }
 
   private mutating func missed(_ index: Int, _ words: String, took: Nanoseconds, at now: Instant, _ effects: inout Effects) {
+    askedAlone(timetable.inquiries[index], isAnswered: false)
     timetable.inquiries[index].missed(at: now, took: took)
     // What tells who a vehicle is must not be another one's.
     guard timetable.inquiries[index].misses >= (timetable.inquiries[index].isIdentity ? 1 : 2) else { return }
@@ -174,34 +183,45 @@ extension OBDMachine {
 
   // MARK: Values
 
-  /// Publishes what stands at this place of the payload: a page as a whole, or parameters one after the other.
-  /// Tells whether all parameters were there.
-  mutating func publish(_ rows: [Inquiry.Row], _ parameters: [Inquiry.Parameter], _ range: Range<Int>, _ effects: inout Effects) -> Share {
+  /// Publishes what stands at this place of the payload: a page as a whole, or parameters one after the other, by the scales of the
+  /// controller that they come from. Tells whether all parameters were there.
+  mutating func publish(
+    _ rows: [Inquiry.Row], _ parameters: [Inquiry.Parameter], _ range: Range<Int>, from source: UInt32?, _ effects: inout Effects
+  ) -> Share {
     let payload = reader.payload
     return payload.withUnsafeBufferPointer { payload in
       let data = UnsafeBufferPointer(rebasing: payload[range])
       guard !parameters.isEmpty else {
-        for row in rows { publish(row.read(data), at: row.position, &effects) }
+        for row in rows { publish(row.row.read(data), at: row.position, &effects) }
         return .whole
       }
-      // Only what was asked for has a known length. An answer that does not come out even gives nothing: one byte too many or too few
-      // would make another value of the next.
-      var end = 0
-      while end < data.count, let parameter = parameters.first(where: { $0.number == data[end] }) { end += 1 + parameter.count }
-      guard end == data.count else {
+      guard let end = CANReader.end(of: parameters, in: data, isBare: source == nil) else {
         keepBadReply(dialogue.reply, &effects)
         return .none
       }
       var (at, found) = (0, 0)
-      while at < data.count, let parameter = parameters.first(where: { $0.number == data[at] }) {
+      while at < end, let parameter = parameters.first(where: { $0.number == data[at] }) {
         let part = UnsafeBufferPointer(rebasing: data[at + 1..<at + 1 + parameter.count])
-        for row in rows where row.parameter == parameter.number { publish(row.read(part), at: row.position, &effects) }
+        for row in rows where row.parameter == parameter.number {
+          publish(row.row.value(part, scales, from: source), at: row.position, &effects)
+        }
         polled.take(parameter.number, part, at: lastTurn)
         at += 1 + parameter.count
         found += 1
       }
       return found >= parameters.count ? .whole : found > 1 ? .part : .one
     }
+  }
+
+  /// Every controller that has answered tells its own scales. They do not change while it runs: they are asked for now and then.
+  private mutating func takeScales(_ index: Int, isAll: Bool, at now: Instant) {
+    for message in reader.messages {
+      let bytes = Array(reader.bytes(of: message))
+      _ = StandardParameter.split(bytes[...]) { number, data in
+        bytes[data].withUnsafeBufferPointer { scales.take(number, $0, from: message.source) }
+      }
+    }
+    if isAll { timetable.inquiries[index].due = now &+ Self.scalesLast }
   }
 
   /// How much of a request for several parameters was answered.
@@ -225,5 +245,14 @@ extension OBDMachine {
       effects.withdraw(row.position, reason)
       said[row.position] = .none
     }
+  }
+}
+
+extension Inquiry {
+  /// Why it has no answer while the vehicle answers others: `7E5 does not answer 22E011`.
+  fileprivate func words(for status: ELMStatus) -> String {
+    let who = target.reply.flatMap { _ in target.request }?.text ?? "no ECU"
+    let what = "\(who == "no ECU" ? "answers" : "does not answer") \(String(decoding: hexText(request), as: UTF8.self))"
+    return "\(who) \(what)\(status == .noData ? "" : ": \(status.words)")"
   }
 }

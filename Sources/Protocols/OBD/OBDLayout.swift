@@ -48,7 +48,7 @@ extension OBDMachine {
         var property = row.property
         if case .fresh = property.lifetime { property.lifetime = .fresh(max(3 &* period, 2 * .second)) }
         properties.append(property)
-        return Inquiry.Row(position: properties.count - 1, parameter: parameter, read: row.read)
+        return Inquiry.Row(position: properties.count - 1, parameter: parameter, row: row)
       }
     }
     primary = fast.map(place) ?? []
@@ -58,7 +58,7 @@ extension OBDMachine {
       var page = page
       page.inquiry.period = period
       page.inquiry.rows = place(page)
-      page.inquiry.priority = wishes.priority(of: names)
+      if !names.isEmpty { page.inquiry.priority = wishes.priority(of: names) }
       return page.inquiry
     }
     timetable.begin()

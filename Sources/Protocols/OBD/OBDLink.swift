@@ -33,6 +33,8 @@ extension OBDMachine {
     (isProbing, mark, hasChecked, hasHeededEcho) = (false, nil, false, false)
     timings.isPagePatient = false
     care?.begin()
+    scales.forget()
+    (reader, missingChecks) = (CANReader(), 0)
     begin(attempt)
     state = .settingUp(step: 0)
     say(.starting, &effects)

@@ -63,6 +63,8 @@ public struct OBDMachine: Machine {
   var dialogue = ELMDialogue()
   var line = LineSpeed()
   var reader = CANReader()
+  /// Replies whose lines lacked nothing but their check; nil: one had it.
+  var missingChecks: Int? = 0
   var traits = AdapterTraits()
   var unanswered = Unanswered()
   var pace: Pace
@@ -75,6 +77,10 @@ public struct OBDMachine: Machine {
   var fastRequest: PageRequest?
   /// How often they are wanted, where that is not the device's rate.
   var fastPeriod: Nanoseconds?
+  /// Why the request that is polled is in doubt: meanwhile the question is asked that every controller knows.
+  var doubt: String?
+  /// What was polled together failed, and is asked one by one.
+  var failsTogether = FailsTogether.no
   /// Who answered the request before, where everybody is asked.
   var answerer: UInt32?
   /// What is tried in turn until the vehicle answers, and where in the list we are.
@@ -109,6 +115,8 @@ public struct OBDMachine: Machine {
   /// More than was known has been found on this connection.
   var hasChecked = false
   var vehicle = Vehicle.unknown
+  /// What its controllers have told of their scales on this connection.
+  var scales = Scales()
   let choice: VehicleChoice
   /// Nothing that an owner has not described is asked beside the fast request.
   let isFastOnly: Bool
@@ -148,23 +156,6 @@ public struct OBDMachine: Machine {
     var promptAnswers = 0
   }
 
-  /// What happened several times in a row since the last answer.
-  struct Streaks {
-    /// The vehicle has answered this request on this connection.
-    var isSettled = false
-    /// Polls answered in part.
-    var shortAnswers = 0
-    var refusals = 0
-    var silences = 0
-    var disturbances = 0
-    var busy = 0
-    var unusable = 0
-    var timeouts = 0
-    var backOffs = 0
-    /// The controllers have just told what they know.
-    var hasDiscovered = false
-  }
-
   struct Counters {
     var polls = 0
     var timeouts = 0
@@ -175,7 +166,7 @@ public struct OBDMachine: Machine {
     func isOld(at now: Instant) -> Bool { published == .min || now &- published >= .second }
   }
 
-  static let actions = [OBDQuery.action, codes, clear, rates, tune]
+  static let actions = [OBDQuery.action, codes, clear, rates, tune, frames, monitors, ecuCodes]
   static let tune = Action(
     "tune", streams: true,
     help: "Tries how long the adapter must wait for answers, keeps what is quickest and safe, and shows before and after")

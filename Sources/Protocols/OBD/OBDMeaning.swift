@@ -3,11 +3,11 @@
 
 enum OBDMeaning {
   /// The words for an answer; empty where there are none.
-  static func of(_ message: ArraySlice<UInt8>) -> String {
+  static func of(_ message: ArraySlice<UInt8>, _ scales: Scales = Scales(), from source: UInt32? = nil) -> String {
     let at = message.startIndex
     switch message.first {
     case 0x7F where message.count >= 3: return "refused: \(NegativeResponse.name(of: message[at + 2]))"
-    case 0x41, 0x42: return parameters(message)
+    case 0x41, 0x42: return parameters(message, scales, from: source)
     case 0x43, 0x47, 0x4A: return codes(message)
     case 0x44 where message.count == 1: return "trouble codes cleared"
     case 0x46: return tests(message)
@@ -17,22 +17,24 @@ enum OBDMeaning {
     }
   }
 
-  private static func parameters(_ message: ArraySlice<UInt8>) -> String {
+  private static func parameters(_ message: ArraySlice<UInt8>, _ scales: Scales, from source: UInt32?) -> String {
     var found: [String] = []
     let problem = StandardParameter.split(message) { number, data in
       if number % 0x20 == 0 {
         found.append("supported \(spacedHex([number &+ 1]))-\(spacedHex([number &+ 0x20])): \(spacedHex(message[data]))")
       } else if let parameter = StandardParameter.all[number] {
-        let said = message[data].withUnsafeBufferPointer { bytes in parameter.rows.compactMap { words(for: $0, bytes) } }
+        let said = message[data].withUnsafeBufferPointer { bytes in
+          parameter.rows.compactMap { words(for: $0, bytes, scales, from: source) }
+        }
         found += said.isEmpty ? ["parameter \(spacedHex([number])): \(spacedHex(message[data]))"] : said
       }
     }
     return problem == nil ? found.joined(separator: ", ") : ""
   }
 
-  /// `coolant temperature 90 °C`; what is absent is left out.
-  private static func words(for row: DataRow, _ data: UnsafeBufferPointer<UInt8>) -> String? {
-    guard case .value(let value) = row.read(data) else { return nil }
+  /// `coolant temperature 90 °C`; what is absent, or of an unknown scale, is left out.
+  private static func words(for row: DataRow, _ data: UnsafeBufferPointer<UInt8>, _ scales: Scales, from source: UInt32?) -> String? {
+    guard case .value(let value) = row.value(data, scales, from: source) else { return nil }
     let property = row.property
     let name = String(property.name.map { $0 == "-" ? " " : $0 })
     if case .list(let items) = value { return items.isEmpty ? nil : "\(name): \(items.joined(separator: "; "))" }

@@ -27,7 +27,7 @@ extension OBDMachine {
   }
 
   mutating func pollReplied(_ poll: Poll, at now: Instant, _ effects: inout Effects) {
-    switch reader.read(dialogue.reply, from: dialogue.body) {
+    switch readReply() {
     case .messages: judge(poll, at: now, &effects)
     case .empty: failed(.unusable("an empty reply"), poll, at: now, &effects)
     case .unreadable(let reason): failed(.unusable(reason), poll, at: now, &effects)
@@ -35,28 +35,46 @@ extension OBDMachine {
     }
   }
 
+  /// Reads the reply. An adapter that time and again prints lines that are whole but for their check, and never one with it, leaves it out.
+  private mutating func readReply() -> CANReader.Outcome {
+    let outcome = reader.read(dialogue.reply, from: dialogue.body)
+    if reader.checks.held { (missingChecks, reader.hasNoChecks) = (nil, false) }
+    guard !reader.hasNoChecks, reader.checks.missed, let missing = missingChecks else { return outcome }
+    missingChecks = missing + 1
+    guard missing >= 2 else { return outcome }
+    reader.hasNoChecks = true
+    return reader.read(dialogue.reply, from: dialogue.body)
+  }
+
   private mutating func judge(_ poll: Poll, at now: Instant, _ effects: inout Effects) {
+    if doubt != nil { return doubtAnswered(poll, at: now, &effects) }
     if request.isDiscovery { return discovered(poll, at: now, &effects) }
-    switch reader.answer(echo: request.echo, from: request.target, before: answerer) {
+    switch reader.answer(echo: request.echo, parameters: request.parameters, from: request.target, before: answerer) {
     case .message(let answer):
       let head = request.echo.count
-      let shortest = request.parameters.isEmpty ? Self.shortestPage : 1 + (request.parameters.first?.count ?? 0)
-      if answer.length < head + shortest { return failed(.unusable("the page is too short"), poll, at: now, &effects) }
-      if request.parameters.count == 1, answer.length != head + shortest {
-        return failed(.unusable("the answer has another length than the standard says"), poll, at: now, &effects)
+      let data = answer.start + head..<answer.start + answer.length
+      if doubtsPage, !reader.payload.withUnsafeBufferPointer({ BMSPage.isPlausible(UnsafeBufferPointer(rebasing: $0[data])) }) {
+        return foreignPage(poll, at: now, &effects)
+      }
+      if request.parameters.isEmpty, answer.length < head + Self.shortestPage {
+        return failed(.unusable("the page is too short"), poll, at: now, &effects)
+      }
+      if !request.parameters.isEmpty, reader.end(of: request.parameters, in: answer) == nil {
+        return failed(.misfit("the answer has another length than the standard says"), poll, at: now, &effects)
       }
       answerer = answer.source
-      answered(poll, answer.start + head..<answer.start + answer.length, at: now, &effects)
+      answered(poll, data, from: answer.source, at: now, &effects)
     case .refusal(let code): failed(.negative(code), poll, at: now, &effects)
     case .nothing(let reason): failed(.unusable(reason), poll, at: now, &effects)
     }
   }
 
-  private mutating func answered(_ poll: Poll, _ data: Range<Int>, at now: Instant, _ effects: inout Effects) {
+  private mutating func answered(_ poll: Poll, _ data: Range<Int>, from source: UInt32?, at now: Instant, _ effects: inout Effects) {
     dialogue.isInStep()
     let isFirst = !streaks.isSettled
     streaks = Streaks(isSettled: true, shortAnswers: streaks.shortAnswers)
     state = .polling
+    if failsTogether == .proven { return askOneByOne(at: now, &effects) }
     let frames = count.frames
     if let frames = reader.frames(askedOf: request.target) { count.answered(frames: frames) }
     if count.frames != frames { writePollBytes() }
@@ -64,7 +82,7 @@ extension OBDMachine {
       if isFirst { recognise(data, &effects) }
       publishPage(data, &effects)
     } else {
-      let share = publish(primary, request.parameters, data, &effects)
+      let share = publish(primary, request.parameters, data, from: source, &effects)
       judgePrimary(share)
     }
     easePatience()
@@ -104,28 +122,22 @@ extension OBDMachine {
     streaks.shortAnswers = share == .whole ? 0 : streaks.shortAnswers + 1
     guard streaks.shortAnswers >= 2 else { return }
     streaks.shortAnswers = 0
-    var whole = Inquiry(request.target, request.bytes, parameters: request.parameters, period: max(pace.period, .second / 20))
-    (whole.rows, whole.isFast) = (primary, true)
-    let rest = whole.asking(for: request.parameters.dropFirst())
-    request = PageRequest(Array(request.parameters.prefix(1)), of: request.target)
-    fastRequest = request
-    primary.removeAll { row in rest.rows.contains { $0.parameter == row.parameter } }
-    timetable.inquiries.append(rest)
-    timetable.settle()
-    count = FrameCount()
-    writePollBytes()
+    splitFast()
   }
 
   /// Why a poll brought no values.
   enum Failure {
     case status(ELMStatus)
     case negative(UInt8)
+    /// An answer of the right controller that cannot be what the standard says.
+    case misfit(String)
     case unusable(String)
   }
 
   mutating func failed(_ failure: Failure, _ poll: Poll, at now: Instant, _ effects: inout Effects) {
     state = .polling
     pace.failed(at: now)
+    if let words = endDoubt(), doubtFailed(failure, words, at: now, &effects) { return }
     if endsDiscovery(failure) { return discoveryEnded(at: now, &effects) }
     if request.isDiscovery, discoveryMisses == 1 { return }
     tuningPolled(nil, &effects)
@@ -134,10 +146,12 @@ extension OBDMachine {
     if poll.isCounted && doubtsTheCount(failure) { return }
     switch failure {
     case .unusable(let reason): unusable(reason, resynchronising: true, at: now, &effects)
+    case .misfit(let reason): misfit(reason, at: now, &effects)
     case .negative(let code): refused(code, at: now, &effects)
     case .status(let status):
       switch status.demand {
-      case .refuse: tryOther(status.words, isFinal: false, at: now, &effects)
+      case .refuse:
+        if !makeWay(status.words, at: now, &effects) { tryOther(status.words, isFinal: false, at: now, &effects) }
       case .wait: silent(status.words, at: now, &effects)
       // Another bus may be the right one.
       case .backOff where !streaks.isSettled: tryOther(status.words, isFinal: false, at: now, &effects)
@@ -161,7 +175,7 @@ extension OBDMachine {
     case .status(.noData), .negative(0x11), .negative(0x12), .negative(0x13), .negative(0x31):
       count.drop()
       return true
-    case .unusable:
+    case .unusable, .misfit:
       count.drop()
       return false
     case .status(let status):
@@ -173,11 +187,17 @@ extension OBDMachine {
 
   private mutating func refused(_ code: UInt8, at now: Instant, _ effects: inout Effects) {
     let words = "the vehicle refuses the request (\(NegativeResponse.name(of: code)))"
-    switch NegativeResponse.demand(of: code) {
+    let demand = NegativeResponse.demand(of: code)
+    // Who refuses one request, time and again, is there for others.
+    if pollsParameters, demand == .tryOther || demand == .backOff || demand == .giveUp {
+      streaks.negatives += 1
+      if streaks.negatives < 3 || makeWay(words, at: now, &effects) { return }
+    }
+    switch demand {
     case .tryOther: tryOther("\(words): this car may not be supported", isFinal: code == 0x33, at: now, &effects)
     case .askAgain:
       streaks.busy += 1
-      if streaks.busy > 3 { backOff("\(words): it is asked again later", at: now, &effects) }
+      if streaks.busy > 3, !makeWay(words, at: now, &effects) { backOff("\(words): it is asked again later", at: now, &effects) }
     case .pause:
       streaks.busy += 1
       // Again and again the answer comes when the adapter listens no more: it waits from now on.
@@ -194,12 +214,9 @@ extension OBDMachine {
 
   /// The vehicle does not know this request, or never answered it: the next one, and after all of them a pause.
   mutating func tryOther(_ words: String, isFinal: Bool, at now: Instant, _ effects: inout Effects) {
-    if streaks.hasDiscovered, request.parameters.count > 1, case .standard(var found) = vehicle {
-      // It has just said that it knows them: one by one, then.
-      found.most = 1
-      streaks.hasDiscovered = false
-      if recognise(found, &effects) { return }
-    }
+    // It has just said that it is there, and what it knows.
+    if streaks.hasDiscovered, makeWay(words, at: now, &effects) { return }
+    streaks.hasDiscovered = false
     if tryNext() { return }
     if isFinal { stopAsking(words, &effects) } else { backOff(words, at: now, &effects) }
   }
@@ -212,7 +229,8 @@ extension OBDMachine {
     }
     guard streaks.isSettled else { return tryOther(words, isFinal: false, at: now, &effects) }
     streaks.silences += 1
-    if streaks.silences >= 3 { backOff(words, at: now, &effects) }
+    guard streaks.silences >= 3 else { return }
+    if isProbing || !beginDoubt(words) { backOff(words, at: now, &effects) }
   }
 
   private mutating func disturbed(_ words: String, at now: Instant, _ effects: inout Effects) {
@@ -222,10 +240,13 @@ extension OBDMachine {
     rest(until: now &+ nextPause(), words, &effects)
   }
 
-  private mutating func backOff(_ words: String, at now: Instant, _ effects: inout Effects) {
+  mutating func backOff(_ words: String, at now: Instant, _ effects: inout Effects) {
     let silence = nextSilence()
     fallSilent(silence.words.map { "\(words); \($0)" } ?? words, silence.word, &effects)
     leaveAlone(for: silence.pause, at: now)
+    streaks.madeWay = 0
+    // Now and then it is asked what every controller knows.
+    if streaks.backOffs % 4 == 3 { _ = beginDoubt(words) }
   }
 
   /// Asking again by ourselves would do harm.

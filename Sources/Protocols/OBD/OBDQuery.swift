@@ -25,7 +25,7 @@ struct OBDQuery: Sendable {
 
   let id: CommandID
   /// The questions without their carriage returns; one, but for what asks several services.
-  let texts: [[UInt8]]
+  var texts: [[UInt8]]
   /// What the answers are to become.
   var purpose = Purpose.answer
   var survey: (any Survey)? { if case .survey(let survey) = purpose { survey } else { nil } }
@@ -94,7 +94,7 @@ struct OBDQuery: Sendable {
     }
   }
 
-  /// Several questions to all controllers of the emission standard.
+  /// Several questions that come to one report.
   init(_ id: CommandID, _ survey: any Survey) {
     self.id = id
     texts = survey.questions.map { hexText($0) }
@@ -186,17 +186,17 @@ struct OBDQuery: Sendable {
     return text.count >= 2 && text.allSatisfy(isHexDigit) && Self.readServices.contains(hexValue(text[0]) << 4 | hexValue(text[1]))
   }
 
-  /// Writes the script from the question at this place on, for an adapter as it is set up now: who is polled is at `home`.
+  /// Writes the script of the question at this place, for an adapter as it is set up now: who is polled is at `home`.
   mutating func prepare(for traits: AdapterTraits, aimedAt aim: Aim?, home: Aim, from place: Int = 0) {
-    let questions = texts.indices.dropFirst(place).map { Step.ask($0) }
     guard let service else {
       self.aim = isRaw ? nil : aim
-      return script = questions + (isRaw ? traits.settings.map { .restore($0.bytes) } : [])
+      return script = [.ask(place)] + (isRaw ? traits.settings.map { .restore($0.bytes) } : [])
     }
     // The services of the emission standard are asked of all controllers, the maker's own of the one we poll.
-    let target = header.map { Target($0) } ?? (service <= 0x0A ? home.bus.everybody : home.target ?? .unaddressed)
+    let usual = service <= 0x0A || survey != nil ? home.bus.everybody : home.target ?? .unaddressed
+    let target = header.map { Target($0) } ?? survey?.target(of: place) ?? usual
     let there = Aim(bus: home.bus.carrying(target), target: target, timing: timing(of: target, home))
-    script = there.steps(from: aim, traits).map { .prepare($0) } + questions
+    script = there.steps(from: aim, traits).map { .prepare($0) } + [.ask(place)]
     position = 0
     self.aim = there
   }

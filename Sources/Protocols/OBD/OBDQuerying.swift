@@ -13,6 +13,9 @@ extension OBDMachine {
         switch Self.actions[index] {
         case Self.codes: OBDQuery(id, CodeList(mustAnswer: bus.isCAN))
         case Self.clear: OBDQuery(id, try loss(arguments, at: now))
+        case Self.frames: OBDQuery(id, FrameList(isCAN: bus.isCAN, scales: scales))
+        case Self.monitors: OBDQuery(id, MonitorList(isCAN: bus.isCAN))
+        case Self.ecuCodes: OBDQuery(id, try ecuCodes(arguments))
         default: try OBDQuery(id, arguments, allowRaw: allowRaw)
         }
       switch state {
@@ -78,11 +81,11 @@ extension OBDMachine {
         query.prepare(for: traits, aimedAt: aim, home: home, from: place)
         return resume(query, pause)
       }
-      let result = query.take(dialogue, &reader, place)
+      let result = query.take(dialogue, &reader, scales, place)
       if place == CodeClearing.place { tellClearing(query, &effects) }
       guard let result else {
         // What changes something is not asked for somebody who is gone.
-        if query.isWanted { query.position += 1 } else { query.skipToRestore() }
+        if query.isWanted { askNext(&query, behind: place, &effects) } else { query.skipToRestore() }
         return resume(query, pause)
       }
       if !beginsClearing(query, result, &effects) { complete(query, result, &effects) }
@@ -98,6 +101,14 @@ extension OBDMachine {
       resume(query, pause)
     case nil: resume(query, pause)
     }
+  }
+
+  /// The next question of a survey. Who waits for many hears how far it is: a caller gives up on silence.
+  private mutating func askNext(_ query: inout OBDQuery, behind place: Int, _ effects: inout Effects) {
+    query.prepare(for: traits, aimedAt: aim, home: home, from: place + 1)
+    guard query.survey?.isLong ?? false else { return }
+    let progress = Double(place + 1) / Double(query.texts.count)
+    effects.append(.progress(query.id, Report(text: "\(place + 1) of \(query.texts.count) requests", progress: progress)))
   }
 
   /// A controller has asked for patience, and the adapter had none.

@@ -102,7 +102,7 @@ extension OBDMachine {
     }
     (bus, request) = (next.bus, next.request)
     follow(request == fastRequest ? fastPeriod : nil)
-    (discovery, discoveryMisses, count, answerer) = (Discovery(on: bus), 0, FrameCount(), nil)
+    (discovery, discoveryMisses, count, answerer, doubt) = (Discovery(on: bus), 0, FrameCount(), nil, nil)
     writePollBytes()
   }
 
@@ -111,6 +111,7 @@ extension OBDMachine {
     let family = reader.payload.withUnsafeBufferPointer { VehicleFamily(request, page: UnsafeBufferPointer(rebasing: $0[data])) }
     if vehicle != .electric(family) {
       vehicle = .electric(family)
+      scales = Scales()
       declare(hasBatteryPage: true, fast: nil, pages(of: family), &effects)
       if storedControllers != nil { effects.append(.store(key: "controllers", [])) }
       storedControllers = nil
@@ -124,7 +125,7 @@ extension OBDMachine {
     guard let car = StandardCar(found, wishes) else { return false }
     var found = found
     found.mark = mark ?? found.mark
-    (bus, request) = (found.bus, car.request)
+    (bus, request, failsTogether) = (found.bus, car.request, .no)
     fastPeriod = car.fast.inquiry.isFast ? nil : car.fast.inquiry.period
     follow(fastPeriod)
     (count, answerer) = (FrameCount(), nil)
@@ -132,6 +133,7 @@ extension OBDMachine {
     let pages = (isFastOnly ? [] : car.pages + Self.identityPages(of: found.controllers, on: found.bus)) + ownPages
     fastRequest = car.request
     vehicle = .standard(found)
+    scales = Scales(of: found.controllers)
     declare(hasBatteryPage: false, fast: car.fast, pages, &effects)
     let names = found.controllers.map { $0.text }.joined(separator: ", ")
     publish(.vehicle, .string("standard OBD-II (\(names))"), &effects)
@@ -140,7 +142,7 @@ extension OBDMachine {
   }
 
   /// What is polled is wanted no more often than this; nil: at the device's rate.
-  private mutating func follow(_ wanted: Nanoseconds?) {
+  mutating func follow(_ wanted: Nanoseconds?) {
     if pace.follow(wanted) { timing = Timing(period: pace.period) }
   }
 

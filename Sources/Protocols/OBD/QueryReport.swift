@@ -5,37 +5,44 @@ extension OBDQuery {
   private static let columns = ["ecu", "data", "meaning"]
 
   /// Takes the reply to one of the questions that stands in the dialogue: the result, or nil while more are to be asked.
-  mutating func take(_ dialogue: ELMDialogue, _ reader: inout CANReader, _ place: Int) -> Result<Report, CommandError>? {
-    guard case .survey(var survey) = purpose else { return result(dialogue, &reader) }
+  mutating func take(_ dialogue: ELMDialogue, _ reader: inout CANReader, _ scales: Scales, _ place: Int) -> Result<Report, CommandError>? {
+    guard case .survey(var survey) = purpose else { return result(dialogue, &reader, scales) }
     do throws(Unreadable) {
       switch reader.read(dialogue.reply, from: dialogue.body) {
-      case .messages: try survey.take(reader.answers(to: survey.questions[place]), place)
+      case .messages:
+        let answers = try reader.answers(to: survey.questions[place])
+        let target = survey.target(of: place)
+        try survey.take(answers.filter { target?.isAnswered(from: $0.source, before: nil) ?? true }, place)
       // Nobody has anything to tell, or knows the service.
       case .status(.noData): try survey.take([], place)
-      case .empty, .unreadable, .status: return failure(dialogue, &reader)
+      // An adapter that started again, or has no bus, answers nothing that comes behind either.
+      case .status(let status) where ![.setUpAgain, .wake, .backOff].contains(status.demand) && survey.missed(place, status.words): break
+      case .unreadable(let reason) where survey.missed(place, reason): break
+      case .empty, .unreadable, .status: return failure(dialogue, &reader, scales)
       }
     } catch {
-      return Self.broken(error.reason, dialogue.reply[dialogue.body...])
+      guard survey.missed(place, error.reason) else { return Self.broken(error.reason, dialogue.reply[dialogue.body...]) }
     }
     purpose = .survey(survey)
+    texts = survey.questions.map { hexText($0) }
     if let objection = survey.objection { return .failure(objection) }
     return place + 1 < texts.count ? nil : .success(survey.report)
   }
 
   /// A reply without an answer: why there is none.
-  private func failure(_ dialogue: ELMDialogue, _ reader: inout CANReader) -> Result<Report, CommandError> {
-    switch result(dialogue, &reader) {
+  private func failure(_ dialogue: ELMDialogue, _ reader: inout CANReader, _ scales: Scales) -> Result<Report, CommandError> {
+    switch result(dialogue, &reader, scales) {
     case .failure(let error): .failure(error)
     case .success(let report): .failure(.refused(code: "no-answer", report.rows.first?.last ?? "the vehicle did not answer"))
     }
   }
 
   /// The result of the question, from the reply that stands in the dialogue.
-  private func result(_ dialogue: ELMDialogue, _ reader: inout CANReader) -> Result<Report, CommandError> {
+  private func result(_ dialogue: ELMDialogue, _ reader: inout CANReader, _ scales: Scales) -> Result<Report, CommandError> {
     let body = dialogue.reply[dialogue.body...]
     if service == nil { return adapterAnswer(body) }
     switch reader.read(dialogue.reply, from: dialogue.body) {
-    case .messages: return answers(reader, body)
+    case .messages: return answers(reader, scales, body)
     case .empty: return Self.broken("the adapter answered nothing", body)
     case .unreadable(let reason): return Self.broken(reason, body)
     case .status(let status):
@@ -48,11 +55,11 @@ extension OBDQuery {
     }
   }
 
-  private func answers(_ reader: CANReader, _ body: ArraySlice<UInt8>) -> Result<Report, CommandError> {
+  private func answers(_ reader: CANReader, _ scales: Scales, _ body: ArraySlice<UInt8>) -> Result<Report, CommandError> {
     let rows = reader.messages.compactMap { message -> [String]? in
       let bytes = reader.bytes(of: message)
       guard isAnswered(by: bytes) else { return nil }
-      return [CANReader.name(of: message.source), spacedHex(bytes), OBDMeaning.of(bytes)]
+      return [CANReader.name(of: message.source), spacedHex(bytes), OBDMeaning.of(bytes, scales, from: message.source)]
     }
     if rows.isEmpty { return Self.broken("the reply answers another request", body) }
     return .success(Report(columns: Self.columns, rows: rows))

@@ -15,9 +15,11 @@ struct StandardCar {
     0x04, 0x0B, 0x0E, 0x10, 0x11, 0x43, 0x44, 0x45, 0x47, 0x48, 0x49, 0x4A, 0x4B, 0x4C, 0x5A, 0x5E, 0x61, 0x62,
   ]
   /// What changes in minutes, or never.
-  private static let slow: Set<UInt8> = [0x01, 0x1C, 0x1F, 0x21, 0x30, 0x31, 0x41, 0x4D, 0x4E, 0x4F, 0x50, 0x51, 0x5F, 0xA6]
-  /// A code's number and bitmaps are asked for otherwise.
-  private static let left: Set<UInt8> = [0x02]
+  private static let slow: Set<UInt8> = [0x01, 0x1C, 0x1F, 0x21, 0x30, 0x31, 0x41, 0x4D, 0x4E, 0x51, 0x5F, 0xA6]
+  /// A code's number and bitmaps are asked for otherwise, scales of each controller whose parameters they are.
+  private static let left: Set<UInt8> = [0x02, 0x4F, 0x50]
+  /// Until they are told.
+  private static let scalePeriod: Nanoseconds = 5 * .second
 
   /// What is asked for alike; without a period not at all.
   private struct Group: Hashable, Comparable {
@@ -32,8 +34,8 @@ struct StandardCar {
 
   /// nil: they support nothing that is known.
   init?(_ found: Discovery, _ wishes: PropertyWishes = PropertyWishes()) {
-    var taken: Set<UInt8> = Self.left
-    var pages: [OBDMachine.Page] = []
+    var (taken, asked): (Set<UInt8>, Set<UInt8>) = (Self.left, [])
+    var (pages, scalePages): ([OBDMachine.Page], [OBDMachine.Page]) = ([], [])
     let most = found.bus.isCAN ? found.most : 1
     for controller in found.controllers {
       let target = found.bus.isCAN ? Target(answeringFrom: CANIdentifier(controller.identifier)) : .unaddressed
@@ -55,12 +57,19 @@ struct StandardCar {
           pages[pages.count - 1].inquiry.isFast = group.isFast
         }
       }
+      // Before CAN a question goes to everybody: it is asked once.
+      let scales = controller.scales(of: known).filter { found.bus.isCAN || asked.insert($0.number).inserted }
+      for start in stride(from: 0, to: scales.count, by: most) {
+        var page = OBDMachine.Page(Array(scales[start..<min(start + most, scales.count)]), of: target, period: Self.scalePeriod)
+        page.inquiry.priority = .high
+        scalePages.append(page)
+      }
     }
     // The first controller that has either of them, or whatever is wanted most often.
     let order = pages.indices.sorted { (pages[$0].inquiry.period, $0) < (pages[$1].inquiry.period, $1) }
     guard let first = pages.firstIndex(where: \.inquiry.isFast) ?? order.first else { return nil }
     fast = pages.remove(at: first)
-    self.pages = pages
+    self.pages = scalePages + pages
   }
 
   private static func period(of number: UInt8, on bus: VehicleBus) -> Nanoseconds {

@@ -1,16 +1,28 @@
-// Several questions to all controllers, one after the other, that come to one report: the trouble codes, what clearing them would take
-// away, the clearing itself. Who has nothing to tell says so or is silent; who would have is not passed over.
+// Several questions to all controllers or to one, one after the other, that come to one report: the trouble codes, freeze frames, monitors,
+// what clearing would take away, the clearing itself. Who has nothing to tell says so or is silent; who would have is not passed over.
 
-/// Questions of the emission standard and what has come of them so far.
+/// Questions and what has come of them so far.
 protocol Survey: Sendable {
-  /// Services and identifiers, in the order in which they are asked.
+  /// Services and identifiers, in the order in which they are asked. An answer may add more at the end.
   var questions: [[UInt8]] { get }
+  /// Which ECU is asked the question at this place; nil: all that know the emission standard.
+  func target(of place: Int) -> Target?
   /// Takes what answers the question at this place; nothing where nobody answers. Throws why that cannot be used.
   mutating func take(_ answers: [SurveyAnswer], _ place: Int) throws(Unreadable)
+  /// The reply to the question at this place cannot be used, for this reason. False where the survey cannot go on without it.
+  mutating func missed(_ place: Int, _ reason: String) -> Bool
+  /// It takes so many questions that the caller hears how far it is.
+  var isLong: Bool { get }
   /// Why nothing more is asked.
   var objection: CommandError? { get }
   /// What it comes to when all is asked.
   var report: Report { get }
+}
+
+extension Survey {
+  func target(of place: Int) -> Target? { nil }
+  mutating func missed(_ place: Int, _ reason: String) -> Bool { false }
+  var isLong: Bool { false }
 }
 
 /// What one controller says to a question.
@@ -29,8 +41,9 @@ struct SurveyAnswer: Sendable, Equatable {
 extension CANReader {
   /// The messages of the last reply that answer the question, refusals as well.
   func answers(to question: [UInt8]) throws(Unreadable) -> [SurveyAnswer] {
-    // Services 01 and 02 repeat the parameter they are asked for.
-    let echo = [question[0] + 0x40] + (question[0] <= 0x02 ? question.dropFirst().prefix(1) : [])
+    // These repeat what they are asked for; of several parameters of a freeze frame the first may be missing.
+    let repeats = [0x01, 0x06, 0x19].contains(question[0]) || question[0] == 0x02 && question.count <= 3
+    let echo = [question[0] + 0x40] + (repeats ? question.dropFirst().prefix(1) : [])
     let answers = messages.map { SurveyAnswer(source: $0.source, bytes: Array(bytes(of: $0))) }
       .filter { $0.bytes.starts(with: echo) || $0.refusal != nil && $0.bytes[1] == question[0] }
     if answers.isEmpty { throw Unreadable("the reply answers another request") }

@@ -64,13 +64,14 @@ struct Timetable: Sendable {
 
     func isAt(_ inquiry: Inquiry) -> Bool { inquiry.target == aim?.target && !inquiry.isPatient }
 
+    /// With whom to ask in the question. That waits for the message of one controller: whom several answer is not asked so.
     func reaches(_ inquiry: Inquiry) -> Bool {
-      isAt(inquiry) || takesHeader && aim == home && inquiry.target.isUsual && home.bus.carrying(inquiry.target) == home.bus
+      takesHeader && aim == home && inquiry.target.isUsual && home.bus.carrying(inquiry.target) == home.bus
     }
 
     /// How often it must be turned, there and back.
     func turns(_ inquiry: Inquiry) -> Nanoseconds {
-      reaches(inquiry) ? aim == home ? 0 : 1 : inquiry.target == home.target && !inquiry.isPatient ? 1 : 2
+      isAt(inquiry) || reaches(inquiry) ? aim == home ? 0 : 1 : inquiry.target == home.target && !inquiry.isPatient ? 1 : 2
     }
   }
 
@@ -110,6 +111,16 @@ struct Timetable: Sendable {
     inquiries[index] = whole.asking(for: whole.parameters.prefix(half))
     inquiries.append(whole.asking(for: whole.parameters.dropFirst(half)))
     settle()
+  }
+
+  /// What is polled where the request that is polled fails: what shares its rate, else what was answered, else whatever may be.
+  var successor: Int? {
+    let able = inquiries.indices.filter { index in
+      let inquiry = inquiries[index]
+      if case .refused = inquiry.standing { return false }
+      return !inquiry.parameters.isEmpty && !inquiry.asksScales && inquiry.misses == 0
+    }
+    return able.first { inquiries[$0].isFast } ?? able.first { inquiries[$0].standing == .answered } ?? able.first
   }
 
   /// Whoever is asked there cannot be. Tells which questions that ends.

@@ -12,6 +12,8 @@ struct ImportedSignal: Sendable, Equatable {
   var maximum: Double?
   var period: Double?
   var help: String?
+  /// Other model years have it not, or elsewhere.
+  var isOfSomeYears = false
   /// Lines of comment above its keys.
   var comments: [String] = []
 

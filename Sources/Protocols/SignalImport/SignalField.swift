@@ -34,7 +34,7 @@ struct SignalField {
     var made = frame
     made.value = try limited(scaled(try raw(), times, over, plus))
     made.unit = Self.units[unit]
-    (made.minimum, made.maximum) = (try number("min"), try number("max"))
+    (made.minimum, made.maximum) = try limits(times, over, plus)
     if over == 1, times.rounded() == times, plus.rounded() == plus { made.type = .int }
     if let map = format["map"] {
       made.help = meanings(map)
@@ -47,11 +47,31 @@ struct SignalField {
     return made
   }
 
-  /// What should be looked at.
-  static func doubt(_ signal: JSONNode) -> String? {
-    guard let format = signal["fmt"] else { return nil }
-    if format["map"] != nil { return "it is imported as a number; help tells what the numbers mean" }
-    return format["unit"]?.text == "yesno" ? "it is imported as 0 or 1: the source does not say which of them is yes" : nil
+  /// The ends that its values have. OBDb's decoder takes 0 for a `min` that is not given, and uses none of them unless `max` lies
+  /// above; what it moves to an end is beyond the end, and absent here.
+  private func limits(_ times: Double, _ over: Double, _ plus: Double) throws(ValueError) -> (minimum: Double?, maximum: Double?) {
+    let (low, high) = (try number("min"), try number("max"))
+    guard let high, format["map"] == nil else { return (low, high) }
+    if low == high || (low == nil && high <= 0) { return (nil, nil) }
+    return (low ?? (lowest * times / over + plus < 0 || highest * times / over + plus < 0 ? 0 : nil), high)
+  }
+
+  /// The ends of the raw number.
+  private var lowest: Double { signed ? -Double(1 << (length - 1)) : 0 }
+  private var highest: Double { Double((1 << (signed ? length - 1 : length)) - 1) }
+
+  /// What should be looked at in the signal that was made.
+  func doubts(_ made: ImportedSignal) -> [String] {
+    if format["map"] != nil { return ["it is imported as a number; help tells what the numbers mean"] }
+    var doubts: [String] = []
+    if format["unit"]?.text == "yesno" { doubts.append("it is imported as 0 or 1: the source does not say which of them is yes") }
+    if format["min"] == nil, made.minimum != nil {
+      doubts.append("the source gives no min, for which OBDb takes 0: a value below is absent; change min if it can be below")
+    }
+    if let max = format["max"]?.float, made.maximum == nil, made.type != .bool {
+      doubts.append("its max, \(Value.text(max)), is not above its min: as in OBDb neither limits it")
+    }
+    return doubts
   }
 
   private func number(_ key: String) throws(ValueError) -> Double? {

@@ -29,18 +29,26 @@ public struct SignalImport: Sendable {
 
   public var count: Int { signals.count }
 
-  /// Reads a file of either form, or says why it is neither.
-  public init(_ bytes: [UInt8]) throws(ValueError) {
+  /// Why nothing is in the result, in one line.
+  public var failure: String {
+    guard let first = leftOut.first else { return "it describes no signals; is it a signal set of OBDb, or a CSV file of Torque?" }
+    let others = leftOutCount - 1
+    return "\(first.place): \(first.words)\(others == 0 ? "" : "; \(others) more were left out as well")"
+  }
+
+  /// Reads a file of either form, of a signal set the signals of one model year or of all; or says why it is neither.
+  public init(_ bytes: [UInt8], year: Int? = nil) throws(ValueError) {
     let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
     let text = bytes.starts(with: mark) ? Array(bytes.dropFirst(mark.count)) : bytes
     guard bytes.count <= Self.largest else { throw ValueError("it is longer than 8 MiB; is this the right file?") }
     guard let first = text.first(where: { !isBlank($0) }) else { throw ValueError("there is nothing in it; is this the right file?") }
     if first == UInt8(ascii: "{") {
-      try SignalSet.read(text, into: &self)
+      try SignalSet.read(text, year: year, into: &self)
     } else {
       guard text.prefix(4096).allSatisfy({ $0 >= 0x20 || isBlank($0) }) else {
         throw ValueError("it is neither JSON nor a table of text; name a signal set of OBDb or a CSV file of Torque")
       }
+      if year != nil { note("year", "a table of Torque names no model years: all of it is taken") }
       TorqueTable.read(text, into: &self)
     }
   }
@@ -63,7 +71,8 @@ public struct SignalImport: Sendable {
     var problems: [OptionError] = []
     guard let checked = CustomSignal(signal.section, of: Setup(), &problems) else {
       let words = problems.map { error in
-        (error.option.map { "\($0): " } ?? "") + (error.offset.map { "character \($0 + 1): " } ?? "") + error.message
+        (error.option.map { $0 == "request" ? "request \(visible(signal.request, limit: 20)): " : "\($0): " } ?? "")
+          + (error.offset.map { "character \($0 + 1): " } ?? "") + error.message
       }
       return leaveOut(place, words.joined(separator: "; "))
     }

@@ -3,7 +3,8 @@
 // extended addresses) is nothing that may be done here unasked: such commands are left out.
 
 enum SignalSet {
-  static func read(_ text: [UInt8], into result: inout SignalImport) throws(ValueError) {
+  /// Takes over the signals of one model year; nil: of all.
+  static func read(_ text: [UInt8], year: Int?, into result: inout SignalImport) throws(ValueError) {
     guard let root = JSONNode(foreign: text) else { throw ValueError("it begins like JSON and is none; download it again") }
     guard let commands = root["commands"], commands.kind == .array else {
       throw ValueError("it is no signal set of OBDb: it has no list \"commands\"; name one, as signalsets/v3/default.json of a car")
@@ -14,17 +15,22 @@ enum SignalSet {
     if let synthetics = root["synthetics"] {
       for one in synthetics.elements { result.leaveOut(one.shown("id"), "it is computed from other signals") }
     }
-    for (index, command) in commands.elements.enumerated() { read(command, number: index + 1, into: &result) }
+    if commands.elements.isEmpty { result.leaveOut("commands", "the list is empty: this signal set describes nothing yet") }
+    for (index, command) in commands.elements.enumerated() { read(command, number: index + 1, year, into: &result) }
+    if year == nil, result.signals.contains(where: \.isOfSomeYears) {
+      result.note("filter", "some signals are for some model years alone; --year YEAR takes those of one year")
+    }
   }
 
-  private static func read(_ command: JSONNode, number: Int, into result: inout SignalImport) {
+  private static func read(_ command: JSONNode, number: Int, _ year: Int?, into result: inout SignalImport) {
     let signals = command["signals"]?.elements ?? []
     let frame: ImportedSignal
     do throws(ValueError) {
-      frame = try self.frame(of: command)
+      frame = try self.frame(of: command, year)
     } catch {
-      if signals.isEmpty { return result.leaveOut("command \(number)", error.description) }
-      for signal in signals { result.leaveOut(signal.shown("id"), error.description) }
+      let words = request(of: command).map { "request \($0): \(error.description)" } ?? error.description
+      if signals.isEmpty { return result.leaveOut("command \(number)", words) }
+      for signal in signals { result.leaveOut(signal.shown("id"), words) }
       return
     }
     if signals.isEmpty { result.leaveOut("command \(number)", "it has no signals") }
@@ -32,20 +38,34 @@ enum SignalSet {
       let place = signal.shown("id")
       do throws(ValueError) {
         guard let id = signal["id"]?.text else { throw ValueError("it has no id") }
-        var made = try SignalField(signal).signal(frame)
+        let field = try SignalField(signal)
+        var made = try field.signal(frame)
         made.help = visible([signal["name"]?.text ?? id, made.help ?? ""].filter { !$0.isEmpty }.joined(separator: ": "), limit: 200)
         result.add(made, id: id, place: place)
-        if let words = SignalField.doubt(signal) { result.note(place, words) }
+        for words in field.doubts(made) { result.note(place, words) }
       } catch {
         result.leaveOut(place, error.description)
       }
     }
   }
 
+  /// `22DDBC to 6F1`, as far as the command names a request; for a person.
+  private static func request(of command: JSONNode) -> String? {
+    guard command.kind == .object, let services = command["cmd"], services.kind == .object, let service = services.keys.first,
+      let parameter = services[service]?.text
+    else { return nil }
+    let request = visible(service + parameter, limit: 20)
+    return command["hdr"]?.text.map { "\(request) to \(visible($0, limit: 20))" } ?? request
+  }
+
   /// What the signals of a command have in common.
-  private static func frame(of command: JSONNode) throws(ValueError) -> ImportedSignal {
+  private static func frame(of command: JSONNode, _ year: Int?) throws(ValueError) -> ImportedSignal {
     guard command.kind == .object else { throw ValueError("it is no command") }
-    guard command["eax"] == nil else { throw ValueError("it needs an extended address, which is not supported") }
+    let years = ModelYears(command["filter"])
+    if let year, let years, !years.contains(year) { throw ValueError("it is for model years \(years.text), not \(year)") }
+    if let address = command["eax"] {
+      throw ValueError("it needs the extended address \(visible(address.text ?? "?", limit: 8)) (eax), which is not supported")
+    }
     guard command["din"] == nil else { throw ValueError("it needs a diagnostic session, which is never opened here") }
     if let kind = command["proto"]?.text, kind.hasPrefix("9141") { throw ValueError("it is for ISO 9141, which has no CAN identifiers") }
     guard let services = command["cmd"], services.kind == .object, let service = services.keys.first, services.keys.count == 1,
@@ -55,7 +75,10 @@ enum SignalSet {
     var frame = ImportedSignal(request: service + parameter, header: header.text, value: "")
     if let reply = try reply(of: command, to: header), reply != header.reply { frame.reply = reply.text }
     if let seconds = command["freq"]?.float, seconds > 0 { frame.period = min(max(seconds, 0.05), 3600) }
-    if let years = years(command["filter"]) { frame.comments.append("for model years \(years)") }
+    if let years {
+      frame.isOfSomeYears = true
+      frame.comments.append("for model years \(years.text)")
+    }
     return frame
   }
 
@@ -68,28 +91,21 @@ enum SignalSet {
     return header
   }
 
+  /// Who answers, as OBDb's decoder puts it together: on 11 bits the address as it is; on 29 bits it has eight digits, or six behind
+  /// the command's priority, or is the controller's own address, which answers the tester F1.
   private static func reply(of command: JSONNode, to header: CANIdentifier) throws(ValueError) -> CANIdentifier? {
     guard let digits = command["rax"]?.text else { return nil }
-    let last = digits.utf8.suffix(2)
-    let whole = header.isLong && digits.utf8.count < 8 ? "18DAF1" + String(decoding: last, as: UTF8.self) : digits
-    guard digits.utf8.count >= 2, let reply = CANIdentifier(whole), reply.isLong == header.isLong else {
-      throw ValueError("its receive address \(visible(digits, limit: 20)) is no CAN identifier")
+    let priority = String(header.text.prefix(2))
+    let whole =
+      switch (header.isLong, digits.utf8.count) {
+      case (true, 2): priority + "DAF1" + digits
+      case (true, 6): priority + digits
+      default: digits
+      }
+    guard let reply = CANIdentifier(whole), reply.isLong == header.isLong else {
+      throw ValueError("its receive address \(visible(digits, limit: 20)) (rax) is no CAN identifier")
     }
     return reply
-  }
-
-  /// Model years as a person says them. Where `from` is the later one, the years between the two are left out.
-  private static func years(_ filter: JSONNode?) -> String? {
-    guard let filter else { return nil }
-    var words: [String] = []
-    switch (filter["from"]?.whole, filter["to"]?.whole) {
-    case (let from?, let to?) where from <= to: words.append("\(from) to \(to)")
-    case (let from, let to):
-      if let to { words.append("until \(to)") }
-      if let from { words.append("from \(from) on") }
-    }
-    words += filter["years"]?.elements.prefix(30).compactMap { $0.whole.map(String.init) } ?? []
-    return words.isEmpty ? nil : words.joined(separator: ", ")
   }
 }
 

@@ -6,21 +6,70 @@ import Protocols
 struct DtcCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "dtc", abstract: "List the trouble codes of a car, or clear them.",
-    usage: "vehiclectl dtc [<options>] [<device>]\nvehiclectl dtc clear [<options>] [<device>]",
+    usage: "vehiclectl dtc [<options>] [--ecu <id> ...] [<device>]\nvehiclectl dtc clear [<options>] [<device>]",
     discussion: """
-      Stored, pending and permanent codes of all controllers, with their meaning where the code is standard.
-      With --json: {"device","codes":[{"ecu","code","states","meaning"}],"note"}.
+      Stored, pending and permanent codes of all ECUs of the emission standard (SAE J1979), with their meaning where the code is \
+      standard; codes of further ECUs by UDS, with their failure type (U0100-87); and the freeze frame of each code that has one. \
+      ECUs that are asked by UDS: those that are known, 7E0 to 7E7, and each --ecu.
+      With --json: {"device","codes":[{"ecu","code","states","meaning"}],"frames":[{"ecu","frame","code","values":[{"name","value",\
+      "unit"}]}],"note"}.
       """,
     subcommands: [DtcClearCommand.self])
 
   @OptionGroup var common: CommonOptions
+  @Option(help: ArgumentHelp("Ask this ECU by UDS as well, by its CAN identifier, as in 7B0; may be repeated.", valueName: "id"))
+  var ecu: [String] = []
   @Argument(help: "The device, where several have codes.", completion: .devices(doing: TroubleCodes.reading))
   var device: String?
 
   func perform(_ output: Output) throws {
     let codes = try TroubleCodes(of: device, try common.connect(output))
-    let report = try codes.read()
-    if output.json { return output.json(.members(["device": .string(codes.device), "codes": report.codes, "note": report.note])) }
+    let emissions: Result<TroubleReport, any Error> = Result { try codes.read() }
+    // Where the vehicle is not there, nothing else of it is.
+    if case .failure(let failure) = emissions, !Self.isAnswer(failure) { throw failure }
+    let others: Result<TroubleReport?, any Error> = Result { try codes.ecus(ecu, within: common.patience, output) }
+    if case .failure(let failure) = others, !Self.isAnswer(failure) || !ecu.isEmpty { throw failure }
+    let report = try merged(emissions, others)
+    var remarks: [String] = []
+    for case .failure(let failure as Failure) in [emissions.map { $0 as TroubleReport? }, others] { remarks.append(failure.message) }
+    let frames = try self.frames(codes, output, &remarks)
+    if output.json {
+      let notes = [report.text, frames?.text].compactMap(\.self) + remarks
+      return output.json(
+        .members([
+          "device": .string(codes.device), "codes": report.codes, "frames": frames?.json,
+          "note": notes.isEmpty ? nil : .string(notes.joined(separator: "\n")),
+        ]))
+    }
     output.lines(report.lines(width: Output.width, paint: output.paint))
+    if let frames { output.lines(frames.lines(width: Output.width, paint: output.paint)) }
+    for remark in remarks { output.note(Output.oneLine(remark)) }
+  }
+
+  private func merged(_ emissions: Result<TroubleReport, any Error>, _ others: Result<TroubleReport?, any Error>) throws -> TroubleReport {
+    switch (emissions, others) {
+    case (.success(let report), .success(let further?)): report.with(further)
+    case (.success(let report), _): report
+    case (.failure, .success(let further?)): further
+    case (.failure(let failure), _): throw failure
+    }
+  }
+
+  /// Freeze frames, where the device tells of any; why it does not is a remark.
+  private func frames(_ codes: TroubleCodes, _ output: Output, _ remarks: inout [String]) throws -> FreezeFrames? {
+    do {
+      return try codes.frames(within: common.patience, output).map(FreezeFrames.init)
+    } catch let failure as Failure where Self.isAnswer(failure) {
+      remarks.append(failure.message)
+      return nil
+    }
+  }
+
+  /// The device has refused this, or not answered it in time: the rest may be read all the same.
+  private static func isAnswer(_ error: any Error) -> Bool {
+    switch error as? Failure {
+    case .refused(.deviceError), .refused(.timeout): true
+    default: false
+    }
   }
 }

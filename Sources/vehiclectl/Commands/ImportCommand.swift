@@ -19,25 +19,28 @@ struct ImportCommand: Verb {
   var device: String?
   @Option(help: "The file to write, - for stdout.", completion: .file())
   var output = "-"
+  @Option(help: ArgumentHelp("Take the signals of a signal set that are for this model year.", valueName: "year"))
+  var year: Int?
   @Flag(help: "Overwrite the file.")
   var force = false
   @Argument(help: "The file to read, - for stdin.", completion: .file(extensions: ["json", "csv"]))
   var file: String
 
   func perform(_ output: Output) throws {
+    if let year, !(1900...2999).contains(year) { throw Failure.usage("\(year) is no model year; write four digits, as in --year 2021") }
     if let device, !Self.isName(device) {
       throw Failure.usage("\"\(device)\" is no name of a device; give the one in its section, [device.NAME]")
     }
     if self.output != "-" { try Self.check(self.output, force: force) }
     let found: SignalImport
-    do throws(ValueError) { found = try SignalImport(Self.contents(of: file)) } catch {
+    do throws(ValueError) { found = try SignalImport(Self.contents(of: file), year: year) } catch {
       throw Failure.other("cannot import \(file): \(error.description)")
     }
     for remark in found.leftOut { output.note(Output.oneLine("left out: \(remark.place): \(remark.words)")) }
     if found.leftOutCount > found.leftOut.count { output.note("left out: \(found.leftOutCount - found.leftOut.count) more") }
     for remark in found.notes { output.note(Output.oneLine("note: \(remark.place): \(remark.words)")) }
     guard found.count > 0 else {
-      throw Failure.other("nothing in \(file) could be imported; is it a signal set of OBDb, or a CSV file of Torque?")
+      throw Failure.other(Output.oneLine("nothing in \(file) can be imported: \(found.failure)"))
     }
     let source = file == "-" ? "what stdin said" : file.split(separator: "/").last.map(String.init) ?? file
     let text = Array(found.file(from: source, device: device).utf8)

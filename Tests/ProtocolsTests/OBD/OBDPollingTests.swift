@@ -61,7 +61,7 @@ import Testing
   }
 
   @Test func answersThatCannotBeUsedAreSaidToBeSoAndPollsAreCounted() {
-    var rig = AdapterRig()
+    var rig = AdapterRig(vehicle: .eGMP)
     rig.adapter.answer("220101", "7EC0462010100\r\r>")
     rig.start()
     rig.run(for: 10 * .second)

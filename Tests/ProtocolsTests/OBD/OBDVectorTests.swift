@@ -63,8 +63,8 @@ import Testing
   ]
 
   /// A machine that has just sent the request and waits.
-  static func asking(_ request: PageRequest, echo: Bool = false) -> AdapterRig {
-    var rig = AdapterRig()
+  static func asking(_ request: PageRequest, of vehicle: VehicleChoice = .auto, echo: Bool = false) -> AdapterRig {
+    var rig = AdapterRig(vehicle: vehicle)
     rig.adapter.answer("220101", "")
     rig.adapter.answer("2101", "")
     rig.start(restored: ["request": Array(request.rawValue.utf8)])
@@ -153,7 +153,7 @@ import Testing
   }
 
   @Test func sentinelsAndImplausibleNumbersAreAbsentWithAReason() {
-    var rig = Self.asking(.uds)
+    var rig = Self.asking(.uds, of: .hkmcEV)
     rig.give(.received(.main, Vector.page(Vector.kona, [4: 0, 53: 0x7F, 54: 0xFF, 55: 0x4E, 56: 0x21, 14: 0x9F, 24: 0, 23: 0xFF])))
     #expect(rig.number("state-of-charge") == 0)
     #expect(rig.absence("rpm") == "not available now")
@@ -169,7 +169,7 @@ import Testing
   }
 
   @Test func aPowerThatRoundsToNothingHasNoSign() {
-    var rig = Self.asking(.uds)
+    var rig = Self.asking(.uds, of: .hkmcEV)
     rig.give(.received(.main, Vector.page(Vector.ev6, [10: 0xFF, 11: 0xFF, 12: 0x01, 13: 0x90])))
     #expect(rig.number("battery-current") == -0.1 && rig.number("battery-power")?.sign == .plus)
   }

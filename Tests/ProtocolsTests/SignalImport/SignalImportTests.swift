@@ -67,6 +67,80 @@ import Testing
     #expect(other.comments == ["for model years until 2021, from 2024 on"] && other.period == 3600 && other.request == "010C")
   }
 
+  // The identifiers that OBDb's own tests give for these.
+  @Test(arguments: [
+    (#""hdr": "DA10", "rax": "10""#, "18DA10F1", nil), (#""hdr": "DA10", "rax": "11""#, "18DA10F1", "18DAF111"),
+    (#""hdr": "DA10", "rax": "10", "pri": "14""#, "14DA10F1", "14DAF110"),
+    (#""hdr": "FC00", "rax": "FE007B", "pri": "17", "tst": "7B""#, "17FC007B", "17FE007B"),
+    (#""hdr": "D016", "rax": "1EC60E80", "pri": "1D", "tst": "30""#, "1DD01630", "1EC60E80"),
+    (#""hdr": "D016", "rax": "1EC60E80""#, "18D016F1", "1EC60E80"), (#""hdr": "7E0", "rax": "7E8""#, "7E0", nil),
+    (#""hdr": "7E0", "rax": "7EA""#, "7E0", "7EA"),
+  ])
+  func `who is asked and who answers is what OBDb makes of header, priority and receive address`(
+    _ command: String, _ header: String, _ reply: String?
+  ) throws {
+    let found = try read(set(#""len": 8, "max": 50, "unit": "scalar""#, command: command + #", "cmd": {"22": "DA2C"}, "freq": 1"#))
+    #expect(found.signals.first?.header == header && found.signals.first?.reply == reply && found.leftOut.isEmpty)
+  }
+
+  // What OBDb's decoder moves to an end is absent here: its min is 0 where none is given, and it uses no max that is not above it.
+  @Test(arguments: [
+    (#""len": 16, "sign": true, "div": 100, "max": 20"#, 0, 20, true), (#""len": 8, "add": -40, "max": 215"#, 0, 215, true),
+    (#""len": 8, "mul": -1, "max": 9"#, 0, 9, true), (#""len": 8, "max": 100"#, nil, 100, false),
+    (#""len": 8, "sign": true, "min": -100, "max": 100"#, -100, 100, false), (#""len": 8, "sign": true, "max": 0"#, nil, nil, true),
+    (#""len": 8, "min": 3, "max": 3"#, nil, nil, true),
+  ])
+  func `limits are those that OBDb's decoder uses, and what it makes up is noted`(
+    _ format: String, _ minimum: Double?, _ maximum: Double?, _ isNoted: Bool
+  ) throws {
+    let found = try read(set(format + #", "unit": "percent""#))
+    let signal = try #require(found.signals.first)
+    #expect(signal.minimum == minimum && signal.maximum == maximum && found.notes.count == (isNoted ? 1 : 0), "\(found.notes)")
+  }
+
+  @Test func `a value that OBDb would move to 0 is absent`() throws {
+    let found = try read(set(#""len": 16, "sign": true, "div": 100, "max": 20, "unit": "percent""#))
+    var problems: [OptionError] = []
+    let section = try #require(found.signals.first).section
+    let row = try #require(CustomSignal(section, of: Setup(), &problems)).row
+    let decoded = { (bytes: [UInt8]) in bytes.withUnsafeBufferPointer { row.read($0) } }
+    #expect(decoded([0xFF, 0xF9]) == .absent(.outOfRange) && decoded([0x00, 0x07]) == .value(.float(0.07)))
+  }
+
+  @Test func `a model year takes its own signals and no others`() throws {
+    func command(_ id: String, _ filter: String) -> String {
+      #"{"hdr": "7E4", "cmd": {"22": "0101"}, "freq": 1\#(filter), "signals": [{"id": "\#(id)", "fmt": {"len": 8, "max": 9}}]}"#
+    }
+    let commands = [
+      command("ALL", ""), command("EMPTY", #", "filter": {}"#), command("RANGE", #", "filter": {"from": 2019, "to": 2021}"#),
+      command("ONE", #", "filter": {"from": 2020, "to": 2020}"#), command("UNTIL", #", "filter": {"to": 2018}"#),
+      command("FROM", #", "filter": {"from": 2022}"#), command("AROUND", #", "filter": {"from": 2022, "to": 2018}"#),
+      command("LISTED", #", "filter": {"to": 2010, "years": [2017, 2020]}"#),
+      command("DEBUG", #", "dbgfilter": {"from": 2015, "to": 2016}"#),
+    ]
+    let bytes = Array(#"{"commands": [\#(commands.joined(separator: ","))]}"#.utf8)
+    let names = { (year: Int?) in try SignalImport(bytes, year: year).signals.map(\.name) }
+    #expect(try names(2017) == ["all", "empty", "until", "around", "listed", "debug"])
+    #expect(try names(2020) == ["all", "empty", "range", "one", "listed", "debug"])
+    #expect(try names(2023) == ["all", "empty", "from", "around", "debug"])
+    #expect(try names(nil).count == commands.count)
+    let found = try SignalImport(bytes, year: 2020)
+    #expect(found.leftOut.map(\.place) == ["UNTIL", "FROM", "AROUND"] && found.notes.isEmpty)
+    #expect(found.leftOut[0].words == "request 220101 to 7E4: it is for model years until 2018, not 2020")
+    #expect(try SignalImport(bytes).notes.map(\.place) == ["filter"])
+  }
+
+  // As OBDb has the BMW i3.
+  @Test func `a set of which nothing can be asked is still a signal set, and the refusal names the request`() throws {
+    let command = #""hdr": "6F1", "rax": "607", "eax": "07", "fcm1": true, "cmd": {"22": "DDBC"}, "freq": 1"#
+    let found = try read(set(#""len": 16, "max": 100, "div": 10, "unit": "percent""#, command: command))
+    #expect(found.count == 0)
+    #expect(found.failure == "X_Y: request 22DDBC to 6F1: it needs the extended address 07 (eax), which is not supported")
+    #expect(try read(#"{"commands": []}"#).failure.contains("describes nothing yet"))
+    let refused = try read(set(#""len": 8, "max": 1, "unit": "scalar""#, command: #""hdr": "7E4", "cmd": {"2E": "0101"}"#))
+    #expect(refused.failure.hasPrefix("X_Y: request 2E0101: service 2E"), "\(refused.failure)")
+  }
+
   @Test func `maps are numbers with their meaning, truths are truths, and what is not sure is noted`() throws {
     let gear = try read(set(#""len": 3, "map": {"0": {"value": "P", "description": "Park"}, "1": "Reverse"}"#))
     #expect(gear.signals.first?.help == "The name: 0 Park, 1 Reverse" && gear.notes.count == 1)

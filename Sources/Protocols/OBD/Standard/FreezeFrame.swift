@@ -18,8 +18,8 @@ struct FreezeFrame: Sendable, Equatable {
   /// The question for one parameter of a frame.
   static func request(_ number: UInt8, frame: UInt8 = 0) -> [UInt8] { [0x02, number, frame] }
 
-  /// Adds what an answer holds, or says why it cannot be read.
-  mutating func add(_ answer: ArraySlice<UInt8>) -> String? {
+  /// Adds what an answer holds, by the scales of the ECU that it comes from, or says why it cannot be read.
+  mutating func add(_ answer: ArraySlice<UInt8>, _ scales: Scales = Scales(), from source: UInt32? = nil) -> String? {
     guard answer.first == 0x42 else { return "not an answer of service 02" }
     guard answer.count >= 3 else { return "an answer without a frame number" }
     var code = code
@@ -32,7 +32,8 @@ struct FreezeFrame: Sendable, Equatable {
       guard number != 0x02, let parameter = StandardParameter.all[number] else { return }
       answer[data].withUnsafeBufferPointer { bytes in
         for row in parameter.rows {
-          if case .value(let value) = row.read(bytes) { items.append(Item(name: row.property.name, unit: row.property.unit, value: value)) }
+          guard case .value(let value) = row.value(bytes, scales, from: source) else { continue }
+          items.append(Item(name: row.property.name, unit: row.property.unit, value: value))
         }
       }
     }

@@ -9,13 +9,18 @@ extension StandardParameter {
     StandardParameter(0x08, 1, trim("short-fuel-trim-2", "Short-term fuel trim, bank 2; positive adds fuel")),
     StandardParameter(0x09, 1, trim("long-fuel-trim-2", "Long-term fuel trim, bank 2; positive adds fuel")),
     StandardParameter(0x0A, 1, count("fuel-pressure", .u8(0), unit: "kPa", times: 3, "Fuel pressure above the air's")),
-    StandardParameter(0x0B, 1, count("intake-pressure", .u8(0), unit: "kPa", "Absolute pressure in the intake manifold")),
+    StandardParameter(
+      0x0B, 1,
+      .scaled(
+        "intake-pressure", .u8(0), by: .intakePressure, unit: "kPa", decimals: 1, help: "Absolute pressure in the intake manifold")),
     StandardParameter(0x0C, 2, scaled("rpm", .u16(0), unit: "rpm", over: 4, decimals: 2, "Speed of the engine")),
     StandardParameter(0x0D, 1, count("speed", .u8(0), unit: "km/h", "Speed of the vehicle")),
     StandardParameter(
       0x0E, 1, scaled("timing-advance", .u8(0), unit: "°", over: 2, plus: -64, decimals: 1, "Ignition before top dead centre, cylinder 1")),
     StandardParameter(0x0F, 1, celsius("intake-air-temperature", "Air in the intake")),
-    StandardParameter(0x10, 2, scaled("air-flow", .u16(0), unit: "g/s", over: 100, decimals: 2, "Mass of air that the engine takes in")),
+    StandardParameter(
+      0x10, 2,
+      .scaled("air-flow", .u16(0), by: .airFlow, unit: "g/s", decimals: 2, help: "Mass of air that the engine takes in")),
     StandardParameter(0x11, 1, percent("throttle-position", "Absolute position of the throttle")),
   ]
 
@@ -30,12 +35,14 @@ extension StandardParameter {
           trim("\(name)-trim", "Short-term fuel trim by oxygen sensor \(sensor)", at: 1, absentAtTop: true)),
         StandardParameter(
           0x24 + number, 4, lambda("\(name)-lambda", "Air-fuel ratio at oxygen sensor \(sensor); 1 is balanced"),
-          scaled("\(name)-wide-voltage", .u16(2), unit: "V", over: 8192, decimals: 3, "Voltage of wide-band oxygen sensor \(sensor)")),
+          .scaled(
+            "\(name)-wide-voltage", .u16(2), by: .sensorVoltage, unit: "V", decimals: 3,
+            help: "Voltage of wide-band oxygen sensor \(sensor)")),
         StandardParameter(
           0x34 + number, 4, lambda("\(name)-current-lambda", "Air-fuel ratio at oxygen sensor \(sensor), by its current; 1 is balanced"),
-          scaled(
-            "\(name)-current", .u16(2), unit: "mA", over: 256, plus: -128, decimals: 3, "Pump current of wide-band oxygen sensor \(sensor)")
-        ),
+          .scaled(
+            "\(name)-current", .u16(2), by: .sensorCurrent, unit: "mA", decimals: 3,
+            help: "Pump current of wide-band oxygen sensor \(sensor)")),
       ]
     }
     + [(0x3C, "1-1"), (0x3D, "2-1"), (0x3E, "1-2"), (0x3F, "2-2")].map { number, place in
@@ -46,7 +53,7 @@ extension StandardParameter {
     }
 
   private static func lambda(_ name: String, _ help: String) -> DataRow {
-    scaled(name, .u16(0), unit: nil, times: 2, over: 65536, decimals: 4, help)
+    .scaled(name, .u16(0), by: .lambda, unit: nil, decimals: 4, help: help)
   }
 
   static let distances: [StandardParameter] = [
@@ -89,7 +96,7 @@ extension StandardParameter {
   ]
 
   static let engine: [StandardParameter] = [
-    // What further scales would be: they only make the lengths complete.
+    // The scales of others: Scaling.swift.
     StandardParameter(0x4F, 4),
     StandardParameter(0x50, 4),
     StandardParameter(0x52, 1, percent("ethanol", "Ethanol in the fuel")),

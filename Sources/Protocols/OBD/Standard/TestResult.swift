@@ -15,6 +15,9 @@ struct TestResult: Sendable, Equatable {
 
   var hasPassed: Bool { minimum <= value && value <= maximum }
 
+  /// All three are 0 where the test has not run since the codes were cleared.
+  var hasRun: Bool { value != 0 || minimum != 0 || maximum != 0 }
+
   enum Answer: Equatable {
     case results([TestResult])
     case broken(String)
@@ -64,6 +67,21 @@ struct TestResult: Sendable, Equatable {
     default: nil
     }
   }
+
+  /// What the test is called, where the standard fixes it: those of oxygen sensors and of misfire.
+  var testName: String? {
+    switch (monitor, test) {
+    case (0x01...0x10, 0x01...0x0A): Self.sensorTests[Int(test) - 1]
+    case (0xA1...0xAD, 0x0B): "misfires, mean of 10 driving cycles"
+    case (0xA1...0xAD, 0x0C): "misfires, last driving cycle"
+    default: nil
+    }
+  }
+
+  private static let sensorTests = [
+    "rich to lean threshold", "lean to rich threshold", "low voltage for switch time", "high voltage for switch time",
+    "rich to lean switch time", "lean to rich switch time", "minimum voltage", "maximum voltage", "time between transitions", "period",
+  ]
 
   private typealias Scaling = (step: Double, offset: Double, unit: String?)
 

@@ -49,8 +49,9 @@ struct TroubleCode: Sendable, Hashable, Comparable {
   }
 
   /// Reads one message. CAN tells the number of codes behind the service and has an even length; older networks have pairs alone,
-  /// three a line, filled up with zeros.
-  static func read(_ message: ArraySlice<UInt8>) -> Answer {
+  /// three a line, filled up with zeros. On CAN an odd length is that of a whole frame, which some adapters print without headers: there
+  /// the number says where the zeros begin.
+  static func read(_ message: ArraySlice<UInt8>, onCAN: Bool = false) -> Answer {
     let bytes = Array(message)
     guard let service = bytes.first, service == 0x43 || service == 0x47 || service == 0x4A else {
       return .broken("not an answer that holds trouble codes")
@@ -59,6 +60,12 @@ struct TroubleCode: Sendable, Hashable, Comparable {
     if bytes.count % 2 == 0 {
       guard bytes.count == 2 + 2 * Int(bytes[1]) else { return .broken("the answer holds another number of codes than it tells") }
       pairs = bytes[2...]
+    } else if onCAN {
+      let end = bytes.count == 7 ? 2 + 2 * Int(bytes[1]) : .max
+      guard end < bytes.count, bytes[end...].allSatisfy({ $0 == 0 }) else {
+        return .broken("the answer holds another number of codes than it tells")
+      }
+      pairs = bytes[2..<end]
     } else {
       guard bytes.count == 7 else { return .broken("a line of trouble codes is cut short") }
       pairs = bytes[1...]

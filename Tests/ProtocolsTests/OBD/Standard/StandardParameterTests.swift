@@ -20,7 +20,7 @@ import Testing
     (0x05, "coolant-temperature", [0xFF], .int(215)), (0x06, "short-fuel-trim-1", [0x80], .float(0)),
     (0x07, "long-fuel-trim-1", [0x7D], .float(-2.34)), (0x08, "short-fuel-trim-2", [0], .float(-100)),
     (0x09, "long-fuel-trim-2", [0xFF], .float(99.22)), (0x0A, "fuel-pressure", [0xFF], .int(765)),
-    (0x0B, "intake-pressure", [0x65], .int(101)), (0x0C, "rpm", [0x0D, 0x74], .float(861)), (0x0C, "rpm", [0x0D, 0x75], .float(861.25)),
+    (0x0B, "intake-pressure", [0x65], .float(101)), (0x0C, "rpm", [0x0D, 0x74], .float(861)), (0x0C, "rpm", [0x0D, 0x75], .float(861.25)),
     (0x0D, "speed", [0x32], .int(50)), (0x0E, "timing-advance", [0], .float(-64)), (0x0F, "intake-air-temperature", [0x3C], .int(20)),
     (0x10, "air-flow", [0x01, 0xF4], .float(5)), (0x11, "throttle-position", [0x33], .float(20)),
     (0x14, "o2-sensor-1-voltage", [0x5A, 0xFF], .float(0.45)), (0x1B, "o2-sensor-8-trim", [0x5A, 0x80], .float(0)),

@@ -132,4 +132,15 @@ import Testing
     let problem = frame.add([0x42, 0x02, 0x00, 0x00, 0x00])
     #expect(problem == nil && frame.code == nil)
   }
+
+  @Test func `a freeze frame is read by the scale of its ECU, and not before that is known`() {
+    var scales = Scales()
+    let answer: [UInt8] = [0x42, 0x0B, 0x00, 0x7F]
+    var frame = FreezeFrame()
+    let before = frame.add(answer[...], scales, from: 0x7E8)
+    #expect(before == nil && frame.items.isEmpty)
+    ([0, 0, 0, 0x4D] as [UInt8]).withUnsafeBufferPointer { scales.take(0x4F, $0, from: 0x7E8) }
+    let problem = frame.add(answer[...], scales, from: 0x7E8)
+    #expect(problem == nil && frame.items == [FreezeFrame.Item(name: "intake-pressure", unit: "kPa", value: .float(383.5))])
+  }
 }

@@ -1,0 +1,41 @@
+// The rear axle's control unit of a simulated petrol car: it has nothing to do with emissions, answers at the address where electric
+// Hyundais and Kias have their battery, and knows the same request for something else. It must never know who asked.
+// Facts: ISO 14230-3 service 21 (local identifiers are the maker's), ISO 14229 service 19 and its negative responses; SAE J1979 has the
+// address 7E4 for any ECU that the maker puts there.
+
+struct AxleUnit: Sendable {
+  /// 7E4, answered from 7EC; on 29 bits 18DA14F1.
+  static let number: UInt8 = 0x14
+
+  /// Its messages; one where it understands or refuses, none where it keeps quiet.
+  func answers(to request: [UInt8], _ moment: PetrolDrive.Moment) -> [[UInt8]] {
+    guard let service = request.first else { return [] }
+    switch (service, request.dropFirst().first) {
+    case (0x21, 0x01?) where request.count == 2: return [[0x61, 0x01] + data(moment)]
+    case (0x21, _): return [Reply.refusal(service, 0x12)]
+    // Coupling clutch over temperature, confirmed; a message of the brakes that is missing, pending; and one that only waits for its test.
+    case (0x19, 0x02?) where request.count == 3:
+      let codes: [[UInt8]] = [[0x18, 0x99, 0x98, 0x2C], [0xC1, 0x21, 0x87, 0x04], [0x56, 0x10, 0x13, 0x50]]
+      return [[0x59, 0x02, 0x7F] + codes.filter { $0[3] & request[2] != 0 }.flatMap(\.self)]
+    case (0x19, _): return [Reply.refusal(service, 0x12)]
+    case (0x22, _): return [Reply.refusal(service, 0x31)]
+    case (0x3E, let kind): return kind == 0x80 ? [] : [[0x7E, 0x00]]
+    default: return [Reply.refusal(service, 0x11)]
+    }
+  }
+
+  /// Its data list: wheel speeds, coupling, temperatures with an offset of 40, counters and what is not fitted.
+  private func data(_ moment: PetrolDrive.Moment) -> [UInt8] {
+    var page = Layout(59)
+    for place in 0..<4 { page.put(moment.speed * 100, bytes: 2, at: place * 2) }
+    page.put(moment.power * 10, bytes: 2, at: 8)
+    page.put(moment.engineSpeed, bytes: 2, at: 10)
+    page.put([0x21, 0x5C, 0x64, UInt8(40 + 20 * moment.warmth(300)), 0x7F, 0x80, 0x00, 0x00], at: 12)
+    page.put([0xFF, 0xFF, 0xFF, 0x00, 0x12, 0x00, 0x12, 0x80], at: 20)
+    page.put(moment.distance * 1000, bytes: 4, at: 30)
+    page.put([0x00, 0x03, 0x41, 0x20, 0x76, 0x00, 0x0C, 0x80, 0x76, 0x00, 0x00, 0x00], at: 34)
+    page.put(moment.seconds, bytes: 4, at: 46)
+    page.put([0x04, 0xB8, 0x0B, 0x13, 0x88, 0x00, 0x00, 0xFF, 0xFF], at: 50)
+    return page.bytes
+  }
+}

@@ -1,0 +1,112 @@
+// The trouble codes of ECUs beyond emissions, each asked by itself in UDS (ISO 14229-1, service 19 02). Which ECUs a vehicle has nobody can
+// ask: those are asked that are known, the eight addresses of ISO 15765-4, and whom a person names. Only answers count: an ECU that does
+// not know the service is named, and so is one that is known and silent.
+
+struct ECUCodeList: Survey {
+  /// Asked in this order.
+  let ecus: [Target]
+  /// Those of them that are there.
+  let known: Set<Target>
+
+  private var found: [(source: String, code: UDSTroubleCode)] = []
+  private var unsupported: [String] = []
+  private var silent: [String] = []
+  /// Those that answered the question.
+  private var readable = 0
+  /// What is not known, in words.
+  private var doubts: [String] = []
+  private var asked = 0
+
+  init(_ ecus: [Target], known: Set<Target>) { (self.ecus, self.known) = (ecus, known) }
+
+  var questions: [[UInt8]] { ecus.map { _ in UDSTroubleCode.request } }
+  func target(of place: Int) -> Target? { ecus[place] }
+  var isLong: Bool { true }
+
+  mutating func take(_ answers: [SurveyAnswer], _ place: Int) throws(Unreadable) {
+    let name = name(of: place)
+    asked = place + 1
+    guard !answers.isEmpty else {
+      if known.contains(ecus[place]) { silent.append(name) }
+      return
+    }
+    if let (_, words) = answers.putOff.first { return doubts.append("\(name) does not tell its codes: \(words)") }
+    guard let answer = answers.first(where: { $0.refusal == nil }) else { return unsupported.append(name) }
+    switch UDSTroubleCode.read(answer.bytes) {
+    case .broken(let reason): doubts.append("\(name) does not tell its codes: \(reason)")
+    case .codes(let codes):
+      readable += 1
+      found += codes.map { (name, $0) }
+    }
+  }
+
+  mutating func missed(_ place: Int, _ reason: String) -> Bool {
+    asked = place + 1
+    doubts.append("\(name(of: place)) does not tell its codes: \(reason)")
+    return true
+  }
+
+  /// By where it answers from, as the other reports name ECUs.
+  private func name(of place: Int) -> String { ecus[place].reply?.text ?? ecus[place].text }
+
+  var objection: CommandError? {
+    guard asked == ecus.count, readable == 0, unsupported.isEmpty, doubts.isEmpty else { return nil }
+    return .refused(code: "no-answer", "no ECU answers UDS (service 19): switch the ignition on")
+  }
+
+  var report: Report {
+    var lines = doubts
+    if found.isEmpty, readable > 0 { lines.append("no trouble codes by UDS in \(readable) ECU\(readable == 1 ? "" : "s")") }
+    if !unsupported.isEmpty {
+      lines.append("trouble codes by UDS (service 19) are not supported by \(unsupported.joined(separator: ", "))")
+    }
+    if !silent.isEmpty { lines.append("no answer to UDS from \(silent.joined(separator: ", "))") }
+    let rows = found.map { [$0.source, $0.code.text, $0.code.states.joined(separator: ", "), $0.code.meaning] }
+    return Report(text: lines.isEmpty ? nil : lines.joined(separator: "\n"), columns: rows.isEmpty ? [] : CodeList.columns, rows: rows)
+  }
+}
+
+extension OBDMachine {
+  private static let ecus = "ecus"
+  private static let mostECUs = 64
+
+  static let ecuCodes = Action(
+    "ecu-codes",
+    arguments: [Argument(ecus, .string, optional: true, help: "Further ECUs to ask, by their CAN identifiers, as in 7B0 760")],
+    help: "Reads the trouble codes of ECUs beyond emissions by UDS (service 19 02), each with its failure type")
+
+  /// Whom to ask: the ECUs that are known, the addresses that ISO 15765-4 reserves, and those named.
+  func ecuCodes(_ arguments: [String: Value]) throws(CommandError) -> ECUCodeList {
+    guard bus.isCAN else {
+      throw .refused(
+        code: "no-can", "trouble codes by UDS are read on a CAN bus alone, and the vehicle's is \(bus.name ?? "not known yet")")
+    }
+    var named: [Target] = []
+    for word in (arguments[Self.ecus]?.text ?? "").split(whereSeparator: { $0 == " " || $0 == "," }) {
+      guard let identifier = CANIdentifier(word) else {
+        throw .invalid(
+          argument: Self.ecus, "\"\(visible(String(word), limit: 20))\" is no CAN identifier; write 3 or 8 hex digits, as in 7B0")
+      }
+      named.append(Target(identifier))
+    }
+    let answering = timetable.inquiries.filter { $0.standing == .answered }.map(\.target)
+    let controllers: [Target] =
+      if case .standard(let found) = vehicle { found.controllers.compactMap { Target(answeringFrom: CANIdentifier($0.identifier)) } } else {
+        []
+      }
+    let known = Set((named + controllers + answering).filter { $0.reply != nil })
+    let reserved = bus.isLong ? [] : (UInt32(0x7E0)...0x7E7).map { Target(CANIdentifier($0)) }
+    let all = known.union(reserved + timetable.inquiries.map(\.target) + [request.target]).filter { $0.reply != nil }
+    guard all.count <= Self.mostECUs else {
+      throw .invalid(argument: Self.ecus, "these are more than \(Self.mostECUs) ECUs; name fewer at a time")
+    }
+    // An ECU that is asked under one identifier is asked once.
+    var asked: Set<CANIdentifier?> = []
+    let ecus = all.sorted { ($0.request?.number ?? 0, known.contains($0) ? 0 : 1) < ($1.request?.number ?? 0, known.contains($1) ? 0 : 1) }
+      .filter { asked.insert($0.request).inserted }
+    guard !ecus.isEmpty else {
+      throw .refused(code: "no-ecu", "no ECU of this vehicle is known yet: name some, as in ecus 18DA10F1, or ask again once it answers")
+    }
+    return ECUCodeList(ecus, known: known)
+  }
+}

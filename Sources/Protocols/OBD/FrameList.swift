@@ -1,0 +1,147 @@
+// The freeze frames of all ECUs (SAE J1979, service 02): which code stored each, and every value in it that is known. An ECU is asked
+// which parameters its frame has and then for those, three at a time on CAN, alone where that is not understood. Values come from whole
+// answers alone; an ECU without a frame, or without the service, has none.
+
+struct FrameList: Survey {
+  static let columns = ["ecu", "frame", "code", "name", "value", "unit"]
+  /// The standard asks for frame 0 alone; makers number a few more.
+  private static let mostFrames: UInt8 = 8
+
+  /// What a question is for.
+  private enum Purpose: Equatable {
+    case code
+    case bitmap(UInt8)
+    case values([UInt8])
+  }
+
+  private struct Question: Equatable {
+    let frame: UInt8
+    let purpose: Purpose
+    let target: Target?
+
+    var bytes: [UInt8] {
+      switch purpose {
+      case .code: FreezeFrame.request(0x02, frame: frame)
+      case .bitmap(let base): FreezeFrame.request(base, frame: frame)
+      case .values(let numbers): [0x02] + numbers.flatMap { [$0, frame] }
+      }
+    }
+  }
+
+  private struct Frame {
+    let source: UInt32?
+    let number: UInt8
+    let code: TroubleCode
+    var items: [FreezeFrame.Item] = []
+  }
+
+  private let isCAN: Bool
+  private let scales: Scales
+  private var plan = [Question(frame: 0, purpose: .code, target: nil)]
+  private var frames: [Frame] = []
+  private var isAnswered = false
+  private var doubts: [String] = []
+
+  init(isCAN: Bool, scales: Scales = Scales()) {
+    self.isCAN = isCAN
+    self.scales = scales
+  }
+
+  var questions: [[UInt8]] { plan.map(\.bytes) }
+  func target(of place: Int) -> Target? { plan[place].target }
+  var isLong: Bool { true }
+  var objection: CommandError? { nil }
+
+  mutating func take(_ answers: [SurveyAnswer], _ place: Int) throws(Unreadable) {
+    let question = plan[place]
+    switch question.purpose {
+    case .code: try takeCodes(answers, question.frame)
+    case .bitmap(let base): takeBitmaps(answers, base, question)
+    case .values(let numbers): takeValues(answers, numbers, question)
+    }
+  }
+
+  mutating func missed(_ place: Int, _ reason: String) -> Bool {
+    let question = plan[place]
+    if case .values(let numbers) = question.purpose, numbers.count > 1 {
+      askAlone(numbers, question)
+    } else {
+      doubts.append("frame \(question.frame): \(spacedHex(question.bytes)): \(reason)")
+    }
+    return true
+  }
+
+  private mutating func takeCodes(_ answers: [SurveyAnswer], _ frame: UInt8) throws(Unreadable) {
+    let known = frames.count
+    for (source, words) in answers.putOff where frame == 0 { doubts.append(SurveyAnswer.words(source, "does not tell: \(words)")) }
+    for answer in answers where answer.refusal == nil {
+      isAnswered = true
+      var read = FreezeFrame()
+      if let problem = read.add(answer.bytes[...]) { throw Unreadable(problem) }
+      guard let code = read.code, read.frame == frame else { continue }
+      frames.append(Frame(source: answer.source, number: frame, code: code))
+    }
+    guard frames.count > known else { return }
+    for found in frames[known...] { ask(.bitmap(0), frame, found.source) }
+    if frame + 1 < Self.mostFrames { plan.append(Question(frame: frame + 1, purpose: .code, target: nil)) }
+  }
+
+  private mutating func takeBitmaps(_ answers: [SurveyAnswer], _ base: UInt8, _ question: Question) {
+    for answer in answers where answer.bytes.count == 7 && answer.bytes.starts(with: [0x42, base, question.frame]) {
+      let numbers = StandardParameter.supported(answer.bytes[3...], base: base)
+      let values = numbers.filter { $0 % 0x20 != 0 && $0 != 0x02 && StandardParameter.all[$0] != nil }
+      let most = isCAN ? 3 : 1
+      for start in stride(from: 0, to: values.count, by: most) {
+        ask(.values(Array(values[start..<min(start + most, values.count)])), question.frame, answer.source)
+      }
+      if base < 0xE0, numbers.contains(base + 0x20) { ask(.bitmap(base + 0x20), question.frame, answer.source) }
+    }
+  }
+
+  private mutating func takeValues(_ answers: [SurveyAnswer], _ numbers: [UInt8], _ question: Question) {
+    var missing = Set(numbers)
+    for answer in answers where answer.refusal == nil {
+      var read = FreezeFrame()
+      var told: [UInt8] = []
+      let problem = StandardParameter.split(answer.bytes[...], where: numbers.contains) { number, _ in told.append(number) }
+      guard problem == nil, read.add(answer.bytes[...], scales, from: answer.source) == nil, read.frame == question.frame,
+        let index = frames.firstIndex(where: { $0.source == answer.source && $0.number == question.frame })
+      else { continue }
+      frames[index].items += read.items
+      missing.subtract(told)
+    }
+    if numbers.count > 1, !missing.isEmpty { askAlone(numbers.filter(missing.contains), question) }
+  }
+
+  private mutating func askAlone(_ numbers: [UInt8], _ question: Question) {
+    for number in numbers { plan.append(Question(frame: question.frame, purpose: .values([number]), target: question.target)) }
+  }
+
+  /// Asks the ECU that answers from there; before CAN all of them, once.
+  private mutating func ask(_ purpose: Purpose, _ frame: UInt8, _ source: UInt32?) {
+    let target = isCAN ? source.flatMap { Target(answeringFrom: CANIdentifier($0)) } : nil
+    let question = Question(frame: frame, purpose: purpose, target: target)
+    if !plan.contains(question) { plan.append(question) }
+  }
+
+  var report: Report {
+    let rows = frames.sorted { ($0.source ?? 0, $0.number) < ($1.source ?? 0, $1.number) }.flatMap { frame -> [[String]] in
+      let head = [CANReader.name(of: frame.source), String(frame.number), frame.code.text]
+      if frame.items.isEmpty { return [head + ["", "", ""]] }
+      return frame.items.map { item in
+        let value = if case .list(let entries) = item.value { entries.joined(separator: "; ") } else { item.value.text }
+        return head + [item.name, value, item.unit ?? ""]
+      }
+    }
+    var lines = doubts
+    if rows.isEmpty {
+      lines.append(isAnswered ? "no freeze frame is stored" : "no freeze frame: no ECU answers service 02, which not every vehicle has")
+    }
+    return Report(text: lines.isEmpty ? nil : lines.joined(separator: "\n"), columns: rows.isEmpty ? [] : Self.columns, rows: rows)
+  }
+}
+
+extension OBDMachine {
+  static let frames = Action(
+    "freeze-frames", help: "Reads the freeze frames: what was measured when a trouble code was stored (service 02)")
+}

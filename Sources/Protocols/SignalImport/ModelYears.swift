@@ -1,0 +1,38 @@
+// The model years that a command of a signal set is for, as OBDb's `filter` gives them: `from` and `to`, each inclusive, and single
+// `years`. Where `from` is the later one, the years between the two are left out.
+
+struct ModelYears: Equatable, Sendable {
+  private let from: Int?
+  private let to: Int?
+  private let years: [Int]
+
+  /// Reads a filter; nil where it names no year.
+  init?(_ filter: JSONNode?) {
+    guard let filter, filter.kind == .object else { return nil }
+    (from, to) = (filter["from"]?.whole, filter["to"]?.whole)
+    years = filter["years"]?.elements.prefix(100).compactMap(\.whole) ?? []
+    if from == nil, to == nil, years.isEmpty { return nil }
+  }
+
+  func contains(_ year: Int) -> Bool {
+    let isInRange =
+      switch (from, to) {
+      case (let from?, let to?) where from <= to: (from...to).contains(year)
+      case (nil, nil): false
+      case (let from, let to): from.map { year >= $0 } ?? false || to.map { year <= $0 } ?? false
+      }
+    return isInRange || years.contains(year)
+  }
+
+  /// `2019 to 2021, 2024`
+  var text: String {
+    var words: [String] = []
+    switch (from, to) {
+    case (let from?, let to?) where from <= to: words.append("\(from) to \(to)")
+    case (let from, let to):
+      if let to { words.append("until \(to)") }
+      if let from { words.append("from \(from) on") }
+    }
+    return (words + years.prefix(30).map(String.init)).joined(separator: ", ")
+  }
+}

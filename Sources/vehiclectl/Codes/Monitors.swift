@@ -1,0 +1,102 @@
+// Monitors as the action monitors of kind obd reports them, by ECU: the malfunction lamp, readiness since the codes were cleared and in
+// this drive, and the results of the tests with their limits.
+
+import Protocols
+
+struct Monitors {
+  static let reading = "monitors"
+
+  private struct ECU {
+    let name: String
+    var lamp: String?
+    var codes: String?
+    /// By monitor: since the codes were cleared, and in this drive.
+    var readiness: [(name: String, sinceClear: String?, thisDrive: String?)] = []
+    var tests: [[String]] = []
+  }
+
+  private static let columns = ["name", "test", "result", "value", "min", "max", "unit"]
+  private let ecus: [ECU]
+  let text: String?
+
+  init(_ report: TroubleReport) {
+    var ecus: [ECU] = []
+    for row in report.rows {
+      let cell = { (title: String) in report.cell(title, of: row) }
+      let name = cell("ecu") ?? ""
+      if ecus.last?.name != name { ecus.append(ECU(name: name)) }
+      let at = ecus.count - 1
+      switch cell("what") {
+      case "lamp": ecus[at].lamp = cell("result")
+      case "codes": ecus[at].codes = cell("value")
+      case "readiness":
+        let monitor = cell("name") ?? ""
+        let place = ecus[at].readiness.firstIndex { $0.name == monitor } ?? ecus[at].readiness.count
+        if place == ecus[at].readiness.count { ecus[at].readiness.append((monitor, nil, nil)) }
+        if cell("test") == "this drive" {
+          ecus[at].readiness[place].thisDrive = cell("result")
+        } else {
+          ecus[at].readiness[place].sinceClear = cell("result")
+        }
+      case "test": ecus[at].tests.append(Self.columns.map { cell($0) ?? "" })
+      default: break
+      }
+    }
+    (self.ecus, text) = (ecus, report.text)
+  }
+
+  /// A part for each ECU, and the remarks below them.
+  func lines(width: Int? = nil, paint: (String, Style) -> String) -> [String] {
+    var lines: [String] = []
+    for ecu in ecus {
+      if !lines.isEmpty { lines.append("") }
+      let lamp = ecu.lamp.map { "malfunction lamp (MIL) \($0)" }
+      let codes = ecu.codes.map { "\($0) stored trouble code\($0 == "1" ? "" : "s")" }
+      let title = [ecu.name.isEmpty ? "ECU" : ecu.name, [lamp, codes].compactMap(\.self).joined(separator: ", ")]
+      lines.append(paint(Output.oneLine(title.filter { !$0.isEmpty }.joined(separator: ": ")), .bold))
+      if !ecu.readiness.isEmpty {
+        var table = Table("readiness monitor", "since clearing", "this drive")
+        table.rows = ecu.readiness.map { [Cell($0.name), Self.shown($0.sinceClear), Self.shown($0.thisDrive)] }
+        lines += table.lines(indent: 2, width: width, paint: paint)
+      }
+      if !ecu.tests.isEmpty {
+        var table = Table("monitor", "test", "result", ">value", ">min", ">max", "unit")
+        table.rows = ecu.tests.map { row in
+          row.enumerated().map { Self.columns[$0.offset] == "result" ? Self.shown($0.element) : Cell($0.element) }
+        }
+        lines += table.lines(indent: 2, width: width, paint: paint)
+      }
+    }
+    return lines + (text.map { $0.split(separator: "\n").map { Output.oneLine(String($0)) } } ?? [])
+  }
+
+  private static func shown(_ result: String?) -> Cell {
+    switch result {
+    case "failed"?: Cell("failed", .bad)
+    case "incomplete"?, "not run"?: Cell(result ?? "", .bold)
+    default: Cell(result ?? "")
+    }
+  }
+
+  var json: JSON {
+    .array(
+      ecus.map { ecu in
+        let readiness = ecu.readiness.map { monitor -> JSON in
+          [
+            "name": .string(monitor.name), "sinceClearing": monitor.sinceClear.map(JSON.string) ?? .null,
+            "thisDrive": monitor.thisDrive.map(JSON.string) ?? .null,
+          ]
+        }
+        let tests = ecu.tests.map { test -> JSON in
+          [
+            "monitor": JSON(cell: test[0]), "test": JSON(cell: test[1]), "result": JSON(cell: test[2]), "value": JSON(cell: test[3]),
+            "min": JSON(cell: test[4]), "max": JSON(cell: test[5]), "unit": JSON(cell: test[6]),
+          ]
+        }
+        return [
+          "ecu": ecu.name.isEmpty ? .null : .string(ecu.name), "mil": ecu.lamp.map { .bool($0 == "on") } ?? .null,
+          "storedCodes": JSON(cell: ecu.codes ?? ""), "readiness": .array(readiness), "tests": .array(tests),
+        ]
+      })
+  }
+}

@@ -1,0 +1,29 @@
+// monitors: readiness monitors and test results of a car, by ECU.
+
+import ArgumentParser
+import Protocols
+
+struct MonitorsCommand: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "monitors", abstract: "Show the readiness monitors and test results of a car.",
+    discussion: """
+      By ECU: the malfunction indicator lamp, which readiness monitors are complete since the codes were cleared and in this drive, \
+      and, on CAN, the results of the on-board tests (SAE J1979, service 06) with their limits.
+      With --json: {"device","ecus":[{"ecu","mil","storedCodes","readiness":[{"name","sinceClearing","thisDrive"}],"tests":[{"monitor",\
+      "test","result","value","min","max","unit"}]}],"note"}.
+      """)
+
+  @OptionGroup var common: CommonOptions
+  @Argument(help: "The device, where several have monitors.", completion: .devices(doing: Monitors.reading))
+  var device: String?
+
+  func perform(_ output: Output) throws {
+    let client = try common.connect(output)
+    let reference = Reference(device: device, name: Monitors.reading)
+    let device = try reference.action(in: try reference.schemas(client)).device
+    let parameters = Contract.Call.Parameters(device: device, action: Monitors.reading, arguments: nil)
+    let monitors = Monitors(TroubleReport(try client.follow(parameters, within: common.patience, output)))
+    guard output.json else { return output.lines(monitors.lines(width: Output.width, paint: output.paint)) }
+    output.json(.members(["device": .string(device), "ecus": monitors.json, "note": monitors.text.map(JSON.string)]))
+  }
+}

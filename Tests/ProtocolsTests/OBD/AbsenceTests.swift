@@ -1,0 +1,36 @@
+// Why a value is absent: what one ECU does not answer is no trouble of the vehicle, and what is not asked for is not merely old.
+
+import Testing
+
+@testable import Peers
+@testable import Protocols
+
+@Suite struct AbsenceTests {
+  @Test func `a property whose ECU does not answer says so, while the vehicle is live`() throws {
+    struct Deaf: Car {
+      var car = ElectricCar(.eGMP)
+      var bus: Bus { car.bus }
+      var padding: UInt8? { car.padding }
+      var ignition: Ignition { car.ignition }
+      func supply(at now: Instant) -> Int { car.supply(at: now) }
+      mutating func replies(to request: [UInt8], at address: UInt32, _ now: Instant) -> [Reply] {
+        address == 0x7E5 || request == [0x09, 0x02] ? [] : car.replies(to: request, at: address, now)
+      }
+    }
+    let rig = try VehicleRig(Deaf())
+    rig.run(for: 70 * .second)
+    #expect(rig.status == "polling" && rig.number("rpm") != nil)
+    #expect(rig.absence("converter-voltage") == "7E5 does not answer 22E011" && rig.absence("vin") == "no ECU answers 0902")
+  }
+
+  @Test func `a parked car's values say why it is left alone, probe after probe`() throws {
+    let rig = try VehicleRig(
+      PetrolCar(.can11, CarCareTests.turned((.on, 60))), care: CarCare(floor: 0, idleAfter: 120 * .second))
+    rig.run(for: 600 * .second)
+    #expect(rig.status == "parked")
+    let words = "nobody has used the vehicle for 120 s: it is asked every 30 s"
+    for name in ["rpm", "speed", "coolant-temperature", "fuel-level", "poll-rate"] { #expect(rig.absence(name) == words, "\(name)") }
+    rig.run(for: 100 * .second)
+    #expect(rig.status == "parked" && rig.absence("rpm") == words && rig.text("fuel-type") == "petrol")
+  }
+}

@@ -1,0 +1,86 @@
+// What answers at 7E4 is taken for the battery of an electric Hyundai or Kia only where its fields agree; anything else is no reason to
+// stop looking for what the vehicle is.
+
+import Testing
+
+@testable import Peers
+@testable import Protocols
+
+@Suite struct BMSDetectionTests {
+  private static func isPlausible(_ data: [UInt8]) -> Bool { data.withUnsafeBufferPointer { BMSPage.isPlausible($0) } }
+
+  /// The data of a page that is printed with its two or three bytes of head.
+  private static func data(_ reply: [UInt8], head: Int) throws -> [UInt8] {
+    var reader = CANReader()
+    guard case .messages = reader.read(reply), let message = reader.messages.first else { throw Unreadable("no message") }
+    return Array(reader.bytes(of: message).dropFirst(head))
+  }
+
+  @Test(arguments: [
+    (Vector.kona, 3), (Vector.ev6, 3), (Vector.wallbox, 3), (Vector.soul, 2), (Vector.ioniq, 2), (Vector.glued, 3),
+  ])
+  func `pages of real cars are plausible, and stay so with any one field unknown`(_ reply: [UInt8], _ head: Int) throws {
+    let data = try Self.data(reply.dropLast(), head: head)
+    #expect(Self.isPlausible(data))
+    for field in [12..<14, 23..<24, 14..<16, 51..<53, 30..<34] {
+      var changed = data
+      for place in field { changed[place] = 0xFF }
+      if field.lowerBound != 12 { #expect(Self.isPlausible(changed), "\(field)") }
+    }
+  }
+
+  @Test func `what other ECUs answer is not`() {
+    #expect(!Self.isPlausible([]) && !Self.isPlausible([UInt8](repeating: 0, count: 59)))
+    #expect(!Self.isPlausible([UInt8](repeating: 0xFF, count: 59)) && !Self.isPlausible([UInt8](repeating: 0x41, count: 52)))
+    var random = Noise(seed: 18)
+    let found = (0..<20_000).count { _ in Self.isPlausible((0..<59).map { _ in .random(in: 0...255, using: &random) }) }
+    #expect(found < 20, "one in a thousand is more than chance")
+    for seconds in 0..<1000 {
+      let answer = AxleUnit().answers(to: [0x21, 0x01], PetrolDrive.moment(Double(seconds), isRunning: true))[0]
+      #expect(!Self.isPlausible(Array(answer.dropFirst(2))), "\(seconds)")
+    }
+  }
+
+  @Test func `a petrol car with an ECU that answers 2101 at 7E4 is a petrol car`() throws {
+    let rig = try VehicleRig(PetrolCar(.can11))
+    rig.run(for: 20 * .second)
+    #expect(rig.asked.contains { $0.command.hasPrefix("2101") })
+    #expect(rig.text("vehicle") == "standard OBD-II (7E8, 7E9)" && rig.status == "polling" && rig.number("rpm") != nil)
+    #expect(rig.seen["state-of-charge"] == nil && rig.seen["energy-out"] == nil && rig.seen["vehicle"] == ["standard OBD-II (7E8, 7E9)"])
+    #expect(rig.disk["request"] == nil && rig.disk["controllers"] != nil)
+  }
+
+  @Test func `an adapter that was in an electric car before finds out what it is in now`() throws {
+    let rig = try VehicleRig(PetrolCar(.can11), disk: ["request": Array("2101".utf8)])
+    rig.run(for: 30 * .second)
+    #expect(rig.text("vehicle") == "standard OBD-II (7E8, 7E9)" && rig.number("rpm") != nil && rig.seen["state-of-charge"] == nil)
+    #expect(rig.disk["request"] == [])
+  }
+
+  @Test func `an answer that is too short to be a battery page leads on`() {
+    var rig = AdapterRig()
+    rig.adapter.answer("220101", "7EC0462010100\r\r>")
+    rig.adapter.answer("2101", bytes: Vector.soul)
+    rig.start()
+    rig.run(for: 10 * .second)
+    #expect(rig.status == "polling" && rig.text("vehicle") == "electric Hyundai or Kia (older)" && rig.number("state-of-charge") == 59)
+  }
+
+  @Test func `a battery that has just woken up is waited for where it is known`() {
+    var rig = AdapterRig()
+    let waking = Vector.frames(
+      [0x62, 0x01, 0x01, 0xEF, 0xFB, 0xE7, 0xEF] + [UInt8](repeating: 0, count: 49) + [0x7F, 0xFF, 0x7F, 0xFF, 0, 0])
+    rig.adapter.answer("220101", bytes: waking, waking, Vector.ev6)
+    rig.start(restored: ["request": Array("220101".utf8)])
+    rig.run(for: 10 * .second)
+    #expect(rig.status == "polling" && rig.number("state-of-charge") == 55.5 && rig.stored["request"] == nil)
+    #expect(!rig.commands.contains { $0.hasPrefix("2101") || $0.hasPrefix("0100") })
+  }
+
+  @Test func `a person who names the vehicle is believed`() {
+    var rig = AdapterRig(vehicle: .eGMP)
+    rig.adapter.page = Vector.page(Vector.ev6, [12: 0, 13: 0, 23: 0, 25: 0])
+    rig.startPolling()
+    #expect(rig.status == "polling" && rig.number("battery-voltage") == 0)
+  }
+}

@@ -1,0 +1,211 @@
+// Freeze frames, monitors with their test results, and the trouble codes of ECUs beyond emissions, against whole simulated cars: only what
+// was read is told, an ECU that does not support something is named, and polling goes on as before.
+
+import Testing
+
+@testable import Peers
+@testable import Protocols
+
+@Suite struct DiagnosticReadingTests {
+  private static func rig(_ car: any Car, chip: ELM327Adapter.Personality = .elm327) throws -> VehicleRig {
+    let rig = try VehicleRig(car, chip: chip)
+    rig.run(for: 10 * .second)
+    return rig
+  }
+
+  private static func petrol(_ bus: Bus = .can11) throws -> VehicleRig { try rig(PetrolCar(bus, CarCareTests.turned((.on, 0)))) }
+
+  /// Everything else is as it was before.
+  private static func polls(_ rig: VehicleRig) -> Bool {
+    let before = rig.published["rpm"] ?? 0
+    rig.run(for: 5 * .second)
+    return rig.status == "polling" && rig.fault == nil && (rig.published["rpm"] ?? 0) > before
+  }
+
+  // MARK: Freeze frames
+
+  @Test(arguments: [Bus.can11, .can29, .kwp, .iso9141]) func `a freeze frame is read whole`(_ bus: Bus) throws {
+    let rig = try Self.petrol(bus)
+    let report = try #require(rig.act("freeze-frames", for: 120 * .second)).get()
+    #expect(report.columns == ["ecu", "frame", "code", "name", "value", "unit"] && report.text == nil, "\(report)")
+    let ecu = [Bus.can11: "7E8", .can29: "18DAF110"][bus] ?? "10"
+    #expect(report.rows.allSatisfy { $0.prefix(3) == [ecu, "0", "P0133"] })
+    // In the cruise at 80 km/h, whatever the car does now.
+    let values = Dictionary(uniqueKeysWithValues: report.rows.map { ($0[3], "\($0[4]) \($0[5])") })
+    #expect(values["speed"] == "80 km/h" && values["coolant-temperature"]?.hasSuffix(" °C") == true && values["run-time"] == "70 s")
+    #expect(values["rpm"] == "2720 rpm" && values["fuel-system-1"] == "closed-loop " && values.count == 18, "\(values)")
+    // On CAN three parameters a question: the code of frame 0 and 1, three bitmaps, seven groups.
+    if bus == .can11 { #expect(rig.asked.count { $0.command.hasPrefix("02") } <= 12) }
+    #expect(Self.polls(rig))
+  }
+
+  @Test func `an ECU that answers one parameter of several is asked for each`() throws {
+    struct OneByOne: Car {
+      var car = PetrolCar(.can11, CarCareTests.turned((.on, 0)))
+      let answersFirst: Bool
+      var bus: Bus { car.bus }
+      var padding: UInt8? { car.padding }
+      var ignition: Ignition { car.ignition }
+      func supply(at now: Instant) -> Int { car.supply(at: now) }
+      mutating func replies(to request: [UInt8], at address: UInt32, _ now: Instant) -> [Reply] {
+        guard request.first == 0x02, request.count > 3 else { return car.replies(to: request, at: address, now) }
+        return answersFirst ? car.replies(to: Array(request.prefix(3)), at: address, now) : []
+      }
+    }
+    let whole = try #require(try Self.petrol().act("freeze-frames", for: 60 * .second)).get()
+    for answersFirst in [true, false] {
+      let rig = try Self.rig(OneByOne(answersFirst: answersFirst))
+      let report = try #require(rig.act("freeze-frames", for: 60 * .second)).get()
+      #expect(report.rows.map { $0.joined() }.sorted() == whole.rows.map { $0.joined() }.sorted() && report.text == nil)
+    }
+  }
+
+  @Test func `several frames of several ECUs are told apart`() throws {
+    let rig = try Self.rig(
+      VehiclePollingTests.car([
+        "0100": [(0x7E8, "410000180000"), (0x7E9, "410000080000")], "010C": [(0x7E8, "410C0D74")], "010D": [(0x7E9, "410D32")],
+        "020200": [(0x7E8, "4202000133"), (0x7E9, "4202000715")], "020201": [(0x7E8, "4202010420"), (0x7E9, "4202010000")],
+        "020000": [(0x7E8, "42000000180000"), (0x7E9, "42000000080000")], "020001": [(0x7E8, "42000100080000")],
+        "020C000D00": [(0x7E8, "420C000D740D0032")], "020D00": [(0x7E9, "420D0033")], "020D01": [(0x7E8, "420D0134")],
+      ]))
+    let report = try #require(rig.act("freeze-frames", for: 30 * .second)).get()
+    #expect(
+      report.rows.map { $0.prefix(5).joined(separator: " ") } == [
+        "7E8 0 P0133 rpm 861", "7E8 0 P0133 speed 50", "7E8 1 P0420 speed 52", "7E9 0 P0715 speed 51",
+      ], "\(report.rows)")
+  }
+
+  @Test func `no freeze frame is said to be none`() throws {
+    let rig = try Self.petrol()
+    _ = rig.act("dtc-clear", ["confirm": .bool(true)], for: 20 * .second)
+    let cleared = try #require(rig.act("freeze-frames", for: 20 * .second)).get()
+    #expect(cleared.rows.isEmpty && cleared.text == "no freeze frame is stored")
+    let electric = try #require(try Self.rig(ElectricCar(.eGMP)).act("freeze-frames", for: 20 * .second)).get()
+    #expect(electric.rows.isEmpty && electric.text?.contains("no ECU answers service 02") == true)
+  }
+
+  // MARK: Monitors
+
+  @Test(arguments: [Bus.can11, .can29]) func `monitors and test results are read by ECU`(_ bus: Bus) throws {
+    let rig = try Self.petrol(bus)
+    let report = try #require(rig.act("monitors", for: 60 * .second)).get()
+    let (first, second) = bus == .can11 ? ("7E8", "7E9") : ("18DAF110", "18DAF111")
+    #expect(report.text == "test results (service 06) are not supported by \(second)")
+    let rows = report.rows.map { $0.joined(separator: "|") }
+    #expect(
+      rows.first == "\(first)|lamp|malfunction indicator lamp (MIL)||on||||" && rows.contains("\(first)|codes|stored trouble codes|||2|||"))
+    #expect(rows.contains("\(first)|readiness|catalyst|since clearing|complete||||") && rows.count { $0.contains("|readiness|") } == 8)
+    #expect(rows.contains("\(first)|test|oxygen sensor bank 1 sensor 1|rich to lean threshold|passed|449.692|0|7995.27|mV"), "\(rows)")
+    #expect(rows.contains("\(first)|test|oxygen sensor bank 1 sensor 1|rich to lean switch time|failed|125|0|100|ms"))
+    #expect(rows.contains { $0.hasPrefix("\(first)|test|catalyst bank 1|test 80|failed") })
+    #expect(rows.contains("\(first)|test|misfire cylinder 1|misfires, last driving cycle|passed|0|0|65535|"))
+    #expect(rows.contains("\(second)|lamp|malfunction indicator lamp (MIL)||off||||") && Self.polls(rig))
+  }
+
+  @Test func `readiness of this drive stands beside that since clearing, and a test that has not run has not passed`() throws {
+    let rig = try Self.rig(
+      VehiclePollingTests.car([
+        "0100": [(0x7E8, "410080180000")], "010C0D": [(0x7E8, "410C0D740D32")], "0101": [(0x7E8, "410100070100")],
+        "0141": [(0x7E8, "414100070101")], "0600": [(0x7E8, "460080000000")], "0601": [(0x7E8, "4601810A000000000000")],
+      ]))
+    let report = try #require(rig.act("monitors", for: 30 * .second)).get()
+    let rows = report.rows.map { $0.joined(separator: "|") }
+    #expect(
+      rows.contains("7E8|readiness|catalyst|since clearing|complete||||")
+        && rows.contains("7E8|readiness|catalyst|this drive|incomplete||||"))
+    #expect(rows.last == "7E8|test|oxygen sensor bank 1 sensor 1|test 81|not run|0|0|0|mV" && report.text == nil, "\(rows)")
+  }
+
+  @Test func `what has no monitors is said so`() throws {
+    let before = try #require(try Self.petrol(.kwp).act("monitors", for: 60 * .second)).get()
+    #expect(before.text == "test results (service 06) are read on a CAN bus alone" && !before.rows.isEmpty)
+    guard case .failure(.refused(code: "no-answer", let words))? = try Self.rig(ElectricCar(.kona)).act("monitors", for: 30 * .second)
+    else {
+      Issue.record("a car without service 01 told of monitors")
+      return
+    }
+    #expect(words.contains("no monitors of SAE J1979"))
+  }
+
+  // MARK: ECUs beyond emissions
+
+  @Test func `an ECU beyond emissions tells its codes with failure types, and those that cannot are named`() throws {
+    let rig = try Self.petrol()
+    let report = try #require(rig.act("ecu-codes", for: 30 * .second)).get()
+    #expect(report.columns == ["ecu", "code", "state", "meaning"])
+    #expect(report.rows.map { $0.prefix(3).joined(separator: " ") } == ["7EC P1899-98 stored, pending", "7EC U0121-87 pending"])
+    #expect(report.rows.allSatisfy { $0[3].hasSuffix($0[1].hasSuffix("87") ? "missing message" : "component over temperature") })
+    #expect(report.text == "trouble codes by UDS (service 19) are not supported by 7E8, 7E9")
+    // dtc itself is what the emission standard says, as clearing it is.
+    #expect(try #require(rig.act("dtc")).get().rows.allSatisfy { $0[0] != "7EC" })
+    #expect(Self.polls(rig))
+  }
+
+  @Test func `an electric car's ECUs are those that it is polled at, and others are asked by name`() throws {
+    let rig = try VehicleRig(ElectricCar(.eGMP))
+    rig.run(for: 60 * .second)
+    let report = try #require(rig.act("ecu-codes", ["ecus": .string("7B0, 760")], for: 60 * .second)).get()
+    #expect(report.rows.map { $0.prefix(3).joined(separator: " ") } == ["7D9 C1000-64 stored"], "\(report)")
+    #expect(report.rows.first?[3].hasSuffix("signal implausible") == true)
+    #expect(report.text?.contains("no answer to UDS from 768, 7B8") == true && report.text?.contains("not supported by 7E8") == true)
+    #expect(
+      Set(rig.asked.filter { $0.command == "ATSH7B0" || $0.command == "ATSH7D1" || $0.command == "ATSH7E7" }.map(\.command)).count == 3)
+    guard case .failure(.invalid(argument: "ecus", _))? = rig.act("ecu-codes", ["ecus": .string("7B0 X")]) else {
+      Issue.record("X is a CAN identifier")
+      return
+    }
+    #expect(Self.polls(rig))
+  }
+
+  @Test func `where there is no CAN, nobody, or nobody known, that is the reason`() throws {
+    func refusal(_ rig: VehicleRig) -> String? {
+      if case .failure(.refused(let code, _))? = rig.act("ecu-codes", for: 30 * .second) { code } else { nil }
+    }
+    #expect(refusal(try Self.petrol(.kwp)) == "no-can")
+    let asleep = try VehicleRig(PetrolCar(.can11, CarCareTests.turned((.run, 0), (.off, 10))))
+    asleep.run(for: 60 * .second)
+    #expect(refusal(asleep) == "no-answer")
+  }
+
+  @Test func `a caller of a long reading hears how far it is, and who goes away ends it`() throws {
+    let rig = try Self.petrol()
+    _ = rig.act("monitors", for: 60 * .second)
+    #expect(rig.progress.count >= 3 && rig.progress.first == "1 of 3 requests")
+  }
+
+  @Test func `codes by UDS are read from whole messages alone`() {
+    #expect(UDSTroubleCode.read([0x59, 0x02, 0xFF]) == .codes([]))
+    #expect(UDSTroubleCode.read([0x59, 0x02, 0xFF, 0, 0, 0, 0x09]) == .codes([]))
+    // Not tested yet is no fault.
+    #expect(UDSTroubleCode.read([0x59, 0x02, 0xFF, 0xC1, 0x00, 0x87, 0x50]) == .codes([]))
+    guard case .codes(let codes) = UDSTroubleCode.read([0x59, 0x02, 0xFF, 0xC1, 0x00, 0x87, 0x89, 0x01, 0x33, 0x00, 0x04]) else {
+      Issue.record("two codes are none")
+      return
+    }
+    #expect(codes.map(\.text) == ["U0100-87", "P0133"])
+    #expect(codes.map(\.states) == [["stored", "active", "warning lamp"], ["pending"]])
+    for broken: [UInt8] in [[], [0x59], [0x59, 0x02], [0x59, 0x03, 0xFF], [0x59, 0x02, 0xFF, 0xC1], [0x7F, 0x19, 0x11]] {
+      guard case .broken = UDSTroubleCode.read(broken) else { Issue.record("\(broken)"); continue }
+    }
+  }
+
+  @Test func `no answers trap a reading, and none makes it endless`() {
+    var random = Noise(seed: 19)
+    let ecus = (UInt32(0x7E0)...0x7E7).map { Target(CANIdentifier($0)) }
+    for round in 0..<600 {
+      var survey: any Survey = [FrameList(isCAN: round % 2 == 0), MonitorList(isCAN: true), ECUCodeList(ecus, known: [])][round % 3]
+      var place = 0
+      while place < survey.questions.count, place < 5000, survey.objection == nil {
+        let question = survey.questions[place]
+        let answers = (0..<Int.random(in: 0...3, using: &random)).map { number -> SurveyAnswer in
+          let head = Bool.random(using: &random) ? [question[0] + 0x40] + question.dropFirst() : [0x7F, question[0]]
+          let data = (0..<Int.random(in: 0...20, using: &random)).map { _ in UInt8.random(in: 0...255, using: &random) }
+          return SurveyAnswer(source: number == 2 ? nil : 0x7E8 + UInt32(number), bytes: head + data)
+        }
+        do throws(Unreadable) { try survey.take(answers, place) } catch { _ = survey.missed(place, error.reason) }
+        place += 1
+      }
+      #expect(place < 5000 && survey.report.rows.allSatisfy { $0.count == survey.report.columns.count })
+    }
+  }
+}

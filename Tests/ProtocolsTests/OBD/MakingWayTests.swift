@@ -1,0 +1,128 @@
+// One parameter that is polled fails: by silence, by a refusal, by a byte too many, from the start or under way. It is absent and says why,
+// everything else comes at its rate, and it comes back when it is answered again.
+
+import Testing
+
+@testable import Peers
+@testable import Protocols
+
+@Suite struct MakingWayTests {
+  /// A car one of whose parameters fails for a while.
+  struct FlawedCar: Car {
+    var car: any Car
+    var flaw: String
+    var parameter: UInt8
+    var from: Instant = 0
+    var until: Instant = .max
+
+    var bus: Bus { car.bus }
+    var padding: UInt8? { car.padding }
+    var ignition: Ignition { car.ignition }
+    func supply(at now: Instant) -> Int { car.supply(at: now) }
+    mutating func replies(to request: [UInt8], at address: UInt32, _ now: Instant) -> [Reply] {
+      let replies = car.replies(to: request, at: address, now)
+      guard now >= from, now < until, request.first == 0x01, request.dropFirst().contains(parameter) else { return replies }
+      return switch flaw {
+      case "silent": []
+      case "refused": replies.map { Reply(id: $0.id, payload: [0x7F, 0x01, 0x12]) }
+      case "unready": replies.map { Reply(id: $0.id, payload: [0x7F, 0x01, 0x22]) }
+      default: replies.map { Reply(id: $0.id, payload: $0.payload + [0]) }
+      }
+    }
+  }
+
+  static let flaws = ["silent", "refused", "unready", "long"]
+
+  @Test(arguments: flaws, [0x0C, 0x0D] as [UInt8]) func `a parameter that fails alone leaves the others their rate`(
+    _ flaw: String, _ parameter: UInt8
+  ) throws {
+    let (bad, good) = parameter == 0x0C ? ("rpm", "speed") : ("speed", "rpm")
+    let request = parameter == 0x0C ? "010D" : "010C"
+    for bus in [Bus.can11, .can29] {
+      let rig = try VehicleRig(FlawedCar(car: PetrolCar(bus), flaw: flaw, parameter: parameter))
+      rig.run(for: 60 * .second)
+      #expect(rig.status == "polling" && rig.fault == nil, "\(rig.status) \(rig.fault ?? "")")
+      #expect(rig.seen[bad] == nil && rig.absence(bad) != nil && rig.number(good) != nil)
+      #expect(rig.number("coolant-temperature") != nil && rig.number("engine-load") != nil && rig.number("fuel-level") != nil)
+      #expect(rig.count(request, last: 20 * .second) > 350, "\(rig.count(request, last: 20 * .second))")
+      // The failed one is asked now and then.
+      let failing = "01" + String(decoding: hexText([parameter]), as: UTF8.self)
+      #expect((1...8).contains(rig.count(failing, last: 30 * .second)), "\(rig.count(failing, last: 30 * .second))")
+      // It is not taken for a controller that answers one at a time.
+      #expect(!String(decoding: rig.disk["controllers"] ?? [], as: UTF8.self).contains("most 1"))
+    }
+  }
+
+  @Test(arguments: flaws) func `a parameter that fails under way makes way, and takes its place again`(_ flaw: String) throws {
+    let rig = try VehicleRig(
+      FlawedCar(car: PetrolCar(.can11), flaw: flaw, parameter: 0x0C, from: 20 * .second, until: 60 * .second))
+    rig.run(for: 19 * .second)
+    #expect(rig.count("010C0D", last: 5 * .second) >= 99)
+    rig.run(for: 36 * .second)
+    #expect(rig.status == "polling" && rig.fault == nil && rig.absence("rpm") != nil && rig.number("speed") != nil)
+    #expect(rig.count("010D", last: 10 * .second) > 180)
+    rig.run(for: 35 * .second)
+    #expect(rig.number("rpm") != nil && rig.count("010C0D", last: 5 * .second) >= 99)
+    #expect(rig.status == "polling" && rig.fault == nil)
+  }
+
+  @Test func `where both fail the liveliest of the others is polled`() throws {
+    let car = FlawedCar(car: FlawedCar(car: PetrolCar(.can11), flaw: "silent", parameter: 0x0C), flaw: "refused", parameter: 0x0D)
+    let rig = try VehicleRig(car)
+    rig.run(for: 60 * .second)
+    #expect(rig.status == "polling" && rig.fault == nil && rig.absence("rpm") != nil && rig.absence("speed") != nil)
+    #expect(rig.number("engine-load") != nil && rig.number("throttle-position") != nil && rig.number("coolant-temperature") != nil)
+  }
+
+  @Test(arguments: [Bus.kwp, .iso9141]) func `before CAN a parameter fails alone as well`(_ bus: Bus) throws {
+    let rig = try VehicleRig(FlawedCar(car: PetrolCar(bus), flaw: "silent", parameter: 0x0C))
+    rig.run(for: 180 * .second)
+    #expect(rig.status == "polling" && rig.fault == nil && rig.absence("rpm") != nil && rig.number("speed") != nil)
+    #expect(rig.number("coolant-temperature") != nil)
+  }
+
+  @Test func `a car that falls silent altogether is polled together again`() throws {
+    let rig = try VehicleRig(PetrolCar(.can11, Ignition([Ignition.Turn(.off, at: 30 * .second), Ignition.Turn(.run, at: 100 * .second)])))
+    rig.run(for: 60 * .second)
+    #expect(rig.status != "polling" && rig.number("rpm") == nil)
+    rig.run(for: 90 * .second)
+    #expect(rig.status == "polling" && rig.fault == nil && rig.count("010C0D", last: 5 * .second) >= 99)
+  }
+
+  @Test(arguments: ["dead-pid:0C", "refused-pid:0C", "long-pid:0C"]) func `the simulator's flawed cars are polled`(_ fault: String) throws {
+    let rig = try VehicleRig(PetrolCar(.can11), faults: [fault])
+    rig.run(for: 60 * .second)
+    #expect(rig.status == "polling" && rig.fault == nil && rig.absence("rpm") != nil && rig.number("speed") != nil)
+  }
+
+  // MARK: Several answers in one reply
+
+  private func car(_ answers: [(UInt32, String)], alone: [(UInt32, String)] = []) -> CapturedCar {
+    VehiclePollingTests.car(["0100": [(0x7E8, "410000180000")], "010C0D": answers, "010C": alone, "010D": [(0x7E8, "410D32")]])
+  }
+
+  @Test(arguments: [
+    ["410C0D740D32", "410564"], ["410564", "410C0D740D32"], ["410C0D740D32", "410C0D740D32"], ["410C0D740D32", "410D32"],
+    ["410D32", "410C0D740D32"],
+  ]) func `strays and the same again do not spoil an answer`(_ messages: [String]) throws {
+    let rig = try VehicleRig(car(messages.map { (0x7E8, $0) }))
+    rig.run(for: 20 * .second)
+    #expect(rig.seen["rpm"] == ["861"] && rig.seen["speed"] == ["50"] && rig.fault == nil && rig.status == "polling")
+    #expect(rig.number("bad-replies") == 0 && rig.count("010C0D", last: 5 * .second) >= 99)
+  }
+
+  @Test func `answers that contradict each other give no value`() throws {
+    for messages in [["410C0D740D32", "410C0D750D32"], ["410C0D740D32", "410D33"], ["410C0D740D32", "410C0D"]] {
+      let rig = try VehicleRig(car(messages.map { (0x7E8, $0) }, alone: [(0x7E8, "410C0D74"), (0x7E8, "410C0D75")]))
+      rig.run(for: 10 * .second)
+      #expect(rig.seen["rpm"] == nil && rig.number("bad-replies") ?? 0 > 0, "\(messages)")
+    }
+  }
+
+  @Test(arguments: ["stray", "twice"]) func `a control unit that says more than it is asked is polled`(_ fault: String) throws {
+    let rig = try VehicleRig(PetrolCar(.can11), faults: [fault])
+    rig.run(for: 30 * .second)
+    #expect(rig.status == "polling" && rig.fault == nil && rig.number("rpm") != nil && rig.number("speed") != nil)
+    #expect(rig.number("coolant-temperature") != nil)
+  }
+}

@@ -1,0 +1,117 @@
+// monitors and the freeze frames of dtc: what a person sees, what a program gets, and what stands without a part of it.
+
+import Protocols
+import Testing
+
+@testable import vehiclectl
+
+@Suite struct MonitorsTests {
+  static let monitors = Report(
+    text: "test results (service 06) are not supported by 7E9",
+    columns: ["ecu", "what", "name", "test", "result", "value", "min", "max", "unit"],
+    rows: [
+      ["7E8", "lamp", "malfunction indicator lamp (MIL)", "", "on", "", "", "", ""],
+      ["7E8", "codes", "stored trouble codes", "", "", "2", "", "", ""],
+      ["7E8", "readiness", "catalyst", "since clearing", "complete", "", "", "", ""],
+      ["7E8", "readiness", "catalyst", "this drive", "incomplete", "", "", "", ""],
+      ["7E8", "test", "catalyst bank 1", "test 80", "failed", "1.1", "0", "1", "V"],
+      ["7E9", "lamp", "malfunction indicator lamp (MIL)", "", "off", "", "", "", ""],
+    ])
+  static let frames = Report(
+    columns: ["ecu", "frame", "code", "name", "value", "unit"],
+    rows: [
+      ["7E8", "0", "P0133", "speed", "80", "km/h"], ["7E8", "0", "P0133", "fuel-system-1", "closed-loop", ""],
+      ["7E9", "0", "P0715", "", "", ""],
+    ])
+
+  private static func car(_ answers: [String: Answer]) -> ToyDaemon {
+    ToyDaemon(devices: [("car", "obd")], actions: answers.keys.sorted().map { Action($0, help: "") }) { called, _ in
+      answers[called.action] ?? .nothing
+    }
+  }
+
+  private static let codes = ToyDaemon.done(
+    Report(columns: ["ecu", "code", "state", "meaning"], rows: [["7E8", "P0133", "stored", "oxygen sensor slow"]]))
+
+  @Test func `monitors are shown by ECU`() throws {
+    let server = try Self.car(["monitors": ToyDaemon.done(Self.monitors)]).serve()
+    defer { server.stop() }
+    let plain = try Program.run(["monitors", "--socket", server.path])
+    #expect(
+      plain.answer == """
+        7E8: malfunction lamp (MIL) on, 2 stored trouble codes
+          readiness monitor  since clearing  this drive
+          catalyst           complete        incomplete
+          monitor          test     result  value  min  max  unit
+          catalyst bank 1  test 80  failed    1.1    0    1  V
+
+        7E9: malfunction lamp (MIL) off
+        test results (service 06) are not supported by 7E9
+
+        """, "\(plain.answer)")
+    let json = try Program.run(["monitors", "car", "--json", "--socket", server.path])
+    #expect(
+      json.answer
+        == #"{"device":"car","ecus":[{"ecu":"7E8","mil":true,"storedCodes":2,"#
+        + #""readiness":[{"name":"catalyst","sinceClearing":"complete","thisDrive":"incomplete"}],"#
+        + #""tests":[{"monitor":"catalyst bank 1","test":"test 80","result":"failed","value":1.1,"min":0,"max":1,"unit":"V"}]},"#
+        + #"{"ecu":"7E9","mil":false,"storedCodes":null,"readiness":[],"tests":[]}],"#
+        + #""note":"test results (service 06) are not supported by 7E9"}"# + "\n")
+    #expect(try Program.run(["monitors", "bike", "--socket", server.path]).status == 4)
+    let refused = try Self.car(["monitors": ToyDaemon.refused("no-answer", "no ECU answers")]).serve()
+    defer { refused.stop() }
+    let outcome = try Program.run(["monitors", "--socket", refused.path])
+    #expect(outcome.status == 1 && outcome.remarks.contains("no ECU answers") && outcome.answer.isEmpty)
+  }
+
+  @Test func `dtc shows the freeze frame of each code, and codes of further ECUs`() throws {
+    let others = Report(
+      text: "trouble codes by UDS (service 19) are not supported by 7E8", columns: ["ecu", "code", "state", "meaning"],
+      rows: [["7E8", "P0133-11", "stored", "short"], ["7D9", "U0121-87", "pending", "missing message"]])
+    let daemon = Self.car(["dtc": Self.codes, "ecu-codes": ToyDaemon.done(others), "freeze-frames": ToyDaemon.done(Self.frames)])
+    let server = try daemon.serve()
+    defer { server.stop() }
+    let plain = try Program.run(["dtc", "--ecu", "7B0", "--ecu", "760", "--socket", server.path])
+    #expect(
+      plain.answer == """
+        ecu  code      state    meaning
+        7D9  U0121-87  pending  missing message
+        7E8  P0133     stored   oxygen sensor slow
+        trouble codes by UDS (service 19) are not supported by 7E8
+
+        freeze frame of P0133 (7E8, frame 0)
+          name                 value  unit
+          speed                   80  km/h
+          fuel-system-1  closed-loop
+
+        freeze frame of P0715 (7E9, frame 0)
+          no value of it is known
+
+        """, "\(plain.answer)")
+    #expect(daemon.called.first { $0.action == "ecu-codes" }?.arguments.text == #"{"ecus":{"string":"7B0 760"}}"#)
+    let json = try Program.run(["dtc", "--json", "--socket", server.path])
+    #expect(
+      json.answer
+        == #"{"device":"car","codes":[{"ecu":"7D9","code":"U0121-87","states":["pending"],"meaning":"missing message"},"#
+        + #"{"ecu":"7E8","code":"P0133","states":["stored"],"meaning":"oxygen sensor slow"}],"#
+        + #""frames":[{"ecu":"7E8","frame":0,"code":"P0133","values":[{"name":"speed","value":80,"unit":"km/h"},"#
+        + #"{"name":"fuel-system-1","value":"closed-loop","unit":null}]},{"ecu":"7E9","frame":0,"code":"P0715","values":[]}],"#
+        + #""note":"trouble codes by UDS (service 19) are not supported by 7E8"}"# + "\n")
+  }
+
+  @Test func `what a part of dtc refuses hides nothing of the others`() throws {
+    let no = ToyDaemon.refused("no-can", "no CAN bus")
+    let some = try Self.car(["dtc": Self.codes, "ecu-codes": no, "freeze-frames": no]).serve()
+    defer { some.stop() }
+    let outcome = try Program.run(["dtc", "--socket", some.path])
+    #expect(outcome.status == 0 && outcome.answer.contains("P0133") && outcome.remarks.contains("no CAN bus"))
+    #expect(try Program.run(["dtc", "--ecu", "7B0", "--socket", some.path]).status == 1)
+    let none = try Self.car(["dtc": no, "ecu-codes": no, "freeze-frames": no]).serve()
+    defer { none.stop() }
+    #expect(try Program.run(["dtc", "--socket", none.path]).status == 1)
+    let old = try Self.car(["dtc": Self.codes]).serve()
+    defer { old.stop() }
+    #expect(try Program.run(["dtc", "--socket", old.path]).status == 0)
+    #expect(try Program.run(["dtc", "--ecu", "7B0", "--socket", old.path]).status == 4)
+  }
+}
