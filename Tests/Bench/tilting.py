@@ -12,7 +12,8 @@ END = b"%^%\r\n"
 
 
 class Car:
-    """Greets as the car does, then notes every frame and its moment."""
+    """Greets as the car does, answers each Modes, and notes every frame and its moment."""
+    MODES = b"Modes#$#Tilt Steering;Tilt, Lights" + END
 
     def __init__(self):
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -28,13 +29,16 @@ class Car:
                 return
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             client.sendall(b"Gyro#$#%.13f%b" % (1 / HZ, END))
-            client.sendall(b"Modes#$#Tilt Steering;Tilt, Lights" + END)
+            client.sendall(self.MODES)
             rest = b""
             with suppress(ConnectionResetError):
                 while data := client.recv(4096):
                     now = time.monotonic_ns()
                     *frames, rest = (rest + data).split(END)
                     self.frames += [(now, frame) for frame in frames]
+                    for frame in frames:
+                        if frame.startswith(b"Modes"):
+                            client.sendall(self.MODES)
 
     def wait_for(self, what, since, patience=5):
         """When the first frame that begins so came after a moment."""
@@ -65,8 +69,8 @@ class Client:
             reply += data
         return json.loads(reply.split(b"\0")[0])
 
-    def drive(self):
-        self.send("Drive", {"device": "a0"}, more=True)
+    def drive(self, device="a0"):
+        self.send("Drive", {"device": device}, more=True)
         reply = self.receive()
         if "error" in reply:
             raise Trouble(f"no lease: {reply}")

@@ -5,7 +5,8 @@
 import Protocols
 
 extension AutoTTCar {
-  private static let statusTime: Nanoseconds = 300 * .millisecond
+  /// `top`, `df` and `free` on a Raspberry Pi.
+  private static let statusTime: Nanoseconds = .second
   private static let cameraTime: Nanoseconds = 2 * .second
 
   /// What the thread has to do for this frame; nil: nobody receives it.

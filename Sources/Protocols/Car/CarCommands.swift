@@ -17,7 +17,9 @@ extension CarMachine {
       if action == .neutral { return takeNeutral(arguments["position"], for: id, &effects) }
       // Stop is said to whoever is there.
       if action == .stop, isUp, !isEnding { return stop(for: id, at: now, &effects) }
-      if let reason = reasonNotToAsk { return fail(.notConnected(reason)) }
+      if let reason = reasonNotToAsk {
+        return fail(.notConnected(action == .stop && standing != .confirmed ? "\(Self.unconfirmed); \(reason)" : reason))
+      }
       run(action, arguments, for: id, at: now, &effects)
     }
   }
@@ -72,7 +74,7 @@ extension CarMachine {
   mutating func forget(_ id: CommandID) {
     driving.forget(id)
     outbox.forget(id)
-    stopping.removeAll { $0 == id }
+    stopping.removeAll { $0.id == id }
     status.forget(id)
     inquiry.forget(id)
     camera.forget(id)
@@ -88,11 +90,15 @@ extension CarMachine {
     guard let errand = outbox.errandSaid() else { return }
     switch errand.purpose {
     case .greeting: if word == .modes { settling.asked(at: now) }
+    case .pulse:
+      settling.asked(at: now)
+      pulse.ask(at: now)
     case .message, .connectionTest: break
     case .proceed:
       if !CarModes.takesTilt(in: modes.current, options.dialect) { askAgain() }
       driving.run()
-      publish(.running, .bool(driving.isRunning), &effects)
+      pulse.begin(at: now)
+      sayMotion(&effects)
     case .mode(let number): enteredMode(number, &effects)
     case .button(let side, let isDown): pressed(side, isDown, &effects)
     case .status: return statusAsked(for: errand.id, at: now)
@@ -142,7 +148,7 @@ extension CarMachine {
   /// The car is asked for its modes: when it answers it has heard all that was said.
   private mutating func askAgain() {
     settling.unsettle()
-    outbox.insist(CarErrand(.greeting, [.modes]))
+    outbox.ask()
   }
 
   // MARK: The rest

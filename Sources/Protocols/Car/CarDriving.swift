@@ -87,6 +87,12 @@ struct CarDriving: Sendable {
     self.attitude = attitude
   }
 
+  /// Those whose set-point has to wait for a word, and who are answered before it goes.
+  mutating func takeWaiting() -> [CommandID] {
+    defer { waiting.removeAll(keepingCapacity: true) }
+    return waiting
+  }
+
   /// The newest set-point; gives who has to be answered early.
   mutating func aim(_ tilt: CarTilt, for id: CommandID) -> CommandID? {
     (self.tilt, isNew) = (tilt, true)

@@ -6,7 +6,7 @@ extension CarMachine {
   private static let longestText = 1000
 
   mutating func received(_ bytes: [UInt8], at now: Instant, _ effects: inout Effects) {
-    guard isUp, !isEnding || !settling.isSettled else { return }
+    guard isUp, !isEnding || !settling.isSettled || settling.owesStop else { return }
     let heard = (messages, decoder.badFrames)
     var latest = Latest()
     var rest = bytes[...]
@@ -67,7 +67,8 @@ extension CarMachine {
   private mutating func tell(_ latest: Latest, at now: Instant, _ effects: inout Effects) {
     if let body = latest.modes {
       hearModes(body, &effects)
-      for _ in 0..<latest.answers { settle(at: now) }
+      pulse.answered()
+      for _ in 0..<latest.answers { settle(at: now, &effects) }
     }
     if let body = latest.status { hearStatus(body, at: now, &effects) }
     if let text = latest.text { publish(.message, .string(text), &effects) }

@@ -33,8 +33,7 @@ public struct CarMachine: Machine {
   let options: CarOptions
   var state = State.down("the link is not up yet")
   var sending: (id: SendID, cargo: Cargo, at: Instant)?
-  /// When it was last asked for its modes to see whether it can be reached.
-  var pulsed: Instant = .min
+  var pulse = CarPulse()
   var lastSend: SendID = 0
   var decoder = CarDecoder()
   var outbox = CarOutbox()
@@ -47,9 +46,10 @@ public struct CarMachine: Machine {
   var inquiry = CarInquiry()
   var test = CarConnectionTest()
   var keeping: CarKeeping
-  /// Those who wait for the next Stop.
-  var stopping: [CommandID] = []
-  /// A link was lost before the car was known to stand.
+  /// Those who wait for the car to confirm Stop, and until when.
+  var stopping: [(id: CommandID, until: Instant)] = []
+  var standing = CarStanding.unknown
+  /// A link was lost before all was said that stops the car.
   var owesStop = false
   var messages = 0
   var texts = CarRation()
@@ -71,14 +71,14 @@ public struct CarMachine: Machine {
   public var nextWake: Instant? {
     if status.hasEarly { return .min }
     if case .down = state { return nil }
-    var due = [driving.deadMan.expires]
+    var due = [driving.deadMan.expires, stopping.first?.until]
     due.append(sending.map { $0.at &+ Self.linkPatience } ?? nextTurn)
     switch state {
     case .down: break
-    case .greeting(let until): due.append(until)
+    case .greeting(let until): due += [until, askTurn]
     case .ending(let until): due += [until, askTurn]
     case .silent: due.append(askTurn)
-    case .ready: due += [askTurn, statusDue, inquiry.deadline, camera.nextWake, status.deadline, testDue]
+    case .ready: due += [askTurn, statusDue, inquiry.deadline, camera.nextWake, status.deadline, testDue, pulseDue, hungAt]
     }
     return due.compactMap(\.self).min()
   }
@@ -121,6 +121,7 @@ public struct CarMachine: Machine {
   /// What time alone brings.
   private mutating func expire(at now: Instant, _ effects: inout Effects) {
     expireLease(at: now, &effects)
+    expireStops(at: now, &effects)
     if case .ending(let until) = state {
       askOn(at: now)
       if now >= until || sending.map({ now &- $0.at >= Self.linkPatience }) == true { finish(&effects) }
@@ -141,6 +142,7 @@ public struct CarMachine: Machine {
     expireCamera(at: now, &effects)
     pollStatus(at: now, &effects)
     testConnection(at: now)
+    checkPulse(at: now, &effects)
   }
 
   mutating func declare(_ property: Property, _ effects: inout Effects) {

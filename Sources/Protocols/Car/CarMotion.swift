@@ -18,7 +18,7 @@ extension CarMachine {
     case .off, .on: break
     }
     if outbox.errands.contains(where: { $0.purpose == .shutDown }) { return "the car is being shut down" }
-    if !settling.isSettled { return "the car has not answered since it was told what to do: wait until it has" }
+    if let trouble { return trouble }
     if driving.isMuted { return "the car wants no tilt now (GyroStop): wait until it asks for it again" }
     if driving.interval == nil { return "the car has not asked for tilt yet: wait, or set tilt-rate in the configuration" }
     return nil
@@ -40,21 +40,20 @@ extension CarMachine {
   /// The car stops now, and so many times over. What waits and would move it is off; that of a driver is told why.
   mutating func halt(_ error: CommandError, times: Int = 3, at now: Instant, _ effects: inout Effects) {
     outbox.stop(stopWords(times), at: now)
-    settling.stop()
+    settling.stopped()
     for id in driving.halt() { effects.append(.complete(id, .failure(error))) }
     for errand in outbox.remove(where: { $0.purpose == .proceed }) {
       if let id = errand.id { effects.append(.complete(id, .failure(error))) }
     }
-    publish(.running, .bool(false), &effects)
+    sayMotion(&effects)
     // As documented the buttons may steer.
     if options.dialect == .documented { letButtonsGo(error, &effects) }
   }
 
-  /// What stops the car. Where Stop fails in the car's own program, another mode makes it whole.
-  private func stopWords(_ times: Int) -> [CarWord] {
+  /// What stops the car, and has it confirm that. Where Stop fails in the car's own program, another mode makes it whole.
+  func stopWords(_ times: Int) -> [CarWord] {
     let stops = [CarWord](repeating: .stop, count: times)
-    if stopIsBroken(in: modes.current) { return [.stop, .chosenMode(0)] + stops.dropFirst() }
-    return settling.isSettled ? stops : stops + [.modes]
+    return (stopIsBroken(in: modes.current) ? [.stop, .chosenMode(0)] + stops.dropFirst() : stops) + [.modes]
   }
 
   /// When the car is asked again; what stops it goes before.
@@ -67,13 +66,8 @@ extension CarMachine {
     if settling.owesStop {
       outbox.stop([.stop, .modes], at: now)
     } else if !isEnding, !outbox.errands.contains(where: { $0.purpose == .greeting }) {
-      outbox.insist(CarErrand(.greeting, [.modes]))
+      outbox.ask()
     }
-  }
-
-  /// The car told its modes: where it was asked, it has heard all that was said before.
-  mutating func settle(at now: Instant) {
-    if settling.answered(at: now), isUp { outbox.stop(stopWords(isEnding ? 1 : 3), at: now) }
   }
 
   func stopIsBroken(in mode: Int?) -> Bool { CarModes.stopIsBroken(in: mode, options.dialect) }
@@ -81,15 +75,11 @@ extension CarMachine {
   /// The link took a word that stops the car.
   mutating func stopSent(_ word: CarWord, _ failure: String?, at now: Instant, _ effects: inout Effects) {
     outbox.stopSaid(failure, at: now)
-    if outbox.stops.isEmpty { settling.stopsAreOut(at: now) }
     guard failure == nil else { return }
     switch word {
     case .chosenMode(let number): enteredMode(number, &effects)
     case .modes: settling.asked(at: now)
-    default:
-      owesStop = false
-      for id in stopping { effects.append(.complete(id, .success(Report()))) }
-      stopping = []
+    default: owesStop = false
     }
   }
 
@@ -116,7 +106,9 @@ extension CarMachine {
     case .fresh: proceed(for: nil, &effects)
     case .granting, .running: break
     }
-    guard CarModes.takesTilt(in: modes.current, options.dialect) else { return effects.append(.complete(id, .success(Report()))) }
+    guard CarModes.takesTilt(in: modes.current, options.dialect) else {
+      return effects.append(.complete(id, .success(Report(text: remark))))
+    }
     let neutral = arguments["relative"] == .bool(true) ? .level : keeping.neutral
     let tilt = attitude.tilt(neutral: neutral, sensitivity: keeping.sensitivity)
     if let replaced = driving.aim(tilt, for: id) { effects.append(.complete(replaced, .success(Report()))) }
@@ -138,19 +130,10 @@ extension CarMachine {
   }
 
   private mutating func sayTilts(_ effects: inout Effects) {
-    for signal in CarSignal.tilts { withdraw(signal, driving.isHeld ? "not asked for" : "nobody drives", &effects) }
+    for signal in CarSignal.tilts { withdraw(signal, driving.isHeld ? "not asked for" : doubt ?? "nobody drives", &effects) }
   }
 
   // MARK: Stop and go
-
-  /// Anybody may stop the car.
-  mutating func stop(for id: CommandID, at now: Instant, _ effects: inout Effects) {
-    halt(.refused(code: "stopped", "the car was stopped: continue drives on"), at: now, &effects)
-    guard stopping.count < CarOutbox.most else {
-      return effects.append(.complete(id, .failure(.refused(code: "busy", "the car is being stopped already"))))
-    }
-    stopping.append(id)
-  }
 
   /// Lets the car drive, for a driver or for the first set-point.
   mutating func proceed(for id: CommandID?, _ effects: inout Effects) {

@@ -6,7 +6,7 @@
 /// Something that is to be said in one or more words, for somebody or for the machine itself.
 struct CarErrand: Sendable, Equatable {
   enum Purpose: Sendable, Equatable {
-    case greeting, proceed, status, message, shutDown, connectionTest
+    case greeting, pulse, proceed, status, message, shutDown, connectionTest
     case mode(Int)
     case button(CarSide, Bool)
     case modeInfo(Int)
@@ -83,6 +83,9 @@ struct CarOutbox: Sendable {
 
   /// One that must not be left out: there are never more of them than buttons.
   mutating func insist(_ errand: CarErrand) { errands.append(errand) }
+
+  /// The car is asked for its modes, before all else that waits.
+  mutating func ask() { errands.insert(CarErrand(.greeting, [.modes]), at: isCarrying ? 1 : 0) }
 
   /// The first word of the first errand goes to the link.
   mutating func carry() -> CarWord? {

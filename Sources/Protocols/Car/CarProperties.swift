@@ -42,7 +42,7 @@ enum CarSignal: Int, CaseIterable, Sendable {
   private var declaration: Property {
     switch self {
     case .connected: row("connected", .bool, "The car answers")
-    case .running: row("running", .bool, "The car may drive: it was told Continue, and no Stop since")
+    case .running: row("running", .bool, "on: the car was told Continue; off: it has confirmed Stop; absent: it may be driving")
     case .mode: row("mode", .string, "How the car drives, by name or number; choosing one stops it")
     case .modeNumber: row("mode-number", .int, nil, 0...Double(CarModes.most - 1), "Place of the mode in the car's list, from 0")
     case .modes: row("modes", .list, "The modes that the car offers")

@@ -14,6 +14,7 @@ extension CarMachine {
 
   /// The mode that the car is in, as far as somebody has told it one.
   mutating func sayMode(_ effects: inout Effects) {
+    guard hasSpoken else { return }
     guard let current = modes.current else {
       for signal in [CarSignal.mode, .modeNumber] {
         withdraw(signal, "the car was not told a mode yet: vehiclectl set mode NAME", &effects)

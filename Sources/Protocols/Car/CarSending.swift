@@ -5,30 +5,40 @@
 extension CarMachine {
   var isUp: Bool { if case .down = state { false } else { true } }
   var isEnding: Bool { if case .ending = state { true } else { false } }
+  /// The car has answered over this link.
+  var hasSpoken: Bool {
+    switch state {
+    case .down, .greeting, .silent: false
+    case .ready, .ending: true
+    }
+  }
 
   /// Tilts go out, or would if there were nothing else to say.
   var isStreaming: Bool { driving.isRunning && CarModes.takesTilt(in: modes.current, options.dialect) }
 
   /// When the first errand has its turn; nil: there is none, or the car would not hear it.
   var errandTurn: Instant? {
-    guard !camera.isBlocking, let turn = outbox.turn(isStreaming: isStreaming) else { return nil }
-    // The car runs its programs on the thread that reads: what comes meanwhile is read at once and half of it is lost.
-    return max(turn, status.deadline ?? .min)
+    guard !camera.isBlocking, !waitsToProceed, let turn = outbox.turn(isStreaming: isStreaming) else { return nil }
+    // The car runs its programs on the thread that reads: what comes meanwhile is read at once, and behind a word that it cannot
+    // use the rest is lost. A driver's words are not of that kind and do not wait: the car stands until it reads Continue.
+    return driving.isHeld ? turn : max(turn, status.deadline ?? .min)
   }
+
+  /// Continue is next, and the car has not shown yet that it hears what follows another mode.
+  private var waitsToProceed: Bool { !settling.isSettled && outbox.errands.first?.purpose == .proceed }
 
   /// Where the car drives by itself no tilt tells whether it can still be reached: it is asked for its modes instead.
   var pulseTurn: Instant? {
     guard driving.isRunning, !isStreaming else { return nil }
-    return max(pulsed == .min ? .min : pulsed &+ Self.pulse, outbox.quietUntil)
+    return max(pulse.asked &+ CarPulse.aloneInterval, outbox.quietUntil)
   }
 
-  private static let pulse: Nanoseconds = 250 * .millisecond
   private static let mostPulses = 2
 
   /// When Disconnect may be said: a car that may have missed Stop gets what time there is.
   private var lastWordTurn: Instant? {
     guard case .ending(let until) = state else { return nil }
-    return settling.isSettled ? outbox.quietUntil : max(outbox.quietUntil, until &- 200 * .millisecond)
+    return settling.isSettled && !settling.owesStop ? outbox.quietUntil : max(outbox.quietUntil, until &- 200 * .millisecond)
   }
 
   var tiltTurn: Instant? { isStreaming ? driving.due.map { max($0, outbox.quietUntil) } : nil }
@@ -48,6 +58,7 @@ extension CarMachine {
 
   /// Sends what is due, if the link is free for it.
   mutating func advance(at now: Instant, _ effects: inout Effects) {
+    answerWhatWaits(at: now, &effects)
     guard isUp, sending == nil else { return }
     if outbox.stops.isEmpty, !isEnding { dropUntimelyErrands(&effects) }
     guard let turn = nextTurn, now >= turn else { return }
@@ -59,7 +70,7 @@ extension CarMachine {
       if let word = outbox.carry() { say(word, .errand(word), at: now, &effects) }
     } else if tiltTurn == nil {
       let frame = CarWord.modes.frame(options.dialect)
-      pulsed = now
+      pulse.ask(at: now)
       outbox.spoke(isStop: false, at: now)
       effects.append(.sendUnlessBehind(.main, frame, nextSend(.pulse, at: now), most: Self.mostPulses * frame.count))
     } else if let tilt = driving.take(at: now) {
@@ -69,8 +80,24 @@ extension CarMachine {
     }
   }
 
+  /// A set-point that has to wait for a word is answered at once: the driver's next one is awaited, whatever the car is told.
+  private mutating func answerWhatWaits(at now: Instant, _ effects: inout Effects) {
+    let hasTurn = errandTurn.map { now >= $0 } ?? false
+    guard driving.permit == .granting || hasTurn || !outbox.stops.isEmpty || now < outbox.quietUntil else { return }
+    for id in driving.takeWaiting() { effects.append(.complete(id, .success(Report(text: remark)))) }
+  }
+
+  /// What a driver should know whose set-point has no effect yet.
+  var remark: String? {
+    driving.permit == .granting && !settling.isSettled ? "the car is busy with its new mode: it drives once it answers" : nil
+  }
+
   private mutating func say(_ word: CarWord, _ cargo: Cargo, at now: Instant, _ effects: inout Effects) {
     outbox.spoke(isStop: word == .stop, at: now)
+    if word == .proceed {
+      standing = .driven
+      settling.proceeds()
+    }
     effects.send(.main, word.frame(options.dialect), nextSend(cargo, at: now))
     if case .errand(.videoStream(true)) = cargo { openCamera(at: now, &effects) }
   }

@@ -5,7 +5,7 @@
 
 extension CarMachine {
   static let silence =
-    "connected but silent: another client holds the car, or it was left without Disconnect; "
+    "connected but silent: another client holds the car, or it was left without Disconnect; it may still be driving; "
     + "end the other client, or restart the car's program by hand"
 
   /// The kernel would not tell for a long time.
@@ -18,8 +18,11 @@ extension CarMachine {
     settling = CarSettling(unasked: options.dialect == .asBuilt ? 2 : 0)
     if options.dialect == .asBuilt { modes.current = 0 }
     state = .greeting(until: now &+ Self.greetingPatience)
+    // Whoever was confirmed to stand may be driven by another client by now.
+    if standing == .confirmed { standing = .unknown }
     sayWhatIsKnown(&effects)
-    if owesStop { outbox.stop([.stop], at: now) }
+    pulse = CarPulse()
+    if owesStop || standing == .driven { outbox.stop([.stop], at: now) }
     _ = outbox.add(CarErrand(.greeting, [.modes]))
     if options.dialect == .asBuilt { _ = outbox.add(CarErrand(.greeting, [.mainViewEntered])) }
   }
@@ -35,13 +38,17 @@ extension CarMachine {
     }
     state = .ready
     publish(.connected, .bool(true), &effects)
+    sayWhatItBeganWith(&effects)
+    sayMotion(&effects)
     status.begin(at: now)
-    if outbox.stops.isEmpty { outbox.stop([.stop], at: now) }
+    outbox.stop(stopWords(1), at: now)
+    settling.stopped()
   }
 
   mutating func fellSilent(_ effects: inout Effects) {
     state = .silent
     publish(.connected, .bool(false), &effects)
+    sayWhatIsNotKnown(Self.silence, &effects)
   }
 
   mutating func linkWentDown(_ reason: String, at now: Instant, _ effects: inout Effects) {
@@ -62,7 +69,7 @@ extension CarMachine {
     }
     if driving.isHeld { loseLease(reason, at: now, &effects) }
     // What could not be said any more is the first thing to say when the link is back.
-    owesStop = owesStop || settling.owesStop || !outbox.stops.isEmpty
+    owesStop = owesStop || !outbox.stops.isEmpty
     failEverything(.notConnected(reason), &effects)
     state = .down(reason)
   }
@@ -70,7 +77,7 @@ extension CarMachine {
   /// Nobody is waited for any more.
   private mutating func failEverything(_ error: CommandError, _ effects: inout Effects) {
     for errand in outbox.reset() { if let id = errand.id { effects.append(.complete(id, .failure(error))) } }
-    for id in stopping { effects.append(.complete(id, .failure(error))) }
+    for waiter in stopping { effects.append(.complete(waiter.id, .failure(unconfirmed(error)))) }
     stopping = []
     failStatus(error, &effects)
     failInquiry(error, &effects)
@@ -111,28 +118,47 @@ extension CarMachine {
   /// What a new link knows of the car.
   private mutating func sayWhatIsKnown(_ effects: inout Effects) {
     publish(.connected, .bool(false), &effects)
-    publish(.running, .bool(false), &effects)
-    sayMode(&effects)
+    sayWhatIsNotKnown("the car has not answered yet", &effects)
     withdraw(.modes, "the car has not told its modes yet", &effects)
-    for signal in CarSignal.tilts { withdraw(signal, "nobody drives", &effects) }
     sayTiltRate(&effects)
+    for index in status.places { effects.withdraw(index, "the car has not been asked for its status yet") }
+  }
+
+  /// Until the car has spoken it may be in any state: it may serve another client.
+  private mutating func sayWhatIsNotKnown(_ reason: String, _ effects: inout Effects) {
+    sayMotion(&effects)
+    for signal in [CarSignal.mode, .modeNumber, .leftButton, .rightButton, .buttonsEnabled, .speechEnabled, .video] {
+      withdraw(signal, reason, &effects)
+    }
+  }
+
+  /// A car that speaks to us is a program that has just begun.
+  private mutating func sayWhatItBeganWith(_ effects: inout Effects) {
+    sayMode(&effects)
     for side in CarSide.allCases { publish(side.signal, .bool(false), &effects) }
     for signal in [CarSignal.buttonsEnabled, .speechEnabled, .video] {
       if options.dialect == .asBuilt { publish(signal, .bool(false), &effects) } else { withdraw(signal, "the car has not said", &effects) }
     }
-    for index in status.places { effects.withdraw(index, "the car has not been asked for its status yet") }
+  }
+
+  /// Why a Stop was not confirmed.
+  private func unconfirmed(_ error: CommandError) -> CommandError {
+    if case .notConnected(let reason) = error { .notConnected("\(Self.unconfirmed); \(reason)") } else { error }
   }
 
   /// Tells the state and the trouble, where they are news.
   mutating func report(_ effects: inout Effects) {
     let now: (word: String, fault: String?) =
       switch state {
-      case .down: ("waiting", nil)
-      case .greeting: ("greeting", nil)
+      case .down: ("waiting", standing == .driven ? Self.leftDriving : nil)
+      case .greeting: ("greeting", standing == .driven ? Self.leftDriving : nil)
       case .silent: ("silent", Self.silence)
       case .ending: ("stopping", nil)
+      case .ready where trouble != nil && standing != .confirmed: ("unconfirmed", trouble)
       case .ready where status.isUnanswered: ("silent", Self.lost)
-      case .ready: camera.isStarting ? ("starting-camera", nil) : (driving.isHeld ? "driving" : "ready", settling.trouble ?? camera.trouble)
+      case .ready:
+        camera.isStarting
+          ? ("starting-camera", nil) : (driving.isHeld ? "driving" : "ready", camera.trouble ?? trouble.map { _ in Self.lost })
       }
     if now.word != word { effects.append(.status(now.word)) }
     if now.fault != fault { effects.append(.fault(now.fault)) }

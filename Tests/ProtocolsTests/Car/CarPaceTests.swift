@@ -10,7 +10,7 @@ import Testing
   private static func drive(
     every period: Nanoseconds, jitter: Int = 0, count: Int, _ options: [String: Value] = ["status-interval": .float(0)]
   ) -> (asked: [Instant], sent: [Instant], rig: CarRig) {
-    var rig = CarRig.driving(options, for: 500 * .millisecond)
+    var rig = CarRig.driving(options, for: 500 * .millisecond, tellsModes: false)
     var dice = OBDRobustnessTests.Dice(state: 5)
     rig.run(for: 100 * .millisecond)
     let start = rig.now
@@ -33,7 +33,7 @@ import Testing
   /// The first set-point waits for the pause behind Continue, wherever in the driver's own rhythm that ends.
   @Test func whereverTheDriversRhythmBeginsHeIsLetThroughAtOnce() {
     for shift in 0..<16 {
-      var rig = CarRig.ready()
+      var rig = CarRig.ready(tellsModes: false)
       rig.give(.leaseBegan(deadline: 300 * .millisecond))
       rig.run(for: Int64(shift) * .millisecond)
       _ = rig.act(.proceed)
@@ -74,7 +74,7 @@ import Testing
   }
 
   @Test func theLastOneIsSaidAgainUntilTheHandleLapses() {
-    var rig = CarRig.driving(for: 500 * .millisecond)
+    var rig = CarRig.driving(for: 500 * .millisecond, tellsModes: false)
     rig.run(for: 210 * .millisecond)
     let start = rig.now
     _ = rig.tilt(0.7, 0)
@@ -90,7 +90,7 @@ import Testing
     for (text, rate) in [
       ("0.05", 20.0), ("0.001", 100), ("1e9", 5), ("0.2", 5), ("0.1", 10), ("1e-05", 100), ("0.0166666666667", 60), (" 0.02 ", 50),
     ] {
-      var rig = CarRig.ready()
+      var rig = CarRig.ready(tellsModes: false)
       rig.hear("Gyro#$#\(text)%^%\r\n")
       #expect(rig.number("tilt-rate").map { ($0 * 100).rounded() / 100 } == rate, "\(text)")
       rig.give(.leaseBegan(deadline: 2 * .second))
@@ -104,7 +104,7 @@ import Testing
   }
 
   @Test(arguments: ["nan", "-1", "0", "", "inf", "0,0166", "-0.0", "1;2", "soon"]) func aRateThatIsNoneIsIgnoredWithANote(_ text: String) {
-    var rig = CarRig.ready()
+    var rig = CarRig.ready(tellsModes: false)
     rig.hear("Gyro#$#\(text)%^%\r\n")
     #expect(rig.number("tilt-rate") == 60 && rig.notes.last?.contains("asks for tilt every") == true && rig.number("bad-frames") == 0)
   }
@@ -115,7 +115,7 @@ import Testing
   }
 
   @Test func whatMayBeUnacknowledgedFollowsFromDeadlineAndRate() {
-    var rig = CarRig.driving(for: 500 * .millisecond)
+    var rig = CarRig.driving(for: 500 * .millisecond, tellsModes: false)
     #expect(rig.most.last == 17 * 41)
     rig.hear("Gyro#$#0.2%^%\r\n")
     rig.drive(for: .second)

@@ -7,6 +7,7 @@ struct CarRig {
   var now: Instant
   /// The car answers when it is asked for its modes, once it has spoken at all.
   var answersModes = true
+  var modesAnswer = CarVector.modes
   private var hasSpoken = false
   /// The link takes writes at once.
   var takesWrites = true
@@ -48,23 +49,28 @@ struct CarRig {
   }
 
   /// A car that has spoken: connected, asked for tilt, its modes told, one second into the session.
-  static func ready(_ options: [String: Value] = ["status-interval": .float(0)], link: String? = "tcp:car.local:12345") -> CarRig {
+  /// One that tells no modes is not asked for them while somebody drives, and its tilts keep their rhythm.
+  static func ready(
+    _ options: [String: Value] = ["status-interval": .float(0)], link: String? = "tcp:car.local:12345", tellsModes: Bool = true
+  ) -> CarRig {
     var rig = CarRig(options, link: link)
+    rig.answersModes = tellsModes
     rig.start()
     rig.run(for: 500 * .millisecond)
     // It tells its modes unasked twice, and then because it was asked.
-    rig.hear(CarVector.gyro + CarVector.modes)
+    rig.hear(CarVector.gyro + (tellsModes ? CarVector.modes : ""))
     rig.run(for: 200 * .millisecond)
-    rig.hear(CarVector.modes + CarVector.modes)
+    if tellsModes { rig.hear(CarVector.modes + CarVector.modes) }
     rig.run(for: 300 * .millisecond)
     return rig
   }
 
   /// And somebody drives it: straight ahead at the car's own rate, for so long.
   static func driving(
-    _ options: [String: Value] = ["status-interval": .float(0)], mode: Int? = nil, for time: Nanoseconds = .second
+    _ options: [String: Value] = ["status-interval": .float(0)], mode: Int? = nil, for time: Nanoseconds = 800 * .millisecond,
+    tellsModes: Bool = true
   ) -> CarRig {
-    var rig = ready(options)
+    var rig = ready(options, tellsModes: tellsModes)
     if let mode {
       _ = rig.set("mode", .string(String(mode)))
       rig.run(for: .second)
@@ -147,8 +153,8 @@ struct CarRig {
     if failure == nil { writes.append((now, String(decoding: bytes, as: UTF8.self))) }
     guard let id else { return }
     if takesWrites { inputs.append(.sent(id, failure: failure)) } else { outstanding = id }
-    if answersModes, failure == nil, hasSpoken, bytes == CarWord.modes.frame(.asBuilt) {
-      inputs.append(.received(.main, Array(CarVector.modes.utf8)))
+    if answersModes, failure == nil, hasSpoken, CarDialect.allCases.contains(where: { bytes == CarWord.modes.frame($0) }) {
+      inputs.append(.received(.main, Array(modesAnswer.utf8)))
     }
   }
 

@@ -22,6 +22,10 @@ struct CarRoad {
   /// Tilts are not acknowledged any more.
   var isBehind = false
   private var isUp = false
+  /// The link is to the car's program, and not to one that waits behind another client.
+  private var isServed = false
+  /// What the network holds back; nil: nothing is lost on the way.
+  private var hole: [(LinkName, [UInt8])]?
   private var toMachine: [Input] = []
   private var toCar: [Input] = []
   private var lastCommand: CommandID = 0
@@ -50,10 +54,23 @@ struct CarRoad {
   mutating func start() {
     give(.started(restored: [:], wall: WallTime(microseconds: 0)))
     toCar.append(.started(restored: [:], wall: WallTime(microseconds: 0)))
-    isUp = true
-    toCar.append(.linkChanged(.main, .up(maximumSend: nil)))
-    give(.linkChanged(.main, .up(maximumSend: nil)))
+    connect()
     run(for: 2 * .second)
+  }
+
+  /// A connection; the car accepts one in the life of its program.
+  mutating func connect() {
+    (isUp, isServed) = (true, car.isWaiting)
+    if isServed { toCar.append(.linkChanged(.main, .up(maximumSend: nil))) }
+    give(.linkChanged(.main, .up(maximumSend: nil)))
+  }
+
+  /// Nothing reaches the car; the kernel takes it all the same, and delivers it afterwards.
+  mutating func openHole() { hole = [] }
+  mutating func closeHole() {
+    for (link, bytes) in hole ?? [] { toCar.append(.received(link, bytes)) }
+    hole = nil
+    settle()
   }
 
   mutating func give(_ input: Input) {
@@ -104,7 +121,7 @@ struct CarRoad {
   }
 
   private mutating func write(_ link: LinkName, _ bytes: [UInt8], _ id: SendID?) {
-    toCar.append(.received(link, bytes))
+    if hole != nil { hole?.append((link, bytes)) } else if link != .main || isServed { toCar.append(.received(link, bytes)) }
     if let id { toMachine.append(.sent(id, failure: nil)) }
   }
 
@@ -126,7 +143,7 @@ struct CarRoad {
   mutating func cut(_ reason: String = "the cable is out") {
     guard isUp else { return }
     isUp = false
-    toCar.append(.linkChanged(.main, .down(reason)))
+    if isServed { toCar.append(.linkChanged(.main, .down(reason))) }
     toMachine.append(.linkChanged(.main, .down(reason)))
     settle()
   }
@@ -197,6 +214,13 @@ struct CarRoad {
   var motors: String { car.motors.text }
   func text(_ name: String) -> String? { if case .value(let value)? = values[name] { value.text } else { nil } }
   func number(_ name: String) -> Double? { if case .value(let value)? = values[name] { value.number } else { nil } }
+  func absence(_ name: String) -> String? { if case .absent(let reason)? = values[name] { reason } else { nil } }
+  func complaint(_ id: CommandID) -> String? {
+    switch results[id]?.first {
+    case .failure(.refused(_, let words)), .failure(.notConnected(let words)): words
+    default: nil
+    }
+  }
   func succeeded(_ id: CommandID) -> Bool {
     guard results[id]?.count == 1, case .success? = results[id]?.first else { return false }
     return true

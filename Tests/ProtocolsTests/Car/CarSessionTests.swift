@@ -7,15 +7,19 @@ import Testing
   @Test func theGreetingIsSaidWordByWordAndTheCarIsMadeToStandOnceItSpeaks() {
     var rig = CarRig(["status-interval": .float(0)])
     rig.start()
-    #expect(rig.word == "greeting" && rig.text("connected") == "off" && rig.text("running") == "off")
+    #expect(
+      rig.word == "greeting" && rig.text("connected") == "off" && rig.absence("running")?.hasSuffix("it may still be driving") == true)
     rig.run(for: 500 * .millisecond)
     #expect(rig.words() == ["Modes#$#", "MainView#$#Entered"] && rig.times(since: 0, "MainView") == [50])
     rig.hear(CarVector.gyro)
     #expect(rig.word == "ready" && rig.text("connected") == "on" && rig.words().last == "Stop#$#" && rig.number("tilt-rate") == 60)
     rig.hear(CarVector.modes + CarVector.modes)
     rig.run(for: 20 * .second)
-    #expect(rig.words() == ["Modes#$#", "MainView#$#Entered", "Stop#$#"] && rig.fault == nil && rig.idleWakes == 0)
-    #expect(rig.text("modes")?.hasPrefix("Tilt Steering,Tilt, Lights,") == true && rig.number("messages") == 3)
+    // It tells its modes twice unasked, so that the third answer may be to a question before Stop.
+    let confirmation = ["Stop#$#", "Modes#$#", "Stop#$#", "Modes#$#"]
+    #expect(rig.words() == ["Modes#$#", "MainView#$#Entered"] + confirmation && rig.fault == nil && rig.idleWakes == 0)
+    #expect(rig.text("running") == "off" && rig.text("mode") == "Tilt Steering")
+    #expect(rig.text("modes")?.hasPrefix("Tilt Steering,Tilt, Lights,") == true && rig.number("messages") == 5)
   }
 
   @Test func asDocumentedNothingIsKnownThatTheCarDidNotSay() {
@@ -23,6 +27,7 @@ import Testing
     rig.start()
     rig.run(for: .second)
     #expect(rig.words() == ["Modes#$#"] && rig.writes[0].text == "Modes#$#%^%")
+    rig.modesAnswer = "Modes#$#Slow;Fast, with lights%^%"
     rig.hear("Modes#$#Slow;Fast, with lights%^%Gyro#$#0.05%^%")
     #expect(rig.word == "ready" && rig.absence("mode") == "the car was not told a mode yet: vehiclectl set mode NAME")
     #expect(rig.absence("video") == "the car has not said" && rig.number("tilt-rate") == 20)
@@ -66,8 +71,7 @@ import Testing
     #expect(rig.word == "waiting" && rig.fault == nil)
     rig.run(for: 5 * .second)
     rig.connect()
-    #expect(
-      rig.text("mode") == "0" && rig.absence("modes") != nil && rig.text("buttons-enabled") == "off" && rig.absence("tilt-rate") != nil)
+    for name in ["mode", "modes", "buttons-enabled", "tilt-rate", "running"] { #expect(rig.absence(name) != nil, "\(name)") }
     rig.hear(CarVector.gyro + CarVector.modes)
     #expect(rig.text("mode") == "Tilt Steering")
   }
@@ -80,7 +84,12 @@ import Testing
       rig.act(.stop),
       rig.act(.sendMessage, ["text": .string("hi")]),
     ]
-    for id in commands { #expect(rig.error(id) == .notConnected("the link is not up yet")) }
+    for id in commands {
+      guard case .notConnected(let reason)? = rig.error(id), reason.hasSuffix("the link is not up yet") else {
+        Issue.record("\(String(describing: rig.error(id)))")
+        continue
+      }
+    }
     rig.start()
     let early = rig.set("mode", .string("1"))
     #expect(rig.error(early) == .notConnected("the car has not answered yet"))
@@ -127,7 +136,7 @@ import Testing
     rig.give(.leaseBegan(deadline: 300 * .millisecond))
     #expect(rig.lost.last == "the car is being shut down")
     rig.run(for: .second)
-    #expect(rig.words(since: start) == ["Stop#$#", "Stop#$#", "ShutDown#$#", "Disconnect#$#"])
+    #expect(rig.words(since: start) == ["Stop#$#", "Stop#$#", "Modes#$#", "ShutDown#$#", "Disconnect#$#"])
     #expect(rig.succeeded(id) && rig.resets == ["the car was told to shut down"])
   }
 

@@ -69,7 +69,7 @@ import Testing
     host.send("Status#$#%^%\r\n" + Self.gyro)
     for _ in 0..<30 { host.send(Self.gyro) }
     host.send("Stop#$#%^%\r\n")
-    host.pass(290 * .millisecond)
+    host.pass(990 * .millisecond)
     #expect(host.motors == "0.00 0.00" && !host.car.isStopped && host.events == ["frame Status"])
     host.pass(20 * .millisecond)
     // 30 of 41 bytes are 1230: the 25th is cut, and the one after it is lost with its tail.

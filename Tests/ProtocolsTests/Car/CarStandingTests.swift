@@ -1,0 +1,165 @@
+import Peers
+import Testing
+
+@testable import Protocols
+
+/// What is said of a car that may be driving: nothing that passes for a car that stands, until the car itself has confirmed it.
+@Suite struct CarStandingTests {
+  private static func expectDoubt(_ road: CarRoad, _ place: SourceLocation = #_sourceLocation) {
+    for name in ["running", "roll", "pitch", "yaw"] {
+      #expect(
+        road.absence(name)?.hasSuffix("the car may still be driving") == true
+          || road.absence(name)?.hasSuffix("it may still be driving") == true, "\(name)", sourceLocation: place)
+    }
+    #expect(road.fault?.contains("may still be driving") == true, "\(road.fault ?? "-")", sourceLocation: place)
+  }
+
+  /// The car notices nothing, drives on, and does not serve the connection that follows.
+  @Test func aLinkThatIsCutWhileTheCarDrives() {
+    var road = CarRoad.driving()
+    road.cut()
+    Self.expectDoubt(road)
+    #expect(road.word == "waiting")
+    let early = road.act(.stop)
+    #expect(road.complaint(early) == "not confirmed: the car may still be driving; the cable is out")
+    road.connect()
+    Self.expectDoubt(road)
+    let greeting = road.act(.stop)
+    road.run(for: 3 * .second)
+    #expect(road.complaint(greeting)?.hasPrefix("not confirmed: the car may still be driving") == true)
+    road.run(for: 10 * .second)
+    #expect(road.motors == "50.96 50.96" && road.word == "silent")
+    Self.expectDoubt(road)
+    for name in ["mode", "mode-number", "left-button", "video"] { #expect(road.absence(name) == CarMachine.silence, "\(name)") }
+    let stop = road.act(.stop)
+    road.run(for: 3 * .second)
+    #expect(road.complaint(stop)?.hasPrefix("not confirmed: the car may still be driving") == true && road.motors == "50.96 50.96")
+  }
+
+  @Test func aCarThatAnotherClientHolds() {
+    var road = CarRoad(.asBuilt, faults: [CarFault(.held)])
+    road.start()
+    #expect(road.absence("running")?.contains("may still be driving") == true && road.absence("mode") == "the car has not answered yet")
+    road.run(for: 4 * .second)
+    Self.expectDoubt(road)
+    let stop = road.act(.stop)
+    road.run(for: 3 * .second)
+    #expect(
+      road.complaint(stop)?.hasPrefix("not confirmed: the car may still be driving") == true && road.absence("mode") == CarMachine.silence)
+  }
+
+  /// Its program is started again by hand: what it says then counts.
+  @Test func aCarThatSpeaksAgainIsStoppedAndConfirmsIt() {
+    var road = CarRoad.driving()
+    road.cut()
+    road.car = AutoTTCar()
+    road.connect()
+    road.run(for: 3 * .second)
+    #expect(road.word == "ready" && road.fault == nil && road.text("running") == "off" && road.text("mode") == "Tilt Steering")
+    #expect(road.absence("roll") == "nobody drives" && road.events.contains { $0.text == "frame Stop" })
+  }
+
+  @Test func stopIsAnsweredByTheCarItself() {
+    var road = CarRoad.driving()
+    let stop = road.act(.stop)
+    #expect(road.results[stop] == nil && road.absence("running") == CarMachine.unconfirmed && road.motors == "0.00 0.00")
+    road.run(for: .second)
+    #expect(road.succeeded(stop) && road.text("running") == "off" && road.fault == nil)
+  }
+
+  /// The kernel takes what is said, and the car hears nothing of it.
+  @Test func aHoleInTheNetworkIsNoConfirmation() {
+    var road = CarRoad.driving()
+    road.openHole()
+    road.give(.leaseEnded("the driver let go"))
+    let stop = road.act(.stop)
+    road.run(for: 4 * .second)
+    #expect(road.complaint(stop)?.hasPrefix("not confirmed: the car may still be driving") == true && road.motors == "50.96 50.96")
+    Self.expectDoubt(road)
+    #expect(road.word == "unconfirmed")
+    road.give(.leaseBegan(deadline: 300 * .millisecond))
+    #expect(road.lost.last == "the car has not confirmed Stop: it may still be driving")
+    road.closeHole()
+    road.run(for: 6 * .second)
+    #expect(road.motors == "0.00 0.00" && road.word == "ready" && road.fault == nil && road.text("running") == "off")
+  }
+
+  /// A person disconnects, and the car is not there to hear it: the warning outlives the session.
+  @Test(arguments: [true, false]) func theEndOfASessionClaimsNoMore(_ hears: Bool) {
+    var road = CarRoad.driving()
+    if !hears { road.openHole() }
+    road.give(.stopping)
+    road.run(for: 2 * .second)
+    #expect(road.hasStopped && road.fault == (hears ? nil : CarMachine.leftDriving))
+  }
+
+  // MARK: A program that hangs
+
+  @Test func aCarWhoseProgramHangsIsNoticedAndStoppedOnceItHears() {
+    var road = CarRoad(faults: [CarFault(.lag, .after(5 * .second), time: 20 * .second)])
+    road.start()
+    road.give(.leaseBegan(deadline: 300 * .millisecond))
+    road.drive(for: 8 * .second)
+    #expect(road.lost == ["the car does not answer any more: its program may hang; Stop is repeated until it answers"])
+    #expect(road.motors == "50.96 50.96")
+    road.run(for: 3 * .second)
+    Self.expectDoubt(road)
+    road.give(.leaseBegan(deadline: 300 * .millisecond))
+    #expect(road.lost.count == 2)
+    road.run(for: 25 * .second)
+    #expect(road.motors == "0.00 0.00" && road.text("running") == "off" && road.fault == nil && road.exceptions.isEmpty)
+  }
+
+  @Test(arguments: [0, 6, 9]) func whileSomebodyDrivesTheCarIsAskedForItsModesAndNeverForItsStatus(_ mode: Int) {
+    var rig = CarRig.driving(["status-interval": .float(1)], mode: mode, for: 10 * .second)
+    let start = rig.now
+    rig.drive(for: 10 * .second)
+    #expect((8...10).contains(rig.times(since: start, "Modes").count) && rig.times(since: start, "Status").isEmpty && rig.lost.isEmpty)
+    for word in rig.writes where word.at >= start && !word.text.hasPrefix("Gyro") {
+      #expect(!rig.writes.contains { $0.text.hasPrefix("Gyro") && abs($0.at - word.at) < 50 * .millisecond })
+    }
+    rig.answersModes = false
+    rig.drive(for: 2_600 * .millisecond)
+    #expect(rig.lost.count == 1 && rig.lost.last?.contains("its program may hang") == true && rig.types().last != "Gyro")
+  }
+
+  @Test func aCarThatDrivesByItselfAndHangsIsNoticed() {
+    var rig = CarRig.driving(mode: 5, for: 2 * .second)
+    rig.answersModes = false
+    rig.drive(for: 2 * .second)
+    #expect(rig.lost.count == 1 && rig.lost.last?.contains("its program may hang") == true)
+  }
+
+  // MARK: Beginning to drive
+
+  /// The car looks for its status a second long: after connecting, every 30 s, and when it is asked.
+  @Test(arguments: [0, 100, 500, 900] as [Int64]) func whoBeginsToDriveWhileTheCarLooksKeepsTheLease(_ wait: Int64) {
+    for isPoll in [true, false] {
+      var road = CarRoad(.asBuilt, ["status-interval": .float(isPoll ? 5 : 0)])
+      road.start()
+      if isPoll { while road.machine.status.deadline == nil { road.run(for: 10 * .millisecond) } } else { _ = road.act(.refresh) }
+      road.run(for: wait * .millisecond)
+      road.give(.leaseBegan(deadline: 300 * .millisecond))
+      road.drive(for: 2 * .second)
+      #expect(road.lost.isEmpty && road.motors == "50.96 50.96" && road.exceptions.isEmpty, "\(wait) ms, \(road.lost)")
+      road.give(.leaseEnded("done"))
+      road.run(for: .second)
+      #expect(road.motors == "0.00 0.00" && road.text("running") == "off")
+    }
+  }
+
+  /// The camera of these modes takes two seconds, in which the car is deaf.
+  @Test(arguments: [5, 6, 7, 8, 9, 10]) func whoBeginsToDriveRightBehindAModeKeepsTheLease(_ mode: Int) {
+    var road = CarRoad()
+    road.start()
+    let chosen = road.set("mode", .string(String(mode)))
+    road.run(for: 200 * .millisecond)
+    #expect(road.succeeded(chosen))
+    road.give(.leaseBegan(deadline: 300 * .millisecond))
+    road.drive(for: 5 * .second)
+    #expect(road.lost.isEmpty && road.motors != "0.00 0.00" && road.text("running") == "on")
+    road.give(.leaseEnded("done"))
+    road.run(for: 3 * .second)
+    #expect(road.motors == "0.00 0.00" && road.text("running") == "off")
+  }
+}
