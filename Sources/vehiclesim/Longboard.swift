@@ -37,6 +37,8 @@ struct Longboard: Simulation {
 
   static var gatt: GATTRole { .longboard }
   static var usualName: String { "HMSoft" }
+  /// The Arduino runs on when its module's connection ends.
+  static var traits: AirTraits { AirTraits(outlivesConnections: true) }
 
   func machine(number: UInt64, start: Instant) -> any Machine {
     ArduinoBoard(dialect, origin: start, isInstant: instant, buzzerOn: buzzerOn, faults: fault, seed: place.seed &+ number)

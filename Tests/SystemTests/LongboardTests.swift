@@ -39,6 +39,20 @@ extension WholeHouse {
       #expect(daemon.end() == 0)
     }
 
+    @Test func everyFreshStartFindsTheBoardAsBuilt() throws {
+      let ride = try Ride("longboard")
+      for start in 0..<10 {
+        let daemon = try ride.house.daemon()
+        #expect(wait { ride.house.get("board.dialect") != nil })
+        #expect(ride.house.get("board.dialect") == "as-built", "start \(start)")
+        #expect(ride.house.vehiclectl("do", "buzz", "100ms").status == 0)
+        if start.isMultiple(of: 2) { daemon.end(SIGKILL) } else { daemon.end() }
+        try FileManager.default.removeItem(atPath: "\(ride.house.directory)/state")
+        usleep(useconds_t(start) * 20_000)
+      }
+      #expect(ride.heard.contains("7"))
+    }
+
     @Test func theBuzzerSoundsAndIsOffAfterWhateverHappens() throws {
       let ride = try Ride("longboard", "--dialect", "as-built", options: "dialect = \"as-built\"\nbuzzer-limit = 4")
       let first = try ride.house.daemon()
@@ -60,6 +74,8 @@ extension WholeHouse {
       let total = try #require(ride.number("total-distance"))
       let before = ride.heard.count
       first.end(SIGKILL)
+      // Its guardian switches it off, long before buzzer-limit is over.
+      #expect(wait(seconds: 3) { ride.heard.dropFirst(before).contains("-") })
       let second = try ride.house.daemon()
       #expect(wait { buzzer() == "off" })
       #expect(ride.heard.dropFirst(before).first { $0 != "7" } == "-")

@@ -1,7 +1,9 @@
-// Torq's board seen from its host: the Arduino between an HM-10 and a VESC. As built its loop takes one byte a pass and
-// answers it; as documented it begins and sends again on every answer, or when none comes. This file owns the loop and what
-// the board keeps; BoardRide the ride, BoardFault what goes wrong. It must never know what its host makes of it.
-// Facts: ProjectTORQ.ino (passes, control bytes, latches, the 64-byte SoftwareSerial buffer); the seed for `documented`.
+// Torq's board seen from its host: the Arduino between an HM-10 and a VESC. As built its loop runs whether somebody is
+// connected or not, takes one byte a pass and answers it; as documented it begins and sends again on every answer, or when
+// none comes. This file owns the loop and what the board keeps; BoardRide the ride, BoardFault what goes wrong. It must never
+// know what its host makes of it.
+// Facts: ProjectTORQ.ino (order and delays of a pass, control bytes, latches); SoftwareSerial (64-byte buffer, one place of
+// which stays empty, and it is deaf while it prints); the seed for `documented`.
 
 import Protocols
 
@@ -30,7 +32,12 @@ public struct ArduinoBoard: Machine {
   private var bootedAt: Instant
   /// Bytes that wait for a pass of the loop.
   private var heard: [UInt8] = []
-  private var passEnds: Instant?
+  /// When a pass began; the next ones follow it without a pause.
+  private var loopBegan: Instant
+  /// When the loop looks for a byte next; nil: there is none.
+  private var looks: Instant?
+  /// SoftwareSerial prints from then on, up to then, and hears nothing meanwhile.
+  private var printing: Range<Instant> = 0..<0
   /// When a documented board speaks again by itself.
   private var repeats: Instant?
   private var messages = 0
@@ -41,9 +48,15 @@ public struct ArduinoBoard: Machine {
   private var hangsUp = false
   private var wasSounding = false
 
-  private static let mostHeard = 64
-  private static let pass: Nanoseconds = 95 * .millisecond
-  private static let passWithoutVESC: Nanoseconds = 185 * .millisecond
+  private static let mostHeard = 63
+  /// The VESC's answer, or the wait for none.
+  private static let vescTime: Nanoseconds = 10 * .millisecond
+  private static let vescTimeout: Nanoseconds = 100 * .millisecond
+  /// Before and after the answer to a byte, and at the end of each pass.
+  private static let answerDelay: Nanoseconds = 20 * .millisecond
+  private static let passDelay: Nanoseconds = 30 * .millisecond
+  /// About fourteen characters at 9600 baud.
+  private static let printTime: Nanoseconds = 15 * .millisecond
   private static let repeatAfter: Nanoseconds = 600 * .millisecond
 
   /// A board whose ride began at `origin`; `seed` chooses the noise of its faults.
@@ -58,12 +71,13 @@ public struct ArduinoBoard: Machine {
     self.faults = faults
     noise = Noise(seed: seed)
     bootedAt = origin
+    loopBegan = origin
   }
 
   /// The buzzer sounds only while the VESC answers and the board is not latched off.
   public var isSounding: Bool { isBuzzerLatched && !isLatchedOff && !suffers(.noVESC) }
 
-  public var nextWake: Instant? { [outbox.nextDue, passEnds, repeats].compactMap(\.self).min() }
+  public var nextWake: Instant? { [outbox.nextDue, looks, repeats].compactMap(\.self).min() }
 
   public mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
     switch input {
@@ -92,44 +106,54 @@ public struct ArduinoBoard: Machine {
   private mutating func linkCameUp(at now: Instant) {
     unplug(at: now)
     isUp = true
-    if dialect == .documented { passEnds = now + pass }
+    if dialect == .documented { looks = nextLook(after: now) }
   }
 
-  /// The latches outlive the link.
+  /// Nobody is connected. The loop goes on with what it has heard, and its latches stay; what it prints is lost.
   private mutating func unplug(at now: Instant) {
     outbox.reset(at: now)
-    heard = []
     heldBack = []
-    (passEnds, repeats, isUp, hangsUp) = (nil, nil, false, false)
+    (repeats, isUp, hangsUp) = (nil, false, false)
   }
 
-  private var pass: Nanoseconds { isInstant ? 0 : suffers(.noVESC) ? ArduinoBoard.passWithoutVESC : ArduinoBoard.pass }
+  private var vescTime: Nanoseconds { suffers(.noVESC) ? ArduinoBoard.vescTimeout : ArduinoBoard.vescTime }
+
+  /// When the running loop, which has nothing to answer, looks for a byte that comes at this moment.
+  private func nextLook(after now: Instant) -> Instant {
+    if isInstant { return now }
+    let first = loopBegan + vescTime
+    guard now > first else { return first }
+    let pass = vescTime + ArduinoBoard.passDelay
+    return first + (now - first + pass - 1) / pass * pass
+  }
 
   private mutating func hear(_ bytes: [UInt8], at now: Instant) {
+    guard !printing.contains(now) else { return }
     heard += bytes.prefix(ArduinoBoard.mostHeard - heard.count)
-    guard !heard.isEmpty, passEnds == nil, isUp else { return }
-    (passEnds, repeats) = (now + pass, nil)
+    guard !heard.isEmpty, looks == nil else { return }
+    (looks, repeats) = (nextLook(after: now), nil)
   }
 
-  /// The passes that have ended by now.
+  /// Goes through the passes that have something to do by now.
   private mutating func runLoop(at now: Instant) {
-    if let repeats, now >= repeats, passEnds == nil { passEnds = now }
-    guard let end = passEnds, now >= end else { return }
+    if let due = repeats, now >= due, looks == nil { (looks, repeats) = (nextLook(after: now), nil) }
+    guard let look = looks, now >= look else { return }
+    looks = nil
     switch dialect {
     case .asBuilt:
-      guard !heard.isEmpty else { return passEnds = nil }
+      guard !heard.isEmpty else { return }
       let control = heard.removeFirst()
       if control == 55 { isBuzzerLatched = true } else if control == 45 { isBuzzerLatched = false }
-      speak(at: now)
-      // One byte a pass; those that piled up are answered in the next ones.
-      passEnds = heard.isEmpty ? nil : now + pass
     case .documented:
       if !heard.isEmpty { isBuzzerLatched = heard == buzzerOn }
       heard = []
-      passEnds = nil
-      repeats = now + ArduinoBoard.repeatAfter
-      speak(at: now)
+      repeats = isUp ? now + ArduinoBoard.repeatAfter : nil
     }
+    let print = isInstant ? now..<now : now + ArduinoBoard.answerDelay..<now + ArduinoBoard.answerDelay + ArduinoBoard.printTime
+    (printing, loopBegan) = (print, isInstant ? now : print.upperBound + ArduinoBoard.answerDelay + ArduinoBoard.passDelay)
+    speak(at: now, printed: print.upperBound)
+    // One byte a pass; those that piled up are answered in the next ones.
+    if !heard.isEmpty { looks = isInstant ? now : loopBegan + vescTime }
   }
 
   // MARK: What it says
@@ -147,17 +171,17 @@ public struct ArduinoBoard: Machine {
     return suffers(.extension) ? fields + "$\(volts)$ok" : fields
   }
 
-  private mutating func speak(at now: Instant) {
+  private mutating func speak(at now: Instant, printed: Instant) {
     guard now >= silentUntil else { return }
     messages += 1
     if strike(.reset, at: now) != nil { (bootedAt, isBuzzerLatched, isLatchedOff) = (now, false, false) }
     if strike(.offLatch, at: now) != nil { isLatchedOff = true }
     if let fault = strike(.silence, at: now) { silentUntil = fault.time.map { now + $0 } ?? .max }
     guard now >= silentUntil else { return }
-    say(Array(message(at: now).utf8), at: now)
+    if isUp { say(Array(message(at: now).utf8), at: now, printed: printed) }
   }
 
-  private mutating func say(_ text: [UInt8], at now: Instant) {
+  private mutating func say(_ text: [UInt8], at now: Instant, printed: Instant) {
     var bytes = text
     if strike(.noise, at: now) != nil { bytes = (0..<6).map { _ in UInt8.random(in: 0x80...0xFF, using: &noise) } + bytes }
     if strike(.cut, at: now) != nil { bytes.removeLast(Int.random(in: 1..<bytes.count, using: &noise)) }
@@ -168,12 +192,12 @@ public struct ArduinoBoard: Machine {
     heldBack = []
     if strike(.disconnect, at: now) != nil {
       hangsUp = true
-      return outbox.add(Array(bytes.prefix(bytes.count / 2)), at: now)
+      return outbox.add(Array(bytes.prefix(bytes.count / 2)), at: printed)
     }
-    guard suffers(.split) else { return outbox.add(bytes, at: now) }
+    guard suffers(.split) else { return outbox.add(bytes, at: printed) }
     let cut = Int.random(in: 1..<bytes.count, using: &noise)
-    outbox.add(Array(bytes[..<cut]), at: now)
-    outbox.add(Array(bytes[cut...]), at: now + 15 * .millisecond)
+    outbox.add(Array(bytes[..<cut]), at: printed)
+    outbox.add(Array(bytes[cut...]), at: printed + 15 * .millisecond)
   }
 
   private func suffers(_ kind: BoardFault.Kind) -> Bool { faults.contains { $0.kind == kind } }

@@ -1,6 +1,6 @@
 // Who speaks when: what the machine sends, what it makes of an answer, and of none. A poll that was given up may still be
-// answered: the next one waits for that as well, so that never two are in the board's buffer for long. A board that falls
-// silent is listened to again, where nobody said which dialect it speaks.
+// answered: the next one waits for that as well, so that never two are in the board's buffer for long. Where the dialect is
+// not configured, ELCommDetection finds it first, and again after a silence.
 // Facts: control bytes from ProjectTORQ.ino; 66 is the app's own constant, which no board takes for a word on the buzzer.
 
 /// What a board as built is told by one byte; any other leaves the buzzer as it is.
@@ -14,14 +14,10 @@ extension ELCommMachine {
   /// After so many misses in a row the board is silent: two seconds of them.
   private static let mostMisses = 5
   private static let mostMissesDocumented = 2
-  private static let mostUnanswered = 10
   /// Twice is certain.
-  private static let offsNeeded = 2
-  /// What comes that soon on a new link may answer a byte from the life before.
-  private static let leftover: Nanoseconds = 300 * .millisecond
-
-  /// A board as built that has more to answer does so within this.
-  private static let pause: Nanoseconds = 300 * .millisecond
+  static let offsNeeded = 2
+  /// Longer than any pass of the board: of two bytes that are so far apart one is heard.
+  static let offPause: Nanoseconds = 200 * .millisecond
 
   // MARK: As built
 
@@ -53,7 +49,6 @@ extension ELCommMachine {
   private mutating func settle(_ poll: Poll, at now: Instant, _ effects: inout Effects) {
     if poll.byte == ELCommControl.off { offsHeard = min(offsHeard + 1, Self.offsNeeded) }
     buzzer.heard(poll.wish, at: now, &effects)
-    unanswered = 0
     state = .resting(asked: poll.sent)
   }
 
@@ -74,29 +69,12 @@ extension ELCommMachine {
     misses = 0
     switch state {
     case .down, .stopping, .resting: break
-    case .listening(let until):
-      // Where a board was known to wait for us, what comes at once was asked for in the life before; and what comes after a
-      // silence may answer what was asked in it.
-      if dialect == .asBuilt, now &- cameUpAt < Self.leftover { return }
-      if unanswered > 0 {
-        unanswered -= 1
-        return state = .listening(until: max(until, now &+ Self.detection))
-      }
-      // A board that begins waits for its answer. One that goes on without any was asked by somebody else: an HM-10 that
-      // prints its notices into the board's line.
-      unasked += 1
-      state = .listening(until: unasked == 1 ? now &+ Self.pause : max(until, now &+ Self.pause))
+    case .draining, .probing: heardDetecting(at: now, &effects)
     case .asking(let poll): answered(poll, at: now, &effects)
     case .attending(let until, let owesAnswer):
       if !owesAnswer, lastSpoke != .min { timing.add(answered: now, roundTrip: now &- lastSpoke, lateness: nil) }
       state = .attending(until: until, owesAnswer: true)
     }
-  }
-
-  private mutating func find(_ found: Dialect, _ effects: inout Effects) {
-    dialect = found
-    effects.publish(ELCommSignal.dialect.rawValue, .string(found.rawValue))
-    keeping.keep(dialect: found, &effects)
   }
 
   /// Whatever was due before this moment and did not come.
@@ -113,46 +91,29 @@ extension ELCommMachine {
       return linkWentDown(reason, &effects)
     }
     switch state {
-    case .listening(let until) where now >= until && unasked == 1:
-      unasked = 0
-      find(.documented, &effects)
-      state = .attending(until: now &+ Self.boardPatience, owesAnswer: true)
-    case .listening(let until) where now >= until:
-      unasked = 0
-      flush(&effects)
-      find(.asBuilt, &effects)
-      ask(owing: 0, at: now, &effects)
+    case .draining(let until) where now >= until && sending == nil: probe(at: now, &effects)
+    case .probing(let probe) where sending == nil && now >= probe.sent &+ Self.probeTime: judge(probe, at: now, &effects)
     case .asking(var poll) where now >= deadline(of: poll):
       if poll.wasAnswered { return settle(poll, at: now, &effects) }
       missed(at: now, &effects)
-      unanswered = min(unanswered + 1, Self.mostUnanswered)
-      if isSilent(after: Self.mostMisses, at: now), listenAgain(at: now, &effects) { return }
+      if isSilent(after: Self.mostMisses, at: now), detectAgain(at: now, &effects) { return }
       if sending == nil { return ask(owing: min(poll.owed, 2), at: now, &effects) }
       poll = Poll(byte: poll.byte, wish: poll.wish, sent: now, owed: poll.owed)
       state = .asking(poll)
     case .attending(let until, owesAnswer: false) where now >= until:
       missed(at: now, &effects)
-      if isSilent(after: Self.mostMissesDocumented, at: now), listenAgain(at: now, &effects) { return }
+      if isSilent(after: Self.mostMissesDocumented, at: now), detectAgain(at: now, &effects) { return }
       state = .attending(until: now &+ Self.boardPatience, owesAnswer: false)
     default: break
     }
   }
 
-  private mutating func missed(at now: Instant, _ effects: inout Effects) {
+  mutating func missed(at now: Instant, _ effects: inout Effects) {
     counters.missed &+= 1
     misses += 1
     flush(&effects)
     publishCounters(at: now, &effects)
   }
 
-  private func isSilent(after most: Int, at now: Instant) -> Bool { misses >= most || misses > 1 && isGarbled(at: now) }
-
-  /// The board is silent. Where it may be another one by now it is listened to again, unless somebody wants to be heard.
-  private mutating func listenAgain(at now: Instant, _ effects: inout Effects) -> Bool {
-    fallSilent(at: now, &effects)
-    guard settings.dialect == nil, !buzzer.isOn, sending == nil else { return false }
-    (misses, unasked) = (0, 0)
-    state = .listening(until: now &+ Self.detection)
-    return true
-  }
+  func isSilent(after most: Int, at now: Instant) -> Bool { misses >= most || misses > 1 && isGarbled(at: now) }
 }

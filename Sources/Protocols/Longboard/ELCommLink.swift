@@ -8,7 +8,8 @@ extension ELCommMachine {
     withdraw("the board has not spoken yet", &effects)
     switch settings.dialect {
     case nil:
-      state = .listening(until: now &+ Self.detection)
+      guess = dialect
+      drain(at: now)
       turn(to: .detecting, &effects)
     case .asBuilt:
       turn(to: .detecting, &effects)
@@ -31,7 +32,7 @@ extension ELCommMachine {
     decoder.reset()
     timing.forget()
     (sending, unsent) = (nil, nil)
-    (offsHeard, misses, unanswered, unasked, message) = (0, 0, 0, 0, nil)
+    (offsHeard, misses, isProbeOpen, message) = (0, 0, false, nil)
     counters.badSince = decoder.badRuns
     (counters.mute, counters.inSecond, counters.isFlooded) = (0, 0, false)
   }
@@ -39,26 +40,47 @@ extension ELCommMachine {
   mutating func sent(_ id: SendID, _ failure: String?, at now: Instant, _ effects: inout Effects) {
     guard let sending, sending.id == id else { return }
     self.sending = nil
-    if case .stopping(lastWord: id) = state { return finish(&effects) }
+    if case .stopping(left: 0, _) = state { return finish(&effects) }
     // A write that failed is a byte that is not answered: it is counted there.
     unsent = failure
     if let failure { return effects.append(.note("not sent: \(failure)")) }
-    guard case .attending = state, let wish = sending.wish else { return }
-    buzzer.heard(wish, at: now, &effects)
-    publishBuzzer(&effects)
+    switch state {
+    case .probing(var probe):
+      probe.sent = now
+      state = .probing(probe)
+    case .attending:
+      guard let wish = sending.wish else { return }
+      buzzer.heard(wish, at: now, &effects)
+      publishBuzzer(&effects)
+    default: break
+    }
   }
 
-  mutating func stop(_ effects: inout Effects) {
+  /// A board that prints hears nothing: unless it is known to be silent, off is said twice.
+  mutating func stop(at now: Instant, _ effects: inout Effects) {
     keeping.hurry(&effects)
     guard isUp else { return effects.append(.stopped) }
+    let isSilent = buzzer.known == false && !buzzer.isOn && (dialect == .documented || offsHeard >= Self.offsNeeded)
     buzzer.reset(.notConnected("the link is being closed"), &effects)
-    state = .stopping(lastWord: nil)
+    state = .stopping(left: isSilent ? 1 : 2, due: now)
   }
 
-  mutating func sayLastWord(at now: Instant, _ effects: inout Effects) {
-    send(dialect == .documented ? settings.off : [ELCommControl.off], wish: nil, at: now, &effects)
-    state = .stopping(lastWord: lastSendID)
+  mutating func sayLastWord(left: Int, at now: Instant, _ effects: inout Effects) {
+    send(off, wish: nil, at: now, &effects)
+    state = .stopping(left: left, due: now &+ Self.offPause)
   }
+
+  /// For as long as the buzzer may sound, it is switched off should the daemon die: the board knows no limit.
+  mutating func leaveWill(_ effects: inout Effects) {
+    let isWanted = isUp && (buzzer.isOn || hasWill && !(buzzer.isHeard && buzzer.known == false))
+    guard isWanted != hasWill else { return }
+    hasWill = isWanted
+    let will = Will(dead: [Will.Message(off), Will.Message(off, after: Self.offPause)], frozen: [])
+    effects.append(.will(.main, isWanted ? will : nil))
+  }
+
+  /// What switches the buzzer off.
+  var off: [UInt8] { dialect == .documented ? settings.off : [ELCommControl.off] }
 
   private mutating func finish(_ effects: inout Effects) {
     state = .down("the link is being closed")

@@ -16,16 +16,19 @@ public struct ELCommMachine: Machine {
   enum State {
     /// No link: nothing is due.
     case down(String)
-    /// Nothing is said; whether the board begins decides the dialect.
-    case listening(until: Instant)
+    /// The dialect is not known: nothing is sent until the board has been quiet up to then, so that no answer to an earlier
+    /// byte is taken for one to the probe.
+    case draining(until: Instant)
+    /// Two characters are out; how many messages answer them tells the dialect.
+    case probing(Probe)
     /// As built: a byte is out and the board has yet to answer.
     case asking(Poll)
     /// As built: the board has answered the byte that went out then.
     case resting(asked: Instant)
     /// As documented: a message of the board is awaited until then, or is to be answered.
     case attending(until: Instant, owesAnswer: Bool)
-    /// The daemon stops: the last word waits for the link; then this send is it.
-    case stopping(lastWord: SendID?)
+    /// The daemon stops: so many last words are still to be sent, the next one not before then.
+    case stopping(left: Int, due: Instant)
   }
 
   /// A byte that the board has not answered.
@@ -42,7 +45,7 @@ public struct ELCommMachine: Machine {
   public let schema: Schema
   let settings: ELCommSettings
   var state = State.down("the link is not up yet")
-  /// What was found, or given. It stays over a new link and a restart as a hint.
+  /// What was found, or given. It stays over a new link and a restart as a hint, which one probe confirms.
   var dialect: Dialect?
   var decoder = ELCommDecoder()
   var buzzer: ELCommBuzzer
@@ -65,11 +68,15 @@ public struct ELCommMachine: Machine {
   var offsHeard = 0
   /// Messages that did not come, one after the other.
   var misses = 0
-  /// Bytes that a board as built may still answer after it was silent.
-  var unanswered = 0
-  /// Messages that came unasked while it was listened to.
+  /// What the last probe on this link told, or the hint: two in a row that agree decide.
+  var guess: Dialect?
+  /// The last probe was not answered, so its answers may still come.
+  var isProbeOpen = false
+  /// Messages that came while nothing was sent.
   var unasked = 0
   var message: ELCommMessage?
+  /// A will stands for the link.
+  var hasWill = false
 
   struct Counters {
     var messages = 0
@@ -99,8 +106,10 @@ public struct ELCommMachine: Machine {
   public var nextWake: Instant? {
     var due = [buzzer.nextWake, keeping.nextWake]
     switch state {
-    case .down, .stopping: return keeping.nextWake
-    case .listening(let until): due.append(until)
+    case .down: return keeping.nextWake
+    case .stopping(let left, let next): return [keeping.nextWake, left > 0 && sending == nil ? next : nil].compactMap(\.self).min()
+    case .draining(let until): due.append(until)
+    case .probing(let probe): due.append(sending == nil ? probe.sent &+ Self.probeTime : patience)
     case .asking(let poll): due.append(deadline(of: poll))
     case .resting(let asked): due.append(sending == nil ? nextPoll(after: asked) : patience)
     case .attending(let until, let owesAnswer): due.append(owesAnswer ? sending == nil ? nextAnswer : patience : until)
@@ -126,11 +135,12 @@ public struct ELCommMachine: Machine {
     case .cancelled(let id):
       buzzer.cancel(id)
       keeping.cancel(id)
-    case .stopping: stop(&effects)
+    case .stopping: stop(at: now, &effects)
     case .wake, .linkChanged, .received, .observed, .response, .rows, .time, .leaseBegan, .leaseEnded: break
     }
     advance(at: now, &effects)
     keeping.advance(at: now, &effects)
+    leaveWill(&effects)
   }
 
   /// Sends what is due, if the link is free for it.
@@ -139,7 +149,7 @@ public struct ELCommMachine: Machine {
     switch state {
     case .resting(let asked) where now >= nextPoll(after: asked): ask(owing: 0, at: now, &effects)
     case .attending(_, owesAnswer: true) where now >= nextAnswer: answer(at: now, &effects)
-    case .stopping(lastWord: nil): sayLastWord(at: now, &effects)
+    case .stopping(let left, let due) where left > 0 && now >= due: sayLastWord(left: left - 1, at: now, &effects)
     default: break
     }
   }
@@ -171,8 +181,6 @@ public struct ELCommMachine: Machine {
   /// How long a board that begins may be silent.
   static let boardPatience: Nanoseconds = .second
   static let linkPatience: Nanoseconds = 5 * .second
-  /// How long a board may take to begin.
-  static let detection: Nanoseconds = .second
   /// Fields behind the fourth come without a pause.
   static let closing: Nanoseconds = 50 * .millisecond
   /// Pieces of one message are never further apart.

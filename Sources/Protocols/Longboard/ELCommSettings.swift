@@ -12,6 +12,8 @@ struct ELCommSettings: Sendable {
   /// What a documented board is answered: the number in ASCII, without a terminator.
   let on: [UInt8]
   let off: [UInt8]
+  /// Buzzer off for a documented board, as two characters or three: `-0` is off for a board as built as well.
+  let probe: [UInt8]
   /// How long the buzzer stays on at most.
   let buzzerLimit: Nanoseconds
 
@@ -26,6 +28,11 @@ struct ELCommSettings: Sendable {
     guard on != off else { throw OptionError("buzzer-on", "the board cannot tell \(Value.text(on)) from buzzer-off; give two numbers") }
     self.on = Array(Value.text(on).utf8)
     self.off = Array(Value.text(off).utf8)
+    guard dialect != nil || !self.off.contains(ELCommControl.on) else {
+      throw OptionError(
+        "buzzer-off", "a 7 switches the buzzer of a board as built on; add dialect = \"documented\", or choose another number")
+    }
+    probe = off == 0 ? Array("-0".utf8) : self.off.count == 1 ? [UInt8(ascii: "0")] + self.off : self.off
     buzzerLimit = Nanoseconds((min(max(setup.options["buzzer-limit"]?.number ?? 10, 1), 600) * 1e9).rounded())
   }
 }

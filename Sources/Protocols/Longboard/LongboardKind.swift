@@ -37,7 +37,7 @@ extension Kind {
   private static let elcommOptions = [
     Option(
       "dialect", ValueRule(.string, choices: ["auto", "as-built", "documented"]),
-      help: "Who begins: the host (as-built), the board (documented), or whichever is seen (auto, the usual one)"),
+      help: "Who begins: the host (as-built), the board (documented), or whichever is found out (auto, the usual one)"),
     Option("buzzer-on", ValueRule(.int, range: 0...999), help: "The number that switches a documented board's buzzer on; usually 1"),
     Option("buzzer-off", ValueRule(.int, range: 0...999), help: "The number that switches it off; usually 0"),
     Option(
@@ -54,6 +54,9 @@ extension Kind {
     Option("allow-motion", ValueRule(.bool), help: "Let whoever holds the motion lease turn the motor"),
     Option(
       "motion-current", ValueRule(.float, unit: "A", range: 0.1...300), help: "The most motor current that may be asked for; usually 10"),
+    Option(
+      "motion-duty", ValueRule(.float, unit: "%", range: 1...100),
+      help: "The highest duty cycle that may be asked for; without it target-duty is refused, for motion-current does not limit it"),
   ]
 }
 

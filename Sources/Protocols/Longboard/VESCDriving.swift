@@ -29,6 +29,10 @@ extension VESCMachine {
       let words = "nobody holds the motion lease: take it with vehiclectl drive"
       return effects.append(.complete(id, .failure(.refused(code: "no-lease", words))))
     }
+    guard signal != .targetDuty || options.motionDuty != nil else {
+      let words = "a duty cycle is refused: motion-current does not limit the current at one; drive with target-current, or set motion-duty"
+      return effects.append(.complete(id, .failure(.refused(code: "no-duty", words))))
+    }
     guard let number = value.number, let setPoint = Self.setPoint(signal, number) else {
       return effects.append(.complete(id, .failure(.invalid(argument: "value", "\(value.text) is not a number"))))
     }

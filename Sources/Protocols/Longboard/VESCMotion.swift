@@ -1,5 +1,6 @@
 // Driving: who may, what was asked for last, and when it must be said again. Whatever ends the driving, zero current is
-// said at once, before everything else, and twice more; over a link that is lost, first of all when it is back.
+// said at once, before everything else, and twice more; over a link that is lost, or to a VESC that does not answer, first of
+// all when it is back.
 // It must never say a set-point to a VESC whose driver is gone.
 // Facts: the safety timeout of the firmware (1 s as it comes) is put off by ALIVE and by every SET_ command.
 
@@ -19,6 +20,8 @@ struct VESCMotion: Sendable {
   private(set) var setPoint: VESCSetPoint?
   /// Zero currents still to be said.
   private(set) var stops = 0
+  /// The VESC has answered nothing since the last zero current: it may not have heard it.
+  private var isUnheard = false
   private var due: Instant = .max
   /// When something was last said.
   private var said: Instant = .min
@@ -43,6 +46,7 @@ struct VESCMotion: Sendable {
     guard waiting.count < Self.queueLimit else { return false }
     deadMan.squeeze(at: now)
     self.setPoint = setPoint
+    isUnheard = false
     waiting.append(id)
     // The zero currents of an earlier driver end here, once one of them is out.
     stops = stops == Self.stopFrames ? 1 : 0
@@ -54,7 +58,7 @@ struct VESCMotion: Sendable {
   mutating func stop(at now: Instant) -> [CommandID] {
     deadMan.release()
     setPoint = nil
-    stops = Self.stopFrames
+    (stops, isUnheard) = (Self.stopFrames, true)
     due = now
     defer { (waiting, carried) = ([], []) }
     return carried + waiting
@@ -92,13 +96,24 @@ struct VESCMotion: Sendable {
 
   /// The daemon stops: enough was said, or there is no link to say it over.
   mutating func giveUp() {
-    stops = 0
+    (stops, isUnheard) = (0, false)
     deadMan.release()
   }
 
   mutating func linkCameUp(at now: Instant) { due = now }
 
   mutating func linkWentDown(at now: Instant) {
-    if isStopping { stops = Self.stopFrames }
+    if isUnheard { stops = Self.stopFrames }
+  }
+
+  /// The VESC answered a question that was sent then.
+  mutating func answered(_ sent: Instant) {
+    if !isStopping, sent >= said { isUnheard = false }
+  }
+
+  /// The VESC answers after a silence.
+  mutating func answersAgain(at now: Instant) {
+    guard isUnheard else { return }
+    (stops, due) = (Self.stopFrames, now)
   }
 }

@@ -12,6 +12,8 @@ struct VESCOptions: Sendable {
   var allowsMotion: Bool
   /// The most motor current that may be asked for, in A.
   var motionCurrent: Double
+  /// The highest duty cycle that may be asked for, in %; nil: none, for no current limit of ours holds at a duty cycle.
+  var motionDuty: Double?
   var modes: [VESCMode]
 
   init(_ setup: Setup) throws(OptionError) {
@@ -24,6 +26,7 @@ struct VESCOptions: Sendable {
     cells = number("cells").map { Int($0) }
     allowsMotion = options["allow-motion"] == .bool(true)
     motionCurrent = min(max(number("motion-current") ?? 10, 0.1), 300)
+    motionDuty = number("motion-duty").map { min(max($0, 1), 100) }
     modes = (setup.sections["mode"] ?? []).map(VESCMode.init)
     if modes.contains(where: { $0.name == VESCMode.full }) {
       throw OptionError("mode", "\"full\" is built in: it gives the VESC its own limits back; choose another name")

@@ -25,7 +25,7 @@ extension VESCMachine {
     let isFirst = !talk.isSettled
     talk.answered(question.command)
     state = .ready
-    if isFirst { beganToAnswer(at: now, &effects) }
+    if isFirst { beganToAnswer(at: now, &effects) } else { motion.answered(question.sent) }
     if question.command != .pingCAN {
       timing.add(answered: now, roundTrip: max(now &- question.sent, 0), lateness: question.lateness)
     }
@@ -100,6 +100,7 @@ extension VESCMachine {
     silence = nil
     timing.forget()
     pace.begin(at: now)
+    motion.answersAgain(at: now)
     publish(.connected, .bool(true), &effects)
     beginMode(&effects)
   }

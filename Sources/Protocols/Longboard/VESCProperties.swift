@@ -53,7 +53,7 @@ enum VESCSignal: Int, CaseIterable, Sendable {
   }
 
   private func declaration(_ options: VESCOptions) -> Row {
-    let current = options.motionCurrent
+    let (current, duty) = (options.motionCurrent, options.motionDuty ?? 100)
     return switch self {
     case .speed: ("speed", .float, "km/h", -500...500, "Speed over ground; negative is backwards")
     case .battery: ("battery", .float, "%", 0...100, "Charge of the battery")
@@ -98,7 +98,8 @@ enum VESCSignal: Int, CaseIterable, Sendable {
     case .targetCurrent:
       ("target-current", .float, "A", -current...current, "Motor current that the driver asks for; negative is backwards")
     case .brakeCurrent: ("brake-current", .float, "A", 0...current, "Motor current that brakes")
-    case .targetDuty: ("target-duty", .float, "%", -100...100, "Part of the battery voltage that the driver asks for")
+    case .targetDuty:
+      ("target-duty", .float, "%", -duty...duty, "Part of the battery voltage that the driver asks for; needs motion-duty")
     case .handbrakeCurrent: ("handbrake-current", .float, "A", 0...current, "Motor current that holds the wheel still")
     }
   }

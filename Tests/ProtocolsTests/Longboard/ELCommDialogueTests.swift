@@ -8,57 +8,86 @@ import Testing
   static let asBuilt: [String: Value] = ["dialect": .string("as-built")]
   static let documented: [String: Value] = ["dialect": .string("documented")]
 
-  @Test func `a board as built is found by its silence, and asked`() throws {
+  @Test func `a board as built is found by its two answers to two characters`() throws {
     var rig = try ELCommRig()
-    rig.start(for: .second - 1)
+    rig.start(for: .second / 2 - 1)
     #expect(rig.sends.isEmpty && rig.status == "detecting" && rig.absence("dialect") == "not found yet")
-    rig.run(for: 5 * .second)
-    #expect(rig.sent.hasPrefix("--BBBB") && rig.status == "live" && rig.text("dialect") == "as-built" && rig.fault == nil)
+    rig.run(for: 6 * .second)
+    #expect(rig.sent.hasPrefix("-0-0--BBBB") && rig.status == "live" && rig.text("dialect") == "as-built" && rig.fault == nil)
     #expect(rig.text("connected") == "on" && rig.number("battery") == 100 && rig.number("battery-raw") == 111)
     #expect(rig.number("speed").map { $0 > 5 } == true && rig.number("distance").map { $0 >= 0 } == true)
     #expect(rig.absence("mode") == "ELComm carries no speed mode" && rig.absence("extra") == "the board sends four fields")
-    #expect(rig.number("cycle-rate").map { abs($0 - 5) < 0.2 } == true && rig.number("round-trip") == 95)
+    #expect(rig.number("cycle-rate").map { abs($0 - 5) < 0.2 } == true && rig.number("round-trip").map { (35...75).contains($0) } == true)
     #expect(rig.number("missed") == 0 && rig.number("bad-messages") == 0)
   }
 
-  @Test func `a documented board is found by its first message, and each is answered at once`() throws {
+  /// The fault: one answer to a byte of an earlier daemon was taken for a board that begins, and the buzzer stayed mute.
+  @Test(arguments: [false, true], ["", "no-vesc"])
+  func `a fresh start finds a board as built, whatever it still has to answer`(_ isBuffered: Bool, _ fault: String) throws {
+    for step in 0..<60 {
+      var rig = try fault.isEmpty ? ELCommRig() : ELCommRig(faults: fault)
+      rig.start(for: 3 * .second + Nanoseconds(step) * 37 * .millisecond)
+      rig.tellBoard(String(repeating: "B", count: [0, 1, 2, 3, 10, 60][step % 6]))
+      try rig.startFresh(after: Nanoseconds(step / 6) * 83 * .millisecond, isBuffered: isBuffered, for: 16 * .second)
+      #expect(rig.text("dialect") == "as-built", "step \(step)")
+      rig.set("buzzer", .bool(true))
+      rig.run(for: .second)
+      #expect(rig.isDone() && rig.board.isBuzzerLatched, "step \(step)")
+    }
+  }
+
+  @Test(arguments: [false, true]) func `a fresh start finds a documented board at any moment`(_ isBuffered: Bool) throws {
+    for step in 0..<60 {
+      var rig = try ELCommRig(dialect: .documented)
+      rig.start(for: 3 * .second + Nanoseconds(step) * 37 * .millisecond)
+      try rig.startFresh(after: Nanoseconds(step / 6) * 83 * .millisecond, isBuffered: isBuffered, for: 8 * .second)
+      #expect(rig.text("dialect") == "documented", "step \(step)")
+      rig.set("buzzer", .bool(true))
+      rig.run(for: .second)
+      #expect(rig.isDone() && rig.board.isSounding, "step \(step)")
+    }
+  }
+
+  @Test func `a number that switches a board as built on is no probe`() throws {
+    for number in [7, 70, 17] {
+      #expect(throws: OptionError.self) { _ = try ELCommMachine(Setup(options: ["buzzer-off": .int(number)])) }
+      _ = try ELCommMachine(Setup(options: ["buzzer-off": .int(number), "dialect": .string("documented")]))
+    }
+    for (number, probe) in [(0, "-0"), (3, "03"), (45, "45"), (100, "100")] {
+      let machine = try ELCommMachine(Setup(options: ["buzzer-off": .int(number)]))
+      #expect(String(decoding: machine.settings.probe, as: UTF8.self) == probe)
+    }
+  }
+
+  @Test func `a documented board is found by its one answer to two characters, and each message is answered at once`() throws {
     var rig = try ELCommRig(dialect: .documented)
     rig.start(for: 5 * .second)
     #expect(rig.text("dialect") == "documented" && rig.status == "live" && rig.fault == nil)
-    #expect(Set(rig.sends.map(\.bytes)) == [[0x30]])
-    // The first is waited for a little, to see that the board waits.
-    #expect(rig.sends.first?.at == rig.arrivals[0] + 300 * .millisecond)
-    #expect(rig.sends.dropFirst().map(\.at) == Array(rig.arrivals.dropFirst().prefix(rig.sends.count - 1)))
+    #expect(rig.sent.hasPrefix("-0-00") && Set(rig.sends.dropFirst(2).map(\.bytes)) == [[0x30]])
+    #expect(rig.sends.dropFirst(3).map(\.at) == Array(rig.arrivals.suffix(rig.sends.count - 3)))
     #expect(rig.number("round-trip") == 95 && rig.number("missed") == 0)
   }
 
-  @Test func `a board that chatters unasked is none that begins`() throws {
-    // An HM-10 prints its notices into the line of a board as built, which answers each byte of them.
-    var machine = try ELCommMachine(Setup())
-    var effects = Effects()
-    machine.handle(.started(restored: [:], wall: WallTime(microseconds: 0)), at: 0, &effects)
-    machine.handle(.linkChanged(.main, .up(maximumSend: nil)), at: 0, &effects)
-    var now: Instant = 0
-    var sent: [(at: Instant, bytes: [UInt8])] = []
-    func collect(_ now: Instant) {
-      for case .send(_, let bytes, _, _) in effects.list { sent.append((now, bytes)) }
-      effects.removeAll()
+  @Test func `a module that prints its notices into the board's line makes no documented board`() throws {
+    var rig = try ELCommRig()
+    rig.start()
+    rig.tellBoard("OK+CONN:00150B001A2B")
+    rig.run(for: 2 * .second)
+    #expect(rig.sends.isEmpty && rig.arrivals.count > 15)
+    rig.run(for: 3 * .second)
+    #expect(rig.text("dialect") == "as-built" && rig.status == "live")
+  }
+
+  @Test func `what speaks more than a full buffer unasked is no board as built`() throws {
+    var rig = try ELCommRig()
+    rig.isBoardMute = true
+    rig.start()
+    for _ in 0..<65 {
+      #expect(rig.sends.isEmpty)
+      rig.hear("12$88$1$0.35")
+      rig.run(for: 200 * .millisecond)
     }
-    for _ in 0..<9 {
-      now += 95 * .millisecond
-      while let wake = machine.nextWake, wake < now {
-        machine.handle(.wake, at: wake, &effects)
-        collect(wake)
-      }
-      machine.handle(.received(.main, Array("12$88$1$0.35".utf8)), at: now, &effects)
-      collect(now)
-    }
-    #expect(sent.isEmpty)
-    while sent.isEmpty, let wake = machine.nextWake, wake < 5 * .second {
-      machine.handle(.wake, at: wake, &effects)
-      collect(wake)
-    }
-    #expect(sent.first?.bytes == [ELCommControl.off] && machine.dialect == .asBuilt)
+    #expect(rig.text("dialect") == "documented" && rig.sends.first?.bytes == [0x30])
   }
 
   @Test func `a dialect that is given is spoken`() throws {
@@ -81,11 +110,11 @@ import Testing
   }
 
   @Test(arguments: [1.0, 5.0, 10.0]) func `never two bytes wait for an answer, whatever the rate`(_ rate: Double) throws {
-    var rig = try ELCommRig(["rate": .float(rate)], faults: "no-vesc")
+    var rig = try ELCommRig(["rate": .float(rate), "dialect": .string("as-built")], faults: "no-vesc")
     rig.start(for: 30 * .second)
     #expect(rig.sends.count >= rig.arrivals.count && rig.sends.count - rig.arrivals.count <= 1)
     for (send, next) in zip(rig.sends, rig.sends.dropFirst()) { #expect(next.at - send.at >= Nanoseconds(1e9 / rate)) }
-    #expect(rig.number("missed") == 0 && rig.number("round-trip") == 185)
+    #expect(rig.number("missed") == 0 && rig.number("round-trip").map { (35...185).contains($0) } == true)
   }
 
   @Test func `a lost message is missed, asked for again, and not made up for`() throws {
@@ -136,7 +165,7 @@ import Testing
     rig.run(for: 50 * .millisecond)
     rig.hear("3$88$1$0.35")
     rig.run(for: 3 * .second)
-    #expect(rig.text("dialect") == "as-built" && rig.sent.hasPrefix("--B"))
+    #expect(rig.text("dialect") == "as-built" && rig.sent.hasPrefix("-0--B"))
   }
 
   @Test(arguments: [2, 3, 4, 5, 6, 7]) func `answers that come late, all at once, are no documented board`(_ steps: Int) throws {

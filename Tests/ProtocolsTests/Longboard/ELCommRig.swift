@@ -32,6 +32,7 @@ struct ELCommRig {
   private(set) var progress: [CommandID: Int] = [:]
   private(set) var hasStopped = false
   private(set) var resets: [String] = []
+  private(set) var wills: [Will?] = []
   private var pending: [(at: Instant, id: SendID)] = []
   private var effects = Effects()
 
@@ -70,6 +71,30 @@ struct ELCommRig {
     sends = []
     start(restored: disk, for: time)
   }
+
+  /// A daemon that was killed, and after this time one that knows nothing of it. What the board says meanwhile waits on its
+  /// way, or is lost as on a Bluetooth module that nobody is connected to.
+  mutating func startFresh(after time: Nanoseconds, isBuffered: Bool, for rest: Nanoseconds) throws {
+    machine = try ELCommMachine(Setup())
+    isStalled = true
+    if !isBuffered { disconnect() }
+    run(for: time)
+    isStalled = false
+    (values, sends, pending, disk) = ([:], [], [], [:])
+    give(.started(restored: [:], wall: WallTime(microseconds: 0)))
+    if isBuffered { give(.linkChanged(.main, .up(maximumSend: 20))) } else { connect() }
+    run(for: rest)
+  }
+
+  /// The daemon is gone; the link stays open.
+  mutating func kill() {
+    isStalled = true
+    if let idle = try? ELCommMachine(Setup()) { machine = idle }
+    pending = []
+  }
+
+  /// Bytes that come to the board from elsewhere.
+  mutating func tellBoard(_ text: String) { tell(.received(.main, Array(text.utf8))) }
 
   // MARK: The machine
 
@@ -115,6 +140,7 @@ struct ELCommRig {
       isUp = false
       pending = []
     case .stopped: hasStopped = true
+    case .will(_, let will): wills.append(will)
     default: break
     }
   }

@@ -5,7 +5,7 @@ import Testing
 
 /// Driving, in virtual time: whatever ends the lease, the last thing that the VESC hears is zero current.
 @Suite struct VESCMotionTests {
-  static let options: [String: Value] = ["allow-motion": .bool(true), "motion-current": .float(20)]
+  static let options: [String: Value] = ["allow-motion": .bool(true), "motion-current": .float(20), "motion-duty": .float(50)]
 
   static func rolling(_ model: VESCModel = .v600, _ more: [String: Value] = [:]) throws -> VESCRig {
     var rig = try VESCRig(model, options.merging(more) { $1 })
@@ -114,6 +114,22 @@ import Testing
     #expect((1...4).allSatisfy { rig.succeeded($0) })
   }
 
+  @Test func aDutyCycleIsNoWayAroundTheCurrentLimit() throws {
+    var rig = try VESCRig(.v600, ["allow-motion": .bool(true), "motion-current": .float(1)])
+    rig.start()
+    rig.run(for: 5 * .second)
+    rig.give(.leaseBegan(deadline: 300 * .millisecond))
+    rig.set("target-duty", .float(100), id: 1)
+    #expect(rig.refusal(1) == "no-duty")
+    rig.run(for: 100 * .millisecond)
+    #expect(rig.vesc.orders.isEmpty && rig.absence("target-duty") == "not asked for")
+    // What is refused is no set-point.
+    rig.run(for: 300 * .millisecond)
+    #expect(rig.lost == ["no set-point came for 300 ms"])
+    let property = VESCSignal.targetDuty.rawValue
+    #expect(try Self.rolling().machine.schema.properties[property].range == -50...50)
+  }
+
   @Test func pollingGoesOnWhileSomebodyDrives() throws {
     var rig = try Self.rolling(.v600, ["rate": .float(50)])
     let missed = rig.machine.pace.missed
@@ -194,6 +210,32 @@ import Testing
     Self.drive(&rig, for: 2 * .second, from: 500)
     #expect(rig.lost == ["the VESC does not answer"])
     #expect(rig.sends.last { $0.bytes[2] == 6 }?.bytes == VESCSetPoint.none.frame(can: nil))
+  }
+
+  /// The fault: on a link that stayed open zero was said into the silence, and never again.
+  @Test(arguments: [false, true]) func zeroIsSaidAgainWhenTheVESCAnswersAgain(_ holderGivesUp: Bool) throws {
+    var rig = try Self.rolling()
+    Self.drive(&rig, for: 2 * .second)
+    let before = rig.vesc.orders.count
+    rig.isWired = false
+    if holderGivesUp {
+      rig.give(.leaseEnded("the driver let go"))
+      rig.run(for: 3 * .second)
+    } else {
+      Self.drive(&rig, for: 3 * .second, from: 500)
+    }
+    #expect(!rig.machine.motion.isHeld && rig.vesc.orders.count == before, "the VESC has heard none of it")
+    rig.isWired = true
+    rig.run(for: .second)
+    #expect(rig.vesc.orders.suffix(3).map(\.order) == [.current(0), .current(0), .current(0)])
+    let orders = rig.vesc.orders.count
+    #expect(orders == before + 3)
+    // It has heard it: another silence is none of ours.
+    rig.isWired = false
+    rig.run(for: 3 * .second)
+    rig.isWired = true
+    rig.run(for: 2 * .second)
+    #expect(rig.vesc.orders.count == orders)
   }
 
   @Test func theStopGoesBeforeEverythingThatWaits() throws {
