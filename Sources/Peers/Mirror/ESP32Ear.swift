@@ -65,16 +65,19 @@ struct ESP32Ear: Sendable {
   }
 
   static func split(_ text: ArraySlice<UInt8>) -> Heard {
-    let whole = String(decoding: text, as: UTF8.self)
+    let whole = latin1(text)
     if whole == "Connected" || whole == "Disconnected" { return .word(whole) }
     guard let colon = text.firstIndex(of: UInt8(ascii: ":")) else {
       // What is not found is the largest number of all, and two bytes behind that is the second one.
-      return text.isEmpty ? .crash("the text is empty") : .pair(tag: whole, value: String(decoding: text.dropFirst(), as: UTF8.self))
+      return text.isEmpty ? .crash("the text is empty") : .pair(tag: whole, value: latin1(text.dropFirst()))
     }
-    let tag = String(decoding: text[..<colon], as: UTF8.self)
+    let tag = latin1(text[..<colon])
     guard colon + 2 <= text.endIndex else { return .crash("\(tag): ends behind its colon, and nobody catches that") }
-    return .pair(tag: tag, value: String(decoding: text[(colon + 2)...], as: UTF8.self))
+    return .pair(tag: tag, value: latin1(text[(colon + 2)...]))
   }
+
+  /// Bytes as the display takes them: a character each.
+  static func latin1(_ bytes: some Sequence<UInt8>) -> String { String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) })) }
 
   /// How C++ reads a whole number: what stands in front of the text; nil where it throws.
   static func wholeNumber(_ text: String) -> Int32? {

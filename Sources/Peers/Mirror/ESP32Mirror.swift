@@ -1,7 +1,7 @@
 // The smart mirror's ESP32 seen from its central: one characteristic that is written, fields that it keeps until the display has
-// fetched them, and a data line that it raises once a second while there are some. It never answers. What the display makes of
-// the fields stands in MirrorDisplay; how the bytes are read in ESP32Ear.
-// Facts: ISM-Embedded's main.cpp (fields, 1 s loop, boot name, what Disconnected clears) and nano/subsystems/i2c.py.
+// fetched them, and a data line that it raises once a second while there are some. It never answers. How the display reads the
+// fields stands in MirrorReader, what it makes of them in MirrorDisplay, how the bytes of a write are read in ESP32Ear.
+// Facts: ISM-Embedded's main.cpp (fields, 1 s loop, boot name, what Disconnected clears).
 
 import Protocols
 
@@ -49,16 +49,12 @@ public struct ESP32Mirror: Machine {
   private var struck: Set<Int> = []
   /// When the loop looks at the fields next.
   private var looks: Instant?
-  /// The display fetches: how many fields it has, and when it takes the next.
-  private var fetching: (count: Int, at: Instant)?
+  private var reader = MirrorReader()
 
   private static let bootName = "User1"
   private static let pass: Nanoseconds = .second
-  /// Of one field over I2C.
-  private static let fetch: Nanoseconds = 150 * .millisecond
-  private static let order = ["Name", "TempF", "Condi", "UVInd", "Humid", "CaloB", "StepC", "DistW", "Heart", "Bright", "Temp"]
-  /// An answer over I2C holds no more.
-  private static let longest = 31
+  /// Of the mirror's own sensor, which the loop writes while there is a name.
+  private static let indoors = "33.500000"
 
   /// A mirror with this firmware that was switched on at `origin`.
   public init(_ firmware: MirrorFirmware, origin: Instant = 0, faults: [MirrorFault] = []) {
@@ -66,9 +62,10 @@ public struct ESP32Mirror: Machine {
     (self.origin, self.faults) = (origin, faults)
   }
 
-  public var nextWake: Instant? { [looks, fetching?.at].compactMap(\.self).min() }
+  public var nextWake: Instant? { [looks, reader.nextWake].compactMap(\.self).min() }
 
   public mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
+    while let due = nextWake, due <= now { turn(at: due, &effects) }
     switch input {
     case .linkChanged(.main, .up): isConnected = true
     case .linkChanged(.main, .down): isConnected = false
@@ -77,18 +74,13 @@ public struct ESP32Mirror: Machine {
     case .stopping: effects.append(.stopped)
     default: break
     }
-    while let (count, moment) = fetching, now >= moment { fetch(count, at: moment, &effects) }
-    if let moment = looks, now >= moment {
-      looks = nil
-      if fetching == nil { fetching = (0, moment) }
-    }
     raise(at: now)
   }
 
   /// What this firmware reads in a value that is written; nil where it reads none.
   public func text(of value: [UInt8]) -> String? {
     guard case .success(let text) = ear.decrypt(value) else { return nil }
-    return text.firstIndex(of: UInt8(ascii: "+")).map { String(decoding: text[..<$0], as: UTF8.self) }
+    return text.firstIndex(of: UInt8(ascii: "+")).map { ESP32Ear.latin1(text[..<$0]) }
   }
 
   /// Takes a text as it is once it was decrypted, with its end mark: what was heard, without the time that ciphers take.
@@ -128,7 +120,7 @@ public struct ESP32Mirror: Machine {
   }
 
   private mutating func keep(_ tag: String, _ value: String, _ effects: inout Effects) {
-    if Self.order.contains(tag) {
+    if MirrorReader.order.contains(tag) {
       fields[tag] = value
       say("it keeps \(tag) \"\(value)\"", &effects)
     } else if stuck.insert(tag).inserted {
@@ -136,22 +128,28 @@ public struct ESP32Mirror: Machine {
     }
   }
 
+  private var isRaised: Bool { !stuck.isEmpty || fields.contains { $0.key != "Name" && $0.key != "Temp" && !$0.value.isEmpty } }
+
   /// The loop looks once a second, on a grid of its own.
   private mutating func raise(at now: Instant) {
-    let isRaised = !stuck.isEmpty || fields.contains { $0.key != "Name" && $0.key != "Temp" && !$0.value.isEmpty }
-    guard isRaised, looks == nil, fetching == nil, !faults.contains(where: { $0.kind == .noDisplay }) else { return }
+    guard isRaised, looks == nil, !faults.contains(where: { $0.kind == .noDisplay }) else { return }
     looks = origin + ((now - origin) / Self.pass + 1) * Self.pass
   }
 
-  private mutating func fetch(_ count: Int, at now: Instant, _ effects: inout Effects) {
-    let tag = Self.order[count]
-    let value = fields[tag].map { String(decoding: $0.utf8.prefix(Self.longest), as: UTF8.self) } ?? ""
-    if tag != "Name", tag != "Temp" { fields[tag] = nil }
-    display.fetched(tag, value)
-    guard count + 1 == Self.order.count else { return fetching = (count + 1, now + Self.fetch) }
-    fetching = nil
-    let outcome = display.finish()
+  /// What is due at this moment: the loop's look, or the display's next read.
+  private mutating func turn(at moment: Instant, _ effects: inout Effects) {
+    if looks == moment {
+      looks = nil
+      if isRaised { reader.signal(at: moment) }
+      return raise(at: moment)
+    }
+    guard let tag = reader.asks(at: moment) else { return }
+    let answer = tag == "Temp" && fields["Name"]?.isEmpty == false ? Self.indoors : fields[tag] ?? ""
+    if tag != "Name" { fields[tag] = nil }
+    guard let read = reader.take(answer, at: moment) else { return }
+    let outcome = display.take(read)
     outcome.words.forEach { say($0, &effects) }
+    reader.rests(longer: outcome.isTakingPictures)
     // The display's program is another one: the ESP32 goes on.
     if let words = outcome.crash {
       crashes.append(words)
@@ -167,7 +165,7 @@ public struct ESP32Mirror: Machine {
 
   private mutating func reboot(_ effects: inout Effects) {
     fields = ["Name": Self.bootName]
-    (stuck, looks, fetching) = ([], nil, nil)
+    (stuck, looks) = ([], nil)
     say("it starts again", &effects)
     if isConnected { effects.append(.resetLink(.main, reason: "the mirror starts again")) }
   }

@@ -12,33 +12,36 @@ public struct MirrorDisplay: Sendable {
   public private(set) var user: String?
   /// The brightness as it was told last.
   public private(set) var light: String?
-  private var read: [String: String] = [:]
 
   private static let texts: Set<String> = ["Name", "Condi"]
 
-  mutating func fetched(_ tag: String, _ value: String) {
-    if !value.isEmpty { read[tag] = value }
+  /// What comes of a reading.
+  struct Outcome {
+    var words: [String] = []
+    /// What breaks the program.
+    var crash: String?
+    var isTakingPictures = false
   }
 
   /// All fields are read: what is to be seen now, and what breaks the program.
-  mutating func finish() -> (words: [String], crash: String?) {
-    defer { read = [:] }
+  mutating func take(_ read: [String: String]) -> Outcome {
     let name = read["Name"] ?? ""
-    if let words = trouble(with: name) { return ([], words) }
-    var words: [String] = []
+    if let words = trouble(with: name, read) { return Outcome(crash: words) }
+    var outcome = Outcome()
     if profiles[name] == nil {
-      words.append("the display does not know \"\(name)\", and takes 11 pictures")
+      outcome = Outcome(words: ["the display does not know \"\(name)\", and takes 11 pictures"], isTakingPictures: true)
       enrolled.append(name)
     }
     user = name
     let values = read.filter { $0.key != "Name" }
     profiles[name, default: [:]].merge(values) { $1 }
     if let value = values["Bright"] { light = value }
-    let shown = values.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", ")
-    return (words + ["the display shows \(name): \(shown.isEmpty ? "nothing new" : shown)"], nil)
+    let shown = values.filter { $0.key != "Temp" }.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", ")
+    if !shown.isEmpty { outcome.words.append("the display shows \(name): \(shown)") }
+    return outcome
   }
 
-  private func trouble(with name: String) -> String? {
+  private func trouble(with name: String, _ read: [String: String]) -> String? {
     for (tag, value) in read.sorted(by: { $0.key < $1.key }) {
       if Self.texts.contains(tag) {
         if value.contains("'") { return "the ' in \(tag) ends its SQL statement" }

@@ -74,7 +74,8 @@ extension MirrorMachine {
       throw .refused(code: "nothing-known", nothingKnown)
     }
     parcels.forEach { put($0) }
-    hold(id, Report(text: "\(parcels.count) \(parcels.count == 1 ? "value" : "values") sent"), isKept: false, at: now)
+    let count = "\(parcels.count) \(parcels.count == 1 ? "value" : "values") acknowledged"
+    hold(id, Report(text: [count, pictures].compactMap(\.self).joined(separator: "; ")), isKept: false, at: now)
   }
 
   // MARK: Kept
@@ -89,9 +90,9 @@ extension MirrorMachine {
     publishKept(&effects)
     switch wish {
     case .led:
-      guard isUp, let parcel = light(for: id) else { return answer(id, Self.pendingWords, &effects) }
+      guard isUp, let parcel = light(for: id) else { return answer(id, pending(pictures), &effects) }
       put(parcel)
-      if let id { hold(id, at: now) }
+      if let id { hold(id, Report(text: pictures), at: now) }
     case .username: renamed(from: before, id, at: now, &effects)
     case .interval:
       if wave != nil { wave = min(wave ?? .max, now &+ Nanoseconds(interval) &* .second) }
@@ -110,14 +111,22 @@ extension MirrorMachine {
   private mutating func renamed(from before: String?, _ id: CommandID?, at now: Instant, _ effects: inout Effects) {
     plan(at: now)
     guard let username, username != before else { return answer(id, nil, &effects) }
-    let warning = "stand in front of the mirror: a name that it does not know makes it take pictures"
     for other in waits.keys.sorted() where waits[other]?.name != nil {
       waits[other] = nil
       effects.append(.complete(other, .failure(.refused(code: "replaced", "another name was set meanwhile"))))
     }
-    guard case .up(let session) = state else { return answer(id, "\(Self.pendingWords); then \(warning)", &effects) }
+    // The display looks at a name when a value comes with it.
+    let isFollowed = keeping.now.led != nil || isToSend
+    let words = isFollowed ? pictures : "the mirror shows the name with the next value: vehiclectl set \(settings.device).led 50"
+    guard case .up(let session) = state else { return answer(id, pending(words), &effects) }
     if session.has(username) { return answer(id, nil, &effects) }
-    if let id { hold(id, Report(text: warning), name: username, at: now) }
+    if let id { hold(id, Report(text: words), name: username, at: now) }
+  }
+
+  /// What a person should know before the first value goes out under a name.
+  private var pictures: String? {
+    guard let username, !keeping.introduced.contains(username) else { return nil }
+    return "stand in front of the mirror: if it does not know the name, it takes pictures now"
   }
 
   private func words(_ turned: MirrorSwitch, _ isOn: Bool) -> String? {
@@ -129,6 +138,7 @@ extension MirrorMachine {
     if turned == .weather, MirrorMetric.weather.allSatisfy({ known[$0] == nil }), let reason = missing[.temperature] {
       return "nothing is known of it yet; \(reason)"
     }
-    return isUp ? nil : "pending: begins when the mirror is connected"
+    let words = [isUp ? nil : "pending: begins when the mirror is connected", isToSend ? pictures : nil].compactMap(\.self)
+    return words.isEmpty ? nil : words.joined(separator: "; then ")
   }
 }

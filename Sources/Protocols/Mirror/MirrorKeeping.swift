@@ -5,7 +5,10 @@ struct MirrorKeeping: Sendable {
   private static let ledKey = "led"
   private static let usernameKey = "username"
   private static let intervalKey = "interval"
+  private static let introducedKey = "introduced"
+  private static let toldKey = "told"
   private static let most = 64
+  private static let mostNames = 16
 
   enum Wish: Sendable, Equatable {
     case led(Int)
@@ -58,6 +61,10 @@ struct MirrorKeeping: Sendable {
   private(set) var now = Wishes()
   /// What will be, once the disk has all that is on its way: the next command is held against this.
   private(set) var next = Wishes()
+  /// Names under which the mirror has acknowledged a value, the last one last. It takes pictures for a name that it does not know.
+  private(set) var introduced: [String] = []
+  /// Values that the mirror has, and the local day on which it acknowledged them; only of those that can be taken back.
+  private(set) var told: [MirrorMetric: Int] = [:]
   private var pending: [(id: CommandID?, wish: Wish)] = []
 
   /// Takes what earlier runs stored. What is damaged is as if it had never been set; gives the names of that.
@@ -69,7 +76,28 @@ struct MirrorKeeping: Sendable {
       if let wish = Self.wish(key, String(decoding: bytes.prefix(100), as: UTF8.self)) { now.take(wish) } else { damaged.append(key) }
     }
     next = now
+    let names = String(decoding: kept[Self.introducedKey, default: []].prefix(4096), as: UTF8.self).split(separator: "\n").map(String.init)
+    introduced = names.filter { MirrorMessage.refusal(name: $0) == nil }.suffix(Self.mostNames)
+    for line in String(decoding: kept[Self.toldKey, default: []].prefix(1024), as: UTF8.self).split(separator: "\n") {
+      let words = line.split(separator: " ")
+      if words.count == 2, let metric = MirrorMetric(rawValue: String(words[0])), let day = Int(words[1]) { told[metric] = day }
+    }
     return damaged
+  }
+
+  /// The mirror has acknowledged a value under this name.
+  mutating func introduce(_ name: String, _ effects: inout Effects) {
+    guard introduced.last != name else { return }
+    introduced = (introduced.filter { $0 != name } + [name]).suffix(Self.mostNames)
+    effects.append(.store(key: Self.introducedKey, Array(introduced.joined(separator: "\n").utf8)))
+  }
+
+  /// The mirror has acknowledged a value on this day, or (nil) that it is not known.
+  mutating func tell(_ metric: MirrorMetric, on day: Int?, _ effects: inout Effects) {
+    guard metric.unknown != nil, told[metric] != day else { return }
+    told[metric] = day
+    let lines = told.map { "\($0.key.rawValue) \($0.value)" }.sorted()
+    effects.append(.store(key: Self.toldKey, Array(lines.joined(separator: "\n").utf8)))
   }
 
   private static func wish(_ key: String, _ text: String) -> Wish? {

@@ -11,7 +11,7 @@ extension Kind {
     options: [
       Option(
         "profile", ValueRule(.string, choices: ["stock", "plain"]), default: .string("stock"),
-        help: "Whether the firmware decrypts (stock) or is the older one that does not (plain)"),
+        help: "Whether the firmware decrypts (stock: since April 2024) or does not (plain: March 2024, to 1 April)"),
       Option("username", ValueRule(.string), help: "Whom the mirror greets until somebody sets another name"),
       Option(
         "interval", ValueRule(.int, unit: "s", range: MirrorSignal.intervals), default: .int(60),

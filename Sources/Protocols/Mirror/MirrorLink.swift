@@ -12,7 +12,7 @@ extension MirrorMachine {
 
   mutating func linkCameUp(at now: Instant) {
     cameUp = now
-    var session = MirrorSession()
+    var session = MirrorSession(reading)
     if let parcel = light() { session.put(parcel) }
     state = .up(session)
     wave = nil
@@ -35,11 +35,12 @@ extension MirrorMachine {
 
   /// What was wrong is over once a connection holds and nothing that was written waits to be acknowledged.
   mutating func settle(at now: Instant) {
-    guard isDoubtful, case .up(let session) = state, session.nextWake == nil, now >= cameUp &+ Self.settling else { return }
+    guard isDoubtful, case .up(let session) = state, session.isAcknowledged, now >= cameUp &+ Self.settling else { return }
     (trouble, earlyLosses) = (nil, 0)
   }
 
   mutating func leave(_ reason: String, _ effects: inout Effects) {
+    if case .up(let session) = state { reading = session.reading }
     state = .down(reason)
     wave = nil
     for id in waits.keys.sorted() { give(id, up: .notConnected(reason), &effects) }
@@ -93,6 +94,8 @@ extension MirrorMachine {
       plan(at: now)
     case .value(let parcel):
       effects.publish(parcel.signal, parcel.value)
+      if let name = session.told { keeping.introduce(name, &effects) }
+      if let metric = parcel.metric { keeping.tell(metric, on: parcel.message == metric.unknown ? nil : clock.day, &effects) }
       for id in parcel.commands where !session.owes(id) { finish(id, &effects) }
     }
   }
@@ -100,11 +103,13 @@ extension MirrorMachine {
   /// The light as it was set, for the mirror to be told.
   func light(for command: CommandID? = nil) -> MirrorParcel? {
     guard let led = keeping.now.led, let message = try? MirrorMessage(.brightness, Double(led)) else { return nil }
-    return MirrorParcel(message: message, signal: .sentLED, value: .int(led), commands: command.map { [$0] } ?? [])
+    return MirrorParcel(message: message, metric: nil, value: .int(led), commands: command.map { [$0] } ?? [])
   }
 
   mutating func put(_ parcel: MirrorParcel) {
     guard case .up(var session) = state else { return }
+    var parcel = parcel
+    parcel.name = username
     session.put(parcel)
     state = .up(session)
   }
@@ -119,6 +124,7 @@ extension MirrorMachine {
       return reset("the mirror has acknowledged nothing for 5 s: check its power", &effects)
     }
     if let wave, now >= wave { flush(at: now, &effects) }
+    if session.reading.mayLackHeart, session.reading.isOver(at: now) { repeatHeart() }
   }
 
   private mutating func reset(_ reason: String, _ effects: inout Effects) {
@@ -138,10 +144,12 @@ extension MirrorMachine {
     effects.append(.complete(id, .success(wait.report)))
   }
 
+  func pending(_ then: String?) -> String { [Self.pendingWords, then].compactMap(\.self).joined(separator: "; then ") }
+
   /// The mirror was not told in time; what is kept will be told.
   private mutating func give(_ id: CommandID, up error: CommandError, _ effects: inout Effects) {
     guard let wait = waits.removeValue(forKey: id) else { return }
-    effects.append(.complete(id, wait.isKept ? .success(Report(text: Self.pendingWords)) : .failure(error)))
+    effects.append(.complete(id, wait.isKept ? .success(Report(text: pending(wait.report.text))) : .failure(error)))
   }
 
   mutating func forget(_ id: CommandID) {

@@ -34,6 +34,12 @@ public struct MirrorMachine: Machine {
   var known: [MirrorMetric: Value] = [:]
   /// Why the mirror cannot be told a value now.
   var missing: [MirrorMetric: String] = [:]
+  /// Since when a value that is observed is absent.
+  var absentSince: [MirrorMetric: Instant] = [:]
+  /// The time as it was told with the last wave.
+  var clock = DayClock(WallTime(microseconds: 0), at: 0)
+  /// How far the display has read, as the last connection left it.
+  var reading = MirrorReading()
   var waits: [CommandID: Wait] = [:]
   /// When the next wave of values is due; nil while nothing is sent.
   var wave: Instant?
@@ -56,7 +62,8 @@ public struct MirrorMachine: Machine {
     switch state {
     case .down: break
     case .up(let session):
-      if let moment = session.nextWake { due.append(moment) } else if isDoubtful { due.append(cameUp &+ Self.settling) }
+      if let moment = session.nextWake(for: username) { due.append(moment) }
+      if isDoubtful, session.isAcknowledged { due.append(cameUp &+ Self.settling) }
       if let wave { due.append(wave) }
     case .parting(let parting): due.append(parting.nextWake)
     }
@@ -65,7 +72,8 @@ public struct MirrorMachine: Machine {
 
   public mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
     switch input {
-    case .started(let restored, _): start(restored, &effects)
+    case .started(let restored, let wall): start(restored, wall, at: now, &effects)
+    case .time(let wall): told(wall, at: now)
     case .linkChanged(.main, .up): linkCameUp(at: now)
     case .linkChanged(.main, .down(let reason)): linkWentDown(reason, at: now, &effects)
     case .sent(let id, let failure): sent(id, failure, at: now, &effects)
@@ -74,7 +82,7 @@ public struct MirrorMachine: Machine {
     case .observed(let reference, let content): observed(reference, content, at: now, &effects)
     case .cancelled(let id): forget(id)
     case .stopping: stop(at: now, &effects)
-    case .wake, .linkChanged, .received, .response, .rows, .time, .leaseBegan, .leaseEnded: break
+    case .wake, .linkChanged, .received, .response, .rows, .leaseBegan, .leaseEnded: break
     }
     expire(at: now, &effects)
     advance(at: now, &effects)
@@ -84,11 +92,13 @@ public struct MirrorMachine: Machine {
 
   // MARK: Starting, and standing
 
-  private mutating func start(_ restored: [String: [UInt8]], _ effects: inout Effects) {
+  private mutating func start(_ restored: [String: [UInt8]], _ wall: WallTime, at now: Instant, _ effects: inout Effects) {
     let damaged = keeping.restore(restored)
+    clock = DayClock(wall, at: now)
+    reading = MirrorReading(name: keeping.introduced.last, at: now)
     if !damaged.isEmpty { effects.append(.event(name: "damaged", text: keptWords(damaged))) }
     publishKept(&effects)
-    for signal in MirrorSignal.sent { effects.withdraw(signal, "nothing of it was sent since the device was started") }
+    for signal in MirrorSignal.sent { effects.withdraw(signal, "the mirror has acknowledged nothing of it since the device was started") }
     for metric in MirrorMetric.allCases {
       if let reference = settings.sources[metric] { effects.append(.observe(reference: reference)) }
     }

@@ -1,6 +1,6 @@
 // What the mirror may be told, as values that its firmware survives. The ESP32 keeps unknown tags for ever, restarts at a
 // number that is none or a message that ends behind its colon, and cuts at the first '+'; what it hands on becomes a file name
-// and a piece of SQL. So nothing else than these can be made. It must never be widened by a text of somebody's choice.
+// and a piece of SQL, and each of its bytes a character of Latin-1. So nothing else than these can be made. It must never be widened by a text of somebody's choice.
 // Facts: ISM-Embedded's main.cpp and nano/, ISM-App's BLE.swift, HealthData.swift, WeatherData.swift.
 //
 //   Name: Ada     Bright: 50.0     Heart: 72.0     StepC: 4321.00     TempF: 68     Condi: Cloudy     Connected
@@ -40,17 +40,23 @@ public struct MirrorMessage: Sendable, Equatable {
   }
 
   public let tag: Tag
-  /// `Tag: value` or the bare word, in ASCII: what is encrypted, without the end mark. At most 63 bytes.
+  /// `Tag: value` or the bare word, in Latin-1: what is encrypted, without the end mark. At most 63 bytes.
   public let text: [UInt8]
 
   public static let connected = MirrorMessage(word: .connected)
   public static let disconnected = MirrorMessage(word: .disconnected)
 
+  public static let noEnergy = MirrorMessage(checked: .energy, "0.0")
+  public static let noSteps = MirrorMessage(checked: .steps, "0")
+  public static let noDistance = MirrorMessage(checked: .distance, "0")
+  public static let noCondition = MirrorMessage(checked: .condition, "n/a")
+  public static let noUVIndex = MirrorMessage(checked: .uvIndex, "0")
+
   private init(word: Tag) { (tag, text) = (word, Array(word.rawValue.utf8)) }
 
   private init(checked tag: Tag, _ value: String) {
     self.tag = tag
-    text = Array(tag.rawValue.utf8) + [colon, space] + Array(value.utf8)
+    text = Array(tag.rawValue.utf8) + [colon, space] + value.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) }
   }
 
   /// A name or a condition, or why the mirror must not be told this one.
@@ -78,25 +84,27 @@ public struct MirrorMessage: Sendable, Equatable {
 
   private static let longest = 31
 
-  /// Why the mirror cannot bear this name, or nil where it can: it becomes a database key and the name of picture files.
+  /// Why the mirror cannot bear this name, or nil where it can: it becomes a key in SQL and the name of picture files, whose part
+  /// before the first point says whose face it is.
   public static func refusal(name: String) -> String? {
-    let bytes = name.utf8
-    guard (1...longest).contains(bytes.count), bytes.allSatisfy({ isLetter($0) || isDigit($0) || $0 == space || $0 == 0x5F || $0 == 0x2D })
-    else { return "a name has 1 to \(longest) letters (a to z, A to Z), digits, blanks, - and _: the mirror can keep no other" }
-    if bytes.first == space || bytes.last == space { return "a name neither begins nor ends with a blank; leave it out" }
-    return name.lowercased() == "default" ? "Default is an entry of the mirror's own; choose another name" : nil
+    if let words = refusal(of: "a name", name, without: "+ ' / .") { return words }
+    if name.utf8.allSatisfy({ $0 == space }) { return "a name of blanks cannot be seen; write one" }
+    return name == "Default" ? "Default is an entry of the mirror's own; choose another name" : nil
   }
 
   /// Why the mirror cannot show this weather condition, or nil where it can.
-  public static func refusal(condition: String) -> String? {
-    let bytes = condition.utf8
-    let isPlain = bytes.allSatisfy { (0x20..<0x7F).contains($0) && !forbidden.contains($0) }
-    return (1...longest).contains(bytes.count) && isPlain
-      ? nil : "a condition has 1 to \(longest) ASCII characters, none of ' \" / \\ + among them"
-  }
+  public static func refusal(condition: String) -> String? { refusal(of: "a condition", condition, without: "+ '") }
 
-  private static let forbidden = Array("'\"/\\+".utf8)
-  private static func isLetter(_ byte: UInt8) -> Bool { (byte | 0x20) &- 0x61 < 26 }
+  /// The display takes each byte for a character of Latin-1, and drops 0xFF.
+  private static func refusal(of what: String, _ text: String, without forbidden: String) -> String? {
+    let scalars = text.unicodeScalars
+    guard (1...longest).contains(scalars.count) else { return "\(what) has 1 to \(longest) characters; write a shorter one" }
+    guard scalars.allSatisfy({ (0x20...0x7E).contains($0.value) || (0xA0...0xFE).contains($0.value) }) else {
+      return "\(what) has letters, digits and signs of Latin-1 only, without ÿ: the mirror's display knows no others"
+    }
+    let breaks = forbidden.utf8.contains { $0 != space && text.utf8.contains($0) }
+    return breaks ? "\(what) has none of \(forbidden) in it: the mirror's program breaks at them" : nil
+  }
 }
 
 extension MirrorMessage.Tag {

@@ -38,6 +38,26 @@ enum MirrorMetric: String, CaseIterable, Sendable {
     }
   }
 
+  /// How the app says that it is not known today; nil where it says nothing.
+  var unknown: MirrorMessage? {
+    switch self {
+    case .activeEnergy: .noEnergy
+    case .steps: .noSteps
+    case .distance: .noDistance
+    case .condition: .noCondition
+    case .uvIndex: .noUVIndex
+    case .heartRate, .temperature, .humidity: nil
+    }
+  }
+
+  /// What is shown of that.
+  var unknownValue: Value? {
+    switch self {
+    case .condition: .string("n/a")
+    default: unknown.map { _ in .float(0) }
+    }
+  }
+
   /// What was sent last of it.
   var sent: MirrorSignal {
     switch self {

@@ -1,7 +1,7 @@
-// The last words. `Disconnected` makes the ESP32 forget everything, also what the display has not fetched yet; the display takes
-// up to five seconds. So it is said only where the last value is that old by now, or very soon; otherwise the connection just
-// ends, and the mirror shows what it was told. All of it ends before the device's patience does.
-// Facts: main.cpp (what Disconnected clears), nano/subsystems/i2c.py (how long the display reads), ISM-App (0.5 s).
+// The last words. `Disconnected` makes the ESP32 forget everything, the name and what the display has not read yet included. So it
+// is said only where the display has read everything by now, or very soon (MirrorReading); otherwise the connection just ends, and
+// the mirror shows what it was told. All of it ends before the device's patience does.
+// Facts: main.cpp (what Disconnected clears), ISM-App (0.5 s).
 
 /// The end of a connection.
 struct MirrorParting: Sendable {
@@ -20,8 +20,6 @@ struct MirrorParting: Sendable {
   let says: Instant?
   private let limit: Instant
 
-  /// How long the display may take to fetch a value.
-  static let fetching: Nanoseconds = 5 * .second
   private static let patience: Nanoseconds = 1_200 * .millisecond
   /// What may pass before the word goes out, so that it arrives and there is time behind it.
   private static let delay: Nanoseconds = 400 * .millisecond
@@ -32,7 +30,7 @@ struct MirrorParting: Sendable {
     limit = now &+ Self.patience
     step = session.writing.map { .waiting($0.id) } ?? .resting
     let isTelling = session.writing?.word.isValue ?? false
-    let moment = max(now, session.lastValue.map { $0 &+ Self.fetching } ?? now)
+    let moment = max(now, session.reading.end ?? now)
     says = isTelling || moment > now &+ Self.delay ? nil : moment
   }
 

@@ -1,5 +1,5 @@
 // The properties of a mirror: names, units, ranges, words. The order of the cases is the order of the schema. The mirror never
-// answers: all of it is the daemon's own memory, and the ages of what was sent are the times of the writes.
+// answers: all of it is the daemon's own memory, and `sent-…` says no more than that the ESP32 acknowledged a write, and when.
 
 /// A property of a mirror; its raw value is its position in the schema.
 enum MirrorSignal: Int, CaseIterable, Sendable {
@@ -8,7 +8,7 @@ enum MirrorSignal: Int, CaseIterable, Sendable {
   case sentName, sentLED, sentHeartRate, sentActiveEnergy, sentSteps, sentDistance
   case sentTemperature, sentHumidity, sentCondition, sentUVIndex
 
-  /// What was told to the mirror, and when.
+  /// What the mirror acknowledged, and when.
   static let sent: [MirrorSignal] = [
     .sentName, .sentLED, .sentHeartRate, .sentActiveEnergy, .sentSteps, .sentDistance, .sentTemperature, .sentHumidity, .sentCondition,
     .sentUVIndex,
@@ -34,7 +34,7 @@ enum MirrorSignal: Int, CaseIterable, Sendable {
     case .username:
       (
         "username", .string, nil, nil,
-        "Whom the mirror greets (\"\": the configuration's); one that it does not know makes it take pictures"
+        "Whom the mirror greets (\"\": the configuration's); it takes pictures at the first value under a name that it does not know"
       )
     case .health: ("health", .bool, nil, nil, "Collect health values, those that are permitted one by one")
     case .weather: ("weather", .bool, nil, nil, "Collect the weather")
@@ -44,16 +44,18 @@ enum MirrorSignal: Int, CaseIterable, Sendable {
     case .sendActiveEnergy: ("send-active-energy", .bool, nil, nil, "The mirror may be told the active energy")
     case .sendSteps: ("send-steps", .bool, nil, nil, "The mirror may be told the steps")
     case .sendDistance: ("send-distance", .bool, nil, nil, "The mirror may be told the distance")
-    case .sentName: ("sent-name", .string, nil, nil, "The name that was told last; the mirror itself never answers")
-    case .sentLED: ("sent-led", .int, "%", 0...100, "The brightness that was told last; the mirror itself never answers")
-    case .sentHeartRate: ("sent-heart-rate", .float, "bpm", nil, "The heart rate that was told last")
-    case .sentActiveEnergy: ("sent-active-energy", .float, "kcal", nil, "The active energy that was told last")
-    case .sentSteps: ("sent-steps", .float, nil, nil, "The steps that were told last")
-    case .sentDistance: ("sent-distance", .float, "km", nil, "The distance that was told last, in miles on the air")
-    case .sentTemperature: ("sent-temperature", .float, "°C", nil, "The temperature that was told last, in whole °F on the air")
-    case .sentHumidity: ("sent-humidity", .float, "%", nil, "The humidity that was told last, in whole percent on the air")
-    case .sentCondition: ("sent-condition", .string, nil, nil, "The weather that was told last")
-    case .sentUVIndex: ("sent-uv-index", .float, nil, nil, "The UV index that was told last, rounded on the air")
+    case .sentName:
+      ("sent-name", .string, nil, nil, "The name that the mirror acknowledged last; what its display makes of it is not known")
+    case .sentLED: ("sent-led", .int, "%", 0...100, "The brightness that the mirror acknowledged last, which its display need not show")
+    case .sentHeartRate: ("sent-heart-rate", .float, "bpm", nil, "The heart rate that the mirror acknowledged last")
+    case .sentActiveEnergy: ("sent-active-energy", .float, "kcal", nil, "The active energy that the mirror acknowledged last")
+    case .sentSteps: ("sent-steps", .float, nil, nil, "The steps that the mirror acknowledged last")
+    case .sentDistance: ("sent-distance", .float, "km", nil, "The distance that the mirror acknowledged last, in miles on the air")
+    case .sentTemperature:
+      ("sent-temperature", .float, "°C", nil, "The temperature that the mirror acknowledged last, in whole °F on the air")
+    case .sentHumidity: ("sent-humidity", .float, "%", nil, "The humidity that the mirror acknowledged last, in whole percent on the air")
+    case .sentCondition: ("sent-condition", .string, nil, nil, "The weather that the mirror acknowledged last")
+    case .sentUVIndex: ("sent-uv-index", .float, nil, nil, "The UV index that the mirror acknowledged last, rounded on the air")
     }
   }
 }

@@ -6,10 +6,15 @@
 /// A value that the mirror is to be told, and who waits for that.
 struct MirrorParcel: Sendable {
   let message: MirrorMessage
-  /// What is shown of it once it was sent.
-  let signal: MirrorSignal
+  /// nil: it is the light.
+  let metric: MirrorMetric?
   let value: Value
   var commands: [CommandID] = []
+  /// Whom the mirror was to greet when it was known.
+  var name: String?
+
+  /// What is shown of it once it was acknowledged.
+  var signal: MirrorSignal { metric?.sent ?? .sentLED }
 }
 
 /// One connection.
@@ -39,19 +44,32 @@ struct MirrorSession: Sendable {
   private(set) var writing: Writing?
   /// A word that was refused, and when it is said once more.
   private var repeating: (word: Word, at: Instant)?
-  /// When a value was last written.
-  private(set) var lastValue: Instant?
+  var reading: MirrorReading
 
   /// How long the mirror may take to acknowledge.
   static let patience: Nanoseconds = 5 * .second
   private static let breath: Nanoseconds = 500 * .millisecond
 
-  var nextWake: Instant? { writing.map { $0.at &+ Self.patience } ?? repeating?.at }
+  init(_ reading: MirrorReading) { self.reading = reading }
 
-  /// The last value for its tag is the one that counts; whoever waited for the one before waits for this.
+  /// Nothing that was said waits to be acknowledged.
+  var isAcknowledged: Bool { writing == nil && repeating == nil }
+
+  func nextWake(for username: String?) -> Instant? {
+    if let moment = writing.map({ $0.at &+ Self.patience }) ?? repeating?.at { return moment }
+    return reading.mayLackHeart || isHeldBack(username) ? reading.end : nil
+  }
+
+  /// Another name is to be said, once the display has read what was written under the one before.
+  private func isHeldBack(_ username: String?) -> Bool {
+    guard isGreeted, let username, told != username else { return false }
+    return reading.holdsBack(username)
+  }
+
+  /// The last value for its tag and name is the one that counts; whoever waited for the one before waits for this.
   mutating func put(_ parcel: MirrorParcel) {
     var parcel = parcel
-    if let index = outbox.firstIndex(where: { $0.message.tag == parcel.message.tag }) {
+    if let index = outbox.firstIndex(where: { $0.message.tag == parcel.message.tag && $0.name == parcel.name }) {
       parcel.commands = outbox.remove(at: index).commands + parcel.commands
     }
     outbox.append(parcel)
@@ -80,6 +98,11 @@ struct MirrorSession: Sendable {
     }
     guard isGreeted else { return write(.greeting, as: id, at: now) }
     guard let username else { return nil }
+    // What was known before another name was set belongs to the name before.
+    if let told, told != username, let index = outbox.firstIndex(where: { $0.name == told }) {
+      return write(isNamed ? .value(outbox.remove(at: index)) : .name(told), as: id, at: now)
+    }
+    guard !isHeldBack(username) || reading.isOver(at: now) else { return nil }
     guard let told else { return write(.name(username), as: id, at: now) }
     if told != username { return write(isNamed ? .newName(username) : .name(told), as: id, at: now) }
     guard !outbox.isEmpty else {
@@ -92,6 +115,7 @@ struct MirrorSession: Sendable {
   private mutating func write(_ word: Word, as id: SendID, at now: Instant, isRepeated: Bool = false) -> MirrorMessage? {
     guard let message = word.message else { return nil }
     writing = Writing(word: word, id: id, at: now, isRepeated: isRepeated)
+    if word.isValue { reading.wrote(message.tag, under: told, at: now) }
     return message
   }
 
@@ -101,7 +125,7 @@ struct MirrorSession: Sendable {
     switch word {
     case .greeting: isGreeted = true
     case .name(let name), .newName(let name): (told, isNamed) = (name, true)
-    case .value: lastValue = now
+    case .value: reading.arrived(at: now)
     }
   }
 

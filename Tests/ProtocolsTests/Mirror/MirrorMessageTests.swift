@@ -63,15 +63,32 @@ import Testing
   }
 
   @Test(arguments: [
-    "", "a+b", "O'Neill", "a\"b", "a/b", "a\\b", "a.b", "a:b", "a\nb", "\u{0}", "Ärger", "名", "Default", "default", " ", "Ada ", " Ada",
-    "Default ", "01234567890123456789012345678901",
+    "", "a+b", "O'Neill", "a/b", "a.b", "a\nb", "\u{0}", "\u{7F}", "\u{85}", "名", "Łucja", "ÿ", "e\u{301}", "Default", " ", "   ",
+    "01234567890123456789012345678901",
   ])
   func `names that harm the mirror are refused in words`(_ name: String) {
     #expect(MirrorMessage.refusal(name: name) != nil)
     for tag in [MirrorMessage.Tag.name, .newName] { #expect(throws: ValueError.self) { try MirrorMessage(tag, name) } }
   }
 
-  @Test(arguments: ["", "it's", "a+b", "\"\"", "a/b", "n\\a", "wölkig", "tab\t", "01234567890123456789012345678901"])
+  /// Each is stored, shown and found again by the mirror's program as it is.
+  @Test(arguments: [
+    "Zoë", "Ångström", "François (jr)", "Ada & Bob", "a:b", "\"Ada\"", "back\\slash", "Ada!", "100%", "default", "Ada ",
+    "þ",
+    "éééééééééééééééééééééééééééééé1",
+  ])
+  func `names that the mirror bears are told, a byte a character`(_ name: String) throws {
+    let message = try MirrorMessage(.newName, name)
+    #expect(message.text.count == 9 + name.unicodeScalars.count)
+    var rig = try MirrorRig()
+    rig.start(restored: ["led": Array("40".utf8)], for: 10 * .second)
+    rig.set("username", .string(name))
+    rig.run(for: 10 * .second)
+    #expect(rig.mirror.display.enrolled == ["Ada", name] && rig.mirror.display.profiles[name]?["Bright"] == "40.0")
+    #expect(rig.mirror.crashes.isEmpty && rig.text("sent-name") == name)
+  }
+
+  @Test(arguments: ["", "it's", "a+b", "tab\t", "名", "01234567890123456789012345678901"])
   func `conditions that harm the mirror are refused`(_ condition: String) {
     #expect(throws: ValueError.self) { try MirrorMessage(.condition, condition) }
   }

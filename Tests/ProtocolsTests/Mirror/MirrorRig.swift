@@ -1,9 +1,9 @@
 // The machine and the simulated mirror in virtual time, joined by a link that acknowledges at once unless it is told otherwise.
 // It holds the machine to its contract: one write outstanding, known properties, one end of every command, no value before a name.
 
-import Peers
 import Testing
 
+@testable import Peers
 @testable import Protocols
 
 struct MirrorRig {
@@ -20,6 +20,8 @@ struct MirrorRig {
   /// The mirror takes this long to acknowledge.
   var linkDelay: Nanoseconds = 0
   var diskWorks = true
+  /// The wall's clock at the instant 0.
+  var epoch: Int64 = 0
   private(set) var isUp = false
   private(set) var sends: [(at: Instant, text: String)] = []
   private(set) var values: [String: Reading.Content] = [:]
@@ -37,10 +39,11 @@ struct MirrorRig {
   private var effects = Effects()
   private let isPlain: Bool
 
-  init(_ options: [String: Value] = ["username": .string("Ada")], faults: String...) throws {
+  init(_ options: [String: Value] = ["username": .string("Ada")], phase: Nanoseconds = 0, faults: String...) throws {
     isPlain = options["profile"] == .string("plain")
     machine = try MirrorMachine(MirrorRig.setup(options))
-    mirror = ESP32Mirror(isPlain ? .plain : .stock(key: MirrorRig.key, iv: MirrorRig.iv), faults: try faults.map { try MirrorFault($0) })
+    mirror = ESP32Mirror(
+      isPlain ? .plain : .stock(key: MirrorRig.key, iv: MirrorRig.iv), origin: -phase, faults: try faults.map { try MirrorFault($0) })
   }
 
   static func setup(_ options: [String: Value]) -> Setup {
@@ -51,19 +54,19 @@ struct MirrorRig {
   }
 
   /// A mirror that shows health and weather, everything permitted and switched on.
-  static func collecting(_ more: [String: Value] = [:]) throws -> MirrorRig {
+  static func collecting(_ more: [String: Value] = [:], phase: Nanoseconds = 0) throws -> MirrorRig {
     let options: [String: Value] = [
       "username": .string("Ada"), "weather": .string("sky"),
       "health": .list(["band.heart-rate", "phone.active-energy", "phone.steps", "phone.distance"]),
     ]
-    return try MirrorRig(options.merging(more) { $1 })
+    return try MirrorRig(options.merging(more) { $1 }, phase: phase)
   }
 
   static let allOn = Dictionary(uniqueKeysWithValues: MirrorSwitch.allCases.map { ($0.rawValue, Array("on".utf8)) })
 
   mutating func start(restored: [String: [UInt8]] = [:], for time: Nanoseconds = 0) {
     disk = restored
-    give(.started(restored: restored, wall: WallTime(microseconds: 0)))
+    give(.started(restored: restored, wall: wall))
     connect()
     run(for: time)
   }
@@ -89,6 +92,8 @@ struct MirrorRig {
   }
 
   // MARK: The machine
+
+  private var wall: WallTime { WallTime(microseconds: epoch + now / .microsecond) }
 
   mutating func give(_ input: Input) {
     effects.removeAll()
@@ -120,6 +125,7 @@ struct MirrorRig {
     case .note(let words): notes.append(words)
     case .event(_, let words): events.append(words)
     case .observe(let reference): observing.append(reference)
+    case .tellTime: give(.time(wall))
     case .store(let key, let bytes):
       if diskWorks { disk[key] = bytes.isEmpty ? nil : bytes }
       give(.stored(key: key, failure: diskWorks ? nil : "no space"))
@@ -133,7 +139,7 @@ struct MirrorRig {
 
   /// What a write says, read with the cipher's other direction as the mirror does.
   static func reading(_ bytes: [UInt8], _ isPlain: Bool = false) -> String {
-    if isPlain { return String(decoding: bytes, as: UTF8.self) }
+    if isPlain { return ESP32Ear.latin1(bytes) }
     switch MirrorEar.read(bytes) {
     case .some(let text): return text
     case nil: return "?"

@@ -13,7 +13,7 @@ import Testing
     rig.set("led", .int(70))
     rig.run(for: .second)
     #expect(rig.texts.dropFirst(2) == ["Name: Ada", "Bright: 70.0"])
-    #expect(rig.outcome() == .success(Report()) && rig.text("sent-led") == "70" && rig.text("led") == "70")
+    #expect(rig.report() != nil && rig.text("sent-led") == "70" && rig.text("led") == "70")
     rig.run(for: 5 * .second)
     #expect(rig.mirror.display.light == "70.0" && rig.mirror.display.user == "Ada" && rig.mirror.crashes.isEmpty)
     rig.disconnect()
@@ -30,7 +30,7 @@ import Testing
     var rig = try MirrorRig()
     rig.start(for: .second)
     rig.set("led", .int(50))
-    rig.run(for: 6 * .second)
+    rig.run(for: 8 * .second)
     rig.give(.stopping)
     rig.run(for: 2 * .second)
     #expect(rig.texts == ["Connected", "Name: Ada", "Name: Ada", "Bright: 50.0", "Disconnected"])
@@ -50,7 +50,7 @@ import Testing
   @Test func `only the last of many counts, and one write is out at a time`() throws {
     var rig = try MirrorRig()
     rig.linkDelay = 200 * .millisecond
-    rig.start(for: .second)
+    rig.start(restored: ["introduced": Array("Ada".utf8)], for: .second)
     rig.forget()
     for percent in 1...60 { rig.set("led", .int(percent), id: CommandID(percent)) }
     rig.run(for: 3 * .second)
@@ -79,7 +79,7 @@ import Testing
     rig.run(for: .second)
     #expect(
       rig.texts == ["Connected", "Name: Grace", "Name: Grace", "Bright: 40.0"] || rig.texts == ["Connected", "Name: Grace", "Bright: 40.0"])
-    #expect(rig.report(3)?.text?.contains("stand in front of the mirror") == true)
+    #expect(rig.report(3)?.text?.contains("stand in front of the mirror") == true, "the light follows")
     #expect(rig.status == "connected" && rig.fault == nil && rig.text("username") == "Grace")
   }
 
@@ -90,13 +90,13 @@ import Testing
     rig.set("username", .string("Ada L"))
     rig.run(for: 10 * .second)
     #expect(rig.texts == ["Name: Ada", "NewName: Ada L", "Bright: 40.0"])
-    #expect(rig.report()?.text?.contains("takes pictures") == false && rig.report()?.text?.contains("take pictures") == true)
+    #expect(rig.report()?.text?.contains("it takes pictures now") == true)
     #expect(rig.mirror.display.enrolled == ["Ada", "Ada L"] && rig.disk["username"] == Array("Ada L".utf8))
     // What was set by hand counts more than the configuration, until it is taken back.
     try rig.restart(for: .second)
     #expect(rig.texts.dropFirst().first == "Name: Ada L")
     rig.set("username", .string(""), id: 2)
-    rig.run(for: .second)
+    rig.run(for: 8 * .second)
     #expect(rig.disk["username"] == nil && rig.text("username") == "Ada" && rig.texts.contains("NewName: Ada"))
     rig.forget()
     rig.set("username", .string("Ada"), id: 3)
@@ -104,7 +104,7 @@ import Testing
     #expect(rig.texts.isEmpty && rig.outcome(3) == .success(Report()))
   }
 
-  @Test(arguments: ["O'Neill", "Default", "a+b", "01234567890123456789012345678901", "Zoë"])
+  @Test(arguments: ["O'Neill", "Default", "a+b", "01234567890123456789012345678901", "名"])
   func `a name that the mirror cannot bear is refused`(_ name: String) throws {
     var rig = try MirrorRig()
     rig.start(for: .second)
@@ -143,7 +143,7 @@ import Testing
 
   @Test func `a refused write is tried once more`() throws {
     var rig = try MirrorRig()
-    rig.start(for: .second)
+    rig.start(restored: ["introduced": Array("Ada".utf8)], for: .second)
     rig.answers = [.acknowledged, .refused]
     rig.set("led", .int(30))
     rig.run(for: .second)
@@ -242,7 +242,7 @@ import Testing
 
   // MARK: Parting
 
-  @Test(arguments: [(0, false), (100, false), (3000, false), (4500, false), (4700, true), (5100, true), (60_000, true)])
+  @Test(arguments: [(0, false), (100, false), (3000, false), (5100, false), (6500, false), (6700, true), (7100, true), (60_000, true)])
   func `the last word waits until the display has fetched, or is left out`(_ milliseconds: Int, _ isSaid: Bool) throws {
     var rig = try MirrorRig()
     rig.start(for: .second)
@@ -258,6 +258,7 @@ import Testing
     rig.disconnect()
     rig.run(for: 5 * .second)
     #expect(shows(rig), "the display has fetched it in any case")
+    #expect(rig.mirror.crashes.isEmpty)
   }
 
   @Test func `whatever the link does, the last word ends in time`() throws {

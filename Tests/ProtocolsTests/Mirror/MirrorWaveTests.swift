@@ -115,7 +115,9 @@ import Testing
     rig.run(for: 150 * .millisecond)
     #expect(rig.outcome() == nil)
     rig.run(for: .second)
-    #expect(rig.texts == ["Name: Ada", "StepC: 7.00", "Humid: 99"] && rig.report()?.text == "2 values sent")
+    #expect(
+      rig.texts == ["Name: Ada", "StepC: 7.00", "Humid: 99"]
+        && rig.report()?.text?.hasPrefix("2 values acknowledged; stand in front") == true)
     rig.run(for: 200 * .second)
     #expect(rig.texts.count == 3)
     rig.disconnect("out of reach")
@@ -159,6 +161,65 @@ import Testing
     rig.set("send", .bool(true), id: 11)
     try rig.restart(["username": .string("Ada"), "health": .list(["phone.steps"])], for: .second)
     #expect(rig.text("interval") == "5" && rig.text("send") == "on" && rig.status == "sending")
+  }
+
+  // MARK: Taken back
+
+  private static let evening: Int64 = (20_000 * 86_400 + 86_340) * 1_000_000
+  private static let sums = ["phone.steps", "phone.active-energy", "phone.distance"]
+
+  private static func midnight(_ rig: inout MirrorRig) {
+    for reference in sums { rig.give(.observed(reference: reference, .absent("nothing yet today"))) }
+  }
+
+  @Test func `the sums of yesterday are taken back once`() throws {
+    var rig = try MirrorRig.collecting()
+    rig.epoch = Self.evening
+    rig.start(restored: MirrorRig.allOn)
+    rig.observeAll()
+    rig.run(for: 30 * .second)
+    // On the same day the mirror keeps what was so today.
+    rig.give(.observed(reference: "phone.steps", .absent("link down")))
+    rig.run(for: 29 * .second)
+    rig.forget()
+    Self.midnight(&rig)
+    rig.run(for: 120 * .second)
+    let zeros = ["CaloB: 0.0", "StepC: 0", "DistW: 0"]
+    #expect(zeros.allSatisfy { zero in rig.texts.count { $0 == zero } == 1 }, "\(rig.texts)")
+    #expect(rig.text("sent-steps") == "0" && rig.mirror.display.profiles["Ada"]?["StepC"] == "0" && rig.mirror.crashes.isEmpty)
+    rig.observe("phone.steps", .int(12))
+    rig.run(for: 70 * .second)
+    #expect(rig.mirror.display.profiles["Ada"]?["StepC"] == "12.00")
+  }
+
+  @Test func `so they are by a daemon that was not there at midnight`() throws {
+    var rig = try MirrorRig.collecting()
+    rig.epoch = Self.evening - 3_600_000_000
+    rig.start(restored: MirrorRig.allOn)
+    rig.observeAll()
+    rig.run(for: 30 * .second)
+    rig.epoch += 6 * 3_600_000_000
+    try rig.restart(["username": .string("Ada"), "health": .list(Self.sums)])
+    Self.midnight(&rig)
+    rig.run(for: 70 * .second)
+    #expect(rig.texts.filter { $0.hasPrefix("StepC") } == ["StepC: 0"])
+  }
+
+  @Test func `weather that is not known any more is taken back, and what has no word for that stays`() throws {
+    var rig = try MirrorRig.collecting()
+    rig.start(restored: MirrorRig.allOn)
+    rig.observeAll()
+    rig.run(for: 10 * .second)
+    rig.forget()
+    for metric in MirrorMetric.weather { rig.give(.observed(reference: "sky.\(metric.rawValue)", .absent("stale"))) }
+    rig.give(.observed(reference: "band.heart-rate", .absent("stale")))
+    rig.run(for: 200 * .second)
+    #expect(rig.texts.count { $0 == "Condi: n/a" } == 1 && rig.texts.count { $0 == "UVInd: 0" } == 1)
+    #expect(!rig.texts.contains { $0.hasPrefix("TempF") || $0.hasPrefix("Humid") || $0.hasPrefix("Heart") })
+    #expect(rig.text("sent-condition") == "n/a" && rig.mirror.display.profiles["Ada"]?["Condi"] == "n/a")
+    rig.observe("sky.condition", .string("Rain"))
+    rig.run(for: 70 * .second)
+    #expect(rig.mirror.display.profiles["Ada"]?["Condi"] == "Rain")
   }
 
   @Test func `switches that are set while nobody is connected say so`() throws {
