@@ -56,6 +56,11 @@ extension WholeHouse {
       return try #require(try exchange(port, head + body))
     }
 
+    @Test func itsHelpNamesTheKeyOfTheConfiguration() throws {
+      let help = try House().run("\(House.programs)/vehiclesim", ["trivia", "--help"]).output
+      #expect(help.contains("for server of a toy device") && !help.contains("for url of"), "\(help)")
+    }
+
     @Test func accountsVotesAndTokensOutliveTheProgramAndPasswordsAreNowhere() throws {
       let house = try House()
       let path = "\(house.directory)/trivia.db"
@@ -95,6 +100,38 @@ extension WholeHouse {
       #expect(history.contains(#""upvotes":0,"downvotes":1},"userVote":-1}]}"#), "\(history)")
       #expect(try ask(next, "PUT", "/Trivia/Vote/2", vote, token: token).hasPrefix("HTTP/1.1 204 No Content\r\n"))
       #expect(try ask(next, "POST", "/User/Register", Self.register).hasPrefix("HTTP/1.1 400 "))
+    }
+
+    @Test func aHistoryOfMegabytesReachesItsOwner() throws {
+      let house = try House()
+      let (path, facts, most) = ("\(house.directory)/trivia.db", "\(house.directory)/facts.txt", 20_000)
+      // A toy has fetched the last of very many facts, and has played all up to it.
+      let text = String(repeating: "Honey never spoils. ", count: 5)
+      try "\(most)\t\(text)\n".write(toFile: facts, atomically: true, encoding: .utf8)
+      let (first, port) = try server(house, "--database", path, "--facts", facts)
+      #expect(try ask(port, "POST", "/User/Register", Self.register).hasPrefix("HTTP/1.1 201 "))
+      #expect(try exchange(port, Self.fetch)?.hasPrefix("HTTP/1.1 200 OK") == true)
+      #expect(try ask(port, "GET", "/User/History/1/\(most)").hasPrefix("HTTP/1.1 200 OK"))
+      first.end()
+      try (500...most).map { "\($0)\t\(text)\n" }.joined().write(toFile: facts, atomically: true, encoding: .utf8)
+      let (_, next) = try server(house, "--database", path, "--facts", facts)
+      #expect(try ask(next, "GET", "/User/History/1").utf8.count > 3 << 20)
+
+      try house.write("[device.toy]\nkind = \"toy\"\nserver = \"http://127.0.0.1:\(next)\"\ninsecure-http = true\nproxy = \"\"\n")
+      let daemon = try house.daemon()
+      func toy(_ arguments: String..., input: String? = nil) -> Outcome {
+        house.run("\(House.programs)/vehiclectl", ["--socket", house.socket, "toy"] + arguments, input: input)
+      }
+      #expect(toy("login", "ada@example.org", input: "hunter22\n").status == 0)
+      // More than a pipe holds.
+      let told = "\(house.directory)/history.txt"
+      let history = house.run(
+        "/bin/sh", ["-c", "exec \"$0\" --socket \"$1\" toy history > \"$2\"", "\(House.programs)/vehiclectl", house.socket, told])
+      let lines = try String(contentsOfFile: told, encoding: .utf8).split(separator: "\n")
+      let ids = lines.dropFirst().compactMap { $0.split(separator: " ").first.flatMap { Int($0) } }
+      #expect(history.status == 0 && ids.suffix(most - 499) == Array(500...most)[...], "\(ids.count) \(history.errors)")
+      #expect(toy("fact", "\(most)").status == 0 && house.get("toy.facts") == String(ids.count))
+      #expect(daemon.end() == 0)
     }
 
     @Test func whoSaysMoreThanIsReadStillGetsAnAnswer() throws {

@@ -6,9 +6,10 @@ import Testing
 @testable import vehiclectl
 
 @Suite struct ToyTests {
-  static let columns = ["id", "fact", "up", "down", "vote"]
+  static let columns = ["id", "fact", "up", "down", "vote", "pending"]
   let honey = Report(
-    columns: columns, rows: [["1", "Honey never spoils.", "2", "0", "up"], ["12", "Octopuses have three hearts.", "0", "1", ""]])
+    columns: columns,
+    rows: [["1", "Honey never spoils.", "2", "0", "up", ""], ["12", "Octopuses have three hearts.", "0", "1", "none", ""]])
 
   func failure(_ body: () throws -> Void) -> Failure? {
     do { try body() } catch { return error as? Failure }
@@ -39,7 +40,7 @@ import Testing
         ])
     #expect(
       Fact.lines(facts, width: nil) { text, _ in text }.last == "12  Octopuses have three hearts.   0     1")
-    let rude = Fact(id: nil, text: "a\u{1b}[2Jb", up: nil, down: nil, vote: "")
+    let rude = Fact(id: nil, text: "a\u{1b}[2Jb", up: nil, down: nil, vote: "none")
     #expect(Fact.lines([rude], width: 40) { text, _ in text } == ["fact", "a [2Jb"])
   }
 
@@ -64,15 +65,34 @@ import Testing
     let history = try Program.run(["toy", "history", "--json", "--socket", server.path])
     #expect(
       history.answer
-        == #"{"facts":[{"id":1,"text":"Honey never spoils.","up":2,"down":0,"vote":"up"},{"id":12,"text":"Octopuses have three hearts.","#
-        + #""up":0,"down":1,"vote":null}],"note":"as of 12 min ago: no route to the server"}"# + "\n")
+        == #"{"facts":[{"id":1,"text":"Honey never spoils.","up":2,"down":0,"vote":"up","pending":false},{"id":12,"text":"Octopuses have three hearts.","#
+        + #""up":0,"down":1,"vote":"none","pending":false}],"note":"as of 12 min ago: no route to the server"}"# + "\n")
     let fact = try Program.run(["toy", "fact", "1", "--json", "--socket", server.path])
     #expect(
       fact.answer
-        == #"{"id":1,"text":"Honey never spoils.","up":2,"down":0,"vote":"up","note":"as of 12 min ago: no route to the server"}"# + "\n")
+        == #"{"id":1,"text":"Honey never spoils.","up":2,"down":0,"vote":"up","pending":false,"note":"as of 12 min ago: no route to the server"}"#
+        + "\n")
     #expect(daemon.called.last?.arguments.text == #"{"id":{"int":1}}"#)
     let plain = try Program.run(["toy", "history", "--socket", server.path])
     #expect(plain.answer.hasPrefix("id  fact") && plain.remarks == "as of 12 min ago: no route to the server\n")
+  }
+
+  @Test func `a vote that waits has a mark in JSON and in the table`() throws {
+    let daemon = ToyDaemon { called, _ in
+      called.action == "vote"
+        ? ToyDaemon.done(Report(text: "kept", columns: ["fact", "vote", "state"], rows: [["7", "up", "waiting"]]))
+        : ToyDaemon.done(Report(columns: Self.columns, rows: [["7", "Honey.", "0", "0", "up", "yes"]]))
+    }
+    let server = try daemon.serve()
+    defer { server.stop() }
+    let vote = try Program.run(["toy", "vote", "7", "up", "--json", "--socket", server.path])
+    #expect(vote.answer.hasSuffix(#""text":"kept","fact":7,"vote":"up","state":"waiting"}"# + "\n"), "\(vote)")
+    let history = try Program.run(["toy", "history", "--json", "--socket", server.path])
+    #expect(history.answer == #"{"facts":[{"id":7,"text":"Honey.","up":0,"down":0,"vote":"up","pending":true}]}"# + "\n", "\(history)")
+    #expect(try Program.run(["toy", "history", "--socket", server.path]).answer.contains("up (pending)"))
+    // A daemon of an older version has no such column, and nothing for no vote.
+    let old = Fact.all(Contract.Call.Result(Report(columns: ["id", "fact", "vote"], rows: [["1", "x", ""]])))
+    #expect(old.map(\.vote) == ["none"] && old.map(\.isPending) == [false])
   }
 
   @Test func `who is logged in has typed members and a line each`() {
@@ -95,7 +115,8 @@ import Testing
       ),
       (["login", "ada@example.org"], #"{"email":{"string":"ada@example.org"},"password":{"string":"geheim 1"}}"#),
       (["logout"], "{}"), (["logout", "--drop-votes"], #"{"drop-votes":{"bool":true}}"#),
-      (["vote", "7", "clear"], #"{"id":{"int":7},"vote":{"string":"clear"}}"#),
+      (["vote", "7", "none"], #"{"id":{"int":7},"vote":{"string":"none"}}"#),
+      (["vote", "7", "clear"], #"{"id":{"int":7},"vote":{"string":"none"}}"#),
     ]
     for (words, arguments) in verbs {
       let outcome = try Program.run(["toy"] + words + tail, input: "geheim 1\nanother line\n")

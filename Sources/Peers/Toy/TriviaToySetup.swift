@@ -60,7 +60,7 @@ extension TriviaToy {
     case (.mute, .down): redial(at: now, &effects)
     case (_, .up): effects.append(.closeLink(Self.phone))
     // Its library waits for packets alone: whoever is gone is waited for.
-    case (_, .down): break
+    case (_, .down), (_, .refused): break
     }
   }
 

@@ -15,15 +15,20 @@ extension ToyMachine {
       case .login(let id, let email):
         var user = try ToyAnswer.user(response, isNew: false)
         user.email = user.email ?? email
-        logIn(user, isNew: false, "logged in as user \(user.id)" + (user.name.map { ", \($0)" } ?? ""), id, &effects)
-      case .history(let id, let user, let fact):
-        let history = try ToyAnswer.history(response, of: user)
-        if user == self.user?.id {
-          (self.history, historyCame) = (history, now)
-          publishFacts(at: now, &effects)
-          effects.append(.tellTime)
+        var words = "logged in as user \(user.id)" + (user.name.map { ", \($0)" } ?? "")
+        // Where the documentation is wrong, its login is the server's registration.
+        if settings.dialect == .documented, case .answered(201, _, _) = response {
+          words += "; the server has made a new account instead of logging in (201): with this server use dialect = \"original\""
         }
-        tell(history, fact, to: id, note: nil, &effects)
+        logIn(user, isNew: false, words, id, &effects)
+      case .history(let id, let user, let fact):
+        if let body = ToyAnswer.longHistory(response) {
+          long.append(ToyLongHistory(command: id, user: user, fact: fact, body: body))
+        } else {
+          let history = try ToyAnswer.history(response, of: user)
+          if user == self.user?.id { take(history, at: now, &effects) }
+          tell(history, fact, to: id, note: nil, &effects)
+        }
       case .vote(let vote): voted(try ToyAnswer.voted(response, vote), vote, &effects)
       }
       voting.serverAnswers()
@@ -32,7 +37,7 @@ extension ToyMachine {
     }
   }
 
-  private mutating func failed(_ question: Asked, _ trouble: ToyTrouble, at now: Instant, _ effects: inout Effects) {
+  mutating func failed(_ question: Asked, _ trouble: ToyTrouble, at now: Instant, _ effects: inout Effects) {
     switch question {
     case .register(let id, _, _), .login(let id, _): fail(id, .refused(code: trouble.code, trouble.words), &effects)
     case .history(let id, let user, let fact):
@@ -40,11 +45,14 @@ extension ToyMachine {
         return fail(id, .refused(code: trouble.code, trouble.words), &effects)
       }
       let age = DayClock.age((now &- historyCame) / .microsecond)
-      tell(history, fact, to: id, note: "as of \(age) ago: \(trouble.words)", &effects)
+      let part = history.total > history.facts.count ? "; the last \(history.facts.count) of \(history.total) facts are kept" : ""
+      tell(history, fact, to: id, note: "as of \(age) ago: \(trouble.words)\(part)", &effects)
     case .vote(let vote):
       if trouble.isPassing {
-        let words = "kept, and sent when the server answers: \(trouble.words)"
-        for id in voting.postpone(trouble, at: now) { effects.append(.complete(id, .success(Report(text: words)))) }
+        let words = "kept, and sent when the server \(trouble.isOfCall ? "takes it" : "answers"): \(trouble.words)"
+        for (id, vote) in voting.postpone(trouble, at: now) {
+          effects.append(.complete(id, .success(Self.report(words, of: vote, "waiting"))))
+        }
         return effects.publish(.lastVote, .string("fact \(vote.fact): \(vote.vote.word), \(words)"))
       }
       let caller = voting.settle(&effects)
@@ -58,11 +66,8 @@ extension ToyMachine {
     }
   }
 
-  private func tell(_ history: ToyHistory, _ fact: Int?, to id: CommandID, note: String?, _ effects: inout Effects) {
+  func tell(_ history: ToyHistory, _ fact: Int?, to id: CommandID, note: String?, _ effects: inout Effects) {
     var facts = history.facts
-    for vote in voting.live {
-      for place in facts.indices where facts[place].id == vote.fact { facts[place].vote = vote.vote }
-    }
     if let fact {
       facts = facts.filter { $0.id == fact }
       if facts.isEmpty {
@@ -70,7 +75,7 @@ extension ToyMachine {
         return fail(id, .refused(code: "not-heard", words), &effects)
       }
     }
-    effects.append(.complete(id, .success(Report(text: note, columns: ToyFact.columns, rows: facts.map(\.row)))))
+    effects.append(.complete(id, .success(Report(text: note, columns: ToyFact.columns, rows: rows(of: facts)))))
   }
 
   // MARK: Who it is
@@ -130,8 +135,8 @@ extension ToyMachine {
 
   /// The votes that no server has yet, in the order in which they are sent.
   func pendingVotes() -> Report {
-    let rows = voting.all.map { vote, isLive in
-      let fate = !isLive ? "held: log in as user \(vote.user)" : voting.trouble.map { "waits: \($0.words)" } ?? "on its way"
+    let rows = voting.all.map { vote, isLive, trouble in
+      let fate = !isLive ? "held: log in as user \(vote.user)" : trouble.map { "waits: \($0.words)" } ?? "on its way"
       return [String(vote.fact), vote.vote.word, String(vote.user), vote.server, fate]
     }
     return Report(
@@ -152,9 +157,8 @@ extension ToyMachine {
 
   /// Sends the first vote that waits, if it is time.
   mutating func vote(at now: Instant, _ effects: inout Effects) {
-    guard let due = voting.due, now >= due, let vote = voting.first else { return }
     let isVoting = asked.values.contains { if case .vote = $0 { true } else { false } }
-    guard !isVoting else { return }
+    guard !isVoting, let vote = voting.take(at: now) else { return }
     ask(.vote(vote, token: user?.id == vote.user ? user?.token : nil), as: .vote(vote), at: now, &effects)
   }
 
@@ -173,10 +177,15 @@ extension ToyMachine {
     publishVotes(&effects)
     effects.publish(.lastVote, .string(words))
     if let caller {
-      effects.append(.complete(caller, .success(Report(text: words))))
+      effects.append(.complete(caller, .success(Self.report(words, of: vote, result == .wasSo ? "unchanged" : "counted"))))
     } else {
       effects.append(.event(name: "vote", text: "a vote that waited was sent: \(words)"))
     }
+  }
+
+  /// What whoever voted is told: whether the server has the vote.
+  private static func report(_ words: String, of vote: ToyPendingVote, _ state: String) -> Report {
+    Report(text: words, columns: ["fact", "vote", "state"], rows: [[String(vote.fact), vote.vote.word, state]])
   }
 
   // MARK: The disk and the clock

@@ -25,20 +25,23 @@ enum ToyCall: Sendable {
     case .login(let email, let password):
       let json: JSON = ["email": .string(email), "password": .string(password)]
       return request("POST", isDocumented ? "/User/Register" : "/User/Login", json, nil, settings)
-    case .history(let user): return request("GET", "/User/History/\(user.id)", nil, user.token, settings)
+    case .history(let user):
+      return request("GET", "/User/History/\(user.id)", nil, user.token, settings, maxLength: ToyHistoryReader.maxLength)
     case .vote(let vote, let token):
       let json: JSON = ["userVote": .int(vote.vote.rawValue), "userId": .int(vote.user), "triviaId": .int(vote.fact)]
       return request(isDocumented ? "POST" : "PUT", "/Trivia/Vote/\(vote.fact)", json, token, settings)
     }
   }
 
-  private func request(_ method: String, _ path: String, _ json: JSON?, _ token: String?, _ settings: ToySettings) -> HTTPRequest {
+  private func request(
+    _ method: String, _ path: String, _ json: JSON?, _ token: String?, _ settings: ToySettings, maxLength: Int = 1 << 20
+  ) -> HTTPRequest {
     var headers = ["Accept": "application/json"]
     if json != nil { headers["Content-Type"] = "application/json; charset=utf-8" }
     if let token { headers["Authorization"] = "Bearer \(token)" }
     return HTTPRequest(
       method, settings.server + path, headers: headers, body: json.map { Array($0.text.utf8) } ?? [], timeout: Self.timeout,
-      proxy: settings.proxy)
+      proxy: settings.proxy, maxLength: maxLength)
   }
 }
 
@@ -49,6 +52,8 @@ struct ToyTrouble: Error, Equatable {
   /// A short stable word for programs.
   var code: String
   var words: String
+  /// The server failed on this call; others may go well.
+  var isOfCall = false
 
   /// Another time it may work.
   static func passing(_ words: String) -> ToyTrouble { ToyTrouble(isPassing: true, code: "no-answer", words: words) }
@@ -81,11 +86,23 @@ enum ToyAnswer {
     return user
   }
 
+  /// The body of a history that is too long to be read at once.
+  static func longHistory(_ response: HTTPResponse) -> [UInt8]? {
+    guard case .answered(200, let type, let body) = response, body.count > ToyHistoryReader.maxAtOnce, isVerdict(type, body) else {
+      return nil
+    }
+    return body
+  }
+
   static func history(_ response: HTTPResponse, of user: Int) throws(ToyTrouble) -> ToyHistory {
     switch response {
     case .answered(401, _, _): throw .final("needs-login", wantsLogin)
     case .answered(400, let type, let body) where isVerdict(type, body):
-      throw .final("refused", "the server knows no user \(user): \(message(body) ?? "log in again")")
+      let words = message(body).map { " (\($0))" } ?? ""
+      throw .final(
+        "no-account",
+        "the server has no user \(user) any more\(words): register again with vehiclectl toy register NAME EMAIL, then run vehiclectl toy "
+          + "wifi, for the toy still plays for user \(user)")
     default: break
     }
     guard let history = ToyHistory(try document(response), user: user) else {
@@ -100,7 +117,9 @@ enum ToyAnswer {
     case .answered(401, _, _): throw ToyTrouble(isPassing: true, code: "needs-login", words: wantsLogin)
     case .answered(400, let type, let body) where isVerdict(type, body):
       let words = message(body).map { " (\($0))" } ?? ""
-      throw .final("not-heard", "the server takes no vote for fact \(vote.fact): the toy has not played it yet\(words)")
+      throw .final(
+        "not-heard",
+        "the server takes no vote for fact \(vote.fact): the toy has not played it yet, or the server has forgotten the account\(words)")
     // What the server's program refuses it refuses for ever; a page of whatever stands before it says nothing of the vote.
     case .answered(let status, let type?, let body) where [403, 404, 409, 410, 422].contains(status) && type.hasSuffix("json"):
       throw .final("refused", "the server refuses the vote for fact \(vote.fact) (\(status)\(message(body).map { ": \($0)" } ?? ""))")
@@ -127,6 +146,8 @@ enum ToyAnswer {
     case .failed(let words): throw .passing(words)
     case .answered(let status, _, _) where (300..<400).contains(status):
       throw .passing("the server redirects (\(status)), which is not followed: check server")
+    case .answered(500, _, _):
+      throw ToyTrouble(isPassing: true, code: "no-answer", words: "the server is in trouble (500): try again later", isOfCall: true)
     case .answered(let status, _, _) where status >= 500: throw .passing("the server is in trouble (\(status)): try again later")
     case .answered(_, let type, _) where type?.hasSuffix("html") == true || type == "application/xhtml+xml":
       throw .passing("the server answers with a web page: check server, and whether the network wants a login")

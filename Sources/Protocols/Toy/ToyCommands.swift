@@ -1,6 +1,9 @@
 // What a person can want of a toy: their words are checked before the server hears of them, and who is not logged in is told how.
 
 extension ToyMachine {
+  /// Histories that are asked for, read and told at once.
+  private static let maxReading = 4
+
   var needsLogin: CommandError {
     .refused(code: "needs-login", "nobody is logged in: vehiclectl toy login EMAIL, or vehiclectl toy register NAME EMAIL")
   }
@@ -34,19 +37,22 @@ extension ToyMachine {
     case .logout: try logOut(id, drop: arguments["drop-votes"] == .bool(true), &effects)
     case .whoami:
       guard let user else { throw needsLogin }
-      let facts = history.map { String($0.facts.count) } ?? ""
+      let facts = history.map { String($0.total) } ?? ""
       let report = Report(columns: ["id", "name", "email", "facts"], rows: [[String(user.id), user.name ?? "", user.email ?? "", facts]])
       effects.append(.complete(id, .success(report)))
     case .history, .fact:
       guard let user else { throw needsLogin }
       var fact: Int?
       if action == .fact { fact = try factID(arguments) }
+      // Each may bring megabytes.
+      let reading = asked.values.count { if case .history = $0 { true } else { false } } + long.count
+      if reading >= Self.maxReading { throw .refused(code: "busy", "the facts are being read already: try again in a moment") }
       ask(.history(user), as: .history(id, user: user.id, fact: fact), at: now, &effects)
     case .vote:
       guard let user else { throw needsLogin }
       let fact = try factID(arguments)
       guard let vote = arguments["vote"]?.text.lowercased(), let vote = ToyVote(vote) else {
-        throw .invalid(argument: "vote", "a vote is up, down or clear")
+        throw .invalid(argument: "vote", "a vote is up, down or none")
       }
       if voting.isFull { throw .refused(code: "busy", "a thousand votes wait for the server already: vote again when it answers") }
       voting.add(ToyPendingVote(server: settings.server, user: user.id, fact: fact, vote: vote), for: id, &effects)

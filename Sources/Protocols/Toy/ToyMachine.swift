@@ -27,6 +27,8 @@ public struct ToyMachine: Machine {
   var lastRequest: RequestID = 0
   var user: ToyUser?
   var history: ToyHistory?
+  /// Histories that are read or told in pieces, the first of them now.
+  var long: [ToyLongHistory] = []
   /// When the history was told, on the machines' clock.
   var historyCame: Instant = 0
   var voting = ToyVoting()
@@ -48,6 +50,7 @@ public struct ToyMachine: Machine {
 
   public var nextWake: Instant? {
     if isStopped { return nil }
+    if !long.isEmpty { return .min }
     let isVoting = asked.values.contains { if case .vote = $0 { true } else { false } }
     return [nextSign, setup?.nextWake, isVoting ? nil : voting.due].compactMap(\.self).min()
   }
@@ -61,10 +64,12 @@ public struct ToyMachine: Machine {
     case .stored(let key, let failure): stored(key, failure, at: now, &effects)
     case .cancelled(let id): cancel(id, &effects)
     case .linkChanged(ToySetup.link, .up): setup?.linkCameUp(at: now, &effects)
+    case .linkChanged(ToySetup.link, .refused(let whom)): setup?.refused(whom)
     case .linkChanged(ToySetup.link, .down(let reason)): end(setup?.linkWentDown(reason), &effects)
     case .received(ToySetup.link, let bytes): setup?.received(bytes, at: now, &effects)
     case .stopping: stop(&effects)
-    case .linkChanged, .received, .sent, .observed, .rows, .wake, .leaseBegan, .leaseEnded: break
+    case .wake: readOn(at: now, &effects)
+    case .linkChanged, .received, .sent, .observed, .rows, .leaseBegan, .leaseEnded: break
     }
     if isStopped { return }
     end(setup?.advance(at: now, &effects), &effects)
@@ -115,9 +120,9 @@ public struct ToyMachine: Machine {
   private mutating func stop(_ effects: inout Effects) {
     isStopped = true
     end(.failed(.notConnected("the device is being stopped")), &effects)
-    for id in asked.values.compactMap(\.command) + voting.callers { fail(id, .notConnected("the device is being stopped"), &effects) }
+    for id in callers { fail(id, .notConnected("the device is being stopped"), &effects) }
     for (_, id, report) in storing { effects.append(.complete(id, .success(report))) }
-    (asked, storing) = ([:], [])
+    (asked, storing, long) = ([:], [], [])
     voting.forgetCallers()
     nextSign = nil
     effects.append(.stopped)
@@ -130,6 +135,7 @@ public struct ToyMachine: Machine {
     }
     voting.forget(id)
     storing.removeAll { $0.command == id }
+    long.removeAll { $0.command == id }
     // The question is out; its answer is nobody's.
     for (request, question) in asked where question.command == id { asked[request] = nil }
   }
@@ -138,8 +144,11 @@ public struct ToyMachine: Machine {
 
   func fail(_ id: CommandID, _ error: CommandError, _ effects: inout Effects) { effects.append(.complete(id, .failure(error))) }
 
+  /// Who waits for the server, or for what it told.
+  private var callers: [CommandID] { asked.values.compactMap(\.command) + long.map(\.command) + voting.callers }
+
   private mutating func giveSign(at now: Instant, _ effects: inout Effects) {
-    let waiting = asked.values.compactMap(\.command) + voting.callers
+    let waiting = callers
     nextSign = waiting.isEmpty ? nil : now &+ Self.signPeriod
     for id in waiting.sorted() { effects.append(.progress(id, Report(text: "waiting for \(settings.host)"))) }
   }
@@ -165,7 +174,7 @@ public struct ToyMachine: Machine {
 
   func publishFacts(at now: Instant, _ effects: inout Effects) {
     guard let history else { return effects.withdraw(.facts, "not asked yet: vehiclectl toy history") }
-    effects.publish(.facts, .int(history.facts.count), age: max(0, now &- historyCame))
+    effects.publish(.facts, .int(history.total), age: max(0, now &- historyCame))
   }
 
   static func waiting(_ count: Int) -> String { count == 1 ? "a vote waits" : "\(count) votes wait" }
@@ -183,7 +192,7 @@ public struct ToyMachine: Machine {
     let isRefused = voting.trouble?.code == "needs-login"
     let word =
       setup != nil ? "setting-up" : user == nil || isRefused ? "logged-out" : voting.trouble != nil ? "offline" : "ready"
-    let fault = voting.trouble.map { "\(Self.waiting(voting.live.count)): \($0.words)" }
+    let fault = voting.waiting.map { "\(Self.waiting($0.count)): \($0.trouble.words)" }
     if word != shown.word { effects.append(.status(word)) }
     if fault != shown.fault { effects.append(.fault(fault)) }
     let setupWord = setup?.word ?? setupEnd

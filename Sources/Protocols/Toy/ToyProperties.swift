@@ -43,11 +43,11 @@ enum ToyAction: Int, CaseIterable, Sendable {
         arguments: [Argument("drop-votes", .bool, optional: true, help: "Forget votes that the server has not got yet")],
         help: "Forgets who is logged in, and the facts")
     case .whoami: Action("whoami", help: "Tells who is logged in")
-    case .history: Action("history", help: "Lists the facts that the toy has played")
+    case .history: Action("history", streams: true, help: "Lists the facts that the toy has played; of very many the first as steps")
     case .fact: Action("fact", arguments: [id], help: "Shows one of them")
     case .vote:
       Action(
-        "vote", arguments: [id, Argument("vote", .string, help: "up, down or clear")],
+        "vote", arguments: [id, Argument("vote", .string, help: "up, down or none")],
         help: "Votes for a fact; kept and sent later where the server does not answer")
     case .votes:
       Action(

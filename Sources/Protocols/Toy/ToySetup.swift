@@ -33,6 +33,8 @@ struct ToySetup: Sendable {
   private var state = State.waiting { didSet { nextTick = .min } }
   private var nextTick: Instant
   private var hangUps = 0
+  /// Who was refused last, and why.
+  private var refusal: String?
   /// What a peer said that it should not have is noted once for each connection.
   private var hasNoted = false
   /// Why the toy cannot be dialled.
@@ -86,6 +88,9 @@ struct ToySetup: Sendable {
     state = .greeting(until: now &+ Self.greetingPatience, heard: [])
     effects.send(Self.link, Self.ok)
   }
+
+  /// A peer was refused before it could say anything.
+  mutating func refused(_ whom: String) { refusal = whom }
 
   mutating func linkWentDown(_ reason: String) -> Outcome? {
     switch state {
@@ -160,6 +165,7 @@ struct ToySetup: Sendable {
     case .waiting:
       "\(left) s left to press the toy's button: LED white"
         + (hangUps == 0 ? "" : "; hung up \(hangUps) \(hangUps == 1 ? "time" : "times")")
+        + (refusal.map { "; refused \($0): check toy-network" } ?? "")
     case .greeting: "somebody has connected, and should say ok within 10 s"
     case .settling: "the toy said ok and listens 54 s: told in a second"
     case .draining: "\(ToyWiFi.told) the network \(visible(credentials.ssid, limit: 32))"

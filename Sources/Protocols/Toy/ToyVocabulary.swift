@@ -44,7 +44,7 @@ enum ToyVote: Int, Sendable {
     switch word {
     case "up": self = .up
     case "down": self = .down
-    case "clear": self = .none
+    case "none", "clear": self = .none
     default: return nil
     }
   }
@@ -53,7 +53,7 @@ enum ToyVote: Int, Sendable {
     switch self {
     case .up: "up"
     case .down: "down"
-    case .none: "no vote"
+    case .none: "none"
     }
   }
 }
@@ -79,14 +79,18 @@ struct ToyFact: Sendable, Equatable {
     vote = (node["userVote"] ?? node["userAction"]).flatMap(ToyUser.number).flatMap(ToyVote.init) ?? .none
   }
 
+  /// Bytes of it in JSON, or a few more.
+  var length: Int { text.utf8.reduce(120) { $0 + ($1 == UInt8(ascii: "\"") || $1 == UInt8(ascii: "\\") ? 2 : 1) } }
+
   /// As the server writes it.
   var json: JSON {
     ["trivia": ["id": .int(id), "text": .string(text), "upvotes": .int(up), "downvotes": .int(down)], "userVote": .int(vote.rawValue)]
   }
 
-  static let columns = ["id", "fact", "up", "down", "vote"]
+  static let columns = ["id", "fact", "up", "down", "vote", "pending"]
 
-  var row: [String] { [String(id), text, String(up), String(down), vote == .none ? "" : vote.word] }
+  /// One row of a report; `isPending`: the server has not got the vote yet.
+  func row(isPending: Bool) -> [String] { [String(id), text, String(up), String(down), vote.word, isPending ? "yes" : ""] }
 
   /// What a person is told of a vote.
   var standing: String { "fact \(id): \(vote.word) (\(up) up, \(down) down)" }
@@ -96,23 +100,40 @@ struct ToyFact: Sendable, Equatable {
 struct ToyHistory: Sendable, Equatable {
   var user: Int
   var facts: [ToyFact]
+  /// How many there are: a long history is kept in part.
+  var total: Int
   /// When the server told them, in microseconds of the wall's clock; nil: that is just being asked.
   var time: Int64?
+
+  /// Bytes of facts that are kept.
+  private static let maxKept = 768 << 10
+
+  init(user: Int, facts: [ToyFact]) { (self.user, self.facts, total) = (user, facts, facts.count) }
 
   /// An answer of the server: each fact once, the last word counting. nil where it is none.
   init?(_ node: JSONNode, user: Int) {
     guard let rows = node["triviaHistory"] ?? (node.kind == .array ? node : nil), rows.kind == .array else { return nil }
-    self.user = user
-    facts = []
-    var places: [Int: Int] = [:]
-    for fact in rows.elements.compactMap(ToyFact.init) {
-      if let place = places[fact.id] {
-        facts[place] = fact
-      } else {
-        places[fact.id] = facts.count
-        facts.append(fact)
-      }
+    var list = ToyFactList()
+    for fact in rows.elements.compactMap(ToyFact.init) { list.add(fact) }
+    self.init(user: user, facts: list.all)
+  }
+
+  /// The last of many facts: those that are kept.
+  static func kept(of facts: [ToyFact]) -> ArraySlice<ToyFact> {
+    var (start, length) = (facts.endIndex, 0)
+    while start > 0 {
+      length += facts[start - 1].length
+      if length > maxKept { break }
+      start -= 1
     }
+    return facts[start...]
+  }
+
+  /// No more than is kept.
+  var bounded: ToyHistory {
+    var bounded = self
+    bounded.facts = Array(Self.kept(of: facts))
+    return bounded
   }
 
   /// What was kept.
@@ -120,11 +141,15 @@ struct ToyHistory: Sendable, Equatable {
     guard let root = JSONNode(foreign: bytes), let user = root["user"]?.whole, let time = root["time"]?.whole else { return nil }
     self.init(root, user: user)
     self.time = Int64(time)
+    total = max(facts.count, root["total"]?.whole ?? 0)
   }
 
   var bytes: [UInt8] {
     Array(
-      JSON.members(["user": .int(user), "time": time.map { .int(Int($0)) }, "triviaHistory": .array(facts.map(\.json))]).text.utf8)
+      JSON.members([
+        "user": .int(user), "time": time.map { .int(Int($0)) }, "total": total > facts.count ? .int(total) : nil,
+        "triviaHistory": .array(facts.map(\.json)),
+      ]).text.utf8)
   }
 }
 

@@ -1,6 +1,6 @@
 // Votes on their way: each is kept before it is sent, all go out in the order in which they were given, one at a time, and one that
-// the server has taken or refused for good is never sent again. A vote whose answer was lost is sent once more, which is harmless:
-// the same vote again changes nothing.
+// the server has taken or refused for good is never sent again. One on which the server fails waits by itself, with later ones for the
+// same fact: the others go on. A vote whose answer was lost is sent once more, which is harmless: the same vote again changes nothing.
 // Facts: protocols of the Trivia toy, §B, call 4.
 
 /// The votes that servers have not got yet, and who waits for them. Only those of whoever is logged in are sent; those of others, and
@@ -17,6 +17,10 @@ struct ToyVoting: Sendable {
     /// The disk has it.
     var isKept = false
     var command: CommandID?
+    /// How often the server failed on it (500), when it is tried again, and what the server said.
+    var failures = 0
+    var notBefore: Instant = .min
+    var trouble: ToyTrouble?
   }
 
   private var entries: [Entry] = []
@@ -25,7 +29,13 @@ struct ToyVoting: Sendable {
   private var stores: [Int] = []
   private var failures = 0
   private var notBefore: Instant = .min
-  /// Why they wait, once the server did not answer.
+  /// The number of the vote that is with the server.
+  private var sending: Int?
+  /// The votes on which the server failed since it last took one.
+  private var failedVotes: Set<Int> = []
+  /// So many are no matter of single votes.
+  private static let maxFailedVotes = 3
+  /// Why all wait, once the server did not answer.
   private(set) var trouble: ToyTrouble?
   /// Who is logged in, and at which server.
   private var owner: (server: String, user: Int)?
@@ -33,17 +43,35 @@ struct ToyVoting: Sendable {
   /// Those of whoever is logged in.
   var live: [ToyPendingVote] { entries.map(\.vote).filter(isLive) }
   /// All of them, and whether whoever gave one is logged in.
-  var all: [(vote: ToyPendingVote, isLive: Bool)] { entries.map { ($0.vote, isLive($0.vote)) } }
+  var all: [(vote: ToyPendingVote, isLive: Bool, trouble: ToyTrouble?)] {
+    entries.map { ($0.vote, isLive($0.vote), $0.trouble ?? trouble) }
+  }
   /// How many are held for others.
   var held: Int { entries.count - live.count }
   var isFull: Bool { entries.count >= Self.most }
   var callers: [CommandID] { entries.compactMap(\.command) }
-  /// The vote that is sent next.
-  var first: ToyPendingVote? { place.map { entries[$0].vote } }
-  /// When it is.
-  var due: Instant? { place.flatMap { entries[$0].isKept ? notBefore : nil } }
+  /// Why votes of whoever is logged in wait, and how many.
+  var waiting: (count: Int, trouble: ToyTrouble)? {
+    if let trouble { return (live.count, trouble) }
+    let failed = entries.filter { isLive($0.vote) }.compactMap(\.trouble)
+    return failed.first.map { (failed.count, $0) }
+  }
+  /// When the next vote is sent.
+  var due: Instant? { ready.map { max(notBefore, entries[$0].notBefore) }.min() }
 
-  private var place: Int? { entries.firstIndex { isLive($0.vote) } }
+  /// Takes the vote that is sent now.
+  mutating func take(at now: Instant) -> ToyPendingVote? {
+    guard now >= notBefore, let place = ready.first(where: { now >= entries[$0].notBefore }) else { return nil }
+    sending = entries[place].number
+    return entries[place].vote
+  }
+
+  /// Those that can be sent: of several for a fact the first.
+  private var ready: [Int] {
+    var facts: Set<Int> = []
+    return entries.indices.filter { isLive(entries[$0].vote) && facts.insert(entries[$0].vote.fact).inserted && entries[$0].isKept }
+  }
+  private var place: Int? { entries.firstIndex { $0.number == sending } }
   private func isLive(_ vote: ToyPendingVote) -> Bool { owner.map { $0 == (vote.server, vote.user) } ?? false }
 
   /// Whether it is they who are logged in.
@@ -52,7 +80,7 @@ struct ToyVoting: Sendable {
   /// Somebody is logged in from now on, or nobody.
   mutating func change(owner: ToyUser?, at server: String) {
     self.owner = owner.map { (server, $0.id) }
-    (failures, trouble, notBefore) = (0, nil, .min)
+    (failures, failedVotes, trouble, notBefore, sending) = (0, [], nil, .min, nil)
   }
 
   /// Takes what earlier runs kept; false where that is damaged.
@@ -66,10 +94,11 @@ struct ToyVoting: Sendable {
     return votes.count == root.elements.count
   }
 
-  /// A person votes: it is tried at once, behind those before it.
+  /// A person votes: it is tried at once, behind those before it. One for its fact on which the server failed is tried again first.
   mutating func add(_ vote: ToyPendingVote, for command: CommandID, _ effects: inout Effects) {
     lastNumber += 1
     notBefore = .min
+    for place in places(like: vote) { entries[place].notBefore = .min }
     entries.append(Entry(vote: vote, number: lastNumber, command: command))
     store(&effects)
   }
@@ -100,20 +129,50 @@ struct ToyVoting: Sendable {
   mutating func settle(_ effects: inout Effects) -> CommandID? {
     guard let place else { return nil }
     let done = entries.remove(at: place)
-    (failures, trouble, notBefore) = (0, nil, .min)
+    (failures, failedVotes, trouble, notBefore, sending) = (0, [], nil, .min, nil)
     store(&effects)
     return done.command
   }
 
-  /// The server did not answer: nobody waits any longer, the votes do.
-  mutating func postpone(_ trouble: ToyTrouble, at now: Instant) -> [CommandID] {
-    failures = min(failures + 1, 6)
-    notBefore = now &+ min(Self.firstPause << Int64(failures - 1), Self.longestPause)
-    self.trouble = trouble
-    let callers = callers
-    forgetCallers()
-    return callers
+  /// The server did not answer, or failed on the vote that it was sent: gives those who do not wait any longer, while votes do.
+  mutating func postpone(_ trouble: ToyTrouble, at now: Instant) -> [(command: CommandID, vote: ToyPendingVote)] {
+    let failed = place
+    sending = nil
+    guard trouble.isOfCall, let failed else {
+      failedVotes = []
+      return postponeAll(trouble, at: now)
+    }
+    failedVotes.insert(entries[failed].number)
+    entries[failed].failures += 1
+    entries[failed].notBefore = now &+ Self.pause(after: entries[failed].failures)
+    guard failedVotes.count < Self.maxFailedVotes else { return postponeAll(trouble, at: now) }
+    let waiting = places(like: entries[failed].vote)
+    for place in waiting { entries[place].trouble = trouble }
+    return takeCallers(of: waiting)
   }
+
+  private mutating func postponeAll(_ trouble: ToyTrouble, at now: Instant) -> [(command: CommandID, vote: ToyPendingVote)] {
+    failures += 1
+    notBefore = now &+ Self.pause(after: failures)
+    self.trouble = trouble
+    return takeCallers(of: Array(entries.indices))
+  }
+
+  /// Those who wait for these votes, and need not any longer.
+  private mutating func takeCallers(of places: [Int]) -> [(command: CommandID, vote: ToyPendingVote)] {
+    defer { for place in places { entries[place].command = nil } }
+    return places.compactMap { place in entries[place].command.map { ($0, entries[place].vote) } }
+  }
+
+  /// The votes of one person for one fact.
+  private func places(like vote: ToyPendingVote) -> [Int] {
+    entries.indices.filter {
+      let other = entries[$0].vote
+      return (other.server, other.user, other.fact) == (vote.server, vote.user, vote.fact)
+    }
+  }
+
+  private static func pause(after failures: Int) -> Nanoseconds { min(firstPause << Int64(min(failures, 6) - 1), longestPause) }
 
   /// The server has answered something else.
   mutating func serverAnswers() { notBefore = .min }
@@ -123,7 +182,7 @@ struct ToyVoting: Sendable {
     let chosen = entries.filter { isChosen($0.vote, isLive($0.vote)) }
     guard !chosen.isEmpty else { return (0, []) }
     entries.removeAll { entry in chosen.contains { $0.number == entry.number } }
-    (failures, trouble, notBefore) = (0, nil, .min)
+    (failures, failedVotes, trouble, notBefore) = (0, [], nil, .min)
     store(&effects)
     return (chosen.count, chosen.compactMap(\.command))
   }

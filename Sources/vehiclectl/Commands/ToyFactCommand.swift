@@ -6,7 +6,7 @@ import Protocols
 struct ToyFactCommand: ToyVerb {
   static let configuration = CommandConfiguration(
     commandName: "fact", abstract: "Show one fact with its votes.",
-    discussion: "With --json: {\"id\",\"text\",\"up\",\"down\",\"vote\",\"note\"}, as in history.")
+    discussion: "With --json: {\"id\",\"text\",\"up\",\"down\",\"vote\",\"pending\",\"note\"}, as in history.")
 
   @OptionGroup var common: CommonOptions
   @OptionGroup var toy: ToyOptions

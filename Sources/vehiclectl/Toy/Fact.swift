@@ -9,8 +9,10 @@ struct Fact: Equatable {
   var text: String
   var up: Int?
   var down: Int?
-  /// `up`, `down` or empty.
+  /// `up`, `down` or `none`.
   var vote: String
+  /// The server has not got the vote yet.
+  var isPending = false
 
   /// The facts of a report.
   static func all(_ result: Contract.Call.Result) -> [Fact] {
@@ -19,15 +21,20 @@ struct Fact: Equatable {
       func cell(_ name: String) -> String {
         columns.firstIndex(of: name).flatMap { $0 < row.cells.count ? row.cells[$0] : nil } ?? ""
       }
-      return Fact(id: Int(cell("id")), text: cell("fact"), up: Int(cell("up")), down: Int(cell("down")), vote: cell("vote"))
+      return Fact(
+        id: Int(cell("id")), text: cell("fact"), up: Int(cell("up")), down: Int(cell("down")),
+        vote: cell("vote").isEmpty ? none : cell("vote"), isPending: cell("pending") == "yes")
     }
   }
+
+  private static let none = "none"
+  private var shownVote: String { vote == Self.none && !isPending ? "" : isPending ? "\(vote) (pending)" : vote }
 
   /// A table; with a width the facts are folded so that it fits.
   static func lines(_ facts: [Fact], width: Int?, paint: (String, Style) -> String) -> [String] {
     var table = Table(">id", "fact", ">up", ">down", "vote")
     let others = [
-      ("id", facts.map(\.idText)), ("up", facts.map { $0.up.text }), ("down", facts.map { $0.down.text }), ("vote", facts.map(\.vote)),
+      ("id", facts.map(\.idText)), ("up", facts.map { $0.up.text }), ("down", facts.map { $0.down.text }), ("vote", facts.map(\.shownVote)),
     ]
     let taken = others.reduce(0) { sum, column in
       let widest = column.1.map { Output.oneLine($0).cells }.max() ?? 0
@@ -39,7 +46,7 @@ struct Fact: Equatable {
       for (position, line) in folded.enumerated() {
         table.rows.append(
           position == 0
-            ? [Cell(fact.idText), Cell(line), Cell(fact.up.text), Cell(fact.down.text), Cell(fact.vote)] : [Cell(""), Cell(line)])
+            ? [Cell(fact.idText), Cell(line), Cell(fact.up.text), Cell(fact.down.text), Cell(fact.shownVote)] : [Cell(""), Cell(line)])
       }
     }
     return table.lines(paint: paint)
@@ -56,14 +63,14 @@ extension Int? {
 }
 
 extension JSON {
-  /// A fact; what is not known is null, as is a vote that was not cast.
+  /// A fact; what is not known is null.
   init(_ fact: Fact) { self = .members(JSON.members(of: fact)) }
 
   /// The members of a fact.
   static func members(of fact: Fact, note: String? = nil) -> KeyValuePairs<String, JSON?> {
     [
       "id": fact.id.map(JSON.int) ?? .null, "text": .string(fact.text), "up": fact.up.map(JSON.int) ?? .null,
-      "down": fact.down.map(JSON.int) ?? .null, "vote": fact.vote.isEmpty ? .null : .string(fact.vote),
+      "down": fact.down.map(JSON.int) ?? .null, "vote": .string(fact.vote), "pending": .bool(fact.isPending),
       "note": note.map(JSON.string),
     ]
   }

@@ -11,7 +11,7 @@ struct TriviaSimulation: ParsableCommand {
     commandName: "trivia",
     abstract: "The web server of the trivia toy: accounts, facts, votes.",
     discussion: """
-      It prints its URL, for url of a toy device. Apps register, log in, read what their toy has played and vote; toys fetch facts \
+      It prints its URL, for server of a toy device. Apps register, log in, read what their toy has played and vote; toys fetch facts \
       and report what they played. Passwords are kept salted and hashed. There is no TLS: for a network that you trust.
 
       A toy on the shelf asks triviotoy.azurewebsites.net, port 80, and nobody else. To have it ask you:

@@ -114,7 +114,7 @@ import Testing
   @Test func `the facts are listed, and shown with their age where the server does not answer`() throws {
     let rig = try ToyRig.loggedIn(facts: 3)
     let rows = try #require(rig.report(rig.run("history"))?.rows)
-    #expect(rows.map { $0[0] } == ["1", "2", "3"] && rows.allSatisfy { $0.count == 5 && $0[4].isEmpty })
+    #expect(rows.map { $0[0] } == ["1", "2", "3"] && rows.allSatisfy { $0.suffix(2) == ["none", ""] })
     #expect(rig.text("facts") == "3" && rig.report(rig.run("fact", ["id": .int(2)]))?.rows == [rows[1]])
     #expect(rig.code(rig.run("fact", ["id": .int(9)])) == "not-heard" && rig.code(rig.run("fact", ["id": .int(0)])) == "id")
     rig.isOffline = true
@@ -135,14 +135,14 @@ import Testing
       (#"{"triviaHistory":[]}"#, []),
       (
         #"{"triviaHistory":[{"trivia":{"id":1,"text":null},"userVote":1},{"trivia":{"id":"2","text":"B","upvotes":-1}},{"trivia":{}},7]}"#,
-        [["1", "(the server tells no text)", "0", "0", "up"], ["2", "B", "0", "0", ""]]
+        [["1", "(the server tells no text)", "0", "0", "up", ""], ["2", "B", "0", "0", "none", ""]]
       ),
       (
         #"{"triviaHistory":[{"trivia":{"id":1,"text":"A"}},{"trivia":{"id":1,"text":"A"},"userVote":-1}],"more":1}"#,
-        [["1", "A", "0", "0", "down"]]
+        [["1", "A", "0", "0", "down", ""]]
       ),
-      (#"[{"triviaId":5,"triviaText":"C","userAction":1}]"#, [["5", "C", "0", "0", "up"]]),
-      (#"{"triviaHistory":[{"trivia":{"id":1,"text":"a\u001b[2Jb\nc"},"userVote":7}]}"#, [["1", "a[2Jbc", "0", "0", ""]]),
+      (#"[{"triviaId":5,"triviaText":"C","userAction":1}]"#, [["5", "C", "0", "0", "up", ""]]),
+      (#"{"triviaHistory":[{"trivia":{"id":1,"text":"a\u001b[2Jb\nc"},"userVote":7}]}"#, [["1", "a[2Jbc", "0", "0", "none", ""]]),
     ] as [(String, [[String]])]) func `histories of every sort are read`(_ text: String, _ rows: [[String]]) throws
   {
     let rig = try ToyRig.loggedIn()
@@ -161,7 +161,21 @@ import Testing
     rig.answer = { _ in .answered(status: 400, type: "text/html", body: Array("<html>".utf8)) }
     #expect(rig.report(rig.run("history"))?.rows.count == 5000, "what stands before the server knows no users")
     rig.answer = { _ in .answered(status: 400, type: nil, body: Array(#"{"message":"Invalid UserId"}"#.utf8)) }
-    #expect(rig.refusal(rig.run("history")) == "the server knows no user 18: Invalid UserId")
+    let forgotten = rig.run("history")
+    #expect(
+      rig.code(forgotten) == "no-account" && rig.refusal(forgotten).hasPrefix("the server has no user 18 any more (Invalid UserId): "))
+    #expect(rig.refusal(forgotten).contains("vehiclectl toy register NAME EMAIL"))
+  }
+
+  @Test func `a documented login that makes an account is told`() throws {
+    // The simulated server is the original one: its /User/Register makes accounts.
+    let rig = try ToyRig(["dialect": .string("documented")])
+    rig.start()
+    let text = rig.report(rig.run("login", Self.ada))?.text
+    #expect(rig.asked.last?.url.hasSuffix("/User/Register") == true)
+    #expect(
+      text?.contains("made a new account instead of logging in") == true && text?.contains("dialect = \"original\"") == true,
+      "\(text ?? "")")
   }
 
   // MARK: Votes
@@ -173,14 +187,58 @@ import Testing
     #expect(rig.asked.last?.method == "PUT" && body(rig) == #"{"userVote":1,"userId":18,"triviaId":1}"#)
     #expect(rig.report(rig.vote(1, "UP"))?.text == "fact 1: already voted that way")
     #expect(rig.report(rig.vote(1, "down"))?.text == "fact 1: down (0 up, 1 down)")
-    #expect(rig.report(rig.vote(1, "clear"))?.text == "fact 1: no vote (0 up, 0 down)")
+    #expect(rig.report(rig.vote(1, "clear"))?.text == "fact 1: none (0 up, 0 down)")
     #expect(rig.report(rig.vote(2, "down"))?.text == "fact 2: down (0 up, 1 down)")
     rig.isOffline = true
-    #expect(rig.report(rig.run("history"))?.rows.map { $0[4] } == ["", "down"], "the kept list knows of them")
+    #expect(rig.report(rig.run("history"))?.rows.map { $0[4] } == ["none", "down"], "the kept list knows of them")
     rig.isOffline = false
     let unheard = rig.vote(3, "up")
     #expect(rig.code(unheard) == "not-heard" && rig.refusal(unheard).contains("User has not heard trivia yet"))
     #expect(rig.code(rig.vote(1, "sideways")) == "vote" && rig.text("pending-votes") == "0" && rig.disk["votes"] == nil)
+  }
+
+  @Test func `a vote on which the server always fails does not hold up the others`() throws {
+    let rig = try ToyRig.loggedIn(facts: 3)
+    rig.answer = { request in
+      request.url.hasSuffix("/Vote/1")
+        ? .answered(status: 500, type: "application/json", body: Array(#"{"message":"An error has occurred."}"#.utf8))
+        : .answered(status: 204, type: nil, body: [])
+    }
+    let first = rig.vote(1, "up")
+    #expect(rig.report(first)?.rows == [["1", "up", "waiting"]] && rig.report(first)?.text?.hasPrefix("kept, and sent when") == true)
+    #expect(rig.report(rig.vote(2, "up"))?.rows == [["2", "up", "unchanged"]])
+    // A later vote for the same fact waits for the earlier one, which is tried at once.
+    #expect(rig.report(rig.vote(1, "down"))?.rows == [["1", "down", "waiting"]])
+    #expect(rig.report(rig.vote(3, "down"))?.rows == [["3", "down", "unchanged"]])
+    #expect(
+      rig.text("pending-votes") == "2" && rig.status == "ready" && rig.fault?.hasPrefix("2 votes wait: the server is in trouble") == true)
+    let before = rig.asked.count
+    rig.run(for: 3600 * .second)
+    #expect((4...9).contains(rig.asked.count - before), "\(rig.asked.count - before)")
+    #expect(rig.report(rig.vote(2, "down"))?.rows == [["2", "down", "unchanged"]], "however often it failed")
+    rig.answer = { _ in .answered(status: 204, type: nil, body: []) }
+    rig.run(for: 1800 * .second)
+    #expect(rig.text("pending-votes") == "0" && rig.fault == nil && rig.asked.suffix(2).allSatisfy { $0.url.hasSuffix("/Vote/1") })
+  }
+
+  @Test func `a server that fails on every vote is not asked for each of them`() throws {
+    let rig = try ToyRig.loggedIn(facts: 1)
+    rig.isOffline = true
+    for fact in 1...50 { rig.vote(fact, "up") }
+    rig.isOffline = false
+    rig.answer = { _ in .answered(status: 500, type: nil, body: []) }
+    let before = rig.asked.count
+    rig.run(for: 600 * .second)
+    #expect(rig.asked.count - before < 20 && rig.text("pending-votes") == "50" && rig.status == "offline")
+  }
+
+  @Test func `a vote that waits has a mark`() throws {
+    let rig = try ToyRig.loggedIn(facts: 2)
+    rig.run("history")
+    #expect(rig.report(rig.vote(1, "up"))?.rows == [["1", "up", "counted"]])
+    rig.isOffline = true
+    #expect(rig.report(rig.vote(2, "none"))?.rows == [["2", "none", "waiting"]])
+    #expect(rig.report(rig.run("history"))?.rows.map { $0.suffix(2) } == [["up", ""], ["none", "yes"]])
   }
 
   @Test func `votes without a server are kept, outlive the daemon, and go out once and in order`() throws {
@@ -362,7 +420,7 @@ import Testing
     rig.run("history")
     rig.isOffline = true
     rig.vote(2, "up")
-    #expect(rig.report(rig.run("history"))?.rows.map { $0[4] } == ["", "up"])
+    #expect(rig.report(rig.run("history"))?.rows.map { $0[4] } == ["none", "up"])
   }
 
   @Test func `what the disk does not take is not sent`() throws {

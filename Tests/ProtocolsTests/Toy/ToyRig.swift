@@ -99,7 +99,7 @@ final class ToyRig {
     while let next = [machine.nextWake, toy?.nextWake].compactMap(\.self).min(), next <= end {
       turns += 1
       guard turns < 100_000 else { Issue.record("time stands still at \(now)"); break }
-      wall += max(0, next - now) / .microsecond
+      wall += (max(next, now) - now) / .microsecond
       now = max(now, next)
       if machine.nextWake.map({ $0 <= now }) == true { give(.wake) }
       if toy?.nextWake.map({ $0 <= now }) == true { giveToy(.wake) }

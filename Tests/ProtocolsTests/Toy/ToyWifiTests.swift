@@ -146,6 +146,17 @@ import Testing
     #expect(rig.code(id) == "cannot-listen" && rig.refusal(id).contains("python3 (process 7)") && rig.text("wifi-setup") == "idle")
   }
 
+  @Test func `who is refused is shown while the toy is waited for`() throws {
+    let rig = try ToyRig.loggedIn()
+    let id = rig.run("wifi", Self.home)
+    rig.give(.linkChanged("toy", .refused("192.168.1.9, which is not of 192.168.4.0/24")))
+    rig.run(for: 2 * .second)
+    #expect(
+      rig.progress[id]?.last { $0.text != nil }?.text?.hasSuffix("refused 192.168.1.9, which is not of 192.168.4.0/24: check toy-network")
+        == true)
+    #expect(rig.isListening && rig.outcome(id) == nil)
+  }
+
   @Test func `the toy is dialled where somebody says so`() throws {
     let rig = try ToyRig.loggedIn()
     let id = rig.run("wifi", Self.home.merging(["dial": .string("192.168.4.1")]) { $1 })

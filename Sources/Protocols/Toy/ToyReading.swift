@@ -1,0 +1,61 @@
+// How a long history is read and told, a piece in each turn of the loop. What is kept of it, in memory and on the disk, is bounded.
+
+extension ToyMachine {
+  /// Does the next piece of the first history that is under way.
+  mutating func readOn(at now: Instant, _ effects: inout Effects) {
+    guard !long.isEmpty else { return }
+    if let rest = long[0].rest { return tellOn(rest, &effects) }
+    // In its place, so that nothing that was read is copied.
+    switch long[0].reader.step() {
+    case .more: break
+    case .done(let facts): read(facts, at: now, &effects)
+    case .failed:
+      let asked = long.removeFirst()
+      let trouble = ToyTrouble.passing("the server's answer holds no list of facts: check server")
+      failed(.history(asked.command, user: asked.user, fact: asked.fact), trouble, at: now, &effects)
+    }
+  }
+
+  private mutating func read(_ facts: [ToyFact], at now: Instant, _ effects: inout Effects) {
+    let (command, user, fact) = (long[0].command, long[0].user, long[0].fact)
+    let all = ToyHistory(user: user, facts: facts)
+    if user == self.user?.id { take(all, at: now, &effects) }
+    if let fact {
+      long.removeFirst()
+      return tell(all, fact, to: command, note: nil, &effects)
+    }
+    (long[0].facts, long[0].rest) = (facts, ToyHistory.kept(of: facts).startIndex)
+  }
+
+  private mutating func tellOn(_ rest: Int, _ effects: inout Effects) {
+    guard long[0].next >= rest else {
+      let end = min(long[0].next + ToyLongHistory.stepLength, rest)
+      let step = Report(columns: ToyFact.columns, rows: rows(of: long[0].facts[long[0].next..<end]))
+      long[0].next = end
+      return effects.append(.progress(long[0].command, step))
+    }
+    let told = long.removeFirst()
+    let last = told.facts[rest...]
+    let words = rest == 0 ? nil : "the last \(last.count) of \(told.facts.count) facts; call with more for all"
+    effects.append(.complete(told.command, .success(Report(text: words, columns: ToyFact.columns, rows: rows(of: last)))))
+  }
+
+  /// What the server has just told is kept.
+  mutating func take(_ new: ToyHistory, at now: Instant, _ effects: inout Effects) {
+    (history, historyCame) = (new.bounded, now)
+    publishFacts(at: now, &effects)
+    effects.append(.tellTime)
+  }
+
+  /// The rows of facts, with the votes that wait.
+  func rows(of facts: some Sequence<ToyFact>) -> [[String]] {
+    // The last of several for a fact counts.
+    let waiting = Dictionary(voting.live.map { ($0.fact, $0.vote) }) { $1 }
+    return facts.map { fact in
+      var fact = fact
+      let vote = waiting[fact.id]
+      fact.vote = vote ?? fact.vote
+      return fact.row(isPending: vote != nil)
+    }
+  }
+}
