@@ -60,9 +60,10 @@ int clinux_peer(int fd, int32_t *pid, uint32_t *uid, uint32_t *gid, uint32_t *gr
   *uid = c.uid;
   *gid = c.gid;
   n = (socklen_t)*count * sizeof(gid_t);
-  if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &n) < 0) n = 0;
-  *count = (int)(n / sizeof(gid_t));
-  return 0;
+  // Where there is not room enough the kernel says how much it needs.
+  int error = getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &n) < 0 ? errno : 0;
+  *count = error && error != ERANGE ? 0 : (int)(n / sizeof(gid_t));
+  return error == ERANGE ? -ERANGE : 0;
 }
 
 int clinux_window(int fd, unsigned *columns, unsigned *rows) {
@@ -82,6 +83,11 @@ int clinux_poll(struct pollfd *fds, size_t count, int64_t nanoseconds) {
 int clinux_unsent(int fd) {
   int count = 0;
   return ioctl(fd, TIOCOUTQ, &count) < 0 ? -errno : count;
+}
+
+int clinux_unread(int fd) {
+  int count = 0;
+  return ioctl(fd, FIONREAD, &count) < 0 ? -errno : count;
 }
 
 union control {

@@ -10,7 +10,8 @@ final class Client {
   /// Three heartbeats of a Watch.
   static let silence = 30.0
 
-  private let socket: Int32
+  private let path: String
+  private var socket: Int32
   private let timeout: Double
   private let trace: ((_ sent: Bool, [UInt8]) -> Void)?
   /// Arguments of actions whose values no trace shows.
@@ -21,8 +22,13 @@ final class Client {
 
   /// Connects, or fails at once when nobody listens.
   init(path: String, timeout: Double, trace: ((_ sent: Bool, [UInt8]) -> Void)? = nil) throws(Failure) {
+    self.path = path
     self.timeout = timeout
     self.trace = trace
+    socket = try Self.connected(to: path, timeout: timeout)
+  }
+
+  private static func connected(to path: String, timeout: Double) throws(Failure) -> Int32 {
     var address = sockaddr_un()
     address.sun_family = sa_family_t(AF_UNIX)
     let bytes = Array(path.utf8)
@@ -30,30 +36,56 @@ final class Client {
       throw .usage("\"\(path)\" is no path of a socket; give one of at most 107 bytes with --socket")
     }
     withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
-    socket = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
+    let socket = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
     guard socket >= 0 else { throw .other("no socket: \(Client.words(errno))") }
     let deadline = Clock.monotonic + timeout
     while true {
       let result = withUnsafePointer(to: address) {
         $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(socket, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) }
       }
-      if result == 0 { return }
-      switch errno {
+      if result == 0 { return socket }
+      let error = errno
+      if error == EAGAIN, Clock.monotonic < deadline {
+        usleep(5_000)  // its queue of callers is full
+        continue
+      }
+      close(socket)
+      switch error {
       case ENOENT, ECONNREFUSED: throw .notRunning(socket: path)
       case EACCES, EPERM: throw .noAccess(socket: path)
-      case EAGAIN where Clock.monotonic < deadline: usleep(5_000)  // its queue of callers is full
       case EAGAIN: throw .timeout(seconds: timeout)
-      case let error: throw .other("cannot reach \(path): \(Client.words(error))")
+      default: throw .other("cannot reach \(path): \(Client.words(error))")
       }
     }
   }
 
-  deinit { close(socket) }
+  deinit { if socket >= 0 { close(socket) } }
 
-  /// Calls a method that answers once.
+  /// Calls a method that answers once. One that changes nothing is called again, once, where the connection ends without a reply: the
+  /// daemon may have been started anew.
   func call<M: VarlinkMethod>(_ method: M.Type, _ parameters: M.Parameters) throws(Failure) -> M.Result {
-    try send(message { try VarlinkCall.message(method, parameters) })
-    return try result(M.self, try receive())
+    let call = try message { try VarlinkCall.message(method, parameters) }
+    do throws(Failure) {
+      return try result(M.self, try exchange(call))
+    } catch {
+      guard error == gone, Self.readOnly.contains(M.name) else { throw error }
+      close(socket)
+      framing = VarlinkFraming(limit: VarlinkFraming.replyLimit)
+      socket = -1
+      socket = try Self.connected(to: path, timeout: timeout)
+      return try result(M.self, try exchange(call))
+    }
+  }
+
+  /// Methods that change nothing, whose calls may be repeated.
+  private static let readOnly: Set<String> = [
+    Contract.Status.name, Contract.Describe.name, Contract.Get.name, Contract.Diagnose.name, Contract.Statistics.name,
+    VarlinkService.GetInfo.name, VarlinkService.GetInterfaceDescription.name,
+  ]
+
+  private func exchange(_ call: [UInt8]) throws(Failure) -> VarlinkReply {
+    try send(call)
+    return try receive()
   }
 
   /// Calls a method that may answer often. `each` gets every reply and says whether to go on; nil comes when nothing came
@@ -140,6 +172,8 @@ final class Client {
         rest = rest.dropFirst(count)
       } else if errno == EAGAIN {
         guard wait(POLLOUT, until: deadline) || Clock.monotonic < deadline else { throw .timeout(seconds: timeout) }
+      } else if errno == EPIPE {
+        return  // it may have said why before it closed
       } else if errno != EINTR {
         throw gone
       }

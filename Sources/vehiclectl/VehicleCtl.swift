@@ -19,7 +19,8 @@ struct VehicleCtl: ParsableCommand {
     version: version,
     subcommands: [
       StatusCommand.self, GetCommand.self, SetCommand.self, DoCommand.self, WatchCommand.self, DescribeCommand.self,
-      ScanCommand.self, ConnectCommand.self, DisconnectCommand.self, DriveCommand.self, DtcCommand.self, CarCommand.self, ToyCommand.self,
+      ScanCommand.self, ConnectCommand.self, DisconnectCommand.self, DriveCommand.self, DtcCommand.self, MonitorsCommand.self,
+      CarCommand.self, ToyCommand.self,
       OpenCommand.self,
       RecordCommand.self, ImportCommand.self, CallCommand.self, ReloadCommand.self, LogLevelCommand.self, MetricsCommand.self,
       DoctorCommand.self, BugreportCommand.self, VersionCommand.self,

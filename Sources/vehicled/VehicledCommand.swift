@@ -4,8 +4,6 @@ import ArgumentParser
 import Glibc
 import Logging
 import Protocols
-import ServiceLifecycle
-import UnixSignals
 
 @main struct VehicledCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -38,36 +36,43 @@ import UnixSignals
   }
 
   func run() throws {
+    _ = Accounts.ownName
     let configuration: Configuration
     do { configuration = try Configuration.load(config, kinds: registry) } catch {
       complain(error.description)
       throw ExitCode(2)
     }
     if checkConfig { return }
-    signal(SIGPIPE, SIG_IGN)
+    // A write that a limit forbids fails (EFBIG), as one to a full disk does.
+    for number in [SIGPIPE, SIGXFSZ] { signal(number, SIG_IGN) }
+    // Blocked before there is another thread: all of them leave these to this one.
+    var awaited = sigset_t()
+    sigemptyset(&awaited)
+    for number in [SIGTERM, SIGINT, SIGHUP] { sigaddset(&awaited, number) }
+    pthread_sigmask(SIG_BLOCK, &awaited, nil)
     Journal.bootstrap(level: logLevel ?? configuration.logLevel ?? .info)
-    // Everything asynchronous runs on the loop, too: Dispatch's pool, once used, wakes the process every second.
-    Task(executorPreference: LoopTasks.executor) { Glibc.exit(await serve(configuration)) }
-    while true { pause() }
+    let (signals, arrivals) = AsyncStream.makeStream(of: CInt.self)
+    // Everything asynchronous runs on the loop, too: Dispatch's pool, once used, wakes the process every second, and complains in the
+    // journal that it cannot set the priority of its threads.
+    Task(executorPreference: LoopTasks.executor) { Glibc.exit(await serve(configuration, signals)) }
+    while true {
+      var number: CInt = 0
+      if sigwait(&awaited, &number) == 0 { arrivals.yield(number) }
+    }
   }
 
-  /// Runs the daemon until it is told to stop, and gives the exit status.
-  private func serve(_ configuration: Configuration) async -> CInt {
+  /// Runs the daemon until a signal ends it, reads the configuration again at every SIGHUP, and gives the exit status.
+  private func serve(_ configuration: Configuration, _ signals: AsyncStream<CInt>) async -> CInt {
     let daemon = await Daemon(configuration, path: config, socket: socketPath(configuration), state: statePath())
-    let reloads = await UnixSignalsSequence(trapping: .sighup)
     do { try await daemon.start() } catch {
       complain(error.description)
       return 1
     }
-    let group = ServiceGroup(
-      configuration: ServiceGroupConfiguration(
-        services: [DaemonService(daemon: daemon, reloads: reloads)], gracefulShutdownSignals: [.sigterm, .sigint],
-        // What the group would say, the daemon says itself.
-        logger: Logger(label: "lifecycle") { _ in SwiftLogNoOpLogHandler() }))
-    do { try await group.run() } catch {
-      complain("stopped by an error: \(error)")
-      return 1
+    for await signal in signals {
+      guard signal == SIGHUP else { break }
+      _ = await daemon.reload()
     }
+    await daemon.stop()
     return 0
   }
 
@@ -79,21 +84,6 @@ import UnixSignals
     if let path = state ?? environment("STATE_DIRECTORY") { return path }
     if let path = environment("XDG_STATE_HOME") { return "\(path)/vehicled" }
     return "\(environment("HOME") ?? "")/.local/state/vehicled"
-  }
-}
-
-/// Runs until it is told to stop, and reads the configuration again at every SIGHUP.
-private struct DaemonService: Service {
-  let daemon: Daemon
-  let reloads: UnixSignalsSequence
-
-  func run() async throws {
-    let reloading = Task(executorPreference: LoopTasks.executor) {
-      for await _ in reloads { _ = await daemon.reload() }
-    }
-    try? await gracefulShutdown()
-    reloading.cancel()
-    await daemon.stop()
   }
 }
 

@@ -44,6 +44,26 @@ extension WholeHouse {
       emulator.end()
     }
 
+    @Test func theEmulatorsOwnCarIsPolledWithNothingBetween() throws {
+      let house = try House()
+      let port = try freePort()
+      let emulator = try Program(
+        House.python, ["-m", "elm", "-i", "127.0.0.1", "-n", "\(port)", "-s", "car", "-b", "\(house.directory)/elm.out"],
+        in: house.directory, input: "")
+      try house.write("[device.car]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:\(port)\"\n")
+      let daemon = try house.daemon()
+      for property in ["rpm", "speed", "coolant-temperature", "intake-air-temperature", "vin"] {
+        #expect(wait(seconds: 40) { house.get(property) != nil }, "\(property)\n\(emulator.complaints)\n\(daemon.complaints)")
+      }
+      #expect(house.get("vehicle")?.hasPrefix("standard OBD-II") == true)
+      // It says that it is an STN chip and falls silent over what one knows: that is found out once, and polling goes on.
+      let polls = Int(house.get("polls") ?? "") ?? 0
+      #expect(wait(seconds: 60) { (Int(house.get("polls") ?? "") ?? 0) > polls + 400 }, "\(daemon.complaints)")
+      #expect(Int(house.get("timeouts") ?? "") ?? 99 <= 2, "\(house.vehiclectl("status", "car").output)")
+      #expect(house.get("rpm") != nil && house.get("coolant-temperature") != nil)
+      emulator.end()
+    }
+
     /// A port that nobody listened at a moment ago.
     private func freePort() throws -> UInt16 {
       let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)

@@ -56,6 +56,19 @@ extension WholeHouse {
       #expect(!FileManager.default.fileExists(atPath: target))
     }
 
+    @Test func `a report goes to standard output, and nothing else does`() throws {
+      let house = try House()
+      try house.write("")
+      _ = try house.daemon()
+      for arguments in [["-"], ["-", "--json"]] {
+        let report = house.run(
+          "\(House.programs)/vehiclectl", ["--socket", house.socket, "bugreport", "--seconds", "1"] + arguments)
+        #expect(report.status == 0 && report.output.hasPrefix("vehicled report "), "\(report.errors)")
+        #expect(report.output.contains("\n== machine ==\n") && !report.output.contains("\"bytes\""))
+      }
+      #expect(!FileManager.default.fileExists(atPath: "\(house.directory)/-"))
+    }
+
     @Test func `nothing is recorded through a link`() throws {
       let house = try House()
       _ = try house.ev()

@@ -3,6 +3,7 @@
 import CLinux
 import Glibc
 import Protocols
+import Synchronization
 import Testing
 
 @testable import vehiclectl
@@ -97,6 +98,26 @@ import Testing
     let client = try Client(path: server.path, timeout: 5)
     _ = try client.call(Contract.Reload.self, .init())
     #expect(failure { _ = try client.call(Contract.Status.self, .init()) } == .died("vehicled closed the connection"))
+  }
+
+  @Test func `a call that changes nothing is repeated once where the connection ends without a reply`() throws {
+    let calls = Mutex([String]())
+    let server = try SocketServer { method, _ in
+      let count = calls.withLock { calls in
+        calls.append(method)
+        return calls.count { $0 == method }
+      }
+      guard count > 1 else { return .sendAndClose([]) }
+      return .send(VarlinkReply.message(Contract.Status.Result(devices: [])))
+    }
+    defer { server.stop() }
+    #expect(try Client(path: server.path, timeout: 5).call(Contract.Status.self, .init()).devices == [])
+    #expect(
+      failure {
+        _ = try Client(path: server.path, timeout: 5)
+          .call(Contract.Set.self, .init(device: "d", property: "p", value: .int(1)))
+      } == .turnedAway)
+    #expect(calls.withLock { $0 } == [Contract.Status.name, Contract.Status.name, Contract.Set.name])
   }
 
   @Test func `a daemon that falls silent in mid-stream is dead`() throws {

@@ -17,46 +17,78 @@ import Testing
 
   private func peer(_ user: UInt32, _ groups: UInt32...) -> Peer { Peer(pid: 1, user: user, groups: Set(groups)) }
 
+  /// What the rules decide with these answers of the name service; one that is not given is not known yet.
+  private func decide(_ control: Configuration.Control, _ right: Right, for peer: Peer?, _ answers: Accounts.Answers = [:])
+    -> Access.Decision
+  {
+    Access(control).decide(right, for: peer) { queries in answers.filter { queries.contains($0.key) } }
+  }
+
+  private static let listed = Configuration.Control(
+    observe: ["family"], control: ["drivers", "no-such-group"], observeUsers: ["eve"], controlUsers: ["4711", "no-such-user"])
+  private static let known: Accounts.Answers = [
+    .group("family"): .number(50), .group("drivers"): .number(60), .group("no-such-group"): .absent, .user("eve"): .number(1000),
+    .user("4711"): .number(4711), .user("no-such-user"): .absent,
+    .userName(nobody): .name("nobody"), .userName(1000): .name("eve"), .userName(4711): .absent,
+  ]
+
   @Test func rootAndTheDaemonsOwnUserHaveBothRights() {
     for asksPolkit in [false, true] {
-      let access = Access(Configuration.Control(observe: [], control: [], asksPolkit: asksPolkit))
+      let control = Configuration.Control(observe: [], control: ["never-looked-up"], asksPolkit: asksPolkit)
       for user in [0, geteuid()] {
-        #expect(access.decide(.observe, for: peer(user)) == .granted && access.decide(.control, for: peer(user)) == .granted)
+        #expect(decide(control, .observe, for: peer(user)) == .granted && decide(control, .control, for: peer(user)) == .granted)
       }
     }
   }
 
   @Test func groupsAndUsersHaveTheRightsTheyAreNamedFor() {
-    let access = Access(
-      Configuration.Control(
-        observe: ["tty"], control: ["dialout", "no-such-group"], observeUsers: ["games"], controlUsers: ["4711", "no-such-user"]))
-    let (tty, dialout) = (getgrnam("tty").pointee.gr_gid, getgrnam("dialout").pointee.gr_gid)
-    let games = getpwnam("games").pointee.pw_uid
-    for observer in [peer(Self.nobody, tty), peer(games)] {
-      #expect(access.decide(.observe, for: observer) == .granted && access.decide(.control, for: observer) != .granted)
+    func decide(_ right: Right, _ peer: Peer?) -> Access.Decision { self.decide(Self.listed, right, for: peer, Self.known) }
+    for observer in [peer(Self.nobody, 50), peer(1000)] {
+      #expect(decide(.observe, observer) == .granted && decide(.control, observer) != .granted)
     }
-    for controller in [peer(Self.nobody, 7, dialout), peer(4711)] {
-      #expect(access.decide(.observe, for: controller) == .granted && access.decide(.control, for: controller) == .granted)
+    for controller in [peer(Self.nobody, 7, 60), peer(4711)] {
+      #expect(decide(.observe, controller) == .granted && decide(.control, controller) == .granted)
     }
-    #expect(access.decide(.observe, for: nil) != .granted)
+    #expect(decide(.observe, nil) != .granted)
     #expect(
-      access.decide(.control, for: peer(Self.nobody))
+      decide(.control, peer(Self.nobody))
         == .denied(
-          "to control one must be in group dialout or in group no-such-group or user 4711 or user no-such-user, and nobody is not; "
-            + "sudo usermod -aG dialout nobody, then log in again"))
-    guard case .denied(let words) = access.decide(.observe, for: peer(Self.nobody)) else {
+          "to control one must be in group drivers or in group no-such-group or user 4711 or user no-such-user, and nobody is not; "
+            + "sudo usermod -aG drivers nobody, then log in again"))
+    guard case .denied(let words) = decide(.observe, peer(Self.nobody)) else {
       Issue.record("a stranger sees")
       return
     }
-    #expect(words.hasPrefix("to observe one must be in group tty or user games or in group dialout"))
-    let closed = Access(Configuration.Control(observe: [], control: []))
+    #expect(words.hasPrefix("to observe one must be in group family or user eve or in group drivers"))
     #expect(
-      closed.decide(.control, for: peer(Self.nobody))
+      self.decide(Configuration.Control(observe: [], control: []), .control, for: peer(Self.nobody), Self.known)
         == .denied("to control one must be root, and nobody is not; add to control-users in [control] of the configuration"))
   }
 
+  @Test func aNameThatCannotBeLookedUpLetsInNoClientThatIsNotLetInByAnother() {
+    var answers = Self.known
+    #expect(decide(Self.listed, .control, for: peer(Self.nobody, 60), answers.filter { $0.key != .user("eve") }) == .ask)
+    answers[.group("family")] = .failed("the name service does not respond")
+    #expect(decide(Self.listed, .control, for: peer(Self.nobody, 60), answers) == .granted)
+    #expect(
+      decide(Self.listed, .observe, for: peer(Self.nobody, 50), answers)
+        == .denied("cannot look up group family: the name service does not respond; try again, and see getent(1)"))
+  }
+
+  @Test func problemsNameWhatIsMissingAndWhatFailed() {
+    var answers = Self.known
+    answers[.user("eve")] = .failed("input/output error")
+    #expect(
+      Access(Self.listed).problems(answers) == [
+        "cannot look up user eve: input/output error",
+        "there is no group no-such-group on this machine: the access lists name it in vain",
+        "there is no user no-such-user on this machine: the access lists name it in vain",
+      ])
+  }
+
   @Test func polkitIsAskedOfAllOthers() {
-    let access = Access(Configuration.Control(control: ["dialout"], asksPolkit: true))
-    #expect(access.decide(.control, for: peer(Self.nobody, getgrnam("dialout").pointee.gr_gid)) == .ask)
+    let control = Configuration.Control(control: ["drivers"], asksPolkit: true)
+    #expect(decide(control, .control, for: peer(Self.nobody, 60), Self.known) == .ask)
+    #expect(Access(control).queries.isEmpty)
   }
 }

@@ -180,6 +180,38 @@ import Testing
     #expect(shelf.leavings.isEmpty)
   }
 
+  @Test func `neither the folder nor that of the copy is followed through a link`() throws {
+    let shelf = Shelf()
+    let elsewhere = temporaryDirectory()
+    defer { try? FileManager.default.removeItem(atPath: elsewhere) }
+    shelf.make(Self.steps)
+    try Files.write("\(elsewhere)/precious", [1], flags: O_CREAT)
+    #expect(symlink(elsewhere, "\(shelf.state)/.import") == 0)
+    #expect(shelf.rows("SELECT count(*) FROM s") == [[.int(3)]])
+    #expect(Files.list(elsewhere) == ["precious"] && shelf.leavings.isEmpty)
+    #expect(rename("\(shelf.state)/import", "\(elsewhere)/import") == 0)
+    #expect(symlink("\(elsewhere)/import", "\(shelf.state)/import") == 0)
+    #expect(shelf.words().hasSuffix("/import is no directory, or a symbolic link to one: make it a directory"))
+    unlink("\(shelf.state)/import")
+    #expect(shelf.databases.answer(DatabaseQuery("db", "SELECT 1")) == .missing)
+  }
+
+  @Test func `sizes that no sum can hold are refused`() {
+    let shelf = Shelf()
+    // Only some file systems have room for such a number: /dev/shm, ZFS, XFS.
+    let large = "/dev/shm/\(shelf.state.split(separator: "/").last ?? "")"
+    defer { try? FileManager.default.removeItem(atPath: large) }
+    mkdir(large, 0o700)
+    mkdir("\(large)/import", 0o700)
+    shelf.databases = Databases(state: large)
+    for suffix in ["", "-wal"] {
+      let path = "\(large)/import/db\(suffix)"
+      close(open(path, O_WRONLY | O_CREAT, 0o600))
+      #expect(truncate(path, .max) == 0)
+    }
+    #expect(shelf.words() == "\(large)/import/db has 8796093022207 MiB, more than the 512 MiB that are read: export less")
+  }
+
   /// Noise that is the same every time.
   private struct Noise {
     var state: UInt64

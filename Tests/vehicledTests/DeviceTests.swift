@@ -35,6 +35,23 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     #expect(failures["nothing"] == .some(nil), "what was never there is gone")
   }
 
+  @Test func nothingIsStoredThroughALink() async throws {
+    let directory = temporaryDirectory()
+    let (folder, precious) = ("\(directory)/devices/ev", "\(directory)/precious")
+    try Files.makeDirectory(folder)
+    try Files.write(precious, [1, 2, 3], flags: O_CREAT)
+    for name in [".speed.new", "speed"] { #expect(symlink(precious, "\(folder)/\(name)") == 0) }
+    var isStored = false
+    Disk(directory: directory).store(device: "ev", key: "speed", [7]) { isStored = $0 == nil }
+    #expect(await until { isStored })
+    #expect(try Files.read(precious, limit: 8) == [1, 2, 3] && Files.read("\(folder)/speed", limit: 8) == [7])
+    #expect(Files.list(folder) == ["speed"])
+    #expect(throws: ValueError.self) {
+      _ = symlink(precious, "\(folder)/log")
+      try Files.write("\(folder)/log", [7], flags: O_APPEND)
+    }
+  }
+
   @Test func handsTheMachineWhatItStoredInEarlierRuns() async throws {
     let directory = temporaryDirectory()
     let probe = Probe()
@@ -132,22 +149,73 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     device.open(restored: [:])
     #expect(await until { device.ports[0].isUp })
     var told: [Int] = []
-    device.disconnect { told.append(1) }
-    device.disconnect { told.append(2) }
+    device.disconnect { _ in told.append(1) }
+    device.disconnect { _ in told.append(2) }
     device.connect()
     #expect(device.ports[0].isUp && told.isEmpty && probe.words.count { $0 == "stopping" } == 1)
     device.take(.leaseEnded("said"))
-    #expect(told == [1, 2])
+    #expect(await until { told.sorted() == [1, 2] })
     // What was asked for last counts: it comes back by itself.
     #expect(await until { device.ports[0].isUp })
-    device.disconnect { told.append(3) }
+    device.disconnect { _ in told.append(3) }
     device.close { told.append(4) }
-    #expect(device.ports[0].isUp && told == [1, 2])
+    #expect(device.ports[0].isUp && told.count == 2)
     device.take(.leaseEnded("said"))
-    #expect(told == [1, 2, 3, 4] && !device.ports[0].isUp)
+    #expect(await until { told.sorted() == [1, 2, 3, 4] } && !device.ports[0].isUp)
     device.connect()
-    device.disconnect { told.append(5) }
-    #expect(told.last == 5 && !device.ports[0].isUp)
+    device.disconnect { _ in told.append(5) }
+    #expect(await until { told.last == 5 } && !device.ports[0].isUp)
+  }
+
+  @Test func whatAPersonDisconnectsStaysSoUntilTheyConnectIt() async throws {
+    let disk = Disk(directory: temporaryDirectory())
+    let line = pseudoTerminal()
+    defer { [line.controller, line.follower].forEach { close($0) } }
+    var probe = Probe()
+    func restarted() -> Device {
+      probe = Probe()
+      let new = device(probe, named: "ev", links: [(.main, .serial(path: line.path, baud: 9600))], disk: disk)
+      new.awaitOpening()
+      return new
+    }
+    func open(_ device: Device) async {
+      disk.restore(device: "ev") { device.open(restored: $0) }
+      #expect(await until { !probe.words.isEmpty })
+    }
+    var ev = restarted()
+    await open(ev)
+    #expect(await until { ev.ports[0].isUp })
+    var answers: [String?] = []
+    ev.disconnect { answers.append($0) }
+    #expect(await until { answers == [nil] } && !ev.ports[0].isUp)
+    ev = restarted()
+    await open(ev)
+    #expect(probe.words == ["started []", "main down"] && ev.ports[0].nextAttempt == nil)
+    #expect(ev.reasonDown == "disconnected on request: vehiclectl connect ev")
+    ev.connect { answers.append($0) }
+    #expect(await until { answers.count == 2 && ev.ports[0].isUp })
+    ev.disconnect { answers.append($0) }
+    #expect(await until { answers.count == 3 })
+    // Asked for before what is kept has been read.
+    ev = restarted()
+    ev.connect { answers.append($0) }
+    #expect(!ev.ports[0].isUp && probe.words.isEmpty)
+    await open(ev)
+    #expect(await until { answers == [nil, nil, nil, nil] && ev.ports[0].isUp })
+    ev.close {}
+    ev = restarted()
+    await open(ev)
+    #expect(await until { ev.ports[0].isUp })
+    ev.close {}
+  }
+
+  @Test func aDisconnectThatTheDiskDoesNotTakeSaysSo() async {
+    let device = device(Probe(), links: [(.main, .serial(path: "/dev/vehicled-none", baud: 9600))], disk: Disk(directory: "/proc/none"))
+    device.open(restored: [:])
+    var answer: String??
+    device.disconnect { answer = $0 }
+    #expect(await until { answer != nil })
+    #expect(answer??.hasPrefix("cannot make the directory /proc/none") == true && !device.ports[0].isUp)
   }
 
   @Test func saysWhyAStoreFailed() async {

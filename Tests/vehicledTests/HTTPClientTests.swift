@@ -89,6 +89,23 @@ import Testing
     #expect(await ask(HTTPRequest("GET", full.url, proxy: "")) == .answered(status: 200, type: "text/plain", body: Array(exact.utf8)))
   }
 
+  @Test func whoAsksForMoreGetsSixteenMebibytesAndNotAByteBeyond() async {
+    let exact = String(repeating: "x", count: 16 << 20)
+    let full = HTTPPeer(HTTPPeer.answer(exact, type: "text/plain"))
+    for maxLength in [16 << 20, .max] {
+      let answer = await ask(HTTPRequest("GET", full.url, proxy: "", maxLength: maxLength))
+      #expect(answer == .answered(status: 200, type: "text/plain", body: Array(exact.utf8)), "\(maxLength)")
+    }
+    let announced = HTTPPeer("HTTP/1.1 200 OK\r\nContent-Length: \(exact.utf8.count + 1)\r\n\r\n")
+    #expect(await failure(HTTPRequest("GET", announced.url, proxy: "", maxLength: .max)).contains("more than the 16 MiB"))
+    let endless = HTTPPeer { connection, _ in
+      HTTPPeer.send(connection, "HTTP/1.1 200 OK\r\n\r\n")
+      let chunk = String(repeating: "x", count: 65536)
+      while HTTPPeer.send(connection, chunk) {}
+    }
+    #expect(await failure(HTTPRequest("GET", endless.url, proxy: "", maxLength: 16 << 20)).contains("more than the 16 MiB"))
+  }
+
   @Test func whatBreaksIsSaidInWords() async {
     let silent = HTTPPeer { connection, _ in HTTPPeer.waitForTheEnd(connection) }
     let late = await failure(HTTPRequest("GET", silent.url + "/?key=geheim", timeout: 300 * .millisecond, proxy: ""))

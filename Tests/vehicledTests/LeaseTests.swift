@@ -12,113 +12,8 @@ import Testing
 @testable import vehicled
 
 @Suite("Lease") @Loop struct LeaseTests {
-  /// A client of the methods, over a socket pair, of any user.
-  @Loop private final class Client {
-    private var descriptor: CInt = -1
-    private var buffer: [UInt8] = []
-    private var pings = 0
-
-    init(_ methods: Methods, user: UInt32 = geteuid()) throws {
-      var ends: [CInt] = [0, 0]
-      try #require(socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0)
-      descriptor = ends[0]
-      let peer = Peer(pid: getpid(), user: user, groups: [])
-      _ = ClientBootstrap(group: Loop.group)
-        .channelOption(.allowRemoteHalfClosure, value: true)
-        .channelInitializer { channel in
-          channel.eventLoop.makeCompletedFuture {
-            try Loop.assumeIsolated { try channel.pipeline.syncOperations.addHandler(Session(methods, peer: peer)) }
-          }
-        }
-        .withConnectedSocket(ends[1])
-    }
-
-    func hangUp() {
-      if descriptor >= 0 { close(descriptor) }
-      descriptor = -1
-    }
-
-    /// Whether the session has closed its end.
-    var isLetGo: Bool {
-      var byte: UInt8 = 0
-      return recv(descriptor, &byte, 1, CInt(MSG_PEEK)) == 0
-    }
-
-    func sayNoMore() { shutdown(descriptor, CInt(SHUT_WR)) }
-
-    func send(_ call: String) {
-      let bytes = Array(call.utf8) + [0]
-      _ = bytes.withUnsafeBytes { Glibc.send(descriptor, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL)) }
-    }
-
-    /// The next reply.
-    func next() async -> String {
-      _ = await until {
-        var chunk = [UInt8](repeating: 0, count: 4096)
-        let count = recv(self.descriptor, &chunk, chunk.count, 0)
-        if count > 0 { self.buffer += chunk[..<count] }
-        return self.buffer.contains(0)
-      }
-      guard let end = buffer.firstIndex(of: 0) else { return "" }
-      defer { buffer.removeSubrange(...end) }
-      return String(decoding: buffer[..<end], as: UTF8.self)
-    }
-
-    func ask(_ call: String) async -> String {
-      send(call)
-      return await next()
-    }
-  }
-
-  private static let schema = Schema(
-    properties: [
-      Property("target-current", .float, unit: "A", range: -10...10, access: .motion, help: "Motor current"),
-      Property("led", .int, access: .write, help: "Light"),
-    ], actions: [Action("jump", motion: true, help: "Jumps")])
-
-  /// A board with one device that moves, over a pseudo-terminal.
-  @Loop private final class Rig {
-    let probe = Probe()
-    let board = Board()
-    let methods: Methods
-    let device: Device
-    let line = pseudoTerminal()
-
-    init(
-      _ schema: Schema = LeaseTests.schema, control: Configuration.Control = Configuration.Control(), guardian: Guardian? = nil
-    ) async {
-      methods = Methods(board: board, access: Access(control), blueZ: BlueZ(SystemBus()), directory: "/tmp")
-      probe.answers { input, _, effects in
-        if case .perform(let id, _) = input { effects.append(.complete(id, .success(Report()))) }
-      }
-      device = vehicledTests.device(
-        probe, named: "board", schema, links: [(.main, .serial(path: line.path, baud: 115200))],
-        guardian: guardian)
-      board.add(device)
-      device.open(restored: [:])
-      _ = await until { self.device.ports.allSatisfy(\.isUp) }
-    }
-
-    var leases: [String] { probe.words.filter { $0.hasPrefix("lease") } }
-
-    func drive(_ client: Client) async -> String {
-      let reply = await client.ask(#"{"method":"io.vehicled.Drive","parameters":{"device":"board"},"more":true}"#)
-      guard let start = reply.range(of: "\"lease\":\"") else { return reply }
-      return String(reply[start.upperBound...].prefix { $0 != "\"" })
-    }
-
-    func set(_ value: String, _ lease: String?) -> String {
-      let lease = lease.map { ",\"lease\":\"\($0)\"" } ?? ""
-      return
-        #"{"method":"io.vehicled.Set","parameters":{"device":"board","property":"target-current","value":{"float":\#(value)}\#(lease)}}"#
-    }
-
-    func end() {
-      device.disconnect()
-      close(line.follower)
-      close(line.controller)
-    }
-  }
+  private typealias Client = SocketClient
+  private typealias Rig = DrivingRig
 
   @Test func whoHoldsTheLeaseMovesTheDeviceAndNobodyElseDoes() async throws {
     let rig = await Rig()
@@ -259,6 +154,59 @@ import Testing
     #expect(await owner.ask(#"{"method":"io.vehicled.Reload"}"#).contains("\"changed\":[\"control\"]"))
     #expect(await owner.ask(#"{"method":"io.vehicled.Status"}"#).contains("PermissionDenied"))
     owner.hangUp()
+    rig.end()
+  }
+
+  private static let owner = Accounts.Query.user("owner")
+  private static let status = #"{"method":"io.vehicled.Status"}"#
+
+  @Test func aNumberThatIsGivenToAnotherUserIsOfNoMoreUse() async throws {
+    let service = NameService([Self.owner: .number(4711), .group("vehicled"): .absent])
+    let rig = await Rig(control: Configuration.Control(controlUsers: ["owner"]), accounts: Accounts(resolve: service.resolve))
+    let (watcher, caller, heir) = (
+      try Client(rig.methods, user: 4711), try Client(rig.methods, user: 4711), try Client(rig.methods, user: 4712)
+    )
+    #expect(await watcher.ask(#"{"method":"io.vehicled.Watch","more":true}"#).contains("snapshot"))
+    #expect(await heir.ask(Self.status).contains("PermissionDenied"))
+    service.answers.withLock { $0[Self.owner] = .number(4712) }
+    // Nothing needs to be reloaded: it is noticed within a second by any call, and ends what lasts.
+    var reply = ""
+    for _ in 0..<1000 where !reply.contains("devices") { reply = await heir.ask(Self.status) }
+    #expect(reply.contains("devices"))
+    #expect(await caller.ask(Self.status).contains("PermissionDenied"))
+    #expect(await watcher.next().contains("PermissionDenied"))
+    service.answers.withLock { $0[Self.owner] = .number(4711) }
+    rig.methods.reviewAccounts()
+    #expect(await caller.ask(Self.status).contains("devices"))
+    #expect(await heir.ask(Self.status).contains("PermissionDenied"))
+    [watcher, caller, heir].forEach { $0.hangUp() }
+    rig.end()
+  }
+
+  @Test func whileTheNameServiceHangsItsUsersWaitAndNobodyElseDoes() async throws {
+    let service = NameService([Self.owner: .number(4711), .group("vehicled"): .absent, .userName(4711): .name("owner")])
+    let accounts = Accounts(timeout: 2 * .second, resolve: service.resolve)
+    let rig = await Rig(control: Configuration.Control(controlUsers: ["owner"]), accounts: accounts)
+    let (holder, driver, caller) = (
+      try Client(rig.methods, user: 4711), try Client(rig.methods, user: 4711), try Client(rig.methods, user: 4711)
+    )
+    let root = try Client(rig.methods)
+    let lease = await rig.drive(holder)
+    #expect(await driver.ask(rig.set("1", lease)).contains("reading"))
+    #expect(rig.device.lease?.holder == "owner (pid \(getpid()))")
+    accounts.forget()
+    service.hang(true)
+    caller.send(Self.status)
+    // Who drives was let in, and root needs no names.
+    #expect(await driver.ask(rig.set("1.5", lease)).contains("reading"))
+    #expect(await root.ask(Self.status).contains("devices"))
+    #expect(await caller.next().contains("the name service does not respond"))
+    #expect(await driver.ask(rig.set("2", lease)).contains("reading") && rig.leases == ["lease"])
+    service.hang(false)
+    var reply = ""
+    for _ in 0..<1000 where !reply.contains("devices") { reply = await caller.ask(Self.status) }
+    #expect(reply.contains("devices"))
+    [holder, driver, caller, root].forEach { $0.hangUp() }
     rig.end()
   }
 

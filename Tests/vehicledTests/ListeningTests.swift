@@ -19,6 +19,7 @@ import Testing
         switch $0 {
         case .linkChanged("toy", .up): "up"
         case .linkChanged("toy", .down(let reason)): "down: \(reason)"
+        case .linkChanged("toy", .refused(let whom)): "refused: \(whom)"
         default: nil
         }
       }
@@ -133,7 +134,7 @@ import Testing
     let stranger = await connected(rig.port)
     #expect(await until { text(stranger) == nil })
     #expect(await until { rig.words?.hasSuffix("hung up on 127.0.0.1, which is not of 192.168.4.0/24") == true }, "\(rig.words ?? "")")
-    #expect(rig.heard.isEmpty)
+    #expect(rig.heard == ["refused: 127.0.0.1, which is not of 192.168.4.0/24"])
     close(stranger)
     rig.device.close {}
     #expect(await until { connect(rig.port) < 0 }, "it goes with its device")
@@ -145,6 +146,14 @@ import Testing
     let expected = "down: port \(port) is taken by "
     #expect(await until { rig.heard.first?.hasPrefix(expected) == true }, "\(rig.heard)")
     #expect(rig.heard.first?.contains("(process \(getpid()))") == true, "\(rig.heard)")
+    close(holder)
+  }
+
+  @Test func `only who listens at the address in question is named`() {
+    let (holder, port) = listening()  // at 127.0.0.1
+    let us = "(process \(getpid()))"
+    for address in ["127.0.0.1", "0.0.0.0"] { #expect(PortHolder.words(port, at: address).contains(us), "\(address)") }
+    #expect(!PortHolder.words(port, at: "127.0.0.2").contains(us))
     close(holder)
   }
 

@@ -27,6 +27,7 @@ final class Probe: Sendable {
       case .started(let restored, _): "started \(restored.keys.sorted())"
       case .linkChanged(let link, .up): "\(link) up"
       case .linkChanged(let link, .down): "\(link) down"
+      case .linkChanged(let link, .refused): "\(link) refused"
       case .received(let link, let bytes): "\(link) received \(String(decoding: bytes, as: UTF8.self))"
       case .sent(let id, let failure): "sent \(id)\(failure.map { ": \($0)" } ?? "")"
       case .perform(_, .set(let property, let value)): "set \(property) \(value.text)"

@@ -18,8 +18,25 @@ import Testing
     recorder.close()
     let names = { (device: String) in Files.list("\(directory)/recordings/\(device)") }
     #expect(await until { names("ev").count == 4 })
-    #expect(names("ev").prefix(3) == ["2020-01-04.ndjson", "2020-01-05.ndjson", "2020-01-06.ndjson"])
+    #expect(names("ev").suffix(3) == ["2020-01-04.ndjson", "2020-01-05.ndjson", "2020-01-06.ndjson"])
+    #expect(names("ev")[0].hasPrefix("000001-20"))
     #expect(names("ev-2").count == 6)
+  }
+
+  @Test func aClockThatIsBehindCostsNoNewerFile() async throws {
+    let folder = "\(temporaryDirectory())/recordings/ev"
+    try Files.makeDirectory(folder)
+    let earlier = [
+      "2098-01-01.ndjson", "000008-2099-01-01.ndjson", "000009-2099-01-02.ndjson", "000010-1970-01-01.ndjson", "000011-2099-01-03.ndjson",
+    ]
+    for name in earlier { try Files.write("\(folder)/\(name)", [], flags: O_CREAT) }
+    let device = device(Probe(), named: "ev")
+    let recorder = Recorder(device, disk: Disk(directory: String(folder.dropLast("/recordings/ev".count))))
+    device.taps.linkCameUp(.main)
+    recorder.close()
+    #expect(await until { Files.list(folder).count == 4 })
+    #expect(Array(Files.list(folder).prefix(3)) == Array(earlier.suffix(3)))
+    #expect(Files.list(folder)[3].hasPrefix("000012-"))
   }
 
   @Test func twoRecordersInOneSecondWriteTwoFiles() async throws {

@@ -40,7 +40,7 @@ import Testing
 
   @Test(arguments: [
     "Type=notify", "ExecStart=/usr/bin/vehicled", "ExecReload=/bin/kill -HUP $MAINPID", "WatchdogSec=30", "Restart=on-failure",
-    "RestartPreventExitStatus=2 64", "StartLimitIntervalSec=0",
+    "RestartPreventExitStatus=2 64", "StartLimitIntervalSec=0", "OOMPolicy=continue",
     "User=vehicled", "UMask=0077", "StateDirectory=vehicled", "CapabilityBoundingSet=", "NoNewPrivileges=yes", "ProtectSystem=strict",
     "ProtectHome=yes", "PrivateTmp=yes", "PrivateMounts=yes", "RemoveIPC=yes", "DevicePolicy=closed", "DeviceAllow=char-ttyUSB rw",
     "DeviceAllow=char-ttyACM rw", "DeviceAllow=char-rfcomm rw", "RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6",
@@ -48,6 +48,7 @@ import Testing
     "SystemCallArchitectures=native", "ProtectClock=yes",
     "ProtectHostname=yes", "ProtectKernelTunables=yes", "ProtectKernelModules=yes", "ProtectKernelLogs=yes", "ProtectControlGroups=yes",
     "ProtectProc=invisible", "ProcSubset=pid", "RestrictNamespaces=yes", "RestrictRealtime=yes", "RestrictSUIDSGID=yes",
+    "LimitCORE=0", "MemoryMax=256M", "TasksMax=64",
     "LockPersonality=yes", "MemoryDenyWriteExecute=yes", "Environment=SWIFT_BACKTRACE=enable=no", "WantedBy=multi-user.target",
   ])
   func `the service says`(setting: String) {

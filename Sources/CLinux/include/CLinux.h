@@ -22,7 +22,8 @@ int clinux_serial_is_hardware(int fd);
 int clinux_serial_low_latency(int fd);
 // Takes the port for this process alone: flock and TIOCEXCL. 0, or -errno (-EWOULDBLOCK: somebody has it).
 int clinux_serial_lock(int fd);
-// Who is at the other end of a Unix socket. groups takes up to *count supplementary groups and gives their number. 0, or -errno.
+// Who is at the other end of a Unix socket. groups takes up to *count supplementary groups and gives their number. 0, or -errno
+// (-ERANGE: there are more, *count says how many).
 int clinux_peer(int fd, int32_t *pid, uint32_t *uid, uint32_t *gid, uint32_t *groups, int *count);
 // The window size of a terminal in characters. 0, or -errno.
 int clinux_window(int fd, unsigned *columns, unsigned *rows);
@@ -30,6 +31,8 @@ int clinux_window(int fd, unsigned *columns, unsigned *rows);
 int clinux_poll(struct pollfd *fds, size_t count, int64_t nanoseconds);
 // Bytes that were written and not yet sent by a tty, or not yet acknowledged by a TCP peer. The number, or -errno.
 int clinux_unsent(int fd);
+// Bytes that have come and were not read yet. The number, or -errno.
+int clinux_unread(int fd);
 // Sends one message over a Unix socket, with a descriptor unless it is negative. 0, or -errno.
 int clinux_send(int socket, const void *bytes, size_t count, int fd);
 // Receives one message, with a descriptor (close-on-exec; -1: none came). Its length (0: the other end is gone), or -errno.

@@ -7,7 +7,7 @@ struct BugreportCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "bugreport", abstract: "Collect what helps to find a fault: versions, configuration, counters, recent frames, journal.",
     discussion: """
-      Writes one text file that only you can read. Numbers of vehicles, addresses, names and places are left out; read it before you send
+      Writes one text file that only you can read, or standard output ("-"). Numbers of vehicles, addresses, names and places are left out; read it before you send
       it. Works without the daemon as well, and then tells what there is.
       """)
 
@@ -16,11 +16,11 @@ struct BugreportCommand: Verb {
   var seconds: Int?
   @Flag(help: "Overwrite the file.")
   var force = false
-  @Argument(help: "The file to write.", completion: .file())
+  @Argument(help: "The file to write; - is standard output.", completion: .file())
   var file: String
 
   func perform(_ output: Output) throws {
-    try WholeFile.check(file, force: force)
+    if file != "-" { try WholeFile.check(file, force: force) }
     Interrupt.catchSignals()
     var report = BugReport()
     var trouble: Failure?
@@ -32,8 +32,9 @@ struct BugreportCommand: Verb {
     report.lookAround(socket: common.socketPath)
     let lines = report.lines + (trouble.map { ["", "== not asked ==", $0.message] } ?? [])
     let bytes = Array((lines.joined(separator: "\n") + "\n").utf8)
-    try WholeFile.write(bytes, to: file, force: force, mode: 0o600)
+    if file == "-" { output.bytes(bytes) } else { try WholeFile.write(bytes, to: file, force: force, mode: 0o600) }
     if let trouble { output.remark(trouble) }
+    if file == "-" { return }
     if output.json {
       output.json(["file": .string(file), "bytes": .int(bytes.count)])
     } else {

@@ -22,9 +22,15 @@ struct Peer: Sendable {
     var pid: Int32 = 0
     var user: UInt32 = 0
     var group: UInt32 = 0
-    var groups = [UInt32](repeating: 0, count: 256)
+    var groups = [UInt32](repeating: 0, count: 64)
     var count = CInt(groups.count)
-    guard clinux_peer(socket, &pid, &user, &group, &groups, &count) == 0 else { return nil }
+    var code = clinux_peer(socket, &pid, &user, &group, &groups, &count)
+    if code == -ERANGE {
+      // They are those of when it connected: there are no more the second time.
+      groups = [UInt32](repeating: 0, count: Int(count))
+      code = clinux_peer(socket, &pid, &user, &group, &groups, &count)
+    }
+    guard code == 0 else { return nil }
     self.pid = pid
     self.user = user
     self.groups = Set(groups.prefix(Int(count))).union([group])
@@ -46,64 +52,87 @@ struct Access: Sendable {
     case granted
     /// What the caller lacks, and how to mend it.
     case denied(String)
-    /// Polkit is to be asked.
+    /// Polkit is to be asked, or names are to be looked up.
     case ask
   }
 
   private struct List {
-    let groups: Set<UInt32>
-    let users: Set<UInt32>
-    let names: [String]
-    let firstGroup: String?
-    /// What this machine does not have.
-    let unknown: [String]
+    let groups: [String]
+    let users: [String]
 
-    /// A group or user that does not exist lets nobody in.
-    init(groups: [String], users: [String]) {
-      self.groups = Set(groups.compactMap { getgrnam($0)?.pointee.gr_gid })
-      self.users = Set(users.compactMap { getpwnam($0)?.pointee.pw_uid ?? UInt32($0) })
-      firstGroup = groups.first
-      names = groups.map { "in group \($0)" } + users.map { "user \($0)" }
-      unknown =
-        groups.filter { getgrnam($0) == nil }.map { "group \($0)" }
-        + users.filter { getpwnam($0) == nil && UInt32($0) == nil }.map { "user \($0)" }
+    var queries: [Accounts.Query] { groups.map { .group($0) } + users.map { .user($0) } }
+    var names: [String] { groups.map { "in group \($0)" } + users.map { "user \($0)" } }
+
+    /// A group or user that does not exist lets no client in.
+    func has(_ peer: Peer, _ answers: Accounts.Answers) -> Bool {
+      users.contains { answers[.user($0)] == .number(peer.user) }
+        || groups.contains { if case .number(let group)? = answers[.group($0)] { peer.groups.contains(group) } else { false } }
     }
-
-    func has(_ peer: Peer) -> Bool { users.contains(peer.user) || !groups.isDisjoint(with: peer.groups) }
   }
 
   private let observers: List
   private let controllers: List
-  private let asksPolkit: Bool
+  let asksPolkit: Bool
+  /// What must be looked up for the lists.
+  let queries: Set<Accounts.Query>
 
   init(_ control: Configuration.Control) {
     observers = List(groups: control.observe, users: control.observeUsers)
     controllers = List(groups: control.control, users: control.controlUsers)
     asksPolkit = control.asksPolkit
+    queries = asksPolkit ? [] : Set(observers.queries + controllers.queries)
   }
 
-  /// Groups and users in the lists that this machine does not have.
-  var unknown: [String] { observers.unknown + controllers.unknown.filter { !observers.unknown.contains($0) } }
+  /// What must be looked up to decide about a peer.
+  func queries(for peer: Peer) -> Set<Accounts.Query> { queries.union([.userName(peer.user)]) }
 
-  /// Whether the peer has the right.
-  func decide(_ right: Right, for peer: Peer?) -> Decision {
+  /// Whether the peer has the right. `known` gives what is known of the accounts.
+  func decide(_ right: Right, for peer: Peer?, _ known: (Set<Accounts.Query>) -> Accounts.Answers) -> Decision {
     guard let peer else { return .denied("the kernel does not say who is asking") }
     if peer.user == 0 || peer.user == geteuid() { return .granted }
     if asksPolkit { return .ask }
-    if controllers.has(peer) || right == .observe && observers.has(peer) { return .granted }
+    let queries = queries(for: peer)
+    let answers = known(queries)
+    guard queries.allSatisfy({ answers[$0] != nil }) else { return .ask }
+    if controllers.has(peer, answers) || right == .observe && observers.has(peer, answers) { return .granted }
+    if let trouble = Self.trouble(right == .control ? controllers.queries : observers.queries + controllers.queries, answers) {
+      return .denied("\(trouble); try again, and see getent(1)")
+    }
     let others = right == .control ? [] : observers.names
     let names = others + controllers.names.filter { !others.contains($0) }
     let wanted = names.isEmpty ? "root" : names.joined(separator: " or ")
-    let group = (right == .control ? controllers : observers).firstGroup
+    let group = (right == .control ? controllers : observers).groups.first
+    let name = if case .name(let name)? = answers[.userName(peer.user)] { name } else { "user \(peer.user)" }
     let mend =
-      group.map { "sudo usermod -aG \($0) \(peer.name), then log in again" } ?? "add to \(right)-users in [control] of the configuration"
-    return .denied("to \(right) one must be \(wanted), and \(peer.name) is not; \(mend)")
+      group.map { "sudo usermod -aG \($0) \(name), then log in again" } ?? "add to \(right)-users in [control] of the configuration"
+    return .denied("to \(right) one must be \(wanted), and \(name) is not; \(mend)")
   }
-}
 
-extension Peer {
-  /// The user's name, or number.
-  var name: String { getpwuid(user).map { String(cString: $0.pointee.pw_name) } ?? "user \(user)" }
-  /// `bob (pid 1234)`.
-  var words: String { "\(name) (pid \(pid))" }
+  /// Groups and users in the lists that this machine does not have, or that could not be looked up.
+  func problems(_ answers: Accounts.Answers) -> [String] {
+    queries.compactMap { query in
+      switch answers[query] {
+      case .absent: "there is no \(Self.words(query)) on this machine: the access lists name it in vain"
+      case .failed: Self.trouble([query], answers)
+      default: nil
+      }
+    }.sorted()
+  }
+
+  /// The first of the questions that could not be answered, and why.
+  private static func trouble(_ queries: [Accounts.Query], _ answers: Accounts.Answers) -> String? {
+    for query in queries {
+      if case .failed(let reason)? = answers[query] { return "cannot look up \(words(query)): \(reason)" }
+    }
+    return nil
+  }
+
+  private static func words(_ query: Accounts.Query) -> String {
+    switch query {
+    case .user(let name): "user \(name)"
+    case .group(let name): "group \(name)"
+    case .userName(let number): "user \(number)"
+    case .groupName(let number): "group \(number)"
+    }
+  }
 }

@@ -7,6 +7,9 @@ import Protocols
 @Loop final class Doctor: BlueZObserver {
   private let board: Board
   private let blueZ: BlueZ
+  private let accounts: Accounts
+  /// The names of the groups that serial ports are for, once they are looked up.
+  private var groups: Accounts.Answers?
   /// Where what is kept lies.
   private let directory: String
   private let finish: @Loop ([Contract.Finding]) -> Void
@@ -16,9 +19,10 @@ import Protocols
   private static let patience: Nanoseconds = 3 * .second
 
   /// Looks at everything once it has begun; `finish` is told once.
-  init(_ board: Board, _ blueZ: BlueZ, directory: String, finish: @escaping @Loop ([Contract.Finding]) -> Void) {
+  init(_ board: Board, _ blueZ: BlueZ, _ accounts: Accounts, directory: String, finish: @escaping @Loop ([Contract.Finding]) -> Void) {
     self.board = board
     self.blueZ = blueZ
+    self.accounts = accounts
     self.directory = directory
     self.finish = finish
   }
@@ -26,7 +30,10 @@ import Protocols
   func begin() {
     timer.set(Clock.monotonic() + Self.patience)
     blueZ.add(self)
-    blueZChanged()
+    accounts.find(Set(serialPaths.compactMap(Self.group))) { [weak self] answers in
+      self?.groups = answers
+      self?.blueZChanged()
+    }
   }
 
   func cancel() {
@@ -36,7 +43,7 @@ import Protocols
   }
 
   func blueZChanged() {
-    if blueZ.presence != .unknown { conclude() }
+    if blueZ.presence != .unknown, groups != nil { conclude() }
   }
 
   private func conclude() {
@@ -93,16 +100,28 @@ import Protocols
 
   // MARK: Serial ports
 
-  /// Whether the ports that the configuration names are there and ours. Opens none: some start when they are opened.
+  /// The ports that the configuration names.
+  private var serialPaths: [String] {
+    board.states.flatMap(\.device.ports).compactMap { port in
+      if case .serial(let path, _) = port.url, path.hasPrefix("/dev/") { path } else { nil }
+    }
+  }
+
+  /// The group that a port is for.
+  private static func group(of path: String) -> Accounts.Query? {
+    var state = stat()
+    return stat(path, &state) == 0 ? .groupName(state.st_gid) : nil
+  }
+
+  /// Whether the ports are there and ours. Opens none: some start when they are opened.
   private func serialPorts() -> [Contract.Finding] {
-    board.states.flatMap(\.device.ports).compactMap { port -> Contract.Finding? in
-      guard case .serial(let path, _) = port.url, path.hasPrefix("/dev/") else { return nil }
+    serialPaths.map { path in
       var state = stat()
       guard stat(path, &state) == 0 else {
         return Contract.Finding(path, "failed", systemWords(errno), "plug the adapter in; vehiclectl scan lists the ports there are")
       }
       guard access(path, R_OK | W_OK) == 0 else {
-        let group = getgrgid(state.st_gid).map { String(cString: $0.pointee.gr_name) } ?? "\(state.st_gid)"
+        let group = if case .name(let name)? = groups?[.groupName(state.st_gid)] { name } else { "\(state.st_gid)" }
         return Contract.Finding(
           path, "failed", "it is for group \(group), and the daemon is not in it",
           "sudo usermod -aG \(group) vehicled && sudo systemctl restart vehicled")
@@ -171,7 +190,9 @@ import Protocols
         let subject = "\(state.device.name) \(port.url)"
         let link = port.contract
         guard port.isUp else {
-          return Contract.Finding(subject, "failed", "\(link.state)\(link.reason.map { ": \($0)" } ?? "")", Self.mend(port.url))
+          // What is wrong with the device itself matters more than its link.
+          let fault = state.device.fault.map { "\($0); " } ?? ""
+          return Contract.Finding(subject, "failed", "\(fault)\(link.state)\(link.reason.map { ": \($0)" } ?? "")", Self.mend(port.url))
         }
         return Contract.Finding(subject, state.device.fault == nil ? "ok" : "failed", state.device.fault ?? "up, \(state.word)", nil)
       }

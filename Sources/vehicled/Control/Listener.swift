@@ -24,9 +24,11 @@ import Protocols
   static func start(path: String, serve: @escaping @Loop (any Channel) throws -> Void) async throws(ValueError) -> Listener {
     let bootstrap = ServerBootstrap(group: Loop.group)
       .serverChannelOption(.backlog, value: 128)
+      .serverChannelInitializer(AcceptPause.add)
       .childChannelOption(.allowRemoteHalfClosure, value: true)
       .childChannelOption(.writeBufferWaterMark, value: .init(low: 1 << 12, high: Session.mostUnread))
-      .childChannelOption(.recvAllocator, value: AdaptiveRecvByteBufferAllocator(minimum: 256, initial: 512, maximum: 1 << 16))
+      // Who connects again and again does not fill a turn.
+      .serverChannelOption(.maxMessagesPerRead, value: 4)
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture { try Loop.assumeIsolated { try serve(channel) } }
       }
@@ -57,10 +59,22 @@ import Protocols
     }
   }
 
+  /// Accepts no more. Who has reached a socket of systemd's and was not accepted is served by the next daemon; who has reached ours
+  /// is served before.
   func close() async {
     // Somebody may have removed the file and another daemon made its own. While ours is bound its inode is no other's.
-    if let file, file.inode == Self.inode(file.path) { unlink(file.path) }
+    if let file {
+      if file.inode == Self.inode(file.path) { unlink(file.path) }
+      for _ in 0..<128 where isReached { await Timer.pause(0) }
+    }
     try? await channel.close().get()
+  }
+
+  /// Somebody waits to be accepted.
+  private var isReached: Bool {
+    let socket = try? channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { $0 }
+    var entry = pollfd(fd: (socket ?? nil) ?? -1, events: Int16(POLLIN), revents: 0)
+    return poll(&entry, 1, 0) > 0
   }
 
   private static func inode(_ path: String) -> ino_t? {
@@ -118,15 +132,19 @@ import Protocols
     }
   }
 
-  /// Lets the group `vehicled` connect, where there is one; or everybody, where the access rules name others: each call is
-  /// checked anyway. False where it does not, because the socket is systemd's.
+  /// Lets the socket's group connect; or everybody, where the access rules name others: each call is checked anyway. False where it
+  /// does not, because the socket is systemd's.
   @discardableResult func share(withEverybody: Bool) -> Bool {
     guard let file else {
       var status = stat()
       return !withEverybody || stat(path, &status) != 0 || status.st_mode & S_IWOTH != 0
     }
     chmod(file.path, withEverybody ? 0o666 : 0o660)
-    if let group = getgrnam("vehicled") { _ = chown(file.path, uid_t.max, group.pointee.gr_gid) }
     return true
+  }
+
+  /// Makes this the socket's group, unless the socket is systemd's.
+  func share(withGroup group: UInt32) {
+    if let file { _ = chown(file.path, uid_t.max, group) }
   }
 }

@@ -2,48 +2,40 @@
 // machines declare.
 
 import Glibc
-import Logging
 import Protocols
 
 @Loop final class Methods {
   /// How many references one call may name.
   private static let mostReferences = 1024
-  /// How many clients may be connected; a descriptor must be left for every link.
-  private static let mostSessions = 256
-  /// How many of them may be one user's, and how many are kept for root and the daemon's own.
-  private static let mostOfOne = 128
-  private static let kept = 16
-
   let board: Board
   private let blueZ: BlueZ
   /// Where what is kept lies.
   private let directory: String
-  /// How often a minute misbehaving clients are complained of.
-  private static let mostComplaints = 20
-  private(set) var sessions: [ObjectIdentifier: Session] = [:]
-  /// Whom there was no room for, and what was asked.
-  private(set) var turnedAway = 0
+  let admission: Admission
+  let scheduler = CallScheduler()
+  /// How many were made.
   private(set) var calls = 0
-  private var complaints = 0
-  private var complaintsSince: Instant = 0
-  private let log = Logger(label: "vehicled")
   /// What was granted before counts no more when it changes.
   var access: Access {
     didSet {
       accessGeneration += 1
-      for session in sessions.values { session.accessChanged() }
+      reviewAccess()
     }
   }
   private(set) var accessGeneration = 0
-  private let polkit = Polkit(SystemBus())
+  let accounts: Accounts
+  let polkit = Polkit(SystemBus())
   /// Reads the configuration again and gives what changed; set by the daemon.
   var reload: @Loop () -> Result<[String], ContractError> = { .success([]) }
 
-  init(board: Board, access: Access, blueZ: BlueZ, directory: String) {
+  init(board: Board, access: Access, blueZ: BlueZ, directory: String, accounts: Accounts = Accounts(), admission: Admission = Admission()) {
+    self.accounts = accounts
+    self.admission = admission
     self.board = board
     self.directory = directory
     self.blueZ = blueZ
     self.access = access
+    accounts.changed = { [weak self] in self?.reviewAccounts() }
   }
 
   /// What a method needs its caller to be allowed to, and what it does.
@@ -70,47 +62,22 @@ import Protocols
     Contract.LogLevel.name: (.control, logLevel),
   ]
 
-  /// Whether one more client is served. Each that is must be told of with `ended`.
-  func begins(_ session: Session) -> Bool {
-    let user = session.peer?.user
-    let isOwner = user == 0 || user == geteuid()
-    guard sessions.count < (isOwner ? Self.mostSessions : Self.mostSessions - Self.kept),
-      isOwner || sessions.values.count(where: { $0.peer?.user == user }) < Self.mostOfOne
-    else {
-      turnedAway += 1
-      return false
-    }
-    sessions[ObjectIdentifier(session)] = session
-    if sessions.count == Self.mostSessions { log.warning("\(sessions.count) clients are connected: no more are let in until one leaves") }
-    return true
-  }
-
-  func ended(_ session: Session) { sessions[ObjectIdentifier(session)] = nil }
-
-  /// Complains of a client, but not so often that clients could fill the journal.
-  func complain(_ words: String, of peer: Peer?) {
-    let now = Clock.monotonic()
-    if now - complaintsSince > 60 * .second { (complaints, complaintsSince) = (0, now) }
-    complaints += 1
-    guard complaints <= Self.mostComplaints else { return }
-    let more = complaints == Self.mostComplaints ? "; more such in this minute are not told" : ""
-    log.notice("\(words)\(more)", metadata: ["pid": "\(peer?.pid ?? 0)"])
-  }
-
   func answer(_ call: Call) {
     calls += 1
     guard let handler = Self.handlers[call.call.method] else { return call.fail(unknown(call.call.method)) }
     guard let right = handler.right else { return answer(call, handler) }
     call.right = right
     if call.has(right) { return answer(call, handler) }
-    switch access.decide(right, for: call.peer) {
-    case .granted: answer(call, handler)
+    switch access.decide(right, for: call.peer, accounts.known) {
+    case .granted:
+      call.grant()
+      answer(call, handler)
     case .denied(let missing): call.fail(.permissionDenied(missing: missing))
     case .ask where drives(call): answer(call, handler)
     case .ask:
       guard let peer = call.peer else { return call.fail(.permissionDenied()) }
       let generation = accessGeneration
-      polkit.ask(right, of: peer) { [weak self] refusal in
+      ask(right, of: peer) { [weak self] refusal in
         guard let self, call.isAlive else { return }
         // Whoever decides now may be another.
         if generation != accessGeneration {
@@ -118,30 +85,9 @@ import Protocols
           return answer(call)
         }
         if let refusal { return call.fail(.permissionDenied(missing: refusal)) }
-        call.grant(right)
+        call.grant(access.asksPolkit ? right : nil)
         answer(call, handler)
       }
-    }
-  }
-
-  /// Whether it is a set-point under the lease that this user was given: whoever drives was let in, and has no time.
-  private func drives(_ call: Call) -> Bool {
-    let (device, lease): (String?, String?) =
-      switch call.call.method {
-      case Contract.Set.name: (try? call.call.parameters(as: Contract.Set.Parameters.self)).map { ($0.device, $0.lease) } ?? (nil, nil)
-      case Contract.Call.name: (try? call.call.parameters(as: Contract.Call.Parameters.self)).map { ($0.device, $0.lease) } ?? (nil, nil)
-      default: (nil, nil)
-      }
-    guard let device, let lease, let held = try? board.state(of: device).device.lease else { return false }
-    return held.token == lease && held.user == call.peer?.user
-  }
-
-  /// What a peer lacks for the right under the present rules, where it is to be told at once; nil where it has it.
-  func refusal(of right: Right, for peer: Peer?) -> String? {
-    switch access.decide(right, for: peer) {
-    case .granted: nil
-    case .denied(let missing): missing
-    case .ask: "who decides has changed: ask again"
     }
   }
 
@@ -213,6 +159,7 @@ import Protocols
     guard Contract.Watch.intervals.contains(interval) else {
       throw ContractError.invalidParameter(parameter: "minimumIntervalMilliseconds")
     }
+    call.lasts = true
     let watcher = Watcher(sink: call, interval: Int64(interval) * .millisecond)
     call.cancel = { [board] in
       watcher.end()
@@ -228,12 +175,13 @@ import Protocols
     guard [nil, "ble", "serial"].contains(wanted.transport) else { throw ContractError.invalidParameter(parameter: "transport") }
     let seconds = wanted.seconds ?? 3600
     guard (1...3600).contains(seconds) else { throw ContractError.invalidParameter(parameter: "seconds") }
+    call.lasts = true
     Search.begin(call, transport: wanted.transport, seconds: seconds, blueZ: blueZ, kinds: registry)
   }
 
   private func diagnose(_ call: Call) throws {
     _ = try call.call.parameters(as: NoParameters.self)
-    let doctor = Doctor(board, blueZ, directory: directory) { [weak call] in call?.reply(Contract.Diagnose.Result(findings: $0)) }
+    let doctor = Doctor(board, blueZ, accounts, directory: directory) { [weak call] in call?.reply(Contract.Diagnose.Result(findings: $0)) }
     call.cancel = { doctor.cancel() }
     doctor.begin()
   }
@@ -242,6 +190,7 @@ import Protocols
     let wanted = try call.call.parameters(as: Contract.Record.Parameters.self)
     guard call.call.more else { throw ContractError.expectedMore }
     let device = try board.state(of: wanted.device).device
+    call.lasts = true
     call.continue(Contract.Record.Result(line: Recording.text(device.recordingHeader)))
     // A recording with holes is worse than none: a client that falls behind is told so and let go.
     let tap = device.taps.add { [weak call] line in
@@ -314,12 +263,14 @@ import Protocols
     if let lease = device.lease { throw ContractError.busy(device: device.name, holder: lease.holder) }
     if let reason = device.reasonDown { throw ContractError.notConnected(device: device.name, reason: reason) }
     let token = (0..<2).map { _ in String(UInt64.random(in: 0 ... .max), radix: 36) }.joined()
+    call.lasts = true
     call.cancel = { device.endLease(token, "the driver is gone") }
     call.endsWithInput = .leaseLost(device: device.name, reason: "the driver has hung up")
     let peer = call.peer
     let nanoseconds = Int64(deadline) * .millisecond
     let lease = Device.Lease(
-      token: token, user: peer?.user ?? 0, holder: peer?.words ?? "somebody", deadline: nanoseconds
+      token: token, user: peer?.user ?? 0, holder: peer.map { "\(accounts.name(of: $0.user)) (pid \($0.pid))" } ?? "somebody",
+      deadline: nanoseconds
     ) { [weak call] reason in
       call?.fail(.leaseLost(device: device.name, reason: reason))
     }
@@ -342,14 +293,19 @@ import Protocols
   }
 
   private func connect(_ call: Call) throws {
-    try linked(call.call.parameters(as: Contract.Connect.Parameters.self).device).connect()
-    call.reply(NoParameters())
+    let device = try linked(call.call.parameters(as: Contract.Connect.Parameters.self).device)
+    device.connect { Self.answer(call, device, failure: $0) }
   }
 
   private func disconnect(_ call: Call) throws {
-    try linked(call.call.parameters(as: Contract.Disconnect.Parameters.self).device).disconnect {
-      call.reply(NoParameters())
-    }
+    let device = try linked(call.call.parameters(as: Contract.Disconnect.Parameters.self).device)
+    device.disconnect { Self.answer(call, device, failure: $0) }
+  }
+
+  /// Done, and kept for the next start; or done, but not kept.
+  private static func answer(_ call: Call, _ device: Device, failure: String?) {
+    guard let failure else { return call.reply(NoParameters()) }
+    call.fail(.deviceError(device: device.name, code: "not-kept", message: "done until the daemon is restarted: \(failure)"))
   }
 
   /// A device that has something to connect.

@@ -1,6 +1,9 @@
-// One client's connection: splits what comes into calls, answers them in order, one at a time, and keeps the streams that
-// it asked for. A client that does not speak Varlink is logged once and let go; nobody else notices.
+// One client's connection: splits what comes into calls, answers them in order, one at a time, when its turn comes, and
+// keeps the streams that it asked for. It reads no more than it is about to answer. A client that does not speak Varlink is
+// logged once and let go; nobody else notices.
 
+import CLinux
+import Glibc
 import Logging
 import NIOCore
 import Protocols
@@ -12,33 +15,47 @@ import Protocols
   /// How many bytes may wait for a client before it counts as slow, and how long it may stay so.
   static let mostUnread = 256 << 10
   static let longestWait: Nanoseconds = 60 * .second
+  /// How many bytes are read at once, and no more while as many wait to be answered.
+  static let readAhead = 8 << 10
+  /// How long a call may take from its first byte to its last.
+  private static let longestCall: Nanoseconds = 10 * .second
 
   let methods: Methods
   private(set) var peer: Peer?
   private let log = Logger(label: "vehicled")
   private var context: ChannelHandlerContext?
   private var outlet: Outlet?
-  private var framing = VarlinkFraming()
-  /// How many bytes had come at each moment, as far as they were not answered yet.
-  private var arrivals: [(bytes: Int, at: Instant)] = []
-  private var arrived = 0
-  private static let grain: Nanoseconds = 5 * .millisecond
-  private static let mostArrivals = 256
+  /// What its user takes, while it is served.
+  private var account: Account?
+  private var backlog = Backlog()
+  /// How many of the bytes that wait are beyond those that every connection may have.
+  private var shared = 0
+  /// It has asked for input, or has had none of it since this moment though there may be some.
+  private var isReading = false
+  private var pausedSince: Instant?
   private var call: Call?
-  private var answering = false
-  /// Calls that came at once take turns with everything else: for so long, then the rest later.
-  private static let share: Nanoseconds = 500 * .microsecond
+  private var isAnswering = false
+  /// Whether it may make long calls is being decided.
+  private var isBeingDecided = false
+  /// It has a call to answer and waits for its turn.
+  private var isQueued = false
+  private let began = Clock.monotonic()
+  private var hasCalled = false
   /// The lease that set-points on this connection carried.
   private var driven: (device: Device, token: String)?
-  /// What polkit granted to this client, under the access rules of that generation.
+  /// A call of it was granted, whatever the access rules are now.
+  private(set) var isTrusted = false
+  /// What was granted to this client under the access rules of that generation.
   private var granted: (rights: Set<Right>, generation: Int) = ([], 0)
-  /// It is counted among the clients.
-  private var isServed = false
   /// It will say nothing more, but still reads.
   private var inputEnded = false
+  /// It has got everything, and is being let go.
+  private var isEnding = false
+  /// The connection is closed; calls that want no reply are answered still.
+  private var isGone = false
   /// It did not speak Varlink; what still comes is not looked at.
   private var isRefused = false
-  private lazy var turn = Timer { [weak self] _ in self?.answerCalls() }
+  private lazy var unfinished = Timer { [weak self] _ in self?.refuse("a call without an end for 10 s") }
   private lazy var slow = Timer { [weak self] _ in self?.giveUp() }
 
   /// A session that answers with these methods.
@@ -52,53 +69,41 @@ import Protocols
   func handlerAdded(context: ChannelHandlerContext) {
     self.context = context
     outlet = Outlet(context.channel)
-    isServed = methods.begins(self)
+    // It reads when it is about to answer, and little at a time.
+    let options = context.channel.syncOptions
+    try? options?.setOption(.autoRead, value: false)
+    try? options?.setOption(.maxMessagesPerRead, value: 1)
+    let allocator = AdaptiveRecvByteBufferAllocator(minimum: 256, initial: 512, maximum: Self.readAhead)
+    try? options?.setOption(.recvAllocator, value: allocator)
+    account = methods.begins(self)
   }
 
   func channelActive(context: ChannelHandlerContext) {
-    if !isServed { context.close(promise: nil) }
-  }
-
-  func handlerRemoved(context: ChannelHandlerContext) {
-    if isServed { methods.ended(self) }
-    isServed = false
+    if account == nil { context.close(promise: nil) } else { settle() }
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    guard !isRefused, isServed else { return }
-    let bytes = unwrapInboundIn(data)
-    came(bytes.readableBytes)
-    framing.append(bytes.readableBytesView)
-    answerCalls()
-    // What waits while a call is being answered, or while the client does not read, is bounded as one message is.
-    if framing.pending > VarlinkFraming.limit { violation("too many calls at once") }
+    guard let account, !isRefused else { return }
+    let wasAsked = isReading
+    isReading = false
+    backlog.append(unwrapInboundIn(data).readableBytesView, at: Clock.monotonic())
+    // When the other side has closed the channel reads all that is left, asked or not.
+    if !wasAsked, backlog.pending > Account.own, !account.hasRoom { refuse("too many calls at once") }
   }
 
-  func channelReadComplete(context: ChannelHandlerContext) { context.flush() }
+  func channelReadComplete(context: ChannelHandlerContext) { settle() }
 
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
     guard case .inputClosed? = event as? ChannelEvent else { return context.fireUserInboundEventTriggered(event) }
-    inputEnded = true
-    drivesNoMore()
-    if let call, let end = call.endsWithInput {
-      call.cancel?()
-      call.fail(end)
-    }
-    endIfAnswered()
-  }
-
-  /// A client that has said all and got all is let go, once it can have read everything. Whose calls wait for their turn has not.
-  private func endIfAnswered() {
-    guard inputEnded, call == nil, !answering, !turn.isSet, hasRoom, let context else { return }
-    self.context = nil
-    context.writeAndFlush(wrapOutboundOut(ByteBuffer())).assumeIsolated().whenComplete { _ in context.close(promise: nil) }
+    endInput()
+    settle()
   }
 
   func channelWritabilityChanged(context: ChannelHandlerContext) {
     guard context.channel.isWritable else { return slow.set(Clock.monotonic() + Self.longestWait) }
     slow.set(nil)
     call?.hasRoomAgain?()
-    answerCalls()
+    settle()
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
@@ -107,16 +112,25 @@ import Protocols
     self.context = nil
     outlet = nil
     slow.set(nil)
-    turn.set(nil)
-    drivesNoMore()
-    call?.abandon()
-    call = nil
+    unfinished.set(nil)
+    isGone = true
+    endInput()
+    if let call, !call.call.oneway {
+      call.abandon()
+      self.call = nil
+    }
+    settle()
   }
 
-  /// A driver whose connection ends lets go of the handle.
-  private func drivesNoMore() {
+  /// The client says nothing more: what it drives it drives no more.
+  private func endInput() {
+    inputEnded = true
     driven.map { $0.device.endLease($0.token, "the driver is gone") }
     driven = nil
+    if let call, let end = call.endsWithInput {
+      call.cancel?()
+      call.fail(end)
+    }
   }
 
   /// There is room for more replies.
@@ -124,158 +138,169 @@ import Protocols
 
   private func giveUp() {
     log.notice("a client has not read for a minute and is let go", metadata: ["pid": "\(peer?.pid ?? 0)"])
-    context?.close(promise: nil)
+    close()
   }
 
-  private func violation(_ words: String) {
+  private func refuse(_ words: String) {
     guard !isRefused else { return }
     isRefused = true
-    methods.complain("a client does not speak Varlink and is let go: \(words)", of: peer)
-    context?.close(promise: nil)
+    backlog.clear()
+    methods.admission.complain("a client does not speak Varlink and is let go: \(words)", of: peer)
+    close()
   }
+
+  func close() { context?.close(promise: nil) }
+
+  // MARK: What waits
+
+  /// It set points under a lease that still holds.
+  var isDriving: Bool { driven.map { $0.device.lease?.token == $0.token } ?? false }
+
+  /// It has not made a call since it connected, which was before that moment.
+  func isSilent(since moment: Instant) -> Bool { !hasCalled && began < moment }
+
+  /// Does what follows from what waits now: a call to answer, input to read, a call that is not whole, or the end.
+  func settle() {
+    guard !isAnswering, let account else { return }
+    let hasCall = hasCall()
+    let more = max(0, backlog.pending - Account.own) - shared
+    shared += more
+    if more != 0 { account.holds(more) }
+    if hasCall, call == nil, hasRoom || isGone, !isQueued {
+      isQueued = true
+      methods.scheduler.add(self, of: account)
+    }
+    guard !isGone else { return hasCall || call != nil ? () : leave(account) }
+    if backlog.pending > 0, !hasCall {
+      if !unfinished.isSet { unfinished.set(Clock.monotonic() + Self.longestCall) }
+    } else {
+      unfinished.set(nil)
+    }
+    readOn(account, hasCall: hasCall)
+    if inputEnded, call == nil, !hasCall, !isBeingDecided, hasRoom { end() }
+  }
+
+  /// Whether a whole call waits. A client whose rights are not established makes short ones only.
+  private func hasCall() -> Bool {
+    guard !isRefused, !isBeingDecided else { return false }
+    do { return try backlog.hasCall() } catch {}
+    guard backlog.limit < VarlinkFraming.limit else {
+      refuse("more than \(backlog.limit >> 10) KiB without an end")
+      return false
+    }
+    isBeingDecided = true
+    methods.decideLongCalls(for: self) { [weak self] missing in self?.decided(missing) }
+    return hasCall()
+  }
+
+  /// Whether it may make long calls is known now, and why not.
+  private func decided(_ missing: String?) {
+    isBeingDecided = false
+    if let missing {
+      let words = "calls of more than \(backlog.limit >> 10) KiB are taken only from clients with a right: \(missing)"
+      write(VarlinkReply.message(.permissionDenied(missing: words)))
+      return refuse("more than \(backlog.limit >> 10) KiB without an end")
+    }
+    backlog.limit = VarlinkFraming.limit
+    Loop.post { [weak self] in self?.settle() }
+  }
+
+  private func readOn(_ account: Account, hasCall: Bool) {
+    guard !isReading, !inputEnded, !isRefused, !isBeingDecided, let context, let descriptor = outlet?.descriptor else { return }
+    let isFull = hasCall ? backlog.pending >= Self.readAhead : backlog.pending > Account.own && !account.hasRoom
+    guard !isFull else {
+      if !hasCall { account.park(self) }
+      if pausedSince == nil { pausedSince = Clock.monotonic() }
+      return
+    }
+    // Set-points that waited meanwhile are not new ones.
+    if let since = pausedSince { backlog.resumes(behind: max(0, Int(clinux_unread(descriptor))), since: since) }
+    pausedSince = nil
+    isReading = true
+    context.read()
+  }
+
+  /// A client that has said all and got all is let go, once it can have read everything.
+  private func end() {
+    guard !isEnding, let context else { return }
+    isEnding = true
+    context.writeAndFlush(wrapOutboundOut(ByteBuffer())).assumeIsolated().whenComplete { _ in context.close(promise: nil) }
+  }
+
+  private func leave(_ account: Account) {
+    self.account = nil
+    methods.admission.ended(self, of: account)
+  }
+
+  /// Takes no more than what has come: that is read and answered, then the connection ends.
+  func finish() {
+    guard !inputEnded, let descriptor = outlet?.descriptor else { return }
+    // Whatever the client sends from now on it cannot send; the channel reads the rest, and then the end.
+    shutdown(descriptor, CInt(SHUT_RD))
+  }
+
+  /// Nobody waits for a reply, as far as it can be known.
+  var isAnswered: Bool { account == nil || inputEnded && !isQueued && !isBeingDecided && (call?.lasts ?? true) && !hasCall() }
 
   // MARK: Calls
 
-  /// Answers what has come, until a call takes longer or the client does not read.
-  private func answerCalls() {
-    guard !answering else { return }
-    answering = true
-    defer { answering = false }
+  /// Answers one call, in its turn.
+  func answerNext() {
+    isQueued = false
+    guard call == nil, hasRoom || isGone, !isRefused else { return }
+    isAnswering = true
     do {
-      let end = Clock.monotonic() + Self.share
-      var isFirst = true
-      while call == nil, let context, context.channel.isActive, hasRoom {
-        if !isFirst, framing.pending > 0, Clock.monotonic() >= end { return goOn() }
-        isFirst = false
-        guard let next = try framing.next({ try VarlinkCall($0) }) else { break }
-        let call = Call(next, session: self, arrived: arrival())
+      // Where nobody takes a reply any more, nothing is done that wants one.
+      if let (next, arrived) = try backlog.next(), next.oneway || !isGone {
+        hasCalled = true
+        let call = Call(next, session: self, arrived: arrived ?? Clock.monotonic())
         self.call = call
         methods.answer(call)
       }
-    } catch let error as VarlinkViolation {
-      violation(error.description)
     } catch {
-      violation("more than 1 MiB without an end")
+      refuse((error as? VarlinkViolation)?.description ?? "\(error)")
     }
-    // A call that has not come to its end never will.
-    if inputEnded { Loop.post { [weak self] in self?.endIfAnswered() } }
+    isAnswering = false
+    settle()
   }
 
   /// False where the client has hung up already.
-  fileprivate func bind(_ device: Device, _ token: String) -> Bool {
+  func bind(_ device: Device, _ token: String) -> Bool {
     if !inputEnded, driven?.token != token { driven = (device, token) }
     return !inputEnded
   }
 
-  fileprivate func has(_ right: Right) -> Bool {
+  func has(_ right: Right) -> Bool {
     granted.generation == methods.accessGeneration && (granted.rights.contains(right) || granted.rights.contains(.control))
   }
 
-  fileprivate func grant(_ right: Right) {
+  /// A call was granted; what polkit consented to counts for the connection.
+  func grant(_ right: Right?) {
+    if !isTrusted {
+      isTrusted = true
+      account.map(methods.admission.trusts)
+    }
+    guard let right else { return }
     if granted.generation != methods.accessGeneration { granted = ([], methods.accessGeneration) }
     granted.rights.insert(right)
   }
 
-  /// Takes note of when bytes came. Neighbours share a mark, that of the first: there are never many.
-  private func came(_ count: Int) {
-    arrived += count
-    let now = Clock.monotonic()
-    if let last = arrivals.last, now - last.at < Self.grain || arrivals.count >= Self.mostArrivals {
-      arrivals[arrivals.count - 1].bytes = arrived
-    } else {
-      arrivals.append((arrived, now))
-    }
-  }
-
-  /// When the bytes of the call that was just taken had all come, or a little earlier.
-  private func arrival() -> Instant {
-    let taken = arrived - framing.pending
-    while let first = arrivals.first, first.bytes < taken { arrivals.removeFirst() }
-    let at = arrivals.first?.at ?? Clock.monotonic()
-    // What comes next is of its own time.
-    if arrivals.first?.bytes == taken { arrivals.removeFirst() }
-    return at
-  }
-
-  /// In another round of the loop, after whatever else is due: a posted task would come before it.
-  private func goOn() { turn.set(Clock.monotonic()) }
-
-  /// The next call is answered in another turn: what ended this one may have more to do in its own.
-  fileprivate func finished(_ finished: Call) {
+  /// The next call is answered in its turn: what ended this one may have more to do in its own.
+  func finished(_ finished: Call) {
     guard call === finished else { return }
     call = nil
-    if !answering, inputEnded || framing.pending > 0 { goOn() }
+    settle()
   }
 
   /// The access rules have changed: what was granted under others ends.
-  func accessChanged() {
+  func accessChanged(_ answers: Accounts.Answers) {
     // A call that is just being answered was granted; what lasts is looked at again.
-    guard let call, let cancel = call.cancel, let right = call.right, let missing = methods.refusal(of: right, for: peer) else { return }
+    guard let call, let cancel = call.cancel, let right = call.right, let missing = methods.refusal(of: right, for: peer, answers) else {
+      return
+    }
     cancel()
     call.fail(.permissionDenied(missing: missing))
   }
 
-  fileprivate func write(_ message: [UInt8]) { outlet?.write(message) }
-}
-
-/// A call that is being answered. Exactly one of `reply`, `fail` ends it; `continue` may come before, where the caller
-/// takes more than one reply. To a oneway call nothing is sent.
-@Loop final class Call: WatcherSink {
-  let call: VarlinkCall
-  /// nil once the call has ended.
-  private var session: Session?
-  /// Called when the client goes away before the end.
-  var cancel: (@Loop () -> Void)?
-  /// Called when a client that was slow has read what waited.
-  var hasRoomAgain: (@Loop () -> Void)?
-  /// When all of it had come: it may have waited for others of the same client.
-  let arrived: Instant
-  /// What it needed to be allowed.
-  var right: Right?
-  /// How it ends when the client can say nothing more, though it may still listen; nil: it goes on.
-  var endsWithInput: ContractError?
-
-  init(_ call: VarlinkCall, session: Session, arrived: Instant) {
-    self.call = call
-    self.session = session
-    self.arrived = arrived
-  }
-
-  var peer: Peer? { session?.peer }
-  /// Whether there is still somebody to answer.
-  var isAlive: Bool { session != nil }
-  /// Set-points under this lease came over the connection: it ends with it. False where it has ended.
-  func bind(_ device: Device, _ token: String) -> Bool { session?.bind(device, token) ?? false }
-  /// Whether the client was granted the right before.
-  func has(_ right: Right) -> Bool { session?.has(right) ?? false }
-  func grant(_ right: Right) { session?.grant(right) }
-  var hasRoom: Bool { session?.hasRoom ?? false }
-
-  func reply(_ result: some VarlinkParameters) { end(call.oneway ? [] : VarlinkReply.message(result)) }
-  func reply(encoded message: [UInt8]) { end(message) }
-  func fail(_ error: ContractError) { end(call.oneway ? [] : VarlinkReply.message(error)) }
-
-  /// One reply of several.
-  func `continue`(_ result: some VarlinkParameters) { write(VarlinkReply.message(result, continues: true)) }
-
-  func write(_ message: [UInt8]) {
-    if !call.oneway { session?.write(message) }
-  }
-
-  private func end(_ message: [UInt8]) {
-    if !call.oneway { session?.write(message) }
-    cancel = nil
-    hasRoomAgain = nil
-    let session = session
-    self.session = nil
-    session?.finished(self)
-  }
-
-  /// The client is gone.
-  fileprivate func abandon() {
-    session = nil
-    cancel?()
-    cancel = nil
-    hasRoomAgain = nil
-  }
+  func write(_ message: [UInt8]) { outlet?.write(message) }
 }

@@ -4,20 +4,6 @@
 import Logging
 import Protocols
 
-/// Where a device tells what it learns. All of it comes within one turn of the loop, `deviceTurnEnded` last.
-@Loop protocol DeviceObserver: AnyObject {
-  func deviceLearned(_ readings: [Reading])
-  func deviceSays(_ word: String)
-  func deviceDeclares(_ schema: Schema)
-  func deviceReports(event: String, text: String)
-  func deviceLinkChanged(_ port: Port)
-  /// What `fault` or `lease` says is something else now.
-  func deviceStandingChanged()
-  /// The device wants to be told of another device's property from now on.
-  func deviceObserves(_ reference: String)
-  func deviceTurnEnded()
-}
-
 @Loop final class Device {
   let name: String
   let kind: String
@@ -55,6 +41,8 @@ import Protocols
   private var ending: (deadline: Timer, told: [@Loop () -> Void])?
   /// A person wants it connected again once they are.
   private var connectsAgain = false
+  private var isOpen = false
+  private lazy var disconnection = Disconnection(device: name, disk: equipment.disk)
   private lazy var wake = Timer { [weak self] _ in self?.take(.wake) }
   private var repeats = Repeats()
   private lazy var minute: Timer = Timer { [weak self] now in
@@ -80,29 +68,39 @@ import Protocols
   /// Gives the machine what it stored in earlier runs and begins to connect, unless it was closed meanwhile.
   func open(restored: [String: [UInt8]]) {
     guard !isClosing else { return }
+    isOpen = true
+    var restored = restored
+    let staysDown = disconnection.restore(&restored)
     take(.started(restored: restored, wall: Clock.wallTime()))
     let waiting = early ?? []
     early = nil
     for (id, command) in waiting { take(.perform(id, command)) }
-    ports.forEach { $0.open() }
+    ports.forEach { port in staysDown ? port.close(downReason) : port.open() }
   }
 
   /// Commands wait until it is opened: a machine that does not have what was kept of earlier runs would say untrue things.
   func awaitOpening() { early = [] }
 
-  /// Connects now, because a person asked; last words that are just being said come first.
-  func connect() {
+  /// Connects now, because a person asked; last words that are just being said come first. `finish` is told once the disk has that,
+  /// or why it does not.
+  func connect(then finish: @escaping @Loop (String?) -> Void = { _ in }) {
+    disconnection.set(false, then: finish)
     guard !isClosing else { return }
     connectsAgain = ending != nil
-    if !connectsAgain { ports.forEach { $0.open() } }
+    if !connectsAgain, isOpen { ports.forEach { $0.open() } }
   }
 
-  /// Lets the machine say its last words, then holds the links down until `connect`.
-  func disconnect(then finish: @escaping @Loop () -> Void = {}) {
+  /// Lets the machine say its last words, then holds the links down until `connect`, over restarts of the daemon too. `finish` is
+  /// told when all of it is done and the disk has it, or why it does not.
+  func disconnect(then finish: @escaping @Loop (String?) -> Void = { _ in }) {
     connectsAgain = false
-    guard !isClosing || ending != nil else { return finish() }
-    sayLastWords("disconnected on request: vehiclectl connect \(name)", then: finish)
+    if !isClosing { sayLastWords(downReason) {} }
+    disconnection.set(true) { failure in
+      if self.ending == nil { finish(failure) } else { self.ending?.told.append { finish(failure) } }
+    }
   }
+
+  private var downReason: String { "disconnected on request: vehiclectl connect \(name)" }
 
   /// Lets the machine say its last words, then closes the links for good. Without a reason the daemon stops.
   func close(_ reason: String? = nil, then finish: @escaping @Loop () -> Void) {
@@ -342,8 +340,8 @@ import Protocols
     if lease != nil { watchForFreezing() }
   }
 
-  /// The guardian took us for frozen and has stopped the vehicle, or there is none any more.
-  func guardianEnded(_ reason: String) {
+  /// Takes the lease back, and says why: the guardian took us for frozen and has stopped the vehicle, say, or the daemon stops.
+  func revokeLease(_ reason: String) {
     guard let lease else { return }
     endLease(lease.token, reason)
     lease.lost(reason)

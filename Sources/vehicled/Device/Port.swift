@@ -27,14 +27,10 @@ import Protocols
   private var link: (any Link)?
   /// Stands for the will that was left for this link.
   private(set) var ward: Guardian.Ward?
-  private var cameUp: Instant = 0
-  private var wait: Nanoseconds = 0
+  private var backoff = Backoff()
+  /// The machine gave the link up.
+  private var isGivenUp = false
   private lazy var timer = Timer { [weak self] _ in self?.open() }
-
-  private static let firstWait: Nanoseconds = .second
-  private static let longestWait: Nanoseconds = 60 * .second
-  /// A link that held this long starts over at the first wait.
-  private static let steady: Nanoseconds = 30 * .second
 
   init(_ role: LinkRole, _ url: LinkURL, device: Device) {
     self.role = role
@@ -65,13 +61,15 @@ import Protocols
     link?.close()
     link = nil
     timer.set(nil)
-    wait = 0
+    backoff = Backoff()
     change(.down(reason))
   }
 
   /// Gives the link up and tries again after the usual wait.
   func reset(_ reason: String) {
-    guard let link, !link.hangUp(reason) else { return }
+    guard let link else { return }
+    isGivenUp = true
+    guard !link.hangUp(reason) else { return }
     leave(nil)
     link.close()
     linkWentDown(reason, final: false)
@@ -83,7 +81,7 @@ import Protocols
     if let ward { guardian.release(ward) }
     ward = nil
     guard let will, let descriptor = link?.descriptor else { return }
-    ward = guardian.keep(will, over: descriptor) { [weak device] in device?.guardianEnded($0) }
+    ward = guardian.keep(will, over: descriptor) { [weak device] in device?.revokeLease($0) }
     device.willChanged(self)
   }
 
@@ -96,7 +94,7 @@ import Protocols
 
   /// Lets the line run at another speed; how long it has held counts from now.
   func setBaud(_ baud: Int) {
-    cameUp = Clock.monotonic()
+    backoff.linkCameUp(at: Clock.monotonic())
     link?.setBaud(baud)
   }
 
@@ -110,7 +108,8 @@ import Protocols
   }
 
   func linkCameUp(maximumSend: Int?) {
-    cameUp = Clock.monotonic()
+    backoff.linkCameUp(at: Clock.monotonic())
+    isGivenUp = false
     connections += 1
     change(.up)
     device.take(.linkChanged(name, .up(maximumSend: maximumSend, baud: link?.baud)))
@@ -126,6 +125,7 @@ import Protocols
   }
 
   func linkHasNews() { device.portHasNews(self) }
+  func linkRefused(_ whom: String) { device.take(.linkChanged(name, .refused(whom))) }
 
   func linkLostPeer(_ reason: String) {
     leave(nil)
@@ -136,10 +136,9 @@ import Protocols
   func linkWentDown(_ reason: String, final: Bool) {
     leave(nil)
     link = nil
-    if isUp, Clock.monotonic() - cameUp >= Self.steady { wait = 0 }
     guard !final else { return change(.down(reason)) }
-    wait = wait == 0 ? Self.firstWait : min(wait * 2, Self.longestWait)
-    let jittered = wait == Self.firstWait ? wait : Int64(Double(wait) * Double.random(in: 0.75...1))
+    let wait = backoff.linkWentDown(at: Clock.monotonic(), isGivenUp: isGivenUp)
+    let jittered = wait == Backoff.first ? wait : Int64(Double(wait) * Double.random(in: 0.75...1))
     timer.set(Clock.monotonic() + jittered)
     change(.down(reason), nextAttemptIn: jittered)
   }

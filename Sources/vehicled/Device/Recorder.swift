@@ -1,10 +1,12 @@
-// Keeps what goes over a device's links in the state directory, for `record = true`: recordings/NAME/DATE.ndjson. Lines
+// Keeps what goes over a device's links in the state directory, for `record = true`: recordings/NAME/NUMBER-DATE.ndjson. Lines
 // are gathered and written by the disk's thread; a file that grows past its limit is followed by a new one, and the
-// oldest of the device's files go, so that a forgotten recorder never fills the disk. A disk that hangs costs the lines
-// that come meanwhile, never the daemon's memory.
+// oldest of the device's files go, so that a forgotten recorder never fills the disk. The number says which is the oldest: a
+// machine without a battery for its clock starts in the past. A disk that hangs costs the lines that come meanwhile, never the
+// daemon's memory.
 
 import Glibc
 import Protocols
+import Synchronization
 
 @Loop final class Recorder {
   private let device: Device
@@ -13,13 +15,19 @@ import Protocols
   private let restTime: Nanoseconds
   private var tap: Taps.Tap?
   private var gathered: [UInt8] = []
-  private var file: String?
+  private var file: File?
   private var written = 0
-  private var isNew = true
   private var isWriting = false
   private var isClosed = false
   private var trouble: String?
   private lazy var timer = Timer { [weak self] _ in self?.timeIsUp() }
+
+  /// A file that is being written. The disk's thread names it with its first bytes.
+  private final class File: Sendable {
+    let date: String
+    let path = Mutex<String?>(nil)
+    init(date: String) { self.date = date }
+  }
 
   private static let largestFile = 64 << 20
   private static let mostGathered = 1 << 20
@@ -57,8 +65,7 @@ import Protocols
 
   private func open() {
     let header = device.recordingHeader
-    file = "\(folder)/\(header.date.replacing(":", with: "")).ndjson"
-    isNew = true
+    file = File(date: header.date.replacing(":", with: ""))
     written = 0
     gathered.append(contentsOf: Recording.text(header).utf8)
     gathered.append(UInt8(ascii: "\n"))
@@ -74,12 +81,14 @@ import Protocols
     gathered.removeAll(keepingCapacity: true)
     written += bytes.count
     isWriting = true
-    let flags = isNew ? O_CREAT | O_EXCL : O_APPEND
-    isNew = false
     disk.run { [folder] () throws(ValueError) in
       try Files.makeDirectory(folder)
-      try Files.write(file, bytes, flags: flags)
-      for old in Files.list(folder).dropLast(Self.mostFiles) { unlink("\(folder)/\(old)") }
+      if let path = file.path.withLock({ $0 }) { return try Files.write(path, bytes, flags: O_APPEND) }
+      let earlier = Self.recordings(in: folder)
+      let path = "\(folder)/\(Self.name((earlier.last.map(Self.number) ?? 0) + 1, file.date))"
+      try Files.write(path, bytes, flags: O_CREAT | O_EXCL)
+      file.path.withLock { $0 = path }
+      for old in earlier.dropLast(Self.mostFiles - 1) { unlink("\(folder)/\(old)") }
     } then: { [self] result in
       isWriting = false
       switch result {
@@ -95,6 +104,24 @@ import Protocols
         if !isClosed { timer.set(Clock.monotonic() + restTime) }
       }
     }
+  }
+
+  private nonisolated static func name(_ number: Int, _ date: String) -> String {
+    let digits = String(number)
+    return String(repeating: "0", count: max(0, shortestNumber - digits.count)) + "\(digits)-\(date).ndjson"
+  }
+
+  private nonisolated static let shortestNumber = 6
+
+  /// The number that a name begins with; 0 where it begins with a year, as those of version 0.1.
+  private nonisolated static func number(of name: String) -> Int {
+    let digits = name.prefix { $0 != "-" }
+    return digits.count < shortestNumber ? 0 : Int(digits) ?? 0
+  }
+
+  /// The recordings in a folder, the oldest first.
+  private nonisolated static func recordings(in folder: String) -> [String] {
+    Files.list(folder).filter { $0.hasSuffix(".ndjson") }.sorted { (number(of: $0), $0) < (number(of: $1), $1) }
   }
 
   /// Listens from the start of the link's opening, into a new file: one with a hole in it cannot be played back.

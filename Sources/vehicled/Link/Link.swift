@@ -42,12 +42,15 @@ extension Link {
   func linkHasNews()
   /// The peer is gone, and the link waits for another one.
   func linkLostPeer(_ reason: String)
+  /// A peer that is not of the network that is meant was refused (its address, and why); the link listens on.
+  func linkRefused(_ whom: String)
   /// The link is dead. `final`: there is no sense in trying again (a recording has ended).
   func linkWentDown(_ reason: String, final: Bool)
 }
 
 extension LinkOwner {
   func linkLostPeer(_ reason: String) { linkWentDown(reason, final: false) }
+  func linkRefused(_ whom: String) {}
 }
 
 /// What devices and their links stand on.

@@ -9,6 +9,7 @@ import Protocols
 @Loop final class ListeningLink: Link, LinkOwner {
   private weak var owner: (any LinkOwner)?
   private let place: String
+  private let host: String
   private let port: Int
   private let network: IPv4Network?
   private let disk: Disk
@@ -23,11 +24,12 @@ import Protocols
   /// Begins to listen, on this address of ours, for peers of this network.
   init(host: String, port: Int, network: IPv4Network?, disk: Disk, owner: any LinkOwner) {
     self.owner = owner
-    (place, self.port, self.network, self.disk) = ("\(host):\(port)", port, network, disk)
+    (place, self.host, self.port, self.network, self.disk) = ("\(host):\(port)", host, port, network, disk)
     words = "listening at \(place)"
     ServerBootstrap(group: Loop.group)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
       .serverChannelOption(.backlog, value: 8)
+      .serverChannelInitializer(AcceptPause.add)
       .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
       .childChannelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 2048))
       .childChannelInitializer { channel in
@@ -47,10 +49,10 @@ import Protocols
       door = channel
       owner?.linkHasNews()
     case .failure(let error as IOError) where error.errnoCode == EADDRINUSE:
-      let port = port
+      let (host, port) = (host, port)
       // To look through all processes takes its time.
       disk.read {
-        PortHolder.words(port)
+        PortHolder.words(port, at: host)
       } then: { holder in
         self.failed("port \(port) is taken by \((try? holder.get()) ?? "another program"): stop that first")
       }
@@ -65,7 +67,12 @@ import Protocols
 
   private func letIn(_ channel: any Channel) throws {
     let address = channel.remoteAddress?.ipAddress ?? "somebody"
-    if let network, !network.contains(address) { return refuse(channel, "\(address), which is not of \(network)") }
+    if let network, !network.contains(address) {
+      let whom = "\(address), which is not of \(network)"
+      refuse(channel, whom)
+      if !isClosed { owner?.linkRefused(whom) }
+      return
+    }
     guard peer == nil, !isClosed else { return refuse(channel, "\(address): somebody is connected already") }
     guard Clock.monotonic() &- Self.breath >= lastWent else { return channel.close(promise: nil) }
     let link = ChannelLink(owner: self, goneReason: "\(address) closed the connection", isAccepted: true)

@@ -43,7 +43,7 @@ struct ConfigurationFile {
   private func problem(_ code: Int32) -> ConfigurationProblem {
     let text =
       switch code {
-      case EACCES, EPERM: "no permission to read it; make it readable for user \(ConfigurationFile.user)"
+      case EACCES, EPERM: "no permission to read it; make it readable for user \(Accounts.ownName)"
       case EISDIR: "is a directory; name a file, or put files into \(path).d"
       case ENOENT: "no such file; remove the link to it, or create it"
       case EINVAL: "is a pipe; name a file"
@@ -63,11 +63,6 @@ struct ConfigurationFile {
       default: throw ConfigurationProblem(Place(file: directory), "cannot be read; check its permissions")
       }
     }
-  }
-
-  private static var user: String {
-    guard let entry = getpwuid(geteuid()), let name = entry.pointee.pw_name else { return String(geteuid()) }
-    return String(cString: name)
   }
 
   /// Where a section that stands there twice stood first.

@@ -44,9 +44,13 @@ import Protocols
       let peer = try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { Peer(socket: $0) }
       try channel.pipeline.syncOperations.addHandler(Session(methods, peer: peer ?? nil))
     }
-    share()
+    do { try await equipment.disk.lock() } catch {
+      await listener?.close()
+      throw error
+    }
     configuration.devices.forEach(add)
     open()
+    await withCheckedContinuation { continuation in share { continuation.resume() } }
     watchdog = Watchdog(disk: equipment.disk, http: equipment.http)
     log.notice("serving \(socket) with \(devices.count) \(devices.count == 1 ? "device" : "devices")")
     Notify.send("READY=1")
@@ -79,24 +83,29 @@ import Protocols
     open()
     if new.control != configuration.control {
       methods.access = Access(new.control)
-      share(new.control)
       if new.control.socket != configuration.control.socket { log.warning("a new socket path is used after a restart") }
       changed.append("control")
+    } else {
+      methods.reviewAccounts()
     }
     if let level = new.logLevel, level != configuration.logLevel {
       Journal.level = level
       changed.append("log-level")
     }
     configuration = new
+    share()
     log.notice("configuration read again: \(changed.isEmpty ? "nothing changed" : "changed \(changed.joined(separator: ", "))")")
     return .success(changed)
   }
 
-  /// Lets every device say its last words, and leaves nothing behind. Takes at most two seconds.
+  /// Stops whatever is driven, answers whoever has called, lets every device say its last words, and leaves nothing behind. Takes at
+  /// most two seconds.
   func stop() async {
     Notify.send("STOPPING=1")
     log.notice("stopping")
+    for entry in devices { entry.device.revokeLease("the daemon stops") }
     await listener?.close()
+    await methods.finish(within: 200 * .millisecond)
     await withCheckedContinuation { continuation in
       var left = devices.count
       guard left > 0 else { return continuation.resume() }
@@ -108,6 +117,8 @@ import Protocols
         }
       }
     }
+    // Commands that were under way have ended with their devices.
+    await methods.finish(within: 100 * .millisecond)
     equipment.http.close()
     await equipment.blueZ.close()
     await equipment.disk.finish()
@@ -153,12 +164,19 @@ import Protocols
     }
   }
 
-  private func share(_ control: Configuration.Control? = nil) {
-    for name in Access(control ?? configuration.control).unknown where name != "group vehicled" {
-      log.warning("there is no \(name) on this machine: the access lists name it in vain")
-    }
-    if listener?.share(withEverybody: (control ?? configuration.control).namesOthers) == false {
+  /// Opens the socket for those whom the access rules name, and warns about names that cannot be looked up.
+  private func share(then finish: @escaping @Loop @Sendable () -> Void = {}) {
+    if listener?.share(withEverybody: configuration.control.namesOthers) == false {
       log.warning("who is not in the socket's group cannot reach it: systemctl edit vehicled.socket, [Socket] SocketMode=0666")
+    }
+    let group = Accounts.Query.group("vehicled")
+    let access = methods.access
+    methods.accounts.find(access.queries.union([group])) { [self] answers in
+      if case .number(let number)? = answers[group] { listener?.share(withGroup: number) }
+      // Where nothing was installed there is no such group, and it is in the lists by default.
+      let others = answers.filter { $0.key != group || $0.value != .absent }
+      for problem in access.problems(others) { log.warning("\(problem)") }
+      finish()
     }
   }
 

@@ -48,12 +48,14 @@ struct Databases: Sendable {
     }
     let path = "\(folder)/\(name)"
     do throws(ValueError) {
-      guard let before = try stamp(path) else { return .missing }
+      guard let place = try openFolder() else { return .missing }
+      defer { close(place) }
+      guard let before = try stamp(path, name, in: place) else { return .missing }
       if before == query.unlessStill { return .unchanged }
       try clear()
       defer { try? clear() }
-      try copy(path)
-      guard let after = try stamp(path) else { return .missing }
+      try copy(path, name, in: place)
+      guard let after = try stamp(path, name, in: place) else { return .missing }
       guard before == after else { throw ValueError("\(path) was changed while it was read: it is read again when it is at rest") }
       return .rows(try DatabaseCopy(copy, of: path, patience: patience).rows(query), after)
     } catch {
@@ -63,24 +65,39 @@ struct Databases: Sendable {
 
   // MARK: The copy
 
+  /// The folder, which is no symbolic link; nil where there is none.
+  private func openFolder() throws(ValueError) -> CInt? {
+    let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+    if descriptor >= 0 { return descriptor }
+    switch errno {
+    case ENOENT: return nil
+    case ENOTDIR, ELOOP: throw ValueError("\(folder) is no directory, or a symbolic link to one: make it a directory")
+    case let code: throw Self.unreadable(folder, code)
+    }
+  }
+
   /// What is of the file and what stands beside it; nil where there is no such file.
-  private func stamp(_ path: String) throws(ValueError) -> FileStamp? {
+  private func stamp(_ path: String, _ name: String, in place: CInt) throws(ValueError) -> FileStamp? {
     var stamp: FileStamp?
     for suffix in Self.suffixes {
       var status = Glibc.stat()
-      guard lstat(path + suffix, &status) == 0 else {
+      guard fstatat(place, name + suffix, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
         if errno != ENOENT { throw Self.unreadable(path + suffix, errno) }
         if suffix.isEmpty { return nil }
         continue
       }
       try Self.check(status, path + suffix)
+      // Each by itself first: a file can claim so many bytes that no sum of two can be made.
+      guard status.st_size <= largest else { throw tooLarge(path, Int64(status.st_size)) }
       let modified = Int64(status.st_mtim.tv_sec) &* .second &+ Int64(status.st_mtim.tv_nsec)
       stamp = FileStamp(size: (stamp?.size ?? 0) + Int64(status.st_size), modified: max(stamp?.modified ?? .min, modified))
     }
-    if let stamp, stamp.size > largest {
-      throw ValueError("\(path) has \(stamp.size >> 20) MiB, more than the \(largest >> 20) MiB that are read: export less")
-    }
+    if let stamp, stamp.size > largest { throw tooLarge(path, stamp.size) }
     return stamp
+  }
+
+  private func tooLarge(_ path: String, _ size: Int64) -> ValueError {
+    ValueError("\(path) has \(size >> 20) MiB, more than the \(largest >> 20) MiB that are read: export less")
   }
 
   private static func check(_ status: Glibc.stat, _ path: String) throws(ValueError) {
@@ -97,14 +114,14 @@ struct Databases: Sendable {
     return ValueError("cannot read \(path): \(systemWords(code))\(mend)")
   }
 
-  private func copy(_ path: String) throws(ValueError) {
+  private func copy(_ path: String, _ name: String, in place: CInt) throws(ValueError) {
     guard mkdir(copies, 0o700) == 0 else { throw ValueError("cannot make the directory \(copies): \(systemWords(errno))") }
     var left = largest
     // The lock on the database holds until its journal is copied too.
     var held: [CInt] = []
     defer { for descriptor in held { close(descriptor) } }
     for suffix in Self.suffixes {
-      let source = open(path + suffix, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
+      let source = openat(place, name + suffix, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
       guard source >= 0 else {
         if errno == ENOENT, !suffix.isEmpty { continue }
         throw Self.unreadable(path + suffix, errno)
@@ -163,7 +180,8 @@ struct Databases: Sendable {
 
   /// Removes the copy and whatever SQLite put beside it.
   private func clear() throws(ValueError) {
-    for name in Files.list(copies) { unlink("\(copies)/\(name)") }
+    // A symbolic link in its place goes, and what it leads to stays.
+    if unlink(copies) != 0 { for name in Files.list(copies) { unlink("\(copies)/\(name)") } }
     guard rmdir(copies) == 0 || errno == ENOENT else { throw ValueError("cannot remove \(copies): \(systemWords(errno)); remove it") }
   }
 }

@@ -4,20 +4,14 @@
 
 import Glibc
 import Logging
-import NIOCore
-import NIOPosix
 import Protocols
 
 /// The state directory and the thread that writes to it.
 @Loop final class Disk {
   let directory: String
   private let log = Logger(label: "vehicled")
-  private let pool = NIOThreadPool(numberOfThreads: 1)
-  private lazy var readers = {
-    let pool = NIOThreadPool(numberOfThreads: 1)
-    pool.start()
-    return pool
-  }()
+  private let worker = Worker()
+  private lazy var reader = Worker()
   private static let longestFinish: Nanoseconds = 400 * .millisecond
   private var unsynced: Set<String> = []
   private lazy var syncTimer = Timer { [weak self] _ in self?.sync() }
@@ -25,7 +19,16 @@ import Protocols
   /// The state directory; it is made when something is stored.
   init(directory: String) {
     self.directory = directory
-    pool.start()
+  }
+
+  /// Takes the state directory for this process until it ends: of two that write, one loses what it acknowledged. Where it can
+  /// be neither made nor locked (a read-only disk, a file system without locks) the daemon works without.
+  func lock() async throws(ValueError) {
+    let directory = directory
+    let result: Result<Void, ValueError> = await withCheckedContinuation { continuation in
+      run({ () throws(ValueError) in try Files.lock(directory) }, then: { continuation.resume(returning: $0) })
+    }
+    try result.get()
   }
 
   /// Runs blocking work on the disk's thread and hands its result back on the loop.
@@ -33,7 +36,7 @@ import Protocols
     _ work: @escaping @Sendable () throws(ValueError) -> Value,
     then finish: @escaping @Loop @Sendable (Result<Value, ValueError>) -> Void
   ) {
-    Self.run(on: pool, work, finish)
+    worker.run(work, then: finish)
   }
 
   /// The same on a thread beside, which nothing else waits for: for what may take long.
@@ -41,17 +44,7 @@ import Protocols
     _ work: @escaping @Sendable () throws(ValueError) -> Value,
     then finish: @escaping @Loop @Sendable (Result<Value, ValueError>) -> Void
   ) {
-    Self.run(on: readers, work, finish)
-  }
-
-  private static func run<Value: Sendable>(
-    on pool: NIOThreadPool, _ work: @escaping @Sendable () throws(ValueError) -> Value,
-    _ finish: @escaping @Loop @Sendable (Result<Value, ValueError>) -> Void
-  ) {
-    pool.submit { _ in
-      let result = Result { () throws(ValueError) in try work() }
-      Loop.post { finish(result) }
-    }
+    reader.run(work, then: finish)
   }
 
   /// Keeps a device's value for the next start. `finish` is told the failure, or nil.
@@ -119,6 +112,6 @@ import Protocols
   private func sync() {
     let folders = unsynced
     unsynced = []
-    pool.submit { _ in folders.forEach(Files.sync) }
+    run({ () throws(ValueError) in folders.forEach(Files.sync) }, then: { _ in })
   }
 }

@@ -1,5 +1,6 @@
 // The few file operations the daemon needs, with errors that name the place and the mend. They block.
 
+import CLinux
 import Glibc
 import Protocols
 
@@ -48,13 +49,15 @@ enum Files {
   static func replace(_ path: String, with bytes: [UInt8]) throws(ValueError) {
     let slash = path.lastIndex(of: "/") ?? path.startIndex
     let temporary = "\(path[..<slash])/.\(path[slash...].dropFirst()).new"
-    try write(temporary, bytes, flags: O_CREAT | O_TRUNC)
+    // What an earlier run left there goes, be it a link to another file.
+    unlink(temporary)
+    try write(temporary, bytes, flags: O_CREAT | O_EXCL)
     guard rename(temporary, path) == 0 else { throw ValueError("cannot write \(path): \(systemWords(errno))") }
   }
 
-  /// Writes to a file as the flags of open(2) say. One that was made for it is removed where that fails.
+  /// Writes to a file, never through a symbolic link, as the flags of open(2) say. One that was made for it is removed where that fails.
   static func write(_ path: String, _ bytes: [UInt8], flags: CInt) throws(ValueError) {
-    let descriptor = open(path, O_WRONLY | O_CLOEXEC | flags, 0o600)
+    let descriptor = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | flags, 0o600)
     guard descriptor >= 0 else { throw ValueError("cannot write \(path): \(systemWords(errno))") }
     defer { close(descriptor) }
     var rest = bytes[...]
@@ -77,6 +80,16 @@ enum Files {
       if mkdir(path, 0o700) == 0 || errno == EEXIST { return }
     }
     throw ValueError("cannot make the directory \(path): \(systemWords(errno))")
+  }
+
+  /// Makes a directory where there is none, and locks it until this process ends. Fails only where another process has it.
+  static func lock(_ directory: String) throws(ValueError) {
+    try? makeDirectory(directory)
+    let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    if descriptor >= 0, flock(descriptor, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK {
+      close(descriptor)
+      throw ValueError("another vehicled uses the state directory \(directory): stop it first, or choose another --state")
+    }
   }
 
   /// The names in a directory, in the order of their bytes.

@@ -99,6 +99,7 @@ import Protocols
 
   private func start() {
     guard line == nil, !wards.isEmpty else { return }
+    OutOfMemory.exposeDaemon()
     started = Clock.monotonic()
     var ends: [CInt] = [-1, -1]
     guard socketpair(AF_UNIX, CInt(SOCK_SEQPACKET.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0, &ends) == 0 else {

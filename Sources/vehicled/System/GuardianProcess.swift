@@ -62,6 +62,7 @@ struct GuardianProcess {
     // the guardian before it has spoken. Its end is the daemon's.
     setsid()
     clinux_name_thread("vehicled-guard")
+    OutOfMemory.protectGuardian()
     var guardian = GuardianProcess(socket: socket)
     guardian.run()
     exit(0)

@@ -6,6 +6,7 @@ import Glibc
 import Protocols
 
 final class HTTPTransfer {
+  /// Of a request.
   static let longestBody = 1 << 20
   static let longestHead = 64 << 10
   private static let longestConnect: Nanoseconds = 10 * .second
@@ -49,7 +50,7 @@ final class HTTPTransfer {
     set(CURLOPT_FORBID_REUSE, 1)
     set(CURLOPT_TIMEOUT_MS, Self.milliseconds(request.timeout))
     set(CURLOPT_CONNECTTIMEOUT_MS, Self.milliseconds(min(request.timeout, Self.longestConnect)))
-    set(CURLOPT_MAXFILESIZE, Self.longestBody)
+    set(CURLOPT_MAXFILESIZE, request.maxLength)
     set(CURLOPT_SSL_VERIFYPEER, 1)
     set(CURLOPT_SSL_VERIFYHOST, 2)
     if let authorities { set(CURLOPT_CAINFO, authorities) }
@@ -103,7 +104,7 @@ final class HTTPTransfer {
   // MARK: What comes
 
   fileprivate func takeBody(_ bytes: UnsafePointer<CChar>?, _ count: Int) -> Int {
-    guard let bytes, body.count + count <= Self.longestBody else {
+    guard let bytes, body.count + count <= request.maxLength else {
       excess = .body
       return 0
     }

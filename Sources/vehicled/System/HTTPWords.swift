@@ -83,7 +83,7 @@ enum HTTPWords {
   static func words(_ failure: Failure, of request: HTTPRequest) -> String {
     let host = host(of: request.url) ?? "the server"
     switch failure.excess {
-    case .body: return "\(host) answers with more than the 1 MiB that is read: check the URL if that is a surprise"
+    case .body: return tooLong(host, request)
     case .head: return "\(host) answers with more than 64 KiB of headers: check the URL"
     case nil: break
     }
@@ -99,7 +99,7 @@ enum HTTPWords {
       return "\(host) cannot be reached: \(reason): check host and port, and the proxy if there is one"
     case CURLE_OPERATION_TIMEDOUT:
       return "\(host) did not answer within \(Value.text(Double(request.timeout / .millisecond) / 1000)) s: check the network"
-    case CURLE_FILESIZE_EXCEEDED: return "\(host) answers with more than the 1 MiB that is read: check the URL if that is a surprise"
+    case CURLE_FILESIZE_EXCEEDED: return tooLong(host, request)
     case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR:
       let mend = "check the machine's clock, whether something stands in between, and that ca-certificates is installed"
       return "the certificate of \(host) is not trusted\(reason(in: failure.tlsWords)): \(mend)"
@@ -113,6 +113,10 @@ enum HTTPWords {
     case CURLE_OUT_OF_MEMORY: return "there is no memory for a request"
     default: return "the request to \(host) failed: \(printable(String(cString: ccurl_words(failure.code)).lowercased(), limit: 80))"
     }
+  }
+
+  private static func tooLong(_ host: String, _ request: HTTPRequest) -> String {
+    "\(host) answers with more than the \(request.maxLength >> 20) MiB that is read: check the URL if that is a surprise"
   }
 
   /// What libcurl has against a certificate. Such words hold names of hosts and no more of a URL.

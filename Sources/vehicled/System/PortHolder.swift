@@ -1,4 +1,4 @@
-// Who listens on a TCP port that we want: its program and process where we may see them, else its user.
+// Who listens at a TCP address and port that we want: its program and process where we may see them, else its user.
 // Facts: proc(5), /proc/net/tcp: local address, state 0A is listening, user, inode.
 
 import Glibc
@@ -6,19 +6,32 @@ import Protocols
 
 enum PortHolder {
   /// `python3 (process 4711)`, `a program of user www-data`, or `another program`.
-  static func words(_ port: Int) -> String {
+  static func words(_ port: Int, at host: String) -> String {
     for table in ["/proc/self/net/tcp", "/proc/self/net/tcp6"] {
       guard let bytes = try? Files.contents(of: table, limit: 4 << 20) else { continue }
       for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n").dropFirst() {
         let fields = line.split(separator: " ")
         guard fields.count > 9, fields[3] == "0A", let colon = fields[1].lastIndex(of: ":"),
-          Int(fields[1][colon...].dropFirst(), radix: 16) == port
+          Int(fields[1][colon...].dropFirst(), radix: 16) == port, isInTheWay(fields[1][..<colon], of: host)
         else { continue }
         return program(holding: "socket:[\(fields[9])]") ?? user(uid_t(fields[7]) ?? 0)
       }
     }
     return "another program"
   }
+
+  /// Whether who listens at this address, as the kernel writes it, keeps us from listening at this IPv4 address of ours: at the same
+  /// one, or either at all of them. An IPv6 socket may hold IPv4 addresses (`::`, `::ffff:127.0.0.1`).
+  private static func isInTheWay(_ address: Substring, of host: String) -> Bool {
+    var ours = in_addr()
+    guard inet_pton(AF_INET, host, &ours) == 1, let last = UInt32(address.suffix(8), radix: 16) else { return true }
+    let isIPv4 = address.count == 8 || address.dropLast(8).hasSuffix("0000" + mappedPrefix)
+    let isAny = address.allSatisfy { $0 == "0" }
+    return isAny || isIPv4 && (last == ours.s_addr || ours.s_addr == 0 || last == 0)
+  }
+
+  /// The third word of an IPv4 address that is mapped into IPv6, 0000FFFF, as the kernel writes it.
+  private static let mappedPrefix = UInt32(bigEndian: 0xFFFF) == 0xFFFF ? "0000FFFF" : "FFFF0000"
 
   private static func program(holding socket: String) -> String? {
     for process in Files.list("/proc") where process.first?.isNumber == true {
@@ -36,7 +49,6 @@ enum PortHolder {
   }
 
   private static func user(_ id: uid_t) -> String {
-    guard let entry = getpwuid(id), let name = entry.pointee.pw_name else { return "a program of user \(id)" }
-    return "a program of user \(String(cString: name))"
+    if case .name(let name) = Accounts.resolve(.userName(id)) { "a program of user \(name)" } else { "a program of user \(id)" }
   }
 }

@@ -22,6 +22,11 @@ import Protocols
 
   var isSet: Bool { position >= 0 }
 
+  /// Lets so long pass, at least a turn of the loop.
+  static func pause(_ length: Nanoseconds) async {
+    await withCheckedContinuation { continuation in Timer { _ in continuation.resume() }.set(Clock.monotonic() + length) }
+  }
+
   /// Sets the moment, or nil for none.
   func set(_ moment: Instant?) {
     isFiring = false

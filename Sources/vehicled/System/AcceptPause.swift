@@ -1,0 +1,41 @@
+// Where no descriptor is left to accept with, a client that waits wakes the loop again at once, for as long as it waits: nothing is
+// accepted for a second then. NIO's AcceptBackoffHandler does not end this: the channel stays registered for reading (2.101).
+
+import Glibc
+import Logging
+import NIOCore
+import Protocols
+
+@Loop final class AcceptPause: @Loop ChannelInboundHandler {
+  typealias InboundIn = any Channel
+
+  private static let pause: Nanoseconds = .second
+  private static let silence: Nanoseconds = 60 * .second
+  private var told: Instant?
+  private var channel: (any Channel)?
+  private lazy var resume = Timer { [weak self] _ in try? self?.channel?.syncOptions?.setOption(.autoRead, value: true) }
+
+  /// Adds a pause to a server's channel.
+  nonisolated static func add(to channel: any Channel) -> EventLoopFuture<Void> {
+    channel.eventLoop.makeCompletedFuture {
+      try Loop.assumeIsolated { try channel.pipeline.syncOperations.addHandler(AcceptPause()) }
+    }
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    let now = Clock.monotonic()
+    channel = context.channel
+    try? context.channel.syncOptions?.setOption(.autoRead, value: false)
+    resume.set(now + Self.pause)
+    guard told.map({ now - $0 > Self.silence }) ?? true else { return }
+    told = now
+    let remedy = "close some clients, or raise LimitNOFILE= of the unit"
+    Logger(label: "vehicled").error("cannot accept a connection: \(plainWords(error)); \(remedy)")
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    resume.set(nil)
+    channel = nil
+    context.fireChannelInactive()
+  }
+}

@@ -1,0 +1,41 @@
+// What a person disconnects stays disconnected, whatever becomes of the daemon.
+
+import Foundation
+import Testing
+
+extension WholeHouse {
+  @Suite("Disconnect") struct DisconnectTests {
+    /// A device of each kind that has a link; nothing is at the other ends.
+    private static let kinds = [
+      ("ev", "obd", "tcp:127.0.0.1:1", ""), ("torq", "longboard", "tcp:127.0.0.1:1", ""), ("rover", "car", "tcp:127.0.0.1:1", ""),
+      ("mirror", "mirror", "ble:ESP32-BLE-Server", "profile = \"plain\""), ("strap", "heart-rate", "ble:Strap", ""),
+      ("pod", "running", "ble:Pod", ""),
+    ]
+
+    @Test(arguments: [SIGKILL, SIGTERM]) func everyKindStaysDisconnectedOverARestart(_ signal: Int32) throws {
+      let house = try House()
+      let sections = Self.kinds.map { "[device.\($0)]\nkind = \"\($1)\"\nlink = \"\($2)\"\n\($3)\n" }
+      try house.write(sections.joined())
+      let isDown = { (name: String) in
+        house.vehiclectl("status", name).output.contains("disconnected on request: vehiclectl connect \(name)")
+      }
+      let first = try house.daemon()
+      for (name, _, _, _) in Self.kinds {
+        let outcome = house.vehiclectl("disconnect", name)
+        #expect(outcome.status == 0, "\(outcome)")
+      }
+      first.end(signal)
+      let second = try house.daemon()
+      for (name, _, _, _) in Self.kinds { #expect(isDown(name), "\(house.vehiclectl("status", name))") }
+      // Neither a changed section nor another restart takes it back.
+      try house.write(sections.joined().replacing("ble:Pod", with: "ble:Pod 2"))
+      #expect(house.vehiclectl("reload").status == 0)
+      #expect(wait { isDown("pod") })
+      for (name, _, _, _) in Self.kinds { #expect(house.vehiclectl("connect", name).status == 0) }
+      second.end(signal)
+      let third = try house.daemon()
+      for (name, _, _, _) in Self.kinds { #expect(!isDown(name), "\(house.vehiclectl("status", name))") }
+      #expect(third.end() == 0)
+    }
+  }
+}

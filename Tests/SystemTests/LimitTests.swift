@@ -1,0 +1,113 @@
+// The daemon at the limits of its process: descriptors, file sizes, groups, refused system calls, and another daemon on its state.
+
+import CLinux
+import Foundation
+import Testing
+
+extension WholeHouse {
+  @Suite("Limits") struct LimitTests {
+    private func daemon(_ house: House, under command: [String], environment: [String: String] = [:]) throws -> Program {
+      let arguments = [
+        "\(House.programs)/vehicled", "--config", house.configuration, "--socket", house.socket, "--state", "\(house.directory)/state",
+      ]
+      let program = try Program(command[0], Array(command.dropFirst()) + arguments, environment: environment, in: house.directory)
+      let answers = wait { !program.isRunning || house.vehiclectl("version").status == 0 }
+      try #require(answers && program.isRunning, "the daemon does not answer: \(program.complaints)")
+      return program
+    }
+
+    /// The clock ticks for which a process has had a processor.
+    private func ticks(_ program: Program) throws -> Int {
+      let stat = try String(contentsOfFile: "/proc/\(program.pid)/stat", encoding: .utf8)
+      let fields = try #require(stat.split(separator: ")").last).split(separator: " ")
+      return (Int(fields[11]) ?? 0) + (Int(fields[12]) ?? 0)
+    }
+
+    @Test func twoDaemonsDoNotShareAStateDirectory() throws {
+      let house = try House()
+      try house.write("[device.phone]\nkind = \"health\"\n")
+      let first = try house.daemon()
+      let second = try house.start(
+        "vehicled", ["--config", house.configuration, "--socket", "\(house.directory)/other", "--state", "\(house.directory)/state"])
+      #expect(second.status(within: 5) == 1)
+      #expect(second.complaints.contains("another vehicled uses the state directory \(house.directory)/state: stop it first"))
+      #expect(!FileManager.default.fileExists(atPath: "\(house.directory)/other"))
+      // Whatever ends it, its successor can have it.
+      #expect(first.end(SIGKILL) == -SIGKILL)
+      let next = try house.daemon()
+      #expect(house.vehiclectl("set", "phone.steps", "10").status == 0 && next.isRunning)
+    }
+
+    @Test func withoutDescriptorsForMoreClientsItWaitsInsteadOfSpinning() throws {
+      let house = try House()
+      try house.write("")
+      let daemon = try daemon(house, under: ["/usr/bin/prlimit", "--nofile=40"])
+      var clients = try (0..<60).map { _ in try RawClient(house.socket) }
+      #expect(wait { daemon.complaints.contains("cannot accept a connection: too many open files; close some clients") })
+      let before = try ticks(daemon)
+      usleep(2_000_000)
+      // Two seconds are two hundred ticks.
+      #expect(try ticks(daemon) - before < 50)
+      clients = []
+      #expect(clients.isEmpty && house.vehiclectl("version").status == 0)
+      #expect(daemon.end() == 0)
+    }
+
+    @Test func aFileThatMayNotGrowIsLikeAFullDisk() throws {
+      let house = try House()
+      let (_, link) = try house.simulator()
+      try house.write("[device.ev]\nkind = \"obd\"\nlink = \"\(link)\"\nrecord = true\n")
+      let daemon = try daemon(house, under: ["/usr/bin/prlimit", "--fsize=3000"])
+      #expect(wait { daemon.complaints.contains("not recording: cannot write ") })
+      #expect(daemon.complaints.contains("file too large"), "\(daemon.complaints)")
+      #expect(wait { house.get("rpm") != nil } && daemon.end() == 0)
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "only root can run clients as other users"))
+    func aMemberOfManyGroupsIsLetIn() throws {
+      let house = try House()
+      chmod(house.directory, 0o755)
+      try house.write("[control]\nobserve = [\"games\"]\n")
+      let games = try #require(getgrnam("games")).pointee.gr_gid
+      _ = try house.daemon()
+      let groups = (10_000..<10_300).map(String.init)
+      for (groups, status) in [(groups + ["\(games)"], Int32(0)), (groups, 7)] {
+        let client = house.run(
+          "/usr/bin/setpriv",
+          [
+            "--reuid=65534", "--regid=65534", "--groups", groups.joined(separator: ","), "\(House.programs)/vehiclectl", "--socket",
+            house.socket, "status",
+          ])
+        #expect(client.status == status, "\(client.errors)")
+      }
+    }
+
+    /// Runs a program with the calls refused that the unit's system call filter refuses to libdispatch.
+    private static let filter = """
+      import ctypes, os, platform, struct, sys
+      refused = {"x86_64": (141, 144, 314), "aarch64": (140, 119, 274)}[platform.machine()]  # setpriority, sched_setscheduler, sched_setattr
+      steps = [(0x20, 0, 0, 0)] + [(0x15, len(refused) - index, 0, number) for index, number in enumerate(refused)]
+      steps += [(0x06, 0, 0, 0x7FFF0000), (0x06, 0, 0, 0x00050001)]
+      code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
+      program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(steps), ctypes.addressof(code)))
+      libc = ctypes.CDLL(None)
+      assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, program, 0, 0) == 0
+      os.execv(sys.argv[1], sys.argv[1:])
+      """
+
+    @Test func underTheUnitsFilterTheJournalGetsNoLineThatIsNotTheDaemons() throws {
+      let house = try House()
+      let (_, link) = try house.simulator()
+      try house.write("[device.ev]\nkind = \"obd\"\nlink = \"\(link.replacingOccurrences(of: "127.0.0.1", with: "localhost"))\"\n")
+      // libdispatch writes to the system log by itself; here we want to see it.
+      let daemon = try daemon(house, under: [House.python, "-c", Self.filter], environment: ["LIBDISPATCH_LOG": "stderr"])
+      #expect(wait { house.get("rpm") != nil })
+      daemon.signal(SIGHUP)
+      #expect(wait { daemon.complaints.contains("configuration read again") })
+      #expect(daemon.end() == 0)
+      let ours = /\d\d:\d\d:\d\d\.\d{3} (debug|info|notice|warning|error) .+/
+      for line in daemon.complaints.split(separator: "\n") { #expect(line.wholeMatch(of: ours) != nil, "\(line)") }
+      #expect(daemon.complaints.contains("stopping"))
+    }
+  }
+}

@@ -1,0 +1,119 @@
+// Three ordinary users, with no right but to connect, do what they can against the rest of the house: nobody else notices.
+
+import Foundation
+import Synchronization
+import Testing
+
+extension WholeHouse {
+  @Suite("Starvation", .enabled(if: geteuid() == 0, "only root can run clients as other users")) struct StarvationTests {
+    /// `flood`: heaps of refused calls on many connections. `hold`: connections that say nothing, or half a call. `pipeline`: long calls of
+    /// escaped keys, and calls whose replies are never read. Whoever is let go comes again.
+    private static let script = """
+      import socket, sys, time
+      from contextlib import suppress
+      place, what = sys.argv[1:]
+      status = b'{"method":"io.vehicled.Status"}\\0'
+      keys = ",".join(f'"\\\\u0061\\\\u006{i % 10}{i}":0' for i in range(31))
+      heavy = ('{"method":"io.vehicled.Get","parameters":{"references":[' + ",".join(["{" + keys + "}"] * 2000) + "]}}").encode()
+      light = ('{"method":"io.vehicled.Get","parameters":{"references":[' + ",".join(["{" + keys + "}"] * 25) + "]}}").encode() + b"\\0"
+      say = {"flood": [status * 32], "hold": [b"", b'{"method":'], "pipeline": [heavy, light * 8, status * 512]}[what]
+      clients, tried, number = {}, 0, 0
+      print("begins", flush=True)
+      while True:
+          if len(clients) < 128 and time.monotonic() - tried > 0.005:
+              tried = time.monotonic()
+              client = socket.socket(socket.AF_UNIX)
+              client.setblocking(False)
+              with suppress(OSError):
+                  client.connect(place)
+                  number += 1
+                  clients[client] = say[number % len(say)]
+                  if what == "hold":
+                      client.send(clients[client])
+          for client, words in list(clients.items()):
+              try:
+                  with suppress(BlockingIOError):
+                      if what != "hold":
+                          client.send(words)
+                  if what == "pipeline" and words[:12] == status[:12] and len(words) == 512 * len(status):
+                      continue
+                  if not client.recv(1 << 16):
+                      raise ConnectionError
+              except BlockingIOError:
+                  pass
+              except OSError:
+                  client.close()
+                  del clients[client]
+          if what == "hold":
+              time.sleep(0.01)
+      """
+
+    @Test func nothingIsMissedWhileThreeUsersFloodAndHoldAndPipelineAndACarIsDriven() throws {
+      let house = try House()
+      chmod(house.directory, 0o755)
+      let adapter = try house.simulator()
+      let car = try house.start("vehiclesim", ["car", "--on", "tcp:127.0.0.1:0", "-v"])
+      try #require(wait { car.printed.contains("\n") }, "\(car.complaints)")
+      let link = car.printed.split(separator: "\n").first.map(String.init) ?? ""
+      try house.write(
+        """
+        [control]
+        observe-users = ["nobody"]
+        [device.ev]
+        kind = "obd"
+        link = "\(adapter.link)"
+        [device.car]
+        kind = "car"
+        link = "\(link)"
+
+        """)
+      let daemon = try house.daemon()
+      try #require(wait { house.get("car.connected") == "on" && house.get("ev.rpm") != nil })
+      let driver = try Program(
+        "\(House.programs)/vehiclectl", ["--socket", house.socket, "drive", "car", "--deadline", "1000"], in: house.directory, input: "")
+      func motors() -> [Substring] { car.complaints.split(separator: "\n").filter { $0.contains("car: motors ") } }
+      let ahead = #"{"roll": 0.4, "pitch": 0, "yaw": 0}"#
+      try #require(driver.feed(ahead) { motors().last?.hasSuffix("50.96 50.96") == true }, "\(driver.complaints)")
+      let changes = motors().count
+      let polls = try #require(house.get("ev.polls").flatMap { Int($0) })
+      let users = try ["flood", "hold", "pipeline"].enumerated().map { number, what in
+        try Program(
+          "/usr/bin/setpriv",
+          [
+            "--reuid=\(61001 + number)", "--regid=\(61001 + number)", "--clear-groups", "nice", "python3", "-c", Self.script, house.socket,
+            what,
+          ], in: house.directory)
+      }
+      let isOver = Mutex(false)
+      Thread.detachNewThread {
+        while !isOver.withLock({ $0 }) {
+          driver.say(ahead + "\n")
+          usleep(40_000)
+        }
+      }
+      defer { isOver.withLock { $0 = true } }
+      // Longer than the deadlines of ten seconds. A machine that is busy with other things may miss a poll: one time without is
+      // enough, for whoever starves the daemon does it all the time.
+      let begun = Date()
+      var clean = 0
+      repeat {
+        let missed = house.get("ev.missed")
+        usleep(4_000_000)
+        if missed != nil, house.get("ev.missed") == missed { clean += 1 }
+      } while Date() < begun + (clean > 0 ? 13 : 60)
+      #expect(clean > 0, "\(house.get("ev.missed") ?? "-") polls missed of \(house.get("ev.polls") ?? "-")")
+      for user in users { #expect(user.isRunning && user.printed == "begins\n", "\(user.complaints)") }
+      // Another user finds a place, and is answered.
+      let other = house.run(
+        "/usr/bin/setpriv",
+        ["--reuid=65534", "--regid=65534", "--clear-groups", "\(House.programs)/vehiclectl", "--socket", house.socket, "get", "ev.polls"])
+      #expect(Int(other.output.trimmingCharacters(in: .newlines)) ?? 0 > polls, "\(other.errors)")
+      #expect(driver.isRunning && motors().count == changes, "\(driver.complaints) \(motors().suffix(3))")
+      users.forEach { $0.end(SIGKILL) }
+      isOver.withLock { $0 = true }
+      #expect(daemon.isRunning)
+      driver.fallSilent()
+      #expect(wait { motors().last?.hasSuffix("0.00 0.00") == true })
+    }
+  }
+}

@@ -1,0 +1,96 @@
+import Glibc
+import Protocols
+import Synchronization
+import Testing
+
+@testable import vehicled
+
+/// A name service of the test's own: it says what it is told to, and can hang.
+final class NameService: Sendable {
+  let answers: Mutex<Accounts.Answers>
+  private let hangs = Mutex(false)
+  private let count = Mutex(0)
+
+  init(_ answers: Accounts.Answers) { self.answers = Mutex(answers) }
+
+  /// How many questions came.
+  var questions: Int { count.withLock { $0 } }
+
+  func hang(_ does: Bool) { hangs.withLock { $0 = does } }
+
+  func resolve(_ query: Accounts.Query) -> Accounts.Answer {
+    count.withLock { $0 += 1 }
+    while hangs.withLock({ $0 }) { usleep(1000) }
+    return answers.withLock { $0[query] ?? .absent }
+  }
+}
+
+@Suite("Accounts") @Loop struct AccountsTests {
+  /// What is found, once it is.
+  @Loop private final class Found {
+    var answers: Accounts.Answers?
+    func find(_ accounts: Accounts, _ queries: Set<Accounts.Query>) {
+      accounts.find(queries) { self.answers = $0 }
+    }
+  }
+
+  private static let drivers = Accounts.Query.group("drivers")
+
+  @Test func theSystemsAccountsAreFoundByNameAndNumber() {
+    #expect(Accounts.resolve(.user("root")) == .number(0) && Accounts.resolve(.userName(0)) == .name("root"))
+    #expect(Accounts.resolve(.group("root")) == .number(0) && Accounts.resolve(.groupName(0)) == .name("root"))
+    #expect(Accounts.resolve(.user("4711")) == .number(4711) && Accounts.resolve(.user("no-such-user")) == .absent)
+    #expect(Accounts.resolve(.group("4711")) == .absent && Accounts.resolve(.userName(3_000_000_000)) == .absent)
+  }
+
+  @Test func anAnswerIsUsedForAWhileAndOneQuestionServesAllWhoWait() async {
+    let service = NameService([Self.drivers: .number(60)])
+    let accounts = Accounts(maxAge: 3600 * .second, resolve: service.resolve)
+    let (first, second) = (Found(), Found())
+    first.find(accounts, [Self.drivers])
+    second.find(accounts, [Self.drivers])
+    #expect(first.answers == nil && accounts.known([Self.drivers]).isEmpty)
+    #expect(await until { first.answers != nil && second.answers != nil })
+    #expect(first.answers == [Self.drivers: .number(60)] && second.answers == first.answers && service.questions == 1)
+    #expect(accounts.known([Self.drivers]) == [Self.drivers: .number(60)])
+    accounts.forget()
+    #expect(accounts.known([Self.drivers]).isEmpty)
+    let old = Accounts(maxAge: 20 * .millisecond, resolve: service.resolve)
+    first.find(old, [Self.drivers])
+    #expect(await until { service.questions == 2 && old.known([Self.drivers]).isEmpty })
+    first.find(old, [Self.drivers])
+    #expect(await until { service.questions == 3 })
+  }
+
+  @Test func aLookUpThatHangsFailsInTimeAndTheNextCallersDoNotWait() async {
+    let service = NameService([Self.drivers: .number(60)])
+    let accounts = Accounts(timeout: 50 * .millisecond, maxAge: 3600 * .second, resolve: service.resolve)
+    service.hang(true)
+    let found = Found()
+    found.find(accounts, [Self.drivers])
+    // The loop goes on meanwhile: this waits on one of its timers.
+    #expect(await until { found.answers != nil })
+    #expect(found.answers == [Self.drivers: .failed("the name service does not respond")])
+    let next = Found()
+    next.find(accounts, [Self.drivers])
+    #expect(next.answers == found.answers && service.questions <= 1)
+    service.hang(false)
+    #expect(await until { accounts.known([Self.drivers]) == [Self.drivers: .number(60)] })
+  }
+
+  @Test func anotherNumberIsReportedAndAFailureIsNone() async {
+    let service = NameService([Self.drivers: .number(60)])
+    let accounts = Accounts(resolve: service.resolve)
+    var changes = 0
+    accounts.changed = { changes += 1 }
+    for answer in [.number(60), .failed("down"), .number(60), .number(61), .absent] as [Accounts.Answer] {
+      service.answers.withLock { $0[Self.drivers] = answer }
+      accounts.forget()
+      let found = Found()
+      found.find(accounts, [Self.drivers])
+      #expect(await until { found.answers == [Self.drivers: answer] })
+    }
+    // A failure hides what was before: it is looked up again all the same.
+    #expect(changes == 2)
+  }
+}

@@ -1,0 +1,133 @@
+// What tests of the socket share: a client that speaks bytes, of any user, and a device that moves and can be driven.
+
+import CLinux
+import Foundation
+import Glibc
+import NIOCore
+import NIOPosix
+import Protocols
+import Testing
+
+@testable import vehicled
+
+/// A client of the methods, over a socket pair, of any user.
+@Loop final class SocketClient {
+  private var descriptor: CInt = -1
+  private var buffer: [UInt8] = []
+  private var pings = 0
+
+  init(_ methods: Methods, user: UInt32 = geteuid()) throws {
+    var ends: [CInt] = [0, 0]
+    try #require(socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0)
+    descriptor = ends[0]
+    let peer = Peer(pid: getpid(), user: user, groups: [])
+    _ = ClientBootstrap(group: Loop.group)
+      .channelOption(.allowRemoteHalfClosure, value: true)
+      .channelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture {
+          try Loop.assumeIsolated { try channel.pipeline.syncOperations.addHandler(Session(methods, peer: peer)) }
+        }
+      }
+      .withConnectedSocket(ends[1])
+  }
+
+  func hangUp() {
+    if descriptor >= 0 { close(descriptor) }
+    descriptor = -1
+  }
+
+  /// Whether the session has closed its end.
+  var isLetGo: Bool {
+    var byte: UInt8 = 0
+    return recv(descriptor, &byte, 1, CInt(MSG_PEEK)) == 0
+  }
+
+  func sayNoMore() { shutdown(descriptor, CInt(SHUT_WR)) }
+
+  /// Sends a call. False where it does not go out in whole.
+  @discardableResult func send(_ call: String) -> Bool {
+    let bytes = Array(call.utf8) + [0]
+    return send(bytes[...]) == bytes.count
+  }
+
+  /// Sends what the kernel takes, and says how much that was; negative where it takes nothing.
+  @discardableResult func send(_ bytes: ArraySlice<UInt8>) -> Int {
+    bytes.withUnsafeBytes { Glibc.send(descriptor, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL)) }
+  }
+
+  /// How many whole messages have come since the last look.
+  func messages() -> Int {
+    var chunk = [UInt8](repeating: 0, count: 1 << 16)
+    var count = 0
+    while case let size = recv(descriptor, &chunk, chunk.count, 0), size > 0 { count += chunk[..<size].count { $0 == 0 } }
+    return count
+  }
+
+  /// The next reply.
+  func next() async -> String {
+    _ = await until {
+      var chunk = [UInt8](repeating: 0, count: 4096)
+      let count = recv(self.descriptor, &chunk, chunk.count, 0)
+      if count > 0 { self.buffer += chunk[..<count] }
+      return self.buffer.contains(0)
+    }
+    guard let end = buffer.firstIndex(of: 0) else { return "" }
+    defer { buffer.removeSubrange(...end) }
+    return String(decoding: buffer[..<end], as: UTF8.self)
+  }
+
+  func ask(_ call: String) async -> String {
+    send(call)
+    return await next()
+  }
+}
+
+/// A board with one device that moves, over a pseudo-terminal.
+@Loop final class DrivingRig {
+  static let schema = Schema(
+    properties: [
+      Property("target-current", .float, unit: "A", range: -10...10, access: .motion, help: "Motor current"),
+      Property("led", .int, access: .write, help: "Light"),
+    ], actions: [Action("jump", motion: true, help: "Jumps")])
+  let probe = Probe()
+  let board = Board()
+  let methods: Methods
+  let device: Device
+  let line = pseudoTerminal()
+
+  init(
+    _ schema: Schema = DrivingRig.schema, control: Configuration.Control = Configuration.Control(), guardian: Guardian? = nil,
+    accounts: Accounts = Accounts()
+  ) async {
+    methods = Methods(board: board, access: Access(control), blueZ: BlueZ(SystemBus()), directory: "/tmp", accounts: accounts)
+    probe.answers { input, _, effects in
+      if case .perform(let id, _) = input { effects.append(.complete(id, .success(Report()))) }
+    }
+    device = vehicledTests.device(
+      probe, named: "board", schema, links: [(.main, .serial(path: line.path, baud: 115200))],
+      guardian: guardian)
+    board.add(device)
+    device.open(restored: [:])
+    _ = await until { self.device.ports.allSatisfy(\.isUp) }
+  }
+
+  var leases: [String] { probe.words.filter { $0.hasPrefix("lease") } }
+
+  func drive(_ client: SocketClient) async -> String {
+    let reply = await client.ask(#"{"method":"io.vehicled.Drive","parameters":{"device":"board"},"more":true}"#)
+    guard let start = reply.range(of: "\"lease\":\"") else { return reply }
+    return String(reply[start.upperBound...].prefix { $0 != "\"" })
+  }
+
+  func set(_ value: String, _ lease: String?) -> String {
+    let lease = lease.map { ",\"lease\":\"\($0)\"" } ?? ""
+    return
+      #"{"method":"io.vehicled.Set","parameters":{"device":"board","property":"target-current","value":{"float":\#(value)}\#(lease)}}"#
+  }
+
+  func end() {
+    device.disconnect()
+    close(line.follower)
+    close(line.controller)
+  }
+}

@@ -1,0 +1,195 @@
+// What one client can do to the others, and cannot: long calls, many calls, half calls, and none.
+
+import CLinux
+import Glibc
+import Protocols
+import Testing
+
+@testable import vehicled
+
+@Suite("Session") @Loop struct SessionTests {
+  private static let info = #"{"method":"org.varlink.service.GetInfo"}"#
+  private static let status = #"{"method":"io.vehicled.Status"}"#
+  private static let stranger: UInt32 = 4711
+
+  private func methods(_ control: Configuration.Control = Configuration.Control(observe: [], control: [])) -> Methods {
+    Methods(board: Board(), access: Access(control), blueZ: BlueZ(SystemBus()), directory: "/tmp")
+  }
+
+  /// A call of so many bytes.
+  private func call(of size: Int) -> String {
+    let frame = #"{"method":"io.vehicled.Get","parameters":{"references":[""]}}"#
+    return frame.replacing("[\"\"]", with: "[\"\(String(repeating: "x", count: size - frame.utf8.count))\"]")
+  }
+
+  @Test func `calls of more than 16 KiB are read from clients with a right only, and refused with the reason`() async throws {
+    let methods = methods(.init(observe: [], control: [], observeUsers: ["4712"]))
+    let stranger = try SocketClient(methods, user: Self.stranger)
+    #expect(await stranger.ask(call(of: 16 << 10)).contains("PermissionDenied"))
+    let refusal = await stranger.ask(call(of: 16 << 10 | 1))
+    #expect(refusal.contains("PermissionDenied") && refusal.contains("more than 16 KiB") && refusal.contains("observe"), "\(refusal)")
+    #expect(await until { stranger.isLetGo })
+    for user in [4712, geteuid()] {
+      let client = try SocketClient(methods, user: user)
+      var rest = (Array(call(of: 64 << 10).utf8) + [0])[...]
+      #expect(
+        await until {
+          while case let sent = client.send(rest), sent > 0 { rest = rest.dropFirst(sent) }
+          return rest.isEmpty
+        })
+      #expect(await client.next().contains("NoSuchProperty"))
+    }
+  }
+
+  @Test func `rights come before parameters`() async throws {
+    let stranger = try SocketClient(methods(), user: Self.stranger)
+    let reply = await stranger.ask(#"{"method":"io.vehicled.Set","parameters":{"device":3,"nonsense":{}}}"#)
+    #expect(reply.contains("PermissionDenied") && !reply.contains("nonsense"), "\(reply)")
+  }
+
+  /// It was closed once more than 1 MiB waited.
+  @Test func `a client that calls faster than it is answered is read more slowly`() async throws {
+    let client = try SocketClient(methods())
+    let count = 1500
+    let call = Array(Self.info.utf8) + [UInt8](repeating: 32, count: 1 << 10) + [0]
+    var rest = [[UInt8]](repeating: call, count: count).flatMap { $0 }[...]
+    // It reads nothing until nothing more goes out.
+    while true {
+      let left = rest.count
+      while case let sent = client.send(rest), sent > 0 { rest = rest.dropFirst(sent) }
+      await Timer.pause(20 * .millisecond)
+      if rest.count == left { break }
+    }
+    #expect(rest.count > 1 << 19)
+    var answers = 0
+    #expect(
+      await until {
+        while case let sent = client.send(rest), sent > 0 { rest = rest.dropFirst(sent) }
+        let more = client.messages()
+        answers += more
+        return answers == count
+      }, "\(answers)")
+  }
+
+  @Test func `many connections of one user do not delay another's`() async throws {
+    let methods = methods()
+    // Each user is one that may make calls: what is measured is turns, not places.
+    let flood = try (0..<16).map { _ in try SocketClient(methods, user: Self.stranger) }
+    let other = try SocketClient(methods, user: Self.stranger + 1)
+    #expect(await other.ask(Self.status).contains("PermissionDenied"))
+    let each = 150
+    for client in flood { client.send([[UInt8]](repeating: Array(Self.status.utf8) + [0], count: each).flatMap { $0 }[...]) }
+    let before = methods.calls
+    other.send(Self.status)
+    #expect(await until { other.messages() == 1 })
+    #expect(methods.calls - before < flood.count * each / 2, "\(methods.calls - before)")
+    var answers = 0
+    #expect(
+      await until {
+        answers += flood.reduce(0) { $0 + $1.messages() }
+        return answers == flood.count * each
+      })
+  }
+
+  @Test func `the end of a driver's connection is noticed though nothing is read from it`() async throws {
+    let rig = await DrivingRig()
+    let (holder, driver) = (try SocketClient(rig.methods), try SocketClient(rig.methods))
+    let lease = await rig.drive(holder)
+    #expect(await driver.ask(rig.set("1", lease)).contains("reading"))
+    // A command that takes its time, and set-points behind it that fill the socket.
+    rig.probe.answers { _, _, _ in }
+    while driver.send(rig.set("2", lease)) {}
+    await Timer.pause(20 * .millisecond)
+    #expect(rig.leases == ["lease"])
+    driver.hangUp()
+    #expect(await until { rig.leases == ["lease", "lease ended: the driver is gone"] })
+    rig.end()
+  }
+
+  @Test func `calls that want no reply are answered though their client has gone`() async throws {
+    let rig = await DrivingRig()
+    let client = try SocketClient(rig.methods)
+    let led = #"{"method":"io.vehicled.Set","parameters":{"device":"board","property":"led","value":{"int":7}},"oneway":true}"#
+    for _ in 0..<200 { client.send(led) }
+    client.hangUp()
+    #expect(await until { rig.probe.words.count { $0 == "set 1 7" } == 200 })
+    #expect(await until { rig.methods.admission.sessions.isEmpty })
+    rig.end()
+  }
+
+  /// One test for all that has to do with ten seconds.
+  @Test func `who says half a call is let go after ten seconds, who says nothing once places are scarce, and a driver never`() async throws
+  {
+    let user = Self.stranger
+    let rig = await DrivingRig(control: .init(observe: [], control: [], controlUsers: ["\(user + 1)"]))
+    let half = try SocketClient(rig.methods)
+    half.send(Array(#"{"method":"#.utf8)[...])
+    let silent = try (0..<16).map { _ in try SocketClient(rig.methods, user: user) }
+    let holder = try SocketClient(rig.methods, user: user + 1)
+    let lease = await rig.drive(holder)
+    let drivers = try (0..<16).map { _ in try SocketClient(rig.methods, user: user + 1) }
+    #expect(!lease.isEmpty && rig.methods.admission.sessions.count == 34)
+    for _ in 0..<105 {
+      await Timer.pause(100 * .millisecond)
+      #expect(!silent[0].isLetGo)
+    }
+    #expect(half.isLetGo)
+    let late = try SocketClient(rig.methods, user: user)
+    #expect(await late.ask(Self.info).contains("vehicled"))
+    #expect(await until { silent.allSatisfy(\.isLetGo) })
+    for driver in try drivers + [SocketClient(rig.methods, user: user + 1)] { #expect(!driver.isLetGo) }
+    rig.end()
+  }
+
+  @Test func `when the daemon stops, whatever was sent before is answered, and nothing after`() async throws {
+    let rig = await DrivingRig()
+    let clients = try (0..<8).map { _ in try SocketClient(rig.methods) }
+    #expect(await until { rig.methods.admission.sessions.count == 8 })
+    let calls = [[UInt8]](repeating: Array(Self.info.utf8) + [0], count: 20).flatMap { $0 }[...]
+    for client in clients { client.send(calls) }
+    await rig.methods.finish(within: 5 * .second)
+    for client in clients {
+      #expect(!client.send(Self.info))
+      #expect(client.messages() == 20)
+      #expect(await until { client.isLetGo })
+    }
+    rig.end()
+  }
+}
+
+@Suite struct BacklogTests {
+  private func bytes(_ count: Int) -> [UInt8] { [[UInt8]](repeating: Array(#"{"method":"a.B"}"#.utf8) + [0], count: count).flatMap { $0 } }
+
+  @Test func `what waited in the kernel while reading was paused counts as old as the pause`() throws {
+    var backlog = Backlog()
+    backlog.append(bytes(1), at: 1 * .second)
+    #expect(try backlog.next()?.arrived == 1 * .second)
+    #expect(try backlog.next() == nil && backlog.pending == 0)
+    backlog.resumes(behind: bytes(2).count, since: 2 * .second)
+    backlog.append(bytes(1), at: 9 * .second)
+    backlog.append(bytes(2), at: 9 * .second)
+    #expect(try backlog.next()?.arrived == 2 * .second)
+    #expect(try backlog.next()?.arrived == 2 * .second)
+    #expect(try backlog.next()?.arrived == 9 * .second)
+  }
+
+  @Test func `a call is as old as its last byte`() throws {
+    var backlog = Backlog()
+    let call = bytes(1)
+    backlog.append(call[..<5], at: 1 * .second)
+    #expect(try !backlog.hasCall())
+    backlog.append(call[5...], at: 3 * .second)
+    #expect(try backlog.hasCall())
+    #expect(try backlog.next()?.arrived == 3 * .second)
+  }
+
+  @Test func `the limit may grow while a call comes`() throws {
+    var backlog = Backlog()
+    backlog.append([UInt8](repeating: 32, count: Backlog.strangerLimit + 1), at: 0)
+    #expect(throws: VarlinkFraming.TooLong.self) { try backlog.hasCall() }
+    backlog.limit = VarlinkFraming.limit
+    #expect(try !backlog.hasCall())
+    backlog.append(bytes(1), at: 0)
+    #expect(try backlog.next()?.call.method == "a.B")
+  }
+}
