@@ -23,11 +23,15 @@ final class DrivenCar: Sendable {
     /// Set-points under the last lease.
     var tilts = 0
     var watched: [String] = []
+    /// The buttons, as they were pressed and released.
+    var presses: [String] = []
   }
 
   static let schema = Contract.Schema(
     device: "rover", kind: "car",
-    Schema(actions: [DriveVocabularyTests.tilt, Action("continue", motion: true, help: ""), Action("stop", help: "")]))
+    Schema(
+      properties: [Property("left-button", .bool, access: .write, help: ""), Property("right-button", .bool, access: .write, help: "")],
+      actions: [DriveVocabularyTests.tilt, Action("continue", motion: true, help: ""), Action("stop", help: "")]))
   static let vocabulary = DriveVocabulary(device: "rover", schema)
   static let answered = Answer.send(VarlinkReply.message(Contract.Call.Result(Report())))
 
@@ -37,6 +41,8 @@ final class DrivenCar: Sendable {
   var tilts: Int { notes.withLock { $0.tilts } }
   var leases: Int { notes.withLock { $0.leases } }
   var watched: [String] { notes.withLock { $0.watched } }
+
+  var presses: [String] { notes.withLock { $0.presses } }
 
   func lose(_ reason: String) {
     SocketServer.send(notes.withLock { $0.holder }, VarlinkReply.message(.leaseLost(device: "rover", reason: reason)))
@@ -56,6 +62,16 @@ final class DrivenCar: Sendable {
     case Contract.Watch.name:
       if case .array(let names)? = parameters["references"] { notes.withLock { $0.watched = names.compactMap(\.string) } }
       return .send(VarlinkReply.message(Contract.Watch.Result(sequence: 0, snapshot: []), continues: true))
+    case Contract.Set.name:
+      guard let name = parameters["property"]?.string, case .bool(let isDown)? = parameters["value"]?["bool"] else {
+        return .sendAndClose([])
+      }
+      notes.withLock { $0.presses.append("\(name) \(isDown ? "on" : "off")") }
+      if name == "right-button" {
+        return .send(VarlinkReply.message(.deviceError(device: "rover", code: "no-buttons", message: "the car wants no buttons now")))
+      }
+      let reading = Contract.Reading(device: "rover", property: name, value: .bool(isDown))
+      return .send(VarlinkReply.message(Contract.Set.Result(reading: reading)))
     case Contract.Call.name:
       func angle(_ name: String) -> Double? {
         switch parameters["arguments"]?[name]?["float"] {

@@ -72,6 +72,9 @@ import Testing
   @Test func `a device without set-points by name keeps its words`() {
     #expect(refusal("x", Self.board) == "line 7 is no JSON object; write {\"PROPERTY\": VALUE}, as in {\"target-current\": 2.5}")
     #expect(refusal(#"{"speed":3}"#, Self.board) == "line 7: rover has no motion property \"speed\"; it has target-current")
+    #expect(
+      refusal(#"{"target-current":"2.5"}"#, Self.board) == "line 7: target-current: \"2.5\" is a string; remove the quotes")
+    #expect(refusal(#"{"roll":"0.1","pitch":0}"#) == "line 7: roll: \"0.1\" is a string; remove the quotes")
     #expect(refusal(#"{"speed":3}"#, Schema()) == "line 7: rover has no motion property \"speed\"; it has none")
     #expect(refusal(#"{"a":3,"b":4}"#, Self.board)?.hasPrefix("line 7 names 2 motion properties; give one") == true)
     #expect(refusal(#"{"target-current":11}"#, Self.board) == "line 7: target-current: 11 is outside -10 to 10 A")

@@ -82,6 +82,9 @@ import Testing
   @Test func `buttons go on, stop and end`() throws {
     let mapping = try pad()
     #expect([BTN_SOUTH, BTN_EAST, BTN_START, BTN_TRIGGER, BTN_THUMB].map { mapping.pressed(Int($0)) } == [.go, .stop, .end, .go, .stop])
+    #expect([BTN_TL, BTN_TR].map { mapping.pressed(Int($0)) } == [.button(.left, isDown: true), .button(.right, isDown: true)])
+    #expect([BTN_TL, BTN_TR].map { mapping.released(Int($0)) } == [.button(.left, isDown: false), .button(.right, isDown: false)])
+    #expect(mapping.released(Int(BTN_SOUTH)) == nil, "only the buttons of the screen are held")
     #expect(mapping.pressed(Int(BTN_WEST)) == nil && mapping.pressed(-1) == nil)
   }
 

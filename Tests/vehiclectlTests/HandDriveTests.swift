@@ -73,6 +73,25 @@ import Testing
     #expect(end == .refused(.notConnected(device: "rover", reason: "link down")) && end?.exitCode == 5 && car.told.count == 9)
   }
 
+  @Test func `buttons are pressed and released by keys, refusals end nothing, and what is pressed is released at the end`() throws {
+    let car = DrivenCar()
+    let pty = try PTY()
+    let end = try drive(car, pty) { told, car in
+      switch (car.tilts, car.presses.count) {
+      case (1, 0): pty.type(",")
+      case (5, 1): pty.type(",")
+      case (10, 2): pty.type(".")
+      case (15, 3): pty.type(",")
+      case (20, 4): pty.type("q")
+      default: break
+      }
+      return DrivenCar.answered
+    }
+    #expect(end == nil)
+    #expect(car.presses == ["left-button on", "left-button off", "right-button on", "left-button on", "left-button off"])
+    #expect(car.told.contains { $0.action == "stop" })
+  }
+
   @Test func `keys drive, go on and stop; a terminal that hangs up ends it with a stop`() throws {
     let car = DrivenCar()
     let pty = try PTY()

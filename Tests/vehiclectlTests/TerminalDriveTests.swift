@@ -37,4 +37,22 @@ import Testing
       shown.contains("\u{1b}[?25l") && shown.hasSuffix("\u{1b}[?25h"), "the cursor is there again: \(shown.suffix(40).debugDescription)")
     #expect(car.leases == 2 && car.told.count { $0 == .init(action: "stop", hasLease: false) } == 2 && !pty.isRaw)
   }
+
+  @Test func `what has no tilt is refused on a terminal, before the lease is taken`() throws {
+    let pty = try PTY()
+    let server = try SocketServer { method, _ in
+      method == Contract.Describe.name ? .send(VarlinkReply.message(Contract.Describe.Result(schemas: []))) : .sendAndClose([])
+    }
+    defer { server.stop() }
+    let pid = try Program.start(["drive", "board", "--socket", server.path], on: pty)
+    var (shown, status, looks) = ("", Int32(0), 0)
+    while waitpid(pid, &status, WNOHANG) == 0 {
+      shown += pty.shown()
+      usleep(1_000)
+      looks += 1
+      if looks == 30_000 { kill(pid, SIGKILL) }  // it would never end
+    }
+    shown += pty.shown()
+    #expect(status >> 8 == 2 && shown.contains("PROGRAM | vehiclectl drive board"), "\(status) \(shown)")
+  }
 }

@@ -9,7 +9,9 @@ struct DriveCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "drive", abstract: "Drive a device, with keys, a gamepad, or set-points from stdin.",
     discussion: """
-      On a terminal a car is driven with the arrow keys or WASD; space stops it, Enter lets it go on, q ends. Elsewhere each line \
+      On a terminal a car is driven with the arrow keys or WASD; space stops it, Enter lets it go on, comma and dot press and release \
+      its left and right buttons, q ends. A device without the \
+      action tilt, as a longboard, is not driven from a terminal: pipe set-points into it. Elsewhere each line \
       of stdin is an object: one motion property, as in {"target-current": 2.5}, the arguments of a motion action, as in \
       {"roll": 0.1, "pitch": 0}, or any action by name, as in {"do": "stop"}; "vehiclectl describe" lists them. A line counts \
       as it is read: of several set-points that wait only the last is passed on. One must \
@@ -53,7 +55,11 @@ struct DriveCommand: Verb {
     if input != nil {
       throw Failure.usage("\(device) has no action tilt, so no stick can drive it; give it lines: \(vocabulary.example)")
     }
-    if isAtTerminal { output.note("\(device) has no tilt to steer with keys; type lines: \(vocabulary.example)") }
+    if isAtTerminal {
+      throw Failure.usage(
+        "\(device) cannot be driven from a terminal: it has no tilt to steer with keys, and nobody types a line every \(deadline) ms; pipe "
+          + "set-points into it: PROGRAM | vehiclectl drive \(device), with lines of \(vocabulary.example)")
+    }
     var drive = PipeDrive(common, output, vocabulary, deadline: deadline)
     try drive.run(holder: holder)
   }

@@ -11,9 +11,9 @@ struct Cockpit {
   }
 
   /// What of the car's own words is shown where it has them, beside mode and running.
-  private static let shown = ["motor-battery-voltage", "pi-battery-voltage", "temperature", "video"]
+  private static let shown = ["left-button", "right-button", "motor-battery-voltage", "pi-battery-voltage", "temperature", "video"]
   /// What the daemon itself sets: no sign of life from the car.
-  private static let ours = ["roll", "pitch", "yaw", "running", "connected"]
+  private static let ours = ["roll", "pitch", "yaw", "running", "connected", "left-button", "right-button"]
 
   private struct Row {
     var reading: Contract.Reading
@@ -43,12 +43,17 @@ struct Cockpit {
   /// Takes a reply of Watch.
   mutating func take(_ result: Contract.Watch.Result, at now: Double) {
     let readings = (result.snapshot ?? []).flatMap(\.readings) + (result.changes ?? [])
-    for reading in readings where reading.device == device { rows[reading.property] = Row(reading: reading, came: now) }
+    for reading in readings where reading.device == device { take(reading, at: now) }
     if let last = result.events?.last(where: { $0.device == device }) { event = last.text }
   }
 
+  mutating func take(_ reading: Contract.Reading, at now: Double) { rows[reading.property] = Row(reading: reading, came: now) }
+
   /// The number that a property has.
   func number(_ property: String) -> Double? { rows[property]?.reading.value?.number }
+
+  /// Whether a switch is on, as the device said last.
+  func isOn(_ property: String) -> Bool { rows[property]?.reading.value == .bool(true) }
 
   /// Seconds since the car said anything.
   func silence(at now: Double) -> Double? {
@@ -86,7 +91,8 @@ struct Cockpit {
     switch reading.value {
     case .bool(true): return paint("running", .good)
     case .bool(false): return paint("stopped", .bold)
-    default: return paint(Output.oneLine(reading.reason ?? ""), .dim)
+    // Nobody knows whether it stands.
+    default: return paint(Output.oneLine(reading.reason ?? ""), .bad)
     }
   }
 

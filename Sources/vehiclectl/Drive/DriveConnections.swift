@@ -1,5 +1,5 @@
-// The four connections of one drive, so that nothing waits for anything else: one holds the lease, one carries set-points, one
-// stops, one watches. Owns what was asked on each and not answered yet; must never queue a set-point behind another.
+// The connections of one drive, so that nothing waits for anything else: one holds the lease, one carries set-points, one
+// stops, one presses buttons, one watches. Owns what was asked on each and not answered yet; must never queue a set-point behind another.
 
 import CLinux
 import Glibc
@@ -10,12 +10,16 @@ struct DriveConnections {
   private let driver: Client
   private let brake: Client
   private let watcher: Client
+  private let buttons: Client
   private let device: String
   /// The lease, once it was given.
   private(set) var lease: String?
   /// A stop waits for its answer.
   private var isBraking = false
   private var brakesAgain = false
+  /// What the buttons are to be, by property, the next first; and the one that was asked for and not answered yet.
+  private var presses: [(property: String, isDown: Bool)] = []
+  private var pressing: (property: String, isDown: Bool)?
 
   /// Asks for the lease of a device, and for news of these properties of it.
   init(_ device: String, _ deadline: Int, watching properties: [String], connect: () throws(Failure) -> Client) throws(Failure) {
@@ -24,12 +28,13 @@ struct DriveConnections {
     driver = try connect()
     brake = try connect()
     watcher = try connect()
+    buttons = try connect()
     try holder.begin(Contract.Drive.self, .init(device: device, deadlineMilliseconds: deadline), more: true)
     try watcher.begin(
       Contract.Watch.self, .init(references: properties.map { "\(device).\($0)" }, minimumIntervalMilliseconds: 50), more: true)
   }
 
-  var descriptors: [Int32] { [holder, driver, brake, watcher].map(\.descriptor) }
+  var descriptors: [Int32] { [holder, driver, brake, watcher, buttons].map(\.descriptor) }
 
   /// Whether the lease was given just now; fails with the reason where it was refused or is lost.
   mutating func hearOfLease() throws(Failure) -> Bool {
@@ -67,11 +72,51 @@ struct DriveConnections {
     try brake.begin(Contract.Call.self, .init(device: device, action: "stop"))
   }
 
-  /// Waits until the last stop was answered, with whatever, or the time is over.
+  /// Presses a button or releases it, behind what was asked before.
+  mutating func press(_ property: String, _ isDown: Bool) throws(Failure) {
+    presses.removeAll { $0.property == property }
+    presses.append((property, isDown))
+    try pressNext()
+  }
+
+  /// Whether a button is pressed, as far as it was asked for here and is not answered yet.
+  func isAskedToBeDown(_ property: String) -> Bool? {
+    (presses + (pressing.map { [$0] } ?? [])).first { $0.property == property }?.isDown
+  }
+
+  /// What a button is now, or why it is not what was asked; nil while there is no answer.
+  mutating func hearOfButtons() throws(Failure) -> Result<Contract.Reading, ContractError>? {
+    let answer: Result<Contract.Reading, ContractError>
+    do throws(Failure) {
+      guard let result = try buttons.next(Contract.Set.self) else { return nil }
+      answer = .success(result.reading)
+    } catch .refused(let error) { answer = .failure(error) }
+    pressing = nil
+    try pressNext()
+    return answer
+  }
+
+  private mutating func pressNext() throws(Failure) {
+    guard pressing == nil, !presses.isEmpty else { return }
+    let next = presses.removeFirst()
+    pressing = next
+    try buttons.begin(Contract.Set.self, .init(device: device, property: next.property, value: .bool(next.isDown)))
+  }
+
+  /// Waits until all buttons were answered, or the time is over.
+  mutating func finishPressing(until limit: Double) throws(Failure) {
+    while pressing != nil, Clock.monotonic < limit {
+      Self.wait(for: [buttons.descriptor], until: limit)
+      _ = try hearOfButtons()
+    }
+  }
+
+  /// Waits until the last stop was answered, and fails where it was refused or the time is over: the vehicle may be moving.
   mutating func finishStopping(until limit: Double) throws(Failure) {
-    while isBraking, Clock.monotonic < limit {
+    while isBraking {
+      guard Clock.monotonic < limit else { throw .other("not confirmed: \(device) may still be driving; no answer to stop") }
       Self.wait(for: [brake.descriptor], until: limit)
-      _ = try hearOfStop()
+      if let refusal = try hearOfStop() { throw .other(refusal) }
     }
   }
 

@@ -27,6 +27,8 @@ struct DriveVocabulary {
 
   let device: String
   private let properties: [Contract.Property]
+  /// Those of the properties of buttons that can be set.
+  private let buttons: Swift.Set<String>
   private let actions: [Contract.Action]
 
   /// Of a device that declares nothing there is nothing to say.
@@ -34,6 +36,7 @@ struct DriveVocabulary {
     self.device = device
     properties = schema?.properties.filter(\.motion) ?? []
     actions = schema?.actions ?? []
+    buttons = Swift.Set(schema?.properties.filter(\.writable).map(\.name) ?? []).intersection(ScreenHalf.allCases.map(Self.buttonName))
   }
 
   /// The action with both angles, by which a person can drive.
@@ -46,6 +49,11 @@ struct DriveVocabulary {
 
   /// Whether a tilt can be said to count from neutral already.
   var tiltsRelatively: Bool { tilt?.arguments.contains { $0.name == "relative" } == true }
+
+  /// The property that presses and releases this button; nil: the device has none.
+  func button(_ half: ScreenHalf) -> String? { buttons.contains(Self.buttonName(half)) ? Self.buttonName(half) : nil }
+
+  private static func buttonName(_ half: ScreenHalf) -> String { "\(half.rawValue)-button" }
 
   /// An action by name.
   func action(_ name: String) -> Contract.Action? { actions.first { $0.name == name } }
@@ -90,9 +98,12 @@ struct DriveVocabulary {
       let mend = actions.contains(where: isSetPoint) ? "write \(example)" : "it has \(known.isEmpty ? "none" : known)"
       throw .usage("line \(number): \(device) has no motion property \"\(member.key)\"; \(mend)")
     }
-    do { return .set(property: member.key, try SetCommand.value(text(member.value), for: property, of: device)) } catch {
+    let value: Value
+    do { value = try SetCommand.value(text(member.value), for: property, of: device) } catch {
       throw .usage("line \(number): \(error.message)")
     }
+    try checkType(of: member, value, number)
+    return .set(property: member.key, value)
   }
 
   /// A line that this device understands.
@@ -125,11 +136,18 @@ struct DriveVocabulary {
       do { values[member.key] = try ValueRule(argument.type).parse(text(member.value)) } catch {
         throw .usage("line \(number): \(member.key): \(error.description); \(usage)")
       }
+      if let value = values[member.key] { try checkType(of: member, value, number) }
     }
     if let missing = declared.arguments.first(where: { !$0.optional && values[$0.name] == nil }) {
       throw .usage("line \(number): the argument \(missing.name) of \(action.name) is missing; \(usage)")
     }
     return .run(action: action.name, arguments: values, motion: action.motion)
+  }
+
+  /// A string is no number, whatever stands in it: the daemon refuses it as well.
+  private func checkType(of member: JSON.Member, _ value: Value, _ number: Int) throws(Failure) {
+    guard let string = member.value.string, value.number != nil else { return }
+    throw .usage("line \(number): \(member.key): \"\(string)\" is a string; remove the quotes")
   }
 
   private func text(_ value: JSON) -> String { value.string ?? value.text }

@@ -1,6 +1,6 @@
 // What the axes and buttons of an input device mean. Pure: what the device has goes in, then its events. Must never move the
 // car by what was never touched: an axis counts once it was seen at rest.
-// Facts: the kernel's Documentation/input/gamepad.rst (south, east, left stick; up is negative) and input-event-codes.h;
+// Facts: the kernel's Documentation/input/gamepad.rst (south, east, TL and TR, left stick; up is negative) and input-event-codes.h;
 // wheels of Logitech's and Thrustmaster's report pedals on Z and RZ, upside down: all the way out is the most.
 
 import CEvdev
@@ -9,7 +9,10 @@ struct GamepadMapping {
   /// Around rest, as a part of the way: nothing.
   static let deadZone = 0.08
 
-  enum Press: Equatable { case go, stop, end }
+  enum Press: Equatable {
+    case go, stop, end
+    case button(ScreenHalf, isDown: Bool)
+  }
 
   /// An axis as the device describes it.
   private struct Axis {
@@ -76,9 +79,20 @@ struct GamepadMapping {
   /// A key went down.
   func pressed(_ code: Int) -> Press? {
     switch Int32(code) {
+    case BTN_TL: .button(.left, isDown: true)
+    case BTN_TR: .button(.right, isDown: true)
     case BTN_SOUTH, BTN_TRIGGER: .go
     case BTN_EAST, BTN_THUMB: .stop
     case BTN_START: .end
+    default: nil
+    }
+  }
+
+  /// A key went up.
+  func released(_ code: Int) -> Press? {
+    switch Int32(code) {
+    case BTN_TL: .button(.left, isDown: false)
+    case BTN_TR: .button(.right, isDown: false)
     default: nil
     }
   }

@@ -25,9 +25,15 @@ struct HandDrive {
   private var pace = SetPointPace(at: 0)
   /// The driver wants the car to go on, and it was not told yet.
   private var goes = false
+  /// How long a refusal of Stop or of a button is shown.
+  private var refusalIsShownUntil = 0.0
+  private static let refusalTime = 4.0
+  /// The buttons that were pressed here and not released.
+  private var pressed: Swift.Set<String> = []
   /// The driver wants to end.
   private var ends = false
-  private static let patienceAtEnd = 1.0
+  /// Longer than the daemon waits for a car to confirm Stop.
+  private static let patienceAtEnd = 3.0
 
   /// With keys, a picture, and a stick or wheel, as far as there are.
   init(
@@ -42,10 +48,13 @@ struct HandDrive {
     self.terminal = terminal
     watched = watching
     self.screen = screen
-    let help =
+    var help =
       input == nil
       ? ["arrows or WASD steer   space stop   Enter continue", "1 to 9, 0 top tilt   q end"]
       : ["stick or wheel steers   B, space stop   A, Enter continue", "1 to 9, 0 top tilt   START, q end"]
+    if ScreenHalf.allCases.contains(where: { vocabulary.button($0) != nil }) {
+      help.append(input == nil ? ", left button   . right button" : "LB, comma left button   RB, dot right button")
+    }
     cockpit = Cockpit(device: vocabulary.device, help: help)
   }
 
@@ -110,12 +119,19 @@ struct HandDrive {
       if screen == nil, let input { output.note("driving \(vocabulary.device) with \(input.name): A continue, B stop, START end") }
     }
     while let news = try lines.news() { cockpit.take(news, at: now) }
-    if let refusal = try lines.hearOfStop() { note(refusal) }
+    if let refusal = try lines.hearOfStop() { refused(refusal, at: now) }
+    switch try lines.hearOfButtons() {
+    case .success(let reading)?: cockpit.take(reading, at: now)
+    case .failure(let error)?: refused(error.message, at: now)
+    case nil: break
+    }
     pace.limit(to: cockpit.number("tilt-rate"), deadline: Double(deadline) / 1000)
     guard pace.asked != nil else { return }
     let (came, refusal) = try lines.answer()
     if came { pace.answered() }
-    if came { note(refusal ?? input.flatMap { $0.isArmed ? nil : "let go of the stick and the pedals once" }) }
+    if came, refusal != nil || now >= refusalIsShownUntil {
+      note(refusal ?? input.flatMap { $0.isArmed ? nil : "release the stick and the pedals once" })
+    }
     cockpit.stall = pace.stall(at: now, deadline: Double(deadline) / 1000)
   }
 
@@ -158,7 +174,7 @@ struct HandDrive {
     }
     guard let input, ready[ready.count - 1] else { return }
     do {
-      for press in try input.read() { try obey(press == .go ? .go : press == .stop ? .stop : .end, &lines) }
+      for press in try input.read() { try obey(press, &lines) }
     } catch {
       _ = try? leave(&lines, .over)
       throw error
@@ -173,9 +189,26 @@ struct HandDrive {
       goes = false
       try lines.stop()
     case .go: goes = lines.lease != nil
+    case .button(let half):
+      guard let property = vocabulary.button(half) else { return note("\(vocabulary.device) has no \(half.rawValue) button") }
+      try press(property, !(lines.isAskedToBeDown(property) ?? cockpit.isOn(property)), &lines)
     case .top(let top): cockpit.top = top
     case .end: ends = true
     }
+  }
+
+  private mutating func obey(_ press: GamepadMapping.Press, _ lines: inout DriveConnections) throws {
+    switch press {
+    case .go: try obey(Key.go, &lines)
+    case .stop: try obey(Key.stop, &lines)
+    case .end: try obey(Key.end, &lines)
+    case .button(let half, let isDown): if let property = vocabulary.button(half) { try self.press(property, isDown, &lines) }
+    }
+  }
+
+  private mutating func press(_ property: String, _ isDown: Bool, _ lines: inout DriveConnections) throws {
+    if isDown { pressed.insert(property) } else { pressed.remove(property) }
+    try lines.press(property, isDown)
   }
 
   /// Stops the car and waits until it is told; the lease ends with the connections.
@@ -184,8 +217,18 @@ struct HandDrive {
     guard lines.lease != nil else { return end }
     if pace.asked == nil { try lines.run("tilt", arguments(of: (0, 0))) }
     try lines.stop()
-    try lines.finishStopping(until: Clock.monotonic + Self.patienceAtEnd)
+    let limit = Clock.monotonic + Self.patienceAtEnd
+    try lines.finishStopping(until: limit)
+    for property in pressed.sorted() where lines.isAskedToBeDown(property) ?? cockpit.isOn(property) { try lines.press(property, false) }
+    pressed = []
+    try lines.finishPressing(until: limit)
     return end
+  }
+
+  /// What is not about set-points stays for a moment, whatever they are answered with.
+  private mutating func refused(_ words: String, at now: Double) {
+    note(words)
+    refusalIsShownUntil = now + Self.refusalTime
   }
 
   private mutating func note(_ remark: String?) {

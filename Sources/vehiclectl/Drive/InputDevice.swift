@@ -13,7 +13,7 @@ protocol Controls: AnyObject {
   var isArmed: Bool { get }
   /// Where the hands point.
   var heading: Heading { get }
-  /// Takes what has happened and gives the buttons that went down. Fails when the thing is gone.
+  /// Takes what has happened and gives the buttons that were pressed or released. Fails when the thing is gone.
   func read() throws(Failure) -> [GamepadMapping.Press]
 }
 
@@ -115,6 +115,7 @@ final class InputDevice: Controls {
     switch Int32(event.type) {
     case EV_ABS: mapping.moved(Int(event.code), to: Int(event.value))
     case EV_KEY where event.value == 1: return mapping.pressed(Int(event.code))
+    case EV_KEY where event.value == 0: return mapping.released(Int(event.code))
     default: break
     }
     return nil

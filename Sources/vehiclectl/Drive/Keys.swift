@@ -2,10 +2,15 @@
 // far it is in such a sequence; sequences that it does not know mean nothing.
 // Facts: ECMA-48 §5.4 (CSI, final byte 40…7E), xterm's cursor keys: CSI A or, in application mode, SS3 A.
 
+/// One half of the original app's screen, which is a button.
+enum ScreenHalf: String, CaseIterable { case left, right }
+
 enum Key: Equatable {
   case way(Steering.Way)
   case stop
   case go
+  /// Press the button, or release it; a terminal does not say when a key is released, so each press of the key changes it.
+  case button(ScreenHalf)
   /// How much a full key asks for, 0 to 1.
   case top(Double)
   case end
@@ -52,6 +57,8 @@ struct Keys {
     case UInt8(ascii: "a"), UInt8(ascii: "A"): .way(.left)
     case UInt8(ascii: " "): .stop
     case UInt8(ascii: "c"), UInt8(ascii: "C"), UInt8(ascii: "\r"), UInt8(ascii: "\n"): .go
+    case UInt8(ascii: ","), UInt8(ascii: "<"): .button(.left)
+    case UInt8(ascii: "."), UInt8(ascii: ">"): .button(.right)
     case UInt8(ascii: "0"): .top(1)
     case UInt8(ascii: "1")...UInt8(ascii: "9"): .top(Double(byte - UInt8(ascii: "0")) / 10)
     case UInt8(ascii: "q"), UInt8(ascii: "Q"), 0x03, 0x04: .end  // Ctrl-C, Ctrl-D

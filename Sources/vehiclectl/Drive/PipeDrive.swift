@@ -1,6 +1,7 @@
 // Drives a device with lines of JSON, for programs. Never repeats one by itself: who feeds it holds the dead man's
 // handle, and the vehicle stops when the lines do.
 
+import ArgumentParser
 import Glibc
 import Protocols
 
@@ -21,6 +22,8 @@ struct PipeDrive {
   private var remark: String?
   /// Why the last set-point was refused, if it was.
   private var refusal: String?
+  /// The exit code of the last line that was refused: the drive outlives it, its exit status does not hide it.
+  private var refused: Int32?
   private static let mostAtOnce = 4096
 
   init(_ common: CommonOptions, _ output: Output, _ vocabulary: DriveVocabulary, deadline: Int, input: Int32 = STDIN_FILENO) {
@@ -51,6 +54,7 @@ struct PipeDrive {
       for line in try waiting() { try perform(line, lease, driver, holder) }
       return !lines.hasEnded
     }
+    if let refused { throw ExitCode(refused) }
   }
 
   /// What the lines that wait ask for. Of set-points only the last counts: one that waited is no hand at the handle.
@@ -75,7 +79,9 @@ struct PipeDrive {
     } catch {
       switch error {
       case .refused(.leaseLost), .refused(.notConnected): throw DriveConnections.reason(for: error, from: holder)
-      default: if let remark = try words(of: error, to: line.order, line.number) { output.note(Output.oneLine(remark)) }
+      default:
+        if let remark = try words(of: error, to: line.order, line.number) { output.note(Output.oneLine(remark)) }
+        refused = error.exitCode
       }
     }
   }
