@@ -2,7 +2,7 @@
 with a clock that jumps, with a serial adapter that is not there at first."""
 import json, os, subprocess, time
 
-from steps import check, sh, wait
+from steps import check, part, sh, wait
 
 ADAPTER = "/dev/serial/by-id/usb-QEMU_QEMU_USB_SERIAL_A50285BI-if00-port0"
 
@@ -39,15 +39,8 @@ def run():
     configure('[device.ev]\nkind = "obd"\nlink = "tcp:127.0.0.1:35000"\n[device.phone]\nkind = "health"\n')
     sh("systemctl restart vehicled")
     check("a car is polled over TCP under the unit", wait(lambda: get("ev.rpm")), get("ev.request"))
-    activation()
-    restarts()
-    freezes()
-    clock()
-    disk()
-    metrics()
-    serial()
-    kills()
-    flood()
+    for run in (activation, restarts, freezes, clock, disk, metrics, serial, kills, flood):
+        part(run)
 
 
 def activation():

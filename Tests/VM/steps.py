@@ -1,5 +1,5 @@
 """What every part of the scenario does: run a command, wait for something, say what was seen."""
-import subprocess, sys, time
+import subprocess, sys, time, traceback
 
 failures = []
 begun = time.monotonic()
@@ -16,10 +16,30 @@ def check(what, seen, more=""):
         failures.append(what)
 
 
+class CannotGoOn(Exception):
+    """A part has lost what the rest of it stands on."""
+
+
+def must(what, seen, more=""):
+    check(what, seen, more)
+    if not seen:
+        raise CannotGoOn
+
+
+def part(run):
+    """Runs one part. Whatever ends it early is a failure, and the next part is run all the same."""
+    try:
+        run()
+    except CannotGoOn:
+        print(f"     the rest of {run.__module__}.{run.__name__} is left out", flush=True)
+    except Exception:
+        check(f"{run.__module__}.{run.__name__} comes to its end", False, traceback.format_exc(limit=-2).strip().replace("\n", " | "))
+
+
 def leave():
     if failures:
         print(sh("journalctl -u vehicled -u vehicled.socket -u bluetooth -u vm-air -u NetworkManager --no-pager -o short-monotonic | tail -150")[1])
-    print(f"{len(failures)} failures" if failures else "all is well", flush=True)
+    print("\n".join([f"{len(failures)} failures:", *(f"  {what}" for what in failures)]) if failures else "all is well", flush=True)
     sys.exit(min(len(failures), 99))
 
 
