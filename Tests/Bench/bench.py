@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Benchmarks of vehicled beside the physical floor, measured in the same run.
 
-  bench.py [max] [hz] [scale] [fanout] [ble] [vesc] [car] [tilt] [idle]     no name: all of them
+  bench.py [max] [hz] [scale] [fanout] [ble] [vesc] [car] [tilt] [flood] [idle]     no name: all of them
 
   max     one adapter back to back: polls a second and CPU per poll, against the C floor
   hz      one adapter at 20 Hz, no client: CPU per poll, missed polls, drift, lateness, against the floor
@@ -12,6 +12,7 @@
   car     a car behind an adapter with real timing: polls a second, lateness beside all other requests, allocations;
           CPU per reply beside python-OBD where Tests/Setup/setup.sh bench has put it
   tilt    an RC car driven at 60 Hz: from a set-point to the wire, and from the end of the lease to Stop
+  flood   128 connections of one user flood the socket, and of three at once: missed polls, lateness, lost leases; needs root
   idle    memory, wake-ups, start-up, `vehiclectl get`
 
 Rates and lateness are counted by the simulated adapter (fastelm) and CPU by the kernel: one ruler for all. Contenders
@@ -21,20 +22,20 @@ import argparse, json, os, platform, shutil, signal, sys, tempfile
 from pathlib import Path
 
 sys.dont_write_bytecode = True  # nothing is left beside the sources
-import beside, car, fanout, idle, polling, rig, tilting
+import beside, car, fanout, flooding, idle, polling, rig, tilting
 from verdict import verdicts
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="*", metavar="NAME", help="max, hz, scale, fanout, ble, vesc, car, tilt, idle")
+    parser.add_argument("what", nargs="*", metavar="NAME", help="max, hz, scale, fanout, ble, vesc, car, tilt, flood, idle")
     parser.add_argument("--bin", type=Path, default=rig.ROOT / ".build" / "release", help="where vehicled and vehiclectl are (.build/release)")
     parser.add_argument("--quick", action="store_true", help="short runs: to see that it works, not to judge by")
     parser.add_argument("--rounds", type=int, help="how often the contenders take turns (3; quick 1)")
     parser.add_argument("--seconds", type=float, help="length of one run, instead of each benchmark's own")
     parser.add_argument("--json", type=Path, help="keep all rounds in this file")
     options = parser.parse_args()
-    benchmarks = {"max": polling.run_max, "hz": polling.run_hz, "scale": polling.run_scale, "fanout": fanout.run_fanout, "ble": beside.run_ble, "vesc": beside.run_vesc, "car": car.run_car, "tilt": tilting.run_tilt, "idle": idle.run_idle}
+    benchmarks = {"max": polling.run_max, "hz": polling.run_hz, "scale": polling.run_scale, "fanout": fanout.run_fanout, "ble": beside.run_ble, "vesc": beside.run_vesc, "car": car.run_car, "tilt": tilting.run_tilt, "flood": flooding.run_flood, "idle": idle.run_idle}
     for name in options.what:
         if name not in benchmarks:
             parser.error(f"there is no benchmark {name}: choose from {', '.join(benchmarks)}")

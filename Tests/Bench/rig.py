@@ -121,18 +121,18 @@ class Adapters:
         raise Trouble(f"{process.name} does not poll: {last_words(process)}")
 
 
-def configuration(link, devices, rate, kind):
+def configuration(link, devices, rate, kind, more):
     blocks = [f'[device.a{i}]\n{kind}\nlink = "{link}"\n{f"rate = {rate}" if rate is not None else ""}\n' for i in range(devices)]
     path = Path(f"{folder}/vehicled.toml")
-    path.write_text('log-level = "notice"\n' + "\n".join(blocks))
+    path.write_text('log-level = "notice"\n' + "\n".join(blocks) + more)
     return path
 
 
 class Daemon:
     """vehicled with so many devices on one port, or on another link, started and told to be ready."""
 
-    def __init__(self, port=0, devices=0, rate=HZ, cpus=None, link=None, environment={}, kind='kind = "obd"'):
-        path = configuration(link or f"tcp:127.0.0.1:{port}", devices, rate, kind)
+    def __init__(self, port=0, devices=0, rate=HZ, cpus=None, link=None, environment={}, kind='kind = "obd"', more=""):
+        path = configuration(link or f"tcp:127.0.0.1:{port}", devices, rate, kind, more)
         self.socket = f"{folder}/io.vehicled"
         with suppress(FileNotFoundError):
             os.unlink(f"{folder}/notify")
