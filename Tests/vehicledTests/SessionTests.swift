@@ -12,8 +12,10 @@ import Testing
   private static let status = #"{"method":"io.vehicled.Status"}"#
   private static let stranger: UInt32 = 4711
 
-  private func methods(_ control: Configuration.Control = Configuration.Control(observe: [], control: [])) -> Methods {
-    Methods(board: Board(), access: Access(control), blueZ: BlueZ(SystemBus()), directory: "/tmp")
+  private func methods(
+    _ control: Configuration.Control = Configuration.Control(observe: [], control: []), accounts: Accounts = Accounts()
+  ) -> Methods {
+    Methods(board: Board(), access: Access(control), blueZ: BlueZ(SystemBus()), directory: "/tmp", accounts: accounts)
   }
 
   /// A call of so many bytes.
@@ -91,6 +93,29 @@ import Testing
       })
   }
 
+  /// All that waited for a name were answered in one turn: 128 calls of an owner cost 50 ms, once a second.
+  @Test func `calls that waited for the same name are answered in turns, like others`() async throws {
+    let service = NameService([.user("owner"): .number(Self.stranger)])
+    service.hang(true)
+    let accounts = Accounts(resolve: service.resolve)
+    let methods = methods(.init(observe: [], control: [], observeUsers: ["owner"]), accounts: accounts)
+    let clients = try (0..<8).map { _ in try SocketClient(methods, user: Self.stranger) }
+    clients.forEach { $0.send(Self.status) }
+    #expect(await until { methods.calls == clients.count })
+    // Behind theirs, in the same turn: whoever is answered before is answered by now.
+    var answered: Int?
+    accounts.find([.user("owner")]) { _ in answered = clients.reduce(0) { $0 + $1.messages() } }
+    service.hang(false)
+    #expect(await until { answered != nil })
+    #expect(answered == 0)
+    var answers = 0
+    #expect(
+      await until {
+        answers += clients.reduce(0) { $0 + $1.messages() }
+        return answers == clients.count
+      })
+  }
+
   @Test func `the end of a driver's connection is noticed though nothing is read from it`() async throws {
     let rig = await DrivingRig()
     let (holder, driver) = (try SocketClient(rig.methods), try SocketClient(rig.methods))
@@ -121,7 +146,9 @@ import Testing
   @Test func `who says half a call is let go after ten seconds, who says nothing once places are scarce, and a driver never`() async throws
   {
     let user = Self.stranger
-    let rig = await DrivingRig(control: .init(observe: [], control: [], controlUsers: ["\(user + 1)"]))
+    // The driver's right stays known: of those who are still looked up the 17th connection may be refused.
+    let rig = await DrivingRig(
+      control: .init(observe: [], control: [], controlUsers: ["\(user + 1)"]), accounts: Accounts(maxAge: 3600 * .second))
     let half = try SocketClient(rig.methods)
     half.send(Array(#"{"method":"#.utf8)[...])
     let silent = try (0..<16).map { _ in try SocketClient(rig.methods, user: user) }

@@ -36,6 +36,8 @@ import Protocols
   func has(_ right: Right) -> Bool { session?.has(right) ?? false }
   /// The call was granted, and the right with it for as long as the rules stay, where one is given.
   func grant(_ right: Right? = nil) { session?.grant(right) }
+  /// Does the rest of answering in the client's turn.
+  func goOn(_ rest: @escaping @Loop () -> Void) { session?.goOn(rest) }
   var hasRoom: Bool { session?.hasRoom ?? false }
 
   func reply(_ result: some VarlinkParameters) { end(call.oneway ? [] : VarlinkReply.message(result)) }

@@ -78,15 +78,17 @@ import Protocols
       guard let peer = call.peer else { return call.fail(.permissionDenied()) }
       let generation = accessGeneration
       ask(right, of: peer) { [weak self] refusal in
-        guard let self, call.isAlive else { return }
-        // Whoever decides now may be another.
-        if generation != accessGeneration {
-          calls -= 1
-          return answer(call)
+        call.goOn {
+          guard let self, call.isAlive else { return }
+          // Whoever decides now may be another.
+          if generation != self.accessGeneration {
+            self.calls -= 1
+            return self.answer(call)
+          }
+          if let refusal { return call.fail(.permissionDenied(missing: refusal)) }
+          call.grant(self.access.asksPolkit ? right : nil)
+          self.answer(call, handler)
         }
-        if let refusal { return call.fail(.permissionDenied(missing: refusal)) }
-        call.grant(access.asksPolkit ? right : nil)
-        answer(call, handler)
       }
     }
   }

@@ -34,6 +34,8 @@ import Protocols
   private var isReading = false
   private var pausedSince: Instant?
   private var call: Call?
+  /// The rest of answering it: it was put off, and waits for its turn.
+  private var rest: (@Loop () -> Void)?
   private var isAnswering = false
   /// Whether it may make long calls is being decided.
   private var isBeingDecided = false
@@ -166,7 +168,7 @@ import Protocols
     let more = max(0, backlog.pending - Account.own) - shared
     shared += more
     if more != 0 { account.holds(more) }
-    if hasCall, call == nil, hasRoom || isGone, !isQueued {
+    if rest != nil || hasCall && call == nil && (hasRoom || isGone), !isQueued {
       isQueued = true
       methods.scheduler.add(self, of: account)
     }
@@ -247,6 +249,13 @@ import Protocols
   /// Answers one call, in its turn.
   func answerNext() {
     isQueued = false
+    if let rest {
+      self.rest = nil
+      isAnswering = true
+      rest()
+      isAnswering = false
+      return settle()
+    }
     guard call == nil, hasRoom || isGone, !isRefused else { return }
     isAnswering = true
     do {
@@ -261,6 +270,12 @@ import Protocols
       refuse((error as? VarlinkViolation)?.description ?? "\(error)")
     }
     isAnswering = false
+    settle()
+  }
+
+  /// What answering the call had to wait for is there. Many may have waited for the same: each goes on in its turn.
+  func goOn(_ rest: @escaping @Loop () -> Void) {
+    self.rest = rest
     settle()
   }
 
