@@ -15,20 +15,28 @@ extension AdapterSettings {
 
   /// Whether frames from this id are heard.
   func hears(_ id: UInt32, on bus: Bus) -> Bool {
-    let usual: (filter: UInt32, mask: UInt32) = bus == .can29 ? (0x18DA_F100, 0x1FFF_FF00) : (0x7E8, 0x7F8)
+    let usual = Self.usualFilter(on: bus)
     let mask = mask ?? usual.mask
     return !bus.isCAN || id & mask == (filter ?? usual.filter) & mask
   }
 
-  /// Whether the unit that answers from this id is told to go on after the first frame of a long message.
+  private static func usualFilter(on bus: Bus) -> (filter: UInt32, mask: UInt32) {
+    bus == .can29 ? (0x18DA_F100, 0x1FFF_FF00) : (0x7E8, 0x7F8)
+  }
+
+  /// Whether the unit that answers from this id is told to go on after the first frame of a long message. One of a maker's own
+  /// listens where it was asked, and the adapter supposes that this is where the standard has it.
   func controlsFlow(of id: UInt32, on bus: Bus) -> Bool {
     guard bus.isCAN else { return true }
     guard flowControl else { return false }
+    let usual = bus.flowAddress(of: id)
+    let (filter, mask) = Self.usualFilter(on: bus)
+    let asked = id & mask == filter || bus.isEverybody(address(on: bus)) ? usual : address(on: bus)
     let goesOn = flowData.first.map { $0 >> 4 == 3 } ?? false
     switch flowMode {
-    case 1: return flowHeader == bus.flowAddress(of: id) && goesOn
-    case 2: return goesOn
-    default: return true
+    case 1: return flowHeader == asked && goesOn
+    case 2: return usual == asked && goesOn
+    default: return usual == asked
     }
   }
 }

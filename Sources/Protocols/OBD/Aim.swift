@@ -1,5 +1,5 @@
 // How an adapter is set for a request, and the commands that turn it there from where it is.
-// Facts: the ELM327 data sheet on SP, SH, CP, CRA, AR, AT and ST.
+// Facts: the ELM327 data sheet on SP, SH, CP, CRA, AR, FC SH, FC SD, FC SM, AT and ST.
 
 struct Aim: Equatable, Sendable {
   var bus: VehicleBus
@@ -42,12 +42,22 @@ extension Target {
     // 18 is what every adapter begins with, but what another 29-bit target had stays.
     if request.isLong { steps.append(.required("ATCP" + digits.prefix(2))) }
     steps.append(.required("ATSH" + (request.isLong ? digits.suffix(6) : digits[...])))
+    steps += flowControl(from: aim)
     // What takes whom to ask with the question must hear them all; the filter that it begins with is narrow enough.
     let hearsAll = traits.takesHeader && isUsual
     if hearsAll, aim?.target?.isUsual ?? (aim == nil) { return steps }
     guard traits.hasFilter else { return steps }
     if let reply, !hearsAll { return steps + [.preferred("ATCRA" + reply.text)] }
     return steps + [.preferred("ATCRA"), .instead("ATAR")]
+  }
+
+  /// Says where flow control goes and what it says, before the mode that uses both; or that the adapter finds out itself.
+  private func flowControl(from aim: Aim?) -> [Aim.Step] {
+    // nil: after a refusal nobody knows how it is set.
+    let old: Bool? = aim.map { $0.target?.needsFlowControl } ?? false
+    guard needsFlowControl, let request else { return old == false ? [] : [.optional("ATFCSM0")] }
+    let header = Aim.Step.optional("ATFCSH" + request.text)
+    return old == true ? [header] : [header, .optional("ATFCSD300000"), .optional("ATFCSM1")]
   }
 }
 

@@ -30,6 +30,9 @@ struct Target: Hashable, Sendable {
   /// Its answers pass the filter that every adapter begins with.
   var isUsual: Bool { reply.map { CANReader.isController($0.number) } ?? false }
 
+  /// The adapter's own flow control, which follows from the standard, does not reach it: its long answers would end after their first frame.
+  var needsFlowControl: Bool { reply != nil && request != nil && reply != request?.reply }
+
   /// As a person reads it: `7E4`.
   var text: String { request?.text ?? "all" }
 

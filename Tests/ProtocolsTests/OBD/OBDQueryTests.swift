@@ -65,7 +65,7 @@ import Testing
     rig.query("2101", header: "7E2")
     rig.run(for: 100 * .millisecond)
     #expect(rig.refusal() == .refused(code: "adapter-refused", "the adapter did not take ATSH7E2: ?||"))
-    #expect(Self.commands(rig) == ["ATSH7E2", "ATSH7E4", "ATCRA7EC"])
+    #expect(Self.commands(rig) == ["ATSH7E2", "ATSH7E4", "ATFCSM0", "ATCRA7EC"])
   }
 
   @Test func settingsThatAreNotTakenBackSetTheAdapterUpAgain() {

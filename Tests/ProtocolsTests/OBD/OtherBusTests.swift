@@ -102,4 +102,30 @@ import Testing
         "\(kept) \(rig.status) \(rig.asked.suffix(60).map { "\($0.at / 1_000_000) \($0.command)" })")
     }
   }
+
+  /// Volkswagen's MEB: 17FC007B is answered from 17FE007B. The adapter's own flow control would go to 17FE7B00.
+  @Test func `a long answer from an address of the maker's own is read to its end`() throws {
+    func reply(_ id: UInt32, _ bytes: UInt8...) -> Reply { Reply(id: id, payload: bytes) }
+    let car = CapturedCar(
+      .can29,
+      answers: [
+        [0x01, 0x00]: [reply(0x18DA_F110, 0x41, 0x00, 0x00, 0x18, 0x00, 0x00)],
+        [0x01, 0x0C, 0x0D]: [reply(0x18DA_F110, 0x41, 0x0C, 0x0D, 0x74, 0x0D, 0x32)],
+        [0x22, 0x1E, 0x3B]: [reply(0x17FE_007B, 0x62, 0x1E, 0x3B, 1, 2, 3, 4, 5, 6, 7, 8, 9, 42)],
+        [0x22, 0x02, 0x8C]: [reply(0x18DA_F111, 0x62, 0x02, 0x8C, 9, 8, 7, 6, 5, 4, 3, 2, 1, 43)],
+      ])
+    let own = [("far", "221E3B", "17FC007B", "17FE007B"), ("near", "22028C", "18DA11F1", "18DAF111")]
+    let signals = try own.map { name, request, header, reply in
+      CustomSignal(
+        name, try SignalRequest(request, allowRaw: false), header: CANIdentifier(header), reply: CANIdentifier(reply), try Expression("J"),
+        help: "own")
+    }
+    let rig = try VehicleRig(car, signals: signals)
+    rig.run(for: 20 * .second)
+    #expect(rig.number("far") == 42 && rig.number("near") == 43 && rig.fault == nil, "\(rig.fault ?? "")")
+    let commands = rig.asked.map(\.command)
+    let first = try #require(commands.firstIndex(of: "ATFCSH17FC007B"))
+    #expect(commands[first...].starts(with: ["ATFCSH17FC007B", "ATFCSD300000", "ATFCSM1"]))
+    #expect(commands.contains("ATFCSM0"), "the others are reached by the adapter's own")
+  }
 }
