@@ -141,6 +141,16 @@ final class Terminal {
     return String(decoding: drawn, as: UTF8.self)
   }
 
+  /// What is drawn until this is so; nil where it is not in time. Looking makes room: what nobody reads a program cannot draw.
+  func drawn(until isDone: () -> Bool) -> String? {
+    var all = ""
+    let inTime = wait {
+      all += look()
+      return isDone()
+    }
+    return inTime ? all + look() : nil
+  }
+
   /// Waits until this was drawn.
   func shows(_ text: String) -> Bool {
     var all = ""
