@@ -213,7 +213,7 @@ final class Client {
   }
 
   /// The other side has closed: a daemon that has no place for one client more does so before it says anything.
-  private var gone: Failure { answered ? .died("vehicled closed the connection") : .turnedAway }
+  private var gone: Failure { answered ? .died("vehicled closed the connection") : .tooManyClients }
 
   /// Whether the socket is ready; waits for that or for the other descriptor.
   private func wait(_ events: Int32, until deadline: Double?, also: Int32 = -1) -> Bool {

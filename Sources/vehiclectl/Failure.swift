@@ -12,7 +12,7 @@ enum Failure: Error, Equatable {
   /// It was there and is gone, or is silent.
   case died(String)
   /// It is there and closed the connection before it answered anything.
-  case turnedAway
+  case tooManyClients
   case noAccess(socket: String)
   case noAccessToInput(path: String)
   /// NetworkManager does not let this user change networks.
@@ -37,7 +37,7 @@ enum Failure: Error, Equatable {
     case .unknown(let name, let parameters): "the daemon says \(name) \(parameters.text); a newer vehiclectl may know what that means"
     case .notRunning(let socket): "vehicled is not running (nobody listens at \(socket)); start it with: sudo systemctl start vehicled"
     case .died(let how): "\(how); see: journalctl -u vehicled"
-    case .turnedAway:
+    case .tooManyClients:
       "vehicled took the call and hung up without an answer; it may be full (256 clients are the limit); see: journalctl -u vehicled"
     case .noAccess(let socket):
       "permission denied at \(socket); add yourself to group vehicled (sudo usermod -aG vehicled USER, then log in again)"
@@ -56,7 +56,7 @@ enum Failure: Error, Equatable {
   var exitCode: Int32 {
     switch self {
     case .refused(let error): error.exitCode
-    case .unknown, .other, .nonsense, .turnedAway: 1
+    case .unknown, .other, .nonsense, .tooManyClients: 1
     case .usage: 2
     case .notRunning, .died: 3
     case .noSuchAction, .noSuchDevice: 4
@@ -79,7 +79,7 @@ enum Failure: Error, Equatable {
     switch self {
     case .notRunning: "NotRunning"
     case .died: "DaemonGone"
-    case .turnedAway: "TurnedAway"
+    case .tooManyClients: "TooManyClients"
     case .noAccess, .noAccessToInput, .noAccessToNetworks: "NoAccess"
     case .timeout: "NoAnswer"
     case .nonsense: "NotVehicled"

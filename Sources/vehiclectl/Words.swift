@@ -141,7 +141,7 @@ extension JSON {
   init(_ finding: Contract.Finding) {
     self = .members([
       "subject": .string(finding.subject), "state": .string(finding.state), "text": .string(finding.text),
-      "mend": finding.mend.map(JSON.string),
+      "remedy": finding.remedy.map(JSON.string),
     ])
   }
 

@@ -13,8 +13,8 @@ PAGE_SECONDS = 5e-3 + 9 * 1.5e-3
 PYTHON = rig.ROOT / ".build" / "bench" / "python" / "bin" / "python3"
 
 
-def car(rate, pages="all"):
-    return f'kind = "obd"\nrate = {rate}\npages = "{pages}"'
+def car(rate, poll="all"):
+    return f'kind = "obd"\nrate = {rate}\npoll = "{poll}"'
 
 
 def control(daemon, *arguments):

@@ -289,7 +289,7 @@ extension WholeHouse {
       let gone = air.house.vehiclectl("doctor", "--json")
       #expect(gone.status == 1)
       let findings = try #require(gone.json()["findings"] as? [[String: Any]])
-      #expect(findings.first { $0["subject"] as? String == "bluetooth" }?["mend"] as? String == "systemctl start bluetooth")
+      #expect(findings.first { $0["subject"] as? String == "bluetooth" }?["remedy"] as? String == "systemctl start bluetooth")
     }
 
     @Test func aConnectThatTakesLongCanBeCancelled() throws {

@@ -68,7 +68,7 @@ extension WholeHouse {
       let outcome = house.vehiclectl("--json", "status")
       #expect(outcome.status == 1)
       #expect(outcome.errors.contains("256 clients are the limit"))
-      #expect(try outcome.json()["error"] as? String == "TurnedAway")
+      #expect(try outcome.json()["error"] as? String == "TooManyClients")
       clients = []
       #expect(wait { house.vehiclectl("status").status == 0 })
       #expect(daemon.isRunning)

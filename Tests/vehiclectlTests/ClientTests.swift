@@ -83,11 +83,11 @@ import Testing
     let server = try SocketServer { _, _ in .sendAndClose([]) }
     defer { server.stop() }
     let away = failure { _ = try Client(path: server.path, timeout: 5).call(Contract.Reload.self, .init()) }
-    #expect(away == .turnedAway && away?.exitCode == 1)
+    #expect(away == .tooManyClients && away?.exitCode == 1)
     let watch = failure {
       try Client(path: server.path, timeout: 5).stream(Contract.Watch.self, .init(), first: 5, silence: 5) { _ in true }
     }
-    #expect(watch == .turnedAway)
+    #expect(watch == .tooManyClients)
   }
 
   @Test func `a daemon that goes away between two calls is missed`() throws {
@@ -116,7 +116,7 @@ import Testing
       failure {
         _ = try Client(path: server.path, timeout: 5)
           .call(Contract.Set.self, .init(device: "d", property: "p", value: .int(1)))
-      } == .turnedAway)
+      } == .tooManyClients)
     #expect(calls.withLock { $0 } == [Contract.Status.name, Contract.Status.name, Contract.Set.name])
   }
 

@@ -65,7 +65,7 @@ import Testing
     let car = DrivenCar()
     let end = try drive(car) { _, car in
       switch car.told.count {
-      case 5: .send(VarlinkReply.message(.deviceError(device: "rover", code: "too-old", message: "it waited")))
+      case 5: .send(VarlinkReply.message(.deviceError(device: "rover", code: "expired", message: "it waited")))
       case 9: .send(VarlinkReply.message(.notConnected(device: "rover", reason: "link down")))
       default: DrivenCar.answered
       }

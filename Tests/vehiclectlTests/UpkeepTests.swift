@@ -16,7 +16,7 @@ import Testing
   func `the unit's state is told with its mend`(_ properties: [String: String], _ state: String, _ words: String) {
     let findings = Checkup.unit(properties.isEmpty ? nil : properties, [:])
     #expect(findings.first?.state == state && findings.first?.text.contains(words) == true, "\(findings)")
-    #expect(state != "failed" || findings.allSatisfy { $0.mend?.contains("systemctl") == true })
+    #expect(state != "failed" || findings.allSatisfy { $0.remedy?.contains("systemctl") == true })
   }
 
   @Test func `restarts and units that do not start with the machine are warned of`() {
@@ -25,8 +25,8 @@ import Testing
     ]
     let findings = Checkup.unit(service, ["UnitFileState": "disabled"])
     #expect(findings.map(\.state) == ["ok", "warning", "warning", "warning", "warning"])
-    #expect(findings[1].text.contains("3 times") && findings[2].mend == "sudo systemctl enable vehicled.service")
-    #expect(findings[3].mend == "sudo systemctl enable vehicled.socket" && findings[4].mend == "sudo systemctl daemon-reload")
+    #expect(findings[1].text.contains("3 times") && findings[2].remedy == "sudo systemctl enable vehicled.service")
+    #expect(findings[3].remedy == "sudo systemctl enable vehicled.socket" && findings[4].remedy == "sudo systemctl daemon-reload")
   }
 
   @Test func `nobody is sent into root's group`() {

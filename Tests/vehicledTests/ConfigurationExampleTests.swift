@@ -34,6 +34,15 @@ import Testing
     }
   }
 
+  @Test(arguments: [("pages = \"fast\"", "4:1"), ("[device.ev.property.odometer]\nask = false", "5:1")])
+  func `a key that was renamed is an error that names the new one`(_ text: String, _ place: String) throws {
+    let folder = try Folder()
+    let file = try folder.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:h:1\"\n" + text)
+    let error = #expect(throws: (any Error).self) { try Configuration.load(file, kinds: registry) }
+    let words = "\(try #require(error))"
+    #expect(words.contains("\(place): unknown key") && words.contains("it has been renamed to poll"), "\(words)")
+  }
+
   @Test func `as it is shipped it sets nothing`() throws {
     #expect(try Configuration.load(Self.path, kinds: registry) == Configuration())
   }

@@ -12,6 +12,6 @@ import Testing
   ])
   func `a disk that keeps nothing has failed`(_ free: UInt64, _ files: UInt64?, _ isReadOnly: Bool, _ isOurs: Bool, _ state: String) {
     let finding = Doctor.disk("/var/lib/vehicled", free: free, files: files, isReadOnly: isReadOnly, isOurs: isOurs)
-    #expect(finding.state == state && (state == "ok") == (finding.mend == nil))
+    #expect(finding.state == state && (state == "ok") == (finding.remedy == nil))
   }
 }

@@ -106,7 +106,7 @@ import Testing
       while good + old < 100 {
         beat.set(Clock.monotonic() + 20 * .millisecond)
         let reply = await driver.next()
-        if reply.contains("too-old") { old += 1 } else if reply.contains("reading") { good += 1 } else { break }
+        if reply.contains("expired") { old += 1 } else if reply.contains("reading") { good += 1 } else { break }
       }
       return (good, old)
     }

@@ -136,7 +136,7 @@ extension CarMachine {
     guard let (id, _) = keeping.stored(key, failure) else { return }
     if failure == nil { sayKept(&effects) }
     guard let id else { return }
-    effects.append(.complete(id, failure.map { .failure(.refused(code: "not-kept", $0)) } ?? .success(Report())))
+    effects.append(.complete(id, failure.map { .failure(.refused(code: "not-stored", $0)) } ?? .success(Report())))
   }
 
   private mutating func sayKept(_ effects: inout Effects) {

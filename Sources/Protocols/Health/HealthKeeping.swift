@@ -78,7 +78,7 @@ struct HealthKeeping: Sendable {
   mutating func stored(_ failure: String?) -> (by: [CommandID], result: Result<Report, CommandError>) {
     guard let done = storing else { return ([], .success(Report())) }
     storing = nil
-    if let failure { return (done.by, .failure(.refused(code: "not-kept", failure))) }
+    if let failure { return (done.by, .failure(.refused(code: "not-stored", failure))) }
     entries.merge(done.entries) { $1 }
     return (done.by, .success(Report()))
   }

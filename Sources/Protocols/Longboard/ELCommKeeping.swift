@@ -91,7 +91,7 @@ struct ELCommKeeping: Sendable {
     guard !naming.isEmpty else { return }
     let (id, name) = naming.removeFirst()
     if failure == nil { publish(name: name, &effects) }
-    let result: Result<Report, CommandError> = failure.map { .failure(.refused(code: "not-kept", $0)) } ?? .success(Report())
+    let result: Result<Report, CommandError> = failure.map { .failure(.refused(code: "not-stored", $0)) } ?? .success(Report())
     if let id { effects.append(.complete(id, result)) }
   }
 

@@ -9,7 +9,7 @@ extension VESCMachine {
     case .read: aim(change, board, &effects)
     case .verify:
       guard let target = change.target, board.limits.isWithin(target) else {
-        return fail(change, .refused(code: "not-taken", "the VESC kept other limits than it was told"), &effects)
+        return fail(change, .refused(code: "rejected", "the VESC kept other limits than it was told"), &effects)
       }
       if let memory = limits.memory, change.name != VESCMode.full, !memory.applied.isClose(to: board.limits) {
         keep(VESCLimitsMemory(own: memory.own, applied: board.limits), &effects)
@@ -29,7 +29,7 @@ extension VESCMachine {
       let geometry = options.geometry.completed(by: board.geometry)
       if mode.speed != nil, geometry.metres == nil {
         let words = "neither the VESC nor the configuration knows the board: set \(geometry.missing)"
-        return fail(change, .refused(code: "no-geometry", words), &effects)
+        return fail(change, .refused(code: "not-configured", words), &effects)
       }
       let erpm = mode.speed.flatMap { speed in geometry.metres.map { speed / 3.6 / $0 * 60 } }
       change.target = own.narrowed(current: mode.current, erpm: erpm)

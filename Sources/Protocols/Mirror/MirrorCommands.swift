@@ -8,7 +8,7 @@ extension MirrorMachine {
   private var nothingCollected: CommandError {
     let device = settings.device
     return .refused(
-      code: "nothing-collected", "neither health nor weather is collected: vehiclectl set \(device).health on, or \(device).weather")
+      code: "collection-off", "neither health nor weather is collected: vehiclectl set \(device).health on, or \(device).weather")
   }
 
   mutating func perform(_ id: CommandID, _ command: Command, at now: Instant, _ effects: inout Effects) {
@@ -71,7 +71,7 @@ extension MirrorMachine {
     }
     let parcels = collected(for: id)
     guard !parcels.isEmpty else {
-      throw .refused(code: "nothing-known", nothingKnown)
+      throw .refused(code: "no-data", nothingKnown)
     }
     parcels.forEach { put($0) }
     let count = "\(parcels.count) \(parcels.count == 1 ? "value" : "values") acknowledged"
@@ -84,7 +84,7 @@ extension MirrorMachine {
     let before = username
     guard let (id, wish) = keeping.stored(key, failure) else { return }
     if let failure {
-      if let id { effects.append(.complete(id, .failure(.refused(code: "not-kept", failure)))) }
+      if let id { effects.append(.complete(id, .failure(.refused(code: "not-stored", failure)))) }
       return
     }
     publishKept(&effects)

@@ -14,8 +14,8 @@ extension Kind {
         "vehicle", ValueRule(.string, choices: VehicleChoice.allCases.map(\.rawValue)), default: .string(VehicleChoice.auto.rawValue),
         help: "What is asked: auto finds out; e-gmp (Ioniq 5, EV6), hkmc-ev (other electric Hyundai and Kia), ice (standard OBD-II)"),
       Option(
-        "pages", ValueRule(.string, choices: ["all", "fast"]), default: .string("all"),
-        help: "all asks for everything known of the vehicle; fast only for what comes at the device's rate, and signals of your own"),
+        "poll", ValueRule(.string, choices: ["all", "fast"]), default: .string("all"),
+        help: "all: poll every supported property; fast: only the properties at the device's rate, and your own signals"),
       Option(
         "probe-pause", ValueRule(.float, unit: "s", range: 30...3600), default: .float(30),
         help: "From one question to the next while the vehicle sleeps or is left alone"),
@@ -49,7 +49,7 @@ extension Kind {
       idleAfter: time("idle-after") ?? usual.idleAfter, sleepsAdapter: setup.options["low-power"] == .bool(true))
     var machine = OBDMachine(
       rate: setup.options["rate"]?.number ?? 20, allowRaw: allowRaw, phase: setup.phase, vehicle: choice,
-      isFastOnly: isReplay || setup.options["pages"] == .string("fast"), signals: isReplay ? [] : signals,
+      isFastOnly: isReplay || setup.options["poll"] == .string("fast"), signals: isReplay ? [] : signals,
       wishes: PropertyWishes(wishes), care: isReplay ? nil : care)
     machine.line = LineSpeed(of: setup.links[.main] ?? "")
     return machine

@@ -34,7 +34,7 @@ struct PropertyWish: Sendable, Equatable {
       Option(
         "priority", ValueRule(.string, choices: Priority.allCases.map(\.rawValue)), default: .string(Priority.normal.rawValue),
         help: "What goes first where there is not time for all"),
-      Option("ask", ValueRule(.bool), default: .bool(true), help: "false: it is not asked for, and not there"),
+      Option("poll", ValueRule(.bool), default: .bool(true), help: "false: do not poll this property; it is left out of the schema"),
     ],
     help: "How often a property of the vehicle is asked for", longestName: CustomSignal.longestName
   ) { section, _ in
@@ -54,13 +54,14 @@ struct PropertyWish: Sendable, Equatable {
             ? "\(section.name) comes with the battery page; its rate is the device's: set rate"
             : OBDMachine.ownProperties.contains(section.name)
               ? "\(section.name) is not asked of the vehicle"
-              : "no vehicle has a property \(section.name); vehiclectl describe tells their names"))
+              : Renames.property(section.name).map { "\(section.name) has been renamed; write property.\($0)" }
+                ?? "no vehicle has a property \(section.name); vehiclectl describe lists them"))
       return nil
     }
     let text = section.options["priority"]?.text ?? ""
     self.init(
       section.name, period: section.options["period"]?.number.map { Nanoseconds(min(max($0, 0.05), 3600) * 1e9) },
-      priority: Priority(rawValue: text) ?? .normal, isAsked: section.options["ask"] != .bool(false))
+      priority: Priority(rawValue: text) ?? .normal, isAsked: section.options["poll"] != .bool(false))
   }
 
   /// What is asked for beside the battery page. An owner's own signals have their period with them.

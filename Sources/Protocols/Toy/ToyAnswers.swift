@@ -112,7 +112,7 @@ extension ToyMachine {
     let count = voting.live.count
     guard count == 0 || drop else {
       let words = count == 1 ? "a vote is not sent yet" : "\(count) votes are not sent yet"
-      throw .refused(code: "votes-wait", "\(words): log out when the server answers, or forget them with --drop-votes")
+      throw .refused(code: "votes-pending", "\(words): log out when the server answers, or forget them with --drop-votes")
     }
     if count > 0 {
       _ = dropVotes("somebody logs out", &effects) { $1 }
@@ -199,14 +199,14 @@ extension ToyMachine {
 
   mutating func stored(_ key: String, _ failure: String?, at now: Instant, _ effects: inout Effects) {
     if key == ToyVoting.key {
-      for id in voting.stored(failure) { fail(id, .refused(code: "not-kept", failure ?? ""), &effects) }
+      for id in voting.stored(failure) { fail(id, .refused(code: "not-stored", failure ?? ""), &effects) }
       publishVotes(&effects)
       if failure == nil, voting.isStoring { return }
     }
     guard let place = storing.firstIndex(where: { $0.key == key }) else { return }
     let (_, id, report) = storing.remove(at: place)
     guard let failure else { return effects.append(.complete(id, .success(report))) }
-    fail(id, .refused(code: "not-kept", "\(report.text ?? ""), but with the next start it is as it was before: \(failure)"), &effects)
+    fail(id, .refused(code: "not-stored", "\(report.text ?? ""), but with the next start it is as it was before: \(failure)"), &effects)
   }
 
   // MARK: The toy's Wi-Fi

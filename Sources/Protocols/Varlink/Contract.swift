@@ -178,21 +178,21 @@ public enum Contract {
 
   /// What a look at one thing showed.
   public struct Finding: VarlinkParameters, Equatable {
-    public enum CodingKeys: CodingKey, CaseIterable { case subject, state, text, mend }
+    public enum CodingKeys: CodingKey, CaseIterable { case subject, state, text, remedy }
 
     public var subject: String
     /// ok, warning, failed.
     public var state: String
     public var text: String
     /// A command, or what to do.
-    public var mend: String?
+    public var remedy: String?
 
     /// A finding.
-    public init(_ subject: String, _ state: String, _ text: String, _ mend: String?) {
+    public init(_ subject: String, _ state: String, _ text: String, _ remedy: String?) {
       self.subject = subject
       self.state = state
       self.text = text
-      self.mend = mend
+      self.remedy = remedy
     }
   }
 }

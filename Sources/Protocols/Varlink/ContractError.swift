@@ -55,7 +55,9 @@ public enum ContractError: Error, Equatable, Sendable {
     switch self {
     case .noSuchDevice(let device), .leaseRequired(let device): ["device": .string(device)]
     case .noSuchProperty(let device, let property):
-      .members(["device": device.map(JSON.string), "property": .string(property)])
+      .members([
+        "device": device.map(JSON.string), "property": .string(property), "renamedTo": Renames.property(property).map(JSON.string),
+      ])
     case .noSuchAction(let device, let action): ["device": .string(device), "action": .string(action)]
     case .ambiguous(let reference, let candidates):
       ["reference": .string(reference), "candidates": .array(candidates.map(JSON.string))]

@@ -6,6 +6,8 @@ extension ContractError {
   public var message: String {
     switch self {
     case .noSuchDevice(let device): "there is no device \"\(device)\"; \"vehiclectl status\" lists them"
+    case .noSuchProperty(_, let property) where Renames.property(property) != nil:
+      "property \"\(property)\" has been renamed; use \(Renames.property(property) ?? "")"
     case .noSuchProperty(let device?, let property):
       "\(device) has no property \"\(property)\"; \"vehiclectl describe \(device)\" lists them"
     case .noSuchProperty(nil, let property): "no device has a property \"\(property)\"; \"vehiclectl describe\" lists them"

@@ -92,7 +92,7 @@ extension WeatherMachine {
       let wait = earliest(after: now) &- now
       guard wait == 0 else {
         let words = "the weather service was asked a moment ago, or wants to be left alone: ask again in \((wait - 1) / .second + 1) s"
-        return effects.append(.complete(id, .failure(.refused(code: "too-soon", words))))
+        return effects.append(.complete(id, .failure(.refused(code: "rate-limited", words))))
       }
       waiting.append(id)
       ask(began: now, at: now, &effects)

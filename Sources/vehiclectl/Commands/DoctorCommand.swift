@@ -32,6 +32,6 @@ struct DoctorCommand: Verb {
   static func line(_ finding: Contract.Finding, paint: (String, Style) -> String) -> String {
     let style: Style = finding.state == "ok" ? .good : finding.state == "failed" ? .bad : .bold
     let state = paint(Output.oneLine(finding.state), style) + String(repeating: " ", count: max(0, 7 - finding.state.count))
-    return state + Output.oneLine("  \(finding.subject): \(finding.text)\(finding.mend.map { "; \($0)" } ?? "")")
+    return state + Output.oneLine("  \(finding.subject): \(finding.text)\(finding.remedy.map { "; \($0)" } ?? "")")
   }
 }

@@ -34,7 +34,7 @@ enum Redaction {
   /// Keys whose texts name nobody.
   private static let plain: Set<String> = [
     "authorization", "control", "devices", "dialect", "header", "health", "iv-file", "key-file", "kind", "listen", "log-level", "observe",
-    "pages", "priority", "profile", "protocol", "reply", "request", "socket", "toy-network", "type", "unit", "value", "vehicle", "weather",
+    "poll", "priority", "profile", "protocol", "reply", "request", "socket", "toy-network", "type", "unit", "value", "vehicle", "weather",
   ]
   private static let places: Set<String> = ["latitude", "longitude"]
 

@@ -60,7 +60,7 @@ import Protocols
 
   private(set) var sessions: [ObjectIdentifier: Session] = [:]
   /// Whom there was no room for.
-  private(set) var turnedAway = 0
+  private(set) var rejected = 0
   private var accounts: [UInt32?: Account] = [:]
   /// How often a minute misbehaving clients are complained of.
   private static let mostComplaints = 20
@@ -78,7 +78,7 @@ import Protocols
     let account = accounts[session.peer?.user] ?? Account(user: session.peer?.user)
     if !account.isOwner { closeSilent(account, unless: drives) }
     guard hasPlace(for: account, isKnown: isKnown) else {
-      turnedAway += 1
+      rejected += 1
       return nil
     }
     accounts[account.user] = account

@@ -242,7 +242,8 @@ import Protocols
     if action.motion { try holdsLease(wanted.lease, of: state.device, call) }
     let arguments = try action.accept(wanted.arguments ?? [:])
     if arguments["hold"] == .bool(true) {
-      call.endsWithInput = .deviceError(device: wanted.device, code: "let-go", message: "it is held only while its caller can let it go")
+      let message = "a held action ends when its connection is closed or shut down"
+      call.endsWithInput = .deviceError(device: wanted.device, code: "input-closed", message: message)
     }
     perform(.run(action: index, arguments: arguments), on: state.device, for: call) { report in
       call.reply(Contract.Call.Result(report))
@@ -289,7 +290,7 @@ import Protocols
     // A queue of old set-points is no hand at the handle.
     guard Clock.monotonic() - call.arrived <= lease.deadline / 2 else {
       throw .deviceError(
-        device: device.name, code: "too-old", message: "the set-point waited for others before it; send them as they are due")
+        device: device.name, code: "expired", message: "the set-point waited for others before it; send them as they are due")
     }
     guard call.bind(device, token) else { throw .leaseLost(device: device.name, reason: "the driver is gone") }
   }
@@ -307,7 +308,7 @@ import Protocols
   /// Done, and kept for the next start; or done, but not kept.
   private static func answer(_ call: Call, _ device: Device, failure: String?) {
     guard let failure else { return call.reply(NoParameters()) }
-    call.fail(.deviceError(device: device.name, code: "not-kept", message: "done until the daemon is restarted: \(failure)"))
+    call.fail(.deviceError(device: device.name, code: "not-stored", message: "done until the daemon is restarted: \(failure)"))
   }
 
   /// A device that has something to connect.

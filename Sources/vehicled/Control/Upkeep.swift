@@ -56,7 +56,7 @@ extension Methods {
   private func service() -> [Contract.Statistic] {
     [
       Contract.Statistic("vehicled_clients", "gauge", "Clients connected to the control socket.", Double(admission.sessions.count)),
-      Contract.Statistic("vehicled_clients_turned_away", "counter", "Clients for whom there was no room.", Double(admission.turnedAway)),
+      Contract.Statistic("vehicled_clients_rejected", "counter", "Clients for whom there was no room.", Double(admission.rejected)),
       Contract.Statistic("vehicled_calls", "counter", "Calls of clients.", Double(calls)),
     ]
       + Journal.records.map {

@@ -232,7 +232,8 @@ extension ConfigurationCheck {
   }
 
   func suggestion(for wrong: String, among known: [String]) -> String {
-    nearest(to: wrong, among: known).map { "did you mean \($0)?" } ?? "known are \(known.joined(separator: ", "))"
+    if let name = Renames.option(wrong), known.contains(name) { return "it has been renamed to \(name)" }
+    return nearest(to: wrong, among: known).map { "did you mean \($0)?" } ?? "known are \(known.joined(separator: ", "))"
   }
 
   mutating func report(_ place: Place, _ text: String) {

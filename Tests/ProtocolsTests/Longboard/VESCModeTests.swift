@@ -165,7 +165,7 @@ import Testing
     rig.isWired = false
     rig.set("mode", .string("eco"), id: 1)
     rig.give(.received(.main, VESCFrame.around(Array(payload))))
-    #expect(rig.refusal(1) == "no-geometry")
+    #expect(rig.refusal(1) == "not-configured")
   }
 
   @Test func aModeThatTheLinkInterruptsFailsAndTheOldOneIsTold() throws {

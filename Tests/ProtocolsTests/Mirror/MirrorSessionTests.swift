@@ -227,7 +227,7 @@ import Testing
     rig.diskWorks = false
     rig.set("led", .int(30))
     rig.run(for: .second)
-    #expect(rig.refusal() == .refused(code: "not-kept", "no space") && rig.texts.isEmpty && rig.absence("led") != nil)
+    #expect(rig.refusal() == .refused(code: "not-stored", "no space") && rig.texts.isEmpty && rig.absence("led") != nil)
   }
 
   @Test func `a caller that is gone is not answered, and what it wanted is done`() throws {

@@ -35,14 +35,14 @@ import Testing
     #expect(rig.observing.count == 8 && rig.observing.contains("sky.uv-index"))
     rig.observeAll()
     rig.set("send", .bool(true))
-    #expect(rig.code() == "nothing-collected")
+    #expect(rig.code() == "collection-off")
     rig.set("health", .bool(true), id: 2)
     #expect(rig.report(2)?.text?.contains("none of the values is permitted yet") == true)
     rig.set("send", .bool(true), id: 3)
     rig.run(for: 10 * .second)
     rig.forget()
     rig.sendNow(id: 4)
-    let refused = CommandError.refused(code: "nothing-known", "no value is permitted: vehiclectl set DEVICE.send-heart-rate on")
+    let refused = CommandError.refused(code: "no-data", "no value is permitted: vehiclectl set DEVICE.send-heart-rate on")
     #expect(rig.refusal(4) == refused && rig.texts.isEmpty)
     rig.set("send-steps", .bool(true), id: 5)
     rig.set("send-heart-rate", .bool(true), id: 6)
@@ -52,13 +52,13 @@ import Testing
     for (index, value) in [Value.float(.nan), .float(.infinity), .float(-5), .float(1e300), .string("many"), .list(["1"])].enumerated() {
       rig.observe("phone.steps", value)
       rig.sendNow(id: CommandID(10 + index))
-      #expect(rig.code(CommandID(10 + index)) == "nothing-known")
+      #expect(rig.code(CommandID(10 + index)) == "no-data")
     }
     #expect(rig.notes.contains { $0.hasPrefix("the mirror cannot be told phone.steps") } && !rig.notes.contains { $0.contains("1e+300") })
     rig.set("send-steps", .bool(false), id: 30)
     rig.observe("phone.steps", .int(5))
     rig.sendNow(id: 31)
-    let stale = CommandError.refused(code: "nothing-known", "no value can be sent now; band.heart-rate: stale")
+    let stale = CommandError.refused(code: "no-data", "no value can be sent now; band.heart-rate: stale")
     #expect(rig.refusal(31) == stale)
   }
 
@@ -71,7 +71,7 @@ import Testing
     rig.set("health", .bool(false), id: 3)
     #expect(rig.outcome(3) == .success(Report()) && rig.observing.isEmpty)
     rig.sendNow(id: 4)
-    #expect(rig.code(4) == "nothing-collected")
+    #expect(rig.code(4) == "collection-off")
   }
 
   @Test func `new weather comes soon, health with the next wave`() throws {

@@ -20,7 +20,7 @@ import Testing
     let rig = try VehicleRig(Deaf())
     rig.run(for: 70 * .second)
     #expect(rig.status == "polling" && rig.number("rpm") != nil)
-    #expect(rig.absence("converter-voltage") == "7E5 does not answer 22E011" && rig.absence("vin") == "no ECU answers 0902")
+    #expect(rig.absence("dc-dc-voltage") == "7E5 does not answer 22E011" && rig.absence("vin") == "no ECU answers 0902")
   }
 
   @Test func `a parked car's values say why it is left alone, probe after probe`() throws {

@@ -82,7 +82,8 @@ import Testing
   @Test(arguments: [
     ("rpm-2", "rpm-2 comes with the battery page; its rate is the device's: set rate"),
     ("poll-rate", "poll-rate is not asked of the vehicle"),
-    ("warp", "no vehicle has a property warp; vehiclectl describe tells their names"),
+    ("warp", "no vehicle has a property warp; vehiclectl describe lists them"),
+    ("converter-voltage", "converter-voltage has been renamed; write property.dc-dc-voltage"),
   ])
   func `a name that is nobody's is a mistake`(_ name: String, _ words: String) {
     var setup = Setup(options: [:])

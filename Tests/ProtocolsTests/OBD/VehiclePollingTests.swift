@@ -13,7 +13,7 @@ import Testing
     #expect(rig.status == "polling" && rig.fault == nil && rig.text("vehicle") == "electric Hyundai or Kia (e-gmp)")
     #expect(rig.number("rpm") != nil && rig.number("state-of-charge-display") != nil && rig.number("remaining-energy") != nil)
     #expect(rig.number("speed") != nil && rig.number("odometer") != nil && rig.number("tyre-pressure-front-left") != nil)
-    #expect(rig.number("outdoor-temperature") == 11.5 && rig.number("aux-battery-charge") == 88 && rig.number("converter-voltage") != nil)
+    #expect(rig.number("outdoor-temperature") == 11.5 && rig.number("aux-battery-charge") == 88 && rig.number("dc-dc-voltage") != nil)
     #expect(rig.declared == 1 && rig.disk["request"] == Array("220101".utf8))
   }
 

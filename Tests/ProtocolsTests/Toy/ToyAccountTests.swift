@@ -249,7 +249,7 @@ import Testing
     }
     #expect(rig.text("pending-votes") == "3" && rig.status == "offline" && rig.fault?.hasPrefix("3 votes wait: ") == true)
     let refused = rig.run("logout")
-    #expect(rig.code(refused) == "votes-wait" && rig.refusal(refused).contains("3 votes"))
+    #expect(rig.code(refused) == "votes-pending" && rig.refusal(refused).contains("3 votes"))
     try rig.restart()
     #expect(rig.text("pending-votes") == "3")
     rig.isOffline = false
@@ -427,14 +427,14 @@ import Testing
     let rig = try ToyRig.loggedIn(facts: 1)
     rig.diskWorks = false
     let before = rig.asked.count
-    #expect(rig.code(rig.vote(1, "up")) == "not-kept" && rig.asked.count == before && rig.text("pending-votes") == "0")
+    #expect(rig.code(rig.vote(1, "up")) == "not-stored" && rig.asked.count == before && rig.text("pending-votes") == "0")
   }
 
   @Test func `who cannot be forgotten is told so`() throws {
     let rig = try ToyRig.loggedIn()
     rig.diskWorks = false
     let id = rig.run("logout")
-    #expect(rig.code(id) == "not-kept" && rig.refusal(id) == "logged out, but with the next start it is as it was before: no space")
+    #expect(rig.code(id) == "not-stored" && rig.refusal(id) == "logged out, but with the next start it is as it was before: no space")
   }
 
   // MARK: Waiting

@@ -8,7 +8,7 @@ import Testing
   static let vehicled = Interface.all[1]
   static let service = Interface.all[0]
   static let errors: [ContractError] = [
-    .noSuchDevice(device: "d"), .noSuchProperty(device: "d", property: "p"), .noSuchAction(device: "d", action: "a"),
+    .noSuchDevice(device: "d"), .noSuchProperty(device: "d", property: "converter-voltage"), .noSuchAction(device: "d", action: "a"),
     .ambiguous(reference: "p", candidates: ["a.p", "b.p"]), .readOnly(device: "d", property: "p"), .outOfRange(property: "p", message: "m"),
     .notConnected(device: "d", reason: "r"), .busy(device: "d", holder: "h"), .leaseRequired(device: "d"),
     .leaseLost(device: "d", reason: "r"), .timeout(device: "d", milliseconds: 1500), .deviceError(device: "d", code: "c", message: "m"),

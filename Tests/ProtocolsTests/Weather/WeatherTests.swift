@@ -64,7 +64,7 @@ import Testing
     rig.start(for: 59 * .minute)
     #expect(rig.asked.count == 1 && rig.fault?.contains("429") == true)
     rig.refresh()
-    #expect(rig.refusal()?.hasPrefix("too-soon: ") == true && rig.asked.count == 1)
+    #expect(rig.refusal()?.hasPrefix("rate-limited: ") == true && rig.asked.count == 1)
     rig.run(for: 2 * .minute)
     #expect(rig.asked.count == 2)
     // A whole day of any trouble stays far below 10,000 calls.

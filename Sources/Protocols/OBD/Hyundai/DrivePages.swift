@@ -46,10 +46,10 @@ extension ManufacturerPage {
 
   private static let charger = rows(
     of: 46,
-    whole("converter-temperature", .u8(9), "°C", -60...150, plus: -100, "Converter that feeds the 12 V battery"),
-    scaled("converter-voltage", .u16(10), "V", 0...20, over: 1000, decimals: 2, "Voltage that the converter gives"),
-    scaled("converter-current", .u16(12), "A", 0...300, over: 100, decimals: 2, "Current that the converter gives"),
-    scaled("converter-input-voltage", .u16(14), "V", 0...1000, over: 10, decimals: 1, "Voltage of the drive battery at the converter"),
+    whole("dc-dc-temperature", .u8(9), "°C", -60...150, plus: -100, "Converter that feeds the 12 V battery"),
+    scaled("dc-dc-voltage", .u16(10), "V", 0...20, over: 1000, decimals: 2, "Voltage that the converter gives"),
+    scaled("dc-dc-current", .u16(12), "A", 0...300, over: 100, decimals: 2, "Current that the converter gives"),
+    scaled("dc-dc-input-voltage", .u16(14), "V", 0...1000, over: 10, decimals: 1, "Voltage of the drive battery at the converter"),
     scaled(
       "aux-battery-current", .u16(18), "A", -300...300, times: -1, over: 100, plus: 327, decimals: 2,
       "Current of the 12 V battery; negative is charging"),

@@ -171,7 +171,7 @@ import Testing
     Self.expect(
       try Self.read(.eGMP, 0x7E5, [0x22, 0xE0, 0x11], charging),
       [
-        "converter-temperature": 20, "converter-voltage": 14.91, "converter-current": 18.19, "converter-input-voltage": 699.7,
+        "dc-dc-temperature": 20, "dc-dc-voltage": 14.91, "dc-dc-current": 18.19, "dc-dc-input-voltage": 699.7,
         "aux-battery-current": -0.93, "aux-battery-charge": 74, "aux-battery-temperature": 14.5,
       ])
     let giving = [
@@ -181,7 +181,7 @@ import Testing
     Self.expect(
       try Self.read(.eGMP, 0x7E5, [0x22, 0xE0, 0x11], giving),
       [
-        "converter-temperature": -7, "converter-voltage": 11.81, "converter-current": 0, "converter-input-voltage": 9.5,
+        "dc-dc-temperature": -7, "dc-dc-voltage": 11.81, "dc-dc-current": 0, "dc-dc-input-voltage": 9.5,
         "aux-battery-current": 6.34, "aux-battery-charge": 80, "aux-battery-temperature": -10,
       ])
     let page = try Self.page(.eGMP, 0x7E5, [0x22, 0xE0, 0x11])

@@ -1,0 +1,17 @@
+// Old names of properties and configuration keys, and their current names. An old name is an error that names the current one.
+
+public enum Renames {
+  /// Properties: those of the DC-DC converter had a name that no engineer uses.
+  static let properties = [
+    "converter-temperature": "dc-dc-temperature", "converter-voltage": "dc-dc-voltage", "converter-current": "dc-dc-current",
+    "converter-input-voltage": "dc-dc-input-voltage",
+  ]
+  /// Keys of the configuration.
+  static let options = ["ask": "poll", "pages": "poll"]
+
+  /// The current name of a property, or nil if this is not an old name.
+  public static func property(_ old: String) -> String? { properties[old] }
+
+  /// The current name of a configuration key, or nil if this is not an old name.
+  public static func option(_ old: String) -> String? { options[old] }
+}
