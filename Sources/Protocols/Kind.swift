@@ -120,20 +120,20 @@ public struct Section: Sendable {
   /// key `devices` names there.
   public var folder: String?
   /// How long the name that a person gives can be.
-  public var longestName: Int
+  public var maxNameLength: Int
   /// What is wrong with one of them beyond what the rules of its keys say. Asked for each device that has it.
   public var check: (@Sendable (Setup.Subsection, Setup) -> [OptionError])?
 
   /// Declares subsections with these keys.
   public init(
-    _ name: String, options: [Option], help: String, folder: String? = nil, longestName: Int = 32,
+    _ name: String, options: [Option], help: String, folder: String? = nil, maxNameLength: Int = 32,
     check: (@Sendable (Setup.Subsection, Setup) -> [OptionError])? = nil
   ) {
     self.name = name
     self.options = options
     self.help = help
     self.folder = folder
-    self.longestName = longestName
+    self.maxNameLength = maxNameLength
     self.check = check
   }
 }

@@ -15,11 +15,11 @@ struct Pace: Sendable {
 
   /// Back to back, a poll that failed is followed by the next after this long.
   private static let breath: Nanoseconds = 50 * .millisecond
-  private static let longestPeriod = 3600 * 1e9
+  private static let maxPeriod = 3600 * 1e9
 
   /// So many polls a second, on a grid shifted by a part of the period.
   init(rate: Double, phase: Double) {
-    period = rate > 0 ? Nanoseconds(min((1e9 / rate).rounded(), Self.longestPeriod)) : 0
+    period = rate > 0 ? Nanoseconds(min((1e9 / rate).rounded(), Self.maxPeriod)) : 0
     usualPeriod = period
     self.phase = min(max(phase.isFinite ? phase : 0, 0), 1)
   }

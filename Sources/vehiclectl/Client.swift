@@ -114,12 +114,12 @@ final class Client {
   /// only where one is given.
   func raw(_ method: String, _ parameters: JSON, more: Bool, first: Double? = nil, _ each: (JSON) throws -> Void) throws {
     try send(message { try VarlinkCall.message(method, parameters, more: more) })
-    let patience = more ? first : timeout
-    var limit = patience.map { Clock.monotonic + $0 }
+    let timeout = more ? first : timeout
+    var limit = timeout.map { Clock.monotonic + $0 }
     while true {
       guard let reply = try receive(until: limit) else {
         if Interrupt.came { return }
-        if let limit, Clock.monotonic >= limit { throw Failure.timeout(seconds: patience ?? 0) }
+        if let limit, Clock.monotonic >= limit { throw Failure.timeout(seconds: timeout ?? 0) }
         continue
       }
       if more { limit = nil }

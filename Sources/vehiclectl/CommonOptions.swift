@@ -36,11 +36,11 @@ struct CommonOptions: ParsableArguments {
 
   /// How long to wait for an answer, or for the first of many; the daemon itself gives up on a device after 10 s and says
   /// so, hence a little more.
-  var patience: Double { timeout ?? 15 }
+  var replyTimeout: Double { timeout ?? 15 }
 
   /// Opens the socket.
   func connect(_ output: Output) throws(Failure) -> Client {
-    try Client(path: socketPath, timeout: patience, trace: verbose ? { output.trace($0, $1) } : nil)
+    try Client(path: socketPath, timeout: replyTimeout, trace: verbose ? { output.trace($0, $1) } : nil)
   }
 
   var socketPath: String { socket ?? Environment["VEHICLED_SOCKET"] ?? Client.usualSocket }

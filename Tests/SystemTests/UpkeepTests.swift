@@ -102,7 +102,7 @@ extension WholeHouse {
       #expect(doctor.output.contains(/ok +disk: .*state has \d+ MB left/), "\(doctor.output)")
     }
 
-    @Test func `the doctor names the mend of a link, and a place where nothing can be kept`() throws {
+    @Test func `the doctor names the remedy of a link, and a place where nothing can be kept`() throws {
       let house = try House()
       try house.write("[device.car]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\n")
       try house.write("a file", to: "\(house.directory)/state")

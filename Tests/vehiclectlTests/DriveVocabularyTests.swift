@@ -64,7 +64,7 @@ import Testing
     (#"{"do":"stop","now":true}"#, "line 7: stop takes no argument \"now\"; it is called as stop"),
     (#"{"do":"tilt","roll":1}"#, "line 7: the argument pitch of tilt is missing; it is called as tilt ROLL PITCH [YAW]"),
   ])
-  func `a line that cannot be meant is refused with its number and the mend`(_ line: String, _ words: String) {
+  func `a line that cannot be meant is refused with its number and the remedy`(_ line: String, _ words: String) {
     let said = refusal(line)
     #expect(said?.hasPrefix(words) == true, "\(said ?? "taken")")
   }

@@ -13,7 +13,7 @@ import Testing
     (["LoadState": "loaded", "ActiveState": "failed", "Result": "start-limit-hit"], "failed", "too often"),
     (["LoadState": "masked", "ActiveState": "inactive"], "failed", "masked"),
   ])
-  func `the unit's state is told with its mend`(_ properties: [String: String], _ state: String, _ words: String) {
+  func `the unit's state is told with its remedy`(_ properties: [String: String], _ state: String, _ words: String) {
     let findings = Checkup.unit(properties.isEmpty ? nil : properties, [:])
     #expect(findings.first?.state == state && findings.first?.text.contains(words) == true, "\(findings)")
     #expect(state != "failed" || findings.allSatisfy { $0.remedy?.contains("systemctl") == true })

@@ -132,7 +132,7 @@ import Testing
     }
   }
 
-  @Test func `what keeps it from a picture is said with its mend`() throws {
+  @Test func `what keeps it from a picture is said with its remedy`() throws {
     let mute = try HTTPServer([], closes: false)
     defer { mute.stop() }
     for (devices, url, video, words, code) in [

@@ -17,7 +17,7 @@ import Testing
 
     init() {
       databases = Databases(state: state)
-      databases.lockPatience = 200 * .millisecond
+      databases.lockTimeout = 200 * .millisecond
       mkdir("\(state)/import", 0o755)
     }
 
@@ -156,7 +156,7 @@ import Testing
     #expect(shelf.words("SELECT i FROM endless").contains("more than the 10000 rows"))
     #expect(shelf.words("SELECT hex(zeroblob(40000))").contains("longer than the 64 KiB"))
     #expect(shelf.words("SELECT zeroblob(100000000)").contains("larger than is read"))
-    shelf.databases.patience = 50 * .millisecond
+    shelf.databases.timeout = 50 * .millisecond
     #expect(shelf.words("SELECT count(*) FROM endless").contains("took longer than"))
   }
 

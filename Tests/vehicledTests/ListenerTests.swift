@@ -32,7 +32,7 @@ import Testing
     // However slow this machine is, no client is closed for having said nothing yet.
     let methods = Methods(
       board: Board(), access: Access(control), blueZ: BlueZ(SystemBus()), directory: "/tmp",
-      admission: Admission(longestSilence: .max / 2))
+      admission: Admission(maxSilence: .max / 2))
     return try await Listener.start(path: path) { channel in
       try channel.pipeline.syncOperations.addHandler(Session(methods, peer: Peer(pid: 1, user: user(), groups: [])))
     }

@@ -48,11 +48,11 @@ extension AutoTTCar {
     if health.temperature > CarHealth.hot, warned.insert("hot").inserted {
       say(frame("Message", "The CPU temperatur is over \(CarHealth.hot.fixed(6)) C."), at: now)
     }
-    if health.motorVoltage < CarHealth.leastForMotors, warned.insert("motors").inserted {
-      say(frame("Message", "The voltage on the battery driving the motors is under \(CarHealth.leastForMotors.fixed(2)) V"), at: now)
+    if health.motorVoltage < CarHealth.minForMotors, warned.insert("motors").inserted {
+      say(frame("Message", "The voltage on the battery driving the motors is under \(CarHealth.minForMotors.fixed(2)) V"), at: now)
     }
-    if health.piVoltage < CarHealth.leastForPi, warned.insert("pi").inserted {
-      say(frame("Message", "The voltage on the battery driving the raspberry pi is under \(CarHealth.leastForPi.fixed(2)) V"), at: now)
+    if health.piVoltage < CarHealth.minForPi, warned.insert("pi").inserted {
+      say(frame("Message", "The voltage on the battery driving the raspberry pi is under \(CarHealth.minForPi.fixed(2)) V"), at: now)
     }
   }
 

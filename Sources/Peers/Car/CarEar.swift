@@ -21,14 +21,14 @@ struct CarWord: Sendable, Equatable {
 /// What has come in and was not taken yet.
 struct CarEar: Sendable {
   /// One read of the car.
-  static let mostRead = 1024
+  static let maxRead = 1024
   /// What the kernel holds for a program that does not read; more is not acknowledged.
-  static let mostHeld = 128 * 1024
+  static let maxHeld = 128 * 1024
 
   private static let divider = Array("#$#".utf8)
   private static let end = Array("%^%\r\n".utf8)
   private static let bareEnd = Array("%^%".utf8)
-  private static let longestFrame = 64 * 1024
+  private static let maxFrameLength = 64 * 1024
 
   private let reassembles: Bool
   /// Not read by the car yet.
@@ -40,15 +40,15 @@ struct CarEar: Sendable {
 
   init(reassembles: Bool) { self.reassembles = reassembles }
 
-  var hasRoom: Bool { held.count < CarEar.mostHeld }
+  var hasRoom: Bool { held.count < CarEar.maxHeld }
 
   /// Bytes arrive; what finds no room is lost here, as no link would do: look at `hasRoom` first.
-  mutating func hold(_ bytes: [UInt8]) { held += bytes.prefix(CarEar.mostHeld - held.count) }
+  mutating func hold(_ bytes: [UInt8]) { held += bytes.prefix(CarEar.maxHeld - held.count) }
 
   /// One read. False: nothing is there.
   mutating func read() -> Bool {
     guard !held.isEmpty else { return false }
-    let count = min(held.count, CarEar.mostRead)
+    let count = min(held.count, CarEar.maxRead)
     chunk = reassembles ? (unfinished + held[..<count])[...] : Array(held[..<count])[...]
     unfinished = []
     held.removeFirst(count)
@@ -86,7 +86,7 @@ struct CarEar: Sendable {
       guard let divider = frame.position(of: CarEar.divider) else { continue }
       return CarWord(type: Array(frame[..<divider]), body: Array(frame[(divider + CarEar.divider.count)...]))
     }
-    unfinished = chunk.count > CarEar.longestFrame ? [] : Array(chunk)
+    unfinished = chunk.count > CarEar.maxFrameLength ? [] : Array(chunk)
     return dropRest()
   }
 }

@@ -10,7 +10,7 @@ import Protocols
 struct CarFeed: Sendable {
   /// Pictures a second.
   static let rate: Int64 = 15
-  private static let longestRequest = 8192
+  private static let maxRequestLength = 8192
   private static let endOfHead = Array("\r\n\r\n".utf8)
 
   private enum State { case reading([UInt8]), streaming(next: Instant), ending }
@@ -32,11 +32,11 @@ struct CarFeed: Sendable {
   /// Bytes of the request.
   mutating func take(_ bytes: [UInt8], isStreaming: Bool, at now: Instant) {
     guard case .reading(var request) = state else { return }
-    request += bytes.prefix(CarFeed.longestRequest - request.count)
+    request += bytes.prefix(CarFeed.maxRequestLength - request.count)
     state = .reading(request)
     let news = request.suffix(bytes.count + CarFeed.endOfHead.count - 1)
     guard news.position(of: CarFeed.endOfHead) != nil || news.position(of: [0x0A, 0x0A]) != nil else {
-      if request.count == CarFeed.longestRequest { answer("400 Bad Request", "too long") }
+      if request.count == CarFeed.maxRequestLength { answer("400 Bad Request", "too long") }
       return
     }
     let words = String(decoding: request.prefix { $0 != 0x0D && $0 != 0x0A }, as: UTF8.self).split(separator: " ")

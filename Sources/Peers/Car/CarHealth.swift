@@ -8,8 +8,8 @@ struct CarHealth: Sendable {
   static let hot = 80.0
   static let cool = 60.0
   /// V.
-  static let leastForMotors = 6.0
-  static let leastForPi = 4.9
+  static let minForMotors = 6.0
+  static let minForPi = 4.9
 
   var motorVoltage: Double
   var piVoltage: Double

@@ -20,14 +20,14 @@ public struct CarWheels: Sendable, Equatable {
   private static let pi = 3.14
   private static let fullRoll = 45.0 * pi / 180
   private static let fullPitch = 80.0 * pi / 180
-  private static let leastRoll = 3.5 * pi / 180
+  private static let minRoll = 3.5 * pi / 180
 
   /// What the car makes of an attitude in rad. What is no number stands still.
   public init(roll: Double, pitch: Double) {
     let angle = CarWheels.arcTangent(pitch, roll) * (180 / Double.pi)
     let (along, across) = (roll / CarWheels.fullRoll, pitch / CarWheels.fullPitch)
     var speed = (along * along + across * across).squareRoot()
-    if speed > 1 { speed = 1 } else if speed < CarWheels.leastRoll / CarWheels.fullRoll { speed = 0 }
+    if speed > 1 { speed = 1 } else if speed < CarWheels.minRoll / CarWheels.fullRoll { speed = 0 }
     self = .still
     switch angle {
     case 0...90:

@@ -13,28 +13,28 @@ struct HTTPReader: Sendable {
     case refused(Int, String)
   }
 
-  private static let longestHead = 16_384
+  private static let maxHeadSize = 16_384
   private static let end = Array("\r\n\r\n".utf8)
-  private let longestBody: Int
+  private let maxBodySize: Int
   private var bytes: [UInt8] = []
   private var head: (asked: HTTPAsked, length: Int)?
 
   /// A reader of bodies up to so many bytes.
-  init(longestBody: Int = 0) { self.longestBody = longestBody }
+  init(maxBodySize: Int = 0) { self.maxBodySize = maxBodySize }
 
   /// Takes what came. Once it has heard a request it hears no other.
   mutating func take(_ more: [UInt8]) -> Heard {
     let from = max(0, bytes.count - Self.end.count + 1)
     bytes += more
     if head == nil {
-      guard let stop = Self.emptyLine(in: bytes, from: from), stop <= Self.longestHead else {
-        return bytes.count < Self.longestHead ? .unfinished : .refused(431, "the request is too long")
+      guard let stop = Self.emptyLine(in: bytes, from: from), stop <= Self.maxHeadSize else {
+        return bytes.count < Self.maxHeadSize ? .unfinished : .refused(431, "the request is too long")
       }
       let asked = HTTPAsked(head: bytes[..<stop])
       guard asked.fields["transfer-encoding"] == nil else { return .refused(411, "the body has no Content-Length") }
       let said = asked.fields["content-length"] ?? "0"
       guard let length = Int(said), length >= 0 else { return .refused(400, "the Content-Length is no number") }
-      guard length <= longestBody else { return .refused(413, "a body of \(length) bytes is too long") }
+      guard length <= maxBodySize else { return .refused(413, "a body of \(length) bytes is too long") }
       head = (asked, length)
       bytes.removeFirst(stop + Self.end.count)
     }

@@ -48,7 +48,7 @@ public struct ArduinoBoard: Machine {
   private var hangsUp = false
   private var wasSounding = false
 
-  private static let mostHeard = 63
+  private static let maxFound = 63
   /// The VESC's answer, or the wait for none.
   private static let vescTime: Nanoseconds = 10 * .millisecond
   private static let vescTimeout: Nanoseconds = 100 * .millisecond
@@ -129,7 +129,7 @@ public struct ArduinoBoard: Machine {
 
   private mutating func hear(_ bytes: [UInt8], at now: Instant) {
     guard !printing.contains(now) else { return }
-    heard += bytes.prefix(ArduinoBoard.mostHeard - heard.count)
+    heard += bytes.prefix(ArduinoBoard.maxFound - heard.count)
     guard !heard.isEmpty, looks == nil else { return }
     (looks, repeats) = (nextLook(after: now), nil)
   }

@@ -9,13 +9,13 @@ struct VESCInbox: Sendable {
   private var lastByte: Instant = .min
   private static let longest = 512
   /// A packet that stops in its middle is given up.
-  private static let patience: Nanoseconds = 500 * .millisecond
+  private static let timeout: Nanoseconds = 500 * .millisecond
 
   mutating func clear() { bytes = [] }
 
   /// The payloads that are whole now.
   mutating func hear(_ more: [UInt8], at now: Instant) -> [[UInt8]] {
-    if lastByte != .min, now - lastByte > Self.patience { bytes = [] }
+    if lastByte != .min, now - lastByte > Self.timeout { bytes = [] }
     lastByte = now
     bytes += more
     var payloads: [[UInt8]] = []

@@ -63,8 +63,8 @@ public struct ELM327Adapter: Machine {
   /// How often it was plugged in.
   private var connections: Int
 
-  private static let longestLine = 254
-  private static let mostWaiting = 65_536
+  private static let maxLineLength = 254
+  private static let maxWaiting = 65_536
 
   /// An adapter; `baud` gives its serial line a speed, `seed` chooses the noise of its faults, `connections` counts the earlier ones.
   public init(
@@ -155,7 +155,7 @@ public struct ELM327Adapter: Machine {
     case .busy(let end) where now < end: return interrupt(at: now)
     case .deaf, .busy: phase = .ready
     }
-    guard outbox.waiting < ELM327Adapter.mostWaiting else { return }
+    guard outbox.waiting < ELM327Adapter.maxWaiting else { return }
     switch byte {
     case 0x0A where suffers(.oddLF): say("?", at: now)
     case 0x00, 0x0A: return
@@ -166,7 +166,7 @@ public struct ELM327Adapter: Machine {
       run(command, at: now, from: now + outbox.duration(of: command.count + 1))
     default:
       if settings.echo { outbox.add([byte], at: now) }
-      guard byte > 0x20, line.count < ELM327Adapter.longestLine else { return }
+      guard byte > 0x20, line.count < ELM327Adapter.maxLineLength else { return }
       line.append((0x61...0x7A).contains(byte) ? byte - 0x20 : byte)
     }
   }

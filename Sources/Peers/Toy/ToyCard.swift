@@ -8,7 +8,7 @@ import Protocols
 struct ToyCard: Sendable, Equatable {
   /// As many facts as the ring holds, and as much as its counters count.
   static let ring = 500
-  private static let longestFile = 1024
+  private static let maxFileSize = 1024
 
   /// The fact that is spoken next, and the slot that the next one is written to: 0 ..< 500.
   private(set) var next = 0
@@ -34,7 +34,7 @@ struct ToyCard: Sendable, Equatable {
     unreported = number("s.txt", 0...Self.ring)
     owed = number("d.txt", 0...Self.ring)
     self.user = files["u.txt"].map(Self.text) ?? user
-    for slot in 0..<Self.ring { facts[slot] = files["\(slot).txt"].map { Array($0.prefix(Self.longestFile)) } }
+    for slot in 0..<Self.ring { facts[slot] = files["\(slot).txt"].map { Array($0.prefix(Self.maxFileSize)) } }
     if let lines = files["esp8266.txt"]?.split(separator: 0x0A, omittingEmptySubsequences: false), lines.count == 2 {
       remembered = ToyCredentials(user: [], network: Array(lines[0]), password: Array(lines[1]))
     }

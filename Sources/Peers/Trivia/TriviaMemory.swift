@@ -72,7 +72,7 @@ public final class TriviaMemory: TriviaStore {
   public func keep(token hash: String, of user: Int) {
     contents.withLock { all in
       all.tokens.append((hash, user))
-      guard all.tokens.count(where: { $0.user == user }) > TriviaService.mostTokens else { return }
+      guard all.tokens.count(where: { $0.user == user }) > TriviaService.maxTokens else { return }
       if let oldest = all.tokens.firstIndex(where: { $0.user == user }) { all.tokens.remove(at: oldest) }
     }
   }

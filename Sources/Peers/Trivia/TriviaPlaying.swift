@@ -6,7 +6,7 @@ import Protocols
 
 extension TriviaService {
   /// Of an answer to a toy, with its head: it reads one packet.
-  private static let longestToyReply = 1024
+  private static let maxToyReplyLength = 1024
 
   func history(_ id: String, _ asked: HTTPAsked, _ accent: TriviaAccent) throws -> HTTPReply {
     let id = try number(id, "userId")
@@ -37,7 +37,7 @@ extension TriviaService {
       throw ValueError("fact \(fact.id) is nothing that a toy can speak: load it again with --facts")
     }
     let reply = HTTPReply(200, accent.text(fact.text).text)
-    guard reply.bytes.count <= Self.longestToyReply else { throw ValueError("fact \(fact.id) is too long for a toy") }
+    guard reply.bytes.count <= Self.maxToyReplyLength else { throw ValueError("fact \(fact.id) is too long for a toy") }
     return reply
   }
 

@@ -22,9 +22,9 @@ public struct TriviaServer: Machine, Discreet {
     case ended
   }
 
-  private static let longestBody = 64 << 10
-  private static let patience: Nanoseconds = 30 * .second
-  private static let patienceOfReaders: Nanoseconds = 300 * .second
+  private static let maxBodySize = 64 << 10
+  private static let timeout: Nanoseconds = 30 * .second
+  private static let readerTimeout: Nanoseconds = 300 * .second
   private static let betweenDrops: Nanoseconds = 100 * .millisecond
   /// What ends the part of a request that cannot hold a secret: the first line up to a query, or a body that came in its place.
   private static let ends = Set("\n?{".utf8)
@@ -34,7 +34,7 @@ public struct TriviaServer: Machine, Discreet {
   private let faults: [TriviaFault]
   private let number: UInt64
   private let origin: Instant
-  private var state = State.reading(HTTPReader(longestBody: longestBody), until: nil)
+  private var state = State.reading(HTTPReader(maxBodySize: maxBodySize), until: nil)
   /// All that comes from here on may be secret.
   private var isPastTarget = false
 
@@ -58,7 +58,7 @@ public struct TriviaServer: Machine, Discreet {
   public mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
     switch input {
     case .linkChanged(.main, .up):
-      state = .reading(HTTPReader(longestBody: Self.longestBody), until: now + Self.patience)
+      state = .reading(HTTPReader(maxBodySize: Self.maxBodySize), until: now + Self.timeout)
       isPastTarget = false
     case .linkChanged(.main, .down): state = .ended
     case .received(.main, let bytes): read(bytes, at: now, &effects)
@@ -75,9 +75,9 @@ public struct TriviaServer: Machine, Discreet {
     case .waiting(var outgoing, let moment) where now >= moment:
       let piece = outgoing.drips ? outgoing.bytes.prefix(1) : outgoing.bytes
       outgoing.bytes = outgoing.bytes.dropFirst(piece.count)
-      state = .sending(outgoing, until: now + Self.patienceOfReaders)
+      state = .sending(outgoing, until: now + Self.readerTimeout)
       effects.send(.main, Array(piece), 1, secret: outgoing.isSecret)
-    case .reading(_, let moment?) where now >= moment: hangUp("asked nothing within \(Self.patience / .second) s", &effects)
+    case .reading(_, let moment?) where now >= moment: hangUp("asked nothing within \(Self.timeout / .second) s", &effects)
     case .sending(_, let moment) where now >= moment: hangUp("does not read the answer", &effects)
     default: break
     }

@@ -7,8 +7,8 @@ import Protocols
 /// What all connections to one server share.
 public struct TriviaService: Sendable {
   /// Of one user; an older one ends with a newer login.
-  public static let mostTokens = 16
-  private static let longestName = 100
+  public static let maxTokens = 16
+  private static let maxNameLength = 100
 
   let store: any TriviaStore
   private let wantsTokens: Bool
@@ -59,7 +59,7 @@ public struct TriviaService: Sendable {
   private func register(_ asked: HTTPAsked, _ accent: TriviaAccent) throws -> HTTPReply {
     let body = try TriviaBody(asked.body)
     let (name, email, password) = (try body.text("name"), try body.text("email") ?? "", try body.text("password") ?? "")
-    guard TriviaAddress.isAccepted(email), !password.isEmpty, (name ?? "").utf8.count <= Self.longestName, try store.account(email) == nil
+    guard TriviaAddress.isAccepted(email), !password.isEmpty, (name ?? "").utf8.count <= Self.maxNameLength, try store.account(email) == nil
     else { throw TriviaRefusal(400, "Account with email \(email) already exists or invalid email") }
     let user = try store.add(name: name, email: email, password: TriviaPassword(password, salt: salt, rounds: rounds))
     var reply = try letIn(user, status: 201, accent)

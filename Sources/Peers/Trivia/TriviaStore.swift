@@ -58,7 +58,7 @@ public protocol TriviaStore: Sendable {
   /// The user's vote on a fact; 0 takes it back.
   func setVote(_ vote: Int, on fact: Int, of user: Int) throws(ValueError)
 
-  /// Keeps the hash of a token; of many of one user the last `TriviaService.mostTokens` count.
+  /// Keeps the hash of a token; of many of one user the last `TriviaService.maxTokens` count.
   func keep(token hash: String, of user: Int) throws(ValueError)
   /// Whose token has this hash.
   func owner(of hash: String) throws(ValueError) -> Int?

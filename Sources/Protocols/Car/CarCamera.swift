@@ -62,9 +62,9 @@ struct CarCameraStart: Sendable {
     }
   }
 
-  static let patience: Nanoseconds = 15 * .second
-  static let connectPatience: Nanoseconds = 3 * .second
-  static let readPatience: Nanoseconds = 5 * .second
+  static let timeout: Nanoseconds = 15 * .second
+  static let connectTimeout: Nanoseconds = 3 * .second
+  static let readTimeout: Nanoseconds = 5 * .second
   static let rest: Nanoseconds = 500 * .millisecond
   /// The caller hears as often that it still lasts.
   static let tellInterval: Nanoseconds = 2 * .second

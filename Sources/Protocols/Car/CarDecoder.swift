@@ -38,7 +38,7 @@ struct CarDecoder: Sendable {
   }
 
   static let limit = 64 * 1024
-  static let longestType = 32
+  static let maxTypeLength = 32
 
   private var buffer: [UInt8] = []
   /// More came without an end mark than is kept.
@@ -86,7 +86,7 @@ struct CarDecoder: Sendable {
     guard let mark = content.firstIndex(of: CarFrame.bodyMark) else { return drop(.bodiless, content) }
     let type = content[..<mark]
     let body = content[(mark + CarFrame.bodyMark.count)...]
-    guard (1...Self.longestType).contains(type.count), type.allSatisfy({ (0x20..<0x7F).contains($0) }) else {
+    guard (1...Self.maxTypeLength).contains(type.count), type.allSatisfy({ (0x20..<0x7F).contains($0) }) else {
       return drop(.nameless, content)
     }
     // Its end mark was lost and the next message came into it: neither of the two is known to be whole.

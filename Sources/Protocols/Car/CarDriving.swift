@@ -15,7 +15,7 @@ struct CarDriving: Sendable {
 
   /// Commands that wait for their set-point to go out; beyond them the oldest are answered early.
   static let queueLimit = 64
-  private static let leastBehind = 8
+  private static let minBehind = 8
 
   var deadMan = DeadMan()
   private(set) var permit = Permit.none
@@ -48,7 +48,7 @@ struct CarDriving: Sendable {
   var due: Instant? { tilt.map { _ in isNew ? pace.earliest : pace.repetitionDue } }
 
   /// How much may be on its way for a tilt to be worth anything: what the deadline has room for.
-  func mostBehind(_ frame: Int) -> Int { frame * max(Self.leastBehind, Int(min(deadline / pace.interval, 1000))) }
+  func maxBehind(_ frame: Int) -> Int { frame * max(Self.minBehind, Int(min(deadline / pace.interval, 1000))) }
 
   // MARK: The lease
 

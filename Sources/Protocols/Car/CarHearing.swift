@@ -3,7 +3,7 @@
 // Facts: autott.md §4; AutoTTCommunication in TCP.py, TCPConnection.m.
 
 extension CarMachine {
-  private static let longestText = 1000
+  private static let maxTextLength = 1000
 
   mutating func received(_ bytes: [UInt8], at now: Instant, _ effects: inout Effects) {
     guard isUp, !isEnding || !settling.isSettled || settling.owesStop else { return }
@@ -46,7 +46,7 @@ extension CarMachine {
     case "InfoModes": hearModeInfo(message.body, at: now, &effects)
     case "Status": latest.status = message.body
     case "Message":
-      let text = CarText.clean(message.body[...], limit: Self.longestText)
+      let text = CarText.clean(message.body[...], limit: Self.maxTextLength)
       latest.text = text
       tell(text, at: now, &effects)
     case "ButtonsOn", "ButtonsOff":

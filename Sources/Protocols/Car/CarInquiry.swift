@@ -3,7 +3,7 @@
 // As documented one question brings them all. What was told is kept as long as the link is up.
 
 struct CarInquiry: Sendable {
-  static let patience: Nanoseconds = 2 * .second
+  static let timeout: Nanoseconds = 2 * .second
   private static let most = 8
 
   /// Somebody who wants to know.
@@ -28,7 +28,7 @@ struct CarInquiry: Sendable {
     return true
   }
 
-  mutating func asked(_ mode: Int, at now: Instant) { asked = (mode, now &+ Self.patience) }
+  mutating func asked(_ mode: Int, at now: Instant) { asked = (mode, now &+ Self.timeout) }
 
   /// The answer has come: the mode that it is about.
   mutating func answered() -> Int? {
@@ -110,8 +110,8 @@ extension CarMachine {
   mutating func expireInquiry(at now: Instant, _ effects: inout Effects) {
     guard let deadline = inquiry.deadline, now >= deadline else { return }
     guard inquiry.asked != nil else { return inquiry.rest(until: nil) }
-    failInquiry(.timeout(milliseconds: Int(CarInquiry.patience / .millisecond)), &effects)
-    inquiry.rest(until: now &+ CarInquiry.patience)
+    failInquiry(.timeout(milliseconds: Int(CarInquiry.timeout / .millisecond)), &effects)
+    inquiry.rest(until: now &+ CarInquiry.timeout)
   }
 
   mutating func failInquiry(_ error: CommandError, _ effects: inout Effects) {

@@ -6,7 +6,7 @@ struct CarKeeping: Sendable {
   private static let neutralKey = "neutral"
   private static let pageKey = "web-page"
   private static let qualityKey = "video-quality"
-  private static let longestPage = 2000
+  private static let maxPageLength = 2000
   private static let most = 32
   private static let sensitivities = 0.67...1.33
 
@@ -62,7 +62,7 @@ struct CarKeeping: Sendable {
   }
 
   mutating func restore(_ kept: [String: [UInt8]]) {
-    func text(_ key: String) -> String? { kept[key].map { String(decoding: $0.prefix(Self.longestPage), as: UTF8.self) } }
+    func text(_ key: String) -> String? { kept[key].map { String(decoding: $0.prefix(Self.maxPageLength), as: UTF8.self) } }
     // What is damaged is as if it had never been set.
     if let factor = text(Self.sensitivityKey).flatMap(CarNumber.read), Self.sensitivities.contains(factor) { sensitivity = factor }
     let angles = text(Self.neutralKey)?.split(separator: " ").compactMap(CarNumber.read) ?? []
@@ -81,7 +81,7 @@ struct CarKeeping: Sendable {
       return "a page begins with http:// or https:// and goes on"
     }
     if !page.utf8.allSatisfy({ (0x21..<0x7F).contains($0) }) { return "a page has no blanks and nothing but ASCII: percent-encode them" }
-    if page.utf8.count > longestPage { return "a page has \(longestPage) characters at the most" }
+    if page.utf8.count > maxPageLength { return "a page has \(maxPageLength) characters at the most" }
     return nil
   }
 

@@ -23,11 +23,11 @@ public struct CarMachine: Machine {
   enum Cargo: Equatable { case stop(CarWord), errand(CarWord), tilt(CarTilt), pulse, lastWord }
 
   /// How long the car may take to its first word: its program is slow to get ready.
-  static let greetingPatience: Nanoseconds = 5 * .second
+  static let greetingTimeout: Nanoseconds = 5 * .second
   /// A link that takes no write for so long is of no use.
-  static let linkPatience: Nanoseconds = .second
+  static let linkTimeout: Nanoseconds = .second
   /// The device waits 1.5 s for the last words.
-  static let endPatience: Nanoseconds = 1_200 * .millisecond
+  static let endTimeout: Nanoseconds = 1_200 * .millisecond
 
   public private(set) var schema: Schema
   let options: CarOptions
@@ -72,7 +72,7 @@ public struct CarMachine: Machine {
     if status.hasEarly { return .min }
     if case .down = state { return nil }
     var due = [driving.deadMan.expires, stopping.first?.until]
-    due.append(sending.map { $0.at &+ Self.linkPatience } ?? nextTurn)
+    due.append(sending.map { $0.at &+ Self.linkTimeout } ?? nextTurn)
     switch state {
     case .down: break
     case .greeting(let until): due += [until, askTurn]
@@ -124,11 +124,11 @@ public struct CarMachine: Machine {
     expireStops(at: now, &effects)
     if case .ending(let until) = state {
       askOn(at: now)
-      if now >= until || sending.map({ now &- $0.at >= Self.linkPatience }) == true { finish(&effects) }
+      if now >= until || sending.map({ now &- $0.at >= Self.linkTimeout }) == true { finish(&effects) }
       return
     }
     askOn(at: now)
-    if let sending, now &- sending.at >= Self.linkPatience { return giveUp("the link takes nothing any more", at: now, &effects) }
+    if let sending, now &- sending.at >= Self.linkTimeout { return giveUp("the link takes nothing any more", at: now, &effects) }
     switch state {
     case .greeting(let until): if now >= until { fellSilent(&effects) }
     case .ready: expireQuestions(at: now, &effects)

@@ -5,8 +5,8 @@
 /// What is known of the modes of the car at the other end.
 struct CarModes: Sendable, Equatable {
   static let most = 64
-  private static let longestName = 200
-  private static let longestText = 1000
+  private static let maxNameLength = 200
+  private static let maxTextLength = 1000
 
   private(set) var names: [String] = []
   /// What the car says of each, by number, as far as it was asked.
@@ -15,7 +15,7 @@ struct CarModes: Sendable, Equatable {
   var current: Int?
 
   mutating func learn(names body: [UInt8]) {
-    let names = CarText.list(body[...], most: Self.most, limit: Self.longestName)
+    let names = CarText.list(body[...], most: Self.most, limit: Self.maxNameLength)
     // Another list is another car's.
     if names != self.names { texts = [:] }
     self.names = names
@@ -23,12 +23,12 @@ struct CarModes: Sendable, Equatable {
 
   mutating func learn(text body: [UInt8], of number: Int) {
     guard (0..<Self.most).contains(number) else { return }
-    texts[number] = CarText.clean(body[...], limit: Self.longestText)
+    texts[number] = CarText.clean(body[...], limit: Self.maxTextLength)
   }
 
   /// The texts of all modes at once.
   mutating func learn(texts body: [UInt8]) {
-    for (number, text) in CarText.list(body[...], most: Self.most, limit: Self.longestText).enumerated() { texts[number] = text }
+    for (number, text) in CarText.list(body[...], most: Self.most, limit: Self.maxTextLength).enumerated() { texts[number] = text }
   }
 
   func name(of number: Int) -> String { names.indices.contains(number) && !names[number].isEmpty ? names[number] : String(number) }

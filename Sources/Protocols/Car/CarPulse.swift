@@ -8,7 +8,7 @@ struct CarPulse: Sendable {
   /// Where the car drives by itself no tilt tells whether it can be reached.
   static let aloneInterval: Nanoseconds = 250 * .millisecond
   /// How long the answer may take: a car that is busy sleeps for most of a second now and then.
-  private static let patience: Nanoseconds = 1_500 * .millisecond
+  private static let timeout: Nanoseconds = 1_500 * .millisecond
 
   /// When it was asked last, or let drive.
   private(set) var asked: Instant = .min
@@ -19,7 +19,7 @@ struct CarPulse: Sendable {
 
   var due: Instant? { isKnown && missing == nil ? asked &+ Self.interval : nil }
   /// When the car counts as hung.
-  var deadline: Instant? { isKnown ? missing.map { $0 &+ Self.patience } : nil }
+  var deadline: Instant? { isKnown ? missing.map { $0 &+ Self.timeout } : nil }
 
   mutating func begin(at now: Instant) { (asked, missing) = (now, nil) }
   mutating func ask(at now: Instant) { (asked, missing) = (now, missing ?? now) }

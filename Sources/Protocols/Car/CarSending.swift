@@ -33,7 +33,7 @@ extension CarMachine {
     return max(pulse.asked &+ CarPulse.aloneInterval, outbox.quietUntil)
   }
 
-  private static let mostPulses = 2
+  private static let maxPulses = 2
 
   /// When Disconnect may be said: a car that may have missed Stop gets what time there is.
   private var lastWordTurn: Instant? {
@@ -72,11 +72,11 @@ extension CarMachine {
       let frame = CarWord.modes.frame(options.dialect)
       pulse.ask(at: now)
       outbox.spoke(isStop: false, at: now)
-      effects.append(.sendUnlessBehind(.main, frame, nextSend(.pulse, at: now), most: Self.mostPulses * frame.count))
+      effects.append(.sendUnlessBehind(.main, frame, nextSend(.pulse, at: now), most: Self.maxPulses * frame.count))
     } else if let tilt = driving.take(at: now) {
       let frame = tilt.frame(options.dialect)
       outbox.tilted(at: now)
-      effects.append(.sendUnlessBehind(.main, frame, nextSend(.tilt(tilt), at: now), most: driving.mostBehind(frame.count)))
+      effects.append(.sendUnlessBehind(.main, frame, nextSend(.tilt(tilt), at: now), most: driving.maxBehind(frame.count)))
     }
   }
 

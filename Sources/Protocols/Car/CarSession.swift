@@ -17,7 +17,7 @@ extension CarMachine {
     // As built it tells its modes twice when somebody comes.
     settling = CarSettling(unasked: options.dialect == .asBuilt ? 2 : 0)
     if options.dialect == .asBuilt { modes.current = 0 }
-    state = .greeting(until: now &+ Self.greetingPatience)
+    state = .greeting(until: now &+ Self.greetingTimeout)
     // Whoever was confirmed to stand may be driven by another client by now.
     if standing == .confirmed { standing = .unknown }
     sayWhatIsKnown(&effects)
@@ -102,7 +102,7 @@ extension CarMachine {
     failEverything(.notConnected(reason), &effects)
     sending = outstanding
     halt(.notConnected(reason), times: 2, at: now, &effects)
-    state = .ending(until: now &+ Self.endPatience)
+    state = .ending(until: now &+ Self.endTimeout)
   }
 
   /// Nothing more can be said, or needs to be: the car wants the link closed at once.

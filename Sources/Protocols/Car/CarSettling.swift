@@ -13,7 +13,7 @@ struct CarSettling: Sendable, Equatable {
   /// its camera takes two.
   private static let (suspicious, hopeless) = (4, 5)
   /// So many answers can be under way; questions beyond that were lost.
-  private static let mostOpen = 4
+  private static let maxOpen = 4
 
   /// What an answer means.
   enum Meaning { case nothing, stopAgain, stopConfirmed }
@@ -58,7 +58,7 @@ struct CarSettling: Sendable, Equatable {
 
   /// The link took the question.
   mutating func asked(at now: Instant) {
-    open = min(open + 1, Self.mostOpen)
+    open = min(open + 1, Self.maxOpen)
     hearing = hearing.map { min($0, open - 1) }
     stop = stop.map { min($0, open - 1) }
     guard isWaiting, due == nil else { return }

@@ -13,7 +13,7 @@ enum CarStanding: Sendable {
 
 extension CarMachine {
   /// How long a caller of `stop` waits for the car: its camera takes two seconds to start, and then it reads on.
-  private static let stopPatience: Nanoseconds = 2 * .second
+  private static let stopTimeout: Nanoseconds = 2 * .second
   static let unconfirmed = "not confirmed: the car may still be driving"
   static let leftDriving = "\(unconfirmed); the link was lost before the car confirmed Stop: stop the car by hand"
 
@@ -48,7 +48,7 @@ extension CarMachine {
     guard stopping.count < CarOutbox.most else {
       return effects.append(.complete(id, .failure(.refused(code: "busy", "the car is being stopped already"))))
     }
-    stopping.append((id, now &+ Self.stopPatience))
+    stopping.append((id, now &+ Self.stopTimeout))
   }
 
   mutating func expireStops(at now: Instant, _ effects: inout Effects) {

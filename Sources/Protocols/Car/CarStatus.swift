@@ -4,17 +4,17 @@
 
 struct CarStatus: Sendable {
   /// So many questions in a row without an answer: the car is not there.
-  private static let mostMisses = 2
+  private static let maxMisses = 2
   private var misses = 0
 
   /// How long the car may look before it is spoken to again, and a person is told that it does not answer.
-  static let patience: Nanoseconds = 3 * .second
+  static let timeout: Nanoseconds = 3 * .second
   /// Before the first question: the car has just started.
   private static let start: Nanoseconds = .second
-  private static let mostAskers = 16
-  private static let mostExtras = 32
-  static let mostLines = 64
-  static let longestLine = 200
+  private static let maxAskers = 16
+  private static let maxExtras = 32
+  static let maxLines = 64
+  static let maxLineLength = 200
 
   private static let known: [String: (signal: CarSignal, unit: String)] = [
     "Motor battery voltage": (.motorBatteryVoltage, "V"), "Raspberry Pi's battery voltage": (.piBatteryVoltage, "V"),
@@ -46,14 +46,14 @@ struct CarStatus: Sendable {
 
   /// The car was asked.
   mutating func asked(for id: CommandID?, at now: Instant) {
-    deadline = now &+ Self.patience
+    deadline = now &+ Self.timeout
     due = interval.map { now &+ $0 }
     if let id { askers.append(id) }
   }
 
   /// Waits for an answer that is on its way; false where there is none, or too many wait.
   mutating func join(_ id: CommandID) -> Bool {
-    guard deadline != nil, askers.count < Self.mostAskers else { return false }
+    guard deadline != nil, askers.count < Self.maxAskers else { return false }
     askers.append(id)
     return true
   }
@@ -68,13 +68,13 @@ struct CarStatus: Sendable {
   /// The car did not answer; true where that is too often now.
   mutating func missed() -> Bool {
     misses += 1
-    return misses == Self.mostMisses
+    return misses == Self.maxMisses
   }
 
   mutating func heard() { misses = 0 }
 
   /// It was asked, and says nothing at all any more.
-  var isUnanswered: Bool { misses >= Self.mostMisses }
+  var isUnanswered: Bool { misses >= Self.maxMisses }
 
   mutating func forget(_ id: CommandID) { askers.removeAll { $0 == id } }
 
@@ -99,7 +99,7 @@ struct CarStatus: Sendable {
 
   /// A property for a label that nobody foresaw, or nil where there is nothing to see yet, or no room.
   mutating func property(for line: CarStatusLine, in schema: Schema) -> Property? {
-    guard extras[line.label] == nil, extras.count < Self.mostExtras else { return nil }
+    guard extras[line.label] == nil, extras.count < Self.maxExtras else { return nil }
     let type: (ValueType, String?)
     switch line.content {
     case .number(_, let unit), .comma(let unit): type = (.float, unit)
@@ -149,7 +149,7 @@ extension CarMachine {
     note("the car does not answer to Status", at: now, &effects)
     // As documented it need not know the question.
     if options.dialect == .asBuilt, status.missed() { publish(.connected, .bool(false), &effects) }
-    failStatus(.timeout(milliseconds: Int(CarStatus.patience / .millisecond)), &effects, isOver: false)
+    failStatus(.timeout(milliseconds: Int(CarStatus.timeout / .millisecond)), &effects, isOver: false)
   }
 
   mutating func failStatus(_ error: CommandError, _ effects: inout Effects, isOver: Bool = true) {
@@ -158,7 +158,7 @@ extension CarMachine {
   }
 
   mutating func hearStatus(_ body: [UInt8], at now: Instant, _ effects: inout Effects) {
-    let lines = CarText.list(body[...], most: CarStatus.mostLines, limit: CarStatus.longestLine)
+    let lines = CarText.list(body[...], most: CarStatus.maxLines, limit: CarStatus.maxLineLength)
     let read = lines.compactMap(CarStatusLine.init)
     let declared = schema.properties.count
     for line in read where status.place(of: line) == nil {

@@ -17,7 +17,7 @@ struct CarStatusLine: Sendable, Equatable {
   /// What stands behind the colon, as it came.
   var raw: String
 
-  private static let longestUnit = 8
+  private static let maxUnitLength = 8
 
   /// Reads a cleaned line; nil where it has no label.
   init?(_ line: String) {
@@ -33,7 +33,7 @@ struct CarStatusLine: Sendable, Equatable {
     let digits = raw.utf8.prefix { (0x30...0x39).contains($0) || [0x2B, 0x2C, 0x2D, 0x2E].contains($0) }
     let number = String(decoding: digits, as: UTF8.self)
     let unit = String(decoding: raw.utf8.dropFirst(digits.count), as: UTF8.self).trimmed
-    let isUnit = unit.count <= longestUnit && unit.unicodeScalars.allSatisfy { $0 != " " && !("0"..."9").contains($0) }
+    let isUnit = unit.count <= maxUnitLength && unit.unicodeScalars.allSatisfy { $0 != " " && !("0"..."9").contains($0) }
     guard isUnit, digits.contains(where: { (0x30...0x39).contains($0) }) else { return .text(raw) }
     let known: String? = unit.isEmpty ? nil : unit == "C" ? "°C" : unit
     if digits.contains(0x2C) { return .comma(unit: known) }

@@ -26,7 +26,7 @@ extension CarMachine {
   /// VideoStream On goes out: from now on the car hears nothing until its first picture is fetched.
   mutating func openCamera(at now: Instant, _ effects: inout Effects) {
     guard options.dialect == .asBuilt, case .starting(var start) = camera else { return }
-    start.deadline = now &+ CarCameraStart.patience
+    start.deadline = now &+ CarCameraStart.timeout
     tryCamera(&start, at: now, &effects)
     camera = .starting(start)
   }
@@ -34,7 +34,7 @@ extension CarMachine {
   private func tryCamera(_ start: inout CarCameraStart, at now: Instant, _ effects: inout Effects) {
     guard let place = options.place else { return }
     start.reader = MotionJPEG()
-    start.step = .connecting(until: now &+ CarCameraStart.connectPatience)
+    start.step = .connecting(until: now &+ CarCameraStart.connectTimeout)
     effects.append(.openLink(.video, url: place.link))
   }
 
@@ -60,7 +60,7 @@ extension CarMachine {
     guard case .starting(var start) = camera, let place = options.place else { return }
     switch (change, start.step) {
     case (.up, .connecting):
-      start.step = .reading(until: now &+ CarCameraStart.readPatience)
+      start.step = .reading(until: now &+ CarCameraStart.readTimeout)
       effects.send(.video, MotionJPEG.request(host: place.authority, path: CarPlace.videoPath), drawSendID())
       camera = .starting(start)
     case (.down, .connecting), (.down, .reading): retryCamera(start, at: now, &effects)
@@ -100,7 +100,7 @@ extension CarMachine {
     if let due = start.tellDue, now >= due, let id = start.id {
       start.told = Int((now &- start.begun) / CarCameraStart.tellInterval)
       let seconds = (now &- start.begun) / .second
-      let part = Double(now &- start.begun) / Double(CarCameraStart.patience)
+      let part = Double(now &- start.begun) / Double(CarCameraStart.timeout)
       effects.append(.progress(id, Report(text: "the camera has been starting for \(seconds) s", progress: min(max(part, 0), 1))))
       camera = .starting(start)
     }
@@ -118,7 +118,7 @@ extension CarMachine {
     camera = .stuck
     effects.append(.closeLink(.video))
     withdraw(.video, "the camera gave no picture", &effects)
-    if let id = start.id { effects.append(.complete(id, .failure(.timeout(milliseconds: Int(CarCameraStart.patience / .millisecond))))) }
+    if let id = start.id { effects.append(.complete(id, .failure(.timeout(milliseconds: Int(CarCameraStart.timeout / .millisecond))))) }
     // Who waited must not be told that a car has heard which may hear nothing.
     for errand in outbox.remove(where: { _ in true }) {
       let words = "the camera gave no picture, and the car may hear nothing: wait until it answers, or restart its program"

@@ -172,7 +172,7 @@ public struct MotionJPEG: Sendable {
   /// Whether this byte ends a line that parts pictures, and whether that is the last one.
   private mutating func delimiter(_ byte: UInt8) -> Bool? {
     guard byte == lineFeed else {
-      if line.count < Head.longestBoundary + 8 { line.append(byte) }
+      if line.count < Head.maxBoundaryLength + 8 { line.append(byte) }
       return nil
     }
     defer { line.removeAll(keepingCapacity: true) }

@@ -5,7 +5,7 @@
 extension MotionJPEG {
   struct Head: Sendable {
     /// The longest that RFC 2046 allows is 70; whoever counts badly is still understood.
-    static let longestBoundary = 200
+    static let maxBoundaryLength = 200
 
     /// `200 OK`; nil before the first line, and where that is no status line.
     private(set) var status: String?
@@ -42,7 +42,7 @@ extension MotionJPEG {
         let name = lower(trimmed(rest.prefix { $0 != UInt8(ascii: "=") && $0 != UInt8(ascii: ";") }))
         rest = rest.drop { $0 != UInt8(ascii: "=") && $0 != UInt8(ascii: ";") }
         let value = rest.first == UInt8(ascii: "=") ? parameter(&rest) : []
-        if name == "boundary" { return (1...longestBoundary).contains(value.count) ? value : nil }
+        if name == "boundary" { return (1...maxBoundaryLength).contains(value.count) ? value : nil }
         rest = rest.drop { $0 != UInt8(ascii: ";") }
       }
       return nil

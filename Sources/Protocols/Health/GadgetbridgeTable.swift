@@ -21,7 +21,7 @@ struct GadgetbridgeTable: Sendable, Equatable {
   }
 
   private static let most = 64
-  private static let longestName = 200
+  private static let maxNameLength = 200
 
   /// Asks for the tables with columns that matter.
   static let discovery = """
@@ -46,7 +46,7 @@ struct GadgetbridgeTable: Sendable, Equatable {
     }
   }
 
-  private static func isName(_ text: String) -> Bool { text.utf8.count <= longestName && !text.utf8.contains(0) }
+  private static func isName(_ text: String) -> Bool { text.utf8.count <= maxNameLength && !text.utf8.contains(0) }
 
   private static func quoted(_ name: String) -> String { "\"\(name.replacing("\"", with: "\"\""))\"" }
 

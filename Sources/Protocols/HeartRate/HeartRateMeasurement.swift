@@ -28,7 +28,7 @@ struct HeartRateMeasurement: SensorMeasurement, Equatable {
     Property("rr-interval", .float, unit: "ms", lifetime: .fresh(5 * .second), help: "Time between the last two heartbeats"),
   ]
 
-  static let mend = "is it worn, its electrodes wet, its battery charged?"
+  static let remedy = "is it worn, its electrodes wet, its battery charged?"
 
   init(_ bytes: [UInt8]) throws(ValueError) {
     var fields = SensorFields(bytes)

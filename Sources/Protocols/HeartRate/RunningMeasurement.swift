@@ -25,7 +25,7 @@ struct RunningMeasurement: SensorMeasurement, Equatable {
     Property("running", .bool, lifetime: .fresh(5 * .second), help: "Running, not walking"),
   ]
 
-  static let mend = "does it move, is its battery charged?"
+  static let remedy = "does it move, is its battery charged?"
 
   init(_ bytes: [UInt8]) throws(ValueError) {
     var fields = SensorFields(bytes)

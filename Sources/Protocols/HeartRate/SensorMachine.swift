@@ -6,7 +6,7 @@ protocol SensorMeasurement: Sendable {
   /// What it has to tell, in the order of the schema.
   static var properties: [Property] { get }
   /// What to look at when nothing comes.
-  static var mend: String { get }
+  static var remedy: String { get }
   /// Reads one notification, or says why it is none.
   init(_ bytes: [UInt8]) throws(ValueError)
   /// Publishes what it says.
@@ -35,9 +35,9 @@ struct SensorMachine<Measurement: SensorMeasurement>: Machine {
 
   private static var badMessagesIndex: Int { Measurement.properties.count }
   /// A strap tells about once a second.
-  private static var patience: Nanoseconds { 5 * .second }
+  private static var timeout: Nanoseconds { 5 * .second }
   /// It may measure for a while before it tells.
-  private static var firstPatience: Nanoseconds { 15 * .second }
+  private static var firstTimeout: Nanoseconds { 15 * .second }
 
   var nextWake: Instant? {
     switch state {
@@ -54,7 +54,7 @@ struct SensorMachine<Measurement: SensorMeasurement>: Machine {
       effects.withdraw(Self.badMessagesIndex + 1, "there was none")
     case .linkChanged(.main, .up):
       withdraw("the sensor has told nothing yet", &effects)
-      turn(to: .listening(until: now &+ Self.firstPatience), "listening", nil, &effects)
+      turn(to: .listening(until: now &+ Self.firstTimeout), "listening", nil, &effects)
     case .linkChanged(.main, .down): turn(to: .down, "waiting", nil, &effects)
     case .received(.main, let bytes): received(bytes, at: now, &effects)
     case .perform(let id, _): effects.append(.complete(id, .failure(.refused(code: "unknown", "a sensor is only listened to"))))
@@ -70,7 +70,7 @@ struct SensorMachine<Measurement: SensorMeasurement>: Machine {
     if case .down = state { return }
     do throws(ValueError) {
       try Measurement(bytes).publish(&effects)
-      turn(to: .live(until: now &+ Self.patience), "live", nil, &effects)
+      turn(to: .live(until: now &+ Self.timeout), "live", nil, &effects)
     } catch {
       badMessages &+= 1
       effects.publish(Self.badMessagesIndex, .int(badMessages))
@@ -79,7 +79,7 @@ struct SensorMachine<Measurement: SensorMeasurement>: Machine {
   }
 
   private mutating func fallSilent(_ effects: inout Effects) {
-    let words = "the sensor is connected and says nothing: \(Measurement.mend)"
+    let words = "the sensor is connected and says nothing: \(Measurement.remedy)"
     withdraw(words, &effects)
     turn(to: .silent, "silent", words, &effects)
   }

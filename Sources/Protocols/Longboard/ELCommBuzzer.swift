@@ -22,7 +22,7 @@ struct ELCommBuzzer: Sendable {
     var told: Instant = 0
   }
 
-  static let patience: Nanoseconds = 3 * .second
+  static let timeout: Nanoseconds = 3 * .second
   private static let replaced = CommandError.refused(code: "replaced", "another command has taken over the buzzer")
 
   let limit: Nanoseconds
@@ -40,9 +40,9 @@ struct ELCommBuzzer: Sendable {
 
   /// When something ends or is to be told.
   var nextWake: Instant? {
-    let patience = order?.waiting.map { $0 &+ Self.patience }
+    let timeout = order?.waiting.map { $0 &+ Self.timeout }
     let progress = order.flatMap { $0.waiting == nil ? $0.told &+ .second : nil }
-    return [ends, patience, progress].compactMap(\.self).min()
+    return [ends, timeout, progress].compactMap(\.self).min()
   }
 
   private mutating func turn(_ on: Bool, until: Instant? = nil) {
@@ -88,8 +88,8 @@ struct ELCommBuzzer: Sendable {
     }
     guard var order else { return }
     if let waiting = order.waiting {
-      guard now >= waiting &+ Self.patience else { return }
-      fail(.timeout(milliseconds: Int(Self.patience / .millisecond)), &effects)
+      guard now >= waiting &+ Self.timeout else { return }
+      fail(.timeout(milliseconds: Int(Self.timeout / .millisecond)), &effects)
       // Nobody expects it to sound any more.
       if isOn { turn(false) }
     } else if now >= order.told &+ .second {

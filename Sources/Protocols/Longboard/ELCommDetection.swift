@@ -77,7 +77,7 @@ extension ELCommMachine {
     lastSpoke = .min
     switch found {
     case .asBuilt: ask(owing: 0, at: now, &effects)
-    case .documented: state = .attending(until: now &+ Self.boardPatience, owesAnswer: true)
+    case .documented: state = .attending(until: now &+ Self.boardTimeout, owesAnswer: true)
     }
   }
 

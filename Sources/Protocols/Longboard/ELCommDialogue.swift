@@ -12,8 +12,8 @@ enum ELCommControl {
 
 extension ELCommMachine {
   /// After so many misses in a row the board is silent: two seconds of them.
-  private static let mostMisses = 5
-  private static let mostMissesDocumented = 2
+  private static let maxMisses = 5
+  private static let maxMissesDocumented = 2
   /// Twice is certain.
   static let offsNeeded = 2
   /// Longer than any pass of the board: of two bytes that are so far apart one is heard.
@@ -59,7 +59,7 @@ extension ELCommMachine {
     let isFirst = lastSpoke == .min
     let isOn = buzzer.isOn && !isFirst
     send(isOn ? settings.on : settings.off, wish: isOn == buzzer.isOn ? buzzer.wish : -1, at: now, &effects)
-    state = .attending(until: now &+ Self.boardPatience, owesAnswer: false)
+    state = .attending(until: now &+ Self.boardTimeout, owesAnswer: false)
   }
 
   // MARK: What comes, or does not
@@ -84,7 +84,7 @@ extension ELCommMachine {
       decoder.close()
       publishExtra(&effects)
     }
-    if sending != nil, now >= patience, isUp {
+    if sending != nil, now >= timeout, isUp {
       sending = nil
       let reason = "the link does not take what is written"
       effects.append(.resetLink(.main, reason: reason))
@@ -96,14 +96,14 @@ extension ELCommMachine {
     case .asking(var poll) where now >= deadline(of: poll):
       if poll.wasAnswered { return settle(poll, at: now, &effects) }
       missed(at: now, &effects)
-      if isSilent(after: Self.mostMisses, at: now), detectAgain(at: now, &effects) { return }
+      if isSilent(after: Self.maxMisses, at: now), detectAgain(at: now, &effects) { return }
       if sending == nil { return ask(owing: min(poll.owed, 2), at: now, &effects) }
       poll = Poll(byte: poll.byte, wish: poll.wish, sent: now, owed: poll.owed)
       state = .asking(poll)
     case .attending(let until, owesAnswer: false) where now >= until:
       missed(at: now, &effects)
-      if isSilent(after: Self.mostMissesDocumented, at: now), detectAgain(at: now, &effects) { return }
-      state = .attending(until: now &+ Self.boardPatience, owesAnswer: false)
+      if isSilent(after: Self.maxMissesDocumented, at: now), detectAgain(at: now, &effects) { return }
+      state = .attending(until: now &+ Self.boardTimeout, owesAnswer: false)
     default: break
     }
   }

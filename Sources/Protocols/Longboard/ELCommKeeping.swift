@@ -73,14 +73,14 @@ struct ELCommKeeping: Sendable {
   // MARK: Name and dialect
 
   static func isName(_ text: String) -> Bool {
-    (1...ELCommSignal.longestName).contains(text.count) && text.utf8.count <= 8 * ELCommSignal.longestName
+    (1...ELCommSignal.maxNameLength).contains(text.count) && text.utf8.count <= 8 * ELCommSignal.maxNameLength
       && text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
   }
 
   /// Keeps a name; without a character there is none any more. The command completes when the disk has it.
   mutating func name(_ name: String, for id: CommandID, _ effects: inout Effects) {
     guard name.isEmpty || Self.isName(name) else {
-      let words = "a name has at most \(ELCommSignal.longestName) characters, all of which can be seen"
+      let words = "a name has at most \(ELCommSignal.maxNameLength) characters, all of which can be seen"
       return effects.append(.complete(id, .failure(.invalid(argument: "name", words))))
     }
     naming.append((id, name))

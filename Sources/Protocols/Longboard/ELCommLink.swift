@@ -16,7 +16,7 @@ extension ELCommMachine {
       ask(owing: 0, at: now, &effects)
     case .documented:
       turn(to: .detecting, &effects)
-      state = .attending(until: now &+ Self.boardPatience, owesAnswer: false)
+      state = .attending(until: now &+ Self.boardTimeout, owesAnswer: false)
     }
   }
 

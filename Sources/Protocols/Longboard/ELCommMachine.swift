@@ -109,10 +109,10 @@ public struct ELCommMachine: Machine {
     case .down: return keeping.nextWake
     case .stopping(let left, let next): return [keeping.nextWake, left > 0 && sending == nil ? next : nil].compactMap(\.self).min()
     case .draining(let until): due.append(until)
-    case .probing(let probe): due.append(sending == nil ? probe.sent &+ Self.probeTime : patience)
+    case .probing(let probe): due.append(sending == nil ? probe.sent &+ Self.probeTime : timeout)
     case .asking(let poll): due.append(deadline(of: poll))
-    case .resting(let asked): due.append(sending == nil ? nextPoll(after: asked) : patience)
-    case .attending(let until, let owesAnswer): due.append(owesAnswer ? sending == nil ? nextAnswer : patience : until)
+    case .resting(let asked): due.append(sending == nil ? nextPoll(after: asked) : timeout)
+    case .attending(let until, let owesAnswer): due.append(owesAnswer ? sending == nil ? nextAnswer : timeout : until)
     }
     if decoder.isOpen, !decoder.buffer.isEmpty { due.append(lastByteAt &+ Self.closing) }
     return due.compactMap(\.self).min()
@@ -156,16 +156,16 @@ public struct ELCommMachine: Machine {
 
   /// When the next byte may go out: at the rate, and sooner where there is news for the buzzer.
   private func nextPoll(after asked: Instant) -> Instant {
-    asked &+ (buzzer.isHeard ? settings.period : min(settings.period, ELCommSettings.shortestPeriod))
+    asked &+ (buzzer.isHeard ? settings.period : min(settings.period, ELCommSettings.minPeriod))
   }
 
   /// At once, but a board that answers in no time does not take all of ours.
   private var nextAnswer: Instant { lastSpoke == .min ? .min : lastSpoke &+ Self.breath }
 
   /// When the link must have taken what was sent.
-  var patience: Instant { (sending?.at ?? 0) &+ Self.linkPatience }
+  var timeout: Instant { (sending?.at ?? 0) &+ Self.linkTimeout }
 
-  func deadline(of poll: Poll) -> Instant { poll.sent &+ Self.replyPatience }
+  func deadline(of poll: Poll) -> Instant { poll.sent &+ Self.replyTimeout }
 
   var isUp: Bool { if case .down = state { false } else { true } }
 
@@ -177,10 +177,10 @@ public struct ELCommMachine: Machine {
   }
 
   /// How long the board may take to answer a byte.
-  static let replyPatience: Nanoseconds = 400 * .millisecond
+  static let replyTimeout: Nanoseconds = 400 * .millisecond
   /// How long a board that begins may be silent.
-  static let boardPatience: Nanoseconds = .second
-  static let linkPatience: Nanoseconds = 5 * .second
+  static let boardTimeout: Nanoseconds = .second
+  static let linkTimeout: Nanoseconds = 5 * .second
   /// Fields behind the fourth come without a pause.
   static let closing: Nanoseconds = 50 * .millisecond
   /// Pieces of one message are never further apart.

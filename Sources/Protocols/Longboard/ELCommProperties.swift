@@ -11,7 +11,7 @@ enum ELCommSignal: Int, CaseIterable, Sendable {
   /// What the board has to tell; the rest is our own.
   static let live: [ELCommSignal] = [.speed, .battery, .batteryRaw, .connected, .distance, .buzzer, .extra, .cycleRate, .roundTrip]
 
-  static let longestName = 11
+  static let maxNameLength = 11
 
   /// The schema's rows. What comes with every message stays fresh for three periods, at least two seconds.
   static func properties(period: Nanoseconds) -> [Property] {
@@ -36,7 +36,7 @@ enum ELCommSignal: Int, CaseIterable, Sendable {
     case .distance: ("distance", .float, "km", nil, "Distance since the board was reset; rolling back takes from it")
     case .totalDistance: ("total-distance", .float, "km", 0...1e12, "Distance since this device was set up, over all resets")
     case .buzzer: ("buzzer", .bool, nil, nil, "The buzzer is told to sound; it does while connected is true, and ends by itself")
-    case .name: ("name", .string, nil, nil, "What the owner calls the board: at most \(Self.longestName) characters, kept here")
+    case .name: ("name", .string, nil, nil, "What the owner calls the board: at most \(Self.maxNameLength) characters, kept here")
     case .mode: ("mode", .string, nil, nil, "Speed mode; ELComm carries none")
     case .extra: ("extra", .list, nil, nil, "Fields behind the fourth, where the board sends any")
     case .dialect: ("dialect", .string, nil, nil, "Who begins: the host (as-built) or the board (documented)")

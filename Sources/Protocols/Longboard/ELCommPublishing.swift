@@ -3,9 +3,9 @@
 
 extension ELCommMachine {
   /// More messages in a second are no dialogue.
-  private static let mostInSecond = 100
+  private static let maxInSecond = 100
   /// So many messages without a VESC are more than a start.
-  private static let mostMute = 10
+  private static let maxMute = 10
 
   mutating func restore(_ kept: [String: [UInt8]], _ effects: inout Effects) {
     let hint = keeping.restore(kept, &effects)
@@ -48,10 +48,10 @@ extension ELCommMachine {
   private mutating func count(at now: Instant) {
     counters.messages &+= 1
     if counters.second == .min || now &- counters.second >= .second {
-      (counters.isFlooded, counters.second, counters.inSecond) = (counters.inSecond > Self.mostInSecond, now, 0)
+      (counters.isFlooded, counters.second, counters.inSecond) = (counters.inSecond > Self.maxInSecond, now, 0)
     }
     counters.inSecond += 1
-    if counters.inSecond > Self.mostInSecond { counters.isFlooded = true }
+    if counters.inSecond > Self.maxInSecond { counters.isFlooded = true }
   }
 
   mutating func flush(_ effects: inout Effects) {
@@ -63,7 +63,7 @@ extension ELCommMachine {
 
   private mutating func publish(_ message: ELCommMessage, at now: Instant, _ effects: inout Effects) {
     let standing = message.standing
-    counters.mute = standing == .noVESC ? min(counters.mute + 1, Self.mostMute) : 0
+    counters.mute = standing == .noVESC ? min(counters.mute + 1, Self.maxMute) : 0
     if let words = standing.words {
       for signal in [ELCommSignal.speed, .battery, .batteryRaw] { effects.withdraw(signal.rawValue, words) }
     } else {
@@ -81,10 +81,10 @@ extension ELCommMachine {
     publishCounters(at: now, &effects)
     switch standing {
     case _ where counters.isFlooded:
-      turn(to: .degraded("messages come in a flood, more than \(Self.mostInSecond) in a second: reset the board"), &effects)
+      turn(to: .degraded("messages come in a flood, more than \(Self.maxInSecond) in a second: reset the board"), &effects)
     case .live: turn(to: .live, &effects)
     case .latchedOff: turn(to: .off, &effects)
-    case .noVESC: turn(to: .noVESC(isLasting: counters.mute >= Self.mostMute), &effects)
+    case .noVESC: turn(to: .noVESC(isLasting: counters.mute >= Self.maxMute), &effects)
     }
   }
 

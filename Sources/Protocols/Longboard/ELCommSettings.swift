@@ -3,7 +3,7 @@
 /// How to talk with the board.
 struct ELCommSettings: Sendable {
   /// The most often that a board as built can answer: a pass of its loop takes about this long.
-  static let shortestPeriod: Nanoseconds = 100 * .millisecond
+  static let minPeriod: Nanoseconds = 100 * .millisecond
 
   /// Between two bytes to a board as built.
   let period: Nanoseconds

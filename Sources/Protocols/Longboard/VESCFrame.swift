@@ -24,8 +24,8 @@ struct VESCCheckSum: Sendable {
 
 enum VESCFrame {
   /// The longest payload that any firmware sends or takes (3.40; others 512).
-  static let longestPayload = 1024
-  static let longest = longestPayload + 6
+  static let maxPayloadLength = 1024
+  static let longest = maxPayloadLength + 6
   static let stop: UInt8 = 0x03
 
   /// The frame around a payload of 1 to 1024 bytes.
@@ -51,7 +51,7 @@ struct VESCReader: Sendable {
   /// Bytes that were summed up in vain since the last frame, or since more came.
   private var effort = 0
   /// What is made of false starts alone would cost hundreds of sums a byte: past this it is passed over.
-  private static let mostEffort = 8 * VESCFrame.longest
+  private static let maxEffort = 8 * VESCFrame.longest
 
   /// What is being skipped is no frame; the run is counted once.
   private var isSkipping = false
@@ -80,7 +80,7 @@ struct VESCReader: Sendable {
   /// The payload of the next frame that is whole. It lies in the buffer until more is taken.
   mutating func next() -> ArraySlice<UInt8>? {
     while start < buffer.count {
-      if effort > Self.mostEffort {
+      if effort > Self.maxEffort {
         noise += waiting
         start = buffer.count
         return nil
@@ -139,7 +139,7 @@ struct VESCReader: Sendable {
     }
     guard waiting >= head else { return .incomplete }
     let length = head == 2 ? Int(buffer[start + 1]) : Int(buffer[start + 1]) << 8 | Int(buffer[start + 2])
-    guard (head == 2 ? 1...255 : 255...VESCFrame.longestPayload).contains(length) else { return .none }
+    guard (head == 2 ? 1...255 : 255...VESCFrame.maxPayloadLength).contains(length) else { return .none }
     let payload = start + head..<start + head + length
     guard buffer.count >= payload.upperBound + 3 else { return .incomplete }
     let sum = UInt16(buffer[payload.upperBound]) << 8 | UInt16(buffer[payload.upperBound + 1])

@@ -31,10 +31,10 @@ public struct VESCMachine: Machine {
   /// What a write that is with the link is for.
   enum Cargo { case stop, setPoint, question }
 
-  static let patience: Nanoseconds = 200 * .millisecond
+  static let timeout: Nanoseconds = 200 * .millisecond
   static let silences = 5
   /// A link that takes no write for so long is of no use.
-  static let linkPatience: Nanoseconds = 5 * .second
+  static let linkTimeout: Nanoseconds = 5 * .second
 
   public let schema: Schema
   let options: VESCOptions
@@ -100,7 +100,7 @@ public struct VESCMachine: Machine {
     if case .down = state { return nil }
     var next = motion.deadMan.expires ?? .max
     if let sending {
-      next = min(next, sending.at &+ Self.linkPatience)
+      next = min(next, sending.at &+ Self.linkTimeout)
     } else if let due = motion.nextDue {
       next = min(next, due)
     }
@@ -150,7 +150,7 @@ public struct VESCMachine: Machine {
   /// What time alone brings.
   private mutating func expire(at now: Instant, _ effects: inout Effects) {
     if let reason = motion.deadMan.lapse(at: now) { loseLease(reason, at: now, &effects) }
-    if let sending, now &- sending.at >= Self.linkPatience { return giveUp("the link takes nothing any more", at: now, &effects) }
+    if let sending, now &- sending.at >= Self.linkTimeout { return giveUp("the link takes nothing any more", at: now, &effects) }
     guard case .asking(let question) = state else { return }
     if now >= question.deadline {
       timedOut(question, at: now, &effects)
@@ -189,8 +189,8 @@ public struct VESCMachine: Machine {
   }
 
   private mutating func ask(_ command: VESCCommand, lateness: Nanoseconds? = nil, at now: Instant, _ effects: inout Effects) {
-    let patience = command == .pingCAN ? VESCWish.pingPatience : Self.patience
-    state = .asking(Question(command: command, sent: now, deadline: now &+ patience, lateness: lateness))
+    let timeout = command == .pingCAN ? VESCWish.pingTimeout : Self.timeout
+    state = .asking(Question(command: command, sent: now, deadline: now &+ timeout, lateness: lateness))
     let frame = command == .setLimits ? setLimitsFrame : frames[command]
     send(frame ?? command.frame(can: options.can), .question, at: now, &effects)
   }

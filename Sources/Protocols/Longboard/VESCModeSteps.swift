@@ -82,7 +82,7 @@ extension VESCMachine {
       let words = "this VESC does not tell its limits: a mode needs firmware 5.02 or newer"
       return fail(change, .refused(code: "not-supported", words), &effects)
     }
-    fail(change, .timeout(milliseconds: Int(2 * Self.patience / .millisecond)), &effects)
+    fail(change, .timeout(milliseconds: Int(2 * Self.timeout / .millisecond)), &effects)
   }
 
   private mutating func cameIntoForce(_ change: VESCModeChange, _ effects: inout Effects) {

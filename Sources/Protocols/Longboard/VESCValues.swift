@@ -61,8 +61,8 @@ struct VESCValues: Sendable {
     switch command {
     case .values:
       if payload.count == Self.ancientLength { return readAncient(payload) }
-      return read(Self.all, payload, needed: Self.leastOfAll)
-    case .setup: return read(Self.setup, payload, needed: Self.leastOfSetup)
+      return read(Self.all, payload, needed: Self.minOfAll)
+    case .setup: return read(Self.setup, payload, needed: Self.minOfSetup)
     case .selectValues: return select(Self.all, payload)
     case .selectSetup: return select(Self.setup, payload)
     default: return false
@@ -112,7 +112,7 @@ struct VESCValues: Sendable {
     .chargeRegenerated, .energyUsed, .energyRegenerated, .tachometer, .tachometerTravelled, .fault, .position, .controller,
     .mosfetTemperature1, .mosfetTemperature2, .mosfetTemperature3, .vd, .vq, .status,
   ]
-  private static let leastOfAll = 16
+  private static let minOfAll = 16
 
   /// GET_VALUES of 2.18: 55 bytes. Its temperatures 4 to 6 are those of further MOSFETs, 7 that of the board.
   private static let ancient: [VESCField] = [
@@ -128,7 +128,7 @@ struct VESCValues: Sendable {
     .chargeRegenerated, .energyUsed, .energyRegenerated, .distance, .distanceTravelled, .position, .fault, .controller, .vescs,
     .energyLeft, .odometer, .uptime,
   ]
-  private static let leastOfSetup = 17
+  private static let minOfSetup = 17
 
   /// What is asked for at every slot, as bits of the setup's list: currents, duty, ERPM, speed, voltage, battery, fault.
   static let fastMask: UInt32 = 1 << 2 | 1 << 3 | 1 << 4 | 1 << 5 | 1 << 6 | 1 << 7 | 1 << 8 | 1 << 16

@@ -7,7 +7,7 @@ enum VESCWish: Sendable, Equatable {
 
   static let limit = 16
   /// The bus is asked one number after the other.
-  static let pingPatience: Nanoseconds = 5 * .second
+  static let pingTimeout: Nanoseconds = 5 * .second
 
   /// Who waits for it.
   var id: CommandID? {
@@ -123,7 +123,7 @@ extension VESCMachine {
     guard case .ping(let id?, let asked?, _)? = wishes.first else { return }
     let told = Int((now &- asked) / .second)
     wishes[0] = .ping(id: id, asked: asked, told: told)
-    let part = Double(told) / Double(VESCWish.pingPatience / .second)
+    let part = Double(told) / Double(VESCWish.pingTimeout / .second)
     effects.append(.progress(id, Report(text: "the bus has been asked for \(told) s", progress: part)))
   }
 
@@ -135,6 +135,6 @@ extension VESCMachine {
 
   mutating func pingTimedOut(_ effects: inout Effects) {
     guard case .ping? = wishes.first else { return }
-    finishWish(.failure(.timeout(milliseconds: Int(VESCWish.pingPatience / .millisecond))), &effects)
+    finishWish(.failure(.timeout(milliseconds: Int(VESCWish.pingTimeout / .millisecond))), &effects)
   }
 }

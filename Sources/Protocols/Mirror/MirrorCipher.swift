@@ -8,7 +8,7 @@ import CryptoExtras
 /// A mirror's key and initialization vector. It describes itself without telling.
 public struct MirrorCipher: Sendable, CustomStringConvertible, CustomReflectable {
   /// The ESP32 always decrypts this much, and finds the end mark in it.
-  static let longestText = 63
+  static let maxTextLength = 63
   static let endMark = UInt8(ascii: "+")
 
   let key: SymmetricKey
@@ -25,8 +25,8 @@ public struct MirrorCipher: Sendable, CustomStringConvertible, CustomReflectable
 
   /// The value to be written for a text, or why the mirror would not survive it.
   public func seal(_ text: [UInt8]) throws(ValueError) -> [UInt8] {
-    guard text.count <= Self.longestText else {
-      throw ValueError("\(text.count) bytes are too long: the mirror finds the end of \(Self.longestText) at the most")
+    guard text.count <= Self.maxTextLength else {
+      throw ValueError("\(text.count) bytes are too long: the mirror finds the end of \(Self.maxTextLength) at the most")
     }
     guard !text.contains(Self.endMark) else { throw ValueError("a + in a message ends it") }
     do {

@@ -8,7 +8,7 @@ struct MirrorKeeping: Sendable {
   private static let introducedKey = "introduced"
   private static let toldKey = "told"
   private static let most = 64
-  private static let mostNames = 16
+  private static let maxNames = 16
 
   enum Wish: Sendable, Equatable {
     case led(Int)
@@ -77,7 +77,7 @@ struct MirrorKeeping: Sendable {
     }
     next = now
     let names = String(decoding: kept[Self.introducedKey, default: []].prefix(4096), as: UTF8.self).split(separator: "\n").map(String.init)
-    introduced = names.filter { MirrorMessage.refusal(name: $0) == nil }.suffix(Self.mostNames)
+    introduced = names.filter { MirrorMessage.refusal(name: $0) == nil }.suffix(Self.maxNames)
     for line in String(decoding: kept[Self.toldKey, default: []].prefix(1024), as: UTF8.self).split(separator: "\n") {
       let words = line.split(separator: " ")
       if words.count == 2, let metric = MirrorMetric(rawValue: String(words[0])), let day = Int(words[1]) { told[metric] = day }
@@ -88,7 +88,7 @@ struct MirrorKeeping: Sendable {
   /// The mirror has acknowledged a value under this name.
   mutating func introduce(_ name: String, _ effects: inout Effects) {
     guard introduced.last != name else { return }
-    introduced = (introduced.filter { $0 != name } + [name]).suffix(Self.mostNames)
+    introduced = (introduced.filter { $0 != name } + [name]).suffix(Self.maxNames)
     effects.append(.store(key: Self.introducedKey, Array(introduced.joined(separator: "\n").utf8)))
   }
 

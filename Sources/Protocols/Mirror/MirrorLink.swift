@@ -4,11 +4,11 @@
 
 extension MirrorMachine {
   /// How long a command waits for the mirror: less than its caller does.
-  static let commandPatience: Nanoseconds = 8 * .second
+  static let commandTimeout: Nanoseconds = 8 * .second
   static let pendingWords = "pending: sent when the mirror is connected"
   /// A connection that has held for so long is a good one.
   static let settling: Nanoseconds = 5 * .second
-  private static let mostEarlyLosses = 3
+  private static let maxEarlyLosses = 3
 
   mutating func linkCameUp(at now: Instant) {
     cameUp = now
@@ -20,8 +20,8 @@ extension MirrorMachine {
 
   mutating func linkWentDown(_ reason: String, at now: Instant, _ effects: inout Effects) {
     if case .parting = state { effects.append(.stopped) }
-    if isUp { earlyLosses = now &- cameUp < Self.settling ? min(earlyLosses + 1, Self.mostEarlyLosses) : 0 }
-    if earlyLosses == Self.mostEarlyLosses {
+    if isUp { earlyLosses = now &- cameUp < Self.settling ? min(earlyLosses + 1, Self.maxEarlyLosses) : 0 }
+    if earlyLosses == Self.maxEarlyLosses {
       trouble =
         "the mirror hangs up right after it was greeted, again and again: is it near, and are key-file, iv-file and profile its firmware's?"
     }
@@ -117,10 +117,10 @@ extension MirrorMachine {
   /// Ends what is over at this moment.
   mutating func expire(at now: Instant, _ effects: inout Effects) {
     for id in waits.keys.sorted() where waits[id].map({ now >= $0.until }) == true {
-      give(id, up: .timeout(milliseconds: Int(Self.commandPatience / .millisecond)), &effects)
+      give(id, up: .timeout(milliseconds: Int(Self.commandTimeout / .millisecond)), &effects)
     }
     guard case .up(let session) = state else { return }
-    if let writing = session.writing, now >= writing.at &+ MirrorSession.patience {
+    if let writing = session.writing, now >= writing.at &+ MirrorSession.timeout {
       return reset("the mirror has acknowledged nothing for 5 s: check its power", &effects)
     }
     if let wave, now >= wave { flush(at: now, &effects) }
@@ -136,7 +136,7 @@ extension MirrorMachine {
   // MARK: Who waits
 
   mutating func hold(_ id: CommandID, _ report: Report = Report(), isKept: Bool = true, name: String? = nil, at now: Instant) {
-    waits[id] = Wait(until: now &+ Self.commandPatience, report: report, isKept: isKept, name: name)
+    waits[id] = Wait(until: now &+ Self.commandTimeout, report: report, isKept: isKept, name: name)
   }
 
   private mutating func finish(_ id: CommandID, _ effects: inout Effects) {

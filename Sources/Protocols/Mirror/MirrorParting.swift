@@ -20,14 +20,14 @@ struct MirrorParting: Sendable {
   let says: Instant?
   private let limit: Instant
 
-  private static let patience: Nanoseconds = 1_200 * .millisecond
+  private static let timeout: Nanoseconds = 1_200 * .millisecond
   /// What may pass before the word goes out, so that it arrives and there is time behind it.
   private static let delay: Nanoseconds = 400 * .millisecond
   private static let farewell: Nanoseconds = 500 * .millisecond
 
   /// The end of this session.
   init(of session: MirrorSession, at now: Instant) {
-    limit = now &+ Self.patience
+    limit = now &+ Self.timeout
     step = session.writing.map { .waiting($0.id) } ?? .resting
     let isTelling = session.writing?.word.isValue ?? false
     let moment = max(now, session.reading.end ?? now)

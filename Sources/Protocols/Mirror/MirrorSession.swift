@@ -47,7 +47,7 @@ struct MirrorSession: Sendable {
   var reading: MirrorReading
 
   /// How long the mirror may take to acknowledge.
-  static let patience: Nanoseconds = 5 * .second
+  static let timeout: Nanoseconds = 5 * .second
   private static let breath: Nanoseconds = 500 * .millisecond
 
   init(_ reading: MirrorReading) { self.reading = reading }
@@ -56,7 +56,7 @@ struct MirrorSession: Sendable {
   var isAcknowledged: Bool { writing == nil && repeating == nil }
 
   func nextWake(for username: String?) -> Instant? {
-    if let moment = writing.map({ $0.at &+ Self.patience }) ?? repeating?.at { return moment }
+    if let moment = writing.map({ $0.at &+ Self.timeout }) ?? repeating?.at { return moment }
     return reading.mayLackHeart || isHeldBack(username) ? reading.end : nil
   }
 

@@ -3,14 +3,14 @@
 
 extension BMSPage {
   /// Through the inverter's voltage.
-  private static let leastCount = 53
+  private static let minCount = 53
   /// A captured page agrees in all of them; a battery that has just woken up, or a car with a field of its own, may not.
-  private static let leastAgreement = 4
+  private static let minAgreement = 4
 
   /// Whether fields that belong together agree: pack and cell voltages, the temperatures, the inverter behind the contactors, and both
   /// pairs of lifetime counters.
   static func isPlausible(_ data: UnsafeBufferPointer<UInt8>) -> Bool {
-    guard data.count >= leastCount else { return false }
+    guard data.count >= minCount else { return false }
     let voltage = Double(NumberLayout.u16.raw(data, 12)) / 10
     let (highest, lowest) = (Double(data[23]) / 50, Double(data[25]) / 50)
     let (warmest, coldest) = (NumberLayout.s8.raw(data, 14), NumberLayout.s8.raw(data, 15))
@@ -21,7 +21,7 @@ extension BMSPage {
       Double(NumberLayout.u16.raw(data, 51)) <= voltage + 20,
       isMean(voltage, data, charge: 30, energy: 38) && isMean(voltage, data, charge: 34, energy: 42),
     ]
-    return signs.count { $0 } >= leastAgreement
+    return signs.count { $0 } >= minAgreement
   }
 
   /// Tenths of kWh over tenths of Ah, in thousands, are the voltage at which the pack was charged or discharged in its life: near the one

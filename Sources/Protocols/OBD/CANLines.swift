@@ -29,7 +29,7 @@ struct CANReader: Sendable {
   mutating func checkMissed() { checks.missed = true }
 
   /// The longest line that can be data: a 29-bit header and eight bytes, or a K-line frame.
-  private static let longestLine = 32
+  private static let maxLineLength = 32
   /// The same behind refusals whose line ends are lost.
   private static let digitLimit = 128
 
@@ -60,7 +60,7 @@ struct CANReader: Sendable {
   private mutating func readGlued(_ reply: ArraySlice<UInt8>) -> Bool {
     let text = reply.filter { $0 != space && $0 != tab }.drop(while: isLineEnd)
     let digits = text.prefix { !isLineEnd($0) }
-    guard digits.count > Self.longestLine, digits.allSatisfy(isHexDigit), text.dropFirst(digits.count).allSatisfy(isLineEnd) else {
+    guard digits.count > Self.maxLineLength, digits.allSatisfy(isHexDigit), text.dropFirst(digits.count).allSatisfy(isLineEnd) else {
       return false
     }
     for width in Self.fullLines where digits.count.isMultiple(of: width) {

@@ -23,13 +23,13 @@ struct CarCare: Sendable, Equatable {
   /// Between two measurements while polling.
   private static let measurePause: Nanoseconds = 10 * .second
   /// A starter pulls the voltage down for less than this.
-  private static let patience: Nanoseconds = 30 * .second
+  private static let timeout: Nanoseconds = 30 * .second
   /// A battery recovers a little when it is left alone.
   private static let recovery = 0.3
   private static let charging = 13.0
   /// What has more has two batteries in a row: 24 V.
   private static let doubled = 18.0
-  private static let leastInVehicle = 6.0
+  private static let minInVehicle = 6.0
 
   init(floor: Double = 11.8, pause: Nanoseconds = 30 * .second, idleAfter: Nanoseconds = 600 * .second, sleepsAdapter: Bool = false) {
     (self.floor, self.pause, self.idleAfter, self.sleepsAdapter) = (floor, pause, idleAfter, sleepsAdapter)
@@ -51,15 +51,15 @@ struct CarCare: Sendable, Equatable {
   }
 
   /// It tells of no vehicle's battery.
-  var isInVehicle: Bool { volts.map { $0 >= Self.leastInVehicle } ?? true }
+  var isInVehicle: Bool { volts.map { $0 >= Self.minInVehicle } ?? true }
   /// The vehicle's machine runs, or it charges.
   var isCharging: Bool { volts.map { $0 >= ($0 > Self.doubled ? 2 : 1) * Self.charging } ?? false }
 
   /// The battery is low, and was for a while.
   mutating func isLow(at now: Instant) -> Bool {
     // While it is driven it charges its battery, whatever the adapter measures.
-    guard let lowSince, used.map({ now &- $0 >= Self.patience }) ?? true else { return false }
-    if now &- lowSince >= Self.patience { isLeft = true }
+    guard let lowSince, used.map({ now &- $0 >= Self.timeout }) ?? true else { return false }
+    if now &- lowSince >= Self.timeout { isLeft = true }
     return isLeft
   }
 

@@ -25,7 +25,7 @@ struct CodeClearing: Survey {
       case .refused(let code):
         let name = NegativeResponse.name(of: code)
         return switch code {
-        case 0x22, 0x83, 0x88: ("refused", "\(name): \(Motion.mend)")
+        case 0x22, 0x83, 0x88: ("refused", "\(name): \(Motion.remedy)")
         case 0x78: ("refused", "\(name): it has not said yet that it is done")
         default: ("refused", name)
         }

@@ -68,7 +68,7 @@ struct ECUCodeList: Survey {
 
 extension OBDMachine {
   private static let ecus = "ecus"
-  private static let mostECUs = 64
+  private static let maxECUs = 64
 
   static let ecuCodes = Action(
     "ecu-codes",
@@ -97,8 +97,8 @@ extension OBDMachine {
     let known = Set((named + controllers + answering).filter { $0.reply != nil })
     let reserved = bus.isLong ? [] : (UInt32(0x7E0)...0x7E7).map { Target(CANIdentifier($0)) }
     let all = known.union(reserved + timetable.inquiries.map(\.target) + [request.target]).filter { $0.reply != nil }
-    guard all.count <= Self.mostECUs else {
-      throw .invalid(argument: Self.ecus, "these are more than \(Self.mostECUs) ECUs; name fewer at a time")
+    guard all.count <= Self.maxECUs else {
+      throw .invalid(argument: Self.ecus, "these are more than \(Self.maxECUs) ECUs; name fewer at a time")
     }
     // An ECU that is asked under one identifier is asked once.
     var asked: Set<CANIdentifier?> = []

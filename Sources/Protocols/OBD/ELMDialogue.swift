@@ -29,7 +29,7 @@ struct ELMDialogue: Sendable {
   static let limit = 16 * 1024
   private static let lineLimit = 256
   private static let quiet: Nanoseconds = 100 * .millisecond
-  private static let patience: Nanoseconds = 5 * .second
+  private static let timeout: Nanoseconds = 5 * .second
 
   private var state = State.idle
   /// The reply to the last command: without its prompt and without NULs.
@@ -80,7 +80,7 @@ struct ELMDialogue: Sendable {
     drains += 1
     forgetStray()
     reply.removeAll(keepingCapacity: reply.count < 1024)
-    state = .draining(quietAt: now &+ longer, giveUpAt: now &+ Self.patience)
+    state = .draining(quietAt: now &+ longer, giveUpAt: now &+ Self.timeout)
   }
 
   /// The last reply made sense.

@@ -3,7 +3,7 @@
 // ever more slowly. It counts for one connection.
 
 struct FrameCount: Sendable {
-  private static let patience = [1, 1, 16, 256]
+  private static let timeout = [1, 1, 16, 256]
 
   /// Frames to ask for, 1 to 15, or nil to let the adapter wait.
   private(set) var frames: Int?
@@ -17,7 +17,7 @@ struct FrameCount: Sendable {
       if frames != needed { drop() }
     } else if !isUnknown {
       fullReplies += 1
-      if fullReplies >= Self.patience[min(drops, Self.patience.count - 1)], needed <= 15 { frames = needed }
+      if fullReplies >= Self.timeout[min(drops, Self.timeout.count - 1)], needed <= 15 { frames = needed }
     }
   }
 

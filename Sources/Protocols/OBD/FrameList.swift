@@ -5,7 +5,7 @@
 struct FrameList: Survey {
   static let columns = ["ecu", "frame", "code", "name", "value", "unit"]
   /// The standard asks for frame 0 alone; makers number a few more.
-  private static let mostFrames: UInt8 = 8
+  private static let maxFrames: UInt8 = 8
 
   /// What a question is for.
   private enum Purpose: Equatable {
@@ -83,7 +83,7 @@ struct FrameList: Survey {
     }
     guard frames.count > known else { return }
     for found in frames[known...] { ask(.bitmap(0), frame, found.source) }
-    if frame + 1 < Self.mostFrames { plan.append(Question(frame: frame + 1, purpose: .code, target: nil)) }
+    if frame + 1 < Self.maxFrames { plan.append(Question(frame: frame + 1, purpose: .code, target: nil)) }
   }
 
   private mutating func takeBitmaps(_ answers: [SurveyAnswer], _ base: UInt8, _ question: Question) {

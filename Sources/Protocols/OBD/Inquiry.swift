@@ -154,11 +154,11 @@ struct Inquiry: Sendable {
     cost = max(cost, took)
     count.drop()
     // A sleeping controller is left alone for longer and longer, ten minutes at most.
-    due = max(due, now &+ min(period << Int64(min(misses, 10)), longestPause))
+    due = max(due, now &+ min(period << Int64(min(misses, 10)), maxPause))
   }
 
   /// What was polled is wanted back soon.
-  private var longestPause: Nanoseconds { (isFast || hasMadeWay ? 15 : 600) * .second }
+  private var maxPause: Nanoseconds { (isFast || hasMadeWay ? 15 : 600) * .second }
 
   /// It makes way for what is polled now: it is asked again after some seconds.
   mutating func makeWay(at now: Instant) {

@@ -23,7 +23,7 @@ extension CANReader.Octets {
 }
 
 extension CANReader {
-  private static let longestMessage = 7
+  private static let maxMessageLength = 7
 
   /// ISO 14230: format and length, target, source, a length byte where the format has none, data, sum of all.
   mutating func takeKLine(_ octets: Octets) throws(Unreadable) {
@@ -43,7 +43,7 @@ extension CANReader {
     // The last byte of a message may hold as a check by chance.
     let isChecked = (octets.hasSum || octets.hasCRC) && standard != octets.count - 3
     let length = octets.count - (isChecked ? 4 : 3)
-    guard length >= 1, length <= Self.longestMessage else { throw Unreadable("a frame has a wrong length") }
+    guard length >= 1, length <= Self.maxMessageLength else { throw Unreadable("a frame has a wrong length") }
     guard isChecked || length == standard else { throw Unreadable("a frame has a wrong checksum") }
     try see(check: isChecked)
     try begin(source: UInt32(octets[2]), length: length)
@@ -62,7 +62,7 @@ extension CANReader {
     guard octets.count >= start + 2 else { return nil }
     switch octets[start] {
     case 0x41: return StandardParameter.bytes(of: octets[start + 1]).map { 2 + $0 }
-    case 0x43, 0x47, 0x49, 0x4A: return longestMessage
+    case 0x43, 0x47, 0x49, 0x4A: return maxMessageLength
     case 0x7F: return 3
     default: return nil
     }

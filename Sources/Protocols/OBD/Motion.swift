@@ -67,10 +67,10 @@ struct Motion: Sendable, Equatable {
 
   /// Why nothing is cleared now.
   var objection: String? {
-    isMoving ? "trouble codes are cleared only while the vehicle stands and its engine does not run (\(words)): \(Self.mend)" : nil
+    isMoving ? "trouble codes are cleared only while the vehicle stands and its engine does not run (\(words)): \(Self.remedy)" : nil
   }
   var refusal: CommandError? { objection.map { .refused(code: "moving", $0) } }
 
   /// What makes controllers willing.
-  static let mend = "stop, switch the engine off, and leave the ignition on"
+  static let remedy = "stop, switch the engine off, and leave the ignition on"
 }

@@ -14,7 +14,7 @@ struct Discovery: Sendable, Equatable {
   }
 
   /// The standard has eight addresses on an 11-bit bus.
-  static let mostControllers = 8
+  static let maxControllers = 8
 
   var bus: VehicleBus
   private(set) var controllers: [Controller] = []
@@ -31,7 +31,7 @@ struct Discovery: Sendable, Equatable {
     let found = StandardParameter.supported(bitmap, base: base)
     if let index = controllers.firstIndex(where: { $0.identifier == identifier }) {
       controllers[index].parameters += found.filter { !controllers[index].parameters.contains($0) }
-    } else if controllers.count < Self.mostControllers {
+    } else if controllers.count < Self.maxControllers {
       controllers.append(Controller(identifier: identifier, parameters: found))
       controllers.sort { $0.identifier < $1.identifier }
     }
@@ -59,7 +59,7 @@ struct Discovery: Sendable, Equatable {
       }
       let digits = Array(words[1])
       guard let identifier = UInt32(String(decoding: words[0], as: UTF8.self), radix: 16), digits.count.isMultiple(of: 2),
-        digits.allSatisfy(isHexDigit), controllers.count < Self.mostControllers, digits.count <= 512
+        digits.allSatisfy(isHexDigit), controllers.count < Self.maxControllers, digits.count <= 512
       else { return nil }
       let parameters = stride(from: 0, to: digits.count, by: 2).map { hexValue(digits[$0]) << 4 | hexValue(digits[$0 + 1]) }
       var once: Set<UInt8> = []

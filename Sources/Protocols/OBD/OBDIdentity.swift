@@ -5,7 +5,7 @@ extension OBDMachine {
   private static let identityPeriod: Nanoseconds = 3600 * .second
 
   /// By the place of the controller.
-  static let calibrationNames = (1...Discovery.mostControllers).map { $0 == 1 ? "calibration-ids" : "calibration-ids-\($0)" }
+  static let calibrationNames = (1...Discovery.maxControllers).map { $0 == 1 ? "calibration-ids" : "calibration-ids-\($0)" }
 
   /// The questions: the number of whoever has it, the calibrations of each controller.
   static func identityPages(of controllers: [Discovery.Controller], on bus: VehicleBus) -> [Page] {

@@ -5,7 +5,7 @@ extension OBDMachine {
   private static let refusalLasts: Nanoseconds = 600 * .second
   private static let scalesLast: Nanoseconds = 600 * .second
   /// A chip that knows STPX waits a fifth of a second for an answer.
-  private static let extendedPatience: Nanoseconds = .second
+  private static let extendedTimeout: Nanoseconds = .second
   private static let busyPause: Nanoseconds = 100 * .millisecond
 
   /// What is to be done next while polling.
@@ -48,7 +48,7 @@ extension OBDMachine {
       timetable.asked(index, at: now, room: max(pace.due &- now, 0))
       state = .inquiring(index, sent: now)
       let isShort = bytes.starts(with: "STPX".utf8) && !inquiry.isPatient
-      send(bytes, patience: isShort ? Self.extendedPatience : Self.patience, at: now, &effects)
+      send(bytes, timeout: isShort ? Self.extendedTimeout : Self.timeout, at: now, &effects)
     }
   }
 

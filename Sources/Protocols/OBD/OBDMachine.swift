@@ -49,7 +49,7 @@ public struct OBDMachine: Machine {
     var until: Instant?
   }
 
-  static let patience: Nanoseconds = 5 * .second
+  static let timeout: Nanoseconds = 5 * .second
   static let setupTries = 3
   static let queueLimit = 16
 
@@ -256,7 +256,7 @@ public struct OBDMachine: Machine {
     case .lulling: send(Self.lowPower, at: now, &effects)
     case .namingBus: send(Self.whichBus, at: now, &effects)
     case .resting, .asleep: setUpAgain(at: now, &effects)
-    case .settingUp(let step): send(SetupStep.allCases[step].bytes + [carriageReturn], patience: line.patience, at: now, &effects)
+    case .settingUp(let step): send(SetupStep.allCases[step].bytes + [carriageReturn], timeout: line.timeout, at: now, &effects)
     case .querying(let query, _): send(query.command, at: now, &effects)
     case .turning(let turn): send(turn.command, at: now, &effects)
     case .polling: run(errand(at: now), at: now, &effects)
@@ -334,8 +334,8 @@ public struct OBDMachine: Machine {
     }
   }
 
-  mutating func send(_ bytes: [UInt8], patience: Nanoseconds = Self.patience, at now: Instant, _ effects: inout Effects) {
-    dialogue.begin(bytes, deadline: now &+ patience)
+  mutating func send(_ bytes: [UInt8], timeout: Nanoseconds = Self.timeout, at now: Instant, _ effects: inout Effects) {
+    dialogue.begin(bytes, deadline: now &+ timeout)
     effects.send(.main, bytes)
   }
 

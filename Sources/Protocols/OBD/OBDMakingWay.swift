@@ -13,7 +13,7 @@ extension OBDMachine {
   }
 
   /// So many requests fail one after the other before it is the vehicle's fault.
-  private static let mostMadeWay = 6
+  private static let maxYielding = 6
   private static let unanswered = "the vehicle does not answer this request"
 
   var pollsParameters: Bool { if case .standard = vehicle { !request.parameters.isEmpty } else { false } }
@@ -50,7 +50,7 @@ extension OBDMachine {
   /// What is polled is not answered although the vehicle is there: its parameters are asked one by one, or something else is polled. False
   /// where nothing is left.
   mutating func makeWay(_ words: String, at now: Instant, _ effects: inout Effects) -> Bool {
-    guard pollsParameters, streaks.madeWay < Self.mostMadeWay else { return false }
+    guard pollsParameters, streaks.madeWay < Self.maxYielding else { return false }
     if tuning == nil, timings.usual != .initial {
       // What was tuned may be too quick for what is there now.
       timings.usual = .initial

@@ -3,7 +3,7 @@
 
 extension OBDMachine {
   private static let backOffSeconds: [Int64] = [1, 2, 5, 10, 30, 60]
-  private static let shortestPage = 14
+  private static let minPage = 14
 
   mutating func writePollBytes() {
     pollBytes = Array(request.rawValue.utf8)
@@ -15,15 +15,15 @@ extension OBDMachine {
   private var countedFrames: Int? { timings.isPagePatient || tuning != nil ? nil : count.frames }
 
   /// A search for the bus tries several, one of them at 5 baud.
-  private static let searchPatience: Nanoseconds = 12 * .second
+  private static let searchTimeout: Nanoseconds = 12 * .second
 
   mutating func ask(at now: Instant, _ effects: inout Effects) {
     counters.polls &+= 1
     // While the gaps are being measured the page comes when it can.
     if !timetable.isSurveyed, pace.period > 0 { pace.begin(at: now) }
     state = .asking(Poll(sent: now, lateness: pace.take(at: now), isCounted: countedFrames != nil))
-    let patience = bus.isCAN || streaks.isSettled ? Self.patience : Self.searchPatience
-    send(pollBytes, patience: patience, at: now, &effects)
+    let timeout = bus.isCAN || streaks.isSettled ? Self.timeout : Self.searchTimeout
+    send(pollBytes, timeout: timeout, at: now, &effects)
   }
 
   mutating func pollReplied(_ poll: Poll, at now: Instant, _ effects: inout Effects) {
@@ -56,7 +56,7 @@ extension OBDMachine {
       if doubtsPage, !reader.payload.withUnsafeBufferPointer({ BMSPage.isPlausible(UnsafeBufferPointer(rebasing: $0[data])) }) {
         return foreignPage(poll, at: now, &effects)
       }
-      if request.parameters.isEmpty, answer.length < head + Self.shortestPage {
+      if request.parameters.isEmpty, answer.length < head + Self.minPage {
         return failed(.unusable("the page is too short"), poll, at: now, &effects)
       }
       if !request.parameters.isEmpty, reader.end(of: request.parameters, in: answer) == nil {
@@ -85,7 +85,7 @@ extension OBDMachine {
       let share = publish(primary, request.parameters, data, from: source, &effects)
       judgePrimary(share)
     }
-    easePatience()
+    easeTimeout()
     if isMissed { askWhoAgain() }
     timetable.pageAnswered(afterSilence: isFirst, isLate: pace.period == 0 || now >= pace.due)
     timing.add(answered: now, roundTrip: max(now &- poll.sent, 0), lateness: poll.lateness)
@@ -107,7 +107,7 @@ extension OBDMachine {
   }
 
   /// A controller that answers at once for a while needs no patience any more.
-  private mutating func easePatience() {
+  private mutating func easeTimeout() {
     guard timings.isPagePatient else { return }
     timings.promptAnswers = reader.messages.count == 1 ? timings.promptAnswers + 1 : 0
     if timings.promptAnswers >= 5 {

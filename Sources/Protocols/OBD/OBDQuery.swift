@@ -49,7 +49,7 @@ struct OBDQuery: Sendable {
   /// Services of ISO 15031 and ISO 14229 that change nothing in a car.
   static let readServices: Set<UInt8> = [0x01, 0x02, 0x03, 0x06, 0x07, 0x09, 0x0A, 0x19, 0x1A, 0x21, 0x22]
   private static let questions: Set<String> = ["ATI", "ATRV", "ATDPN", "STI"]
-  private static let longestRaw = 64
+  private static let maxRawLength = 64
 
   /// Reads the arguments of the action, or says what is wrong with them.
   init(_ id: CommandID, _ arguments: [String: Value], allowRaw: Bool) throws(CommandError) {
@@ -63,8 +63,8 @@ struct OBDQuery: Sendable {
     }
     let text = request.utf8.filter { $0 != space }.map { $0 >= 0x61 && $0 <= 0x7A ? $0 - 0x20 : $0 }
     texts = [text]
-    guard !text.isEmpty, text.count <= Self.longestRaw else {
-      throw .invalid(argument: Self.argumentNames.request, "the request must have 1 to \(Self.longestRaw) characters, as in 010C")
+    guard !text.isEmpty, text.count <= Self.maxRawLength else {
+      throw .invalid(argument: Self.argumentNames.request, "the request must have 1 to \(Self.maxRawLength) characters, as in 010C")
     }
     let word = String(decoding: text, as: UTF8.self)
     if text.count >= 2, text.allSatisfy(isHexDigit) {

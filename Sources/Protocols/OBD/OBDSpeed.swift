@@ -8,7 +8,7 @@ struct LineSpeed: Sendable {
   /// In the order in which they are tried; STN chips alone know the last.
   static let usual = [38400, 9600, 230_400, 115_200, 57600, 19200, 500_000, 1_000_000, 2_000_000]
   /// A reset takes less than a second as a rule.
-  private static let shortPatience: Nanoseconds = 2 * .second
+  private static let shortTimeout: Nanoseconds = 2 * .second
 
   /// The link's URL: what answered at another one is another adapter.
   let link: String
@@ -60,7 +60,7 @@ struct LineSpeed: Sendable {
   /// The adapter has never answered at this speed.
   var isGuess: Bool { current != nil && !isRight && current != known }
   /// How long the adapter may take. At the first speed it may have to wake up.
-  var patience: Nanoseconds { isGuess && !tried.isEmpty ? Self.shortPatience : OBDMachine.patience }
+  var timeout: Nanoseconds { isGuess && !tried.isEmpty ? Self.shortTimeout : OBDMachine.timeout }
 
   /// Why there is nothing left to try; nil: nothing was tried.
   var words: String? {

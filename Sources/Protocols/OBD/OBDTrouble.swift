@@ -89,7 +89,7 @@ extension OBDMachine {
         let command = String(decoding: query.command.dropLast(), as: UTF8.self)
         complete(query, .failure(.refused(code: "adapter-silent", "the adapter does not answer \(command): ask again")), &effects)
       } else {
-        complete(query, .failure(.timeout(milliseconds: Int(Self.patience / .millisecond))), &effects)
+        complete(query, .failure(.timeout(milliseconds: Int(Self.timeout / .millisecond))), &effects)
       }
       if query.isRestoring { return setUpAgain(at: now, &effects) }
       putBack(query, pause, at: now, &effects)

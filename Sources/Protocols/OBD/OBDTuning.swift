@@ -9,13 +9,13 @@ struct Tuning: Sendable {
     var roundTrips: [Nanoseconds] = []
     var failures = 0
 
-    var isOver: Bool { roundTrips.count + failures >= Tuning.polls || failures >= Tuning.mostFailures }
+    var isOver: Bool { roundTrips.count + failures >= Tuning.polls || failures >= Tuning.maxFailures }
     var median: Nanoseconds { roundTrips.isEmpty ? .max : roundTrips.sorted()[roundTrips.count / 2] }
     var longest: Nanoseconds { roundTrips.max() ?? .max }
   }
 
   fileprivate static let polls = 24
-  fileprivate static let mostFailures = 2
+  fileprivate static let maxFailures = 2
   /// The first polls of a setting may wait as the one before did.
   private static let skipped = 2
   /// From the safest to the boldest: 205, 102, 49 and 25 ms at most.

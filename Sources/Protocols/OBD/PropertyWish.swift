@@ -36,7 +36,7 @@ struct PropertyWish: Sendable, Equatable {
         help: "What goes first where there is not time for all"),
       Option("poll", ValueRule(.bool), default: .bool(true), help: "false: do not poll this property; it is left out of the schema"),
     ],
-    help: "How often a property of the vehicle is asked for", longestName: CustomSignal.longestName
+    help: "How often a property of the vehicle is asked for", maxNameLength: CustomSignal.maxNameLength
   ) { section, _ in
     var problems: [OptionError] = []
     _ = PropertyWish(section, &problems)

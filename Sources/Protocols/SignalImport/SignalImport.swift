@@ -53,15 +53,15 @@ public struct SignalImport: Sendable {
     }
   }
 
-  private static let mostRemarks = 1000
+  private static let maxRemarks = 1000
 
   mutating func leaveOut(_ place: String, _ words: String) {
     leftOutCount += 1
-    if leftOut.count < Self.mostRemarks { leftOut.append(Remark(place: place, words: words)) }
+    if leftOut.count < Self.maxRemarks { leftOut.append(Remark(place: place, words: words)) }
   }
 
   mutating func note(_ place: String, _ words: String) {
-    if notes.count < Self.mostRemarks { notes.append(Remark(place: place, words: words)) }
+    if notes.count < Self.maxRemarks { notes.append(Remark(place: place, words: words)) }
   }
 
   /// Takes a signal over, if the configuration would. `id` is what its name is made from.
@@ -94,7 +94,7 @@ public struct SignalImport: Sendable {
       }
     }
     func ending(_ ending: String) -> String {
-      var kept = letters.prefix(CustomSignal.longestName - ending.utf8.count)
+      var kept = letters.prefix(CustomSignal.maxNameLength - ending.utf8.count)
       while kept.last == UInt8(ascii: "-") { kept.removeLast() }
       return (kept.isEmpty ? "signal" : String(decoding: kept, as: UTF8.self)) + ending
     }

@@ -41,8 +41,8 @@ struct ToySetup: Sendable {
   private var trouble: String?
 
   static let words = ["idle", "listening", "greeting", "settling", "sending", "sent"]
-  private static let patience: Nanoseconds = 300 * .second
-  private static let greetingPatience: Nanoseconds = 10 * .second
+  private static let timeout: Nanoseconds = 300 * .second
+  private static let greetingTimeout: Nanoseconds = 10 * .second
   private static let settlingTime: Nanoseconds = 1200 * .millisecond
   private static let drainingTime: Nanoseconds = 15 * .second
   private static let tick: Nanoseconds = .second
@@ -75,7 +75,7 @@ struct ToySetup: Sendable {
 
   var nextWake: Instant {
     switch state {
-    case .waiting: min(nextTick, began &+ Self.patience)
+    case .waiting: min(nextTick, began &+ Self.timeout)
     case .greeting(let until, _), .settling(let until), .draining(let until): min(nextTick, until)
     }
   }
@@ -85,7 +85,7 @@ struct ToySetup: Sendable {
   mutating func linkCameUp(at now: Instant, _ effects: inout Effects) {
     guard case .waiting = state else { return }
     (trouble, hasNoted) = (nil, false)
-    state = .greeting(until: now &+ Self.greetingPatience, heard: [])
+    state = .greeting(until: now &+ Self.greetingTimeout, heard: [])
     effects.send(Self.link, Self.ok)
   }
 
@@ -133,15 +133,15 @@ struct ToySetup: Sendable {
   mutating func advance(at now: Instant, _ effects: inout Effects) -> Outcome? {
     switch state {
     case .greeting(let until, _) where now >= until:
-      effects.append(.resetLink(Self.link, reason: "it did not say ok within \(Self.greetingPatience / .second) s"))
+      effects.append(.resetLink(Self.link, reason: "it did not say ok within \(Self.greetingTimeout / .second) s"))
       // The end of the link is told after this turn.
       state = .greeting(until: .max, heard: [])
     case .settling(let until) where now >= until:
       effects.send(Self.link, credentials.bytes, secret: true)
       state = .draining(until: now &+ Self.drainingTime)
     case .draining(let until) where now >= until: return .sent
-    case .waiting where now >= began &+ Self.patience:
-      let seconds = Self.patience / .second
+    case .waiting where now >= began &+ Self.timeout:
+      let seconds = Self.timeout / .second
       let words = "no toy came within \(seconds) s: was its LED white, and this machine in its network?"
       return .failed(.refused(code: "no-toy", trouble.map { "\(words) (\($0))" } ?? words))
     default: break
@@ -152,10 +152,10 @@ struct ToySetup: Sendable {
 
   private mutating func tell(at now: Instant, _ effects: inout Effects) {
     nextTick = now &+ Self.tick
-    let elapsed = min(max(0, now &- began), Self.patience)
-    let progress = min(Double(elapsed) / Double(Self.patience), 0.99)
+    let elapsed = min(max(0, now &- began), Self.timeout)
+    let progress = min(Double(elapsed) / Double(Self.timeout), 0.99)
     // In tens of seconds: who prints a line for each change prints few.
-    let left = (Self.patience &- elapsed &+ 10 * .second - 1) / (10 * .second) * 10
+    let left = (Self.timeout &- elapsed &+ 10 * .second - 1) / (10 * .second) * 10
     effects.append(.progress(command, Report(text: words(left), progress: progress)))
   }
 

@@ -9,7 +9,7 @@ struct ToyVoting: Sendable {
   static let key = "votes"
   private static let most = 1000
   private static let firstPause: Nanoseconds = 30 * .second
-  private static let longestPause: Nanoseconds = 15 * 60 * .second
+  private static let maxPause: Nanoseconds = 15 * 60 * .second
 
   private struct Entry: Sendable {
     let vote: ToyPendingVote
@@ -172,7 +172,7 @@ struct ToyVoting: Sendable {
     }
   }
 
-  private static func pause(after failures: Int) -> Nanoseconds { min(firstPause << Int64(min(failures, 6) - 1), longestPause) }
+  private static func pause(after failures: Int) -> Nanoseconds { min(firstPause << Int64(min(failures, 6) - 1), maxPause) }
 
   /// The server has answered something else.
   mutating func serverAnswers() { notBefore = .min }

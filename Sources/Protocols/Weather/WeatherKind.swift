@@ -56,7 +56,7 @@ struct WeatherSettings: Sendable {
   /// How long an answer may be shown.
   var freshFor: Nanoseconds { 3 * interval }
 
-  private static let longestPlace = 100
+  private static let maxPlaceLength = 100
 
   /// What the keys say, or which of them cannot be.
   init(_ setup: Setup) throws(OptionError) {
@@ -64,7 +64,7 @@ struct WeatherSettings: Sendable {
     switch (options["latitude"]?.number, options["longitude"]?.number, options["place"]) {
     case (let latitude?, let longitude?, nil): site = .coordinates(Coordinates(latitude: latitude, longitude: longitude))
     case (nil, nil, .string(let name)?):
-      guard (1...Self.longestPlace).contains(name.count), name.utf8.count <= 4 * Self.longestPlace, name.contains(where: \.isLetter),
+      guard (1...Self.maxPlaceLength).contains(name.count), name.utf8.count <= 4 * Self.maxPlaceLength, name.contains(where: \.isLetter),
         name.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control })
       else {
         throw OptionError("place", "this names no place; write a town, as in \"Trondheim\"")

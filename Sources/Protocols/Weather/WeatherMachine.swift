@@ -40,11 +40,11 @@ public struct WeatherMachine: Machine {
   var fault: String?
 
   static let refresh = Action("refresh", help: "Asks for the weather now; at most once a minute")
-  private static let shortestPause: Nanoseconds = 60 * .second
-  private static let longestPause: Nanoseconds = 15 * 60 * .second
+  private static let minPause: Nanoseconds = 60 * .second
+  private static let maxPause: Nanoseconds = 15 * 60 * .second
   private static let hour: Nanoseconds = 3600 * .second
   /// The client answers every request, but some wait for their turn.
-  private static let patience: Nanoseconds = 120 * .second
+  private static let timeout: Nanoseconds = 120 * .second
 
   init(_ settings: WeatherSettings) {
     self.settings = settings
@@ -56,7 +56,7 @@ public struct WeatherMachine: Machine {
     let due: Instant? =
       switch state {
       case .resting(let until): until
-      case .asking(_, _, let asked, _): asked &+ Self.patience
+      case .asking(_, _, let asked, _): asked &+ Self.timeout
       case .stopped: nil
       }
     return [due, shown?.until].compactMap(\.self).min()
@@ -84,7 +84,7 @@ public struct WeatherMachine: Machine {
     }
     switch state {
     case .resting(let until) where now >= until: ask(began: now, at: now, &effects)
-    case .asking(_, _, let asked, _) where now >= asked &+ Self.patience:
+    case .asking(_, _, let asked, _) where now >= asked &+ Self.timeout:
       fail(WeatherTrouble(words: "a request has got lost: it is made again"), at: now, &effects)
     default: break
     }
@@ -94,7 +94,7 @@ public struct WeatherMachine: Machine {
 
   /// Not more than one round a minute, whoever wants it.
   func earliest(after now: Instant) -> Instant {
-    max(now, lastAsked.map { $0 &+ Self.shortestPause } ?? now, limitedUntil ?? now)
+    max(now, lastAsked.map { $0 &+ Self.minPause } ?? now, limitedUntil ?? now)
   }
 
   mutating func ask(began: Instant, at now: Instant, _ effects: inout Effects) {
@@ -140,7 +140,7 @@ public struct WeatherMachine: Machine {
     failures = min(failures + 1, 10)
     let pause =
       switch trouble.pace {
-      case .soon: min(Self.shortestPause << Int64(failures - 1), Self.longestPause)
+      case .soon: min(Self.minPause << Int64(failures - 1), Self.maxPause)
       case .hourly: Self.hour
       }
     if trouble.pace == .hourly { limitedUntil = now &+ pause }

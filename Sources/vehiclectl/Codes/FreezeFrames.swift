@@ -72,10 +72,10 @@ extension JSON {
 
 extension Client {
   /// Calls an action that tells how far it is, and gives its end. Each part of it may take so many seconds.
-  func follow(_ parameters: Contract.Call.Parameters, within patience: Double, _ output: Output) throws -> Contract.Call.Result {
+  func follow(_ parameters: Contract.Call.Parameters, within timeout: Double, _ output: Output) throws -> Contract.Call.Result {
     var last = Contract.Call.Result(Report())
     defer { output.progress(nil) }
-    try stream(Contract.Call.self, parameters, first: patience, silence: patience) { result in
+    try stream(Contract.Call.self, parameters, first: timeout, silence: timeout) { result in
       if Interrupt.came { throw Failure.other("interrupted") }
       guard let result else { return true }
       last = result

@@ -27,29 +27,29 @@ struct TroubleCodes {
   func read() throws(Failure) -> TroubleReport { TroubleReport(try client.call(Contract.Call.self, parameters(Self.reading))) }
 
   /// The codes of ECUs beyond emissions, these among them; nil where the device reads none.
-  func ecus(_ named: [String], within patience: Double, _ output: Output) throws -> TroubleReport? {
+  func ecus(_ named: [String], within timeout: Double, _ output: Output) throws -> TroubleReport? {
     guard actions.contains(Self.ofECUs) else {
       if named.isEmpty { return nil }
       throw Failure.refused(.noSuchAction(device: device, action: Self.ofECUs))
     }
     let arguments = named.isEmpty ? nil : ["ecus": Value.string(named.joined(separator: " "))]
-    return TroubleReport(try client.follow(parameters(Self.ofECUs, arguments), within: patience, output))
+    return TroubleReport(try client.follow(parameters(Self.ofECUs, arguments), within: timeout, output))
   }
 
   /// What was measured when codes were stored; nil where the device does not tell.
-  func frames(within patience: Double, _ output: Output) throws -> TroubleReport? {
+  func frames(within timeout: Double, _ output: Output) throws -> TroubleReport? {
     guard actions.contains(Self.freezing) else { return nil }
-    return TroubleReport(try client.follow(parameters(Self.freezing), within: patience, output))
+    return TroubleReport(try client.follow(parameters(Self.freezing), within: timeout, output))
   }
 
   /// What clearing would take away.
   func loss() throws(Failure) -> TroubleReport { TroubleReport(try client.call(Contract.Call.self, parameters(Self.clearing))) }
 
   /// Clears; each half of it may take so many seconds.
-  func clear(within patience: Double) throws -> TroubleReport {
+  func clear(within timeout: Double) throws -> TroubleReport {
     var last = Contract.Call.Result(Report())
     let confirmed = parameters(Self.clearing, ["confirm": .bool(true)])
-    try client.stream(Contract.Call.self, confirmed, first: patience, silence: patience) { result in
+    try client.stream(Contract.Call.self, confirmed, first: timeout, silence: timeout) { result in
       if Interrupt.came { throw Failure.other("interrupted; the journal says whether anything was cleared") }
       if let result { last = result }
       return true

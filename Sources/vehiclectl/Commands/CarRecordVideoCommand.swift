@@ -34,8 +34,8 @@ struct CarRecordVideoCommand: Verb {
     if file != "-" { try WholeFile.check(file, force: force) }
     Interrupt.catchSignals()
     let camera = try Camera(of: device, try common.connect(output))
-    var patience = Clock.monotonic + common.patience
-    let stream = try VideoStream(camera.url, within: common.patience)
+    var deadline = Clock.monotonic + common.replyTimeout
+    let stream = try VideoStream(camera.url, within: common.replyTimeout)
     var descriptor: Int32?  // the file is made when the first picture is there
     var start: Double?
     var shown = 0.0
@@ -51,15 +51,15 @@ struct CarRecordVideoCommand: Verb {
     }
     while !Interrupt.came, start.map({ Clock.monotonic - $0 < Double(seconds ?? .max) }) ?? true {
       guard let picture = try stream.next(within: 0.2) else {
-        guard Clock.monotonic < patience else {
+        guard Clock.monotonic < deadline else {
           throw start == nil
-            ? Failure.timeout(seconds: common.patience)
+            ? Failure.timeout(seconds: common.replyTimeout)
             : .other("no picture came for \(Words.duration(Self.silence)); see that the video is on; what was recorded so far stays")
         }
         continue
       }
       let now = Clock.monotonic
-      patience = now + Self.silence
+      deadline = now + Self.silence
       start = start ?? now
       let place = try descriptor ?? (file == "-" ? STDOUT_FILENO : RecordCommand.create(file, force: force))
       descriptor = place

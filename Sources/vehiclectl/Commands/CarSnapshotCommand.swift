@@ -25,10 +25,10 @@ struct CarSnapshotCommand: Verb {
     if file != "-" { try WholeFile.check(file, force: force) }
     Interrupt.catchSignals()
     let camera = try Camera(of: device, try common.connect(output))
-    let limit = Clock.monotonic + common.patience
-    let stream = try VideoStream(camera.url, within: common.patience)
+    let limit = Clock.monotonic + common.replyTimeout
+    let stream = try VideoStream(camera.url, within: common.replyTimeout)
     guard let picture = try stream.next(within: limit - Clock.monotonic) else {
-      throw Interrupt.came ? Failure.other("interrupted") : .timeout(seconds: common.patience)
+      throw Interrupt.came ? Failure.other("interrupted") : .timeout(seconds: common.replyTimeout)
     }
     guard file != "-" else { return output.bytes(picture) }
     try WholeFile.write(picture, to: file, force: force)

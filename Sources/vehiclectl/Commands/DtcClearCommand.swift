@@ -32,7 +32,7 @@ struct DtcClearCommand: Verb {
       let answer = try Prompt.shown("Clear the trouble codes of \(codes.device)? [y/N] ") ?? ""
       guard ["y", "yes"].contains(answer.lowercased()) else { throw Failure.other("nothing was cleared") }
     }
-    let result = try codes.clear(within: common.patience)
+    let result = try codes.clear(within: common.replyTimeout)
     if output.json {
       output.json(
         .members([

@@ -27,7 +27,7 @@ struct DtcCommand: Verb {
     let emissions: Result<TroubleReport, any Error> = Result { try codes.read() }
     // Where the vehicle is not there, nothing else of it is.
     if case .failure(let failure) = emissions, !Self.isAnswer(failure) { throw failure }
-    let others: Result<TroubleReport?, any Error> = Result { try codes.ecus(ecu, within: common.patience, output) }
+    let others: Result<TroubleReport?, any Error> = Result { try codes.ecus(ecu, within: common.replyTimeout, output) }
     if case .failure(let failure) = others, !Self.isAnswer(failure) || !ecu.isEmpty { throw failure }
     let report = try merged(emissions, others)
     var remarks: [String] = []
@@ -58,7 +58,7 @@ struct DtcCommand: Verb {
   /// Freeze frames, where the device tells of any; why it does not is a remark.
   private func frames(_ codes: TroubleCodes, _ output: Output, _ remarks: inout [String]) throws -> FreezeFrames? {
     do {
-      return try codes.frames(within: common.patience, output).map(FreezeFrames.init)
+      return try codes.frames(within: common.replyTimeout, output).map(FreezeFrames.init)
     } catch let failure as Failure where Self.isAnswer(failure) {
       remarks.append(failure.message)
       return nil

@@ -22,7 +22,7 @@ struct MonitorsCommand: Verb {
     let reference = Reference(device: device, name: Monitors.reading)
     let device = try reference.action(in: try reference.schemas(client)).device
     let parameters = Contract.Call.Parameters(device: device, action: Monitors.reading, arguments: nil)
-    let monitors = Monitors(TroubleReport(try client.follow(parameters, within: common.patience, output)))
+    let monitors = Monitors(TroubleReport(try client.follow(parameters, within: common.replyTimeout, output)))
     guard output.json else { return output.lines(monitors.lines(width: Output.width, paint: output.paint)) }
     output.json(.members(["device": .string(device), "ecus": monitors.json, "note": monitors.text.map(JSON.string)]))
   }

@@ -35,7 +35,7 @@ struct RecordCommand: Verb {
         output.note("recorded \(count) lines, \(size) bytes in \(Words.duration(start.map { Clock.monotonic - $0 } ?? 0))")
       }
     }
-    try client.stream(Contract.Record.self, .init(device: device), first: common.patience, tick: 0.2, silence: nil) { result in
+    try client.stream(Contract.Record.self, .init(device: device), first: common.replyTimeout, tick: 0.2, silence: nil) { result in
       if let result {
         start = start ?? Clock.monotonic
         let line = Array((Output.oneLine(result.line) + "\n").utf8)

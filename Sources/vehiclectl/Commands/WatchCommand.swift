@@ -40,7 +40,7 @@ struct WatchCommand: Verb {
 
   private func lines(_ client: Client, _ parameters: Contract.Watch.Parameters, _ units: Units, _ output: Output) throws {
     var left = count ?? .max
-    try client.stream(Contract.Watch.self, parameters, first: common.patience, tick: 1, silence: Client.silence) { result in
+    try client.stream(Contract.Watch.self, parameters, first: common.replyTimeout, tick: 1, silence: Client.silence) { result in
       if Interrupt.came { return false }
       guard let result else { return true }
       let readings = (result.snapshot ?? []).flatMap(\.readings) + (result.changes ?? [])
@@ -57,7 +57,7 @@ struct WatchCommand: Verb {
     var updates = 0
     JobControl.catchSignals()
     defer { screen.leave() }
-    try client.stream(Contract.Watch.self, parameters, first: common.patience, tick: 0.25, silence: Client.silence) { result in
+    try client.stream(Contract.Watch.self, parameters, first: common.replyTimeout, tick: 0.25, silence: Client.silence) { result in
       if Interrupt.came { return false }
       JobControl.obey { screen.leave() }
       if let result {

@@ -95,8 +95,8 @@ struct DriveVocabulary {
     }
     guard let property = properties.first(where: { $0.name == member.key }) else {
       let known = properties.map(\.name).joined(separator: ", ")
-      let mend = actions.contains(where: isSetPoint) ? "write \(example)" : "it has \(known.isEmpty ? "none" : known)"
-      throw .usage("line \(number): \(device) has no motion property \"\(member.key)\"; \(mend)")
+      let remedy = actions.contains(where: isSetPoint) ? "write \(example)" : "it has \(known.isEmpty ? "none" : known)"
+      throw .usage("line \(number): \(device) has no motion property \"\(member.key)\"; \(remedy)")
     }
     let value: Value
     do { value = try SetCommand.value(text(member.value), for: property, of: device) } catch {

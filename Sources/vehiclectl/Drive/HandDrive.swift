@@ -33,7 +33,7 @@ struct HandDrive {
   /// The driver wants to end.
   private var ends = false
   /// Longer than the daemon waits for a car to confirm Stop.
-  private static let patienceAtEnd = 3.0
+  private static let stopTimeout = 3.0
 
   /// With keys, a picture, and a stick or wheel, as far as there are.
   init(
@@ -83,7 +83,7 @@ struct HandDrive {
     steering.release()
     goes = false
     var lines = try DriveConnections(vocabulary.device, deadline, watching: watched) { () throws(Failure) in try common.connect(output) }
-    let patience = Clock.monotonic + common.patience
+    let giveUp = Clock.monotonic + common.replyTimeout
     do {
       while true {
         if JobControl.isDue { return try leave(&lines, .suspended) }
@@ -93,7 +93,7 @@ struct HandDrive {
           terminal?.enter()
         }
         try hear(&lines)
-        if lines.lease == nil, Clock.monotonic >= patience { throw Failure.timeout(seconds: common.patience) }
+        if lines.lease == nil, Clock.monotonic >= giveUp { throw Failure.timeout(seconds: common.replyTimeout) }
         try say(lines)
         draw(last: false)
         try feel(&lines)
@@ -217,7 +217,7 @@ struct HandDrive {
     guard lines.lease != nil else { return end }
     if pace.asked == nil { try lines.run("tilt", arguments(of: (0, 0))) }
     try lines.stop()
-    let limit = Clock.monotonic + Self.patienceAtEnd
+    let limit = Clock.monotonic + Self.stopTimeout
     try lines.finishStopping(until: limit)
     for property in pressed.sorted() where lines.isAskedToBeDown(property) ?? cockpit.isOn(property) { try lines.press(property, false) }
     pressed = []

@@ -24,7 +24,7 @@ struct PipeDrive {
   private var refusal: String?
   /// The exit code of the last line that was refused: the drive outlives it, its exit status does not hide it.
   private var refused: Int32?
-  private static let mostAtOnce = 4096
+  private static let maxAtOnce = 4096
 
   init(_ common: CommonOptions, _ output: Output, _ vocabulary: DriveVocabulary, deadline: Int, input: Int32 = STDIN_FILENO) {
     self.common = common
@@ -43,7 +43,7 @@ struct PipeDrive {
     // The lease lives as long as this stream; once it is there lines are looked for whenever it has nothing to say.
     let parameters = Contract.Drive.Parameters(device: device, deadlineMilliseconds: deadline)
     try holder.stream(
-      Contract.Drive.self, parameters, first: common.patience, silence: nil, also: { lease == nil ? -1 : input }
+      Contract.Drive.self, parameters, first: common.replyTimeout, silence: nil, also: { lease == nil ? -1 : input }
     ) { result in
       if Interrupt.came { return false }
       if let result {
@@ -61,7 +61,7 @@ struct PipeDrive {
   private mutating func waiting() throws(Failure) -> [Line] {
     var waiting: [Line] = []
     var looked = 0
-    while looked < Self.mostAtOnce, let line = try lines.next() {  // who writes without end must not keep us from driving
+    while looked < Self.maxAtOnce, let line = try lines.next() {  // who writes without end must not keep us from driving
       looked += 1
       number += 1
       guard !line.allSatisfy(\.isWhitespace) else { continue }

@@ -5,7 +5,7 @@ import Glibc
 
 struct NetworkLoan {
   /// Seconds for all of the way back.
-  private static let patience = 25.0
+  private static let timeout = 25.0
 
   let device: String
   /// What was active there.
@@ -41,8 +41,8 @@ struct NetworkLoan {
       if let profile, try remains(profile, networks) { try networks.delete(profile) }
       return words
     } catch {
-      let mend = before.map { "; go back with: \(Self.command($0.id))" } ?? ""
-      return "\"\(Output.oneLine(ssid))\" could not be left: \(error.message)\(mend)"
+      let remedy = before.map { "; go back with: \(Self.command($0.id))" } ?? ""
+      return "\"\(Output.oneLine(ssid))\" could not be left: \(error.message)\(remedy)"
     }
   }
 
@@ -56,7 +56,7 @@ struct NetworkLoan {
 
   /// Whether what was there before comes back in time. NetworkManager may go back by itself; only what does not happen is asked for.
   private func isBack(_ before: (profile: String, id: String), _ networks: NetworkManager) throws(Failure) -> Bool {
-    let limit = Clock.monotonic + Self.patience
+    let limit = Clock.monotonic + Self.timeout
     var asked = 0
     var way: String?
     while Clock.monotonic < limit {

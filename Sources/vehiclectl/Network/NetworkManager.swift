@@ -12,7 +12,7 @@ struct NetworkManager {
   /// Seconds. What needs a person's consent may take a while.
   private static let (answer, consent) = (5.0, 60.0)
   /// Seconds for an address. NetworkManager's own 45 are as long as anybody waits: nobody would hear what was missing.
-  private static let addressPatience: Int32 = 25
+  private static let addressTimeout: Int32 = 25
 
   private let bus: SystemBus
   private let failures: Failures
@@ -80,7 +80,7 @@ struct NetworkManager {
       (
         "ipv4",
         [
-          "method": .string("auto"), "never-default": .bool(true), "may-fail": .bool(false), "dhcp-timeout": .int32(Self.addressPatience),
+          "method": .string("auto"), "never-default": .bool(true), "may-fail": .bool(false), "dhcp-timeout": .int32(Self.addressTimeout),
         ]
       ),
       ("ipv6", ["method": .string("ignore")]),

@@ -8,8 +8,8 @@ struct BugReport {
   /// Kinds whose values are a person's; only that they are there is told.
   private static let personal: Swift.Set<String> = ["health", "heart-rate", "running", "mirror", "weather", "toy"]
   private static let configurations = ["/etc/vehicled/vehicled.toml", "/etc/vehicled/vehicled.toml.d", "/etc/vehicled/signals.d"]
-  private static let longestFile = 1 << 18
-  private static let mostFiles = 64
+  private static let maxFileSize = 1 << 18
+  private static let maxFiles = 64
 
   private var text = [
     "vehicled report \(version)",
@@ -36,7 +36,7 @@ struct BugReport {
     section("machine", ["vehiclectl \(version)", "kernel \(kernel) \(machine)", "system \(system)"])
     section("doctor", Checkup.findings(socket: socket).map { DoctorCommand.line($0) { text, _ in text } }.map(Redaction.text))
     let files = Self.configurations.flatMap(Self.files)
-    for file in files.prefix(Self.mostFiles) {
+    for file in files.prefix(Self.maxFiles) {
       let (lines, remarks) = Self.read(file)
       section(file, Redaction.configuration(lines, &names) + remarks)
     }
@@ -75,10 +75,10 @@ struct BugReport {
     defer { close(descriptor) }
     var state = stat()
     guard fstat(descriptor, &state) == 0, state.st_mode & S_IFMT == S_IFREG else { return ([], ["(it is no file)"]) }
-    var bytes = [UInt8](repeating: 0, count: longestFile)
+    var bytes = [UInt8](repeating: 0, count: maxFileSize)
     let count = max(0, Glibc.read(descriptor, &bytes, bytes.count))
     let text = String(decoding: bytes[..<count], as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
-    return (text, count == longestFile ? ["(the rest is left out)"] : [])
+    return (text, count == maxFileSize ? ["(the rest is left out)"] : [])
   }
 
   // MARK: Of the daemon

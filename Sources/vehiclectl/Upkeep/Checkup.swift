@@ -31,7 +31,7 @@ enum Checkup {
       return [Contract.Finding("unit", "warning", "\(unit) is not installed", "sudo make install, or install the package")]
     }
     var findings: [Contract.Finding] = []
-    func add(_ state: String, _ text: String, _ mend: String?) { findings.append(Contract.Finding("unit", state, text, mend)) }
+    func add(_ state: String, _ text: String, _ remedy: String?) { findings.append(Contract.Finding("unit", state, text, remedy)) }
     if service["LoadState"] == "masked" { add("failed", "\(unit) is masked", "sudo systemctl unmask \(unit)") }
     switch service["ActiveState"] {
     case "active": add("ok", "\(unit) runs", nil)
@@ -59,8 +59,8 @@ enum Checkup {
   private static func access(to path: String) -> Contract.Finding {
     var state = stat()
     guard stat(path, &state) == 0 else {
-      let mend = "vehicled --check-config; then sudo systemctl start vehicled, or give the socket with --socket"
-      return Contract.Finding("socket", "failed", "there is none at \(path)", mend)
+      let remedy = "vehicled --check-config; then sudo systemctl start vehicled, or give the socket with --socket"
+      return Contract.Finding("socket", "failed", "there is none at \(path)", remedy)
     }
     guard state.st_mode & S_IFMT == S_IFSOCK else {
       return Contract.Finding("socket", "failed", "\(path) is no socket", "give the daemon's socket with --socket")

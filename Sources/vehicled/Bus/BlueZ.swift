@@ -63,7 +63,7 @@ import Protocols
     "org.bluez.GattService1": ["UUID"],
     "org.bluez.GattCharacteristic1": ["UUID", "Service", "Flags", "MTU", "NotifyAcquired", "WriteAcquired"],
   ]
-  private static let mostObjects = 8192
+  private static let maxObjects = 8192
   /// Signal strengths are told no more often than this: a crowd of peripherals says hundreds a second.
   private static let rest: Nanoseconds = 100 * .millisecond
 
@@ -231,8 +231,8 @@ import Protocols
 
   private func add(_ path: String, _ interfaces: BusValue) {
     // The table of a peripheral that a link has is needed, however many others are around.
-    let isNeeded = objects.count < 2 * Self.mostObjects && holders.keys.contains { path.hasPrefix($0) }
-    guard objects[path] != nil || objects.count < Self.mostObjects || isNeeded else { return isFull = true }
+    let isNeeded = objects.count < 2 * Self.maxObjects && holders.keys.contains { path.hasPrefix($0) }
+    guard objects[path] != nil || objects.count < Self.maxObjects || isNeeded else { return isFull = true }
     if interfaces.dictionary?[Peripheral.interface]?.dictionary?["RSSI"] != nil { heardPath = path }
     for (name, value) in interfaces.dictionary ?? [:] {
       guard let kept = Self.kept[name] else { continue }

@@ -30,8 +30,8 @@ import Protocols
   private lazy var retry = Timer { [weak self] _ in self?.open() }
 
   private static let firstWait: Nanoseconds = .second
-  private static let longestWait: Nanoseconds = 30 * .second
-  private static let longestFarewell: Nanoseconds = 300 * .millisecond
+  private static let maxWait: Nanoseconds = 30 * .second
+  private static let maxShutdownDuration: Nanoseconds = 300 * .millisecond
 
   init(address: String = DBus.systemAddress) { self.address = address }
 
@@ -71,7 +71,7 @@ import Protocols
         deadline.set(nil)
         continuation.resume()
       }
-      deadline.set(Clock.monotonic() + Self.longestFarewell)
+      deadline.set(Clock.monotonic() + Self.maxShutdownDuration)
       connection.close()
     }
   }
@@ -88,7 +88,7 @@ import Protocols
     connection = nil
     state = .down(reason)
     if closed != nil { return finish() }
-    wait = wait == 0 ? Self.firstWait : min(wait * 2, Self.longestWait)
+    wait = wait == 0 ? Self.firstWait : min(wait * 2, Self.maxWait)
     retry.set(Clock.monotonic() + wait)
     changed()
   }

@@ -103,9 +103,9 @@ struct Access: Sendable {
     let wanted = names.isEmpty ? "root" : names.joined(separator: " or ")
     let group = (right == .control ? controllers : observers).groups.first
     let name = if case .name(let name)? = answers[.userName(peer.user)] { name } else { "user \(peer.user)" }
-    let mend =
+    let remedy =
       group.map { "sudo usermod -aG \($0) \(name), then log in again" } ?? "add to \(right)-users in [control] of the configuration"
-    return .denied("to \(right) one must be \(wanted), and \(name) is not; \(mend)")
+    return .denied("to \(right) one must be \(wanted), and \(name) is not; \(remedy)")
   }
 
   /// Groups and users in the lists that this machine does not have, or that could not be looked up.

@@ -49,27 +49,27 @@ import Protocols
 
 @Loop final class Admission {
   /// How many clients may be connected; a descriptor must be left for every link. So many are kept for root and the daemon's own.
-  private static let mostSessions = 256
+  private static let maxSessions = 256
   private static let kept = 16
   /// How many connections without a right a user has before one more is refused at random, how likely that is then, and how many when
   /// it is certain.
   private static let early = (start: 16, rate: 0.3, full: 64)
   /// Where fewer places are left than this, a client has so long to make its first call.
   private static let few = 64
-  private let longestSilence: Nanoseconds
+  private let maxSilence: Nanoseconds
 
   private(set) var sessions: [ObjectIdentifier: Session] = [:]
   /// Whom there was no room for.
   private(set) var rejected = 0
   private var accounts: [UInt32?: Account] = [:]
   /// How often a minute misbehaving clients are complained of.
-  private static let mostComplaints = 20
+  private static let maxComplaints = 20
   private var complaints = 0
   private var complaintsSince: Instant = 0
   private let log = Logger(label: "vehicled")
 
-  init(longestSilence: Nanoseconds = 10 * .second) {
-    self.longestSilence = longestSilence
+  init(maxSilence: Nanoseconds = 10 * .second) {
+    self.maxSilence = maxSilence
   }
 
   /// One more client, which is given its user's account; nil: there is no place for it. Each that is served ends with `ended`.
@@ -85,7 +85,7 @@ import Protocols
     account.sessions += 1
     if !session.isTrusted { account.strangers += 1 }
     sessions[ObjectIdentifier(session)] = session
-    if sessions.count == Self.mostSessions { log.warning("\(sessions.count) clients are connected: no more are let in until one leaves") }
+    if sessions.count == Self.maxSessions { log.warning("\(sessions.count) clients are connected: no more are let in until one leaves") }
     return account
   }
 
@@ -104,13 +104,13 @@ import Protocols
     let now = Clock.monotonic()
     if now - complaintsSince > 60 * .second { (complaints, complaintsSince) = (0, now) }
     complaints += 1
-    guard complaints <= Self.mostComplaints else { return }
-    let more = complaints == Self.mostComplaints ? "; more such in this minute are not told" : ""
+    guard complaints <= Self.maxComplaints else { return }
+    let more = complaints == Self.maxComplaints ? "; more such in this minute are not told" : ""
     log.notice("\(words)\(more)", metadata: ["pid": "\(peer?.pid ?? 0)"])
   }
 
   private func hasPlace(for account: Account, isKnown: @Loop () -> Bool) -> Bool {
-    if account.isOwner { return sessions.count < Self.mostSessions }
+    if account.isOwner { return sessions.count < Self.maxSessions }
     guard account.sessions < left else { return false }
     let (start, rate, full) = Self.early
     guard account.strangers >= start, !isKnown() else { return true }
@@ -118,14 +118,14 @@ import Protocols
     return Double.random(in: 0..<1) >= chance
   }
 
-  private var left: Int { Self.mostSessions - Self.kept - sessions.count }
+  private var left: Int { Self.maxSessions - Self.kept - sessions.count }
 
   /// Where places are scarce, for all or for this user, those make room who have connected and say nothing. Who drives keeps a
   /// silent connection for Stop.
   private func closeSilent(_ account: Account, unless drives: @Loop (UInt32) -> Bool) {
     let isScarce = left < Self.few
     guard isScarce || account.strangers >= Self.early.start || account.sessions >= left else { return }
-    let before = Clock.monotonic() - longestSilence
+    let before = Clock.monotonic() - maxSilence
     for session in sessions.values where session.isSilent(since: before) {
       let user = session.peer?.user
       if isScarce || user == account.user, !(user.map(drives) ?? false) { session.close() }

@@ -14,7 +14,7 @@ struct Backlog {
   /// How many of the bytes that come next have waited in the kernel, and since when at the longest.
   private var late: (bytes: Int, since: Instant) = (0, 0)
   private static let grain: Nanoseconds = 5 * .millisecond
-  private static let mostArrivals = 256
+  private static let maxArrivals = 256
 
   /// How many bytes wait.
   var pending: Int { framing.pending }
@@ -56,7 +56,7 @@ struct Backlog {
   /// Takes note of when bytes came. Neighbours share a mark, that of the first: there are never many.
   private mutating func note(_ count: Int, at moment: Instant) {
     arrived += count
-    if let last = arrivals.last, moment - last.at < Self.grain || arrivals.count >= Self.mostArrivals {
+    if let last = arrivals.last, moment - last.at < Self.grain || arrivals.count >= Self.maxArrivals {
       arrivals[arrivals.count - 1].bytes = arrived
     } else {
       arrivals.append((arrived, moment))

@@ -16,7 +16,7 @@ import Protocols
   private var isDone = false
   private lazy var timer = Timer { [weak self] _ in self?.conclude() }
 
-  private static let patience: Nanoseconds = 3 * .second
+  private static let timeout: Nanoseconds = 3 * .second
 
   /// Looks at everything once it has begun; `finish` is told once.
   init(_ board: Board, _ blueZ: BlueZ, _ accounts: Accounts, directory: String, finish: @escaping @Loop ([Contract.Finding]) -> Void) {
@@ -28,7 +28,7 @@ import Protocols
   }
 
   func begin() {
-    timer.set(Clock.monotonic() + Self.patience)
+    timer.set(Clock.monotonic() + Self.timeout)
     blueZ.add(self)
     accounts.find(Set(serialPaths.compactMap(Self.group))) { [weak self] answers in
       self?.groups = answers
@@ -92,8 +92,8 @@ import Protocols
         "disk", "failed", "\(directory) is full: nothing is kept", "make room; recordings lie in \(directory)/recordings")
     }
     guard free >= tight else {
-      let mend = "make room; recordings lie in \(directory)/recordings"
-      return Contract.Finding("disk", "warning", "\(directory) has \(megabytes) MB left", mend)
+      let remedy = "make room; recordings lie in \(directory)/recordings"
+      return Contract.Finding("disk", "warning", "\(directory) has \(megabytes) MB left", remedy)
     }
     return Contract.Finding("disk", "ok", "\(directory) has \(megabytes) MB left", nil)
   }
@@ -192,7 +192,7 @@ import Protocols
         guard port.isUp else {
           // What is wrong with the device itself matters more than its link.
           let fault = state.device.fault.map { "\($0); " } ?? ""
-          return Contract.Finding(subject, "failed", "\(fault)\(link.state)\(link.reason.map { ": \($0)" } ?? "")", Self.mend(port.url))
+          return Contract.Finding(subject, "failed", "\(fault)\(link.state)\(link.reason.map { ": \($0)" } ?? "")", Self.remedy(port.url))
         }
         return Contract.Finding(subject, state.device.fault == nil ? "ok" : "failed", state.device.fault ?? "up, \(state.word)", nil)
       }
@@ -201,7 +201,7 @@ import Protocols
 
 extension Doctor {
   /// What to look at where a link is down.
-  private nonisolated static func mend(_ url: LinkURL) -> String {
+  private nonisolated static func remedy(_ url: LinkURL) -> String {
     switch url {
     case .tcp: "switch the other side on and join its network; check host and port in the configuration"
     case .serial: "plug it in and switch it on; vehiclectl scan serial lists the ports there are"

@@ -26,7 +26,7 @@ import Protocols
       .serverChannelOption(.backlog, value: 128)
       .serverChannelInitializer(AcceptPause.add)
       .childChannelOption(.allowRemoteHalfClosure, value: true)
-      .childChannelOption(.writeBufferWaterMark, value: .init(low: 1 << 12, high: Session.mostUnread))
+      .childChannelOption(.writeBufferWaterMark, value: .init(low: 1 << 12, high: Session.maxUnread))
       // Who connects again and again does not fill a turn.
       .serverChannelOption(.maxMessagesPerRead, value: 4)
       .childChannelInitializer { channel in

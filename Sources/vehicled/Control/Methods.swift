@@ -6,7 +6,7 @@ import Protocols
 
 @Loop final class Methods {
   /// How many references one call may name.
-  private static let mostReferences = 1024
+  private static let maxReferences = 1024
   let board: Board
   private let blueZ: BlueZ
   /// Where what is kept lies.
@@ -138,7 +138,7 @@ import Protocols
 
   private func get(_ call: Call) throws {
     let wanted = try call.call.parameters(as: Contract.Get.Parameters.self)
-    guard wanted.references.count <= Self.mostReferences else { throw ContractError.invalidParameter(parameter: "references") }
+    guard wanted.references.count <= Self.maxReferences else { throw ContractError.invalidParameter(parameter: "references") }
     let places = try wanted.references.map { reference throws(ContractError) in try board.resolve(reference) }
     let boot = Clock.boot()
     var body: [UInt8] = []
@@ -156,7 +156,7 @@ import Protocols
   private func watch(_ call: Call) throws {
     let wanted = try call.call.parameters(as: Contract.Watch.Parameters.self)
     guard call.call.more else { throw ContractError.expectedMore }
-    guard wanted.references?.count ?? 0 <= Self.mostReferences else { throw ContractError.invalidParameter(parameter: "references") }
+    guard wanted.references?.count ?? 0 <= Self.maxReferences else { throw ContractError.invalidParameter(parameter: "references") }
     let interval = wanted.minimumIntervalMilliseconds ?? 0
     guard Contract.Watch.intervals.contains(interval) else {
       throw ContractError.invalidParameter(parameter: "minimumIntervalMilliseconds")

@@ -8,7 +8,7 @@ import Protocols
   private let bus: SystemBus
 
   /// A person needs time to find a finger.
-  private static let patience = 60_000
+  private static let timeout = 60_000
   private static let name = "org.freedesktop.PolicyKit1"
 
   /// Asks over this bus, which is opened with the first question.
@@ -31,7 +31,7 @@ import Protocols
       Self.name, "/org/freedesktop/PolicyKit1/Authority", "\(Self.name).Authority", "CheckAuthorization",
       [subject, .string(Self.action(right)), .array(of: "{ss}", []), .uint32(interaction), .string("")])
     question.startsService = true
-    bus.call(question, milliseconds: Self.patience) { answer(Self.refusal($0, right)) }
+    bus.call(question, milliseconds: Self.timeout) { answer(Self.refusal($0, right)) }
   }
 
   private static func refusal(_ result: Result<BusMessage, BusError>, _ right: Right) -> String? {

@@ -18,8 +18,8 @@ import Protocols
 
   private static let again: Nanoseconds = .second
   /// How long BlueZ may take to say what it knows.
-  private static let patience: Nanoseconds = 5 * .second
-  private static let mostTold = 4096
+  private static let timeout: Nanoseconds = 5 * .second
+  private static let maxReported = 4096
 
   /// Begins to tell the caller; `transport` is `ble`, `serial`, or nil for both.
   static func begin(_ call: Call, transport: String?, seconds: Int, blueZ: BlueZ, kinds: [Kind]) {
@@ -27,7 +27,7 @@ import Protocols
     if transport != "ble" { for port in SerialPorts.all() { search.tell(port.path, port.name, nil, nil, transport: "serial") } }
     guard transport != "serial" else { return call.reply(Contract.Scan.Result(searching: false)) }
     call.cancel = { search.stop() }
-    search.timer.set(min(search.end, Clock.monotonic() + patience))
+    search.timer.set(min(search.end, Clock.monotonic() + timeout))
     blueZ.add(search)
     search.blueZChanged()
   }
@@ -64,7 +64,7 @@ import Protocols
     let now = Clock.monotonic()
     for found in blueZ.peripherals(of: adapter) where found.rssi != nil || found.isConnected {
       if let last = told[found.path], now - last.at < Self.again, last.name == found.name { continue }
-      if told[found.path] == nil, told.count >= Self.mostTold { continue }
+      if told[found.path] == nil, told.count >= Self.maxReported { continue }
       told[found.path] = (now, found.name)
       if call.hasRoom { tell(found.address, found.name, found.rssi, kind(of: found), transport: "ble") }
     }

@@ -13,12 +13,12 @@ import Protocols
   typealias OutboundOut = ByteBuffer
 
   /// How many bytes may wait for a client before it counts as slow, and how long it may stay so.
-  static let mostUnread = 256 << 10
-  static let longestWait: Nanoseconds = 60 * .second
+  static let maxUnread = 256 << 10
+  static let maxWait: Nanoseconds = 60 * .second
   /// How many bytes are read at once, and no more while as many wait to be answered.
   static let readAhead = 8 << 10
   /// How long a call may take from its first byte to its last.
-  private static let longestCall: Nanoseconds = 10 * .second
+  private static let maxCallDuration: Nanoseconds = 10 * .second
 
   let methods: Methods
   private(set) var peer: Peer?
@@ -102,7 +102,7 @@ import Protocols
   }
 
   func channelWritabilityChanged(context: ChannelHandlerContext) {
-    guard context.channel.isWritable else { return slow.set(Clock.monotonic() + Self.longestWait) }
+    guard context.channel.isWritable else { return slow.set(Clock.monotonic() + Self.maxWait) }
     slow.set(nil)
     call?.hasRoomAgain?()
     settle()
@@ -174,7 +174,7 @@ import Protocols
     }
     guard !isGone else { return hasCall || call != nil ? () : leave(account) }
     if backlog.pending > 0, !hasCall {
-      if !unfinished.isSet { unfinished.set(Clock.monotonic() + Self.longestCall) }
+      if !unfinished.isSet { unfinished.set(Clock.monotonic() + Self.maxCallDuration) }
     } else {
       unfinished.set(nil)
     }

@@ -30,7 +30,7 @@ import Protocols
   private var reasons: [LinkName: String] = [:]
   /// What each link was said to wait for since it was last up.
   private var waits: [LinkName: Set<String>] = [:]
-  private static let mostWaits = 32
+  private static let maxWaits = 32
   private let commands = PendingCommands()
   /// What it asked HTTP servers, and what is not answered yet.
   private var requests: [RequestID: HTTPClient.Ticket] = [:]
@@ -174,7 +174,7 @@ import Protocols
 
   /// Takes note that a connecting link waits for something else. Each is said once in the journal, however often it tries.
   func portHasNews(_ port: Port) {
-    if let words = port.words, waits[port.name, default: []].count < Self.mostWaits, waits[port.name, default: []].insert(words).inserted {
+    if let words = port.words, waits[port.name, default: []].count < Self.maxWaits, waits[port.name, default: []].insert(words).inserted {
       log.info("\(words)", metadata: ["link": "\(port.name)"])
     }
     observer?.deviceLinkChanged(port)

@@ -30,8 +30,8 @@ import Synchronization
   }
 
   private static let largestFile = 64 << 20
-  private static let mostGathered = 1 << 20
-  private nonisolated static let mostFiles = 4
+  private static let maxCollected = 1 << 20
+  private nonisolated static let maxFiles = 4
   private static let writeDelay: Nanoseconds = .second
 
   /// Records from now on; after a failure it tries again after `restTime`.
@@ -53,7 +53,7 @@ import Synchronization
   }
 
   private func take(_ line: String) {
-    guard gathered.count < Self.mostGathered else {
+    guard gathered.count < Self.maxCollected else {
       tell("the disk does not answer")
       return stopListening()
     }
@@ -88,7 +88,7 @@ import Synchronization
       let path = "\(folder)/\(Self.name((earlier.last.map(Self.number) ?? 0) + 1, file.date))"
       try Files.write(path, bytes, flags: O_CREAT | O_EXCL)
       file.path.withLock { $0 = path }
-      for old in earlier.dropLast(Self.mostFiles - 1) { unlink("\(folder)/\(old)") }
+      for old in earlier.dropLast(Self.maxFiles - 1) { unlink("\(folder)/\(old)") }
     } then: { [self] result in
       isWriting = false
       switch result {
@@ -108,15 +108,15 @@ import Synchronization
 
   private nonisolated static func name(_ number: Int, _ date: String) -> String {
     let digits = String(number)
-    return String(repeating: "0", count: max(0, shortestNumber - digits.count)) + "\(digits)-\(date).ndjson"
+    return String(repeating: "0", count: max(0, minNumber - digits.count)) + "\(digits)-\(date).ndjson"
   }
 
-  private nonisolated static let shortestNumber = 6
+  private nonisolated static let minNumber = 6
 
   /// The number that a name begins with; 0 where it begins with a year, as those of version 0.1.
   private nonisolated static func number(of name: String) -> Int {
     let digits = name.prefix { $0 != "-" }
-    return digits.count < shortestNumber ? 0 : Int(digits) ?? 0
+    return digits.count < minNumber ? 0 : Int(digits) ?? 0
   }
 
   /// The recordings in a folder, the oldest first.

@@ -27,9 +27,9 @@ struct Repeats {
   /// That all is well again is said once less: the words that come too often end with what is wrong.
   private static func most(_ line: Line) -> Int { line.isRelief ? most - 1 : most }
   /// Of lines that differ each time (they may hold a number) so many are said; of the others the last.
-  private static let mostLines = 20
+  private static let maxLines = 20
   /// Of events: each of them may matter.
-  private static let mostEvents = 200
+  private static let maxEvents = 200
 
   /// In the order in which they came last.
   private var entries: [Entry] = []
@@ -46,7 +46,7 @@ struct Repeats {
       if entry.said < Self.most(line) { entry.said += 1 } else { entry.held += 1 }
       return entry.held == 0
     }
-    guard entries.count < (line.event == nil ? Self.mostLines : Self.mostEvents) else {
+    guard entries.count < (line.event == nil ? Self.maxLines : Self.maxEvents) else {
       others = (others.held + 1, line)
       return false
     }

@@ -34,7 +34,7 @@ import Protocols
 
     mutating func append(_ direction: Recording.Direction, _ bytes: [UInt8], secret: Bool, at now: Instant) {
       let age = UInt32(clamping: (now - began) / .microsecond)
-      guard packed.count + Self.head + bytes.count <= Taps.mostBytes, age < .max else {
+      guard packed.count + Self.head + bytes.count <= Taps.maxBytes, age < .max else {
         // It ends with a whole exchange: half a reply would never be continued when it is played.
         packed.removeSubrange(lastSent...)
         return isFull = true
@@ -69,7 +69,7 @@ import Protocols
   private var growing = 0
 
   /// An adapter's setup takes about 40 messages and 500 bytes, each message 7 more.
-  private nonisolated static let mostBytes = 1024
+  private nonisolated static let maxBytes = 1024
 
   /// Nobody would take note of a message now.
   var isIdle: Bool { taps.isEmpty && growing == 0 }

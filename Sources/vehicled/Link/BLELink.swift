@@ -45,10 +45,10 @@ import Protocols
   /// After this long a peer that is known by its address and not heard is called blindly: not all advertise.
   private static let blindAfter: Nanoseconds = 15 * .second
   /// BlueZ gives up by itself after 40 s.
-  private static let connectPatience: Nanoseconds = 60 * .second
-  private static let resolvePatience: Nanoseconds = 30 * .second
-  private static let subscribePatience: Nanoseconds = 20 * .second
-  private static let probePatience: Nanoseconds = 3 * .second
+  private static let connectTimeout: Nanoseconds = 60 * .second
+  private static let resolveTimeout: Nanoseconds = 30 * .second
+  private static let subscribeTimeout: Nanoseconds = 20 * .second
+  private static let probeTimeout: Nanoseconds = 3 * .second
 
   init(_ target: BLETarget, role: GATTRole, blueZ: BlueZ, owner: any LinkOwner) {
     self.target = target
@@ -99,8 +99,8 @@ import Protocols
     }
     guard let adapter = blueZ.adapter(named: target.adapter) else {
       let others = blueZ.adapterNames.filter { $0 != target.adapter }
-      let mend = others.isEmpty ? "is it plugged in?" : "there is \(others.joined(separator: ", ")); name it with adapter="
-      return "there is no Bluetooth adapter \(target.adapter): \(mend)"
+      let remedy = others.isEmpty ? "is it plugged in?" : "there is \(others.joined(separator: ", ")); name it with adapter="
+      return "there is no Bluetooth adapter \(target.adapter): \(remedy)"
     }
     return adapter.isPowered ? nil : "the Bluetooth adapter \(target.adapter) is switched off: bluetoothctl power on"
   }
@@ -156,7 +156,7 @@ import Protocols
     blueZ.hold(found.path, for: self)
     peripheral = found
     signal = found.rssi
-    timer.set(Clock.monotonic() + (found.isConnected ? Self.resolvePatience : Self.connectPatience))
+    timer.set(Clock.monotonic() + (found.isConnected ? Self.resolveTimeout : Self.connectTimeout))
     isOurs = !found.isConnected || target.match != .auto
     if found.isConnected {
       stage = .resolving(found.path)
@@ -171,7 +171,7 @@ import Protocols
       guard let self, case .connecting(found.path) = stage else { return }
       blueZ.discovery.resume(for: self)
       if case .failure(let error) = result, !error.isAlreadyConnected { return notConnected(found, error) }
-      timer.set(Clock.monotonic() + Self.resolvePatience)
+      timer.set(Clock.monotonic() + Self.resolveTimeout)
       stage = .resolving(found.path)
       wait(for: "reading the services of \(found.words)")
       advance()
@@ -197,7 +197,7 @@ import Protocols
         self?.fail($0)
       }
       self.channel = channel
-      timer.set(Clock.monotonic() + Self.subscribePatience)
+      timer.set(Clock.monotonic() + Self.subscribeTimeout)
       channel.open { [weak self] in self?.ready() }
     } catch {
       fail("\(found.words): \(error)")
@@ -208,7 +208,7 @@ import Protocols
     guard case .subscribing(let path) = stage else { return }
     guard target.match == .auto, let probe = role.probe else { return cameUp(path) }
     stage = .probing(path, [])
-    timer.set(Clock.monotonic() + Self.probePatience)
+    timer.set(Clock.monotonic() + Self.probeTimeout)
     wait(for: "asking \(peripheral?.words ?? "it") what it is")
     channel?.send(probe.question)
   }
@@ -231,7 +231,7 @@ import Protocols
     case .probing where !hasAskedAgain:
       // A notification may have been lost.
       hasAskedAgain = true
-      timer.set(Clock.monotonic() + Self.probePatience)
+      timer.set(Clock.monotonic() + Self.probeTimeout)
       if let probe = role.probe { channel?.send(probe.question) }
     case .probing: reject("it does not answer")
     case .up, .ended: break

@@ -25,11 +25,11 @@ import Protocols
   private(set) var trouble: [String: String] = [:]
   private lazy var release = Timer { [weak self] in self?.releaseHolders($0) }
 
-  private static let longestWait: Nanoseconds = 16 * .second
+  private static let maxWait: Nanoseconds = 16 * .second
   /// BlueZ says that it searches well before this long after it agreed to.
-  private static let longestStart: Nanoseconds = 5 * .second
+  private static let maxStartDuration: Nanoseconds = 5 * .second
   /// A peer that advertises is connected well before; one that is not there shall not keep others from being found.
-  private static let longestHold: Nanoseconds = 10 * .second
+  private static let maxHoldDuration: Nanoseconds = 10 * .second
 
   init(_ blueZ: BlueZ) { self.blueZ = blueZ }
 
@@ -49,7 +49,7 @@ import Protocols
 
   /// Holds the search on the adapter until `resume`, ten seconds at the longest.
   func hold(for holder: AnyObject, on adapter: String) {
-    holders[ObjectIdentifier(holder)] = (adapter, Clock.monotonic() + Self.longestHold)
+    holders[ObjectIdentifier(holder)] = (adapter, Clock.monotonic() + Self.maxHoldDuration)
     setRelease()
     blueZ.tell()
     blueZChanged()
@@ -108,7 +108,7 @@ import Protocols
           }
           restart(path)
         }
-        doubt.set(Clock.monotonic() + Self.longestStart)
+        doubt.set(Clock.monotonic() + Self.maxStartDuration)
         advance(path)
       case .failure(let error):
         trouble[path] = "cannot search: \(error.words)"
@@ -131,7 +131,7 @@ import Protocols
   /// The search ended without us: begin anew, ever later when that goes on.
   private func restart(_ path: String) {
     activities[path] = .idle
-    let wait = min((waits[path] ?? .second / 2) * 2, Self.longestWait)
+    let wait = min((waits[path] ?? .second / 2) * 2, Self.maxWait)
     waits[path] = wait
     resting.insert(path)
     let timer = Timer { [weak self] _ in

@@ -17,11 +17,11 @@ import Protocols
   private var isWriting = false
   private var isClosed = false
 
-  private static let leastMTU = 23
+  private static let minMTU = 23
   private static let mtus = 23...517
   /// The longest value of a characteristic (Core specification 3.F.3.2.9): BlueZ cuts an acknowledged write by itself.
-  private static let longestValue = 512
-  private static let patience = 10_000
+  private static let maxValueLength = 512
+  private static let timeout = 10_000
 
   /// `failed` is told, at most once, why the channel is of no use; `received` of every notification.
   init(
@@ -33,15 +33,15 @@ import Protocols
     self.blueZ = blueZ
     self.received = received
     self.failed = failed
-    mtu = choice.write?.mtu ?? choice.notify?.mtu ?? Self.leastMTU
-    if !Self.mtus.contains(mtu) { mtu = Self.leastMTU }
+    mtu = choice.write?.mtu ?? choice.notify?.mtu ?? Self.minMTU
+    if !Self.mtus.contains(mtu) { mtu = Self.minMTU }
   }
 
   /// Whether the characteristics are there still.
   var isThere: Bool { [choice.notify, choice.write].compactMap(\.self).allSatisfy { blueZ.objects[$0.path] != nil } }
 
   /// The most that one message carries; nil where messages are cut at will.
-  var maximum: Int? { choice.write == nil ? 0 : role.isStream ? nil : choice.isAcknowledged ? Self.longestValue : mtu - 3 }
+  var maximum: Int? { choice.write == nil ? 0 : role.isStream ? nil : choice.isAcknowledged ? Self.maxValueLength : mtu - 3 }
 
   var details: [String: String] {
     [
@@ -113,7 +113,7 @@ import Protocols
     _ characteristic: Characteristic, _ member: String, _ body: [BusValue] = [],
     then: @escaping @Loop @Sendable (Result<BusMessage, BusError>) -> Void
   ) {
-    blueZ.call(characteristic.path, Characteristic.interface, member, body, milliseconds: Self.patience) { [weak self] result in
+    blueZ.call(characteristic.path, Characteristic.interface, member, body, milliseconds: Self.timeout) { [weak self] result in
       if let self, !isClosed { then(result) }
     }
   }

@@ -32,7 +32,7 @@ import Protocols
   /// Devices that are gone: none of them may be forgotten.
   private var dueRemovals: [String: Contract.Event] = [:]
   private lazy var timer = Timer { [weak self] _ in self?.drained() }
-  private static let mostEvents = 64
+  private static let maxEvents = 64
 
   /// A watcher that is told at most once per `interval` (0: as things happen).
   init(sink: any WatcherSink, interval: Nanoseconds) {
@@ -64,7 +64,7 @@ import Protocols
       if event.name == Contract.Event.removed {
         dueRemovals[event.device] = event
       } else {
-        if dueEvents.count == Self.mostEvents { dueEvents.removeFirst() }
+        if dueEvents.count == Self.maxEvents { dueEvents.removeFirst() }
         dueEvents.append(event)
       }
       return wait()

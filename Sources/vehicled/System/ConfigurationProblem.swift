@@ -1,4 +1,4 @@
-// What is wrong with a configuration, as a person reads it: `file:line:column: what is wrong; how to mend it`, a line each.
+// What is wrong with a configuration, as a person reads it: `file:line:column: what is wrong; how to remedy it`, a line each.
 
 /// One thing that is wrong, where it stands, and how to mend it.
 struct ConfigurationProblem: Error, Equatable, CustomStringConvertible {

@@ -105,8 +105,8 @@ extension ConfigurationCheck {
   private mutating func named(_ one: TOML.Entry, _ section: Section, form: String, and more: [Option]) -> NamedSection? {
     guard let table = self.section(one, form: form) else { return nil }
     let before = problems.count
-    if !isDeviceName(one.key, longest: section.longestName) {
-      let rule = "use at most \(section.longestName) lower-case letters, digits and dashes, a letter first"
+    if !isDeviceName(one.key, longest: section.maxNameLength) {
+      let rule = "use at most \(section.maxNameLength) lower-case letters, digits and dashes, a letter first"
       report(one.place, "\(quoted(one.key)) cannot name a \(section.name); \(rule)")
     }
     let known = (section.options + more).map(\.name)

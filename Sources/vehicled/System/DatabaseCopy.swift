@@ -7,24 +7,24 @@ import Glibc
 import Protocols
 
 final class DatabaseCopy {
-  private static let mostRows = 10_000
-  private static let longestText = 64 << 10
+  private static let maxRows = 10_000
+  private static let maxTextLength = 64 << 10
   /// All texts together.
-  private static let mostText = 16 << 20
+  private static let maxText = 16 << 20
   private static let stepsBetweenLooks: CInt = 10_000
 
   private var database: OpaquePointer?
   private let path: String
-  private let patience: Nanoseconds
+  private let timeout: Nanoseconds
   private let deadline: UnsafeMutablePointer<Instant>
 
   /// Opens a copy of the database at `path`, which stands in what is said of it.
-  init(_ copy: String, of path: String, patience: Nanoseconds) throws(ValueError) {
+  init(_ copy: String, of path: String, timeout: Nanoseconds) throws(ValueError) {
     if let trouble = csqlite_load() { throw ValueError("\(path) cannot be read: \(String(cString: trouble))") }
     self.path = path
-    self.patience = patience
+    self.timeout = timeout
     deadline = .allocate(capacity: 1)
-    deadline.initialize(to: Clock.monotonic() + patience)
+    deadline.initialize(to: Clock.monotonic() + timeout)
     let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_NOFOLLOW
     try check(sqlite3_open_v2(copy, &database, flags, nil))
     for (limit, value) in [
@@ -72,7 +72,7 @@ final class DatabaseCopy {
       let code = sqlite3_step(statement)
       if code == SQLITE_DONE { return rows }
       guard code == SQLITE_ROW else { throw error(code) }
-      guard rows.count < Self.mostRows else { throw ValueError("\(path) holds more than the \(Self.mostRows) rows that are read") }
+      guard rows.count < Self.maxRows else { throw ValueError("\(path) holds more than the \(Self.maxRows) rows that are read") }
       var row: [Value?] = []
       for column in 0..<sqlite3_column_count(statement) { row.append(try value(column, of: statement, &text)) }
       rows.append(row)
@@ -126,8 +126,8 @@ final class DatabaseCopy {
         type == SQLITE_TEXT ? sqlite3_column_text(statement, column).map(UnsafeRawPointer.init) : sqlite3_column_blob(statement, column)
       let count = Int(sqlite3_column_bytes(statement, column))
       text += count
-      guard count <= Self.longestText, text <= Self.mostText else {
-        throw ValueError("\(path) holds a text that is longer than the \(Self.longestText >> 10) KiB that are read")
+      guard count <= Self.maxTextLength, text <= Self.maxText else {
+        throw ValueError("\(path) holds a text that is longer than the \(Self.maxTextLength >> 10) KiB that are read")
       }
       return .string(String(decoding: UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : count), as: UTF8.self))
     }
@@ -144,7 +144,7 @@ final class DatabaseCopy {
     case SQLITE_NOTADB: return ValueError("\(path) is no SQLite database: put the exported database itself there, not an archive of it")
     case SQLITE_CORRUPT: return ValueError("\(path) is damaged: export it again")
     case SQLITE_BUSY, SQLITE_LOCKED: return ValueError("\(path) is locked: put a finished export there")
-    case SQLITE_INTERRUPT: return ValueError("\(path) took longer than \(patience / .second) s: export less")
+    case SQLITE_INTERRUPT: return ValueError("\(path) took longer than \(timeout / .second) s: export less")
     case SQLITE_TOOBIG: return ValueError("\(path) holds something that is larger than is read")
     case SQLITE_FULL: return ValueError("there is no space left to read \(path): free some")
     case SQLITE_NOMEM: return ValueError("there is no memory left to read \(path)")

@@ -28,9 +28,9 @@ struct Databases: Sendable {
   /// The largest that is copied, with its journal, in bytes.
   var largest: Int64 = 512 << 20
   /// How long the question itself may take.
-  var patience: Nanoseconds = 30 * .second
+  var timeout: Nanoseconds = 30 * .second
   /// How long a program that is just writing is waited for.
-  var lockPatience: Nanoseconds = 2 * .second
+  var lockTimeout: Nanoseconds = 2 * .second
 
   /// Where people put them.
   var folder: String { "\(state)/import" }
@@ -57,7 +57,7 @@ struct Databases: Sendable {
       try copy(path, name, in: place)
       guard let after = try stamp(path, name, in: place) else { return .missing }
       guard before == after else { throw ValueError("\(path) was changed while it was read: it is read again when it is at rest") }
-      return .rows(try DatabaseCopy(copy, of: path, patience: patience).rows(query), after)
+      return .rows(try DatabaseCopy(copy, of: path, timeout: timeout).rows(query), after)
     } catch {
       return .failed(error.description)
     }
@@ -110,8 +110,8 @@ struct Databases: Sendable {
   }
 
   private static func unreadable(_ path: String, _ code: CInt) -> ValueError {
-    let mend = code == EACCES ? ": let the daemon's user read it" : ""
-    return ValueError("cannot read \(path): \(systemWords(code))\(mend)")
+    let remedy = code == EACCES ? ": let the daemon's user read it" : ""
+    return ValueError("cannot read \(path): \(systemWords(code))\(remedy)")
   }
 
   private func copy(_ path: String, _ name: String, in place: CInt) throws(ValueError) {
@@ -144,7 +144,7 @@ struct Databases: Sendable {
     var shared = flock()
     (shared.l_type, shared.l_whence) = (Int16(F_RDLCK), Int16(SEEK_SET))
     (shared.l_start, shared.l_len) = (0x4000_0002, 510)
-    let end = Clock.monotonic() + lockPatience
+    let end = Clock.monotonic() + lockTimeout
     while fcntl(descriptor, Self.setLock, &shared) != 0, errno == EAGAIN || errno == EACCES {
       guard Clock.monotonic() < end else {
         throw ValueError("\(path) is locked: another program is writing it; close that, or put a finished export there")

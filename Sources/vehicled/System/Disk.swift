@@ -12,7 +12,7 @@ import Protocols
   private let log = Logger(label: "vehicled")
   private let worker = Worker()
   private lazy var reader = Worker()
-  private static let longestFinish: Nanoseconds = 400 * .millisecond
+  private static let maxFinishDuration: Nanoseconds = 400 * .millisecond
   private var unsynced: Set<String> = []
   private lazy var syncTimer = Timer { [weak self] _ in self?.sync() }
 
@@ -94,7 +94,7 @@ import Protocols
     let folders = unsynced
     await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
       let once = Timer { _ in continuation.resume() }
-      once.set(Clock.monotonic() + Self.longestFinish)
+      once.set(Clock.monotonic() + Self.maxFinishDuration)
       let sync = { @Sendable () throws(ValueError) in folders.forEach(Files.sync) }
       run(sync) { _ in
         guard once.isSet else { return }

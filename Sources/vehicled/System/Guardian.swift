@@ -39,7 +39,7 @@ import Protocols
 
   /// How often the guardian hears of the daemon while somebody drives.
   private static let interval: Nanoseconds = 50 * .millisecond
-  private static let patience: Nanoseconds = .second
+  private static let timeout: Nanoseconds = .second
   /// A daemon that is merely slow is not frozen.
   private static let shortest: Nanoseconds = 250 * .millisecond
 
@@ -81,7 +81,7 @@ import Protocols
     // The first sign is answered before the second is due, unless nobody is there.
     if driven.isEmpty || !isWatching { heard = max(heard, now) }
     isWatching = !driven.isEmpty
-    if now - heard > Self.patience { return lost("it does not answer") }
+    if now - heard > Self.timeout { return lost("it does not answer") }
     for ward in driven { say(.beat(ward: ward.number, milliseconds: ward.beat ?? 0)) }
     signs.set(driven.isEmpty ? nil : Clock.monotonic() + Self.interval)
   }

@@ -13,7 +13,7 @@ struct GuardianProcess {
   /// Where it finds the daemon.
   static let socket: CInt = 3
   /// Whom a link that takes nothing may keep waiting.
-  private static let patience: Nanoseconds = 2 * .second
+  private static let timeout: Nanoseconds = 2 * .second
 
   private struct Ward {
     let descriptor: CInt
@@ -85,7 +85,7 @@ struct GuardianProcess {
   /// A connection that is closed over bytes that nobody has read is cut, and what was said last is lost with it: they are read,
   /// and what was said is waited for.
   private func hangUp() {
-    let limit = Clock.monotonic() + Self.patience
+    let limit = Clock.monotonic() + Self.timeout
     var bytes = [UInt8](repeating: 0, count: 4096)
     for ward in wards.values {
       repeat {

@@ -9,8 +9,8 @@ import Protocols
   typealias Ticket = UInt64
 
   /// Requests that run at once, and those that may wait for them.
-  nonisolated static let mostRunning = 16
-  nonisolated static let mostWaiting = 64
+  nonisolated static let maxRunning = 16
+  nonisolated static let maxWaiting = 64
 
   private var asked: [Ticket: @Loop (HTTPResponse) -> Void] = [:]
   private var running: Set<Ticket> = []
@@ -29,12 +29,12 @@ import Protocols
     asked[ticket] = finish
     if let trouble = HTTPWords.trouble(with: request) {
       Loop.post { self.settle(ticket, .failed(trouble)) }
-    } else if running.count < Self.mostRunning {
+    } else if running.count < Self.maxRunning {
       start(ticket, request)
-    } else if waiting.count < Self.mostWaiting {
+    } else if waiting.count < Self.maxWaiting {
       waiting.append((ticket, request))
     } else {
-      let words = "\(Self.mostRunning + Self.mostWaiting) requests are under way already: ask less often"
+      let words = "\(Self.maxRunning + Self.maxWaiting) requests are under way already: ask less often"
       Loop.post { self.settle(ticket, .failed(words)) }
     }
     return ticket
@@ -81,7 +81,7 @@ import Protocols
   private func ended(_ ticket: Ticket, _ response: HTTPResponse) {
     running.remove(ticket)
     settle(ticket, response)
-    while running.count < Self.mostRunning, !waiting.isEmpty {
+    while running.count < Self.maxRunning, !waiting.isEmpty {
       let next = waiting.removeFirst()
       start(next.ticket, next.request)
     }

@@ -7,9 +7,9 @@ import Protocols
 
 final class HTTPTransfer {
   /// Of a request.
-  static let longestBody = 1 << 20
-  static let longestHead = 64 << 10
-  private static let longestConnect: Nanoseconds = 10 * .second
+  static let maxBodySize = 1 << 20
+  static let maxHeadSize = 64 << 10
+  private static let maxConnectDuration: Nanoseconds = 10 * .second
 
   let easy: CurlEasy
   private let request: HTTPRequest
@@ -49,7 +49,7 @@ final class HTTPTransfer {
     set(CURLOPT_FRESH_CONNECT, 1)
     set(CURLOPT_FORBID_REUSE, 1)
     set(CURLOPT_TIMEOUT_MS, Self.milliseconds(request.timeout))
-    set(CURLOPT_CONNECTTIMEOUT_MS, Self.milliseconds(min(request.timeout, Self.longestConnect)))
+    set(CURLOPT_CONNECTTIMEOUT_MS, Self.milliseconds(min(request.timeout, Self.maxConnectDuration)))
     set(CURLOPT_MAXFILESIZE, request.maxLength)
     set(CURLOPT_SSL_VERIFYPEER, 1)
     set(CURLOPT_SSL_VERIFYHOST, 2)
@@ -114,7 +114,7 @@ final class HTTPTransfer {
 
   fileprivate func takeHead(_ count: Int) -> Int {
     headCount += count
-    guard headCount <= Self.longestHead else {
+    guard headCount <= Self.maxHeadSize else {
       excess = .head
       return 0
     }

@@ -20,9 +20,9 @@ enum HTTPWords {
     var tlsWords: String
   }
 
-  private static let longestURL = 8192
-  private static let longestHeader = 8192
-  private static let mostHeaders = 64
+  private static let maxURLLength = 8192
+  private static let maxHeaderLength = 8192
+  private static let maxHeaders = 64
 
   /// Why a request cannot be made, or nil.
   static func trouble(with request: HTTPRequest) -> String? {
@@ -32,23 +32,23 @@ enum HTTPWords {
     guard isURL(request.url), host(of: request.url) != nil else {
       return "the request's URL is none that can be asked: write http:// or https://, a host, and what is no letter, digit or sign as %XX"
     }
-    if let proxy = request.proxy, !proxy.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) || proxy.utf8.count > longestURL {
+    if let proxy = request.proxy, !proxy.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) || proxy.utf8.count > maxURLLength {
       return "the proxy is no URL: write one, as in http://192.168.0.1:3128"
     }
-    guard request.headers.count <= mostHeaders else { return "the request has more than \(mostHeaders) headers" }
+    guard request.headers.count <= maxHeaders else { return "the request has more than \(maxHeaders) headers" }
     for (name, value) in request.headers.sorted(by: { $0.key < $1.key }) {
       guard !name.isEmpty, name.utf8.allSatisfy(isToken) else { return "the request has a header whose name is none" }
-      guard value.utf8.count <= longestHeader, value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
+      guard value.utf8.count <= maxHeaderLength, value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
         return "the request's header \(printable(name, limit: 40)) has a line break or another control character in it, or is too long"
       }
     }
-    if request.body.count > HTTPTransfer.longestBody { return "the request's body is larger than 1 MiB" }
+    if request.body.count > HTTPTransfer.maxBodySize { return "the request's body is larger than 1 MiB" }
     return nil
   }
 
   private static func isURL(_ text: String) -> Bool {
     let start = text.prefix(8).lowercased()
-    return (start.hasPrefix("http://") || start == "https://") && text.utf8.count <= longestURL
+    return (start.hasPrefix("http://") || start == "https://") && text.utf8.count <= maxURLLength
       && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
   }
 
@@ -101,8 +101,8 @@ enum HTTPWords {
       return "\(host) did not answer within \(Value.text(Double(request.timeout / .millisecond) / 1000)) s: check the network"
     case CURLE_FILESIZE_EXCEEDED: return tooLong(host, request)
     case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR:
-      let mend = "check the machine's clock, whether something stands in between, and that ca-certificates is installed"
-      return "the certificate of \(host) is not trusted\(reason(in: failure.tlsWords)): \(mend)"
+      let remedy = "check the machine's clock, whether something stands in between, and that ca-certificates is installed"
+      return "the certificate of \(host) is not trusted\(reason(in: failure.tlsWords)): \(remedy)"
     case CURLE_SSL_CACERT_BADFILE: return "there are no certificates to trust: apt install ca-certificates"
     case CURLE_SSL_CONNECT_ERROR: return "\(host) does not speak TLS\(reason(in: failure.tlsWords)): check the port, and http or https"
     case CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY: return "what \(host) answers is no HTTP: check the port, and http or https"

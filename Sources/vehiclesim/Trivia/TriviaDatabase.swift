@@ -117,7 +117,7 @@ final class TriviaDatabase: TriviaStore {
     try rows("INSERT INTO tokens (hash, user) VALUES (?, ?)", [.string(hash), .int(user)])
     try rows(
       "DELETE FROM tokens WHERE user = ?1 AND id NOT IN (SELECT id FROM tokens WHERE user = ?1 ORDER BY id DESC LIMIT ?2)",
-      [.int(user), .int(TriviaService.mostTokens)])
+      [.int(user), .int(TriviaService.maxTokens)])
   }
 
   func owner(of hash: String) throws(ValueError) -> Int? {

@@ -107,7 +107,7 @@ struct TriviaSimulation: ParsableCommand {
       guard count >= 0 else { throw Failure("cannot read \(path)", errno: errno) }
       if count == 0 { break }
       all += buffer[..<count]
-      guard all.count <= longestFile else { throw Failure("cannot use \(path): it is longer than \(longestFile >> 20) MiB") }
+      guard all.count <= maxFileSize else { throw Failure("cannot use \(path): it is longer than \(maxFileSize >> 20) MiB") }
     }
     do throws(ValueError) {
       return try TriviaFact.list(all)
@@ -116,5 +116,5 @@ struct TriviaSimulation: ParsableCommand {
     }
   }
 
-  private static let longestFile = 16 << 20
+  private static let maxFileSize = 16 << 20
 }

@@ -7,7 +7,7 @@ import Testing
   private static let post = "POST /a/b?x=1%2B1+2&y HTTP/1.1\r\nHost: h\r\ncontent-LENGTH:  5 \r\nX: 1\r\nx: 2\r\n\r\nhello"
 
   private func hear(_ text: String, most: Int = 100) -> HTTPReader.Heard {
-    var reader = HTTPReader(longestBody: most)
+    var reader = HTTPReader(maxBodySize: most)
     return reader.take(Array(text.utf8))
   }
 
@@ -25,12 +25,12 @@ import Testing
   @Test func `it is whole with its last byte, wherever it is split`() {
     let bytes = Array(Self.post.utf8)
     for split in 1..<bytes.count {
-      var reader = HTTPReader(longestBody: 5)
+      var reader = HTTPReader(maxBodySize: 5)
       let first = reader.take(Array(bytes[..<split]))
       let second = reader.take(Array(bytes[split...]))
       #expect(first == .unfinished && second == hear(Self.post), "split at \(split)")
     }
-    var reader = HTTPReader(longestBody: 5)
+    var reader = HTTPReader(maxBodySize: 5)
     for byte in bytes.dropLast() {
       let heard = reader.take([byte])
       #expect(heard == .unfinished)

@@ -309,7 +309,7 @@ import Testing
     }
   }
 
-  @Test func `a controller that asks for patience in the midst of it is heard out`() throws {
+  @Test func `a controller that asks for timeout in the midst of it is heard out`() throws {
     let rig = try VehicleRig(PatientSecond())
     rig.run(for: 20 * .second)
     let codes = try #require(rig.act("dtc", for: 20 * .second)).get()

@@ -90,7 +90,7 @@ import Testing
     #expect(clone.asked.count { $0.command.hasPrefix("STPX") } == 1 && clone.number("pedal-position") != nil && clone.fault == nil)
   }
 
-  @Test func `a controller that asks for patience is heard out`() throws {
+  @Test func `a controller that asks for timeout is heard out`() throws {
     let rig = try VehicleRig(ElectricCar(.eGMP), faults: ["nrc-78:1:700"])
     rig.run(for: 60 * .second)
     #expect(rig.number("rpm") != nil && rig.asked.contains { $0.command == "ATSTFF" })

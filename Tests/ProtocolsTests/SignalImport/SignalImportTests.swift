@@ -182,7 +182,7 @@ import Testing
     let found = try read(#"{"commands": [{"hdr": "7E4", "cmd": {"22": "0101"}, "freq": 1, "signals": [\#(signals)]}]}"#)
     let names = found.signals.map(\.name)
     #expect(names.prefix(6) == ["ev6-tp-fl", "ev6-tp-fl-2", "own-rpm", "signal", "signal-2", "signal-3"])
-    #expect(names.last?.utf8.count ?? 99 <= CustomSignal.longestName && Set(names).count == ids.count)
+    #expect(names.last?.utf8.count ?? 99 <= CustomSignal.maxNameLength && Set(names).count == ids.count)
   }
 
   @Test func `nothing breaks out of its line`() throws {

@@ -32,7 +32,7 @@ import Testing
     #expect(rig.asked.count == 2 && rig.text("place") == "Quito, Ecuador" && rig.number("temperature") == 29.9)
   }
 
-  @Test func `a place that nobody knows is a fault that names the mend, and is not asked for again and again`() throws {
+  @Test func `a place that nobody knows is a fault that names the remedy, and is not asked for again and again`() throws {
     var rig = try WeatherRig(["place": .string("Nowhere at all")])
     rig.start(for: 59 * .minute)
     #expect(rig.asked.count == 1 && rig.status == "unknown")

@@ -3,7 +3,7 @@
 
 extension CustomSignal {
   /// The longest name, for those that are made from others' names.
-  static let longestName = 64
+  static let maxNameLength = 64
 
   static let section = Section(
     "signal",
@@ -19,7 +19,7 @@ extension CustomSignal {
       Option("period", ValueRule(.float, unit: "s", range: 0.05...3600), default: .float(1), help: "Seconds between two questions"),
       Option("help", ValueRule(.string), help: "One line for a person"),
     ],
-    help: "Signals of your own", folder: "signals.d", longestName: longestName
+    help: "Signals of your own", folder: "signals.d", maxNameLength: maxNameLength
   ) { section, setup in
     var problems: [OptionError] = []
     _ = CustomSignal(section, of: setup, &problems)

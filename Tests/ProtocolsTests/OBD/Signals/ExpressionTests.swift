@@ -76,7 +76,7 @@ import Testing
   ]
 
   @Test(arguments: problems)
-  func `a wrong formula is told with its place and the mend`(_ text: String, _ offset: Int, _ words: String) throws {
+  func `a wrong formula is told with its place and the remedy`(_ text: String, _ offset: Int, _ words: String) throws {
     let found = try #require(problem(text))
     #expect(found.offset == offset && found.words.contains(words), "\(found)")
     #expect(found.words.contains("; "), "\(found.words) does not say how to mend it")
