@@ -1,9 +1,9 @@
-// From libdbus's messages to values and back. libdbus has checked what it received; here every step is checked again by
-// type. Names and paths are checked before libdbus sees them: it ends the process over a wrong one.
+// Converts between libdbus messages and values. libdbus validates received messages; this file checks every step again by
+// type. Names and paths are checked before they reach libdbus, because libdbus aborts the process on an invalid one.
 
 import CDBus
 
-/// One message of libdbus, released with its holder.
+/// A libdbus message, released with its owner.
 struct RawMessage: ~Copyable {
   let pointer: OpaquePointer
 
@@ -11,11 +11,11 @@ struct RawMessage: ~Copyable {
   deinit { dbus_message_unref(pointer) }
 }
 
-/// How deep values may be nested; the specification allows 64 in all.
+/// The maximum nesting depth of values; the specification allows 64 in total.
 private let deepest = 64
 
 extension BusMessage {
-  /// Reads what libdbus received, or says what about it is odd.
+  /// Decodes a received message, or throws what is invalid about it.
   init(_ raw: OpaquePointer) throws(BusError) {
     let kind: Kind
     switch dbus_message_get_type(raw) {
@@ -37,7 +37,7 @@ extension BusMessage {
     if dbus_message_iter_init(raw, &iterator) != 0 { body = try BusValue.all(&iterator, depth: 0) }
   }
 
-  /// The message as libdbus sends it.
+  /// Encodes the message for libdbus.
   func raw() throws(BusError) -> RawMessage {
     try check(destination, dbus_validate_bus_name, "bus name")
     try check(path, dbus_validate_path, "path")
@@ -48,7 +48,7 @@ extension BusMessage {
     case .call:
       guard let path, let member else { throw .unsendable("a call without a path or a member") }
       pointer = dbus_message_new_method_call(destination, path, interface, member)
-      // As a rule a service that a person has stopped stays stopped.
+      // By default a service that was stopped on purpose is not started again.
       if let pointer { dbus_message_set_auto_start(pointer, startsService ? 1 : 0) }
     case .signal:
       guard let path, let interface, let member else { throw .unsendable("a signal without a path, interface or member") }
@@ -88,7 +88,7 @@ private func code(_ letter: Unicode.Scalar) -> CInt { CInt(letter.value) }
 // MARK: Reading
 
 extension BusValue {
-  /// All values from here to the end of the container.
+  /// Reads all values from here to the end of the container.
   fileprivate static func all(_ iterator: inout DBusMessageIter, depth: Int) throws(BusError) -> [BusValue] {
     var values: [BusValue] = []
     while dbus_message_iter_get_arg_type(&iterator) != 0 {
@@ -178,7 +178,7 @@ extension BusValue {
       guard dbus_signature_validate(value, nil) != 0 else { throw .unsendable("signature \"\(value)\"") }
       try add(value, signatureCode, &iterator)
     case .descriptor(let value):
-      guard value.borrowed >= 0 else { throw .unsendable("a descriptor that somebody took") }
+      guard value.borrowed >= 0 else { throw .unsendable("a file descriptor that is already closed") }
       try add(value.borrowed, descriptorCode, &iterator)
     case .bytes(let bytes):
       try contain(arrayCode, "y", &iterator) { (inner) throws(BusError) in

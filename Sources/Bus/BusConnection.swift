@@ -1,13 +1,12 @@
-// A connection to a message bus, on a thread of its own that sleeps in poll(2) and holds everything of libdbus: nothing
-// is locked there, and no message of libdbus ever leaves it. Replies are matched by serial here, so that a call ends for
-// certain when the bus dies (libdbus forgets its pending calls then). What may surprise is told where it is done.
+// A connection to a message bus. One thread owns all libdbus objects and sleeps in poll(2), so nothing is locked. Replies are
+// matched by serial here, so that every call ends even if the bus dies (libdbus drops its pending calls then).
 
 import CDBus
 import CLinux
 import Glibc
 import Synchronization
 
-/// One connection, from its opening to its end. All closures are called on its thread.
+/// A connection to a message bus. All closures are called on its thread.
 public final class BusConnection: Sendable {
   public typealias Reply = @Sendable (Result<BusMessage, BusError>) -> Void
 
@@ -17,20 +16,20 @@ public final class BusConnection: Sendable {
     case close
   }
 
-  /// What waits for the thread.
+  /// The work queued for the thread.
   private struct Inbox {
     var jobs: [Job] = []
-    /// The thread has ended, and why.
+    /// The reason why the thread has ended, if it has.
     var ended: String?
-    /// Whose signals and calls are read beside those of the bus itself; nil: everybody's.
+    /// The peers whose signals and calls are read, in addition to the bus itself; nil means all peers.
     var audible: Set<String>?
   }
 
   private let inbox = Mutex(Inbox())
   private let bell: CInt
 
-  /// Begins to connect. `ready` is told our name on the bus, `received` every signal and call, `ended` why the
-  /// connection is no more: once, the last of all.
+  /// Starts connecting. Calls `ready` with the unique bus name, `received` for each signal and method call, and `ended` once, as the
+  /// last callback, with the reason.
   public init(
     to address: String, ready: @escaping @Sendable (String) -> Void, received: @escaping @Sendable (BusMessage) -> Void,
     ended: @escaping @Sendable (String) -> Void
@@ -47,23 +46,23 @@ public final class BusConnection: Sendable {
 
   deinit { Glibc.close(bell) }
 
-  /// Sends a signal or a reply. Nothing tells when it cannot be sent.
+  /// Sends a signal or a reply. Failures are not reported.
   public func send(_ message: BusMessage) { post(.send(message)) }
 
-  /// Makes a call; `reply` is told exactly once.
+  /// Makes a call and invokes `reply` exactly once.
   public func call(_ message: BusMessage, milliseconds: Int = 25_000, reply: @escaping Reply) {
     post(.call(message, milliseconds: milliseconds, reply))
   }
 
-  /// Passes over the signals and calls of all others than the bus itself and these, by their unique names, without reading
-  /// them: anybody may send us as much as the bus lets through.
+  /// Ignores signals and calls of all peers except the bus itself and these unique names, without decoding them: any peer may send
+  /// as much as the bus allows.
   public func hear(only senders: Set<String>) { inbox.withLock { $0.audible = senders } }
 
   fileprivate func hears(_ sender: String?) -> Bool {
     inbox.withLock { inbox in inbox.audible.map { audible in sender == DBus.name || sender.map(audible.contains) ?? false } ?? true }
   }
 
-  /// Ends the connection once what was posted before is sent; what the bus did for us ends with it.
+  /// Closes the connection after the queued messages have been sent. Match rules and names end with the connection.
   public func close() { post(.close) }
 
   private func post(_ job: Job) {
@@ -97,7 +96,7 @@ public final class BusConnection: Sendable {
   }
 }
 
-/// The thread's side. Never touched by another thread.
+/// The state of the thread, never touched by another thread.
 private final class BusPump {
   private let address: String
   private unowned let connection: BusConnection
@@ -121,7 +120,7 @@ private final class BusPump {
     self.received = received
   }
 
-  /// Connects and serves until the connection ends; gives the reason.
+  /// Connects and serves until the connection ends, and returns the reason.
   func run() -> String {
     clinux_name_thread("bus")
     var error = DBusError()
@@ -148,7 +147,7 @@ private final class BusPump {
     return trouble ?? "closed"
   }
 
-  /// Waits for something to do, and does it.
+  /// Waits for events and handles them.
   private func turn(_ bus: OpaquePointer) {
     var polled = [pollfd(fd: bell, events: Int16(POLLIN), revents: 0)]
     let active = watches.filter { dbus_watch_get_enabled($0) != 0 }
@@ -162,7 +161,7 @@ private final class BusPump {
     guard clinux_poll(&polled, polled.count, next.map { max(0, $0 - now()) } ?? -1) >= 0 else { return }
     if polled[0].revents != 0 { connection.takeJobs().forEach(perform) }
     for (watch, polled) in zip(active, polled.dropFirst()) where polled.revents != 0 {
-      // Handling one may have removed another.
+      // Handling one watch may have removed another.
       guard watches.contains(watch) else { continue }
       var flags: UInt32 = 0
       if polled.revents & Int16(POLLIN) != 0 { flags |= DBUS_WATCH_READABLE.rawValue }
@@ -171,7 +170,7 @@ private final class BusPump {
       if polled.revents & Int16(POLLHUP) != 0 { flags |= DBUS_WATCH_HANGUP.rawValue }
       dbus_watch_handle(watch, flags)
     }
-    // A flood of messages must not keep jobs and deadlines waiting.
+    // A flood of messages must not delay queued work and deadlines.
     for _ in 0..<64 where dbus_connection_dispatch(bus) != DBUS_DISPATCH_DATA_REMAINS { break }
     expire()
   }
@@ -189,7 +188,7 @@ private final class BusPump {
     }
   }
 
-  /// Queues a message and gives its serial.
+  /// Queues a message and returns its serial.
   private func post(_ message: BusMessage) throws(BusError) -> UInt32 {
     guard let bus, trouble == nil else { throw .disconnected(trouble ?? "closed") }
     let raw = try message.raw()
@@ -208,14 +207,14 @@ private final class BusPump {
     calls[serial] = (now() + 10_000_000_000, reply)
   }
 
-  /// A message came in. All are ours: libdbus has nobody else to give them to.
+  /// Handles a received message. This filter is the only receiver, so it accepts all of them.
   private func take(_ raw: OpaquePointer?) -> DBusHandlerResult {
     guard let raw else { return DBUS_HANDLER_RESULT_HANDLED }
     if dbus_message_is_signal(raw, "org.freedesktop.DBus.Local", "Disconnected") != 0 {
       trouble = trouble ?? "the bus closed the connection"
       return DBUS_HANDLER_RESULT_HANDLED
     }
-    // Only a reply answers a call: anybody may send a signal that says it does.
+    // Only replies are matched by serial: any peer could send a signal with a reply serial.
     let type = dbus_message_get_type(raw)
     let isReply = type == DBUS_MESSAGE_TYPE_METHOD_RETURN || type == DBUS_MESSAGE_TYPE_ERROR
     let reply = isReply ? calls.removeValue(forKey: dbus_message_get_reply_serial(raw))?.reply : nil
@@ -245,7 +244,7 @@ private final class BusPump {
     }
   }
 
-  /// Ends every call, then the connection, in the order that libdbus wants.
+  /// Ends every call, then the connection, in the order that libdbus requires.
   private func end(_ bus: OpaquePointer) {
     let left = calls
     calls = [:]
@@ -271,14 +270,14 @@ private func pump(_ pointer: UnsafeMutableRawPointer?) -> BusPump {
   return Unmanaged<BusPump>.fromOpaque(pointer).takeUnretainedValue()
 }
 
-/// The bus itself, as a peer.
+/// The bus daemon as a peer.
 public enum DBus {
   public static let name = "org.freedesktop.DBus"
   public static let path = "/org/freedesktop/DBus"
   public static let properties = "org.freedesktop.DBus.Properties"
   public static let objectManager = "org.freedesktop.DBus.ObjectManager"
 
-  /// The system bus: $DBUS_SYSTEM_BUS_ADDRESS, else the well-known socket.
+  /// The address of the system bus: $DBUS_SYSTEM_BUS_ADDRESS, otherwise the well-known socket.
   public static var systemAddress: String {
     if let given = getenv("DBUS_SYSTEM_BUS_ADDRESS") { return String(cString: given) }
     return "unix:path=/run/dbus/system_bus_socket"

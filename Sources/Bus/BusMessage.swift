@@ -1,4 +1,4 @@
-// A message of D-Bus as a value, and what can go wrong with one.
+// D-Bus messages as values, and the errors of a call.
 
 /// A call, its reply, or a signal.
 public struct BusMessage: Sendable {
@@ -20,7 +20,7 @@ public struct BusMessage: Sendable {
   /// Set by the connection.
   public var serial: UInt32 = 0
   public var replySerial: UInt32 = 0
-  /// A service that is not running is started by the bus for this call.
+  /// Whether the bus starts a service that is not running (D-Bus activation).
   public var startsService = false
 
   /// A call of `interface.member` on an object.
@@ -30,32 +30,32 @@ public struct BusMessage: Sendable {
     BusMessage(kind: .call, destination: destination, path: path, interface: interface, member: member, body: body)
   }
 
-  /// A signal to everybody who listens.
+  /// A broadcast signal.
   public static func signal(_ path: String, _ interface: String, _ member: String, _ body: [BusValue]) -> BusMessage {
     BusMessage(kind: .signal, path: path, interface: interface, member: member, body: body)
   }
 
-  /// The answer to this call.
+  /// The method return for this call.
   public func reply(_ body: [BusValue] = []) -> BusMessage {
     BusMessage(kind: .reply, destination: sender, body: body, replySerial: serial)
   }
 
-  /// The refusal of this call.
+  /// The error reply to this call.
   public func failure(_ name: String, _ text: String) -> BusMessage {
     BusMessage(kind: .error(name), destination: sender, body: [.string(text)], replySerial: serial)
   }
 }
 
-/// Why a call has no answer.
+/// Why a call failed.
 public enum BusError: Error, Sendable, Equatable {
-  /// The bus is gone, or was never there.
+  /// There is no connection to the bus.
   case disconnected(String)
-  /// Nobody answered in time.
+  /// No reply arrived in time.
   case timeout
-  /// The other side refused: the error's name and its text.
+  /// The peer replied with an error: its name and message.
   case refused(name: String, text: String)
-  /// The message cannot be sent: a name, path or text in it is not allowed.
+  /// The message is invalid: a name, path or string in it is not allowed.
   case unsendable(String)
-  /// The answer is not of the type that was agreed.
+  /// The reply does not have the expected type.
   case malformed(String)
 }

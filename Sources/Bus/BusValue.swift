@@ -1,5 +1,5 @@
-// The types of D-Bus as values. A value knows its signature; what comes from a peer is asked for by type, and is nil
-// where it is another. Facts: the D-Bus specification, "Type System".
+// D-Bus types as values. Each value has a signature; typed accessors return nil if a received value has another type.
+// Facts: the D-Bus specification, "Type System".
 
 import Glibc
 import Synchronization
@@ -59,12 +59,12 @@ public indirect enum BusValue: Sendable, Equatable {
   }
 }
 
-/// What a value is, where it is that; variants are looked into.
+/// Typed access; variants are unwrapped.
 extension BusValue {
   public var plain: BusValue { if case .variant(let inner) = self { inner.plain } else { self } }
 
   public var bool: Bool? { if case .bool(let value) = plain { value } else { nil } }
-  /// A text or an object's path.
+  /// A string or an object path.
   public var string: String? {
     switch plain {
     case .string(let text), .path(let text): text
@@ -94,7 +94,7 @@ extension BusValue {
     return strings.count == elements.count ? strings : nil
   }
 
-  /// A dictionary whose keys are texts or paths.
+  /// A dictionary whose keys are strings or object paths.
   public var dictionary: [String: BusValue]? {
     guard case .array(_, let elements) = plain else { return nil }
     var dictionary: [String: BusValue] = [:]
@@ -106,21 +106,21 @@ extension BusValue {
   }
 }
 
-/// A file descriptor that travels in a message. Closed with its last holder unless somebody took it.
+/// A file descriptor in a message. Closed with its last owner unless it was taken.
 public final class BusDescriptor: Sendable, Equatable {
   private let number: Atomic<CInt>
 
-  /// Owns the descriptor from now on.
+  /// Takes ownership of the descriptor.
   public init(owning descriptor: CInt) { number = Atomic(descriptor) }
 
   deinit {
     if case let left = take(), left >= 0 { close(left) }
   }
 
-  /// Hands the descriptor over; -1 for all who come later.
+  /// Transfers ownership to the caller; later calls return -1.
   public func take() -> CInt { number.exchange(-1, ordering: .relaxed) }
 
-  /// Its number, to look at while somebody holds it.
+  /// The descriptor's number, valid while this object exists.
   var borrowed: CInt { number.load(ordering: .relaxed) }
 
   public static func == (one: BusDescriptor, other: BusDescriptor) -> Bool { one === other }

@@ -1,8 +1,8 @@
-// A thread for what must block: the bus's, and libcurl's in the daemon.
+// A dedicated thread for blocking work: the message bus, and libcurl in the daemon.
 
 import Glibc
 
-/// Runs a closure on a new thread that blocks all signals: they are the main thread's. 0, or the errno of why there is none.
+/// Runs a closure on a new thread that blocks all signals, because the main thread handles them. Returns 0 or an errno.
 public func startThread(_ body: @escaping () -> Void) -> CInt {
   final class Box {
     let body: () -> Void
