@@ -171,6 +171,7 @@ extension OBDMachine {
     _ index: Int, _ reason: String, took: Nanoseconds, at now: Instant, _ effects: inout Effects
   ) {
     timetable.inquiries[index].missed(at: now, took: took)
+    if timetable.inquiries[index].misses >= 2 { withdraw(index, reason, &effects) }
     unusable(reason, resynchronising: true, at: now, &effects)
   }
 

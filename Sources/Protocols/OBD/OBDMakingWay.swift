@@ -67,6 +67,7 @@ extension OBDMachine {
     }
     streaks.madeWay += 1
     (streaks.silences, streaks.misfits, streaks.negatives, streaks.busy) = (0, 0, 0, 0)
+    (streaks.unusable, streaks.spoilt, streaks.disturbances) = (0, 0, 0)
     return true
   }
 

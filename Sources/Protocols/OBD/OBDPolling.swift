@@ -145,7 +145,9 @@ extension OBDMachine {
     defer { publishCounters(at: now, &effects) }
     if poll.isCounted && doubtsTheCount(failure) { return }
     switch failure {
-    case .unusable(let reason): unusable(reason, resynchronising: true, at: now, &effects)
+    case .unusable(let reason):
+      suspectRequest(reason)
+      unusable(reason, resynchronising: true, at: now, &effects)
     case .misfit(let reason): misfit(reason, at: now, &effects)
     case .negative(let code): refused(code, at: now, &effects)
     case .status(let status):
@@ -155,13 +157,23 @@ extension OBDMachine {
       case .wait: silent(status.words, at: now, &effects)
       // Another bus may be the right one.
       case .backOff where !streaks.isSettled: tryOther(status.words, isFinal: false, at: now, &effects)
-      case .backOff: backOff(status.words, at: now, &effects)
+      case .backOff: if isProbing || !beginDoubt(status.words) { backOff(status.words, at: now, &effects) }
       case .retry: disturbed(status.words, at: now, &effects)
-      case .discard: unusable(status.words, resynchronising: false, at: now, &effects)
-      case .resynchronise, .acknowledge, .ignore: unusable(status.words, resynchronising: true, at: now, &effects)
+      case .discard:
+        suspectRequest(status.words)
+        unusable(status.words, resynchronising: false, at: now, &effects)
+      case .resynchronise, .acknowledge, .ignore:
+        suspectRequest(status.words)
+        unusable(status.words, resynchronising: true, at: now, &effects)
       case .setUpAgain, .wake: lostSettings(status, at: now, &effects)
       }
     }
+  }
+
+  /// What goes wrong time and again may be the fault of this request alone: the next one asks what every ECU supports.
+  private mutating func suspectRequest(_ words: String) {
+    streaks.spoilt += 1
+    if streaks.spoilt % 3 == 0, !isProbing { _ = beginDoubt(words) }
   }
 
   /// A counted request that was not answered in full may have failed for its digit: whether the digit goes, and whether
@@ -205,6 +217,8 @@ extension OBDMachine {
         (timings.isPagePatient, timings.promptAnswers) = (true, 0)
         writePollBytes()
       }
+      // It has just said that it is there.
+      if streaks.busy > 3, makeWay(words, at: now, &effects) { return }
       if streaks.busy > 3 { fallSilent("\(words): it is asked again every second", .carSilent, &effects) }
       state = .backingOff(Pause(until: now &+ .second))
     case .backOff: backOff("\(words): it is asked again later", at: now, &effects)
@@ -236,6 +250,7 @@ extension OBDMachine {
   private mutating func disturbed(_ words: String, at now: Instant, _ effects: inout Effects) {
     streaks.disturbances += 1
     guard streaks.disturbances >= 3 else { return }
+    if streaks.disturbances == 3, !isProbing, beginDoubt(words) { return }
     withdrawVehicle(words, &effects)
     rest(until: now &+ nextPause(), words, &effects)
   }

@@ -10,6 +10,8 @@ extension OBDMachine {
     var disturbances = 0
     var busy = 0
     var unusable = 0
+    /// Replies to the polled request that were damaged or interrupted.
+    var spoilt = 0
     /// Answers that are no battery page.
     var foreign = 0
     /// Answers of another length than the standard's.

@@ -25,6 +25,8 @@ final class VehicleRig {
   private var unknown: Set<String> = []
   /// How commands begin that it never answers.
   private var mute: Set<String> = []
+  /// Raw replies, by how the commands begin that get them.
+  var spoilt: [String: String] = [:]
   private var unheard: [[UInt8]] = []
   /// What the disk and the clock say in the next turn.
   private var answers: [Input] = []
@@ -71,6 +73,10 @@ final class VehicleRig {
       case .send(_, let bytes, _, _):
         asked.append((now, String(decoding: bytes.dropLast(), as: UTF8.self)))
         if mute.contains(where: asked[asked.count - 1].command.hasPrefix) { continue }
+        if let reply = spoilt.first(where: { asked[asked.count - 1].command.hasPrefix($0.key) })?.value {
+          unheard.append(Array(reply.utf8))
+          continue
+        }
         if unknown.contains(where: asked[asked.count - 1].command.hasPrefix) {
           unheard.append(Array("?\r\r>".utf8))
         } else {
