@@ -116,6 +116,7 @@ struct CarKeeping: Sendable {
 extension CarMachine {
   mutating func restore(_ kept: [String: [UInt8]], _ effects: inout Effects) {
     keeping.restore(kept)
+    restoreStanding(kept, &effects)
     for counter in [CarSignal.messages, .badFrames] { publish(counter, .int(0), &effects) }
     withdraw(.message, "the car has said nothing yet", &effects)
     if let place = options.place {

@@ -95,7 +95,7 @@ extension CarMachine {
   private mutating func say(_ word: CarWord, _ cargo: Cargo, at now: Instant, _ effects: inout Effects) {
     outbox.spoke(isStop: word == .stop, at: now)
     if word == .proceed {
-      standing = .driven
+      drivesFromNowOn(&effects)
       settling.proceeds()
     }
     effects.send(.main, word.frame(options.dialect), nextSend(cargo, at: now))

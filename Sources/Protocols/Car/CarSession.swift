@@ -47,6 +47,7 @@ extension CarMachine {
 
   mutating func fellSilent(_ effects: inout Effects) {
     state = .silent
+    if standing != .driven { standing = .silent }
     publish(.connected, .bool(false), &effects)
     sayWhatIsNotKnown(Self.silence, &effects)
   }
@@ -65,13 +66,14 @@ extension CarMachine {
   private mutating func drop(_ reason: String, at now: Instant, _ effects: inout Effects) {
     guard isUp else {
       state = .down(reason)
-      return
+      return sayMotion(&effects)
     }
     if driving.isHeld { loseLease(reason, at: now, &effects) }
     // What could not be said any more is the first thing to say when the link is back.
     owesStop = owesStop || !outbox.stops.isEmpty
     failEverything(.notConnected(reason), &effects)
     state = .down(reason)
+    sayMotion(&effects)
   }
 
   /// Nobody is waited for any more.
@@ -110,6 +112,7 @@ extension CarMachine {
     failEverything(.notConnected("the link is being closed"), &effects)
     owesStop = false
     state = .down("the link is being closed")
+    sayMotion(&effects)
     effects.append(.stopped)
   }
 
@@ -150,8 +153,8 @@ extension CarMachine {
   mutating func report(_ effects: inout Effects) {
     let now: (word: String, fault: String?) =
       switch state {
-      case .down: ("waiting", standing == .driven ? Self.leftDriving : nil)
-      case .greeting: ("greeting", standing == .driven ? Self.leftDriving : nil)
+      case .down: ("waiting", leftMoving)
+      case .greeting: ("greeting", leftMoving)
       case .silent: ("silent", Self.silence)
       case .ending: ("stopping", nil)
       case .ready where trouble != nil && standing != .confirmed: ("unconfirmed", trouble)

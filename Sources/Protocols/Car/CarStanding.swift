@@ -5,8 +5,10 @@
 enum CarStanding: Sendable {
   /// It has said nothing of it over this link.
   case unknown
-  /// It was told Continue, and has not confirmed a Stop since. This outlives the link.
+  /// It was told Continue, and has not confirmed a Stop since. This outlives the link and the daemon.
   case driven
+  /// It did not answer over an earlier link: another client may drive it.
+  case silent
   /// It has answered behind a Stop, and was not told Continue since.
   case confirmed
 }
@@ -15,6 +17,7 @@ extension CarMachine {
   /// How long a caller of `stop` waits for the car: its camera takes two seconds to start, and then it reads on.
   private static let stopTimeout: Nanoseconds = 2 * .second
   static let unconfirmed = "not confirmed: the car may still be driving"
+  static let leftSilent = "\(unconfirmed); it did not answer when it was last connected"
   static let leftDriving = "\(unconfirmed); the link was lost before the car confirmed Stop: stop the car by hand"
 
   /// Why nobody may drive now: the car has been asked for too long.
@@ -25,8 +28,35 @@ extension CarMachine {
     switch state {
     case .greeting: return "the car has not answered yet: it may still be driving"
     case .silent: return "the car does not answer: it may still be driving"
-    case .down, .ready, .ending: return standing == .confirmed ? nil : Self.unconfirmed
+    case .down(let reason):
+      switch standing {
+      case .driven, .silent: return Self.unconfirmed
+      case .confirmed, .unknown: return "link down: \(reason)"
+      }
+    case .ready, .ending: return standing == .confirmed ? nil : Self.unconfirmed
     }
+  }
+
+  /// Why the car may be moving although it is not connected; nil: there is no reason to believe that.
+  var leftMoving: String? {
+    switch standing {
+    case .driven: Self.leftDriving
+    case .silent: Self.leftSilent
+    case .confirmed, .unknown: nil
+    }
+  }
+
+  private static let drivenKey = "driven"
+
+  /// The car is told Continue: a daemon that is started after this one has to know.
+  mutating func drivesFromNowOn(_ effects: inout Effects) {
+    if standing != .driven { effects.append(.store(key: Self.drivenKey, [UInt8(ascii: "1")])) }
+    standing = .driven
+  }
+
+  mutating func restoreStanding(_ stored: [String: [UInt8]], _ effects: inout Effects) {
+    if stored[Self.drivenKey] != nil { standing = .driven }
+    sayMotion(&effects)
   }
 
   /// Publishes what the wheels do, as far as it is known.
@@ -64,6 +94,7 @@ extension CarMachine {
     case .nothing: break
     case .stopAgain: if isUp { outbox.stop(stopWords(isEnding ? 1 : 3), at: now) }
     case .stopConfirmed:
+      if standing == .driven { effects.append(.store(key: Self.drivenKey, [])) }
       standing = .confirmed
       for waiter in stopping { effects.append(.complete(waiter.id, .success(Report()))) }
       stopping = []

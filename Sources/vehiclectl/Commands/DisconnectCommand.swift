@@ -11,7 +11,10 @@ struct DisconnectCommand: Verb {
   var device: String
 
   func perform(_ output: Output) throws {
-    _ = try common.connect(output).call(Contract.Disconnect.self, .init(device: device))
+    let client = try common.connect(output)
+    _ = try client.call(Contract.Disconnect.self, .init(device: device))
+    // A car that could not be stopped before, say.
+    if let fault = try? client.call(Contract.Status.self, .init(device: device)).devices.first?.fault { output.note("\(device): \(fault)") }
     output.json ? output.json([:]) : output.note("\(device) is disconnected until \"vehiclectl connect \(device)\"")
   }
 }

@@ -17,6 +17,8 @@ struct CarRoad {
   private(set) var fault: String?
   private(set) var will: Will?
   private(set) var hasStopped = false
+  /// What is stored, and handed to the machine that is started.
+  var disk: [String: [UInt8]] = [:]
   /// What the car told: frames it obeyed, exceptions, motors.
   private(set) var events: [(at: Instant, text: String)] = []
   /// Tilts are not acknowledged any more.
@@ -52,7 +54,7 @@ struct CarRoad {
   }
 
   mutating func start() {
-    give(.started(restored: [:], wall: WallTime(microseconds: 0)))
+    give(.started(restored: disk, wall: WallTime(microseconds: 0)))
     toCar.append(.started(restored: [:], wall: WallTime(microseconds: 0)))
     connect()
     run(for: 2 * .second)
@@ -116,6 +118,9 @@ struct CarRoad {
     case .will(_, let will): self.will = will
     case .resetLink(_, let reason): cut(reason)
     case .stopped: hasStopped = true
+    case .store(let key, let bytes):
+      disk[key] = bytes.isEmpty ? nil : bytes
+      toMachine.append(.stored(key: key, failure: nil))
     default: break
     }
   }

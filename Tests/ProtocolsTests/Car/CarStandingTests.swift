@@ -36,6 +36,26 @@ import Testing
     #expect(road.complaint(stop)?.hasPrefix("not confirmed: the car may still be driving") == true && road.motors == "50.96 50.96")
   }
 
+  /// What was driven and has not confirmed Stop is known to the daemon that is started next; a person who disconnects it is warned.
+  @Test func aCarThatWasLeftDrivingIsKnownAfterARestart() {
+    var road = CarRoad.driving()
+    #expect(road.disk["driven"] != nil)
+    road.cut()
+    var next = CarRoad()
+    next.disk = road.disk
+    next.give(.started(restored: next.disk, wall: WallTime(microseconds: 0)))
+    next.give(.linkChanged(.main, .down("disconnected on request")))
+    #expect(next.fault == CarMachine.leftDriving && next.absence("running") == CarMachine.unconfirmed)
+    next.start()
+    #expect(next.text("running") == "off" && next.fault == nil && next.disk["driven"] == nil)
+    // Silence outlives the link, too: another client may drive it.
+    var silent = CarRoad(.asBuilt, faults: [CarFault(.held)])
+    silent.start()
+    silent.run(for: 4 * .second)
+    silent.cut("disconnected on request")
+    #expect(silent.fault == CarMachine.leftSilent && silent.absence("running") == CarMachine.unconfirmed)
+  }
+
   @Test func aCarThatAnotherClientHolds() {
     var road = CarRoad(.asBuilt, faults: [CarFault(.held)])
     road.start()
