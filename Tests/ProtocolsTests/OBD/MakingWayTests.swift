@@ -70,7 +70,9 @@ import Testing
     #expect(rig.status == "polling" && rig.fault == nil)
   }
 
-  @Test(arguments: ["BUFFER FULL", "7E804410C1A <DATA ERROR", "7E804410C1A <RX ERROR", "STOPPED", "FB ERROR", "CAN ERROR", "~~"])
+  @Test(arguments: [
+    "BUFFER FULL", "7E804410C1A <DATA ERROR", "7E804410C1A <RX ERROR", "STOPPED", "FB ERROR", "CAN ERROR", "BUS BUSY", "~~",
+  ])
   func `a request whose reply is always spoilt is not the adapter's fault`(_ reply: String) throws {
     let rig = try VehicleRig(PetrolCar(.can11))
     rig.spoilt = ["010C": reply + "\r\r>", "0104": reply + "\r\r>"]
