@@ -29,7 +29,7 @@ import Testing
   private static let known: Accounts.Answers = [
     .group("family"): .number(50), .group("drivers"): .number(60), .group("no-such-group"): .absent, .user("eve"): .number(1000),
     .user("4711"): .number(4711), .user("no-such-user"): .absent,
-    .userName(nobody): .name("nobody"), .userName(1000): .name("eve"), .userName(4711): .absent,
+    .userName(nobody): .name("nobody"), .userName(1000): .name("eve"), .userName(4711): .absent, .userName(61_003): .absent,
   ]
 
   @Test func rootAndTheDaemonsOwnUserHaveBothRights() {
@@ -62,7 +62,13 @@ import Testing
     #expect(words.hasPrefix("to observe one must be in group family or user eve or in group drivers"))
     #expect(
       self.decide(Configuration.Control(observe: [], control: []), .control, for: peer(Self.nobody), Self.known)
-        == .denied("to control one must be root, and nobody is not; add to control-users in [control] of the configuration"))
+        == .denied("to control one must be root, and nobody is not; add nobody to control-users in [control] of the configuration"))
+    // A number without an account can be in a list, and in no group.
+    guard case .denied(let remedy) = decide(.control, peer(61_003)) else {
+      Issue.record("a stranger controls")
+      return
+    }
+    #expect(remedy.hasSuffix("and user 61003 is not; add 61003 to control-users in [control] of the configuration"), "\(remedy)")
   }
 
   @Test func aNameThatCannotBeLookedUpLetsInNoClientThatIsNotLetInByAnother() {

@@ -50,6 +50,12 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
       _ = symlink(precious, "\(folder)/log")
       try Files.write("\(folder)/log", [7], flags: O_APPEND)
     }
+    // Nor is its folder a link.
+    #expect(symlink(folder, "\(directory)/devices/phone") == 0)
+    var failure: String?
+    Disk(directory: directory).store(device: "phone", key: "steps", [7]) { failure = $0 }
+    #expect(await until { failure?.contains("symbolic link") == true })
+    #expect(Files.list(folder) == ["log", "speed"])
   }
 
   @Test func handsTheMachineWhatItStoredInEarlierRuns() async throws {

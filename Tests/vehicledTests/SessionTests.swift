@@ -116,6 +116,22 @@ import Testing
       })
   }
 
+  /// With precedence for every connection that once carried a set-point, 110 of them cost another driver the lease.
+  @Test func `two connections of a lease come first, and no more`() async throws {
+    let rig = await DrivingRig()
+    let holder = try SocketClient(rig.methods)
+    let lease = await rig.drive(holder)
+    let hands = try (0..<5).map { _ in try SocketClient(rig.methods) }
+    for hand in hands { #expect(await hand.ask(rig.set("1", lease)).contains("reading")) }
+    func first() -> Int { rig.methods.admission.sessions.values.count(where: \.isDriving) }
+    #expect(first() == 2)
+    // The others still are the driver's: the lease ends with any of them.
+    hands[4].hangUp()
+    #expect(await until { rig.leases == ["lease", "lease ended: the driver is gone"] })
+    #expect(first() == 0)
+    rig.end()
+  }
+
   @Test func `the end of a driver's connection is noticed though nothing is read from it`() async throws {
     let rig = await DrivingRig()
     let (holder, driver) = (try SocketClient(rig.methods), try SocketClient(rig.methods))

@@ -102,9 +102,13 @@ struct Access: Sendable {
     let names = others + controllers.names.filter { !others.contains($0) }
     let wanted = names.isEmpty ? "root" : names.joined(separator: " or ")
     let group = (right == .control ? controllers : observers).groups.first
-    let name = if case .name(let name)? = answers[.userName(peer.user)] { name } else { "user \(peer.user)" }
+    let account: String? = if case .name(let name)? = answers[.userName(peer.user)] { name } else { nil }
+    let name = account ?? "user \(peer.user)"
+    // A number without an account cannot be added to a group.
     let remedy =
-      group.map { "sudo usermod -aG \($0) \(name), then log in again" } ?? "add to \(right)-users in [control] of the configuration"
+      if let group, let account { "sudo usermod -aG \(group) \(account), then log in again" } else {
+        "add \(account ?? String(peer.user)) to \(right)-users in [control] of the configuration"
+      }
     return .denied("to \(right) one must be \(wanted), and \(name) is not; \(remedy)")
   }
 

@@ -190,6 +190,9 @@ import Protocols
         let subject = "\(state.device.name) \(port.url)"
         let link = port.contract
         guard port.isUp else {
+          if state.device.disconnection.isInForce, state.device.fault == nil {
+            return Contract.Finding(subject, "ok", link.reason ?? link.state, nil)
+          }
           // What is wrong with the device itself matters more than its link.
           let fault = state.device.fault.map { "\($0); " } ?? ""
           return Contract.Finding(subject, "failed", "\(fault)\(link.state)\(link.reason.map { ": \($0)" } ?? "")", Self.remedy(port.url))

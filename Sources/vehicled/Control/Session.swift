@@ -45,6 +45,9 @@ import Protocols
   private var hasCalled = false
   /// The lease that set-points on this connection carried.
   private var driven: (device: Device, token: String)?
+  /// Its calls come before those of others while the lease holds: few connections of one lease have that.
+  private var hasPrecedence = false
+  private static let maxDrivers = 2
   /// A call of it was granted, whatever the access rules are now.
   private(set) var isTrusted = false
   /// What was granted to this client under the access rules of that generation.
@@ -89,8 +92,8 @@ import Protocols
     let wasAsked = isReading
     isReading = false
     backlog.append(unwrapInboundIn(data).readableBytesView, at: Clock.monotonic())
-    // When the other side has closed the channel reads all that is left, asked or not.
-    if !wasAsked, backlog.pending > Account.own, !account.hasRoom { refuse("too many calls at once") }
+    // When the client has closed the channel reads all that is left, asked or not: what is beyond the bound is not answered.
+    if !wasAsked, backlog.pending > Account.own, !account.hasRoom { drop() }
   }
 
   func channelReadComplete(context: ChannelHandlerContext) { settle() }
@@ -145,9 +148,13 @@ import Protocols
 
   private func refuse(_ words: String) {
     guard !isRefused else { return }
+    methods.admission.complain("a client does not speak Varlink and is let go: \(words)", of: peer)
+    drop()
+  }
+
+  private func drop() {
     isRefused = true
     backlog.clear()
-    methods.admission.complain("a client does not speak Varlink and is let go: \(words)", of: peer)
     close()
   }
 
@@ -155,8 +162,8 @@ import Protocols
 
   // MARK: What waits
 
-  /// It set points under a lease that still holds.
-  var isDriving: Bool { driven.map { $0.device.lease?.token == $0.token } ?? false }
+  /// Whether its calls come first: it set points under a lease that still holds, and is one of the first connections to do so.
+  var isDriving: Bool { hasPrecedence && driven.map { $0.device.lease?.token == $0.token } ?? false }
 
   /// It has not made a call since it connected, which was before that moment.
   func isSilent(since moment: Instant) -> Bool { !hasCalled && began < moment }
@@ -281,8 +288,13 @@ import Protocols
 
   /// False where the client has hung up already.
   func bind(_ device: Device, _ token: String) -> Bool {
-    if !inputEnded, driven?.token != token { driven = (device, token) }
-    return !inputEnded
+    guard !inputEnded else { return false }
+    if driven?.token != token {
+      driven = (device, token)
+      hasPrecedence =
+        methods.admission.sessions.values.count { $0 !== self && $0.hasPrecedence && $0.driven?.token == token } < Self.maxDrivers
+    }
+    return true
   }
 
   func has(_ right: Right) -> Bool {

@@ -42,7 +42,7 @@ import Protocols
   /// A person wants it connected again once they are.
   private var connectsAgain = false
   private var isOpen = false
-  private lazy var disconnection = Disconnection(device: name, disk: equipment.disk)
+  private(set) lazy var disconnection = Disconnection(device: name, disk: equipment.disk)
   private lazy var wake = Timer { [weak self] _ in self?.take(.wake) }
   private var repeats = Repeats()
   private lazy var minute: Timer = Timer { [weak self] now in

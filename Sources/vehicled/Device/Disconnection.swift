@@ -14,6 +14,9 @@ import Protocols
 
   init(device: String, disk: Disk) { (self.device, self.disk) = (device, disk) }
 
+  /// The links are down because a person wants that.
+  var isInForce: Bool { isWanted == true }
+
   /// Takes its own from what was restored. Gives whether the links are to stay down: what was asked for meanwhile counts more.
   func restore(_ restored: inout [String: [UInt8]]) -> Bool {
     let was = restored.removeValue(forKey: Self.key) != nil

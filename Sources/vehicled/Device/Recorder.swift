@@ -81,8 +81,8 @@ import Synchronization
     gathered.removeAll(keepingCapacity: true)
     written += bytes.count
     isWriting = true
-    disk.run { [folder] () throws(ValueError) in
-      try Files.makeDirectory(folder)
+    disk.run { [folder, root = disk.directory, name = device.name] () throws(ValueError) in
+      try Files.makeDirectory("recordings/\(name)", below: root)
       if let path = file.path.withLock({ $0 }) { return try Files.write(path, bytes, flags: O_APPEND) }
       let earlier = Self.recordings(in: folder)
       let path = "\(folder)/\(Self.name((earlier.last.map(Self.number) ?? 0) + 1, file.date))"

@@ -50,8 +50,8 @@ import Protocols
   /// Keeps a device's value for the next start. `finish` is told the failure, or nil.
   func store(device: String, key: String, _ bytes: [UInt8], then finish: @escaping @Loop @Sendable (String?) -> Void) {
     let folder = "\(directory)/devices/\(device)"
-    run { () throws(ValueError) in
-      try Files.makeDirectory(folder)
+    run { [directory] () throws(ValueError) in
+      try Files.makeDirectory("devices/\(device)", below: directory)
       if bytes.isEmpty {
         guard unlink("\(folder)/\(key)") == 0 || errno == ENOENT else {
           throw ValueError("cannot remove \(folder)/\(key): \(systemWords(errno))")

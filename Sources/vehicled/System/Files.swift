@@ -82,6 +82,21 @@ enum Files {
     throw ValueError("cannot make the directory \(path): \(systemWords(errno))")
   }
 
+  /// Makes a directory and those above it up to `root`, for the owner alone. None of them may be a symbolic link; `root` may.
+  static func makeDirectory(_ relative: String, below root: String) throws(ValueError) {
+    try makeDirectory(root)
+    var path = root
+    for name in relative.split(separator: "/") {
+      path += "/\(name)"
+      var status = stat()
+      if mkdir(path, 0o700) == 0 { continue }
+      guard errno == EEXIST else { throw ValueError("cannot make the directory \(path): \(systemWords(errno))") }
+      guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
+        throw ValueError("cannot write to \(path): not a directory, or a symbolic link; replace it with a directory")
+      }
+    }
+  }
+
   /// Makes a directory where there is none, and locks it until this process ends. Fails only where another process has it.
   static func lock(_ directory: String) throws(ValueError) {
     try? makeDirectory(directory)
