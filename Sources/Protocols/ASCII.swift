@@ -1,4 +1,4 @@
-// The few characters that an ELM327 dialogue is made of, and a form of it that a person can read. Nothing else.
+// The characters of an ELM327 dialogue, hexadecimal text, and a printable form for logs.
 
 let carriageReturn = UInt8(ascii: "\r")
 let lineFeed = UInt8(ascii: "\n")
@@ -13,7 +13,7 @@ let dot = UInt8(ascii: ".")
 @inline(__always) func isDigit(_ byte: UInt8) -> Bool { byte &- 0x30 < 10 }
 @inline(__always) func isHexDigit(_ byte: UInt8) -> Bool { hexValue(byte) < 16 }
 
-/// The value of a hex digit of either case, or 16 and more for anything else.
+/// The value of a hex digit of either case; 16 or more for any other byte.
 @inline(__always) func hexValue(_ byte: UInt8) -> UInt8 {
   let digit = byte &- 0x30
   if digit < 10 { return digit }
@@ -23,10 +23,10 @@ let dot = UInt8(ascii: ".")
 
 private let hexDigits = Array("0123456789ABCDEF".utf8)
 
-/// Two upper-case digits a byte: `410C0D74`.
+/// Two upper-case digits per byte: `410C0D74`.
 func hexText(_ bytes: some Sequence<UInt8>) -> [UInt8] { bytes.flatMap { [hexDigits[Int($0 >> 4)], hexDigits[Int($0 & 15)]] } }
 
-/// The same, separated by spaces: `41 0C 0D 74`.
+/// Two upper-case digits per byte, separated by spaces: `41 0C 0D 74`.
 func spacedHex(_ bytes: some Sequence<UInt8>) -> String {
   var text: [UInt8] = []
   for byte in bytes {
@@ -37,7 +37,7 @@ func spacedHex(_ bytes: some Sequence<UInt8>) -> String {
   return String(decoding: text, as: UTF8.self)
 }
 
-/// A dialogue's bytes for a person, at most `limit` characters: a line end is `|`, what cannot be printed is `\xNN`.
+/// A printable form of a dialogue, at most `limit` characters: a line end is `|`, an unprintable byte is `\xNN`.
 func printable(_ bytes: some Sequence<UInt8>, limit: Int = 200) -> String {
   var text: [UInt8] = []
   for byte in bytes {
@@ -52,7 +52,7 @@ func printable(_ bytes: some Sequence<UInt8>, limit: Int = 200) -> String {
   return String(decoding: text, as: UTF8.self)
 }
 
-/// The lines of a reply without blanks at their ends; empty ones are left out.
+/// The lines of a reply without leading and trailing blanks; empty lines are omitted.
 func lines(of reply: some Collection<UInt8>) -> [[UInt8]] {
   reply.split(whereSeparator: isLineEnd).compactMap { line in
     let rest = line.drop(while: isBlank)

@@ -1,35 +1,35 @@
-// The dead man's handle of a vehicle that is driven over a link: whoever drives squeezes it with every set-point, and when
-// the squeezing stops, so does the vehicle. Pure; the machine that moves something owns one and looks at `expires`.
+// The deadman timer of a vehicle that is driven over a link: every set-point refreshes it, and the vehicle stops when it
+// expires. Pure; the machine that owns it checks `expires`.
 
-/// Whether somebody holds the motion lease, and until when without another set-point.
+/// The state of the motion lease: whether it is held, and when it expires without another set-point.
 public struct DeadMan: Sendable, Equatable {
   private var deadline: Nanoseconds = 0
-  /// When the lease is lost unless a set-point comes; nil: nobody holds it.
+  /// When the lease is lost unless a set-point arrives; nil if the lease is not held.
   public private(set) var expires: Instant?
 
-  /// Nobody holds it.
+  /// A lease that is not held.
   public init() {}
 
-  /// Whether somebody holds the lease.
+  /// Whether the lease is held.
   public var isHeld: Bool { expires != nil }
 
-  /// The lease begins: the first set-point is awaited.
+  /// Starts the lease; the first set-point is due within `deadline` (nanoseconds).
   public mutating func begin(deadline: Nanoseconds, at now: Instant) {
     self.deadline = deadline
     expires = now + deadline
   }
 
-  /// A set-point came.
+  /// Restarts the deadline after a set-point. Has no effect unless the lease is held.
   public mutating func squeeze(at now: Instant) {
     if isHeld { expires = now + deadline }
   }
 
-  /// The lease is at its end.
+  /// Ends the lease.
   public mutating func release() { expires = nil }
 
-  /// Why the lease is lost at this moment, or nil while it holds.
+  /// The reason why the lease has expired, or nil while it holds.
   public func lapse(at now: Instant) -> String? {
     guard let expires, now >= expires else { return nil }
-    return "no set-point came for \(deadline / .millisecond) ms"
+    return "no set-point for \(deadline / .millisecond) ms"
   }
 }

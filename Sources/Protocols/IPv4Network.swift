@@ -1,14 +1,14 @@
-// The addresses that somebody may come from, as 192.168.4.0/24. Pure text and bits; it asks no name server.
+// IPv4 networks in CIDR notation, as 192.168.4.0/24. Pure text and bits; no name is looked up.
 
-/// Addresses of version 4 that begin with the same bits.
+/// An IPv4 network: the addresses with a common prefix.
 public struct IPv4Network: Sendable, Hashable, CustomStringConvertible {
   private let address: UInt32
   private let bits: Int
 
-  /// Reads `192.168.4.0/24`, or an address alone.
+  /// Parses `192.168.4.0/24`, or a single address.
   public init(_ text: String) throws(ValueError) {
     let parts = text.split(separator: "/", omittingEmptySubsequences: false)
-    let wrong = ValueError("\"\(text)\" is no network; write one, as in 192.168.4.0/24")
+    let wrong = ValueError("\"\(text)\" is not an IPv4 network; write one as 192.168.4.0/24")
     guard parts.count <= 2, let address = Self.address(parts[0]) else { throw wrong }
     guard parts.count == 2 else {
       (self.address, bits) = (address, 32)
@@ -18,7 +18,7 @@ public struct IPv4Network: Sendable, Hashable, CustomStringConvertible {
     (self.address, self.bits) = (address & Self.mask(bits), bits)
   }
 
-  /// Whether an address, as four numbers with points, is one of these. What is no such address is not.
+  /// Whether a dotted-quad address is in this network. False for any other text.
   public func contains(_ text: String) -> Bool {
     Self.address(text[...]).map { $0 & Self.mask(bits) == address } ?? false
   }

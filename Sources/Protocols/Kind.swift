@@ -1,23 +1,23 @@
-// What the daemon must know of a kind before there is a device of it: its name, the links and the configuration keys it
-// takes, and how to make its machine. The Registry in vehicled is a list of these; validation and help follow from them.
+// The declaration of a kind of device: its name, links and configuration keys, and how to make its machine. The Registry in
+// vehicled is a list of these; validation and help are derived from them.
 
 /// A kind of device.
 public struct Kind: Sendable {
-  /// As `kind = "…"` in the configuration.
+  /// The name, as in `kind = "…"` in the configuration.
   public var name: String
-  /// One line for a person.
+  /// A summary in one line.
   public var summary: String
-  /// The links it takes from the configuration.
+  /// The links that the configuration can give to the device.
   public var links: [LinkRole]
-  /// Its configuration keys beside `kind`, `record` and the links.
+  /// The configuration keys in addition to `kind`, `record` and the links.
   public var options: [Option]
-  /// Its configuration keys that name files with secrets in them.
+  /// The configuration keys that name files with secrets.
   public var secrets: [Secret]
-  /// Its named subsections, as `[device.board.mode.eco]`.
+  /// The named subsections, as `[device.board.mode.eco]`.
   public var sections: [Section]
-  /// What whoever runs such a device should know about its safety; told in the journal once and by `vehiclectl doctor`.
+  /// A safety warning for the owner of the device; logged once, and shown by `vehiclectl doctor`. nil if there is none.
   public var caution: (@Sendable (Setup) -> String?)?
-  /// Makes the machine, or says which option cannot be.
+  /// Makes the machine; throws if an option is invalid.
   public var make: @Sendable (Setup) throws(OptionError) -> any Machine
 
   /// Declares a kind.
@@ -42,13 +42,13 @@ public struct LinkRole: Sendable {
   public var name: LinkName
   /// The configuration key that holds its URL.
   public var key: String
-  /// URL schemes it can be reached by, the usual one first: `serial`, `tcp`, `ble`.
+  /// The URL schemes that can reach it, the usual one first: `serial`, `tcp`, `ble`.
   public var schemes: [String]
-  /// What its peers are on BLE, where `ble` is one of the schemes.
+  /// The BLE properties of its peers, if `ble` is one of the schemes.
   public var gatt: GATTRole?
   public var required: Bool
-  /// A peer that does not acknowledge is given up after half a minute. Not one that serves nobody else once it was left, and that
-  /// must hear what was said last whenever it can be reached again.
+  /// Whether a peer that does not acknowledge is disconnected after 30 s. False for a peer that accepts no other client after a
+  /// lost connection, and that must receive the shutdown sequence as soon as it is reachable again.
   public var givesUp: Bool
 
   /// Declares a link. `replay:` is always accepted.
@@ -66,22 +66,22 @@ public struct LinkRole: Sendable {
 
 /// A configuration key of a kind.
 public struct Option: Sendable {
-  /// What a key names of other devices.
+  /// A reference to other devices.
   public enum Reference: Sendable, Equatable {
     /// A list of properties, as `band.heart-rate`.
     case properties
-    /// A device with these properties.
+    /// A device that has these properties.
     case device(with: [String])
   }
 
   public var name: String
   public var rule: ValueRule
   public var fallback: Value?
-  /// What it names of other devices, where it does: that must be there.
+  /// The properties or the device that the value refers to; they must exist. nil if it is no reference.
   public var reference: Reference?
   public var help: String
 
-  /// Declares a key; without a default it may be left out and is then absent from `Setup.options`.
+  /// Declares a key. An optional key without a default is absent from `Setup.options`.
   public init(_ name: String, _ rule: ValueRule, default fallback: Value? = nil, reference: Reference? = nil, help: String) {
     self.name = name
     self.rule = rule
@@ -91,8 +91,8 @@ public struct Option: Sendable {
   }
 }
 
-/// A configuration key that names a file with a secret in it: a path, or the name of a systemd credential. Only the daemon's user
-/// may be able to read it. A kind that cannot do without says so in `make`.
+/// A configuration key that names a file with a secret: a path, or the name of a systemd credential. The file must be readable by
+/// the daemon's user only. If a kind requires the secret, `make` reports that it is missing.
 public struct Secret: Sendable {
   public var name: String
   public var help: String
@@ -101,30 +101,30 @@ public struct Secret: Sendable {
   public init(_ name: String, help: String) { (self.name, self.help) = (name, help) }
 }
 
-/// What is in a secret's file, without the white space at its end. It describes itself without telling.
+/// The contents of a secret file, without trailing white space. Its description does not reveal them.
 public struct SecretBytes: Sendable, Equatable, CustomStringConvertible, CustomReflectable {
   public var bytes: [UInt8]
 
-  /// These bytes.
+  /// Creates a secret with these bytes.
   public init(_ bytes: [UInt8]) { self.bytes = bytes }
   public var description: String { "(\(bytes.count) secret bytes)" }
   public var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
-/// Subsections of a device's section that a person names: `[device.board.mode.eco]` is one of `mode`, called `eco`.
+/// Subsections that the user names: `[device.board.mode.eco]` is a `mode` with the name `eco`.
 public struct Section: Sendable {
   public var name: String
   public var options: [Option]
   public var help: String
-  /// A folder beside the configuration. What stands in its files as `[mode.eco]` every device of the kind has, or those that the
-  /// key `devices` names there.
+  /// A directory beside the configuration. A section `[mode.eco]` in its files applies to all devices of the kind, or to those
+  /// in its key `devices`.
   public var folder: String?
-  /// How long the name that a person gives can be.
+  /// The maximum length of the user's name, in bytes.
   public var maxNameLength: Int
-  /// What is wrong with one of them beyond what the rules of its keys say. Asked for each device that has it.
+  /// Finds errors that the rules of the keys cannot express. Called for each device that has the subsection.
   public var check: (@Sendable (Setup.Subsection, Setup) -> [OptionError])?
 
-  /// Declares subsections with these keys.
+  /// Declares subsections.
   public init(
     _ name: String, options: [Option], help: String, folder: String? = nil, maxNameLength: Int = 32,
     check: (@Sendable (Setup.Subsection, Setup) -> [OptionError])? = nil
@@ -138,36 +138,37 @@ public struct Section: Sendable {
   }
 }
 
-/// What a machine is made from.
+/// The configuration of one device, from which its machine is made.
 public struct Setup: Sendable {
-  /// The device's name, for words that tell a person what to type.
+  /// The device's name, for messages that contain a command to type.
   public var device: String
-  /// Checked values by key, defaults filled in.
+  /// Validated values by key, with defaults.
   public var options: [String: Value]
-  /// What is in the files of `Kind.secrets`, by key.
+  /// The contents of the files of `Kind.secrets`, by key.
   public var secrets: [String: SecretBytes]
-  /// What the subsections hold, by the section's name, in the order of the file.
+  /// The subsections by section name, in the order of the file.
   public var sections: [String: [Subsection]]
-  /// The URLs of the configured links, for those who find something else at the same place.
+  /// The URLs of the configured links, for machines that open a further link to the same peer.
   public var links: [LinkName: String]
-  /// Where on a period's grid this device does its periodic work, 0 ..< 1: devices are spread so that they take turns.
+  /// The position of the device's periodic work within a period, 0 ..< 1. Devices have different phases so that they
+  /// do not all poll at once.
   public var phase: Double
   /// Entropy, for machines that need jitter or nonces.
   public var seed: UInt64
 
-  /// One subsection: the name that a person gave it, and its checked values by key.
+  /// One subsection: its name in the configuration, and its validated values by key.
   public struct Subsection: Sendable, Equatable {
     public var name: String
     public var options: [String: Value]
 
-    /// A subsection of these values.
+    /// Creates a subsection.
     public init(_ name: String, _ options: [String: Value]) {
       self.name = name
       self.options = options
     }
   }
 
-  /// A setup of these values.
+  /// Creates a setup.
   public init(
     device: String = "DEVICE", options: [String: Value] = [:], secrets: [String: SecretBytes] = [:], sections: [String: [Subsection]] = [:],
     links: [LinkName: String] = [:], phase: Double = 0, seed: UInt64 = 0
@@ -182,15 +183,15 @@ public struct Setup: Sendable {
   }
 }
 
-/// An option that is wrong in a way that its rule cannot say.
+/// An invalid option that its rule cannot reject.
 public struct OptionError: Error, Equatable, Sendable {
-  /// nil: the section as a whole.
+  /// The key; nil for the section as a whole.
   public var option: String?
   public var message: String
-  /// Where in the option's text, in bytes from its beginning.
+  /// The position in the option's text, in bytes from its start.
   public var offset: Int?
 
-  /// Says which option, what is wrong with it, and what would be right.
+  /// Creates an error. The message gives the cause and a valid alternative.
   public init(_ option: String?, _ message: String, at offset: Int? = nil) {
     self.option = option
     self.message = message

@@ -1,57 +1,56 @@
-// The contract of every protocol machine. A machine is a value: it is given inputs and instants and answers with
-// effects. It never waits, reads a clock, draws a random number, opens anything or logs anything. So a ten-minute ride
-// replays in milliseconds and every recording is a regression test.
+// The interface of every protocol machine. A machine is a value: it receives inputs with their times and returns effects. It
+// never waits, reads a clock, draws a random number, opens anything or logs anything. So a ten-minute ride replays in
+// milliseconds, and every recording is a regression test.
 //
 //   device ── Input, at: ──▶ machine ── Effects ──▶ device          the device calls again at `nextWake`
 
-/// One end of a protocol: a kind of device, or (in Peers) what stands at the other end of its link.
+/// One end of a protocol: a kind of device, or (in Peers) the simulated other end of its link.
 public protocol Machine: Sendable {
-  /// What is declared at start. A later `Effects.declare` replaces it.
+  /// The initial declaration. A later `Effects.declare` replaces it.
   var schema: Schema { get }
-  /// When the machine wants a `.wake`, or nil when nothing is due. Read after every input.
+  /// The time of the next `.wake`, or nil if none is due. Read after every input.
   var nextWake: Instant? { get }
-  /// Takes one input. Called for one input at a time, in the order things happened; `now` never goes back.
+  /// Handles one input. Called in the order of events; `now` never goes back.
   mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects)
 }
 
 extension Machine {
-  /// Takes one input and gives `nextWake`. Works where the machine lies, while reading a property of an `any Machine`
-  /// copies the whole machine.
+  /// Handles one input and returns `nextWake`, in place: reading a property of an `any Machine` copies the whole machine.
   public mutating func take(_ input: Input, at now: Instant, _ effects: inout Effects) -> Instant? {
     handle(input, at: now, &effects)
     return nextWake
   }
 }
 
-/// Names a link of a device. Most devices have one, `main`.
+/// The name of a device's link. Most devices have one, `main`.
 public struct LinkName: Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
   public var description: String
 
-  /// A link of this name: lower case, dashes.
+  /// A link name: lower case, dashes.
   public init(stringLiteral name: String) { description = name }
-  /// The link that `link = …` in the configuration names.
+  /// The link that `link = …` in the configuration configures.
   public static let main: LinkName = "main"
 }
 
-/// What a machine is told of a link.
+/// The state of a link.
 public enum LinkState: Sendable, Equatable {
-  /// Bytes can be sent. `maximumSend` is the largest message one write carries, where the link has such a limit. `baud` is how fast a
-  /// serial line runs that may run at another speed (`setBaud`): one of hardware, whose URL does not say it.
+  /// Bytes can be sent. `maximumSend` is the size limit of one write in bytes, if the link has one. `baud` is the current speed of a
+  /// serial line whose speed can change (`setBaud`): hardware whose URL does not set it.
   case up(maximumSend: Int?, baud: Int? = nil)
-  /// Nothing can be sent. The reason is in a person's words.
+  /// Nothing can be sent; the reason as a message.
   case down(String)
-  /// A link that listens refused a peer that is not of the network that is meant (its address, and why); it goes on listening.
+  /// A listening link rejected a peer from another network (the peer's address, and why). It continues to listen.
   case refused(String)
 }
 
-/// Correlates a `send` with its `sent`. Drawn by the machine; a send without one is told of only by the link's end.
+/// Correlates a `send` with its `sent`. Chosen by the machine; the failure of a send without an ID is reported by the link only.
 public typealias SendID = UInt32
-/// Correlates a command with its `complete`. Drawn by the device.
+/// Correlates a command with its `complete`. Chosen by the device.
 public typealias CommandID = UInt32
-/// Correlates a `request` with its `response`. Drawn by the machine.
+/// Correlates a `request` with its `response`. Chosen by the machine.
 public typealias RequestID = UInt32
 
-/// A command from a person or a program, already checked against the schema.
+/// A command from a client, already checked against the schema.
 public enum Command: Sendable, Equatable {
   /// Sets the property at this position of the schema.
   case set(property: Int, Value)
@@ -59,19 +58,19 @@ public enum Command: Sendable, Equatable {
   case run(action: Int, arguments: [String: Value])
 }
 
-/// Why a command failed. Words are for people: what is wrong, then how to mend it.
+/// Why a command failed. The strings are messages: the cause, then the remedy.
 public enum CommandError: Error, Sendable, Equatable {
-  /// The device is not reachable now.
+  /// The device is not reachable.
   case notConnected(String)
-  /// No answer within this many milliseconds.
+  /// No reply within this many milliseconds.
   case timeout(milliseconds: Int)
-  /// The caller's value or argument is wrong in a way that the schema cannot say.
+  /// The value or argument is invalid in a way that the schema cannot express.
   case invalid(argument: String, String)
-  /// The device, or the rule that guards it, refused. The code is a short stable word.
+  /// The device, or a safety rule, rejected the command. The code is short and stable (`DeviceError.code` on the wire).
   case refused(code: String, String)
 }
 
-/// What an action tells its caller, as it goes or at its end.
+/// The progress or the result of an action.
 public struct Report: Sendable, Equatable {
   public var text: String?
   /// 0 to 1.
@@ -80,7 +79,7 @@ public struct Report: Sendable, Equatable {
   public var rows: [[String]]
   public var data: [UInt8]?
 
-  /// A report of what is given; the rest is absent.
+  /// Creates a report; fields that are not given are absent.
   public init(text: String? = nil, progress: Double? = nil, columns: [String] = [], rows: [[String]] = [], data: [UInt8]? = nil) {
     self.text = text
     self.progress = progress
@@ -90,23 +89,23 @@ public struct Report: Sendable, Equatable {
   }
 }
 
-/// Correlates a `query` with its `rows`. Drawn by the machine.
+/// Correlates a `query` with its `rows`. Chosen by the machine.
 public typealias QueryID = UInt32
 
-/// A call to an HTTP server that the device makes for the machine. At most `maxLength` bytes come back. A redirection is an answer
-/// like any other: nobody follows it.
+/// An HTTP request that the device makes for the machine. Redirects are returned as responses; they are not followed.
 public struct HTTPRequest: Sendable, Equatable {
   public var method: String
   public var url: String
   public var headers: [String: String]
   public var body: [UInt8]
   public var timeout: Nanoseconds
-  /// The proxy's URL; nil: what the environment says (`https_proxy`, `no_proxy`).
+  /// The proxy's URL; nil: from the environment (`https_proxy`, `no_proxy`).
   public var proxy: String?
-  /// The longest body that is taken, 16 MiB at the most. Who asks for more than 1 MiB reads it in pieces, a turn each.
+  /// The maximum length of the response body in bytes, at most 16 MiB. A machine that accepts more than 1 MiB must parse it in
+  /// several turns.
   public let maxLength: Int
 
-  /// A request with this method and URL.
+  /// Creates a request.
   public init(
     _ method: String, _ url: String, headers: [String: String] = [:], body: [UInt8] = [], timeout: Nanoseconds = 10 * .second,
     proxy: String? = nil, maxLength: Int = 1 << 20
@@ -121,170 +120,169 @@ public struct HTTPRequest: Sendable, Equatable {
   }
 }
 
-/// What came back: a status and a body with its media type (`application/json`, lower case, without parameters), or why nothing
-/// did, in a person's words.
+/// The response to an HTTP request: status and body with its media type (`application/json`, lower case, without parameters), or
+/// the reason for the failure as a message.
 public enum HTTPResponse: Sendable, Equatable {
   case answered(status: Int, type: String?, body: [UInt8])
   case failed(String)
 }
 
-/// A question to an SQLite database that somebody put into the state directory's `import/`. It is read, never written. At most
-/// 10,000 rows come back, and it may take 30 s.
+/// A query of an SQLite database in `import/` of the state directory. The file is opened read-only. At most 10,000 rows are
+/// returned, within 30 s.
 public struct DatabaseQuery: Sendable, Equatable {
-  /// The file's name, without a folder.
+  /// The file's name, without a directory.
   public var file: String
-  /// One SELECT; `?` stands for the arguments, in order.
+  /// One SELECT statement; `?` stands for the arguments, in order.
   public var sql: String
   public var arguments: [Value]
-  /// Where the file is still as it was for an earlier answer, nothing is read.
+  /// If the file still has this stamp, the answer is `unchanged`.
   public var unlessStill: FileStamp?
 
-  /// A question to this file.
+  /// Creates a query.
   public init(_ file: String, _ sql: String, _ arguments: [Value] = [], unlessStill: FileStamp? = nil) {
     (self.file, self.sql, self.arguments, self.unlessStill) = (file, sql, arguments, unlessStill)
   }
 }
 
-/// Which state of a file was read; equal while nobody has changed it.
+/// Identifies the version of a file; equal as long as the file is unchanged.
 public struct FileStamp: Sendable, Equatable {
   public var size: Int64
-  /// Nanoseconds of the wall clock.
+  /// The modification time: nanoseconds of the wall clock.
   public var modified: Int64
 
-  /// A file of this size, changed at this time.
+  /// Creates a stamp.
   public init(size: Int64, modified: Int64) { (self.size, self.modified) = (size, modified) }
 }
 
-/// What came of a question to a database. NULL is nil; a blob is what its bytes read as text.
+/// The result of a database query. NULL is nil; a blob is its bytes as UTF-8.
 public enum DatabaseAnswer: Sendable, Equatable {
   case rows([[Value?]], FileStamp)
-  /// It is as it was.
+  /// The file still has the stamp of the query.
   case unchanged
-  /// There is no such file.
+  /// The file does not exist.
   case missing
-  /// Why it could not be read, in a person's words: locked, no database, damaged, no such table.
+  /// The file cannot be read; the cause as a message: locked, not a database, damaged, no such table.
   case failed(String)
 }
 
-/// What an event called `damaged` says of values that were kept and make no sense.
+/// The text of an event `damaged`: stored values that cannot be read.
 func keptWords(_ names: [String]) -> String {
-  "what was kept of \(names.joined(separator: ", ")) makes no sense and counts as never set: set it again"
+  "stored settings are damaged: \(names.joined(separator: ", ")) reset to unset; set them again"
 }
 
-/// Everything that can happen to a machine.
+/// An input of a machine.
 public enum Input: Sendable {
-  /// First of all inputs, once: what `store` kept in earlier runs.
+  /// The first input: the values of `store` from earlier runs.
   case started(restored: [String: [UInt8]], wall: WallTime)
   case linkChanged(LinkName, LinkState)
-  /// Bytes came in; a stream link splits and joins them anywhere, a packet link keeps its boundaries.
+  /// Received bytes. A stream link can split and join them anywhere; a packet link preserves their boundaries.
   case received(LinkName, [UInt8])
-  /// The link took a send, or failed to (the reason).
+  /// The link has accepted a send, or failed (the reason).
   case sent(SendID, failure: String?)
-  /// A command; it must end in exactly one `complete`.
+  /// A command; the machine must reply with exactly one `complete`.
   case perform(CommandID, Command)
-  /// The caller is gone: an action that lasts as long as its caller ends now. `complete` may be left out.
+  /// The caller has disconnected: an action that lasts as long as its caller ends now. `complete` may be omitted.
   case cancelled(CommandID)
-  /// What is known of a property of another device that was asked for with `observe`: at first, after every change, and when it
-  /// is stale or its device gone.
+  /// A property of another device that `observe` requested: once at first, then after every change, and when it becomes stale or
+  /// its device is removed.
   case observed(reference: String, Reading.Content)
   case response(RequestID, HTTPResponse)
   case rows(QueryID, DatabaseAnswer)
-  /// The answer to `tellTime`, in the next turn.
+  /// The reply to `tellTime`, in the next turn.
   case time(WallTime)
-  /// A `store` is on its way to the disk and survives the death of the process, or failed (the reason).
+  /// The value of a `store` survives the death of the process from now on, or could not be stored (the reason).
   case stored(key: String, failure: String?)
-  /// Somebody holds the motion lease from now on: what moves the vehicle is performed, and a set-point must come within the
-  /// deadline, again and again (`DeadMan`). Told only while nobody holds it.
+  /// A client takes the motion lease: motion commands are now accepted, and a set-point must arrive within every `deadline`
+  /// nanoseconds (`DeadMan`). Sent only while the lease is free.
   case leaseBegan(deadline: Nanoseconds)
-  /// The holder is gone or gives up (the reason): stop the vehicle now.
+  /// The holder disconnected or released the lease (the reason): stop the vehicle now.
   case leaseEnded(String)
-  /// `nextWake` has come.
+  /// `nextWake` is reached.
   case wake
-  /// The daemon stops, or a person disconnects the device: last words now, then `stopped`. The device waits 1.5 s for it and
-  /// closes the links; after a `linkChanged` to up all begins anew.
+  /// The daemon stops, or a client disconnects the device: send the shutdown sequence, then `stopped`. The device waits 1.5 s for
+  /// it and closes the links. A later `linkChanged` to up starts over.
   case stopping
 }
 
-/// One thing a machine wants done.
+/// An output of a machine.
 public enum Effect: Sendable, Equatable {
-  /// Exactly one write(2) or one GATT write, never gathered with another; at most one outstanding per link.
-  /// A secret send shows only its length in logs and recordings.
+  /// Exactly one write(2) or one GATT write, never merged with another; at most one is outstanding per link.
+  /// Logs and recordings show only the length of a secret send.
   case send(LinkName, [UInt8], SendID?, secret: Bool)
-  /// A send that is worth nothing later: where the other side has not acknowledged more than so many bytes of what was sent
-  /// before (TCP tells), nothing is written and `sent` carries the failure.
+  /// A send that must not be late: if the peer has not acknowledged more than `most` bytes of earlier sends (TCP reports this),
+  /// nothing is written and `sent` carries the failure.
   case sendUnlessBehind(LinkName, [UInt8], SendID, most: Int)
-  /// What another process says over this link should this one die or freeze; it stands until the link is down or another takes
-  /// its place. nil: nothing.
+  /// The last-will frames that another process sends over this link if this process dies or freezes. Valid until the link is down
+  /// or replaced by another will. nil: none.
   case will(LinkName, Will?)
-  /// Something happened that is no property.
+  /// An occurrence that is not a property.
   case event(name: String, text: String)
-  /// A step of an action that streams.
+  /// The progress of an action that streams.
   case progress(CommandID, Report)
   case complete(CommandID, Result<Report, CommandError>)
-  /// The kind's own word for what it is doing: `polling`, `asleep`. Shown as the device's state.
+  /// The state of the device, a word that the kind defines: `polling`, `asleep`.
   case status(String)
-  /// The device is in trouble (a person's words); it is logged once per change. nil: the trouble is over.
+  /// A problem of the device, as a message; logged once per change. nil: no problem.
   case fault(String?)
-  /// Something went wrong that is counted and kept for debugging, but changes nothing.
+  /// An anomaly without consequences; counted, and logged for debugging.
   case note(String)
-  /// Close the link and bring it up again after the usual back-off.
+  /// Close the link and reconnect after the usual back-off.
   case resetLink(LinkName, reason: String)
-  /// Open a further link to this URL, in place of one of that name.
+  /// Open an additional link to this URL; replaces a link of the same name.
   case openLink(LinkName, url: String)
   case closeLink(LinkName)
-  /// Let a line that came up with a speed run at another from now on. What has come and was not heard yet is thrown away.
+  /// Change the speed of a serial line whose `up` reported one. Received bytes that are not delivered yet are discarded.
   case setBaud(LinkName, Int)
-  /// Accept one peer at a time at HOST:PORT, an address of ours, as this link, if it comes from this network. Whoever is reset
-  /// makes way for the next; `closeLink` ends it.
+  /// Listen on HOST:PORT, a local address, and accept one peer at a time from this network as this link. After a reset the next
+  /// peer is accepted; `closeLink` ends it.
   case listen(LinkName, at: String, from: IPv4Network?)
   case request(RequestID, HTTPRequest)
   case query(QueryID, DatabaseQuery)
-  /// What time is it? The wall's clock is set now and then, and the local offset changes: ask again.
+  /// Request the wall-clock time. The clock can be set and the UTC offset can change, so do not cache the reply.
   case tellTime
-  /// Tell me of `device.property` of another device from now on.
+  /// Subscribe to `device.property` of another device.
   case observe(reference: String)
-  /// Keep these bytes under `devices/NAME/KEY` in the state directory; empty removes them. Ends in `stored`.
+  /// Store these bytes in `devices/NAME/KEY` in the state directory; an empty array removes the file. Replied to with `stored`.
   case store(key: String, [UInt8])
-  /// The motion lease is at its end, because of the machine: no set-point came in time, the link is gone (a person's words).
-  /// The vehicle is being stopped; `leaseEnded` does not follow.
+  /// The machine ends the motion lease (the reason as a message): no set-point arrived in time, or the link is down. The vehicle is
+  /// being stopped; `leaseEnded` does not follow.
   case leaseLost(String)
-  /// The schema changes. Readings of properties that keep their name are kept; those of the same turn stand at their places in the
-  /// new one.
+  /// Replace the schema. Properties that keep their name keep their reading; readings of the same turn refer to the new schema.
   case declare(Schema)
-  /// The answer to `stopping`.
+  /// The reply to `stopping`.
   case stopped
 }
 
-/// What a machine wants done, in order. The device owns one and reuses its storage: nothing is allocated per tick.
+/// The outputs of a machine, in order. The device owns one and reuses its storage, so that a tick allocates nothing.
 public struct Effects: Sendable {
   /// New readings; they are applied before anything in `list`.
   public private(set) var readings: [Reading] = []
-  /// The rest, in order.
+  /// All other effects, in order.
   public private(set) var list: [Effect] = []
 
-  /// Empty.
+  /// No effects.
   public init() {}
 
-  /// Whether there is nothing to do.
+  /// Whether there are no effects.
   public var isEmpty: Bool { readings.isEmpty && list.isEmpty }
 
-  /// Forgets everything and keeps the storage.
+  /// Removes all effects and keeps the storage.
   public mutating func removeAll() {
     readings.removeAll(keepingCapacity: true)
     list.removeAll(keepingCapacity: true)
   }
 
-  /// Publishes a value of the property at this position of the schema, which was measured so long ago.
+  /// Publishes a value of the property at this position of the schema; `age` is the time since it was measured, in nanoseconds.
   public mutating func publish(_ property: Int, _ value: Value, age: Nanoseconds = 0) {
     readings.append(Reading(property, .value(value), age: age))
   }
 
-  /// Says that the property has no value, and why.
+  /// Withdraws the value of a property; the reason is shown instead.
   public mutating func withdraw(_ property: Int, _ reason: String) {
     readings.append(Reading(property, .absent(reason)))
   }
 
-  /// Appends any other effect.
+  /// Appends another effect.
   public mutating func append(_ effect: Effect) {
     list.append(effect)
   }

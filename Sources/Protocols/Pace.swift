@@ -1,36 +1,36 @@
-// When the next poll is due, and how well it went. The grid is absolute: slots at offset + n * period of the monotonic
-// clock, so it never drifts and devices with different phases take turns. A slot is used once or missed, never made up.
+// The poll clock and its statistics. The grid is absolute: slots at offset + n * period of the monotonic clock, so that it
+// never drifts and devices with different phases take turns. A slot is used once or missed; missed slots are not made up.
 
 struct Pace: Sendable {
-  /// Nanoseconds between slots; 0 is back to back.
+  /// Nanoseconds between slots; 0 means back to back.
   private(set) var period: Nanoseconds
   private let usualPeriod: Nanoseconds
   private let phase: Double
   private var offset: Nanoseconds { Nanoseconds(Double(period) * phase) }
   /// When the next poll is due.
   private(set) var due: Instant = .min
-  /// The next poll begins a run: it is sent when it can, which says nothing of punctuality.
+  /// The next poll starts a run: it is sent as soon as possible, so its lateness is not counted.
   private var isFirst = true
   private(set) var missed = 0
 
-  /// Back to back, a poll that failed is followed by the next after this long.
+  /// The pause after a failed poll in back-to-back mode.
   private static let breath: Nanoseconds = 50 * .millisecond
   private static let maxPeriod = 3600 * 1e9
 
-  /// So many polls a second, on a grid shifted by a part of the period.
+  /// A grid with this many polls per second, shifted by a fraction of the period.
   init(rate: Double, phase: Double) {
     period = rate > 0 ? Nanoseconds(min((1e9 / rate).rounded(), Self.maxPeriod)) : 0
     usualPeriod = period
     self.phase = min(max(phase.isFinite ? phase : 0, 0), 1)
   }
 
-  /// What is polled is wanted no more often than this; nil: at the usual rate. True where that is new.
+  /// Limits the rate to one poll per `wanted` nanoseconds; nil restores the usual rate. Returns true if the period has changed.
   mutating func follow(_ wanted: Nanoseconds?) -> Bool {
     defer { period = max(usualPeriod, wanted ?? 0) }
     return period != max(usualPeriod, wanted ?? 0)
   }
 
-  /// Polling begins: the running slot is used at once.
+  /// Starts polling: the current slot is used at once.
   mutating func begin(at now: Instant) {
     isFirst = true
     guard period > 0 else { return due = now }
@@ -39,7 +39,7 @@ struct Pace: Sendable {
     due = since &- (beyond < 0 ? beyond &+ period : beyond) &+ offset
   }
 
-  /// A poll goes out now. Says how late it is for its slot; nothing where there is no slot to be late for.
+  /// Records that a poll is sent now. Returns its lateness; nil if it has no slot.
   mutating func take(at now: Instant) -> Nanoseconds? {
     guard period > 0 else { return nil }
     let slots = max(now &- due, 0) / period
@@ -50,18 +50,18 @@ struct Pace: Sendable {
     return max(now &- slot, 0)
   }
 
-  /// The last poll failed. On the grid the next slot is the next try; back to back there is a breath between.
+  /// Records that the last poll failed. On the grid the next slot is the next attempt; back to back, a pause follows.
   mutating func failed(at now: Instant) {
     if period == 0 { due = now &+ Self.breath }
   }
 }
 
-/// Round trips and lateness of the last polls: at most 256 of them, at most ten seconds or three periods old.
+/// Round-trip times and lateness of recent polls: at most 256, and at most ten seconds or three periods old.
 struct Timing: Sendable {
   private struct Poll {
     var answered: Instant
     var roundTrip: Nanoseconds
-    /// Negative where there was no slot to be late for.
+    /// Negative if the poll had no slot.
     var lateness: Nanoseconds
   }
 
@@ -70,7 +70,7 @@ struct Timing: Sendable {
   private var polls: [Poll] = []
   private var next = 0
 
-  /// Of polls that come once a period.
+  /// Statistics of polls with this period.
   init(period: Nanoseconds) { span = max(10 * .second, 3 &* period &+ .second) }
 
   mutating func add(answered: Instant, roundTrip: Nanoseconds, lateness: Nanoseconds?) {
@@ -91,10 +91,10 @@ struct Timing: Sendable {
   /// Median and 99th percentile, in nanoseconds.
   typealias Percentiles = (median: Nanoseconds, p99: Nanoseconds)
 
-  /// Polls a second, and how long they took and how late they were, as far as there is something to say.
+  /// Polls per second, round-trip times and lateness; nil if unknown.
   func summary(at now: Instant) -> (rate: Double?, roundTrip: Percentiles?, lateness: Percentiles?) {
     let recent = polls.filter { now &- $0.answered <= span }
-    // The rate is that of the requests; one that began a run went out off the grid.
+    // Only polls on the grid count for the rate: the first one of a run is sent off the grid.
     let onGrid = recent.filter { $0.lateness >= 0 }
     let sent = (onGrid.isEmpty ? recent : onGrid).map { $0.answered &- $0.roundTrip }
     var rate: Double?

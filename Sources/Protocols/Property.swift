@@ -1,12 +1,12 @@
-// What a device declares: properties, actions, and the values they take. Status, get, set, describe, validation,
-// help and completion are all derived from these tables; nothing else in the house knows what a device can do.
+// The declarations of a device: properties, actions, and their values. Status, get, set, describe, validation, help and
+// completion are all derived from these tables.
 
 /// The type of a property or argument, as the control socket names it.
 public enum ValueType: String, Sendable, CaseIterable {
   case bool, int, float, string, list
 }
 
-/// One value. A value that is not known is absent (see `Reading`), never zero.
+/// One value. An unknown value is absent (see `Reading`), never zero.
 public enum Value: Sendable, Equatable {
   case bool(Bool)
   case int(Int)
@@ -14,7 +14,7 @@ public enum Value: Sendable, Equatable {
   case string(String)
   case list([String])
 
-  /// The type this value has.
+  /// The type of this value.
   public var type: ValueType {
     switch self {
     case .bool: .bool
@@ -25,7 +25,7 @@ public enum Value: Sendable, Equatable {
     }
   }
 
-  /// The value as a number, where it is one.
+  /// The value as a number, or nil if it is not one.
   public var number: Double? {
     switch self {
     case .int(let value): Double(value)
@@ -35,49 +35,49 @@ public enum Value: Sendable, Equatable {
   }
 }
 
-/// A declared property: its name, type, unit and range, whether it can be set, and how long a value stays fresh.
+/// A declared property: name, type, unit, range, access, and how long a value stays valid.
 public struct Property: Sendable, Equatable {
-  /// Who may write the property.
+  /// Who can change the property.
   public enum Access: Sendable, Equatable {
     /// Only the device changes it.
     case read
-    /// Anybody with the right to control may set it.
+    /// A client with the right to control can set it.
     case write
-    /// It moves the vehicle: writable only under a lease.
+    /// It moves the vehicle: a client can set it only under a motion lease.
     case motion
   }
 
-  /// What becomes of the value when it is past `freshFor`, or when the link is down.
+  /// When a value becomes stale.
   public enum Lifetime: Sendable, Equatable {
-    /// The value is withdrawn after this long without a new one (nanoseconds), and at once when the link goes down.
+    /// The value is withdrawn after this time without a new one (nanoseconds), and at once when the link goes down.
     case fresh(Nanoseconds)
-    /// The value stays, with its age (odometer, VIN, an LED that was set).
+    /// The value is kept, with its age (odometer, VIN, an LED that was set).
     case retained
 
-    /// True until something else is said or the link goes down: the device tells changes and nothing else. A century.
+    /// Valid until it changes or the link goes down, for devices that report changes only. A century.
     public static let whileUp = Lifetime.fresh(100 * 365 * 86_400 * .second)
   }
 
-  /// Lower case, dashes, the field's own term: `state-of-charge`.
+  /// Lower case with dashes, the standard term: `state-of-charge`.
   public var name: String
   /// The type of its values.
   public var type: ValueType
-  /// SI or the automotive norm: km/h, °C, V, A, %, rpm, kW, km.
+  /// SI or the automotive convention: km/h, °C, V, A, %, rpm, kW, km.
   public var unit: String?
-  /// The numbers it can take, in `unit`.
+  /// The valid numbers, in `unit`.
   public var range: ClosedRange<Double>?
-  /// The strings it can take, where they are a closed set.
+  /// The valid strings, if they are a closed set.
   public var choices: [String]
-  /// Who may write it.
+  /// Who can change it.
   public var access: Access
-  /// Set while the link is down: kept, answered with reason `pending`, sent at connect.
+  /// It can be set while the link is down: the value is stored, the reason is `pending`, and it is sent on connect.
   public var remembered: Bool
-  /// How long a value is shown.
+  /// How long a value is valid.
   public var lifetime: Lifetime
-  /// One line for a person.
+  /// A description in one line.
   public var help: String
 
-  /// Declares a property. Without a lifetime a value is fresh for two seconds.
+  /// Declares a property. By default a value is valid for two seconds.
   public init(
     _ name: String, _ type: ValueType, unit: String? = nil, range: ClosedRange<Double>? = nil, choices: [String] = [],
     access: Access = .read, remembered: Bool = false, lifetime: Lifetime = .fresh(2 * .second), help: String
@@ -94,12 +94,12 @@ public struct Property: Sendable, Equatable {
   }
 }
 
-/// An argument of an action. Required arguments come before optional ones; a person gives them by position.
+/// An argument of an action. Required arguments come before optional ones; on the command line they are positional.
 public struct Argument: Sendable, Equatable {
   public var name: String
   public var type: ValueType
   public var optional: Bool
-  /// Read from a prompt or standard input, never from argv; never logged.
+  /// Read from a prompt or standard input, never from the command line; never logged.
   public var secret: Bool
   public var help: String
 
@@ -113,13 +113,13 @@ public struct Argument: Sendable, Equatable {
   }
 }
 
-/// Something a device can be asked to do.
+/// An action of a device.
 public struct Action: Sendable, Equatable {
   public var name: String
   public var arguments: [Argument]
-  /// It moves the vehicle: allowed only under a lease.
+  /// It moves the vehicle: allowed only under a motion lease.
   public var motion: Bool
-  /// It reports progress, text and rows as it goes, where the caller asks for more than one reply.
+  /// It streams progress, text and rows to callers that accept more than one reply.
   public var streams: Bool
   public var help: String
 
@@ -133,24 +133,24 @@ public struct Action: Sendable, Equatable {
   }
 }
 
-/// All that a device declares. A machine that learns more while it runs declares a new schema (`Effects.declare`).
+/// All declarations of a device. A machine that discovers more at run time declares a new schema (`Effects.declare`).
 public struct Schema: Sendable, Equatable {
   public var properties: [Property]
   public var actions: [Action]
 
-  /// A schema of these properties and actions; names are unique.
+  /// Creates a schema; names must be unique.
   public init(properties: [Property] = [], actions: [Action] = []) {
     self.properties = properties
     self.actions = actions
   }
 
-  /// Whether anything in it moves the vehicle.
+  /// Whether a property or action moves the vehicle.
   public var moves: Bool { properties.contains { $0.access == .motion } || actions.contains(where: \.motion) }
 }
 
-/// What a machine says of one property: a value, or why there is none.
+/// The reading of one property: a value, or why there is none.
 public struct Reading: Sendable, Equatable {
-  /// A value, or the reason in a person's words ("not reported by this car").
+  /// A value, or the reason for its absence ("not reported by this car").
   public enum Content: Sendable, Equatable {
     case value(Value)
     case absent(String)
@@ -159,11 +159,11 @@ public struct Reading: Sendable, Equatable {
   /// The position of the property in the machine's schema.
   public var property: Int
   public var content: Content
-  /// How long ago the value was measured: it was kept over a restart, or comes late. It is shown as that old, and counts as fresh
-  /// from then on.
+  /// The time since the value was measured, if it was restored from disk or arrived late. The value is shown with this age, but is
+  /// valid for its full lifetime from now on.
   public var age: Nanoseconds
 
-  /// A reading of the property at this position of the schema.
+  /// A reading of the property at this position of the schema; `age` in nanoseconds.
   public init(_ property: Int, _ content: Content, age: Nanoseconds = 0) {
     self.property = property
     self.content = content

@@ -1,12 +1,12 @@
 // Old names of properties and configuration keys, and their current names. An old name is an error that names the current one.
 
 public enum Renames {
-  /// Properties: those of the DC-DC converter had a name that no engineer uses.
+  /// Old names of properties.
   static let properties = [
     "converter-temperature": "dc-dc-temperature", "converter-voltage": "dc-dc-voltage", "converter-current": "dc-dc-current",
     "converter-input-voltage": "dc-dc-input-voltage",
   ]
-  /// Keys of the configuration.
+  /// Old names of configuration keys.
   static let options = ["ask": "poll", "pages": "poll"]
 
   /// The current name of a property, or nil if this is not an old name.

@@ -1,9 +1,9 @@
-// Time as the machines see it: a number they are handed.
+// Time in the machines: numbers that are passed in.
 
-/// A length of time in nanoseconds.
+/// A duration in nanoseconds.
 public typealias Nanoseconds = Int64
 
-/// A point on the monotonic clock, in nanoseconds from an origin that only the caller knows.
+/// A point on the monotonic clock, in nanoseconds from an arbitrary origin.
 public typealias Instant = Int64
 
 extension Int64 {
@@ -15,14 +15,14 @@ extension Int64 {
   public static var second: Nanoseconds { 1_000_000_000 }
 }
 
-/// Wall time as an argument: microseconds since the Unix epoch, the local offset from UTC in seconds, and when the local day
-/// began, in seconds since the Unix epoch, where that is known: the offset may have been another one then.
+/// Wall-clock time: microseconds since the Unix epoch, the local offset from UTC in seconds, and the start of the local day in
+/// seconds since the Unix epoch, if known (the offset may have changed since midnight).
 public struct WallTime: Sendable, Equatable {
   public var microseconds: Int64
   public var utcOffset: Int
   public var midnight: Int64?
 
-  /// Wall time at an offset from UTC.
+  /// Creates a wall-clock time.
   public init(microseconds: Int64, utcOffset: Int = 0, midnight: Int64? = nil) {
     self.microseconds = microseconds
     self.utcOffset = utcOffset

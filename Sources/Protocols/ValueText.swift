@@ -1,24 +1,24 @@
-// Values to and from what people and programs write, held against the table that declares them. One place, so that the
-// daemon, the command line and the configuration accept and refuse the same things with the same words.
+// Values as text, and their validation against a declaration. Shared by the daemon, the command line and the configuration, so
+// that all three accept the same values and report the same errors.
 
-/// Why a value was refused: what is wrong, then what would be right.
+/// Why a value was rejected: the problem, then a valid alternative.
 public struct ValueError: Error, Equatable, Sendable, CustomStringConvertible {
   public var description: String
 
-  /// An error with this wording.
+  /// Creates an error with this message.
   public init(_ description: String) {
     self.description = description
   }
 }
 
-/// What a value must be: the part of a declaration that a check needs.
+/// The constraints on a value: the part of a declaration that validation needs.
 public struct ValueRule: Sendable, Equatable {
   public var type: ValueType
   public var unit: String?
   public var range: ClosedRange<Double>?
   public var choices: [String]
 
-  /// A rule for values of this type, in this range and of these choices.
+  /// Creates a rule.
   public init(_ type: ValueType, unit: String? = nil, range: ClosedRange<Double>? = nil, choices: [String] = []) {
     self.type = type
     self.unit = unit
@@ -26,7 +26,7 @@ public struct ValueRule: Sendable, Equatable {
     self.choices = choices
   }
 
-  /// The value in the declared type (an integer serves as a float, a whole float as an integer), or why it cannot be.
+  /// Returns the value in the declared type (an integer is accepted as a float, an integral float as an integer), or throws.
   public func accept(_ value: Value) throws(ValueError) -> Value {
     let typed: Value
     switch (type, value) {
@@ -46,7 +46,7 @@ public struct ValueRule: Sendable, Equatable {
     return typed
   }
 
-  /// Reads what a person typed. Booleans take on/off, true/false, yes/no, 1/0; lists are comma-separated.
+  /// Parses text that a user typed. Booleans are on/off, true/false, yes/no, 1/0; lists are comma-separated.
   public func parse(_ text: String) throws(ValueError) -> Value {
     let value: Value
     switch type {
@@ -70,25 +70,25 @@ public struct ValueRule: Sendable, Equatable {
 }
 
 extension Property {
-  /// What a value of this property must be.
+  /// The constraints on values of this property.
   public var rule: ValueRule { ValueRule(type, unit: unit, range: range, choices: choices) }
 }
 
 extension ValueType {
-  /// The type in a sentence: "a whole number".
+  /// The type with its article: "a whole number".
   public var article: String {
     switch self {
-    case .bool: "a truth value (true or false)"
+    case .bool: "a boolean (true or false)"
     case .int: "a whole number"
     case .float: "a number"
-    case .string: "a text"
-    case .list: "a list of texts"
+    case .string: "a string"
+    case .list: "a list of strings"
     }
   }
 }
 
 extension Value {
-  /// The value as a person reads it: `on`, `3737`, `56.4`, `eco`, `a,b`. Whole floats print without a fraction.
+  /// The value for display: `on`, `3737`, `56.4`, `eco`, `a,b`. Integral floats have no fraction.
   public var text: String {
     switch self {
     case .bool(let value): value ? "on" : "off"
@@ -99,13 +99,13 @@ extension Value {
     }
   }
 
-  /// A number in its shortest form that reads back the same.
+  /// The shortest form of a number that parses back to it.
   public static func text(_ number: Double) -> String {
     number.rounded() == number && abs(number) < 1e15 ? String(Int64(number)) : String(number)
   }
 }
 
-/// Foreign text without what cannot be seen, cut after so many scalars.
+/// Untrusted text without invisible characters, truncated to `limit` scalars.
 func visible(_ text: String, limit: Int) -> String {
   var result = ""
   for scalar in text.unicodeScalars.prefix(limit) {

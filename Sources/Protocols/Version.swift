@@ -1,4 +1,4 @@
-// The version of the whole house: daemon, client and simulator are released together.
+// The version of the release: daemon, client and simulator are released together.
 
-/// What `vehicled --version`, `vehiclectl version` and GetInfo say.
+/// The version in `vehicled --version`, `vehiclectl version` and GetInfo.
 public let version = "0.1.0"

@@ -1,26 +1,26 @@
-// A device's last will, as MQTT knows it: what another process says over a link when this one cannot any more. A machine
-// writes it while all is well; who executes it knows nothing of the protocol.
+// A device's last will, as in MQTT: messages that another process sends over a link if this process dies or freezes. The
+// machine writes it in advance; the process that sends it does not know the protocol.
 
-/// What is to be said over a link in place of a daemon that is dead or frozen. Bytes are one write(2) each.
+/// The last-will messages of a link. Each message is one write(2).
 public struct Will: Sendable, Equatable {
-  /// One message, and how long after the one before it.
+  /// One message, and the pause before it.
   public struct Message: Sendable, Equatable {
     public var bytes: [UInt8]
     public var pause: Nanoseconds
 
-    /// A message that follows the one before it at once, or after a pause.
+    /// A message that is sent `pause` nanoseconds after the previous one.
     public init(_ bytes: [UInt8], after pause: Nanoseconds = 0) {
       self.bytes = bytes
       self.pause = pause
     }
   }
 
-  /// When the daemon is gone: the stop, and the end of the session.
+  /// Sent when the daemon has died: stop the vehicle, and end the session.
   public var dead: [Message]
-  /// When the daemon does nothing for as long as set-points may stay away, while somebody holds the motion lease: the stop.
+  /// Sent when the daemon has been frozen for longer than the lease's deadline while the motion lease is held: stop the vehicle.
   public var frozen: [Message]
 
-  /// At most 16 messages of 1024 bytes in each; what is beyond is left out.
+  /// Creates a will of at most 16 messages of at most 1024 bytes in each list; the rest is dropped.
   public init(dead: [Message], frozen: [Message]) {
     self.dead = Will.bounded(dead)
     self.frozen = Will.bounded(frozen)

@@ -154,7 +154,7 @@ extension WholeHouse {
       case "hangs up": #expect(driver.process.terminationStatus == 0)
       case "falls silent", "stalls":
         #expect(
-          driver.process.terminationStatus == 1 && driver.complaints.contains("no set-point came for 5000 ms"), "\(driver.complaints)")
+          driver.process.terminationStatus == 1 && driver.complaints.contains("no set-point for 5000 ms"), "\(driver.complaints)")
       case "loses the link": #expect(driver.process.terminationStatus == 1 && driver.complaints.contains("disconnected on request"))
       default: break
       }
@@ -214,7 +214,7 @@ extension WholeHouse {
       #expect(wait { !driver.isRunning })
       // 5 A as often as a lease without another line lets it be said, and not 1500 times.
       #expect(ride.heard.count { $0.contains(#"\x02\x05\x06\x00\x00\x13"#) } < 100)
-      #expect(driver.complaints.contains("no set-point came for 1500 ms"), "\(driver.complaints)")
+      #expect(driver.complaints.contains("no set-point for 1500 ms"), "\(driver.complaints)")
       #expect(daemon.isRunning)
     }
 

@@ -75,7 +75,7 @@ import Testing
     #expect(try drive.words(of: busy, to: stop, 6) == "line 6: rover: it turns (busy)")
     #expect(try drive.words(of: far, to: tilt, 7) == "line 7: roll: 9 is too much")
     #expect(try drive.words(of: busy, to: tilt, 8) == "line 8: rover: it turns (busy)")
-    #expect(try drive.words(of: late, to: stop, 9)?.hasPrefix("line 9: rover did not answer within 0.9 s") == true)
+    #expect(try drive.words(of: late, to: stop, 9)?.hasPrefix("line 9: rover did not respond within 0.9 s") == true)
     #expect(throws: late) { try drive.words(of: late, to: tilt, 10) }
     let ends: [Failure] = [.refused(.leaseLost(device: "rover", reason: "x")), .timeout(seconds: 1), .died("it")]
     for end in ends { #expect(throws: end) { try drive.words(of: end, to: stop, 11) } }

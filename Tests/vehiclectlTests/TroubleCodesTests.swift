@@ -70,7 +70,7 @@ import Testing
     let server = try daemon.serve()
     defer { server.stop() }
     let either = try Program.run(["dtc", "clear", "--yes", "--socket", server.path])
-    #expect(either.status == 2 && either.remarks.contains("car.dtc or van.dtc") && daemon.called.isEmpty)
+    #expect(either.status == 2 && either.remarks.contains("car.dtc, van.dtc") && daemon.called.isEmpty)
     #expect(try Program.run(["dtc", "clear", "--yes", "van", "--socket", server.path]).status == 0)
     #expect(daemon.called.allSatisfy { $0.device == "van" } && daemon.called.count == 2)
     #expect(try Program.run(["dtc", "bike", "--socket", server.path]).status == 4)

@@ -140,7 +140,7 @@ import Testing
       (["rover"], .string("http://127.0.0.1:1/"), true, "cannot reach the camera at 127.0.0.1:1: Connection refused", 1),
       (["rover"], .string("https://127.0.0.1/"), true, "is encrypted", 1),
       (["rover"], nil, true, "rover.video-url has no value: link down", 1),
-      (["rover", "truck"], .string("http://127.0.0.1:1/"), true, "rover.video-url or truck.video-url", 2),
+      (["rover", "truck"], .string("http://127.0.0.1:1/"), true, "rover.video-url, truck.video-url", 2),
     ] as [([String], Value?, Bool, String, Int32)] {
       let server = try daemon(devices, url: url, video: video)
       let failed = failure { try run(server, "car", "snapshot", "/tmp/never-\(getpid()).jpg") }

@@ -90,7 +90,7 @@ private struct Keeper: Machine {
       "key-file = \"../key\"", "", 0o600,
       "3:12: key-file: \"../key\" is neither a path nor the name of a credential; write /PATH, or a name of LoadCredential="
     ),
-    ("key-file = 5", "", 0o600, "3:12: key-file: 5 is not a text; use a text"),
+    ("key-file = 5", "", 0o600, "3:12: key-file: 5 is not a string; use a string"),
   ])
   func `a secret that cannot be one is told at its place`(line: String, text: String, mode: Int, expected: String) throws {
     #expect(try problems(line, files: [("key", text, mode)]) == [expected])

@@ -79,7 +79,7 @@ import Testing
     ("[signal.x]\nvalue = \"A\"", "1:9: request is missing; add request = "),
     ("[signal.x]\nrequest = \"2101\"", "1:9: value is missing; add value = "),
     ("[signal.x]\nreqest = \"2101\"", "2:1: unknown key \"reqest\" of signal x; did you mean request?"),
-    ("[signal.x]\nheader = 700", "2:10: header: 700 is not a text"),
+    ("[signal.x]\nheader = 700", "2:10: header: 700 is not a string"),
     ("[signal.x]\nrequest = \"2101\"\nvalue = \"A\"\nheader = \"7E\"", "4:10: header: this is no CAN identifier; write 3 or 8"),
     ("[signal.x]\nperiod = 0", "2:10: period: 0 is outside 0.05 to 3600 s"),
     ("[signal.x]\ntype = \"flot\"", "2:8: type: \"flot\" is not one of float, int, bool"),
@@ -90,7 +90,7 @@ import Testing
       "[signal.x]\nrequest = \"2101\"\nvalue = \"A\"\ndevices = [\"vam\"]",
       "4:11: devices: there is no device \"vam\" of kind obd; did you mean van?"
     ),
-    ("[signal.x]\nrequest = \"2101\"\nvalue = \"A\"\ndevices = \"ev\"", "4:11: devices: ev is not a list of texts"),
+    ("[signal.x]\nrequest = \"2101\"\nvalue = \"A\"\ndevices = \"ev\"", "4:11: devices: ev is not a list of strings"),
     ("[signals.x]\nvalue = \"A\"", "1:2: unknown section \"signals\"; did you mean signal?"),
     ("[device.ev]\nrate = 1", "1:2: unknown section \"device\"; write [signal.NAME] and its keys below it"),
     ("value = \"A\"", "1:1: unknown key \"value\" outside of a section; write [signal.NAME]"),

@@ -2,10 +2,10 @@
 
 import FoundationEssentials
 
-/// Bytes as text.
+/// Base64 text of bytes.
 public enum Base64 {
-  /// The text of these bytes.
+  /// Encodes bytes.
   public static func encode(_ bytes: [UInt8]) -> String { Data(bytes).base64EncodedString() }
-  /// The bytes of this text, or nil when it is none.
+  /// Decodes text; nil if it is not Base64.
   public static func decode(_ text: String) -> [UInt8]? { Data(base64Encoded: text).map { [UInt8]($0) } }
 }

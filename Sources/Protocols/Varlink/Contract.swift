@@ -1,7 +1,7 @@
-// The types of the interface io.vehicled, as both programs hold them. The text io.vehicled.varlink is the contract; a test
-// holds these structs against it. What is not finite is absent: JSON has no word for it.
+// The types of the interface io.vehicled, shared by the daemon and the client. The text io.vehicled.varlink is the contract; a
+// test compares these structs with it. Numbers that are not finite are absent, because JSON cannot express them.
 
-/// Everything that the control socket carries.
+/// The types that the control socket carries.
 public enum Contract {
   /// The interface that the methods belong to.
   public static let interface = "io.vehicled"
@@ -9,7 +9,7 @@ public enum Contract {
   /// One value: on the wire an object with exactly one field, named for its type.
   public typealias Value = Protocols.Value
 
-  /// What is known of one property.
+  /// The current reading of one property.
   public struct Reading: VarlinkParameters, Equatable {
     public enum CodingKeys: CodingKey, CaseIterable { case device, property, value, unit, time, age, reason }
 
@@ -19,12 +19,12 @@ public enum Contract {
     public let unit: String?
     /// Microseconds since the Unix epoch.
     public let time: Int?
-    /// Seconds.
+    /// The age in seconds.
     public let age: Double?
-    /// Why there is no value, or what is to be known of the one there is (`pending`).
+    /// Why there is no value, or a remark on the value (`pending`).
     public var reason: String?
 
-    /// A reading. A value that is no finite number is left out.
+    /// Creates a reading. A number that is not finite is omitted.
     public init(
       device: String, property: String, value: Value? = nil, unit: String? = nil, time: Int? = nil, age: Double? = nil,
       reason: String? = nil
@@ -55,10 +55,10 @@ public enum Contract {
     public var since: Int
     /// Microseconds since the Unix epoch.
     public var nextAttempt: Int?
-    /// What else there is to know, by short names.
+    /// Further facts, by short names.
     public var details: [String: String]?
 
-    /// A link.
+    /// Creates a link.
     public init(
       name: String, url: String, state: String, reason: String? = nil, since: Int, nextAttempt: Int? = nil, details: [String: String]? = nil
     ) {
@@ -78,16 +78,16 @@ public enum Contract {
 
     public var name: String
     public var kind: String
-    /// The kind's own word.
+    /// The state, a word that the kind defines.
     public var state: String
     public var links: [Link]
-    /// Who has the motion lease.
+    /// The owner of the motion lease.
     public var holder: String?
     public var readings: [Reading]
-    /// What is wrong with it, in a person's words.
+    /// The current problem, as a message.
     public var fault: String?
 
-    /// A device.
+    /// Creates a device.
     public init(
       name: String, kind: String, state: String, links: [Link] = [], holder: String? = nil, readings: [Reading] = [], fault: String? = nil
     ) {
@@ -101,11 +101,11 @@ public enum Contract {
     }
   }
 
-  /// Something that happened and is no property.
+  /// An occurrence that is not a property.
   public struct Event: VarlinkParameters, Equatable {
     public enum CodingKeys: CodingKey, CaseIterable { case device, name, text, time }
 
-    /// The name of the event that says that a device is configured no longer.
+    /// The name of the event for a device that is no longer configured.
     public static let removed = "removed"
 
     public var device: String
@@ -114,7 +114,7 @@ public enum Contract {
     /// Microseconds since the Unix epoch.
     public var time: Int
 
-    /// An event.
+    /// Creates an event.
     public init(device: String, name: String, text: String, time: Int) {
       self.device = device
       self.name = name
@@ -123,17 +123,17 @@ public enum Contract {
     }
   }
 
-  /// A row of what an action found.
+  /// One row of the result of an action.
   public struct Row: VarlinkParameters, Equatable {
     public enum CodingKeys: CodingKey, CaseIterable { case cells }
 
     public var cells: [String]
 
-    /// A row of these cells.
+    /// Creates a row.
     public init(cells: [String]) { self.cells = cells }
   }
 
-  /// Something heard while searching.
+  /// A device found by Scan.
   public struct Discovery: VarlinkParameters, Equatable {
     public enum CodingKeys: CodingKey, CaseIterable { case transport, address, name, rssi, kind, time }
 
@@ -145,7 +145,7 @@ public enum Contract {
     /// Microseconds since the Unix epoch.
     public var time: Int
 
-    /// A discovery.
+    /// Creates a discovery.
     public init(transport: String, address: String, name: String? = nil, rssi: Int? = nil, kind: String? = nil, time: Int) {
       self.transport = transport
       self.address = address
@@ -156,27 +156,27 @@ public enum Contract {
     }
   }
 
-  /// One figure of the daemon itself.
+  /// One metric of the daemon.
   public struct Statistic: VarlinkParameters, Equatable {
     public enum CodingKeys: CodingKey, CaseIterable { case name, kind, help, unit, labels, value }
 
-    /// As OpenMetrics has it, unit included: `vehicled_memory_resident_bytes`.
+    /// The OpenMetrics name, with unit: `vehicled_memory_resident_bytes`.
     public var name: String
     /// counter, gauge.
     public var kind: String
     public var help: String
-    /// In OpenMetrics' words: `bytes`.
+    /// The OpenMetrics unit: `bytes`.
     public var unit: String?
     public var labels: [String: String]?
     public var value: Double
 
-    /// A figure.
+    /// Creates a metric.
     public init(_ name: String, _ kind: String, _ help: String, unit: String? = nil, labels: [String: String]? = nil, _ value: Double) {
       (self.name, self.kind, self.help, self.unit, self.labels, self.value) = (name, kind, help, unit, labels, value)
     }
   }
 
-  /// What a look at one thing showed.
+  /// The result of one check.
   public struct Finding: VarlinkParameters, Equatable {
     public enum CodingKeys: CodingKey, CaseIterable { case subject, state, text, remedy }
 
@@ -184,10 +184,10 @@ public enum Contract {
     /// ok, warning, failed.
     public var state: String
     public var text: String
-    /// A command, or what to do.
+    /// A command to run, or an instruction.
     public var remedy: String?
 
-    /// A finding.
+    /// Creates a finding.
     public init(_ subject: String, _ state: String, _ text: String, _ remedy: String?) {
       self.subject = subject
       self.state = state
@@ -198,6 +198,6 @@ public enum Contract {
 }
 
 extension Double {
-  /// The number, where it is one.
+  /// The number, or nil if it is not finite.
   var finite: Double? { isFinite ? self : nil }
 }

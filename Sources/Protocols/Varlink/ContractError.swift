@@ -1,5 +1,5 @@
-// Every error that may come over the socket: its name and typed parameters on the wire. The contract is the interface text
-// io.vehicled.varlink and the org.varlink.service page; the wording for people is in ErrorWording.swift.
+// The errors of the socket: names and typed parameters on the wire. The contract is the interface text io.vehicled.varlink and
+// the org.varlink.service page; the messages are in ErrorMessages.swift.
 
 /// An error of io.vehicled or of org.varlink.service.
 public enum ContractError: Error, Equatable, Sendable {
@@ -21,7 +21,7 @@ public enum ContractError: Error, Equatable, Sendable {
   case methodNotFound(method: String)
   case methodNotImplemented(method: String)
   case invalidParameter(parameter: String)
-  /// What the caller lacks, where the daemon says it.
+  /// The right that the caller lacks, and the remedy, if the daemon reports them.
   case permissionDenied(missing: String? = nil)
   case expectedMore
 
@@ -50,7 +50,7 @@ public enum ContractError: Error, Equatable, Sendable {
     }
   }
 
-  /// The parameters on the wire, absent ones left out.
+  /// The parameters on the wire, without absent ones.
   public var parameters: JSON {
     switch self {
     case .noSuchDevice(let device), .leaseRequired(let device): ["device": .string(device)]
@@ -78,7 +78,7 @@ public enum ContractError: Error, Equatable, Sendable {
     }
   }
 
-  /// What a client makes of an error reply: nil for a name that is not known here, or parameters that do not fit it.
+  /// Parses an error reply; nil if the name is unknown or the parameters do not match it.
   public init?(name: String, parameters: JSON) {
     func text(_ key: String) -> String? { parameters[key]?.string }
     let device = text("device")

@@ -1,29 +1,29 @@
-// The methods of the interface io.vehicled: what goes in, what comes out. The text io.vehicled.varlink is the contract; a
-// test holds these structs against it.
+// The methods of the interface io.vehicled: parameters and results. The text io.vehicled.varlink is the contract; a test
+// compares these structs with it.
 
 extension Contract {
-  /// Every method, for whoever must have one handler for each.
+  /// Every method; each one must have a handler.
   public static let methods: [any VarlinkMethod.Type] = [
     Status.self, Describe.self, Get.self, Set.self, Call.self, Watch.self, Drive.self, Scan.self, Diagnose.self, Statistics.self,
     Record.self,
     Connect.self, Disconnect.self, Reload.self, LogLevel.self,
   ]
 
-  /// One device, or all.
+  /// The parameters of a method that takes one device or all.
   public struct AnyDevice: VarlinkParameters, Equatable {
     public enum CodingKeys: CodingKey, CaseIterable { case device }
     public var device: String?
 
-    /// One device, or all.
+    /// Selects one device; nil selects all.
     public init(device: String? = nil) { self.device = device }
   }
 
-  /// Just one device.
+  /// The parameters of a method that takes one device.
   public struct OneDevice: VarlinkParameters, Equatable {
     public enum CodingKeys: CodingKey, CaseIterable { case device }
     public var device: String
 
-    /// Just this device.
+    /// Selects this device.
     public init(device: String) { self.device = device }
   }
 
@@ -35,7 +35,7 @@ extension Contract {
       public enum CodingKeys: CodingKey, CaseIterable { case devices }
       public var devices: [Device]
 
-      /// These devices.
+      /// Creates a result.
       public init(devices: [Device]) { self.devices = devices }
     }
   }
@@ -48,7 +48,7 @@ extension Contract {
       public enum CodingKeys: CodingKey, CaseIterable { case findings }
       public var findings: [Finding]
 
-      /// These findings.
+      /// Creates a result.
       public init(findings: [Finding]) { self.findings = findings }
     }
   }
@@ -61,7 +61,7 @@ extension Contract {
       public enum CodingKeys: CodingKey, CaseIterable { case statistics }
       public var statistics: [Statistic]
 
-      /// These figures; those of one name stand together.
+      /// Creates a result; metrics of the same name must be adjacent.
       public init(statistics: [Statistic]) { self.statistics = statistics }
     }
   }
@@ -73,7 +73,7 @@ extension Contract {
       public enum CodingKeys: CodingKey, CaseIterable { case level }
       public var level: String?
 
-      /// This level from now on; nil: only tell which it is.
+      /// Sets this level; nil only queries the current one.
       public init(level: String? = nil) { self.level = level }
     }
 
@@ -81,7 +81,7 @@ extension Contract {
       public enum CodingKeys: CodingKey, CaseIterable { case level }
       public var level: String
 
-      /// The level that holds now.
+      /// The level in effect.
       public init(level: String) { self.level = level }
     }
   }
@@ -94,7 +94,7 @@ extension Contract {
       public enum CodingKeys: CodingKey, CaseIterable { case schemas }
       public var schemas: [Schema]
 
-      /// These schemas.
+      /// Creates a result.
       public init(schemas: [Schema]) { self.schemas = schemas }
     }
   }
@@ -106,7 +106,7 @@ extension Contract {
       public enum CodingKeys: CodingKey, CaseIterable { case references }
       public var references: [String]
 
-      /// `device.property`, or `property` where just one device has it.
+      /// References: `device.property`, or `property` if exactly one device has it.
       public init(references: [String]) { self.references = references }
     }
 
@@ -114,7 +114,7 @@ extension Contract {
       public enum CodingKeys: CodingKey, CaseIterable { case readings }
       public var readings: [Reading]
 
-      /// These readings, in the order asked for.
+      /// The readings, in the order of the references.
       public init(readings: [Reading]) { self.readings = readings }
     }
   }
@@ -129,7 +129,7 @@ extension Contract {
       public var value: Value
       public var lease: String?
 
-      /// This value for this property.
+      /// Sets a property to a value.
       public init(device: String, property: String, value: Value, lease: String? = nil) {
         self.device = device
         self.property = property
@@ -142,7 +142,7 @@ extension Contract {
       public enum CodingKeys: CodingKey, CaseIterable { case reading }
       public var reading: Reading
 
-      /// What the property is now.
+      /// The reading after the change.
       public init(reading: Reading) { self.reading = reading }
     }
   }
@@ -167,7 +167,7 @@ extension Contract {
       public enum CodingKeys: CodingKey, CaseIterable { case changed }
       public var changed: [String]
 
-      /// What changed.
+      /// The names of the changed devices.
       public init(changed: [String]) { self.changed = changed }
     }
   }

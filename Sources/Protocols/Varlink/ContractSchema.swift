@@ -1,5 +1,5 @@
-// What devices declare, as the socket carries it, to and from the tables of the machines. A declaration from the other side
-// of the socket is as hostile as any input: a type or range that makes no sense is no declaration.
+// Declarations of devices on the wire, converted to and from the tables of the machines. A received declaration is untrusted
+// input: a type or range that makes no sense is rejected.
 
 extension Contract {
   /// A declared property.
@@ -13,11 +13,11 @@ extension Contract {
     public private(set) var maximum: Double?
     public var choices: [String]?
     public var writable: Bool
-    /// Writable only under a lease.
+    /// Writable only under a motion lease.
     public var motion: Bool
     public var help: String
 
-    /// What a machine declares.
+    /// Converts a machine's declaration.
     public init(_ property: Protocols.Property) {
       name = property.name
       type = property.type.rawValue
@@ -41,7 +41,7 @@ extension Contract {
     public var secret: Bool
     public var help: String
 
-    /// What a machine declares.
+    /// Converts a machine's declaration.
     public init(_ argument: Protocols.Argument) {
       name = argument.name
       type = argument.type.rawValue
@@ -51,7 +51,7 @@ extension Contract {
     }
   }
 
-  /// Something a device can be asked to do.
+  /// An action of a device.
   public struct Action: VarlinkParameters, Equatable {
     public enum CodingKeys: CodingKey, CaseIterable { case name, arguments, motion, streams, help }
 
@@ -61,7 +61,7 @@ extension Contract {
     public var streams: Bool
     public var help: String
 
-    /// What a machine declares.
+    /// Converts a machine's declaration.
     public init(_ action: Protocols.Action) {
       name = action.name
       arguments = action.arguments.map(Argument.init)
@@ -71,7 +71,7 @@ extension Contract {
     }
   }
 
-  /// All that one device declares.
+  /// All declarations of one device.
   public struct Schema: VarlinkParameters, Equatable {
     public enum CodingKeys: CodingKey, CaseIterable { case device, kind, properties, actions }
 
@@ -80,7 +80,7 @@ extension Contract {
     public var properties: [Property]
     public var actions: [Action]
 
-    /// What the machine of this device declares.
+    /// Converts the schema of this device's machine.
     public init(device: String, kind: String, _ schema: Protocols.Schema) {
       self.device = device
       self.kind = kind
@@ -91,7 +91,7 @@ extension Contract {
 }
 
 extension Property {
-  /// A property as the socket shows it; how long it stays fresh is not told there. nil: the declaration makes no sense.
+  /// The property as a machine declares it, without its lifetime; nil if the declaration is invalid.
   public init?(_ property: Contract.Property) {
     guard let type = ValueType(rawValue: property.type) else { return nil }
     var range: ClosedRange<Double>?
@@ -108,7 +108,7 @@ extension Property {
 }
 
 extension Argument {
-  /// An argument as the socket shows it. nil: its type is not known.
+  /// The argument as a machine declares it; nil if its type is unknown.
   public init?(_ argument: Contract.Argument) {
     guard let type = ValueType(rawValue: argument.type) else { return nil }
     self.init(argument.name, type, optional: argument.optional, secret: argument.secret, help: argument.help)
@@ -116,7 +116,7 @@ extension Argument {
 }
 
 extension Action {
-  /// An action as the socket shows it. nil: the type of an argument is not known.
+  /// The action as a machine declares it; nil if the type of an argument is unknown.
   public init?(_ action: Contract.Action) {
     let arguments = action.arguments.compactMap(Argument.init)
     guard arguments.count == action.arguments.count else { return nil }
@@ -160,7 +160,7 @@ extension Value: Codable {
     }
   }
 
-  /// The value, unless it is a number that JSON cannot carry.
+  /// The value, or nil if it is a number that JSON cannot express.
   var finite: Value? {
     if case .float(let number) = self, !number.isFinite { nil } else { self }
   }

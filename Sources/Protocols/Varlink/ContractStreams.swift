@@ -1,5 +1,5 @@
-// The methods of io.vehicled that may answer more than once. The text io.vehicled.varlink is the contract; a test holds
-// these structs against it.
+// The methods of io.vehicled that can return more than one reply. The text io.vehicled.varlink is the contract; a test compares
+// these structs with it.
 
 extension Contract {
   public enum Call: VarlinkMethod {
@@ -12,7 +12,7 @@ extension Contract {
       public var arguments: [String: Value]?
       public var lease: String?
 
-      /// This action with these arguments.
+      /// Runs an action with these arguments.
       public init(device: String, action: String, arguments: [String: Value]? = nil, lease: String? = nil) {
         self.device = device
         self.action = action
@@ -31,7 +31,7 @@ extension Contract {
       /// Base64.
       public var data: String?
 
-      /// What a machine reports.
+      /// Converts a machine's report.
       public init(_ report: Report) {
         text = report.text
         progress = report.progress?.finite
@@ -44,7 +44,7 @@ extension Contract {
 
   public enum Watch: VarlinkMethod {
     public static let name = "io.vehicled.Watch"
-    /// What minimumIntervalMilliseconds may be; 0 tells things as they happen.
+    /// The valid range of minimumIntervalMilliseconds; 0 reports every change at once.
     public static let intervals = 0...3_600_000
 
     public struct Parameters: VarlinkParameters, Equatable {
@@ -52,7 +52,7 @@ extension Contract {
       public var references: [String]?
       public var minimumIntervalMilliseconds: Int?
 
-      /// These references, or everything.
+      /// Watches these references, or everything.
       public init(references: [String]? = nil, minimumIntervalMilliseconds: Int? = nil) {
         self.references = references
         self.minimumIntervalMilliseconds = minimumIntervalMilliseconds
@@ -67,7 +67,7 @@ extension Contract {
       public var schemas: [Schema]?
       public var events: [Event]?
 
-      /// A snapshot, changes, or nothing but a sign of life.
+      /// A snapshot, changes, or an empty heartbeat.
       public init(sequence: Int, snapshot: [Device]? = nil, changes: [Reading]? = nil, schemas: [Schema]? = nil, events: [Event]? = nil) {
         self.sequence = sequence
         self.snapshot = snapshot
@@ -80,7 +80,7 @@ extension Contract {
 
   public enum Drive: VarlinkMethod {
     public static let name = "io.vehicled.Drive"
-    /// How long set-points may stay away, in milliseconds.
+    /// The valid range of the deadline between set-points, in milliseconds.
     public static let deadlines = 100...5000
     public static let usualDeadline = 300
 
@@ -89,7 +89,7 @@ extension Contract {
       public var device: String
       public var deadlineMilliseconds: Int?
 
-      /// The lease of this device, lost when set-points stay away longer than the deadline.
+      /// Takes the lease of a device; it is lost if no set-point arrives within the deadline.
       public init(device: String, deadlineMilliseconds: Int? = nil) {
         self.device = device
         self.deadlineMilliseconds = deadlineMilliseconds
@@ -101,7 +101,7 @@ extension Contract {
       public var lease: String
       public var state: String
 
-      /// The lease and how it stands.
+      /// The lease and its state.
       public init(lease: String, state: String) {
         self.lease = lease
         self.state = state
@@ -117,7 +117,7 @@ extension Contract {
       public var transport: String?
       public var seconds: Int?
 
-      /// A search over one transport or all.
+      /// Scans one transport, or all.
       public init(transport: String? = nil, seconds: Int? = nil) {
         self.transport = transport
         self.seconds = seconds
@@ -130,7 +130,7 @@ extension Contract {
       public var searching: Bool
       public var reason: String?
 
-      /// What was heard, whether the search goes on, and what it waits for at present.
+      /// A device that was found, whether the scan continues, and the reason if it is waiting.
       public init(found: Discovery? = nil, searching: Bool, reason: String? = nil) {
         self.found = found
         self.searching = searching
@@ -147,7 +147,7 @@ extension Contract {
       public enum CodingKeys: CodingKey, CaseIterable { case line }
       public var line: String
 
-      /// A line of the recording.
+      /// One line of the recording.
       public init(line: String) { self.line = line }
     }
   }

@@ -1,8 +1,7 @@
-// What other people's servers answer, and files that time may have damaged: JSON read without trust. A value that is not what is
-// wanted is nil, and a text has nothing in it that a terminal obeys.
+// Untrusted JSON: responses of other servers, and files that may be damaged. A value of an unexpected type is nil.
 
 extension JSONNode {
-  /// A whole body; nil where it is no JSON.
+  /// Parses a whole body; nil if it is not JSON.
   init?(foreign body: [UInt8]) {
     guard let node = try? body.withUnsafeBytes({ try JSONNode($0) }) else { return nil }
     self = node
@@ -11,10 +10,10 @@ extension JSONNode {
   var float: Double? { document.float(index) }
   var whole: Int? { document.whole(index) }
 
-  /// A string as it is.
+  /// The string; nil if the value is not one. It may contain control characters.
   var text: String? { kind == .plain || kind == .coded ? try? document.text(index) : nil }
 
-  /// The elements of a list, none where it is none.
+  /// The elements of a list; empty if the value is not a list.
   var elements: [JSONNode] {
     guard kind == .array else { return [] }
     var found: [JSONNode] = []

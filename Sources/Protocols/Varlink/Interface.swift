@@ -1,16 +1,16 @@
-// A small scanner of interface texts, so that texts, structs and handlers can be held together. It trusts the texts in this
-// folder; it must never be fed from outside.
-// Facts: the Varlink interface-definition page (varlink.org).
+// A small parser of Varlink interface texts, for the checks that texts, structs and handlers agree. It is only for the trusted
+// texts in this directory.
+// Source: the Varlink interface-definition page (varlink.org).
 
-/// What an interface text declares.
+/// The declarations of an interface text.
 public struct Interface: Sendable, Equatable {
-  /// A field with its type as written: `?[]Reading`.
+  /// A field, with its type as written: `?[]Reading`.
   public struct Field: Sendable, Equatable {
     public var name: String
     public var type: String
   }
 
-  /// A method, error or type. Only a method has output.
+  /// A method, error or type. Only methods have output.
   public struct Member: Sendable, Equatable {
     public var name: String
     public var input: [Field]
@@ -21,10 +21,10 @@ public struct Interface: Sendable, Equatable {
   public private(set) var types: [Member] = []
   public private(set) var methods: [Member] = []
   public private(set) var errors: [Member] = []
-  /// The text itself, comments included, as GetInterfaceDescription gives it.
+  /// The text itself with its comments, as GetInterfaceDescription returns it.
   public let text: String
 
-  /// io.vehicled and org.varlink.service, the interfaces of the daemon.
+  /// The interfaces of the daemon: io.vehicled and org.varlink.service.
   public static let all = [
     Interface(VarlinkService.text),
     Interface(String(decoding: PackageResources.io_vehicled_varlink, as: UTF8.self)),
@@ -48,7 +48,7 @@ public struct Interface: Sendable, Equatable {
     }
   }
 
-  /// Words, and the signs ( ) : , by themselves; comments are left out.
+  /// Splits a text into words and the separators ( ) : , without comments.
   private static func tokens(_ text: String) -> [String] {
     var tokens: [String] = []
     for line in text.split(separator: "\n") {

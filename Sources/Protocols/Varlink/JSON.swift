@@ -1,5 +1,5 @@
-// Any JSON value, for what has no type of its own: the parameters of errors, calls that a person writes by hand, and what
-// vehiclectl prints. Objects keep the order they were written in.
+// Any JSON value, for data without a type of its own: the parameters of errors, hand-written calls, and the output of
+// vehiclectl. Objects keep the order of their members.
 
 /// Any JSON value.
 public enum JSON: Equatable, Sendable {
@@ -17,27 +17,27 @@ public enum JSON: Equatable, Sendable {
     public var value: JSON
   }
 
-  /// The member of an object.
+  /// Creates a member.
   public subscript(_ key: String) -> JSON? {
     if case .object(let members) = self { members.first { $0.key == key }?.value } else { nil }
   }
 
-  /// The text of a string.
+  /// The string, or nil if the value is not one.
   public var string: String? {
     if case .string(let value) = self { value } else { nil }
   }
 
-  /// The members of an object that are there: absent ones are left out.
+  /// An object of the members that are not nil.
   public static func members(_ members: KeyValuePairs<String, JSON?>) -> JSON {
     .object(members.compactMap { member in member.value.map { Member(key: member.key, value: $0) } })
   }
 
-  /// An object of texts, in the order of their names.
+  /// An object of strings, sorted by key.
   public static func texts(_ texts: [String: String]) -> JSON {
     .object(texts.sorted { $0.key < $1.key }.map { Member(key: $0.key, value: .string($0.value)) })
   }
 
-  /// In one line, without spaces. A number that is not finite becomes null.
+  /// The value in one line, without spaces. A number that is not finite becomes null.
   public var text: String {
     var bytes: [UInt8] = []
     write(to: &bytes)
@@ -80,7 +80,7 @@ extension JSON: ExpressibleByDictionaryLiteral {
 extension JSON: Codable {
   public init(from decoder: any Decoder) throws {
     guard let node = decoder as? JSONNode else {
-      throw DecodingError.dataCorrupted(.init(codingPath: decoder.codingPath, debugDescription: "only messages hold loose JSON"))
+      throw DecodingError.dataCorrupted(.init(codingPath: decoder.codingPath, debugDescription: "JSON is decoded from messages only"))
     }
     self = try JSON(node)
   }
@@ -124,7 +124,7 @@ extension JSON: Codable {
     }
   }
 
-  /// What a person or program wrote, or nil when it is no JSON, or nested too deeply.
+  /// Parses text; nil if it is not JSON, or nested too deeply.
   public init?(_ text: String) {
     guard let value = try? Array(text.utf8).withUnsafeBytes({ try JSON(try JSONNode($0)) }) else { return nil }
     self = value

@@ -1,20 +1,19 @@
-// Numbers and strings as JSON bytes, appended without an allocation of their own. Must never write what is no JSON: callers
-// keep numbers that are not finite away.
+// Numbers and strings as JSON bytes, appended without an allocation. Callers must not pass numbers that are not finite.
 
 extension [UInt8] {
-  /// Text that needs no escaping, known when this was compiled.
+  /// Appends constant text that needs no escaping.
   @inline(__always)
   mutating func append(ascii text: StaticString) {
     append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
   }
 
-  /// A whole number.
+  /// Appends an integer.
   mutating func append(json number: Int) { append { $0.put(number) } }
 
-  /// A finite number, in a form that reads back the same.
+  /// Appends a finite number, in a form that parses back to it.
   mutating func append(json number: Double) { append { $0.put(number) } }
 
-  /// What a pen writes: up to `Pen.room` bytes, written beside the array and appended at once.
+  /// Appends up to `Pen.room` bytes that are written on the stack.
   @inline(__always)
   mutating func append(_ write: (inout Pen) -> Void) {
     withUnsafeTemporaryAllocation(of: UInt8.self, capacity: Pen.room) { paper in
@@ -24,7 +23,7 @@ extension [UInt8] {
     }
   }
 
-  /// A string in quotes: UTF-8 as it is, quotes, backslashes and control characters escaped.
+  /// Appends a string in quotes: UTF-8 unchanged; quotes, backslashes and control characters escaped.
   mutating func append(json text: String) {
     append(UInt8(ascii: "\""))
     let plain = text.utf8.withContiguousStorageIfAvailable { bytes in

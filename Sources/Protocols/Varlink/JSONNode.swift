@@ -1,20 +1,20 @@
-// A place in a parsed message as the standard library's Decoder, so that the structs of the contract decode from it. Errors
-// name the outermost key, which is what InvalidParameter tells.
+// The standard library's Decoder over a parsed message, so that the structs of the contract can be decoded from it. Errors
+// name the outermost key, which InvalidParameter reports.
 
 /// A value in a message.
 struct JSONNode: Decoder, Sendable {
   let document: JSONDocument
   let index: Int
-  /// The member of `root` that this value is in.
+  /// The member of `root` that contains this value.
   var outermost: (any CodingKey)?
 
-  /// A whole message.
+  /// Parses a whole message.
   init(_ message: UnsafeRawBufferPointer) throws(JSONSyntax) {
     document = try JSONDocument(message)
     index = 0
   }
 
-  /// `{}`, where a message has no parameters.
+  /// `{}`, for messages without parameters.
   static let empty: JSONNode = {
     do { return try Array("{}".utf8).withUnsafeBytes { try JSONNode($0) } } catch { preconditionFailure("{} is JSON: \(error)") }
   }()
@@ -26,12 +26,12 @@ struct JSONNode: Decoder, Sendable {
   }
 
   var kind: JSONDocument.Kind { document.nodes[index].kind }
-  /// The value as where a path starts.
+  /// The value as the root of a coding path.
   var root: JSONNode { JSONNode(document, index, outermost: nil) }
   var codingPath: [any CodingKey] { outermost.map { [$0] } ?? [] }
   var userInfo: [CodingUserInfoKey: Any] { [:] }
 
-  /// The member of an object; a null is none.
+  /// The member of an object; nil if it is absent or null.
   subscript(_ key: String) -> JSONNode? {
     guard kind == .object, let member = document.member(key, of: index) else { return nil }
     let node = JSONNode(document, member, outermost: outermost ?? AnyKey(stringValue: key))
@@ -45,12 +45,12 @@ struct JSONNode: Decoder, Sendable {
   }
 
   func container<Key>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
-    guard kind == .object else { throw refuse("an object is wanted") }
+    guard kind == .object else { throw refuse("an object is expected") }
     return KeyedDecodingContainer(Members(node: self))
   }
 
   func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
-    guard kind == .array else { throw refuse("a list is wanted") }
+    guard kind == .array else { throw refuse("a list is expected") }
     return Elements(node: self, next: index + 1)
   }
 
@@ -73,7 +73,7 @@ extension JSONNode: SingleValueDecodingContainer {
     } else {
       return try T(from: self)
     }
-    guard let value else { throw refuse("\(type) is wanted") }
+    guard let value else { throw refuse("\(type) is expected") }
     return value
   }
 }
@@ -81,7 +81,7 @@ extension JSONNode: SingleValueDecodingContainer {
 /// The members of an object.
 private struct Members<Key: CodingKey>: KeyedDecodingContainerProtocol {
   let node: JSONNode
-  /// Where the values are, in an object so large that looking for each would take for ever.
+  /// An index by key, for objects in which a linear search would be too slow.
   private let places: [String: Int]?
 
   init(node: JSONNode) {

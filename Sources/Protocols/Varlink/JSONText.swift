@@ -1,17 +1,17 @@
-// What stands in a parsed message: strings with their escapes, numbers in the type that is asked for, members by key.
+// The contents of a parsed message: strings without escapes, numbers in the requested type, members by key.
 
 extension JSONDocument {
   /// The bytes of a node.
   func slice(_ index: Int) -> ArraySlice<UInt8> { bytes[nodes[index].start..<nodes[index].end] }
 
-  /// The text of a string or key. Fails for wrong escapes, lone surrogates and what is no UTF-8.
+  /// The decoded string or key. Throws for invalid escapes, lone surrogates and invalid UTF-8.
   func text(_ index: Int) throws(JSONSyntax) -> String {
     guard nodes[index].kind == .coded else { return String(decoding: slice(index), as: UTF8.self) }
-    guard let text = String(validating: try unescaped(index), as: UTF8.self) else { throw JSONSyntax(words: "a string that is not UTF-8") }
+    guard let text = String(validating: try unescaped(index), as: UTF8.self) else { throw JSONSyntax(words: "a string is not valid UTF-8") }
     return text
   }
 
-  /// The bytes of a string or key without its escapes.
+  /// The bytes of a string or key, with escapes resolved.
   private func unescaped(_ index: Int) throws(JSONSyntax) -> ArraySlice<UInt8> {
     let raw = slice(index)
     guard nodes[index].kind == .coded else { return raw }
@@ -24,7 +24,7 @@ extension JSONDocument {
         at += 1
         continue
       }
-      guard at + 1 < raw.endIndex else { throw JSONSyntax(words: "an escape without an end") }
+      guard at + 1 < raw.endIndex else { throw JSONSyntax(words: "incomplete escape sequence") }
       at += 2
       switch raw[at - 1] {
       case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): plain.append(raw[at - 1])
@@ -34,37 +34,37 @@ extension JSONDocument {
       case UInt8(ascii: "r"): plain.append(13)
       case UInt8(ascii: "t"): plain.append(9)
       case UInt8(ascii: "u"): plain.append(contentsOf: try scalar(raw, &at).utf8)
-      default: throw JSONSyntax(words: "an unknown escape")
+      default: throw JSONSyntax(words: "unknown escape sequence")
       }
     }
     return plain[...]
   }
 
-  /// Four hex digits, or twice four for what lies beyond them.
+  /// Four hex digits, or a surrogate pair of twice four.
   private func scalar(_ raw: ArraySlice<UInt8>, _ at: inout Int) throws(JSONSyntax) -> Unicode.Scalar {
     let high = try unit(raw, &at)
     if let scalar = Unicode.Scalar(high) { return scalar }
     guard high < 0xdc00, raw.endIndex - at >= 2, raw[at] == UInt8(ascii: "\\"), raw[at + 1] == UInt8(ascii: "u") else {
-      throw JSONSyntax(words: "half a character")
+      throw JSONSyntax(words: "lone surrogate")
     }
     at += 2
     let low = try unit(raw, &at)
     guard 0xdc00..<0xe000 ~= low, let scalar = Unicode.Scalar(0x10000 + (high - 0xd800) << 10 + (low - 0xdc00)) else {
-      throw JSONSyntax(words: "half a character")
+      throw JSONSyntax(words: "lone surrogate")
     }
     return scalar
   }
 
   private func unit(_ raw: ArraySlice<UInt8>, _ at: inout Int) throws(JSONSyntax) -> UInt32 {
     var unit: UInt32 = 0
-    guard raw.endIndex - at >= 4 else { throw JSONSyntax(words: "an escape without an end") }
+    guard raw.endIndex - at >= 4 else { throw JSONSyntax(words: "incomplete escape sequence") }
     for byte in raw[at..<at + 4] {
       let digit: UInt8
       switch byte {
       case UInt8(ascii: "0")...UInt8(ascii: "9"): digit = byte - UInt8(ascii: "0")
       case UInt8(ascii: "a")...UInt8(ascii: "f"): digit = byte - UInt8(ascii: "a") + 10
       case UInt8(ascii: "A")...UInt8(ascii: "F"): digit = byte - UInt8(ascii: "A") + 10
-      default: throw JSONSyntax(words: "an unknown escape")
+      default: throw JSONSyntax(words: "unknown escape sequence")
       }
       unit = unit << 4 | UInt32(digit)
     }
@@ -72,7 +72,7 @@ extension JSONDocument {
     return unit
   }
 
-  /// A whole number, also one written as `70.0`, where it fits.
+  /// The integer, also if written as `70.0`; nil if it does not fit.
   func whole(_ index: Int) -> Int? {
     let node = nodes[index]
     if node.kind == .number { return float(index).flatMap(Int.init(exactly:)) }
@@ -109,7 +109,7 @@ extension JSONDocument {
     return nil
   }
 
-  /// The members of an object, in their order.
+  /// The members of an object, in order.
   func members(of object: Int) -> [(key: String, value: Int)] {
     var members: [(key: String, value: Int)] = []
     var index = object + 1
@@ -120,17 +120,17 @@ extension JSONDocument {
     return members
   }
 
-  /// The members by key, in an object of many.
+  /// The members by key, for large objects.
   func places(in object: Int) -> [String: Int]? {
     guard nodes[object].after - object > Self.many else { return nil }
     return Dictionary(members(of: object).map { ($0.key, $0.value) }) { first, _ in first }
   }
 
-  /// Nodes in an object from which on looking through all of them for each key is not worth it.
+  /// The number of nodes from which an object gets an index by key.
   private static let many = 64
 
-  /// A key that stands in an object twice. A few plain keys are compared with each other; more, or escaped ones, go through a
-  /// set, so that the time grows with the size of the object whatever it holds.
+  /// A duplicate key of an object. A few plain keys are compared with each other; for more keys, or escaped ones, a set keeps the
+  /// time linear.
   func repeatedKey(in object: Int) -> String? {
     var keys: [Int] = []
     var index = object + 1
@@ -145,14 +145,14 @@ extension JSONDocument {
       return nil
     }
     var seen = Set<Key>(minimumCapacity: keys.count)
-    // `try?`: a key that cannot be read ended the parser before.
+    // `try?` cannot fail: the parser has rejected unreadable keys before.
     return keys.first { key in (try? unescaped(key)).map { !seen.insert(Key(bytes: $0)).inserted } ?? false }.flatMap { try? text($0) }
   }
 
-  /// Keys that are compared with each other.
+  /// The maximum number of keys that are compared with each other.
   private static let few = 8
 
-  /// A key as the code points that it has: other spellings of the same letter are other keys.
+  /// A key as its code points: canonically equivalent spellings are different keys.
   private struct Key: Hashable {
     let bytes: ArraySlice<UInt8>
 

@@ -1,8 +1,8 @@
-// Writes numbers and fixed text into a few bytes of stack: the inside of JSONBytes, where every append would cost a check of
-// its own. Must never write past its paper: what does not fit is dropped, and a test shows that the longest reading fits.
+// Writes numbers and constant text into a few bytes on the stack: the core of JSONBytes, where every append to an array would
+// cost a bounds check. Text that does not fit is dropped; a test checks that the longest reading fits.
 
 struct Pen {
-  /// Three of the longest numbers and the names around them.
+  /// The maximum size in bytes: three of the longest numbers and the names around them.
   static let room = 160
 
   private let paper: UnsafeMutableBufferPointer<UInt8>
@@ -17,7 +17,7 @@ struct Pen {
     count += 1
   }
 
-  /// Text that needs no escaping.
+  /// Writes text that needs no escaping.
   @inline(__always)
   mutating func put(_ text: StaticString) {
     let size = text.utf8CodeUnitCount
@@ -26,15 +26,15 @@ struct Pen {
     count += size
   }
 
-  /// A whole number.
+  /// Writes an integer.
   @inline(__always)
   mutating func put(_ number: Int) {
     if number < 0 { put(UInt8(ascii: "-")) }
     put(digits: UInt64(number.magnitude), point: 0)
   }
 
-  /// A finite number. Almost all that devices say are decimals of at most six places: those are written as whole numbers with
-  /// a point; the rest goes the way of `description`.
+  /// Writes a finite number. Most values are decimals of at most six places, which are written as integers with a decimal point;
+  /// the others use `description`.
   @inline(__always)
   mutating func put(_ number: Double) {
     let scaled = (number * 1e6).rounded()
@@ -55,7 +55,7 @@ struct Pen {
     put(digits: units, point: places)
   }
 
-  /// The digits from the right, with a point before the last `point` of them and at least one digit before the point.
+  /// Writes the digits from the right, with a decimal point before the last `places` of them and at least one digit before it.
   @inline(__always)
   private mutating func put(digits number: UInt64, point places: Int) {
     var size = 1

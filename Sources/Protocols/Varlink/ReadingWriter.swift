@@ -1,15 +1,15 @@
-// The hot path beside the coders: readings, events and whole Watch replies written as JSON into a buffer that the caller
-// owns and reuses. A tick is written once; a hundred watchers then differ in their `sequence` only.
-// Must never allocate per reading nor build a String; a test holds its output equal to the coders'.
+// The hot path beside the coders: writes readings, events and whole Watch replies as JSON into a buffer that the caller owns
+// and reuses. A tick is written once; the replies to a hundred watchers differ only in `sequence`.
+// It must not allocate per reading. A test compares its output with that of the coders.
 //
-//   body:     "changes":[{…},{…}]                                    once a tick, by `changes`
-//   message:  {"parameters":{"sequence":17,BODY},"continues":true}␀   once a watcher, by `watchReply`
+//   body:     "changes":[{…},{…}]                                    once per tick, by `changes`
+//   message:  {"parameters":{"sequence":17,BODY},"continues":true}␀   once per watcher, by `watchReply`
 
-/// What never changes in the readings of one property, written beforehand. Made once per declared property.
+/// The constant part of the readings of one property. Made once per declared property.
 public struct ReadingHead: Sendable {
   let bytes: [UInt8]
 
-  /// The head of all readings of this property.
+  /// The start of all readings of this property.
   public init(device: String, property: String, unit: String? = nil) {
     var bytes: [UInt8] = []
     bytes.append(ascii: "{\"device\":")
@@ -24,9 +24,9 @@ public struct ReadingHead: Sendable {
   }
 }
 
-/// Writes what streams.
+/// Writes the streamed parts of replies.
 public enum ReadingWriter {
-  /// One reading. A value or age that is no finite number is left out, as `Contract.Reading` does.
+  /// Writes one reading. A value or age that is not finite is omitted, as in `Contract.Reading`.
   @inline(__always)
   public static func reading(
     _ head: ReadingHead, value: Value?, time: Int? = nil, age: Double? = nil, reason: String? = nil, to out: inout [UInt8]
@@ -73,7 +73,7 @@ public enum ReadingWriter {
     }
   }
 
-  /// One event.
+  /// Writes one event.
   public static func event(device: String, name: String, text: String, time: Int, to out: inout [UInt8]) {
     out.append(ascii: "{\"device\":")
     out.append(json: device)
@@ -86,7 +86,7 @@ public enum ReadingWriter {
     out.append(UInt8(ascii: "}"))
   }
 
-  /// A named list, `"changes":[…]`: `body` writes the elements and puts a comma before all but the first with `separate`.
+  /// Writes a named list, `"changes":[…]`: `body` writes the elements, with `separate` before each.
   @inline(__always)
   public static func list(_ name: StaticString, to out: inout [UInt8], _ body: (inout [UInt8]) -> Void) {
     if let last = out.last, last == UInt8(ascii: "]") { out.append(UInt8(ascii: ",")) }  // after another list
@@ -97,13 +97,13 @@ public enum ReadingWriter {
     out.append(UInt8(ascii: "]"))
   }
 
-  /// A comma, unless the list has just begun.
+  /// Writes a comma, except at the start of a list.
   @inline(__always)
   public static func separate(_ out: inout [UInt8]) {
     if out.last != UInt8(ascii: "[") { out.append(UInt8(ascii: ",")) }
   }
 
-  /// A whole Watch reply (with its NUL) around a body of lists; without a body it is the heartbeat.
+  /// Writes a whole Watch reply (with its NUL) around a body of lists; without a body it is the heartbeat.
   @inline(__always)
   public static func watchReply(sequence: Int, body: [UInt8] = [], to out: inout [UInt8]) {
     out.append(ascii: "{\"parameters\":{\"sequence\":")
@@ -113,7 +113,7 @@ public enum ReadingWriter {
     out.append(ascii: "},\"continues\":true}\0")
   }
 
-  /// A whole reply (with its NUL) around a body of lists, as Get answers: `"readings":[…]`.
+  /// Writes a whole reply (with its NUL) around a body of lists, as for Get: `"readings":[…]`.
   @inline(__always)
   public static func reply(body: [UInt8], to out: inout [UInt8]) {
     out.append(ascii: "{\"parameters\":{")

@@ -1,5 +1,5 @@
-// The form of recordings: NDJSON, a header line, then a line for every message of a link. It is what `Record` streams,
-// what `record = true` keeps, what `replay:` plays, and what the tests are made of.
+// The format of recordings: NDJSON, one header line, then one line per message of a link. `Record` streams it, `record = true`
+// stores it, `replay:` plays it, and many tests use it.
 //
 //   {"format":1,"kind":"obd","device":"ev","date":"2026-01-31T12:00:00Z"}
 //   {"t":1200000,"link":"main","dir":"tx","hex":"3232303130310D"}
@@ -7,20 +7,20 @@
 
 import FoundationEssentials
 
-/// A recording: whose it is, and what went over the links.
+/// A recording: a header, and the messages of the device's links.
 public struct Recording: Sendable {
   /// The first line of a recording.
   public struct Header: Codable, Sendable, Equatable {
-    /// 1.
+    /// The version of the format: 1.
     public var format: Int
     public var kind: String
     public var device: String
     /// ISO 8601, UTC.
     public var date: String
-    /// Where a vendored capture comes from.
+    /// The source of a vendored capture.
     public var source: String?
 
-    /// The header of a recording of this device.
+    /// Creates a header.
     public init(kind: String, device: String, date: String, source: String? = nil) {
       format = 1
       self.kind = kind
@@ -30,7 +30,7 @@ public struct Recording: Sendable {
     }
   }
 
-  /// The direction of a line, seen from the daemon.
+  /// The direction of a line, as seen from the daemon.
   public enum Direction: String, Codable, Sendable {
     case received = "rx"
     case sent = "tx"
@@ -47,7 +47,7 @@ public struct Recording: Sendable {
     /// The state, for `dir` state; `secret: 16 bytes` in place of a secret message.
     public var text: String?
 
-    /// The message, where the line has one in valid hex.
+    /// The message; nil if the line has none, or invalid hex.
     public var bytes: [UInt8]? {
       guard let digits = hex?.utf8, digits.count % 2 == 0 else { return nil }
       var bytes: [UInt8] = []
@@ -68,7 +68,7 @@ public struct Recording: Sendable {
   public var header: Header
   public var lines: [Line]
 
-  /// Reads a recording, or says which line is wrong. A last line that was not written to its end is left out.
+  /// Parses a recording; throws with the number of an invalid line. An incomplete last line is ignored.
   public init(parsing text: [UInt8]) throws(ValueError) {
     var header: Header?
     var lines: [Line] = []
@@ -84,10 +84,10 @@ public struct Recording: Sendable {
         }
       } catch {
         if isTorn, header != nil, number == all.count - 1 { break }
-        throw ValueError("line \(number + 1) is not a \(header == nil ? "recording's header" : "line of a recording")")
+        throw ValueError("line \(number + 1): not a \(header == nil ? "recording header" : "recording line")")
       }
     }
-    guard let header, header.format == 1 else { throw ValueError("it is not a recording of format 1") }
+    guard let header, header.format == 1 else { throw ValueError("not a recording of format 1") }
     self.header = header
     self.lines = lines
   }
@@ -99,7 +99,7 @@ public struct Recording: Sendable {
     return (try? encoder.encode(header)).map { String(decoding: $0, as: UTF8.self) } ?? ""
   }
 
-  /// A message's line, without the newline. `link` is a link's name and needs no escaping.
+  /// The line of a message, without the newline. `link` must not need escaping.
   public static func text(_ t: Int64, link: String, _ direction: Direction, bytes: [UInt8]) -> String {
     var digits: [UInt8] = []
     digits.reserveCapacity(bytes.count * 2)
@@ -110,7 +110,7 @@ public struct Recording: Sendable {
     return #"{"t":\#(t),"link":"\#(link)","dir":"\#(direction.rawValue)","hex":"\#(String(decoding: digits, as: UTF8.self))"}"#
   }
 
-  /// A line without a message: a state, or that a secret was sent.
+  /// A line without a message: a link state, or the length of a secret message.
   public static func text(_ t: Int64, link: String, _ direction: Direction, note: String) -> String {
     let line = Line(t: t, link: link, dir: direction, hex: nil, text: note)
     let encoder = JSONEncoder()

@@ -1,37 +1,37 @@
-// Bytes in, whole messages out: a Varlink message is a JSON object followed by one NUL. Owns the unread bytes of one
-// connection; must never look inside a message, nor keep more than its reader left unread.
-// Facts: the Varlink method-call page (varlink.org); the limit is ours, sd-varlink's is 16 MiB.
+// Splits a byte stream into Varlink messages: a JSON object followed by one NUL each. It holds the unread bytes of one
+// connection and does not look inside messages.
+// Source: the Varlink method-call page (varlink.org). The length limit is our own; sd-varlink's is 16 MiB.
 
-/// Splits a byte stream into messages. Every byte is looked at once, however the stream was cut.
+/// Splits a byte stream into messages. Every byte is examined once, no matter how the stream was split.
 public struct VarlinkFraming: Sendable {
-  /// The longest call that the daemon takes, in bytes without its NUL.
+  /// The maximum length of a call to the daemon, in bytes without its NUL.
   public static let limit = 1 << 20
-  /// The longest reply that a client takes: a thousand devices say more than a caller may.
+  /// The maximum length of a reply to a client: replies about many devices are longer than calls.
   public static let replyLimit = 16 << 20
-  /// Storage that an idle connection may keep; there can be thousands of them.
+  /// The maximum storage of an idle connection, in bytes; there can be thousands.
   static let idleCapacity = 512
 
-  /// More bytes than the limit came without a NUL: the connection cannot be understood any more.
+  /// More bytes than the limit arrived without a NUL: the connection must be closed.
   public struct TooLong: Error, Equatable, Sendable {}
 
-  /// The longest message that is taken, in bytes without its NUL. It may grow while one comes.
+  /// The maximum length of a message, in bytes without its NUL. It can be raised while one arrives.
   public var limit: Int
   private var buffer: [UInt8] = []
-  /// Where the first unread message starts.
+  /// The start of the first unread message.
   private var head = 0
   /// There is no NUL before this position.
   private var scanned = 0
 
-  /// Without bytes.
+  /// An empty buffer.
   public init(limit: Int = VarlinkFraming.limit) { self.limit = limit }
 
-  /// How many bytes wait. A reader that is busy stops reading when they are many.
+  /// The number of unread bytes. A busy reader stops reading when there are many.
   public var pending: Int { buffer.count - head }
 
-  /// The storage held, for tests.
+  /// The allocated storage in bytes, for tests.
   var capacity: Int { buffer.capacity }
 
-  /// Takes what the connection gave.
+  /// Appends received bytes.
   public mutating func append(_ bytes: some Collection<UInt8>) {
     if head > 0, head >= buffer.count - head {  // moves at most as many bytes as were read since the last move
       buffer.removeSubrange(..<head)
@@ -41,8 +41,8 @@ public struct VarlinkFraming: Sendable {
     buffer.append(contentsOf: bytes)
   }
 
-  /// Hands the next whole message to `read`, without its NUL and without a copy, or gives nil when there is none yet.
-  /// The pointer is good inside `read` only. Bytes after an error are worthless: close the connection.
+  /// Passes the next whole message to `read`, without its NUL and without a copy; returns nil if there is none yet.
+  /// The pointer is valid only inside `read`. After an error the connection must be closed.
   public mutating func next<R>(_ read: (UnsafeRawBufferPointer) throws -> R) throws -> R? {
     guard let end = try messageEnd() else { return nil }
     let start = head
@@ -52,10 +52,10 @@ public struct VarlinkFraming: Sendable {
     return try buffer.withUnsafeBytes { try read(UnsafeRawBufferPointer(rebasing: $0[start..<end])) }
   }
 
-  /// Whether a whole message waits. Throws where `next` would.
+  /// Whether a whole message is available. Throws like `next`.
   public mutating func hasMessage() throws -> Bool { try messageEnd() != nil }
 
-  /// The next whole message, copied out.
+  /// A copy of the next whole message.
   public mutating func next() throws -> [UInt8]? {
     try next { [UInt8]($0) }
   }

@@ -1,9 +1,9 @@
-// Parameters of calls, replies and errors, decoded by type. Undeclared ones are refused by name: a typo in a command must
-// never be ignored. Must never guess: what does not fit is InvalidParameter with the name of the parameter.
+// Typed decoding of the parameters of calls, replies and errors. Undeclared parameters are rejected, so that a typo in a command
+// is never ignored. An error is InvalidParameter with the name of the parameter.
 
 import FoundationEssentials
 
-/// The input or output of a method: a struct whose coding keys are exactly the declared fields.
+/// The parameters or the result of a method: a struct whose coding keys are exactly the declared fields.
 public protocol VarlinkParameters: Codable, Sendable {
   associatedtype CodingKeys: CodingKey & CaseIterable
 }
@@ -16,16 +16,16 @@ public protocol VarlinkMethod: Sendable {
   static var name: String { get }
 }
 
-/// No parameters at all.
+/// The parameters of a method without any.
 public struct NoParameters: VarlinkParameters, Equatable {
   public enum CodingKeys: CodingKey, CaseIterable {}
 
-  /// Nothing.
+  /// Creates empty parameters.
   public init() {}
 }
 
 extension VarlinkParameters {
-  /// Decodes parameters, every one of which must be declared.
+  /// Decodes parameters; throws for one that is not declared.
   init(strictly node: JSONNode) throws(ContractError) {
     for key in node.keys where CodingKeys(stringValue: key) == nil { throw .invalidParameter(parameter: key) }
     do { self = try Self(from: node) } catch {
@@ -35,7 +35,7 @@ extension VarlinkParameters {
   }
 }
 
-/// Writes messages. Making a coder costs more than a small message, so there is one.
+/// The shared encoder: creating one costs more than encoding a small message.
 enum Coders {
   private static let encoder: JSONEncoder = {
     let encoder = JSONEncoder()
@@ -43,7 +43,7 @@ enum Coders {
     return encoder
   }()
 
-  /// What was wrong with a message.
+  /// The description of a parse or decoding error.
   static func words(_ error: any Error) -> String {
     switch error {
     case let syntax as JSONSyntax: syntax.words
@@ -52,7 +52,7 @@ enum Coders {
     }
   }
 
-  /// The message with its NUL.
+  /// Encodes a message with its NUL.
   static func message(_ value: some Encodable) throws -> [UInt8] {
     let data = try encoder.encode(value)
     return [UInt8](unsafeUninitializedCapacity: data.count + 1) { bytes, count in

@@ -1,11 +1,11 @@
-// The interface org.varlink.service, which every Varlink server answers: who it is and what it can be asked.
-// Facts: the Varlink service page (varlink.org); the text is the usual one with our errors' parameters.
+// The interface org.varlink.service, which every Varlink server implements: information about the server and its interfaces.
+// Source: the Varlink service page (varlink.org); PermissionDenied has an additional parameter on the wire.
 
 /// The standard interface.
 public enum VarlinkService {
   public static let interface = "org.varlink.service"
 
-  /// Every method, for whoever must have one handler for each.
+  /// Every method; each one must have a handler.
   public static let methods: [any VarlinkMethod.Type] = [GetInfo.self, GetInterfaceDescription.self]
 
   public enum GetInfo: VarlinkMethod {
@@ -20,7 +20,7 @@ public enum VarlinkService {
       public var url: String
       public var interfaces: [String]
 
-      /// What a server says of itself.
+      /// Creates a result.
       public init(vendor: String, product: String, version: String, url: String, interfaces: [String]) {
         self.vendor = vendor
         self.product = product
@@ -38,7 +38,7 @@ public enum VarlinkService {
       public enum CodingKeys: CodingKey, CaseIterable { case interface }
       public var interface: String
 
-      /// This interface.
+      /// Selects an interface.
       public init(interface: String) { self.interface = interface }
     }
 
@@ -46,20 +46,20 @@ public enum VarlinkService {
       public enum CodingKeys: CodingKey, CaseIterable { case description }
       public var description: String
 
-      /// The text of an interface.
+      /// Creates a result.
       public init(description: String) { self.description = description }
     }
   }
 
   /// The text of this interface.
   public static let text = """
-    # Who a Varlink server is and what it can be asked; every server answers this interface.
+    # Information about a Varlink server and its interfaces; every server implements this interface.
     interface org.varlink.service
 
-    # The server, and the names of its interfaces.
+    # Returns the server's version and the names of its interfaces.
     method GetInfo() -> (vendor: string, product: string, version: string, url: string, interfaces: []string)
 
-    # The text of one of its interfaces.
+    # Returns the text of one interface.
     method GetInterfaceDescription(interface: string) -> (description: string)
 
     error InterfaceNotFound(interface: string)

@@ -76,7 +76,7 @@ import Testing
     var rig = CarRig.driving()
     let last = rig.now - .second / 60
     rig.run(for: 300 * .millisecond)
-    #expect(rig.lost == ["no set-point came for 300 ms"] && rig.word == "ready")
+    #expect(rig.lost == ["no set-point for 300 ms"] && rig.word == "ready")
     Self.expectStop(&rig, from: last + 300 * .millisecond)
   }
 
@@ -122,7 +122,7 @@ import Testing
     rig.takesWrites = false
     _ = rig.tilt(0.4, 0)
     rig.run(for: 999 * .millisecond)
-    #expect(rig.lost == ["no set-point came for 300 ms"] && rig.resets.isEmpty)
+    #expect(rig.lost == ["no set-point for 300 ms"] && rig.resets.isEmpty)
     rig.run(for: .millisecond)
     #expect(rig.resets == ["the link takes nothing any more"])
   }
@@ -153,7 +153,7 @@ import Testing
     rig.now += 60 * .second
     let end = rig.now
     rig.restoreWrites()
-    #expect(rig.resets.isEmpty && rig.lost == ["no set-point came for 300 ms"])
+    #expect(rig.resets.isEmpty && rig.lost == ["no set-point for 300 ms"])
     Self.expectStop(&rig, from: end)
   }
 

@@ -116,7 +116,7 @@ import Testing
     let tilt = rig.tilt(0.4, 0)
     #expect(rig.succeeded(tilt) && rig.absence("roll") == "not asked for")
     rig.run(for: 400 * .millisecond)
-    #expect(rig.lost == ["no set-point came for 300 ms"])
+    #expect(rig.lost == ["no set-point for 300 ms"])
     rig.run(for: .second)
     #expect(rig.words().suffix(4) == ["Stop#$#", "Stop#$#", "Stop#$#", "Modes#$#"])
   }

@@ -82,7 +82,7 @@ import Testing
     let times = rig.times(since: start, "Gyro")
     // One at once, then after one and a half intervals, then every interval; then the handle lapses.
     #expect(times.prefix(4) == [0, 25, 41, 58] && (times.last ?? 0) >= 280 && (times.last ?? 0) < 300)
-    #expect(rig.lost == ["no set-point came for 300 ms"])
+    #expect(rig.lost == ["no set-point for 300 ms"])
     #expect(rig.times(since: start, "Stop") == [300, 360, 420] && rig.idleWakes == 0)
   }
 

@@ -206,7 +206,7 @@ import Testing
     rig.now += 7 * 86_400 * .second
     let end = rig.now
     _ = rig.tilt(0.4, 0)
-    #expect(rig.lost == ["no set-point came for 300 ms"] && rig.times(since: end, "Stop") == [0])
+    #expect(rig.lost == ["no set-point for 300 ms"] && rig.times(since: end, "Stop") == [0])
     rig.run(for: .second)
     #expect(rig.resets.isEmpty && rig.word == "ready" && rig.idleWakes == 0)
   }

@@ -72,7 +72,7 @@ import Testing
     }
     // It does not squeeze the dead man's handle.
     rig.run(for: 100 * .millisecond)
-    #expect(rig.lost == ["no set-point came for 300 ms"] && rig.tilts.isEmpty)
+    #expect(rig.lost == ["no set-point for 300 ms"] && rig.tilts.isEmpty)
   }
 
   @Test func roundedAnglesAreLetThrough() {

@@ -90,7 +90,7 @@ import Testing
     rig.run(for: 250 * .millisecond)
     #expect(rig.heard(.alive) == 3 && rig.vesc.orders.isEmpty && rig.lost.isEmpty)
     rig.run(for: 100 * .millisecond)
-    #expect(rig.lost == ["no set-point came for 300 ms"])
+    #expect(rig.lost == ["no set-point for 300 ms"])
     #expect(rig.vesc.orders.map(\.order) == [.current(0), .current(0)])
   }
 
@@ -125,7 +125,7 @@ import Testing
     #expect(rig.vesc.orders.isEmpty && rig.absence("target-duty") == "not asked for")
     // What is refused is no set-point.
     rig.run(for: 300 * .millisecond)
-    #expect(rig.lost == ["no set-point came for 300 ms"])
+    #expect(rig.lost == ["no set-point for 300 ms"])
     let property = VESCSignal.targetDuty.rawValue
     #expect(try Self.rolling().machine.schema.properties[property].range == -50...50)
   }
@@ -148,7 +148,7 @@ import Testing
     #expect(rig.vesc.speed > 1)
     let last = rig.now - 50 * .millisecond
     rig.run(for: .second)
-    #expect(rig.lost == ["no set-point came for 300 ms"] && rig.status == "polling")
+    #expect(rig.lost == ["no set-point for 300 ms"] && rig.status == "polling")
     let zeros = rig.vesc.orders.filter { $0.order == .current(0) }.map { ($0.at - last) / .millisecond }
     #expect(zeros == [300, 350, 400])
     #expect(rig.absence("target-current") == "nobody drives")

@@ -466,7 +466,7 @@ import Testing
           "votes": Array(#"[{"server":"https://triviotoy.azurewebsites.net","user":18,"fact":1,"vote":1},{"vote":9}]"#.utf8),
         ],
         wall: WallTime(microseconds: 0)))
-    #expect(rig.events.first == "what was kept of history, votes makes no sense and counts as never set: set it again")
+    #expect(rig.events.first == "stored settings are damaged: history, votes reset to unset; set them again")
     #expect(rig.text("user-id") == "18" && rig.asked.count == 1, "the vote that can be read goes out")
   }
 

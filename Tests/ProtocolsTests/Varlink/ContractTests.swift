@@ -77,13 +77,13 @@ import Testing
     let codes: [Int32] = [4, 4, 4, 2, 2, 2, 5, 1, 1, 1, 6, 1, 1, 2, 2, 1, 2, 7, 2]
     #expect(Self.errors.map(\.exitCode) == codes)
     for error in Self.errors { #expect(!error.message.isEmpty && !error.message.contains("\n")) }
-    #expect(ContractError.timeout(device: "ev", milliseconds: 1500).message.hasPrefix("ev did not answer within 1.5 s; "))
+    #expect(ContractError.timeout(device: "ev", milliseconds: 1500).message.hasPrefix("ev did not respond within 1.5 s; "))
     #expect(
-      ContractError.ambiguous(reference: "rpm", candidates: ["a.rpm", "b.rpm"]).message.hasPrefix("\"rpm\" could be a.rpm or b.rpm; "))
+      ContractError.ambiguous(reference: "rpm", candidates: ["a.rpm", "b.rpm"]).message.hasPrefix("\"rpm\" is ambiguous: a.rpm, b.rpm; "))
     let missing = ContractError.permissionDenied(missing: "to see one must be root")
     #expect(missing.message == "permission denied: to see one must be root")
     #expect(ContractError(name: missing.name, parameters: missing.parameters) == missing)
-    #expect(ContractError.permissionDenied().message.contains("add yourself to group vehicled"))
+    #expect(ContractError.permissionDenied().message.contains("add your user to group vehicled"))
   }
 
   @Test func `declarations survive the socket`() throws {
