@@ -31,7 +31,7 @@ extension WholeHouse {
       let daemon = try house.daemon(arguments: "--log-level", "trace")
       #expect(toy(house, "whoami").errors.contains("toy login"))
       let made = toy(house, "register", "Ada", "ada@example.org", input: "\(Self.secret)\n")
-      #expect(made.status == 0 && made.output.contains("registered, and logged in as user 1"), "\(made)")
+      #expect(made.status == 0 && made.output.contains("registered and logged in as user 1"), "\(made)")
       #expect(toy(house, "login", "ada@example.org", input: "wrong\n").errors.contains("wrong e-mail or password"))
 
       // A toy is thrown now and then: it fetches facts, and reports what it has played.
@@ -49,7 +49,7 @@ extension WholeHouse {
 
       // Without a server votes are kept and facts shown with their age; the next daemon sends what waits.
       first.end()
-      #expect(toy(house, "vote", "2", "down").output.contains("kept, and sent when the server answers"))
+      #expect(toy(house, "vote", "2", "down").output.contains("stored, and sent when the server responds"))
       let old = toy(house, "history", "--json")
       #expect(old.status == 0 && old.output.contains("as of ") && old.output.contains("cannot be reached"), "\(old)")
       #expect(house.get("toy.pending-votes") == "1" && daemon.end() == 0)

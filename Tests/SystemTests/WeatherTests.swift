@@ -59,7 +59,7 @@ extension WholeHouse {
       try configure(house, url, place: "latitude = 1\nlongitude = 2")
       let daemon = try house.daemon()
       #expect(wait { service.complaints.contains("asked for /v1/forecast") })
-      #expect(house.vehiclectl("get", "weather.temperature").errors.contains("not asked yet"))
+      #expect(house.vehiclectl("get", "weather.temperature").errors.contains("no response yet"))
       #expect(daemon.end() == 0)
     }
   }

@@ -175,13 +175,13 @@ import Testing
   @Test func `the daemon's refusals keep their words and exit codes`() throws {
     let daemon = ToyDaemon { called, _ in
       called.action == "whoami"
-        ? ToyDaemon.refused("needs-login", "nobody is logged in: vehiclectl toy login EMAIL")
+        ? ToyDaemon.refused("needs-login", "not logged in: vehiclectl toy login EMAIL")
         : .send(VarlinkReply.message(.timeout(device: "toy", milliseconds: 10_000)))
     }
     let server = try daemon.serve()
     defer { server.stop() }
     let refused = try Program.run(["toy", "whoami", "--socket", server.path])
-    #expect(refused.status == 1 && refused.remarks == "vehiclectl: toy: nobody is logged in: vehiclectl toy login EMAIL (needs-login)\n")
+    #expect(refused.status == 1 && refused.remarks == "vehiclectl: toy: not logged in: vehiclectl toy login EMAIL (needs-login)\n")
     #expect(try Program.run(["toy", "history", "--socket", server.path]).status == 6)
     #expect(try Program.run(["toy", "history", "--device", "x", "--socket", server.path]).status == 4)
     #expect(try Program.run(["toy", "history", "--socket", "/nonexistent/s"]).status == 3)

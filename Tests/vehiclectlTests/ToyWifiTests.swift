@@ -218,7 +218,7 @@ import Testing
   @Test func `Ctrl-C that comes too late says so`() throws {
     let bus = try TestBus()
     let manager = try StandInNetworkManager(bus) { $0.points = [.open("Trivio")] }
-    let server = try daemon(until: Flag(), saying: "the toy is told the network Home").serve()
+    let server = try daemon(until: Flag(), saying: "sending the credentials for network Home").serve()
     defer { server.stop() }
     let (status, shown) = try join(bus, manager, server) { talk in
       #expect(waitUntilJoined(manager))

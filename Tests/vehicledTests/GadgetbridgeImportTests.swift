@@ -74,7 +74,7 @@ import Testing
     #expect(fault == nil)
     #expect(values["steps"] == .value(.int(43)) && values["heart-rate"] == .value(.float(71)))
     #expect(values["steps-source"] == .value(.string("Gadgetbridge: Mi Band 4 at 14:04")))
-    #expect(values["active-energy"] == .absent("Mi Band 4 records no active-energy: vehiclectl set active-energy VALUE"))
+    #expect(values["active-energy"] == .absent("Mi Band 4 does not record active-energy: vehiclectl set active-energy VALUE"))
   }
 
   @Test func `what only some vendors record is taken where its column names the unit`() throws {
@@ -115,7 +115,7 @@ import Testing
     #expect(try Export(sql).shown(["gadgetbridge-device": .string("MY WATCH")]).values["steps"] == .value(.int(6)))
     #expect(
       try Export(sql).shown(["gadgetbridge-device": .string("x")]).fault
-        == "Gadgetbridge has no samples of a device \"x\": it has those of my watch, Mi Band 4")
+        == "no samples of device \"x\" in Gadgetbridge's database: it has my watch, Mi Band 4")
   }
 
   @Test func `hostile names and values are survived`() throws {

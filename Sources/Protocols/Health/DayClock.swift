@@ -1,22 +1,22 @@
-// What day it is where the person lives, and when it began: from the wall's time as it is told now and then. The wall's clock may
-// be set, forwards and backwards, and the offset changes with the seasons and on journeys; what was told last is believed.
+// The local day and its start, from wall-clock times that arrive now and then. The wall clock can be set in both directions, and
+// the UTC offset changes with daylight saving and travel; the most recent time is used.
 
-/// The local day and its beginning.
+/// The local day and its start.
 struct DayClock: Sendable, Equatable {
   /// Local days since 1970-01-01.
   private(set) var day: Int
-  /// When it began, in seconds since the Unix epoch.
+  /// The start of the day, in seconds since the Unix epoch.
   private(set) var midnight: Int64
-  /// Seconds.
+  /// The UTC offset in seconds.
   private(set) var offset: Int64
-  /// Microseconds since the Unix epoch, at the instant when they were told.
+  /// The wall-clock time in microseconds since the Unix epoch at `instant`.
   private var wall: Int64
   private var told: Instant
 
   private static let dayLength: Int64 = 86_400
   private static let latest: Int64 = 1 << 55
 
-  /// It is this time now.
+  /// Creates a clock from the current time.
   init(_ time: WallTime, at now: Instant) {
     wall = min(max(time.microseconds, -Self.latest), Self.latest)
     told = now
@@ -24,27 +24,27 @@ struct DayClock: Sendable, Equatable {
     let local = Self.floor(wall, 1_000_000) + offset
     day = Int(Self.floor(local, Self.dayLength))
     midnight = Int64(day) * Self.dayLength - offset
-    // The clocks may have changed since it began.
+    // The UTC offset may have changed since midnight.
     if let known = time.midnight, abs(midnight - known) <= 7200 { midnight = known }
   }
 
-  /// The time was told anew; gives whether the clock was set since.
+  /// Updates the time. Returns true if the wall clock was set since the last update.
   mutating func set(_ time: WallTime, at now: Instant) -> Bool {
     let expected = micros(at: now)
     self = DayClock(time, at: now)
     return abs(wall - expected) > 60_000_000
   }
 
-  /// Microseconds since the Unix epoch, if nobody has set the clock meanwhile.
+  /// The wall-clock time in microseconds since the Unix epoch, unless the clock was set in the meantime.
   func micros(at now: Instant) -> Int64 { wall + max(0, now &- told) / .microsecond }
 
-  /// When the next day begins, if nobody sets the clock.
+  /// When the next day starts, unless the clock is set.
   var nextDay: Instant {
     let left = (Int64(day) + 1) * Self.dayLength - offset - Self.floor(wall, 1_000_000)
     return told &+ min(max(left, 1), 2 * Self.dayLength) * .second
   }
 
-  /// A moment in local time: `14:05`.
+  /// A time of day in local time: `14:05`.
   func words(of micros: Int64) -> String {
     let minutes = Self.floor(Self.floor(min(max(micros, -Self.latest), Self.latest), 1_000_000) + offset, 60)
     let inDay = Int(minutes - Self.floor(minutes, 1440) * 1440)
@@ -52,13 +52,13 @@ struct DayClock: Sendable, Equatable {
     return "\(digits(inDay / 60)):\(digits(inDay % 60))"
   }
 
-  /// How old something of this time is; not older than there have been such clocks, and 0 where it is of later.
+  /// The age of something with this time: at most the age of the Unix epoch, and 0 for times in the future.
   func age(of micros: Int64, at now: Instant) -> Nanoseconds {
     let age = self.micros(at: now).subtractingReportingOverflow(micros)
     return (age.overflow ? 0 : min(max(age.partialValue, 0), 1 << 50)) * .microsecond
   }
 
-  /// How long ago something was: `45 s`, `12 min`, `3 h`, `5 d`.
+  /// A duration as text: `45 s`, `12 min`, `3 h`, `5 d`.
   static func age(_ micros: Int64) -> String {
     switch max(0, micros / 1_000_000) {
     case let seconds where seconds < 60: "\(seconds) s"

@@ -1,46 +1,46 @@
-// Looks at an export of Gadgetbridge once a minute, and reads it when it has changed or the day has: first what tables there are,
-// then the day's sums. What it learned stays until the next good read; what is wrong is a fault in words.
-// Facts: Gadgetbridge's database as it is exported; samples come when the phone has synchronised, so each carries its own age.
+// Checks an export of Gadgetbridge once a minute and reads it when the file or the day has changed: first the list of tables, then
+// the totals of the day. Values stay until the next successful read; errors are reported as a fault.
+// Source: Gadgetbridge's database export. Samples arrive when the phone synchronises, so each one has its own age.
 
-/// One export, and what was last read of it.
+/// One export, and the values that were last read from it.
 struct Gadgetbridge: Sendable {
   private enum Stage {
-    /// When it is looked at again.
+    /// When the file is checked again.
     case resting(until: Instant)
-    /// What tables there are was asked.
+    /// The list of tables was requested.
     case discovering(QueryID)
-    /// The sums of this day were asked of these tables.
+    /// The totals of this day were requested from these tables.
     case summing(QueryID, [GadgetbridgeTable], day: Int)
   }
 
   private static let period: Nanoseconds = 60 * .second
-  /// Clocks of phones differ; a sample of later than this is of no time that there is.
+  /// The tolerated difference between clocks; later samples are ignored.
   private static let ahead: Int64 = 300
 
   private let file: String
   private let wanted: String?
   private var stage = Stage.resting(until: .min)
   private var lastID: QueryID = 0
-  /// What was read last, and on which day.
+  /// The values that were read last, and their day.
   private var read: (stamp: FileStamp, day: Int)?
   private(set) var fault: String?
   private var result: GadgetbridgeDay?
-  /// The newest heart rate's time, and when it was first seen here.
+  /// The time of the newest heart rate, and when it was first seen here.
   private var heartSeen: (micros: Int64, at: Instant)?
 
-  /// An export of this name; `device` is what its wearer calls the device, nil: the one with the newest sample.
+  /// An export with this file name; `device` is the name of the device in it, nil for the one with the newest sample.
   init(_ file: String, device wanted: String?) { (self.file, self.wanted) = (file, wanted) }
 
-  /// When it wants to be looked at.
+  /// When the file is checked next.
   var due: Instant? { if case .resting(let until) = stage { until } else { nil } }
 
-  /// The clock was set: what was too new for it may not be now.
+  /// The clock was set: samples that were in the future may be valid now.
   mutating func forget() {
     read = nil
     if case .resting = stage { stage = .resting(until: .min) }
   }
 
-  /// Looks at the file, if it is time.
+  /// Checks the file, if it is time.
   mutating func look(_ clock: DayClock, at now: Instant, _ effects: inout Effects) {
     guard case .resting(let until) = stage, now >= until || read.map({ $0.day != clock.day }) == true else { return }
     lastID &+= 1
@@ -49,13 +49,13 @@ struct Gadgetbridge: Sendable {
     effects.append(.query(lastID, DatabaseQuery(file, GadgetbridgeTable.discovery, unlessStill: known)))
   }
 
-  /// Takes an answer.
+  /// Handles the result of a query.
   mutating func take(_ id: QueryID, _ answer: DatabaseAnswer, _ clock: DayClock, at now: Instant, _ effects: inout Effects) {
     switch (stage, answer) {
     case (.discovering(id), .rows(let rows, _)):
       let tables = GadgetbridgeTable.all(in: rows)
       guard let question = GadgetbridgeTable.sums(of: tables) else {
-        return rest("\(file) is a database, but not Gadgetbridge's: no table of it has TIMESTAMP and STEPS", at: now)
+        return rest("\(file) is not a Gadgetbridge database: no table with columns TIMESTAMP and STEPS", at: now)
       }
       lastID &+= 1
       stage = .summing(lastID, tables, day: clock.day)
@@ -73,7 +73,7 @@ struct Gadgetbridge: Sendable {
       }
     case (.discovering(id), .unchanged): stage = .resting(until: now &+ Self.period)
     case (.discovering(id), .missing), (.summing(id, _, _), .missing):
-      rest("there is no \(file) in the import folder of the state directory: export Gadgetbridge's database and put it there", at: now)
+      rest("no file \(file) in import/ of the state directory: export Gadgetbridge's database and copy it there", at: now)
     case (.discovering(id), .failed(let words)), (.summing(id, _, _), .failed(let words)): rest(words, at: now)
     default: break
     }
@@ -85,14 +85,14 @@ struct Gadgetbridge: Sendable {
     self.fault = fault
   }
 
-  // MARK: What it has
+  // MARK: Values
 
-  /// What may be shown of a metric.
+  /// The current value of a metric, if it may be shown.
   func told(_ metric: HealthMetric, _ clock: DayClock, fresh: Nanoseconds, at now: Instant) -> HealthMachine.Told? {
     guard let result else { return nil }
     guard metric.isSum else {
       guard let heart = result.heart, let seen = heartSeen else { return nil }
-      // Whatever the wall's clock does, it is not shown for longer than since it was first seen.
+      // Limited by the monotonic clock as well, in case the wall clock is set back.
       let end = min(seen.at &+ fresh, now &+ fresh &- clock.age(of: heart.micros, at: now))
       guard now < end else { return nil }
       return HealthMachine.Told(
@@ -106,18 +106,18 @@ struct Gadgetbridge: Sendable {
     "Gadgetbridge: \(result.device) at \(clock.words(of: micros))"
   }
 
-  /// Why there is nothing of a metric, where the export says so.
+  /// Why the export has no value of a metric; nil if there is no export.
   func absence(of metric: HealthMetric, _ clock: DayClock, at now: Instant) -> String? {
     guard let result else { return nil }
     let wall = clock.micros(at: now)
     if let heart = result.heart, metric == .heartRate {
-      return "the newest of \(result.device) is \(DayClock.age(wall - heart.micros)) old: synchronise it, and export again"
+      return "the newest heart rate of \(result.device) is \(DayClock.age(wall - heart.micros)) old: synchronise and export again"
     }
-    guard result.has(metric) else { return "\(result.device) records no \(metric.name): vehiclectl set \(metric.name) VALUE" }
-    guard metric.isSum else { return "\(result.device) has recorded none" }
+    guard result.has(metric) else { return "\(result.device) does not record \(metric.name): vehiclectl set \(metric.name) VALUE" }
+    guard metric.isSum else { return "\(result.device) has no heart rate yet" }
     if result.day == clock.day, let number = result.sums[metric] {
-      return "\(result.device) says \(Value.text(number)), which cannot be"
+      return "implausible value \(Value.text(number)) from \(result.device)"
     }
-    return "nothing yet today: the newest sample of \(result.device) is \(DayClock.age(wall - result.newest)) old"
+    return "no data for today: the newest sample of \(result.device) is \(DayClock.age(wall - result.newest)) old"
   }
 }

@@ -1,20 +1,20 @@
-// The day of one device as an export has it: chosen among the devices and tables that the export holds. It must never add up two
-// tables of one device: they tell of the same steps.
+// The totals of one day and device in an export, selected from its devices and tables. Totals of two tables of one device must not
+// be added: both count the same steps.
 
-/// What one device says of a day.
+/// The totals of one device on one day.
 struct GadgetbridgeDay: Sendable, Equatable {
-  /// Its name, fit to be shown.
+  /// The device's name, without control characters.
   var device: String
   var day: Int
-  /// Its newest sample, in microseconds since the Unix epoch.
+  /// The time of its newest sample, in microseconds since the Unix epoch.
   var newest: Int64
-  /// Of that day; absent where there is no sample of it, or the device does not record it.
+  /// The totals of the day; a metric is absent if there is no sample of that day or the device does not record it.
   var sums: [HealthMetric: Double] = [:]
-  /// Its newest heart rate, of whatever day.
+  /// The newest heart rate, of any day.
   var heart: (number: Double, micros: Int64)?
   private var recorded: Set<HealthMetric> = [.steps]
 
-  /// Whether the device records this at all.
+  /// Whether the device records this metric at all.
   func has(_ metric: HealthMetric) -> Bool { recorded.contains(metric) }
 
   static func == (one: Self, other: Self) -> Bool {
@@ -22,7 +22,7 @@ struct GadgetbridgeDay: Sendable, Equatable {
       && one.heart?.micros == other.heart?.micros && one.heart?.number == other.heart?.number
   }
 
-  /// One row: what a table has of a device.
+  /// One result row: the totals of one device in one table.
   private struct Part {
     var table: GadgetbridgeTable
     var id: String
@@ -49,7 +49,7 @@ struct GadgetbridgeDay: Sendable, Equatable {
     }
   }
 
-  /// Chooses among the rows that answer `GadgetbridgeTable.sums`: the device of this name, else the one with the newest sample.
+  /// Selects from the result of `GadgetbridgeTable.sums`: the device with this name, or the one with the newest sample.
   init(_ rows: [[Value?]], of tables: [GadgetbridgeTable], device wanted: String?, day: Int) throws(ValueError) {
     var parts: [String: Part] = [:]
     for part in rows.compactMap({ Part($0, of: tables) }) {
@@ -62,10 +62,10 @@ struct GadgetbridgeDay: Sendable, Equatable {
     }
     guard let part = (meant ?? all).first else {
       guard let wanted, !all.isEmpty else {
-        throw ValueError("Gadgetbridge's database has no sample of any device: synchronise the device, and export again")
+        throw ValueError("no samples in Gadgetbridge's database: synchronise the device and export again")
       }
       let others = all.prefix(6).map(\.name).joined(separator: ", ")
-      throw ValueError("Gadgetbridge has no samples of a device \"\(Self.clean(wanted))\": it has those of \(others)")
+      throw ValueError("no samples of device \"\(Self.clean(wanted))\" in Gadgetbridge's database: it has \(others)")
     }
     device = part.name
     self.day = day
@@ -84,7 +84,7 @@ struct GadgetbridgeDay: Sendable, Equatable {
 
   private static func micros(_ seconds: Double) -> Int64 { Int64(min(max(seconds, 0), 1e11) * 1e6) }
 
-  /// A name that neither drives a terminal nor drowns a sentence.
+  /// The name without control characters, truncated.
   static func clean(_ name: String) -> String {
     var clean = ""
     for scalar in name.unicodeScalars.prefix(40) {

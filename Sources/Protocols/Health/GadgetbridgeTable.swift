@@ -1,21 +1,21 @@
-// Which tables of an export hold samples, and the questions to them. Tables differ with the vendor and new ones come: they are
-// known by their columns. Names out of the database are quoted: they may be anything.
-// Facts: Gadgetbridge's schema: samples have TIMESTAMP, DEVICE_ID, STEPS (per sample, -1 or 0 for none), most HEART_RATE (255 and
-// below 1 for none), a few DISTANCE_CM, DISTANCE_METERS or ACTIVE_CALORIES (kcal). DISTANCE and CALORIES mean something else with
-// each vendor and are left alone. A SUMMARY has a whole day in a row. Times are seconds, or milliseconds above 10^11.
+// The tables of an export that hold samples, and the queries on them. Tables differ between vendors and new ones are added, so they
+// are detected by their columns. Names from the database are untrusted and therefore quoted.
+// Source: Gadgetbridge's schema: samples have TIMESTAMP, DEVICE_ID, STEPS (per sample, -1 or 0 for none), most HEART_RATE (255 and
+// below 1 for none), a few DISTANCE_CM, DISTANCE_METERS or ACTIVE_CALORIES (kcal). DISTANCE and CALORIES differ between vendors and
+// are not used. A SUMMARY table has one row per day. Times are seconds, or milliseconds above 10^11.
 
 /// A table of samples.
 struct GadgetbridgeTable: Sendable, Equatable {
   var name: String
-  /// Its columns as they are written, by their names in upper case.
+  /// Its columns as spelled in the database, by their upper-case names.
   var columns: [String: String]
-  /// The table that names the devices, and its columns.
+  /// The table with the names of the devices, and its columns.
   var devices: [String: String]?
   var devicesName = ""
 
-  /// Its rows are days.
+  /// True if each row is a day.
   var isSummary: Bool { name.uppercased().contains("SUMMARY") }
-  /// Metres for one of its distances.
+  /// The column with the distance, and metres per unit.
   var metres: (column: String, factor: Double)? {
     columns["DISTANCE_CM"].map { ($0, 0.01) } ?? columns["DISTANCE_METERS"].map { ($0, 1) }
   }
@@ -23,14 +23,14 @@ struct GadgetbridgeTable: Sendable, Equatable {
   private static let most = 64
   private static let maxNameLength = 200
 
-  /// Asks for the tables with columns that matter.
+  /// The query for the tables with relevant columns.
   static let discovery = """
     SELECT m.name, c.name FROM sqlite_master AS m JOIN pragma_table_info(m.name) AS c WHERE m.type = 'table' AND upper(c.name) IN \
     ('TIMESTAMP', 'DEVICE_ID', 'STEPS', 'HEART_RATE', 'DISTANCE_CM', 'DISTANCE_METERS', 'ACTIVE_CALORIES', '_ID', 'NAME', 'ALIAS') \
     ORDER BY m.name, c.cid
     """
 
-  /// The tables with samples in them, of the answer to `discovery`.
+  /// The tables with samples, from the result of `discovery`.
   static func all(in rows: [[Value?]]) -> [GadgetbridgeTable] {
     var tables: [String: [String: String]] = [:]
     for row in rows {
@@ -50,8 +50,8 @@ struct GadgetbridgeTable: Sendable, Equatable {
 
   private static func quoted(_ name: String) -> String { "\"\(name.replacing("\"", with: "\"\""))\"" }
 
-  /// Asks for a row a device and table: table, device, its name and alias, newest sample, samples of today, their steps, metres
-  /// and kcal, and the newest heart rate as its time times 1000 and the rate. `?1` is midnight, `?2` the latest time that counts.
+  /// The query for one row per device and table: table, device, its name and alias, newest sample, number of samples today, their
+  /// steps, metres and kcal, and the newest heart rate as its time times 1000 plus the rate. `?1` is midnight, `?2` the latest valid time.
   static func sums(of tables: [GadgetbridgeTable]) -> String? {
     if tables.isEmpty { return nil }
     return tables.indices.map { tables[$0].sums(number: $0) }.joined(separator: " UNION ALL ")

@@ -1,31 +1,31 @@
-// What people and scripts set: stamped with the day and the time at which it was, kept in one file, and shown only once the disk
-// has it. While one store is under way, whatever is set meanwhile waits and goes into the next one together.
+// The values that clients set: stamped with day and time, stored in one file, and published after they are stored. While a
+// store is in progress, further values wait and are stored together.
 
-/// The values that were set, and what is under way to the disk.
+/// The values that were set, and pending stores.
 struct HealthKeeping: Sendable {
   static let key = "values"
 
-  /// A value that somebody set.
+  /// A value that a client set.
   struct Entry: Sendable, Equatable {
     var number: Double
     /// The local day on which it was set.
     var day: Int
-    /// Microseconds since the Unix epoch.
+    /// When it was set, in microseconds since the Unix epoch.
     var micros: Int64
-    /// When that was on the machines' clock, as far as it goes back.
+    /// The same on the monotonic clock.
     var set: Instant
   }
 
-  /// What the disk has.
+  /// The stored values.
   private(set) var entries: [HealthMetric: Entry] = [:]
-  /// What waits to be told the time, and who waits for it.
+  /// The values that wait for the wall-clock time, and the commands that set them.
   private var asked: (numbers: [HealthMetric: Double], by: [CommandID]) = ([:], [])
-  /// What waits for the disk.
+  /// The values that are being stored.
   private var waiting: (entries: [HealthMetric: Entry], by: [CommandID]) = ([:], [])
   private var storing: (entries: [HealthMetric: Entry], by: [CommandID])?
 
-  /// Takes what earlier runs stored: a line a metric, `steps 4321 20089 1735689600000000`. What is not of today may be of a
-  /// tomorrow: the clock is set later. False where some of it is damaged.
+  /// Restores stored values: one metric per line, `steps 4321 20089 1735689600000000`. A value of another day is kept, because the
+  /// clock may not be set yet. Returns false if some of it is damaged.
   mutating func restore(_ bytes: [UInt8]?, _ clock: DayClock, at now: Instant) -> Bool {
     let lines = String(decoding: (bytes ?? []).prefix(4096), as: UTF8.self).split(separator: "\n")
     var isWhole = lines.count <= HealthMetric.allCases.count
@@ -39,23 +39,23 @@ struct HealthKeeping: Sendable {
         continue
       }
       let age = clock.micros(at: now) - micros
-      // What is said to be of later cannot be told from what is long over.
+      // The age of a value from the future is unknown.
       if !metric.isSum, !(0..<86_400_000_000).contains(age) { continue }
       entries[metric] = Entry(number: number, day: day, micros: micros, set: metric.isSum ? now : now &- age * .microsecond)
     }
     return isWhole
   }
 
-  /// Whether some value is still of today, or will be.
+  /// Whether a value is valid today, or will be.
   func lasts(after day: Int) -> Bool { entries.contains { $0.key.isSum && $0.value.day >= day } }
 
-  /// A command wants this value set.
+  /// Sets a value for a command.
   mutating func set(_ metric: HealthMetric, _ number: Double, for id: CommandID) {
     asked.numbers[metric] = number
     asked.by.append(id)
   }
 
-  /// What was set was set at this time.
+  /// Stamps the values that wait for the time.
   mutating func stamp(_ clock: DayClock, at now: Instant) {
     for (metric, number) in asked.numbers {
       waiting.entries[metric] = Entry(number: number, day: clock.day, micros: clock.micros(at: now), set: now)
@@ -64,7 +64,7 @@ struct HealthKeeping: Sendable {
     asked = ([:], [])
   }
 
-  /// Sends what waits to the disk, if that is free.
+  /// Stores the waiting values, unless a store is in progress.
   mutating func advance(_ effects: inout Effects) {
     guard storing == nil, !waiting.entries.isEmpty else { return }
     storing = waiting
@@ -74,7 +74,7 @@ struct HealthKeeping: Sendable {
     effects.append(.store(key: Self.key, Array(lines.joined().utf8)))
   }
 
-  /// The disk has what was stored, or not. Gives who waited for it, and what is to be said once the values are shown.
+  /// Handles the result of a store. Returns the waiting commands, and their reply after the values are published.
   mutating func stored(_ failure: String?) -> (by: [CommandID], result: Result<Report, CommandError>) {
     guard let done = storing else { return ([], .success(Report())) }
     storing = nil
@@ -83,14 +83,14 @@ struct HealthKeeping: Sendable {
     return (done.by, .success(Report()))
   }
 
-  /// Whoever waits is gone.
+  /// Removes a command whose caller disconnected.
   mutating func cancel(_ id: CommandID) {
     asked.by.removeAll { $0 == id }
     waiting.by.removeAll { $0 == id }
     storing?.by.removeAll { $0 == id }
   }
 
-  /// Everybody who waits. Nobody does afterwards.
+  /// Removes and returns all waiting commands.
   mutating func dismiss() -> [CommandID] {
     let all = asked.by + waiting.by + (storing?.by ?? [])
     asked.by = []

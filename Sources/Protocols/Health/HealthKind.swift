@@ -1,33 +1,33 @@
-// The `health` kind as the configuration knows it: a device without a link, whose values come from people, scripts and exports
-// of Gadgetbridge. Live sensors are kinds of their own (HeartRate/).
+// The configuration of the `health` kind: a device without a link whose values come from people, scripts and exports of
+// Gadgetbridge. Live sensors are separate kinds (HeartRate/).
 
 extension Kind {
-  /// What a person's body did today, as scripts and exports tell it.
+  /// Daily activity and heart rate of a person, from scripts and exports.
   public static let health = Kind(
     name: "health",
-    summary: "Steps, energy, distance and heart rate that scripts set, or that an export of Gadgetbridge holds",
+    summary: "Steps, energy, distance and heart rate, set by scripts or read from a Gadgetbridge export",
     links: [],
     options: [
       Option(
         "heart-rate-fresh", ValueRule(.float, unit: "s", range: 5...86_400), default: .float(120),
-        help: "How long a heart rate is shown after it was measured"),
+        help: "How long a heart rate stays valid"),
       Option(
-        "gadgetbridge", ValueRule(.string), help: "The name of Gadgetbridge's exported database in the state directory's import folder"),
-      Option("gadgetbridge-device", ValueRule(.string), help: "Which of its devices; usually the one with the newest sample"),
+        "gadgetbridge", ValueRule(.string), help: "File name of the Gadgetbridge export in import/ of the state directory"),
+      Option("gadgetbridge-device", ValueRule(.string), help: "Name of the device in the export; default: the one with the newest sample"),
       Option(
         "estimate-distance", ValueRule(.float, unit: "m", range: 0.1...3),
-        help: "The length of a step: a distance that nobody tells is estimated from the steps"),
+        help: "Step length, for estimating a missing distance from the steps"),
     ]
   ) { setup throws(OptionError) in HealthMachine(try HealthSettings(setup)) }
 }
 
-/// What the configuration says of a health device.
+/// The configuration of a health device.
 struct HealthSettings: Sendable {
   var heartRateFresh: Nanoseconds
-  /// A file in the import folder.
+  /// A file in the import directory.
   var gadgetbridge: String?
   var gadgetbridgeDevice: String?
-  /// Metres.
+  /// The step length in metres.
   var stepLength: Double?
 
   init(_ setup: Setup) throws(OptionError) {
@@ -38,10 +38,10 @@ struct HealthSettings: Sendable {
     stepLength = setup.options["estimate-distance"]?.number
     if let name = gadgetbridge, name.isEmpty || name.hasPrefix(".") || name.contains("/") {
       throw OptionError(
-        "gadgetbridge", "that is no name of a file; put the file into the state directory's import folder and write its name")
+        "gadgetbridge", "not a file name; copy the file into import/ of the state directory and write its name")
     }
     if gadgetbridgeDevice != nil, gadgetbridge == nil {
-      throw OptionError("gadgetbridge-device", "it says which device of an export; name the export with gadgetbridge = \"Gadgetbridge\"")
+      throw OptionError("gadgetbridge-device", "requires an export; add gadgetbridge = \"Gadgetbridge\"")
     }
   }
 }

@@ -1,16 +1,16 @@
-// The `health` machine: values that are set, and an export that is looked at once a minute. It knows what day it is, and never
-// shows what is of another one. It asks for the time before it stamps what is set, every five minutes while a value stands, and
-// at midnight: the wall's clock is set now and then, above all on machines that boot in the past.
+// The `health` machine: values that clients set, and an export that is checked once a minute. Values of another day are not
+// published. It requests the time before it stamps a value, every five minutes while there is a value, and at midnight, because the
+// wall clock can be set at any time, especially on machines without a battery-backed clock.
 
-/// Holds what a person's body did today.
+/// The activity of a person on the current day.
 public struct HealthMachine: Machine {
-  /// What the machine is at.
+  /// The state of the machine.
   private enum State {
-    /// Nothing was restored yet.
+    /// Stored values are not restored yet.
     case new
-    /// The time is known as it was told last.
+    /// The time is known.
     case knowing
-    /// The time was asked for.
+    /// The time was requested.
     case asking
   }
 
@@ -20,16 +20,16 @@ public struct HealthMachine: Machine {
   var clock = DayClock(WallTime(microseconds: 0), at: 0)
   var keeping = HealthKeeping()
   var gadgetbridge: Gadgetbridge?
-  /// What is shown of each metric.
+  /// The published reading of each metric.
   var shown: [HealthMetric: Told] = [:]
-  /// What was last said of each metric's source, or why there is no value.
+  /// The published source of each metric, or the reason why there is no value.
   var said: [HealthMetric: String] = [:]
   var status: String?
   var fault: String?
   private var lastTold: Instant = 0
 
   static let tellPeriod: Nanoseconds = 300 * .second
-  /// Where the clock was set back by a little at midnight.
+  /// Avoids a second request if the clock was set back slightly at midnight.
   private static let breath: Nanoseconds = .second
 
   init(_ settings: HealthSettings) {
@@ -46,7 +46,7 @@ public struct HealthMachine: Machine {
     }
   }
 
-  /// When the time is to be asked for.
+  /// When the time is requested next.
   private var timeIsDue: Instant? {
     let lasts = !shown.isEmpty || keeping.lasts(after: clock.day)
     let day = lasts || gadgetbridge != nil ? max(clock.nextDay, lastTold &+ Self.breath) : nil
@@ -65,16 +65,16 @@ public struct HealthMachine: Machine {
       guard case .asking = state else { return }
       if clock.set(wall, at: now) {
         gadgetbridge?.forget()
-        shown = [:]  // by this clock each is of another age
+        shown = [:]  // the ages have changed
       }
       timeWasTold(at: now, &effects)
     case .perform(let id, .set(let property, let value)):
       guard let metric = HealthMetric(rawValue: property), let number = value.number, metric.value(number) != nil else {
-        return effects.append(.complete(id, .failure(.refused(code: "unknown", "nothing else can be set"))))
+        return effects.append(.complete(id, .failure(.refused(code: "unknown", "the property is read-only"))))
       }
       keeping.set(metric, number, for: id)
       askTime(&effects)
-    case .perform(let id, .run): effects.append(.complete(id, .failure(.refused(code: "unknown", "it can do no such thing"))))
+    case .perform(let id, .run): effects.append(.complete(id, .failure(.refused(code: "unknown", "no such action"))))
     case .cancelled(let id): keeping.cancel(id)
     case .stored(HealthKeeping.key, let failure):
       let (by, result) = keeping.stored(failure)
@@ -85,10 +85,10 @@ public struct HealthMachine: Machine {
       gadgetbridge?.take(id, answer, clock, at: now, &effects)
       review(at: now, &effects)
     case .stopping:
-      // What was set is on its way; that it has arrived nobody waits for any more.
+      // A value that is being stored is stored, but its command gets no reply.
       keeping.stamp(clock, at: now)
       keeping.advance(&effects)
-      for id in keeping.dismiss() { effects.append(.complete(id, .failure(.notConnected("the device is being closed")))) }
+      for id in keeping.dismiss() { effects.append(.complete(id, .failure(.notConnected("the device is being stopped")))) }
       effects.append(.stopped)
     case .wake, .linkChanged, .received, .sent, .observed, .response, .stored, .leaseBegan, .leaseEnded: break
     }

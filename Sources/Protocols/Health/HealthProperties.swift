@@ -1,23 +1,23 @@
-// The properties of a health device: four metrics, and for each where its value comes from. The order of the cases is the order
-// of the schema. Units are SI's and those of every watch: bpm, kcal, km; the mirror has miles.
+// The properties of a health device: four metrics, and the source of each value. The order of the cases is the order of the
+// schema. Units are bpm, kcal and km.
 
-/// Something that is measured of a person; its raw value is its position in the schema.
+/// A metric of a person; its raw value is its position in the schema.
 enum HealthMetric: Int, CaseIterable, Sendable {
   case heartRate, activeEnergy, steps, distance
 
   var name: String { declaration.name }
-  /// The position of the property that says where the value comes from.
+  /// The position of the property with the source of the value.
   var source: Int { rawValue + Self.allCases.count }
-  /// It adds up from one local midnight to the next.
+  /// Whether it is a total since local midnight.
   var isSum: Bool { self != .heartRate }
 
-  /// The metric's number in its declared type, unless it cannot be.
+  /// The number in the declared type; nil if it is out of range.
   func value(_ number: Double) -> Value? {
     guard number.isFinite, let range = declaration.range, range.contains(number) else { return nil }
     return self == .steps ? .int(Int(number.rounded())) : .float(number)
   }
 
-  /// The schema's rows. A heart rate ends by itself; whether a sum is still of today the machine knows.
+  /// The rows of the schema. A heart rate expires by itself; the machine withdraws the totals of another day.
   static func properties(heartRateFresh: Nanoseconds) -> [Property] {
     allCases.map { metric in
       let row = metric.declaration
@@ -28,7 +28,7 @@ enum HealthMetric: Int, CaseIterable, Sendable {
       + allCases.map { metric in
         Property(
           "\(metric.name)-source", .string, lifetime: metric.isSum ? .retained : .fresh(heartRateFresh),
-          help: "Where \(metric.name) comes from, and how old it is")
+          help: "Source and age of \(metric.name)")
       }
   }
 
@@ -37,9 +37,9 @@ enum HealthMetric: Int, CaseIterable, Sendable {
   private var declaration: Row {
     switch self {
     case .heartRate: ("heart-rate", "bpm", 20...300, "Heart rate")
-    case .activeEnergy: ("active-energy", "kcal", 0...100_000, "Energy spent on moving since local midnight")
+    case .activeEnergy: ("active-energy", "kcal", 0...100_000, "Active energy since local midnight")
     case .steps: ("steps", nil, 0...1_000_000, "Steps since local midnight")
-    case .distance: ("distance", "km", 0...10_000, "Distance walked and run since local midnight")
+    case .distance: ("distance", "km", 0...10_000, "Walking and running distance since local midnight")
     }
   }
 }

@@ -1,21 +1,21 @@
-// What is shown of each metric, and why nothing is: of what was set and what was imported the newer wins; a sum is of today or it
-// is not shown; a heart rate ends with its time. An estimate is called one.
+// The published value of each metric: the newer one of the set and the imported value. Totals are shown only on their day, a heart
+// rate until it expires. An estimated value is marked as such.
 
 extension HealthMachine {
   /// A value that may be shown.
   struct Told: Sendable, Equatable {
     var number: Double
     var source: String
-    /// When it was so: microseconds since the Unix epoch.
+    /// Its time, in microseconds since the Unix epoch.
     var micros: Int64
-    /// When it is over by itself; nil: at midnight.
+    /// When it expires; nil: at midnight.
     var end: Instant?
   }
 
-  /// When the heart rate that is shown is over.
+  /// When the published heart rate expires.
   var heartRateEnds: Instant? { shown[.heartRate]?.end }
 
-  /// Publishes what is so now and was not before.
+  /// Publishes what has changed.
   mutating func review(at now: Instant, _ effects: inout Effects) {
     for metric in HealthMetric.allCases { show(metric, told(metric, at: now), at: now, &effects) }
     let word = shown.isEmpty ? "ready" : "live"
@@ -48,7 +48,7 @@ extension HealthMachine {
     if let newest = told.max(by: { $0.micros < $1.micros }) { return newest }
     guard metric == .distance, let length = settings.stepLength, var steps = self.told(.steps, at: now) else { return nil }
     steps.number = (steps.number * length).rounded() / 1000
-    steps.source = "estimated from the steps, \(Value.text(length)) m each (\(steps.source))"
+    steps.source = "estimated from steps of \(Value.text(length)) m (\(steps.source))"
     return steps
   }
 
@@ -63,7 +63,7 @@ extension HealthMachine {
 
   private func absence(of metric: HealthMetric, at now: Instant) -> String {
     if let words = gadgetbridge?.absence(of: metric, clock, at: now) { return words }
-    if metric.isSum { return "nothing yet today: vehiclectl set \(metric.name) VALUE" }
-    return "none in the last \(Value.text(Double(settings.heartRateFresh) / 1e9)) s: vehiclectl set heart-rate BPM"
+    if metric.isSum { return "no data for today: vehiclectl set \(metric.name) VALUE" }
+    return "no measurement in the last \(Value.text(Double(settings.heartRateFresh) / 1e9)) s: vehiclectl set heart-rate BPM"
   }
 }

@@ -1,31 +1,31 @@
-// One measurement of a foot pod, as it tells it about once a second.
+// One measurement of a foot pod, which it sends about once a second.
 //
 //   flags  speed        cadence  [stride]  [distance]      Bit 0: stride length follows. Bit 1: total distance follows.
 //   1      2, m/s/256   1, /min  2, cm     4, 0.1 m        Bit 2: running, else walking.
 //
-// Facts: Running Speed and Cadence Service 1.0, 3.1; GATT Specification Supplement, RSC Measurement.
+// Source: Running Speed and Cadence Service 1.0, 3.1; GATT Specification Supplement, RSC Measurement.
 
-/// What came at 2A53.
+/// The contents of a notification of 2A53.
 struct RunningMeasurement: SensorMeasurement, Equatable {
-  /// m/s in 256 parts.
+  /// The speed in 1/256 m/s.
   var speed: Int
-  /// Steps a minute.
+  /// Steps per minute.
   var cadence: Int
-  /// cm.
+  /// The stride length in cm.
   var stride: Int?
-  /// 0.1 m.
+  /// The distance in 0.1 m.
   var distance: Int?
   var isRunning: Bool
 
   static let properties = [
     Property("speed", .float, unit: "km/h", range: 0...922, lifetime: .fresh(5 * .second), help: "Speed"),
-    Property("cadence", .int, unit: "steps/min", range: 0...255, lifetime: .fresh(5 * .second), help: "Steps a minute"),
-    Property("stride-length", .float, unit: "m", range: 0...656, lifetime: .fresh(5 * .second), help: "Length of a stride"),
+    Property("cadence", .int, unit: "steps/min", range: 0...255, lifetime: .fresh(5 * .second), help: "Steps per minute"),
+    Property("stride-length", .float, unit: "m", range: 0...656, lifetime: .fresh(5 * .second), help: "Stride length"),
     Property("distance", .float, unit: "km", range: 0...430_000, lifetime: .whileUp, help: "Distance since the sensor was reset"),
     Property("running", .bool, lifetime: .fresh(5 * .second), help: "Running, not walking"),
   ]
 
-  static let remedy = "does it move, is its battery charged?"
+  static let remedy = "check that it is moving and its battery is charged"
 
   init(_ bytes: [UInt8]) throws(ValueError) {
     var fields = SensorFields(bytes)
@@ -41,8 +41,8 @@ struct RunningMeasurement: SensorMeasurement, Equatable {
   func publish(_ effects: inout Effects) {
     effects.publish(0, .float((Double(speed) / 256 * 36).rounded() / 10))
     effects.publish(1, .int(cadence))
-    if let stride { effects.publish(2, .float(Double(stride) / 100)) } else { effects.withdraw(2, "this sensor does not tell") }
-    if let distance { effects.publish(3, .float(Double(distance) / 10_000)) } else { effects.withdraw(3, "this sensor does not tell") }
+    if let stride { effects.publish(2, .float(Double(stride) / 100)) } else { effects.withdraw(2, "not reported by this sensor") }
+    if let distance { effects.publish(3, .float(Double(distance) / 10_000)) } else { effects.withdraw(3, "not reported by this sensor") }
     effects.publish(4, .bool(isRunning))
   }
 }

@@ -1,6 +1,6 @@
-// The kinds of worn sensors on Bluetooth Low Energy as the configuration knows them: a heart rate strap and a foot pod, each by the
-// service that the Bluetooth SIG has laid down for it. Two kinds, because what comes does not say which of the two it is.
-// Facts: Heart Rate Service 1.0 (180D, 2A37), Running Speed and Cadence Service 1.0 (1814, 2A53); names as their owners see them.
+// The configuration of worn sensors on Bluetooth Low Energy: heart rate straps and foot pods, each with the service that the
+// Bluetooth SIG defines for it. They are two kinds, because their notifications cannot be told apart.
+// Source: Heart Rate Service 1.0 (180D, 2A37), Running Speed and Cadence Service 1.0 (1814, 2A53); common product names.
 
 extension Kind {
   /// Heart rate straps, and watches that act as one.
@@ -27,23 +27,23 @@ extension GATTRole {
     names: ["Stryd", "Foot Pod", "Footpod", "RUNN"], isStream: false)
 }
 
-/// Reads a measurement's fields one after the other, lowest byte first.
+/// Reads the fields of a measurement in order, least significant byte first.
 struct SensorFields {
   private var rest: ArraySlice<UInt8>
 
-  /// All of these bytes.
+  /// A reader of these bytes.
   init(_ bytes: [UInt8]) { rest = bytes[...] }
 
   var isEmpty: Bool { rest.isEmpty }
 
-  /// The next field of so many bytes.
+  /// The next field, of `count` bytes.
   mutating func next(_ count: Int) throws(ValueError) -> Int {
-    guard rest.count >= count else { throw ValueError("the measurement is cut off") }
+    guard rest.count >= count else { throw ValueError("the measurement is too short") }
     defer { rest = rest.dropFirst(count) }
     return rest.prefix(count).reversed().reduce(0) { $0 << 8 | Int($1) }
   }
 
-  /// There must be nothing more.
+  /// Throws if bytes are left.
   func end() throws(ValueError) {
     if !isEmpty { throw ValueError("the measurement is too long") }
   }

@@ -1,42 +1,42 @@
-// The machine of a worn sensor: it listens, and never says anything. A measurement that is not whole is counted and dropped; a
-// sensor that is connected and silent is named, for straps sleep when nobody wears them.
+// The machine of a worn sensor: it only receives. An incomplete measurement is counted and dropped. A sensor that is connected but
+// sends nothing is reported, because straps sleep when they are not worn.
 
-/// What one notification of a sensor holds.
+/// The contents of one notification of a sensor.
 protocol SensorMeasurement: Sendable {
-  /// What it has to tell, in the order of the schema.
+  /// The properties, in the order of the schema.
   static var properties: [Property] { get }
-  /// What to look at when nothing comes.
+  /// What to check if no notification arrives.
   static var remedy: String { get }
-  /// Reads one notification, or says why it is none.
+  /// Parses one notification.
   init(_ bytes: [UInt8]) throws(ValueError)
-  /// Publishes what it says.
+  /// Publishes its values.
   func publish(_ effects: inout Effects)
 }
 
-/// Listens to one sensor.
+/// Receives the notifications of one sensor.
 struct SensorMachine<Measurement: SensorMeasurement>: Machine {
   private enum State {
     case down
-    /// The link is up; something must come until then.
+    /// The link is up; the first measurement is due then.
     case listening(until: Instant)
-    /// Measurements come; the next must until then.
+    /// Measurements arrive; the next one is due then.
     case live(until: Instant)
-    /// Nothing came for too long.
+    /// No measurement has arrived in time.
     case silent
   }
 
   let schema = Schema(
     properties: Measurement.properties + [
-      Property("bad-messages", .int, lifetime: .retained, help: "Notifications that were no measurement"),
-      Property("last-bad-message", .string, lifetime: .retained, help: "The last of them"),
+      Property("bad-messages", .int, lifetime: .retained, help: "Notifications that could not be parsed"),
+      Property("last-bad-message", .string, lifetime: .retained, help: "The last notification that could not be parsed"),
     ])
   private var state = State.down
   private var badMessages = 0
 
   private static var badMessagesIndex: Int { Measurement.properties.count }
-  /// A strap tells about once a second.
+  /// A strap sends about one measurement per second.
   private static var timeout: Nanoseconds { 5 * .second }
-  /// It may measure for a while before it tells.
+  /// The first measurement can take longer.
   private static var firstTimeout: Nanoseconds { 15 * .second }
 
   var nextWake: Instant? {
@@ -51,13 +51,13 @@ struct SensorMachine<Measurement: SensorMeasurement>: Machine {
     case .started:
       effects.append(.status("waiting"))
       effects.publish(Self.badMessagesIndex, .int(0))
-      effects.withdraw(Self.badMessagesIndex + 1, "there was none")
+      effects.withdraw(Self.badMessagesIndex + 1, "none so far")
     case .linkChanged(.main, .up):
-      withdraw("the sensor has told nothing yet", &effects)
+      withdraw("no measurement received yet", &effects)
       turn(to: .listening(until: now &+ Self.firstTimeout), "listening", nil, &effects)
     case .linkChanged(.main, .down): turn(to: .down, "waiting", nil, &effects)
     case .received(.main, let bytes): received(bytes, at: now, &effects)
-    case .perform(let id, _): effects.append(.complete(id, .failure(.refused(code: "unknown", "a sensor is only listened to"))))
+    case .perform(let id, _): effects.append(.complete(id, .failure(.refused(code: "unknown", "the sensor accepts no commands"))))
     case .stopping:
       state = .down
       effects.append(.stopped)
@@ -79,7 +79,7 @@ struct SensorMachine<Measurement: SensorMeasurement>: Machine {
   }
 
   private mutating func fallSilent(_ effects: inout Effects) {
-    let words = "the sensor is connected and says nothing: \(Measurement.remedy)"
+    let words = "connected, but no data: \(Measurement.remedy)"
     withdraw(words, &effects)
     turn(to: .silent, "silent", words, &effects)
   }

@@ -1,13 +1,13 @@
-// How a message becomes one GATT write: the end mark, AES-128-CBC with the same key and IV every time, and hex digits. It must
-// never tell what the key is, not even where it is wrong.
-// Facts: ISM-App's BLE.swift and ISM-Embedded's main.cpp: '+' ends the text, the padding is PKCS#7 and nobody looks at it, the
-// value is lower-case hex. Firmware of March 2024 took the text as it is (`plain`).
+// Encodes a message as the value of one GATT write: end mark, AES-128-CBC with a constant key and IV, and hex digits. No error may
+// reveal the key, not even an invalid one.
+// Source: ISM-App's BLE.swift and ISM-Embedded's main.cpp: '+' ends the text, the PKCS#7 padding is not checked, the value is
+// lower-case hex. The firmware of March 2024 takes plain text (`plain`).
 
 import CryptoExtras
 
-/// A mirror's key and initialization vector. It describes itself without telling.
+/// A mirror's key and initialization vector. The description does not contain them.
 public struct MirrorCipher: Sendable, CustomStringConvertible, CustomReflectable {
-  /// The ESP32 always decrypts this much, and finds the end mark in it.
+  /// The ESP32 always decrypts this many bytes and searches the end mark in them.
   static let maxTextLength = 63
   static let endMark = UInt8(ascii: "+")
 
@@ -17,22 +17,22 @@ public struct MirrorCipher: Sendable, CustomStringConvertible, CustomReflectable
   public var description: String { "(a secret key)" }
   public var customMirror: Mirror { Mirror(self, children: [:]) }
 
-  /// A cipher of these, 16 bytes each; nil where they are not.
+  /// A cipher with a key and an IV of 16 bytes each; nil otherwise.
   public init?(key: [UInt8], iv: [UInt8]) {
     guard key.count == 16, iv.count == 16 else { return nil }
     (self.key, self.iv) = (SymmetricKey(data: key), iv)
   }
 
-  /// The value to be written for a text, or why the mirror would not survive it.
+  /// The value for a text; throws if it is too long or contains the end mark.
   public func seal(_ text: [UInt8]) throws(ValueError) -> [UInt8] {
     guard text.count <= Self.maxTextLength else {
-      throw ValueError("\(text.count) bytes are too long: the mirror finds the end of \(Self.maxTextLength) at the most")
+      throw ValueError("message of \(text.count) bytes is too long: the mirror accepts at most \(Self.maxTextLength)")
     }
-    guard !text.contains(Self.endMark) else { throw ValueError("a + in a message ends it") }
+    guard !text.contains(Self.endMark) else { throw ValueError("a message must not contain +") }
     do {
       return Self.hex(try AES._CBC.encrypt(text + [Self.endMark], using: key, iv: try AES._CBC.IV(ivBytes: iv)))
     } catch {
-      throw ValueError("the message cannot be encrypted: \(error)")
+      throw ValueError("cannot encrypt the message: \(error)")
     }
   }
 
@@ -48,41 +48,41 @@ public struct MirrorCipher: Sendable, CustomStringConvertible, CustomReflectable
     return text
   }
 
-  /// Reads `ascii:` and 16 characters, or `hex:` and 32 digits, or says what is wrong without telling what is there.
+  /// Parses `ascii:` and 16 characters, or `hex:` and 32 digits. Errors do not quote the text.
   public static func sixteen(_ secret: [UInt8]) throws(ValueError) -> [UInt8] {
     let (ascii, hex) = (Array("ascii:".utf8), Array("hex:".utf8))
     if secret.starts(with: ascii) {
       let rest = secret.dropFirst(ascii.count)
       guard rest.count == 16, rest.allSatisfy({ $0 < 0x80 }) else {
-        throw ValueError("behind ascii: stand \(rest.count) bytes; write exactly 16 ASCII characters, as in the firmware")
+        throw ValueError("\(rest.count) bytes after ascii:; write exactly 16 ASCII characters, as in the firmware")
       }
       return Array(rest)
     }
     guard secret.starts(with: hex) else {
-      throw ValueError("it begins neither with ascii: nor with hex:; write ascii: and 16 characters, or hex: and 32 digits")
+      throw ValueError("neither ascii: nor hex: at the start; write ascii: and 16 characters, or hex: and 32 digits")
     }
     let rest = Array(secret.dropFirst(hex.count))
     guard rest.count == 32, rest.allSatisfy(isHexDigit) else {
-      throw ValueError("behind hex: stand \(rest.count) characters; write exactly 32 digits, 0 to 9 and a to f")
+      throw ValueError("\(rest.count) characters after hex:; write exactly 32 digits, 0 to 9 and a to f")
     }
     return stride(from: 0, to: 32, by: 2).map { hexValue(rest[$0]) << 4 | hexValue(rest[$0 + 1]) }
   }
 }
 
-/// What stands between a message and the air.
+/// The encoding of messages.
 public enum MirrorProfile: Sendable {
-  /// As the published firmware.
+  /// The published firmware.
   case stock(MirrorCipher)
-  /// As the firmware before it, which encrypted nothing.
+  /// The firmware before it, without encryption.
   case plain
 
-  /// The value to be written: one GATT write.
+  /// The value of one GATT write.
   public func write(_ message: MirrorMessage) -> [UInt8] {
     switch self {
     case .plain: return message.text
     case .stock(let cipher):
-      // No message is longer than 40 bytes, or holds an end mark.
-      guard let value = try? cipher.seal(message.text) else { preconditionFailure("a message that cannot be encrypted") }
+      // No message is longer than 40 bytes or contains an end mark.
+      guard let value = try? cipher.seal(message.text) else { preconditionFailure("a message cannot be encrypted") }
       return value
     }
   }

@@ -1,14 +1,14 @@
-// What a person can want of a mirror. Every wish is kept first and told then; the command ends when the mirror has acknowledged
-// it, or says that it is pending. What cannot be told without a name is refused without one.
+// The commands of a mirror. A setting is stored first and sent then; the command completes when the mirror has acknowledged it, or
+// with the note that it is pending. Commands that require a name are rejected without one.
 
 extension MirrorMachine {
-  static let sendNow = Action("send-now", help: "Sends one wave of what is collected now, whether or not send is on")
+  static let sendNow = Action("send-now", help: "Send all collected values once, even if send is off")
 
   private var namelessError: CommandError { .refused(code: "needs-username", nameless) }
   private var nothingCollected: CommandError {
     let device = settings.device
     return .refused(
-      code: "collection-off", "neither health nor weather is collected: vehiclectl set \(device).health on, or \(device).weather")
+      code: "collection-off", "health and weather are off: vehiclectl set \(device).health on, or \(device).weather")
   }
 
   mutating func perform(_ id: CommandID, _ command: Command, at now: Instant, _ effects: inout Effects) {
@@ -18,7 +18,7 @@ extension MirrorMachine {
       case .set(let property, let value):
         let wish = try wish(property, value)
         if !keeping.keep(wish, for: id, &effects) {
-          throw .refused(code: "busy", "the disk does not keep up: set it again later")
+          throw .refused(code: "busy", "too many pending writes to disk: try again later")
         }
       }
     } catch {
@@ -28,7 +28,7 @@ extension MirrorMachine {
 
   private var hasUsername: Bool { keeping.next.username ?? settings.username != nil }
 
-  /// What is wished, or why it cannot be.
+  /// The setting of a command; throws if it is invalid.
   private func wish(_ property: Int, _ value: Value) throws(CommandError) -> MirrorKeeping.Wish {
     switch (MirrorSignal(rawValue: property), value) {
     case (.led, .int(let percent)):
@@ -45,15 +45,16 @@ extension MirrorMachine {
       return .turn(turned, isOn)
     default: break
     }
-    throw .refused(code: "unknown", "the mirror can do no such thing")
+    throw .refused(code: "unknown", "no such action")
   }
 
   private func allow(_ turned: MirrorSwitch) throws(CommandError) {
     switch turned {
     case .health where !settings.hasHealth:
-      throw .refused(code: "not-configured", "no health value is configured: add health = [\"phone.steps\"] to the device's section")
+      throw .refused(code: "not-configured", "no health source is configured: add health = [\"phone.steps\"] to the device's section")
     case .weather where !settings.hasWeather:
-      throw .refused(code: "not-configured", "no weather is configured: add weather = \"NAME\", a device of kind weather, to its section")
+      throw .refused(
+        code: "not-configured", "no weather source is configured: add weather = \"NAME\" to the device's section")
     case .send:
       guard hasUsername else { throw namelessError }
       guard !keeping.next.on.isDisjoint(with: [.health, .weather]) else { throw nothingCollected }
@@ -78,7 +79,7 @@ extension MirrorMachine {
     hold(id, Report(text: [count, pictures].compactMap(\.self).joined(separator: "; ")), isKept: false, at: now)
   }
 
-  // MARK: Kept
+  // MARK: Stored
 
   mutating func stored(_ key: String, _ failure: String?, at now: Instant, _ effects: inout Effects) {
     let before = username
@@ -113,32 +114,32 @@ extension MirrorMachine {
     guard let username, username != before else { return answer(id, nil, &effects) }
     for other in waits.keys.sorted() where waits[other]?.name != nil {
       waits[other] = nil
-      effects.append(.complete(other, .failure(.refused(code: "replaced", "another name was set meanwhile"))))
+      effects.append(.complete(other, .failure(.refused(code: "replaced", "another name was set in the meantime"))))
     }
-    // The display looks at a name when a value comes with it.
+    // The display reads a name together with the next value.
     let isFollowed = keeping.now.led != nil || isToSend
-    let words = isFollowed ? pictures : "the mirror shows the name with the next value: vehiclectl set \(settings.device).led 50"
+    let words = isFollowed ? pictures : "the mirror shows the name after the next value: vehiclectl set \(settings.device).led 50"
     guard case .up(let session) = state else { return answer(id, pending(words), &effects) }
     if session.has(username) { return answer(id, nil, &effects) }
     if let id { hold(id, Report(text: words), name: username, at: now) }
   }
 
-  /// What a person should know before the first value goes out under a name.
+  /// A remark before the first value under a new name is sent.
   private var pictures: String? {
     guard let username, !keeping.introduced.contains(username) else { return nil }
-    return "stand in front of the mirror: if it does not know the name, it takes pictures now"
+    return "stand in front of the mirror: it takes pictures of you if the name is new"
   }
 
   private func words(_ turned: MirrorSwitch, _ isOn: Bool) -> String? {
     guard isOn else { return nil }
     if turned == .health, MirrorMetric.health.allSatisfy({ settings.sources[$0] == nil || !isPermitted($0) }) {
-      return "none of the values is permitted yet: vehiclectl set \(settings.device).send-steps on, or another of them"
+      return "no value is permitted yet: vehiclectl set \(settings.device).send-steps on, or another send- property"
     }
-    // Most likely the device that the configuration names is not there.
+    // The configured device probably does not exist.
     if turned == .weather, MirrorMetric.weather.allSatisfy({ known[$0] == nil }), let reason = missing[.temperature] {
-      return "nothing is known of it yet; \(reason)"
+      return "no value yet; \(reason)"
     }
-    let words = [isUp ? nil : "pending: begins when the mirror is connected", isToSend ? pictures : nil].compactMap(\.self)
+    let words = [isUp ? nil : "pending: starts when the mirror is connected", isToSend ? pictures : nil].compactMap(\.self)
     return words.isEmpty ? nil : words.joined(separator: "; then ")
   }
 }

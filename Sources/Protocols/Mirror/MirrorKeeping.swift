@@ -1,5 +1,5 @@
-// What a person wants of a mirror and expects to stay so: the light, the name, the interval, what may be collected and sent.
-// It outlives the link and the daemon. A wish is in force, and shown, once it is on its way to the disk.
+// The stored settings of a mirror: light, name, interval, and what may be collected and sent. They survive disconnection and
+// restart. A setting takes effect, and is published, once it is stored.
 
 struct MirrorKeeping: Sendable {
   private static let ledKey = "led"
@@ -12,7 +12,7 @@ struct MirrorKeeping: Sendable {
 
   enum Wish: Sendable, Equatable {
     case led(Int)
-    /// nil: the configuration's again.
+    /// nil: the configured name.
     case username(String?)
     /// Seconds.
     case interval(Int)
@@ -36,13 +36,13 @@ struct MirrorKeeping: Sendable {
     }
   }
 
-  /// All that was wished.
+  /// All settings.
   struct Wishes: Sendable {
-    /// Percent; nil: nobody has said yet.
+    /// Percent; nil if never set.
     var led: Int?
-    /// Set by hand; nil: the configuration's.
+    /// Set by a client; nil: the configured name.
     var username: String?
-    /// Seconds; nil: the configuration's.
+    /// Seconds; nil: the configured interval.
     var interval: Int?
     var on: Set<MirrorSwitch> = []
 
@@ -57,17 +57,17 @@ struct MirrorKeeping: Sendable {
     }
   }
 
-  /// What is in force.
+  /// The settings in effect.
   private(set) var now = Wishes()
-  /// What will be, once the disk has all that is on its way: the next command is held against this.
+  /// The settings after all pending stores; the next command is validated against them.
   private(set) var next = Wishes()
-  /// Names under which the mirror has acknowledged a value, the last one last. It takes pictures for a name that it does not know.
+  /// Names under which the mirror has acknowledged a value, the latest last. For an unknown name it takes pictures.
   private(set) var introduced: [String] = []
-  /// Values that the mirror has, and the local day on which it acknowledged them; only of those that can be taken back.
+  /// The local day on which the mirror acknowledged a value, for values that can be withdrawn.
   private(set) var told: [MirrorMetric: Int] = [:]
   private var pending: [(id: CommandID?, wish: Wish)] = []
 
-  /// Takes what earlier runs stored. What is damaged is as if it had never been set; gives the names of that.
+  /// Restores stored settings. A damaged one counts as unset; returns the names of damaged settings.
   mutating func restore(_ kept: [String: [UInt8]]) -> [String] {
     let keys = [Self.ledKey, Self.usernameKey, Self.intervalKey] + MirrorSwitch.allCases.map(\.rawValue)
     var damaged: [String] = []
@@ -85,14 +85,14 @@ struct MirrorKeeping: Sendable {
     return damaged
   }
 
-  /// The mirror has acknowledged a value under this name.
+  /// Records that the mirror has acknowledged a value under this name.
   mutating func introduce(_ name: String, _ effects: inout Effects) {
     guard introduced.last != name else { return }
     introduced = (introduced.filter { $0 != name } + [name]).suffix(Self.maxNames)
     effects.append(.store(key: Self.introducedKey, Array(introduced.joined(separator: "\n").utf8)))
   }
 
-  /// The mirror has acknowledged a value on this day, or (nil) that it is not known.
+  /// Records that the mirror has acknowledged a value on this day; nil if it is now shown as unknown.
   mutating func tell(_ metric: MirrorMetric, on day: Int?, _ effects: inout Effects) {
     guard metric.unknown != nil, told[metric] != day else { return }
     told[metric] = day
@@ -111,7 +111,7 @@ struct MirrorKeeping: Sendable {
     }
   }
 
-  /// Begins to keep a wish; false where too many wait for the disk.
+  /// Starts to store a setting; false if too many stores are pending.
   mutating func keep(_ wish: Wish, for id: CommandID, _ effects: inout Effects) -> Bool {
     guard pending.count < Self.most else { return false }
     pending.append((id, wish))
@@ -120,7 +120,7 @@ struct MirrorKeeping: Sendable {
     return true
   }
 
-  /// The disk has it, or not: what it was and who waits.
+  /// Handles the end of a store. Returns the setting and the waiting command.
   mutating func stored(_ key: String, _ failure: String?) -> (id: CommandID?, wish: Wish)? {
     guard let index = pending.firstIndex(where: { $0.wish.key == key }) else { return nil }
     let done = pending.remove(at: index)
@@ -130,7 +130,7 @@ struct MirrorKeeping: Sendable {
     return done
   }
 
-  /// Whoever waits is gone.
+  /// Removes a command whose caller disconnected.
   mutating func forget(_ id: CommandID) {
     for index in pending.indices where pending[index].id == id { pending[index].id = nil }
   }

@@ -1,37 +1,37 @@
-// The `mirror` kind as the configuration knows it, and how the ESP32 in the mirror is found: by its name alone, for it
-// advertises no service, and one characteristic that is written and never notifies.
-// Facts: ISM-Embedded's main.cpp (name, C0FE, 3DEE), ISM-App's BLE.swift.
+// The configuration of the `mirror` kind, and how the mirror's ESP32 is found: by its name, because it advertises no service. It has
+// one characteristic, which is written and never notifies.
+// Source: ISM-Embedded's main.cpp (name, C0FE, 3DEE), ISM-App's BLE.swift.
 
 extension Kind {
   /// Smart mirrors.
   public static let mirror = Kind(
     name: "mirror",
-    summary: "The smart mirror of ISM-App: light, name, health and weather, through its ESP32",
+    summary: "ISM-App's smart mirror: light, name, health and weather, through its ESP32",
     links: [LinkRole(schemes: ["ble"], gatt: .mirror)],
     options: [
       Option(
         "profile", ValueRule(.string, choices: ["stock", "plain"]), default: .string("stock"),
-        help: "Whether the firmware decrypts (stock: since April 2024) or does not (plain: March 2024, to 1 April)"),
-      Option("username", ValueRule(.string), help: "Whom the mirror greets until somebody sets another name"),
+        help: "Firmware: stock (encrypted, since April 2024) or plain (unencrypted, March 2024 to 1 April)"),
+      Option("username", ValueRule(.string), help: "Initial name that the mirror greets; changed with the property username"),
       Option(
         "interval", ValueRule(.int, unit: "s", range: MirrorSignal.intervals), default: .int(60),
-        help: "Between two waves of values, until somebody sets another"),
+        help: "Initial time between updates; changed with the property interval"),
       Option(
         "health", ValueRule(.list), default: .list([]), reference: .properties,
-        help: "What can be shown of other devices: heart-rate, active-energy, steps and distance, as in phone.steps"),
+        help: "Properties of other devices to show: heart-rate, active-energy, steps, distance, as phone.steps"),
       Option(
         "weather", ValueRule(.string), reference: .device(with: MirrorMetric.weather.map(\.rawValue)),
-        help: "The device whose temperature, humidity, condition and uv-index can be shown"),
+        help: "Device whose temperature, humidity, condition and uv-index are shown"),
     ],
     secrets: [
-      Secret("key-file", help: "The firmware's key: ascii: and 16 characters, or hex: and 32 digits"),
-      Secret("iv-file", help: "The firmware's initialization vector, in the same form"),
+      Secret("key-file", help: "Encryption key of the firmware: ascii: and 16 characters, or hex: and 32 digits"),
+      Secret("iv-file", help: "Initialization vector of the firmware, in the same format"),
     ],
     caution: { setup in
       setup.options["profile"] == .string("plain")
-        ? "nothing protects the link to the mirror: whoever is near reads names, health and weather, and can write them"
-        : "the link to the mirror is disguised rather than protected: one IV serves every message, and the published firmware's key is "
-          + "known to all, unless yours was given another (README, Smart mirror)"
+        ? "the link to the mirror is not encrypted: anyone in Bluetooth range can read and write names, health and weather"
+        : "the link to the mirror is weakly encrypted: every message uses the same IV, and the published firmware's key is "
+          + "public; use your own key (docs/mirror.md)"
     }
   ) { setup throws(OptionError) in try MirrorMachine(setup) }
 }
@@ -42,15 +42,15 @@ extension GATTRole {
     profiles: [GATTProfile("C0FE", notify: nil, write: "3DEE")], names: ["ESP32-BLE-Server"], isStream: false, prefersResponse: true)
 }
 
-/// What the configuration says of a mirror.
+/// The configuration of a mirror.
 struct MirrorSettings: Sendable {
-  /// The device's own name.
+  /// The device's name.
   let device: String
   let profile: MirrorProfile
   let username: String?
   /// Seconds.
   let interval: Int
-  /// What can be shown, and the property of another device that tells it.
+  /// The shown metrics, and the properties of other devices that they come from.
   let sources: [MirrorMetric: String]
 
   var hasHealth: Bool { MirrorMetric.health.contains { sources[$0] != nil } }
@@ -71,17 +71,17 @@ struct MirrorSettings: Sendable {
       for reference in references {
         guard let metric = reference.split(separator: ".").last.flatMap({ MirrorMetric(rawValue: String($0)) }), metric.isHealth else {
           let known = MirrorMetric.health.map(\.rawValue).joined(separator: ", ")
-          throw OptionError("health", "the mirror cannot show \"\(reference)\"; name properties called \(known), as in phone.steps")
+          throw OptionError("health", "the mirror cannot show \"\(reference)\"; use properties named \(known), as phone.steps")
         }
         if let other = sources.updateValue(reference, forKey: metric) {
-          throw OptionError("health", "\(other) and \(reference) are the same to the mirror; name one of them")
+          throw OptionError("health", "\(other) and \(reference) are the same metric; remove one of them")
         }
       }
     }
     if case .string(let device)? = setup.options["weather"] {
       guard Self.isDeviceName(device) else {
         throw OptionError(
-          "weather", "\"\(device)\" is not the name of a device; write the NAME of a section [device.NAME] that has the weather")
+          "weather", "\"\(device)\" is not a device name; write the NAME of a section [device.NAME] of kind weather")
       }
       for metric in MirrorMetric.weather { sources[metric] = "\(device).\(metric.rawValue)" }
     }
@@ -95,9 +95,9 @@ struct MirrorSettings: Sendable {
       guard let secret = setup.secrets[option] else {
         if isPlain { continue }
         throw OptionError(
-          option, "it is missing, and the firmware has one; write it into a file of mode 0600 and name that, or profile = \"plain\"")
+          option, "is missing; write it to a file of mode 0600 and set its path, or set profile = \"plain\"")
       }
-      if isPlain { throw OptionError(option, "firmware of profile = \"plain\" has none; leave it out") }
+      if isPlain { throw OptionError(option, "not used with profile = \"plain\"; remove it") }
       do throws(ValueError) {
         sixteens.append(try MirrorCipher.sixteen(secret.bytes))
       } catch {

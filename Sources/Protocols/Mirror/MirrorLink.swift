@@ -1,12 +1,12 @@
-// What the machine does when its link comes, takes what was written or does not, and goes. A write that fails is tried once more;
-// after that, or where the mirror is silent for five seconds, the connection is made anew: of two writes at once nobody could
-// tell which was acknowledged. Whoever waits is told in time. Nothing here decides what is said (MirrorSession does).
+// Link handling: connection, acknowledgements and failures. A failed write is repeated once; if that fails, or the mirror does not
+// acknowledge within five seconds, the machine reconnects, because with two writes in flight an acknowledgement would be ambiguous.
+// Waiting commands get a reply in time. The contents are chosen in MirrorSession.
 
 extension MirrorMachine {
-  /// How long a command waits for the mirror: less than its caller does.
+  /// How long a command waits for the mirror: less than the client's timeout.
   static let commandTimeout: Nanoseconds = 8 * .second
   static let pendingWords = "pending: sent when the mirror is connected"
-  /// A connection that has held for so long is a good one.
+  /// A connection that has lasted this long is stable.
   static let settling: Nanoseconds = 5 * .second
   private static let maxEarlyLosses = 3
 
@@ -23,17 +23,17 @@ extension MirrorMachine {
     if isUp { earlyLosses = now &- cameUp < Self.settling ? min(earlyLosses + 1, Self.maxEarlyLosses) : 0 }
     if earlyLosses == Self.maxEarlyLosses {
       trouble =
-        "the mirror hangs up right after it was greeted, again and again: is it near, and are key-file, iv-file and profile its firmware's?"
+        "the mirror repeatedly disconnects after the greeting: check the distance, key-file, iv-file and profile"
     }
     leave(reason, &effects)
   }
 
   var isUp: Bool { if case .up = state { true } else { false } }
 
-  /// Something was wrong, and it is not yet sure that it is over.
+  /// There was a problem, and the connection is not yet known to be stable.
   var isDoubtful: Bool { trouble != nil || earlyLosses > 0 }
 
-  /// What was wrong is over once a connection holds and nothing that was written waits to be acknowledged.
+  /// Clears the problem once the connection is stable and every write is acknowledged.
   mutating func settle(at now: Instant) {
     guard isDoubtful, case .up(let session) = state, session.isAcknowledged, now >= cameUp &+ Self.settling else { return }
     (trouble, earlyLosses) = (nil, 0)
@@ -46,7 +46,7 @@ extension MirrorMachine {
     for id in waits.keys.sorted() { give(id, up: .notConnected(reason), &effects) }
   }
 
-  /// Says what is to be said next, if the link is free for it.
+  /// Writes the next message, if the link is free.
   mutating func advance(at now: Instant, _ effects: inout Effects) {
     switch state {
     case .down: break
@@ -57,7 +57,7 @@ extension MirrorMachine {
     }
   }
 
-  /// Everything that is said tells of a person: none of it stands in a recording.
+  /// Writes are personal data, so they are marked secret and do not appear in recordings.
   mutating func write(_ message: MirrorMessage, _ effects: inout Effects) {
     lastSendID &+= 1
     effects.send(.main, settings.profile.write(message), lastSendID, secret: true)
@@ -76,10 +76,10 @@ extension MirrorMachine {
         state = .up(session)
         return acknowledged(writing.word, in: session, at: now, &effects)
       }
-      guard !writing.isRepeated else { return reset("the mirror does not take what is written: \(failure)", &effects) }
+      guard !writing.isRepeated else { return reset("write failed: \(failure)", &effects) }
       session.failed(writing.word, at: now)
       state = .up(session)
-      effects.append(.note("not written, and tried once more: \(failure)"))
+      effects.append(.note("write failed and is repeated: \(failure)"))
     }
   }
 
@@ -88,7 +88,7 @@ extension MirrorMachine {
     case .greeting: break
     case .name(let name), .newName(let name):
       effects.publish(.sentName, .string(name))
-      // Only a value makes the display look who is there.
+      // The display looks at the name only when a value arrives.
       if case .newName = word, let parcel = light() { put(parcel) }
       for id in waits.keys.sorted() where waits[id]?.name == name { finish(id, &effects) }
       plan(at: now)
@@ -100,7 +100,7 @@ extension MirrorMachine {
     }
   }
 
-  /// The light as it was set, for the mirror to be told.
+  /// The light setting, as a message.
   func light(for command: CommandID? = nil) -> MirrorParcel? {
     guard let led = keeping.now.led, let message = try? MirrorMessage(.brightness, Double(led)) else { return nil }
     return MirrorParcel(message: message, metric: nil, value: .int(led), commands: command.map { [$0] } ?? [])
@@ -114,14 +114,14 @@ extension MirrorMachine {
     state = .up(session)
   }
 
-  /// Ends what is over at this moment.
+  /// Ends everything whose time is over.
   mutating func expire(at now: Instant, _ effects: inout Effects) {
     for id in waits.keys.sorted() where waits[id].map({ now >= $0.until }) == true {
       give(id, up: .timeout(milliseconds: Int(Self.commandTimeout / .millisecond)), &effects)
     }
     guard case .up(let session) = state else { return }
     if let writing = session.writing, now >= writing.at &+ MirrorSession.timeout {
-      return reset("the mirror has acknowledged nothing for 5 s: check its power", &effects)
+      return reset("no acknowledgement from the mirror for 5 s: check its power", &effects)
     }
     if let wave, now >= wave { flush(at: now, &effects) }
     if session.reading.mayLackHeart, session.reading.isOver(at: now) { repeatHeart() }
@@ -133,7 +133,7 @@ extension MirrorMachine {
     effects.append(.resetLink(.main, reason: reason))
   }
 
-  // MARK: Who waits
+  // MARK: Waiting commands
 
   mutating func hold(_ id: CommandID, _ report: Report = Report(), isKept: Bool = true, name: String? = nil, at now: Instant) {
     waits[id] = Wait(until: now &+ Self.commandTimeout, report: report, isKept: isKept, name: name)
@@ -146,7 +146,7 @@ extension MirrorMachine {
 
   func pending(_ then: String?) -> String { [Self.pendingWords, then].compactMap(\.self).joined(separator: "; then ") }
 
-  /// The mirror was not told in time; what is kept will be told.
+  /// The mirror did not acknowledge in time; a stored setting is sent later.
   private mutating func give(_ id: CommandID, up error: CommandError, _ effects: inout Effects) {
     guard let wait = waits.removeValue(forKey: id) else { return }
     effects.append(.complete(id, wait.isKept ? .success(Report(text: pending(wait.report.text))) : .failure(error)))

@@ -1,11 +1,11 @@
-// The `mirror` machine: tells a smart mirror who stands before it, how bright its light is, and now and then what other devices
-// know of health and weather. The mirror acknowledges writes and says nothing else. It keeps one write outstanding at most, never
-// tells a value before a name, and after a reconnect builds the session up again: greeting, name, light, waves.
-// Facts: ISM-App's BLE.swift (order, 2 s, 60 s), ISM-Embedded's main.cpp (what a name and a value cause, what is lost).
+// The `mirror` machine: sends a smart mirror the name of the person, the brightness of its light, and periodically values of health
+// and weather from other devices. The mirror acknowledges writes and sends nothing. At most one write is in flight, the name is sent
+// before any value, and after a reconnect the session starts over: greeting, name, light, updates.
+// Source: ISM-App's BLE.swift (order, 2 s, 60 s), ISM-Embedded's main.cpp (effects of a name and a value, lost messages).
 
-/// Talks with the ESP32 of a smart mirror.
+/// Drives the ESP32 of a smart mirror.
 public struct MirrorMachine: Machine {
-  /// What the machine is at. Each case carries just what is valid in it.
+  /// The state of the machine. Each case carries only what is valid in it.
   enum State {
     /// No link: nothing is due.
     case down(String)
@@ -14,15 +14,15 @@ public struct MirrorMachine: Machine {
     case parting(MirrorParting)
   }
 
-  /// A command whose words the mirror has yet to acknowledge.
+  /// A command whose messages the mirror has not acknowledged yet.
   struct Wait {
-    /// When its caller is told that it took too long.
+    /// When the command times out.
     let until: Instant
-    /// What its caller is told when it is done.
+    /// The reply on success.
     let report: Report
-    /// It is kept: where the mirror cannot be told now, it will be.
+    /// The setting is stored: if the mirror does not acknowledge now, it is sent later.
     let isKept: Bool
-    /// Done when the mirror has this name; nil: when no message of the command is left.
+    /// Complete when the mirror has this name; nil: when no message of the command is left.
     let name: String?
   }
 
@@ -30,31 +30,31 @@ public struct MirrorMachine: Machine {
   let settings: MirrorSettings
   var state = State.down("the link is not up yet")
   var keeping = MirrorKeeping()
-  /// The values of other devices that are known now.
+  /// The known values of other devices.
   var known: [MirrorMetric: Value] = [:]
-  /// Why the mirror cannot be told a value now.
+  /// Why a metric has no value that can be sent.
   var missing: [MirrorMetric: String] = [:]
-  /// Since when a value that is observed is absent.
+  /// Since when an observed value is absent.
   var absentSince: [MirrorMetric: Instant] = [:]
-  /// The time as it was told with the last wave.
+  /// The wall-clock time, as of the last update.
   var clock = DayClock(WallTime(microseconds: 0), at: 0)
-  /// How far the display has read, as the last connection left it.
+  /// How far the display has read, as of the last connection.
   var reading = MirrorReading()
   var waits: [CommandID: Wait] = [:]
-  /// When the next wave of values is due; nil while nothing is sent.
+  /// When the next update is due; nil while nothing is sent.
   var wave: Instant?
   var lastSendID: SendID = 0
-  /// What is wrong with the mirror, until a connection has held for a while.
+  /// The current problem, until a connection is stable.
   var trouble: String?
   /// When the link came up, and how many connections in a row were lost soon after that.
   var cameUp: Instant = 0
   var earlyLosses = 0
   private var shown: (word: String, fault: String?) = ("starting", nil)
 
-  /// A machine of these settings, or which option cannot be.
+  /// Creates a machine; throws for an invalid option.
   public init(_ setup: Setup) throws(OptionError) { settings = try MirrorSettings(setup) }
 
-  /// Whom the mirror is to greet: what was set by hand counts more than the configuration.
+  /// The name that the mirror greets: the one that a client set, or the configured one.
   var username: String? { keeping.now.username ?? settings.username }
 
   public var nextWake: Instant? {
@@ -90,7 +90,7 @@ public struct MirrorMachine: Machine {
     tellStanding(&effects)
   }
 
-  // MARK: Starting, and standing
+  // MARK: Start and status
 
   private mutating func start(_ restored: [String: [UInt8]], _ wall: WallTime, at now: Instant, _ effects: inout Effects) {
     let damaged = keeping.restore(restored)
@@ -98,7 +98,7 @@ public struct MirrorMachine: Machine {
     reading = MirrorReading(name: keeping.introduced.last, at: now)
     if !damaged.isEmpty { effects.append(.event(name: "damaged", text: keptWords(damaged))) }
     publishKept(&effects)
-    for signal in MirrorSignal.sent { effects.withdraw(signal, "the mirror has acknowledged nothing of it since the device was started") }
+    for signal in MirrorSignal.sent { effects.withdraw(signal, "not acknowledged by the mirror since the device was started") }
     for metric in MirrorMetric.allCases {
       if let reference = settings.sources[metric] { effects.append(.observe(reference: reference)) }
     }
@@ -108,23 +108,23 @@ public struct MirrorMachine: Machine {
     if let led = keeping.now.led {
       effects.publish(.led, .int(led))
     } else {
-      effects.withdraw(.led, "nobody has set it yet, and the mirror does not tell: vehiclectl set \(settings.device).led 50")
+      effects.withdraw(.led, "not set, and the mirror does not report it: vehiclectl set \(settings.device).led 50")
     }
     if let username {
       effects.publish(.username, .string(username))
     } else {
-      effects.withdraw(.username, "not given: vehiclectl set \(settings.device).username NAME")
+      effects.withdraw(.username, "not set: vehiclectl set \(settings.device).username NAME")
     }
     effects.publish(.interval, .int(interval))
     for turned in MirrorSwitch.allCases { effects.publish(turned.signal, .bool(keeping.now.on.contains(turned))) }
   }
 
-  /// Seconds between two waves.
+  /// Seconds between updates.
   var interval: Int { keeping.now.interval ?? settings.interval }
 
-  var nameless: String { "the mirror has no name to show: vehiclectl set \(settings.device).username NAME" }
+  var nameless: String { "no name is set: vehiclectl set \(settings.device).username NAME" }
 
-  /// The device's word, and what is wrong.
+  /// Publishes the device's state, and its fault.
   private mutating func tellStanding(_ effects: inout Effects) {
     let word: String
     if username == nil {

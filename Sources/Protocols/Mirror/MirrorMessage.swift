@@ -1,13 +1,13 @@
-// What the mirror may be told, as values that its firmware survives. The ESP32 keeps unknown tags for ever, restarts at a
-// number that is none or a message that ends behind its colon, and cuts at the first '+'; what it hands on becomes a file name
-// and a piece of SQL, and each of its bytes a character of Latin-1. So nothing else than these can be made. It must never be widened by a text of somebody's choice.
-// Facts: ISM-Embedded's main.cpp and nano/, ISM-App's BLE.swift, HealthData.swift, WeatherData.swift.
+// The messages that the mirror's firmware can handle. The ESP32 never frees unknown tags, restarts at an invalid number or a message
+// that ends with its colon, and cuts at the first '+'. Names become file names and parts of SQL statements, and each byte a Latin-1
+// character. So no other messages can be made, and free text must never be added.
+// Source: ISM-Embedded's main.cpp and nano/, ISM-App's BLE.swift, HealthData.swift, WeatherData.swift.
 //
 //   Name: Ada     Bright: 50.0     Heart: 72.0     StepC: 4321.00     TempF: 68     Condi: Cloudy     Connected
 
 /// One message to the mirror.
 public struct MirrorMessage: Sendable, Equatable {
-  /// What it is about, as the wire has it. There are no others that the ESP32 ever lets go of.
+  /// The tag on the wire. The ESP32 never frees others.
   public enum Tag: String, Sendable, CaseIterable {
     case connected = "Connected"
     case disconnected = "Disconnected"
@@ -15,7 +15,7 @@ public struct MirrorMessage: Sendable, Equatable {
     case newName = "NewName"
     /// LED brightness in percent.
     case brightness = "Bright"
-    /// Beats a minute.
+    /// Heart rate in bpm.
     case heart = "Heart"
     /// Steps since midnight.
     case steps = "StepC"
@@ -30,7 +30,7 @@ public struct MirrorMessage: Sendable, Equatable {
     /// Percent.
     case humidity = "Humid"
 
-    /// It raises the mirror's data line: the display fetches and shows it, under the name that was told before.
+    /// A value: it raises the mirror's data line, and the display reads it and shows it under the name that was sent before.
     public var isData: Bool {
       switch self {
       case .connected, .disconnected, .name, .newName: false
@@ -59,63 +59,63 @@ public struct MirrorMessage: Sendable, Equatable {
     text = Array(tag.rawValue.utf8) + [colon, space] + value.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) }
   }
 
-  /// A name or a condition, or why the mirror must not be told this one.
+  /// A name or a condition; throws if the mirror cannot handle it.
   public init(_ tag: Tag, _ value: String) throws(ValueError) {
     let words: String? =
       switch tag {
       case .name, .newName: Self.refusal(name: value)
       case .condition: Self.refusal(condition: value)
-      default: "\(tag.rawValue) takes no text"
+      default: "\(tag.rawValue) is not a string"
       }
     if let words { throw ValueError(words) }
     self.init(checked: tag, value)
   }
 
-  /// A number in the unit of its tag, or why the mirror must not be told this one.
+  /// A number in the unit of its tag; throws if the mirror cannot handle it.
   public init(_ tag: Tag, _ value: Double) throws(ValueError) {
-    guard let form = tag.form else { throw ValueError("\(tag.rawValue) takes no number") }
-    guard value.isFinite else { throw ValueError("that is not a number") }
+    guard let form = tag.form else { throw ValueError("\(tag.rawValue) is not a number") }
+    guard value.isFinite else { throw ValueError("not a number") }
     guard form.range.contains(value) else {
-      // The number itself is nobody's business: this goes into the journal.
-      throw ValueError("it is not between \(Value.text(form.range.lowerBound)) and \(Value.text(form.range.upperBound))")
+      // The message is logged, so it must not contain the number.
+      throw ValueError("out of range: \(Value.text(form.range.lowerBound)) to \(Value.text(form.range.upperBound))")
     }
     self.init(checked: tag, form.text(value))
   }
 
   private static let longest = 31
 
-  /// Why the mirror cannot bear this name, or nil where it can: it becomes a key in SQL and the name of picture files, whose part
-  /// before the first point says whose face it is.
+  /// Why the mirror cannot handle this name, or nil. It becomes a key in SQL and part of the names of picture files, whose part before
+  /// the first dot identifies the face.
   public static func refusal(name: String) -> String? {
     if let words = refusal(of: "a name", name, without: "+ ' / .") { return words }
-    if name.utf8.allSatisfy({ $0 == space }) { return "a name of blanks cannot be seen; write one" }
-    return name == "Default" ? "Default is an entry of the mirror's own; choose another name" : nil
+    if name.utf8.allSatisfy({ $0 == space }) { return "a name must not be blank" }
+    return name == "Default" ? "the name Default is reserved by the mirror; choose another name" : nil
   }
 
-  /// Why the mirror cannot show this weather condition, or nil where it can.
+  /// Why the mirror cannot show this weather condition, or nil.
   public static func refusal(condition: String) -> String? { refusal(of: "a condition", condition, without: "+ '") }
 
-  /// The display takes each byte for a character of Latin-1, and drops 0xFF.
+  /// The display interprets each byte as Latin-1, and drops 0xFF.
   private static func refusal(of what: String, _ text: String, without forbidden: String) -> String? {
     let scalars = text.unicodeScalars
-    guard (1...longest).contains(scalars.count) else { return "\(what) has 1 to \(longest) characters; write a shorter one" }
+    guard (1...longest).contains(scalars.count) else { return "\(what) must have 1 to \(longest) characters" }
     guard scalars.allSatisfy({ (0x20...0x7E).contains($0.value) || (0xA0...0xFE).contains($0.value) }) else {
-      return "\(what) has letters, digits and signs of Latin-1 only, without ÿ: the mirror's display knows no others"
+      return "\(what) must consist of Latin-1 characters except ÿ: the mirror's display has no others"
     }
     let breaks = forbidden.utf8.contains { $0 != space && text.utf8.contains($0) }
-    return breaks ? "\(what) has none of \(forbidden) in it: the mirror's program breaks at them" : nil
+    return breaks ? "\(what) must not contain any of \(forbidden): the mirror's firmware cannot handle them" : nil
   }
 }
 
 extension MirrorMessage.Tag {
-  /// How a number of this tag is written.
+  /// The format of the numbers of a tag.
   struct Form {
     let range: ClosedRange<Double>
-    /// Digits behind the point.
+    /// The number of decimals.
     let decimals: Int
     var rule = FloatingPointRoundingRule.toNearestOrAwayFromZero
 
-    /// Always with a point, wherever the daemon runs.
+    /// The number with a decimal point, in every locale.
     func text(_ value: Double) -> String {
       let scale = decimals == 0 ? 1 : decimals == 1 ? 10 : 100
       let number = Int((value * Double(scale)).rounded(rule))
@@ -125,7 +125,7 @@ extension MirrorMessage.Tag {
     }
   }
 
-  /// nil where the tag takes no number. Numbers that are written with decimals are never negative.
+  /// nil if the tag has no number. Numbers with decimals are never negative.
   var form: Form? {
     switch self {
     case .connected, .disconnected, .name, .newName, .condition: nil

@@ -1,8 +1,8 @@
-// What the mirror can show of other devices: health and weather, each value with the tag, unit and rounding that the display
-// expects. The house has °C and kilometres; the mirror wants °F and miles.
-// Facts: ISM-App's HealthData.swift and WeatherData.swift.
+// The values of other devices that the mirror can show: health and weather, each with its tag, unit and rounding. The devices use °C
+// and kilometres; the mirror uses °F and miles.
+// Source: ISM-App's HealthData.swift and WeatherData.swift.
 
-/// A value of another device that the mirror shows. Its raw value is the name of the property that is observed.
+/// A value of another device that the mirror shows. Its raw value is the name of the observed property.
 enum MirrorMetric: String, CaseIterable, Sendable {
   case heartRate = "heart-rate"
   case activeEnergy = "active-energy"
@@ -20,13 +20,13 @@ enum MirrorMetric: String, CaseIterable, Sendable {
 
   private static let kilometresInAMile = 1.609344
 
-  /// The message that tells this value, or why there is none.
+  /// The message with this value; throws if the mirror cannot handle it.
   func message(_ value: Value) throws(ValueError) -> MirrorMessage {
     if self == .condition {
-      guard case .string(let text) = value else { throw ValueError("that is not a text") }
+      guard case .string(let text) = value else { throw ValueError("not a string") }
       return try MirrorMessage(.condition, text)
     }
-    guard let number = value.number else { throw ValueError("that is not a number") }
+    guard let number = value.number else { throw ValueError("not a number") }
     switch self {
     case .heartRate: return try MirrorMessage(.heart, number)
     case .activeEnergy: return try MirrorMessage(.energy, number)
@@ -38,7 +38,7 @@ enum MirrorMetric: String, CaseIterable, Sendable {
     }
   }
 
-  /// How the app says that it is not known today; nil where it says nothing.
+  /// The message with which the app withdraws the value; nil if it never does.
   var unknown: MirrorMessage? {
     switch self {
     case .activeEnergy: .noEnergy
@@ -50,7 +50,7 @@ enum MirrorMetric: String, CaseIterable, Sendable {
     }
   }
 
-  /// What is shown of that.
+  /// The published value for that.
   var unknownValue: Value? {
     switch self {
     case .condition: .string("n/a")
@@ -58,7 +58,7 @@ enum MirrorMetric: String, CaseIterable, Sendable {
     }
   }
 
-  /// What was sent last of it.
+  /// The property with the last acknowledged value.
   var sent: MirrorSignal {
     switch self {
     case .heartRate: .sentHeartRate
@@ -72,7 +72,7 @@ enum MirrorMetric: String, CaseIterable, Sendable {
     }
   }
 
-  /// Whether it may be sent at all; weather needs no permission.
+  /// The setting that permits to send it; nil for weather, which needs no permission.
   var permission: MirrorSwitch? {
     switch self {
     case .heartRate: .sendHeartRate

@@ -1,31 +1,31 @@
-// The last words. `Disconnected` makes the ESP32 forget everything, the name and what the display has not read yet included. So it
-// is said only where the display has read everything by now, or very soon (MirrorReading); otherwise the connection just ends, and
-// the mirror shows what it was told. All of it ends before the device's patience does.
-// Facts: main.cpp (what Disconnected clears), ISM-App (0.5 s).
+// The shutdown sequence. `Disconnected` makes the ESP32 discard everything, including the name and what the display has not read yet.
+// So it is sent only if the display has read everything by now or very soon (MirrorReading); otherwise the connection just ends, and
+// the mirror keeps showing the last values. All of it ends within the device's timeout.
+// Source: main.cpp (what Disconnected clears), ISM-App (0.5 s).
 
 /// The end of a connection.
 struct MirrorParting: Sendable {
   enum Step: Sendable, Equatable {
-    /// A write from before is still out.
+    /// An earlier write is not acknowledged yet.
     case waiting(SendID)
     case resting
     case saying(SendID)
-    /// Said: the mirror is given a moment.
+    /// Sent: the mirror gets a moment to process it.
     case leaving(until: Instant)
     case over
   }
 
   private(set) var step: Step
-  /// When `Disconnected` may be said; nil: not at all.
+  /// When `Disconnected` may be sent; nil: not at all.
   let says: Instant?
   private let limit: Instant
 
   private static let timeout: Nanoseconds = 1_200 * .millisecond
-  /// What may pass before the word goes out, so that it arrives and there is time behind it.
+  /// The maximum delay before it is sent, so that it arrives in time.
   private static let delay: Nanoseconds = 400 * .millisecond
   private static let farewell: Nanoseconds = 500 * .millisecond
 
-  /// The end of this session.
+  /// Ends this session.
   init(of session: MirrorSession, at now: Instant) {
     limit = now &+ Self.timeout
     step = session.writing.map { .waiting($0.id) } ?? .resting
@@ -51,7 +51,7 @@ struct MirrorParting: Sendable {
     }
   }
 
-  /// Whether `Disconnected` is to be said now, as this send.
+  /// Whether `Disconnected` is to be sent now, with this send ID.
   mutating func speaks(as id: SendID, at now: Instant) -> Bool {
     guard step == .resting, let says, now >= says, now < limit else { return false }
     step = .saying(id)
@@ -77,7 +77,7 @@ extension MirrorMachine {
     leave("the link is being closed", &effects)
     trouble = nil
     let parting = MirrorParting(of: session, at: now)
-    if parting.says == nil { effects.append(.note("left without Disconnected: the display may not have fetched everything yet")) }
+    if parting.says == nil { effects.append(.note("closed without Disconnected: the display may not have read everything yet")) }
     state = .parting(parting)
   }
 

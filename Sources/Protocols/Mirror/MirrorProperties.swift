@@ -1,5 +1,5 @@
-// The properties of a mirror: names, units, ranges, words. The order of the cases is the order of the schema. The mirror never
-// answers: all of it is the daemon's own memory, and `sent-…` says no more than that the ESP32 acknowledged a write, and when.
+// The properties of a mirror: names, units, ranges, help texts. The order of the cases is the order of the schema. The mirror sends
+// nothing: all values are the daemon's settings, and `sent-…` are the values that the ESP32 has acknowledged.
 
 /// A property of a mirror; its raw value is its position in the schema.
 enum MirrorSignal: Int, CaseIterable, Sendable {
@@ -8,7 +8,7 @@ enum MirrorSignal: Int, CaseIterable, Sendable {
   case sentName, sentLED, sentHeartRate, sentActiveEnergy, sentSteps, sentDistance
   case sentTemperature, sentHumidity, sentCondition, sentUVIndex
 
-  /// What the mirror acknowledged, and when.
+  /// The value that the mirror acknowledged last.
   static let sent: [MirrorSignal] = [
     .sentName, .sentLED, .sentHeartRate, .sentActiveEnergy, .sentSteps, .sentDistance, .sentTemperature, .sentHumidity, .sentCondition,
     .sentUVIndex,
@@ -30,37 +30,37 @@ enum MirrorSignal: Int, CaseIterable, Sendable {
 
   private var declaration: Row {
     switch self {
-    case .led: ("led", .int, "%", 0...100, "Brightness of the mirror's light; kept, and told again on every connection")
+    case .led: ("led", .int, "%", 0...100, "Brightness of the mirror's light; stored, and sent on every connection")
     case .username:
       (
         "username", .string, nil, nil,
-        "Whom the mirror greets (\"\": the configuration's); it takes pictures at the first value under a name that it does not know"
+        "Name that the mirror greets (\"\": the configured name); for a new name it takes pictures at the first value"
       )
-    case .health: ("health", .bool, nil, nil, "Collect health values, those that are permitted one by one")
-    case .weather: ("weather", .bool, nil, nil, "Collect the weather")
-    case .send: ("send", .bool, nil, nil, "Send what is collected, 2 s after it is switched on and then every interval")
-    case .interval: ("interval", .int, "s", Self.intervals, "Between two waves")
-    case .sendHeartRate: ("send-heart-rate", .bool, nil, nil, "The mirror may be told the heart rate")
-    case .sendActiveEnergy: ("send-active-energy", .bool, nil, nil, "The mirror may be told the active energy")
-    case .sendSteps: ("send-steps", .bool, nil, nil, "The mirror may be told the steps")
-    case .sendDistance: ("send-distance", .bool, nil, nil, "The mirror may be told the distance")
+    case .health: ("health", .bool, nil, nil, "Collect health values; each needs its own send- permission")
+    case .weather: ("weather", .bool, nil, nil, "Collect weather values")
+    case .send: ("send", .bool, nil, nil, "Send collected values: 2 s after it is switched on, then every interval")
+    case .interval: ("interval", .int, "s", Self.intervals, "Time between updates")
+    case .sendHeartRate: ("send-heart-rate", .bool, nil, nil, "Permit sending the heart rate")
+    case .sendActiveEnergy: ("send-active-energy", .bool, nil, nil, "Permit sending the active energy")
+    case .sendSteps: ("send-steps", .bool, nil, nil, "Permit sending the steps")
+    case .sendDistance: ("send-distance", .bool, nil, nil, "Permit sending the distance")
     case .sentName:
-      ("sent-name", .string, nil, nil, "The name that the mirror acknowledged last; what its display makes of it is not known")
-    case .sentLED: ("sent-led", .int, "%", 0...100, "The brightness that the mirror acknowledged last, which its display need not show")
-    case .sentHeartRate: ("sent-heart-rate", .float, "bpm", nil, "The heart rate that the mirror acknowledged last")
-    case .sentActiveEnergy: ("sent-active-energy", .float, "kcal", nil, "The active energy that the mirror acknowledged last")
-    case .sentSteps: ("sent-steps", .float, nil, nil, "The steps that the mirror acknowledged last")
-    case .sentDistance: ("sent-distance", .float, "km", nil, "The distance that the mirror acknowledged last, in miles on the air")
+      ("sent-name", .string, nil, nil, "Last acknowledged name; the display may not show it")
+    case .sentLED: ("sent-led", .int, "%", 0...100, "Last acknowledged brightness; the light may not show it")
+    case .sentHeartRate: ("sent-heart-rate", .float, "bpm", nil, "Last acknowledged heart rate")
+    case .sentActiveEnergy: ("sent-active-energy", .float, "kcal", nil, "Last acknowledged active energy")
+    case .sentSteps: ("sent-steps", .float, nil, nil, "Last acknowledged steps")
+    case .sentDistance: ("sent-distance", .float, "km", nil, "Last acknowledged distance; sent in miles")
     case .sentTemperature:
-      ("sent-temperature", .float, "°C", nil, "The temperature that the mirror acknowledged last, in whole °F on the air")
-    case .sentHumidity: ("sent-humidity", .float, "%", nil, "The humidity that the mirror acknowledged last, in whole percent on the air")
-    case .sentCondition: ("sent-condition", .string, nil, nil, "The weather that the mirror acknowledged last")
-    case .sentUVIndex: ("sent-uv-index", .float, nil, nil, "The UV index that the mirror acknowledged last, rounded on the air")
+      ("sent-temperature", .float, "°C", nil, "Last acknowledged temperature; sent in whole °F")
+    case .sentHumidity: ("sent-humidity", .float, "%", nil, "Last acknowledged humidity; sent in whole percent")
+    case .sentCondition: ("sent-condition", .string, nil, nil, "Last acknowledged weather condition")
+    case .sentUVIndex: ("sent-uv-index", .float, nil, nil, "Last acknowledged UV index; sent as a whole number")
     }
   }
 }
 
-/// Something that a person switches on and off, and that stays so.
+/// A stored on/off setting.
 enum MirrorSwitch: String, CaseIterable, Sendable {
   case health, weather, send
   case sendHeartRate = "send-heart-rate"

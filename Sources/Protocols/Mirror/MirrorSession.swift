@@ -1,19 +1,19 @@
-// What is said to the mirror over one connection, and in which order. The next word follows from what the mirror was told and
-// what it is to know: Connected, the name, then values, the name once more at the head of each flush. What waits is one message
-// a tag, for only the last counts. It must never say a value before a name was acknowledged.
-// Facts: ISM-App's BLE.swift; main.cpp: data without a name goes to a bogus profile and may begin to take pictures.
+// The messages of one connection and their order. The next message follows from what the mirror has acknowledged and what it should
+// know: Connected, the name, then values, with the name repeated before each group of values. Only the last value per tag waits. A
+// value must never be sent before a name is acknowledged.
+// Source: ISM-App's BLE.swift; main.cpp: data without a name goes to a bogus profile and may start picture taking.
 
-/// A value that the mirror is to be told, and who waits for that.
+/// A value to send, and the commands that wait for it.
 struct MirrorParcel: Sendable {
   let message: MirrorMessage
-  /// nil: it is the light.
+  /// nil: the light.
   let metric: MirrorMetric?
   let value: Value
   var commands: [CommandID] = []
-  /// Whom the mirror was to greet when it was known.
+  /// The name in effect when the value was collected.
   var name: String?
 
-  /// What is shown of it once it was acknowledged.
+  /// The published value after the acknowledgement.
   var signal: MirrorSignal { metric?.sent ?? .sentLED }
 }
 
@@ -22,12 +22,12 @@ struct MirrorSession: Sendable {
   enum Word: Sendable {
     case greeting
     case name(String)
-    /// The second half of a renaming, as the app does it: the old name is said before.
+    /// The second half of a renaming, as the app does it: the old name is sent before.
     case newName(String)
     case value(MirrorParcel)
   }
 
-  /// A write that is not acknowledged.
+  /// A write without an acknowledgement.
   struct Writing: Sendable {
     let word: Word
     let id: SendID
@@ -36,23 +36,23 @@ struct MirrorSession: Sendable {
   }
 
   private(set) var isGreeted = false
-  /// The name that the mirror has, as far as it was acknowledged.
+  /// The last acknowledged name.
   private(set) var told: String?
-  /// This flush began with the name.
+  /// The name was sent before this group of values.
   private var isNamed = false
   private var outbox: [MirrorParcel] = []
   private(set) var writing: Writing?
-  /// A word that was refused, and when it is said once more.
+  /// A failed message, and when it is repeated.
   private var repeating: (word: Word, at: Instant)?
   var reading: MirrorReading
 
-  /// How long the mirror may take to acknowledge.
+  /// The timeout of an acknowledgement.
   static let timeout: Nanoseconds = 5 * .second
   private static let breath: Nanoseconds = 500 * .millisecond
 
   init(_ reading: MirrorReading) { self.reading = reading }
 
-  /// Nothing that was said waits to be acknowledged.
+  /// Every message was acknowledged.
   var isAcknowledged: Bool { writing == nil && repeating == nil }
 
   func nextWake(for username: String?) -> Instant? {
@@ -60,13 +60,13 @@ struct MirrorSession: Sendable {
     return reading.mayLackHeart || isHeldBack(username) ? reading.end : nil
   }
 
-  /// Another name is to be said, once the display has read what was written under the one before.
+  /// Another name is to be sent, once the display has read the values under the previous one.
   private func isHeldBack(_ username: String?) -> Bool {
     guard isGreeted, let username, told != username else { return false }
     return reading.holdsBack(username)
   }
 
-  /// The last value for its tag and name is the one that counts; whoever waited for the one before waits for this.
+  /// Queues a value; replaces an earlier one of the same tag and name, whose commands then wait for this one.
   mutating func put(_ parcel: MirrorParcel) {
     var parcel = parcel
     if let index = outbox.firstIndex(where: { $0.message.tag == parcel.message.tag && $0.name == parcel.name }) {
@@ -75,20 +75,20 @@ struct MirrorSession: Sendable {
     outbox.append(parcel)
   }
 
-  /// Whether a message of this command is yet to be acknowledged.
+  /// Whether a message of this command is not acknowledged yet.
   func owes(_ command: CommandID) -> Bool {
     let spoken = [writing?.word, repeating?.word].compactMap(\.self)
     return outbox.contains { $0.commands.contains(command) }
       || spoken.contains { if case .value(let parcel) = $0 { parcel.commands.contains(command) } else { false } }
   }
 
-  /// The mirror has this name, and no other is on its way.
+  /// The mirror has this name, and no other is in flight.
   func has(_ name: String) -> Bool {
     let isChanging = [writing?.word, repeating?.word].contains { if case .newName = $0 { true } else { false } }
     return told == name && !isChanging
   }
 
-  /// What is to be said next to a mirror of this user; nil: nothing. It is written as this send.
+  /// The next message for a mirror of this user; nil: none. It is written with this send ID.
   mutating func next(for username: String?, as id: SendID, at now: Instant) -> MirrorMessage? {
     guard writing == nil else { return nil }
     if let (word, moment) = repeating {
@@ -98,7 +98,7 @@ struct MirrorSession: Sendable {
     }
     guard isGreeted else { return write(.greeting, as: id, at: now) }
     guard let username else { return nil }
-    // What was known before another name was set belongs to the name before.
+    // Values that were collected under an earlier name belong to that name.
     if let told, told != username, let index = outbox.firstIndex(where: { $0.name == told }) {
       return write(isNamed ? .value(outbox.remove(at: index)) : .name(told), as: id, at: now)
     }
@@ -129,7 +129,7 @@ struct MirrorSession: Sendable {
     }
   }
 
-  /// The write has failed; it is tried once more.
+  /// The write has failed; it is repeated once.
   mutating func failed(_ word: Word, at now: Instant) {
     writing = nil
     repeating = (word, now &+ Self.breath)

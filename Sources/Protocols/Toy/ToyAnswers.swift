@@ -1,8 +1,8 @@
-// What becomes of what a person wanted of a toy: what the server tells is kept first and said then; where it does not answer, what it
-// told last is said with its age.
+// The results of commands: a response of the server is stored first and then reported. Without a response, the last stored one is
+// reported with its age.
 
 extension ToyMachine {
-  // MARK: Answers
+  // MARK: Responses
 
   mutating func answered(_ request: RequestID, _ response: HTTPResponse, at now: Instant, _ effects: inout Effects) {
     guard let question = asked.removeValue(forKey: request) else { return }
@@ -11,14 +11,14 @@ extension ToyMachine {
       case .register(let id, let name, let email):
         var user = try ToyAnswer.user(response, isNew: true)
         (user.name, user.email) = (user.name ?? name, user.email ?? email)
-        logIn(user, isNew: true, "registered, and logged in as user \(user.id)", id, &effects)
+        logIn(user, isNew: true, "registered and logged in as user \(user.id)", id, &effects)
       case .login(let id, let email):
         var user = try ToyAnswer.user(response, isNew: false)
         user.email = user.email ?? email
         var words = "logged in as user \(user.id)" + (user.name.map { ", \($0)" } ?? "")
-        // Where the documentation is wrong, its login is the server's registration.
+        // With the wrong dialect, the documented login is the server's registration.
         if settings.dialect == .documented, case .answered(201, _, _) = response {
-          words += "; the server has made a new account instead of logging in (201): with this server use dialect = \"original\""
+          words += "; the server created a new account instead of logging in (201): use dialect = \"original\" with this server"
         }
         logIn(user, isNew: false, words, id, &effects)
       case .history(let id, let user, let fact):
@@ -45,11 +45,11 @@ extension ToyMachine {
         return fail(id, .refused(code: trouble.code, trouble.words), &effects)
       }
       let age = DayClock.age((now &- historyCame) / .microsecond)
-      let part = history.total > history.facts.count ? "; the last \(history.facts.count) of \(history.total) facts are kept" : ""
+      let part = history.total > history.facts.count ? "; the last \(history.facts.count) of \(history.total) facts are stored" : ""
       tell(history, fact, to: id, note: "as of \(age) ago: \(trouble.words)\(part)", &effects)
     case .vote(let vote):
       if trouble.isPassing {
-        let words = "kept, and sent when the server \(trouble.isOfCall ? "takes it" : "answers"): \(trouble.words)"
+        let words = "stored, and sent when the server \(trouble.isOfCall ? "accepts it" : "responds"): \(trouble.words)"
         for (id, vote) in voting.postpone(trouble, at: now) {
           effects.append(.complete(id, .success(Self.report(words, of: vote, "waiting"))))
         }
@@ -61,7 +61,7 @@ extension ToyMachine {
       if let caller {
         fail(caller, .refused(code: trouble.code, trouble.words), &effects)
       } else {
-        effects.append(.event(name: "vote", text: "a vote that waited came to nothing: \(trouble.words)"))
+        effects.append(.event(name: "vote", text: "pending vote failed: \(trouble.words)"))
       }
     }
   }
@@ -71,19 +71,19 @@ extension ToyMachine {
     if let fact {
       facts = facts.filter { $0.id == fact }
       if facts.isEmpty {
-        let words = "fact \(fact) is not among those that the toy has played" + (note.map { " (\($0))" } ?? "")
+        let words = "the toy has not played fact \(fact)" + (note.map { " (\($0))" } ?? "")
         return fail(id, .refused(code: "not-heard", words), &effects)
       }
     }
     effects.append(.complete(id, .success(Report(text: note, columns: ToyFact.columns, rows: rows(of: facts)))))
   }
 
-  // MARK: Who it is
+  // MARK: Session
 
   private mutating func logIn(_ new: ToyUser, isNew: Bool, _ words: String, _ id: CommandID, _ effects: inout Effects) {
     var new = new
     new.server = settings.server
-    // A server that was made anew may give a number again.
+    // A new server may assign the same number to another user.
     if isNew || new.id != user?.id { forgetHistory(&effects) }
     user = new
     storing.append((Self.sessionKey, id, Report(text: words)))
@@ -92,11 +92,11 @@ extension ToyMachine {
   }
 
   private mutating func changeOwner(_ effects: inout Effects) {
-    // A vote that is on its way ends when it is answered, or is sent once more by whoever gave it.
+    // A vote in flight completes with its response, or is sent again after the next login.
     if !voting.belongs(to: user, at: settings.server) {
       asked = asked.filter { if case .vote = $0.value { false } else { true } }
       for caller in voting.callers {
-        effects.append(.complete(caller, .success(Report(text: "kept, and sent when you are logged in again: somebody else is now"))))
+        effects.append(.complete(caller, .success(Report(text: "stored, and sent when you log in again: another user is logged in"))))
       }
       voting.forgetCallers()
     }
@@ -111,11 +111,11 @@ extension ToyMachine {
     try beAlone()
     let count = voting.live.count
     guard count == 0 || drop else {
-      let words = count == 1 ? "a vote is not sent yet" : "\(count) votes are not sent yet"
-      throw .refused(code: "votes-pending", "\(words): log out when the server answers, or forget them with --drop-votes")
+      let words = count == 1 ? "1 vote is not sent yet" : "\(count) votes are not sent yet"
+      throw .refused(code: "votes-pending", "\(words): log out when the server responds, or discard them with --drop-votes")
     }
     if count > 0 {
-      _ = dropVotes("somebody logs out", &effects) { $1 }
+      _ = dropVotes("logged out", &effects) { $1 }
     }
     user = nil
     forgetHistory(&effects)
@@ -133,21 +133,21 @@ extension ToyMachine {
 
   // MARK: Votes
 
-  /// The votes that no server has yet, in the order in which they are sent.
+  /// The pending votes, in the order in which they are sent.
   func pendingVotes() -> Report {
     let rows = voting.all.map { vote, isLive, trouble in
-      let fate = !isLive ? "held: log in as user \(vote.user)" : trouble.map { "waits: \($0.words)" } ?? "on its way"
+      let fate = !isLive ? "held: log in as user \(vote.user)" : trouble.map { "waiting: \($0.words)" } ?? "in flight"
       return [String(vote.fact), vote.vote.word, String(vote.user), vote.server, fate]
     }
     return Report(
-      text: rows.isEmpty ? "no vote waits" : nil, columns: rows.isEmpty ? [] : ["fact", "vote", "user", "server", "state"], rows: rows)
+      text: rows.isEmpty ? "no pending votes" : nil, columns: rows.isEmpty ? [] : ["fact", "vote", "user", "server", "state"], rows: rows)
   }
 
-  /// Forgets votes: how many. One that is just being sent may reach the server all the same.
+  /// Discards votes; returns their number. A vote in flight may reach the server nevertheless.
   mutating func dropVotes(_ reason: String, _ effects: inout Effects, where isChosen: (ToyPendingVote, Bool) -> Bool) -> Int {
     let dropped = voting.drop(&effects, where: isChosen)
     guard dropped.count > 0 else { return 0 }
-    for caller in dropped.callers { fail(caller, .refused(code: "dropped", "the vote was forgotten: \(reason)"), &effects) }
+    for caller in dropped.callers { fail(caller, .refused(code: "dropped", "the vote was discarded: \(reason)"), &effects) }
     for (request, question) in asked {
       if case .vote(let vote) = question, isChosen(vote, true) { asked[request] = nil }
     }
@@ -155,7 +155,7 @@ extension ToyMachine {
     return dropped.count
   }
 
-  /// Sends the first vote that waits, if it is time.
+  /// Sends the first pending vote, if it is time.
   mutating func vote(at now: Instant, _ effects: inout Effects) {
     let isVoting = asked.values.contains { if case .vote = $0 { true } else { false } }
     guard !isVoting, let vote = voting.take(at: now) else { return }
@@ -179,18 +179,18 @@ extension ToyMachine {
     if let caller {
       effects.append(.complete(caller, .success(Self.report(words, of: vote, result == .wasSo ? "unchanged" : "counted"))))
     } else {
-      effects.append(.event(name: "vote", text: "a vote that waited was sent: \(words)"))
+      effects.append(.event(name: "vote", text: "pending vote sent: \(words)"))
     }
   }
 
-  /// What whoever voted is told: whether the server has the vote.
+  /// The reply to a vote: whether the server has accepted it.
   private static func report(_ words: String, of vote: ToyPendingVote, _ state: String) -> Report {
     Report(text: words, columns: ["fact", "vote", "state"], rows: [[String(vote.fact), vote.vote.word, state]])
   }
 
-  // MARK: The disk and the clock
+  // MARK: Stored state and time
 
-  /// The history that just came is of this moment.
+  /// Stamps the history that was just received.
   mutating func told(_ wall: WallTime, _ effects: inout Effects) {
     guard history != nil, history?.time == nil else { return }
     history?.time = wall.microseconds
@@ -206,19 +206,19 @@ extension ToyMachine {
     guard let place = storing.firstIndex(where: { $0.key == key }) else { return }
     let (_, id, report) = storing.remove(at: place)
     guard let failure else { return effects.append(.complete(id, .success(report))) }
-    fail(id, .refused(code: "not-stored", "\(report.text ?? ""), but with the next start it is as it was before: \(failure)"), &effects)
+    fail(id, .refused(code: "not-stored", "\(report.text ?? ""), but not stored, so the next start will not know it: \(failure)"), &effects)
   }
 
   // MARK: The toy's Wi-Fi
 
-  /// An attempt has ended, if it has.
+  /// Finishes an attempt that has ended.
   mutating func end(_ outcome: ToySetup.Outcome?, _ effects: inout Effects) {
     guard let outcome, let ended = setup else { return }
     (setup, setupEnd) = (nil, outcome == .sent ? "sent" : "idle")
     effects.append(.closeLink(ToySetup.link))
     switch outcome {
     case .sent:
-      effects.append(.event(name: "wifi", text: "the toy was told its network"))
+      effects.append(.event(name: "wifi", text: "credentials sent to the toy"))
       effects.append(.complete(ended.command, .success(Report(text: ended.farewell, progress: 1))))
     case .failed(let error): fail(ended.command, error, &effects)
     }

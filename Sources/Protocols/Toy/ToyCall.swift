@@ -1,16 +1,16 @@
-// The calls to the toy's web server, in both dialects, and their answers in a person's words. A call that takes a fact or marks one
-// as heard is none of ours: those are the toy's own, and asking again would change what it plays. `GET /User`, which lists everybody
-// with their e-mail to anybody, is never asked.
-// Facts: protocols of the Trivia toy, §B, §D.
+// The requests to the toy's web server, in both dialects, and error messages for their responses. Requests that take a fact or mark
+// it as heard are reserved for the toy: they would change what it plays. `GET /User`, which returns everybody's e-mail address
+// without authentication, is never sent.
+// Source: protocols of the Trivia toy, §B, §D.
 
-/// One call.
+/// One request.
 enum ToyCall: Sendable {
   case register(name: String, email: String, password: String)
   case login(email: String, password: String)
   case history(ToyUser)
   case vote(ToyPendingVote, token: String?)
 
-  /// A server that slept takes its time to answer first; a caller gives up after 15 s.
+  /// A server that was idle needs time to start; a client gives up after 15 s.
   private static let timeout: Nanoseconds = 14 * .second
 
   func request(_ settings: ToySettings) -> HTTPRequest {
@@ -45,48 +45,48 @@ enum ToyCall: Sendable {
   }
 }
 
-/// Why a call came to nothing.
+/// Why a request failed.
 struct ToyTrouble: Error, Equatable {
-  /// The server did not really answer: another time it may.
+  /// A temporary failure: a later attempt may succeed.
   var isPassing: Bool
-  /// A short stable word for programs.
+  /// A short stable code.
   var code: String
   var words: String
-  /// The server failed on this call; others may go well.
+  /// The server failed on this request (500); others may succeed.
   var isOfCall = false
 
-  /// Another time it may work.
+  /// A temporary failure.
   static func passing(_ words: String) -> ToyTrouble { ToyTrouble(isPassing: true, code: "no-answer", words: words) }
-  /// It will never work so.
+  /// A permanent failure.
   static func final(_ code: String, _ words: String) -> ToyTrouble { ToyTrouble(isPassing: false, code: code, words: words) }
 }
 
-/// What a vote did.
+/// The result of a vote.
 enum ToyVoted: Equatable {
   case counted(ToyFact)
   case wasSo
 }
 
 enum ToyAnswer {
-  private static let wantsLogin = "the server wants you to log in again: vehiclectl toy login EMAIL"
+  private static let wantsLogin = "the session has expired: vehiclectl toy login EMAIL"
 
-  /// Who has logged in, or has just been made.
+  /// The user of a login or registration.
   static func user(_ response: HTTPResponse, isNew: Bool) throws(ToyTrouble) -> ToyUser {
     switch response {
     case .answered(404, _, let body) where body.isEmpty && !isNew: throw .final("wrong-password", "wrong e-mail or password")
     case .answered(401, _, _) where !isNew: throw .final("wrong-password", "wrong e-mail or password")
     case .answered(400, let type, let body) where isVerdict(type, body):
       let words = message(body) ?? (isNew ? "check name and e-mail" : "check the e-mail")
-      throw .final("refused", isNew ? "the server does not make this account: \(words)" : "the server refuses the login: \(words)")
+      throw .final("refused", isNew ? "registration rejected: \(words)" : "login rejected: \(words)")
     default: break
     }
     guard let user = ToyUser(try object(response)) else {
-      throw .passing("the server's answer does not tell a user's number: check server")
+      throw .passing("no user number in the server's response: check server")
     }
     return user
   }
 
-  /// The body of a history that is too long to be read at once.
+  /// The body of a history that is too long to be parsed at once.
   static func longHistory(_ response: HTTPResponse) -> [UInt8]? {
     guard case .answered(200, let type, let body) = response, body.count > ToyHistoryReader.maxAtOnce, isVerdict(type, body) else {
       return nil
@@ -101,12 +101,12 @@ enum ToyAnswer {
       let words = message(body).map { " (\($0))" } ?? ""
       throw .final(
         "no-account",
-        "the server has no user \(user) any more\(words): register again with vehiclectl toy register NAME EMAIL, then run vehiclectl toy "
-          + "wifi, for the toy still plays for user \(user)")
+        "user \(user) no longer exists on the server\(words): register again with vehiclectl toy register NAME EMAIL, then run "
+          + "vehiclectl toy wifi, because the toy still plays for user \(user)")
     default: break
     }
     guard let history = ToyHistory(try document(response), user: user) else {
-      throw .passing("the server's answer holds no list of facts: check server")
+      throw .passing("no list of facts in the server's response: check server")
     }
     return history
   }
@@ -119,49 +119,49 @@ enum ToyAnswer {
       let words = message(body).map { " (\($0))" } ?? ""
       throw .final(
         "not-heard",
-        "the server takes no vote for fact \(vote.fact): the toy has not played it yet, or the server has forgotten the account\(words)")
-    // What the server's program refuses it refuses for ever; a page of whatever stands before it says nothing of the vote.
+        "vote for fact \(vote.fact) rejected: the toy has not played it yet, or the account no longer exists\(words)")
+    // Only a rejection by the server's program is final; an error page of a proxy is not.
     case .answered(let status, let type?, let body) where [403, 404, 409, 410, 422].contains(status) && type.hasSuffix("json"):
-      throw .final("refused", "the server refuses the vote for fact \(vote.fact) (\(status)\(message(body).map { ": \($0)" } ?? ""))")
+      throw .final("refused", "vote for fact \(vote.fact) rejected (\(status)\(message(body).map { ": \($0)" } ?? ""))")
     default: break
     }
     guard let fact = ToyFact(try object(response)), fact.id == vote.fact else {
-      throw .passing("the server's answer to a vote does not hold that fact: check server")
+      throw .passing("unexpected fact in the server's response to a vote: check server")
     }
     return .counted(fact)
   }
 
-  /// Whether the server's program says this, and not something that stands before it.
+  /// Whether the response comes from the server's program, not from a proxy in front of it.
   private static func isVerdict(_ type: String?, _ body: [UInt8]) -> Bool { body.isEmpty || type.map { $0.hasSuffix("json") } ?? true }
 
   private static func object(_ response: HTTPResponse) throws(ToyTrouble) -> JSONNode {
     let node = try document(response)
-    guard node.kind == .object else { throw .passing("the server answers with what is no object: check server") }
+    guard node.kind == .object else { throw .passing("the server returned JSON that is not an object: check server") }
     return node
   }
 
-  /// The JSON of an answer that went well.
+  /// The JSON of a successful response.
   private static func document(_ response: HTTPResponse) throws(ToyTrouble) -> JSONNode {
     switch response {
     case .failed(let words): throw .passing(words)
     case .answered(let status, _, _) where (300..<400).contains(status):
-      throw .passing("the server redirects (\(status)), which is not followed: check server")
+      throw .passing("the server redirects (\(status)), which is not supported: check server")
     case .answered(500, _, _):
-      throw ToyTrouble(isPassing: true, code: "no-answer", words: "the server is in trouble (500): try again later", isOfCall: true)
-    case .answered(let status, _, _) where status >= 500: throw .passing("the server is in trouble (\(status)): try again later")
+      throw ToyTrouble(isPassing: true, code: "no-answer", words: "the server failed (500): try again later", isOfCall: true)
+    case .answered(let status, _, _) where status >= 500: throw .passing("the server failed (\(status)): try again later")
     case .answered(_, let type, _) where type?.hasSuffix("html") == true || type == "application/xhtml+xml":
-      throw .passing("the server answers with a web page: check server, and whether the network wants a login")
+      throw .passing("the server returned a web page: check server, and whether the network requires a login")
     case .answered(200, _, let body), .answered(201, _, let body):
-      guard let node = JSONNode(foreign: body) else { throw .passing("the server answers with what is no JSON: check server") }
+      guard let node = JSONNode(foreign: body) else { throw .passing("the server returned invalid JSON: check server") }
       return node
-    case .answered(404, _, _): throw .passing("the server knows no such call (404): check server")
+    case .answered(404, _, _): throw .passing("not found (404): check server")
     case .answered(let status, _, let body) where (400..<500).contains(status):
-      throw .passing("the server refuses (\(status)): \(message(body) ?? "check server")")
-    case .answered(let status, _, _): throw .passing("the server answers \(status), which nobody asked for: check server")
+      throw .passing("request rejected (\(status)): \(message(body) ?? "check server")")
+    case .answered(let status, _, _): throw .passing("unexpected response (\(status)): check server")
     }
   }
 
-  /// `{"message": "…"}`, whatever the case of the key.
+  /// The message in `{"message": "…"}`; the case of the key is ignored.
   private static func message(_ body: [UInt8]) -> String? {
     guard let root = JSONNode(foreign: body), root.kind == .object else { return nil }
     let text = (root["message"] ?? root["Message"])?.text.map { visible($0, limit: 200) }

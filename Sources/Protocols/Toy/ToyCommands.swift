@@ -1,17 +1,17 @@
-// What a person can want of a toy: their words are checked before the server hears of them, and who is not logged in is told how.
+// The commands of a toy. Arguments are validated before a request is made.
 
 extension ToyMachine {
-  /// Histories that are asked for, read and told at once.
+  /// The maximum number of histories that are read at once.
   private static let maxReading = 4
 
   var needsLogin: CommandError {
-    .refused(code: "needs-login", "nobody is logged in: vehiclectl toy login EMAIL, or vehiclectl toy register NAME EMAIL")
+    .refused(code: "needs-login", "not logged in: vehiclectl toy login EMAIL, or vehiclectl toy register NAME EMAIL")
   }
 
   mutating func perform(_ id: CommandID, _ command: Command, at now: Instant, _ effects: inout Effects) {
     do throws(CommandError) {
       guard case .run(let index, let arguments) = command, let action = ToyAction(rawValue: index) else {
-        throw .refused(code: "unknown", "a toy has nothing that can be set")
+        throw .refused(code: "unknown", "the property is read-only")
       }
       if isStopped { throw .notConnected("the device is being stopped") }
       try run(action, arguments, for: id, at: now, &effects)
@@ -44,31 +44,31 @@ extension ToyMachine {
       guard let user else { throw needsLogin }
       var fact: Int?
       if action == .fact { fact = try factID(arguments) }
-      // Each may bring megabytes.
+      // Each one can be several megabytes.
       let reading = asked.values.count { if case .history = $0 { true } else { false } } + long.count
-      if reading >= Self.maxReading { throw .refused(code: "busy", "the facts are being read already: try again in a moment") }
+      if reading >= Self.maxReading { throw .refused(code: "busy", "the history is already being read: try again in a moment") }
       ask(.history(user), as: .history(id, user: user.id, fact: fact), at: now, &effects)
     case .vote:
       guard let user else { throw needsLogin }
       let fact = try factID(arguments)
       guard let vote = arguments["vote"]?.text.lowercased(), let vote = ToyVote(vote) else {
-        throw .invalid(argument: "vote", "a vote is up, down or none")
+        throw .invalid(argument: "vote", "must be up, down or none")
       }
-      if voting.isFull { throw .refused(code: "busy", "a thousand votes wait for the server already: vote again when it answers") }
+      if voting.isFull { throw .refused(code: "busy", "too many pending votes: vote again when the server responds") }
       voting.add(ToyPendingVote(server: settings.server, user: user.id, fact: fact, vote: vote), for: id, &effects)
       if nextSign == nil { nextSign = now &+ 5 * .second }
       publishVotes(&effects)
     case .votes: try votes(arguments["forget"]?.text, for: id, &effects)
     case .wifi:
       guard let user else { throw needsLogin }
-      if setup != nil { throw .refused(code: "busy", "the toy's Wi-Fi is being set already: wait for that, or end it with Ctrl-C") }
+      if setup != nil { throw .refused(code: "busy", "the toy's Wi-Fi setup is already running: wait for it, or end it with Ctrl-C") }
       let given = try ToyCredentials(user: user.id, ssid: arguments["ssid"]?.text ?? "", password: arguments["password"]?.text ?? "")
       setup = ToySetup(
         id, given, dial: try arguments["dial"].map { value throws(CommandError) in try place(value) }, settings, at: now, &effects)
     }
   }
 
-  /// Lists them, or forgets some first.
+  /// Lists pending votes, or discards some first.
   private mutating func votes(_ forget: String?, for id: CommandID, _ effects: inout Effects) throws(CommandError) {
     guard let forget else { return effects.append(.complete(id, .success(pendingVotes()))) }
     let isChosen: (ToyPendingVote, Bool) -> Bool
@@ -77,13 +77,13 @@ extension ToyMachine {
     case "held": isChosen = { !$1 }
     default:
       guard let fact = Int(forget), fact > 0 else {
-        throw .invalid(argument: "forget", "give a fact's number, held (those of others), or all")
+        throw .invalid(argument: "forget", "must be a fact's number, held (votes of other users), or all")
       }
       isChosen = { vote, _ in vote.fact == fact }
     }
-    let count = dropVotes("somebody had it forgotten", &effects, where: isChosen)
-    guard count > 0 else { throw .refused(code: "no-vote", "no such vote waits: vehiclectl toy votes lists them") }
-    let words = count == 1 ? "a vote is forgotten" : "\(count) votes are forgotten"
+    let count = dropVotes("discarded by command", &effects, where: isChosen)
+    guard count > 0 else { throw .refused(code: "no-vote", "no such pending vote: run \"vehiclectl toy votes\" for a list") }
+    let words = count == 1 ? "1 vote discarded" : "\(count) votes discarded"
     storing.append((ToyVoting.key, id, Report(text: words)))
   }
 
@@ -92,7 +92,7 @@ extension ToyMachine {
   private func text(_ name: String, _ arguments: [String: Value], _ length: ClosedRange<Int>) throws(CommandError) -> String {
     let text = arguments[name]?.text ?? ""
     guard length.contains(text.unicodeScalars.count), visible(text, limit: length.upperBound) == text else {
-      throw .invalid(argument: name, "it has \(length.lowerBound) to \(length.upperBound) characters, and none that cannot be seen")
+      throw .invalid(argument: name, "must have \(length.lowerBound) to \(length.upperBound) visible characters")
     }
     return text
   }
@@ -101,20 +101,20 @@ extension ToyMachine {
     let email = try text("email", arguments, 3...50)
     guard email.split(separator: "@", omittingEmptySubsequences: false).count == 2, !email.contains(" "), email.first != "@",
       email.last != "@"
-    else { throw .invalid(argument: "email", "that is no e-mail address; write one, as in you@example.org") }
+    else { throw .invalid(argument: "email", "not an e-mail address; write one as you@example.org") }
     return email
   }
 
   private func password(_ arguments: [String: Value]) throws(CommandError) -> String {
     guard let password = arguments["password"]?.text, !password.isEmpty, password.utf8.count <= 200 else {
-      throw .invalid(argument: "password", "a password has 1 to 200 bytes")
+      throw .invalid(argument: "password", "must have 1 to 200 bytes")
     }
     return password
   }
 
   private func factID(_ arguments: [String: Value]) throws(CommandError) -> Int {
     guard case .int(let id)? = arguments["id"], id > 0 else {
-      throw .invalid(argument: "id", "a fact's number is 1 or more; vehiclectl toy history lists them")
+      throw .invalid(argument: "id", "must be 1 or more; run \"vehiclectl toy history\" for a list")
     }
     return id
   }
@@ -123,16 +123,16 @@ extension ToyMachine {
     let parts = value.text.split(separator: ":", omittingEmptySubsequences: false)
     let port = parts.count == 1 ? 8080 : parts.count == 2 ? UInt16(parts[1]) ?? 0 : 0
     guard port > 0, let host = parts.first, !host.contains("/"), (try? IPv4Network(String(host))) != nil else {
-      throw .invalid(argument: "dial", "that is no address; write it, or ADDRESS:PORT, as in 192.168.4.1")
+      throw .invalid(argument: "dial", "not an address; write ADDRESS or ADDRESS:PORT, as 192.168.4.1")
     }
-    // Whoever answers elsewhere would be told the password.
+    // A peer outside the toy's network must not receive the password.
     guard settings.network.contains(String(host)) else {
-      throw .invalid(argument: "dial", "\(host) is not of the toy's network, \(settings.network); join that, or set toy-network")
+      throw .invalid(argument: "dial", "\(host) is not in the toy's network \(settings.network); join that network, or set toy-network")
     }
     return "\(host):\(port)"
   }
 
-  /// Of two who log in at once, nobody could tell who it is afterwards.
+  /// Only one login at a time, so that the resulting user is unambiguous.
   func beAlone() throws(CommandError) {
     let isBusy = asked.values.contains {
       switch $0 {
@@ -141,7 +141,7 @@ extension ToyMachine {
       }
     }
     if isBusy || storing.contains(where: { $0.key == Self.sessionKey }) {
-      throw .refused(code: "busy", "somebody is just logging in: try again in a moment")
+      throw .refused(code: "busy", "another login is in progress: try again in a moment")
     }
   }
 }

@@ -1,14 +1,14 @@
-// A long history, read in pieces so that nothing else waits for it: the server has no paging, and who has played for years gets
-// megabytes. A scanner finds the facts of the list one after the other, and each is read by itself. It is lenient outside them.
-// Facts: protocols of the Trivia toy, §B, call 3.
+// Reads a long history in pieces, so that other devices are not delayed: the server has no paging, and a history can have megabytes.
+// A scanner finds the facts of the list, and each one is parsed by itself. It is lenient outside of them.
+// Source: protocols of the Trivia toy, §B, call 3.
 
-/// The server's answer while it is read.
+/// The server's response while it is read.
 struct ToyHistoryReader: Sendable {
-  /// The longest answer, in bytes.
+  /// The maximum length of a response, in bytes.
   static let maxLength = 16 << 20
-  /// An answer up to this length is read at once.
+  /// A response up to this length is read at once.
   static let maxAtOnce = 1 << 20
-  /// Bytes that are read in one turn.
+  /// Bytes per turn.
   static let pieceLength = 32 << 10
   private static let maxDepth = 32
   private static let listName = Array("triviaHistory".utf8)
@@ -16,19 +16,19 @@ struct ToyHistoryReader: Sendable {
   enum Step {
     case more
     case done([ToyFact])
-    /// It is no JSON, or holds no list of facts.
+    /// It is not JSON, or contains no list of facts.
     case failed
   }
 
   private var body: [UInt8]
   private var next = 0
-  /// The brackets that are open.
+  /// The open brackets.
   private var open: [UInt8] = []
-  /// Where the string began that is open, or the last one on the outermost level, which may name the list.
+  /// The start of the open string, or of the last one on the outermost level, which may name the list.
   private var string: Int?
   private var isEscaped = false
   private var name = 0..<0
-  /// How many brackets are open around a fact, once the list was found.
+  /// The depth of a fact, once the list was found.
   private var listDepth: Int?
   private var isListOver = false
   private var factStart = 0
@@ -49,7 +49,7 @@ struct ToyHistoryReader: Sendable {
     return open.isEmpty && string == nil && listDepth != nil ? .done(facts.all) : .failed
   }
 
-  /// Takes a byte; false where it cannot stand here.
+  /// Scans a byte; false if it is invalid here.
   private mutating func take(_ byte: UInt8) -> Bool {
     if let start = string {
       if isEscaped {
@@ -72,7 +72,7 @@ struct ToyHistoryReader: Sendable {
       open.append(byte)
       return open.count <= Self.maxDepth
     case UInt8(ascii: "]"), UInt8(ascii: "}"):
-      // In ASCII the closing bracket stands two places behind the opening one.
+      // In ASCII the code of a closing bracket is that of the opening one plus two.
       guard open.popLast() == byte - 2 else { return false }
       if let listDepth, open.count < listDepth { isListOver = true }
       guard open.count == listDepth, !isListOver, byte == UInt8(ascii: "}") else { return true }
@@ -84,7 +84,7 @@ struct ToyHistoryReader: Sendable {
   }
 }
 
-/// Facts, each once, the last word counting.
+/// The facts; of duplicates, the last one.
 struct ToyFactList: Sendable {
   private(set) var all: [ToyFact] = []
   private var places: [Int: Int] = [:]
@@ -99,17 +99,17 @@ struct ToyFactList: Sendable {
   }
 }
 
-/// A long history on its way from the server's answer to whoever asked, a piece in each turn.
+/// A long history between the server's response and the reply to the caller, one piece per turn.
 struct ToyLongHistory: Sendable {
-  /// Facts in one step.
+  /// Facts per progress report.
   static let stepLength = 200
 
   let command: CommandID
   let user: Int
-  /// The one that is asked for; nil: all.
+  /// The requested fact; nil: all.
   let fact: Int?
   var reader: ToyHistoryReader
-  /// Once they are read; those up to `rest` are told as steps, from `next` on, and the others with the last report.
+  /// The facts, once read; those up to `rest` are sent as progress, from `next` on, and the others with the reply.
   var facts: [ToyFact] = []
   var next = 0
   var rest: Int?

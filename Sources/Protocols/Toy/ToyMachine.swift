@@ -1,11 +1,11 @@
-// The `toy` machine: what its owner wants of the toy's web server, one question at a time for each command, and the setting of its
-// Wi-Fi. Who is logged in, the facts and the votes that wait outlive the daemon; a password is in no state of it, only in the request
-// that carries it. Nothing is asked that nobody wants: the server hears of us when a person does something, or a vote waits.
-// Facts: protocols of the Trivia toy, §A, §B, §E.
+// The `toy` machine: the owner's commands to the toy's web server, one request per command, and the toy's Wi-Fi setup. The user, the
+// facts and pending votes are stored; a password exists only in the request that carries it. No request is made without a command or
+// a pending vote.
+// Source: protocols of the Trivia toy, §A, §B, §E.
 
-/// Speaks for the owner of a Trivia toy.
+/// Acts for the owner of a Trivia toy.
 public struct ToyMachine: Machine {
-  /// What was asked, and who waits.
+  /// A request in flight, and its command.
   enum Asked: Sendable {
     case register(CommandID, name: String, email: String)
     case login(CommandID, email: String)
@@ -27,18 +27,18 @@ public struct ToyMachine: Machine {
   var lastRequest: RequestID = 0
   var user: ToyUser?
   var history: ToyHistory?
-  /// Histories that are read or told in pieces, the first of them now.
+  /// The histories that are read or sent in pieces, the current one first.
   var long: [ToyLongHistory] = []
-  /// When the history was told, on the machines' clock.
+  /// When the history was received, on the monotonic clock.
   var historyCame: Instant = 0
   var voting = ToyVoting()
   var setup: ToySetup?
-  /// Commands that are done once the disk has what they changed, and what they are told then.
+  /// Commands that complete when their change is stored, and their replies.
   var storing: [(key: String, command: CommandID, report: Report)] = []
-  /// When those who wait are told that it goes on: a caller gives up after ten seconds of silence.
+  /// When waiting commands get a progress report: a client gives up after ten seconds of silence.
   var nextSign: Instant?
   var isStopped = false
-  /// How the last setting of the Wi-Fi has ended.
+  /// The result of the last Wi-Fi setup.
   var setupEnd = "idle"
   private var shown: (word: String, fault: String?, setup: String) = ("", nil, "")
 
@@ -78,7 +78,7 @@ public struct ToyMachine: Machine {
     tellStanding(&effects)
   }
 
-  // MARK: Beginning and end
+  // MARK: Start and end
 
   private mutating func start(_ restored: [String: [UInt8]], _ wall: WallTime, at now: Instant, _ effects: inout Effects) {
     var damaged: [String] = []
@@ -96,12 +96,12 @@ public struct ToyMachine: Machine {
     }
     if let bytes = restored[ToyVoting.key], !voting.restore(bytes) {
       damaged.append(ToyVoting.key)
-      // The next vote takes the place of what nobody else has.
+      // The number of the next vote must be unused.
       effects.append(.store(key: ToyVoting.key + "-damaged", bytes))
     }
-    // Another server knows others by these numbers, and is not told what this one has given us.
+    // Another server has other user numbers, and must not receive our token.
     if let known = user, known.server != settings.server {
-      effects.append(.event(name: "server", text: "another server is configured than user \(known.id) is of: log in there"))
+      effects.append(.event(name: "server", text: "user \(known.id) belongs to another server: log in to the configured one"))
       user = nil
     }
     if history?.user != user?.id { history = nil }
@@ -112,8 +112,8 @@ public struct ToyMachine: Machine {
     publishUser(&effects)
     publishFacts(at: now, &effects)
     publishVotes(&effects)
-    effects.withdraw(.lastVote, "there was none since the device was started")
-    effects.withdraw(.category, "the toy knows no categories: it plays any fact")
+    effects.withdraw(.lastVote, "none since the device was started")
+    effects.withdraw(.category, "not supported by the toy: it plays any fact")
     tellStanding(&effects)
   }
 
@@ -136,15 +136,15 @@ public struct ToyMachine: Machine {
     voting.forget(id)
     storing.removeAll { $0.command == id }
     long.removeAll { $0.command == id }
-    // The question is out; its answer is nobody's.
+    // The request is in flight; its response is ignored.
     for (request, question) in asked where question.command == id { asked[request] = nil }
   }
 
-  // MARK: Who waits
+  // MARK: Waiting commands
 
   func fail(_ id: CommandID, _ error: CommandError, _ effects: inout Effects) { effects.append(.complete(id, .failure(error))) }
 
-  /// Who waits for the server, or for what it told.
+  /// The commands that wait for the server, or for its history.
   private var callers: [CommandID] { asked.values.compactMap(\.command) + long.map(\.command) + voting.callers }
 
   private mutating func giveSign(at now: Instant, _ effects: inout Effects) {
@@ -160,29 +160,29 @@ public struct ToyMachine: Machine {
     effects.append(.request(lastRequest, call.request(settings)))
   }
 
-  // MARK: What is shown
+  // MARK: Published values
 
   func publishUser(_ effects: inout Effects) {
-    let reason = "nobody is logged in: vehiclectl toy login EMAIL"
+    let reason = "not logged in: vehiclectl toy login EMAIL"
     if let user { effects.publish(.userID, .int(user.id)) } else { effects.withdraw(.userID, reason) }
     if let name = user?.name, !name.isEmpty {
       effects.publish(.name, .string(name))
     } else {
-      effects.withdraw(.name, user == nil ? reason : "the server tells none")
+      effects.withdraw(.name, user == nil ? reason : "not reported by the server")
     }
   }
 
   func publishFacts(at now: Instant, _ effects: inout Effects) {
-    guard let history else { return effects.withdraw(.facts, "not asked yet: vehiclectl toy history") }
+    guard let history else { return effects.withdraw(.facts, "not read yet: vehiclectl toy history") }
     effects.publish(.facts, .int(history.total), age: max(0, now &- historyCame))
   }
 
-  static func waiting(_ count: Int) -> String { count == 1 ? "a vote waits" : "\(count) votes wait" }
+  static func waiting(_ count: Int) -> String { count == 1 ? "1 pending vote" : "\(count) pending votes" }
 
-  /// Names the votes that are not sent, for whoever should log in again.
+  /// Reports the votes that are held for other users.
   func tellHeld(_ effects: inout Effects) {
     guard voting.held > 0 else { return }
-    let words = "\(Self.waiting(voting.held)) until whoever gave \(voting.held == 1 ? "it" : "them") is logged in again, at the same server"
+    let words = "\(Self.waiting(voting.held)) of other users or servers: held until that user logs in to that server again"
     effects.append(.event(name: "votes-held", text: words))
   }
 

@@ -1,17 +1,17 @@
-// How a long history is read and told, a piece in each turn of the loop. What is kept of it, in memory and on the disk, is bounded.
+// Reads and returns a long history, one piece per turn of the loop. The stored part, in memory and on disk, is bounded.
 
 extension ToyMachine {
-  /// Does the next piece of the first history that is under way.
+  /// Processes the next piece of the first history.
   mutating func readOn(at now: Instant, _ effects: inout Effects) {
     guard !long.isEmpty else { return }
     if let rest = long[0].rest { return tellOn(rest, &effects) }
-    // In its place, so that nothing that was read is copied.
+    // In place, to avoid a copy of what was read.
     switch long[0].reader.step() {
     case .more: break
     case .done(let facts): read(facts, at: now, &effects)
     case .failed:
       let asked = long.removeFirst()
-      let trouble = ToyTrouble.passing("the server's answer holds no list of facts: check server")
+      let trouble = ToyTrouble.passing("no list of facts in the server's response: check server")
       failed(.history(asked.command, user: asked.user, fact: asked.fact), trouble, at: now, &effects)
     }
   }
@@ -40,16 +40,16 @@ extension ToyMachine {
     effects.append(.complete(told.command, .success(Report(text: words, columns: ToyFact.columns, rows: rows(of: last)))))
   }
 
-  /// What the server has just told is kept.
+  /// Stores the history that was just received.
   mutating func take(_ new: ToyHistory, at now: Instant, _ effects: inout Effects) {
     (history, historyCame) = (new.bounded, now)
     publishFacts(at: now, &effects)
     effects.append(.tellTime)
   }
 
-  /// The rows of facts, with the votes that wait.
+  /// The rows of facts, with pending votes.
   func rows(of facts: some Sequence<ToyFact>) -> [[String]] {
-    // The last of several for a fact counts.
+    // Of several votes for a fact, the last one counts.
     let waiting = Dictionary(voting.live.map { ($0.fact, $0.vote) }) { $1 }
     return facts.map { fact in
       var fact = fact

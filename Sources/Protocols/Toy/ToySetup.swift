@@ -1,24 +1,24 @@
-// How the toy is told its network: it connects to us while its own access point is open, both say `ok`, and one packet holds all. We
-// speak first. The toy is deaf for a moment after its `ok`, and never says whether it could join: its LED does. Nothing is left
-// listening at the end, however it comes.
-// Facts: protocols of the Trivia toy, §A: handshake, deadlines, and that the original documentation has us dial the toy.
+// The toy's Wi-Fi setup: the toy connects to us while its access point is open, both sides send `ok`, and one packet carries the
+// credentials. We send first. The toy ignores input for a moment after its `ok`, and never reports the result: its LED does. The port
+// is always closed at the end.
+// Source: protocols of the Trivia toy, §A: handshake, deadlines, and that the original documentation has us connect to the toy.
 
-/// One attempt to tell the toy its network.
+/// One attempt to set up the toy's Wi-Fi.
 struct ToySetup: Sendable {
   static let link: LinkName = "toy"
 
   private enum State {
-    /// For the toy to come.
+    /// Waiting for the toy to connect.
     case waiting
-    /// Our `ok` is said; the toy's is due.
+    /// Our `ok` is sent; the toy's is due.
     case greeting(until: Instant, heard: [UInt8])
-    /// The toy's busy moment.
+    /// The toy ignores input.
     case settling(until: Instant)
-    /// It was told all; it says nothing, hangs up, or vanishes.
+    /// The credentials are sent; the toy sends nothing, closes the connection, or vanishes.
     case draining(until: Instant)
   }
 
-  /// What became of an attempt.
+  /// The result of an attempt.
   enum Outcome: Equatable {
     case sent
     case failed(CommandError)
@@ -27,17 +27,17 @@ struct ToySetup: Sendable {
   let command: CommandID
   private let credentials: ToyCredentials
   private let settings: ToySettings
-  /// Where the toy is dialled; nil: it comes to us.
+  /// The toy's address to connect to; nil: the toy connects to us.
   private let dial: String?
   private let began: Instant
   private var state = State.waiting { didSet { nextTick = .min } }
   private var nextTick: Instant
   private var hangUps = 0
-  /// Who was refused last, and why.
+  /// The last rejected peer, and why.
   private var refusal: String?
-  /// What a peer said that it should not have is noted once for each connection.
+  /// Unexpected bytes are noted once per connection.
   private var hasNoted = false
-  /// Why the toy cannot be dialled.
+  /// Why the connection to the toy failed.
   private var trouble: String?
 
   static let words = ["idle", "listening", "greeting", "settling", "sending", "sent"]
@@ -46,11 +46,11 @@ struct ToySetup: Sendable {
   private static let settlingTime: Nanoseconds = 1200 * .millisecond
   private static let drainingTime: Nanoseconds = 15 * .second
   private static let tick: Nanoseconds = .second
-  /// Whether there is a port to listen on shows at once: nobody is told to press a button before.
+  /// A listening error is reported at once, before the user is asked to press a button.
   private static let lead: Nanoseconds = 300 * .millisecond
   private static let ok = Array("ok".utf8)
 
-  /// Begins to wait for the toy, or to dial it.
+  /// Starts to wait for the toy, or to connect to it.
   init(
     _ command: CommandID, _ credentials: ToyCredentials, dial: String?, _ settings: ToySettings, at now: Instant, _ effects: inout Effects
   ) {
@@ -63,7 +63,7 @@ struct ToySetup: Sendable {
     }
   }
 
-  /// A word of `words`.
+  /// An element of `words`.
   var word: String {
     switch state {
     case .waiting: "listening"
@@ -80,7 +80,7 @@ struct ToySetup: Sendable {
     }
   }
 
-  // MARK: What happens
+  // MARK: Events
 
   mutating func linkCameUp(at now: Instant, _ effects: inout Effects) {
     guard case .waiting = state else { return }
@@ -89,7 +89,7 @@ struct ToySetup: Sendable {
     effects.send(Self.link, Self.ok)
   }
 
-  /// A peer was refused before it could say anything.
+  /// A peer was rejected.
   mutating func refused(_ whom: String) { refusal = whom }
 
   mutating func linkWentDown(_ reason: String) -> Outcome? {
@@ -112,12 +112,12 @@ struct ToySetup: Sendable {
       if all == Self.ok {
         state = .settling(until: now &+ Self.settlingTime)
       } else {
-        // `ok` may come in two pieces; whatever else it is, another toy may say it better.
+        // `ok` can arrive in two pieces; after anything else, another connection may succeed.
         state = .greeting(until: until, heard: Array(all.prefix(64)))
-        if !Self.ok.starts(with: all) { note("instead of ok the toy says", all, &effects) }
+        if !Self.ok.starts(with: all) { note("unexpected bytes from the toy instead of ok:", all, &effects) }
       }
-    case .draining: note("after it was told its network the toy says", bytes, &effects)
-    case .waiting, .settling: note("out of turn the toy says", bytes, &effects)
+    case .draining: note("unexpected bytes from the toy after the credentials:", bytes, &effects)
+    case .waiting, .settling: note("unexpected bytes from the toy:", bytes, &effects)
     }
   }
 
@@ -126,15 +126,15 @@ struct ToySetup: Sendable {
     hasNoted = true
   }
 
-  /// All was sent.
+  /// The credentials were sent completely.
   var hasTold: Bool { if case .draining = state { true } else { false } }
 
   /// Does what is due.
   mutating func advance(at now: Instant, _ effects: inout Effects) -> Outcome? {
     switch state {
     case .greeting(let until, _) where now >= until:
-      effects.append(.resetLink(Self.link, reason: "it did not say ok within \(Self.greetingTimeout / .second) s"))
-      // The end of the link is told after this turn.
+      effects.append(.resetLink(Self.link, reason: "no ok from the toy within \(Self.greetingTimeout / .second) s"))
+      // The new state of the link is reported in a later turn.
       state = .greeting(until: .max, heard: [])
     case .settling(let until) where now >= until:
       effects.send(Self.link, credentials.bytes, secret: true)
@@ -142,7 +142,7 @@ struct ToySetup: Sendable {
     case .draining(let until) where now >= until: return .sent
     case .waiting where now >= began &+ Self.timeout:
       let seconds = Self.timeout / .second
-      let words = "no toy came within \(seconds) s: was its LED white, and this machine in its network?"
+      let words = "no toy connected within \(seconds) s: check that its LED is white and that this machine is in its network"
       return .failed(.refused(code: "no-toy", trouble.map { "\(words) (\($0))" } ?? words))
     default: break
     }
@@ -154,29 +154,29 @@ struct ToySetup: Sendable {
     nextTick = now &+ Self.tick
     let elapsed = min(max(0, now &- began), Self.timeout)
     let progress = min(Double(elapsed) / Double(Self.timeout), 0.99)
-    // In tens of seconds: who prints a line for each change prints few.
+    // In steps of ten seconds, because clients print a line per change.
     let left = (Self.timeout &- elapsed &+ 10 * .second - 1) / (10 * .second) * 10
     effects.append(.progress(command, Report(text: words(left), progress: progress)))
   }
 
   private func words(_ left: Int64) -> String {
     switch state {
-    case .waiting where dial != nil: "dialling the toy at \(dial ?? "")" + (trouble.map { ": \($0)" } ?? "") + ", \(left) s left"
+    case .waiting where dial != nil: "connecting to the toy at \(dial ?? "")" + (trouble.map { ": \($0)" } ?? "") + ", \(left) s left"
     case .waiting:
       "\(left) s left to press the toy's button: LED white"
-        + (hangUps == 0 ? "" : "; hung up \(hangUps) \(hangUps == 1 ? "time" : "times")")
-        + (refusal.map { "; refused \($0): check toy-network" } ?? "")
-    case .greeting: "somebody has connected, and should say ok within 10 s"
-    case .settling: "the toy said ok and listens 54 s: told in a second"
-    case .draining: "\(ToyWiFi.told) the network \(visible(credentials.ssid, limit: 32))"
+        + (hangUps == 0 ? "" : "; disconnected \(hangUps) \(hangUps == 1 ? "time" : "times")")
+        + (refusal.map { "; rejected \($0): check toy-network" } ?? "")
+    case .greeting: "a peer has connected: waiting up to 10 s for its ok"
+    case .settling: "the toy is ready: sending the credentials in a second"
+    case .draining: "\(ToyWiFi.told) for network \(visible(credentials.ssid, limit: 32))"
     }
   }
 
-  /// What a person is told at the end.
+  /// The final report.
   var farewell: String {
     let warning = credentials.warning.map { "; \($0)" } ?? ""
     return
-      "sent; look at the toy's LED: pink is trying, green has joined, purple has not\(warning). Then switch the toy off and on: only from "
-      + "then on it plays for user \(credentials.user)"
+      "sent; check the toy's LED: pink: connecting, green: connected, purple: failed\(warning). Then switch the toy off and on: it plays "
+      + "for user \(credentials.user) only after that"
   }
 }

@@ -1,18 +1,18 @@
-// Users, facts and votes as the toy's server speaks of them, and as they are kept on the disk. Read leniently: numbers may come as
-// texts, an older server calls things otherwise, keys may be missing.
-// Facts: protocols of the Trivia toy, §B.
+// Users, facts and votes as in the server's responses and as stored. Parsing is lenient: numbers can be strings, an older server uses
+// other keys, keys can be missing.
+// Source: protocols of the Trivia toy, §B.
 
-/// Somebody who is logged in.
+/// A user who is logged in.
 struct ToyUser: Sendable, Equatable {
   var id: Int
   var name: String?
   var email: String?
-  /// What a stand-in server wants to see with every call.
+  /// The token that a replacement server requires with every request.
   var token: String?
-  /// Whose user it is; nil: that of the server that has just said so.
+  /// The server that the user belongs to; nil: the one that sent this object.
   var server: String?
 
-  /// The server's user object, or a kept one; nil where it has no id.
+  /// Parses the server's user object, or a stored one; nil if it has no id.
   init?(_ node: JSONNode) {
     guard let id = node["id"].flatMap(Self.number), id > 0 else { return nil }
     self.id = id
@@ -33,13 +33,13 @@ struct ToyUser: Sendable, Equatable {
   static func number(_ node: JSONNode) -> Int? { node.whole ?? node.text.flatMap { Int($0) } }
 }
 
-/// A person's opinion of a fact.
+/// A user's vote on a fact.
 enum ToyVote: Int, Sendable {
   case down = -1
   case none = 0
   case up = 1
 
-  /// Reads what a person writes.
+  /// Parses user input.
   init?(_ word: String) {
     switch word {
     case "up": self = .up
@@ -68,49 +68,49 @@ struct ToyFact: Sendable, Equatable {
 
   private static let longest = 1000
 
-  /// One row of a history, a vote's answer, or a kept one; nil where it has no id.
+  /// Parses one row of a history, a response to a vote, or a stored fact; nil if it has no id.
   init?(_ node: JSONNode) {
     let trivia = node["trivia"] ?? node
     guard let id = (trivia["id"] ?? trivia["triviaId"]).flatMap(ToyUser.number), id > 0 else { return nil }
     self.id = id
-    text = (trivia["text"] ?? trivia["triviaText"])?.text.map { visible($0, limit: Self.longest) } ?? "(the server tells no text)"
+    text = (trivia["text"] ?? trivia["triviaText"])?.text.map { visible($0, limit: Self.longest) } ?? "(no text from the server)"
     up = max(0, trivia["upvotes"].flatMap(ToyUser.number) ?? 0)
     down = max(0, trivia["downvotes"].flatMap(ToyUser.number) ?? 0)
     vote = (node["userVote"] ?? node["userAction"]).flatMap(ToyUser.number).flatMap(ToyVote.init) ?? .none
   }
 
-  /// Bytes of it in JSON, or a few more.
+  /// Its length in JSON, in bytes, or slightly more.
   var length: Int { text.utf8.reduce(120) { $0 + ($1 == UInt8(ascii: "\"") || $1 == UInt8(ascii: "\\") ? 2 : 1) } }
 
-  /// As the server writes it.
+  /// The server's format.
   var json: JSON {
     ["trivia": ["id": .int(id), "text": .string(text), "upvotes": .int(up), "downvotes": .int(down)], "userVote": .int(vote.rawValue)]
   }
 
   static let columns = ["id", "fact", "up", "down", "vote", "pending"]
 
-  /// One row of a report; `isPending`: the server has not got the vote yet.
+  /// One row of a report; `isPending`: the vote is not sent yet.
   func row(isPending: Bool) -> [String] { [String(id), text, String(up), String(down), vote.word, isPending ? "yes" : ""] }
 
-  /// What a person is told of a vote.
+  /// The result of a vote.
   var standing: String { "fact \(id): \(vote.word) (\(up) up, \(down) down)" }
 }
 
-/// All the facts that a user's toy has played, as the server told once.
+/// All facts that a user's toy has played, as of one response.
 struct ToyHistory: Sendable, Equatable {
   var user: Int
   var facts: [ToyFact]
-  /// How many there are: a long history is kept in part.
+  /// The total number: a long history is stored in part.
   var total: Int
-  /// When the server told them, in microseconds of the wall's clock; nil: that is just being asked.
+  /// When the server sent them, in microseconds of the wall clock; nil if not known yet.
   var time: Int64?
 
-  /// Bytes of facts that are kept.
+  /// The maximum size of stored facts, in bytes.
   private static let maxKept = 768 << 10
 
   init(user: Int, facts: [ToyFact]) { (self.user, self.facts, total) = (user, facts, facts.count) }
 
-  /// An answer of the server: each fact once, the last word counting. nil where it is none.
+  /// Parses a response: of duplicate facts, the last one counts. nil if it is invalid.
   init?(_ node: JSONNode, user: Int) {
     guard let rows = node["triviaHistory"] ?? (node.kind == .array ? node : nil), rows.kind == .array else { return nil }
     var list = ToyFactList()
@@ -118,7 +118,7 @@ struct ToyHistory: Sendable, Equatable {
     self.init(user: user, facts: list.all)
   }
 
-  /// The last of many facts: those that are kept.
+  /// The latest of many facts, which are stored.
   static func kept(of facts: [ToyFact]) -> ArraySlice<ToyFact> {
     var (start, length) = (facts.endIndex, 0)
     while start > 0 {
@@ -129,14 +129,14 @@ struct ToyHistory: Sendable, Equatable {
     return facts[start...]
   }
 
-  /// No more than is kept.
+  /// Bounded to what is stored.
   var bounded: ToyHistory {
     var bounded = self
     bounded.facts = Array(Self.kept(of: facts))
     return bounded
   }
 
-  /// What was kept.
+  /// Parses a stored history.
   init?(kept bytes: [UInt8]) {
     guard let root = JSONNode(foreign: bytes), let user = root["user"]?.whole, let time = root["time"]?.whole else { return nil }
     self.init(root, user: user)
@@ -153,9 +153,9 @@ struct ToyHistory: Sendable, Equatable {
   }
 }
 
-/// A vote that the server has not got yet.
+/// A vote that is not sent yet.
 struct ToyPendingVote: Sendable, Equatable {
-  /// The server whose user it is of.
+  /// The server that the user belongs to.
   var server: String
   var user: Int
   var fact: Int
@@ -163,7 +163,7 @@ struct ToyPendingVote: Sendable, Equatable {
 
   init(server: String, user: Int, fact: Int, vote: ToyVote) { (self.server, self.user, self.fact, self.vote) = (server, user, fact, vote) }
 
-  /// A kept one.
+  /// Parses a stored vote.
   init?(_ node: JSONNode) {
     guard let server = node["server"]?.text, let user = node["user"]?.whole, let fact = node["fact"]?.whole,
       let vote = node["vote"]?.whole.flatMap(ToyVote.init)

@@ -1,10 +1,10 @@
-// Votes on their way: each is kept before it is sent, all go out in the order in which they were given, one at a time, and one that
-// the server has taken or refused for good is never sent again. One on which the server fails waits by itself, with later ones for the
-// same fact: the others go on. A vote whose answer was lost is sent once more, which is harmless: the same vote again changes nothing.
-// Facts: protocols of the Trivia toy, §B, call 4.
+// Pending votes: each one is stored before it is sent, they are sent in order, one at a time, and never again after the server has
+// accepted or finally rejected them. A vote on which the server fails (500) waits with later ones for the same fact; others are sent.
+// A vote whose response was lost is repeated, which is harmless because a repeated vote changes nothing.
+// Source: protocols of the Trivia toy, §B, call 4.
 
-/// The votes that servers have not got yet, and who waits for them. Only those of whoever is logged in are sent; those of others, and
-/// of other servers, are held until they are logged in again.
+/// The pending votes, and the commands that wait for them. Only votes of the current user are sent; those of other users and servers
+/// are held until these log in again.
 struct ToyVoting: Sendable {
   static let key = "votes"
   private static let most = 1000
@@ -14,10 +14,10 @@ struct ToyVoting: Sendable {
   private struct Entry: Sendable {
     let vote: ToyPendingVote
     let number: Int
-    /// The disk has it.
+    /// The vote is stored.
     var isKept = false
     var command: CommandID?
-    /// How often the server failed on it (500), when it is tried again, and what the server said.
+    /// How often the server failed on it (500), when it is repeated, and the error.
     var failures = 0
     var notBefore: Instant = .min
     var trouble: ToyTrouble?
@@ -25,32 +25,32 @@ struct ToyVoting: Sendable {
 
   private var entries: [Entry] = []
   private var lastNumber = 0
-  /// What each store that is under way holds: the votes up to this number.
+  /// The votes that each pending store contains: up to this number.
   private var stores: [Int] = []
   private var failures = 0
   private var notBefore: Instant = .min
-  /// The number of the vote that is with the server.
+  /// The number of the vote in flight.
   private var sending: Int?
-  /// The votes on which the server failed since it last took one.
+  /// The votes on which the server has failed since the last success.
   private var failedVotes: Set<Int> = []
-  /// So many are no matter of single votes.
+  /// With this many failed votes, all votes wait.
   private static let maxFailedVotes = 3
-  /// Why all wait, once the server did not answer.
+  /// Why all votes wait, after the server did not respond.
   private(set) var trouble: ToyTrouble?
-  /// Who is logged in, and at which server.
+  /// The current user and server.
   private var owner: (server: String, user: Int)?
 
-  /// Those of whoever is logged in.
+  /// The votes of the current user.
   var live: [ToyPendingVote] { entries.map(\.vote).filter(isLive) }
-  /// All of them, and whether whoever gave one is logged in.
+  /// All votes, and whether each is of the current user.
   var all: [(vote: ToyPendingVote, isLive: Bool, trouble: ToyTrouble?)] {
     entries.map { ($0.vote, isLive($0.vote), $0.trouble ?? trouble) }
   }
-  /// How many are held for others.
+  /// The number of votes of other users.
   var held: Int { entries.count - live.count }
   var isFull: Bool { entries.count >= Self.most }
   var callers: [CommandID] { entries.compactMap(\.command) }
-  /// Why votes of whoever is logged in wait, and how many.
+  /// Why votes of the current user wait, and how many.
   var waiting: (count: Int, trouble: ToyTrouble)? {
     if let trouble { return (live.count, trouble) }
     let failed = entries.filter { isLive($0.vote) }.compactMap(\.trouble)
@@ -66,7 +66,7 @@ struct ToyVoting: Sendable {
     return entries[place].vote
   }
 
-  /// Those that can be sent: of several for a fact the first.
+  /// The votes that can be sent: for each fact, the first one.
   private var ready: [Int] {
     var facts: Set<Int> = []
     return entries.indices.filter { isLive(entries[$0].vote) && facts.insert(entries[$0].vote.fact).inserted && entries[$0].isKept }
@@ -74,16 +74,16 @@ struct ToyVoting: Sendable {
   private var place: Int? { entries.firstIndex { $0.number == sending } }
   private func isLive(_ vote: ToyPendingVote) -> Bool { owner.map { $0 == (vote.server, vote.user) } ?? false }
 
-  /// Whether it is they who are logged in.
+  /// Whether this is the current user.
   func belongs(to user: ToyUser?, at server: String) -> Bool { owner?.server == user.map { _ in server } && owner?.user == user?.id }
 
-  /// Somebody is logged in from now on, or nobody.
+  /// Sets the current user; nil: none.
   mutating func change(owner: ToyUser?, at server: String) {
     self.owner = owner.map { (server, $0.id) }
     (failures, failedVotes, trouble, notBefore, sending) = (0, [], nil, .min, nil)
   }
 
-  /// Takes what earlier runs kept; false where that is damaged.
+  /// Restores stored votes; false if they are damaged.
   mutating func restore(_ bytes: [UInt8]) -> Bool {
     guard let root = JSONNode(foreign: bytes), root.kind == .array else { return false }
     let votes = root.elements.compactMap(ToyPendingVote.init)
@@ -94,7 +94,7 @@ struct ToyVoting: Sendable {
     return votes.count == root.elements.count
   }
 
-  /// A person votes: it is tried at once, behind those before it. One for its fact on which the server failed is tried again first.
+  /// Adds a vote; it is sent as soon as possible after earlier ones. A failed vote for the same fact is repeated first.
   mutating func add(_ vote: ToyPendingVote, for command: CommandID, _ effects: inout Effects) {
     lastNumber += 1
     notBefore = .min
@@ -109,10 +109,10 @@ struct ToyVoting: Sendable {
     effects.append(.store(key: Self.key, entries.isEmpty ? [] : Array(json.text.utf8)))
   }
 
-  /// The disk has not got all yet.
+  /// Some votes are not stored yet.
   var isStoring: Bool { !stores.isEmpty }
 
-  /// The disk has what was stored, or not: gives who voted in vain.
+  /// Handles the end of a store; returns the commands whose votes were not stored.
   mutating func stored(_ failure: String?) -> [CommandID] {
     guard !stores.isEmpty else { return [] }
     let number = stores.removeFirst()
@@ -125,7 +125,7 @@ struct ToyVoting: Sendable {
     return lost.compactMap(\.command)
   }
 
-  /// The server has taken the first, or refused it for good: gives who waits for that.
+  /// The server has accepted or finally rejected the vote in flight; returns the waiting commands.
   mutating func settle(_ effects: inout Effects) -> CommandID? {
     guard let place else { return nil }
     let done = entries.remove(at: place)
@@ -134,7 +134,7 @@ struct ToyVoting: Sendable {
     return done.command
   }
 
-  /// The server did not answer, or failed on the vote that it was sent: gives those who do not wait any longer, while votes do.
+  /// The server did not respond, or failed on the vote in flight; returns the commands that stop waiting. The votes stay.
   mutating func postpone(_ trouble: ToyTrouble, at now: Instant) -> [(command: CommandID, vote: ToyPendingVote)] {
     let failed = place
     sending = nil
@@ -158,13 +158,13 @@ struct ToyVoting: Sendable {
     return takeCallers(of: Array(entries.indices))
   }
 
-  /// Those who wait for these votes, and need not any longer.
+  /// Removes and returns the commands that wait for these votes.
   private mutating func takeCallers(of places: [Int]) -> [(command: CommandID, vote: ToyPendingVote)] {
     defer { for place in places { entries[place].command = nil } }
     return places.compactMap { place in entries[place].command.map { ($0, entries[place].vote) } }
   }
 
-  /// The votes of one person for one fact.
+  /// The votes of one user for one fact.
   private func places(like vote: ToyPendingVote) -> [Int] {
     entries.indices.filter {
       let other = entries[$0].vote
@@ -174,10 +174,10 @@ struct ToyVoting: Sendable {
 
   private static func pause(after failures: Int) -> Nanoseconds { min(firstPause << Int64(min(failures, 6) - 1), maxPause) }
 
-  /// The server has answered something else.
+  /// The server has responded to another request.
   mutating func serverAnswers() { notBefore = .min }
 
-  /// Forgets those that are chosen by the vote and whether whoever gave it is logged in: how many, and who waited.
+  /// Discards the chosen votes; returns their number and the waiting commands.
   mutating func drop(_ effects: inout Effects, where isChosen: (ToyPendingVote, Bool) -> Bool) -> (count: Int, callers: [CommandID]) {
     let chosen = entries.filter { isChosen($0.vote, isLive($0.vote)) }
     guard !chosen.isEmpty else { return (0, []) }

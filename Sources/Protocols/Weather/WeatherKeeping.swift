@@ -1,6 +1,6 @@
-// What outlives the daemon: where the configured place was found, and the last answer with the time of the wall's clock at
-// which it came. Both say for which configuration they hold; what holds for another is forgotten. The files in the state
-// directory are the daemon's alone (0600).
+// The stored state: the coordinates of the configured place, and the last response with its wall-clock time. Both contain the
+// configuration that they belong to, and are ignored if it has changed. The files in the state directory are readable only by the
+// daemon (0600).
 
 enum WeatherKeeping {
   static let placeKey = "place"
@@ -15,7 +15,7 @@ enum WeatherKeeping {
     return Array(json.text.utf8)
   }
 
-  /// Where the place was found, where it is this one.
+  /// The stored coordinates, if they belong to this place.
   static func place(_ bytes: [UInt8]?, for wanted: String) -> (point: Coordinates, name: String)? {
     guard let root = bytes.flatMap({ JSONNode(foreign: $0) }), let kept = root["wanted"]?.text, kept == wanted,
       let latitude = root["latitude"]?.float, let longitude = root["longitude"]?.float,
@@ -24,7 +24,7 @@ enum WeatherKeeping {
     return (Coordinates(latitude: latitude, longitude: longitude), visible(name, limit: 130))
   }
 
-  // MARK: The answer
+  // MARK: The response
 
   static func bytes(of report: WeatherReport, at wall: WallTime, for site: String) -> [UInt8] {
     func value(_ content: Reading.Content) -> JSON? {
@@ -41,12 +41,12 @@ enum WeatherKeeping {
     return Array(json.text.utf8)
   }
 
-  /// The last answer and when it came, in microseconds of the wall's clock, where it is for this site.
+  /// The stored response and its wall-clock time in microseconds, if it belongs to this site.
   static func answer(_ bytes: [UInt8]?, for site: String) -> (report: WeatherReport, time: Int64)? {
     guard let root = bytes.flatMap({ JSONNode(foreign: $0) }), let kept = root["site"]?.text, kept == site,
       let time = root["time"]?.whole
     else { return nil }
-    let absent = Reading.Content.absent("not told by the weather service")
+    let absent = Reading.Content.absent("not reported by the weather service")
     func number(_ property: WeatherProperty, _ key: String) -> Reading.Content {
       guard let number = root[key]?.float, property.range?.contains(number) == true else { return absent }
       return .value(.float(number))

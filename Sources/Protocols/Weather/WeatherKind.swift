@@ -1,44 +1,45 @@
-// The `weather` kind as the configuration knows it, and its keys once they are checked. It has no link: it asks an
-// Open-Meteo server over HTTP. Where somebody lives is nobody's business, so no error may quote a coordinate.
-// Facts: protocols of the mirror, §9 (Open-Meteo's forecast and geocoding services, their fair-use limit).
+// The configuration of the `weather` kind. It has no link: it queries an Open-Meteo server over HTTP. The location is private, so no
+// error message may contain a coordinate.
+// Source: protocols of the mirror, §9 (Open-Meteo's forecast and geocoding services, their fair-use limit).
 
 extension Kind {
-  /// The weather at one place.
+  /// The weather at one location.
   public static let weather = Kind(
     name: "weather",
-    summary: "The weather at one place, from Open-Meteo or a server like it",
+    summary: "The weather at one location, from Open-Meteo or a compatible server",
     links: [],
     options: [
-      Option("latitude", ValueRule(.float, unit: "°", range: -90...90), help: "Where, together with longitude"),
-      Option("longitude", ValueRule(.float, unit: "°", range: -180...180), help: "Where, together with latitude"),
-      Option("place", ValueRule(.string), help: "Or the name of a town, which is looked up once"),
+      Option("latitude", ValueRule(.float, unit: "°", range: -90...90), help: "Latitude of the location; requires longitude"),
+      Option("longitude", ValueRule(.float, unit: "°", range: -180...180), help: "Longitude of the location; requires latitude"),
+      Option("place", ValueRule(.string), help: "Name of a town, looked up once; instead of latitude and longitude"),
       Option(
         "interval", ValueRule(.int, unit: "min", range: 15...1440), default: .int(15),
-        help: "Minutes between two questions; the service tells nothing new more often"),
-      Option("url", ValueRule(.string), default: .string("https://api.open-meteo.com"), help: "The server with the forecasts"),
+        help: "Time between requests; the service updates every 15 minutes"),
+      Option("url", ValueRule(.string), default: .string("https://api.open-meteo.com"), help: "Server of the forecast service"),
       Option(
-        "geocoding-url", ValueRule(.string), default: .string("https://geocoding-api.open-meteo.com"), help: "The server that knows places"),
+        "geocoding-url", ValueRule(.string), default: .string("https://geocoding-api.open-meteo.com"),
+        help: "Server of the geocoding service"),
       Option(
-        "proxy", ValueRule(.string), help: "The way to them, as in http://192.168.0.1:3128; usually what the environment says; \"\": none"),
+        "proxy", ValueRule(.string), help: "Proxy URL, as in http://192.168.0.1:3128; default: from the environment; \"\": no proxy"),
     ]
   ) { setup throws(OptionError) in
     WeatherMachine(try WeatherSettings(setup))
   }
 }
 
-/// Degrees, north and east positive.
+/// Degrees; positive is north and east.
 struct Coordinates: Sendable, Equatable {
   var latitude: Double
   var longitude: Double
 }
 
-/// The checked keys of one weather device.
+/// The configuration of a weather device.
 struct WeatherSettings: Sendable {
   enum Site: Sendable, Equatable {
     case coordinates(Coordinates)
     case place(String)
 
-    /// What an answer is kept under: another site's must not be shown.
+    /// Identifies the location of a stored response: the response of another site must not be shown.
     var key: String {
       switch self {
       case .coordinates(let point): "\(WeatherRequest.decimal(point.latitude)),\(WeatherRequest.decimal(point.longitude))"
@@ -53,12 +54,12 @@ struct WeatherSettings: Sendable {
   let geocodingURL: String
   let proxy: String?
 
-  /// How long an answer may be shown.
+  /// How long a response is valid.
   var freshFor: Nanoseconds { 3 * interval }
 
   private static let maxPlaceLength = 100
 
-  /// What the keys say, or which of them cannot be.
+  /// Parses the keys; throws for an invalid one.
   init(_ setup: Setup) throws(OptionError) {
     let options = setup.options
     switch (options["latitude"]?.number, options["longitude"]?.number, options["place"]) {
@@ -67,13 +68,13 @@ struct WeatherSettings: Sendable {
       guard (1...Self.maxPlaceLength).contains(name.count), name.utf8.count <= 4 * Self.maxPlaceLength, name.contains(where: \.isLetter),
         name.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control })
       else {
-        throw OptionError("place", "this names no place; write a town, as in \"Trondheim\"")
+        throw OptionError("place", "not a place; write the name of a town, as \"Trondheim\"")
       }
       site = .place(name)
-    case (nil, nil, _): throw OptionError("place", "nothing says where; add place, or latitude and longitude")
-    case (_, _, .some): throw OptionError("place", "a place and coordinates exclude each other; leave one of them out")
-    case (nil, _, _): throw OptionError("latitude", "longitude is there and latitude is not; add it")
-    case (_, nil, _): throw OptionError("longitude", "latitude is there and longitude is not; add it")
+    case (nil, nil, _): throw OptionError("place", "the location is missing; add place, or latitude and longitude")
+    case (_, _, .some): throw OptionError("place", "place and coordinates exclude each other; remove one of them")
+    case (nil, _, _): throw OptionError("latitude", "latitude is missing; add it, or remove longitude")
+    case (_, nil, _): throw OptionError("longitude", "longitude is missing; add it, or remove latitude")
     }
     interval = Nanoseconds(options["interval"]?.number ?? 15) * 60 * .second
     url = try setup.httpServer("url")

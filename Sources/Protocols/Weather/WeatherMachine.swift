@@ -1,17 +1,17 @@
-// The `weather` machine: asks where its place is, once, and then for the weather, every `interval`. There is never more than
-// one request under way; after failures it asks less and less often, and keeps showing what it knows until that is stale. The
-// last answer outlives a restart. It never tells anybody but the services where the place is.
-// Facts: protocols of the mirror, §9; the service's fair-use limit of 10,000 calls a day.
+// The `weather` machine: looks up its place once, then requests the weather every `interval`. At most one request is in flight.
+// After failures it backs off, and shows the last values until they are stale. The last response is stored over a restart. The
+// location is sent to the services only.
+// Source: protocols of the mirror, §9; the service's fair-use limit of 10,000 calls per day.
 
-/// Shows the weather at one place.
+/// Publishes the weather at one location.
 public struct WeatherMachine: Machine {
-  /// What the machine is at. Each case carries just what is valid in it.
+  /// The state of the machine. Each case carries only what is valid in it.
   enum State: Sendable {
-    /// The next question is due then.
+    /// The next request is due then.
     case resting(until: Instant)
-    /// A question is out, as part of what began then.
+    /// A request is in flight, for a round that started then.
     case asking(Question, RequestID, asked: Instant, began: Instant)
-    /// Nothing is asked before a person connects the device again.
+    /// Disconnected: no request until the device is connected again.
     case stopped
   }
 
@@ -23,27 +23,27 @@ public struct WeatherMachine: Machine {
   public let schema: Schema
   let settings: WeatherSettings
   var state = State.stopped
-  /// Where it is, once that is known.
+  /// The coordinates, once they are known.
   var point: Coordinates?
   var lastRequest: RequestID = 0
-  /// When the services were asked last.
+  /// When the services were last queried.
   var lastAsked: Instant?
-  /// They want to be left alone until then.
+  /// Rate limited until then.
   var limitedUntil: Instant?
   var failures = 0
-  /// Until when what is shown may be; what it is and when it came, where that was before a restart.
+  /// When the shown values expire; the response and its time, if it was restored from disk.
   var shown: (until: Instant, restored: (report: WeatherReport, time: Int64)?)?
-  /// An answer that waits for the time of the wall's clock.
+  /// A response that waits for the wall-clock time.
   var unkept: WeatherReport?
   var waiting: [CommandID] = []
   var word = ""
   var fault: String?
 
-  static let refresh = Action("refresh", help: "Asks for the weather now; at most once a minute")
+  static let refresh = Action("refresh", help: "Request the weather now; at most once a minute")
   private static let minPause: Nanoseconds = 60 * .second
   private static let maxPause: Nanoseconds = 15 * 60 * .second
   private static let hour: Nanoseconds = 3600 * .second
-  /// The client answers every request, but some wait for their turn.
+  /// The HTTP client replies to every request, but requests can queue there.
   private static let timeout: Nanoseconds = 120 * .second
 
   init(_ settings: WeatherSettings) {
@@ -68,7 +68,7 @@ public struct WeatherMachine: Machine {
     case .response(let id, let response): answered(id, response, at: now, &effects)
     case .time(let wall): told(wall, at: now, &effects)
     case .perform(let id, .run(action: 0, _)): refresh(id, at: now, &effects)
-    case .perform(let id, _): effects.append(.complete(id, .failure(.refused(code: "unknown", "the weather cannot be set"))))
+    case .perform(let id, _): effects.append(.complete(id, .failure(.refused(code: "unknown", "the weather is read-only"))))
     case .cancelled(let id): waiting.removeAll { $0 == id }
     case .stopping: stop(&effects)
     case .wake, .linkChanged, .received, .sent, .observed, .rows, .stored, .leaseBegan, .leaseEnded: break
@@ -79,20 +79,20 @@ public struct WeatherMachine: Machine {
   /// Does what is due.
   mutating func advance(at now: Instant, _ effects: inout Effects) {
     if let shown, now >= shown.until {
-      withdraw(fault ?? "the weather service has told nothing since", &effects)
+      withdraw(fault ?? "no response from the weather service since", &effects)
       if case .stopped = state {} else { turn(to: "unknown", fault, &effects) }
     }
     switch state {
     case .resting(let until) where now >= until: ask(began: now, at: now, &effects)
     case .asking(_, _, let asked, _) where now >= asked &+ Self.timeout:
-      fail(WeatherTrouble(words: "a request has got lost: it is made again"), at: now, &effects)
+      fail(WeatherTrouble(words: "a request got no response and will be repeated"), at: now, &effects)
     default: break
     }
   }
 
-  // MARK: Asking
+  // MARK: Requests
 
-  /// Not more than one round a minute, whoever wants it.
+  /// Starts a round of requests; at most one per minute, for whatever reason.
   func earliest(after now: Instant) -> Instant {
     max(now, lastAsked.map { $0 &+ Self.minPause } ?? now, limitedUntil ?? now)
   }
@@ -119,8 +119,8 @@ public struct WeatherMachine: Machine {
         point = found.point
         effects.append(.store(key: WeatherKeeping.placeKey, WeatherKeeping.bytes(of: found.point, called: found.name, for: wanted)))
         publish(place: found.name, wanted, &effects)
-        // Whoever waits does so for two answers.
-        for id in waiting { effects.append(.progress(id, Report(text: "the place is found", progress: 0.5))) }
+        // Waiting commands expect two responses.
+        for id in waiting { effects.append(.progress(id, Report(text: "place found", progress: 0.5))) }
         ask(began: began, at: now, &effects)
       case .weather:
         let report = try WeatherAnswer.weather(response)
@@ -146,7 +146,7 @@ public struct WeatherMachine: Machine {
     if trouble.pace == .hourly { limitedUntil = now &+ pause }
     state = .resting(until: now &+ pause)
     if shown == nil { for property in WeatherProperty.live { effects.withdraw(property.rawValue, trouble.words) } }
-    // A clock that was set since may have made what is shown too old.
+    // If the clock was set, the shown values may be too old.
     if shown?.restored != nil { effects.append(.tellTime) }
     turn(to: shown == nil ? "unknown" : "failing", trouble.words, &effects)
     finish(.failure(.refused(code: "no-answer", trouble.words)), &effects)

@@ -1,15 +1,14 @@
-// What a weather device shows: the table, and the words for the weather codes of the WMO. The house counts in SI: whoever
-// needs °F converts.
-// Facts: protocols of the mirror, §9 (WMO code table 4677 as Open-Meteo uses it).
+// The properties of a weather device, and the names of the WMO weather codes. All units are SI; clients convert.
+// Source: protocols of the mirror, §9 (WMO code table 4677 as Open-Meteo uses it).
 
 /// The properties, in the order of the schema.
 enum WeatherProperty: Int, CaseIterable {
   case temperature, humidity, condition, uvIndex, place, lastUpdate
 
-  /// Those that an answer holds, and that grow old.
+  /// The properties in a response, which expire.
   static let live: [WeatherProperty] = [.temperature, .humidity, .condition, .uvIndex]
 
-  /// What no weather on Earth exceeds.
+  /// The plausible range.
   var range: ClosedRange<Double>? {
     switch self {
     case .temperature: -100...70
@@ -30,16 +29,16 @@ enum WeatherProperty: Int, CaseIterable {
           "humidity", .float, unit: "%", range: one.range, lifetime: .fresh(freshFor), help: "Relative humidity, 2 m above the ground")
       case .condition:
         Property(
-          "condition", .string, lifetime: .fresh(freshFor), help: "What the sky does, in a word or two")
+          "condition", .string, lifetime: .fresh(freshFor), help: "Weather condition")
       case .uvIndex: Property("uv-index", .float, range: one.range, lifetime: .fresh(freshFor), help: "UV index")
-      case .place: Property("place", .string, lifetime: .retained, help: "What the configured name was taken for")
-      case .lastUpdate: Property("last-update", .string, lifetime: .retained, help: "When the weather was told last, in UTC")
+      case .place: Property("place", .string, lifetime: .retained, help: "Place that the configured name was resolved to")
+      case .lastUpdate: Property("last-update", .string, lifetime: .retained, help: "Time of the last response (UTC)")
       }
     }
   }
 }
 
-/// The words for weather codes.
+/// The names of weather codes.
 enum WeatherCondition {
   private static let words: [(codes: [Int], word: String)] = [
     ([0], "Clear"), ([1], "Mostly clear"), ([2], "Partly cloudy"), ([3], "Cloudy"), ([45, 48], "Foggy"), ([51, 53, 55], "Drizzle"),
@@ -50,6 +49,6 @@ enum WeatherCondition {
 
   static let all = words.map(\.word)
 
-  /// The word for a code, or nil where the WMO's table has none.
+  /// The name of a code; nil if the WMO's table does not list it.
   static func word(_ code: Int) -> String? { words.first { $0.codes.contains(code) }?.word }
 }

@@ -1,18 +1,18 @@
-// What the two services are asked. Decimals have a point whatever the machine's language, names are percent-encoded.
-// Facts: protocols of the mirror, §9.
+// The requests to the two services. Numbers have a decimal point in every locale; names are percent-encoded.
+// Source: protocols of the mirror, §9.
 
 enum WeatherRequest {
-  /// Both services answer within a second; a command that waits for one is given ten.
+  /// Both services respond within a second; a command waits for up to ten.
   static let timeout: Nanoseconds = 8 * .second
 
-  /// The weather there.
+  /// The forecast for these coordinates.
   static func weather(at point: Coordinates, _ settings: WeatherSettings) -> HTTPRequest {
     let site = "latitude=\(decimal(point.latitude))&longitude=\(decimal(point.longitude))"
     let wanted = "current=temperature_2m,relative_humidity_2m,weather_code,uv_index&temperature_unit=celsius&timezone=auto"
     return HTTPRequest("GET", "\(settings.url)/v1/forecast?\(site)&\(wanted)", headers: accept, timeout: timeout, proxy: settings.proxy)
   }
 
-  /// Where a place of this name is.
+  /// The coordinates of a place.
   static func place(_ name: String, _ settings: WeatherSettings) -> HTTPRequest {
     let url = "\(settings.geocodingURL)/v1/search?name=\(encoded(name))&count=1"
     return HTTPRequest("GET", url, headers: accept, timeout: timeout, proxy: settings.proxy)
@@ -20,7 +20,7 @@ enum WeatherRequest {
 
   private static let accept = ["Accept": "application/json"]
 
-  /// At most five decimals, which is a metre.
+  /// At most five decimals, which is about a metre.
   static func decimal(_ number: Double) -> String {
     let scaled = Int((number * 100_000).rounded())
     let (whole, rest) = abs(scaled).quotientAndRemainder(dividingBy: 100_000)
@@ -29,7 +29,7 @@ enum WeatherRequest {
     return "\(scaled < 0 ? "-" : "")\(whole)\(digits.isEmpty ? "" : ".\(digits)")"
   }
 
-  /// RFC 3986: everything but its unreserved characters as %XX.
+  /// Percent-encodes everything but the unreserved characters of RFC 3986.
   static func encoded(_ text: String) -> String {
     let hex = Array("0123456789ABCDEF".utf8)
     let bytes = text.utf8.flatMap { byte -> [UInt8] in

@@ -1,14 +1,14 @@
-// What a weather device shows and until when, what it does when a person asks, and its word for how it is. What came from
-// before a restart is shown by its age on the wall's clock; where that clock makes no sense, it is not shown.
+// What a weather device publishes and until when, the action `refresh`, and the device's state. A restored response is shown with
+// its age by the wall clock; if that clock is implausible, it is not shown.
 
 extension WeatherMachine {
-  // MARK: What is shown
+  // MARK: Published values
 
   mutating func start(_ restored: [String: [UInt8]], _ wall: WallTime, at now: Instant, _ effects: inout Effects) {
     switch settings.site {
     case .coordinates: effects.withdraw(WeatherProperty.place.rawValue, "not configured by name")
     case .place(let wanted):
-      effects.withdraw(WeatherProperty.place.rawValue, "not looked up yet")
+      effects.withdraw(WeatherProperty.place.rawValue, "not resolved yet")
       if let found = WeatherKeeping.place(restored[WeatherKeeping.placeKey], for: wanted) {
         point = found.point
         publish(place: found.name, wanted, &effects)
@@ -22,14 +22,14 @@ extension WeatherMachine {
       next = now &+ max(0, settings.interval - age)
       turn(to: "live", nil, &effects)
     } else {
-      for property in WeatherProperty.live { effects.withdraw(property.rawValue, "not asked yet") }
-      effects.withdraw(WeatherProperty.lastUpdate.rawValue, "not asked yet")
+      for property in WeatherProperty.live { effects.withdraw(property.rawValue, "no response yet") }
+      effects.withdraw(WeatherProperty.lastUpdate.rawValue, "no response yet")
       turn(to: "waiting", nil, &effects)
     }
     state = .resting(until: next)
   }
 
-  /// How old an answer is, or nil where it is too old, or from a future that the clock has been set back from.
+  /// The age of a response; nil if it is too old, or in the future because the clock was set back.
   func age(of time: Int64, at wall: WallTime) -> Nanoseconds? {
     let (age, overflow) = wall.microseconds.subtractingReportingOverflow(time)
     guard !overflow, (0..<settings.freshFor / .microsecond).contains(age) else { return nil }
@@ -43,7 +43,7 @@ extension WeatherMachine {
       effects.append(.store(key: WeatherKeeping.answerKey, WeatherKeeping.bytes(of: unkept, at: wall, for: settings.site.key)))
     } else if let (report, time) = shown?.restored {
       if let age = age(of: time, at: wall) { return show(restored: report, from: time, age: age, at: now, &effects) }
-      withdraw("the clock was set, and how old the last answer is nobody knows", &effects)
+      withdraw("the clock was set: the age of the last response is unknown", &effects)
       turn(to: "unknown", fault, &effects)
     }
   }
@@ -82,16 +82,16 @@ extension WeatherMachine {
     (self.word, self.fault) = (word, fault)
   }
 
-  // MARK: What a person wants
+  // MARK: Commands
 
   mutating func refresh(_ id: CommandID, at now: Instant, _ effects: inout Effects) {
     switch state {
     case .asking: waiting.append(id)
-    case .stopped: effects.append(.complete(id, .failure(.notConnected("the daemon stops"))))
+    case .stopped: effects.append(.complete(id, .failure(.notConnected("the daemon is stopping"))))
     case .resting:
       let wait = earliest(after: now) &- now
       guard wait == 0 else {
-        let words = "the weather service was asked a moment ago, or wants to be left alone: ask again in \((wait - 1) / .second + 1) s"
+        let words = "request rate limited: try again in \((wait - 1) / .second + 1) s"
         return effects.append(.complete(id, .failure(.refused(code: "rate-limited", words))))
       }
       waiting.append(id)
@@ -107,7 +107,7 @@ extension WeatherMachine {
   mutating func stop(_ effects: inout Effects) {
     state = .stopped
     finish(.failure(.notConnected("the device is being stopped")), &effects)
-    withdraw("the daemon stops", &effects)
+    withdraw("the daemon is stopping", &effects)
     turn(to: "stopped", fault, &effects)
     effects.append(.stopped)
   }

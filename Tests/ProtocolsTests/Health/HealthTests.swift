@@ -9,8 +9,8 @@ import Testing
   @Test func `what is set is stored, then shown with its source`() throws {
     var rig = try HealthRig()
     rig.start()
-    #expect(rig.absence("steps") == "nothing yet today: vehiclectl set steps VALUE" && rig.status == "ready")
-    #expect(rig.absence("heart-rate") == "none in the last 120 s: vehiclectl set heart-rate BPM")
+    #expect(rig.absence("steps") == "no data for today: vehiclectl set steps VALUE" && rig.status == "ready")
+    #expect(rig.absence("heart-rate") == "no measurement in the last 120 s: vehiclectl set heart-rate BPM")
     #expect(rig.machine.nextWake == nil, "nothing is due while nothing is known")
     let (steps, energy) = (rig.set("steps", 4321), rig.set("active-energy", 250.5))
     #expect(rig.isDone(steps) && rig.isDone(energy) && rig.status == "live")
@@ -92,7 +92,7 @@ import Testing
     rig.run(for: 29 * .second)
     #expect(rig.number("heart-rate") == 72)
     rig.run(for: 2 * .second)
-    #expect(rig.absence("heart-rate") == "none in the last 30 s: vehiclectl set heart-rate BPM")
+    #expect(rig.absence("heart-rate") == "no measurement in the last 30 s: vehiclectl set heart-rate BPM")
     rig.set("heart-rate", 72)
     #expect(rig.number("heart-rate") == 72 && rig.published["heart-rate"] == 4)
     // Written in a future that never was: not shown again, and not for ever.
@@ -165,7 +165,7 @@ import Testing
     #expect(rig.number("distance") == nil)
     rig.set("steps", 4000)
     #expect(rig.number("distance") == 3)
-    #expect(rig.text("distance-source") == "estimated from the steps, 0.75 m each (set by hand at 14:05)")
+    #expect(rig.text("distance-source") == "estimated from steps of 0.75 m (set by hand at 14:05)")
     rig.set("distance", 2.8)
     #expect(rig.number("distance") == 2.8 && rig.text("distance-source") == "set by hand at 14:05")
   }

@@ -167,7 +167,7 @@ import Testing
     rig.run(for: 4900 * .millisecond)
     #expect(rig.resets.isEmpty && rig.outcome() == nil)
     rig.run(for: .second)
-    #expect(rig.resets == ["the mirror has acknowledged nothing for 5 s: check its power"])
+    #expect(rig.resets == ["no acknowledgement from the mirror for 5 s: check its power"])
     #expect(rig.report()?.text?.hasPrefix("pending") == true && rig.fault != nil)
     rig.forget()
     rig.connect()

@@ -54,11 +54,11 @@ import Testing
       rig.sendNow(id: CommandID(10 + index))
       #expect(rig.code(CommandID(10 + index)) == "no-data")
     }
-    #expect(rig.notes.contains { $0.hasPrefix("the mirror cannot be told phone.steps") } && !rig.notes.contains { $0.contains("1e+300") })
+    #expect(rig.notes.contains { $0.hasPrefix("value cannot be sent: phone.steps") } && !rig.notes.contains { $0.contains("1e+300") })
     rig.set("send-steps", .bool(false), id: 30)
     rig.observe("phone.steps", .int(5))
     rig.sendNow(id: 31)
-    let stale = CommandError.refused(code: "no-data", "no value can be sent now; band.heart-rate: stale")
+    let stale = CommandError.refused(code: "no-data", "no value to send: band.heart-rate: stale")
     #expect(rig.refusal(31) == stale)
   }
 
@@ -237,7 +237,7 @@ import Testing
       rig.give(.observed(reference: "sky.\(metric.rawValue)", .absent("there is no sky.\(metric.rawValue)")))
     }
     rig.set("weather", .bool(true))
-    #expect(rig.report()?.text == "nothing is known of it yet; sky.temperature: there is no sky.temperature")
+    #expect(rig.report()?.text == "no value yet; sky.temperature: there is no sky.temperature")
   }
 
   // MARK: Options

@@ -66,7 +66,7 @@ import Testing
     (.answered(status: 200, type: "application/json", body: Array(#"{"id":null}"#.utf8)), "does not tell a user's number"),
     (.answered(status: 200, type: "application/json", body: Array("[]".utf8)), "no object"),
     (.answered(status: 200, type: nil, body: Array("{".utf8)), "no JSON"), (.answered(status: 200, type: nil, body: []), "no JSON"),
-    (.answered(status: 405, type: "application/json", body: []), "refuses (405): check server"),
+    (.answered(status: 405, type: "application/json", body: []), "rejected the request (405): check server"),
   ]
 
   @Test(arguments: answers.indices) func `answers that are none are called what they are`(_ index: Int) throws {
@@ -84,7 +84,7 @@ import Testing
     rig.start()
     rig.answer = { _ in .answered(status: 200, type: nil, body: Array(#"{"id":"18","extra":[1],"name":null}"#.utf8)) }
     #expect(rig.report(rig.run("login", Self.ada))?.text == "logged in as user 18")
-    #expect(rig.absence("name") == "the server tells none")
+    #expect(rig.absence("name") == "not reported by the server")
   }
 
   @Test func `the documented dialect has its own addresses and verbs`() throws {
@@ -135,7 +135,7 @@ import Testing
       (#"{"triviaHistory":[]}"#, []),
       (
         #"{"triviaHistory":[{"trivia":{"id":1,"text":null},"userVote":1},{"trivia":{"id":"2","text":"B","upvotes":-1}},{"trivia":{}},7]}"#,
-        [["1", "(the server tells no text)", "0", "0", "up", ""], ["2", "B", "0", "0", "none", ""]]
+        [["1", "(no text from the server)", "0", "0", "up", ""], ["2", "B", "0", "0", "none", ""]]
       ),
       (
         #"{"triviaHistory":[{"trivia":{"id":1,"text":"A"}},{"trivia":{"id":1,"text":"A"},"userVote":-1}],"more":1}"#,
@@ -211,7 +211,7 @@ import Testing
     #expect(rig.report(rig.vote(1, "down"))?.rows == [["1", "down", "waiting"]])
     #expect(rig.report(rig.vote(3, "down"))?.rows == [["3", "down", "unchanged"]])
     #expect(
-      rig.text("pending-votes") == "2" && rig.status == "ready" && rig.fault?.hasPrefix("2 votes wait: the server is in trouble") == true)
+      rig.text("pending-votes") == "2" && rig.status == "ready" && rig.fault?.hasPrefix("2 pending votes: the server failed") == true)
     let before = rig.asked.count
     rig.run(for: 3600 * .second)
     #expect((4...9).contains(rig.asked.count - before), "\(rig.asked.count - before)")
@@ -245,9 +245,9 @@ import Testing
     let rig = try ToyRig.loggedIn(facts: 3)
     rig.isOffline = true
     for (fact, vote) in [(1, "up"), (2, "down"), (1, "down")] {
-      #expect(rig.report(rig.vote(fact, vote))?.text?.hasPrefix("kept, and sent when the server answers: ") == true)
+      #expect(rig.report(rig.vote(fact, vote))?.text?.hasPrefix("stored, and sent when the server responds: ") == true)
     }
-    #expect(rig.text("pending-votes") == "3" && rig.status == "offline" && rig.fault?.hasPrefix("3 votes wait: ") == true)
+    #expect(rig.text("pending-votes") == "3" && rig.status == "offline" && rig.fault?.hasPrefix("3 pending votes: ") == true)
     let refused = rig.run("logout")
     #expect(rig.code(refused) == "votes-pending" && rig.refusal(refused).contains("3 votes"))
     try rig.restart()
@@ -287,7 +287,7 @@ import Testing
     rig.isOffline = false
     rig.run(for: 120 * .second)
     #expect(rig.text("pending-votes") == "0" && rig.text("last-vote") == "fact 1: up (1 up, 0 down)")
-    #expect(rig.events.first?.hasPrefix("a vote that waited came to nothing: the server takes no vote for fact 7") == true)
+    #expect(rig.events.first?.hasPrefix("pending vote failed: vote for fact 7 rejected") == true)
     // The path's number is not the body's, says the server: there is nothing in its answer.
     rig.answer = { _ in .answered(status: 400, type: nil, body: []) }
     #expect(rig.code(rig.vote(1, "down")) == "not-heard" && rig.text("pending-votes") == "0")
@@ -323,18 +323,18 @@ import Testing
 
   @Test func `votes that wait are listed with the reason, and forgotten one by one, or those of others, or all`() throws {
     let rig = try ToyRig.loggedIn(facts: 3)
-    #expect(rig.report(rig.run("votes"))?.text == "no vote waits")
+    #expect(rig.report(rig.run("votes"))?.text == "no pending votes")
     rig.isOffline = true
     for fact in 1...3 { rig.vote(fact, "up") }
     let rows = rig.report(rig.run("votes"))?.rows ?? []
     #expect(rows.map { $0[0] } == ["1", "2", "3"] && rows.allSatisfy { $0[4].hasPrefix("waits: ") })
     #expect(rig.code(rig.run("votes", ["forget": .string("x")])) == "forget")
     #expect(rig.code(rig.run("votes", ["forget": .string("held")])) == "no-vote")
-    #expect(rig.report(rig.run("votes", ["forget": .string("2")]))?.text == "a vote is forgotten")
+    #expect(rig.report(rig.run("votes", ["forget": .string("2")]))?.text == "1 vote discarded")
     #expect(rig.text("pending-votes") == "2")
     try rig.restart()
     #expect(rig.text("pending-votes") == "2")
-    #expect(rig.report(rig.run("votes", ["forget": .string("all")]))?.text == "2 votes are forgotten")
+    #expect(rig.report(rig.run("votes", ["forget": .string("all")]))?.text == "2 votes discarded")
     #expect(rig.text("pending-votes") == "0" && rig.disk["votes"] == nil)
     let before = rig.asked.count
     rig.isOffline = false
@@ -371,7 +371,7 @@ import Testing
     #expect(rig.asked.count == before && rig.status == "logged-out" && rig.text("pending-votes") == "0")
     #expect(rig.code(rig.run("whoami")) == "needs-login" && rig.absence("facts") != nil)
     #expect(rig.events.contains { $0.hasPrefix("another server is configured than user 18 is of") })
-    #expect(rig.events.contains { $0.hasPrefix("a vote waits until whoever gave it is logged in again") })
+    #expect(rig.events.contains { $0.hasPrefix("1 pending vote of other users or servers") })
     // Nothing was lost.
     try rig.restart()
     rig.run(for: 60 * .second)
@@ -384,8 +384,8 @@ import Testing
     rig.vote(2, "up")
     rig.isOffline = false
     let other = rig.run("register", ["name": .string("Bob"), "email": .string("bob@example.org"), "password": .string("secret2")])
-    #expect(rig.report(other)?.text == "registered, and logged in as user 19" && rig.text("pending-votes") == "0")
-    #expect(rig.events.last?.hasPrefix("a vote waits until whoever gave it") == true)
+    #expect(rig.report(other)?.text == "registered and logged in as user 19" && rig.text("pending-votes") == "0")
+    #expect(rig.events.last?.hasPrefix("1 pending vote of other users or servers") == true)
     _ = rig.trivia.exchange(Array("GET /User/History/19/1 HTTP/1.1\r\nHost: x\r\n\r\n".utf8))
     let id = rig.vote(1, "down")
     #expect(rig.report(id)?.text == "fact 1: down (0 up, 1 down)" && rig.status == "ready")
@@ -434,7 +434,7 @@ import Testing
     let rig = try ToyRig.loggedIn()
     rig.diskWorks = false
     let id = rig.run("logout")
-    #expect(rig.code(id) == "not-stored" && rig.refusal(id) == "logged out, but with the next start it is as it was before: no space")
+    #expect(rig.code(id) == "not-stored" && rig.refusal(id) == "logged out, but not stored, so the next start will not know it: no space")
   }
 
   // MARK: Waiting

@@ -41,7 +41,7 @@ import Testing
     try rig.restart()
     rig.isOffline = true
     #expect(rig.text("facts") == "20000")
-    #expect(rig.report(rig.run("history"))?.text?.hasSuffix("the last \(last.rows.count) of 20000 facts are kept") == true)
+    #expect(rig.report(rig.run("history"))?.text?.hasSuffix("the last \(last.rows.count) of 20000 facts are stored") == true)
   }
 
   @Test func `one of very many facts, callers that go, and answers that break off`() throws {

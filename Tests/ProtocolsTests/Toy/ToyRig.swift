@@ -61,7 +61,7 @@ final class ToyRig {
     let rig = try ToyRig(options, wantsTokens: wantsTokens)
     rig.start()
     let id = rig.run("register", ["name": .string("Ada"), "email": .string("ada@example.org"), "password": .string("secret1")])
-    #expect(rig.report(id)?.text == "registered, and logged in as user 18")
+    #expect(rig.report(id)?.text == "registered and logged in as user 18")
     for _ in 0..<facts { rig.hear() }
     return rig
   }

@@ -26,7 +26,7 @@ import Testing
     rig.run(for: 60 * .second)
     let report = try #require(rig.report(id))
     #expect(
-      report.text?.contains("green has joined, purple has not. Then switch the toy off and on: only from then on it plays for user 18")
+      report.text?.contains("green: connected, purple: failed. Then switch the toy off and on: it plays for user 18 only after that")
         == true)
     #expect(rig.toy?.led == .green && !rig.isListening && !rig.isConnected && rig.text("wifi-setup") == "sent" && rig.status == "ready")
     #expect(rig.sends.map(\.text) == ["ok", "18:HomeNet:pa:ss word"] && rig.sends.map(\.secret) == [false, true])
@@ -34,7 +34,7 @@ import Testing
     let progress = try #require(rig.progress[id])
     #expect(progress.count >= 8 && progress.allSatisfy { $0.progress != nil })
     let texts = progress.compactMap(\.text).map { String($0.prefix(24)) }.reduce(into: [String]()) { if $0.last != $1 { $0.append($1) } }
-    let expected = ["300 s left to press", "somebody has connected", "the toy said ok", "the toy is told the net"]
+    let expected = ["300 s left to press", "a peer has connected", "the toy is ready", "sending the credentials for net"]
     #expect(texts.count == 4 && zip(texts, expected).allSatisfy { $0.hasPrefix($1) }, "\(texts)")
     #expect(!rig.words.contains { $0.contains("pa:ss word") } && !"\(rig.machine)".contains("pa:ss"))
     rig.run(for: 600 * .second)
@@ -104,7 +104,7 @@ import Testing
       #expect(rig.results[id] == nil)
     }
     rig.run(for: 2 * .second)
-    #expect(rig.progress[id]?.last?.text?.hasSuffix("; hung up 50 times") == true)
+    #expect(rig.progress[id]?.last?.text?.hasSuffix("; disconnected 50 times") == true)
     rig.come()
     for _ in 0..<1000 { rig.say("spam") }
     #expect(rig.notes.count == 1, "a note is one for each connection")
@@ -165,7 +165,7 @@ import Testing
     rig.run(for: 2 * .second)
     #expect(
       rig.progress[id]?.last { $0.text != nil }?.text
-        == "dialling the toy at 192.168.4.1:8080: cannot reach 192.168.4.1:8080: connection refused, 300 s left")
+        == "connecting to the toy at 192.168.4.1:8080: cannot reach 192.168.4.1:8080: connection refused, 300 s left")
     rig.come()
     rig.say("ok")
     rig.run(for: 2 * .second)

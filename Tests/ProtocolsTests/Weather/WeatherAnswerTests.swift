@@ -34,15 +34,15 @@ import Testing
   }
 
   @Test(arguments: [
-    ("\"temperature_2m\":20.2", "\"temperature_2m\":null", "not told by the weather service"),
-    ("\"temperature_2m\":20.2,", "", "not told by the weather service"),
-    ("\"temperature_2m\":20.2", "\"temperature_2m\":\"20.2\"", "the weather service told no number"),
-    ("\"temperature_2m\":20.2", "\"temperature_2m\":[20.2]", "the weather service told no number"),
-    ("\"temperature_2m\":20.2", "\"temperature_2m\":1e999", "the weather service told no number"),
-    ("\"temperature_2m\":20.2", "\"temperature_2m\":70.1", "the weather service told 70.1, which cannot be"),
-    ("\"temperature_2m\":20.2", "\"temperature_2m\":-1e300", "the weather service told -1e+300, which cannot be"),
-    ("\"°C\"", "\"°F\"", "the weather service told it in another unit, \"°F\""),
-    ("\"°C\"", "7", "the weather service told it in no unit"),
+    ("\"temperature_2m\":20.2", "\"temperature_2m\":null", "not reported by the weather service"),
+    ("\"temperature_2m\":20.2,", "", "not reported by the weather service"),
+    ("\"temperature_2m\":20.2", "\"temperature_2m\":\"20.2\"", "not a number in the weather service's response"),
+    ("\"temperature_2m\":20.2", "\"temperature_2m\":[20.2]", "not a number in the weather service's response"),
+    ("\"temperature_2m\":20.2", "\"temperature_2m\":1e999", "not a number in the weather service's response"),
+    ("\"temperature_2m\":20.2", "\"temperature_2m\":70.1", "implausible value 70.1 from the weather service"),
+    ("\"temperature_2m\":20.2", "\"temperature_2m\":-1e300", "implausible value -1e+300 from the weather service"),
+    ("\"°C\"", "\"°F\"", "unexpected unit \"°F\" from the weather service"),
+    ("\"°C\"", "7", "no unit in the weather service's response"),
   ]) func `a value that cannot be is absent, and the others are there`(_ old: String, _ new: String, _ reason: String) throws {
     let report = try WeatherAnswer.weather(ok(Self.replacing(old, by: new)))
     #expect(report.temperature == .absent(reason), "\(report.temperature)")
@@ -50,9 +50,9 @@ import Testing
   }
 
   @Test(arguments: [
-    ("\"weather_code\":2", "\"weather_code\":200", "the weather service told an unknown code, 200"),
-    ("\"weather_code\":2", "\"weather_code\":1.5", "the weather service told no weather code"),
-    ("\"wmo code\"", "\"colour\"", "the weather service told it in another unit, \"colour\""),
+    ("\"weather_code\":2", "\"weather_code\":200", "unknown weather code 200"),
+    ("\"weather_code\":2", "\"weather_code\":1.5", "no weather code in the weather service's response"),
+    ("\"wmo code\"", "\"colour\"", "unexpected unit \"colour\" from the weather service"),
   ]) func `a sky that nobody knows is absent`(_ old: String, _ new: String, _ reason: String) throws {
     #expect(try WeatherAnswer.weather(ok(Self.replacing(old, by: new))).condition == .absent(reason))
   }
@@ -63,26 +63,26 @@ import Testing
   }
 
   @Test func `what is no weather has a name`() {
-    #expect(trouble(ok("<html>", type: "text/html")).contains("a web page: check url, and whether the network wants a login"))
-    #expect(trouble(ok("<html>", type: nil)) == "the weather service answers with what is no JSON: check url")
-    #expect(trouble(ok("[1,2]")) == "the weather service answers with what is no object: check url")
-    #expect(trouble(ok("{}")) == "the weather service's answer holds no weather: check url")
-    #expect(trouble(ok(#"{"current":[]}"#)) == "the weather service's answer holds no weather: check url")
+    #expect(trouble(ok("<html>", type: "text/html")).contains("a web page: check url, and whether the network requires a login"))
+    #expect(trouble(ok("<html>", type: nil)) == "the weather service returned invalid JSON: check url")
+    #expect(trouble(ok("[1,2]")) == "the weather service returned JSON that is not an object: check url")
+    #expect(trouble(ok("{}")) == "no weather in the response of the weather service: check url")
+    #expect(trouble(ok(#"{"current":[]}"#)) == "no weather in the response of the weather service: check url")
     #expect(trouble(ok(#"{"current":{"temperature_2m":null}}"#)).contains("holds none of the values"))
     #expect(trouble(ok(String(repeating: "[", count: 100_000))).contains("is no JSON"))
     #expect(trouble(ok(String(repeating: #"{"a":"#, count: 100_000))).contains("is no JSON"))
     #expect(trouble(ok(String(Self.vector.dropLast(30)))).contains("is no JSON"))
-    #expect(trouble(.answered(status: 301, type: nil, body: [])).contains("redirects (301), which is not followed: check url"))
-    #expect(trouble(.answered(status: 429, type: nil, body: [])).contains("too often (429)"))
-    #expect(trouble(.answered(status: 503, type: "text/html", body: [])) == "the weather service is in trouble (503): it is asked again")
-    #expect(trouble(.answered(status: 404, type: "text/html", body: [])) == "the weather service refuses (404): check url")
+    #expect(trouble(.answered(status: 301, type: nil, body: [])).contains("redirects (301), which is not supported: check url"))
+    #expect(trouble(.answered(status: 429, type: nil, body: [])).contains("(429)"))
+    #expect(trouble(.answered(status: 503, type: "text/html", body: [])).contains("failed (503)"))
+    #expect(trouble(.answered(status: 404, type: "text/html", body: [])) == "the weather service rejected the request (404): check url")
     #expect(trouble(.failed("the name of x is not known")) == "the name of x is not known")
   }
 
   @Test func `a reason that quotes a coordinate is told without it`() {
     let body = Array(#"{"error":true,"reason":"Latitude must be in range of -90 to 90°. Given: 152.52371.\u001b[2J"}"#.utf8)
     let words = trouble(.answered(status: 400, type: "application/json", body: body))
-    #expect(words == "the weather service refuses (400): Latitude must be in range of -# to #°. Given: #.#.[#J")
+    #expect(words == "the weather service rejected the request (400): Latitude must be in range of -# to #°. Given: #.#.[#J")
   }
 
   @Test func `a place is read, or why there is none`() throws {

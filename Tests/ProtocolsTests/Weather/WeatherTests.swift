@@ -27,7 +27,7 @@ import Testing
     try rig.restart(zurich, for: .minute)
     #expect(rig.asked.count == 1 && rig.asked[0].request.url.contains("/v1/forecast?latitude=47.36667&longitude=8.55&"))
     try rig.restart(["place": .string("Quito")])
-    #expect(rig.absence("place") == "not looked up yet" && rig.absence("temperature") == "not asked yet")
+    #expect(rig.absence("place") == "not resolved yet" && rig.absence("temperature") == "no response yet")
     rig.run(for: .minute)
     #expect(rig.asked.count == 2 && rig.text("place") == "Quito, Ecuador" && rig.number("temperature") == 29.9)
   }
@@ -36,7 +36,7 @@ import Testing
     var rig = try WeatherRig(["place": .string("Nowhere at all")])
     rig.start(for: 59 * .minute)
     #expect(rig.asked.count == 1 && rig.status == "unknown")
-    #expect(rig.fault == "the place service knows no place of this name: check its spelling, or give latitude and longitude")
+    #expect(rig.fault == "place not found by the geocoding service: check its spelling, or set latitude and longitude")
     #expect(rig.absence("temperature") == rig.fault)
     rig.run(for: 2 * .minute)
     #expect(rig.asked.count == 2)
@@ -106,7 +106,7 @@ import Testing
     rig.run(for: .second)
     #expect(rig.results[4] == nil && rig.refusal(5)?.contains("is in trouble (503)") == true && rig.number("temperature") == 9)
     rig.give(.perform(6, .set(property: 0, .float(3))))
-    #expect(rig.refusal(6) == "unknown: the weather cannot be set")
+    #expect(rig.refusal(6) == "unknown: the weather is read-only")
   }
 
   @Test func `the last answer survives a restart by its age on the wall`() throws {
@@ -123,7 +123,7 @@ import Testing
     #expect(rig.absence("temperature") == "no network", "45 minutes after the answer, not after the restart")
     // Another site's answer is not shown.
     try rig.restart(["latitude": .float(52.53), "longitude": .float(13.41)])
-    #expect(rig.absence("temperature") == "not asked yet" && rig.asked.count == 1)
+    #expect(rig.absence("temperature") == "no response yet" && rig.asked.count == 1)
   }
 
   @Test func `a clock that is set back makes nothing immortal`() throws {
@@ -159,10 +159,10 @@ import Testing
     rig.refresh(2)
     rig.give(.stopping)
     rig.forgetRequest()
-    #expect(rig.hasStopped && rig.absence("temperature") == "the daemon stops" && rig.machine.nextWake == nil)
+    #expect(rig.hasStopped && rig.absence("temperature") == "the daemon is stopping" && rig.machine.nextWake == nil)
     #expect(rig.results[1]?.count == 1)
     rig.refresh(3)
-    #expect(rig.results[3] == [.failure(.notConnected("the daemon stops"))])
+    #expect(rig.results[3] == [.failure(.notConnected("the daemon is stopping"))])
     let asked = rig.asked.count
     rig.run(for: 3600 * .second)
     #expect(rig.asked.count == asked)
