@@ -1,13 +1,13 @@
-// The two halves of the app's screen. As built they are for the lights, in the modes that have any; as documented they may
-// be anything, so they are a driver's, and let go when the driver is.
-// Facts: autott.md §4 and §8: in the modes that are steered by them every button ends in an exception in the car.
+// The two halves of the app's screen. As built they switch the lights, in modes that have lights; as documented they can do
+// anything, so they require the motion lease and are released when it ends.
+// Source: autott.md §4 and §8: in the modes that are steered by the buttons, every button raises an exception in the car.
 
 struct CarButtons: Sendable {
-  /// What the car said last; nil: nothing.
+  /// Whether the car accepts buttons; nil: not reported.
   var isEnabled: Bool?
   private var down: Set<CarSide> = []
 
-  /// Those that the car believes to be pressed, left first.
+  /// The buttons that the car considers pressed, left first.
   var pressed: [CarSide] { CarSide.allCases.filter(down.contains) }
 
   mutating func note(_ side: CarSide, isDown: Bool) { if isDown { down.insert(side) } else { down.remove(side) } }
@@ -27,15 +27,15 @@ extension CarMachine {
 
   private var reasonNotToPress: String? {
     if options.dialect == .documented {
-      if !driving.isHeld { return "nobody drives: take the lease with vehiclectl drive" }
-      return buttons.isEnabled == false ? "the car wants no buttons now" : nil
+      if !driving.isHeld { return "motion lease required: run \"vehiclectl drive\"" }
+      return buttons.isEnabled == false ? "the car does not accept buttons now" : nil
     }
-    // The mode that the car will be in when their turn comes.
+    // The mode that the car is in when the button is sent.
     var mode = modes.current
     for errand in outbox.errands { if case .mode(let next) = errand.purpose { mode = next } }
-    if stopIsBroken(in: mode) { return "in this mode the buttons are broken in the car's own program: choose another mode" }
-    guard CarModes.hasLights(in: mode) else { return "this mode has no buttons: choose one with lights" }
-    return buttons.isEnabled == true || mode != modes.current ? nil : "the car wants no buttons now"
+    if stopIsBroken(in: mode) { return "the buttons do not work in this mode because of a bug in the car's program: choose another mode" }
+    guard CarModes.hasLights(in: mode) else { return "this mode has no buttons: choose a mode with lights" }
+    return buttons.isEnabled == true || mode != modes.current ? nil : "the car does not accept buttons now"
   }
 
   mutating func pressed(_ side: CarSide, _ isDown: Bool, _ effects: inout Effects) {
@@ -43,13 +43,13 @@ extension CarMachine {
     publish(side.signal, .bool(isDown), &effects)
   }
 
-  /// Those that are pressed, or will be when all is said.
+  /// The buttons that are pressed after all queued messages.
   var sidesToRelease: [CarSide] {
     let waiting = outbox.errands.map(\.purpose)
     return CarSide.allCases.filter { buttons.pressed.contains($0) || waiting.contains(.button($0, true)) }
   }
 
-  /// Nobody holds them any more: those that wait to be pressed are not.
+  /// The lease has ended: queued presses are dropped.
   mutating func letButtonsGo(_ error: CommandError, _ effects: inout Effects) {
     let sides = sidesToRelease
     for errand in outbox.remove(where: { if case .button = $0.purpose { true } else { false } }) {

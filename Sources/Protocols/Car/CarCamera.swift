@@ -1,21 +1,21 @@
-// The camera's stream. As built the car hears nothing between VideoStream On and the first picture that somebody fetched:
-// so it is switched on only while nobody drives, the machine fetches that picture itself at once, and nobody begins to
-// drive before. What was begun is brought to its end even where nobody waits for it any more.
-// Facts: autott.md §6; Cameras.py, whose server stands one port on and hangs up on who asks before the stream is on.
+// The camera's stream. As built the car ignores commands between VideoStream On and the first picture that a client fetches. So
+// the stream is switched on only while no client drives, the machine fetches that picture itself at once, and driving cannot start
+// before. A started camera is brought to a known state even if its caller has disconnected.
+// Source: autott.md §6; Cameras.py: the server listens on the next port and closes connections before the stream is on.
 
-/// What is known of the stream.
+/// The state of the stream.
 enum CarCamera: Sendable {
   case off, on
   case starting(CarCameraStart)
-  /// No picture came, and the car may still wait for somebody to fetch one.
+  /// No picture arrived; the car may still ignore commands.
   case stuck
 
   var isStarting: Bool { if case .starting = self { true } else { false } }
 
-  /// The car hears nothing.
+  /// The car ignores commands.
   var isBlocking: Bool { if case .starting(let start) = self { start.step.isFetching } else { false } }
 
-  /// The car can be asked what takes it time.
+  /// Slow requests can be sent.
   var isQuiet: Bool {
     switch self {
     case .off, .on: true
@@ -27,7 +27,7 @@ enum CarCamera: Sendable {
 
   var trouble: String? {
     if case .stuck = self {
-      "the camera gave no picture, and the car may hear nothing until it does: restart the car's program"
+      "no picture from the camera, and the car may ignore commands until there is one: restart the car's program"
     } else {
       nil
     }
@@ -39,16 +39,16 @@ enum CarCamera: Sendable {
     self = .starting(start)
   }
 
-  /// The car answers again.
+  /// The car responds again.
   mutating func heardModes() { if case .stuck = self { self = .off } }
 }
 
 /// A stream that is being switched on.
 struct CarCameraStart: Sendable {
   enum Step: Sendable {
-    /// The words wait for their turn.
+    /// The command is queued.
     case waiting
-    /// The car was told, as of then; the link to its server is awaited, or a picture over it, or the next try.
+    /// The command was sent at that time; the machine waits for the link to the server, a picture, or the next attempt.
     case connecting(until: Instant)
     case reading(until: Instant)
     case resting(until: Instant)
@@ -66,12 +66,12 @@ struct CarCameraStart: Sendable {
   static let connectTimeout: Nanoseconds = 3 * .second
   static let readTimeout: Nanoseconds = 5 * .second
   static let rest: Nanoseconds = 500 * .millisecond
-  /// The caller hears as often that it still lasts.
+  /// The interval of progress reports.
   static let tellInterval: Nanoseconds = 2 * .second
 
   var id: CommandID?
   var step = Step.waiting
-  /// When it was wished for, and when it is given up.
+  /// The time of the command, and when it times out.
   let begun: Instant
   var deadline: Instant?
   var told = 0

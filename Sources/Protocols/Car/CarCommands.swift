@@ -1,5 +1,5 @@
-// What a person wants of the car. Every command ends in exactly one `complete`, unless nobody waits for it; what needs the
-// car is refused while it does not answer, what the daemon keeps is not.
+// The commands of the car. Each ends in exactly one `complete`, unless its caller has disconnected. Commands for the car are rejected
+// while it does not respond; settings of the daemon are not.
 
 extension CarMachine {
   mutating func perform(_ id: CommandID, _ command: Command, at now: Instant, _ effects: inout Effects) {
@@ -7,15 +7,15 @@ extension CarMachine {
     switch command {
     case .set(let property, let value):
       guard let signal = CarSignal(rawValue: property), schema.properties[property].access == .write else {
-        return fail(.refused(code: "read-only", "only the car changes that"))
+        return fail(.refused(code: "read-only", "the property is read-only"))
       }
       if setKept(signal, value, for: id, &effects) { return }
       if let reason = reasonNotToAsk { return fail(.notConnected(reason)) }
       set(signal, value, for: id, at: now, &effects)
     case .run(let action, let arguments):
-      guard let action = CarAction(rawValue: action) else { return fail(.refused(code: "no-action", "a car has no such action")) }
+      guard let action = CarAction(rawValue: action) else { return fail(.refused(code: "no-action", "no such action")) }
       if action == .neutral { return takeNeutral(arguments["position"], for: id, &effects) }
-      // Stop is said to whoever is there.
+      // Stop is sent even if the car has not responded yet.
       if action == .stop, isUp, !isEnding { return stop(for: id, at: now, &effects) }
       if let reason = reasonNotToAsk {
         return fail(.notConnected(action == .stop && standing != .confirmed ? "\(Self.unconfirmed); \(reason)" : reason))
@@ -24,7 +24,7 @@ extension CarMachine {
     }
   }
 
-  /// Why the car cannot be told anything now.
+  /// Why no command can be sent now.
   var reasonNotToAsk: String? {
     switch state {
     case .down(let reason): reason
@@ -41,7 +41,7 @@ extension CarMachine {
     case (.leftButton, .bool(let isDown)): press(.left, isDown, for: id, &effects)
     case (.rightButton, .bool(let isDown)): press(.right, isDown, for: id, &effects)
     case (.video, .bool(let isOn)): switchVideo(isOn, for: id, at: now, &effects)
-    default: effects.append(.complete(id, .failure(.invalid(argument: "value", "\(value.text) is no value of this property"))))
+    default: effects.append(.complete(id, .failure(.invalid(argument: "value", "\(value.text) is not a valid value"))))
     }
   }
 
@@ -59,7 +59,7 @@ extension CarMachine {
     }
   }
 
-  /// Adds an errand, or tells its caller that too many wait.
+  /// Queues a command, or rejects it if the queue is full.
   mutating func add(_ errand: CarErrand, _ effects: inout Effects) -> Bool {
     if outbox.add(errand) { return true }
     if let id = errand.id { refuseToWait(id, &effects) }
@@ -67,10 +67,10 @@ extension CarMachine {
   }
 
   private func refuseToWait(_ id: CommandID, _ effects: inout Effects) {
-    effects.append(.complete(id, .failure(.refused(code: "busy", "too much is waiting: ask again later"))))
+    effects.append(.complete(id, .failure(.refused(code: "busy", "too many queued commands: try again later"))))
   }
 
-  /// The caller is gone: what was begun is finished, and nobody is told.
+  /// The caller has disconnected: the command is finished without a reply.
   mutating func forget(_ id: CommandID) {
     driving.forget(id)
     outbox.forget(id)
@@ -81,7 +81,7 @@ extension CarMachine {
     keeping.forget(id)
   }
 
-  /// The link took an errand's word, or did not.
+  /// The link has accepted a message of a queued command, or failed.
   mutating func errandSent(_ word: CarWord, _ failure: String?, at now: Instant, _ effects: inout Effects) {
     if let failure {
       if let errand = outbox.errandFailed() { failed(errand, .notConnected(failure), at: now, &effects) }
@@ -105,8 +105,8 @@ extension CarMachine {
     case .modeInfo(let number): return inquiry.asked(number, at: now)
     case .video(let isOn): return videoSwitched(isOn, for: errand.id, &effects)
     case .shutDown:
-      if let id = errand.id { effects.append(.complete(id, .success(Report(text: "the car was told to shut down")))) }
-      return giveUp("the car was told to shut down", at: now, &effects)
+      if let id = errand.id { effects.append(.complete(id, .success(Report(text: "shutdown command sent")))) }
+      return giveUp("shutdown command sent", at: now, &effects)
     }
     if let id = errand.id { effects.append(.complete(id, .success(Report()))) }
   }
@@ -116,7 +116,7 @@ extension CarMachine {
     switch errand.purpose {
     case .modeInfo: failInquiry(error, &effects)
     case .video(true): failCamera(error, &effects)
-    // Whoever drives believes that the car does.
+    // A driver's set-points are based on the state that the car reports.
     case .proceed: if case .notConnected(let reason) = error, driving.isHeld { loseLease(reason, at: now, &effects) }
     default: break
     }
@@ -124,14 +124,14 @@ extension CarMachine {
 
   // MARK: Modes
 
-  /// Another mode: the car stops first, for choosing one does not stop it, and drives on only when it is told to.
+  /// Changes the mode. The car must stop first, because a mode change does not stop it, and continues only after Continue.
   private mutating func choose(_ name: String, for id: CommandID, at now: Instant, _ effects: inout Effects) {
     switch modes.find(name) {
     case .failure(let error): effects.append(.complete(id, .failure(error)))
     case .success(let number):
       guard outbox.hasRoom else { return refuseToWait(id, &effects) }
-      halt(.refused(code: "stopped", "another mode was chosen: continue drives on"), times: 2, at: now, &effects)
-      // The buttons that are pressed belong to the mode that is left.
+      halt(.refused(code: "stopped", "the mode was changed: use continue to drive on"), times: 2, at: now, &effects)
+      // Pressed buttons belong to the old mode.
       let releases = sidesToRelease.map { CarWord.button($0, isDown: false) }
       _ = outbox.add(CarErrand(.mode(number), releases + [.chosenMode(number)], for: id))
     }
@@ -139,13 +139,13 @@ extension CarMachine {
 
   mutating func enteredMode(_ number: Int, _ effects: inout Effects) {
     modes.current = number
-    // With these the car is deaf while its camera starts, or may stumble.
+    // In these modes the car ignores commands while its camera starts.
     if options.dialect == .asBuilt, number >= 5 { askAgain() }
     for side in buttons.pressed { pressed(side, false, &effects) }
     sayMode(&effects)
   }
 
-  /// The car is asked for its modes: when it answers it has heard all that was said.
+  /// Requests the list of modes: its response confirms all earlier messages.
   private mutating func askAgain() {
     settling.unsettle()
     outbox.ask()
@@ -156,11 +156,11 @@ extension CarMachine {
   private mutating func send(_ text: Value?, for id: CommandID, _ effects: inout Effects) {
     guard options.allowsMessages else {
       let words =
-        "messages are off: set allow-messages = true in the configuration, for a car that knows them; the car as built has no receiver"
+        "messages are disabled: set allow-messages = true if the car supports them; the car as built does not"
       return effects.append(.complete(id, .failure(.refused(code: "not-allowed", words))))
     }
     guard case .string(let text)? = text else {
-      return effects.append(.complete(id, .failure(.invalid(argument: "text", "it is missing"))))
+      return effects.append(.complete(id, .failure(.invalid(argument: "text", "is missing"))))
     }
     if let words = CarText.refusal(text) { return effects.append(.complete(id, .failure(.invalid(argument: "text", words)))) }
     _ = add(CarErrand(.message, [.message(text)], for: id), &effects)

@@ -1,5 +1,5 @@
-// A sign of life at an interval that the car dictates, until it has enough of it. The car as built never asks for one.
-// Facts: ConnectionTest in TCP.py and in the app's TCPConnection.m.
+// A keep-alive message at an interval that the car requests, until the car disables it. The car as built never requests it.
+// Source: ConnectionTest in TCP.py and in the app's TCPConnection.m.
 
 struct CarConnectionTest: Sendable {
   private static let intervals = 0.1...60.0
@@ -16,7 +16,7 @@ struct CarConnectionTest: Sendable {
 }
 
 extension CarMachine {
-  /// When the next sign of life is due; nil: none is, or one waits already.
+  /// When the next keep-alive is due; nil: none, or one is queued already.
   var testDue: Instant? {
     guard outbox.hasRoom, !outbox.errands.contains(where: { $0.purpose == .connectionTest }) else { return nil }
     return test.due
@@ -30,7 +30,7 @@ extension CarMachine {
 
   mutating func hearTest(_ body: [UInt8], at now: Instant, _ effects: inout Effects) {
     guard body.count <= 64, let seconds = CarNumber.read(String(decoding: body, as: UTF8.self)), seconds > 0 else {
-      return note("ignored: the car asks for a sign of life every \"\(CarText.clean(body[...], limit: 40))\" seconds", at: now, &effects)
+      return note("ignored: keep-alive interval of \"\(CarText.clean(body[...], limit: 40))\" s", at: now, &effects)
     }
     test.begin(seconds: seconds, at: now)
   }

@@ -1,31 +1,30 @@
-// The car's frames out of a stream of bytes, fed in any pieces. A frame ends with `%^%`; the line end that the car as built
-// adds is skipped, and may be missing. What is no frame is dropped up to the next end mark, by name and counted, and never
-// becomes half a message. No more than 64 KiB ever wait.
-// Facts: autoTT's TCP.py sends `TYPE#$#BODY%^%` CR LF; frames coalesce, and there is no escape for the marks.
+// Decodes the car's frames from a stream of bytes in pieces of any size. A frame ends with `%^%`; the line end that the car as built
+// adds is optional. Invalid data is dropped up to the next end mark, reported and counted. At most 64 KiB are buffered.
+// Source: autoTT's TCP.py sends `TYPE#$#BODY%^%` CR LF; frames coalesce, and the marks cannot be escaped.
 
-/// A frame that the car sent.
+/// A frame from the car.
 struct CarMessage: Sendable, Equatable {
-  /// 1 to 32 printable characters, case as sent.
+  /// 1 to 32 printable characters, in the case of the car.
   var type: String
-  /// As it came.
+  /// The body as received.
   var body: [UInt8]
 }
 
-/// Takes the car's bytes.
+/// Decodes the car's bytes.
 struct CarDecoder: Sendable {
-  /// What an end mark gives.
+  /// The result at an end mark.
   enum Item: Sendable, Equatable {
     case message(CarMessage)
     case dropped(Drop)
   }
 
-  /// Why what came is no message, and how it begins.
+  /// Why received data is not a frame, and its first bytes.
   struct Drop: Sendable, Equatable {
     enum Reason: String, Sendable {
-      case endless = "more than 64 KiB came without an end mark"
-      case bodiless = "a message without #$#"
-      case nameless = "a message whose type is no word"
-      case glued = "a message with #$# in its body, or two that lost the mark between them"
+      case endless = "more than 64 KiB without an end mark"
+      case bodiless = "no #$# in a message"
+      case nameless = "invalid message type"
+      case glued = "#$# in the body of a message, or a missing end mark"
     }
 
     var reason: Reason
@@ -33,7 +32,7 @@ struct CarDecoder: Sendable {
 
     init(_ reason: Reason, _ bytes: ArraySlice<UInt8>) { (self.reason, start) = (reason, Array(bytes.prefix(60))) }
 
-    /// For a person.
+    /// The message for notes.
     var words: String { "dropped: \(reason.rawValue): \"\(CarText.clean(start[...], limit: 60))\"" }
   }
 
@@ -41,18 +40,18 @@ struct CarDecoder: Sendable {
   static let maxTypeLength = 32
 
   private var buffer: [UInt8] = []
-  /// More came without an end mark than is kept.
+  /// More bytes without an end mark than are buffered.
   private(set) var isOverrun = false
-  /// Frames that were dropped since the machine was made.
+  /// The number of dropped frames since the machine was made.
   private(set) var badFrames = 0
 
-  /// Bytes that wait for their end mark.
+  /// Buffered bytes without an end mark.
   var waiting: Int { buffer.count }
 
-  /// Takes bytes as they come, up to what is complete with them; nil once all are taken.
+  /// Takes bytes up to the end of the next frame; nil once all are taken.
   mutating func take(_ bytes: inout ArraySlice<UInt8>) -> Item? {
     while let byte = bytes.popFirst() {
-      // Between two frames a line end means nothing.
+      // A line end between two frames is ignored.
       if buffer.isEmpty, byte == 0x0D || byte == 0x0A { continue }
       buffer.append(byte)
       if byte == CarFrame.endMark[2], buffer.ends(with: CarFrame.endMark) {
@@ -61,7 +60,7 @@ struct CarDecoder: Sendable {
         let isNews = !isOverrun
         let drop = isNews ? drop(.endless, buffer[...]) : nil
         isOverrun = true
-        // The mark may have begun.
+        // This may be the start of the mark.
         buffer.removeFirst(buffer.count - 2)
         if let drop { return drop }
       }
@@ -69,13 +68,13 @@ struct CarDecoder: Sendable {
     return nil
   }
 
-  /// The link is another one.
+  /// Resets the decoder for a new link.
   mutating func reset() {
     buffer = []
     isOverrun = false
   }
 
-  /// The end mark has come; nil where what it ends was dropped already.
+  /// Ends a frame; nil if it was dropped already.
   private mutating func close() -> Item? {
     defer {
       buffer.removeAll(keepingCapacity: buffer.count < 4096)
@@ -89,7 +88,7 @@ struct CarDecoder: Sendable {
     guard (1...Self.maxTypeLength).contains(type.count), type.allSatisfy({ (0x20..<0x7F).contains($0) }) else {
       return drop(.nameless, content)
     }
-    // Its end mark was lost and the next message came into it: neither of the two is known to be whole.
+    // The end mark was lost, so neither of the two messages is known to be complete.
     guard body.firstIndex(of: CarFrame.bodyMark) == nil else { return drop(.glued, content) }
     return .message(CarMessage(type: String(decoding: type, as: UTF8.self), body: Array(body)))
   }
@@ -101,7 +100,7 @@ struct CarDecoder: Sendable {
 }
 
 extension [UInt8] {
-  /// Whether the last three bytes are these.
+  /// Whether these are the last three bytes.
   fileprivate func ends(with mark: [UInt8]) -> Bool {
     count >= 3 && self[count - 1] == mark[2] && self[count - 2] == mark[1] && self[count - 3] == mark[0]
   }

@@ -1,19 +1,19 @@
-// Who drives, whether the car may, and what it was asked for last. A lease lets nothing move by itself: its first set-point
-// asks for Continue, after a stop only a person does, and what was asked for before is forgotten with every stop.
+// The motion lease, the permission to drive, and the last set-point. A lease alone moves nothing: its first set-point sends Continue;
+// after a stop only an explicit `continue` does. A stop discards the set-point.
 
 struct CarDriving: Sendable {
-  /// How far the driver is.
+  /// The permission to drive.
   enum Permit: Sendable {
-    /// Nobody drives, or the car was stopped: only `continue` goes on.
+    /// No lease, or the car was stopped: only `continue` drives on.
     case none
-    /// A lease has begun and nothing was asked for yet.
+    /// A lease has started without a set-point yet.
     case fresh
-    /// Continue is on its way.
+    /// Continue is being sent.
     case granting
     case running
   }
 
-  /// Commands that wait for their set-point to go out; beyond them the oldest are answered early.
+  /// The maximum number of commands that wait for their set-point; older ones get an early reply.
   static let queueLimit = 64
   private static let minBehind = 8
 
@@ -21,16 +21,16 @@ struct CarDriving: Sendable {
   private(set) var permit = Permit.none
   private(set) var pace = CarPace()
   private let override: Nanoseconds?
-  /// The interval that the car asked for.
+  /// The interval that the car requested.
   private(set) var asked: Nanoseconds?
-  /// The car wants no tilt until it asks again.
+  /// The car accepts no tilt until it requests it again.
   private(set) var isMuted = false
   private var deadline: Nanoseconds = 0
-  /// As the driver holds it, before neutral and sensitivity.
+  /// The position as the driver holds it, before neutral and sensitivity.
   private(set) var attitude: CarAttitude?
   private var tilt: CarTilt?
   private var isNew = false
-  /// They asked for the set-point that is due, and for the one that is with the link.
+  /// The commands that wait for the set-point that is due, and for the one in flight.
   private var waiting: [CommandID] = []
   private var carried: [CommandID] = []
 
@@ -41,13 +41,13 @@ struct CarDriving: Sendable {
 
   var isHeld: Bool { deadMan.isHeld }
   var isRunning: Bool { isHeld && permit == .running }
-  /// How often tilts are to go out; nil: nobody has said.
+  /// The interval of tilts; nil: unknown.
   var interval: Nanoseconds? { override ?? asked }
 
-  /// When a tilt is due; nil: there is nothing to say.
+  /// When a tilt is due; nil: none.
   var due: Instant? { tilt.map { _ in isNew ? pace.earliest : pace.repetitionDue } }
 
-  /// How much may be on its way for a tilt to be worth anything: what the deadline has room for.
+  /// The maximum number of unacknowledged bytes for a tilt to arrive within the deadline.
   func maxBehind(_ frame: Int) -> Int { frame * max(Self.minBehind, Int(min(deadline / pace.interval, 1000))) }
 
   // MARK: The lease
@@ -59,14 +59,14 @@ struct CarDriving: Sendable {
     attitude = nil
   }
 
-  /// Nobody drives. Gives those whose set-points did not go out.
+  /// Ends the lease. Returns the commands whose set-points were not sent.
   mutating func release() -> [CommandID] {
     deadMan.release()
     attitude = nil
     return halt()
   }
 
-  /// The car is to stop, and goes on only when it is told to. Gives those whose set-points did not go out.
+  /// Stops the car; it drives on only after Continue. Returns the commands whose set-points were not sent.
   mutating func halt() -> [CommandID] {
     permit = .none
     (tilt, isNew) = (nil, false)
@@ -75,32 +75,32 @@ struct CarDriving: Sendable {
     return carried + waiting
   }
 
-  /// Continue is asked for, or the link took it.
+  /// Continue was requested, or accepted by the link.
   mutating func grant() { if permit != .running { permit = .granting } }
   mutating func run() { if permit == .granting { permit = .running } }
 
   // MARK: Set-points
 
-  /// The driver holds the phone like this.
+  /// Sets the driver's position.
   mutating func hold(_ attitude: CarAttitude, at now: Instant) {
     deadMan.squeeze(at: now)
     self.attitude = attitude
   }
 
-  /// Those whose set-point has to wait for a word, and who are answered before it goes.
+  /// The commands whose set-point must wait for a message, and which get an early reply.
   mutating func takeWaiting() -> [CommandID] {
     defer { waiting.removeAll(keepingCapacity: true) }
     return waiting
   }
 
-  /// The newest set-point; gives who has to be answered early.
+  /// Sets the newest set-point; returns the commands that get an early reply.
   mutating func aim(_ tilt: CarTilt, for id: CommandID) -> CommandID? {
     (self.tilt, isNew) = (tilt, true)
     waiting.append(id)
     return waiting.count > Self.queueLimit ? waiting.removeFirst() : nil
   }
 
-  /// The tilt that goes out now.
+  /// The tilt that is sent now.
   mutating func take(at now: Instant) -> CarTilt? {
     pace.take(isNew: isNew, at: now)
     isNew = false
@@ -109,7 +109,7 @@ struct CarDriving: Sendable {
     return tilt
   }
 
-  /// The link took what it was given, or did not: those who asked for it.
+  /// The link has accepted a tilt, or failed: returns the waiting commands.
   mutating func takeCarried() -> [CommandID] {
     defer { carried.removeAll(keepingCapacity: true) }
     return carried
@@ -120,7 +120,7 @@ struct CarDriving: Sendable {
     carried.removeAll { $0 == id }
   }
 
-  // MARK: What the car asks for
+  // MARK: Requests of the car
 
   mutating func ask(_ interval: Nanoseconds) {
     asked = interval
@@ -130,6 +130,6 @@ struct CarDriving: Sendable {
 
   mutating func mute() { isMuted = true }
 
-  /// The link is another one: another car, or its program anew.
+  /// Resets the state for a new link: another car, or a restarted program.
   mutating func forgetCar() { (asked, isMuted) = (nil, false) }
 }

@@ -1,22 +1,22 @@
-// What is said to the car: every word the app knows, in the form of either dialect. One frame is one write and shorter than
-// the 1024 bytes that the car reads at a time, for it puts nothing together again that was cut.
-// Facts: the README of the app, TCPConnection.m, TCP.py (which splits at `%^%` CR LF and at nothing less).
+// The messages to the car, in both dialects. Each frame is one write and shorter than the 1024 bytes that the car reads at a time,
+// because the car does not reassemble split frames.
+// Source: the README of the app, TCPConnection.m, TCP.py (which splits only at `%^%` CR LF).
 //
 //   Stop#$#%^%␍␊          type, mark, body, end mark; as documented without the line end
 
-/// Something that is said to the car, other than a tilt.
+/// A message to the car, other than a tilt.
 enum CarWord: Sendable, Equatable {
   case modes, mainViewEntered, status, stop, proceed, disconnect, shutDown, connectionTest
   case chosenMode(Int)
-  /// As built one mode's text is asked for at a time, as documented all of them.
+  /// As built the description of one mode is requested, as documented those of all.
   case infoModes(Int)
   case button(CarSide, isDown: Bool)
   case videoQuality(CarVideoQuality)
   case videoStream(Bool)
-  /// Text that `CarText.refusal` has passed.
+  /// Text that `CarText.refusal` has accepted.
   case message(String)
 
-  /// As one write.
+  /// The frame, for one write.
   func frame(_ dialect: CarDialect) -> [UInt8] {
     let (type, body) = parts(dialect)
     var bytes = CarFrame.opened(type)
@@ -37,7 +37,7 @@ enum CarWord: Sendable, Equatable {
     case .connectionTest: ("ConnectionTest", "")
     case .chosenMode(let number): ("ChosenMode", String(number))
     case .infoModes(let number): ("InfoModes", dialect == .asBuilt ? String(number) : "")
-    // The documents have one n too many, and who built by them has it too.
+    // The documentation has a surplus n.
     case .button(let side, let isDown): ("\(side.rawValue)ButtonTouch\(isDown ? "Down" : "Up")\(dialect == .documented ? "n" : "")", "")
     case .videoQuality(let quality): ("VideoQuality", quality.body)
     case .videoStream(let isOn): ("VideoStream", isOn ? "On" : "Off")
@@ -46,13 +46,13 @@ enum CarWord: Sendable, Equatable {
   }
 }
 
-/// One of the two halves of the app's screen.
+/// A half of the app's screen.
 enum CarSide: String, Sendable, CaseIterable {
   case left = "Left"
   case right = "Right"
 }
 
-/// How the camera's pictures are sent: 360x240, 568x300 and 760x460.
+/// The quality of the camera's pictures: 360x240, 568x300 and 760x460.
 enum CarVideoQuality: String, Sendable, CaseIterable {
   case low, medium, high
 
@@ -65,9 +65,9 @@ enum CarVideoQuality: String, Sendable, CaseIterable {
   }
 }
 
-/// The marks of a frame, and putting one together.
+/// The marks of a frame, and its composition.
 enum CarFrame {
-  /// The car reads as much at a time.
+  /// The number of bytes that the car reads at a time.
   static let longest = 1023
   static let bodyMark = Array("#$#".utf8)
   static let endMark = Array("%^%".utf8)

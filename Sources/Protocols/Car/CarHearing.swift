@@ -1,6 +1,5 @@
-// What the car says: which types there are and what each of them changes. Of a type that comes more than once in one read
-// only the last counts, so that a flood costs no more than its bytes.
-// Facts: autott.md §4; AutoTTCommunication in TCP.py, TCPConnection.m.
+// Handles the messages of the car. If a type occurs more than once in one read, only the last one counts, so that a flood is cheap.
+// Source: autott.md §4; AutoTTCommunication in TCP.py, TCPConnection.m.
 
 extension CarMachine {
   private static let maxTextLength = 1000
@@ -21,7 +20,7 @@ extension CarMachine {
     if heard.1 != decoder.badFrames { publish(.badFrames, .int(decoder.badFrames), &effects) }
   }
 
-  /// What of one read is worth telling once.
+  /// Which messages of one read are reported once.
   private struct Latest {
     var modes: [UInt8]?
     var answers = 0
@@ -38,8 +37,8 @@ extension CarMachine {
     case "GyroStop":
       driving.mute()
       latest.hasNewRate = true
-      // The car holds on to the last tilt.
-      if driving.isHeld { loseLease("the car wants no tilt any more (GyroStop)", at: now, &effects) }
+      // The car keeps the last tilt.
+      if driving.isHeld { loseLease("the car stopped accepting tilt (GyroStop)", at: now, &effects) }
     case "Modes":
       latest.modes = message.body
       latest.answers += 1
@@ -56,9 +55,9 @@ extension CarMachine {
     case "SpeechRecognitionOff": latest.speech = false
     case "ConnectionTest": hearTest(message.body, at: now, &effects)
     case "ConnectionTestStop": test = CarConnectionTest()
-    // The stream's URL is the same all the time: there is nothing to load anew.
+    // The URL of the stream never changes, so there is nothing to reload.
     case "VideoStreamRefresh", "VideoStreamStarted": break
-    default: return note("ignored: a message of the type \"\(CarText.clean(Array(message.type.utf8)[...], limit: 32))\"", at: now, &effects)
+    default: return note("ignored: unknown message type \"\(CarText.clean(Array(message.type.utf8)[...], limit: 32))\"", at: now, &effects)
     }
     messages &+= 1
     heardTheCar(at: now, &effects)
@@ -77,17 +76,17 @@ extension CarMachine {
     if latest.hasNewButtons, let isEnabled = buttons.isEnabled { publish(.buttonsEnabled, .bool(isEnabled), &effects) }
   }
 
-  /// A warning of the car, or whatever it has to say: an event each, but not more than a person can read.
+  /// A text from the car, as an event; rate limited.
   private mutating func tell(_ text: String, at now: Instant, _ effects: inout Effects) {
     let (isAllowed, missed) = texts.take(at: now)
     guard isAllowed else { return }
-    if missed > 0 { note("\(missed) more texts of the car came too fast to be told", at: now, &effects) }
+    if missed > 0 { note("\(missed) more messages of the car were suppressed by the rate limit", at: now, &effects) }
     effects.append(.event(name: "message", text: text.isEmpty ? "(an empty text)" : text))
   }
 
   private mutating func hearInterval(_ body: [UInt8], at now: Instant, _ effects: inout Effects) -> Bool {
     guard let seconds = CarNumber.read(String(decoding: body.prefix(64), as: UTF8.self)), body.count <= 64, seconds > 0 else {
-      note("ignored: the car asks for tilt every \"\(CarText.clean(body[...], limit: 40))\" seconds", at: now, &effects)
+      note("ignored: tilt interval of \"\(CarText.clean(body[...], limit: 40))\" s", at: now, &effects)
       return false
     }
     driving.ask(CarPace.interval(seconds: seconds))
@@ -97,7 +96,7 @@ extension CarMachine {
   private mutating func hearModes(_ body: [UInt8], _ effects: inout Effects) {
     modes.learn(names: body)
     if modes.names.isEmpty {
-      withdraw(.modes, "the car told an empty list", &effects)
+      withdraw(.modes, "the car reported an empty list", &effects)
     } else {
       publish(.modes, .list(modes.names), &effects)
     }
@@ -105,11 +104,11 @@ extension CarMachine {
     camera.heardModes()
   }
 
-  /// Something that is worth a line for who looks for trouble, ten times a second at the most.
+  /// A note for debugging, at most ten times per second.
   mutating func note(_ words: @autoclosure () -> String, at now: Instant, _ effects: inout Effects) {
     let (isAllowed, missed) = notes.take(at: now)
     guard isAllowed else { return }
-    if missed > 0 { effects.append(.note("\(missed) more such notes were left out")) }
+    if missed > 0 { effects.append(.note("\(missed) more notes were suppressed by the rate limit")) }
     effects.append(.note(words()))
   }
 }

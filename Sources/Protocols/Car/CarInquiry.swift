@@ -1,23 +1,23 @@
-// What the modes do, in the car's words. As built the car tells one text for one number and does not say which it was, so
-// one is asked for at a time, and after a silence nothing is asked until a late answer cannot be taken for the next one.
-// As documented one question brings them all. What was told is kept as long as the link is up.
+// The descriptions of the modes. As built the car returns one text per request without its number, so requests are sent one at a
+// time, and after a timeout none is sent until a late response cannot be mistaken for the next one. As documented one request
+// returns all. Descriptions are kept while the link is up.
 
 struct CarInquiry: Sendable {
   static let timeout: Nanoseconds = 2 * .second
   private static let most = 8
 
-  /// Somebody who wants to know.
+  /// A waiting command.
   struct Asker: Sendable, Equatable {
     var id: CommandID
-    /// nil: all of them.
+    /// nil: all modes.
     var mode: Int?
     var told = 0
   }
 
   private(set) var askers: [Asker] = []
-  /// The mode that the car was asked for, and until when it may answer.
+  /// The requested mode, and its timeout.
   private(set) var asked: (mode: Int, deadline: Instant)?
-  /// An answer may still come that belongs to no question.
+  /// A late response may still arrive.
   private(set) var restUntil: Instant?
 
   var deadline: Instant? { asked?.deadline ?? restUntil }
@@ -30,7 +30,7 @@ struct CarInquiry: Sendable {
 
   mutating func asked(_ mode: Int, at now: Instant) { asked = (mode, now &+ Self.timeout) }
 
-  /// The answer has come: the mode that it is about.
+  /// A response has arrived: returns its mode.
   mutating func answered() -> Int? {
     defer { asked = nil }
     return asked?.mode
@@ -61,15 +61,15 @@ extension CarMachine {
       case .success(let number): wanted = number
       }
     } else if modes.names.isEmpty {
-      let words = "the car has not told its modes yet: ask again, or for one by its number"
+      let words = "the car has not reported its modes yet: try again, or give a number"
       return effects.append(.complete(id, .failure(.refused(code: "no-modes", words))))
     }
     if !inquiry.add(CarInquiry.Asker(id: id, mode: wanted)) {
-      effects.append(.complete(id, .failure(.refused(code: "busy", "too many ask for the modes: ask again later"))))
+      effects.append(.complete(id, .failure(.refused(code: "busy", "too many requests for mode descriptions: try again later"))))
     }
   }
 
-  /// Answers what is known, and asks for what is not.
+  /// Replies with known descriptions, and requests unknown ones.
   mutating func pursueInquiry(_ effects: inout Effects) {
     guard case .ready = state else { return }
     while let asker = inquiry.askers.first {
@@ -93,10 +93,10 @@ extension CarMachine {
   }
 
   mutating func hearModeInfo(_ body: [UInt8], at now: Instant, _ effects: inout Effects) {
-    guard let mode = inquiry.answered() else { return note("ignored: a mode's text that nobody waits for", at: now, &effects) }
+    guard let mode = inquiry.answered() else { return note("ignored: unexpected description of a mode", at: now, &effects) }
     if options.dialect == .documented {
       modes.learn(texts: body)
-      // What it left out, it does not know.
+      // A missing description is unknown to the car.
       for number in Array(modes.names.indices) + [mode] where modes.texts[number] == nil { modes.learn(text: [], of: number) }
     } else {
       modes.learn(text: body, of: mode)

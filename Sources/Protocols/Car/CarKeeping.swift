@@ -1,5 +1,5 @@
-// What outlives the link and the daemon: how the driver likes the tilt, which page belongs to the car, how its pictures are
-// sent. A setting is in force, and its command complete, once it is on its way to the disk; it can be made while there is no car.
+// The stored settings of a car: neutral position, sensitivity, web page and video quality. A setting takes effect, and its command
+// completes, once it is stored; settings can be changed without a link.
 
 struct CarKeeping: Sendable {
   private static let sensitivityKey = "sensitivity"
@@ -13,7 +13,7 @@ struct CarKeeping: Sendable {
   enum Setting: Sendable, Equatable {
     case sensitivity(Double)
     case neutral(CarAttitude)
-    /// nil: the car's own.
+    /// nil: the car's own page.
     case page(String?)
     case quality(CarVideoQuality)
 
@@ -46,16 +46,16 @@ struct CarKeeping: Sendable {
   private(set) var neutral = CarAttitude.level
   private(set) var quality = CarVideoQuality.medium
   private var chosenPage: String?
-  /// The page that the car itself has.
+  /// The car's own page.
   private let ownPage: String?
-  /// On their way to the disk, and who waits for that.
+  /// Settings that are being stored, and their commands.
   private var pending: [(id: CommandID?, setting: Setting)] = []
 
   init(page: String?) { ownPage = page }
 
   var page: String? { chosenPage ?? ownPage }
 
-  /// The neutral position that the next setting begins with.
+  /// The neutral position after all pending stores.
   var nextNeutral: CarAttitude {
     for case (_, .neutral(let attitude)) in pending.reversed() { return attitude }
     return neutral
@@ -63,7 +63,7 @@ struct CarKeeping: Sendable {
 
   mutating func restore(_ kept: [String: [UInt8]]) {
     func text(_ key: String) -> String? { kept[key].map { String(decoding: $0.prefix(Self.maxPageLength), as: UTF8.self) } }
-    // What is damaged is as if it had never been set.
+    // A damaged setting counts as unset.
     if let factor = text(Self.sensitivityKey).flatMap(CarNumber.read), Self.sensitivities.contains(factor) { sensitivity = factor }
     let angles = text(Self.neutralKey)?.split(separator: " ").compactMap(CarNumber.read) ?? []
     if angles.count == 3 {
@@ -74,18 +74,18 @@ struct CarKeeping: Sendable {
     if let quality = text(Self.qualityKey).flatMap(CarVideoQuality.init) { self.quality = quality }
   }
 
-  /// Why this is no page, or nil where it is one.
+  /// Why this is not a valid page, or nil.
   static func refusal(page: String) -> String? {
     let start = page.lowercased()
     guard start.hasPrefix("http://") && page.utf8.count > 7 || start.hasPrefix("https://") && page.utf8.count > 8 else {
-      return "a page begins with http:// or https:// and goes on"
+      return "must start with http:// or https://, followed by a host"
     }
-    if !page.utf8.allSatisfy({ (0x21..<0x7F).contains($0) }) { return "a page has no blanks and nothing but ASCII: percent-encode them" }
-    if page.utf8.count > maxPageLength { return "a page has \(maxPageLength) characters at the most" }
+    if !page.utf8.allSatisfy({ (0x21..<0x7F).contains($0) }) { return "must be ASCII without spaces: use percent-encoding" }
+    if page.utf8.count > maxPageLength { return "must have at most \(maxPageLength) characters" }
     return nil
   }
 
-  /// Begins to keep a setting; false where too many wait for the disk.
+  /// Starts to store a setting; false if too many stores are pending.
   mutating func keep(_ setting: Setting, for id: CommandID, _ effects: inout Effects) -> Bool {
     guard pending.count < Self.most else { return false }
     pending.append((id, setting))
@@ -93,7 +93,7 @@ struct CarKeeping: Sendable {
     return true
   }
 
-  /// The disk has it, or not: what it was and who waits.
+  /// Handles the end of a store: returns the setting and its command.
   mutating func stored(_ key: String, _ failure: String?) -> (id: CommandID?, setting: Setting)? {
     guard let index = pending.firstIndex(where: { $0.setting.key == key }) else { return nil }
     let (id, setting) = pending.remove(at: index)
@@ -118,18 +118,18 @@ extension CarMachine {
     keeping.restore(kept)
     restoreStanding(kept, &effects)
     for counter in [CarSignal.messages, .badFrames] { publish(counter, .int(0), &effects) }
-    withdraw(.message, "the car has said nothing yet", &effects)
+    withdraw(.message, "no message from the car yet", &effects)
     if let place = options.place {
       publish(.videoURL, .string(place.video), &effects)
     } else {
-      withdraw(.videoURL, "the link does not tell where the camera is", &effects)
+      withdraw(.videoURL, "unknown: the link has no host name", &effects)
     }
     sayKept(&effects)
   }
 
   mutating func keep(_ setting: CarKeeping.Setting, for id: CommandID, _ effects: inout Effects) {
     if !keeping.keep(setting, for: id, &effects) {
-      effects.append(.complete(id, .failure(.refused(code: "busy", "the disk does not keep up: set it again later"))))
+      effects.append(.complete(id, .failure(.refused(code: "busy", "too many pending writes to disk: try again later"))))
     }
   }
 
@@ -151,7 +151,7 @@ extension CarMachine {
     if let page = keeping.page {
       publish(.webPage, .string(page), &effects)
     } else {
-      withdraw(.webPage, "not given, and the link does not tell where the car's own is: vehiclectl set web-page URL", &effects)
+      withdraw(.webPage, "not set, and the link has no host name for the car's own page: vehiclectl set web-page URL", &effects)
     }
   }
 }

@@ -1,48 +1,48 @@
-// The `car` kind as the configuration knows it: an RC car with a Raspberry Pi in it that listens on TCP, as AutoTTApp drives
-// it. The app's own notes and the program that runs in the car differ; which of the two is meant is the dialect.
-// Facts: task123/AutoTT and task123/AutoTTApp (as built), the app's README (documented).
+// The configuration of the `car` kind: an RC car with a Raspberry Pi that listens on TCP, as driven by AutoTTApp. The app's
+// documentation and the program in the car differ; the option `dialect` selects one.
+// Source: task123/AutoTT and task123/AutoTTApp (as built), the app's README (documented).
 
 extension Kind {
   /// RC cars that are driven by tilt.
   public static let car = Kind(
     name: "car",
-    summary: "An RC car with a Raspberry Pi in it, driven by tilt as AutoTTApp does",
+    summary: "An RC car with a Raspberry Pi, driven by tilt as in AutoTTApp",
     links: [LinkRole(schemes: ["tcp"], givesUp: false)],
     options: [
       Option(
         "dialect", ValueRule(.string, choices: CarDialect.allCases.map(\.rawValue)), default: .string(CarDialect.asBuilt.rawValue),
-        help: "Whether the car speaks as AutoTT's program was built or as the app's README says"),
+        help: "Protocol: of AutoTT's program (as-built), or of the app's README (documented)"),
       Option(
         "tilt-rate", ValueRule(.float, unit: "Hz", range: 5...100),
-        help: "Set-points a second, whatever the car asks for; usually it asks for 60"
+        help: "Set-points per second; default: as the car requests, usually 60"
       ),
       Option(
         "status-interval", ValueRule(.float, unit: "s", range: 0...3600), default: .float(30),
-        help: "How often the car is asked for its status while nobody drives; 0 only on request"),
+        help: "Interval of status requests while the car is not driven; 0: only on request"),
       Option(
         "allow-messages", ValueRule(.bool), default: .bool(false),
-        help: "Let send-message send; the car as built has no receiver for messages"),
+        help: "Enable send-message; the car as built does not support messages"),
     ]
   ) { setup throws(OptionError) in CarMachine(setup) }
 }
 
-/// How the car speaks.
+/// The dialect of the car.
 enum CarDialect: String, Sendable, CaseIterable {
-  /// As the program in the car does.
+  /// The protocol of the program in the car.
   case asBuilt = "as-built"
-  /// As the README of the app says.
+  /// The protocol in the app's README.
   case documented
 }
 
-/// What the configuration says of a car.
+/// The configuration of a car.
 struct CarOptions: Sendable {
   var dialect: CarDialect
-  /// The interval between set-points in place of the one that the car asks for.
+  /// The interval between set-points, instead of the one that the car requests.
   var tiltInterval: Nanoseconds?
-  /// nil: the status is asked for on request only.
+  /// nil: only on request.
   var statusInterval: Nanoseconds?
   var allowsMessages: Bool
-  /// Where the car is; nil: the link does not tell.
+  /// The car's host and port; nil: not in the link's URL.
   var place: CarPlace?
 
   init(_ setup: Setup) {
@@ -50,21 +50,21 @@ struct CarOptions: Sendable {
     dialect = setup.options["dialect"] == .string(CarDialect.documented.rawValue) ? .documented : .asBuilt
     tiltInterval = number("tilt-rate").map { CarPace.interval(seconds: 1 / min(max($0, 5), 100)) }
     let seconds = min(max(number("status-interval") ?? 30, 0), 3600)
-    // Faster than once a second would keep the car's only receiving thread busy.
+    // More than once per second would occupy the car's only receiving thread.
     statusInterval = seconds == 0 ? nil : max(Int64(seconds * 1e9), .second)
     allowsMessages = setup.options["allow-messages"] == .bool(true)
     place = setup.links[.main].flatMap(CarPlace.init)
   }
 }
 
-/// The car's host and port, out of the link's URL: the camera's server stands on the same host, one port on.
+/// The car's host and port, from the link's URL. The camera's server has the same host and the next port.
 struct CarPlace: Sendable, Equatable {
-  /// As the URL has it: IPv6 in brackets, a zone with its percent sign encoded.
+  /// As in a URL: IPv6 in brackets, with the percent sign of a zone encoded.
   var host: String
-  /// Of the camera's server.
+  /// The port of the camera's server.
   var videoPort: Int
 
-  /// Reads `tcp:HOST:PORT`; nil where the link is something else, or leaves no port for the camera.
+  /// Parses `tcp:HOST:PORT`; nil for other links, and if there is no next port.
   init?(_ url: String) {
     guard url.hasPrefix("tcp:"), let colon = url.lastIndex(of: ":") else { return nil }
     let start = url.index(url.startIndex, offsetBy: 4)
@@ -79,7 +79,7 @@ struct CarPlace: Sendable, Equatable {
   }
 
   var link: String { "tcp:\(authority)" }
-  /// As an HTTP request's Host has it.
+  /// The Host header of HTTP requests.
   var authority: String { "\(host):\(videoPort)" }
   var page: String { "http://\(authority)/" }
   var video: String { "http://\(authority)\(Self.videoPath)" }

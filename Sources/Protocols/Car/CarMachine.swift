@@ -1,32 +1,32 @@
-// The `car` machine: the safest client that this car ever had. The car has no watchdog, puts nothing together again that a
-// segment cut, forgets what follows a word it cannot use, and drives on when its driver is gone; so each frame is one write,
-// words travel alone, tilts stop with the driver, and whatever ends the driving, Stop is the next thing that the car hears.
-// What goes out next follows from the state alone, in `advance`: a stop before a word before a tilt.
-// Facts: task123/AutoTT and task123/AutoTTApp at their last commits; the README of the app for the documented dialect.
+// The `car` machine. The car has no watchdog, does not reassemble split segments, discards the data after a command that it cannot
+// handle, and drives on when its client disconnects. So each frame is one write, commands are sent alone, tilts stop with the driver,
+// and Stop is the next message whenever driving ends. What is sent next follows from the state, in `advance`: a stop before a command
+// before a tilt.
+// Source: task123/AutoTT and task123/AutoTTApp at their last commits; the README of the app for the documented dialect.
 
 /// Drives an AutoTT car.
 public struct CarMachine: Machine {
-  /// What the machine is at. Each case carries just what is valid in it.
+  /// The state of the machine. Each case carries only what is valid in it.
   enum State: Equatable {
     /// No link, or one that is to be reset.
     case down(String)
-    /// The link is up and the car has not spoken; until then that is no wonder.
+    /// The link is up, and the first message of the car is not due yet.
     case greeting(until: Instant)
-    /// The link is up and nobody speaks there.
+    /// The link is up, but the car does not respond.
     case silent
     case ready
-    /// The daemon stops, and has this long for its last words.
+    /// The daemon stops; the shutdown sequence must end by then.
     case ending(until: Instant)
   }
 
-  /// What a write that is with the link is for.
+  /// The purpose of a write in flight.
   enum Cargo: Equatable { case stop(CarWord), errand(CarWord), tilt(CarTilt), pulse, lastWord }
 
-  /// How long the car may take to its first word: its program is slow to get ready.
+  /// The timeout of the car's first message: its program starts slowly.
   static let greetingTimeout: Nanoseconds = 5 * .second
-  /// A link that takes no write for so long is of no use.
+  /// The timeout of a write.
   static let linkTimeout: Nanoseconds = .second
-  /// The device waits 1.5 s for the last words.
+  /// The device waits 1.5 s for the shutdown sequence.
   static let endTimeout: Nanoseconds = 1_200 * .millisecond
 
   public private(set) var schema: Schema
@@ -46,20 +46,20 @@ public struct CarMachine: Machine {
   var inquiry = CarInquiry()
   var test = CarConnectionTest()
   var keeping: CarKeeping
-  /// Those who wait for the car to confirm Stop, and until when.
+  /// The commands that wait for the car to confirm Stop, and their timeout.
   var stopping: [(id: CommandID, until: Instant)] = []
   var standing = CarStanding.unknown
-  /// A link was lost before all was said that stops the car.
+  /// A link was lost before the car was stopped.
   var owesStop = false
   var messages = 0
   var texts = CarRation()
   var notes = CarRation()
-  /// What the will says now.
+  /// The current last-will frames.
   var willManner: WillManner?
   var word = ""
   var fault: String?
 
-  /// A machine of these options (`Kind.car` lists them).
+  /// Creates a machine from the options of `Kind.car`.
   public init(_ setup: Setup) {
     options = CarOptions(setup)
     driving = CarDriving(override: options.tiltInterval)
@@ -86,9 +86,9 @@ public struct CarMachine: Machine {
   public mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
     if status.hasEarly { tellEarlyReadings(&effects) }
     switch input {
-    // What is overdue must not be said over a link that is gone.
+    // Overdue messages must not be sent over a lost link.
     case .linkChanged(.main, _): break
-    // A link that took it after all, while the daemon slept, is not to be reset: the car would let nobody in again.
+    // If the write succeeded late because the system was suspended, the link must not be reset: the car would accept no other client.
     case .sent(let id, _) where id == sending?.id: expireLease(at: now, &effects)
     default: expire(at: now, &effects)
     }
@@ -118,7 +118,7 @@ public struct CarMachine: Machine {
     if let reason = driving.deadMan.lapse(at: now) { loseLease(reason, at: now, &effects) }
   }
 
-  /// What time alone brings.
+  /// Handles timeouts.
   private mutating func expire(at now: Instant, _ effects: inout Effects) {
     expireLease(at: now, &effects)
     expireStops(at: now, &effects)
@@ -128,7 +128,7 @@ public struct CarMachine: Machine {
       return
     }
     askOn(at: now)
-    if let sending, now &- sending.at >= Self.linkTimeout { return giveUp("the link takes nothing any more", at: now, &effects) }
+    if let sending, now &- sending.at >= Self.linkTimeout { return giveUp("write timeout", at: now, &effects) }
     switch state {
     case .greeting(let until): if now >= until { fellSilent(&effects) }
     case .ready: expireQuestions(at: now, &effects)
@@ -152,6 +152,6 @@ public struct CarMachine: Machine {
 }
 
 extension LinkName {
-  /// To the camera's server, while the first picture is fetched.
+  /// The link to the camera's server, while the first picture is fetched.
   static let video: LinkName = "video"
 }

@@ -1,17 +1,17 @@
-// Numbers as they travel: six decimals with a dot out, plain decimals in. A negative zero is never written: the car takes it
-// for an angle of half a turn and throws a wheel into full reverse.
-// Facts: C's "%f" in the app, Python 2's str() and float() in the car.
+// Numbers on the wire: written with six decimals and a dot, read as plain decimals. A negative zero is never written: the car
+// interprets it as an angle of half a turn and drives one wheel in full reverse.
+// Source: C's "%f" in the app, Python 2's str() and float() in the car.
 
-/// Numbers to and from the wire.
+/// Numbers on the wire.
 enum CarNumber {
-  /// The least that can be told: a millionth.
+  /// The resolution: a millionth.
   static let scale = 1e6
   private static let longest = 32
 
-  /// A number in millionths, as it would be printed; nil where there is none.
+  /// A number in millionths, as printed; nil if it is not finite or too large.
   static func millionths(_ number: Double) -> Int? { number.isFinite ? Int(exactly: (number * scale).rounded()) : nil }
 
-  /// Millionths with six decimals: `0.400000`, `-2.209182`.
+  /// Millionths as text with six decimals: `0.400000`, `-2.209182`.
   static func write(_ millionths: Int, to bytes: inout [UInt8]) {
     if millionths < 0 { bytes.append(UInt8(ascii: "-")) }
     let magnitude = millionths.magnitude
@@ -26,7 +26,7 @@ enum CarNumber {
     }
   }
 
-  /// A plain decimal number, with blanks around it or without: `0.0166666666667`, `1e-05`. No comma, no `nan`, no `inf`.
+  /// Parses a plain decimal number, with optional spaces around it: `0.0166666666667`, `1e-05`. No comma, no `nan`, no `inf`.
   static func read(_ text: some StringProtocol) -> Double? {
     guard text.utf8.count <= longest else { return nil }
     let digits = text.trimmed
@@ -37,7 +37,7 @@ enum CarNumber {
 }
 
 extension StringProtocol {
-  /// Without blanks at its ends.
+  /// The text without leading and trailing blanks.
   var trimmed: String {
     let rest = drop { $0 == " " || $0 == "\t" }
     guard let last = rest.lastIndex(where: { $0 != " " && $0 != "\t" }) else { return "" }

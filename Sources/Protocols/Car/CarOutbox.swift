@@ -1,9 +1,9 @@
-// What waits to be said, and when it may be. A Stop goes before everything else and at once; every other word travels alone,
-// a pause behind the last tilt and before the next, for what the car reads at once with a tilt that it cannot use is lost.
-// Tilts are not kept here: of them only the newest is worth anything.
-// Facts: autott.md §8 and §9; TCP.py drops the rest of what it read whenever a handler fails.
+// The send queue. A Stop is sent before everything else and at once. Every other command is sent alone, with a pause to the tilts
+// before and after it, because the car discards what it reads together with a tilt that it cannot use. Tilts are not queued: only
+// the newest one matters.
+// Source: autott.md §8 and §9; TCP.py drops the rest of what it read whenever a handler fails.
 
-/// Something that is to be said in one or more words, for somebody or for the machine itself.
+/// A queued command of one or more messages, of a caller or of the machine itself.
 struct CarErrand: Sendable, Equatable {
   enum Purpose: Sendable, Equatable {
     case greeting, pulse, proceed, status, message, shutDown, connectionTest
@@ -15,7 +15,7 @@ struct CarErrand: Sendable, Equatable {
 
   var id: CommandID?
   var purpose: Purpose
-  /// Those that were not said yet.
+  /// The messages that are not sent yet.
   var words: [CarWord]
 
   init(_ purpose: Purpose, _ words: [CarWord], for id: CommandID? = nil) {
@@ -23,78 +23,78 @@ struct CarErrand: Sendable, Equatable {
   }
 }
 
-/// Words that wait.
+/// The queued messages.
 struct CarOutbox: Sendable {
-  /// Between a word and the tilts before and behind it.
+  /// The pause between a command and the tilts before and after it.
   static let pause: Nanoseconds = 50 * .millisecond
   static let stopInterval: Nanoseconds = 60 * .millisecond
-  /// Between two words while tilts are streaming, so that words cannot drown them.
+  /// The pause between two commands while tilts are streaming, so that tilts are still sent.
   private static let spacing: Nanoseconds = 200 * .millisecond
   static let most = 16
 
-  /// The words that stop the car, still to be said.
+  /// The remaining messages that stop the car.
   private(set) var stops: [CarWord] = []
   private(set) var stopDue: Instant = .min
-  /// The first of them is with the link.
+  /// The first one is in flight.
   private var isSayingStop = false
   private(set) var errands: [CarErrand] = []
-  /// Nothing follows the last word before then.
+  /// Nothing is sent after the last message before then.
   private(set) var quietUntil: Instant = .min
-  /// When the last word and the last tilt went out.
+  /// When the last message and the last tilt were sent.
   private var spokenAt: Instant = .min
   private var tiltedAt: Instant = .min
   private var lastWasStop = false
-  /// The first word of the first errand is with the link.
+  /// The first message of the first command is in flight.
   private var isCarrying = false
 
-  // MARK: Stopping
+  // MARK: Stop
 
-  /// The car is to stop: these words come next. The first one at once, unless a Stop has just been said and nothing since.
+  /// Queues the messages that stop the car, the first one for now, unless a Stop was the last message sent.
   mutating func stop(_ words: [CarWord], at now: Instant) {
     stops = words
     isSayingStop = false
     stopDue = lastWasStop ? max(now, quietUntil) : now
   }
 
-  /// The first of them goes to the link.
+  /// The first one is passed to the link.
   mutating func sayStop() -> CarWord? {
     isSayingStop = !stops.isEmpty
     return stops.first
   }
 
-  /// The link took a word that stops the car, or it has to be said again. One that was said before the car was to stop anew
-  /// does not count.
+  /// The link has accepted a stop message, or it must be repeated. One that was sent before the latest request to stop does not
+  /// count.
   mutating func stopSaid(_ failure: String?, at now: Instant) {
     if failure == nil, isSayingStop { stops.removeFirst() }
     isSayingStop = false
     stopDue = now &+ Self.stopInterval
   }
 
-  // MARK: Errands
+  // MARK: Queued commands
 
   var hasRoom: Bool { errands.count < Self.most }
 
-  /// False where too many wait.
+  /// False if the queue is full.
   mutating func add(_ errand: CarErrand) -> Bool {
     guard hasRoom else { return false }
     errands.append(errand)
     return true
   }
 
-  /// One that must not be left out: there are never more of them than buttons.
+  /// Queues a command that must not be dropped: there are never more of them than buttons.
   mutating func insist(_ errand: CarErrand) { errands.append(errand) }
 
-  /// The car is asked for its modes, before all else that waits.
+  /// Queues a request for the modes, before all other commands.
   mutating func ask() { errands.insert(CarErrand(.greeting, [.modes]), at: isCarrying ? 1 : 0) }
 
-  /// The first word of the first errand goes to the link.
+  /// Passes the first message of the first command to the link.
   mutating func carry() -> CarWord? {
     guard let word = errands.first?.words.first else { return nil }
     isCarrying = true
     return word
   }
 
-  /// The link took it: the errand, where it was its last word. nil also where the errand was removed meanwhile.
+  /// The link has accepted it: returns the command if this was its last message; nil also if the command was removed meanwhile.
   mutating func errandSaid() -> CarErrand? {
     guard isCarrying, !errands.isEmpty else { return nil }
     isCarrying = false
@@ -102,14 +102,14 @@ struct CarOutbox: Sendable {
     return errands[0].words.isEmpty ? errands.removeFirst() : nil
   }
 
-  /// The link did not take it: the errand.
+  /// The link failed: returns the command.
   mutating func errandFailed() -> CarErrand? {
     guard isCarrying, !errands.isEmpty else { return nil }
     isCarrying = false
     return errands.removeFirst()
   }
 
-  /// Those that are not to be said any more; what the link holds already is said nevertheless.
+  /// Removes commands; a message in flight is sent nevertheless.
   mutating func remove(where isGone: (CarErrand) -> Bool) -> [CarErrand] {
     let gone = errands.filter(isGone)
     if let first = errands.first, isGone(first) { isCarrying = false }
@@ -117,7 +117,7 @@ struct CarOutbox: Sendable {
     return gone
   }
 
-  /// The same, but for the one whose word is with the link.
+  /// The same, except for the command whose message is in flight.
   mutating func removeWaiting(where isGone: (CarErrand) -> Bool) -> [CarErrand] {
     guard isCarrying else { return remove(where: isGone) }
     let carried = errands.removeFirst()
@@ -131,18 +131,18 @@ struct CarOutbox: Sendable {
     for index in errands.indices where errands[index].id == id { errands[index].id = nil }
   }
 
-  /// When the first errand's next word has its turn, but for the pause behind the last tilt: from then on no tilt goes out.
+  /// When the next message of the first command is due, apart from the pause after the last tilt: from then on no tilt is sent.
   func turn(isStreaming: Bool) -> Instant? {
     if errands.isEmpty { return nil }
     return isStreaming && spokenAt != .min ? max(quietUntil, spokenAt &+ Self.spacing) : quietUntil
   }
 
-  /// When the last tilt is long enough ago for a word.
+  /// When the pause after the last tilt is over.
   var tiltsAreThrough: Instant { tiltedAt == .min ? .min : tiltedAt &+ Self.pause }
 
-  // MARK: What went out
+  // MARK: Sent messages
 
-  /// A word went to the link, or the link took it.
+  /// A message was passed to the link, or accepted by it.
   mutating func spoke(isStop: Bool, at now: Instant) {
     (spokenAt, lastWasStop) = (now, isStop)
     quietUntil = now &+ (isStop ? Self.stopInterval : Self.pause)
@@ -150,7 +150,7 @@ struct CarOutbox: Sendable {
 
   mutating func tilted(at now: Instant) { (tiltedAt, lastWasStop) = (now, false) }
 
-  /// The link is another one: gives those that wait for something.
+  /// Resets the queue for a new link: returns the waiting commands.
   mutating func reset() -> [CarErrand] {
     defer { self = CarOutbox() }
     return errands

@@ -1,5 +1,5 @@
-// The properties and actions of a car: names, units, ranges, words. The order of the cases is the order of the schema; the
-// lines of the car's status that nobody foresaw come behind them while it runs.
+// The properties and actions of a car. The order of the cases is the order of the schema; properties from unknown status lines are
+// appended at run time.
 
 /// A property of a `car`; its raw value is its position in the schema.
 enum CarSignal: Int, CaseIterable, Sendable {
@@ -15,10 +15,10 @@ enum CarSignal: Int, CaseIterable, Sendable {
   static let tilts = [roll, pitch, yaw]
   static let lines = motorBatteryVoltage.rawValue...diskFree.rawValue
 
-  /// The schema's rows.
+  /// The rows of the schema.
   static func properties(_ options: CarOptions) -> [Property] { allCases.map { $0.property(options) } }
 
-  /// How long what the status says is shown: three times the interval at which it is asked for.
+  /// The lifetime of status values: three status intervals.
   static func statusLifetime(_ options: CarOptions) -> Property.Lifetime {
     options.statusInterval.map { .fresh(max(3 * $0, 6 * .second)) } ?? .whileUp
   }
@@ -42,42 +42,42 @@ enum CarSignal: Int, CaseIterable, Sendable {
 
   private var declaration: Property {
     switch self {
-    case .connected: row("connected", .bool, "The car answers")
-    case .running: row("running", .bool, "on: the car was told Continue; off: it has confirmed Stop; absent: it may be driving")
-    case .mode: row("mode", .string, "How the car drives, by name or number; choosing one stops it")
-    case .modeNumber: row("mode-number", .int, nil, 0...Double(CarModes.most - 1), "Place of the mode in the car's list, from 0")
-    case .modes: row("modes", .list, "The modes that the car offers")
-    case .roll: row("roll", .float, "rad", -3.1416...3.1416, "Tilt ahead as it was sent last; negative is backwards")
-    case .pitch: row("pitch", .float, "rad", -1.5708...1.5708, "Tilt to the right as it was sent last; negative is left")
-    case .yaw: row("yaw", .float, "rad", -3.1416...3.1416, "Turn of the phone as it was sent last; the car as built ignores it")
-    case .tiltRate: row("tilt-rate", .float, "Hz", 5...100, "Set-points a second, as the car asks for them or as configured")
-    case .leftButton: row("left-button", .bool, "The left half of the screen is pressed; an indicator in most modes")
-    case .rightButton: row("right-button", .bool, "The right half of the screen is pressed; an indicator in most modes")
-    case .buttonsEnabled: row("buttons-enabled", .bool, "The car wants the buttons")
-    case .speechEnabled: row("speech-enabled", .bool, "The car wants spoken words, which it then does not understand")
-    case .motorBatteryVoltage: row("motor-battery-voltage", .float, "V", 0...100, "Battery of the motors")
-    case .piBatteryVoltage: row("pi-battery-voltage", .float, "V", 0...100, "Battery of the Raspberry Pi")
-    case .temperature: row("temperature", .float, "°C", -60...200, "The Raspberry Pi's processor")
-    case .cpuUsage: row("cpu-usage", .float, "%", 0...10_000, "Use of the Raspberry Pi's processor")
-    case .memoryUsed: row("memory-used", .float, "MB", 0...1e9, "Memory in use")
-    case .memoryFree: row("memory-free", .float, "MB", 0...1e9, "Memory that is free")
-    case .diskUsed: row("disk-used", .float, "GB", 0...1e9, "Disk in use; the car calls it GB whatever it is")
-    case .diskFree: row("disk-free", .float, "GB", 0...1e9, "Disk that is free; the car calls it GB whatever it is")
-    case .status: row("status", .list, "The lines of the car's status as they came")
-    case .message: row("message", .string, "What the car said last to whoever drives it")
-    case .video: row("video", .bool, "The camera's stream; switched only while nobody drives")
+    case .connected: row("connected", .bool, "The car responds")
+    case .running: row("running", .bool, "on: Continue was sent; off: the car has confirmed Stop; absent: it may be driving")
+    case .mode: row("mode", .string, "Driving mode, by name or number; a change stops the car")
+    case .modeNumber: row("mode-number", .int, nil, 0...Double(CarModes.most - 1), "Position of the mode in the car's list, from 0")
+    case .modes: row("modes", .list, "Modes of the car")
+    case .roll: row("roll", .float, "rad", -3.1416...3.1416, "Last roll sent: forward; negative is backward")
+    case .pitch: row("pitch", .float, "rad", -1.5708...1.5708, "Last pitch sent: to the right; negative is left")
+    case .yaw: row("yaw", .float, "rad", -3.1416...3.1416, "Last yaw sent; the car as built ignores it")
+    case .tiltRate: row("tilt-rate", .float, "Hz", 5...100, "Set-points per second, as requested by the car or configured")
+    case .leftButton: row("left-button", .bool, "Left half of the screen pressed; an indicator in most modes")
+    case .rightButton: row("right-button", .bool, "Right half of the screen pressed; an indicator in most modes")
+    case .buttonsEnabled: row("buttons-enabled", .bool, "The car accepts buttons")
+    case .speechEnabled: row("speech-enabled", .bool, "The car requests speech input, which it does not implement")
+    case .motorBatteryVoltage: row("motor-battery-voltage", .float, "V", 0...100, "Voltage of the motor battery")
+    case .piBatteryVoltage: row("pi-battery-voltage", .float, "V", 0...100, "Voltage of the Raspberry Pi's battery")
+    case .temperature: row("temperature", .float, "°C", -60...200, "CPU temperature of the Raspberry Pi")
+    case .cpuUsage: row("cpu-usage", .float, "%", 0...10_000, "CPU usage of the Raspberry Pi")
+    case .memoryUsed: row("memory-used", .float, "MB", 0...1e9, "Used memory")
+    case .memoryFree: row("memory-free", .float, "MB", 0...1e9, "Free memory")
+    case .diskUsed: row("disk-used", .float, "GB", 0...1e9, "Used disk space; the car always labels it GB")
+    case .diskFree: row("disk-free", .float, "GB", 0...1e9, "Free disk space; the car always labels it GB")
+    case .status: row("status", .list, "Lines of the car's status, as received")
+    case .message: row("message", .string, "Last message from the car to the driver")
+    case .video: row("video", .bool, "Camera stream; cannot be switched while the car is driven")
     case .videoQuality:
       Property(
         "video-quality", .string, choices: CarVideoQuality.allCases.map(\.rawValue),
-        help: "360x240, 568x300 or 760x460; from the next time that video is switched on")
-    case .videoURL: row("video-url", .string, "Where the camera's stream is read, as MJPEG over HTTP")
-    case .webPage: row("web-page", .string, "A page to look at while driving; empty gives the car's own back")
-    case .sensitivity: row("sensitivity", .float, nil, 0.67...1.33, "What a tilt is multiplied with")
-    case .neutralRoll: row("neutral-roll", .float, "rad", -3.1416...3.1416, "Roll at which the car stands")
-    case .neutralPitch: row("neutral-pitch", .float, "rad", -1.5708...1.5708, "Pitch at which the car goes straight")
-    case .neutralYaw: row("neutral-yaw", .float, "rad", -3.1416...3.1416, "Yaw that counts as none")
-    case .messages: row("messages", .int, "Messages of any kind that were heard from the car since the daemon started")
-    case .badFrames: row("bad-frames", .int, "Messages of the car that were dropped because they could not be read")
+        help: "360x240, 568x300 or 760x460; takes effect when video is switched on")
+    case .videoURL: row("video-url", .string, "URL of the camera stream (MJPEG over HTTP)")
+    case .webPage: row("web-page", .string, "Web page to show while driving; empty: the car's own page")
+    case .sensitivity: row("sensitivity", .float, nil, 0.67...1.33, "Factor applied to each tilt")
+    case .neutralRoll: row("neutral-roll", .float, "rad", -3.1416...3.1416, "Roll of the neutral position")
+    case .neutralPitch: row("neutral-pitch", .float, "rad", -1.5708...1.5708, "Pitch of the neutral position")
+    case .neutralYaw: row("neutral-yaw", .float, "rad", -3.1416...3.1416, "Yaw of the neutral position")
+    case .messages: row("messages", .int, "Messages received from the car since the daemon started")
+    case .badFrames: row("bad-frames", .int, "Messages from the car that could not be parsed")
     }
   }
 
@@ -102,28 +102,28 @@ enum CarAction: Int, CaseIterable, Sendable {
       Action(
         "tilt",
         arguments: [
-          Argument("roll", .float, help: "rad, -π to π; positive drives ahead"),
-          Argument("pitch", .float, help: "rad, -π/2 to π/2; positive turns right"),
-          Argument("yaw", .float, optional: true, help: "rad, -π to π; usually 0"),
-          Argument("relative", .bool, optional: true, help: "The angles count from the neutral position, as those of keys and sticks do"),
-        ], motion: true, help: "One set-point; the first one of a lease lets the car drive")
-    case .proceed: Action("continue", motion: true, help: "Let the car drive on after a stop or another mode")
+          Argument("roll", .float, help: "rad, -π to π; positive is forward"),
+          Argument("pitch", .float, help: "rad, -π/2 to π/2; positive is right"),
+          Argument("yaw", .float, optional: true, help: "rad, -π to π; default: 0"),
+          Argument("relative", .bool, optional: true, help: "The angles are relative to the neutral position, as for keys and sticks"),
+        ], motion: true, help: "Send one set-point; the first one of a lease starts the car")
+    case .proceed: Action("continue", motion: true, help: "Drive on after a stop or a change of mode")
     case .stop: Action("stop", help: "Stop the car at once; it drives on only after continue")
     case .modeInfo:
       Action(
-        "mode-info", arguments: [Argument("mode", .string, optional: true, help: "A mode's name or number; usually all of them")],
-        streams: true, help: "What the modes do, in the car's words")
-    case .refresh: Action("refresh", help: "Ask the car for its status now; only while nobody drives")
+        "mode-info", arguments: [Argument("mode", .string, optional: true, help: "Name or number of a mode; default: all")],
+        streams: true, help: "Show the car's descriptions of its modes")
+    case .refresh: Action("refresh", help: "Request the car's status now; not while the car is driven")
     case .neutral:
       Action(
-        "neutral", arguments: [Argument("position", .string, help: "here: as the driver holds it now; horizontal: level")],
-        help: "Take a position as the one at which the car stands, and remember it")
+        "neutral", arguments: [Argument("position", .string, help: "here: the driver's current position; horizontal: level")],
+        help: "Set and store the neutral position")
     case .sendMessage:
       Action(
         "send-message", arguments: [Argument("text", .string, help: "One line of ASCII")],
-        help: "Send the car a text; only with allow-messages = true, and the car as built has no receiver for it")
+        help: "Send a text to the car; requires allow-messages = true, and the car as built does not support it")
     case .shutDown:
-      Action("shut-down", help: "Stop the car and tell it to shut down; the car as built only starts its program anew")
+      Action("shut-down", help: "Stop the car and shut it down; the car as built only restarts its program")
     }
   }
 }

@@ -1,9 +1,9 @@
-// One property at a time: what is outside of its range is never a value.
+// Publishes single properties. A value outside of its range is not published.
 
 extension CarMachine {
   mutating func publish(_ signal: CarSignal, _ value: Value, _ effects: inout Effects) {
     if let range = schema.properties[signal.rawValue].range, let number = value.number, !range.contains(number) {
-      return withdraw(signal, "the car says \(value.text), which cannot be", &effects)
+      return withdraw(signal, "implausible value \(value.text) from the car", &effects)
     }
     effects.publish(signal.rawValue, value)
   }
@@ -12,12 +12,12 @@ extension CarMachine {
     effects.withdraw(signal.rawValue, reason)
   }
 
-  /// The mode that the car is in, as far as somebody has told it one.
+  /// Publishes the current mode, if it is known.
   mutating func sayMode(_ effects: inout Effects) {
     guard hasSpoken else { return }
     guard let current = modes.current else {
       for signal in [CarSignal.mode, .modeNumber] {
-        withdraw(signal, "the car was not told a mode yet: vehiclectl set mode NAME", &effects)
+        withdraw(signal, "no mode was set yet: vehiclectl set mode NAME", &effects)
       }
       return
     }
@@ -27,11 +27,11 @@ extension CarMachine {
 
   mutating func sayTiltRate(_ effects: inout Effects) {
     if driving.isMuted {
-      withdraw(.tiltRate, "the car wants no tilt now (GyroStop)", &effects)
+      withdraw(.tiltRate, "the car does not accept tilt (GyroStop)", &effects)
     } else if driving.interval != nil {
       publish(.tiltRate, .float(driving.pace.rate), &effects)
     } else {
-      withdraw(.tiltRate, "the car has not asked for tilt yet", &effects)
+      withdraw(.tiltRate, "the car has not requested tilt yet", &effects)
     }
   }
 }

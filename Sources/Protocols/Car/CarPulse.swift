@@ -1,20 +1,20 @@
-// Whether the car's program still runs while somebody drives. TCP acknowledges for a program that hangs, so the car is asked
-// for its modes, never for its status, which keeps its receiving thread busy for a second. Among tilts the question travels
-// alone, as every word does.
+// Detects a hung car program while the car is driven. TCP acknowledges data even if the program hangs, so the machine requests the
+// list of modes; not the status, which occupies the receiving thread for a second. Among tilts the request is sent alone, as every
+// command.
 
 struct CarPulse: Sendable {
-  /// Among tilts, which lose 100 ms to each question.
+  /// The interval among tilts; each request costs 100 ms of tilts.
   private static let interval: Nanoseconds = .second
-  /// Where the car drives by itself no tilt tells whether it can be reached.
+  /// The interval where the car drives autonomously and no tilts are sent.
   static let aloneInterval: Nanoseconds = 250 * .millisecond
-  /// How long the answer may take: a car that is busy sleeps for most of a second now and then.
+  /// The timeout of the response: a busy car sleeps for most of a second now and then.
   private static let timeout: Nanoseconds = 1_500 * .millisecond
 
-  /// When it was asked last, or let drive.
+  /// When the last request, or Continue, was sent.
   private(set) var asked: Instant = .min
-  /// Since when an answer is missing.
+  /// Since when a response is missing.
   private var missing: Instant?
-  /// The car has told its modes over this link: a documented one need not know the question.
+  /// The car has reported its modes over this link: a documented car need not support the request.
   private var isKnown = false
 
   var due: Instant? { isKnown && missing == nil ? asked &+ Self.interval : nil }
@@ -27,15 +27,15 @@ struct CarPulse: Sendable {
 }
 
 extension CarMachine {
-  private static let hung = "the car does not answer any more: its program may hang; Stop is repeated until it answers"
+  private static let hung = "the car no longer responds: its program may hang; Stop is repeated until it responds"
 
-  /// When the next question is due among tilts; nil: none is, or one waits already.
+  /// When the next request is due among tilts; nil: none, or one is queued.
   var pulseDue: Instant? {
     guard isStreaming, !outbox.errands.contains(where: { $0.purpose == .pulse }) else { return nil }
     return pulse.due
   }
 
-  /// When the car counts as hung; nil: no answer is missing.
+  /// When the car counts as hung; nil: no response is missing.
   var hungAt: Instant? { driving.isRunning ? pulse.deadline : nil }
 
   mutating func checkPulse(at now: Instant, _ effects: inout Effects) {
@@ -44,7 +44,7 @@ extension CarMachine {
       settling.unsettle()
       loseLease(Self.hung, at: now, &effects)
     }
-    // The driver holds on, and Continue waits for a car that does not answer.
+    // The lease stays, and Continue waits until the car responds.
     if driving.permit == .granting, let trouble { loseLease(trouble, at: now, &effects) }
   }
 }

@@ -1,4 +1,4 @@
-// How much of a flood is passed on: ten a second, and what is beyond is counted.
+// A rate limiter: ten per second pass, and the others are counted.
 
 struct CarRation: Sendable {
   private static let most = 10
@@ -6,7 +6,7 @@ struct CarRation: Sendable {
   private var count = 0
   private var missed = 0
 
-  /// Whether this one is passed on, and how many were not since the last one that was.
+  /// Whether this one passes, and how many were suppressed since the last one that passed.
   mutating func take(at now: Instant) -> (isAllowed: Bool, missed: Int) {
     if second == .min || now &- second >= .second { (second, count) = (now, 0) }
     guard count < Self.most else {

@@ -1,11 +1,11 @@
-// What goes out next: a stop before a word before a tilt, one write with the link at a time. When each may go follows from
-// the state alone; `nextTurn` and `advance` read it the same way, so that nothing that is due waits for another reason.
-// Facts: autott.md §8 and §9.
+// Decides what is sent next: a stop before a command before a tilt, one write in flight at a time. `nextTurn` and `advance` derive
+// the times from the state in the same way.
+// Source: autott.md §8 and §9.
 
 extension CarMachine {
   var isUp: Bool { if case .down = state { false } else { true } }
   var isEnding: Bool { if case .ending = state { true } else { false } }
-  /// The car has answered over this link.
+  /// The car has responded over this link.
   var hasSpoken: Bool {
     switch state {
     case .down, .greeting, .silent: false
@@ -13,21 +13,21 @@ extension CarMachine {
     }
   }
 
-  /// Tilts go out, or would if there were nothing else to say.
+  /// Tilts are sent, or would be if no command were queued.
   var isStreaming: Bool { driving.isRunning && CarModes.takesTilt(in: modes.current, options.dialect) }
 
-  /// When the first errand has its turn; nil: there is none, or the car would not hear it.
+  /// When the first command is due; nil: there is none, or the car would ignore it.
   var errandTurn: Instant? {
     guard !camera.isBlocking, !waitsToProceed, let turn = outbox.turn(isStreaming: isStreaming) else { return nil }
-    // The car runs its programs on the thread that reads: what comes meanwhile is read at once, and behind a word that it cannot
-    // use the rest is lost. A driver's words are not of that kind and do not wait: the car stands until it reads Continue.
+    // The car runs its programs on the thread that reads: data that arrives meanwhile is read at once, and the rest after a command
+    // that it cannot handle is lost. A driver's commands are not of that kind: the car stands until it reads Continue.
     return driving.isHeld ? turn : max(turn, status.deadline ?? .min)
   }
 
-  /// Continue is next, and the car has not shown yet that it hears what follows another mode.
+  /// Continue is next, and the car has not responded since the mode change.
   private var waitsToProceed: Bool { !settling.isSettled && outbox.errands.first?.purpose == .proceed }
 
-  /// Where the car drives by itself no tilt tells whether it can still be reached: it is asked for its modes instead.
+  /// Where the car drives autonomously no tilt detects a lost car, so its modes are requested instead.
   var pulseTurn: Instant? {
     guard driving.isRunning, !isStreaming else { return nil }
     return max(pulse.asked &+ CarPulse.aloneInterval, outbox.quietUntil)
@@ -35,7 +35,7 @@ extension CarMachine {
 
   private static let maxPulses = 2
 
-  /// When Disconnect may be said: a car that may have missed Stop gets what time there is.
+  /// When Disconnect may be sent: if the car may have missed Stop, as late as possible.
   private var lastWordTurn: Instant? {
     guard case .ending(let until) = state else { return nil }
     return settling.isSettled && !settling.owesStop ? outbox.quietUntil : max(outbox.quietUntil, until &- 200 * .millisecond)
@@ -43,20 +43,20 @@ extension CarMachine {
 
   var tiltTurn: Instant? { isStreaming ? driving.due.map { max($0, outbox.quietUntil) } : nil }
 
-  /// The first errand goes before the next tilt. From its turn on no more than one tilt goes out, and that only when it is late.
+  /// The first command is sent before the next tilt. Once it is due, at most one late tilt is sent.
   private var isErrandNext: Bool {
     guard let errand = errandTurn else { return false }
     return (tiltTurn ?? pulseTurn).map { errand <= $0 } ?? true
   }
 
-  /// When something can go out over a link that is free.
+  /// When the next write is possible, once the link is free.
   var nextTurn: Instant? {
     if !outbox.stops.isEmpty { return outbox.stopDue }
     if isEnding { return lastWordTurn }
     return isErrandNext ? errandTurn.map { max($0, outbox.tiltsAreThrough) } : tiltTurn ?? pulseTurn
   }
 
-  /// Sends what is due, if the link is free for it.
+  /// Sends what is due, if the link is free.
   mutating func advance(at now: Instant, _ effects: inout Effects) {
     answerWhatWaits(at: now, &effects)
     guard isUp, sending == nil else { return }
@@ -80,16 +80,16 @@ extension CarMachine {
     }
   }
 
-  /// A set-point that has to wait for a word is answered at once: the driver's next one is awaited, whatever the car is told.
+  /// Replies early to a set-point that waits for a command, because the driver's next one must not be delayed.
   private mutating func answerWhatWaits(at now: Instant, _ effects: inout Effects) {
     let hasTurn = errandTurn.map { now >= $0 } ?? false
     guard driving.permit == .granting || hasTurn || !outbox.stops.isEmpty || now < outbox.quietUntil else { return }
     for id in driving.takeWaiting() { effects.append(.complete(id, .success(Report(text: remark)))) }
   }
 
-  /// What a driver should know whose set-point has no effect yet.
+  /// A remark for a driver whose set-point has no effect yet.
   var remark: String? {
-    driving.permit == .granting && !settling.isSettled ? "the car is busy with its new mode: it drives once it answers" : nil
+    driving.permit == .granting && !settling.isSettled ? "the car is changing its mode: it drives once it responds" : nil
   }
 
   private mutating func say(_ word: CarWord, _ cargo: Cargo, at now: Instant, _ effects: inout Effects) {

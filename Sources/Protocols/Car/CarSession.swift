@@ -1,24 +1,24 @@
-// What the machine does when its link comes and goes, and how a session begins and ends: the greeting, a car that does not
-// answer because somebody else holds it, the last words. It must never leave the car without Stop and Disconnect while it
-// can speak: a car that was left otherwise drives on, and takes no other client until a person restarts its program.
-// Facts: autott.md §7; the car attaches its receivers half a second after it accepts, and serves one client at a time.
+// Link handling, and the start and end of a session: the greeting, a car that does not respond because another client holds it, and
+// the shutdown sequence. The car must always get Stop and Disconnect if possible: otherwise it drives on, and accepts no other client
+// until its program is restarted.
+// Source: autott.md §7; the car attaches its receivers half a second after it accepts, and serves one client at a time.
 
 extension CarMachine {
   static let silence =
-    "connected but silent: another client holds the car, or it was left without Disconnect; it may still be driving; "
-    + "end the other client, or restart the car's program by hand"
+    "connected, but no response: another client holds the car, or the last session ended without Disconnect; it may still be driving; "
+    + "close the other client, or restart the car's program"
 
-  /// The kernel would not tell for a long time.
-  static let lost = "the car does not answer any more: is it out of reach, or switched off?"
+  /// The kernel would detect it only after a long time.
+  static let lost = "the car no longer responds: check that it is in range and switched on"
 
   mutating func linkCameUp(at now: Instant, _ effects: inout Effects) {
-    if isUp { linkWentDown("the link was opened again", at: now, &effects) }
+    if isUp { linkWentDown("the link was reopened", at: now, &effects) }
     modes = CarModes()
-    // As built it tells its modes twice when somebody comes.
+    // As built it sends its modes twice to a new client.
     settling = CarSettling(unasked: options.dialect == .asBuilt ? 2 : 0)
     if options.dialect == .asBuilt { modes.current = 0 }
     state = .greeting(until: now &+ Self.greetingTimeout)
-    // Whoever was confirmed to stand may be driven by another client by now.
+    // A confirmed stop is no longer valid: another client may have driven the car since.
     if standing == .confirmed { standing = .unknown }
     sayWhatIsKnown(&effects)
     pulse = CarPulse()
@@ -27,7 +27,7 @@ extension CarMachine {
     if options.dialect == .asBuilt { _ = outbox.add(CarErrand(.greeting, [.mainViewEntered])) }
   }
 
-  /// The car speaks: it is ours, and made to stand whatever it did before.
+  /// The car responds: it is stopped, whatever it did before.
   mutating func heardTheCar(at now: Instant, _ effects: inout Effects) {
     switch state {
     case .greeting, .silent: break
@@ -57,7 +57,7 @@ extension CarMachine {
     drop(reason, at: now, &effects)
   }
 
-  /// The link is of no use as it is.
+  /// The link cannot be used any more.
   mutating func giveUp(_ reason: String, at now: Instant, _ effects: inout Effects) {
     drop(reason, at: now, &effects)
     effects.append(.resetLink(.main, reason: reason))
@@ -69,14 +69,14 @@ extension CarMachine {
       return sayMotion(&effects)
     }
     if driving.isHeld { loseLease(reason, at: now, &effects) }
-    // What could not be said any more is the first thing to say when the link is back.
+    // Stop messages that could not be sent are the first ones on the next link.
     owesStop = owesStop || !outbox.stops.isEmpty
     failEverything(.notConnected(reason), &effects)
     state = .down(reason)
     sayMotion(&effects)
   }
 
-  /// Nobody is waited for any more.
+  /// Fails all waiting commands.
   private mutating func failEverything(_ error: CommandError, _ effects: inout Effects) {
     for errand in outbox.reset() { if let id = errand.id { effects.append(.complete(id, .failure(error))) } }
     for waiter in stopping { effects.append(.complete(waiter.id, .failure(unconfirmed(error)))) }
@@ -91,15 +91,15 @@ extension CarMachine {
     (sending, willManner) = (nil, nil)
   }
 
-  // MARK: The end
+  // MARK: Shutdown
 
-  /// The daemon stops, or a person disconnects the car: Stop, Stop, Disconnect.
+  /// The daemon stops, or a client disconnects the device: Stop, Stop, Disconnect.
   mutating func end(at now: Instant, _ effects: inout Effects) {
     let reason = "the link is being closed"
     guard isUp else { return effects.append(.stopped) }
     if isEnding { return }
     if driving.isHeld { loseLease(reason, at: now, &effects) }
-    // What the link holds is still awaited.
+    // A write in flight is still awaited.
     let outstanding = sending
     failEverything(.notConnected(reason), &effects)
     sending = outstanding
@@ -107,7 +107,7 @@ extension CarMachine {
     state = .ending(until: now &+ Self.endTimeout)
   }
 
-  /// Nothing more can be said, or needs to be: the car wants the link closed at once.
+  /// Nothing more can or must be sent: the car expects the link to be closed at once.
   mutating func finish(_ effects: inout Effects) {
     failEverything(.notConnected("the link is being closed"), &effects)
     owesStop = false
@@ -116,18 +116,18 @@ extension CarMachine {
     effects.append(.stopped)
   }
 
-  // MARK: What is shown
+  // MARK: Published values
 
-  /// What a new link knows of the car.
+  /// Publishes the initial state of a new link.
   private mutating func sayWhatIsKnown(_ effects: inout Effects) {
     publish(.connected, .bool(false), &effects)
-    sayWhatIsNotKnown("the car has not answered yet", &effects)
-    withdraw(.modes, "the car has not told its modes yet", &effects)
+    sayWhatIsNotKnown("the car has not responded yet", &effects)
+    withdraw(.modes, "the car has not reported its modes yet", &effects)
     sayTiltRate(&effects)
-    for index in status.places { effects.withdraw(index, "the car has not been asked for its status yet") }
+    for index in status.places { effects.withdraw(index, "the status was not requested yet") }
   }
 
-  /// Until the car has spoken it may be in any state: it may serve another client.
+  /// Until the car has responded its state is unknown: it may serve another client.
   private mutating func sayWhatIsNotKnown(_ reason: String, _ effects: inout Effects) {
     sayMotion(&effects)
     for signal in [CarSignal.mode, .modeNumber, .leftButton, .rightButton, .buttonsEnabled, .speechEnabled, .video] {
@@ -135,21 +135,21 @@ extension CarMachine {
     }
   }
 
-  /// A car that speaks to us is a program that has just begun.
+  /// A car that responds has just started its program.
   private mutating func sayWhatItBeganWith(_ effects: inout Effects) {
     sayMode(&effects)
     for side in CarSide.allCases { publish(side.signal, .bool(false), &effects) }
     for signal in [CarSignal.buttonsEnabled, .speechEnabled, .video] {
-      if options.dialect == .asBuilt { publish(signal, .bool(false), &effects) } else { withdraw(signal, "the car has not said", &effects) }
+      if options.dialect == .asBuilt { publish(signal, .bool(false), &effects) } else { withdraw(signal, "not reported", &effects) }
     }
   }
 
-  /// Why a Stop was not confirmed.
+  /// The error if a Stop was not confirmed.
   private func unconfirmed(_ error: CommandError) -> CommandError {
     if case .notConnected(let reason) = error { .notConnected("\(Self.unconfirmed); \(reason)") } else { error }
   }
 
-  /// Tells the state and the trouble, where they are news.
+  /// Publishes changes of the state and the fault.
   mutating func report(_ effects: inout Effects) {
     let now: (word: String, fault: String?) =
       switch state {

@@ -1,14 +1,14 @@
-// The settings that the daemon keeps for a car, set whether or not the car is there.
+// The settings of a car that the daemon stores; they can be changed without a link.
 
 extension CarMachine {
-  /// Takes a setting that is kept; false where the property is none.
+  /// Changes a setting; false if the property is not one.
   mutating func setKept(_ signal: CarSignal, _ value: Value, for id: CommandID, _ effects: inout Effects) -> Bool {
     func refuse(_ words: String) { effects.append(.complete(id, .failure(.invalid(argument: "value", words)))) }
     switch signal {
     case .sensitivity, .neutralRoll, .neutralPitch, .neutralYaw:
       if refusesToJump(id, &effects) { return true }
       guard let number = value.number, number.isFinite, schema.properties[signal.rawValue].range?.contains(number) != false else {
-        refuse("\(value.text) is outside of what it can be")
+        refuse("\(value.text) is out of range")
         return true
       }
       keep(signal == .sensitivity ? .sensitivity(number) : .neutral(neutral(signal, number)), for: id, &effects)
@@ -20,7 +20,7 @@ extension CarMachine {
       }
     case .webPage:
       guard case .string(let page) = value else {
-        refuse("a page is a text")
+        refuse("not a string")
         return true
       }
       if !page.isEmpty, let words = CarKeeping.refusal(page: page) {
@@ -33,10 +33,10 @@ extension CarMachine {
     return true
   }
 
-  /// While the car runs it would take another neutral position for a set-point.
+  /// While the car is driven, a new neutral position would act as a set-point.
   private func refusesToJump(_ id: CommandID, _ effects: inout Effects) -> Bool {
     if driving.isRunning {
-      effects.append(.complete(id, .failure(.refused(code: "driving", "somebody drives, and the car would jump: stop it first"))))
+      effects.append(.complete(id, .failure(.refused(code: "driving", "the car is being driven: stop it first"))))
     }
     return driving.isRunning
   }
@@ -51,20 +51,20 @@ extension CarMachine {
     return neutral.rounded
   }
 
-  /// How the driver holds it now, or level, is how the car stands from now on.
+  /// Sets the neutral position to the driver's current one, or to level.
   mutating func takeNeutral(_ position: Value?, for id: CommandID, _ effects: inout Effects) {
     switch position {
     case .string("horizontal") where refusesToJump(id, &effects): break
     case .string("horizontal"): keep(.neutral(.level), for: id, &effects)
     case .string("here"):
       guard let attitude = driving.attitude else {
-        let words = "nobody tilts now: take the lease with vehiclectl drive and hold it as you like"
+        let words = "no current position: run \"vehiclectl drive\" and hold the controls in the neutral position"
         return effects.append(.complete(id, .failure(.refused(code: "no-tilt", words))))
       }
       keep(.neutral(attitude.rounded), for: id, &effects)
     default:
       effects.append(
-        .complete(id, .failure(.invalid(argument: "position", "\(position?.text ?? "nothing") is neither here nor horizontal"))))
+        .complete(id, .failure(.invalid(argument: "position", "must be here or horizontal, not \(position?.text ?? "empty")"))))
     }
   }
 }

@@ -1,62 +1,62 @@
-// Whether the car has heard what was said last, and whether it stands. As built it forgets what it read in one go behind a word
-// that its program stumbles over, as over Continue in the modes in which it drives by itself, and it hears nothing for two
-// seconds while a mode starts its camera. So after such a word, and after every Stop, it is asked for its modes: it obeys and
-// answers on one thread, in order, so the answer confirms what was said before. Where it may have forgotten that, only what is
-// said after the answer is surely heard: a Stop is said once more then, and confirmed by the next answer. It is asked on and
-// on, and told again to stop with each question. Answers have no mark of their question; those to older questions count for
-// nothing. Facts: autott.md §8; Steering.py, Modes.py.
+// Confirmation of commands. As built the car discards what it read together with a command that fails in its program, such as
+// Continue in modes in which it drives autonomously, and it ignores commands for two seconds while a mode starts its camera. So after
+// such a command, and after every Stop, its modes are requested: it executes and responds on one thread, in order, so the response
+// confirms earlier commands. Where it may have discarded them, only commands after the response are reliable: Stop is sent once more
+// then, and confirmed by the next response. Requests are repeated, together with Stop. Responses do not identify their request;
+// those to older requests are ignored.
+// Source: autott.md §8; Steering.py, Modes.py.
 
 struct CarSettling: Sendable, Equatable {
   private static let first: Nanoseconds = 300 * .millisecond
   private static let longest: Nanoseconds = 5 * .second
-  /// From here on a person is told: 2.1 s after Stop, for Status alone takes the car a second, and 4.5 s after other words, for
-  /// its camera takes two.
+  /// When a missing confirmation is reported: 2.1 s after Stop, because Status alone takes the car a second, and 4.5 s after other
+  /// commands, because its camera takes two.
   private static let (suspicious, hopeless) = (4, 5)
-  /// So many answers can be under way; questions beyond that were lost.
+  /// The maximum number of responses in flight; further requests were lost.
   private static let maxOpen = 4
 
-  /// What an answer means.
+  /// The meaning of a response.
   enum Meaning { case nothing, stopAgain, stopConfirmed }
 
-  /// How many answers are older than the one which shows that the car hears; nil: it does.
+  /// The number of older responses before the one that shows that the car accepts commands; nil: it does.
   private var hearing: Int?
-  /// The same of the one that confirms Stop; nil: none is to be confirmed.
+  /// The same for the one that confirms Stop; nil: none is expected.
   private var stop: Int?
-  /// When the car is asked again.
+  /// When the next request is sent.
   private(set) var due: Instant?
-  /// Answers that the car may still give.
+  /// The number of expected responses.
   private var open: Int
   private var interval = Self.first
   private var repeats = 0
 
-  /// A new session, in which the car tells its modes so many times unasked.
+  /// A new session, in which the car sends its modes several times without a request.
   init(unasked: Int = 0) { open = unasked }
 
-  /// All that was said was heard.
+  /// All commands are confirmed.
   var isSettled: Bool { hearing == nil }
-  /// A Stop was said that the car has not confirmed.
+  /// A Stop is not confirmed.
   var owesStop: Bool { stop != nil }
   private var isWaiting: Bool { !isSettled || owesStop }
 
-  /// The car may forget what follows.
+  /// The car may discard the next commands.
   mutating func unsettle() {
     hearing = open
     rest()
   }
 
-  /// A Stop goes out.
+  /// A Stop is sent.
   mutating func stopped() {
     if isWaiting { due = nil } else { rest() }
     stop = open
   }
 
-  /// Continue goes out: no Stop before it matters any more.
+  /// Continue is sent: earlier Stops no longer matter.
   mutating func proceeds() {
     stop = nil
     if isSettled { rest() }
   }
 
-  /// The link took the question.
+  /// The link has accepted the request.
   mutating func asked(at now: Instant) {
     open = min(open + 1, Self.maxOpen)
     hearing = hearing.map { min($0, open - 1) }
@@ -67,17 +67,17 @@ struct CarSettling: Sendable, Equatable {
     repeats &+= 1
   }
 
-  /// The car is asked again now.
+  /// The next request is sent now.
   mutating func again() { due = nil }
 
-  /// The car has told its modes.
+  /// The car has sent its modes.
   mutating func answered(at now: Instant) -> Meaning {
     guard open > 0 else { return .nothing }
     open -= 1
     let (hears, confirms) = (Self.reach(&hearing), Self.reach(&stop))
     if hears {
       rest()
-      // Said before the answer: it may not have been heard.
+      // Sent before the response, so it may have been discarded.
       if owesStop || confirms { stop = open }
       return owesStop ? .stopAgain : .nothing
     }
@@ -85,12 +85,12 @@ struct CarSettling: Sendable, Equatable {
       if isSettled { rest() }
       return .stopConfirmed
     }
-    // It speaks: the next question is not put off.
+    // The car responds, so the next request is not delayed.
     if due != nil { (due, interval) = (now &+ Self.first, Self.first) }
     return .nothing
   }
 
-  /// Whether this answer is the one; it is awaited no more then.
+  /// Whether this is the expected response; it is expected no longer then.
   private static func reach(_ older: inout Int?) -> Bool {
     guard let count = older else { return false }
     older = count > 0 ? count - 1 : nil
@@ -99,10 +99,10 @@ struct CarSettling: Sendable, Equatable {
 
   private mutating func rest() { (due, interval, repeats) = (nil, Self.first, 0) }
 
-  /// What a person should know of a car that stands, or may not.
+  /// The fault of a car that has not confirmed.
   func trouble(stands: Bool) -> String? {
     if owesStop, !stands, repeats >= Self.suspicious { return "the car has not confirmed Stop: it may still be driving" }
-    if isWaiting, repeats >= Self.hopeless { return "the car has not answered since it was told what to do: its program may hang" }
+    if isWaiting, repeats >= Self.hopeless { return "no response to the last command: the car's program may hang" }
     return nil
   }
 }

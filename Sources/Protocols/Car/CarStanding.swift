@@ -1,33 +1,33 @@
-// Whether the car stands, as far as it has confirmed it. It drives on with the last tilt when its link is cut, and whoever
-// connects next is not served: so nothing here may pass for a car that stands until the car has answered behind a Stop.
-// Facts: autott.md §7 (an end of file changes nothing; one client for the life of a program).
+// Whether the car has confirmed that it stands. It drives on with the last tilt when its link is lost, and does not accept the next
+// client. So it counts as standing only after a response to Stop.
+// Source: autott.md §7 (an end of file changes nothing; one client for the life of a program).
 
 enum CarStanding: Sendable {
-  /// It has said nothing of it over this link.
+  /// Unknown: no confirmation over this link.
   case unknown
-  /// It was told Continue, and has not confirmed a Stop since. This outlives the link and the daemon.
+  /// Continue was sent, and no Stop was confirmed since. This outlives the link and the daemon.
   case driven
-  /// It did not answer over an earlier link: another client may drive it.
+  /// No response over an earlier link: another client may drive it.
   case silent
-  /// It has answered behind a Stop, and was not told Continue since.
+  /// A Stop was confirmed, and no Continue was sent since.
   case confirmed
 }
 
 extension CarMachine {
-  /// How long a caller of `stop` waits for the car: its camera takes two seconds to start, and then it reads on.
+  /// The timeout of the action `stop`: the car's camera takes two seconds to start, and then it reads on.
   private static let stopTimeout: Nanoseconds = 2 * .second
   static let unconfirmed = "not confirmed: the car may still be driving"
-  static let leftSilent = "\(unconfirmed); it did not answer when it was last connected"
+  static let leftSilent = "\(unconfirmed); it did not respond when it was last connected"
   static let leftDriving = "\(unconfirmed); the link was lost before the car confirmed Stop: stop the car by hand"
 
-  /// Why nobody may drive now: the car has been asked for too long.
+  /// Why driving is not possible now: the car has not responded for too long.
   var trouble: String? { settling.trouble(stands: standing == .confirmed) }
 
-  /// Why nobody can say that the car stands; nil: it has confirmed that.
+  /// Why it is unknown whether the car stands; nil: confirmed.
   var doubt: String? {
     switch state {
-    case .greeting: return "the car has not answered yet: it may still be driving"
-    case .silent: return "the car does not answer: it may still be driving"
+    case .greeting: return "the car has not responded yet: it may still be driving"
+    case .silent: return "the car does not respond: it may still be driving"
     case .down(let reason):
       switch standing {
       case .driven, .silent: return Self.unconfirmed
@@ -48,7 +48,7 @@ extension CarMachine {
 
   private static let drivenKey = "driven"
 
-  /// The car is told Continue: a daemon that is started after this one has to know.
+  /// Records that Continue is sent, for a daemon that is started after this one.
   mutating func drivesFromNowOn(_ effects: inout Effects) {
     if standing != .driven { effects.append(.store(key: Self.drivenKey, [UInt8(ascii: "1")])) }
     standing = .driven
@@ -59,7 +59,7 @@ extension CarMachine {
     sayMotion(&effects)
   }
 
-  /// Publishes what the wheels do, as far as it is known.
+  /// Publishes the motion, as far as it is known.
   mutating func sayMotion(_ effects: inout Effects) {
     if driving.isRunning {
       publish(.running, .bool(true), &effects)
@@ -69,12 +69,12 @@ extension CarMachine {
       publish(.running, .bool(false), &effects)
     }
     guard !driving.isHeld else { return }
-    for signal in CarSignal.tilts { withdraw(signal, doubt ?? "nobody drives", &effects) }
+    for signal in CarSignal.tilts { withdraw(signal, doubt ?? "not driven", &effects) }
   }
 
-  /// Any client with the right to control may stop the car. The answer is the car's.
+  /// Stops the car for any client with the right to control. The car confirms.
   mutating func stop(for id: CommandID, at now: Instant, _ effects: inout Effects) {
-    halt(.refused(code: "stopped", "the car was stopped: continue drives on"), at: now, &effects)
+    halt(.refused(code: "stopped", "the car was stopped: use continue to drive on"), at: now, &effects)
     guard stopping.count < CarOutbox.most else {
       return effects.append(.complete(id, .failure(.refused(code: "busy", "the car is being stopped already"))))
     }
@@ -83,12 +83,12 @@ extension CarMachine {
 
   mutating func expireStops(at now: Instant, _ effects: inout Effects) {
     while let first = stopping.first, now >= first.until {
-      let words = "\(Self.unconfirmed); it has not answered to Stop, which is repeated until it does"
+      let words = "\(Self.unconfirmed); no response to Stop, which is repeated until the car responds"
       effects.append(.complete(stopping.removeFirst().id, .failure(.refused(code: "not-confirmed", words))))
     }
   }
 
-  /// The car told its modes: where it was asked, it has heard all that was said before.
+  /// The car has sent its modes: a response confirms all earlier commands.
   mutating func settle(at now: Instant, _ effects: inout Effects) {
     switch settling.answered(at: now) {
     case .nothing: break

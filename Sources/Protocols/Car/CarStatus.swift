@@ -1,15 +1,15 @@
-// The car's status: asking for it while nobody drives, for the car does nothing else while it looks, and making properties
-// of its lines. Lines that nobody foresaw become properties of their own while the machine runs; the schema only grows.
-// Facts: Status.py runs top, df and free on the thread that reads; autott.md §4 and §8.
+// The car's status. It is requested only while the car is not driven, because the car does nothing else meanwhile. Unknown lines
+// become additional properties at run time; the schema only grows.
+// Source: Status.py runs top, df and free on the thread that reads; autott.md §4 and §8.
 
 struct CarStatus: Sendable {
-  /// So many questions in a row without an answer: the car is not there.
+  /// The number of consecutive requests without a response after which the car counts as lost.
   private static let maxMisses = 2
   private var misses = 0
 
-  /// How long the car may look before it is spoken to again, and a person is told that it does not answer.
+  /// How long the car may take before the next message, and before the missing response is reported.
   static let timeout: Nanoseconds = 3 * .second
-  /// Before the first question: the car has just started.
+  /// The delay of the first request: the car has just started.
   private static let start: Nanoseconds = .second
   private static let maxAskers = 16
   private static let maxExtras = 32
@@ -24,14 +24,14 @@ struct CarStatus: Sendable {
 
   private let interval: Nanoseconds?
   private let lifetime: Property.Lifetime
-  /// When it is to be asked for again, as far as that is up to us.
+  /// When the next request is due.
   private(set) var due: Instant?
-  /// Until then the car may be busy with the question.
+  /// Until then the car may be busy with the request.
   private(set) var deadline: Instant?
   private var askers: [CommandID] = []
-  /// Properties made of labels that nobody foresaw, by label.
+  /// The properties of unknown labels, by label.
   private(set) var extras: [String: Int] = [:]
-  /// What is known of properties that were declared in this turn: readings go before declarations, so it is told in the next.
+  /// Values of properties that were declared in this turn; readings precede declarations, so they are published in the next one.
   private var early: [Reading] = []
 
   init(_ options: CarOptions) {
@@ -39,33 +39,33 @@ struct CarStatus: Sendable {
     lifetime = CarSignal.statusLifetime(options)
   }
 
-  /// The positions of what a status tells.
+  /// The positions of the status properties.
   var places: [Int] { [CarSignal.status.rawValue] + Array(CarSignal.lines) + extras.values.sorted() }
 
   mutating func begin(at now: Instant) { due = interval.map { _ in now &+ Self.start } }
 
-  /// The car was asked.
+  /// A request was sent.
   mutating func asked(for id: CommandID?, at now: Instant) {
     deadline = now &+ Self.timeout
     due = interval.map { now &+ $0 }
     if let id { askers.append(id) }
   }
 
-  /// Waits for an answer that is on its way; false where there is none, or too many wait.
+  /// Waits for a response in flight; false if there is none, or too many commands wait.
   mutating func join(_ id: CommandID) -> Bool {
     guard deadline != nil, askers.count < Self.maxAskers else { return false }
     askers.append(id)
     return true
   }
 
-  /// The question is settled: those who asked.
+  /// A response has arrived: returns the waiting commands.
   mutating func settle() -> [CommandID] {
     deadline = nil
     defer { askers = [] }
     return askers
   }
 
-  /// The car did not answer; true where that is too often now.
+  /// No response has arrived; true if that was too often.
   mutating func missed() -> Bool {
     misses += 1
     return misses == Self.maxMisses
@@ -73,7 +73,7 @@ struct CarStatus: Sendable {
 
   mutating func heard() { misses = 0 }
 
-  /// It was asked, and says nothing at all any more.
+  /// Whether a request is in flight, without any message since.
   var isUnanswered: Bool { misses >= Self.maxMisses }
 
   mutating func forget(_ id: CommandID) { askers.removeAll { $0 == id } }
@@ -91,13 +91,13 @@ struct CarStatus: Sendable {
 
   // MARK: Lines
 
-  /// Where a line belongs and what it must be; nil: nowhere.
+  /// The property and unit of a line; nil: unknown.
   func place(of line: CarStatusLine) -> (index: Int, unit: String?)? {
     if let (signal, unit) = Self.known[line.label] { return (signal.rawValue, unit) }
     return extras[line.label].map { ($0, nil) }
   }
 
-  /// A property for a label that nobody foresaw, or nil where there is nothing to see yet, or no room.
+  /// A property for an unknown label; nil if it has no value yet or there is no room.
   mutating func property(for line: CarStatusLine, in schema: Schema) -> Property? {
     guard extras[line.label] == nil, extras.count < Self.maxExtras else { return nil }
     let type: (ValueType, String?)
@@ -111,12 +111,12 @@ struct CarStatus: Sendable {
     var number = 2
     while schema.properties.contains(where: { $0.name == name }) { (name, number) = ("\(base)-\(number)", number + 1) }
     extras[line.label] = schema.properties.count
-    return Property(name, type.0, unit: type.1, lifetime: lifetime, help: "As the car's status has it: \(line.label.prefix(80))")
+    return Property(name, type.0, unit: type.1, lifetime: lifetime, help: "From the car's status: \(line.label.prefix(80))")
   }
 }
 
 extension CarMachine {
-  /// When the car is to be asked; nil: not now, for somebody drives, the camera starts, or something else is to be said first.
+  /// When the next request may be sent; nil: not now, because the car is driven, the camera starts, or something else is first.
   var statusDue: Instant? {
     guard case .ready = state, !driving.isHeld, camera.isQuiet, outbox.errands.isEmpty, status.deadline == nil else { return nil }
     return status.due
@@ -132,9 +132,9 @@ extension CarMachine {
   }
 
   private static let notWhileDriving = CommandError.refused(
-    code: "driving", "somebody drives, and the car would not hear Stop while it looks: ask again afterwards")
+    code: "driving", "the car is being driven and would ignore Stop during the request: try again afterwards")
 
-  /// What was to be asked before somebody began to drive is not asked.
+  /// Drops requests that were queued before driving started.
   mutating func dropUntimelyErrands(_ effects: inout Effects) {
     guard driving.isHeld, outbox.errands.contains(where: { $0.purpose == .status }) else { return }
     for errand in outbox.removeWaiting(where: { $0.purpose == .status }) {
@@ -146,8 +146,8 @@ extension CarMachine {
 
   mutating func expireStatus(at now: Instant, _ effects: inout Effects) {
     guard let deadline = status.deadline, now >= deadline else { return }
-    note("the car does not answer to Status", at: now, &effects)
-    // As documented it need not know the question.
+    note("no response to Status", at: now, &effects)
+    // A documented car need not support the request.
     if options.dialect == .asBuilt, status.missed() { publish(.connected, .bool(false), &effects) }
     failStatus(.timeout(milliseconds: Int(CarStatus.timeout / .millisecond)), &effects, isOver: false)
   }
@@ -181,15 +181,15 @@ extension CarMachine {
     let property = schema.properties[index]
     let wanted = unit ?? property.unit
     switch (property.type, line.content) {
-    case (_, .empty): return .absent("the car says nothing for it")
+    case (_, .empty): return .absent("empty in the car's status")
     case (.string, _): return .value(.string(line.raw))
     case (_, .number(let number, let unit)) where unit == wanted && property.range?.contains(number) != false: return .value(.float(number))
-    case (_, .comma): return .absent("\"\(line.raw)\" has a decimal comma: set the car's system to English")
-    default: return .absent("the car says \"\(line.raw)\"")
+    case (_, .comma): return .absent("\"\(line.raw)\" has a decimal comma: set the car's locale to English")
+    default: return .absent("invalid value \"\(line.raw)\"")
     }
   }
 
-  /// Tells what the last turn could not.
+  /// Publishes values that were postponed in the last turn.
   mutating func tellEarlyReadings(_ effects: inout Effects) {
     for reading in status.takeEarly() { effects.publish(reading) }
   }

@@ -1,25 +1,25 @@
-// One line of the car's status: `Motor battery voltage: 7.41 V`. What is no number with a dot is not guessed to be one: the
-// car prints what other programs print, and those follow the language that its system is set to.
-// Facts: Status.py; labels and units in English, values may be empty.
+// One line of the car's status: `Motor battery voltage: 7.41 V`. Only numbers with a decimal dot are accepted: the car prints the
+// output of other programs, which depends on its locale.
+// Source: Status.py; labels and units in English, values may be empty.
 
 struct CarStatusLine: Sendable, Equatable {
-  /// What stands behind the colon.
+  /// The value after the colon.
   enum Content: Sendable, Equatable {
     case number(Double, unit: String?)
     case text(String)
     case empty
-    /// Digits with a comma: thousands or a fraction, who knows.
+    /// Digits with a comma, which may be a thousands separator or a decimal comma.
     case comma(unit: String?)
   }
 
   var label: String
   var content: Content
-  /// What stands behind the colon, as it came.
+  /// The text after the colon, as received.
   var raw: String
 
   private static let maxUnitLength = 8
 
-  /// Reads a cleaned line; nil where it has no label.
+  /// Parses a cleaned line; nil if it has no label.
   init?(_ line: String) {
     guard let colon = line.firstIndex(of: ":") else { return nil }
     label = line[..<colon].trimmed
@@ -40,7 +40,7 @@ struct CarStatusLine: Sendable, Equatable {
     return CarNumber.read(number).map { .number($0, unit: known) } ?? .text(raw)
   }
 
-  /// A property's name out of a label: `Wheel speed (left)` is `wheel-speed-left`.
+  /// A property name for a label: `Wheel speed (left)` becomes `wheel-speed-left`.
   static func name(_ label: String) -> String {
     var name = ""
     for scalar in label.lowercased().unicodeScalars where name.utf8.count < 40 {

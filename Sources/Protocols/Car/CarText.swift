@@ -1,30 +1,30 @@
-// Texts to and from the car. What a person sends must not look like a mark of the protocol, and what the car sends must not
-// steer a terminal: escape sequences and control characters are taken out, and every text has an end.
+// Texts to and from the car. A sent text must not contain a mark of the protocol. In a received one escape sequences and control
+// characters are removed, and its length is limited.
 
 enum CarText {
-  /// Why a text cannot be sent, or nil where it can. The car knows no way to write a mark inside a text.
+  /// Why a text cannot be sent, or nil. The protocol has no escape for its marks.
   static func refusal(_ text: String) -> String? {
     let bytes = Array(text.utf8)
-    if bytes.isEmpty { return "there is nothing in it" }
-    if bytes.contains(where: { $0 < 0x20 || $0 == 0x7F }) { return "it has a control character or a line end; write it in one line" }
-    if bytes.contains(where: { $0 > 0x7F }) { return "it has a character that is not ASCII, and the car knows nothing else" }
-    if bytes[...].firstIndex(of: CarFrame.bodyMark) != nil { return "it has #$# in it, which begins the body of a message" }
-    // An end that begins the mark would end the message too early.
+    if bytes.isEmpty { return "must not be empty" }
+    if bytes.contains(where: { $0 < 0x20 || $0 == 0x7F }) { return "must not contain control characters or line ends" }
+    if bytes.contains(where: { $0 > 0x7F }) { return "must be ASCII" }
+    if bytes[...].firstIndex(of: CarFrame.bodyMark) != nil { return "must not contain #$#, which starts the body of a message" }
+    // A trailing part of the mark would end the message too early.
     if (bytes + CarFrame.endMark)[...].firstIndex(of: CarFrame.endMark) != bytes.count {
-      return "it has %^% in it, or ends with %^: that ends a message"
+      return "must not contain %^% or end with %^, which ends a message"
     }
     let frame = CarWord.message(text).frame(.asBuilt)
-    if frame.count > CarFrame.longest { return "it is \(frame.count - CarFrame.longest) characters too long" }
+    if frame.count > CarFrame.longest { return "is \(frame.count - CarFrame.longest) characters too long" }
     return nil
   }
 
-  /// What the car says, for people: without escape sequences and control characters, at most so many characters.
+  /// A text of the car without escape sequences and control characters, truncated to `limit` characters.
   static func clean(_ bytes: ArraySlice<UInt8>, limit: Int) -> String {
     var rest = bytes[...]
     var plain: [UInt8] = []
     while let byte = rest.popFirst() {
       if byte == 0x1B { dropSequence(&rest) } else if byte >= 0x20, byte != 0x7F { plain.append(byte) }
-      // Four bytes are the longest character; what is beyond is cut in any case.
+      // A character has at most four bytes; the rest is truncated in any case.
       if plain.count >= 4 * limit { break }
     }
     var text = String.UnicodeScalarView()
@@ -37,7 +37,7 @@ enum CarText {
     return String(text).trimmed
   }
 
-  /// What follows an escape character: `[` and up to a letter, `]` and up to a bell, or one character.
+  /// The rest of an escape sequence: `[` up to a letter, `]` up to a bell, or one character.
   private static func dropSequence(_ rest: inout ArraySlice<UInt8>) {
     switch rest.popFirst() {
     case UInt8(ascii: "["):
@@ -49,7 +49,7 @@ enum CarText {
     }
   }
 
-  /// The parts of a list, cleaned; empty ones stay, for their places count.
+  /// The cleaned elements of a list; empty ones are kept, because positions matter.
   static func list(_ body: ArraySlice<UInt8>, most: Int, limit: Int) -> [String] {
     guard !body.isEmpty else { return [] }
     let parts = body.split(separator: UInt8(ascii: ";"), maxSplits: most, omittingEmptySubsequences: false)
@@ -58,7 +58,7 @@ enum CarText {
 }
 
 extension ArraySlice<UInt8> {
-  /// Where these bytes stand first.
+  /// The first position of these bytes.
   func firstIndex(of mark: [UInt8]) -> Int? {
     guard let head = mark.first, count >= mark.count else { return nil }
     var index = startIndex

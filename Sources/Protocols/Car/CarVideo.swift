@@ -1,4 +1,4 @@
-// Switching the camera's stream on and off, and fetching the first picture from its server over a link of its own.
+// Switches the camera's stream on and off, and fetches the first picture from its server over a separate link.
 
 extension CarMachine {
   mutating func switchVideo(_ isOn: Bool, for id: CommandID, at now: Instant, _ effects: inout Effects) {
@@ -8,22 +8,22 @@ extension CarMachine {
       return
     }
     if driving.isHeld {
-      return refuse("driving", "somebody drives, and the car would not hear Stop while its camera starts: switch it on afterwards")
+      return refuse("driving", "the car is being driven and would ignore Stop while its camera starts: switch it on afterwards")
     }
     if case .on = camera { return effects.append(.complete(id, .success(Report()))) }
     if camera.isStarting { return refuse("busy", "the camera is starting already") }
     if options.dialect == .asBuilt, options.place == nil {
       return refuse(
-        "no-host", "the link does not tell the car's host and port, and nobody else fetches the first picture: use tcp:HOST:PORT")
+        "no-host", "the first picture cannot be fetched, because the link has no host and port: use tcp:HOST:PORT")
     }
     guard add(CarErrand(.video(true), [.videoQuality(keeping.quality), .videoStream(true)]), &effects) else {
-      return refuse("busy", "too much is waiting: ask again later")
+      return refuse("busy", "too many queued commands: try again later")
     }
     camera = .starting(CarCameraStart(for: id, at: now))
     withdraw(.video, "the camera is starting", &effects)
   }
 
-  /// VideoStream On goes out: from now on the car hears nothing until its first picture is fetched.
+  /// VideoStream On is sent: from now on the car ignores commands until its first picture is fetched.
   mutating func openCamera(at now: Instant, _ effects: inout Effects) {
     guard options.dialect == .asBuilt, case .starting(var start) = camera else { return }
     start.deadline = now &+ CarCameraStart.timeout
@@ -38,7 +38,7 @@ extension CarMachine {
     effects.append(.openLink(.video, url: place.link))
   }
 
-  /// The link took VideoStream. As documented that is all there is to wait for.
+  /// The link has accepted VideoStream. As documented there is nothing else to wait for.
   mutating func videoSwitched(_ isOn: Bool, for id: CommandID?, _ effects: inout Effects) {
     var id = id
     switch camera {
@@ -47,7 +47,7 @@ extension CarMachine {
       camera = .on
       id = start.id
     case .on, .off: camera = isOn ? .on : .off
-    // It is off, and yet nobody knows whether the car hears.
+    // It is off, but whether the car accepts commands is unknown.
     case .stuck: break
     }
     if !camera.isStarting { publish(.video, .bool(isOn), &effects) }
@@ -86,7 +86,7 @@ extension CarMachine {
     if let id = start.id { effects.append(.complete(id, .success(Report()))) }
   }
 
-  /// The server hung up, or has nothing to say yet.
+  /// The server closed the connection, or has no picture yet.
   private mutating func retryCamera(_ start: CarCameraStart, at now: Instant, _ effects: inout Effects) {
     var start = start
     start.step = .resting(until: now &+ CarCameraStart.rest)
@@ -101,7 +101,7 @@ extension CarMachine {
       start.told = Int((now &- start.begun) / CarCameraStart.tellInterval)
       let seconds = (now &- start.begun) / .second
       let part = Double(now &- start.begun) / Double(CarCameraStart.timeout)
-      effects.append(.progress(id, Report(text: "the camera has been starting for \(seconds) s", progress: min(max(part, 0), 1))))
+      effects.append(.progress(id, Report(text: "camera starting: \(seconds) s", progress: min(max(part, 0), 1))))
       camera = .starting(start)
     }
     guard let due = start.step.due, now >= due else { return }
@@ -113,22 +113,22 @@ extension CarMachine {
     }
   }
 
-  /// No picture came. Whether the car hears again shows when it answers.
+  /// No picture arrived. Its next response shows whether the car accepts commands.
   private mutating func giveCameraUp(_ start: CarCameraStart, _ effects: inout Effects) {
     camera = .stuck
     effects.append(.closeLink(.video))
-    withdraw(.video, "the camera gave no picture", &effects)
+    withdraw(.video, "no picture from the camera", &effects)
     if let id = start.id { effects.append(.complete(id, .failure(.timeout(milliseconds: Int(CarCameraStart.timeout / .millisecond))))) }
-    // Who waited must not be told that a car has heard which may hear nothing.
+    // Waiting commands must not succeed, because the car may have ignored them.
     for errand in outbox.remove(where: { _ in true }) {
-      let words = "the camera gave no picture, and the car may hear nothing: wait until it answers, or restart its program"
+      let words = "no picture from the camera, and the car may ignore commands: wait until it responds, or restart its program"
       if let id = errand.id { effects.append(.complete(id, .failure(.refused(code: "no-picture", words)))) }
     }
     outbox.insist(CarErrand(.video(false), [.videoStream(false)]))
     outbox.insist(CarErrand(.greeting, [.modes]))
   }
 
-  /// The link to the car is gone, or is to be left.
+  /// The link to the car is lost, or is to be closed.
   mutating func failCamera(_ error: CommandError, _ effects: inout Effects) {
     if case .starting(let start) = camera {
       if start.step.isFetching { effects.append(.closeLink(.video)) }

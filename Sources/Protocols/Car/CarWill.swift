@@ -1,8 +1,8 @@
-// What another process says over the link should this one die or freeze: Stop, and for the dead also Disconnect, in the words
-// that the car's mode needs. It is renewed before the car is in a mode where others stop it, never behind.
+// The last-will frames: Stop, and Disconnect if the daemon has died, in the form that the car's mode requires. They are replaced
+// before the car enters a mode that requires other frames.
 
 extension CarMachine {
-  /// Says what is to be said should the daemon die; renewed before the car is in a mode where other words stop it.
+  /// Sets the last-will frames for the current and the next mode.
   mutating func renewWill(_ effects: inout Effects) {
     guard isUp, !isEnding else { return }
     let chosen = outbox.errands.compactMap { if case .mode(let number) = $0.purpose { Optional(number) } else { nil } }
@@ -21,13 +21,13 @@ extension CarMachine {
     effects.append(.will(.main, Will(dead: [first] + more + [message(.disconnect)], frozen: [first] + more)))
   }
 
-  /// How the motors are stopped by one who cannot listen.
+  /// The messages that stop the motors without waiting for responses.
   enum WillManner {
-    /// With Stop.
+    /// Stop is sufficient.
     case usual
-    /// Stop needs another mode.
+    /// Stop requires another mode.
     case needsMode
-    /// The car may forget one Stop and the next with what it stumbles over: they are said for three seconds.
+    /// The car may discard a Stop together with a command that fails, so Stop is repeated for three seconds.
     case insists
   }
 }

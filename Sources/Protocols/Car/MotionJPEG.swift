@@ -1,42 +1,41 @@
-// Reads the answer of a camera's small HTTP server: JPEG pictures one after another, or a single one. The car's machine and
-// vehiclectl both read with it. Owns the bytes of the picture that is coming; must never hold more than a head and one picture, nor
-// give out what does not begin as a JPEG.
-// Facts: autott.md §6 (parts without a length and without a last boundary), RFC 2046 §5.1.1, ITU-T T.81 annex B.
+// Reads the response of a camera's small HTTP server: a stream of JPEG pictures, or a single one. Used by the car's machine and by
+// vehiclectl. At most one header and one picture are buffered, and only data that starts as a JPEG is returned.
+// Source: autott.md §6 (parts without a length and without a last boundary), RFC 2046 §5.1.1, ITU-T T.81 annex B.
 
-/// One answer, from its status line on. It asks for nothing and waits for nothing: bytes in, pictures out.
+/// One response, from its status line on. Pure: bytes in, pictures out.
 public struct MotionJPEG: Sendable {
   public enum Event: Sendable, Equatable {
-    /// A picture, from its first byte to its last.
+    /// A complete picture.
     case frame([UInt8])
-    /// This is no stream of pictures, or none that can be read further: why, in a person's words. Nothing follows.
+    /// The response is not a stream of pictures, or is damaged; the cause as a message. Nothing follows.
     case failed(String)
   }
 
-  /// The longest head of the answer or of a part, in bytes.
+  /// The maximum length of the header of the response or of a part, in bytes.
   public static let headLimit = 16 * 1024
-  /// The longest picture, in bytes; as much may stand between two of them.
+  /// The maximum length of a picture, and of the data between two pictures, in bytes.
   public static let frameLimit = 4 << 20
 
   private enum Place { case answer, preamble, partHead, picture, between, over }
 
   private var place = Place.answer
   private var head = Head()
-  /// What parts the pictures, as whole lines; none where there is a single picture.
+  /// The delimiters between parts, as whole lines; empty for a single picture.
   private var delimiters: [[UInt8]] = []
-  /// The line at hand, as far as it may matter: the whole of it in a head, the length of a delimiter elsewhere.
+  /// The current line: all of it in a header, elsewhere up to the length of a delimiter.
   private var line: [UInt8] = []
-  /// Bytes since this head, or what is skipped, began.
+  /// The number of bytes since the start of the header or of skipped data.
   private var count = 0
   private var frame: [UInt8] = []
-  /// Where the line at hand begins in the picture.
+  /// The start of the current line within the picture.
   private var lineStart = 0
   private var scan = Scan()
 
-  /// At the beginning of the answer.
+  /// At the start of the response.
   public init() {}
 
-  /// What asks for the stream: GET in HTTP/1.0, for then nothing is sent in chunks. `host` is what stands before the path of the
-  /// URL, with its port where it has one; what cannot stand in a request line is percent-encoded.
+  /// The request for the stream: GET in HTTP/1.0, to prevent chunked encoding. `host` is the authority of the URL, with its port;
+  /// characters that are invalid in a request line are percent-encoded.
   public static func request(host: String, path: String) -> [UInt8] {
     let digits = Array("0123456789ABCDEF".utf8)
     let target = path.utf8.flatMap { byte in
@@ -48,7 +47,7 @@ public struct MotionJPEG: Sendable {
       + Array("\r\nAccept: multipart/x-mixed-replace, image/jpeg\r\nConnection: close\r\n\r\n".utf8)
   }
 
-  /// Takes bytes as they came, cut anywhere, and gives what they completed.
+  /// Takes received bytes in pieces of any size; returns the completed pictures.
   public mutating func take(_ bytes: [UInt8]) -> [Event] {
     var events: [Event] = []
     var rest = bytes[...]
@@ -69,7 +68,7 @@ public struct MotionJPEG: Sendable {
     switch place {
     case .answer, .partHead:
       count += 1
-      if count > Self.headLimit { return fail("the answer's head does not end within \(Self.headLimit) bytes; this is no camera") }
+      if count > Self.headLimit { return fail("not a camera: HTTP header is longer than \(Self.headLimit) bytes") }
       guard byte == lineFeed else {
         line.append(byte)
         return nil
@@ -83,7 +82,7 @@ public struct MotionJPEG: Sendable {
       return place == .answer ? begin() : beginPart()
     case .preamble, .between:
       count += 1
-      if count > Self.frameLimit { return fail("no picture begins within \(Self.frameLimit) bytes") }
+      if count > Self.frameLimit { return fail("no picture within \(Self.frameLimit) bytes") }
       if let isLast = delimiter(byte) { part(isLast) }
       return nil
     case .picture: return picture(byte)
@@ -91,22 +90,22 @@ public struct MotionJPEG: Sendable {
     }
   }
 
-  /// The head of the answer has been read.
+  /// The header of the response is complete.
   private mutating func begin() -> Event? {
-    guard let status = head.status else { return fail("what answers does not speak HTTP; check the address of the stream") }
-    guard status.hasPrefix("200") else { return fail("the camera answers \"\(status)\"; see that the video is on and the address right") }
-    guard !head.isChunked else { return fail("the camera answers in chunks, which nobody asked for; only plain streams can be read") }
+    guard let status = head.status else { return fail("not an HTTP response; check the address of the stream") }
+    guard status.hasPrefix("200") else { return fail("the camera returned \"\(status)\"; check that the video is on, and the address") }
+    guard !head.isChunked else { return fail("the camera uses chunked encoding, which is not supported") }
     let type = head.type ?? ""
     switch Head.essence(type) {
     case "image/jpeg": return beginPart()
     case "multipart/x-mixed-replace":
-      guard let boundary = Head.boundary(type) else { return fail("the camera does not say what parts its pictures (boundary)") }
-      // Some servers put the two dashes into the name and then not before it.
+      guard let boundary = Head.boundary(type) else { return fail("no boundary in the camera's Content-Type") }
+      // Some servers include the two dashes in the name and then omit them before it.
       delimiters = [Array("--".utf8) + boundary] + (boundary.starts(with: Array("--".utf8)) ? [boundary] : [])
       go(to: .preamble)
     case let other:
       return fail(
-        "the camera sends \(other.isEmpty ? "something without a type" : printable(other.utf8, limit: 60)), no pictures; give the address of the stream itself"
+        "the camera sends \(other.isEmpty ? "data of no type" : printable(other.utf8, limit: 60)) instead of pictures; give the address of the stream itself"
       )
     }
     return nil
@@ -121,9 +120,9 @@ public struct MotionJPEG: Sendable {
     return nil
   }
 
-  /// A byte of a picture whose length nobody told: it ends with its own last marker, or where the next part begins.
+  /// A byte of a picture of unknown length: it ends with its last marker, or at the next part.
   private mutating func picture(_ byte: UInt8) -> Event? {
-    if frame.isEmpty, isLineEnd(byte) { return nil }  // an empty line too many
+    if frame.isEmpty, isLineEnd(byte) { return nil }  // a surplus empty line
     frame.append(byte)
     scan.take(byte)
     if scan.place == .ended { return complete(true) }
@@ -140,12 +139,12 @@ public struct MotionJPEG: Sendable {
     return event
   }
 
-  private static let noPicture = "what came is no JPEG picture; give the address of the stream itself"
-  private static let tooLong = "a picture of more than \(frameLimit) bytes; choose a lower quality"
+  private static let noPicture = "not a JPEG picture; give the address of the stream itself"
+  private static let tooLong = "picture is larger than \(frameLimit) bytes; choose a lower quality"
 
   private mutating func complete(_ isWhole: Bool) -> Event? {
     guard isWhole || !delimiters.isEmpty else { return fail(Self.noPicture) }
-    let event: Event? = isWhole ? .frame(frame) : nil  // a part that is none is passed over: the next may be one
+    let event: Event? = isWhole ? .frame(frame) : nil  // other parts are skipped
     frame = []
     go(to: delimiters.isEmpty ? .over : .between)
     return event
@@ -169,7 +168,7 @@ public struct MotionJPEG: Sendable {
     return .failed(words)
   }
 
-  /// Whether this byte ends a line that parts pictures, and whether that is the last one.
+  /// Whether this byte ends a delimiter line, and whether it is the last delimiter.
   private mutating func delimiter(_ byte: UInt8) -> Bool? {
     guard byte == lineFeed else {
       if line.count < Head.maxBoundaryLength + 8 { line.append(byte) }

@@ -1,22 +1,21 @@
-// The few header fields that a stream of pictures needs: of the whole answer, and of each part. Pure: lines in, fields out; what
-// is no field is passed over.
-// Facts: RFC 9110 §8 (names in any case), RFC 2045 §5.1 (parameters, quoted or not), RFC 2046 §5.1.1 (boundary).
+// Parses the few header fields that a stream of pictures requires, of the response and of each part. Invalid fields are ignored.
+// Source: RFC 9110 §8 (names in any case), RFC 2045 §5.1 (parameters, quoted or not), RFC 2046 §5.1.1 (boundary).
 
 extension MotionJPEG {
   struct Head: Sendable {
-    /// The longest that RFC 2046 allows is 70; whoever counts badly is still understood.
+    /// RFC 2046 allows 70; longer ones are tolerated.
     static let maxBoundaryLength = 200
 
-    /// `200 OK`; nil before the first line, and where that is no status line.
+    /// `200 OK`; nil before the first line, and if that is not a status line.
     private(set) var status: String?
-    /// The media type as it came: `image/jpeg`.
+    /// The media type as received: `image/jpeg`.
     private(set) var type: String?
-    /// Bytes, where they are told and make sense.
+    /// The length in bytes, if it is given and valid.
     private(set) var length: Int?
     private(set) var isChunked = false
     private var isFirst = true
 
-    /// A line without its end.
+    /// Parses a line, without its end.
     mutating func take(_ line: [UInt8]) {
       defer { isFirst = false }
       if isFirst, line.starts(with: Array("HTTP/1.".utf8)), let blank = line.firstIndex(of: space) {
@@ -32,7 +31,7 @@ extension MotionJPEG {
       }
     }
 
-    /// `multipart/x-mixed-replace` out of `Multipart/X-Mixed-Replace; boundary=frame`.
+    /// `multipart/x-mixed-replace` of `Multipart/X-Mixed-Replace; boundary=frame`.
     static func essence(_ type: String) -> String { lower(trimmed(type.utf8.prefix { $0 != UInt8(ascii: ";") })) }
 
     /// The parameter `boundary` of a media type.
@@ -48,7 +47,7 @@ extension MotionJPEG {
       return nil
     }
 
-    /// The value behind the equals sign; a quoted one may hold anything.
+    /// The value after the equals sign; a quoted one can contain anything.
     private static func parameter(_ rest: inout ArraySlice<UInt8>) -> [UInt8] {
       rest = rest.dropFirst().drop(while: isBlank)
       guard rest.first == UInt8(ascii: "\"") else {

@@ -1,29 +1,29 @@
-// Walks through the markers of a JPEG to find its last byte. Looks at no pixel; must not take the end of a thumbnail inside a
-// segment for the end of the picture.
-// Facts: ITU-T T.81 annex B.1.1: FF and a code; then, but for SOI, EOI, TEM and RSTn, two bytes of length that count themselves.
+// Scans the markers of a JPEG for its last byte. It does not decode pixels, and does not mistake the end of an embedded thumbnail
+// for the end of the picture.
+// Source: ITU-T T.81 annex B.1.1: FF and a code; then, except for SOI, EOI, TEM and RSTn, two bytes of length that count themselves.
 //
 //   FF D8 | FF E0 len … | FF DB len … | … | FF DA len … entropy-coded data, FF 00 and FF D0…D7 belong to it | FF D9
 
 extension MotionJPEG {
   struct Scan: Sendable {
     enum Place: Sendable, Equatable {
-      /// Before the two bytes of SOI, between them.
+      /// Before or between the two bytes of SOI.
       case beginning, begun
-      /// Before a marker's FF, before its code.
+      /// Before a marker's FF, or before its code.
       case marker, code
-      /// Before the two bytes of a segment's length, between them, and so many bytes before its end.
+      /// Before or between the two bytes of a segment's length, and within the segment with this many bytes left.
       case length, lengthEnd(high: UInt8), segment(left: Int)
-      /// In entropy-coded data, and behind an FF in it.
+      /// In entropy-coded data, and after an FF in it.
       case data, escape
       case ended
-      /// This is no JPEG, or a spoilt one: where it ends nobody can say.
+      /// Not a JPEG, or damaged: its end cannot be found.
       case astray
     }
 
     private(set) var place = Place.beginning
-    /// It has come as far as its pixels.
+    /// The scan has reached the pixels.
     private(set) var hasData = false
-    /// The segment at hand is the one that pixels follow (SOS).
+    /// The current segment is SOS, which pixels follow.
     private var isScanHeader = false
 
     mutating func take(_ byte: UInt8) {
@@ -45,7 +45,7 @@ extension MotionJPEG {
 
     private mutating func after(code: UInt8) -> Place {
       switch code {
-      case 0xFF: return .code  // fill bytes may stand before a code
+      case 0xFF: return .code  // fill bytes may precede a code
       case 0x01, 0xD0...0xD7: return .marker
       case 0xD9: return .ended
       case 0, 0xD8: return .astray

@@ -10,14 +10,14 @@ import Testing
     let tilts = rig.tilts.count
     rig.run(for: 2 * .second)
     #expect(rig.words(since: start) == words && rig.tilts.count == tilts)
-    #expect(rig.text("running") == "off" && rig.absence("roll") == "nobody drives")
+    #expect(rig.text("running") == "off" && rig.absence("roll") == "not driven")
   }
 
   @Test func theFirstSetPointLetsTheCarDriveAndTravelsAPauseBehind() {
     var rig = CarRig.ready()
     let start = rig.now
     rig.give(.leaseBegan(deadline: 300 * .millisecond))
-    #expect(rig.words(since: start) == [] && rig.word == "driving" && rig.absence("roll") == "not asked for")
+    #expect(rig.words(since: start) == [] && rig.word == "driving" && rig.absence("roll") == "no set-point")
     let first = rig.tilt(0.4, 0.2)
     #expect(rig.words(since: start) == ["Continue#$#"] && rig.text("running") == "on" && rig.succeeded(first))
     rig.run(for: 49 * .millisecond)
@@ -42,10 +42,10 @@ import Testing
     #expect(rig.lost.last == "the link is not up yet")
     rig.start()
     rig.give(.leaseBegan(deadline: 300 * .millisecond))
-    #expect(rig.lost.last == "the car has not answered yet")
+    #expect(rig.lost.last == "the car has not responded yet")
     rig.hear(CarVector.modes)
     rig.give(.leaseBegan(deadline: 300 * .millisecond))
-    #expect(rig.lost.last == "the car has not asked for tilt yet: wait, or set tilt-rate in the configuration")
+    #expect(rig.lost.last == "the car has not requested tilt yet: wait, or set tilt-rate in the configuration")
     rig.hear("Gyro#$#0.05%^%")
     rig.give(.leaseBegan(deadline: 300 * .millisecond))
     #expect(rig.lost.count == 3 && rig.word == "driving")
@@ -95,10 +95,10 @@ import Testing
     var rig = CarRig.driving()
     let end = rig.now
     rig.hear("GyroStop#$#%^%\r\n")
-    #expect(rig.lost == ["the car wants no tilt any more (GyroStop)"] && rig.absence("tilt-rate")?.contains("GyroStop") == true)
+    #expect(rig.lost == ["the car stopped accepting tilt (GyroStop)"] && rig.absence("tilt-rate")?.contains("GyroStop") == true)
     Self.expectStop(&rig, from: end)
     rig.give(.leaseBegan(deadline: 300 * .millisecond))
-    #expect(rig.lost.last == "the car wants no tilt now (GyroStop): wait until it asks for it again")
+    #expect(rig.lost.last == "the car does not accept tilt (GyroStop): wait until it requests it again")
     rig.hear(CarVector.gyro)
     rig.give(.leaseBegan(deadline: 300 * .millisecond))
     #expect(rig.lost.count == 2 && rig.number("tilt-rate") == 60)
@@ -124,7 +124,7 @@ import Testing
     rig.run(for: 999 * .millisecond)
     #expect(rig.lost == ["no set-point for 300 ms"] && rig.resets.isEmpty)
     rig.run(for: .millisecond)
-    #expect(rig.resets == ["the link takes nothing any more"])
+    #expect(rig.resets == ["write timeout"])
   }
 
   @Test func aWordAndATiltThatAreBothLateHaveTheirTurnsAtOnce() {
@@ -194,7 +194,7 @@ import Testing
     #expect(rig.succeeded(stop) && rig.text("running") == "off")
     // The handle is held all the same, and whoever asks is told.
     let tilt = rig.tilt(0.4, 0)
-    #expect(rig.lost.isEmpty && rig.report(tilt)?.text == "the car was stopped: the lease is kept, and continue drives on")
+    #expect(rig.lost.isEmpty && rig.report(tilt)?.text == "the car was stopped: the lease is still held; use continue to drive on")
     let go = rig.act(.proceed)
     #expect(rig.succeeded(go) && rig.text("running") == "on")
     let start = rig.now
@@ -294,7 +294,7 @@ import Testing
   @Test func withATiltMissingNothingIsGuessed() {
     var rig = CarRig.driving()
     let id = rig.act(.tilt, ["roll": .float(0.1)])
-    #expect(rig.error(id) == .invalid(argument: "pitch", "it is missing: give it in rad"))
+    #expect(rig.error(id) == .invalid(argument: "pitch", "is missing: give it in rad"))
     let flood = (0..<200).map { rig.tilt(Double($0) / 1000, 0) }
     rig.run(for: 100 * .millisecond)
     #expect(flood.allSatisfy { rig.succeeded($0) } && rig.number("roll") == 0.199)

@@ -89,7 +89,7 @@ import Testing
     let level = rig.act(.neutral, ["position": .string("horizontal")])
     #expect(rig.succeeded(level) && rig.number("neutral-roll") == 0)
     let wrong = rig.act(.neutral, ["position": .string("upside-down")])
-    #expect(rig.complaint(wrong) == "upside-down is neither here nor horizontal")
+    #expect(rig.complaint(wrong) == "must be here or horizontal, not upside-down")
   }
 
   @Test func whatIsOutsideOfItsRangeIsRefused() {

@@ -31,8 +31,8 @@ import Testing
     #expect(rig.complaint(empty)?.contains("it has 0 Slow; 1 ; 2 slow") == true)
     let twice = rig.set("mode", .string("slow"))
     let both = rig.set("mode", .string("0"))
-    #expect(rig.complaint(twice) == "\"slow\" may be mode 0 and 2: give the number")
-    #expect(rig.complaint(both) == "\"0\" may be mode 4 and 0: give the number")
+    #expect(rig.complaint(twice) == "\"slow\" is ambiguous: modes 0 and 2; give the number")
+    #expect(rig.complaint(both) == "\"0\" is ambiguous: modes 4 and 0; give the number")
     let start = rig.now
     rig.run(for: .second)
     #expect(rig.types(since: start).isEmpty)
@@ -41,7 +41,7 @@ import Testing
   @Test func anEmptyListIsNoList() {
     var rig = CarRig.ready()
     rig.hear("Modes#$#%^%")
-    #expect(rig.absence("modes") == "the car told an empty list" && rig.text("mode") == "0")
+    #expect(rig.absence("modes") == "the car reported an empty list" && rig.text("mode") == "0")
     let id = rig.set("mode", .string("Fly"))
     #expect(rig.complaint(id)?.contains("give a number") == true)
   }
@@ -114,7 +114,7 @@ import Testing
     var rig = CarRig.driving(mode: mode, for: 2 * .second)
     #expect(rig.tilts.isEmpty && rig.lost.isEmpty && rig.text("running") == "on" && rig.words().contains("Continue#$#"))
     let tilt = rig.tilt(0.4, 0)
-    #expect(rig.succeeded(tilt) && rig.absence("roll") == "not asked for")
+    #expect(rig.succeeded(tilt) && rig.absence("roll") == "no set-point")
     rig.run(for: 400 * .millisecond)
     #expect(rig.lost == ["no set-point for 300 ms"])
     rig.run(for: .second)
@@ -161,7 +161,7 @@ import Testing
     rig.answersModes = false
     rig.give(.leaseBegan(deadline: 300 * .millisecond))
     let tilt = rig.tilt(0.4, 0)
-    #expect(rig.report(tilt)?.text == "the car is busy with its new mode: it drives once it answers")
+    #expect(rig.report(tilt)?.text == "the car is changing its mode: it drives once it responds")
     rig.drive(for: 2 * .second)
     #expect(rig.lost.isEmpty && rig.word == "driving" && !rig.words().contains("Continue#$#") && rig.text("running") == "off")
     rig.answersModes = true
@@ -259,7 +259,7 @@ import Testing
     let second = rig.act(.modeInfo, ["mode": .string("1")])
     rig.run(for: .second)
     rig.hear("InfoModes#$#about 0%^%\r\n")
-    #expect(rig.results[second] == nil && rig.notes.last == "ignored: a mode's text that nobody waits for")
+    #expect(rig.results[second] == nil && rig.notes.last == "ignored: unexpected description of a mode")
     rig.run(for: 1100 * .millisecond)
     #expect(rig.times(since: start, "InfoModes").count == 1)
     rig.hear("InfoModes#$#about 1%^%\r\n")
@@ -290,7 +290,7 @@ import Testing
     _ = rig.set("mode", .string("1"))
     rig.run(for: .second)
     let early = rig.set("left-button", .bool(true))
-    #expect(rig.complaint(early) == "the car wants no buttons now" && rig.text("buttons-enabled") == "off")
+    #expect(rig.complaint(early) == "the car does not accept buttons now" && rig.text("buttons-enabled") == "off")
     rig.hear(CarVector.buttons)
     #expect(rig.text("buttons-enabled") == "on" && rig.text("speech-enabled") == "off")
     let down = rig.set("right-button", .bool(true))
@@ -321,7 +321,7 @@ import Testing
   @Test func asDocumentedTheButtonsAreADriversAndLetGoWithHim() {
     var rig = CarRig.ready(["dialect": .string("documented"), "status-interval": .float(0)])
     let early = rig.set("left-button", .bool(true))
-    #expect(rig.complaint(early)?.contains("nobody drives") == true && rig.absence("buttons-enabled") == "the car has not said")
+    #expect(rig.complaint(early)?.contains("motion lease required") == true && rig.absence("buttons-enabled") == "not reported")
     rig.give(.leaseBegan(deadline: 300 * .millisecond))
     rig.drive(for: 200 * .millisecond)
     let down = rig.set("left-button", .bool(true))

@@ -18,7 +18,7 @@ import Testing
         road.isBehind = false
       }
     ),
-    ("the daemon stops", { $0.give(.stopping) }),
+    ("the daemon is stopping", { $0.give(.stopping) }),
     ("the car is shut down", { _ = $0.act(.shutDown) }),
     (
       "the daemon dies",

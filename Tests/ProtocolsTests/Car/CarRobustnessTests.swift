@@ -196,7 +196,7 @@ import Testing
   @Test func aMegabyteWithoutAnEndMarkIsNamedAndTheCarIsHeardAgain() {
     var rig = CarRig.ready()
     for _ in 0..<64 { rig.give(.received(.main, [UInt8](repeating: 0x23, count: 16 * 1024))) }
-    #expect(rig.number("bad-frames") == 1 && rig.notes.last?.contains("more than 64 KiB came without an end mark") == true)
+    #expect(rig.number("bad-frames") == 1 && rig.notes.last?.contains("more than 64 KiB without an end mark") == true)
     rig.hear("%^%" + CarVector.status)
     #expect(rig.number("temperature") == 48.3 && rig.resets.isEmpty && rig.word == "ready")
   }

@@ -29,8 +29,8 @@ import Testing
     #expect(rig.words() == ["Modes#$#"] && rig.writes[0].text == "Modes#$#%^%")
     rig.modesAnswer = "Modes#$#Slow;Fast, with lights%^%"
     rig.hear("Modes#$#Slow;Fast, with lights%^%Gyro#$#0.05%^%")
-    #expect(rig.word == "ready" && rig.absence("mode") == "the car was not told a mode yet: vehiclectl set mode NAME")
-    #expect(rig.absence("video") == "the car has not said" && rig.number("tilt-rate") == 20)
+    #expect(rig.word == "ready" && rig.absence("mode") == "no mode was set yet: vehiclectl set mode NAME")
+    #expect(rig.absence("video") == "not reported" && rig.number("tilt-rate") == 20)
     let id = rig.set("mode", .string("fast, WITH lights"))
     rig.run(for: .second)
     #expect(rig.succeeded(id) && rig.text("mode") == "Fast, with lights")
@@ -92,7 +92,7 @@ import Testing
     }
     rig.start()
     let early = rig.set("mode", .string("1"))
-    #expect(rig.error(early) == .notConnected("the car has not answered yet"))
+    #expect(rig.error(early) == .notConnected("the car has not responded yet"))
     rig.hear(CarVector.gyro + CarVector.modes)
     let late = rig.set("mode", .string("1"))
     rig.disconnect()
@@ -137,7 +137,7 @@ import Testing
     #expect(rig.lost.last == "the car is being shut down")
     rig.run(for: .second)
     #expect(rig.words(since: start) == ["Stop#$#", "Stop#$#", "Modes#$#", "ShutDown#$#", "Disconnect#$#"])
-    #expect(rig.succeeded(id) && rig.resets == ["the car was told to shut down"])
+    #expect(rig.succeeded(id) && rig.resets == ["shutdown command sent"])
   }
 
   // MARK: What the car says
@@ -156,17 +156,17 @@ import Testing
     #expect(rig.events.count - before == 10 && rig.text("message") == "499")
     rig.run(for: .second)
     rig.hear(CarVector.warning)
-    #expect(rig.notes.last == "490 more texts of the car came too fast to be told")
+    #expect(rig.notes.last == "490 more messages of the car were suppressed by the rate limit")
   }
 
   @Test func unknownTypesAreIgnoredWithANote() {
     var rig = CarRig.ready()
     let messages = rig.number("messages")
     rig.hear("Teleport#$#now%^%\r\ngyro#$#0.1%^%\r\n")
-    #expect(rig.notes.suffix(2) == ["ignored: a message of the type \"Teleport\"", "ignored: a message of the type \"gyro\""])
+    #expect(rig.notes.suffix(2) == ["ignored: unknown message type \"Teleport\"", "ignored: unknown message type \"gyro\""])
     #expect(rig.number("messages") == messages && rig.number("bad-frames") == 0)
     rig.hear("nonsense%^%\r\n")
-    #expect(rig.number("bad-frames") == 1 && rig.notes.last?.hasPrefix("dropped: a message without #$#") == true)
+    #expect(rig.number("bad-frames") == 1 && rig.notes.last?.hasPrefix("dropped: no #$# in a message") == true)
   }
 
   @Test func aSignOfLifeIsGivenAtTheIntervalThatTheCarDictates() {

@@ -59,7 +59,7 @@ import Testing
   @Test func aCarThatAnotherClientHolds() {
     var road = CarRoad(.asBuilt, faults: [CarFault(.held)])
     road.start()
-    #expect(road.absence("running")?.contains("may still be driving") == true && road.absence("mode") == "the car has not answered yet")
+    #expect(road.absence("running")?.contains("may still be driving") == true && road.absence("mode") == "the car has not responded yet")
     road.run(for: 4 * .second)
     Self.expectDoubt(road)
     let stop = road.act(.stop)
@@ -76,7 +76,7 @@ import Testing
     road.connect()
     road.run(for: 3 * .second)
     #expect(road.word == "ready" && road.fault == nil && road.text("running") == "off" && road.text("mode") == "Tilt Steering")
-    #expect(road.absence("roll") == "nobody drives" && road.events.contains { $0.text == "frame Stop" })
+    #expect(road.absence("roll") == "not driven" && road.events.contains { $0.text == "frame Stop" })
   }
 
   @Test func stopIsAnsweredByTheCarItself() {
@@ -120,7 +120,7 @@ import Testing
     road.start()
     road.give(.leaseBegan(deadline: 300 * .millisecond))
     road.drive(for: 8 * .second)
-    #expect(road.lost == ["the car does not answer any more: its program may hang; Stop is repeated until it answers"])
+    #expect(road.lost == ["the car no longer responds: its program may hang; Stop is repeated until it responds"])
     #expect(road.motors == "50.96 50.96")
     road.run(for: 3 * .second)
     Self.expectDoubt(road)

@@ -28,12 +28,12 @@ import Testing
   }
 
   @Test(arguments: [
-    ("Temperature: 48,3 C", "temperature", "\"48,3 C\" has a decimal comma: set the car's system to English"),
-    ("Temperature: ", "temperature", "the car says nothing for it"), ("Temperature: warm", "temperature", "the car says \"warm\""),
-    ("Temperature: 118 F", "temperature", "the car says \"118 F\""), ("Temperature: 4000 C", "temperature", "the car says \"4000 C\""),
-    ("Temperature: 4.8.3 C", "temperature", "the car says \"4.8.3 C\""), ("temperature 48.3 C", "temperature", "not in the car's status"),
-    ("CPU usage: nan %", "cpu-usage", "the car says \"nan %\""),
-    ("Memory used: 1,612 MB", "memory-used", "\"1,612 MB\" has a decimal comma: set the car's system to English"),
+    ("Temperature: 48,3 C", "temperature", "\"48,3 C\" has a decimal comma: set the car's locale to English"),
+    ("Temperature: ", "temperature", "empty in the car's status"), ("Temperature: warm", "temperature", "invalid value \"warm\""),
+    ("Temperature: 118 F", "temperature", "invalid value \"118 F\""), ("Temperature: 4000 C", "temperature", "invalid value \"4000 C\""),
+    ("Temperature: 4.8.3 C", "temperature", "invalid value \"4.8.3 C\""), ("temperature 48.3 C", "temperature", "not in the car's status"),
+    ("CPU usage: nan %", "cpu-usage", "invalid value \"nan %\""),
+    ("Memory used: 1,612 MB", "memory-used", "\"1,612 MB\" has a decimal comma: set the car's locale to English"),
   ]) func whatDoesNotParseIsAbsentWithWhatCame(_ line: String, _ name: String, _ reason: String) {
     #expect(Self.hearing(line).absence(name) == reason)
     // What was known before is not shown as if it were still so.
@@ -53,7 +53,7 @@ import Testing
     #expect(rig.absence("grade")?.contains("decimal comma") == true && property("grade")?.type == .float && property("empty") == nil)
     #expect(rig.machine.schema.properties.count == CarSignal.allCases.count + 5)
     rig.hear("Status#$#Laps: many;Driver: 7;Empty: 1 V%^%\r\n")
-    #expect(rig.absence("laps") == "the car says \"many\"" && rig.text("driver") == "7" && rig.number("empty") == 1)
+    #expect(rig.absence("laps") == "invalid value \"many\"" && rig.text("driver") == "7" && rig.number("empty") == 1)
     #expect(rig.absence("wheel-speed-left") == "not in the car's status")
   }
 

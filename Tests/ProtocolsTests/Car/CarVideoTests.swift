@@ -75,7 +75,7 @@ import Testing
     var (rig, id) = Self.starting(["status-interval": .float(2)])
     let start = rig.now
     rig.give(.leaseBegan(deadline: 300 * .millisecond))
-    #expect(rig.lost == ["the camera is starting, and the car would not hear Stop: wait until it has"])
+    #expect(rig.lost == ["the camera is starting, and the car would ignore Stop: wait until it has started"])
     let mode = rig.set("mode", .string("2"))
     let twice = rig.set("video", .bool(true))
     let off = rig.set("video", .bool(false))
@@ -118,7 +118,7 @@ import Testing
     rig.disconnect()
     #expect(rig.error(id) == .notConnected("the cable is out") && rig.links.last == "close")
     rig.connect()
-    #expect(rig.absence("video") == "the car has not answered yet")
+    #expect(rig.absence("video") == "the car has not responded yet")
     (rig, id) = Self.starting()
     rig.give(.stopping)
     rig.run(for: 2 * .second)

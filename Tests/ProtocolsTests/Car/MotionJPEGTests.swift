@@ -113,25 +113,25 @@ import Testing
     for head in ["Content-Type: image/jpeg", "Content-Type: image/jpeg\r\nContent-Length: 5"] {
       #expect(
         Self.reason(Self.events("HTTP/1.1 200 OK\r\n\(head)\r\n\r\nhello"))
-          == "what came is no JPEG picture; give the address of the stream itself")
+          == "not a JPEG picture; give the address of the stream itself")
     }
   }
 
   @Test(arguments: [
-    ("HTTP/1.0 404 NOT FOUND\r\n\r\n", "the camera answers \"404 NOT FOUND\"; see that the video is on and the address right"),
-    ("HTTP/1.0 302 \u{1b}[2J\r\n\r\n", "the camera answers \"302 \\x1B[2J\"; see that the video is on and the address right"),
+    ("HTTP/1.0 404 NOT FOUND\r\n\r\n", "the camera returned \"404 NOT FOUND\"; check that the video is on, and the address"),
+    ("HTTP/1.0 302 \u{1b}[2J\r\n\r\n", "the camera returned \"302 \\x1B[2J\"; check that the video is on, and the address"),
     (
       "HTTP/1.0 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n\r\n",
-      "the camera sends text/html, no pictures; give the address of the stream itself"
+      "the camera sends text/html instead of pictures; give the address of the stream itself"
     ),
-    ("HTTP/1.0 200 OK\r\n\r\n", "the camera sends something without a type, no pictures; give the address of the stream itself"),
-    ("HTTP/1.0 200 OK\r\nContent-Type: multipart/x-mixed-replace\r\n\r\n", "the camera does not say what parts its pictures (boundary)"),
+    ("HTTP/1.0 200 OK\r\n\r\n", "the camera sends data of no type instead of pictures; give the address of the stream itself"),
+    ("HTTP/1.0 200 OK\r\nContent-Type: multipart/x-mixed-replace\r\n\r\n", "no boundary in the camera's Content-Type"),
     (
       "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Type: image/jpeg\r\n\r\n",
-      "the camera answers in chunks, which nobody asked for; only plain streams can be read"
+      "the camera uses chunked encoding, which is not supported"
     ),
-    ("SSH-2.0-OpenSSH_9.2\r\n\r\n", "what answers does not speak HTTP; check the address of the stream"),
-    ("\r\n", "what answers does not speak HTTP; check the address of the stream"),
+    ("SSH-2.0-OpenSSH_9.2\r\n\r\n", "not an HTTP response; check the address of the stream"),
+    ("\r\n", "not an HTTP response; check the address of the stream"),
   ])
   func `what is no stream of pictures is said in words, once`(_ head: String, _ words: String) {
     #expect(Self.reason(Self.events(head, Self.part(Self.small))) == words)
@@ -141,17 +141,17 @@ import Testing
   @Test func `heads, pictures and what is between them have a limit`() {
     let endless = [UInt8](repeating: 0x41, count: MotionJPEG.frameLimit + 1)
     #expect(
-      Self.reason(Self.events("HTTP/1.0 200 OK\r\nX: ", endless)) == "the answer's head does not end within 16384 bytes; this is no camera")
+      Self.reason(Self.events("HTTP/1.0 200 OK\r\nX: ", endless)) == "not a camera: HTTP header is longer than 16384 bytes")
     #expect(
       Self.reason(Self.events(Self.head + "--frame\r\nX: ", endless))
-        == "the answer's head does not end within 16384 bytes; this is no camera")
-    #expect(Self.reason(Self.events(Self.head, endless)) == "no picture begins within 4194304 bytes")
-    let tooLong = "a picture of more than 4194304 bytes; choose a lower quality"
+        == "not a camera: HTTP header is longer than 16384 bytes")
+    #expect(Self.reason(Self.events(Self.head, endless)) == "no picture within 4194304 bytes")
+    let tooLong = "picture is larger than 4194304 bytes; choose a lower quality"
     #expect(Self.reason(Self.events(Self.head + "--frame\r\nContent-Length: 4194305\r\n\r\n")) == tooLong)
     #expect(Self.reason(Self.events(Self.head, Self.part(Self.cut + endless))) == tooLong)
     #expect(Self.reason(Self.events(Self.head, Self.part(endless))) == tooLong, "no JPEG, and no end")
     let between = Self.events(Self.head, Self.part(Self.small) + endless)
-    #expect(between == [.frame(Self.small), .failed("no picture begins within 4194304 bytes")])
+    #expect(between == [.frame(Self.small), .failed("no picture within 4194304 bytes")])
     for nonsense in ["-1", "x", "99999999999999999999", "5 5", ""] {
       let head = "--frame\r\nContent-Length: \(nonsense)\r\n\r\n"
       #expect(Self.events(Self.head, Self.part(Self.small, head: head)) == [.frame(Self.small)], "no length: \(nonsense)")

@@ -49,7 +49,7 @@ import Testing
     rig.start()
     rig.run(for: 2 * .second)
     rig.set("target-current", .float(5), id: 1)
-    #expect(rig.refusal(1) == "no-lease" && rig.absence("target-current") == "nobody drives")
+    #expect(rig.refusal(1) == "no-lease" && rig.absence("target-current") == "not driven")
     rig.run(for: 2 * .second)
     #expect(rig.vesc.orders.isEmpty && rig.heard(.alive) == 0)
   }
@@ -122,7 +122,7 @@ import Testing
     rig.set("target-duty", .float(100), id: 1)
     #expect(rig.refusal(1) == "no-duty")
     rig.run(for: 100 * .millisecond)
-    #expect(rig.vesc.orders.isEmpty && rig.absence("target-duty") == "not asked for")
+    #expect(rig.vesc.orders.isEmpty && rig.absence("target-duty") == "no set-point")
     // What is refused is no set-point.
     rig.run(for: 300 * .millisecond)
     #expect(rig.lost == ["no set-point for 300 ms"])
@@ -151,7 +151,7 @@ import Testing
     #expect(rig.lost == ["no set-point for 300 ms"] && rig.status == "polling")
     let zeros = rig.vesc.orders.filter { $0.order == .current(0) }.map { ($0.at - last) / .millisecond }
     #expect(zeros == [300, 350, 400])
-    #expect(rig.absence("target-current") == "nobody drives")
+    #expect(rig.absence("target-current") == "not driven")
     rig.set("target-current", .float(5), id: 9)
     #expect(rig.refusal(9) == "no-lease")
     Self.expectAtRest(&rig)
