@@ -33,7 +33,7 @@ extension WholeHouse {
       let daemon = try ride.house.daemon()
       #expect(wait { ride.number("speed") ?? 0 > 5 && ride.number("battery") != nil })
       #expect(ride.house.get("board.dialect") == dialect)
-      #expect(ride.house.vehiclectl("get", "board.mode").errors.contains("ELComm carries no speed mode"))
+      #expect(ride.house.vehiclectl("get", "board.mode").errors.contains("not supported by ELComm"))
       #expect(ride.house.vehiclectl("set", "name", "Torq one").status == 0 && ride.house.get("name") == "Torq one")
       #expect(ride.house.vehiclectl("set", "name", "a name of more letters").status == 2)
       #expect(daemon.end() == 0)

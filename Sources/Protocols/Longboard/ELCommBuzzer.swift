@@ -1,44 +1,44 @@
-// The buzzer, which the board latches: whoever switched it on, it must become silent when its time is over, when its caller
-// goes, and when the link is lost. This knows what the board is to be told and who waits for it; it never sends anything.
-// Facts: ProjectTORQ.ino (a control byte is kept until the next; 900 Hz while it is 55 and the board is connected).
+// The buzzer. The board latches it, so it must be switched off when its time is over, when its caller disconnects, and when the link
+// is lost. This type decides what the board should do and which commands wait; it sends nothing itself.
+// Source: ProjectTORQ.ino (a control byte is kept until the next; 900 Hz while it is 55 and the board is connected).
 
-/// What the buzzer is to do, and the command that wanted it.
+/// The requested state of the buzzer, and the command that requested it.
 struct ELCommBuzzer: Sendable {
-  /// A person's command.
+  /// Set by a command.
   struct Order: Sendable {
     enum Wish: Sendable, Equatable {
       case on, off
-      /// For this long from when the board has heard of it.
+      /// For this long after the board has confirmed it.
       case sound(Nanoseconds)
-      /// As long as the caller stays.
+      /// As long as the caller stays connected.
       case hold
     }
 
     let id: CommandID
     let wish: Wish
-    /// When the board was to be told of what it has not confirmed yet; nil while it sounds.
+    /// When a state was requested that the board has not confirmed yet; nil while it sounds.
     var waiting: Instant?
     var began: Instant = 0
     var told: Instant = 0
   }
 
   static let timeout: Nanoseconds = 3 * .second
-  private static let replaced = CommandError.refused(code: "replaced", "another command has taken over the buzzer")
+  private static let replaced = CommandError.refused(code: "replaced", "replaced by another buzzer command")
 
   let limit: Nanoseconds
   private(set) var isOn = false
-  /// Counts what the board is to be told: what was sent before a change does not confirm it.
+  /// Counts changes: a message that was sent before a change does not confirm it.
   private(set) var wish = 0
-  /// The board knows what it is to do.
+  /// The board has confirmed the requested state.
   private(set) var isHeard = false
-  /// What the board was last known to do.
+  /// The last confirmed state.
   private(set) var known: Bool?
   private var ends: Instant?
   private var order: Order?
 
   init(limit: Nanoseconds) { self.limit = limit }
 
-  /// When something ends or is to be told.
+  /// When something ends or must be sent.
   var nextWake: Instant? {
     let timeout = order?.waiting.map { $0 &+ Self.timeout }
     let progress = order.flatMap { $0.waiting == nil ? $0.told &+ .second : nil }
@@ -52,15 +52,15 @@ struct ELCommBuzzer: Sendable {
     wish &+= 1
   }
 
-  /// The last command wins.
+  /// Replaces the requested state.
   mutating func take(_ id: CommandID, _ wish: Order.Wish, at now: Instant, _ effects: inout Effects) {
     fail(Self.replaced, &effects)
     order = Order(id: id, wish: wish, waiting: now)
-    // The time of a sound begins when the board has heard of it.
+    // The duration starts when the board has confirmed the state.
     turn(wish != .off, until: wish == .on ? now &+ limit : nil)
   }
 
-  /// The board has confirmed what was sent of this wish.
+  /// The board has confirmed what was sent for this change.
   mutating func heard(_ wish: Int, at now: Instant, _ effects: inout Effects) {
     guard wish == self.wish else { return }
     known = isOn
@@ -78,10 +78,10 @@ struct ELCommBuzzer: Sendable {
     self.order = order
   }
 
-  /// Ends what is over at this moment.
+  /// Ends everything whose time is over.
   mutating func expire(at now: Instant, _ effects: inout Effects) {
     if let ends, now >= ends {
-      // Its whole time was over before the board had heard of it.
+      // The whole duration has passed before a confirmation.
       if order?.wish == .on { fail(.timeout(milliseconds: Int(limit / .millisecond)), &effects) }
       turn(false)
       if order?.waiting == nil { order?.waiting = now }
@@ -90,10 +90,10 @@ struct ELCommBuzzer: Sendable {
     if let waiting = order.waiting {
       guard now >= waiting &+ Self.timeout else { return }
       fail(.timeout(milliseconds: Int(Self.timeout / .millisecond)), &effects)
-      // Nobody expects it to sound any more.
+      // It is no longer expected to sound.
       if isOn { turn(false) }
     } else if now >= order.told &+ .second {
-      // A command that says nothing for ten seconds would be given up.
+      // A command without progress for ten seconds would time out.
       order.told = now
       self.order = order
       effects.append(.progress(order.id, Report(progress: progress(of: order, at: now))))
@@ -105,14 +105,14 @@ struct ELCommBuzzer: Sendable {
     return min(1, Double(now &- order.began) / Double(time))
   }
 
-  /// The caller is gone. What was set stays set; a sound ends with whoever wanted to hear it.
+  /// The caller has disconnected. A set state stays; a sound ends.
   mutating func cancel(_ id: CommandID) {
     guard let order, order.id == id else { return }
     self.order = nil
     if isOn, order.wish != .on { turn(false) }
   }
 
-  /// The link is gone, or new: off is what the board must hear first.
+  /// The link is lost, or new: the first message must be off.
   mutating func reset(_ error: CommandError, _ effects: inout Effects) {
     fail(error, &effects)
     known = nil

@@ -1,13 +1,13 @@
-// What a person can have a board do: sound its buzzer, and bear a name. A command on the buzzer completes when the board has
-// answered after it, and never survives its link.
+// The commands of a board: its buzzer and its name. A buzzer command completes when the board has responded after it, and does not
+// survive its link.
 
 extension ELCommMachine {
   static let buzz = Action(
     "buzz",
     arguments: [
-      Argument("duration", .string, optional: true, help: "How long, as in 2s, 500ms or 1.5; a second if left out, at most buzzer-limit"),
-      Argument("hold", .bool, optional: true, help: "Until the caller goes away, as a finger on a button: --hold"),
-    ], streams: true, help: "Sounds the buzzer, and ends by itself")
+      Argument("duration", .string, optional: true, help: "Duration, as 2s, 500ms or 1.5 (s); default: 1 s; maximum: buzzer-limit"),
+      Argument("hold", .bool, optional: true, help: "Sound until the caller disconnects: --hold"),
+    ], streams: true, help: "Sound the buzzer for a limited time")
 
   mutating func perform(_ id: CommandID, _ command: Command, at now: Instant, _ effects: inout Effects) {
     switch command {
@@ -19,7 +19,7 @@ extension ELCommMachine {
       } catch {
         effects.append(.complete(id, .failure(error)))
       }
-    default: effects.append(.complete(id, .failure(.refused(code: "unknown", "the board can do no such thing"))))
+    default: effects.append(.complete(id, .failure(.refused(code: "unknown", "no such action"))))
     }
   }
 
@@ -34,10 +34,10 @@ extension ELCommMachine {
   private func wish(_ arguments: [String: Value]) throws(CommandError) -> ELCommBuzzer.Order.Wish {
     let holds = arguments["hold"] == .bool(true)
     guard case .string(let text)? = arguments["duration"] else { return holds ? .hold : .sound(.second) }
-    if holds { throw .invalid(argument: "hold", "a time and hold exclude each other; give one of them") }
+    if holds { throw .invalid(argument: "hold", "excludes duration; give one of them") }
     let limit = Double(settings.buzzerLimit) / 1e9
     guard let seconds = Self.seconds(text), seconds > 0 else {
-      throw .invalid(argument: "duration", "\"\(text.prefix(20))\" is no time; give 2s, 500ms or 1.5")
+      throw .invalid(argument: "duration", "\"\(text.prefix(20))\" is not a duration; use 2s, 500ms or 1.5")
     }
     guard seconds <= limit else {
       throw .invalid(argument: "duration", "\(text.prefix(20)) is longer than buzzer-limit, which is \(Value.text(limit)) s")
@@ -45,7 +45,7 @@ extension ELCommMachine {
     return .sound(max(1, Nanoseconds(seconds * 1e9)))
   }
 
-  /// Reads `2s`, `500ms`, `1.5`.
+  /// Parses `2s`, `500ms`, `1.5`.
   private static func seconds(_ text: String) -> Double? {
     let (unit, scale) = text.hasSuffix("ms") ? (2, 1000.0) : text.hasSuffix("s") ? (1, 1) : (0, 1)
     let digits = text.dropLast(unit)

@@ -1,16 +1,16 @@
-// In what condition the board and the dialogue with it are: the device's word, what is wrong in a person's words, and what
-// becomes of the values when the board falls silent or what comes makes no sense.
+// The condition of the board and the dialogue: the device's state, the fault, and the absence of values when the board does not
+// respond or sends invalid data.
 
 extension ELCommMachine {
-  /// How long bytes may come without a message among them.
+  /// How long invalid data is tolerated.
   private static let garbleLimit: Nanoseconds = 2 * .second
 
-  /// In what condition board and dialogue are: the device's word, and what is wrong.
+  /// The condition: the device's state and fault.
   enum Condition: Sendable, Equatable {
     case waiting, detecting, live
     /// The board has latched off.
     case off
-    /// The board is there, its VESC is not; for long enough to tell a person.
+    /// The board responds, but its VESC has not for a while.
     case noVESC(isLasting: Bool)
     case silent(String)
     case degraded(String)
@@ -31,7 +31,7 @@ extension ELCommMachine {
       switch self {
       case .waiting, .detecting, .live, .noVESC(isLasting: false): nil
       case .off: ELCommMessage.Standing.latchedOff.words
-      case .noVESC: "the VESC does not answer the board: switch it on, and check its wiring"
+      case .noVESC: "the VESC does not respond to the board: switch it on, and check its wiring"
       case .silent(let words), .degraded(let words): words
       }
     }
@@ -48,25 +48,25 @@ extension ELCommMachine {
     for signal in ELCommSignal.live { effects.withdraw(signal.rawValue, words) }
   }
 
-  /// Bytes have come for a while and still do, and no message among them.
+  /// Data has arrived for a while, and still does, without a message.
   func isGarbled(at now: Instant) -> Bool {
     decoder.badRuns != counters.badSince && now &- max(lastHeard, cameUpAt) >= Self.garbleLimit && now &- lastByteAt < Self.garbleLimit
   }
 
-  /// The board has said nothing for too long: nothing that it said stands any longer.
+  /// The board has not responded for too long: its values are withdrawn.
   mutating func fallSilent(at now: Instant, _ effects: inout Effects) {
     let words: String
     if isGarbled(at: now) {
-      words = "what comes is no message of the board: check the baud rate, 9600 for Torq's board, and the wiring"
+      words = "invalid data from the board: check the baud rate (9600 for Torq's board) and the wiring"
       turn(to: .degraded(words), &effects)
     } else if let unsent {
-      words = "nothing can be sent to the board: \(unsent)"
+      words = "cannot send to the board: \(unsent)"
       turn(to: .silent(words), &effects)
     } else if settings.dialect == .documented {
-      words = "the board says nothing: check its power; one that waits to be asked needs dialect = \"as-built\""
+      words = "the board sends nothing: check its power; if it waits for requests, set dialect = \"as-built\""
       turn(to: .silent(words), &effects)
     } else {
-      words = "the board does not answer: check its power"
+      words = "the board does not respond: check its power"
       turn(to: .silent(words), &effects)
     }
     withdraw(words, &effects)

@@ -1,46 +1,46 @@
-// ELComm's messages out of a stream of bytes, fed one byte at a time, so that no cut can make a difference. A message ends
-// with the second digit behind its decimal point; what stands before it in the buffer and is no part of it is dropped. The
-// decoder never keeps more than 64 bytes, and never makes up a field.
-// Facts: ProjectTORQ.ino (what the board prints), ELCommunicationProtocol.swift (fields behind the fourth are extensions).
+// Decodes ELComm messages from a stream, one byte at a time, so that the result does not depend on how it was split. A message ends
+// with the second digit after its decimal point; data before it that is not part of it is dropped. At most 64 bytes are buffered, and
+// no field is guessed.
+// Source: ProjectTORQ.ino (what the board prints), ELCommunicationProtocol.swift (fields after the fourth are extensions).
 //
 //   12$88$1$0.35     speed in mph, battery in %, connected, distance in miles; no terminator, no check sum
 
-/// What the board says in one message.
+/// One message of the board.
 struct ELCommMessage: Sendable, Equatable {
-  /// mph, cut towards 0, negative backwards; 255 before the VESC has answered.
+  /// mph, truncated towards 0, negative is backwards; 255 before the VESC has responded.
   var speed: Int
-  /// Percent, not clamped: -355 before the voltage was read, 255 before the VESC has answered.
+  /// Percent, not clamped: -355 before the voltage was measured, 255 before the VESC has responded.
   var battery: Int
-  /// The VESC has answered and the board has not latched off.
+  /// The VESC has responded and the board has not latched off.
   var connected: Bool
   /// Hundredths of a mile since the board was reset.
   var distance: Int
 }
 
-/// Takes the board's bytes.
+/// Decodes the board's bytes.
 struct ELCommDecoder: Sendable {
-  /// No more bytes than these ever wait.
+  /// The maximum number of buffered bytes.
   static let limit = 64
-  /// |mph| and |%| beyond these are no board's: what is glued before a number makes it too large.
+  /// Larger |mph| and |%| are invalid: another number precedes them without a separator.
   static let speeds = -255...255
   static let charges = -999...999
 
   private(set) var buffer: [UInt8] = []
-  /// A message has just come, and what follows may be fields more of it.
+  /// A message has just ended; further fields may follow.
   private(set) var isOpen = false
-  /// The fields behind the fourth of the last message that was closed.
+  /// The additional fields of the last completed message.
   private(set) var extra: [String] = []
-  /// Runs of bytes that were no message, and the last of them.
+  /// The number of runs of invalid bytes, and the last one.
   private(set) var badRuns = 0
   private(set) var lastBad: [UInt8] = []
-  /// The run goes on.
+  /// The run continues.
   private var isInBadRun = false
   private var lastSpeed = 0
 
-  /// Takes one byte; the message that is whole with it.
+  /// Takes one byte; returns a message that it completes.
   mutating func take(_ byte: UInt8) -> ELCommMessage? {
     guard byte > 0x20, byte < 0x7F else {
-      // A module's idle byte, or the line end that another author's board may print.
+      // A module's idle byte, or an optional line end.
       let isBlank = [0x00, 0x0A, 0x0D, 0x20].contains(byte) && (isOpen || buffer.isEmpty)
       close()
       if !isBlank { drop(with: byte) }
@@ -57,7 +57,7 @@ struct ELCommDecoder: Sendable {
     return nil
   }
 
-  /// Nothing more belongs to the last message: there was silence, or a new poll goes out.
+  /// Completes the last message: after a pause, or before a new poll.
   mutating func close() {
     guard isOpen else { return }
     isOpen = false
@@ -65,14 +65,14 @@ struct ELCommDecoder: Sendable {
     buffer.removeAll(keepingCapacity: true)
   }
 
-  /// What has come so far belongs to nothing that will.
+  /// Discards incomplete data.
   mutating func flush() {
     close()
     drop()
     isInBadRun = false
   }
 
-  /// The link is another one.
+  /// Resets the decoder for a new link.
   mutating func reset() {
     buffer.removeAll(keepingCapacity: true)
     (isOpen, isInBadRun, extra) = (false, false, [])
@@ -98,7 +98,7 @@ struct ELCommDecoder: Sendable {
     return count > 3 && buffer[count - 3] == dot && isDigit(buffer[count - 2]) && isDigit(buffer[count - 1])
   }
 
-  /// The message that ends where the buffer does. What stands before it is the extension of the one before, or dropped.
+  /// The message at the end of the buffer. Data before it belongs to the extension of the previous one, or is dropped.
   private mutating func match() -> ELCommMessage? {
     let fields = buffer.split(separator: dollar, omittingEmptySubsequences: false)
     guard fields.count >= 4 else { return nil }
@@ -122,8 +122,8 @@ struct ELCommDecoder: Sendable {
     return ELCommMessage(speed: speed, battery: battery, connected: flag != zero, distance: distance)
   }
 
-  /// Where the speed begins in the field that ends with it. All of the field is it, or there is none; but behind an extension
-  /// field, of which a part must be left, it is what is nearest to the last speed.
+  /// The start of the speed in the field that ends with it: the whole field, or none. After an extension field, which must keep a
+  /// part, the speed nearest to the last one.
   private func speedStart(in field: ArraySlice<UInt8>) -> Int? {
     let digits = field.reversed().prefix(while: isDigit).count
     let starts = (field.endIndex - digits..<field.endIndex).map { start in
@@ -160,7 +160,7 @@ struct ELCommDecoder: Sendable {
     return Int(Int16.min)...Int(Int16.max) ~= signed ? signed : nil
   }
 
-  /// `$7$ok` as a person reads it: 7 and ok.
+  /// `$7$ok` as a list: 7 and ok.
   private static func fields(_ bytes: ArraySlice<UInt8>) -> [String] {
     bytes.split(separator: dollar, omittingEmptySubsequences: false).dropFirst().map { String(decoding: $0, as: UTF8.self) }
   }

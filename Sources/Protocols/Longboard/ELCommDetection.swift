@@ -1,26 +1,26 @@
-// How the machine finds out which dialect a board speaks, where the configuration does not say. A message alone tells
-// nothing: it may be the first of a board that begins, or the answer of a board as built to a byte of an earlier daemon, or
-// to a notice that an HM-10 printed into its line. So the machine waits until the board is quiet, sends two characters in one
-// write, and counts: a board as built answers each of them in a pass of its own, a documented one takes them as one number.
-// Facts: ProjectTORQ.ino (one byte a pass, at most 185 ms long; a 64-byte buffer); the seed for `documented`.
+// Dialect detection, if the configuration does not set one. A message alone does not identify the dialect: it may be the first one of
+// a board that starts, or the response of a board as built to an earlier byte, or to output of an HM-10 module. So the machine waits
+// until the board is quiet, sends two characters in one write, and counts the responses: a board as built responds to each of them, a
+// documented one takes them as one number.
+// Source: ProjectTORQ.ino (one byte per pass, at most 185 ms long; a 64-byte buffer); the seed for `documented`.
 
 extension ELCommMachine {
-  /// Two characters that are out.
+  /// A probe of two characters.
   struct Probe {
-    /// When the link took them.
+    /// When the link accepted them.
     var sent: Instant
-    /// Runs of bytes that were no message, before it.
+    /// The number of invalid runs before the probe.
     let badRuns: Int
     var messages = 0
   }
 
-  /// Longer than two passes of a board as built without its VESC, shorter than a documented board waits for its answer.
+  /// Longer than two passes of a board as built without its VESC, shorter than the timeout of a documented board.
   static let probeTime: Nanoseconds = 500 * .millisecond
-  /// A board as built with more to answer does so within this.
+  /// A board as built with more responses sends the next one within this time.
   private static let quiet: Nanoseconds = 500 * .millisecond
-  /// What a board as built can owe: a full buffer. One that sends more without being asked is no such board.
+  /// The maximum number of pending responses of a board as built: a full buffer. A board that sends more is documented.
   private static let maxOwed = 64
-  /// Unanswered probes in a row after which the board is silent.
+  /// Consecutive probes without a response after which the board counts as silent.
   private static let maxProbes = 4
 
   /// Nothing is sent until the board is quiet.
@@ -38,7 +38,7 @@ extension ELCommMachine {
     if unasked > Self.maxOwed { find(.documented, at: now, &effects) } else { state = .draining(until: now &+ Self.quiet) }
   }
 
-  /// Sends buzzer off as a documented board's number, as two characters, none of which is on for a board as built.
+  /// Sends off as a documented board's number in two characters, neither of which is on for a board as built.
   mutating func probe(at now: Instant, _ effects: inout Effects) {
     send(settings.probe, wish: nil, at: now, &effects)
     state = .probing(Probe(sent: now, badRuns: decoder.badRuns))
@@ -56,12 +56,12 @@ extension ELCommMachine {
       isProbeOpen = true
       return probe(at: now, &effects)
     }
-    // The answers may be those of an earlier probe.
+    // The responses may belong to an earlier probe.
     if isProbeOpen {
       isProbeOpen = false
       return drain(at: now)
     }
-    // A damaged message is an answer as well.
+    // A damaged message is a response as well.
     let answers = last.messages + decoder.badRuns &- last.badRuns
     let told = answers > 1 ? Dialect.asBuilt : .documented
     if told == guess { return find(told, at: now, &effects) }
@@ -73,7 +73,7 @@ extension ELCommMachine {
     dialect = found
     effects.publish(ELCommSignal.dialect.rawValue, .string(found.rawValue))
     keeping.keep(dialect: found, &effects)
-    // Off comes first, whatever is wanted.
+    // Off comes first, whatever is requested.
     lastSpoke = .min
     switch found {
     case .asBuilt: ask(owing: 0, at: now, &effects)
@@ -81,7 +81,7 @@ extension ELCommMachine {
     }
   }
 
-  /// The board is silent. It may be another one by now, unless somebody waits for the buzzer; true where it is detected again.
+  /// The board is silent and may be replaced, unless a buzzer command waits; true if the dialect is detected again.
   mutating func detectAgain(at now: Instant, _ effects: inout Effects) -> Bool {
     fallSilent(at: now, &effects)
     guard settings.dialect == nil, !buzzer.isOn, sending == nil else { return false }

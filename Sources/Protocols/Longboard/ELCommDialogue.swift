@@ -1,9 +1,9 @@
-// Who speaks when: what the machine sends, what it makes of an answer, and of none. A poll that was given up may still be
-// answered: the next one waits for that as well, so that never two are in the board's buffer for long. Where the dialect is
-// not configured, ELCommDetection finds it first, and again after a silence.
-// Facts: control bytes from ProjectTORQ.ino; 66 is the app's own constant, which no board takes for a word on the buzzer.
+// The dialogue: when the machine sends, and how it handles a response or a timeout. A poll that timed out may still get a response, so
+// the next one waits for it as well, to keep at most two in the board's buffer. If the dialect is not configured, ELCommDetection
+// finds it first, and again after a silence.
+// Source: control bytes from ProjectTORQ.ino; 66 is the app's own constant, which no board takes as a buzzer command.
 
-/// What a board as built is told by one byte; any other leaves the buzzer as it is.
+/// The control bytes of a board as built; any other byte leaves the buzzer unchanged.
 enum ELCommControl {
   static let on: UInt8 = 55
   static let off: UInt8 = 45
@@ -11,24 +11,24 @@ enum ELCommControl {
 }
 
 extension ELCommMachine {
-  /// After so many misses in a row the board is silent: two seconds of them.
+  /// The consecutive timeouts after which the board is silent: about two seconds.
   private static let maxMisses = 5
   private static let maxMissesDocumented = 2
   /// Twice is certain.
   static let offsNeeded = 2
-  /// Longer than any pass of the board: of two bytes that are so far apart one is heard.
+  /// Longer than any pass of the board: of two bytes with this distance at least one is read.
   static let offPause: Nanoseconds = 200 * .millisecond
 
   // MARK: As built
 
-  /// Sends the next byte. The first on a link is off, whatever is wanted.
+  /// Sends the next byte. The first one on a link is off, whatever is requested.
   mutating func ask(owing owed: Int, at now: Instant, _ effects: inout Effects) {
     decoder.close()
     publishExtra(&effects)
     let isFirst = lastSpoke == .min
     let byte =
       isFirst ? ELCommControl.off : buzzer.isOn ? ELCommControl.on : offsHeard < Self.offsNeeded ? ELCommControl.off : ELCommControl.neutral
-    // A first off confirms nothing to somebody who wants it on.
+    // The first off does not confirm on.
     let wish = byte == ELCommControl.off && buzzer.isOn ? -1 : buzzer.wish
     if byte == ELCommControl.on { offsHeard = 0 }
     send([byte], wish: wish, at: now, &effects)
@@ -37,7 +37,7 @@ extension ELCommMachine {
 
   private mutating func answered(_ poll: Poll, at now: Instant, _ effects: inout Effects) {
     var poll = poll
-    // What answers an earlier byte says nothing of this one's round trip.
+    // The response to an earlier byte has no valid round trip.
     if poll.owed == 1, !poll.wasAnswered { timing.add(answered: now, roundTrip: now &- poll.sent, lateness: nil) }
     poll.owed -= 1
     poll.wasAnswered = true
@@ -45,7 +45,7 @@ extension ELCommMachine {
     settle(poll, at: now, &effects)
   }
 
-  /// The board has answered, and everything that it could.
+  /// The board has sent all expected responses.
   private mutating func settle(_ poll: Poll, at now: Instant, _ effects: inout Effects) {
     if poll.byte == ELCommControl.off { offsHeard = min(offsHeard + 1, Self.offsNeeded) }
     buzzer.heard(poll.wish, at: now, &effects)
@@ -55,16 +55,16 @@ extension ELCommMachine {
   // MARK: As documented
 
   mutating func answer(at now: Instant, _ effects: inout Effects) {
-    // The first answer on a link is off, whatever is wanted.
+    // The first response on a link is off, whatever is requested.
     let isFirst = lastSpoke == .min
     let isOn = buzzer.isOn && !isFirst
     send(isOn ? settings.on : settings.off, wish: isOn == buzzer.isOn ? buzzer.wish : -1, at: now, &effects)
     state = .attending(until: now &+ Self.boardTimeout, owesAnswer: false)
   }
 
-  // MARK: What comes, or does not
+  // MARK: Messages and timeouts
 
-  /// A whole message came.
+  /// A complete message has arrived.
   mutating func heard(at now: Instant, _ effects: inout Effects) {
     misses = 0
     switch state {
@@ -77,7 +77,7 @@ extension ELCommMachine {
     }
   }
 
-  /// Whatever was due before this moment and did not come.
+  /// Handles timeouts.
   mutating func expire(at now: Instant, _ effects: inout Effects) {
     buzzer.expire(at: now, &effects)
     if decoder.isOpen, now >= lastByteAt &+ Self.closing {
@@ -86,7 +86,7 @@ extension ELCommMachine {
     }
     if sending != nil, now >= timeout, isUp {
       sending = nil
-      let reason = "the link does not take what is written"
+      let reason = "write timeout"
       effects.append(.resetLink(.main, reason: reason))
       return linkWentDown(reason, &effects)
     }

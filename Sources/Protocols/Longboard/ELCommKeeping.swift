@@ -1,8 +1,7 @@
-// What outlives the board's resets and the daemon: the distance of the board's life, its name, and which dialect it was
-// found to speak. The distance is shown only once it is stored, so that no end of the daemon takes back what was seen;
-// what was ridden since is in the board's own counter. At most one store a second.
+// The stored state of a board: its lifetime distance, its name, and the detected dialect. The distance is published only once it is
+// stored, so that a restart never decreases it; the distance since then is in the board's own counter. At most one store per second.
 
-/// The keys of a board in the state directory, and what is under way to them.
+/// The stored values of a board, and pending stores.
 struct ELCommKeeping: Sendable {
   private static let distanceKey = "distance"
   private static let nameKey = "name"
@@ -10,26 +9,26 @@ struct ELCommKeeping: Sendable {
   private static let pace: Nanoseconds = .second
   private static let retry: Nanoseconds = 10 * .second
 
-  /// The board counts hundredths of a mile in 16 bits; nobody rides faster than 60 mph.
+  /// The board counts hundredths of a mile in 16 bits; the maximum speed is assumed to be 60 mph.
   private var odometer = Odometer(perSecond: 60.0 / 36, wrap: 65_536)
   private var isNew = false
-  /// The count that is on its way to the disk.
+  /// The distance that is being stored.
   private var storing: Int?
   private var notBefore: Instant = .min
-  /// Names on their way to the disk, and who waits for that.
+  /// Names that are being stored, and their commands.
   private var naming: [(id: CommandID?, name: String)] = []
   private var dialect: ELCommMachine.Dialect?
 
   var nextWake: Instant? { isNew && storing == nil ? notBefore : nil }
 
-  /// Takes what earlier runs stored; gives the dialect that was found then.
+  /// Restores stored values; returns the detected dialect.
   mutating func restore(_ kept: [String: [UInt8]], _ effects: inout Effects) -> ELCommMachine.Dialect? {
     if let bytes = kept[Self.distanceKey] {
       if Odometer.isDamaged(bytes) { effects.append(.event(name: "total-distance-lost", text: Odometer.lossWords)) }
       odometer = Odometer(stored: bytes, perSecond: 60.0 / 36, wrap: 65_536)
       publish(odometer.total, &effects)
     } else {
-      effects.withdraw(ELCommSignal.totalDistance.rawValue, "the board has not told its distance yet")
+      effects.withdraw(ELCommSignal.totalDistance.rawValue, "the board has not reported its distance yet")
     }
     let name = kept[Self.nameKey].map { String(decoding: $0, as: UTF8.self) } ?? ""
     publish(name: Self.isName(name) ? name : "", &effects)
@@ -50,7 +49,7 @@ struct ELCommKeeping: Sendable {
     effects.append(.store(key: Self.distanceKey, odometer.stored))
   }
 
-  /// The daemon stops: there is no later.
+  /// The daemon stops: store at once.
   mutating func hurry(_ effects: inout Effects) {
     notBefore = .min
     advance(at: .min, &effects)
@@ -77,10 +76,10 @@ struct ELCommKeeping: Sendable {
       && text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
   }
 
-  /// Keeps a name; without a character there is none any more. The command completes when the disk has it.
+  /// Stores a name; an empty one removes it. The command completes when it is stored.
   mutating func name(_ name: String, for id: CommandID, _ effects: inout Effects) {
     guard name.isEmpty || Self.isName(name) else {
-      let words = "a name has at most \(ELCommSignal.maxNameLength) characters, all of which can be seen"
+      let words = "a name must have at most \(ELCommSignal.maxNameLength) printable characters"
       return effects.append(.complete(id, .failure(.invalid(argument: "name", words))))
     }
     naming.append((id, name))
@@ -95,14 +94,14 @@ struct ELCommKeeping: Sendable {
     if let id { effects.append(.complete(id, result)) }
   }
 
-  /// Whoever waits for a name is gone.
+  /// Removes a command whose caller disconnected.
   mutating func cancel(_ id: CommandID) {
     for index in naming.indices where naming[index].id == id { naming[index].id = nil }
   }
 
   private func publish(name: String, _ effects: inout Effects) {
     if name.isEmpty {
-      effects.withdraw(ELCommSignal.name.rawValue, "not given: vehiclectl set name NAME")
+      effects.withdraw(ELCommSignal.name.rawValue, "not set: vehiclectl set name NAME")
     } else {
       effects.publish(ELCommSignal.name.rawValue, .string(name))
     }

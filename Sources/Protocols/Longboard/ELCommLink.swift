@@ -1,11 +1,11 @@
-// What the machine does when its link comes, takes what was sent, and goes: a new link knows nothing of the last, and off
-// is the first word on each and the last one of a daemon that stops.
+// Link handling: connection, accepted writes and disconnection. A new link starts without state; off is the first message on each link
+// and the last one before shutdown.
 
 extension ELCommMachine {
   mutating func linkCameUp(at now: Instant, _ effects: inout Effects) {
-    forgetDialogue(.notConnected("the link was opened again"), &effects)
+    forgetDialogue(.notConnected("the link was reopened"), &effects)
     (cameUpAt, lastSpoke) = (now, .min)
-    withdraw("the board has not spoken yet", &effects)
+    withdraw("no message from the board yet", &effects)
     switch settings.dialect {
     case nil:
       guess = dialect
@@ -41,9 +41,9 @@ extension ELCommMachine {
     guard let sending, sending.id == id else { return }
     self.sending = nil
     if case .stopping(left: 0, _) = state { return finish(&effects) }
-    // A write that failed is a byte that is not answered: it is counted there.
+    // A failed write has no response and is counted there.
     unsent = failure
-    if let failure { return effects.append(.note("not sent: \(failure)")) }
+    if let failure { return effects.append(.note("send failed: \(failure)")) }
     switch state {
     case .probing(var probe):
       probe.sent = now
@@ -56,7 +56,7 @@ extension ELCommMachine {
     }
   }
 
-  /// A board that prints hears nothing: unless it is known to be silent, off is said twice.
+  /// A board ignores input while it sends: unless it is known to be quiet, off is sent twice.
   mutating func stop(at now: Instant, _ effects: inout Effects) {
     keeping.hurry(&effects)
     guard isUp else { return effects.append(.stopped) }
@@ -70,7 +70,7 @@ extension ELCommMachine {
     state = .stopping(left: left, due: now &+ Self.offPause)
   }
 
-  /// For as long as the buzzer may sound, it is switched off should the daemon die: the board knows no limit.
+  /// While the buzzer may sound, a last-will frame switches it off if the daemon dies, because the board has no time limit.
   mutating func leaveWill(_ effects: inout Effects) {
     let isWanted = isUp && (buzzer.isOn || hasWill && !(buzzer.isHeard && buzzer.known == false))
     guard isWanted != hasWill else { return }
@@ -79,7 +79,7 @@ extension ELCommMachine {
     effects.append(.will(.main, isWanted ? will : nil))
   }
 
-  /// What switches the buzzer off.
+  /// The bytes that switch the buzzer off.
   var off: [UInt8] { dialect == .documented ? settings.off : [ELCommControl.off] }
 
   private mutating func finish(_ effects: inout Effects) {

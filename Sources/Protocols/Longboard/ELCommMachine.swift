@@ -1,43 +1,43 @@
-// The `longboard` machine for Torq's Arduino and its ELComm protocol, in both ways of starting: as built the host asks with
-// one byte and the board answers each; as documented the board begins and the host answers each message with the buzzer's
-// number. It keeps one byte or answer outstanding at most, tells the buzzer to be off before anything else on a new link,
-// and never shows as a value what the board marks as unknown. What is due next follows from the state, in `advance`.
-// Facts: ProjectTORQ.ino and the app's ELCommunicationProtocol.swift, BLEDevice.swift; the seed document for `documented`.
+// The `longboard` machine for Torq's Arduino and its ELComm protocol. As built the host sends one byte and the board responds; as
+// documented the board sends and the host responds with the buzzer's number. At most one byte or response is in flight, off is the
+// first message on a new link, and values that the board marks as unknown are absent. What is due next follows from the state, in
+// `advance`.
+// Source: ProjectTORQ.ino and the app's ELCommunicationProtocol.swift, BLEDevice.swift; the seed document for `documented`.
 
-/// Talks ELComm with a longboard.
+/// Communicates with a longboard over ELComm.
 public struct ELCommMachine: Machine {
-  /// Who begins.
+  /// Which side sends first.
   enum Dialect: String, Sendable {
     case asBuilt = "as-built"
     case documented
   }
 
-  /// What the machine is at. Each case carries just what is valid in it.
+  /// The state of the machine. Each case carries only what is valid in it.
   enum State {
     /// No link: nothing is due.
     case down(String)
-    /// The dialect is not known: nothing is sent until the board has been quiet up to then, so that no answer to an earlier
-    /// byte is taken for one to the probe.
+    /// The dialect is unknown: nothing is sent until the board has been quiet up to then, so that a response to an earlier byte is not
+    /// mistaken for one to the probe.
     case draining(until: Instant)
-    /// Two characters are out; how many messages answer them tells the dialect.
+    /// A probe of two characters is in flight; the number of responses identifies the dialect.
     case probing(Probe)
-    /// As built: a byte is out and the board has yet to answer.
+    /// As built: a byte is in flight.
     case asking(Poll)
-    /// As built: the board has answered the byte that went out then.
+    /// As built: the board has responded to the byte that was sent then.
     case resting(asked: Instant)
-    /// As documented: a message of the board is awaited until then, or is to be answered.
+    /// As documented: a message of the board is expected until then, or must be answered.
     case attending(until: Instant, owesAnswer: Bool)
-    /// The daemon stops: so many last words are still to be sent, the next one not before then.
+    /// Shutdown: the remaining off messages, and when the next one is due.
     case stopping(left: Int, due: Instant)
   }
 
-  /// A byte that the board has not answered.
+  /// A byte without a response.
   struct Poll {
     let byte: UInt8
-    /// What the buzzer was to do when it went out.
+    /// The buzzer's requested state when it was sent.
     let wish: Int
     let sent: Instant
-    /// How many bytes the board may still answer: with those of polls that were given up.
+    /// The number of responses that may still arrive, including those to polls that timed out.
     var owed: Int
     var wasAnswered = false
   }
@@ -45,7 +45,7 @@ public struct ELCommMachine: Machine {
   public let schema: Schema
   let settings: ELCommSettings
   var state = State.down("the link is not up yet")
-  /// What was found, or given. It stays over a new link and a restart as a hint, which one probe confirms.
+  /// The detected or configured dialect. It is kept over links and restarts as a hint, which one probe confirms.
   var dialect: Dialect?
   var decoder = ELCommDecoder()
   var buzzer: ELCommBuzzer
@@ -53,29 +53,29 @@ public struct ELCommMachine: Machine {
   var timing: Timing
   var counters = Counters()
   var condition = Condition.waiting
-  /// The send that the link has not taken yet, when it went out, and which of the buzzer's wishes it carries.
+  /// The write in flight, its time, and the buzzer change that it carries.
   var sending: (id: SendID, at: Instant, wish: Int?)?
   var lastSendID: SendID = 0
-  /// Why the last send failed.
+  /// Why the last write failed.
   var unsent: String?
   var lastByteAt: Instant = .min
-  /// When the last message came.
+  /// When the last message arrived.
   var lastHeard: Instant = .min
   var cameUpAt: Instant = .min
-  /// When the last byte or answer went out; `.min` on a new link.
+  /// When the last byte or response was sent; `.min` on a new link.
   var lastSpoke: Instant = .min
-  /// How often the board has confirmed that the buzzer is off; then it is asked without a word of it.
+  /// How often the board has confirmed that the buzzer is off; then polls no longer repeat it.
   var offsHeard = 0
-  /// Messages that did not come, one after the other.
+  /// Consecutive timeouts.
   var misses = 0
-  /// What the last probe on this link told, or the hint: two in a row that agree decide.
+  /// The result of the last probe on this link, or the hint: two equal ones in a row decide.
   var guess: Dialect?
-  /// The last probe was not answered, so its answers may still come.
+  /// The last probe got no response, so its responses may still arrive.
   var isProbeOpen = false
-  /// Messages that came while nothing was sent.
+  /// Messages that arrived while nothing was sent.
   var unasked = 0
   var message: ELCommMessage?
-  /// A will stands for the link.
+  /// Last-will frames are set for the link.
   var hasWill = false
 
   struct Counters {
@@ -83,18 +83,18 @@ public struct ELCommMachine: Machine {
     var missed = 0
     /// When they were last published.
     var published: Instant = .min
-    /// Bad runs when the last message came, and what was last published of them.
+    /// The invalid runs at the last message, and the last published number.
     var badSince = 0
     var badShown = (runs: 0, length: 0)
-    /// Messages that told of a VESC that does not answer, in a row.
+    /// Consecutive messages without a VESC.
     var mute = 0
-    /// The messages of the running second.
+    /// The messages in the current second.
     var second: Instant = .min
     var inSecond = 0
     var isFlooded = false
   }
 
-  /// A machine of these settings, or which option cannot be.
+  /// Creates a machine; throws for an invalid option.
   public init(_ setup: Setup) throws(OptionError) {
     settings = try ELCommSettings(setup)
     timing = Timing(period: settings.period)
@@ -120,7 +120,7 @@ public struct ELCommMachine: Machine {
 
   public mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
     switch input {
-    // What is overdue must not be sent over a link that is gone.
+    // Overdue messages must not be sent over a lost link.
     case .linkChanged(.main, _), .stopping: break
     default: expire(at: now, &effects)
     }
@@ -143,7 +143,7 @@ public struct ELCommMachine: Machine {
     leaveWill(&effects)
   }
 
-  /// Sends what is due, if the link is free for it.
+  /// Sends what is due, if the link is free.
   private mutating func advance(at now: Instant, _ effects: inout Effects) {
     guard sending == nil else { return }
     switch state {
@@ -154,15 +154,15 @@ public struct ELCommMachine: Machine {
     }
   }
 
-  /// When the next byte may go out: at the rate, and sooner where there is news for the buzzer.
+  /// When the next byte may be sent: at the configured rate, and sooner for a change of the buzzer.
   private func nextPoll(after asked: Instant) -> Instant {
     asked &+ (buzzer.isHeard ? settings.period : min(settings.period, ELCommSettings.minPeriod))
   }
 
-  /// At once, but a board that answers in no time does not take all of ours.
+  /// At once, but with a limit for a board that responds immediately.
   private var nextAnswer: Instant { lastSpoke == .min ? .min : lastSpoke &+ Self.breath }
 
-  /// When the link must have taken what was sent.
+  /// The timeout of a write.
   var timeout: Instant { (sending?.at ?? 0) &+ Self.linkTimeout }
 
   func deadline(of poll: Poll) -> Instant { poll.sent &+ Self.replyTimeout }
@@ -176,14 +176,14 @@ public struct ELCommMachine: Machine {
     effects.send(.main, bytes, lastSendID)
   }
 
-  /// How long the board may take to answer a byte.
+  /// The timeout of the response to a byte.
   static let replyTimeout: Nanoseconds = 400 * .millisecond
-  /// How long a board that begins may be silent.
+  /// How long a documented board may be silent.
   static let boardTimeout: Nanoseconds = .second
   static let linkTimeout: Nanoseconds = 5 * .second
-  /// Fields behind the fourth come without a pause.
+  /// The maximum pause before additional fields.
   static let closing: Nanoseconds = 50 * .millisecond
-  /// Pieces of one message are never further apart.
+  /// The maximum pause within a message.
   static let gap: Nanoseconds = 250 * .millisecond
   static let breath: Nanoseconds = 20 * .millisecond
 }

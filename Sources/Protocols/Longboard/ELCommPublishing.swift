@@ -1,10 +1,10 @@
-// What the machine makes of the board's bytes and shows of them: values with every message, measurements once a second.
-// Marks of the board (255, a latch) are reasons, never values.
+// Parses the board's bytes and publishes values with every message, and statistics once per second. Marks of the board (255, a latch)
+// become reasons, not values.
 
 extension ELCommMachine {
-  /// More messages in a second are no dialogue.
+  /// More messages per second are a fault.
   private static let maxInSecond = 100
-  /// So many messages without a VESC are more than a start.
+  /// More consecutive messages without a VESC are a fault.
   private static let maxMute = 10
 
   mutating func restore(_ kept: [String: [UInt8]], _ effects: inout Effects) {
@@ -13,15 +13,15 @@ extension ELCommMachine {
     if let given = settings.dialect {
       effects.publish(ELCommSignal.dialect.rawValue, .string(given.rawValue))
     } else {
-      effects.withdraw(ELCommSignal.dialect.rawValue, "not found yet")
+      effects.withdraw(ELCommSignal.dialect.rawValue, "not detected yet")
     }
-    effects.withdraw(ELCommSignal.mode.rawValue, "ELComm carries no speed mode")
-    effects.withdraw(ELCommSignal.lastBadMessage.rawValue, "there was none")
+    effects.withdraw(ELCommSignal.mode.rawValue, "not supported by ELComm")
+    effects.withdraw(ELCommSignal.lastBadMessage.rawValue, "none so far")
     for counter in [ELCommSignal.messages, .missed, .badMessages] { effects.publish(counter.rawValue, .int(0)) }
     effects.append(.status(condition.word))
   }
 
-  // MARK: What comes
+  // MARK: Received bytes
 
   mutating func received(_ bytes: [UInt8], at now: Instant, _ effects: inout Effects) {
     switch state {
@@ -59,7 +59,7 @@ extension ELCommMachine {
     publishBadRuns(&effects)
   }
 
-  // MARK: What is shown
+  // MARK: Published values
 
   private mutating func publish(_ message: ELCommMessage, at now: Instant, _ effects: inout Effects) {
     let standing = message.standing
@@ -81,7 +81,7 @@ extension ELCommMachine {
     publishCounters(at: now, &effects)
     switch standing {
     case _ where counters.isFlooded:
-      turn(to: .degraded("messages come in a flood, more than \(Self.maxInSecond) in a second: reset the board"), &effects)
+      turn(to: .degraded("more than \(Self.maxInSecond) messages per second: reset the board"), &effects)
     case .live: turn(to: .live, &effects)
     case .latchedOff: turn(to: .off, &effects)
     case .noVESC: turn(to: .noVESC(isLasting: counters.mute >= Self.maxMute), &effects)
@@ -95,13 +95,13 @@ extension ELCommMachine {
   mutating func publishExtra(_ effects: inout Effects) {
     guard message != nil else { return }
     if decoder.extra.isEmpty {
-      effects.withdraw(ELCommSignal.extra.rawValue, "the board sends four fields")
+      effects.withdraw(ELCommSignal.extra.rawValue, "the board sends no additional fields")
     } else {
       effects.publish(ELCommSignal.extra.rawValue, .list(decoder.extra))
     }
   }
 
-  /// Once a second at most.
+  /// At most once per second.
   mutating func publishCounters(at now: Instant, _ effects: inout Effects) {
     guard counters.published == .min || now &- counters.published >= .second else { return }
     counters.published = now

@@ -1,21 +1,21 @@
-// Adds up how far something rolled in its life from a counter that begins anew with every reset of the board, falls when
-// it rolls back, may be cut off by a bit error, and wraps. Never falls itself, and would rather count too little.
+// Computes a lifetime distance from a counter that restarts at 0 with every reset of the board, decreases when it rolls back, can be
+// damaged by a bit error, and wraps. The distance never decreases; in doubt it is too small.
 
-/// A distance in whole counts (hundredths of a mile, metres) that outlives the counter it is fed from.
+/// A distance in whole counts (hundredths of a mile, metres) that survives resets of its counter.
 struct Odometer: Sendable, Equatable {
-  /// Counts in its life.
+  /// The total counts.
   private(set) var total: Int
-  /// The counter as it was last.
+  /// The last reading of the counter.
   private var last: Int?
-  /// A leap that is believed when the next reading agrees.
+  /// A jump that is accepted if the next reading confirms it.
   private var leap: Int?
   private var lastAt: Instant?
-  /// The counter ends there and goes on at the other end of its range.
+  /// The number of values of the counter, after which it wraps.
   private let wrap: Int?
-  /// The fastest that it can count.
+  /// The maximum plausible speed in counts per second.
   private let perSecond: Double
 
-  /// Goes on from what was stored; `perSecond` is the fastest believable, `wrap` how many values the counter has.
+  /// Restores a stored distance.
   init(stored: [UInt8] = [], perSecond: Double, wrap: Int? = nil) {
     let kept = Self.read(stored)
     total = kept?.total ?? 0
@@ -24,22 +24,22 @@ struct Odometer: Sendable, Equatable {
     self.wrap = wrap
   }
 
-  static let lossWords = "what the board rode before cannot be read back: its total distance begins anew"
+  static let lossWords = "the stored total distance is damaged: it restarts at 0"
 
-  /// Whether something was stored that cannot be read back.
+  /// Whether a stored distance is damaged.
   static func isDamaged(_ stored: [UInt8]) -> Bool { read(stored) == nil }
 
-  /// No more than a counter can say in a life: a damaged file must not overflow.
+  /// A plausible maximum, so that a damaged file cannot cause an overflow.
   private static func read(_ stored: [UInt8]) -> (total: Int, last: Int?)? {
     let numbers = String(decoding: stored.prefix(64), as: UTF8.self).split(separator: " ").map { Int($0) }
     guard (1...2).contains(numbers.count), let total = numbers[0], 0..<1 << 45 ~= total else { return nil }
     return (total, numbers.count > 1 ? numbers[1].flatMap { abs($0 / 2) < 1 << 44 ? $0 : nil } : nil)
   }
 
-  /// What to store: `total last`.
+  /// The value to store: `total last`.
   var stored: [UInt8] { Array("\(total) \(last.map(String.init) ?? "-")".utf8) }
 
-  /// Takes a reading of the counter; true where there is something new to store.
+  /// Takes a reading; returns true if there is a new value to store.
   mutating func read(_ counter: Int, at now: Instant) -> Bool {
     let before = self
     defer { lastAt = now }
@@ -49,7 +49,7 @@ struct Odometer: Sendable, Equatable {
     }
     let gone = distance(from: last, to: counter)
     let elapsed = lastAt.map { Double(now - $0) / 1e9 } ?? 0
-    // What was ridden while nobody listened is believed as well, and so is anything that is read twice.
+    // A distance during a disconnection is accepted, and so is any reading that is confirmed.
     guard Double(gone) <= elapsed * perSecond + 10 || leap.map({ distance(from: $0, to: counter) <= 10 }) ?? false else {
       leap = counter
       return false
@@ -60,7 +60,7 @@ struct Odometer: Sendable, Equatable {
     return (total, self.last) != (before.total, before.last)
   }
 
-  /// How far it was from one reading to the next. A fall is a reset or a way back: the shorter of the two.
+  /// The distance between two readings. A decrease is a reset or rolling back: the smaller one counts.
   private func distance(from last: Int, to counter: Int) -> Int {
     if counter >= last { return counter - last }
     if let wrap, last - counter > wrap / 2, last - counter < wrap { return counter + wrap - last }

@@ -1,5 +1,5 @@
-// The commands of a VESC that the machine sends, and their payloads. Numbers go most significant byte first.
-// Facts: vedderb/bldc datatypes.h (COMM_PACKET_ID), comm/commands.c, util/buffer.c.
+// The commands to a VESC and their payloads. Numbers are big-endian.
+// Source: vedderb/bldc datatypes.h (COMM_PACKET_ID), comm/commands.c, util/buffer.c.
 
 /// The first byte of a payload.
 enum VESCCommand: UInt8, Sendable {
@@ -18,23 +18,23 @@ enum VESCCommand: UInt8, Sendable {
   case pingCAN = 62
   case limits = 91
 
-  /// The frame that asks for this, where the question has no contents; `can` names a VESC on the bus behind the link.
+  /// The frame of a request without arguments; `can` is the ID of a VESC on the CAN bus behind the link.
   func frame(_ contents: [UInt8] = [], can: UInt8? = nil) -> [UInt8] {
     VESCFrame.around((can.map { [VESCCommand.forward.rawValue, $0] } ?? []) + [rawValue] + contents)
   }
 
-  /// A number as four bytes.
+  /// A number in four bytes.
   static func bytes(_ number: Int32) -> [UInt8] { bytes(UInt32(bitPattern: number)) }
 
   static func bytes(_ number: UInt32) -> [UInt8] {
     [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: number >> $0) }
   }
 
-  /// A number as the firmware packs one without a scale: as IEEE 754 does, but what is tiny is 0.
+  /// A number in the firmware's auto-scaled format: IEEE 754, but tiny numbers are 0.
   static func bytes(_ number: Float) -> [UInt8] { bytes(number.magnitude < 1.5e-38 ? 0 : number.bitPattern) }
 }
 
-/// What the motor is told to do.
+/// A command to the motor.
 enum VESCSetPoint: Sendable, Equatable {
   /// mA, negative: backwards, or braking while rolling forwards.
   case current(Int32)
@@ -42,7 +42,7 @@ enum VESCSetPoint: Sendable, Equatable {
   case brake(Int32)
   /// Hundred-thousandths of the battery voltage, negative: backwards.
   case duty(Int32)
-  /// mA that hold the wheel still.
+  /// mA of the handbrake.
   case handbrake(Int32)
 
   static let none = VESCSetPoint.current(0)
@@ -57,7 +57,7 @@ enum VESCSetPoint: Sendable, Equatable {
   }
 }
 
-/// Reads a payload from its beginning to its end; nil where it is too short.
+/// Reads a payload in order; nil if it is too short.
 struct VESCCursor {
   private(set) var rest: ArraySlice<UInt8>
 
@@ -65,7 +65,7 @@ struct VESCCursor {
 
   mutating func byte() -> UInt8? { rest.popFirst() }
 
-  /// Two's complement of 1 (unsigned), 2 or 4 bytes.
+  /// Unsigned for 1 byte, two's complement for 2 or 4 bytes.
   mutating func number(_ width: Int) -> Int? {
     guard rest.count >= width else { return nil }
     var bits: UInt32 = 0
@@ -80,14 +80,14 @@ struct VESCCursor {
 
   mutating func mask() -> UInt32? { number(4).map { UInt32(truncatingIfNeeded: $0) } }
 
-  /// A number that is one: neither infinite nor NaN.
+  /// A finite number; nil otherwise.
   mutating func float() -> Float? {
     guard let bits = mask() else { return nil }
     let number = Float(bitPattern: bits)
     return number.isFinite ? number : nil
   }
 
-  /// A text that ends with a zero byte, or with the payload; only what can be printed of it.
+  /// A zero-terminated string, without unprintable characters.
   mutating func text(limit: Int) -> String {
     let bytes = rest.prefix { $0 != 0 }
     rest = rest.dropFirst(bytes.count + 1)

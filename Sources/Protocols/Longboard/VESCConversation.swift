@@ -1,31 +1,31 @@
-// What is known of the VESC at the other end since it began to answer: which questions its firmware knows, found out by
-// asking, and which of them is to be asked next. A VESC leaves what it does not know without an answer.
+// The state of the dialogue with a VESC: which requests its firmware supports, as detected, and which one is next. A VESC does not
+// respond to unknown requests.
 
 struct VESCConversation: Sendable {
-  /// Whether a question is known to this firmware.
+  /// Whether the firmware supports a request.
   enum Trial: Equatable, Sendable {
     case open(misses: Int)
     case known
     case lacking
   }
 
-  /// The VESC has answered.
+  /// The VESC has responded.
   var isSettled = false
-  /// What it is has been asked for, and was answered or cannot be.
+  /// The firmware version was requested, and was received or is not available.
   var isIdentified = false
-  /// Questions in a row without an answer.
+  /// Consecutive requests without a response.
   var timeouts = 0
-  /// What comes is bytes and no frames.
+  /// Only invalid data is received.
   var hearsNoise = false
   private(set) var selection = Trial.open(misses: 0)
   private(set) var setup = Trial.open(misses: 0)
   private var identifications = 0
-  /// The last question was not answered: one that every firmware knows comes next, to tell the two reasons apart.
+  /// The last request got no response: one that every firmware supports is next, to distinguish the two reasons.
   private var isInDoubt = false
   private var setupDue: Instant = .min
   private var valuesDue: Instant = .min
 
-  /// What goes out at a slot; what changes slowly is asked for once an interval.
+  /// The request for a slot; slowly changing values are requested once per interval.
   mutating func nextPoll(at now: Instant, interval: Nanoseconds) -> VESCCommand {
     if isInDoubt {
       isInDoubt = false
@@ -64,7 +64,7 @@ struct VESCConversation: Sendable {
     if command == .setup { setup = Self.missed(setup) }
   }
 
-  /// Twice unanswered, while another was answered: the firmware does not know it.
+  /// Two timeouts while another request succeeded: the firmware does not support it.
   private static func judged(_ trial: Trial, isAnswered: Bool) -> Trial {
     if isAnswered { return .known }
     if case .open(let misses) = trial, misses >= 2 { return .lacking }

@@ -1,43 +1,42 @@
-// How the machine is driven: the lease begins and ends here, set-points become what is said to the VESC, and all that
-// ends a lease lets the motor go. It must never move anything without a lease.
+// Driving: start and end of the lease, and set-points. Whatever ends a lease releases the motor. Nothing moves without a lease.
 
 extension VESCMachine {
   mutating func leaseBegan(_ deadline: Nanoseconds, at now: Instant, _ effects: inout Effects) {
-    if let reason = options.allowsMotion ? reasonNotToAsk : "motion is off: set allow-motion = true in the configuration" {
-      // The vehicle stands as far as we know; a motor that turns for somebody else is none of ours.
+    if let reason = options.allowsMotion ? reasonNotToAsk : "motion is disabled: set allow-motion = true in the configuration" {
+      // The motor may turn for another client of the VESC, which we do not control.
       return effects.append(.leaseLost(reason))
     }
     motion.begin(deadline: deadline, at: now)
     withdrawTargets(&effects)
   }
 
-  /// The lease ends from our side.
+  /// Ends the lease from our side.
   mutating func loseLease(_ reason: String, at now: Instant, _ effects: inout Effects) {
     letGo(reason, at: now, &effects)
     effects.append(.leaseLost(reason))
   }
 
-  /// The motor is let go, whoever ended the lease.
+  /// Releases the motor, whoever ended the lease.
   mutating func letGo(_ reason: String, at now: Instant, _ effects: inout Effects) {
     for id in motion.stop(at: now) { effects.append(.complete(id, .failure(.refused(code: "lease-lost", reason)))) }
     withdrawTargets(&effects)
   }
 
-  /// A set-point, already held against the schema's ranges.
+  /// Handles a set-point that is valid by the schema.
   mutating func aim(_ signal: VESCSignal, _ value: Value, for id: CommandID, at now: Instant, _ effects: inout Effects) {
     guard motion.isHeld else {
-      let words = "nobody holds the motion lease: take it with vehiclectl drive"
+      let words = "motion lease required: run \"vehiclectl drive\""
       return effects.append(.complete(id, .failure(.refused(code: "no-lease", words))))
     }
     guard signal != .targetDuty || options.motionDuty != nil else {
-      let words = "a duty cycle is refused: motion-current does not limit the current at one; drive with target-current, or set motion-duty"
+      let words = "motion-duty is not set, and motion-current does not limit a duty cycle: use target-current, or set motion-duty"
       return effects.append(.complete(id, .failure(.refused(code: "no-duty", words))))
     }
     guard let number = value.number, let setPoint = Self.setPoint(signal, number) else {
       return effects.append(.complete(id, .failure(.invalid(argument: "value", "\(value.text) is not a number"))))
     }
     if !motion.aim(setPoint, for: id, at: now) {
-      effects.append(.complete(id, .failure(.refused(code: "busy", "the link does not take set-points as fast as they come"))))
+      effects.append(.complete(id, .failure(.refused(code: "busy", "the link is too slow for the rate of set-points"))))
     }
   }
 
@@ -52,7 +51,7 @@ extension VESCMachine {
     }
   }
 
-  /// The link took the set-point that is in force, or did not.
+  /// The link has accepted the current set-point, or failed.
   mutating func setPointSent(_ failure: String?, _ effects: inout Effects) {
     let answered = motion.takeCarried()
     if answered.isEmpty { return }
@@ -67,12 +66,12 @@ extension VESCMachine {
       }
     publish(signal, .float(Double(number) / 1000), &effects)
     for other in VESCSignal.targets where other != signal {
-      withdraw(other.rawValue, "\(schema.properties[signal.rawValue].name) is in force", &effects)
+      withdraw(other.rawValue, "\(schema.properties[signal.rawValue].name) is active", &effects)
     }
   }
 
   mutating func withdrawTargets(_ effects: inout Effects) {
     guard options.allowsMotion else { return }
-    for signal in VESCSignal.targets { withdraw(signal.rawValue, motion.isHeld ? "not asked for" : "nobody drives", &effects) }
+    for signal in VESCSignal.targets { withdraw(signal.rawValue, motion.isHeld ? "no set-point" : "not driven", &effects) }
   }
 }

@@ -1,4 +1,4 @@
-// What a VESC says is wrong with itself, in the words of the firmware. Facts: mc_fault_code in vedderb/bldc datatypes.h.
+// Names of VESC fault codes, as in the firmware. Source: mc_fault_code in vedderb/bldc datatypes.h.
 
 enum VESCFault {
   private static let names = [
@@ -10,6 +10,6 @@ enum VESCFault {
     "encoder-fault", "lv-output-fault", "encoder-slip", "overspeed", "underspeed", "abs-overspeed",
   ]
 
-  /// The name of a code; one that is not known is its number.
+  /// The name of a code, or the number of an unknown one.
   static func name(of code: Int) -> String { names.indices.contains(code) ? names[code] : String(code) }
 }

@@ -1,12 +1,12 @@
-// What a VESC says it is. Facts: COMM_FW_VERSION in vedderb/bldc comm/commands.c; very old firmware says only the version.
+// The identification of a VESC. Source: COMM_FW_VERSION in vedderb/bldc comm/commands.c; very old firmware sends only the version.
 
 struct VESCFirmware: Sendable, Equatable {
   var major: UInt8
   var minor: UInt8
-  /// The board it was built for, where it says so.
+  /// The hardware name, if it is sent.
   var hardware: String?
 
-  /// Reads the reply behind its id.
+  /// Parses the response after its ID.
   init?(_ payload: ArraySlice<UInt8>) {
     var cursor = VESCCursor(payload)
     guard let major = cursor.byte(), let minor = cursor.byte() else { return nil }
@@ -15,6 +15,6 @@ struct VESCFirmware: Sendable, Equatable {
     hardware = name.isEmpty ? nil : name
   }
 
-  /// As VESC Tool writes it: `5.02`.
+  /// The version as VESC Tool shows it: `5.02`.
   var version: String { "\(major).\(minor < 10 ? "0" : "")\(minor)" }
 }

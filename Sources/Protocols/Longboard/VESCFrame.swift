@@ -1,11 +1,11 @@
-// How packets travel between a VESC and its host: start byte, length, payload, check sum, stop byte. The reader takes
-// bytes cut anywhere, finds frames among noise, and never keeps more than two of the longest.
-// Facts: vedderb/bldc comm/packet.c and util/crc.c.
+// The packet format of a VESC: start byte, length, payload, checksum, stop byte. The reader accepts bytes in pieces of any size and
+// skips noise; it buffers at most two frames of the maximum length.
+// Source: vedderb/bldc comm/packet.c and util/crc.c.
 //
 //   02 LEN8                payload 1...255 bytes    CRC16 03
 //   03 LEN16 (most significant byte first)  255...1024    CRC16 03
 
-/// The check sum over a payload: CRC-16/XMODEM (polynomial 1021, begins with 0). "123456789" gives 31C3.
+/// The checksum of a payload: CRC-16/XMODEM (polynomial 1021, initial value 0). "123456789" gives 31C3.
 struct VESCCheckSum: Sendable {
   private static let table: [UInt16] = (0..<256).map { index in
     (0..<8).reduce(UInt16(index) << 8) { sum, _ in sum & 0x8000 != 0 ? sum << 1 ^ 0x1021 : sum << 1 }
@@ -23,12 +23,12 @@ struct VESCCheckSum: Sendable {
 }
 
 enum VESCFrame {
-  /// The longest payload that any firmware sends or takes (3.40; others 512).
+  /// The maximum payload of any firmware (3.40; others 512).
   static let maxPayloadLength = 1024
   static let longest = maxPayloadLength + 6
   static let stop: UInt8 = 0x03
 
-  /// The frame around a payload of 1 to 1024 bytes.
+  /// The frame of a payload of 1 to 1024 bytes.
   static func around(_ payload: [UInt8]) -> [UInt8] {
     var frame: [UInt8] = []
     frame.reserveCapacity(payload.count + 6)
@@ -44,28 +44,28 @@ enum VESCFrame {
   }
 }
 
-/// Finds frames in what comes over a link.
+/// Finds frames in received data.
 struct VESCReader: Sendable {
   private var buffer: [UInt8] = []
   private var start = 0
-  /// Bytes that were summed up in vain since the last frame, or since more came.
+  /// The number of bytes that were checksummed in vain since the last frame, or since more data arrived.
   private var effort = 0
-  /// What is made of false starts alone would cost hundreds of sums a byte: past this it is passed over.
+  /// The limit for that, because data of many false starts would cost hundreds of checksums per byte: the rest is skipped.
   private static let maxEffort = 8 * VESCFrame.longest
 
-  /// What is being skipped is no frame; the run is counted once.
+  /// Invalid data is being skipped; the run is counted once.
   private var isSkipping = false
-  /// Runs of bytes that belong to no frame.
+  /// The number of runs of invalid data.
   private(set) var runsOfNoise = 0
-  /// Bytes that belonged to no frame since the last one.
+  /// Invalid bytes since the last frame.
   private(set) var noise = 0
 
   init() { buffer.reserveCapacity(2 * VESCFrame.longest) }
 
-  /// Bytes that wait for the rest of their frame.
+  /// Buffered bytes of an incomplete frame.
   var waiting: Int { buffer.count - start }
 
-  /// Takes as many bytes as fit; then `next` is asked until it has nothing, which makes room for more.
+  /// Takes as many bytes as fit; `next` makes room for more.
   mutating func take(_ bytes: inout ArraySlice<UInt8>) {
     if start > 0 {
       buffer.removeSubrange(..<start)
@@ -77,7 +77,7 @@ struct VESCReader: Sendable {
     bytes = bytes.dropFirst(room.count)
   }
 
-  /// The payload of the next frame that is whole. It lies in the buffer until more is taken.
+  /// The payload of the next complete frame. It is valid until more data is taken.
   mutating func next() -> ArraySlice<UInt8>? {
     while start < buffer.count {
       if effort > Self.maxEffort {
@@ -99,7 +99,7 @@ struct VESCReader: Sendable {
     return nil
   }
 
-  /// Nothing came for long: what looks like the beginning of a frame is none. A whole frame may hide behind it.
+  /// Nothing has arrived for a while: an incomplete frame is dropped. A complete frame may follow it in the buffer.
   mutating func nextAfterSilence() -> ArraySlice<UInt8>? {
     while start < buffer.count {
       skip()
@@ -108,7 +108,7 @@ struct VESCReader: Sendable {
     return nil
   }
 
-  /// The link is another one.
+  /// Resets the reader for a new link.
   mutating func reset() {
     buffer.removeAll(keepingCapacity: true)
     start = 0
@@ -129,7 +129,7 @@ struct VESCReader: Sendable {
     case none
   }
 
-  /// What stands at the start.
+  /// Examines the start of the buffer.
   private mutating func look() -> Sight {
     let head: Int
     switch buffer[start] {

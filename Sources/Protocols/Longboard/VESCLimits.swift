@@ -1,14 +1,14 @@
-// The limits of a VESC that hold until it is switched off: read, made narrower for a speed mode, and compared.
-// Facts: COMM_GET_MCCONF_TEMP and COMM_SET_MCCONF_TEMP in vedderb/bldc comm/commands.c.
+// The limits of a VESC until it is switched off: read, reduced for a speed mode, and compared.
+// Source: COMM_GET_MCCONF_TEMP and COMM_SET_MCCONF_TEMP in vedderb/bldc comm/commands.c.
 
-/// Ten limits, in the order in which they travel.
+/// Ten limits, in the order of the wire.
 struct VESCLimits: Sendable, Equatable {
   static let count = 10
   private static let drive = 1
   private static let minimumERPM = 2
   private static let maximumERPM = 3
 
-  /// Scales of braking and driving motor current (0...1); least and greatest ERPM, duty (0...1), W and battery current A.
+  /// Scales of braking and driving motor current (0...1); minimum and maximum ERPM, duty (0...1), W and battery current in A.
   private(set) var numbers: [Float]
 
   /// Reads ten numbers.
@@ -23,11 +23,11 @@ struct VESCLimits: Sendable, Equatable {
 
   var bytes: [UInt8] { numbers.flatMap(VESCCommand.bytes) }
 
-  /// What SET_MCCONF_TEMP says: not to keep them over a restart, whether to pass them on to the VESCs on the bus, to
-  /// acknowledge, not to divide them.
+  /// The flags of SET_MCCONF_TEMP: do not store the limits, whether to forward them to VESCs on the CAN bus, acknowledge, do not divide
+  /// them.
   func command(passedOn: Bool) -> [UInt8] { [0, passedOn ? 1 : 0, 1, 0] + bytes }
 
-  /// These limits, narrowed for a mode; never wider. The braking current stays: no mode makes the brakes weaker.
+  /// The limits reduced for a mode, never increased. The braking current is unchanged, so that no mode weakens the brakes.
   func narrowed(current: Double, erpm: Double?) -> VESCLimits {
     var narrow = self
     narrow.numbers[Self.drive] *= Float(current)
@@ -38,12 +38,12 @@ struct VESCLimits: Sendable, Equatable {
     return narrow
   }
 
-  /// The same but for rounding.
+  /// Equality except for rounding.
   func isClose(to other: VESCLimits) -> Bool {
     zip(numbers, other.numbers).allSatisfy { abs($0 - $1) <= max(abs($0), abs($1)) * 0.001 + 0.0001 }
   }
 
-  /// Whether driving current and speed are no more than the other's: hardware may allow less than was asked for.
+  /// Whether driving current and speed are at most the other's: the hardware may allow less than requested.
   func isWithin(_ other: VESCLimits) -> Bool {
     func atMost(_ index: Int, _ sign: Float) -> Bool {
       numbers[index] * sign <= other.numbers[index] * sign + abs(other.numbers[index]) * 0.001 + 0.0001
@@ -52,12 +52,12 @@ struct VESCLimits: Sendable, Equatable {
   }
 }
 
-/// The reply to GET_MCCONF_TEMP: the limits, and what the VESC knows of its board.
+/// The response to GET_MCCONF_TEMP: the limits, and the board's geometry.
 struct VESCBoard: Sendable, Equatable {
   var limits: VESCLimits
   var geometry: VESCGeometry
 
-  /// Reads the reply behind its id.
+  /// Parses the response after its ID.
   init?(_ payload: ArraySlice<UInt8>) {
     var cursor = VESCCursor(payload)
     guard let limits = VESCLimits(&cursor), let poles = cursor.byte(), let gearing = cursor.float(), let wheel = cursor.float() else {
@@ -68,17 +68,17 @@ struct VESCBoard: Sendable, Equatable {
   }
 }
 
-/// What the disk knows of a VESC's limits: its own, and those that a mode gave it.
+/// The stored limits of a VESC: its own, and those that a mode has set.
 struct VESCLimitsMemory: Sendable, Equatable {
-  /// As they were before the first mode.
+  /// Before the first mode.
   var own: VESCLimits
-  /// As they were set last.
+  /// As set last.
   var applied: VESCLimits
 
   init(own: VESCLimits, applied: VESCLimits) { (self.own, self.applied) = (own, applied) }
 
   init?(stored: [UInt8]) {
-    // Damaged, it would be written to the VESC.
+    // A damaged value would be written to the VESC.
     let sum = VESCCheckSum.of(stored.dropLast(2))
     guard stored.suffix(2) == [UInt8(truncatingIfNeeded: sum >> 8), UInt8(truncatingIfNeeded: sum)] else { return nil }
     var cursor = VESCCursor(stored.dropLast(2))
@@ -86,7 +86,7 @@ struct VESCLimitsMemory: Sendable, Equatable {
     self.init(own: own, applied: applied)
   }
 
-  /// Both, and a check sum.
+  /// Both, and a checksum.
   var stored: [UInt8] {
     let bytes = own.bytes + applied.bytes
     let sum = VESCCheckSum.of(bytes[...])

@@ -1,11 +1,11 @@
-// What the machine does when its link comes and goes, and what it knows from earlier runs.
+// Link handling, and the restored state.
 
 extension VESCMachine {
   mutating func restore(_ kept: [String: [UInt8]], _ effects: inout Effects) {
     for counter in [VESCSignal.polls, .missed, .timeouts, .badFrames] { publish(counter, .int(0), &effects) }
     limits.memory = kept["limits"].flatMap { VESCLimitsMemory(stored: $0) }
     let name = String(decoding: (kept["mode"] ?? []).prefix(64), as: UTF8.self)
-    // A mode that is not in the configuration any more is not missed: the VESC gets its own limits back.
+    // If a mode was removed from the configuration, the VESC gets its own limits back.
     limits.chosen = name.isEmpty ? nil : options.modes.contains { $0.name == name } ? name : VESCMode.full
     restoreWay(kept["odometer"], &effects)
     withdrawTargets(&effects)
@@ -13,7 +13,7 @@ extension VESCMachine {
   }
 
   mutating func linkCameUp(at now: Instant, _ effects: inout Effects) {
-    if case .down = state {} else { linkWentDown("the link was opened again", at: now, &effects) }
+    if case .down = state {} else { linkWentDown("the link was reopened", at: now, &effects) }
     reader.reset()
     talk = VESCConversation()
     sending = nil
@@ -31,7 +31,7 @@ extension VESCMachine {
     drop(reason, at: now, &effects)
   }
 
-  /// The link is of no use as it is.
+  /// The link cannot be used any more.
   mutating func giveUp(_ reason: String, at now: Instant, _ effects: inout Effects) {
     silence = reason
     drop(reason, at: now, &effects)
@@ -41,7 +41,7 @@ extension VESCMachine {
   private mutating func drop(_ reason: String, at now: Instant, _ effects: inout Effects) {
     sending = nil
     if motion.isHeld { loseLease(reason, at: now, &effects) }
-    // What could not be said any more is the first thing to say when the link is back.
+    // Zero current that could not be sent is the first message on the next link.
     motion.linkWentDown(at: now)
     failWishes(.notConnected(reason), &effects)
     forgetBoard()

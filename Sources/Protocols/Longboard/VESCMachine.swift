@@ -1,20 +1,19 @@
-// The `longboard` machine for a VESC: asks it how it is on an absolute grid, lets a person's wishes in between, and drives
-// it while somebody holds the motion lease. One question is on its way at a time and one write with the link; what goes
-// out next follows from the state alone, in `advance`: a stop before a set-point before a wish before a question of ours.
-// A late answer, noise, or a VESC that is not there never becomes a value.
-// Facts: vedderb/bldc comm/packet.c and comm/commands.c, as the files beside this say.
+// The `longboard` machine for a VESC: polls it on an absolute grid, executes commands between polls, and drives it under the motion
+// lease. At most one request and one write are in flight. What is sent next follows from the state, in `advance`: a stop before a
+// set-point before a command before a poll. A late response, noise, or a missing VESC never becomes a value.
+// Source: vedderb/bldc comm/packet.c and comm/commands.c.
 
-/// Talks to a VESC.
+/// Communicates with a VESC.
 public struct VESCMachine: Machine {
-  /// What the machine is at. Each case carries just what is valid in it.
+  /// The state of the machine. Each case carries only what is valid in it.
   enum State {
     /// No link, or one that is to be reset.
     case down(String)
-    /// The next question waits for its slot or its reason.
+    /// The next request waits for its slot or its cause.
     case ready
-    /// A question is on its way.
+    /// A request is in flight.
     case asking(Question)
-    /// The VESC does not answer; it is asked again then.
+    /// The VESC does not respond; the next attempt is due then.
     case silent(until: Instant)
   }
 
@@ -22,18 +21,18 @@ public struct VESCMachine: Machine {
     var command: VESCCommand
     var sent: Instant
     var deadline: Instant
-    /// How late it was for its slot, where it had one.
+    /// Its lateness, if it had a slot.
     var lateness: Nanoseconds?
-    /// The next slot came before the answer.
+    /// The next slot came before the response.
     var isOverdue = false
   }
 
-  /// What a write that is with the link is for.
+  /// The purpose of a write in flight.
   enum Cargo { case stop, setPoint, question }
 
   static let timeout: Nanoseconds = 200 * .millisecond
   static let silences = 5
-  /// A link that takes no write for so long is of no use.
+  /// The timeout of a write.
   static let linkTimeout: Nanoseconds = 5 * .second
 
   public let schema: Schema
@@ -51,22 +50,22 @@ public struct VESCMachine: Machine {
   var limits = VESCLimitsKept()
   var way = VESCWay()
   var counters = Counters()
-  /// The frames of the questions, as they go out.
+  /// The frames of the requests.
   var frames: [VESCCommand: [UInt8]] = [:]
-  /// What each property can be, in the order of the schema.
+  /// The ranges of the properties, in the order of the schema.
   let ranges: [ClosedRange<Double>?]
-  /// Why each property was last said to be absent, so that it is said once.
+  /// The published reason of each absent property, to publish it only once.
   var said: [String?]
-  /// Those that were said to be absent because nobody knows the board.
+  /// The properties that are absent because the geometry is unknown.
   var isUnknown: [Bool]
-  /// Why the VESC is of no use, why its mode is not in force, what it says is wrong with itself.
+  /// Why the VESC cannot be used, why its mode is not active, and its fault.
   var silence: String?
   var modeTrouble: String?
   var faultCode = 0
   var faultWords: String?
   /// The daemon stops.
   var isEnding = false
-  /// A will stands for the link.
+  /// Last-will frames are set for the link.
   var hasWill = false
   var status = ""
   var fault: String?
@@ -75,14 +74,14 @@ public struct VESCMachine: Machine {
     var polls = 0
     var timeouts = 0
     var badAnswers = 0
-    /// When they, and the measurements, were last published; `.min` before that.
+    /// When they, and the statistics, were last published; `.min` before that.
     var published: Instant = .min
     var measured: Instant = .min
 
     static func isOld(_ instant: Instant, at now: Instant) -> Bool { instant == .min || now &- instant >= .second }
   }
 
-  /// A machine of these options (`Kind.longboard` lists them).
+  /// Creates a machine from the options of `Kind.longboard`.
   public init(_ setup: Setup) throws(OptionError) {
     options = try VESCOptions(setup)
     pace = Pace(rate: options.rate, phase: setup.phase)
@@ -111,8 +110,7 @@ public struct VESCMachine: Machine {
     case .silent(let until): if sending == nil { next = min(next, until) }
     case .asking(let question):
       next = min(next, question.deadline, progressDue(question) ?? .max)
-      // As a rule the answer is there before the next slot: waiting for that from the start spares setting the timer twice
-      // a question.
+      // The response usually arrives before the next slot, so waiting for the slot from the start avoids a second timer per request.
       if !question.isOverdue, talk.isSettled { next = min(next, pace.due) }
     }
     return next == .max ? nil : next
@@ -120,7 +118,7 @@ public struct VESCMachine: Machine {
 
   public mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
     switch input {
-    // What is overdue must not be answered over a link that is gone.
+    // Overdue messages must not be handled for a lost link.
     case .linkChanged(.main, _): break
     default: expire(at: now, &effects)
     }
@@ -147,10 +145,10 @@ public struct VESCMachine: Machine {
     report(&effects)
   }
 
-  /// What time alone brings.
+  /// Handles timeouts.
   private mutating func expire(at now: Instant, _ effects: inout Effects) {
     if let reason = motion.deadMan.lapse(at: now) { loseLease(reason, at: now, &effects) }
-    if let sending, now &- sending.at >= Self.linkTimeout { return giveUp("the link takes nothing any more", at: now, &effects) }
+    if let sending, now &- sending.at >= Self.linkTimeout { return giveUp("write timeout", at: now, &effects) }
     guard case .asking(let question) = state else { return }
     if now >= question.deadline {
       timedOut(question, at: now, &effects)
@@ -159,7 +157,7 @@ public struct VESCMachine: Machine {
     }
   }
 
-  /// Sends what is due, if the link is free for it.
+  /// Sends what is due, if the link is free.
   private mutating func advance(at now: Instant, _ effects: inout Effects) {
     if case .down = state {
       if isEnding { end(&effects) }
@@ -196,7 +194,7 @@ public struct VESCMachine: Machine {
   }
 
   private mutating func send(_ frame: [UInt8], _ cargo: Cargo, at now: Instant, _ effects: inout Effects) {
-    // Where nothing moves nothing overtakes a question, and its answer tells that the link took it: that spares a turn.
+    // Without motion nothing overtakes a request, and its response implies that the link accepted it: that saves a turn.
     if cargo == .question, !options.allowsMotion { return effects.send(.main, frame) }
     lastSend &+= 1
     sending = (lastSend, cargo, now)

@@ -1,53 +1,53 @@
-// How a speed mode comes into force: the limits are read, narrowed, written and read again, and the mode is in force when
-// the VESC says so. Its own limits are on the disk before it is told others, so that `full` can give them back, even by
-// another daemon; they are read anew when what the VESC says is not what it was told last: it was switched off, or set up
-// anew. A VESC keeps what it is told only until it is switched off, so its mode is set again whenever it begins to answer.
+// Activation of a speed mode: the limits are read, reduced, written and read again, and the mode is active once the VESC reports them.
+// Its own limits are stored before others are written, so that `full` can restore them, even after a restart of the daemon. They are
+// read again if the VESC does not report the limits that were written last: it was switched off, or set up again. A VESC keeps written
+// limits only until it is switched off, so the mode is written again whenever it starts to respond.
 
 struct VESCModeChange: Sendable, Equatable {
   enum Step: Sendable, Equatable {
     case read
-    /// The limits are on their way to the disk.
+    /// The limits are being stored.
     case keep
     case write
     case verify
-    /// The mode's name is on its way to the disk.
+    /// The mode's name is being stored.
     case remember
 
     var isQuestion: Bool { self == .read || self == .write || self == .verify }
   }
 
   var name: String
-  /// nil: nobody waits; it is set because it was chosen before.
+  /// nil: no command; the stored mode is activated again.
   var id: CommandID?
   var step = Step.read
   var target: VESCLimits?
   var misses = 0
 }
 
-/// What the machine knows of the VESC's limits.
+/// The known limits of the VESC.
 struct VESCLimitsKept: Sendable {
-  /// What the disk knows.
+  /// The stored limits.
   var memory: VESCLimitsMemory?
-  /// The mode that was chosen last, if any ever was.
+  /// The mode that was selected last, if any.
   var chosen: String?
-  /// The mode that the VESC was seen to be in.
+  /// The mode that the VESC was last verified to be in.
   var inForce: String?
-  /// What the VESC knows of its board.
+  /// The geometry that the VESC reports.
   var geometry: VESCGeometry?
-  /// How many VESCs the board has; nil: not heard yet.
+  /// The number of VESCs of the board; nil: unknown.
   var vescs: Int?
-  /// They chose a mode while there was no VESC, and wait for the disk.
+  /// Commands that selected a mode without a VESC, and wait for the store.
   var pending: [CommandID] = []
 }
 
 extension VESCMachine {
   mutating func wishMode(_ value: Value, for id: CommandID, _ effects: inout Effects) {
     guard case .string(let name) = value, schema.properties[VESCSignal.mode.rawValue].choices.contains(name) else {
-      return effects.append(.complete(id, .failure(.invalid(argument: "value", "\(value.text) is no mode of this board"))))
+      return effects.append(.complete(id, .failure(.invalid(argument: "value", "\(value.text) is not a mode of this board"))))
     }
     if reasonNotToAsk == nil { return wish(.mode(VESCModeChange(name: name, id: id)), &effects) }
     guard limits.pending.count < VESCWish.limit else {
-      return effects.append(.complete(id, .failure(.refused(code: "busy", "too much is waiting: ask again later"))))
+      return effects.append(.complete(id, .failure(.refused(code: "busy", "too many queued commands: try again later"))))
     }
     limits.chosen = name
     limits.pending.append(id)
@@ -55,12 +55,12 @@ extension VESCMachine {
     sayMode(&effects)
   }
 
-  /// The VESC began to answer: what was chosen is to be in force, and what it knows of its board is of use.
+  /// The VESC responds: the selected mode is activated, and its geometry is read.
   mutating func beginMode(_ effects: inout Effects) {
     limits.inForce = nil
     modeTrouble = nil
     wishes.removeAll { if case .mode(let change) = $0 { change.id == nil && change.step == .read } else { false } }
-    // What is half done is finished first.
+    // An unfinished change is finished first.
     let isBusy = if case .mode(let change)? = wishes.first { change.step != .read } else { false }
     wishes.insert(.mode(VESCModeChange(name: limits.chosen ?? "", id: nil)), at: isBusy ? 1 : 0)
     sayMode(&effects)
@@ -68,13 +68,13 @@ extension VESCMachine {
 
   var setLimitsFrame: [UInt8]? {
     guard case .mode(let change)? = wishes.first, let target = change.target else { return nil }
-    // A board with one weak motor of two would turn: where the VESC is not alone it passes its limits on, as VESC Tool has
-    // it do. One that was chosen by its number is meant alone.
+    // With reduced limits on only one of two motors the board would turn, so the VESC forwards them, as in VESC Tool. A VESC that is
+    // configured by its CAN ID is limited alone.
     let passedOn = options.can == nil && limits.vescs ?? 1 > 1
     return VESCCommand.setLimits.frame(target.command(passedOn: passedOn), can: options.can)
   }
 
-  /// The question that a change of mode has to ask next.
+  /// The next request of a mode change.
   func question(of change: VESCModeChange) -> VESCCommand? {
     switch change.step {
     case .read: !change.name.isEmpty && limits.vescs == nil && talk.setup != .lacking ? .setup : .limits
@@ -89,8 +89,8 @@ extension VESCMachine {
     case "limits": limitsKept(failure, &effects)
     case "odometer": wayStored(failure, &effects)
     case "mode":
-      let refusal = failure.map { CommandError.refused(code: "not-stored", "the mode cannot be kept: \($0)") }
-      let text = "pending: it is set when the VESC answers"
+      let refusal = failure.map { CommandError.refused(code: "not-stored", "cannot store the mode: \($0)") }
+      let text = "pending: set when the VESC responds"
       for id in limits.pending { effects.append(.complete(id, refusal.map { .failure($0) } ?? .success(Report(text: text)))) }
       limits.pending.removeAll()
       if case .mode(let change)? = wishes.first, change.step == .remember {
@@ -102,7 +102,7 @@ extension VESCMachine {
 
   mutating func sayMode(_ effects: inout Effects) {
     if let mode = limits.inForce, !mode.isEmpty { return publish(.mode, .string(mode), &effects) }
-    let words = limits.chosen.map { modeTrouble ?? "\($0) was chosen: it is set when the VESC answers" } ?? "none was chosen"
+    let words = limits.chosen.map { modeTrouble ?? "\($0) is pending: set when the VESC responds" } ?? "not set"
     withdraw(VESCSignal.mode.rawValue, words, &effects)
   }
 }

@@ -1,4 +1,4 @@
-// The steps of a change of mode, each taken when the answer before it is there: read and aim, keep, write, verify.
+// The steps of a mode change, each after the response to the previous one: read and reduce, store, write, verify.
 
 extension VESCMachine {
   mutating func limitsAnswered(_ board: VESCBoard, _ effects: inout Effects) {
@@ -9,7 +9,7 @@ extension VESCMachine {
     case .read: aim(change, board, &effects)
     case .verify:
       guard let target = change.target, board.limits.isWithin(target) else {
-        return fail(change, .refused(code: "rejected", "the VESC kept other limits than it was told"), &effects)
+        return fail(change, .refused(code: "rejected", "the VESC reports other limits than were set"), &effects)
       }
       if let memory = limits.memory, change.name != VESCMode.full, !memory.applied.isClose(to: board.limits) {
         keep(VESCLimitsMemory(own: memory.own, applied: board.limits), &effects)
@@ -19,7 +19,7 @@ extension VESCMachine {
     }
   }
 
-  /// Finds out what the VESC is to be told.
+  /// Computes the limits to write.
   private mutating func aim(_ change: VESCModeChange, _ board: VESCBoard, _ effects: inout Effects) {
     var change = change
     let own = limits.memory.flatMap { board.limits.isClose(to: $0.applied) ? $0.own : nil } ?? board.limits
@@ -28,7 +28,7 @@ extension VESCMachine {
     case let mode?:
       let geometry = options.geometry.completed(by: board.geometry)
       if mode.speed != nil, geometry.metres == nil {
-        let words = "neither the VESC nor the configuration knows the board: set \(geometry.missing)"
+        let words = "the geometry of the board is unknown: set \(geometry.missing)"
         return fail(change, .refused(code: "not-configured", words), &effects)
       }
       let erpm = mode.speed.flatMap { speed in geometry.metres.map { speed / 3.6 / $0 * 60 } }
@@ -54,12 +54,12 @@ extension VESCMachine {
 
   mutating func limitsKept(_ failure: String?, _ effects: inout Effects) {
     guard case .mode(var change)? = wishes.first, change.step == .keep else { return }
-    if let failure { return fail(change, .refused(code: "not-stored", "the VESC's own limits cannot be kept: \(failure)"), &effects) }
+    if let failure { return fail(change, .refused(code: "not-stored", "cannot store the VESC's own limits: \(failure)"), &effects) }
     change.step = .write
     wishes[0] = .mode(change)
   }
 
-  /// The VESC acknowledged; whether it did it is seen by reading.
+  /// The VESC has acknowledged; the limits are read to verify it.
   mutating func limitsTaken() {
     guard case .mode(var change)? = wishes.first, change.step == .write else { return }
     change.step = .verify
@@ -79,7 +79,7 @@ extension VESCMachine {
     }
     if command == .setLimits { return limitsTaken() }
     if change.step == .read {
-      let words = "this VESC does not tell its limits: a mode needs firmware 5.02 or newer"
+      let words = "the VESC does not report its limits: a mode requires firmware 5.02 or newer"
       return fail(change, .refused(code: "not-supported", words), &effects)
     }
     fail(change, .timeout(milliseconds: Int(2 * Self.timeout / .millisecond)), &effects)
@@ -99,7 +99,7 @@ extension VESCMachine {
   }
 
   private mutating func fail(_ change: VESCModeChange, _ error: CommandError, _ effects: inout Effects) {
-    if change.id == nil, !change.name.isEmpty { modeTrouble = "the mode \(change.name) is not in force: \(error.words)" }
+    if change.id == nil, !change.name.isEmpty { modeTrouble = "the mode \(change.name) is not active: \(error.words)" }
     if change.step == .write || change.step == .verify { limits.inForce = nil }
     finishWish(.failure(error), &effects)
     sayMode(&effects)
@@ -107,11 +107,11 @@ extension VESCMachine {
 }
 
 extension CommandError {
-  /// What is wrong, as a part of a sentence.
+  /// The cause, as part of a message.
   fileprivate var words: String {
     switch self {
     case .notConnected(let words), .invalid(_, let words), .refused(_, let words): words
-    case .timeout(let milliseconds): "no answer within \(milliseconds) ms"
+    case .timeout(let milliseconds): "no response within \(milliseconds) ms"
     }
   }
 }

@@ -1,38 +1,37 @@
-// Driving: who may, what was asked for last, and when it must be said again. Whatever ends the driving, zero current is
-// said at once, before everything else, and twice more; over a link that is lost, or to a VESC that does not answer, first of
-// all when it is back.
-// It must never say a set-point to a VESC whose driver is gone.
-// Facts: the safety timeout of the firmware (1 s as it comes) is put off by ALIVE and by every SET_ command.
+// Motion: the lease, the current set-point, and its repetition. Whatever ends driving, zero current is sent at once, before everything
+// else, and twice more; after a lost link or a VESC that did not respond, it is the first message. A set-point must never be sent
+// after the lease has ended.
+// Source: the safety timeout of the firmware (1 s by default) is restarted by ALIVE and by every SET_ command.
 
 struct VESCMotion: Sendable {
-  /// How often a set-point is said again: well within the VESC's own timeout.
+  /// The interval of repetitions: well within the VESC's own timeout.
   static let interval: Nanoseconds = 100 * .millisecond
-  /// New set-points go out no faster: a slow line must not fill up with them, and a stop come behind. Fifty a second and the
-  /// questions fit 9600 baud.
+  /// The minimum interval of new set-points: a slow line must not fill up with them and delay a stop. Fifty per second and the polls
+  /// fit 9600 baud.
   static let shortest: Nanoseconds = 20 * .millisecond
   static let stopInterval: Nanoseconds = 50 * .millisecond
   static let stopFrames = 3
-  /// Commands that wait for the link to take their set-point.
+  /// The maximum number of commands that wait for the link to accept their set-point.
   static let queueLimit = 32
 
   var deadMan = DeadMan()
-  /// nil: nobody has asked for anything yet.
+  /// nil: no set-point yet.
   private(set) var setPoint: VESCSetPoint?
-  /// Zero currents still to be said.
+  /// Zero currents that are still to be sent.
   private(set) var stops = 0
-  /// The VESC has answered nothing since the last zero current: it may not have heard it.
+  /// The VESC has not responded since the last zero current, so it may be lost.
   private var isUnheard = false
   private var due: Instant = .max
-  /// When something was last said.
+  /// When the last message was sent.
   private var said: Instant = .min
-  /// They asked for the set-point that is due.
+  /// The commands that wait for the set-point that is due.
   private var waiting: [CommandID] = []
-  /// They asked for the set-point that is with the link.
+  /// The commands that wait for the set-point in flight.
   private var carried: [CommandID] = []
 
   var isHeld: Bool { deadMan.isHeld }
   var isStopping: Bool { stops > 0 }
-  /// When there is something to say; nil: nobody drives, and the motor was let go.
+  /// When the next message is due; nil: not driven, and the motor is released.
   var nextDue: Instant? { isStopping || isHeld ? due : nil }
 
   mutating func begin(deadline: Nanoseconds, at now: Instant) {
@@ -41,20 +40,20 @@ struct VESCMotion: Sendable {
     if !isStopping { due = now }
   }
 
-  /// The driver asks for this; false where too many wait already.
+  /// Sets the set-point; false if too many commands wait.
   mutating func aim(_ setPoint: VESCSetPoint, for id: CommandID, at now: Instant) -> Bool {
     guard waiting.count < Self.queueLimit else { return false }
     deadMan.squeeze(at: now)
     self.setPoint = setPoint
     isUnheard = false
     waiting.append(id)
-    // The zero currents of an earlier driver end here, once one of them is out.
+    // The zero currents after an earlier lease end here, once one of them was sent.
     stops = stops == Self.stopFrames ? 1 : 0
     due = isStopping ? now : max(now, min(due, said == .min ? now : said &+ Self.shortest))
     return true
   }
 
-  /// Nobody drives from now on. Gives those whose set-points were not said.
+  /// Ends the lease. Returns the commands whose set-points were not sent.
   mutating func stop(at now: Instant) -> [CommandID] {
     deadMan.release()
     setPoint = nil
@@ -64,7 +63,7 @@ struct VESCMotion: Sendable {
     return carried + waiting
   }
 
-  /// The link took what it was given, or did not: those who asked for it.
+  /// The link has accepted a message, or failed: returns the waiting commands.
   mutating func takeCarried() -> [CommandID] {
     defer { carried.removeAll(keepingCapacity: true) }
     return carried
@@ -87,14 +86,14 @@ struct VESCMotion: Sendable {
     return setPoint?.frame(can: can) ?? VESCCommand.alive.frame(can: can)
   }
 
-  /// The link took a zero current.
+  /// The link has accepted a zero current.
   mutating func stopped(at now: Instant) {
     guard isStopping else { return }
     stops -= 1
     if !isStopping, isHeld { due = now }
   }
 
-  /// The daemon stops: enough was said, or there is no link to say it over.
+  /// Shutdown: enough was sent, or there is no link.
   mutating func giveUp() {
     (stops, isUnheard) = (0, false)
     deadMan.release()
@@ -106,12 +105,12 @@ struct VESCMotion: Sendable {
     if isUnheard { stops = Self.stopFrames }
   }
 
-  /// The VESC answered a question that was sent then.
+  /// The VESC has responded to a request that was sent then.
   mutating func answered(_ sent: Instant) {
     if !isStopping, sent >= said { isUnheard = false }
   }
 
-  /// The VESC answers after a silence.
+  /// The VESC responds after a silence.
   mutating func answersAgain(at now: Instant) {
     guard isUnheard else { return }
     (stops, due) = (Self.stopFrames, now)

@@ -1,18 +1,18 @@
-// What the configuration says of a VESC: how often to ask it, which one, what it moves, and what it may be told.
+// The configuration of a VESC: poll rate, CAN ID, geometry, and limits.
 
 /// The options of a longboard that is a VESC.
 struct VESCOptions: Sendable {
-  /// Questions a second.
+  /// Polls per second.
   var rate: Double
-  /// The VESC on the CAN bus behind the link that is spoken to; nil: the one on the link.
+  /// The CAN ID of the VESC behind the one on the link; nil: the one on the link.
   var can: UInt8?
   var geometry: VESCGeometry
   /// Battery cells in series.
   var cells: Int?
   var allowsMotion: Bool
-  /// The most motor current that may be asked for, in A.
+  /// The maximum motor current, in A.
   var motionCurrent: Double
-  /// The highest duty cycle that may be asked for, in %; nil: none, for no current limit of ours holds at a duty cycle.
+  /// The maximum duty cycle, in %; nil: none allowed, because no current limit applies to a duty cycle.
   var motionDuty: Double?
   var modes: [VESCMode]
 
@@ -29,21 +29,21 @@ struct VESCOptions: Sendable {
     motionDuty = number("motion-duty").map { min(max($0, 1), 100) }
     modes = (setup.sections["mode"] ?? []).map(VESCMode.init)
     if modes.contains(where: { $0.name == VESCMode.full }) {
-      throw OptionError("mode", "\"full\" is built in: it gives the VESC its own limits back; choose another name")
+      throw OptionError("mode", "\"full\" is a built-in mode (the VESC's own limits); use another name")
     }
   }
 }
 
-/// How the motor's electrical turns become a way on the road.
+/// The conversion of electrical turns of the motor to distance.
 struct VESCGeometry: Sendable, Equatable {
-  /// Electrical turns for one of the motor.
+  /// Electrical turns per motor turn.
   var polePairs: Double?
-  /// Turns of the motor for one of the wheel.
+  /// Motor turns per wheel turn.
   var gearRatio: Double?
   /// Diameter of the wheel in m.
   var wheel: Double?
 
-  /// Without nonsense: what a VESC that was never set up says.
+  /// Without implausible values, as of a VESC that was never set up.
   init(polePairs: Double? = nil, gearRatio: Double? = nil, wheel: Double? = nil) {
     func sensible(_ number: Double?, _ range: ClosedRange<Double>) -> Double? { number.flatMap { range.contains($0) ? $0 : nil } }
     self.polePairs = sensible(polePairs, 1...200)
@@ -53,33 +53,33 @@ struct VESCGeometry: Sendable, Equatable {
 
   var isEmpty: Bool { self == VESCGeometry() }
 
-  /// What is known here, and for the rest what the other knows.
+  /// These values, completed with those of another geometry.
   func completed(by other: VESCGeometry?) -> VESCGeometry {
     VESCGeometry(polePairs: polePairs ?? other?.polePairs, gearRatio: gearRatio ?? other?.gearRatio, wheel: wheel ?? other?.wheel)
   }
 
-  /// Metres for one electrical turn.
+  /// Metres per electrical turn.
   var metres: Double? {
     guard let polePairs, let gearRatio, let wheel else { return nil }
     return Double.pi * wheel / polePairs / gearRatio
   }
 
-  /// The keys that would have to be set.
+  /// The configuration keys of missing values.
   var missing: String {
     let keys = [("pole-pairs", polePairs == nil), ("gear-ratio", gearRatio == nil), ("wheel-diameter", wheel == nil)]
     return keys.filter(\.1).map(\.0).joined(separator: ", ")
   }
 }
 
-/// A speed mode: how much of its own limits a VESC is left.
+/// A speed mode: reduced limits of a VESC.
 struct VESCMode: Sendable, Equatable {
   /// The VESC's own limits; built in.
   static let full = "full"
 
   var name: String
-  /// Part of the motor current, 0 to 1.
+  /// The fraction of the motor current limit, 0 to 1.
   var current: Double
-  /// km/h, both ways.
+  /// km/h, in both directions.
   var speed: Double?
 
   init(_ section: Setup.Subsection) {

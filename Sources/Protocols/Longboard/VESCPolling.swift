@@ -1,10 +1,9 @@
-// How the machine hears: answers are matched to the question by their id, what comes unasked is passed over, and a VESC
-// that falls silent is asked twice a second until it is back; then everything about it is found out anew, since it may
-// have been switched off.
+// Receiving: responses are matched to the request by their ID, and unexpected ones ignored. A VESC that does not respond is polled
+// twice per second until it does; then everything about it is read again, since it may have been switched off.
 
 extension VESCMachine {
   private static let quietInterval: Nanoseconds = 500 * .millisecond
-  /// Fewer stray bytes than these may be anything.
+  /// Fewer invalid bytes than these are not reported.
   private static let muchNoise = 16
 
   mutating func received(_ bytes: [UInt8], at now: Instant, _ effects: inout Effects) {
@@ -32,7 +31,7 @@ extension VESCMachine {
     if isFirst || Counters.isOld(counters.measured, at: now) { publishMeasurements(at: now, &effects) }
   }
 
-  /// Takes what an answer says; false where it cannot be one.
+  /// Takes the values of a response; false if it is invalid.
   private mutating func understand(_ question: Question, _ payload: ArraySlice<UInt8>, at now: Instant, _ effects: inout Effects) -> Bool {
     switch question.command {
     case .firmware:
@@ -57,7 +56,7 @@ extension VESCMachine {
 
   mutating func timedOut(_ question: Question, at now: Instant, _ effects: inout Effects) {
     state = .ready
-    // A whole answer may stand behind something that looked like the beginning of a longer one.
+    // A complete response may follow a false start in the buffer.
     while let payload = reader.nextAfterSilence() {
       state = .asking(question)
       heard(payload, at: now, &effects)
@@ -69,7 +68,7 @@ extension VESCMachine {
     if question.command == .pingCAN { return pingTimedOut(&effects) }
     talk.missed(question.command)
     wishMissed(question.command, &effects)
-    // A VESC whose answer to anything was lost on the way is asked again; one that says nothing at all is not there.
+    // If only one response was lost, the request is repeated; if all were, the VESC counts as silent.
     if silence != nil || talk.timeouts >= Self.silences { fellSilent(at: now, &effects) }
   }
 
@@ -78,10 +77,10 @@ extension VESCMachine {
     let whose = options.can.map { " \($0) on the CAN bus" } ?? ""
     silence =
       isNoisy
-      ? "what comes is not what a VESC says: check the baud rate (usually 115200) and the wiring"
-      : "the VESC\(whose) does not answer: is its app set to UART, and is it switched on?"
+      ? "invalid data: not a VESC, or wrong baud rate (usually 115200) or wiring"
+      : "the VESC\(whose) does not respond: check that its app is set to UART and that it is switched on"
     reader.reset()
-    if motion.isHeld { loseLease("the VESC does not answer", at: now, &effects) }
+    if motion.isHeld { loseLease("the VESC does not respond", at: now, &effects) }
     failWishes(.notConnected(silence ?? ""), &effects)
     talk = VESCConversation()
     talk.hearsNoise = isNoisy
@@ -95,7 +94,7 @@ extension VESCMachine {
     state = .silent(until: now &+ Self.quietInterval)
   }
 
-  /// The first answer after none.
+  /// The first response after a silence.
   private mutating func beganToAnswer(at now: Instant, _ effects: inout Effects) {
     silence = nil
     timing.forget()
@@ -105,7 +104,7 @@ extension VESCMachine {
     beginMode(&effects)
   }
 
-  /// What was known of the VESC does not count for what answers next.
+  /// Known values of the VESC are invalid after a silence.
   mutating func forgetBoard() {
     limits.inForce = nil
     limits.geometry = nil

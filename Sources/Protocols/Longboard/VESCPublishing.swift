@@ -1,8 +1,8 @@
-// What the machine publishes: what an answer says at every answer, the measurements of the polling once a second. What is
-// absent is said once, not at every answer, and nothing outside of its range is a value.
+// Publishes values with every response, and statistics once per second. An absent value is published once, not with every response,
+// and values outside of their range are not published.
 
 extension VESCMachine {
-  /// What is known of the board: the configuration first, then the VESC.
+  /// The known geometry: the configuration first, then the VESC.
   var geometry: VESCGeometry { options.geometry.completed(by: limits.geometry) }
 
   mutating func publish(_ firmware: VESCFirmware, _ effects: inout Effects) {
@@ -11,7 +11,7 @@ extension VESCMachine {
   }
 
   mutating func publishValues(_ command: VESCCommand, at now: Instant, _ effects: inout Effects) {
-    // Where the VESC sums up all of its kind on the board, what one of them says of itself is not mixed with it.
+    // If the VESC sums up all VESCs of the board, values of a single one are not mixed with the sums.
     let isWhole = command != .values || talk.setup == .lacking
     publish(.batteryVoltage, .voltage, 10, &effects)
     publish(.duty, .duty, 10, &effects)
@@ -55,7 +55,7 @@ extension VESCMachine {
     sayMode(&effects)
   }
 
-  /// A configured board counts before the VESC's own speed: who configures it knows better.
+  /// A configured geometry overrides the VESC's own speed.
   private mutating func publishSpeed(isWhole: Bool, _ effects: inout Effects) {
     guard let erpm = values[.erpm] else { return }
     let geometry = geometry
@@ -98,7 +98,7 @@ extension VESCMachine {
     publish(.faultCode, .string(VESCFault.name(of: code)), &effects)
   }
 
-  // MARK: Measurements
+  // MARK: Statistics
 
   mutating func publishMeasurements(at now: Instant, _ effects: inout Effects) {
     counters.published = .min
@@ -110,7 +110,7 @@ extension VESCMachine {
     publish(summary.lateness, .lateness, .latenessP99, &effects)
   }
 
-  /// What is counted whether or not the VESC answers: once a second at most.
+  /// Counters that do not depend on responses; at most once per second.
   mutating func publishCounters(at now: Instant, _ effects: inout Effects) {
     guard Counters.isOld(counters.published, at: now) else { return }
     counters.published = now
@@ -128,29 +128,29 @@ extension VESCMachine {
 
   // MARK: One property
 
-  /// A field in its unit, where the answer has it.
+  /// A field in its unit, if the response contains it.
   private mutating func publish(_ signal: VESCSignal, _ field: VESCField, _ scale: Double, _ effects: inout Effects) {
     publish(signal, values[field].map { .float(Double($0) / scale) }, &effects)
   }
 
   mutating func publish(_ signal: VESCSignal, _ value: Value?, _ effects: inout Effects) {
-    guard let value else { return withdraw(signal.rawValue, "not told by this firmware", &effects) }
+    guard let value else { return withdraw(signal.rawValue, "not reported by this firmware", &effects) }
     if let range = ranges[signal.rawValue], let number = value.number, !range.contains(number) {
-      return withdraw(signal.rawValue, "the VESC says what cannot be", &effects)
+      return withdraw(signal.rawValue, "implausible value from the VESC", &effects)
     }
     said[signal.rawValue] = nil
     isUnknown[signal.rawValue] = false
     effects.publish(signal.rawValue, value)
   }
 
-  /// Nobody knows the board well enough; no text is made at every answer.
+  /// The geometry is incomplete; no text is formatted per response.
   mutating func withdraw(_ signal: VESCSignal, unknown keys: @autoclosure () -> String, _ effects: inout Effects) {
     guard !isUnknown[signal.rawValue] else { return }
-    withdraw(signal.rawValue, "this VESC does not tell it: set \(keys()) in the configuration", &effects)
+    withdraw(signal.rawValue, "not reported by the VESC: set \(keys()) in the configuration", &effects)
     isUnknown[signal.rawValue] = true
   }
 
-  /// The board may be another one, or somebody else said why there is nothing.
+  /// The reasons may have changed, so they are published again.
   mutating func forgetWhatWasSaid() {
     for index in said.indices { (said[index], isUnknown[index]) = (nil, false) }
   }

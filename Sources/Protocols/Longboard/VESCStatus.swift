@@ -1,7 +1,7 @@
-// What the machine says of itself: one word for what it is at, one sentence for what is wrong; and its last words.
+// The device's state and fault, and the shutdown sequence.
 
 extension VESCMachine {
-  /// The daemon stops: what moves is stopped first, if there is a link for it.
+  /// The daemon stops: motion is stopped first, if there is a link.
   mutating func stop(at now: Instant, _ effects: inout Effects) {
     isEnding = true
     failWishes(.notConnected("the link is being closed"), &effects)
@@ -19,7 +19,7 @@ extension VESCMachine {
     effects.append(.stopped)
   }
 
-  /// Says what the machine is at, and what is wrong, where that is news.
+  /// Publishes changes of the state and the fault.
   mutating func report(_ effects: inout Effects) {
     let word = word
     if status != word.rawValue {
@@ -34,8 +34,8 @@ extension VESCMachine {
     }
   }
 
-  /// For as long as somebody drives, or was just stopped, the motor is let go should the daemon die or freeze: the VESC's own
-  /// timeout takes a second. A motor that turns for somebody else is none of ours.
+  /// While the board is driven, or was just stopped, last-will frames release the motor if the daemon dies or freezes, because the VESC's
+  /// own timeout takes a second. A motor that another client of the VESC drives is left alone.
   private mutating func leaveWill(_ effects: inout Effects) {
     var isWanted = motion.isHeld || motion.isStopping
     if case .down = state { isWanted = false }
@@ -57,19 +57,19 @@ extension VESCMachine {
     }
   }
 
-  /// The kind's words for what it is doing.
+  /// The states of the kind.
   enum StatusWord: String {
     /// There is no link.
     case waiting
-    /// The VESC has not answered yet.
+    /// The VESC has not responded yet.
     case starting
-    /// The VESC answers.
+    /// The VESC responds.
     case polling
-    /// The VESC answers, and somebody drives.
+    /// The VESC responds, and is driven.
     case driving
-    /// The VESC does not answer.
+    /// The VESC does not respond.
     case silent
-    /// What comes is not what a VESC says, or it does not do what it was told.
+    /// The data is invalid, or the VESC does not execute its commands.
     case degraded
   }
 }

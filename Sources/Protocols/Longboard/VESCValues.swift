@@ -1,8 +1,8 @@
-// What a VESC answers when it is asked how it is: a list of numbers, longer with every firmware. It is read by its length:
-// what is there is read, what is behind it is ignored. The numbers stay whole and scaled as they came.
-// Facts: comm/commands.c and commands.c of vedderb/bldc, tags 2.18 to 6.00.
+// The values in a VESC's response: a list of numbers that grows with every firmware. It is parsed by its length, and additional data
+// is ignored. The numbers stay scaled integers.
+// Source: comm/commands.c and commands.c of vedderb/bldc, tags 2.18 to 6.00.
 
-/// A field of a VESC's answer and how many bytes it takes.
+/// A field of a VESC's response, and its length in bytes.
 enum VESCField: Int, CaseIterable, Sendable {
   // Tenths of a degree.
   case mosfetTemperature, motorTemperature, mosfetTemperature1, mosfetTemperature2, mosfetTemperature3
@@ -26,10 +26,10 @@ enum VESCField: Int, CaseIterable, Sendable {
   case position, fault, controller, vescs
   // Thousandths of Wh, m, ms, V.
   case energyLeft, odometer, uptime, vd, vq
-  // Bit 0: the safety timeout has struck; bit 1: the kill switch is on.
+  // Bit 0: the safety timeout has expired; bit 1: the kill switch is active.
   case status
 
-  /// It has no sign.
+  /// It is unsigned.
   var isCounter: Bool { self == .odometer || self == .uptime }
 
   var width: Int {
@@ -41,12 +41,12 @@ enum VESCField: Int, CaseIterable, Sendable {
   }
 }
 
-/// The numbers of the last answer.
+/// The numbers of the last response.
 struct VESCValues: Sendable {
   private var numbers = [Int](repeating: 0, count: VESCField.allCases.count)
   private var present: UInt32 = 0
 
-  /// The number that was said, if it was.
+  /// The number, if it was sent.
   subscript(_ field: VESCField) -> Int? {
     get { present & 1 << UInt32(field.rawValue) != 0 ? numbers[field.rawValue] : nil }
     set {
@@ -55,7 +55,7 @@ struct VESCValues: Sendable {
     }
   }
 
-  /// Reads an answer behind its id; false, and nothing is known, where it is none.
+  /// Parses a response after its ID; false, without any values, if it is invalid.
   mutating func read(_ command: VESCCommand, _ payload: ArraySlice<UInt8>) -> Bool {
     present = 0
     switch command {
@@ -88,7 +88,7 @@ struct VESCValues: Sendable {
     return true
   }
 
-  /// A selection says first what it holds; the n-th bit stands for the n-th field, the three temperatures for one.
+  /// A selective response starts with its mask; the n-th bit stands for the n-th field, except that the three temperatures share one.
   private mutating func select(_ fields: [VESCField], _ payload: ArraySlice<UInt8>) -> Bool {
     var cursor = VESCCursor(payload)
     guard let mask = cursor.mask() else { return false }
@@ -106,7 +106,7 @@ struct VESCValues: Sendable {
     return true
   }
 
-  /// GET_VALUES since 3.10; the first 16 are always there.
+  /// GET_VALUES since 3.10; the first 16 are always present.
   private static let all: [VESCField] = [
     .mosfetTemperature, .motorTemperature, .motorCurrent, .inputCurrent, .idCurrent, .iqCurrent, .duty, .erpm, .voltage, .chargeUsed,
     .chargeRegenerated, .energyUsed, .energyRegenerated, .tachometer, .tachometerTravelled, .fault, .position, .controller,
@@ -114,7 +114,7 @@ struct VESCValues: Sendable {
   ]
   private static let minOfAll = 16
 
-  /// GET_VALUES of 2.18: 55 bytes. Its temperatures 4 to 6 are those of further MOSFETs, 7 that of the board.
+  /// GET_VALUES of 2.18: 55 bytes. Temperatures 4 to 6 are those of further MOSFETs, 7 that of the board.
   private static let ancient: [VESCField] = [
     .mosfetTemperature1, .mosfetTemperature2, .mosfetTemperature3, .mosfetTemperature, .mosfetTemperature, .mosfetTemperature,
     .mosfetTemperature, .motorCurrent, .inputCurrent, .duty, .erpm, .voltage, .chargeUsed, .chargeRegenerated, .energyUsed,
@@ -130,6 +130,6 @@ struct VESCValues: Sendable {
   ]
   private static let minOfSetup = 17
 
-  /// What is asked for at every slot, as bits of the setup's list: currents, duty, ERPM, speed, voltage, battery, fault.
+  /// The mask of the fields that are polled in every slot: currents, duty, ERPM, speed, voltage, battery, fault.
   static let fastMask: UInt32 = 1 << 2 | 1 << 3 | 1 << 4 | 1 << 5 | 1 << 6 | 1 << 7 | 1 << 8 | 1 << 16
 }

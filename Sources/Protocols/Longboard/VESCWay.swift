@@ -1,21 +1,21 @@
-// How far the board rolled: since the VESC was switched on, and in its life. A VESC since 5.02 counts its life itself; for
-// the others what they count since they were switched on is added up and kept on the disk, and shown once it is there.
+// The distance since the VESC was switched on, and its total. A VESC since 5.02 has an odometer; for older ones the counters since
+// power-on are accumulated and stored, and published once they are stored.
 
 struct VESCWay: Sendable {
   static let storeInterval: Nanoseconds = 5 * .second
 
-  /// Metres; nil while the VESC counts itself.
+  /// Metres; nil if the VESC has an odometer.
   var odometer = Odometer(perSecond: 30)
-  /// There is something new to store.
+  /// There is a new value to store.
   var isNews = false
   var storedAt: Instant = .min
-  /// What is on its way to the disk.
+  /// The value that is being stored.
   var storing: Int?
-  /// What the VESC counted last, to see whether it was switched off: a counter fell.
+  /// The last counters, to detect a restart: a counter has decreased.
   private var uptime: Int?
   private var travelled: Int?
 
-  /// Whether the VESC began anew since it was asked last.
+  /// Whether the VESC has restarted since the last poll.
   mutating func beganAnew(_ values: VESCValues) -> Bool {
     var began = false
     if let uptime = values[.uptime] {
@@ -26,12 +26,12 @@ struct VESCWay: Sendable {
       if let last = self.travelled, travelled < last { began = true }
       self.travelled = travelled
     }
-    // Both counters fall with one restart, and are not read together.
+    // Both counters reset with one restart, but are not read together.
     if began { (uptime, travelled) = (values[.uptime], values[.tachometerTravelled]) }
     return began
   }
 
-  /// Another VESC may answer next.
+  /// Another VESC may respond next.
   mutating func forgetCounters() { (uptime, travelled) = (nil, nil) }
 }
 
@@ -43,7 +43,7 @@ extension VESCMachine {
     publish(.totalDistance, .float(Double(way.odometer.total) / 1000), &effects)
   }
 
-  /// Takes what the VESC counted.
+  /// Takes the VESC's counters.
   mutating func publishWay(_ command: VESCCommand, at now: Instant, _ effects: inout Effects) {
     let geometry = geometry
     let turns = geometry.metres.map { $0 / 6 }
@@ -62,7 +62,7 @@ extension VESCMachine {
       withdraw(.totalDistance, unknown: geometry.missing, &effects)
     }
     if way.beganAnew(values) {
-      effects.append(.event(name: "vesc-restarted", text: "the VESC began anew"))
+      effects.append(.event(name: "vesc-restarted", text: "the VESC has restarted"))
       beginMode(&effects)
     }
   }

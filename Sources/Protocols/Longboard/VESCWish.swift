@@ -1,15 +1,15 @@
-// What a person wants beside the values: another speed mode, the list of the VESCs on the bus. One wish is seen to at a
-// time, between two questions of ours. Every command ends in exactly one `complete`, unless nobody waits for it.
+// Commands other than set-points: a speed mode, and the list of VESCs on the CAN bus. They are executed one at a time, between polls.
+// Every command ends in exactly one `complete`, unless its caller has disconnected.
 
 enum VESCWish: Sendable, Equatable {
   case mode(VESCModeChange)
   case ping(id: CommandID?, asked: Instant?, told: Int)
 
   static let limit = 16
-  /// The bus is asked one number after the other.
+  /// The bus is scanned one ID after the other.
   static let pingTimeout: Nanoseconds = 5 * .second
 
-  /// Who waits for it.
+  /// The waiting command.
   var id: CommandID? {
     get {
       switch self {
@@ -36,34 +36,34 @@ extension VESCMachine {
       switch VESCSignal(rawValue: property) {
       case .mode: wishMode(value, for: id, &effects)
       case .some(let signal) where VESCSignal.targets.contains(signal): aim(signal, value, for: id, at: now, &effects)
-      default: effects.append(.complete(id, .failure(.refused(code: "read-only", "only the VESC changes that"))))
+      default: effects.append(.complete(id, .failure(.refused(code: "read-only", "the property is read-only"))))
       }
     case .run(action: 0, _):
       if let reason = reasonNotToAsk { return effects.append(.complete(id, .failure(.notConnected(reason)))) }
       wish(.ping(id: id, asked: nil, told: 0), &effects)
-    case .run: effects.append(.complete(id, .failure(.refused(code: "no-action", "a VESC has no such action"))))
+    case .run: effects.append(.complete(id, .failure(.refused(code: "no-action", "no such action"))))
     }
   }
 
-  /// Why the VESC cannot be asked now.
+  /// Why no request can be sent to the VESC now.
   var reasonNotToAsk: String? {
     if isEnding { return "the link is being closed" }
     return switch state {
     case .down(let reason): reason
-    case .silent: silence ?? "the VESC does not answer"
-    case .ready, .asking: silence ?? (talk.isSettled ? nil : "the VESC has not answered yet")
+    case .silent: silence ?? "the VESC does not respond"
+    case .ready, .asking: silence ?? (talk.isSettled ? nil : "the VESC has not responded yet")
     }
   }
 
   mutating func wish(_ wish: VESCWish, _ effects: inout Effects) {
     guard wishes.count < VESCWish.limit else {
-      if let id = wish.id { effects.append(.complete(id, .failure(.refused(code: "busy", "too much is waiting: ask again later")))) }
+      if let id = wish.id { effects.append(.complete(id, .failure(.refused(code: "busy", "too many queued commands: try again later")))) }
       return
     }
     wishes.append(wish)
   }
 
-  /// The caller is gone: what was begun is finished, and nobody is told.
+  /// The caller has disconnected: the command is finished without a reply.
   mutating func forget(_ id: CommandID) {
     motion.forget(id)
     for index in wishes.indices where wishes[index].id == id { wishes[index].id = nil }
@@ -80,7 +80,7 @@ extension VESCMachine {
     if let id = wishes.removeFirst().id { effects.append(.complete(id, result)) }
   }
 
-  /// Whether the wish whose turn it is has a question to ask.
+  /// Whether the current command has a request to send.
   var hasWish: Bool {
     switch wishes.first {
     case .mode(let change): change.step.isQuestion
@@ -89,7 +89,7 @@ extension VESCMachine {
     }
   }
 
-  /// The question of the wish whose turn it is.
+  /// The request of the current command.
   mutating func wishedQuestion(at now: Instant, _ effects: inout Effects) -> VESCCommand? {
     guard talk.isSettled else { return nil }
     switch wishes.first {
@@ -105,7 +105,7 @@ extension VESCMachine {
     }
   }
 
-  /// A question of the current wish was not answered.
+  /// A request of the current command got no response.
   mutating func wishMissed(_ command: VESCCommand, _ effects: inout Effects) {
     guard case .mode(let change)? = wishes.first, command == question(of: change) else { return }
     limitsMissed(command, &effects)
@@ -113,7 +113,7 @@ extension VESCMachine {
 
   // MARK: The CAN bus
 
-  /// When a person is told that the bus is still being asked.
+  /// The interval of progress reports.
   func progressDue(_ question: Question) -> Instant? {
     guard case .ping(.some, let asked?, let told)? = wishes.first, question.command == .pingCAN else { return nil }
     return asked &+ Int64(told + 1) * .second
@@ -124,13 +124,13 @@ extension VESCMachine {
     let told = Int((now &- asked) / .second)
     wishes[0] = .ping(id: id, asked: asked, told: told)
     let part = Double(told) / Double(VESCWish.pingTimeout / .second)
-    effects.append(.progress(id, Report(text: "the bus has been asked for \(told) s", progress: part)))
+    effects.append(.progress(id, Report(text: "scanning the CAN bus: \(told) s", progress: part)))
   }
 
   mutating func pingAnswered(_ payload: ArraySlice<UInt8>, _ effects: inout Effects) {
     guard case .ping? = wishes.first else { return }
     let rows = payload.prefix(255).map { [String($0)] }
-    finishWish(.success(Report(text: rows.isEmpty ? "no other VESC is on the bus" : nil, columns: ["can-id"], rows: rows)), &effects)
+    finishWish(.success(Report(text: rows.isEmpty ? "no other VESC on the CAN bus" : nil, columns: ["can-id"], rows: rows)), &effects)
   }
 
   mutating func pingTimedOut(_ effects: inout Effects) {

@@ -89,7 +89,7 @@ import Testing
     rig.buzz(["hold": .bool(true)])
     rig.run(for: .second)
     rig.set("buzzer", .bool(false), id: 2)
-    #expect(rig.refusal() == .refused(code: "replaced", "another command has taken over the buzzer"))
+    #expect(rig.refusal() == .refused(code: "replaced", "replaced by another buzzer command"))
     rig.run(for: 500 * .millisecond)
     #expect(rig.isDone(2) && !rig.board.isSounding)
     for id in CommandID(3)...40 { rig.set("buzzer", .bool(id % 2 == 0), id: id) }
@@ -212,7 +212,7 @@ import Testing
       guard case .invalid(argument: "duration", _)? = rig.refusal(CommandID(id + 1)) else { Issue.record("\(text) was taken"); continue }
     }
     rig.buzz(["duration": .string("2s"), "hold": .bool(true)], id: 50)
-    #expect(rig.refusal(50) == .invalid(argument: "hold", "a time and hold exclude each other; give one of them"))
+    #expect(rig.refusal(50) == .invalid(argument: "hold", "excludes duration; give one of them"))
     rig.buzz(["duration": .string("10s")], id: 51)
     rig.run(for: 11 * .second)
     #expect(rig.isDone(51))

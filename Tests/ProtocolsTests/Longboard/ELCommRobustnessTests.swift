@@ -40,7 +40,7 @@ import Testing
     }
     #expect(rig.fault?.hasPrefix("what comes is no message of the board") == true && rig.number("speed") == nil)
     rig.run(for: 10 * .second)
-    #expect(rig.fault == "the board does not answer: check its power")
+    #expect(rig.fault == "the board does not respond: check its power")
     rig.isBoardMute = false
     rig.run(for: 4 * .second)
     #expect(rig.status == "live" && rig.fault == nil)

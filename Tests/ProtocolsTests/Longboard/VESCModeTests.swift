@@ -22,7 +22,7 @@ import Testing
 
   @Test func noneWasChosenUntilOneIs() throws {
     let rig = try Self.connected()
-    #expect(rig.absence("mode") == "none was chosen" && rig.heard(.setLimits) == 0)
+    #expect(rig.absence("mode") == "not set" && rig.heard(.setLimits) == 0)
     let mode = rig.machine.schema.properties[VESCSignal.mode.rawValue]
     #expect(mode.choices == ["eco", "sport", "full"] && mode.access == .write && mode.remembered)
   }
@@ -106,7 +106,7 @@ import Testing
     // And for as long as everybody sees it.
     rig.isWired = false
     rig.run(for: 3 * .second)
-    #expect(rig.absence("mode") == "eco was chosen: it is set when the VESC answers")
+    #expect(rig.absence("mode") == "eco is pending: set when the VESC responds")
     rig.vesc.restart(at: rig.now)
     rig.isWired = true
     rig.run(for: 3 * .second)
@@ -136,7 +136,7 @@ import Testing
     rig.give(.started(restored: [:], wall: WallTime(microseconds: 0)))
     rig.set("mode", .string("eco"), id: 1)
     #expect(rig.succeeded(1) && rig.disk["mode"] == Array("eco".utf8))
-    #expect(rig.absence("mode") == "eco was chosen: it is set when the VESC answers")
+    #expect(rig.absence("mode") == "eco is pending: set when the VESC responds")
     rig.connect()
     rig.run(for: 2 * .second)
     #expect(rig.text("mode") == "eco" && Self.isEco(rig.vesc))
@@ -147,7 +147,7 @@ import Testing
     rig.set("mode", .string("eco"), id: 1)
     rig.run(for: 2 * .second)
     #expect(rig.refusal(1) == "not-supported" && rig.fault == nil && rig.status == "polling")
-    #expect(rig.disk["mode"] == nil && rig.absence("mode") == "none was chosen")
+    #expect(rig.disk["mode"] == nil && rig.absence("mode") == "not set")
     // One that was chosen before is a fault that stays to be read.
     var other = try VESCRig(.v360, modes: VESCRig.modes)
     other.start(restored: ["mode": Array("eco".utf8)])
@@ -175,7 +175,7 @@ import Testing
     #expect(rig.error(1) == .notConnected("the cable is out"))
     rig.connect()
     rig.run(for: 3 * .second)
-    #expect(rig.absence("mode") == "none was chosen")
+    #expect(rig.absence("mode") == "not set")
     rig.set("mode", .string("sport"), id: 2)
     rig.run(for: .second)
     #expect(rig.succeeded(2))

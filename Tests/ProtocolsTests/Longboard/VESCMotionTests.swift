@@ -39,7 +39,7 @@ import Testing
     rig.run(for: 2 * .second)
     #expect(!rig.machine.schema.properties.contains { $0.access == .motion })
     rig.give(.leaseBegan(deadline: 300 * .millisecond))
-    #expect(rig.lost == ["motion is off: set allow-motion = true in the configuration"])
+    #expect(rig.lost == ["motion is disabled: set allow-motion = true in the configuration"])
     rig.run(for: 2 * .second)
     #expect(rig.vesc.orders.isEmpty && rig.heard(.alive) == 0)
   }
@@ -75,7 +75,7 @@ import Testing
     rig.isWired = false
     rig.start()
     rig.give(.leaseBegan(deadline: 300 * .millisecond))
-    #expect(rig.lost == ["the VESC has not answered yet"])
+    #expect(rig.lost == ["the VESC has not responded yet"])
     rig.run(for: 3 * .second)
     rig.give(.leaseBegan(deadline: 300 * .millisecond))
     #expect(rig.lost.last == VESCPollingTests.off)
@@ -104,10 +104,10 @@ import Testing
     #expect(rig.vesc.orders.map { ($0.at - start) / .millisecond } == [0, 100, 200])
     rig.set("brake-current", .float(3), id: 2)
     #expect(rig.vesc.orders.last?.order == .brake(3))
-    #expect(rig.number("brake-current") == 3 && rig.absence("target-current") == "brake-current is in force")
+    #expect(rig.number("brake-current") == 3 && rig.absence("target-current") == "brake-current is active")
     rig.run(for: VESCMotion.shortest)
     rig.set("target-duty", .float(-20), id: 3)
-    #expect(rig.vesc.orders.last?.order == .duty(-0.2) && rig.absence("brake-current") == "target-duty is in force")
+    #expect(rig.vesc.orders.last?.order == .duty(-0.2) && rig.absence("brake-current") == "target-duty is active")
     rig.run(for: VESCMotion.shortest)
     rig.set("handbrake-current", .float(4), id: 4)
     #expect(rig.vesc.orders.last?.order == .handbrake(4))
@@ -208,7 +208,7 @@ import Testing
     Self.drive(&rig, for: 2 * .second)
     rig.isWired = false
     Self.drive(&rig, for: 2 * .second, from: 500)
-    #expect(rig.lost == ["the VESC does not answer"])
+    #expect(rig.lost == ["the VESC does not respond"])
     #expect(rig.sends.last { $0.bytes[2] == 6 }?.bytes == VESCSetPoint.none.frame(can: nil))
   }
 

@@ -4,7 +4,7 @@ import Testing
 @testable import Protocols
 
 @Suite struct VESCPollingTests {
-  static let off = "the VESC does not answer: is its app set to UART, and is it switched on?"
+  static let off = "the VESC does not respond: check that its app is set to UART and that it is switched on"
 
   @Test(arguments: VESCModel.allCases) func everyFirmwareIsFoundOutAndShowsTheRide(_ model: VESCModel) throws {
     let board: [String: Value] = [
@@ -27,7 +27,7 @@ import Testing
     #expect((rig.number("mosfet-temperature-1") != nil) == (model == .v218 || model.isAtLeast(.v348)))
     #expect((rig.number("uptime") != nil) == model.isAtLeast(.v600))
     #expect((rig.text("timed-out") == "off") == model.isAtLeast(.v600))
-    #expect(rig.absence("uptime") == (model.isAtLeast(.v600) ? nil : "not told by this firmware"))
+    #expect(rig.absence("uptime") == (model.isAtLeast(.v600) ? nil : "not reported by this firmware"))
     // The questions that this firmware does not know are not asked again.
     let lost = rig.number("timeouts") ?? 0
     rig.run(for: 30 * .second)
@@ -41,8 +41,8 @@ import Testing
     var rig = try VESCRig(.v333, ["pole-pairs": .int(7)])
     rig.start()
     rig.run(for: 5 * .second)
-    #expect(rig.absence("speed") == "this VESC does not tell it: set gear-ratio, wheel-diameter in the configuration")
-    #expect(rig.absence("battery") == "this VESC does not tell it: set cells in the configuration")
+    #expect(rig.absence("speed") == "not reported by the VESC: set gear-ratio, wheel-diameter in the configuration")
+    #expect(rig.absence("battery") == "not reported by the VESC: set cells in the configuration")
     #expect(rig.number("rpm") != nil && rig.number("erpm") != nil)
   }
 
@@ -148,7 +148,7 @@ import Testing
     var absent = try VESCRig(.v600, ["can-id": .int(9)])
     absent.start()
     absent.run(for: 5 * .second)
-    #expect(absent.fault == "the VESC 9 on the CAN bus does not answer: is its app set to UART, and is it switched on?")
+    #expect(absent.fault == "the VESC 9 on the CAN bus does not respond: check that its app is set to UART and that it is switched on")
   }
 
   @Test func theBusIsListedWhilePollingPauses() throws {
@@ -158,7 +158,7 @@ import Testing
     rig.give(.perform(1, .run(action: 0, arguments: [:])))
     let before = rig.heard(.selectSetup)
     rig.run(for: 2400 * .millisecond)
-    #expect(rig.progress.map(\.text) == ["the bus has been asked for 1 s", "the bus has been asked for 2 s"])
+    #expect(rig.progress.map(\.text) == ["scanning the CAN bus: 1 s", "scanning the CAN bus: 2 s"])
     #expect(rig.progress.map(\.progress) == [0.2, 0.4])
     #expect(rig.heard(.selectSetup) - before <= 1)
     rig.run(for: .second)

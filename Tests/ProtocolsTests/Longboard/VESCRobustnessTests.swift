@@ -178,7 +178,7 @@ import Testing
     rig.give(.received(.main, VESCFrame.around(payload)))
     #expect(rig.number("erpm") == -2_147_483_648 && rig.text("fault-code") == "255" && rig.number("battery") == 0)
     for name in ["speed", "battery-voltage", "duty", "motor-current", "battery-current"] {
-      #expect(rig.absence(name) == "the VESC says what cannot be", "\(name)")
+      #expect(rig.absence(name) == "implausible value from the VESC", "\(name)")
     }
   }
 
