@@ -166,7 +166,7 @@ public enum DatabaseAnswer: Sendable, Equatable {
 }
 
 /// The text of an event `damaged`: stored values that cannot be read.
-func keptWords(_ names: [String]) -> String {
+func damagedSettingsMessage(_ names: [String]) -> String {
   "stored settings are damaged: \(names.joined(separator: ", ")) reset to unset; set them again"
 }
 
@@ -193,7 +193,7 @@ public enum Input: Sendable {
   /// The value of a `store` survives the death of the process from now on, or could not be stored (the reason).
   case stored(key: String, failure: String?)
   /// A client takes the motion lease: motion commands are now accepted, and a set-point must arrive within every `deadline`
-  /// nanoseconds (`DeadMan`). Sent only while the lease is free.
+  /// nanoseconds (`DeadmanTimer`). Sent only while the lease is free.
   case leaseBegan(deadline: Nanoseconds)
   /// The holder disconnected or released the lease (the reason): stop the vehicle now.
   case leaseEnded(String)

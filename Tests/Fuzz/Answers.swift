@@ -9,23 +9,23 @@ private func holdText(_ text: String, most: Int) {
 }
 
 private func checkWeather(_ response: HTTPResponse) {
-  do throws(WeatherTrouble) {
+  do throws(WeatherError) {
     let report = try WeatherAnswer.weather(response)
     for property in WeatherProperty.live {
       guard case .value(let value)? = report[property] else { continue }
       if let number = value.number { hold(property.range?.contains(number) == true, "\(property) cannot be \(number)") }
     }
-    let kept = WeatherKeeping.answer(WeatherKeeping.bytes(of: report, at: WallTime(microseconds: 1), for: "here"), for: "here")
+    let kept = WeatherStore.answer(WeatherStore.bytes(of: report, at: WallTime(microseconds: 1), for: "here"), for: "here")
     hold(kept?.report.temperature == report.temperature || report.temperature.isAbsent, "another temperature was kept")
   } catch {
-    holdText(error.words, most: 400)
+    holdText(error.message, most: 400)
   }
-  do throws(WeatherTrouble) {
+  do throws(WeatherError) {
     let found = try WeatherAnswer.place(response)
     hold((-90...90).contains(found.point.latitude) && (-180...180).contains(found.point.longitude), "nowhere on earth")
     holdText(found.name, most: 130)
   } catch {
-    holdText(error.words, most: 400)
+    holdText(error.message, most: 400)
   }
 }
 
@@ -35,12 +35,12 @@ extension Reading.Content {
 
 private func checkToy(_ response: HTTPResponse) {
   for isNew in [true, false] {
-    do throws(ToyTrouble) {
+    do throws(ToyError) {
       let user = try ToyAnswer.user(response, isNew: isNew)
-      hold(JSONNode(foreign: user.bytes).flatMap(ToyUser.init) == user && user.id > 0, "another user was kept")
+      hold(JSONNode(untrusted: user.bytes).flatMap(ToyUser.init) == user && user.id > 0, "another user was kept")
       holdText((user.name ?? "") + (user.email ?? ""), most: 200)
     } catch {
-      holdText(error.words, most: 400)
+      holdText(error.message, most: 400)
     }
   }
   if var history = try? ToyAnswer.history(response, of: 18) {
@@ -49,14 +49,14 @@ private func checkToy(_ response: HTTPResponse) {
     history.time = 5
     hold(ToyHistory(kept: history.bytes) == history, "another history was kept")
   }
-  do throws(ToyTrouble) {
+  do throws(ToyError) {
     if case .counted(let fact) = try ToyAnswer.voted(
       response, ToyPendingVote(server: "https://toy.example.org", user: 18, fact: 1, vote: .up))
     {
       holdText(fact.standing, most: 1000)
     }
   } catch {
-    holdText(error.words, most: 400)
+    holdText(error.message, most: 400)
   }
 }
 
@@ -72,10 +72,10 @@ private func checkSensor<Measurement: SensorMeasurement>(_ kind: Measurement.Typ
 }
 
 private func checkKept(_ bytes: [UInt8]) {
-  var keeping = HealthKeeping()
+  var keeping = HealthStore()
   _ = keeping.restore(bytes, DayClock(WallTime(microseconds: 1_773_147_900_000_000), at: 5), at: 5)
-  _ = WeatherKeeping.place(bytes, for: "Oslo")
-  _ = WeatherKeeping.answer(bytes, for: "here")
+  _ = WeatherStore.place(bytes, for: "Oslo")
+  _ = WeatherStore.answer(bytes, for: "here")
   let options: [String: Value] = ["server": .string("https://x"), "listen": .string("0.0.0.0:1"), "toy-network": .string("1.2.3.4")]
   guard var machine = try? Kind.toy.make(Setup(options: options)) else { return hold(false, "these options are right") }
   var effects = Effects()

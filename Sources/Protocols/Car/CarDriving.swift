@@ -17,7 +17,7 @@ struct CarDriving: Sendable {
   static let queueLimit = 64
   private static let minBehind = 8
 
-  var deadMan = DeadMan()
+  var deadmanTimer = DeadmanTimer()
   private(set) var permit = Permit.none
   private(set) var pace = CarPace()
   private let override: Nanoseconds?
@@ -39,7 +39,7 @@ struct CarDriving: Sendable {
     if let override { pace.interval = override }
   }
 
-  var isHeld: Bool { deadMan.isHeld }
+  var isHeld: Bool { deadmanTimer.isHeld }
   var isRunning: Bool { isHeld && permit == .running }
   /// The interval of tilts; nil: unknown.
   var interval: Nanoseconds? { override ?? asked }
@@ -54,14 +54,14 @@ struct CarDriving: Sendable {
 
   mutating func begin(deadline: Nanoseconds, at now: Instant) {
     self.deadline = max(deadline, 0)
-    deadMan.begin(deadline: self.deadline, at: now)
+    deadmanTimer.begin(deadline: self.deadline, at: now)
     permit = .fresh
     attitude = nil
   }
 
   /// Ends the lease. Returns the commands whose set-points were not sent.
   mutating func release() -> [CommandID] {
-    deadMan.release()
+    deadmanTimer.release()
     attitude = nil
     return halt()
   }
@@ -83,7 +83,7 @@ struct CarDriving: Sendable {
 
   /// Sets the driver's position.
   mutating func hold(_ attitude: CarAttitude, at now: Instant) {
-    deadMan.squeeze(at: now)
+    deadmanTimer.refresh(at: now)
     self.attitude = attitude
   }
 

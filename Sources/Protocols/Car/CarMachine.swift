@@ -71,7 +71,7 @@ public struct CarMachine: Machine {
   public var nextWake: Instant? {
     if status.hasEarly { return .min }
     if case .down = state { return nil }
-    var due = [driving.deadMan.expires, stopping.first?.until]
+    var due = [driving.deadmanTimer.expires, stopping.first?.until]
     due.append(sending.map { $0.at &+ Self.linkTimeout } ?? nextTurn)
     switch state {
     case .down: break
@@ -115,7 +115,7 @@ public struct CarMachine: Machine {
   }
 
   private mutating func expireLease(at now: Instant, _ effects: inout Effects) {
-    if let reason = driving.deadMan.lapse(at: now) { loseLease(reason, at: now, &effects) }
+    if let reason = driving.deadmanTimer.expiryReason(at: now) { loseLease(reason, at: now, &effects) }
   }
 
   /// Handles timeouts.

@@ -30,7 +30,7 @@ extension CarMachine {
     effects.append(.leaseLost(reason))
   }
 
-  /// Stops the car, whoever ended the lease.
+  /// Stops the car after the lease has ended for any reason.
   mutating func letGo(_ reason: String, at now: Instant, _ effects: inout Effects) {
     halt(.refused(code: "lease-lost", reason), at: now, &effects)
     for id in driving.release() { effects.append(.complete(id, .failure(.refused(code: "lease-lost", reason)))) }

@@ -11,7 +11,7 @@ struct DayClock: Sendable, Equatable {
   private(set) var offset: Int64
   /// The wall-clock time in microseconds since the Unix epoch at `instant`.
   private var wall: Int64
-  private var told: Instant
+  private var updated: Instant
 
   private static let dayLength: Int64 = 86_400
   private static let latest: Int64 = 1 << 55
@@ -19,7 +19,7 @@ struct DayClock: Sendable, Equatable {
   /// Creates a clock from the current time.
   init(_ time: WallTime, at now: Instant) {
     wall = min(max(time.microseconds, -Self.latest), Self.latest)
-    told = now
+    updated = now
     offset = Int64(min(max(time.utcOffset, -2 * 86_400), 2 * 86_400))
     let local = Self.floor(wall, 1_000_000) + offset
     day = Int(Self.floor(local, Self.dayLength))
@@ -36,12 +36,12 @@ struct DayClock: Sendable, Equatable {
   }
 
   /// The wall-clock time in microseconds since the Unix epoch, unless the clock was set in the meantime.
-  func micros(at now: Instant) -> Int64 { wall + max(0, now &- told) / .microsecond }
+  func micros(at now: Instant) -> Int64 { wall + max(0, now &- updated) / .microsecond }
 
   /// When the next day starts, unless the clock is set.
   var nextDay: Instant {
     let left = (Int64(day) + 1) * Self.dayLength - offset - Self.floor(wall, 1_000_000)
-    return told &+ min(max(left, 1), 2 * Self.dayLength) * .second
+    return updated &+ min(max(left, 1), 2 * Self.dayLength) * .second
   }
 
   /// A time of day in local time: `14:05`.

@@ -88,18 +88,18 @@ struct Gadgetbridge: Sendable {
   // MARK: Values
 
   /// The current value of a metric, if it may be shown.
-  func told(_ metric: HealthMetric, _ clock: DayClock, fresh: Nanoseconds, at now: Instant) -> HealthMachine.Told? {
+  func candidate(_ metric: HealthMetric, _ clock: DayClock, fresh: Nanoseconds, at now: Instant) -> HealthMachine.Candidate? {
     guard let result else { return nil }
     guard metric.isSum else {
       guard let heart = result.heart, let seen = heartSeen else { return nil }
       // Limited by the monotonic clock as well, in case the wall clock is set back.
       let end = min(seen.at &+ fresh, now &+ fresh &- clock.age(of: heart.micros, at: now))
       guard now < end else { return nil }
-      return HealthMachine.Told(
+      return HealthMachine.Candidate(
         number: heart.number, source: words(result, heart.micros, clock), micros: heart.micros, end: end)
     }
     guard result.day == clock.day, let number = result.sums[metric], metric.value(number) != nil else { return nil }
-    return HealthMachine.Told(number: number, source: words(result, result.newest, clock), micros: result.newest)
+    return HealthMachine.Candidate(number: number, source: words(result, result.newest, clock), micros: result.newest)
   }
 
   private func words(_ result: GadgetbridgeDay, _ micros: Int64, _ clock: DayClock) -> String {

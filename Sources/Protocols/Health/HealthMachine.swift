@@ -18,17 +18,17 @@ public struct HealthMachine: Machine {
   let settings: HealthSettings
   private var state = State.new
   var clock = DayClock(WallTime(microseconds: 0), at: 0)
-  var keeping = HealthKeeping()
+  var store = HealthStore()
   var gadgetbridge: Gadgetbridge?
   /// The published reading of each metric.
-  var shown: [HealthMetric: Told] = [:]
+  var shown: [HealthMetric: Candidate] = [:]
   /// The published source of each metric, or the reason why there is no value.
   var said: [HealthMetric: String] = [:]
   var status: String?
   var fault: String?
-  private var lastTold: Instant = 0
+  private var lastTime: Instant = 0
 
-  static let tellPeriod: Nanoseconds = 300 * .second
+  static let timePeriod: Nanoseconds = 300 * .second
   /// Avoids a second request if the clock was set back slightly at midnight.
   private static let breath: Nanoseconds = .second
 
@@ -48,37 +48,37 @@ public struct HealthMachine: Machine {
 
   /// When the time is requested next.
   private var timeIsDue: Instant? {
-    let lasts = !shown.isEmpty || keeping.lasts(after: clock.day)
-    let day = lasts || gadgetbridge != nil ? max(clock.nextDay, lastTold &+ Self.breath) : nil
-    return [gadgetbridge?.due, lasts ? lastTold &+ Self.tellPeriod : nil, day].compactMap(\.self).min()
+    let lasts = !shown.isEmpty || store.lasts(after: clock.day)
+    let day = lasts || gadgetbridge != nil ? max(clock.nextDay, lastTime &+ Self.breath) : nil
+    return [gadgetbridge?.due, lasts ? lastTime &+ Self.timePeriod : nil, day].compactMap(\.self).min()
   }
 
   public mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
     switch input {
     case .started(let restored, let wall):
       clock = DayClock(wall, at: now)
-      if !keeping.restore(restored[HealthKeeping.key], clock, at: now) {
-        effects.append(.event(name: "damaged", text: keptWords(["some values"])))
+      if !store.restore(restored[HealthStore.key], clock, at: now) {
+        effects.append(.event(name: "damaged", text: damagedSettingsMessage(["some values"])))
       }
-      timeWasTold(at: now, &effects)
+      timeReceived(at: now, &effects)
     case .time(let wall):
       guard case .asking = state else { return }
       if clock.set(wall, at: now) {
         gadgetbridge?.forget()
         shown = [:]  // the ages have changed
       }
-      timeWasTold(at: now, &effects)
+      timeReceived(at: now, &effects)
     case .perform(let id, .set(let property, let value)):
       guard let metric = HealthMetric(rawValue: property), let number = value.number, metric.value(number) != nil else {
         return effects.append(.complete(id, .failure(.refused(code: "unknown", "the property is read-only"))))
       }
-      keeping.set(metric, number, for: id)
+      store.set(metric, number, for: id)
       askTime(&effects)
     case .perform(let id, .run): effects.append(.complete(id, .failure(.refused(code: "unknown", "no such action"))))
-    case .cancelled(let id): keeping.cancel(id)
-    case .stored(HealthKeeping.key, let failure):
-      let (by, result) = keeping.stored(failure)
-      keeping.advance(&effects)
+    case .cancelled(let id): store.cancel(id)
+    case .stored(HealthStore.key, let failure):
+      let (by, result) = store.stored(failure)
+      store.advance(&effects)
       review(at: now, &effects)
       for id in by { effects.append(.complete(id, result)) }
     case .rows(let id, let answer):
@@ -86,9 +86,9 @@ public struct HealthMachine: Machine {
       review(at: now, &effects)
     case .stopping:
       // A value that is being stored is stored, but its command gets no reply.
-      keeping.stamp(clock, at: now)
-      keeping.advance(&effects)
-      for id in keeping.dismiss() { effects.append(.complete(id, .failure(.notConnected("the device is being stopped")))) }
+      store.stamp(clock, at: now)
+      store.advance(&effects)
+      for id in store.dismiss() { effects.append(.complete(id, .failure(.notConnected("the device is being stopped")))) }
       effects.append(.stopped)
     case .wake, .linkChanged, .received, .sent, .observed, .response, .stored, .leaseBegan, .leaseEnded: break
     }
@@ -103,10 +103,10 @@ public struct HealthMachine: Machine {
     effects.append(.tellTime)
   }
 
-  private mutating func timeWasTold(at now: Instant, _ effects: inout Effects) {
-    (state, lastTold) = (.knowing, now)
-    keeping.stamp(clock, at: now)
-    keeping.advance(&effects)
+  private mutating func timeReceived(at now: Instant, _ effects: inout Effects) {
+    (state, lastTime) = (.knowing, now)
+    store.stamp(clock, at: now)
+    store.advance(&effects)
     gadgetbridge?.look(clock, at: now, &effects)
     review(at: now, &effects)
   }

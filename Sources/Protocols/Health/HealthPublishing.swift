@@ -3,7 +3,7 @@
 
 extension HealthMachine {
   /// A value that may be shown.
-  struct Told: Sendable, Equatable {
+  struct Candidate: Sendable, Equatable {
     var number: Double
     var source: String
     /// Its time, in microseconds since the Unix epoch.
@@ -17,7 +17,7 @@ extension HealthMachine {
 
   /// Publishes what has changed.
   mutating func review(at now: Instant, _ effects: inout Effects) {
-    for metric in HealthMetric.allCases { show(metric, told(metric, at: now), at: now, &effects) }
+    for metric in HealthMetric.allCases { show(metric, candidate(metric, at: now), at: now, &effects) }
     let word = shown.isEmpty ? "ready" : "live"
     if word != status { effects.append(.status(word)) }
     status = word
@@ -25,8 +25,8 @@ extension HealthMachine {
     fault = gadgetbridge?.fault
   }
 
-  private mutating func show(_ metric: HealthMetric, _ told: Told?, at now: Instant, _ effects: inout Effects) {
-    guard let told, let value = metric.value(told.number) else {
+  private mutating func show(_ metric: HealthMetric, _ candidate: Candidate?, at now: Instant, _ effects: inout Effects) {
+    guard let candidate, let value = metric.value(candidate.number) else {
       shown[metric] = nil
       let reason = absence(of: metric, at: now)
       guard said[metric] != reason else { return }
@@ -35,30 +35,30 @@ extension HealthMachine {
       return effects.withdraw(metric.source, reason)
     }
     let before = shown[metric]
-    shown[metric] = told
-    if before?.number == told.number, before?.micros == told.micros, said[metric] == told.source { return }
-    said[metric] = told.source
-    let age = clock.age(of: told.micros, at: now)
+    shown[metric] = candidate
+    if before?.number == candidate.number, before?.micros == candidate.micros, said[metric] == candidate.source { return }
+    said[metric] = candidate.source
+    let age = clock.age(of: candidate.micros, at: now)
     effects.publish(metric.rawValue, value, age: age)
-    effects.publish(metric.source, .string(told.source), age: age)
+    effects.publish(metric.source, .string(candidate.source), age: age)
   }
 
-  private func told(_ metric: HealthMetric, at now: Instant) -> Told? {
-    let told = [setByHand(metric, at: now), gadgetbridge?.told(metric, clock, fresh: settings.heartRateFresh, at: now)].compactMap(\.self)
-    if let newest = told.max(by: { $0.micros < $1.micros }) { return newest }
-    guard metric == .distance, let length = settings.stepLength, var steps = self.told(.steps, at: now) else { return nil }
+  private func candidate(_ metric: HealthMetric, at now: Instant) -> Candidate? {
+    let imported = gadgetbridge?.candidate(metric, clock, fresh: settings.heartRateFresh, at: now)
+    if let newest = [setByHand(metric, at: now), imported].compactMap(\.self).max(by: { $0.micros < $1.micros }) { return newest }
+    guard metric == .distance, let length = settings.stepLength, var steps = self.candidate(.steps, at: now) else { return nil }
     steps.number = (steps.number * length).rounded() / 1000
     steps.source = "estimated from steps of \(Value.text(length)) m (\(steps.source))"
     return steps
   }
 
-  private func setByHand(_ metric: HealthMetric, at now: Instant) -> Told? {
-    guard let entry = keeping.entries[metric] else { return nil }
-    let told = Told(number: entry.number, source: "set by hand at \(clock.words(of: entry.micros))", micros: entry.micros)
-    guard !metric.isSum else { return entry.day == clock.day ? told : nil }
+  private func setByHand(_ metric: HealthMetric, at now: Instant) -> Candidate? {
+    guard let entry = store.entries[metric] else { return nil }
+    let candidate = Candidate(number: entry.number, source: "set by hand at \(clock.words(of: entry.micros))", micros: entry.micros)
+    guard !metric.isSum else { return entry.day == clock.day ? candidate : nil }
     let end = entry.set &+ settings.heartRateFresh
     guard now < end else { return nil }
-    return Told(number: told.number, source: told.source, micros: told.micros, end: end)
+    return Candidate(number: candidate.number, source: candidate.source, micros: candidate.micros, end: end)
   }
 
   private func absence(of metric: HealthMetric, at now: Instant) -> String {

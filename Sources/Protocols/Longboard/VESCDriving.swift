@@ -16,7 +16,7 @@ extension VESCMachine {
     effects.append(.leaseLost(reason))
   }
 
-  /// Releases the motor, whoever ended the lease.
+  /// Releases the motor after the lease has ended for any reason.
   mutating func letGo(_ reason: String, at now: Instant, _ effects: inout Effects) {
     for id in motion.stop(at: now) { effects.append(.complete(id, .failure(.refused(code: "lease-lost", reason)))) }
     withdrawTargets(&effects)

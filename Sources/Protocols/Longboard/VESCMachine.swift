@@ -97,7 +97,7 @@ public struct VESCMachine: Machine {
 
   public var nextWake: Instant? {
     if case .down = state { return nil }
-    var next = motion.deadMan.expires ?? .max
+    var next = motion.deadmanTimer.expires ?? .max
     if let sending {
       next = min(next, sending.at &+ Self.linkTimeout)
     } else if let due = motion.nextDue {
@@ -147,7 +147,7 @@ public struct VESCMachine: Machine {
 
   /// Handles timeouts.
   private mutating func expire(at now: Instant, _ effects: inout Effects) {
-    if let reason = motion.deadMan.lapse(at: now) { loseLease(reason, at: now, &effects) }
+    if let reason = motion.deadmanTimer.expiryReason(at: now) { loseLease(reason, at: now, &effects) }
     if let sending, now &- sending.at >= Self.linkTimeout { return giveUp("write timeout", at: now, &effects) }
     guard case .asking(let question) = state else { return }
     if now >= question.deadline {

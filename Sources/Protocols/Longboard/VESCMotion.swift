@@ -14,7 +14,7 @@ struct VESCMotion: Sendable {
   /// The maximum number of commands that wait for the link to accept their set-point.
   static let queueLimit = 32
 
-  var deadMan = DeadMan()
+  var deadmanTimer = DeadmanTimer()
   /// nil: no set-point yet.
   private(set) var setPoint: VESCSetPoint?
   /// Zero currents that are still to be sent.
@@ -29,13 +29,13 @@ struct VESCMotion: Sendable {
   /// The commands that wait for the set-point in flight.
   private var carried: [CommandID] = []
 
-  var isHeld: Bool { deadMan.isHeld }
+  var isHeld: Bool { deadmanTimer.isHeld }
   var isStopping: Bool { stops > 0 }
   /// When the next message is due; nil: not driven, and the motor is released.
   var nextDue: Instant? { isStopping || isHeld ? due : nil }
 
   mutating func begin(deadline: Nanoseconds, at now: Instant) {
-    deadMan.begin(deadline: deadline, at: now)
+    deadmanTimer.begin(deadline: deadline, at: now)
     setPoint = nil
     if !isStopping { due = now }
   }
@@ -43,7 +43,7 @@ struct VESCMotion: Sendable {
   /// Sets the set-point; false if too many commands wait.
   mutating func aim(_ setPoint: VESCSetPoint, for id: CommandID, at now: Instant) -> Bool {
     guard waiting.count < Self.queueLimit else { return false }
-    deadMan.squeeze(at: now)
+    deadmanTimer.refresh(at: now)
     self.setPoint = setPoint
     isUnheard = false
     waiting.append(id)
@@ -55,7 +55,7 @@ struct VESCMotion: Sendable {
 
   /// Ends the lease. Returns the commands whose set-points were not sent.
   mutating func stop(at now: Instant) -> [CommandID] {
-    deadMan.release()
+    deadmanTimer.release()
     setPoint = nil
     (stops, isUnheard) = (Self.stopFrames, true)
     due = now
@@ -96,7 +96,7 @@ struct VESCMotion: Sendable {
   /// Shutdown: enough was sent, or there is no link.
   mutating func giveUp() {
     (stops, isUnheard) = (0, false)
-    deadMan.release()
+    deadmanTimer.release()
   }
 
   mutating func linkCameUp(at now: Instant) { due = now }

@@ -5,7 +5,7 @@ extension MirrorMachine {
   static let sendNow = Action("send-now", help: "Send all collected values once, even if send is off")
 
   private var namelessError: CommandError { .refused(code: "needs-username", nameless) }
-  private var nothingCollected: CommandError {
+  private var collectionOff: CommandError {
     let device = settings.device
     return .refused(
       code: "collection-off", "health and weather are off: vehiclectl set \(device).health on, or \(device).weather")
@@ -14,10 +14,10 @@ extension MirrorMachine {
   mutating func perform(_ id: CommandID, _ command: Command, at now: Instant, _ effects: inout Effects) {
     do throws(CommandError) {
       switch command {
-      case .run: try sendOneWave(id, at: now)
+      case .run: try sendOneUpdate(id, at: now)
       case .set(let property, let value):
-        let wish = try wish(property, value)
-        if !keeping.keep(wish, for: id, &effects) {
+        let change = try change(property, value)
+        if !store.save(change, for: id, &effects) {
           throw .refused(code: "busy", "too many pending writes to disk: try again later")
         }
       }
@@ -26,10 +26,10 @@ extension MirrorMachine {
     }
   }
 
-  private var hasUsername: Bool { keeping.next.username ?? settings.username != nil }
+  private var hasUsername: Bool { store.next.username ?? settings.username != nil }
 
   /// The setting of a command; throws if it is invalid.
-  private func wish(_ property: Int, _ value: Value) throws(CommandError) -> MirrorKeeping.Wish {
+  private func change(_ property: Int, _ value: Value) throws(CommandError) -> MirrorStore.Change {
     switch (MirrorSignal(rawValue: property), value) {
     case (.led, .int(let percent)):
       guard hasUsername else { throw namelessError }
@@ -37,7 +37,7 @@ extension MirrorMachine {
     case (.interval, .int(let seconds)): return .interval(seconds)
     case (.username, .string(let name)):
       if name.isEmpty { return .username(nil) }
-      if let words = MirrorMessage.refusal(name: name) { throw .invalid(argument: "username", words) }
+      if let message = MirrorMessage.refusal(name: name) { throw .invalid(argument: "username", message) }
       return .username(name)
     case (let signal?, .bool(let isOn)):
       guard let turned = MirrorSwitch.allCases.first(where: { $0.signal == signal }) else { break }
@@ -57,51 +57,51 @@ extension MirrorMachine {
         code: "not-configured", "no weather source is configured: add weather = \"NAME\" to the device's section")
     case .send:
       guard hasUsername else { throw namelessError }
-      guard !keeping.next.on.isDisjoint(with: [.health, .weather]) else { throw nothingCollected }
+      guard !store.next.on.isDisjoint(with: [.health, .weather]) else { throw collectionOff }
     default: break
     }
   }
 
-  private mutating func sendOneWave(_ id: CommandID, at now: Instant) throws(CommandError) {
+  private mutating func sendOneUpdate(_ id: CommandID, at now: Instant) throws(CommandError) {
     guard username != nil else { throw namelessError }
-    guard isCollecting else { throw nothingCollected }
+    guard isCollecting else { throw collectionOff }
     switch state {
     case .down(let reason): throw .notConnected(reason)
-    case .parting: throw .notConnected("the link is being closed")
+    case .shuttingDown: throw .notConnected("the link is being closed")
     case .up: break
     }
-    let parcels = collected(for: id)
-    guard !parcels.isEmpty else {
-      throw .refused(code: "no-data", nothingKnown)
+    let pendingValues = collected(for: id)
+    guard !pendingValues.isEmpty else {
+      throw .refused(code: "no-data", noDataReason)
     }
-    parcels.forEach { put($0) }
-    let count = "\(parcels.count) \(parcels.count == 1 ? "value" : "values") acknowledged"
-    hold(id, Report(text: [count, pictures].compactMap(\.self).joined(separator: "; ")), isKept: false, at: now)
+    pendingValues.forEach { enqueue($0) }
+    let count = "\(pendingValues.count) \(pendingValues.count == 1 ? "value" : "values") acknowledged"
+    hold(id, Report(text: [count, pictures].compactMap(\.self).joined(separator: "; ")), isStored: false, at: now)
   }
 
   // MARK: Stored
 
   mutating func stored(_ key: String, _ failure: String?, at now: Instant, _ effects: inout Effects) {
     let before = username
-    guard let (id, wish) = keeping.stored(key, failure) else { return }
+    guard let (id, change) = store.stored(key, failure) else { return }
     if let failure {
       if let id { effects.append(.complete(id, .failure(.refused(code: "not-stored", failure)))) }
       return
     }
-    publishKept(&effects)
-    switch wish {
+    publishStored(&effects)
+    switch change {
     case .led:
-      guard isUp, let parcel = light(for: id) else { return answer(id, pending(pictures), &effects) }
-      put(parcel)
+      guard isUp, let pendingValue = light(for: id) else { return answer(id, pending(pictures), &effects) }
+      enqueue(pendingValue)
       if let id { hold(id, Report(text: pictures), at: now) }
     case .username: renamed(from: before, id, at: now, &effects)
     case .interval:
-      if wave != nil { wave = min(wave ?? .max, now &+ Nanoseconds(interval) &* .second) }
+      if nextUpdate != nil { nextUpdate = min(nextUpdate ?? .max, now &+ Nanoseconds(interval) &* .second) }
       answer(id, nil, &effects)
     case .turn(let turned, let isOn):
       plan(at: now)
-      if isOn { hurry(at: now) }
-      answer(id, words(turned, isOn), &effects)
+      if isOn { expedite(at: now) }
+      answer(id, remark(turned, isOn), &effects)
     }
   }
 
@@ -117,20 +117,20 @@ extension MirrorMachine {
       effects.append(.complete(other, .failure(.refused(code: "replaced", "another name was set in the meantime"))))
     }
     // The display reads a name together with the next value.
-    let isFollowed = keeping.now.led != nil || isToSend
-    let words = isFollowed ? pictures : "the mirror shows the name after the next value: vehiclectl set \(settings.device).led 50"
-    guard case .up(let session) = state else { return answer(id, pending(words), &effects) }
+    let isFollowed = store.now.led != nil || isToSend
+    let message = isFollowed ? pictures : "the mirror shows the name after the next value: vehiclectl set \(settings.device).led 50"
+    guard case .up(let session) = state else { return answer(id, pending(message), &effects) }
     if session.has(username) { return answer(id, nil, &effects) }
-    if let id { hold(id, Report(text: words), name: username, at: now) }
+    if let id { hold(id, Report(text: message), name: username, at: now) }
   }
 
   /// A remark before the first value under a new name is sent.
   private var pictures: String? {
-    guard let username, !keeping.introduced.contains(username) else { return nil }
+    guard let username, !store.introduced.contains(username) else { return nil }
     return "stand in front of the mirror: it takes pictures of you if the name is new"
   }
 
-  private func words(_ turned: MirrorSwitch, _ isOn: Bool) -> String? {
+  private func remark(_ turned: MirrorSwitch, _ isOn: Bool) -> String? {
     guard isOn else { return nil }
     if turned == .health, MirrorMetric.health.allSatisfy({ settings.sources[$0] == nil || !isPermitted($0) }) {
       return "no value is permitted yet: vehiclectl set \(settings.device).send-steps on, or another send- property"
@@ -139,7 +139,7 @@ extension MirrorMachine {
     if turned == .weather, MirrorMetric.weather.allSatisfy({ known[$0] == nil }), let reason = missing[.temperature] {
       return "no value yet; \(reason)"
     }
-    let words = [isUp ? nil : "pending: starts when the mirror is connected", isToSend ? pictures : nil].compactMap(\.self)
-    return words.isEmpty ? nil : words.joined(separator: "; then ")
+    let message = [isUp ? nil : "pending: starts when the mirror is connected", isToSend ? pictures : nil].compactMap(\.self)
+    return message.isEmpty ? nil : message.joined(separator: "; then ")
   }
 }

@@ -60,7 +60,7 @@ struct MirrorSettings: Sendable {
     device = setup.device
     profile = try Self.profile(setup)
     if case .string(let name)? = setup.options["username"] {
-      if let words = MirrorMessage.refusal(name: name) { throw OptionError("username", words) }
+      if let message = MirrorMessage.refusal(name: name) { throw OptionError("username", message) }
       username = name
     } else {
       username = nil

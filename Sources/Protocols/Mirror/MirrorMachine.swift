@@ -11,7 +11,7 @@ public struct MirrorMachine: Machine {
     case down(String)
     case up(MirrorSession)
     /// The link is being closed.
-    case parting(MirrorParting)
+    case shuttingDown(MirrorShutdown)
   }
 
   /// A command whose messages the mirror has not acknowledged yet.
@@ -21,7 +21,7 @@ public struct MirrorMachine: Machine {
     /// The reply on success.
     let report: Report
     /// The setting is stored: if the mirror does not acknowledge now, it is sent later.
-    let isKept: Bool
+    let isStored: Bool
     /// Complete when the mirror has this name; nil: when no message of the command is left.
     let name: String?
   }
@@ -29,7 +29,7 @@ public struct MirrorMachine: Machine {
   public let schema = Schema(properties: MirrorSignal.properties, actions: [Self.sendNow])
   let settings: MirrorSettings
   var state = State.down("the link is not up yet")
-  var keeping = MirrorKeeping()
+  var store = MirrorStore()
   /// The known values of other devices.
   var known: [MirrorMetric: Value] = [:]
   /// Why a metric has no value that can be sent.
@@ -42,7 +42,7 @@ public struct MirrorMachine: Machine {
   var reading = MirrorReading()
   var waits: [CommandID: Wait] = [:]
   /// When the next update is due; nil while nothing is sent.
-  var wave: Instant?
+  var nextUpdate: Instant?
   var lastSendID: SendID = 0
   /// The current problem, until a connection is stable.
   var trouble: String?
@@ -55,7 +55,7 @@ public struct MirrorMachine: Machine {
   public init(_ setup: Setup) throws(OptionError) { settings = try MirrorSettings(setup) }
 
   /// The name that the mirror greets: the one that a client set, or the configured one.
-  var username: String? { keeping.now.username ?? settings.username }
+  var username: String? { store.now.username ?? settings.username }
 
   public var nextWake: Instant? {
     var due = waits.values.map(\.until)
@@ -64,8 +64,8 @@ public struct MirrorMachine: Machine {
     case .up(let session):
       if let moment = session.nextWake(for: username) { due.append(moment) }
       if isDoubtful, session.isAcknowledged { due.append(cameUp &+ Self.settling) }
-      if let wave { due.append(wave) }
-    case .parting(let parting): due.append(parting.nextWake)
+      if let nextUpdate { due.append(nextUpdate) }
+    case .shuttingDown(let shutdown): due.append(shutdown.nextWake)
     }
     return due.min()
   }
@@ -73,7 +73,7 @@ public struct MirrorMachine: Machine {
   public mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
     switch input {
     case .started(let restored, let wall): start(restored, wall, at: now, &effects)
-    case .time(let wall): told(wall, at: now)
+    case .time(let wall): timeReceived(wall, at: now)
     case .linkChanged(.main, .up): linkCameUp(at: now)
     case .linkChanged(.main, .down(let reason)): linkWentDown(reason, at: now, &effects)
     case .sent(let id, let failure): sent(id, failure, at: now, &effects)
@@ -87,25 +87,25 @@ public struct MirrorMachine: Machine {
     expire(at: now, &effects)
     advance(at: now, &effects)
     settle(at: now)
-    tellStanding(&effects)
+    publishState(&effects)
   }
 
   // MARK: Start and status
 
   private mutating func start(_ restored: [String: [UInt8]], _ wall: WallTime, at now: Instant, _ effects: inout Effects) {
-    let damaged = keeping.restore(restored)
+    let damaged = store.restore(restored)
     clock = DayClock(wall, at: now)
-    reading = MirrorReading(name: keeping.introduced.last, at: now)
-    if !damaged.isEmpty { effects.append(.event(name: "damaged", text: keptWords(damaged))) }
-    publishKept(&effects)
+    reading = MirrorReading(name: store.introduced.last, at: now)
+    if !damaged.isEmpty { effects.append(.event(name: "damaged", text: damagedSettingsMessage(damaged))) }
+    publishStored(&effects)
     for signal in MirrorSignal.sent { effects.withdraw(signal, "not acknowledged by the mirror since the device was started") }
     for metric in MirrorMetric.allCases {
       if let reference = settings.sources[metric] { effects.append(.observe(reference: reference)) }
     }
   }
 
-  mutating func publishKept(_ effects: inout Effects) {
-    if let led = keeping.now.led {
+  mutating func publishStored(_ effects: inout Effects) {
+    if let led = store.now.led {
       effects.publish(.led, .int(led))
     } else {
       effects.withdraw(.led, "not set, and the mirror does not report it: vehiclectl set \(settings.device).led 50")
@@ -116,16 +116,16 @@ public struct MirrorMachine: Machine {
       effects.withdraw(.username, "not set: vehiclectl set \(settings.device).username NAME")
     }
     effects.publish(.interval, .int(interval))
-    for turned in MirrorSwitch.allCases { effects.publish(turned.signal, .bool(keeping.now.on.contains(turned))) }
+    for turned in MirrorSwitch.allCases { effects.publish(turned.signal, .bool(store.now.on.contains(turned))) }
   }
 
   /// Seconds between updates.
-  var interval: Int { keeping.now.interval ?? settings.interval }
+  var interval: Int { store.now.interval ?? settings.interval }
 
   var nameless: String { "no name is set: vehiclectl set \(settings.device).username NAME" }
 
   /// Publishes the device's state, and its fault.
-  private mutating func tellStanding(_ effects: inout Effects) {
+  private mutating func publishState(_ effects: inout Effects) {
     let word: String
     if username == nil {
       word = "needs-username"
@@ -133,8 +133,8 @@ public struct MirrorMachine: Machine {
       switch state {
       case .down: word = "waiting"
       case .up where trouble != nil: word = "silent"
-      case .up: word = wave == nil ? "connected" : "sending"
-      case .parting: word = "parting"
+      case .up: word = nextUpdate == nil ? "connected" : "sending"
+      case .shuttingDown: word = "parting"
       }
     }
     let fault = username == nil ? nameless : trouble

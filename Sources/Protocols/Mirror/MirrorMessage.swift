@@ -61,13 +61,13 @@ public struct MirrorMessage: Sendable, Equatable {
 
   /// A name or a condition; throws if the mirror cannot handle it.
   public init(_ tag: Tag, _ value: String) throws(ValueError) {
-    let words: String? =
+    let message: String? =
       switch tag {
       case .name, .newName: Self.refusal(name: value)
       case .condition: Self.refusal(condition: value)
       default: "\(tag.rawValue) is not a string"
       }
-    if let words { throw ValueError(words) }
+    if let message { throw ValueError(message) }
     self.init(checked: tag, value)
   }
 
@@ -87,7 +87,7 @@ public struct MirrorMessage: Sendable, Equatable {
   /// Why the mirror cannot handle this name, or nil. It becomes a key in SQL and part of the names of picture files, whose part before
   /// the first dot identifies the face.
   public static func refusal(name: String) -> String? {
-    if let words = refusal(of: "a name", name, without: "+ ' / .") { return words }
+    if let message = refusal(of: "a name", name, without: "+ ' / .") { return message }
     if name.utf8.allSatisfy({ $0 == space }) { return "a name must not be blank" }
     return name == "Default" ? "the name Default is reserved by the mirror; choose another name" : nil
   }

@@ -4,7 +4,7 @@
 // Source: ISM-App's BLE.swift; main.cpp: data without a name goes to a bogus profile and may start picture taking.
 
 /// A value to send, and the commands that wait for it.
-struct MirrorParcel: Sendable {
+struct MirrorPendingValue: Sendable {
   let message: MirrorMessage
   /// nil: the light.
   let metric: MirrorMetric?
@@ -19,17 +19,17 @@ struct MirrorParcel: Sendable {
 
 /// One connection.
 struct MirrorSession: Sendable {
-  enum Word: Sendable {
+  enum Step: Sendable {
     case greeting
     case name(String)
     /// The second half of a renaming, as the app does it: the old name is sent before.
     case newName(String)
-    case value(MirrorParcel)
+    case value(MirrorPendingValue)
   }
 
   /// A write without an acknowledgement.
   struct Writing: Sendable {
-    let word: Word
+    let step: Step
     let id: SendID
     let at: Instant
     let isRepeated: Bool
@@ -37,13 +37,13 @@ struct MirrorSession: Sendable {
 
   private(set) var isGreeted = false
   /// The last acknowledged name.
-  private(set) var told: String?
+  private(set) var acknowledgedName: String?
   /// The name was sent before this group of values.
   private var isNamed = false
-  private var outbox: [MirrorParcel] = []
+  private var queue: [MirrorPendingValue] = []
   private(set) var writing: Writing?
   /// A failed message, and when it is repeated.
-  private var repeating: (word: Word, at: Instant)?
+  private var repeating: (step: Step, at: Instant)?
   var reading: MirrorReading
 
   /// The timeout of an acknowledgement.
@@ -62,88 +62,88 @@ struct MirrorSession: Sendable {
 
   /// Another name is to be sent, once the display has read the values under the previous one.
   private func isHeldBack(_ username: String?) -> Bool {
-    guard isGreeted, let username, told != username else { return false }
+    guard isGreeted, let username, acknowledgedName != username else { return false }
     return reading.holdsBack(username)
   }
 
   /// Queues a value; replaces an earlier one of the same tag and name, whose commands then wait for this one.
-  mutating func put(_ parcel: MirrorParcel) {
-    var parcel = parcel
-    if let index = outbox.firstIndex(where: { $0.message.tag == parcel.message.tag && $0.name == parcel.name }) {
-      parcel.commands = outbox.remove(at: index).commands + parcel.commands
+  mutating func enqueue(_ pendingValue: MirrorPendingValue) {
+    var pendingValue = pendingValue
+    if let index = queue.firstIndex(where: { $0.message.tag == pendingValue.message.tag && $0.name == pendingValue.name }) {
+      pendingValue.commands = queue.remove(at: index).commands + pendingValue.commands
     }
-    outbox.append(parcel)
+    queue.append(pendingValue)
   }
 
   /// Whether a message of this command is not acknowledged yet.
-  func owes(_ command: CommandID) -> Bool {
-    let spoken = [writing?.word, repeating?.word].compactMap(\.self)
-    return outbox.contains { $0.commands.contains(command) }
-      || spoken.contains { if case .value(let parcel) = $0 { parcel.commands.contains(command) } else { false } }
+  func hasPending(_ command: CommandID) -> Bool {
+    let inFlight = [writing?.step, repeating?.step].compactMap(\.self)
+    return queue.contains { $0.commands.contains(command) }
+      || inFlight.contains { if case .value(let pendingValue) = $0 { pendingValue.commands.contains(command) } else { false } }
   }
 
   /// The mirror has this name, and no other is in flight.
   func has(_ name: String) -> Bool {
-    let isChanging = [writing?.word, repeating?.word].contains { if case .newName = $0 { true } else { false } }
-    return told == name && !isChanging
+    let isChanging = [writing?.step, repeating?.step].contains { if case .newName = $0 { true } else { false } }
+    return acknowledgedName == name && !isChanging
   }
 
   /// The next message for a mirror of this user; nil: none. It is written with this send ID.
   mutating func next(for username: String?, as id: SendID, at now: Instant) -> MirrorMessage? {
     guard writing == nil else { return nil }
-    if let (word, moment) = repeating {
+    if let (step, moment) = repeating {
       guard now >= moment else { return nil }
       repeating = nil
-      return write(word, as: id, at: now, isRepeated: true)
+      return write(step, as: id, at: now, isRepeated: true)
     }
     guard isGreeted else { return write(.greeting, as: id, at: now) }
     guard let username else { return nil }
     // Values that were collected under an earlier name belong to that name.
-    if let told, told != username, let index = outbox.firstIndex(where: { $0.name == told }) {
-      return write(isNamed ? .value(outbox.remove(at: index)) : .name(told), as: id, at: now)
+    if let acknowledgedName, acknowledgedName != username, let index = queue.firstIndex(where: { $0.name == acknowledgedName }) {
+      return write(isNamed ? .value(queue.remove(at: index)) : .name(acknowledgedName), as: id, at: now)
     }
     guard !isHeldBack(username) || reading.isOver(at: now) else { return nil }
-    guard let told else { return write(.name(username), as: id, at: now) }
-    if told != username { return write(isNamed ? .newName(username) : .name(told), as: id, at: now) }
-    guard !outbox.isEmpty else {
+    guard let acknowledgedName else { return write(.name(username), as: id, at: now) }
+    if acknowledgedName != username { return write(isNamed ? .newName(username) : .name(acknowledgedName), as: id, at: now) }
+    guard !queue.isEmpty else {
       isNamed = false
       return nil
     }
-    return write(isNamed ? .value(outbox.removeFirst()) : .name(told), as: id, at: now)
+    return write(isNamed ? .value(queue.removeFirst()) : .name(acknowledgedName), as: id, at: now)
   }
 
-  private mutating func write(_ word: Word, as id: SendID, at now: Instant, isRepeated: Bool = false) -> MirrorMessage? {
-    guard let message = word.message else { return nil }
-    writing = Writing(word: word, id: id, at: now, isRepeated: isRepeated)
-    if word.isValue { reading.wrote(message.tag, under: told, at: now) }
+  private mutating func write(_ step: Step, as id: SendID, at now: Instant, isRepeated: Bool = false) -> MirrorMessage? {
+    guard let message = step.message else { return nil }
+    writing = Writing(step: step, id: id, at: now, isRepeated: isRepeated)
+    if step.isValue { reading.wrote(message.tag, under: acknowledgedName, at: now) }
     return message
   }
 
   /// The mirror has acknowledged the write.
-  mutating func acknowledged(_ word: Word, at now: Instant) {
+  mutating func acknowledged(_ step: Step, at now: Instant) {
     writing = nil
-    switch word {
+    switch step {
     case .greeting: isGreeted = true
-    case .name(let name), .newName(let name): (told, isNamed) = (name, true)
+    case .name(let name), .newName(let name): (acknowledgedName, isNamed) = (name, true)
     case .value: reading.arrived(at: now)
     }
   }
 
   /// The write has failed; it is repeated once.
-  mutating func failed(_ word: Word, at now: Instant) {
+  mutating func failed(_ step: Step, at now: Instant) {
     writing = nil
-    repeating = (word, now &+ Self.breath)
+    repeating = (step, now &+ Self.breath)
   }
 }
 
-extension MirrorSession.Word {
+extension MirrorSession.Step {
   /// nil: no message can be made of it, which is checked before.
   var message: MirrorMessage? {
     switch self {
     case .greeting: .connected
     case .name(let name): try? MirrorMessage(.name, name)
     case .newName(let name): try? MirrorMessage(.newName, name)
-    case .value(let parcel): parcel.message
+    case .value(let pendingValue): pendingValue.message
     }
   }
 

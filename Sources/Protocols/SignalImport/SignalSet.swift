@@ -5,7 +5,7 @@
 enum SignalSet {
   /// Takes over the signals of one model year; nil: of all.
   static func read(_ text: [UInt8], year: Int?, into result: inout SignalImport) throws(ValueError) {
-    guard let root = JSONNode(foreign: text) else { throw ValueError("it begins like JSON and is none; download it again") }
+    guard let root = JSONNode(untrusted: text) else { throw ValueError("it begins like JSON and is none; download it again") }
     guard let commands = root["commands"], commands.kind == .array else {
       throw ValueError("it is no signal set of OBDb: it has no list \"commands\"; name one, as signalsets/v3/default.json of a car")
     }

@@ -46,32 +46,32 @@ enum ToyCall: Sendable {
 }
 
 /// Why a request failed.
-struct ToyTrouble: Error, Equatable {
+struct ToyError: Error, Equatable {
   /// A temporary failure: a later attempt may succeed.
   var isPassing: Bool
   /// A short stable code.
   var code: String
-  var words: String
+  var message: String
   /// The server failed on this request (500); others may succeed.
-  var isOfCall = false
+  var isPerRequest = false
 
   /// A temporary failure.
-  static func passing(_ words: String) -> ToyTrouble { ToyTrouble(isPassing: true, code: "no-answer", words: words) }
+  static func passing(_ message: String) -> ToyError { ToyError(isPassing: true, code: "no-answer", message: message) }
   /// A permanent failure.
-  static func final(_ code: String, _ words: String) -> ToyTrouble { ToyTrouble(isPassing: false, code: code, words: words) }
+  static func final(_ code: String, _ message: String) -> ToyError { ToyError(isPassing: false, code: code, message: message) }
 }
 
 /// The result of a vote.
 enum ToyVoted: Equatable {
   case counted(ToyFact)
-  case wasSo
+  case unchanged
 }
 
 enum ToyAnswer {
-  private static let wantsLogin = "the session has expired: vehiclectl toy login EMAIL"
+  private static let sessionExpired = "the session has expired: vehiclectl toy login EMAIL"
 
   /// The user of a login or registration.
-  static func user(_ response: HTTPResponse, isNew: Bool) throws(ToyTrouble) -> ToyUser {
+  static func user(_ response: HTTPResponse, isNew: Bool) throws(ToyError) -> ToyUser {
     switch response {
     case .answered(404, _, let body) where body.isEmpty && !isNew: throw .final("wrong-password", "wrong e-mail or password")
     case .answered(401, _, _) where !isNew: throw .final("wrong-password", "wrong e-mail or password")
@@ -94,9 +94,9 @@ enum ToyAnswer {
     return body
   }
 
-  static func history(_ response: HTTPResponse, of user: Int) throws(ToyTrouble) -> ToyHistory {
+  static func history(_ response: HTTPResponse, of user: Int) throws(ToyError) -> ToyHistory {
     switch response {
-    case .answered(401, _, _): throw .final("needs-login", wantsLogin)
+    case .answered(401, _, _): throw .final("needs-login", sessionExpired)
     case .answered(400, let type, let body) where isVerdict(type, body):
       let words = message(body).map { " (\($0))" } ?? ""
       throw .final(
@@ -111,10 +111,10 @@ enum ToyAnswer {
     return history
   }
 
-  static func voted(_ response: HTTPResponse, _ vote: ToyPendingVote) throws(ToyTrouble) -> ToyVoted {
+  static func voted(_ response: HTTPResponse, _ vote: ToyPendingVote) throws(ToyError) -> ToyVoted {
     switch response {
-    case .answered(204, _, _): return .wasSo
-    case .answered(401, _, _): throw ToyTrouble(isPassing: true, code: "needs-login", words: wantsLogin)
+    case .answered(204, _, _): return .unchanged
+    case .answered(401, _, _): throw ToyError(isPassing: true, code: "needs-login", words: sessionExpired)
     case .answered(400, let type, let body) where isVerdict(type, body):
       let words = message(body).map { " (\($0))" } ?? ""
       throw .final(
@@ -134,25 +134,25 @@ enum ToyAnswer {
   /// Whether the response comes from the server's program, not from a proxy in front of it.
   private static func isVerdict(_ type: String?, _ body: [UInt8]) -> Bool { body.isEmpty || type.map { $0.hasSuffix("json") } ?? true }
 
-  private static func object(_ response: HTTPResponse) throws(ToyTrouble) -> JSONNode {
+  private static func object(_ response: HTTPResponse) throws(ToyError) -> JSONNode {
     let node = try document(response)
     guard node.kind == .object else { throw .passing("the server returned JSON that is not an object: check server") }
     return node
   }
 
   /// The JSON of a successful response.
-  private static func document(_ response: HTTPResponse) throws(ToyTrouble) -> JSONNode {
+  private static func document(_ response: HTTPResponse) throws(ToyError) -> JSONNode {
     switch response {
     case .failed(let words): throw .passing(words)
     case .answered(let status, _, _) where (300..<400).contains(status):
       throw .passing("the server redirects (\(status)), which is not supported: check server")
     case .answered(500, _, _):
-      throw ToyTrouble(isPassing: true, code: "no-answer", words: "the server failed (500): try again later", isOfCall: true)
+      throw ToyError(isPassing: true, code: "no-answer", message: "the server failed (500): try again later", isPerRequest: true)
     case .answered(let status, _, _) where status >= 500: throw .passing("the server failed (\(status)): try again later")
     case .answered(_, let type, _) where type?.hasSuffix("html") == true || type == "application/xhtml+xml":
       throw .passing("the server returned a web page: check server, and whether the network requires a login")
     case .answered(200, _, let body), .answered(201, _, let body):
-      guard let node = JSONNode(foreign: body) else { throw .passing("the server returned invalid JSON: check server") }
+      guard let node = JSONNode(untrusted: body) else { throw .passing("the server returned invalid JSON: check server") }
       return node
     case .answered(404, _, _): throw .passing("not found (404): check server")
     case .answered(let status, _, let body) where (400..<500).contains(status):
@@ -163,7 +163,7 @@ enum ToyAnswer {
 
   /// The message in `{"message": "…"}`; the case of the key is ignored.
   private static func message(_ body: [UInt8]) -> String? {
-    guard let root = JSONNode(foreign: body), root.kind == .object else { return nil }
+    guard let root = JSONNode(untrusted: body), root.kind == .object else { return nil }
     let text = (root["message"] ?? root["Message"])?.text.map { visible($0, limit: 200) }
     guard var text, text.contains(where: { $0 != " " }) else { return nil }
     while text.last == " " { text.removeLast() }

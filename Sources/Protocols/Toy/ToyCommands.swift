@@ -26,13 +26,13 @@ extension ToyMachine {
     switch action {
     case .register:
       let (name, email) = (try text("name", arguments, 1...100), try email(arguments))
-      try beAlone()
+      try requireNoLogin()
       ask(
         .register(name: name, email: email, password: try password(arguments)), as: .register(id, name: name, email: email), at: now,
         &effects)
     case .login:
       let email = try email(arguments)
-      try beAlone()
+      try requireNoLogin()
       ask(.login(email: email, password: try password(arguments)), as: .login(id, email: email), at: now, &effects)
     case .logout: try logOut(id, drop: arguments["drop-votes"] == .bool(true), &effects)
     case .whoami:
@@ -45,7 +45,7 @@ extension ToyMachine {
       var fact: Int?
       if action == .fact { fact = try factID(arguments) }
       // Each one can be several megabytes.
-      let reading = asked.values.count { if case .history = $0 { true } else { false } } + long.count
+      let reading = pendingRequests.values.count { if case .history = $0 { true } else { false } } + long.count
       if reading >= Self.maxReading { throw .refused(code: "busy", "the history is already being read: try again in a moment") }
       ask(.history(user), as: .history(id, user: user.id, fact: fact), at: now, &effects)
     case .vote:
@@ -56,7 +56,7 @@ extension ToyMachine {
       }
       if voting.isFull { throw .refused(code: "busy", "too many pending votes: vote again when the server responds") }
       voting.add(ToyPendingVote(server: settings.server, user: user.id, fact: fact, vote: vote), for: id, &effects)
-      if nextSign == nil { nextSign = now &+ 5 * .second }
+      if nextProgress == nil { nextProgress = now &+ 5 * .second }
       publishVotes(&effects)
     case .votes: try votes(arguments["forget"]?.text, for: id, &effects)
     case .wifi:
@@ -133,8 +133,8 @@ extension ToyMachine {
   }
 
   /// Only one login at a time, so that the resulting user is unambiguous.
-  func beAlone() throws(CommandError) {
-    let isBusy = asked.values.contains {
+  func requireNoLogin() throws(CommandError) {
+    let isBusy = pendingRequests.values.contains {
       switch $0 {
       case .register, .login: true
       case .history, .vote: false

@@ -76,7 +76,7 @@ struct ToyHistoryReader: Sendable {
       guard open.popLast() == byte - 2 else { return false }
       if let listDepth, open.count < listDepth { isListOver = true }
       guard open.count == listDepth, !isListOver, byte == UInt8(ascii: "}") else { return true }
-      guard let node = JSONNode(foreign: Array(body[factStart...next])) else { return false }
+      guard let node = JSONNode(untrusted: Array(body[factStart...next])) else { return false }
       if let fact = ToyFact(node) { facts.add(fact) }
     default: break
     }

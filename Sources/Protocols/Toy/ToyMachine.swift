@@ -6,7 +6,7 @@
 /// Acts for the owner of a Trivia toy.
 public struct ToyMachine: Machine {
   /// A request in flight, and its command.
-  enum Asked: Sendable {
+  enum PendingRequest: Sendable {
     case register(CommandID, name: String, email: String)
     case login(CommandID, email: String)
     /// All facts, or one.
@@ -23,7 +23,7 @@ public struct ToyMachine: Machine {
 
   public let schema = Schema(properties: ToySignal.properties, actions: ToyAction.actions)
   let settings: ToySettings
-  var asked: [RequestID: Asked] = [:]
+  var pendingRequests: [RequestID: PendingRequest] = [:]
   var lastRequest: RequestID = 0
   var user: ToyUser?
   var history: ToyHistory?
@@ -36,7 +36,7 @@ public struct ToyMachine: Machine {
   /// Commands that complete when their change is stored, and their replies.
   var storing: [(key: String, command: CommandID, report: Report)] = []
   /// When waiting commands get a progress report: a client gives up after ten seconds of silence.
-  var nextSign: Instant?
+  var nextProgress: Instant?
   var isStopped = false
   /// The result of the last Wi-Fi setup.
   var setupEnd = "idle"
@@ -44,15 +44,15 @@ public struct ToyMachine: Machine {
 
   static let sessionKey = "session"
   static let historyKey = "history"
-  private static let signPeriod: Nanoseconds = 5 * .second
+  private static let progressPeriod: Nanoseconds = 5 * .second
 
   init(_ settings: ToySettings) { self.settings = settings }
 
   public var nextWake: Instant? {
     if isStopped { return nil }
     if !long.isEmpty { return .min }
-    let isVoting = asked.values.contains { if case .vote = $0 { true } else { false } }
-    return [nextSign, setup?.nextWake, isVoting ? nil : voting.due].compactMap(\.self).min()
+    let isVoting = pendingRequests.values.contains { if case .vote = $0 { true } else { false } }
+    return [nextProgress, setup?.nextWake, isVoting ? nil : voting.due].compactMap(\.self).min()
   }
 
   public mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
@@ -74,8 +74,8 @@ public struct ToyMachine: Machine {
     if isStopped { return }
     end(setup?.advance(at: now, &effects), &effects)
     vote(at: now, &effects)
-    if let moment = nextSign, now >= moment { giveSign(at: now, &effects) }
-    tellStanding(&effects)
+    if let moment = nextProgress, now >= moment { reportProgress(at: now, &effects) }
+    publishState(&effects)
   }
 
   // MARK: Start and end
@@ -88,7 +88,7 @@ public struct ToyMachine: Machine {
       if kept == nil { damaged.append(key) }
       return kept
     }
-    user = read(Self.sessionKey) { JSONNode(foreign: $0).flatMap(ToyUser.init) }
+    user = read(Self.sessionKey) { JSONNode(untrusted: $0).flatMap(ToyUser.init) }
     history = read(Self.historyKey) { ToyHistory(kept: $0) }
     if let time = history?.time {
       let age = wall.microseconds.subtractingReportingOverflow(time)
@@ -106,15 +106,15 @@ public struct ToyMachine: Machine {
     }
     if history?.user != user?.id { history = nil }
     voting.change(owner: user, at: settings.server)
-    tellHeld(&effects)
-    if !damaged.isEmpty { effects.append(.event(name: "damaged", text: keptWords(damaged))) }
+    reportHeld(&effects)
+    if !damaged.isEmpty { effects.append(.event(name: "damaged", text: damagedSettingsMessage(damaged))) }
     isStopped = false
     publishUser(&effects)
     publishFacts(at: now, &effects)
     publishVotes(&effects)
     effects.withdraw(.lastVote, "none since the device was started")
     effects.withdraw(.category, "not supported by the toy: it plays any fact")
-    tellStanding(&effects)
+    publishState(&effects)
   }
 
   private mutating func stop(_ effects: inout Effects) {
@@ -122,9 +122,9 @@ public struct ToyMachine: Machine {
     end(.failed(.notConnected("the device is being stopped")), &effects)
     for id in callers { fail(id, .notConnected("the device is being stopped"), &effects) }
     for (_, id, report) in storing { effects.append(.complete(id, .success(report))) }
-    (asked, storing, long) = ([:], [], [])
+    (pendingRequests, storing, long) = ([:], [], [])
     voting.forgetCallers()
-    nextSign = nil
+    nextProgress = nil
     effects.append(.stopped)
   }
 
@@ -137,7 +137,7 @@ public struct ToyMachine: Machine {
     storing.removeAll { $0.command == id }
     long.removeAll { $0.command == id }
     // The request is in flight; its response is ignored.
-    for (request, question) in asked where question.command == id { asked[request] = nil }
+    for (request, question) in pendingRequests where question.command == id { pendingRequests[request] = nil }
   }
 
   // MARK: Waiting commands
@@ -145,18 +145,18 @@ public struct ToyMachine: Machine {
   func fail(_ id: CommandID, _ error: CommandError, _ effects: inout Effects) { effects.append(.complete(id, .failure(error))) }
 
   /// The commands that wait for the server, or for its history.
-  private var callers: [CommandID] { asked.values.compactMap(\.command) + long.map(\.command) + voting.callers }
+  private var callers: [CommandID] { pendingRequests.values.compactMap(\.command) + long.map(\.command) + voting.callers }
 
-  private mutating func giveSign(at now: Instant, _ effects: inout Effects) {
+  private mutating func reportProgress(at now: Instant, _ effects: inout Effects) {
     let waiting = callers
-    nextSign = waiting.isEmpty ? nil : now &+ Self.signPeriod
+    nextProgress = waiting.isEmpty ? nil : now &+ Self.progressPeriod
     for id in waiting.sorted() { effects.append(.progress(id, Report(text: "waiting for \(settings.host)"))) }
   }
 
-  mutating func ask(_ call: ToyCall, as question: Asked, at now: Instant, _ effects: inout Effects) {
+  mutating func ask(_ call: ToyCall, as question: PendingRequest, at now: Instant, _ effects: inout Effects) {
     lastRequest &+= 1
-    asked[lastRequest] = question
-    if nextSign == nil { nextSign = now &+ Self.signPeriod }
+    pendingRequests[lastRequest] = question
+    if nextProgress == nil { nextProgress = now &+ Self.progressPeriod }
     effects.append(.request(lastRequest, call.request(settings)))
   }
 
@@ -180,7 +180,7 @@ public struct ToyMachine: Machine {
   static func waiting(_ count: Int) -> String { count == 1 ? "1 pending vote" : "\(count) pending votes" }
 
   /// Reports the votes that are held for other users.
-  func tellHeld(_ effects: inout Effects) {
+  func reportHeld(_ effects: inout Effects) {
     guard voting.held > 0 else { return }
     let words = "\(Self.waiting(voting.held)) of other users or servers: held until that user logs in to that server again"
     effects.append(.event(name: "votes-held", text: words))
@@ -188,11 +188,11 @@ public struct ToyMachine: Machine {
 
   func publishVotes(_ effects: inout Effects) { effects.publish(.pendingVotes, .int(voting.live.count)) }
 
-  private mutating func tellStanding(_ effects: inout Effects) {
+  private mutating func publishState(_ effects: inout Effects) {
     let isRefused = voting.trouble?.code == "needs-login"
     let word =
       setup != nil ? "setting-up" : user == nil || isRefused ? "logged-out" : voting.trouble != nil ? "offline" : "ready"
-    let fault = voting.waiting.map { "\(Self.waiting($0.count)): \($0.trouble.words)" }
+    let fault = voting.waiting.map { "\(Self.waiting($0.count)): \($0.trouble.message)" }
     if word != shown.word { effects.append(.status(word)) }
     if fault != shown.fault { effects.append(.fault(fault)) }
     let setupWord = setup?.word ?? setupEnd

@@ -4,15 +4,15 @@ extension ToyMachine {
   /// Processes the next piece of the first history.
   mutating func readOn(at now: Instant, _ effects: inout Effects) {
     guard !long.isEmpty else { return }
-    if let rest = long[0].rest { return tellOn(rest, &effects) }
+    if let rest = long[0].rest { return sendNextPiece(rest, &effects) }
     // In place, to avoid a copy of what was read.
     switch long[0].reader.step() {
     case .more: break
     case .done(let facts): read(facts, at: now, &effects)
     case .failed:
-      let asked = long.removeFirst()
-      let trouble = ToyTrouble.passing("no list of facts in the server's response: check server")
-      failed(.history(asked.command, user: asked.user, fact: asked.fact), trouble, at: now, &effects)
+      let pendingRequests = long.removeFirst()
+      let trouble = ToyError.passing("no list of facts in the server's response: check server")
+      failed(.history(pendingRequests.command, user: pendingRequests.user, fact: pendingRequests.fact), trouble, at: now, &effects)
     }
   }
 
@@ -27,7 +27,7 @@ extension ToyMachine {
     (long[0].facts, long[0].rest) = (facts, ToyHistory.kept(of: facts).startIndex)
   }
 
-  private mutating func tellOn(_ rest: Int, _ effects: inout Effects) {
+  private mutating func sendNextPiece(_ rest: Int, _ effects: inout Effects) {
     guard long[0].next >= rest else {
       let end = min(long[0].next + ToyLongHistory.stepLength, rest)
       let step = Report(columns: ToyFact.columns, rows: rows(of: long[0].facts[long[0].next..<end]))

@@ -173,7 +173,7 @@ struct ToySetup: Sendable {
   }
 
   /// The final report.
-  var farewell: String {
+  var summary: String {
     let warning = credentials.warning.map { "; \($0)" } ?? ""
     return
       "sent; check the toy's LED: pink: connecting, green: connected, purple: failed\(warning). Then switch the toy off and on: it plays "

@@ -20,7 +20,7 @@ struct ToyVoting: Sendable {
     /// How often the server failed on it (500), when it is repeated, and the error.
     var failures = 0
     var notBefore: Instant = .min
-    var trouble: ToyTrouble?
+    var trouble: ToyError?
   }
 
   private var entries: [Entry] = []
@@ -36,14 +36,14 @@ struct ToyVoting: Sendable {
   /// With this many failed votes, all votes wait.
   private static let maxFailedVotes = 3
   /// Why all votes wait, after the server did not respond.
-  private(set) var trouble: ToyTrouble?
+  private(set) var trouble: ToyError?
   /// The current user and server.
   private var owner: (server: String, user: Int)?
 
   /// The votes of the current user.
   var live: [ToyPendingVote] { entries.map(\.vote).filter(isLive) }
   /// All votes, and whether each is of the current user.
-  var all: [(vote: ToyPendingVote, isLive: Bool, trouble: ToyTrouble?)] {
+  var all: [(vote: ToyPendingVote, isLive: Bool, trouble: ToyError?)] {
     entries.map { ($0.vote, isLive($0.vote), $0.trouble ?? trouble) }
   }
   /// The number of votes of other users.
@@ -51,7 +51,7 @@ struct ToyVoting: Sendable {
   var isFull: Bool { entries.count >= Self.most }
   var callers: [CommandID] { entries.compactMap(\.command) }
   /// Why votes of the current user wait, and how many.
-  var waiting: (count: Int, trouble: ToyTrouble)? {
+  var waiting: (count: Int, trouble: ToyError)? {
     if let trouble { return (live.count, trouble) }
     let failed = entries.filter { isLive($0.vote) }.compactMap(\.trouble)
     return failed.first.map { (failed.count, $0) }
@@ -85,7 +85,7 @@ struct ToyVoting: Sendable {
 
   /// Restores stored votes; false if they are damaged.
   mutating func restore(_ bytes: [UInt8]) -> Bool {
-    guard let root = JSONNode(foreign: bytes), root.kind == .array else { return false }
+    guard let root = JSONNode(untrusted: bytes), root.kind == .array else { return false }
     let votes = root.elements.compactMap(ToyPendingVote.init)
     for vote in votes.prefix(Self.most) {
       lastNumber += 1
@@ -135,10 +135,10 @@ struct ToyVoting: Sendable {
   }
 
   /// The server did not respond, or failed on the vote in flight; returns the commands that stop waiting. The votes stay.
-  mutating func postpone(_ trouble: ToyTrouble, at now: Instant) -> [(command: CommandID, vote: ToyPendingVote)] {
+  mutating func postpone(_ trouble: ToyError, at now: Instant) -> [(command: CommandID, vote: ToyPendingVote)] {
     let failed = place
     sending = nil
-    guard trouble.isOfCall, let failed else {
+    guard trouble.isPerRequest, let failed else {
       failedVotes = []
       return postponeAll(trouble, at: now)
     }
@@ -151,7 +151,7 @@ struct ToyVoting: Sendable {
     return takeCallers(of: waiting)
   }
 
-  private mutating func postponeAll(_ trouble: ToyTrouble, at now: Instant) -> [(command: CommandID, vote: ToyPendingVote)] {
+  private mutating func postponeAll(_ trouble: ToyError, at now: Instant) -> [(command: CommandID, vote: ToyPendingVote)] {
     failures += 1
     notBefore = now &+ Self.pause(after: failures)
     self.trouble = trouble

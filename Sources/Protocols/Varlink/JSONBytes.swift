@@ -8,18 +8,18 @@ extension [UInt8] {
   }
 
   /// Appends an integer.
-  mutating func append(json number: Int) { append { $0.put(number) } }
+  mutating func append(json number: Int) { append { $0.write(number) } }
 
   /// Appends a finite number, in a form that parses back to it.
-  mutating func append(json number: Double) { append { $0.put(number) } }
+  mutating func append(json number: Double) { append { $0.write(number) } }
 
-  /// Appends up to `Pen.room` bytes that are written on the stack.
+  /// Appends up to `ByteWriter.capacity` bytes that are written on the stack.
   @inline(__always)
-  mutating func append(_ write: (inout Pen) -> Void) {
-    withUnsafeTemporaryAllocation(of: UInt8.self, capacity: Pen.room) { paper in
-      var pen = Pen(paper)
-      write(&pen)
-      append(contentsOf: UnsafeBufferPointer(rebasing: paper[..<pen.count]))
+  mutating func append(_ write: (inout ByteWriter) -> Void) {
+    withUnsafeTemporaryAllocation(of: UInt8.self, capacity: ByteWriter.capacity) { buffer in
+      var writer = ByteWriter(buffer)
+      write(&writer)
+      append(contentsOf: UnsafeBufferPointer(rebasing: buffer[..<writer.count]))
     }
   }
 

@@ -4,7 +4,7 @@
 
 /// Why bytes are not valid JSON.
 struct JSONSyntax: Error, Equatable {
-  var words: String
+  var message: String
 }
 
 /// A parsed message. The nodes are in the order of the text; a container's children follow it, keys before their values.
@@ -33,7 +33,7 @@ struct JSONDocument: Sendable {
     nodes.reserveCapacity(min(16, message.count))
     var at = 0
     try value(&at, 0)
-    guard peek(&at) == nil else { throw JSONSyntax(words: "data after the end, at byte \(at)") }
+    guard peek(&at) == nil else { throw JSONSyntax(message: "data after the end, at byte \(at)") }
   }
 
   /// The next byte that is not white space; `at` points to it.
@@ -60,13 +60,13 @@ struct JSONDocument: Sendable {
   }
 
   private mutating func container(_ kind: Kind, until end: UInt8, _ at: inout Int, _ depth: Int) throws(JSONSyntax) {
-    guard depth <= Self.depthLimit else { throw JSONSyntax(words: "nested too deeply") }
+    guard depth <= Self.depthLimit else { throw JSONSyntax(message: "nested too deeply") }
     let index = nodes.count
     nodes.append(Node(kind: kind, start: at, end: at, after: 0))
     at += 1
     var first = true
     while true {
-      guard let next = peek(&at) else { throw JSONSyntax(words: "incomplete") }
+      guard let next = peek(&at) else { throw JSONSyntax(message: "incomplete") }
       if first, next == end { break }
       if !first {
         if next == end { break }
@@ -85,7 +85,7 @@ struct JSONDocument: Sendable {
     at += 1
     nodes[index].end = at
     nodes[index].after = nodes.count
-    if kind == .object, let twice = repeatedKey(in: index) { throw JSONSyntax(words: "duplicate key \"\(twice.prefix(40))\"") }
+    if kind == .object, let twice = repeatedKey(in: index) { throw JSONSyntax(message: "duplicate key \"\(twice.prefix(40))\"") }
   }
 
   private mutating func word(_ word: StaticString, _ kind: Kind, _ at: inout Int) throws(JSONSyntax) {
@@ -149,12 +149,12 @@ struct JSONDocument: Sendable {
       default: at += 1
       }
     }
-    throw JSONSyntax(words: "incomplete")
+    throw JSONSyntax(message: "incomplete")
   }
 
   private mutating func append(_ kind: Kind, _ start: Int, _ end: Int) {
     nodes.append(Node(kind: kind, start: start, end: end, after: nodes.count + 1))
   }
 
-  private func unexpected(_ at: Int) -> JSONSyntax { JSONSyntax(words: "unexpected character at byte \(at)") }
+  private func unexpected(_ at: Int) -> JSONSyntax { JSONSyntax(message: "unexpected character at byte \(at)") }
 }

@@ -40,8 +40,8 @@ struct JSONNode: Decoder, Sendable {
 
   var keys: [String] { kind == .object ? document.members(of: index).map(\.key) : [] }
 
-  func refuse(_ words: String, _ key: (any CodingKey)? = nil) -> DecodingError {
-    .dataCorrupted(.init(codingPath: (outermost ?? key).map { [$0] } ?? [], debugDescription: words))
+  func refuse(_ message: String, _ key: (any CodingKey)? = nil) -> DecodingError {
+    .dataCorrupted(.init(codingPath: (outermost ?? key).map { [$0] } ?? [], debugDescription: message))
   }
 
   func container<Key>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {

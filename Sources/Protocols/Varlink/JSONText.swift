@@ -7,7 +7,7 @@ extension JSONDocument {
   /// The decoded string or key. Throws for invalid escapes, lone surrogates and invalid UTF-8.
   func text(_ index: Int) throws(JSONSyntax) -> String {
     guard nodes[index].kind == .coded else { return String(decoding: slice(index), as: UTF8.self) }
-    guard let text = String(validating: try unescaped(index), as: UTF8.self) else { throw JSONSyntax(words: "a string is not valid UTF-8") }
+    guard let text = String(validating: try unescaped(index), as: UTF8.self) else { throw JSONSyntax(message: "invalid UTF-8") }
     return text
   }
 
@@ -24,7 +24,7 @@ extension JSONDocument {
         at += 1
         continue
       }
-      guard at + 1 < raw.endIndex else { throw JSONSyntax(words: "incomplete escape sequence") }
+      guard at + 1 < raw.endIndex else { throw JSONSyntax(message: "incomplete escape sequence") }
       at += 2
       switch raw[at - 1] {
       case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): plain.append(raw[at - 1])
@@ -34,7 +34,7 @@ extension JSONDocument {
       case UInt8(ascii: "r"): plain.append(13)
       case UInt8(ascii: "t"): plain.append(9)
       case UInt8(ascii: "u"): plain.append(contentsOf: try scalar(raw, &at).utf8)
-      default: throw JSONSyntax(words: "unknown escape sequence")
+      default: throw JSONSyntax(message: "unknown escape sequence")
       }
     }
     return plain[...]
@@ -45,26 +45,26 @@ extension JSONDocument {
     let high = try unit(raw, &at)
     if let scalar = Unicode.Scalar(high) { return scalar }
     guard high < 0xdc00, raw.endIndex - at >= 2, raw[at] == UInt8(ascii: "\\"), raw[at + 1] == UInt8(ascii: "u") else {
-      throw JSONSyntax(words: "lone surrogate")
+      throw JSONSyntax(message: "lone surrogate")
     }
     at += 2
     let low = try unit(raw, &at)
     guard 0xdc00..<0xe000 ~= low, let scalar = Unicode.Scalar(0x10000 + (high - 0xd800) << 10 + (low - 0xdc00)) else {
-      throw JSONSyntax(words: "lone surrogate")
+      throw JSONSyntax(message: "lone surrogate")
     }
     return scalar
   }
 
   private func unit(_ raw: ArraySlice<UInt8>, _ at: inout Int) throws(JSONSyntax) -> UInt32 {
     var unit: UInt32 = 0
-    guard raw.endIndex - at >= 4 else { throw JSONSyntax(words: "incomplete escape sequence") }
+    guard raw.endIndex - at >= 4 else { throw JSONSyntax(message: "incomplete escape sequence") }
     for byte in raw[at..<at + 4] {
       let digit: UInt8
       switch byte {
       case UInt8(ascii: "0")...UInt8(ascii: "9"): digit = byte - UInt8(ascii: "0")
       case UInt8(ascii: "a")...UInt8(ascii: "f"): digit = byte - UInt8(ascii: "a") + 10
       case UInt8(ascii: "A")...UInt8(ascii: "F"): digit = byte - UInt8(ascii: "A") + 10
-      default: throw JSONSyntax(words: "unknown escape sequence")
+      default: throw JSONSyntax(message: "unknown escape sequence")
       }
       unit = unit << 4 | UInt32(digit)
     }

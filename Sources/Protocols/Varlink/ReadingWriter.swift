@@ -43,28 +43,28 @@ public enum ReadingWriter {
       reason = reason ?? "not a number"
     default: break
     }
-    out.append { pen in
+    out.append { writer in
       switch number {
       case .int(let number):
-        pen.put(",\"value\":{\"int\":")
-        pen.put(number)
-        pen.put(UInt8(ascii: "}"))
+        writer.write(",\"value\":{\"int\":")
+        writer.write(number)
+        writer.write(UInt8(ascii: "}"))
       case .float(let number):
-        pen.put(",\"value\":{\"float\":")
-        pen.put(number)
-        pen.put(UInt8(ascii: "}"))
-      case .bool(let truth): pen.put(truth ? ",\"value\":{\"bool\":true}" : ",\"value\":{\"bool\":false}")
+        writer.write(",\"value\":{\"float\":")
+        writer.write(number)
+        writer.write(UInt8(ascii: "}"))
+      case .bool(let truth): writer.write(truth ? ",\"value\":{\"bool\":true}" : ",\"value\":{\"bool\":false}")
       default: break
       }
       if let time {
-        pen.put(",\"time\":")
-        pen.put(time)
+        writer.write(",\"time\":")
+        writer.write(time)
       }
       if let age, age.isFinite {
-        pen.put(",\"age\":")
-        pen.put(age)
+        writer.write(",\"age\":")
+        writer.write(age)
       }
-      if reason == nil { pen.put(UInt8(ascii: "}")) }
+      if reason == nil { writer.write(UInt8(ascii: "}")) }
     }
     if let reason {
       out.append(ascii: ",\"reason\":")

@@ -22,7 +22,7 @@ public struct VarlinkCall {
   /// Parses a message (without its NUL).
   public init(_ message: UnsafeRawBufferPointer) throws(VarlinkViolation) {
     let wire: JSONNode
-    do { wire = try JSONNode(message) } catch { throw VarlinkViolation("not JSON: \(error.words)") }
+    do { wire = try JSONNode(message) } catch { throw VarlinkViolation("not JSON: \(error.message)") }
     func flag(_ key: String) throws(VarlinkViolation) -> Bool {
       guard let node = wire[key] else { return false }
       guard node.kind == .truth || node.kind == .falsehood else { throw VarlinkViolation("\"\(key)\" must be a boolean") }

@@ -44,9 +44,9 @@ enum Coders {
   }()
 
   /// The description of a parse or decoding error.
-  static func words(_ error: any Error) -> String {
+  static func describe(_ error: any Error) -> String {
     switch error {
-    case let syntax as JSONSyntax: syntax.words
+    case let syntax as JSONSyntax: syntax.message
     case DecodingError.dataCorrupted(let context): context.debugDescription
     default: "\(error)"
     }

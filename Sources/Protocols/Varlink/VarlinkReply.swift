@@ -12,12 +12,12 @@ public struct VarlinkReply {
   /// Parses a message (without its NUL). Unknown keys are ignored, for newer daemons.
   public init(_ message: UnsafeRawBufferPointer) throws(VarlinkViolation) {
     let wire: JSONNode
-    do { wire = try JSONNode(message) } catch { throw VarlinkViolation("not JSON: \(error.words)") }
+    do { wire = try JSONNode(message) } catch { throw VarlinkViolation("not JSON: \(error.message)") }
     guard wire.kind == .object else { throw VarlinkViolation("not a JSON object") }
     do {
       continues = try wire["continues"]?.decode(Bool.self) ?? false
       error = try wire["error"]?.decode(String.self)
-    } catch { throw VarlinkViolation("not a reply: \(Coders.words(error))") }
+    } catch { throw VarlinkViolation("not a reply: \(Coders.describe(error))") }
     node = wire["parameters"]?.root
     if let node, node.kind != .object { throw VarlinkViolation("\"parameters\" must be an object") }
   }
@@ -30,7 +30,7 @@ public struct VarlinkReply {
   /// Decodes the parameters in the method's type.
   public func parameters<T: Decodable>(as type: T.Type) throws(VarlinkViolation) -> T {
     do { return try T(from: node ?? .empty) } catch {
-      throw VarlinkViolation("invalid reply: \(Coders.words(error))")
+      throw VarlinkViolation("invalid reply: \(Coders.describe(error))")
     }
   }
 

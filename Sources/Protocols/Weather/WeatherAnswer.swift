@@ -3,10 +3,10 @@
 // Source: protocols of the mirror, §9 (fields, units, the form of errors).
 
 /// Why a response cannot be used.
-struct WeatherTrouble: Error, Equatable {
+struct WeatherError: Error, Equatable {
   /// When to retry.
   enum Pace { case soon, hourly }
-  var words: String
+  var message: String
   var pace = Pace.soon
 }
 
@@ -30,10 +30,10 @@ struct WeatherReport: Sendable, Equatable {
 
 enum WeatherAnswer {
   /// Parses a response of the forecast service.
-  static func weather(_ response: HTTPResponse) throws(WeatherTrouble) -> WeatherReport {
+  static func weather(_ response: HTTPResponse) throws(WeatherError) -> WeatherReport {
     let root = try document(response, of: "the weather service", key: "url")
     guard let current = root["current"], current.kind == .object else {
-      throw WeatherTrouble(words: "no weather in the response of the weather service: check url")
+      throw WeatherError(message: "no weather in the response of the weather service: check url")
     }
     let units = root["current_units"]
     let report = WeatherReport(
@@ -41,24 +41,24 @@ enum WeatherAnswer {
       humidity: number("relative_humidity_2m", .humidity, in: current, units, unit: "%"),
       condition: condition(in: current, units), uvIndex: number("uv_index", .uvIndex, in: current, units, unit: ""))
     let isEmpty = WeatherProperty.live.allSatisfy { if case .value? = report[$0] { false } else { true } }
-    if isEmpty { throw WeatherTrouble(words: "none of the requested values in the response of the weather service: check url") }
+    if isEmpty { throw WeatherError(message: "none of the requested values in the response of the weather service: check url") }
     return report
   }
 
   /// Parses a response of the geocoding service: the place's coordinates and name.
-  static func place(_ response: HTTPResponse) throws(WeatherTrouble) -> (point: Coordinates, name: String) {
+  static func place(_ response: HTTPResponse) throws(WeatherError) -> (point: Coordinates, name: String) {
     let root = try document(response, of: "the geocoding service", key: "geocoding-url")
     guard let results = root["results"], results.kind != .array || !results.elements.isEmpty else {
-      let words = "place not found by the geocoding service: check its spelling, or set latitude and longitude"
-      throw WeatherTrouble(words: words, pace: .hourly)
+      let message = "place not found by the geocoding service: check its spelling, or set latitude and longitude"
+      throw WeatherError(message: words, pace: .hourly)
     }
     guard let first = results.elements.first else {
-      throw WeatherTrouble(words: "no results in the response of the geocoding service: check geocoding-url")
+      throw WeatherError(message: "no results in the response of the geocoding service: check geocoding-url")
     }
     guard let latitude = first["latitude"]?.float, let longitude = first["longitude"]?.float,
       (-90...90).contains(latitude), (-180...180).contains(longitude)
     else {
-      throw WeatherTrouble(words: "no coordinates in the response of the geocoding service: check geocoding-url")
+      throw WeatherError(message: "no coordinates in the response of the geocoding service: check geocoding-url")
     }
     let names = [first["name"], first["country"]].compactMap { $0?.text }.map { visible($0, limit: 60) }.filter { !$0.isEmpty }
     return (Coordinates(latitude: latitude, longitude: longitude), names.joined(separator: ", "))
@@ -66,26 +66,26 @@ enum WeatherAnswer {
 
   // MARK: The response as such
 
-  private static func document(_ response: HTTPResponse, of service: String, key: String) throws(WeatherTrouble) -> JSONNode {
+  private static func document(_ response: HTTPResponse, of service: String, key: String) throws(WeatherError) -> JSONNode {
     switch response {
-    case .failed(let words): throw WeatherTrouble(words: words)
+    case .failed(let words): throw WeatherError(message: words)
     case .answered(200, let type, let body):
       if let type, type.hasSuffix("html") || type == "application/xhtml+xml" {
-        throw WeatherTrouble(words: "\(service) returned a web page: check \(key), and whether the network requires a login")
+        throw WeatherError(message: "\(service) returned a web page: check \(key), and whether the network requires a login")
       }
-      guard let root = JSONNode(foreign: body) else { throw WeatherTrouble(words: "\(service) returned invalid JSON: check \(key)") }
-      guard root.kind == .object else { throw WeatherTrouble(words: "\(service) returned JSON that is not an object: check \(key)") }
-      if let reason = refusal(in: root) { throw WeatherTrouble(words: "\(service) rejected the request: \(reason)") }
+      guard let root = JSONNode(untrusted: body) else { throw WeatherError(message: "\(service) returned invalid JSON: check \(key)") }
+      guard root.kind == .object else { throw WeatherError(message: "\(service) returned JSON that is not an object: check \(key)") }
+      if let reason = refusal(in: root) { throw WeatherError(message: "\(service) rejected the request: \(reason)") }
       return root
     case .answered(429, _, _):
-      throw WeatherTrouble(words: "\(service) limits the request rate (429): next request in an hour", pace: .hourly)
+      throw WeatherError(message: "\(service) limits the request rate (429): next request in an hour", pace: .hourly)
     case .answered(let status, _, _) where (300..<400).contains(status):
-      throw WeatherTrouble(words: "\(service) redirects (\(status)), which is not supported: check \(key)")
+      throw WeatherError(message: "\(service) redirects (\(status)), which is not supported: check \(key)")
     case .answered(let status, _, let body) where (400..<500).contains(status):
-      let reason = JSONNode(foreign: body).flatMap { refusal(in: $0) } ?? "check \(key)"
-      throw WeatherTrouble(words: "\(service) rejected the request (\(status)): \(reason)")
+      let reason = JSONNode(untrusted: body).flatMap { refusal(in: $0) } ?? "check \(key)"
+      throw WeatherError(message: "\(service) rejected the request (\(status)): \(reason)")
     case .answered(let status, _, _):
-      throw WeatherTrouble(words: "\(service) failed (\(status)); the request will be repeated")
+      throw WeatherError(message: "\(service) failed (\(status)); the request will be repeated")
     }
   }
 

@@ -85,7 +85,7 @@ public struct WeatherMachine: Machine {
     switch state {
     case .resting(let until) where now >= until: ask(began: now, at: now, &effects)
     case .asking(_, _, let asked, _) where now >= asked &+ Self.timeout:
-      fail(WeatherTrouble(words: "a request got no response and will be repeated"), at: now, &effects)
+      fail(WeatherError(message: "a request got no response and will be repeated"), at: now, &effects)
     default: break
     }
   }
@@ -112,12 +112,12 @@ public struct WeatherMachine: Machine {
 
   mutating func answered(_ id: RequestID, _ response: HTTPResponse, at now: Instant, _ effects: inout Effects) {
     guard case .asking(let question, id, _, let began) = state else { return }
-    do throws(WeatherTrouble) {
+    do throws(WeatherError) {
       switch question {
       case .place(let wanted):
         let found = try WeatherAnswer.place(response)
         point = found.point
-        effects.append(.store(key: WeatherKeeping.placeKey, WeatherKeeping.bytes(of: found.point, called: found.name, for: wanted)))
+        effects.append(.store(key: WeatherStore.placeKey, WeatherStore.bytes(of: found.point, called: found.name, for: wanted)))
         publish(place: found.name, wanted, &effects)
         // Waiting commands expect two responses.
         for id in waiting { effects.append(.progress(id, Report(text: "place found", progress: 0.5))) }
@@ -136,7 +136,7 @@ public struct WeatherMachine: Machine {
     }
   }
 
-  mutating func fail(_ trouble: WeatherTrouble, at now: Instant, _ effects: inout Effects) {
+  mutating func fail(_ trouble: WeatherError, at now: Instant, _ effects: inout Effects) {
     failures = min(failures + 1, 10)
     let pause =
       switch trouble.pace {
@@ -145,10 +145,10 @@ public struct WeatherMachine: Machine {
       }
     if trouble.pace == .hourly { limitedUntil = now &+ pause }
     state = .resting(until: now &+ pause)
-    if shown == nil { for property in WeatherProperty.live { effects.withdraw(property.rawValue, trouble.words) } }
+    if shown == nil { for property in WeatherProperty.live { effects.withdraw(property.rawValue, trouble.message) } }
     // If the clock was set, the shown values may be too old.
     if shown?.restored != nil { effects.append(.tellTime) }
-    turn(to: shown == nil ? "unknown" : "failing", trouble.words, &effects)
-    finish(.failure(.refused(code: "no-answer", trouble.words)), &effects)
+    turn(to: shown == nil ? "unknown" : "failing", trouble.message, &effects)
+    finish(.failure(.refused(code: "no-answer", trouble.message)), &effects)
   }
 }

@@ -79,7 +79,7 @@ import Testing
   ])
   func `what was kept and is damaged is named, and the rest is shown`(_ kept: String) throws {
     var rig = try HealthRig()
-    rig.start([HealthKeeping.key: Array(kept.utf8)])
+    rig.start([HealthStore.key: Array(kept.utf8)])
     #expect(rig.events.count == 1 && rig.number("steps") == nil)
     #expect((rig.number("active-energy") == 5) == kept.contains("active-energy"))
   }

@@ -80,7 +80,7 @@ import Testing
       var reader = ToyHistoryReader(Array(text.utf8))
       var facts: [ToyFact]?
       if case .done(let all) = reader.step() { facts = all }
-      #expect(facts == JSONNode(foreign: Array(text.utf8)).flatMap { ToyHistory($0, user: 1)?.facts }, "\(text)")
+      #expect(facts == JSONNode(untrusted: Array(text.utf8)).flatMap { ToyHistory($0, user: 1)?.facts }, "\(text)")
     }
   }
 

@@ -16,7 +16,7 @@ import Testing
   }
 
   private func trouble(_ response: HTTPResponse) -> String {
-    do throws(WeatherTrouble) { return "\(try WeatherAnswer.weather(response))" } catch { return error.words }
+    do throws(WeatherError) { return "\(try WeatherAnswer.weather(response))" } catch { return error.message }
   }
 
   @Test func `the published example is read`() throws {
@@ -87,10 +87,10 @@ import Testing
 
   @Test func `a place is read, or why there is none`() throws {
     func place(_ body: String) -> String {
-      do throws(WeatherTrouble) {
+      do throws(WeatherError) {
         let found = try WeatherAnswer.place(ok(body))
         return "\(found.point.latitude) \(found.point.longitude) \(found.name)"
-      } catch { return error.words }
+      } catch { return error.message }
     }
     #expect(place(#"{"results":[{"name":"Berlin","latitude":52.5,"longitude":13.4,"country":"Germany"}]}"#) == "52.5 13.4 Berlin, Germany")
     #expect(place(#"{"results":[{"latitude":-1,"longitude":2}]}"#) == "-1.0 2.0 ")
@@ -126,7 +126,7 @@ import Testing
       var body = Array((turn.isMultiple(of: 4) ? place : Self.vector).utf8)
       for _ in 0...Int.random(in: 0..<4, using: &random) { Self.damage(&body, &random) }
       let response = HTTPResponse.answered(status: 200, type: nil, body: body)
-      do throws(WeatherTrouble) {
+      do throws(WeatherError) {
         if turn.isMultiple(of: 4) {
           let point = try WeatherAnswer.place(response).point
           #expect((-90...90).contains(point.latitude) && (-180...180).contains(point.longitude))
@@ -135,11 +135,11 @@ import Testing
         }
         counts.read += 1
       } catch {
-        #expect(!error.words.isEmpty)
+        #expect(!error.message.isEmpty)
         counts.refused += 1
       }
-      _ = WeatherKeeping.place(body, for: "Berlin")
-      _ = WeatherKeeping.answer(body, for: "52.52,13.41")
+      _ = WeatherStore.place(body, for: "Berlin")
+      _ = WeatherStore.answer(body, for: "52.52,13.41")
     }
     #expect(counts.read > 5000 && counts.refused > 5000, "\(counts)")
   }

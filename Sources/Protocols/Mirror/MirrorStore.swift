@@ -1,16 +1,16 @@
 // The stored settings of a mirror: light, name, interval, and what may be collected and sent. They survive disconnection and
 // restart. A setting takes effect, and is published, once it is stored.
 
-struct MirrorKeeping: Sendable {
+struct MirrorStore: Sendable {
   private static let ledKey = "led"
   private static let usernameKey = "username"
   private static let intervalKey = "interval"
   private static let introducedKey = "introduced"
-  private static let toldKey = "told"
-  private static let most = 64
+  private static let acknowledgedKey = "told"
+  private static let maxPending = 64
   private static let maxNames = 16
 
-  enum Wish: Sendable, Equatable {
+  enum Change: Sendable, Equatable {
     case led(Int)
     /// nil: the configured name.
     case username(String?)
@@ -37,7 +37,7 @@ struct MirrorKeeping: Sendable {
   }
 
   /// All settings.
-  struct Wishes: Sendable {
+  struct Values: Sendable {
     /// Percent; nil if never set.
     var led: Int?
     /// Set by a client; nil: the configured name.
@@ -46,8 +46,8 @@ struct MirrorKeeping: Sendable {
     var interval: Int?
     var on: Set<MirrorSwitch> = []
 
-    mutating func take(_ wish: Wish) {
-      switch wish {
+    mutating func take(_ change: Change) {
+      switch change {
       case .led(let percent): led = percent
       case .username(let name): username = name
       case .interval(let seconds): interval = seconds
@@ -58,29 +58,31 @@ struct MirrorKeeping: Sendable {
   }
 
   /// The settings in effect.
-  private(set) var now = Wishes()
+  private(set) var now = Values()
   /// The settings after all pending stores; the next command is validated against them.
-  private(set) var next = Wishes()
+  private(set) var next = Values()
   /// Names under which the mirror has acknowledged a value, the latest last. For an unknown name it takes pictures.
   private(set) var introduced: [String] = []
   /// The local day on which the mirror acknowledged a value, for values that can be withdrawn.
-  private(set) var told: [MirrorMetric: Int] = [:]
-  private var pending: [(id: CommandID?, wish: Wish)] = []
+  private(set) var acknowledgedDays: [MirrorMetric: Int] = [:]
+  private var pending: [(id: CommandID?, change: Change)] = []
 
   /// Restores stored settings. A damaged one counts as unset; returns the names of damaged settings.
-  mutating func restore(_ kept: [String: [UInt8]]) -> [String] {
+  mutating func restore(_ files: [String: [UInt8]]) -> [String] {
     let keys = [Self.ledKey, Self.usernameKey, Self.intervalKey] + MirrorSwitch.allCases.map(\.rawValue)
     var damaged: [String] = []
     for key in keys {
-      guard let bytes = kept[key] else { continue }
-      if let wish = Self.wish(key, String(decoding: bytes.prefix(100), as: UTF8.self)) { now.take(wish) } else { damaged.append(key) }
+      guard let bytes = files[key] else { continue }
+      if let change = Self.change(key, String(decoding: bytes.prefix(100), as: UTF8.self)) { now.take(change) } else { damaged.append(key) }
     }
     next = now
-    let names = String(decoding: kept[Self.introducedKey, default: []].prefix(4096), as: UTF8.self).split(separator: "\n").map(String.init)
+    let names = String(decoding: files[Self.introducedKey, default: []].prefix(4096), as: UTF8.self).split(separator: "\n").map(String.init)
     introduced = names.filter { MirrorMessage.refusal(name: $0) == nil }.suffix(Self.maxNames)
-    for line in String(decoding: kept[Self.toldKey, default: []].prefix(1024), as: UTF8.self).split(separator: "\n") {
-      let words = line.split(separator: " ")
-      if words.count == 2, let metric = MirrorMetric(rawValue: String(words[0])), let day = Int(words[1]) { told[metric] = day }
+    for line in String(decoding: files[Self.acknowledgedKey, default: []].prefix(1024), as: UTF8.self).split(separator: "\n") {
+      let fields = line.split(separator: " ")
+      if fields.count == 2, let metric = MirrorMetric(rawValue: String(fields[0])), let day = Int(fields[1]) {
+        acknowledgedDays[metric] = day
+      }
     }
     return damaged
   }
@@ -93,14 +95,14 @@ struct MirrorKeeping: Sendable {
   }
 
   /// Records that the mirror has acknowledged a value on this day; nil if it is now shown as unknown.
-  mutating func tell(_ metric: MirrorMetric, on day: Int?, _ effects: inout Effects) {
-    guard metric.unknown != nil, told[metric] != day else { return }
-    told[metric] = day
-    let lines = told.map { "\($0.key.rawValue) \($0.value)" }.sorted()
-    effects.append(.store(key: Self.toldKey, Array(lines.joined(separator: "\n").utf8)))
+  mutating func recordAcknowledgement(_ metric: MirrorMetric, on day: Int?, _ effects: inout Effects) {
+    guard metric.unknown != nil, acknowledgedDays[metric] != day else { return }
+    acknowledgedDays[metric] = day
+    let lines = acknowledgedDays.map { "\($0.key.rawValue) \($0.value)" }.sorted()
+    effects.append(.store(key: Self.acknowledgedKey, Array(lines.joined(separator: "\n").utf8)))
   }
 
-  private static func wish(_ key: String, _ text: String) -> Wish? {
+  private static func change(_ key: String, _ text: String) -> Change? {
     switch (key, Int(text)) {
     case (ledKey, let percent?) where (0...100).contains(percent): return .led(percent)
     case (intervalKey, let seconds?) where MirrorSignal.intervals.contains(Double(seconds)): return .interval(seconds)
@@ -112,21 +114,21 @@ struct MirrorKeeping: Sendable {
   }
 
   /// Starts to store a setting; false if too many stores are pending.
-  mutating func keep(_ wish: Wish, for id: CommandID, _ effects: inout Effects) -> Bool {
-    guard pending.count < Self.most else { return false }
-    pending.append((id, wish))
-    next.take(wish)
-    effects.append(.store(key: wish.key, wish.bytes))
+  mutating func save(_ change: Change, for id: CommandID, _ effects: inout Effects) -> Bool {
+    guard pending.count < Self.maxPending else { return false }
+    pending.append((id, change))
+    next.take(change)
+    effects.append(.store(key: change.key, change.bytes))
     return true
   }
 
   /// Handles the end of a store. Returns the setting and the waiting command.
-  mutating func stored(_ key: String, _ failure: String?) -> (id: CommandID?, wish: Wish)? {
-    guard let index = pending.firstIndex(where: { $0.wish.key == key }) else { return nil }
+  mutating func stored(_ key: String, _ failure: String?) -> (id: CommandID?, change: Change)? {
+    guard let index = pending.firstIndex(where: { $0.change.key == key }) else { return nil }
     let done = pending.remove(at: index)
-    if failure == nil { now.take(done.wish) }
+    if failure == nil { now.take(done.change) }
     next = now
-    for (_, wish) in pending { next.take(wish) }
+    for (_, change) in pending { next.take(change) }
     return done
   }
 

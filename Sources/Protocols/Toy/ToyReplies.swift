@@ -5,8 +5,8 @@ extension ToyMachine {
   // MARK: Responses
 
   mutating func answered(_ request: RequestID, _ response: HTTPResponse, at now: Instant, _ effects: inout Effects) {
-    guard let question = asked.removeValue(forKey: request) else { return }
-    do throws(ToyTrouble) {
+    guard let question = pendingRequests.removeValue(forKey: request) else { return }
+    do throws(ToyError) {
       switch question {
       case .register(let id, let name, let email):
         var user = try ToyAnswer.user(response, isNew: true)
@@ -37,19 +37,19 @@ extension ToyMachine {
     }
   }
 
-  mutating func failed(_ question: Asked, _ trouble: ToyTrouble, at now: Instant, _ effects: inout Effects) {
+  mutating func failed(_ question: PendingRequest, _ trouble: ToyError, at now: Instant, _ effects: inout Effects) {
     switch question {
-    case .register(let id, _, _), .login(let id, _): fail(id, .refused(code: trouble.code, trouble.words), &effects)
+    case .register(let id, _, _), .login(let id, _): fail(id, .refused(code: trouble.code, trouble.message), &effects)
     case .history(let id, let user, let fact):
       guard trouble.isPassing, let history, history.user == user else {
-        return fail(id, .refused(code: trouble.code, trouble.words), &effects)
+        return fail(id, .refused(code: trouble.code, trouble.message), &effects)
       }
       let age = DayClock.age((now &- historyCame) / .microsecond)
       let part = history.total > history.facts.count ? "; the last \(history.facts.count) of \(history.total) facts are stored" : ""
-      tell(history, fact, to: id, note: "as of \(age) ago: \(trouble.words)\(part)", &effects)
+      tell(history, fact, to: id, note: "as of \(age) ago: \(trouble.message)\(part)", &effects)
     case .vote(let vote):
       if trouble.isPassing {
-        let words = "stored, and sent when the server \(trouble.isOfCall ? "accepts it" : "responds"): \(trouble.words)"
+        let words = "stored, and sent when the server \(trouble.isPerRequest ? "accepts it" : "responds"): \(trouble.message)"
         for (id, vote) in voting.postpone(trouble, at: now) {
           effects.append(.complete(id, .success(Self.report(words, of: vote, "waiting"))))
         }
@@ -57,11 +57,11 @@ extension ToyMachine {
       }
       let caller = voting.settle(&effects)
       publishVotes(&effects)
-      effects.publish(.lastVote, .string("fact \(vote.fact): \(trouble.words)"))
+      effects.publish(.lastVote, .string("fact \(vote.fact): \(trouble.message)"))
       if let caller {
-        fail(caller, .refused(code: trouble.code, trouble.words), &effects)
+        fail(caller, .refused(code: trouble.code, trouble.message), &effects)
       } else {
-        effects.append(.event(name: "vote", text: "pending vote failed: \(trouble.words)"))
+        effects.append(.event(name: "vote", text: "pending vote failed: \(trouble.message)"))
       }
     }
   }
@@ -94,7 +94,7 @@ extension ToyMachine {
   private mutating func changeOwner(_ effects: inout Effects) {
     // A vote in flight completes with its response, or is sent again after the next login.
     if !voting.belongs(to: user, at: settings.server) {
-      asked = asked.filter { if case .vote = $0.value { false } else { true } }
+      pendingRequests = pendingRequests.filter { if case .vote = $0.value { false } else { true } }
       for caller in voting.callers {
         effects.append(.complete(caller, .success(Report(text: "stored, and sent when you log in again: another user is logged in"))))
       }
@@ -103,12 +103,12 @@ extension ToyMachine {
     voting.change(owner: user, at: settings.server)
     publishUser(&effects)
     publishVotes(&effects)
-    tellHeld(&effects)
+    reportHeld(&effects)
   }
 
   mutating func logOut(_ id: CommandID, drop: Bool, _ effects: inout Effects) throws(CommandError) {
     guard user != nil else { throw needsLogin }
-    try beAlone()
+    try requireNoLogin()
     let count = voting.live.count
     guard count == 0 || drop else {
       let words = count == 1 ? "1 vote is not sent yet" : "\(count) votes are not sent yet"
@@ -136,7 +136,7 @@ extension ToyMachine {
   /// The pending votes, in the order in which they are sent.
   func pendingVotes() -> Report {
     let rows = voting.all.map { vote, isLive, trouble in
-      let fate = !isLive ? "held: log in as user \(vote.user)" : trouble.map { "waiting: \($0.words)" } ?? "in flight"
+      let fate = !isLive ? "held: log in as user \(vote.user)" : trouble.map { "waiting: \($0.message)" } ?? "in flight"
       return [String(vote.fact), vote.vote.word, String(vote.user), vote.server, fate]
     }
     return Report(
@@ -148,8 +148,8 @@ extension ToyMachine {
     let dropped = voting.drop(&effects, where: isChosen)
     guard dropped.count > 0 else { return 0 }
     for caller in dropped.callers { fail(caller, .refused(code: "dropped", "the vote was discarded: \(reason)"), &effects) }
-    for (request, question) in asked {
-      if case .vote(let vote) = question, isChosen(vote, true) { asked[request] = nil }
+    for (request, question) in pendingRequests {
+      if case .vote(let vote) = question, isChosen(vote, true) { pendingRequests[request] = nil }
     }
     publishVotes(&effects)
     return dropped.count
@@ -157,7 +157,7 @@ extension ToyMachine {
 
   /// Sends the first pending vote, if it is time.
   mutating func vote(at now: Instant, _ effects: inout Effects) {
-    let isVoting = asked.values.contains { if case .vote = $0 { true } else { false } }
+    let isVoting = pendingRequests.values.contains { if case .vote = $0 { true } else { false } }
     guard !isVoting, let vote = voting.take(at: now) else { return }
     ask(.vote(vote, token: user?.id == vote.user ? user?.token : nil), as: .vote(vote), at: now, &effects)
   }
@@ -165,7 +165,7 @@ extension ToyMachine {
   private mutating func voted(_ result: ToyVoted, _ vote: ToyPendingVote, _ effects: inout Effects) {
     let words: String
     switch result {
-    case .wasSo: words = "fact \(vote.fact): already voted that way"
+    case .unchanged: words = "fact \(vote.fact): already voted that way"
     case .counted(let fact):
       words = fact.standing
       if let place = history?.facts.firstIndex(where: { $0.id == fact.id }), history?.user == vote.user {
@@ -177,7 +177,7 @@ extension ToyMachine {
     publishVotes(&effects)
     effects.publish(.lastVote, .string(words))
     if let caller {
-      effects.append(.complete(caller, .success(Self.report(words, of: vote, result == .wasSo ? "unchanged" : "counted"))))
+      effects.append(.complete(caller, .success(Self.report(words, of: vote, result == .unchanged ? "unchanged" : "counted"))))
     } else {
       effects.append(.event(name: "vote", text: "pending vote sent: \(words)"))
     }
@@ -219,7 +219,7 @@ extension ToyMachine {
     switch outcome {
     case .sent:
       effects.append(.event(name: "wifi", text: "credentials sent to the toy"))
-      effects.append(.complete(ended.command, .success(Report(text: ended.farewell, progress: 1))))
+      effects.append(.complete(ended.command, .success(Report(text: ended.summary, progress: 1))))
     case .failed(let error): fail(ended.command, error, &effects)
     }
   }

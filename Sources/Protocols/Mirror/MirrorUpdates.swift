@@ -11,52 +11,52 @@ extension MirrorMachine {
   /// How long a value is absent before it is withdrawn: at start its source needs a moment.
   private static let grace: Nanoseconds = 10 * .second
 
-  var isCollecting: Bool { !keeping.now.on.isDisjoint(with: [.health, .weather]) }
+  var isCollecting: Bool { !store.now.on.isDisjoint(with: [.health, .weather]) }
 
-  func isPermitted(_ metric: MirrorMetric) -> Bool { metric.permission.map { keeping.now.on.contains($0) } ?? true }
+  func isPermitted(_ metric: MirrorMetric) -> Bool { metric.permission.map { store.now.on.contains($0) } ?? true }
 
   private func isCollected(_ metric: MirrorMetric) -> Bool {
-    keeping.now.on.contains(metric.isHealth ? .health : .weather) && isPermitted(metric)
+    store.now.on.contains(metric.isHealth ? .health : .weather) && isPermitted(metric)
   }
 
   /// Updates are on and the mirror has a name.
   private var isSending: Bool {
-    guard case .up(let session) = state, session.told != nil, username != nil else { return false }
+    guard case .up(let session) = state, session.acknowledgedName != nil, username != nil else { return false }
     return isToSend
   }
 
   /// Updates are on.
-  var isToSend: Bool { keeping.now.on.contains(.send) && isCollecting }
+  var isToSend: Bool { store.now.on.contains(.send) && isCollecting }
 
   /// Starts or stops the update cycles according to the settings.
   mutating func plan(at now: Instant) {
-    if !isSending { wave = nil } else if wave == nil { wave = now &+ Self.lead }
+    if !isSending { nextUpdate = nil } else if nextUpdate == nil { nextUpdate = now &+ Self.lead }
   }
 
   /// Makes the next update due soon, but not sooner than `apart` after the last value.
-  mutating func hurry(at now: Instant, apart: Nanoseconds = MirrorReading.time) {
-    guard let wave, case .up(let session) = state else { return }
-    self.wave = min(wave, max(now &+ Self.lead, session.reading.lastValue.map { $0 &+ apart } ?? now))
+  mutating func expedite(at now: Instant, apart: Nanoseconds = MirrorReading.time) {
+    guard let nextUpdate, case .up(let session) = state else { return }
+    self.nextUpdate = min(nextUpdate, max(now &+ Self.lead, session.reading.lastValue.map { $0 &+ apart } ?? now))
   }
 
   /// Sends an update.
-  mutating func flush(at now: Instant, _ effects: inout Effects) {
-    guard isSending, case .up(let session) = state else { return wave = nil }
+  mutating func sendUpdate(at now: Instant, _ effects: inout Effects) {
+    guard isSending, case .up(let session) = state else { return nextUpdate = nil }
     // Updates in quick succession would lose one heart rate after the other.
-    if session.reading.mayLackHeart, let end = session.reading.end, now < end { return wave = end }
-    wave = now &+ Nanoseconds(interval) &* .second
-    collected().forEach { put($0) }
+    if session.reading.mayLackHeart, let end = session.reading.end, now < end { return nextUpdate = end }
+    nextUpdate = now &+ Nanoseconds(interval) &* .second
+    collected().forEach { enqueue($0) }
     effects.append(.tellTime)
   }
 
   /// Handles the time that was requested with an update: withdraws values of another day.
-  mutating func told(_ time: WallTime, at now: Instant) {
+  mutating func timeReceived(_ time: WallTime, at now: Instant) {
     _ = clock.set(time, at: now)
     for metric in MirrorMetric.allCases {
-      guard isCollected(metric), let unknown = metric.unknown, let value = metric.unknownValue, let day = keeping.told[metric],
+      guard isCollected(metric), let unknown = metric.unknown, let value = metric.unknownValue, let day = store.acknowledgedDays[metric],
         let since = absentSince[metric], now >= since &+ Self.grace, !metric.isHealth || clock.day > day
       else { continue }
-      put(MirrorParcel(message: unknown, metric: metric, value: value))
+      enqueue(MirrorPendingValue(message: unknown, metric: metric, value: value))
     }
   }
 
@@ -65,14 +65,14 @@ extension MirrorMachine {
     guard case .up(var session) = state else { return }
     session.reading.mayLackHeart = false
     state = .up(session)
-    collected().filter { $0.metric == .heartRate }.forEach { put($0) }
+    collected().filter { $0.metric == .heartRate }.forEach { enqueue($0) }
   }
 
   /// The values that can be sent now.
-  func collected(for command: CommandID? = nil) -> [MirrorParcel] {
+  func collected(for command: CommandID? = nil) -> [MirrorPendingValue] {
     MirrorMetric.allCases.compactMap { metric in
       guard isCollected(metric), let value = known[metric], let message = try? metric.message(value) else { return nil }
-      return MirrorParcel(message: message, metric: metric, value: metric.shown(value), commands: command.map { [$0] } ?? [])
+      return MirrorPendingValue(message: message, metric: metric, value: metric.shown(value), commands: command.map { [$0] } ?? [])
     }
   }
 
@@ -95,17 +95,17 @@ extension MirrorMachine {
       let message = try metric.message(value)
       missing[metric] = nil
       // Health values change constantly, so they wait for the next update.
-      if !metric.isHealth, isCollected(metric), message != before { hurry(at: now, apart: Self.newsApart) }
+      if !metric.isHealth, isCollected(metric), message != before { expedite(at: now, apart: Self.newsApart) }
     } catch {
-      let words = "\(reference): \(error)"
-      if missing.updateValue(words, forKey: metric) != words { effects.append(.note("value cannot be sent: \(words)")) }
+      let message = "\(reference): \(error)"
+      if missing.updateValue(message, forKey: metric) != message { effects.append(.note("value cannot be sent: \(message)")) }
     }
   }
 
   /// Why no value can be sent now, and the remedy.
-  var nothingKnown: String {
+  var noDataReason: String {
     let collected = MirrorMetric.allCases.filter {
-      settings.sources[$0] != nil && keeping.now.on.contains($0.isHealth ? .health : .weather)
+      settings.sources[$0] != nil && store.now.on.contains($0.isHealth ? .health : .weather)
     }
     let reasons = collected.filter(isPermitted).compactMap { missing[$0] }
     if let reason = reasons.first { return "no value to send: \(reason)" }

@@ -2,7 +2,7 @@
 
 extension JSONNode {
   /// Parses a whole body; nil if it is not JSON.
-  init?(foreign body: [UInt8]) {
+  init?(untrusted body: [UInt8]) {
     guard let node = try? body.withUnsafeBytes({ try JSONNode($0) }) else { return nil }
     self = node
   }

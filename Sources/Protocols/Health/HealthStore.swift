@@ -2,7 +2,7 @@
 // store is in progress, further values wait and are stored together.
 
 /// The values that were set, and pending stores.
-struct HealthKeeping: Sendable {
+struct HealthStore: Sendable {
   static let key = "values"
 
   /// A value that a client set.

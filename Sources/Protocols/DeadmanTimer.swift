@@ -2,7 +2,7 @@
 // expires. Pure; the machine that owns it checks `expires`.
 
 /// The state of the motion lease: whether it is held, and when it expires without another set-point.
-public struct DeadMan: Sendable, Equatable {
+public struct DeadmanTimer: Sendable, Equatable {
   private var deadline: Nanoseconds = 0
   /// When the lease is lost unless a set-point arrives; nil if the lease is not held.
   public private(set) var expires: Instant?
@@ -20,7 +20,7 @@ public struct DeadMan: Sendable, Equatable {
   }
 
   /// Restarts the deadline after a set-point. Has no effect unless the lease is held.
-  public mutating func squeeze(at now: Instant) {
+  public mutating func refresh(at now: Instant) {
     if isHeld { expires = now + deadline }
   }
 
@@ -28,7 +28,7 @@ public struct DeadMan: Sendable, Equatable {
   public mutating func release() { expires = nil }
 
   /// The reason why the lease has expired, or nil while it holds.
-  public func lapse(at now: Instant) -> String? {
+  public func expiryReason(at now: Instant) -> String? {
     guard let expires, now >= expires else { return nil }
     return "no set-point for \(deadline / .millisecond) ms"
   }

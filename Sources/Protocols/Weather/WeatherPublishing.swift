@@ -9,13 +9,13 @@ extension WeatherMachine {
     case .coordinates: effects.withdraw(WeatherProperty.place.rawValue, "not configured by name")
     case .place(let wanted):
       effects.withdraw(WeatherProperty.place.rawValue, "not resolved yet")
-      if let found = WeatherKeeping.place(restored[WeatherKeeping.placeKey], for: wanted) {
+      if let found = WeatherStore.place(restored[WeatherStore.placeKey], for: wanted) {
         point = found.point
         publish(place: found.name, wanted, &effects)
       }
     }
     var next = now
-    if let kept = WeatherKeeping.answer(restored[WeatherKeeping.answerKey], for: settings.site.key),
+    if let kept = WeatherStore.answer(restored[WeatherStore.answerKey], for: settings.site.key),
       let age = age(of: kept.time, at: wall)
     {
       show(restored: kept.report, from: kept.time, age: age, at: now, &effects)
@@ -40,7 +40,7 @@ extension WeatherMachine {
     if let unkept {
       self.unkept = nil
       effects.publish(WeatherProperty.lastUpdate.rawValue, .string(WallTime.isoTime(wall.microseconds)))
-      effects.append(.store(key: WeatherKeeping.answerKey, WeatherKeeping.bytes(of: unkept, at: wall, for: settings.site.key)))
+      effects.append(.store(key: WeatherStore.answerKey, WeatherStore.bytes(of: unkept, at: wall, for: settings.site.key)))
     } else if let (report, time) = shown?.restored {
       if let age = age(of: time, at: wall) { return show(restored: report, from: time, age: age, at: now, &effects) }
       withdraw("the clock was set: the age of the last response is unknown", &effects)

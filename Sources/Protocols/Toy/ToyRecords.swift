@@ -138,7 +138,7 @@ struct ToyHistory: Sendable, Equatable {
 
   /// Parses a stored history.
   init?(kept bytes: [UInt8]) {
-    guard let root = JSONNode(foreign: bytes), let user = root["user"]?.whole, let time = root["time"]?.whole else { return nil }
+    guard let root = JSONNode(untrusted: bytes), let user = root["user"]?.whole, let time = root["time"]?.whole else { return nil }
     self.init(root, user: user)
     self.time = Int64(time)
     total = max(facts.count, root["total"]?.whole ?? 0)

@@ -2,7 +2,7 @@
 // configuration that they belong to, and are ignored if it has changed. The files in the state directory are readable only by the
 // daemon (0600).
 
-enum WeatherKeeping {
+enum WeatherStore {
   static let placeKey = "place"
   static let answerKey = "answer"
 
@@ -17,7 +17,7 @@ enum WeatherKeeping {
 
   /// The stored coordinates, if they belong to this place.
   static func place(_ bytes: [UInt8]?, for wanted: String) -> (point: Coordinates, name: String)? {
-    guard let root = bytes.flatMap({ JSONNode(foreign: $0) }), let kept = root["wanted"]?.text, kept == wanted,
+    guard let root = bytes.flatMap({ JSONNode(untrusted: $0) }), let kept = root["wanted"]?.text, kept == wanted,
       let latitude = root["latitude"]?.float, let longitude = root["longitude"]?.float,
       let name = root["name"]?.text, (-90...90).contains(latitude), (-180...180).contains(longitude)
     else { return nil }
@@ -43,7 +43,7 @@ enum WeatherKeeping {
 
   /// The stored response and its wall-clock time in microseconds, if it belongs to this site.
   static func answer(_ bytes: [UInt8]?, for site: String) -> (report: WeatherReport, time: Int64)? {
-    guard let root = bytes.flatMap({ JSONNode(foreign: $0) }), let kept = root["site"]?.text, kept == site,
+    guard let root = bytes.flatMap({ JSONNode(untrusted: $0) }), let kept = root["site"]?.text, kept == site,
       let time = root["time"]?.whole
     else { return nil }
     let absent = Reading.Content.absent("not reported by the weather service")

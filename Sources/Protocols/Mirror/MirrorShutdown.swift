@@ -4,12 +4,12 @@
 // Source: main.cpp (what Disconnected clears), ISM-App (0.5 s).
 
 /// The end of a connection.
-struct MirrorParting: Sendable {
+struct MirrorShutdown: Sendable {
   enum Step: Sendable, Equatable {
     /// An earlier write is not acknowledged yet.
     case waiting(SendID)
     case resting
-    case saying(SendID)
+    case sending(SendID)
     /// Sent: the mirror gets a moment to process it.
     case leaving(until: Instant)
     case over
@@ -17,27 +17,27 @@ struct MirrorParting: Sendable {
 
   private(set) var step: Step
   /// When `Disconnected` may be sent; nil: not at all.
-  let says: Instant?
+  let disconnectTime: Instant?
   private let limit: Instant
 
   private static let timeout: Nanoseconds = 1_200 * .millisecond
   /// The maximum delay before it is sent, so that it arrives in time.
   private static let delay: Nanoseconds = 400 * .millisecond
-  private static let farewell: Nanoseconds = 500 * .millisecond
+  private static let processingTime: Nanoseconds = 500 * .millisecond
 
   /// Ends this session.
   init(of session: MirrorSession, at now: Instant) {
     limit = now &+ Self.timeout
     step = session.writing.map { .waiting($0.id) } ?? .resting
-    let isTelling = session.writing?.word.isValue ?? false
+    let isSendingValue = session.writing?.step.isValue ?? false
     let moment = max(now, session.reading.end ?? now)
-    says = isTelling || moment > now &+ Self.delay ? nil : moment
+    disconnectTime = isSendingValue || moment > now &+ Self.delay ? nil : moment
   }
 
   var nextWake: Instant {
     switch step {
-    case .waiting, .saying: limit
-    case .resting: min(says ?? limit, limit)
+    case .waiting, .sending: limit
+    case .resting: min(disconnectTime ?? limit, limit)
     case .leaving(let until): min(until, limit)
     case .over: limit
     }
@@ -46,22 +46,22 @@ struct MirrorParting: Sendable {
   mutating func sent(_ id: SendID, _ failure: String?, at now: Instant) {
     switch step {
     case .waiting(id): step = .resting
-    case .saying(id): step = failure == nil ? .leaving(until: now &+ Self.farewell) : .over
+    case .sending(id): step = failure == nil ? .leaving(until: now &+ Self.processingTime) : .over
     default: break
     }
   }
 
   /// Whether `Disconnected` is to be sent now, with this send ID.
-  mutating func speaks(as id: SendID, at now: Instant) -> Bool {
-    guard step == .resting, let says, now >= says, now < limit else { return false }
-    step = .saying(id)
+  mutating func startsDisconnect(as id: SendID, at now: Instant) -> Bool {
+    guard step == .resting, let disconnectTime, now >= disconnectTime, now < limit else { return false }
+    step = .sending(id)
     return true
   }
 
   func isOver(at now: Instant) -> Bool {
     switch step {
     case .over: true
-    case .resting where says == nil: true
+    case .resting where disconnectTime == nil: true
     case .leaving(let until): now >= until || now >= limit
     default: now >= limit
     }
@@ -76,16 +76,16 @@ extension MirrorMachine {
     }
     leave("the link is being closed", &effects)
     trouble = nil
-    let parting = MirrorParting(of: session, at: now)
-    if parting.says == nil { effects.append(.note("closed without Disconnected: the display may not have read everything yet")) }
-    state = .parting(parting)
+    let shutdown = MirrorShutdown(of: session, at: now)
+    if shutdown.disconnectTime == nil { effects.append(.note("closed without Disconnected: the display may not have read everything yet")) }
+    state = .shuttingDown(shutdown)
   }
 
-  mutating func part(at now: Instant, _ effects: inout Effects) {
-    guard case .parting(var parting) = state else { return }
-    if parting.speaks(as: lastSendID &+ 1, at: now) { write(.disconnected, &effects) }
-    state = .parting(parting)
-    guard parting.isOver(at: now) else { return }
+  mutating func advanceShutdown(at now: Instant, _ effects: inout Effects) {
+    guard case .shuttingDown(var shutdown) = state else { return }
+    if shutdown.startsDisconnect(as: lastSendID &+ 1, at: now) { write(.disconnected, &effects) }
+    state = .shuttingDown(shutdown)
+    guard shutdown.isOver(at: now) else { return }
     state = .down("the link is being closed")
     effects.append(.stopped)
   }
