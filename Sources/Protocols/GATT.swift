@@ -93,14 +93,14 @@ public struct GATTRole: Sendable {
     self.probe = probe
   }
 
-  /// True if nothing is ever written to such peers.
+  /// Whether nothing is ever written to such peers.
   public var onlyListens: Bool { !profiles.isEmpty && profiles.allSatisfy { $0.write == nil } }
 
   /// Whether one of these services belongs to this role.
-  public func knows(_ services: [GATTUUID]) -> Bool { profiles.contains { services.contains($0.service) } }
+  public func matches(services: [GATTUUID]) -> Bool { profiles.contains { services.contains($0.service) } }
 
   /// Whether a peer with this name may be of this role.
-  public func mayBe(named name: String) -> Bool {
+  public func matches(name: String) -> Bool {
     let name = name.lowercased()
     return names.contains { name.contains($0.lowercased()) }
   }

@@ -188,7 +188,7 @@ public enum Input: Sendable {
   case observed(reference: String, Reading.Content)
   case response(RequestID, HTTPResponse)
   case rows(QueryID, DatabaseAnswer)
-  /// The reply to `tellTime`, in the next turn.
+  /// The reply to `requestTime`, in the next turn.
   case time(WallTime)
   /// The value of a `store` survives the death of the process from now on, or could not be stored (the reason).
   case stored(key: String, failure: String?)
@@ -239,7 +239,7 @@ public enum Effect: Sendable, Equatable {
   case request(RequestID, HTTPRequest)
   case query(QueryID, DatabaseQuery)
   /// Request the wall-clock time. The clock can be set and the UTC offset can change, so do not cache the reply.
-  case tellTime
+  case requestTime
   /// Subscribe to `device.property` of another device.
   case observe(reference: String)
   /// Store these bytes in `devices/NAME/KEY` in the state directory; an empty array removes the file. Replied to with `stored`.

@@ -100,7 +100,7 @@ public struct HealthMachine: Machine {
   private mutating func askTime(_ effects: inout Effects) {
     guard case .knowing = state else { return }
     state = .asking
-    effects.append(.tellTime)
+    effects.append(.requestTime)
   }
 
   private mutating func timeReceived(at now: Instant, _ effects: inout Effects) {

@@ -46,7 +46,7 @@ extension MirrorMachine {
     if session.reading.mayLackHeart, let end = session.reading.end, now < end { return nextUpdate = end }
     nextUpdate = now &+ Nanoseconds(interval) &* .second
     collected().forEach { enqueue($0) }
-    effects.append(.tellTime)
+    effects.append(.requestTime)
   }
 
   /// Handles the time that was requested with an update: withdraws values of another day.

@@ -44,7 +44,7 @@ extension OBDMachine {
   mutating func beginsClearing(_ query: OBDQuery, _ result: Result<Report, CommandError>, _ effects: inout Effects) -> Bool {
     guard case .success = result, query.isWanted, clearing?.id == query.id, let loss = query.confirmedLoss else { return false }
     clearing?.stage = .timing(loss)
-    effects.append(.tellTime)
+    effects.append(.requestTime)
     return true
   }
 

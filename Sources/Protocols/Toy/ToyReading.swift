@@ -44,7 +44,7 @@ extension ToyMachine {
   mutating func take(_ new: ToyHistory, at now: Instant, _ effects: inout Effects) {
     (history, historyCame) = (new.bounded, now)
     publishFacts(at: now, &effects)
-    effects.append(.tellTime)
+    effects.append(.requestTime)
   }
 
   /// The rows of facts, with pending votes.

@@ -10,7 +10,7 @@ public enum ToyWiFi {
   /// The length of a password, in bytes; an open network has none.
   public static let passwordLength = 8...63
   /// The start of the report of `wifi` from which on the setup cannot be cancelled.
-  public static let told = "sending the credentials"
+  public static let sendingReport = "sending the credentials"
 
   /// Why a network's name is invalid, or nil.
   public static func objection(toName text: String) -> String? {

@@ -126,7 +126,7 @@ public struct WeatherMachine: Machine {
         let report = try WeatherAnswer.weather(response)
         (failures, unkept) = (0, report)
         show(report, at: now, &effects)
-        effects.append(.tellTime)
+        effects.append(.requestTime)
         state = .resting(until: max(began &+ settings.interval, earliest(after: now)))
         turn(to: "live", nil, &effects)
         finish(.success(Report()), &effects)
@@ -147,7 +147,7 @@ public struct WeatherMachine: Machine {
     state = .resting(until: now &+ pause)
     if shown == nil { for property in WeatherProperty.live { effects.withdraw(property.rawValue, trouble.message) } }
     // If the clock was set, the shown values may be too old.
-    if shown?.restored != nil { effects.append(.tellTime) }
+    if shown?.restored != nil { effects.append(.requestTime) }
     turn(to: shown == nil ? "unknown" : "failing", trouble.message, &effects)
     finish(.failure(.refused(code: "no-answer", trouble.message)), &effects)
   }

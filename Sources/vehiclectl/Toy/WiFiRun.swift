@@ -28,7 +28,7 @@ struct WiFiRun {
     var said = ""
     try toy.client.stream(Contract.Call.self, parameters, first: nil, tick: 0.25, silence: nil) { result in
       if Interrupt.came {
-        let isTold = last?.text?.hasPrefix(ToyWiFi.told) == true
+        let isTold = last?.text?.hasPrefix(ToyWiFi.sendingReport) == true
         throw Failure.other(
           isTold ? "interrupted, but the toy had been told its network: look at its light, then switch it off and on" : "interrupted")
       }

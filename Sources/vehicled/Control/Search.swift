@@ -81,7 +81,7 @@ import Protocols
   private func kind(of found: Peripheral) -> String? {
     func first(_ fits: (GATTRole) -> Bool) -> String? { kinds.first { $0.links.compactMap(\.gatt).contains(where: fits) }?.name }
     // Many kinds share a service; a name says more.
-    return found.name.flatMap { name in first { $0.mayBe(named: name) } } ?? first { $0.knows(found.services) }
+    return found.name.flatMap { name in first { $0.matches(name: name) } } ?? first { $0.matches(services: found.services) }
   }
 
   private func timeIsUp() {

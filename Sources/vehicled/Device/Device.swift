@@ -232,7 +232,7 @@ import Protocols
       }
     case .request(let id, let request): ask(id, request)
     case .query(let id, let query): equipment.disk.ask(query) { [weak self] in self?.take(.rows(id, $0)) }
-    case .tellTime: take(.time(Clock.wallTime()))
+    case .requestTime: take(.time(Clock.wallTime()))
     case .observe(let reference): observer?.deviceObserves(reference)
     case .store(let key, let bytes):
       equipment.disk.store(device: name, key: key, bytes) { [weak self] failure in

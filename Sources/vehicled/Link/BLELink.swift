@@ -120,7 +120,7 @@ import Protocols
     let isAuto = target.match == .auto
     let heard = meant.filter {
       !blueZ.isLeaving($0.path) && !blueZ.isHeld($0.path, byOtherThan: self)
-        && ($0.isConnected ? !isAuto || role.knows($0.services) : $0.rssi != nil || isBlind && target.isAddress)
+        && ($0.isConnected ? !isAuto || role.matches(services: $0.services) : $0.rssi != nil || isBlind && target.isAddress)
     }
     let found = isAuto ? heard.filter { blueZ.rejection(of: $0.address, at: now) == nil } : heard
     guard let best = found.max(by: { ($0.isConnected ? 0 : $0.rssi ?? -200) < ($1.isConnected ? 0 : $1.rssi ?? -200) }) else {

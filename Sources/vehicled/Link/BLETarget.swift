@@ -30,7 +30,7 @@ struct BLETarget: Hashable, Sendable {
     case .name(let wanted): name == wanted
     case .prefix(let wanted): name?.hasPrefix(wanted) ?? false
     case .part(let wanted): name?.contains(wanted) ?? false
-    case .auto: name.map(role.mayBe(named:)) ?? false
+    case .auto: name.map(role.matches(name:)) ?? false
     }
   }
 }

@@ -81,7 +81,7 @@ struct HealthRig {
       for reading in effects.readings { take(reading) }
       for effect in effects.list {
         switch effect {
-        case .tellTime:
+        case .requestTime:
           timesAsked += 1
           inputs.append(.time(WallTime(microseconds: wall, utcOffset: utcOffset)))
         case .query(let id, let query):

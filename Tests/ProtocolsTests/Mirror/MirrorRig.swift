@@ -125,7 +125,7 @@ struct MirrorRig {
     case .note(let words): notes.append(words)
     case .event(_, let words): events.append(words)
     case .observe(let reference): observing.append(reference)
-    case .tellTime: give(.time(wall))
+    case .requestTime: give(.time(wall))
     case .store(let key, let bytes):
       if diskWorks { disk[key] = bytes.isEmpty ? nil : bytes }
       give(.stored(key: key, failure: diskWorks ? nil : "no space"))

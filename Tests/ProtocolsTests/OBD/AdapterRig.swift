@@ -142,7 +142,7 @@ struct AdapterRig {
     case .note(let text): notes.append(text)
     case .resetLink(_, let reason): resets.append(reason)
     case .event(let name, let text): events.append("\(name): \(text)")
-    case .tellTime: asksTime += 1
+    case .requestTime: asksTime += 1
     case .store(let key, let bytes): stored[key] = String(decoding: bytes, as: UTF8.self)
     default: break
     }

@@ -90,7 +90,7 @@ final class VehicleRig {
       case .store(let key, let bytes):
         disk[key] = bytes
         answers.append(.stored(key: key, failure: nil))
-      case .tellTime: answers.append(.time(WallTime(microseconds: 1_709_210_096_000_000)))
+      case .requestTime: answers.append(.time(WallTime(microseconds: 1_709_210_096_000_000)))
       case .progress(_, let report): progress.append(report.text ?? "")
       case .complete(let id, let result): results[id] = result
       default: break

@@ -142,7 +142,7 @@ final class ToyRig {
         isOffline ? .failed("\(request.url.split(separator: "/")[1]) cannot be reached") : answer?(request) ?? simulated(request)
       if answer != nil, answer?(request) == nil, !isOffline { return }
       give(.response(id, response))
-    case .tellTime: give(.time(WallTime(microseconds: wall)))
+    case .requestTime: give(.time(WallTime(microseconds: wall)))
     case .store(let key, let bytes):
       if diskWorks { disk[key] = bytes.isEmpty ? nil : bytes }
       give(.stored(key: key, failure: diskWorks ? nil : "no space"))

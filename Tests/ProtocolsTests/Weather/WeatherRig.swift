@@ -84,7 +84,7 @@ struct WeatherRig {
       #expect(pending == nil, "one request at a time")
       asked.append((now, request))
       pending = (delay.map { now + $0 } ?? .max, id, answer ?? simulated(request))
-    case .tellTime: inputs.append(.time(wall))
+    case .requestTime: inputs.append(.time(wall))
     case .store(let key, let bytes):
       disk[key] = bytes
       inputs.append(.stored(key: key, failure: nil))
