@@ -62,7 +62,7 @@ public struct ValueRule: Sendable, Equatable {
       switch text.lowercased() {
       case "on", "true", "yes", "1": value = .bool(true)
       case "off", "false", "no", "0": value = .bool(false)
-      default: throw ValueError("\"\(text)\" is neither on nor off")
+      default: throw ValueError("\"\(text)\" is not a boolean; use on or off")
       }
     }
     return try accept(value)

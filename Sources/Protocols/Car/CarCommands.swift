@@ -29,7 +29,7 @@ extension CarMachine {
     switch state {
     case .down(let reason): reason
     case .ending: "the link is being closed"
-    case .greeting: "the car has not answered yet"
+    case .greeting: "the car has not responded yet"
     case .silent: Self.silence
     case .ready: nil
     }
