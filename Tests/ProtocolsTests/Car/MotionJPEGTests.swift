@@ -59,7 +59,7 @@ import Testing
     #expect(reader.take(Array("\r\n\r\n--frame\r\n".utf8)).isEmpty)
   }
 
-  @Test func `a length that is told is believed, whatever is inside`() {
+  @Test func `a given length is used, whatever the part contains`() {
     let inside = Self.cut + Array("\r\n--frame\r\n\r\n".utf8) + [0xFF, 0xD9, 0, 0]
     let head = "--frame\r\ncontent-LENGTH:\(inside.count)\r\nX-Timestamp: 1.5\r\n\r\n"
     let stream = Array(Self.head.utf8) + Self.part(Array(inside), head: head) + Self.part(Self.small)

@@ -74,7 +74,7 @@ import Testing
     #expect(rig.number("steps") == 4500)
   }
 
-  @Test func `midnight ends the sums, and asks anew although the file is as it was`() throws {
+  @Test func `midnight ends the totals, and an unchanged file is read again`() throws {
     let export = Export()
     export.set(newest: Self.now, steps: 4321)
     var rig = try Self.rig(export)

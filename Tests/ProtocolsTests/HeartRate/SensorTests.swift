@@ -104,7 +104,7 @@ import Testing
     #expect(Self.run(run + [0]) == nil && Self.run([0x00, 0x00, 0x03, 0xA0, 0x00]) == nil)
   }
 
-  @Test func `what a strap tells is shown in a person's units`() throws {
+  @Test func `values of a strap are converted to common units`() throws {
     var rig = try Rig<HeartRateMeasurement>(.strap)
     rig.connect()
     rig.hear([0x1F, 0x48, 0x00, 0xE8, 0x03, 0x00, 0x02, 0x00, 0x04])
@@ -123,7 +123,7 @@ import Testing
     #expect(rig.number("bad-messages") == 1 && rig.values["last-bad-message"] == .value(.string("01: the measurement is too short")))
   }
 
-  @Test func `what a foot pod tells is shown in a person's units`() throws {
+  @Test func `values of a foot pod are converted to common units`() throws {
     var rig = try Rig<RunningMeasurement>(.footPod)
     rig.connect()
     rig.hear([0x07, 0x00, 0x03, 0xA0, 0x6E, 0x00, 0x10, 0x27, 0x00, 0x00])

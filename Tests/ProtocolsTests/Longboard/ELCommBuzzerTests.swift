@@ -40,7 +40,7 @@ import Testing
     #expect(!short.board.isSounding && short.isDone())
   }
 
-  @Test func `while it is on every byte says so, and off is said twice`() throws {
+  @Test func `while it is on every byte repeats it, and off is sent twice`() throws {
     var rig = try Self.riding(.asBuilt)
     let before = rig.sends.count
     rig.set("buzzer", .bool(true))

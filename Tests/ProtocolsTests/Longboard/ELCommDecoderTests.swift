@@ -111,7 +111,7 @@ import Testing
     #expect(Self.read("12$88$1$0.35", with: &decoder) == [Self.vectors[1].1])
   }
 
-  @Test func `nothing is kept for ever`() {
+  @Test func `the buffer is bounded`() {
     for byte in UInt8.min...UInt8.max {
       var decoder = ELCommDecoder()
       for _ in 0..<1_000 {

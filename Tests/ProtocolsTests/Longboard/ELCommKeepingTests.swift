@@ -70,7 +70,7 @@ import Testing
     #expect(rig.number("distance") == -0.11 && rig.number("speed") == -4.8 && rig.number("total-distance") == 0.11)
   }
 
-  @Test func `a name is kept, connected or not`() throws {
+  @Test func `a name is stored, connected or not`() throws {
     var rig = try ELCommRig()
     rig.give(.started(restored: [:], wall: WallTime(microseconds: 0)))
     rig.set("name", .string("Žralok 🦈"))

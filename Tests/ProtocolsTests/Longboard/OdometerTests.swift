@@ -32,7 +32,7 @@ import Testing
     #expect(ride([200, 200, 201], stored: before.stored).total == 201)
   }
 
-  @Test func `what is stored and damaged begins anew`() {
+  @Test func `a damaged stored distance restarts at 0`() {
     for odd in ["", "x y", "-5 3", "12", String(repeating: "9", count: 100), "1 2 3", "9223372036854775807 1", "1 -9223372036854775808"] {
       #expect(ride([5, 6], stored: Array(odd.utf8)).total >= 0)
     }

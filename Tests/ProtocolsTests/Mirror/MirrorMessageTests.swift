@@ -108,7 +108,7 @@ import Testing
     #expect(MirrorCipher(key: [1], iv: MirrorRig.iv) == nil)
   }
 
-  @Test func `keys are given in two forms, and never told`() throws {
+  @Test func `keys have two forms, and errors do not reveal them`() throws {
     #expect(try MirrorCipher.sixteen(Array("ascii:0123456789ABCDEF".utf8)) == MirrorRig.key)
     #expect(try MirrorCipher.sixteen(Array("hex:30313233343536373839414243444546".utf8)) == MirrorRig.key)
     for wrong in [

@@ -99,7 +99,7 @@ import Testing
     #expect(lost == 0 && rig.mirror.crashes.isEmpty)
   }
 
-  @Test func `a heart rate that may not be told any more is not repeated`() throws {
+  @Test func `a heart rate is not repeated without permission`() throws {
     var rig = try MirrorRig.collecting()
     rig.start(restored: Self.switches.merging(["led": Array("10".utf8)]) { $1 }, for: .second)
     rig.observe("band.heart-rate", .float(50))
@@ -111,7 +111,7 @@ import Testing
   }
 
   /// The reading as the original does it, without a machine that minds.
-  @Test func `the display loses a heart rate that is told while it reads`() {
+  @Test func `the display loses a heart rate that is sent while it reads`() {
     func heart(after delay: Nanoseconds) -> String? {
       var mirror = ESP32Mirror(.plain)
       var effects = Effects()
@@ -126,7 +126,7 @@ import Testing
     #expect(!lost.isEmpty && lost.count <= 5 && heart(after: 0) == "72" && heart(after: 5 * .second) == "72", "\(lost)")
   }
 
-  @Test func `the first value under a name says what it may begin`() throws {
+  @Test func `the first value under a name warns about pictures`() throws {
     var rig = try MirrorRig()
     rig.start(for: .second)
     rig.set("led", .int(40))

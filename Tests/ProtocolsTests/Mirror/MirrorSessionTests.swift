@@ -39,7 +39,7 @@ import Testing
     #expect(rig.stopped == said + 500 * .millisecond)
   }
 
-  @Test func `plain firmware is told plain texts`() throws {
+  @Test func `plain firmware gets plain text`() throws {
     var rig = try MirrorRig(["profile": .string("plain"), "username": .string("Ada")])
     rig.start(for: .second)
     rig.set("led", .int(5))
@@ -67,7 +67,7 @@ import Testing
 
   // MARK: Names
 
-  @Test func `without a name nothing is told but the greeting, and that is said`() throws {
+  @Test func `without a name only the greeting is sent, and the fault names the remedy`() throws {
     var rig = try MirrorRig([:])
     rig.start(restored: ["led": Array("40".utf8)], for: 60 * .second)
     #expect(rig.texts == ["Connected"] && rig.status == "needs-username")
@@ -83,7 +83,7 @@ import Testing
     #expect(rig.status == "connected" && rig.fault == nil && rig.text("username") == "Grace")
   }
 
-  @Test func `a new name is told as the app does, and a value makes the display look`() throws {
+  @Test func `a new name is sent as the app does, and a value makes the display read it`() throws {
     var rig = try MirrorRig()
     rig.start(restored: ["led": Array("40".utf8)], for: 10 * .second)
     rig.forget()
@@ -129,7 +129,7 @@ import Testing
 
   // MARK: Trouble
 
-  @Test func `without a connection wishes are kept, and told when there is one`() throws {
+  @Test func `settings are stored without a connection and sent after it`() throws {
     var rig = try MirrorRig()
     rig.give(.started(restored: [:], wall: WallTime(microseconds: 0)))
     rig.set("led", .int(30))
@@ -159,7 +159,7 @@ import Testing
     #expect(rig.texts.last == "Bright: 31.0" && rig.fault == nil && rig.status == "connected")
   }
 
-  @Test func `a mirror that acknowledges nothing is connected to anew after five seconds`() throws {
+  @Test func `reconnects after five seconds without an acknowledgement`() throws {
     var rig = try MirrorRig()
     rig.start(for: .second)
     rig.answers = [.acknowledged, .none]
@@ -199,7 +199,7 @@ import Testing
     #expect(rig.fault == nil && rig.machine.nextWake == nil)
   }
 
-  @Test func `what was kept and makes no sense is named once`() throws {
+  @Test func `damaged settings are reported once`() throws {
     var rig = try MirrorRig()
     rig.start(restored: ["led": Array("900".utf8), "username": Array("a/b".utf8), "send": Array("on".utf8), "interval": [0xFF]])
     #expect(
@@ -220,7 +220,7 @@ import Testing
     #expect(rig.text("sent-led") == "30" && rig.resets.isEmpty)
   }
 
-  @Test func `what the disk does not take is not told`() throws {
+  @Test func `a setting that cannot be stored is not sent`() throws {
     var rig = try MirrorRig()
     rig.start(for: .second)
     rig.forget()

@@ -99,7 +99,7 @@ import Testing
     #expect(rig.asked.last?.method == "POST" && rig.asked.last?.url.hasSuffix("/Trivia/Vote/3") == true)
   }
 
-  @Test func `a token is kept, shown to the server and to nobody else`() throws {
+  @Test func `a token is stored, and sent to its server only`() throws {
     let rig = try ToyRig.loggedIn(facts: 1, wantsTokens: true)
     try rig.restart()
     #expect(rig.report(rig.run("history"))?.rows.count == 1)
@@ -167,7 +167,7 @@ import Testing
     #expect(rig.refusal(forgotten).contains("vehiclectl toy register NAME EMAIL"))
   }
 
-  @Test func `a documented login that makes an account is told`() throws {
+  @Test func `a documented login that creates an account is reported`() throws {
     // The simulated server is the original one: its /User/Register makes accounts.
     let rig = try ToyRig(["dialect": .string("documented")])
     rig.start()
@@ -241,7 +241,7 @@ import Testing
     #expect(rig.report(rig.run("history"))?.rows.map { $0.suffix(2) } == [["up", ""], ["none", "yes"]])
   }
 
-  @Test func `votes without a server are kept, outlive the daemon, and go out once and in order`() throws {
+  @Test func `votes without a server are stored, survive a restart, and are sent once and in order`() throws {
     let rig = try ToyRig.loggedIn(facts: 3)
     rig.isOffline = true
     for (fact, vote) in [(1, "up"), (2, "down"), (1, "down")] {
@@ -279,7 +279,7 @@ import Testing
     #expect(rig.text("pending-votes") == "0")
   }
 
-  @Test func `a vote that the server refuses for good is dropped and told, the next is sent`() throws {
+  @Test func `a vote that the server rejects is dropped and reported, the next is sent`() throws {
     let rig = try ToyRig.loggedIn(facts: 1)
     rig.isOffline = true
     rig.vote(7, "up")
@@ -359,7 +359,7 @@ import Testing
     #expect(rig.text("last-vote") == "fact 1: already voted that way")
   }
 
-  @Test func `another server is told nothing of what this one has given`() throws {
+  @Test func `another server gets no data of this one`() throws {
     let rig = try ToyRig.loggedIn(facts: 2, wantsTokens: true)
     rig.run("history")
     rig.isOffline = true
@@ -393,7 +393,7 @@ import Testing
     #expect(rig.text("last-vote") == "fact 2: up (1 up, 0 down)" && rig.disk["votes"] == nil)
   }
 
-  @Test func `a server that wants a login is not out of reach`() throws {
+  @Test func `a server that requires a login is reachable`() throws {
     let rig = try ToyRig.loggedIn(facts: 1)
     rig.answer = { _ in .answered(status: 401, type: nil, body: []) }
     rig.vote(1, "up")
@@ -430,7 +430,7 @@ import Testing
     #expect(rig.code(rig.vote(1, "up")) == "not-stored" && rig.asked.count == before && rig.text("pending-votes") == "0")
   }
 
-  @Test func `who cannot be forgotten is told so`() throws {
+  @Test func `a logout that cannot be stored is reported`() throws {
     let rig = try ToyRig.loggedIn()
     rig.diskWorks = false
     let id = rig.run("logout")
@@ -439,7 +439,7 @@ import Testing
 
   // MARK: Waiting
 
-  @Test func `who waits for a slow server is told so, and two do not log in at once`() throws {
+  @Test func `waiting for a slow server is reported, and two logins exclude each other`() throws {
     let rig = try ToyRig()
     rig.start()
     rig.answer = { _ in nil }
@@ -457,7 +457,7 @@ import Testing
     #expect(rig.code(other) == "not-connected" && rig.hasStopped && rig.machine.nextWake == nil)
   }
 
-  @Test func `what was kept and is damaged is named, and nothing else is lost`() throws {
+  @Test func `damaged state is reported, and nothing else is lost`() throws {
     let rig = try ToyRig()
     rig.give(
       .started(

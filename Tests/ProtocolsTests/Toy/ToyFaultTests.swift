@@ -25,7 +25,7 @@ import Testing
     #expect(host.said == ["ok"] && host.led == .pink)
   }
 
-  @Test func `it connects and says nothing`() throws {
+  @Test func `it connects and sends nothing`() throws {
     var host = try ToyHost.dialled("mute:2")
     for _ in 1...2 {
       host.send("ok")

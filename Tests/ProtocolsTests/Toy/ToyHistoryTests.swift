@@ -13,7 +13,7 @@ import Testing
     return Array("{\"triviaHistory\": [\(rows.joined(separator: ", "))], \"more\":[{\"id\":1}]}".utf8)
   }
 
-  @Test func `more than 1 MiB is read and told in pieces, and kept in part`() throws {
+  @Test func `more than 1 MiB is read and sent in pieces, and stored in part`() throws {
     let rig = try ToyRig.loggedIn()
     let body = Self.long(20_000)
     #expect(body.count > 3 << 20)

@@ -35,7 +35,7 @@ import Testing
     #expect(host.file("p.txt") == "0" && host.file("w.txt") == "0" && host.requests.count == 2, "what is no counter counts nothing")
   }
 
-  @Test func `without a user nobody is asked`() throws {
+  @Test func `without a user no request is made`() throws {
     var host = try ToyHost.online(user: "")
     host.pass(60 * .second)
     #expect(host.requests.isEmpty && host.told("please set up the Internet") && host.file("p.txt") == "3")
@@ -80,7 +80,7 @@ import Testing
     #expect(host.requests.isEmpty && host.file("s.txt") == "500" && host.file("d.txt") == "500")
   }
 
-  @Test func `ten seconds for an answer, and nobody notices that the server has closed`() throws {
+  @Test func `the toy waits ten seconds for a response, even after the server has closed`() throws {
     var host = try ToyHost.online()
     host.answer = { _ in nil }
     host.pass(20 * .second)

@@ -19,7 +19,7 @@ import Testing
     return rig
   }
 
-  @Test func `the toy joins, and nobody listens afterwards`() throws {
+  @Test func `the toy joins, and the port is closed afterwards`() throws {
     let rig = try Self.rig()
     let id = rig.run("wifi", Self.home)
     #expect(rig.isListening && rig.status == "setting-up" && rig.text("wifi-setup") == "listening")
@@ -52,7 +52,7 @@ import Testing
     if ["yes", "no"].contains(fault) { #expect(rig.notes.contains { $0.hasSuffix("the toy says \(fault)") }) }
   }
 
-  @Test func `a network that the toy cannot join is told like any other`() throws {
+  @Test func `a network that the toy cannot join is sent like any other`() throws {
     let rig = try Self.rig()
     let id = rig.run("wifi", ["ssid": .string("Nachbar, 5"), "password": .string("12345678")])
     rig.run(for: 60 * .second)
@@ -95,7 +95,7 @@ import Testing
     #expect(rig.report(id) != nil)
   }
 
-  @Test func `whoever comes and goes does not end it`() throws {
+  @Test func `a peer that disconnects does not end it`() throws {
     let rig = try ToyRig.loggedIn()
     let id = rig.run("wifi", Self.home)
     for _ in 0..<50 {
@@ -126,7 +126,7 @@ import Testing
     #expect(rig.code(id) == "no-toy" && !rig.isListening && rig.text("wifi-setup") == "idle")
   }
 
-  @Test func `whoever interrupts it leaves nothing listening`() throws {
+  @Test func `an interrupt closes the port`() throws {
     let rig = try ToyRig.loggedIn()
     let first = rig.run("wifi", Self.home)
     #expect(rig.code(rig.run("wifi", Self.home)) == "busy", "two at once cannot be")
@@ -139,7 +139,7 @@ import Testing
     #expect(!rig.isListening && rig.code(second) == "not-connected" && rig.hasStopped)
   }
 
-  @Test func `a port that is taken is told with its holder`() throws {
+  @Test func `a port in use is reported with its owner`() throws {
     let rig = try ToyRig.loggedIn()
     rig.portTrouble = "port 8080 is taken by python3 (process 7): stop that first"
     let id = rig.run("wifi", Self.home)
@@ -157,7 +157,7 @@ import Testing
     #expect(rig.isListening && rig.outcome(id) == nil)
   }
 
-  @Test func `the toy is dialled where somebody says so`() throws {
+  @Test func `the toy is dialled at a given address`() throws {
     let rig = try ToyRig.loggedIn()
     let id = rig.run("wifi", Self.home.merging(["dial": .string("192.168.4.1")]) { $1 })
     #expect(rig.dialled == "tcp:192.168.4.1:8080" && !rig.isListening)
@@ -192,7 +192,7 @@ import Testing
     #expect(rig.code(id) == argument && !rig.isListening && !rig.refusal(id).contains("5678"))
   }
 
-  @Test func `what it survives is told byte for byte`() throws {
+  @Test func `allowed credentials are sent byte for byte`() throws {
     let longest = try ToyCredentials(user: 18, ssid: String(repeating: "é", count: 16), password: String(repeating: "x", count: 63))
     #expect(longest.bytes.count == 99)
     #expect(try ToyCredentials(user: 18, ssid: "HomeNet", password: "pa:ss word").bytes == Array("18:HomeNet:pa:ss word".utf8))
@@ -202,7 +202,7 @@ import Testing
     #expect(try ToyCredentials(user: 1, ssid: " a ", password: "").bytes == Array("1: a :".utf8))
   }
 
-  @Test func `nobody who is not logged in has a toy to set up`() throws {
+  @Test func `setup requires a login`() throws {
     let rig = try ToyRig()
     rig.start()
     #expect(rig.code(rig.run("wifi", Self.home)) == "needs-login" && !rig.isListening)

@@ -89,7 +89,7 @@ import Testing
     #expect(JSON(text.replacing("1,", with: #"1,"z":{"a":1},"#)) == nil)
   }
 
-  @Test func `keys are told apart by their code points`() {
+  @Test func `keys are compared by their code points`() {
     #expect(JSON(#"{"é":1,"e\u0301":2}"#) == .object([.init(key: "é", value: .int(1)), .init(key: "e\u{301}", value: .int(2))]))
   }
 

@@ -79,7 +79,7 @@ import Testing
     #expect(trouble(.failed("the name of x is not known")) == "the name of x is not known")
   }
 
-  @Test func `a reason that quotes a coordinate is told without it`() {
+  @Test func `coordinates are removed from a reason`() {
     let body = Array(#"{"error":true,"reason":"Latitude must be in range of -90 to 90°. Given: 152.52371.\u001b[2J"}"#.utf8)
     let words = trouble(.answered(status: 400, type: "application/json", body: body))
     #expect(words == "the weather service rejected the request (400): Latitude must be in range of -# to #°. Given: #.#.[#J")

@@ -32,7 +32,7 @@ import Testing
     #expect(rig.asked.count == 2 && rig.text("place") == "Quito, Ecuador" && rig.number("temperature") == 29.9)
   }
 
-  @Test func `a place that nobody knows is a fault that names the remedy, and is not asked for again and again`() throws {
+  @Test func `an unknown place is a fault with a remedy, and is not requested again and again`() throws {
     var rig = try WeatherRig(["place": .string("Nowhere at all")])
     rig.start(for: 59 * .minute)
     #expect(rig.asked.count == 1 && rig.status == "unknown")
@@ -73,7 +73,7 @@ import Testing
     #expect(rig.asked.count < 150)
   }
 
-  @Test func `an answer that never comes is asked for again, and one that comes too late is nobody's`() throws {
+  @Test func `a missing response is requested again, and a late one is ignored`() throws {
     var rig = try WeatherRig()
     rig.delay = nil
     rig.start(for: .minute)

@@ -4,8 +4,8 @@ import Testing
 @testable import Protocols
 
 /// What of health and weather goes to the mirror, and when.
-@Suite struct MirrorWaveTests {
-  @Test func `the first wave comes after two seconds, the next ones every interval, everything in it`() throws {
+@Suite struct MirrorUpdateTests {
+  @Test func `the first update comes after two seconds, the next ones every interval`() throws {
     var rig = try MirrorRig.collecting()
     rig.start(restored: MirrorRig.allOn)
     rig.observeAll()
@@ -29,7 +29,7 @@ import Testing
     #expect(rig.mirror.crashes.isEmpty && rig.mirror.stuck.isEmpty)
   }
 
-  @Test func `nothing is sent that was not permitted, is unknown, or makes no sense`() throws {
+  @Test func `values that are not permitted, unknown or implausible are not sent`() throws {
     var rig = try MirrorRig.collecting()
     rig.start()
     #expect(rig.observing.count == 8 && rig.observing.contains("sky.uv-index"))
@@ -74,7 +74,7 @@ import Testing
     #expect(rig.code(4) == "collection-off")
   }
 
-  @Test func `new weather comes soon, health with the next wave`() throws {
+  @Test func `new weather is sent soon, health with the next update`() throws {
     var rig = try MirrorRig.collecting()
     rig.start(restored: MirrorRig.allOn)
     rig.observeAll()
@@ -103,7 +103,7 @@ import Testing
     #expect(rig.texts.isEmpty)
   }
 
-  @Test func `a wave can be had at once, and ends when the mirror has it`() throws {
+  @Test func `send-now sends an update at once and completes when it is acknowledged`() throws {
     var rig = try MirrorRig.collecting()
     rig.linkDelay = 100 * .millisecond
     rig.start(restored: MirrorRig.allOn.filter { $0.key != "send" }, for: .second)
@@ -125,7 +125,7 @@ import Testing
     #expect(rig.refusal(2) == .notConnected("out of reach"))
   }
 
-  @Test func `a wave that is lost with its link is refused to whoever waits`() throws {
+  @Test func `an update that is lost with its link fails its commands`() throws {
     var rig = try MirrorRig.collecting()
     rig.start(restored: MirrorRig.allOn, for: .second)
     rig.observeAll()
@@ -144,7 +144,7 @@ import Testing
     #expect(rig.texts.prefix(3) == ["Connected", "Name: Ada", "Name: Ada"] && rig.texts.count == 11)
   }
 
-  @Test func `the interval and the switches are kept, and counted from when they are set`() throws {
+  @Test func `the interval and the switches are stored, and take effect when they are set`() throws {
     var rig = try MirrorRig.collecting(["interval": .int(600)])
     rig.start(for: .second)
     rig.observe("phone.steps", .int(7))
@@ -172,7 +172,7 @@ import Testing
     for reference in sums { rig.give(.observed(reference: reference, .absent("nothing yet today"))) }
   }
 
-  @Test func `the sums of yesterday are taken back once`() throws {
+  @Test func `the totals of yesterday are withdrawn once`() throws {
     var rig = try MirrorRig.collecting()
     rig.epoch = Self.evening
     rig.start(restored: MirrorRig.allOn)
@@ -192,7 +192,7 @@ import Testing
     #expect(rig.mirror.display.profiles["Ada"]?["StepC"] == "12.00")
   }
 
-  @Test func `so they are by a daemon that was not there at midnight`() throws {
+  @Test func `the totals of yesterday are withdrawn after a restart`() throws {
     var rig = try MirrorRig.collecting()
     rig.epoch = Self.evening - 3_600_000_000
     rig.start(restored: MirrorRig.allOn)
@@ -205,7 +205,7 @@ import Testing
     #expect(rig.texts.filter { $0.hasPrefix("StepC") } == ["StepC: 0"])
   }
 
-  @Test func `weather that is not known any more is taken back, and what has no word for that stays`() throws {
+  @Test func `unknown weather is withdrawn if the mirror can show that`() throws {
     var rig = try MirrorRig.collecting()
     rig.start(restored: MirrorRig.allOn)
     rig.observeAll()
@@ -222,7 +222,7 @@ import Testing
     #expect(rig.mirror.display.profiles["Ada"]?["Condi"] == "Rain")
   }
 
-  @Test func `switches that are set while nobody is connected say so`() throws {
+  @Test func `switches that are set without a connection are pending`() throws {
     var rig = try MirrorRig.collecting()
     rig.give(.started(restored: [:], wall: WallTime(microseconds: 0)))
     rig.set("weather", .bool(true))
@@ -230,7 +230,7 @@ import Testing
     #expect(rig.report()?.text?.hasPrefix("pending") == true && rig.report(2)?.text?.hasPrefix("pending") == true)
   }
 
-  @Test func `weather that nobody tells is said to be missing`() throws {
+  @Test func `missing weather is reported`() throws {
     var rig = try MirrorRig.collecting()
     rig.start(for: .second)
     for metric in MirrorMetric.weather {
