@@ -32,7 +32,7 @@ extension WholeHouse {
       // Any speed has a place in the kernel's termios2 alone (TCGETS2).
       var settings = [UInt32](repeating: 0, count: 11)
       #expect(ioctl(controller, 0x802C_542A, &settings) == 0 && settings[10] == 38400)
-      #expect(house.vehiclectl("status", "ev").output.contains("the adapter does not answer: check its power"))
+      #expect(house.vehiclectl("status", "ev").output.contains("the adapter does not respond; check its power"))
       #expect(!FileManager.default.fileExists(atPath: "\(house.directory)/state/devices/ev/baud"))
     }
   }

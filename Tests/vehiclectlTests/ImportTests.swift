@@ -40,7 +40,7 @@ import Testing
     try run("--output", folder + "/a.toml", "--device", "ev")
     let written = try text("a.toml")
     #expect(written.contains("[signal.good]\nrequest = \"2101\"\nheader = \"7E4\"\nvalue = \"A/2\"\nunit = \"V\"\n"))
-    #expect(written.hasSuffix("devices = [\"ev\"]\n") && written.hasPrefix("# Signals that vehiclectl import made of t.csv.\n"))
+    #expect(written.hasSuffix("devices = [\"ev\"]\n") && written.hasPrefix("# Signals imported by vehiclectl import from t.csv.\n"))
     let mode = try FileManager.default.attributesOfItem(atPath: folder + "/a.toml")[.posixPermissions] as? Int
     #expect(mode == 0o644)
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder).sorted() == ["a.toml", "t.csv"])

@@ -66,7 +66,7 @@ import Testing
 
   @Test func `dtc shows the freeze frame of each code, and codes of further ECUs`() throws {
     let others = Report(
-      text: "trouble codes by UDS (service 19) are not supported by 7E8", columns: ["ecu", "code", "state", "meaning"],
+      text: "trouble codes over UDS (service 19) are not supported by 7E8", columns: ["ecu", "code", "state", "meaning"],
       rows: [["7E8", "P0133-11", "stored", "short"], ["7D9", "U0121-87", "pending", "missing message"]])
     let daemon = Self.car(["dtc": Self.codes, "ecu-codes": ToyDaemon.done(others), "freeze-frames": ToyDaemon.done(Self.frames)])
     let server = try daemon.serve()
@@ -77,7 +77,7 @@ import Testing
         ecu  code      state    meaning
         7D9  U0121-87  pending  missing message
         7E8  P0133     stored   oxygen sensor slow
-        trouble codes by UDS (service 19) are not supported by 7E8
+        trouble codes over UDS (service 19) are not supported by 7E8
 
         freeze frame of P0133 (7E8, frame 0)
           name                 value  unit
@@ -96,7 +96,7 @@ import Testing
         + #"{"ecu":"7E8","code":"P0133","states":["stored"],"meaning":"oxygen sensor slow"}],"#
         + #""frames":[{"ecu":"7E8","frame":0,"code":"P0133","values":[{"name":"speed","value":80,"unit":"km/h"},"#
         + #"{"name":"fuel-system-1","value":"closed-loop","unit":null}]},{"ecu":"7E9","frame":0,"code":"P0715","values":[]}],"#
-        + #""note":"trouble codes by UDS (service 19) are not supported by 7E8"}"# + "\n")
+        + #""note":"trouble codes over UDS (service 19) are not supported by 7E8"}"# + "\n")
   }
 
   @Test func `what a part of dtc refuses hides nothing of the others`() throws {

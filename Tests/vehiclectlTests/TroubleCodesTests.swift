@@ -8,10 +8,10 @@ import Testing
 @Suite struct TroubleCodesTests {
   static let columns = ["ecu", "what", "value", "state", "meaning"]
   static let loss = Report(
-    text: "lost as well: test results\nthe vehicle stands", columns: columns,
+    text: "also lost: test results\nthe vehicle is stationary", columns: columns,
     rows: [
       ["7E8", "code", "P0133", "stored, pending", "oxygen sensor slow"], ["", "code", "P1234", "stored", ""],
-      ["7E8", "frozen frame", "P0133", "", "what was measured"], ["7E8", "self-test", "misfire", "complete", ""],
+      ["7E8", "freeze frame", "P0133", "", "what was measured"], ["7E8", "readiness monitor", "misfire", "complete", ""],
     ])
   static let cleared = Report(
     text: "kept", columns: columns,
@@ -91,7 +91,7 @@ import Testing
     #expect(plain.status == 0 && plain.answer.hasPrefix("ecu  what      value    state      meaning\n7E8  clearing  cleared\n"))
     #expect(
       plain.answer.hasSuffix("kept\n") && plain.remarks.hasPrefix("will be lost:\necu  what")
-        && plain.remarks.hasSuffix("the vehicle stands\n"))
+        && plain.remarks.hasSuffix("the vehicle is stationary\n"))
     #expect(daemon.called.map { $0.arguments.text } == ["{}", #"{"confirm":{"bool":true}}"#])
     #expect(try Program.run(["dtc", "clear", "--yes", "-q", "--socket", server.path]).remarks.isEmpty)
     let json = try Program.run(["dtc", "clear", "--yes", "--json", "--socket", server.path])
@@ -99,7 +99,7 @@ import Testing
       json.answer
         == #"{"device":"car","lost":{"codes":[{"ecu":"7E8","code":"P0133","states":["stored","pending"],"meaning":"oxygen sensor slow"},"#
         + #"{"ecu":null,"code":"P1234","states":["stored"],"meaning":null}],"frames":[{"ecu":"7E8","code":"P0133"}],"#
-        + #""tests":[{"ecu":"7E8","name":"misfire"}],"note":"lost as well: test results\nthe vehicle stands"},"#
+        + #""tests":[{"ecu":"7E8","name":"misfire"}],"note":"also lost: test results\nthe vehicle is stationary"},"#
         + #""results":[{"ecu":"7E8","result":"cleared","reason":null}],"#
         + #""left":[{"ecu":"7E8","code":"P0420","states":["permanent"],"meaning":"catalyst efficiency too low"}],"note":"kept"}"# + "\n")
     #expect(json.remarks.isEmpty)

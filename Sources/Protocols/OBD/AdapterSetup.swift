@@ -32,9 +32,9 @@ enum SetupStep: String, CaseIterable, Sendable {
   /// What is lost on an adapter that does not know it.
   var loss: String? {
     switch self {
-    case .memoryOff: "ATM0 is unknown: the bus is chosen without storing it"
-    case .spacesOff: "ATS0 is unknown: replies are longer, polls slower"
-    case .headersOn: "ATH1 is unknown: the answering controller cannot be checked"
+    case .memoryOff: "the adapter does not support ATM0: the protocol is set without storing it"
+    case .spacesOff: "the adapter does not support ATS0: replies are longer, polls slower"
+    case .headersOn: "the adapter does not support ATH1: the responding ECU cannot be verified"
     default: nil
     }
   }
@@ -89,7 +89,7 @@ struct AdapterTraits: Sendable {
   private(set) var countsFrames = false
   private(set) var names: [String] = []
 
-  static let filterLoss = "ATCRA is unknown: other controllers are not filtered out"
+  static let filterLoss = "the adapter does not support ATCRA: responses of other ECUs are not filtered out"
 
   init(_ unanswered: Unanswered = Unanswered()) {
     missing = Set(SetupStep.allCases.filter { unanswered.holds($0.rawValue) })

@@ -31,14 +31,14 @@ extension CANReader {
           continue
         }
         guard let first = earlier.source, let source = message.source, first != source, target.reply == nil else {
-          return .nothing("two answers to one request")
+          return .nothing("contradictory responses to one request")
         }
         if source < first { answer = message }
       } else if message.length >= 3, bytes[bytes.startIndex] == 0x7F, bytes[bytes.startIndex + 1] == echo[0] &- 0x40 {
         refusal = bytes[bytes.startIndex + 2]
       }
     }
-    return answer.map { .message($0) } ?? refusal.map { .refusal($0) } ?? .nothing("an answer to another request")
+    return answer.map { .message($0) } ?? refusal.map { .refusal($0) } ?? .nothing("response to another request")
   }
 
   /// The one of two messages of a controller that says more, if they do not contradict each other.

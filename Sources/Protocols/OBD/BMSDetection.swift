@@ -45,7 +45,7 @@ extension OBDMachine {
     pace.failed(at: now)
     dialogue.isInStep()
     keepBadReply(dialogue.reply, &effects)
-    let words = "what answers \(request.rawValue) at \(request.target.text) is no battery of an electric Hyundai or Kia"
+    let words = "the response to \(request.rawValue) at \(request.target.text) is not BMS data of an electric Hyundai or Kia"
     streaks.foreign += 1
     if streaks.foreign < Self.foreignLimit {
       if storedRequest == request { backOff(words, at: now, &effects) }

@@ -46,7 +46,7 @@ struct CANReader: Sendable {
         try readHex(UnsafeBufferPointer(rebasing: text[min(start, text.count)...]))
       }
       if !isHex { return readText(reply[min(start, reply.count)...]) }
-      for message in messages where !message.isComplete { throw Unreadable("the message is incomplete") }
+      for message in messages where !message.isComplete { throw Unreadable("incomplete message") }
     } catch {
       if readGlued(reply[min(start, reply.count)...]) { return .messages }
       // A frame that broke off may have done so for a reason that stands behind it: BUFFER FULL, LV RESET.
@@ -90,7 +90,7 @@ struct CANReader: Sendable {
       }
     }
     if let status { return .status(status) }
-    if isUnknown { return .unreadable("unknown words among the data") }
+    if isUnknown { return .unreadable("unknown text in the data") }
     return data.isEmpty || !dataToo ? .empty : read(data)
   }
 
@@ -102,7 +102,7 @@ struct CANReader: Sendable {
       for byte in text {
         let value = hexValue(byte)
         if value < 16 {
-          guard count < Self.digitLimit else { throw Unreadable("a line is too long") }
+          guard count < Self.digitLimit else { throw Unreadable("line too long") }
           digits[count] = value
           count += 1
         } else if isLineEnd(byte) {
@@ -112,7 +112,7 @@ struct CANReader: Sendable {
         } else if byte == colon {
           // The digit before the colon is the number of the line that begins here; what stands before that digit
           // belongs to the line before, where the line end was lost.
-          guard count > 0 else { throw Unreadable("a line number is missing") }
+          guard count > 0 else { throw Unreadable("line number missing") }
           let number = digits[count - 1]
           let refused = segment == .line && number == 0 ? Self.refusals(before: 3, digits, count - 1) : 0
           if count > 1 || segment != .line {
@@ -146,18 +146,18 @@ struct CANReader: Sendable {
   /// Takes one line. What kind it is shows in its length: 11-bit identifiers leave an odd number of digits.
   private mutating func take(_ segment: Segment, _ digits: Digits, _ count: Int) throws(Unreadable) {
     if case .numbered(let number) = segment {
-      guard count.isMultiple(of: 2), count <= 14 else { throw Unreadable("a numbered line has a wrong length") }
+      guard count.isMultiple(of: 2), count <= 14 else { throw Unreadable("numbered line of wrong length") }
       try continueUnattributed(number, Octets(digits, 0, count))
     } else if count == 3 {
       try beginUnattributed(length: Int(digits[0]) << 8 | Int(digits[1]) << 4 | Int(digits[2]))
     } else if count > 3 && !count.isMultiple(of: 2) {
       let source = UInt32(digits[0]) << 8 | UInt32(digits[1]) << 4 | UInt32(digits[2])
-      guard source <= 0x7FF else { throw Unreadable("a line begins with no CAN identifier") }
+      guard source <= 0x7FF else { throw Unreadable("line without a CAN identifier") }
       try take(frame: Octets(digits, 3, count), from: source)
     } else if count >= 2 && count.isMultiple(of: 2) {
       try takeEven(digits, count)
     } else {
-      throw Unreadable("a line is too short")
+      throw Unreadable("line too short")
     }
   }
 
@@ -174,7 +174,7 @@ struct CANReader: Sendable {
     case 0x40..<0x80 where octets.count <= 7:
       try begin(source: nil, length: octets.count)
       append(octets, from: 0, to: messages.count - 1)
-    default: throw Unreadable("a line is neither a frame nor a message")
+    default: throw Unreadable("line is neither a frame nor a message")
     }
   }
 

@@ -73,9 +73,9 @@ struct CarCare: Sendable, Equatable {
     return now &- (used ?? now) >= idleAfter
   }
 
-  var pauseWords: String { "it is asked every \(pause / .second) s" }
+  var pauseWords: String { "it is polled every \(pause / .second) s" }
   var lowWords: String {
-    "the 12 V battery is low (min-voltage = \(floor)): the vehicle is not asked until it has \(((floor + Self.recovery) * 10).rounded() / 10) V"
+    "the 12 V battery is low (min-voltage = \(floor)): polling is paused until it reaches \(((floor + Self.recovery) * 10).rounded() / 10) V"
   }
-  var idleWords: String { "nobody has used the vehicle for \(idleAfter / .second) s: \(pauseWords)" }
+  var idleWords: String { "the vehicle has not been used for \(idleAfter / .second) s: \(pauseWords)" }
 }

@@ -21,12 +21,12 @@ struct CodeClearing: Survey {
     var words: (result: String, reason: String) {
       switch self {
       case .cleared: return ("cleared", "")
-      case .silent: return ("no answer", "")
+      case .silent: return ("no response", "")
       case .refused(let code):
         let name = NegativeResponse.name(of: code)
         return switch code {
         case 0x22, 0x83, 0x88: ("refused", "\(name): \(Motion.remedy)")
-        case 0x78: ("refused", "\(name): it has not said yet that it is done")
+        case 0x78: ("refused", "\(name): completion not confirmed")
         default: ("refused", name)
         }
       }
@@ -66,7 +66,7 @@ struct CodeClearing: Survey {
       let (result, reason) = outcome.words
       return SurveyAnswer.words(source, result + (reason.isEmpty ? "" : " (\(reason))"))
     }
-    return parts.isEmpty ? "no controller answers" : parts.joined(separator: "; ")
+    return parts.isEmpty ? "no ECU responds" : parts.joined(separator: "; ")
   }
 
   /// Nobody has, and somebody has not said so.
@@ -75,7 +75,7 @@ struct CodeClearing: Survey {
   var objection: CommandError? {
     if let refusal = motion.refusal { return refusal }
     if outcomes == nil || hasCleared { return nil }
-    if isUnknown { return .refused(code: "outcome-unknown", "whether codes were cleared is not known (\(words)): read them again") }
+    if isUnknown { return .refused(code: "outcome-unknown", "unknown whether codes were cleared (\(words)); read them again") }
     return .refused(code: "not-cleared", "no trouble code was cleared: \(words)")
   }
 
@@ -84,13 +84,13 @@ struct CodeClearing: Survey {
   func report(isReadAgain: Bool) -> Report {
     let cleared = (outcomes ?? []).map { [CANReader.name(of: $0), "clearing", $1.words.result, "", $1.words.reason] }
     let codes = left.entries.map { [CANReader.name(of: $0.source), "code", $0.code.text, $0.stateText, $0.meaning] }
-    var text = "what was cleared is kept in the journal, and in the state directory as \(Clearing.key)"
+    var text = "the cleared data is stored in the journal, and in the state directory as \(Clearing.key)"
     if !isReadAgain || left.objection != nil {
-      text += "\nwhich codes are left could not be read: read them again"
+      text += "\ncannot read which codes remain; read them again"
     } else if !left.doubts.isEmpty {
       text += "\n" + left.doubts.joined(separator: "\n")
     } else if codes.isEmpty {
-      text += "\nno trouble code is left"
+      text += "\nno trouble codes remain"
     } else if let words = left.permanentWords {
       text += "\n\(words)"
     }

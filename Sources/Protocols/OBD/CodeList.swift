@@ -36,13 +36,13 @@ struct CodeList: Survey {
   /// What no clearing takes away, in words; nil where there is none.
   var permanentWords: String? {
     let codes = entries.filter { $0.states.contains(Self.permanent) }.map { SurveyAnswer.words($0.source, $0.code.text) }
-    return codes.isEmpty ? nil : "permanent codes stay until the vehicle itself finds them mended: \(codes.joined(separator: ", "))"
+    return codes.isEmpty ? nil : "permanent codes remain until the vehicle itself verifies the repair: \(codes.joined(separator: ", "))"
   }
 
   var questions: [[UInt8]] { Self.services.map { [$0] } }
   var objection: CommandError? {
     guard mustAnswer, asked == Self.services.count, !isAnswered else { return nil }
-    return .refused(code: "no-answer", "no controller answers: switch the ignition on")
+    return .refused(code: "no-answer", "no ECU responds; switch the ignition on")
   }
 
   mutating func take(_ answers: [SurveyAnswer], _ place: Int) {
@@ -58,7 +58,7 @@ struct CodeList: Survey {
   }
 
   private mutating func doubt(_ source: UInt32?, _ reason: String, _ place: Int) {
-    doubts.append(SurveyAnswer.words(source, "does not tell its \(Self.states[place]) codes: \(reason)"))
+    doubts.append(SurveyAnswer.words(source, "does not report its \(Self.states[place]) codes: \(reason)"))
   }
 
   private mutating func add(_ code: TroubleCode, _ state: String, from source: UInt32?) {
@@ -71,7 +71,7 @@ struct CodeList: Survey {
 
   var report: Report {
     let rows = entries.map { [CANReader.name(of: $0.source), $0.code.text, $0.stateText, $0.meaning] }
-    let doubts = doubts.isEmpty ? nil : doubts.joined(separator: "\n") + "\nask again for these"
+    let doubts = doubts.isEmpty ? nil : doubts.joined(separator: "\n") + "\nread the codes again"
     guard rows.isEmpty else { return Report(text: doubts, columns: Self.columns, rows: rows) }
     return Report(text: doubts ?? "no trouble codes: none stored, pending or permanent")
   }

@@ -57,16 +57,16 @@ struct CodeLoss: Survey {
 
   var objection: CommandError? {
     if isAsked, controllers.isEmpty {
-      return .refused(code: "no-answer", "no controller answers that could have trouble codes: switch the ignition on")
+      return .refused(code: "no-answer", "no ECU responds; switch the ignition on")
     }
     guard isConfirmed else { return nil }
     if let doubt = codes.doubts.first {
-      return .refused(code: "bad-reply", "nothing is cleared, because what is lost must be known before: \(doubt); ask again")
+      return .refused(code: "bad-reply", "nothing cleared: cannot read everything that would be lost: \(doubt); try again")
     }
     let silent = known.filter { !controllers.contains($0) }.map { CANReader.name(of: $0) }
     if isAsked, !silent.isEmpty, !controllers.contains(nil) {
       return .refused(
-        code: "no-answer", "\(silent.joined(separator: ", ")) does not answer, and its codes would be lost unread: switch the ignition on")
+        code: "no-answer", "\(silent.joined(separator: ", ")) does not respond, and its codes would be lost unread; switch the ignition on")
     }
     return motion.refusal
   }
@@ -74,24 +74,24 @@ struct CodeLoss: Survey {
   var report: Report {
     let losable = codes.entries.filter { $0.states != [CodeList.permanent] }
     var rows = losable.map { [CANReader.name(of: $0.source), "code", $0.code.text, $0.stateText, $0.meaning] }
-    rows += frozen.map { [CANReader.name(of: $0.source), "frozen frame", $0.code.text, "", "what was measured when this code was stored"] }
-    rows += monitors.map { [CANReader.name(of: $0.source), "self-test", $0.name, "complete", ""] }
-    var text = "lost as well: test results, counters since the last clearing, and what controllers have learned"
-    if !monitors.isEmpty { text += "\nself-tests take days of driving to be complete again, which an emission inspection asks for" }
+    rows += frozen.map { [CANReader.name(of: $0.source), "freeze frame", $0.code.text, "", "values when this code was stored"] }
+    rows += monitors.map { [CANReader.name(of: $0.source), "readiness monitor", $0.name, "complete", ""] }
+    var text = "also lost: test results, counters since the last clearing, and adaptation values of the ECUs"
+    if !monitors.isEmpty { text += "\nreadiness monitors take days of driving to complete again; an emissions inspection requires them" }
     if let words = codes.permanentWords { text += "\n\(words)" }
     for doubt in codes.doubts { text += "\n\(doubt)" }
-    text += "\n" + (motion.objection ?? (motion.isKnown ? "the vehicle stands: \(motion.words)" : Self.unknownWords))
+    text += "\n" + (motion.objection ?? (motion.isKnown ? "the vehicle is stationary: \(motion.words)" : Self.unknownWords))
     return Report(text: text, columns: rows.isEmpty ? [] : Self.columns, rows: rows)
   }
 
-  private static let unknownWords = "neither road speed nor engine speed is known: see that the vehicle stands and its engine is off"
+  private static let unknownWords = "road speed and engine speed are unknown; make sure that the vehicle is stationary and its engine off"
 
-  /// `7E8 P0133 (stored), P0420 (stored, permanent), frame frozen for P0133; 7E9 P0715 (stored)`
+  /// `7E8 P0133 (stored), P0420 (stored, permanent), freeze frame of P0133; 7E9 P0715 (stored)`
   var words: String {
     let parts = controllers.map { source in
       let told =
         codes.entries.filter { $0.source == source }.map { "\($0.code.text) (\($0.stateText))" }
-        + frozen.filter { $0.source == source }.map { "frame frozen for \($0.code.text)" }
+        + frozen.filter { $0.source == source }.map { "freeze frame of \($0.code.text)" }
       return SurveyAnswer.words(source, told.isEmpty ? "no code" : told.joined(separator: ", "))
     }
     return parts.joined(separator: "; ")

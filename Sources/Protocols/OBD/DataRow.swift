@@ -12,9 +12,9 @@ enum Absence: UInt8, Sendable {
     case .notReported: "not reported by this car"
     case .notAvailable: "not available now"
     case .implausible: "implausible"
-    case .undefined: "the formula has no result for what the car reports"
-    case .outOfRange: "what the car reports is outside the range that is configured"
-    case .unscaled: "the controller has not told the scale of this value yet (parameters 4F and 50)"
+    case .undefined: "the formula has no result for this response"
+    case .outOfRange: "outside the configured range"
+    case .unscaled: "the ECU has not reported the scaling of this value yet (PIDs 4F and 50)"
     }
   }
 }

@@ -30,10 +30,10 @@ struct ECUCodeList: Survey {
       if known.contains(ecus[place]) { silent.append(name) }
       return
     }
-    if let (_, words) = answers.putOff.first { return doubts.append("\(name) does not tell its codes: \(words)") }
+    if let (_, words) = answers.putOff.first { return doubts.append("\(name) does not report its codes: \(words)") }
     guard let answer = answers.first(where: { $0.refusal == nil }) else { return unsupported.append(name) }
     switch UDSTroubleCode.read(answer.bytes) {
-    case .broken(let reason): doubts.append("\(name) does not tell its codes: \(reason)")
+    case .broken(let reason): doubts.append("\(name) does not report its codes: \(reason)")
     case .codes(let codes):
       readable += 1
       found += codes.map { (name, $0) }
@@ -42,7 +42,7 @@ struct ECUCodeList: Survey {
 
   mutating func missed(_ place: Int, _ reason: String) -> Bool {
     asked = place + 1
-    doubts.append("\(name(of: place)) does not tell its codes: \(reason)")
+    doubts.append("\(name(of: place)) does not report its codes: \(reason)")
     return true
   }
 
@@ -51,16 +51,16 @@ struct ECUCodeList: Survey {
 
   var objection: CommandError? {
     guard asked == ecus.count, readable == 0, unsupported.isEmpty, doubts.isEmpty else { return nil }
-    return .refused(code: "no-answer", "no ECU answers UDS (service 19): switch the ignition on")
+    return .refused(code: "no-answer", "no ECU responds to UDS (service 19); switch the ignition on")
   }
 
   var report: Report {
     var lines = doubts
-    if found.isEmpty, readable > 0 { lines.append("no trouble codes by UDS in \(readable) ECU\(readable == 1 ? "" : "s")") }
+    if found.isEmpty, readable > 0 { lines.append("no trouble codes over UDS in \(readable) ECU\(readable == 1 ? "" : "s")") }
     if !unsupported.isEmpty {
-      lines.append("trouble codes by UDS (service 19) are not supported by \(unsupported.joined(separator: ", "))")
+      lines.append("trouble codes over UDS (service 19) are not supported by \(unsupported.joined(separator: ", "))")
     }
-    if !silent.isEmpty { lines.append("no answer to UDS from \(silent.joined(separator: ", "))") }
+    if !silent.isEmpty { lines.append("no response to UDS from \(silent.joined(separator: ", "))") }
     let rows = found.map { [$0.source, $0.code.text, $0.code.states.joined(separator: ", "), $0.code.meaning] }
     return Report(text: lines.isEmpty ? nil : lines.joined(separator: "\n"), columns: rows.isEmpty ? [] : CodeList.columns, rows: rows)
   }
@@ -72,20 +72,20 @@ extension OBDMachine {
 
   static let ecuCodes = Action(
     "ecu-codes",
-    arguments: [Argument(ecus, .string, optional: true, help: "Further ECUs to ask, by their CAN identifiers, as in 7B0 760")],
-    help: "Reads the trouble codes of ECUs beyond emissions by UDS (service 19 02), each with its failure type")
+    arguments: [Argument(ecus, .string, optional: true, help: "More ECUs to query, by CAN identifier, as in 7B0 760")],
+    help: "Read the trouble codes of ECUs beyond emissions over UDS (service 19 02), each with its failure type")
 
   /// Whom to ask: the ECUs that are known, the addresses that ISO 15765-4 reserves, and those named.
   func ecuCodes(_ arguments: [String: Value]) throws(CommandError) -> ECUCodeList {
     guard bus.isCAN else {
       throw .refused(
-        code: "no-can", "trouble codes by UDS are read on a CAN bus alone, and the vehicle's is \(bus.name ?? "not known yet")")
+        code: "no-can", "trouble codes over UDS need a CAN bus; the vehicle's protocol is \(bus.name ?? "not known yet")")
     }
     var named: [Target] = []
     for word in (arguments[Self.ecus]?.text ?? "").split(whereSeparator: { $0 == " " || $0 == "," }) {
       guard let identifier = CANIdentifier(word) else {
         throw .invalid(
-          argument: Self.ecus, "\"\(visible(String(word), limit: 20))\" is no CAN identifier; write 3 or 8 hex digits, as in 7B0")
+          argument: Self.ecus, "\"\(visible(String(word), limit: 20))\" is not a CAN identifier; write 3 or 8 hex digits, as in 7B0")
       }
       named.append(Target(identifier))
     }
@@ -98,14 +98,15 @@ extension OBDMachine {
     let reserved = bus.isLong ? [] : (UInt32(0x7E0)...0x7E7).map { Target(CANIdentifier($0)) }
     let all = known.union(reserved + timetable.inquiries.map(\.target) + [request.target]).filter { $0.reply != nil }
     guard all.count <= Self.maxECUs else {
-      throw .invalid(argument: Self.ecus, "these are more than \(Self.maxECUs) ECUs; name fewer at a time")
+      throw .invalid(argument: Self.ecus, "more than \(Self.maxECUs) ECUs; give fewer at a time")
     }
     // An ECU that is asked under one identifier is asked once.
     var asked: Set<CANIdentifier?> = []
     let ecus = all.sorted { ($0.request?.number ?? 0, known.contains($0) ? 0 : 1) < ($1.request?.number ?? 0, known.contains($1) ? 0 : 1) }
       .filter { asked.insert($0.request).inserted }
     guard !ecus.isEmpty else {
-      throw .refused(code: "no-ecu", "no ECU of this vehicle is known yet: name some, as in ecus 18DA10F1, or ask again once it answers")
+      throw .refused(
+        code: "no-ecu", "no ECU of this vehicle is known yet; give some, as in ecus 18DA10F1, or try again once the vehicle responds")
     }
     return ECUCodeList(ecus, known: known)
   }

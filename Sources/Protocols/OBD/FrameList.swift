@@ -73,7 +73,9 @@ struct FrameList: Survey {
 
   private mutating func takeCodes(_ answers: [SurveyAnswer], _ frame: UInt8) throws(Unreadable) {
     let known = frames.count
-    for (source, words) in answers.putOff where frame == 0 { doubts.append(SurveyAnswer.words(source, "does not tell: \(words)")) }
+    for (source, words) in answers.putOff where frame == 0 {
+      doubts.append(SurveyAnswer.words(source, "does not report its freeze frame: \(words)"))
+    }
     for answer in answers where answer.refusal == nil {
       isAnswered = true
       var read = FreezeFrame()
@@ -135,7 +137,8 @@ struct FrameList: Survey {
     }
     var lines = doubts
     if rows.isEmpty {
-      lines.append(isAnswered ? "no freeze frame is stored" : "no freeze frame: no ECU answers service 02, which not every vehicle has")
+      lines.append(
+        isAnswered ? "no freeze frame is stored" : "no freeze frame: no ECU responds to service 02, which not every vehicle supports")
     }
     return Report(text: lines.isEmpty ? nil : lines.joined(separator: "\n"), columns: rows.isEmpty ? [] : Self.columns, rows: rows)
   }
@@ -143,5 +146,5 @@ struct FrameList: Survey {
 
 extension OBDMachine {
   static let frames = Action(
-    "freeze-frames", help: "Reads the freeze frames: what was measured when a trouble code was stored (service 02)")
+    "freeze-frames", help: "Read the freeze frames: the values when each trouble code was stored (service 02)")
 }

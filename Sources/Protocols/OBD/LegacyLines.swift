@@ -31,7 +31,7 @@ extension CANReader {
     let head = isLong ? 4 : 3
     let length = Int(isLong ? octets[3] : octets[0] & 0x3F)
     let isWhole = length >= 1 && octets.count == head + length + 1 && octets.hasSum
-    guard isWhole || length >= 1 && octets.count == head + length else { throw Unreadable("a K-line frame has a wrong checksum") }
+    guard isWhole || length >= 1 && octets.count == head + length else { throw Unreadable("K-line frame with wrong checksum") }
     try see(check: isWhole)
     try begin(source: UInt32(octets[2]), length: length)
     append(octets, from: head, to: messages.count - 1)
@@ -43,8 +43,8 @@ extension CANReader {
     // The last byte of a message may hold as a check by chance.
     let isChecked = (octets.hasSum || octets.hasCRC) && standard != octets.count - 3
     let length = octets.count - (isChecked ? 4 : 3)
-    guard length >= 1, length <= Self.maxMessageLength else { throw Unreadable("a frame has a wrong length") }
-    guard isChecked || length == standard else { throw Unreadable("a frame has a wrong checksum") }
+    guard length >= 1, length <= Self.maxMessageLength else { throw Unreadable("frame of wrong length") }
+    guard isChecked || length == standard else { throw Unreadable("frame with wrong checksum") }
     try see(check: isChecked)
     try begin(source: UInt32(octets[2]), length: length)
     append(octets, from: 3, to: messages.count - 1)
@@ -54,7 +54,7 @@ extension CANReader {
   private mutating func see(check isThere: Bool) throws(Unreadable) {
     if isThere { return checkHeld() }
     checkMissed()
-    guard hasNoChecks else { throw Unreadable("a frame has no checksum") }
+    guard hasNoChecks else { throw Unreadable("frame without checksum") }
   }
 
   /// How long the standard's message is that begins there: before CAN there is one parameter in each, or a full line.

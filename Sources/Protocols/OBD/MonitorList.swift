@@ -33,7 +33,7 @@ struct MonitorList: Survey {
   mutating func take(_ answers: [SurveyAnswer], _ place: Int) throws(Unreadable) {
     asked += 1
     let question = plan[place].bytes
-    for (source, words) in answers.putOff { doubts.append(SurveyAnswer.words(source, "does not tell \(spacedHex(question)): \(words)")) }
+    for (source, words) in answers.putOff { doubts.append(SurveyAnswer.words(source, "does not report \(spacedHex(question)): \(words)")) }
     for answer in answers where answer.refusal == nil {
       ecus.insert(answer.source)
       switch (question[0], question[1]) {
@@ -51,7 +51,7 @@ struct MonitorList: Survey {
   }
 
   private mutating func takeReadiness(_ answer: SurveyAnswer, _ number: UInt8) throws(Unreadable) {
-    guard answer.bytes.count == 6 else { throw Unreadable("an answer of another length than the standard says") }
+    guard answer.bytes.count == 6 else { throw Unreadable("response length differs from SAE J1979") }
     let data = answer.bytes[2...]
     if number == 0x01 {
       let first = answer.bytes[2]
@@ -97,14 +97,14 @@ struct MonitorList: Survey {
   var objection: CommandError? {
     guard asked >= (isCAN ? 3 : 2), ecus.isEmpty, doubts.isEmpty else { return nil }
     return .refused(
-      code: "no-answer", "no ECU answers: the vehicle has no monitors of SAE J1979 (OBD-II), as many electric cars, or its ignition is off")
+      code: "no-answer", "no ECU responds: the ignition is off, or the vehicle has no SAE J1979 (OBD-II) monitors, like many electric cars")
   }
 
   var report: Report {
     var lines = doubts
     let without = ecus.subtracting(tested).sorted { $0 ?? 0 < $1 ?? 0 }.map { CANReader.name(of: $0) }
     if !isCAN {
-      lines.append("test results (service 06) are read on a CAN bus alone")
+      lines.append("test results (service 06) are read on CAN only")
     } else if tested.isEmpty {
       lines.append("test results (service 06) are not supported")
     } else if !without.isEmpty {
@@ -124,5 +124,5 @@ struct MonitorList: Survey {
 extension OBDMachine {
   static let monitors = Action(
     "monitors",
-    help: "Reads the malfunction lamp, the readiness monitors, and the results of the on-board tests with their limits (service 06)")
+    help: "Read the malfunction indicator lamp (MIL), the readiness monitors and the on-board test results with their limits (service 06)")
 }

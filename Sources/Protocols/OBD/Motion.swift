@@ -67,7 +67,7 @@ struct Motion: Sendable, Equatable {
 
   /// Why nothing is cleared now.
   var objection: String? {
-    isMoving ? "trouble codes are cleared only while the vehicle stands and its engine does not run (\(words)): \(Self.remedy)" : nil
+    isMoving ? "trouble codes are cleared only while the vehicle is stationary and its engine off (\(words)); \(Self.remedy)" : nil
   }
   var refusal: CommandError? { objection.map { .refused(code: "moving", $0) } }
 

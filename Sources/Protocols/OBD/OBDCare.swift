@@ -32,7 +32,7 @@ extension OBDMachine {
       publish(.adapterVoltage, .float(volts), &effects)
     } else if ELMLine(line) == .status(.notUnderstood) {
       traits.lacksVoltage()
-      withdraw(.adapterVoltage, "the adapter does not tell", &effects)
+      withdraw(.adapterVoltage, "the adapter does not report it", &effects)
     } else {
       keepBadReply(dialogue.reply, &effects)
     }
@@ -82,7 +82,7 @@ extension OBDMachine {
   mutating func lullReplied(until: Instant, _ effects: inout Effects) {
     if SetupAnswer(dialogue.reply[dialogue.body...]) == .done { return state = .asleep(until: until) }
     traits.cannotSleep()
-    effects.append(.note("ATLP is unknown: the adapter stays awake while the vehicle sleeps"))
+    effects.append(.note("the adapter does not support ATLP: it stays awake while the vehicle sleeps"))
     say(silenceWord, &effects)
     state = .backingOff(Pause(until: until))
   }

@@ -27,14 +27,14 @@ extension OBDMachine {
 
   static let clear = Action(
     "dtc-clear",
-    arguments: [Argument(confirm, .bool, optional: true, help: "Clear the codes; without it nothing is cleared")],
-    help: "Shows what clearing the trouble codes would take away, or clears them once that is kept in the journal and on the disk")
+    arguments: [Argument(confirm, .bool, optional: true, help: "Clear the codes; without it, only show what would be lost")],
+    help: "Show what clearing the trouble codes would erase, or clear them after storing it in the journal and on disk")
 
   /// The questions of a clearing.
   func loss(_ arguments: [String: Value], at now: Instant) throws(CommandError) -> CodeLoss {
     let isConfirmed = arguments[Self.confirm] == .bool(true)
     if isConfirmed, clearing != nil {
-      throw .refused(code: "busy", "the codes are just being cleared: read what is left when that is done")
+      throw .refused(code: "busy", "the codes are already being cleared; read the remaining ones when it is done")
     }
     let known = if case .standard(let found) = vehicle { found.controllers.map(\.identifier) } else { [UInt32]() }
     return CodeLoss(isConfirmed: isConfirmed, Motion(polled, at: now), known: known)
@@ -57,9 +57,9 @@ extension OBDMachine {
       ]
     let kept = lines.flatMap { $0 + [lineFeed] }
     clearing?.stage = .storing(loss, kept: kept)
-    effects.append(.event(name: "clearing-codes", text: "the trouble codes are to be cleared: \(loss.words)"))
+    effects.append(.event(name: "clearing-codes", text: "clearing the trouble codes: \(loss.words)"))
     effects.append(.store(key: Clearing.key, kept))
-    effects.append(.progress(id, Report(text: "what is lost is kept", progress: 0.5)))
+    effects.append(.progress(id, Report(text: "codes stored", progress: 0.5)))
   }
 
   /// The disk has what is lost, or does not take it.
@@ -70,7 +70,7 @@ extension OBDMachine {
     case .abandoned: self.clearing = nil
     case .storing(let loss, let kept):
       if let failure {
-        let words = "no trouble code was cleared, because what is lost could not be kept: \(failure)"
+        let words = "no trouble code was cleared: cannot store the codes first: \(failure)"
         effects.append(.complete(clearing.id, .failure(.refused(code: "not-stored", words))))
         return self.clearing = nil
       }
@@ -117,6 +117,6 @@ extension OBDQuery {
     if clearing.hasCleared { return .success(clearing.report(isReadAgain: false)) }
     guard clearing.outcomes == nil, step == .ask(CodeClearing.place), lastCommand == command else { return result }
     return .failure(
-      .refused(code: "outcome-unknown", "the controllers were told to clear, and what came of it is not known: read the codes again"))
+      .refused(code: "outcome-unknown", "the clear request was sent, but its outcome is unknown; read the codes again"))
   }
 }

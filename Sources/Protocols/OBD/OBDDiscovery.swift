@@ -100,12 +100,12 @@ extension OBDMachine {
     let base = request.bytes[1]
     let answers = reader.bitmaps(base: base)
     if answers.count > 1, answers.contains(where: { $0.source == nil }) {
-      return failed(.unusable("several controllers answer, and this adapter does not show which"), poll, at: now, &effects)
+      return failed(.unusable("several ECUs respond, and this adapter does not show which"), poll, at: now, &effects)
     }
     guard !answers.isEmpty else {
       // The first page is there in every car; where a later one is not, what came before stands.
       if base > 0 { return discoveryEnded(at: now, &effects) }
-      return failed(.unusable("an answer to another request"), poll, at: now, &effects)
+      return failed(.unusable("response to another request"), poll, at: now, &effects)
     }
     dialogue.isInStep()
     discoveryMisses = 0
@@ -168,7 +168,7 @@ extension OBDMachine {
     begin(attempt)
     (streaks.hasDiscovered, streaks.madeWay) = (true, 0)
     guard recognise(found, &effects) else {
-      return tryOther("the vehicle supports no parameter that is known", isFinal: false, at: now, &effects)
+      return tryOther("the vehicle supports no known PID", isFinal: false, at: now, &effects)
     }
     pace.begin(at: now)
   }

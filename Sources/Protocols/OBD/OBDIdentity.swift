@@ -9,7 +9,7 @@ extension OBDMachine {
 
   /// The questions: the number of whoever has it, the calibrations of each controller.
   static func identityPages(of controllers: [Discovery.Controller], on bus: VehicleBus) -> [Page] {
-    let vin = Property("vin", .string, lifetime: .retained, help: "Number of the vehicle, as its controllers tell it; personal")
+    let vin = Property("vin", .string, lifetime: .retained, help: "Vehicle identification number (VIN); personal data")
     var pages = [identityPage(bus.everybody, VehicleInformation.vinRequest, vin)]
     for (place, controller) in controllers.enumerated() {
       // Before CAN whoever answers first is the one that is heard.
@@ -17,7 +17,7 @@ extension OBDMachine {
       guard let target else { continue }
       let property = Property(
         calibrationNames[place], .string, lifetime: .retained,
-        help: "Programmes of controller \(controller.text)"
+        help: "Calibration identifiers of ECU \(controller.text)"
       )
       pages.append(identityPage(target, VehicleInformation.calibrationRequest, property))
     }
@@ -39,7 +39,7 @@ extension OBDMachine {
     }
     guard isMore else { return }
     hasChecked = true
-    effects.append(.note("there are more controllers or parameters than were known: what the vehicle has is found out anew"))
+    effects.append(.note("new ECUs or PIDs found: repeating vehicle detection"))
     findOutAnew(found)
   }
 
@@ -90,8 +90,8 @@ extension OBDMachine {
     self.mark = mark
     if found.mark == mark { return }
     if found.mark != nil {
-      effects.append(.note("this is another vehicle than before: what it has is found out anew"))
-      for other in 0..<ownBase where other != position { effects.withdraw(other, "this is another vehicle than before") }
+      effects.append(.note("the VIN has changed: repeating vehicle detection"))
+      for other in 0..<ownBase where other != position { effects.withdraw(other, "the VIN has changed") }
       said.indices.forEach { said[$0] = .none }
       findOutAnew(found)
     } else {

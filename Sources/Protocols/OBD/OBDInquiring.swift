@@ -70,7 +70,7 @@ extension OBDMachine {
   }
 
   mutating func extendedTimedOut(_ index: Int, at now: Instant, _ effects: inout Effects) {
-    effects.append(.note("STPX is not answered: the adapter is turned to each controller"))
+    effects.append(.note("no reply to STPX: the adapter is retargeted for each ECU"))
     askByTurning(index, at: now, &effects)
     timetable.settle()
     resynchronise(at: now, &effects)
@@ -81,7 +81,7 @@ extension OBDMachine {
     let took = max(now &- sent, 0)
     switch reader.read(dialogue.reply, from: dialogue.body) {
     case .messages: judge(index, took: took, at: now, &effects)
-    case .empty: inquiryUnusable(index, "an empty reply", took: took, at: now, &effects)
+    case .empty: inquiryUnusable(index, "empty reply", took: took, at: now, &effects)
     case .unreadable(let reason):
       if isExtended { traits.doesCountFrames() }
       inquiryUnusable(index, reason, took: took, at: now, &effects)
@@ -106,7 +106,7 @@ extension OBDMachine {
     if inquiry.isCheck { check(&effects) }
     if inquiry.isIdentity, let row = inquiry.rows.first, let (answer, source) = identity(inquiry) {
       guard case .texts(let texts) = answer else {
-        let words = "vehicle information that makes no sense"
+        let words = "unreadable vehicle information"
         withdraw(index, words, &effects)
         return inquiryUnusable(index, words, took: took, at: now, &effects)
       }
@@ -121,7 +121,7 @@ extension OBDMachine {
       let data = answer.start + inquiry.echo.count..<answer.start + answer.length
       let share = publish(inquiry.rows, inquiry.parameters, data, from: answer.source, &effects)
       if share == .none, inquiry.parameters.count == 1 {
-        return missed(index, "the answer has another length than the standard says", took: took, at: now, &effects)
+        return missed(index, "response length differs from SAE J1979", took: took, at: now, &effects)
       }
       timetable.inquiries[index].answered(at: now, took: took, frames: reader.frames(askedOf: inquiry.target))
       timetable.inquiries[index].answerer = answer.source
@@ -135,7 +135,7 @@ extension OBDMachine {
   }
 
   private mutating func refused(_ index: Int, _ code: UInt8, took: Nanoseconds, at now: Instant, _ effects: inout Effects) {
-    let words = "the vehicle refuses the request (\(NegativeResponse.name(of: code)))"
+    let words = "the vehicle rejects the request (\(NegativeResponse.name(of: code)))"
     askedAlone(timetable.inquiries[index], isAnswered: false)
     switch NegativeResponse.demand(of: code) {
     case .tryOther where timetable.inquiries[index].isFast || timetable.inquiries[index].hasMadeWay:
@@ -250,10 +250,10 @@ extension OBDMachine {
 }
 
 extension Inquiry {
-  /// Why it has no answer while the vehicle answers others: `7E5 does not answer 22E011`.
+  /// Why it has no answer while the vehicle answers others: `7E5 does not respond to 22E011`.
   fileprivate func words(for status: ELMStatus) -> String {
     let who = target.reply.flatMap { _ in target.request }?.text ?? "no ECU"
-    let what = "\(who == "no ECU" ? "answers" : "does not answer") \(String(decoding: hexText(request), as: UTF8.self))"
+    let what = "\(who == "no ECU" ? "responds to" : "does not respond to") \(String(decoding: hexText(request), as: UTF8.self))"
     return "\(who) \(what)\(status == .noData ? "" : ": \(status.words)")"
   }
 }

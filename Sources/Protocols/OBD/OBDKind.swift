@@ -4,33 +4,33 @@ extension Kind {
   /// Cars through an ELM327 adapter.
   public static let obd = Kind(
     name: "obd",
-    summary: "A car through an ELM327 adapter: any with OBD-II, and electric Hyundai and Kia in depth",
+    summary: "Cars with OBD-II through an ELM327 adapter; electric Hyundai and Kia in detail",
     links: [LinkRole(schemes: ["serial", "tcp", "ble"], gatt: .elm327)],
     options: [
       Option(
         "rate", ValueRule(.float, unit: "Hz", range: 0...1000), default: .float(20),
-        help: "Polls a second at most; 0 polls back to back"),
+        help: "Maximum polls per second; 0: back to back"),
       Option(
         "vehicle", ValueRule(.string, choices: VehicleChoice.allCases.map(\.rawValue)), default: .string(VehicleChoice.auto.rawValue),
-        help: "What is asked: auto finds out; e-gmp (Ioniq 5, EV6), hkmc-ev (other electric Hyundai and Kia), ice (standard OBD-II)"),
+        help: "Vehicle type: auto detects it; e-gmp (Ioniq 5, EV6), hkmc-ev (other electric Hyundai and Kia), ice (standard OBD-II)"),
       Option(
         "poll", ValueRule(.string, choices: ["all", "fast"]), default: .string("all"),
-        help: "all: poll every supported property; fast: only the properties at the device's rate, and your own signals"),
+        help: "Properties to poll; all: every supported one; fast: only those at the device's rate, and your own signals"),
       Option(
         "probe-pause", ValueRule(.float, unit: "s", range: 30...3600), default: .float(30),
-        help: "From one question to the next while the vehicle sleeps or is left alone"),
+        help: "Seconds between probes while the vehicle sleeps or polling is paused"),
       Option(
         "min-voltage", ValueRule(.float, unit: "V", range: 0...30), default: .float(11.8),
-        help: "Below it for 30 s a vehicle that nobody uses is left alone, until its battery has 0.3 V more; 0 never"),
+        help: "Pause polling of an unused vehicle when its 12 V battery is below this for 30 s, until it is 0.3 V above; 0: never"),
       Option(
         "idle-after", ValueRule(.float, unit: "s", range: 0...86400), default: .float(600),
-        help: "Not driven, charged or switched on for so long, the vehicle is left alone, so that it can fall asleep; 0 never"),
+        help: "Pause polling, so that the vehicle can sleep, when it has not been driven, charged or switched on for this long; 0: never"),
       Option(
         "low-power", ValueRule(.bool), default: .bool(false),
-        help: "The adapter sleeps from one question to the next while the vehicle is left alone, if it knows how (AT LP)"),
+        help: "Put the adapter to sleep between probes while polling is paused, if it supports AT LP"),
       Option(
         "allow-raw", ValueRule(.bool), default: .bool(false),
-        help: "Lets the query action send more than read requests: what it sends can change the vehicle"),
+        help: "Let the query action send more than read requests, which can change the vehicle"),
     ],
     sections: [CustomSignal.section, PropertyWish.section]
   ) { setup throws(OptionError) in
@@ -61,7 +61,7 @@ extension OBDQuery {
     "query",
     arguments: [
       Argument(argumentNames.request, .string, help: "Hex digits of a read request, as in 010C, or ATI, ATRV, ATDPN, STI"),
-      Argument(argumentNames.header, .string, optional: true, help: "CAN identifier to ask, 3 or 8 hex digits, as in 7E4"),
+      Argument(argumentNames.header, .string, optional: true, help: "CAN identifier of the ECU, 3 or 8 hex digits, as in 7E4"),
     ],
-    help: "Asks the vehicle or the adapter between two polls")
+    help: "Send a request to the vehicle or the adapter between two polls")
 }

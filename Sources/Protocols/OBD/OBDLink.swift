@@ -24,8 +24,8 @@ extension OBDMachine {
 
   mutating func linkCameUp(baud: Int?, _ effects: inout Effects) {
     if let baud = line.lineCameUp(at: baud) { effects.append(.setBaud(.main, baud)) }
-    endTuning(.notConnected("the link was opened again"), &effects)
-    failQueries(.notConnected("the link was opened again"), &effects)
+    endTuning(.notConnected("link reopened"), &effects)
+    failQueries(.notConnected("link reopened"), &effects)
     dialogue.reset()
     (traits, unanswered) = (AdapterTraits(), Unanswered())
     streaks = Streaks()

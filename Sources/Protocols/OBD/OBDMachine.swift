@@ -59,7 +59,7 @@ public struct OBDMachine: Machine {
   let signals: [CustomSignal]
   /// How often the owner wants what is known of vehicles.
   let wishes: PropertyWishes
-  var state = State.down("the link is not up yet")
+  var state = State.down("link not up yet")
   var dialogue = ELMDialogue()
   var line = LineSpeed()
   var reader = CANReader()
@@ -169,10 +169,10 @@ public struct OBDMachine: Machine {
   static let actions = [OBDQuery.action, codes, clear, rates, tune, frames, monitors, ecuCodes]
   static let tune = Action(
     "tune", streams: true,
-    help: "Tries how long the adapter must wait for answers, keeps what is quickest and safe, and shows before and after")
-  static let codes = Action("dtc", help: "Reads the trouble codes of all controllers: stored, pending and permanent")
+    help: "Measure how long the adapter must wait for responses, store the fastest safe setting, and show before and after")
+  static let codes = Action("dtc", help: "Read the trouble codes of all ECUs: stored, pending and permanent")
   static let rates = Action(
-    "rates", help: "Tells how often each request is sent and answered, how long that takes, and what its answer holds")
+    "rates", help: "Show how often each request is sent and answered, how long it takes, and which properties it holds")
 
   /// A machine that polls `rate` times a second (0: back to back) and sends what is no read request only if it may.
   init(
@@ -227,7 +227,7 @@ public struct OBDMachine: Machine {
     case .time(let wall): keepCodes(wall, &effects)
     case .stored(let key, let failure): keptCodes(key, failure, at: now, &effects)
     case .stopping:
-      linkWentDown("the link is being closed", &effects)
+      linkWentDown("link closed", &effects)
       effects.append(.stopped)
     case .wake:
       if case .asking(var poll) = state, now >= pace.due {

@@ -14,7 +14,7 @@ extension OBDMachine {
 
   /// So many requests fail one after the other before it is the vehicle's fault.
   private static let maxYielding = 6
-  private static let unanswered = "the vehicle does not answer this request"
+  private static let unanswered = "the vehicle does not respond to this request"
 
   var pollsParameters: Bool { if case .standard = vehicle { !request.parameters.isEmpty } else { false } }
 
@@ -128,7 +128,7 @@ extension OBDMachine {
 
   /// Somebody is there. Of a vehicle that was left alone that is news; of another one it tells that the request is at fault.
   mutating func doubtAnswered(_ poll: Poll, at now: Instant, _ effects: inout Effects) {
-    guard !reader.bitmaps(base: 0).isEmpty else { return failed(.unusable("an answer to another request"), poll, at: now, &effects) }
+    guard !reader.bitmaps(base: 0).isEmpty else { return failed(.unusable("response to another request"), poll, at: now, &effects) }
     dialogue.isInStep()
     state = .polling
     guard let words = endDoubt() else { return }

@@ -6,7 +6,7 @@ enum OBDMeaning {
   static func of(_ message: ArraySlice<UInt8>, _ scales: Scales = Scales(), from source: UInt32? = nil) -> String {
     let at = message.startIndex
     switch message.first {
-    case 0x7F where message.count >= 3: return "refused: \(NegativeResponse.name(of: message[at + 2]))"
+    case 0x7F where message.count >= 3: return "negative response: \(NegativeResponse.name(of: message[at + 2]))"
     case 0x41, 0x42: return parameters(message, scales, from: source)
     case 0x43, 0x47, 0x4A: return codes(message)
     case 0x44 where message.count == 1: return "trouble codes cleared"
@@ -26,7 +26,7 @@ enum OBDMeaning {
         let said = message[data].withUnsafeBufferPointer { bytes in
           parameter.rows.compactMap { words(for: $0, bytes, scales, from: source) }
         }
-        found += said.isEmpty ? ["parameter \(spacedHex([number])): \(spacedHex(message[data]))"] : said
+        found += said.isEmpty ? ["PID \(spacedHex([number])): \(spacedHex(message[data]))"] : said
       }
     }
     return problem == nil ? found.joined(separator: ", ") : ""
@@ -62,10 +62,10 @@ enum OBDMeaning {
   private static func information(_ message: ArraySlice<UInt8>, of type: UInt8) -> String {
     let name: String
     switch type {
-    case 0x02: name = "vehicle number"
+    case 0x02: name = "VIN"
     case 0x04: name = "calibration"
-    case 0x06: name = "calibration check sum"
-    case 0x0A: name = "controller"
+    case 0x06: name = "calibration verification number"
+    case 0x0A: name = "ECU"
     default: return ""
     }
     guard case .texts(let texts) = VehicleInformation.read([message]) else { return "" }

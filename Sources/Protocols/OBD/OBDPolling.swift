@@ -29,7 +29,7 @@ extension OBDMachine {
   mutating func pollReplied(_ poll: Poll, at now: Instant, _ effects: inout Effects) {
     switch readReply() {
     case .messages: judge(poll, at: now, &effects)
-    case .empty: failed(.unusable("an empty reply"), poll, at: now, &effects)
+    case .empty: failed(.unusable("empty reply"), poll, at: now, &effects)
     case .unreadable(let reason): failed(.unusable(reason), poll, at: now, &effects)
     case .status(let status): failed(.status(status), poll, at: now, &effects)
     }
@@ -57,10 +57,10 @@ extension OBDMachine {
         return foreignPage(poll, at: now, &effects)
       }
       if request.parameters.isEmpty, answer.length < head + Self.minPage {
-        return failed(.unusable("the page is too short"), poll, at: now, &effects)
+        return failed(.unusable("response too short"), poll, at: now, &effects)
       }
       if !request.parameters.isEmpty, reader.end(of: request.parameters, in: answer) == nil {
-        return failed(.misfit("the answer has another length than the standard says"), poll, at: now, &effects)
+        return failed(.misfit("response length differs from SAE J1979"), poll, at: now, &effects)
       }
       answerer = answer.source
       answered(poll, data, from: answer.source, at: now, &effects)
@@ -198,7 +198,7 @@ extension OBDMachine {
   }
 
   private mutating func refused(_ code: UInt8, at now: Instant, _ effects: inout Effects) {
-    let words = "the vehicle refuses the request (\(NegativeResponse.name(of: code)))"
+    let words = "the vehicle rejects the request (\(NegativeResponse.name(of: code)))"
     let demand = NegativeResponse.demand(of: code)
     // Who refuses one request, time and again, is there for others.
     if pollsParameters, demand == .tryOther || demand == .backOff || demand == .giveUp {
@@ -209,7 +209,7 @@ extension OBDMachine {
     case .tryOther: tryOther("\(words): this car may not be supported", isFinal: code == 0x33, at: now, &effects)
     case .askAgain:
       streaks.busy += 1
-      if streaks.busy > 3, !makeWay(words, at: now, &effects) { backOff("\(words): it is asked again later", at: now, &effects) }
+      if streaks.busy > 3, !makeWay(words, at: now, &effects) { backOff("\(words); retrying later", at: now, &effects) }
     case .pause:
       streaks.busy += 1
       // Again and again the answer comes when the adapter listens no more: it waits from now on.
@@ -219,9 +219,9 @@ extension OBDMachine {
       }
       // It has just said that it is there.
       if streaks.busy > 3, makeWay(words, at: now, &effects) { return }
-      if streaks.busy > 3 { fallSilent("\(words): it is asked again every second", .carSilent, &effects) }
+      if streaks.busy > 3 { fallSilent("\(words); retrying every second", .carSilent, &effects) }
       state = .backingOff(Pause(until: now &+ .second))
-    case .backOff: backOff("\(words): it is asked again later", at: now, &effects)
+    case .backOff: backOff("\(words); retrying later", at: now, &effects)
     case .giveUp: stopAsking(words, &effects)
     }
   }
@@ -266,13 +266,13 @@ extension OBDMachine {
 
   /// Asking again by ourselves would do harm.
   private mutating func stopAsking(_ words: String, _ effects: inout Effects) {
-    fallSilent("\(words): disconnect and connect again to try once more", .carSilent, &effects)
+    fallSilent("\(words); disconnect and connect to retry", .carSilent, &effects)
     state = .backingOff(Pause(until: nil))
   }
 
   private mutating func fallSilent(_ words: String, _ word: StatusWord, _ effects: inout Effects) {
     endTuning(.refused(code: "no-answer", words), &effects)
-    let words = word == .noCar ? "the adapter measures no vehicle's battery: plug it into a vehicle, and check the contact" : words
+    let words = word == .noCar ? "the adapter measures no battery voltage; plug it into a vehicle, or check the contacts" : words
     withdrawVehicle(words, &effects)
     isMissed = true
     if word == .noCar { withdrawIdentity(words, &effects) }

@@ -57,12 +57,12 @@ extension OBDMachine {
   /// Wanted and achieved rates, the fast request first.
   func ratesReport(at now: Instant) -> Report {
     let named = { (rows: [Inquiry.Row]) in rows.map { schema.properties[$0.position].name }.joined(separator: " ") }
-    let fast = request.isDiscovery ? "what there is" : request.parameters.isEmpty ? "the battery page" : named(primary)
+    let fast = request.isDiscovery ? "supported PIDs" : request.parameters.isEmpty ? "BMS data" : named(primary)
     let summary = timing.summary(at: now)
     var rows = [
       [
         request.rawValue, request.target.text,
-        pace.period > 0 ? Self.hertz(1e9 / Double(pace.period)) : "as fast as it goes",
+        pace.period > 0 ? Self.hertz(1e9 / Double(pace.period)) : "back to back",
         summary.rate.map(Self.hertz) ?? "", summary.roundTrip.map { Value.text(Self.milliseconds($0.median)) } ?? "", fast,
       ]
     ]
@@ -70,8 +70,8 @@ extension OBDMachine {
       let achieved: String
       switch inquiry.standing {
       case .refused(let words, _): achieved = words
-      case .unknown: achieved = inquiry.misses > 0 ? "no answer" : ""
-      case .answered: achieved = inquiry.misses > 0 ? "no answer" : inquiry.rate(at: now).map(Self.hertz) ?? ""
+      case .unknown: achieved = inquiry.misses > 0 ? "no response" : ""
+      case .answered: achieved = inquiry.misses > 0 ? "no response" : inquiry.rate(at: now).map(Self.hertz) ?? ""
       }
       rows.append([
         String(decoding: hexText(inquiry.request), as: UTF8.self), inquiry.target.text,
@@ -79,7 +79,7 @@ extension OBDMachine {
         inquiry.samples > 0 ? Value.text(Self.milliseconds(inquiry.cost)) : "", named(inquiry.rows),
       ])
     }
-    return Report(columns: ["request", "ecu", "wanted Hz", "achieved Hz", "ms", "properties"], rows: rows)
+    return Report(columns: ["request", "ecu", "target Hz", "actual Hz", "ms", "properties"], rows: rows)
   }
 
   private static func hertz(_ rate: Double) -> String { Value.text((rate * 100).rounded() / 100) }

@@ -55,11 +55,11 @@ struct OBDQuery: Sendable {
   init(_ id: CommandID, _ arguments: [String: Value], allowRaw: Bool) throws(CommandError) {
     self.id = id
     guard case .string(let request)? = arguments[Self.argumentNames.request] else {
-      throw .invalid(argument: Self.argumentNames.request, "there is no request: give one, as in 010C")
+      throw .invalid(argument: Self.argumentNames.request, "request is missing; give one, as in 010C")
     }
     guard request.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F && $0 != prompt }) else {
       throw .invalid(
-        argument: Self.argumentNames.request, "the request holds characters that a command cannot: use plain letters and digits")
+        argument: Self.argumentNames.request, "invalid character in the request; use ASCII letters and digits")
     }
     let text = request.utf8.filter { $0 != space }.map { $0 >= 0x61 && $0 <= 0x7A ? $0 - 0x20 : $0 }
     texts = [text]
@@ -82,7 +82,7 @@ struct OBDQuery: Sendable {
         if word.hasPrefix("AT") || word.hasPrefix("ST") { throw Self.notAllowed(word) }
         throw .invalid(
           argument: Self.argumentNames.request,
-          "\(word) is no request: write hex digits, as in 010C, or one of \(Self.questions.sorted().joined(separator: ", "))")
+          "\(word) is not a request; write hex digits, as in 010C, or one of \(Self.questions.sorted().joined(separator: ", "))")
       }
       try Self.refuseHidden(text, word)
       service = nil
@@ -90,7 +90,7 @@ struct OBDQuery: Sendable {
     }
     header = try Self.header(in: arguments)
     if header != nil && service == nil {
-      throw .invalid(argument: Self.argumentNames.header, "a header goes with a request to the vehicle, not with \(word): leave it out")
+      throw .invalid(argument: Self.argumentNames.header, "a header is only for requests to the vehicle, not for \(word); leave it out")
     }
   }
 
@@ -103,27 +103,27 @@ struct OBDQuery: Sendable {
   }
 
   private static let clears = CommandError.refused(
-    code: "raw-not-allowed", "04 clears trouble codes unseen: use dtc-clear, which keeps them first")
+    code: "raw-not-allowed", "04 clears trouble codes unread; use dtc-clear, which stores them first")
 
   /// Service 04 in what an adapter sends for a command of its own: STPX's data, what wakes a K-line behind three bytes of header, and,
   /// without the adapter's formatting, any request whose second byte it is, polling's own among them. Facts: ELM327DSH, AT WM and
   /// AT CAF; STN1100 FRPM, STPX.
   private static func refuseHidden(_ text: [UInt8], _ word: String) throws(CommandError) {
     if word.hasPrefix("ATCAF0") {
-      throw .refused(code: "raw-not-allowed", "ATCAF0 makes other requests of all that is asked, of 0104 the service 04: leave it out")
+      throw .refused(code: "raw-not-allowed", "ATCAF0 changes the meaning of every request: 0104 becomes service 04; leave it out")
     }
     if word.hasPrefix("ATWM"), text.dropFirst(10).starts(with: "04".utf8) { throw clears }
     guard word.hasPrefix("STPX") else { return }
     for field in text.dropFirst(4).split(separator: UInt8(ascii: ",")) {
       if field.starts(with: "D:04".utf8) { throw clears }
       if field.starts(with: "L:".utf8) {
-        throw .invalid(argument: argumentNames.request, "L: has the next command sent as data: give the data here, as in D:0104")
+        throw .invalid(argument: argumentNames.request, "L: sends the next command as data; give the data here, as in D:0104")
       }
     }
   }
 
   private static func notAllowed(_ what: String) -> CommandError {
-    .refused(code: "raw-not-allowed", "\(what) is no read request: set allow-raw = true for this device to send it all the same")
+    .refused(code: "raw-not-allowed", "\(what) is not a read request; set allow-raw = true for this device to allow it")
   }
 
   private static func header(in arguments: [String: Value]) throws(CommandError) -> CANIdentifier? {

@@ -4,7 +4,7 @@
 extension OBDMachine {
   mutating func perform(_ id: CommandID, _ command: Command, at now: Instant, _ effects: inout Effects) {
     guard case .run(let index, let arguments) = command, Self.actions.indices.contains(index) else {
-      return effects.append(.complete(id, .failure(.refused(code: "read-only", "an obd device has nothing to set: use query"))))
+      return effects.append(.complete(id, .failure(.refused(code: "read-only", "an obd device has no writable properties; use query"))))
     }
     if Self.actions[index] == Self.tune { return tune(id, &effects) }
     if Self.actions[index] == Self.rates { return effects.append(.complete(id, .success(ratesReport(at: now)))) }
@@ -23,7 +23,7 @@ extension OBDMachine {
       case .settingUp, .polling, .asking, .backingOff, .querying, .turning, .inquiring, .namingBus, .measuring, .lulling, .asleep: break
       }
       if questions.count >= Self.queueLimit {
-        throw .refused(code: "busy", "\(Self.queueLimit) queries are waiting already: ask again when they are done")
+        throw .refused(code: "busy", "\(Self.queueLimit) queries are already waiting; try again when they are done")
       }
       questions.append(query)
       if query.confirmedLoss != nil { clearing = Clearing(id: id) }
@@ -50,7 +50,7 @@ extension OBDMachine {
   mutating func beginQuery(_ pause: Pause?, at now: Instant, _ effects: inout Effects) {
     var query = questions.removeFirst()
     if query.header != nil, !bus.isCAN, bus != .search {
-      return effects.append(.complete(query.id, .failure(.refused(code: "no-can", "\(Self.noCAN): leave it out"))))
+      return effects.append(.complete(query.id, .failure(.refused(code: "no-can", "\(Self.noCAN); leave it out"))))
     }
     query.prepare(for: traits, aimedAt: aim, home: home)
     state = .querying(query, pause)
@@ -68,7 +68,7 @@ extension OBDMachine {
         if case .ask = query.step { aim = query.aim }
       } else if !query.hasOtherWay {
         let command = String(decoding: query.command.dropLast(), as: UTF8.self)
-        let words = "the adapter did not take \(command): \(printable(dialogue.reply[dialogue.body...]))"
+        let words = "the adapter rejected \(command): \(printable(dialogue.reply[dialogue.body...]))"
         complete(query, .failure(.refused(code: "adapter-refused", words)), &effects)
         query.skipToRestore()
       } else {
@@ -94,7 +94,7 @@ extension OBDMachine {
       afterwards(result, at: now, &effects)
     case .restore:
       guard isAcknowledged else {
-        complain("the adapter did not take its settings back: it is set up again", &effects)
+        complain("the adapter did not accept its previous settings: reinitialising it", &effects)
         return setUpAgain(at: now, &effects)
       }
       query.position += 1

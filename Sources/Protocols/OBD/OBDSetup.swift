@@ -2,14 +2,14 @@
 // silence and nonsense lead back to the link after three tries.
 
 extension OBDMachine {
-  static let silence = "the adapter does not answer: check its power"
-  static let nonsense = "the adapter's answers make no sense: check baud rate and wiring"
+  static let silence = "the adapter does not respond; check its power"
+  static let nonsense = "the adapter's replies are unreadable; check baud rate and wiring"
   private static let sleepTakes: Nanoseconds = 3 * .second
 
   /// Everything from the reset on, behind a space that wakes a sleeping adapter and stops a busy one.
   mutating func setUpAgain(at now: Instant, _ effects: inout Effects) {
-    failCurrentQuery(.notConnected("the adapter is set up again"), &effects)
-    endTuning(.notConnected("the adapter is set up again"), &effects)
+    failCurrentQuery(.notConnected("the adapter is being reinitialised"), &effects)
+    endTuning(.notConnected("the adapter is being reinitialised"), &effects)
     traits = AdapterTraits(unanswered)
     aim = nil
     streaks.timeouts = 0
@@ -57,14 +57,14 @@ extension OBDMachine {
 
   private mutating func setupFinished(at now: Instant, _ effects: inout Effects) {
     if let name = traits.name { publish(.adapter, .string(name), &effects) }
-    if pace.period == 0 { for signal in [Signal.lateness, .latenessP99] { withdraw(signal, "polls go back to back", &effects) } }
+    if pace.period == 0 { for signal in [Signal.lateness, .latenessP99] { withdraw(signal, "polling is back to back", &effects) } }
     aim = nil
     recallTiming()
     if withoutExtended == traits.name { traits.takesNoHeader() }
     timetable.begin()
     // What was lost with the settings may have been the plug.
     mark = nil
-    if !traits.hasVoltage { withdraw(.adapterVoltage, "the adapter does not tell", &effects) }
+    if !traits.hasVoltage { withdraw(.adapterVoltage, "the adapter does not report it", &effects) }
     dialogue.isInStep()
     pace.begin(at: now)
     // One that is left alone is asked no more than before.

@@ -66,7 +66,7 @@ struct LineSpeed: Sendable {
   var words: String? {
     if tried.isEmpty || isRight { return nil }
     let speeds = tried.map { "\($0)" }.joined(separator: ", ")
-    return "no adapter answers at \(speeds) baud: check its power and wiring, or give ?baud=N in its link"
+    return "no adapter responds at \(speeds) baud; check its power and wiring, or add ?baud=N to the link"
   }
 }
 
@@ -74,7 +74,7 @@ extension OBDMachine {
   /// Nothing came of the line's speed: whether there is another to try, on the same link, at once.
   mutating func triesNextSpeed(at now: Instant, _ effects: inout Effects) -> Bool {
     guard let baud = line.next() else { return false }
-    effects.append(.note("no adapter so far: \(baud) baud is tried"))
+    effects.append(.note("no adapter found yet: trying \(baud) baud"))
     effects.append(.setBaud(.main, baud))
     dialogue.reset()
     failedSetups = 0

@@ -22,7 +22,7 @@ extension OBDMachine {
     streaks.unusable += 1
     publishCounters(at: now, &effects)
     if streaks.unusable >= Self.unusableSuspicion {
-      complain("the adapter's answers cannot be used (\(reason)): it is set up again and again", &effects)
+      complain("the adapter's replies are unusable (\(reason)): reinitialising it", &effects)
       say(.degraded, &effects)
     }
     if streaks.unusable >= Self.unusableLimit {
@@ -36,7 +36,7 @@ extension OBDMachine {
   mutating func strayTextCame(at now: Instant, _ effects: inout Effects) {
     keepBadReply(dialogue.strayText, &effects)
     switch state {
-    case .polling, .backingOff: spoilt("text out of turn", resynchronising: true, at: now, &effects)
+    case .polling, .backingOff: spoilt("unexpected text", resynchronising: true, at: now, &effects)
     default: resynchronise(at: now, &effects)
     }
   }
@@ -75,7 +75,7 @@ extension OBDMachine {
       // To know one thing more about it is no failure.
       failedSetups = 0
       let command = String(decoding: dialogue.command.dropLast(), as: UTF8.self)
-      effects.append(.note("the adapter does not answer \(command), time and again: it is done without"))
+      effects.append(.note("the adapter repeatedly does not respond to \(command): the command is no longer used"))
     }
     switch state {
     case .settingUp: setupFailed(Self.silence, isSilent: true, at: now, &effects)
@@ -87,7 +87,7 @@ extension OBDMachine {
     case .querying(let query, let pause):
       if case .prepare? = query.step {
         let command = String(decoding: query.command.dropLast(), as: UTF8.self)
-        complete(query, .failure(.refused(code: "adapter-silent", "the adapter does not answer \(command): ask again")), &effects)
+        complete(query, .failure(.refused(code: "adapter-silent", "the adapter does not respond to \(command); try again")), &effects)
       } else {
         complete(query, .failure(.timeout(milliseconds: Int(Self.timeout / .millisecond))), &effects)
       }
@@ -101,13 +101,13 @@ extension OBDMachine {
     case .turning where aim == nil, .namingBus: setupFailed(Self.silence, isSilent: true, at: now, &effects)
     // Where it listens now nobody knows.
     case .turning(let turn):
-      complain("the adapter does not answer \(String(decoding: turn.command.dropLast(), as: UTF8.self)): it is set up again", &effects)
+      complain("the adapter does not respond to \(String(decoding: turn.command.dropLast(), as: UTF8.self)): reinitialising it", &effects)
       setUpAgain(at: now, &effects)
     case .measuring:
       voltageMissed(at: now)
       if unanswered.holds("ATRV") {
         traits.lacksVoltage()
-        withdraw(.adapterVoltage, "the adapter does not tell", &effects)
+        withdraw(.adapterVoltage, "the adapter does not report it", &effects)
       }
       countTimeout(at: now, &effects)
     case .lulling(let until): state = .asleep(until: until)

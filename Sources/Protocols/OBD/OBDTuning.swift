@@ -79,8 +79,8 @@ struct Tuning: Sendable {
     let (old, new) = (trials.first { $0.timing == before }?.median ?? .max, trials.first { $0.timing == best }?.median ?? .max)
     return Report(
       text:
-        "an answer without its number of frames took \(milliseconds(old)) ms before (\(before.text)) and takes \(milliseconds(new)) ms now (\(best.text))",
-      columns: ["setting", "median ms", "longest ms", "answered", ""], rows: rows)
+        "a response without a frame count took \(milliseconds(old)) ms before (\(before.text)) and takes \(milliseconds(new)) ms now (\(best.text))",
+      columns: ["setting", "median ms", "max ms", "answered", ""], rows: rows)
   }
 }
 
@@ -95,10 +95,10 @@ extension OBDMachine {
     }
     guard streaks.isSettled, !isProbing, !timings.isPagePatient, !request.isDiscovery else {
       return effects.append(
-        .complete(id, .failure(.refused(code: "not-polling", "the vehicle must answer while it is measured: switch it on"))))
+        .complete(id, .failure(.refused(code: "not-polling", "the vehicle does not respond; switch it on"))))
     }
     guard tuning == nil else {
-      return effects.append(.complete(id, .failure(.refused(code: "busy", "it is being tuned already: wait for the end"))))
+      return effects.append(.complete(id, .failure(.refused(code: "busy", "tuning is already running; wait until it is done"))))
     }
     tuning = Tuning(id, before: timings.usual)
     followTuning(&effects)

@@ -4,7 +4,7 @@
 extension OBDMachine {
   /// A refused setting will be refused again; a person may change the adapter meanwhile.
   private static let slowRetry: Nanoseconds = 60 * .second
-  static let noCAN = "the vehicle has no CAN bus, and a header is a CAN identifier"
+  static let noCAN = "a header is a CAN identifier, and the vehicle has no CAN bus"
 
   /// The way to another target.
   struct Turn {
@@ -72,7 +72,7 @@ extension OBDMachine {
     case .nonsense:
       keepBadReply(dialogue.reply, &effects)
       if aim == nil { return setupFailed(Self.nonsense, isSilent: false, at: now, &effects) }
-      complain("the adapter did not take \(command): it is set up again", &effects)
+      complain("the adapter rejected \(command): reinitialising it", &effects)
       return setUpAgain(at: now, &effects)
     }
     if turn.position < turn.steps.count { return state = .turning(turn) }
@@ -86,15 +86,16 @@ extension OBDMachine {
   /// It does not know how to ask there. Where that is where the vehicle is polled nothing is left; others are not asked.
   private mutating func turnRefused(_ turn: Turn, _ command: String, at now: Instant, _ effects: inout Effects) {
     if turn.aim.target != request.target {
-      for index in timetable.refuse(turn.aim.target, "the adapter does not know \(command)") {
-        withdraw(index, "the adapter does not know \(command)", &effects)
+      for index in timetable.refuse(turn.aim.target, "the adapter does not support \(command)") {
+        withdraw(index, "the adapter does not support \(command)", &effects)
       }
       aim?.target = nil
       state = .polling
     } else if aim == nil {
-      rest(until: now &+ Self.slowRetry, "the adapter does not know \(command) and cannot be set up safely: use another adapter", &effects)
+      rest(
+        until: now &+ Self.slowRetry, "the adapter does not support \(command) and cannot be set up safely; use another adapter", &effects)
     } else {
-      complain("the adapter did not take \(command): it is set up again", &effects)
+      complain("the adapter rejected \(command): reinitialising it", &effects)
       setUpAgain(at: now, &effects)
     }
   }

@@ -30,13 +30,13 @@ struct PropertyWish: Sendable, Equatable {
   static let section = Section(
     "property",
     options: [
-      Option("period", ValueRule(.float, unit: "s", range: 0.05...3600), help: "Seconds between two questions"),
+      Option("period", ValueRule(.float, unit: "s", range: 0.05...3600), help: "Seconds between two polls"),
       Option(
         "priority", ValueRule(.string, choices: Priority.allCases.map(\.rawValue)), default: .string(Priority.normal.rawValue),
-        help: "What goes first where there is not time for all"),
+        help: "Which properties go first when there is not enough time for all"),
       Option("poll", ValueRule(.bool), default: .bool(true), help: "false: do not poll this property; it is left out of the schema"),
     ],
-    help: "How often a property of the vehicle is asked for", maxNameLength: CustomSignal.maxNameLength
+    help: "Poll period and priority of a property of the vehicle", maxNameLength: CustomSignal.maxNameLength
   ) { section, _ in
     var problems: [OptionError] = []
     _ = PropertyWish(section, &problems)
@@ -51,9 +51,9 @@ struct PropertyWish: Sendable, Equatable {
         OptionError(
           nil,
           isFast
-            ? "\(section.name) comes with the battery page; its rate is the device's: set rate"
+            ? "\(section.name) is part of the BMS data, which is polled at the device's rate; set rate"
             : OBDMachine.ownProperties.contains(section.name)
-              ? "\(section.name) is not asked of the vehicle"
+              ? "\(section.name) is not polled from the vehicle; remove the section"
               : Renames.property(section.name).map { "\(section.name) has been renamed; write property.\($0)" }
                 ?? "no vehicle has a property \(section.name); vehiclectl describe lists them"))
       return nil

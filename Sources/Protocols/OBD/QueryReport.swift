@@ -33,7 +33,7 @@ extension OBDQuery {
   private func failure(_ dialogue: ELMDialogue, _ reader: inout CANReader, _ scales: Scales) -> Result<Report, CommandError> {
     switch result(dialogue, &reader, scales) {
     case .failure(let error): .failure(error)
-    case .success(let report): .failure(.refused(code: "no-answer", report.rows.first?.last ?? "the vehicle did not answer"))
+    case .success(let report): .failure(.refused(code: "no-answer", report.rows.first?.last ?? "the vehicle did not respond"))
     }
   }
 
@@ -43,7 +43,7 @@ extension OBDQuery {
     if service == nil { return adapterAnswer(body) }
     switch reader.read(dialogue.reply, from: dialogue.body) {
     case .messages: return answers(reader, scales, body)
-    case .empty: return Self.broken("the adapter answered nothing", body)
+    case .empty: return Self.broken("the adapter sent an empty reply", body)
     case .unreadable(let reason): return Self.broken(reason, body)
     case .status(let status):
       switch status.demand {
@@ -61,13 +61,13 @@ extension OBDQuery {
       guard isAnswered(by: bytes) else { return nil }
       return [CANReader.name(of: message.source), spacedHex(bytes), OBDMeaning.of(bytes, scales, from: message.source)]
     }
-    if rows.isEmpty { return Self.broken("the reply answers another request", body) }
+    if rows.isEmpty { return Self.broken("response to another request", body) }
     return .success(Report(columns: Self.columns, rows: rows))
   }
 
   private func adapterAnswer(_ body: ArraySlice<UInt8>) -> Result<Report, CommandError> {
     let lines = lines(of: body)
-    if lines.isEmpty { return Self.broken("the adapter answered nothing", body) }
+    if lines.isEmpty { return Self.broken("the adapter sent an empty reply", body) }
     if lines.contains(where: { ELMLine($0) == .status(.stopped) }) { return Self.broken(ELMStatus.stopped.words, body) }
     return .success(
       Report(
@@ -76,10 +76,10 @@ extension OBDQuery {
   }
 
   private static func broken(_ reason: String, _ body: ArraySlice<UInt8>) -> Result<Report, CommandError> {
-    .failure(.refused(code: "bad-reply", "the reply cannot be used (\(reason))\(body.isEmpty ? "" : ": \(printable(body))"); ask again"))
+    .failure(.refused(code: "bad-reply", "unusable reply (\(reason))\(body.isEmpty ? "" : ": \(printable(body))"); try again"))
   }
 }
 
 extension ELMStatus {
-  fileprivate static let unknownCommandWords = "?: the adapter does not know this command"
+  fileprivate static let unknownCommandWords = "?: the adapter does not support this command"
 }

@@ -46,7 +46,7 @@ extension CANReader {
     let echo = [question[0] + 0x40] + (repeats ? question.dropFirst().prefix(1) : [])
     let answers = messages.map { SurveyAnswer(source: $0.source, bytes: Array(bytes(of: $0))) }
       .filter { $0.bytes.starts(with: echo) || $0.refusal != nil && $0.bytes[1] == question[0] }
-    if answers.isEmpty { throw Unreadable("the reply answers another request") }
+    if answers.isEmpty { throw Unreadable("response to another request") }
     return answers
   }
 }
@@ -54,7 +54,7 @@ extension CANReader {
 extension [SurveyAnswer] {
   /// Those that tell something. A controller that does not know the question has nothing to tell; one that refuses it would have.
   func told() throws(Unreadable) -> [SurveyAnswer] {
-    if let (_, words) = putOff.first { throw Unreadable("a controller says: \(words)") }
+    if let (_, words) = putOff.first { throw Unreadable("negative response: \(words)") }
     return filter { $0.refusal == nil }
   }
 

@@ -10,27 +10,27 @@ struct SignalField {
   private let format: JSONNode
 
   init(_ signal: JSONNode) throws(ValueError) {
-    guard signal.kind == .object, let format = signal["fmt"], format.kind == .object else { throw ValueError("it has no format (fmt)") }
-    guard let length = format["len"]?.whole, length > 0 else { throw ValueError("its length (len) is missing or none") }
-    guard length <= 53 else { throw ValueError("\(length) bits are more than a number holds exactly") }
+    guard signal.kind == .object, let format = signal["fmt"], format.kind == .object else { throw ValueError("no format (fmt)") }
+    guard let length = format["len"]?.whole, length > 0 else { throw ValueError("the length (len) is missing or invalid") }
+    guard length <= 53 else { throw ValueError("\(length) bits are more than a number can hold exactly") }
     let start = format["bix"].map { $0.whole } ?? 0
-    guard let start, (0...4095 * 8).contains(start) else { throw ValueError("its place (bix) is none") }
+    guard let start, (0...4095 * 8).contains(start) else { throw ValueError("the bit position (bix) is invalid") }
     self.format = format
     (self.start, self.length) = (start, length)
     littleEndian = format["blsb"]?.kind == .truth && length > 8
     signed = format["sign"]?.kind == .truth
     guard !littleEndian || (start % 8 == 0 && length % 8 == 0) else {
-      throw ValueError("it is little-endian and does not begin and end with a byte: which bits are meant is not sure")
+      throw ValueError("ambiguous bit order: little-endian, but not aligned to bytes")
     }
-    guard !signed || length > 1 else { throw ValueError("one bit has no sign") }
+    guard !signed || length > 1 else { throw ValueError("a single bit cannot be signed") }
   }
 
   /// The signal that this field makes of what its command says.
   func signal(_ frame: ImportedSignal) throws(ValueError) -> ImportedSignal {
     let unit = format["unit"]?.text ?? "scalar"
-    guard unit != "ascii" else { throw ValueError("it is a text, and signals of your own are numbers") }
+    guard unit != "ascii" else { throw ValueError("a text signal; only numbers are supported") }
     let (times, over, plus) = (try number("mul") ?? 1, try number("div") ?? 1, try number("add") ?? 0)
-    guard over != 0 else { throw ValueError("its formula divides by zero") }
+    guard over != 0 else { throw ValueError("the formula divides by zero") }
     var made = frame
     made.value = try limited(scaled(try raw(), times, over, plus))
     made.unit = Self.units[unit]
@@ -62,21 +62,21 @@ struct SignalField {
 
   /// What should be looked at in the signal that was made.
   func doubts(_ made: ImportedSignal) -> [String] {
-    if format["map"] != nil { return ["it is imported as a number; help tells what the numbers mean"] }
+    if format["map"] != nil { return ["imported as a number; its help lists the meanings"] }
     var doubts: [String] = []
-    if format["unit"]?.text == "yesno" { doubts.append("it is imported as 0 or 1: the source does not say which of them is yes") }
+    if format["unit"]?.text == "yesno" { doubts.append("imported as 0 or 1: the source does not define which is yes") }
     if format["min"] == nil, made.minimum != nil {
-      doubts.append("the source gives no min, for which OBDb takes 0: a value below is absent; change min if it can be below")
+      doubts.append("the source gives no min, and OBDb assumes 0: a smaller value is absent; change min if the value can be negative")
     }
     if let max = format["max"]?.float, made.maximum == nil, made.type != .bool {
-      doubts.append("its max, \(Value.text(max)), is not above its min: as in OBDb neither limits it")
+      doubts.append("max \(Value.text(max)) is not above min: neither is used, as in OBDb")
     }
     return doubts
   }
 
   private func number(_ key: String) throws(ValueError) -> Double? {
     guard let node = format[key] else { return nil }
-    guard let number = node.float, number.isFinite else { throw ValueError("its \(key) is no number") }
+    guard let number = node.float, number.isFinite else { throw ValueError("\(key) is not a number") }
     return number
   }
 
@@ -88,7 +88,7 @@ struct SignalField {
       let low = index == bytes.upperBound ? 7 - (start + length - 1) % 8 : 0
       let high = index == bytes.lowerBound ? 7 - start % 8 : 7
       let place = littleEndian ? bytes.lowerBound + bytes.upperBound - index : index
-      guard let name = ExpressionParser.byteName(place) else { throw ValueError("its bytes lie behind ZZ, the last that has a name") }
+      guard let name = ExpressionParser.byteName(place) else { throw ValueError("its bytes are beyond ZZ, the last byte with a name") }
       if length == 1 { return "{\(name):\(low)}" }
       let mask = 1 << (high - low + 1) - 1
       var term = low == 0 ? name : "(\(name) >> \(low))"

@@ -31,24 +31,24 @@ public struct SignalImport: Sendable {
 
   /// Why nothing is in the result, in one line.
   public var failure: String {
-    guard let first = leftOut.first else { return "it describes no signals; is it a signal set of OBDb, or a CSV file of Torque?" }
+    guard let first = leftOut.first else { return "no signals found; use an OBDb signal set or a Torque CSV file" }
     let others = leftOutCount - 1
-    return "\(first.place): \(first.words)\(others == 0 ? "" : "; \(others) more were left out as well")"
+    return "\(first.place): \(first.words)\(others == 0 ? "" : "; \(others) more were left out")"
   }
 
   /// Reads a file of either form, of a signal set the signals of one model year or of all; or says why it is neither.
   public init(_ bytes: [UInt8], year: Int? = nil) throws(ValueError) {
     let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
     let text = bytes.starts(with: mark) ? Array(bytes.dropFirst(mark.count)) : bytes
-    guard bytes.count <= Self.largest else { throw ValueError("it is longer than 8 MiB; is this the right file?") }
-    guard let first = text.first(where: { !isBlank($0) }) else { throw ValueError("there is nothing in it; is this the right file?") }
+    guard bytes.count <= Self.largest else { throw ValueError("file larger than 8 MiB; check that it is the right file") }
+    guard let first = text.first(where: { !isBlank($0) }) else { throw ValueError("file is empty; check that it is the right file") }
     if first == UInt8(ascii: "{") {
       try SignalSet.read(text, year: year, into: &self)
     } else {
       guard text.prefix(4096).allSatisfy({ $0 >= 0x20 || isBlank($0) }) else {
-        throw ValueError("it is neither JSON nor a table of text; name a signal set of OBDb or a CSV file of Torque")
+        throw ValueError("neither JSON nor a text table; use an OBDb signal set or a Torque CSV file")
       }
-      if year != nil { note("year", "a table of Torque names no model years: all of it is taken") }
+      if year != nil { note("year", "a Torque table has no model years: all signals are imported") }
       TorqueTable.read(text, into: &self)
     }
   }
@@ -78,7 +78,7 @@ public struct SignalImport: Sendable {
     }
     signal.request = checked.request.text
     size += signal.lines.reduce(60) { $0 + $1.utf8.count + 1 }
-    guard size <= Self.largestResult else { return leaveOut(place, "the file would be too long for the configuration; part it in two") }
+    guard size <= Self.largestResult else { return leaveOut(place, "the file would be too long for the configuration; split it in two") }
     names.insert(signal.name)
     signals.append(signal)
   }
@@ -113,9 +113,9 @@ public struct SignalImport: Sendable {
   /// The file of signals.d: what its head says of where it comes from, and the device that shall have the signals; nil: all.
   public func file(from source: String, device: String? = nil) -> String {
     var lines = [
-      "# Signals that vehiclectl import made of \(visible(source, limit: 200)).",
-      "# This file belongs into signals.d beside vehicled.toml; then: vehicled --check-config, and vehiclectl reload.",
-      "# Values outside of min and max are shown as absent. Look through it: a car may answer otherwise than the source says.",
+      "# Signals imported by vehiclectl import from \(visible(source, limit: 200)).",
+      "# Put this file into signals.d beside vehicled.toml, then run: vehicled --check-config, and vehiclectl reload.",
+      "# Values outside of min and max are absent. Check the signals: a car may respond differently from the source.",
     ]
     for signal in signals {
       lines.append("")

@@ -5,20 +5,20 @@
 enum SignalSet {
   /// Takes over the signals of one model year; nil: of all.
   static func read(_ text: [UInt8], year: Int?, into result: inout SignalImport) throws(ValueError) {
-    guard let root = JSONNode(untrusted: text) else { throw ValueError("it begins like JSON and is none; download it again") }
+    guard let root = JSONNode(untrusted: text) else { throw ValueError("invalid JSON; download the file again") }
     guard let commands = root["commands"], commands.kind == .array else {
-      throw ValueError("it is no signal set of OBDb: it has no list \"commands\"; name one, as signalsets/v3/default.json of a car")
+      throw ValueError("not an OBDb signal set: no list \"commands\"; use one, such as signalsets/v3/default.json of a car")
     }
     if let session = root["diagnosticLevel"]?.text {
-      result.note("diagnosticLevel", "the set is meant for diagnostic session \(visible(session, limit: 8)), which is never opened here")
+      result.note("diagnosticLevel", "the signal set needs diagnostic session \(visible(session, limit: 8)), which vehicled never opens")
     }
     if let synthetics = root["synthetics"] {
-      for one in synthetics.elements { result.leaveOut(one.shown("id"), "it is computed from other signals") }
+      for one in synthetics.elements { result.leaveOut(one.shown("id"), "computed from other signals") }
     }
-    if commands.elements.isEmpty { result.leaveOut("commands", "the list is empty: this signal set describes nothing yet") }
+    if commands.elements.isEmpty { result.leaveOut("commands", "the list is empty: the signal set describes nothing yet") }
     for (index, command) in commands.elements.enumerated() { read(command, number: index + 1, year, into: &result) }
     if year == nil, result.signals.contains(where: \.isOfSomeYears) {
-      result.note("filter", "some signals are for some model years alone; --year YEAR takes those of one year")
+      result.note("filter", "some signals are only for certain model years; use --year YEAR to select one")
     }
   }
 
@@ -33,11 +33,11 @@ enum SignalSet {
       for signal in signals { result.leaveOut(signal.shown("id"), words) }
       return
     }
-    if signals.isEmpty { result.leaveOut("command \(number)", "it has no signals") }
+    if signals.isEmpty { result.leaveOut("command \(number)", "no signals") }
     for signal in signals {
       let place = signal.shown("id")
       do throws(ValueError) {
-        guard let id = signal["id"]?.text else { throw ValueError("it has no id") }
+        guard let id = signal["id"]?.text else { throw ValueError("no id") }
         let field = try SignalField(signal)
         var made = try field.signal(frame)
         made.help = visible([signal["name"]?.text ?? id, made.help ?? ""].filter { !$0.isEmpty }.joined(separator: ": "), limit: 200)
@@ -60,17 +60,17 @@ enum SignalSet {
 
   /// What the signals of a command have in common.
   private static func frame(of command: JSONNode, _ year: Int?) throws(ValueError) -> ImportedSignal {
-    guard command.kind == .object else { throw ValueError("it is no command") }
+    guard command.kind == .object else { throw ValueError("not a command") }
     let years = ModelYears(command["filter"])
-    if let year, let years, !years.contains(year) { throw ValueError("it is for model years \(years.text), not \(year)") }
+    if let year, let years, !years.contains(year) { throw ValueError("only for model years \(years.text), not \(year)") }
     if let address = command["eax"] {
-      throw ValueError("it needs the extended address \(visible(address.text ?? "?", limit: 8)) (eax), which is not supported")
+      throw ValueError("needs the extended address \(visible(address.text ?? "?", limit: 8)) (eax), which is not supported")
     }
-    guard command["din"] == nil else { throw ValueError("it needs a diagnostic session, which is never opened here") }
-    if let kind = command["proto"]?.text, kind.hasPrefix("9141") { throw ValueError("it is for ISO 9141, which has no CAN identifiers") }
+    guard command["din"] == nil else { throw ValueError("needs a diagnostic session, which vehicled never opens") }
+    if let kind = command["proto"]?.text, kind.hasPrefix("9141") { throw ValueError("for ISO 9141, which has no CAN identifiers") }
     guard let services = command["cmd"], services.kind == .object, let service = services.keys.first, services.keys.count == 1,
       let parameter = services[service]?.text
-    else { throw ValueError("it asks for nothing that is known: cmd must name a service and what to ask of it") }
+    else { throw ValueError("unknown request: cmd must give a service and an identifier") }
     let header = try header(of: command)
     var frame = ImportedSignal(request: service + parameter, header: header.text, value: "")
     if let reply = try reply(of: command, to: header), reply != header.reply { frame.reply = reply.text }
@@ -84,10 +84,10 @@ enum SignalSet {
 
   /// `7E4`, or the two bytes between priority and tester of a 29-bit identifier: `DA10`, `DB33`.
   private static func header(of command: JSONNode) throws(ValueError) -> CANIdentifier {
-    guard let digits = command["hdr"]?.text else { throw ValueError("it has no header") }
+    guard let digits = command["hdr"]?.text else { throw ValueError("no header") }
     let tester = command["tst"]?.text ?? "F1"
     let whole = digits.utf8.count == 4 ? (command["pri"]?.text ?? "18") + digits + tester : digits
-    guard let header = CANIdentifier(whole) else { throw ValueError("its header \(visible(digits, limit: 20)) is no CAN identifier") }
+    guard let header = CANIdentifier(whole) else { throw ValueError("header \(visible(digits, limit: 20)) is not a CAN identifier") }
     return header
   }
 
@@ -103,7 +103,7 @@ enum SignalSet {
       default: digits
       }
     guard let reply = CANIdentifier(whole), reply.isLong == header.isLong else {
-      throw ValueError("its receive address \(visible(digits, limit: 20)) (rax) is no CAN identifier")
+      throw ValueError("receive address \(visible(digits, limit: 20)) (rax) is not a CAN identifier")
     }
     return reply
   }

@@ -21,7 +21,7 @@ enum TorqueEquation {
     init(bytes: [UInt8]) { self.bytes = bytes }
 
     mutating func formula() throws(ValueError) -> String {
-      guard bytes.count <= Expression.longest else { throw ValueError("its equation is too long") }
+      guard bytes.count <= Expression.longest else { throw ValueError("the equation is too long") }
       while at < bytes.count {
         let byte = bytes[at]
         switch byte {
@@ -42,12 +42,12 @@ enum TorqueEquation {
           note(byte)
           out.append(byte)
           take(byte)
-        case UInt8(ascii: "^"): throw ValueError("^ in its equation is a power to some and an exclusive or to others")
+        case UInt8(ascii: "^"): throw ValueError("^ in the equation is ambiguous: power or exclusive or")
         case UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "*"), UInt8(ascii: "/"), UInt8(ascii: "%"), UInt8(ascii: "&"),
           UInt8(ascii: "|"):
           note(byte)
           take(byte)
-        case UInt8(ascii: "["): throw ValueError("its equation reads another sensor")
+        case UInt8(ascii: "["): throw ValueError("the equation reads another sensor")
         default: take(byte)
         }
       }
@@ -69,7 +69,7 @@ enum TorqueEquation {
       if groups.isEmpty { groups.append([]) }
       let isBitwise = last.contains { [UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "&"), UInt8(ascii: "|")].contains($0) }
       if isBitwise, last.count > 1 {
-        throw ValueError("it is not sure what its equation means: put bits and shifts into parentheses, as in (A>4)+B")
+        throw ValueError("the equation is ambiguous; put bit operations and shifts in parentheses, as in (A>4)+B")
       }
     }
 
@@ -82,9 +82,9 @@ enum TorqueEquation {
         return
       }
       let name = word.lowercased()
-      if name == "val" { throw ValueError("its equation reads another sensor") }
+      if name == "val" { throw ValueError("the equation reads another sensor") }
       guard TorqueEquation.functions.contains(name) else {
-        throw ValueError("its equation has \(word.prefix(20)), which has no counterpart here")
+        throw ValueError("the equation uses \(word.prefix(20)), which is not supported")
       }
       if name == "signed" || name == "signed8" { try checkOneByte() }
       out += name.utf8
@@ -95,11 +95,11 @@ enum TorqueEquation {
       var inside = bytes[at...].drop(while: isBlank)
       guard inside.popFirst() == UInt8(ascii: "("), let end = inside.firstIndex(of: UInt8(ascii: ")")),
         case let name = String(decoding: inside[..<end].filter { !isBlank($0) }, as: UTF8.self), ExpressionParser.byteOffset(name) != nil
-      else { throw ValueError("Signed takes one byte; write signed(A*256+B, 16) where more are meant") }
+      else { throw ValueError("Signed takes one byte; write signed(A*256+B, 16) for more") }
     }
 
     private mutating func bit() throws(ValueError) {
-      guard let end = bytes[at...].firstIndex(of: UInt8(ascii: "}")) else { throw ValueError("a { in its equation is not closed") }
+      guard let end = bytes[at...].firstIndex(of: UInt8(ascii: "}")) else { throw ValueError("unclosed { in the equation") }
       out += String(decoding: bytes[at...end], as: UTF8.self).uppercased().utf8
       at = end + 1
     }

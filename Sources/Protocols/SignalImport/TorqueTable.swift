@@ -20,7 +20,7 @@ enum TorqueTable {
         continue
       }
       guard record.isWhole else {
-        result.leaveOut("line \(record.line)", "a quote is opened and not closed, or there are more than \(CSVRecords.most) fields")
+        result.leaveOut("line \(record.line)", "unclosed quote, or more than \(CSVRecords.most) fields")
         continue
       }
       let fields = record.fields
@@ -44,9 +44,9 @@ enum TorqueTable {
     let place = name.isEmpty ? "line \(line)" : "line \(line) (\(name))"
     do throws(ValueError) {
       guard !field(.request).isEmpty, !field(.equation).isEmpty else {
-        throw ValueError("it is no line of Torque's: Name,ShortName,ModeAndPID,Equation,Min Value,Max Value,Units,Header")
+        throw ValueError("not a line of a Torque table: Name,ShortName,ModeAndPID,Equation,Min Value,Max Value,Units,Header")
       }
-      guard field(.start).isEmpty else { throw ValueError("it needs a diagnostic session, which is never opened here") }
+      guard field(.start).isEmpty else { throw ValueError("needs a diagnostic session, which vehicled never opens") }
       let equation = field(.equation)
       var signal = ImportedSignal(request: field(.request), value: try TorqueEquation.formula(equation))
       signal.header = try header(field(.header))
@@ -55,7 +55,7 @@ enum TorqueTable {
         signal.type = .bool
         signal.unit = nil
       } else if let low = Double(field(.minimum)), let high = Double(field(.maximum)), low.isFinite, high.isFinite, low < high {
-        signal.comments.append("Torque's gauge goes from \(Value.text(low)) to \(Value.text(high)).")
+        signal.comments.append("Range of Torque's gauge: \(Value.text(low)) to \(Value.text(high)).")
       }
       signal.help = visible(name.isEmpty ? field(.short) : name, limit: 200)
       result.add(signal, id: name.isEmpty ? field(.short) : name, place: place)
@@ -69,7 +69,7 @@ enum TorqueTable {
     let digits = text.lowercased().hasPrefix("0x") ? String(text.dropFirst(2)) : text
     if digits.isEmpty || digits.lowercased() == "auto" { return nil }
     guard let header = CANIdentifier(digits.utf8.count == 6 ? "18" + digits : digits) else {
-      throw ValueError("its header \(visible(text, limit: 20)) is no CAN identifier")
+      throw ValueError("header \(visible(text, limit: 20)) is not a CAN identifier")
     }
     return header.text
   }

@@ -116,8 +116,8 @@ struct TroubleReport {
       })
   }
 
-  var frames: JSON { .array(rows("frozen frame").map { ["ecu": text("ecu", of: $0), "code": text("value", of: $0)] }) }
-  var tests: JSON { .array(rows("self-test").map { ["ecu": text("ecu", of: $0), "name": text("value", of: $0)] }) }
+  var frames: JSON { .array(rows("freeze frame").map { ["ecu": text("ecu", of: $0), "code": text("value", of: $0)] }) }
+  var tests: JSON { .array(rows("readiness monitor").map { ["ecu": text("ecu", of: $0), "name": text("value", of: $0)] }) }
   var results: JSON {
     .array(rows("clearing").map { ["ecu": text("ecu", of: $0), "result": text("value", of: $0), "reason": text("meaning", of: $0)] })
   }

@@ -20,7 +20,7 @@ import Testing
     let rig = try VehicleRig(Deaf())
     rig.run(for: 70 * .second)
     #expect(rig.status == "polling" && rig.number("rpm") != nil)
-    #expect(rig.absence("dc-dc-voltage") == "7E5 does not answer 22E011" && rig.absence("vin") == "no ECU answers 0902")
+    #expect(rig.absence("dc-dc-voltage") == "7E5 does not respond to 22E011" && rig.absence("vin") == "no ECU responds to 0902")
   }
 
   @Test func `a parked car's values say why it is left alone, probe after probe`() throws {
@@ -28,7 +28,7 @@ import Testing
       PetrolCar(.can11, CarCareTests.turned((.on, 60))), care: CarCare(floor: 0, idleAfter: 120 * .second))
     rig.run(for: 600 * .second)
     #expect(rig.status == "parked")
-    let words = "nobody has used the vehicle for 120 s: it is asked every 30 s"
+    let words = "the vehicle has not been used for 120 s: it is polled every 30 s"
     for name in ["rpm", "speed", "coolant-temperature", "fuel-level", "poll-rate"] { #expect(rig.absence(name) == words, "\(name)") }
     rig.run(for: 100 * .second)
     #expect(rig.status == "parked" && rig.absence("rpm") == words && rig.text("fuel-type") == "petrol")

@@ -103,7 +103,7 @@ import Testing
     let rig = try VehicleRig(PetrolCar(.can11), mute: Set(commands))
     rig.run(for: 300 * .second)
     #expect(rig.status == "polling" && rig.fault == nil && rig.number("rpm") != nil, "\(rig.status) \(rig.fault ?? "")")
-    #expect(!commands.contains("ATRV") || rig.absence("adapter-voltage") == "the adapter does not tell")
+    #expect(!commands.contains("ATRV") || rig.absence("adapter-voltage") == "the adapter does not report it")
   }
 
   @Test func `a command that an adapter left unanswered once is not given up`() {
@@ -133,7 +133,7 @@ import Testing
     // Without headers two controllers cannot be told apart, and nothing is guessed.
     if ["clone", "hollow-headers"].contains(quirk) {
       #expect(
-        petrol.number("rpm") == nil && petrol.fault?.contains("several controllers answer, and this adapter does not show which") == true)
+        petrol.number("rpm") == nil && petrol.fault?.contains("several ECUs respond, and this adapter does not show which") == true)
     } else {
       #expect(petrol.status == "polling" && petrol.fault == nil && petrol.number("rpm") != nil)
     }

@@ -19,7 +19,7 @@ import Testing
     #expect(rig.status == "polling" && (rig.number("adapter-voltage") ?? 0) > 13)
     rig.run(for: 550 * .second)
     #expect(rig.status == "car-asleep" && rig.number("rpm") == nil)
-    #expect(rig.fault?.hasSuffix("; it is asked every 30 s") == true)
+    #expect(rig.fault?.hasSuffix("; it is polled every 30 s") == true)
     rig.run(for: 2395 * .second)
     #expect(rig.number("adapter-voltage").map { $0 < 12.5 } == true)
     let asked = Self.bus(rig, after: 600 * .second)
@@ -36,7 +36,7 @@ import Testing
     #expect(rig.status == "polling")
     rig.run(for: 30 * .second)
     #expect(rig.status == "car-asleep" && rig.number("rpm") == nil)
-    #expect(rig.fault == "the 12 V battery is low (min-voltage = 11.8): the vehicle is not asked until it has 12.1 V")
+    #expect(rig.fault == "the 12 V battery is low (min-voltage = 11.8): polling is paused until it reaches 12.1 V")
     rig.run(for: 840 * .second)
     #expect(Self.bus(rig, after: 150 * .second).isEmpty)
     rig.run(for: 45 * .second)
@@ -72,7 +72,7 @@ import Testing
     let rig = try VehicleRig(WeakCar(volts: { _ in 100 }, isDead: true))
     rig.run(for: 100 * .second)
     #expect(rig.status == "no-car")
-    #expect(rig.fault == "the adapter measures no vehicle's battery: plug it into a vehicle, and check the contact")
+    #expect(rig.fault == "the adapter measures no battery voltage; plug it into a vehicle, or check the contacts")
   }
 
   @Test func `a car that runs and does not answer is silent, not asleep`() throws {
@@ -85,7 +85,7 @@ import Testing
     let rig = try VehicleRig(PetrolCar(.can11, Self.turned((.off, 60))), unknown: ["ATRV"])
     rig.run(for: 600 * .second)
     #expect(rig.asked.count { $0.command == "ATRV" } == 1 && rig.status == "car-silent")
-    #expect(rig.absence("adapter-voltage") == "the adapter does not tell" && rig.fault?.hasSuffix("it is asked every 30 s") == true)
+    #expect(rig.absence("adapter-voltage") == "the adapter does not report it" && rig.fault?.hasSuffix("it is polled every 30 s") == true)
   }
 
   @Test(arguments: [CarModel.eGMP, .petrol]) func `a car that nobody uses is left alone, until somebody does`(_ model: CarModel) throws {
@@ -96,7 +96,7 @@ import Testing
     rig.run(for: 1400 * .second)
     // The electric car is on: its converter charges the 12 V battery. That is use.
     if model == .eGMP { return #expect(rig.status == "polling") }
-    #expect(rig.status == "parked" && rig.fault == "nobody has used the vehicle for 120 s: it is asked every 30 s")
+    #expect(rig.status == "parked" && rig.fault == "the vehicle has not been used for 120 s: it is polled every 30 s")
     let asked = Self.bus(rig, after: 1000 * .second)
     #expect(asked.count <= 17)
     rig.run(for: 535 * .second)

@@ -9,7 +9,7 @@ import Testing
 @Suite struct CodeClearingTests {
   static let unconfirmed: [String] = ["03", "07", "0A", "020200", "0101", "010D", "010C"]
   static let noon = WallTime(microseconds: 1_709_210_096_000_000)
-  static let line = "2024-02-29T12:34:56Z 7E8 P0133 (stored), P0420 (stored, permanent), frame frozen for P0133; 7E9 P0715 (stored)\n"
+  static let line = "2024-02-29T12:34:56Z 7E8 P0133 (stored), P0420 (stored, permanent), freeze frame of P0133; 7E9 P0715 (stored)\n"
 
   /// A standing car with two controllers, that is being polled.
   static func standing(kept: [String: [UInt8]] = [:]) -> AdapterRig {
@@ -68,12 +68,12 @@ import Testing
     #expect(OBDQueryTests.commands(rig) == ["ATSH7DF", "ATCRA", "ATAT0"] + Self.unconfirmed + ["ATSH7E4", "ATCRA7EC", "ATAT1"])
     let rows = rig.rows()?.map { $0.prefix(4).joined(separator: "|") } ?? []
     #expect(
-      rows.prefix(4) == ["7E8|code|P0133|stored", "7E8|code|P0420|stored, permanent", "7E9|code|P0715|stored", "7E8|frozen frame|P0133|"])
-    #expect(rows.dropFirst(4).allSatisfy { $0.contains("|self-test|") && $0.hasSuffix("|complete") })
-    #expect(rows.contains("7E8|self-test|catalyst|complete") && !rows.contains("7E8|self-test|oxygen sensor|complete"))
+      rows.prefix(4) == ["7E8|code|P0133|stored", "7E8|code|P0420|stored, permanent", "7E9|code|P0715|stored", "7E8|freeze frame|P0133|"])
+    #expect(rows.dropFirst(4).allSatisfy { $0.contains("|readiness monitor|") && $0.hasSuffix("|complete") })
+    #expect(rows.contains("7E8|readiness monitor|catalyst|complete") && !rows.contains("7E8|readiness monitor|oxygen sensor|complete"))
     guard case .success(let report)? = rig.results[1]?.first else { Issue.record("\(String(describing: rig.results[1]))"); return }
-    #expect(report.text?.contains("permanent codes stay until the vehicle itself finds them mended: 7E8 P0420") == true)
-    #expect(report.text?.hasSuffix("the vehicle stands: road speed 0 km/h, engine speed 0 rpm, motor speed 0 rpm") == true)
+    #expect(report.text?.contains("permanent codes remain until the vehicle itself verifies the repair: 7E8 P0420") == true)
+    #expect(report.text?.hasSuffix("the vehicle is stationary: road speed 0 km/h, engine speed 0 rpm, motor speed 0 rpm") == true)
     let isPolled = Self.polls(&rig)
     #expect(isPolled && rig.heard("04") == 0 && rig.asksTime == 0 && rig.stored["cleared-codes"] == nil && rig.events.isEmpty)
   }
@@ -85,7 +85,7 @@ import Testing
     #expect(rig.asksTime == 1 && rig.stored["cleared-codes"] == nil && rig.results.isEmpty && rig.heard("04") == 0)
     rig.give(.time(Self.noon))
     #expect(rig.stored["cleared-codes"] == Self.line)
-    #expect(rig.events == ["clearing-codes: the trouble codes are to be cleared: \(Self.line.dropFirst(21).dropLast())"])
+    #expect(rig.events == ["clearing-codes: clearing the trouble codes: \(Self.line.dropFirst(21).dropLast())"])
     // However long the disk takes, and whatever else it has: the car is polled, and nothing is cleared.
     let isPolled = Self.polls(&rig)
     rig.give(.stored(key: "request", failure: nil))
@@ -124,7 +124,7 @@ import Testing
     let next = rig.stored["cleared-codes"]?.split(separator: "\n") ?? []
     #expect(
       next.count == 20 && next.first == "line 13"
-        && next.last?.hasSuffix("7E8 P0420 (permanent), frame frozen for P0133; 7E9 no code") == true)
+        && next.last?.hasSuffix("7E8 P0420 (permanent), freeze frame of P0133; 7E9 no code") == true)
   }
 
   // MARK: The vehicle moves
@@ -144,7 +144,7 @@ import Testing
     Self.ask(&rig, confirm: false, id: 2)
     rig.run(for: .second)
     guard case .success(let report)? = rig.results[2]?.first else { Issue.record("no report"); return }
-    #expect(report.text?.contains("only while the vehicle stands") == true)
+    #expect(report.text?.contains("only while the vehicle is stationary") == true)
   }
 
   @Test func `an electric car whose motor turns on its battery page moves, whatever else is not told`() {
@@ -178,7 +178,7 @@ import Testing
     Self.ask(&rig, confirm: false)
     rig.run(for: .second)
     guard case .success(let report)? = rig.results[1]?.first else { Issue.record("\(String(describing: rig.results[1]))"); return }
-    #expect(report.text?.contains("neither road speed nor engine speed is known") == true)
+    #expect(report.text?.contains("road speed and engine speed are unknown") == true)
     Self.ask(&rig, confirm: true, id: 2)
     rig.run(for: .second)
     rig.give(.time(Self.noon))
@@ -212,7 +212,7 @@ import Testing
       rig.rows()?.prefix(3).map { $0 } == [
         ["7E8", "clearing", "cleared", "", ""],
         ["7E9", "clearing", "refused", "", "conditions not correct: stop, switch the engine off, and leave the ignition on"],
-        ["7EA", "clearing", "no answer", "", ""],
+        ["7EA", "clearing", "no response", "", ""],
       ])
   }
 
@@ -221,8 +221,8 @@ import Testing
       "7E8037F0422\r7E9037F0422\r\r>",
       "7E8 refused (conditions not correct: stop, switch the engine off, and leave the ignition on); 7E9 refused"
     ),
-    ("7E8037F0478\r\r>", "7E8 refused (response pending: it has not said yet that it is done); 7E9 no answer"),
-    ("NO DATA\r\r>", "7E8 no answer; 7E9 no answer"),
+    ("7E8037F0478\r\r>", "7E8 refused (response pending: completion not confirmed); 7E9 no response"),
+    ("NO DATA\r\r>", "7E8 no response; 7E9 no response"),
   ])
   func `where nobody has cleared that is an error, and it is not tried again`(_ reply: String, _ words: String) {
     var rig = Self.standing()
@@ -328,7 +328,7 @@ import Testing
     #expect(
       result
         == .failure(
-          .refused(code: "no-answer", "7E9 does not answer, and its codes would be lost unread: switch the ignition on")))
+          .refused(code: "no-answer", "7E9 does not respond, and its codes would be lost unread; switch the ignition on")))
     #expect(!rig.asked.contains { $0.command == "04" })
   }
 
@@ -347,7 +347,7 @@ import Testing
     rig.run(for: 2 * .second)
     #expect(rig.rows()?.first?.prefix(3) == ["7E8", "P0133", "stored"])
     guard case .success(let report)? = rig.results[1]?.first else { Issue.record("\(String(describing: rig.results[1]))"); return }
-    #expect(report.text?.contains("7E9 does not tell its permanent codes: response pending") == true)
+    #expect(report.text?.contains("7E9 does not report its permanent codes: response pending") == true)
   }
 
   // MARK: Damage
@@ -400,7 +400,7 @@ import Testing
     rig.run(for: 20 * .second)
     guard case .success(let report)? = rig.results[1]?.first else { Issue.record("\(String(describing: rig.results[1]))"); return }
     #expect(rig.results[1]?.count == 1 && rig.heard("04") == 1 && report.rows.map { $0[2] } == ["cleared", "cleared"])
-    #expect(report.text?.contains("which codes are left could not be read") == true && rig.status == "polling")
+    #expect(report.text?.contains("cannot read which codes remain") == true && rig.status == "polling")
   }
 
   // MARK: Who goes away
@@ -545,30 +545,30 @@ import Testing
         Vector.reply(frame(0x86, 0xF1, 0x10, 0x41, 0x01, 0x84, 0x01, 0x00, 0x00), frame(0x86, 0xF1, 0x18, 0x41, 0x01, 0, 4, 0, 0)),
         Vector.reply(frame(0x83, 0xF1, 0x10, 0x41, 0x0D, 0x00)), Vector.reply(frame(0x84, 0xF1, 0x10, 0x41, 0x0C, 0, 0)),
       ])
-    #expect(loss.words == "10 P0133 (stored), P0171 (stored), P0300 (stored), P0420 (stored), frame frozen for P0133; 18 no code")
+    #expect(loss.words == "10 P0133 (stored), P0171 (stored), P0300 (stored), P0420 (stored), freeze frame of P0133; 18 no code")
     #expect(loss.objection == nil && loss.motion.isKnown)
     let clearing = try Self.taken(
       CodeClearing(loss.controllers, Motion(), mustAnswer: false),
       [none, none, Vector.reply(frame(0x81, 0xF1, 0x10, 0x44), frame(0x83, 0xF1, 0x18, 0x7F, 0x04, 0x22)), none, none, none])
     #expect(clearing.report.rows.map { $0.prefix(3).joined(separator: " ") } == ["10 clearing cleared", "18 clearing refused"])
-    #expect(clearing.report.text?.hasSuffix("no trouble code is left") == true)
+    #expect(clearing.report.text?.hasSuffix("no trouble codes remain") == true)
   }
 
   @Test func `nobody who is silent or busy after the clearing is said to have no code`() throws {
     let none = Vector.reply("NO DATA")
     let cleared = [none, none, Vector.reply("7E80144")]
     let silent = try Self.taken(CodeClearing([0x7E8], Motion(), mustAnswer: true), cleared + [none, none, none])
-    #expect(silent.report.text?.hasSuffix("which codes are left could not be read: read them again") == true)
+    #expect(silent.report.text?.hasSuffix("cannot read which codes remain; read them again") == true)
     let busy = try Self.taken(
       CodeClearing([0x7E8], Motion(), mustAnswer: true), cleared + ["7E8037F0321", "7E8024700", "7E8024A00"].map { Vector.reply($0) })
-    #expect(busy.report.text?.contains("7E8 does not tell its stored codes: busy") == true)
+    #expect(busy.report.text?.contains("7E8 does not report its stored codes: busy") == true)
     #expect(busy.report.text?.contains("no trouble code") == false)
   }
 
   @Test(arguments: ["22", "10", "21", "78", "7F"]) func `who refuses to tell its codes is not without any`(_ code: String) throws {
     let replies = ["7E8037F03\(code)", "7E8024700", "7E8024A00"].map { Vector.reply($0) }
     let codes = try Self.taken(CodeList(mustAnswer: true), replies)
-    #expect(codes.report.text?.contains("7E8 does not tell its stored codes") == true)
+    #expect(codes.report.text?.contains("7E8 does not report its stored codes") == true)
     #expect(try Self.taken(CodeLoss(isConfirmed: true), replies).objection != nil)
   }
 
@@ -633,7 +633,7 @@ import Testing
     let line = String(decoding: rig.disk["cleared-codes"] ?? [], as: UTF8.self)
     #expect(
       line
-        == "2024-02-29T12:34:56Z 7E8 P0133 (stored), P0171 (pending), P0420 (stored, permanent), frame frozen for P0133; 7E9 P0715 (stored)\n"
+        == "2024-02-29T12:34:56Z 7E8 P0133 (stored), P0171 (pending), P0420 (stored, permanent), freeze frame of P0133; 7E9 P0715 (stored)\n"
     )
     #expect(try #require(rig.act("dtc")).get().rows.map { $0[1] } == ["P0420"])
   }

@@ -130,7 +130,7 @@ import Testing
   @Test func ofSeveralControllersOneThatIsDamagedTakesTheOthersWithIt() {
     var reader = CANReader()
     let broken = reader.read(Array("7E804410C0D74\r7EA04410C0D".utf8))
-    #expect(broken == .unreadable("a frame has a wrong length"))
+    #expect(broken == .unreadable("frame of wrong length"))
     let whole = reader.read(Array("7EA04410C0D75".utf8))
     #expect(whole == .messages && reader.messages.map(\.source) == [0x7EA])
   }

@@ -81,7 +81,7 @@ import Testing
     let cleared = try #require(rig.act("freeze-frames", for: 20 * .second)).get()
     #expect(cleared.rows.isEmpty && cleared.text == "no freeze frame is stored")
     let electric = try #require(try Self.rig(ElectricCar(.eGMP)).act("freeze-frames", for: 20 * .second)).get()
-    #expect(electric.rows.isEmpty && electric.text?.contains("no ECU answers service 02") == true)
+    #expect(electric.rows.isEmpty && electric.text?.contains("no ECU responds to service 02") == true)
   }
 
   // MARK: Monitors
@@ -118,13 +118,13 @@ import Testing
 
   @Test func `what has no monitors is said so`() throws {
     let before = try #require(try Self.petrol(.kwp).act("monitors", for: 60 * .second)).get()
-    #expect(before.text == "test results (service 06) are read on a CAN bus alone" && !before.rows.isEmpty)
+    #expect(before.text == "test results (service 06) are read on CAN only" && !before.rows.isEmpty)
     guard case .failure(.refused(code: "no-answer", let words))? = try Self.rig(ElectricCar(.kona)).act("monitors", for: 30 * .second)
     else {
       Issue.record("a car without service 01 told of monitors")
       return
     }
-    #expect(words.contains("no monitors of SAE J1979"))
+    #expect(words.contains("no SAE J1979 (OBD-II) monitors"))
   }
 
   // MARK: ECUs beyond emissions
@@ -135,7 +135,7 @@ import Testing
     #expect(report.columns == ["ecu", "code", "state", "meaning"])
     #expect(report.rows.map { $0.prefix(3).joined(separator: " ") } == ["7EC P1899-98 stored, pending", "7EC U0121-87 pending"])
     #expect(report.rows.allSatisfy { $0[3].hasSuffix($0[1].hasSuffix("87") ? "missing message" : "component over temperature") })
-    #expect(report.text == "trouble codes by UDS (service 19) are not supported by 7E8, 7E9")
+    #expect(report.text == "trouble codes over UDS (service 19) are not supported by 7E8, 7E9")
     // dtc itself is what the emission standard says, as clearing it is.
     #expect(try #require(rig.act("dtc")).get().rows.allSatisfy { $0[0] != "7EC" })
     #expect(Self.polls(rig))
@@ -147,7 +147,7 @@ import Testing
     let report = try #require(rig.act("ecu-codes", ["ecus": .string("7B0, 760")], for: 60 * .second)).get()
     #expect(report.rows.map { $0.prefix(3).joined(separator: " ") } == ["7D9 C1000-64 stored"], "\(report)")
     #expect(report.rows.first?[3].hasSuffix("signal implausible") == true)
-    #expect(report.text?.contains("no answer to UDS from 768, 7B8") == true && report.text?.contains("not supported by 7E8") == true)
+    #expect(report.text?.contains("no response to UDS from 768, 7B8") == true && report.text?.contains("not supported by 7E8") == true)
     #expect(
       Set(rig.asked.filter { $0.command == "ATSH7B0" || $0.command == "ATSH7D1" || $0.command == "ATSH7E7" }.map(\.command)).count == 3)
     guard case .failure(.invalid(argument: "ecus", _))? = rig.act("ecu-codes", ["ecus": .string("7B0 X")]) else {

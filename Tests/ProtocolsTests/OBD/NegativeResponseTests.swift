@@ -5,11 +5,13 @@ import Testing
 @Suite struct NegativeResponseTests {
   @Test(
     arguments: [
-      (0x10, "general reject"), (0x11, "service not supported"), (0x12, "sub-function not supported"), (0x13, "wrong length or format"),
-      (0x14, "response too long"), (0x21, "busy, repeat the request"), (0x22, "conditions not correct"),
-      (0x24, "wrong sequence of requests"),
-      (0x31, "request out of range"), (0x33, "security access denied"), (0x35, "invalid key"), (0x36, "too many attempts"),
-      (0x37, "time delay not expired"), (0x72, "programming failure"), (0x78, "response pending"), (0x88, "vehicle speed too high"),
+      (0x10, "general reject"), (0x11, "service not supported"), (0x12, "sub-function not supported"),
+      (0x13, "incorrect message length or invalid format"),
+      (0x14, "response too long"), (0x21, "busy, repeat request"), (0x22, "conditions not correct"),
+      (0x24, "request sequence error"),
+      (0x31, "request out of range"), (0x33, "security access denied"), (0x35, "invalid key"), (0x36, "exceeded number of attempts"),
+      (0x37, "required time delay not expired"), (0x72, "general programming failure"), (0x78, "response pending"),
+      (0x88, "vehicle speed too high"),
       (0x7E, "sub-function not supported in this session"), (0x7F, "service not supported in this session"), (0x92, "voltage too high"),
       (0x93, "voltage too low"), (0xF5, "code F5"),
     ] as [(UInt8, String)])

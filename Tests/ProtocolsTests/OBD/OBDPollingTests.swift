@@ -3,7 +3,7 @@ import Testing
 @testable import Protocols
 
 @Suite struct OBDPollingTests {
-  static let off = "no answer from the vehicle: it may be off"
+  static let off = "no response from the vehicle: it may be off"
 
   @Test func tenMinutesOfPollingDoNotDriftFromTheGrid() {
     var rig = AdapterRig(phase: 0.3, at: 123_456_789)
@@ -56,7 +56,7 @@ import Testing
     let before = rig.adapter.heard.count
     rig.run(for: .second)
     #expect(rig.adapter.heard.count - before == 1000)
-    #expect(rig.absence("lateness") == "polls go back to back")
+    #expect(rig.absence("lateness") == "polling is back to back")
     #expect(rig.number("poll-rate") == 1000)
   }
 
@@ -66,7 +66,7 @@ import Testing
     rig.start()
     rig.run(for: 10 * .second)
     #expect(rig.status == "degraded")
-    #expect(rig.fault?.hasPrefix("the adapter's answers cannot be used (the page is too short)") == true)
+    #expect(rig.fault?.hasPrefix("the adapter's replies are unusable (response too short)") == true)
     #expect(rig.number("polls") ?? 0 > 10)
     rig.adapter.answer("220101", bytes: Vector.ev6)
     rig.run(for: 3 * .second)
@@ -78,7 +78,7 @@ import Testing
     rig.adapter.answer("220101", "7EC037F2278\r\r>")
     rig.start()
     rig.run(for: 20 * .second)
-    #expect(rig.status == "car-silent" && rig.fault?.contains("asked again every second") == true)
+    #expect(rig.status == "car-silent" && rig.fault?.contains("retrying every second") == true)
     #expect(rig.number("polls") ?? 0 > 10)
   }
 
@@ -201,7 +201,7 @@ import Testing
     rig.run(for: 16200 * .millisecond)
     #expect(rig.number("timeouts") == 3)
     #expect(rig.heard("ATZ") == 2)
-    #expect(rig.fault == "the adapter does not answer: check its power")
+    #expect(rig.fault == "the adapter does not respond; check its power")
     rig.adapter.answer("220101", bytes: Vector.ev6)
     rig.run(for: 2 * .second)
     #expect(rig.status == "polling" && rig.fault == nil)
@@ -213,7 +213,7 @@ import Testing
     rig.start()
     rig.run(untilHeard: "ATZ", times: 2)
     #expect(rig.number("bad-replies") == 10 && rig.heard("220101") == 10)
-    #expect(rig.fault?.contains("unknown words") == true)
+    #expect(rig.fault?.contains("unknown text") == true)
     #expect(rig.resets.isEmpty)
   }
 

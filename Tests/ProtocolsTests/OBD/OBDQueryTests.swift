@@ -46,7 +46,7 @@ import Testing
     rig.query("22F190", header: header)
     rig.run(for: 100 * .millisecond)
     #expect(Self.commands(rig) == before + ["22F190"] + after)
-    #expect(rig.rows() == [["", "", "NO DATA: no answer from the vehicle: it may be off"]])
+    #expect(rig.rows() == [["", "", "NO DATA: no response from the vehicle: it may be off"]])
   }
 
   @Test func aFilterThatCannotBeClearedOneWayIsClearedTheOther() {
@@ -64,7 +64,7 @@ import Testing
     rig.adapter.answer("ATSH7E2", "?\r\r>")
     rig.query("2101", header: "7E2")
     rig.run(for: 100 * .millisecond)
-    #expect(rig.refusal() == .refused(code: "adapter-refused", "the adapter did not take ATSH7E2: ?||"))
+    #expect(rig.refusal() == .refused(code: "adapter-refused", "the adapter rejected ATSH7E2: ?||"))
     #expect(Self.commands(rig) == ["ATSH7E2", "ATSH7E4", "ATFCSM0", "ATCRA7EC"])
   }
 
@@ -100,7 +100,7 @@ import Testing
       ("04", false), ("04", true), ("STPX H:7DF, D:04", true), ("stpxh:7e0,d:04 00,r:1", true), ("ATWM C133F104", true),
     ] {
       #expect(
-        throws: CommandError.refused(code: "raw-not-allowed", "04 clears trouble codes unseen: use dtc-clear, which keeps them first")
+        throws: CommandError.refused(code: "raw-not-allowed", "04 clears trouble codes unread; use dtc-clear, which stores them first")
       ) {
         _ = try OBDQuery(1, [OBDQuery.argumentNames.request: .string(request)], allowRaw: isRaw)
       }
@@ -145,7 +145,7 @@ import Testing
     rig.run(for: 100 * .millisecond)
     #expect(rig.rows(1) == [["", "", "14.2V"]])
     #expect(rig.rows(2) == [["", "", "ELM327 v1.5"]])
-    #expect(rig.rows(3) == [["", "", "?: the adapter does not know this command"]])
+    #expect(rig.rows(3) == [["", "", "?: the adapter does not support this command"]])
     #expect(Self.commands(rig) == ["ATRV", "ATI", "STI", "ATDPN"])
   }
 
@@ -169,7 +169,7 @@ import Testing
     rig.query("220188")
     rig.query("220189", id: 2)
     rig.run(for: 100 * .millisecond)
-    #expect(rig.rows() == [["7EC", "7F 22 31", "refused: request out of range"]])
+    #expect(rig.rows() == [["7EC", "7F 22 31", "negative response: request out of range"]])
     #expect(rig.rows(2)?.first?[2].hasPrefix("CAN ERROR: ") == true)
     #expect(rig.status == "polling")
   }
@@ -185,7 +185,7 @@ import Testing
     rig.run(for: .second)
     guard case .refused(code: "bad-reply", let words)? = rig.refusal() else { Issue.record("\(reply) was taken"); return }
     let raw = printable(reply.utf8.prefix(20).filter { $0 != prompt })
-    #expect(raw.isEmpty ? words.hasSuffix("(the adapter answered nothing); ask again") : words.contains(raw))
+    #expect(raw.isEmpty ? words.hasSuffix("(the adapter sent an empty reply); try again") : words.contains(raw))
     #expect(rig.status == "polling" && rig.number("rpm") == 4363 && rig.heard("ATZ") == 1)
     #expect(rig.adapter.spaces == 1)
   }
@@ -209,7 +209,7 @@ import Testing
       ("0100", Vector.kLine, [["10", "41 00 BE 3E F8 11", "supported 01-20: BE 3E F8 11"]]),
       (
         "0902", Vector.vehicleNumber,
-        [["", "49 02 01 31 44 34 47 50 30 30 52 35 35 42 31 32 33 34 35 36", "vehicle number 1D4GP00R55B123456"]]
+        [["", "49 02 01 31 44 34 47 50 30 30 52 35 35 42 31 32 33 34 35 36", "VIN 1D4GP00R55B123456"]]
       ),
     ]
     for (request, reply, rows) in answers {
@@ -231,7 +231,7 @@ import Testing
     rig.adapter.sleepFor("2201019", 30 * .millisecond)
     rig.run(untilHeard: "2201019", times: rig.heard("2201019") + 1)
     for id in 1...18 { rig.query("ATRV", id: CommandID(id)) }
-    #expect(rig.refusal(17) == .refused(code: "busy", "16 queries are waiting already: ask again when they are done"))
+    #expect(rig.refusal(17) == .refused(code: "busy", "16 queries are already waiting; try again when they are done"))
     #expect(rig.refusal(18) != nil)
     #expect(rig.adapter.stops == 0)
     rig.run(for: .second)
@@ -264,7 +264,7 @@ import Testing
     }
     var down = AdapterRig()
     down.query("010C")
-    #expect(down.refusal() == .notConnected("the link is not up yet"))
+    #expect(down.refusal() == .notConnected("link not up yet"))
   }
 
   @Test func aQueryDuringTheSetupWaitsForItsEnd() {

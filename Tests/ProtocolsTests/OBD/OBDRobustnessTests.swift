@@ -183,7 +183,7 @@ import Testing
       rig.run(for: 10 * .millisecond)
       #expect(rig.machine.dialogue.reply.count <= ELMDialogue.limit)
     }
-    #expect(rig.resets == ["the adapter's answers make no sense: check baud rate and wiring"])
+    #expect(rig.resets == ["the adapter's replies are unreadable; check baud rate and wiring"])
     #expect(rig.number("bad-replies") == 1)
     #expect((rig.text("last-bad-reply")?.count ?? 0) <= 200)
   }

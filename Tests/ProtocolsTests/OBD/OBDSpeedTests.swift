@@ -110,8 +110,8 @@ extension [UInt8] {
     var rig = rig(adapter: 38400)
     rig.adapter.isMute = true
     let words =
-      "no adapter answers at 38400, 9600, 230400, 115200, 57600, 19200, 500000, 1000000, 2000000 baud: "
-      + "check its power and wiring, or give ?baud=N in its link"
+      "no adapter responds at 38400, 9600, 230400, 115200, 57600, 19200, 500000, 1000000, 2000000 baud; "
+      + "check its power and wiring, or add ?baud=N to the link"
     rig.start()
     rig.run(for: 20 * .second)
     #expect(rig.faults.isEmpty && rig.resets.isEmpty)
@@ -139,7 +139,7 @@ extension [UInt8] {
     #expect(rig.bauds == [9600] && rig.fault == OBDMachine.silence)
     rig.run(for: 54 * .second)
     #expect(rig.heard("ATZ") == 3 && rig.resets.count == 1)
-    #expect(rig.faults.count == 2 && rig.fault?.hasPrefix("no adapter answers at 9600, 38400, 230400, ") == true)
+    #expect(rig.faults.count == 2 && rig.fault?.hasPrefix("no adapter responds at 9600, 38400, 230400, ") == true)
     // The same again is no news.
     rig.give(.linkChanged(.main, .down(rig.resets[0])))
     rig.connect()

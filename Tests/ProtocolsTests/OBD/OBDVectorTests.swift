@@ -134,7 +134,7 @@ import Testing
       #expect(rig.text("last-bad-reply")?.hasPrefix("02C|0:6101FFFFF800|01E|") == true)
     }
     var reader = CANReader()
-    #expect(reader.read(Vector.interleaved.dropLast()) == .unreadable("ambiguous: several controllers answered without headers"))
+    #expect(reader.read(Vector.interleaved.dropLast()) == .unreadable("ambiguous: several ECUs responded without headers"))
   }
 
   @Test func regenerationFollowsTheCurrentAndNotTheDirection() {

@@ -80,8 +80,8 @@ import Testing
   }
 
   @Test(arguments: [
-    ("rpm-2", "rpm-2 comes with the battery page; its rate is the device's: set rate"),
-    ("poll-rate", "poll-rate is not asked of the vehicle"),
+    ("rpm-2", "rpm-2 is part of the BMS data, which is polled at the device's rate; set rate"),
+    ("poll-rate", "poll-rate is not polled from the vehicle; remove the section"),
     ("warp", "no vehicle has a property warp; vehiclectl describe lists them"),
     ("converter-voltage", "converter-voltage has been renamed; write property.dc-dc-voltage"),
   ])

@@ -126,7 +126,7 @@ import Testing
     #expect(try names(nil).count == commands.count)
     let found = try SignalImport(bytes, year: 2020)
     #expect(found.leftOut.map(\.place) == ["UNTIL", "FROM", "AROUND"] && found.notes.isEmpty)
-    #expect(found.leftOut[0].words == "request 220101 to 7E4: it is for model years until 2018, not 2020")
+    #expect(found.leftOut[0].words == "request 220101 to 7E4: only for model years until 2018, not 2020")
     #expect(try SignalImport(bytes).notes.map(\.place) == ["filter"])
   }
 
@@ -135,7 +135,7 @@ import Testing
     let command = #""hdr": "6F1", "rax": "607", "eax": "07", "fcm1": true, "cmd": {"22": "DDBC"}, "freq": 1"#
     let found = try read(set(#""len": 16, "max": 100, "div": 10, "unit": "percent""#, command: command))
     #expect(found.count == 0)
-    #expect(found.failure == "X_Y: request 22DDBC to 6F1: it needs the extended address 07 (eax), which is not supported")
+    #expect(found.failure == "X_Y: request 22DDBC to 6F1: needs the extended address 07 (eax), which is not supported")
     #expect(try read(#"{"commands": []}"#).failure.contains("describes nothing yet"))
     let refused = try read(set(#""len": 8, "max": 1, "unit": "scalar""#, command: #""hdr": "7E4", "cmd": {"2E": "0101"}"#))
     #expect(refused.failure.hasPrefix("X_Y: request 2E0101: service 2E"), "\(refused.failure)")
@@ -150,11 +150,12 @@ import Testing
   }
 
   private static let refused: [(String, String)] = [
-    (#""len": 80, "max": 1, "unit": "ascii""#, "more than a number"), (#""len": 8, "max": 1, "unit": "ascii""#, "a text"),
+    (#""len": 80, "max": 1, "unit": "ascii""#, "more than a number can"), (#""len": 8, "max": 1, "unit": "ascii""#, "a text signal"),
     (#""max": 1, "unit": "scalar""#, "length"), (#""len": 0, "max": 1, "unit": "scalar""#, "length"),
-    (#""bix": -1, "len": 8, "max": 1, "unit": "scalar""#, "place"), (#""bix": 6000, "len": 8, "max": 1, "unit": "scalar""#, "behind ZZ"),
-    (#""len": 8, "div": 0, "max": 1, "unit": "scalar""#, "divides by zero"), (#""len": 8, "mul": "x", "max": 1"#, "mul is no number"),
-    (#""bix": 4, "len": 16, "blsb": true, "max": 1, "unit": "scalar""#, "little-endian"), (#""len": 1, "sign": true, "max": 1"#, "no sign"),
+    (#""bix": -1, "len": 8, "max": 1, "unit": "scalar""#, "position"), (#""bix": 6000, "len": 8, "max": 1, "unit": "scalar""#, "beyond ZZ"),
+    (#""len": 8, "div": 0, "max": 1, "unit": "scalar""#, "divides by zero"), (#""len": 8, "mul": "x", "max": 1"#, "mul is not a number"),
+    (#""bix": 4, "len": 16, "blsb": true, "max": 1, "unit": "scalar""#, "little-endian"),
+    (#""len": 1, "sign": true, "max": 1"#, "cannot be signed"),
     (#""len": 8, "min": 5, "max": 1, "unit": "scalar""#, "less than min"),
   ]
 
@@ -188,7 +189,7 @@ import Testing
   @Test func `nothing breaks out of its line`() throws {
     let text = set(#""len": 8, "max": 1, "unit": "scalar""#).replacing("The name", with: #"a\"]\n[x]\u2028b\\"#)
     let file = try read(text).file(from: "a\nb", device: "ev")
-    #expect(file.contains(#"help = "a\"][x]b\\""#) && file.contains("# Signals that vehiclectl import made of ab.\n"), "\(file)")
+    #expect(file.contains(#"help = "a\"][x]b\\""#) && file.contains("# Signals imported by vehiclectl import from ab.\n"), "\(file)")
     #expect(file.hasSuffix("devices = [\"ev\"]\n"))
   }
 

@@ -36,7 +36,7 @@ import Testing
       #expect(found.leftOut.isEmpty && found.signals.count == 1, "\(found.leftOut)")
       let signal = try #require(found.signals.first)
       #expect(signal.name == "vmcu-accel-depth" && signal.request == "2101" && signal.header == "7E2" && signal.unit == "%")
-      #expect(signal.value == "J/2" && signal.minimum == nil && signal.comments == ["Torque's gauge goes from 0 to 100."])
+      #expect(signal.value == "J/2" && signal.minimum == nil && signal.comments == ["Range of Torque's gauge: 0 to 100."])
     }
   }
 

@@ -15,9 +15,9 @@ extension ManufacturerPage {
   ]
 
   private static let temperatures = [
-    halfDegrees("indoor-temperature", 5, "Air in the cabin"),
-    halfDegrees("outdoor-temperature", 6, "Air outside"),
-    halfDegrees("evaporator-temperature", 7, "Evaporator of the air conditioning"),
+    halfDegrees("indoor-temperature", 5, "Cabin air temperature"),
+    halfDegrees("outdoor-temperature", 6, "Outside air temperature"),
+    halfDegrees("evaporator-temperature", 7, "Temperature of the air conditioning evaporator"),
   ]
 
   private static func halfDegrees(_ name: String, _ at: Int, _ help: String) -> DataRow {
@@ -25,11 +25,11 @@ extension ManufacturerPage {
   }
 
   private static let climateSpeed = whole(
-    "speed-climate", .u8(29), "km/h", 0...254, absent: (0xFF, .notAvailable), "Speed of the vehicle as the air conditioning has it")
+    "speed-climate", .u8(29), "km/h", 0...254, absent: (0xFF, .notAvailable), "Vehicle speed as reported by the climate control ECU")
 
   /// Kilometres, or in cars that count miles these in the next three bytes.
   private static let odometer = DataRow(
-    Property("odometer", .float, unit: "km", range: 0...3_000_000, lifetime: .retained, help: "Distance that the vehicle has gone")
+    Property("odometer", .float, unit: "km", range: 0...3_000_000, lifetime: .retained, help: "Odometer reading")
   ) { data in
     guard let kilometres = NumberField.u24(6).raw(data) else { return .absent(.notReported) }
     let miles = NumberField.u24(9).raw(data) ?? 0

@@ -21,14 +21,14 @@ extension ManufacturerPage {
     let name = "cells-\(cell)-\(cell + count - 1)"
     let range = "cells \(cell) to \(cell + count - 1)"
     return [
-      DataRow(Property(name, .list, unit: "V", help: "Voltages of \(range); ? where one cannot be read")) { data in
+      DataRow(Property(name, .list, unit: "V", help: "Voltages of \(range); ?: unreadable cell")) { data in
         guard let last = lastCell(data) else { return .absent(.notReported) }
         return .value(
           .list((first...last).map { plausible.contains(data[$0]) ? Value.text(Double(data[$0]) / 50) : "?" }))
       },
       number("\(name)-min", "Lowest voltage of \(range)") { low, _ in low },
       number("\(name)-max", "Highest voltage of \(range)") { _, high in high },
-      number("\(name)-deviation", "Highest less lowest voltage of \(range)") { low, high in high - low },
+      number("\(name)-deviation", "Difference between highest and lowest voltage of \(range)") { low, high in high - low },
     ]
   }
 

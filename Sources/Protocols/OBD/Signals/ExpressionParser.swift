@@ -34,11 +34,11 @@ struct ExpressionParser {
     guard bytes.count <= Expression.longest else {
       throw ExpressionError(offset: 0, words: "a formula has at most \(Expression.longest) characters; shorten it")
     }
-    guard peek() != nil else { throw ExpressionError(offset: 0, words: "there is no formula; write one, as in (A*256+B)/10") }
+    guard peek() != nil else { throw ExpressionError(offset: 0, words: "the formula is empty; write one, as in (A*256+B)/10") }
     try conditional()
     guard peek() == nil else { throw unexpected() }
     guard readsReply else {
-      throw ExpressionError(offset: 0, words: "it reads nothing of the reply; name its bytes: A is the first, then B to Z, AA to ZZ")
+      throw ExpressionError(offset: 0, words: "the formula reads no byte of the response; use A for the first byte, then B to Z, AA to ZZ")
     }
     return Expression(steps: steps)
   }
@@ -50,7 +50,7 @@ struct ExpressionParser {
     guard take("?") else { return }
     let test = skipIfZero()
     try conditional()
-    guard take(":") else { throw wanted("\":\" and what it is otherwise") }
+    guard take(":") else { throw wanted("\":\" and the other value") }
     let end = skip()
     land(test)
     try conditional()
@@ -87,14 +87,14 @@ struct ExpressionParser {
   private mutating func comparison() throws(ExpressionError) {
     try binary(level: 0)
     guard let operation = take(oneOf: Self.comparisons) else {
-      if peek() == UInt8(ascii: "=") { throw ExpressionError(offset: at, words: "one = is no comparison; write ==") }
+      if peek() == UInt8(ascii: "=") { throw ExpressionError(offset: at, words: "= is not a comparison; write ==") }
       return
     }
     try binary(level: 0)
     apply(operation)
     let next = at
     if take(oneOf: Self.comparisons) != nil {
-      throw ExpressionError(offset: next, words: "comparisons do not follow each other; write them apart, as in (1 < A) && (A < 9)")
+      throw ExpressionError(offset: next, words: "comparisons cannot be chained; write them separately, as in (1 < A) && (A < 9)")
     }
   }
 
@@ -113,10 +113,10 @@ struct ExpressionParser {
   /// What can be seen before any reply comes.
   private func check(_ operation: Expression.Binary, by constant: Double, _ place: Int) throws(ExpressionError) {
     switch operation {
-    case .over, .modulo: if constant == 0 { throw ExpressionError(offset: place, words: "this divides by zero; write another divisor") }
+    case .over, .modulo: if constant == 0 { throw ExpressionError(offset: place, words: "division by zero; write another divisor") }
     case .shiftLeft, .shiftRight:
       if Expression.shifts.allSatisfy({ Double($0) != constant }) {
-        throw ExpressionError(offset: place, words: "a shift goes by 0 to 52 bits; write one of these")
+        throw ExpressionError(offset: place, words: "shift out of range; write 0 to 52 bits")
       }
     default: break
     }
@@ -161,7 +161,7 @@ struct ExpressionParser {
   private mutating func enter() throws(ExpressionError) {
     nesting += 1
     guard nesting <= Self.deepestNesting else {
-      throw ExpressionError(offset: min(at, bytes.count), words: "this is nested too deeply; break the formula up")
+      throw ExpressionError(offset: min(at, bytes.count), words: "nested too deeply; simplify the formula")
     }
   }
 }
@@ -170,7 +170,7 @@ extension ExpressionParser {
   mutating func push(_ step: Expression.Step) throws(ExpressionError) {
     guard depth < Expression.deepest else {
       throw ExpressionError(
-        offset: min(at, bytes.count), words: "too many values wait here for their operators; put what is in parentheses first")
+        offset: min(at, bytes.count), words: "the formula is too complex here; move parenthesised parts to the front")
     }
     steps.append(step)
     depth += 1

@@ -22,14 +22,14 @@ extension ExpressionParser {
 
     var form: String {
       switch self {
-      case .signed: "a byte, or a number and its bits, as in signed(A) or signed(A*256+B, 16)"
+      case .signed: "a byte, or a number and its width in bits, as in signed(A) or signed(A*256+B, 16)"
       case .signed8: "one value, as in signed8(A)"
       case .signed16: "a number or two bytes, as in signed16(A,B)"
       case .signed24: "a number or three bytes, as in signed24(A,B,C)"
       case .signed32: "a number or four bytes, as in signed32(A,B,C,D)"
       case .float32: "four bytes, as in float32(A,B,C,D)"
       case .abs, .int, .round: "one value, as in \(rawValue)(A-40)"
-      case .min, .max: "two values or more, as in \(rawValue)(A,B)"
+      case .min, .max: "two or more values, as in \(rawValue)(A,B)"
       }
     }
 
@@ -84,7 +84,7 @@ extension ExpressionParser {
     } while take(",")
     guard take(")") else { throw wanted("\",\" or \")\"") }
     guard function.takes(count) else {
-      throw ExpressionError(offset: place, words: "\(function.rawValue) does not take \(count) of them; it takes \(function.form)")
+      throw ExpressionError(offset: place, words: "\(function.rawValue) does not take \(count) arguments; it takes \(function.form)")
     }
     try finish(function, count, place)
   }
@@ -93,7 +93,7 @@ extension ExpressionParser {
     switch function {
     case .signed where count == 2:
       if case .number(let bits)? = steps.last, Expression.widths.allSatisfy({ Double($0) != bits }) {
-        throw ExpressionError(offset: place, words: "a signed number has 2 to 53 bits; write one of these")
+        throw ExpressionError(offset: place, words: "width out of range; write 2 to 53 bits")
       }
       apply(.signed)
     case .signed, .signed8: steps.append(.one(.signed(8)))
@@ -116,12 +116,12 @@ extension ExpressionParser {
     _ = peek()
     let place = at
     guard let offset = Self.byteOffset(word()) else {
-      throw ExpressionError(offset: place, words: "a bit test names a byte and a bit; write it as in {A:3}")
+      throw ExpressionError(offset: place, words: "a bit test needs a byte and a bit; write it as in {A:3}")
     }
     guard take(":") else { throw wanted("\":\" and a bit, as in {A:3}") }
     _ = peek()
     guard at < bytes.count, bytes[at] &- UInt8(ascii: "0") < 8, at + 1 == bytes.count || !isDigit(bytes[at + 1]) else {
-      throw ExpressionError(offset: at, words: "a byte has the bits 0 to 7; write one of these")
+      throw ExpressionError(offset: at, words: "bit out of range; use bits 0 to 7")
     }
     let bit = bytes[at] &- UInt8(ascii: "0")
     at += 1
@@ -158,7 +158,7 @@ extension ExpressionParser {
       }
     }
     guard let value, value.isFinite else {
-      throw ExpressionError(offset: start, words: "this is no number that can be held; write one as in 10, 0.5 or 0x1F")
+      throw ExpressionError(offset: start, words: "not a valid number; write one as in 10, 0.5 or 0x1F")
     }
     return value
   }
@@ -208,22 +208,22 @@ extension ExpressionParser {
   }
 
   mutating func wanted(_ what: String) -> ExpressionError {
-    ExpressionError(offset: peek() == nil ? bytes.count : at, words: "\(what) is missing here; write it")
+    ExpressionError(offset: peek() == nil ? bytes.count : at, words: "\(what) is missing here; add it")
   }
 
   mutating func unexpected() -> ExpressionError {
     guard let byte = peek() else {
-      return ExpressionError(offset: bytes.count, words: "a value is missing at the end; write it, or take the operator away")
+      return ExpressionError(offset: bytes.count, words: "a value is missing at the end; add it, or remove the operator")
     }
     let words =
       switch byte {
-      case UInt8(ascii: ","): "a comma parts the values of a function; write decimals with a point, as in 0.5"
-      case UInt8(ascii: ")"), UInt8(ascii: "}"): "nothing is open here that \"\(Character(UnicodeScalar(byte)))\" could close; take it away"
-      case UInt8(ascii: "["): "values of other signals cannot be read; write the formula out over bytes"
+      case UInt8(ascii: ","): "a comma separates function arguments; write decimals with a point, as in 0.5"
+      case UInt8(ascii: ")"), UInt8(ascii: "}"): "unmatched \"\(Character(UnicodeScalar(byte)))\"; remove it"
+      case UInt8(ascii: "["): "other signals cannot be read; write the formula with bytes"
       case _ where isLetter(byte) || isDigit(byte) || byte == UInt8(ascii: "(") || byte == UInt8(ascii: "{"):
-        "an operator is missing before this; write one of + - * / % << >> & | ^"
-      case 0x21..<0x7F: "\"\(Character(UnicodeScalar(byte)))\" makes no sense here; write a number, a byte, or ( and a formula"
-      default: "only plain letters, digits and operators belong into a formula; take this away"
+        "an operator is missing before this; add one of + - * / % << >> & | ^"
+      case 0x21..<0x7F: "\"\(Character(UnicodeScalar(byte)))\" is not valid here; write a number, a byte, or ( and a formula"
+      default: "invalid character; use only ASCII letters, digits and operators"
       }
     return ExpressionError(offset: at, words: words)
   }

@@ -16,25 +16,25 @@ struct SignalRequest: Hashable, Sendable {
     var digits = text.utf8.filter { $0 != space }
     if digits.starts(with: "0x".utf8) || digits.starts(with: "0X".utf8) { digits.removeFirst(2) }
     guard digits.count >= 2, digits.count % 2 == 0, digits.allSatisfy(isHexDigit) else {
-      throw ValueError("this is no request; write two hex digits a byte, as in 220101")
+      throw ValueError("not a request; write two hex digits per byte, as in 220101")
     }
     guard digits.count <= 2 * Self.longest else { throw ValueError("a request has at most \(Self.longest) bytes; shorten it") }
     bytes = stride(from: 0, to: digits.count, by: 2).map { hexValue(digits[$0]) << 4 | hexValue(digits[$0 + 1]) }
     let service = bytes[0]
     guard service != 0x04, service != 0x14 else {
       throw ValueError(
-        "service \(spacedHex([service])) clears the trouble codes, and a signal is asked for again and again; use vehiclectl dtc clear")
+        "service \(spacedHex([service])) clears the trouble codes, and a signal is polled repeatedly; use vehiclectl dtc clear")
     }
     guard service != 0x11 else {
-      throw ValueError("service 11 resets the controller, and a signal is asked for again and again; ask for something else")
+      throw ValueError("service 11 resets the ECU, and a signal is polled repeatedly; use another service")
     }
     guard allowRaw || OBDQuery.readServices.contains(service) else {
       throw ValueError(
-        "service \(spacedHex([service])) is no read request; ask one of 01 to 0A (not 04, 05, 08), 19, 1A, 21 and 22, or set allow-raw = true for every device that has it"
+        "service \(spacedHex([service])) is not a read request; use one of 01 to 0A (not 04, 05, 08), 19, 1A, 21 and 22, or set allow-raw = true for every device with this signal"
       )
     }
     guard let form = Self.form(of: service) else {
-      guard service < 0xBF else { throw ValueError("no service begins with \(spacedHex([service])); write one, as in 220101") }
+      guard service < 0xBF else { throw ValueError("\(spacedHex([service])) is not a service; write one, as in 220101") }
       echo = [service + 0x40]
       return
     }
@@ -44,15 +44,15 @@ struct SignalRequest: Hashable, Sendable {
 
   private static func form(of service: UInt8) -> (counts: ClosedRange<Int>, echoed: Int, words: String)? {
     switch service {
-    case 0x01: (2...2, 1, "one parameter; write it as in 010C")
-    case 0x02: (3...3, 2, "a parameter and a frame; write it as in 020C00")
-    case 0x03, 0x07, 0x0A: (1...1, 0, "nothing behind it; leave the rest away")
-    case 0x06: (2...2, 1, "one monitor; write it as in 0601")
-    case 0x09: (2...2, 1, "one kind of information; write it as in 0904")
-    case 0x19: (2...7, 1, "a kind of report; write it as in 190209")
+    case 0x01: (2...2, 1, "one PID; write it as in 010C")
+    case 0x02: (3...3, 2, "a PID and a frame number; write it as in 020C00")
+    case 0x03, 0x07, 0x0A: (1...1, 0, "no parameters; remove the rest")
+    case 0x06: (2...2, 1, "one monitor identifier; write it as in 0601")
+    case 0x09: (2...2, 1, "one information type; write it as in 0904")
+    case 0x19: (2...7, 1, "a report type; write it as in 190209")
     case 0x1A: (2...2, 1, "one identifier; write it as in 1A90")
     case 0x21: (2...7, 1, "an identifier; write it as in 2101")
-    case 0x22: (3...3, 2, "one identifier of two bytes; write it as in 220101")
+    case 0x22: (3...3, 2, "one two-byte identifier; write it as in 220101")
     default: nil
     }
   }

@@ -8,18 +8,18 @@ extension CustomSignal {
   static let section = Section(
     "signal",
     options: [
-      Option("request", ValueRule(.string), help: "What is asked, two hex digits a byte: service and identifier, as in 220101"),
-      Option("header", ValueRule(.string), help: "Who is asked: a CAN identifier of 3 or 8 hex digits"),
-      Option("reply", ValueRule(.string), help: "Who answers: a CAN identifier of 3 or 8 hex digits"),
-      Option("value", ValueRule(.string), help: "The formula over the data bytes A to ZZ, as in (A*256+B)/10"),
-      Option("type", ValueRule(.string, choices: ["float", "int", "bool"]), default: .string("float"), help: "What the value is"),
-      Option("unit", ValueRule(.string), help: "Its unit, as in °C"),
-      Option("min", ValueRule(.float), help: "The least it can be: what is below is absent"),
-      Option("max", ValueRule(.float), help: "The most it can be: what is above is absent"),
-      Option("period", ValueRule(.float, unit: "s", range: 0.05...3600), default: .float(1), help: "Seconds between two questions"),
-      Option("help", ValueRule(.string), help: "One line for a person"),
+      Option("request", ValueRule(.string), help: "Request: service and identifier, two hex digits per byte, as in 220101"),
+      Option("header", ValueRule(.string), help: "CAN identifier to which the request is sent, 3 or 8 hex digits"),
+      Option("reply", ValueRule(.string), help: "CAN identifier of the response, 3 or 8 hex digits"),
+      Option("value", ValueRule(.string), help: "Formula over the data bytes A to ZZ, as in (A*256+B)/10"),
+      Option("type", ValueRule(.string, choices: ["float", "int", "bool"]), default: .string("float"), help: "Type of the value"),
+      Option("unit", ValueRule(.string), help: "Unit of the value, as in °C"),
+      Option("min", ValueRule(.float), help: "Minimum: a smaller value is absent"),
+      Option("max", ValueRule(.float), help: "Maximum: a greater value is absent"),
+      Option("period", ValueRule(.float, unit: "s", range: 0.05...3600), default: .float(1), help: "Seconds between two polls"),
+      Option("help", ValueRule(.string), help: "One-line description"),
     ],
-    help: "Signals of your own", folder: "signals.d", maxNameLength: maxNameLength
+    help: "Signal of your own", folder: "signals.d", maxNameLength: maxNameLength
   ) { section, setup in
     var problems: [OptionError] = []
     _ = CustomSignal(section, of: setup, &problems)
@@ -38,7 +38,8 @@ extension CustomSignal {
     let header = Self.identifier("header", text("header"), &problems)
     let reply = Self.identifier("reply", text("reply"), &problems)
     if let header, let reply, header.isLong != reply.isLong {
-      problems.append(OptionError("reply", "\(reply.text) cannot answer \(header.text); write both with 3 or both with 8 digits"))
+      problems.append(
+        OptionError("reply", "\(reply.text) cannot be the response identifier of \(header.text); write both with 3 or both with 8 digits"))
     }
     let type = text("type").flatMap(ValueType.init) ?? .float
     let range = Self.range(section.options, type, &problems)
@@ -48,12 +49,12 @@ extension CustomSignal {
     self.init(
       section.name, request, header: header, reply: reply, expression, type: type, unit: text("unit").flatMap { $0.isEmpty ? nil : $0 },
       range: range, period: Nanoseconds(min(max(seconds, 0.05), 3600) * 1e9),
-      help: text("help") ?? "A signal of your own: \(text("value") ?? "") of \(request.text)")
+      help: text("help") ?? "Custom signal: \(text("value") ?? "") of \(request.text)")
   }
 
   private static func request(_ text: String?, of setup: Setup, _ problems: inout [OptionError]) -> SignalRequest? {
     guard let text else {
-      problems.append(OptionError(nil, "request is missing; add request = \"220101\", or what else is to be asked"))
+      problems.append(OptionError(nil, "request is missing; add request = \"220101\", or another request"))
       return nil
     }
     do throws(ValueError) {
@@ -66,7 +67,7 @@ extension CustomSignal {
 
   private static func expression(_ text: String?, _ problems: inout [OptionError]) -> Expression? {
     guard let text else {
-      problems.append(OptionError(nil, "value is missing; add value = \"A\", or another formula over the bytes of the answer"))
+      problems.append(OptionError(nil, "value is missing; add value = \"A\", or another formula over the bytes of the response"))
       return nil
     }
     do throws(ExpressionError) {
@@ -80,7 +81,7 @@ extension CustomSignal {
   private static func identifier(_ key: String, _ text: String?, _ problems: inout [OptionError]) -> CANIdentifier? {
     guard let text else { return nil }
     if let identifier = CANIdentifier(text) { return identifier }
-    problems.append(OptionError(key, "this is no CAN identifier; write 3 or 8 hex digits, as in 7E4 or 18DA10F1"))
+    problems.append(OptionError(key, "not a CAN identifier; write 3 or 8 hex digits, as in 7E4 or 18DA10F1"))
     return nil
   }
 
@@ -88,9 +89,9 @@ extension CustomSignal {
     let (low, high) = (options["min"]?.number, options["max"]?.number)
     guard low != nil || high != nil else { return nil }
     if type == .bool {
-      problems.append(OptionError(low == nil ? "max" : "min", "a truth value has no range; leave it out, or set type = \"int\""))
+      problems.append(OptionError(low == nil ? "max" : "min", "a boolean has no range; leave it out, or set type = \"int\""))
     } else if let low, let high, low > high {
-      problems.append(OptionError("max", "\(Value.text(high)) is less than min; exchange the two"))
+      problems.append(OptionError("max", "\(Value.text(high)) is less than min; swap the two"))
     } else {
       return (low ?? -.infinity)...(high ?? .infinity)
     }
@@ -103,7 +104,7 @@ extension CustomSignal {
       [.control, .format, .lineSeparator, .paragraphSeparator, .surrogate].contains($0.properties.generalCategory)
     }
     if cannot || text.unicodeScalars.count > most {
-      problems.append(OptionError(key, "this must be one line of at most \(most) characters; shorten it"))
+      problems.append(OptionError(key, "not one line of at most \(most) characters; shorten it"))
     }
   }
 }

@@ -20,8 +20,8 @@ struct FreezeFrame: Sendable, Equatable {
 
   /// Adds what an answer holds, by the scales of the ECU that it comes from, or says why it cannot be read.
   mutating func add(_ answer: ArraySlice<UInt8>, _ scales: Scales = Scales(), from source: UInt32? = nil) -> String? {
-    guard answer.first == 0x42 else { return "not an answer of service 02" }
-    guard answer.count >= 3 else { return "an answer without a frame number" }
+    guard answer.first == 0x42 else { return "not a response of service 02" }
+    guard answer.count >= 3 else { return "response without a frame number" }
     var code = code
     var items = items
     let problem = StandardParameter.split(answer) { number, data in

@@ -4,16 +4,18 @@
 enum Readiness {
   /// Parameter 01: since the codes were cleared.
   static let sinceClear: [DataRow] = [
-    .bit(Property("mil", .bool, help: "The malfunction lamp is commanded on"), 0, 7),
-    DataRow(Property("dtc-count", .int, range: 0...127, help: "Trouble codes stored in this controller")) { data in
+    .bit(Property("mil", .bool, help: "The malfunction indicator lamp (MIL) is commanded on"), 0, 7),
+    DataRow(Property("dtc-count", .int, range: 0...127, help: "Number of trouble codes stored in this ECU")) { data in
       data.first.map { .value(.int(Int($0 & 0x7F))) } ?? .absent(.notReported)
     },
-    ignition, list("monitors", "Self-tests since the codes were cleared"), ready("monitors-ready", "All self-tests are complete"),
+    ignition, list("monitors", "Readiness monitors since the codes were cleared"),
+    ready("monitors-ready", "All readiness monitors are complete"),
   ]
 
   /// Parameter 41: in this drive alone; its first byte says nothing.
   static let thisDrive: [DataRow] = [
-    list("drive-monitors", "Self-tests in this drive"), ready("drive-monitors-ready", "All self-tests of this drive are complete"),
+    list("drive-monitors", "Readiness monitors of this driving cycle"),
+    ready("drive-monitors-ready", "All readiness monitors of this driving cycle are complete"),
   ]
 
   private static let common = ["misfire", "fuel system", "components"]
@@ -26,7 +28,7 @@ enum Readiness {
   ]
 
   private static let ignition = DataRow(
-    Property("ignition-type", .string, choices: ["spark", "compression"], lifetime: .retained, help: "How the engine ignites its fuel")
+    Property("ignition-type", .string, choices: ["spark", "compression"], lifetime: .retained, help: "Ignition type of the engine")
   ) { data in
     guard data.count >= 4 else { return .absent(.notReported) }
     // A vehicle without any monitor has no engine to tell of.

@@ -51,15 +51,15 @@ struct StandardParameter: Sendable {
   static func split(
     _ answer: ArraySlice<UInt8>, where isAsked: (UInt8) -> Bool = { _ in true }, _ part: (_ number: UInt8, _ data: Range<Int>) -> Void
   ) -> String? {
-    guard answer.first == 0x41 || answer.first == 0x42 else { return "not an answer of service 01 or 02" }
+    guard answer.first == 0x41 || answer.first == 0x42 else { return "not a response of service 01 or 02" }
     // Service 02 tells the number of the frame behind each parameter.
     let head = answer.first == 0x42 ? 2 : 1
     var at = answer.startIndex + 1
-    guard at < answer.endIndex else { return "an answer without a parameter" }
+    guard at < answer.endIndex else { return "response without a PID" }
     while at < answer.endIndex {
-      guard isAsked(answer[at]) else { return "parameter \(spacedHex([answer[at]])) was not asked for" }
-      guard let length = bytes(of: answer[at]) else { return "parameter \(spacedHex([answer[at]])) is unknown" }
-      guard answer.endIndex - at >= head + length else { return "parameter \(spacedHex([answer[at]])) is cut short" }
+      guard isAsked(answer[at]) else { return "PID \(spacedHex([answer[at]])) was not requested" }
+      guard let length = bytes(of: answer[at]) else { return "PID \(spacedHex([answer[at]])) is unknown" }
+      guard answer.endIndex - at >= head + length else { return "PID \(spacedHex([answer[at]])) is truncated" }
       at += head + length
     }
     at = answer.startIndex + 1

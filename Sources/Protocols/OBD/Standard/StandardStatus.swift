@@ -6,23 +6,24 @@ extension StandardParameter {
     StandardParameter(0x01, 4, rows: Readiness.sinceClear),
     StandardParameter(0x02, 2, freezeFrameCode),
     StandardParameter(
-      0x03, 2, .word("fuel-system-1", .u8(0), fuelSystem, help: "How the fuel of the first system is controlled"), secondFuelSystem),
-    StandardParameter(0x12, 1, .word("secondary-air", .u8(0), secondaryAir, help: "Where the secondary air is led")),
-    StandardParameter(0x13, 1, sensors("o2-sensors", banks: [1, 1, 1, 1, 2, 2, 2, 2], "Oxygen sensors that are there, in two banks")),
+      0x03, 2, .word("fuel-system-1", .u8(0), fuelSystem, help: "Control state of the first fuel system"), secondFuelSystem),
+    StandardParameter(0x12, 1, .word("secondary-air", .u8(0), secondaryAir, help: "Secondary air status")),
+    StandardParameter(0x13, 1, sensors("o2-sensors", banks: [1, 1, 1, 1, 2, 2, 2, 2], "Oxygen sensors present, in two banks")),
     StandardParameter(
-      0x1C, 1, .word("obd-standard", .u8(0), obdStandard, lifetime: .retained, help: "On-board diagnostics that the vehicle is built for")),
+      0x1C, 1, .word("obd-standard", .u8(0), obdStandard, lifetime: .retained, help: "OBD standard that the vehicle conforms to")),
     StandardParameter(
-      0x1D, 1, sensors("o2-sensors-in-four-banks", banks: [1, 1, 2, 2, 3, 3, 4, 4], "Oxygen sensors that are there, in four banks")),
-    StandardParameter(0x1E, 1, .bit(Property("power-take-off", .bool, help: "The power take-off runs"), 0, 0)),
+      0x1D, 1, sensors("o2-sensors-in-four-banks", banks: [1, 1, 2, 2, 3, 3, 4, 4], "Oxygen sensors present, in four banks")),
+    StandardParameter(0x1E, 1, .bit(Property("power-take-off", .bool, help: "The power take-off is active"), 0, 0)),
     StandardParameter(0x41, 4, rows: Readiness.thisDrive),
-    StandardParameter(0x51, 1, .word("fuel-type", .u8(0), fuelType, lifetime: .retained, help: "Fuel that the vehicle uses")),
+    StandardParameter(0x51, 1, .word("fuel-type", .u8(0), fuelType, lifetime: .retained, help: "Fuel type")),
     StandardParameter(
       0x5F, 1,
-      .word("emission-standard", .u8(0), emissionStandard, lifetime: .retained, help: "Emission limits that the vehicle is built for")),
+      .word(
+        "emission-standard", .u8(0), emissionStandard, lifetime: .retained, help: "Emission requirements that the vehicle is designed to")),
   ]
 
   /// 0000 says that nothing was frozen.
-  private static let freezeFrameCode = DataRow(Property("freeze-frame-code", .string, help: "Trouble code that froze the stored frame")) {
+  private static let freezeFrameCode = DataRow(Property("freeze-frame-code", .string, help: "Trouble code that stored the freeze frame")) {
     data in
     guard data.count >= 2 else { return .absent(.notReported) }
     let code = TroubleCode(data[0], data[1])
@@ -35,7 +36,7 @@ extension StandardParameter {
 
   /// 0 also says that there is no second system.
   private static let secondFuelSystem: DataRow = {
-    let row = DataRow.word("fuel-system-2", .u8(1), fuelSystem, help: "How the fuel of the second system is controlled")
+    let row = DataRow.word("fuel-system-2", .u8(1), fuelSystem, help: "Control state of the second fuel system")
     return DataRow(row.property) { data in data.count >= 2 && data[1] == 0 ? .absent(.notReported) : row.read(data) }
   }()
 

@@ -26,8 +26,8 @@ struct TestResult: Sendable, Equatable {
   /// Reads one message: `46` and nine bytes a test.
   static func read(_ message: ArraySlice<UInt8>) -> Answer {
     let bytes = Array(message)
-    guard bytes.first == 0x46 else { return .broken("not an answer of service 06") }
-    guard bytes.count > 1, bytes.count % 9 == 1 else { return .broken("a test result is cut short") }
+    guard bytes.first == 0x46 else { return .broken("not a response of service 06") }
+    guard bytes.count > 1, bytes.count % 9 == 1 else { return .broken("truncated test result") }
     return .results(stride(from: 1, to: bytes.count, by: 9).map { TestResult(bytes[$0..<$0 + 9]) })
   }
 

@@ -54,20 +54,20 @@ struct TroubleCode: Sendable, Hashable, Comparable {
   static func read(_ message: ArraySlice<UInt8>, onCAN: Bool = false) -> Answer {
     let bytes = Array(message)
     guard let service = bytes.first, service == 0x43 || service == 0x47 || service == 0x4A else {
-      return .broken("not an answer that holds trouble codes")
+      return .broken("not a trouble code response")
     }
     let pairs: ArraySlice<UInt8>
     if bytes.count % 2 == 0 {
-      guard bytes.count == 2 + 2 * Int(bytes[1]) else { return .broken("the answer holds another number of codes than it tells") }
+      guard bytes.count == 2 + 2 * Int(bytes[1]) else { return .broken("the number of codes does not match the response length") }
       pairs = bytes[2...]
     } else if onCAN {
       let end = bytes.count == 7 ? 2 + 2 * Int(bytes[1]) : .max
       guard end < bytes.count, bytes[end...].allSatisfy({ $0 == 0 }) else {
-        return .broken("the answer holds another number of codes than it tells")
+        return .broken("the number of codes does not match the response length")
       }
       pairs = bytes[2..<end]
     } else {
-      guard bytes.count == 7 else { return .broken("a line of trouble codes is cut short") }
+      guard bytes.count == 7 else { return .broken("truncated line of trouble codes") }
       pairs = bytes[1...]
     }
     return .codes(

@@ -30,8 +30,8 @@ struct UDSTroubleCode: Sendable, Equatable {
 
   /// Reads one message: `59 02`, the statuses that the ECU knows, and four bytes a code. An ECU may list more than was asked for.
   static func read(_ message: [UInt8]) -> Answer {
-    guard message.starts(with: [0x59, 0x02]), message.count >= 3 else { return .broken("not an answer of service 19 02") }
-    guard (message.count - 3) % 4 == 0 else { return .broken("a trouble code is cut short") }
+    guard message.starts(with: [0x59, 0x02]), message.count >= 3 else { return .broken("not a response of service 19 02") }
+    guard (message.count - 3) % 4 == 0 else { return .broken("truncated trouble code") }
     let all = stride(from: 3, to: message.count, by: 4).map { at in
       UDSTroubleCode(code: TroubleCode(message[at], message[at + 1]), failureType: message[at + 2], status: message[at + 3])
     }
@@ -54,7 +54,7 @@ struct UDSTroubleCode: Sendable, Equatable {
     0x46: "calibration memory failure", 0x47: "watchdog failure", 0x48: "supervision software failure",
     0x49: "internal electronic failure", 0x4A: "incorrect component installed", 0x4B: "over temperature", 0x51: "not programmed",
     0x52: "not activated", 0x53: "deactivated", 0x54: "missing calibration", 0x55: "not configured", 0x56: "incompatible configuration",
-    0x57: "incompatible software", 0x61: "signal calculation failure", 0x62: "signal compare failure", 0x63: "protection time-out",
+    0x57: "incompatible software", 0x61: "signal calculation failure", 0x62: "signal compare failure", 0x63: "protection timeout",
     0x64: "signal implausible", 0x65: "too few transitions or events", 0x66: "too many transitions or events",
     0x67: "signal incorrect after event", 0x68: "event information", 0x71: "actuator stuck", 0x72: "actuator stuck open",
     0x73: "actuator stuck closed", 0x74: "actuator slipping", 0x76: "wrong mounting position", 0x77: "commanded position not reachable",

@@ -18,20 +18,20 @@ enum VehicleInformation {
 
   /// Reads the messages of one controller to one request of service 09, or to 22 F190.
   static func read(_ messages: [ArraySlice<UInt8>]) -> Answer {
-    guard let first = messages.first else { return .broken("no answer") }
+    guard let first = messages.first else { return .broken("no response") }
     if first.starts(with: [0x62, 0xF1, 0x90]) {
-      return messages.count == 1 ? vin(Array(first.dropFirst(3))) : .broken("several answers of one controller")
+      return messages.count == 1 ? vin(Array(first.dropFirst(3))) : .broken("several responses from one ECU")
     }
-    guard first.count >= 3, first.first == 0x49 else { return .broken("not an answer of service 09") }
+    guard first.count >= 3, first.first == 0x49 else { return .broken("not a response of service 09") }
     let type = first[first.startIndex + 1]
     let isNumbered = first.count == 7 && first[first.startIndex + 2] == 1 && type != 0x0A
     let data: [UInt8]
     var count: Int?
     if isNumbered {
-      guard let joined = join(messages, type) else { return .broken("lines are missing or out of order") }
+      guard let joined = join(messages, type) else { return .broken("lines missing or out of order") }
       data = joined
     } else {
-      guard messages.count == 1 else { return .broken("several answers of one controller") }
+      guard messages.count == 1 else { return .broken("several responses from one ECU") }
       data = Array(first.dropFirst(3))
       count = Int(first[first.startIndex + 2])
     }
@@ -40,7 +40,7 @@ enum VehicleInformation {
     case 0x04: return items(data, of: 16, count, text)
     case 0x06: return items(data, of: 4, count) { spacedHex($0).filter { $0 != " " } }
     case 0x0A: return items(data, of: 20, count, text)
-    default: return .broken("service 09 answers something else")
+    default: return .broken("unknown information type")
     }
   }
 
@@ -66,11 +66,11 @@ enum VehicleInformation {
 
   private static func items(_ data: [UInt8], of size: Int, _ count: Int?, _ read: (ArraySlice<UInt8>) -> String?) -> Answer {
     guard !data.isEmpty, data.count % size == 0, count == nil || count == data.count / size else {
-      return .broken("the answer has another length than it tells")
+      return .broken("the response length does not match its item count")
     }
     var found: [String] = []
     for start in stride(from: 0, to: data.count, by: size) {
-      guard let item = read(data[start..<start + size]) else { return .broken("the answer holds no plain text") }
+      guard let item = read(data[start..<start + size]) else { return .broken("the response contains no plain text") }
       found.append(item)
     }
     return .texts(found)

@@ -60,7 +60,7 @@ import Testing
     ).row.property
     #expect(
       property
-        == Property("mine", .int, unit: "°C", range: -40...215, lifetime: .fresh(15 * .second), help: "A signal of your own: A of 220101"))
+        == Property("mine", .int, unit: "°C", range: -40...215, lifetime: .fresh(15 * .second), help: "Custom signal: A of 220101"))
     #expect(try #require(signal(["period": .float(0.05)])).period == 50 * .millisecond)
     let open = try #require(signal(["max": .float(5)])).row.property
     #expect(open.range == -.infinity...5 && Contract.Property(open).minimum == nil)

@@ -64,15 +64,16 @@ import Testing
   }
 
   private static let problems: [(String, Int, String)] = [
-    ("", 0, "there is no formula"), ("A B", 2, "an operator is missing"), ("A +", 3, "a value is missing"), ("(A", 2, "\")\" is missing"),
-    ("A)", 1, "nothing is open here"), ("A/0", 2, "divides by zero"), ("A % 0.0", 4, "divides by zero"), ("A << 60", 5, "0 to 52 bits"),
+    ("", 0, "the formula is empty"), ("A B", 2, "an operator is missing"), ("A +", 3, "a value is missing"), ("(A", 2, "\")\" is missing"),
+    ("A)", 1, "unmatched"), ("A/0", 2, "division by zero"), ("A % 0.0", 4, "division by zero"), ("A << 60", 5, "0 to 52 bits"),
     ("A >> 1.5", 5, "0 to 52 bits"), ("foo(A)", 0, "\"foo\" is neither a byte"), ("A + B4", 4, "\"B4\" is neither a byte"),
     ("AAA", 0, "neither a byte"), ("{A:8}", 3, "bits 0 to 7"), ("{A:12}", 3, "bits 0 to 7"), ("{A}", 2, "\":\" and a bit"),
-    ("{12:1}", 1, "names a byte and a bit"), ("A + 0,5", 5, "decimals with a point"), ("A = 4", 2, "write =="),
-    ("1 < A < 5", 6, "do not follow each other"), ("A[1]", 1, "other signals"), ("A + ä", 4, "plain letters"), ("5", 0, "reads nothing"),
-    ("signed(A, 1)", 0, "2 to 53 bits"), ("abs(A, B)", 0, "abs does not take 2"), ("max(A)", 0, "two values or more"),
-    ("signed24(A,B)", 0, "three bytes"), ("abs A", 4, "\"(\" after abs"), ("A ? 1", 5, "\":\" and what it is otherwise"),
-    ("A*1e400", 2, "no number that can be held"), ("A + 0x", 4, "no number"), ("A + .", 4, "no number"), ("A ** 2", 3, "makes no sense"),
+    ("{12:1}", 1, "needs a byte and a bit"), ("A + 0,5", 5, "decimals with a point"), ("A = 4", 2, "write =="),
+    ("1 < A < 5", 6, "cannot be chained"), ("A[1]", 1, "other signals"), ("A + ä", 4, "invalid character"), ("5", 0, "reads no byte"),
+    ("signed(A, 1)", 0, "2 to 53 bits"), ("abs(A, B)", 0, "abs does not take 2"), ("max(A)", 0, "two or more values"),
+    ("signed24(A,B)", 0, "three bytes"), ("abs A", 4, "\"(\" after abs"), ("A ? 1", 5, "\":\" and the other value"),
+    ("A*1e400", 2, "not a valid number"), ("A + 0x", 4, "not a valid number"), ("A + .", 4, "not a valid number"),
+    ("A ** 2", 3, "is not valid here"),
   ]
 
   @Test(arguments: problems)

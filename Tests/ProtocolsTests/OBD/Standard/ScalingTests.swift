@@ -84,7 +84,7 @@ import Testing
     let rig = try VehicleRig(car(["014F50": answer.isEmpty ? [] : [told]]))
     rig.run(for: 30 * .second)
     #expect(rig.number("rpm") == 861 && rig.number("speed") == 50 && rig.status == "polling")
-    #expect(rig.seen["air-flow"] == nil && rig.absence("air-flow")?.contains("scale") == true)
+    #expect(rig.seen["air-flow"] == nil && rig.absence("air-flow")?.contains("scaling") == true)
     #expect(rig.seen["intake-pressure"] == (answer == "414F0000004D" ? ["383.5"] : nil))
   }
 

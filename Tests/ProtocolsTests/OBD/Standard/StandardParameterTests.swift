@@ -154,17 +154,17 @@ import Testing
 
   @Test func anAnswerThatDoesNotComeOutEvenGivesNothing() {
     let cases: [([UInt8], String)] = [
-      ([0x41, 0x0C, 0x0D], "parameter 0C is cut short"), ([0x41, 0x0C, 0x0D, 0x0D, 0x74], "parameter 74 is unknown"),
-      ([0x41], "an answer without a parameter"), ([0x7F, 0x01, 0x12], "not an answer of service 01 or 02"),
-      ([], "not an answer of service 01 or 02"), ([0x41, 0x55, 0x80], "parameter 55 is unknown"),
-      ([0x42, 0x0C, 0x00, 0x0D], "parameter 0C is cut short"),
+      ([0x41, 0x0C, 0x0D], "PID 0C is truncated"), ([0x41, 0x0C, 0x0D, 0x0D, 0x74], "PID 74 is unknown"),
+      ([0x41], "response without a PID"), ([0x7F, 0x01, 0x12], "not a response of service 01 or 02"),
+      ([], "not a response of service 01 or 02"), ([0x41, 0x55, 0x80], "PID 55 is unknown"),
+      ([0x42, 0x0C, 0x00, 0x0D], "PID 0C is truncated"),
     ]
     for (bytes, reason) in cases {
       let answer = Self.split(bytes)
       #expect(answer.parts.isEmpty && answer.problem == reason, "\(bytes)")
     }
     let swapped = Self.split([0x41, 0xC0, 1, 2, 3, 4], asked: [0x0C])
-    #expect(swapped.parts.isEmpty && swapped.problem == "parameter C0 was not asked for")
+    #expect(swapped.parts.isEmpty && swapped.problem == "PID C0 was not requested")
     for count in 2..<18 {
       let bytes: [UInt8] = [0x41, 0x01, 0x00, 0x07, 0xE5, 0x00, 0x03, 0x01, 0x00, 0x04, 0x00, 0x06, 0x80, 0x07, 0x7D, 0x0C, 0x00, 0x00]
       let answer = Self.split(Array(bytes[..<count]))

@@ -46,12 +46,12 @@ import Testing
     #expect(Self.reason(Self.carVIN.dropLast()) == "a VIN has 17 characters, not 16")
     let two: [UInt8] = [0x49, 0x02, 0x02] + Self.vin
     #expect(Self.reason(two) == "more than one VIN")
-    #expect(Self.reason(Self.carVIN, Self.carVIN) == "several answers of one controller")
+    #expect(Self.reason(Self.carVIN, Self.carVIN) == "several responses from one ECU")
     var holed = Self.vin
     holed[5] = 0
     let gap: [UInt8] = [0x49, 0x02, 0x01] + holed
     #expect(Self.reason(gap) != nil)
-    #expect(Self.reason([0x49]) != nil && Self.reason() == "no answer")
+    #expect(Self.reason([0x49]) != nil && Self.reason() == "no response")
   }
 
   @Test func linesThatAreMissingOrOutOfOrderGiveNoVIN() {
@@ -77,7 +77,7 @@ import Testing
     #expect(Self.read(Self.twoCalibrations) == .texts(["JMB*36761500", "JMB*36761500"]))
     #expect(Self.reason(Self.oneOfTwoCalibrations) != nil)
     let binary: [UInt8] = [0x49, 0x04, 0x01] + [UInt8](repeating: 0x80, count: 16)
-    #expect(Self.reason(binary) == "the answer holds no plain text")
+    #expect(Self.reason(binary) == "the response contains no plain text")
     #expect(Self.read([0x49, 0x06, 0x01, 0x17, 0x91, 0xBC, 0x82]) == .texts(["1791BC82"]))
     #expect(Self.read([0x49, 0x06, 0x02, 0x17, 0x91, 0xBC, 0x82, 0, 0, 0, 1]) == .texts(["1791BC82", "00000001"]))
     #expect(VehicleInformation.read(Self.lines(0x04, Self.calibration)) == .texts(["JMB*36761500"]))
