@@ -1,6 +1,5 @@
-// How an adapter is made ready, as a table: what is sent, and what it means when a clone does not know it. The vehicle's bus and whom
-// to ask come afterwards (`Target`). Nothing is written to the adapter's EEPROM: ATM0 goes before ATSP, and an adapter without ATM0
-// gets ATTP. After a raw command the same table without reset and questions restores the settings.
+// The initialisation of the adapter as a table: each command, and the effect if a clone does not support it. The protocol and the
+// addressing follow (`Target`). Nothing is written to the EEPROM: ATM0 precedes ATSP, and an adapter without ATM0 gets ATTP.
 
 /// One command of the setup.
 enum SetupStep: String, CaseIterable, Sendable {
@@ -13,7 +12,7 @@ enum SetupStep: String, CaseIterable, Sendable {
   case identity = "ATI"
   case chipIdentity = "STI"
 
-  /// What becomes of an answer.
+  /// The handling of a response.
   enum Need { case banner, text, ok }
 
   var need: Need {
@@ -24,12 +23,12 @@ enum SetupStep: String, CaseIterable, Sendable {
     }
   }
 
-  /// Whether it sets something that a reset or a raw command can have changed.
+  /// Whether it sets something that a reset or a raw command can change.
   var isSetting: Bool { need == .ok }
 
   var bytes: [UInt8] { Array(rawValue.utf8) }
 
-  /// What is lost on an adapter that does not know it.
+  /// The feature that is lost if the adapter does not support it.
   var loss: String? {
     switch self {
     case .memoryOff: "the adapter does not support ATM0: the protocol is set without storing it"
@@ -40,10 +39,10 @@ enum SetupStep: String, CaseIterable, Sendable {
   }
 }
 
-/// The commands that an adapter has left unanswered since the link came up. Twice is what it does not know: some hang instead of
-/// saying `?`, and are set up again without it. One that it answers after all is forgotten.
+/// Commands without a reply since the link came up. After two failures a command is no longer sent: some clones hang instead of replying
+/// `?`. A reply removes the command from the list.
 struct Unanswered: Sendable {
-  /// What an adapter can do without, by the beginning of the command.
+  /// Optional commands, by their prefix.
   private static let dispensable =
     SetupStep.allCases.filter { $0 != .reset }.map(\.rawValue) + ["ATCRA", "ATAR", "ATAT", "ATST", "ATDPN", "ATRV"]
   private var times: [String: Int] = [:]
@@ -53,7 +52,7 @@ struct Unanswered: Sendable {
     return dispensable.first { command.starts(with: $0.utf8) }
   }
 
-  /// Nothing came. True where it will not be sent any more.
+  /// Counts a missing reply. Returns true if the command will not be sent again.
   mutating func add(_ command: some Sequence<UInt8>) -> Bool {
     guard let name = Self.name(of: command) else { return false }
     times[name, default: 0] += 1
@@ -68,24 +67,24 @@ struct Unanswered: Sendable {
   func holds(_ name: String) -> Bool { times[name, default: 0] >= 2 }
 }
 
-/// What setting up has found out about an adapter. It counts for one connection.
+/// The capabilities of an adapter, per connection.
 struct AdapterTraits: Sendable {
-  /// Commands answered with `?`.
+  /// Commands replied to with `?`.
   private(set) var missing: Set<SetupStep> = []
-  /// It can hear one controller alone.
+  /// It can filter for one ECU.
   private(set) var hasFilter = true
-  /// It can be told to learn how long to wait, or how long.
+  /// It supports adaptive timing, or a timeout setting.
   private(set) var hasAdaptiveTiming = true
   private(set) var hasTimeout = true
-  /// It tells which bus it has found.
+  /// It reports the detected protocol.
   private(set) var namesBus = true
-  /// It tells the voltage at the plug.
+  /// It reports the voltage at the OBD connector.
   private(set) var hasVoltage = true
-  /// It knows low power.
+  /// It supports low power mode.
   private(set) var canSleep = true
-  /// It is an STN chip, which takes whom to ask with the question (ST PX).
+  /// It is an STN chip, which takes the header with the request (STPX).
   private(set) var takesHeader = false
-  /// Of such a question's answer it counts frames, not messages.
+  /// With STPX it counts frames instead of messages.
   private(set) var countsFrames = false
   private(set) var names: [String] = []
 
@@ -105,37 +104,37 @@ struct AdapterTraits: Sendable {
   mutating func takesNoHeader() { takesHeader = false }
   mutating func doesCountFrames() { countsFrames = true }
 
-  /// An identity in the adapter's own words.
+  /// An identification string of the adapter.
   mutating func isCalled(_ name: String, by step: SetupStep) {
     if step == .chipIdentity { takesHeader = name.hasPrefix("STN") }
     if !name.isEmpty && !names.contains(name) { names.append(name) }
   }
 
-  /// What a person reads: `ELM327 v1.5 (STN1110 v4.2.0)`.
+  /// The displayed name: `ELM327 v1.5 (STN1110 v4.2.0)`.
   var name: String? {
     guard let first = names.first else { return nil }
     return names.count > 1 ? "\(first) (\(names.dropFirst().joined(separator: ", ")))" : first
   }
 
-  /// The settings again, without those that the adapter does not know.
+  /// The settings again, without those that the adapter does not support.
   var settings: [SetupStep] { SetupStep.allCases.filter { $0.isSetting && !missing.contains($0) } }
 }
 
-/// What an answer to a setup command comes to.
+/// The result of a setup command.
 enum SetupAnswer: Equatable {
   case done
   case unknownCommand
   case nonsense
 
-  /// Judges the lines of a reply to a step; `traits` learns the adapter's name.
+  /// Evaluates the reply to a setup step; stores the adapter's name in `traits`.
   init(to step: SetupStep, _ reply: ArraySlice<UInt8>, _ traits: inout AdapterTraits) {
-    // Banners may hold noise from a chip that has just started.
+    // Banners may contain noise from a chip that has just started.
     let lines = lines(of: reply.filter { $0 < 0x80 })
     let statuses = lines.map { line -> ELMStatus? in if case .status(let status) = ELMLine(line) { status } else { nil } }
     switch step.need {
     case .banner, .text:
       if step.need == .text && statuses.contains(.notUnderstood) { self = .unknownCommand; return }
-      // A name in plain letters, or at the wrong baud rate anything.
+      // A name in ASCII; at the wrong baud rate any bytes.
       let isName = { (line: [UInt8]) in line.count >= 3 && line.allSatisfy { $0 >= 0x20 && $0 < 0x7F } }
       let name = zip(lines, statuses).first { isName($0.0) && ($0.1 == nil || $0.1 == .banner) }?.0
       let isPlain = reply.allSatisfy { $0 < 0x80 }
@@ -149,7 +148,7 @@ enum SetupAnswer: Equatable {
     }
   }
 
-  /// Judges the reply to any setting.
+  /// Evaluates the reply to a setting.
   init(_ reply: ArraySlice<UInt8>) {
     self.init(lines(of: reply.filter { $0 < 0x80 }).map { if case .status(let status) = ELMLine($0) { status } else { nil } })
   }

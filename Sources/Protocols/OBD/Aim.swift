@@ -1,21 +1,21 @@
-// How an adapter is set for a request, and the commands that turn it there from where it is.
-// Facts: the ELM327 data sheet on SP, SH, CP, CRA, AR, FC SH, FC SD, FC SM, AT and ST.
+// The addressing of the adapter for a request, and the commands to retarget it. Facts: the ELM327 data sheet on SP, SH, CP, CRA, AR, FC SH,
+// FC SD, FC SM, AT and ST.
 
 struct Aim: Equatable, Sendable {
   var bus: VehicleBus
-  /// Whom it asks and listens to; nil: nobody knows.
+  /// The target ECU and its responses; nil: unknown.
   var target: Target?
   var timing = ReplyTiming.initial
 
-  /// One command on the way.
+  /// One retargeting command.
   enum Step: Equatable, Sendable {
-    /// Without it the adapter asks somebody else.
+    /// Without it the request goes to another ECU.
     case required(String)
-    /// A filter: where it is missing, answers are told apart by their source.
+    /// A filter: without it, responses are distinguished by their source.
     case preferred(String)
-    /// The same as the step before it, for adapters that do not know that.
+    /// Alternative to the previous step, for adapters that do not support that.
     case instead(String)
-    /// Without it answers take longer, or may come too late.
+    /// Without it responses take longer, or may come too late.
     case optional(String)
 
     var bytes: [UInt8] {
@@ -25,7 +25,7 @@ struct Aim: Equatable, Sendable {
     }
   }
 
-  /// What turns an adapter here that is set as `aim` says; nil: it was just set up. Target and bus must fit.
+  /// The commands from `aim` to this addressing; nil: the adapter was just set up. Target and protocol must match.
   func steps(from aim: Aim?, _ traits: AdapterTraits) -> [Step] {
     var steps: [Step] = []
     if aim?.bus != bus { steps.append(.required((traits.missing.contains(.memoryOff) ? "ATTP" : "ATSP") + bus.digit)) }
@@ -39,11 +39,11 @@ extension Target {
     guard let request else { return [] }
     var steps: [Aim.Step] = []
     let digits = request.text
-    // 18 is what every adapter begins with, but what another 29-bit target had stays.
+    // 18 is the default priority, but a previous 29-bit target may have changed it.
     if request.isLong { steps.append(.required("ATCP" + digits.prefix(2))) }
     steps.append(.required("ATSH" + (request.isLong ? digits.suffix(6) : digits[...])))
     steps += flowControl(from: aim)
-    // What takes whom to ask with the question must hear them all; the filter that it begins with is narrow enough.
+    // An adapter that takes the header with the request must hear all ECUs; the default filter is narrow enough.
     let hearsAll = traits.takesHeader && isUsual
     if hearsAll, aim?.target?.isUsual ?? (aim == nil) { return steps }
     guard traits.hasFilter else { return steps }
@@ -51,9 +51,9 @@ extension Target {
     return steps + [.preferred("ATCRA"), .instead("ATAR")]
   }
 
-  /// Says where flow control goes and what it says, before the mode that uses both; or that the adapter finds out itself.
+  /// The header and data of flow control, before the mode that uses them; or automatic flow control.
   private func flowControl(from aim: Aim?) -> [Aim.Step] {
-    // nil: after a refusal nobody knows how it is set.
+    // nil: unknown after a rejected command.
     let old: Bool? = aim.map { $0.target?.needsFlowControl } ?? false
     guard needsFlowControl, let request else { return old == false ? [] : [.optional("ATFCSM0")] }
     let header = Aim.Step.optional("ATFCSH" + request.text)
@@ -61,21 +61,21 @@ extension Target {
   }
 }
 
-/// How long an adapter waits for an answer, and for more of it.
+/// The timeout of the adapter for a response and for further frames.
 struct ReplyTiming: Hashable, Sendable {
-  /// AT AT: 0 waits for `timeout`, 1 and 2 learn from the vehicle to wait less.
+  /// AT AT: 0: fixed `timeout`; 1 and 2: adaptive.
   let adaptive: Int
   /// AT ST, in steps of 4.096 ms.
   let timeout: UInt8
 
-  /// As every adapter begins.
+  /// The default of every adapter.
   static let initial = ReplyTiming(adaptive: 1, timeout: 0x32)
-  /// For all controllers at once: an adapter that learns from the quick ones would miss the slow.
+  /// For functional requests: adaptive timing learned from fast ECUs would miss slow ones.
   static let thorough = ReplyTiming(adaptive: 0, timeout: 0x32)
-  /// For controllers that ask for patience (7F xx 78).
+  /// For ECUs that report response pending (7F xx 78).
   static let patient = ReplyTiming(adaptive: 0, timeout: 0xFF)
 
-  /// As a person reads it: `AT1 ST32`.
+  /// The displayed form: `AT1 ST32`.
   var text: String { "AT\(adaptive) ST\(String(decoding: hexText([timeout]), as: UTF8.self))" }
 
   fileprivate func steps(from old: ReplyTiming, _ traits: AdapterTraits) -> [Aim.Step] {

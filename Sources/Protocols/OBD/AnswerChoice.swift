@@ -1,24 +1,22 @@
-// Which message of a reply answers a request: the one that repeats it, from whom it went to. A late answer to another request, and the
-// same answer once more, are passed over; of two that contradict each other neither is taken, unless many were asked: then it is the
-// lowest's.
+// Selection of the message that answers a request: it repeats the identifier and comes from the right ECU. Late and repeated responses are
+// skipped; contradictory ones are rejected, except for functional requests, where the lowest address wins.
 
 extension CANReader {
   enum Answer {
     case message(ISOTPMessage)
-    /// The controller says no, with this code of ISO 14229.
+    /// A negative response with this code of ISO 14229.
     case refusal(UInt8)
-    /// There is none, and why.
+    /// No response, with the reason.
     case nothing(String)
   }
 
-  /// How many frames came, where they may be all that ever come: from one controller, or from all that were asked.
+  /// The number of frames, if it may serve as the count: from one ECU, or from all addressed.
   func frames(askedOf target: Target) -> Int? {
     guard messages.count == 1 || target.reply == nil else { return nil }
     return messages.reduce(0) { $0 + ISOTPMessage.frames(for: $1.length) }
   }
 
-  /// The answer to a request whose answers begin with `echo`, then with one of the parameters if it asks for some; `answerer` gave the one
-  /// before.
+  /// The response with prefix `echo` and one of the PIDs, if given; `answerer` is the ECU of the previous response.
   func answer(echo: [UInt8], parameters: [Inquiry.Parameter] = [], from target: Target, before answerer: UInt32?) -> Answer {
     var answer: ISOTPMessage?
     var refusal: UInt8?
@@ -41,7 +39,7 @@ extension CANReader {
     return answer.map { .message($0) } ?? refusal.map { .refusal($0) } ?? .nothing("response to another request")
   }
 
-  /// The one of two messages of a controller that says more, if they do not contradict each other.
+  /// The more complete of two messages of one ECU, if they do not contradict each other.
   private func agreeing(_ one: ISOTPMessage, _ other: ISOTPMessage, on parameters: [Inquiry.Parameter]) -> ISOTPMessage? {
     if bytes(of: one) == bytes(of: other) { return one }
     guard let values = self.values(of: parameters, in: one), let others = self.values(of: parameters, in: other),
@@ -50,7 +48,7 @@ extension CANReader {
     return others.count > values.count ? other : one
   }
 
-  /// The bytes of each of these parameters in an answer of service 01; nil where it does not come out even.
+  /// The bytes of each PID in a response of service 01; nil if the lengths do not match.
   private func values(of parameters: [Inquiry.Parameter], in message: ISOTPMessage) -> [UInt8: [UInt8]]? {
     guard let end = self.end(of: parameters, in: message) else { return nil }
     let data = Array(bytes(of: message).dropFirst())
@@ -63,7 +61,7 @@ extension CANReader {
     return values
   }
 
-  /// Where the parameters that were asked for end in an answer of service 01; nil where it does not come out even.
+  /// The end of the requested PIDs in a response of service 01; nil if the lengths do not match.
   func end(of parameters: [Inquiry.Parameter], in message: ISOTPMessage) -> Int? {
     payload.withUnsafeBufferPointer { payload in
       let data = UnsafeBufferPointer(rebasing: payload[message.start + 1..<message.start + message.length])
@@ -71,9 +69,8 @@ extension CANReader {
     }
   }
 
-  /// The same of the data behind the service. Only what was asked for has a known length. An answer that does not come out even gives
-  /// nothing: one byte too many or too few would make another value of the next. Some adapters that print no headers (`isBare`) print all
-  /// seven bytes of a frame, with zeros behind the message.
+  /// The same for the data after the service. Only requested PIDs have a known length; a mismatch rejects the response. Some adapters
+  /// without headers (`isBare`) print all seven bytes of a frame, padded with zeros.
   static func end(of parameters: [Inquiry.Parameter], in data: UnsafeBufferPointer<UInt8>, isBare: Bool) -> Int? {
     var end = 0
     while end < data.count, let parameter = parameters.first(where: { $0.number == data[end] }) { end += 1 + parameter.count }

@@ -1,14 +1,14 @@
-// Whether an answer to 220101 or 2101 from 7E4 is the battery page of an electric Hyundai or Kia at all. Other makers have ECUs at that
-// address which answer the same request with something else: read as a battery page that gives values such as 198 million kWh.
+// Plausibility check of a response to 220101 or 2101 from 7E4 as BMS data of an electric Hyundai or Kia. ECUs of other makers at that
+// address return other data, which would give values such as 198 million kWh.
 
 extension BMSPage {
-  /// Through the inverter's voltage.
+  /// The length up to the inverter voltage.
   private static let minCount = 53
-  /// A captured page agrees in all of them; a battery that has just woken up, or a car with a field of its own, may not.
+  /// Captured records satisfy all checks; a battery that has just woken up, or a special field, may fail one.
   private static let minAgreement = 4
 
-  /// Whether fields that belong together agree: pack and cell voltages, the temperatures, the inverter behind the contactors, and both
-  /// pairs of lifetime counters.
+  /// Whether related fields agree: pack and cell voltages, temperatures, inverter voltage with closed contactors, and both pairs of
+  /// lifetime counters.
   static func isPlausible(_ data: UnsafeBufferPointer<UInt8>) -> Bool {
     guard data.count >= minCount else { return false }
     let voltage = Double(NumberLayout.u16.raw(data, 12)) / 10
@@ -24,8 +24,7 @@ extension BMSPage {
     return signs.count { $0 } >= minAgreement
   }
 
-  /// Tenths of kWh over tenths of Ah, in thousands, are the voltage at which the pack was charged or discharged in its life: near the one
-  /// that it has now.
+  /// Lifetime energy (0.1 kWh) divided by lifetime charge (0.1 Ah) is the average pack voltage, in thousands: near the present one.
   private static func isMean(_ voltage: Double, _ data: UnsafeBufferPointer<UInt8>, charge: Int, energy: Int) -> Bool {
     let (charge, energy) = (NumberLayout.u32.raw(data, charge), NumberLayout.u32.raw(data, energy))
     return charge > 0 && (voltage * 0.6...voltage * 1.4).contains(Double(energy) * 1000 / Double(charge))
@@ -35,11 +34,11 @@ extension BMSPage {
 extension OBDMachine {
   private static let foreignLimit = 3
 
-  /// Whether the page is to be held against what a battery says: unless a person has named the vehicle, before it is first believed on
-  /// this connection and after each silence.
+  /// Whether the record must pass the check: unless the vehicle is configured, at the first response of a connection and after each
+  /// silence.
   var doubtsPage: Bool { choice == .auto && !streaks.isSettled && request.isPage }
 
-  /// What answered is no battery page. A vehicle that had one before may have just woken up; any other is asked something else.
+  /// The response is not BMS data. A vehicle known before may have just woken up; with any other the next request is tried.
   mutating func foreignPage(_ poll: Poll, at now: Instant, _ effects: inout Effects) {
     state = .polling
     pace.failed(at: now)
@@ -61,6 +60,6 @@ extension OBDMachine {
 }
 
 extension PageRequest {
-  /// It asks for the battery page.
+  /// The request is for BMS data.
   var isPage: Bool { parameters.isEmpty && !isDiscovery }
 }

@@ -1,17 +1,16 @@
-// Page 0x01 of the Hyundai and Kia battery controller: the layout of its data, the same for request 220101 and 2101.
-// Offsets count from the first byte after the echoed identifier, never from the 0x62 (that reading gives a plausible,
-// constant 3329 rpm). Big endian. What a car does not report, a sentinel or an implausible number is absent, never 0.
-// Facts: captures of Kona, Niro, Ioniq 5, EV6 and Soul; published tables of those cars agree with them.
+// BMS data record 0x01 of Hyundai and Kia, identical for requests 220101 and 2101. Big endian; offsets count from the first byte after the
+// echoed identifier, not from 0x62 (which gives a plausible constant 3329 rpm). Facts: captures of Kona, Niro, Ioniq 5, EV6 and Soul, which
+// agree with published tables.
 
 enum BMSPage {
-  /// What tells cars apart: the bitmap of fields at the head of the page.
+  /// The vehicle family, by the bitmap of fields at the start of the record.
   enum Car {
     /// Ioniq 5, EV6 and their platform.
     case eGMP
     case konaNiro
     case other
 
-    /// Reads the bitmap.
+    /// Parses the bitmap.
     init(_ data: UnsafeBufferPointer<UInt8>) {
       switch data.count >= 4 ? NumberLayout.u32.raw(data, 0) : 0 {
       case 0xEFFB_E7EF: self = .eGMP
@@ -21,17 +20,17 @@ enum BMSPage {
     }
   }
 
-  /// One field: the raw number divided by `divisor` (1: a whole number), where it is plausible.
+  /// One field: the raw number divided by `divisor` (1: a whole number), if it is plausible.
   struct Field: Sendable {
     let signal: Signal
     let at: Int
     let layout: NumberLayout
     let divisor: Double
-    /// Raw numbers that can be.
+    /// The plausible raw numbers.
     let plausible: ClosedRange<Int>
-    /// The raw number that says "not available".
+    /// The raw number that means "not available".
     let sentinel: Int?
-    /// Cars on which these bytes hold nothing, or something else.
+    /// Vehicles that do not use these bytes, or use them differently.
     let not: Car?
 
     init(
@@ -64,7 +63,7 @@ enum BMSPage {
     Field(.maxChargePower, 5, .u16, per: 100),
     // E-GMP cars report a requested charging current here.
     Field(.maxDischargePower, 7, .u16, per: 100, not: .eGMP),
-    // E-GMP cars leave the status bits and the ignition at 0, and report something else than the inlet.
+    // E-GMP cars leave the status bits and the ignition at 0, and report another value than the inlet temperature.
     Field(.mainRelay, 9, .bit(0), not: .eGMP),
     Field(.acPlug, 9, .bit(5), not: .eGMP),
     Field(.dcPlug, 9, .bit(6), not: .eGMP),
@@ -98,7 +97,7 @@ enum BMSPage {
     Field(.isolationResistance, 57, .u16),
   ]
 
-  /// Reads every field of a page's data and gives each to `publish`.
+  /// Parses every field of a record and passes each to `publish`.
   @inline(__always)
   static func read(_ data: UnsafeBufferPointer<UInt8>, _ publish: (Signal, Decoded) -> Void) {
     let car = Car(data)
@@ -109,13 +108,13 @@ enum BMSPage {
     }
     let current = NumberLayout.s16.raw(data, 10)
     let voltage = NumberLayout.u16.raw(data, 12)
-    // Tenths of volts and amperes to hundredths of kilowatts; adding zero turns -0 into 0.
+    // 0.1 V times 0.1 A gives 0.01 kW after division; adding zero turns -0 into 0.
     let power = (Double(voltage * current) / 1000).rounded() / 100 + 0
     publish(.batteryPower, voltage <= 10000 ? .value(.float(power)) : .absent(.implausible))
     publish(.regenerating, regenerating(data, current))
   }
 
-  /// Recuperation shows in the current's sign, not in the motor's direction; standing at a charger is none.
+  /// Regeneration shows in the sign of the current; at standstill on a charger it is false.
   private static func regenerating(_ data: UnsafeBufferPointer<UInt8>, _ current: Int) -> Decoded {
     guard data.count >= 57 else { return .absent(.notReported) }
     let speeds = (NumberLayout.s16.raw(data, 53), NumberLayout.s16.raw(data, 55))

@@ -1,42 +1,41 @@
-// A reply's text to messages, in every form an ELM327 prints: with headers (`7EC103E62…`, `18DAF111…`), with spaces,
-// without headers (`03E`, `0:62…`, `1:…`), with every line end lost. One wrong character and nothing of the reply is
-// used; several vehicles interleaved without headers are ambiguous and never a number. This is the hot path: it works
-// on bytes in place and keeps its storage.
+// Parses a reply into messages, in every form an ELM327 prints: with headers (`7EC103E62…`, `18DAF111…`), with spaces, without headers
+// (`03E`, `0:62…`, `1:…`), without line ends. One wrong character rejects the whole reply; interleaved ECUs without headers are ambiguous.
+// Hot path: works on bytes in place and reuses its storage.
 
 struct CANReader: Sendable {
-  /// What a reply amounts to.
+  /// The result of parsing a reply.
   enum Outcome: Equatable {
-    /// One or more whole messages, in `messages`.
+    /// One or more complete messages, in `messages`.
     case messages
     /// Nothing between command and prompt.
     case empty
     case status(ELMStatus)
-    /// Not to be used, and why.
+    /// Unusable, with the reason.
     case unreadable(String)
   }
 
   /// The messages of the last reply.
   var messages: [ISOTPMessage] = []
-  /// Their bytes, one after the other.
+  /// The concatenated bytes of the messages.
   var payload: [UInt8] = []
 
-  /// Lines of the networks before CAN come without their check: an adapter that is known to leave it out. Then their length must tell.
+  /// The adapter is known to omit checksums (protocols before CAN): the length must match instead.
   var hasNoChecks = false
-  /// The last reply held lines with a check that holds; lines that are whole but for a check.
+  /// Whether the last reply held lines with a valid checksum, and lines that are complete except for the checksum.
   private(set) var checks: (held: Bool, missed: Bool) = (false, false)
 
   mutating func checkHeld() { checks.held = true }
   mutating func checkMissed() { checks.missed = true }
 
-  /// The longest line that can be data: a 29-bit header and eight bytes, or a K-line frame.
+  /// The length of the longest data line: a 29-bit header and eight bytes, or a K-line frame.
   private static let maxLineLength = 32
-  /// The same behind refusals whose line ends are lost.
+  /// The same for data glued to negative responses.
   private static let digitLimit = 128
 
   /// The bytes of a message of the last reply.
   func bytes(of message: ISOTPMessage) -> ArraySlice<UInt8> { payload[message.start..<message.start + message.length] }
 
-  /// Reads a reply from `start` on, without its prompt.
+  /// Parses a reply from `start` on, without its prompt.
   mutating func read(_ reply: [UInt8], from start: Int = 0) -> Outcome {
     messages.removeAll(keepingCapacity: true)
     payload.removeAll(keepingCapacity: true)
@@ -49,14 +48,14 @@ struct CANReader: Sendable {
       for message in messages where !message.isComplete { throw Unreadable("incomplete message") }
     } catch {
       if readGlued(reply[min(start, reply.count)...]) { return .messages }
-      // A frame that broke off may have done so for a reason that stands behind it: BUFFER FULL, LV RESET.
+      // A frame may be truncated for the reason printed after it: BUFFER FULL, LV RESET.
       if case .status(let status) = readText(reply[min(start, reply.count)...], dataToo: false) { return .status(status) }
       return .unreadable(error.reason)
     }
     return messages.isEmpty ? .empty : .messages
   }
 
-  /// Frames with headers whose line ends somebody lost: all are as long as a full one, and make whole messages.
+  /// Frames with headers but without line ends: all have full length and form complete messages.
   private mutating func readGlued(_ reply: ArraySlice<UInt8>) -> Bool {
     let text = reply.filter { $0 != space && $0 != tab }.drop(while: isLineEnd)
     let digits = text.prefix { !isLineEnd($0) }
@@ -76,7 +75,7 @@ struct CANReader: Sendable {
   /// An identifier of 11 or 29 bits and eight bytes.
   private static let fullLines = [19, 24]
 
-  /// A reply that holds more than hex digits: a notice before the data, a status, or words that we do not know.
+  /// A reply with other characters than hex digits: a notice before the data, a status, or unknown text.
   private mutating func readText(_ reply: ArraySlice<UInt8>, dataToo: Bool = true) -> Outcome {
     var data: [UInt8] = []
     var status: ELMStatus?
@@ -94,7 +93,7 @@ struct CANReader: Sendable {
     return data.isEmpty || !dataToo ? .empty : read(data)
   }
 
-  /// Reads lines of hex digits; false when another character comes.
+  /// Parses lines of hex digits; returns false at another character.
   private mutating func readHex(_ text: UnsafeBufferPointer<UInt8>) throws(Unreadable) -> Bool {
     try withUnsafeTemporaryAllocation(of: UInt8.self, capacity: Self.digitLimit) { digits throws(Unreadable) in
       var count = 0
@@ -110,8 +109,8 @@ struct CANReader: Sendable {
           segment = .line
           count = 0
         } else if byte == colon {
-          // The digit before the colon is the number of the line that begins here; what stands before that digit
-          // belongs to the line before, where the line end was lost.
+          // The digit before the colon is the number of the line that begins here; the digits before it belong to the previous line if the
+          // line end was lost.
           guard count > 0 else { throw Unreadable("line number missing") }
           let number = digits[count - 1]
           let refused = segment == .line && number == 0 ? Self.refusals(before: 3, digits, count - 1) : 0
@@ -136,14 +135,14 @@ struct CANReader: Sendable {
 
   typealias Digits = UnsafeMutableBufferPointer<UInt8>
 
-  /// How many of the digits are refusals (7F, service, code) of other controllers, whose line ends are lost, before so many others.
+  /// The number of digits that are negative responses (7F, service, code) of other ECUs without line ends.
   private static func refusals(before rest: Int, _ digits: Digits, _ count: Int) -> Int {
     guard count > rest, (count - rest).isMultiple(of: 6) else { return 0 }
     let areRefusals = stride(from: 0, to: count - rest, by: 6).allSatisfy { digits[$0] == 7 && digits[$0 + 1] == 0xF }
     return areRefusals ? count - rest : 0
   }
 
-  /// Takes one line. What kind it is shows in its length: 11-bit identifiers leave an odd number of digits.
+  /// Parses one line. The length shows its kind: 11-bit identifiers give an odd number of digits.
   private mutating func take(_ segment: Segment, _ digits: Digits, _ count: Int) throws(Unreadable) {
     if case .numbered(let number) = segment {
       guard count.isMultiple(of: 2), count <= 14 else { throw Unreadable("numbered line of wrong length") }
@@ -161,7 +160,7 @@ struct CANReader: Sendable {
     }
   }
 
-  /// A line of whole bytes: a 29-bit identifier, a frame of an older network, or one bare message.
+  /// A line of whole bytes: a 29-bit identifier, a frame before CAN, or one bare message.
   private mutating func takeEven(_ digits: Digits, _ count: Int) throws(Unreadable) {
     let octets = Octets(digits, 0, count)
     switch octets[0] {

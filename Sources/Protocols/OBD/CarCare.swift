@@ -1,33 +1,32 @@
-// When a vehicle is left alone so that neither it nor its 12 V battery wears out by being asked: while it sleeps, while the battery is
-// low, while nobody uses it. It decides from what was measured and seen, and does nothing itself.
-// Facts: a lead battery at rest has 12.4 to 12.7 V when full and 11.8 V when nearly empty; while the generator or the converter charges
-// it, it has 13 V and more. An adapter without a vehicle tells of some volts of its own supply, or none.
+// Decides when to pause polling, so that the vehicle can sleep and its 12 V battery is not drained. Facts: a lead battery at rest has 12.4
+// to 12.7 V when full and 11.8 V when nearly empty, and 13 V and more while it is charged. An adapter without a vehicle measures a few
+// volts of its own supply, or none.
 
 struct CarCare: Sendable, Equatable {
-  /// Below it the vehicle is not asked; V, 0: never mind.
+  /// Polling pauses below this voltage, in V; 0: never.
   let floor: Double
-  /// From one question to the next while the vehicle is left alone.
+  /// The interval of probes while polling is paused.
   let pause: Nanoseconds
-  /// Nobody uses the vehicle for so long: it may sleep. 0: never.
+  /// Polling pauses after the vehicle was not used for this long; 0: never.
   let idleAfter: Nanoseconds
-  /// The adapter sleeps as well.
+  /// The adapter sleeps between probes.
   let sleepsAdapter: Bool
 
-  /// At the plug, as the adapter measured it last; nil: it cannot.
+  /// The last voltage at the OBD connector; nil: not supported.
   private(set) var volts: Double?
   private var measured: Instant?
   private var lowSince: Instant?
   private var isLeft = false
   private var used: Instant?
 
-  /// Between two measurements while polling.
+  /// The interval of measurements while polling.
   private static let measurePause: Nanoseconds = 10 * .second
-  /// A starter pulls the voltage down for less than this.
+  /// Longer than the voltage drop of a starter.
   private static let timeout: Nanoseconds = 30 * .second
-  /// A battery recovers a little when it is left alone.
+  /// A battery recovers a little without load, in V.
   private static let recovery = 0.3
   private static let charging = 13.0
-  /// What has more has two batteries in a row: 24 V.
+  /// Above this voltage it is a 24 V system.
   private static let doubled = 18.0
   private static let minInVehicle = 6.0
 
@@ -35,13 +34,13 @@ struct CarCare: Sendable, Equatable {
     (self.floor, self.pause, self.idleAfter, self.sleepsAdapter) = (floor, pause, idleAfter, sleepsAdapter)
   }
 
-  /// The link is new. What was wrong with the battery still is, until it is measured.
+  /// Resets for a new link. A low battery remains so until it is measured again.
   mutating func begin() { (volts, measured, used) = (nil, nil, nil) }
 
-  /// When the voltage is to be measured while the vehicle is polled.
+  /// The next measurement while polling.
   var due: Instant { measured.map { $0 &+ Self.measurePause } ?? .min }
 
-  /// The voltage now; nil: the adapter does not tell.
+  /// Takes a measured voltage; nil: the adapter does not report it.
   mutating func measured(_ volts: Double?, at now: Instant) {
     self.volts = volts
     measured = now
@@ -50,23 +49,23 @@ struct CarCare: Sendable, Equatable {
     lowSince = lowSince ?? now
   }
 
-  /// It tells of no vehicle's battery.
+  /// Whether the adapter measures a vehicle's battery; true if it cannot measure.
   var isInVehicle: Bool { volts.map { $0 >= Self.minInVehicle } ?? true }
-  /// The vehicle's machine runs, or it charges.
+  /// The engine runs, or the battery is being charged.
   var isCharging: Bool { volts.map { $0 >= ($0 > Self.doubled ? 2 : 1) * Self.charging } ?? false }
 
-  /// The battery is low, and was for a while.
+  /// The battery has been low for a while.
   mutating func isLow(at now: Instant) -> Bool {
-    // While it is driven it charges its battery, whatever the adapter measures.
+    // While the vehicle is driven it charges its battery, whatever the adapter measures.
     guard let lowSince, used.map({ now &- $0 >= Self.timeout }) ?? true else { return false }
     if now &- lowSince >= Self.timeout { isLeft = true }
     return isLeft
   }
 
-  /// Somebody drives or charges it, or its ignition is on. A battery that is charged tells the same.
+  /// The vehicle is driven or charged, or its ignition is on. A charging voltage counts as well.
   mutating func isUsed(at now: Instant) { used = now }
 
-  /// Nobody does, for so long that it may sleep.
+  /// The vehicle has been unused for so long that it may sleep.
   mutating func isIdle(at now: Instant) -> Bool {
     guard idleAfter > 0 else { return false }
     if used == nil { used = now }

@@ -1,15 +1,15 @@
-// The clearing of the trouble codes, once what is lost was kept: whether the vehicle stands is asked anew, then service 04 goes to
-// everybody, once, and then the codes are read again. Nothing of it is ever repeated by itself.
-// Facts: SAE J1979 on service 04: 44 says that a controller has cleared, 7F 04 22 that its conditions are not met.
+// Clears the trouble codes after the loss report was stored: checks again that the vehicle is stationary, sends service 04 once, then reads
+// the codes again. Never repeated automatically. Facts: SAE J1979 service 04: 44 is the positive response, 7F 04 22 means that conditions
+// are not correct.
 
 struct CodeClearing: Survey {
-  /// Where service 04 stands among the questions.
+  /// The index of service 04 among the requests.
   static let place = Motion.questions.count
 
-  /// Who is there to answer.
+  /// The ECUs that responded before.
   let controllers: [UInt32?]
   private var motion: Motion
-  /// What became of it, by controller; nil: no answer to service 04 was understood.
+  /// The outcome by ECU; nil if no response to service 04 was understood.
   private(set) var outcomes: [(source: UInt32?, outcome: Outcome)]?
   private var left: CodeList
 
@@ -17,7 +17,7 @@ struct CodeClearing: Survey {
     case cleared, silent
     case refused(UInt8)
 
-    /// One word, and why where a reason was given.
+    /// The result in one word, and the reason if there is one.
     var words: (result: String, reason: String) {
       switch self {
       case .cleared: return ("cleared", "")
@@ -45,10 +45,10 @@ struct CodeClearing: Survey {
     if place > Self.place { left.take(answers, place - Self.place - 1) }
   }
 
-  /// Each controller once. Those without a name cannot be told apart: each answer stands for one.
+  /// One outcome per ECU. Without headers, each response counts as one ECU.
   private func outcomes(of answers: [SurveyAnswer]) -> [(source: UInt32?, outcome: Outcome)] {
     let cleared = answers.filter { $0.refusal == nil }
-    // One that says first that it takes a while, and then that it is done, has not refused.
+    // A response pending followed by a positive response is not a rejection.
     let refused = answers.filter { answer in answer.source == nil || !cleared.contains { $0.source == answer.source } }
     let silent = controllers.filter { source in source != nil && !answers.contains { $0.source == source } }
     let found =
@@ -57,7 +57,7 @@ struct CodeClearing: Survey {
     return found.sorted { $0.0 ?? 0 < $1.0 ?? 0 }
   }
 
-  /// Somebody has cleared.
+  /// At least one ECU has cleared its codes.
   var hasCleared: Bool { outcomes?.contains { $0.outcome == .cleared } ?? false }
 
   /// `7E8 cleared; 7E9 refused (conditions not correct: stop, …)`
@@ -69,7 +69,7 @@ struct CodeClearing: Survey {
     return parts.isEmpty ? "no ECU responds" : parts.joined(separator: "; ")
   }
 
-  /// Nobody has, and somebody has not said so.
+  /// No ECU has confirmed, and at least one has not responded.
   var isUnknown: Bool { !hasCleared && outcomes?.contains { $0.outcome == .silent || $0.outcome == .refused(0x78) } ?? false }
 
   var objection: CommandError? {

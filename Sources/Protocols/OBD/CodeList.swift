@@ -1,11 +1,9 @@
-// The trouble codes of a vehicle as a person reads them: stored, pending and permanent ones together, by controller, each once with its
-// states. That a service has no answer means that it has no code, or that the car does not know the service: which, nobody can tell. On
-// CAN a controller that is awake says that it has none: where nobody answers anything there, nothing is known. What one controller does
-// not tell does not hide what others do.
-// Facts: SAE J1979, services 03, 07 and 0A.
+// The trouble codes of a vehicle: stored, pending and permanent ones, by ECU, each once with its states. No response to a service means no
+// codes or an unsupported service. On CAN an awake ECU reports that it has none, so no response at all there is an error. Facts: SAE J1979,
+// services 03, 07 and 0A.
 
 struct CodeList: Survey {
-  /// The services that are asked, in this order.
+  /// The requested services, in this order.
   static let services: [UInt8] = [0x03, 0x07, 0x0A]
   static let permanent = "permanent"
   private static let states = ["stored", "pending", permanent]
@@ -21,19 +19,19 @@ struct CodeList: Survey {
   }
 
   private var found: [Entry] = []
-  /// What is not known, in words.
+  /// Messages about codes that could not be read.
   private(set) var doubts: [String] = []
-  /// Somebody answers, if anybody is awake.
+  /// At least one ECU must respond (CAN).
   private let mustAnswer: Bool
   private var isAnswered = false
   private var asked = 0
 
   init(mustAnswer: Bool = false) { self.mustAnswer = mustAnswer }
 
-  /// By controller, then by code.
+  /// Sorted by ECU, then by code.
   var entries: [Entry] { found.sorted { ($0.source ?? 0, $0.code) < ($1.source ?? 0, $1.code) } }
 
-  /// What no clearing takes away, in words; nil where there is none.
+  /// The permanent codes, which clearing does not erase; nil if there are none.
   var permanentWords: String? {
     let codes = entries.filter { $0.states.contains(Self.permanent) }.map { SurveyAnswer.words($0.source, $0.code.text) }
     return codes.isEmpty ? nil : "permanent codes remain until the vehicle itself verifies the repair: \(codes.joined(separator: ", "))"

@@ -1,21 +1,21 @@
-// What clearing the trouble codes would take away: codes, frozen frames, and how far the self-tests are; and whether the vehicle moves,
-// asked last. Codes that a person confirmed to lose are not cleared from a vehicle that moves, or that nobody answers in.
-// Facts: SAE J1979 on service 04, which resets all of them but the permanent codes.
+// The data that clearing would erase: codes, freeze frames and readiness monitors; and whether the vehicle moves, checked last. Confirmed
+// codes are not cleared while the vehicle moves or does not respond. Facts: SAE J1979 service 04, which resets everything except permanent
+// codes.
 
 struct CodeLoss: Survey {
   static let columns = ["ecu", "what", "value", "state", "meaning"]
 
-  /// Somebody wants it all lost.
+  /// The caller has confirmed the clearing.
   let isConfirmed: Bool
   private(set) var codes = CodeList()
   private(set) var frozen: [(source: UInt32?, code: TroubleCode)] = []
-  /// The self-tests that are complete.
+  /// The complete readiness monitors.
   private(set) var monitors: [(source: UInt32?, name: String)] = []
   private(set) var motion: Motion
-  /// Everybody who said anything.
+  /// The ECUs that responded.
   private(set) var controllers: [UInt32?] = []
   private var isAsked = false
-  /// Controllers that are there, whoever answers now.
+  /// The ECUs known from detection.
   private let known: [UInt32]
 
   init(isConfirmed: Bool, _ motion: Motion = Motion(), known: [UInt32] = []) {

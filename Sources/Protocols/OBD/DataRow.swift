@@ -1,6 +1,5 @@
-// A property beside the way it is read from an answer: what every table of this folder is made of, whoever wrote it: the battery
-// pages, the emission standard's parameters, an owner's own signals. Offsets count from the first byte behind the echoed
-// identifier. What is not there is absent with a reason, never 0.
+// A property with its decoder, the element of all tables: data records, SAE J1979 PIDs, custom signals. Offsets count from the first byte
+// after the echoed identifier. Missing data is absent with a reason, never 0.
 
 /// Why a property is absent although the vehicle answers.
 enum Absence: UInt8, Sendable {
@@ -19,19 +18,19 @@ enum Absence: UInt8, Sendable {
   }
 }
 
-/// What reading a row comes to.
+/// The result of decoding a row.
 enum Decoded: Sendable, Equatable {
   case value(Value)
   case absent(Absence)
 }
 
-/// One property that an answer holds.
+/// One property of a response.
 struct DataRow: Sendable {
-  /// Name, type, unit, range and help; how long it stays fresh follows from how often it is asked for.
+  /// Name, type, unit, range and help; the freshness follows from the poll period.
   var property: Property
-  /// Reads the data behind the echoed identifier; never more of it than is there.
+  /// Decodes the data after the echoed identifier; never reads beyond it.
   var read: @Sendable (UnsafeBufferPointer<UInt8>) -> Decoded
-  /// The same by the scale of the controller, where that can be another than the standard's, which is `read`.
+  /// The decoder with ECU-specific scaling, where `read` uses the standard one.
   var scaled: Scaled?
 
   typealias Scaled = (quantity: ScaledQuantity, read: @Sendable (UnsafeBufferPointer<UInt8>, _ highest: UInt8) -> Decoded)

@@ -1,19 +1,18 @@
-// The trouble codes of ECUs beyond emissions, each asked by itself in UDS (ISO 14229-1, service 19 02). Which ECUs a vehicle has nobody can
-// ask: those are asked that are known, the eight addresses of ISO 15765-4, and whom a person names. Only answers count: an ECU that does
-// not know the service is named, and so is one that is known and silent.
+// Trouble codes over UDS (ISO 14229-1, service 19 02), read from each ECU separately: the known ones, the eight addresses of ISO 15765-4,
+// and those given. ECUs without the service, and known ECUs that do not respond, are listed.
 
 struct ECUCodeList: Survey {
-  /// Asked in this order.
+  /// The ECUs, in order of the requests.
   let ecus: [Target]
-  /// Those of them that are there.
+  /// The known ones of them.
   let known: Set<Target>
 
   private var found: [(source: String, code: UDSTroubleCode)] = []
   private var unsupported: [String] = []
   private var silent: [String] = []
-  /// Those that answered the question.
+  /// ECUs that support the service.
   private var readable = 0
-  /// What is not known, in words.
+  /// Messages about codes that could not be read.
   private var doubts: [String] = []
   private var asked = 0
 
@@ -46,7 +45,7 @@ struct ECUCodeList: Survey {
     return true
   }
 
-  /// By where it answers from, as the other reports name ECUs.
+  /// The response identifier, as in the other reports.
   private func name(of place: Int) -> String { ecus[place].reply?.text ?? ecus[place].text }
 
   var objection: CommandError? {
@@ -75,7 +74,7 @@ extension OBDMachine {
     arguments: [Argument(ecus, .string, optional: true, help: "More ECUs to query, by CAN identifier, as in 7B0 760")],
     help: "Read the trouble codes of ECUs beyond emissions over UDS (service 19 02), each with its failure type")
 
-  /// Whom to ask: the ECUs that are known, the addresses that ISO 15765-4 reserves, and those named.
+  /// The ECUs to query: the known ones, the addresses reserved by ISO 15765-4, and those given.
   func ecuCodes(_ arguments: [String: Value]) throws(CommandError) -> ECUCodeList {
     guard bus.isCAN else {
       throw .refused(
@@ -100,7 +99,7 @@ extension OBDMachine {
     guard all.count <= Self.maxECUs else {
       throw .invalid(argument: Self.ecus, "more than \(Self.maxECUs) ECUs; give fewer at a time")
     }
-    // An ECU that is asked under one identifier is asked once.
+    // An ECU with several request identifiers is queried once.
     var asked: Set<CANIdentifier?> = []
     let ecus = all.sorted { ($0.request?.number ?? 0, known.contains($0) ? 0 : 1) < ($1.request?.number ?? 0, known.contains($1) ? 0 : 1) }
       .filter { asked.insert($0.request).inserted }

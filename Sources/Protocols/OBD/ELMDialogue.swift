@@ -1,7 +1,6 @@
-// Bytes to replies: one command in flight, its reply ended by `>` and by nothing else. The deadline belongs to the
-// command, so a stale one cannot end the next. Out of step, it sends one space (a byte aborts a running command and is
-// harmless to an idle chip; a carriage return would repeat the last command) and drains until the line is quiet.
-// It never joins what came before a command to the reply of that command, and never keeps more than 16 KiB.
+// The serial dialogue: one command in flight, its reply ended by `>` only, with a deadline per command. To resynchronise it sends a space
+// (which aborts a running command and does nothing else; a carriage return would repeat the last one) and drains until the line is quiet.
+// Keeps at most 16 KiB.
 
 struct ELMDialogue: Sendable {
   private enum State {
@@ -9,20 +8,20 @@ struct ELMDialogue: Sendable {
     case idle
     /// A command was sent; its prompt is due by then.
     case awaiting(deadline: Instant)
-    /// A space was sent; what comes is thrown away until nothing has come for a while.
+    /// A space was sent; input is discarded until the line is quiet.
     case draining(quietAt: Instant, giveUpAt: Instant)
   }
 
-  /// What the passing of time ends.
+  /// The result of a deadline.
   enum Expiry { case nothing, timedOut, inStep, neverQuiet }
 
-  /// What some bytes amount to.
+  /// The result of received bytes.
   struct Arrival {
-    /// The reply is whole: it stands in `reply`.
+    /// The reply is complete, in `reply`.
     var replied = false
     /// More than 16 KiB without a prompt.
     var overflowed = false
-    /// The adapter said this unasked.
+    /// The adapter sent this status unasked.
     var unasked: ELMStatus?
   }
 
@@ -32,27 +31,27 @@ struct ELMDialogue: Sendable {
   private static let timeout: Nanoseconds = 5 * .second
 
   private var state = State.idle
-  /// The reply to the last command: without its prompt and without NULs.
+  /// The reply to the last command, without its prompt and NULs.
   private(set) var reply: [UInt8] = []
   /// The command in flight or just answered, with its carriage return.
   private(set) var command: [UInt8] = []
-  /// The last line that nobody asked for and that is no notice.
+  /// The last unexpected line that is not a notice.
   private var stray: [UInt8] = []
   private var strayLine: [UInt8] = []
   private var heardNoise = false
   /// Drains without a good reply in between; a slow link needs longer ones.
   private var drains = 0
 
-  /// Something came that nobody asked for: the next command must not be sent before the line was drained.
+  /// Unexpected text has come: drain the line before the next command.
   var isOutOfStep: Bool { heardNoise || !stray.isEmpty || !strayLine.isEmpty }
 
-  /// What came unasked, for a person.
+  /// The unexpected text, for display.
   var strayText: [UInt8] { !stray.isEmpty ? stray : !strayLine.isEmpty ? strayLine : Array("(noise)".utf8) }
 
   /// Nothing is in flight and nothing is being drained.
   var isIdle: Bool { if case .idle = state { true } else { false } }
 
-  /// When time ends something, or nil.
+  /// The next deadline, or nil.
   var deadline: Instant? {
     switch state {
     case .idle: nil
@@ -61,12 +60,12 @@ struct ELMDialogue: Sendable {
     }
   }
 
-  /// Forgets everything: the link is new.
+  /// Resets the dialogue for a new link.
   mutating func reset() {
     self = ELMDialogue()
   }
 
-  /// A command (with its carriage return) goes out now. Only while idle.
+  /// Begins a command (with its carriage return). Only while idle.
   mutating func begin(_ command: [UInt8], deadline: Instant) {
     self.command = command
     reply.removeAll(keepingCapacity: true)
@@ -74,7 +73,7 @@ struct ELMDialogue: Sendable {
     state = .awaiting(deadline: deadline)
   }
 
-  /// A space goes out now.
+  /// Begins a resynchronisation; the caller sends the space.
   mutating func resynchronise(at now: Instant) {
     let longer = Self.quiet << Int64(min(drains, 3))
     drains += 1
@@ -83,12 +82,12 @@ struct ELMDialogue: Sendable {
     state = .draining(quietAt: now &+ longer, giveUpAt: now &+ Self.timeout)
   }
 
-  /// The last reply made sense.
+  /// The last reply was usable.
   mutating func isInStep() {
     drains = 0
   }
 
-  /// What is over by now. Ask before anything else: bytes that come after their deadline belong to nobody.
+  /// Handles an expired deadline. Call it before anything else: bytes after their deadline belong to no command.
   mutating func expire(at now: Instant) -> Expiry {
     switch state {
     case .awaiting(let deadline) where now >= deadline:
@@ -105,7 +104,7 @@ struct ELMDialogue: Sendable {
     }
   }
 
-  /// Takes bytes as the link split them.
+  /// Takes bytes in any segmentation.
   mutating func receive(_ bytes: [UInt8], at now: Instant) -> Arrival {
     var arrival = Arrival()
     switch state {
@@ -132,7 +131,7 @@ struct ELMDialogue: Sendable {
     return arrival
   }
 
-  /// Where the prompt is, and whether a NUL stands before it.
+  /// The index of the prompt, and whether a NUL precedes it.
   private static func scan(_ bytes: [UInt8]) -> (prompt: Int?, hasNUL: Bool) {
     bytes.withUnsafeBufferPointer { bytes in
       var hasNUL = false
@@ -144,7 +143,7 @@ struct ELMDialogue: Sendable {
     }
   }
 
-  /// Text that answers no command: a restart or an alert is told, anything else means that we are out of step.
+  /// Text without a command: a restart or an alert is reported, anything else means out of step.
   private mutating func listen(to bytes: ArraySlice<UInt8>, _ arrival: inout Arrival) {
     for byte in bytes where byte != 0 {
       if isLineEnd(byte) || byte == prompt {
@@ -174,7 +173,7 @@ struct ELMDialogue: Sendable {
     heardNoise = false
   }
 
-  /// Where the reply begins behind the echo of the command, if it begins with one.
+  /// The start of the reply after the echo of the command, if there is one.
   var body: Int { start.body }
   /// The reply begins with the echo of the command.
   var hasEcho: Bool { start.hasEcho }
@@ -185,7 +184,7 @@ struct ELMDialogue: Sendable {
     let end = start + echo.count
     guard !echo.isEmpty, end <= reply.count, reply[start..<end].elementsEqual(echo) else { return (start, false) }
     if end == reply.count || isBlank(reply[end]) { return (end, true) }
-    // Middleware that loses every line end glues the echo to the answer.
+    // Middleware that drops line ends glues the echo to the response.
     return reply[end...].contains(where: isLineEnd) ? (start, false) : (end, true)
   }
 }

@@ -1,8 +1,8 @@
-// The words an ELM327 says instead of data, and what each of them asks of us. Whole lines only: hex digits are never
-// picked out of text ("NO DATA" holds DA, "CAN ERROR" holds CA). Facts: the ELM327 data sheet's "Error Messages and
-// Alerts", and what clones do with it (spaces dropped under ATS0, texts glued to a truncated frame).
+// The status messages of an ELM327 and what each demands. Whole lines only: hex digits are never picked out of text ("NO DATA" holds DA,
+// "CAN ERROR" holds CA). Facts: the ELM327 data sheet's "Error Messages and Alerts", and the behaviour of clones (spaces dropped under
+// ATS0, text glued to a truncated frame).
 
-/// A text of the adapter that is no data.
+/// A status message of the adapter.
 enum ELMStatus: String, CaseIterable, Sendable {
   case ok = "OK"
   case notUnderstood = "?"
@@ -24,27 +24,27 @@ enum ELMStatus: String, CaseIterable, Sendable {
   case lowPowerAlert = "LP ALERT"
   case banner = "ELM327"
 
-  /// What a status asks of whoever polls.
+  /// The reaction to a status.
   enum Demand: Sendable {
-    /// An answer to a setting.
+    /// Reply to a setting.
     case acknowledge
-    /// The adapter does not know the command.
+    /// The command is not supported.
     case refuse
-    /// Nobody answered: three times, and the vehicle may be off.
+    /// No response: after three in a row the vehicle may be off.
     case wait
-    /// The bus does not work now: back off at once.
+    /// The bus does not work: back off at once.
     case backOff
-    /// The bus is disturbed: try again, then set the adapter up again.
+    /// The bus is disturbed: retry, then reinitialise the adapter.
     case retry
-    /// The reply is spoilt, the dialogue is not.
+    /// The reply is corrupt, the dialogue is not.
     case discard
-    /// We talked into a running command: get in step again.
+    /// A byte interrupted a running command: resynchronise.
     case resynchronise
-    /// The chip started again and has lost its settings.
+    /// The chip restarted and has lost its settings.
     case setUpAgain
-    /// The adapter falls asleep: let it, then wake it and set it up again.
+    /// The adapter falls asleep: wake and reinitialise it.
     case wake
-    /// Nothing.
+    /// No reaction.
     case ignore
   }
 
@@ -63,7 +63,7 @@ enum ELMStatus: String, CaseIterable, Sendable {
     }
   }
 
-  /// What is wrong, then how to mend it.
+  /// The message: what happened; what to do.
   var words: String {
     switch self {
     case .ok: "the adapter sent OK instead of data"
@@ -87,14 +87,14 @@ enum ELMStatus: String, CaseIterable, Sendable {
     }
   }
 
-  /// The same text without spaces, which some clones drop.
+  /// The same texts without spaces, which some clones drop.
   private static let compact: [(status: ELMStatus, text: [UInt8])] = allCases.map { ($0, $0.rawValue.utf8.filter { $0 != space }) }
-  /// Those that come glued to the end of a line.
+  /// Statuses that are glued to the end of a line.
   private static let glued: Set<ELMStatus> = [
     .bufferFull, .stopped, .lineDataError, .lineReceiveError, .dataError, .canError, .lowVoltageReset,
   ]
 
-  /// The status that a line without its spaces says, or nil for any other text.
+  /// The status of a line without its spaces, or nil for any other text.
   static func of(compactLine line: [UInt8]) -> ELMStatus? {
     let line = line.first == UInt8(ascii: "!") ? Array(line.dropFirst()) : line
     for (status, text) in compact {
@@ -108,16 +108,16 @@ enum ELMStatus: String, CaseIterable, Sendable {
   }
 }
 
-/// A line of a reply that holds more than hex digits.
+/// A line of a reply with other characters than hex digits.
 enum ELMLine: Equatable {
-  /// Nothing but a notice: `SEARCHING...`, `BUS INIT: OK`, dots, blanks.
+  /// Only a notice: `SEARCHING...`, `BUS INIT: OK`, dots, blanks.
   case nothing
-  /// What stands behind a notice: hex digits and colons, spaces removed.
+  /// The data after a notice: hex digits and colons, spaces removed.
   case hex([UInt8])
   case status(ELMStatus)
   case text
 
-  /// Reads a line: notices at its head are skipped, the rest is data, a status or any other text.
+  /// Parses a line: notices at its start are skipped; the rest is data, a status or other text.
   init(_ line: some Sequence<UInt8>) {
     var rest = line.filter { $0 != space && $0 != tab }[...]
     if rest.starts(with: "SEARCHING".utf8) { rest = rest.dropFirst(9).drop { $0 == dot } }

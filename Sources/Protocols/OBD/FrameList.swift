@@ -1,13 +1,13 @@
-// The freeze frames of all ECUs (SAE J1979, service 02): which code stored each, and every value in it that is known. An ECU is asked
-// which parameters its frame has and then for those, three at a time on CAN, alone where that is not understood. Values come from whole
-// answers alone; an ECU without a frame, or without the service, has none.
+// The freeze frames of all ECUs (SAE J1979, service 02): the trouble code and every known value. Each ECU is queried for its supported PIDs
+// and then for those, three per request on CAN, singly if that fails. Only complete responses count; an ECU may have no frame or not
+// support the service.
 
 struct FrameList: Survey {
   static let columns = ["ecu", "frame", "code", "name", "value", "unit"]
-  /// The standard asks for frame 0 alone; makers number a few more.
+  /// SAE J1979 defines frame 0 only; manufacturers may have more.
   private static let maxFrames: UInt8 = 8
 
-  /// What a question is for.
+  /// The purpose of a request.
   private enum Purpose: Equatable {
     case code
     case bitmap(UInt8)
@@ -119,7 +119,7 @@ struct FrameList: Survey {
     for number in numbers { plan.append(Question(frame: question.frame, purpose: .values([number]), target: question.target)) }
   }
 
-  /// Asks the ECU that answers from there; before CAN all of them, once.
+  /// Queries the ECU of this source; before CAN all ECUs, once.
   private mutating func ask(_ purpose: Purpose, _ frame: UInt8, _ source: UInt32?) {
     let target = isCAN ? source.flatMap { Target(answeringFrom: CANIdentifier($0)) } : nil
     let question = Question(frame: frame, purpose: purpose, target: target)

@@ -1,10 +1,9 @@
-// Frames to messages (ISO 15765-2): whose a message is, how long it will be, which frame comes next. No frame is taken
-// out of order and no more than was announced: what follows the declared length is padding. Messages of several
-// controllers grow side by side where their identifiers show, and are ambiguous where they do not.
+// Assembles frames into messages (ISO 15765-2). No frame is taken out of order and no more bytes than announced: the rest is padding.
+// Messages of several ECUs are assembled in parallel if headers are shown, and are ambiguous otherwise.
 
-/// A message of one controller. Its bytes stand in the reader that made it.
+/// A message of one ECU. Its bytes are in the reader.
 struct ISOTPMessage: Equatable, Sendable {
-  /// The CAN identifier (or K-line address) it came from, where the adapter shows it.
+  /// The CAN identifier or K-line address of the sender, if the adapter shows it.
   let source: UInt32?
   let start: Int
   /// The announced length in bytes.
@@ -24,18 +23,17 @@ struct ISOTPMessage: Equatable, Sendable {
   var isComplete: Bool { filled == length }
   var isMultiFrame: Bool { length > 7 }
 
-  /// How many frames carry a message of this length: one, or six bytes in the first and seven in each further one,
-  /// 1 + ceil((length - 6) / 7).
+  /// The number of frames of a message: one, or six bytes in the first and seven in each further one, 1 + ceil((length - 6) / 7).
   static func frames(for length: Int) -> Int { length <= 7 ? 1 : 1 + length / 7 }
 
-  /// The next frame brought this many bytes.
+  /// Counts the bytes of the next frame.
   mutating func took(_ count: Int) {
     if filled > 0 { next = (next + 1) & 15 }
     filled += count
   }
 }
 
-/// Why a reply cannot be used.
+/// The reason why a reply is unusable.
 struct Unreadable: Error {
   let reason: String
 
@@ -47,14 +45,14 @@ struct Unreadable: Error {
 extension CANReader {
   private static let messageLimit = 32
 
-  /// One CAN frame: its first four bits say single, first, consecutive or flow control (ISO 15765-2).
+  /// One CAN frame: the first four bits give its type: single, first, consecutive or flow control (ISO 15765-2).
   mutating func take(frame: Octets, from source: UInt32) throws(Unreadable) {
     guard frame.count >= 1, frame.count <= 8 else { throw Unreadable("frame of wrong length") }
     let open = messages.lastIndex { $0.source == source && !$0.isComplete }
     let low = Int(frame[0] & 15)
     switch frame[0] >> 4 {
     case 0:
-      // A frame is as long as its data or it is full: one that lost a byte would take its padding for data.
+      // A frame is as long as its data or full: a truncated one would take padding for data.
       guard low >= 1, low + 1 == frame.count || (low < frame.count && frame.count == 8) else {
         throw Unreadable("frame of wrong length")
       }
@@ -100,7 +98,7 @@ extension CANReader {
     payload.append(contentsOf: repeatElement(0, count: length))
   }
 
-  /// A consecutive frame: the next number, and all the bytes that are due in it.
+  /// A consecutive frame: the next number, and all of its bytes.
   private mutating func append(_ octets: Octets, from first: Int, number: UInt8, to index: Int) throws(Unreadable) {
     guard messages[index].next == number else { throw Unreadable("frames missing or out of order") }
     let count = octets.count - first
@@ -108,7 +106,7 @@ extension CANReader {
     append(octets, from: first, to: index)
   }
 
-  /// Copies what is still due; the rest of the frame is padding.
+  /// Copies the missing bytes; the rest of the frame is padding.
   mutating func append(_ octets: Octets, from first: Int, to index: Int) {
     let count = min(octets.count - first, messages[index].missing)
     let place = messages[index].start + messages[index].filled

@@ -1,68 +1,67 @@
-// One question that is asked again and again, and what became of it so far: how long it takes, how often it was answered, whether the
-// vehicle knows it at all. It never decides when it is asked; the timetable does.
+// A poll request and its statistics: duration, rate, and whether the vehicle supports it. The timetable decides when it is sent.
 
-/// A request with its own period, and the properties that its answer holds.
+/// A request with its own period, and the properties of its response.
 struct Inquiry: Sendable {
-  /// A property at its place in the schema, and where it is read.
+  /// A property at its position in the schema, with its decoder.
   struct Row: Sendable {
     var position: Int
-    /// The parameter whose bytes hold it, where an answer holds several.
+    /// The PID that holds it, if a response holds several.
     var parameter: UInt8?
     var row: DataRow
   }
 
-  /// A parameter of service 01 and its number of bytes: the table of lengths is what tells several in one answer apart.
+  /// A PID of service 01 and its length, which separates several in one response.
   struct Parameter: Equatable, Sendable {
     var number: UInt8
     var count: Int
   }
 
-  /// Whether the vehicle knows it.
+  /// Whether the vehicle supports it.
   enum Standing: Sendable, Equatable {
     case unknown, answered
-    /// It does not, in its own words or by silence; asked again then.
+    /// The vehicle rejected it or did not respond; it is retried then.
     case refused(String, until: Instant)
   }
 
   let target: Target
   /// Service and identifiers.
   let request: [UInt8]
-  /// The parameters asked for in a request of service 01, each with its number of bytes.
+  /// The PIDs of a request of service 01, each with its length.
   let parameters: [Parameter]
   var period: Nanoseconds
-  /// What an answer begins with: the service, and the identifier where it is not one of several parameters.
+  /// The prefix of a response: the service, and the identifier if it is not one of several PIDs.
   let echo: [UInt8]
   var rows: [Row] = []
-  /// Who answered it on this connection.
+  /// The ECU that answered it on this connection.
   var answerer: UInt32?
-  /// It shares the device's rate with the request that is polled, where there is no time for both.
+  /// It shares the device's rate with the fast request.
   var isFast = false
-  /// It was polled, and made way because it failed: once it is answered it takes its place again.
+  /// It was the fast request and failed: once answered it takes its place again.
   private(set) var hasMadeWay = false
   var priority = Priority.normal
-  /// Its controller takes its time and says so.
+  /// Its ECU reports response pending.
   var isPatient = false
-  /// It asks anew who is there.
+  /// It requests the supported PIDs again.
   var isCheck = false
-  /// Its answer is text, perhaps in several messages: one property.
+  /// Its response is text, possibly in several messages: one property.
   var isIdentity = false
-  /// When it is due next.
+  /// The next due time.
   var due: Instant = .min
-  /// How long it takes, of late.
+  /// The recent duration.
   var cost: Nanoseconds = 60 * .millisecond
   var count = FrameCount()
   var standing = Standing.unknown
-  /// Answers that held less than was asked for.
+  /// Responses with fewer PIDs than requested.
   var shortAnswers = 0
-  /// Answers in a row that did not come.
+  /// Consecutive missing responses.
   var misses = 0
-  /// What it costs was measured as it is asked now.
+  /// The duration was measured with the current form of the request.
   private var isTimed = false
-  /// Its first round trips tell how long it takes: it need not fit before.
+  /// Its first round trips measure the duration: it need not fit before.
   var samples = 0
   private(set) var answers = Answers()
 
-  /// How often it was answered of late: the answers of this window and the one before.
+  /// The recent rate: the responses of this window and the previous one.
   struct Answers: Sendable {
     private var began: Instant?
     private var middle: Instant?
@@ -81,7 +80,7 @@ struct Inquiry: Sendable {
 
     mutating func forget() { self = Answers() }
 
-    /// Answers a second, once there were two; what is overdue counts.
+    /// Responses per second, once there were two; an overdue one lowers the rate.
     func rate(at now: Instant, period: Nanoseconds) -> Double? {
       let intervals = counts.before + counts.now - 1
       guard let began, intervals > 0 else { return nil }
@@ -96,25 +95,25 @@ struct Inquiry: Sendable {
 
   var service: UInt8 { request.first ?? 0 }
 
-  /// As it goes out, with the number of frames to wait for where that is known.
+  /// The command as sent, with the frame count if it is known.
   var bytes: [UInt8] {
     var bytes = hexText(request)
-    // The first frame may be one that asks for patience, and who has not answered before is not counted.
+    // The first frame may be response pending, and an ECU that has not answered before has no count.
     if !isPatient, !isCheck, let frames = count.frames { bytes.append(contentsOf: String(frames, radix: 16, uppercase: true).utf8) }
     bytes.append(carriageReturn)
     return bytes
   }
 
-  /// The same for an STN chip, with whom to ask.
+  /// The same for an STN chip, with the header.
   func bytes(countingFrames: Bool) -> [UInt8] {
     var text = "STPX H:\(target.text),D:\(String(decoding: hexText(request), as: UTF8.self))"
     if isPatient { text += ",T:2000" } else if let number = countingFrames ? count.frames : 1 { text += ",R:\(number)" }
     return Array(text.utf8) + [carriageReturn]
   }
 
-  /// It is asked so seldom that what it costs does not matter.
+  /// It is sent so rarely that its duration does not matter.
   private var isOnce: Bool { isIdentity || isCheck || asksScales }
-  /// It asks for nothing but the scales of other parameters.
+  /// It requests only the scaling of other PIDs.
   var asksScales: Bool { !parameters.isEmpty && parameters.allSatisfy { Scales.parameters.contains($0.number) } }
 
   var isSurveyed: Bool {
@@ -123,44 +122,44 @@ struct Inquiry: Sendable {
 
   private var window: Nanoseconds { max(10 * .second, 3 &* period) }
 
-  /// Answers a second, as far as there is something to say.
+  /// Responses per second, if measured.
   func rate(at now: Instant) -> Double? { answers.rate(at: now, period: period) }
 
-  // MARK: What becomes of it
+  // MARK: Results
 
-  /// It goes out now: the next is due a period later on its grid; slots that have passed are one.
+  /// It is sent now: the next one is due a period later on its grid; missed slots count once.
   mutating func asked(at now: Instant) {
     let late = due == .min ? 0 : max(now &- due, 0)
     due = due == .min ? now &+ period : due &+ (late / period &+ 1) &* period
   }
 
-  /// The vehicle has answered it, in so many frames where that may be all that ever come.
+  /// The vehicle has answered it, in this many frames if that may serve as the count.
   mutating func answered(at now: Instant, took: Nanoseconds, frames: Int?) {
     standing = .answered
     misses = 0
-    // What it costs falls slowly and rises at once.
+    // The duration falls slowly and rises at once.
     let knewFrames = count.frames != nil
     if let frames { count.answered(frames: frames) }
     cost = !isTimed || took > cost ? took : cost - (cost - took) / 8
     isTimed = knewFrames == (count.frames != nil)
     samples += 1
-    // With the number of frames it takes less: that is timed at once.
+    // With the frame count it is faster: measure that at once.
     if samples < 2, !isOnce { due = now } else { answers.add(at: now, window: window) }
   }
 
-  /// Nothing of use came.
+  /// No usable response came.
   mutating func missed(at now: Instant, took: Nanoseconds) {
     misses += 1
     cost = max(cost, took)
     count.drop()
-    // A sleeping controller is left alone for longer and longer, ten minutes at most.
+    // An ECU that does not respond is retried at growing intervals, ten minutes at most.
     due = max(due, now &+ min(period << Int64(min(misses, 10)), maxPause))
   }
 
-  /// What was polled is wanted back soon.
+  /// A former fast request is retried soon.
   private var maxPause: Nanoseconds { (isFast || hasMadeWay ? 15 : 600) * .second }
 
-  /// It makes way for what is polled now: it is asked again after some seconds.
+  /// It is replaced as the fast request and retried after some seconds.
   mutating func makeWay(at now: Instant) {
     (hasMadeWay, misses) = (true, 5)
     missed(at: now, took: 0)
@@ -168,19 +167,19 @@ struct Inquiry: Sendable {
 
   mutating func takesItsPlace() { hasMadeWay = false }
 
-  /// The vehicle refuses it.
+  /// The vehicle rejects it.
   mutating func refused(_ words: String, until: Instant) {
     standing = .refused(words, until: until)
     due = max(due, until)
   }
 
-  /// It is asked so that its answer can take a second; not so often, because nothing else is asked meanwhile.
+  /// It is sent with the long timeout, and less often, because that blocks other requests.
   mutating func becomePatient() {
     isPatient = true
     period = max(period, 10 * .second)
   }
 
-  /// The same for these of its parameters.
+  /// The same request for some of its PIDs.
   func asking(for some: some Sequence<Parameter>) -> Inquiry {
     let some = Array(some)
     var part = Inquiry(target, request.prefix(1) + some.map(\.number), parameters: some, period: period)
@@ -189,10 +188,10 @@ struct Inquiry: Sendable {
     return part
   }
 
-  /// It is asked as if it had never been.
+  /// Resets the request.
   mutating func startOver() { (due, samples, misses, standing) = (.min, 0, 0, .unknown) }
 
-  /// A connection begins: nothing that was timed counts.
+  /// A connection begins: earlier timing is invalid.
   mutating func begin() {
     (due, samples, misses, standing, shortAnswers) = (.min, 0, 0, .unknown, 0)
     (count, cost) = (FrameCount(), 60 * .millisecond)

@@ -1,17 +1,16 @@
-// Lines of the networks before CAN, as an ELM327 prints them with headers: three bytes of header, the message, one byte of check.
-// Nothing is used whose check does not hold; what is said in several lines stays several messages, which the readers of trouble
-// codes and vehicle information put together. Of an adapter that leaves the check out, a line is used whose length is what it tells itself
-// or what the standard says of its message. Facts: ISO 14230-2, ISO 9141-2, SAE J1850, the ELM327 data sheet's examples.
+// Lines of the protocols before CAN, as an ELM327 prints them with headers: three header bytes, the message, one checksum byte. A line with
+// a wrong checksum is rejected; where the adapter omits checksums, the length must match. Facts: ISO 14230-2, ISO 9141-2, SAE J1850, the
+// examples of the ELM327 data sheet.
 
 extension CANReader.Octets {
-  /// The sum of all but the last byte is the last one (ISO 9141-2 and 14230-2).
+  /// Whether the last byte is the sum of the others (ISO 9141-2 and 14230-2).
   var hasSum: Bool {
     var sum: UInt8 = 0
     for index in 0..<max(count - 1, 0) { sum &+= self[index] }
     return count > 1 && sum == self[count - 1]
   }
 
-  /// The last byte is the CRC of the others (SAE J1850: polynomial 1D, begun with FF, inverted).
+  /// Whether the last byte is the CRC of the others (SAE J1850: polynomial 1D, initial value FF, inverted).
   var hasCRC: Bool {
     var crc: UInt8 = 0xFF
     for index in 0..<max(count - 1, 0) {
@@ -25,7 +24,7 @@ extension CANReader.Octets {
 extension CANReader {
   private static let maxMessageLength = 7
 
-  /// ISO 14230: format and length, target, source, a length byte where the format has none, data, sum of all.
+  /// ISO 14230: format and length, target, source, a length byte if the format has none, data, checksum.
   mutating func takeKLine(_ octets: Octets) throws(Unreadable) {
     let isLong = octets[0] & 0x3F == 0
     let head = isLong ? 4 : 3
@@ -37,10 +36,10 @@ extension CANReader {
     append(octets, from: head, to: messages.count - 1)
   }
 
-  /// ISO 9141-2 (sum) and SAE J1850 (CRC): priority, target, source, up to seven bytes, check.
+  /// ISO 9141-2 (sum) and SAE J1850 (CRC): priority, target, source, up to seven bytes, checksum.
   mutating func takeHeaded(_ octets: Octets) throws(Unreadable) {
     let standard = Self.length(of: octets, from: 3)
-    // The last byte of a message may hold as a check by chance.
+    // The last byte of a message may match as a checksum by chance.
     let isChecked = (octets.hasSum || octets.hasCRC) && standard != octets.count - 3
     let length = octets.count - (isChecked ? 4 : 3)
     guard length >= 1, length <= Self.maxMessageLength else { throw Unreadable("frame of wrong length") }
@@ -50,14 +49,14 @@ extension CANReader {
     append(octets, from: 3, to: messages.count - 1)
   }
 
-  /// A line's check held, or it is whole without one.
+  /// Counts a line with a valid checksum, or one that is complete without it.
   private mutating func see(check isThere: Bool) throws(Unreadable) {
     if isThere { return checkHeld() }
     checkMissed()
     guard hasNoChecks else { throw Unreadable("frame without checksum") }
   }
 
-  /// How long the standard's message is that begins there: before CAN there is one parameter in each, or a full line.
+  /// The length of the SAE J1979 message that begins at `start`: before CAN each holds one PID, or fills the line.
   private static func length(of octets: Octets, from start: Int) -> Int? {
     guard octets.count >= start + 2 else { return nil }
     switch octets[start] {
@@ -68,13 +67,12 @@ extension CANReader {
     }
   }
 
-  /// Where a message came from, as testers write it: `7E8`, `18DAF110`, on an older network `10`; empty: the adapter does not show it.
+  /// The source of a message in the usual notation: `7E8`, `18DAF110`, before CAN `10`; empty if the adapter does not show it.
   static func name(of source: UInt32?) -> String {
     source.map { $0 > 0xFF ? CANIdentifier($0).text : spacedHex([UInt8($0)]) } ?? ""
   }
 
-  /// Whether a message comes from a controller that answers the emission standard's requests: 7E8 to 7EF, 18DAF1xx, an address of an
-  /// older network, or nobody who is named.
+  /// Whether the source is an ECU that responds to SAE J1979 requests: 7E8 to 7EF, 18DAF1xx, an address before CAN, or unknown.
   static func isController(_ source: UInt32?) -> Bool {
     guard let source else { return true }
     return (0x7E8...0x7EF).contains(source) || source & 0xFFFF_FF00 == 0x18DA_F100 || source <= 0xFF

@@ -1,9 +1,9 @@
-// The monitors of all ECUs (SAE J1979): the malfunction indicator lamp and the readiness monitors of parameters 01 and 41, and on CAN the
-// results of the tests behind them (service 06), with what was measured and its limits. Only what was read is told.
+// The monitors of all ECUs (SAE J1979): MIL and readiness monitors (PIDs 01 and 41), and on CAN the test results (service 06) with values
+// and limits.
 
 struct MonitorList: Survey {
   static let columns = ["ecu", "what", "name", "test", "result", "value", "min", "max", "unit"]
-  /// `what` of a row.
+  /// The values of column `what`.
   static let (lamp, codes, readiness, test) = ("lamp", "codes", "readiness", "test")
   static let (sinceClear, thisDrive) = ("since clearing", "this drive")
 
@@ -15,7 +15,7 @@ struct MonitorList: Survey {
   private let isCAN: Bool
   private var plan: [Question]
   private var rows: [(source: UInt32?, cells: [String])] = []
-  /// Who answered anything, and who has test results.
+  /// The ECUs that responded, and those with test results.
   private var ecus: Set<UInt32?> = []
   private var tested: Set<UInt32?> = []
   private var doubts: [String] = []
@@ -64,7 +64,7 @@ struct MonitorList: Survey {
     }
   }
 
-  /// The monitors that an ECU has results of; it is asked for each.
+  /// Adds a request for each monitor that an ECU supports.
   private mutating func takeBitmap(_ answer: SurveyAnswer, _ base: UInt8) {
     guard answer.bytes.count == 6 else { return }
     let numbers = StandardParameter.supported(answer.bytes[2...], base: base)

@@ -1,26 +1,26 @@
-// Whether a vehicle moves or its engine runs, as its controllers say when they are asked. What nobody tells is not known, never 0.
-// Facts: SAE J1979, parameters 0C and 0D; the battery page of electric Hyundai and Kia.
+// Whether the vehicle moves or its engine runs, as reported by its ECUs. An unreported speed is unknown, never 0. Facts: SAE J1979, PIDs 0C
+// and 0D; the BMS data of electric Hyundai and Kia.
 
 struct Motion: Sendable, Equatable {
   static let questions: [[UInt8]] = [[0x01, 0x0D], [0x01, 0x0C]]
 
-  /// km/h, of the controller that says most.
+  /// km/h, the highest of all ECUs.
   private(set) var roadSpeed: Int?
-  /// rpm, likewise.
+  /// rpm, the highest of all ECUs.
   private(set) var engineSpeed: Double?
-  /// rpm of a drive motor, as the battery page told of late.
+  /// rpm of a drive motor, from recent BMS data.
   let motorSpeed: Double?
 
   init(motorSpeed: Double? = nil) { self.motorSpeed = motorSpeed }
 
-  /// What polling has told of late.
+  /// Recent speeds from polling.
   init(_ polled: Polled, at now: Instant) {
     motorSpeed = polled.motor.flatMap { $0.value(at: now) }
     roadSpeed = polled.road.flatMap { $0.value(at: now) }.map { Int($0) }
     engineSpeed = polled.engine.flatMap { $0.value(at: now) }
   }
 
-  /// The speeds that polling has told last.
+  /// The last polled speeds.
   struct Polled: Sendable {
     struct Speed: Sendable {
       let speed: Double
@@ -35,7 +35,7 @@ struct Motion: Sendable, Equatable {
     var road: Speed?
     var engine: Speed?
 
-    /// Takes the bytes of a parameter, if it is one of them.
+    /// Takes the bytes of a PID, if it is one of them.
     mutating func take(_ parameter: UInt8, _ data: UnsafeBufferPointer<UInt8>, at now: Instant) {
       if parameter == 0x0D, data.count == 1 { road = Speed(speed: Double(data[0]), at: now) }
       if parameter == 0x0C, data.count == 2 { engine = Speed(speed: Double(UInt16(data[0]) << 8 | UInt16(data[1])) / 4, at: now) }
@@ -57,7 +57,7 @@ struct Motion: Sendable, Equatable {
   var isKnown: Bool { roadSpeed != nil || engineSpeed != nil || motorSpeed != nil }
   var isMoving: Bool { roadSpeed ?? 0 > 0 || engineSpeed ?? 0 > 0 || motorSpeed ?? 0 > 0 }
 
-  /// `road speed 50 km/h, engine speed 2100 rpm`; empty where nothing is known.
+  /// `road speed 50 km/h, engine speed 2100 rpm`; empty if nothing is known.
   var words: String {
     [
       roadSpeed.map { "road speed \($0) km/h" }, engineSpeed.map { "engine speed \(Value.text($0)) rpm" },
@@ -65,12 +65,12 @@ struct Motion: Sendable, Equatable {
     ].compactMap { $0 }.joined(separator: ", ")
   }
 
-  /// Why nothing is cleared now.
+  /// The reason not to clear codes now.
   var objection: String? {
     isMoving ? "trouble codes are cleared only while the vehicle is stationary and its engine off (\(words)); \(Self.remedy)" : nil
   }
   var refusal: CommandError? { objection.map { .refused(code: "moving", $0) } }
 
-  /// What makes controllers willing.
+  /// The conditions under which ECUs accept clearing.
   static let remedy = "stop, switch the engine off, and leave the ignition on"
 }

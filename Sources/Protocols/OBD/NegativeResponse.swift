@@ -1,17 +1,17 @@
-// The negative response codes of ISO 14229 that vehicles use, what they are called, and what a poller does about each.
+// The negative response codes of ISO 14229, with their names and reactions.
 
 /// A code of `7F service code`.
 enum NegativeResponse {
-  /// What a poller does.
+  /// The reaction of the fast request.
   enum Demand {
-    /// Ask in another way: this service or identifier is not there.
+    /// Try another request: this service or identifier is not supported.
     case tryOther
-    /// Ask again at the next tick.
+    /// Repeat at the next slot.
     case askAgain
-    /// The answer is on its way: do not ask at once.
+    /// The response is pending: do not repeat at once.
     case pause
     case backOff
-    /// Never again by itself: each try brings a lock-out nearer.
+    /// Never repeat automatically: each attempt may lead to a lock-out.
     case giveUp
   }
 
@@ -20,37 +20,37 @@ enum NegativeResponse {
     case .leaveService, .leaveIdentifier: .tryOther
     case .askSoon: .askAgain
     case .wait: .pause
-    // Security access is needed for this request alone: the other one may do without.
+    // Only this request needs security access: another one may not.
     case .never where code == 0x33: .tryOther
     case .never: .giveUp
     case .askLater, .backOff, .correct, .split, .openSession: .backOff
     }
   }
 
-  /// What a scheduler of many requests does about the one that was refused.
+  /// The reaction of the timetable of many requests.
   enum Remedy {
-    /// An error of no kind: the same again, later.
+    /// No specific error: repeat later.
     case askLater
-    /// Never this service of this controller again.
+    /// Do not use this service of this ECU again.
     case leaveService
-    /// Never this identifier again.
+    /// Do not use this identifier again.
     case leaveIdentifier
-    /// The request is wrong, or its count digit: say so once, and drop the digit.
+    /// The request or its frame count is wrong: report once, and drop the count.
     case correct
-    /// Ask for less at a time.
+    /// Request less at a time.
     case split
-    /// The same after 10 to 100 ms, three times at most.
+    /// Repeat after 10 to 100 ms, three times at most.
     case askSoon
-    /// The vehicle is in no state for it: ever less often.
+    /// The conditions are not correct: repeat at growing intervals.
     case backOff
-    /// Only in another session, which is opened for nobody who has not asked for it.
+    /// Only in another session, which is never opened without a request.
     case openSession
-    /// Never by itself: it may lock out, or break what is being written.
+    /// Never repeat automatically: a lock-out or a corrupt download may follow.
     case never
-    /// The answer follows: wait for it and send nothing.
+    /// The response follows: wait for it and send nothing.
     case wait
 
-    /// It does not know what it is asked for.
+    /// The ECU does not support the request.
     var isIgnorance: Bool { self == .leaveService || self == .leaveIdentifier }
   }
 
@@ -69,7 +69,7 @@ enum NegativeResponse {
     }
   }
 
-  /// What the code is called.
+  /// The name of the code.
   static func name(of code: UInt8) -> String { names[code] ?? "code \(spacedHex([code]))" }
 
   private static let names: [UInt8: String] = [

@@ -1,7 +1,7 @@
-// How bytes of an answer become a number and a number becomes a property's value: the parts that every table of this folder
-// is written with. It never reads beyond the data and never lets a value out of its property's range.
+// Conversion of bytes to numbers and of numbers to property values, shared by all tables of this folder. Never reads beyond the data and
+// never returns a value outside of the property's range.
 
-/// How bytes make a number: big endian unless it says little.
+/// The size, sign and byte order of a number; big endian unless it says little.
 enum NumberLayout: Sendable {
   case u8, s8, u16, s16, u24, u32
   case littleU16, littleS16
@@ -23,7 +23,7 @@ enum NumberLayout: Sendable {
     }
   }
 
-  /// The number at this place, all of whose bytes are there.
+  /// The number at this offset; all of its bytes must be present.
   @inline(__always) func raw(_ data: UnsafeBufferPointer<UInt8>, _ at: Int) -> Int {
     switch self {
     case .u8: Int(data[at])
@@ -39,7 +39,7 @@ enum NumberLayout: Sendable {
   }
 }
 
-/// Where a number stands in an answer, and how its bytes make it.
+/// The offset and the layout of a number in a response.
 struct NumberField: Sendable {
   let at: Int
   let layout: NumberLayout
@@ -53,14 +53,14 @@ struct NumberField: Sendable {
   static func littleU16(_ at: Int) -> NumberField { NumberField(at: at, layout: .littleU16) }
   static func littleS16(_ at: Int) -> NumberField { NumberField(at: at, layout: .littleS16) }
 
-  /// The number, or nil where the answer ends before.
+  /// The number, or nil if the response is too short.
   func raw(_ data: UnsafeBufferPointer<UInt8>) -> Int? {
     at >= 0 && at <= data.count - layout.size ? layout.raw(data, at) : nil
   }
 }
 
 extension DataRow {
-  /// A whole number: raw * times + plus, where the raw number can be.
+  /// A whole number: raw * times + plus, if the raw number is plausible.
   static func whole(
     _ property: Property, _ field: NumberField, times: Int = 1, plus: Int = 0, raw plausible: ClosedRange<Int>? = nil,
     absent: (raw: Int, why: Absence)? = nil
@@ -68,7 +68,7 @@ extension DataRow {
     number(property, field, plausible, absent) { .int($0 * times + plus) }
   }
 
-  /// A number with a fraction: raw * times / over + plus, rounded to so many decimals.
+  /// A decimal number: raw * times / over + plus, rounded to `decimals`.
   static func scaled(
     _ property: Property, _ field: NumberField, times: Double = 1, over: Double = 1, plus: Double = 0, decimals: Int,
     raw plausible: ClosedRange<Int>? = nil, absent: (raw: Int, why: Absence)? = nil
@@ -95,7 +95,7 @@ extension DataRow {
     return DataRow(property) { field.raw($0).map { .value(.bool($0 == 1)) } ?? .absent(.notReported) }
   }
 
-  /// A word of a closed set for a number; another number means nothing.
+  /// A string of a closed set for a number; other numbers are absent.
   static func word(
     _ name: String, _ field: NumberField, _ words: [Int: String], lifetime: Property.Lifetime = .fresh(2 * .second), help: String
   ) -> DataRow {
@@ -106,13 +106,13 @@ extension DataRow {
     }
   }
 
-  /// The same row, absent where the whole answer is not what it should be.
+  /// The same row, absent if the response as a whole is not valid.
   func only(when holds: @escaping @Sendable (UnsafeBufferPointer<UInt8>) -> Bool, else absence: Absence = .implausible) -> DataRow {
     let read = read
     return DataRow(property) { holds($0) ? read($0) : .absent(absence) }
   }
 
-  /// To so many decimals; adding zero turns -0 into 0.
+  /// Rounds to `places` decimals; adding zero turns -0 into 0.
   static func rounded(_ number: Double, _ decimals: Int) -> Double {
     var scale = 1.0
     for _ in 0..<max(decimals, 0) { scale *= 10 }

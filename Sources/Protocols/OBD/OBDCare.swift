@@ -1,28 +1,28 @@
-// How the vehicle is left alone: what is measured, when polling ends for the car's sake, how the adapter is put to sleep and woken, and
-// the words for each. A probe is a measurement and, unless that says no, one request; who answers it is polled again.
+// Pausing of polling: voltage measurement, the end of polling, sleep and wake-up of the adapter, and the messages. A probe is a measurement
+// and, if the voltage allows, one request; a response resumes polling.
 
 extension OBDMachine {
   private static let voltage = Array("ATRV\r".utf8)
   static let lowPower = Array("ATLP\r".utf8)
   private static let measureTakes: Nanoseconds = 15 * .millisecond
-  /// Where there is never time for it, it is measured all the same.
+  /// The maximum age of a measurement before it is forced.
   private static let measureLatest: Nanoseconds = 5 * .second
 
   // MARK: Voltage
 
-  /// Whether it is time to measure, with so much left before the next poll.
+  /// Whether a measurement is due and fits into the time before the next poll.
   func wantsVoltage(at now: Instant, room: Nanoseconds) -> Bool {
     guard let care, traits.hasVoltage, now >= care.due else { return false }
     return room >= Self.measureTakes || care.due == .min || now &- care.due >= Self.measureLatest
   }
 
-  /// A probe (`isProbe`) goes on with the vehicle.
+  /// Measures the voltage; after a probe's measurement (`isProbe`) comes a request.
   mutating func measure(isProbe: Bool, at now: Instant, _ effects: inout Effects) {
     state = .measuring(isProbe: isProbe)
     send(Self.voltage, at: now, &effects)
   }
 
-  /// The adapter has told the voltage, `12.4V`, or that it cannot.
+  /// Handles the voltage, `12.4V`, or that it is not supported.
   mutating func voltageReplied(isProbe: Bool, at now: Instant, _ effects: inout Effects) {
     let line = lines(of: dialogue.reply[dialogue.body...]).first ?? []
     let text = String(decoding: line, as: UTF8.self)
@@ -50,15 +50,15 @@ extension OBDMachine {
     if isProbe { pace.begin(at: now) }
   }
 
-  /// A measurement came to nothing.
+  /// Handles a failed measurement.
   mutating func voltageMissed(at now: Instant) {
     care?.measured(nil, at: now)
     state = .polling
   }
 
-  // MARK: Leaving alone
+  // MARK: Pausing
 
-  /// The next question comes so much later; the adapter may sleep until then, if it is long.
+  /// Delays the next probe; the adapter may sleep meanwhile if the pause is long.
   mutating func leaveAlone(for pause: Nanoseconds, at now: Instant) {
     isProbing = true
     state = sleepsAdapter(pause) && questions.isEmpty ? .lulling(until: now &+ pause) : .backingOff(Pause(until: now &+ pause))
@@ -68,7 +68,7 @@ extension OBDMachine {
     care.map { $0.sleepsAdapter && traits.canSleep && pause >= $0.pause } ?? false
   }
 
-  /// The vehicle has answered. If nobody uses it, it is left alone: it would not fall asleep otherwise.
+  /// Pauses polling of an unused vehicle after a response, so that it can fall asleep.
   mutating func restIfIdle(at now: Instant, _ effects: inout Effects) -> Bool {
     guard !signsOfUse.isEmpty, tuning == nil, care?.isIdle(at: now) ?? false, let care else { return false }
     say(lonelyWord(.parked), &effects)
@@ -78,7 +78,7 @@ extension OBDMachine {
     return true
   }
 
-  /// The adapter has taken the command to sleep, or does not know it.
+  /// The adapter has accepted the sleep command, or does not support it.
   mutating func lullReplied(until: Instant, _ effects: inout Effects) {
     if SetupAnswer(dialogue.reply[dialogue.body...]) == .done { return state = .asleep(until: until) }
     traits.cannotSleep()
@@ -87,16 +87,16 @@ extension OBDMachine {
     state = .backingOff(Pause(until: until))
   }
 
-  /// What a vehicle that does not answer is at, as the voltage tells.
+  /// The state of a vehicle that does not respond, by its voltage.
   var silenceWord: StatusWord {
     guard let care, care.volts != nil else { return .carSilent }
     return !care.isInVehicle ? .noCar : care.isCharging ? .carSilent : .carAsleep
   }
 
-  /// The word for a vehicle that is left alone for a full pause.
+  /// The state while polling is paused.
   func lonelyWord(_ word: StatusWord) -> StatusWord { sleepsAdapter(care?.pause ?? 0) ? .adapterAsleep : word }
 
-  /// How long a vehicle that does not answer is left alone, and the word for it; the pauses grow.
+  /// The length of the pause, and the state, for a vehicle that does not respond; pauses grow.
   mutating func nextSilence() -> (pause: Nanoseconds, word: StatusWord, words: String?) {
     guard let care else { return (nextPause(), .carSilent, nil) }
     guard streaks.backOffs >= Self.backOffs(before: care.pause) else { return (nextPause(), silenceWord, nil) }

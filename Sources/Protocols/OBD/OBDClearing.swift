@@ -1,20 +1,20 @@
-// How trouble codes are cleared: what would be lost is read, and shown to who only asks. Who confirms has it kept first, in the journal
-// and on the disk; only then, and only while the vehicle stands, service 04 goes out, once. This is the one way to it.
+// Clearing of trouble codes: the codes are read and shown. After confirmation they are stored in the journal and on disk; only then, and
+// only while the vehicle is stationary, service 04 is sent once. There is no other way to clear.
 
-/// A clearing that somebody confirmed and that has not ended.
+/// A confirmed clearing in progress.
 struct Clearing: Sendable {
   enum Stage: Sendable {
-    /// Its questions are asked, or wait for their turn.
+    /// Its requests are in progress or queued.
     case asking
-    /// What is lost is to be kept with the time of the wall's clock.
+    /// The codes are read and wait for the wall clock time.
     case timing(CodeLoss)
-    /// It is on its way to the disk.
+    /// The codes are being written to disk.
     case storing(CodeLoss, kept: [UInt8])
-    /// It is, and nobody waits for the rest any more.
+    /// The codes are being written, but the caller has disconnected.
     case abandoned
   }
 
-  /// What is kept of the last clearings: a line each.
+  /// The stored key of the last clearings, one line each.
   static let key = "cleared-codes"
   static let most = 20
 
@@ -30,7 +30,7 @@ extension OBDMachine {
     arguments: [Argument(confirm, .bool, optional: true, help: "Clear the codes; without it, only show what would be lost")],
     help: "Show what clearing the trouble codes would erase, or clear them after storing it in the journal and on disk")
 
-  /// The questions of a clearing.
+  /// The requests of a clearing.
   func loss(_ arguments: [String: Value], at now: Instant) throws(CommandError) -> CodeLoss {
     let isConfirmed = arguments[Self.confirm] == .bool(true)
     if isConfirmed, clearing != nil {
@@ -40,7 +40,7 @@ extension OBDMachine {
     return CodeLoss(isConfirmed: isConfirmed, Motion(polled, at: now), known: known)
   }
 
-  /// Whether what was read is what somebody wants to lose: it is kept before it is cleared.
+  /// Stores the codes of a confirmed clearing first. Returns false if the query is not one.
   mutating func beginsClearing(_ query: OBDQuery, _ result: Result<Report, CommandError>, _ effects: inout Effects) -> Bool {
     guard case .success = result, query.isWanted, clearing?.id == query.id, let loss = query.confirmedLoss else { return false }
     clearing?.stage = .timing(loss)
@@ -48,7 +48,7 @@ extension OBDMachine {
     return true
   }
 
-  /// It is this time now.
+  /// Stores the codes with the wall clock time.
   mutating func keepCodes(_ wall: WallTime, _ effects: inout Effects) {
     guard case .timing(let loss)? = clearing?.stage, let id = clearing?.id else { return }
     let lines =
@@ -62,7 +62,7 @@ extension OBDMachine {
     effects.append(.progress(id, Report(text: "codes stored", progress: 0.5)))
   }
 
-  /// The disk has what is lost, or does not take it.
+  /// Continues once the codes are stored, or fails.
   mutating func keptCodes(_ key: String, _ failure: String?, at now: Instant, _ effects: inout Effects) {
     guard key == Clearing.key, let clearing else { return }
     switch clearing.stage {
@@ -80,7 +80,7 @@ extension OBDMachine {
     }
   }
 
-  /// What became of service 04 stands in the journal, whoever waits for it.
+  /// Logs the outcome of service 04, even if the caller has disconnected.
   mutating func tellClearing(_ query: OBDQuery, _ effects: inout Effects) {
     guard let done = query.survey as? CodeClearing, done.outcomes != nil else { return }
     effects.append(
@@ -90,13 +90,13 @@ extension OBDMachine {
     if done.hasCleared || done.isUnknown { timetable.hasten() }
   }
 
-  /// The caller is gone.
+  /// The caller has disconnected.
   mutating func forgetClearing(_ id: CommandID) {
     guard let clearing, clearing.id == id else { return }
     if case .storing = clearing.stage { self.clearing?.stage = .abandoned } else { self.clearing = nil }
   }
 
-  /// There is nobody to ask any more: ends a clearing that waits for the disk. Its questions have ended before.
+  /// Ends a clearing that waits for the disk because the link is gone. Its requests have ended before.
   mutating func failClearing(_ error: CommandError, _ effects: inout Effects) {
     guard let clearing else { return }
     switch clearing.stage {
@@ -108,10 +108,10 @@ extension OBDMachine {
 }
 
 extension OBDQuery {
-  /// What somebody wants to lose.
+  /// The codes of a confirmed clearing.
   var confirmedLoss: CodeLoss? { (survey as? CodeLoss).flatMap { $0.isConfirmed ? $0 : nil } }
 
-  /// What the caller is told: once service 04 is out, what came of it goes before whatever went wrong later.
+  /// The result for the caller: once service 04 was sent, its outcome has precedence over later errors.
   func told(_ result: Result<Report, CommandError>, lastCommand: [UInt8]) -> Result<Report, CommandError> {
     guard case .failure = result, let clearing = survey as? CodeClearing else { return result }
     if clearing.hasCleared { return .success(clearing.report(isReadAgain: false)) }

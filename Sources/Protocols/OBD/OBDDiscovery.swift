@@ -1,32 +1,31 @@
-// Which parameters the vehicle's controllers support, asked of all at once, page by page of thirty-two. Each controller's answer counts
-// for itself: a parameter is asked of one that has it. Answers that cannot be told apart are not guessed at.
-// Facts: SAE J1979, services 01 with parameters 00, 20, 40 …
+// Reads which PIDs the ECUs support, from all at once, 32 at a time. Each response counts for its own ECU; ambiguous responses are
+// rejected. Facts: SAE J1979, service 01 with PIDs 00, 20, 40 …
 
-/// What the controllers have told so far.
+/// The supported PIDs reported so far.
 struct Discovery: Sendable, Equatable {
-  /// One controller, by the identifier that it answers from.
+  /// One ECU, by its response identifier.
   struct Controller: Sendable, Equatable {
     let identifier: UInt32
     var parameters: [UInt8] = []
 
-    /// As testers write it: `7E8`, `18DAF110`, on a K-line `10`.
+    /// The usual notation: `7E8`, `18DAF110`, on a K-line `10`.
     var text: String { CANReader.name(of: identifier) }
   }
 
-  /// The standard has eight addresses on an 11-bit bus.
+  /// ISO 15765-4 defines eight addresses on 11-bit CAN.
   static let maxControllers = 8
 
   var bus: VehicleBus
   private(set) var controllers: [Controller] = []
 
-  /// Parameters that a controller answers in one request.
+  /// The maximum number of PIDs that an ECU answers in one request.
   var most = 6
-  /// Tells this vehicle from another, where its number is known.
+  /// A hash of the VIN, if it is known.
   var mark: UInt32?
 
   init(on bus: VehicleBus) { self.bus = bus }
 
-  /// A controller's answer to the question from `base` on.
+  /// Takes the response of an ECU to the request at `base`.
   mutating func add(_ bitmap: some Sequence<UInt8>, base: UInt8, from identifier: UInt32) {
     let found = StandardParameter.supported(bitmap, base: base)
     if let index = controllers.firstIndex(where: { $0.identifier == identifier }) {
@@ -37,7 +36,7 @@ struct Discovery: Sendable, Equatable {
     }
   }
 
-  /// What was kept; nil where it makes no sense.
+  /// Parses the stored form; nil if it is invalid.
   init?(kept bytes: [UInt8]) {
     bus = .search
     var kept: VehicleBus?
@@ -69,14 +68,13 @@ struct Discovery: Sendable, Equatable {
     bus = kept ?? VehicleBus(answeringFrom: first.identifier)
   }
 
-  /// To be kept: the bus, what tells the vehicle from others, then a line for each controller: its identifier and its parameters in hex
-  /// digits.
+  /// The stored form: the protocol, the VIN hash, then one line per ECU with its identifier and its PIDs in hex digits.
   var bytes: [UInt8] {
     Array("bus \(bus.digit)\n\(most == 1 ? "most 1\n" : "")".utf8) + (mark.map { Array("mark \(String($0, radix: 16))\n".utf8) } ?? [])
       + controllers.flatMap { Array((String($0.identifier, radix: 16, uppercase: true) + " ").utf8) + hexText($0.parameters) + [lineFeed] }
   }
 
-  /// Where to ask on, or nil when all is told.
+  /// The next base to request, or nil when complete.
   func next(after base: UInt8) -> UInt8? {
     guard base < 0xE0, controllers.contains(where: { $0.parameters.contains(base + 0x20) }) else { return nil }
     return base + 0x20
@@ -84,7 +82,7 @@ struct Discovery: Sendable, Equatable {
 }
 
 extension CANReader {
-  /// What controllers say that they support from `base` on.
+  /// The supported PIDs that ECUs report from `base` on.
   func bitmaps(base: UInt8) -> [(source: UInt32?, bitmap: ArraySlice<UInt8>)] {
     messages.compactMap { message in
       let bytes = bytes(of: message)
@@ -95,7 +93,7 @@ extension CANReader {
 }
 
 extension OBDMachine {
-  /// A reply to the question what there is.
+  /// Handles a reply to the request for supported PIDs.
   mutating func discovered(_ poll: Poll, at now: Instant, _ effects: inout Effects) {
     let base = request.bytes[1]
     let answers = reader.bitmaps(base: base)
@@ -103,14 +101,14 @@ extension OBDMachine {
       return failed(.unusable("several ECUs respond, and this adapter does not show which"), poll, at: now, &effects)
     }
     guard !answers.isEmpty else {
-      // The first page is there in every car; where a later one is not, what came before stands.
+      // Every vehicle supports the first bitmap; if a later one is missing, the earlier ones remain valid.
       if base > 0 { return discoveryEnded(at: now, &effects) }
       return failed(.unusable("response to another request"), poll, at: now, &effects)
     }
     dialogue.isInStep()
     discoveryMisses = 0
     for answer in answers { discovery.add(answer.bitmap, base: base, from: answer.source ?? 0x7E8) }
-    // An adapter that searches although it was told a bus shows it by who answers.
+    // An adapter that searches although a protocol was set is revealed by the response identifiers.
     let isOlder = answers.allSatisfy { $0.source.map { $0 <= 0xFF } ?? false }
     if bus == .search || bus.isCAN && isOlder {
       if traits.namesBus { return state = .namingBus }
@@ -129,7 +127,7 @@ extension OBDMachine {
 
   static let whichBus = Array("ATDPN\r".utf8)
 
-  /// The adapter has told which bus it found. Where it does not know the question, the controllers' addresses tell as much as we need.
+  /// Handles the detected protocol. If the adapter does not report it, the ECU addresses are sufficient.
   mutating func busNamed(at now: Instant, _ effects: inout Effects) {
     stand(on: lines(of: dialogue.reply[dialogue.body...]).first.flatMap { VehicleBus(digits: $0) })
     askOn(at: now, &effects)
@@ -142,14 +140,14 @@ extension OBDMachine {
     aim = Aim(bus: bus, target: .unaddressed, timing: aim?.timing ?? .initial)
   }
 
-  /// The next start knows them.
+  /// Stores the ECUs for the next start.
   mutating func keepControllers(_ effects: inout Effects) {
     guard case .standard(let found) = vehicle, storedControllers != found else { return }
     storedControllers = found
     effects.append(.store(key: "controllers", found.bytes))
   }
 
-  /// A later page that nobody answers is one that nobody has.
+  /// A later bitmap without a response is not supported by any ECU.
   mutating func endsDiscovery(_ failure: Failure) -> Bool {
     guard request.isDiscovery, request.bytes[1] > 0 else { return false }
     switch failure {
@@ -164,7 +162,7 @@ extension OBDMachine {
   mutating func discoveryEnded(at now: Instant, _ effects: inout Effects) {
     state = .polling
     let found = discovery
-    // What was told so far may have been another vehicle's: should this come to nothing, it is asked anew.
+    // The results so far may be of another vehicle: if detection fails, start over.
     begin(attempt)
     (streaks.hasDiscovered, streaks.madeWay) = (true, 0)
     guard recognise(found, &effects) else {

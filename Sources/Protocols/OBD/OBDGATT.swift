@@ -1,6 +1,5 @@
-// ELM327 adapters on Bluetooth Low Energy. Facts: the adapters' GATT tables as their owners have told them (Veepeak,
-// KONNWEI and OBDLink CX; HM-10 and LELink; Vgate iCar Pro and vLinker; Microchip and Nordic modules). All of these
-// services are also those of printers, badges and toys: what was found by its name alone must answer ATI first.
+// ELM327 adapters on Bluetooth Low Energy. Facts: published GATT tables (Veepeak, KONNWEI and OBDLink CX; HM-10 and LELink; Vgate iCar Pro
+// and vLinker; Microchip and Nordic modules). Other devices use the same services: a device found by its name alone must answer ATI first.
 
 extension GATTRole {
   public static let elm327 = GATTRole(

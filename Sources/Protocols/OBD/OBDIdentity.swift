@@ -1,18 +1,18 @@
-// What a vehicle says of itself once: its number and the calibrations of its controllers, as properties. The number also tells one
-// vehicle from another: what was kept of another's controllers is not this one's.
+// Identification of the vehicle: VIN and calibration identifiers as properties. The VIN also shows whether the stored ECUs belong to this
+// vehicle.
 
 extension OBDMachine {
   private static let identityPeriod: Nanoseconds = 3600 * .second
 
-  /// By the place of the controller.
+  /// By index of the ECU.
   static let calibrationNames = (1...Discovery.maxControllers).map { $0 == 1 ? "calibration-ids" : "calibration-ids-\($0)" }
 
-  /// The questions: the number of whoever has it, the calibrations of each controller.
+  /// The requests: the VIN of any ECU, the calibration identifiers of each.
   static func identityPages(of controllers: [Discovery.Controller], on bus: VehicleBus) -> [Page] {
     let vin = Property("vin", .string, lifetime: .retained, help: "Vehicle identification number (VIN); personal data")
     var pages = [identityPage(bus.everybody, VehicleInformation.vinRequest, vin)]
     for (place, controller) in controllers.enumerated() {
-      // Before CAN whoever answers first is the one that is heard.
+      // Before CAN only the first ECU that responds is heard.
       let target = bus.isCAN ? Target(answeringFrom: CANIdentifier(controller.identifier)) : place == 0 ? .unaddressed : nil
       guard let target else { continue }
       let property = Property(
@@ -22,7 +22,7 @@ extension OBDMachine {
       pages.append(identityPage(target, VehicleInformation.calibrationRequest, property))
     }
     if !controllers.isEmpty {
-      // Who was slow, or asleep, when the controllers were asked what they have, is heard another time.
+      // ECUs that were slow or asleep during detection are queried later.
       var check = Inquiry(bus.everybody, [0x01, 0x00], period: identityPeriod)
       check.isCheck = true
       pages.append(Page(check, []))
@@ -30,7 +30,7 @@ extension OBDMachine {
     return pages
   }
 
-  /// Controllers have told again what they have. More than we know of is asked for once on each connection.
+  /// The ECUs have reported their supported PIDs again. Detection is repeated once per connection if there are more.
   mutating func check(_ effects: inout Effects) {
     guard case .standard(let found) = vehicle, !hasChecked else { return }
     let isMore = reader.bitmaps(base: 0).contains { source, bitmap in
@@ -43,7 +43,7 @@ extension OBDMachine {
     findOutAnew(found)
   }
 
-  /// The vehicle has been silent: whoever answers now may be another one.
+  /// The vehicle was silent: another one may respond now.
   mutating func askWhoAgain() {
     (isMissed, mark, hasChecked) = (false, nil, false)
     scales.forget()
@@ -53,7 +53,7 @@ extension OBDMachine {
     timetable.settle()
   }
 
-  /// What tells who the vehicle is does not hold any more.
+  /// The identification is no longer valid.
   mutating func withdrawIdentity(_ reason: String, _ effects: inout Effects) {
     for index in timetable.inquiries.indices where timetable.inquiries[index].isIdentity { withdraw(index, reason, &effects) }
   }
@@ -70,7 +70,7 @@ extension OBDMachine {
     return Page(inquiry, [DataRow(property) { _ in .absent(.notReported) }])
   }
 
-  /// The answer to such a question, which may be several messages; nil: there is none.
+  /// The response to such a request, possibly in several messages; nil: none.
   func identity(_ inquiry: Inquiry) -> (texts: VehicleInformation.Answer, source: UInt32?)? {
     let answers = reader.messages.filter {
       inquiry.target.isAnswered(from: $0.source, before: inquiry.answerer) && reader.bytes(of: $0).starts(with: inquiry.echo)
@@ -79,13 +79,12 @@ extension OBDMachine {
     return (VehicleInformation.read(answers.filter { $0.source == source }.map { reader.bytes(of: $0) }), source)
   }
 
-  /// The vehicle has told its number: is it the one whose controllers we know?
+  /// Compares the reported VIN with the stored one.
   mutating func tell(_ texts: [String], at position: Int, _ effects: inout Effects) {
     let text = texts.joined(separator: ", ")
     publish(.value(.string(text)), at: position, &effects)
     guard schema.properties[position].name == "vin", case .standard(var found) = vehicle, self.mark == nil else { return }
-    // Once each time that it answers: vehicles are not exchanged under way, and controllers that tell another number each time must not
-    // matter.
+    // Once after each silence: vehicles do not change while polling, and ECUs that report changing VINs must not cause a loop.
     let mark = Discovery.mark(of: text)
     self.mark = mark
     if found.mark == mark { return }
@@ -103,6 +102,6 @@ extension OBDMachine {
 }
 
 extension Discovery {
-  /// What tells a vehicle's number from another's and does not tell the number (FNV-1a).
+  /// A hash of the VIN that does not reveal it (FNV-1a).
   static func mark(of vin: String) -> UInt32 { vin.utf8.reduce(2_166_136_261) { ($0 ^ UInt32($1)) &* 16_777_619 } }
 }

@@ -1,28 +1,28 @@
-// The questions beside the fast page: how the adapter is turned to whom they go and back, and what becomes of their answers. What the
-// vehicle refuses is asked again after ten minutes, what a controller says nothing to ever less often; neither ends the page.
+// The requests beside the fast one: retargeting of the adapter there and back, and handling of the responses. A rejected request is sent
+// again after ten minutes, one without a response at growing intervals; neither affects the fast request.
 
 extension OBDMachine {
   private static let refusalLasts: Nanoseconds = 600 * .second
   private static let scalesLast: Nanoseconds = 600 * .second
-  /// A chip that knows STPX waits a fifth of a second for an answer.
+  /// The timeout of a chip with STPX: 200 ms.
   private static let extendedTimeout: Nanoseconds = .second
   private static let busyPause: Nanoseconds = 100 * .millisecond
 
-  /// What is to be done next while polling.
+  /// The next command while polling.
   enum Errand {
     case nothing, poll, question, voltage
     case turn(Aim)
     case inquire(Int)
   }
 
-  /// People first, then the page at its slot, then what fits in the gap, then the way back.
+  /// Queries first, then the fast request at its slot, then requests that fit in the gap, then the way back to `home`.
   mutating func errand(at now: Instant) -> Errand {
     if !questions.isEmpty { return .question }
     let room = pace.due &- now
     let isDue = now >= pace.due
     if wantsVoltage(at: now, room: room) { return .voltage }
     let way = Timetable.Way(aim: aim, home: home, takesHeader: traits.takesHeader && request.target.isUsual)
-    // Back to back there is no gap: what waits for too long goes between two pages.
+    // Back to back there are no gaps: overdue requests go between two polls.
     if !isDue || timetable.hasForced(at: now), streaks.isSettled, !isProbing, tuning == nil,
       let index = timetable.pick(at: now, room: max(room, 0), way)
     {
@@ -54,17 +54,17 @@ extension OBDMachine {
 
   // MARK: Answers
 
-  /// The question that is in flight has whom to ask in it.
+  /// The request in flight carries its header.
   var isExtended: Bool { dialogue.command.starts(with: "STPX".utf8) }
 
   static let withoutExtendedKey = "no-stpx"
 
-  /// It calls itself an STN chip, and is none.
+  /// The adapter identifies as an STN chip without being one.
   private mutating func askByTurning(_ index: Int, at now: Instant, _ effects: inout Effects) {
     traits.takesNoHeader()
     withoutExtended = traits.name
     effects.append(.store(key: Self.withoutExtendedKey, Array((traits.name ?? "").utf8)))
-    // The usual filter was enough for that; the way home sets a narrower one.
+    // The default filter was sufficient for STPX; `home` sets a narrower one.
     aim?.target = nil
     timetable.inquiries[index].due = now
   }
@@ -92,7 +92,7 @@ extension OBDMachine {
       case .refuse where isExtended:
         askByTurning(index, at: now, &effects)
       case .refuse:
-        // The digit, or the length of the request, is more than the adapter knows.
+        // The adapter does not support the digit or the length of the request.
         timetable.inquiries[index].count.isRefused()
         missed(index, status.words, took: took, at: now, &effects)
       case .discard, .resynchronise, .acknowledge, .ignore: inquiryUnusable(index, status.words, took: took, at: now, &effects)
@@ -144,7 +144,7 @@ extension OBDMachine {
       timetable.inquiries[index].refused(words, until: now &+ Self.refusalLasts)
       withdraw(index, words, &effects)
     case .pause where !timetable.inquiries[index].isPatient:
-      // The answer came when the adapter listened no more. It is asked again with more time, not at once.
+      // The response came after the adapter's timeout. It is requested again later, with a longer one.
       timetable.inquiries[index].becomePatient()
       timetable.inquiries[index].due = now &+ Self.busyPause
     case .giveUp:
@@ -160,10 +160,10 @@ extension OBDMachine {
   private mutating func missed(_ index: Int, _ words: String, took: Nanoseconds, at now: Instant, _ effects: inout Effects) {
     askedAlone(timetable.inquiries[index], isAnswered: false)
     timetable.inquiries[index].missed(at: now, took: took)
-    // What tells who a vehicle is must not be another one's.
+    // Identification must not be that of another vehicle.
     guard timetable.inquiries[index].misses >= (timetable.inquiries[index].isIdentity ? 1 : 2) else { return }
     withdraw(index, words, &effects)
-    // Perhaps it was too much at once.
+    // Perhaps there were too many PIDs in one request.
     if timetable.inquiries[index].standing == .unknown, timetable.inquiries[index].parameters.count > 1 { timetable.split(index) }
   }
 
@@ -175,7 +175,7 @@ extension OBDMachine {
     unusable(reason, resynchronising: true, at: now, &effects)
   }
 
-  /// Nothing came of it, for a reason that is not its own.
+  /// The request failed for a reason that is not its own.
   mutating func inquiryMissed(_ index: Int, sent: Instant, at now: Instant) {
     timetable.inquiries[index].missed(at: now, took: max(now &- sent, 0))
     timetable.settle()
@@ -184,8 +184,8 @@ extension OBDMachine {
 
   // MARK: Values
 
-  /// Publishes what stands at this place of the payload: a page as a whole, or parameters one after the other, by the scales of the
-  /// controller that they come from. Tells whether all parameters were there.
+  /// Publishes the payload in `range`: a data record as a whole, or PID by PID, scaled by the ECU's own scaling. Returns how many of the
+  /// PIDs were there.
   mutating func publish(
     _ rows: [Inquiry.Row], _ parameters: [Inquiry.Parameter], _ range: Range<Int>, from source: UInt32?, _ effects: inout Effects
   ) -> Share {
@@ -214,7 +214,7 @@ extension OBDMachine {
     }
   }
 
-  /// Every controller that has answered tells its own scales. They do not change while it runs: they are asked for now and then.
+  /// Stores the scaling reported by each ECU. It does not change while it runs, so it is read rarely.
   private mutating func takeScales(_ index: Int, isAll: Bool, at now: Instant) {
     for message in reader.messages {
       let bytes = Array(reader.bytes(of: message))
@@ -225,11 +225,11 @@ extension OBDMachine {
     if isAll { timetable.inquiries[index].due = now &+ Self.scalesLast }
   }
 
-  /// How much of a request for several parameters was answered.
+  /// The share of PIDs that was answered.
   enum Share { case whole, part, one, none }
 
-  /// A controller that answers only some of what is asked for at once is asked for less at once; one that answers the first alone is one
-  /// of those that know no more than that, which is remembered.
+  /// An ECU that answers only some of the PIDs gets smaller requests; one that answers only the first is remembered as answering one PID at
+  /// a time.
   private mutating func judge(_ share: Share, of index: Int, _ effects: inout Effects) {
     guard share != .whole, timetable.inquiries[index].parameters.count > 1 else { return }
     timetable.inquiries[index].shortAnswers += 1
@@ -250,7 +250,7 @@ extension OBDMachine {
 }
 
 extension Inquiry {
-  /// Why it has no answer while the vehicle answers others: `7E5 does not respond to 22E011`.
+  /// The reason for absence while the vehicle responds to other requests: `7E5 does not respond to 22E011`.
   fileprivate func words(for status: ELMStatus) -> String {
     let who = target.reply.flatMap { _ in target.request }?.text ?? "no ECU"
     let what = "\(who == "no ECU" ? "responds to" : "does not respond to") \(String(decoding: hexText(request), as: UTF8.self))"

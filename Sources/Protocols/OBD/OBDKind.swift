@@ -1,4 +1,4 @@
-// The `obd` kind as the configuration knows it: links, keys, and how its machine is made.
+// The `obd` kind: links, options, and the construction of its machine.
 
 extension Kind {
   /// Cars through an ELM327 adapter.
@@ -40,7 +40,7 @@ extension Kind {
     let wishes = (setup.sections[PropertyWish.section.name] ?? []).compactMap { PropertyWish($0, &problems) }
     if let first = problems.first { throw first }
     let choice = VehicleChoice(rawValue: setup.options["vehicle"]?.text ?? "") ?? .auto
-    // A recording answers what was asked then: the gaps of the fast request were filled with other questions.
+    // A recording has only the answers to its own requests: no other requests are sent in the gaps.
     let isReplay = setup.links[.main]?.hasPrefix("replay:") ?? false
     let usual = CarCare()
     let time = { (key: String) in setup.options[key]?.number.map { Nanoseconds($0 * 1e9) } }

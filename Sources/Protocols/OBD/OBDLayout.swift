@@ -1,19 +1,19 @@
-// Which properties the device has: what its vehicle reports, then what tells of the adapter and of ourselves. The rows of the vehicle
-// change when it becomes known; a property that keeps its name keeps its value. A name is there once: whoever comes first has it.
+// The schema of the device: first the properties of the vehicle, then those of the adapter and the polling. The vehicle's part changes with
+// detection; a property that keeps its name keeps its value. Names are unique: the first wins.
 
 extension OBDMachine {
-  /// A question of the timetable with the properties that its answer holds.
+  /// A polled request with the properties that its response holds.
   struct Page {
     var inquiry: Inquiry
     var rows: [(parameter: UInt8?, row: DataRow)]
-    /// An owner described it: a name that it has is not ours.
+    /// A custom signal: its name has precedence.
     var isOwn = false
 
     init(_ inquiry: Inquiry, _ rows: [DataRow], isOwn: Bool = false) {
       (self.inquiry, self.rows, self.isOwn) = (inquiry, rows.map { (nil, $0) }, isOwn)
     }
 
-    /// Parameters of service 01 in one request.
+    /// PIDs of service 01 in one request.
     init(_ parameters: [StandardParameter], of target: Target, period: Nanoseconds) {
       let lengths = parameters.map { Inquiry.Parameter(number: $0.number, count: $0.bytes) }
       inquiry = Inquiry(target, [0x01] + parameters.map(\.number), parameters: lengths, period: period)
@@ -21,12 +21,12 @@ extension OBDMachine {
     }
   }
 
-  /// Where a property of our own stands in the schema.
+  /// The position of an own property in the schema.
   func position(_ signal: Signal) -> Int {
     Signal.reported.contains(signal.rawValue) ? signal.rawValue : ownBase + signal.rawValue - Signal.pollRate.rawValue
   }
 
-  /// The properties of the vehicle that do not outlast its silence, in the schema.
+  /// The positions of the vehicle's properties that become absent when it does not respond.
   var livelyProperties: [Int] { (0..<ownBase).filter { schema.properties[$0].lifetime != .retained } }
 
   private static let signNames = ["rpm", "rpm-2", "speed", "charging", "ignition"]
@@ -34,13 +34,13 @@ extension OBDMachine {
   func publish(_ signal: Signal, _ value: Value, _ effects: inout Effects) { effects.publish(position(signal), value) }
   func withdraw(_ signal: Signal, _ reason: String, _ effects: inout Effects) { effects.withdraw(position(signal), reason) }
 
-  /// The vehicle has these properties: those of the battery page if it has one, those of the fast request, those of the others.
+  /// Sets the vehicle's properties: those of the BMS data record, of the fast request and of the other requests.
   mutating func layOut(hasBatteryPage: Bool, fast: Page?, _ pages: [Page]) {
     var properties = hasBatteryPage ? Array(Signal.properties(period: pace.period)[Signal.reported]) : []
     var names = Set(properties.map(\.name) + Signal.ownNames)
     let claimed = Set(signals.map(\.name))
     func place(_ page: Page) -> [Inquiry.Row] {
-      // What shares the device's rate is asked no more often than that.
+      // Requests that share the device's rate are not sent more often.
       let period = page.inquiry.isFast ? max(page.inquiry.period, pace.period) : page.inquiry.period
       return page.rows.compactMap { parameter, row in
         let isWanted = page.isOwn || !claimed.contains(row.property.name) && wishes.asks(row.property.name)
@@ -69,7 +69,7 @@ extension OBDMachine {
     said = [Absence](repeating: .none, count: properties.count)
   }
 
-  /// The same, told to whoever shows it. What was published in this turn would stand at another place by now: nothing was.
+  /// Publishes the schema. Nothing may have been published in this turn before: its positions would be wrong.
   mutating func declare(hasBatteryPage: Bool, fast: Page?, _ pages: [Page], _ effects: inout Effects) {
     assert(effects.readings.isEmpty)
     let before = schema

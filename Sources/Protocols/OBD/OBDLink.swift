@@ -1,5 +1,4 @@
-// What the machine does when its link comes and goes: everything it knew of the adapter is forgotten, questions end,
-// and nothing stays due. What the disk knows is read once, at the start.
+// Handling of link changes: the adapter's state is reset, queries end, and nothing stays due. Stored state is read once, at the start.
 
 extension OBDMachine {
   mutating func restore(_ kept: [String: [UInt8]], _ effects: inout Effects) {
@@ -14,7 +13,7 @@ extension OBDMachine {
     }
     if let bytes = kept["controllers"], choice == .auto || choice == .ice, let found = Discovery(kept: bytes), recognise(found, &effects) {
       storedControllers = found
-      // An electric car whose battery slept when it was asked may be behind it: its page is tried first. Those that we know have this bus.
+      // An electric car whose battery slept before may respond now: its request is tried first. Known ones use this protocol.
       begin(choice == .auto && found.bus == .can ? attempts.firstIndex { $0.request == storedRequest } ?? 0 : place(of: found) ?? 0)
     }
     line.restore(kept[LineSpeed.key])
@@ -41,13 +40,13 @@ extension OBDMachine {
   }
 
   mutating func linkWentDown(_ reason: String, _ effects: inout Effects) {
-    // Why we gave the link up stays to be read; what was wrong behind a link that broke is not known any more.
+    // Keep the reason why the link was reset; after a broken link the earlier fault no longer applies.
     if !isDown { complain(nil, &effects) }
     if reasonDown != reason { say(.waiting, &effects) }
     letGo(reason, &effects)
   }
 
-  /// The link is of no use as it is.
+  /// Resets the link.
   mutating func giveUp(_ reason: String, at now: Instant, _ effects: inout Effects) {
     if triesNextSpeed(at: now, &effects) { return }
     let reason = line.words ?? reason
@@ -65,7 +64,7 @@ extension OBDMachine {
     dialogue.reset()
   }
 
-  /// Nothing that was measured or said counts for what comes next.
+  /// Resets measurements and published reasons.
   mutating func forgetMeasurements() {
     timing.forget()
     for index in said.indices { said[index] = .none }

@@ -1,37 +1,36 @@
-// The `obd` machine: makes an ELM327 ready, finds out what vehicle is behind it, polls one request on an absolute grid, and lets a
-// person's questions and the vehicle's other pages in between. One command is in flight at a time; what is due next follows from
-// the state alone, in `advance`. A late byte, a wrong reply or noise never becomes a value.
-// Facts: the ELM327 data sheet, ISO 15765-2, and the behaviour of real adapters and clones as the files beside this say.
+// The `obd` machine: initialises an ELM327, detects the vehicle, polls one request on an absolute grid, and inserts queries and other
+// requests. One command is in flight at a time; `advance` derives the next one from the state. A late byte, wrong reply or noise never
+// becomes a value. Facts: ELM327 data sheet, ISO 15765-2, and the files beside this.
 
-/// Talks to a vehicle through an ELM327 or one of its relatives.
+/// Communicates with a vehicle through an ELM327 or compatible adapter.
 public struct OBDMachine: Machine {
-  /// What the machine is at. Each case carries just what is valid in it.
+  /// The state of the machine. Each case carries only what is valid in it.
   enum State {
-    /// No link, or one that is to be reset: nothing is due.
+    /// No link, or one about to be reset: nothing is due.
     case down(String)
     /// This step of the setup is in flight or next.
     case settingUp(step: Int)
-    /// The adapter has found the vehicle's bus and is asked which it is.
+    /// The adapter has detected the protocol and is asked for it.
     case namingBus
-    /// The adapter is in trouble; it is set up again then.
+    /// The adapter failed; it is reinitialised then.
     case resting(until: Instant, String)
     /// The next poll waits for its slot.
     case polling
     /// A poll is in flight.
     case asking(Poll)
-    /// The vehicle does not answer.
+    /// The vehicle does not respond.
     case backingOff(Pause)
-    /// A person's question is on its way; then the pause goes on, if there was one.
+    /// A query is in flight; afterwards the pause continues, if there was one.
     case querying(OBDQuery, Pause?)
-    /// The adapter is turned to another controller.
+    /// The adapter is being retargeted.
     case turning(Turn)
-    /// A question of the timetable is in flight.
+    /// A request of the timetable is in flight.
     case inquiring(Int, sent: Instant)
-    /// The adapter is asked for the voltage; behind a probe's comes a question to the vehicle.
+    /// The voltage is being measured; after a probe's measurement comes a request.
     case measuring(isProbe: Bool)
-    /// The adapter is told to sleep.
+    /// The adapter is being put to sleep.
     case lulling(until: Instant)
-    /// It sleeps until then, or until somebody asks.
+    /// The adapter sleeps until then, or until a query.
     case asleep(until: Instant)
   }
 
@@ -55,15 +54,15 @@ public struct OBDMachine: Machine {
 
   public internal(set) var schema: Schema
   let allowRaw: Bool
-  /// What the owner wants to be asked for.
+  /// The custom signals.
   let signals: [CustomSignal]
-  /// How often the owner wants what is known of vehicles.
+  /// The configured overrides of known properties.
   let wishes: PropertyWishes
   var state = State.down("link not up yet")
   var dialogue = ELMDialogue()
   var line = LineSpeed()
   var reader = CANReader()
-  /// Replies whose lines lacked nothing but their check; nil: one had it.
+  /// Replies whose lines lacked only their checksum; nil: one had it.
   var missingChecks: Int? = 0
   var traits = AdapterTraits()
   var unanswered = Unanswered()
@@ -71,88 +70,88 @@ public struct OBDMachine: Machine {
   var timing: Timing
   var count = FrameCount()
   var request = PageRequest.uds
-  /// The vehicle's bus, as far as it is known.
+  /// The vehicle's protocol, as far as it is known.
   var bus = VehicleBus.can
-  /// The parameters that are polled of a car of the emission standard, as its properties are laid out.
+  /// The polled PIDs of an SAE J1979 vehicle, as its properties are laid out.
   var fastRequest: PageRequest?
-  /// How often they are wanted, where that is not the device's rate.
+  /// Their period, if it is not that of the device's rate.
   var fastPeriod: Nanoseconds?
-  /// Why the request that is polled is in doubt: meanwhile the question is asked that every controller knows.
+  /// Why the fast request is in doubt: meanwhile the request that all ECUs support is polled.
   var doubt: String?
-  /// What was polled together failed, and is asked one by one.
+  /// PIDs polled together failed, and are requested one by one.
   var failsTogether = FailsTogether.no
-  /// Who answered the request before, where everybody is asked.
+  /// The ECU that answered the previous functional request.
   var answerer: UInt32?
-  /// What is tried in turn until the vehicle answers, and where in the list we are.
+  /// The protocol candidates, and the index of the current one.
   let attempts: [Attempt]
   var attempt = 0
-  /// The adapter's waiting is being tried out.
+  /// Timing is being tuned.
   var tuning: Tuning?
-  /// What the disk knows of it.
+  /// The stored timing.
   var keptTiming = ""
-  /// The adapter of this name calls itself an STN chip and does not know ST PX.
+  /// The adapter of this name identifies as an STN chip but does not support STPX.
   var withoutExtended: String?
-  /// How long the adapter is to wait for answers.
+  /// The adapter's timeouts.
   var timings = Timings()
-  /// How the adapter is set; nil: it is to be turned to the vehicle first.
+  /// The current addressing; nil: the adapter must be retargeted first.
   var aim: Aim?
   var timetable = Timetable()
-  /// When the vehicle is left alone; nil: never.
+  /// When to pause polling; nil: never.
   var care: CarCare?
-  /// It is, but for a question now and then.
+  /// Polling is paused, except for probes.
   var isProbing = false
-  /// The properties that tell that somebody uses the vehicle, in the schema.
+  /// The positions of properties that show that the vehicle is in use.
   var signsOfUse: [Int] = []
   var discovery = Discovery(on: .can)
-  /// How often nobody answered the question that is asked next.
+  /// Consecutive missing responses to the next discovery request.
   var discoveryMisses = 0
-  /// What the vehicle's number came to on this connection.
+  /// The hash of the VIN on this connection.
   var mark: UInt32?
-  /// The adapter was set up again on this link because it echoes what it was told not to.
+  /// The adapter was reinitialised on this link because its echo was on again.
   var hasHeededEcho = false
-  /// It has been silent since it told that.
+  /// The vehicle has been silent since it reported its VIN.
   var isMissed = false
-  /// More than was known has been found on this connection.
+  /// Detection was repeated on this connection because ECUs or PIDs were new.
   var hasChecked = false
   var vehicle = Vehicle.unknown
-  /// What its controllers have told of their scales on this connection.
+  /// The scaling reported by the ECUs on this connection.
   var scales = Scales()
   let choice: VehicleChoice
-  /// Nothing that an owner has not described is asked beside the fast request.
+  /// Only custom signals are requested beside the fast request.
   let isFastOnly: Bool
-  /// Where the properties of our own begin in the schema.
+  /// The position of the first own property in the schema.
   var ownBase = 0
-  /// The rows of the request that is asked at the device's rate, where that is no page.
+  /// The rows of the fast request, if it is not a data record.
   var primary: [Inquiry.Row] = []
   var streaks = Streaks()
   var counters = Counters()
-  /// A clearing of trouble codes that somebody confirmed.
+  /// A confirmed clearing of trouble codes.
   var clearing: Clearing?
-  /// What was kept of earlier ones, a line each.
+  /// The stored lines of earlier clearings.
   var clearings: [UInt8] = []
-  /// How fast polling says that motor, vehicle and engine are.
+  /// The last polled speeds of motor, vehicle and engine.
   var polled = Motion.Polled()
   var questions: [OBDQuery] = []
-  /// Setups that failed one after the other.
+  /// Consecutive failed setups.
   var failedSetups = 0
-  /// The request as it goes out, digit and carriage return included.
+  /// The request as sent, digit and carriage return included.
   var pollBytes: [UInt8] = []
-  /// The request that the disk knows.
+  /// The stored request.
   var storedRequest: PageRequest?
-  /// The controllers that the disk knows.
+  /// The stored ECUs.
   var storedControllers: Discovery?
-  /// Why each property was last said to be absent, so that it is said once.
+  /// The published reason of absence of each property.
   var said: [Absence] = []
-  /// When the last input came.
+  /// The time of the last input.
   private(set) var lastTurn: Instant = .min
   private(set) var status = ""
   private(set) var fault: String?
 
-  /// How long the adapter is to wait: as a rule, and for the request that is polled.
+  /// The adapter's timeouts: the default one, and the one of the fast request.
   struct Timings {
     var usual = ReplyTiming.initial
     var isPagePatient = false
-    /// Answers in a row, while it is, that needed no patience.
+    /// Consecutive responses that did not need the long timeout.
     var promptAnswers = 0
   }
 
@@ -174,7 +173,7 @@ public struct OBDMachine: Machine {
   static let rates = Action(
     "rates", help: "Show how often each request is sent and answered, how long it takes, and which properties it holds")
 
-  /// A machine that polls `rate` times a second (0: back to back) and sends what is no read request only if it may.
+  /// Polls `rate` times per second (0: back to back); sends other than read requests only if `allowRaw`.
   init(
     rate: Double = 20, allowRaw: Bool = false, phase: Double = 0, vehicle choice: VehicleChoice = .auto, isFastOnly: Bool = false,
     signals: [CustomSignal] = [], wishes: PropertyWishes = PropertyWishes(), care: CarCare? = nil
@@ -196,14 +195,13 @@ public struct OBDMachine: Machine {
 
   public var nextWake: Instant? {
     if let deadline = dialogue.deadline {
-      // As a rule the reply is there before the next slot: waiting for that from the start spares setting the timer twice
-      // a poll.
+      // Usually the reply comes before the next slot: waiting for the slot from the start saves setting the timer twice per poll.
       if case .asking(let poll) = state, pace.period > 0, !poll.isOverdue { return min(deadline, pace.due) }
       return deadline
     }
     return switch state {
     case .resting(let until, _), .asleep(let until): until
-    // What is due by now and does not fit waits for the next answer.
+    // Due requests that do not fit wait for the next response.
     case .polling: timetable.nextDue > lastTurn ? min(pace.due, timetable.nextDue) : pace.due
     case .backingOff(let pause): pause.until
     case .down, .settingUp, .asking, .querying, .turning, .inquiring, .namingBus, .measuring, .lulling: nil
@@ -213,7 +211,7 @@ public struct OBDMachine: Machine {
   public mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
     lastTurn = now
     switch input {
-    // The dialogue ends with its link; what is overdue must not be answered over a link that is gone.
+    // The dialogue ends with its link: an overdue command must not be answered over a closed link.
     case .linkChanged(.main, _), .stopping: break
     default: expire(at: now, &effects)
     }
@@ -247,7 +245,7 @@ public struct OBDMachine: Machine {
     }
   }
 
-  /// Sends what is due, if the adapter is free for it.
+  /// Sends the next command, if the adapter is idle.
   private mutating func advance(at now: Instant, _ effects: inout Effects) {
     guard dialogue.isIdle, hasSomethingDue(at: now) else { return }
     if dialogue.isOutOfStep { return strayTextCame(at: now, &effects) }
@@ -284,7 +282,7 @@ public struct OBDMachine: Machine {
 
   var isDown: Bool { reasonDown != nil }
 
-  /// Why there is no link.
+  /// The reason why the link is down.
   var reasonDown: String? { if case .down(let reason) = state { reason } else { nil } }
 
   private mutating func received(_ bytes: [UInt8], at now: Instant, _ effects: inout Effects) {
@@ -311,7 +309,7 @@ public struct OBDMachine: Machine {
     if let status = arrival.unasked { heardUnasked(status, at: now, &effects) }
   }
 
-  /// The adapter started again instead of doing what it was told. Where data are read, that is found among them.
+  /// The adapter restarted instead of replying. Where data is read, the reader finds that itself.
   private var lossInReply: ELMStatus? {
     switch state {
     case .turning, .namingBus, .measuring, .lulling: break
@@ -324,10 +322,10 @@ public struct OBDMachine: Machine {
     return nil
   }
 
-  /// The adapter spoke without being asked: it started again, or goes to sleep.
+  /// The adapter sent a status unasked: it restarted, or goes to sleep.
   private mutating func heardUnasked(_ status: ELMStatus, at now: Instant, _ effects: inout Effects) {
     switch state {
-    // A banner while the adapter is about to be reset is the one we caused.
+    // A banner before the reset is expected.
     case .down, .resting, .settingUp(step: 0), .lulling, .asleep: return
     case .settingUp: setupFailed(status.words, isSilent: false, at: now, &effects)
     case .polling, .asking, .backingOff, .querying, .turning, .inquiring, .namingBus, .measuring: lostSettings(status, at: now, &effects)
@@ -356,25 +354,25 @@ public struct OBDMachine: Machine {
     effects.append(.fault(words))
   }
 
-  /// The kind's words for what it is doing.
+  /// The state words of the kind.
   enum StatusWord: String {
     /// There is no link.
     case waiting
-    /// The adapter is being made ready.
+    /// The adapter is being initialised.
     case starting
-    /// The vehicle answers.
+    /// The vehicle responds.
     case polling
-    /// The adapter works and the vehicle does not answer, for all that is known of its voltage.
+    /// The adapter works but the vehicle does not respond; the voltage does not explain it.
     case carSilent = "car-silent"
-    /// The vehicle does not answer, and nothing charges its battery.
+    /// The vehicle does not respond, and its battery is not being charged.
     case carAsleep = "car-asleep"
-    /// The vehicle answers, but nobody uses it: it is left alone.
+    /// The vehicle responds but is not in use: polling is paused.
     case parked
-    /// The adapter is in no vehicle.
+    /// The adapter is not connected to a vehicle.
     case noCar = "no-car"
     /// The adapter sleeps as the vehicle does.
     case adapterAsleep = "adapter-asleep"
-    /// The adapter or its answers are in trouble.
+    /// The adapter or its replies fail.
     case degraded
   }
 }

@@ -1,24 +1,23 @@
-// When what a car of the emission standard is polled for is not answered, or not as the standard says, it may fail alone while everything
-// else is there: another request is polled instead, and this one is asked beside it until it takes its place again. Whether the vehicle is
-// silent as a whole tells the question that every controller knows.
+// Fallback of the fast request of an SAE J1979 vehicle: if it is not answered, or not correctly, another one is polled while it is retried
+// beside. The request that all ECUs support shows whether the vehicle is silent as a whole.
 
 extension OBDMachine {
-  /// What it means that parameters are not answered together.
+  /// The meaning of PIDs that are not answered together.
   enum FailsTogether {
     case no
-    /// They are asked one by one to find out.
+    /// They are being requested one by one to find out.
     case open
-    /// Each is answered alone: their controller answers one at a time.
+    /// Each is answered alone: the ECU supports one PID per request.
     case proven
   }
 
-  /// So many requests fail one after the other before it is the vehicle's fault.
+  /// The number of failing requests before the vehicle as a whole counts as silent.
   private static let maxYielding = 6
   private static let unanswered = "the vehicle does not respond to this request"
 
   var pollsParameters: Bool { if case .standard = vehicle { !request.parameters.isEmpty } else { false } }
 
-  /// What is polled, as it would be asked beside something else.
+  /// The fast request as an inquiry of the timetable.
   private var primaryInquiry: Inquiry {
     let period = max(fastPeriod ?? pace.period, .second / 20)
     var inquiry = Inquiry(request.target, request.bytes, parameters: request.parameters, period: period)
@@ -26,7 +25,7 @@ extension OBDMachine {
     return inquiry
   }
 
-  /// This is polled from now on, at the device's rate or as often as it is wanted.
+  /// Makes this the fast request, at the device's rate or its configured period.
   private mutating func poll(_ inquiry: Inquiry) {
     (primary, fastPeriod) = (inquiry.rows, inquiry.isFast ? nil : inquiry.period)
     follow(fastPeriod)
@@ -40,19 +39,18 @@ extension OBDMachine {
     writePollBytes()
   }
 
-  /// The first parameter is polled, the others are asked beside it.
+  /// Polls the first PID alone; the others follow in the timetable.
   mutating func splitFast() {
     let whole = primaryInquiry
     timetable.inquiries.append(whole.asking(for: request.parameters.dropFirst()))
     poll(whole.asking(for: request.parameters.prefix(1)))
   }
 
-  /// What is polled is not answered although the vehicle is there: its parameters are asked one by one, or something else is polled. False
-  /// where nothing is left.
+  /// Splits or replaces a fast request that fails although the vehicle responds. Returns false if no request is left.
   mutating func makeWay(_ words: String, at now: Instant, _ effects: inout Effects) -> Bool {
     guard pollsParameters, streaks.madeWay < Self.maxYielding else { return false }
     if tuning == nil, timings.usual != .initial {
-      // What was tuned may be too quick for what is there now.
+      // The tuned timeout may be too short for the remaining ECUs.
       timings.usual = .initial
     } else if request.parameters.count > 1 {
       splitFast()
@@ -71,7 +69,7 @@ extension OBDMachine {
     return true
   }
 
-  /// This question is polled, and what was polled is asked in its stead.
+  /// Makes this the fast request; the previous one is retried beside it.
   private mutating func exchange(_ index: Int) {
     let old = primaryInquiry
     let new = timetable.inquiries[index]
@@ -79,7 +77,7 @@ extension OBDMachine {
     poll(new)
   }
 
-  /// What had made way is answered again: it is polled, beside what shares its rate or instead of what does not.
+  /// Restores a request that is answered again, beside the one that shares its rate or instead of it.
   mutating func takeItsPlace(_ index: Int) {
     guard pollsParameters, doubt == nil, case .standard(let found) = vehicle else { return }
     timetable.inquiries[index].takesItsPlace()
@@ -93,12 +91,12 @@ extension OBDMachine {
     poll(both)
   }
 
-  /// A parameter that was polled together with another one was asked alone.
+  /// Records that a PID of the fast request was answered alone.
   mutating func askedAlone(_ inquiry: Inquiry, isAnswered: Bool) {
     if inquiry.isFast, failsTogether == .open { failsTogether = isAnswered ? .proven : .no }
   }
 
-  /// Each is answered and all together are not: their controller answers one at a time, which is remembered.
+  /// Each PID is answered alone but not together: one PID per request, which is stored.
   mutating func askOneByOne(at now: Instant, _ effects: inout Effects) {
     failsTogether = .no
     guard case .standard(var found) = vehicle, found.most > 1 else { return }
@@ -110,7 +108,7 @@ extension OBDMachine {
 
   // MARK: Doubt
 
-  /// Asks what every controller knows in place of what is polled. False where that would tell nothing.
+  /// Sends the request that all ECUs support instead of the fast one. Returns false if that cannot help.
   mutating func beginDoubt(_ words: String) -> Bool {
     guard pollsParameters, request == fastRequest else { return false }
     doubt = words
@@ -118,7 +116,7 @@ extension OBDMachine {
     return true
   }
 
-  /// What is polled is asked again. Gives why it was in doubt, if it was.
+  /// Resumes the fast request. Returns why it was in doubt, if it was.
   mutating func endDoubt() -> String? {
     guard let words = doubt, let fastRequest else { return nil }
     doubt = nil
@@ -126,7 +124,7 @@ extension OBDMachine {
     return words
   }
 
-  /// Somebody is there. Of a vehicle that was left alone that is news; of another one it tells that the request is at fault.
+  /// The vehicle responds. If it was paused, polling resumes; otherwise the fast request is at fault.
   mutating func doubtAnswered(_ poll: Poll, at now: Instant, _ effects: inout Effects) {
     guard !reader.bitmaps(base: 0).isEmpty else { return failed(.unusable("response to another request"), poll, at: now, &effects) }
     dialogue.isInStep()
@@ -140,7 +138,7 @@ extension OBDMachine {
     }
   }
 
-  /// Nobody answers that either: the vehicle is silent. False where something else is wrong.
+  /// No ECU responds to that either: the vehicle is silent. Returns false if there is another cause.
   mutating func doubtFailed(_ failure: Failure, _ words: String, at now: Instant, _ effects: inout Effects) -> Bool {
     switch failure {
     case .status(let status) where status.demand == .wait || status.demand == .backOff: backOff(words, at: now, &effects)
@@ -150,7 +148,7 @@ extension OBDMachine {
     return true
   }
 
-  /// The vehicle answers something else than the standard says: time and again, or now.
+  /// Handles a response that violates SAE J1979, repeatedly or now.
   mutating func misfit(_ reason: String, at now: Instant, _ effects: inout Effects) {
     streaks.misfits += 1
     guard streaks.misfits >= 3, makeWay(reason, at: now, &effects) else {

@@ -1,8 +1,8 @@
-// What the bytes of an answer say in words, where the standard fixes it: the parameters of services 01 and 02, trouble codes, test
-// results, vehicle information, negative responses. The tables of Standard/ read; this only puts into words, and never guesses.
+// The meaning of standard responses as text: PIDs of services 01 and 02, trouble codes, test results, vehicle information, negative
+// responses.
 
 enum OBDMeaning {
-  /// The words for an answer; empty where there are none.
+  /// The text for a response; empty if unknown.
   static func of(_ message: ArraySlice<UInt8>, _ scales: Scales = Scales(), from source: UInt32? = nil) -> String {
     let at = message.startIndex
     switch message.first {
@@ -32,7 +32,7 @@ enum OBDMeaning {
     return problem == nil ? found.joined(separator: ", ") : ""
   }
 
-  /// `coolant temperature 90 °C`; what is absent, or of an unknown scale, is left out.
+  /// `coolant temperature 90 °C`; absent and unscaled values are left out.
   private static func words(for row: DataRow, _ data: UnsafeBufferPointer<UInt8>, _ scales: Scales, from source: UInt32?) -> String? {
     guard case .value(let value) = row.value(data, scales, from: source) else { return nil }
     let property = row.property

@@ -1,5 +1,5 @@
-// How the machine asks for the page and what it makes of each reply: values, a refusal that leads to the other request,
-// a silent vehicle that is asked ever less often, or a reply that nothing is read from.
+// Sending of the fast request and handling of each reply: values, a negative response, a vehicle that does not respond, or an unusable
+// reply.
 
 extension OBDMachine {
   private static let backOffSeconds: [Int64] = [1, 2, 5, 10, 30, 60]
@@ -11,15 +11,15 @@ extension OBDMachine {
     pollBytes.append(carriageReturn)
   }
 
-  /// How many frames the adapter is told to wait for; nil: it is to wait as long as it is set to.
+  /// The number of frames that the adapter waits for; nil: until its timeout.
   private var countedFrames: Int? { timings.isPagePatient || tuning != nil ? nil : count.frames }
 
-  /// A search for the bus tries several, one of them at 5 baud.
+  /// Protocol detection tries several, one of them at 5 baud.
   private static let searchTimeout: Nanoseconds = 12 * .second
 
   mutating func ask(at now: Instant, _ effects: inout Effects) {
     counters.polls &+= 1
-    // While the gaps are being measured the page comes when it can.
+    // While the gaps are being measured, polls may be late.
     if !timetable.isSurveyed, pace.period > 0 { pace.begin(at: now) }
     state = .asking(Poll(sent: now, lateness: pace.take(at: now), isCounted: countedFrames != nil))
     let timeout = bus.isCAN || streaks.isSettled ? Self.timeout : Self.searchTimeout
@@ -35,7 +35,7 @@ extension OBDMachine {
     }
   }
 
-  /// Reads the reply. An adapter that time and again prints lines that are whole but for their check, and never one with it, leaves it out.
+  /// Parses the reply. Detects an adapter that always omits the checksum.
   private mutating func readReply() -> CANReader.Outcome {
     let outcome = reader.read(dialogue.reply, from: dialogue.body)
     if reader.checks.held { (missingChecks, reader.hasNoChecks) = (nil, false) }
@@ -106,7 +106,7 @@ extension OBDMachine {
     complain(nil, &effects)
   }
 
-  /// A controller that answers at once for a while needs no patience any more.
+  /// An ECU that responds promptly for a while no longer needs the long timeout.
   private mutating func easeTimeout() {
     guard timings.isPagePatient else { return }
     timings.promptAnswers = reader.messages.count == 1 ? timings.promptAnswers + 1 : 0
@@ -116,7 +116,7 @@ extension OBDMachine {
     }
   }
 
-  /// Where not all of the parameters were answered they are asked for in turn.
+  /// If only some PIDs were answered, they are requested one by one.
   private mutating func judgePrimary(_ share: Share) {
     guard request.parameters.count > 1 else { return }
     streaks.shortAnswers = share == .whole ? 0 : streaks.shortAnswers + 1
@@ -125,11 +125,11 @@ extension OBDMachine {
     splitFast()
   }
 
-  /// Why a poll brought no values.
+  /// The reason why a poll brought no values.
   enum Failure {
     case status(ELMStatus)
     case negative(UInt8)
-    /// An answer of the right controller that cannot be what the standard says.
+    /// A response of the right ECU that violates SAE J1979.
     case misfit(String)
     case unusable(String)
   }
@@ -141,7 +141,7 @@ extension OBDMachine {
     if endsDiscovery(failure) { return discoveryEnded(at: now, &effects) }
     if request.isDiscovery, discoveryMisses == 1 { return }
     tuningPolled(nil, &effects)
-    // Behind what may change the schema.
+    // After possible changes of the schema.
     defer { publishCounters(at: now, &effects) }
     if poll.isCounted && doubtsTheCount(failure) { return }
     switch failure {
@@ -155,7 +155,7 @@ extension OBDMachine {
       case .refuse:
         if !makeWay(status.words, at: now, &effects) { tryOther(status.words, isFinal: false, at: now, &effects) }
       case .wait: silent(status.words, at: now, &effects)
-      // Another bus may be the right one.
+      // Another protocol may be the right one.
       case .backOff where !streaks.isSettled: tryOther(status.words, isFinal: false, at: now, &effects)
       case .backOff: if isProbing || !beginDoubt(status.words) { backOff(status.words, at: now, &effects) }
       case .retry: disturbed(status.words, at: now, &effects)
@@ -170,14 +170,14 @@ extension OBDMachine {
     }
   }
 
-  /// What goes wrong time and again may be the fault of this request alone: the next one asks what every ECU supports.
+  /// Repeated failures may be the fault of this request alone: the next poll asks for the PIDs that every ECU supports.
   private mutating func suspectRequest(_ words: String) {
     streaks.spoilt += 1
     if streaks.spoilt % 3 == 0, !isProbing { _ = beginDoubt(words) }
   }
 
-  /// A counted request that was not answered in full may have failed for its digit: whether the digit goes, and whether
-  /// only an uncounted request can tell more.
+  /// An incomplete response to a request with a count may be due to the count. Returns whether the count is dropped, and whether the
+  /// request must be repeated without it.
   private mutating func doubtsTheCount(_ failure: Failure) -> Bool {
     defer { writePollBytes() }
     switch failure {
@@ -200,7 +200,7 @@ extension OBDMachine {
   private mutating func refused(_ code: UInt8, at now: Instant, _ effects: inout Effects) {
     let words = "the vehicle rejects the request (\(NegativeResponse.name(of: code)))"
     let demand = NegativeResponse.demand(of: code)
-    // Who refuses one request, time and again, is there for others.
+    // An ECU that repeatedly rejects one request may answer others.
     if pollsParameters, demand == .tryOther || demand == .backOff || demand == .giveUp {
       streaks.negatives += 1
       if streaks.negatives < 3 || makeWay(words, at: now, &effects) { return }
@@ -212,7 +212,7 @@ extension OBDMachine {
       if streaks.busy > 3, !makeWay(words, at: now, &effects) { backOff("\(words); retrying later", at: now, &effects) }
     case .pause:
       streaks.busy += 1
-      // Again and again the answer comes when the adapter listens no more: it waits from now on.
+      // The response repeatedly comes after the adapter's timeout: use the long one.
       if streaks.busy >= 3, !timings.isPagePatient {
         (timings.isPagePatient, timings.promptAnswers) = (true, 0)
         writePollBytes()
@@ -226,9 +226,9 @@ extension OBDMachine {
     }
   }
 
-  /// The vehicle does not know this request, or never answered it: the next one, and after all of them a pause.
+  /// The vehicle does not support this request, or never answered it: try the next, and after all of them pause.
   mutating func tryOther(_ words: String, isFinal: Bool, at now: Instant, _ effects: inout Effects) {
-    // It has just said that it is there, and what it knows.
+    // The ECUs have just reported their supported PIDs.
     if streaks.hasDiscovered, makeWay(words, at: now, &effects) { return }
     streaks.hasDiscovered = false
     if tryNext() { return }
@@ -237,7 +237,7 @@ extension OBDMachine {
 
   private mutating func silent(_ words: String, at now: Instant, _ effects: inout Effects) {
     if dialogue.hasEcho, !traits.missing.contains(.echoOff), !hasHeededEcho {
-      // Echo is back: the adapter may have started again unheard, and asks the wrong controller on the wrong bus.
+      // Echo is on again: the adapter may have restarted unnoticed, and use the wrong ECU and protocol.
       hasHeededEcho = true
       return setUpAgain(at: now, &effects)
     }
@@ -260,11 +260,11 @@ extension OBDMachine {
     fallSilent(silence.words.map { "\(words); \($0)" } ?? words, silence.word, &effects)
     leaveAlone(for: silence.pause, at: now)
     streaks.madeWay = 0
-    // Now and then it is asked what every controller knows.
+    // Every fourth time the request that all ECUs support is sent.
     if streaks.backOffs % 4 == 3 { _ = beginDoubt(words) }
   }
 
-  /// Asking again by ourselves would do harm.
+  /// Repeating the request could cause a lock-out.
   private mutating func stopAsking(_ words: String, _ effects: inout Effects) {
     fallSilent("\(words); disconnect and connect to retry", .carSilent, &effects)
     state = .backingOff(Pause(until: nil))
@@ -280,7 +280,7 @@ extension OBDMachine {
     complain(words, &effects)
   }
 
-  /// How many pauses grow before they are that long.
+  /// The number of pauses that are shorter than `pause`.
   static func backOffs(before pause: Nanoseconds) -> Int { backOffSeconds.prefix { $0 * .second < pause }.count }
 
   mutating func nextPause() -> Nanoseconds {

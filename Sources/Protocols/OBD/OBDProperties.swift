@@ -1,6 +1,5 @@
-// The properties of the `obd` kind: names, units, ranges, words. The order of the cases is the order of the schema.
-// Battery and motor values carry the sign of the car: current and power positive when the battery gives, negative when
-// it takes; motor speed negative when the motor turns backwards.
+// The properties of the `obd` kind: names, units, ranges, help. The order of the cases is the order of the schema. Signs: current and power
+// positive when discharging; motor speed negative in reverse.
 
 /// A property of an `obd` device; its raw value is its position in the schema.
 enum Signal: Int, CaseIterable, Sendable {
@@ -16,25 +15,25 @@ enum Signal: Int, CaseIterable, Sendable {
   case pollRate, roundTrip, roundTripP99, lateness, latenessP99, adapterVoltage
   case adapter, vehicle, `protocol`, request, polls, missed, timeouts, badReplies, lastBadReply
 
-  /// Those that the battery page reports; the rest tells of the adapter and of ourselves.
+  /// Properties of the BMS data record; the rest describe the adapter and the polling.
   static let reported = rpm.rawValue...ignition.rawValue
-  /// Those that are measured while polling.
+  /// Properties measured while polling.
   static let measured: [Signal] = [.pollRate, .roundTrip, .roundTripP99, .lateness, .latenessP99]
-  /// What no property of a vehicle is called.
+  /// Names that no property of a vehicle may have.
   static let ownNames = usual[(reported.upperBound + 1)...].map(\.name)
 
-  /// The schema's rows. Values that are polled stay fresh for three periods, at least two seconds.
+  /// The rows of the schema. Polled values stay fresh for three periods, at least two seconds.
   static func properties(period: Nanoseconds) -> [Property] {
     let freshFor = max(3 * period, 2 * .second)
     return freshFor == 2 * .second ? usual : allCases.map { $0.property(freshFor) }
   }
 
-  /// Shared by all devices that poll more often than three times in two seconds.
+  /// Shared by all devices that poll more than 1.5 times per second.
   private static let usual = allCases.map { $0.property(2 * .second) }
 
   private func property(_ freshFor: Nanoseconds) -> Property {
     let row = declaration
-    // The voltage is measured every ten seconds, or thirty.
+    // The voltage is measured every ten or thirty seconds.
     let lifetime: Property.Lifetime =
       self == .adapterVoltage ? .fresh(90 * .second) : rawValue >= Signal.adapter.rawValue ? .retained : .fresh(freshFor)
     return Property(row.name, row.type, unit: row.unit, range: row.range, lifetime: lifetime, help: row.help)
@@ -105,8 +104,8 @@ enum Signal: Int, CaseIterable, Sendable {
 }
 
 extension OBDMachine {
-  /// Names that a signal of an owner's own cannot have.
+  /// Names that a custom signal cannot have.
   static let ownProperties = Set(Signal.properties(period: 0).map(\.name))
-  /// What the battery page tells.
+  /// Names of the BMS data record.
   static let batteryProperties = Set(Signal.properties(period: 0)[Signal.reported].map(\.name))
 }

@@ -1,5 +1,4 @@
-// What the machine publishes: the page's fields at every answer, its own measurements once a second. What is absent is
-// said once, not at every poll.
+// Publishing of values: the fields of each response, and the polling statistics once a second. An absence is published once.
 
 extension OBDMachine {
   mutating func publishPage(_ range: Range<Int>, _ effects: inout Effects) {
@@ -14,7 +13,7 @@ extension OBDMachine {
     }
   }
 
-  /// What was read of the property at this place.
+  /// Publishes the value of a property, or its absence.
   mutating func publish(_ decoded: Decoded, at position: Int, _ effects: inout Effects) {
     switch decoded {
     case .value(let value):
@@ -30,7 +29,7 @@ extension OBDMachine {
     }
   }
 
-  /// The vehicle says nothing: neither its values nor the measurements of the polling stand any longer.
+  /// Withdraws values and statistics because the vehicle does not respond.
   mutating func withdrawVehicle(_ reason: String, _ effects: inout Effects) {
     for position in livelyProperties { effects.withdraw(position, reason) }
     for signal in Signal.measured { withdraw(signal, reason, &effects) }
@@ -46,7 +45,7 @@ extension OBDMachine {
     publish(summary.lateness, .lateness, .latenessP99, &effects)
   }
 
-  /// What is counted whether or not the vehicle answers: once a second at most.
+  /// The counters, published at most once a second, whether or not the vehicle responds.
   mutating func publishCounters(at now: Instant, _ effects: inout Effects) {
     guard counters.isOld(at: now) else { return }
     counters.published = now
@@ -54,7 +53,7 @@ extension OBDMachine {
     publish(.missed, .int(pace.missed), &effects)
   }
 
-  /// Wanted and achieved rates, the fast request first.
+  /// The report of target and actual rates, the fast request first.
   func ratesReport(at now: Instant) -> Report {
     let named = { (rows: [Inquiry.Row]) in rows.map { schema.properties[$0.position].name }.joined(separator: " ") }
     let fast = request.isDiscovery ? "supported PIDs" : request.parameters.isEmpty ? "BMS data" : named(primary)
@@ -90,6 +89,6 @@ extension OBDMachine {
     publish(p99, .float(Self.milliseconds(percentiles.p99)), &effects)
   }
 
-  /// With microseconds as its fraction.
+  /// Milliseconds with microsecond resolution.
   private static func milliseconds(_ time: Nanoseconds) -> Double { Double(time / .microsecond) / 1000 }
 }

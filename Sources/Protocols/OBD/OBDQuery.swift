@@ -1,57 +1,56 @@
-// A question a person asks the vehicle or the adapter between two polls: what may be asked, which header and filter it
-// needs, and the commands that put the polling's own back. It never lets a line end, a prompt or anything but plain
-// ASCII into the dialogue, and nothing that could change the vehicle unless the owner allowed it.
+// A query to the vehicle or the adapter between two polls: validation, addressing, and the commands that restore the settings. Passes only
+// ASCII without line ends or prompts to the adapter, and nothing that could change the vehicle without allow-raw.
 
 struct OBDQuery: Sendable {
   /// One command of the script.
   enum Step: Equatable, Sendable {
-    /// Bus, header or filter for the question; must be acknowledged.
+    /// Protocol, header or filter; must be acknowledged.
     case prepare(Aim.Step)
-    /// The question at this place of `texts`.
+    /// The request at this index of `texts`.
     case ask(Int)
-    /// Puts a setting back; must be acknowledged.
+    /// Restores a setting; must be acknowledged.
     case restore([UInt8])
 
     var isQuestion: Bool { if case .ask = self { true } else { false } }
   }
 
-  /// What the answers are to become.
+  /// The kind of result.
   enum Purpose: Sendable {
-    /// What was answered, as it is.
+    /// The responses as they are.
     case answer
-    /// What several questions come to.
+    /// The report of a multi-ECU query.
     case survey(any Survey)
   }
 
   let id: CommandID
-  /// The questions without their carriage returns; one, but for what asks several services.
+  /// The requests without carriage returns; more than one only for a multi-ECU query.
   var texts: [[UInt8]]
-  /// What the answers are to become.
+  /// The kind of result.
   var purpose = Purpose.answer
   var survey: (any Survey)? { if case .survey(let survey) = purpose { survey } else { nil } }
-  /// The service asked for; nil for a command of the adapter itself.
+  /// The service; nil for a command of the adapter itself.
   let service: UInt8?
-  /// The CAN identifier to ask, or nil where none was given.
+  /// The CAN identifier of the ECU, or nil if none was given.
   let header: CANIdentifier?
-  /// A command of the adapter beyond the four harmless ones: it may have changed any setting.
+  /// An adapter command other than the four harmless ones: it may have changed any setting.
   let isRaw: Bool
   private(set) var script: [Step] = []
-  /// How the adapter is set when the question is asked.
+  /// The addressing when the request is sent.
   private(set) var aim: Aim?
   /// The command of the script that is in flight or next.
   var position = 0
-  /// The controller takes its time: the adapter is to wait.
+  /// A response is pending: the adapter must wait longer.
   var isPatient = false
-  /// Somebody waits for the result.
+  /// The caller waits for the result.
   var isWanted = true
 
   static let argumentNames = (request: "request", header: "header")
-  /// Services of ISO 15031 and ISO 14229 that change nothing in a car.
+  /// Read-only services of ISO 15031 and ISO 14229.
   static let readServices: Set<UInt8> = [0x01, 0x02, 0x03, 0x06, 0x07, 0x09, 0x0A, 0x19, 0x1A, 0x21, 0x22]
   private static let questions: Set<String> = ["ATI", "ATRV", "ATDPN", "STI"]
   private static let maxRawLength = 64
 
-  /// Reads the arguments of the action, or says what is wrong with them.
+  /// Parses the arguments of the action. Throws if they are invalid.
   init(_ id: CommandID, _ arguments: [String: Value], allowRaw: Bool) throws(CommandError) {
     self.id = id
     guard case .string(let request)? = arguments[Self.argumentNames.request] else {
@@ -69,7 +68,7 @@ struct OBDQuery: Sendable {
     let word = String(decoding: text, as: UTF8.self)
     if text.count >= 2, text.allSatisfy(isHexDigit) {
       let service = hexValue(text[0]) << 4 | hexValue(text[1])
-      // Seven bytes are what one frame takes; an odd digit is the number of frames to wait for.
+      // One frame takes seven bytes; an odd digit at the end is the frame count.
       guard text.count <= 15 else {
         throw .invalid(argument: Self.argumentNames.request, "\(word) is too long: a request has at most 7 bytes")
       }
@@ -94,7 +93,7 @@ struct OBDQuery: Sendable {
     }
   }
 
-  /// Several questions that come to one report.
+  /// The requests of a multi-ECU query.
   init(_ id: CommandID, _ survey: any Survey) {
     self.id = id
     texts = survey.questions.map { hexText($0) }
@@ -105,9 +104,9 @@ struct OBDQuery: Sendable {
   private static let clears = CommandError.refused(
     code: "raw-not-allowed", "04 clears trouble codes unread; use dtc-clear, which stores them first")
 
-  /// Service 04 in what an adapter sends for a command of its own: STPX's data, what wakes a K-line behind three bytes of header, and,
-  /// without the adapter's formatting, any request whose second byte it is, polling's own among them. Facts: ELM327DSH, AT WM and
-  /// AT CAF; STN1100 FRPM, STPX.
+  /// Service 04 hidden in adapter commands: in the data of STPX, in the K-line wake-up message after three header bytes, and, without the
+  /// adapter's formatting, in any request with 04 as its second byte, polls included. Facts: ELM327DSH, AT WM and AT CAF; STN1100 FRPM,
+  /// STPX.
   private static func refuseHidden(_ text: [UInt8], _ word: String) throws(CommandError) {
     if word.hasPrefix("ATCAF0") {
       throw .refused(code: "raw-not-allowed", "ATCAF0 changes the meaning of every request: 0104 becomes service 04; leave it out")
@@ -132,8 +131,7 @@ struct OBDQuery: Sendable {
     throw .invalid(argument: argumentNames.header, "a header is a CAN identifier of 3 or 8 hex digits, as in 7E4 or 18DA10F1")
   }
 
-  /// Whether a message answers it: the service asked for, and the identifier where there is one; not a late answer to
-  /// another question.
+  /// Whether a message answers the query: same service and identifier, not a late response to another request.
   func isAnswered(by message: ArraySlice<UInt8>) -> Bool {
     let text = texts[0]
     guard let service, let first = message.first else { return false }
@@ -143,10 +141,10 @@ struct OBDQuery: Sendable {
     return first == service &+ 0x40 && message.dropFirst().starts(with: asked)
   }
 
-  /// The command that is due, or nil when all is done.
+  /// The next command, or nil when done.
   var step: Step? { position < script.count ? script[position] : nil }
 
-  /// It as it goes out, carriage return included.
+  /// The command as sent, carriage return included.
   var command: [UInt8] {
     switch step {
     case .prepare(let step): step.bytes + [carriageReturn]
@@ -156,43 +154,43 @@ struct OBDQuery: Sendable {
     }
   }
 
-  /// The question itself is still to be answered.
+  /// The request has not been answered yet.
   var isPending: Bool { position <= (script.lastIndex { $0.isQuestion } ?? 0) }
   var isRestoring: Bool { if case .restore = step { true } else { false } }
 
-  /// The next command does the same as this one in another way.
+  /// The next command is an alternative to this one.
   var hasOtherWay: Bool {
     guard position + 1 < script.count, case .prepare(.instead) = script[position + 1] else { return false }
     return true
   }
 
-  /// The command was taken; another way of it is not needed.
+  /// The command was accepted; its alternative is skipped.
   mutating func prepared() { position += hasOtherWay ? 2 : 1 }
 
-  /// Leaves out what is left of the question.
+  /// Skips the rest of the request.
   mutating func skipToRestore() {
     while step != nil, !isRestoring { position += 1 }
   }
 
-  /// What is tuned is tuned to the controller that is polled. Many are heard out; one that clears its codes may take its time.
+  /// Tuned timing is that of the polled ECU. Functional requests use the full timeout; clearing codes may take long.
   private func timing(of target: Target, _ home: Aim) -> ReplyTiming {
     if isPatient || survey is CodeClearing { return .patient }
     return target.reply == nil ? .thorough : target == home.target ? home.timing : .initial
   }
 
-  /// It may be asked again by ourselves: it changes nothing in a car.
+  /// It is read-only and may be repeated automatically.
   func isHarmless(_ place: Int) -> Bool {
     let text = texts[place]
     return text.count >= 2 && text.allSatisfy(isHexDigit) && Self.readServices.contains(hexValue(text[0]) << 4 | hexValue(text[1]))
   }
 
-  /// Writes the script of the question at this place, for an adapter as it is set up now: who is polled is at `home`.
+  /// Builds the script of the request at this index; `home` is the addressing of polls.
   mutating func prepare(for traits: AdapterTraits, aimedAt aim: Aim?, home: Aim, from place: Int = 0) {
     guard let service else {
       self.aim = isRaw ? nil : aim
       return script = [.ask(place)] + (isRaw ? traits.settings.map { .restore($0.bytes) } : [])
     }
-    // The services of the emission standard are asked of all controllers, the maker's own of the one we poll.
+    // Services of SAE J1979 go to all ECUs, manufacturer-specific ones to the polled ECU.
     let usual = service <= 0x0A || survey != nil ? home.bus.everybody : home.target ?? .unaddressed
     let target = header.map { Target($0) } ?? survey?.target(of: place) ?? usual
     let there = Aim(bus: home.bus.carrying(target), target: target, timing: timing(of: target, home))

@@ -1,5 +1,5 @@
-// How a person's question goes between two polls: it waits for the command in flight, goes before the next poll, and
-// leaves header and filter as it found them. Every question ends in exactly one `complete`, unless nobody waits.
+// Execution of queries between two polls: a query waits for the command in flight, goes before the next poll, and restores header and
+// filter. Each query completes exactly once, unless its caller has disconnected.
 
 extension OBDMachine {
   mutating func perform(_ id: CommandID, _ command: Command, at now: Instant, _ effects: inout Effects) {
@@ -32,7 +32,7 @@ extension OBDMachine {
     }
   }
 
-  /// The caller is gone: the question is not asked any more, or its answer goes nowhere.
+  /// The caller has disconnected: the query is dropped, or its result discarded.
   mutating func forget(_ id: CommandID) {
     questions.removeAll { $0.id == id }
     if tuning?.id == id {
@@ -61,7 +61,7 @@ extension OBDMachine {
     var query = query
     switch query.step {
     case .prepare:
-      // Where the adapter is turned nobody knows until the last of them is taken.
+      // Until the last of them is accepted the addressing is unknown.
       aim?.target = nil
       if isAcknowledged {
         if query.isWanted { query.prepared() } else { query.skipToRestore() }
@@ -84,7 +84,7 @@ extension OBDMachine {
       let result = query.take(dialogue, &reader, scales, place)
       if place == CodeClearing.place { tellClearing(query, &effects) }
       guard let result else {
-        // What changes something is not asked for somebody who is gone.
+        // A request that changes something is not sent without a caller.
         if query.isWanted { askNext(&query, behind: place, &effects) } else { query.skipToRestore() }
         return resume(query, pause)
       }
@@ -103,7 +103,7 @@ extension OBDMachine {
     }
   }
 
-  /// The next question of a survey. Who waits for many hears how far it is: a caller gives up on silence.
+  /// The next request of a multi-ECU query. Long queries report progress, because callers time out.
   private mutating func askNext(_ query: inout OBDQuery, behind place: Int, _ effects: inout Effects) {
     query.prepare(for: traits, aimedAt: aim, home: home, from: place + 1)
     guard query.survey?.isLong ?? false else { return }
@@ -111,13 +111,13 @@ extension OBDMachine {
     effects.append(.progress(query.id, Report(text: "\(place + 1) of \(query.texts.count) requests", progress: progress)))
   }
 
-  /// A controller has asked for patience, and the adapter had none.
+  /// A response is pending beyond the adapter's timeout.
   private mutating func isPending() -> Bool {
     guard case .messages = reader.read(dialogue.reply, from: dialogue.body) else { return false }
     return reader.messages.map { SurveyAnswer(source: $0.source, bytes: Array(reader.bytes(of: $0))) }.isPending
   }
 
-  /// A reply that made no sense may be one of two: get in step. An adapter that started again needs all its settings.
+  /// After an unusable reply another may follow: resynchronise. An adapter that restarted needs all its settings.
   private mutating func afterwards(_ result: Result<Report, CommandError>, at now: Instant, _ effects: inout Effects) {
     guard case .failure(.refused(let code, let words)) = result else { return }
     if code == "bad-reply" { return resynchronise(at: now, &effects) }
@@ -126,7 +126,7 @@ extension OBDMachine {
     setUpAgain(at: now, &effects)
   }
 
-  /// The reply's last line is `OK`.
+  /// The last line of the reply is `OK`.
   var isAcknowledged: Bool {
     let text = dialogue.reply[dialogue.body...]
     guard let end = text.lastIndex(where: { !isBlank($0) }) else { return false }
@@ -134,7 +134,7 @@ extension OBDMachine {
     return text[start...end].drop(while: isBlank).elementsEqual("OK".utf8)
   }
 
-  /// What the question left undone: its restoring commands.
+  /// The remaining commands that restore settings.
   mutating func putBack(_ query: OBDQuery, _ pause: Pause?, at now: Instant, _ effects: inout Effects) {
     var query = query
     query.skipToRestore()
@@ -146,7 +146,7 @@ extension OBDMachine {
       state = .querying(query, pause)
       return
     }
-    // A raw command may have changed anything: the adapter is turned to the vehicle anew.
+    // A raw command may have changed any setting: retarget the adapter.
     if query.isRaw { aim = nil }
     if let pause {
       state = .backingOff(pause)
@@ -155,7 +155,7 @@ extension OBDMachine {
     }
   }
 
-  /// Ends the question, once.
+  /// Completes the query, once.
   mutating func complete(_ query: OBDQuery, _ result: Result<Report, CommandError>, _ effects: inout Effects) {
     guard query.isWanted && query.isPending else { return }
     effects.append(.complete(query.id, query.told(result, lastCommand: dialogue.command)))
@@ -166,7 +166,7 @@ extension OBDMachine {
     if case .querying(let query, _) = state { complete(query, .failure(error), &effects) }
   }
 
-  /// Ends all questions: there is nobody to ask.
+  /// Completes all queries: there is no link.
   mutating func failQueries(_ error: CommandError, _ effects: inout Effects) {
     failCurrentQuery(error, &effects)
     for query in questions { complete(query, .failure(error), &effects) }

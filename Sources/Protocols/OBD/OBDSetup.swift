@@ -1,12 +1,12 @@
-// How the machine makes the adapter ready, and what it does when that fails: a clone's missing commands cost features one by one,
-// silence and nonsense lead back to the link after three tries.
+// Initialisation of the adapter and its failures: missing commands of a clone cost single features; silence and unreadable replies reset
+// the link after three attempts.
 
 extension OBDMachine {
   static let silence = "the adapter does not respond; check its power"
   static let nonsense = "the adapter's replies are unreadable; check baud rate and wiring"
   private static let sleepTakes: Nanoseconds = 3 * .second
 
-  /// Everything from the reset on, behind a space that wakes a sleeping adapter and stops a busy one.
+  /// Everything from the reset on, after a space that wakes a sleeping adapter and stops a busy one.
   mutating func setUpAgain(at now: Instant, _ effects: inout Effects) {
     failCurrentQuery(.notConnected("the adapter is being reinitialised"), &effects)
     endTuning(.notConnected("the adapter is being reinitialised"), &effects)
@@ -20,7 +20,7 @@ extension OBDMachine {
     resynchronise(at: now, &effects)
   }
 
-  /// The adapter lost its settings, or will.
+  /// The adapter has lost its settings, or will.
   mutating func lostSettings(_ status: ELMStatus, at now: Instant, _ effects: inout Effects) {
     complain(status.words, &effects)
     if status.demand == .wake {
@@ -62,23 +62,23 @@ extension OBDMachine {
     recallTiming()
     if withoutExtended == traits.name { traits.takesNoHeader() }
     timetable.begin()
-    // What was lost with the settings may have been the plug.
+    // The lost settings may be due to a loose connector.
     mark = nil
     if !traits.hasVoltage { withdraw(.adapterVoltage, "the adapter does not report it", &effects) }
     dialogue.isInStep()
     pace.begin(at: now)
-    // One that is left alone is asked no more than before.
+    // A paused vehicle is not polled more than before.
     state = isProbing ? .backingOff(Pause(until: now)) : .polling
   }
 
   mutating func setupFailed(_ reason: String, isSilent: Bool, at now: Instant, _ effects: inout Effects) {
     failedSetups += 1
     if failedSetups >= (isSilent && line.isGuess ? 1 : Self.setupTries) { return giveUp(reason, at: now, &effects) }
-    // It may have taken what was said at another speed for the beginning of this command.
+    // The adapter may have taken bytes at another speed for the beginning of this command.
     if line.isGuess { return setUpAgain(at: now, &effects) }
-    // Silence has taken its time; nonsense may be the rest of a start.
+    // After unreadable replies the rest of a start may follow, so wait; a timeout has waited already.
     if !isSilent { return rest(until: now &+ .second, reason, &effects) }
-    // Where all speeds have failed before, that stays to be read.
+    // If all speeds have failed before, keep that message.
     if fault == nil || !line.isOurs { complain(reason, &effects) }
     setUpAgain(at: now, &effects)
   }

@@ -1,5 +1,5 @@
-// What the machine does when the dialogue itself goes wrong: a reply that cannot be used, none in time, too much of it,
-// or text that nobody asked for. Nothing of it becomes a value; it is counted and the last of it kept for a person.
+// Handling of dialogue failures: an unusable reply, a timeout, an overflow, or unexpected text. None becomes a value; they are counted, and
+// the last one is published.
 
 extension OBDMachine {
   private static let unusableSuspicion = 4
@@ -12,7 +12,7 @@ extension OBDMachine {
     publish(.lastBadReply, .string(printable(bytes)), &effects)
   }
 
-  /// A reply to a poll that nothing is read from.
+  /// Handles an unusable reply to a poll.
   mutating func unusable(_ reason: String, resynchronising: Bool, at now: Instant, _ effects: inout Effects) {
     keepBadReply(dialogue.reply, &effects)
     spoilt(reason, resynchronising: resynchronising, at: now, &effects)
@@ -32,7 +32,7 @@ extension OBDMachine {
     }
   }
 
-  /// Text came that answers nothing: get in step before the next command.
+  /// Handles unexpected text: resynchronise before the next command.
   mutating func strayTextCame(at now: Instant, _ effects: inout Effects) {
     keepBadReply(dialogue.strayText, &effects)
     switch state {
@@ -41,7 +41,7 @@ extension OBDMachine {
     }
   }
 
-  /// More than a reply can be came without a prompt.
+  /// Handles an overflow without a prompt.
   mutating func overflowed(at now: Instant, _ effects: inout Effects) {
     keepBadReply(dialogue.reply, &effects)
     switch state {
@@ -67,12 +67,12 @@ extension OBDMachine {
     }
   }
 
-  /// The command in flight was not answered in time.
+  /// Handles a command without a reply in time.
   mutating func timedOut(at now: Instant, _ effects: inout Effects) {
     counters.timeouts &+= 1
     publish(.timeouts, .int(counters.timeouts), &effects)
     if unanswered.add(dialogue.command) {
-      // To know one thing more about it is no failure.
+      // Learning that a command is unsupported does not count as a failure.
       failedSetups = 0
       let command = String(decoding: dialogue.command.dropLast(), as: UTF8.self)
       effects.append(.note("the adapter repeatedly does not respond to \(command): the command is no longer used"))
@@ -99,7 +99,7 @@ extension OBDMachine {
       if isExtended { return extendedTimedOut(index, at: now, &effects) }
       countTimeout(at: now, &effects)
     case .turning where aim == nil, .namingBus: setupFailed(Self.silence, isSilent: true, at: now, &effects)
-    // Where it listens now nobody knows.
+    // The addressing is unknown now.
     case .turning(let turn):
       complain("the adapter does not respond to \(String(decoding: turn.command.dropLast(), as: UTF8.self)): reinitialising it", &effects)
       setUpAgain(at: now, &effects)

@@ -1,8 +1,8 @@
-// How long the adapter is to wait for answers, found out by trying: the request that is polled goes out without its number of frames
-// (which would spare the wait) so many times with each setting, the safest first. What loses an answer is not taken, and of those that
-// lose none the first that is nearly as quick as the quickest. What was found is kept with the adapter's name.
+// Tuning of the adapter's timeout: the fast request is sent without its frame count (which would avoid the wait) a number of times with
+// each setting, the safest first. Settings that lose a response are rejected; of the others the first that is nearly as fast as the fastest
+// is stored with the adapter's name.
 
-/// The settings that are tried, and how each did.
+/// The settings and their results.
 struct Tuning: Sendable {
   struct Trial: Sendable {
     let timing: ReplyTiming
@@ -16,16 +16,16 @@ struct Tuning: Sendable {
 
   fileprivate static let polls = 24
   fileprivate static let maxFailures = 2
-  /// The first polls of a setting may wait as the one before did.
+  /// The first polls of a setting may still use the previous timing.
   private static let skipped = 2
-  /// From the safest to the boldest: 205, 102, 49 and 25 ms at most.
+  /// From the safest to the fastest: 205, 102, 49 and 25 ms at most.
   private static let timings: [ReplyTiming] = [
     .initial, ReplyTiming(adaptive: 2, timeout: 0x32), ReplyTiming(adaptive: 2, timeout: 0x19), ReplyTiming(adaptive: 0, timeout: 0x19),
     ReplyTiming(adaptive: 0, timeout: 0x0C), ReplyTiming(adaptive: 0, timeout: 0x06),
   ]
 
   let id: CommandID
-  /// As it was before.
+  /// The setting before.
   let before: ReplyTiming
   private(set) var trials: [Trial] = []
   private var rest: [ReplyTiming]
@@ -37,7 +37,7 @@ struct Tuning: Sendable {
     next()
   }
 
-  /// What is tried now; nil: all were.
+  /// The current setting; nil: all were tried.
   var timing: ReplyTiming? { trials.last.flatMap { $0.isOver ? nil : $0.timing } }
 
   private mutating func next() {
@@ -45,7 +45,7 @@ struct Tuning: Sendable {
     toSkip = Self.skipped
   }
 
-  /// A poll was answered after so long (nil: it was not). True where a setting is through.
+  /// Takes the round trip of a poll (nil: no response). Returns true when a setting is done.
   mutating func add(_ roundTrip: Nanoseconds?) -> Bool {
     guard !trials.isEmpty else { return true }
     if roundTrip != nil, toSkip > 0 { toSkip -= 1; return false }
@@ -57,7 +57,7 @@ struct Tuning: Sendable {
 
   var progress: Double { Double(trials.count - 1) / Double(trials.count + rest.count) }
 
-  /// The first that loses nothing and is within a tenth of the quickest.
+  /// The first setting without a loss within 10 % of the fastest.
   var best: ReplyTiming {
     let whole = trials.filter { $0.failures == 0 && $0.roundTrips.count >= Self.polls }
     let quickest = whole.map(\.median).min() ?? 0
@@ -87,7 +87,7 @@ struct Tuning: Sendable {
 extension OBDMachine {
   private static let key = "timing"
 
-  /// Begins to try, on behalf of a person.
+  /// Starts tuning for a caller.
   mutating func tune(_ id: CommandID, _ effects: inout Effects) {
     switch state {
     case .down(let reason), .resting(_, let reason): return effects.append(.complete(id, .failure(.notConnected(reason))))
@@ -104,7 +104,7 @@ extension OBDMachine {
     followTuning(&effects)
   }
 
-  /// What the trial wants: its setting, and no number of frames.
+  /// The setting under test, without a frame count.
   private mutating func followTuning(_ effects: inout Effects) {
     guard let tuning else { return }
     if let timing = tuning.timing {
@@ -119,12 +119,12 @@ extension OBDMachine {
     writePollBytes()
   }
 
-  /// A poll was answered after so long; nil: it was not.
+  /// Takes the round trip of a poll; nil: no response.
   mutating func tuningPolled(_ roundTrip: Nanoseconds?, _ effects: inout Effects) {
     if tuning?.add(roundTrip) ?? false { followTuning(&effects) }
   }
 
-  /// It cannot go on.
+  /// Ends tuning with an error.
   mutating func endTuning(_ error: CommandError?, _ effects: inout Effects) {
     guard let tuning else { return }
     timings.usual = tuning.before
@@ -138,7 +138,7 @@ extension OBDMachine {
     effects.append(.store(key: Self.key, Array(keptTiming.utf8)))
   }
 
-  /// What was kept counts for an adapter of this name; the setup has just told it.
+  /// The stored timing is valid for an adapter of this name, which setup has just read.
   mutating func recallTiming() {
     let parts = keptTiming.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false)
     guard parts.count == 3, let adaptive = Int(parts[0]), (0...2).contains(adaptive), let timeout = UInt8(parts[1]), timeout > 0,

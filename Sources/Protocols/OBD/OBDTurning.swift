@@ -1,48 +1,48 @@
-// How the adapter is turned: for each question it is set to a bus, to whom it asks and hears, and to how long it waits. A bus or a header
-// that it refuses stops what is asked there; where it stands after anything else than its OK nobody knows.
+// Retargeting of the adapter: protocol, header, filter and timeout for each request. A rejected protocol or header stops the requests that
+// need it; after any other reply than OK the addressing is unknown.
 
 extension OBDMachine {
-  /// A refused setting will be refused again; a person may change the adapter meanwhile.
+  /// A rejected setting stays rejected unless the adapter is replaced.
   private static let slowRetry: Nanoseconds = 60 * .second
   static let noCAN = "a header is a CAN identifier, and the vehicle has no CAN bus"
 
-  /// The way to another target.
+  /// The retargeting in progress.
   struct Turn {
     let aim: Aim
     let steps: [Aim.Step]
     var position = 0
     let began: Instant
 
-    /// The step behind this one does the same in another way.
+    /// The next step is an alternative to this one.
     var hasOtherWay: Bool {
       guard position + 1 < steps.count, case .instead = steps[position + 1] else { return false }
       return true
     }
 
-    /// The command that is due, carriage return included.
+    /// The next command, carriage return included.
     var command: [UInt8] { position < steps.count ? steps[position].bytes + [carriageReturn] : [] }
   }
 
-  /// How the adapter is set for the request that is polled.
+  /// The addressing of the fast request.
   var home: Aim {
     let timing = timing(of: request.target, isPatient: timings.isPagePatient, asksAll: request.isDiscovery)
     return Aim(bus: bus.carrying(request.target), target: request.target, timing: timing)
   }
 
-  /// What is tuned is tuned to the controller that is polled. On CAN all controllers are heard out who are asked what they have.
+  /// Tuned timing is that of the polled ECU. On CAN discovery uses the full timeout, because all ECUs respond.
   private func timing(of target: Target, isPatient: Bool, asksAll: Bool) -> ReplyTiming {
     if isPatient { return .patient }
     if asksAll, bus.isCAN { return .thorough }
     return target == request.target && target.reply != nil ? timings.usual : .initial
   }
 
-  /// How it is set for a question of the timetable.
+  /// The addressing of another request.
   func aim(for inquiry: Inquiry) -> Aim {
     let timing = timing(of: inquiry.target, isPatient: inquiry.isPatient, asksAll: inquiry.isCheck)
     return Aim(bus: bus.carrying(inquiry.target), target: inquiry.target, timing: timing)
   }
 
-  /// Turns the adapter. Where it is to address everybody by itself it must not know any other way: it is set up again.
+  /// Retargets the adapter. For functional requests before CAN it must have no header set: it is reinitialised.
   mutating func turn(to there: Aim, at now: Instant, _ effects: inout Effects) {
     let target = there.target ?? .unaddressed
     if target.request != nil, !bus.isCAN, bus != .search {
@@ -76,14 +76,14 @@ extension OBDMachine {
       return setUpAgain(at: now, &effects)
     }
     if turn.position < turn.steps.count { return state = .turning(turn) }
-    // From just set up it takes more steps.
+    // From a fresh setup more steps are needed.
     if aim != nil { timetable.turned(took: now &- turn.began) }
     aim = turn.aim
     failedSetups = 0
     state = .polling
   }
 
-  /// It does not know how to ask there. Where that is where the vehicle is polled nothing is left; others are not asked.
+  /// The adapter cannot address this target. Without the fast request nothing is left; other requests are rejected.
   private mutating func turnRefused(_ turn: Turn, _ command: String, at now: Instant, _ effects: inout Effects) {
     if turn.aim.target != request.target {
       for index in timetable.refuse(turn.aim.target, "the adapter does not support \(command)") {

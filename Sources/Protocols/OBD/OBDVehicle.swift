@@ -1,14 +1,14 @@
-// Which vehicle it is, and what that means: which request goes first, which pages stand beside it. A person may say it; else the
-// requests are tried in turn, and what was found is remembered. An electric Hyundai or Kia says at the head of its page which it is.
+// Vehicle detection: which request is polled, and which data records beside it. The configuration may set the vehicle; otherwise requests
+// are tried in turn and the result is stored.
 
-/// What the configuration says of the vehicle.
+/// The vehicle type of the configuration.
 enum VehicleChoice: String, CaseIterable, Sendable {
   case auto
   case eGMP = "e-gmp"
   case hkmcEV = "hkmc-ev"
   case ice
 
-  /// What is asked until something is answered, in this order.
+  /// The protocol candidates, in this order.
   var attempts: [Attempt] {
     switch self {
     case .auto: [Attempt(.can, .uds), Attempt(.can, .kwp), Attempt(discoveryOn: .can), Attempt(discoveryOn: .search)]
@@ -19,7 +19,7 @@ enum VehicleChoice: String, CaseIterable, Sendable {
   }
 }
 
-/// A request to begin with, and the bus where it may be answered.
+/// A first request and the protocol on which it may be answered.
 struct Attempt: Equatable, Sendable {
   let bus: VehicleBus
   let request: PageRequest
@@ -32,12 +32,12 @@ struct Attempt: Equatable, Sendable {
 extension OBDMachine {
   private static let searchEvery = 10
 
-  /// The pages beside the fast one, in every vehicle: an owner's own.
+  /// The requests beside the fast one in every vehicle: custom signals.
   private var ownPages: [Page] {
     var pages: [Page] = []
     for signal in signals {
       let target = bus.target(of: signal)
-      // Signals of one answer are asked for once, as often as the most eager of them wants.
+      // Signals of one response share a request with the shortest period.
       if let index = pages.firstIndex(where: { $0.inquiry.target == target && $0.inquiry.request == signal.request.bytes }) {
         pages[index].inquiry.period = min(pages[index].inquiry.period, signal.period)
         pages[index].rows.append((nil, signal.row))
@@ -49,7 +49,7 @@ extension OBDMachine {
     return pages
   }
 
-  /// As far as the vehicle is known by now.
+  /// For the vehicle as far as it is known.
   mutating func layOutFirst() {
     layOut(hasBatteryPage: choice != .ice, fast: nil, pages(of: choice == .eGMP ? .eGMP : nil))
   }
@@ -64,34 +64,34 @@ extension OBDMachine {
     return (isFastOnly ? [] : (known ?? []) + identity) + ownPages
   }
 
-  /// The next request is tried, until one is answered. False once all were tried: then it is time for a pause.
+  /// Tries the next request. Returns false once all were tried, for a pause.
   mutating func tryNext() -> Bool {
     streaks.isSettled = false
     streaks.refusals += 1
-    // Parameters that are not answered any more: the controllers are asked anew when it is their turn.
+    // PIDs that are no longer answered: the ECUs are queried again in turn.
     if !request.parameters.isEmpty { vehicle = .unknown }
     let places = places
     begin(places.first { $0 > attempt } ?? places[0])
     guard streaks.refusals >= places.count else { return true }
     streaks.refusals = 0
-    // What was tuned may be too quick for what is there now.
+    // The tuned timeout may be too short for the next ECU.
     if timings.usual == .initial { recallTiming() } else { timings.usual = .initial }
     return false
   }
 
-  /// The attempts that are worth while: a vehicle that is known and sleeps has no other bus, but now and then it is another vehicle.
+  /// The useful candidates: a known vehicle that sleeps has no other protocol, but every few pauses another vehicle is considered.
   private var places: [Int] {
     let isKnown = storedRequest != nil || storedControllers != nil
     let searches = !isKnown || streaks.backOffs % Self.searchEvery == 0
     return attempts.indices.filter { searches || attempts[$0].bus != .search || $0 == storedControllers.flatMap(place) }
   }
 
-  /// Which attempt finds such a vehicle.
+  /// The candidate that detects this vehicle.
   func place(of found: Discovery) -> Int? {
     attempts.firstIndex { $0.request.isDiscovery && $0.bus == found.bus } ?? attempts.firstIndex { $0.bus == .search }
   }
 
-  /// What this attempt asks: of controllers that are known their parameters, or first on the bus that they had.
+  /// The request of a candidate: the PIDs of known ECUs, or the request for supported PIDs on their protocol.
   mutating func begin(_ place: Int) {
     attempt = place
     var next = attempts[place]
@@ -106,7 +106,7 @@ extension OBDMachine {
     writePollBytes()
   }
 
-  /// The battery page was answered: it tells which car this is.
+  /// Handles a BMS data record, which identifies the family.
   mutating func recognise(_ data: Range<Int>, _ effects: inout Effects) {
     let family = reader.payload.withUnsafeBufferPointer { VehicleFamily(request, page: UnsafeBufferPointer(rebasing: $0[data])) }
     if vehicle != .electric(family) {
@@ -120,7 +120,7 @@ extension OBDMachine {
     publishBus(&effects)
   }
 
-  /// The controllers have said what they know: a car of the emission standard. False where that is nothing that we do.
+  /// Handles the supported PIDs of an SAE J1979 vehicle. Returns false if none of them is known.
   mutating func recognise(_ found: Discovery, _ effects: inout Effects) -> Bool {
     guard let car = StandardCar(found, wishes) else { return false }
     var found = found
@@ -141,7 +141,7 @@ extension OBDMachine {
     return true
   }
 
-  /// What is polled is wanted no more often than this; nil: at the device's rate.
+  /// The configured period of the fast request; nil: the device's rate.
   mutating func follow(_ wanted: Nanoseconds?) {
     if pace.follow(wanted) { timing = Timing(period: pace.period) }
   }
@@ -151,7 +151,7 @@ extension OBDMachine {
   }
 }
 
-/// What a device has found its vehicle to be.
+/// The detected vehicle.
 enum Vehicle: Equatable, Sendable {
   case unknown
   case electric(VehicleFamily?)
@@ -159,7 +159,7 @@ enum Vehicle: Equatable, Sendable {
 }
 
 extension VehicleBus {
-  /// Whom an owner's signal is asked of: where no header was given, or one that is the same on every bus, whoever that is here.
+  /// The target of a custom signal without a header, or with a functional one: it depends on the protocol.
   func target(of signal: CustomSignal) -> Target {
     if signal.header == .functional { return everybody }
     if signal.header == .engine, isLong { return Target(.engineLong) }

@@ -1,15 +1,15 @@
-// The request that is asked at the device's rate: page 0x01 of the battery controller in its two forms, a few parameters of the engine, or
-// on the way there the question which parameters there are.
+// The request polled at the device's rate: BMS data record 0x01 in its two forms, a few PIDs of the engine ECU, or the request for
+// supported PIDs during detection.
 
 struct PageRequest: Equatable, Sendable {
-  /// Hex digits as they go out, without the number of frames.
+  /// Hex digits as sent, without the frame count.
   let rawValue: String
   let target: Target
   /// Service and identifiers.
   let bytes: [UInt8]
-  /// The parameters of service 01 it asks for, each with its number of bytes; empty for a page.
+  /// The PIDs of service 01, each with its length; empty for a data record.
   let parameters: [Inquiry.Parameter]
-  /// What a reply to it begins with.
+  /// The prefix of a response.
   let echo: [UInt8]
 
   static let uds = PageRequest(page: [0x22, 0x01, 0x01])
@@ -19,12 +19,12 @@ struct PageRequest: Equatable, Sendable {
     self.init(.battery, bytes, parameters: [], echo: [bytes[0] + 0x40] + bytes.dropFirst())
   }
 
-  /// Which parameters are supported, from this one on: 0x00, 0x20, … 0xE0. Every controller answers.
+  /// Requests the supported PIDs from this base on: 0x00, 0x20, … 0xE0. All ECUs respond.
   init(supportedFrom base: UInt8, on bus: VehicleBus) {
     self.init(bus.everybody, [0x01, base], parameters: [], echo: [0x41, base])
   }
 
-  /// Parameters of one controller.
+  /// Requests PIDs of one ECU.
   init(_ parameters: [Inquiry.Parameter], of target: Target) {
     self.init(target, [0x01] + parameters.map(\.number), parameters: parameters, echo: [0x41])
   }
@@ -34,13 +34,13 @@ struct PageRequest: Equatable, Sendable {
     rawValue = String(decoding: hexText(bytes), as: UTF8.self)
   }
 
-  /// One of the pages, by its text.
+  /// One of the BMS requests by its text.
   init?(rawValue: String) {
     guard let page = [Self.uds, .kwp].first(where: { $0.rawValue == rawValue }) else { return nil }
     self = page
   }
 
   var service: UInt8 { bytes[0] }
-  /// It asks what there is, and holds no values.
+  /// It requests supported PIDs and carries no values.
   var isDiscovery: Bool { service == 0x01 && parameters.isEmpty }
 }

@@ -1,7 +1,7 @@
-// `[property.NAME]`: how often an owner wants a property of the vehicle to be asked for, before or after which others, or not at all.
-// Properties of one answer come together: the most eager wish decides.
+// `[property.NAME]`: the configured override of a property's poll period and priority, or that it is not polled. Properties of one response
+// share a request: the shortest period applies.
 
-/// What goes first where several questions are due and there is not time for all.
+/// The order of due requests when there is not enough time for all.
 enum Priority: String, CaseIterable, Comparable, Sendable {
   case high, normal, low
 
@@ -18,7 +18,7 @@ enum Priority: String, CaseIterable, Comparable, Sendable {
 
 struct PropertyWish: Sendable, Equatable {
   let name: String
-  /// nil: as often as it changes in most vehicles.
+  /// nil: the default period.
   let period: Nanoseconds?
   let priority: Priority
   let isAsked: Bool
@@ -43,7 +43,7 @@ struct PropertyWish: Sendable, Equatable {
     return problems
   }
 
-  /// The wish of a section, or what is wrong with it.
+  /// Parses a section or reports its problems.
   init?(_ section: Setup.Subsection, _ problems: inout [OptionError]) {
     guard Self.known.contains(section.name) else {
       let isFast = OBDMachine.batteryProperties.contains(section.name)
@@ -64,13 +64,13 @@ struct PropertyWish: Sendable, Equatable {
       priority: Priority(rawValue: text) ?? .normal, isAsked: section.options["poll"] != .bool(false))
   }
 
-  /// What is asked for beside the battery page. An owner's own signals have their period with them.
+  /// Properties polled beside the BMS data record. Custom signals have their own period.
   private static let known = Set(
     StandardParameter.all.values.flatMap(\.rows).map(\.property.name) + ManufacturerPage.all.flatMap(\.rows).map(\.property.name) + ["vin"]
       + OBDMachine.calibrationNames)
 }
 
-/// The wishes for one device's vehicle.
+/// The configured overrides of one device.
 struct PropertyWishes: Sendable, Equatable {
   private var wishes: [String: PropertyWish] = [:]
 
@@ -78,13 +78,13 @@ struct PropertyWishes: Sendable, Equatable {
 
   func asks(_ name: String) -> Bool { wishes[name]?.isAsked ?? true }
 
-  /// How often what holds these properties is asked for; nil: not at all.
+  /// The period of a request that holds these properties; nil: not polled.
   func period(of names: [String], usual: Nanoseconds) -> Nanoseconds? {
     names.isEmpty ? usual : names.filter(asks).map { wishes[$0]?.period ?? usual }.min()
   }
 
   func priority(of names: [String]) -> Priority { names.compactMap { wishes[$0]?.priority }.min() ?? .normal }
 
-  /// Somebody wants one of them more or less often than usual.
+  /// Whether one of the properties has a configured period.
   func hasPeriod(_ names: [String]) -> Bool { names.contains { wishes[$0]?.period != nil } }
 }

@@ -1,10 +1,9 @@
-// What a query's reply tells a person: one row a message. Broken or ambiguous replies are an error with the raw text;
-// half an answer is never shown as a whole one.
+// The report of a query: one row per message. A corrupt, ambiguous or incomplete reply is an error with its raw text.
 
 extension OBDQuery {
   private static let columns = ["ecu", "data", "meaning"]
 
-  /// Takes the reply to one of the questions that stands in the dialogue: the result, or nil while more are to be asked.
+  /// Takes the reply to one of the requests. Returns the result, or nil while more requests follow.
   mutating func take(_ dialogue: ELMDialogue, _ reader: inout CANReader, _ scales: Scales, _ place: Int) -> Result<Report, CommandError>? {
     guard case .survey(var survey) = purpose else { return result(dialogue, &reader, scales) }
     do throws(Unreadable) {
@@ -13,9 +12,9 @@ extension OBDQuery {
         let answers = try reader.answers(to: survey.questions[place])
         let target = survey.target(of: place)
         try survey.take(answers.filter { target?.isAnswered(from: $0.source, before: nil) ?? true }, place)
-      // Nobody has anything to tell, or knows the service.
+      // No ECU has data or supports the service.
       case .status(.noData): try survey.take([], place)
-      // An adapter that started again, or has no bus, answers nothing that comes behind either.
+      // An adapter that restarted, or has no bus, cannot answer the following requests.
       case .status(let status) where ![.setUpAgain, .wake, .backOff].contains(status.demand) && survey.missed(place, status.words): break
       case .unreadable(let reason) where survey.missed(place, reason): break
       case .empty, .unreadable, .status: return failure(dialogue, &reader, scales)
@@ -29,7 +28,7 @@ extension OBDQuery {
     return place + 1 < texts.count ? nil : .success(survey.report)
   }
 
-  /// A reply without an answer: why there is none.
+  /// The error for a reply without a usable response.
   private func failure(_ dialogue: ELMDialogue, _ reader: inout CANReader, _ scales: Scales) -> Result<Report, CommandError> {
     switch result(dialogue, &reader, scales) {
     case .failure(let error): .failure(error)
@@ -37,7 +36,7 @@ extension OBDQuery {
     }
   }
 
-  /// The result of the question, from the reply that stands in the dialogue.
+  /// The result of the request, from the reply in the dialogue.
   private func result(_ dialogue: ELMDialogue, _ reader: inout CANReader, _ scales: Scales) -> Result<Report, CommandError> {
     let body = dialogue.reply[dialogue.body...]
     if service == nil { return adapterAnswer(body) }

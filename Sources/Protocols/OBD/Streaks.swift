@@ -1,5 +1,5 @@
 extension OBDMachine {
-  /// What happened several times in a row since the last answer.
+  /// Counters of consecutive events since the last response.
   struct Streaks {
     /// The vehicle has answered this request on this connection.
     var isSettled = false
@@ -12,17 +12,17 @@ extension OBDMachine {
     var unusable = 0
     /// Replies to the polled request that were damaged or interrupted.
     var spoilt = 0
-    /// Answers that are no battery page.
+    /// Responses that are not BMS data.
     var foreign = 0
-    /// Answers of another length than the standard's.
+    /// Responses of wrong length.
     var misfits = 0
-    /// Refusals of parameters.
+    /// Negative responses to PIDs.
     var negatives = 0
-    /// Requests that made way for the next.
+    /// Requests replaced by the next.
     var madeWay = 0
     var timeouts = 0
     var backOffs = 0
-    /// The controllers have just told what they know.
+    /// The ECUs have just reported their supported PIDs.
     var hasDiscovered = false
   }
 }

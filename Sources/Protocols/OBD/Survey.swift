@@ -1,21 +1,21 @@
-// Several questions to all controllers or to one, one after the other, that come to one report: the trouble codes, freeze frames, monitors,
-// what clearing would take away, the clearing itself. Who has nothing to tell says so or is silent; who would have is not passed over.
+// A multi-ECU query: several requests to all ECUs or to one that give one report: trouble codes, freeze frames, monitors, clearing. An ECU
+// that does not support a request may not respond; one that cannot answer is reported.
 
-/// Questions and what has come of them so far.
+/// The requests and the results so far.
 protocol Survey: Sendable {
-  /// Services and identifiers, in the order in which they are asked. An answer may add more at the end.
+  /// Services and identifiers in order. A response may append more.
   var questions: [[UInt8]] { get }
-  /// Which ECU is asked the question at this place; nil: all that know the emission standard.
+  /// The ECU of a request; nil: all with SAE J1979.
   func target(of place: Int) -> Target?
-  /// Takes what answers the question at this place; nothing where nobody answers. Throws why that cannot be used.
+  /// Takes the responses to a request, or none. Throws if they cannot be used.
   mutating func take(_ answers: [SurveyAnswer], _ place: Int) throws(Unreadable)
-  /// The reply to the question at this place cannot be used, for this reason. False where the survey cannot go on without it.
+  /// Handles an unusable reply. Returns false if the query cannot continue without it.
   mutating func missed(_ place: Int, _ reason: String) -> Bool
-  /// It takes so many questions that the caller hears how far it is.
+  /// It has so many requests that the caller gets progress reports.
   var isLong: Bool { get }
-  /// Why nothing more is asked.
+  /// The error that ends the query early.
   var objection: CommandError? { get }
-  /// What it comes to when all is asked.
+  /// The final report.
   var report: Report { get }
 }
 
@@ -25,13 +25,13 @@ extension Survey {
   var isLong: Bool { false }
 }
 
-/// What one controller says to a question.
+/// The response of one ECU.
 struct SurveyAnswer: Sendable, Equatable {
-  /// The identifier it comes from; nil where the adapter does not show it.
+  /// The source identifier; nil if the adapter does not show it.
   let source: UInt32?
   let bytes: [UInt8]
 
-  /// Why it says no, ISO 14229.
+  /// The negative response code, ISO 14229.
   var refusal: UInt8? { bytes.first == 0x7F && bytes.count >= 3 ? bytes[2] : nil }
 
   /// `7E8 cleared`
@@ -39,9 +39,9 @@ struct SurveyAnswer: Sendable, Equatable {
 }
 
 extension CANReader {
-  /// The messages of the last reply that answer the question, refusals as well.
+  /// The messages of the last reply that answer the request, negative responses included.
   func answers(to question: [UInt8]) throws(Unreadable) -> [SurveyAnswer] {
-    // These repeat what they are asked for; of several parameters of a freeze frame the first may be missing.
+    // These repeat the identifier; of several PIDs of a freeze frame the first may be missing.
     let repeats = [0x01, 0x06, 0x19].contains(question[0]) || question[0] == 0x02 && question.count <= 3
     let echo = [question[0] + 0x40] + (repeats ? question.dropFirst().prefix(1) : [])
     let answers = messages.map { SurveyAnswer(source: $0.source, bytes: Array(bytes(of: $0))) }
@@ -52,14 +52,14 @@ extension CANReader {
 }
 
 extension [SurveyAnswer] {
-  /// Those that tell something. A controller that does not know the question has nothing to tell; one that refuses it would have.
+  /// The positive responses. Throws if an ECU supports the request but rejects it.
   func told() throws(Unreadable) -> [SurveyAnswer] {
     if let (_, words) = putOff.first { throw Unreadable("negative response: \(words)") }
     return filter { $0.refusal == nil }
   }
 
-  /// Who would have something to tell, and why it does not. Where the adapter shows no names, an answer that follows is taken for that of
-  /// who asked for patience.
+  /// ECUs that support the request but could not answer, with the reason. Without headers, a later response counts as the one that was
+  /// pending.
   var putOff: [(source: UInt32?, words: String)] {
     indices.compactMap { index in
       let answer = self[index]
@@ -69,6 +69,6 @@ extension [SurveyAnswer] {
     }
   }
 
-  /// Somebody asks for patience whose answer is not there.
+  /// A response is pending and has not come.
   var isPending: Bool { contains { $0.refusal == 0x78 } && putOff.contains { $0.words == NegativeResponse.name(of: 0x78) } }
 }

@@ -1,25 +1,25 @@
-// Whom a request goes to and who answers it. Who answers follows from the standard as a rule; makers have others. Facts: ISO 15765-4.
+// The address of a request and of its response. Usually ISO 15765-4 defines the response address; manufacturers may use others.
 
-/// One control unit, or all of them.
+/// One ECU, or all of them.
 struct Target: Hashable, Sendable {
-  /// nil: everybody, in whatever way the adapter itself addresses them.
+  /// nil: functional addressing by the adapter itself.
   let request: CANIdentifier?
-  /// Who answers; nil: whoever knows.
+  /// The response identifier; nil: any ECU.
   let reply: CANIdentifier?
 
-  /// The battery controller of Hyundai and Kia.
+  /// The BMS of Hyundai and Kia.
   static let battery = Target(CANIdentifier(0x7E4))
   static let unaddressed = Target()
 
   private init() { (request, reply) = (nil, nil) }
 
-  /// Whoever answers requests to this identifier, or this one where the standard does not say so.
+  /// The ECU at this identifier, with a given response identifier if the standard defines none.
   init(_ request: CANIdentifier, reply: CANIdentifier? = nil) {
     self.request = request
     self.reply = reply ?? request.reply
   }
 
-  /// The controller that answers from this identifier; nil where the standard does not say how it is asked.
+  /// The ECU that responds from this identifier; nil if the standard defines no request address.
   init?(answeringFrom reply: CANIdentifier) {
     let request =
       reply.isLong ? reply.reply : (0x7E8...0x7EF).contains(reply.number) ? CANIdentifier(reply.number - 8) : nil
@@ -27,17 +27,17 @@ struct Target: Hashable, Sendable {
     self.init(request, reply: reply)
   }
 
-  /// Its answers pass the filter that every adapter begins with.
+  /// Its responses pass the adapter's default filter.
   var isUsual: Bool { reply.map { CANReader.isController($0.number) } ?? false }
 
-  /// The adapter's own flow control, which follows from the standard, does not reach it: its long answers would end after their first frame.
+  /// The adapter's automatic flow control does not reach it, so that long responses would end after their first frame.
   var needsFlowControl: Bool { reply != nil && request != nil && reply != request?.reply }
 
-  /// As a person reads it: `7E4`.
+  /// The displayed form: `7E4`.
   var text: String { request?.text ?? "all" }
 
-  /// Whether a message from there (nil: nobody's name is shown) can be an answer. Of many that may answer it is the one who did so first:
-  /// another controller's value is another value.
+  /// Whether a message from this source (nil: not shown) can be a response. Of several ECUs only the first that answered counts: another
+  /// ECU's value is a different one.
   func isAnswered(from source: UInt32?, before answerer: UInt32?) -> Bool {
     guard let source else { return true }
     if let reply { return source == reply.number }

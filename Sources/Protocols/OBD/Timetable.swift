@@ -1,39 +1,38 @@
-// Which question is asked in the gaps of the fast page: of those that are due the one whose deadline comes first, if it is back before
-// the page's next slot, with the turning of the adapter there and back. What never fits is asked all the same once it is a period
-// late, one a second at most: late for the page by one slot, and not silent for ever. Pure: instants in, an index out.
+// Selects the request to send in the gaps of the fast request: earliest deadline first, if it completes, including retargeting, before the
+// next slot. A request that never fits is sent once it is a period late, at most one per second.
 
 struct Timetable: Sendable {
   var inquiries: [Inquiry] = []
-  /// How long it takes to turn the adapter to another target, of late.
+  /// The recent duration of retargeting the adapter.
   private(set) var turnCost: Nanoseconds = 12 * .millisecond
-  /// When the next is due, of those that are not known to be refused.
+  /// The next due time of the requests that are not rejected.
   private(set) var nextDue: Instant = .max
-  /// Everything was tried: what fits where is known.
+  /// All requests have been tried, so their durations are known.
   private(set) var isSurveyed = true
   private var lastForced: Instant = .min
-  /// The page takes longer than from one slot to the next: there will be no gap.
+  /// The fast request takes longer than its period: there are no gaps.
   private var isCrowded = false
-  /// The page was answered since something was asked although it did not fit.
+  /// The fast request was answered since the last request that did not fit.
   private var mayForce = false
   private var mayAlternate = false
 
   private static let margin: Nanoseconds = 2 * .millisecond
   private static let forcedPause: Nanoseconds = .second
 
-  /// Something was asked, answered or put off: looks anew for what is due first.
+  /// Recomputes the next due time.
   mutating func settle() {
     nextDue = inquiries.lazy.map(\.due).min() ?? .max
     isSurveyed = inquiries.allSatisfy(\.isSurveyed)
   }
 
-  /// A connection begins.
+  /// Resets all requests for a new connection.
   mutating func begin() {
     for index in inquiries.indices { inquiries[index].begin() }
     (lastForced, mayForce) = (.min, false)
     settle()
   }
 
-  /// The page was answered: something that does not fit may be asked. After a silence all that was missed is due.
+  /// Allows a request that does not fit. After a silence all missed requests are due.
   mutating func pageAnswered(afterSilence: Bool, isLate: Bool) {
     (mayForce, mayAlternate) = (true, true)
     isCrowded = isLate
@@ -42,40 +41,40 @@ struct Timetable: Sendable {
     settle()
   }
 
-  /// The vehicle was changed: what it answered before is due at once.
+  /// Makes all requests that were answered before due at once, because the vehicle has changed.
   mutating func hasten() {
     for index in inquiries.indices where inquiries[index].standing == .answered { inquiries[index].due = .min }
     settle()
   }
 
-  /// What does not fit begins right behind the page or not before its next answer: at the page's slot it would make it late by all that
-  /// it takes, there only by what is missing.
+  /// A request that does not fit starts right after the fast request or not before its next response: started at the slot it would delay
+  /// the fast request by its full duration.
   mutating func nothingBegins() { mayForce = false }
 
   mutating func turned(took: Nanoseconds) { turnCost = took > turnCost ? took : turnCost - (turnCost - took) / 8 }
 
-  /// How the adapter stands.
+  /// The current addressing of the adapter.
   struct Way {
     let aim: Aim?
-    /// Where it must be for the page.
+    /// The addressing that the fast request needs.
     let home: Aim
-    /// From home it can ask whoever its usual filter hears without being turned.
+    /// From `home` the adapter takes the header with the request, for all ECUs that its default filter passes.
     let takesHeader: Bool
 
     func isAt(_ inquiry: Inquiry) -> Bool { inquiry.target == aim?.target && !inquiry.isPatient }
 
-    /// With whom to ask in the question. That waits for the message of one controller: whom several answer is not asked so.
+    /// Whether the header can go with the request. Not for functional requests: the adapter waits for the message of one ECU.
     func reaches(_ inquiry: Inquiry) -> Bool {
       takesHeader && aim == home && inquiry.target.isUsual && home.bus.carrying(inquiry.target) == home.bus
     }
 
-    /// How often it must be turned, there and back.
+    /// The number of times the adapter is retargeted, there and back.
     func turns(_ inquiry: Inquiry) -> Nanoseconds {
       isAt(inquiry) || reaches(inquiry) ? aim == home ? 0 : 1 : inquiry.target == home.target && !inquiry.isPatient ? 1 : 2
     }
   }
 
-  /// The question to ask now; the adapter must be back home after so much time.
+  /// The request to send now; the adapter must be back at `home` within `room`.
   mutating func pick(at now: Instant, room: Nanoseconds, _ way: Way) -> Int? {
     guard now >= nextDue else { return nil }
     var best: Int?
@@ -84,7 +83,7 @@ struct Timetable: Sendable {
       let inquiry = inquiries[index]
       let needed = inquiry.cost &+ inquiry.cost / 8 &+ way.turns(inquiry) &* turnCost &+ Self.margin
       guard needed <= room || isForced(inquiry, at: now) else { continue }
-      // Where the adapter is turned away already comes first: it is not turned there twice.
+      // Requests at the current target come first, to avoid retargeting twice.
       let rank = (
         inquiry.priority, way.isAt(inquiry) && way.aim != way.home ? 0 : 1, inquiry.due == .min ? .min : inquiry.due &+ inquiry.period
       )
@@ -93,18 +92,18 @@ struct Timetable: Sendable {
     return best
   }
 
-  /// Whether it is asked although the page comes late by it.
+  /// Whether the request is sent although it delays the fast request.
   private func isForced(_ inquiry: Inquiry, at now: Instant) -> Bool {
     if inquiry.isFast { return mayAlternate }
     guard mayForce else { return false }
     if !inquiry.isSurveyed { return true }
-    // Where the page leaves no gap, a fifth of the time is the others'.
+    // If the fast request leaves no gaps, a fifth of the time is for the others.
     let pause = isCrowded ? min(4 &* inquiry.cost, Self.forcedPause) : Self.forcedPause
     guard lastForced == .min || now &- lastForced >= pause else { return false }
     return inquiry.due != .min && now &- inquiry.due >= (isCrowded ? 0 : max(inquiry.period, .second))
   }
 
-  /// Its parameters are asked for in two requests from now on.
+  /// Splits the PIDs of a request into two requests.
   mutating func split(_ index: Int) {
     let whole = inquiries[index]
     let half = whole.parameters.count / 2
@@ -113,7 +112,7 @@ struct Timetable: Sendable {
     settle()
   }
 
-  /// What is polled where the request that is polled fails: what shares its rate, else what was answered, else whatever may be.
+  /// The request to poll if the fast request fails: one that shares its rate, else one that was answered, else any candidate.
   var successor: Int? {
     let able = inquiries.indices.filter { index in
       let inquiry = inquiries[index]
@@ -123,7 +122,7 @@ struct Timetable: Sendable {
     return able.first { inquiries[$0].isFast } ?? able.first { inquiries[$0].standing == .answered } ?? able.first
   }
 
-  /// Whoever is asked there cannot be. Tells which questions that ends.
+  /// Rejects all requests for a target and returns their indices.
   mutating func refuse(_ target: Target?, _ words: String) -> [Int] {
     let indices = inquiries.indices.filter { inquiries[$0].target == target }
     for index in indices { inquiries[index].refused(words, until: .max) }
@@ -131,7 +130,7 @@ struct Timetable: Sendable {
     return indices
   }
 
-  /// Whether something waits that goes before a page that is asked back to back, or that waits for so long that it is forced.
+  /// Whether a request is waiting that goes before the fast request.
   func hasForced(at now: Instant) -> Bool {
     guard now >= nextDue else { return false }
     return inquiries.contains { $0.due <= now && isForced($0, at: now) }

@@ -1,16 +1,16 @@
-// The networks that a vehicle can have on its diagnostic socket, and how requests are addressed on each.
+// The OBD protocols, and how requests are addressed on each.
 // Facts: SAE J1979 and the ELM327 data sheet's list of protocols (AT SP, AT DPN).
 //
-//   11-bit CAN   everybody 7DF · 7E0… answered from 7E8…       29-bit CAN   18DB33F1 · 18DA10F1 answered from 18DAF110
-//   before CAN   the adapter addresses everybody by itself; one parameter a request; whoever knows it answers
+//   11-bit CAN   functional 7DF · 7E0… respond as 7E8…       29-bit CAN   18DB33F1 · 18DA10F1 responds as 18DAF110
+//   before CAN   the adapter addresses all ECUs itself; one PID per request; any ECU that supports it responds
 
-/// A network by the number that the ELM327 family gives it.
+/// A protocol by its ELM327 number.
 struct VehicleBus: Hashable, Sendable {
   let number: UInt8
 
   /// Not known yet: the adapter tries all of them.
   static let search = VehicleBus(number: 0)
-  /// What nearly every car since 2008 has.
+  /// The protocol of nearly every car since 2008.
   static let can = VehicleBus(number: 6)
 
   private static let names = [
@@ -21,7 +21,7 @@ struct VehicleBus: Hashable, Sendable {
 
   init(number: UInt8) { self.number = number }
 
-  /// One of the emission standard's, as AT DPN tells it (`6`, or `A6` where it was searched for) or as it was kept; nil for any other.
+  /// A protocol as AT DPN reports it (`6`, or `A6` if it was detected) or as it was stored; nil for any other.
   init?(digits: some Sequence<UInt8>) {
     var digits = Array(digits)
     if digits.count == 2, digits[0] == UInt8(ascii: "A") { digits.removeFirst() }
@@ -29,7 +29,7 @@ struct VehicleBus: Hashable, Sendable {
     number = hexValue(digits[0])
   }
 
-  /// The bus whose controllers answer from there, where an adapter does not tell.
+  /// The protocol implied by a response identifier, if the adapter does not report it.
   init(answeringFrom source: UInt32?) {
     number = source.map { $0 > 0x7FF ? 7 : $0 > 0xFF ? 6 : 0 } ?? 0
   }
@@ -39,12 +39,12 @@ struct VehicleBus: Hashable, Sendable {
   var isCAN: Bool { (6...9).contains(number) }
   var isLong: Bool { number == 7 || number == 9 }
 
-  /// All controllers that know the emission standard.
+  /// All ECUs with SAE J1979.
   var everybody: Target {
     isCAN ? Target(isLong ? .functionalLong : .functional) : .unaddressed
   }
 
-  /// The same wires with identifiers of this target's length. What is addressed at all is addressed on CAN.
+  /// The same bit rate with identifiers of this target's length. Addressed requests always use CAN.
   func carrying(_ target: Target) -> VehicleBus {
     guard let request = target.request else { return self }
     guard isCAN else { return request.isLong ? VehicleBus(number: 7) : .can }

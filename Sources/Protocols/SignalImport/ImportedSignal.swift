@@ -1,4 +1,4 @@
-// One signal on its way into the configuration: as the keys of its section, and as the lines that say them.
+// An imported signal: as the keys of its section, and as TOML lines.
 
 struct ImportedSignal: Sendable, Equatable {
   var name = ""
@@ -12,12 +12,12 @@ struct ImportedSignal: Sendable, Equatable {
   var maximum: Double?
   var period: Double?
   var help: String?
-  /// Other model years have it not, or elsewhere.
+  /// It is only valid for certain model years.
   var isOfSomeYears = false
-  /// Lines of comment above its keys.
+  /// Comment lines above its keys.
   var comments: [String] = []
 
-  /// As the configuration would read it.
+  /// The section as the configuration would read it.
   var section: Setup.Subsection {
     var options: [String: Value] = ["request": .string(request), "value": .string(value), "type": .string(type.rawValue)]
     for (key, text) in [("header", header), ("reply", reply), ("unit", unit), ("help", help)] {

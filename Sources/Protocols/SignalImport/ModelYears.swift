@@ -1,12 +1,12 @@
-// The model years that a command of a signal set is for, as OBDb's `filter` gives them: `from` and `to`, each inclusive, and single
-// `years`. Where `from` is the later one, the years between the two are left out.
+// The model years of a command, from OBDb's `filter`: `from` and `to`, both inclusive, and single `years`. If `from` is after `to`, the
+// years between are excluded.
 
 struct ModelYears: Equatable, Sendable {
   private let from: Int?
   private let to: Int?
   private let years: [Int]
 
-  /// Reads a filter; nil where it names no year.
+  /// Parses a filter; nil if it has no year.
   init?(_ filter: JSONNode?) {
     guard let filter, filter.kind == .object else { return nil }
     (from, to) = (filter["from"]?.whole, filter["to"]?.whole)

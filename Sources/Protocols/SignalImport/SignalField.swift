@@ -1,6 +1,5 @@
-// A run of bits in an answer as a formula. `bix` counts from the first data byte behind the identifier, the highest bit of each byte
-// first; `len` bits; `sign`: two's complement; `blsb`: the lowest byte first. Then raw * mul / div + add; a result at nullmin and
-// below, or at nullmax and above, is no value.
+// Converts a run of bits to a formula. `bix` counts from the first data byte after the identifier, most significant bit first; `len` bits;
+// `sign`: two's complement; `blsb`: little endian. Then raw * mul / div + add; a result <= nullmin or >= nullmax is absent.
 
 struct SignalField {
   private let start: Int
@@ -25,7 +24,7 @@ struct SignalField {
     guard !signed || length > 1 else { throw ValueError("a single bit cannot be signed") }
   }
 
-  /// The signal that this field makes of what its command says.
+  /// The signal of this field, with the keys of its command.
   func signal(_ frame: ImportedSignal) throws(ValueError) -> ImportedSignal {
     let unit = format["unit"]?.text ?? "scalar"
     guard unit != "ascii" else { throw ValueError("a text signal; only numbers are supported") }
@@ -47,8 +46,8 @@ struct SignalField {
     return made
   }
 
-  /// The ends that its values have. OBDb's decoder takes 0 for a `min` that is not given, and uses none of them unless `max` lies
-  /// above; what it moves to an end is beyond the end, and absent here.
+  /// The limits of the value. OBDb's decoder uses 0 for a missing `min`, and no limits unless `max` is greater; it clamps values that are
+  /// absent here.
   private func limits(_ times: Double, _ over: Double, _ plus: Double) throws(ValueError) -> (minimum: Double?, maximum: Double?) {
     let (low, high) = (try number("min"), try number("max"))
     guard let high, format["map"] == nil else { return (low, high) }
@@ -56,11 +55,11 @@ struct SignalField {
     return (low ?? (lowest * times / over + plus < 0 || highest * times / over + plus < 0 ? 0 : nil), high)
   }
 
-  /// The ends of the raw number.
+  /// The range of the raw number.
   private var lowest: Double { signed ? -Double(1 << (length - 1)) : 0 }
   private var highest: Double { Double((1 << (signed ? length - 1 : length)) - 1) }
 
-  /// What should be looked at in the signal that was made.
+  /// Remarks on the imported signal.
   func doubts(_ made: ImportedSignal) -> [String] {
     if format["map"] != nil { return ["imported as a number; its help lists the meanings"] }
     var doubts: [String] = []
@@ -116,7 +115,7 @@ struct SignalField {
     return conditions.isEmpty ? text : "\(conditions.joined(separator: " && ")) ? \(text) : absent"
   }
 
-  /// `0 off, 1 on`: what the numbers stand for, as far as a line goes.
+  /// `0 off, 1 on`: the meanings of the numbers, as far as they fit.
   private func meanings(_ map: JSONNode) -> String {
     guard map.kind == .object else { return "" }
     let entries = map.keys.prefix(40).map { key in

@@ -1,42 +1,41 @@
-// Signal descriptions of other programs as a file of signals.d: OBDb's signal sets (JSON) and Torque's tables (CSV). What comes out
-// is what the configuration takes: each signal is held against the configuration's own rules before it counts as imported. What
-// cannot be said for sure is left out with the reason: a formula that means something else here gives wrong numbers. Foreign text:
-// nothing in it traps, and what is written of it is bounded and cannot break out of its line.
+// Converts signal descriptions to a file of signals.d: OBDb's signal sets (JSON) and Torque's tables (CSV). Each signal must pass the
+// validation of the configuration; ambiguous ones are left out with the reason, because a misread formula gives wrong numbers. Untrusted
+// input: never traps, and all text written is bounded and escaped.
 
 public struct SignalImport: Sendable {
-  /// Something that is not in the result, or not all of it.
+  /// A signal that was left out, or a remark on one.
   public struct Remark: Sendable, Equatable {
     /// `line 7`, or the id.
     public var place: String
     public var words: String
   }
 
-  /// The longest file that is read.
+  /// The maximum size of an input file.
   public static let largest = 8 << 20
-  /// A file of the configuration may be 1 MiB; the head and the names of devices need some of it.
+  /// The maximum size of the result: a configuration file may be 1 MiB, including its head and device names.
   private static let largestResult = 900_000
 
   private(set) var signals: [ImportedSignal] = []
-  /// Of so many as a person may read; `leftOutCount` counts all.
+  /// Limited for display; `leftOutCount` counts all.
   public private(set) var leftOut: [Remark] = []
   public private(set) var leftOutCount = 0
-  /// What was imported and should be looked at.
+  /// Remarks on imported signals.
   public private(set) var notes: [Remark] = []
   private var names: Set<String> = []
-  /// Which number a name had last that was there before.
+  /// The last suffix of each duplicate name.
   private var numbers: [String: Int] = [:]
   private var size = 0
 
   public var count: Int { signals.count }
 
-  /// Why nothing is in the result, in one line.
+  /// The reason for an empty result, in one line.
   public var failure: String {
     guard let first = leftOut.first else { return "no signals found; use an OBDb signal set or a Torque CSV file" }
     let others = leftOutCount - 1
     return "\(first.place): \(first.words)\(others == 0 ? "" : "; \(others) more were left out")"
   }
 
-  /// Reads a file of either form, of a signal set the signals of one model year or of all; or says why it is neither.
+  /// Parses a file of either format; of a signal set the signals of one model year or of all. Throws if it is neither.
   public init(_ bytes: [UInt8], year: Int? = nil) throws(ValueError) {
     let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
     let text = bytes.starts(with: mark) ? Array(bytes.dropFirst(mark.count)) : bytes
@@ -64,7 +63,7 @@ public struct SignalImport: Sendable {
     if notes.count < Self.maxRemarks { notes.append(Remark(place: place, words: words)) }
   }
 
-  /// Takes a signal over, if the configuration would. `id` is what its name is made from.
+  /// Adds a signal if it passes the validation. `id` is the base of its name.
   mutating func add(_ signal: ImportedSignal, id: String, place: String) {
     var signal = signal
     signal.name = name(from: id)
@@ -83,7 +82,7 @@ public struct SignalImport: Sendable {
     signals.append(signal)
   }
 
-  /// Lower-case letters, digits and dashes, unlike every other name and those of the kind's own properties.
+  /// Lower-case letters, digits and dashes; unique, and different from the kind's own properties.
   private mutating func name(from id: String) -> String {
     var letters: [UInt8] = []
     for byte in id.utf8.prefix(400) {
@@ -110,7 +109,7 @@ public struct SignalImport: Sendable {
     return name
   }
 
-  /// The file of signals.d: what its head says of where it comes from, and the device that shall have the signals; nil: all.
+  /// The file for signals.d, with its source and the device that gets the signals; nil: all.
   public func file(from source: String, device: String? = nil) -> String {
     var lines = [
       "# Signals imported by vehiclectl import from \(visible(source, limit: 200)).",

@@ -1,9 +1,8 @@
-// OBDb's signal sets (https://github.com/OBDb, signalsets/v3): commands with a header, a request and a period, and in each the signals
-// that its answer holds, as runs of bits. Read without trust. What a signal set says of how the car is to be prepared (sessions,
-// extended addresses) is nothing that may be done here unasked: such commands are left out.
+// OBDb's signal sets (https://github.com/OBDb, signalsets/v3): commands with header, request and period, and the signals of each response
+// as runs of bits. Untrusted input. Commands that need sessions or extended addresses are left out.
 
 enum SignalSet {
-  /// Takes over the signals of one model year; nil: of all.
+  /// Imports the signals of one model year; nil: of all.
   static func read(_ text: [UInt8], year: Int?, into result: inout SignalImport) throws(ValueError) {
     guard let root = JSONNode(untrusted: text) else { throw ValueError("invalid JSON; download the file again") }
     guard let commands = root["commands"], commands.kind == .array else {
@@ -49,7 +48,7 @@ enum SignalSet {
     }
   }
 
-  /// `22DDBC to 6F1`, as far as the command names a request; for a person.
+  /// `22DDBC to 6F1`, as far as the command has a request; for messages.
   private static func request(of command: JSONNode) -> String? {
     guard command.kind == .object, let services = command["cmd"], services.kind == .object, let service = services.keys.first,
       let parameter = services[service]?.text
@@ -58,7 +57,7 @@ enum SignalSet {
     return command["hdr"]?.text.map { "\(request) to \(visible($0, limit: 20))" } ?? request
   }
 
-  /// What the signals of a command have in common.
+  /// The keys shared by the signals of a command.
   private static func frame(of command: JSONNode, _ year: Int?) throws(ValueError) -> ImportedSignal {
     guard command.kind == .object else { throw ValueError("not a command") }
     let years = ModelYears(command["filter"])
@@ -91,8 +90,8 @@ enum SignalSet {
     return header
   }
 
-  /// Who answers, as OBDb's decoder puts it together: on 11 bits the address as it is; on 29 bits it has eight digits, or six behind
-  /// the command's priority, or is the controller's own address, which answers the tester F1.
+  /// The response identifier as OBDb's decoder forms it: 11-bit: the address itself; 29-bit: eight digits, or six after the command's
+  /// priority, or the ECU address, which responds to tester F1.
   private static func reply(of command: JSONNode, to header: CANIdentifier) throws(ValueError) -> CANIdentifier? {
     guard let digits = command["rax"]?.text else { return nil }
     let priority = String(header.text.prefix(2))
@@ -110,7 +109,7 @@ enum SignalSet {
 }
 
 extension JSONNode {
-  /// A member's text for a person, or what stands for it.
+  /// The text of a member for messages, or a placeholder.
   fileprivate func shown(_ key: String) -> String {
     let text = visible(kind == .object ? self[key]?.text ?? "" : "", limit: 80)
     return text.isEmpty ? "a signal without \(key)" : text

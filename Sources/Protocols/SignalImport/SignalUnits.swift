@@ -1,7 +1,7 @@
-// What the units of other programs are called here: SI or the automotive norm.
+// The units of other programs, mapped to SI or automotive ones.
 
 extension SignalField {
-  /// OBDb's names. Those that are no units (scalar, normal, hex, unknown, truth values) have no entry.
+  /// OBDb's names. Those without a unit (scalar, normal, hex, unknown, booleans) have no entry.
   static let units: [String: String] = [
     "ampereHours": "Ah", "milliampereHours": "mAh", "kiloampereHours": "kAh", "amps": "A", "milliamps": "mA", "kiloamps": "kA",
     "coulombs": "C", "volts": "V", "millivolts": "mV", "kilovolts": "kV", "ohms": "Ω", "milliohms": "mΩ", "microohms": "µΩ",
@@ -19,7 +19,7 @@ extension SignalField {
 }
 
 extension TorqueTable {
-  /// As Torque's users write them, in lower case.
+  /// Torque's spellings, in lower case.
   private static let spellings: [String: String] = [
     "c": "°C", "°c": "°C", "degc": "°C", "deg c": "°C", "f": "°F", "°f": "°F", "degf": "°F", "kph": "km/h", "kmh": "km/h",
     "km/h": "km/h", "kpa": "kPa", "l/hr": "L/h", "l/h": "L/h", "l": "L", "nm": "Nm", "kwh": "kWh", "kw": "kW", "volts": "V",

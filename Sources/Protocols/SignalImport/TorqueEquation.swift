@@ -1,9 +1,9 @@
-// An equation of Torque's as a formula of ours. Bytes have the same names. What differs: one < or > shifts there and compares here, a
-// colon parts arguments, Signed takes one byte, and how tightly bits bind is nowhere said; so bits and shifts are taken over only where
-// nothing else stands in their parentheses. What reads other sensors or remembers earlier values is left out.
+// Converts Torque's equations to formulas. Bytes have the same names. Differences: single < and > are shifts, a colon separates arguments,
+// Signed takes one byte, and the precedence of bit operations is undefined, so they must stand alone in parentheses. Equations with other
+// sensors or earlier values are left out.
 
 enum TorqueEquation {
-  /// What means the same on both sides.
+  /// Functions with the same meaning in both.
   private static let functions: Set<String> = ["signed", "signed8", "signed16", "abs", "int", "float32", "min", "max"]
 
   static func formula(_ equation: String) throws(ValueError) -> String {
@@ -15,7 +15,7 @@ enum TorqueEquation {
     let bytes: [UInt8]
     var at = 0
     var out: [UInt8] = []
-    /// The operators of each parenthesis that is open, the outermost first.
+    /// The operators of each open parenthesis, the outermost first.
     var groups: [Set<UInt8>] = [[]]
 
     init(bytes: [UInt8]) { self.bytes = bytes }
@@ -90,7 +90,7 @@ enum TorqueEquation {
       out += name.utf8
     }
 
-    /// Signed is of eight bits, whatever stands in it.
+    /// Signed has eight bits, whatever its argument.
     private func checkOneByte() throws(ValueError) {
       var inside = bytes[at...].drop(while: isBlank)
       guard inside.popFirst() == UInt8(ascii: "("), let end = inside.firstIndex(of: UInt8(ascii: ")")),

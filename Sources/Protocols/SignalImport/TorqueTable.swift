@@ -1,6 +1,5 @@
-// Torque's tables of extended PIDs: Name,ShortName,ModeAndPID,Equation,Min Value,Max Value,Units,Header, with or without that line, in
-// quotes or not, with any line ends. Min and max are the ends of a gauge there, and cars report what is beyond them: they are kept as
-// comments, not as limits.
+// Torque's tables of extended PIDs: Name,ShortName,ModeAndPID,Equation,Min Value,Max Value,Units,Header, with or without a title line,
+// quoted or not, with any line ends. Min and max are the range of a gauge, which cars exceed: they become comments, not limits.
 
 enum TorqueTable {
   private enum Column: String, CaseIterable {
@@ -28,7 +27,7 @@ enum TorqueTable {
     }
   }
 
-  /// The columns by their titles; nil where this is no line of titles.
+  /// The columns by their titles; nil if this is not a title line.
   private static func titles(_ fields: [String]) -> [Column: Int]? {
     let words = fields.map { String(decoding: $0.lowercased().utf8.filter { isLetter($0) }, as: UTF8.self) }
     guard words.contains(Column.equation.rawValue), words.contains(Column.request.rawValue) else { return nil }
@@ -64,7 +63,7 @@ enum TorqueTable {
     }
   }
 
-  /// `7E2`, `DA10F1` or `18DA10F1`; `Auto` and none are whoever is usual.
+  /// `7E2`, `DA10F1` or `18DA10F1`; `Auto` and an empty field mean the default.
   private static func header(_ text: String) throws(ValueError) -> String? {
     let digits = text.lowercased().hasPrefix("0x") ? String(text.dropFirst(2)) : text
     if digits.isEmpty || digits.lowercased() == "auto" { return nil }
@@ -75,7 +74,7 @@ enum TorqueTable {
   }
 }
 
-/// Lines of fields between commas (RFC 4180, read generously).
+/// Lines of comma-separated fields (RFC 4180, lenient).
 struct CSVRecords {
   struct Record {
     var line: Int
@@ -105,7 +104,7 @@ struct CSVRecords {
     while true {
       let start = at
       guard let field = field() else {
-        // What follows the open quote to the end of the file is not all one field: only this line is lost.
+        // An unclosed quote discards only this line, not the rest of the file.
         record.isWhole = false
         at = bytes[start...].firstIndex(of: lineFeed).map { $0 + 1 } ?? bytes.count
         line = record.line + 1
@@ -122,7 +121,7 @@ struct CSVRecords {
     }
   }
 
-  /// Up to a comma or the end of a line; nil where a quote is not closed.
+  /// The field up to a comma or line end; nil if a quote is not closed.
   private mutating func field() -> String? {
     while at < bytes.count, bytes[at] == space || bytes[at] == tab { at += 1 }
     guard at < bytes.count, bytes[at] == UInt8(ascii: "\"") else { return text(from: at) }

@@ -1,5 +1,5 @@
-// Page 0x05 and 0x06 of the battery controller: charge as the dashboard shows it, health, what it takes and gives, further modules.
-// Facts: captures of Kona and EV6; published tables of those cars agree.
+// BMS data records 0x05 and 0x06: displayed state of charge, health, available power, further modules. Facts: captures of Kona and EV6;
+// published tables of those cars agree.
 
 extension ManufacturerPage {
   static let battery: [ManufacturerPage] = [
@@ -21,7 +21,7 @@ extension ManufacturerPage {
     scaled("available-discharge-power", .u16(18), "kW", 0...660, over: 100, decimals: 2, "Available discharging power"),
     scaled("cell-voltage-deviation", .u8(20), "V", 0...5, over: 50, decimals: 2, "Difference between highest and lowest cell voltage"),
     whole("airbag-duty", .u8(22), "%", 0...100, "Duty cycle of the signal from the airbag ECU to the battery"),
-    // The second heater's byte mirrors something else on some cars.
+    // On some cars the byte of the second heater holds another value.
     whole("battery-heater-temperature", .s8(23), "°C", -50...100, "Temperature of the battery heater"),
     whole("cell-deterioration-max-cell", .u8(27), nil, 1...255, absent: (0, .notReported), "Number of the most deteriorated cell"),
   ]
@@ -31,15 +31,15 @@ extension ManufacturerPage {
     whole("cell-deterioration-min-cell", .u8(30), nil, 1...255, absent: (0, .notReported), "Number of the least deteriorated cell"),
   ]
 
-  /// On E-GMP the same bytes count 2 Wh.
+  /// On E-GMP these bytes count in units of 2 Wh.
   private static let remainingEnergy = scaled(
     "remaining-energy", .u16(28), "kWh", 0.002...131.07, over: 500, decimals: 3, absent: (0, .notReported),
     "Remaining energy of the traction battery")
 
-  /// Where a module's temperature stands: 6 to 12, then 13 to 16.
+  /// The offset of a module's temperature: modules 6 to 12, then 13 to 16.
   private static func place(of module: Int) -> Int { module <= 12 ? module + 3 : module + 26 }
 
-  /// Temperatures of further modules. A short pack pads with zeros: a zero behind which there is nothing else is no 0 °C.
+  /// Temperatures of further modules. A short pack is padded with zeros: trailing zeros are not 0 °C.
   private static func modules(_ modules: ClosedRange<Int>) -> [DataRow] {
     modules.map { module in
       let row = whole("module-temperature-\(module)", .s8(place(of: module)), "°C", -50...100, "Temperature of battery module \(module)")

@@ -1,5 +1,5 @@
-// What the body tells: temperatures inside and outside, the odometer, the tyres. Facts: captures of Kona, Ioniq 5 and EV6, and
-// published tables, which agree on all but one thing: which of the last two tyres of the older layout is the left one.
+// Data records of body ECUs: temperatures, odometer, tyres. Facts: captures of Kona, Ioniq 5 and EV6, and published tables, which differ
+// only in which of the last two tyres of the older layout is the left one.
 
 extension ManufacturerPage {
   static let body: [ManufacturerPage] = [
@@ -27,7 +27,7 @@ extension ManufacturerPage {
   private static let climateSpeed = whole(
     "speed-climate", .u8(29), "km/h", 0...254, absent: (0xFF, .notAvailable), "Vehicle speed as reported by the climate control ECU")
 
-  /// Kilometres, or in cars that count miles these in the next three bytes.
+  /// Kilometres, or in cars with miles these in the next three bytes.
   private static let odometer = DataRow(
     Property("odometer", .float, unit: "km", range: 0...3_000_000, lifetime: .retained, help: "Odometer reading")
   ) { data in
@@ -38,7 +38,7 @@ extension ManufacturerPage {
     return distance <= 3_000_000 ? .value(.float(distance)) : .absent(.implausible)
   }
 
-  /// Fifths of a pound a square inch and degrees above -50, a tyre each; zeros until a sensor was heard.
+  /// Units of 0.2 psi, and degrees above -50, per tyre; zeros until a sensor was received.
   private static func tyres(_ places: [String], stride: Int, bytes: Int) -> [DataRow] {
     places.enumerated().flatMap { index, place in
       let words =

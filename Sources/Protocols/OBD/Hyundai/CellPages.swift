@@ -1,5 +1,5 @@
-// The voltages of the single cells: 32 a page, one byte each, 20 mV a step. A cell that is not there reads 0, one that cannot be read
-// reads what no cell can have; neither becomes a number. Facts: captures of Kona, Ioniq 28 kWh, Ioniq 5 and EV6.
+// Cell voltages: 32 per data record, one byte each, 20 mV per step. A missing cell reads 0, an unreadable one an implausible value; neither
+// becomes a number. Facts: captures of Kona, Ioniq 28 kWh, Ioniq 5 and EV6.
 
 extension ManufacturerPage {
   static let cells: [ManufacturerPage] =
@@ -32,7 +32,7 @@ extension ManufacturerPage {
     ]
   }
 
-  /// The place of the last cell that is there.
+  /// The offset of the last cell present.
   private static func lastCell(_ data: UnsafeBufferPointer<UInt8>) -> Int? {
     guard data.count >= first + count else { return nil }
     return (first..<first + count).last { data[$0] != 0 }

@@ -1,6 +1,6 @@
-// What the drive tells: pedal, gear and speed from the vehicle controller, the brakes' wheel speeds, the charger's care of the
-// 12 V battery. Facts: captures of Kona, Ioniq 5 and EV6 and published tables. The Soul of 27 and
-// 30 kWh answers 2101 at 7E2 in another layout of another length, and so gives nothing.
+// Data records of the drive: pedal, gear and speed from the VCU, wheel speeds from the brake ECU, 12 V charging from the charger. Facts:
+// captures of Kona, Ioniq 5 and EV6 and published tables. Soul 27 and 30 kWh answer 2101 at 7E2 in another layout, whose length is
+// rejected.
 
 extension ManufacturerPage {
   static let drive: [ManufacturerPage] = [
@@ -23,7 +23,7 @@ extension ManufacturerPage {
       }
     },
     scaled("pedal-position", .u8(12), "%", 0...100, over: 2, decimals: 1, "Accelerator pedal position"),
-    // Hundredths of a mile an hour.
+    // 0.01 mph.
     scaled(
       "speed", NumberField.littleS16(13), "km/h", -100...330, times: 1.609344, over: 100, decimals: 1,
       "Vehicle speed; negative: reverse"))
@@ -58,7 +58,7 @@ extension ManufacturerPage {
     whole("aux-battery-charge", .u8(20), "%", 0...100, "State of charge of the 12 V battery"),
     scaled("aux-battery-temperature", .u8(24), "°C", -40...87, over: 2, plus: -40, decimals: 1, "Temperature of the 12 V battery")
   ).map { row in
-    // Six volts and this many thousandths are the battery's: what is no 12 V battery is another layout.
+    // The 12 V battery voltage is 6 V plus this many mV; an implausible one means another layout.
     row.only { data in NumberField.u16(21).raw(data).map { (2000...10500).contains($0) } ?? false }
   }
 }

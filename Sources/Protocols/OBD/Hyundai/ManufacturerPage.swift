@@ -1,15 +1,14 @@
-// Hyundai's and Kia's own answers beside page 0x01: who is asked, what for, how often, and what the data hold. Offsets count from
-// the first byte behind the echoed identifier. A layout is used for the cars whose captures show it and for no others; an answer of
-// another length is another layout and gives nothing.
+// Data records of Hyundai and Kia beside BMS record 0x01: address, request, period and layout. Offsets count from the first byte after the
+// echoed identifier. A layout is used only for the families whose captures show it, and only at its exact length.
 
-/// One request of the manufacturer's own and the rows its answer holds.
+/// One manufacturer-specific data record (DID block) and its properties.
 struct ManufacturerPage: Sendable {
-  /// The CAN identifier that is asked, and the one that answers.
+  /// The CAN identifiers of request and response.
   let header: UInt32
   let reply: UInt32
   /// The request's bytes, service first.
   let request: [UInt8]
-  /// How often it is worth asking.
+  /// The poll period.
   let period: Nanoseconds
   let families: Set<VehicleFamily>
   let rows: [DataRow]
@@ -21,25 +20,25 @@ struct ManufacturerPage: Sendable {
     period = seconds * .second
   }
 
-  /// What its answer begins with.
+  /// The prefix of a response.
   var echo: [UInt8] { request.enumerated().map { $0.offset == 0 ? $0.element &+ 0x40 : $0.element } }
 
   static let all: [ManufacturerPage] = battery + cells + drive + body
 }
 
-/// Cars whose controllers answer alike.
+/// Vehicles with the same data records.
 enum VehicleFamily: String, CaseIterable, Sendable {
   /// Ioniq 5, Ioniq 6, EV6 and their platform.
   case eGMP = "e-gmp"
-  /// Kona, Niro and others that answer 220101 in the older layout.
+  /// Kona, Niro and others with the older layout of 220101.
   case konaNiro = "kona-niro"
-  /// Ioniq 28 kWh, Soul 27 and 30 kWh: they answer 2101.
+  /// Ioniq 28 kWh, Soul 27 and 30 kWh, which use 2101.
   case older
 
-  /// What they answer beside page 0x01.
+  /// Their data records beside BMS record 0x01.
   var pages: [ManufacturerPage] { ManufacturerPage.all.filter { $0.families.contains(self) } }
 
-  /// The family that an answer to page 0x01 shows, or nil for one that is not known.
+  /// The family identified by BMS record 0x01, or nil if unknown.
   init?(_ request: PageRequest, page data: UnsafeBufferPointer<UInt8>) {
     switch BMSPage.Car(data) {
     case _ where request == .kwp: self = .older
@@ -50,7 +49,7 @@ enum VehicleFamily: String, CaseIterable, Sendable {
   }
 }
 
-/// Short forms for the rows of the pages.
+/// Shorthands for the rows of data records.
 extension ManufacturerPage {
   static func whole(
     _ name: String, _ field: NumberField, _ unit: String?, _ range: ClosedRange<Double>, plus: Int = 0,
@@ -69,7 +68,7 @@ extension ManufacturerPage {
       decimals: decimals, absent: absent)
   }
 
-  /// The rows of an answer that must have this many bytes of data.
+  /// The rows of a response with exactly this many bytes of data.
   static func rows(of count: Int, _ rows: DataRow...) -> [DataRow] {
     rows.map { $0.only(when: { data in data.count == count }, else: .notReported) }
   }

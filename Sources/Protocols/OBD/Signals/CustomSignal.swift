@@ -1,20 +1,19 @@
-// A signal that an owner describes in the configuration: a request, who is asked and who answers, a formula, and what the value is.
-// Whoever polls finds here what to ask and how often; what was read comes out as a DataRow like any other. A value is never wrong:
-// outside its range, or where the formula has no result, it is absent.
+// A signal from the configuration: request, addresses, formula and type, decoded by a DataRow like any other. Outside of its range, or
+// without a result, it is absent.
 
 public struct CustomSignal: Sendable {
-  /// The property, and how it is read from the data behind `request.echo`.
+  /// The property and its decoder for the data after `request.echo`.
   let row: DataRow
   let request: SignalRequest
   let header: CANIdentifier
-  /// Who must answer; nil: whoever does.
+  /// The response identifier; nil: any.
   let reply: CANIdentifier?
-  /// How often it is asked for.
+  /// The poll period.
   let period: Nanoseconds
 
   var name: String { row.property.name }
 
-  /// The latest that is still shown is three periods old, or two seconds.
+  /// A value stays fresh for three periods, at least two seconds.
   init(
     _ name: String, _ request: SignalRequest, header: CANIdentifier? = nil, reply: CANIdentifier? = nil, _ expression: Expression,
     type: ValueType = .float, unit: String? = nil, range: ClosedRange<Double>? = nil, period: Nanoseconds = .second, help: String
@@ -40,7 +39,7 @@ public struct CustomSignal: Sendable {
     return Expression.whole(shown).map { .value(.int($0)) } ?? .absent(.undefined)
   }
 
-  /// Without the noise that tenths leave in binary: 3 * 0.1 is 0.3.
+  /// Removes the binary noise of decimals: 3 * 0.1 is 0.3.
   private static func tidy(_ number: Double) -> Double {
     abs(number) < 1e6 && abs(number) > 1e-3 ? (number * 1e9).rounded() / 1e9 : number
   }

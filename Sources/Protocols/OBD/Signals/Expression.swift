@@ -1,10 +1,9 @@
-// A formula over the data bytes of a reply, as an owner writes it: read once into a flat program (ExpressionParser), then
-// evaluated at every answer without allocating. It must never trap and never give a wrong number: where it has no result, or
-// reads a byte that is not there, the value is absent. Bytes are A … Z, AA … ZZ; A is the first behind the echoed identifier,
-// as in Torque's equations.
+// A formula over the data bytes of a response: parsed once into a flat program (ExpressionParser), then evaluated per response without
+// allocating. Never traps; without a result, or with a missing byte, the value is absent. Bytes are A … Z, AA … ZZ; A is the first after
+// the echoed identifier, as in Torque.
 
 struct Expression: Sendable, Equatable {
-  /// One step of the program. Jumps lead forward only, so it ends.
+  /// One instruction. Jumps only lead forward, so every program ends.
   enum Step: Sendable, Equatable {
     case number(Double)
     case byte(Int)
@@ -17,7 +16,7 @@ struct Expression: Sendable, Equatable {
     case skip(to: Int)
   }
 
-  /// Values that wait at a time; the parser lets no program need more.
+  /// The stack size; the parser rejects programs that need more.
   static let deepest = 16
 
   let steps: [Step]
@@ -27,7 +26,7 @@ struct Expression: Sendable, Equatable {
     case absent(Absence)
   }
 
-  /// What it comes to for this data.
+  /// The result for this data.
   func evaluate(_ data: UnsafeBufferPointer<UInt8>) -> Outcome {
     var stack = InlineArray<16, Double>(repeating: 0)
     var depth = 0

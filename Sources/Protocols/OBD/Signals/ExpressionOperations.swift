@@ -1,11 +1,11 @@
-// What a formula's operators and functions come to. nil: there is no result (a division by zero, bits of a fraction, a number that
-// a Double does not hold exactly). Never a trap, whatever the numbers.
+// Operators and functions of formulas. nil: no result (division by zero, bits of a fraction, a number that a Double cannot hold exactly).
+// Never traps.
 
 extension Expression {
-  /// What takes one value.
+  /// Functions and operators with one operand.
   enum Unary: Sendable, Equatable {
     case negative, complement, not, absolute, truncated, rounded
-    /// The two's complement of this many bits.
+    /// Two's complement of this many bits.
     case signed(Int)
 
     func of(_ value: Double) -> Double? {
@@ -21,13 +21,13 @@ extension Expression {
     }
   }
 
-  /// What takes two values. Comparisons give 1 or 0.
+  /// Functions and operators with two operands. Comparisons give 1 or 0.
   enum Binary: Sendable, Equatable {
     case plus, minus, times, over, modulo
     case and, or, xor, shiftLeft, shiftRight
     case equal, unequal, less, lessOrEqual, greater, greaterOrEqual
     case minimum, maximum
-    /// The two's complement of the first in as many bits as the second says.
+    /// Two's complement of the first operand with the second as its width in bits.
     case signed
 
     func of(_ left: Double, _ right: Double) -> Double? {
@@ -59,16 +59,16 @@ extension Expression {
       return Double(join(left, right))
     }
 
-    /// Whole numbers, shifted by as many bits as stay exact.
+    /// Whole numbers, shifted while the result stays exact.
     private func shift(_ value: Double, _ count: Double, _ join: (Double, Int) -> Double) -> Double? {
       guard Expression.whole(value) != nil, let count = Expression.whole(count), Expression.shifts.contains(count) else { return nil }
       return Expression.whole(join(value, count)).map(Double.init)
     }
   }
 
-  /// By how much a shift can be.
+  /// The range of shifts.
   static let shifts = 0...52
-  /// How many bits a signed number can have.
+  /// The range of widths of a signed number.
   static let widths = 2...53
 
   fileprivate static func signed(_ value: Double, _ bits: Int) -> Double? {
@@ -81,7 +81,7 @@ extension Expression {
     number.rounded() == number && Swift.abs(number) < 0x1p53 ? Int(number) : nil
   }
 
-  /// The number of IEEE 754 whose bytes these are, the highest first.
+  /// The IEEE 754 number of four bytes, most significant first.
   static func float32(_ first: Double, _ second: Double, _ third: Double, _ fourth: Double) -> Double? {
     guard let first = byte(first), let second = byte(second), let third = byte(third), let fourth = byte(fourth) else { return nil }
     let number = Float(bitPattern: first << 24 | second << 16 | third << 8 | fourth)

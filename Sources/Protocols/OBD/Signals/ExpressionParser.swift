@@ -1,8 +1,7 @@
-// Reads a formula into its program: the grammar. Precedence, loosest first: ? :, ||, &&, comparisons (one at a time), |, ^, &,
-// shifts, + and -, * / and %, then - ~ ! before a value: bits bind closer than comparisons, so that A & 4 == 4 means what it looks
-// like. Foreign text: length, nesting and stack are bounded, and what is wrong is told with its place and the mend.
+// Parser of formulas. Precedence, lowest first: ? :, ||, &&, comparisons (not chained), |, ^, &, shifts, + and -, * / and %, unary - ~ !.
+// Bit operations bind closer than comparisons, unlike in C. Length, nesting and stack are bounded; errors give position and remedy.
 
-/// What is wrong with a formula, where (bytes from its beginning), and what would be right.
+/// An error in a formula: the offset in bytes, and the message with the remedy.
 struct ExpressionError: Error, Equatable {
   var offset: Int
   var words: String
@@ -11,7 +10,7 @@ struct ExpressionError: Error, Equatable {
 extension Expression {
   static let longest = 1000
 
-  /// Reads a formula.
+  /// Parses a formula.
   init(_ text: String) throws(ExpressionError) {
     var parser = ExpressionParser(text)
     self = try parser.expression()
@@ -22,7 +21,7 @@ struct ExpressionParser {
   let bytes: [UInt8]
   var at = 0
   var steps: [Expression.Step] = []
-  /// Values that wait at this point of the program.
+  /// The stack depth at this point of the program.
   var depth = 0
   var readsReply = false
   private var nesting = 0
@@ -57,7 +56,7 @@ struct ExpressionParser {
     land(end)
   }
 
-  /// What is on the right of || and && is looked at only where it counts.
+  /// The right side of || and && is evaluated only if it matters.
   private mutating func either() throws(ExpressionError) {
     try both()
     while take("||") {
@@ -110,7 +109,7 @@ struct ExpressionParser {
     }
   }
 
-  /// What can be seen before any reply comes.
+  /// Checks what is known before any response.
   private func check(_ operation: Expression.Binary, by constant: Double, _ place: Int) throws(ExpressionError) {
     switch operation {
     case .over, .modulo: if constant == 0 { throw ExpressionError(offset: place, words: "division by zero; write another divisor") }
@@ -181,14 +180,14 @@ extension ExpressionParser {
     depth -= 1
   }
 
-  /// The value on top decides: zero goes on where this lands.
+  /// Jumps if the value on top is zero; patched to its destination later.
   private mutating func skipIfZero() -> Int {
     steps.append(.skipIfZero(to: 0))
     depth -= 1
     return steps.count - 1
   }
 
-  /// Goes on where this lands; what follows here stands for the same value.
+  /// Sets the destination of a jump; the stack depth continues from there.
   private mutating func skip() -> Int {
     steps.append(.skip(to: 0))
     depth -= 1

@@ -1,14 +1,14 @@
-// The words of a formula: numbers, bytes, bit tests, functions, operators, and what is said of a character that fits nowhere.
+// Tokens of formulas: numbers, bytes, bit tests, functions and operators, and the errors for invalid characters.
 
 extension ExpressionParser {
   private typealias Binary = Expression.Binary
 
-  /// Longer ones before those that they begin with.
+  /// Longer operators before their prefixes.
   static let comparisons: [(String, Expression.Binary)] = [
     ("==", .equal), ("!=", .unequal), ("<=", .lessOrEqual), (">=", .greaterOrEqual), ("<", .less), (">", .greater),
   ]
 
-  /// Loosest first.
+  /// By precedence, lowest first.
   static let levels: [[(String, Expression.Binary)]] = [
     [("|", .or)], [("^", .xor)], [("&", .and)], [("<<", .shiftLeft), (">>", .shiftRight)], [("+", .plus), ("-", .minus)],
     [("*", .times), ("/", .over), ("%", .modulo)],
@@ -16,7 +16,7 @@ extension ExpressionParser {
 
   private static let operators = ["||", "&&", "==", "!=", "<=", ">=", "<<", ">>"]
 
-  /// What functions take: values, or the bytes of a number, the highest first.
+  /// The arguments of functions: values, or the bytes of a number, most significant first.
   enum Function: String, CaseIterable {
     case signed, signed8, signed16, signed24, signed32, float32, abs, min, max, int, round
 
@@ -130,7 +130,7 @@ extension ExpressionParser {
     try push(.bit(offset, bit))
   }
 
-  /// Decimals with a point, an exponent perhaps; or hex digits behind 0x.
+  /// Decimals with a point and an optional exponent; or hex digits after 0x.
   mutating func number() throws(ExpressionError) -> Double {
     let start = at
     var value: Double?
@@ -152,7 +152,7 @@ extension ExpressionParser {
           digits()
         }
       }
-      // What begins or ends with a point is a number to people.
+      // A number may begin or end with a point.
       if bytes[start..<at].contains(where: isDigit) {
         value = Double("0\(String(decoding: bytes[start..<at], as: UTF8.self))\(bytes[at - 1] == dot ? "0" : "")")
       }
@@ -171,14 +171,14 @@ extension ExpressionParser {
     return String(decoding: bytes[start..<at], as: UTF8.self)
   }
 
-  /// Where a byte of this name is: A 0, Z 25, AA 26, ZZ 701.
+  /// The offset of a byte name: A 0, Z 25, AA 26, ZZ 701.
   static func byteOffset(_ name: String) -> Int? {
     let letters = name.utf8.map { ($0 | 0x20) &- UInt8(ascii: "a") }
     guard letters.count == 1 || letters.count == 2, letters.allSatisfy({ $0 < 26 }), name.utf8.allSatisfy(isLetter) else { return nil }
     return letters.reduce(0) { $0 * 26 + Int($1) + 1 } - 1
   }
 
-  /// What the byte at this offset is called.
+  /// The name of the byte at this offset.
   static func byteName(_ offset: Int) -> String? {
     guard (0...701).contains(offset) else { return nil }
     let letters = offset < 26 ? [offset] : [offset / 26 - 1, offset % 26]
@@ -187,13 +187,13 @@ extension ExpressionParser {
 }
 
 extension ExpressionParser {
-  /// The next character that is no blank; nil at the end.
+  /// The next character that is not blank; nil at the end.
   mutating func peek() -> UInt8? {
     while at < bytes.count, isBlank(bytes[at]) { at += 1 }
     return at < bytes.count ? bytes[at] : nil
   }
 
-  /// Takes this operator or sign, unless a longer operator stands there.
+  /// Consumes this operator, unless a longer operator begins here.
   mutating func take(_ text: String) -> Bool {
     guard peek() != nil, bytes[at...].starts(with: text.utf8) else { return false }
     let longer = Self.operators.first { $0.utf8.count > text.utf8.count && $0.hasPrefix(text) && bytes[at...].starts(with: $0.utf8) }

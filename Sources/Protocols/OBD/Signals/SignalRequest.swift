@@ -1,9 +1,9 @@
-// What an owner's signal asks the car: the bytes, and what the answer must begin with. Only requests that read, unless the owner
-// allowed more, and only those that fit into one frame and whose answer's data can be found for sure.
+// The request of a custom signal and the prefix of its response. Only read requests, unless allow-raw is set, that fit into one frame and
+// whose response data can be located.
 
 struct SignalRequest: Hashable, Sendable {
   let bytes: [UInt8]
-  /// What a positive answer begins with; A is the first byte behind it.
+  /// The prefix of a positive response; A is the first byte after it.
   let echo: [UInt8]
 
   var service: UInt8 { bytes[0] }
@@ -11,7 +11,7 @@ struct SignalRequest: Hashable, Sendable {
 
   private static let longest = 7
 
-  /// Reads hex digits, as in 220101; blanks between them and 0x before them are taken.
+  /// Parses hex digits, as in 220101; blanks between them and a 0x prefix are accepted.
   init(_ text: String, allowRaw: Bool) throws(ValueError) {
     var digits = text.utf8.filter { $0 != space }
     if digits.starts(with: "0x".utf8) || digits.starts(with: "0X".utf8) { digits.removeFirst(2) }

@@ -1,8 +1,7 @@
-// `[signal.NAME]`: the keys by which an owner describes a signal, and every mistake in them, each with its key and, in a formula,
-// its character. Nothing here knows where the section stands.
+// `[signal.NAME]`: the keys of a custom signal and their validation; each problem names its key and, in a formula, its character.
 
 extension CustomSignal {
-  /// The longest name, for those that are made from others' names.
+  /// The maximum length of a name; imported names are longer than own ones.
   static let maxNameLength = 64
 
   static let section = Section(
@@ -26,7 +25,7 @@ extension CustomSignal {
     return problems
   }
 
-  /// The signal of a section, or what is wrong with it.
+  /// Parses a section or reports its problems.
   init?(_ section: Setup.Subsection, of setup: Setup, _ problems: inout [OptionError]) {
     let before = problems.count
     let text = { (key: String) -> String? in if case .string(let text)? = section.options[key] { text } else { nil } }

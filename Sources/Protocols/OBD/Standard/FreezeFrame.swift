@@ -1,24 +1,24 @@
-// The frozen frame of service 02 (SAE J1979): the values of the moment in which a trouble code was stored, in the parameters of
-// service 01. Nothing is read from an answer that is not whole.
+// The freeze frame of service 02 (SAE J1979): the values when a trouble code was stored, as PIDs of service 01. Incomplete responses are
+// rejected.
 
 struct FreezeFrame: Sendable, Equatable {
-  /// What one parameter says.
+  /// The value of one PID.
   struct Item: Sendable, Equatable {
     let name: String
     let unit: String?
     let value: Value
   }
 
-  /// The number of the frame, 0 where there is one alone.
+  /// The number of the frame, usually 0.
   private(set) var frame: UInt8 = 0
-  /// The code that froze it: parameter 02.
+  /// The trouble code that stored the frame: PID 02.
   private(set) var code: TroubleCode?
   private(set) var items: [Item] = []
 
-  /// The question for one parameter of a frame.
+  /// The request for one PID of a frame.
   static func request(_ number: UInt8, frame: UInt8 = 0) -> [UInt8] { [0x02, number, frame] }
 
-  /// Adds what an answer holds, by the scales of the ECU that it comes from, or says why it cannot be read.
+  /// Adds the values of a response with the scaling of its ECU. Returns an error message if it is invalid.
   mutating func add(_ answer: ArraySlice<UInt8>, _ scales: Scales = Scales(), from source: UInt32? = nil) -> String? {
     guard answer.first == 0x42 else { return "not a response of service 02" }
     guard answer.count >= 3 else { return "response without a frame number" }

@@ -1,8 +1,8 @@
-// The readiness monitors of parameters 01 and 41 (SAE J1979): which self-tests the vehicle has and which of them are done. The
-// second and third groups differ between engines with spark and with compression ignition; a bit of the answer says which it is.
+// The readiness monitors of PIDs 01 and 41 (SAE J1979): which are supported and which are complete. The second and third groups depend on
+// spark or compression ignition, which a bit indicates.
 
 enum Readiness {
-  /// Parameter 01: since the codes were cleared.
+  /// PID 01: since the codes were cleared.
   static let sinceClear: [DataRow] = [
     .bit(Property("mil", .bool, help: "The malfunction indicator lamp (MIL) is commanded on"), 0, 7),
     DataRow(Property("dtc-count", .int, range: 0...127, help: "Number of trouble codes stored in this ECU")) { data in
@@ -12,7 +12,7 @@ enum Readiness {
     ready("monitors-ready", "All readiness monitors are complete"),
   ]
 
-  /// Parameter 41: in this drive alone; its first byte says nothing.
+  /// PID 41: this driving cycle; its first byte is not used.
   static let thisDrive: [DataRow] = [
     list("drive-monitors", "Readiness monitors of this driving cycle"),
     ready("drive-monitors-ready", "All readiness monitors of this driving cycle are complete"),
@@ -31,7 +31,7 @@ enum Readiness {
     Property("ignition-type", .string, choices: ["spark", "compression"], lifetime: .retained, help: "Ignition type of the engine")
   ) { data in
     guard data.count >= 4 else { return .absent(.notReported) }
-    // A vehicle without any monitor has no engine to tell of.
+    // A vehicle without monitors has no combustion engine to describe.
     return data[1] & 7 == 0 && data[2] == 0 ? .absent(.notReported) : .value(.string(data[1] & 8 == 0 ? "spark" : "compression"))
   }
 
@@ -50,7 +50,7 @@ enum Readiness {
     }
   }
 
-  /// Those that the vehicle has: a bit says that it is there, another that it is not complete.
+  /// The supported monitors: one bit each for supported and for incomplete.
   static func monitors(_ data: UnsafeBufferPointer<UInt8>) -> [(name: String, isComplete: Bool)] {
     var found: [(name: String, isComplete: Bool)] = []
     for (bit, name) in common.enumerated() where data[1] >> bit & 1 == 1 { found.append((name, data[1] >> (bit + 4) & 1 == 0)) }

@@ -1,16 +1,15 @@
-// The scales that a controller may choose for itself: parameters 4F and 50 tell the highest value of some others, which reads
-// them differently. 0 there is the standard's own scale. Each controller has its own. Until it has told, what depends on it is
-// not known: read by the wrong scale it would be a plausible number that is wrong.
-// Facts: SAE J1979 (ISO 15031-5) on parameters 0B, 10, 24 to 2B, 34 to 3B, 44, 4F and 50; SAE J1699-3 for the arithmetic.
+// ECU-specific scaling: PIDs 4F and 50 report the maximum value of some other PIDs; 0 selects the standard scaling. Until an ECU has
+// reported it, the dependent values are absent. Facts: SAE J1979 (ISO 15031-5) on PIDs 0B, 10, 24 to 2B, 34 to 3B, 44, 4F and 50; SAE
+// J1699-3.
 
-/// What a controller can scale in its own way.
+/// A quantity with ECU-specific scaling.
 enum ScaledQuantity: Int, CaseIterable, Sendable {
   case lambda, sensorVoltage, sensorCurrent, intakePressure, airFlow
 
-  /// The parameter that tells the highest value, and the byte of it.
+  /// The PID that reports the maximum, and the byte in it.
   var source: (parameter: UInt8, byte: Int) { self == .airFlow ? (0x50, 0) : (0x4F, rawValue) }
 
-  /// What the bytes of a parameter stand for where this is the highest value that was told; 0: by the standard's scale.
+  /// The value of the raw number with this maximum; 0: standard scaling.
   func value(_ raw: Int, highest: UInt8) -> Double {
     let (raw, highest) = (Double(raw), Double(highest))
     switch self {
@@ -22,7 +21,7 @@ enum ScaledQuantity: Int, CaseIterable, Sendable {
     }
   }
 
-  /// Whatever is told, it stays in here.
+  /// The range with any scaling.
   var range: ClosedRange<Double> {
     switch self {
     case .lambda, .sensorVoltage: 0...255
@@ -32,9 +31,9 @@ enum ScaledQuantity: Int, CaseIterable, Sendable {
   }
 }
 
-/// What the controllers of a vehicle have told of their scales.
+/// The scaling reported by the ECUs of a vehicle.
 struct Scales: Sendable {
-  /// The parameters that tell, each with four bytes.
+  /// The PIDs with the scaling, four bytes each.
   static let parameters: [UInt8] = [0x4F, 0x50]
 
   private let controllers: [Discovery.Controller]
@@ -42,10 +41,10 @@ struct Scales: Sendable {
 
   init(of controllers: [Discovery.Controller] = []) { self.controllers = controllers }
 
-  /// Whose message it is: without headers that of the only controller there is.
+  /// The ECU of a message: without headers the only one.
   private func teller(_ source: UInt32?) -> UInt32? { source ?? (controllers.count == 1 ? controllers[0].identifier : nil) }
 
-  /// The highest value of a quantity at this controller, where it is known: it has told, or has nothing to tell with.
+  /// The maximum of a quantity at this ECU; nil: not reported yet; 0: the ECU does not support the PID.
   func highest(_ quantity: ScaledQuantity, at source: UInt32?) -> UInt8? {
     guard let source = teller(source) else { return nil }
     if let bytes = told[source]?[quantity.source.parameter] { return bytes[quantity.source.byte] }
@@ -53,24 +52,24 @@ struct Scales: Sendable {
     return controller.mayHave(quantity.source.parameter) ? nil : 0
   }
 
-  /// Takes the bytes of a parameter, if it is one that tells.
+  /// Takes the bytes of a PID, if it reports scaling.
   mutating func take(_ parameter: UInt8, _ data: UnsafeBufferPointer<UInt8>, from source: UInt32?) {
     guard Self.parameters.contains(parameter), data.count == 4, let source = teller(source) else { return }
     told[source, default: [:]][parameter] = Array(data)
   }
 
-  /// It is another vehicle, perhaps.
+  /// The vehicle may have changed.
   mutating func forget() { told = [:] }
 }
 
 extension Discovery.Controller {
-  /// Whether it has this parameter, or has never told: a page that it announces and that did not come may hold it.
+  /// Whether it supports this PID or has not reported that: an announced bitmap without a response may hold it.
   func mayHave(_ number: UInt8) -> Bool {
     let page = (number - 1) & 0xE0
     return parameters.contains(number) || parameters.contains(page) && !parameters.contains { $0 > page }
   }
 
-  /// What tells the scales of these parameters of it.
+  /// The PIDs that report the scaling of these.
   func scales(of asked: [StandardParameter]) -> [StandardParameter] {
     let wanted = Set(asked.flatMap(\.rows).compactMap { $0.scaled?.quantity.source.parameter })
     return Scales.parameters.filter { wanted.contains($0) && mayHave($0) }.compactMap { StandardParameter.all[$0] }
@@ -78,7 +77,7 @@ extension Discovery.Controller {
 }
 
 extension DataRow {
-  /// A number that a controller may scale in its own way.
+  /// A number with ECU-specific scaling.
   static func scaled(
     _ name: String, _ field: NumberField, by quantity: ScaledQuantity, unit: String?, decimals: Int, help: String
   ) -> DataRow {
@@ -92,7 +91,7 @@ extension DataRow {
     return row
   }
 
-  /// What the bytes say by the scales of the controller that they come from.
+  /// The value with the scaling of its ECU.
   func value(_ data: UnsafeBufferPointer<UInt8>, _ scales: Scales, from source: UInt32?) -> Decoded {
     guard let scaled else { return read(data) }
     return scales.highest(scaled.quantity, at: source).map { scaled.read(data, $0) } ?? .absent(.unscaled)

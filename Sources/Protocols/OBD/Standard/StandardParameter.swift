@@ -1,11 +1,10 @@
-// The parameters of services 01 and 02 (SAE J1979, ISO 15031-5): how many bytes each has and what they say. A table of lengths is
-// the parser: several parameters in one answer can only be told apart by it, so an answer that does not come out even gives
-// nothing. A parameter whose length or formula is not certain is not in the table.
+// The PIDs of services 01 and 02 (SAE J1979, ISO 15031-5): length and meaning. Several PIDs in one response can be separated only by their
+// lengths, so a response of wrong length is rejected, and a PID with uncertain length or formula is not listed.
 
-/// One parameter of the emission standard.
+/// One PID of SAE J1979.
 struct StandardParameter: Sendable {
   let number: UInt8
-  /// How many bytes it has, always.
+  /// Its length in bytes.
   let bytes: Int
   let rows: [DataRow]
 
@@ -17,25 +16,25 @@ struct StandardParameter: Sendable {
     (self.number, self.bytes, self.rows) = (number, bytes, rows)
   }
 
-  /// All of them by number, without the bitmaps of what is supported.
+  /// All PIDs by number, without the bitmaps of supported PIDs.
   static let all: [UInt8: StandardParameter] = {
     var table: [UInt8: StandardParameter] = [:]
     for parameter in [status, air, sensors, distances, throttle, engine].joined() { table[parameter.number] = parameter }
     return table
   }()
 
-  /// How many bytes a parameter has, by number; 0 where that is unknown.
+  /// The length of each PID; 0 if unknown.
   private static let lengths: [UInt8] = (0...255).map { number in
     number % 0x20 == 0 ? 4 : UInt8(truncatingIfNeeded: all[UInt8(number)]?.bytes ?? 0)
   }
 
-  /// How many bytes a parameter has, bitmaps included; nil where that is unknown.
+  /// The length of a PID, bitmaps included; nil if unknown.
   static func bytes(of number: UInt8) -> Int? {
     let length = lengths[Int(number)]
     return length > 0 ? Int(length) : nil
   }
 
-  /// The numbers that the four bytes of the bitmap `base` (00, 20, 40 …) call supported; the next bitmap's number is among them.
+  /// The PIDs that the four-byte bitmap `base` (00, 20, 40 …) lists as supported, the next bitmap included.
   static func supported(_ bitmap: some Sequence<UInt8>, base: UInt8) -> [UInt8] {
     var found: [UInt8] = []
     for (index, byte) in bitmap.prefix(4).enumerated() {
@@ -46,13 +45,13 @@ struct StandardParameter: Sendable {
     return found
   }
 
-  /// Takes an answer of service 01 or 02 apart and hands on each parameter with the place of its data in `answer`; says why
-  /// where it cannot, and then hands on none: one byte too many or too few would make another value of the next.
+  /// Splits a response of service 01 or 02 into PIDs and passes each with the range of its data in `answer`. Returns an error message, and
+  /// passes none, if the lengths do not match.
   static func split(
     _ answer: ArraySlice<UInt8>, where isAsked: (UInt8) -> Bool = { _ in true }, _ part: (_ number: UInt8, _ data: Range<Int>) -> Void
   ) -> String? {
     guard answer.first == 0x41 || answer.first == 0x42 else { return "not a response of service 01 or 02" }
-    // Service 02 tells the number of the frame behind each parameter.
+    // Service 02 has the frame number after each PID.
     let head = answer.first == 0x42 ? 2 : 1
     var at = answer.startIndex + 1
     guard at < answer.endIndex else { return "response without a PID" }
@@ -72,7 +71,7 @@ struct StandardParameter: Sendable {
   }
 }
 
-/// Short forms for the rows of the tables.
+/// Shorthands for the rows of the tables.
 extension StandardParameter {
   static let percentRange = 0.0...100.0
 
@@ -80,7 +79,7 @@ extension StandardParameter {
     .scaled(Property(name, .float, unit: "%", range: percentRange, help: help), .u8(at), times: 100, over: 255, decimals: 1)
   }
 
-  /// -100 to 99.2 %; 255 may say that the sensor takes no part.
+  /// -100 to 99.2 %; 255 may mean that the sensor is not used.
   static func trim(_ name: String, _ help: String, at: Int = 0, absentAtTop: Bool = false) -> DataRow {
     .scaled(
       Property(name, .float, unit: "%", range: -100...100, help: help), .u8(at), times: 100, over: 128, plus: -100, decimals: 2,

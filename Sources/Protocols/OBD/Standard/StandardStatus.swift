@@ -1,5 +1,5 @@
-// Parameters that are bits and words: readiness, fuel system, what sensors there are, what the vehicle is built for (SAE J1979
-// tables of parameters 01, 02, 03, 12, 13, 1C, 1D, 1E, 41, 51 and 5F).
+// PIDs of bits and enumerations: readiness, fuel system, oxygen sensors present, standards (SAE J1979, PIDs 01, 02, 03, 12, 13, 1C, 1D, 1E,
+// 41, 51 and 5F).
 
 extension StandardParameter {
   static let status: [StandardParameter] = [
@@ -22,7 +22,7 @@ extension StandardParameter {
         "emission-standard", .u8(0), emissionStandard, lifetime: .retained, help: "Emission requirements that the vehicle is designed to")),
   ]
 
-  /// 0000 says that nothing was frozen.
+  /// 0000 means that there is no freeze frame.
   private static let freezeFrameCode = DataRow(Property("freeze-frame-code", .string, help: "Trouble code that stored the freeze frame")) {
     data in
     guard data.count >= 2 else { return .absent(.notReported) }
@@ -34,7 +34,7 @@ extension StandardParameter {
     0: "off", 1: "open-loop-warming", 2: "closed-loop", 4: "open-loop-load", 8: "open-loop-fault", 16: "closed-loop-fault",
   ]
 
-  /// 0 also says that there is no second system.
+  /// 0 also means that there is no second system.
   private static let secondFuelSystem: DataRow = {
     let row = DataRow.word("fuel-system-2", .u8(1), fuelSystem, help: "Control state of the second fuel system")
     return DataRow(row.property) { data in data.count >= 2 && data[1] == 0 ? .absent(.notReported) : row.read(data) }

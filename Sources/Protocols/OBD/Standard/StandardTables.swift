@@ -1,4 +1,4 @@
-// Parameters that are numbers, as SAE J1979 gives their bytes, formulas and units. Names are the field's own.
+// Numeric PIDs with bytes, formulas and units of SAE J1979.
 
 extension StandardParameter {
   static let air: [StandardParameter] = [
@@ -25,7 +25,7 @@ extension StandardParameter {
     StandardParameter(0x11, 1, percent("throttle-position", "Absolute throttle position")),
   ]
 
-  /// Oxygen sensors in the standard's order, narrow, wide by voltage, wide by current; catalysts.
+  /// Oxygen sensors by number: narrow-band, wide-band by voltage, wide-band by current; then catalysts.
   static let sensors: [StandardParameter] =
     (1...8).flatMap { sensor in
       let name = "o2-sensor-\(sensor)"
@@ -104,7 +104,7 @@ extension StandardParameter {
   ]
 
   static let engine: [StandardParameter] = [
-    // The scales of others: Scaling.swift.
+    // The scaling of other PIDs: Scaling.swift.
     StandardParameter(0x4F, 4),
     StandardParameter(0x50, 4),
     StandardParameter(0x52, 1, percent("ethanol", "Ethanol content of the fuel")),
@@ -149,7 +149,7 @@ extension StandardParameter {
     scaled("air-flow-\(sensor)", .u16(at), unit: "g/s", over: 32, decimals: 2, "Mass air flow, sensor \(sensor)")
   }
 
-  /// A row whose first byte says by a bit whether its bytes hold anything.
+  /// A row that is present if a bit of the first byte is set.
   private static func supported(_ row: DataRow, by bit: UInt8) -> DataRow {
     let read = row.read
     return DataRow(row.property) { data in

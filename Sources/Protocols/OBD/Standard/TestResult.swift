@@ -1,21 +1,21 @@
-// Results of the on-board tests, service 06 on CAN (SAE J1979): what was measured and the limits it must lie in. A unit-and-scaling
-// id says what the numbers mean; where it is not in the table they stay as they came and are called raw.
+// On-board test results, service 06 on CAN (SAE J1979): a value and its limits. The unit-and-scaling identifier gives the scale; with an
+// unknown one the numbers stay raw.
 
 struct TestResult: Sendable, Equatable {
-  /// The monitor, and which of its tests.
+  /// The monitor identifier (OBDMID) and the test identifier (TID).
   let monitor: UInt8
   let test: UInt8
   let scaling: UInt8
   let value: Double
   let minimum: Double
   let maximum: Double
-  /// nil where the number has none, and where the scaling is unknown.
+  /// nil if the value has no unit or the scaling is unknown.
   let unit: String?
   let isScaled: Bool
 
   var hasPassed: Bool { minimum <= value && value <= maximum }
 
-  /// All three are 0 where the test has not run since the codes were cleared.
+  /// All three are 0 if the test has not run since the codes were cleared.
   var hasRun: Bool { value != 0 || minimum != 0 || maximum != 0 }
 
   enum Answer: Equatable {
@@ -23,7 +23,7 @@ struct TestResult: Sendable, Equatable {
     case broken(String)
   }
 
-  /// Reads one message: `46` and nine bytes a test.
+  /// Parses one message: `46` and nine bytes per test.
   static func read(_ message: ArraySlice<UInt8>) -> Answer {
     let bytes = Array(message)
     guard bytes.first == 0x46 else { return .broken("not a response of service 06") }
@@ -46,7 +46,7 @@ struct TestResult: Sendable, Equatable {
     isScaled = row != nil
   }
 
-  /// What the monitor is called, where the standard fixes it.
+  /// The name of the monitor, if standardised.
   var monitorName: String? {
     switch monitor {
     case 0x01...0x10: "oxygen sensor bank \((monitor - 1) / 4 + 1) sensor \((monitor - 1) % 4 + 1)"
@@ -68,7 +68,7 @@ struct TestResult: Sendable, Equatable {
     }
   }
 
-  /// What the test is called, where the standard fixes it: those of oxygen sensors and of misfire.
+  /// The name of the test, if standardised: oxygen sensors and misfire.
   var testName: String? {
     switch (monitor, test) {
     case (0x01...0x10, 0x01...0x0A): Self.sensorTests[Int(test) - 1]

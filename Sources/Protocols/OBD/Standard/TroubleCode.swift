@@ -1,15 +1,15 @@
-// Trouble codes: two bytes on the wire, five characters to a person (SAE J2012, ISO 15031-6), and the answers of services 03, 07
-// and 0A that hold them. An answer that does not come out even gives no code at all.
+// Diagnostic trouble codes: two bytes on the wire, five characters as text (SAE J2012, ISO 15031-6), and the responses of services 03, 07
+// and 0A. A response of wrong length is rejected.
 
 /// A diagnostic trouble code.
 struct TroubleCode: Sendable, Hashable, Comparable {
-  /// 15-14 the system (P, C, B, U), 13-12 the first digit, then three hex digits.
+  /// Bits 15-14: the system (P, C, B, U), 13-12: the first digit, then three hex digits.
   let number: UInt16
 
   init(number: UInt16) { self.number = number }
   init(_ high: UInt8, _ low: UInt8) { number = UInt16(high) << 8 | UInt16(low) }
 
-  /// Reads what a person writes: `P0133`, in either case.
+  /// Parses text such as `P0133`, in either case.
   init?(_ text: String) {
     let characters = Array(text.utf8)
     guard characters.count == 5, let system = Self.letters.firstIndex(of: characters[0] & 0xDF) else { return nil }
@@ -27,13 +27,13 @@ struct TroubleCode: Sendable, Hashable, Comparable {
       + spacedHex([UInt8(truncatingIfNeeded: number)])
   }
 
-  /// No code: what fills up an answer.
+  /// Padding instead of a code.
   var isFiller: Bool { number == 0 }
 
-  /// Whether SAE J2012 or ISO 15031-6 says what it means, rather than the manufacturer.
+  /// Whether the code is defined by SAE J2012 or ISO 15031-6, not by the manufacturer.
   var isStandard: Bool {
     switch number >> 12 {
-    // P2, as P0, is the standard's; of P3 only what is from P3400 on. C0, B0 and U0 are, and U3 and its like are not decided.
+    // P0, P2, and P3 from P3400 on are standard, as are C0, B0 and U0; the others are not or are reserved.
     case 0x0, 0x2, 0x4, 0x8, 0xC: true
     case 0x3: number >= 0x3400
     default: false
@@ -42,15 +42,14 @@ struct TroubleCode: Sendable, Hashable, Comparable {
 
   static func < (a: TroubleCode, b: TroubleCode) -> Bool { a.number < b.number }
 
-  /// What an answer of services 03, 07 and 0A comes to.
+  /// The result of parsing a response of services 03, 07 and 0A.
   enum Answer: Equatable {
     case codes([TroubleCode])
     case broken(String)
   }
 
-  /// Reads one message. CAN tells the number of codes behind the service and has an even length; older networks have pairs alone,
-  /// three a line, filled up with zeros. On CAN an odd length is that of a whole frame, which some adapters print without headers: there
-  /// the number says where the zeros begin.
+  /// Parses one message. CAN has the number of codes after the service and an even length; older protocols have three codes per line,
+  /// padded with zeros. An odd length on CAN is a whole frame with padding, as some adapters print without headers.
   static func read(_ message: ArraySlice<UInt8>, onCAN: Bool = false) -> Answer {
     let bytes = Array(message)
     guard let service = bytes.first, service == 0x43 || service == 0x47 || service == 0x4A else {

@@ -1,16 +1,15 @@
-// What standard trouble codes mean, in our own short words (facts: SAE J2012). The tables are texts that are read when somebody asks
-// for the first time, which few processes ever do. Where the standard counts (cylinders, coils, sensors) a rule counts with it.
-// A standard code that is not in the tables has no words; nothing is guessed from its neighbours.
+// Descriptions of standard trouble codes, in our own short words (facts: SAE J2012). The tables are parsed on first use. Numbered codes
+// (cylinders, coils, sensors) are computed. Unlisted codes have no description.
 
 extension TroubleCode {
-  /// What the code means, "manufacturer's own" where only the maker knows, or nil.
+  /// The description, "manufacturer's own" if it is not standardised, or nil.
   var meaning: String? {
     if !isStandard { return "manufacturer's own" }
     if isFiller { return nil }
     return counted ?? Self.meanings[number]
   }
 
-  /// What the words of a table stand for: an entry is a code, a pattern and a subject, and names as many codes as the pattern has words.
+  /// The patterns of the tables: an entry is a code, a pattern and a subject, and describes as many codes as the pattern has words.
   private static let patterns: [String: [String]] = [
     "-": [""],
     "c5": ["circuit", "circuit range or performance", "circuit low", "circuit high", "circuit intermittent"],
@@ -46,7 +45,7 @@ extension TroubleCode {
     return meanings
   }()
 
-  /// The code so many places on: the standard counts its last two digits in tens; it does not count on where one is a letter.
+  /// The code `offset` places on: the last two digits count in tens, and never past a letter.
   private func following(_ offset: Int) -> TroubleCode? {
     if offset == 0 { return self }
     let (tens, ones) = (Int(number >> 4 & 15), Int(number & 15))
@@ -55,7 +54,7 @@ extension TroubleCode {
     return TroubleCode(number: number & 0xFF00 | UInt16((place / 10) << 4 | place % 10))
   }
 
-  /// Those that count on: the number is decimal where the standard counts cylinders.
+  /// Descriptions of numbered codes; cylinder numbers are decimal.
   private var counted: String? {
     let digits = (Int(number >> 8 & 15), Int(number >> 4 & 15), Int(number & 15))
     guard number < 0x3000, digits.0 < 10, digits.1 < 10, digits.2 < 10 else { return nil }

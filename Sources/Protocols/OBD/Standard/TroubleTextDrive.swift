@@ -1,5 +1,5 @@
-// Words for standard codes of speed and idle, controllers, charging, the drive train and electric drives (P05xx to P0Axx, P25xx to
-// P27xx), and of chassis, body and networks (C0, B0, U0). See TroubleText.
+// Descriptions of codes of speed and idle, control modules, charging, transmission and electric drive (P05xx to P0Axx, P25xx to P27xx), and
+// of chassis, body and network (C0, B0, U0). See TroubleText.
 
 extension TroubleCode {
   static let powerText = """

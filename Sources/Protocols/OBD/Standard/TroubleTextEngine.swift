@@ -1,4 +1,4 @@
-// Words for standard codes of the engine: air, fuel, ignition and emissions (P00xx to P04xx, P20xx to P24xx). See TroubleText.
+// Descriptions of engine codes: air, fuel, ignition and emissions (P00xx to P04xx, P20xx to P24xx). See TroubleText.
 
 extension TroubleCode {
   static let engineText = """

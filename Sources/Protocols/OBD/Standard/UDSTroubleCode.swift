@@ -1,5 +1,5 @@
-// Trouble codes as UDS reports them (ISO 14229-1, service 19 02): the code of SAE J2012 in two bytes, the failure type of SAE J2012-DA
-// (ISO 15031-6) in a third, and a status byte. ECUs that have nothing to do with emissions tell them so.
+// Trouble codes over UDS (ISO 14229-1, service 19 02): the code of SAE J2012 in two bytes, the failure type of SAE J2012-DA (ISO 15031-6),
+// and a status byte. Used by ECUs that are not emission-related.
 
 /// A code with its failure type and status.
 struct UDSTroubleCode: Sendable, Equatable {
@@ -7,7 +7,7 @@ struct UDSTroubleCode: Sendable, Equatable {
   let failureType: UInt8
   let status: UInt8
 
-  /// Failed now, pending, confirmed, or with a warning lamp: without what has merely not been tested yet.
+  /// Failed now, pending, confirmed, or warning indicator; excludes codes whose test has not run yet.
   static let mask: UInt8 = 0x8D
   static let request: [UInt8] = [0x19, 0x02, mask]
 
@@ -16,19 +16,19 @@ struct UDSTroubleCode: Sendable, Equatable {
   /// `U0100-87`; without a failure type `U0100`.
   var text: String { failureType == 0 ? code.text : "\(code.text)-\(spacedHex([failureType]))" }
 
-  /// `stored` for one that is confirmed, `active` for one that fails now.
+  /// `stored` for a confirmed code, `active` for one that fails now.
   var states: [String] { Self.states.filter { status & $0.bit != 0 }.map(\.word) }
 
-  /// What the standard says of the code and of its failure type.
+  /// The descriptions of the code and of its failure type.
   var meaning: String { [code.meaning, Self.failures[failureType]].compactMap(\.self).joined(separator: ": ") }
 
-  /// What an answer comes to.
+  /// The result of parsing a response.
   enum Answer: Equatable {
     case codes([UDSTroubleCode])
     case broken(String)
   }
 
-  /// Reads one message: `59 02`, the statuses that the ECU knows, and four bytes a code. An ECU may list more than was asked for.
+  /// Parses one message: `59 02`, the status availability mask, and four bytes per code. An ECU may list more codes than requested.
   static func read(_ message: [UInt8]) -> Answer {
     guard message.starts(with: [0x59, 0x02]), message.count >= 3 else { return .broken("not a response of service 19 02") }
     guard (message.count - 3) % 4 == 0 else { return .broken("truncated trouble code") }

@@ -1,22 +1,22 @@
-// What service 09 (and UDS 22 F190) tells of a vehicle and its controllers: VIN, calibration ids and their check sums, names (SAE
-// J1979, ISO 3779 for the VIN). CAN sends one message that tells a count; older networks send numbered lines of four bytes. A line
-// that is missing, twice there or out of order makes the whole unreadable. The VIN is personal: it belongs to its owner alone.
+// Vehicle information of service 09 and UDS 22 F190: VIN, calibration identifiers and verification numbers, ECU names (SAE J1979, ISO 3779
+// for the VIN). CAN sends one message with a count; older protocols send numbered lines of four bytes, all of which must be present in
+// order. The VIN is personal data.
 
 enum VehicleInformation {
-  /// What an answer comes to.
+  /// The result of parsing a response.
   enum Answer: Equatable {
     case texts([String])
     case broken(String)
   }
 
   static let vinRequest: [UInt8] = [0x09, 0x02]
-  /// The same where a car answers UDS alone.
+  /// The VIN request for vehicles with UDS only.
   static let vinRequestUDS: [UInt8] = [0x22, 0xF1, 0x90]
   static let calibrationRequest: [UInt8] = [0x09, 0x04]
   static let verificationRequest: [UInt8] = [0x09, 0x06]
   static let nameRequest: [UInt8] = [0x09, 0x0A]
 
-  /// Reads the messages of one controller to one request of service 09, or to 22 F190.
+  /// Parses the messages of one ECU to one request of service 09, or to 22 F190.
   static func read(_ messages: [ArraySlice<UInt8>]) -> Answer {
     guard let first = messages.first else { return .broken("no response") }
     if first.starts(with: [0x62, 0xF1, 0x90]) {
@@ -44,7 +44,7 @@ enum VehicleInformation {
     }
   }
 
-  /// The bytes of the lines of an older network: `49 TT NN` and four bytes, NN counting from 1.
+  /// Joins the lines before CAN: `49 TT NN` and four bytes, NN counting from 1.
   private static func join(_ lines: [ArraySlice<UInt8>], _ type: UInt8) -> [UInt8]? {
     var data: [UInt8] = []
     for (index, line) in lines.enumerated() {
@@ -76,7 +76,7 @@ enum VehicleInformation {
     return .texts(found)
   }
 
-  /// Plain characters between padding; those between a short and a long name may be padding too.
+  /// ASCII between padding; bytes between a short and a long name may be padding as well.
   private static func text(_ bytes: ArraySlice<UInt8>) -> String? {
     let text = trimmed(Array(bytes)).filter { $0 != 0 }
     guard text.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) else { return nil }
