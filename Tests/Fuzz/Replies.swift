@@ -7,7 +7,7 @@ nonisolated(unsafe) private var usedReader = CANReader()
 
 private func checkPage(_ bytes: ArraySlice<UInt8>) {
   bytes.withUnsafeBufferPointer { bytes in
-    BMSPage.read(bytes) { signal, result in
+    BMSRecord.read(bytes) { signal, result in
       guard case .value(let value) = result else { return }
       let property = properties[signal.rawValue]
       hold(value.type == property.type && (try? property.rule.accept(value)) == value, "\(property.name) cannot be \(value.text)")
@@ -31,7 +31,7 @@ private func checkTables(_ bytes: ArraySlice<UInt8>) {
     for row in StandardParameter.all[number]?.rows ?? [] { checkRow(row, bytes[data]) }
   }
   hold(problem == nil ? covered == bytes.count : covered == 1, "parts of an answer that does not come out even")
-  for (index, page) in ManufacturerPage.all.enumerated() where index % 8 == bytes.count % 8 || bytes.starts(with: page.echo) {
+  for (index, page) in ManufacturerRecord.all.enumerated() where index % 8 == bytes.count % 8 || bytes.starts(with: page.echo) {
     for row in page.rows { checkRow(row, bytes.dropFirst(page.echo.count)) }
   }
   if case .codes(let codes) = TroubleCode.read(bytes) {

@@ -1,7 +1,7 @@
 // Plausibility check of a response to 220101 or 2101 from 7E4 as BMS data of an electric Hyundai or Kia. ECUs of other makers at that
 // address return other data, which would give values such as 198 million kWh.
 
-extension BMSPage {
+extension BMSRecord {
   /// The length up to the inverter voltage.
   private static let minCount = 53
   /// Captured records satisfy all checks; a battery that has just woken up, or a special field, may fail one.

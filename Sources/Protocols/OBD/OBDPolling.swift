@@ -53,7 +53,7 @@ extension OBDMachine {
     case .message(let answer):
       let head = request.echo.count
       let data = answer.start + head..<answer.start + answer.length
-      if doubtsPage, !reader.payload.withUnsafeBufferPointer({ BMSPage.isPlausible(UnsafeBufferPointer(rebasing: $0[data])) }) {
+      if doubtsPage, !reader.payload.withUnsafeBufferPointer({ BMSRecord.isPlausible(UnsafeBufferPointer(rebasing: $0[data])) }) {
         return foreignPage(poll, at: now, &effects)
       }
       if request.parameters.isEmpty, answer.length < head + Self.minPage {

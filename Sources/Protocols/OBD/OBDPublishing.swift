@@ -5,7 +5,7 @@ extension OBDMachine {
     let payload = reader.payload
     polled.motor = nil
     payload.withUnsafeBufferPointer { payload in
-      BMSPage.read(UnsafeBufferPointer(rebasing: payload[range])) { signal, decoded in
+      BMSRecord.read(UnsafeBufferPointer(rebasing: payload[range])) { signal, decoded in
         publish(decoded, at: signal.rawValue, &effects)
         guard signal == .rpm || signal == .rpm2, case .value(let value) = decoded, let speed = value.number else { return }
         polled.motor = Motion.Polled.Speed(speed: max(abs(speed), polled.motor?.speed ?? 0), at: lastTurn)

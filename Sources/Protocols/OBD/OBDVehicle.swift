@@ -56,8 +56,10 @@ extension OBDMachine {
 
   private func pages(of family: VehicleFamily?) -> [Page] {
     let known = family.map { family in
-      family.pages.map { page in
-        Page(Inquiry(Target(CANIdentifier(page.header), reply: CANIdentifier(page.reply)), page.request, period: page.period), page.rows)
+      family.records.map { record in
+        Page(
+          Inquiry(Target(CANIdentifier(record.header), reply: CANIdentifier(record.reply)), record.request, period: record.period),
+          record.rows)
       }
     }
     let identity = known == nil ? [] : Self.identityPages(of: [], on: .can)
@@ -108,7 +110,7 @@ extension OBDMachine {
 
   /// Handles a BMS data record, which identifies the family.
   mutating func recognise(_ data: Range<Int>, _ effects: inout Effects) {
-    let family = reader.payload.withUnsafeBufferPointer { VehicleFamily(request, page: UnsafeBufferPointer(rebasing: $0[data])) }
+    let family = reader.payload.withUnsafeBufferPointer { VehicleFamily(request, record: UnsafeBufferPointer(rebasing: $0[data])) }
     if vehicle != .electric(family) {
       vehicle = .electric(family)
       scales = Scales()

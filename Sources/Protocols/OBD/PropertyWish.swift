@@ -66,8 +66,8 @@ struct PropertyWish: Sendable, Equatable {
 
   /// Properties polled beside the BMS data record. Custom signals have their own period.
   private static let known = Set(
-    StandardParameter.all.values.flatMap(\.rows).map(\.property.name) + ManufacturerPage.all.flatMap(\.rows).map(\.property.name) + ["vin"]
-      + OBDMachine.calibrationNames)
+    StandardParameter.all.values.flatMap(\.rows).map(\.property.name) + ManufacturerRecord.all.flatMap(\.rows).map(\.property.name)
+      + ["vin"] + OBDMachine.calibrationNames)
 }
 
 /// The configured overrides of one device.

@@ -7,7 +7,7 @@ import Testing
 @testable import Protocols
 
 @Suite struct BMSDetectionTests {
-  private static func isPlausible(_ data: [UInt8]) -> Bool { data.withUnsafeBufferPointer { BMSPage.isPlausible($0) } }
+  private static func isPlausible(_ data: [UInt8]) -> Bool { data.withUnsafeBufferPointer { BMSRecord.isPlausible($0) } }
 
   /// The data of a page that is printed with its two or three bytes of head.
   private static func data(_ reply: [UInt8], head: Int) throws -> [UInt8] {

@@ -206,7 +206,7 @@ import Testing
     #expect(Set(properties.map(\.name)).count == properties.count)
     #expect(properties[Signal.rpm.rawValue].name == "rpm")
     #expect(properties[Signal.lastBadReply.rawValue].name == "last-bad-reply")
-    #expect(Set(BMSPage.fields.map(\.signal)).count == BMSPage.fields.count)
+    #expect(Set(BMSRecord.fields.map(\.signal)).count == BMSRecord.fields.count)
     #expect(OBDMachine(rate: 20).schema.properties[0].lifetime == .fresh(2 * .second))
     #expect(OBDMachine(rate: 0).schema.properties[0].lifetime == .fresh(2 * .second))
     #expect(OBDMachine(rate: 0.1).schema.properties[0].lifetime == .fresh(30 * .second))

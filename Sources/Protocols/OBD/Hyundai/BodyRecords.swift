@@ -1,15 +1,15 @@
 // Data records of body ECUs: temperatures, odometer, tyres. Facts: captures of Kona, Ioniq 5 and EV6, and published tables, which differ
 // only in which of the last two tyres of the older layout is the left one.
 
-extension ManufacturerPage {
-  static let body: [ManufacturerPage] = [
-    ManufacturerPage(0x7B3, 0x7BB, [0x22, 0x01, 0x00], every: 10, [.eGMP, .konaNiro], temperatures + [climateSpeed]),
-    ManufacturerPage(0x7B3, 0x7BB, [0x22, 0x01, 0x00], every: 10, [.older], temperatures),
-    ManufacturerPage(0x7C6, 0x7CE, [0x22, 0xB0, 0x02], every: 60, [.eGMP, .konaNiro, .older], [odometer]),
-    ManufacturerPage(
+extension ManufacturerRecord {
+  static let body: [ManufacturerRecord] = [
+    ManufacturerRecord(0x7B3, 0x7BB, [0x22, 0x01, 0x00], every: 10, [.eGMP, .konaNiro], temperatures + [climateSpeed]),
+    ManufacturerRecord(0x7B3, 0x7BB, [0x22, 0x01, 0x00], every: 10, [.older], temperatures),
+    ManufacturerRecord(0x7C6, 0x7CE, [0x22, 0xB0, 0x02], every: 60, [.eGMP, .konaNiro, .older], [odometer]),
+    ManufacturerRecord(
       0x7A0, 0x7A8, [0x22, 0xC0, 0x0B], every: 30, [.eGMP],
       tyres(["front-left", "front-right", "rear-left", "rear-right"], stride: 5, bytes: 33)),
-    ManufacturerPage(
+    ManufacturerRecord(
       0x7A0, 0x7A8, [0x22, 0xC0, 0x0B], every: 30, [.konaNiro, .older],
       tyres(["front-left", "front-right", "rear-a", "rear-b"], stride: 4, bytes: 20)),
   ]

@@ -1,16 +1,16 @@
 // Cell voltages: 32 per data record, one byte each, 20 mV per step. A missing cell reads 0, an unreadable one an implausible value; neither
 // becomes a number. Facts: captures of Kona, Ioniq 28 kWh, Ioniq 5 and EV6.
 
-extension ManufacturerPage {
-  static let cells: [ManufacturerPage] =
-    [0x02, 0x03, 0x04].enumerated().flatMap { index, page in
+extension ManufacturerRecord {
+  static let cells: [ManufacturerRecord] =
+    [0x02, 0x03, 0x04].enumerated().flatMap { index, record in
       [
-        ManufacturerPage(0x7E4, 0x7EC, [0x22, 0x01, page], every: 30, [.eGMP, .konaNiro], cellRows(from: index * 32 + 1)),
-        ManufacturerPage(0x7E4, 0x7EC, [0x21, page], every: 30, [.older], cellRows(from: index * 32 + 1)),
+        ManufacturerRecord(0x7E4, 0x7EC, [0x22, 0x01, record], every: 30, [.eGMP, .konaNiro], cellRows(from: index * 32 + 1)),
+        ManufacturerRecord(0x7E4, 0x7EC, [0x21, record], every: 30, [.older], cellRows(from: index * 32 + 1)),
       ]
     }
-    + [0x0A, 0x0B, 0x0C].enumerated().map { index, page in
-      ManufacturerPage(0x7E4, 0x7EC, [0x22, 0x01, page], every: 30, [.eGMP], cellRows(from: index * 32 + 97))
+    + [0x0A, 0x0B, 0x0C].enumerated().map { index, record in
+      ManufacturerRecord(0x7E4, 0x7EC, [0x22, 0x01, record], every: 30, [.eGMP], cellRows(from: index * 32 + 97))
     }
 
   private static let first = 4

@@ -1,12 +1,12 @@
 // BMS data records 0x05 and 0x06: displayed state of charge, health, available power, further modules. Facts: captures of Kona and EV6;
 // published tables of those cars agree.
 
-extension ManufacturerPage {
-  static let battery: [ManufacturerPage] = [
-    ManufacturerPage(0x7E4, 0x7EC, [0x22, 0x01, 0x05], every: 10, [.eGMP], detail + modules(6...16) + [remainingEnergy]),
-    ManufacturerPage(0x7E4, 0x7EC, [0x22, 0x01, 0x05], every: 10, [.konaNiro], detail + deterioration),
-    ManufacturerPage(0x7E4, 0x7EC, [0x21, 0x05], every: 10, [.older], detail + modules(6...12) + deterioration),
-    ManufacturerPage(
+extension ManufacturerRecord {
+  static let battery: [ManufacturerRecord] = [
+    ManufacturerRecord(0x7E4, 0x7EC, [0x22, 0x01, 0x05], every: 10, [.eGMP], detail + modules(6...16) + [remainingEnergy]),
+    ManufacturerRecord(0x7E4, 0x7EC, [0x22, 0x01, 0x05], every: 10, [.konaNiro], detail + deterioration),
+    ManufacturerRecord(0x7E4, 0x7EC, [0x21, 0x05], every: 10, [.older], detail + modules(6...12) + deterioration),
+    ManufacturerRecord(
       0x7E4, 0x7EC, [0x22, 0x01, 0x06], every: 10, [.eGMP, .konaNiro],
       [whole("battery-coolant-temperature", .s8(4), "°C", -50...100, "Coolant temperature at the battery inlet")]),
   ]

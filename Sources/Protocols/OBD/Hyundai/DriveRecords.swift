@@ -2,12 +2,12 @@
 // captures of Kona, Ioniq 5 and EV6 and published tables. Soul 27 and 30 kWh answer 2101 at 7E2 in another layout, whose length is
 // rejected.
 
-extension ManufacturerPage {
-  static let drive: [ManufacturerPage] = [
-    ManufacturerPage(0x7E2, 0x7EA, [0x21, 0x01], every: 1, [.konaNiro, .older], vehicleController),
-    ManufacturerPage(0x7E2, 0x7EA, [0x22, 0xE0, 0x04], every: 1, [.eGMP], platformController),
-    ManufacturerPage(0x7D1, 0x7D9, [0x22, 0x01, 0x04], every: 1, [.eGMP], brakes),
-    ManufacturerPage(0x7E5, 0x7ED, [0x22, 0xE0, 0x11], every: 5, [.eGMP], charger),
+extension ManufacturerRecord {
+  static let drive: [ManufacturerRecord] = [
+    ManufacturerRecord(0x7E2, 0x7EA, [0x21, 0x01], every: 1, [.konaNiro, .older], vehicleController),
+    ManufacturerRecord(0x7E2, 0x7EA, [0x22, 0xE0, 0x04], every: 1, [.eGMP], platformController),
+    ManufacturerRecord(0x7D1, 0x7D9, [0x22, 0x01, 0x04], every: 1, [.eGMP], brakes),
+    ManufacturerRecord(0x7E5, 0x7ED, [0x22, 0xE0, 0x11], every: 5, [.eGMP], charger),
   ]
 
   private static let vehicleController = rows(

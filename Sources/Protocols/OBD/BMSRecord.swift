@@ -2,7 +2,7 @@
 // echoed identifier, not from 0x62 (which gives a plausible constant 3329 rpm). Facts: captures of Kona, Niro, Ioniq 5, EV6 and Soul, which
 // agree with published tables.
 
-enum BMSPage {
+enum BMSRecord {
   /// The vehicle family, by the bitmap of fields at the start of the record.
   enum Car {
     /// Ioniq 5, EV6 and their platform.

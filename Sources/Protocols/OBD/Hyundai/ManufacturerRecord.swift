@@ -2,7 +2,7 @@
 // echoed identifier. A layout is used only for the families whose captures show it, and only at its exact length.
 
 /// One manufacturer-specific data record (DID block) and its properties.
-struct ManufacturerPage: Sendable {
+struct ManufacturerRecord: Sendable {
   /// The CAN identifiers of request and response.
   let header: UInt32
   let reply: UInt32
@@ -23,7 +23,7 @@ struct ManufacturerPage: Sendable {
   /// The prefix of a response.
   var echo: [UInt8] { request.enumerated().map { $0.offset == 0 ? $0.element &+ 0x40 : $0.element } }
 
-  static let all: [ManufacturerPage] = battery + cells + drive + body
+  static let all: [ManufacturerRecord] = battery + cells + drive + body
 }
 
 /// Vehicles with the same data records.
@@ -36,11 +36,11 @@ enum VehicleFamily: String, CaseIterable, Sendable {
   case older
 
   /// Their data records beside BMS record 0x01.
-  var pages: [ManufacturerPage] { ManufacturerPage.all.filter { $0.families.contains(self) } }
+  var records: [ManufacturerRecord] { ManufacturerRecord.all.filter { $0.families.contains(self) } }
 
   /// The family identified by BMS record 0x01, or nil if unknown.
-  init?(_ request: PageRequest, page data: UnsafeBufferPointer<UInt8>) {
-    switch BMSPage.Car(data) {
+  init?(_ request: PageRequest, record data: UnsafeBufferPointer<UInt8>) {
+    switch BMSRecord.Car(data) {
     case _ where request == .kwp: self = .older
     case .eGMP: self = .eGMP
     case .konaNiro: self = .konaNiro
@@ -50,7 +50,7 @@ enum VehicleFamily: String, CaseIterable, Sendable {
 }
 
 /// Shorthands for the rows of data records.
-extension ManufacturerPage {
+extension ManufacturerRecord {
   static func whole(
     _ name: String, _ field: NumberField, _ unit: String?, _ range: ClosedRange<Double>, plus: Int = 0,
     lifetime: Property.Lifetime = .fresh(2 * .second), absent: (raw: Int, why: Absence)? = nil, _ help: String

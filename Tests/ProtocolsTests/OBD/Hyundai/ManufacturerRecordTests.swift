@@ -2,10 +2,10 @@ import Testing
 
 @testable import Protocols
 
-@Suite struct ManufacturerPageTests {
-  /// The page of a family that a request asks for.
-  static func page(_ family: VehicleFamily, _ header: UInt32, _ request: [UInt8]) throws -> ManufacturerPage {
-    try #require(family.pages.first { $0.header == header && $0.request == request })
+@Suite struct ManufacturerRecordTests {
+  /// The data record of a family with this address and request.
+  static func record(_ family: VehicleFamily, _ header: UInt32, _ request: [UInt8]) throws -> ManufacturerRecord {
+    try #require(family.records.first { $0.header == header && $0.request == request })
   }
 
   /// What the rows say of a reply as an adapter prints it.
@@ -14,18 +14,18 @@ import Testing
   }
 
   static func read(_ family: VehicleFamily, _ header: UInt32, _ request: [UInt8], _ reply: [UInt8]) throws -> [String: Decoded] {
-    let page = try page(family, header, request)
+    let record = try record(family, header, request)
     var reader = CANReader()
     let outcome = reader.read(reply.last == prompt ? reply.dropLast() : reply)
     #expect(outcome == .messages)
     let message = try #require(reader.messages.first)
-    #expect(message.source == page.reply && reader.bytes(of: message).starts(with: page.echo))
-    return values(page, Array(reader.bytes(of: message).dropFirst(page.echo.count)))
+    #expect(message.source == record.reply && reader.bytes(of: message).starts(with: record.echo))
+    return values(record, Array(reader.bytes(of: message).dropFirst(record.echo.count)))
   }
 
-  static func values(_ page: ManufacturerPage, _ data: [UInt8]) -> [String: Decoded] {
+  static func values(_ record: ManufacturerRecord, _ data: [UInt8]) -> [String: Decoded] {
     var found: [String: Decoded] = [:]
-    for row in page.rows { found[row.property.name] = data.withUnsafeBufferPointer(row.read) }
+    for row in record.rows { found[row.property.name] = data.withUnsafeBufferPointer(row.read) }
     return found
   }
 
@@ -77,20 +77,20 @@ import Testing
     #expect(outcome == .messages)
     var data = Array(reader.payload.dropFirst(3))
     try #require(data.count == 43)
-    let page = try Self.page(.eGMP, 0x7E4, [0x22, 0x01, 0x05])
+    let record = try Self.record(.eGMP, 0x7E4, [0x22, 0x01, 0x05])
     for at in 41...42 { data[at] = 0 }
-    var found = Self.values(page, data)
+    var found = Self.values(record, data)
     #expect(found["module-temperature-14"] == .value(.int(30)))
     #expect(found["module-temperature-15"] == .absent(.notReported) && found["module-temperature-16"] == .absent(.notReported))
     // A real 0 °C has others behind it.
     data[39] = 0
-    found = Self.values(page, data)
+    found = Self.values(record, data)
     #expect(found["module-temperature-13"] == .value(.int(0)))
     // The health that a car does not count is not 0.
     (data[25], data[26]) = (0, 0)
-    #expect(Self.values(page, data)["state-of-health"] == .absent(.notReported))
+    #expect(Self.values(record, data)["state-of-health"] == .absent(.notReported))
     (data[25], data[26]) = (0x03, 0xE9)
-    #expect(Self.values(page, data)["state-of-health"] == .absent(.implausible))
+    #expect(Self.values(record, data)["state-of-health"] == .absent(.implausible))
   }
 
   @Test func coolantIsReadFromPageSix() throws {
@@ -114,7 +114,7 @@ import Testing
     }
     #expect(cells.count == 32 && cells[0] == "3.62" && cells[7] == "3.6" && cells[31] == "3.62")
     Self.expect(found, ["cells-161-192-min": 3.6, "cells-161-192-max": 3.62, "cells-161-192-deviation": 0.02])
-    let older = try Self.page(.older, 0x7E4, [0x21, 0x02])
+    let older = try Self.record(.older, 0x7E4, [0x21, 0x02])
     let data: [UInt8] = [0xFF, 0xFF, 0xFF, 0xFF, 0xBE, 0, 0xFF, 0xBF] + [UInt8](repeating: 0, count: 28)
     let few = Self.values(older, data)
     #expect(few["cells-1-32"] == .value(.list(["3.8", "?", "?", "3.82"])))
@@ -141,9 +141,9 @@ import Testing
 
   @Test func anotherLayoutOfTheVehicleControllerGivesNothing() throws {
     // The Soul of 27 kWh has its speed elsewhere, in an answer of another length.
-    let page = try Self.page(.older, 0x7E2, [0x21, 0x01])
+    let record = try Self.record(.older, 0x7E2, [0x21, 0x01])
     for count in [0, 11, 21, 23, 40] {
-      let found = Self.values(page, [UInt8](repeating: 0x11, count: count))
+      let found = Self.values(record, [UInt8](repeating: 0x11, count: count))
       #expect(found.values.allSatisfy { $0 == .absent(.notReported) }, "\(count) bytes")
     }
   }
@@ -184,8 +184,8 @@ import Testing
         "dc-dc-temperature": -7, "dc-dc-voltage": 11.81, "dc-dc-current": 0, "dc-dc-input-voltage": 9.5,
         "aux-battery-current": 6.34, "aux-battery-charge": 80, "aux-battery-temperature": -10,
       ])
-    let page = try Self.page(.eGMP, 0x7E5, [0x22, 0xE0, 0x11])
-    #expect(Self.values(page, [UInt8](repeating: 0, count: 46)).values.allSatisfy { $0 == .absent(.implausible) })
+    let record = try Self.record(.eGMP, 0x7E5, [0x22, 0xE0, 0x11])
+    #expect(Self.values(record, [UInt8](repeating: 0, count: 46)).values.allSatisfy { $0 == .absent(.implausible) })
   }
 
   @Test func airConditioningTellsTemperatures() throws {
@@ -249,30 +249,30 @@ import Testing
     let family = { (request: PageRequest, reply: [UInt8], head: Int) -> VehicleFamily? in
       var reader = CANReader()
       guard reader.read(Array(reply.dropLast())) == .messages, let message = reader.messages.first else { return nil }
-      return Array(reader.bytes(of: message).dropFirst(head)).withUnsafeBufferPointer { VehicleFamily(request, page: $0) }
+      return Array(reader.bytes(of: message).dropFirst(head)).withUnsafeBufferPointer { VehicleFamily(request, record: $0) }
     }
     #expect(family(.uds, Vector.ev6, 3) == .eGMP && family(.uds, Vector.kona, 3) == .konaNiro && family(.kwp, Vector.soul, 2) == .older)
-    #expect([UInt8]().withUnsafeBufferPointer { VehicleFamily(.uds, page: $0) } == nil)
+    #expect([UInt8]().withUnsafeBufferPointer { VehicleFamily(.uds, record: $0) } == nil)
   }
 
   @Test func everyFamilysNamesAreUniqueAndNoValueLeavesItsDeclaration() {
     let first = Set(OBDMachine().schema.properties.map(\.name))
     for family in VehicleFamily.allCases {
-      let rows = family.pages.flatMap(\.rows)
+      let rows = family.records.flatMap(\.rows)
       let names = rows.map(\.property.name)
       #expect(names.count == Set(names).count, "\(family): \(names.filter { name in names.count { $0 == name } > 1 })")
       #expect(first.isDisjoint(with: names), "\(family): \(first.intersection(names))")
-      let requests = family.pages.map { "\($0.header) \($0.request)" }
+      let requests = family.records.map { "\($0.header) \($0.request)" }
       #expect(Set(requests).count == requests.count)
     }
     var dice = OBDRobustnessTests.Dice(state: 5)
-    for page in ManufacturerPage.all {
-      #expect(page.reply == page.header + 8 && page.period >= .second && !page.families.isEmpty && !page.rows.isEmpty)
-      #expect(page.echo.count == page.request.count && page.echo[0] == page.request[0] + 0x40)
+    for record in ManufacturerRecord.all {
+      #expect(record.reply == record.header + 8 && record.period >= .second && !record.families.isEmpty && !record.rows.isEmpty)
+      #expect(record.echo.count == record.request.count && record.echo[0] == record.request[0] + 0x40)
       for _ in 0..<500 {
         let fill = [0, 0xFF, dice.byte()][dice.below(3)]
         let data = (0..<dice.below(64)).map { _ in dice.below(4) == 0 ? dice.byte() : fill }
-        for row in page.rows {
+        for row in record.rows {
           guard case .value(let value) = data.withUnsafeBufferPointer(row.read) else { continue }
           if (try? row.property.rule.accept(value)) != value { Issue.record("\(row.property.name) cannot be \(value.text)") }
         }
