@@ -95,14 +95,14 @@ private func checkFormula(_ bytes: [UInt8]) {
     if case .number(let number) = outcome { hold(number.isFinite, "\(text) is \(number)") }
   } catch {
     hold((0...text.utf8.count).contains(error.offset), "a place outside of \(text)")
-    holdText(error.words, most: 400)
+    holdText(error.message, most: 400)
   }
 }
 
 private func checkImport(_ bytes: [UInt8]) {
   guard let found = try? SignalImport(bytes) else { return }
   for line in found.file(from: "x").split(separator: "\n") { holdText(String(line), most: 2500) }
-  for remark in found.leftOut + found.notes { holdText(remark.place + remark.words, most: 3000) }
+  for remark in found.leftOut + found.notes { holdText(remark.place + remark.message, most: 3000) }
   hold(Set(found.signals.map(\.name)).count == found.count, "a name is there twice")
   for signal in found.signals {
     var problems: [OptionError] = []

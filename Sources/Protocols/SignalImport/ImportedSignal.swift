@@ -45,7 +45,7 @@ struct ImportedSignal: Sendable, Equatable {
 
   private func quoted(_ text: String) -> String {
     var quoted = "\""
-    for scalar in visible(text, limit: Expression.longest).unicodeScalars {
+    for scalar in visible(text, limit: Expression.maxLength).unicodeScalars {
       if scalar == "\"" || scalar == "\\" { quoted += "\\" }
       quoted.unicodeScalars.append(scalar)
     }

@@ -7,11 +7,11 @@ public struct SignalImport: Sendable {
   public struct Remark: Sendable, Equatable {
     /// `line 7`, or the id.
     public var place: String
-    public var words: String
+    public var message: String
   }
 
   /// The maximum size of an input file.
-  public static let largest = 8 << 20
+  public static let maxFileSize = 8 << 20
   /// The maximum size of the result: a configuration file may be 1 MiB, including its head and device names.
   private static let largestResult = 900_000
 
@@ -32,14 +32,14 @@ public struct SignalImport: Sendable {
   public var failure: String {
     guard let first = leftOut.first else { return "no signals found; use an OBDb signal set or a Torque CSV file" }
     let others = leftOutCount - 1
-    return "\(first.place): \(first.words)\(others == 0 ? "" : "; \(others) more were left out")"
+    return "\(first.place): \(first.message)\(others == 0 ? "" : "; \(others) more were left out")"
   }
 
   /// Parses a file of either format; of a signal set the signals of one model year or of all. Throws if it is neither.
   public init(_ bytes: [UInt8], year: Int? = nil) throws(ValueError) {
     let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
     let text = bytes.starts(with: mark) ? Array(bytes.dropFirst(mark.count)) : bytes
-    guard bytes.count <= Self.largest else { throw ValueError("file larger than 8 MiB; check that it is the right file") }
+    guard bytes.count <= Self.maxFileSize else { throw ValueError("file larger than 8 MiB; check that it is the right file") }
     guard let first = text.first(where: { !isBlank($0) }) else { throw ValueError("file is empty; check that it is the right file") }
     if first == UInt8(ascii: "{") {
       try SignalSet.read(text, year: year, into: &self)
@@ -54,13 +54,13 @@ public struct SignalImport: Sendable {
 
   private static let maxRemarks = 1000
 
-  mutating func leaveOut(_ place: String, _ words: String) {
+  mutating func leaveOut(_ place: String, _ message: String) {
     leftOutCount += 1
-    if leftOut.count < Self.maxRemarks { leftOut.append(Remark(place: place, words: words)) }
+    if leftOut.count < Self.maxRemarks { leftOut.append(Remark(place: place, message: message)) }
   }
 
-  mutating func note(_ place: String, _ words: String) {
-    if notes.count < Self.maxRemarks { notes.append(Remark(place: place, words: words)) }
+  mutating func note(_ place: String, _ message: String) {
+    if notes.count < Self.maxRemarks { notes.append(Remark(place: place, message: message)) }
   }
 
   /// Adds a signal if it passes the validation. `id` is the base of its name.

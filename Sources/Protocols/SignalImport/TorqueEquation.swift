@@ -21,7 +21,7 @@ enum TorqueEquation {
     init(bytes: [UInt8]) { self.bytes = bytes }
 
     mutating func formula() throws(ValueError) -> String {
-      guard bytes.count <= Expression.longest else { throw ValueError("the equation is too long") }
+      guard bytes.count <= Expression.maxLength else { throw ValueError("the equation is too long") }
       while at < bytes.count {
         let byte = bytes[at]
         switch byte {

@@ -19,7 +19,7 @@ enum TorqueTable {
         continue
       }
       guard record.isWhole else {
-        result.leaveOut("line \(record.line)", "unclosed quote, or more than \(CSVRecords.most) fields")
+        result.leaveOut("line \(record.line)", "unclosed quote, or more than \(CSVRecords.maxFields) fields")
         continue
       }
       let fields = record.fields
@@ -83,7 +83,7 @@ struct CSVRecords {
     var isWhole: Bool
   }
 
-  static let most = 64
+  static let maxFields = 64
   private let bytes: [UInt8]
   private var at = 0
   private var line = 1
@@ -110,7 +110,7 @@ struct CSVRecords {
         line = record.line + 1
         return record
       }
-      if record.fields.count < Self.most { record.fields.append(field) } else { record.isWhole = false }
+      if record.fields.count < Self.maxFields { record.fields.append(field) } else { record.isWhole = false }
       guard at < bytes.count else { return record }
       let end = bytes[at]
       at += 1

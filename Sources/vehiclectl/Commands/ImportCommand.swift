@@ -36,9 +36,9 @@ struct ImportCommand: Verb {
     do throws(ValueError) { found = try SignalImport(Self.contents(of: file), year: year) } catch {
       throw Failure.other("cannot import \(file): \(error.description)")
     }
-    for remark in found.leftOut { output.note(Output.oneLine("left out: \(remark.place): \(remark.words)")) }
+    for remark in found.leftOut { output.note(Output.oneLine("left out: \(remark.place): \(remark.message)")) }
     if found.leftOutCount > found.leftOut.count { output.note("left out: \(found.leftOutCount - found.leftOut.count) more") }
-    for remark in found.notes { output.note(Output.oneLine("note: \(remark.place): \(remark.words)")) }
+    for remark in found.notes { output.note(Output.oneLine("note: \(remark.place): \(remark.message)")) }
     guard found.count > 0 else {
       throw Failure.other(Output.oneLine("nothing in \(file) can be imported: \(found.failure)"))
     }
@@ -52,7 +52,7 @@ struct ImportCommand: Verb {
 
   private static func summary(_ found: SignalImport) -> JSON {
     func list(_ remarks: [SignalImport.Remark]) -> JSON {
-      .array(remarks.map { ["place": .string($0.place), "reason": .string($0.words)] })
+      .array(remarks.map { ["place": .string($0.place), "reason": .string($0.message)] })
     }
     return ["imported": .int(found.count), "leftOut": list(found.leftOut), "notes": list(found.notes)]
   }
@@ -79,7 +79,7 @@ struct ImportCommand: Verb {
     defer { if descriptor != STDIN_FILENO { close(descriptor) } }
     var bytes: [UInt8] = []
     var chunk = [UInt8](repeating: 0, count: 1 << 16)
-    while bytes.count <= SignalImport.largest {
+    while bytes.count <= SignalImport.maxFileSize {
       let count = Glibc.read(descriptor, &chunk, chunk.count)
       if count < 0, errno == EINTR { continue }
       guard count >= 0 else { throw ValueError("\(String(cString: strerror(errno))); check the name") }

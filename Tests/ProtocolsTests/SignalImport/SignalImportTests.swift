@@ -126,7 +126,7 @@ import Testing
     #expect(try names(nil).count == commands.count)
     let found = try SignalImport(bytes, year: 2020)
     #expect(found.leftOut.map(\.place) == ["UNTIL", "FROM", "AROUND"] && found.notes.isEmpty)
-    #expect(found.leftOut[0].words == "request 220101 to 7E4: only for model years until 2018, not 2020")
+    #expect(found.leftOut[0].message == "request 220101 to 7E4: only for model years until 2018, not 2020")
     #expect(try SignalImport(bytes).notes.map(\.place) == ["filter"])
   }
 
@@ -162,7 +162,7 @@ import Testing
   @Test(arguments: refused) func `what cannot be said is left out with its reason`(_ format: String, _ words: String) throws {
     let found = try read(set(format))
     #expect(found.count == 0 && found.leftOut.count == 1 && found.leftOut[0].place == "X_Y")
-    #expect(found.leftOut[0].words.contains(words), "\(found.leftOut[0].words)")
+    #expect(found.leftOut[0].message.contains(words), "\(found.leftOut[0].message)")
   }
 
   @Test(arguments: [
@@ -197,7 +197,7 @@ import Testing
     for text in ["", " \n", "{", "{}", #"{"commands": 5}"#, "\u{1}\u{2}"] {
       #expect(throws: ValueError.self) { _ = try read(text) }
     }
-    #expect(throws: ValueError.self) { _ = try SignalImport([UInt8](repeating: 0x20, count: SignalImport.largest + 1)) }
+    #expect(throws: ValueError.self) { _ = try SignalImport([UInt8](repeating: 0x20, count: SignalImport.maxFileSize + 1)) }
     #expect(try read(#"{"commands": [5, {}, {"signals": [7]}]}"#).leftOut.count == 3)
   }
 

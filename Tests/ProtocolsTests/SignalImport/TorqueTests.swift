@@ -80,8 +80,9 @@ import Testing
     #expect(found.signals.map(\.name) == ["good", "session"])
     let places = found.leftOut.map(\.place)
     #expect(places == ["line 4 (Write)", "line 5 (Header)", "line 6 (Formula)", "line 7 (nothing at all)", "line 8"])
-    #expect(found.leftOut[2].words.contains("character 14"))
-    #expect(try read("Name,ModeAndPID,Equation,Header,startDiagnostic\nS,2101,A,7E4,1003").leftOut.first?.words.contains("session") == true)
+    #expect(found.leftOut[2].message.contains("character 14"))
+    #expect(
+      try read("Name,ModeAndPID,Equation,Header,startDiagnostic\nS,2101,A,7E4,1003").leftOut.first?.message.contains("session") == true)
   }
 
   @Test func `hundreds of thousands of fields and lines are read in time`() throws {

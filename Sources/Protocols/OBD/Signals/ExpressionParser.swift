@@ -4,11 +4,11 @@
 /// An error in a formula: the offset in bytes, and the message with the remedy.
 struct ExpressionError: Error, Equatable {
   var offset: Int
-  var words: String
+  var message: String
 }
 
 extension Expression {
-  static let longest = 1000
+  static let maxLength = 1000
 
   /// Parses a formula.
   init(_ text: String) throws(ExpressionError) {
@@ -30,14 +30,15 @@ struct ExpressionParser {
   init(_ text: String) { bytes = Array(text.utf8) }
 
   mutating func expression() throws(ExpressionError) -> Expression {
-    guard bytes.count <= Expression.longest else {
-      throw ExpressionError(offset: 0, words: "a formula has at most \(Expression.longest) characters; shorten it")
+    guard bytes.count <= Expression.maxLength else {
+      throw ExpressionError(offset: 0, message: "a formula has at most \(Expression.maxLength) characters; shorten it")
     }
-    guard peek() != nil else { throw ExpressionError(offset: 0, words: "the formula is empty; write one, as in (A*256+B)/10") }
+    guard peek() != nil else { throw ExpressionError(offset: 0, message: "the formula is empty; write one, as in (A*256+B)/10") }
     try conditional()
     guard peek() == nil else { throw unexpected() }
     guard readsReply else {
-      throw ExpressionError(offset: 0, words: "the formula reads no byte of the response; use A for the first byte, then B to Z, AA to ZZ")
+      throw ExpressionError(
+        offset: 0, message: "the formula reads no byte of the response; use A for the first byte, then B to Z, AA to ZZ")
     }
     return Expression(steps: steps)
   }
@@ -49,7 +50,7 @@ struct ExpressionParser {
     guard take("?") else { return }
     let test = skipIfZero()
     try conditional()
-    guard take(":") else { throw wanted("\":\" and the other value") }
+    guard take(":") else { throw missing("\":\" and the other value") }
     let end = skip()
     land(test)
     try conditional()
@@ -86,14 +87,14 @@ struct ExpressionParser {
   private mutating func comparison() throws(ExpressionError) {
     try binary(level: 0)
     guard let operation = take(oneOf: Self.comparisons) else {
-      if peek() == UInt8(ascii: "=") { throw ExpressionError(offset: at, words: "= is not a comparison; write ==") }
+      if peek() == UInt8(ascii: "=") { throw ExpressionError(offset: at, message: "= is not a comparison; write ==") }
       return
     }
     try binary(level: 0)
     apply(operation)
     let next = at
     if take(oneOf: Self.comparisons) != nil {
-      throw ExpressionError(offset: next, words: "comparisons cannot be chained; write them separately, as in (1 < A) && (A < 9)")
+      throw ExpressionError(offset: next, message: "comparisons cannot be chained; write them separately, as in (1 < A) && (A < 9)")
     }
   }
 
@@ -112,10 +113,10 @@ struct ExpressionParser {
   /// Checks what is known before any response.
   private func check(_ operation: Expression.Binary, by constant: Double, _ place: Int) throws(ExpressionError) {
     switch operation {
-    case .over, .modulo: if constant == 0 { throw ExpressionError(offset: place, words: "division by zero; write another divisor") }
+    case .over, .modulo: if constant == 0 { throw ExpressionError(offset: place, message: "division by zero; write another divisor") }
     case .shiftLeft, .shiftRight:
       if Expression.shifts.allSatisfy({ Double($0) != constant }) {
-        throw ExpressionError(offset: place, words: "shift out of range; write 0 to 52 bits")
+        throw ExpressionError(offset: place, message: "shift out of range; write 0 to 52 bits")
       }
     default: break
     }
@@ -149,7 +150,7 @@ struct ExpressionParser {
     case UInt8(ascii: "("):
       at += 1
       try conditional()
-      guard take(")") else { throw wanted("\")\"") }
+      guard take(")") else { throw missing("\")\"") }
     case UInt8(ascii: "{"): try bitTest()
     case let digit? where isDigit(digit) || digit == dot: try push(.number(try number()))
     case let letter? where isLetter(letter): try name()
@@ -160,7 +161,7 @@ struct ExpressionParser {
   private mutating func enter() throws(ExpressionError) {
     nesting += 1
     guard nesting <= Self.deepestNesting else {
-      throw ExpressionError(offset: min(at, bytes.count), words: "nested too deeply; simplify the formula")
+      throw ExpressionError(offset: min(at, bytes.count), message: "nested too deeply; simplify the formula")
     }
   }
 }
@@ -169,7 +170,7 @@ extension ExpressionParser {
   mutating func push(_ step: Expression.Step) throws(ExpressionError) {
     guard depth < Expression.deepest else {
       throw ExpressionError(
-        offset: min(at, bytes.count), words: "the formula is too complex here; move parenthesised parts to the front")
+        offset: min(at, bytes.count), message: "the formula is too complex here; move parenthesised parts to the front")
     }
     steps.append(step)
     depth += 1

@@ -9,7 +9,7 @@ struct SignalRequest: Hashable, Sendable {
   var service: UInt8 { bytes[0] }
   var text: String { String(decoding: spacedHex(bytes).utf8.filter { $0 != space }, as: UTF8.self) }
 
-  private static let longest = 7
+  private static let maxLength = 7
 
   /// Parses hex digits, as in 220101; blanks between them and a 0x prefix are accepted.
   init(_ text: String, allowRaw: Bool) throws(ValueError) {
@@ -18,7 +18,7 @@ struct SignalRequest: Hashable, Sendable {
     guard digits.count >= 2, digits.count % 2 == 0, digits.allSatisfy(isHexDigit) else {
       throw ValueError("not a request; write two hex digits per byte, as in 220101")
     }
-    guard digits.count <= 2 * Self.longest else { throw ValueError("a request has at most \(Self.longest) bytes; shorten it") }
+    guard digits.count <= 2 * Self.maxLength else { throw ValueError("a request has at most \(Self.maxLength) bytes; shorten it") }
     bytes = stride(from: 0, to: digits.count, by: 2).map { hexValue(digits[$0]) << 4 | hexValue(digits[$0 + 1]) }
     let service = bytes[0]
     guard service != 0x04, service != 0x14 else {
@@ -38,11 +38,11 @@ struct SignalRequest: Hashable, Sendable {
       echo = [service + 0x40]
       return
     }
-    guard form.counts.contains(bytes.count) else { throw ValueError("service \(spacedHex([service])) takes \(form.words)") }
+    guard form.counts.contains(bytes.count) else { throw ValueError("service \(spacedHex([service])) takes \(form.description)") }
     echo = [service + 0x40] + bytes[1..<1 + form.echoed]
   }
 
-  private static func form(of service: UInt8) -> (counts: ClosedRange<Int>, echoed: Int, words: String)? {
+  private static func form(of service: UInt8) -> (counts: ClosedRange<Int>, echoed: Int, description: String)? {
     switch service {
     case 0x01: (2...2, 1, "one PID; write it as in 010C")
     case 0x02: (3...3, 2, "a PID and a frame number; write it as in 020C00")

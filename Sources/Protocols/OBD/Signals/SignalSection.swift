@@ -42,7 +42,7 @@ extension CustomSignal {
     }
     let type = text("type").flatMap(ValueType.init) ?? .float
     let range = Self.range(section.options, type, &problems)
-    for key in ["unit", "help"] { Self.check(key, text(key), most: key == "unit" ? 16 : 200, &problems) }
+    for key in ["unit", "help"] { Self.check(key, text(key), maxLength: key == "unit" ? 16 : 200, &problems) }
     guard problems.count == before, let request, let expression else { return nil }
     let seconds = section.options["period"]?.number ?? 1
     self.init(
@@ -72,7 +72,7 @@ extension CustomSignal {
     do throws(ExpressionError) {
       return try Expression(text)
     } catch {
-      problems.append(OptionError("value", error.words, at: error.offset))
+      problems.append(OptionError("value", error.message, at: error.offset))
       return nil
     }
   }
@@ -97,13 +97,13 @@ extension CustomSignal {
     return nil
   }
 
-  private static func check(_ key: String, _ text: String?, most: Int, _ problems: inout [OptionError]) {
+  private static func check(_ key: String, _ text: String?, maxLength: Int, _ problems: inout [OptionError]) {
     guard let text else { return }
     let cannot = text.unicodeScalars.contains {
       [.control, .format, .lineSeparator, .paragraphSeparator, .surrogate].contains($0.properties.generalCategory)
     }
-    if cannot || text.unicodeScalars.count > most {
-      problems.append(OptionError(key, "not one line of at most \(most) characters; shorten it"))
+    if cannot || text.unicodeScalars.count > maxLength {
+      problems.append(OptionError(key, "not one line of at most \(maxLength) characters; shorten it"))
     }
   }
 }

@@ -37,29 +37,29 @@ struct Scales: Sendable {
   static let parameters: [UInt8] = [0x4F, 0x50]
 
   private let controllers: [Discovery.Controller]
-  private var told: [UInt32: [UInt8: [UInt8]]] = [:]
+  private var reported: [UInt32: [UInt8: [UInt8]]] = [:]
 
   init(of controllers: [Discovery.Controller] = []) { self.controllers = controllers }
 
   /// The ECU of a message: without headers the only one.
-  private func teller(_ source: UInt32?) -> UInt32? { source ?? (controllers.count == 1 ? controllers[0].identifier : nil) }
+  private func ecu(of source: UInt32?) -> UInt32? { source ?? (controllers.count == 1 ? controllers[0].identifier : nil) }
 
   /// The maximum of a quantity at this ECU; nil: not reported yet; 0: the ECU does not support the PID.
   func highest(_ quantity: ScaledQuantity, at source: UInt32?) -> UInt8? {
-    guard let source = teller(source) else { return nil }
-    if let bytes = told[source]?[quantity.source.parameter] { return bytes[quantity.source.byte] }
+    guard let source = ecu(of: source) else { return nil }
+    if let bytes = reported[source]?[quantity.source.parameter] { return bytes[quantity.source.byte] }
     guard let controller = controllers.first(where: { $0.identifier == source }) else { return nil }
     return controller.mayHave(quantity.source.parameter) ? nil : 0
   }
 
   /// Takes the bytes of a PID, if it reports scaling.
   mutating func take(_ parameter: UInt8, _ data: UnsafeBufferPointer<UInt8>, from source: UInt32?) {
-    guard Self.parameters.contains(parameter), data.count == 4, let source = teller(source) else { return }
-    told[source, default: [:]][parameter] = Array(data)
+    guard Self.parameters.contains(parameter), data.count == 4, let source = ecu(of: source) else { return }
+    reported[source, default: [:]][parameter] = Array(data)
   }
 
   /// The vehicle may have changed.
-  mutating func forget() { told = [:] }
+  mutating func forget() { reported = [:] }
 }
 
 extension Discovery.Controller {

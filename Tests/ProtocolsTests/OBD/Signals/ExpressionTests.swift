@@ -79,8 +79,8 @@ import Testing
   @Test(arguments: problems)
   func `a wrong formula is told with its place and the remedy`(_ text: String, _ offset: Int, _ words: String) throws {
     let found = try #require(problem(text))
-    #expect(found.offset == offset && found.words.contains(words), "\(found)")
-    #expect(found.words.contains("; "), "\(found.words) does not say how to mend it")
+    #expect(found.offset == offset && found.message.contains(words), "\(found)")
+    #expect(found.message.contains("; "), "\(found.message) does not give the remedy")
   }
 
   @Test func `length, nesting and stack are bounded`() {
@@ -88,7 +88,7 @@ import Testing
     for text in [deep + "A", String(repeating: "-", count: 900) + "A", String(repeating: "A+(", count: 30) + "A", deep, "A?" + deep] {
       #expect(problem(text) != nil)
     }
-    #expect(problem("A" + String(repeating: "+A", count: 600))?.words.contains("at most 1000") == true)
+    #expect(problem("A" + String(repeating: "+A", count: 600))?.message.contains("at most 1000") == true)
     #expect(problem("A" + String(repeating: "+A", count: 499)) == nil)
   }
 

@@ -59,13 +59,13 @@ extension ExpressionParser {
     guard let function = Function(rawValue: word.lowercased()) else {
       throw ExpressionError(
         offset: place,
-        words: "\"\(word.prefix(30))\" is neither a byte (A to Z, AA to ZZ) nor a function; use one of \(Function.names)")
+        message: "\"\(word.prefix(30))\" is neither a byte (A to Z, AA to ZZ) nor a function; use one of \(Function.names)")
     }
     try call(function, place)
   }
 
   private mutating func call(_ function: Function, _ place: Int) throws(ExpressionError) {
-    guard take("(") else { throw wanted("\"(\" after \(function.rawValue)") }
+    guard take("(") else { throw missing("\"(\" after \(function.rawValue)") }
     var count = 0
     repeat {
       if count > 0, [.signed16, .signed24, .signed32].contains(function) {
@@ -82,9 +82,9 @@ extension ExpressionParser {
       case .signed, .signed8, .float32, .abs, .int, .round: break
       }
     } while take(",")
-    guard take(")") else { throw wanted("\",\" or \")\"") }
+    guard take(")") else { throw missing("\",\" or \")\"") }
     guard function.takes(count) else {
-      throw ExpressionError(offset: place, words: "\(function.rawValue) does not take \(count) arguments; it takes \(function.form)")
+      throw ExpressionError(offset: place, message: "\(function.rawValue) does not take \(count) arguments; it takes \(function.form)")
     }
     try finish(function, count, place)
   }
@@ -93,7 +93,7 @@ extension ExpressionParser {
     switch function {
     case .signed where count == 2:
       if case .number(let bits)? = steps.last, Expression.widths.allSatisfy({ Double($0) != bits }) {
-        throw ExpressionError(offset: place, words: "width out of range; write 2 to 53 bits")
+        throw ExpressionError(offset: place, message: "width out of range; write 2 to 53 bits")
       }
       apply(.signed)
     case .signed, .signed8: steps.append(.one(.signed(8)))
@@ -116,16 +116,16 @@ extension ExpressionParser {
     _ = peek()
     let place = at
     guard let offset = Self.byteOffset(word()) else {
-      throw ExpressionError(offset: place, words: "a bit test needs a byte and a bit; write it as in {A:3}")
+      throw ExpressionError(offset: place, message: "a bit test needs a byte and a bit; write it as in {A:3}")
     }
-    guard take(":") else { throw wanted("\":\" and a bit, as in {A:3}") }
+    guard take(":") else { throw missing("\":\" and a bit, as in {A:3}") }
     _ = peek()
     guard at < bytes.count, bytes[at] &- UInt8(ascii: "0") < 8, at + 1 == bytes.count || !isDigit(bytes[at + 1]) else {
-      throw ExpressionError(offset: at, words: "bit out of range; use bits 0 to 7")
+      throw ExpressionError(offset: at, message: "bit out of range; use bits 0 to 7")
     }
     let bit = bytes[at] &- UInt8(ascii: "0")
     at += 1
-    guard take("}") else { throw wanted("\"}\"") }
+    guard take("}") else { throw missing("\"}\"") }
     readsReply = true
     try push(.bit(offset, bit))
   }
@@ -158,7 +158,7 @@ extension ExpressionParser {
       }
     }
     guard let value, value.isFinite else {
-      throw ExpressionError(offset: start, words: "not a valid number; write one as in 10, 0.5 or 0x1F")
+      throw ExpressionError(offset: start, message: "not a valid number; write one as in 10, 0.5 or 0x1F")
     }
     return value
   }
@@ -207,15 +207,15 @@ extension ExpressionParser {
     return nil
   }
 
-  mutating func wanted(_ what: String) -> ExpressionError {
-    ExpressionError(offset: peek() == nil ? bytes.count : at, words: "\(what) is missing here; add it")
+  mutating func missing(_ what: String) -> ExpressionError {
+    ExpressionError(offset: peek() == nil ? bytes.count : at, message: "\(what) is missing here; add it")
   }
 
   mutating func unexpected() -> ExpressionError {
     guard let byte = peek() else {
-      return ExpressionError(offset: bytes.count, words: "a value is missing at the end; add it, or remove the operator")
+      return ExpressionError(offset: bytes.count, message: "a value is missing at the end; add it, or remove the operator")
     }
-    let words =
+    let message =
       switch byte {
       case UInt8(ascii: ","): "a comma separates function arguments; write decimals with a point, as in 0.5"
       case UInt8(ascii: ")"), UInt8(ascii: "}"): "unmatched \"\(Character(UnicodeScalar(byte)))\"; remove it"
@@ -225,7 +225,7 @@ extension ExpressionParser {
       case 0x21..<0x7F: "\"\(Character(UnicodeScalar(byte)))\" is not valid here; write a number, a byte, or ( and a formula"
       default: "invalid character; use only ASCII letters, digits and operators"
       }
-    return ExpressionError(offset: at, words: words)
+    return ExpressionError(offset: at, message: message)
   }
 }
 
