@@ -1,4 +1,4 @@
-// Why a value is absent: what one ECU does not answer is no trouble of the vehicle, and what is not asked for is not merely old.
+// Reasons for absence: an ECU that does not respond is not a fault of the vehicle, and a paused vehicle is not merely stale.
 
 import Testing
 
@@ -6,7 +6,7 @@ import Testing
 @testable import Protocols
 
 @Suite struct AbsenceTests {
-  @Test func `a property whose ECU does not answer says so, while the vehicle is live`() throws {
+  @Test func `a property whose ECU does not respond is absent with the reason while others are live`() throws {
     struct Deaf: Car {
       var car = ElectricCar(.eGMP)
       var bus: Bus { car.bus }
@@ -23,7 +23,7 @@ import Testing
     #expect(rig.absence("dc-dc-voltage") == "7E5 does not respond to 22E011" && rig.absence("vin") == "no ECU responds to 0902")
   }
 
-  @Test func `a parked car's values say why it is left alone, probe after probe`() throws {
+  @Test func `a parked car's values give the reason of the pause, probe after probe`() throws {
     let rig = try VehicleRig(
       PetrolCar(.can11, CarCareTests.turned((.on, 60))), care: CarCare(floor: 0, idleAfter: 120 * .second))
     rig.run(for: 600 * .second)

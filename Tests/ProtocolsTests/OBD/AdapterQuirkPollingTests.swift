@@ -1,5 +1,5 @@
-// Every fault and every quirk of poor copies that the simulated adapter knows, each against the machine, with cars that always answer
-// the same: whatever happens, no other value is ever told, and what can be polled is polled.
+// Every fault and clone quirk of the simulated adapter against the machine, with cars whose values never change: no wrong value is ever
+// published, and polling continues where possible.
 
 import Testing
 
@@ -28,7 +28,7 @@ import Testing
     "0105": [(0x7E8, "410564")], "03": [(0x7E8, "43010133"), (0x7E9, "4300")], "07": [(0x7E8, "4700")], "0A": [(0x7E8, "4A00")],
   ])
 
-  @Test func `frames whose line ends are lost are read where nothing else of them is`() {
+  @Test func `frames without line ends are read if nothing else is missing`() {
     let lines = Vector.ev6.split(whereSeparator: isLineEnd).filter { $0.count > 4 }
     let glued = Array(lines.joined()) + [carriageReturn]
     var reader = CANReader()
@@ -44,7 +44,7 @@ import Testing
       let doubled = reader.read(damaged)
       #expect(doubled != .messages, "with digit \(place) twice")
     }
-    // A frame that is missing, or is there twice.
+    // A frame that is missing or repeated.
     var outcomes: [CANReader.Outcome] = []
     for frame in lines.indices {
       var others = lines
@@ -59,10 +59,10 @@ import Testing
   }
 
   static let faults = AdapterTrouble.allCases.map { $0 == .refusal ? "nrc:22" : $0.takesCode ? "\($0.rawValue):0C" : $0.rawValue }
-  /// Nothing can be done about these but tell.
+  /// Faults that can only be reported.
   static let hopeless: Set = ["hang", "babble", "disconnect"]
 
-  @Test(arguments: faults) func `no fault of an adapter makes a wrong value`(_ fault: String) throws {
+  @Test(arguments: faults) func `no fault of an adapter causes a wrong value`(_ fault: String) throws {
     for chip in ELM327Adapter.Personality.allCases {
       let electric = try VehicleRig(Self.kona, chip: chip, faults: [fault], care: CarCare(idleAfter: 0))
       electric.run(for: 60 * .second)
@@ -82,7 +82,7 @@ import Testing
 
   @Test(arguments: ["ATDPN", "ATCRA", "ATAT", "ATST", "ATRV", "ATM0", "ATS0", "ATI", "STI"])
   func `an adapter that hangs on a command is used without it`(_ command: String) throws {
-    // The bus of one of them has to be searched for; two controllers of the other have to be told apart.
+    // One car needs protocol detection; the other has two ECUs that must be told apart.
     for bus in [Bus.kwp, .can11] {
       let rig = try VehicleRig(PetrolCar(bus), mute: [command])
       rig.run(for: 240 * .second)
@@ -106,7 +106,7 @@ import Testing
     #expect(!commands.contains("ATRV") || rig.absence("adapter-voltage") == "the adapter does not report it")
   }
 
-  @Test func `a command that an adapter left unanswered once is not given up`() {
+  @Test func `a command without a reply once is sent again`() {
     var unanswered = Unanswered()
     let results = [unanswered.add("ATCRA7EC\r".utf8), unanswered.holds("ATCRA")]
     unanswered.isAnswered("ATCRA7EA\r".utf8)
@@ -114,23 +114,23 @@ import Testing
       unanswered.add("ATCRA7EC\r".utf8), unanswered.holds("ATCRA"), unanswered.add("ATCRA7EA\r".utf8), unanswered.holds("ATCRA"),
     ]
     #expect(results == [false, false] && again == [false, false, true, true])
-    // Who is asked must be said, and so must the request.
+    // The request must have a header and data.
     #expect(!unanswered.add("ATSH7E4\r".utf8) && !unanswered.add("ATSH7E4\r".utf8) && !unanswered.add("ATZ\r".utf8))
   }
 
-  /// What poor copies lack or only claim: all of it costs at most speed.
+  /// Features that clones lack or falsely claim: they cost speed at most.
   @Test(arguments: [
     "no-count", "wrong-count", "clone", "no-adaptive", "no-masks", "no-flow-control", "no-long", "no-memory", "no-repeat", "fixed-monitor",
     "hollow-headers", "hollow-spaces", "hollow-filter", "hollow-timing", "false-version", "noisy-banner", "odd-lf", "tpa0-lockup",
     "once-only", "echo", "no-lf-cr", "vendor-text", "stray", "twice", "hollow-protocol", "no-checksum", "bare-zeros", "mute-stpx",
   ])
-  func `a poor copy is polled all the same`(_ quirk: String) throws {
+  func `a poor clone is polled`(_ quirk: String) throws {
     let rig = try VehicleRig(ElectricCar(.eGMP), faults: [quirk])
     rig.run(for: 60 * .second)
     #expect(rig.status == "polling" && rig.fault == nil && rig.number("rpm") != nil)
     let petrol = try VehicleRig(PetrolCar(.can11), faults: [quirk])
     petrol.run(for: 60 * .second)
-    // Without headers two controllers cannot be told apart, and nothing is guessed.
+    // Without headers two ECUs cannot be told apart: no value is published.
     if ["clone", "hollow-headers"].contains(quirk) {
       #expect(
         petrol.number("rpm") == nil && petrol.fault?.contains("several ECUs respond, and this adapter does not show which") == true)

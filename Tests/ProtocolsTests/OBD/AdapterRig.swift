@@ -1,22 +1,21 @@
-// A machine and a scripted adapter in virtual time. The adapter does what a chip does with each command and no more:
-// what it answers is written down beforehand, so that every test says what the machine is up against.
+// A machine and a scripted adapter in virtual time. The adapter replies as scripted by each test, and otherwise acts as a chip does.
 
 @testable import Protocols
 
 /// The other end of the link.
 struct ScriptedAdapter {
-  /// Replies by command, prompt included; the last one repeats. An empty reply is silence.
+  /// Replies by command, prompt included; the last one repeats. An empty reply means a timeout.
   var replies: [String: [[UInt8]]] = [:]
-  /// From command to reply, by command; otherwise a millisecond, and 600 for a reset.
+  /// The reply delay by command; by default 1 ms, and 600 ms for a reset.
   var delays: [String: Nanoseconds] = [:]
   var echoes = false
-  /// Takes commands and never answers.
+  /// Accepts commands and never replies.
   var isMute = false
-  /// The first data page it knows, by request.
+  /// The reply to the first supported BMS request.
   var page: [UInt8] = Vector.ev6
   private(set) var heard: [(at: Instant, command: String)] = []
   private(set) var stops = 0
-  /// Lone spaces, which get a dialogue in step again.
+  /// Single spaces, which resynchronise the dialogue.
   private(set) var spaces = 0
   private(set) var due: [(at: Instant, bytes: [UInt8])] = []
   private var input = ""
@@ -25,7 +24,7 @@ struct ScriptedAdapter {
   mutating func answer(_ command: String, bytes: [UInt8]...) { replies[command] = bytes }
   mutating func sleepFor(_ command: String, _ time: Nanoseconds) { delays[command] = time }
 
-  /// Bytes came from the machine.
+  /// Takes bytes from the machine.
   mutating func take(_ bytes: [UInt8], at now: Instant) {
     if bytes == [space] { spaces += 1 }
     for byte in bytes {
@@ -66,7 +65,7 @@ struct ScriptedAdapter {
     }
   }
 
-  /// Bytes that come unasked.
+  /// Sends bytes unasked.
   mutating func say(_ text: String, at now: Instant) { due.append((now, Array(text.utf8))) }
 
   var nextBytes: Instant? { due.map(\.at).min() }
@@ -92,7 +91,7 @@ struct AdapterRig {
   private(set) var stored: [String: String] = [:]
   private(set) var results: [CommandID: [Result<Report, CommandError>]] = [:]
   private(set) var idleWakes = 0
-  /// How fast the line runs, where that can be changed, and what it was changed to.
+  /// The baud rate, if it can be changed, and its changes.
   var baud: Int?
   private(set) var bauds: [Int] = []
   var adapterBaud = 38400
@@ -150,14 +149,14 @@ struct AdapterRig {
 
   mutating func hear(_ text: String) { give(.received(.main, Array(text.utf8))) }
 
-  /// Lets virtual time pass.
+  /// Advances virtual time.
   mutating func run(for time: Nanoseconds) {
     let end = now + time
     while step(before: end) {}
     now = end
   }
 
-  /// Takes the next thing that happens until then; false when nothing does.
+  /// Processes the next event until then; returns false if there is none.
   private mutating func step(before end: Instant) -> Bool {
     let wake = machine.nextWake ?? .max
     let bytes = adapter.nextBytes ?? .max
@@ -168,13 +167,13 @@ struct AdapterRig {
       give(.received(.main, adapter.give(at: now).sent(at: adapterBaud, heardAt: baud ?? adapterBaud)))
     } else {
       give(.wake)
-      // A wake that does nothing and asks for the same wake again would spin.
+      // A wake that does nothing and requests the same time again would loop.
       if effects.isEmpty && machine.nextWake == wake { idleWakes += 1; return false }
     }
     return true
   }
 
-  /// Runs until so many commands of this text were heard, or a minute is over.
+  /// Runs until a command was received this often, or for a minute.
   mutating func run(untilHeard command: String, times: Int = 1) {
     let end = now + 60 * .second
     while heard(command) < times, step(before: end) {}

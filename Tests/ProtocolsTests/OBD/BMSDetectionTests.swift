@@ -1,5 +1,4 @@
-// What answers at 7E4 is taken for the battery of an electric Hyundai or Kia only where its fields agree; anything else is no reason to
-// stop looking for what the vehicle is.
+// A response from 7E4 counts as BMS data of an electric Hyundai or Kia only if its fields agree; otherwise detection continues.
 
 import Testing
 
@@ -9,7 +8,7 @@ import Testing
 @Suite struct BMSDetectionTests {
   private static func isPlausible(_ data: [UInt8]) -> Bool { data.withUnsafeBufferPointer { BMSRecord.isPlausible($0) } }
 
-  /// The data of a page that is printed with its two or three bytes of head.
+  /// The data of a record printed with two or three header bytes.
   private static func data(_ reply: [UInt8], head: Int) throws -> [UInt8] {
     var reader = CANReader()
     guard case .messages = reader.read(reply), let message = reader.messages.first else { throw Unreadable("no message") }
@@ -19,7 +18,7 @@ import Testing
   @Test(arguments: [
     (Vector.kona, 3), (Vector.ev6, 3), (Vector.wallbox, 3), (Vector.soul, 2), (Vector.ioniq, 2), (Vector.glued, 3),
   ])
-  func `pages of real cars are plausible, and stay so with any one field unknown`(_ reply: [UInt8], _ head: Int) throws {
+  func `BMS data of real cars is plausible, even with one unknown field`(_ reply: [UInt8], _ head: Int) throws {
     let data = try Self.data(reply.dropLast(), head: head)
     #expect(Self.isPlausible(data))
     for field in [12..<14, 23..<24, 14..<16, 51..<53, 30..<34] {
@@ -29,7 +28,7 @@ import Testing
     }
   }
 
-  @Test func `what other ECUs answer is not`() {
+  @Test func `responses of other ECUs are not plausible`() {
     #expect(!Self.isPlausible([]) && !Self.isPlausible([UInt8](repeating: 0, count: 59)))
     #expect(!Self.isPlausible([UInt8](repeating: 0xFF, count: 59)) && !Self.isPlausible([UInt8](repeating: 0x41, count: 52)))
     var random = Noise(seed: 18)
@@ -50,14 +49,14 @@ import Testing
     #expect(rig.disk["request"] == nil && rig.disk["controllers"] != nil)
   }
 
-  @Test func `an adapter that was in an electric car before finds out what it is in now`() throws {
+  @Test func `an adapter moved from an electric car detects the new car`() throws {
     let rig = try VehicleRig(PetrolCar(.can11), disk: ["request": Array("2101".utf8)])
     rig.run(for: 30 * .second)
     #expect(rig.text("vehicle") == "standard OBD-II (7E8, 7E9)" && rig.number("rpm") != nil && rig.seen["state-of-charge"] == nil)
     #expect(rig.disk["request"] == [])
   }
 
-  @Test func `an answer that is too short to be a battery page leads on`() {
+  @Test func `a response too short for BMS data leads to the next request`() {
     var rig = AdapterRig()
     rig.adapter.answer("220101", "7EC0462010100\r\r>")
     rig.adapter.answer("2101", bytes: Vector.soul)
@@ -66,7 +65,7 @@ import Testing
     #expect(rig.status == "polling" && rig.text("vehicle") == "electric Hyundai or Kia (older)" && rig.number("state-of-charge") == 59)
   }
 
-  @Test func `a battery that has just woken up is waited for where it is known`() {
+  @Test func `a known battery that has just woken up is retried`() {
     var rig = AdapterRig()
     let waking = Vector.frames(
       [0x62, 0x01, 0x01, 0xEF, 0xFB, 0xE7, 0xEF] + [UInt8](repeating: 0, count: 49) + [0x7F, 0xFF, 0x7F, 0xFF, 0, 0])
@@ -77,7 +76,7 @@ import Testing
     #expect(!rig.commands.contains { $0.hasPrefix("2101") || $0.hasPrefix("0100") })
   }
 
-  @Test func `a person who names the vehicle is believed`() {
+  @Test func `a configured vehicle is not checked`() {
     var rig = AdapterRig(vehicle: .eGMP)
     rig.adapter.page = Vector.page(Vector.ev6, [12: 0, 13: 0, 23: 0, 25: 0])
     rig.startPolling()

@@ -22,18 +22,18 @@ import Testing
     return reason
   }
 
-  @Test func severalParametersOfOneControllerAreOneMessage() {
+  @Test func severalPIDsOfOneECUAreOneMessage() {
     #expect(Self.read(Vector.multi) == [Read(source: 0x7E8, hex: "41010007E500030100040006800" + "77D0C0000")])
     #expect(Self.read(Vector.parameter78) == [Read(source: 0x7E8, hex: "41780D061F019003DA02A6")])
   }
 
-  @Test func longIdentifiersKeepControllersApart() {
+  @Test func longIdentifiersSeparateECUs() {
     let expected = [Read(source: 0x18DA_F111, hex: "410C0D74"), Read(source: 0x18DA_F11D, hex: "410C0D74")]
     #expect(Self.read(Vector.long) == expected)
     #expect(Self.read("18DAF11104410C0D74", "18DAF11D04410C0D74") == expected)
   }
 
-  @Test func aKLineFrameIsReadBehindItsNoticeWhenItsChecksumHolds() {
+  @Test func aKLineFrameIsReadAfterItsNoticeIfItsChecksumMatches() {
     #expect(Self.read(Vector.kLine) == [Read(source: 0x10, hex: "4100BE3EF811")])
     #expect(Self.reason("86 F1 10 41 00 BE 3E F8 11 CE") != nil)
     #expect(Self.reason("87 F1 10 41 00 BE 3E F8 11 CE") != nil)
@@ -50,7 +50,7 @@ import Testing
     #expect(Self.read("7F2112") == [Read(hex: "7F2112")])
   }
 
-  @Test func paddingBehindTheDeclaredLengthIsNoData() {
+  @Test func paddingAfterTheDeclaredLengthIsNoData() {
     let page5 = Self.read(Vector.wallboxPage5)
     #expect(page5?.count == 1)
     #expect(page5?.first?.hex.count == 2 * 0x2E)
@@ -58,7 +58,7 @@ import Testing
     #expect(Self.read("7EC037F2231AAAAAAAA") == [Read(source: 0x7EC, hex: "7F2231")])
   }
 
-  @Test func controllersInterleavedWithHeadersAreKeptApart() {
+  @Test func interleavedECUsWithHeadersAreSeparated() {
     let reply = Self.read(
       "7EC100A620101010203", "7EA10086201014142", "7EC2104050607555555"
     ).map { $0 }
@@ -81,7 +81,7 @@ import Testing
     #expect(Self.read(Array(lines.joined().utf8))?.first?.hex == payload.map(Vector.hex).joined())
   }
 
-  @Test func aFrameThatIsMissingTwiceThereOrOutOfOrderSpoilsTheReply() {
+  @Test func aMissingRepeatedOrMisorderedFrameInvalidatesTheReply() {
     let lines = String(decoding: Vector.ev6.dropLast(), as: UTF8.self).split(separator: "\r").map(String.init)
     var orders: [[String]] = []
     for index in lines.indices {
@@ -93,7 +93,7 @@ import Testing
     #expect(Self.read(Array(lines.joined(separator: "\r").utf8)) != nil)
   }
 
-  @Test func aLineThatLostADigitSpoilsTheReply() {
+  @Test func aLineWithoutOneDigitInvalidatesTheReply() {
     let reply = Vector.ev6.dropLast()
     for index in reply.indices where !isBlank(reply[index]) {
       var shorter = Array(reply)
@@ -103,7 +103,7 @@ import Testing
   }
 
   @Test func aFrameThatLostAByteNeverShiftsTheRestIntoThePadding() {
-    // 61 bytes leave one byte of padding in the last frame: enough to hide a byte that is missing before.
+    // 61 bytes leave one byte of padding in the last frame: enough to hide a missing byte.
     let lines = String(decoding: Vector.ioniq.dropLast(), as: UTF8.self).split(separator: "\r").map(String.init)
     for index in lines.indices {
       for digit in stride(from: 3, to: 19, by: 2) {
@@ -116,7 +116,7 @@ import Testing
     }
   }
 
-  @Test func malformedFramesAreRefusedWithAReason() {
+  @Test func malformedFramesAreRejectedWithAReason() {
     #expect(Self.reason("7EC") != nil)
     #expect(Self.reason("7EC00") != nil)
     #expect(Self.reason("7EC04620101") != nil)
@@ -138,7 +138,7 @@ import Testing
     for (length, frames) in expected { #expect(ISOTPMessage.frames(for: length) == frames) }
   }
 
-  @Test func nothingAnnouncedMakesTheReaderGrowWithoutBounds() {
+  @Test func announcedLengthsDoNotGrowMemoryWithoutBounds() {
     let lines = (0..<800).map { "\(Vector.hex(UInt8($0 / 256)).dropFirst())\(Vector.hex(UInt8($0 % 256)))1FFF620101010203" }
     var reader = CANReader()
     #expect(reader.read(Array(lines.joined(separator: "\r").utf8)) == .unreadable("too many messages"))

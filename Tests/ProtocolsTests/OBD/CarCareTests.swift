@@ -1,4 +1,4 @@
-// A vehicle that sleeps, has a low battery or is not used is asked ever less, and polled again within one pause of its ignition.
+// A vehicle that sleeps, has a low battery or is unused is polled at growing intervals, and again within one pause after ignition on.
 
 import Testing
 
@@ -24,7 +24,7 @@ import Testing
     #expect(rig.number("adapter-voltage").map { $0 < 12.5 } == true)
     let asked = Self.bus(rig, after: 600 * .second)
     let pauses = zip(asked, asked.dropFirst()).map { $1 - $0 }
-    // A probe is one request; of a car whose request is not sure, one of each kind.
+    // A probe is one request; for a car with an unknown request, one of each kind.
     #expect(asked.count <= 82 && pauses.contains { $0 >= 29 * .second }, "\(asked.count)")
     rig.run(for: 36 * .second)
     #expect(rig.status == "polling" && rig.number("rpm") != nil && rig.fault == nil)
@@ -43,7 +43,7 @@ import Testing
     #expect(rig.status == "polling" && rig.fault == nil)
   }
 
-  @Test func `a starter that pulls the voltage down is no low battery`() throws {
+  @Test func `a voltage drop by the starter is not a low battery`() throws {
     let rig = try VehicleRig(WeakCar(volts: { $0 % (60 * .second) < 11 * .second ? 9_000 : 12_400 }), care: CarCare(idleAfter: 0))
     rig.run(for: 300 * .second)
     #expect(rig.status == "polling" && rig.fault == nil)
@@ -57,7 +57,7 @@ import Testing
     #expect(rig.status == "polling" && rig.fault == nil && rig.number("adapter-voltage") == 11)
   }
 
-  @Test func `a lorry with 24 V that stands is left alone`() throws {
+  @Test func `polling of a parked 24 V lorry is paused`() throws {
     let rig = try VehicleRig(WeakCar(volts: { _ in 24_600 }), care: CarCare(idleAfter: 60 * .second))
     rig.run(for: 200 * .second)
     #expect(rig.status == "parked")
@@ -68,33 +68,33 @@ import Testing
     #expect(other.status == "polling")
   }
 
-  @Test func `an adapter on a desk is in no car`() throws {
+  @Test func `an adapter without a vehicle is reported as no-car`() throws {
     let rig = try VehicleRig(WeakCar(volts: { _ in 100 }, isDead: true))
     rig.run(for: 100 * .second)
     #expect(rig.status == "no-car")
     #expect(rig.fault == "the adapter measures no battery voltage; plug it into a vehicle, or check the contacts")
   }
 
-  @Test func `a car that runs and does not answer is silent, not asleep`() throws {
+  @Test func `a running car that does not respond is silent, not asleep`() throws {
     let rig = try VehicleRig(WeakCar(volts: { _ in 14_200 }, isDead: true))
     rig.run(for: 100 * .second)
     #expect(rig.status == "car-silent")
   }
 
-  @Test func `an adapter that tells no voltage is asked once`() throws {
+  @Test func `an adapter without voltage measurement is asked once`() throws {
     let rig = try VehicleRig(PetrolCar(.can11, Self.turned((.off, 60))), unknown: ["ATRV"])
     rig.run(for: 600 * .second)
     #expect(rig.asked.count { $0.command == "ATRV" } == 1 && rig.status == "car-silent")
     #expect(rig.absence("adapter-voltage") == "the adapter does not report it" && rig.fault?.hasSuffix("it is polled every 30 s") == true)
   }
 
-  @Test(arguments: [CarModel.eGMP, .petrol]) func `a car that nobody uses is left alone, until somebody does`(_ model: CarModel) throws {
+  @Test(arguments: [CarModel.eGMP, .petrol]) func `polling of an unused car is paused until it is used`(_ model: CarModel) throws {
     let rig = try VehicleRig(
       model.car(Self.turned((.on, 60), (.run, 2000))), care: CarCare(floor: 0, idleAfter: 120 * .second))
     rig.run(for: 100 * .second)
     #expect(rig.status == "polling")
     rig.run(for: 1400 * .second)
-    // The electric car is on: its converter charges the 12 V battery. That is use.
+    // The electric car is on: its DC-DC converter charges the 12 V battery, which counts as use.
     if model == .eGMP { return #expect(rig.status == "polling") }
     #expect(rig.status == "parked" && rig.fault == "the vehicle has not been used for 120 s: it is polled every 30 s")
     let asked = Self.bus(rig, after: 1000 * .second)
@@ -103,7 +103,7 @@ import Testing
     #expect(rig.status == "polling" && rig.fault == nil && rig.number("rpm") != nil)
   }
 
-  @Test func `the adapter sleeps with the car and is woken for every probe and every question`() throws {
+  @Test func `the adapter sleeps with the car and is woken for every probe and query`() throws {
     let rig = try VehicleRig(
       PetrolCar(.can11, Self.turned((.off, 60), (.run, 2000))), care: CarCare(sleepsAdapter: true))
     rig.run(for: 600 * .second)
@@ -122,7 +122,7 @@ import Testing
   }
 
   @Test(arguments: ["LV RESET\r\r>", "\r\rELM327 v1.5\r\r>"])
-  func `an adapter that starts again while it is asked for the voltage is set up again`(_ text: String) {
+  func `an adapter that restarts during a voltage measurement is reinitialised`(_ text: String) {
     var rig = AdapterRig(care: CarCare())
     rig.adapter.answer("ATRV", text, "12.6V\r\r>")
     rig.startPolling()
@@ -131,7 +131,7 @@ import Testing
   }
 
   @Test(arguments: ["12.6\r\r>", "-3V\r\r>", "nanV\r\r>", "1e9V\r\r>", "OK\r\r>", "\u{80}V\r\r>", "\r>"])
-  func `a voltage that makes no sense is none, and is asked for again`(_ text: String) {
+  func `an invalid voltage is absent and is measured again`(_ text: String) {
     var rig = AdapterRig(care: CarCare())
     rig.adapter.answer("ATRV", text, "12.6V\r\r>")
     rig.startPolling()
@@ -140,7 +140,7 @@ import Testing
     #expect(rig.number("adapter-voltage") == 12.6 && rig.status == "polling" && rig.number("rpm") == 4363)
   }
 
-  @Test func `a battery that is low stays low over another connection`() {
+  @Test func `a low battery stays low after reconnecting`() {
     var rig = AdapterRig(care: CarCare())
     rig.adapter.answer("ATRV", "11.2V\r\r>")
     rig.adapter.page = Vector.glued
@@ -159,11 +159,11 @@ import Testing
     #expect(rig.status == "polling" && rig.fault == nil)
   }
 
-  /// A petrol car whose battery is as told.
+  /// A petrol car with the given battery voltage.
   struct WeakCar: Car {
     let volts: @Sendable (Instant) -> Int
     var isDead = false
-    /// Its ignition is on, and its engine stands.
+    /// Ignition on, engine off.
     var car = PetrolCar(.can11, CarCareTests.turned((.on, 0)))
 
     init(volts: @escaping @Sendable (Instant) -> Int, isDead: Bool = false) { (self.volts, self.isDead) = (volts, isDead) }

@@ -1,5 +1,5 @@
-// Clearing trouble codes in virtual time: that service 04 goes out only when somebody said so, the vehicle stands, and what is lost is
-// on the disk; and what the caller is told whatever comes between.
+// Clearing of trouble codes in virtual time: service 04 is sent only after confirmation, with a stationary vehicle and the codes stored on
+// disk; and the results for the caller in all other cases.
 
 import Testing
 
@@ -11,7 +11,7 @@ import Testing
   static let noon = WallTime(microseconds: 1_709_210_096_000_000)
   static let line = "2024-02-29T12:34:56Z 7E8 P0133 (stored), P0420 (stored, permanent), freeze frame of P0133; 7E9 P0715 (stored)\n"
 
-  /// A standing car with two controllers, that is being polled.
+  /// A stationary car with two ECUs, being polled.
   static func standing(kept: [String: [UInt8]] = [:]) -> AdapterRig {
     var rig = AdapterRig()
     rig.adapter.page = Vector.page(Vector.ev6, [53: 0, 54: 0])
@@ -34,14 +34,14 @@ import Testing
 
   static func stored(_ failure: String? = nil) -> Input { .stored(key: "cleared-codes", failure: failure) }
 
-  /// Confirmed, read and kept: the disk has not answered yet.
+  /// Confirmed and read; the disk has not replied yet.
   static func storing(_ rig: inout AdapterRig) {
     ask(&rig, confirm: true)
     rig.run(for: .second)
     rig.give(.time(noon))
   }
 
-  /// All the way.
+  /// The complete sequence.
   static func clear(_ rig: inout AdapterRig) {
     storing(&rig)
     rig.give(stored())
@@ -51,7 +51,7 @@ import Testing
   static func code(_ error: CommandError?) -> String? { if case .refused(let code, _)? = error { code } else { nil } }
   static func words(_ error: CommandError?) -> String { if case .refused(_, let words)? = error { words } else { "" } }
 
-  /// Its values come again at their rate.
+  /// Values are published at their rate again.
   static func polls(_ rig: inout AdapterRig) -> Bool {
     rig.run(for: 2 * .second)
     let before = rig.heard("2201019")
@@ -59,9 +59,9 @@ import Testing
     return rig.status == "polling" && rig.heard("2201019") >= before + 19
   }
 
-  // MARK: As it should be
+  // MARK: Success
 
-  @Test(arguments: [nil, false]) func `who only asks is shown what would be lost, and nothing is cleared`(_ confirm: Bool?) {
+  @Test(arguments: [nil, false]) func `without confirmation the losses are shown and nothing is cleared`(_ confirm: Bool?) {
     var rig = Self.standing()
     Self.ask(&rig, confirm: confirm)
     rig.run(for: .second)
@@ -78,7 +78,7 @@ import Testing
     #expect(isPolled && rig.heard("04") == 0 && rig.asksTime == 0 && rig.stored["cleared-codes"] == nil && rig.events.isEmpty)
   }
 
-  @Test func `what is lost is in the journal and on the disk before it is cleared, once`() {
+  @Test func `the codes are in the journal and on disk before they are cleared, once`() {
     var rig = Self.standing()
     Self.ask(&rig, confirm: true)
     rig.run(for: .second)
@@ -86,7 +86,7 @@ import Testing
     rig.give(.time(Self.noon))
     #expect(rig.stored["cleared-codes"] == Self.line)
     #expect(rig.events == ["clearing-codes: clearing the trouble codes: \(Self.line.dropFirst(21).dropLast())"])
-    // However long the disk takes, and whatever else it has: the car is polled, and nothing is cleared.
+    // However long the disk takes, polling continues and nothing is cleared.
     let isPolled = Self.polls(&rig)
     rig.give(.stored(key: "request", failure: nil))
     rig.run(for: .second)
@@ -111,7 +111,7 @@ import Testing
     #expect(goesOn && rig.heard("04") == 1 && rig.results[1]?.count == 1 && rig.fault == nil)
   }
 
-  @Test func `the last twenty clearings are kept, a line each`() {
+  @Test func `the last twenty clearings are stored, one line each`() {
     let earlier = (1...30).map { "line \($0)" }.joined(separator: "\n")
     var rig = Self.standing(kept: ["cleared-codes": Array(earlier.utf8)])
     Self.clear(&rig)
@@ -130,7 +130,7 @@ import Testing
   // MARK: The vehicle moves
 
   @Test(arguments: [("010D", "7E803410D01\r\r>"), ("010D", "7E803410D00\r7E903410D02\r\r>"), ("010C", "7E804410C0001\r\r>")])
-  func `from a vehicle that moves, or whose engine runs, nothing is cleared`(_ question: String, _ reply: String) {
+  func `codes are not cleared while the vehicle moves or its engine runs`(_ question: String, _ reply: String) {
     var rig = Self.standing()
     rig.adapter.answer(question, reply)
     Self.ask(&rig, confirm: true)
@@ -140,14 +140,14 @@ import Testing
     rig.give(Self.stored())
     let isPolled = Self.polls(&rig)
     #expect(isPolled && rig.heard("04") == 0 && rig.asksTime == 0 && rig.events.isEmpty && rig.heard("ATZ") == 1)
-    // Who only asks is told that it moves.
+    // Without confirmation the motion is reported.
     Self.ask(&rig, confirm: false, id: 2)
     rig.run(for: .second)
     guard case .success(let report)? = rig.results[2]?.first else { Issue.record("no report"); return }
     #expect(report.text?.contains("only while the vehicle is stationary") == true)
   }
 
-  @Test func `an electric car whose motor turns on its battery page moves, whatever else is not told`() {
+  @Test func `an electric car with motor speed in its BMS data counts as moving`() {
     var rig = Self.standing()
     rig.adapter.page = Vector.ev6
     rig.adapter.answer("010D", "NO DATA\r\r>")
@@ -158,7 +158,7 @@ import Testing
     #expect(Self.code(rig.refusal()) == "moving" && Self.words(rig.refusal()).contains("motor speed 4363 rpm") && rig.heard("04") == 0)
   }
 
-  @Test func `a vehicle that begins to move while the disk writes is not cleared`() {
+  @Test func `codes are not cleared if the vehicle starts to move during the write`() {
     var rig = Self.standing()
     Self.storing(&rig)
     rig.adapter.answer("010D", "7E803410D03\r\r>")
@@ -168,7 +168,7 @@ import Testing
     #expect(Self.code(rig.refusal()) == "moving" && rig.heard("04") == 0 && isPolled)
   }
 
-  @Test func `where nobody tells whether it moves that is said, and it can be cleared`() {
+  @Test func `unknown motion is reported, and codes can be cleared`() {
     var rig = AdapterRig()
     rig.adapter = Self.standing().adapter
     rig.adapter.answer("220101", "NO DATA\r\r>")
@@ -187,23 +187,23 @@ import Testing
     #expect(rig.heard("04") == 1 && rig.rows(2)?.first?[2] == "cleared")
   }
 
-  // MARK: What is kept
+  // MARK: Storage
 
-  @Test func `a disk that fails keeps the codes in the car`() {
+  @Test func `codes are not cleared if they cannot be stored`() {
     var rig = Self.standing(kept: ["cleared-codes": Array("earlier\n".utf8)])
     Self.storing(&rig)
     rig.give(Self.stored("no space left on device"))
     let isPolled = Self.polls(&rig)
     #expect(Self.code(rig.refusal()) == "not-stored" && Self.words(rig.refusal()).hasSuffix("no space left on device"))
     #expect(isPolled && rig.heard("04") == 0)
-    // What was not kept does not stand among the earlier ones.
+    // Codes that were not stored are not among the earlier ones.
     Self.storing(&rig)
     #expect(rig.stored["cleared-codes"] == "earlier\n" + Self.line)
   }
 
-  // MARK: What the controllers say
+  // MARK: Responses of the ECUs
 
-  @Test func `each controller's answer is told, and one that refuses does not hide one that has cleared`() {
+  @Test func `each ECU's result is reported, and a rejection does not hide a success`() {
     var rig = Self.standing()
     rig.adapter.answer("0101", "7E806410182076520\r7E906410101040000\r7EA06410100040000\r\r>")
     rig.adapter.answer("04", "7E8037F0478\r7E9037F0422\r7E80144\r\r>")
@@ -224,12 +224,12 @@ import Testing
     ("7E8037F0478\r\r>", "7E8 refused (response pending: completion not confirmed); 7E9 no response"),
     ("NO DATA\r\r>", "7E8 no response; 7E9 no response"),
   ])
-  func `where nobody has cleared that is an error, and it is not tried again`(_ reply: String, _ words: String) {
+  func `a clearing without success is an error and is not repeated`(_ reply: String, _ words: String) {
     var rig = Self.standing()
     rig.adapter.answer("04", reply)
     Self.clear(&rig)
     let isPolled = Self.polls(&rig)
-    // Who says nothing, or that it takes a while, may have cleared.
+    // An ECU without a response, or with response pending, may have cleared.
     let isKnown = reply.contains("22")
     #expect(
       Self.code(rig.refusal()) == (isKnown ? "not-cleared" : "outcome-unknown") && Self.words(rig.refusal()).contains(words),
@@ -239,7 +239,7 @@ import Testing
     #expect(isPolled && rig.heard("04") == 1 && rig.heard("ATZ") == 1)
   }
 
-  @Test func `a car in which nobody answers is told nothing`() {
+  @Test func `service 04 is not sent if no ECU responds`() {
     var rig = Self.standing()
     for question in Self.unconfirmed { rig.adapter.answer(question, "NO DATA\r\r>") }
     for (id, confirm) in [false, true].enumerated() {
@@ -252,7 +252,7 @@ import Testing
   }
 
   @Test(arguments: ["7E8037F0321\r\r>", "7E8037F0378\r7E90443010715\r\r>"])
-  func `a controller that is too busy to tell its codes keeps them`(_ reply: String) {
+  func `codes of a busy ECU are not cleared`(_ reply: String) {
     var rig = Self.standing()
     rig.adapter.answer("03", reply)
     Self.ask(&rig, confirm: true)
@@ -260,7 +260,7 @@ import Testing
     #expect(Self.code(rig.refusal()) == "bad-reply" && rig.asksTime == 0 && rig.heard("04") == 0)
   }
 
-  /// A car with a second controller, which answers so much later.
+  /// A car with a second ECU that responds after a delay.
   struct SlowSecond: Car {
     var car = PetrolCar(.can11, CarCareTests.turned((.on, 0)))
     let delay: Nanoseconds
@@ -279,7 +279,7 @@ import Testing
     }
   }
 
-  @Test func `slow controllers are heard out, however the adapter is tuned to the quick one`() throws {
+  @Test func `slow ECUs get the full timeout, even with tuned timing`() throws {
     let kept = ["timing": Array("0 6 ELM327 v1.5".utf8)]
     let rig = try VehicleRig(SlowSecond(delay: 38 * .millisecond), disk: kept)
     rig.run(for: 20 * .second)
@@ -291,7 +291,7 @@ import Testing
     #expect(String(decoding: rig.disk["cleared-codes"] ?? [], as: UTF8.self).contains("7E9 P0715"))
   }
 
-  /// A car whose second controller asks for patience before it tells its pending codes.
+  /// A car whose second ECU sends response pending before its pending codes.
   struct PatientSecond: Car {
     var car = PetrolCar(.can11, CarCareTests.turned((.on, 0)))
     var bus: Bus { car.bus }
@@ -309,19 +309,19 @@ import Testing
     }
   }
 
-  @Test func `a controller that asks for timeout in the midst of it is heard out`() throws {
+  @Test func `response pending in between extends the timeout`() throws {
     let rig = try VehicleRig(PatientSecond())
     rig.run(for: 20 * .second)
     let codes = try #require(rig.act("dtc", for: 20 * .second)).get()
     #expect(codes.rows.contains { $0[0] == "7E9" && $0[1] == "P0716" && $0[2] == "pending" } && codes.text == nil, "\(codes)")
     #expect(codes.rows.contains { $0[0] == "7E8" && $0[1] == "P0133" })
-    // What had been asked before is not asked again, and the page has its own time afterwards.
+    // Earlier requests are not repeated, and the fast request has its timing back.
     #expect(rig.asked.count { $0.command == "03" } == 1 && rig.asked.count { $0.command == "07" } == 2)
     rig.run(for: 5 * .second)
     #expect(rig.status == "polling" && rig.asked.last { $0.command.hasPrefix("ATST") }?.command == "ATST32")
   }
 
-  @Test func `a controller that is known and silent keeps all codes where they are`() throws {
+  @Test func `a known ECU that does not respond prevents clearing`() throws {
     let rig = try VehicleRig(SlowSecond(delay: 0, isMute: true))
     rig.run(for: 20 * .second)
     let result = rig.act("dtc-clear", ["confirm": .bool(true)], for: 20 * .second)
@@ -332,14 +332,14 @@ import Testing
     #expect(!rig.asked.contains { $0.command == "04" })
   }
 
-  @Test func `a car that sleeps has not got no codes`() throws {
+  @Test func `a sleeping car is not reported without codes`() throws {
     let rig = try VehicleRig(PetrolCar(.can11, CarCareTests.turned((.run, 0), (.off, 10))))
     rig.run(for: 30 * .second)
     let result = rig.act("dtc")
     guard case .failure(.refused(code: "no-answer", _))? = result else { Issue.record("\(String(describing: result))"); return }
   }
 
-  @Test func `what one controller does not tell hides nothing of the others`() {
+  @Test func `one ECU's failure does not hide the codes of the others`() {
     var rig = Self.standing()
     rig.adapter.answer("03", "7E80443010133000000\r7E90443000000000000\r\r>")
     rig.adapter.answer("0A", "7E9037F0A78\r7E8024A00\r\r>")
@@ -353,7 +353,7 @@ import Testing
   // MARK: Damage
 
   @Test(arguments: Self.unconfirmed)
-  func `a damaged reply to any of the questions leads to no clearing`(_ question: String) {
+  func `a damaged reply to any request prevents clearing`(_ question: String) {
     let damages = [
       ">", "?\r\r>", "7E8\r\r>", "7E8064302013304\r\r>", "7E806430201\r\r>", "7E80443020133\r\r>", "7E80241\r\r>", "7E803410D\r\r>",
       "7E8054202000\r\r>", "7E80641018207\r\r>", "7E803410CXX\r\r>", "7E8044105640000\r\r>", "VENDOR MODE\r\r>", "STOPPED\r\r>",
@@ -370,7 +370,7 @@ import Testing
     }
   }
 
-  @Test(arguments: ["010D", "010C"]) func `nor does one to the questions that are asked again just before`(_ question: String) {
+  @Test(arguments: ["010D", "010C"]) func `a damaged reply to the final motion check prevents clearing`(_ question: String) {
     for damage in [">", "7E803410D\r\r>", "7E804410C00\r\r>", "STOPPED\r\r>", "LV RESET\r\r>", "7E8044105640000\r\r>", ""] {
       var rig = Self.standing()
       Self.storing(&rig)
@@ -383,7 +383,7 @@ import Testing
   }
 
   @Test(arguments: ["7E80\r\r>", "7E804410C0000\r\r>", "LV RESET\r\r>", "STOPPED\r\r>", ">", ""])
-  func `where the answer to the clearing is lost nobody is told that it was, or was not, cleared`(_ reply: String) {
+  func `a lost reply to service 04 gives an unknown outcome`(_ reply: String) {
     var rig = Self.standing()
     rig.adapter.answer("04", reply)
     Self.clear(&rig)
@@ -392,7 +392,7 @@ import Testing
   }
 
   @Test(arguments: ["7E8064302013304\r\r>", "LV RESET\r\r>", ""])
-  func `what was cleared is told although what is left cannot be read`(_ reply: String) {
+  func `a clearing is reported even if the remaining codes cannot be read`(_ reply: String) {
     var rig = Self.standing()
     Self.storing(&rig)
     rig.adapter.answer("03", reply)
@@ -403,9 +403,9 @@ import Testing
     #expect(report.text?.contains("cannot read which codes remain") == true && rig.status == "polling")
   }
 
-  // MARK: Who goes away
+  // MARK: Disconnected callers
 
-  @Test func `a caller who goes away before the codes are cleared keeps them`() {
+  @Test func `codes are not cleared for a caller that has disconnected`() {
     for command in Self.unconfirmed {
       var rig = Self.standing()
       Self.ask(&rig, confirm: true)
@@ -433,7 +433,7 @@ import Testing
     #expect(rig.stored["cleared-codes"] == nil && rig.events.isEmpty)
   }
 
-  @Test func `what the disk says of a clearing that nobody wants any more begins no other one`() {
+  @Test func `the completed write of an abandoned clearing starts no other one`() {
     for ending in [Input.cancelled(1), .linkChanged(.main, .down("unplugged"))] {
       var rig = Self.standing()
       Self.storing(&rig)
@@ -454,7 +454,7 @@ import Testing
     }
   }
 
-  @Test func `a caller who goes away when it is too late is in the journal`() {
+  @Test func `a late disconnect is logged with the outcome`() {
     var rig = Self.standing()
     Self.storing(&rig)
     rig.give(Self.stored())
@@ -464,7 +464,7 @@ import Testing
     #expect(rig.results.isEmpty && rig.events.last == "codes-cleared: trouble codes: 7E8 cleared; 7E9 cleared" && isPolled)
   }
 
-  @Test func `two who confirm at once clear once`() {
+  @Test func `two simultaneous confirmations clear once`() {
     var rig = Self.standing()
     Self.ask(&rig, confirm: true, id: 1)
     Self.ask(&rig, confirm: true, id: 2)
@@ -476,7 +476,7 @@ import Testing
     #expect(rig.heard("04") == 1 && Self.code(rig.refusal(2)) == "busy" && rig.rows(1)?.first?[2] == "cleared" && rig.rows(3) != nil)
   }
 
-  @Test func `a link that breaks ends it once, wherever it stands`() {
+  @Test func `a broken link ends it once, at any stage`() {
     for ending in [Input.linkChanged(.main, .down("unplugged")), .stopping, .linkChanged(.main, .up(maximumSend: nil))] {
       for stop in ["03", "010C", "time", "disk", "010D again", "04", "0A again"] {
         var rig = Self.standing()
@@ -510,7 +510,7 @@ import Testing
     }
   }
 
-  @Test func `an adapter that starts again while the disk writes is set up, and asked then`() {
+  @Test func `an adapter that restarts during the write is set up first`() {
     var rig = Self.standing()
     Self.storing(&rig)
     rig.adapter.say("\rELM327 v1.5\r\r>", at: rig.now)
@@ -523,7 +523,7 @@ import Testing
     #expect(commands[reset...].contains("010D") && (commands.lastIndex(of: "04") ?? 0) > (commands.lastIndex(of: "010C") ?? 0))
   }
 
-  // MARK: Other buses
+  // MARK: Other protocols
 
   static func taken<S: Survey>(_ survey: S, _ replies: [[UInt8]]) throws -> S {
     var (survey, reader) = (survey, CANReader())
@@ -535,7 +535,7 @@ import Testing
     return survey
   }
 
-  @Test func `on a K-line codes come in several messages, and controllers are called by their addresses`() throws {
+  @Test func `on a K-line codes come in several messages with ECU addresses`() throws {
     func frame(_ bytes: UInt8...) -> String { spacedHex(bytes + [bytes.reduce(0, &+)]) }
     let none = Vector.reply("NO DATA")
     let loss = try Self.taken(
@@ -554,7 +554,7 @@ import Testing
     #expect(clearing.report.text?.hasSuffix("no trouble codes remain") == true)
   }
 
-  @Test func `nobody who is silent or busy after the clearing is said to have no code`() throws {
+  @Test func `a silent or busy ECU is not reported without codes after clearing`() throws {
     let none = Vector.reply("NO DATA")
     let cleared = [none, none, Vector.reply("7E80144")]
     let silent = try Self.taken(CodeClearing([0x7E8], Motion(), mustAnswer: true), cleared + [none, none, none])
@@ -565,19 +565,21 @@ import Testing
     #expect(busy.report.text?.contains("no trouble code") == false)
   }
 
-  @Test(arguments: ["22", "10", "21", "78", "7F"]) func `who refuses to tell its codes is not without any`(_ code: String) throws {
+  @Test(arguments: ["22", "10", "21", "78", "7F"]) func `an ECU that rejects the request is not reported without codes`(_ code: String)
+    throws
+  {
     let replies = ["7E8037F03\(code)", "7E8024700", "7E8024A00"].map { Vector.reply($0) }
     let codes = try Self.taken(CodeList(mustAnswer: true), replies)
     #expect(codes.report.text?.contains("7E8 does not report its stored codes") == true)
     #expect(try Self.taken(CodeLoss(isConfirmed: true), replies).objection != nil)
   }
 
-  @Test(arguments: ["11", "12", "31"]) func `who does not know the service has no such codes`(_ code: String) throws {
+  @Test(arguments: ["11", "12", "31"]) func `an ECU without the service has no such codes`(_ code: String) throws {
     let codes = try Self.taken(CodeList(mustAnswer: true), ["7E8037F03\(code)", "7E8024700", "7E8024A00"].map { Vector.reply($0) })
     #expect(codes.report.text == "no trouble codes: none stored, pending or permanent")
   }
 
-  @Test func `where no names are shown a pending controller is not taken for the one that answered`() throws {
+  @Test func `without headers a pending ECU is not taken for the one that responded`() throws {
     let codes = try Self.taken(
       CodeList(mustAnswer: true), [Vector.reply("43010133", "7F0378"), Vector.reply("4700"), Vector.reply("4A00")])
     #expect(codes.doubts.count == 1 && codes.entries.count == 1)
@@ -585,7 +587,7 @@ import Testing
     #expect(same.doubts.isEmpty && same.entries.count == 1)
   }
 
-  @Test func `codes stay while polling tells that the vehicle moves, whatever its controllers say when they are asked`() throws {
+  @Test func `codes are not cleared while polled values show motion`() throws {
     let rig = try VehicleRig(
       VehiclePollingTests.car([
         "0100": [(0x7E8, "410008180000")], "010C0D": [(0x7E8, "410C1AF80D32")], "03": [(0x7E8, "43010133")], "07": [(0x7E8, "4700")],
@@ -600,7 +602,7 @@ import Testing
     #expect(words.contains("road speed 50 km/h") && !rig.asked.contains { $0.command == "04" })
   }
 
-  @Test func `on 29-bit CAN, and where no names are shown, it is the same`() throws {
+  @Test func `it works on 29-bit CAN and without headers`() throws {
     let none = Vector.reply("NO DATA")
     let quiet = [none, none, none, none, none, none]
     let long = try Self.taken(
@@ -619,7 +621,7 @@ import Testing
 
   // MARK: A whole car
 
-  @Test func `a petrol car whose engine is off is cleared, and shows it at once`() throws {
+  @Test func `codes of a petrol car with the engine off are cleared`() throws {
     let rig = try VehicleRig(PetrolCar(.can11, Ignition([Ignition.Turn(.on, at: 0)])))
     rig.run(for: 10 * .second)
     #expect(rig.text("mil") == "on" && rig.number("dtc-count") == 2)
@@ -638,7 +640,7 @@ import Testing
     #expect(try #require(rig.act("dtc")).get().rows.map { $0[1] } == ["P0420"])
   }
 
-  @Test func `one whose engine runs is not`() throws {
+  @Test func `codes of one with a running engine are not`() throws {
     let rig = try VehicleRig(PetrolCar(.can11))
     rig.run(for: 10 * .second)
     guard case .failure(.refused(code: "moving", _))? = rig.act("dtc-clear", ["confirm": .bool(true)], for: 20 * .second) else {

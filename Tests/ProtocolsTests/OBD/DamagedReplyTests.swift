@@ -2,20 +2,18 @@ import Testing
 
 @testable import Protocols
 
-/// Every captured reply with one character lost, said twice, swapped with the next, or cut off anywhere: what is read is what was
-/// said or nothing. Nothing on a CAN reply's way to us checks its data, so two digits of the data that changed places are other
-/// data and cannot be told; the lengths, identifiers and numbers around them can. Lines of older networks carry a check: there a
-/// swap is found as well.
+/// Every captured reply with one character lost, doubled, swapped with the next, or truncated anywhere: it is read correctly or rejected.
+/// On CAN two swapped data digits cannot be detected, because replies have no checksum; on older protocols they can.
 @Suite struct DamagedReplyTests {
   typealias Read = CANReaderTests.Read
 
   struct Case: CustomTestStringConvertible {
     var testDescription: String
     let reply: [UInt8]
-    /// What answers the request, and nothing else, from whom it may come.
+    /// The messages that answer the request, by source.
     let echo: [UInt8]
     var sources: Set<UInt32?> = [nil, 0x7EC]
-    /// Its lines carry a check.
+    /// Its lines carry a checksum.
     var isChecked = false
   }
 
@@ -42,7 +40,7 @@ import Testing
     Case(testDescription: "one message, no header", reply: Vector.reply("41 0C 0D 74 "), echo: [0x41, 0x0C], sources: [nil]),
   ]
 
-  /// The messages that a machine would take for answers.
+  /// The messages that a machine would accept as responses.
   static func answers(_ reply: [UInt8], _ test: Case) -> [Read] {
     var reader = CANReader()
     guard reader.read(reply) == .messages else { return [] }
@@ -50,7 +48,7 @@ import Testing
       .map { Read(source: $0.source, hex: spacedHex(reader.bytes(of: $0)).filter { $0 != " " }) }
   }
 
-  /// How many digits differ; more than any swap where the lengths do.
+  /// The number of differing digits; greater than any swap if the lengths differ.
   static func distance(_ a: String, _ b: String) -> Int { a.count == b.count ? zip(a, b).count { $0 != $1 } : .max }
 
   private static func check(_ damaged: [UInt8], _ test: Case, _ right: [Read], allowing distance: Int = 0, _ what: String) {
@@ -60,14 +58,14 @@ import Testing
     }
   }
 
-  /// A message without a length of its own, or whose check holds by chance where it was cut off, stays one; the reader of its
-  /// parameters finds that it does not come out even, and gives no value.
+  /// A message without a length, or with a checksum that matches by chance after truncation, is accepted here; the PID parser rejects its
+  /// length.
   private static func givesNothing(_ answer: Read) -> Bool {
     let bytes = stride(from: 0, to: answer.hex.count, by: 2).compactMap { UInt8(answer.hex.dropFirst($0).prefix(2), radix: 16) }
     return bytes.first == 0x41 && StandardParameter.split(bytes[...]) { _, _ in } != nil
   }
 
-  @Test(arguments: cases) func aCharacterThatIsLostOrSaidTwiceMakesNoOtherAnswer(_ test: Case) {
+  @Test(arguments: cases) func aLostOrDoubledCharacterGivesNoOtherResponse(_ test: Case) {
     let reply = Array(test.reply.dropLast())
     let right = Self.answers(reply, test)
     for index in reply.indices {
@@ -80,7 +78,7 @@ import Testing
     }
   }
 
-  @Test(arguments: cases) func aReplyThatIsCutOffMakesNoOtherAnswer(_ test: Case) {
+  @Test(arguments: cases) func aTruncatedReplyGivesNoOtherResponse(_ test: Case) {
     let reply = Array(test.reply.dropLast())
     let right = Self.answers(reply, test)
     for index in reply.indices {
@@ -89,7 +87,7 @@ import Testing
     }
   }
 
-  @Test(arguments: cases) func charactersThatChangePlacesMakeNoAnswerButOneOfTheSameLengthWithTheseTwoDigitsSwapped(_ test: Case) {
+  @Test(arguments: cases) func swappedCharactersGiveAtMostAResponseWithTwoDigitsSwapped(_ test: Case) {
     let reply = Array(test.reply.dropLast())
     let right = Self.answers(reply, test)
     for index in reply.indices.dropLast() where reply[index] != reply[index + 1] {
@@ -99,7 +97,7 @@ import Testing
     }
   }
 
-  @Test(arguments: cases) func linesThatAreLostSaidTwiceOrOutOfOrderMakeNoOtherAnswer(_ test: Case) {
+  @Test(arguments: cases) func lostDoubledOrMisorderedLinesGiveNoOtherResponse(_ test: Case) {
     let lines = test.reply.dropLast().split(separator: 13).map(Array.init)
     let right = Self.answers(Array(test.reply.dropLast()), test)
     for index in lines.indices {
@@ -117,7 +115,7 @@ import Testing
   }
 
   @Test func aByteLostFromAFullFrameIsFoundByItsLength() {
-    // Not where the padding was one byte: what is left is a frame as long as its data.
+    // Not with one byte of padding: the rest is a frame as long as its data.
     for line in ["7E804410C0D74555555", "7E803410D32AAAAAAAA", "7EC037F2278AAAAAAAA"] {
       for at in stride(from: 3, to: 19, by: 2) {
         var shorter = Array(line.utf8)
@@ -127,7 +125,7 @@ import Testing
     }
   }
 
-  @Test func ofSeveralControllersOneThatIsDamagedTakesTheOthersWithIt() {
+  @Test func oneDamagedECUInvalidatesTheReplyOfAll() {
     var reader = CANReader()
     let broken = reader.read(Array("7E804410C0D74\r7EA04410C0D".utf8))
     #expect(broken == .unreadable("frame of wrong length"))

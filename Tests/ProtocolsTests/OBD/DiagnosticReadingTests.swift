@@ -1,5 +1,5 @@
-// Freeze frames, monitors with their test results, and the trouble codes of ECUs beyond emissions, against whole simulated cars: only what
-// was read is told, an ECU that does not support something is named, and polling goes on as before.
+// Freeze frames, monitors with test results, and trouble codes over UDS, against whole simulated cars: only data that was read is reported,
+// ECUs without support are listed, and polling continues.
 
 import Testing
 
@@ -15,7 +15,7 @@ import Testing
 
   private static func petrol(_ bus: Bus = .can11) throws -> VehicleRig { try rig(PetrolCar(bus, CarCareTests.turned((.on, 0)))) }
 
-  /// Everything else is as it was before.
+  /// Polling continues as before.
   private static func polls(_ rig: VehicleRig) -> Bool {
     let before = rig.published["rpm"] ?? 0
     rig.run(for: 5 * .second)
@@ -24,22 +24,22 @@ import Testing
 
   // MARK: Freeze frames
 
-  @Test(arguments: [Bus.can11, .can29, .kwp, .iso9141]) func `a freeze frame is read whole`(_ bus: Bus) throws {
+  @Test(arguments: [Bus.can11, .can29, .kwp, .iso9141]) func `a freeze frame is read completely`(_ bus: Bus) throws {
     let rig = try Self.petrol(bus)
     let report = try #require(rig.act("freeze-frames", for: 120 * .second)).get()
     #expect(report.columns == ["ecu", "frame", "code", "name", "value", "unit"] && report.text == nil, "\(report)")
     let ecu = [Bus.can11: "7E8", .can29: "18DAF110"][bus] ?? "10"
     #expect(report.rows.allSatisfy { $0.prefix(3) == [ecu, "0", "P0133"] })
-    // In the cruise at 80 km/h, whatever the car does now.
+    // At 80 km/h, whatever the car does now.
     let values = Dictionary(uniqueKeysWithValues: report.rows.map { ($0[3], "\($0[4]) \($0[5])") })
     #expect(values["speed"] == "80 km/h" && values["coolant-temperature"]?.hasSuffix(" °C") == true && values["run-time"] == "70 s")
     #expect(values["rpm"] == "2720 rpm" && values["fuel-system-1"] == "closed-loop " && values.count == 18, "\(values)")
-    // On CAN three parameters a question: the code of frame 0 and 1, three bitmaps, seven groups.
+    // On CAN three PIDs per request: the codes of frames 0 and 1, three bitmaps, seven groups.
     if bus == .can11 { #expect(rig.asked.count { $0.command.hasPrefix("02") } <= 12) }
     #expect(Self.polls(rig))
   }
 
-  @Test func `an ECU that answers one parameter of several is asked for each`() throws {
+  @Test func `an ECU that answers one PID of several is queried for each`() throws {
     struct OneByOne: Car {
       var car = PetrolCar(.can11, CarCareTests.turned((.on, 0)))
       let answersFirst: Bool
@@ -75,7 +75,7 @@ import Testing
       ], "\(report.rows)")
   }
 
-  @Test func `no freeze frame is said to be none`() throws {
+  @Test func `a missing freeze frame is reported`() throws {
     let rig = try Self.petrol()
     _ = rig.act("dtc-clear", ["confirm": .bool(true)], for: 20 * .second)
     let cleared = try #require(rig.act("freeze-frames", for: 20 * .second)).get()
@@ -102,7 +102,7 @@ import Testing
     #expect(rows.contains("\(second)|lamp|malfunction indicator lamp (MIL)||off||||") && Self.polls(rig))
   }
 
-  @Test func `readiness of this drive stands beside that since clearing, and a test that has not run has not passed`() throws {
+  @Test func `readiness of this driving cycle is listed beside that since clearing, and a test that has not run has not passed`() throws {
     let rig = try Self.rig(
       VehiclePollingTests.car([
         "0100": [(0x7E8, "410080180000")], "010C0D": [(0x7E8, "410C0D740D32")], "0101": [(0x7E8, "410100070100")],
@@ -116,7 +116,7 @@ import Testing
     #expect(rows.last == "7E8|test|oxygen sensor bank 1 sensor 1|test 81|not run|0|0|0|mV" && report.text == nil, "\(rows)")
   }
 
-  @Test func `what has no monitors is said so`() throws {
+  @Test func `missing monitors are reported`() throws {
     let before = try #require(try Self.petrol(.kwp).act("monitors", for: 60 * .second)).get()
     #expect(before.text == "test results (service 06) are read on CAN only" && !before.rows.isEmpty)
     guard case .failure(.refused(code: "no-answer", let words))? = try Self.rig(ElectricCar(.kona)).act("monitors", for: 30 * .second)
@@ -129,19 +129,19 @@ import Testing
 
   // MARK: ECUs beyond emissions
 
-  @Test func `an ECU beyond emissions tells its codes with failure types, and those that cannot are named`() throws {
+  @Test func `an ECU beyond emissions reports codes with failure types, and others are listed`() throws {
     let rig = try Self.petrol()
     let report = try #require(rig.act("ecu-codes", for: 30 * .second)).get()
     #expect(report.columns == ["ecu", "code", "state", "meaning"])
     #expect(report.rows.map { $0.prefix(3).joined(separator: " ") } == ["7EC P1899-98 stored, pending", "7EC U0121-87 pending"])
     #expect(report.rows.allSatisfy { $0[3].hasSuffix($0[1].hasSuffix("87") ? "missing message" : "component over temperature") })
     #expect(report.text == "trouble codes over UDS (service 19) are not supported by 7E8, 7E9")
-    // dtc itself is what the emission standard says, as clearing it is.
+    // dtc itself uses SAE J1979, as clearing does.
     #expect(try #require(rig.act("dtc")).get().rows.allSatisfy { $0[0] != "7EC" })
     #expect(Self.polls(rig))
   }
 
-  @Test func `an electric car's ECUs are those that it is polled at, and others are asked by name`() throws {
+  @Test func `an electric car's known ECUs are queried, and those given`() throws {
     let rig = try VehicleRig(ElectricCar(.eGMP))
     rig.run(for: 60 * .second)
     let report = try #require(rig.act("ecu-codes", ["ecus": .string("7B0, 760")], for: 60 * .second)).get()
@@ -157,7 +157,7 @@ import Testing
     #expect(Self.polls(rig))
   }
 
-  @Test func `where there is no CAN, nobody, or nobody known, that is the reason`() throws {
+  @Test func `missing CAN, response or ECU is the reason`() throws {
     func refusal(_ rig: VehicleRig) -> String? {
       if case .failure(.refused(let code, _))? = rig.act("ecu-codes", for: 30 * .second) { code } else { nil }
     }
@@ -167,16 +167,16 @@ import Testing
     #expect(refusal(asleep) == "no-answer")
   }
 
-  @Test func `a caller of a long reading hears how far it is, and who goes away ends it`() throws {
+  @Test func `a long query reports progress and ends with its caller`() throws {
     let rig = try Self.petrol()
     _ = rig.act("monitors", for: 60 * .second)
     #expect(rig.progress.count >= 3 && rig.progress.first == "1 of 3 requests")
   }
 
-  @Test func `codes by UDS are read from whole messages alone`() {
+  @Test func `UDS codes are read from complete messages only`() {
     #expect(UDSTroubleCode.read([0x59, 0x02, 0xFF]) == .codes([]))
     #expect(UDSTroubleCode.read([0x59, 0x02, 0xFF, 0, 0, 0, 0x09]) == .codes([]))
-    // Not tested yet is no fault.
+    // Not tested yet is not a fault.
     #expect(UDSTroubleCode.read([0x59, 0x02, 0xFF, 0xC1, 0x00, 0x87, 0x50]) == .codes([]))
     guard case .codes(let codes) = UDSTroubleCode.read([0x59, 0x02, 0xFF, 0xC1, 0x00, 0x87, 0x89, 0x01, 0x33, 0x00, 0x04]) else {
       Issue.record("two codes are none")
@@ -189,7 +189,7 @@ import Testing
     }
   }
 
-  @Test func `no answers trap a reading, and none makes it endless`() {
+  @Test func `no responses trap a query or make it endless`() {
     var random = Noise(seed: 19)
     let ecus = (UInt32(0x7E0)...0x7E7).map { Target(CANIdentifier($0)) }
     for round in 0..<600 {

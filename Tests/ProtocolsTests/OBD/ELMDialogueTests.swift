@@ -33,7 +33,7 @@ import Testing
     #expect(Self.body(dialogue) == "220101|7EC0462010155||")
   }
 
-  @Test func nulsAreLeftOutWhereverTheyStand() {
+  @Test func nulsAreIgnoredAnywhere() {
     var dialogue = Self.asking()
     #expect(!dialogue.receive([0, 0], at: 1).replied)
     #expect(dialogue.receive([0] + Array("O".utf8) + [0] + Array("K\r".utf8) + [0, prompt, 0], at: 2).replied)
@@ -51,7 +51,7 @@ import Testing
     #expect(dialogue.expire(at: 9 * .second) == .nothing)
   }
 
-  @Test func whatComesBehindAPromptIsNotJoinedToTheNextReply() {
+  @Test func textAfterAPromptIsNotJoinedToTheNextReply() {
     var dialogue = Self.asking()
     let arrival = dialogue.receive(Array("OK\r\r>7EC21EF6F0000000000\r".utf8), at: 1)
     #expect(arrival.replied)
@@ -63,7 +63,7 @@ import Testing
     #expect(!dialogue.isOutOfStep)
   }
 
-  @Test func drainingWaitsForQuietAndGivesUpWhereThereIsNone() {
+  @Test func drainingWaitsForQuietAndGivesUpWithout() {
     var dialogue = Self.asking()
     dialogue.resynchronise(at: 0)
     var now: Instant = 0
@@ -85,7 +85,7 @@ import Testing
     #expect(now == end)
   }
 
-  @Test func drainsThatHelpNothingBecomeLonger() {
+  @Test func unsuccessfulDrainsBecomeLonger() {
     var dialogue = Self.asking()
     var quiet: [Nanoseconds] = []
     for _ in 0..<6 {

@@ -18,7 +18,7 @@ import Testing
     #expect(ELMLine("!LP ALERT".utf8) == .status(.lowPowerAlert))
   }
 
-  @Test func noticesAreSkippedAndWhatStandsBehindThemIsRead() {
+  @Test func noticesAreSkippedAndTheRestIsRead() {
     #expect(ELMLine("SEARCHING...".utf8) == .nothing)
     #expect(ELMLine("SEARCHING".utf8) == .nothing)
     #expect(ELMLine("SEARCHING...7E8 04 41 0C 0D 74".utf8) == .hex(Array("7E804410C0D74".utf8)))

@@ -1,5 +1,5 @@
-// One parameter that is polled fails: by silence, by a refusal, by a byte too many, from the start or under way. It is absent and says why,
-// everything else comes at its rate, and it comes back when it is answered again.
+// One polled PID fails: no response, a negative response, or a wrong length, from the start or later. It is absent with a reason, all
+// others keep their rate, and it returns when it is answered again.
 
 import Testing
 
@@ -7,7 +7,7 @@ import Testing
 @testable import Protocols
 
 @Suite struct MakingWayTests {
-  /// A car one of whose parameters fails for a while.
+  /// A car with one PID that fails for a while.
   struct FlawedCar: Car {
     var car: any Car
     var flaw: String
@@ -35,7 +35,7 @@ import Testing
 
   static let flaws = ["silent", "refused", "unready", "long", "pending", "contradiction"]
 
-  @Test(arguments: flaws, [0x0C, 0x0D] as [UInt8]) func `a parameter that fails alone leaves the others their rate`(
+  @Test(arguments: flaws, [0x0C, 0x0D] as [UInt8]) func `a failing PID does not affect the rate of the others`(
     _ flaw: String, _ parameter: UInt8
   ) throws {
     let (bad, good) = parameter == 0x0C ? ("rpm", "speed") : ("speed", "rpm")
@@ -47,17 +47,17 @@ import Testing
       #expect(rig.seen[bad] == nil && rig.absence(bad) != nil && rig.number(good) != nil)
       #expect(rig.number("coolant-temperature") != nil && rig.number("engine-load") != nil && rig.number("fuel-level") != nil)
       #expect(rig.count(request, last: 20 * .second) > 350, "\(rig.count(request, last: 20 * .second))")
-      // The failed one is asked now and then.
+      // The failed PID is requested now and then.
       let failing = "01" + String(decoding: hexText([parameter]), as: UTF8.self)
       #expect((1...8).contains(rig.count(failing, last: 30 * .second)), "\(rig.count(failing, last: 30 * .second))")
-      // It is not taken for a controller that answers one at a time.
+      // The ECU does not count as one that answers one PID at a time.
       #expect(!String(decoding: rig.disk["controllers"] ?? [], as: UTF8.self).contains("most 1"))
     }
   }
 
-  // With the digit of the frames that are awaited a second answer is not heard.
+  // With an expected frame count the adapter drops the second response.
   @Test(arguments: flaws.filter { $0 != "contradiction" })
-  func `a parameter that fails under way makes way, and takes its place again`(_ flaw: String) throws {
+  func `a PID that fails later is replaced and restored`(_ flaw: String) throws {
     let rig = try VehicleRig(
       FlawedCar(car: PetrolCar(.can11), flaw: flaw, parameter: 0x0C, from: 20 * .second, until: 60 * .second))
     rig.run(for: 19 * .second)
@@ -73,7 +73,7 @@ import Testing
   @Test(arguments: [
     "BUFFER FULL", "7E804410C1A <DATA ERROR", "7E804410C1A <RX ERROR", "STOPPED", "FB ERROR", "CAN ERROR", "BUS BUSY", "~~",
   ])
-  func `a request whose reply is always spoilt is not the adapter's fault`(_ reply: String) throws {
+  func `a request whose response is always damaged does not blame the adapter`(_ reply: String) throws {
     let rig = try VehicleRig(PetrolCar(.can11))
     rig.spoilt = ["010C": reply + "\r\r>", "0104": reply + "\r\r>"]
     rig.run(for: 60 * .second)
@@ -85,7 +85,7 @@ import Testing
     #expect(rig.number("rpm") != nil && rig.number("engine-load") != nil)
   }
 
-  @Test func `where both fail the liveliest of the others is polled`() throws {
+  @Test func `if both fail the fastest other PID is polled`() throws {
     let car = FlawedCar(car: FlawedCar(car: PetrolCar(.can11), flaw: "silent", parameter: 0x0C), flaw: "refused", parameter: 0x0D)
     let rig = try VehicleRig(car)
     rig.run(for: 60 * .second)
@@ -93,14 +93,14 @@ import Testing
     #expect(rig.number("engine-load") != nil && rig.number("throttle-position") != nil && rig.number("coolant-temperature") != nil)
   }
 
-  @Test(arguments: [Bus.kwp, .iso9141]) func `before CAN a parameter fails alone as well`(_ bus: Bus) throws {
+  @Test(arguments: [Bus.kwp, .iso9141]) func `before CAN a PID fails alone as well`(_ bus: Bus) throws {
     let rig = try VehicleRig(FlawedCar(car: PetrolCar(bus), flaw: "silent", parameter: 0x0C))
     rig.run(for: 180 * .second)
     #expect(rig.status == "polling" && rig.fault == nil && rig.absence("rpm") != nil && rig.number("speed") != nil)
     #expect(rig.number("coolant-temperature") != nil)
   }
 
-  @Test func `a car that falls silent altogether is polled together again`() throws {
+  @Test func `a car that was silent is polled with both PIDs again`() throws {
     let rig = try VehicleRig(PetrolCar(.can11, Ignition([Ignition.Turn(.off, at: 30 * .second), Ignition.Turn(.run, at: 100 * .second)])))
     rig.run(for: 60 * .second)
     #expect(rig.status != "polling" && rig.number("rpm") == nil)
@@ -108,13 +108,13 @@ import Testing
     #expect(rig.status == "polling" && rig.fault == nil && rig.count("010C0D", last: 5 * .second) >= 99)
   }
 
-  @Test(arguments: ["dead-pid:0C", "refused-pid:0C", "long-pid:0C"]) func `the simulator's flawed cars are polled`(_ fault: String) throws {
+  @Test(arguments: ["dead-pid:0C", "refused-pid:0C", "long-pid:0C"]) func `the simulator's faulty cars are polled`(_ fault: String) throws {
     let rig = try VehicleRig(PetrolCar(.can11), faults: [fault])
     rig.run(for: 60 * .second)
     #expect(rig.status == "polling" && rig.fault == nil && rig.absence("rpm") != nil && rig.number("speed") != nil)
   }
 
-  // MARK: Several answers in one reply
+  // MARK: Several responses in one reply
 
   private func car(_ answers: [(UInt32, String)], alone: [(UInt32, String)] = []) -> CapturedCar {
     VehiclePollingTests.car(["0100": [(0x7E8, "410000180000")], "010C0D": answers, "010C": alone, "010D": [(0x7E8, "410D32")]])
@@ -123,14 +123,14 @@ import Testing
   @Test(arguments: [
     ["410C0D740D32", "410564"], ["410564", "410C0D740D32"], ["410C0D740D32", "410C0D740D32"], ["410C0D740D32", "410D32"],
     ["410D32", "410C0D740D32"],
-  ]) func `strays and the same again do not spoil an answer`(_ messages: [String]) throws {
+  ]) func `stray and repeated messages do not affect a response`(_ messages: [String]) throws {
     let rig = try VehicleRig(car(messages.map { (0x7E8, $0) }))
     rig.run(for: 20 * .second)
     #expect(rig.seen["rpm"] == ["861"] && rig.seen["speed"] == ["50"] && rig.fault == nil && rig.status == "polling")
     #expect(rig.number("bad-replies") == 0 && rig.count("010C0D", last: 5 * .second) >= 99)
   }
 
-  @Test func `answers that contradict each other give no value`() throws {
+  @Test func `contradictory responses give no value`() throws {
     for messages in [["410C0D740D32", "410C0D750D32"], ["410C0D740D32", "410D33"], ["410C0D740D32", "410C0D"]] {
       let rig = try VehicleRig(car(messages.map { (0x7E8, $0) }, alone: [(0x7E8, "410C0D74"), (0x7E8, "410C0D75")]))
       rig.run(for: 10 * .second)
@@ -138,7 +138,7 @@ import Testing
     }
   }
 
-  @Test(arguments: ["stray", "twice"]) func `a control unit that says more than it is asked is polled`(_ fault: String) throws {
+  @Test(arguments: ["stray", "twice"]) func `an ECU that sends extra messages is polled`(_ fault: String) throws {
     let rig = try VehicleRig(PetrolCar(.can11), faults: [fault])
     rig.run(for: 30 * .second)
     #expect(rig.status == "polling" && rig.fault == nil && rig.number("rpm") != nil && rig.number("speed") != nil)

@@ -2,9 +2,9 @@ import Testing
 
 @testable import Protocols
 
-/// Which replies to a poll are answers, and what becomes of those that are none.
+/// Which replies to a poll are responses, and the handling of the others.
 @Suite struct OBDAnswerTests {
-  @Test func theOtherRequestIsTriedWhereTheFirstIsRefusedAndRemembered() {
+  @Test func theOtherRequestIsTriedAfterARejectionAndStored() {
     for refusal in ["7EC037F2211AAAAAAAA\r\r>", "7EC037F2212\r\r>", "7EC037F2231\r\r>", "7EC037F2233\r\r>", "?\r\r>", "NO DATA\r\r>"] {
       var rig = AdapterRig()
       rig.adapter.answer("220101", refusal)
@@ -21,7 +21,7 @@ import Testing
   }
 
   @Test(arguments: ["DATA ERROR", "7EC103E620101EFFBE7\r7EC21EF6F00<DATA ERROR", "<RX ERROR", "7EC103E62BUFFER FULL", "FFBUFFERFULL"])
-  func aSpoiltReplyIsKeptToReadAndNothingElse(_ text: String) {
+  func anUnusableReplyIsPublishedAndGivesNoValue(_ text: String) {
     var rig = AdapterRig()
     rig.adapter.answer("220101", "\(text)\r\r>", String(decoding: Vector.ev6, as: UTF8.self))
     rig.start()
@@ -37,7 +37,7 @@ import Testing
     "7EA037F2231\r\r>", "7EC0462010200\r\r>", "7EC0459020000\r\r>", "OK\r\r>", "VENDOR MODE\r\r>", "STOPPED\r\r>", ">", "7EC037F1911\r\r>",
     "7EC04620101FF\r\r>",
   ])
-  func aReplyToAnotherQuestionIsNoAnswer(_ text: String) {
+  func aReplyToAnotherRequestIsNoResponse(_ text: String) {
     var rig = AdapterRig()
     rig.adapter.answer("220101", text, String(decoding: Vector.ev6, as: UTF8.self))
     rig.start()
@@ -47,7 +47,7 @@ import Testing
     #expect(rig.number("rpm") == 4363)
   }
 
-  @Test func twoAnswersToOneRequestAreNone() {
+  @Test func contradictoryResponsesAreRejected() {
     let twice = String(decoding: Vector.ev6.dropLast(2), as: UTF8.self) + String(decoding: Vector.kona, as: UTF8.self)
     var rig = AdapterRig()
     rig.adapter.answer("220101", twice)
@@ -55,7 +55,7 @@ import Testing
     #expect(rig.number("rpm") == nil && (rig.number("bad-replies") ?? 0) > 1)
   }
 
-  @Test func anAnswerFromAnotherControllerIsNotOurs() {
+  @Test func aResponseOfAnotherECUIsRejected() {
     let other = String(decoding: Vector.ev6, as: UTF8.self).replacing("7EC", with: "7EB")
     var rig = AdapterRig()
     rig.adapter.answer("220101", other)
@@ -63,7 +63,7 @@ import Testing
     #expect(rig.number("rpm") == nil && (rig.number("bad-replies") ?? 0) > 1)
   }
 
-  @Test func aLateAnswerToAnotherServiceIsPassedOver() {
+  @Test func aLateResponseOfAnotherServiceIsSkipped() {
     let late = "7EC0459020000AAAAAA\r" + String(decoding: Vector.ev6, as: UTF8.self)
     var rig = AdapterRig()
     rig.adapter.answer("220101", late)
@@ -72,7 +72,7 @@ import Testing
     #expect(rig.number("rpm") == 4363 && rig.number("bad-replies") == 0)
   }
 
-  @Test func pendingInTheSameReplyIsFollowedByTheAnswer() {
+  @Test func pendingInTheSameReplyIsFollowedByTheResponse() {
     var rig = AdapterRig()
     rig.adapter.answer("220101", "7EC037F2278AAAAAAAA\r" + String(decoding: Vector.ev6, as: UTF8.self))
     rig.start()
@@ -80,7 +80,7 @@ import Testing
     #expect(rig.number("rpm") == 4363)
   }
 
-  @Test func negativeResponsesAreObeyedAndNeverBecomeValues() {
+  @Test func negativeResponsesNeverBecomeValues() {
     let expected: [(code: String, silent: Bool, next: ClosedRange<Int64>?)] = [
       ("21", false, 50...50), ("78", false, 1000...1050), ("22", true, 1000...1050), ("10", true, 1000...1050), ("36", true, nil),
     ]
@@ -124,7 +124,7 @@ import Testing
   }
 
   @Test(arguments: ["7EC103E620101EFFBE7\r\r>", "NO DATA\r\r>", "7EC037F2213\r\r>", ""])
-  func aCountThatFailsIsLearnedAgainEverMoreSlowly(_ reply: String) {
+  func aFailedCountIsRelearnedAtGrowingIntervals(_ reply: String) {
     var rig = AdapterRig()
     rig.adapter.answer("2201019", reply)
     rig.start()

@@ -60,7 +60,7 @@ import Testing
     #expect(rig.number("poll-rate") == 1000)
   }
 
-  @Test func answersThatCannotBeUsedAreSaidToBeSoAndPollsAreCounted() {
+  @Test func unusableRepliesAreReportedAndPollsAreCounted() {
     var rig = AdapterRig(vehicle: .eGMP)
     rig.adapter.answer("220101", "7EC0462010100\r\r>")
     rig.start()
@@ -73,7 +73,7 @@ import Testing
     #expect(rig.status == "polling" && rig.fault == nil)
   }
 
-  @Test func aVehicleThatAlwaysAsksForPatienceIsSilent() {
+  @Test func aVehicleThatAlwaysSendsResponsePendingIsSilent() {
     var rig = AdapterRig()
     rig.adapter.answer("220101", "7EC037F2278\r\r>")
     rig.start()
@@ -82,7 +82,7 @@ import Testing
     #expect(rig.number("polls") ?? 0 > 10)
   }
 
-  @Test func anAdapterThatFallsSilentIsSaidToBeSoAtTheFirstTimeout() {
+  @Test func aSilentAdapterIsReportedAtTheFirstTimeout() {
     var rig = AdapterRig()
     rig.startPolling()
     rig.adapter.isMute = true
@@ -100,7 +100,7 @@ import Testing
     #expect(rig.number("poll-rate") == 0.1)
   }
 
-  @Test func aVehicleThatAnswersNeitherRequestIsAskedEverLessOften() {
+  @Test func aVehicleThatAnswersNeitherRequestIsPolledAtGrowingIntervals() {
     var rig = AdapterRig(vehicle: .hkmcEV)
     rig.adapter.answer("220101", "NO DATA\r\r>")
     rig.start()
@@ -118,7 +118,7 @@ import Testing
     #expect(rig.heard("ATZ") == 1)
   }
 
-  @Test func threeTimesNoDataWithdrawTheValuesAndOneAnswerBringsThemBack() {
+  @Test func threeTimesNoDataWithdrawsTheValuesAndOneResponseRestoresThem() {
     var rig = AdapterRig()
     rig.startPolling()
     rig.adapter.answer("220101", "NO DATA\r\r>")
@@ -127,7 +127,7 @@ import Testing
     rig.run(for: 150 * .millisecond)
     #expect(rig.number("rpm") == 4363)
     rig.run(for: 100 * .millisecond)
-    // One counted and three uncounted: only an uncounted request shows that the vehicle is silent.
+    // One request with a count and three without: only the latter show that the vehicle is silent.
     #expect(rig.adapter.heard.count - polls == 4)
     #expect(rig.status == "car-silent" && rig.absence("rpm") == Self.off && rig.absence("poll-rate") == Self.off)
     #expect(rig.text("request") == "220101")
@@ -142,7 +142,7 @@ import Testing
     ("CAN ERROR", ELMStatus.canError), ("UNABLE TO CONNECT", .unableToConnect), ("SEARCHING...\rUNABLE TO CONNECT", .unableToConnect),
     ("FB ERROR", .feedbackError), ("BUS INIT: ...ERROR", .busInitError),
   ])
-  func aBusThatDoesNotWorkBacksOffAtOnceInItsOwnWords(_ text: String, _ status: ELMStatus) {
+  func aFailedBusBacksOffAtOnceWithItsMessage(_ text: String, _ status: ELMStatus) {
     var rig = AdapterRig()
     rig.startPolling()
     rig.adapter.answer("2201019", "\(text)\r\r>")
@@ -155,7 +155,7 @@ import Testing
     #expect(rig.heard("ATZ") == 1)
   }
 
-  @Test(arguments: ["BUS BUSY", "BUS ERROR"]) func aDisturbedBusIsTriedAgainAndThenSetUpAgain(_ text: String) {
+  @Test(arguments: ["BUS BUSY", "BUS ERROR"]) func aDisturbedBusIsRetriedAndThenReinitialised(_ text: String) {
     var rig = AdapterRig()
     rig.startPolling()
     rig.adapter.answer("2201019", "\(text)\r\r>")
@@ -168,7 +168,7 @@ import Testing
     #expect(rig.heard("ATZ") == 2 && rig.status == "polling" && rig.fault == nil)
   }
 
-  @Test func aTimeoutGetsInStepAndTheNextTickAsksAgain() {
+  @Test func aTimeoutResynchronisesAndTheNextSlotPolls() {
     var rig = AdapterRig()
     rig.startPolling()
     rig.adapter.answer("2201019", "")
@@ -183,7 +183,7 @@ import Testing
     #expect(rig.machine.pace.missed >= 99)
   }
 
-  @Test func anAnswerThatComesAfterItsDeadlineIsNoValue() {
+  @Test func aResponseAfterItsDeadlineIsNoValue() {
     var rig = AdapterRig()
     rig.adapter.answer("220101", "")
     rig.start()
@@ -193,7 +193,7 @@ import Testing
     #expect(rig.number("rpm") == nil && rig.number("timeouts") == 1)
   }
 
-  @Test func threeTimeoutsInARowSetTheAdapterUpAgain() {
+  @Test func threeConsecutiveTimeoutsReinitialiseTheAdapter() {
     var rig = AdapterRig()
     rig.startPolling()
     rig.adapter.answer("2201019", "")
@@ -207,7 +207,7 @@ import Testing
     #expect(rig.status == "polling" && rig.fault == nil)
   }
 
-  @Test func tenUnusableRepliesInARowSetTheAdapterUpAgain() {
+  @Test func tenConsecutiveUnusableRepliesReinitialiseTheAdapter() {
     var rig = AdapterRig()
     rig.adapter.answer("220101", "garbage\r\r>")
     rig.start()
@@ -217,7 +217,7 @@ import Testing
     #expect(rig.resets.isEmpty)
   }
 
-  @Test func textOutOfTurnIsDrainedBeforeTheNextRequest() {
+  @Test func unexpectedTextIsDrainedBeforeTheNextRequest() {
     var rig = AdapterRig()
     rig.startPolling()
     rig.run(for: 10 * .millisecond)
@@ -239,7 +239,7 @@ import Testing
     rig.connect()
     rig.run(for: 2 * .second)
     #expect(rig.heard("ATZ") == 2 && rig.status == "polling")
-    // What was learned of the adapter counted for that connection.
+    // The adapter's capabilities are valid for one connection.
     #expect(rig.heard("220101") == 2)
   }
 
@@ -263,7 +263,7 @@ import Testing
     #expect(summary.roundTrip?.median == 172 && summary.roundTrip?.p99 == 297 && summary.lateness == nil)
     #expect(summary.rate == 1000)
     #expect(timing.summary(at: 60 * .second).roundTrip == nil)
-    // A slow first answer of a run, off the grid, is no part of the rate.
+    // A slow first response, off the grid, does not count for the rate.
     var grid = Timing(period: 50 * .millisecond)
     grid.add(answered: 40 * .millisecond, roundTrip: 30 * .millisecond, lateness: nil)
     for slot in 1...20 { grid.add(answered: Int64(slot) * 50 * .millisecond, roundTrip: .millisecond, lateness: 0) }

@@ -9,10 +9,10 @@ import Testing
     return rig
   }
 
-  /// The commands that came between two polls, from the first of them on.
+  /// The commands between two polls, from the first of them on.
   static func commands(_ rig: AdapterRig) -> [String] { rig.commands.drop { $0 != "2201019" }.filter { $0 != "2201019" } }
 
-  @Test func aStandardRequestGoesToAllControllersAndEverythingIsPutBack() {
+  @Test func aStandardRequestGoesToAllECUsAndSettingsAreRestored() {
     var rig = Self.polling()
     rig.adapter.answer("010C", "7E804410C0D74000000\r7EA04410C0D75000000\r\r>")
     rig.query("010C")
@@ -24,7 +24,7 @@ import Testing
     #expect(rig.machine.pace.missed == 0)
   }
 
-  @Test func theMakersOwnRequestGoesWhereThePollsGo() {
+  @Test func aManufacturerSpecificRequestGoesToThePolledECU() {
     var rig = Self.polling()
     rig.adapter.answer("220105", bytes: Vector.wallboxPage5)
     rig.query("22 01 05")
@@ -41,7 +41,7 @@ import Testing
     ("18DA10F1", ["ATSP7", "ATCP18", "ATSHDA10F1", "ATCRA18DAF110"], ["ATSP6", "ATSH7E4", "ATCRA7EC"]),
     ("18DB33F1", ["ATSP7", "ATCP18", "ATSHDB33F1", "ATCRA", "ATAT0"], ["ATSP6", "ATSH7E4", "ATCRA7EC", "ATAT1"]),
   ])
-  func anotherHeaderGetsItsFilterAndIsPutBack(_ header: String, _ before: [String], _ after: [String]) {
+  func anotherHeaderGetsItsFilterAndIsRestored(_ header: String, _ before: [String], _ after: [String]) {
     var rig = Self.polling()
     rig.query("22F190", header: header)
     rig.run(for: 100 * .millisecond)
@@ -59,7 +59,7 @@ import Testing
     #expect(rig.rows() == [["7E8", "41 0D 20", "speed 32 km/h"]])
   }
 
-  @Test func aHeaderThatTheAdapterRefusesIsAnErrorAndIsPutBack() {
+  @Test func aHeaderRejectedByTheAdapterIsAnErrorAndIsRestored() {
     var rig = Self.polling()
     rig.adapter.answer("ATSH7E2", "?\r\r>")
     rig.query("2101", header: "7E2")
@@ -68,7 +68,7 @@ import Testing
     #expect(Self.commands(rig) == ["ATSH7E2", "ATSH7E4", "ATFCSM0", "ATCRA7EC"])
   }
 
-  @Test func settingsThatAreNotTakenBackSetTheAdapterUpAgain() {
+  @Test func settingsThatAreNotRestoredReinitialiseTheAdapter() {
     var rig = Self.polling()
     rig.adapter.answer("ATSH7E4", "?\r\r>", "OK\r\r>")
     rig.query("010D")
@@ -77,7 +77,7 @@ import Testing
     #expect(rig.results[1]?.count == 1)
   }
 
-  @Test func settingsWhoseAnswerIsLostSetTheAdapterUpAgain() {
+  @Test func settingsWithALostReplyReinitialiseTheAdapter() {
     var rig = Self.polling()
     rig.adapter.answer("ATSH7E4", "")
     rig.query("010D")
@@ -88,14 +88,14 @@ import Testing
     #expect(rig.results[1]?.count == 1)
   }
 
-  @Test(arguments: ["HELLO", "ZZ", "01-0C"]) func whatIsNoRequestAtAllIsToldSo(_ request: String) {
+  @Test(arguments: ["HELLO", "ZZ", "01-0C"]) func anInvalidRequestIsReported(_ request: String) {
     var rig = Self.polling()
     rig.query(request)
     guard case .invalid("request", let words)? = rig.refusal() else { Issue.record("\(request) was taken"); return }
     #expect(words.contains("write hex digits, as in 010C"))
   }
 
-  @Test func `codes are cleared by nobody who has not seen them, whatever the owner allows`() {
+  @Test func `codes are not cleared unread, even with allow-raw`() {
     for (request, isRaw) in [
       ("04", false), ("04", true), ("STPX H:7DF, D:04", true), ("stpxh:7e0,d:04 00,r:1", true), ("ATWM C133F104", true),
     ] {
@@ -105,7 +105,7 @@ import Testing
         _ = try OBDQuery(1, [OBDQuery.argumentNames.request: .string(request)], allowRaw: isRaw)
       }
     }
-    // Unformatted, 0104 is a frame of one byte, 04; and what L: announces is whatever is said next.
+    // Unformatted, 0104 is a frame of one byte, 04; and L: announces data of any kind.
     for request in ["AT CAF0", "STPX H:7E0, L:1"] {
       #expect(throws: CommandError.self) { _ = try OBDQuery(1, [OBDQuery.argumentNames.request: .string(request)], allowRaw: true) }
     }
@@ -115,7 +115,7 @@ import Testing
   }
 
   @Test(arguments: ["2E0101FF", "3101", "1003", "ATMA", "ATSP0", "atz", "STPX H:7E4", "0804"])
-  func whatIsNoReadRequestNeedsTheOwnersWord(_ request: String) {
+  func aRequestThatIsNotReadOnlyNeedsAllowRaw(_ request: String) {
     var rig = Self.polling()
     rig.query(request)
     guard case .refused(code: "raw-not-allowed", let words)? = rig.refusal() else { Issue.record("\(request) was taken"); return }
@@ -125,20 +125,20 @@ import Testing
   }
 
   @Test(arguments: ["010C\r", "01\n0C", "010C>", "01\u{0}0C", "01é", "", "   ", "22010122010122", "0", "0101030406070C3456789ABCDEF"])
-  func whatCannotBeACommandIsRefused(_ request: String) {
+  func anInvalidCommandIsRejected(_ request: String) {
     var rig = Self.polling(allowRaw: request != "22010122010122")
     rig.query(request)
     if request == "22010122010122" || request == "0" { return #expect(rig.refusal() == nil) }
     guard case .invalid(argument: "request", _)? = rig.refusal() else { Issue.record("\(request) was taken"); return }
   }
 
-  @Test(arguments: ["7E", "8E0", "7E44", "38DA10F1", "XYZ", "18DA10F", "7E4\r"]) func aHeaderThatIsNoneIsRefused(_ header: String) {
+  @Test(arguments: ["7E", "8E0", "7E44", "38DA10F1", "XYZ", "18DA10F", "7E4\r"]) func anInvalidHeaderIsRejected(_ header: String) {
     var rig = Self.polling()
     rig.query("22F190", header: header)
     guard case .invalid(argument: "header", _)? = rig.refusal() else { Issue.record("\(header) was taken"); return }
   }
 
-  @Test func theAdapterCanBeAskedItself() {
+  @Test func theAdapterCanBeQueried() {
     var rig = Self.polling()
     rig.adapter.answer("ATRV", "14.2V\r\r>")
     for (index, request) in ["at rv", "ATI", "STI", "ATDPN"].enumerated() { rig.query(request, id: CommandID(index + 1)) }
@@ -162,7 +162,7 @@ import Testing
     #expect(rig.rows(2)?.first?[1] == "50 03 00 32 01 F4")
   }
 
-  @Test func whatTheVehicleOrTheAdapterSaysInsteadIsShown() {
+  @Test func statusAndNegativeResponsesAreShown() {
     var rig = Self.polling()
     rig.adapter.answer("220188", "7EC037F2231AAAAAAAA\r\r>")
     rig.adapter.answer("220189", "CAN ERROR\r\r>")
@@ -178,7 +178,7 @@ import Testing
     String(decoding: Vector.interleaved, as: UTF8.self), "7EC103E620101EFFBE7\r\r>", "7EC21BUFFER FULL\r\r>", "STOPPED\r\r>", ">",
     "7EC0462F19155\r\r>", "7EC0459020000\r\r>", "VENDOR MODE\r\r>", "7EC0462F1\r\r>",
   ])
-  func halfAnAnswerIsAnErrorWithTheRawText(_ reply: String) {
+  func anIncompleteResponseIsAnErrorWithTheRawText(_ reply: String) {
     var rig = Self.polling()
     rig.adapter.answer("22F190", reply)
     rig.query("22F190")
@@ -190,7 +190,7 @@ import Testing
     #expect(rig.adapter.spaces == 1)
   }
 
-  @Test func messagesAreToldInWordsWhereTheStandardKnowsThem() {
+  @Test func standardMessagesAreDescribed() {
     let answers: [(String, [UInt8], [[String]])] = [
       (
         "0101030406070C3", Vector.multi,
@@ -239,7 +239,7 @@ import Testing
     #expect(rig.heard("ATRV") == 16 && rig.adapter.stops == 0)
   }
 
-  @Test func aQueryWithoutAnAnswerTimesOutAndPollingGoesOn() {
+  @Test func aQueryWithoutAReplyTimesOutAndPollingContinues() {
     var rig = Self.polling()
     rig.adapter.answer("010D", "")
     rig.query("010D")
@@ -276,7 +276,7 @@ import Testing
     #expect(rig.commands.firstIndex(of: "ATRV") == 8)
   }
 
-  @Test func aCancelledQueryIsNotAskedOrNotAnsweredAndIsPutBack() {
+  @Test func aCancelledQueryIsDroppedAndItsSettingsAreRestored() {
     var rig = Self.polling()
     rig.query("010D", id: 1)
     rig.query("010C", id: 2)
@@ -288,7 +288,7 @@ import Testing
     #expect(rig.status == "polling")
   }
 
-  @Test func theAdapterCanBeAskedWhileTheVehicleIsSilent() {
+  @Test func theAdapterCanBeQueriedWhileTheVehicleIsSilent() {
     var rig = AdapterRig()
     rig.adapter.answer("220101", "NO DATA\r\r>")
     rig.adapter.answer("ATRV", "12.1V\r\r>")
@@ -302,7 +302,7 @@ import Testing
     #expect(rig.status == "car-silent")
   }
 
-  @Test func anAdapterThatStartsAgainDuringAQueryFailsItAndIsSetUpAgain() {
+  @Test func anAdapterThatRestartsDuringAQueryFailsItAndIsReinitialised() {
     var rig = Self.polling()
     rig.adapter.answer("010D", "\rLV RESET\r\r>")
     rig.query("010D")

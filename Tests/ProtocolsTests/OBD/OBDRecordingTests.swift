@@ -2,7 +2,7 @@ import Testing
 
 @testable import Protocols
 
-/// Recorded dialogues give the values that stand beside them.
+/// Recorded dialogues give the stored values.
 @Suite struct OBDRecordingTests {
   static let names = ["kona-2023-driving", "ev6-2022-cold", "ev6-2022-wallbox", "soul-30kwh-no-ats0", "e-gmp-no-line-ends"]
 

@@ -2,9 +2,9 @@ import Testing
 
 @testable import Protocols
 
-/// Hostile input: whatever comes, the machine lives, its memory is bounded, and nothing wrong becomes a value.
+/// Hostile input: the machine survives with bounded memory, and no wrong value is published.
 @Suite struct OBDRobustnessTests {
-  /// A generator of our own, so that a failure can be repeated.
+  /// A deterministic generator, so that failures can be reproduced.
   struct Dice {
     var state: UInt64
     mutating func next() -> UInt64 {
@@ -74,7 +74,7 @@ import Testing
   }
 
   @Test func aReplyWithOneWrongCharacterIsRefusedOrDiffersOnlyInThatByte() {
-    // No check sum protects a reply on the wire: a changed digit of the data is another datum. Everything else is refused.
+    // Replies have no checksum: a changed data digit is a different value. Everything else is rejected.
     var ready = OBDVectorTests.asking(.uds)
     ready.adapter.answer("220101", "")
     var dice = Dice(state: 7)

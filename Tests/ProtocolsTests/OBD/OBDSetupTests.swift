@@ -17,7 +17,7 @@ import Testing
     #expect(rig.status == "waiting")
   }
 
-  @Test func theAdapterIsMadeReadyInOrderAndThenPolled() {
+  @Test func theAdapterIsInitialisedInOrderAndThenPolled() {
     var rig = AdapterRig()
     rig.start()
     #expect(rig.status == "starting")
@@ -60,7 +60,7 @@ import Testing
   }
 
   @Test(arguments: ["ATS0", "ATH1", "ATCRA7EC", "ATI", "STI", "ATE0", "ATL0"])
-  func aCommandThatACloneLacksCostsNoMoreThanItsFeature(_ command: String) {
+  func aCommandThatACloneLacksCostsOnlyItsFeature(_ command: String) {
     var rig = AdapterRig()
     rig.adapter.answer(command, "?\r\r>")
     rig.startPolling()
@@ -69,7 +69,7 @@ import Testing
     #expect(rig.notes.contains { $0.contains("does not support \(command.prefix(5))") } == ["ATS0", "ATH1", "ATCRA7EC"].contains(command))
   }
 
-  @Test func withoutMemoryOffTheBusIsChosenWithoutWritingTheEEPROM() {
+  @Test func withoutMemoryOffTheProtocolIsSetWithoutWritingTheEEPROM() {
     var rig = AdapterRig()
     rig.adapter.answer("ATM0", "?\r\r>")
     rig.startPolling()
@@ -77,7 +77,7 @@ import Testing
     #expect(rig.number("rpm") == 4363)
   }
 
-  @Test(arguments: ["ATSP6", "ATSH7E4"]) func aRefusedBusOrHeaderIsNeverPolledThrough(_ command: String) {
+  @Test(arguments: ["ATSP6", "ATSH7E4"]) func aRejectedProtocolOrHeaderPreventsPolling(_ command: String) {
     var rig = AdapterRig()
     rig.adapter.answer(command, "?\r\r>")
     rig.start()
@@ -107,7 +107,7 @@ import Testing
   }
 
   @Test(arguments: ["\u{80}\u{93}\u{1F}>", "?\r\r>", "STOPPED\r\r>", ">", "\r\r>"])
-  func threeSetupsOfNonsenseBringTheLinkDown(_ reply: String) {
+  func threeUnreadableSetupsBringTheLinkDown(_ reply: String) {
     var rig = AdapterRig()
     rig.adapter.answer("ATZ", reply)
     rig.start()
@@ -117,7 +117,7 @@ import Testing
     #expect(rig.number("bad-replies") == 3)
   }
 
-  @Test func anAdapterThatNeverFallsSilentIsGivenUp() {
+  @Test func anAdapterThatIsNeverQuietResetsTheLink() {
     var rig = AdapterRig()
     rig.adapter.answer("ATZ", "STOPPED\r\r>")
     rig.start()
@@ -139,7 +139,7 @@ import Testing
   }
 
   @Test(arguments: ["\r\rLV RESET\r\r>", "\r\rELM327 v1.5\r\r>", "ERR94\r\r>"])
-  func anAdapterThatStartedAgainIsSetUpAgain(_ text: String) {
+  func anAdapterThatRestartedIsReinitialised(_ text: String) {
     var rig = AdapterRig()
     rig.startPolling()
     rig.run(untilHeard: "2201019", times: 3)
@@ -161,7 +161,7 @@ import Testing
     #expect(asked.status == "polling")
   }
 
-  @Test func theBannerOfTheRestartThatIsBeingMendedIsNoSecondOne() {
+  @Test func theBannerOfAHandledRestartIsNoSecondOne() {
     var rig = AdapterRig()
     rig.adapter.answer("ATM0", "?\r\r>", "OK\r\r>")
     rig.startPolling()
@@ -170,12 +170,12 @@ import Testing
     rig.hear("\r\rELM327 v1.5\r\r>")
     rig.run(for: 2 * .second)
     #expect(rig.heard("ATZ") == 2 && rig.status == "polling" && rig.machine.failedSetups == 0)
-    // What the adapter can do is found out anew.
+    // The capabilities of the adapter are determined again.
     #expect(rig.heard("ATTP6") == 1 && rig.heard("ATSP6") == 1)
     #expect(rig.faults == [ELMStatus.lowVoltageReset.words])
   }
 
-  @Test func anAdapterThatStartedAgainUnheardShowsItByItsEchoAndIsSetUpAgainOnce() {
+  @Test func anUnnoticedRestartIsDetectedByTheEchoAndReinitialisedOnce() {
     var rig = AdapterRig()
     rig.startPolling()
     rig.adapter.echoes = true
@@ -189,7 +189,7 @@ import Testing
     #expect(rig.heard("ATZ") == 2 && rig.status == "polling" && rig.number("rpm") == 4363)
   }
 
-  @Test func aRestartBehindABrokenFrameIsHeard() {
+  @Test func aRestartAfterABrokenFrameIsDetected() {
     var reader = CANReader()
     #expect(reader.read(Array("7EC103E62\r\rLV RESET\r\r".utf8)) == .status(.lowVoltageReset))
     #expect(reader.read(Array("7EC2162\rELM327 v1.5\r\r".utf8)) == .status(.banner))

@@ -1,11 +1,11 @@
-// An adapter on a line of a wrong speed hears what a serial chip makes of the bits, and so do we: rubbish, or nothing.
+// At a wrong baud rate both sides receive what a UART makes of the bits: garbage, or nothing.
 
 import Testing
 
 @testable import Protocols
 
 extension [UInt8] {
-  /// What a chip that samples at one speed hears of bytes that were sent, one behind the other, at another: 8N1, the lowest bit first.
+  /// The bytes received at another baud rate than they were sent, back to back: 8N1, least significant bit first.
   func sent(at sender: Int, heardAt receiver: Int) -> [UInt8] {
     guard sender != receiver else { return self }
     let bits: [Bool] = flatMap { byte -> [Bool] in [false] + (0..<8).map { byte >> $0 & 1 == 1 } + [true] }
@@ -30,7 +30,7 @@ extension [UInt8] {
   static let link = "serial:/dev/ttyUSB0"
   static let order = [38400, 9600, 230_400, 115_200, 57600, 19200, 500_000, 1_000_000, 2_000_000]
 
-  /// A line that begins at 38400 baud, and an adapter of this speed.
+  /// A link that starts at 38400 baud, and an adapter with this rate.
   func rig(adapter baud: Int, link: String = link) -> AdapterRig {
     var rig = AdapterRig()
     rig.machine.line = LineSpeed(of: link)
@@ -41,17 +41,17 @@ extension [UInt8] {
 
   func kept(_ text: String) -> [String: [UInt8]] { ["baud": Array(text.utf8)] }
 
-  @Test func `a wrong speed garbles`() {
+  @Test func `a wrong baud rate garbles`() {
     let banner = Array("ELM327 v1.5\r\r>".utf8)
     for (sender, receiver) in [(9600, 38400), (38400, 9600), (115_200, 38400), (38400, 115_200), (57600, 38400)] {
       let heard = banner.sent(at: sender, heardAt: receiver)
       #expect(!heard.isEmpty && heard != banner)
     }
-    // As far apart as two crystals may be.
+    // Within the tolerance of two crystals.
     #expect(banner.sent(at: 38400, heardAt: 39000) == banner)
   }
 
-  @Test(arguments: order) func `an adapter is found at whatever usual speed it has, and the speed is kept`(_ baud: Int) {
+  @Test(arguments: order) func `an adapter is found at every usual baud rate, which is stored`(_ baud: Int) {
     var rig = rig(adapter: baud)
     rig.start()
     rig.run(for: 40 * .second)
@@ -62,14 +62,14 @@ extension [UInt8] {
     #expect(rig.idleWakes == 0)
   }
 
-  @Test func `the speed that answered before comes first`() {
+  @Test func `the stored baud rate is tried first`() {
     var rig = rig(adapter: 115_200)
     rig.start(restored: kept("115200 serial:/dev/ttyUSB0"))
     #expect(rig.bauds == [115_200])
     rig.run(for: 2 * .second)
     #expect(rig.commands.first == "ATZ" && rig.heard("ATZ") == 1)
     #expect(rig.status == "polling" && rig.stored["baud"] == nil)
-    // Also when the link comes back, and every link begins at the usual speed.
+    // Also after reconnecting; every link starts at the usual rate.
     rig.give(.linkChanged(.main, .down("unplugged")))
     rig.connect()
     rig.run(for: 2 * .second)
@@ -80,7 +80,7 @@ extension [UInt8] {
     "115200 serial:/dev/ttyUSB1", "115200 serial:/dev/ttyUSB0?baud=115200", "115200", "", " ", "1200 serial:/dev/ttyUSB0",
     "x serial:/dev/ttyUSB0", "-1 serial:/dev/ttyUSB0",
   ])
-  func `what was kept of another link or makes no sense is forgotten`(_ text: String) {
+  func `a stored baud rate that is invalid or of another link is ignored`(_ text: String) {
     var rig = rig(adapter: 38400)
     rig.start(restored: kept(text))
     rig.run(for: 2 * .second)
@@ -96,7 +96,7 @@ extension [UInt8] {
     #expect(rig.stored["baud"] == "38400 serial:/dev/ttyUSB0")
   }
 
-  @Test func `a line whose speed is not ours keeps it`() {
+  @Test func `a link with a fixed baud rate keeps it`() {
     var rig = rig(adapter: 9600)
     rig.baud = nil
     rig.adapter.isMute = true
@@ -106,7 +106,7 @@ extension [UInt8] {
     #expect(rig.resets == [OBDMachine.silence] && rig.fault == OBDMachine.silence)
   }
 
-  @Test func `where nobody answers the words say what was tried, once`() {
+  @Test func `without a reply the tried baud rates are reported once`() {
     var rig = rig(adapter: 38400)
     rig.adapter.isMute = true
     let words =
@@ -119,7 +119,7 @@ extension [UInt8] {
     #expect(rig.resets == [words] && rig.faults == [words] && rig.status == "degraded")
     #expect(rig.bauds == Array(Self.order.dropFirst()) && rig.heard("ATZ") == 1)
     #expect(rig.machine.nextWake == nil)
-    // From the beginning, as soon as the link is up again.
+    // Again from the start once the link is up.
     rig.give(.linkChanged(.main, .down(words)))
     rig.connect()
     rig.run(for: 30 * .second)
@@ -131,7 +131,7 @@ extension [UInt8] {
     #expect(rig.status == "polling" && rig.fault == nil)
   }
 
-  @Test func `an adapter that has lost its power is asked three times at its own speed, and complained of without end`() {
+  @Test func `an adapter without power is tried three times at its own baud rate`() {
     var rig = rig(adapter: 9600)
     rig.adapter.isMute = true
     rig.start(restored: kept("9600 serial:/dev/ttyUSB0"))
@@ -140,14 +140,14 @@ extension [UInt8] {
     rig.run(for: 54 * .second)
     #expect(rig.heard("ATZ") == 3 && rig.resets.count == 1)
     #expect(rig.faults.count == 2 && rig.fault?.hasPrefix("no adapter responds at 9600, 38400, 230400, ") == true)
-    // The same again is no news.
+    // The same error is not reported again.
     rig.give(.linkChanged(.main, .down(rig.resets[0])))
     rig.connect()
     rig.run(for: 60 * .second)
     #expect(rig.faults.count == 2 && rig.resets.count == 2)
   }
 
-  @Test func `an adapter that was heard on this line is looked for at no other speed`() {
+  @Test func `an adapter that replied on this link is tried at no other baud rate`() {
     var rig = rig(adapter: 9600)
     rig.start()
     rig.run(for: 20 * .second)
@@ -157,7 +157,7 @@ extension [UInt8] {
     #expect(rig.bauds == [9600] && rig.resets == [OBDMachine.silence])
   }
 
-  @Test func `a line that is never quiet at one speed is heard at the next`() {
+  @Test func `a link that is never quiet at one baud rate is tried at the next`() {
     var rig = rig(adapter: 9600)
     rig.adapter.isMute = true
     rig.start()
@@ -169,7 +169,7 @@ extension [UInt8] {
     #expect(rig.bauds == [9600, 230_400] && rig.resets.isEmpty)
   }
 
-  @Test func `a link that ends on the way begins anew`() {
+  @Test func `a link that breaks meanwhile starts over`() {
     var rig = rig(adapter: 57600)
     rig.start()
     rig.run(for: 8 * .second)
@@ -185,7 +185,7 @@ extension [UInt8] {
     #expect(rig.bauds.count == 6)
   }
 
-  @Test func `the kind knows what its link is called`() throws {
+  @Test func `the kind passes its link`() throws {
     let machine = try Kind.obd.make(Setup(links: [.main: Self.link])) as? OBDMachine
     #expect(machine?.line.link == Self.link)
   }

@@ -1,5 +1,4 @@
-// What is made of the adapter that is there: how long it waits is tried out, an STN chip is asked without being turned, a controller
-// that asks for patience gets it.
+// Adaptation to the adapter: timeouts are tuned, STN chips get the header with the request, and response pending extends the timeout.
 
 import Testing
 
@@ -7,7 +6,7 @@ import Testing
 @testable import Protocols
 
 @Suite struct OBDTuningTests {
-  @Test func `tuning finds what is quickest and loses nothing, shows it, and keeps it for this adapter`() throws {
+  @Test func `tuning finds the fastest safe setting, reports it, and stores it for this adapter`() throws {
     let rig = try VehicleRig(ElectricCar(.eGMP))
     rig.run(for: 10 * .second)
     let report = try #require(rig.act("tune", for: 60 * .second)).get()
@@ -29,20 +28,20 @@ import Testing
     #expect(!other.asked.contains { $0.command == "ATAT2" || $0.command.hasPrefix("ATST") })
   }
 
-  @Test func `a setting that loses answers is not taken`() throws {
-    // The control unit thinks for 60 ms: with ST0C and ST06 the adapter has given up by then.
+  @Test func `a setting that loses responses is rejected`() throws {
+    // The ECU takes 60 ms: with ST0C and ST06 the adapter has timed out by then.
     let rig = try VehicleRig(ElectricCar(.eGMP), latency: 60 * .millisecond)
     rig.run(for: 20 * .second)
     let report = try #require(rig.act("tune", for: 60 * .second)).get()
     let bold = report.rows.filter { $0[0] == "AT0 ST06" || $0[0] == "AT0 ST0C" }
-    // With ST06 the answer comes while the next is waited for: it looks quick, and the first one was lost.
+    // With ST06 the response comes during the next request: it looks fast, but the first one was lost.
     #expect(bold.count == 2 && bold.allSatisfy { $0[3] != "24 of 24" && $0.last == "" }, "\(report.rows)")
     #expect(report.rows.contains { $0.last == "now" || $0.last == "before, now" } && rig.status == "polling")
     rig.run(for: 5 * .second)
     #expect(rig.fault == nil && rig.number("rpm") != nil)
   }
 
-  @Test func `tuning needs a vehicle that answers, and ends with it`() throws {
+  @Test func `tuning needs a vehicle that responds, and ends with it`() throws {
     let asleep = try VehicleRig(ElectricCar(.eGMP, Ignition([Ignition.Turn(.off, at: 0)])))
     asleep.run(for: 20 * .second)
     let refused = asleep.act("tune")
@@ -54,7 +53,7 @@ import Testing
     #expect(rig.machine.timings.usual == .initial && rig.disk["timing"] == nil)
   }
 
-  @Test func `a kept setting that is too quick for this vehicle does not keep it silent`() throws {
+  @Test func `a stored setting that is too fast for this vehicle is not kept`() throws {
     let kept = Array("0 6 ELM327 v1.5".utf8)
     let rig = try VehicleRig(ElectricCar(.eGMP), latency: 60 * .millisecond, disk: ["timing": kept])
     rig.run(for: 60 * .second)
@@ -66,7 +65,7 @@ import Testing
     }
   }
 
-  @Test func `an STN chip is asked with the header in the question, where that spares turning it`() throws {
+  @Test func `an STN chip gets the header with the request if that saves retargeting`() throws {
     let plain = try VehicleRig(ElectricCar(.eGMP))
     plain.run(for: 60 * .second)
     let rig = try VehicleRig(ElectricCar(.eGMP), chip: .stn)
@@ -76,7 +75,7 @@ import Testing
     let turns = { (rig: VehicleRig) in rig.asked.count { $0.at > 30 * .second && $0.command.hasPrefix("ATSH") } }
     #expect(turns(rig) < turns(plain) / 2, "\(turns(rig)) of \(turns(plain))")
     for name in plain.values.keys where plain.number(name) != nil { #expect(rig.number(name) != nil, "\(name)") }
-    // One that falls silent over it, as a well-known simulator does.
+    // An adapter that does not reply to it, like a well-known simulator.
     let mute = try VehicleRig(ElectricCar(.eGMP), chip: .stn, mute: ["STPX"])
     mute.run(for: 60 * .second)
     #expect(mute.asked.count { $0.command.hasPrefix("STPX") } == 1 && mute.number("pedal-position") != nil && mute.faults.isEmpty)
@@ -84,13 +83,13 @@ import Testing
     let again = try VehicleRig(ElectricCar(.eGMP), chip: .stn, mute: ["STPX"], disk: mute.disk)
     again.run(for: 60 * .second)
     #expect(!again.asked.contains { $0.command.hasPrefix("STPX") } && again.number("pedal-position") != nil)
-    // An adapter that calls itself an STN chip and is none.
+    // An adapter that identifies as an STN chip without being one.
     let clone = try VehicleRig(ElectricCar(.eGMP), chip: .stn, unknown: ["STPX"])
     clone.run(for: 60 * .second)
     #expect(clone.asked.count { $0.command.hasPrefix("STPX") } == 1 && clone.number("pedal-position") != nil && clone.fault == nil)
   }
 
-  @Test func `a controller that asks for timeout is heard out`() throws {
+  @Test func `response pending extends the timeout`() throws {
     let rig = try VehicleRig(ElectricCar(.eGMP), faults: ["nrc-78:1:700"])
     rig.run(for: 60 * .second)
     #expect(rig.number("rpm") != nil && rig.asked.contains { $0.command == "ATSTFF" })

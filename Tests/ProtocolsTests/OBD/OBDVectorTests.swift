@@ -2,7 +2,7 @@ import Testing
 
 @testable import Protocols
 
-/// What a car must show, from replies of real cars. Numbers are compared as they are published.
+/// The values of real cars from their replies, compared as published.
 @Suite struct OBDVectorTests {
   struct Car: CustomTestStringConvertible {
     var testDescription: String
@@ -62,7 +62,7 @@ import Testing
       ]),
   ]
 
-  /// A machine that has just sent the request and waits.
+  /// A machine that has just sent the request.
   static func asking(_ request: PageRequest, of vehicle: VehicleChoice = .auto, echo: Bool = false) -> AdapterRig {
     var rig = AdapterRig(vehicle: vehicle)
     rig.adapter.answer("220101", "")
@@ -102,8 +102,8 @@ import Testing
     for (name, value) in car.values { #expect(rig.number(name) == value, "\(name)") }
   }
 
-  @Test func theMotorSpeedIsReadBehindTheEchoedIdentifier() {
-    // From the 0x62 itself bytes 53 and 54 give 3329, 2 and 369 rpm: constant and plausible.
+  @Test func theMotorSpeedIsReadAfterTheEchoedIdentifier() {
+    // Counted from 0x62, bytes 53 and 54 give 3329, 2 and 369 rpm: constant and plausible.
     let wrong = [(Vector.kona, 3329), (Vector.ev6, 2)]
     for (reply, reading) in wrong {
       let payload: [UInt8] = [0x62, 0x01, 0x01] + Vector.data(of: reply)
@@ -115,7 +115,7 @@ import Testing
     }
   }
 
-  @Test func inverterAndBatteryVoltageAgreeWhereTheContactorsAreClosed() {
+  @Test func inverterAndBatteryVoltageAgreeWithClosedContactors() {
     for car in Self.cars where car.testDescription != "E-GMP without line ends" && car.testDescription != "Ioniq 28 kWh" {
       var rig = Self.asking(car.request)
       rig.give(.received(.main, car.reply))
@@ -123,7 +123,7 @@ import Testing
     }
   }
 
-  @Test func controllersInterleavedWithoutHeadersAreAmbiguousAndGiveNoNumber() {
+  @Test func interleavedECUsWithoutHeadersAreAmbiguousAndGiveNoNumber() {
     let ready = Self.asking(.kwp)
     for split in 0..<Vector.interleaved.count {
       var rig = ready
@@ -180,7 +180,7 @@ import Testing
     #expect(rig.number("rpm") == 10647)
   }
 
-  @Test func whatIsAbsentIsSaidOnce() {
+  @Test func anAbsenceIsPublishedOnce() {
     var rig = Self.asking(.uds)
     rig.give(.received(.main, Vector.ev6))
     var effects = Effects()
@@ -200,7 +200,7 @@ import Testing
     }
   }
 
-  @Test func schemaRowsStandAtTheirPlacesAndHaveNamesOfTheirOwn() {
+  @Test func schemaRowsAreInOrderAndHaveUniqueNames() {
     let properties = OBDMachine().schema.properties
     #expect(properties.count == Signal.allCases.count)
     #expect(Set(properties.map(\.name)).count == properties.count)

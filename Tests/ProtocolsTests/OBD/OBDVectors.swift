@@ -1,5 +1,4 @@
-// Replies of real cars, as adapters print them: one line per carriage return, `>` at the end. Where they come from
-// stands beside each.
+// Replies of real cars, as adapters print them: one line per carriage return, `>` at the end, each with its source.
 
 enum Vector {
   /// Kona 2023, driving, H1 S0 (OBDb/Hyundai-Kona-Electric).
@@ -14,7 +13,7 @@ enum Vector {
   static let wallbox = reply(
     "7EC103E620101EFFBE7", "7EC21EF6B2040017200", "7EC22FFF21C16201E20", "7EC23201F1E20004BBB", "7EC240DBB3D00008D00",
     "7EC2500D09F0000D37D", "7EC2600009CDF00009B", "7EC274400895F240002", "7EC28CD000000000BB8")
-  /// The same car's page 05: the last frame ends in padding.
+  /// The same car's record 05: the last frame ends in padding.
   static let wallboxPage5 = reply(
     "7EC102E620105FFFB74", "7EC210F012C01012C1F", "7EC22201F1F1F1F1E6C", "7EC23346C3400006422", "7EC240003E805480200",
     "7EC256A000000000000", "7EC26001F1E1F20AAAA")
@@ -23,7 +22,7 @@ enum Vector {
     "7EC 10 3D 61 01 FF FF FF FF ", "7EC 21 76 23 28 23 28 03 00 ", "7EC 22 24 0E 71 07 05 07 06 ", "7EC 23 06 05 05 00 08 B8 15 ",
     "7EC 24 B8 01 00 00 8C 00 00 ", "7EC 25 89 27 00 00 89 FF 00 ", "7EC 26 00 34 B9 00 00 33 9E ", "7EC 27 00 23 1E 16 2D 01 71 ",
     "7EC 28 00 00 00 00 03 E8 00 ")
-  /// Ioniq 28 kWh, 2101, H0, functional: four controllers interleaved (JejuSoul/OBD-PIDs-for-HKMC-EVs).
+  /// Ioniq 28 kWh, 2101, H0, functional: four ECUs interleaved (JejuSoul/OBD-PIDs-for-HKMC-EVs).
   static let interleaved = [UInt8](
     """
     02C|0:6101FFFFF800|01E|0:6101000003FF|03D|0:6101FFFFFFFF|016|0:6101FFE00000|1:0002D402CD03F0|1:0838010A015C2F|7F2112|\
@@ -31,7 +30,7 @@ enum Vector {
     3:5B04692F180018|3:01200000000000|3:1616160016CB3F|4:00220000600000|4:00D0FF00000000|4:CB0100007A0002|5:000001F3026A02|\
     5:5D4000025D4600|6:D2000000000000|6:00DECA0000D8E6|7:008A2FEB090002|8:0000000003E800||>
     """.utf8.map { $0 == UInt8(ascii: "|") ? 13 : $0 })
-  /// The battery controller's part of it, as it comes with headers on.
+  /// The BMS part of it, as printed with headers on.
   static let ioniq = reply(
     "7EC103D6101FFFFFFFF", "7EC21B4256026480000", "7EC22000F4816161616", "7EC231616160016CB3F", "7EC24CB0100007A0002",
     "7EC255D4000025D4600", "7EC2600DECA0000D8E6", "7EC27008A2FEB090002", "7EC280000000003E800")
@@ -42,19 +41,19 @@ enum Vector {
   /// Mode 01, several parameters (Ircama/ELM327-emulator).
   static let multi = reply("7E8101241010007E500", "7E82103010004000680", "7E822077D0C00000000")
   static let parameter78 = reply("7E8100B41780D061F01", "7E8219003DA02A60000")
-  /// Two controllers with 29-bit identifiers (brendan-w/python-OBD).
+  /// Two ECUs with 29-bit identifiers (brendan-w/python-OBD).
   static let long = reply("18 DA F1 11 04 41 0C 0D 74 ", "18 DA F1 1D 04 41 0C 0D 74 ")
   /// K-line (brendan-w/python-OBD).
   static let kLine = reply("SEARCHING...", "86 F1 10 41 00 BE 3E F8 11 CD ")
   /// A banner with noise (grimlockrocks/pi-bluetooth-obd).
   static let noisyBanner: [UInt8] = Array("ATZ\r".utf8) + [0xFC] + Array("\r\rELM327 v1.5\r\r>".utf8)
-  /// Vehicle number, H0 (ELM327 data sheet).
+  /// VIN, H0 (ELM327 data sheet).
   static let vehicleNumber = reply("014", "0: 49 02 01 31 44 34", "1: 47 50 30 30 52 35 35", "2: 42 31 32 33 34 35 36")
-  /// ISO 9141-2: V9's answer behind that network's header and before its sum.
+  /// ISO 9141-2: V9's response with that protocol's header and checksum.
   static let iso9141 = reply("BUS INIT: ...OK", "48 6B 10 41 0C 0D 74 91 ")
   /// SAE J1850 VPW (ELM327 data sheet).
   static let j1850 = reply("48 6B 10 41 00 BE 3E B8 11 FA ")
-  /// V12's vehicle number as networks before CAN send it: five lines, padded in front; with headers and without.
+  /// V12's VIN on protocols before CAN: five lines, padded in front; with headers and without.
   static let legacyVIN = reply(
     "48 6B 10 49 02 01 00 00 00 31 40 ", "48 6B 10 49 02 02 44 34 47 50 1F ", "48 6B 10 49 02 03 30 30 52 35 F8 ",
     "48 6B 10 49 02 04 35 42 31 32 EC ", "48 6B 10 49 02 05 33 34 35 36 E5 ")
@@ -63,17 +62,17 @@ enum Vector {
   /// Four trouble codes in lines of three.
   static let legacyCodes = reply("48 6B 10 43 01 33 01 71 03 00 AF ", "48 6B 10 43 04 20 00 00 00 00 2A ")
 
-  /// Lines as an adapter ends them.
+  /// Lines with an adapter's line ends.
   static func reply(_ lines: String...) -> [UInt8] { Array((lines.joined(separator: "\r") + "\r\r>").utf8) }
 
-  /// A page with some data bytes changed, as a Kona or an EV6 would print it.
+  /// A data record with some bytes changed, as a Kona or an EV6 would print it.
   static func page(_ base: [UInt8], _ changes: [Int: UInt8]) -> [UInt8] {
     var data = data(of: base)
     for (at, byte) in changes { data[at] = byte }
     return frames([0x62, 0x01, 0x01] + data)
   }
 
-  /// The page's data bytes of a reply with eleven-bit headers and no spaces.
+  /// The data bytes of a record, from a reply with 11-bit headers and no spaces.
   static func data(of reply: [UInt8]) -> [UInt8] {
     var bytes: [UInt8] = []
     for line in String(decoding: reply, as: UTF8.self).split(separator: "\r") where line.count == 19 {
@@ -84,7 +83,7 @@ enum Vector {
     return Array(bytes[3..<62])
   }
 
-  /// A payload of more than seven bytes as 7EC prints it under H1 S0.
+  /// A payload of more than seven bytes as printed from 7EC under H1 S0.
   static func frames(_ payload: [UInt8], from source: String = "7EC") -> [UInt8] {
     var frames = [[0x10 | UInt8(payload.count >> 8), UInt8(payload.count & 0xFF)] + payload.prefix(6)]
     var rest = payload.dropFirst(6)

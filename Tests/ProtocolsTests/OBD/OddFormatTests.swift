@@ -1,4 +1,4 @@
-// What some adapters and the software between make of a reply, where its structure still tells what was said.
+// Reformatted replies of some adapters and middleware that are still unambiguous.
 
 import Testing
 
@@ -8,18 +8,18 @@ import Testing
 @Suite struct OddFormatTests {
   typealias Read = CANReaderTests.Read
 
-  /// A Kona whose other controllers refuse, every line end lost: a public capture.
+  /// A Kona whose other ECUs send negative responses, without line ends: a public capture.
   static let refusedAround =
     "7F22127F22127F22127F22127F221203E0:620101FFF7E71:FF8A00000000832:00240ED71713133:141713000010C14:22C12800008B005:00450B0000434B6:000019A80000187:1200200EE70D018:7B0000000003E8"
 
-  @Test func `refusals of other controllers glued before a long message are passed over`() throws {
+  @Test func `negative responses of other ECUs glued before a long message are skipped`() throws {
     var reader = CANReader()
     let outcome = reader.read(Array(Self.refusedAround.utf8))
     #expect(outcome == .messages && reader.messages.count == 1 && reader.messages.first?.length == 62)
     #expect(reader.payload.starts(with: [0x62, 0x01, 0x01, 0xFF, 0xF7, 0xE7, 0xFF, 0x8A]))
     var wholes = 0
     for start in 1..<30 {
-      // What is cut off in the middle of a refusal is nobody's.
+      // A truncated negative response is rejected.
       let outcome = reader.read(Array(Self.refusedAround.utf8.dropFirst(start)))
       #expect((outcome == .messages) == (start % 6 == 0), "\(start)")
       wholes += outcome == .messages ? 1 : 0
@@ -31,7 +31,7 @@ import Testing
     }
   }
 
-  @Test func `a car whose other controllers refuse without names and line ends is polled`() throws {
+  @Test func `a car with negative responses without headers and line ends is polled`() throws {
     let kona = AdapterQuirkPollingTests.kona
     let answers = (0..<3).map { Reply(id: 0x7E8 + $0, payload: [0x7F, 0x22, 0x12]) } + kona.replies(to: [0x22, 0x01, 0x01], at: 0x7E4, 0)
     let rig = try VehicleRig(
@@ -40,14 +40,14 @@ import Testing
     #expect(rig.seen["rpm"] == ["824"] && rig.status == "polling", "\(rig.fault ?? "")")
   }
 
-  @Test func `lines of a K-line without a check are read once it is sure that there never is one`() {
+  @Test func `K-line lines without checksums are read once it is certain that there are none`() {
     for line in ["84 F1 10 41 0C 0D 74", "80 F1 10 04 41 0C 0D 74", "48 6B 10 41 0C 0D 74"] {
       #expect(CANReaderTests.reason(line) != nil)
       var reader = CANReader()
       reader.hasNoChecks = true
       let outcome = reader.read(Array(line.utf8))
       #expect(outcome == .messages && reader.payload == [0x41, 0x0C, 0x0D, 0x74])
-      // One byte too few or too many is no line.
+      // One byte too few or too many is not a line.
       for damaged in [String(line.dropLast(3)), line + " 00"] {
         let outcome = reader.read(Array(damaged.utf8))
         #expect(outcome != .messages, "\(damaged)")
@@ -63,7 +63,7 @@ import Testing
     #expect(rig.text("vin") != nil && codes.count > 1)
   }
 
-  @Test(arguments: [Bus.kwp, .iso9141, .can11, .can29]) func `an adapter that searches whatever it is told is polled`(_ bus: Bus) throws {
+  @Test(arguments: [Bus.kwp, .iso9141, .can11, .can29]) func `an adapter that always searches is polled`(_ bus: Bus) throws {
     let rig = try VehicleRig(PetrolCar(bus), faults: ["hollow-protocol"])
     rig.run(for: 180 * .second)
     #expect(rig.status == "polling" && rig.fault == nil && rig.number("rpm") != nil && rig.number("speed") != nil, "\(rig.fault ?? "")")
@@ -72,7 +72,7 @@ import Testing
     #expect(again.status == "polling" && again.fault == nil && again.number("rpm") != nil)
   }
 
-  @Test func `zeros behind a short message without headers are no part of it`() throws {
+  @Test func `zeros after a short message without headers are padding`() throws {
     let car = VehiclePollingTests.car([
       "0100": [(0x7E8, "410008180000")], "010C0D": [(0x7E8, "410C0D740D32")], "0105": [(0x7E8, "410564")],
       "03": [(0x7E8, "43010133")], "07": [(0x7E8, "4700")], "0A": [(0x7E8, "4A00")],
@@ -87,7 +87,7 @@ import Testing
       let bytes = stride(from: 0, to: damaged.count, by: 2).compactMap { UInt8(damaged.dropFirst($0).prefix(2), radix: 16) }
       #expect(TroubleCode.read(bytes[...], onCAN: true) == .broken("the number of codes does not match the response length"), "\(damaged)")
     }
-    // With headers, or where something else than zeros stands there, it is another length.
+    // With headers, or with other bytes than zeros, the length is wrong.
     for (bytes, isBare) in [
       ("0C0D74000000", false), ("0C0D74000001", true), ("0C0D740000", true), ("0C0D7400", true), ("000000000000", true),
     ] {
@@ -99,10 +99,10 @@ import Testing
 
   // MARK: An STN chip's one-line requests
 
-  @Test func `an adapter that never said it is an STN chip is never asked as one`() throws {
+  @Test func `STPX is never sent to an adapter that is not an STN chip`() throws {
     for car in [PetrolCar(.can11), PetrolCar(.can29)] {
       let rig = try VehicleRig(car)
-      // Another maker's ECU at 7E4 answers while the vehicle is detected; after that every reply is good.
+      // Another manufacturer's ECU at 7E4 responds during detection; after that every reply is good.
       rig.run(for: 20 * .second)
       let badReplies = rig.number("bad-replies")
       rig.run(for: 100 * .second)
@@ -111,7 +111,7 @@ import Testing
     }
   }
 
-  @Test func `what everybody may answer is not asked of an STN chip in one line`() throws {
+  @Test func `functional requests are not sent with STPX`() throws {
     let rig = try VehicleRig(PetrolCar(.can11), chip: .stn)
     rig.run(for: 120 * .second)
     #expect(rig.asked.contains { $0.command == "0902" || $0.command.hasPrefix("0100") })
@@ -119,7 +119,7 @@ import Testing
     #expect(rig.text("vehicle") == "standard OBD-II (7E8, 7E9)" && rig.text("calibration-ids-2") != nil)
   }
 
-  @Test func `one that does not answer STPX is asked so once, and never again`() throws {
+  @Test func `STPX without a reply is sent once and never again`() throws {
     let rig = try VehicleRig(PetrolCar(.can11), chip: .stn, faults: ["mute-stpx"])
     rig.run(for: 120 * .second)
     #expect(rig.asked.count { $0.command.hasPrefix("STPX") } <= 1 && rig.status == "polling" && rig.number("timeouts") ?? 0 <= 1)

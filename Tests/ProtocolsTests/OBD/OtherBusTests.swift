@@ -1,5 +1,4 @@
-// Cars whose diagnostic socket has another bus than 11-bit CAN, found by the adapter's search: what is asked there, what is kept, and
-// that neither a wrong header nor a search too many goes out.
+// Cars with another protocol than 11-bit CAN, found by protocol detection: requests, stored state, and no wrong header or needless search.
 
 import Testing
 
@@ -27,7 +26,7 @@ import Testing
     #expect(!again.asked.contains { $0.command == "0120" || $0.command.hasPrefix("22") || $0.command.hasSuffix("P6") })
   }
 
-  @Test func `a 29-bit car is polled as fast as any other, one controller at a time`() throws {
+  @Test func `a 29-bit car is polled as fast as any other, one ECU at a time`() throws {
     let rig = try VehicleRig(PetrolCar(.can29))
     rig.run(for: 60 * .second)
     #expect(abs(rig.count("010C0D", last: 10 * .second) - 200) <= 1)
@@ -37,7 +36,7 @@ import Testing
     #expect(!turns.contains { $0.hasPrefix("ATCRA7") || $0.hasPrefix("ATSP") || $0.hasPrefix("ATSH7") })
   }
 
-  @Test(arguments: [Bus.kwp, .iso9141]) func `on a K-line rpm and speed take turns, and the rest gets its share`(_ bus: Bus) throws {
+  @Test(arguments: [Bus.kwp, .iso9141]) func `on a K-line rpm and speed alternate, and the rest gets its share`(_ bus: Bus) throws {
     let rig = try VehicleRig(PetrolCar(bus))
     rig.run(for: 120 * .second)
     let counts = (rpm: rig.count("010C", last: 30 * .second), speed: rig.count("010D", last: 30 * .second))
@@ -46,11 +45,11 @@ import Testing
       "\(counts) \(rig.asked.suffix(40).map { "\($0.at / 1_000_000) \($0.command)" })")
     let others = Set(rig.asked.filter { $0.at > 60 * .second && $0.command.hasPrefix("01") }.map { String($0.command.prefix(4)) })
     #expect(others.count > 10)
-    // Nothing is addressed where the adapter knows best.
+    // No header is set where the adapter addresses by itself.
     #expect(!rig.asked.drop { $0.command != "ATDPN" }.contains { $0.command.hasPrefix("ATSH") || $0.command.hasPrefix("ATCRA") })
   }
 
-  @Test(arguments: [Bus.can29, .kwp, .iso9141]) func `trouble codes and questions go to all controllers of any bus`(_ bus: Bus) throws {
+  @Test(arguments: [Bus.can29, .kwp, .iso9141]) func `trouble codes and queries go to all ECUs of any protocol`(_ bus: Bus) throws {
     let rig = try VehicleRig(PetrolCar(bus))
     rig.run(for: 30 * .second)
     let codes = try #require(rig.act("dtc")).get()
@@ -65,7 +64,7 @@ import Testing
     #expect(rig.status == "polling" && rig.fault == nil)
   }
 
-  @Test func `a header has no sense before CAN, and says so`() throws {
+  @Test func `a header before CAN is an error`() throws {
     let request = try SignalRequest("220101", allowRaw: false)
     let own = CustomSignal("own", request, header: CANIdentifier("7E4"), try Expression("A"), help: "own")
     let rig = try VehicleRig(PetrolCar(.kwp), signals: [own])
@@ -77,7 +76,7 @@ import Testing
     #expect(rig.status == "polling" && rig.fault == nil)
   }
 
-  @Test func `an adapter that cannot say which bus it found is used all the same`() throws {
+  @Test func `an adapter that cannot report its protocol is used`() throws {
     for bus in [Bus.can29, .kwp] {
       let rig = try VehicleRig(PetrolCar(bus), unknown: ["ATDPN"])
       rig.run(for: 60 * .second)
@@ -85,7 +84,7 @@ import Testing
     }
   }
 
-  @Test func `a car that sleeps is not searched for on every bus again and again`() throws {
+  @Test func `a sleeping car does not cause repeated protocol detection`() throws {
     let known = try VehicleRig(PetrolCar(.can11))
     known.run(for: 10 * .second)
     let rig = try VehicleRig(PetrolCar(.can11, Ignition([Ignition.Turn(.off, at: 0)])), disk: known.disk)
@@ -93,7 +92,7 @@ import Testing
     #expect(rig.status == "car-asleep" && rig.asked.count { $0.command == "ATSP0" } <= 4)
   }
 
-  @Test func `what was kept of another car's bus does not hide this one`() throws {
+  @Test func `another car's stored protocol does not hide this one`() throws {
     for kept in ["bus 7\n18DAF110 0C0D\n", "bus 3\n10 0C0D\n", "18DAF110 0C", "bus 0\n7E8 0C", "bus X\n7E8 0C", "bus 7\n"] {
       let rig = try VehicleRig(PetrolCar(.can11), disk: ["controllers": Array(kept.utf8)])
       rig.run(for: 60 * .second)
@@ -103,8 +102,8 @@ import Testing
     }
   }
 
-  /// Volkswagen's MEB: 17FC007B is answered from 17FE007B. The adapter's own flow control would go to 17FE7B00.
-  @Test func `a long answer from an address of the maker's own is read to its end`() throws {
+  /// Volkswagen's MEB: 17FC007B responds as 17FE007B. Automatic flow control would go to 17FE7B00.
+  @Test func `a long response from a manufacturer's own address is read to its end`() throws {
     func reply(_ id: UInt32, _ bytes: UInt8...) -> Reply { Reply(id: id, payload: bytes) }
     let car = CapturedCar(
       .can29,

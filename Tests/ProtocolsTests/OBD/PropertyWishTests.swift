@@ -1,4 +1,4 @@
-// How often an owner wants a property: groups of one request, pages of a maker, properties that are left out, and what goes first.
+// Configured overrides of properties: PIDs of one request, data records, properties that are not polled, and priorities.
 
 import Testing
 
@@ -6,7 +6,7 @@ import Testing
 @testable import Protocols
 
 @Suite struct PropertyWishTests {
-  @Test func `a parameter is asked for as often as its owner wants`() throws {
+  @Test func `a PID is polled with its configured period`() throws {
     let wishes = [
       PropertyWish("coolant-temperature", period: .second / 2), PropertyWish("engine-load", period: 10 * .second),
       PropertyWish("fuel-level", isAsked: false), PropertyWish("speed", period: .second),
@@ -27,7 +27,7 @@ import Testing
     #expect(load?.lifetime == .fresh(30 * .second))
   }
 
-  @Test func `nothing is polled at the device's rate where its owner wants all of it less often`() throws {
+  @Test func `nothing is polled at the device's rate if all periods are longer`() throws {
     let wishes = [
       PropertyWish("rpm", period: 2 * .second), PropertyWish("speed", period: .second), PropertyWish("engine-load", period: 4 * .second),
     ]
@@ -42,7 +42,7 @@ import Testing
     let most = rig.asked.filter { $0.at > rig.now - 10 * .second }.reduce(into: [:]) { $0[$1.command, default: 0] += 1 }.values.max() ?? 0
     #expect(most <= 21, "what follows the foot comes twice a second, nothing more often")
     #expect(rig.number("poll-rate").map { $0 < 2.5 } == true)
-    // Another car comes at the device's rate, until its own wishes count.
+    // Another car is polled at the device's rate until its own overrides apply.
     let off = [PropertyWish("rpm", isAsked: false), PropertyWish("speed", isAsked: false)]
     let without = try VehicleRig(PetrolCar(.can11), wishes: off)
     without.run(for: 60 * .second)
@@ -50,7 +50,7 @@ import Testing
     #expect(without.number("poll-rate").map { $0 < 2.5 } == true && without.number("coolant-temperature") != nil)
   }
 
-  @Test func `a page of a maker comes as often as the most eager of its properties`() throws {
+  @Test func `a data record is polled with the shortest period of its properties`() throws {
     let usual = try VehicleRig(ElectricCar(.eGMP))
     usual.run(for: 30 * .second)
     let wishes = [PropertyWish("state-of-health", period: .second), PropertyWish("odometer", isAsked: false)]
@@ -61,7 +61,7 @@ import Testing
     #expect(rig.number("remaining-energy") != nil && (rig.number("lateness-p99") ?? 99) < 5)
   }
 
-  @Test func `what has priority comes first where there is not time for all`() throws {
+  @Test func `properties with priority come first when there is not enough time for all`() throws {
     let eager = ["oil-temperature", "barometric-pressure"].map { PropertyWish($0, period: .second, priority: .high) }
     let rig = try VehicleRig(PetrolCar(.kwp), wishes: eager + [PropertyWish("ambient-temperature", period: .second, priority: .low)])
     rig.run(for: 240 * .second)
@@ -69,7 +69,7 @@ import Testing
     #expect(counts[0] > 20 && counts[1] > 20 && counts[2] < counts[0] / 2, "\(counts)")
   }
 
-  @Test func `every property that is asked for can be wished for`() throws {
+  @Test func `every polled property can be configured`() throws {
     let rig = try VehicleRig(PetrolCar(.can11))
     rig.run(for: 20 * .second)
     let asked = rig.machine.timetable.inquiries.flatMap(\.rows).map { rig.machine.schema.properties[$0.position].name }
@@ -85,7 +85,7 @@ import Testing
     ("warp", "no vehicle has a property warp; vehiclectl describe lists them"),
     ("converter-voltage", "converter-voltage has been renamed; write property.dc-dc-voltage"),
   ])
-  func `a name that is nobody's is a mistake`(_ name: String, _ words: String) {
+  func `an unknown name is an error`(_ name: String, _ words: String) {
     var setup = Setup(options: [:])
     setup.sections["property"] = [Setup.Subsection(name, [:])]
     #expect(throws: OptionError(nil, words)) { _ = try Kind.obd.make(setup) }

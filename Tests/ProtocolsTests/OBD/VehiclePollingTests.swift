@@ -1,5 +1,4 @@
-// Whole cars in virtual time: what is found out about them, that every page comes in its time, and that none of them makes the fast one
-// late.
+// Whole cars in virtual time: detection, the period of every data record, and no delay of the fast request.
 
 import Testing
 
@@ -7,7 +6,7 @@ import Testing
 @testable import Protocols
 
 @Suite struct VehiclePollingTests {
-  @Test func `an electric car is recognised at its first page, and its other pages come beside the fast one`() throws {
+  @Test func `an electric car is detected by its first data record, and the others are polled beside it`() throws {
     let rig = try VehicleRig(ElectricCar(.eGMP))
     rig.run(for: 30 * .second)
     #expect(rig.status == "polling" && rig.fault == nil && rig.text("vehicle") == "electric Hyundai or Kia (e-gmp)")
@@ -17,7 +16,7 @@ import Testing
     #expect(rig.declared == 1 && rig.disk["request"] == Array("220101".utf8))
   }
 
-  @Test func `after the first seconds the fast page keeps its place on the grid with all pages beside it`() throws {
+  @Test func `after the first seconds the fast request keeps its slots with all records beside it`() throws {
     let rig = try VehicleRig(ElectricCar(.eGMP))
     rig.run(for: 20 * .second)
     let missed = rig.number("missed")
@@ -25,20 +24,20 @@ import Testing
     #expect(abs(rig.count("220101", last: 10 * .second) - 200) <= 1)
     #expect(rig.number("missed") == missed)
     #expect((rig.number("lateness-p99") ?? 99) < 5, "\(rig.number("lateness-p99") ?? -1) ms")
-    // Each in its own time: brakes and pedal every second, charge every ten.
+    // Each at its own period: brakes and pedal every second, charge every ten.
     #expect((8...12).contains(rig.count("22E004", last: 10 * .second)) && (8...12).contains(rig.count("220104", last: 10 * .second) - 1))
     #expect((1...2).contains(rig.count("220105", last: 10 * .second)))
   }
 
-  @Test func `a slow adapter asks the other pages all the same, a few at a time`() throws {
+  @Test func `a slow adapter polls the other records as well, a few at a time`() throws {
     let rig = try VehicleRig(ElectricCar(.eGMP), faults: ["latency:60"])
     rig.run(for: 120 * .second)
     #expect(rig.count("220105", last: 60 * .second) >= 3 && rig.count("22E004", last: 60 * .second) >= 5)
     #expect(rig.count("220101", last: 60 * .second) > 400, "\(rig.count("220101", last: 60 * .second))")
   }
 
-  @Test func `what does not fit into the gap makes the next page late by what is missing, and no more`() throws {
-    // 26.5 ms for the page, and up to 32 for another controller's with the way there and back.
+  @Test func `a request that does not fit into the gap delays the next poll only by the difference`() throws {
+    // 26.5 ms for the fast request, and up to 32 ms for another ECU's with retargeting there and back.
     let rig = try VehicleRig(ElectricCar(.eGMP), faults: ["latency:8"])
     rig.run(for: 60 * .second)
     let pages = rig.asked.filter { $0.at > 30 * .second && $0.command.hasPrefix("220101") }.map { $0.at % (50 * .millisecond) }
@@ -46,14 +45,14 @@ import Testing
   }
 
   @Test(arguments: [(ElectricCar.Model.kona, "kona-niro", "220101"), (.ioniq28, "older", "2101")])
-  func `other families have other pages`(_ model: ElectricCar.Model, _ name: String, _ request: String) throws {
+  func `other families have other data records`(_ model: ElectricCar.Model, _ name: String, _ request: String) throws {
     let rig = try VehicleRig(ElectricCar(model))
     rig.run(for: 30 * .second)
     #expect(rig.text("vehicle") == "electric Hyundai or Kia (\(name))" && rig.text("request") == request)
     #expect(rig.number("state-of-health") != nil && rig.number("rpm") != nil && rig.number("remaining-energy") == nil)
   }
 
-  @Test func `a petrol car tells what it has, and each value comes from one controller`() throws {
+  @Test func `a petrol car reports its PIDs, and each value comes from one ECU`() throws {
     let rig = try VehicleRig(PetrolCar(.can11))
     rig.run(for: 20 * .second)
     #expect(rig.text("vehicle") == "standard OBD-II (7E8, 7E9)" && rig.text("request") == "010C0D" && rig.fault == nil)
@@ -64,7 +63,7 @@ import Testing
       #expect(rig.number(name) != nil, "\(name): \(rig.absence(name) ?? "never said")")
     }
     #expect(rig.number("dtc-count") == 2 && rig.text("fuel-type") == "petrol" && rig.text("mil") == "on")
-    // The transmission has nothing that the engine has not, but its own calibration, which is asked for twice: to find out how long it is.
+    // The transmission ECU adds only its own calibration, which is requested twice: once to measure its duration.
     #expect(rig.text("calibration-ids-2") == "VSIM-TCM-7DQ-042" && rig.asked.count { $0.command == "ATSH7E1" } <= 2)
   }
 
@@ -80,18 +79,18 @@ import Testing
     for (request, wanted, rate) in achieved { #expect(rate > wanted * 0.85 && rate < wanted * 1.2, "\(request): \(rate) of \(wanted) Hz") }
   }
 
-  @Test func `what was found is there at the next start, and is tried behind the electric car's page`() throws {
+  @Test func `the stored vehicle is used at the next start, after the electric car's request`() throws {
     let first = try VehicleRig(PetrolCar(.can11))
     first.run(for: 5 * .second)
     let rig = try VehicleRig(PetrolCar(.can11), disk: first.disk)
     #expect(rig.machine.schema == first.machine.schema && rig.declared == 1)
     rig.run(for: 5 * .second)
     #expect(rig.number("rpm") != nil && !rig.asked.contains { $0.command == "0120" })
-    // The same disk behind another car: what is there is found out anew.
+    // The same stored state with another car: detection is repeated.
     let other = try VehicleRig(ElectricCar(.eGMP), disk: first.disk)
     other.run(for: 5 * .second)
     #expect(other.number("state-of-charge") != nil && other.text("vehicle") == "electric Hyundai or Kia (e-gmp)")
-    // Damaged, or nothing that is known, or nobody who can be asked.
+    // Damaged, without a known PID, or without an ECU address.
     for damaged in ["", "7E8", "XYZ 0C", "7E8 0C0", "7E8 0C\n7E8", "7E8 FE", "5 0C", "FFFFFFFF 0C"] {
       let rig = try VehicleRig(PetrolCar(.can11), disk: ["controllers": Array(damaged.utf8)])
       rig.run(for: 20 * .second)
@@ -99,7 +98,7 @@ import Testing
     }
   }
 
-  @Test func `a vehicle that a person names is asked nothing else`() throws {
+  @Test func `a configured vehicle gets no other requests`() throws {
     let ice = try VehicleRig(PetrolCar(.can11), vehicle: .ice)
     ice.run(for: 5 * .second)
     #expect(ice.number("rpm") != nil && !ice.asked.contains { $0.command.hasPrefix("22") || $0.command == "2101" })
@@ -108,7 +107,7 @@ import Testing
     #expect(electric.status == "car-silent" && !electric.asked.contains { $0.command.hasPrefix("01") || $0.command == "2101" })
   }
 
-  /// A car of two controllers, each of which has some parameters.
+  /// A car with two ECUs that support some PIDs each.
   static func car(_ answers: [String: [(UInt32, String)]]) -> CapturedCar {
     func bytes(_ hex: String) -> [UInt8] {
       let digits = Array(hex.utf8)
@@ -118,7 +117,7 @@ import Testing
     return CapturedCar(.can11, answers: Dictionary(uniqueKeysWithValues: all))
   }
 
-  @Test func `engine speed of one controller and road speed of another are both asked for`() throws {
+  @Test func `engine speed of one ECU and road speed of another are both polled`() throws {
     let rig = try VehicleRig(
       Self.car([
         "0100": [(0x7E8, "410000100000"), (0x7E9, "410000080000")], "010C": [(0x7E8, "410C0D74")], "010D": [(0x7E9, "410D32")],
@@ -128,12 +127,12 @@ import Testing
     #expect(rig.count("010C", last: 5 * .second) >= 90 && rig.count("010D", last: 5 * .second) >= 10)
   }
 
-  @Test func `a controller that answers one parameter at a time is asked so, and that is remembered`() throws {
+  @Test func `an ECU that answers one PID at a time is polled so, which is stored`() throws {
     var answers: [String: [(UInt32, String)]] = [
       "0100": [(0x7E8, "410018180000")], "0104": [(0x7E8, "410480")], "0105": [(0x7E8, "410564")], "010C": [(0x7E8, "410C0D74")],
       "010D": [(0x7E8, "410D32")],
     ]
-    // NO DATA to several, or an answer to the first alone.
+    // NO DATA to several PIDs, or a response to the first only.
     for alone in [[:], ["010C0D": "410C0D74", "0105": "410564", "010405": "410480"]] {
       for (request, answer) in alone { answers[request] = [(0x7E8, answer)] }
       let rig = try VehicleRig(Self.car(answers))
@@ -150,17 +149,17 @@ import Testing
   }
 
   @Test(arguments: ["410000000000", "410000000001", "4100FFFFFFFF"])
-  func `controllers that support nothing that is known, or say more than they answer, are no car and no crash`(_ bitmap: String) throws {
+  func `ECUs without known PIDs, or with false bitmaps, are handled`(_ bitmap: String) throws {
     let rig = try VehicleRig(Self.car(["0100": [(0x7E8, bitmap)]]))
     rig.run(for: 60 * .second)
     #expect(rig.status != "polling" && rig.number("rpm") == nil && rig.fault != nil)
-    // Another start with what was kept.
+    // Another start with the stored state.
     let again = try VehicleRig(Self.car(["0100": [(0x7E8, bitmap)]]), disk: rig.disk)
     again.run(for: 60 * .second)
     #expect(again.status != "polling")
   }
 
-  @Test func `a controller that was not heard at first is found later`() throws {
+  @Test func `an ECU that was missed at first is found later`() throws {
     let first = try VehicleRig(PetrolCar(.can11))
     first.run(for: 20 * .second)
     let kept = ["controllers": Array("bus 6\n7E8 0C0D05\n".utf8)]
@@ -168,27 +167,27 @@ import Testing
     rig.run(for: 30 * .second)
     #expect(rig.text("vehicle") == "standard OBD-II (7E8, 7E9)" && rig.number("fuel-level") != nil && rig.status == "polling")
     #expect(rig.disk["controllers"] == first.disk["controllers"])
-    // However many have answered: who has not is waited for as well.
+    // However many ECUs have responded, the adapter waits for the others as well.
     var check = try #require(rig.machine.timetable.inquiries.first { $0.isCheck })
     check.answered(at: rig.now, took: .millisecond, frames: 2)
     #expect(String(decoding: check.bytes, as: UTF8.self) == "0100\r")
-    // What is known is not asked for again.
+    // Known ECUs are not queried again.
     #expect(first.declared == 1 && rig.asked.count { $0.command == "0120" } == 1)
   }
 
-  @Test func `what is polled slowly stays fresh from one poll to the next`() throws {
+  @Test func `slowly polled values stay fresh from one poll to the next`() throws {
     let rig = try VehicleRig(PetrolCar(.can11), rate: 0.2)
     rig.run(for: 60 * .second)
     #expect(rig.machine.schema.properties.first { $0.name == "rpm" }?.lifetime == .fresh(15 * .second))
   }
 
-  @Test func `one answer that was pending does not slow the page down for good`() throws {
+  @Test func `one pending response does not slow polling down for good`() throws {
     let rig = try VehicleRig(PetrolCar(.can11), faults: ["nrc-78:500:400"])
     rig.run(for: 120 * .second)
     #expect(rig.status == "polling" && rig.count("010C0D", last: 20 * .second) > 300)
   }
 
-  @Test func `a parameter of another length than the standard's is no value, and says so`() throws {
+  @Test func `a PID of wrong length is absent with the reason`() throws {
     let rig = try VehicleRig(
       Self.car([
         "0100": [(0x7E8, "410000180000")], "010C0D": [(0x7E8, "410C0D74000D32")], "010C": [(0x7E8, "410C0D7400")],
@@ -199,7 +198,7 @@ import Testing
     #expect(rig.number("speed") == 50 && rig.fault == nil && rig.status == "polling")
   }
 
-  @Test func `what is polled stays what is shown over other connections`() throws {
+  @Test func `polled properties stay in the schema over reconnections`() throws {
     var answers: [String: [(UInt32, String)]] = [
       "0100": [(0x7E8, "410000180000")], "010C": [(0x7E8, "410C0D74")], "010D": [(0x7E8, "410D32")],
     ]
@@ -214,7 +213,7 @@ import Testing
     #expect(rig.count("010D", last: 10 * .second) <= 200 && rig.number("speed") == 50)
   }
 
-  @Test func `a signal of everybody's comes from one controller and stays there`() throws {
+  @Test func `a functional signal comes from one ECU and stays there`() throws {
     let request = try SignalRequest("0105", allowRaw: false)
     let own = CustomSignal("own-coolant", request, try Expression("A-40"), unit: "°C", help: "own")
     let rig = try VehicleRig(
@@ -226,10 +225,10 @@ import Testing
     #expect(rig.number("own-coolant") == 40 && rig.number("bad-replies") == 0)
   }
 
-  @Test func `a maker's own question goes to the controller that is polled, wherever the adapter is turned just then`() throws {
+  @Test func `a manufacturer-specific query goes to the polled ECU, whatever the adapter's current target`() throws {
     let rig = try VehicleRig(ElectricCar(.eGMP))
     rig.run(for: 10 * .second)
-    // At any moment of a second, in which others are asked as well.
+    // At any time within a second, with other requests in between.
     for _ in 0..<40 {
       let report = try #require(rig.act("query", ["request": .string("220105")])).get()
       #expect(report.rows.count == 1 && report.rows.first?.first == "7EC")
@@ -238,7 +237,7 @@ import Testing
     #expect(rig.fault == nil && rig.status == "polling")
   }
 
-  @Test func `an electric car that was taken for a standard one is remembered as what it is`() throws {
+  @Test func `an electric car detected as a standard one is stored correctly later`() throws {
     let standard = try VehicleRig(PetrolCar(.can11))
     standard.run(for: 5 * .second)
     let rig = try VehicleRig(ElectricCar(.eGMP), disk: standard.disk)
@@ -246,7 +245,7 @@ import Testing
     #expect(rig.text("vehicle") == "electric Hyundai or Kia (e-gmp)" && rig.disk["controllers"] == [])
   }
 
-  @Test func `another vehicle with the same controllers is found out anew by its number`() throws {
+  @Test func `another vehicle with the same ECUs is detected by its VIN`() throws {
     let first = try VehicleRig(PetrolCar(.can11))
     first.run(for: 20 * .second)
     let kept = String(decoding: try #require(first.disk["controllers"]), as: UTF8.self)
@@ -260,17 +259,17 @@ import Testing
     other.run(for: 60 * .second)
     #expect(other.text("vin") == "1D4GP00R55B123456" && other.number("rpm") == 861 && other.number("speed") == 50)
     #expect(!other.machine.schema.properties.contains { $0.name == "coolant-temperature" })
-    // One that tells another number each time is found out anew once at most.
+    // With a VIN that changes at each response, detection is repeated once at most.
     let fickle = try VehicleRig(FickleCar(car: PetrolCar(.can11)), disk: first.disk)
     fickle.run(for: 200 * .second)
     #expect(fickle.asked.count { $0.command == "0120" } <= 1 && fickle.status == "polling" && fickle.number("coolant-temperature") != nil)
-    // A car whose number was never told is not another one.
+    // A car that never reported a VIN is not another car.
     let same = try VehicleRig(PetrolCar(.can11), disk: first.disk)
     same.run(for: 30 * .second)
     #expect(!same.asked.contains { $0.command == "0120" })
   }
 
-  /// One car until a moment, nothing for a while, then another.
+  /// One car until some time, nothing for a while, then another.
   struct SwappedCar: Car {
     var cars: [CapturedCar]
     let gone: Range<Instant>
@@ -293,7 +292,7 @@ import Testing
     ])
   }
 
-  @Test func `an adapter that was put into another car shows nothing of the first`() throws {
+  @Test func `an adapter moved to another car shows no values of the first`() throws {
     let first = numbered(hex("WVWZZZ1KZAW000042"), "08180000")
     let rig = try VehicleRig(SwappedCar(cars: [first, numbered(hex("1D4GP00R55B123456"), "00180000")], gone: 30 * .second..<75 * .second))
     rig.run(for: 25 * .second)
@@ -306,14 +305,14 @@ import Testing
     #expect(rig.text("vin") == "1D4GP00R55B123456" && rig.number("rpm") == 861, "\(told)")
     #expect(rig.number("coolant-temperature") == nil)
     #expect(!rig.machine.schema.properties.contains { $0.name == "coolant-temperature" })
-    // One whose number cannot be read does not keep the first one's.
+    // An unreadable VIN does not keep the first car's.
     let blank = try VehicleRig(
       SwappedCar(cars: [first, numbered(String(repeating: "FF", count: 17), "08180000")], gone: 30 * .second..<75 * .second))
     blank.run(for: 160 * .second)
     #expect(blank.number("rpm") == 861 && blank.text("vin") == nil && blank.seen["vin"] == ["WVWZZZ1KZAW000042"])
   }
 
-  @Test func `an answer of another length than the standard says is told, and asked for ever less often`() throws {
+  @Test func `a response of wrong length is reported, and polled less and less often`() throws {
     let rig = try VehicleRig(
       Self.car([
         "0100": [(0x7E8, "410008180000")], "010C0D": [(0x7E8, "410C0D740D32")], "0105": [(0x7E8, "41056400")],
@@ -331,7 +330,7 @@ import Testing
     #expect(rig.number("poll-rate").map { $0 > 90 } == true, "\(rig.number("poll-rate") ?? 0)")
   }
 
-  /// Whose number is another one with each answer.
+  /// A car whose VIN changes with each response.
   struct FickleCar: Car {
     var car: PetrolCar
     var number = 0
@@ -349,7 +348,7 @@ import Testing
 
   private func hex(_ text: String) -> String { String(decoding: hexText(Array(text.utf8)), as: UTF8.self) }
 
-  @Test func `trouble codes are read from all controllers, with their states and words`() throws {
+  @Test func `trouble codes are read from all ECUs, with states and descriptions`() throws {
     let rig = try VehicleRig(PetrolCar(.can11))
     rig.run(for: 5 * .second)
     let report = try #require(rig.act("dtc")).get()
@@ -363,7 +362,7 @@ import Testing
     #expect(rig.count("010C0D", last: 2 * .second) >= 38 && before > 0 && rig.fault == nil)
   }
 
-  @Test func `signals of an owner's own are asked beside the fast page, one request for all that it holds`() throws {
+  @Test func `custom signals are polled beside the fast request, one request for all in a response`() throws {
     let request = try SignalRequest("220105", allowRaw: false)
     let own = try [("my-charge", "AF/2"), ("my-health", "(Z*256+AA)/10")].map { name, formula in
       CustomSignal(name, request, header: CANIdentifier("7E4"), try Expression(formula), unit: "%", period: 2 * .second, help: "own")
@@ -374,7 +373,7 @@ import Testing
     #expect((5...8).contains(rig.count("220105", last: 10 * .second)))
   }
 
-  @Test func `an owner's name goes before ours`() throws {
+  @Test func `a custom signal's name has precedence`() throws {
     let request = try SignalRequest("220105", allowRaw: false)
     let own = CustomSignal("odometer", request, header: CANIdentifier("7E4"), try Expression("AF"), unit: "km", help: "own")
     let rig = try VehicleRig(ElectricCar(.eGMP), signals: [own])

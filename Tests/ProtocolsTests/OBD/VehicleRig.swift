@@ -1,5 +1,4 @@
-// The obd machine and the simulated adapter with a whole car behind it, in virtual time: what a cable does between them, and nothing
-// else. What the machine sends is kept, so that a test can tell when what was asked.
+// The obd machine and the simulated adapter with a whole car, connected in virtual time. Commands are recorded with their times.
 
 @testable import Peers
 @testable import Protocols
@@ -10,7 +9,7 @@ final class VehicleRig {
   private(set) var now: Instant = 0
   private(set) var asked: [(at: Instant, command: String)] = []
   private(set) var values: [String: Reading.Content] = [:]
-  /// Every value that was ever told.
+  /// Every published value.
   private(set) var seen: [String: Set<String>] = [:]
   private(set) var published: [String: Int] = [:]
   private(set) var status = ""
@@ -21,14 +20,14 @@ final class VehicleRig {
   private(set) var progress: [String] = []
   private(set) var results: [CommandID: Result<Report, CommandError>] = [:]
   private var lastID: CommandID = 0
-  /// How commands begin that this adapter does not know.
+  /// Prefixes of commands that this adapter does not support.
   private var unknown: Set<String> = []
-  /// How commands begin that it never answers.
+  /// Prefixes of commands that it never replies to.
   private var mute: Set<String> = []
   /// Raw replies, by how the commands begin that get them.
   var spoilt: [String: String] = [:]
   private var unheard: [[UInt8]] = []
-  /// What the disk and the clock say in the next turn.
+  /// The inputs of disk and clock for the next turn.
   private var answers: [Input] = []
 
   init(
@@ -50,7 +49,7 @@ final class VehicleRig {
     feed(.linkChanged(.main, .up(maximumSend: nil)))
   }
 
-  /// The link breaks, and comes up again.
+  /// Breaks the link and brings it up again.
   func reconnect() {
     feedAdapter(.linkChanged(.main, .down("unplugged")))
     feed(.linkChanged(.main, .down("unplugged")))
@@ -137,7 +136,7 @@ final class VehicleRig {
   func text(_ name: String) -> String? { if case .value(let value)? = values[name] { value.text } else { nil } }
   func absence(_ name: String) -> String? { if case .absent(let reason)? = values[name] { reason } else { nil } }
 
-  /// How often a request went out in the last so many nanoseconds, with or without the number of frames.
+  /// The number of requests in the last nanoseconds, with or without a frame count.
   func count(_ request: String, last span: Nanoseconds) -> Int {
     asked.count { $0.at >= now - span && ($0.command == request || $0.command.count == request.count + 1 && $0.command.hasPrefix(request)) }
   }

@@ -1,4 +1,4 @@
-// Signal sets of OBDb and tables of Torque: what becomes of them, and what is left out with which reason.
+// OBDb's signal sets and Torque's tables: the imported signals, and the reasons for those left out.
 
 import Testing
 
@@ -37,7 +37,7 @@ import Testing
     #expect(throws: Never.self) { _ = try Expression(signal.value) }
   }
 
-  @Test func `a formula gives what the bits say, wherever they lie`() throws {
+  @Test func `a formula gives the value of the bits at any position`() throws {
     var random = Noise(seed: 3)
     for _ in 0..<2000 {
       let (start, length) = (Int.random(in: 0..<40, using: &random), Int.random(in: 1...53, using: &random))
@@ -54,7 +54,7 @@ import Testing
     }
   }
 
-  @Test func `what a command says holds for its signals`() throws {
+  @Test func `the keys of a command apply to its signals`() throws {
     let command = #""hdr": "DA10", "rax": "11", "cmd": {"21": "05"}, "freq": 0.01, "filter": {"from": 2019, "to": 2021, "years": [2024]}"#
     let signal = try #require(try read(set(#""len": 8, "min": -5, "max": 50, "unit": "celsius""#, command: command)).signals.first)
     #expect(
@@ -67,7 +67,7 @@ import Testing
     #expect(other.comments == ["for model years until 2021, from 2024 on"] && other.period == 3600 && other.request == "010C")
   }
 
-  // The identifiers that OBDb's own tests give for these.
+  // The identifiers in OBDb's own tests.
   @Test(arguments: [
     (#""hdr": "DA10", "rax": "10""#, "18DA10F1", nil), (#""hdr": "DA10", "rax": "11""#, "18DA10F1", "18DAF111"),
     (#""hdr": "DA10", "rax": "10", "pri": "14""#, "14DA10F1", "14DAF110"),
@@ -76,21 +76,21 @@ import Testing
     (#""hdr": "D016", "rax": "1EC60E80""#, "18D016F1", "1EC60E80"), (#""hdr": "7E0", "rax": "7E8""#, "7E0", nil),
     (#""hdr": "7E0", "rax": "7EA""#, "7E0", "7EA"),
   ])
-  func `who is asked and who answers is what OBDb makes of header, priority and receive address`(
+  func `request and response address are those of OBDb's decoder`(
     _ command: String, _ header: String, _ reply: String?
   ) throws {
     let found = try read(set(#""len": 8, "max": 50, "unit": "scalar""#, command: command + #", "cmd": {"22": "DA2C"}, "freq": 1"#))
     #expect(found.signals.first?.header == header && found.signals.first?.reply == reply && found.leftOut.isEmpty)
   }
 
-  // What OBDb's decoder moves to an end is absent here: its min is 0 where none is given, and it uses no max that is not above it.
+  // Values that OBDb's decoder clamps are absent here: its min is 0 if missing, and max is ignored unless it is above min.
   @Test(arguments: [
     (#""len": 16, "sign": true, "div": 100, "max": 20"#, 0, 20, true), (#""len": 8, "add": -40, "max": 215"#, 0, 215, true),
     (#""len": 8, "mul": -1, "max": 9"#, 0, 9, true), (#""len": 8, "max": 100"#, nil, 100, false),
     (#""len": 8, "sign": true, "min": -100, "max": 100"#, -100, 100, false), (#""len": 8, "sign": true, "max": 0"#, nil, nil, true),
     (#""len": 8, "min": 3, "max": 3"#, nil, nil, true),
   ])
-  func `limits are those that OBDb's decoder uses, and what it makes up is noted`(
+  func `limits are those of OBDb's decoder, and assumed ones are noted`(
     _ format: String, _ minimum: Double?, _ maximum: Double?, _ isNoted: Bool
   ) throws {
     let found = try read(set(format + #", "unit": "percent""#))
@@ -98,7 +98,7 @@ import Testing
     #expect(signal.minimum == minimum && signal.maximum == maximum && found.notes.count == (isNoted ? 1 : 0), "\(found.notes)")
   }
 
-  @Test func `a value that OBDb would move to 0 is absent`() throws {
+  @Test func `a value that OBDb would clamp to 0 is absent`() throws {
     let found = try read(set(#""len": 16, "sign": true, "div": 100, "max": 20, "unit": "percent""#))
     var problems: [OptionError] = []
     let section = try #require(found.signals.first).section
@@ -107,7 +107,7 @@ import Testing
     #expect(decoded([0xFF, 0xF9]) == .absent(.outOfRange) && decoded([0x00, 0x07]) == .value(.float(0.07)))
   }
 
-  @Test func `a model year takes its own signals and no others`() throws {
+  @Test func `a model year selects its signals only`() throws {
     func command(_ id: String, _ filter: String) -> String {
       #"{"hdr": "7E4", "cmd": {"22": "0101"}, "freq": 1\#(filter), "signals": [{"id": "\#(id)", "fmt": {"len": 8, "max": 9}}]}"#
     }
@@ -130,8 +130,8 @@ import Testing
     #expect(try SignalImport(bytes).notes.map(\.place) == ["filter"])
   }
 
-  // As OBDb has the BMW i3.
-  @Test func `a set of which nothing can be asked is still a signal set, and the refusal names the request`() throws {
+  // As in OBDb's BMW i3.
+  @Test func `a set without usable requests is still a signal set, and the error names the request`() throws {
     let command = #""hdr": "6F1", "rax": "607", "eax": "07", "fcm1": true, "cmd": {"22": "DDBC"}, "freq": 1"#
     let found = try read(set(#""len": 16, "max": 100, "div": 10, "unit": "percent""#, command: command))
     #expect(found.count == 0)
@@ -141,7 +141,7 @@ import Testing
     #expect(refused.failure.hasPrefix("X_Y: request 2E0101: service 2E"), "\(refused.failure)")
   }
 
-  @Test func `maps are numbers with their meaning, truths are truths, and what is not sure is noted`() throws {
+  @Test func `maps are numbers with meanings, booleans are booleans, and ambiguity is noted`() throws {
     let gear = try read(set(#""len": 3, "map": {"0": {"value": "P", "description": "Park"}, "1": "Reverse"}"#))
     #expect(gear.signals.first?.help == "The name: 0 Park, 1 Reverse" && gear.notes.count == 1)
     #expect(try field(#""len": 1, "max": 1, "unit": "noyes""#)?.type == .bool)
@@ -159,7 +159,7 @@ import Testing
     (#""len": 8, "min": 5, "max": 1, "unit": "scalar""#, "less than min"),
   ]
 
-  @Test(arguments: refused) func `what cannot be said is left out with its reason`(_ format: String, _ words: String) throws {
+  @Test(arguments: refused) func `unsupported formats are left out with the reason`(_ format: String, _ words: String) throws {
     let found = try read(set(format))
     #expect(found.count == 0 && found.leftOut.count == 1 && found.leftOut[0].place == "X_Y")
     #expect(found.leftOut[0].message.contains(words), "\(found.leftOut[0].message)")
@@ -172,12 +172,12 @@ import Testing
     #""hdr": "7E4", "cmd": {"22": "0101", "21": "01"}"#, #""hdr": "7E4", "rax": "x", "cmd": {"22": "0101"}"#,
     #""hdr": "6B0", "proto": "9141-2", "cmd": {"22": "0101"}"#,
   ])
-  func `so is a command that may not or cannot be asked`(_ command: String) throws {
+  func `so are commands that cannot be sent`(_ command: String) throws {
     let found = try read(set(#""len": 8, "max": 1, "unit": "scalar""#, command: command))
     #expect(found.count == 0 && found.leftOut.map(\.place) == ["X_Y"])
   }
 
-  @Test func `names are made from ids, and each is there once`() throws {
+  @Test func `names are made from ids and are unique`() throws {
     let ids = ["EV6_TP.FL", "ev6-tp-fl", "RPM", "123", "__", "É_à", String(repeating: "long_", count: 30)]
     let signals = ids.map { #"{"id": "\#($0)", "fmt": {"len": 8, "max": 9, "unit": "scalar"}}"# }.joined(separator: ",")
     let found = try read(#"{"commands": [{"hdr": "7E4", "cmd": {"22": "0101"}, "freq": 1, "signals": [\#(signals)]}]}"#)
@@ -193,7 +193,7 @@ import Testing
     #expect(file.hasSuffix("devices = [\"ev\"]\n"))
   }
 
-  @Test func `what is neither is told`() throws {
+  @Test func `unknown formats are reported`() throws {
     for text in ["", " \n", "{", "{}", #"{"commands": 5}"#, "\u{1}\u{2}"] {
       #expect(throws: ValueError.self) { _ = try read(text) }
     }

@@ -1,4 +1,4 @@
-// Torque's tables: lines in every shape, and equations that mean the same here, or are left out.
+// Torque's tables: lines of every form, and equations that are converted or left out.
 
 import Testing
 
@@ -14,7 +14,7 @@ import Testing
     ("INT(A/2)", "int(A/2)"), ("A<<8", "A<<8"),
   ]
 
-  @Test(arguments: equations) func `an equation that means the same`(_ equation: String, _ formula: String) throws {
+  @Test(arguments: equations) func `a supported equation`(_ equation: String, _ formula: String) throws {
     #expect(try TorqueEquation.formula(equation) == formula)
     #expect(throws: Never.self) { _ = try Expression(formula) }
   }
@@ -23,7 +23,7 @@ import Testing
     "val{000_Battery Power}*2", "[rpm]*2", "LOOKUP(A::0='x')", "A^2", "v<8+u", "A&15*2", "(A&15+1)/2", "Signed(A*256+B)", "Signed(",
     "EWMAF(0.1:A)", "BARO()", "{A:1", "A<8&3", "INT16(A:B)",
   ])
-  func `an equation that does not`(_ equation: String) throws {
+  func `an unsupported equation`(_ equation: String) throws {
     #expect(throws: ValueError.self) { _ = try TorqueEquation.formula(equation) }
     #expect(try read("name,short,2101,\(equation.replacing(",", with: ";")),0,1,,7E4\n").count == 0)
   }
@@ -54,18 +54,18 @@ import Testing
     #expect(found.signals.map(\.request) == ["220101", "0105"] && found.signals[0].help == "Volts \"pack\", high")
   }
 
-  @Test func `a quote that is never closed costs its line and no other`() throws {
+  @Test func `an unclosed quote only discards its line`() throws {
     let found = try read("One,o,2101,A,0,1,,7E2\n\"oops,Two,2102,A,0,1,,7E2\nThree,t,2103,A,0,1,,7E2\n\nFour,f,nonsense,A,0,1,,7E2\n")
     #expect(found.signals.map(\.request) == ["2101", "2103"])
     #expect(found.leftOut.map(\.place) == ["line 2", "line 5 (Four)"], "\(found.leftOut)")
   }
 
-  @Test func `a bit alone is a truth value`() throws {
+  @Test func `a single bit is a boolean`() throws {
     let signal = try #require(try read("Brake,b,2100,{j:0},0,1,,7E2").signals.first)
     #expect(signal.type == .bool && signal.unit == nil && signal.comments.isEmpty)
   }
 
-  @Test func `what is left out says in which line and why`() throws {
+  @Test func `signals left out are reported with line and reason`() throws {
     let found = try read(
       """
       Good,g,2101,A,0,1,,7E4

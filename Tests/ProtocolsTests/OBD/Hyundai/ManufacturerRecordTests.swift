@@ -8,7 +8,7 @@ import Testing
     try #require(family.records.first { $0.header == header && $0.request == request })
   }
 
-  /// What the rows say of a reply as an adapter prints it.
+  /// The decoded rows of a printed reply.
   static func read(_ family: VehicleFamily, _ header: UInt32, _ request: [UInt8], _ lines: [String]) throws -> [String: Decoded] {
     try read(family, header, request, Array(lines.joined(separator: "\r").utf8))
   }
@@ -40,7 +40,7 @@ import Testing
     for (name, word) in words { #expect(found[name] == .value(.string(word)), "\(name)") }
   }
 
-  @Test func pageFiveOfAnEV6HasItsModulesAndItsEnergy() throws {
+  @Test func record05OfAnEV6HasItsModulesAndItsEnergy() throws {
     let found = try Self.read(.eGMP, 0x7E4, [0x22, 0x01, 0x05], Vector.wallboxPage5)
     var numbers: [String: Double] = [
       "state-of-charge-display": 53, "state-of-health": 100, "remaining-energy": 36.868, "available-charge-power": 277,
@@ -54,7 +54,7 @@ import Testing
     #expect(found.count == numbers.count)
   }
 
-  @Test func pageFiveOfAKonaHasItsWearAndNoFurtherModules() throws {
+  @Test func record05OfAKonaHasDeteriorationAndNoFurtherModules() throws {
     let found = try Self.read(
       .konaNiro, 0x7E4, [0x22, 0x01, 0x05],
       [
@@ -71,7 +71,7 @@ import Testing
     #expect(found["module-temperature-6"] == nil && found["remaining-energy"] == nil)
   }
 
-  @Test func zerosBehindTheLastModuleAreNoTemperatures() throws {
+  @Test func zerosAfterTheLastModuleAreNoTemperatures() throws {
     var reader = CANReader()
     let outcome = reader.read(Vector.wallboxPage5.dropLast())
     #expect(outcome == .messages)
@@ -82,18 +82,18 @@ import Testing
     var found = Self.values(record, data)
     #expect(found["module-temperature-14"] == .value(.int(30)))
     #expect(found["module-temperature-15"] == .absent(.notReported) && found["module-temperature-16"] == .absent(.notReported))
-    // A real 0 °C has others behind it.
+    // A real 0 °C is followed by others.
     data[39] = 0
     found = Self.values(record, data)
     #expect(found["module-temperature-13"] == .value(.int(0)))
-    // The health that a car does not count is not 0.
+    // Unsupported state of health is not 0.
     (data[25], data[26]) = (0, 0)
     #expect(Self.values(record, data)["state-of-health"] == .absent(.notReported))
     (data[25], data[26]) = (0x03, 0xE9)
     #expect(Self.values(record, data)["state-of-health"] == .absent(.implausible))
   }
 
-  @Test func coolantIsReadFromPageSix() throws {
+  @Test func coolantIsReadFromRecord06() throws {
     let ev6 = [
       "7EC102662010617F811", "7EC2100170018000000", "7EC2200007854000000", "7EC230000000B00EA00", "7EC2400000000000000",
       "7EC2500000000AAAAAA",
@@ -126,7 +126,7 @@ import Testing
     #expect(broken["cells-1-32-min"] == .absent(.implausible))
   }
 
-  @Test func theVehicleControllersTellPedalGearAndSpeed() throws {
+  @Test func theVCUReportsPedalGearAndSpeed() throws {
     let forward = ["7EA10186101FFF80000", "7EA2109285A01101808", "7EA22AE479B05A26B34", "7EA2304080805000000"]
     Self.expect(try Self.read(.konaNiro, 0x7E2, [0x21, 0x01], forward), ["pedal-position": 35.5, "speed": 23.1], ["gear": "drive"])
     Self.expect(try Self.read(.older, 0x7E2, [0x21, 0x01], forward), ["speed": 23.1])
@@ -139,8 +139,8 @@ import Testing
     Self.expect(try Self.read(.eGMP, 0x7E2, [0x22, 0xE0, 0x04], rolling), ["speed": -3.16, "supply-voltage": 14])
   }
 
-  @Test func anotherLayoutOfTheVehicleControllerGivesNothing() throws {
-    // The Soul of 27 kWh has its speed elsewhere, in an answer of another length.
+  @Test func anotherLayoutOfTheVCUIsRejected() throws {
+    // The Soul 27 kWh has its speed elsewhere, in a response of another length.
     let record = try Self.record(.older, 0x7E2, [0x21, 0x01])
     for count in [0, 11, 21, 23, 40] {
       let found = Self.values(record, [UInt8](repeating: 0x11, count: count))
@@ -148,7 +148,7 @@ import Testing
     }
   }
 
-  @Test func brakesTellGearAndWheels() throws {
+  @Test func theBrakeECUReportsGearAndWheels() throws {
     let found = try Self.read(
       .eGMP, 0x7D1, [0x22, 0x01, 0x04],
       [
@@ -163,7 +163,7 @@ import Testing
       ], ["gear": "reverse"])
   }
 
-  @Test func theChargerTellsOfThe12VoltBattery() throws {
+  @Test func theChargerReportsThe12VoltBattery() throws {
     let charging = [
       "7ED103162E011FFFFFF", "7ED21F8010100000078", "7ED223A3A071B1B5539", "7ED238480194A225D00", "7ED246D08010101000A",
       "7ED2500000400070000", "7ED2600000000000000", "7ED2700AAAAAAAAAAAA",
@@ -188,7 +188,7 @@ import Testing
     #expect(Self.values(record, [UInt8](repeating: 0, count: 46)).values.allSatisfy { $0 == .absent(.implausible) })
   }
 
-  @Test func airConditioningTellsTemperatures() throws {
+  @Test func climateControlReportsTemperatures() throws {
     let ev6 = [
       "7BB10246201007FD407", "7BB21C8FF664A6602E3", "7BB22E402E4E4FF1CFF", "7BB2386FFFFFFFFFFFF", "7BB24FF35A0897141FF",
       "7BB25FF000000000000",
@@ -217,7 +217,7 @@ import Testing
     }
   }
 
-  @Test func tyresStandAtTheStrideOfTheirCar() throws {
+  @Test func tyresHaveTheStrideOfTheirCar() throws {
     let ev6 = [
       "7A8102462C00BFFFFFF", "7A82180902D0004008F", "7A8222C0004008E2D00", "7A82304008E2D000400", "7A8242C8DB08DB08DB0",
       "7A8258DB0AAAAAAAAAA",
@@ -245,7 +245,7 @@ import Testing
     #expect(found["tyre-pressure-rear-left"] == .absent(.notAvailable) && found["tyre-temperature-rear-left"] == .absent(.notAvailable))
   }
 
-  @Test func aFamilyIsKnownByItsFirstPage() {
+  @Test func aFamilyIsDetectedByItsFirstRecord() {
     let family = { (request: PageRequest, reply: [UInt8], head: Int) -> VehicleFamily? in
       var reader = CANReader()
       guard reader.read(Array(reply.dropLast())) == .messages, let message = reader.messages.first else { return nil }
@@ -255,7 +255,7 @@ import Testing
     #expect([UInt8]().withUnsafeBufferPointer { VehicleFamily(.uds, record: $0) } == nil)
   }
 
-  @Test func everyFamilysNamesAreUniqueAndNoValueLeavesItsDeclaration() {
+  @Test func everyFamilysNamesAreUniqueAndValuesMatchTheirDeclaration() {
     let first = Set(OBDMachine().schema.properties.map(\.name))
     for family in VehicleFamily.allCases {
       let rows = family.records.flatMap(\.rows)

@@ -1,4 +1,4 @@
-// Signals of an owner's own: who is asked, who answers, what an answer becomes, and every mistake at its key.
+// Custom signals: addresses, values, and every mistake at its key.
 
 import Testing
 
@@ -23,7 +23,7 @@ import Testing
     return data.withUnsafeBufferPointer { row.read($0) }
   }
 
-  @Test func `who is asked and who answers follows from the request`() throws {
+  @Test func `request and response address follow from the request`() throws {
     let own = try #require(signal([:]))
     #expect(own.header.text == "7E0" && own.reply?.text == "7E8" && own.request.echo == [0x62, 0x01, 0x01])
     let standard = try #require(signal(["request": .string("01 0c")]))
@@ -38,7 +38,7 @@ import Testing
     #expect(CANIdentifier("800") == nil && CANIdentifier("20000000") == nil && CANIdentifier("7E") == nil && CANIdentifier("7G4") == nil)
   }
 
-  @Test func `a request of any service and length is taken with its echo or refused`() {
+  @Test func `a request of any service and length is accepted with its echo or rejected`() {
     for service in UInt8.min...UInt8.max {
       for count in 1...8 {
         let bytes = [service] + (1..<count).map { UInt8($0) }
@@ -66,7 +66,7 @@ import Testing
     #expect(open.range == -.infinity...5 && Contract.Property(open).minimum == nil)
   }
 
-  @Test func `an answer becomes a value of its type`() throws {
+  @Test func `a response becomes a value of its type`() throws {
     #expect(try read([:], [7]) == .value(.float(7)))
     #expect(try read(["value": .string("A*0.1")], [3]) == .value(.float(0.3)))
     #expect(try read(["value": .string("A/3"), "type": .string("int")], [11]) == .value(.int(4)))
@@ -75,7 +75,7 @@ import Testing
     #expect(try read(["value": .string("-A/1000000000")], [3]) == .value(.float(-3e-9)))
   }
 
-  @Test func `a value that cannot be is absent with its reason`() throws {
+  @Test func `an impossible value is absent with its reason`() throws {
     #expect(try read([:], []) == .absent(.notReported))
     #expect(try read(["value": .string("1/A")], [0]) == .absent(.undefined))
     #expect(try read(["min": .float(1)], [0]) == .absent(.outOfRange))
@@ -88,22 +88,22 @@ import Testing
     "04", "08", "10", "11", "14", "27", "2E", "2F", "31", "3E", "85", "010C0D", "22F190F1", "2201", "03 01", "21", "0902 01", "1A",
     "", "0", "220", "xyz", "22 01 0G", "2201010203040506",
   ])
-  func `what writes, or what cannot be read for sure, is refused`(_ request: String) throws {
+  func `requests that write or are ambiguous are rejected`(_ request: String) throws {
     let found = problems(["request": .string(request)])
     #expect(found.count == 1 && found.first?.option == "request", "\(found)")
   }
 
-  @Test func `what the owner allowed is asked`() throws {
+  @Test func `an allowed request is sent`() throws {
     #expect(problems(["request": .string("2F010203")]).first?.message.contains("allow-raw = true for every device") == true)
     let raw = try #require(signal(["request": .string("2F010203")], allowRaw: true))
     #expect(raw.request.echo == [0x6F] && raw.header == .engine)
     #expect(signal(["request": .string("FF01")], allowRaw: true) == nil)
-    // What clears trouble codes is asked for by no schedule, whatever an owner allows.
+    // Clearing of trouble codes is never polled, whatever is allowed.
     #expect(signal(["request": .string("04")], allowRaw: true) == nil)
     #expect(problems(["request": .string("04")]).first?.message.contains("vehiclectl dtc clear") == true)
   }
 
-  @Test func `every mistake is told, at its key and character`() {
+  @Test func `every mistake is reported with key and character`() {
     let found = problems([
       "request": .string("nothing"), "value": .string("A + foo"), "header": .string("7E"), "reply": .string("x"), "min": .float(5),
       "max": .float(1), "unit": .string("a unit that is much too long"), "help": .string("a\nb"),
@@ -122,7 +122,7 @@ import Testing
     #expect(found.count == 1 && found[0].option == nil && found[0].message.contains("give the signal another name"))
   }
 
-  @Test func `the kind hands them to its machine`() throws {
+  @Test func `the kind passes them to its machine`() throws {
     let setup = Setup(sections: ["signal": [section([:]), section(["value": .string("B")], "other")]])
     let machine = try #require(try Kind.obd.make(setup) as? OBDMachine)
     #expect(machine.signals.map(\.name) == ["mine", "other"])

@@ -1,4 +1,4 @@
-// Formulas: what they come to, what has no result, and what is told of a wrong one and where.
+// Formulas: results, missing results, and errors with their position.
 
 import Testing
 
@@ -27,11 +27,11 @@ import Testing
   ]
 
   @Test(arguments: results)
-  func `a formula comes to`(_ text: String, _ result: Double) throws {
+  func `a formula gives`(_ text: String, _ result: Double) throws {
     #expect(try value(text, [10, 20, 0xFF, 4, 5, 6, 7, 8, 9, 0x22]) == .number(result))
   }
 
-  @Test func `a real page reads as its tables say`() throws {
+  @Test func `a real data record gives the published values`() throws {
     let page = Vector.data(of: Vector.kona)
     let read = { (text: String) in try value(text, page) }
     #expect(try read("Signed(BB)*256+BC") == .number(824))
@@ -45,17 +45,17 @@ import Testing
     "B/(A-10)", "B%(A-10)", "A << (B*5)", "A << -A", "(A/4) & 1", "signed(A*100)", "signed(A, B*9)", "A*1e300*1e300", "float32(C*2,A,A,A)",
     "float32(0x7F, 0xC0, A, A)", "A*9007199254740993 & 1", "~(A/3)", "A*1e300 >> 1", "signed16(C*2,A)", "A << 52",
   ])
-  func `what has no result is absent`(_ text: String) throws {
+  func `a missing result is absent`(_ text: String) throws {
     #expect(try value(text, [10, 20, 0xFF]) == .absent(.undefined))
   }
 
   @Test(arguments: ["D", "A+D", "{D:0}", "ZZ", "signed16(C,D)", "A ? D : 0"])
-  func `bytes behind the reply are absent`(_ text: String) throws {
+  func `bytes beyond the reply are absent`(_ text: String) throws {
     #expect(try value(text, [10, 20, 0xFF]) == .absent(.notReported))
     #expect(try value(text, []) == .absent(.notReported))
   }
 
-  @Test func `what is not asked for is not looked at`() throws {
+  @Test func `unused operands are not evaluated`() throws {
     #expect(try value("A == 10 ? 1 : D", [10]) == .number(1))
     #expect(try value("A == 10 || D", [10]) == .number(1))
     #expect(try value("A != 10 && D/(A-10) > 1", [10]) == .number(0))
@@ -77,7 +77,7 @@ import Testing
   ]
 
   @Test(arguments: problems)
-  func `a wrong formula is told with its place and the remedy`(_ text: String, _ offset: Int, _ words: String) throws {
+  func `an invalid formula is reported with position and remedy`(_ text: String, _ offset: Int, _ words: String) throws {
     let found = try #require(problem(text))
     #expect(found.offset == offset && found.message.contains(words), "\(found)")
     #expect(found.message.contains("; "), "\(found.message) does not give the remedy")

@@ -1,4 +1,4 @@
-// Parameters 4F and 50: the scales that a controller has chosen, in the table's own arithmetic and in whole cars.
+// PIDs 4F and 50: ECU-specific scaling, in the arithmetic and in whole cars.
 
 import Testing
 
@@ -11,7 +11,7 @@ import Testing
     return bytes.withUnsafeBufferPointer { row?.scaled?.read($0, highest) }
   }
 
-  /// As the standard's own examples and SAE J1699-3 have it.
+  /// Examples of SAE J1979 and SAE J1699-3.
   @Test(
     arguments: [
       ("intake-pressure", [0x7F], 0x4D, 383.5), ("intake-pressure", [0xFF], 0xFF, 2550), ("intake-pressure", [0x7F], 0, 127),
@@ -21,13 +21,13 @@ import Testing
       ("o2-sensor-1-current", [0x7D, 0, 0x5C, 0x40], 64, -17.875), ("o2-sensor-1-current", [0x7D, 0, 0x5C, 0x40], 0, -35.75),
       ("o2-sensor-3-current-lambda", [0xFF, 0xFF, 0, 0], 200, 200), ("commanded-lambda", [0x80, 0], 1, 0.5),
     ] as [(String, [UInt8], UInt8, Double)])
-  func `a highest value that a controller tells is the top of its scale`(
+  func `a reported maximum is the top of the scale`(
     _ name: String, _ bytes: [UInt8], _ highest: UInt8, _ value: Double
   ) {
     #expect(Self.value(name, bytes, highest: highest) == .value(.float(value)))
   }
 
-  @Test func `every scaled value stays in its property's range, whatever is told`() {
+  @Test func `every scaled value stays in its property's range with any scaling`() {
     for row in StandardParameter.all.values.flatMap(\.rows) {
       guard let scaled = row.scaled else { continue }
       for highest in [0, 1, 77, 255] as [UInt8] {
@@ -40,7 +40,7 @@ import Testing
     }
   }
 
-  /// An engine controller with intake pressure, air flow and speeds, and what else it says.
+  /// An engine ECU with intake pressure, air flow and speeds, and further responses.
   private func car(_ more: [String: [(UInt32, String)]]) -> CapturedCar {
     var answers: [String: [(UInt32, String)]] = [
       "0100": [(0x7E8, "410000390001")], "0120": [(0x7E8, "412000000001")], "0140": [(0x7E8, "414000030000")],
@@ -50,19 +50,19 @@ import Testing
     return VehiclePollingTests.car(answers)
   }
 
-  @Test func `pressure and air flow are read by the scales that their controller tells`() throws {
+  @Test func `pressure and air flow use the scaling of their ECU`() throws {
     let rig = try VehicleRig(car(["014F50": [(0x7E8, "414F0000004D50FF000000")]]))
     rig.run(for: 20 * .second)
     #expect(rig.number("rpm") == 861 && rig.fault == nil)
     #expect(rig.seen["intake-pressure"] == ["383.5"] && rig.seen["air-flow"] == ["159.38"])
-    // Asked early, and once: scales do not change.
+    // Requested early and once: scaling does not change.
     #expect(rig.asked.count { $0.command.hasPrefix("014F50") } == 1)
-    // A question of a person's is read by them, too.
+    // It applies to queries, too.
     let report = try #require(rig.act("query", ["request": .string("010B10")])).get()
     #expect(report.rows.first?[2] == "intake pressure 383.5 kPa, air flow 159.38 g/s")
   }
 
-  @Test func `a controller that has neither is read by the standard's scales, and is not asked`() throws {
+  @Test func `an ECU without these PIDs uses the standard scaling and is not queried`() throws {
     let rig = try VehicleRig(car(["0140": [(0x7E8, "414040000000")]]))
     rig.run(for: 20 * .second)
     #expect(rig.seen["intake-pressure"] == ["127"] && rig.seen["air-flow"] == ["40.96"])
@@ -72,14 +72,14 @@ import Testing
     #expect(short.seen["intake-pressure"] == ["127"] && short.seen["air-flow"] == ["40.96"])
   }
 
-  @Test func `zeros stand for the standard's scales`() throws {
+  @Test func `zeros mean the standard scaling`() throws {
     let rig = try VehicleRig(car(["014F50": [(0x7E8, "414F000000005000000000")]]))
     rig.run(for: 20 * .second)
     #expect(rig.seen["intake-pressure"] == ["127"] && rig.seen["air-flow"] == ["40.96"])
   }
 
   @Test(arguments: ["", "7F0112", "414F0000004D", "414F0000"])
-  func `until the scale is told the value is absent and says why`(_ answer: String) throws {
+  func `until the scaling is reported the value is absent with the reason`(_ answer: String) throws {
     let told: (UInt32, String) = (0x7E8, answer)
     let rig = try VehicleRig(car(["014F50": answer.isEmpty ? [] : [told]]))
     rig.run(for: 30 * .second)
@@ -88,7 +88,7 @@ import Testing
     #expect(rig.seen["intake-pressure"] == (answer == "414F0000004D" ? ["383.5"] : nil))
   }
 
-  @Test func `each controller has its own scales`() throws {
+  @Test func `each ECU has its own scaling`() throws {
     let rig = try VehicleRig(
       VehiclePollingTests.car([
         "0100": [(0x7E8, "410000380001"), (0x7E9, "410000010001")], "0120": [(0x7E8, "412000000001"), (0x7E9, "412000000000")],
@@ -100,14 +100,14 @@ import Testing
   }
 
   @Test(arguments: [Bus.can11, .can29, .kwp, .iso9141])
-  func `a simulated engine with scales of its own says the same as one without`(_ bus: Bus) throws {
+  func `a simulated engine with its own scaling gives the same values`(_ bus: Bus) throws {
     let (plain, scaled) = (try VehicleRig(PetrolCar(bus)), try VehicleRig(PetrolCar(bus, hasOwnScales: true)))
     for rig in [plain, scaled] { rig.run(for: 120 * .second) }
     for (name, tolerance) in [("intake-pressure", 2), ("air-flow", 0.1), ("commanded-lambda", 0.001)] as [(String, Double)] {
       let values = try (#require(plain.number(name)), #require(scaled.number(name)))
       #expect(abs(values.0 - values.1) <= max(tolerance, values.0 / 5), "\(name) \(values)")
     }
-    // What was told does not count for the next connection's vehicle.
+    // The scaling is not valid for the next connection's vehicle.
     scaled.reconnect()
     #expect(scaled.machine.scales.highest(.airFlow, at: 0x7E8) == nil)
   }

@@ -3,7 +3,7 @@ import Testing
 @testable import Protocols
 
 @Suite struct StandardParameterTests {
-  /// What a parameter's rows say of these bytes, by property.
+  /// The values of a PID with these bytes, by property.
   static func read(_ number: UInt8, _ bytes: [UInt8]) -> [String: Decoded] {
     var found: [String: Decoded] = [:]
     for row in StandardParameter.all[number]?.rows ?? [] { found[row.property.name] = bytes.withUnsafeBufferPointer(row.read) }
@@ -14,7 +14,7 @@ import Testing
     if case .value(let value)? = read(number, bytes)[name] { value } else { nil }
   }
 
-  /// Numbers, bytes and values as the standard's own formulas give them.
+  /// Numbers, bytes and values by the standard's formulas.
   static let numbers: [(UInt8, String, [UInt8], Value)] = [
     (0x04, "engine-load", [0xFF], .float(100)), (0x04, "engine-load", [0x7F], .float(49.8)), (0x05, "coolant-temperature", [0], .int(-40)),
     (0x05, "coolant-temperature", [0xFF], .int(215)), (0x06, "short-fuel-trim-1", [0x80], .float(0)),
@@ -54,7 +54,7 @@ import Testing
     }
   }
 
-  @Test func wordsAreOfTheirClosedSets() {
+  @Test func enumerationsHaveTheirClosedSets() {
     #expect(Self.value(0x03, "fuel-system-1", 2, 0) == .string("closed-loop"))
     #expect(Self.read(0x03, [2, 0])["fuel-system-2"] == .absent(.notReported))
     #expect(Self.read(0x03, [3, 4])["fuel-system-1"] == .absent(.undefined))
@@ -71,7 +71,7 @@ import Testing
     #expect(Self.read(0x66, [0, 1, 0x40, 0, 0])["air-flow-a"] == .absent(.notReported))
   }
 
-  @Test func monitorsAreToldWithTheirStateAndByTheKindOfEngine() {
+  @Test func monitorsAreReportedWithTheirStateByTypeOfEngine() {
     let spark = Self.read(0x01, [0x83, 0x07, 0x65, 0x04])
     #expect(spark["mil"] == .value(.bool(true)) && spark["dtc-count"] == .value(.int(3)))
     #expect(spark["ignition-type"] == .value(.string("spark")))
@@ -98,7 +98,7 @@ import Testing
     #expect(Self.value(0x41, "drive-monitors-ready", 0, 0x07, 0xE5, 0) == .bool(true))
   }
 
-  @Test func theBitmapNamesWhatIsSupported() {
+  @Test func theBitmapListsSupportedPIDs() {
     #expect(
       StandardParameter.supported([0xBE, 0x3E, 0xF8, 0x11], base: 0)
         == [1, 3, 4, 5, 6, 7, 0x0B, 0x0C, 0x0D, 0x0E, 0x0F, 0x11, 0x12, 0x13, 0x14, 0x15, 0x1C, 0x20])
@@ -141,7 +141,7 @@ import Testing
     return (parts, problem)
   }
 
-  @Test func severalParametersOfOneAnswerAreToldApartByTheirLengths() {
+  @Test func severalPIDsOfOneResponseAreSplitByTheirLengths() {
     let bytes: [UInt8] = [0x41, 0x01, 0x00, 0x07, 0xE5, 0x00, 0x03, 0x01, 0x00, 0x04, 0x00, 0x06, 0x80, 0x07, 0x7D, 0x0C, 0x00, 0x00]
     let expected = [
       Part(number: 1, data: [0, 7, 0xE5, 0]), Part(number: 3, data: [1, 0]), Part(number: 4, data: [0]), Part(number: 6, data: [0x80]),
@@ -152,7 +152,7 @@ import Testing
     #expect(Self.split([0x42, 0x0C, 0x00, 0x0D, 0x74, 0x05, 0x00, 0x7B]).parts.map(\.data) == [[0x0D, 0x74], [0x7B]])
   }
 
-  @Test func anAnswerThatDoesNotComeOutEvenGivesNothing() {
+  @Test func aResponseOfWrongLengthIsRejected() {
     let cases: [([UInt8], String)] = [
       ([0x41, 0x0C, 0x0D], "PID 0C is truncated"), ([0x41, 0x0C, 0x0D, 0x0D, 0x74], "PID 74 is unknown"),
       ([0x41], "response without a PID"), ([0x7F, 0x01, 0x12], "not a response of service 01 or 02"),

@@ -23,19 +23,19 @@ import Testing
     }
   }
 
-  @Test func answersOfCANCountTheirCodes() {
+  @Test func responsesOnCANCountTheirCodes() {
     #expect(TroubleCode.read([0x43, 0x00]) == .codes([]))
     #expect(TroubleCode.read([0x43, 0x02, 0x01, 0x33, 0xD1, 0x00]) == .codes([TroubleCode(number: 0x0133), TroubleCode(number: 0xD100)]))
     #expect(TroubleCode.read([0x47, 0x01, 0x03, 0x01]) == .codes([TroubleCode(number: 0x0301)]))
     #expect(TroubleCode.read([0x4A, 0x02, 0x03, 0x01, 0x00, 0x00]) == .codes([TroubleCode(number: 0x0301)]))
   }
 
-  @Test func linesOfOlderNetworksHaveThreeSlots() {
+  @Test func linesOfOlderProtocolsHaveThreeCodes() {
     #expect(TroubleCode.read([0x43, 0x01, 0x33, 0x00, 0x00, 0x00, 0x00]) == .codes([TroubleCode(number: 0x0133)]))
     #expect(TroubleCode.read([0x43, 0, 0, 0, 0, 0, 0]) == .codes([]))
   }
 
-  @Test func anAnswerOfAnotherLengthGivesNoCode() {
+  @Test func aResponseOfWrongLengthGivesNoCode() {
     let answers: [ArraySlice<UInt8>] = [
       [], [0x43], [0x43, 0x01], [0x43, 0x01, 0x01], [0x43, 0x02, 0x01, 0x33], [0x43, 0x01, 0x01, 0x33, 0x02, 0x44],
       [0x43, 0x01, 0x33, 0, 0],
@@ -73,13 +73,13 @@ import Testing
   ])
   func aCodeHasItsMeaning(_ code: String, _ meaning: String) { #expect(TroubleCode(code)?.meaning == meaning) }
 
-  @Test func aStandardCodeThatIsNotInTheTablesHasNoWords() {
+  @Test func anUnlistedStandardCodeHasNoDescription() {
     for code in ["P0000", "P03FF", "P0383", "P0A0B", "P2999", "P3400", "U0074", "B0000", "P013A", "P0A4F"] {
       #expect(TroubleCode(code)?.meaning == nil, "\(code)")
     }
   }
 
-  @Test func theTablesAreReadToTheirLastEntryAndNoCodeStandsTwice() {
+  @Test func theTablesAreCompleteAndWithoutDuplicates() {
     var meanings = 0
     var texts: [String: UInt16] = [:]
     for number in 0...0xFFFF as ClosedRange<UInt16> where TroubleCode(number: number).isStandard {

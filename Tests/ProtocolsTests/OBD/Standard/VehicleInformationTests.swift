@@ -11,7 +11,7 @@ import Testing
     if case .broken(let reason) = VehicleInformation.read(messages.map { $0[...] }) { reason } else { nil }
   }
 
-  /// What an older network makes of so many bytes: numbered lines of four.
+  /// The lines of four numbered bytes on protocols before CAN.
   static func lines(_ type: UInt8, _ data: [UInt8]) -> [ArraySlice<UInt8>] {
     var lines: [ArraySlice<UInt8>] = []
     for start in stride(from: 0, to: data.count, by: 4) {
@@ -29,7 +29,7 @@ import Testing
   static let carVIN: [UInt8] = [0x49, 0x02, 0x01] + vin
   static let udsVIN: [UInt8] = [0x62, 0xF1, 0x90] + vin
 
-  @Test func theVINIsReadFromEveryKindOfNetwork() {
+  @Test func theVINIsReadFromEveryProtocol() {
     let expected = VehicleInformation.Answer.texts(["1D4GP00R55B123456"])
     #expect(Self.read(Self.carVIN) == expected)
     #expect(Self.read(Self.udsVIN) == expected)
@@ -38,7 +38,7 @@ import Testing
     #expect(VehicleInformation.read(lines) == expected)
   }
 
-  @Test func aVINThatIsNoneIsRefused() {
+  @Test func anInvalidVINIsRejected() {
     var wrong = Self.vin
     wrong[3] = UInt8(ascii: "O")
     let misspelt: [UInt8] = [0x49, 0x02, 0x01] + wrong
@@ -72,7 +72,7 @@ import Testing
     }
   }
 
-  @Test func calibrationsAreReadWithTheirCheckSums() {
+  @Test func calibrationsAreReadWithTheirVerificationNumbers() {
     #expect(Self.read(Self.oneCalibration) == .texts(["JMB*36761500"]))
     #expect(Self.read(Self.twoCalibrations) == .texts(["JMB*36761500", "JMB*36761500"]))
     #expect(Self.reason(Self.oneOfTwoCalibrations) != nil)
@@ -83,7 +83,7 @@ import Testing
     #expect(VehicleInformation.read(Self.lines(0x04, Self.calibration)) == .texts(["JMB*36761500"]))
   }
 
-  @Test func aControllerTellsItsName() {
+  @Test func anECUReportsItsName() {
     let name = Array("ECM\0-EngineControl\0\0".utf8)
     #expect(name.count == 20)
     let answer: [UInt8] = [0x49, 0x0A, 0x01] + name
@@ -111,7 +111,7 @@ import Testing
     }
   }
 
-  @Test func aFrozenFrameIsGatheredFromItsAnswers() {
+  @Test func aFreezeFrameIsAssembledFromItsResponses() {
     var frame = FreezeFrame()
     #expect(FreezeFrame.request(0x0C) == [0x02, 0x0C, 0x00])
     for answer in [[0x42, 0x02, 0x00, 0x01, 0x33], [0x42, 0x0C, 0x00, 0x0D, 0x74, 0x05, 0x00, 0x7B]] as [[UInt8]] {
@@ -133,7 +133,7 @@ import Testing
     #expect(problem == nil && frame.code == nil)
   }
 
-  @Test func `a freeze frame is read by the scale of its ECU, and not before that is known`() {
+  @Test func `a freeze frame uses the scaling of its ECU, once that is known`() {
     var scales = Scales()
     let answer: [UInt8] = [0x42, 0x0B, 0x00, 0x7F]
     var frame = FreezeFrame()
