@@ -55,13 +55,17 @@ struct PropertyWish: Sendable, Equatable {
             : OBDMachine.ownProperties.contains(section.name)
               ? "\(section.name) is not polled from the vehicle; remove the section"
               : Renames.property(section.name).map { "\(section.name) has been renamed; write property.\($0)" }
-                ?? "no vehicle has a property \(section.name); vehiclectl describe lists them"))
+                ?? "no vehicle has a property \(section.name); \(Self.suggestion(for: section.name))"))
       return nil
     }
     let text = section.options["priority"]?.text ?? ""
     self.init(
       section.name, period: section.options["period"]?.number.map { Nanoseconds(min(max($0, 0.05), 3600) * 1e9) },
       priority: Priority(rawValue: text) ?? .normal, isAsked: section.options["poll"] != .bool(false))
+  }
+
+  private static func suggestion(for name: String) -> String {
+    nearest(to: name, among: known.sorted()).map { "did you mean \($0)?" } ?? "vehiclectl describe lists them"
   }
 
   /// Properties polled beside the BMS data record. Custom signals have their own period.
