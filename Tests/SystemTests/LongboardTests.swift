@@ -143,9 +143,9 @@ extension WholeHouse {
       let frame = { (text: Substring) in text.contains(#"\x02\x05\x06\x00\x00\x00\x00"#) }
       // The guardian speaks for a daemon that cannot.
       #expect(wait { ride.heard.contains(where: frame) })
-      if end == "finds it killed" { #expect(daemon.complaints.contains("the daemon is gone: its guardian stops what it drove")) }
+      if end == "finds it killed" { #expect(daemon.complaints.contains("the daemon has ended: its guardian stops the driven vehicles")) }
       if end == "finds it frozen" {
-        #expect(daemon.complaints.contains("the daemon is frozen: its guardian stops what it drives"))
+        #expect(daemon.complaints.contains("the daemon is frozen: its guardian stops the driven vehicle"))
         daemon.signal(SIGCONT)
       }
       driver.signal(SIGCONT)
@@ -192,7 +192,7 @@ extension WholeHouse {
       usleep(1_100_000)
       kill(first, SIGSTOP)
       #expect(driver.feed(#"{"target-current": 3}"#) { guardians(of: daemon).first.map { $0 != first } ?? false })
-      #expect(driver.isRunning && daemon.complaints.contains("it does not answer"))
+      #expect(driver.isRunning && daemon.complaints.contains("it does not respond"))
     }
 
     /// The processes that this daemon started.

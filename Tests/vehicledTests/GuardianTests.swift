@@ -1,5 +1,5 @@
-// The guardian: what it says when the daemon dies or freezes, and that it says nothing otherwise. It runs on a thread here;
-// its life as a process is tried by the system tests, which kill the daemon.
+// The guardian: its messages when the daemon dies or freezes, and none otherwise. It runs on a thread here; the system tests run it as
+// a process, and kill the daemon.
 
 import CLinux
 import Foundation
@@ -36,12 +36,12 @@ import Testing
       return (ends[0], ends[1])
     }
 
-    func say(_ message: GuardianMessage, with descriptor: CInt = -1) {
+    func send(_ message: GuardianMessage, with descriptor: CInt = -1) {
       let packet = message.packet
       #expect(clinux_send(daemon, packet, packet.count, descriptor) == 0)
     }
 
-    func keep(_ ward: UInt16 = 7, _ will: Will = GuardianTests.will) { say(.keep(ward: ward, will), with: link) }
+    func register(_ number: UInt16 = 7, _ will: Will = GuardianTests.will) { send(.register(link: number, will), with: link) }
     func die() { shutdown(daemon, CInt(SHUT_WR)) }
     func ends() -> Bool { ended.wait(timeout: .now() + 10) == .success }
 
@@ -54,16 +54,16 @@ import Testing
       return count > 0 ? Array(bytes.prefix(count)) : nil
     }
 
-    /// What the guardian says beside its signs of life.
-    func nextWord() -> [UInt8]? {
-      while let word = next(from: daemon) { if word.count == 2 { return word } }
+    /// The next message of the guardian that is no reply to a heartbeat.
+    func nextIntervention() -> [UInt8]? {
+      while let message = next(from: daemon) { if message.count == 2 { return message } }
       return nil
     }
 
     /// Fills the link until it takes nothing more.
     func fill() {
       let bytes = [UInt8](repeating: 0, count: 1000)
-      while send(link, bytes, bytes.count, 0) > 0 {}
+      while Glibc.send(link, bytes, bytes.count, 0) > 0 {}
     }
 
     var isSilent: Bool {
@@ -76,82 +76,82 @@ import Testing
     dead: [Will.Message(Array("stop".utf8)), Will.Message(Array("bye".utf8), after: 20 * .millisecond)],
     frozen: [Will.Message(Array("halt".utf8))])
 
-  @Test func packetsReadBackAsTheyWereMeant() {
+  @Test func packetsRoundTrip() {
     let messages: [GuardianMessage] = [
-      .keep(ward: 0x1234, Self.will), .keep(ward: 1, Will(dead: [], frozen: [])), .beat(ward: 3, milliseconds: 300), .rest(ward: 4),
-      .release(ward: 65535),
+      .register(link: 0x1234, Self.will), .register(link: 1, Will(dead: [], frozen: [])), .heartbeat(link: 3, milliseconds: 300),
+      .unwatch(link: 4), .release(link: 65535),
     ]
     for message in messages {
       #expect(GuardianMessage(message.packet) == message)
       for length in 0..<message.packet.count { #expect(GuardianMessage(message.packet.prefix(length)) == nil) }
     }
     let most = Will(dead: [Will.Message](repeating: Will.Message([UInt8](repeating: 1, count: 1024)), count: 20), frozen: [])
-    #expect(most.dead.count == 16 && GuardianMessage.keep(ward: 1, most).packet.count < GuardianMessage.longest)
+    #expect(most.dead.count == 16 && GuardianMessage.register(link: 1, most).packet.count < GuardianMessage.maxSize)
   }
 
-  @Test func whenTheDaemonDiesItSaysTheLastWordsInOrderAndEnds() throws {
+  @Test func whenTheDaemonDiesItSendsTheShutdownSequenceInOrderAndEnds() throws {
     let rig = try Rig()
-    rig.keep()
+    rig.register()
     rig.die()
     #expect(rig.next(from: rig.peer) == Array("stop".utf8))
     #expect(rig.next(from: rig.peer) == Array("bye".utf8))
     #expect(rig.ends() && rig.isSilent)
   }
 
-  @Test func whatWasReleasedIsNotSaid() throws {
+  @Test func aReleasedLinkGetsNoMessages() throws {
     let rig = try Rig()
-    rig.keep(1)
-    rig.keep(2, Will(dead: [Will.Message([2])], frozen: []))
-    rig.say(.release(ward: 1))
+    rig.register(1)
+    rig.register(2, Will(dead: [Will.Message([2])], frozen: []))
+    rig.send(.release(link: 1))
     rig.die()
     #expect(rig.next(from: rig.peer) == [2])
     #expect(rig.ends() && rig.isSilent)
   }
 
-  @Test func aNewWillTakesThePlaceOfTheOld() throws {
+  @Test func aNewWillReplacesTheOldOne() throws {
     let rig = try Rig()
-    rig.keep()
-    rig.keep(7, Will(dead: [Will.Message([9])], frozen: []))
+    rig.register()
+    rig.register(7, Will(dead: [Will.Message([9])], frozen: []))
     rig.die()
     #expect(rig.next(from: rig.peer) == [9])
     #expect(rig.ends() && rig.isSilent)
   }
 
-  @Test func aDaemonThatShowsNoSignOfLifeIsFrozenOnlyWhileSomebodyDrives() throws {
+  @Test func aDaemonWithoutHeartbeatsIsFrozenOnlyWhileADeviceIsDriven() throws {
     let rig = try Rig()
-    rig.keep()
-    rig.say(.beat(ward: 7, milliseconds: 3000))
-    rig.say(.rest(ward: 7))
+    rig.register()
+    rig.send(.heartbeat(link: 7, milliseconds: 3000))
+    rig.send(.unwatch(link: 7))
     usleep(3_300_000)
     #expect(rig.isSilent)
-    rig.say(.beat(ward: 7, milliseconds: 50))
+    rig.send(.heartbeat(link: 7, milliseconds: 50))
     #expect(rig.next(from: rig.peer) == Array("halt".utf8))
-    #expect(rig.nextWord() == [0, 7])
+    #expect(rig.nextIntervention() == [0, 7])
     usleep(100_000)
-    #expect(rig.isSilent, "it is said once")
-    // It lives after all: the guardian is there for the next time.
-    rig.say(.beat(ward: 7, milliseconds: 50))
+    #expect(rig.isSilent, "it is sent once")
+    // The daemon continues, and the guardian with it.
+    rig.send(.heartbeat(link: 7, milliseconds: 50))
     #expect(rig.next(from: rig.peer) == Array("halt".utf8))
     rig.die()
     #expect(rig.next(from: rig.peer) == Array("stop".utf8))
     #expect(rig.ends())
   }
 
-  @Test func aLinkThatTakesNothingHoldsItUpForAWhileOnly() throws {
+  @Test func aFullLinkDelaysTheEndForALimitedTime() throws {
     let rig = try Rig()
     rig.fill()
-    rig.keep()
+    rig.register()
     rig.die()
     #expect(rig.ends())
   }
 
-  @Test func garbageIsNoMessageAndCostsNothing() throws {
+  @Test func invalidPacketsAreIgnored() throws {
     let rig = try Rig()
     for bytes: [UInt8] in [[0], [0x6B, 0, 1, 0xFF], [0x62], [UInt8](repeating: 0x6B, count: 3000)] {
       #expect(clinux_send(rig.daemon, bytes, bytes.count, rig.daemon) == 0)
     }
-    rig.say(.keep(ward: 1, Self.will))  // without a descriptor
-    rig.keep(2, Will(dead: [Will.Message([5])], frozen: []))
+    rig.send(.register(link: 1, Self.will))  // without a descriptor
+    rig.register(2, Will(dead: [Will.Message([5])], frozen: []))
     rig.die()
     #expect(rig.next(from: rig.peer) == [5])
     #expect(rig.ends())

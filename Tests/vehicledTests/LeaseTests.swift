@@ -54,7 +54,7 @@ import Testing
     #expect(await until { rig.device.lease == nil })
     rig.device.ports[0].leave(Will(dead: [Will.Message([1])], frozen: []))
     let reply = await rig.drive(try Client(rig.methods))
-    #expect(reply.contains("no-guardian") && reply.contains("there is no guardian: cannot start it: no such file"), "\(reply)")
+    #expect(reply.contains("no-guardian") && reply.contains("no guardian: cannot start it: no such file"), "\(reply)")
     rig.end()
   }
 

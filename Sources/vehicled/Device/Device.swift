@@ -331,7 +331,7 @@ import Protocols
   /// The guardian looks after whatever has a will while somebody drives, and only then.
   private func watchForFreezing() {
     for ward in ports.compactMap(\.ward) {
-      if let lease { equipment.guardian.watch(ward, within: lease.deadline) } else { equipment.guardian.rest(ward) }
+      if let lease { equipment.guardian.watch(ward, within: lease.deadline) } else { equipment.guardian.unwatch(ward) }
     }
   }
 

@@ -26,7 +26,7 @@ import Protocols
   private unowned let device: Device
   private var link: (any Link)?
   /// Stands for the will that was left for this link.
-  private(set) var ward: Guardian.Ward?
+  private(set) var ward: Guardian.GuardedLink?
   private var backoff = Backoff()
   /// The machine gave the link up.
   private var isGivenUp = false
@@ -81,7 +81,7 @@ import Protocols
     if let ward { guardian.release(ward) }
     ward = nil
     guard let will, let descriptor = link?.descriptor else { return }
-    ward = guardian.keep(will, over: descriptor) { [weak device] in device?.revokeLease($0) }
+    ward = guardian.register(will, over: descriptor) { [weak device] in device?.revokeLease($0) }
     device.willChanged(self)
   }
 

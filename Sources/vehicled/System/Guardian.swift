@@ -1,5 +1,5 @@
-// The daemon's side of its guardian: starts the process when the first will is left, tells it what to keep, and shows
-// signs of life while somebody drives. Without a guardian nobody is let drive. What it does: GuardianProcess.
+// The daemon's side of the guardian: starts the process with the first will, registers guarded links, and sends heartbeats while a
+// device is driven. Without a guardian no motion lease is granted. The other side: GuardianProcess.
 
 import CLinux
 import Glibc
@@ -9,101 +9,102 @@ import NIOPosix
 import Protocols
 
 @Loop final class Guardian {
-  /// One will over one descriptor. It stands until it is released.
-  @Loop final class Ward {
+  /// A link with a will, which the guardian sends over its descriptor if the daemon dies or freezes. Valid until it is released.
+  @Loop final class GuardedLink {
     fileprivate let number: UInt16
     fileprivate let descriptor: CInt
     fileprivate let will: Will
-    /// Nobody may drive any more: the guardian took the daemon for frozen and has spoken, or it is gone (the reason).
+    /// Called with the reason when driving must end: the guardian intervened, or has ended itself.
     fileprivate let ended: @Loop (String) -> Void
-    fileprivate var beat: UInt16?
+    /// The deadline of the heartbeat in milliseconds while the device is driven.
+    fileprivate var deadline: UInt16?
 
     fileprivate init(_ number: UInt16, _ descriptor: CInt, _ will: Will, _ ended: @escaping @Loop (String) -> Void) {
       (self.number, self.descriptor, self.will, self.ended) = (number, descriptor, will, ended)
     }
   }
 
-  /// Why nobody would stop the vehicles, in a person's words; nil while all is well, or nothing is to be guarded.
+  /// The reason why there is no guardian; nil while it runs or is not needed.
   private(set) var trouble: String?
   private let program: String
-  private var wards: [UInt16: Ward] = [:]
-  private var line: Line?
+  private var links: [UInt16: GuardedLink] = [:]
+  private var connection: Connection?
   private var pid: pid_t = 0
   private var started: Instant = 0
-  /// When it was last heard of, while it has to answer.
-  private var heard: Instant = 0
+  /// The time of the last reply, while heartbeats are sent.
+  private var lastReply: Instant = 0
   private var isWatching = false
   private let log = Logger(label: "vehicled")
-  private lazy var signs = Timer { [weak self] _ in self?.showSigns() }
-  private lazy var again = Timer { [weak self] _ in self?.start() }
+  private lazy var heartbeat = Timer { [weak self] _ in self?.sendHeartbeats() }
+  private lazy var restart = Timer { [weak self] _ in self?.start() }
 
-  /// How often the guardian hears of the daemon while somebody drives.
+  /// The period of the heartbeats while a device is driven.
   private static let interval: Nanoseconds = 50 * .millisecond
   private static let timeout: Nanoseconds = .second
-  /// A daemon that is merely slow is not frozen.
-  private static let shortest: Nanoseconds = 250 * .millisecond
+  /// Below this, a daemon that is merely slow would count as frozen.
+  private static let minDeadline: Nanoseconds = 250 * .millisecond
 
-  /// A guardian that is this program, or one to be tried with.
+  /// A guardian that runs this program. Tests give another one.
   init(program: String = "/proc/self/exe") { self.program = program }
 
-  /// Leaves a will. `ended` is told why driving is over: the guardian has executed the part for a frozen daemon, or is gone.
-  func keep(_ will: Will, over descriptor: CInt, ended: @escaping @Loop (String) -> Void) -> Ward {
+  /// Registers a link with its will. `ended` gets the reason when driving must end: the guardian intervened, or has ended itself.
+  func register(_ will: Will, over descriptor: CInt, ended: @escaping @Loop (String) -> Void) -> GuardedLink {
     var number: UInt16 = 0
-    while wards[number] != nil { number &+= 1 }
-    let ward = Ward(number, descriptor, will, ended)
-    wards[number] = ward
-    if line == nil { start() } else { hand(over: ward) }
-    return ward
+    while links[number] != nil { number &+= 1 }
+    let link = GuardedLink(number, descriptor, will, ended)
+    links[number] = link
+    if connection == nil { start() } else { register(link) }
+    return link
   }
 
-  /// The will is void, and the descriptor is the daemon's alone again.
-  func release(_ ward: Ward) {
-    guard wards[ward.number] === ward else { return }
-    wards[ward.number] = nil
-    say(.release(ward: ward.number))
+  /// Removes the will; the guardian closes its copy of the descriptor.
+  func release(_ link: GuardedLink) {
+    guard links[link.number] === link else { return }
+    links[link.number] = nil
+    send(.release(link: link.number))
   }
 
-  /// Somebody drives: the guardian stops the vehicle when the daemon does nothing for so long. Ends with `rest`.
-  func watch(_ ward: Ward, within deadline: Nanoseconds) {
-    ward.beat = UInt16(clamping: max(deadline, Self.shortest) / .millisecond)
-    showSigns()
+  /// Begins heartbeats: the guardian stops the vehicle if none comes within the deadline. Ends with `unwatch`.
+  func watch(_ link: GuardedLink, within deadline: Nanoseconds) {
+    link.deadline = UInt16(clamping: max(deadline, Self.minDeadline) / .millisecond)
+    sendHeartbeats()
   }
 
-  /// Nobody drives any more.
-  func rest(_ ward: Ward) {
-    ward.beat = nil
-    say(.rest(ward: ward.number))
+  /// Ends the heartbeats of a link: the device is no longer driven.
+  func unwatch(_ link: GuardedLink) {
+    link.deadline = nil
+    send(.unwatch(link: link.number))
   }
 
-  private func showSigns() {
-    let driven = wards.values.filter { $0.beat != nil }
+  private func sendHeartbeats() {
+    let driven = links.values.filter { $0.deadline != nil }
     let now = Clock.monotonic()
-    // The first sign is answered before the second is due, unless nobody is there.
-    if driven.isEmpty || !isWatching { heard = max(heard, now) }
+    // No reply can be overdue before the first heartbeat.
+    if driven.isEmpty || !isWatching { lastReply = max(lastReply, now) }
     isWatching = !driven.isEmpty
-    if now - heard > Self.timeout { return lost("it does not answer") }
-    for ward in driven { say(.beat(ward: ward.number, milliseconds: ward.beat ?? 0)) }
-    signs.set(driven.isEmpty ? nil : Clock.monotonic() + Self.interval)
+    if now - lastReply > Self.timeout { return lost("it does not respond") }
+    for link in driven { send(.heartbeat(link: link.number, milliseconds: link.deadline ?? 0)) }
+    heartbeat.set(driven.isEmpty ? nil : Clock.monotonic() + Self.interval)
   }
 
-  private func hand(over ward: Ward) { say(.keep(ward: ward.number, ward.will), with: ward.descriptor) }
+  private func register(_ link: GuardedLink) { send(.register(link: link.number, link.will), with: link.descriptor) }
 
-  private func say(_ message: GuardianMessage, with descriptor: CInt = -1) {
-    guard let line else { return }
+  private func send(_ message: GuardianMessage, with descriptor: CInt = -1) {
+    guard let connection else { return }
     let packet = message.packet
-    let result = clinux_send(line.descriptor, packet, packet.count, descriptor)
-    if result != 0 { lost("it does not listen: \(systemWords(-result))") }
+    let result = clinux_send(connection.descriptor, packet, packet.count, descriptor)
+    if result != 0 { lost("cannot send to it: \(systemWords(-result))") }
   }
 
   // MARK: The process
 
   private func start() {
-    guard line == nil, !wards.isEmpty else { return }
+    guard connection == nil, !links.isEmpty else { return }
     OutOfMemory.exposeDaemon()
     started = Clock.monotonic()
     var ends: [CInt] = [-1, -1]
     guard socketpair(AF_UNIX, CInt(SOCK_SEQPACKET.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0, &ends) == 0 else {
-      return failed("no sockets: \(systemWords(errno))")
+      return failed("cannot create its socket: \(systemWords(errno))")
     }
     let result = clinux_spawn(program, GuardianProcess.argument, ends[1], GuardianProcess.socket, &pid)
     close(ends[1])
@@ -111,32 +112,32 @@ import Protocols
       close(ends[0])
       return failed("cannot start it: \(systemWords(-result))")
     }
-    // A busy machine may take a while to start it.
-    heard = started + .second
-    line = Line(ends[0]) { [weak self] word in
+    // On a busy machine it may take a while to start.
+    lastReply = started + .second
+    connection = Connection(ends[0]) { [weak self] event in
       guard let self else { return }
-      heard = Clock.monotonic()
-      switch word {
-      case .sign: break
-      case .spoke(let ward): wards[ward]?.ended("the daemon stood still; its guardian stopped the vehicle")
-      case .end: lost("it has ended")
+      lastReply = Clock.monotonic()
+      switch event {
+      case .reply: break
+      case .intervened(let number): links[number]?.ended("the daemon was frozen: its guardian stopped the vehicle")
+      case .closed: lost("it has ended")
       }
     }
     trouble = nil
-    log.debug("the guardian is process \(pid)")
-    for ward in wards.values { hand(over: ward) }
-    showSigns()
+    log.debug("guardian started: pid \(pid)")
+    for link in links.values { register(link) }
+    sendHeartbeats()
   }
 
-  /// The guardian is gone. Another is started at once, unless that one lived for less than a second.
+  /// Replaces a guardian that has ended or does not respond: at once, or after a second if it ran for less than a second.
   private func lost(_ reason: String) {
-    guard let line else { return }
-    self.line = nil
-    line.close()
+    guard let connection else { return }
+    self.connection = nil
+    connection.close()
     kill(pid, SIGKILL)
     waitpid(pid, nil, 0)
     if Clock.monotonic() - started >= .second {
-      log.warning("the guardian is gone (\(reason)); another takes its place")
+      log.warning("guardian lost: \(reason); starting another")
       start()
     } else {
       failed(reason)
@@ -144,34 +145,33 @@ import Protocols
   }
 
   private func failed(_ reason: String) {
-    if trouble == nil { log.error("there is no guardian that would stop the vehicles if the daemon died: \(reason)") }
-    trouble = "there is no guardian: \(reason)"
-    for ward in wards.values where ward.beat != nil { ward.ended("there is no guardian any more: \(reason)") }
-    again.set(Clock.monotonic() + .second)
+    if trouble == nil { log.error("no guardian: \(reason); driving is refused, because nothing would stop a vehicle if the daemon died") }
+    trouble = "no guardian: \(reason)"
+    for link in links.values where link.deadline != nil { link.ended("guardian lost: \(reason)") }
+    restart.set(Clock.monotonic() + .second)
   }
 
-  /// The daemon's end of the pair of sockets.
-  @Loop private final class Line: @Loop ChannelInboundHandler {
+  /// The daemon's end of the socket pair.
+  @Loop private final class Connection: @Loop ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
     /// Valid while the channel is open.
     let descriptor: CInt
-    enum Word {
-      /// It lives.
-      case sign
-      /// It has executed a will for a frozen daemon.
-      case spoke(UInt16)
-      /// It is gone.
-      case end
+    enum Event {
+      /// It replied to a heartbeat.
+      case reply
+      /// It took the daemon for frozen, and stopped the vehicle of the link with this number.
+      case intervened(UInt16)
+      case closed
     }
 
-    private var told: (@Loop (Word) -> Void)?
+    private var report: (@Loop (Event) -> Void)?
     private var context: ChannelHandlerContext?
 
-    /// Takes the descriptor over.
-    init(_ descriptor: CInt, told: @escaping @Loop (Word) -> Void) {
+    /// Takes ownership of the descriptor.
+    init(_ descriptor: CInt, report: @escaping @Loop (Event) -> Void) {
       self.descriptor = descriptor
-      self.told = told
+      self.report = report
       ClientBootstrap(group: Loop.group)
         .channelInitializer { channel in
           channel.eventLoop.makeCompletedFuture { try Loop.assumeIsolated { try channel.pipeline.syncOperations.addHandler(self) } }
@@ -181,7 +181,7 @@ import Protocols
     }
 
     func close() {
-      told = nil
+      report = nil
       context?.close(promise: nil)
     }
 
@@ -190,16 +190,16 @@ import Protocols
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
       let bytes = Array(buffer: unwrapInboundIn(data))
-      told?(bytes.count == 2 ? .spoke(UInt16(bytes[0]) << 8 | UInt16(bytes[1])) : .sign)
+      report?(bytes.count == 2 ? .intervened(UInt16(bytes[0]) << 8 | UInt16(bytes[1])) : .reply)
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
     func channelInactive(context: ChannelHandlerContext) { end() }
 
     private func end() {
-      let told = told
-      self.told = nil
-      told?(.end)
+      let report = report
+      self.report = nil
+      report?(.closed)
     }
   }
 }

@@ -1,23 +1,23 @@
-// What the daemon and its guardian say to each other, a packet each, over a pair of sockets. Both are the same program of
-// the same version: the bytes are nobody else's.
+// The protocol between the daemon and its guardian: one packet per message over a socket pair. Both ends are the same program, so the
+// format has no versions.
 
 import Protocols
 
 /// A packet from the daemon to its guardian.
 enum GuardianMessage: Equatable {
-  /// Executes this will over the descriptor that comes with it, should it come to that.
-  case keep(ward: UInt16, Will)
-  /// Somebody drives: unless something is heard of the ward within so many milliseconds, the daemon counts as frozen.
-  case beat(ward: UInt16, milliseconds: UInt16)
-  /// Nobody drives any more.
-  case rest(ward: UInt16)
-  /// Close the descriptor and forget the will.
-  case release(ward: UInt16)
+  /// Registers a link: its will, and its descriptor beside the packet.
+  case register(link: UInt16, Will)
+  /// The device is driven: without another heartbeat within this time the daemon counts as frozen.
+  case heartbeat(link: UInt16, milliseconds: UInt16)
+  /// The device is no longer driven.
+  case unwatch(link: UInt16)
+  /// Closes the descriptor and removes the will.
+  case release(link: UInt16)
 
-  /// The longest packet: a will of 32 messages.
-  static let longest = 40_000
+  /// The maximum size of a packet, which fits a will of 32 messages.
+  static let maxSize = 40_000
 
-  /// Reads a packet; nil where it is none.
+  /// Parses a packet; nil if it is invalid.
   init?(_ packet: some Collection<UInt8>) {
     var rest = Array(packet)[...]
     func number() -> Int? {
@@ -34,16 +34,16 @@ enum GuardianMessage: Equatable {
       }
       return messages
     }
-    guard let kind = rest.popFirst(), let ward = number().map(UInt16.init) else { return nil }
+    guard let kind = rest.popFirst(), let link = number().map(UInt16.init) else { return nil }
     switch kind {
     case UInt8(ascii: "k"):
       guard let dead = messages(), let frozen = messages() else { return nil }
-      self = .keep(ward: ward, Will(dead: dead, frozen: frozen))
+      self = .register(link: link, Will(dead: dead, frozen: frozen))
     case UInt8(ascii: "b"):
       guard let milliseconds = number() else { return nil }
-      self = .beat(ward: ward, milliseconds: UInt16(milliseconds))
-    case UInt8(ascii: "r"): self = .rest(ward: ward)
-    case UInt8(ascii: "x"): self = .release(ward: ward)
+      self = .heartbeat(link: link, milliseconds: UInt16(milliseconds))
+    case UInt8(ascii: "r"): self = .unwatch(link: link)
+    case UInt8(ascii: "x"): self = .release(link: link)
     default: return nil
     }
   }
@@ -57,10 +57,10 @@ enum GuardianMessage: Equatable {
       }
     }
     return switch self {
-    case .keep(let ward, let will): [UInt8(ascii: "k")] + number(Int(ward)) + bytes(will.dead) + bytes(will.frozen)
-    case .beat(let ward, let milliseconds): [UInt8(ascii: "b")] + number(Int(ward)) + number(Int(milliseconds))
-    case .rest(let ward): [UInt8(ascii: "r")] + number(Int(ward))
-    case .release(let ward): [UInt8(ascii: "x")] + number(Int(ward))
+    case .register(let link, let will): [UInt8(ascii: "k")] + number(Int(link)) + bytes(will.dead) + bytes(will.frozen)
+    case .heartbeat(let link, let milliseconds): [UInt8(ascii: "b")] + number(Int(link)) + number(Int(milliseconds))
+    case .unwatch(let link): [UInt8(ascii: "r")] + number(Int(link))
+    case .release(let link): [UInt8(ascii: "x")] + number(Int(link))
     }
   }
 }

@@ -1,28 +1,28 @@
-// Which of two processes the kernel kills first when memory runs out: the daemon, never its guardian before it.
-// Facts: proc(5), /proc/pid/oom_score_adj. A process may raise its own, and lower it to where a privileged one has put it.
+// OOM scores: when memory runs out, the kernel must kill the daemon before its guardian, which then stops the vehicles.
+// Facts: proc(5), /proc/pid/oom_score_adj. A process may raise its own, and lower it down to the value that a privileged process set.
 
 import Glibc
 
 enum OutOfMemory {
-  /// Thousandths of the machine's memory: small, for the daemon is not to be killed before other programs either.
+  /// In thousandths of the machine's memory. Small, so that other programs are not preferred to the daemon.
   private static let difference = 10
   private static let file = "/proc/self/oom_score_adj"
   @Loop private static var isExposed = false
 
-  /// What the kernel adds to the score of this process.
+  /// The value that the kernel adds to the score of this process.
   static var adjustment: Int? {
     guard let bytes = try? Files.contents(of: file, limit: 16) else { return nil }
     return Int(String(decoding: bytes.prefix { $0 > 0x20 }, as: UTF8.self))
   }
 
-  /// Has the daemon killed before its guardian, which is about to start and inherits the same.
+  /// Raises the score of the daemon. The guardian inherits it and lowers its own.
   @Loop static func exposeDaemon() {
     guard !isExposed else { return }
     isExposed = true
     adjust(by: difference)
   }
 
-  /// The guardian's part.
+  /// Lowers the score of the guardian.
   static func protectGuardian() { adjust(by: -difference) }
 
   private static func adjust(by change: Int) {
