@@ -47,7 +47,7 @@ import Protocols
   /// Sends one packet; `done` is told the failure, or nil.
   func write(_ bytes: [UInt8], done: @escaping @Loop (String?) -> Void) {
     guard let outlet else { return done("the connection is being closed") }
-    outlet.write(bytes, told: done)
+    outlet.write(bytes, then: done)
   }
 
   /// One write to it is one packet.

@@ -1,17 +1,17 @@
-// The way out of a channel. While nothing waits in the channel, a message is one write(2) of our own: that is the whole
-// cost of a poll or of a watcher's message. What the kernel does not take at once goes on through the channel, in order.
+// The writing side of a channel. While the channel's queue is empty, a message is one direct write(2), which is cheaper than NIO's path.
+// Bytes that the kernel does not accept at once go through the channel, in order.
 
 import Glibc
 import NIOCore
 
 @Loop final class Outlet {
   private let channel: any Channel
-  /// Where the channel writes. The channel closes it and stops being active in one step, both on the loop's thread.
+  /// The descriptor that the channel writes to. The channel closes it and becomes inactive in one step, on the loop's thread.
   let descriptor: CInt?
-  /// How many messages the channel holds.
-  private var waiting = 0
+  /// The number of messages in the channel's queue.
+  private var queued = 0
 
-  /// The way out of a socket's or pipe's channel.
+  /// The outlet of a socket's or pipe's channel.
   init(_ channel: any Channel) {
     self.channel = channel
     let pipeline = channel.pipeline.syncOperations
@@ -20,26 +20,26 @@ import NIOCore
     descriptor = pipe ?? socket
   }
 
-  /// Whether the other side reads fast enough.
+  /// Whether the channel's queue has room, because the peer reads fast enough.
   var hasRoom: Bool { channel.isWritable }
 
-  /// Writes a message; `told` gets nil once the kernel has taken all of it, or what went wrong.
-  func write(_ message: [UInt8], told: (@Loop (String?) -> Void)? = nil) {
-    guard channel.isActive else { return told?("the link is down") ?? () }
-    var taken = 0
-    if waiting == 0, let descriptor {
-      taken = max(Glibc.write(descriptor, message, message.count), 0)
-      if taken == message.count { return told?(nil) ?? () }
+  /// Writes a message; `finish` gets nil once the kernel has accepted all of it, or the error message.
+  func write(_ message: [UInt8], then finish: (@Loop (String?) -> Void)? = nil) {
+    guard channel.isActive else { return finish?("the link is down") ?? () }
+    var accepted = 0
+    if queued == 0, let descriptor {
+      accepted = max(Glibc.write(descriptor, message, message.count), 0)
+      if accepted == message.count { return finish?(nil) ?? () }
     }
-    // Errors too: the channel meets them again and ends with them.
-    waiting += 1
+    // After an error, too: the channel meets the same error and closes.
+    queued += 1
     let promise = channel.eventLoop.makePromise(of: Void.self)
     promise.futureResult.assumeIsolated().whenComplete { result in
       Loop.assumeIsolated {
-        self.waiting -= 1
-        if case .failure(let error) = result { told?(plainWords(error)) } else { told?(nil) }
+        self.queued -= 1
+        if case .failure(let error) = result { finish?(plainWords(error)) } else { finish?(nil) }
       }
     }
-    channel.writeAndFlush(ByteBuffer(bytes: message[taken...]), promise: promise)
+    channel.writeAndFlush(ByteBuffer(bytes: message[accepted...]), promise: promise)
   }
 }
