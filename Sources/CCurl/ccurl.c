@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
-// Every function of libcurl that is used, under its type from the header.
+// The libcurl functions in use, with their types from the header.
 #define FUNCTIONS(F)                                                                                                                 \
   F(global_init) F(version_info) F(multi_init) F(multi_cleanup) F(multi_setopt) F(multi_add_handle) F(multi_remove_handle)          \
   F(multi_perform) F(multi_poll) F(multi_wakeup) F(multi_info_read) F(easy_init) F(easy_cleanup) F(easy_setopt) F(easy_getinfo)      \
@@ -16,7 +16,7 @@ static struct {
 
 static const char *fill(void *library) {
 #define FIND(name)                                                                                                                   \
-  if (!(curl.name = (__typeof__(curl.name))dlsym(library, "curl_" #name))) return "libcurl is too old: version 7.85 is the oldest that will do";
+  if (!(curl.name = (__typeof__(curl.name))dlsym(library, "curl_" #name))) return "libcurl is too old: version 7.85 or newer is required";
   FUNCTIONS(FIND)
   return NULL;
 }
@@ -24,16 +24,16 @@ static const char *fill(void *library) {
 static const char *load(void) {
   void *library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
   if (!library) library = dlopen("libcurl-gnutls.so.4", RTLD_NOW | RTLD_LOCAL);
-  if (!library) return "libcurl is not installed: apt install libcurl4";
-  const char *trouble = fill(library);
-  if (trouble) return trouble;
+  if (!library) return "libcurl is not installed; apt install libcurl4";
+  const char *problem = fill(library);
+  if (problem) return problem;
   const curl_version_info_data *version = curl.version_info(CURLVERSION_NOW);
-  if (version->version_num < 0x075500) return "libcurl is too old: version 7.85 is the oldest that will do";
-  if (!(version->features & CURL_VERSION_SSL)) return "this libcurl has no TLS: apt install libcurl4";
-  // OpenSSL would clean up in exit(3), under the thread that may just be using it. 0x80000 is its OPENSSL_INIT_NO_ATEXIT.
+  if (version->version_num < 0x075500) return "libcurl is too old: version 7.85 or newer is required";
+  if (!(version->features & CURL_VERSION_SSL)) return "libcurl has no TLS support; apt install libcurl4";
+  // Without OPENSSL_INIT_NO_ATEXIT (0x80000) OpenSSL cleans up in exit(3) while the HTTP thread can still use it.
   int (*init)(uint64_t, const void *) = (int (*)(uint64_t, const void *))dlsym(library, "OPENSSL_init_crypto");
   if (init) init(0x80000, NULL);
-  if (curl.global_init(CURL_GLOBAL_ALL) != CURLE_OK) return "libcurl cannot be initialised";
+  if (curl.global_init(CURL_GLOBAL_ALL) != CURLE_OK) return "cannot initialise libcurl";
   return NULL;
 }
 
@@ -41,10 +41,10 @@ const char *ccurl_load(void) {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   static int is_loaded;
   pthread_mutex_lock(&lock);
-  const char *trouble = is_loaded ? NULL : load();
-  is_loaded = !trouble;
+  const char *problem = is_loaded ? NULL : load();
+  is_loaded = !problem;
   pthread_mutex_unlock(&lock);
-  return trouble;
+  return problem;
 }
 
 CURLM *ccurl_multi(void) { return curl.multi_init(); }
@@ -88,6 +88,6 @@ const char *ccurl_text(CURL *easy, CURLINFO info) {
   return curl.easy_getinfo(easy, info, &text) == CURLE_OK ? text : NULL;
 }
 
-const char *ccurl_words(CURLcode code) { return curl.easy_strerror(code); }
+const char *ccurl_error_text(CURLcode code) { return curl.easy_strerror(code); }
 struct curl_slist *ccurl_append(struct curl_slist *list, const char *text) { return curl.slist_append(list, text); }
 void ccurl_free(struct curl_slist *list) { curl.slist_free_all(list); }

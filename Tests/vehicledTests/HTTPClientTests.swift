@@ -67,18 +67,18 @@ import Testing
     ("text/html", "text/html"), ("TEXT/HTML;charset=x", "text/html"), ("  application/geo+json ", "application/geo+json"), ("json", nil),
     ("a/b/c", nil), ("/", nil), ("", nil), ("te xt/html", nil), ("text/\u{e9}", nil),
   ]) func aMediaTypeIsReadOrNone(_ text: String, _ type: String?) {
-    #expect(HTTPWords.mediaType(text) == type)
+    #expect(HTTPErrorMessage.mediaType(text) == type)
   }
 
   @Test func moreThanAMebibyteIsNotKept() async {
     let announced = HTTPPeer("HTTP/1.1 200 OK\r\nContent-Length: 1048577\r\n\r\n")
-    #expect(await failure(HTTPRequest("GET", announced.url, proxy: "")).contains("more than the 1 MiB"))
+    #expect(await failure(HTTPRequest("GET", announced.url, proxy: "")).contains("more than the maximum of 1 MiB"))
     let endless = HTTPPeer { connection, _ in
       HTTPPeer.send(connection, "HTTP/1.1 200 OK\r\n\r\n")
       let chunk = String(repeating: "x", count: 65536)
       while HTTPPeer.send(connection, chunk) {}
     }
-    #expect(await failure(HTTPRequest("GET", endless.url, proxy: "")).contains("more than the 1 MiB"))
+    #expect(await failure(HTTPRequest("GET", endless.url, proxy: "")).contains("more than the maximum of 1 MiB"))
     let head = HTTPPeer { connection, _ in
       HTTPPeer.send(connection, "HTTP/1.1 200 OK\r\n")
       while HTTPPeer.send(connection, "X-A: \(String(repeating: "x", count: 1000))\r\n") {}
@@ -97,42 +97,42 @@ import Testing
       #expect(answer == .answered(status: 200, type: "text/plain", body: Array(exact.utf8)), "\(maxLength)")
     }
     let announced = HTTPPeer("HTTP/1.1 200 OK\r\nContent-Length: \(exact.utf8.count + 1)\r\n\r\n")
-    #expect(await failure(HTTPRequest("GET", announced.url, proxy: "", maxLength: .max)).contains("more than the 16 MiB"))
+    #expect(await failure(HTTPRequest("GET", announced.url, proxy: "", maxLength: .max)).contains("more than the maximum of 16 MiB"))
     let endless = HTTPPeer { connection, _ in
       HTTPPeer.send(connection, "HTTP/1.1 200 OK\r\n\r\n")
       let chunk = String(repeating: "x", count: 65536)
       while HTTPPeer.send(connection, chunk) {}
     }
-    #expect(await failure(HTTPRequest("GET", endless.url, proxy: "", maxLength: 16 << 20)).contains("more than the 16 MiB"))
+    #expect(await failure(HTTPRequest("GET", endless.url, proxy: "", maxLength: 16 << 20)).contains("more than the maximum of 16 MiB"))
   }
 
   @Test func whatBreaksIsSaidInWords() async {
     let silent = HTTPPeer { connection, _ in HTTPPeer.waitForTheEnd(connection) }
     let late = await failure(HTTPRequest("GET", silent.url + "/?key=geheim", timeout: 300 * .millisecond, proxy: ""))
-    #expect(late == "127.0.0.1:\(silent.port) did not answer within 0.3 s: check the network")
+    #expect(late == "no response from 127.0.0.1:\(silent.port) within 0.3 s; check the network")
     let refused = await failure(HTTPRequest("GET", "http://me:geheim@127.0.0.1:1/?key=geheim", proxy: ""))
-    #expect(refused.hasPrefix("127.0.0.1:1 cannot be reached: connection refused") && !refused.contains("geheim"), "\(refused)")
+    #expect(refused.hasPrefix("cannot reach 127.0.0.1:1: connection refused") && !refused.contains("geheim"), "\(refused)")
     let proxied = await failure(HTTPRequest("GET", "http://nobody.invalid/?key=geheim", proxy: "http://me:geheim@127.0.0.1:1"))
-    #expect(proxied.hasPrefix("the proxy 127.0.0.1:1 cannot be reached: connection refused") && !proxied.contains("geheim"), "\(proxied)")
+    #expect(proxied.hasPrefix("cannot reach the proxy 127.0.0.1:1: connection refused") && !proxied.contains("geheim"), "\(proxied)")
     let unknown = await failure(HTTPRequest("GET", "http://nobody.invalid/?key=geheim", proxy: ""))
-    #expect(unknown.hasPrefix("the name of nobody.invalid is not known") && !unknown.contains("geheim"), "\(unknown)")
+    #expect(unknown.hasPrefix("cannot resolve nobody.invalid") && !unknown.contains("geheim"), "\(unknown)")
     for garbage in ["SSH-2.0-OpenSSH_9.2\r\n", "\u{0}\u{1}\u{2}\r\n\r\n", "HTTP/9.9 what\r\n\r\n"] {
       let peer = HTTPPeer(garbage)
       let words = await failure(HTTPRequest("GET", peer.url, timeout: 2 * .second, proxy: ""))
-      #expect(words.contains("is no HTTP") || words.contains("hung up"), "\(words)")
+      #expect(words.contains("is not HTTP") || words.contains("closed the connection"), "\(words)")
     }
     let cut = HTTPPeer("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"half\":")
-    #expect(await failure(HTTPRequest("GET", cut.url, proxy: "")).contains("broke before the answer was whole"))
+    #expect(await failure(HTTPRequest("GET", cut.url, proxy: "")).contains("before the response was complete"))
     let mute = HTTPPeer("")
-    #expect(await failure(HTTPRequest("GET", mute.url, proxy: "")).contains("hung up without an answer"))
+    #expect(await failure(HTTPRequest("GET", mute.url, proxy: "")).contains("closed the connection without a response"))
   }
 
   @Test func whatCannotBeAskedIsRefusedBeforehand() async {
     let peer = HTTPPeer(HTTPPeer.answer("{}"))
     for value in ["a\r\nX-Evil: 1", "a\nb", "a\u{0}b", "a\u{7f}"] {
-      #expect(await failure(HTTPRequest("GET", peer.url, headers: ["X-Name": value])).contains("a line break or another control"))
+      #expect(await failure(HTTPRequest("GET", peer.url, headers: ["X-Name": value])).contains("a control character"))
     }
-    #expect(await failure(HTTPRequest("GET", peer.url, headers: ["X-A\r\nX-B": "1"])).contains("header whose name is none"))
+    #expect(await failure(HTTPRequest("GET", peer.url, headers: ["X-A\r\nX-B": "1"])).contains("invalid header name"))
     for url in ["file:///etc/passwd", "ftp://127.0.0.1/", "http://", "http://:80/", "http://a b/", "gopher://x/", "http://h/\r\nX: 1", ""] {
       #expect(await failure(HTTPRequest("GET", url)).contains("URL"), "\(url)")
     }
@@ -149,7 +149,7 @@ import Testing
     #expect(proxy.requests.first?.hasPrefix("GET http://nobody.invalid/x HTTP/1.1\r\n") == true)
     let refusing = HTTPPeer("HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
     let words = await failure(HTTPRequest("GET", "https://nobody.invalid/x?key=geheim", proxy: refusing.url))
-    #expect(words.contains("the proxy answers 407") && !words.contains("geheim"), "\(words)")
+    #expect(words.contains("status 407") && !words.contains("geheim"), "\(words)")
     #expect(refusing.requests.first?.hasPrefix("CONNECT nobody.invalid:443 ") == true)
   }
 
@@ -233,7 +233,7 @@ import Testing
     #expect(await failure(other, HTTPClient(authorities: server.certificate)).contains("is not trusted"))
     let plain = HTTPPeer("this is no TLS\r\n\r\n")
     let noTLS = await failure(HTTPRequest("GET", "https://127.0.0.1:\(plain.port)/", timeout: 2 * .second, proxy: ""))
-    #expect(noTLS.contains("does not speak TLS") || noTLS.contains("broke") || noTLS.contains("did not answer"), "\(noTLS)")
+    #expect(noTLS.contains("TLS handshake") || noTLS.contains("closed the connection") || noTLS.contains("no response"), "\(noTLS)")
   }
 }
 

@@ -1,5 +1,5 @@
-// libcurl, loaded when it is first wanted: a daemon that asks no HTTP server neither maps nor initialises it. Beside that only what
-// Swift cannot spell: calls with variable arguments. Results are libcurl's own.
+// libcurl, loaded at the first request: a daemon without HTTP requests neither maps nor initialises it. Also wraps its variadic
+// functions, which Swift cannot call. Results are those of libcurl.
 #pragma once
 #define CURL_DISABLE_TYPECHECK
 #include <curl/curl.h>
@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Loads the library, or does nothing where it is loaded. NULL, or what is wrong: static text.
+// Loads the library unless it is loaded. Returns NULL, or a static error message.
 const char *ccurl_load(void);
 
 CURLM *ccurl_multi(void);
@@ -18,9 +18,9 @@ CURLMcode ccurl_remove(CURLM *multi, CURL *easy);
 CURLMcode ccurl_perform(CURLM *multi, int *running);
 // Waits for the network, a wake-up, or this many milliseconds.
 CURLMcode ccurl_poll(CURLM *multi, int milliseconds);
-// Ends the poll that runs, or the next one. The one call for other threads.
+// Ends the current or next poll. The only function for other threads.
 CURLMcode ccurl_wake(CURLM *multi);
-// The next transfer that has ended, with its result; NULL: none.
+// Returns the next ended transfer with its result, or NULL.
 CURL *ccurl_ended(CURLM *multi, CURLcode *result);
 
 typedef size_t (*ccurl_taker)(char *bytes, size_t size, size_t count, void *context);
@@ -30,10 +30,10 @@ CURLcode ccurl_set_text(CURL *easy, CURLoption option, const char *text);
 CURLcode ccurl_set_number(CURL *easy, CURLoption option, long number);
 CURLcode ccurl_set_pointer(CURL *easy, CURLoption option, void *pointer);
 CURLcode ccurl_set_taker(CURL *easy, CURLoption option, ccurl_taker taker);
-// The request's body, which libcurl copies.
+// Sets the request body; libcurl copies it.
 CURLcode ccurl_set_body(CURL *easy, const void *bytes, size_t count);
 long ccurl_number(CURL *easy, CURLINFO info);
 const char *ccurl_text(CURL *easy, CURLINFO info);
-const char *ccurl_words(CURLcode code);
+const char *ccurl_error_text(CURLcode code);
 struct curl_slist *ccurl_append(struct curl_slist *list, const char *text);
 void ccurl_free(struct curl_slist *list);

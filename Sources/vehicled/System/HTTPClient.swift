@@ -1,63 +1,62 @@
-// The loop's side of asking HTTP servers: which requests run, which wait for their turn, and who is told. It holds a bounded
-// number of both, and whoever goes away takes what he asked with him. Asking is HTTPThread's; it is started with the first
-// request, so that a daemon that asks nobody pays nothing. It must never block, and never tell anybody what was asked.
+// The loop's side of the HTTP client: a bounded number of running and queued requests, and their callbacks. HTTPThread does the
+// transfers; it starts with the first request. Must never block, and never log a request.
 
 import Protocols
 
 @Loop final class HTTPClient {
-  /// A request that is on its way.
+  /// The ID of a request.
   typealias Ticket = UInt64
 
-  /// Requests that run at once, and those that may wait for them.
+  /// The maximum numbers of running and queued requests.
   nonisolated static let maxRunning = 16
-  nonisolated static let maxWaiting = 64
+  nonisolated static let maxQueued = 64
 
-  private var asked: [Ticket: @Loop (HTTPResponse) -> Void] = [:]
+  private var callbacks: [Ticket: @Loop (HTTPResponse) -> Void] = [:]
   private var running: Set<Ticket> = []
-  private var waiting: [(ticket: Ticket, request: HTTPRequest)] = []
+  private var queue: [(ticket: Ticket, request: HTTPRequest)] = []
   private var last: Ticket = 0
   private var thread: HTTPThread?
   private let authorities: String?
 
-  /// A client that trusts the certificates in this file; nil: those of the system.
+  /// A client that trusts the CA certificates in this file, or with nil those of the system.
   init(authorities: String? = nil) { self.authorities = authorities }
 
-  /// Asks. `finish` is told exactly once, in a later turn, unless the request is cancelled.
+  /// Sends a request. `finish` is called exactly once, in a later turn, unless the request is cancelled.
   func send(_ request: HTTPRequest, then finish: @escaping @Loop (HTTPResponse) -> Void) -> Ticket {
     last += 1
     let ticket = last
-    asked[ticket] = finish
-    if let trouble = HTTPWords.trouble(with: request) {
-      Loop.post { self.settle(ticket, .failed(trouble)) }
+    callbacks[ticket] = finish
+    if let problem = HTTPErrorMessage.problem(with: request) {
+      Loop.post { self.settle(ticket, .failed(problem)) }
     } else if running.count < Self.maxRunning {
       start(ticket, request)
-    } else if waiting.count < Self.maxWaiting {
-      waiting.append((ticket, request))
+    } else if queue.count < Self.maxQueued {
+      queue.append((ticket, request))
     } else {
-      let words = "\(Self.maxRunning + Self.maxWaiting) requests are under way already: ask less often"
-      Loop.post { self.settle(ticket, .failed(words)) }
+      let message = "too many HTTP requests: \(Self.maxRunning + Self.maxQueued) are pending; send fewer"
+      Loop.post { self.settle(ticket, .failed(message)) }
     }
     return ticket
   }
 
-  /// Nobody wants the answer any more; `finish` is not told.
+  /// Cancels a request; `finish` is not called.
   func cancel(_ ticket: Ticket) {
-    guard asked.removeValue(forKey: ticket) != nil else { return }
-    waiting.removeAll { $0.ticket == ticket }
-    // Its place is free when the thread has let go of it.
+    guard callbacks.removeValue(forKey: ticket) != nil else { return }
+    queue.removeAll { $0.ticket == ticket }
+    // It counts as running until the thread has removed it.
     if running.contains(ticket) { thread?.post(.cancel(ticket)) }
   }
 
-  /// Tells, in this turn or a later one, that the thread lives, or that none is needed. For the watchdog.
+  /// Calls `finish`, in this turn or a later one, once the thread responds, or at once if there is none. For the watchdog.
   func answer(then finish: @escaping @Loop @Sendable () -> Void) {
     guard let thread else { return finish() }
     thread.post(.answer { Loop.post(finish) })
   }
 
-  /// Ends whatever is under way; nobody is told, and nothing waits for it.
+  /// Cancels all requests without waiting for the thread.
   func close() {
-    asked = [:]
-    waiting = []
+    callbacks = [:]
+    queue = []
     thread?.post(.end)
     thread = nil
   }
@@ -72,29 +71,28 @@ import Protocols
   private func makeThread() -> HTTPThread {
     HTTPThread(authorities: authorities) { ticket, response in
       Loop.post { [weak self] in self?.ended(ticket, response) }
-    } lost: { thread, trouble in
-      Loop.post { [weak self] in self?.lost(thread, trouble) }
+    } failed: { thread, reason in
+      Loop.post { [weak self] in self?.failed(thread, reason) }
     }
   }
 
-  /// The thread has let go of a request.
+  /// Called when the thread has removed a request.
   private func ended(_ ticket: Ticket, _ response: HTTPResponse) {
     running.remove(ticket)
     settle(ticket, response)
-    while running.count < Self.maxRunning, !waiting.isEmpty {
-      let next = waiting.removeFirst()
+    while running.count < Self.maxRunning, !queue.isEmpty {
+      let next = queue.removeFirst()
       start(next.ticket, next.request)
     }
   }
 
-  /// The thread has ended by itself, and what it had to do with it. The next request makes another: what is missing may be
-  /// installed by then.
-  private func lost(_ thread: HTTPThread, _ trouble: String) {
+  /// Called when the thread has failed. The next request starts another: a missing library may be installed by then.
+  private func failed(_ thread: HTTPThread, _ reason: String) {
     if self.thread === thread { self.thread = nil }
-    for ticket in thread.left { ended(ticket, .failed(trouble)) }
+    for ticket in thread.unfinished { ended(ticket, .failed(reason)) }
   }
 
   private func settle(_ ticket: Ticket, _ response: HTTPResponse) {
-    asked.removeValue(forKey: ticket)?(response)
+    callbacks.removeValue(forKey: ticket)?(response)
   }
 }

@@ -1,8 +1,6 @@
-// The thread that asks HTTP servers: libcurl's multi interface, which sleeps in poll(2) until the network or a job wakes it.
-// Every call of libcurl is made here, but for the wake-up. Each request has a connection of its own: libcurl would ask again
-// by itself over one that died while it was idle, and what changes something on the other side must not be asked twice.
-// It must never follow a redirection, trust a certificate that cannot be verified, or keep more than HTTPTransfer's limits.
-// Facts: libcurl's manual pages (curl_multi_poll(3), curl_easy_setopt(3)).
+// The HTTP thread: libcurl's multi interface, which sleeps in poll(2) until the network or a job wakes it. All libcurl calls except
+// the wake-up are made here. Each request has its own connection, because libcurl repeats a request when a reused connection turns
+// out to be closed, and a request with side effects must not be sent twice. Facts: curl_multi_poll(3), curl_easy_setopt(3).
 
 import Bus
 import CCurl
@@ -15,75 +13,75 @@ final class HTTPThread: Sendable {
   enum Job: Sendable {
     case start(HTTPClient.Ticket, HTTPRequest)
     case cancel(HTTPClient.Ticket)
-    /// Told that the thread lives, or is no more.
+    /// Called as soon as the thread responds or has ended.
     case answer(@Sendable () -> Void)
     case end
   }
 
-  /// What waits for the thread.
+  /// The state that is shared with other threads.
   private struct Inbox {
     var jobs: [Job] = []
-    /// libcurl's multi handle as a number, while it can be woken.
-    var bell: UInt = 0
-    var isOver = false
-    var left: [HTTPClient.Ticket] = []
+    /// libcurl's multi handle as a number, or 0 while it cannot be woken.
+    var multi: UInt = 0
+    var isClosed = false
+    var unfinished: [HTTPClient.Ticket] = []
   }
 
   private let inbox = Mutex(Inbox())
   private let authorities: String?
   private let ended: @Sendable (HTTPClient.Ticket, HTTPResponse) -> Void
 
-  /// Starts it. `ended` is told of every request once the thread has let go of it, `lost` when it had to give up.
+  /// Starts the thread. It calls `ended` for each request that it has finished or removed, and `failed` when it has to end.
   init(
     authorities: String?, ended: @escaping @Sendable (HTTPClient.Ticket, HTTPResponse) -> Void,
-    lost: @escaping @Sendable (HTTPThread, String) -> Void
+    failed: @escaping @Sendable (HTTPThread, String) -> Void
   ) {
     self.authorities = authorities
     self.ended = ended
-    let code = startThread { if let trouble = self.run() { lost(self, trouble) } }
+    let code = startThread { if let reason = self.run() { failed(self, reason) } }
     if code != 0 {
       close(with: [:])
-      lost(self, "there is no thread for requests: \(systemWords(code))")
+      failed(self, "cannot start the HTTP thread: \(systemWords(code))")
     }
   }
 
-  /// What it had to do when it was lost.
-  var left: [HTTPClient.Ticket] { inbox.withLock { $0.left } }
+  /// The requests that were not finished when the thread failed.
+  var unfinished: [HTTPClient.Ticket] { inbox.withLock { $0.unfinished } }
 
-  /// Has the thread do something, from any thread. What comes when it is over is left.
+  /// Posts a job, from any thread. A request that is posted after the thread has ended stays unfinished.
   func post(_ job: Job) {
-    let isOver = inbox.withLock { inbox in
-      guard !inbox.isOver else {
-        if case .start(let ticket, _) = job { inbox.left.append(ticket) }
+    let isClosed = inbox.withLock { inbox in
+      guard !inbox.isClosed else {
+        if case .start(let ticket, _) = job { inbox.unfinished.append(ticket) }
         return true
       }
       inbox.jobs.append(job)
-      if let multi = CurlMulti(bitPattern: inbox.bell) { ccurl_wake(multi) }
+      if let multi = CurlMulti(bitPattern: inbox.multi) { ccurl_wake(multi) }
       return false
     }
-    if isOver, case .answer(let finish) = job { finish() }
+    if isClosed, case .answer(let finish) = job { finish() }
   }
 
-  /// Works until it is told to end, or cannot; gives the reason.
+  /// Runs until it is ended (nil) or fails (the reason).
   private func run() -> String? {
     clinux_name_thread("http")
-    if let trouble = ccurl_load() {
+    if let reason = ccurl_load() {
       close(with: [:])
-      return String(cString: trouble)
+      return String(cString: reason)
     }
     guard let multi = ccurl_multi() else {
       close(with: [:])
-      return "there is no memory for a request"
+      return "out of memory"
     }
-    let bell = UInt(bitPattern: multi)
-    inbox.withLock { $0.bell = bell }
+    let number = UInt(bitPattern: multi)
+    inbox.withLock { $0.multi = number }
     var transfers: [HTTPClient.Ticket: HTTPTransfer] = [:]
-    let trouble = work(multi, &transfers)
+    let reason = work(multi, &transfers)
     for transfer in transfers.values { ccurl_remove(multi, transfer.easy) }
     close(with: transfers)
     transfers = [:]
     ccurl_multi_end(multi)
-    return trouble
+    return reason
   }
 
   private func work(_ multi: CurlMulti, _ transfers: inout [HTTPClient.Ticket: HTTPTransfer]) -> String? {
@@ -94,7 +92,7 @@ final class HTTPThread: Sendable {
         case .cancel(let ticket):
           guard let transfer = transfers.removeValue(forKey: ticket) else { break }
           ccurl_remove(multi, transfer.easy)
-          ended(ticket, .failed("nobody wants the answer any more"))
+          ended(ticket, .failed("cancelled"))
         case .answer(let finish): finish()
         case .end: return nil
         }
@@ -108,9 +106,9 @@ final class HTTPThread: Sendable {
         transfers[ticket] = nil
         ended(ticket, transfer.response(result))
       }
-      // Sleeps until a job comes, where nothing runs.
+      // Without running transfers it sleeps until a job comes.
       if code == CURLM_OK { code = ccurl_poll(multi, running > 0 ? 60_000 : .max) }
-      if code != CURLM_OK { return "libcurl has failed (\(code.rawValue))" }
+      if code != CURLM_OK { return "libcurl failed: error \(code.rawValue)" }
     }
   }
 
@@ -118,9 +116,9 @@ final class HTTPThread: Sendable {
     _ ticket: HTTPClient.Ticket, _ request: HTTPRequest, _ multi: CurlMulti, _ transfers: inout [HTTPClient.Ticket: HTTPTransfer]
   ) {
     guard let transfer = HTTPTransfer(request, authorities: authorities) else {
-      return ended(ticket, .failed("libcurl does not take the request: check its URL and proxy"))
+      return ended(ticket, .failed("libcurl rejected the request; check its URL and proxy"))
     }
-    guard ccurl_add(multi, transfer.easy) == CURLM_OK else { return ended(ticket, .failed("there is no memory for a request")) }
+    guard ccurl_add(multi, transfer.easy) == CURLM_OK else { return ended(ticket, .failed("out of memory")) }
     transfers[ticket] = transfer
   }
 
@@ -131,13 +129,13 @@ final class HTTPThread: Sendable {
     }
   }
 
-  /// Nothing is taken any more; what was is left, or told.
+  /// Ends the thread's work: requests become unfinished, and `answer` jobs are called.
   private func close(with transfers: [HTTPClient.Ticket: HTTPTransfer]) {
     let tickets = Array(transfers.keys)
     let jobs = inbox.withLock { inbox in
-      (inbox.isOver, inbox.bell) = (true, 0)
-      inbox.left += tickets
-      for case .start(let ticket, _) in inbox.jobs { inbox.left.append(ticket) }
+      (inbox.isClosed, inbox.multi) = (true, 0)
+      inbox.unfinished += tickets
+      for case .start(let ticket, _) in inbox.jobs { inbox.unfinished.append(ticket) }
       defer { inbox.jobs = [] }
       return inbox.jobs
     }
@@ -145,6 +143,6 @@ final class HTTPThread: Sendable {
   }
 }
 
-/// What libcurl calls CURLM and CURL.
+/// libcurl's CURLM and CURL.
 typealias CurlMulti = UnsafeMutableRawPointer
 typealias CurlEasy = UnsafeMutableRawPointer

@@ -1,12 +1,12 @@
-// One request as libcurl has it: what it is told, what it has brought so far, and what came of it. It lives on the HTTP
-// thread, and must never keep more than its limits, whatever the other side sends.
+// One transfer of libcurl: its options, the received bytes, and the response. It is used on the HTTP thread only. Must never follow a
+// redirection, accept a certificate that cannot be verified, or store more than its limits.
 
 import CCurl
 import Glibc
 import Protocols
 
 final class HTTPTransfer {
-  /// Of a request.
+  /// The maximum size of a request body, in bytes.
   static let maxBodySize = 1 << 20
   static let maxHeadSize = 64 << 10
   private static let maxConnectDuration: Nanoseconds = 10 * .second
@@ -16,10 +16,10 @@ final class HTTPTransfer {
   private var lists: [UnsafeMutablePointer<curl_slist>?] = []
   private let errors: UnsafeMutablePointer<CChar>
   private var body: [UInt8] = []
-  private var headCount = 0
-  private var excess: HTTPWords.Excess?
+  private var headSize = 0
+  private var excess: HTTPErrorMessage.Excess?
 
-  /// A request that was checked (`HTTPWords.trouble`), or nil where libcurl does not take it.
+  /// A transfer of a valid request (`HTTPErrorMessage.problem`); nil if libcurl rejects it.
   init?(_ request: HTTPRequest, authorities: String?) {
     guard let easy = ccurl_easy() else { return nil }
     self.easy = easy
@@ -68,12 +68,12 @@ final class HTTPTransfer {
     let me = Unmanaged.passUnretained(self).toOpaque()
     set(CURLOPT_WRITEDATA, me)
     set(CURLOPT_HEADERDATA, me)
-    codes.append(ccurl_set_taker(easy, CURLOPT_WRITEFUNCTION) { transfer($3)?.takeBody($0, $1 * $2) ?? 0 })
-    codes.append(ccurl_set_taker(easy, CURLOPT_HEADERFUNCTION) { transfer($3)?.takeHead($1 * $2) ?? 0 })
+    codes.append(ccurl_set_taker(easy, CURLOPT_WRITEFUNCTION) { transfer($3)?.receiveBody($0, $1 * $2) ?? 0 })
+    codes.append(ccurl_set_taker(easy, CURLOPT_HEADERFUNCTION) { transfer($3)?.receiveHead($1 * $2) ?? 0 })
     if !request.body.isEmpty || ["POST", "PUT", "PATCH"].contains(request.method) {
       codes.append(request.body.withUnsafeBytes { ccurl_set_body(easy, $0.baseAddress, $0.count) })
     }
-    // A look-up of a name cannot be interrupted; its thread is left to itself. Unknown to libcurl before 7.87.
+    // A name lookup cannot be interrupted; its thread is abandoned. Unknown to libcurl before 7.87.
     ccurl_set_number(easy, CURLOPT_QUICK_EXIT, 1)
     return codes.allSatisfy { $0 == CURLE_OK }
   }
@@ -86,7 +86,7 @@ final class HTTPTransfer {
     }
   }
 
-  /// The request's headers; without them libcurl would add some that nobody asked for.
+  /// The request's headers, including those that replace libcurl's own defaults.
   private func headerList() -> UnsafeMutablePointer<curl_slist>? {
     var list: UnsafeMutablePointer<curl_slist>?
     let given = Set(request.headers.keys.map { $0.lowercased() })
@@ -101,9 +101,9 @@ final class HTTPTransfer {
 
   private static func milliseconds(_ time: Nanoseconds) -> Int { Int(min(max(time / .millisecond, 1), 600_000)) }
 
-  // MARK: What comes
+  // MARK: Received bytes
 
-  fileprivate func takeBody(_ bytes: UnsafePointer<CChar>?, _ count: Int) -> Int {
+  fileprivate func receiveBody(_ bytes: UnsafePointer<CChar>?, _ count: Int) -> Int {
     guard let bytes, body.count + count <= request.maxLength else {
       excess = .body
       return 0
@@ -112,26 +112,26 @@ final class HTTPTransfer {
     return count
   }
 
-  fileprivate func takeHead(_ count: Int) -> Int {
-    headCount += count
-    guard headCount <= Self.maxHeadSize else {
+  fileprivate func receiveHead(_ count: Int) -> Int {
+    headSize += count
+    guard headSize <= Self.maxHeadSize else {
       excess = .head
       return 0
     }
     return count
   }
 
-  /// What came of it, once libcurl is done with it.
+  /// The response, once libcurl has finished the transfer.
   func response(_ result: CURLcode) -> HTTPResponse {
     let status = ccurl_number(easy, CURLINFO_RESPONSE_CODE)
     if result == CURLE_OK, status > 0 {
-      let type = ccurl_text(easy, CURLINFO_CONTENT_TYPE).flatMap { HTTPWords.mediaType(String(cString: $0)) }
+      let type = ccurl_text(easy, CURLINFO_CONTENT_TYPE).flatMap { HTTPErrorMessage.mediaType(String(cString: $0)) }
       return .answered(status: status, type: type, body: body)
     }
-    let failure = HTTPWords.Failure(
+    let failure = HTTPErrorMessage.Failure(
       code: result, excess: excess, system: CInt(truncatingIfNeeded: ccurl_number(easy, CURLINFO_OS_ERRNO)),
-      proxyStatus: ccurl_number(easy, CURLINFO_HTTP_CONNECTCODE), tlsWords: String(cString: errors))
-    return .failed(HTTPWords.words(failure, of: request))
+      proxyStatus: ccurl_number(easy, CURLINFO_HTTP_CONNECTCODE), tlsMessage: String(cString: errors))
+    return .failed(HTTPErrorMessage.message(for: failure, of: request))
   }
 }
 
