@@ -1,11 +1,10 @@
-// toml++ behind the C face of CToml.h. Exceptions end here. Its tables are sorted by name, so the order of the file is
-// restored from the keys' positions. It bounds the nesting of values but not the length of a dotted key, and every dot
-// costs stack when the tree goes away: a line with too many dots is refused before it is parsed.
+// toml++ behind the C interface of CToml.h; catches its exceptions. Its tables are sorted by name, so the order of the file is restored
+// from the positions of the keys. toml++ limits the nesting of values but not the length of a dotted key, and each dot costs stack when
+// the tree is destroyed, so a line with too many dots is rejected before it is parsed.
 //
-// Two faults of toml++ 3.3 are mended here. It asserts what hostile text can break (`[=` does): a check build would
-// abort, a release build would let the compiler assume it; its error paths behind the assertions are right, so the
-// assertions are off in both. And its test for white space runs into undefined behaviour on letters such as é outside
-// strings: it gets another name, and a right one takes its place.
+// Two bugs of toml++ 3.3 are worked around here. Invalid text such as `[=` violates its assertions: a debug build would abort, and a
+// release build lets the compiler assume them. The error paths behind them are correct, so the assertions are disabled in both. And its
+// test for white space has undefined behaviour on letters such as é outside of strings, so it is renamed and replaced.
 #include <algorithm>
 #include <cstdint>
 #include <exception>
@@ -36,7 +35,7 @@ TOML_IMPL_NAMESPACE_END;
 
 namespace {
 
-constexpr size_t most_dots = 64;
+constexpr size_t max_dots = 64;
 
 struct document {
   toml::table root;
@@ -45,7 +44,7 @@ struct document {
   toml::source_position place{1, 1};
 };
 
-// A comment may have any number of dots; one with quotes could also be the end of a long string, and keys after it.
+// A comment can have any number of dots. A line with quotes could be the end of a multi-line string with keys after it.
 bool is_plain_comment(std::string_view line) {
   const size_t start = line.find_first_not_of(" \t");
   return start != line.npos && line[start] == '#' && line.find_first_of("\"'") == line.npos;
@@ -54,7 +53,7 @@ bool is_plain_comment(std::string_view line) {
 bool has_too_many_dots(std::string_view text, uint32_t &line_number) {
   for (line_number = 1; !text.empty(); line_number++) {
     const std::string_view line = text.substr(0, text.find('\n'));
-    if (static_cast<size_t>(std::count(line.begin(), line.end(), '.')) > most_dots && !is_plain_comment(line)) return true;
+    if (static_cast<size_t>(std::count(line.begin(), line.end(), '.')) > max_dots && !is_plain_comment(line)) return true;
     text.remove_prefix(std::min(text.size(), line.size() + 1));
   }
   return false;

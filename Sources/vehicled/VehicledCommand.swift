@@ -1,4 +1,4 @@
-// The program: options, the order of start and stop, and signals. Everything else is on the loop.
+// The program: options, the order of start and stop, and signals. Everything else runs on the loop.
 
 import ArgumentParser
 import Glibc
@@ -7,22 +7,23 @@ import Protocols
 
 @main struct VehicledCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "vehicled", abstract: "Keeps links to vehicles and serves their state on a control socket.",
+    commandName: "vehicled", abstract: "Connect to vehicles and serve their values on a control socket.",
     discussion: "Configuration: vehicled.toml(5). Client: vehiclectl(1).", version: Protocols.version)
 
-  @ArgumentParser.Option(help: "The configuration; FILE.d/*.toml are read after it, and signals.d/*.toml beside it.")
+  @ArgumentParser.Option(help: "Read this configuration file, then FILE.d/*.toml, and signals.d/*.toml beside it.")
   var config = Configuration.defaultPath
 
-  @ArgumentParser.Option(help: "The control socket (default: $VEHICLED_SOCKET, the configuration's, /run/vehicled/io.vehicled).")
+  @ArgumentParser.Option(help: "Listen on this socket (default: $VEHICLED_SOCKET, [control] socket, or /run/vehicled/io.vehicled).")
   var socket: String?
 
-  @ArgumentParser.Option(help: "The state directory (default: $STATE_DIRECTORY, $XDG_STATE_HOME/vehicled, ~/.local/state/vehicled).")
+  @ArgumentParser.Option(
+    help: "Store state in this directory (default: $STATE_DIRECTORY, $XDG_STATE_HOME/vehicled, or ~/.local/state/vehicled).")
   var state: String?
 
-  @Flag(help: "Check the configuration, say what is wrong with it, and exit.")
+  @Flag(help: "Check the configuration, print its problems, and exit.")
   var checkConfig = false
 
-  @ArgumentParser.Option(help: "trace, debug, info, notice, warning, error or critical.")
+  @ArgumentParser.Option(help: "Log messages of this level and above.")
   var logLevel: Logger.Level?
 
   static func main() {
@@ -31,29 +32,29 @@ import Protocols
   }
 
   func validate() throws {
-    // The kernel would take it for a socket without a file, which nobody guards.
-    if socket == "" { throw ValidationError("--socket \"\" is no path: give one, or leave it out") }
+    // The kernel would bind an empty path to an abstract socket, which has no file permissions.
+    if socket == "" { throw ValidationError("--socket is empty: give a path, or omit the option") }
   }
 
   func run() throws {
     _ = Accounts.ownName
     let configuration: Configuration
     do { configuration = try Configuration.load(config, kinds: registry) } catch {
-      complain(error.description)
+      printError(error.description)
       throw ExitCode(2)
     }
-    if checkConfig { return }
-    // A write that a limit forbids fails (EFBIG), as one to a full disk does.
+    if checkConfig { return reportValid(configuration) }
+    // With SIGXFSZ ignored a write beyond a file size limit fails (EFBIG), like a write to a full disk.
     for number in [SIGPIPE, SIGXFSZ] { signal(number, SIG_IGN) }
-    // Blocked before there is another thread: all of them leave these to this one.
+    // Blocked before other threads start, so that all threads inherit the mask and sigwait gets the signals.
     var awaited = sigset_t()
     sigemptyset(&awaited)
     for number in [SIGTERM, SIGINT, SIGHUP] { sigaddset(&awaited, number) }
     pthread_sigmask(SIG_BLOCK, &awaited, nil)
     Journal.bootstrap(level: logLevel ?? configuration.logLevel ?? .info)
     let (signals, arrivals) = AsyncStream.makeStream(of: CInt.self)
-    // Everything asynchronous runs on the loop, too: Dispatch's pool, once used, wakes the process every second, and complains in the
-    // journal that it cannot set the priority of its threads.
+    // Tasks run on the loop, too: Dispatch's pool, once used, wakes the process every second, and logs that it cannot set the priority
+    // of its threads.
     Task(executorPreference: LoopTasks.executor) { Glibc.exit(await serve(configuration, signals)) }
     while true {
       var number: CInt = 0
@@ -61,11 +62,19 @@ import Protocols
     }
   }
 
-  /// Runs the daemon until a signal ends it, reads the configuration again at every SIGHUP, and gives the exit status.
+  /// Prints the number of devices, and warnings about groups and users that do not exist.
+  private func reportValid(_ configuration: Configuration) {
+    let access = Access(configuration.control)
+    let answers = Dictionary(uniqueKeysWithValues: access.queries.map { ($0, Accounts.resolve($0)) })
+    for warning in access.warnings(answers) { printError("warning: \(warning)") }
+    print("ok: \(configuration.devices.count) \(configuration.devices.count == 1 ? "device" : "devices")")
+  }
+
+  /// Runs the daemon until a signal ends it, reloads the configuration at every SIGHUP, and returns the exit status.
   private func serve(_ configuration: Configuration, _ signals: AsyncStream<CInt>) async -> CInt {
     let daemon = await Daemon(configuration, path: config, socket: socketPath(configuration), state: statePath())
     do { try await daemon.start() } catch {
-      complain(error.description)
+      printError(error.description)
       return 1
     }
     for await signal in signals {
@@ -94,8 +103,8 @@ private func environment(_ name: String) -> String? {
   return String(cString: value)
 }
 
-/// One line on standard error.
-private func complain(_ text: String) {
+/// Prints one line on standard error.
+private func printError(_ text: String) {
   let line = Array("vehicled: \(text)\n".utf8)
   _ = line.withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
 }

@@ -30,7 +30,7 @@ extension WholeHouse {
       let second = try house.start(
         "vehicled", ["--config", house.configuration, "--socket", "\(house.directory)/other", "--state", "\(house.directory)/state"])
       #expect(second.status(within: 5) == 1)
-      #expect(second.complaints.contains("another vehicled uses the state directory \(house.directory)/state: stop it first"))
+      #expect(second.complaints.contains("state directory \(house.directory)/state is in use by another vehicled; stop it first"))
       #expect(!FileManager.default.fileExists(atPath: "\(house.directory)/other"))
       // Whatever ends it, its successor can have it.
       #expect(first.end(SIGKILL) == -SIGKILL)
@@ -103,7 +103,7 @@ extension WholeHouse {
       let daemon = try daemon(house, under: [House.python, "-c", Self.filter], environment: ["LIBDISPATCH_LOG": "stderr"])
       #expect(wait { house.get("rpm") != nil })
       daemon.signal(SIGHUP)
-      #expect(wait { daemon.complaints.contains("configuration read again") })
+      #expect(wait { daemon.complaints.contains("configuration reloaded") })
       #expect(daemon.end() == 0)
       let ours = /\d\d:\d\d:\d\d\.\d{3} (debug|info|notice|warning|error) .+/
       for line in daemon.complaints.split(separator: "\n") { #expect(line.wholeMatch(of: ours) != nil, "\(line)") }

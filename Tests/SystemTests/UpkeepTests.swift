@@ -121,10 +121,23 @@ extension WholeHouse {
       #expect(wait { !recorder.isRunning } && recorder.process.terminationStatus == 3, "\(recorder.complaints)")
     }
 
+    @Test func aCheckedConfigurationIsSummedUp() throws {
+      let house = try House()
+      let device = "kind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\n"
+      try house.write("[control]\nobserve = [\"nogroup-xyz\"]\n[device.a]\n\(device)[device.b]\n\(device)")
+      let check = { house.run("\(House.programs)/vehicled", ["--config", house.configuration, "--check-config"]) }
+      let warned = check()
+      #expect(warned.status == 0 && warned.output == "ok: 2 devices\n", "\(warned)")
+      #expect(warned.errors.hasPrefix("vehicled: warning: ") && warned.errors.contains("group nogroup-xyz"), "\(warned)")
+      try house.write("[device.a]\n\(device)")
+      let silent = check()
+      #expect(silent.output == "ok: 1 device\n" && silent.errors.isEmpty, "\(silent)")
+    }
+
     @Test func `a socket without a path is refused`() throws {
       let house = try House()
       let outcome = house.run("\(House.programs)/vehicled", ["--socket", "", "--config", "\(house.directory)/vehicled.toml"])
-      #expect(outcome.status == 64 && outcome.errors.contains("is no path"), "\(outcome.errors)")
+      #expect(outcome.status == 64 && outcome.errors.contains("--socket is empty"), "\(outcome.errors)")
     }
 
     @Test func `how much is logged can be changed while the daemon runs`() throws {

@@ -15,7 +15,7 @@ import Testing
 
   @Test func `without a file it says where to put one and what goes in`() throws {
     let path = try Folder().path + "/v.toml"
-    #expect(failure(path) == "\(path): no such file; create it with the devices you have, for example:\n\(Configuration.example)")
+    #expect(failure(path) == "\(path): no such file; create it with your devices, for example:\n\(Configuration.example)")
     #expect(Configuration.example.split(separator: "\n").count == 4)
   }
 
@@ -23,11 +23,11 @@ import Testing
     let folder = try Folder()
     #expect(failure(folder.path) == "\(folder.path): is a directory; name a file, or put files into \(folder.path).d")
     let big = try folder.write([UInt8](repeating: 10, count: (1 << 20) + 1))
-    #expect(failure(big) == "\(big): larger than 1 MiB; is this the right file?")
+    #expect(failure(big) == "\(big): larger than 1 MiB; check that it is the right file")
     let bad = try folder.write(Array("# ok\nlog-level = \"".utf8) + [0xC3, 0x28, 0x22])
     #expect(failure(bad).hasPrefix("\(bad):2:") && failure(bad).hasSuffix("save the file as UTF-8"), "\(failure(bad))")
     #expect(mkfifo(folder.path + "/fifo", 0o600) == 0)
-    #expect(failure(folder.path + "/fifo") == "\(folder.path)/fifo: is a pipe; name a file")
+    #expect(failure(folder.path + "/fifo") == "\(folder.path)/fifo: is a pipe; name a regular file")
     try folder.write("", to: "w.toml")
     try folder.write("", to: "w.toml.d")
     #expect(failure(folder.path + "/w.toml").contains("w.toml.d: not a directory"))
@@ -38,7 +38,7 @@ import Testing
     let folder = try Folder()
     let path = try folder.write("")
     chmod(path, 0)
-    #expect(failure(path).hasPrefix("\(path): no permission to read it; make it readable for user "))
+    #expect(failure(path).hasPrefix("\(path): permission denied; make it readable for user "))
   }
 
   @Test func `the root may be one MiB large`() throws {

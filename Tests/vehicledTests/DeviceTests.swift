@@ -221,7 +221,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     var answer: String??
     device.disconnect { answer = $0 }
     #expect(await until { answer != nil })
-    #expect(answer??.hasPrefix("cannot make the directory /proc/none") == true && !device.ports[0].isUp)
+    #expect(answer??.hasPrefix("cannot create directory /proc/none") == true && !device.ports[0].isUp)
   }
 
   @Test func saysWhyAStoreFailed() async {
@@ -233,7 +233,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     device.open(restored: [:])
     #expect(await until { probe.words.count == 2 })
     withExtendedLifetime(device) {}
-    #expect(probe.words.last?.hasPrefix("stored request: cannot make the directory /proc/none") == true)
+    #expect(probe.words.last?.hasPrefix("stored request: cannot create directory /proc/none") == true)
   }
 
   @Test func carriesBytesBothWaysOverASerialLinkAndHearsItsEnd() async throws {

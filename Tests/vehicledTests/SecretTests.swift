@@ -72,15 +72,15 @@ private struct Keeper: Machine {
   }
 
   @Test(arguments: [
-    ("key-file = \"/dev/null\"", "k1", 0o600, "3:12: key-file: /dev/null is no file; name the file that the secret is in"),
-    ("key-file = \"/tmp\"", "k1", 0o600, "3:12: key-file: /tmp is no file; name the file that the secret is in"),
-    ("key-file = \"FOLDER/key\"", "k1", 0o644, "3:12: key-file: others may read FOLDER/key; chmod 600 FOLDER/key"),
-    ("key-file = \"FOLDER/key\"", "k1", 0o620, "3:12: key-file: others may read FOLDER/key; chmod 600 FOLDER/key"),
+    ("key-file = \"/dev/null\"", "k1", 0o600, "3:12: key-file: /dev/null is not a regular file; name the file that holds the secret"),
+    ("key-file = \"/tmp\"", "k1", 0o600, "3:12: key-file: /tmp is not a regular file; name the file that holds the secret"),
+    ("key-file = \"FOLDER/key\"", "k1", 0o644, "3:12: key-file: FOLDER/key is accessible to other users; chmod 600 FOLDER/key"),
+    ("key-file = \"FOLDER/key\"", "k1", 0o620, "3:12: key-file: FOLDER/key is accessible to other users; chmod 600 FOLDER/key"),
     ("key-file = \"FOLDER/key\"", " \n", 0o600, "3:12: key-file: FOLDER/key is empty; write the secret into it"),
     ("key-file = \"FOLDER/key\"", "no key", 0o600, "3:12: key-file: it is no key: begin it with k"),
     (
       "key-file = \"FOLDER/key\"", String(repeating: "k", count: 1100), 0o600,
-      "3:12: key-file: cannot read FOLDER/key: it is longer than 1024 bytes"
+      "3:12: key-file: cannot read FOLDER/key: longer than 1024 bytes"
     ),
     (
       "key-file = \"FOLDER/none\"", "", 0o600,
@@ -90,7 +90,7 @@ private struct Keeper: Machine {
       "key-file = \"../key\"", "", 0o600,
       "3:12: key-file: \"../key\" is neither a path nor the name of a credential; write /PATH, or a name of LoadCredential="
     ),
-    ("key-file = 5", "", 0o600, "3:12: key-file: 5 is not a string; use a string"),
+    ("key-file = 5", "", 0o600, "3:12: key-file: 5 is an integer; put it in quotes"),
   ])
   func `a secret that cannot be one is told at its place`(line: String, text: String, mode: Int, expected: String) throws {
     #expect(try problems(line, files: [("key", text, mode)]) == [expected])
@@ -107,12 +107,12 @@ private struct Keeper: Machine {
     arguments: [
       ("[\"phone.steps\", \"phone.distance\"]", nil),
       ("[\"phone.step\"]", "3:9: shows: device phone has no property \"step\"; did you mean steps?"),
-      ("[\"phon.steps\"]", "3:9: shows: there is no other device \"phon\"; did you mean phone?"),
-      ("[\"mirror.steps\"]", "3:9: shows: \"mirror\" is this device itself; name another one"),
-      ("[\"phon.steps\", \"phon.distance\"]", "3:9: shows: there is no other device \"phon\"; did you mean phone?"),
-      ("[\"steps\"]", "3:9: shows: \"steps\" is not DEVICE.PROPERTY; write one, as in phone.steps"),
-      ("[\"phone.\"]", "3:9: shows: \"phone.\" is not DEVICE.PROPERTY; write one, as in phone.steps"),
-      ("[\"phone.steps.x\"]", "3:9: shows: \"phone.steps.x\" is not DEVICE.PROPERTY; write one, as in phone.steps"),
+      ("[\"phon.steps\"]", "3:9: shows: unknown device \"phon\"; did you mean phone?"),
+      ("[\"mirror.steps\"]", "3:9: shows: \"mirror\" is this device itself; name another device"),
+      ("[\"phon.steps\", \"phon.distance\"]", "3:9: shows: unknown device \"phon\"; did you mean phone?"),
+      ("[\"steps\"]", "3:9: shows: \"steps\" is not of the form DEVICE.PROPERTY; write it as in phone.steps"),
+      ("[\"phone.\"]", "3:9: shows: \"phone.\" is not of the form DEVICE.PROPERTY; write it as in phone.steps"),
+      ("[\"phone.steps.x\"]", "3:9: shows: \"phone.steps.x\" is not of the form DEVICE.PROPERTY; write it as in phone.steps"),
     ] as [(String, String?)])
   func `what is shown of others must be there`(list: String, expected: String?) throws {
     #expect(try problems("shows = \(list)") == [expected].compactMap(\.self))
@@ -120,10 +120,10 @@ private struct Keeper: Machine {
 
   @Test func `so must another device`() throws {
     #expect(try problems("weather = \"phone\"").isEmpty)
-    #expect(try problems("weather = \"sky\"") == ["3:11: weather: there is no other device \"sky\"; known are phone"])
-    #expect(try problems("weather = \"mirror\"") == ["3:11: weather: \"mirror\" is this device itself; name another one"])
+    #expect(try problems("weather = \"sky\"") == ["3:11: weather: unknown device \"sky\"; use one of phone"])
+    #expect(try problems("weather = \"mirror\"") == ["3:11: weather: \"mirror\" is this device itself; name another device"])
     let dull = "weather = \"dull\"\n[device.dull]\nkind = \"dull\""
-    #expect(try problems(dull) == ["3:11: weather: device dull has no steps; name one with steps, distance"])
+    #expect(try problems(dull) == ["3:11: weather: device dull has no steps; name a device with steps, distance"])
   }
 
   @Test func `what has no link has nothing to record`() throws {

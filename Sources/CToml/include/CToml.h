@@ -1,6 +1,5 @@
-// A TOML document as a flat list of nodes, each with its line and column. A thin C face of Debian's toml++
-// (libtomlplusplus-dev); it checks syntax only, what the keys mean is Swift's matter. Lines and columns count from 1,
-// columns in code points. Depth is bounded here, size by the caller.
+// A TOML document as a flat list of nodes, each with its line and column: a C interface of toml++ (libtomlplusplus-dev). Checks the
+// syntax only. Lines and columns count from 1, columns in code points. The depth is limited here, the size by the caller.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -15,7 +14,7 @@ typedef enum {
 
 typedef struct {
   ctoml_kind kind;
-  size_t children;                     // of a table or an array: so many subtrees follow, in the order of the file
+  size_t children;                     // of a table or an array: the number of subtrees that follow, in the order of the file
   const char *key;                     // not terminated; no key in an array
   size_t key_length;
   uint32_t key_line, key_column;
@@ -29,7 +28,7 @@ typedef struct {
 typedef struct {
   const ctoml_node *nodes;             // parents before children, the root table first; NULL when there is an error
   size_t count;
-  const char *error;                   // NULL, or one line of text, and where
+  const char *error;                   // NULL, or one line of text, and its place
   uint32_t error_line, error_column;
   void *owner;                         // of all the memory above
 } ctoml_document;

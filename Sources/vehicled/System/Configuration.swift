@@ -1,31 +1,31 @@
-// What the administrator wants, checked: how the socket is shared and which devices there are. A value without an opinion
-// on files or messages; a reload compares two of them, device by device. The keys stand in ConfigurationKeys.
+// The checked configuration: access to the socket, and the devices. A plain value; a reload compares two of them, device by device.
+// The keys are in ConfigurationKeys.
 
 import Logging
 import Protocols
 
 struct Configuration: Equatable, Sendable {
-  /// The control socket and who may use it.
+  /// The control socket and the access to it.
   struct Control: Equatable, Sendable {
-    /// A path other than the usual one.
+    /// The path, or nil for the default.
     var socket: String?
-    /// Groups that may see.
+    /// Groups that may read.
     var observe: [String] = ["vehicled"]
     /// Groups that may also set, call and drive.
     var control: [String] = ["vehicled"]
-    /// Users beside them, by name or number.
+    /// Users with the same rights, by name or number.
     var observeUsers: [String] = []
     var controlUsers: [String] = []
-    /// Not the lists decide, but polkit.
+    /// Polkit decides instead of the lists.
     var asksPolkit = false
 
-    /// Whether others than the members of group `vehicled` may be let in.
+    /// Whether anyone outside of group `vehicled` can have access, so that the socket must be open to all users.
     var namesOthers: Bool {
       asksPolkit || !observeUsers.isEmpty || !controlUsers.isEmpty || (observe + control).contains { $0 != "vehicled" }
     }
   }
 
-  /// One device. Equal devices need not be touched by a reload.
+  /// One device. A reload leaves a device alone that is equal to its predecessor.
   struct Device: Equatable, Sendable {
     var name: String
     /// The name of a known kind.
@@ -33,14 +33,14 @@ struct Configuration: Equatable, Sendable {
     var links: [LinkName: LinkURL]
     /// Checked, with the kind's defaults filled in.
     var options: [String: Value]
-    /// What is in the files that its keys name; another secret makes it another device.
+    /// The contents of its secret files. A changed secret makes the device unequal.
     var secrets: [String: SecretBytes] = [:]
-    /// Its subsections, by the section's name.
+    /// Its subsections, by section name.
     var sections: [String: [Setup.Subsection]] = [:]
-    /// Every byte of its links is recorded under the state directory.
+    /// Whether every byte of its links is recorded under the state directory.
     var record = false
 
-    /// What its machine is made from.
+    /// The setup that its machine is made from.
     var setup: Setup {
       Setup(device: name, options: options, secrets: secrets, sections: sections, links: links.mapValues { "\($0)" })
     }
@@ -55,8 +55,8 @@ struct Configuration: Equatable, Sendable {
 extension Configuration {
   static let defaultPath = "/etc/vehicled/vehicled.toml"
 
-  /// Reads FILE, then FILE.d/*.toml in the order of their names; tables merge key by key and the later file wins. Then what the
-  /// kinds' folders beside FILE hold. All that is wrong in any of them is reported at once.
+  /// Reads FILE, then FILE.d/*.toml in the order of their names; tables merge key by key and the later file wins. Then reads the
+  /// kinds' folders beside FILE. The error holds the problems of all files.
   static func load(_ path: String = defaultPath, kinds: [Kind]) throws(ConfigurationError) -> Configuration {
     var root = TOML.Table()
     var problems: [ConfigurationProblem] = []

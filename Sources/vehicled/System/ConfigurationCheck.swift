@@ -1,5 +1,5 @@
-// Holds a TOML tree against the known keys and makes the configuration of it. It collects every problem instead of
-// stopping at the first; what it returns counts only when there are none.
+// Checks a TOML tree against the known keys and makes a configuration of it. It collects every problem instead of stopping at the
+// first; its result is valid only when there are none.
 
 import Logging
 import Protocols
@@ -7,17 +7,17 @@ import Protocols
 struct ConfigurationCheck {
   private(set) var problems: [ConfigurationProblem] = []
   let kinds: [Kind]
-  /// The files of the folders that kinds share their subsections in.
+  /// The files of each folder with subsections that devices of a kind share (`signals.d`).
   var shared: [String: [TOML.Table]] = [:]
-  /// What stands in them, by kind and section.
+  /// The sections in these files, by kind and section.
   var sharedSections: [String: [SharedSection]] = [:]
-  /// Problems that more than one device has.
-  var told: Set<String> = []
-  /// Which device has which port.
-  private var holders: [String: String] = [:]
+  /// Problems that were reported already; more than one device can have the same.
+  var reported: Set<String> = []
+  /// The device that uses each exclusive link.
+  private var linkOwners: [String: String] = [:]
   /// The properties of each device that has a machine.
   private var properties: [String: [String]] = [:]
-  /// Every file could be read: what is not there is missing.
+  /// Whether every file could be read. Otherwise an absent key may be in a file that could not.
   private let complete: Bool
 
   init(kinds: [Kind], complete: Bool) {
@@ -27,8 +27,8 @@ struct ConfigurationCheck {
 
   mutating func configuration(_ root: TOML.Table) -> Configuration {
     var result = Configuration()
-    let folders = misplaced(in: root)
-    refuseUnknown(in: root, known: Configuration.generalKeys.map(\.name), sections: ["control", "device"] + folders)
+    let folders = reportMisplaced(in: root)
+    rejectUnknown(in: root, known: Configuration.generalKeys.map(\.name), sections: ["control", "device"] + folders)
     if case .string(let level) = value("log-level", of: Configuration.generalKeys, in: root) {
       result.logLevel = Logger.Level(rawValue: level)
     }
@@ -44,11 +44,12 @@ struct ConfigurationCheck {
   private mutating func control(_ table: TOML.Table) -> Configuration.Control {
     var result = Configuration.Control()
     let keys = Configuration.controlKeys
-    refuseUnknown(in: table, known: keys.map(\.name))
+    rejectUnknown(in: table, known: keys.map(\.name))
     if case .string(let path) = value("socket", of: keys, in: table), let entry = table["socket"] {
       if !path.hasPrefix("/") || path.utf8.count > 107 || path.utf8.contains(0) {
-        let words = "socket: \(quoted(path)) is not an absolute path of at most 107 bytes; write one, as in /run/vehicled/io.vehicled"
-        report(entry.value.place, words)
+        report(
+          entry.value.place,
+          "socket: \(quoted(path)) is not an absolute path of at most 107 bytes; write one, as in /run/vehicled/io.vehicled")
       }
       result.socket = path
     }
@@ -63,7 +64,7 @@ struct ConfigurationCheck {
   private mutating func names(_ key: String, of what: String, in table: TOML.Table) -> [String]? {
     guard case .list(let names) = value(key, of: Configuration.controlKeys, in: table), let entry = table[key] else { return nil }
     for name in names where name.isEmpty || name.unicodeScalars.contains(where: { $0.properties.isWhitespace || $0.value < 0x20 }) {
-      report(entry.value.place, "\(key): \(quoted(name)) is not the name of a \(what); list names, as in [\"vehicled\"]")
+      report(entry.value.place, "\(key): \(quoted(name)) is not the name of a \(what); write names without spaces, as in [\"vehicled\"]")
     }
     return names
   }
@@ -72,12 +73,13 @@ struct ConfigurationCheck {
     guard let table = section(entry, form: "[device.NAME]") else { return nil }
     if !isDeviceName(entry.key) {
       report(
-        entry.place, "\(quoted(entry.key)) cannot name a device; use at most 32 lower-case letters, digits and dashes, a letter first")
+        entry.place,
+        "invalid device name \(quoted(entry.key)); use at most 32 lower-case letters, digits and dashes, beginning with a letter")
     }
     let before = problems.count
     let record = value("record", of: Configuration.deviceKeys, in: table) == .bool(true)
     guard let kind = kind(of: table, header: entry.value.place) else { return nil }
-    refuseUnknown(in: table, known: kind.keys, sections: kind.sections.map(\.name), of: "kind \(kind.name)")
+    rejectUnknown(in: table, known: kind.keys, sections: kind.sections.map(\.name), of: "kind \(kind.name)")
     var device = Configuration.Device(name: entry.key, kind: kind.name, links: [:], options: [:], record: record)
     let sections = kind.sections.map { section in (section, subsections(section, of: entry.key, kind, in: table)) }
     for (section, named) in sections where !named.isEmpty || table[section.name] != nil {
@@ -86,17 +88,17 @@ struct ConfigurationCheck {
     for role in kind.links {
       guard let url = link(role, of: kind, in: table, header: entry.value.place) else { continue }
       device.links[role.name] = url
-      if let port = url.exclusive, let holder = holders.updateValue(entry.key, forKey: port) {
+      if let port = url.exclusive, let owner = linkOwners.updateValue(entry.key, forKey: port) {
         report(
-          table[role.key]?.value.place ?? entry.value.place, "\(role.key): device \(holder) has this link already; give each device its own"
+          table[role.key]?.value.place ?? entry.value.place, "\(role.key): device \(owner) uses this link already; give each device its own"
         )
       }
     }
     for option in kind.options { device.options[option.name] = value(option.name, of: kind.options, in: table) ?? option.fallback }
     for secret in kind.secrets { device.secrets[secret.name] = self.secret(secret, in: table) }
     let setup = device.setup
-    let wrong = sections.filter { section, named in !check(named, section, setup) }
-    guard problems.count == before, wrong.isEmpty else { return nil }
+    let rejected = sections.filter { section, named in !check(named, section, setup) }
+    guard problems.count == before, rejected.isEmpty else { return nil }
     do throws(OptionError) {
       properties[device.name] = try kind.make(device.setup).schema.properties.map(\.name)
     } catch {
@@ -117,7 +119,7 @@ struct ConfigurationCheck {
     }
   }
 
-  /// What a device shows of others must be there. A device that changes its properties while it runs may yet get one.
+  /// Reports references to devices and properties that do not exist.
   private mutating func checkReferences(in table: TOML.Table, of devices: [Configuration.Device]) {
     for device in devices {
       guard let kind = kinds.first(where: { $0.name == device.kind }), let entry = table[device.name],
@@ -125,44 +127,45 @@ struct ConfigurationCheck {
       else { continue }
       for option in kind.options {
         guard let reference = option.reference, let place = keys[option.name]?.value.place else { continue }
-        let troubles: [String?]
+        let problems: [String?]
         switch (reference, device.options[option.name]) {
-        case (.properties, .list(let references)?): troubles = references.map { trouble(with: $0, for: device.name) }
-        case (.device(let wanted), .string(let other)?): troubles = [trouble(withDevice: other, with: wanted, for: device.name)]
-        default: troubles = []
+        case (.properties, .list(let references)?): problems = references.map { problem(with: $0, for: device.name) }
+        case (.device(let required), .string(let other)?): problems = [problem(withDevice: other, with: required, for: device.name)]
+        default: problems = []
         }
-        var told: Set<String> = []
-        for words in troubles.compactMap(\.self) where told.insert(words).inserted { report(place, "\(option.name): \(words)") }
+        var reported: Set<String> = []
+        for problem in problems.compactMap(\.self) where reported.insert(problem).inserted { report(place, "\(option.name): \(problem)") }
       }
     }
   }
 
-  private func trouble(with reference: String, for device: String) -> String? {
+  private func problem(with reference: String, for device: String) -> String? {
     let parts = reference.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
     guard parts.count == 2, !parts[0].isEmpty, !parts[1].isEmpty else {
-      return "\(quoted(reference)) is not DEVICE.PROPERTY; write one, as in phone.steps"
+      return "\(quoted(reference)) is not of the form DEVICE.PROPERTY; write it as in phone.steps"
     }
-    guard parts[0] != device, let known = properties[parts[0]] else { return trouble(withDevice: parts[0], for: device) }
+    guard parts[0] != device, let known = properties[parts[0]] else { return problem(withDevice: parts[0], for: device) }
     if known.contains(parts[1]) { return nil }
     return "device \(parts[0]) has no property \(quoted(parts[1])); \(suggestion(for: parts[1], among: known))"
   }
 
-  private func trouble(withDevice name: String, with wanted: [String] = [], for device: String) -> String? {
-    if name == device { return "\(quoted(name)) is this device itself; name another one" }
+  private func problem(withDevice name: String, with required: [String] = [], for device: String) -> String? {
+    if name == device { return "\(quoted(name)) is this device itself; name another device" }
     if let known = properties[name] {
-      return wanted.first { !known.contains($0) }.map { "device \(name) has no \($0); name one with \(wanted.joined(separator: ", "))" }
+      let missing = required.first { !known.contains($0) }
+      return missing.map { "device \(name) has no \($0); name a device with \(required.joined(separator: ", "))" }
     }
-    // What is wrong with a device that could not be made is told already.
+    // A device that could not be made has been reported already.
     if !complete || !problems.isEmpty { return nil }
     let others = properties.keys.filter { $0 != device }.sorted()
-    let words = others.isEmpty ? "add a section [device.\(printable(name, limit: 32))]" : suggestion(for: name, among: others)
-    return "there is no other device \(quoted(name)); \(words)"
+    let remedy = others.isEmpty ? "add a section [device.\(printable(name, limit: 32))]" : suggestion(for: name, among: others)
+    return "unknown device \(quoted(name)); \(remedy)"
   }
 
   private mutating func kind(of table: TOML.Table, header: Place) -> Kind? {
     let names = kinds.map(\.name)
     guard let entry = table["kind"] else {
-      if complete { report(header, "kind is missing; add kind = \"\(names.first ?? "")\" (known are \(names.joined(separator: ", ")))") }
+      if complete { report(header, "kind is missing; add kind = \"\(names.first ?? "")\" (known kinds: \(names.joined(separator: ", ")))") }
       return nil
     }
     guard case .string(let name) = value("kind", of: Configuration.deviceKeys, in: table) else { return nil }
@@ -173,8 +176,7 @@ struct ConfigurationCheck {
 
   private mutating func link(_ role: LinkRole, of kind: Kind, in table: TOML.Table, header: Place) -> LinkURL? {
     guard let entry = table[role.key] else {
-      let form = LinkURL.schemes.first { role.schemes.contains($0.name) }?.form ?? "replay:/PATH"
-      if role.required && complete { report(header, "\(role.key) is missing; add \(role.key) = \"\(form)\"") }
+      if role.required && complete { report(header, "\(role.key) is missing; add \(role.key) = \(Self.examples(for: role))") }
       return nil
     }
     guard case .string(let text) = accept(entry, Option(role.key, ValueRule(.string), help: "")) else { return nil }
@@ -182,49 +184,58 @@ struct ConfigurationCheck {
       let url = try LinkURL(text)
       if url.scheme == "replay" || role.schemes.contains(url.scheme) { return url }
       let schemes = (role.schemes + ["replay"]).map { $0 + ":" }.joined(separator: ", ")
-      report(entry.value.place(at: 0), "\(role.key): kind \(kind.name) is not reached by \(url.scheme): links; use one of \(schemes)")
+      report(entry.value.place(at: 0), "\(role.key): kind \(kind.name) does not support \(url.scheme): links; use one of \(schemes)")
     } catch {
       report(entry.value.place(at: error.offset), "\(role.key): \(error.description)")
     }
     return nil
   }
+
+  /// Links that can be pasted. TCP needs an address that the reader must look up, so it comes alone or not at all.
+  private static func examples(for role: LinkRole) -> String {
+    let schemes = role.schemes == ["tcp"] ? role.schemes : role.schemes.filter { $0 != "tcp" }
+    let links = schemes.compactMap { scheme in
+      switch scheme {
+      case "serial": "serial:/dev/ttyUSB0"
+      case "tcp": "tcp:192.168.0.10:35000"
+      // The longest of the known names is the most specific.
+      case "ble": "ble:\(role.gatt?.names.max { $0.count < $1.count } ?? "auto")"
+      default: nil
+      }
+    }
+    return links.map { "\"\($0)\"" }.joined(separator: " or ")
+  }
 }
 
 extension ConfigurationCheck {
-  /// The checked value of a key, or nil where it is not given or wrong.
+  /// The checked value of a key, or nil where it is absent or wrong.
   mutating func value(_ name: String, of options: [Option], in table: TOML.Table) -> Value? {
     guard let entry = table[name], let option = options.first(where: { $0.name == name }) else { return nil }
     return accept(entry, option)
   }
 
   private mutating func accept(_ entry: TOML.Entry, _ option: Option) -> Value? {
-    let words: String
-    if let value = entry.value.content.value {
-      do throws(ValueError) {
-        return try option.rule.accept(value)
-      } catch {
-        words = printable(error.description)
-      }
-    } else {
-      words = "\(entry.value.content.article) is not \(option.rule.type.article)"
+    do throws(ValueError) {
+      return try option.rule.accept(entry.value.content, for: option.name)
+    } catch {
+      report(entry.value.place, "\(option.name): \(error.description)")
+      return nil
     }
-    report(entry.value.place, "\(option.name): \(words); use \(option.rule.wish)")
-    return nil
   }
 
   mutating func section(_ entry: TOML.Entry, form: String) -> TOML.Table? {
     if case .table(let table) = entry.value.content { return table }
-    report(entry.place, "\(printable(entry.key, limit: 60)) is a section and not a key; write \(form) and its keys below it")
+    report(entry.place, "\(printable(entry.key, limit: 60)) is a section, not a key; write \(form) and its keys below it")
     return nil
   }
 
-  mutating func refuseUnknown(in table: TOML.Table, known: [String], sections: [String] = [], of whole: String? = nil) {
+  mutating func rejectUnknown(in table: TOML.Table, known: [String], sections: [String] = [], of whole: String? = nil) {
     for entry in table.entries where !known.contains(entry.key) && !sections.contains(entry.key) {
       guard problems.count < 1000 else { return }
       let place = whole.map { " of \($0)" } ?? ""
       if case .table = entry.value.content {
-        let words = sections.isEmpty ? "remove it" : suggestion(for: entry.key, among: sections)
-        report(entry.place, "unknown section \(quoted(entry.key))\(place); \(words)")
+        let remedy = sections.isEmpty ? "remove it" : suggestion(for: entry.key, among: sections)
+        report(entry.place, "unknown section \(quoted(entry.key))\(place); \(remedy)")
       } else {
         report(entry.place, "unknown key \(quoted(entry.key))\(place); \(suggestion(for: entry.key, among: known))")
       }
@@ -233,7 +244,7 @@ extension ConfigurationCheck {
 
   func suggestion(for wrong: String, among known: [String]) -> String {
     if let name = Renames.option(wrong), known.contains(name) { return "it has been renamed to \(name)" }
-    return nearest(to: wrong, among: known).map { "did you mean \($0)?" } ?? "known are \(known.joined(separator: ", "))"
+    return nearest(to: wrong, among: known).map { "did you mean \($0)?" } ?? "use one of \(known.joined(separator: ", "))"
   }
 
   mutating func report(_ place: Place, _ text: String) {
@@ -241,10 +252,11 @@ extension ConfigurationCheck {
   }
 }
 
-func isDeviceName(_ name: String, longest: Int = 32) -> Bool {
+/// Whether the name has at most `maxLength` lower-case letters, digits and dashes, and begins with a letter.
+func isDeviceName(_ name: String, maxLength: Int = 32) -> Bool {
   let bytes = name.utf8
   let isLetter = { (byte: UInt8) in (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) }
   let isDigit = { (byte: UInt8) in (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
-  guard let first = bytes.first, isLetter(first), bytes.count <= longest else { return false }
+  guard let first = bytes.first, isLetter(first), bytes.count <= maxLength else { return false }
   return bytes.allSatisfy { isLetter($0) || isDigit($0) || $0 == UInt8(ascii: "-") }
 }

@@ -1,19 +1,19 @@
-// The files a configuration is read from. Each is bounded at 1 MiB and never waited for; why one cannot be read is told in
-// a person's words. Nothing here knows a key.
+// The files of a configuration: at most 1 MiB each, read without blocking on pipes. Errors name the file and the remedy. Keys are
+// not known here.
 
 import Glibc
 
 struct ConfigurationFile {
-  static let largest = 1 << 20
+  static let maxSize = 1 << 20
   let path: String
 
-  /// FILE and FILE.d/*.toml, in the order of their names. That none of them exists is a problem.
+  /// FILE and FILE.d/*.toml, in the order of their names. Throws where none of them exists.
   static func all(of path: String) throws(ConfigurationProblem) -> [ConfigurationFile] {
     let further = try names(in: path + ".d").map { ConfigurationFile(path: "\(path).d/\($0)") }
     guard access(path, F_OK) == 0 || errno != ENOENT else {
       guard further.isEmpty else { return further }
       throw ConfigurationProblem(
-        Place(file: path), "no such file; create it with the devices you have, for example:\n\(Configuration.example)")
+        Place(file: path), "no such file; create it with your devices, for example:\n\(Configuration.example)")
     }
     return [ConfigurationFile(path: path)] + further
   }
@@ -28,27 +28,26 @@ struct ConfigurationFile {
   func table() throws(ConfigurationProblem) -> TOML.Table {
     let bytes: [UInt8]
     do throws(FileError) {
-      bytes = try Files.contents(of: path, limit: ConfigurationFile.largest)
+      bytes = try Files.contents(of: path, limit: ConfigurationFile.maxSize)
     } catch {
       throw problem(error.code)
     }
     do throws(TOML.SyntaxError) {
       return try TOML.parse(bytes, file: path)
     } catch {
-      let remedy = ConfigurationFile.earlier(error, in: bytes) ?? ConfigurationFile.remedy(for: error.text)
-      throw ConfigurationProblem(error.place, "\(printable(error.text)); \(remedy)")
+      throw ConfigurationProblem(error.place, ConfigurationFile.message(for: error, in: bytes))
     }
   }
 
   private func problem(_ code: Int32) -> ConfigurationProblem {
     let text =
       switch code {
-      case EACCES, EPERM: "no permission to read it; make it readable for user \(Accounts.ownName)"
+      case EACCES, EPERM: "permission denied; make it readable for user \(Accounts.ownName)"
       case EISDIR: "is a directory; name a file, or put files into \(path).d"
-      case ENOENT: "no such file; remove the link to it, or create it"
-      case EINVAL: "is a pipe; name a file"
-      case EFBIG: "larger than 1 MiB; is this the right file?"
-      default: "cannot be read (\(systemWords(code))); check the file and its disk"
+      case ENOENT: "no such file; remove the symbolic link, or create its target"
+      case EINVAL: "is a pipe; name a regular file"
+      case EFBIG: "larger than 1 MiB; check that it is the right file"
+      default: "cannot read it: \(systemWords(code)); check the file and its disk"
       }
     return ConfigurationProblem(Place(file: path), text)
   }
@@ -59,16 +58,45 @@ struct ConfigurationFile {
     } catch {
       switch error.code {
       case ENOENT: return []
-      case ENOTDIR: throw ConfigurationProblem(Place(file: directory), "not a directory; move the file into one of this name")
-      default: throw ConfigurationProblem(Place(file: directory), "cannot be read; check its permissions")
+      case ENOTDIR: throw ConfigurationProblem(Place(file: directory), "not a directory; move the file into a directory of this name")
+      default: throw ConfigurationProblem(Place(file: directory), "cannot read it: \(systemWords(error.code)); check its permissions")
       }
     }
   }
 
-  /// Where a section that stands there twice stood first.
-  private static func earlier(_ error: TOML.SyntaxError, in bytes: [UInt8]) -> String? {
-    guard error.text.contains("redefine") else { return nil }
+  /// The message for a syntax error, from the parser's `Error while parsing CONTEXT: REASON`.
+  private static func message(for error: TOML.SyntaxError, in bytes: [UInt8]) -> String {
     let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+    let text = printable(error.text)
+    let parts = text.split(separator: ": ", maxSplits: 1)
+    guard parts.count == 2, let context = parts[0].split(separator: "parsing ").last.map(String.init) else {
+      return "\(text); \(remedy(for: text, in: ""))"
+    }
+    let reason = String(parts[1])
+    if context.contains("string"), let quote = missingQuote(error, isLiteral: context.contains("literal"), in: lines) {
+      return "string is not closed; add \(quote) at the end"
+    }
+    if reason.contains("redefine") {
+      let first = earlierHeader(error, in: lines).map { "line \($0) defines it already; " } ?? ""
+      return "\(reason); \(first)remove or rename one of the two"
+    }
+    return "syntax error in \(context): \(reason); \(remedy(for: reason, in: context))"
+  }
+
+  /// The quote that an unclosed string lacks, or nil where the string has another error.
+  private static func missingQuote(_ error: TOML.SyntaxError, isLiteral: Bool, in lines: [ArraySlice<UInt8>]) -> String? {
+    guard lines.indices.contains(error.place.line - 1) else { return nil }
+    let line = String(decoding: lines[error.place.line - 1], as: UTF8.self)
+    let quote = isLiteral ? "'" : "\""
+    let triple = quote + quote + quote
+    if error.text.contains("end-of-file") { return line.contains(triple) || !line.contains(quote) ? triple : quote }
+    // Only a string of one line ends with its line.
+    let end = line.unicodeScalars.count - (line.unicodeScalars.last == "\r" ? 1 : 0)
+    return error.text.contains("control characters") && error.place.column > end ? quote : nil
+  }
+
+  /// The line of the first of two equal section headers.
+  private static func earlierHeader(_ error: TOML.SyntaxError, in lines: [ArraySlice<UInt8>]) -> Int? {
     let header = { (line: ArraySlice<UInt8>) in
       line.prefix { $0 != UInt8(ascii: "#") }.filter { !Set(" \t\r\"'".utf8).contains($0) }
     }
@@ -76,15 +104,23 @@ struct ConfigurationFile {
       wrong.first == UInt8(ascii: "[")
     else { return nil }
     guard let first = lines[..<(error.place.line - 1)].firstIndex(where: { header($0) == wrong }) else { return nil }
-    return "it stands in line \(first + 1) already: keep one of the two, or give it another name"
+    return first + 1
   }
 
-  private static func remedy(for text: String) -> String {
-    if text.contains("utf-8") { return "save the file as UTF-8" }
-    if text.contains("redefine") { return "keep one of the two" }
-    if text.contains("expected '='") { return "write KEY = VALUE" }
-    if text.contains("value") { return "texts stand in quotes, as in kind = \"obd\"" }
-    if text.contains("dots") { return "break it up" }
+  private static func remedy(for reason: String, in context: String) -> String {
+    if reason.contains("utf-8") { return "save the file as UTF-8" }
+    if reason.contains("end-of-file"), context == "array" { return "add ] at the end" }
+    if reason.contains("end-of-file"), context == "inline table" { return "add } at the end" }
+    if reason.contains("control characters") { return "remove the control character" }
+    if reason.contains("escape") { return "write \\\\ for a backslash" }
+    if context == "key-value pair", reason.contains("comment or whitespace") { return "write one KEY = VALUE on each line" }
+    if context == "key-value pair", !reason.contains("value") { return "write KEY = VALUE" }
+    if context == "boolean" { return "write true or false" }
+    if reason.contains("value") { return "put strings in quotes, as in kind = \"obd\"" }
+    if reason.contains("dots") { return "use fewer" }
+    if ["integer", "floating-point", "date", "time"].contains(where: context.contains) {
+      return "write a number, or put a string in quotes"
+    }
     return "write [device.NAME], then lines of KEY = VALUE"
   }
 }

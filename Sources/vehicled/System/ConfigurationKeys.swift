@@ -1,5 +1,5 @@
-// The keys that the daemon itself knows, and what they may hold. Checks, suggestions and the test that holds
-// etc/vehicled.toml to the truth all come from these tables; a kind adds its own (Kind.options, Kind.links).
+// The daemon's own configuration keys and their values. Checks, suggestions and the test of etc/vehicled.toml use these tables; a
+// kind adds its own keys (Kind.options, Kind.links).
 
 import Logging
 import Protocols
@@ -9,28 +9,28 @@ extension Configuration {
   static let generalKeys = [
     Option(
       "log-level", ValueRule(.string, choices: Logger.Level.allCases.map(\.rawValue)), default: .string("info"),
-      help: "the least level that is logged")
+      help: "lowest level that is logged")
   ]
 
   /// In `[control]`.
   static let controlKeys = [
     Option("socket", ValueRule(.string), default: .string("/run/vehicled/io.vehicled"), help: "path of the control socket"),
-    Option("observe", ValueRule(.list), default: .list(["vehicled"]), help: "groups that may see"),
+    Option("observe", ValueRule(.list), default: .list(["vehicled"]), help: "groups that may read"),
     Option("control", ValueRule(.list), default: .list(["vehicled"]), help: "groups that may also set, call and drive"),
-    Option("observe-users", ValueRule(.list), default: .list([]), help: "users that may see, by name or number"),
+    Option("observe-users", ValueRule(.list), default: .list([]), help: "users that may read, by name or number"),
     Option("control-users", ValueRule(.list), default: .list([]), help: "users that may also set, call and drive"),
     Option(
       "authorization", ValueRule(.string, choices: ["lists", "polkit"]), default: .string("lists"),
-      help: "who decides: these lists, or polkit, which may ask for a password, a fingerprint or a face"),
+      help: "access control by these lists, or by polkit, which can ask for a password, a fingerprint or a face"),
   ]
 
   /// In every `[device.NAME]`.
   static let deviceKeys = [
-    Option("kind", ValueRule(.string), help: "what the device is"),
+    Option("kind", ValueRule(.string), help: "kind of the device"),
     Option("record", ValueRule(.bool), default: .bool(false), help: "record every byte of its links under the state directory"),
   ]
 
-  /// A whole configuration, for those who have none.
+  /// A complete configuration, shown when there is no file.
   static let example = """
     [device.ev]
     kind = "obd"
@@ -40,9 +40,9 @@ extension Configuration {
 }
 
 extension Kind {
-  /// The daemon's own keys for a device of this kind. Where there is no link there is nothing to record.
+  /// The daemon's own keys for a device of this kind. A kind without links has nothing to record.
   var deviceKeys: [Option] { Configuration.deviceKeys.filter { $0.name != "record" || !links.isEmpty } }
 
-  /// All the keys a device of this kind takes.
+  /// All keys of a device of this kind.
   var keys: [String] { deviceKeys.map(\.name) + links.map(\.key) + secrets.map(\.name) + options.map(\.name) }
 }

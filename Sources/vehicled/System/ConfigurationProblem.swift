@@ -1,6 +1,6 @@
-// What is wrong with a configuration, as a person reads it: `file:line:column: what is wrong; how to remedy it`, a line each.
+// The problems of a configuration, printed one per line: `file:line:column: problem; remedy`.
 
-/// One thing that is wrong, where it stands, and how to mend it.
+/// One problem, its place and its remedy.
 struct ConfigurationProblem: Error, Equatable, CustomStringConvertible {
   var place: Place
   var text: String
@@ -13,11 +13,11 @@ struct ConfigurationProblem: Error, Equatable, CustomStringConvertible {
   var description: String { "\(place): \(text)" }
 }
 
-/// Everything that is wrong with a configuration.
+/// All problems of a configuration.
 struct ConfigurationError: Error, Equatable, CustomStringConvertible {
   var problems: [ConfigurationProblem]
 
-  /// The problems in the order found, a line each (only the one about a missing file has an example below it).
+  /// The first 50 problems in the order found, one per line (the one about a missing file has an example below it).
   var description: String {
     let shown = problems.prefix(50).map(\.description)
     let rest = problems.count - shown.count

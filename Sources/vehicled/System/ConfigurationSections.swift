@@ -1,42 +1,41 @@
-// Subsections of devices: those in a device's own section, and those that devices of a kind share through the files of a folder
-// (`[signal.NAME]` in signals.d). Holds both against their keys and against each other; what a kind has to say of one is told at the
-// place of the key, and of the character, that it is about.
+// Checks the subsections of devices: those in a device's own section, and those that devices of a kind share through the files of a
+// folder (`[signal.NAME]` in signals.d). Problems are reported at the key, and at the character, that they are about.
 
 import Protocols
 
-/// A checked subsection and where it stands.
+/// A checked subsection and its place.
 struct NamedSection {
   var subsection: Setup.Subsection
   var table: TOML.Table
   var place: Place
-  /// Its keys hold what they may: the kind can look at it.
-  var isSound: Bool
+  /// Whether each key is valid by itself, so that the kind can check the section as a whole.
+  var isValid: Bool
 }
 
-/// One that stands in a folder's file.
+/// A subsection from a file of a shared folder.
 struct SharedSection {
   var section: NamedSection
-  /// nil: all devices of the kind.
+  /// The devices that have it; nil for all devices of the kind.
   var devices: [String]?
   var isUsed = false
 }
 
 extension ConfigurationCheck {
-  private static let devices = Option("devices", ValueRule(.list), help: "the devices that have it; left out, all of the kind")
+  private static let devices = Option("devices", ValueRule(.list), help: "devices that have it; default: all devices of the kind")
 
-  /// Sections in the main file that belong into a folder.
-  mutating func misplaced(in root: TOML.Table) -> [String] {
+  /// Reports sections of the main file that belong in a folder, and returns their names.
+  mutating func reportMisplaced(in root: TOML.Table) -> [String] {
     let sections = kinds.flatMap(\.sections).filter { $0.folder != nil && root[$0.name] != nil }
     for section in sections {
       guard let entry = root[section.name] else { continue }
       report(
         entry.place,
-        "[\(section.name).NAME] stands in a file of \(section.folder ?? "")/; move it there, or write [device.NAME.\(section.name).NAME]")
+        "[\(section.name).NAME] belongs in a file of \(section.folder ?? "")/; move it there, or write [device.NAME.\(section.name).NAME]")
     }
     return sections.map(\.name)
   }
 
-  /// Reads the folders' files; `devices` is what the main file has.
+  /// Reads the sections of the shared folders. `devices` holds the device sections of the main file.
   mutating func readShared(for devices: TOML.Table) {
     for kind in kinds {
       for section in kind.sections {
@@ -58,11 +57,11 @@ extension ConfigurationCheck {
     let form = "[\(section.name).NAME]"
     for entry in file.entries where entry.key != section.name {
       guard problems.count < 1000 else { return [] }
-      let words = nearest(to: entry.key, among: [section.name]).map { "did you mean \($0)?" } ?? "write \(form) and its keys below it"
+      let remedy = nearest(to: entry.key, among: [section.name]).map { "did you mean \($0)?" } ?? "write \(form) and its keys below it"
       if case .table = entry.value.content {
-        report(entry.place, "unknown section \(quoted(entry.key)); \(words)")
+        report(entry.place, "unknown section \(quoted(entry.key)); \(remedy)")
       } else {
-        report(entry.place, "unknown key \(quoted(entry.key)) outside of a section; write \(form) and its keys below it")
+        report(entry.place, "key \(quoted(entry.key)) is outside of a section; write \(form) and its keys below it")
       }
     }
     guard let entry = file[section.name], let tables = self.section(entry, form: form) else { return [] }
@@ -71,9 +70,9 @@ extension ConfigurationCheck {
       let devices = value(Self.devices.name, of: [Self.devices], in: named.table)
       guard case .list(let wanted)? = devices else { return SharedSection(section: named) }
       for name in wanted where !names.contains(name) {
-        let words = names.isEmpty ? "configure one, or leave devices out" : suggestion(for: name, among: names)
+        let remedy = names.isEmpty ? "configure one, or remove the key devices" : suggestion(for: name, among: names)
         let place = named.table[Self.devices.name]?.value.place ?? named.place
-        report(place, "devices: there is no device \(quoted(name)) of kind \(kind.name); \(words)")
+        report(place, "devices: unknown device \(quoted(name)) of kind \(kind.name); \(remedy)")
       }
       return SharedSection(section: named, devices: wanted)
     }
@@ -93,7 +92,7 @@ extension ConfigurationCheck {
       sharedSections[key(kind, section)]?[index].isUsed = true
       let name = shared.section.subsection.name
       if let earlier = places[name] {
-        tell(shared.section.place, "\(section.name) \(quoted(name)) stands at \(earlier) already; give one of the two another name")
+        reportOnce(shared.section.place, "\(section.name) \(quoted(name)) is already defined at \(earlier); rename one of the two")
       } else {
         places[name] = shared.section.place
         found.append(shared.section)
@@ -105,30 +104,30 @@ extension ConfigurationCheck {
   private mutating func named(_ one: TOML.Entry, _ section: Section, form: String, and more: [Option]) -> NamedSection? {
     guard let table = self.section(one, form: form) else { return nil }
     let before = problems.count
-    if !isDeviceName(one.key, longest: section.maxNameLength) {
-      let rule = "use at most \(section.maxNameLength) lower-case letters, digits and dashes, a letter first"
-      report(one.place, "\(quoted(one.key)) cannot name a \(section.name); \(rule)")
+    if !isDeviceName(one.key, maxLength: section.maxNameLength) {
+      let rule = "use at most \(section.maxNameLength) lower-case letters, digits and dashes, beginning with a letter"
+      report(one.place, "invalid \(section.name) name \(quoted(one.key)); \(rule)")
     }
     let known = (section.options + more).map(\.name)
-    refuseUnknown(in: table, known: known, of: "\(section.name) \(printable(one.key, limit: 32))")
+    rejectUnknown(in: table, known: known, of: "\(section.name) \(printable(one.key, limit: 32))")
     var options: [String: Value] = [:]
     for option in section.options { options[option.name] = value(option.name, of: section.options, in: table) ?? option.fallback }
     return NamedSection(
-      subsection: Setup.Subsection(one.key, options), table: table, place: one.place, isSound: problems.count == before)
+      subsection: Setup.Subsection(one.key, options), table: table, place: one.place, isValid: problems.count == before)
   }
 
-  /// Tells what the kind has to say of a device's subsections; false where anything is wrong with them.
+  /// Reports the problems that the kind finds in a device's subsections, and returns whether they are valid.
   @discardableResult mutating func check(_ sections: [NamedSection], _ section: Section, _ setup: Setup) -> Bool {
-    var isRight = true
+    var isValid = true
     for one in sections {
-      let errors = one.isSound ? section.check?(one.subsection, setup) ?? [] : []
-      if !one.isSound || !errors.isEmpty { isRight = false }
+      let errors = one.isValid ? section.check?(one.subsection, setup) ?? [] : []
+      if !one.isValid || !errors.isEmpty { isValid = false }
       for error in errors where problems.count < 1000 { report(error, in: one.table, at: one.place) }
     }
-    return isRight
+    return isValid
   }
 
-  /// What no device has must be right all the same.
+  /// Checks the shared sections that no device has.
   mutating func checkUnused() {
     for kind in kinds {
       let options = kind.options.map { ($0.name, $0.fallback) }
@@ -140,18 +139,18 @@ extension ConfigurationCheck {
     }
   }
 
-  /// Tells what a kind found, at the key or the character that it is about.
+  /// Reports a problem that a kind found, at the key or the character that it is about.
   mutating func report(_ error: OptionError, in table: TOML.Table, at place: Place) {
-    guard let option = error.option else { return tell(place, printable(error.message, limit: 400)) }
+    guard let option = error.option else { return reportOnce(place, printable(error.message, limit: 400)) }
     let value = table[option]?.value
     let exact = value.map { value in error.offset.map { value.place(at: $0) } ?? value.place } ?? place
-    // Where the text cannot be counted in the file, the words say which character it is.
+    // In a string with escapes the column is unknown, so the message gives the character.
     let character = error.offset.map { value?.literal == true ? "" : "character \($0 + 1): " } ?? ""
-    tell(exact, "\(option): \(character)\(printable(error.message, limit: 400))")
+    reportOnce(exact, "\(option): \(character)\(printable(error.message, limit: 400))")
   }
 
-  /// Says it once, however many devices have it.
-  private mutating func tell(_ place: Place, _ words: String) {
-    if told.insert("\(place) \(words)").inserted { report(place, words) }
+  /// Reports a problem of a shared section once, not for each device that has the section.
+  private mutating func reportOnce(_ place: Place, _ message: String) {
+    if reported.insert("\(place) \(message)").inserted { report(place, message) }
   }
 }

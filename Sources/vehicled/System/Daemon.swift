@@ -1,5 +1,5 @@
-// The daemon as a whole: makes the devices that the configuration names, serves the socket, and changes only what a new
-// configuration changes. Holds no device knowledge.
+// The daemon as a whole: creates the configured devices, serves the socket, and on a reload changes only the devices whose
+// configuration changed. Knows nothing of kinds.
 
 import Logging
 import NIOCore
@@ -14,7 +14,7 @@ import Protocols
   private let methods: Methods
   private var configuration: Configuration
   private var devices: [Entry] = []
-  /// How many devices that were removed are still about to close their links.
+  /// The number of removed devices that have not closed their links yet.
   private var closing = 0
   private var watchdog: Watchdog?
   private var listener: Listener?
@@ -37,7 +37,7 @@ import Protocols
     methods.reload = { [unowned self] in reload() }
   }
 
-  /// Serves the socket, then brings the devices up. The socket comes first: it answers while every link is dead.
+  /// Serves the socket, then opens the devices. The socket comes first, so that it answers while links are down.
   func start() async throws(ValueError) {
     let methods = methods
     listener = try await Listener.start(path: socket) { channel in
@@ -54,20 +54,20 @@ import Protocols
     watchdog = Watchdog(disk: equipment.disk, http: equipment.http)
     log.notice("serving \(socket) with \(devices.count) \(devices.count == 1 ? "device" : "devices")")
     Notify.send("READY=1")
-    tellStatus()
+    notifyStatus()
   }
 
-  /// Reads the configuration again and gives the names of what changed. A bad file changes nothing.
+  /// Reloads the configuration and returns the names of what changed. An invalid file changes nothing.
   func reload() -> Result<[String], ContractError> {
     Notify.send("RELOADING=1\nMONOTONIC_USEC=\(Clock.monotonic() / .microsecond)")
     defer {
       Notify.send("READY=1")
-      tellStatus()
+      notifyStatus()
     }
     let new: Configuration
     do { new = try Configuration.load(path, kinds: registry) } catch {
       for problem in error.problems { log.error("\(problem)") }
-      log.error("the configuration is not taken; the running one stays")
+      log.error("configuration rejected; keeping the running one")
       return .failure(.configurationInvalid(message: error.description))
     }
     var changed: [String] = []
@@ -83,7 +83,7 @@ import Protocols
     open()
     if new.control != configuration.control {
       methods.access = Access(new.control)
-      if new.control.socket != configuration.control.socket { log.warning("a new socket path is used after a restart") }
+      if new.control.socket != configuration.control.socket { log.warning("socket path changed: takes effect after a restart of vehicled") }
       changed.append("control")
     } else {
       methods.reviewAccounts()
@@ -94,16 +94,15 @@ import Protocols
     }
     configuration = new
     share()
-    log.notice("configuration read again: \(changed.isEmpty ? "nothing changed" : "changed \(changed.joined(separator: ", "))")")
+    log.notice("configuration reloaded; changed: \(changed.isEmpty ? "nothing" : changed.joined(separator: ", "))")
     return .success(changed)
   }
 
-  /// Stops whatever is driven, answers whoever has called, lets every device say its last words, and leaves nothing behind. Takes at
-  /// most two seconds.
+  /// Ends all motion leases, answers pending calls, lets every device run its shutdown sequence, and syncs the disk. Takes at most 2 s.
   func stop() async {
     Notify.send("STOPPING=1")
     log.notice("stopping")
-    for entry in devices { entry.device.revokeLease("the daemon stops") }
+    for entry in devices { entry.device.revokeLease("the daemon is stopping") }
     await listener?.close()
     await methods.finish(within: 200 * .millisecond)
     await withCheckedContinuation { continuation in
@@ -117,7 +116,7 @@ import Protocols
         }
       }
     }
-    // Commands that were under way have ended with their devices.
+    // Running commands have ended with their devices.
     await methods.finish(within: 100 * .millisecond)
     equipment.http.close()
     await equipment.blueZ.close()
@@ -127,7 +126,7 @@ import Protocols
   private func add(_ wanted: Configuration.Device) {
     guard let kind = registry.first(where: { $0.name == wanted.kind }) else { return }
     var setup = wanted.setup
-    // Devices take turns: neighbours in the file do their periodic work in different tenths of the period.
+    // Neighbours in the file do their periodic work in different tenths of the period, which spreads the load.
     setup.phase = Double(devices.count % 10) / 10
     setup.seed = .random(in: 0 ... .max)
     do throws(OptionError) {
@@ -147,14 +146,14 @@ import Protocols
   private func remove(_ entry: Entry) {
     board.remove(entry.device)
     closing += 1
-    entry.device.close("the device was configured anew, or is configured no longer") { [self] in
+    entry.device.close("device reconfigured or removed") { [self] in
       entry.recorder?.close()
       closing -= 1
       open()
     }
   }
 
-  /// Opens what is not open yet, once the ports and values of removed devices are free for it.
+  /// Opens new devices, once removed devices have released their ports and stored values.
   private func open() {
     guard closing == 0 else { return }
     for index in devices.indices where !devices[index].isOpen {
@@ -164,23 +163,29 @@ import Protocols
     }
   }
 
-  /// Opens the socket for those whom the access rules name, and warns about names that cannot be looked up.
+  /// Sets the socket's permissions for the access lists, and warns about names in them that cannot be looked up.
   private func share(then finish: @escaping @Loop @Sendable () -> Void = {}) {
     if listener?.share(withEverybody: configuration.control.namesOthers) == false {
-      log.warning("who is not in the socket's group cannot reach it: systemctl edit vehicled.socket, [Socket] SocketMode=0666")
+      log.warning("the socket is closed to users outside of its group; systemctl edit vehicled.socket, [Socket] SocketMode=0666")
     }
     let group = Accounts.Query.group("vehicled")
     let access = methods.access
     methods.accounts.find(access.queries.union([group])) { [self] answers in
       if case .number(let number)? = answers[group] { listener?.share(withGroup: number) }
-      // Where nothing was installed there is no such group, and it is in the lists by default.
-      let others = answers.filter { $0.key != group || $0.value != .absent }
-      for problem in access.problems(others) { log.warning("\(problem)") }
+      for warning in access.warnings(answers) { log.warning("\(warning)") }
       finish()
     }
   }
 
-  private func tellStatus() {
+  private func notifyStatus() {
     Notify.status("\(devices.count) \(devices.count == 1 ? "device" : "devices"): \(devices.map(\.device.name).joined(separator: ", "))")
+  }
+}
+
+extension Access {
+  /// Warnings about groups and users in the lists that do not exist or cannot be looked up. Group `vehicled` is in the lists by
+  /// default, and absent unless the package is installed, so its absence is no warning.
+  func warnings(_ answers: Accounts.Answers) -> [String] {
+    problems(answers.filter { $0.key != .group("vehicled") || $0.value != .absent })
   }
 }

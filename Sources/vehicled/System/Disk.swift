@@ -1,6 +1,5 @@
-// Everything that touches the disk after start-up: one thread, so that a slow card never holds up the loop. Values are
-// written beside and renamed, so SIGKILL loses nothing that was acknowledged; fsync comes at most every ten seconds and
-// at the end, because SD cards wear.
+// All disk access after start-up, on one thread, so that a slow SD card never blocks the loop. Files are replaced by rename(2), so
+// SIGKILL loses no acknowledged value; fsync runs at most every 10 s and at the end, because SD cards wear.
 
 import Glibc
 import Logging
@@ -16,13 +15,13 @@ import Protocols
   private var unsynced: Set<String> = []
   private lazy var syncTimer = Timer { [weak self] _ in self?.sync() }
 
-  /// The state directory; it is made when something is stored.
+  /// The state directory; it is created when a value is stored.
   init(directory: String) {
     self.directory = directory
   }
 
-  /// Takes the state directory for this process until it ends: of two that write, one loses what it acknowledged. Where it can
-  /// be neither made nor locked (a read-only disk, a file system without locks) the daemon works without.
+  /// Locks the state directory until this process ends: with two writers, one would lose acknowledged values. On a read-only disk or
+  /// a file system without locks the daemon runs without the lock.
   func lock() async throws(ValueError) {
     let directory = directory
     let result: Result<Void, ValueError> = await withCheckedContinuation { continuation in
@@ -31,7 +30,7 @@ import Protocols
     try result.get()
   }
 
-  /// Runs blocking work on the disk's thread and hands its result back on the loop.
+  /// Runs blocking work on the disk's thread; `finish` gets its result on the loop.
   func run<Value: Sendable>(
     _ work: @escaping @Sendable () throws(ValueError) -> Value,
     then finish: @escaping @Loop @Sendable (Result<Value, ValueError>) -> Void
@@ -39,7 +38,7 @@ import Protocols
     worker.run(work, then: finish)
   }
 
-  /// The same on a thread beside, which nothing else waits for: for what may take long.
+  /// The same on a separate thread, for long reads.
   func read<Value: Sendable>(
     _ work: @escaping @Sendable () throws(ValueError) -> Value,
     then finish: @escaping @Loop @Sendable (Result<Value, ValueError>) -> Void
@@ -47,7 +46,7 @@ import Protocols
     reader.run(work, then: finish)
   }
 
-  /// Keeps a device's value for the next start. `finish` is told the failure, or nil.
+  /// Stores a device's value for the next start. `finish` gets the error message, or nil.
   func store(device: String, key: String, _ bytes: [UInt8], then finish: @escaping @Loop @Sendable (String?) -> Void) {
     let folder = "\(directory)/devices/\(device)"
     run { [directory] () throws(ValueError) in
@@ -69,7 +68,7 @@ import Protocols
     }
   }
 
-  /// Hands back all that was stored for a device so far. A value that cannot be read is left out, and the journal says so.
+  /// Reads all stored values of a device. A value that cannot be read is logged and skipped.
   func restore(device: String, then finish: @escaping @Loop @Sendable ([String: [UInt8]]) -> Void) {
     let folder = "\(directory)/devices/\(device)"
     let log = log
@@ -88,8 +87,7 @@ import Protocols
     }
   }
 
-  /// Waits until everything is on the disk, but not for ever: a card that hangs must not hold up the end.
-  /// The last thing that is asked of it.
+  /// Syncs the disk, for at most 400 ms: a card that hangs must not delay the end. Call it last.
   func finish() async {
     let folders = unsynced
     await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in

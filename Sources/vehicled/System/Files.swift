@@ -1,16 +1,16 @@
-// The few file operations the daemon needs, with errors that name the place and the mend. They block.
+// The file operations of the daemon, with errors that name the path. They block.
 
 import CLinux
 import Glibc
 import Protocols
 
-/// What the kernel said to a file operation (errno); EFBIG for a file longer than the caller takes.
+/// The errno of a file operation; EFBIG for a file longer than the caller's limit.
 struct FileError: Error {
   let code: CInt
 }
 
 enum Files {
-  /// Reads a whole file of at most `limit` bytes. A FIFO is no file (EINVAL): what is in it depends on the moment.
+  /// Reads a whole file of at most `limit` bytes. Throws EINVAL for a FIFO.
   static func contents(of path: String, limit: Int) throws(FileError) -> [UInt8] {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
     guard descriptor >= 0 else { throw FileError(code: errno) }
@@ -30,32 +30,32 @@ enum Files {
     }
   }
 
-  /// The same, with an error in a person's words.
+  /// The same, with an error message.
   static func read(_ path: String, limit: Int) throws(ValueError) -> [UInt8] {
     do throws(FileError) {
       return try contents(of: path, limit: limit)
     } catch {
       let reason =
         switch error.code {
-        case EFBIG: "it is longer than \(limit) bytes"
-        case EINVAL: "it is no file"
+        case EFBIG: "longer than \(limit) bytes"
+        case EINVAL: "not a regular file"
         default: systemWords(error.code)
         }
       throw ValueError("cannot read \(path): \(reason)")
     }
   }
 
-  /// Puts new contents in the place of a file at once or not at all; readable by its owner alone.
+  /// Replaces the contents of a file atomically, with mode 0600.
   static func replace(_ path: String, with bytes: [UInt8]) throws(ValueError) {
     let slash = path.lastIndex(of: "/") ?? path.startIndex
     let temporary = "\(path[..<slash])/.\(path[slash...].dropFirst()).new"
-    // What an earlier run left there goes, be it a link to another file.
+    // An earlier run may have left it; it could also be a link to another file.
     unlink(temporary)
     try write(temporary, bytes, flags: O_CREAT | O_EXCL)
     guard rename(temporary, path) == 0 else { throw ValueError("cannot write \(path): \(systemWords(errno))") }
   }
 
-  /// Writes to a file, never through a symbolic link, as the flags of open(2) say. One that was made for it is removed where that fails.
+  /// Writes to a file, opened with these flags of open(2) and never through a symbolic link. Removes a new file if that fails.
   static func write(_ path: String, _ bytes: [UInt8], flags: CInt) throws(ValueError) {
     let descriptor = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | flags, 0o600)
     guard descriptor >= 0 else { throw ValueError("cannot write \(path): \(systemWords(errno))") }
@@ -72,17 +72,17 @@ enum Files {
     }
   }
 
-  /// Makes a directory and those above it, for the owner alone.
+  /// Creates a directory and its parents, with mode 0700.
   static func makeDirectory(_ path: String) throws(ValueError) {
     guard mkdir(path, 0o700) != 0, errno != EEXIST else { return }
     if errno == ENOENT, let slash = path.lastIndex(of: "/"), slash > path.startIndex {
       try makeDirectory(String(path[..<slash]))
       if mkdir(path, 0o700) == 0 || errno == EEXIST { return }
     }
-    throw ValueError("cannot make the directory \(path): \(systemWords(errno))")
+    throw ValueError("cannot create directory \(path): \(systemWords(errno))")
   }
 
-  /// Makes a directory and those above it up to `root`, for the owner alone. None of them may be a symbolic link; `root` may.
+  /// Creates a directory and its parents below `root` with mode 0700. None of them may be a symbolic link; `root` may.
   static func makeDirectory(_ relative: String, below root: String) throws(ValueError) {
     try makeDirectory(root)
     var path = root
@@ -90,24 +90,24 @@ enum Files {
       path += "/\(name)"
       var status = stat()
       if mkdir(path, 0o700) == 0 { continue }
-      guard errno == EEXIST else { throw ValueError("cannot make the directory \(path): \(systemWords(errno))") }
+      guard errno == EEXIST else { throw ValueError("cannot create directory \(path): \(systemWords(errno))") }
       guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
         throw ValueError("cannot write to \(path): not a directory, or a symbolic link; replace it with a directory")
       }
     }
   }
 
-  /// Makes a directory where there is none, and locks it until this process ends. Fails only where another process has it.
+  /// Creates the directory if needed, and locks it until this process ends. Throws only if another process has locked it.
   static func lock(_ directory: String) throws(ValueError) {
     try? makeDirectory(directory)
     let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     if descriptor >= 0, flock(descriptor, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK {
       close(descriptor)
-      throw ValueError("another vehicled uses the state directory \(directory): stop it first, or choose another --state")
+      throw ValueError("state directory \(directory) is in use by another vehicled; stop it first, or give another directory with --state")
     }
   }
 
-  /// The names in a directory, in the order of their bytes.
+  /// The names in a directory, sorted by bytes.
   static func names(in path: String) throws(FileError) -> [String] {
     guard let directory = opendir(path) else { throw FileError(code: errno) }
     defer { closedir(directory) }
@@ -121,12 +121,12 @@ enum Files {
     return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
   }
 
-  /// The same; none when it cannot be read.
+  /// The same; empty if it cannot be read.
   static func list(_ path: String) -> [String] {
     (try? names(in: path)) ?? []
   }
 
-  /// Pushes a directory's files and the directory itself to the disk.
+  /// Syncs the files of a directory and the directory itself.
   static func sync(_ folder: String) {
     for path in list(folder).map({ "\(folder)/\($0)" }) + [folder] {
       let descriptor = open(path, O_RDONLY | O_CLOEXEC)

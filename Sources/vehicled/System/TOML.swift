@@ -1,9 +1,9 @@
-// A TOML file as a tree in which every key and value knows its place. Syntax is toml++'s matter (CToml); what the keys
-// mean is the configuration's. Tables keep the order of the file.
+// A TOML file as a tree in which every key and value has its place. toml++ (CToml) checks the syntax, the configuration the keys.
+// Tables keep the order of the file.
 
 import CToml
 
-/// Where something stands: a file, and in it a line and a column, both from 1; or the file as a whole.
+/// A place in a file: line and column, both from 1; line 0 stands for the file as a whole.
 struct Place: Hashable, Sendable, CustomStringConvertible {
   var file: String
   var line = 0
@@ -26,10 +26,10 @@ enum TOML {
   struct Node: Sendable {
     var content: Content
     var place: Place
-    /// The string stands in the file letter by letter, so that a place inside it can be told.
+    /// The string is in the file without escapes, so that a byte offset in it has a column.
     var literal = false
 
-    /// The place of the byte at this offset of the string; of the whole where that cannot be told.
+    /// The place of the byte at this offset of the string; of the whole value where that is unknown.
     func place(at offset: Int) -> Place {
       guard literal, case .string(let text) = content else { return place }
       var inside = place
@@ -49,7 +49,7 @@ enum TOML {
 
     subscript(key: String) -> Entry? { entries.first { $0.key == key } }
 
-    /// Takes over what a later file says: tables key by key, everything else whole.
+    /// Merges a later file: tables key by key; any other value replaces the earlier one.
     mutating func merge(_ later: Table) {
       var positions = Dictionary(entries.indices.map { (entries[$0].key, $0) }, uniquingKeysWith: { first, _ in first })
       for entry in later.entries {
@@ -132,7 +132,7 @@ private struct Tree {
 
   private func isLiteral(_ string: String, at place: Place) -> Bool {
     guard place.line >= 1, place.line <= lines.count, place.column >= 1 else { return false }
-    // A column is a code point, and every byte that does not continue one begins one.
+    // Columns count code points; every byte that is not a UTF-8 continuation begins one.
     var left = place.column
     let line = lines[place.line - 1].drop { byte in
       if byte & 0xC0 != 0x80 { left -= 1 }

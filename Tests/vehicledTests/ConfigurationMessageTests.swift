@@ -1,0 +1,100 @@
+// Messages about common mistakes in a configuration, and what `vehicled --check-config` prints.
+
+import Foundation
+import Protocols
+import Testing
+
+@testable import vehicled
+
+@Suite struct ConfigurationMessageTests {
+  private static let device = "[device.ev]\nkind = \"obd\"\nlink = \"serial:/dev/ttyUSB0\"\n"
+
+  private func problems(_ text: String) throws -> [String] {
+    let folder = try Folder()
+    let path = try folder.write(text)
+    do throws(ConfigurationError) {
+      _ = try Configuration.load(path, kinds: registry)
+      return []
+    } catch {
+      return error.problems.map { $0.description.replacingOccurrences(of: path + ":", with: "") }
+    }
+  }
+
+  @Test(arguments: [
+    ("kind = \"obd\nrate = 1\n", "1:12: string is not closed; add \" at the end"),
+    ("kind = \"obd\r\nrate = 1\r\n", "1:12: string is not closed; add \" at the end"),
+    ("kind = 'obd\nrate = 1\n", "1:12: string is not closed; add ' at the end"),
+    ("kind = \"obd", "1:12: string is not closed; add \" at the end"),
+    ("kind = \"\"\"obd\nrate = 1\n", "2:10: string is not closed; add \"\"\" at the end"),
+    ("kind = '''obd\nrate = 1\n", "2:10: string is not closed; add ''' at the end"),
+  ])
+  func `a string that is not closed`(text: String, expected: String) throws {
+    #expect(try problems(text) == [expected])
+  }
+
+  @Test(arguments: [
+    ("a = [1, 2", "add ] at the end"), ("a = {b = 1", "add } at the end"), ("a = \"C:\\x\"", "write \\\\ for a backslash"),
+    ("a = \"x\u{1}y\"", "remove the control character"), ("a = 1 b = 2", "write one KEY = VALUE on each line"),
+    ("a = True", "write true or false"), ("a = \n", "put strings in quotes"),
+    ("a = 5V", "write a number, or put a string in quotes"), ("a = ", "write KEY = VALUE"),
+    ("a.b = 1\na = 2", "cannot redefine existing table 'a'; remove or rename one of the two"),
+  ])
+  func `other mistakes of syntax`(text: String, expected: String) throws {
+    let found = try problems(text)
+    #expect(found.count == 1 && found[0].contains(expected) && !found[0].contains("Error while"), "\(found)")
+  }
+
+  @Test(arguments: [
+    ("rate = \"20\"", "4:8: rate: \"20\" is a string; remove the quotes"),
+    ("rate = \"fast\"", "4:8: rate: \"fast\" is a string; use a number from 0 to "),
+    ("rate = 5000", "4:8: rate: 5000 is out of range; use a number from 0 to "),
+    ("rate = -0.5", "4:8: rate: -0.5 is out of range; use a number from 0 to "),
+    ("rate = inf", "4:8: rate: inf is not a finite number; use a number from 0 to "),
+    ("vehicle = \"ev6\"", "4:11: vehicle: unknown value \"ev6\"; use one of "),
+    ("vehicle = 6", "4:11: vehicle: 6 is an integer; use one of "),
+    ("record = \"true\"", "4:10: record: \"true\" is a string; remove the quotes"),
+    ("record = 1", "4:10: record: 1 is an integer; use true or false"),
+    (
+      "[device.ev.property.odometr]",
+      "4:21: no vehicle has a property odometr; did you mean odometer?"
+    ),
+    ("[device.ev.property.warp]", "4:21: no vehicle has a property warp; vehiclectl describe lists them"),
+  ])
+  func `a value that a key does not accept`(line: String, expected: String) throws {
+    let found = try problems(Self.device + line)
+    #expect(found.count == 1 && found[0].hasPrefix(expected), "\(found)")
+    #expect(found[0].components(separatedBy: " from ").count <= 2 && found[0].components(separatedBy: "one of").count <= 2)
+  }
+
+  @Test func `a number outside of its range is told once`() throws {
+    let found = try problems("[device.sky]\nkind = \"weather\"\nlatitude = 163\nlongitude = 8.4\n")
+    #expect(found == ["3:12: latitude: 163 is out of range; use a number from -90 to 90 °"], "\(found)")
+    #expect(try problems("log-level = \"inof\"") == ["1:13: log-level: unknown value \"inof\"; did you mean info?"])
+    #expect(
+      try problems("[control]\nobserve = \"vehicled\"") == ["2:11: observe: \"vehicled\" is a string; write observe = [\"vehicled\"]"])
+  }
+
+  @Test(arguments: [
+    ("obd", "\"serial:/dev/ttyUSB0\" or \"ble:Veepeak\""), ("car", "\"tcp:192.168.0.10:35000\""), ("heart-rate", "\"ble:Heart Rate\""),
+    ("longboard", "\"ble:MLT-BT05\" or \"serial:/dev/ttyUSB0\""),
+  ])
+  func `the example of a missing link can be pasted`(kind: String, links: String) throws {
+    let found = try problems("[device.x]\nkind = \"\(kind)\"")
+    #expect(found.first == "1:1: link is missing; add link = \(links)", "\(found)")
+    let link = try #require(links.components(separatedBy: " or ").first)
+    #expect(try !problems("[device.x]\nkind = \"\(kind)\"\nlink = \(link)").contains { $0.contains("link") })
+  }
+
+  @Test func `groups and users that do not exist are warnings, but for the default group`() {
+    var control = Configuration.Control()
+    control.observe.append("nogroup-xyz")
+    control.controlUsers = ["nouser-xyz", "root"]
+    let access = Access(control)
+    let answers: Accounts.Answers = [
+      .group("vehicled"): .absent, .group("nogroup-xyz"): .absent, .user("nouser-xyz"): .absent, .user("root"): .number(0),
+    ]
+    let warnings = access.warnings(answers)
+    #expect(
+      warnings.count == 2 && warnings.contains { $0.contains("group nogroup-xyz") } && warnings.contains { $0.contains("nouser-xyz") })
+  }
+}
