@@ -60,7 +60,7 @@ int clinux_peer(int fd, int32_t *pid, uint32_t *uid, uint32_t *gid, uint32_t *gr
   *uid = c.uid;
   *gid = c.gid;
   n = (socklen_t)*count * sizeof(gid_t);
-  // Where there is not room enough the kernel says how much it needs.
+  // If groups is too small, the kernel returns ERANGE and the required size.
   int error = getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &n) < 0 ? errno : 0;
   *count = error && error != ERANGE ? 0 : (int)(n / sizeof(gid_t));
   return error == ERANGE ? -ERANGE : 0;

@@ -1,2 +1,2 @@
-// SQLite, for databases that people put into the state directory, and for what vehiclesim keeps.
+// SQLite, for vehiclesim's database and for tests.
 #include <sqlite3.h>

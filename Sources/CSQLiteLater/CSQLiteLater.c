@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
-// Result, name, parameters, and the arguments that they become.
+// The SQLite functions in use: result, name, parameters, arguments.
 #define FUNCTIONS(F)                                                                                                                 \
   F(int, open_v2, (const char *a, sqlite3 **b, int c, const char *d), (a, b, c, d))                                                  \
   F(int, close_v2, (sqlite3 * a), (a))                                                                                               \
@@ -37,9 +37,9 @@ static struct {
 
 static const char *load(void) {
   void *library = dlopen("libsqlite3.so.0", RTLD_NOW | RTLD_LOCAL);
-  if (!library) return "SQLite is not installed: apt install libsqlite3-0";
+  if (!library) return "SQLite is not installed; apt install libsqlite3-0";
 #define FIND(type, name, parameters, arguments)                                                                                      \
-  if (!(sqlite.name = (__typeof__(sqlite.name))dlsym(library, "sqlite3_" #name))) return "SQLite lacks sqlite3_" #name ": apt install libsqlite3-0";
+  if (!(sqlite.name = (__typeof__(sqlite.name))dlsym(library, "sqlite3_" #name))) return "SQLite is too old: it lacks sqlite3_" #name "; apt install libsqlite3-0";
   FUNCTIONS(FIND)
   FIND(void, progress_handler, (), ())
   return NULL;
@@ -49,13 +49,13 @@ const char *csqlite_load(void) {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   static int is_loaded;
   pthread_mutex_lock(&lock);
-  const char *trouble = is_loaded ? NULL : load();
-  is_loaded = !trouble;
+  const char *problem = is_loaded ? NULL : load();
+  is_loaded = !problem;
   pthread_mutex_unlock(&lock);
-  return trouble;
+  return problem;
 }
 
-// Each loads the library itself: they take its place for everybody in the program.
+// These definitions replace SQLite's in the whole program, so each loads the library itself.
 #define FORWARD(type, name, parameters, arguments)                                                                                   \
   type sqlite3_##name parameters {                                                                                                   \
     csqlite_load();                                                                                                                  \

@@ -1,4 +1,4 @@
-// What Glibc's module map leaves out: headers, and the few calls whose macros or variadics Swift cannot spell.
+// Linux headers that Glibc's module map lacks, and wrappers for macros and variadic functions that Swift cannot import.
 #pragma once
 #include <poll.h>
 #include <pty.h>
@@ -16,31 +16,31 @@
 
 // Puts a terminal into raw mode at any baud rate: 8N1, no flow control, no hang-up on close. 0, or -errno.
 int clinux_serial_raw(int fd, unsigned baud);
-// Whether a serial chip's driver is behind a terminal: pseudo-terminals and RFCOMM have none. 1 or 0.
+// Whether the terminal belongs to a serial driver; pseudo-terminals and RFCOMM do not. 1 or 0.
 int clinux_serial_is_hardware(int fd);
-// Asks the driver to hand bytes over at once (FTDI waits 16 ms otherwise). 0, or -errno where the driver cannot.
+// Sets low latency, so that FTDI chips deliver bytes at once, not after 16 ms. 0, or -errno if the driver does not support it.
 int clinux_serial_low_latency(int fd);
-// Takes the port for this process alone: flock and TIOCEXCL. 0, or -errno (-EWOULDBLOCK: somebody has it).
+// Locks the port for this process with flock and TIOCEXCL. 0, or -errno (-EWOULDBLOCK: another process has it).
 int clinux_serial_lock(int fd);
-// Who is at the other end of a Unix socket. groups takes up to *count supplementary groups and gives their number. 0, or -errno
-// (-ERANGE: there are more, *count says how many).
+// Gets the credentials of a Unix socket's peer. groups has room for *count supplementary groups; *count becomes their number. 0, or
+// -errno (-ERANGE: groups is too small).
 int clinux_peer(int fd, int32_t *pid, uint32_t *uid, uint32_t *gid, uint32_t *groups, int *count);
-// The window size of a terminal in characters. 0, or -errno.
+// Gets the window size of a terminal in characters. 0, or -errno.
 int clinux_window(int fd, unsigned *columns, unsigned *rows);
-// poll(2) with a timeout in nanoseconds; negative waits for ever. The number of descriptors that are ready, or -errno.
+// poll(2) with a timeout in nanoseconds; a negative one never expires. Returns the number of ready descriptors, or -errno.
 int clinux_poll(struct pollfd *fds, size_t count, int64_t nanoseconds);
-// Bytes that were written and not yet sent by a tty, or not yet acknowledged by a TCP peer. The number, or -errno.
+// The number of written bytes that a tty has not sent or a TCP peer has not acknowledged, or -errno.
 int clinux_unsent(int fd);
-// Bytes that have come and were not read yet. The number, or -errno.
+// The number of received bytes that were not read, or -errno.
 int clinux_unread(int fd);
-// Sends one message over a Unix socket, with a descriptor unless it is negative. 0, or -errno.
+// Sends one message over a Unix socket, with a descriptor unless fd is negative. 0, or -errno.
 int clinux_send(int socket, const void *bytes, size_t count, int fd);
-// Receives one message, with a descriptor (close-on-exec; -1: none came). Its length (0: the other end is gone), or -errno.
+// Receives one message, and its descriptor (close-on-exec) or -1. Returns the length (0: the peer has closed), or -errno.
 ptrdiff_t clinux_receive(int socket, void *bytes, size_t count, int *fd);
-// Starts a program with one argument, as a child with standard input from /dev/null, our standard error, and one descriptor more, under
-// the number `as`; all signals are blocked, nothing else of ours is inherited. 0, or -errno.
+// Starts a child process with one argument, all signals blocked, standard input and output on /dev/null, the caller's standard error, and
+// fd as descriptor number `as`. It inherits no other descriptors. 0, or -errno.
 int clinux_spawn(const char *path, const char *argument, int fd, int as, pid_t *pid);
-// Names the calling thread, for those who look with ps -L or a debugger; at most 15 bytes.
+// Names the calling thread for ps -L and debuggers; at most 15 bytes.
 void clinux_name_thread(const char *name);
-// Whether something keeps the wall clock right (adjtimex): 1, 0, or -errno.
+// Whether the wall clock is synchronised (adjtimex). 1 or 0, or -errno.
 int clinux_clock_is_kept(void);

@@ -1,5 +1,5 @@
-// Where no descriptor is left to accept with, a client that waits wakes the loop again at once, for as long as it waits: nothing is
-// accepted for a second then. NIO's AcceptBackoffHandler does not end this: the channel stays registered for reading (2.101).
+// Pauses accept(2) for one second after it fails. Without free descriptors a waiting client would wake the loop without end; NIO's
+// AcceptBackoffHandler does not prevent that, because the channel stays registered for reading (2.101).
 
 import Glibc
 import Logging
@@ -10,8 +10,8 @@ import Protocols
   typealias InboundIn = any Channel
 
   private static let pause: Nanoseconds = .second
-  private static let silence: Nanoseconds = 60 * .second
-  private var told: Instant?
+  private static let minLogInterval: Nanoseconds = 60 * .second
+  private var lastLogged: Instant?
   private var channel: (any Channel)?
   private lazy var resume = Timer { [weak self] _ in try? self?.channel?.syncOptions?.setOption(.autoRead, value: true) }
 
@@ -27,8 +27,8 @@ import Protocols
     channel = context.channel
     try? context.channel.syncOptions?.setOption(.autoRead, value: false)
     resume.set(now + Self.pause)
-    guard told.map({ now - $0 > Self.silence }) ?? true else { return }
-    told = now
+    guard lastLogged.map({ now - $0 > Self.minLogInterval }) ?? true else { return }
+    lastLogged = now
     let remedy = "close some clients, or raise LimitNOFILE= of the unit"
     Logger(label: "vehicled").error("cannot accept a connection: \(plainWords(error)); \(remedy)")
   }

@@ -1,13 +1,13 @@
-// Users and groups of this machine, by name and by number. The name service (NSS) may ask a directory on the network, which can
-// hang: it is asked on a thread of its own, never on the loop. Facts: getpwnam_r(3), getgrnam_r(3), nsswitch.conf(5).
+// Users and groups of this machine, by name and by ID. Lookups run on a thread of their own, never on the loop: the name service (NSS)
+// can query a directory on the network, which can hang. Facts: getpwnam_r(3), getgrnam_r(3), nsswitch.conf(5).
 
 import Glibc
 import Protocols
 
 @Loop final class Accounts {
-  /// A question to the name service.
+  /// A query to the name service.
   enum Query: Hashable, Sendable {
-    /// The number of a user; a number is one too where no user has it as name.
+    /// The ID of a user. Digits are an ID unless they are the name of a user.
     case user(String)
     case group(String)
     case userName(UInt32)
@@ -19,25 +19,25 @@ import Protocols
     case name(String)
     /// There is no such user or group.
     case absent
-    /// The name service cannot say, for this reason.
+    /// The lookup failed, for this reason.
     case failed(String)
   }
 
   typealias Answers = [Query: Answer]
 
-  /// How long an answer is used: a number may be given to another user at any time.
+  /// The lifetime of an answer: an ID can be reassigned at any time.
   static let maxAge: Nanoseconds = .second
-  /// How long a caller waits. While the name service hangs for longer, callers do not wait at all.
+  /// The maximum wait of a caller. Once a lookup has taken longer, further callers of it fail at once.
   static let timeout: Nanoseconds = 5 * .second
   private static let maxAnswers = 1024
 
   private struct Entry {
     var answer: Answer
-    /// When it was given; nil once it is not to be used any more.
+    /// The time of the answer, or nil if it has been invalidated.
     var at: Instant?
   }
 
-  /// A caller that waits, and what it waits for.
+  /// A waiting caller and the queries that it waits for.
   private struct Waiter {
     var answers: Answers
     var missing: Set<Query>
@@ -49,14 +49,14 @@ import Protocols
   private let maxAge: Nanoseconds
   private lazy var worker = Worker()
   private var entries: [Query: Entry] = [:]
-  /// When each question was asked that has no answer yet.
-  private var asked: [Query: Instant] = [:]
+  /// The start time of each lookup without an answer yet.
+  private var pending: [Query: Instant] = [:]
   private var waiters: [Waiter] = []
-  private lazy var timer = Timer { [weak self] now in self?.timeIsUp(now) }
-  /// Called when a name has another number, or a number another name, than before.
+  private lazy var timer = Timer { [weak self] now in self?.timedOut(now) }
+  /// Called when a name has another ID, or an ID another name, than before.
   var changed: @Loop () -> Void = {}
 
-  /// The accounts as `resolve` has them; it may block.
+  /// Accounts that are looked up with `resolve`, which may block.
   init(
     timeout: Nanoseconds = Accounts.timeout, maxAge: Nanoseconds = Accounts.maxAge,
     resolve: @escaping @Sendable (Query) -> Answer = Accounts.resolve
@@ -66,7 +66,7 @@ import Protocols
     self.resolve = resolve
   }
 
-  /// The answers that are known and at most `maxAge` old.
+  /// The answers that are cached and at most `maxAge` old.
   func known(_ queries: Set<Query>) -> Answers {
     let now = Clock.monotonic()
     return queries.reduce(into: [:]) { answers, query in
@@ -74,35 +74,35 @@ import Protocols
     }
   }
 
-  /// Gives an answer to each question: at once where all are known, else when the name service has answered or `timeout` is over.
+  /// Answers each query: at once if all answers are cached, otherwise after the lookup or the timeout.
   func find(_ queries: Set<Query>, then finish: @escaping @Loop @Sendable (Answers) -> Void) {
     let now = Clock.monotonic()
     var answers = known(queries)
     var missing = queries.filter { answers[$0] == nil }
     for query in missing {
-      guard let start = asked[query], now - start >= timeout else { continue }
-      answers[query] = Self.late
+      guard let start = pending[query], now - start >= timeout else { continue }
+      answers[query] = Self.timeoutAnswer
       missing.remove(query)
     }
     if missing.isEmpty { return finish(answers) }
     waiters.append(Waiter(answers: answers, missing: missing, finish: finish))
-    let new = missing.filter { asked[$0] == nil }
-    for query in new { asked[query] = now }
+    let new = missing.filter { pending[$0] == nil }
+    for query in new { pending[query] = now }
     if !timer.isSet { timer.set(now + timeout) }
     if new.isEmpty { return }
     worker.run { [resolve] () throws(ValueError) in
       Answers(uniqueKeysWithValues: new.map { ($0, resolve($0)) })
     } then: { [weak self] result in
-      self?.arrived((try? result.get()) ?? [:])
+      self?.received((try? result.get()) ?? [:])
     }
   }
 
-  /// Uses no answer any more that was given before.
+  /// Invalidates all cached answers.
   func forget() {
     for query in entries.keys { entries[query]?.at = nil }
   }
 
-  /// The last known name of a user, for people to read; `user 4711` where there is none.
+  /// The last known name of a user, or `user 4711` if it is unknown.
   func name(of user: UInt32) -> String {
     if user == geteuid() { return Self.ownName }
     if user == 0 { return "root" }
@@ -110,25 +110,24 @@ import Protocols
     return "user \(user)"
   }
 
-  private static let late = Answer.failed("the name service does not respond")
+  private static let timeoutAnswer = Answer.failed("the name service does not respond")
 
-  private func arrived(_ answers: Answers) {
+  private func received(_ answers: Answers) {
     let now = Clock.monotonic()
-    var isOther = false
+    var hasChanged = false
     if entries.count > Self.maxAnswers { entries = entries.filter { $0.value.at.map { now - $0 <= maxAge } ?? false } }
     for (query, answer) in answers {
-      asked[query] = nil
-      if let before = entries[query]?.answer, before != answer, !before.isFailed, !answer.isFailed { isOther = true }
+      pending[query] = nil
+      if let before = entries[query]?.answer, before != answer, !before.isFailed, !answer.isFailed { hasChanged = true }
       entries[query] = Entry(answer: answer, at: now)
     }
     deliver(answers)
-    if isOther { changed() }
+    if hasChanged { changed() }
   }
 
-  private func timeIsUp(_ now: Instant) {
-    deliver(asked.filter { now - $0.value >= timeout }.mapValues { _ in Self.late })
-    // Whoever still waits asked later.
-    let first = waiters.flatMap(\.missing).compactMap { asked[$0] }.min()
+  private func timedOut(_ now: Instant) {
+    deliver(pending.filter { now - $0.value >= timeout }.mapValues { _ in Self.timeoutAnswer })
+    let first = waiters.flatMap(\.missing).compactMap { pending[$0] }.min()
     timer.set(first.map { $0 + timeout })
   }
 
@@ -153,10 +152,10 @@ extension Accounts.Answer {
 }
 
 extension Accounts {
-  /// The name of the daemon's own user. The program looks it up before there is a loop.
+  /// The name of the daemon's own user. First used at start, before the loop runs, because the lookup blocks.
   nonisolated static let ownName: String = if case .name(let name) = resolve(.userName(geteuid())) { name } else { "user \(geteuid())" }
 
-  /// Asks the name service. Blocks.
+  /// Queries the name service. Blocks.
   nonisolated static func resolve(_ query: Query) -> Answer {
     switch query {
     case .user(let name):
@@ -191,7 +190,7 @@ extension Accounts {
     UnsafeMutablePointer<Record>, UnsafeMutablePointer<CChar>, Int, UnsafeMutablePointer<UnsafeMutablePointer<Record>?>
   ) -> CInt
 
-  /// Calls with a buffer that is large enough; a group with thousands of members needs much.
+  /// Calls with growing buffers: a group with thousands of members needs a large one.
   private nonisolated static func look<Record>(_ empty: Record, call: Call<Record>, read: (Record) -> Answer) -> Answer {
     var size = 1024
     while true {
@@ -202,7 +201,7 @@ extension Accounts {
       let code = call(&record, buffer, size, &found)
       if found != nil { return read(record) }
       guard code == ERANGE, size < 16 << 20 else {
-        // Which code means that there is none depends on the service.
+        // The code for an unknown name depends on the service.
         return [0, ENOENT, ESRCH].contains(code) ? .absent : .failed(systemWords(code))
       }
       size *= 4

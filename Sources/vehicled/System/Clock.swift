@@ -1,4 +1,4 @@
-// The three clocks. Timers and machines use the monotonic one, ages count suspended time, people read the wall.
+// The three clocks: monotonic for timers and machines, boot time for ages (it counts suspended time), wall time for display.
 
 import Glibc
 import Protocols
@@ -6,7 +6,7 @@ import Protocols
 enum Clock {
   /// CLOCK_MONOTONIC in nanoseconds: the machines' time, and NIO's.
   static func monotonic() -> Instant { read(CLOCK_MONOTONIC) }
-  /// CLOCK_BOOTTIME in nanoseconds: like monotonic, but it runs on while the machine is suspended.
+  /// CLOCK_BOOTTIME in nanoseconds: like monotonic, but including suspended time.
   static func boot() -> Int64 { read(CLOCK_BOOTTIME) }
   /// Microseconds since the Unix epoch.
   static func wall() -> Int64 { read(CLOCK_REALTIME) / 1000 }

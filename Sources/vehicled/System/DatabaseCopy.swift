@@ -1,6 +1,6 @@
-// One SELECT to a private copy of an SQLite database. What is in the file may be anybody's: the statement can only read, what it
-// gives is bounded, and so is its time. The copy itself may be written, for that is how SQLite undoes an interrupted change.
-// Facts: SQLite's C interface; its page on defence against hostile files.
+// One SELECT on a private copy of an untrusted SQLite database: the statement can only read; its result and its time are bounded. The
+// copy itself is writable, because SQLite must roll back an interrupted transaction.
+// Facts: SQLite's C interface; its page "Defense Against The Dark Arts".
 
 import CSQLiteLater
 import Glibc
@@ -9,18 +9,18 @@ import Protocols
 final class DatabaseCopy {
   private static let maxRows = 10_000
   private static let maxTextLength = 64 << 10
-  /// All texts together.
+  /// The sum of all texts, in bytes.
   private static let maxText = 16 << 20
-  private static let stepsBetweenLooks: CInt = 10_000
+  private static let stepsBetweenChecks: CInt = 10_000
 
   private var database: OpaquePointer?
   private let path: String
   private let timeout: Nanoseconds
   private let deadline: UnsafeMutablePointer<Instant>
 
-  /// Opens a copy of the database at `path`, which stands in what is said of it.
+  /// Opens a copy of the database at `path`; error messages name `path`.
   init(_ copy: String, of path: String, timeout: Nanoseconds) throws(ValueError) {
-    if let trouble = csqlite_load() { throw ValueError("\(path) cannot be read: \(String(cString: trouble))") }
+    if let problem = csqlite_load() { throw ValueError("cannot read \(path): \(String(cString: problem))") }
     self.path = path
     self.timeout = timeout
     deadline = .allocate(capacity: 1)
@@ -33,7 +33,7 @@ final class DatabaseCopy {
       sqlite3_limit(database, limit, CInt(value))
     }
     sqlite3_progress_handler(
-      database, Self.stepsBetweenLooks,
+      database, Self.stepsBetweenChecks,
       { context in context.map { Clock.monotonic() > $0.assumingMemoryBound(to: Instant.self).pointee } == true ? 1 : 0 }, deadline)
     for pragma in ["trusted_schema=OFF", "cell_size_check=ON", "mmap_size=0", "query_only=ON"] {
       try check(sqlite3_exec(database, "PRAGMA \(pragma)", nil, nil, nil))
@@ -44,7 +44,7 @@ final class DatabaseCopy {
         switch action {
         case SQLITE_SELECT, SQLITE_READ, SQLITE_FUNCTION, SQLITE_RECURSIVE: SQLITE_OK
         case SQLITE_PRAGMA: DatabaseCopy.is(first, "table_info") ? SQLITE_OK : SQLITE_DENY
-        // Part of how SQLite declares pragma_table_info; a statement that says so itself is none that only reads.
+        // SQLite itself declares pragma_table_info this way; an UPDATE in the statement fails the check for read-only statements.
         case SQLITE_UPDATE: DatabaseCopy.is(first, "sqlite_master") ? SQLITE_OK : SQLITE_DENY
         default: SQLITE_DENY
         }
@@ -63,7 +63,7 @@ final class DatabaseCopy {
     let statement = try prepare(query.sql)
     defer { sqlite3_finalize(statement) }
     guard sqlite3_bind_parameter_count(statement) == query.arguments.count else {
-      throw ValueError("the question to \(path) has other arguments than were given")
+      throw ValueError("the query to \(path) does not match its arguments")
     }
     for (index, argument) in query.arguments.enumerated() { try bind(argument, to: CInt(index + 1), of: statement) }
     var rows: [[Value?]] = []
@@ -72,7 +72,7 @@ final class DatabaseCopy {
       let code = sqlite3_step(statement)
       if code == SQLITE_DONE { return rows }
       guard code == SQLITE_ROW else { throw error(code) }
-      guard rows.count < Self.maxRows else { throw ValueError("\(path) holds more than the \(Self.maxRows) rows that are read") }
+      guard rows.count < Self.maxRows else { throw ValueError("\(path) has more than \(Self.maxRows) rows; export less") }
       var row: [Value?] = []
       for column in 0..<sqlite3_column_count(statement) { row.append(try value(column, of: statement, &text)) }
       rows.append(row)
@@ -93,7 +93,7 @@ final class DatabaseCopy {
     try check(code)
     guard isAlone, statement != nil, sqlite3_stmt_readonly(statement) != 0, sqlite3_column_count(statement) > 0 else {
       sqlite3_finalize(statement)
-      throw ValueError("a question to \(path) is one SELECT and nothing else")
+      throw ValueError("the query to \(path) is not a single SELECT")
     }
     return statement
   }
@@ -111,7 +111,7 @@ final class DatabaseCopy {
         sqlite3_bind_text(statement, index, $0.baseAddress?.assumingMemoryBound(to: CChar.self) ?? nil, CInt($0.count), copied)
       }
       try check(code)
-    case .list: throw ValueError("a list is no argument of a question to \(path)")
+    case .list: throw ValueError("a query to \(path) cannot have a list as argument")
     }
   }
 
@@ -121,19 +121,19 @@ final class DatabaseCopy {
     case SQLITE_INTEGER: return .int(Int(sqlite3_column_int64(statement, column)))
     case SQLITE_FLOAT: return .float(sqlite3_column_double(statement, column))
     case let type:
-      // Asked in this order, a text is in UTF-8 whatever the file has.
+      // In this order of calls SQLite converts a text to UTF-8 first.
       let start =
         type == SQLITE_TEXT ? sqlite3_column_text(statement, column).map(UnsafeRawPointer.init) : sqlite3_column_blob(statement, column)
       let count = Int(sqlite3_column_bytes(statement, column))
       text += count
       guard count <= Self.maxTextLength, text <= Self.maxText else {
-        throw ValueError("\(path) holds a text that is longer than the \(Self.maxTextLength >> 10) KiB that are read")
+        throw ValueError("\(path) has a text of more than \(Self.maxTextLength >> 10) KiB, or more than \(Self.maxText >> 20) MiB of text")
       }
       return .string(String(decoding: UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : count), as: UTF8.self))
     }
   }
 
-  // MARK: What goes wrong
+  // MARK: Errors
 
   private func check(_ code: CInt) throws(ValueError) {
     if code != SQLITE_OK { throw error(code) }
@@ -141,16 +141,16 @@ final class DatabaseCopy {
 
   private func error(_ code: CInt) -> ValueError {
     switch code & 0xFF {
-    case SQLITE_NOTADB: return ValueError("\(path) is no SQLite database: put the exported database itself there, not an archive of it")
-    case SQLITE_CORRUPT: return ValueError("\(path) is damaged: export it again")
-    case SQLITE_BUSY, SQLITE_LOCKED: return ValueError("\(path) is locked: put a finished export there")
-    case SQLITE_INTERRUPT: return ValueError("\(path) took longer than \(timeout / .second) s: export less")
-    case SQLITE_TOOBIG: return ValueError("\(path) holds something that is larger than is read")
-    case SQLITE_FULL: return ValueError("there is no space left to read \(path): free some")
-    case SQLITE_NOMEM: return ValueError("there is no memory left to read \(path)")
+    case SQLITE_NOTADB: return ValueError("\(path) is not an SQLite database; put the exported database itself there, not an archive of it")
+    case SQLITE_CORRUPT: return ValueError("\(path) is damaged; export it again")
+    case SQLITE_BUSY, SQLITE_LOCKED: return ValueError("\(path) is locked; put a finished export there")
+    case SQLITE_INTERRUPT: return ValueError("\(path) took longer than \(timeout / .second) s; export less")
+    case SQLITE_TOOBIG: return ValueError("\(path) has a value that is too large")
+    case SQLITE_FULL: return ValueError("cannot read \(path): no space left on device; free some space")
+    case SQLITE_NOMEM: return ValueError("cannot read \(path): out of memory")
     default:
-      let words = (sqlite3_errmsg(database) ?? sqlite3_errstr(code)).map { printable(String(cString: $0)) } ?? "error \(code)"
-      return ValueError("\(path) cannot be read: \(words)")
+      let reason = (sqlite3_errmsg(database) ?? sqlite3_errstr(code)).map { printable(String(cString: $0)) } ?? "error \(code)"
+      return ValueError("cannot read \(path): \(reason)")
     }
   }
 }

@@ -1,13 +1,12 @@
-// SQLite databases that people put into the state directory's import/, for the machines that ask them (`Effect.query`). A
-// database is never written, and nobody who writes it is held up: it is copied first, with its journal, and the copy is asked and
-// removed. It must never run on the loop; whatever is in the file, it answers in words.
+// SQLite databases in the state directory's import/, for machines that query them (`Effect.query`). A database is never written, and
+// its writers are not blocked: it is copied with its journal, and the copy is queried and removed. Blocks, so never on the loop.
 // Facts: SQLite's documentation of its file format (locks), of write-ahead logs and of hot journals.
 
 import Glibc
 import Protocols
 
 extension Disk {
-  /// Asks a database, on the thread for what may take long.
+  /// Queries a database on the thread for long reads.
   func ask(_ query: DatabaseQuery, then finish: @escaping @Loop @Sendable (DatabaseAnswer) -> Void) {
     let databases = Databases(state: directory)
     read { () throws(ValueError) in
@@ -21,30 +20,30 @@ extension Disk {
   }
 }
 
-/// The databases of one state directory. One question at a time.
+/// The databases of one state directory. One query at a time.
 struct Databases: Sendable {
   /// The state directory.
   let state: String
-  /// The largest that is copied, with its journal, in bytes.
-  var largest: Int64 = 512 << 20
-  /// How long the question itself may take.
+  /// The maximum size of a database with its journal, in bytes.
+  var maxSize: Int64 = 512 << 20
+  /// The maximum time of the query itself.
   var timeout: Nanoseconds = 30 * .second
-  /// How long a program that is just writing is waited for.
+  /// The maximum wait for the lock of a writer.
   var lockTimeout: Nanoseconds = 2 * .second
 
-  /// Where people put them.
+  /// The directory of the databases.
   var folder: String { "\(state)/import" }
-  /// Where the copy lies while it is asked. What an earlier run left there is removed.
+  /// The directory of the copy. Files that an earlier run left there are removed.
   private var copies: String { "\(state)/.import" }
   private var copy: String { "\(copies)/database" }
-  /// What stands beside a database and belongs to it.
+  /// The suffixes of the files of a database.
   private static let suffixes = ["", "-wal", "-journal"]
 
   /// Blocks until there is an answer.
   func answer(_ query: DatabaseQuery) -> DatabaseAnswer {
     let name = query.file
     guard !name.isEmpty, !name.hasPrefix("."), !name.utf8.contains(where: { $0 == UInt8(ascii: "/") || $0 == 0 }) else {
-      return .failed("\(quoted(name)) is no name of a file; name one in \(folder), without a folder")
+      return .failed("\(quoted(name)) is not a file name; give the name of a file in \(folder), without a directory")
     }
     let path = "\(folder)/\(name)"
     do throws(ValueError) {
@@ -56,7 +55,7 @@ struct Databases: Sendable {
       defer { try? clear() }
       try copy(path, name, in: place)
       guard let after = try stamp(path, name, in: place) else { return .missing }
-      guard before == after else { throw ValueError("\(path) was changed while it was read: it is read again when it is at rest") }
+      guard before == after else { throw ValueError("\(path) changed while it was read; it is read again when it no longer changes") }
       return .rows(try DatabaseCopy(copy, of: path, timeout: timeout).rows(query), after)
     } catch {
       return .failed(error.description)
@@ -65,18 +64,18 @@ struct Databases: Sendable {
 
   // MARK: The copy
 
-  /// The folder, which is no symbolic link; nil where there is none.
+  /// Opens the directory, never through a symbolic link; nil if it does not exist.
   private func openFolder() throws(ValueError) -> CInt? {
     let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
     if descriptor >= 0 { return descriptor }
     switch errno {
     case ENOENT: return nil
-    case ENOTDIR, ELOOP: throw ValueError("\(folder) is no directory, or a symbolic link to one: make it a directory")
+    case ENOTDIR, ELOOP: throw ValueError("\(folder) is not a directory, or is a symbolic link; replace it by a directory")
     case let code: throw Self.unreadable(folder, code)
     }
   }
 
-  /// What is of the file and what stands beside it; nil where there is no such file.
+  /// The size and time of the database with its journal; nil if it does not exist.
   private func stamp(_ path: String, _ name: String, in place: CInt) throws(ValueError) -> FileStamp? {
     var stamp: FileStamp?
     for suffix in Self.suffixes {
@@ -87,37 +86,37 @@ struct Databases: Sendable {
         continue
       }
       try Self.check(status, path + suffix)
-      // Each by itself first: a file can claim so many bytes that no sum of two can be made.
-      guard status.st_size <= largest else { throw tooLarge(path, Int64(status.st_size)) }
+      // Before the sum, which could overflow: a sparse file can have any size.
+      guard status.st_size <= maxSize else { throw tooLarge(path, Int64(status.st_size)) }
       let modified = Int64(status.st_mtim.tv_sec) &* .second &+ Int64(status.st_mtim.tv_nsec)
       stamp = FileStamp(size: (stamp?.size ?? 0) + Int64(status.st_size), modified: max(stamp?.modified ?? .min, modified))
     }
-    if let stamp, stamp.size > largest { throw tooLarge(path, stamp.size) }
+    if let stamp, stamp.size > maxSize { throw tooLarge(path, stamp.size) }
     return stamp
   }
 
   private func tooLarge(_ path: String, _ size: Int64) -> ValueError {
-    ValueError("\(path) has \(size >> 20) MiB, more than the \(largest >> 20) MiB that are read: export less")
+    ValueError("\(path) has \(size >> 20) MiB, more than the maximum of \(maxSize >> 20) MiB; export less")
   }
 
   private static func check(_ status: Glibc.stat, _ path: String) throws(ValueError) {
     switch status.st_mode & S_IFMT {
     case S_IFREG: break
-    case S_IFLNK: throw ValueError("\(path) is a symbolic link: put the file itself there")
-    case S_IFDIR: throw ValueError("\(path) is a directory: put the database there under this name")
-    default: throw ValueError("\(path) is no file: put the database there under this name")
+    case S_IFLNK: throw ValueError("\(path) is a symbolic link; put the file itself there")
+    case S_IFDIR: throw ValueError("\(path) is a directory; replace it by the database")
+    default: throw ValueError("\(path) is not a regular file; replace it by the database")
     }
   }
 
   private static func unreadable(_ path: String, _ code: CInt) -> ValueError {
-    let remedy = code == EACCES ? ": let the daemon's user read it" : ""
+    let remedy = code == EACCES ? "; make it readable for user \(Accounts.ownName)" : ""
     return ValueError("cannot read \(path): \(systemWords(code))\(remedy)")
   }
 
   private func copy(_ path: String, _ name: String, in place: CInt) throws(ValueError) {
-    guard mkdir(copies, 0o700) == 0 else { throw ValueError("cannot make the directory \(copies): \(systemWords(errno))") }
-    var left = largest
-    // The lock on the database holds until its journal is copied too.
+    guard mkdir(copies, 0o700) == 0 else { throw ValueError("cannot create directory \(copies): \(systemWords(errno))") }
+    var left = maxSize
+    // The lock on the database is held until its journal is copied, too.
     var held: [CInt] = []
     defer { for descriptor in held { close(descriptor) } }
     for suffix in Self.suffixes {
@@ -135,11 +134,11 @@ struct Databases: Sendable {
     }
   }
 
-  /// F_OFD_SETLK of Linux, which Swift does not see: a lock of the descriptor, not of the process.
+  /// F_OFD_SETLK of Linux, which Swift does not import: a lock of the descriptor, not of the process.
   private static let setLock: CInt = 37
 
-  /// Shares the database as SQLite's readers do: nobody rewrites its pages meanwhile. Where locks are not to be had, that it is
-  /// still as it was afterwards must do.
+  /// Takes the shared lock of an SQLite reader, which keeps writers from changing the file. On a file system without locks, the
+  /// comparison of size and time after the copy must do.
   private func lock(_ descriptor: CInt, _ path: String) throws(ValueError) {
     var shared = flock()
     (shared.l_type, shared.l_whence) = (Int16(F_RDLCK), Int16(SEEK_SET))
@@ -147,7 +146,7 @@ struct Databases: Sendable {
     let end = Clock.monotonic() + lockTimeout
     while fcntl(descriptor, Self.setLock, &shared) != 0, errno == EAGAIN || errno == EACCES {
       guard Clock.monotonic() < end else {
-        throw ValueError("\(path) is locked: another program is writing it; close that, or put a finished export there")
+        throw ValueError("\(path) is locked: another program is writing it; close the program, or put a finished export there")
       }
       usleep(20_000)
     }
@@ -164,24 +163,26 @@ struct Databases: Sendable {
       guard count >= 0 else { throw Self.unreadable(path, errno) }
       if count == 0 { return }
       left -= Int64(count)
-      guard left >= 0 else { throw ValueError("\(path) has more than the \(largest >> 20) MiB that are read: export less") }
+      guard left >= 0 else { throw ValueError("\(path) has more than the maximum of \(maxSize >> 20) MiB; export less") }
       var rest = chunk[..<count]
       while !rest.isEmpty {
         let written = rest.withUnsafeBytes { Glibc.write(out, $0.baseAddress, $0.count) }
         if written < 0, errno == EINTR { continue }
         guard written > 0 else {
           let isFull = errno == ENOSPC || errno == EDQUOT
-          throw ValueError("\(path) cannot be copied to \(target): \(systemWords(errno))\(isFull ? ": free some space there" : "")")
+          throw ValueError("cannot copy \(path) to \(target): \(systemWords(errno))\(isFull ? "; free some space" : "")")
         }
         rest = rest.dropFirst(written)
       }
     }
   }
 
-  /// Removes the copy and whatever SQLite put beside it.
+  /// Removes the copy and the files that SQLite created beside it.
   private func clear() throws(ValueError) {
-    // A symbolic link in its place goes, and what it leads to stays.
+    // Removes a symbolic link in its place, but not the target.
     if unlink(copies) != 0 { for name in Files.list(copies) { unlink("\(copies)/\(name)") } }
-    guard rmdir(copies) == 0 || errno == ENOENT else { throw ValueError("cannot remove \(copies): \(systemWords(errno)); remove it") }
+    guard rmdir(copies) == 0 || errno == ENOENT else {
+      throw ValueError("cannot remove \(copies): \(systemWords(errno)); remove it by hand")
+    }
   }
 }

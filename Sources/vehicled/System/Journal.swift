@@ -1,23 +1,22 @@
-// The daemon's voice: swift-log records go to journald with their fields where standard error is the journal, and to
-// standard error as one line each anywhere else. Called from any thread; one level for the whole process. What is logged
-// may come from hostile peers: control characters are escaped in both forms.
+// Log output: to journald with metadata fields if standard error is the journal, otherwise one line per record on standard error.
+// Thread-safe; one level for the whole process. Control characters are escaped, because messages can contain untrusted text.
 
 import CSystemd
 import Glibc
 import Logging
 import Synchronization
 
-/// Where records go, and which.
+/// The destination and the level of log records.
 enum Journal {
-  private static let least = Atomic(index(of: .info))
+  private static let minLevel = Atomic(index(of: .info))
 
-  /// The least level that is logged, for every logger of the process; settable at any time.
+  /// The lowest level that is logged, for every logger of the process; settable at any time.
   static var level: Logger.Level {
-    get { Logger.Level.allCases[least.load(ordering: .relaxed)] }
-    set { least.store(index(of: newValue), ordering: .relaxed) }
+    get { Logger.Level.allCases[minLevel.load(ordering: .relaxed)] }
+    set { minLevel.store(index(of: newValue), ordering: .relaxed) }
   }
 
-  /// Makes this the place where all loggers write. Once, before the first logger is made.
+  /// Installs the handler of all loggers. Call it once, before the first logger is created.
   static func bootstrap(level: Logger.Level = .info) {
     self.level = level
     let structured = isConnected(to: STDERR_FILENO, getenv("JOURNAL_STREAM").map { String(cString: $0) })
@@ -27,7 +26,7 @@ enum Journal {
     LoggingSystem.bootstrap(handler, metadataProvider: nil)
   }
 
-  /// Whether the descriptor is the journal's stream, as systemd names it: DEVICE:INODE.
+  /// Whether the descriptor is the journal stream of `$JOURNAL_STREAM` (DEVICE:INODE).
   static func isConnected(to descriptor: Int32, _ stream: String?) -> Bool {
     var status = stat()
     guard let stream, fstat(descriptor, &status) == 0 else { return false }
@@ -38,7 +37,7 @@ enum Journal {
 
   private final class Count: Sendable { let value = Atomic(0) }
 
-  /// How many records of each level were written since the start.
+  /// The number of records of each level since the start.
   static var records: [(level: Logger.Level, count: Int)] {
     zip(Logger.Level.allCases, counts).map { ($0, $1.value.load(ordering: .relaxed)) }
   }
@@ -48,7 +47,7 @@ enum Journal {
   private static func index(of level: Logger.Level) -> Int { Logger.Level.allCases.firstIndex(of: level) ?? 0 }
 }
 
-/// A handler that writes a record somewhere. The level is the process's; the rest of swift-log's contract is the same for all.
+/// A handler that writes records. The level is that of the process.
 protocol RecordHandler: LogHandler {
   func write(_ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata)
 }
@@ -74,7 +73,7 @@ extension RecordHandler {
   }
 }
 
-/// Journald's own protocol: every piece of metadata is a field that `journalctl VEHICLED_DEVICE=ev` finds.
+/// Journald's native protocol: each metadata value is a field, as for `journalctl VEHICLED_DEVICE=ev`.
 struct JournalHandler: RecordHandler {
   var metadata: Logger.Metadata = [:]
   var metadataProvider: Logger.MetadataProvider?
@@ -122,18 +121,18 @@ struct JournalHandler: RecordHandler {
   }
 }
 
-/// `12:00:00.000 warning ev/main: no answer error=timeout`, in one write. A reader that does not read costs lines, never
-/// the loop: what a pipe has no room for now is lost, and the next line says so.
+/// Writes `12:00:00.000 warning ev/main: no answer error=timeout` with one write(2). Never blocks: a line for which a pipe has no room
+/// is dropped, and the next line gives the number of dropped lines.
 struct LineHandler: RecordHandler {
   var metadata: Logger.Metadata = [:]
   var metadataProvider: Logger.MetadataProvider?
   var descriptor: Int32 = STDERR_FILENO
 
   func write(_ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata) {
-    let lost = LineHandler.lost.exchange(0, ordering: .relaxed)
-    let words = lost == 0 ? "" : " (\(lost) lines before this were lost: nobody read them)"
-    var line = Array("\(LineHandler.now()) \(LineHandler.text(level, message, metadata))\(words)".utf8)
-    // A pipe that is ready takes PIPE_BUF bytes without blocking.
+    let dropped = LineHandler.dropped.exchange(0, ordering: .relaxed)
+    let note = dropped == 0 ? "" : " (\(dropped) earlier lines were dropped: standard error was not read)"
+    var line = Array("\(LineHandler.now()) \(LineHandler.text(level, message, metadata))\(note)".utf8)
+    // A pipe that is ready for writing accepts PIPE_BUF bytes without blocking.
     if line.count >= PIPE_BUF {
       line.removeSubrange((Int(PIPE_BUF) - 4)...)
       while let last = line.last, last & 0xC0 == 0x80 { line.removeLast() }
@@ -143,12 +142,12 @@ struct LineHandler: RecordHandler {
     line.append(UInt8(ascii: "\n"))
     var polled = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
     guard poll(&polled, 1, 0) > 0, Glibc.write(descriptor, line, line.count) == line.count else {
-      LineHandler.lost.add(lost + 1, ordering: .relaxed)
+      LineHandler.dropped.add(dropped + 1, ordering: .relaxed)
       return
     }
   }
 
-  private static let lost = Atomic(0)
+  private static let dropped = Atomic(0)
 
   /// The record without its time.
   static func text(_ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata) -> String {

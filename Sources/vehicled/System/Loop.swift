@@ -1,11 +1,10 @@
-// The one loop. Everything in the daemon that is not set-up, tear-down or blocking runs on this thread, isolated to this
-// actor: bytes → machine → state → subscribers is one synchronous call chain in one turn. Order is given, nothing is
-// locked, nothing hops. The only unsafe cast of the daemon stands here.
+// The event loop. Everything except set-up, tear-down and blocking work runs on its thread, isolated to this actor: bytes → machine →
+// state → subscribers is one synchronous call chain in one turn, without locks or thread hops.
 
 import NIOCore
 import NIOPosix
 
-/// The daemon's single thread of events. Never shut down: the process ends with it.
+/// The daemon's event loop. It is never shut down: it ends with the process.
 @globalActor actor Loop {
   static let shared = Loop()
   nonisolated static let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
@@ -14,7 +13,7 @@ import NIOPosix
   private nonisolated let executor: any SerialExecutor = Loop.eventLoop.executor
   nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-  /// Runs `body` as the loop, from a callback that is on the loop's thread already; traps elsewhere.
+  /// Runs `body` isolated to the loop, from a callback on the loop's thread; traps on other threads.
   nonisolated static func assumeIsolated<Value: Sendable>(_ body: @Loop () throws -> Value) rethrows -> Value {
     eventLoop.preconditionInEventLoop()
     return try withoutActuallyEscaping(body) { try unsafeBitCast($0, to: (() throws -> Value).self)() }
@@ -26,7 +25,7 @@ import NIOPosix
   }
 }
 
-/// Runs tasks that belong to no actor on the loop as well: set-up, tear-down, signals.
+/// Runs tasks without an actor on the loop, too: set-up, tear-down, signals.
 final class LoopTasks: TaskExecutor {
   static let executor = LoopTasks()
 

@@ -1,31 +1,31 @@
-// What systemd is told: ready, reloading, stopping, a line of status, and that the watchdog need not bite.
+// Notifications to systemd: ready, reloading, stopping, status, watchdog. Facts: sd_notify(3).
 
 import CSystemd
 import Glibc
 import Protocols
 
 enum Notify {
-  /// Sends the assignments to systemd; does nothing outside it.
+  /// Sends the assignments to systemd; does nothing without systemd.
   static func send(_ assignments: String) {
     sd_notify(0, assignments)
   }
 
-  /// Protects the line breaks of the protocol.
+  /// Sends a status. Line breaks become spaces, because they separate assignments.
   static func status(_ text: String) {
     send("STATUS=\(text.split(separator: "\n").joined(separator: " "))")
   }
 }
 
-/// Feeds systemd's watchdog, but only while the loop turns and every thread beside it has answered since the last feed.
+/// Sends systemd's watchdog keep-alives while the loop runs and each worker thread has answered since the last one.
 @Loop final class Watchdog {
   private let interval: Nanoseconds
   private let disk: Disk
   private let http: HTTPClient
-  /// Of the threads that were asked, how many have yet to answer.
+  /// The number of worker threads that have not answered yet.
   private var unanswered = 0
-  private lazy var timer = Timer { [weak self] now in self?.feed(now) }
+  private lazy var timer = Timer { [weak self] now in self?.keepAlive(now) }
 
-  /// Begins to feed, or returns nil where systemd wants no feeding.
+  /// Starts the keep-alives; returns nil if systemd has enabled no watchdog.
   init?(disk: Disk, http: HTTPClient) {
     var microseconds: UInt64 = 0
     guard sd_watchdog_enabled(0, &microseconds) > 0, microseconds > 0 else { return nil }
@@ -35,7 +35,7 @@ enum Notify {
     timer.set(Clock.monotonic())
   }
 
-  private func feed(_ now: Instant) {
+  private func keepAlive(_ now: Instant) {
     timer.set(now + interval)
     guard unanswered == 0 else { return }
     Notify.send("WATCHDOG=1")

@@ -1,4 +1,4 @@
-// Who listens at a TCP address and port that we want: its program and process where we may see them, else its user.
+// The program that listens on a TCP address and port: name and PID if /proc shows them to this user, otherwise the owner.
 // Facts: proc(5), /proc/net/tcp: local address, state 0A is listening, user, inode.
 
 import Glibc
@@ -12,7 +12,7 @@ enum PortHolder {
       for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n").dropFirst() {
         let fields = line.split(separator: " ")
         guard fields.count > 9, fields[3] == "0A", let colon = fields[1].lastIndex(of: ":"),
-          Int(fields[1][colon...].dropFirst(), radix: 16) == port, isInTheWay(fields[1][..<colon], of: host)
+          Int(fields[1][colon...].dropFirst(), radix: 16) == port, conflicts(fields[1][..<colon], with: host)
         else { continue }
         return program(holding: "socket:[\(fields[9])]") ?? user(uid_t(fields[7]) ?? 0)
       }
@@ -20,9 +20,9 @@ enum PortHolder {
     return "another program"
   }
 
-  /// Whether who listens at this address, as the kernel writes it, keeps us from listening at this IPv4 address of ours: at the same
-  /// one, or either at all of them. An IPv6 socket may hold IPv4 addresses (`::`, `::ffff:127.0.0.1`).
-  private static func isInTheWay(_ address: Substring, of host: String) -> Bool {
+  /// Whether a listener on this address, in the kernel's notation, conflicts with a listener on the IPv4 address `host`: the same address,
+  /// or either of them any address. An IPv6 socket can include IPv4 addresses (`::`, `::ffff:127.0.0.1`).
+  private static func conflicts(_ address: Substring, with host: String) -> Bool {
     var ours = in_addr()
     guard inet_pton(AF_INET, host, &ours) == 1, let last = UInt32(address.suffix(8), radix: 16) else { return true }
     let isIPv4 = address.count == 8 || address.dropLast(8).hasSuffix("0000" + mappedPrefix)
@@ -30,7 +30,7 @@ enum PortHolder {
     return isAny || isIPv4 && (last == ours.s_addr || ours.s_addr == 0 || last == 0)
   }
 
-  /// The third word of an IPv4 address that is mapped into IPv6, 0000FFFF, as the kernel writes it.
+  /// The third word of an IPv4-mapped IPv6 address, 0000FFFF, in the kernel's notation.
   private static let mappedPrefix = UInt32(bigEndian: 0xFFFF) == 0xFFFF ? "0000FFFF" : "FFFF0000"
 
   private static func program(holding socket: String) -> String? {

@@ -1,5 +1,5 @@
-// All timers of the daemon: a heap, and one timer of the kernel that is armed for the earliest of them. Whatever is due
-// in one turn fires in that turn, in order of its moment. Nothing is armed when nothing is due.
+// All timers of the daemon: a heap, and one timerfd that is armed for the earliest of them. All timers that are due in one turn of the
+// loop fire in that turn, in order of time.
 
 import CLinux
 import Glibc
@@ -7,27 +7,27 @@ import NIOCore
 import NIOPosix
 import Protocols
 
-/// Something that is to happen at a moment. Set it as often as you like; it fires once per setting.
+/// A one-shot timer. It can be set again at any time, and fires once per setting.
 @Loop final class Timer {
   fileprivate var due: Instant = 0
   fileprivate var position = -1
-  /// Its moment has come, and it is about to fire in this turn.
+  /// Whether it is due and about to fire in this turn.
   fileprivate var isFiring = false
   fileprivate let fire: @Loop (Instant) -> Void
 
-  /// A timer that is not set. `fire` is given the present moment.
+  /// A timer that is not set. `fire` gets the current time.
   init(_ fire: @escaping @Loop (Instant) -> Void) {
     self.fire = fire
   }
 
   var isSet: Bool { position >= 0 }
 
-  /// Lets so long pass, at least a turn of the loop.
+  /// Suspends the task for this time, at least for one turn of the loop.
   static func pause(_ length: Nanoseconds) async {
     await withCheckedContinuation { continuation in Timer { _ in continuation.resume() }.set(Clock.monotonic() + length) }
   }
 
-  /// Sets the moment, or nil for none.
+  /// Sets the time, or stops the timer with nil.
   func set(_ moment: Instant?) {
     isFiring = false
     if let moment {
@@ -48,9 +48,9 @@ import Protocols
   private var isBusy = false
   private let descriptor = timerfd_create(CLOCK_MONOTONIC, CInt(TFD_NONBLOCK | TFD_CLOEXEC))
 
-  /// The event loop's own timers would do as well; a channel on a timerfd costs less a tick (`make bench`, 20 Hz).
+  /// A channel on a timerfd costs less per tick than the event loop's own timers (`make bench`, 20 Hz).
   private init() {
-    precondition(descriptor >= 0, "cannot make a timer: \(systemWords(errno))")
+    precondition(descriptor >= 0, "cannot create a timer: \(systemWords(errno))")
     NIOPipeBootstrap(group: Loop.group)
       .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 64))
       .channelInitializer { channel in
@@ -60,7 +60,7 @@ import Protocols
       .whenFailure { fatalError("cannot watch the timer: \($0)") }
   }
 
-  /// What the event loop tells when the kernel's timer has rung.
+  /// Receives the expirations of the timerfd.
   private final class Alarm: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
@@ -73,7 +73,7 @@ import Protocols
     armed = nil
     isBusy = true
     let now = Clock.monotonic()
-    // Everything that is due first, so that a timer that sets itself to the past again cannot take another's turn.
+    // Collects all due timers first, so that a timer that sets itself to a past time cannot starve the others.
     while let first = heap.first, first.due <= now {
       remove(first)
       first.isFiring = true
@@ -114,13 +114,13 @@ import Protocols
     arm()
   }
 
-  /// Arms the kernel's timer for the earliest of ours. An armed moment that is merely too early is left: a timer that
-  /// moves on with every message would otherwise cost a re-arming each; it fires once for nothing and is right from then on.
+  /// Arms the timerfd for the earliest timer. If it is armed for an earlier time, that stays: a timeout that moves with every message
+  /// would otherwise cost a system call each time. The early expiration fires no timer and re-arms.
   private func arm() {
     guard !isBusy, let first = heap.first else { return }
     if let armed, armed <= first.due { return }
     armed = first.due
-    // A moment in the past rings at once, but 0 would disarm.
+    // A past time expires at once, but 0 would disarm.
     let moment = max(first.due, 1)
     var setting = itimerspec()
     setting.it_value = timespec(tv_sec: Int(moment / .second), tv_nsec: Int(moment % .second))

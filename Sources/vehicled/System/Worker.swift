@@ -1,4 +1,4 @@
-// A thread for work that blocks: the disk's, that for long reads, and that for names of users and groups.
+// A thread for blocking work. There are three: for the disk, for long reads, and for names of users and groups.
 
 import NIOPosix
 import Protocols
@@ -6,10 +6,10 @@ import Protocols
 final class Worker: Sendable {
   private let pool = NIOThreadPool(numberOfThreads: 1)
 
-  /// Starts the thread. It is never stopped: the process ends with it.
+  /// Starts the thread. It is never stopped: it ends with the process.
   init() { pool.start() }
 
-  /// Runs blocking work on the thread, in order, and hands its result back on the loop.
+  /// Runs blocking work on the thread, in order; `finish` gets its result on the loop.
   func run<Value: Sendable>(
     _ work: @escaping @Sendable () throws(ValueError) -> Value,
     then finish: @escaping @Loop @Sendable (Result<Value, ValueError>) -> Void
