@@ -1,12 +1,12 @@
-# The outer shell of the build: everything a person types. The house itself is Package.swift; what each target needs it
-# sets up by itself, except `build` and `install`, which packagers run and which touch nothing outside this directory.
+# All commands for development and packaging; the targets of the build are in Package.swift. Each target installs what it needs, except
+# `build` and `install`, which are for packagers and change nothing outside this directory and DESTDIR.
 
 prefix = /usr
 sysconfdir = /etc
 DESTDIR =
-# How long each fuzzer runs, in seconds.
+# The run time of each fuzzer, in seconds.
 FUZZ_SECONDS = 600
-# And the soak test.
+# The run time of the soak test, in seconds.
 SOAK_SECONDS = 3600
 fuzzers = dialogue replies elcomm vesc car answers varlink toml
 
@@ -17,7 +17,7 @@ release = $(CURDIR)/.build/release
 swift_files = Package.swift Sources Tests
 units = vehicled.service vehicled.socket vehicled-metrics.service vehicled-metrics.timer
 sharedir = $(DESTDIR)$(prefix)/share
-# Where the units and what belongs to the boot go; Debian 12 wants it in /lib.
+# The directory of units, udev rules and presets; Debian 12 requires /lib.
 libdir = $(prefix)/lib
 unitdir = $(DESTDIR)$(libdir)/systemd/system
 
@@ -27,10 +27,10 @@ unitdir = $(DESTDIR)$(libdir)/systemd/system
 build: ## build the three programs for release
 	swift build -c release --static-swift-stdlib
 
-help: ## show this list
+help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
-setup: ## install what building and testing need (Debian 12; uses apt, sudo and a Python venv)
+setup: ## install the build and test dependencies (Debian 12; uses apt, sudo and a Python venv)
 	@Tests/Setup/setup.sh
 
 setup-build:
@@ -42,26 +42,26 @@ setup-deb:
 setup-bench:
 	@Tests/Setup/setup.sh bench
 
-lint: ## check the form of the Swift files
+lint: ## check the format of the Swift files
 	swift format lint --strict --parallel --recursive $(swift_files)
 
-test: setup lint build check-install ## everything that CI checks
+test: setup lint build check-install ## run all checks of CI
 	@rm -f .build/test-failed
 	@{ SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=4 VEHICLED_PROGRAMS=$(release) VEHICLED_PYTHON=$(CURDIR)/.venv/bin/python swift test 2>&1 || echo failed >.build/test-failed; } \
-	  | tee .build/test.log; if [ -e .build/test-failed ]; then echo "what failed:"; \
+	  | tee .build/test.log; if [ -e .build/test-failed ]; then echo "failed:"; \
 	  grep '✘' .build/test.log; grep -E -A 16 'Fatal error|Program crashed|crashed:$$' .build/test.log | cut -c 1-240 | head -n 60; exit 1; fi
 	@$(MAKE) -s fuzz-short
 
-test-vm: setup deb ## the Debian package in a Debian guest: systemd, journald, real bluetoothd and NetworkManager (needs root once)
+test-vm: setup deb ## test the Debian package in a Debian guest with systemd, journald, bluetoothd and NetworkManager (needs root once)
 	@Tests/Setup/setup.sh vm
 	@.venv/bin/python Tests/VM/machine.py build .build/vm
 	@.venv/bin/python Tests/VM/machine.py run .build/vm $$(ls .build/deb/*.deb) $(release)/vehiclesim
 
-# Leaks are looked for by the soak: the sanitizer's own search takes Swift's tagged pointers for lost ones. The programs that tests start
-# report into files, which nobody else writes.
+# The soak test looks for leaks: the leak sanitizer reports Swift's tagged pointers as leaks. The programs that tests start write their
+# reports to files of their own.
 sanitize: export ASAN_OPTIONS = detect_leaks=0 log_path=$(CURDIR)/.build/address-report
 sanitize: export TSAN_OPTIONS = log_path=$(CURDIR)/.build/thread-report
-sanitize: setup .build/tsan-mutex.o ## all tests under AddressSanitizer, then under ThreadSanitizer (half an hour each on two processors)
+sanitize: setup .build/tsan-mutex.o ## run all tests under AddressSanitizer, then under ThreadSanitizer (half an hour each on two processors)
 	@rm -f .build/*-report.*; for kind in address thread; do linked=; [ $$kind = address ] || linked='-Xlinker $(CURDIR)/.build/tsan-mutex.o'; \
 	  SWIFT_BACKTRACE=enable=no SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=4 VEHICLED_PYTHON=$(CURDIR)/.venv/bin/python \
 	  swift test --sanitize=$$kind --scratch-path .build/$$kind $$linked >.build/$$kind.log 2>&1; code=$$?; \
@@ -71,13 +71,13 @@ sanitize: setup .build/tsan-mutex.o ## all tests under AddressSanitizer, then un
 	@mkdir -p $(@D)
 	clang -std=c11 -Wall -Wextra -Werror -O1 -c $< -o $@
 
-soak: setup-bench build ## every kind in simulation, things that happen to it, and all sorts of clients, for SOAK_SECONDS=3600
+soak: setup-bench build ## run every kind in simulation with faults and many clients, for SOAK_SECONDS=3600
 	@python3 Tests/Soak/soak.py --seconds $(SOAK_SECONDS) --bin $(release)
 
-demo: setup-build build ## a simulated car, polled at 20 Hz, on your screen
+demo: setup-build build ## watch a simulated car, polled at 20 Hz
 	@Tests/Demo/demo.sh $(release)
 
-bench: setup-bench build ## measure the release build beside the least that the hardware allows
+bench: setup-bench build ## measure the release build against the minimum that the hardware allows
 	python3 Tests/Bench/bench.py
 
 fuzz: setup $(fuzzers:%=.build/fuzz/%) ## run the fuzzers, two at a time, FUZZ_SECONDS=600 each
@@ -87,9 +87,9 @@ fuzz: setup $(fuzzers:%=.build/fuzz/%) ## run the fuzzers, two at a time, FUZZ_S
 	  corpus/@ >@.log 2>&1 && echo "fuzz: @: $$(tail -n 12 @.log | grep -m 1 ^Done)" || { tail -n 40 @.log >&2; exit 1; }'
 
 fuzz-short: FUZZ_SECONDS = 10
-fuzz-short: fuzz ## the same for ten seconds each, as make test does
+fuzz-short: fuzz ## run the fuzzers for ten seconds each, as part of make test
 
-# The compiler leaves its module where it runs.
+# The compiler writes its module to the current directory.
 fuzz_swift = cd $(@D) && swiftc -parse-as-library -swift-version 6 -warnings-as-errors -module-name Protocols -O -wmo -g \
   -sanitize=fuzzer,address -use-ld=lld
 
@@ -123,7 +123,7 @@ longboard = $(wildcard Sources/Protocols/*.swift Sources/Protocols/Longboard/*.s
 	@mkdir -p $(@D)
 	$(fuzz_swift) $(abspath $^) -o $(@F)
 
-# Without Interface.swift, which reads no foreign text and needs what only SwiftPM embeds.
+# Without Interface.swift, which needs a resource that only SwiftPM embeds.
 .build/fuzz/varlink: Tests/Fuzz/Varlink.swift Tests/Fuzz/Hold.swift $(filter-out %/Interface.swift,$(wildcard Sources/Protocols/*.swift Sources/Protocols/Varlink/*.swift))
 	@mkdir -p $(@D)
 	$(fuzz_swift) $(abspath $^) -o $(@F)
@@ -133,8 +133,8 @@ longboard = $(wildcard Sources/Protocols/*.swift Sources/Protocols/Longboard/*.s
 	clang++ -std=c++17 -O1 -g -fuse-ld=lld -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -ISources/CToml/include \
 	  Tests/Fuzz/TOML.cpp Sources/CToml/ctoml.cpp -o $@
 
-install: ## lay the files out under DESTDIR and prefix (build first)
-	@test -x $(release)/vehicled || { echo 'install: nothing is built; run make build first' >&2; exit 1; }
+install: ## install the files under DESTDIR and prefix (build first)
+	@test -x $(release)/vehicled || { echo 'install: no programs found; run make build first' >&2; exit 1; }
 	install -d $(DESTDIR)$(prefix)/bin $(unitdir) $(DESTDIR)$(prefix)/lib/sysusers.d $(DESTDIR)$(sysconfdir)/vehicled/vehicled.toml.d $(DESTDIR)$(sysconfdir)/vehicled/signals.d
 	install -s -m 755 $(programs:%=$(release)/%) $(DESTDIR)$(prefix)/bin
 	for unit in $(units); do sed 's,^ExecStart=/usr/,ExecStart=$(prefix)/,; s,file:///usr/,file://$(prefix)/,' systemd/$$unit >$(unitdir)/$$unit && chmod 644 $(unitdir)/$$unit; done
@@ -152,16 +152,16 @@ install: ## lay the files out under DESTDIR and prefix (build first)
 	$(release)/vehiclectl completions bash | sed "1{/^#!/d}" >$(sharedir)/bash-completion/completions/vehiclectl
 	$(release)/vehiclectl completions zsh >$(sharedir)/zsh/vendor-completions/_vehiclectl
 	$(release)/vehiclectl completions fish >$(sharedir)/fish/vendor_completions.d/vehiclectl.fish
-	@test -n '$(DESTDIR)' || echo 'Now: systemd-sysusers && systemctl daemon-reload && systemctl enable --now vehicled.socket vehicled.service'
+	@test -n '$(DESTDIR)' || echo 'Next: systemd-sysusers && systemctl daemon-reload && systemctl enable --now vehicled.socket vehicled.service'
 
-deb: setup-deb build ## a Debian package of what is built here
+deb: setup-deb build ## build a Debian package
 	@rm -rf .build/deb && mkdir -p .build/deb/source && cp -a systemd/debian .build/deb/source/debian
 	@cd .build/deb/source && PROJECT=$(CURDIR) dpkg-buildpackage -us -uc -b --no-check-builddeps >../build.log 2>&1 || { tail -n 40 ../build.log >&2; exit 1; }
 	@lintian --fail-on error,warning --allow-root .build/deb/*.changes
 	@cd .build/deb && ls -l *.deb | awk '{ printf "%s: %.1f MB\n", $$NF, $$5 / 1e6 }'
 
-# An installation into a directory of its own: complete, parsable by the shells that are here, and without ICU, which
-# one careless import would link in (it adds 40 MB).
+# Installs into a separate directory, and checks that it is complete, that bash can parse the completions, and that ICU is not linked
+# in: one import can do that, and adds 40 MB.
 check-install: root = .build/install
 check-install:
 	@rm -rf $(root)
@@ -169,10 +169,10 @@ check-install:
 	@grep -qx 'ExecStart=/usr/bin/vehicled' $(root)/usr/lib/systemd/system/vehicled.service
 	@$(root)/usr/bin/vehicled --check-config --config $(root)/etc/vehicled/vehicled.toml
 	@bash -n $(root)/usr/share/bash-completion/completions/vehiclectl
-	@for page in $(pages); do test -s $(root)/usr/share/man/$$page || { echo "check-install: there is no $$page" >&2; exit 1; }; done
+	@for page in $(pages); do test -s $(root)/usr/share/man/$$page || { echo "check-install: $$page is missing" >&2; exit 1; }; done
 	@! command -v mandoc >/dev/null || mandoc -T lint -W warning $(pages:%=$(root)/usr/share/man/%)
 	@for program in $(programs); do size=$$(stat -c %s $(root)/usr/bin/$$program); \
-	  test $$size -lt 32000000 || { echo "check-install: $$program has $$size bytes stripped; is ICU linked in?" >&2; exit 1; }; done
+	  test $$size -lt 32000000 || { echo "check-install: $$program has $$size bytes stripped; check whether ICU is linked in" >&2; exit 1; }; done
 
-clean: ## remove what was built and the Python venv
+clean: ## remove the build and the Python venv
 	rm -rf .build .venv

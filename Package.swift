@@ -1,6 +1,6 @@
 // swift-tools-version: 6.2
-// The house plan in targets: Protocols is pure, Peers mirrors it, vehicled and vehiclectl are the two programs,
-// vehiclesim plays the other end. See ARCHITECTURE.md.
+// Targets: Protocols (no I/O), Peers (simulated devices, no I/O), and the programs vehicled, vehiclectl and vehiclesim. See
+// ARCHITECTURE.md.
 import PackageDescription
 
 let strict: [SwiftSetting] = [.treatAllWarnings(as: .error)]

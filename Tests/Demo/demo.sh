@@ -1,6 +1,6 @@
 #!/bin/sh
-# A car without a car: a simulated adapter, a daemon that polls it at 20 Hz, and vehiclectl watching. Everything lives in
-# one private directory and ends with this script. On a terminal it lasts until Ctrl-C, elsewhere for some lines.
+# Runs a simulated adapter, a daemon that polls it at 20 Hz, and vehiclectl watch, in a private temporary directory. On a terminal it
+# runs until Ctrl-C, elsewhere for DEMO_LINES lines.
 #   demo.sh DIRECTORY-OF-THE-PROGRAMS
 set -eu
 umask 077
@@ -26,7 +26,7 @@ give_up() {
   exit 1
 }
 
-# Waits at most ten seconds for a command to succeed, while the process lives.
+# Waits at most 10 s for a command to succeed while the process runs.
 wait_for() {
   tries=0
   until "$@"; do
@@ -52,14 +52,14 @@ END
 daemon=$! started=$!
 polling() { "$programs/vehiclectl" --socket "$place/socket" get ev.rpm >/dev/null 2>&1; }
 wait_for test -S "$place/socket" || give_up "the daemon did not start:" "$place/daemon.err"
-wait_for polling || give_up "the daemon does not reach the simulated car:" "$place/daemon.err"
+wait_for polling || give_up "the daemon cannot reach the simulated car:" "$place/daemon.err"
 
 if [ -t 1 ]; then
-  # Ctrl-C ends the watching, not yet this script.
+  # Ctrl-C ends vehiclectl; this script continues.
   trap : INT
   "$programs/vehiclectl" --socket "$place/socket" watch || true
 else
-  # In the background, because a shell that waits for a program in the foreground hears no signal.
+  # In the background, because a shell handles signals only after a foreground program has ended.
   "$programs/vehiclectl" --socket "$place/socket" watch ev.rpm ev.battery-power --count "${DEMO_LINES:-60}" &
   watcher=$!
   wait $watcher
@@ -68,14 +68,14 @@ fi
 
 cat <<END
 
-That was a simulated car, polled at 20 Hz. With an adapter of your own, put four lines into a file car.toml:
+That was a simulated car, polled at 20 Hz. For a real adapter, write these four lines to a file car.toml:
 
 $(sed 's,^link = .*,link = "serial:/dev/ttyUSB0"    # or tcp:192.168.0.10:35000,; s,^,    ,' "$place/vehicled.toml")
 
-then type, in two terminals:
+then run, in two terminals:
 
     $programs/vehicled --config car.toml --socket /tmp/car.socket --state /tmp/car.state
     $programs/vehiclectl --socket /tmp/car.socket watch
 
-To keep it: sudo make install, and the same four lines in /etc/vehicled/vehicled.toml.
+To install it, run sudo make install, and write the same four lines to /etc/vehicled/vehicled.toml.
 END

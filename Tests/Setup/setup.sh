@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes a bare Debian 12 able to build and test: system packages, and a Python with the peers that the tests talk to.
-# Does nothing where nothing is missing. It never installs a Swift toolchain, but says where to get one.
+# Installs the build and test dependencies on Debian 12: system packages, and a Python venv with the programs that the tests talk to.
+# Does nothing if none is missing. It does not install a Swift toolchain.
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -13,7 +13,7 @@ python_packages="varlink==31.0.0 ELM327-emulator==4.0.0 prometheus-client==0.26.
 bench_packages="obd==0.7.3"
 
 if ! command -v swift >/dev/null; then
-  echo "setup: no swift in PATH or /opt/swift/usr/bin; install Swift 6.3 from https://www.swift.org/install/linux" >&2
+  echo "setup: swift not found in PATH or /opt/swift/usr/bin; install Swift 6.3 from https://www.swift.org/install/linux" >&2
   exit 1
 fi
 
@@ -23,7 +23,7 @@ case "${1:-all}" in
   all) wanted="$build $toolchain $tests" ;;
   deb) wanted="$build $toolchain $package" ;;
   vm) wanted="$guest" ;;
-  *) echo "setup: unknown part $1; write setup.sh [all|build|bench|deb|vm]" >&2; exit 2 ;;
+  *) echo "setup: unknown argument $1; usage: setup.sh [all|build|bench|deb|vm]" >&2; exit 2 ;;
 esac
 
 missing=""
@@ -35,23 +35,23 @@ if [ -n "$missing" ]; then
   root=""
   if [ "$(id -u)" != 0 ]; then
     if ! command -v sudo >/dev/null; then
-      echo "setup: as root, run: apt-get install$missing" >&2
+      echo "setup: packages are missing; as root, run: apt-get install$missing" >&2
       exit 1
     fi
     root=sudo
   fi
   echo "setup: installing$missing" >&2
   $root apt-get update -q
-  # shellcheck disable=SC2086 # a list of words
+  # shellcheck disable=SC2086 # split into words
   $root env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends $missing
 fi
 
-# A Python of its own at this place, with these packages.
+# Creates a Python venv with these packages.
 make_venv() {
   if [ "$(cat "$1/packages" 2>/dev/null)" != "$2" ]; then
-    echo "setup: making $1 with $2" >&2
+    echo "setup: creating $1 with $2" >&2
     python3 -m venv --clear "$1"
-    # shellcheck disable=SC2086 # a list of words
+    # shellcheck disable=SC2086 # split into words
     "$1/bin/pip" install -q --disable-pip-version-check $2
     echo "$2" >"$1/packages"
   fi

@@ -1,7 +1,6 @@
-// Teaches ThreadSanitizer the lock of Swift's Synchronization.Mutex. Its quick way is compiled into the caller, where the sanitizer
-// sees it; what happens when two threads want it at once is in a library that was built without the sanitizer, so that each such
-// hand-over looks like a race. Linked into every program of `make sanitize`, these stand before the library's and tell of the
-// hand-over. Their names and forms: nm -D libswiftSynchronization.so, of Swift 6.3.
+// Annotates Swift's Synchronization.Mutex for ThreadSanitizer. Its fast path is inlined in the caller and instrumented; its slow path for
+// contended locks is in a library without instrumentation, so that each contended acquisition looks like a race. These functions,
+// linked into every program of `make sanitize`, replace those of the library. Their names: nm -D libswiftSynchronization.so (Swift 6.3).
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdbool.h>
