@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The air inside the guest: a controller on /dev/vhci, which the kernel takes for hci0, and around it a peripheral that
-passes every byte on to a simulated adapter (vehiclesim on TCP). Everything above the radio is real: kernel, bluetoothd.
+"""Virtual Bluetooth in the guest: a controller on /dev/vhci, which becomes hci0, and peripherals that pass all bytes on to simulators
+(vehiclesim on TCP). Everything above the radio is real: kernel and bluetoothd.
 
-  air.py HOST:PORT     steered by lines on /run/air.sock: off, on, drop, mtu N
+  air.py OBD-HOST:PORT MIRROR-HOST:PORT     reads commands from /run/air.sock, one per line: off, on, drop, mtu N
 
-Bumble 0.0.236's controller needs two repairs to serve bluetoothd: data must come from the address that connected, and a
+Bumble 0.0.236's controller needs two fixes to work with bluetoothd: data must come from the address that connected, and a
 cancelled connect must end with a Connection Complete event (Core specification 4.E.7.8.13)."""
 import asyncio, os, socket, sys
 
@@ -26,7 +26,7 @@ class Link(LocalLink):
 
 
 class Radio(Controller):
-    # A plain 4.2 controller: the kernel then uses the old commands, which are all that is implemented.
+    # With version 4.2 the kernel uses only the older commands that Bumble implements.
     le_features = hci.LeFeatureMask.LE_ENCRYPTION
     hci_version = lmp_version = hci.HCI_VERSION_BLUETOOTH_CORE_4_2
     acl_data_packet_length = le_acl_data_packet_length = 251
@@ -44,7 +44,7 @@ class Radio(Controller):
 
 
 class Wire:
-    """From a host to its controller, in a later turn as on a real wire."""
+    """Passes packets from a host to its controller, in a later turn as on real hardware."""
 
     def __init__(self, controller):
         self.controller = controller
@@ -54,7 +54,7 @@ class Wire:
 
 
 class Peripheral:
-    """An adapter for a car."""
+    """A BLE OBD adapter."""
 
     name, address = "Veepeak", "AA:BB:CC:00:11:22/P"
     advertised = [(AdvertisingData.COMPLETE_LIST_OF_16_BIT_SERVICE_CLASS_UUIDS, bytes(UUID("FFF0")))]
@@ -97,7 +97,7 @@ class Peripheral:
             asyncio.ensure_future(self.advertise())
 
     async def serve(self, connection):
-        """What the adapter says, in notifications of twenty bytes, as real ones do."""
+        """Sends the adapter's output in notifications of 20 bytes, as real adapters do."""
         reader, self.writer = await asyncio.open_connection(self.host, int(self.port))
         try:
             while data := await reader.read(512):
@@ -126,7 +126,7 @@ class Peripheral:
 
 
 class Mirror(Peripheral):
-    """The ESP32 of a smart mirror: one characteristic, written with response; it advertises its name and nothing else."""
+    """The ESP32 of a smart mirror: one characteristic, written with response; advertises its name only."""
 
     name, address = "ESP32-BLE-Server", "AA:BB:CC:00:11:33/P"
     advertised = []

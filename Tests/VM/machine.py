@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""A Debian guest with real systemd, journald, dbus, bluetoothd and NetworkManager, in which the Debian package is tried.
+"""Tests the Debian package in a Debian guest with systemd, journald, dbus, bluetoothd and NetworkManager.
 
-  machine.py build DIRECTORY               makes kernel, initrd and disk image there, once (needs root, about three minutes)
-  machine.py run DIRECTORY PACKAGE SIMULATOR   boots it with the Debian package beside, and SIMULATOR behind a USB serial cable;
-                                           runs scenario.py inside
+  machine.py build DIRECTORY                   creates kernel, initrd and disk image once (needs root, about three minutes)
+  machine.py run DIRECTORY PACKAGE SIMULATOR   boots the guest with the package, and SIMULATOR behind a USB serial cable, and
+                                               runs scenario.py in it
 
-It runs under KVM where there is one and is emulated elsewhere, boots in a quarter of a minute, has no network but
-its own, and forgets everything. Ends with the scenario's exit code; 125 when the guest said nothing."""
+Uses KVM if available, otherwise emulation. The guest boots in 15 s, has no external network, and discards its changes. The exit
+status is that of the scenario, or 125 if the guest did not report one."""
 import os, re, shutil, signal, subprocess, sys, tarfile, tempfile, threading
 from pathlib import Path
 
@@ -14,7 +14,7 @@ HERE = Path(__file__).resolve().parent
 PACKAGES = ("systemd-sysv,dbus,bluez,python3,polkitd,udev,kmod,procps,rfkill,libevdev2,libcurl4,libsqlite3-0,ca-certificates,libpam-systemd,linux-image-amd64,"
             "network-manager,wpasupplicant,hostapd,dnsmasq-base,iw,iproute2")
 BUMBLE = "bumble==0.0.236"
-LONGEST = 3000  # seconds, for all of it
+TIMEOUT = 3000  # seconds for the whole run
 
 UNITS = {
     "vm-disks.service": """[Unit]
@@ -44,7 +44,7 @@ ExecStart=/bin/sh -c 'python3 -u /opt/vm/scenario.py >/dev/ttyS1 2>&1; echo "vm:
 }
 QUIET = ("apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer fstrim.timer e2scrub_reap.service "
          "getty@tty1.service serial-getty@ttyS0.service systemd-timesyncd.service").split()
-LATER = ("NetworkManager", "NetworkManager-wait-online", "wpa_supplicant", "hostapd")  # not before the scenario wants it
+LATER = ("NetworkManager", "NetworkManager-wait-online", "wpa_supplicant", "hostapd")  # the scenario starts them
 
 
 def run(*command):
@@ -56,7 +56,7 @@ def build(folder):
     if (folder / "stamp").is_file() and (folder / "stamp").read_text() == wanted:
         return
     if os.geteuid() != 0:
-        sys.exit("machine.py: making the guest needs root (debootstrap); run: sudo make test-vm")
+        sys.exit("machine.py: creating the guest needs root (debootstrap); run sudo make test-vm")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     run("debootstrap", "--variant=minbase", f"--include={PACKAGES}", "bookworm", root)
@@ -86,7 +86,7 @@ def build(folder):
 
 
 def has_kvm():
-    """The device alone is not enough: a virtual machine may have it and not be able to use it."""
+    """Whether KVM works. The device alone is not enough: it can exist in a virtual machine without nested virtualisation."""
     return os.access("/dev/kvm", os.R_OK | os.W_OK) and bool(re.search(r"\b(vmx|svm)\b", Path("/proc/cpuinfo").read_text()))
 
 
@@ -108,7 +108,7 @@ def boot(folder, package, simulator):
             "-drive", f"file={folder}/disk.img,if=virtio,format=raw,snapshot=on",
             "-drive", f"file={place}/job.tar,if=virtio,format=raw,readonly=on"]
         machine = subprocess.Popen([str(part) for part in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, errors="replace")
-        limit = threading.Timer(LONGEST, machine.kill)
+        limit = threading.Timer(TIMEOUT, machine.kill)
         limit.start()
         code = 125
         try:
@@ -124,7 +124,7 @@ def boot(folder, package, simulator):
                 process.kill()
                 process.wait()
         if code == 125:
-            print(f"machine.py: the guest did not report; the end of {folder}/console.log:", file=sys.stderr)
+            print(f"machine.py: no exit status from the guest; last lines of {folder}/console.log:", file=sys.stderr)
             print((folder / "console.log").read_text(errors="replace")[-2000:], file=sys.stderr)
         return code
 

@@ -11,10 +11,10 @@ def unit(name):
 
 
 def newer(version):
-    """The same package under a higher version, as the next release would be."""
+    """Builds the same package with a higher version."""
     sh(f"rm -rf /tmp/next && dpkg-deb -R {DEB} /tmp/next && sed -i 's/^Version: .*/Version: {version}/' /tmp/next/DEBIAN/control", 300)
-    # Its configuration file has changed, as those of releases do.
-    sh("echo '# A word more.' >>/tmp/next/etc/vehicled/vehicled.toml && dpkg-deb -Znone -b /tmp/next /tmp/next.deb", 300)
+    # With a changed configuration file, which dpkg must not overwrite.
+    sh("echo '# A new comment.' >>/tmp/next/etc/vehicled/vehicled.toml && dpkg-deb -Znone -b /tmp/next /tmp/next.deb", 300)
     return "/tmp/next.deb"
 
 
@@ -25,16 +25,16 @@ def install(deb):
 def run():
     code, _, errors = install(DEB)
     check("dpkg installs the package", code == 0, errors)
-    check("it runs, and will at the next start", unit("vehicled.service") == ("active", "enabled") and unit("vehicled.socket") == ("active", "enabled"))
-    check("nobody has asked for metrics", unit("vehicled-metrics.timer") == ("inactive", "disabled"), unit("vehicled-metrics.timer"))
-    check("the user is made with its groups", {"dialout", "vehicled"} <= set(sh("id -nG vehicled")[1].split()), sh("id vehicled")[1])
+    check("service and socket are active and enabled", unit("vehicled.service") == ("active", "enabled") and unit("vehicled.socket") == ("active", "enabled"))
+    check("the metrics timer is disabled", unit("vehicled-metrics.timer") == ("inactive", "disabled"), unit("vehicled-metrics.timer"))
+    check("the user vehicled exists with its groups", {"dialout", "vehicled"} <= set(sh("id -nG vehicled")[1].split()), sh("id vehicled")[1])
     code, out, errors = sh("vehiclectl status")
     check("vehiclectl status answers", code == 0, out or errors)
     code, out, _ = sh("vehiclectl doctor")
-    check("the doctor knows the unit", "vehicled.service runs" in out and "socket: /run/vehicled/io.vehicled lets you in (group vehicled)" in out, out.replace("\n", " | "))
-    check("it is found by name", os.path.realpath("/run/varlink/registry/io.vehicled") == "/run/vehicled/io.vehicled")
+    check("the doctor reports the unit", "vehicled.service runs" in out and "socket: /run/vehicled/io.vehicled lets you in (group vehicled)" in out, out.replace("\n", " | "))
+    check("it is in the Varlink registry", os.path.realpath("/run/varlink/registry/io.vehicled") == "/run/vehicled/io.vehicled")
 
-    # An owner's configuration and what the daemon has learned.
+    # A changed configuration and stored state survive an upgrade.
     with open("/etc/vehicled/vehicled.toml", "w") as file:
         file.write('[device.phone]\nkind = "health"\n')
     check("reload", sh("systemctl reload vehicled")[0] == 0 and wait(lambda: sh("vehiclectl set phone.steps 4321")[0] == 0))
@@ -43,11 +43,11 @@ def run():
     caller = subprocess.Popen("for n in $(seq 60); do vehiclectl --timeout 60 get phone.steps || exit 1; sleep 0.2; done", shell=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     code, out, errors = install(newer("9.0"))
     check("an upgrade", code == 0 and "9.0" in sh("dpkg-query -W -f '${Version}' vehicled")[1], errors)
-    check("it was started again", wait(lambda: sh("systemctl show -p MainPID --value vehicled")[1] not in (pid, "0")), sh("systemctl is-active vehicled")[1])
+    check("it was restarted", wait(lambda: sh("systemctl show -p MainPID --value vehicled")[1] not in (pid, "0")), sh("systemctl is-active vehicled")[1])
     check("the socket stayed", os.stat("/run/vehicled/io.vehicled").st_ino == socket)
-    check("callers noticed nothing", caller.wait(120) == 0, caller.stderr.read())
-    check("the configuration stayed, the new one lies beside it", "phone" in open("/etc/vehicled/vehicled.toml").read() and os.path.exists("/etc/vehicled/vehicled.toml.dpkg-dist"))
-    check("what was kept stayed", sh("vehiclectl get phone.steps")[1] == "4321")
+    check("no call failed", caller.wait(120) == 0, caller.stderr.read())
+    check("the configuration stayed, and the new one is beside it", "phone" in open("/etc/vehicled/vehicled.toml").read() and os.path.exists("/etc/vehicled/vehicled.toml.dpkg-dist"))
+    check("stored state stayed", sh("vehiclectl get phone.steps")[1] == "4321")
 
     code, _, errors = sh("dpkg -r vehicled", 120)
     check("dpkg removes it", code == 0 and not os.path.exists("/usr/bin/vehicled") and not os.path.exists("/run/vehicled/io.vehicled"), errors)

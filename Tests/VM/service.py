@@ -1,5 +1,5 @@
-"""The daemon as a service: started by its socket, restarted under its callers, frozen, killed a hundred times, without room on its disk,
-with a clock that jumps, with a serial adapter that is not there at first."""
+"""The daemon as a service: socket activation, restarts during calls, freezes, a hundred kills, a full disk, clock jumps, a serial adapter
+that is plugged in late, and connection floods."""
 import json, os, subprocess, time
 
 from steps import check, part, sh, wait
@@ -47,11 +47,11 @@ def activation():
     sh("systemctl stop vehicled.service")
     check("only the socket is left", sh("systemctl is-active vehicled.service vehicled.socket")[1].split() == ["inactive", "active"])
     code, out, errors = sh("vehiclectl --timeout 60 status", 90)
-    check("whoever calls starts the daemon", code == 0 and pid() > 0, errors or out.split("\n")[0])
+    check("a call starts the daemon", code == 0 and pid() > 0, errors or out.split("\n")[0])
 
 
 def restarts():
-    """Everybody who calls while it restarts is answered."""
+    """Calls during a restart are answered."""
     loop = "for n in $(seq 40); do vehiclectl --timeout 60 get phone.steps >/dev/null 2>/tmp/$0.err; [ $? -le 1 ] || { cat /tmp/$0.err; exit 1; }; done"
     callers = [subprocess.Popen(["sh", "-c", loop, f"caller{n}"], stdout=subprocess.PIPE, text=True) for n in range(4)]
     for _ in range(3):
@@ -70,12 +70,12 @@ def restarts():
 
 
 def freezes():
-    """Stopped as a suspended machine is, and gone on; then stopped for good: systemd starts it again."""
+    """SIGSTOP and SIGCONT, as in a suspend; then SIGSTOP alone, after which the watchdog restarts it."""
     process = pid()
     os.kill(process, 19)
     time.sleep(8)
     os.kill(process, 18)
-    check("after eight seconds without a processor it goes on", wait(lambda: (reading("ev.rpm").get("age") or 99) < 2, 20) and pid() == process, reading("ev.rpm").get("age"))
+    check("it continues after eight seconds without CPU time", wait(lambda: (reading("ev.rpm").get("age") or 99) < 2, 20) and pid() == process, reading("ev.rpm").get("age"))
     drop_in("[Service]\nWatchdogSec=6\n")
     sh("systemctl restart vehicled")
     wait(lambda: get("ev.rpm"))
@@ -92,29 +92,29 @@ def clock():
     for jump in (7200, -7200, 86400 * 400):
         sh(f"date -s @{int(time.time() + jump)}")
         age = reading("ev.rpm").get("age")
-        check(f"the clock jumps by {jump} s: ages are those of the boot's clock", age is not None and 0 <= age < 3, age)
+        check(f"the clock jumps by {jump} s: ages follow the boot-time clock", age is not None and 0 <= age < 3, age)
     sh(f"date -s @{int(now + 30)}")
     time.sleep(3)
-    check("it is polled on", int(get("ev.polls") or 0) > polls and sh("systemctl show -p NRestarts --value vehicled")[1] is not None)
+    check("polling continues", int(get("ev.polls") or 0) > polls and sh("systemctl show -p NRestarts --value vehicled")[1] is not None)
 
 
 def disk():
-    """A disk without room, and one that is read-only: said, and nothing else is lost."""
+    """A full disk and a read-only one are reported; polling continues."""
     sh("systemctl stop vehicled; mount -t tmpfs -o size=128k,mode=700,uid=vehicled,gid=vehicled none /var/lib/vehicled; chown vehicled: /var/lib/vehicled; systemctl start vehicled")
     check("on a small disk", wait(lambda: get("ev.rpm")) and sh("vehiclectl set phone.steps 10")[0] == 0)
     sh("dd if=/dev/zero of=/var/lib/vehicled/ballast bs=1k count=1000")
     code, _, errors = sh("vehiclectl set phone.steps 11")
-    check("a full disk is said when something cannot be kept", code == 1 and "space" in errors, errors)
+    check("a full disk is reported when a value cannot be stored", code == 1 and "space" in errors, errors)
     check("and by the doctor", "is full" in sh("vehiclectl doctor")[1], sh("vehiclectl doctor | grep disk")[1])
     check("polling goes on", (reading("ev.rpm").get("age") or 99) < 2)
     sh("rm /var/lib/vehicled/ballast")
-    check("with room it is kept again", sh("vehiclectl set phone.steps 12")[0] == 0)
+    check("with free space it is stored again", sh("vehiclectl set phone.steps 12")[0] == 0)
     sh("systemctl kill -s KILL vehicled")
-    check("what was acknowledged is there after SIGKILL", wait(lambda: get("phone.steps") == "12"), get("phone.steps"))
+    check("acknowledged values survive SIGKILL", wait(lambda: get("phone.steps") == "12"), get("phone.steps"))
     inside = f"nsenter -t {pid()} -m mount -o remount,ro /var/lib/vehicled"
     code, _, errors = sh(inside)
     code, _, errors = sh("vehiclectl set phone.steps 13")
-    check("a read-only disk is said", code == 1 and "ead-only" in errors, errors)
+    check("a read-only disk is reported", code == 1 and "ead-only" in errors, errors)
     check("and by the doctor", "read-only" in sh("vehiclectl doctor")[1])
     check("polling goes on", (reading("ev.rpm").get("age") or 99) < 2)
     sh("systemctl stop vehicled; umount /var/lib/vehicled; systemctl start vehicled")
@@ -130,54 +130,54 @@ def metrics():
     written = os.stat(file).st_mtime if os.path.exists(file) else 0
     check("again and again", wait(lambda: os.path.exists(file) and os.stat(file).st_mtime > written, 40))
     sh("systemctl stop vehicled.service vehicled.socket")
-    check("and takes them away when nobody tells", wait(lambda: not os.path.exists(file), 60) and sh("systemctl is-failed vehicled-metrics.service")[0] != 0)
+    check("and removes them when the daemon is stopped", wait(lambda: not os.path.exists(file), 60) and sh("systemctl is-failed vehicled-metrics.service")[0] != 0)
     sh("systemctl disable --now vehicled-metrics.timer; systemctl start vehicled.socket vehicled.service")
 
 
 def serial():
-    """A USB cable with an adapter behind it: not there when the daemon starts, plugged in, pulled, plugged in again."""
+    """A USB serial adapter: missing at the start, plugged in, unplugged, and plugged in again."""
     sh("modprobe -a xhci_pci ftdi_sio; udevadm settle", 120)
     if not wait(lambda: os.path.exists(ADAPTER), 30):
-        return check("a USB serial port is there", False, sh("ls -l /dev/serial/by-id /dev/ttyUSB*")[1])
+        return check("a USB serial port exists", False, sh("ls -l /dev/serial/by-id /dev/ttyUSB*")[1])
     place = os.path.basename(os.path.realpath("/sys/class/tty/ttyUSB0/device/../.."))
     sh(f"echo {place} >/sys/bus/usb/drivers/usb/unbind; udevadm settle")
     configure(f'[device.ev]\nkind = "obd"\nlink = "serial:{ADAPTER}"\n[device.phone]\nkind = "health"\n')
     sh("systemctl restart vehicled")
-    check("an adapter that is missing at the start is said", wait(lambda: "is not there" in sh("vehiclectl status ev")[1]), sh("vehiclectl doctor | grep by-id")[1].split("\n")[0])
+    check("an adapter that is missing at the start is reported", wait(lambda: "is not there" in sh("vehiclectl status ev")[1]), sh("vehiclectl doctor | grep by-id")[1].split("\n")[0])
     sh(f"echo {place} >/sys/bus/usb/drivers/usb/bind; udevadm settle")
     check("plugged in, it is polled", wait(lambda: get("ev.rpm"), 90), sh("vehiclectl status ev | head -2")[1])
-    check("the port is the daemon's by its name", sh("stat -L -c %G:%a /dev/ttyUSB0")[1] == "vehicled:660", sh("stat -L -c %G:%a /dev/ttyUSB0")[1])
-    check("ModemManager is told to leave it alone", "ID_MM_PORT_IGNORE=1" in sh("udevadm info /dev/ttyUSB0")[1])
-    check("the doctor is content with it", f"ok       {ADAPTER}: the port is ours" in sh("vehiclectl doctor")[1])
+    check("the configured port belongs to group vehicled", sh("stat -L -c %G:%a /dev/ttyUSB0")[1] == "vehicled:660", sh("stat -L -c %G:%a /dev/ttyUSB0")[1])
+    check("ModemManager ignores the port", "ID_MM_PORT_IGNORE=1" in sh("udevadm info /dev/ttyUSB0")[1])
+    check("the doctor reports the port as ok", f"ok       {ADAPTER}: the port is ours" in sh("vehiclectl doctor")[1])
     sh(f"echo {place} >/sys/bus/usb/drivers/usb/unbind; udevadm settle")
-    check("pulled, that is said", wait(lambda: get("ev.rpm") is None), sh("vehiclectl status ev | sed -n 2p")[1])
+    check("unplugged, it is reported", wait(lambda: get("ev.rpm") is None), sh("vehiclectl status ev | sed -n 2p")[1])
     sh(f"echo {place} >/sys/bus/usb/drivers/usb/bind; udevadm settle")
     check("plugged in again, it is polled again", wait(lambda: get("ev.rpm"), 90))
-    # A cable that nobody has named stays whosever it was.
+    # A port that is not configured keeps its owner.
     configure('[device.ev]\nkind = "obd"\nlink = "tcp:127.0.0.1:35000"\n[device.phone]\nkind = "health"\n')
     sh("systemctl reload vehicled; udevadm trigger --action=change --settle /dev/ttyUSB0")
-    check("a port that nobody names is not taken", sh("udevadm info /dev/ttyUSB0")[1].find("ID_MM_PORT_IGNORE") < 0)
+    check("a port that is not configured is left alone", sh("udevadm info /dev/ttyUSB0")[1].find("ID_MM_PORT_IGNORE") < 0)
 
 
 def kills():
-    """A hundred deaths; what was acknowledged before each is there after it."""
+    """A hundred kills; acknowledged values survive each."""
     check("polled before the kills", wait(lambda: get("ev.rpm")))
     lost, begin = [], time.monotonic()
     for number in range(100):
         steps = str(5000 + number)
         if not wait(lambda: sh(f"vehiclectl --timeout 30 set phone.steps {steps}")[0] == 0, 60):
-            lost.append(f"{steps} not taken")
+            lost.append(f"{steps} rejected")
         os.kill(pid(), 9)
         if not wait(lambda: get("phone.steps") == steps, 60):
             lost.append(f"{steps} became {get('phone.steps')}")
-    check("a hundred kills, and nothing that was acknowledged is lost", not lost, f"{lost[:3]} in {time.monotonic() - begin:.0f} s")
+    check("a hundred kills lose no acknowledged value", not lost, f"{lost[:3]} in {time.monotonic() - begin:.0f} s")
     check("polled after the kills", wait(lambda: get("ev.rpm")))
     left = sh("pgrep -c -x vehicled")[1]
-    check("nothing of the dead is left", wait(lambda: sh("pgrep -c -x vehicled")[1] in ("1", "2")), left)
+    check("no process is left", wait(lambda: sh("pgrep -c -x vehicled")[1] in ("1", "2")), left)
 
 
 def flood():
-    """Far more connections than there is room for, half-open and silent ones; the link does not notice."""
+    """Many more connections than the limit, half-open and silent ones; the link is not affected."""
     polls, began = int(get("ev.polls") or 0), time.monotonic()
     script = """
 import resource, socket, time
@@ -197,5 +197,5 @@ time.sleep(5)
     done = subprocess.run(["python3", "-c", script], capture_output=True, text=True, timeout=300)
     rate = (int(get("ev.polls") or 0) - polls) / (time.monotonic() - began)
     memory = int(sh(f"grep VmRSS /proc/{pid()}/status")[1].split()[1])
-    check("ten thousand connections leave the link alone", done.returncode == 0 and rate > 5 and memory < 80000, f"{rate:.1f} polls a second, {memory} kB {done.stderr}")
-    check("and the next caller is answered", wait(lambda: sh("vehiclectl status")[0] == 0, 30))
+    check("ten thousand connections do not disturb the link", done.returncode == 0 and rate > 5 and memory < 80000, f"{rate:.1f} polls a second, {memory} kB {done.stderr}")
+    check("and the next call is answered", wait(lambda: sh("vehiclectl status")[0] == 0, 30))

@@ -1,4 +1,4 @@
-"""What every part of the scenario does: run a command, wait for something, say what was seen."""
+"""Helpers of all parts of the scenario: run a command, wait for a condition, report a check."""
 import subprocess, sys, time, traceback
 
 failures = []
@@ -17,7 +17,7 @@ def check(what, seen, more=""):
 
 
 class CannotGoOn(Exception):
-    """A part has lost what the rest of it stands on."""
+    """A failed check on which the rest of the part depends."""
 
 
 def must(what, seen, more=""):
@@ -27,19 +27,19 @@ def must(what, seen, more=""):
 
 
 def part(run):
-    """Runs one part. Whatever ends it early is a failure, and the next part is run all the same."""
+    """Runs one part. An exception counts as a failure; the next part runs in any case."""
     try:
         run()
     except CannotGoOn:
-        print(f"     the rest of {run.__module__}.{run.__name__} is left out", flush=True)
+        print(f"     the rest of {run.__module__}.{run.__name__} is skipped", flush=True)
     except Exception:
-        check(f"{run.__module__}.{run.__name__} comes to its end", False, traceback.format_exc(limit=-2).strip().replace("\n", " | "))
+        check(f"{run.__module__}.{run.__name__} completes", False, traceback.format_exc(limit=-2).strip().replace("\n", " | "))
 
 
 def leave():
     if failures:
         print(sh("journalctl -u vehicled -u vehicled.socket -u bluetooth -u vm-air -u NetworkManager --no-pager -o short-monotonic | tail -150")[1])
-    print("\n".join([f"{len(failures)} failures:", *(f"  {what}" for what in failures)]) if failures else "all is well", flush=True)
+    print("\n".join([f"{len(failures)} failures:", *(f"  {what}" for what in failures)]) if failures else "all checks passed", flush=True)
     sys.exit(min(len(failures), 99))
 
 

@@ -1,5 +1,5 @@
-"""The toy is told its network while this computer's own is borrowed: simulated radios, access points in network namespaces of their
-own, a real NetworkManager between them, the daemon under its packaged unit. Prints a line for each thing it sees."""
+"""Wi-Fi set-up of the toy while the computer's own Wi-Fi is in use: simulated radios, access points in network namespaces, a real
+NetworkManager, and the daemon under its unit. Prints one line per check."""
 import os, pty, re, select, signal, subprocess, time
 from pathlib import Path
 
@@ -9,14 +9,14 @@ PASSWORD = "correct horse"
 
 
 def put_away(lan, space):
-    """Takes a radio out of this computer; gives what brings it back."""
+    """Moves a radio to a network namespace; returns the command that moves it back."""
     radio = Path(f"/sys/class/net/{lan}/phy80211/name").read_text().strip()
-    check(f"{lan} is put away", sh(f"ip netns add {space} && iw phy {radio} set netns name {space}")[0] == 0)
+    check(f"{lan} is moved away", sh(f"ip netns add {space} && iw phy {radio} set netns name {space}")[0] == 0)
     return f"ip netns exec {space} iw phy {radio} set netns 1"
 
 
 class AccessPoint:
-    """A network and who gives addresses there."""
+    """An access point with a DHCP server."""
 
     def __init__(self, number, name, channel, net, security=""):
         self.name, self.net, self.lan, self.space = name, net, f"wlan{number}", name.lower()
@@ -31,7 +31,7 @@ class AccessPoint:
 
     def on(self, addresses=True):
         self.programs = [self.run(f"{self.space}-air", f"hostapd /run/{self.space}.conf")]
-        Path(f"/run/{self.space}.leases").unlink(missing_ok=True)  # the toy's chip forgets as well: the next who comes gets the first
+        Path(f"/run/{self.space}.leases").unlink(missing_ok=True)  # as on the toy: the next client gets the first address
         if addresses:
             lease = f"--dhcp-range={self.net}.2,{self.net}.2 --dhcp-authoritative --no-ping --dhcp-leasefile=/run/{self.space}.leases"
             self.programs.append(self.run(
@@ -46,7 +46,7 @@ class AccessPoint:
 
 
 def active():
-    """What NetworkManager has active on its radios."""
+    """The active connections of NetworkManager on its radios."""
     return sorted(line for line in sh("nmcli -t -f NAME,DEVICE,STATE connection show --active")[1].splitlines() if ":wlan" in line)
 
 
@@ -63,11 +63,11 @@ def all_back(what):
     check(f"{what}: back in Home", wait(lambda: active() == HOME, 5), active())
     names = sh("nmcli -t -f NAME connection show")[1].splitlines()
     check(f"{what}: no profile is left", not any("Trivio" in name for name in names), names)
-    check(f"{what}: nobody listens on 8080", wait(lambda: not is_open(), 5) and sh("vehiclectl get toy.wifi-setup")[1] in ("idle", "sent"))
+    check(f"{what}: port 8080 is closed", wait(lambda: not is_open(), 5) and sh("vehiclectl get toy.wifi-setup")[1] in ("idle", "sent"))
 
 
 class Toy:
-    """The simulated toy, in its own network."""
+    """The simulated toy in its own network."""
 
     def __init__(self, trivio):
         words = f"--phone tcp:{trivio.net}.2:8080 --network Home --network-password '{PASSWORD}' --joins-after 1 -v"
@@ -85,7 +85,7 @@ class Toy:
 
 
 class Run:
-    """`vehiclectl toy wifi Home --join` of a script."""
+    """A run of `vehiclectl toy wifi Home --join` without a terminal."""
 
     def __init__(self, *more, command=("vehiclectl", "toy", "wifi", "Home", "--join")):
         self.begun = time.monotonic()
@@ -98,7 +98,7 @@ class Run:
         return Path("/run/join.log").read_text().strip()
 
     def end(self, number=None, seconds=90):
-        """Its exit code, after a signal."""
+        """The exit code, after a signal if one is given."""
         self.begun = time.monotonic()
         if number is not None:
             self.program.send_signal(number)
@@ -106,7 +106,7 @@ class Run:
             return self.program.wait(seconds)
         except subprocess.TimeoutExpired:
             self.program.kill()
-            return "still there"
+            return "still running"
         finally:
             self.took = f"{time.monotonic() - self.begun:.1f} s"
 
@@ -115,7 +115,7 @@ class Run:
 
 
 def person(trivio, toy):
-    """Somebody at a terminal, who chooses Home from the list; the toy's network goes with the toy's light."""
+    """A user at a terminal, who selects Home from the list; the toy's network ends once the toy has its settings."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.execvp("vehiclectl", ["vehiclectl", "toy", "wifi", "--join"])
@@ -135,12 +135,12 @@ def person(trivio, toy):
                 break
         return words in shown
 
-    check("the terminal lists what is nearby", until("number or name (Enter looks again): ", 20))
+    check("the terminal lists the networks in range", until("number or name (Enter looks again): ", 20))
     row = re.search(r"(\d+)  Home +(\d+) %  password", shown)
-    check("Home is listed, the toy itself is not offered", bool(row) and "1 that may be the toy itself" in shown, row and row[0])
+    check("Home is listed, and the toy itself is not", bool(row) and "1 that may be the toy itself" in shown, row and row[0])
     if row:
         os.write(terminal, f"{row[1]}\n".encode())
-        check("its password is asked for", until("password of Home: ", 10))
+        check("it prompts for the password", until("password of Home: ", 10))
         os.write(terminal, f"{PASSWORD}\n".encode())
         until("\0")
     else:
@@ -148,7 +148,7 @@ def person(trivio, toy):
     _, status = os.waitpid(pid, 0)
     os.close(terminal)
     lines = [line.strip() for line in re.split(r"[\r\n]|\x1b\[[0-9;]*[A-Za-z]", shown) if line.strip()]
-    check("a person's run ends well", os.waitstatus_to_exitcode(status) == 0 and "sent; look at the toy's LED" in shown, lines[-6:])
+    check("a run at a terminal succeeds", os.waitstatus_to_exitcode(status) == 0 and "sent; look at the toy's LED" in shown, lines[-6:])
     check("the terminal never shows the password", PASSWORD not in shown)
     return lines
 
@@ -157,7 +157,7 @@ def prepare():
     check("simulated radios", sh("modprobe mac80211_hwsim radios=4")[0] == 0 and wait(lambda: os.path.exists("/sys/class/net/wlan3"), 10))
     home = AccessPoint(1, "Home", 6, "192.168.7",
                        f"wpa=2\nwpa_key_mgmt=WPA-PSK\nrsn_pairwise=CCMP\nwpa_passphrase={PASSWORD}\n"
-                       "wpa_disable_eapol_key_retries=1\nwpa_group_rekey=0\n")  # a slow guest answers late, and what is said twice confuses it
+                       "wpa_disable_eapol_key_retries=1\nwpa_group_rekey=0\n")  # a slow guest answers late, and retransmissions confuse it
     trivio = AccessPoint(2, "Trivio", 3, "192.168.4")
     home.on()
     second = put_away("wlan3", "drawer")
@@ -166,7 +166,7 @@ def prepare():
     for _ in range(5):
         if wait(lambda: active() == HOME, 20):
             break
-        sh("nmcli --wait 0 connection up Home")  # it gives a network up that answered too late once
+        sh("nmcli --wait 0 connection up Home")  # it gives up on a network that once answered too late
     check("NetworkManager is in Home", active() == HOME, active())
     server = subprocess.Popen(["vehiclesim", "trivia", "--on", "tcp:127.0.0.1:8088"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     Path("/etc/vehicled/vehicled.toml").write_text(
@@ -180,55 +180,55 @@ def prepare():
 def borrow():
     home, trivio, server, second = prepare()
 
-    # The toy's button is not pressed yet.
+    # Before the toy's button is pressed.
     sh("useradd owner; usermod -aG vehicled owner")
     run = Run(command=("runuser", "-u", "owner", "--", "vehiclectl", "toy", "wifi", "Home", "--join"))
-    check("who may not change networks is told", run.end() == 7 and "does not let this user" in run.said(), run.tail())
+    check("missing permission to change networks is reported", run.end() == 7 and "does not let this user" in run.said(), run.tail())
     all_back("not allowed")
     run = Run()
-    check("the toy's network is waited for, in Home", wait(lambda: WAITING in run.said(), 20) and active() == HOME, active())
-    check("SIGINT ends it, and nothing was touched", run.end(signal.SIGINT) == 1 and run.said().endswith(f"{WAITING}\nvehiclectl: interrupted"), run.tail())
+    check("it waits for the toy's network while in Home", wait(lambda: WAITING in run.said(), 20) and active() == HOME, active())
+    check("SIGINT ends it, and nothing has changed", run.end(signal.SIGINT) == 1 and run.said().endswith(f"{WAITING}\nvehiclectl: interrupted"), run.tail())
     all_back("SIGINT while waiting")
 
-    # It is pressed. The toy's network stays, so that going back is on us.
+    # After the button is pressed. The toy's network stays, so that vehiclectl must restore Home.
     run = Run()
-    check("the toy's network is waited for again", wait(lambda: WAITING in run.said(), 20))
+    check("it waits for the toy's network again", wait(lambda: WAITING in run.said(), 20))
     trivio.on()
-    check("it is joined when it comes", wait(lambda: active() == JOINED), active())
+    check("it joins the network when it appears", wait(lambda: active() == JOINED), active())
     check("8080 is open under the unit", is_open(), sh("ss -ltnH 'sport = :8080'")[1])
     toy = Toy(trivio)
-    check("a script's run ends well", run.end() == 0 and toy.is_told(), run.tail())
+    check("a run without a terminal succeeds", run.end() == 0 and toy.is_told(), run.tail())
     check("the toy is in its network", wait(lambda: toy.said("it is in the network"), 20))
-    all_back("told by a script")
+    all_back("without a terminal")
     toy.end()
 
-    # The toy's network goes when the toy was told, as it does.
+    # The toy's network ends once the toy has its settings, as on the real toy.
     toy = Toy(trivio)
     person(trivio, toy)
-    check("the toy was told its network, and is in it", toy.is_told() and wait(lambda: toy.said("it is in the network"), 20))
-    all_back("told by a person")
+    check("the toy has its settings, and is in the network", toy.is_told() and wait(lambda: toy.said("it is in the network"), 20))
+    all_back("at a terminal")
     toy.end()
 
-    # Nobody comes.
+    # The toy does not connect.
     trivio.on()
     for number in (signal.SIGINT, signal.SIGTERM):
         run = Run()
-        check(f"Trivio is joined, {number.name} to come", wait(lambda: active() == JOINED) and is_open(), active())
+        check(f"Trivio is joined before {number.name}", wait(lambda: active() == JOINED) and is_open(), active())
         check(f"{number.name} ends it", run.end(number) == 1 and "back in \"Home\"" in run.said(), run.tail())
         all_back(number.name)
     run = Run()
-    check("Trivio is joined, SIGKILL to come", wait(lambda: active() == JOINED), active())
+    check("Trivio is joined before SIGKILL", wait(lambda: active() == JOINED), active())
     run.end(signal.SIGKILL)
-    check("killed: NetworkManager leaves by itself", wait(lambda: active() == HOME), active())
+    check("after SIGKILL NetworkManager leaves by itself", wait(lambda: active() == HOME), active())
     all_back("SIGKILL")
     run = Run()
-    check("Trivio is joined, the daemon's end to come", wait(lambda: active() == JOINED), active())
+    check("Trivio is joined before the daemon ends", wait(lambda: active() == JOINED), active())
     sh("systemctl kill -s KILL vehicled")
-    check("a daemon that dies ends it", run.end() not in (0, "still there") and "back in \"Home\"" in run.said(), run.tail())
+    check("the end of the daemon ends it", run.end() not in (0, "still running") and "back in \"Home\"" in run.said(), run.tail())
     check("the unit is active again", wait(lambda: sh("vehiclectl get toy.wifi-setup")[1] == "idle"))
     all_back("a dead daemon")
 
-    # It gives no address.
+    # The toy's network assigns no address.
     trivio.off()
     trivio.on(addresses=False)
     run = Run()
@@ -236,20 +236,20 @@ def borrow():
     check("SIGINT ends that", run.end(signal.SIGINT) == 1 and "back in \"Home\"" in run.said(), run.tail())
     all_back("SIGINT while joining")
     run = Run()
-    check("that it gives no address is said", run.end() == 1 and "it gave no address" in run.said(), run.tail())
+    check("a missing address is reported", run.end() == 1 and "it gave no address" in run.said(), run.tail())
     all_back("no address")
     trivio.off()
 
-    # A second radio that nobody uses: Home stays, and with it the way to the world.
+    # With a second, unused radio Home stays connected, and with it the default route.
     trivio.on()
     sh(second)
     check("a second radio is plugged in", wait(lambda: "wlan3:disconnected" in sh("nmcli -t -f DEVICE,STATE device")[1]))
     run = Run()
-    check("it is taken", wait(lambda: active() == HOME + ["vehiclectl Trivio:wlan3:activated"]), active())
+    check("it is used", wait(lambda: active() == HOME + ["vehiclectl Trivio:wlan3:activated"]), active())
     route = sh("ip route get 9.9.9.9")[1]
-    check("the way to the world stays", "via 192.168.7.1" in route, route)
+    check("the default route stays", "via 192.168.7.1" in route, route)
     toy = Toy(trivio)
-    check("its run ends well", run.end() == 0 and toy.is_told() and "left \"Trivio\"" in run.said(), run.tail())
+    check("its run succeeds", run.end() == 0 and toy.is_told() and "left \"Trivio\"" in run.said(), run.tail())
     all_back("a second radio")
     toy.end()
 
