@@ -1,6 +1,6 @@
-"""One air for several peripherals. Each `vehiclesim … --on ble:` stands in for BlueZ on a bus of its own, with one peripheral. This
-is a message bus that takes many of them, and shows the daemon one BlueZ with one adapter and all their peripherals. The adapter
-can be switched off, BlueZ and the bus can die. It knows headers and the first word of bodies, and passes on everything else.
+"""A mock BlueZ with several peripherals. Each `vehiclesim … --on ble:` is a mock BlueZ with one peripheral on a message bus of its own.
+This message bus combines them into one BlueZ with one adapter and all their peripherals for the daemon. The adapter can be switched
+off; BlueZ and the bus can end. It parses headers and the first string of bodies, and passes on everything else.
 Facts: the D-Bus specification (marshalling, EXTERNAL, NEGOTIATE_UNIX_FD); BlueZ's adapter-api.txt."""
 import array, asyncio, itertools, os, socket, struct
 from contextlib import suppress
@@ -10,7 +10,7 @@ PROPERTIES, MANAGER = f"{BUS}.Properties", f"{BUS}.ObjectManager"
 CALL, REPLY, ERROR, SIGNAL = 1, 2, 3, 4
 PATH, INTERFACE, MEMBER, ERROR_NAME, REPLY_TO, DESTINATION, SENDER, SIGNATURE, DESCRIPTORS = range(1, 10)
 FIELD_TYPES = dict(enumerate("osssussgu", 1))
-LONGEST_LISTING = 1.0  # how long a peripheral may take to tell its objects, in seconds
+LISTING_TIMEOUT = 1.0  # seconds for a peripheral to list its objects
 
 
 def pad(out, to):
@@ -60,7 +60,7 @@ def marshal(*pairs):
 
 
 def first_word(body):
-    """The string that a body begins with."""
+    """The first string of a body."""
     if len(body) < 4:
         return ""
     (length,) = struct.unpack_from("<I", body)
@@ -68,7 +68,7 @@ def first_word(body):
 
 
 class Message:
-    """A message with its header taken apart."""
+    """A message with a parsed header."""
 
     def __init__(self, kind, fields, body=b"", flags=0, serial=0, files=()):
         self.kind, self.fields, self.body, self.flags, self.serial, self.files = kind, fields, body, flags, serial, list(files)
@@ -79,7 +79,7 @@ class Message:
 
     @staticmethod
     def length(data):
-        """How long the message is that begins here; None while that is not known."""
+        """The size of the message that begins here; None if too few bytes have been received."""
         if len(data) < 16:
             return None
         body, _, fields = struct.unpack_from("<III", data, 4)
@@ -119,7 +119,7 @@ class Message:
         return bytes(out) + self.body
 
     def changed(self, **fields):
-        """The same with other fields, by their numbers; None takes one away."""
+        """A copy with these header fields replaced, by number; None removes a field."""
         names = {"sender": SENDER, "destination": DESTINATION, "reply_to": REPLY_TO}
         new = self.fields | {names[name]: value for name, value in fields.items()}
         return Message(self.kind, {k: v for k, v in new.items() if v is not None}, self.body, self.flags, 0, self.files)
@@ -175,13 +175,13 @@ class Peer:
                 self.put(answer + b"\r\n", [])
 
     def send(self, message):
-        """Sends a message, and gives its serial."""
+        """Sends a message and returns its serial."""
         serial = next(self.serials)
         self.put(message.bytes(serial), [os.dup(file) for file in message.files])
         return serial
 
     def call(self, path, interface, member, *arguments, sender=None):
-        """Asks a peripheral; nobody waits for the answer."""
+        """Calls a peripheral without waiting for the reply."""
         fields = {PATH: path, INTERFACE: interface, MEMBER: member, DESTINATION: self.name, SENDER: sender or self.air.owner or BUS}
         if arguments:
             fields[SIGNATURE] = "".join(kind for kind, _ in arguments)
@@ -234,7 +234,7 @@ class Air:
         self.refusals = 0  # so many searches are refused
 
     async def open(self):
-        """Opens the bus, with BlueZ on it."""
+        """Opens the bus with BlueZ."""
         self.listener = socket.socket(socket.AF_UNIX)
         with suppress(FileNotFoundError):
             os.unlink(self.path)
@@ -271,7 +271,7 @@ class Air:
     # What can go wrong.
 
     def power(self, is_on):
-        """Switches the adapter, as a person would."""
+        """Switches the adapter on or off, as the user would."""
         self.is_powered = is_on
         if not is_on:
             self.searching.clear()
@@ -280,7 +280,7 @@ class Air:
         self.tell_adapter(Powered=("b", is_on), **({} if is_on else {"Discovering": ("b", False)}))
 
     def end_bluez(self):
-        """BlueZ ends, and all connections with it."""
+        """Ends BlueZ and all its connections."""
         for name in list(self.searching):
             self.stop_search(name)
         for peer in self.peripherals:
@@ -301,7 +301,7 @@ class Air:
             peer.send(Message(SIGNAL, fields, body, 1))
 
     def end_bus(self):
-        """The bus dies under the daemon, and BlueZ with it; the peripherals stay."""
+        """Ends the bus and BlueZ; the peripherals stay."""
         self.end_bluez()
         self.close_door()
         for peer in self.centrals:
@@ -338,7 +338,7 @@ class Air:
             peer.send(Message(ERROR, fields, marshal(("s", text)), 1))
 
     def driver(self, peer, call):
-        """What the bus itself is asked."""
+        """Handles calls to the bus itself."""
         if call.member == "Hello":
             return self.answer(peer, call, ("s", peer.name))
         if call.member in ("AddMatch", "RemoveMatch"):
@@ -403,7 +403,7 @@ class Air:
             self.tell_adapter(Discovering=("b", False))
 
     async def list_objects(self, peer, call):
-        """Everything that BlueZ knows: the adapter, and what each peripheral tells of itself."""
+        """All objects of BlueZ: the adapter, and those of each peripheral."""
         entries = bytearray()
         put(entries, "a{oa{sa{sv}}}", {ADAPTER: {f"{BLUEZ}.Adapter1": {
             "Address": ("s", "00:11:22:33:44:55"), "Name": ("s", "air"), "Powered": ("b", self.is_powered),
@@ -416,7 +416,7 @@ class Air:
             one.calls[one.send(Message(CALL, fields))] = (lambda message, answer=answer: answer.done() or answer.set_result(message), 0)
             told.append(answer)
         if told:
-            await asyncio.wait(told, timeout=LONGEST_LISTING)
+            await asyncio.wait(told, timeout=LISTING_TIMEOUT)
         for answer in told:
             if answer.done() and answer.result().kind == REPLY:
                 for entry in list_entries(answer.result().body):
@@ -429,7 +429,7 @@ class Air:
             peer.send(Message(REPLY, fields, struct.pack("<II", len(entries), 0) + bytes(entries), 1))
 
     def relay(self, peer, signal):
-        """Tells the daemon what a peripheral tells; the adapter is ours."""
+        """Forwards a peripheral's signals to the daemon, except those of its adapter."""
         if signal.interface == MANAGER:
             path = first_word(signal.body)
             if path == ADAPTER:
@@ -472,7 +472,7 @@ class Air:
 
 
 def list_entries(body):
-    """The entries of a list of objects, without the adapter's."""
+    """The entries of an object list, without the adapter."""
     (length,) = struct.unpack_from("<I", body)
     at, end = 8, 8 + length
     while at < end:

@@ -1,5 +1,5 @@
-"""The devices of the soak test: how each is configured and simulated, what can happen to it, when it is well, and what its values
-must be. A device that something happened to must be well again in time, and what it shows meanwhile must be true."""
+"""The devices of the soak test: configuration, simulator, faults, health and expected values of each. A device must recover from a fault
+in time, and its values must be correct meanwhile."""
 import asyncio, os, signal, time
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -7,7 +7,7 @@ from pathlib import Path
 import truth
 from house import Line, Refused, Gone, free_ports, now
 
-# What a faulty adapter may do, and still be one that works in between.
+# Faults of an adapter that still works between them.
 ADAPTER = ["latency:80", "split:3", "late-prompt:60", "lost-prompt:40", "garbage:30", "no-data:25", "stopped:30", "can-error:30",
            "lv-reset:150", "buffer-full:40", "silent-overrun:40", "vendor-text:30", "nrc:12:40", "nrc-78:20:300", "interleave:20",
            "stale:40", "disconnect:200", "hang:150:4000", "babble:300", "echo", "no-lf-cr", "no-count", "wrong-count", "clone",
@@ -26,14 +26,14 @@ TRIVIA = ["error:3", "down:3", "html:3", "redirect:3", "garbage:3", "lost:3", "s
 
 
 class Simulator:
-    """One program of vehiclesim, again and again: where clients find it stays the same."""
+    """One vehiclesim at a constant address, which can be restarted."""
 
     def __init__(self, house, name, kind, *arguments, line=None, port=0, path=None, air=None, heard=None):
         self.house, self.name, self.kind, self.arguments, self.heard = house, name, kind, arguments, heard
         self.line, self.port, self.path, self.air = line, port, path, air
         self.program = None
-        self.lives = []  # when each was begun, ready and ended, when its key was turned, and what was wrong with it
-        self.pauses = []  # when it could say nothing: [from, to]
+        self.lives = []  # for each run: times of start, readiness and end, key positions, and faults
+        self.pauses = []  # times when it was stopped: [from, to]
 
     async def start(self, *extra, keys=()):
         place = f"ble:{self.air.address}" if self.air else "pty" if self.path else f"tcp:127.0.0.1:{self.port}"
@@ -51,7 +51,7 @@ class Simulator:
         self.lives.append([begin, now(), None, list(keys), " ".join(extra)])
 
     async def end(self, number=signal.SIGKILL):
-        """Ends it, and whoever comes is refused."""
+        """Ends it; further connections are refused."""
         if self.line:
             self.line.close()
         self.program.kill(signal.SIGCONT)
@@ -72,7 +72,7 @@ class Simulator:
         return self.program and self.program.is_running and not (self.pauses and self.pauses[-1][1] is None)
 
     def moments(self, at, slack):
-        """The seconds of its life, or lives, between which something was sent that came at this moment; none: it cannot have been."""
+        """The possible times, in seconds since its start, of a value that was received at this moment; empty if there are none."""
         if any(begin + 0.5 + slack < at < (end or at + 1) for begin, end in self.pauses):
             return []
         first = at - 1.5 - slack
@@ -88,7 +88,7 @@ class Simulator:
 
 
 class Look:
-    """What the daemon says of a device."""
+    """The status and readings of a device, as reported by the daemon."""
 
     def __init__(self, device, received):
         self.state, self.fault = device["state"], device.get("fault")
@@ -102,7 +102,7 @@ class Look:
         return next(iter(found.values())) if found else None
 
     def moment(self, name):
-        """When it was measured, on our clock."""
+        """The time of the measurement, on this script's clock."""
         return measured(self.readings[name]) if self.value(name) is not None else -1e9
 
 
@@ -160,7 +160,7 @@ class Device:
         return now() - (time.time() - look.since / 1e6)
 
     def judge(self, reading, slack):
-        """What is wrong with a value, or None."""
+        """The problem of a value, or None."""
         name, value = reading["property"], next(iter(reading["value"].values()))
         at = measured(reading)
         if at > now() + 0.2:
@@ -179,7 +179,7 @@ class Device:
         return None if None in words else f"should be {words[-1]}"
 
     def examine(self, look, slack):
-        """What is wrong with all that the daemon says of it."""
+        """The problems of the device's status and readings."""
         for name, reading in look.readings.items():
             if not reading.get("value"):
                 continue
@@ -214,7 +214,7 @@ class Device:
             self.happened[-1][2] = now() - self.ended
 
     async def suffer(self, what, soak, random):
-        """Something happens to it; when this ends it is over, and the device should recover."""
+        """Injects a fault. The fault is over when this returns, and the device should recover."""
         record = [what, 0.0, None]
         simulator = self.simulator
         # Down for long, now and then: the daemon tries less and less often.
@@ -257,13 +257,13 @@ class Device:
                 # What was asked before may have been answered meanwhile.
                 self.generation += 1
                 if changed != [self.name]:
-                    soak.wrong(self.name, f"was configured anew, and the daemon says that {changed} changed")
+                    soak.wrong(self.name, f"reconfigured, but the daemon reports changes of {changed}")
             record[1] = now() - begun
             self.happened.append(record)
             soak.faults += 1
 
     async def be_rough(self, soak, random, record):
-        """The simulator misbehaves for a while; the device must be well at least once meanwhile."""
+        """Restarts the simulator with faults for a while; the device must be healthy at least once meanwhile."""
         chosen = random.sample(self.rough, min(len(self.rough), random.choice((1, 1, 2, 3))))
         flown = random.sample(self.rough_air, 1) if self.rough_air and random.random() < 0.5 else []
         options = [word for fault in chosen for word in ("--fault", fault)] + [word for fault in flown for word in ("--air", fault)]
@@ -290,7 +290,7 @@ COUNTERS = ("polls", "missed", "timeouts", "bad-replies", "bad-frames", "bad-mes
 
 
 def furnish(house, air, soak):
-    """All devices, with their simulators."""
+    """All devices with their simulators."""
     def tcp():
         return Line(free_ports(1))
 

@@ -1,20 +1,20 @@
-"""Who uses the daemon's socket during the soak test: some ask, some watch, some set and drive, and some behave badly. Each of them
-expects an answer in time, whatever happens to the devices."""
+"""The clients of the soak test: some read, some watch, some set and drive, and some misbehave. Each expects replies in time, whatever
+the state of the devices."""
 import asyncio, collections, fcntl, json, os, signal, socket, struct, termios
 from contextlib import asynccontextmanager, suppress
 from random import Random
 
 from house import Client, Gone, Refused, now
 
-ANSWER = 2.0  # seconds in which the daemon answers what it knows itself
-COMMAND = 60.0  # and what it has to ask a device
+ANSWER = 2.0  # seconds for a reply without the device
+COMMAND = 60.0  # seconds for a reply that needs the device
 HEARTBEAT = 10.0
 CROWD = 200
-SLEEPER = 80  # seconds: who does not read for a minute is let go, and heartbeats fill the rest of what fits in
+SLEEPER = 80  # seconds: a client that does not read is disconnected after a minute, once its buffers are full
 
 
 class Guests:
-    """All guests, and what they have seen."""
+    """All clients and their results."""
 
     def __init__(self, soak, seed):
         self.soak, self.seed = soak, seed
@@ -24,7 +24,7 @@ class Guests:
         self.slowest, self.slowest_what, self.slowest_now = 0.0, "", 0.0
         self.drives = self.moved = self.heartbeats = self.changes = self.sleepers = 0
         self.is_paused, self.busy = False, 0
-        self.model = {}  # what the watcher of everything was told
+        self.model = {}  # the values received by the watcher of everything
         self.doubts = {}
 
     def tasks(self):
@@ -41,7 +41,7 @@ class Guests:
                     await what(random)
                 except (Gone, ConnectionError, OSError) as end:
                     if self.soak.is_running:
-                        self.soak.wrong(what.__name__, f"the daemon has hung up: {end!r}")
+                        self.soak.wrong(what.__name__, f"the daemon closed the connection: {end!r}")
 
     @asynccontextmanager
     async def turn(self):
@@ -54,13 +54,13 @@ class Guests:
             self.busy -= 1
 
     async def rest(self):
-        """Lets those who are busy finish, and nobody begin."""
+        """Lets running tasks finish, and starts no others."""
         self.is_paused = True
         while self.busy:
             await asyncio.sleep(0.1)
 
     async def timed(self, what, answer, limit=ANSWER):
-        """Waits for an answer, and takes note of how long that took; None: it was refused."""
+        """Waits for a reply and records the time; None if the call failed with an error."""
         begun = now()
         try:
             return await asyncio.wait_for(answer, limit + 30)
@@ -125,7 +125,7 @@ class Guests:
 
     @staticmethod
     async def last(client):
-        """The last of several answers."""
+        """The last of several replies."""
         while True:
             message = json.loads((await client.reader.readuntil(b"\0"))[:-1])
             if "error" in message:
@@ -280,7 +280,7 @@ class Guests:
             os.unlink(file)
 
     async def reload(self, what):
-        """A configuration that has not changed, or makes no sense, changes nothing."""
+        """An unchanged or invalid configuration changes nothing."""
         async with self.soak.configuration_lock:
             before = {one.name: one.since for one in self.soak.devices.values() if self.soak.is_calm(one) and not one.is_rough}
             links = {name: self.soak.looks[name].since for name in before}
@@ -335,7 +335,7 @@ class Guests:
                 await asyncio.sleep(1)
             except Gone:
                 if self.soak.is_running:
-                    self.soak.wrong("watch", "the daemon has hung up on a watcher that reads")
+                    self.soak.wrong("watch", "the daemon disconnected a watcher that reads")
                 await asyncio.sleep(1)
             finally:
                 client.close()
@@ -357,7 +357,7 @@ class Guests:
                 self.soak.wrong(device.name, f"{one['property']} {one['value']} {words}, a watcher was told")
 
     def compare(self, name, look):
-        """Whoever watches has been told the same as whoever asks, as far as it is not just changing."""
+        """Compares the values of a watcher with those of Get, except those that are just changing."""
         model = self.model.get(name)
         if model is None:
             return
@@ -375,7 +375,7 @@ class Guests:
                 self.doubts.pop(key, None)
 
     async def heart(self):
-        """Watches what hardly ever changes: there are heartbeats."""
+        """Watches a value that rarely changes, and expects heartbeats."""
         while True:
             client = await Client.connect(self.soak.socket)
             try:
@@ -422,7 +422,7 @@ class Guests:
         client.close()
 
     async def crowd(self, random):
-        """Two hundred at once: each is answered."""
+        """Two hundred connections at once: each gets a reply."""
         clients = []
         try:
             for _ in range(CROWD // 20):
@@ -442,7 +442,7 @@ class Guests:
                     client.close()
 
     async def pipeline(self, random):
-        """Hundreds of calls in one breath are answered in order."""
+        """Hundreds of pipelined calls are answered in order."""
         async with await Client.connect(self.soak.socket) as client:
             for index in range(300):
                 client.say("Get", {"references": ["phone.steps" if index % 2 else "ev.vin"]})
@@ -479,7 +479,7 @@ class Guests:
                     self.answers["refusal"] += 1
 
     async def impatient(self, random):
-        """Streams that are begun and left."""
+        """Streams that the client abandons."""
         for method, parameters in (("Scan", {"transport": "ble", "seconds": 30}), ("Record", {"device": "ev"}), ("Watch", {})):
             client = await Client.connect(self.soak.socket)
             client.say(method, parameters, more=True)
@@ -487,7 +487,7 @@ class Guests:
             client.writer.transport.abort()
 
     async def sleep(self, random):
-        """Watches everything and never reads: let go a minute after nothing more fits in, and nobody else notices."""
+        """Watches everything and never reads: disconnected a minute after its buffers are full, without effect on other clients."""
         connection = socket.socket(socket.AF_UNIX)
         connection.setblocking(False)
         try:

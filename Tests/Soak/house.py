@@ -1,5 +1,5 @@
-"""What the soak test stands on: a folder, programs that end with the script, TCP lines that can be cut, and a client of the
-daemon's socket. It judges nothing."""
+"""Infrastructure of the soak test: a directory, programs that end with the script, TCP proxies that can be cut, and a client of the
+daemon's socket. Contains no checks."""
 import asyncio, collections, ctypes, json, os, shutil, signal, socket, struct, subprocess, sys, tempfile, time
 from contextlib import suppress
 from pathlib import Path
@@ -10,12 +10,12 @@ now = time.monotonic
 
 
 def ends_with_us():
-    """In a child: whatever ends the script, even SIGKILL, ends it too."""
+    """Called in a child: ends it with the script, even after SIGKILL."""
     libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 class Program:
-    """A program that was started here. `heard` is told each line of its standard error."""
+    """A program that was started here. `heard` gets each line of its standard error."""
 
     def __init__(self, process, name):
         self.process, self.name, self.pid = process, name, process.pid
@@ -31,7 +31,7 @@ class Program:
             os.kill(self.pid, number)
 
     async def status(self, seconds):
-        """Its exit status, or None when it does not end in time."""
+        """The exit status, or None if it does not end in time."""
         with suppress(asyncio.TimeoutError):
             return await asyncio.wait_for(asyncio.shield(self.process.wait()), seconds)
         return None
@@ -48,7 +48,7 @@ class Program:
 
 
 class House:
-    """A folder for one run, and everything that runs in it."""
+    """The directory and the programs of one run."""
 
     def __init__(self, binaries):
         self.binaries = Path(binaries).resolve()
@@ -64,7 +64,7 @@ class House:
         return str(self.folder / name)
 
     async def start(self, program, *arguments, name=None, heard=None, said=None, environment={}, stdin=False):
-        """Starts a program; what it says on its standard output goes to `said`, line by line, or to its log."""
+        """Starts a program; its standard output goes to `said`, line by line, or to its log."""
         name = name or program
         with open(self.path(f"{name}.log"), "ab") as log:
             process = await asyncio.create_subprocess_exec(
@@ -88,7 +88,7 @@ class House:
                 tell(line.decode(errors="replace").rstrip("\n"))
 
     async def run(self, program, *arguments, text=None, seconds=60):
-        """Runs a program to its end: status, output, complaints. A status of None: it did not end."""
+        """Runs a program: exit status (None if it did not end), standard output, standard error."""
         process = await asyncio.create_subprocess_exec(
             str(self.binaries / program), *[str(one) for one in arguments], stdin=subprocess.PIPE if text else subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.folder, preexec_fn=ends_with_us, start_new_session=True)
@@ -110,14 +110,14 @@ class House:
     # How slow the machine is.
 
     async def feel(self):
-        """Takes note of how late this script is served: whoever is measured here has waited for the same processors."""
+        """Records the scheduling latency of this script, which also delays what it measures."""
         while True:
             before = now()
             await asyncio.sleep(0.05)
             self.lags.append((now(), now() - before - 0.05))
 
     def lag(self, since=10):
-        """The worst of the last seconds."""
+        """The maximum of the last seconds."""
         begin = now() - since
         return max((lag for at, lag in self.lags if at >= begin), default=0)
 
@@ -126,7 +126,7 @@ class House:
 
 
 def free_ports(count, tried=[21000 + os.getpid() % 500 * 20]):
-    """So many ports in a row that nobody has, below those that the kernel gives away by itself."""
+    """This many consecutive free ports, below the ephemeral range."""
     while True:
         first = tried[0]
         tried[0] += count
@@ -147,7 +147,7 @@ def free_ports(count, tried=[21000 + os.getpid() % 500 * 20]):
 
 
 class Line:
-    """Passes TCP connections on, from a port that stays to wherever the simulator is now. It can be cut."""
+    """A TCP proxy from a constant port to the simulator. It can be cut."""
 
     def __init__(self, port):
         self.port, self.target, self.server, self.pairs = port, None, None, set()
@@ -157,13 +157,13 @@ class Line:
             self.server = await asyncio.start_server(self.came, "127.0.0.1", self.port, reuse_address=True)
 
     def close(self):
-        """Nobody gets in any more: connection refused."""
+        """Closes the port: connections are refused."""
         if self.server:
             self.server.close()
             self.server = None
 
     def cut(self, harshly):
-        """Every connection ends, with a reset where it is harsh."""
+        """Closes all connections, with a reset if `harsh`."""
         for writer in [writer for pair in self.pairs for writer in pair]:
             if harshly:
                 with suppress(OSError, AttributeError):
@@ -206,7 +206,7 @@ class Line:
 
 
 class Refused(Exception):
-    """The daemon has answered with an error."""
+    """The daemon replied with an error."""
 
     def __init__(self, error, parameters):
         super().__init__(f"{error.rpartition('.')[2]} {json.dumps(parameters)}")
@@ -214,7 +214,7 @@ class Refused(Exception):
 
 
 class Gone(Exception):
-    """The daemon has hung up."""
+    """The daemon closed the connection."""
 
 
 class Client:
@@ -232,11 +232,11 @@ class Client:
         self.writer.write(json.dumps({"method": method, "parameters": parameters or {}, **flags}).encode() + b"\0")
 
     async def next(self):
-        """The parameters of the next answer."""
+        """The parameters of the next reply."""
         try:
             message = json.loads((await self.reader.readuntil(b"\0"))[:-1])
         except (asyncio.IncompleteReadError, ConnectionError) as end:
-            raise Gone("the daemon has hung up") from end
+            raise Gone("the daemon closed the connection") from end
         if "error" in message:
             raise Refused(message["error"], message.get("parameters", {}))
         return message.get("parameters", {})
@@ -267,7 +267,7 @@ def anonymous(pid):
 
 
 def descriptors(pid):
-    """How many descriptors of each sort a process has."""
+    """The number of descriptors of each type in a process."""
     sorts = collections.Counter()
     for name in os.listdir(f"/proc/{pid}/fd"):
         with suppress(OSError):
@@ -289,7 +289,7 @@ def children(pid):
 
 
 def lives(pid):
-    """Whether there is such a process, and it has not only not been waited for."""
+    """Whether the process exists and is no zombie."""
     with suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     return False

@@ -1,28 +1,27 @@
 #!/usr/bin/env python3
-"""A soak test: one daemon with devices of every kind, all simulated, for as long as you like. Things happen to them at random:
-simulators are killed, stopped and started again, misbehave, lines are cut, the radio is switched off, BlueZ and the bus die, keys
-are turned, devices are disconnected and configured anew. Meanwhile clients ask, watch, set, drive, record, and behave badly.
+"""A soak test: one daemon with simulated devices of every kind, with random faults: simulators are killed, stopped, restarted and
+misbehave, links are cut, the radio is switched off, BlueZ and the bus end, keys are turned, devices are disconnected and reconfigured.
+Meanwhile clients read, watch, set, drive, record, and misbehave.
 
     make soak SOAK_SECONDS=3600
     python3 Tests/Soak/soak.py --seconds 600 --seed 7 --json figures.json
 
-It fails (exit status 1) where one of these does not hold:
+The exit status is 1 unless all of these hold:
 
-- Every device is well again in time after whatever happened: its link is up and what it tells is new. The link may have backed off
-  for a minute, so that it is 100 s, and 200 s for the weather, whose service is asked once a minute. A device to which nothing
-  happened stays well.
-- No value is wrong. Simulators play known rounds: what was sent at that time is worked out here. No value is shown past its time, nor
-  as if it had come while its simulator was dead or stopped, nor behind a link that is down. What was set is kept. What is counted
-  never falls. Those who ask and those who watch see the same.
-- The socket answers within 2 s, and twice as long as this script was kept waiting by the machine itself. Watchers get heartbeats.
-- Wheels stand 4 s after their driver is gone, unless something happened to the car meanwhile.
-- Nothing leaks. Twice, after the warm-up (a tenth of the time, 60 s at least) and at the end, everything rests until all is well:
-  there must be no more descriptors (2 more are allowed) and threads (2 more) than the first time. The median of anonymous memory in the
-  last fifth of the time is at most that of the first fifth after the warm-up, and 10 % and 1 MB more.
-- The daemon lives, and ends within 3 s with status 0 when it is told to, and its guardian with it.
+- Every device recovers in time after each fault: its link is up and its values are fresh. As the back-off can last a minute, the limit is
+  100 s, and 200 s for the weather, which polls its service once a minute. A device without faults stays healthy.
+- All values are correct. The simulators repeat known cycles, so that the value of each time is known. No value is shown after its
+  lifetime, with a time at which its simulator was not running, or while its link is down. Settings are stored. Counters never
+  decrease. Get and Watch agree.
+- The socket replies within 2 s plus twice the scheduling latency of this script. Watchers get heartbeats.
+- Wheels stop within 4 s after their driver is gone, unless the car had a fault meanwhile.
+- Nothing leaks. Twice, after the warm-up (a tenth of the time, at least 60 s) and at the end, all activity pauses until all devices are
+  healthy: there may be at most 2 more descriptors and 2 more threads than the first time. The median of anonymous memory in the last
+  fifth of the time is at most that of the first fifth after the warm-up plus 10 % plus 1 MB.
+- The daemon keeps running, and ends within 3 s with status 0 on SIGTERM, and its guardian with it.
 
-Each task has a random sequence of its own, made from the seed: the same seed does the same things, at almost the same times.
-What this cannot show: real radios and serial chips, suspend, systemd, polkit, HTTPS."""
+Each task has its own random sequence, derived from the seed: the same seed repeats the same actions at almost the same times.
+Not covered: real radios and serial chips, suspend, systemd, polkit, HTTPS."""
 import argparse, asyncio, collections, json, os, random, signal, statistics, sys, time, traceback
 from contextlib import suppress
 from pathlib import Path
@@ -34,8 +33,8 @@ from house import Client, Gone, House, Refused, anonymous, children, descriptors
 
 HERE = Path(__file__).resolve().parent
 WARM_UP, MOST_WRONG, LAST_LINES = 60, 60, 40
-START = 90  # seconds until all devices are well for the first time
-LOST = 20  # seconds that a device may not be well though nothing happened to it
+START = 90  # seconds until all devices are healthy for the first time
+LOST = 20  # seconds that a device may be unhealthy without a fault
 PASSWORD = "correct horse"
 
 
@@ -47,7 +46,7 @@ class Soak:
         random.seed(self.seed)
         self.house = House(options.bin)
         self.socket, self.journal = self.house.path("socket"), self.house.path("vehicled.log")
-        self.longest = min(90, max(10, options.seconds / 12))  # seconds that something may last
+        self.longest = min(90, max(10, options.seconds / 12))  # maximum seconds of a fault
         self.air = Air(self.house.path("bus"))
         self.devices = furnish(self.house, self.air, self)
         self.guests = Guests(self, self.seed)
@@ -63,7 +62,7 @@ class Soak:
         self.daemon = None
         self.verdict = {}
 
-    # What is found.
+    # Results.
 
     @property
     def elapsed(self):
@@ -100,7 +99,7 @@ class Soak:
     def words(self, device):
         look = self.looks.get(device.name)
         if not look:
-            return "the daemon does not know it"
+            return "unknown to the daemon"
         absent = [f"{name}: {look.readings.get(name, {}).get('reason')}" for name in device.lively if look.value(name) is None]
         return f"{look.state}, link {look.link}, {look.fault or 'no fault'}" + (f", {absent[0]}" if absent else "")
 
@@ -117,7 +116,7 @@ class Soak:
             return await asyncio.wait_for(client.call(method, parameters), 60)
 
     async def begin(self):
-        """Starts everything, and waits until all is well."""
+        """Starts everything, and waits until all devices are healthy."""
         self.feeling = asyncio.ensure_future(self.house.feel())
         await self.air.open()
         for name, text in (("key", "ascii:0123456789ABCDEF"), ("iv", "hex:46454443424139383736353433323130")):
@@ -147,7 +146,7 @@ class Soak:
             await self.call("Set", {"device": "mirror", "property": name, "value": {"bool": True}})
 
     async def throw(self):
-        """The toy itself, which is thrown now and then, and loses its power now and then."""
+        """The toy itself, which is thrown and loses power at random."""
         while True:
             line = self.devices["toy"].simulator.line
             toy = await self.house.start("vehiclesim", "toy", "--joined", "--user", "1", "--throw", "7", "--instant", "--phone", "tcp:127.0.0.1:1",
@@ -158,7 +157,7 @@ class Soak:
     # Looking.
 
     async def watch_over(self):
-        """Asks twice a second how all is, and holds it against what it should be."""
+        """Compares the status of all devices with the expected one twice a second."""
         client = None
         while True:
             try:
@@ -170,7 +169,7 @@ class Soak:
             except (Gone, OSError) as end:
                 client = None
                 if self.is_running:
-                    self.wrong("socket", f"the daemon has hung up on who only asks: {end!r}")
+                    self.wrong("socket", f"the daemon closed the connection of a client that only reads: {end!r}")
                     await asyncio.sleep(1)
             await asyncio.sleep(0.5)
 
@@ -248,7 +247,7 @@ class Soak:
     # What happens.
 
     async def plague(self, device):
-        """One thing after the other happens to a device; each time it must be well again before the next."""
+        """Injects one fault after another into a device, which must recover before the next."""
         chance = random.Random(f"{self.seed} {device.name}")
         while True:
             await asyncio.sleep(chance.uniform(*self.options.pause))
@@ -267,7 +266,7 @@ class Soak:
                 await self.recovery([device])
 
     async def recovery(self, devices):
-        """Waits until all are well again; what cannot get well by itself gets a new simulator."""
+        """Waits until all devices are healthy; a device that cannot recover by itself gets a new simulator."""
         while any(device.is_recovering for device in devices):
             await asyncio.sleep(0.2)
             for device in devices:
@@ -281,7 +280,7 @@ class Soak:
                             await device.simulator.start()
 
     async def plague_air(self):
-        """What happens to everything on Bluetooth at once."""
+        """Injects faults of Bluetooth as a whole."""
         chance = random.Random(f"{self.seed} air")
         flying = [device for device in self.devices.values() if device.simulator and device.simulator.air]
         while True:
@@ -326,7 +325,7 @@ class Soak:
                     device.lock.release()
 
     async def nudge(self):
-        """Asks those who tell nothing by themselves."""
+        """Reads the devices that publish nothing by themselves."""
         while True:
             for device in self.devices.values():
                 if device.nudge and not (self.is_resting and self.is_calm(device)):
@@ -339,7 +338,7 @@ class Soak:
         await self.call("Call", {"device": "weather", "action": "refresh"})
 
     async def use_toy(self, device):
-        """Looks at the facts, and votes. What was kept must reach the server, whatever becomes of it."""
+        """Reads the facts and votes. Stored votes must reach the server in the end."""
         async def call(action, **arguments):
             return await self.call("Call", {"device": "toy", "action": action, "arguments": arguments})
         if self.facts and random.random() < 0.7:
@@ -352,7 +351,7 @@ class Soak:
     # Rest.
 
     async def rest(self):
-        """Nothing happens any more and nobody asks for anything, until all is well: what the daemon has now it needs."""
+        """Pauses faults and clients until all devices are healthy, so that the daemon holds only what it needs."""
         self.is_resting = True
         await self.guests.rest()
         locks = [device.lock for device in self.devices.values()]
@@ -379,7 +378,7 @@ class Soak:
         return found
 
     async def prove(self):
-        """What was set has arrived."""
+        """Checks that the settings have arrived."""
         mirror = self.devices["mirror"]
         wanted = mirror.memory.get("led")
         if wanted is not None:
@@ -437,7 +436,7 @@ class Soak:
     # The whole.
 
     def go(self, tasks, *some):
-        """Begins tasks that never end; one that fails ends the run."""
+        """Starts the endless tasks; one that fails ends the run."""
         for one in some:
             task = asyncio.ensure_future(one)
             task.add_done_callback(self.ended)
@@ -449,7 +448,7 @@ class Soak:
 
     @staticmethod
     async def stop(tasks):
-        """Cancels tasks until they have ended: what is waited for with a limit may swallow it."""
+        """Cancels tasks until they have ended, because wait_for can swallow a cancellation."""
         while pending := [task for task in tasks if not task.done()]:
             for task in pending:
                 task.cancel()
@@ -516,7 +515,7 @@ class Soak:
         await self.finish(tasks)
 
     async def finish(self, tasks):
-        """The daemon is told to end, with all its devices and some clients."""
+        """Ends the daemon while it has all its devices and some clients."""
         self.is_running = False
         await self.stop(tasks)
         clients = [await Client.connect(self.socket) for _ in range(12)]
@@ -537,7 +536,7 @@ class Soak:
         while left := [pid for pid in guardians if lives(pid)]:
             await asyncio.sleep(0.05)
             if now() - begun > 3 + self.house.lag():
-                self.wrong("vehicled", f"its guardian is left behind: {left}")
+                self.wrong("vehicled", f"its guardian has not ended: {left}")
                 break
         self.verdict["guardian's end"] = now() - begun
 

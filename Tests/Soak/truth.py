@@ -1,5 +1,5 @@
-"""What the simulators play, as functions of the seconds since they were started, so that a value can be held against what was
-sent: a value that is older than it says, or somebody else's, is not the one that belongs to its time.
+"""The values that the simulators send, as functions of the seconds since their start. A value with a wrong age, or from another device,
+does not match the value of its time.
 Facts: Sources/Peers (DriveCycle, ElectricCar, PetrolDrive, BoardRide, VESCRide, WornSensor, ForecastReply)."""
 import math
 
@@ -7,7 +7,7 @@ STEP = 0.1  # of a table, in seconds
 
 
 class Round:
-    """Something that goes up and down again and again: its least and most between any two moments."""
+    """A periodic function: its minimum and maximum between two times."""
 
     def __init__(self, period, value):
         self.count = round(period / STEP)
@@ -24,7 +24,7 @@ class Round:
 
 
 def legs(table, smooth):
-    """The speed on a way of legs, each of so many seconds up to a speed."""
+    """The speed profile of legs (seconds, final speed): its period and function."""
     period = sum(seconds for seconds, _ in table)
 
     def speed(seconds):
@@ -46,7 +46,7 @@ GEARS = ((22, 118), (42, 68), (66, 45), (90, 34), (105, 27), (math.inf, 23))
 
 
 def engine(speed):
-    """Turns of the petrol engine at a road speed."""
+    """The speed of the petrol engine at a road speed."""
     turns = next(turns for limit, turns in GEARS if abs(speed) <= limit)
     return max(792 if speed else 780, abs(speed) * turns)
 
@@ -59,7 +59,7 @@ board_speed = Round(ride_period, lambda seconds: int(ride_speed(seconds)))
 
 
 def driven(seconds, turns):
-    """How far a car's journey is after so many seconds: it stands while its key is not in `run`, and then begins a new round."""
+    """The position in the drive cycle after this many seconds: it stops while the key is not in `run`, and then restarts."""
     total, turns = 0.0, [("run", 0), *turns]
     if len(turns) == 1:
         return seconds
@@ -165,7 +165,7 @@ def nothing(name, value, begin, end):
 
 
 def values_agree(readings):
-    """What is wrong between the values of one device that were told at the same time."""
+    """The inconsistencies between values of one device with the same time."""
     def pick(*names):
         found = [readings.get(name) for name in names]
         return found if all(found) and len({one["time"] for one in found}) == 1 else None
