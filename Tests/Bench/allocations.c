@@ -1,11 +1,11 @@
-// Loaded before the C library (LD_PRELOAD), it counts what a process asks its allocator for. The count, eight bytes, stands
-// at the head of the file that $ALLOCATIONS names, for others to read while it grows. Threads are not told apart.
+// Counts the allocations of a process, loaded with LD_PRELOAD. The count of all threads is in the first eight bytes of the file
+// $ALLOCATIONS, where other processes can read it at any time.
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
-// glibc's own names for what is replaced here.
+// glibc's names of the replaced functions.
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *block, size_t size);

@@ -1,4 +1,4 @@
-// What the three tools share: the clock, a loud end, sockets, percentiles.
+// Shared by the tools: clock, errors, sockets, percentiles.
 #pragma once
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -30,7 +30,7 @@ static inline void die(const char *what) {
   exit(1);
 }
 
-// As many descriptors as the system lets us have.
+// Raises the limit of descriptors to the maximum.
 static inline void raise_descriptor_limit(void) {
   struct rlimit limit;
   getrlimit(RLIMIT_NOFILE, &limit);
@@ -43,7 +43,7 @@ static inline void add_to(int poller, int descriptor, void *owner) {
   if (epoll_ctl(poller, EPOLL_CTL_ADD, descriptor, &event)) die("epoll_ctl");
 }
 
-// Signals as a descriptor, so that they come between two turns and never within one.
+// Signals as a descriptor, so that they are handled between turns.
 static inline int signals(const int *numbers, int count) {
   sigset_t set;
   sigemptyset(&set);
@@ -60,7 +60,7 @@ static inline void no_delay(int descriptor) {
   setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
 }
 
-// A connection to a port on this machine, or to the path of a Unix socket.
+// Connects to a port on this machine, or to a Unix socket.
 static inline int connect_to(const char *place) {
   int is_path = *place == '/', descriptor = socket(is_path ? AF_UNIX : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   struct sockaddr_un path = {.sun_family = AF_UNIX};
@@ -76,7 +76,7 @@ static inline int by_size(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// Prints "NAME_p50":…, "NAME_p99":…, "NAME_max":… of the values, in the order they get sorted into here.
+// Prints "NAME_p50":…, "NAME_p99":…, "NAME_max":… of the values, which it sorts.
 static inline void print_percentiles(const char *name, double *values, size_t count) {
   qsort(values, count, sizeof *values, by_size);
   printf("\"%s_p50\":%.1f,\"%s_p99\":%.1f,\"%s_max\":%.1f,", name, count ? values[count / 2] : 0.0, name,

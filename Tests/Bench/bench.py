@@ -1,27 +1,27 @@
 #!/usr/bin/env python3
-"""Benchmarks of vehicled beside the physical floor, measured in the same run.
+"""Benchmarks of vehicled against the floor: the minimum that hardware and kernel allow, measured in the same run.
 
-  bench.py [max] [hz] [scale] [fanout] [ble] [vesc] [car] [tilt] [flood] [idle]     no name: all of them
+  bench.py [max] [hz] [scale] [fanout] [ble] [vesc] [car] [tilt] [flood] [idle]     default: all
 
-  max     one adapter back to back: polls a second and CPU per poll, against the C floor
+  max     one adapter back to back: polls per second and CPU per poll, against the C floor
   hz      one adapter at 20 Hz, no client: CPU per poll, missed polls, drift, lateness, against the floor
   scale   100 and 1000 adapters at 20 Hz: missed polls, CPU per poll, memory per adapter, against the floor
-  fanout  100 watchers of a 20 Hz stream, one that stops reading, requests back to back; beside gpsd where installed
-  ble     one adapter at 20 Hz over BLE, through a stand-in for BlueZ, beside the same over TCP: CPU per poll, round trip
-  vesc    a VESC at 50 Hz beside an OBD adapter at the same rate: CPU per poll
-  car     a car behind an adapter with real timing: polls a second, lateness beside all other requests, allocations;
-          CPU per reply beside python-OBD where Tests/Setup/setup.sh bench has put it
+  fanout  100 watchers of a 20 Hz stream, one that stops reading, requests back to back; against gpsd if installed
+  ble     one adapter at 20 Hz over BLE, through a mock BlueZ, against the same over TCP: CPU per poll, round trip
+  vesc    a VESC at 50 Hz against an OBD adapter at the same rate: CPU per poll
+  car     a car behind an adapter with real timing: polls per second, lateness with all other requests, allocations;
+          CPU per reply against python-OBD if installed by Tests/Setup/setup.sh bench
   tilt    an RC car driven at 60 Hz: from a set-point to the wire, and from the end of the lease to Stop
-  flood   128 connections of one user flood the socket, and of three at once: missed polls, lateness, lost leases; needs root
+  flood   128 connections of one user, and of three, flood the socket: missed polls, lateness, lost leases; needs root
   idle    memory, wake-ups, start-up, `vehiclectl get`
 
-Rates and lateness are counted by the simulated adapter (fastelm) and CPU by the kernel: one ruler for all. Contenders
-take turns, figures are medians of the rounds, ratios are taken within a round. Ends with 1 when a mark is not met.
+Rates and lateness are measured by the simulated adapter (fastelm), CPU by the kernel. The programs take turns; figures are medians of
+the rounds, ratios are computed within a round. The exit status is 1 if a target is missed.
 """
 import argparse, json, os, platform, shutil, signal, sys, tempfile
 from pathlib import Path
 
-sys.dont_write_bytecode = True  # nothing is left beside the sources
+sys.dont_write_bytecode = True  # keeps the source directory clean
 import beside, car, fanout, flooding, idle, polling, rig, tilting
 from verdict import verdicts
 
@@ -29,11 +29,11 @@ from verdict import verdicts
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", nargs="*", metavar="NAME", help="max, hz, scale, fanout, ble, vesc, car, tilt, flood, idle")
-    parser.add_argument("--bin", type=Path, default=rig.ROOT / ".build" / "release", help="where vehicled and vehiclectl are (.build/release)")
-    parser.add_argument("--quick", action="store_true", help="short runs: to see that it works, not to judge by")
-    parser.add_argument("--rounds", type=int, help="how often the contenders take turns (3; quick 1)")
-    parser.add_argument("--seconds", type=float, help="length of one run, instead of each benchmark's own")
-    parser.add_argument("--json", type=Path, help="keep all rounds in this file")
+    parser.add_argument("--bin", type=Path, default=rig.ROOT / ".build" / "release", help="directory of vehicled and vehiclectl (.build/release)")
+    parser.add_argument("--quick", action="store_true", help="short runs, as a smoke test")
+    parser.add_argument("--rounds", type=int, help="number of rounds (3; quick 1)")
+    parser.add_argument("--seconds", type=float, help="length of one run (default: depends on the benchmark)")
+    parser.add_argument("--json", type=Path, help="write the results of all rounds to this file")
     options = parser.parse_args()
     benchmarks = {"max": polling.run_max, "hz": polling.run_hz, "scale": polling.run_scale, "fanout": fanout.run_fanout, "ble": beside.run_ble, "vesc": beside.run_vesc, "car": car.run_car, "tilt": tilting.run_tilt, "flood": flooding.run_flood, "idle": idle.run_idle}
     for name in options.what:
@@ -67,7 +67,7 @@ def main():
     if options.json:
         options.json.write_text(json.dumps({"marks": verdicts, "rounds": results}, indent=1))
     missed = [name for name, verdict in verdicts.items() if not verdict["met"]]
-    print(f"\n{len(verdicts) - len(missed)} of {len(verdicts)} marks met" + (f"; not met: {', '.join(missed)}" if missed else ""))
+    print(f"\n{len(verdicts) - len(missed)} of {len(verdicts)} targets met" + (f"; missed: {', '.join(missed)}" if missed else ""))
     sys.exit(1 if missed else 0)
 
 

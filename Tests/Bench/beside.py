@@ -1,6 +1,6 @@
-"""ble: what a link through BlueZ costs beside one over TCP, against the same simulated adapter: the stand-in for BlueZ on
-a message bus of this run, with the sockets that AcquireNotify and AcquireWrite hand out.
-vesc: what a VESC polled at 50 Hz costs beside an OBD adapter at the same rate, both simulated, over TCP."""
+"""ble: the cost of a link through BlueZ compared with TCP, for the same simulated adapter: a mock BlueZ on a private message bus, with the
+sockets of AcquireNotify and AcquireWrite.
+vesc: the cost of a VESC polled at 50 Hz compared with an OBD adapter at the same rate, both simulated, over TCP."""
 import json, os, shutil, subprocess, time
 from contextlib import contextmanager
 
@@ -11,7 +11,7 @@ from verdict import judge, median, show
 
 @contextmanager
 def simulator(name, peer, options=("--instant",)):
-    """vehiclesim over TCP or on a bus: its link, and the environment in which the daemon finds it."""
+    """vehiclesim over TCP or on a message bus: its link, and the daemon's environment."""
     place, environment, bus = "tcp:127.0.0.1:0", {}, None
     if name == "ble":
         address = f"unix:path={rig.folder}/bus"
@@ -23,7 +23,7 @@ def simulator(name, peer, options=("--instant",)):
     try:
         link = process.stdout.readline().strip()
         if not link:
-            raise Trouble(f"vehiclesim does not start: {last_words(process)}")
+            raise Trouble(f"cannot start vehiclesim: {last_words(process)}")
         yield link, environment
     finally:
         end(process)
@@ -58,7 +58,7 @@ def run(name, seconds, peer="obd", rate=rig.HZ):
 
 def run_ble(options):
     if not shutil.which("dbus-daemon"):
-        raise Trouble("there is no dbus-daemon: apt install dbus")
+        raise Trouble("dbus-daemon is not installed; apt install dbus")
     seconds = options.seconds or (5 if options.quick else 15)
     rounds = {"tcp": [], "ble": []}
     for _ in range(options.rounds):

@@ -1,6 +1,6 @@
-"""car: a car behind an adapter that takes its time, as real ones do (vehiclesim, `AdapterTiming.real`): how near polling back to
-back comes to what the adapter model allows, how punctual the 20 Hz request stays while everything else is asked in its gaps, what
-a reply costs beside python-OBD, and what is allocated for a poll."""
+"""car: a car behind an adapter with real timing (vehiclesim, `AdapterTiming.real`): the rate of back-to-back polling relative to the limit
+of the adapter model, the lateness of the 20 Hz request with all other requests in its gaps, CPU per reply compared with python-OBD, and
+allocations per poll."""
 import json, mmap, os, re, signal, statistics, struct, subprocess, time
 
 import rig
@@ -8,8 +8,8 @@ from beside import simulator, values
 from rig import HZ, TOOLS, Adapters, Daemon, Trouble, cpu, end, last_words, running, start
 from verdict import judge, median, show
 
-# One battery page with its number of frames, from AdapterTiming: the control unit thinks, then nine frames come.
-PAGE_SECONDS = 5e-3 + 9 * 1.5e-3
+# The time of one battery record from AdapterTiming: the ECU's response time, then nine frames.
+RECORD_SECONDS = 5e-3 + 9 * 1.5e-3
 PYTHON = rig.ROOT / ".build" / "bench" / "python" / "bin" / "python3"
 
 
@@ -23,7 +23,7 @@ def control(daemon, *arguments):
 
 
 def polls(daemon):
-    """How many polls were sent, and when that was so: it is told once a second."""
+    """The number of polls and its time; it is published once per second."""
     reading = json.loads(control(daemon, "get", "--json", "a0.polls"))["readings"][0]
     return reading.get("value") or 0, (reading.get("time") or 0) / 1e6
 
@@ -41,7 +41,7 @@ def wait_for_polls(daemon, count=20):
 
 
 def counted(daemon, seconds):
-    """Polls a second, and CPU for each of them."""
+    """Polls per second, and CPU per poll."""
     (earlier, began), used = polls(daemon), cpu(daemon.pid)
     before = time.monotonic()
     time.sleep(seconds)
@@ -56,7 +56,7 @@ def simulated(model, *timing):
 
 
 def told(command, name):
-    """The line of JSON that a client prints at its end."""
+    """The line of JSON that a client prints when it ends."""
     process = start(command, name, rig.same, stdout=subprocess.PIPE)
     report = process.stdout.readline()
     end(process)
@@ -77,18 +77,18 @@ def run_rate(options):
                 wait_for_polls(daemon)
                 time.sleep(1)
                 rounds["vehicled"].append(counted(daemon, seconds))
-    print(f"\nOne battery page back to back, real timing: {options.rounds} x {seconds:g} s")
-    show(["", "polls/s", "of the model's"], [["the adapter model", f"{1 / PAGE_SECONDS:.2f}", "1.000"]] + [
-        [name, f"{median(runs, 'rate'):.2f}", f"{median(runs, 'rate') * PAGE_SECONDS:.3f}"] for name, runs in rounds.items()])
-    judge("car.rate", median(rounds["vehicled"], "rate") * PAGE_SECONDS)
+    print(f"\nOne battery record back to back, real timing: {options.rounds} x {seconds:g} s")
+    show(["", "polls/s", "of the model's"], [["the adapter model", f"{1 / RECORD_SECONDS:.2f}", "1.000"]] + [
+        [name, f"{median(runs, 'rate'):.2f}", f"{median(runs, 'rate') * RECORD_SECONDS:.3f}"] for name, runs in rounds.items()])
+    judge("car.rate", median(rounds["vehicled"], "rate") * RECORD_SECONDS)
     return rounds
 
 
 # MARK: lateness
 
 def grid(moments, period):
-    """Lateness in ms on the grid that fits best, which begins behind the longest time of a period that no poll falls into; and how
-    many places of it passed without a poll."""
+    """The lateness in ms on the grid that fits best, which begins after the longest part of the period without polls; and the number of
+    its slots without a poll."""
     phases = sorted(moment % period for moment in moments)
     begin = max((after - before, after) for before, after in zip([phases[-1] - period, *phases], phases))[1]
     slots = [(moment - begin) // period for moment in moments]
@@ -98,7 +98,7 @@ def grid(moments, period):
 
 
 def mixed(daemon):
-    """Requests beside the fast one: properties that come, answers a second that are wanted and that come."""
+    """Requests other than the fast one: polled properties, wanted and actual replies per second."""
     rows = json.loads(control(daemon, "do", "--json", "a0.rates"))["rows"][1:]
     answered = [row for row in rows if re.fullmatch(r"[\d.]+", row[3])]
     return {"properties": sum(len(row[5].split()) for row in answered), "requests": len(answered),
@@ -106,11 +106,11 @@ def mixed(daemon):
 
 
 def punctuality(model, seconds):
-    """The requests at 20 Hz as vehicled's own recording has them, and a bare timer on the same CPU in the same time."""
+    """The requests at 20 Hz in vehicled's own recording, and a bare timer on the same CPU at the same time."""
     file = f"{rig.folder}/car.ndjson"
     with simulated(model) as (link, _environment), running(Daemon(devices=1, rate=None, cpus=rig.same, link=link, kind=car(HZ))) as daemon:
         wait_for_polls(daemon)
-        time.sleep(5)  # all requests are tried, and it is known how long each takes
+        time.sleep(5)  # until every request was sent once and has a known duration
         request = value(daemon, "request").encode().hex()
         timer = start([TOOLS / "ticks", HZ], "ticks", rig.same, stdout=subprocess.PIPE)
         control(daemon, "record", "a0", file, "--force", "--seconds", str(seconds))
@@ -120,7 +120,7 @@ def punctuality(model, seconds):
         result = mixed(daemon)
     with open(file) as recording:
         lines = [line for line in map(json.loads, recording) if line.get("dir") == "tx"]
-    # What was carried before the recording began stands in front.
+    # Without the bytes of a request that began before the recording.
     moments = [line["t"] for line in lines if line["hex"].startswith(request) and line["t"] > lines[-1]["t"] - seconds * 1e9 + 5e8]
     return {**result, **grid(moments, 10**9 // HZ), "bare": bare["late_p99"] / 1e3, "bare_missed": bare["missed"]}
 
@@ -128,13 +128,13 @@ def punctuality(model, seconds):
 def run_lateness(options):
     seconds = options.seconds or (10 if options.quick else 60)
     runs = {model: punctuality(model, seconds) for model in ("e-gmp", "petrol")}
-    print(f"\n{HZ} Hz beside everything else, real timing: {seconds:g} s")
+    print(f"\n{HZ} Hz with all other requests, real timing: {seconds:g} s")
     show(["", "properties beside it", "answers/s", "wanted", "missed", "late p50 ms", "p99", "max", "bare timer p99"], [
         [model, f"{run['properties']}", f"{run['answered']:.1f}", f"{run['wanted']:.1f}", f"{run['missed']:.0f}", f"{run['p50']:.2f}",
          f"{run['p99']:.2f}", f"{run['max']:.2f}", f"{run['bare']:.2f}"] for model, run in runs.items()])
     few = [model for model, run in runs.items() if run["properties"] < 30]
     if few:
-        raise Trouble(f"fewer than 30 properties beside the request: {', '.join(few)}")
+        raise Trouble(f"fewer than 30 properties besides the fast request: {', '.join(few)}")
     judge("car.late", max(run["p99"] for run in runs.values()))
     return runs
 
@@ -142,7 +142,7 @@ def run_lateness(options):
 # MARK: python-OBD
 
 def replies(link, seconds):
-    """What a reply costs each client, one after the other; all ask what vehicled asks of a petrol car."""
+    """CPU per reply of each client in turns, with the request that vehicled sends to a petrol car."""
     with running(Daemon(devices=1, rate=None, cpus=rig.same, link=link, kind=car(0, "fast"))) as daemon:
         wait_for_polls(daemon)
         time.sleep(1)
@@ -157,7 +157,7 @@ def replies(link, seconds):
 def run_python(options):
     seconds = options.seconds or (4 if options.quick else 8)
     if not PYTHON.exists():
-        print("\n(python-OBD is not installed: Tests/Setup/setup.sh bench)")
+        print("\n(python-OBD is not installed; run Tests/Setup/setup.sh bench)")
         return {}
     results = {}
     for mark, words, timing in (("car.python", "that answers at once", ["--instant"]), ("car.python.waiting", "with real timing", [])):
@@ -173,7 +173,7 @@ def run_python(options):
 # MARK: allocations
 
 def allocations(link, kind, seconds, count):
-    """What the daemon asks the C library's allocator for in so many seconds; `count` says how many polls there were."""
+    """The daemon's allocations in this time; `count` returns the number of polls."""
     path = f"{rig.folder}/allocations"
     with open(path, "w+b") as file:
         file.write(bytes(8))

@@ -1,12 +1,12 @@
-// Load for a control socket: many watchers of one stream, or requests back to back. It knows no protocol: what to say
-// first, what to ask, what ends a message and what a message that counts contains are given.
+// Load for a control socket: many watchers of one stream, or requests back to back. Independent of the protocol: the options give the
+// first bytes, the request, the delimiter of messages, and a text in the messages that count.
 //
 //   fan watch|ask PLACE [-n CONNECTIONS] [-s SECONDS] [-h HELLO] [-r REQUEST] [-m MARK] [-d DELIMITER] [-x STALLED]
 //
-// PLACE is a path or a port of this machine; DELIMITER is `nul` (the default, said after HELLO and REQUEST too) or `line`.
-// Of the watchers the first STALLED say hello and never read. Prints `begin` when the counting begins, then one line of
-// JSON: messages, and for watch the spread (from the first watcher to the last that has got the same message; messages
-// are the same when they are from MARK on) and the longest silence; for ask the time from request to reply. All in µs.
+// PLACE is a path or a port on this machine; DELIMITER is `nul` (the default, also appended to HELLO and REQUEST) or `line`. The first
+// STALLED watchers send HELLO and never read. Prints `begin` when counting begins, then one line of JSON: messages; for watch the
+// spread (the time from the first to the last watcher that receives the same message, compared from MARK on) and the longest gap; for
+// ask the time from request to reply. All times in µs.
 #include "bench.h"
 
 struct Connection {
@@ -14,7 +14,7 @@ struct Connection {
   size_t length;
   char *buffer;
   unsigned messages;
-  int64_t last;  // when the last message came, or the request left
+  int64_t last;  // time of the last message or request
 };
 struct Arrival {
   uint64_t content;
@@ -60,12 +60,12 @@ static void take_message(struct Connection *c, char *start, char *end, int64_t t
 
 static void take(struct Connection *c) {
   ssize_t count = read(c->descriptor, c->buffer + c->length, BUFFER - c->length);
-  if (count <= 0) { fprintf(stderr, "fan: the other side closed\n"); exit(1); }
+  if (count <= 0) { fprintf(stderr, "fan: connection closed by peer\n"); exit(1); }
   int64_t time = now();
   char *start = c->buffer, *end = start + c->length + count, *stop;
   for (; (stop = memchr(start, delimiter, end - start)); start = stop + 1) take_message(c, start, stop, time);
   c->length = end - start;
-  if (c->length == BUFFER) { fprintf(stderr, "fan: a message without an end\n"); exit(1); }
+  if (c->length == BUFFER) { fprintf(stderr, "fan: message without delimiter\n"); exit(1); }
   memmove(c->buffer, start, c->length);
 }
 
@@ -74,7 +74,7 @@ static int by_content(const void *a, const void *b) {
   return x->content != y->content ? (x->content > y->content) - (x->content < y->content) : (x->time > y->time) - (x->time < y->time);
 }
 
-// From first to last of each message that everybody got.
+// The spread of each message that all watchers received.
 static void print_spread(size_t readers) {
   size_t count = 0;
   double *spread = malloc((messages + 1) * sizeof *spread);
@@ -115,7 +115,7 @@ int main(int count, char **arguments) {
     if (*hello) say(&connections[i], hello);
     if (!is_watch) say(&connections[i], request);
   }
-  // Long enough for the snapshots, and for what a stalled watcher does not read to fill every buffer.
+  // Long enough for the snapshots, and for the buffers of stalled watchers to fill.
   int64_t begin = now() + (stalled ? 3000000000 : 1000000000), end = begin + seconds * 1e9;
   while (now() < end) {
     struct epoll_event events[256];

@@ -1,4 +1,4 @@
-"""fanout: many watchers and many requests on the control socket, beside gpsd where it is installed."""
+"""fanout: many watchers and many requests on the control socket, compared with gpsd if it is installed."""
 import json, os, pty, shutil, socket, statistics, subprocess, threading, time, tty
 from contextlib import contextmanager, suppress
 
@@ -8,7 +8,7 @@ from verdict import judge, median, show
 
 
 class GPSD:
-    """gpsd, fed through a pty with position sentences at the rate of the stream."""
+    """gpsd with NMEA sentences through a pty at the rate of the stream."""
 
     def __init__(self, cpus=None):
         self.master, self.slave = pty.openpty()
@@ -25,7 +25,7 @@ class GPSD:
             with suppress(OSError), socket.create_connection(("127.0.0.1", self.port)):
                 return
             time.sleep(0.05)
-        raise Trouble(f"gpsd does not start: {last_words(self.process)}")
+        raise Trouble(f"cannot start gpsd: {last_words(self.process)}")
 
     def feed(self):
         begun, sent = time.time(), 0
@@ -59,8 +59,8 @@ def call(method, more=False, **parameters):
     return json.dumps({"method": f"io.vehicled.{method}", "parameters": parameters, **({"more": True} if more else {})})
 
 
-WATCHERS = {"vehicled": 100, "gpsd": 60}  # gpsd takes no more than 64 clients
-SPEECH = {  # how each server is watched and asked
+WATCHERS = {"vehicled": 100, "gpsd": 60}  # gpsd accepts at most 64 clients
+SPEECH = {  # the requests for each server
     "vehicled": {"watch": ["-h", call("Watch", True, references=["a0.rpm"]), "-m", '"changes"'],
                  "all": ["-h", call("Watch", True), "-m", '"changes"'],
                  "ask": ["-r", call("Get", references=["a0.rpm"]), "-m", '"readings"']},
@@ -70,17 +70,17 @@ SPEECH = {  # how each server is watched and asked
 
 
 def fan(mode, server, speech, connections, seconds, *more):
-    """Load on a server: what fan tells, and the server's CPU while it counted, in µs."""
+    """Loads a server: the output of fan, and the server's CPU time in µs while it counted."""
     command = [TOOLS / "fan", mode, server.socket, "-n", connections, "-s", seconds, *speech, *more]
     process = start(command, "fan", rig.same if mode == "ask" else rig.other, stdout=subprocess.PIPE)
     try:
         if process.stdout.readline() != "begin\n":
-            raise Trouble(f"nothing to count at {server.process.name}: {last_words(process)}")
+            raise Trouble(f"no messages from {server.process.name}: {last_words(process)}")
         before = cpu(server.pid)
         report = process.stdout.readline()
         used = cpu(server.pid) - before
         if not report:
-            raise Trouble(f"{server.process.name} did not serve: {last_words(process)}")
+            raise Trouble(f"{server.process.name} failed: {last_words(process)}")
         return {**json.loads(report), "cpu": used}
     finally:
         end(process)
@@ -88,7 +88,7 @@ def fan(mode, server, speech, connections, seconds, *more):
 
 @contextmanager
 def serving(name, rate=HZ):
-    """A server with one source of values, on one CPU with it."""
+    """A server and its source of values on the same CPU."""
     if name == "gpsd":
         server = GPSD(rig.same)
         try:
@@ -103,7 +103,7 @@ def serving(name, rate=HZ):
 
 
 def watched(server, name, kind, seconds):
-    """Many watchers: CPU per message is what the server uses beyond what it uses without them."""
+    """Many watchers. CPU per message is the additional CPU time of the server."""
     before = cpu(server.pid)
     time.sleep(2)
     alone = (cpu(server.pid) - before) / 2
@@ -151,14 +151,14 @@ def run_fanout(options):
         judge("fanout.requests.1", of_gpsd(1, "rate"))
         judge("fanout.requests.8", of_gpsd(8, "rate"))
     else:
-        print("(gpsd is not installed: nothing to hold these figures against)")
+        print("(gpsd is not installed: no comparison)")
     judge("fanout.stalled", beside["stalled"]["least"] / max(beside["clear"]["least"], 1))
     judge("fanout.stalled.spread", beside["stalled"]["spread_p50"] / max(beside["clear"]["spread_p50"], 1e-9))
     return {**runs, "beside": beside}
 
 
 def stalled(seconds):
-    """Ten readers of a fast stream, without and with an eleventh that never reads: its buffers are full before counting begins."""
+    """Ten readers of a fast stream, without and with another that never reads and whose buffers are full before counting begins."""
     with serving("vehicled", rate=1000) as server:
         watch = SPEECH["vehicled"]["all"]
         runs = {"clear": fan("watch", server, watch, 10, seconds), "stalled": fan("watch", server, watch, 11, seconds, "-x", 1)}

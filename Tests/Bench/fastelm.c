@@ -1,5 +1,5 @@
-// A fast ELM327 on TCP, for benchmarks: as many connections as come, one thread, answers at once. It knows the commands
-// that vehicled sets an adapter up with and the battery page (220101), and counts what it is asked.
+// A fast ELM327 on TCP for benchmarks: any number of connections, one thread, immediate replies. Supports the set-up commands of vehicled
+// and the battery record (220101), and counts requests.
 //
 //   fastelm [HZ]      prints its port; HZ (20) is the grid that lateness and missed polls are measured against
 //
@@ -13,8 +13,8 @@ struct Connection {
   int descriptor, length;
   char command[32];
   char echo, spaces, headers, feeds;
-  unsigned replies, polls;  // since the connection came, since the last reset
-  int64_t *times;           // when polls came since the last reset
+  unsigned replies, polls;  // since the connection, since the last reset
+  int64_t *times;           // times of polls since the last reset
   struct Connection *next;
 };
 
@@ -24,9 +24,9 @@ static unsigned lost;
 static int64_t begun, cpu_begun;
 static double period = 1e9 / 20;
 
-// The reply of an E-GMP car: 3 bytes that echo the request, the page behind them. Big endian.
+// The reply of an E-GMP car: 3 bytes that echo the request, then the record. Big endian.
 static unsigned char page[62] = {
-    0x62, 0x01, 0x01, 0xEF, 0xFB, 0xE7, 0xEF, 152,                // which fields there are; state of charge 76 %
+    0x62, 0x01, 0x01, 0xEF, 0xFB, 0xE7, 0xEF, 152,                // field mask; state of charge 76 %
     0x46, 0x50, 0x61, 0xA8, 0x00, 0x01, 0x2C, 0x1B, 0x58,         // powers, status, 30.0 A, 700.0 V
     24, 22, 23, 22, 23, 24, 22, 0, 21, 195, 19, 194, 113, 0, 0, 128,  // °C, 3.90 V in cell 19, 3.88 V in cell 113, 12.8 V
     0, 0, 0x7C, 0x60, 0, 0, 0x76, 0x34, 0, 0, 0x56, 0x54, 0, 0, 0x50, 0x64,  // charge and energy, in and out
@@ -47,7 +47,7 @@ static char *end_line(const struct Connection *c, char *out) {
   return out;
 }
 
-// The page as ISO-TP frames under a header, or as numbered lines behind its length.
+// The record as ISO-TP frames with headers, or as numbered lines after its length.
 static char *put_page(struct Connection *c, char *out) {
   unsigned speed = 7 * c->replies++ % 10000;
   page[56] = speed >> 8;
@@ -149,8 +149,8 @@ static void reset(void) {
 // Slots without a poll in a gap that no poll ends or begins.
 static unsigned slots_in(double gap) { return gap > period * 1.5 ? (unsigned)(gap / period - 0.5) : 0; }
 
-// Lateness counts from the grid that fits best: the one on which no poll is early. Drift is how far the grid of a
-// connection's second half lies behind that of its first.
+// Lateness is relative to the grid that fits best, on which no poll is early. Drift is the offset between the grids of a connection's
+// second and first half.
 static void report(void) {
   size_t polls = 0, known = 0, count = 0;
   unsigned missed = 0, extra = 0, open = 0;

@@ -1,4 +1,4 @@
-"""flood: a 20 Hz adapter is polled and an RC car driven while users flood the socket: what that costs the polls and the lease."""
+"""flood: the effect of users who flood the socket on a 20 Hz adapter and on an RC car that is driven."""
 import math, os, sys, time
 from contextlib import suppress
 
@@ -10,7 +10,7 @@ from verdict import judge, median, show
 USERS = (61001, 61002, 61003)
 CONNECTIONS = 128
 
-# What a flooding user runs: as many connections as it gets, calls in heaps on each, replies read. Who is refused comes again.
+# The client of a flooding user: as many connections as it gets, with batches of calls; it reconnects when rejected.
 FLOODER = """
 import os, socket, sys, time
 from contextlib import suppress
@@ -43,7 +43,7 @@ while True:
 
 
 def connect(path, user):
-    """A client of this user: the kernel notes who it is when it connects."""
+    """A client of this user: the kernel stores the credentials at connect."""
     os.seteuid(user)
     try:
         return Client(path)
@@ -52,12 +52,12 @@ def connect(path, user):
 
 
 def flood(seconds, users, driver):
-    """Polls and drives while these users flood, with or without a right of their own."""
+    """Polls and drives while these users flood the socket, with or without access rights."""
     car = Car()
     more = f'[device.car]\nkind = "car"\nlink = "tcp:127.0.0.1:{car.port}"\nstatus-interval = 0\n[control]\ncontrol-users = ["{driver}"]\n'
     with rig.running(Adapters(rig.same)) as adapters, rig.running(Daemon(adapters.port, 1, HZ, rig.same, more=more)) as daemon:
         adapters.wait_for(1, daemon.process)
-        car.wait_for(b"Stop", 0)  # the greeting's end
+        car.wait_for(b"Stop", 0)  # the end of the greeting
         holder, points = connect(daemon.socket, driver), connect(daemon.socket, driver)
         lease = holder.drive("car")
 
@@ -82,7 +82,7 @@ def flood(seconds, users, driver):
             holder.socket.setblocking(False)
             lost = 0
             with suppress(BlockingIOError):
-                print(f"  the lease is lost: {holder.socket.recv(4096)}")
+                print(f"  lease lost: {holder.socket.recv(4096)}")
                 lost = 1
             trip = math.inf if lost else latencies(car, said, since, first=begun + 1)["p99"]
             return {"missed": report["missed"], "late": report["late_p99"] / 1e3, "lost": lost, "calls": calls / seconds, "trip": trip}
@@ -102,7 +102,7 @@ def statistic(path, name):
 
 def run_flood(options):
     if os.geteuid() != 0:
-        print("\nflood: skipped: only root can flood as other users")
+        print("\nflood: skipped: needs root to flood as other users")
         return {}
     os.chmod(rig.folder, 0o755)
     seconds = options.seconds or (5 if options.quick else 20)

@@ -1,11 +1,11 @@
-// The floor: the least that a program in user space can do to poll ELM327s over TCP. It writes the request and reads to
-// `>`; it looks at nothing, recovers from nothing, serves nobody. One thread, one epoll, at most one timer.
+// The floor: the minimum work of a user-space program that polls ELM327s over TCP. Writes the request and reads up to `>`, without
+// parsing, error handling or clients. One thread, one epoll, at most one timer.
 //
 //   floor PORT [CONNECTIONS [HZ [SECONDS [REQUEST [COMMAND...]]]]]
 //
 // HZ 0 (the default) is back to back. Otherwise one timer on an absolute grid, and the connections take turns in ten
-// phases of the period. REQUEST is the battery page with its number of frames unless given; each COMMAND is one more of
-// the setup. Prints one line of JSON after SECONDS or at SIGTERM.
+// phases of the period. REQUEST is the battery record with its number of frames by default; each COMMAND is an additional
+// set-up command. Prints one line of JSON after SECONDS or at SIGTERM.
 #include "bench.h"
 
 enum { PHASES = 10 };
@@ -22,7 +22,7 @@ static void ask(struct Connection *c) {
   if (write(c->descriptor, request, length) != length) die("write");
 }
 
-// Whether the prompt has come.
+// Whether the prompt has been received.
 static int take(struct Connection *c) {
   char bytes[2048];
   ssize_t count = read(c->descriptor, bytes, sizeof bytes);
@@ -37,7 +37,7 @@ static void tell(struct Connection *c, const char *command) {
   while (!take(c)) {}
 }
 
-// The settings that vehicled polls with, so that both read the same reply, and what more was given.
+// The settings of vehicled, so that both get the same reply, and the given commands.
 static void set_up(struct Connection *c, const char *port, char **more) {
   static const char *commands[] = {"ATZ", "ATE0", "ATL0", "ATS0", "ATH1"};
   c->descriptor = connect_to(port);

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""How long a Stop waits once a hole in the network is over, for each way to configure the socket.
+"""Measures the delay of Stop after a network outage, for each configuration of the socket.
 
     sudo python3 Tests/Bench/hole.py [SECONDS ...]      (default: 1 2 4 8 16)
 
-Makes a network namespace and a veth pair (198.18.77.0/30, reserved for benchmarks), drives as the daemon does (60 set-points a
-second, then Stop with a question behind it, repeated ever more seldom) and has the frames of both sides go to a wrong MAC address
-for as long as the hole lasts. Prints the seconds from the end of the hole until the other side has read Stop.
+Creates a network namespace and a veth pair (198.18.77.0/30, reserved for benchmarks), drives like the daemon (60 set-points per second,
+then Stop followed by a status request, repeated with a back-off), and for the outage sends the frames of both sides to a wrong MAC
+address. Prints the seconds from the end of the outage until the other side has read Stop.
 """
 import os
 import socket
@@ -18,10 +18,10 @@ NAME = f"hole{os.getpid()}"
 HERE, THERE = "198.18.77.1", "198.18.77.2"
 TCP_THIN_LINEAR_TIMEOUTS, TCP_USER_TIMEOUT, TCP_RTO_MAX_MS = 16, 18, 44
 WAYS = {
-    "as the kernel does": [],
+    "kernel default": [],
     "TCP_THIN_LINEAR_TIMEOUTS": [(TCP_THIN_LINEAR_TIMEOUTS, 1)],
     "TCP_RTO_MAX_MS alone": [(TCP_RTO_MAX_MS, 1000)],
-    "as vehicled does": [(TCP_RTO_MAX_MS, 1000), (TCP_USER_TIMEOUT, 3_600_000)],
+    "vehicled": [(TCP_RTO_MAX_MS, 1000), (TCP_USER_TIMEOUT, 3_600_000)],
 }
 CAR = f"""
 import socket, time

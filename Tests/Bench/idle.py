@@ -1,4 +1,4 @@
-"""idle: what the daemon costs when nothing happens, and how soon it and its client are there."""
+"""idle: the cost of the daemon without activity, and the start-up times of daemon and client."""
 import os, socket, statistics, subprocess, time
 
 import rig
@@ -7,7 +7,7 @@ from verdict import judge, show
 
 
 def wakeups(pid, seconds):
-    """Wake-ups of all threads in so many seconds."""
+    """The wake-ups of all threads in this time."""
     before = sleeps(pid)
     time.sleep(seconds)
     return sum(count - before.get(thread, 0) for thread, count in sleeps(pid).items())

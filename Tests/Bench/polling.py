@@ -7,7 +7,7 @@ from verdict import judge, median, show
 
 
 def polling(contender, devices, hz, seconds):
-    """One contender polls fresh adapters; both are on one CPU, so that no wake-up crosses CPUs."""
+    """One program polls new adapters on the same CPU, so that no wake-up crosses CPUs."""
     with running(Adapters(rig.same, hz or HZ)) as adapters:
         if contender == "floor":
             process = start([TOOLS / "floor", adapters.port, devices, hz], "floor", rig.same)
@@ -30,7 +30,7 @@ def polling(contender, devices, hz, seconds):
 
 
 def compare(title, devices, hz, seconds, rounds):
-    """Floor and vehicled in turns; prints the table and returns the rounds of each."""
+    """Runs floor and vehicled in turns, prints the table, and returns the rounds of each."""
     runs = {"floor": [], "vehicled": []}
     for number in range(rounds):
         for contender in sorted(runs, reverse=number % 2):
@@ -46,7 +46,7 @@ def compare(title, devices, hz, seconds, rounds):
     for name, results in runs.items():
         behind = sum(r["rate"] < 0.99 * devices * hz for r in results)
         if behind:
-            print(f"  {name} did not keep up in {behind} of {rounds} rounds; its CPU per poll is too low then. A busy machine? Measure again.")
+            print(f"  {name} did not keep up in {behind} of {rounds} rounds, so its CPU per poll is too low; the machine may be busy: measure again")
     return runs
 
 
@@ -63,7 +63,7 @@ def run_max(options):
 
 
 def run_hz(options):
-    whole = options.seconds or (10 if options.quick else 60)  # shared out among the rounds, so that noise meets both contenders
+    whole = options.seconds or (10 if options.quick else 60)  # divided among the rounds, so that noise affects both programs
     runs = compare(f"One adapter at {HZ} Hz, no client", 1, HZ, whole / options.rounds, options.rounds)
     judge("hz.cpu", ratio(runs, "cpu"))
     judge("hz.missed", sum(r["missed"] for r in runs["vehicled"]))

@@ -1,9 +1,8 @@
-"""python-OBD asks one request back to back, as fast as it can; run by the Python that has it.
+"""Polls one request back to back with python-OBD; run it with the Python that has python-OBD.
 
-  python_obd.py LINK REQUEST SECONDS      prints one line of JSON: replies, and the CPU seconds they took
+  python_obd.py LINK REQUEST SECONDS      prints one line of JSON: replies, and their CPU time in seconds
 
-It repeats the request by an empty line and gives the number of frames (its fast mode), and reads each reply into engine
-speed and road speed with its own decoders."""
+Uses python-OBD's fast mode (the number of frames, and repetition by an empty line) and its decoders for engine speed and road speed."""
 import json, sys, time
 
 import obd
@@ -12,7 +11,7 @@ from obd.protocols import ECU
 
 
 class Part:
-    """One parameter's bytes of an answer, as its decoder wants them: behind the service and the number."""
+    """The bytes of one parameter in a reply, in the form that its decoder expects: after service and PID."""
 
     def __init__(self, data):
         self.data = data
@@ -29,7 +28,7 @@ connection = obd.OBD(link, baudrate=38400, protocol="6")
 command = OBDCommand("FAST", "engine speed and road speed", request.encode(), 0, both, ECU.ENGINE, fast=True)
 for _ in range(20):
     if connection.query(command, force=True).is_null():
-        sys.exit("python-OBD gets no answer")
+        sys.exit("python-OBD gets no reply")
 replies, began, used = 0, time.monotonic(), time.process_time()
 while time.monotonic() - began < seconds:
     replies += not connection.query(command, force=True).is_null()

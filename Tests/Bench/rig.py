@@ -1,5 +1,5 @@
-"""What all benchmarks stand on: processes that end with the script, what the kernel knows of them, the simulated adapters
-and the daemon. It judges nothing and prints nothing."""
+"""Infrastructure of the benchmarks: processes that end with the script, their statistics in the kernel, the simulated adapters, and the
+daemon. Contains no targets and prints nothing."""
 import json, os, re, shutil, signal, socket, subprocess, time
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -11,13 +11,13 @@ HZ = 20
 
 
 class Trouble(Exception):
-    """A benchmark that cannot be made, and why."""
+    """The reason why a benchmark cannot be run."""
 
 
-live = []  # every process that was started and has not been ended
+live = []  # the running processes
 folder = None  # for sockets, configurations and logs of this run
-binaries = None  # where vehicled and vehiclectl are
-same = other = None  # the CPU of simulator and contender, and one beside it where there is one
+binaries = None  # the directory of vehicled and vehiclectl
+same = other = None  # the CPU of simulator and client, and another one if there is one
 
 
 def start(command, name, cpus=None, **options):
@@ -57,7 +57,7 @@ def threads(pid):
 
 
 def cpu(pid):
-    """CPU time of a process in µs; threads that have ended are not in it."""
+    """The CPU time of a process in µs, without ended threads."""
     total = 0
     for thread in threads(pid):
         with suppress(OSError):
@@ -66,7 +66,7 @@ def cpu(pid):
 
 
 def sleeps(pid):
-    """How often each thread of a process has gone to sleep."""
+    """The number of voluntary context switches of each thread."""
     counts = {}
     for thread in threads(pid):
         with suppress(OSError):
@@ -75,7 +75,7 @@ def sleeps(pid):
 
 
 def memory(pid):
-    """Resident and anonymous memory in kB."""
+    """The resident and anonymous memory in kB."""
     text = Path(f"/proc/{pid}/smaps_rollup").read_text()
     return tuple(int(re.search(rf"^{key}:\s+(\d+)", text, re.M)[1]) for key in ("Rss", "Anonymous"))
 
@@ -84,7 +84,7 @@ def build_tools():
     TOOLS.mkdir(parents=True, exist_ok=True)
     compiler = next((c for c in (os.environ.get("CC"), "cc", "gcc", "clang") if c and shutil.which(c)), None)
     if not compiler:
-        raise Trouble("there is no C compiler: install gcc")
+        raise Trouble("no C compiler; install gcc")
     newest = max(f.stat().st_mtime for f in HERE.glob("*.[ch]"))
     for tool in ("fastelm", "floor", "fan", "ticks", "allocations"):
         target = TOOLS / tool
@@ -94,7 +94,7 @@ def build_tools():
 
 
 class Adapters:
-    """fastelm: every connection to its port is an adapter."""
+    """fastelm: each connection to its port is an adapter."""
 
     def __init__(self, cpus=None, hz=HZ):
         self.process = start([TOOLS / "fastelm", hz], "fastelm", cpus, stdout=subprocess.PIPE)
@@ -108,7 +108,7 @@ class Adapters:
         return json.loads(self.process.stdout.readline())
 
     def wait_for(self, connections, process, timeout=60):
-        """Until so many connections have been polled."""
+        """Waits until this many connections have been polled."""
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
             self.reset()
@@ -129,7 +129,7 @@ def configuration(link, devices, rate, kind, more):
 
 
 class Daemon:
-    """vehicled with so many devices on one port, or on another link, started and told to be ready."""
+    """vehicled with this many devices on one port, or with another link, once it is ready."""
 
     def __init__(self, port=0, devices=0, rate=HZ, cpus=None, link=None, environment={}, kind='kind = "obd"', more=""):
         path = configuration(link or f"tcp:127.0.0.1:{port}", devices, rate, kind, more)
@@ -150,7 +150,7 @@ class Daemon:
                     if b"READY=1" in notify.recv(4096):
                         break
                 if self.process.poll() is not None or time.monotonic() - begun > 30:
-                    raise Trouble(f"vehicled does not start: {last_words(self.process)}")
+                    raise Trouble(f"cannot start vehicled: {last_words(self.process)}")
             self.ready = (time.monotonic() - begun) * 1e3
 
 

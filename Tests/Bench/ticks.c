@@ -1,4 +1,4 @@
-// A bare timer: how late the kernel wakes a program that does nothing else. Where even this is late, nobody is punctual.
+// A bare timer: the wake-up latency of a program that does nothing else, as a baseline for lateness.
 //
 //   ticks HZ      prints one line of JSON at SIGTERM
 #include "bench.h"

@@ -1,5 +1,5 @@
-"""tilt: an RC car that is driven at 60 Hz: how long a set-point takes from the lease's client to the wire, and a Stop from the end
-of the lease. The car is a socket that notes when frames arrive; beside it the same client writes the frames to it directly."""
+"""tilt: an RC car that is driven at 60 Hz: the latency from the client's set-point to the wire, and from the end of the lease to Stop. The
+car is a socket that records the arrival of frames; for comparison, the client writes the frames to it directly."""
 import json, math, socket, statistics, threading, time
 from contextlib import suppress
 
@@ -12,7 +12,7 @@ END = b"%^%\r\n"
 
 
 class Car:
-    """Greets as the car does, answers each Modes, and notes every frame and its moment."""
+    """Greets like the car, replies to each Modes, and records all frames with their times."""
     MODES = b"Modes#$#Tilt Steering;Tilt, Lights" + END
 
     def __init__(self):
@@ -41,14 +41,14 @@ class Car:
                             client.sendall(self.MODES)
 
     def wait_for(self, what, since, patience=5):
-        """When the first frame that begins so came after a moment."""
+        """The time of the first frame with this prefix after a time."""
         deadline = time.monotonic() + patience
         while time.monotonic() < deadline:
-            time.sleep(0.03)  # whoever looks meanwhile keeps the thread that listens from its clock
+            time.sleep(0.03)  # frequent checks would delay the receiving thread
             for moment, frame in self.frames[-100:]:
                 if moment >= since and frame.startswith(what):
                     return moment
-        raise Trouble(f"the car does not hear {what.decode()}")
+        raise Trouble(f"the car did not receive {what.decode()}")
 
 
 class Client:
@@ -65,7 +65,7 @@ class Client:
         while not reply.endswith(b"\0"):
             data = self.socket.recv(4096)
             if not data:
-                raise Trouble("vehicled hangs up")
+                raise Trouble("vehicled closed the connection")
             reply += data
         return json.loads(reply.split(b"\0")[0])
 
@@ -82,7 +82,7 @@ def frame(number):
 
 
 def stream(seconds, say):
-    """Says a set-point on a 60 Hz grid; the moments of saying."""
+    """Sends set-points on a 60 Hz grid; returns their times."""
     said, begin = [], time.monotonic() + 0.05
     for number in range(int(seconds * HZ)):
         time.sleep(max(0, begin + number / HZ - time.monotonic()))
@@ -99,7 +99,7 @@ def latencies(car, said, since, first=0):
             came.setdefault(heard, moment)
     trips = sorted((came[frame(number)] - moment) / 1e6 for number, moment in enumerate(said, first) if frame(number) in came)
     if len(trips) < len(said) * 0.9:
-        raise Trouble(f"of {len(said)} set-points {len(trips)} reached the wire")
+        raise Trouble(f"{len(trips)} of {len(said)} set-points reached the wire")
     middle = statistics.median(trips)
     away = sorted(abs(trip - middle) for trip in trips)
     return {"median": middle, "p99": trips[math.ceil(len(trips) * 0.99) - 1], "jitter": away[math.ceil(len(away) * 0.99) - 1],
@@ -120,7 +120,7 @@ def run_direct(seconds):
 def run_daemon(seconds, stops):
     car = Car()
     with rig.running(Daemon(devices=1, link=f"tcp:127.0.0.1:{car.port}", kind='kind = "car"\nstatus-interval = 0', rate=None)) as daemon:
-        car.wait_for(b"Stop", 0)  # the greeting's end
+        car.wait_for(b"Stop", 0)  # the end of the greeting
         time.sleep(0.3)
         holder, driver = Client(daemon.socket), Client(daemon.socket)
         lease = holder.drive()
