@@ -146,7 +146,7 @@ int clinux_spawn(const char *path, const char *argument, int fd, int as, pid_t *
 
 void clinux_name_thread(const char *name) { pthread_setname_np(pthread_self(), name); }
 
-int clinux_clock_is_kept(void) {
+int clinux_clock_is_synchronised(void) {
   struct timex kernel = {0};
   if (adjtimex(&kernel) < 0) return -errno;
   return !(kernel.status & STA_UNSYNC);

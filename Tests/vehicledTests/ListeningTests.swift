@@ -152,8 +152,8 @@ import Testing
   @Test func `only who listens at the address in question is named`() {
     let (holder, port) = listening()  // at 127.0.0.1
     let us = "(process \(getpid()))"
-    for address in ["127.0.0.1", "0.0.0.0"] { #expect(PortHolder.words(port, at: address).contains(us), "\(address)") }
-    #expect(!PortHolder.words(port, at: "127.0.0.2").contains(us))
+    for address in ["127.0.0.1", "0.0.0.0"] { #expect(PortHolder.description(of: port, at: address).contains(us), "\(address)") }
+    #expect(!PortHolder.description(of: port, at: "127.0.0.2").contains(us))
     close(holder)
   }
 

@@ -43,4 +43,4 @@ int clinux_spawn(const char *path, const char *argument, int fd, int as, pid_t *
 // Names the calling thread for ps -L and debuggers; at most 15 bytes.
 void clinux_name_thread(const char *name);
 // Whether the wall clock is synchronised (adjtimex). 1 or 0, or -errno.
-int clinux_clock_is_kept(void);
+int clinux_clock_is_synchronised(void);

@@ -94,7 +94,7 @@ enum Checkup {
 
   /// Times of readings, recordings and cleared codes come from this clock.
   private static func clock() -> Contract.Finding {
-    let kept = clinux_clock_is_kept()
+    let kept = clinux_clock_is_synchronised()
     return clock(year: year(), isSynchronised: kept < 0 ? nil : kept == 1)
   }
 

@@ -52,7 +52,7 @@ import Protocols
       let (host, port) = (host, port)
       // To look through all processes takes its time.
       disk.read {
-        PortHolder.words(port, at: host)
+        PortHolder.description(of: port, at: host)
       } then: { holder in
         self.failed("port \(port) is taken by \((try? holder.get()) ?? "another program"): stop that first")
       }

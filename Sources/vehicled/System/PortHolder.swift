@@ -6,7 +6,7 @@ import Protocols
 
 enum PortHolder {
   /// `python3 (process 4711)`, `a program of user www-data`, or `another program`.
-  static func words(_ port: Int, at host: String) -> String {
+  static func description(of port: Int, at host: String) -> String {
     for table in ["/proc/self/net/tcp", "/proc/self/net/tcp6"] {
       guard let bytes = try? Files.contents(of: table, limit: 4 << 20) else { continue }
       for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n").dropFirst() {
