@@ -33,7 +33,7 @@ extension WholeHouse {
       #expect(try Self.properties(house)["state"] as? String == "live")
       for verb in ["connect", "disconnect"] {
         let outcome = house.vehiclectl(verb, "phone")
-        #expect(outcome.status == 1 && outcome.errors.contains("it has no link"))
+        #expect(outcome.status == 1 && outcome.errors.contains("the device has no link"))
       }
       // Nothing that was acknowledged is lost.
       first.end(SIGKILL)

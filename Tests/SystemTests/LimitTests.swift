@@ -58,7 +58,7 @@ extension WholeHouse {
       let (_, link) = try house.simulator()
       try house.write("[device.ev]\nkind = \"obd\"\nlink = \"\(link)\"\nrecord = true\n")
       let daemon = try daemon(house, under: ["/usr/bin/prlimit", "--fsize=3000"])
-      #expect(wait { daemon.complaints.contains("not recording: cannot write ") })
+      #expect(wait { daemon.complaints.contains("cannot record: cannot write ") })
       #expect(daemon.complaints.contains("file too large"), "\(daemon.complaints)")
       #expect(wait { house.get("rpm") != nil } && daemon.end() == 0)
     }

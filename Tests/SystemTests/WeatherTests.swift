@@ -49,7 +49,7 @@ extension WholeHouse {
       #expect(wait { house.get("weather.temperature") == "11.1" })
       #expect(house.get("weather.place") == "Zürich, Switzerland")
       #expect(wait { healthy.complaints.contains("asked for /v1/search") })
-      #expect(house.vehiclectl("disconnect", "weather").errors.contains("it has no link"))
+      #expect(house.vehiclectl("disconnect", "weather").errors.contains("the device has no link"))
       #expect(second.isRunning && second.end() == 0)
     }
 

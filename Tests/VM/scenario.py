@@ -161,7 +161,7 @@ def polkit():
     sh("systemctl daemon-reload; systemctl stop vehicled.service vehicled.socket; systemctl start vehicled.socket vehicled.service")
     comes_back("polkit instead of lists")
     code, _, errors = sh("runuser -u stranger -- vehiclectl get ev.rpm")
-    check("polkit requires authentication of another user", code == 7 and "io.vehicled.observe to be authenticated" in errors, errors)
+    check("polkit requires authentication of another user", code == 7 and "authentication for io.vehicled.observe" in errors, errors)
     with open("/etc/polkit-1/rules.d/10-stranger.rules", "w") as file:
         file.write('polkit.addRule(function(action, subject) { if (action.id == "io.vehicled.observe" && subject.user == "stranger") return "yes"; });\n')
     check("a rule grants read access", wait(lambda: sh("runuser -u stranger -- vehiclectl get ev.rpm")[0] == 0, 20), sh("runuser -u stranger -- vehiclectl get ev.rpm")[2])

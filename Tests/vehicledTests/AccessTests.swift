@@ -53,22 +53,22 @@ import Testing
     #expect(
       decide(.control, peer(Self.nobody))
         == .denied(
-          "to control one must be in group drivers or in group no-such-group or user 4711 or user no-such-user, and nobody is not; "
+          "nobody lacks the control right, which requires group drivers or group no-such-group or user 4711 or user no-such-user; "
             + "sudo usermod -aG drivers nobody, then log in again"))
     guard case .denied(let words) = decide(.observe, peer(Self.nobody)) else {
       Issue.record("a stranger sees")
       return
     }
-    #expect(words.hasPrefix("to observe one must be in group family or user eve or in group drivers"))
+    #expect(words.hasPrefix("nobody lacks the observe right, which requires group family or user eve or group drivers"))
     #expect(
       self.decide(Configuration.Control(observe: [], control: []), .control, for: peer(Self.nobody), Self.known)
-        == .denied("to control one must be root, and nobody is not; add nobody to control-users in [control] of the configuration"))
+        == .denied("nobody lacks the control right, which requires root; add nobody to control-users in [control] of the configuration"))
     // A number without an account can be in a list, and in no group.
     guard case .denied(let remedy) = decide(.control, peer(61_003)) else {
       Issue.record("a stranger controls")
       return
     }
-    #expect(remedy.hasSuffix("and user 61003 is not; add 61003 to control-users in [control] of the configuration"), "\(remedy)")
+    #expect(remedy.hasSuffix("add 61003 to control-users in [control] of the configuration"), "\(remedy)")
   }
 
   @Test func aNameThatCannotBeLookedUpLetsInNoClientThatIsNotLetInByAnother() {
@@ -78,7 +78,7 @@ import Testing
     #expect(decide(Self.listed, .control, for: peer(Self.nobody, 60), answers) == .granted)
     #expect(
       decide(Self.listed, .observe, for: peer(Self.nobody, 50), answers)
-        == .denied("cannot look up group family: the name service does not respond; try again, and see getent(1)"))
+        == .denied("cannot look up group family: the name service does not respond; try again, or check with getent(1)"))
   }
 
   @Test func problemsNameWhatIsMissingAndWhatFailed() {
@@ -87,8 +87,8 @@ import Testing
     #expect(
       Access(Self.listed).problems(answers) == [
         "cannot look up user eve: input/output error",
-        "there is no group no-such-group on this machine: the access lists name it in vain",
-        "there is no user no-such-user on this machine: the access lists name it in vain",
+        "group no-such-group does not exist: its entry in [control] has no effect",
+        "user no-such-user does not exist: its entry in [control] has no effect",
       ])
   }
 

@@ -28,6 +28,6 @@ import Testing
   func aLinkThatItsMachineGaveUpHasToHoldLonger(_ seconds: Int64, _ startsOver: Bool) {
     var backoff = tired()
     backoff.linkCameUp(at: 0)
-    #expect(backoff.linkWentDown(at: seconds * .second, isGivenUp: true) == (startsOver ? 1 : 60) * .second)
+    #expect(backoff.linkWentDown(at: seconds * .second, wasReset: true) == (startsOver ? 1 : 60) * .second)
   }
 }

@@ -180,7 +180,7 @@ import Testing
     rig.publish((1, .value(.int(1))))
     #expect(
       await until {
-        watcher.beat()
+        watcher.sendHeartbeat()
         return !client.changes.isEmpty
       })
     withExtendedLifetime(rig) {}
@@ -265,7 +265,7 @@ import Testing
     let client = Client()
     let watcher = Watcher(sink: client, interval: 0)
     try rig.board.subscribe(watcher, to: nil)
-    watcher.beat()
+    watcher.sendHeartbeat()
     #expect(client.replies.last == Contract.Watch.Result(sequence: 1))
   }
 
@@ -309,15 +309,15 @@ import Testing
     func heard(_ words: String) async -> Bool {
       await until { mirror.words.last { $0.hasPrefix("observed phone") }?.contains(words) == true }
     }
-    #expect(await heard("there is no phone.steps"))
+    #expect(await heard("no property phone.steps"))
     let phone = vehicledTests.device(Probe(), named: "phone", Schema(properties: [Property("steps", .int, lifetime: .retained, help: "")]))
     rig.board.add(phone)
     #expect(await heard("not known yet"))
-    phone.observer?.deviceLearned([Reading(0, .value(.int(4321)))])
+    phone.observer?.deviceUpdated([Reading(0, .value(.int(4321)))])
     phone.observer?.deviceTurnEnded()
     #expect(await heard("int(4321)"))
     rig.board.remove(phone)
-    #expect(await heard("there is no phone.steps"))
+    #expect(await heard("no property phone.steps"))
     #expect(mirror.words.count { $0.hasPrefix("observed ev.rpm") } == 1, "of others nothing is told anew: \(mirror.words)")
   }
 }

@@ -124,7 +124,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     let isBehind = await until { probe.words.contains("sent 1") && device.ports[0].backlog ?? 0 > 100 }
     #expect(isBehind, "\(probe.words), \(device.ports[0].state), \(device.ports[0].backlog ?? -1)")
     device.take(.leaseEnded("again"))
-    #expect(probe.words.last?.hasPrefix("sent 2: the other side has not acknowledged the last ") == true, "\(probe.words)")
+    #expect(probe.words.last?.hasPrefix("sent 2: the peer has not acknowledged the last ") == true, "\(probe.words)")
     device.close {}
   }
 
@@ -197,7 +197,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     ev = restarted()
     await open(ev)
     #expect(probe.words == ["started []", "main down"] && ev.ports[0].nextAttempt == nil)
-    #expect(ev.reasonDown == "disconnected on request: vehiclectl connect ev")
+    #expect(ev.unreachableReason == "disconnected on request: vehiclectl connect ev")
     ev.connect { answers.append($0) }
     #expect(await until { answers.count == 2 && ev.ports[0].isUp })
     ev.disconnect { answers.append($0) }
@@ -256,7 +256,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     #expect(await until { probe.words.last == "main down" })
     // The first end: by now it may have been tried again.
     let reasons = probe.inputs.compactMap { if case .linkChanged(_, .down(let reason)) = $0 { reason } else { nil } }
-    #expect(reasons.first?.contains("went away") == true, "\(reasons)")
+    #expect(reasons.first?.contains("disappeared") == true, "\(reasons)")
     device.disconnect()
   }
 
@@ -293,7 +293,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     device.open(restored: [:])
     #expect(await until { device.ports[0].nextAttempt != nil })
     guard case .down(let reason) = device.ports[0].state else { return #expect(Bool(false), "up") }
-    #expect(reason == "another program has \(path) open: end it first")
+    #expect(reason == "\(path) is in use by another program: stop it first")
     device.disconnect()
   }
 
@@ -348,7 +348,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
       if case .started = input { effects.send("other", [1], 3) }
     }
     device(probe).open(restored: [:])
-    #expect(probe.words == ["started []", "sent 3: there is no link other"])
+    #expect(probe.words == ["started []", "sent 3: no link other"])
   }
 
   @Test func wakesTheMachineWhenItWants() async {

@@ -1,4 +1,4 @@
-// What the doctor says of the disk.
+// The findings of Diagnose about the disk.
 
 import Testing
 
@@ -10,8 +10,10 @@ import Testing
     (500_000, nil, false, true, "failed"),
     (5_000_000_000, 0, false, true, "failed"), (5_000_000_000, nil, true, true, "failed"), (5_000_000_000, nil, false, false, "failed"),
   ])
-  func `a disk that keeps nothing has failed`(_ free: UInt64, _ files: UInt64?, _ isReadOnly: Bool, _ isOurs: Bool, _ state: String) {
-    let finding = Doctor.disk("/var/lib/vehicled", free: free, files: files, isReadOnly: isReadOnly, isOurs: isOurs)
+  func `a disk that cannot store state has failed`(
+    _ free: UInt64, _ files: UInt64?, _ isReadOnly: Bool, _ isWritable: Bool, _ state: String
+  ) {
+    let finding = Doctor.disk("/var/lib/vehicled", free: free, files: files, isReadOnly: isReadOnly, isWritable: isWritable)
     #expect(finding.state == state && (state == "ok") == (finding.remedy == nil))
   }
 }

@@ -32,8 +32,8 @@ import Testing
     ("aa:bb:cc:dd:ee:ff", "anything", true), ("aa:bb:cc:dd:ee:fe", "AA:BB:CC:DD:EE:FF", false),
   ]) func `a peer is meant by its name or address`(_ text: String, _ name: String, _ isMeant: Bool) {
     let target = BLETarget(match: BLETarget.Match(text))
-    #expect(target.means(address: "AA:BB:CC:DD:EE:FF", name: name, role: .elm327) == isMeant)
-    #expect(target.means(address: "AA:BB:CC:DD:EE:FF", name: nil, role: .elm327) == text.hasPrefix("aa:bb:cc:dd:ee:ff"))
+    #expect(target.matches(address: "AA:BB:CC:DD:EE:FF", name: name, role: .elm327) == isMeant)
+    #expect(target.matches(address: "AA:BB:CC:DD:EE:FF", name: nil, role: .elm327) == text.hasPrefix("aa:bb:cc:dd:ee:ff"))
   }
 
   /// OBDLink CX: the first pair that can notify and be written is its firmware update.
@@ -96,27 +96,27 @@ import Testing
       do { return try choose(link, all) } catch { return "\(error)" }
     }
     #expect(
-      words("ble:x", []) == "none of the services that this kind knows; it has no characteristics at all: give service=, notify= and write="
+      words("ble:x", []) == "no service that this kind knows; it has no characteristics: set service=, notify= and write="
     )
     #expect(words("ble:x", [characteristic("180A", "2A29", "read")]).contains("it has 180A (2A29)"))
     #expect(
       words("ble:x", [characteristic("FFF0", "FFF1", "read"), characteristic("FFF0", "FFF2", "write")])
-        == "characteristic FFF1 cannot notify: it has read")
+        == "characteristic FFF1 does not support notify: it has read")
     #expect(
       words("ble:x", [characteristic("FFF0", "FFF1", "notify"), characteristic("FFF0", "FFF2")])
-        == "characteristic FFF2 cannot be written: it has no properties")
+        == "characteristic FFF2 is not writable: it has no properties")
     let many = (0..<500).map { characteristic(GATTUUID("\(1000 + $0)") ?? "0000", "2A29", "read") }
     #expect(words("ble:x", many).utf8.count < 400)
   }
 
   @Test(arguments: [
-    ("org.bluez.Error.Failed", "le-connection-abort-by-local", "did not answer"), ("org.bluez.Error.InProgress", "", "already"),
+    ("org.bluez.Error.Failed", "le-connection-abort-by-local", "no response"), ("org.bluez.Error.InProgress", "", "already"),
     ("org.bluez.Error.AuthenticationFailed", "x", "bluetoothctl pair ADDRESS"), ("org.bluez.Error.NotReady", "", "power on"),
-    ("org.freedesktop.DBus.Error.AccessDenied", "no", "group bluetooth"), ("org.freedesktop.DBus.Error.UnknownObject", "", "forgotten"),
+    ("org.freedesktop.DBus.Error.AccessDenied", "no", "group bluetooth"), ("org.freedesktop.DBus.Error.UnknownObject", "", "removed"),
     ("org.bluez.Error.Failed", "br-connection-profile-unavailable", "rfcomm"),
     ("org.bluez.Error.Failed", "Input/output error", "input/output error"),
   ]) func `what BlueZ refuses is said in plain words`(_ name: String, _ text: String, _ words: String) {
-    #expect(BLEWords.connecting(.refused(name: name, text: text)).reason.contains(words))
+    #expect(BusError.refused(name: name, text: text).connectFailure.reason.contains(words))
   }
 
   @Test func `an adapter is known by its answer to ATI`() throws {

@@ -39,7 +39,7 @@ import Testing
     #expect(rig.board.states[0].device().holder?.hasSuffix("(pid \(getpid()))") == true)
     holder.hangUp()
     #expect(await until { rig.leases.count == 2 })
-    #expect(rig.leases[1] == "lease ended: the driver is gone" && rig.board.states[0].device().holder == nil)
+    #expect(rig.leases[1] == "lease ended: client disconnected" && rig.board.states[0].device().holder == nil)
     #expect(await driver.ask(rig.set("1", lease)).contains("LeaseLost"))
     #expect(await rig.drive(other) != lease)
     rig.end()
@@ -52,7 +52,7 @@ import Testing
     #expect(await rig.drive(holder).count > 20)
     holder.hangUp()
     #expect(await until { rig.device.lease == nil })
-    rig.device.ports[0].leave(Will(dead: [Will.Message([1])], frozen: []))
+    rig.device.ports[0].setLastWill(Will(dead: [Will.Message([1])], frozen: []))
     let reply = await rig.drive(try Client(rig.methods))
     #expect(reply.contains("no-guardian") && reply.contains("no guardian: cannot start it: no such file"), "\(reply)")
     rig.end()
@@ -75,7 +75,7 @@ import Testing
     let lease = await rig.drive(holder)
     #expect(await driver.ask(rig.set("1", lease)).contains("reading"))
     if how == "hangs up" { driver.hangUp() } else { driver.sayNoMore() }
-    #expect(await until { rig.leases == ["lease", "lease ended: the driver is gone"] })
+    #expect(await until { rig.leases == ["lease", "lease ended: client disconnected"] })
     holder.hangUp()
     rig.end()
   }
@@ -125,10 +125,10 @@ import Testing
     let holder = try Client(rig.methods)
     _ = await rig.drive(holder)
     holder.sayNoMore()
-    #expect(await until { rig.leases == ["lease", "lease ended: the driver is gone"] })
+    #expect(await until { rig.leases == ["lease", "lease ended: client disconnected"] })
     // It can still listen, and is told.
     let lost = await holder.next()
-    #expect(lost.contains("io.vehicled.LeaseLost") && lost.contains("the driver has hung up"), "\(lost)")
+    #expect(lost.contains("io.vehicled.LeaseLost") && lost.contains("client closed its connection"), "\(lost)")
     #expect(await until { holder.isLetGo })
     rig.end()
   }
@@ -234,8 +234,8 @@ import Testing
     let holder = try Client(rig.methods)
     _ = await rig.drive(holder)
     rig.board.remove(rig.device)
-    rig.device.close("the device was configured anew") {}
-    #expect(await holder.next().contains("configured anew"))
+    rig.device.close("device reconfigured or removed") {}
+    #expect(await holder.next().contains("device reconfigured or removed"))
     #expect(rig.probe.words.contains("stopping"))
     rig.end()
   }
@@ -257,7 +257,7 @@ import Testing
     let reply = await stranger.ask(#"{"method":"io.vehicled.Status"}"#)
     #expect(reply.contains(#""error":"org.varlink.service.PermissionDenied""#))
     #expect(
-      reply.contains("to observe one must be in group vehicled, and nobody is not; sudo usermod -aG vehicled nobody, then log in again"))
+      reply.contains("nobody lacks the observe right, which requires group vehicled; sudo usermod -aG vehicled nobody, then log in again"))
     #expect(await stranger.ask(#"{"method":"org.varlink.service.GetInfo"}"#).contains("io.vehicled"))
     rig.end()
   }

@@ -46,7 +46,7 @@ import Testing
       device.open(restored: [:])
     }
 
-    var words: String? { device.ports.first?.words }
+    var words: String? { device.ports.first?.waitReason }
 
     static func freePort() -> Int {
       let (descriptor, port) = listening()
@@ -116,7 +116,7 @@ import Testing
     #expect(await until { text(first) == "ok" })
     close(first)
     #expect(await until { rig.heard.last == "down: 127.0.0.1 closed the connection" })
-    #expect(rig.words == "listening at 127.0.0.1:\(rig.port)")
+    #expect(rig.words == "listening on 127.0.0.1:\(rig.port)")
     let third = await letIn(rig.port)
     #expect(await until { rig.heard.last == "up" })
     say("go", to: third)
@@ -133,8 +133,8 @@ import Testing
     let rig = try Rig(from: "192.168.4.0/24")
     let stranger = await connected(rig.port)
     #expect(await until { text(stranger) == nil })
-    #expect(await until { rig.words?.hasSuffix("hung up on 127.0.0.1, which is not of 192.168.4.0/24") == true }, "\(rig.words ?? "")")
-    #expect(rig.heard == ["refused: 127.0.0.1, which is not of 192.168.4.0/24"])
+    #expect(await until { rig.words?.hasSuffix("rejected 127.0.0.1, which is not in 192.168.4.0/24") == true }, "\(rig.words ?? "")")
+    #expect(rig.heard == ["refused: 127.0.0.1, which is not in 192.168.4.0/24"])
     close(stranger)
     rig.device.close {}
     #expect(await until { connect(rig.port) < 0 }, "it goes with its device")
@@ -143,7 +143,7 @@ import Testing
   @Test func `whoever holds the port is named, and it is not tried again`() async throws {
     let (holder, port) = listening()
     let rig = try Rig(port: port)
-    let expected = "down: port \(port) is taken by "
+    let expected = "down: port \(port) is in use by "
     #expect(await until { rig.heard.first?.hasPrefix(expected) == true }, "\(rig.heard)")
     #expect(rig.heard.first?.contains("(process \(getpid()))") == true, "\(rig.heard)")
     close(holder)

@@ -14,7 +14,7 @@ import Testing
     }
     let device = device(Probe(), named: "ev")
     let recorder = Recorder(device, disk: Disk(directory: directory))
-    device.taps.linkCameUp(.main)
+    device.monitor.linkCameUp(.main)
     recorder.close()
     let names = { (device: String) in Files.list("\(directory)/recordings/\(device)") }
     #expect(await until { names("ev").count == 4 })
@@ -32,7 +32,7 @@ import Testing
     for name in earlier { try Files.write("\(folder)/\(name)", [], flags: O_CREAT) }
     let device = device(Probe(), named: "ev")
     let recorder = Recorder(device, disk: Disk(directory: String(folder.dropLast("/recordings/ev".count))))
-    device.taps.linkCameUp(.main)
+    device.monitor.linkCameUp(.main)
     recorder.close()
     #expect(await until { Files.list(folder).count == 4 })
     #expect(Array(Files.list(folder).prefix(3)) == Array(earlier.suffix(3)))
@@ -45,7 +45,7 @@ import Testing
     let device = device(Probe(), named: "ev")
     for _ in 0..<2 {
       let recorder = Recorder(device, disk: disk)
-      device.taps.linkCameUp(.main)
+      device.monitor.linkCameUp(.main)
       recorder.close()
       let now = Clock.wall()
       #expect(await until { Clock.wall() > now + 1000 })
@@ -69,7 +69,7 @@ import Testing
     let device = device(Probe(), named: "ev")
     let recorder = Recorder(device, disk: disk)
     let bytes = [UInt8](repeating: 65, count: 2048)
-    for _ in 0..<1000 { device.taps.record(.received, .main, bytes) }
+    for _ in 0..<1000 { device.monitor.record(.received, .main, bytes) }
     isFree.withLock { $0 = true }
     let folder = "\(directory)/recordings/ev"
     let recorded = { Files.list(folder).compactMap { try? Files.read("\(folder)/\($0)", limit: 64 << 20) } }
@@ -77,7 +77,7 @@ import Testing
     #expect(await until { recorded().count == 1 && recorded()[0].last == UInt8(ascii: "\n") })
     #expect(
       await until {
-        device.taps.record(.received, .main, [66])
+        device.monitor.record(.received, .main, [66])
         return recorded().count == 2
       })
     recorder.close()
@@ -89,16 +89,16 @@ import Testing
   @Test func afterAFailureANewFileIsBegunThatIsWhole() async throws {
     let directory = temporaryDirectory()
     let device = device(Probe(), named: "ev")
-    device.taps.linkCameUp(.main)
-    device.taps.record(.sent, .main, Array("ATZ\r".utf8))
-    let recorder = Recorder(device, disk: Disk(directory: directory), restTime: 20 * .millisecond)
+    device.monitor.linkCameUp(.main)
+    device.monitor.record(.sent, .main, Array("ATZ\r".utf8))
+    let recorder = Recorder(device, disk: Disk(directory: directory), retryDelay: 20 * .millisecond)
     let folder = "\(directory)/recordings/ev"
     #expect(await until { Files.list(folder).count == 1 })
     for name in Files.list(folder) { unlink("\(folder)/\(name)") }
     rmdir(folder)
     #expect(
       await until {
-        device.taps.record(.sent, .main, [67])
+        device.monitor.record(.sent, .main, [67])
         return Files.list(folder).count == 1
       })
     recorder.close()
@@ -110,33 +110,33 @@ import Testing
   }
 
   @Test func whatALinkCarriedFirstIsKeptAsFarAsItFitsAndSecretsAreNot() throws {
-    let taps = Taps()
-    #expect(taps.isIdle)
-    taps.linkCameUp(.main)
-    taps.record(.sent, .main, Array("ATZ\r".utf8))
-    taps.record(.sent, .main, Array("password".utf8), secret: true)
-    taps.record(.received, .main, [])
-    taps.record(.received, .main, [UInt8](repeating: 0x3E, count: 700))
+    let monitor = LinkMonitor()
+    #expect(monitor.isIdle)
+    monitor.linkCameUp(.main)
+    monitor.record(.sent, .main, Array("ATZ\r".utf8))
+    monitor.record(.sent, .main, Array("password".utf8), secret: true)
+    monitor.record(.received, .main, [])
+    monitor.record(.received, .main, [UInt8](repeating: 0x3E, count: 700))
     // Of this exchange only a part would fit: it is left out, and so is what is left of the one that is under way.
-    taps.record(.sent, .main, [0])
-    #expect(!taps.isIdle)
-    taps.record(.received, .main, [UInt8](repeating: 0x3E, count: 700))
-    #expect(taps.isIdle)
-    taps.record(.received, .main, [1])
+    monitor.record(.sent, .main, [0])
+    #expect(!monitor.isIdle)
+    monitor.record(.received, .main, [UInt8](repeating: 0x3E, count: 700))
+    #expect(monitor.isIdle)
+    monitor.record(.received, .main, [1])
     var lines: [String] = []
-    let tap = taps.add { lines.append($0) }
-    taps.record(.received, .main, [2])
-    taps.record(.sent, .main, [3])
-    taps.record(.received, .main, [4])
+    let subscription = monitor.add { lines.append($0) }
+    monitor.record(.received, .main, [2])
+    monitor.record(.sent, .main, [3])
+    monitor.record(.received, .main, [4])
     let header = #"{"date":"2026-01-01T00:00:00Z","device":"ev","format":1,"kind":"obd"}"#
     let recording = try Recording(parsing: Array(([header] + lines).joined(separator: "\n").utf8) + [10])
     #expect(recording.lines.map(\.text) == ["up", nil, "secret: 8 bytes", nil, nil, nil, nil])
     #expect(recording.lines.map(\.bytes?.count) == [nil, 4, nil, 0, 700, 1, 1])
     #expect(recording.lines.map(\.dir) == [.state, .sent, .sent, .received, .received, .sent, .received])
     #expect(recording.lines[0].t == 0 && zip(recording.lines, recording.lines.dropFirst()).allSatisfy { $0.t <= $1.t })
-    taps.remove(tap)
-    taps.linkWentDown(.main, "unplugged")
-    #expect(taps.isIdle)
+    monitor.remove(subscription)
+    monitor.linkWentDown(.main, "unplugged")
+    #expect(monitor.isIdle)
   }
 
   @Test func aRecordingWithATornLastLineIsRead() throws {

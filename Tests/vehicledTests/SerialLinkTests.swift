@@ -16,7 +16,7 @@ import Testing
   func linkCameUp(maximumSend: Int?) { isUp = true }
   func linkReceived(_ bytes: [UInt8]) {}
   func linkSent(_ id: SendID, failure: String?) {}
-  func linkHasNews() { news += 1 }
+  func linkDetailsChanged() { news += 1 }
   func linkWentDown(_ reason: String, final: Bool) { end = reason }
 }
 

@@ -143,7 +143,7 @@ import Testing
     await Timer.pause(20 * .millisecond)
     #expect(rig.leases == ["lease"])
     driver.hangUp()
-    #expect(await until { rig.leases == ["lease", "lease ended: the driver is gone"] })
+    #expect(await until { rig.leases == ["lease", "lease ended: client disconnected"] })
     rig.end()
   }
 
@@ -228,7 +228,7 @@ import Testing
 
   @Test func `the limit may grow while a call comes`() throws {
     var backlog = Backlog()
-    backlog.append([UInt8](repeating: 32, count: Backlog.strangerLimit + 1), at: 0)
+    backlog.append([UInt8](repeating: 32, count: Backlog.unauthorizedLimit + 1), at: 0)
     #expect(throws: VarlinkFraming.TooLong.self) { try backlog.hasCall() }
     backlog.limit = VarlinkFraming.limit
     #expect(try !backlog.hasCall())

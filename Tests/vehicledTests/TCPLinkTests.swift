@@ -14,7 +14,7 @@ import Testing
     func linkCameUp(maximumSend: Int?) { isUp = true }
     func linkReceived(_ bytes: [UInt8]) {}
     func linkSent(_ id: SendID, failure: String?) {}
-    func linkHasNews() {}
+    func linkDetailsChanged() {}
     func linkLostPeer(_ reason: String) {}
     func linkWentDown(_ reason: String, final: Bool) {}
   }
@@ -51,8 +51,8 @@ import Testing
     let descriptor = try #require(owner.isUp ? link.descriptor : nil)
     #expect(Self.option(descriptor, TCP_USER_TIMEOUT) == (givesUp ? 25_000 : 3_600_000))
     // A kernel that does not know it has no such option; the usual value is two minutes.
-    if let time = Self.option(descriptor, ChannelLink.maxBackOff.option) {
-      #expect(time == (givesUp ? 120_000 : ChannelLink.maxBackOff.milliseconds))
+    if let time = Self.option(descriptor, ChannelLink.maxBackoff.option) {
+      #expect(time == (givesUp ? 120_000 : ChannelLink.maxBackoff.milliseconds))
     }
   }
 }

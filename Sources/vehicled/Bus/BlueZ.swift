@@ -1,11 +1,11 @@
-// What BlueZ knows, as it tells it: adapters, peripherals and their GATT tables, kept in step by its signals. Only what
-// is needed here is kept, and only from BlueZ itself: anybody on the bus can send a signal.
-// Facts: BlueZ's doc/adapter-api.txt, device-api.txt, gatt-api.txt (5.66); the D-Bus specification, ObjectManager.
+// A copy of BlueZ's adapters, peripherals and GATT tables, updated by its signals. Only the properties that are used are stored,
+// and only from BlueZ itself, because every client of the bus can send signals.
+// Source: BlueZ's doc/adapter-api.txt, device-api.txt, gatt-api.txt (5.66); the D-Bus specification, ObjectManager.
 
 import Bus
 import Protocols
 
-/// Whoever wants to know that something about Bluetooth changed. Told once a turn, however much changed.
+/// An observer of changes of BlueZ's objects. Called at most once per turn.
 @Loop protocol BlueZObserver: AnyObject {
   func blueZChanged()
 }
@@ -13,9 +13,9 @@ import Protocols
 @Loop final class BlueZ {
   typealias Properties = [String: BusValue]
 
-  /// Whether there is somebody to talk to.
+  /// Whether BlueZ is available.
   enum Presence: Equatable {
-    /// Not looked for yet, or about to be found.
+    /// Not connected yet, or connecting.
     case unknown
     case absent(String)
     case present
@@ -24,48 +24,48 @@ import Protocols
   private(set) var presence = Presence.unknown
   /// Interfaces and their properties by object path.
   private(set) var objects: [String: [String: Properties]] = [:]
-  /// A search that all share.
-  private(set) lazy var discovery = Discovery(self)
+  /// The shared scan.
+  private(set) lazy var scanner = BLEScanner(self)
 
-  /// Who is told of a characteristic's notifications, by its path.
+  /// The receivers of characteristics' notifications, by object path.
   var notified: [String: @Loop ([UInt8]) -> Void] = [:]
 
-  /// Which link has which peripheral, by its path.
-  private var holders: [String: ObjectIdentifier] = [:]
-  /// Peripherals, by path, whose connection is being ended.
-  private var leaving: Set<String> = []
-  /// Until when a peer, by address, that turned out to be something else is left alone.
+  /// The links that use a peripheral, by its path.
+  private var claims: [String: ObjectIdentifier] = [:]
+  /// The peripherals, by path, that are being disconnected.
+  private var disconnecting: Set<String> = []
+  /// Until when unsuitable peers are skipped, by address.
   private var rejected: [String: Instant] = [:]
-  /// How often in a row a peer, by address, could not be connected.
+  /// The number of consecutive failures to connect, by address.
   private var failures: [String: Int] = [:]
-  private var heardPath: String?
-  /// Some of what BlueZ knows is not kept: there is too much of it.
+  private var lastSeenPath: String?
+  /// Whether objects were ignored because there are too many.
   private(set) var isFull = false
 
   private let bus: SystemBus
-  private var owner: String? { didSet { bus.audible = owner } }
-  /// Which request for all objects is the last one.
+  private var owner: String? { didSet { bus.signalSender = owner } }
+  /// The number of the last request for all objects.
   private var request = 0
   private var observers: [ObjectIdentifier: Weak] = [:]
-  private var isTelling = false
-  private lazy var again = Timer { [weak self] _ in self?.findOwner() }
-  private lazy var soon = Timer { [weak self] _ in self?.tell() }
+  private var isNotifying = false
+  private lazy var retryTimer = Timer { [weak self] _ in self?.findOwner() }
+  private lazy var notifyTimer = Timer { [weak self] _ in self?.notify() }
 
   private struct Weak {
     weak var observer: (any BlueZObserver)?
   }
 
   static let name = "org.bluez"
-  /// What is kept of each interface.
-  private static let kept: [String: Set<String>] = [
+  /// The stored properties of each interface.
+  private static let storedProperties: [String: Set<String>] = [
     "org.bluez.Adapter1": ["Address", "Powered", "Discovering"],
     "org.bluez.Device1": ["Address", "Name", "RSSI", "Paired", "Connected", "ServicesResolved", "Adapter", "UUIDs"],
     "org.bluez.GattService1": ["UUID"],
     "org.bluez.GattCharacteristic1": ["UUID", "Service", "Flags", "MTU", "NotifyAcquired", "WriteAcquired"],
   ]
   private static let maxObjects = 8192
-  /// Signal strengths are told no more often than this: a crowd of peripherals says hundreds a second.
-  private static let rest: Nanoseconds = 100 * .millisecond
+  /// The minimum interval for changes of RSSI, of which many peripherals cause hundreds per second.
+  private static let rssiInterval: Nanoseconds = 100 * .millisecond
 
   init(_ bus: SystemBus) {
     self.bus = bus
@@ -73,11 +73,11 @@ import Protocols
     bus.received = { [unowned self] in received($0) }
   }
 
-  /// Tells the observer of changes from now on, and connects if nobody needed BlueZ before.
+  /// Adds an observer, and connects to the bus with the first.
   func add(_ observer: any BlueZObserver) {
     observers[ObjectIdentifier(observer)] = Weak(observer: observer)
-    // What was so when somebody last tried may be so no more.
-    if bus.words != nil { presence = .unknown }
+    // The reason of the last failure may no longer apply.
+    if bus.downReason != nil { presence = .unknown }
     bus.open()
   }
 
@@ -92,16 +92,16 @@ import Protocols
     bus.call(.call(destination, path, interface, member, body), milliseconds: milliseconds, then: reply)
   }
 
-  /// Lets what was asked for reach BlueZ, then ends the connection: BlueZ ends our searches with it.
+  /// Closes the connection after pending calls are sent. BlueZ then ends the daemon's scans.
   func close() async { await bus.close() }
 
-  // MARK: What attempts have shown
+  // MARK: Peripherals
 
-  /// The peripheral that was heard last.
-  var lastHeard: Peripheral? { heardPath.flatMap(peripheral) }
+  /// The peripheral with the most recent advertisement.
+  var lastSeen: Peripheral? { lastSeenPath.flatMap(peripheral) }
 
-  func isLeaving(_ path: String) -> Bool { leaving.contains(path) }
-  /// Until when the peer is left alone, where it is.
+  func isDisconnecting(_ path: String) -> Bool { disconnecting.contains(path) }
+  /// Until when the peer is skipped, or nil.
   func rejection(of address: String, at now: Instant) -> Instant? { rejected[address].flatMap { now < $0 ? $0 : nil } }
   func reject(_ address: String, atLeastUntil moment: Instant) {
     let now = Clock.monotonic()
@@ -110,30 +110,30 @@ import Protocols
   }
   func succeeded(_ address: String) { failures[address] = nil }
 
-  /// Whether another link has the peripheral: it is not to be touched.
-  func isHeld(_ path: String, byOtherThan link: AnyObject) -> Bool { holders[path].map { $0 != ObjectIdentifier(link) } ?? false }
-  func hold(_ path: String, for link: AnyObject) { holders[path] = ObjectIdentifier(link) }
-  func release(_ link: AnyObject) { holders = holders.filter { $0.value != ObjectIdentifier(link) } }
+  /// Whether another link uses the peripheral.
+  func isClaimed(_ path: String, byOtherThan link: AnyObject) -> Bool { claims[path].map { $0 != ObjectIdentifier(link) } ?? false }
+  func claim(_ path: String, for link: AnyObject) { claims[path] = ObjectIdentifier(link) }
+  func release(_ link: AnyObject) { claims = claims.filter { $0.value != ObjectIdentifier(link) } }
 
-  /// Counts a failed connect; true for every third in a row.
+  /// Counts a failure to connect; true for every third in a row.
   func failedAgain(_ address: String) -> Bool {
     failures[address, default: 0] += 1
     return failures[address, default: 0] % 3 == 0
   }
 
-  /// Ends a connection, or the making of one.
+  /// Disconnects a peripheral, or cancels connecting.
   func disconnect(_ path: String) {
-    guard leaving.insert(path).inserted else { return }
+    guard disconnecting.insert(path).inserted else { return }
     call(path, Peripheral.interface, "Disconnect") { [weak self] _ in
-      self?.leaving.remove(path)
-      self?.tell()
+      self?.disconnecting.remove(path)
+      self?.notify()
     }
   }
 
-  // MARK: Coming and going
+  // MARK: Bus and service
 
   private func busChanged() {
-    guard bus.state == .up else { return lose("no message bus (\(bus.words ?? "closed")): sudo systemctl start dbus") }
+    guard bus.state == .up else { return becomeAbsent("no system bus (\(bus.downReason ?? "closed")): sudo systemctl start dbus") }
     let rules = [
       "type='signal',sender='\(DBus.name)',interface='\(DBus.name)',member='NameOwnerChanged',arg0='\(Self.name)'",
       "type='signal',sender='\(Self.name)',interface='\(DBus.objectManager)'",
@@ -150,28 +150,28 @@ import Protocols
       case .success(let message): self?.ownerIs(message.body.first?.string ?? "")
       case .failure(.refused("org.freedesktop.DBus.Error.NameHasNoOwner", _)): self?.ownerIs("")
       case .failure(.disconnected): break
-      case .failure(let error): self?.trouble("the message bus does not say whether BlueZ runs: \(error.words)")
+      case .failure(let error): self?.fail("cannot look up BlueZ on the system bus: \(error.message)")
       }
     }
   }
 
   private func ownerIs(_ new: String) {
-    guard !new.isEmpty else { return lose("BlueZ is not running: systemctl start bluetooth") }
+    guard !new.isEmpty else { return becomeAbsent("BlueZ is not running: systemctl start bluetooth") }
     owner = new
     fetch()
   }
 
-  private func lose(_ reason: String) {
+  private func becomeAbsent(_ reason: String) {
     owner = nil
     request += 1
     objects = [:]
-    heardPath = nil
-    again.set(nil)
+    lastSeenPath = nil
+    retryTimer.set(nil)
     presence = .absent(reason)
-    tell()
+    notify()
   }
 
-  /// Asks for everything. What BlueZ tells before the answer is in the answer.
+  /// Requests all objects. The reply includes all changes signalled before it.
   private func fetch() {
     guard let owner else { return }
     request += 1
@@ -181,30 +181,30 @@ import Protocols
       switch result {
       case .success(let message):
         guard let all = message.body.first?.dictionary else {
-          return trouble("BlueZ answers what it should not: \(message.body.first?.signature ?? "nothing")")
+          return fail("unexpected reply from BlueZ: \(message.body.first?.signature ?? "nothing")")
         }
         objects = [:]
         isFull = false
         presence = .present
-        // Adapters before peripherals before their tables: what is too much is what is least needed.
+        // Adapters first, then peripherals, then GATT tables, so that the limit drops the least important.
         for (path, interfaces) in all.sorted(by: { depth($0.key) < depth($1.key) }) { add(path, interfaces) }
-        tell()
+        notify()
       case .failure(.refused(let name, _)) where name == "org.freedesktop.DBus.Error.AccessDenied":
-        trouble("no permission to use Bluetooth: add this user to group bluetooth")
+        fail("permission denied by BlueZ: add the daemon's user to group bluetooth")
       case .failure(.disconnected): break
-      case .failure(let error): trouble("BlueZ does not answer (\(error.words)): systemctl status bluetooth")
+      case .failure(let error): fail("BlueZ does not respond (\(error.message)): systemctl status bluetooth")
       }
     }
   }
 
-  private func trouble(_ words: String) {
-    presence = .absent(words)
+  private func fail(_ reason: String) {
+    presence = .absent(reason)
     objects = [:]
-    again.set(Clock.monotonic() + 10 * .second)
-    tell()
+    retryTimer.set(Clock.monotonic() + 10 * .second)
+    notify()
   }
 
-  // MARK: What BlueZ tells
+  // MARK: Signals
 
   private func received(_ message: BusMessage) {
     guard message.kind == .signal else { return }
@@ -221,7 +221,7 @@ import Protocols
       guard message.body.count == 2, let path = message.body[0].string, let names = message.body[1].strings else { return }
       for name in names { objects[path]?[name] = nil }
       if objects[path]?.isEmpty == true { objects[path] = nil }
-      tell()
+      notify()
     case (DBus.properties, "PropertiesChanged"):
       guard message.body.count == 3, let path = message.path, let interface = message.body[0].string else { return }
       change(path, interface, set: message.body[1].dictionary ?? [:], invalid: message.body[2].strings ?? [])
@@ -230,46 +230,46 @@ import Protocols
   }
 
   private func add(_ path: String, _ interfaces: BusValue) {
-    // The table of a peripheral that a link has is needed, however many others are around.
-    let isNeeded = objects.count < 2 * Self.maxObjects && holders.keys.contains { path.hasPrefix($0) }
+    // The GATT table of a peripheral in use is stored even beyond the limit.
+    let isNeeded = objects.count < 2 * Self.maxObjects && claims.keys.contains { path.hasPrefix($0) }
     guard objects[path] != nil || objects.count < Self.maxObjects || isNeeded else { return isFull = true }
-    if interfaces.dictionary?[Peripheral.interface]?.dictionary?["RSSI"] != nil { heardPath = path }
+    if interfaces.dictionary?[Peripheral.interface]?.dictionary?["RSSI"] != nil { lastSeenPath = path }
     for (name, value) in interfaces.dictionary ?? [:] {
-      guard let kept = Self.kept[name] else { continue }
-      objects[path, default: [:]][name] = (value.dictionary ?? [:]).filter { kept.contains($0.key) }
+      guard let names = Self.storedProperties[name] else { continue }
+      objects[path, default: [:]][name] = (value.dictionary ?? [:]).filter { names.contains($0.key) }
     }
-    if interfaces.dictionary?[Peripheral.interface] == nil { tell() } else { tellSoon() }
+    if interfaces.dictionary?[Peripheral.interface] == nil { notify() } else { notifySoon() }
   }
 
   private func change(_ path: String, _ interface: String, set: Properties, invalid: [String]) {
     if interface == Characteristic.interface, let value = set["Value"]?.bytes { notified[path]?(value) }
-    guard let kept = Self.kept[interface], objects[path]?[interface] != nil else { return }
-    var isNews = false
-    if set["RSSI"] != nil, interface == Peripheral.interface { heardPath = path }
-    for (name, value) in set where kept.contains(name) {
+    guard let names = Self.storedProperties[interface], objects[path]?[interface] != nil else { return }
+    var hasChanged = false
+    if set["RSSI"] != nil, interface == Peripheral.interface { lastSeenPath = path }
+    for (name, value) in set where names.contains(name) {
       objects[path]?[interface]?[name] = value
-      isNews = true
+      hasChanged = true
     }
-    for name in invalid where objects[path]?[interface]?.removeValue(forKey: name) != nil { isNews = true }
-    if isNews, set.keys.allSatisfy({ $0 == "RSSI" || !kept.contains($0) }), invalid.allSatisfy({ $0 == "RSSI" }) {
-      tellSoon()
-    } else if isNews {
-      tell()
+    for name in invalid where objects[path]?[interface]?.removeValue(forKey: name) != nil { hasChanged = true }
+    if hasChanged, set.keys.allSatisfy({ $0 == "RSSI" || !names.contains($0) }), invalid.allSatisfy({ $0 == "RSSI" }) {
+      notifySoon()
+    } else if hasChanged {
+      notify()
     }
   }
 
-  private func tellSoon() {
-    if !soon.isSet { soon.set(Clock.monotonic() + Self.rest) }
+  private func notifySoon() {
+    if !notifyTimer.isSet { notifyTimer.set(Clock.monotonic() + Self.rssiInterval) }
   }
 
-  /// Tells all observers in a later turn.
-  func tell() {
-    guard !isTelling else { return }
-    isTelling = true
-    soon.set(nil)
+  /// Notifies all observers in a later turn.
+  func notify() {
+    guard !isNotifying else { return }
+    isNotifying = true
+    notifyTimer.set(nil)
     Loop.post { [weak self] in
       guard let self else { return }
-      isTelling = false
+      isNotifying = false
       for (key, weak) in observers {
         if let observer = weak.observer { observer.blueZChanged() } else { observers[key] = nil }
       }
@@ -277,5 +277,5 @@ import Protocols
   }
 }
 
-/// How many names a path has.
+/// The number of components of a path.
 private func depth(_ path: String) -> Int { path.utf8.count { $0 == UInt8(ascii: "/") } }

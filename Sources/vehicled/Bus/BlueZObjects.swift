@@ -1,5 +1,5 @@
-// The objects of BlueZ as this daemon looks at them: a path and what is known of it at this moment. A property of a type
-// that was not agreed is as good as absent.
+// Snapshots of BlueZ's objects: an object path and its current properties. A property of an unexpected type counts as
+// absent.
 
 import Bus
 import Protocols
@@ -11,22 +11,22 @@ struct Adapter {
   let isDiscovering: Bool
 }
 
-/// A peripheral that BlueZ has heard of.
+/// A peripheral that BlueZ has discovered.
 struct Peripheral {
   static let interface = "org.bluez.Device1"
   let path: String
   let adapter: String
   let address: String
   let name: String?
-  /// dBm; there only while a search hears it.
+  /// dBm; only while a scan sees it.
   let rssi: Int?
   let isPaired: Bool
   let isConnected: Bool
   let areServicesResolved: Bool
   let services: [GATTUUID]
 
-  /// `"Veepeak" (AA:BB:CC:DD:EE:FF)`, safe to show.
-  var words: String { name.map { "\(quoted($0)) (\(address))" } ?? address }
+  /// `"Veepeak" (AA:BB:CC:DD:EE:FF)`, escaped for messages.
+  var label: String { name.map { "\(quoted($0)) (\(address))" } ?? address }
 }
 
 struct Characteristic {
@@ -42,7 +42,7 @@ struct Characteristic {
 }
 
 extension BlueZ {
-  /// The adapter of this name, such as `hci0`.
+  /// The adapter with this name, such as `hci0`.
   func adapter(named name: String) -> Adapter? { adapter(path: "/org/bluez/\(name)") }
 
   func adapter(path: String) -> Adapter? {
@@ -65,7 +65,7 @@ extension BlueZ {
       services: (properties["UUIDs"]?.strings ?? []).compactMap { GATTUUID($0) })
   }
 
-  /// What the adapter knows of, in the order of the paths.
+  /// The peripherals of an adapter, in the order of their paths.
   func peripherals(of adapter: Adapter) -> [Peripheral] {
     objects.keys.filter { $0.hasPrefix(adapter.path + "/dev_") }.sorted().compactMap(peripheral).filter { $0.adapter == adapter.path }
   }

@@ -1,5 +1,5 @@
-// The daemon's one connection to the system's message bus: opened when somebody needs it, opened again when it dies.
-// Everything arrives on the loop, in order. Knows nothing of who talks over it.
+// A connection to the system message bus: opened on demand, reopened when it fails. Everything arrives on the loop, in
+// order. Independent of its users.
 
 import Bus
 import Protocols
@@ -15,27 +15,27 @@ import Protocols
   private(set) var state = State.closed
   /// The connection came up or went down.
   var changed: @Loop () -> Void = {}
-  /// A signal or a call came in.
+  /// A signal or a call has arrived.
   var received: @Loop (BusMessage) -> Void = { _ in }
 
-  /// Whose signals are wanted, beside the bus's own.
-  var audible: String? { didSet { connection?.hear(only: Set([audible].compactMap(\.self))) } }
+  /// The sender whose signals are received, besides the bus itself.
+  var signalSender: String? { didSet { connection?.hear(only: Set([signalSender].compactMap(\.self))) } }
 
   private let address: String
   private var connection: BusConnection?
-  /// Tells the events of this connection from those of one before.
+  /// Distinguishes the events of this connection from those of earlier ones.
   private var generation = 0
-  private var wait: Nanoseconds = 0
+  private var delay: Nanoseconds = 0
   private var closed: (@Loop () -> Void)?
   private lazy var retry = Timer { [weak self] _ in self?.open() }
 
-  private static let firstWait: Nanoseconds = .second
-  private static let maxWait: Nanoseconds = 30 * .second
+  private static let firstDelay: Nanoseconds = .second
+  private static let maxDelay: Nanoseconds = 30 * .second
   private static let maxShutdownDuration: Nanoseconds = 300 * .millisecond
 
   init(address: String = DBus.systemAddress) { self.address = address }
 
-  /// Connects, unless it is connected or about to be.
+  /// Connects, unless it is connected or connecting.
   func open() {
     guard connection == nil, closed == nil else { return }
     retry.set(nil)
@@ -52,17 +52,17 @@ import Protocols
     connection?.hear(only: [])
   }
 
-  /// Makes a call; `reply` is told exactly once, in a later turn.
+  /// Makes a call; `reply` is called exactly once, in a later turn.
   func call(_ message: BusMessage, milliseconds: Int = 25_000, then reply: @escaping @Loop @Sendable (Result<BusMessage, BusError>) -> Void)
   {
-    guard let connection else { return Loop.post { reply(.failure(.disconnected(self.words ?? "closed"))) } }
+    guard let connection else { return Loop.post { reply(.failure(.disconnected(self.downReason ?? "closed"))) } }
     connection.call(message, milliseconds: milliseconds) { result in Loop.post { reply(result) } }
   }
 
-  /// Why there is no connection.
-  var words: String? { if case .down(let reason) = state { reason } else { nil } }
+  /// Why the connection is down.
+  var downReason: String? { if case .down(let reason) = state { reason } else { nil } }
 
-  /// Ends the connection once what was asked before is sent, or after 0.3 s.
+  /// Closes the connection once pending calls are sent, or after 0.3 s.
   func close() async {
     guard let connection else { return }
     await withCheckedContinuation { continuation in
@@ -78,7 +78,7 @@ import Protocols
 
   private func cameUp(_ one: Int) {
     guard one == generation else { return }
-    wait = 0
+    delay = 0
     state = .up
     changed()
   }
@@ -88,8 +88,8 @@ import Protocols
     connection = nil
     state = .down(reason)
     if closed != nil { return finish() }
-    wait = wait == 0 ? Self.firstWait : min(wait * 2, Self.maxWait)
-    retry.set(Clock.monotonic() + wait)
+    delay = delay == 0 ? Self.firstDelay : min(delay * 2, Self.maxDelay)
+    retry.set(Clock.monotonic() + delay)
     changed()
   }
 

@@ -1,4 +1,4 @@
-// Who may do what, by the credentials that the kernel gives for the peer of a socket. Polkit itself is asked elsewhere.
+// Access decisions from a peer's kernel credentials (SO_PEERCRED) and the configured lists. Polkit.swift queries polkit.
 
 import CLinux
 import Glibc
@@ -17,7 +17,7 @@ struct Peer: Sendable {
     self.groups = groups
   }
 
-  /// The peer of this socket, or nil where the kernel does not say.
+  /// The peer of this socket, or nil if the kernel reports no credentials.
   init?(socket: CInt) {
     var pid: Int32 = 0
     var user: UInt32 = 0
@@ -26,7 +26,7 @@ struct Peer: Sendable {
     var count = CInt(groups.count)
     var code = clinux_peer(socket, &pid, &user, &group, &groups, &count)
     if code == -ERANGE {
-      // They are those of when it connected: there are no more the second time.
+      // SO_PEERGROUPS is fixed when the peer connects, so the second call cannot need more space.
       groups = [UInt32](repeating: 0, count: Int(count))
       code = clinux_peer(socket, &pid, &user, &group, &groups, &count)
     }
@@ -37,22 +37,22 @@ struct Peer: Sendable {
   }
 }
 
-/// What a caller must be allowed to.
+/// A permission that a method requires.
 enum Right: String, Sendable {
-  /// To see.
+  /// Read values and state.
   case observe
-  /// To set, call and drive. Includes seeing.
+  /// Set properties, call actions and drive. Includes `observe`.
   case control
 }
 
-/// Who has which right. Root and the daemon's own user always have both; the configuration lists groups and users for
-/// each, or leaves it to polkit.
+/// The access rules. Root and the daemon's own user always have both rights; the configuration lists groups and users for
+/// each right, or delegates the decision to polkit.
 struct Access: Sendable {
   enum Decision: Equatable {
     case granted
-    /// What the caller lacks, and how to mend it.
+    /// What the caller lacks, and how to get it.
     case denied(String)
-    /// Polkit is to be asked, or names are to be looked up.
+    /// Needs a query to polkit or a name lookup first.
     case ask
   }
 
@@ -61,9 +61,9 @@ struct Access: Sendable {
     let users: [String]
 
     var queries: [Accounts.Query] { groups.map { .group($0) } + users.map { .user($0) } }
-    var names: [String] { groups.map { "in group \($0)" } + users.map { "user \($0)" } }
+    var names: [String] { groups.map { "group \($0)" } + users.map { "user \($0)" } }
 
-    /// A group or user that does not exist lets no client in.
+    /// Whether an entry matches the peer. A group or user that does not exist matches no peer.
     func has(_ peer: Peer, _ answers: Accounts.Answers) -> Bool {
       users.contains { answers[.user($0)] == .number(peer.user) }
         || groups.contains { if case .number(let group)? = answers[.group($0)] { peer.groups.contains(group) } else { false } }
@@ -73,7 +73,7 @@ struct Access: Sendable {
   private let observers: List
   private let controllers: List
   let asksPolkit: Bool
-  /// What must be looked up for the lists.
+  /// The lookups that the lists need.
   let queries: Set<Accounts.Query>
 
   init(_ control: Configuration.Control) {
@@ -83,24 +83,24 @@ struct Access: Sendable {
     queries = asksPolkit ? [] : Set(observers.queries + controllers.queries)
   }
 
-  /// What must be looked up to decide about a peer.
+  /// The lookups that a decision about this peer needs.
   func queries(for peer: Peer) -> Set<Accounts.Query> { queries.union([.userName(peer.user)]) }
 
-  /// Whether the peer has the right. `known` gives what is known of the accounts.
+  /// Decides whether the peer has the right. `known` returns the cached lookups.
   func decide(_ right: Right, for peer: Peer?, _ known: (Set<Accounts.Query>) -> Accounts.Answers) -> Decision {
-    guard let peer else { return .denied("the kernel does not say who is asking") }
+    guard let peer else { return .denied("no peer credentials from the kernel") }
     if peer.user == 0 || peer.user == geteuid() { return .granted }
     if asksPolkit { return .ask }
     let queries = queries(for: peer)
     let answers = known(queries)
     guard queries.allSatisfy({ answers[$0] != nil }) else { return .ask }
     if controllers.has(peer, answers) || right == .observe && observers.has(peer, answers) { return .granted }
-    if let trouble = Self.trouble(right == .control ? controllers.queries : observers.queries + controllers.queries, answers) {
-      return .denied("\(trouble); try again, and see getent(1)")
+    if let failure = Self.lookupFailure(right == .control ? controllers.queries : observers.queries + controllers.queries, answers) {
+      return .denied("\(failure); try again, or check with getent(1)")
     }
     let others = right == .control ? [] : observers.names
     let names = others + controllers.names.filter { !others.contains($0) }
-    let wanted = names.isEmpty ? "root" : names.joined(separator: " or ")
+    let required = names.isEmpty ? "root" : names.joined(separator: " or ")
     let group = (right == .control ? controllers : observers).groups.first
     let account: String? = if case .name(let name)? = answers[.userName(peer.user)] { name } else { nil }
     let name = account ?? "user \(peer.user)"
@@ -109,29 +109,29 @@ struct Access: Sendable {
       if let group, let account { "sudo usermod -aG \(group) \(account), then log in again" } else {
         "add \(account ?? String(peer.user)) to \(right)-users in [control] of the configuration"
       }
-    return .denied("to \(right) one must be \(wanted), and \(name) is not; \(remedy)")
+    return .denied("\(name) lacks the \(right) right, which requires \(required); \(remedy)")
   }
 
-  /// Groups and users in the lists that this machine does not have, or that could not be looked up.
+  /// Groups and users in the lists that do not exist on this system or whose lookup failed.
   func problems(_ answers: Accounts.Answers) -> [String] {
     queries.compactMap { query in
       switch answers[query] {
-      case .absent: "there is no \(Self.words(query)) on this machine: the access lists name it in vain"
-      case .failed: Self.trouble([query], answers)
+      case .absent: "\(Self.label(query)) does not exist: its entry in [control] has no effect"
+      case .failed: Self.lookupFailure([query], answers)
       default: nil
       }
     }.sorted()
   }
 
-  /// The first of the questions that could not be answered, and why.
-  private static func trouble(_ queries: [Accounts.Query], _ answers: Accounts.Answers) -> String? {
+  /// A message for the first lookup that failed.
+  private static func lookupFailure(_ queries: [Accounts.Query], _ answers: Accounts.Answers) -> String? {
     for query in queries {
-      if case .failed(let reason)? = answers[query] { return "cannot look up \(words(query)): \(reason)" }
+      if case .failed(let reason)? = answers[query] { return "cannot look up \(label(query)): \(reason)" }
     }
     return nil
   }
 
-  private static func words(_ query: Accounts.Query) -> String {
+  private static func label(_ query: Accounts.Query) -> String {
     switch query {
     case .user(let name): "user \(name)"
     case .group(let name): "group \(name)"

@@ -1,80 +1,80 @@
-// Who is connected, and who is let in. Places go by user: nobody takes more of them than are left for the others, and
-// connections without a right are let in ever more seldom the more of them their user has, as sshd's MaxStartups does it.
+// Limits on connections. No user takes more connections than are left for the others, and connections without a right
+// are rejected with a probability that grows with their number, as with sshd's MaxStartups.
 
 import Glibc
 import Logging
 import NIOCore
 import Protocols
 
-/// What one user takes of the socket.
+/// The connections and input of one user.
 @Loop final class Account {
-  /// nil where the kernel does not say.
+  /// nil if the kernel reports no credentials.
   let user: UInt32?
   /// Root, or the daemon's own user.
   let isOwner: Bool
-  /// Its connections, and those among them none of whose calls was granted.
+  /// Its connections, and those of them without a granted call.
   fileprivate(set) var sessions = 0
-  fileprivate(set) var strangers = 0
-  /// Whose calls wait; the scheduler's, and whether this is in its list.
+  fileprivate(set) var unauthorized = 0
+  /// Sessions with a pending call, and whether the account is in the queue. Owned by the scheduler.
   var waiting = CircularBuffer<Session>()
   var isQueued = false
 
-  /// How many bytes of calls that are not answered a connection may have of its own, and how many its user's share beyond.
-  static let own = 16 << 10
-  private static let shared = 2 << 20
+  /// Limits of unanswered input in bytes: for each connection, and for all connections of the user together beyond that.
+  static let ownLimit = 16 << 10
+  private static let sharedLimit = 2 << 20
   private var input = 0
-  /// Connections that read on when there is room again.
-  private var parked: [ObjectIdentifier: Session] = [:]
+  /// Connections that resume reading once there is room.
+  private var waitingForRoom: [ObjectIdentifier: Session] = [:]
 
   fileprivate init(user: UInt32?) {
     self.user = user
     isOwner = user == 0 || user == geteuid()
   }
 
-  /// There is room for input beyond what each connection has of its own.
-  var hasRoom: Bool { input < Self.shared }
+  /// Whether the shared limit leaves room for more input.
+  var hasRoom: Bool { input < Self.sharedLimit }
 
-  /// The session wants to be told when there is.
-  func park(_ session: Session) { parked[ObjectIdentifier(session)] = session }
+  /// Notifies the session once there is room.
+  func notifyWhenRoom(_ session: Session) { waitingForRoom[ObjectIdentifier(session)] = session }
 
-  /// So many bytes more are held beyond the connection's own, or fewer.
-  func holds(_ more: Int) {
+  /// Adds to (or subtracts from) the bytes that count against the shared limit.
+  func addShared(_ more: Int) {
     input += more
-    guard more < 0, hasRoom, !parked.isEmpty else { return }
-    let waiting = parked.values
-    parked = [:]
-    waiting.forEach { $0.settle() }
+    guard more < 0, hasRoom, !waitingForRoom.isEmpty else { return }
+    let sessions = waitingForRoom.values
+    waitingForRoom = [:]
+    sessions.forEach { $0.advance() }
   }
 }
 
 @Loop final class Admission {
-  /// How many clients may be connected; a descriptor must be left for every link. So many are kept for root and the daemon's own.
+  /// The maximum of connected clients, which leaves descriptors for the links, and how many places only root and the daemon's user get.
   private static let maxSessions = 256
-  private static let kept = 16
-  /// How many connections without a right a user has before one more is refused at random, how likely that is then, and how many when
-  /// it is certain.
-  private static let early = (start: 16, rate: 0.3, full: 64)
-  /// Where fewer places are left than this, a client has so long to make its first call.
-  private static let few = 64
+  private static let reserved = 16
+  /// Random early rejection of a user's connections without a right: the count at which it starts, the probability there, and the count
+  /// at which it is certain.
+  private static let earlyRejection = (start: 16, rate: 0.3, full: 64)
+  /// With fewer places left than this, clients that make no call within `maxSilence` are closed.
+  private static let scarceBelow = 64
   private let maxSilence: Nanoseconds
 
   private(set) var sessions: [ObjectIdentifier: Session] = [:]
-  /// Whom there was no room for.
+  /// How many clients were rejected because of a limit.
   private(set) var rejected = 0
   private var accounts: [UInt32?: Account] = [:]
-  /// How often a minute misbehaving clients are complained of.
-  private static let maxComplaints = 20
-  private var complaints = 0
-  private var complaintsSince: Instant = 0
+  /// Log lines about misbehaving clients per minute.
+  private static let maxViolations = 20
+  private var violations = 0
+  private var violationsSince: Instant = 0
   private let log = Logger(label: "vehicled")
 
   init(maxSilence: Nanoseconds = 10 * .second) {
     self.maxSilence = maxSilence
   }
 
-  /// One more client, which is given its user's account; nil: there is no place for it. Each that is served ends with `ended`.
-  /// `isKnown` says whether it has a right, and `drives` whether a user holds a motion lease.
-  func begins(_ session: Session, isKnown: @Loop () -> Bool, drives: @Loop (UInt32) -> Bool) -> Account? {
+  /// Admits a client and returns its user's account, or nil if a limit is reached. Each admitted client ends with `ended`.
+  /// `isKnown` returns whether it has a right, and `drives` whether a user holds a motion lease.
+  func admit(_ session: Session, isKnown: @Loop () -> Bool, drives: @Loop (UInt32) -> Bool) -> Account? {
     let account = accounts[session.peer?.user] ?? Account(user: session.peer?.user)
     if !account.isOwner { closeSilent(account, unless: drives) }
     guard hasPlace(for: account, isKnown: isKnown) else {
@@ -83,48 +83,48 @@ import Protocols
     }
     accounts[account.user] = account
     account.sessions += 1
-    if !session.isTrusted { account.strangers += 1 }
+    if !session.isTrusted { account.unauthorized += 1 }
     sessions[ObjectIdentifier(session)] = session
-    if sessions.count == Self.maxSessions { log.warning("\(sessions.count) clients are connected: no more are let in until one leaves") }
+    if sessions.count == Self.maxSessions { log.warning("\(sessions.count) clients connected: rejecting more until one disconnects") }
     return account
   }
 
   func ended(_ session: Session, of account: Account) {
     guard sessions.removeValue(forKey: ObjectIdentifier(session)) != nil else { return }
     account.sessions -= 1
-    if !session.isTrusted { account.strangers -= 1 }
+    if !session.isTrusted { account.unauthorized -= 1 }
     if account.sessions == 0 { accounts[account.user] = nil }
   }
 
-  /// A call of the client was granted for the first time.
-  func trusts(_ account: Account) { account.strangers -= 1 }
+  /// Records that a client's first call was granted.
+  func authorized(_ account: Account) { account.unauthorized -= 1 }
 
-  /// Complains of a client, but not so often that clients could fill the journal.
-  func complain(_ words: String, of peer: Peer?) {
+  /// Logs a client's protocol violation, rate limited so that clients cannot fill the journal.
+  func logViolation(_ message: String, by peer: Peer?) {
     let now = Clock.monotonic()
-    if now - complaintsSince > 60 * .second { (complaints, complaintsSince) = (0, now) }
-    complaints += 1
-    guard complaints <= Self.maxComplaints else { return }
-    let more = complaints == Self.maxComplaints ? "; more such in this minute are not told" : ""
-    log.notice("\(words)\(more)", metadata: ["pid": "\(peer?.pid ?? 0)"])
+    if now - violationsSince > 60 * .second { (violations, violationsSince) = (0, now) }
+    violations += 1
+    guard violations <= Self.maxViolations else { return }
+    let more = violations == Self.maxViolations ? "; further messages are suppressed for a minute" : ""
+    log.notice("\(message)\(more)", metadata: ["pid": "\(peer?.pid ?? 0)"])
   }
 
   private func hasPlace(for account: Account, isKnown: @Loop () -> Bool) -> Bool {
     if account.isOwner { return sessions.count < Self.maxSessions }
-    guard account.sessions < left else { return false }
-    let (start, rate, full) = Self.early
-    guard account.strangers >= start, !isKnown() else { return true }
-    let chance = rate + (1 - rate) * Double(account.strangers - start) / Double(full - start)
+    guard account.sessions < placesLeft else { return false }
+    let (start, rate, full) = Self.earlyRejection
+    guard account.unauthorized >= start, !isKnown() else { return true }
+    let chance = rate + (1 - rate) * Double(account.unauthorized - start) / Double(full - start)
     return Double.random(in: 0..<1) >= chance
   }
 
-  private var left: Int { Self.maxSessions - Self.kept - sessions.count }
+  private var placesLeft: Int { Self.maxSessions - Self.reserved - sessions.count }
 
-  /// Where places are scarce, for all or for this user, those make room who have connected and say nothing. Who drives keeps a
-  /// silent connection for Stop.
+  /// Closes connections without a call when places are scarce, for all users or for this one. The holder of a motion lease keeps
+  /// a silent connection, which it needs for Stop.
   private func closeSilent(_ account: Account, unless drives: @Loop (UInt32) -> Bool) {
-    let isScarce = left < Self.few
-    guard isScarce || account.strangers >= Self.early.start || account.sessions >= left else { return }
+    let isScarce = placesLeft < Self.scarceBelow
+    guard isScarce || account.unauthorized >= Self.earlyRejection.start || account.sessions >= placesLeft else { return }
     let before = Clock.monotonic() - maxSilence
     for session in sessions.values where session.isSilent(since: before) {
       let user = session.peer?.user
@@ -134,14 +134,14 @@ import Protocols
 }
 
 extension Methods {
-  /// One more client, with its user's account; nil: there is no place for it.
-  func begins(_ session: Session) -> Account? {
-    admission.begins(session, isKnown: { hasRight(session) }) { user in
+  /// Admits a client and returns its user's account, or nil if a limit is reached.
+  func admit(_ session: Session) -> Account? {
+    admission.admit(session, isKnown: { hasRight(session) }) { user in
       board.states.contains { $0.device.lease?.user == user }
     }
   }
 
-  /// Has every client that has called answered, as far as that is done within this time. Nobody is heard any more.
+  /// Stops reading from all clients and waits until the calls already sent are answered, at most this long.
   func finish(within time: Nanoseconds) async {
     admission.sessions.values.forEach { $0.finish() }
     let end = Clock.monotonic() + time

@@ -1,44 +1,43 @@
-// What a client has sent and nobody has answered yet: the bytes, how they are cut into calls, and when they came. Reads no
-// clock and owns no socket.
+// The unanswered input of a client: its bytes, the calls in them and their arrival times. Reads no clock and owns no socket.
 
 import Protocols
 
 struct Backlog {
-  /// The longest call of a client that has no right yet, in bytes.
-  static let strangerLimit = 16 << 10
+  /// The maximum size of a call from a client without a right, in bytes.
+  static let unauthorizedLimit = 16 << 10
 
-  private var framing = VarlinkFraming(limit: strangerLimit)
-  /// How many bytes had come at each moment, as far as they were not answered yet.
+  private var framing = VarlinkFraming(limit: unauthorizedLimit)
+  /// Cumulative byte counts by arrival time, for the bytes that are not answered yet.
   private var arrivals: [(bytes: Int, at: Instant)] = []
   private var arrived = 0
-  /// How many of the bytes that come next have waited in the kernel, and since when at the longest.
+  /// How many of the next bytes have waited in the kernel's buffer, and since when at most.
   private var late: (bytes: Int, since: Instant) = (0, 0)
   private static let grain: Nanoseconds = 5 * .millisecond
   private static let maxArrivals = 256
 
-  /// How many bytes wait.
+  /// The number of unanswered bytes.
   var pending: Int { framing.pending }
-  /// The longest call that is taken, in bytes.
+  /// The maximum size of a call, in bytes.
   var limit: Int {
     get { framing.limit }
     set { framing.limit = newValue }
   }
 
-  /// Whether a whole call waits. Throws where more bytes than the limit are no call.
+  /// Whether a complete call is buffered. Throws if an incomplete call exceeds the limit.
   mutating func hasCall() throws -> Bool { try framing.hasMessage() }
 
-  /// The next call, and when all of it had come, or a little earlier.
+  /// Returns the next call and when it was complete, up to `grain` too early.
   mutating func next() throws -> (call: VarlinkCall, arrived: Instant?)? {
     guard let call = try framing.next({ try VarlinkCall($0) }) else { return nil }
     let taken = arrived - framing.pending
     while let first = arrivals.first, first.bytes < taken { arrivals.removeFirst() }
     let at = arrivals.first?.at
-    // What comes next is of its own time.
+    // The bytes after this call have their own arrival time.
     if arrivals.first?.bytes == taken { arrivals.removeFirst() }
     return (call, at)
   }
 
-  /// Bytes came.
+  /// Appends received bytes.
   mutating func append(_ bytes: some Collection<UInt8>, at now: Instant) {
     let old = min(late.bytes, bytes.count)
     late.bytes -= old
@@ -47,13 +46,13 @@ struct Backlog {
     framing.append(bytes)
   }
 
-  /// Reading was paused since that moment, and so many bytes wait in the kernel: they count as that old.
+  /// Records that reading was paused since `since`: the bytes in the kernel's buffer count as that old.
   mutating func resumes(behind bytes: Int, since: Instant) { late = (bytes, since) }
 
-  /// Forgets everything.
+  /// Discards all input.
   mutating func clear() { self = Backlog() }
 
-  /// Takes note of when bytes came. Neighbours share a mark, that of the first: there are never many.
+  /// Records an arrival. Bytes within `grain` share the entry of the first, which bounds the list.
   private mutating func note(_ count: Int, at moment: Instant) {
     arrived += count
     if let last = arrivals.last, moment - last.at < Self.grain || arrivals.count >= Self.maxArrivals {

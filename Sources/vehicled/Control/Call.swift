@@ -1,24 +1,24 @@
-// A call on its way to an answer, and what a method needs to know of whoever made it.
+// A call in progress, and what a method needs to know about its caller.
 
 import Protocols
 
-/// A call that is being answered. Exactly one of `reply`, `fail` ends it; `continue` may come before, where the caller
-/// takes more than one reply. To a oneway call nothing is sent.
+/// A call in progress. Exactly one `reply` or `fail` ends it; `continue` may come before if the caller accepts more than one
+/// reply. Nothing is sent to the caller of a oneway call.
 @Loop final class Call: WatcherSink {
   let call: VarlinkCall
   /// nil once the call has ended.
   private var session: Session?
-  /// Called when the client goes away before the end.
+  /// Called when the client disconnects before the end.
   var cancel: (@Loop () -> Void)?
-  /// Called when a client that was slow has read what waited.
+  /// Called when a slow client has read its pending output.
   var hasRoomAgain: (@Loop () -> Void)?
-  /// When all of it had come: it may have waited for others of the same client.
+  /// When the call was complete. It may have waited behind others of the same client.
   let arrived: Instant
-  /// What it needed to be allowed.
+  /// The right that the method requires.
   var right: Right?
-  /// It goes on until one side ends it: nobody waits for its last reply.
-  var lasts = false
-  /// How it ends when the client can say nothing more, though it may still listen; nil: it goes on.
+  /// Whether it is a stream that lasts until one side ends it.
+  var isStream = false
+  /// The error that ends it when the client shuts down its sending side; nil: it continues.
   var endsWithInput: ContractError?
 
   init(_ call: VarlinkCall, session: Session, arrived: Instant) {
@@ -28,23 +28,23 @@ import Protocols
   }
 
   var peer: Peer? { session?.peer }
-  /// Whether there is still somebody to answer.
+  /// Whether the client is still connected.
   var isAlive: Bool { session != nil }
-  /// Set-points under this lease came over the connection: it ends with it. False where it has ended.
+  /// Ties the lease to this connection, over which its set-points come. False if the connection has ended.
   func bind(_ device: Device, _ token: String) -> Bool { session?.bind(device, token) ?? false }
-  /// Whether the client was granted the right before.
+  /// Whether the client already has the right.
   func has(_ right: Right) -> Bool { session?.has(right) ?? false }
-  /// The call was granted, and the right with it for as long as the rules stay, where one is given.
+  /// Records that the call was granted. A right that is given is cached until the access rules change.
   func grant(_ right: Right? = nil) { session?.grant(right) }
-  /// Does the rest of answering in the client's turn.
-  func goOn(_ rest: @escaping @Loop () -> Void) { session?.goOn(rest) }
+  /// Continues to answer in the client's next turn.
+  func resume(_ rest: @escaping @Loop () -> Void) { session?.resume(rest) }
   var hasRoom: Bool { session?.hasRoom ?? false }
 
   func reply(_ result: some VarlinkParameters) { end(call.oneway ? [] : VarlinkReply.message(result)) }
   func reply(encoded message: [UInt8]) { end(message) }
   func fail(_ error: ContractError) { end(call.oneway ? [] : VarlinkReply.message(error)) }
 
-  /// One reply of several.
+  /// Sends one reply of several.
   func `continue`(_ result: some VarlinkParameters) { write(VarlinkReply.message(result, continues: true)) }
 
   func write(_ message: [UInt8]) {
@@ -60,7 +60,7 @@ import Protocols
     session?.finished(self)
   }
 
-  /// The client is gone.
+  /// Ends the call because the client has disconnected.
   func abandon() {
     session = nil
     cancel?()

@@ -1,30 +1,30 @@
-// Whose call is answered next. Timers and links come first: calls are answered at the end of a turn of the loop, for a
-// bounded time, and the rest waits for a later turn. Clients that drive have a time of their own, before all others; users
-// share the other, however many connections each has.
+// The order in which calls are answered. Timers and links come first: calls are answered at the end of a loop turn, for a
+// bounded time, and the rest in later turns. Driving clients have a time slice of their own, before all others; users share
+// the other slice, however many connections each has.
 
 import NIOCore
 import Protocols
 
 @Loop final class CallScheduler {
-  /// How long calls are answered in one turn: of those who drive, and of all others together.
+  /// Time for calls in one turn: once for driving clients, and once for all others together.
   private static let share: Nanoseconds = 500 * .microsecond
-  /// How long one user's calls are answered before the next user's.
+  /// Time for one user's calls before the next user's.
   private static let slice: Nanoseconds = 100 * .microsecond
 
-  /// How long the loop has for everything else when that was not enough: clients that call without end get a third of a processor.
+  /// The pause before the next turn if calls are left. It limits calls to a third of a CPU.
   private static let pause: Nanoseconds = 1 * .millisecond
 
   private var drivers = CircularBuffer<Session>()
-  /// Those whose clients wait, the next first.
+  /// Users with pending calls, the next first.
   private var users = CircularBuffer<Account>()
-  /// There is something to do, and it will be done.
+  /// Whether a turn is scheduled.
   private var isDue = false
   private lazy var timer = Timer { [weak self] _ in self?.serveAtEndOfTurn() }
 
-  /// Nobody waits.
+  /// Whether no call is pending.
   var isEmpty: Bool { drivers.isEmpty && users.isEmpty }
 
-  /// The session has a call to answer. It is told to answer one, and adds itself again for the next.
+  /// Queues a session with a pending call. `answerNext` is called once; the session queues itself again for its next call.
   func add(_ session: Session, of account: Account) {
     if session.isDriving {
       drivers.append(session)
@@ -38,7 +38,7 @@ import Protocols
     if !isDue { serveAtEndOfTurn() }
   }
 
-  /// Behind everything else that happens in this turn.
+  /// Serves calls after everything else in this turn.
   private func serveAtEndOfTurn() {
     isDue = true
     Loop.post { [weak self] in self?.serve() }

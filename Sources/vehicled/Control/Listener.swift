@@ -1,5 +1,5 @@
-// The control socket: handed over by systemd, or bound here. A socket file that nobody answers is left over from a
-// process that died and is replaced; one that is answered means that another vehicled is at work.
+// The control socket: passed by systemd, or bound here. A socket file that refuses connections is left over from a dead
+// process and is replaced; one that accepts them means that another vehicled is running.
 
 import CLinux
 import CSystemd
@@ -10,7 +10,7 @@ import Protocols
 
 @Loop final class Listener {
   private let channel: any Channel
-  /// The file to remove at the end, and its inode; nil for a socket that belongs to systemd.
+  /// The file to remove at the end, and its inode; nil for a socket from systemd.
   private let file: (path: String, inode: ino_t?)?
   private let path: String
 
@@ -20,33 +20,33 @@ import Protocols
     file = isOurs ? (path, Self.inode(path)) : nil
   }
 
-  /// Begins to serve; says who holds the socket when it is taken.
+  /// Starts to serve. The error names the process that serves the socket already.
   static func start(path: String, serve: @escaping @Loop (any Channel) throws -> Void) async throws(ValueError) -> Listener {
     let bootstrap = ServerBootstrap(group: Loop.group)
       .serverChannelOption(.backlog, value: 128)
       .serverChannelInitializer(AcceptPause.add)
       .childChannelOption(.allowRemoteHalfClosure, value: true)
       .childChannelOption(.writeBufferWaterMark, value: .init(low: 1 << 12, high: Session.maxUnread))
-      // Who connects again and again does not fill a turn.
+      // Bounds how many connections are accepted in one turn.
       .serverChannelOption(.maxMessagesPerRead, value: 4)
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture { try Loop.assumeIsolated { try serve(channel) } }
       }
     do {
       let handed = sd_listen_fds(1)
-      if handed > 1 { throw ValueError("systemd hands over \(handed) sockets: vehicled.socket must have one") }
+      if handed > 1 { throw ValueError("systemd passed \(handed) sockets, expected 1: check vehicled.socket") }
       if handed == 1 {
         return Listener(channel: try await bootstrap.withBoundSocket(SD_LISTEN_FDS_START).get(), path: path, isOurs: false)
       }
-      let place = try hold(path)
+      let place = try lockDirectory(of: path)
       defer { Glibc.close(place) }
-      try reclaim(path)
-      // Bound here, for the event loop would remove whatever file has the name at the end.
+      try removeStaleSocket(path)
+      // Bound here because NIO would unlink the path at the end, whatever file it is by then.
       let descriptor = newSocket()
-      guard reach(path, with: descriptor, by: bind) == 0 else {
+      guard callWithAddress(path, with: descriptor, by: bind) == 0 else {
         let reason = errno
         Glibc.close(descriptor)
-        throw ValueError("cannot listen at \(path): \(systemWords(reason))")
+        throw ValueError("cannot listen on \(path): \(systemWords(reason))")
       }
       let channel = try await bootstrap.withBoundSocket(descriptor).get()
       let listener = Listener(channel: channel, path: path, isOurs: true)
@@ -55,23 +55,23 @@ import Protocols
     } catch let error as ValueError {
       throw error
     } catch {
-      throw ValueError("cannot listen at \(path): \(plainWords(error))")
+      throw ValueError("cannot listen on \(path): \(plainWords(error))")
     }
   }
 
-  /// Accepts no more. Who has reached a socket of systemd's and was not accepted is served by the next daemon; who has reached ours
-  /// is served before.
+  /// Stops accepting. Pending connections to a socket from systemd are left for the next daemon; those to our own socket are
+  /// accepted first.
   func close() async {
-    // Somebody may have removed the file and another daemon made its own. While ours is bound its inode is no other's.
+    // Another daemon may have replaced the file. While ours is bound its inode number is not reused.
     if let file {
       if file.inode == Self.inode(file.path) { unlink(file.path) }
-      for _ in 0..<128 where isReached { await Timer.pause(0) }
+      for _ in 0..<128 where hasPendingConnection { await Timer.pause(0) }
     }
     try? await channel.close().get()
   }
 
-  /// Somebody waits to be accepted.
-  private var isReached: Bool {
+  /// Whether a connection waits to be accepted.
+  private var hasPendingConnection: Bool {
     let socket = try? channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { $0 }
     var entry = pollfd(fd: (socket ?? nil) ?? -1, events: Int16(POLLIN), revents: 0)
     return poll(&entry, 1, 0) > 0
@@ -82,37 +82,37 @@ import Protocols
     return lstat(path, &status) == 0 ? status.st_ino : nil
   }
 
-  /// Locks the socket's directory until the descriptor is closed: of two daemons that start at once, each would take the
-  /// other's new socket for one that was left over.
-  private static func hold(_ path: String) throws(ValueError) -> CInt {
+  /// Locks the socket's directory until the descriptor is closed: two daemons that start at once would each take the
+  /// other's new socket for a stale one.
+  private static func lockDirectory(of path: String) throws(ValueError) -> CInt {
     let directory = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
     let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw ValueError("cannot listen at \(path): \(directory): \(systemWords(errno))") }
+    guard descriptor >= 0 else { throw ValueError("cannot listen on \(path): \(directory): \(systemWords(errno))") }
     guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK else {
       Glibc.close(descriptor)
-      throw ValueError("another program is just taking \(path): try again")
+      throw ValueError("\(path) is locked: another vehicled is starting; try again")
     }
     return descriptor
   }
 
-  /// Removes a socket that nobody serves.
-  private static func reclaim(_ path: String) throws(ValueError) {
+  /// Removes a stale socket.
+  private static func removeStaleSocket(_ path: String) throws(ValueError) {
     guard path.utf8.count < MemoryLayout<sockaddr_un>.size - MemoryLayout<sa_family_t>.size else {
-      throw ValueError("the socket path \(path) is too long: 107 bytes is the most")
+      throw ValueError("socket path too long: \(path); the maximum is 107 bytes")
     }
     var status = stat()
     guard lstat(path, &status) == 0 else { return }
     guard status.st_mode & S_IFMT == S_IFSOCK else {
-      throw ValueError("\(path) is in the way and no socket: remove it, or choose another --socket")
+      throw ValueError("\(path) exists and is not a socket: remove it, or choose another --socket")
     }
     let probe = newSocket()
     defer { Glibc.close(probe) }
-    // EAGAIN: somebody listens, and does not accept.
-    if reach(path, with: probe, by: connect) == 0 || errno == EAGAIN {
-      let holder = Peer(socket: probe).map { $0.pid > 0 ? " (process \($0.pid))" : "" } ?? ""
-      throw ValueError("another vehicled\(holder) serves \(path): stop it first, or choose another --socket")
+    // EAGAIN: a process listens, but its queue is full.
+    if callWithAddress(path, with: probe, by: connect) == 0 || errno == EAGAIN {
+      let holder = Peer(socket: probe).map { $0.pid > 0 ? " (pid \($0.pid))" : "" } ?? ""
+      throw ValueError("\(path) is in use by another vehicled\(holder): stop it, or choose another --socket")
     }
-    guard errno == ECONNREFUSED else { throw ValueError("\(path) is in the way: \(systemWords(errno))") }
+    guard errno == ECONNREFUSED else { throw ValueError("cannot replace \(path): \(systemWords(errno))") }
     unlink(path)
   }
 
@@ -121,7 +121,7 @@ import Protocols
   }
 
   /// Binds or connects a socket; 0, or -1 and errno.
-  private static func reach(
+  private static func callWithAddress(
     _ path: String, with descriptor: CInt, by call: (CInt, UnsafePointer<sockaddr>, socklen_t) -> CInt
   ) -> CInt {
     var address = sockaddr_un()
@@ -132,8 +132,8 @@ import Protocols
     }
   }
 
-  /// Lets the socket's group connect; or everybody, where the access rules name others: each call is checked anyway. False where it
-  /// does not, because the socket is systemd's.
+  /// Lets the socket's group connect, or all users if the access rules name others: each call is checked anyway. Returns false if
+  /// a socket from systemd does not permit that.
   @discardableResult func share(withEverybody: Bool) -> Bool {
     guard let file else {
       var status = stat()
@@ -143,7 +143,7 @@ import Protocols
     return true
   }
 
-  /// Makes this the socket's group, unless the socket is systemd's.
+  /// Sets the socket's group, unless the socket is from systemd.
   func share(withGroup group: UInt32) {
     if let file { _ = chown(file.path, uid_t.max, group) }
   }

@@ -1,21 +1,21 @@
-// One short function per method of the socket. What a device can do is not known here: it comes from the tables that the
-// machines declare.
+// One short function per method of the socket. The properties and actions of a device come from the schema that its
+// machine declares.
 
 import Glibc
 import Protocols
 
 @Loop final class Methods {
-  /// How many references one call may name.
+  /// The maximum of references in one call.
   private static let maxReferences = 1024
   let board: Board
   private let blueZ: BlueZ
-  /// Where what is kept lies.
+  /// The state directory.
   private let directory: String
   let admission: Admission
   let scheduler = CallScheduler()
-  /// How many were made.
+  /// The number of calls so far.
   private(set) var calls = 0
-  /// What was granted before counts no more when it changes.
+  /// A change invalidates everything that was granted before.
   var access: Access {
     didSet {
       accessGeneration += 1
@@ -25,7 +25,7 @@ import Protocols
   private(set) var accessGeneration = 0
   let accounts: Accounts
   let polkit = Polkit(SystemBus())
-  /// Reads the configuration again and gives what changed; set by the daemon.
+  /// Reloads the configuration and returns what changed; set by the daemon.
   var reload: @Loop () -> Result<[String], ContractError> = { .success([]) }
 
   init(board: Board, access: Access, blueZ: BlueZ, directory: String, accounts: Accounts = Accounts(), admission: Admission = Admission()) {
@@ -38,10 +38,10 @@ import Protocols
     accounts.changed = { [weak self] in self?.reviewAccounts() }
   }
 
-  /// What a method needs its caller to be allowed to, and what it does.
+  /// The right that a method requires, and its implementation.
   typealias Handler = (right: Right?, run: @Loop (Methods) -> (Call) throws -> Void)
 
-  /// The handlers by method name; a test holds them against the interface's text.
+  /// The handlers by method name; a test compares them with the interface definition.
   static let handlers: [String: Handler] = [
     VarlinkService.GetInfo.name: (nil, getInfo),
     VarlinkService.GetInterfaceDescription.name: (nil, getInterfaceDescription),
@@ -77,10 +77,10 @@ import Protocols
     case .ask:
       guard let peer = call.peer else { return call.fail(.permissionDenied()) }
       let generation = accessGeneration
-      ask(right, of: peer) { [weak self] refusal in
-        call.goOn {
+      authorize(right, for: peer) { [weak self] refusal in
+        call.resume {
           guard let self, call.isAlive else { return }
-          // Whoever decides now may be another.
+          // The rules may have changed while the lookup ran.
           if generation != self.accessGeneration {
             self.calls -= 1
             return self.answer(call)
@@ -108,7 +108,7 @@ import Protocols
     return Interface.all.contains { $0.name == interface } ? .methodNotFound(method: method) : .interfaceNotFound(interface: interface)
   }
 
-  // MARK: The service
+  // MARK: org.varlink.service
 
   private func getInfo(_ call: Call) throws {
     _ = try call.call.parameters(as: NoParameters.self)
@@ -124,22 +124,22 @@ import Protocols
     call.reply(VarlinkService.GetInterfaceDescription.Result(description: interface.text))
   }
 
-  // MARK: Looking
+  // MARK: Reading
 
   private func status(_ call: Call) throws {
-    let wanted = try call.call.parameters(as: Contract.Status.Parameters.self)
-    call.reply(Contract.Status.Result(devices: try board.states(of: wanted.device).map { $0.device() }))
+    let parameters = try call.call.parameters(as: Contract.Status.Parameters.self)
+    call.reply(Contract.Status.Result(devices: try board.states(of: parameters.device).map { $0.device() }))
   }
 
   private func describe(_ call: Call) throws {
-    let wanted = try call.call.parameters(as: Contract.Describe.Parameters.self)
-    call.reply(Contract.Describe.Result(schemas: try board.states(of: wanted.device).map(\.contractSchema)))
+    let parameters = try call.call.parameters(as: Contract.Describe.Parameters.self)
+    call.reply(Contract.Describe.Result(schemas: try board.states(of: parameters.device).map(\.contractSchema)))
   }
 
   private func get(_ call: Call) throws {
-    let wanted = try call.call.parameters(as: Contract.Get.Parameters.self)
-    guard wanted.references.count <= Self.maxReferences else { throw ContractError.invalidParameter(parameter: "references") }
-    let places = try wanted.references.map { reference throws(ContractError) in try board.resolve(reference) }
+    let parameters = try call.call.parameters(as: Contract.Get.Parameters.self)
+    guard parameters.references.count <= Self.maxReferences else { throw ContractError.invalidParameter(parameter: "references") }
+    let places = try parameters.references.map { reference throws(ContractError) in try board.resolve(reference) }
     let boot = Clock.boot()
     var body: [UInt8] = []
     var message: [UInt8] = []
@@ -154,31 +154,31 @@ import Protocols
   }
 
   private func watch(_ call: Call) throws {
-    let wanted = try call.call.parameters(as: Contract.Watch.Parameters.self)
+    let parameters = try call.call.parameters(as: Contract.Watch.Parameters.self)
     guard call.call.more else { throw ContractError.expectedMore }
-    guard wanted.references?.count ?? 0 <= Self.maxReferences else { throw ContractError.invalidParameter(parameter: "references") }
-    let interval = wanted.minimumIntervalMilliseconds ?? 0
+    guard parameters.references?.count ?? 0 <= Self.maxReferences else { throw ContractError.invalidParameter(parameter: "references") }
+    let interval = parameters.minimumIntervalMilliseconds ?? 0
     guard Contract.Watch.intervals.contains(interval) else {
       throw ContractError.invalidParameter(parameter: "minimumIntervalMilliseconds")
     }
-    call.lasts = true
+    call.isStream = true
     let watcher = Watcher(sink: call, interval: Int64(interval) * .millisecond)
     call.cancel = { [board] in
       watcher.end()
       board.unsubscribe(watcher)
     }
     call.hasRoomAgain = { watcher.drained() }
-    try board.subscribe(watcher, to: wanted.references)
+    try board.subscribe(watcher, to: parameters.references)
   }
 
   private func scan(_ call: Call) throws {
-    let wanted = try call.call.parameters(as: Contract.Scan.Parameters.self)
+    let parameters = try call.call.parameters(as: Contract.Scan.Parameters.self)
     guard call.call.more else { throw ContractError.expectedMore }
-    guard [nil, "ble", "serial"].contains(wanted.transport) else { throw ContractError.invalidParameter(parameter: "transport") }
-    let seconds = wanted.seconds ?? 3600
+    guard [nil, "ble", "serial"].contains(parameters.transport) else { throw ContractError.invalidParameter(parameter: "transport") }
+    let seconds = parameters.seconds ?? 3600
     guard (1...3600).contains(seconds) else { throw ContractError.invalidParameter(parameter: "seconds") }
-    call.lasts = true
-    Search.begin(call, transport: wanted.transport, seconds: seconds, blueZ: blueZ, kinds: registry)
+    call.isStream = true
+    DeviceScan.begin(call, transport: parameters.transport, seconds: seconds, blueZ: blueZ, kinds: registry)
   }
 
   private func diagnose(_ call: Call) throws {
@@ -189,61 +189,62 @@ import Protocols
   }
 
   private func record(_ call: Call) throws {
-    let wanted = try call.call.parameters(as: Contract.Record.Parameters.self)
+    let parameters = try call.call.parameters(as: Contract.Record.Parameters.self)
     guard call.call.more else { throw ContractError.expectedMore }
-    let device = try board.state(of: wanted.device).device
-    call.lasts = true
+    let device = try board.state(of: parameters.device).device
+    call.isStream = true
     call.continue(Contract.Record.Result(line: Recording.text(device.recordingHeader)))
-    // A recording with holes is worse than none: a client that falls behind is told so and let go.
-    let tap = device.taps.add { [weak call] line in
+    // A recording with gaps cannot be replayed, so a client that falls behind gets an error instead.
+    let subscription = device.monitor.add { [weak call] line in
       guard let call else { return }
       if call.hasRoom {
         call.continue(Contract.Record.Result(line: line))
       } else {
         call.cancel?()
-        call.fail(.deviceError(device: wanted.device, code: "too-slow", message: "the recording is not read fast enough"))
+        call.fail(.deviceError(device: parameters.device, code: "too-slow", message: "recording ended: the client reads too slowly"))
       }
     } ended: { [weak call] in
-      call?.fail(.deviceError(device: wanted.device, code: "removed", message: "configured no longer, or anew: record again"))
+      call?.fail(
+        .deviceError(device: parameters.device, code: "removed", message: "recording ended: device reconfigured or removed; record again"))
     }
-    call.cancel = { device.taps.remove(tap) }
+    call.cancel = { device.monitor.remove(subscription) }
   }
 
-  // MARK: Doing
+  // MARK: Controlling
 
   private func set(_ call: Call) throws {
-    let wanted = try call.call.parameters(as: Contract.Set.Parameters.self)
-    let state = try board.state(of: wanted.device)
-    guard let index = state.index(of: wanted.property) else {
-      throw ContractError.noSuchProperty(device: wanted.device, property: wanted.property)
+    let parameters = try call.call.parameters(as: Contract.Set.Parameters.self)
+    let state = try board.state(of: parameters.device)
+    guard let index = state.index(of: parameters.property) else {
+      throw ContractError.noSuchProperty(device: parameters.device, property: parameters.property)
     }
     let property = state.schema.properties[index]
-    guard property.access != .read else { throw ContractError.readOnly(device: wanted.device, property: property.name) }
-    if property.access == .motion { try holdsLease(wanted.lease, of: state.device, call) }
+    guard property.access != .read else { throw ContractError.readOnly(device: parameters.device, property: property.name) }
+    if property.access == .motion { try requireLease(parameters.lease, of: state.device, call) }
     let value: Value
-    do { value = try property.rule.accept(wanted.value) } catch {
+    do { value = try property.rule.accept(parameters.value) } catch {
       throw ContractError.outOfRange(property: property.name, message: error.description)
     }
     perform(.set(property: index, value), on: state.device, for: call) { report in
       var reading = state.reading(index, at: Clock.boot())
-      // What is to be known of it: `pending`, where the device gets it later.
+      // `pending`, for example, if the device gets the value later.
       if let remark = report.text { reading.reason = remark }
       call.reply(Contract.Set.Result(reading: reading))
     }
   }
 
   private func run(_ call: Call) throws {
-    let wanted = try call.call.parameters(as: Contract.Call.Parameters.self)
-    let state = try board.state(of: wanted.device)
-    guard let index = state.schema.actions.firstIndex(where: { $0.name == wanted.action }) else {
-      throw ContractError.noSuchAction(device: wanted.device, action: wanted.action)
+    let parameters = try call.call.parameters(as: Contract.Call.Parameters.self)
+    let state = try board.state(of: parameters.device)
+    guard let index = state.schema.actions.firstIndex(where: { $0.name == parameters.action }) else {
+      throw ContractError.noSuchAction(device: parameters.device, action: parameters.action)
     }
     let action = state.schema.actions[index]
-    if action.motion { try holdsLease(wanted.lease, of: state.device, call) }
-    let arguments = try action.accept(wanted.arguments ?? [:])
+    if action.motion { try requireLease(parameters.lease, of: state.device, call) }
+    let arguments = try action.accept(parameters.arguments ?? [:])
     if arguments["hold"] == .bool(true) {
-      let message = "a held action ends when its connection is closed or shut down"
-      call.endsWithInput = .deviceError(device: wanted.device, code: "input-closed", message: message)
+      let message = "the held action has ended: the client closed or shut down its connection"
+      call.endsWithInput = .deviceError(device: parameters.device, code: "input-closed", message: message)
     }
     perform(.run(action: index, arguments: arguments), on: state.device, for: call) { report in
       call.reply(Contract.Call.Result(report))
@@ -251,28 +252,29 @@ import Protocols
   }
 
   private func drive(_ call: Call) throws {
-    let wanted = try call.call.parameters(as: Contract.Drive.Parameters.self)
+    let parameters = try call.call.parameters(as: Contract.Drive.Parameters.self)
     guard call.call.more else { throw ContractError.expectedMore }
-    let device = try board.state(of: wanted.device).device
-    let deadline = wanted.deadlineMilliseconds ?? Contract.Drive.usualDeadline
+    let device = try board.state(of: parameters.device).device
+    let deadline = parameters.deadlineMilliseconds ?? Contract.Drive.usualDeadline
     guard Contract.Drive.deadlines.contains(deadline) else { throw ContractError.invalidParameter(parameter: "deadlineMilliseconds") }
     guard device.schema.moves else {
       throw ContractError.deviceError(
-        device: device.name, code: "no-motion", message: "nothing of it can be driven; a kind that can move needs allow-motion = true")
+        device: device.name, code: "no-motion",
+        message: "the device has no motion controls; if its kind supports motion, set allow-motion = true")
     }
-    if let trouble = device.equipment.guardian.trouble {
-      throw ContractError.deviceError(device: device.name, code: "no-guardian", message: "\(trouble); nothing is driven without one")
+    if let failure = device.equipment.guardian.trouble {
+      throw ContractError.deviceError(device: device.name, code: "no-guardian", message: "\(failure); driving needs the guardian")
     }
     if let lease = device.lease { throw ContractError.busy(device: device.name, holder: lease.holder) }
-    if let reason = device.reasonDown { throw ContractError.notConnected(device: device.name, reason: reason) }
+    if let reason = device.unreachableReason { throw ContractError.notConnected(device: device.name, reason: reason) }
     let token = (0..<2).map { _ in String(UInt64.random(in: 0 ... .max), radix: 36) }.joined()
-    call.lasts = true
-    call.cancel = { device.endLease(token, "the driver is gone") }
-    call.endsWithInput = .leaseLost(device: device.name, reason: "the driver has hung up")
+    call.isStream = true
+    call.cancel = { device.endLease(token, "client disconnected") }
+    call.endsWithInput = .leaseLost(device: device.name, reason: "client closed its connection")
     let peer = call.peer
     let nanoseconds = Int64(deadline) * .millisecond
     let lease = Device.Lease(
-      token: token, user: peer?.user ?? 0, holder: peer.map { "\(accounts.name(of: $0.user)) (pid \($0.pid))" } ?? "somebody",
+      token: token, user: peer?.user ?? 0, holder: peer.map { "\(accounts.name(of: $0.user)) (pid \($0.pid))" } ?? "unknown client",
       deadline: nanoseconds
     ) { [weak call] reason in
       call?.fail(.leaseLost(device: device.name, reason: reason))
@@ -281,18 +283,18 @@ import Protocols
     device.begin(lease)
   }
 
-  /// Whether the caller drives the device, under the lease that it names. Its connection is one of the driver's then.
-  private func holdsLease(_ token: String?, of device: Device, _ call: Call) throws(ContractError) {
+  /// Checks that the caller holds the lease that it names, and ties the lease to the caller's connection.
+  private func requireLease(_ token: String?, of device: Device, _ call: Call) throws(ContractError) {
     guard let token else { throw .leaseRequired(device: device.name) }
     guard let lease = device.lease, lease.token == token, lease.user == call.peer?.user else {
-      throw .leaseLost(device: device.name, reason: device.lease.map { "\($0.holder) has it" } ?? "it has ended")
+      throw .leaseLost(device: device.name, reason: device.lease.map { "\($0.holder) holds it" } ?? "the lease has ended")
     }
-    // A queue of old set-points is no hand at the handle.
+    // Queued set-points do not prove that the driver is still in control.
     guard Clock.monotonic() - call.arrived <= lease.deadline / 2 else {
       throw .deviceError(
-        device: device.name, code: "expired", message: "the set-point waited for others before it; send them as they are due")
+        device: device.name, code: "expired", message: "set-point too old: it was queued behind others; send set-points one at a time")
     }
-    guard call.bind(device, token) else { throw .leaseLost(device: device.name, reason: "the driver is gone") }
+    guard call.bind(device, token) else { throw .leaseLost(device: device.name, reason: "client disconnected") }
   }
 
   private func connect(_ call: Call) throws {
@@ -305,16 +307,19 @@ import Protocols
     device.disconnect { Self.answer(call, device, failure: $0) }
   }
 
-  /// Done, and kept for the next start; or done, but not kept.
+  /// Replies once the change is stored; if storing failed, the change lasts until the next restart.
   private static func answer(_ call: Call, _ device: Device, failure: String?) {
     guard let failure else { return call.reply(NoParameters()) }
-    call.fail(.deviceError(device: device.name, code: "not-stored", message: "done until the daemon is restarted: \(failure)"))
+    call.fail(
+      .deviceError(device: device.name, code: "not-stored", message: "not stored, so valid only until the daemon restarts: \(failure)"))
   }
 
-  /// A device that has something to connect.
+  /// Returns the device, which must have a link.
   private func linked(_ name: String) throws(ContractError) -> Device {
     let device = try board.state(of: name).device
-    if device.ports.isEmpty { throw .deviceError(device: name, code: "no-link", message: "it has no link: there is nothing to connect") }
+    if device.ports.isEmpty {
+      throw .deviceError(device: name, code: "no-link", message: "the device has no link to connect or disconnect")
+    }
     return device
   }
 
@@ -323,7 +328,7 @@ import Protocols
     call.reply(Contract.Reload.Result(changed: try reload().get()))
   }
 
-  /// Gives the device a command and the caller its outcome; ends the command when the caller goes away.
+  /// Passes a command to the device and its result to the caller; cancels the command if the caller disconnects.
   private func perform(_ command: Command, on device: Device, for call: Call, succeeded: @escaping @Loop (Report) -> Void) {
     var finished = false
     let id = device.perform(command) { report in
@@ -340,7 +345,7 @@ import Protocols
 }
 
 extension Action {
-  /// The arguments in their declared types, or what is wrong with them.
+  /// Returns the arguments in their declared types. Throws if one is unknown, missing or invalid.
   fileprivate func accept(_ given: [String: Value]) throws(ContractError) -> [String: Value] {
     var accepted: [String: Value] = [:]
     for name in given.keys.sorted() where !arguments.contains(where: { $0.name == name }) {
@@ -352,9 +357,9 @@ extension Action {
         throw .invalidParameter(parameter: "arguments.\(argument.name)")
       }
       do { accepted[argument.name] = try ValueRule(argument.type).accept(value) } catch {
-        // What is secret is not said back, whatever it is.
-        let words = argument.secret ? "it is not \(argument.type.article)" : error.description
-        throw .outOfRange(property: argument.name, message: words)
+        // A secret argument is never echoed.
+        let message = argument.secret ? "the value is not \(argument.type.article)" : error.description
+        throw .outOfRange(property: argument.name, message: message)
       }
     }
     return accepted
@@ -362,7 +367,7 @@ extension Action {
 }
 
 extension ContractError {
-  /// What the socket says when a device's command failed.
+  /// The error for a device's failed command.
   fileprivate init(_ error: CommandError, device: String) {
     switch error {
     case .notConnected(let reason): self = .notConnected(device: device, reason: reason)

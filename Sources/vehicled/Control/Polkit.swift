@@ -1,5 +1,5 @@
-// Asks polkit whether a client may do something; polkit may ask the person at the machine for a password, a fingerprint or
-// a face first. Facts: polkit's D-Bus reference (org.freedesktop.PolicyKit1.Authority, CheckAuthorization, 0.105 and later).
+// Authorization queries to polkit, which may ask the user for a password or a fingerprint first. Source: polkit's D-Bus
+// reference (org.freedesktop.PolicyKit1.Authority, CheckAuthorization, 0.105 and later).
 
 import Bus
 import Protocols
@@ -7,18 +7,18 @@ import Protocols
 @Loop final class Polkit {
   private let bus: SystemBus
 
-  /// A person needs time to find a finger.
+  /// Milliseconds. Long enough for the user to authenticate.
   private static let timeout = 60_000
   private static let name = "org.freedesktop.PolicyKit1"
 
-  /// Asks over this bus, which is opened with the first question.
+  /// Uses this bus connection, which opens with the first query.
   init(_ bus: SystemBus) { self.bus = bus }
 
-  /// The action that stands for the right in the shipped policy.
+  /// The polkit action of a right in the shipped policy.
   static func action(_ right: Right) -> String { "io.vehicled.\(right)" }
 
-  /// Asks; `answer` is told why not, or nil where the right is granted.
-  func ask(_ right: Right, of peer: Peer, answer: @escaping @Loop @Sendable (String?) -> Void) {
+  /// Queries polkit; `answer` gets the reason of a refusal, or nil if the right is granted.
+  func authorize(_ right: Right, for peer: Peer, answer: @escaping @Loop @Sendable (String?) -> Void) {
     bus.open()
     let subject = BusValue.structure([
       .string("unix-process"),
@@ -27,11 +27,11 @@ import Protocols
       ]),
     ])
     let interaction: UInt32 = 1
-    var question = BusMessage.call(
+    var request = BusMessage.call(
       Self.name, "/org/freedesktop/PolicyKit1/Authority", "\(Self.name).Authority", "CheckAuthorization",
       [subject, .string(Self.action(right)), .array(of: "{ss}", []), .uint32(interaction), .string("")])
-    question.startsService = true
-    bus.call(question, milliseconds: Self.timeout) { answer(Self.refusal($0, right)) }
+    request.startsService = true
+    bus.call(request, milliseconds: Self.timeout) { answer(Self.refusal($0, right)) }
   }
 
   private static func refusal(_ result: Result<BusMessage, BusError>, _ right: Right) -> String? {
@@ -40,24 +40,24 @@ import Protocols
     case .success(let message):
       guard case .structure(let members)? = message.body.first, members.count == 3, let isAuthorized = members[0].bool,
         let isChallenge = members[1].bool
-      else { return "polkit answers what it should not" }
+      else { return "unexpected reply from polkit" }
       if isAuthorized { return nil }
       return isChallenge
-        ? "polkit wants \(action) to be authenticated, and there is nobody to ask; run it in a session with an agent (pkttyagent)"
-        : "polkit refuses \(action); see its rules (/etc/polkit-1/rules.d) or who was asked"
+        ? "polkit requires authentication for \(action), but no agent is running; use a session with an agent (pkttyagent)"
+        : "polkit denied \(action): authentication failed or a rule in /etc/polkit-1/rules.d denies it"
     case .failure(.refused(let name, _)) where name == "org.freedesktop.DBus.Error.ServiceUnknown":
-      return "polkit is not installed: apt install polkitd, or authorization = \"lists\""
-    case .failure(.timeout): return "polkit has not answered within a minute"
-    case .failure(let error): return "polkit cannot be asked: \(error.words)"
+      return "polkit is not installed: apt install polkitd, or set authorization = \"lists\""
+    case .failure(.timeout): return "polkit did not respond within 1 min"
+    case .failure(let error): return "cannot query polkit: \(error.message)"
     }
   }
 }
 
 extension Peer {
-  /// When the process began, in clock ticks since the boot; 0 leaves it to polkit to find out.
+  /// The start time of the process in clock ticks since boot; with 0 polkit looks it up.
   fileprivate var startTime: UInt64 {
     guard let stat = try? Files.contents(of: "/proc/\(pid)/stat", limit: 4096) else { return 0 }
-    // The name stands in parentheses and may hold anything; the start is the 20th field behind it.
+    // The name is in parentheses and may contain anything; the start time is the 20th field after it (proc(5)).
     let fields = stat.suffix(from: stat.lastIndex(of: UInt8(ascii: ")")).map { $0 + 1 } ?? stat.endIndex).split(
       separator: UInt8(ascii: " "))
     return fields.count > 19 ? UInt64(String(decoding: fields[19], as: UTF8.self)) ?? 0 : 0

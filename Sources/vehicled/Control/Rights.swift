@@ -1,20 +1,20 @@
-// Which clients have which rights: decided from the lists at once where the names in them are known, else once they have been looked up,
-// or by polkit. Calls that last are decided again when the rules or the names change.
+// The rights of clients: decided from the lists at once if their names are cached, else after a lookup, or by polkit. Streams are
+// checked again when the rules or the names change.
 
 import Protocols
 
 extension Methods {
-  /// Decides by what takes its time: names are looked up, or polkit is asked. `answer` gets what the peer lacks, or nil.
-  func ask(_ right: Right, of peer: Peer, answer: @escaping @Loop @Sendable (String?) -> Void) {
+  /// Decides after a name lookup or a query to polkit. `answer` gets what the peer lacks, or nil.
+  func authorize(_ right: Right, for peer: Peer, answer: @escaping @Loop @Sendable (String?) -> Void) {
     let access = access
-    if access.asksPolkit { polkit.ask(right, of: peer, answer: answer) }
+    if access.asksPolkit { polkit.authorize(right, for: peer, answer: answer) }
     accounts.find(access.queries(for: peer)) { [weak self] answers in
-      // Polkit needs no names; people who read who drives do.
+      // Polkit needs no names, but status shows the name of the lease holder.
       if !access.asksPolkit { answer(self?.refusal(of: right, for: peer, answers)) }
     }
   }
 
-  /// Decides again about every call that lasts: the access rules are others.
+  /// Checks every stream again after a change of the access rules.
   func reviewAccess() {
     accounts.forget()
     let peers = access.asksPolkit ? [] : admission.sessions.values.compactMap(\.peer)
@@ -24,12 +24,12 @@ extension Methods {
     }
   }
 
-  /// The same where the lists decide: names may stand for other users and groups than before.
+  /// Checks every stream again after a change of users or groups, if the lists decide.
   func reviewAccounts() {
     if !access.asksPolkit { reviewAccess() }
   }
 
-  /// Whether it is a set-point under the lease that this user was given: whoever drives was let in, and has no time.
+  /// Whether the call is a set-point under a lease of this user. Drivers were authorized before and must not wait for a lookup.
   func drives(_ call: Call) -> Bool {
     guard [Contract.Set.name, Contract.Call.name].contains(call.call.method), let device = call.call.text(of: "device"),
       let lease = call.call.text(of: "lease"), let held = try? board.state(of: device).device.lease
@@ -37,16 +37,16 @@ extension Methods {
     return held.token == lease && held.user == call.peer?.user
   }
 
-  /// What a peer lacks for the right under the present rules, where it is to be told at once; nil where it has it.
+  /// What a peer lacks for the right under the current rules; nil if it has the right.
   func refusal(of right: Right, for peer: Peer?, _ answers: Accounts.Answers) -> String? {
     switch access.decide(right, for: peer, { _ in answers }) {
     case .granted: nil
     case .denied(let missing): missing
-    case .ask: "who decides has changed: ask again"
+    case .ask: "the access rules have changed: try again"
     }
   }
 
-  /// Whether the client is known to have a right. Where names have to be looked up first it is not, and is when it tries again.
+  /// Whether the client is known to have a right. False while names are looked up; a later try succeeds.
   func hasRight(_ session: Session) -> Bool {
     if session.has(.observe) { return true }
     switch access.decide(.observe, for: session.peer, accounts.known) {
@@ -58,10 +58,10 @@ extension Methods {
     }
   }
 
-  /// Decides whether the client may make long calls: its rights come before what it says. `finish` gets what it lacks, or nil.
+  /// Decides whether the client may make long calls, before they are read. `finish` gets what it lacks, or nil.
   func decideLongCalls(for session: Session, then finish: @escaping @Loop @Sendable (String?) -> Void) {
     if hasRight(session) { return finish(nil) }
-    guard let peer = session.peer else { return finish("the kernel does not say who is asking") }
-    ask(.observe, of: peer, answer: finish)
+    guard let peer = session.peer else { return finish("no peer credentials from the kernel") }
+    authorize(.observe, for: peer, answer: finish)
   }
 }

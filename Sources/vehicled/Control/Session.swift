@@ -1,6 +1,6 @@
-// One client's connection: splits what comes into calls, answers them in order, one at a time, when its turn comes, and
-// keeps the streams that it asked for. It reads no more than it is about to answer. A client that does not speak Varlink is
-// logged once and let go; nobody else notices.
+// One client's connection: splits its input into calls and answers them in order, one at a time, when the scheduler says
+// so. It reads only as much as it is about to answer. A client that violates the Varlink protocol is logged once and
+// closed.
 
 import CLinux
 import Glibc
@@ -12,12 +12,12 @@ import Protocols
   typealias InboundIn = ByteBuffer
   typealias OutboundOut = ByteBuffer
 
-  /// How many bytes may wait for a client before it counts as slow, and how long it may stay so.
+  /// The unread output in bytes at which a client counts as slow, and how long it may stay slow.
   static let maxUnread = 256 << 10
   static let maxWait: Nanoseconds = 60 * .second
-  /// How many bytes are read at once, and no more while as many wait to be answered.
+  /// The maximum of bytes per read. Reading pauses while as many bytes are unanswered.
   static let readAhead = 8 << 10
-  /// How long a call may take from its first byte to its last.
+  /// The maximum time from a call's first byte to its last.
   private static let maxCallDuration: Nanoseconds = 10 * .second
 
   let methods: Methods
@@ -25,43 +25,43 @@ import Protocols
   private let log = Logger(label: "vehicled")
   private var context: ChannelHandlerContext?
   private var outlet: Outlet?
-  /// What its user takes, while it is served.
+  /// The account of its user, while it is served.
   private var account: Account?
   private var backlog = Backlog()
-  /// How many of the bytes that wait are beyond those that every connection may have.
+  /// Unanswered bytes that count against the user's shared limit.
   private var shared = 0
-  /// It has asked for input, or has had none of it since this moment though there may be some.
+  /// Whether a read is requested, and since when reading is paused.
   private var isReading = false
   private var pausedSince: Instant?
   private var call: Call?
-  /// The rest of answering it: it was put off, and waits for its turn.
+  /// The continuation of the call, which waits for its turn.
   private var rest: (@Loop () -> Void)?
   private var isAnswering = false
-  /// Whether it may make long calls is being decided.
-  private var isBeingDecided = false
-  /// It has a call to answer and waits for its turn.
+  /// Whether a decision about long calls is pending.
+  private var isDeciding = false
+  /// Whether it is in the scheduler's queue.
   private var isQueued = false
   private let began = Clock.monotonic()
   private var hasCalled = false
-  /// The lease that set-points on this connection carried.
+  /// The lease of the set-points on this connection.
   private var driven: (device: Device, token: String)?
-  /// Its calls come before those of others while the lease holds: few connections of one lease have that.
+  /// Whether its calls take precedence while the lease is valid, which a lease has for few connections.
   private var hasPrecedence = false
   private static let maxDrivers = 2
-  /// A call of it was granted, whatever the access rules are now.
+  /// Whether one of its calls was granted, under the current or earlier access rules.
   private(set) var isTrusted = false
-  /// What was granted to this client under the access rules of that generation.
+  /// The cached rights, and the generation of the access rules that granted them.
   private var granted: (rights: Set<Right>, generation: Int) = ([], 0)
-  /// It will say nothing more, but still reads.
+  /// The client has shut down its sending side, but may still read.
   private var inputEnded = false
-  /// It has got everything, and is being let go.
+  /// Everything is answered and the connection is being closed.
   private var isEnding = false
-  /// The connection is closed; calls that want no reply are answered still.
+  /// The connection is closed; oneway calls are still carried out.
   private var isGone = false
-  /// It did not speak Varlink; what still comes is not looked at.
-  private var isRefused = false
-  private lazy var unfinished = Timer { [weak self] _ in self?.refuse("a call without an end for 10 s") }
-  private lazy var slow = Timer { [weak self] _ in self?.giveUp() }
+  /// The client violated the protocol; further input is ignored.
+  private var isRejected = false
+  private lazy var unfinished = Timer { [weak self] _ in self?.reject("incomplete call for 10 s") }
+  private lazy var slow = Timer { [weak self] _ in self?.closeSlow() }
 
   /// A session that answers with these methods.
   init(_ methods: Methods, peer: Peer?) {
@@ -74,41 +74,41 @@ import Protocols
   func handlerAdded(context: ChannelHandlerContext) {
     self.context = context
     outlet = Outlet(context.channel)
-    // It reads when it is about to answer, and little at a time.
+    // Reads are requested explicitly and are small.
     let options = context.channel.syncOptions
     try? options?.setOption(.autoRead, value: false)
     try? options?.setOption(.maxMessagesPerRead, value: 1)
     let allocator = AdaptiveRecvByteBufferAllocator(minimum: 256, initial: 512, maximum: Self.readAhead)
     try? options?.setOption(.recvAllocator, value: allocator)
-    account = methods.begins(self)
+    account = methods.admit(self)
   }
 
   func channelActive(context: ChannelHandlerContext) {
-    if account == nil { context.close(promise: nil) } else { settle() }
+    if account == nil { context.close(promise: nil) } else { advance() }
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    guard let account, !isRefused else { return }
+    guard let account, !isRejected else { return }
     let wasAsked = isReading
     isReading = false
     backlog.append(unwrapInboundIn(data).readableBytesView, at: Clock.monotonic())
-    // When the client has closed the channel reads all that is left, asked or not: what is beyond the bound is not answered.
-    if !wasAsked, backlog.pending > Account.own, !account.hasRoom { drop() }
+    // After the peer closes, NIO reads all that is left without being asked. Calls beyond the limit are dropped.
+    if !wasAsked, backlog.pending > Account.ownLimit, !account.hasRoom { drop() }
   }
 
-  func channelReadComplete(context: ChannelHandlerContext) { settle() }
+  func channelReadComplete(context: ChannelHandlerContext) { advance() }
 
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
     guard case .inputClosed? = event as? ChannelEvent else { return context.fireUserInboundEventTriggered(event) }
     endInput()
-    settle()
+    advance()
   }
 
   func channelWritabilityChanged(context: ChannelHandlerContext) {
     guard context.channel.isWritable else { return slow.set(Clock.monotonic() + Self.maxWait) }
     slow.set(nil)
     call?.hasRoomAgain?()
-    settle()
+    advance()
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
@@ -124,13 +124,13 @@ import Protocols
       call.abandon()
       self.call = nil
     }
-    settle()
+    advance()
   }
 
-  /// The client says nothing more: what it drives it drives no more.
+  /// The client's input has ended, and with it its motion lease.
   private func endInput() {
     inputEnded = true
-    driven.map { $0.device.endLease($0.token, "the driver is gone") }
+    driven.map { $0.device.endLease($0.token, "client disconnected") }
     driven = nil
     if let call, let end = call.endsWithInput {
       call.cancel?()
@@ -138,43 +138,43 @@ import Protocols
     }
   }
 
-  /// There is room for more replies.
+  /// Whether there is room for more replies.
   var hasRoom: Bool { outlet?.hasRoom ?? false }
 
-  private func giveUp() {
-    log.notice("a client has not read for a minute and is let go", metadata: ["pid": "\(peer?.pid ?? 0)"])
+  private func closeSlow() {
+    log.notice("closing a client: it has not read its output for 60 s", metadata: ["pid": "\(peer?.pid ?? 0)"])
     close()
   }
 
-  private func refuse(_ words: String) {
-    guard !isRefused else { return }
-    methods.admission.complain("a client does not speak Varlink and is let go: \(words)", of: peer)
+  private func reject(_ message: String) {
+    guard !isRejected else { return }
+    methods.admission.logViolation("closing a client: protocol error: \(message)", by: peer)
     drop()
   }
 
   private func drop() {
-    isRefused = true
+    isRejected = true
     backlog.clear()
     close()
   }
 
   func close() { context?.close(promise: nil) }
 
-  // MARK: What waits
+  // MARK: Pending input
 
-  /// Whether its calls come first: it set points under a lease that still holds, and is one of the first connections to do so.
+  /// Whether its calls take precedence: it has sent set-points under a lease that is still valid, as one of the first connections.
   var isDriving: Bool { hasPrecedence && driven.map { $0.device.lease?.token == $0.token } ?? false }
 
-  /// It has not made a call since it connected, which was before that moment.
+  /// Whether it connected before that moment and has made no call since.
   func isSilent(since moment: Instant) -> Bool { !hasCalled && began < moment }
 
-  /// Does what follows from what waits now: a call to answer, input to read, a call that is not whole, or the end.
-  func settle() {
+  /// Decides the next step: queue a call, read more input, time an incomplete call, or end.
+  func advance() {
     guard !isAnswering, let account else { return }
     let hasCall = hasCall()
-    let more = max(0, backlog.pending - Account.own) - shared
+    let more = max(0, backlog.pending - Account.ownLimit) - shared
     shared += more
-    if more != 0 { account.holds(more) }
+    if more != 0 { account.addShared(more) }
     if rest != nil || hasCall && call == nil && (hasRoom || isGone), !isQueued {
       isQueued = true
       methods.scheduler.add(self, of: account)
@@ -185,51 +185,51 @@ import Protocols
     } else {
       unfinished.set(nil)
     }
-    readOn(account, hasCall: hasCall)
-    if inputEnded, call == nil, !hasCall, !isBeingDecided, hasRoom { end() }
+    readMore(account, hasCall: hasCall)
+    if inputEnded, call == nil, !hasCall, !isDeciding, hasRoom { end() }
   }
 
-  /// Whether a whole call waits. A client whose rights are not established makes short ones only.
+  /// Whether a complete call is buffered. A long call of a client without a right starts a decision about its rights.
   private func hasCall() -> Bool {
-    guard !isRefused, !isBeingDecided else { return false }
+    guard !isRejected, !isDeciding else { return false }
     do { return try backlog.hasCall() } catch {}
     guard backlog.limit < VarlinkFraming.limit else {
-      refuse("more than \(backlog.limit >> 10) KiB without an end")
+      reject("incomplete call of more than \(backlog.limit >> 10) KiB")
       return false
     }
-    isBeingDecided = true
+    isDeciding = true
     methods.decideLongCalls(for: self) { [weak self] missing in self?.decided(missing) }
     return hasCall()
   }
 
-  /// Whether it may make long calls is known now, and why not.
+  /// The decision about long calls; `missing` is what the client lacks.
   private func decided(_ missing: String?) {
-    isBeingDecided = false
+    isDeciding = false
     if let missing {
-      let words = "calls of more than \(backlog.limit >> 10) KiB are taken only from clients with a right: \(missing)"
-      write(VarlinkReply.message(.permissionDenied(missing: words)))
-      return refuse("more than \(backlog.limit >> 10) KiB without an end")
+      let message = "calls of more than \(backlog.limit >> 10) KiB need the observe right: \(missing)"
+      write(VarlinkReply.message(.permissionDenied(missing: message)))
+      return reject("incomplete call of more than \(backlog.limit >> 10) KiB")
     }
     backlog.limit = VarlinkFraming.limit
-    Loop.post { [weak self] in self?.settle() }
+    Loop.post { [weak self] in self?.advance() }
   }
 
-  private func readOn(_ account: Account, hasCall: Bool) {
-    guard !isReading, !inputEnded, !isRefused, !isBeingDecided, let context, let descriptor = outlet?.descriptor else { return }
-    let isFull = hasCall ? backlog.pending >= Self.readAhead : backlog.pending > Account.own && !account.hasRoom
+  private func readMore(_ account: Account, hasCall: Bool) {
+    guard !isReading, !inputEnded, !isRejected, !isDeciding, let context, let descriptor = outlet?.descriptor else { return }
+    let isFull = hasCall ? backlog.pending >= Self.readAhead : backlog.pending > Account.ownLimit && !account.hasRoom
     guard !isFull else {
-      if !hasCall { account.park(self) }
+      if !hasCall { account.notifyWhenRoom(self) }
       if pausedSince == nil { pausedSince = Clock.monotonic() }
       return
     }
-    // Set-points that waited meanwhile are not new ones.
+    // Set-points that arrived during the pause must not count as new.
     if let since = pausedSince { backlog.resumes(behind: max(0, Int(clinux_unread(descriptor))), since: since) }
     pausedSince = nil
     isReading = true
     context.read()
   }
 
-  /// A client that has said all and got all is let go, once it can have read everything.
+  /// Closes the connection once the last output is flushed.
   private func end() {
     guard !isEnding, let context else { return }
     isEnding = true
@@ -241,19 +241,19 @@ import Protocols
     methods.admission.ended(self, of: account)
   }
 
-  /// Takes no more than what has come: that is read and answered, then the connection ends.
+  /// Stops input: calls that have arrived are answered, then the connection ends.
   func finish() {
     guard !inputEnded, let descriptor = outlet?.descriptor else { return }
-    // Whatever the client sends from now on it cannot send; the channel reads the rest, and then the end.
+    // The client cannot send from now on; the channel reads the rest of the kernel's buffer, then the end.
     shutdown(descriptor, CInt(SHUT_RD))
   }
 
-  /// Nobody waits for a reply, as far as it can be known.
-  var isAnswered: Bool { account == nil || inputEnded && !isQueued && !isBeingDecided && (call?.lasts ?? true) && !hasCall() }
+  /// Whether no reply is pending.
+  var isAnswered: Bool { account == nil || inputEnded && !isQueued && !isDeciding && (call?.isStream ?? true) && !hasCall() }
 
   // MARK: Calls
 
-  /// Answers one call, in its turn.
+  /// Answers one call, or continues one.
   func answerNext() {
     isQueued = false
     if let rest {
@@ -261,12 +261,12 @@ import Protocols
       isAnswering = true
       rest()
       isAnswering = false
-      return settle()
+      return advance()
     }
-    guard call == nil, hasRoom || isGone, !isRefused else { return }
+    guard call == nil, hasRoom || isGone, !isRejected else { return }
     isAnswering = true
     do {
-      // Where nobody takes a reply any more, nothing is done that wants one.
+      // After a disconnect only oneway calls are carried out.
       if let (next, arrived) = try backlog.next(), next.oneway || !isGone {
         hasCalled = true
         let call = Call(next, session: self, arrived: arrived ?? Clock.monotonic())
@@ -274,19 +274,19 @@ import Protocols
         methods.answer(call)
       }
     } catch {
-      refuse((error as? VarlinkViolation)?.description ?? "\(error)")
+      reject((error as? VarlinkViolation)?.description ?? "\(error)")
     }
     isAnswering = false
-    settle()
+    advance()
   }
 
-  /// What answering the call had to wait for is there. Many may have waited for the same: each goes on in its turn.
-  func goOn(_ rest: @escaping @Loop () -> Void) {
+  /// Continues the call in the session's next turn, because many sessions may have waited for the same event.
+  func resume(_ rest: @escaping @Loop () -> Void) {
     self.rest = rest
-    settle()
+    advance()
   }
 
-  /// False where the client has hung up already.
+  /// Ties the lease to this connection. False if its input has ended.
   func bind(_ device: Device, _ token: String) -> Bool {
     guard !inputEnded else { return false }
     if driven?.token != token {
@@ -301,27 +301,27 @@ import Protocols
     granted.generation == methods.accessGeneration && (granted.rights.contains(right) || granted.rights.contains(.control))
   }
 
-  /// A call was granted; what polkit consented to counts for the connection.
+  /// Records that a call was granted. A right that polkit granted is cached for the connection.
   func grant(_ right: Right?) {
     if !isTrusted {
       isTrusted = true
-      account.map(methods.admission.trusts)
+      account.map(methods.admission.authorized)
     }
     guard let right else { return }
     if granted.generation != methods.accessGeneration { granted = ([], methods.accessGeneration) }
     granted.rights.insert(right)
   }
 
-  /// The next call is answered in its turn: what ended this one may have more to do in its own.
+  /// Ends the current call. The next one waits for the session's turn.
   func finished(_ finished: Call) {
     guard call === finished else { return }
     call = nil
-    settle()
+    advance()
   }
 
-  /// The access rules have changed: what was granted under others ends.
+  /// Ends a stream that the changed access rules no longer permit.
   func accessChanged(_ answers: Accounts.Answers) {
-    // A call that is just being answered was granted; what lasts is looked at again.
+    // Only calls that can be cancelled are checked again; a call in progress keeps its grant.
     guard let call, let cancel = call.cancel, let right = call.right, let missing = methods.refusal(of: right, for: peer, answers) else {
       return
     }

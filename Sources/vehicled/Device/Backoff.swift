@@ -1,27 +1,27 @@
-// How long a link waits before it is tried again: a second, then twice as long each time, to a minute. A link that held for a while
-// starts over, so that an hour of bad radio does not cost whoever comes back a minute. Pure: instants in, waits out.
+// The delay before a link is opened again: 1 s, doubled after each failure up to 60 s. A link that was up for a while starts
+// again at 1 s, so that earlier failures do not delay its next reconnect.
 
 import Protocols
 
 struct Backoff {
   static let first: Nanoseconds = .second
-  private static let longest: Nanoseconds = 60 * .second
-  /// A link that held this long starts over.
-  private static let steady: Nanoseconds = 10 * .second
-  /// One that its machine gave up: it opens, and nothing useful comes over it.
-  private static let useful: Nanoseconds = 30 * .second
+  private static let maxDelay: Nanoseconds = 60 * .second
+  /// A link that was up this long starts again at the first delay.
+  private static let stableAfter: Nanoseconds = 10 * .second
+  /// The same for a link that its machine reset because nothing useful came over it.
+  private static let stableAfterReset: Nanoseconds = 30 * .second
 
   private var cameUp: Instant?
-  private var wait: Nanoseconds = 0
+  private var delay: Nanoseconds = 0
 
-  /// The link is up; how long it holds counts from now.
+  /// Records that the link is up from now on.
   mutating func linkCameUp(at now: Instant) { cameUp = now }
 
-  /// The link went down, or has not come up. Gives how long to wait, before jitter.
-  mutating func linkWentDown(at now: Instant, isGivenUp: Bool = false) -> Nanoseconds {
-    if let cameUp, now - cameUp >= (isGivenUp ? Self.useful : Self.steady) { wait = 0 }
+  /// Records that the link went down or failed to open. Returns the delay before the next attempt, without jitter.
+  mutating func linkWentDown(at now: Instant, wasReset: Bool = false) -> Nanoseconds {
+    if let cameUp, now - cameUp >= (wasReset ? Self.stableAfterReset : Self.stableAfter) { delay = 0 }
     cameUp = nil
-    wait = wait == 0 ? Self.first : min(wait * 2, Self.longest)
-    return wait
+    delay = delay == 0 ? Self.first : min(delay * 2, Self.maxDelay)
+    return delay
   }
 }

@@ -1,5 +1,5 @@
-// Joins the links and the machine of one device: hands the machine everything that happens, in order, and does what it
-// answers. Knows nothing of any protocol. A device never takes the daemon down, nor another device with it.
+// One device: passes the events of its links and its commands to its machine, in order, and carries out the machine's
+// effects. Independent of the protocol. A failure of one device affects neither the daemon nor other devices.
 
 import Logging
 import Protocols
@@ -7,51 +7,51 @@ import Protocols
 @Loop final class Device {
   let name: String
   let kind: String
-  /// What whoever runs it should know about its safety.
+  /// A safety notice for the owner, if the kind has one.
   let caution: String?
   let equipment: Equipment
   let log: Logger
   private(set) var ports: [Port] = []
-  /// What the machine declares now.
+  /// The schema that the machine declares now.
   private(set) var schema: Schema
   weak var observer: (any DeviceObserver)?
-  /// Everybody who records the links.
-  let taps = Taps()
+  /// The subscribers to the traffic of the links.
+  let monitor = LinkMonitor()
 
   private var machine: any Machine
   private var effects = Effects()
   private var inputs: [Input] = []
-  private var turning = false
-  /// What is wrong with the device, in a person's words.
+  private var isHandling = false
+  /// The fault that the machine reports, for the user.
   private(set) var fault: String?
-  /// Who may move it now.
+  /// The current motion lease.
   private(set) var lease: Lease?
-  /// Why each link was last said to be down.
+  /// The last logged reason for which each link is down.
   private var reasons: [LinkName: String] = [:]
-  /// What each link was said to wait for since it was last up.
+  /// The wait reasons logged for each link since it was last up.
   private var waits: [LinkName: Set<String>] = [:]
   private static let maxWaits = 32
   private let commands = PendingCommands()
-  /// What it asked HTTP servers, and what is not answered yet.
+  /// The pending HTTP requests.
   private var requests: [RequestID: HTTPClient.Ticket] = [:]
-  /// Commands that wait for `open`; nil: none has to.
-  private var early: [(id: CommandID, command: Command)]?
+  /// Commands queued until `open`; nil: commands are not queued.
+  private var queuedCommands: [(id: CommandID, command: Command)]?
   private var isClosing = false
-  /// Who waits for the last words to be said, and until when they may take; nil: there are none.
-  private var ending: (deadline: Timer, told: [@Loop () -> Void])?
-  /// A person wants it connected again once they are.
-  private var connectsAgain = false
+  /// The timeout and completions of a shutdown sequence in progress.
+  private var shutdown: (deadline: Timer, completions: [@Loop () -> Void])?
+  /// Whether to reconnect after the shutdown sequence.
+  private var reconnects = false
   private var isOpen = false
-  private(set) lazy var disconnection = Disconnection(device: name, disk: equipment.disk)
+  private(set) lazy var disconnectRequest = DisconnectRequest(device: name, disk: equipment.disk)
   private lazy var wake = Timer { [weak self] _ in self?.take(.wake) }
-  private var repeats = Repeats()
-  private lazy var minute: Timer = Timer { [weak self] now in
+  private var rateLimiter = LogRateLimiter()
+  private lazy var rateLimitTimer: Timer = Timer { [weak self] now in
     guard let self else { return }
-    repeats.end(at: now).forEach(tell)
-    minute.set(repeats.due)
+    rateLimiter.end(at: now).forEach(write)
+    rateLimitTimer.set(rateLimiter.due)
   }
 
-  /// A device of this machine; `open` starts it.
+  /// Creates a device with this machine; `open` starts it.
   init(name: String, kind: String, machine: any Machine, links: [(LinkRole, LinkURL)], caution: String? = nil, equipment: Equipment) {
     self.name = name
     self.kind = kind
@@ -65,117 +65,117 @@ import Protocols
     ports = links.map { Port($0.0, $0.1, device: self) }
   }
 
-  /// Gives the machine what it stored in earlier runs and begins to connect, unless it was closed meanwhile.
+  /// Passes the restored state to the machine and starts to connect, unless the device was closed meanwhile.
   func open(restored: [String: [UInt8]]) {
     guard !isClosing else { return }
     isOpen = true
     var restored = restored
-    let staysDown = disconnection.restore(&restored)
+    let staysDown = disconnectRequest.restore(&restored)
     take(.started(restored: restored, wall: Clock.wallTime()))
-    let waiting = early ?? []
-    early = nil
+    let waiting = queuedCommands ?? []
+    queuedCommands = nil
     for (id, command) in waiting { take(.perform(id, command)) }
     ports.forEach { port in staysDown ? port.close(downReason) : port.open() }
   }
 
-  /// Commands wait until it is opened: a machine that does not have what was kept of earlier runs would say untrue things.
-  func awaitOpening() { early = [] }
+  /// Queues commands until `open`: without its restored state a machine would reply wrongly.
+  func awaitOpening() { queuedCommands = [] }
 
-  /// Connects now, because a person asked; last words that are just being said come first. `finish` is told once the disk has that,
-  /// or why it does not.
+  /// Connects at a user's request, after a shutdown sequence in progress. `finish` is called once the request is stored, with an
+  /// error if that failed.
   func connect(then finish: @escaping @Loop (String?) -> Void = { _ in }) {
-    disconnection.set(false, then: finish)
+    disconnectRequest.set(false, then: finish)
     guard !isClosing else { return }
-    connectsAgain = ending != nil
-    if !connectsAgain, isOpen { ports.forEach { $0.open() } }
+    reconnects = shutdown != nil
+    if !reconnects, isOpen { ports.forEach { $0.open() } }
   }
 
-  /// Lets the machine say its last words, then holds the links down until `connect`, over restarts of the daemon too. `finish` is
-  /// told when all of it is done and the disk has it, or why it does not.
+  /// Runs the machine's shutdown sequence, then keeps the links down until `connect`, also over restarts of the daemon. `finish`
+  /// is called once that is done and stored, with an error if storing failed.
   func disconnect(then finish: @escaping @Loop (String?) -> Void = { _ in }) {
-    connectsAgain = false
-    if !isClosing { sayLastWords(downReason) {} }
-    disconnection.set(true) { failure in
-      if self.ending == nil { finish(failure) } else { self.ending?.told.append { finish(failure) } }
+    reconnects = false
+    if !isClosing { shutDown(downReason) {} }
+    disconnectRequest.set(true) { failure in
+      if self.shutdown == nil { finish(failure) } else { self.shutdown?.completions.append { finish(failure) } }
     }
   }
 
   private var downReason: String { "disconnected on request: vehiclectl connect \(name)" }
 
-  /// Lets the machine say its last words, then closes the links for good. Without a reason the daemon stops.
+  /// Runs the machine's shutdown sequence, then closes the links for good. Without a reason the daemon stops.
   func close(_ reason: String? = nil, then finish: @escaping @Loop () -> Void) {
     isClosing = true
-    sayLastWords(reason ?? "the daemon stops") {
+    shutDown(reason ?? "the daemon is stopping") {
       self.wake.set(nil)
-      self.repeats.end(at: Clock.monotonic()).forEach(self.tell)
-      self.minute.set(nil)
+      self.rateLimiter.end(at: Clock.monotonic()).forEach(self.write)
+      self.rateLimitTimer.set(nil)
       self.requests.values.forEach(self.equipment.http.cancel)
       self.requests = [:]
-      // Where the daemon stops those who listen lose their connection, and are not to take it for a change of configuration.
-      if reason != nil { self.taps.end() }
+      // When the daemon stops, subscribers lose their connection and must not see a change of the configuration.
+      if reason != nil { self.monitor.end() }
       finish()
     }
   }
 
-  private func sayLastWords(_ reason: String, then finish: @escaping @Loop () -> Void) {
-    guard ending == nil else { return ending?.told.append(finish) ?? () }
-    // Holds the device until it is closed: whoever asked may have let it go.
+  private func shutDown(_ reason: String, then finish: @escaping @Loop () -> Void) {
+    guard shutdown == nil else { return shutdown?.completions.append(finish) ?? () }
+    // Retains the device until it is closed.
     let deadline = Timer { _ in self.closed() }
     let close: @Loop () -> Void = { self.ports.forEach { $0.close(reason) } }
-    ending = (deadline, [close, finish])
+    shutdown = (deadline, [close, finish])
     deadline.set(Clock.monotonic() + 1_500 * .millisecond)
     for id in commands.ids { commands.complete(id, .failure(.notConnected(reason))) }
-    early = nil
-    lose(reason)
+    queuedCommands = nil
+    loseLease(reason)
     take(.stopping)
   }
 
-  // MARK: What happens
+  // MARK: Inputs and effects
 
-  /// Takes an input. Inputs that arise while another is dealt with wait for their turn.
+  /// Passes an input to the machine. Inputs that arise meanwhile are queued.
   func take(_ input: Input) {
-    if turning { return inputs.append(input) }
-    turning = true
+    if isHandling { return inputs.append(input) }
+    isHandling = true
     var nextWake = turn(input)
     while !inputs.isEmpty { nextWake = turn(inputs.removeFirst()) }
-    turning = false
+    isHandling = false
     wake.set(nextWake)
     observer?.deviceTurnEnded()
   }
 
-  /// Takes bytes from a link.
+  /// Passes bytes from a link to the machine.
   func received(_ bytes: [UInt8], from port: Port) {
-    if !taps.isIdle { taps.record(.received, port.name, bytes) }
+    if !monitor.isIdle { monitor.record(.received, port.name, bytes) }
     take(.received(port.name, bytes))
   }
 
-  /// Takes note that a link changed; the machine is told of its end here, of its beginning by the port.
+  /// Handles a change of a link's state. The machine gets the end of a link from here, its start from the port.
   func portChanged(_ port: Port, from old: Port.State) {
     switch (old, port.state) {
     case (.down(let before), .down(let reason)) where before == reason: return
     case (_, .down(let reason)):
-      // Trying again and again for the same reason is no news.
+      // Repeated failures with the same reason are logged once.
       if reasons.updateValue(reason, forKey: port.name) != reason {
-        say(.notice, "link is down: \(reason)", of: port.name)
+        logLimited(.notice, "link is down: \(reason)", of: port.name)
       }
-      taps.linkWentDown(port.name, reason)
+      monitor.linkWentDown(port.name, reason)
       take(.linkChanged(port.name, .down(reason)))
-      // Nobody drives what cannot be reached, whatever its machine thinks of that.
-      if port.name == .main { lose("the link is down: \(reason)") }
+      // A device without its link cannot be driven, even if its machine does not end the lease.
+      if port.name == .main { loseLease("the link is down: \(reason)") }
     case (_, .up):
       reasons[port.name] = nil
       waits[port.name] = nil
-      say(.notice, "link is up: \(port.url)", of: port.name, isRelief: true)
-      taps.linkCameUp(port.name)
+      logLimited(.notice, "link is up: \(port.url)", of: port.name, isRecovery: true)
+      monitor.linkCameUp(port.name)
     case (_, .connecting): break
     }
     observer?.deviceLinkChanged(port)
   }
 
-  /// Takes note that a connecting link waits for something else. Each is said once in the journal, however often it tries.
-  func portHasNews(_ port: Port) {
-    if let words = port.words, waits[port.name, default: []].count < Self.maxWaits, waits[port.name, default: []].insert(words).inserted {
-      log.info("\(words)", metadata: ["link": "\(port.name)"])
+  /// Handles changed details of a link. Each wait reason is logged once, however often the link retries.
+  func portDetailsChanged(_ port: Port) {
+    if let new = port.waitReason, waits[port.name, default: []].count < Self.maxWaits, waits[port.name, default: []].insert(new).inserted {
+      log.info("\(new)", metadata: ["link": "\(port.name)"])
     }
     observer?.deviceLinkChanged(port)
   }
@@ -183,13 +183,13 @@ import Protocols
   private func turn(_ input: Input) -> Instant? {
     let nextWake = machine.take(input, at: Clock.monotonic(), &effects)
     guard !effects.isEmpty else { return nextWake }
-    // The machine is not called while its effects are done (`take` queues), so they can be read where they lie.
-    // Readings stand at their places in the schema as it is from this turn on.
+    // The machine is not called while its effects are carried out (`take` queues), so `effects` does not change.
+    // Readings refer to positions in the new schema.
     for case .declare(let schema) in effects.list {
       self.schema = schema
-      observer?.deviceDeclares(schema)
+      observer?.deviceSchemaChanged(schema)
     }
-    if !effects.readings.isEmpty { observer?.deviceLearned(effects.readings) }
+    if !effects.readings.isEmpty { observer?.deviceUpdated(effects.readings) }
     for effect in effects.list { perform(effect) }
     effects.removeAll()
     return nextWake
@@ -198,25 +198,25 @@ import Protocols
   private func perform(_ effect: Effect) {
     switch effect {
     case .send(let link, let bytes, let id, let secret):
-      if !taps.isIdle { taps.record(.sent, link, bytes, secret: secret) }
+      if !monitor.isIdle { monitor.record(.sent, link, bytes, secret: secret) }
       if let port = port(link) {
         port.send(bytes, id: id)
       } else if let id {
-        take(.sent(id, failure: "there is no link \(link)"))
+        take(.sent(id, failure: "no link \(link)"))
       }
     case .sendUnlessBehind(let link, let bytes, let id, let most):
       if let backlog = port(link)?.backlog, backlog > most {
-        take(.sent(id, failure: "the other side has not acknowledged the last \(backlog) bytes"))
+        take(.sent(id, failure: "the peer has not acknowledged the last \(backlog) bytes"))
       } else {
         perform(.send(link, bytes, id, secret: false))
       }
-    case .will(let link, let will): port(link)?.leave(will)
+    case .will(let link, let will): port(link)?.setLastWill(will)
     case .event(let event, let text):
-      say(Repeats.Line(level: .notice, text: text, event: event))
+      logLimited(LogRateLimiter.Line(level: .notice, text: text, event: event))
       observer?.deviceReports(event: event, text: text)
     case .progress(let id, let report): commands.report(id, report)
     case .complete(let id, let result): commands.complete(id, result)
-    case .status(let word): observer?.deviceSays(word)
+    case .status(let word): observer?.deviceStateChanged(word)
     case .fault(let text): report(fault: text)
     case .note(let text): log.debug("\(text)")
     case .resetLink(let link, let reason): port(link)?.reset(reason)
@@ -227,26 +227,26 @@ import Protocols
     case .setBaud(let link, let baud): port(link)?.setBaud(baud)
     case .listen(let link, let place, let network):
       open(link) { () throws(LinkURLError) in
-        guard case .tcp(let host, let port) = try LinkURL("tcp:\(place)") else { throw LinkURLError(at: 0, "\(place) is no port of ours") }
+        guard case .tcp(let host, let port) = try LinkURL("tcp:\(place)") else { throw LinkURLError(at: 0, "\(place) is not a local port") }
         return .listening(host: host, port: port, network: network)
       }
-    case .request(let id, let request): ask(id, request)
+    case .request(let id, let request): send(id, request)
     case .query(let id, let query): equipment.disk.ask(query) { [weak self] in self?.take(.rows(id, $0)) }
     case .requestTime: take(.time(Clock.wallTime()))
     case .observe(let reference): observer?.deviceObserves(reference)
     case .store(let key, let bytes):
       equipment.disk.store(device: name, key: key, bytes) { [weak self] failure in
-        if let failure { self?.say(.error, "\(failure)") }
+        if let failure { self?.logLimited(.error, "\(failure)") }
         self?.take(.stored(key: key, failure: failure))
       }
-    case .leaseLost(let reason): lose(reason)
-    case .declare: break  // it came first
+    case .leaseLost(let reason): loseLease(reason)
+    case .declare: break  // handled in `turn`
     case .stopped: closed()
     }
   }
 
-  /// Asks an HTTP server. A machine that uses a number again wants the newer answer.
-  private func ask(_ id: RequestID, _ request: HTTPRequest) {
+  /// Sends an HTTP request. A request with the same ID as a pending one replaces it.
+  private func send(_ id: RequestID, _ request: HTTPRequest) {
     if let earlier = requests[id] { equipment.http.cancel(earlier) }
     requests[id] = equipment.http.send(request) { [weak self] response in
       self?.requests[id] = nil
@@ -275,126 +275,126 @@ import Protocols
   private func report(fault text: String?) {
     guard text != fault else { return }
     fault = text
-    observer?.deviceStandingChanged()
-    if let text { say(.warning, text) } else if port(.main)?.isUp != false { say(.notice, "all is well again", isRelief: true) }
+    observer?.deviceFaultOrLeaseChanged()
+    if let text { logLimited(.warning, text) } else if port(.main)?.isUp != false { logLimited(.notice, "fault cleared", isRecovery: true) }
   }
 
-  /// For the journal, unless it says so all the time.
-  private func say(_ level: Logger.Level, _ text: String, of link: LinkName? = nil, isRelief: Bool = false) {
-    say(Repeats.Line(level: level, text: text, link: link, isRelief: isRelief))
+  /// Logs a line, rate limited.
+  private func logLimited(_ level: Logger.Level, _ text: String, of link: LinkName? = nil, isRecovery: Bool = false) {
+    logLimited(LogRateLimiter.Line(level: level, text: text, link: link, isRecovery: isRecovery))
   }
 
-  private func say(_ line: Repeats.Line) {
-    if repeats.admits(line, at: Clock.monotonic()) { tell(line) }
-    minute.set(repeats.due)
+  private func logLimited(_ line: LogRateLimiter.Line) {
+    if rateLimiter.admits(line, at: Clock.monotonic()) { write(line) }
+    rateLimitTimer.set(rateLimiter.due)
   }
 
-  private func tell(_ line: Repeats.Line) {
+  private func write(_ line: LogRateLimiter.Line) {
     log.log(level: line.level, "\(line.text)", metadata: line.link.map { ["link": "\($0)"] } ?? line.event.map { ["event": "\($0)"] })
   }
 
   private func closed() {
-    guard let ending else { return }
-    self.ending = nil
-    ending.deadline.set(nil)
-    ending.told.forEach { $0() }
-    guard connectsAgain, !isClosing else { return }
-    connectsAgain = false
+    guard let shutdown else { return }
+    self.shutdown = nil
+    shutdown.deadline.set(nil)
+    shutdown.completions.forEach { $0() }
+    guard reconnects, !isClosing else { return }
+    reconnects = false
     ports.forEach { $0.open() }
   }
 
   // MARK: The motion lease
 
-  /// Whoever holds this may move the device. The machine watches that set-points keep coming; whoever asked for the lease
-  /// watches the client.
+  /// The exclusive right to move the device. The machine checks that set-points keep coming; the creator of the lease watches
+  /// the client.
   struct Lease {
-    /// What set-points carry.
+    /// The token that set-points carry.
     let token: String
     let user: UInt32
-    /// For others to read: who it is.
+    /// The holder, as shown to other clients.
     let holder: String
-    /// How long set-points may stay away.
+    /// The maximum time between set-points.
     let deadline: Nanoseconds
-    /// Told once, when the lease ends otherwise than by `endLease`.
+    /// Called once with the reason if the lease ends other than by `endLease`.
     let lost: @Loop (String) -> Void
   }
 
-  /// Hands the lease out; only while nobody has it.
+  /// Grants a lease. Requires that there is none.
   func begin(_ lease: Lease) {
     self.lease = lease
-    log.notice("\(lease.holder) drives", metadata: ["event": "lease"])
-    observer?.deviceStandingChanged()
+    log.notice("\(lease.holder) acquired the motion lease", metadata: ["event": "lease"])
+    observer?.deviceFaultOrLeaseChanged()
     take(.leaseBegan(deadline: lease.deadline))
-    watchForFreezing()
+    updateGuardian()
   }
 
-  /// The guardian looks after whatever has a will while somebody drives, and only then.
-  private func watchForFreezing() {
-    for ward in ports.compactMap(\.ward) {
-      if let lease { equipment.guardian.watch(ward, within: lease.deadline) } else { equipment.guardian.unwatch(ward) }
+  /// Lets the guardian watch the links with last-will frames while there is a lease, and only then.
+  private func updateGuardian() {
+    for link in ports.compactMap(\.guardedLink) {
+      if let lease { equipment.guardian.watch(link, within: lease.deadline) } else { equipment.guardian.unwatch(link) }
     }
   }
 
-  /// A link has another will than before, or none.
-  func willChanged(_ port: Port) {
-    if lease != nil { watchForFreezing() }
+  /// Handles new last-will frames of a link.
+  func lastWillChanged(_ port: Port) {
+    if lease != nil { updateGuardian() }
   }
 
-  /// Takes the lease back, and says why: the guardian took us for frozen and has stopped the vehicle, say, or the daemon stops.
+  /// Revokes the lease, for example because the guardian has stopped the vehicle or the daemon is stopping.
   func revokeLease(_ reason: String) {
     guard let lease else { return }
     endLease(lease.token, reason)
     lease.lost(reason)
   }
 
-  /// Why it cannot be reached, or nil while it can.
-  var reasonDown: String? {
-    guard let port = port(.main) else { return "it has no link" }
+  /// Why the device cannot be reached, or nil while its link is up.
+  var unreachableReason: String? {
+    guard let port = port(.main) else { return "the device has no link" }
     switch port.state {
     case .up: return nil
-    case .connecting: return port.words ?? "connecting"
+    case .connecting: return port.waitReason ?? "connecting"
     case .down(let reason): return reason
     }
   }
 
-  /// Takes the lease back, because its holder is gone.
+  /// Ends the lease because its holder disconnected.
   func endLease(_ token: String, _ reason: String) {
     guard let lease, lease.token == token else { return }
     self.lease = nil
-    log.notice("\(lease.holder) drives no more: \(reason)", metadata: ["event": "lease"])
+    log.notice("\(lease.holder) released the motion lease: \(reason)", metadata: ["event": "lease"])
     take(.leaseEnded(reason))
-    watchForFreezing()
-    observer?.deviceStandingChanged()
+    updateGuardian()
+    observer?.deviceFaultOrLeaseChanged()
   }
 
-  /// The lease has ended by itself.
-  private func lose(_ reason: String) {
+  /// Ends the lease other than by its holder.
+  private func loseLease(_ reason: String) {
     guard let lease else { return }
     self.lease = nil
-    log.warning("\(lease.holder) has lost the motion lease: \(reason)", metadata: ["event": "lease"])
-    watchForFreezing()
-    observer?.deviceStandingChanged()
+    log.warning("\(lease.holder) lost the motion lease: \(reason)", metadata: ["event": "lease"])
+    updateGuardian()
+    observer?.deviceFaultOrLeaseChanged()
     lease.lost(reason)
   }
 
   // MARK: Commands
 
-  /// Gives the machine a command that was checked against the schema. `finish` is told exactly once, unless it is cancelled.
+  /// Passes a validated command to the machine. `finish` is called exactly once, unless the command is cancelled.
   func perform(
     _ command: Command, progress: @escaping @Loop (Report) -> Void = { _ in },
     finish: @escaping @Loop (Result<Report, CommandError>) -> Void
   ) -> CommandID {
     let id = commands.begin(progress: progress, finish: finish) { [weak self] in self?.forget($0) }
-    if early != nil { early?.append((id, command)) } else { take(.perform(id, command)) }
+    if queuedCommands != nil { queuedCommands?.append((id, command)) } else { take(.perform(id, command)) }
     return id
   }
 
-  /// The caller is gone.
+  /// Cancels a command because its caller disconnected.
   func cancel(_ id: CommandID) {
     if commands.drop(id) { forget(id) }
   }
 
   private func forget(_ id: CommandID) {
-    if early != nil { early?.removeAll { $0.id == id } } else { take(.cancelled(id)) }
+    if queuedCommands != nil { queuedCommands?.removeAll { $0.id == id } } else { take(.cancelled(id)) }
   }
 }

@@ -1,5 +1,5 @@
-// The commands of one device that are under way: each is told its end exactly once, and not at all once its caller is gone. One that
-// nothing is heard of for ten seconds ends so.
+// The pending commands of one device. Each completes exactly once, unless its caller disconnects first. A command without
+// progress for 10 s times out.
 
 import Protocols
 
@@ -16,7 +16,7 @@ import Protocols
 
   var ids: [CommandID] { pending.keys.sorted() }
 
-  /// Begins a command; `expired` is told after its caller where it took too long.
+  /// Starts a command. After a timeout `expired` is called after `finish`.
   func begin(
     progress: @escaping @Loop (Report) -> Void, finish: @escaping @Loop (Result<Report, CommandError>) -> Void,
     expired: @escaping @Loop (CommandID) -> Void
@@ -32,7 +32,7 @@ import Protocols
     return id
   }
 
-  /// It goes on.
+  /// Reports progress, which restarts the timeout.
   func report(_ id: CommandID, _ report: Report) {
     restartDeadline(id)
     pending[id]?.progress(report)
@@ -44,7 +44,7 @@ import Protocols
     command.finish(result)
   }
 
-  /// Its caller is gone; false where it had ended before.
+  /// Discards a command because its caller disconnected. False if it had completed before.
   func drop(_ id: CommandID) -> Bool {
     guard let command = pending.removeValue(forKey: id) else { return false }
     command.deadline.set(nil)

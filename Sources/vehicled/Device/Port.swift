@@ -1,11 +1,11 @@
-// Keeps one link of a device up: opens it, tells the device what it carries, and when it dies tries again, first after a
-// second, then after ever longer to a minute, with jitter so that many do not come at once. Always knows why it is down.
+// Keeps one link of a device open: passes its events to the device and opens it again after a failure, with exponential
+// backoff from 1 s to 60 s and jitter, so that many links do not reconnect at once.
 
 import CLinux
 import Protocols
 
 @Loop final class Port: LinkOwner {
-  /// Where the link stands. Times are monotonic; a reason is in a person's words.
+  /// The state of the link. `down` has a reason for the user.
   enum State {
     case down(String)
     case connecting
@@ -19,17 +19,17 @@ import Protocols
   private(set) var since = Clock.wall()
   private(set) var nextAttempt: Int64?
 
-  /// How often it came up, and how many bytes it has carried.
+  /// How often it came up, and the bytes that it has transferred.
   private(set) var connections = 0
   private(set) var carried = (received: 0, sent: 0)
 
   private unowned let device: Device
   private var link: (any Link)?
-  /// Stands for the will that was left for this link.
-  private(set) var ward: Guardian.GuardedLink?
+  /// The guardian's entry for this link, while the link has last-will frames.
+  private(set) var guardedLink: Guardian.GuardedLink?
   private var backoff = Backoff()
-  /// The machine gave the link up.
-  private var isGivenUp = false
+  /// Whether the machine reset the link.
+  private var wasReset = false
   private lazy var timer = Timer { [weak self] _ in self?.open() }
 
   init(_ role: LinkRole, _ url: LinkURL, device: Device) {
@@ -39,15 +39,15 @@ import Protocols
   }
 
   var name: LinkName { role.name }
-  /// What the link waits for while it is connecting.
-  var words: String? { link?.words }
+  /// What the link waits for while it is connecting, for the user.
+  var waitReason: String? { link?.waitReason }
   var details: [String: String] { link?.details ?? [:] }
 
   var isUp: Bool {
     if case .up = state { true } else { false }
   }
 
-  /// Begins to connect now, whatever the wait was.
+  /// Starts to connect now, regardless of the backoff.
   func open() {
     guard link == nil else { return }
     timer.set(nil)
@@ -55,9 +55,9 @@ import Protocols
     link = url.open(for: self, as: role, with: device.equipment)
   }
 
-  /// Gives the link up and stays down.
+  /// Closes the link and stays down.
   func close(_ reason: String) {
-    leave(nil)
+    setLastWill(nil)
     link?.close()
     link = nil
     timer.set(nil)
@@ -65,34 +65,34 @@ import Protocols
     change(.down(reason))
   }
 
-  /// Gives the link up and tries again after the usual wait.
+  /// Closes the link and opens it again after the backoff delay.
   func reset(_ reason: String) {
     guard let link else { return }
-    isGivenUp = true
-    guard !link.hangUp(reason) else { return }
-    leave(nil)
+    wasReset = true
+    guard !link.disconnectPeer(reason) else { return }
+    setLastWill(nil)
     link.close()
     linkWentDown(reason, final: false)
   }
 
-  /// What the guardian says over the link in our place, until the link is down.
-  func leave(_ will: Will?) {
+  /// Sets the frames that the guardian sends over the link if the daemon dies or freezes. They last until the link goes down.
+  func setLastWill(_ will: Will?) {
     let guardian = device.equipment.guardian
-    if let ward { guardian.release(ward) }
-    ward = nil
+    if let guardedLink { guardian.release(guardedLink) }
+    guardedLink = nil
     guard let will, let descriptor = link?.descriptor else { return }
-    ward = guardian.register(will, over: descriptor) { [weak device] in device?.revokeLease($0) }
-    device.willChanged(self)
+    guardedLink = guardian.register(will, over: descriptor) { [weak device] in device?.revokeLease($0) }
+    device.lastWillChanged(self)
   }
 
-  /// How many bytes the other side has not acknowledged, where the link can tell.
+  /// The number of bytes that the peer has not acknowledged; nil if the link cannot tell.
   var backlog: Int? {
     guard let descriptor = link?.descriptor else { return nil }
     let count = clinux_unsent(descriptor)
     return count < 0 ? nil : Int(count)
   }
 
-  /// Lets the line run at another speed; how long it has held counts from now.
+  /// Changes the speed of a serial line. The time that the link has been up counts from now.
   func setBaud(_ baud: Int) {
     backoff.linkCameUp(at: Clock.monotonic())
     link?.setBaud(baud)
@@ -109,7 +109,7 @@ import Protocols
 
   func linkCameUp(maximumSend: Int?) {
     backoff.linkCameUp(at: Clock.monotonic())
-    isGivenUp = false
+    wasReset = false
     connections += 1
     change(.up)
     device.take(.linkChanged(name, .up(maximumSend: maximumSend, baud: link?.baud)))
@@ -124,20 +124,20 @@ import Protocols
     device.take(.sent(id, failure: failure))
   }
 
-  func linkHasNews() { device.portHasNews(self) }
-  func linkRefused(_ whom: String) { device.take(.linkChanged(name, .refused(whom))) }
+  func linkDetailsChanged() { device.portDetailsChanged(self) }
+  func linkRejectedPeer(_ peer: String) { device.take(.linkChanged(name, .refused(peer))) }
 
   func linkLostPeer(_ reason: String) {
-    leave(nil)
+    setLastWill(nil)
     change(.down(reason))
     if link != nil { change(.connecting) }
   }
 
   func linkWentDown(_ reason: String, final: Bool) {
-    leave(nil)
+    setLastWill(nil)
     link = nil
     guard !final else { return change(.down(reason)) }
-    let wait = backoff.linkWentDown(at: Clock.monotonic(), isGivenUp: isGivenUp)
+    let wait = backoff.linkWentDown(at: Clock.monotonic(), wasReset: wasReset)
     let jittered = wait == Backoff.first ? wait : Int64(Double(wait) * Double.random(in: 0.75...1))
     timer.set(Clock.monotonic() + jittered)
     change(.down(reason), nextAttemptIn: jittered)

@@ -1,4 +1,4 @@
-// The kinds of device this daemon knows. A new kind is a folder in Protocols and one line here.
+// The supported kinds of device. A new kind is a folder in Protocols and one line here.
 
 import Protocols
 

@@ -1,21 +1,21 @@
-// A peer on Bluetooth Low Energy, through BlueZ: searched for, connected, its GATT table read, its characteristics taken.
-// What is due follows from what BlueZ knows now (`advance`), never from the order in which it said so; so a restart of
-// bluetoothd, an adapter that is switched off or a peer that vanishes is noticed wherever the link stands.
+// A link to a Bluetooth Low Energy peer through BlueZ: scan, connect, read the GATT table, subscribe. The next step follows from
+// BlueZ's current objects (`advance`), not from the order of its signals, so a restart of bluetoothd, a powered-off adapter or a
+// lost peer is noticed in every stage.
 
 import Bus
 import Protocols
 
 @Loop final class BLELink: Link, BlueZObserver {
   private enum Stage {
-    /// Something is missing, or the peer is not heard yet.
+    /// A dependency is missing, or the peer is not in range yet.
     case searching
-    /// BlueZ makes the connection, to the peripheral of this path.
+    /// BlueZ connects to the peripheral with this path.
     case connecting(String)
-    /// It reads the GATT table.
+    /// BlueZ reads the GATT table.
     case resolving(String)
-    /// The characteristics are taken.
+    /// Subscribing to the characteristics.
     case subscribing(String)
-    /// Whoever was guessed is asked what it is; this came back so far.
+    /// With `ble:auto` the peer is probed; these bytes are its reply so far.
     case probing(String, [UInt8])
     case up(String)
     case ended
@@ -26,24 +26,24 @@ import Protocols
   private let blueZ: BlueZ
   private weak var owner: (any LinkOwner)?
   private var stage = Stage.searching
-  /// What it waits for, in a person's words.
-  private(set) var words: String?
+  /// What the link waits for, for the user.
+  private(set) var waitReason: String?
   private let began = Clock.monotonic()
   private var isSearching = false
-  private var firstHeard: Instant?
+  private var firstFound: Instant?
   private var peripheral: Peripheral?
-  /// dBm; BlueZ tells it only while it searches.
+  /// RSSI in dBm. BlueZ reports it only while it scans.
   private var signal: Int?
   private var channel: GATTChannel?
-  private var hasAskedAgain = false
-  /// The connection is ours to end: we made it, or it is to the peer that is meant.
+  private var hasRepeatedProbe = false
+  /// Whether this link ends the connection: it made it, or the URL names this peer.
   private var isOurs = false
   private lazy var timer = Timer { [weak self] _ in self?.timeIsUp() }
 
-  /// Namesakes have this long to be heard as well, before one is taken for the one that is meant.
-  private static let settling: Nanoseconds = 500 * .millisecond
-  /// After this long a peer that is known by its address and not heard is called blindly: not all advertise.
-  private static let blindAfter: Nanoseconds = 15 * .second
+  /// How long to look for further peers with a matching name before connecting.
+  private static let selectionDelay: Nanoseconds = 500 * .millisecond
+  /// After this time a peer given by its address is connected although it is not found: not all peers advertise.
+  private static let connectUnseenAfter: Nanoseconds = 15 * .second
   /// BlueZ gives up by itself after 40 s.
   private static let connectTimeout: Nanoseconds = 60 * .second
   private static let resolveTimeout: Nanoseconds = 30 * .second
@@ -66,7 +66,7 @@ import Protocols
 
   func blueZChanged() { advance() }
 
-  // MARK: Getting there
+  // MARK: Connecting
 
   private func advance() {
     switch stage {
@@ -75,34 +75,34 @@ import Protocols
     case .connecting(let path): _ = present(path)
     case .resolving(let path):
       guard let found = present(path) else { return }
-      if !found.isConnected { return fail("it hung up while its services were read") }
+      if !found.isConnected { return fail("the peer disconnected while its services were read") }
       if found.areServicesResolved { subscribe(found) }
     case .subscribing(let path), .probing(let path, _), .up(let path):
       guard let found = present(path) else { return }
-      if !found.isConnected { return fail("the connection is lost: out of range, or switched off?") }
-      if channel?.isThere == false { fail("its services went away: out of range, or switched off?") }
+      if !found.isConnected { return fail("connection lost: the peer may be out of range or powered off") }
+      if channel?.isAvailable == false { fail("the peer's services have disappeared: it may be out of range or powered off") }
     }
   }
 
-  /// The peripheral, unless what it is reached through is gone.
+  /// Returns the peripheral, or fails the link if it or a dependency is missing.
   private func present(_ path: String) -> Peripheral? {
-    if let missing { fail(missing) } else if let found = blueZ.peripheral(path) { return found } else { fail("BlueZ has forgotten it") }
+    if let missing { fail(missing) } else if let found = blueZ.peripheral(path) { return found } else { fail("BlueZ has removed the peer") }
     return nil
   }
 
-  /// What keeps anything from being reached.
+  /// The missing dependency, if any.
   private var missing: String? {
     switch blueZ.presence {
-    case .unknown: return "looking for BlueZ"
+    case .unknown: return "waiting for BlueZ"
     case .absent(let reason): return reason
     case .present: break
     }
     guard let adapter = blueZ.adapter(named: target.adapter) else {
       let others = blueZ.adapterNames.filter { $0 != target.adapter }
-      let remedy = others.isEmpty ? "is it plugged in?" : "there is \(others.joined(separator: ", ")); name it with adapter="
-      return "there is no Bluetooth adapter \(target.adapter): \(remedy)"
+      let remedy = others.isEmpty ? "check that it is plugged in" : "found \(others.joined(separator: ", ")); select one with adapter="
+      return "no Bluetooth adapter \(target.adapter): \(remedy)"
     }
-    return adapter.isPowered ? nil : "the Bluetooth adapter \(target.adapter) is switched off: bluetoothctl power on"
+    return adapter.isPowered ? nil : "Bluetooth adapter \(target.adapter) is powered off: bluetoothctl power on"
   }
 
   private func search() {
@@ -112,40 +112,41 @@ import Protocols
     }
     if !isSearching {
       isSearching = true
-      blueZ.discovery.begin(for: self, on: adapter.path)
+      blueZ.scanner.begin(for: self, on: adapter.path)
     }
     let now = Clock.monotonic()
-    let isBlind = now - began >= Self.blindAfter
-    let meant = blueZ.peripherals(of: adapter).filter { target.means(address: $0.address, name: $0.name, role: role) }
+    let connectsUnseen = now - began >= Self.connectUnseenAfter
+    let matching = blueZ.peripherals(of: adapter).filter { target.matches(address: $0.address, name: $0.name, role: role) }
     let isAuto = target.match == .auto
-    let heard = meant.filter {
-      !blueZ.isLeaving($0.path) && !blueZ.isHeld($0.path, byOtherThan: self)
-        && ($0.isConnected ? !isAuto || role.matches(services: $0.services) : $0.rssi != nil || isBlind && target.isAddress)
+    let inRange = matching.filter {
+      !blueZ.isDisconnecting($0.path) && !blueZ.isClaimed($0.path, byOtherThan: self)
+        && ($0.isConnected ? !isAuto || role.matches(services: $0.services) : $0.rssi != nil || connectsUnseen && target.isAddress)
     }
-    let found = isAuto ? heard.filter { blueZ.rejection(of: $0.address, at: now) == nil } : heard
+    let found = isAuto ? inRange.filter { blueZ.rejection(of: $0.address, at: now) == nil } : inRange
     guard let best = found.max(by: { ($0.isConnected ? 0 : $0.rssi ?? -200) < ($1.isConnected ? 0 : $1.rssi ?? -200) }) else {
-      firstHeard = nil
-      if target.isAddress, !isBlind { timer.set(began + Self.blindAfter) }
-      if let taken = meant.first(where: { blueZ.isHeld($0.path, byOtherThan: self) }) {
-        return wait(for: "\(taken.words) is another device's already" + (target.isAddress ? "" : "; name this one's by its address"))
+      firstFound = nil
+      if target.isAddress, !connectsUnseen { timer.set(began + Self.connectUnseenAfter) }
+      if let claimed = matching.first(where: { blueZ.isClaimed($0.path, byOtherThan: self) }) {
+        let remedy = target.isAddress ? "" : "; set the address of this device's peer"
+        return wait(for: "\(claimed.label) is in use by another device\(remedy)")
       }
-      if let again = heard.compactMap({ blueZ.rejection(of: $0.address, at: now) }).min(), let rejected = heard.first {
-        timer.set(again)
-        return wait(for: "\(rejected.words) was no use; it is tried again in a while, others meanwhile")
+      if let retry = inRange.compactMap({ blueZ.rejection(of: $0.address, at: now) }).min(), let rejected = inRange.first {
+        timer.set(retry)
+        return wait(for: "\(rejected.label) was rejected; trying other peers before trying it again")
       }
-      if blueZ.discovery.isHeld(adapter.path) {
-        return wait(for: "another connection is being made; then searching for \(target.match.words)")
+      if blueZ.scanner.isPaused(adapter.path) {
+        return wait(for: "scan paused while another connection is made; looking for \(target.match.label)")
       }
-      let crowd = blueZ.isFull ? " among more peripherals than are looked at" : ""
-      return wait(for: blueZ.discovery.trouble[adapter.path] ?? "searching for \(target.match.words)\(crowd)")
+      let limit = blueZ.isFull ? "; too many peripherals in range, some are ignored" : ""
+      return wait(for: blueZ.scanner.failures[adapter.path] ?? "searching for \(target.match.label)\(limit)")
     }
     if !target.isAddress, !isAuto || !best.isConnected {
-      let since = firstHeard ?? now
-      firstHeard = since
-      if now - since < Self.settling { return timer.set(since + Self.settling) }
+      let since = firstFound ?? now
+      firstFound = since
+      if now - since < Self.selectionDelay { return timer.set(since + Self.selectionDelay) }
       if !isAuto, found.count > 1 {
-        let names = found.prefix(4).map(\.words).joined(separator: ", ")
-        return wait(for: "\(found.count) peripherals are \(target.match.words): \(names); name one by its address")
+        let names = found.prefix(4).map(\.label).joined(separator: ", ")
+        return wait(for: "\(found.count) peripherals match \(target.match.label): \(names); set the address of one")
       }
     }
     connect(best)
@@ -153,37 +154,37 @@ import Protocols
 
   private func connect(_ found: Peripheral) {
     stopSearching()
-    blueZ.hold(found.path, for: self)
+    blueZ.claim(found.path, for: self)
     peripheral = found
     signal = found.rssi
     timer.set(Clock.monotonic() + (found.isConnected ? Self.resolveTimeout : Self.connectTimeout))
     isOurs = !found.isConnected || target.match != .auto
     if found.isConnected {
       stage = .resolving(found.path)
-      wait(for: "reading the services of \(found.words)")
+      wait(for: "reading the services of \(found.label)")
       return advance()
     }
     stage = .connecting(found.path)
-    wait(for: "connecting to \(found.words)")
-    blueZ.discovery.hold(for: self, on: found.adapter)
-    // Ours is the shorter patience: the call itself must outlive it.
+    wait(for: "connecting to \(found.label)")
+    blueZ.scanner.pause(for: self, on: found.adapter)
+    // The call's timeout is longer than `connectTimeout`.
     blueZ.call(found.path, Peripheral.interface, "Connect", milliseconds: 90_000) { [weak self] result in
       guard let self, case .connecting(found.path) = stage else { return }
-      blueZ.discovery.resume(for: self)
+      blueZ.scanner.resume(for: self)
       if case .failure(let error) = result, !error.isAlreadyConnected { return notConnected(found, error) }
       timer.set(Clock.monotonic() + Self.resolveTimeout)
       stage = .resolving(found.path)
-      wait(for: "reading the services of \(found.words)")
+      wait(for: "reading the services of \(found.label)")
       advance()
     }
   }
 
   private func notConnected(_ found: Peripheral, _ error: BusError) {
-    let (reason, isStale) = BLEWords.connecting(error)
+    let (reason, isStale) = error.connectFailure
     if isStale, !found.isPaired, blueZ.failedAgain(found.address) {
       blueZ.call(found.adapter, Adapter.interface, "RemoveDevice", [.path(found.path)])
     }
-    fail("\(found.words): \(reason.replacing("ADDRESS", with: found.address))")
+    fail("\(found.label): \(reason.replacing("ADDRESS", with: found.address))")
   }
 
   private func subscribe(_ found: Peripheral) {
@@ -200,7 +201,7 @@ import Protocols
       timer.set(Clock.monotonic() + Self.subscribeTimeout)
       channel.open { [weak self] in self?.ready() }
     } catch {
-      fail("\(found.words): \(error)")
+      fail("\(found.label): \(error)")
     }
   }
 
@@ -209,7 +210,7 @@ import Protocols
     guard target.match == .auto, let probe = role.probe else { return cameUp(path) }
     stage = .probing(path, [])
     timer.set(Clock.monotonic() + Self.probeTimeout)
-    wait(for: "asking \(peripheral?.words ?? "it") what it is")
+    wait(for: "probing \(peripheral?.label ?? "the peer")")
     channel?.send(probe.question)
   }
 
@@ -217,7 +218,7 @@ import Protocols
     stage = .up(path)
     isOurs = true
     timer.set(nil)
-    words = nil
+    waitReason = nil
     blueZ.succeeded(peripheral?.address ?? "")
     owner?.linkCameUp(maximumSend: channel?.maximum)
   }
@@ -225,25 +226,26 @@ import Protocols
   private func timeIsUp() {
     switch stage {
     case .searching: search()
-    case .connecting: fail("\(peripheral?.words ?? "it") does not answer: is it near, switched on, and free of other phones?")
-    case .resolving: fail("\(peripheral?.words ?? "it") does not tell its services")
-    case .subscribing: fail("\(peripheral?.words ?? "it") does not let us listen or write")
-    case .probing where !hasAskedAgain:
-      // A notification may have been lost.
-      hasAskedAgain = true
+    case .connecting:
+      fail("\(peripheral?.label ?? "the peer") does not respond: check that it is in range, powered on and not connected to a phone")
+    case .resolving: fail("\(peripheral?.label ?? "the peer") does not return its services")
+    case .subscribing: fail("\(peripheral?.label ?? "the peer") does not respond to the subscription")
+    case .probing where !hasRepeatedProbe:
+      // The first notification may have been lost.
+      hasRepeatedProbe = true
       timer.set(Clock.monotonic() + Self.probeTimeout)
       if let probe = role.probe { channel?.send(probe.question) }
-    case .probing: reject("it does not answer")
+    case .probing: reject("it does not respond")
     case .up, .ended: break
     }
   }
 
-  private func reject(_ why: String) {
+  private func reject(_ reason: String) {
     blueZ.reject(peripheral?.address ?? "", atLeastUntil: Clock.monotonic() + 600 * .second)
-    fail("\(peripheral?.words ?? "it") is not what is searched for: \(why)")
+    fail("\(peripheral?.label ?? "the peer") is not a supported adapter: \(reason)")
   }
 
-  // MARK: Being there
+  // MARK: Connected
 
   private func received(_ bytes: [UInt8]) {
     switch stage {
@@ -253,7 +255,7 @@ import Protocols
       stage = .probing(path, all)
       switch role.probe?.accepts(all) {
       case true: cameUp(path)
-      case false: reject("it answers \(quoted(String(decoding: all.prefix(40), as: UTF8.self)))")
+      case false: reject("it replied \(quoted(String(decoding: all.prefix(40), as: UTF8.self)))")
       default: break
       }
     default: break
@@ -269,11 +271,11 @@ import Protocols
 
   var details: [String: String] {
     var details: [String: String] = [:]
-    if let peripheral, !isSearching { details["peer"] = peripheral.words }
-    if let signal, !isSearching { details["signal"] = "\(signal) dBm when it was found" }
+    if let peripheral, !isSearching { details["peer"] = peripheral.label }
+    if let signal, !isSearching { details["signal"] = "\(signal) dBm when found" }
     if isSearching {
       details["searched"] = "\((Clock.monotonic() - began) / .second) s"
-      details["heard"] = blueZ.lastHeard.map { "\($0.words)\($0.rssi.map { ", \($0) dBm" } ?? "")" } ?? "nothing"
+      details["heard"] = blueZ.lastSeen.map { "\($0.label)\($0.rssi.map { ", \($0) dBm" } ?? "")" } ?? "nothing"
     }
     if case .up = stage, let channel { details.merge(channel.details) { $1 } }
     return details
@@ -284,15 +286,15 @@ import Protocols
   private var isUp: Bool { if case .up = stage { true } else { false } }
 
   private func wait(for reason: String) {
-    guard words != reason else { return }
-    words = reason
-    owner?.linkHasNews()
+    guard waitReason != reason else { return }
+    waitReason = reason
+    owner?.linkDetailsChanged()
   }
 
   private func fail(_ reason: String) {
     let owner = owner
     self.owner = nil
-    // Whoever was guessed and is of no use makes way for the next for a while.
+    // A peer that `auto` chose and that failed is skipped for a while in favour of others.
     if target.match == .auto, let peripheral, !isUp, missing == nil {
       blueZ.reject(peripheral.address, atLeastUntil: Clock.monotonic() + 60 * .second)
     }
@@ -300,7 +302,7 @@ import Protocols
     owner?.linkWentDown(reason, final: false)
   }
 
-  /// Lets go of everything; a connection that was made or is being made is ended.
+  /// Releases everything and ends the connection or the attempt to connect.
   private func end() {
     switch stage {
     case .connecting(let path), .resolving(let path), .subscribing(let path), .probing(let path, _), .up(let path):
@@ -310,7 +312,7 @@ import Protocols
     stage = .ended
     timer.set(nil)
     stopSearching()
-    blueZ.discovery.resume(for: self)
+    blueZ.scanner.resume(for: self)
     blueZ.release(self)
     blueZ.remove(self)
     channel?.close()
@@ -319,7 +321,7 @@ import Protocols
   private func stopSearching() {
     guard isSearching else { return }
     isSearching = false
-    blueZ.discovery.end(for: self)
+    blueZ.scanner.end(for: self)
   }
 }
 

@@ -1,4 +1,4 @@
-// Which peer on Bluetooth Low Energy a link means, and what of its GATT table is to be used. Pure.
+// The BLE peer of a link, and the characteristics to use.
 
 import Protocols
 
@@ -9,22 +9,22 @@ struct BLETarget: Hashable, Sendable {
     case name(String)
     case prefix(String)
     case part(String)
-    /// Whoever has a name of the kind's, and answers its probe.
+    /// Any peer whose name the kind knows and that answers the kind's probe.
     case auto
   }
 
   var match: Match
-  var adapter = BLETarget.usualAdapter
+  var adapter = BLETarget.defaultAdapter
   var service: GATTUUID?
   var notify: GATTUUID?
   var write: GATTUUID?
   /// Whether writes are acknowledged; nil leaves it to the kind and the characteristic.
   var response: Bool?
 
-  static let usualAdapter = "hci0"
+  static let defaultAdapter = "hci0"
 
-  /// Whether a peer of this address and name is meant.
-  func means(address: String, name: String?, role: GATTRole) -> Bool {
+  /// Whether a peer with this address and name matches.
+  func matches(address: String, name: String?, role: GATTRole) -> Bool {
     switch match {
     case .address(let wanted): address.uppercased() == wanted
     case .name(let wanted): name == wanted
@@ -36,7 +36,7 @@ struct BLETarget: Hashable, Sendable {
 }
 
 extension BLETarget.Match: CustomStringConvertible {
-  /// Reads what stands after `ble:`, percent-encoding undone. A name may hold anything but a star at its ends.
+  /// Parses the part after `ble:`, without percent-encoding. A name may not start or end with a star.
   init(_ text: String) {
     if text == "auto" {
       self = .auto
@@ -60,20 +60,20 @@ extension BLETarget.Match: CustomStringConvertible {
     }
   }
 
-  /// What is searched for, in a sentence.
-  var words: String {
+  /// A description for messages.
+  var label: String {
     switch self {
     case .address(let address): address
     case .name(let name): quoted(name)
-    case .prefix(let text): "a name that begins with \(quoted(text))"
-    case .part(let text): "a name with \(quoted(text)) in it"
-    case .auto: "any adapter of a known name"
+    case .prefix(let text): "a name starting with \(quoted(text))"
+    case .part(let text): "a name containing \(quoted(text))"
+    case .auto: "any adapter with a known name"
     }
   }
 }
 
 extension BLETarget {
-  /// Six bytes in hexadecimal with colons.
+  /// Whether a text is six bytes in hexadecimal, separated by colons.
   static func isAddress(_ text: some StringProtocol) -> Bool {
     let pairs = text.split(separator: ":", omittingEmptySubsequences: false)
     return pairs.count == 6 && pairs.allSatisfy { $0.utf8.count == 2 && $0.allSatisfy(\.isHexDigit) }

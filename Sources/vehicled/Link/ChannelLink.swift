@@ -1,5 +1,5 @@
-// A link over a NIO channel, whose bytes go to the owner and whose end is the link's end. `tcp` and `serial`, in files of
-// their own, differ in how they open it.
+// A link over a NIO channel: its bytes go to the owner, its end is the link's end. `tcp` and `serial` have files of their
+// own, because they open the channel differently.
 
 import NIOCore
 import Protocols
@@ -11,17 +11,17 @@ import Protocols
   private var context: ChannelHandlerContext?
   private var outlet: Outlet?
   private var failure: String?
-  /// What was read last. Its storage is used again, unless somebody keeps the bytes.
+  /// The last bytes read. The storage is reused unless the bytes are retained elsewhere.
   private var inbox: [UInt8] = []
-  private let goneReason: String
+  private let closedReason: String
   private let isAccepted: Bool
-  /// See `Link`. Given before it is up, where that is so; whoever looks at the link is told of changes.
-  var baud: Int? { didSet { if oldValue != nil { owner?.linkHasNews() } } }
+  /// See `Link`. Set before the link is up; a later change is reported to the owner.
+  var baud: Int? { didSet { if oldValue != nil { owner?.linkDetailsChanged() } } }
 
-  /// `goneReason` tells a person what it means that the other side closed. A channel that was accepted comes up by itself.
-  init(owner: any LinkOwner, goneReason: String, isAccepted: Bool = false) {
+  /// `closedReason` is the message if the peer closes. An accepted channel comes up by itself.
+  init(owner: any LinkOwner, closedReason: String, isAccepted: Bool = false) {
     self.owner = owner
-    self.goneReason = goneReason
+    self.closedReason = closedReason
     self.isAccepted = isAccepted
   }
 
@@ -51,16 +51,16 @@ import Protocols
   }
 
   func channelInactive(context: ChannelHandlerContext) {
-    failed(failure ?? goneReason)
+    failed(failure ?? closedReason)
   }
 
-  /// The link can be used from now on, unless it ended before or was given up.
+  /// Reports that the link is up, unless it has ended or was closed.
   func cameUp() {
     guard let owner else { return context?.close(promise: nil) ?? () }
     owner.linkCameUp(maximumSend: nil)
   }
 
-  /// The link is dead, or never came up.
+  /// Reports that the link is down.
   func failed(_ reason: String) {
     let owner = owner
     self.owner = nil

@@ -1,5 +1,5 @@
-// The characteristics of a connected peer, taken and used: notifications come in, writes go out one after the other, each
-// exactly one GATT write. Where BlueZ hands out sockets for them no byte passes through the bus.
+// Notifications and writes of a connected peer's characteristics. Writes go out one at a time, each as exactly one GATT write.
+// If BlueZ provides sockets for them, no data passes through the bus.
 
 import Bus
 import Protocols
@@ -19,11 +19,11 @@ import Protocols
 
   private static let minMTU = 23
   private static let mtus = 23...517
-  /// The longest value of a characteristic (Core specification 3.F.3.2.9): BlueZ cuts an acknowledged write by itself.
+  /// The maximum length of a value (Core specification 3.F.3.2.9). BlueZ splits an acknowledged write by itself.
   private static let maxValueLength = 512
   private static let timeout = 10_000
 
-  /// `failed` is told, at most once, why the channel is of no use; `received` of every notification.
+  /// `received` gets every notification. `failed` is called at most once, with the reason.
   init(
     _ choice: GATTChoice, _ role: GATTRole, _ blueZ: BlueZ, received: @escaping @Loop ([UInt8]) -> Void,
     failed: @escaping @Loop (String) -> Void
@@ -37,10 +37,10 @@ import Protocols
     if !Self.mtus.contains(mtu) { mtu = Self.minMTU }
   }
 
-  /// Whether the characteristics are there still.
-  var isThere: Bool { [choice.notify, choice.write].compactMap(\.self).allSatisfy { blueZ.objects[$0.path] != nil } }
+  /// Whether the characteristics still exist.
+  var isAvailable: Bool { [choice.notify, choice.write].compactMap(\.self).allSatisfy { blueZ.objects[$0.path] != nil } }
 
-  /// The most that one message carries; nil where messages are cut at will.
+  /// The maximum size of a message in bytes; nil if messages may be split anywhere.
   var maximum: Int? { choice.write == nil ? 0 : role.isStream ? nil : choice.isAcknowledged ? Self.maxValueLength : mtu - 3 }
 
   var details: [String: String] {
@@ -54,12 +54,12 @@ import Protocols
     ]
   }
 
-  // MARK: Taking
+  // MARK: Subscribing
 
-  /// Subscribes, and takes the way to write.
+  /// Subscribes to notifications and acquires the write descriptor.
   func open(then ready: @escaping @Loop @Sendable () -> Void) {
-    guard let notify = choice.notify else { return takeWriting(ready) }
-    let next: @Loop @Sendable () -> Void = { [weak self] in self?.takeWriting(ready) }
+    guard let notify = choice.notify else { return acquireWrite(ready) }
+    let next: @Loop @Sendable () -> Void = { [weak self] in self?.acquireWrite(ready) }
     guard notify.offersNotifyDescriptor, notify.flags.contains("notify") else { return startNotify(notify, then: next) }
     call(notify, "AcquireNotify", [.properties([:])]) { [weak self] result in
       guard let self else { return }
@@ -75,20 +75,20 @@ import Protocols
     blueZ.notified[notify.path] = { [weak self] in self?.received($0) }
     call(notify, "StartNotify") { [weak self] result in
       guard case .failure(let error) = result else { return next() }
-      self?.failed("it does not let us listen to \(notify.uuid): \(error.words)")
+      self?.failed("cannot subscribe to \(notify.uuid): \(error.message)")
     }
   }
 
-  private func takeWriting(_ ready: @escaping @Loop @Sendable () -> Void) {
+  private func acquireWrite(_ ready: @escaping @Loop @Sendable () -> Void) {
     guard let write = choice.write, !choice.isAcknowledged, write.offersWriteDescriptor else { return ready() }
     call(write, "AcquireWrite", [.properties([:])]) { [weak self] result in
-      // Where BlueZ does not hand one out, WriteValue does the same.
+      // Without a descriptor WriteValue is used.
       if case .success(let message) = result { self?.writePipe = self?.pipe(message, ended: { $0.writePipe = nil }) }
       ready()
     }
   }
 
-  /// The socket of an Acquire call, and the MTU that came with it.
+  /// Opens the socket that an Acquire call returned, and records its MTU.
   private func pipe(_ message: BusMessage, ended: @escaping @Loop (GATTChannel) -> Void) -> PacketPipe? {
     guard message.body.count == 2, let descriptor = message.body[0].descriptor else { return nil }
     if let size = message.body[1].int, Self.mtus.contains(size) { mtu = size }
@@ -99,7 +99,7 @@ import Protocols
     }
   }
 
-  /// The socket has ended while the peer may be there still: a notification without bytes looks the same.
+  /// Handles the end of the notification socket. An empty notification looks the same, so the peer may still be connected.
   private func notificationsEnded(_ notify: Characteristic) {
     notifyPipe = nil
     let later = Timer { [weak self] _ in
@@ -108,7 +108,7 @@ import Protocols
     later.set(Clock.monotonic() + 50 * .millisecond)
   }
 
-  /// Makes a call of a characteristic whose answer counts only while the channel is open.
+  /// Calls a method of a characteristic. The reply is ignored once the channel is closed.
   private func call(
     _ characteristic: Characteristic, _ member: String, _ body: [BusValue] = [],
     then: @escaping @Loop @Sendable (Result<BusMessage, BusError>) -> Void
@@ -120,15 +120,15 @@ import Protocols
 
   // MARK: Writing
 
-  /// Where BlueZ gave a socket to write to.
+  /// The socket for writes, if BlueZ provided one.
   var descriptor: CInt? { writePipe?.descriptor }
 
-  /// Writes a message; `done` is told the failure, or nil. Without `done` a failure is the channel's.
+  /// Writes a message; `done` gets the error, or nil. Without `done` an error fails the channel.
   func send(_ bytes: [UInt8], done: (@Loop (String?) -> Void)? = nil) {
     if let maximum, bytes.count > maximum {
-      let words =
-        choice.write == nil ? "it is only listened to: nothing can be written" : "\(bytes.count) bytes do not fit one write of \(maximum)"
-      return Loop.post { [weak self] in if let done { done(words) } else { self?.failed(words) } }
+      let message =
+        choice.write == nil ? "the peer is read-only" : "message of \(bytes.count) bytes exceeds the maximum of \(maximum)"
+      return Loop.post { [weak self] in if let done { done(message) } else { self?.failed(message) } }
     }
     var rest = bytes[...]
     repeat {
@@ -146,7 +146,7 @@ import Protocols
     if let writePipe { return writePipe.write(bytes) { [weak self] in self?.wrote(done, $0) } }
     let options = BusValue.properties(["type": .string(choice.isAcknowledged ? "request" : "command")])
     call(write, "WriteValue", [.bytes(bytes), options]) { [weak self] result in
-      if case .failure(let error) = result { self?.wrote(done, error.words) } else { self?.wrote(done, nil) }
+      if case .failure(let error) = result { self?.wrote(done, error.message) } else { self?.wrote(done, nil) }
     }
   }
 
@@ -156,12 +156,12 @@ import Protocols
     if let done {
       done(failure)
     } else if let failure {
-      return failed("it does not take what is written: \(failure)")
+      return failed("cannot write to the peer: \(failure)")
     }
     if !isWriting { writeNext() }
   }
 
-  /// Lets go of everything. Nothing is told afterwards.
+  /// Closes the channel without further callbacks.
   func close() {
     isClosed = true
     queue = []

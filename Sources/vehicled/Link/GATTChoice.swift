@@ -1,27 +1,27 @@
-// Which characteristics of a peripheral carry the bytes, and how they are written, if at all: what the link spells out, else
-// the first of the kind's profiles that is there and whose properties fit. Pure.
+// The characteristics to use for notifications and writes: those in the link's URL, else the kind's first profile that the
+// peripheral has with suitable properties.
 
 import Protocols
 
 struct GATTChoice {
   let notify: Characteristic?
-  /// nil: the peer is only listened to.
+  /// nil: the peer is read-only.
   let write: Characteristic?
   let isAcknowledged: Bool
 
-  /// Chooses, or says what is missing and what there is.
+  /// Selects the characteristics. The error names what is missing and what the peripheral has.
   init(_ target: BLETarget, _ role: GATTRole, among all: [Characteristic]) throws(ValueError) {
-    let wanted: [(GATTUUID?, GATTUUID?, GATTUUID?)] =
+    let candidates: [(GATTUUID?, GATTUUID?, GATTUUID?)] =
       target.write.map { [(target.service, target.notify, $0)] }
       ?? role.profiles.filter { $0.service == target.service ?? $0.service }
       .map { ($0.service, $0.notify, $0.write) }
-    for (service, notify, write) in wanted {
+    for (service, notify, write) in candidates {
       let inService = all.filter { $0.service == service ?? $0.service }
       let writer = write.flatMap { uuid in inService.first { $0.uuid == uuid } }
       if write != nil, writer == nil { continue }
       let notifier = notify.flatMap { uuid in inService.first { $0.uuid == uuid } }
       if let notify, notifier == nil {
-        guard target.write == nil else { throw ValueError("there is no characteristic \(notify); \(Self.inventory(all))") }
+        guard target.write == nil else { throw ValueError("no characteristic \(notify); \(Self.inventory(all))") }
         continue
       }
       guard writer != nil || notifier != nil else { continue }
@@ -29,28 +29,28 @@ struct GATTChoice {
       return
     }
     if let write = target.write {
-      throw ValueError("there is no characteristic \(write)\(target.service.map { " in service \($0)" } ?? ""); \(Self.inventory(all))")
+      throw ValueError("no characteristic \(write)\(target.service.map { " in service \($0)" } ?? ""); \(Self.inventory(all))")
     }
     guard let service = target.service else {
-      throw ValueError("none of the services that this kind knows; \(Self.inventory(all)): give service=, notify= and write=")
+      throw ValueError("no service that this kind knows; \(Self.inventory(all)): set service=, notify= and write=")
     }
     let inService = all.filter { $0.service == service }
     if role.onlyListens {
       guard let notifier = Self.notifier(beside: nil, inService) else {
-        throw ValueError("nothing to listen to in service \(service); \(Self.inventory(all))")
+        throw ValueError("no characteristic with notify in service \(service); \(Self.inventory(all))")
       }
       try self.init(notifier, nil, target, role)
       return
     }
     guard let writer = inService.first(where: \.isWritable) else {
-      throw ValueError("nothing to write to in service \(service); \(Self.inventory(all))")
+      throw ValueError("no writable characteristic in service \(service); \(Self.inventory(all))")
     }
     try self.init(Self.notifier(beside: writer, inService), writer, target, role)
   }
 
   private init(_ notify: Characteristic?, _ write: Characteristic?, _ target: BLETarget, _ role: GATTRole) throws(ValueError) {
     if let notify, notify.flags.isDisjoint(with: ["notify", "indicate"]) {
-      throw ValueError("characteristic \(notify.uuid) cannot notify: it has \(notify.properties)")
+      throw ValueError("characteristic \(notify.uuid) does not support notify: it has \(notify.properties)")
     }
     self.notify = notify
     self.write = write
@@ -58,10 +58,10 @@ struct GATTChoice {
       isAcknowledged = false
       return
     }
-    guard write.isWritable else { throw ValueError("characteristic \(write.uuid) cannot be written: it has \(write.properties)") }
+    guard write.isWritable else { throw ValueError("characteristic \(write.uuid) is not writable: it has \(write.properties)") }
     let (acknowledged, plain) = (write.flags.contains("write"), write.flags.contains("write-without-response"))
-    if let wanted = target.response, wanted ? !acknowledged : !plain {
-      throw ValueError("characteristic \(write.uuid) has \(write.properties) only: leave response= out")
+    if let response = target.response, response ? !acknowledged : !plain {
+      throw ValueError("characteristic \(write.uuid) has only \(write.properties): remove response=")
     }
     isAcknowledged = target.response ?? (role.prefersResponse ? acknowledged : !plain)
   }
@@ -70,11 +70,11 @@ struct GATTChoice {
     ([writer].compactMap(\.self) + all).first { !$0.flags.isDisjoint(with: ["notify", "indicate"]) }
   }
 
-  /// What the peripheral has, in a sentence; a hostile one may have thousands.
+  /// The services and characteristics of the peripheral, for messages. Limited, because a hostile peripheral may have thousands.
   private static func inventory(_ all: [Characteristic]) -> String {
     var services: [GATTUUID] = []
     for service in all.map(\.service) where !services.contains(service) { services.append(service) }
-    if services.isEmpty { return "it has no characteristics at all" }
+    if services.isEmpty { return "it has no characteristics" }
     let names = services.prefix(6).map { service in
       "\(service) (\(all.filter { $0.service == service }.prefix(6).map { "\($0.uuid)" }.joined(separator: ", ")))"
     }

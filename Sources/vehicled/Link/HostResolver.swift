@@ -1,5 +1,5 @@
-// Looks up the addresses of TCP peers with getaddrinfo, on a thread of the daemon's own. NIO's resolver uses Dispatch, whose threads
-// complain in the journal under the unit's system call filter and wake the process every second from then on.
+// Address lookup for TCP peers with getaddrinfo on a separate thread. NIO's resolver uses Dispatch, whose threads log errors under
+// the unit's system call filter and wake the process every second.
 
 import CLinux
 import Glibc
@@ -7,7 +7,7 @@ import NIOCore
 import NIOPosix
 import Protocols
 
-/// One look-up for one connection.
+/// One lookup for one connection.
 final class HostResolver: Resolver, Sendable {
   private static let worker = Worker()
   private let v4 = Loop.eventLoop.makePromise(of: [SocketAddress].self)
@@ -15,7 +15,7 @@ final class HostResolver: Resolver, Sendable {
 
   func initiateAQuery(host: String, port: Int) -> EventLoopFuture<[SocketAddress]> { v4.futureResult }
 
-  /// Begins the look-up of both families: NIO asks for this one first.
+  /// Starts the lookup for both families, because NIO calls this first.
   func initiateAAAAQuery(host: String, port: Int) -> EventLoopFuture<[SocketAddress]> {
     if let address = try? SocketAddress(ipAddress: host, port: port) {
       finish([address])
@@ -29,7 +29,7 @@ final class HostResolver: Resolver, Sendable {
     return v6.futureResult
   }
 
-  /// What is under way cannot be ended; its result is not used.
+  /// A running lookup cannot be cancelled; its result is ignored.
   func cancelQueries() {}
 
   private func finish(_ addresses: [SocketAddress]) {
@@ -37,7 +37,7 @@ final class HostResolver: Resolver, Sendable {
     v4.succeed(addresses.filter { $0.protocol == .inet })
   }
 
-  /// The addresses of a host, in the order of getaddrinfo(3); none where it has none or is not known. Blocks.
+  /// The addresses of a host in the order of getaddrinfo(3); empty if the lookup fails. Blocks.
   private static func addresses(of host: String, port: Int) -> [SocketAddress] {
     var hints = addrinfo()
     hints.ai_socktype = CInt(SOCK_STREAM.rawValue)

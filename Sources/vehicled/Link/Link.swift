@@ -1,25 +1,25 @@
-// What a link is to the daemon: something that is opened, comes up, carries bytes, and goes down with a reason. A new
-// transport is one file here and one line in `open`. A link never reconnects by itself: Port decides that.
+// The interface of links: a link is opened, comes up, transfers bytes, and goes down with a reason. A new transport is one
+// file here and one line in `open`. A link does not reconnect; Port does.
 
 import Protocols
 
-/// One attempt to reach a peer, from its opening to its end. `down` is told exactly once unless the owner closed it.
+/// One connection to a peer, from the attempt to open it to its end. `linkWentDown` is called exactly once unless the owner closes it.
 @Loop protocol Link: AnyObject {
-  /// Sends these bytes in exactly one write; `linkSent` follows where there is an id. Only while up, only one at a time.
+  /// Sends bytes in exactly one write; `linkSent` follows if `id` is set. Only while up, one at a time.
   func send(_ bytes: [UInt8], id: SendID?)
-  /// Gives the link up, also while it is still connecting. Nothing is told afterwards.
+  /// Closes the link, also while it is connecting. No calls to the owner follow.
   func close()
-  /// Ends the connection with the peer and waits for another one; false where that takes a new link.
-  func hangUp(_ reason: String) -> Bool
-  /// What it waits for while it is connecting, in a person's words.
-  var words: String? { get }
-  /// What else there is to know of it, by short names; links without such have none.
+  /// Disconnects the peer and waits for another one. False if that needs a new link.
+  func disconnectPeer(_ reason: String) -> Bool
+  /// What the link waits for while it is connecting, for the user.
+  var waitReason: String? { get }
+  /// Further details for the user, by short names.
   var details: [String: String] { get }
-  /// What bytes are written to, where that is a descriptor. It is the link's: others may duplicate it and no more.
+  /// The descriptor for writes, if there is one. Owned by the link; others may only duplicate it.
   var descriptor: CInt? { get }
-  /// How fast a serial line runs, where that can be changed.
+  /// The speed of a serial line, if it can be changed.
   var baud: Int? { get }
-  /// Changes that, and throws away what came at the old speed. Only where it can be changed.
+  /// Changes the speed and discards input at the old one. Only if the speed can be changed.
   func setBaud(_ new: Int)
 }
 
@@ -27,33 +27,33 @@ extension Link {
   var descriptor: CInt? { nil }
   var baud: Int? { nil }
   func setBaud(_ new: Int) {}
-  func hangUp(_ reason: String) -> Bool { false }
-  var words: String? { nil }
+  func disconnectPeer(_ reason: String) -> Bool { false }
+  var waitReason: String? { nil }
   var details: [String: String] { [:] }
 }
 
-/// Where a link tells what happens to it.
+/// The receiver of a link's events.
 @Loop protocol LinkOwner: AnyObject {
-  /// Bytes can be sent from now on; `maximumSend` limits one write, where the link has such a limit.
+  /// The link is up. `maximumSend` is the maximum of bytes in one write, if there is one.
   func linkCameUp(maximumSend: Int?)
   func linkReceived(_ bytes: [UInt8])
   func linkSent(_ id: SendID, failure: String?)
-  /// What it waits for is something else now.
-  func linkHasNews()
-  /// The peer is gone, and the link waits for another one.
+  /// `waitReason` or `details` has changed.
+  func linkDetailsChanged()
+  /// The peer has disconnected, and the link waits for another one.
   func linkLostPeer(_ reason: String)
-  /// A peer that is not of the network that is meant was refused (its address, and why); the link listens on.
-  func linkRefused(_ whom: String)
-  /// The link is dead. `final`: there is no sense in trying again (a recording has ended).
+  /// A peer outside the permitted network was rejected (its address, and why). The link still listens.
+  func linkRejectedPeer(_ peer: String)
+  /// The link is down. `final`: do not try again (a recording has ended, for example).
   func linkWentDown(_ reason: String, final: Bool)
 }
 
 extension LinkOwner {
   func linkLostPeer(_ reason: String) { linkWentDown(reason, final: false) }
-  func linkRefused(_ whom: String) {}
+  func linkRejectedPeer(_ peer: String) {}
 }
 
-/// What devices and their links stand on.
+/// The dependencies of devices and their links.
 struct Equipment {
   let disk: Disk
   let blueZ: BlueZ
@@ -62,12 +62,12 @@ struct Equipment {
 }
 
 extension GATTRole {
-  /// A peer of which nothing is known but what its URL says.
+  /// The role of a peer that is described only by its URL.
   static let unknown = GATTRole(profiles: [], names: [], isStream: false)
 }
 
 extension LinkURL {
-  /// Begins to open the link. The owner is told of the outcome in a later turn.
+  /// Starts to open the link. The owner gets the result in a later turn.
   @Loop func open(for owner: any LinkOwner, as role: LinkRole, with equipment: Equipment) -> any Link {
     switch self {
     case .tcp(let host, let port): ChannelLink.tcp(host: host, port: port, givesUp: role.givesUp, owner: owner)

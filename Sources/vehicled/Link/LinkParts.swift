@@ -1,5 +1,5 @@
-// A link URL taken apart: scheme, body and query, each byte at its offset in the text, so that an error can point at it.
-// Percent-encoding is undone here and nowhere else; what comes out is UTF-8 without control characters.
+// The parts of a link URL: scheme, body and query, as slices of the text, so that errors can give the offset.
+// Percent-encoding is decoded only here; the result is UTF-8 without control characters.
 
 import Glibc
 import Protocols
@@ -11,7 +11,7 @@ struct LinkParts {
 
   init(_ text: String) throws(LinkURLError) {
     let bytes = Array(text.utf8)
-    guard bytes.count <= 4096 else { throw LinkURLError(at: 0, "the link is longer than 4096 bytes; shorten it") }
+    guard bytes.count <= 4096 else { throw LinkURLError(at: 0, "link too long: the maximum is 4096 bytes") }
     let colon = bytes.firstIndex(of: UInt8(ascii: ":")) ?? bytes.count
     let name = String(decoding: bytes[..<colon], as: UTF8.self)
     guard colon < bytes.count, let scheme = LinkURL.schemes.first(where: { $0.name == name }) else {
@@ -24,11 +24,11 @@ struct LinkParts {
       let equals = pair.firstIndex(of: UInt8(ascii: "=")) ?? pair.endIndex
       let key = String(decoding: pair[..<equals], as: UTF8.self)
       guard scheme.keys.contains(key) else {
-        let known = scheme.keys.isEmpty ? "\(scheme.name): links take none" : "known are \(scheme.keys.joined(separator: ", "))"
+        let known = scheme.keys.isEmpty ? "\(scheme.name): links have no keys" : "known keys: \(scheme.keys.joined(separator: ", "))"
         throw LinkURLError(at: pair.startIndex, "unknown key \(quoted(key)) in the link; \(known)")
       }
       guard query.updateValue(pair[equals...].dropFirst(), forKey: key) == nil else {
-        throw LinkURLError(at: pair.startIndex, "\(key) is given twice; keep one")
+        throw LinkURLError(at: pair.startIndex, "\(key) is set twice; remove one")
       }
     }
   }
@@ -37,7 +37,7 @@ struct LinkParts {
   func path() throws(LinkURLError) -> String {
     let path = try decoded(body)
     guard path.utf8.first == UInt8(ascii: "/"), path.utf8.count > 1 else {
-      throw LinkURLError(at: body.startIndex, "the path does not start at the root; write \(scheme.form)")
+      throw LinkURLError(at: body.startIndex, "the path is not absolute; write \(scheme.form)")
     }
     return path
   }
@@ -53,12 +53,12 @@ struct LinkParts {
     }
     var name = body[..<colon]
     guard name.first == UInt8(ascii: "[") else {
-      if name.starts(with: "//".utf8) { throw LinkURLError(at: name.startIndex, "two slashes too many; write \(scheme.form)") }
+      if name.starts(with: "//".utf8) { throw LinkURLError(at: name.startIndex, "unexpected //; write \(scheme.form)") }
       if name.contains(UInt8(ascii: ":")) {
         throw LinkURLError(at: name.startIndex, "an IPv6 address needs brackets; write tcp:[::1]:35000")
       }
       if let wrong = name.firstIndex(where: { !isNameByte($0) }) {
-        throw LinkURLError(at: wrong, "\(quoted(name)) is not a host; use a name or an address")
+        throw LinkURLError(at: wrong, "\(quoted(name)) is not a host; use a host name or an IP address")
       }
       return (String(decoding: name, as: UTF8.self), port)
     }
@@ -72,7 +72,7 @@ struct LinkParts {
     return (host, port)
   }
 
-  /// The body as a peer on BLE, with what the query says of it.
+  /// The body as a BLE peer, with the keys of the query.
   func target() throws(LinkURLError) -> BLETarget {
     let name = try decoded(body)
     guard !name.isEmpty else {
@@ -80,29 +80,29 @@ struct LinkParts {
         at: body.startIndex, "the name is missing; write ble:NAME, ble:NAME*, ble:*PART*, ble:AA:BB:CC:DD:EE:FF or ble:auto")
     }
     guard name.contains(where: { $0 != "*" }) else {
-      throw LinkURLError(at: body.startIndex, "that is every peripheral there is; write a part of the name, as in ble:Veepeak*")
+      throw LinkURLError(at: body.startIndex, "the pattern matches every peripheral; write a part of the name, as in ble:Veepeak*")
     }
     var target = BLETarget(match: BLETarget.Match(name))
     if case .name(let name) = target.match, name.hasPrefix("*") {
-      throw LinkURLError(at: body.startIndex, "a star at the beginning needs one at the end; write ble:\(printable(name))*")
+      throw LinkURLError(at: body.startIndex, "a star at the start needs one at the end; write ble:\(printable(name))*")
     }
     if let bytes = query["adapter"] {
       target.adapter = try decoded(bytes)
       guard target.adapter.hasPrefix("hci"), UInt16(target.adapter.dropFirst(3)) != nil else {
-        throw LinkURLError(at: bytes.startIndex, "\(quoted(bytes)) is no Bluetooth adapter; use hci0, or what bluetoothctl list shows")
+        throw LinkURLError(at: bytes.startIndex, "\(quoted(bytes)) is not a Bluetooth adapter; use a name such as hci0")
       }
     }
     target.service = try uuid("service")
     target.notify = try uuid("notify")
     target.write = try uuid("write")
     if target.notify != nil, target.write == nil, let bytes = query["notify"] {
-      throw LinkURLError(at: bytes.startIndex, "notify= needs write= beside it; give both")
+      throw LinkURLError(at: bytes.startIndex, "notify= requires write=; set both")
     }
     if let bytes = query["response"] {
       switch try decoded(bytes) {
       case "yes": target.response = true
       case "no": target.response = false
-      default: throw LinkURLError(at: bytes.startIndex, "response \(quoted(bytes)) is not possible; use yes or no")
+      default: throw LinkURLError(at: bytes.startIndex, "response \(quoted(bytes)) is invalid; use yes or no")
       }
     }
     return target
@@ -111,18 +111,18 @@ struct LinkParts {
   private func uuid(_ key: String) throws(LinkURLError) -> GATTUUID? {
     guard let bytes = query[key] else { return nil }
     guard let uuid = GATTUUID(try decoded(bytes)) else {
-      throw LinkURLError(at: bytes.startIndex, "\(key) \(quoted(bytes)) is no UUID; write FFF0, or all 32 digits with their hyphens")
+      throw LinkURLError(at: bytes.startIndex, "\(key) \(quoted(bytes)) is not a UUID; write 4 digits, as in FFF0, or all 32 with hyphens")
     }
     return uuid
   }
 
-  /// A number of the query, in its range, or nil where it is not given.
+  /// A number of the query within its range, or nil if the key is not set.
   func number<Number: LosslessStringConvertible & Comparable>(
     _ key: String, in range: ClosedRange<Number>
   ) throws(LinkURLError) -> Number? {
     guard let bytes = query[key] else { return nil }
     guard let number = Number(try decoded(bytes)), range.contains(number) else {
-      let wrong = "\(key) \(quoted(bytes)) is not possible; use a number from \(range.lowerBound) to \(range.upperBound)"
+      let wrong = "\(key) \(quoted(bytes)) is invalid; use a number from \(range.lowerBound) to \(range.upperBound)"
       throw LinkURLError(at: bytes.startIndex, wrong)
     }
     return number
@@ -137,28 +137,28 @@ struct LinkParts {
       if byte == UInt8(ascii: "%") {
         let pair = rest.prefix(2)
         guard pair.count == 2, pair.allSatisfy(isHexDigit), let code = UInt8(String(decoding: pair, as: UTF8.self), radix: 16) else {
-          throw LinkURLError(at: offset, "% must be followed by two hex digits; write %25 for the sign itself")
+          throw LinkURLError(at: offset, "% is not followed by two hex digits; write %25 for a percent sign")
         }
         plain = code
         rest = rest.dropFirst(2)
       }
       guard plain >= 0x20, plain != 0x7F else {
-        throw LinkURLError(at: offset, "a control character cannot stand in a link; leave it out")
+        throw LinkURLError(at: offset, "control character in the link; remove it")
       }
       result.append(plain)
     }
     guard let text = String(validating: result, as: UTF8.self) else {
-      throw LinkURLError(at: bytes.startIndex, "the decoded text is not UTF-8; encode each byte of a letter, as in %C3%A9")
+      throw LinkURLError(at: bytes.startIndex, "the decoded text is not UTF-8; encode each byte, as in %C3%A9")
     }
     return text
   }
 
   private static func advice(for text: String, scheme: String) -> String {
-    if text.hasPrefix("/") { return "a link begins with its scheme; write serial:\(printable(text))" }
-    if scheme.contains(".") || scheme == "localhost" { return "a link begins with its scheme; write tcp:\(printable(text))" }
+    if text.hasPrefix("/") { return "the scheme is missing; write serial:\(printable(text))" }
+    if scheme.contains(".") || scheme == "localhost" { return "the scheme is missing; write tcp:\(printable(text))" }
     let forms = LinkURL.schemes.map(\.form).joined(separator: ", ")
     let guess = nearest(to: scheme, among: LinkURL.schemes.map(\.name)).map { "; did you mean \($0):?" }
-    return "unknown kind of link \(quoted(scheme))" + (guess ?? "; write one of \(forms)")
+    return "unknown link scheme \(quoted(scheme))" + (guess ?? "; write one of \(forms)")
   }
 }
 

@@ -1,23 +1,23 @@
-// How a person names a link: `serial:/dev/ttyUSB0?baud=115200`, `tcp:[::1]:35000`, `ble:Veepeak`, `replay:/var/tmp/ride.ndjson`.
-// Text to value and back; it opens nothing and asks no name server. A further scheme is a row in `schemes`, a case and its
-// two lines.
+// Link URLs: `serial:/dev/ttyUSB0?baud=115200`, `tcp:[::1]:35000`, `ble:Veepeak`, `replay:/var/tmp/ride.ndjson`. Parsing and
+// formatting only, without opening or resolving anything. A new scheme is a row in `schemes` and a case with its lines in the
+// switches.
 
 import Glibc
 import Protocols
 
-/// Where a link leads.
+/// The destination of a link.
 enum LinkURL: Hashable, Sendable {
-  /// Without a speed a kind may find it out, beginning with the usual one.
+  /// Without `baud` a kind may detect the speed, starting with the default.
   case serial(path: String, baud: Int?)
   case tcp(host: String, port: Int)
   case ble(BLETarget)
-  /// The peer makes it: a port of ours, for those who come from this network. No text says so: a kind opens it.
+  /// A local port to which peers of this network connect. Opened only by a kind; it has no URL form in the configuration.
   case listening(host: String, port: Int, network: IPv4Network?)
-  /// Plays a recording, `speed` times as fast as it was taken.
+  /// Replays a recording at `speed` times its original speed.
   case replay(path: String, speed: Double)
 }
 
-/// Why a text is no link: what is wrong, how to mend it, and at which byte of the text.
+/// An invalid link URL: the cause, the remedy, and the byte offset in the text.
 struct LinkURLError: Error, Equatable, CustomStringConvertible {
   var offset: Int
   var description: String
@@ -28,7 +28,7 @@ struct LinkURLError: Error, Equatable, CustomStringConvertible {
   }
 }
 
-/// A scheme, how its URLs are written, and the query keys it knows.
+/// A scheme, the form of its URLs, and its query keys.
 struct LinkScheme: Sendable {
   var name: String
   var form: String
@@ -42,9 +42,9 @@ extension LinkURL {
     LinkScheme(name: "ble", form: "ble:NAME", keys: ["adapter", "service", "notify", "write", "response"]),
     LinkScheme(name: "replay", form: "replay:/PATH[?speed=N]", keys: ["speed"]),
   ]
-  static let usualBaud = 38400
+  static let defaultBaud = 38400
 
-  /// Reads a URL, or says what is wrong with it and where.
+  /// Parses a URL.
   init(_ text: String) throws(LinkURLError) {
     let parts = try LinkParts(text)
     switch parts.scheme.name {
@@ -59,7 +59,7 @@ extension LinkURL {
     }
   }
 
-  /// What only one device can have, whatever else its URL says: a port, a peer on BLE. nil where many may come.
+  /// A key for what only one device can use: a serial port or a BLE peer. nil if the link can be shared.
   var exclusive: String? {
     switch self {
     case .serial(let path, _): "serial:\(path)"
@@ -81,7 +81,7 @@ extension LinkURL {
 }
 
 extension LinkURL: CustomStringConvertible {
-  /// The shortest URL that reads back as this link.
+  /// The shortest URL of this link.
   var description: String {
     switch self {
     case .serial(let path, let baud): "serial:\(percentEncoded(path))" + (baud.map { "?baud=\($0)" } ?? "")
@@ -93,10 +93,10 @@ extension LinkURL: CustomStringConvertible {
   }
 }
 
-/// What of a BLE link is not as usual.
+/// The query of a BLE link, without default values.
 private func query(_ target: BLETarget) -> String {
   let pairs = [
-    ("adapter", target.adapter == BLETarget.usualAdapter ? nil : target.adapter), ("service", target.service?.description),
+    ("adapter", target.adapter == BLETarget.defaultAdapter ? nil : target.adapter), ("service", target.service?.description),
     ("notify", target.notify?.description), ("write", target.write?.description),
     ("response", target.response.map { $0 ? "yes" : "no" }),
   ]
@@ -104,7 +104,7 @@ private func query(_ target: BLETarget) -> String {
   return given.isEmpty ? "" : "?" + given.joined(separator: "&")
 }
 
-/// Only what would be read differently is encoded: the URL stays readable.
+/// Encodes only the bytes that would be parsed differently, so the URL stays readable.
 private func percentEncoded(_ text: String) -> String {
   let digits = Array("0123456789ABCDEF".utf8)
   var bytes: [UInt8] = []

@@ -1,5 +1,5 @@
-// A link that the peer makes: a port on which one peer at a time is let in, until it is closed. A second one, and whoever does
-// not come from the network that is meant, are hung up on. That a peer goes does not end the link: the next may come.
+// A link to which the peer connects: a listening port for one peer at a time. Further peers, and peers outside the permitted
+// network, are closed at once. When the peer disconnects, the link waits for the next one.
 
 import Glibc
 import NIOCore
@@ -8,24 +8,24 @@ import Protocols
 
 @Loop final class ListeningLink: Link, LinkOwner {
   private weak var owner: (any LinkOwner)?
-  private let place: String
+  private let address: String
   private let host: String
   private let port: Int
   private let network: IPv4Network?
   private let disk: Disk
-  private var door: (any Channel)?
+  private var serverChannel: (any Channel)?
   private var peer: ChannelLink?
-  private(set) var words: String?
+  private(set) var waitReason: String?
   private var isClosed = false
-  /// When the last one went: who comes and goes at once does so ten times a second at the most.
-  private var lastWent: Instant = .min
-  private static let breath: Nanoseconds = 100 * .millisecond
+  /// When the last peer disconnected. Limits reconnects to ten per second.
+  private var lastDisconnect: Instant = .min
+  private static let minReconnectInterval: Nanoseconds = 100 * .millisecond
 
-  /// Begins to listen, on this address of ours, for peers of this network.
+  /// Starts to listen on this local address for peers of this network.
   init(host: String, port: Int, network: IPv4Network?, disk: Disk, owner: any LinkOwner) {
     self.owner = owner
-    (place, self.host, self.port, self.network, self.disk) = ("\(host):\(port)", host, port, network, disk)
-    words = "listening at \(place)"
+    (address, self.host, self.port, self.network, self.disk) = ("\(host):\(port)", host, port, network, disk)
+    waitReason = "listening on \(address)"
     ServerBootstrap(group: Loop.group)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
       .serverChannelOption(.backlog, value: 8)
@@ -33,11 +33,11 @@ import Protocols
       .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
       .childChannelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 2048))
       .childChannelInitializer { channel in
-        channel.eventLoop.makeCompletedFuture { [weak self] in try Loop.assumeIsolated { try self?.letIn(channel) } }
+        channel.eventLoop.makeCompletedFuture { [weak self] in try Loop.assumeIsolated { try self?.accept(channel) } }
       }
       .bind(host: host, port: port)
       .whenComplete { result in
-        // In a later turn: this may come before our owner knows us.
+        // In a later turn, because the owner may not have this link yet.
         Loop.post { [self] in opened(result) }
       }
   }
@@ -46,17 +46,17 @@ import Protocols
     switch result {
     case .success(let channel):
       if isClosed { return channel.close(promise: nil) }
-      door = channel
-      owner?.linkHasNews()
+      serverChannel = channel
+      owner?.linkDetailsChanged()
     case .failure(let error as IOError) where error.errnoCode == EADDRINUSE:
       let (host, port) = (host, port)
-      // To look through all processes takes its time.
+      // Searching all processes takes time.
       disk.read {
         PortHolder.description(of: port, at: host)
       } then: { holder in
-        self.failed("port \(port) is taken by \((try? holder.get()) ?? "another program"): stop that first")
+        self.failed("port \(port) is in use by \((try? holder.get()) ?? "another program"): stop it first")
       }
-    case .failure(let error): failed("cannot listen at \(place): \(plainWords(error))")
+    case .failure(let error): failed("cannot listen on \(address): \(plainWords(error))")
     }
   }
 
@@ -65,27 +65,27 @@ import Protocols
     owner = nil
   }
 
-  private func letIn(_ channel: any Channel) throws {
-    let address = channel.remoteAddress?.ipAddress ?? "somebody"
-    if let network, !network.contains(address) {
-      let whom = "\(address), which is not of \(network)"
-      refuse(channel, whom)
-      if !isClosed { owner?.linkRefused(whom) }
+  private func accept(_ channel: any Channel) throws {
+    let peerAddress = channel.remoteAddress?.ipAddress ?? "unknown address"
+    if let network, !network.contains(peerAddress) {
+      let reason = "\(peerAddress), which is not in \(network)"
+      reject(channel, reason)
+      if !isClosed { owner?.linkRejectedPeer(reason) }
       return
     }
-    guard peer == nil, !isClosed else { return refuse(channel, "\(address): somebody is connected already") }
-    guard Clock.monotonic() &- Self.breath >= lastWent else { return channel.close(promise: nil) }
-    let link = ChannelLink(owner: self, goneReason: "\(address) closed the connection", isAccepted: true)
+    guard peer == nil, !isClosed else { return reject(channel, "\(peerAddress), because another peer is connected") }
+    guard Clock.monotonic() &- Self.minReconnectInterval >= lastDisconnect else { return channel.close(promise: nil) }
+    let link = ChannelLink(owner: self, closedReason: "\(peerAddress) closed the connection", isAccepted: true)
     try channel.pipeline.syncOperations.addHandler(link)
     peer = link
-    words = "\(address) is connected"
+    waitReason = "\(peerAddress) is connected"
   }
 
-  private func refuse(_ channel: any Channel, _ whom: String) {
+  private func reject(_ channel: any Channel, _ reason: String) {
     channel.close(promise: nil)
     guard peer == nil else { return }
-    words = "listening at \(place); hung up on \(whom)"
-    owner?.linkHasNews()
+    waitReason = "listening on \(address); rejected \(reason)"
+    owner?.linkDetailsChanged()
   }
 
   // MARK: The peer
@@ -93,21 +93,21 @@ import Protocols
   func linkCameUp(maximumSend: Int?) { owner?.linkCameUp(maximumSend: maximumSend) }
   func linkReceived(_ bytes: [UInt8]) { owner?.linkReceived(bytes) }
   func linkSent(_ id: SendID, failure: String?) { owner?.linkSent(id, failure: failure) }
-  func linkHasNews() { owner?.linkHasNews() }
-  func linkWentDown(_ reason: String, final: Bool) { peerWent(reason) }
+  func linkDetailsChanged() { owner?.linkDetailsChanged() }
+  func linkWentDown(_ reason: String, final: Bool) { peerDisconnected(reason) }
 
-  private func peerWent(_ reason: String) {
-    (peer, lastWent) = (nil, Clock.monotonic())
-    words = "listening at \(place)"
+  private func peerDisconnected(_ reason: String) {
+    (peer, lastDisconnect) = (nil, Clock.monotonic())
+    waitReason = "listening on \(address)"
     owner?.linkLostPeer(reason)
   }
 
   func send(_ bytes: [UInt8], id: SendID?) { peer?.send(bytes, id: id) }
 
-  func hangUp(_ reason: String) -> Bool {
+  func disconnectPeer(_ reason: String) -> Bool {
     guard let peer else { return true }
     peer.close()
-    peerWent(reason)
+    peerDisconnected(reason)
     return true
   }
 
@@ -117,6 +117,6 @@ import Protocols
     isClosed = true
     owner = nil
     peer?.close()
-    door?.close(promise: nil)
+    serverChannel?.close(promise: nil)
   }
 }

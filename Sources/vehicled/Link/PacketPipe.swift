@@ -1,5 +1,5 @@
-// A descriptor that BlueZ hands out for a characteristic (AcquireNotify, AcquireWrite): a socket on which one packet is
-// one notification or one write. A notification of no bytes looks like its end; GATTChannel tells the two apart.
+// A socket from BlueZ for a characteristic (AcquireNotify, AcquireWrite): each packet is one notification or write. An empty
+// notification looks like the end of the socket; GATTChannel distinguishes the two.
 
 import Bus
 import CLinux
@@ -21,7 +21,7 @@ import Protocols
     self.ended = ended
   }
 
-  /// Takes the descriptor over; nil where it is none that keeps packets apart.
+  /// Takes ownership of the descriptor; nil if it is not a SOCK_SEQPACKET socket.
   static func open(
     _ descriptor: BusDescriptor, received: @escaping @Loop ([UInt8]) -> Void, ended: @escaping @Loop () -> Void
   ) -> PacketPipe? {
@@ -44,16 +44,16 @@ import Protocols
     return pipe
   }
 
-  /// Sends one packet; `done` is told the failure, or nil.
+  /// Sends one packet; `done` gets the error, or nil.
   func write(_ bytes: [UInt8], done: @escaping @Loop (String?) -> Void) {
-    guard let outlet else { return done("the connection is being closed") }
+    guard let outlet else { return done("connection closed") }
     outlet.write(bytes, then: done)
   }
 
-  /// One write to it is one packet.
+  /// The socket. Each write is one packet.
   var descriptor: CInt? { outlet?.descriptor }
 
-  /// Nothing is told afterwards.
+  /// Closes the socket without further callbacks.
   func close() {
     received = nil
     ended = nil

@@ -1,5 +1,5 @@
-// Plays a recording as if its peer were there: when the daemon sends what was sent then, the answers come after the
-// delays they had then (divided by `speed`). What was never sent stays unanswered, as it would by a peer that is gone.
+// Replays a recording: when the daemon sends a recorded message, the recorded replies follow after their original delays,
+// divided by `speed`. A message that is not in the recording gets no reply.
 
 import Protocols
 
@@ -9,18 +9,18 @@ import Protocols
   private var lines: ArraySlice<(t: Int64, direction: Recording.Direction, bytes: [UInt8])> = []
   private var offset: Int64 = 0
   private lazy var timer = Timer { [weak self] now in self?.play(now) }
-  /// The recorder's own files stay below.
-  private nonisolated static let largest = 96 << 20
+  /// Larger than the files of `record = true`.
+  private nonisolated static let maxFileSize = 96 << 20
 
   init(path: String, speed: Double, disk: Disk, owner: any LinkOwner) {
     self.speed = speed
     self.owner = owner
     disk.read { () throws(ValueError) in
-      try Recording(parsing: Files.read(path, limit: Self.largest))
+      try Recording(parsing: Files.read(path, limit: Self.maxFileSize))
     } then: { [weak self] result in
       switch result {
       case .success(let recording): self?.begin(recording)
-      case .failure(let error): self?.end("cannot play \(path): \(error)")
+      case .failure(let error): self?.end("cannot replay \(path): \(error)")
       }
     }
   }
@@ -44,7 +44,7 @@ import Protocols
   private func begin(_ recording: Recording) {
     guard let owner else { return }
     lines = recording.lines.compactMap { line in line.bytes.map { (line.t, line.dir, $0) } }[...]
-    // A recording need not begin at 0.
+    // A recording need not start at 0.
     offset = Clock.monotonic() - scaled(lines.first?.t ?? 0)
     owner.linkCameUp(maximumSend: nil)
     schedule()
@@ -70,7 +70,7 @@ import Protocols
   }
 
   private func scaled(_ t: Int64) -> Int64 {
-    // A year is longer than any recording, and far from any overflow.
+    // Limited to a year, which is longer than any recording and cannot overflow.
     Int64(min(max(Double(t) / speed, 0), 365 * 86_400e9))
   }
 }

@@ -1,6 +1,6 @@
-// A serial port or pseudo-terminal: raw, exclusively ours, without flow control. Its end is the hang-up that the kernel
-// reports when the cable is pulled. Its speed can be changed while it is ours, if it has one and no URL says it: at a
-// pseudo-terminal or RFCOMM every speed is the same.
+// A serial port or pseudo-terminal in raw mode, locked, without flow control. It ends with the hangup that the kernel reports
+// when the adapter is unplugged. Its speed can be changed unless the URL sets it or the port has none (pseudo-terminals,
+// RFCOMM).
 
 import CLinux
 import Glibc
@@ -10,17 +10,17 @@ import Protocols
 
 extension ChannelLink {
   static func serial(path: String, baud: Int?, owner: any LinkOwner) -> ChannelLink {
-    let link = ChannelLink(owner: owner, goneReason: "\(path) went away: was it unplugged?")
+    let link = ChannelLink(owner: owner, closedReason: "\(path) disappeared: check that it is plugged in")
     let descriptor: CInt
     do {
-      descriptor = try openPort(path, baud: baud ?? LinkURL.usualBaud)
+      descriptor = try openPort(path, baud: baud ?? LinkURL.defaultBaud)
     } catch {
       let reason = error.description
-      // In a later turn: our owner does not know us yet.
+      // In a later turn, because the owner does not have this link yet.
       Loop.post { link.failed(reason) }
       return link
     }
-    if baud == nil, clinux_serial_is_hardware(descriptor) == 1 { link.baud = LinkURL.usualBaud }
+    if baud == nil, clinux_serial_is_hardware(descriptor) == 1 { link.baud = LinkURL.defaultBaud }
     NIOPipeBootstrap(group: Loop.group)
       .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 2048))
       .channelInitializer { $0.add(link) }
@@ -40,20 +40,20 @@ extension ChannelLink {
 
   func setBaud(_ new: Int) {
     guard baud != nil, let descriptor else { return }
-    // A driver takes the nearest speed that it knows; what fails here is a port that is about to end.
+    // A driver chooses the nearest supported speed. An error means that the port is about to disappear.
     _ = clinux_serial_raw(descriptor, UInt32(new))
     tcflush(descriptor, TCIOFLUSH)
     baud = new
   }
 
-  /// Opens and configures the port, or says what is wrong with it and how to mend it.
+  /// Opens and configures the port. The error gives the cause and the remedy.
   private static func openPort(_ path: String, baud: Int) throws(ValueError) -> CInt {
     let descriptor = Glibc.open(path, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else {
       switch errno {
-      case ENOENT, ENXIO, ENODEV: throw ValueError("\(path) is not there: is the adapter plugged in?")
-      case EACCES, EPERM: throw ValueError("no permission to open \(path): give it to the daemon's group")
-      case EHOSTDOWN, EIO: throw ValueError("\(path) does not answer: the adapter may be asleep")
+      case ENOENT, ENXIO, ENODEV: throw ValueError("\(path) does not exist: check that the adapter is plugged in")
+      case EACCES, EPERM: throw ValueError("cannot open \(path): permission denied; add the daemon's user to the group of the port")
+      case EHOSTDOWN, EIO: throw ValueError("\(path) does not respond: the adapter may be asleep")
       default: throw ValueError("cannot open \(path): \(systemWords(errno))")
       }
     }
@@ -61,7 +61,7 @@ extension ChannelLink {
     let configured = locked == 0 ? clinux_serial_raw(descriptor, UInt32(baud)) : 0
     guard locked == 0, configured == 0 else {
       _ = Glibc.close(descriptor)
-      if locked == -EWOULDBLOCK { throw ValueError("another program has \(path) open: end it first") }
+      if locked == -EWOULDBLOCK { throw ValueError("\(path) is in use by another program: stop it first") }
       if configured == -ENOTTY || locked == -ENOTTY { throw ValueError("\(path) is not a serial port") }
       throw ValueError("cannot set \(path) to \(baud) baud: \(systemWords(-(locked != 0 ? locked : configured)))")
     }

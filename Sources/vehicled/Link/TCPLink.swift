@@ -1,5 +1,5 @@
-// A TCP connection to an adapter: no delay, and keepalive that notices a half-open socket within half a minute, unless the
-// peer is one that must not be given up: that one is kept for an hour, and what waits is sent again every second.
+// A TCP connection with TCP_NODELAY and keepalive, which notices a half-open connection within 30 s. If the peer must not be
+// given up (`givesUp` is false), the connection lasts for 1 h and unacknowledged data is retransmitted every second.
 
 import CLinux
 import Glibc
@@ -9,7 +9,7 @@ import Protocols
 
 extension ChannelLink {
   static func tcp(host: String, port: Int, givesUp: Bool, owner: any LinkOwner) -> ChannelLink {
-    let link = ChannelLink(owner: owner, goneReason: "\(host):\(port) closed the connection")
+    let link = ChannelLink(owner: owner, closedReason: "\(host):\(port) closed the connection")
     ClientBootstrap(group: Loop.group)
       .resolver(HostResolver())
       .connectTimeout(.seconds(10))
@@ -18,17 +18,17 @@ extension ChannelLink {
       .channelOption(.tcpOption(.init(rawValue: TCP_KEEPIDLE)), value: 10)
       .channelOption(.tcpOption(.init(rawValue: TCP_KEEPINTVL)), value: 5)
       .channelOption(.tcpOption(.init(rawValue: TCP_KEEPCNT)), value: 3)
-      // Without a limit the kernel says it again for a quarter of an hour; with a short back-off for 15 s only.
+      // Without this limit the kernel retransmits for about 15 min; with a short backoff for only 15 s.
       .channelOption(.tcpOption(.init(rawValue: TCP_USER_TIMEOUT)), value: givesUp ? 25_000 : 3_600_000)
       .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 2048))
       .channelInitializer { $0.add(link) }
       .connect(host: host, port: port)
       .whenComplete { result in
-        // In a later turn: this may come before our owner knows us.
+        // In a later turn, because the owner may not have this link yet.
         Loop.post {
           switch result {
           case .success:
-            if !givesUp { link.boundBackOff() }
+            if !givesUp { link.limitBackoff() }
             link.cameUp()
           case .failure(let error): link.failed("cannot reach \(host):\(port): \(plainWords(error))")
           }
@@ -37,15 +37,15 @@ extension ChannelLink {
     return link
   }
 
-  /// TCP_RTO_MAX_MS, of Linux 6.15, and its least value: glibc has no name for it yet.
-  static let maxBackOff: (option: CInt, milliseconds: CInt) = (44, 1000)
+  /// TCP_RTO_MAX_MS (Linux 6.15), which glibc does not define yet, and its minimum.
+  static let maxBackoff: (option: CInt, milliseconds: CInt) = (44, 1000)
 
-  /// After a hole in the network the kernel waits about as long as the hole lasted before it sends again: a Stop would wait
-  /// with it. TCP_THIN_LINEAR_TIMEOUTS is no help: a stream of set-points has more than three segments on its way. A kernel
-  /// that does not know the option refuses it, and backs off.
-  private func boundBackOff() {
+  /// Limits the retransmission backoff. After an outage the kernel waits about as long as the outage lasted before it retransmits,
+  /// which would delay a Stop. TCP_THIN_LINEAR_TIMEOUTS does not help: a stream of set-points has more than three segments in
+  /// flight. A kernel without the option rejects it and backs off.
+  private func limitBackoff() {
     guard let descriptor else { return }
-    var time = Self.maxBackOff.milliseconds
-    setsockopt(descriptor, CInt(IPPROTO_TCP), Self.maxBackOff.option, &time, socklen_t(MemoryLayout<CInt>.size))
+    var time = Self.maxBackoff.milliseconds
+    setsockopt(descriptor, CInt(IPPROTO_TCP), Self.maxBackoff.option, &time, socklen_t(MemoryLayout<CInt>.size))
   }
 }

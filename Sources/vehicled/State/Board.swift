@@ -1,5 +1,5 @@
-// All devices with their latest values, and everybody who wants to be told of changes. What changed in a turn is encoded
-// once for all who asked for the same.
+// All devices with their latest values, and the watchers and devices that observe them. The changes of a turn are encoded
+// once for all watchers of the same references.
 
 import Protocols
 
@@ -8,7 +8,7 @@ import Protocols
   private(set) var states: [DeviceState] = []
   private var feeds: [Feed] = []
   private var observers: [String: [Device]] = [:]
-  private lazy var heartbeat = Timer { [weak self] now in self?.beat(now) }
+  private lazy var heartbeat = Timer { [weak self] now in self?.sendHeartbeats(now) }
   private static let heartbeatPeriod: Nanoseconds = 10 * .second
 
   func add(_ device: Device) {
@@ -25,9 +25,9 @@ import Protocols
     for feed in feeds where feed.covers(state) {
       for watcher in feed.watchers { watcher.forget(state) }
     }
-    report(state, event: Contract.Event.removed, text: "configured no longer, or anew")
+    report(state, event: Contract.Event.removed, text: "device reconfigured or removed")
     for reference in observers.keys { observers[reference]?.removeAll { $0 === device } }
-    tellObservers(of: device.name)
+    notifyObservers(of: device.name)
     feeds.forEach { $0.select(in: self) }
   }
 
@@ -38,12 +38,12 @@ import Protocols
     return state
   }
 
-  /// One device, or all of them.
+  /// Returns one device, or all devices for nil.
   func states(of device: String?) throws(ContractError) -> [DeviceState] {
     if let device { [try state(of: device)] } else { states }
   }
 
-  /// What `device.property`, or `property` where just one device has it, refers to.
+  /// Resolves `device.property`, or `property` if only one device has it.
   func resolve(_ reference: String) throws(ContractError) -> (state: DeviceState, index: Int) {
     if let dot = reference.firstIndex(of: ".") {
       let state = try state(of: String(reference[..<dot]))
@@ -59,12 +59,12 @@ import Protocols
     return first
   }
 
-  // MARK: Telling
+  // MARK: Publishing
 
-  /// Begins to tell a watcher of these references, or of everything. It is told a snapshot first. What a reference means
-  /// now it means for as long as the watch lasts, whatever devices come.
-  func subscribe(_ watcher: Watcher, to wanted: [String]?) throws(ContractError) {
-    let references = try wanted?.map { reference throws(ContractError) in
+  /// Subscribes a watcher to these references, or to everything, starting with a snapshot. References are resolved now and keep
+  /// their meaning when devices are added later.
+  func subscribe(_ watcher: Watcher, to requested: [String]?) throws(ContractError) {
+    let references = try requested?.map { reference throws(ContractError) in
       let (state, index) = try resolve(reference)
       return "\(state.device.name).\(state.schema.properties[index].name)"
     }
@@ -80,7 +80,7 @@ import Protocols
     feed.watchers.append(watcher)
     watcher.feed = feed
     let covered = states.filter { feed.covers($0) }
-    watcher.tell(snapshot: covered.map { $0.device(only: feed.selection(of: $0)) }, of: covered)
+    watcher.notify(snapshot: covered.map { $0.device(only: feed.selection(of: $0)) }, of: covered)
   }
 
   func unsubscribe(_ watcher: Watcher) {
@@ -89,67 +89,67 @@ import Protocols
     if feeds.isEmpty { heartbeat.set(nil) }
   }
 
-  /// Tells everybody what changed in a device's turn.
+  /// Publishes the changes of a device's turn.
   func flush(_ state: DeviceState) {
     guard !state.changed.isEmpty else { return }
     if !feeds.isEmpty {
       let boot = Clock.boot()
-      for feed in feeds { feed.tell(state, at: boot) }
+      for feed in feeds { feed.publish(state, at: boot) }
     }
-    if !observers.isEmpty { tellObservers(state) }
-    state.settle()
+    if !observers.isEmpty { notifyObservers(state) }
+    state.clearChanges()
   }
 
-  /// A link or the state of a device changed: those who watch it get its new snapshot.
+  /// Sends a new snapshot of a device after a change of its links or state.
   func deviceChanged(_ state: DeviceState) {
     for feed in feeds where feed.covers(state) {
       let device = state.device(only: feed.selection(of: state))
-      for watcher in feed.watchers { watcher.tell(snapshot: [device], of: [state]) }
+      for watcher in feed.watchers { watcher.notify(snapshot: [device], of: [state]) }
     }
   }
 
   func schemaChanged(_ state: DeviceState) {
-    tellObservers(of: state.device.name)
+    notifyObservers(of: state.device.name)
     let schema = state.contractSchema
     for feed in feeds {
       feed.select(in: self)
       guard feed.covers(state) else { continue }
-      for watcher in feed.watchers { watcher.tell(schema: schema, of: state) }
+      for watcher in feed.watchers { watcher.notify(schema: schema, of: state) }
     }
   }
 
   func report(_ state: DeviceState, event: String, text: String) {
     let event = Contract.Event(device: state.device.name, name: event, text: text, time: Int(Clock.wall()))
     for feed in feeds where feed.covers(state) {
-      for watcher in feed.watchers { watcher.tell(event: event) }
+      for watcher in feed.watchers { watcher.notify(event: event) }
     }
   }
 
-  /// Tells a device of another device's property from now on.
+  /// Reports another device's property to a device from now on.
   func observe(_ reference: String, for device: Device) {
     guard observers[reference]?.contains(where: { $0 === device }) != true else { return }
     observers[reference, default: []].append(device)
-    tell(device, of: reference)
+    notify(device, of: reference)
   }
 
-  /// A device has come or gone, or has other properties than before.
-  private func tellObservers(of device: String) {
-    for (reference, devices) in observers where reference.hasPrefix("\(device).") { devices.forEach { tell($0, of: reference) } }
+  /// Notifies the observers of a device that was added or removed or has a new schema.
+  private func notifyObservers(of device: String) {
+    for (reference, devices) in observers where reference.hasPrefix("\(device).") { devices.forEach { notify($0, of: reference) } }
   }
 
-  /// In a later turn: two devices that observe each other must not call each other's machines from within.
-  private func tell(_ device: Device, of reference: String) {
+  /// Notifies an observer in a later turn, so that devices that observe each other do not call each other recursively.
+  private func notify(_ device: Device, of reference: String) {
     let content: Reading.Content
     do throws(ContractError) {
       let (state, index) = try resolve(reference)
       content = state.content(index, at: Clock.boot())
     } catch {
-      content = .absent("there is no \(reference)")
+      content = .absent("no property \(reference)")
     }
     Loop.post { device.take(.observed(reference: reference, content)) }
   }
 
-  private func tellObservers(_ state: DeviceState) {
+  private func notifyObservers(_ state: DeviceState) {
     for index in state.changed {
       let reference = "\(state.device.name).\(state.schema.properties[index].name)"
       guard let devices = observers[reference] else { continue }
@@ -158,8 +158,8 @@ import Protocols
     }
   }
 
-  private func beat(_ now: Instant) {
+  private func sendHeartbeats(_ now: Instant) {
     heartbeat.set(now + Self.heartbeatPeriod)
-    for feed in feeds { feed.watchers.forEach { $0.beat() } }
+    for feed in feeds { feed.watchers.forEach { $0.sendHeartbeat() } }
   }
 }

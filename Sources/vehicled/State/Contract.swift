@@ -1,9 +1,9 @@
-// What the socket shows of a device: states, links and readings in the contract's types.
+// Devices, links and readings in the types of the Varlink interface.
 
 import Protocols
 
 extension DeviceState {
-  /// What is known of one property now.
+  /// The current reading of one property.
   func reading(_ index: Int, at boot: Int64) -> Contract.Reading {
     let slot = slots[index]
     let property = schema.properties[index]
@@ -17,7 +17,7 @@ extension DeviceState {
     }
   }
 
-  /// Appends the readings at these positions as a named list: `"changes":[…]`.
+  /// Appends the readings at these positions as a JSON list with a name: `"changes":[…]`.
   func write(_ name: StaticString, _ indexes: some Sequence<Int>, at boot: Int64, to bytes: inout [UInt8]) {
     ReadingWriter.list(name, to: &bytes) { bytes in
       for index in indexes {
@@ -38,30 +38,30 @@ extension DeviceState {
     }
   }
 
-  /// The device with the readings of the chosen positions (nil: all).
-  func device(only chosen: [Bool]? = nil) -> Contract.Device {
+  /// The device with the readings at the selected positions (nil: all).
+  func device(only selected: [Bool]? = nil) -> Contract.Device {
     let boot = Clock.boot()
     return Contract.Device(
-      name: device.name, kind: device.kind, state: word, links: device.ports.map(\.contract), holder: device.lease?.holder,
-      readings: slots.indices.filter { index in chosen.map { index < $0.count && $0[index] } ?? true }.map { reading($0, at: boot) },
+      name: device.name, kind: device.kind, state: status, links: device.ports.map(\.contract), holder: device.lease?.holder,
+      readings: slots.indices.filter { index in selected.map { index < $0.count && $0[index] } ?? true }.map { reading($0, at: boot) },
       fault: device.fault)
   }
 
-  /// What the device declares.
+  /// The schema that the device declares.
   var contractSchema: Contract.Schema { Contract.Schema(device: device.name, kind: device.kind, schema) }
 }
 
 extension Port {
-  /// The link as the socket shows it.
+  /// The link in the interface's type.
   var contract: Contract.Link {
-    let (word, reason): (String, String?) =
-      switch state {
+    let (state, reason): (String, String?) =
+      switch self.state {
       case .down(let reason): ("down", reason)
-      case .connecting: ("connecting", words)
+      case .connecting: ("connecting", waitReason)
       case .up: ("up", nil)
       }
     return Contract.Link(
-      name: name.description, url: url.description, state: word, reason: reason, since: Int(since),
+      name: name.description, url: url.description, state: state, reason: reason, since: Int(since),
       nextAttempt: nextAttempt.map { Int($0) },
       details: details.isEmpty ? nil : details)
   }

@@ -1,99 +1,99 @@
-// What is known of one device: the latest value of each property, when it came, and until when it may be shown. A value
-// past its time, or from behind a dead link, is absent with a reason; it is never shown as if it were new.
+// The state of one device: the latest value of each property, its time, and how long it is fresh. A value that is stale or
+// whose link is down is absent with a reason, never shown as current.
 
 import Protocols
 
 @Loop final class DeviceState: DeviceObserver {
-  /// One property's place.
+  /// The state of one property.
   struct Slot {
     var content: Reading.Content
-    /// How long a value may be shown, or nil where it is retained.
+    /// How long a value is fresh; nil if it is retained.
     var freshFor: Nanoseconds?
-    /// When the value was measured: CLOCK_BOOTTIME, and the wall in microseconds. 0: never.
+    /// When the value was measured: CLOCK_BOOTTIME in ns, and wall time in µs. 0: never.
     var boot: Int64 = 0
     var wall: Int64 = 0
-    /// When subscribers were last told (boot time), and whether they are to be told at the end of this turn.
-    var told: Int64 = 0
+    /// When subscribers were last notified (boot time in ns), and whether they are notified at the end of this turn.
+    var notified: Int64 = 0
     var changed = false
   }
 
   let device: Device
-  /// The kind's own word for what it is doing.
-  private(set) var word = "starting"
+  /// The state word that the machine reports, such as `polling`.
+  private(set) var status = "starting"
   private(set) var schema: Schema
   private(set) var slots: ContiguousArray<Slot> = []
   /// The positions that changed in this turn.
   private(set) var changed: [Int] = []
   private var indexes: [String: Int] = [:]
-  /// What never changes in the readings of each property; made when the first client wants them.
+  /// The constant parts of each property's encoded reading.
   private(set) lazy var heads = makeHeads()
 
   private unowned let board: Board
   private lazy var expiry = Timer { [weak self] _ in self?.expire() }
   private var expiryIsSet = false
-  /// An unchanged value is told again after this long, so that its age on a screen is right.
-  private static let retell: Nanoseconds = .second
+  /// An unchanged value is published again after this time, so that clients can show its age.
+  private static let republishInterval: Nanoseconds = .second
 
   init(_ device: Device, board: Board) {
     self.device = device
     self.board = board
     schema = device.schema
-    placeSlots(keeping: [:])
+    placeSlots(preserving: [:])
     device.observer = self
   }
 
-  /// The device is gone from the configuration.
+  /// Stops because the device was removed.
   func end() {
     expiry.set(nil)
     device.observer = nil
   }
 
-  /// The position of a property, where the device has it.
+  /// The position of a property, or nil if the device has no such property.
   func index(of property: String) -> Int? { indexes[property] }
 
-  /// What is known of a property at this moment of boot time; a value past its time is absent even before the timer says so.
+  /// The content of a property at this boot time. A stale value is absent even before the expiry timer fires.
   func content(_ index: Int, at boot: Int64) -> Reading.Content {
     let slot = slots[index]
     if case .value = slot.content, let time = slot.freshFor, boot - slot.boot >= time { return .absent("stale") }
     return slot.content
   }
 
-  // MARK: What the device tells
+  // MARK: DeviceObserver
 
-  func deviceLearned(_ readings: [Reading]) {
+  func deviceUpdated(_ readings: [Reading]) {
     let boot = Clock.boot()
     let wall = Clock.wall()
-    var perishable = false
+    var hasFreshValues = false
     for reading in readings where slots.indices.contains(reading.property) {
       let index = reading.property
       let same = slots[index].content == reading.content
       if case .value = reading.content {
         slots[index].boot = boot - max(0, reading.age)
         slots[index].wall = wall - max(0, reading.age) / .microsecond
-        perishable = true
-        if same, boot - slots[index].told < Self.retell { continue }
+        hasFreshValues = true
+        if same, boot - slots[index].notified < Self.republishInterval { continue }
       } else if same {
         continue
       }
       slots[index].content = reading.content
       mark(index, boot)
     }
-    if perishable, !expiryIsSet { scheduleExpiry(boot) }
+    if hasFreshValues, !expiryIsSet { scheduleExpiry(boot) }
   }
 
-  func deviceSays(_ word: String) {
-    guard word != self.word else { return }
-    self.word = word
+  func deviceStateChanged(_ state: String) {
+    guard state != status else { return }
+    status = state
     board.deviceChanged(self)
   }
 
-  func deviceDeclares(_ new: Schema) {
+  func deviceSchemaChanged(_ new: Schema) {
     var kept: [String: Slot] = [:]
     for (property, slot) in zip(schema.properties, slots) {
       if new.properties.contains(where: { $0.name == property.name && $0.type == property.type }) { kept[property.name] = slot }
     }
     schema = new
-    placeSlots(keeping: kept)
+    placeSlots(preserving: kept)
     heads = makeHeads()
     board.schemaChanged(self)
     board.deviceChanged(self)
@@ -119,14 +119,14 @@ import Protocols
     board.flush(self)
   }
 
-  func deviceStandingChanged() { board.deviceChanged(self) }
+  func deviceFaultOrLeaseChanged() { board.deviceChanged(self) }
 
   func deviceTurnEnded() {
     if !changed.isEmpty { board.flush(self) }
   }
 
-  /// The board has told the subscribers of everything in `changed`.
-  func settle() {
+  /// Clears `changed` after its publication.
+  func clearChanges() {
     for index in changed { slots[index].changed = false }
     changed.removeAll(keepingCapacity: true)
   }
@@ -134,7 +134,7 @@ import Protocols
   // MARK: Freshness
 
   private func mark(_ index: Int, _ boot: Int64) {
-    slots[index].told = boot
+    slots[index].notified = boot
     guard !slots[index].changed else { return }
     slots[index].changed = true
     changed.append(index)
@@ -146,8 +146,8 @@ import Protocols
     mark(index, boot)
   }
 
-  /// Withdraws what is past its time and looks again when the next value will be. While values keep coming this runs once
-  /// per lifetime, not once per value.
+  /// Withdraws stale values and schedules the next check. While values keep arriving this runs once per lifetime, not once
+  /// per value.
   private func expire() {
     let boot = Clock.boot()
     for index in slots.indices where content(index, at: boot) == .absent("stale") { withdraw(index, "stale", boot) }
@@ -169,7 +169,7 @@ import Protocols
     schema.properties.map { ReadingHead(device: device.name, property: $0.name, unit: $0.unit) }
   }
 
-  private func placeSlots(keeping kept: [String: Slot]) {
+  private func placeSlots(preserving kept: [String: Slot]) {
     changed.removeAll()
     indexes = [:]
     slots = []

@@ -1,13 +1,13 @@
-// One client that watches. When it does not read fast enough, or asked for fewer messages, changes are not queued but
-// merged: it gets the latest values when there is room. A slow reader never delays another.
+// One client that watches. If it reads too slowly or has requested a minimum interval, changes are not queued but merged: it
+// gets the latest values when there is room. A slow reader does not delay others.
 
 import Protocols
 
-/// Where a watcher's messages go.
+/// The destination of a watcher's messages.
 @Loop protocol WatcherSink: AnyObject {
-  /// There is room for more; when not, `Watcher.drained` is called once there is.
+  /// Whether there is room for more messages. If not, `Watcher.drained` is called once there is.
   var hasRoom: Bool { get }
-  /// Takes one message, NUL included.
+  /// Sends one message, including its NUL.
   func write(_ message: [UInt8])
 }
 
@@ -18,9 +18,9 @@ import Protocols
   private var sequence = 0
   private var message: [UInt8] = []
   private var nextMessage: Instant = 0
-  /// Whose references these are; it says which readings belong into a snapshot.
+  /// The feed of this watcher, which selects the readings of a snapshot.
   weak var feed: Feed?
-  /// What is to be told of a device: only that it is, so that values are told as they are then, with their ages.
+  /// What to send about a device: positions instead of values, so that values and ages are current when sent.
   private struct Due {
     let state: DeviceState
     var indexes: Set<Int> = []
@@ -29,38 +29,38 @@ import Protocols
   }
   private var due: [ObjectIdentifier: Due] = [:]
   private var dueEvents: [Contract.Event] = []
-  /// Devices that are gone: none of them may be forgotten.
+  /// Removed devices. Unlike other events none of these may be dropped.
   private var dueRemovals: [String: Contract.Event] = [:]
   private lazy var timer = Timer { [weak self] _ in self?.drained() }
   private static let maxEvents = 64
 
-  /// A watcher that is told at most once per `interval` (0: as things happen).
+  /// Creates a watcher that gets at most one message per `interval` (0: no limit).
   init(sink: any WatcherSink, interval: Nanoseconds) {
     self.sink = sink
     self.interval = interval
   }
 
-  /// The devices as a snapshot shows them now, and their states.
-  func tell(snapshot: [Contract.Device], of states: [DeviceState]) {
-    guard mayTell else {
+  /// Sends a snapshot of these devices.
+  func notify(snapshot: [Contract.Device], of states: [DeviceState]) {
+    guard canSend else {
       for state in states { due[ObjectIdentifier(state), default: Due(state: state)].snapshot = true }
       return wait()
     }
     send(Contract.Watch.Result(sequence: sequence, snapshot: snapshot))
   }
 
-  /// The device's properties are others now: changes that were kept back by position mean nothing any more.
-  func tell(schema: Contract.Schema, of state: DeviceState) {
+  /// Sends a new schema. Pending changes are discarded, because their positions refer to the old schema.
+  func notify(schema: Contract.Schema, of state: DeviceState) {
     due[ObjectIdentifier(state)]?.indexes = []
-    guard mayTell else {
+    guard canSend else {
       due[ObjectIdentifier(state), default: Due(state: state)].schema = true
       return wait()
     }
     send(Contract.Watch.Result(sequence: sequence, schemas: [schema]))
   }
 
-  func tell(event: Contract.Event) {
-    guard mayTell else {
+  func notify(event: Contract.Event) {
+    guard canSend else {
       if event.name == Contract.Event.removed {
         dueRemovals[event.device] = event
       } else {
@@ -72,29 +72,29 @@ import Protocols
     send(Contract.Watch.Result(sequence: sequence, events: [event]))
   }
 
-  /// Changes of one device: `body` is the encoded list.
-  func tell(changes body: [UInt8], _ indexes: [Int], of state: DeviceState) {
-    guard mayTell else {
+  /// Sends changes of one device; `body` is the encoded list.
+  func notify(changes body: [UInt8], _ indexes: [Int], of state: DeviceState) {
+    guard canSend else {
       due[ObjectIdentifier(state), default: Due(state: state)].indexes.formUnion(indexes)
       return wait()
     }
     sendChanges(body)
   }
 
-  /// The device is gone: what was kept back of it is told no more.
+  /// Discards pending changes of a removed device.
   func forget(_ state: DeviceState) { due[ObjectIdentifier(state)] = nil }
 
-  func beat() {
-    // It is no news: the interval goes on.
+  func sendHeartbeat() {
+    // A heartbeat does not restart the interval.
     if sink?.hasRoom ?? false { write(VarlinkReply.message(Contract.Watch.Result(sequence: sequence), continues: true)) }
   }
 
-  /// There is room again, or the interval is over: tells what was kept back, in its latest form. What is gone comes first,
-  /// for a device of the same name may have come since.
+  /// Sends what is pending, in its latest form, once there is room or the interval is over. Removals come first, because a
+  /// device of the same name may have been added since.
   func drained() {
     guard let sink, sink.hasRoom, !hasNothingDue else { return }
     guard Clock.monotonic() >= nextMessage else { return wait() }
-    // Nothing is kept back while it is told: telling may make room, which calls this again.
+    // Cleared before sending, because sending may make room and call this again.
     let (devices, events) = (Array(due.values), Array(dueRemovals.values) + dueEvents)
     due = [:]
     dueRemovals = [:]
@@ -114,7 +114,7 @@ import Protocols
     }
   }
 
-  /// The client watches no more.
+  /// Ends the watch.
   func end() {
     timer.set(nil)
     sink = nil
@@ -122,7 +122,7 @@ import Protocols
 
   private var hasNothingDue: Bool { due.isEmpty && dueEvents.isEmpty && dueRemovals.isEmpty }
 
-  private var mayTell: Bool {
+  private var canSend: Bool {
     guard let sink, sink.hasRoom, hasNothingDue else { return false }
     return interval == 0 || sequence == 0 || Clock.monotonic() >= nextMessage
   }

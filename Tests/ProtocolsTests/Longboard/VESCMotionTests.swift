@@ -60,7 +60,7 @@ import Testing
     #expect(rig.wills.count == 1 && rig.wills[0]?.dead.map(\.bytes) == [stop, stop, stop] && rig.wills[0]?.frozen == rig.wills[0]?.dead)
     Self.drive(&rig, for: .second)
     #expect(rig.wills.count == 1)
-    rig.give(.leaseEnded("the driver is gone"))
+    rig.give(.leaseEnded("client disconnected"))
     #expect(rig.wills.count == 1, "the stops are not out yet")
     rig.run(for: .second)
     #expect(rig.wills.count == 2 && rig.wills[1] == nil)

@@ -141,7 +141,7 @@ import Testing
 
   @Test func `a port in use is reported with its owner`() throws {
     let rig = try ToyRig.loggedIn()
-    rig.portTrouble = "port 8080 is taken by python3 (process 7): stop that first"
+    rig.portTrouble = "port 8080 is in use by python3 (process 7): stop it first"
     let id = rig.run("wifi", Self.home)
     #expect(rig.code(id) == "cannot-listen" && rig.refusal(id).contains("python3 (process 7)") && rig.text("wifi-setup") == "idle")
   }
@@ -149,10 +149,10 @@ import Testing
   @Test func `who is refused is shown while the toy is waited for`() throws {
     let rig = try ToyRig.loggedIn()
     let id = rig.run("wifi", Self.home)
-    rig.give(.linkChanged("toy", .refused("192.168.1.9, which is not of 192.168.4.0/24")))
+    rig.give(.linkChanged("toy", .refused("192.168.1.9, which is not in 192.168.4.0/24")))
     rig.run(for: 2 * .second)
     #expect(
-      rig.progress[id]?.last { $0.text != nil }?.text?.hasSuffix("refused 192.168.1.9, which is not of 192.168.4.0/24: check toy-network")
+      rig.progress[id]?.last { $0.text != nil }?.text?.hasSuffix("refused 192.168.1.9, which is not in 192.168.4.0/24: check toy-network")
         == true)
     #expect(rig.isListening && rig.outcome(id) == nil)
   }

@@ -1,35 +1,35 @@
-// What a client that calls Scan is told: every serial port that may have an adapter on it, then whoever is heard on BLE,
-// each at most once a second, until the time is over. Shares the search with links, which go on meanwhile.
+// The results of Scan: every serial port that may have an adapter, then the BLE peripherals in range, each at most once a
+// second, until the time is over. Shares the BLE scan with the links, which continue to work.
 
 import Glibc
 import Protocols
 
-@Loop final class Search: BlueZObserver {
+@Loop final class DeviceScan: BlueZObserver {
   private let call: Call
   private let blueZ: BlueZ
   private let kinds: [Kind]
-  /// When and how each peripheral, by its path, was last told of.
-  private var told: [String: (at: Instant, name: String?)] = [:]
-  /// The adapter that searches.
+  /// When and with which name each peripheral was last reported, by object path.
+  private var reported: [String: (at: Instant, name: String?)] = [:]
+  /// The adapter that scans.
   private var adapter: String?
-  private var isHeld = false
+  private var isPaused = false
   private let end: Instant
   private lazy var timer = Timer { [weak self] _ in self?.timeIsUp() }
 
-  private static let again: Nanoseconds = .second
-  /// How long BlueZ may take to say what it knows.
+  private static let reportInterval: Nanoseconds = .second
+  /// How long BlueZ may take to return its objects.
   private static let timeout: Nanoseconds = 5 * .second
   private static let maxReported = 4096
 
-  /// Begins to tell the caller; `transport` is `ble`, `serial`, or nil for both.
+  /// Starts to report to the caller; `transport` is `ble`, `serial`, or nil for both.
   static func begin(_ call: Call, transport: String?, seconds: Int, blueZ: BlueZ, kinds: [Kind]) {
-    let search = Search(call, seconds: seconds, blueZ: blueZ, kinds: kinds)
-    if transport != "ble" { for port in SerialPorts.all() { search.tell(port.path, port.name, nil, nil, transport: "serial") } }
+    let scan = DeviceScan(call, seconds: seconds, blueZ: blueZ, kinds: kinds)
+    if transport != "ble" { for port in SerialPorts.all() { scan.report(port.path, port.name, nil, nil, transport: "serial") } }
     guard transport != "serial" else { return call.reply(Contract.Scan.Result(searching: false)) }
-    call.cancel = { search.stop() }
-    search.timer.set(min(search.end, Clock.monotonic() + timeout))
-    blueZ.add(search)
-    search.blueZChanged()
+    call.cancel = { scan.stop() }
+    scan.timer.set(min(scan.end, Clock.monotonic() + timeout))
+    blueZ.add(scan)
+    scan.blueZChanged()
   }
 
   private init(_ call: Call, seconds: Int, blueZ: BlueZ, kinds: [Kind]) {
@@ -47,45 +47,47 @@ import Protocols
     }
     let names = blueZ.adapterNames
     guard let name = adapter ?? names.first(where: { blueZ.adapter(named: $0)?.isPowered == true }) ?? names.first else {
-      return fail("there is no Bluetooth adapter: is it plugged in?")
+      return fail("no Bluetooth adapter: check that it is plugged in")
     }
-    guard let adapter = blueZ.adapter(named: name) else { return fail("the Bluetooth adapter \(name) is gone: was it unplugged?") }
-    guard adapter.isPowered else { return fail("the Bluetooth adapter \(name) is switched off: bluetoothctl power on") }
+    guard let adapter = blueZ.adapter(named: name) else {
+      return fail("Bluetooth adapter \(name) has disappeared: check that it is plugged in")
+    }
+    guard adapter.isPowered else { return fail("Bluetooth adapter \(name) is powered off: bluetoothctl power on") }
     if self.adapter == nil {
       self.adapter = name
       timer.set(end)
-      blueZ.discovery.begin(for: self, on: adapter.path)
+      blueZ.scanner.begin(for: self, on: adapter.path)
     }
-    if let trouble = blueZ.discovery.trouble[adapter.path] { return fail(trouble) }
-    if blueZ.discovery.isHeld(adapter.path) != isHeld {
-      isHeld.toggle()
+    if let failure = blueZ.scanner.failures[adapter.path] { return fail(failure) }
+    if blueZ.scanner.isPaused(adapter.path) != isPaused {
+      isPaused.toggle()
       call.continue(Contract.Scan.Result(searching: true, reason: reason))
     }
     let now = Clock.monotonic()
     for found in blueZ.peripherals(of: adapter) where found.rssi != nil || found.isConnected {
-      if let last = told[found.path], now - last.at < Self.again, last.name == found.name { continue }
-      if told[found.path] == nil, told.count >= Self.maxReported { continue }
-      told[found.path] = (now, found.name)
-      if call.hasRoom { tell(found.address, found.name, found.rssi, kind(of: found), transport: "ble") }
+      if let last = reported[found.path], now - last.at < Self.reportInterval, last.name == found.name { continue }
+      if reported[found.path] == nil, reported.count >= Self.maxReported { continue }
+      reported[found.path] = (now, found.name)
+      if call.hasRoom { report(found.address, found.name, found.rssi, kind(of: found), transport: "ble") }
     }
   }
 
-  private func tell(_ address: String, _ name: String?, _ rssi: Int?, _ kind: String?, transport: String) {
+  private func report(_ address: String, _ name: String?, _ rssi: Int?, _ kind: String?, transport: String) {
     let found = Contract.Discovery(transport: transport, address: address, name: name, rssi: rssi, kind: kind, time: Int(Clock.wall()))
     call.continue(Contract.Scan.Result(found: found, searching: true, reason: reason))
   }
 
-  private var reason: String? { isHeld ? "a connection is being made" : nil }
+  private var reason: String? { isPaused ? "paused while a connection is made" : nil }
 
-  /// The kind of device that it looks like.
+  /// The kind of device that a peripheral looks like.
   private func kind(of found: Peripheral) -> String? {
     func first(_ fits: (GATTRole) -> Bool) -> String? { kinds.first { $0.links.compactMap(\.gatt).contains(where: fits) }?.name }
-    // Many kinds share a service; a name says more.
+    // Many kinds share a service, so the name is the better hint.
     return found.name.flatMap { name in first { $0.matches(name: name) } } ?? first { $0.matches(services: found.services) }
   }
 
   private func timeIsUp() {
-    guard adapter != nil else { return fail("BlueZ does not answer: systemctl status bluetooth") }
+    guard adapter != nil else { return fail("BlueZ does not respond: systemctl status bluetooth") }
     stop()
     call.reply(Contract.Scan.Result(searching: false))
   }
@@ -97,12 +99,12 @@ import Protocols
 
   private func stop() {
     timer.set(nil)
-    blueZ.discovery.end(for: self)
+    blueZ.scanner.end(for: self)
     blueZ.remove(self)
   }
 }
 
-/// The serial ports of this machine that may have an adapter on them.
+/// The serial ports of this system that may have an adapter.
 enum SerialPorts {
   /// The ports by path, with the names that udev gives them.
   static func all() -> [(path: String, name: String?)] {

@@ -1,23 +1,23 @@
-// Errors of the system in a person's words. The text of an error is made here, once.
+// Messages for errors of the system and of NIO.
 
 import Glibc
 import NIOCore
 import NIOPosix
 
-/// What the system says about an errno, without a capital letter or a full stop.
+/// The message for an errno, in lower case and without a full stop.
 func systemWords(_ code: CInt) -> String {
   switch code {
   case ECONNREFUSED: "connection refused"
-  case ETIMEDOUT: "no answer"
-  case EHOSTUNREACH, ENETUNREACH: "no route to it: is the network up?"
+  case ETIMEDOUT: "timed out"
+  case EHOSTUNREACH, ENETUNREACH: "no route to host: check the network"
   case ECONNRESET: "connection reset"
   case EPIPE: "connection closed"
-  case EIO: "input/output error: was it unplugged?"
+  case EIO: "input/output error: check that it is plugged in"
   default: String(cString: strerror(code)).lowercased()
   }
 }
 
-/// An error of NIO in a person's words.
+/// The message for an error of NIO.
 func plainWords(_ error: any Error) -> String {
   switch error {
   case let error as IOError: systemWords(error.errnoCode)
@@ -25,9 +25,9 @@ func plainWords(_ error: any Error) -> String {
     if let first = error.connectionErrors.first {
       plainWords(first.error)
     } else {
-      "its name is not known: check the spelling"
+      "unknown host: check the name"
     }
-  case ChannelError.connectTimeout: "no answer"
+  case ChannelError.connectTimeout: "timed out"
   case is ChannelError: "connection closed"
   default: "\(error)"
   }

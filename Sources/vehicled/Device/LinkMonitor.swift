@@ -1,16 +1,16 @@
-// Everybody who listens in on a device's links: `vehiclectl record`, and the file that `record = true` keeps. What a link
-// carried first is kept for those who come later: without the adapter's setup a recording could not be played back.
-// Otherwise it costs nothing while nobody listens. A secret message shows only its length.
+// The subscribers to the traffic of a device's links: `vehiclectl record` and the recorder of `record = true`. The first
+// messages of a link are kept for later subscribers, because a recording cannot be replayed without the adapter's setup.
+// Without subscribers only these are stored. Of a secret message only the length is recorded.
 
 import Protocols
 
-@Loop final class Taps {
-  /// One listener. Times in its lines count from when the first of its messages was carried.
-  final class Tap {
+@Loop final class LinkMonitor {
+  /// One subscriber. Times in its lines count from its first message.
+  final class Subscription {
     fileprivate let began: Instant
     fileprivate let take: @Loop (String) -> Void
     fileprivate let ended: @Loop () -> Void
-    /// Links whose messages are left out until we send: their opening ended with a whole exchange.
+    /// Links whose messages are skipped until the daemon sends: their stored opening ended with a complete exchange.
     fileprivate var skipped: Set<LinkName> = []
 
     fileprivate init(from began: Instant, _ take: @escaping @Loop (String) -> Void, ended: @escaping @Loop () -> Void) {
@@ -20,13 +20,13 @@ import Protocols
     }
   }
 
-  /// The first messages that a link carried since it came up, packed: there is one for each link.
+  /// The first messages of a link since it came up, packed.
   private struct Opening {
     let began: Instant
-    /// For each message: microseconds since `began` (4 bytes), its length (2), direction and secrecy (1), then its bytes,
-    /// unless it is secret.
+    /// For each message: µs since `began` (4 bytes), length (2), direction and secrecy (1), then its bytes, unless it is
+    /// secret.
     private var packed: [UInt8] = []
-    /// Where the last message that we sent begins.
+    /// The offset of the last sent message.
     private var lastSent = 0
     private(set) var isFull = false
 
@@ -34,8 +34,8 @@ import Protocols
 
     mutating func append(_ direction: Recording.Direction, _ bytes: [UInt8], secret: Bool, at now: Instant) {
       let age = UInt32(clamping: (now - began) / .microsecond)
-      guard packed.count + Self.head + bytes.count <= Taps.maxBytes, age < .max else {
-        // It ends with a whole exchange: half a reply would never be continued when it is played.
+      guard packed.count + Self.head + bytes.count <= LinkMonitor.maxBytes, age < .max else {
+        // Ends with a complete exchange: a replay would never continue half a reply.
         packed.removeSubrange(lastSent...)
         return isFull = true
       }
@@ -47,7 +47,7 @@ import Protocols
       if !secret { packed.append(contentsOf: bytes) }
     }
 
-    /// The messages in order.
+    /// Calls `body` for each message in order.
     func forEach(_ body: (_ at: Instant, Recording.Direction, [UInt8], _ count: Int, _ secret: Bool) -> Void) {
       var rest = packed[...]
       while rest.count >= Self.head {
@@ -63,51 +63,51 @@ import Protocols
     private static let head = 7
   }
 
-  private var taps: [Tap] = []
+  private var subscriptions: [Subscription] = []
   private var openings: [LinkName: Opening] = [:]
-  /// Of the openings, how many still grow.
+  /// The number of openings that are not full.
   private var growing = 0
 
-  /// An adapter's setup takes about 40 messages and 500 bytes, each message 7 more.
+  /// The size of an opening. An adapter's setup takes about 40 messages of 500 bytes in all, plus 7 bytes per message.
   private nonisolated static let maxBytes = 1024
 
-  /// Nobody would take note of a message now.
-  var isIdle: Bool { taps.isEmpty && growing == 0 }
+  /// Whether messages need not be recorded now.
+  var isIdle: Bool { subscriptions.isEmpty && growing == 0 }
 
-  /// Begins to hand every line of a recording to `take`, without newlines: first, at once, what the links that are up
-  /// carried since they came up, as far as it was kept. `ended` is told when the device goes away before the tap is removed.
-  func add(_ take: @escaping @Loop (String) -> Void, ended: @escaping @Loop () -> Void = {}) -> Tap {
-    let tap = Tap(from: openings.values.map(\.began).min() ?? Clock.monotonic(), take, ended: ended)
+  /// Subscribes: `take` gets every line of a recording, without newline, first the stored openings of the links that are
+  /// up. `ended` is called if the device is removed before the subscription.
+  func add(_ take: @escaping @Loop (String) -> Void, ended: @escaping @Loop () -> Void = {}) -> Subscription {
+    let subscription = Subscription(from: openings.values.map(\.began).min() ?? Clock.monotonic(), take, ended: ended)
     var lines: [(at: Instant, text: String)] = []
     for (link, opening) in openings {
-      lines.append((opening.began, Recording.text(opening.began - tap.began, link: link.description, .state, note: "up")))
+      lines.append((opening.began, Recording.text(opening.began - subscription.began, link: link.description, .state, note: "up")))
       opening.forEach { at, direction, bytes, count, secret in
-        lines.append((at, Self.text(at - tap.began, link, direction, bytes, count, secret)))
+        lines.append((at, Self.text(at - subscription.began, link, direction, bytes, count, secret)))
       }
     }
-    // Stable: two messages of one moment keep their order.
+    // Stable: messages of the same time keep their order.
     for line in lines.enumerated().sorted(by: { ($0.element.at, $0.offset) < ($1.element.at, $1.offset) }) { take(line.element.text) }
-    tap.skipped = Set(openings.keys)
-    taps.append(tap)
-    return tap
+    subscription.skipped = Set(openings.keys)
+    subscriptions.append(subscription)
+    return subscription
   }
 
-  func remove(_ tap: Tap) { taps.removeAll { $0 === tap } }
+  func remove(_ subscription: Subscription) { subscriptions.removeAll { $0 === subscription } }
 
-  /// The device is gone.
+  /// Ends all subscriptions because the device is removed.
   func end() {
-    let ending = taps
-    taps = []
-    for tap in ending { tap.ended() }
+    let ending = subscriptions
+    subscriptions = []
+    for subscription in ending { subscription.ended() }
   }
 
   func record(_ direction: Recording.Direction, _ link: LinkName, _ bytes: [UInt8], secret: Bool = false) {
     let now = Clock.monotonic()
-    if growing > 0 { keep(direction, link, bytes, secret, now) }
-    for tap in taps {
-      if direction == .sent { tap.skipped.remove(link) }
-      if tap.skipped.contains(link) { continue }
-      tap.take(Self.text(now - tap.began, link, direction, bytes, bytes.count, secret))
+    if growing > 0 { store(direction, link, bytes, secret, now) }
+    for subscription in subscriptions {
+      if direction == .sent { subscription.skipped.remove(link) }
+      if subscription.skipped.contains(link) { continue }
+      subscription.take(Self.text(now - subscription.began, link, direction, bytes, bytes.count, secret))
     }
   }
 
@@ -125,10 +125,12 @@ import Protocols
 
   private func note(_ link: LinkName, _ text: String) {
     let now = Clock.monotonic()
-    for tap in taps { tap.take(Recording.text(now - tap.began, link: link.description, .state, note: text)) }
+    for subscription in subscriptions {
+      subscription.take(Recording.text(now - subscription.began, link: link.description, .state, note: text))
+    }
   }
 
-  private func keep(_ direction: Recording.Direction, _ link: LinkName, _ bytes: [UInt8], _ secret: Bool, _ now: Instant) {
+  private func store(_ direction: Recording.Direction, _ link: LinkName, _ bytes: [UInt8], _ secret: Bool, _ now: Instant) {
     guard var opening = openings[link], !opening.isFull else { return }
     openings[link] = nil
     opening.append(direction, bytes, secret: secret, at: now)

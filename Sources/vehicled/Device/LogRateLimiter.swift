@@ -1,0 +1,73 @@
+// A rate limiter for the log lines of a device, so that a bad contact does not fill the journal. The same line is logged up to three
+// times a minute; further ones are counted and summarised at the end of the minute, the latest last, so that the journal ends with
+// the current state.
+
+import Logging
+import Protocols
+
+struct LogRateLimiter {
+  struct Line: Hashable {
+    let level: Logger.Level
+    let text: String
+    var link: LinkName?
+    /// Whether it reports the end of a fault.
+    var isRecovery = false
+    /// The name of the event, if the line reports one.
+    var event: String?
+  }
+
+  private struct Entry {
+    let line: Line
+    var logged: Int
+    var suppressed = 0
+  }
+
+  private static let minute: Nanoseconds = 60 * .second
+  private static let maxRepeats = 3
+  /// A recovery is logged once less, so that the last line of an alternating pair is the fault.
+  private static func limit(for line: Line) -> Int { line.isRecovery ? maxRepeats - 1 : maxRepeats }
+  /// The maximum of different lines (they may contain a number); of further ones only the last is logged.
+  private static let maxLines = 20
+  /// The same for events, each of which may matter.
+  private static let maxEvents = 200
+
+  /// In the order of the last occurrence.
+  private var entries: [Entry] = []
+  private var others = (suppressed: 0, last: Line?.none)
+  /// When the current minute ends and suppressed lines are due; nil: no minute has started.
+  private(set) var due: Instant?
+
+  /// Whether to log this line now.
+  mutating func admits(_ line: Line, at now: Instant) -> Bool {
+    if due == nil { due = now &+ Self.minute }
+    if let index = entries.firstIndex(where: { $0.line == line }) {
+      var entry = entries.remove(at: index)
+      defer { entries.append(entry) }
+      if entry.logged < Self.limit(for: line) { entry.logged += 1 } else { entry.suppressed += 1 }
+      return entry.suppressed == 0
+    }
+    guard entries.count < (line.event == nil ? Self.maxLines : Self.maxEvents) else {
+      others = (others.suppressed + 1, line)
+      return false
+    }
+    entries.append(Entry(line: line, logged: 1))
+    return true
+  }
+
+  /// Ends the minute and returns its summary. Lines over the limit are suppressed from the start of the next minute.
+  mutating func end(at now: Instant) -> [Line] {
+    var summary =
+      others.last.map {
+        [Line(level: $0.level, text: "\($0.text) (and \(others.suppressed - 1) other messages in 1 min)", link: $0.link, event: $0.event)]
+      } ?? []
+    summary += entries.filter { $0.suppressed > 0 }.map {
+      Line(
+        level: $0.line.level, text: "\($0.line.text) (repeated \($0.suppressed == 1 ? "once" : "\($0.suppressed) times") in 1 min)",
+        link: $0.line.link, event: $0.line.event)
+    }
+    others = (0, nil)
+    entries = entries.filter { $0.suppressed > Self.maxRepeats }.map { Entry(line: $0.line, logged: Self.limit(for: $0.line)) }
+    due = entries.isEmpty ? nil : now &+ Self.minute
+    return summary
+  }
+}

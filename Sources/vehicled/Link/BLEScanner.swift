@@ -1,0 +1,160 @@
+// The BLE scan of each adapter, shared by all links and clients that need one. It pauses while a connection is made, because many
+// controllers cannot do both, and restarts when the adapter comes back. BlueZ ends it when the daemon's bus connection ends.
+
+import Bus
+import Protocols
+
+@Loop final class BLEScanner: BlueZObserver {
+  private enum Activity {
+    case idle
+    /// A call to BlueZ is under way.
+    case busy
+    /// `confirmed`: BlueZ has reported that it scans.
+    case active(confirmed: Bool)
+  }
+
+  private unowned let blueZ: BlueZ
+  private var clients: [ObjectIdentifier: String] = [:]
+  /// The links that are connecting, with the adapter and the end of the pause.
+  private var pauses: [ObjectIdentifier: (adapter: String, until: Instant)] = [:]
+  private var activities: [String: Activity] = [:]
+  private var delays: [String: Nanoseconds] = [:]
+  /// Adapters whose scan restarts after a delay.
+  private var backingOff: Set<String> = []
+  /// Why a scan cannot run, by the adapter's path.
+  private(set) var failures: [String: String] = [:]
+  private lazy var resumeTimer = Timer { [weak self] in self?.endPauses($0) }
+
+  private static let maxDelay: Nanoseconds = 16 * .second
+  /// BlueZ reports that it scans well within this time after StartDiscovery.
+  private static let maxStartDuration: Nanoseconds = 5 * .second
+  /// Longer than it takes to connect to an advertising peer, and short enough that an absent one does not block the scan.
+  private static let maxPauseDuration: Nanoseconds = 10 * .second
+
+  init(_ blueZ: BlueZ) { self.blueZ = blueZ }
+
+  /// Scans on the adapter with this path until `end`.
+  func begin(for client: AnyObject, on adapter: String) {
+    if clients.isEmpty { blueZ.add(self) }
+    clients[ObjectIdentifier(client)] = adapter
+    activities[adapter] = activities[adapter] ?? .idle
+    advance(adapter)
+  }
+
+  func end(for client: AnyObject) {
+    guard let adapter = clients.removeValue(forKey: ObjectIdentifier(client)) else { return }
+    advance(adapter)
+    if clients.isEmpty, activities.isEmpty { blueZ.remove(self) }
+  }
+
+  /// Pauses the scan on the adapter until `resume`, for at most 10 s.
+  func pause(for link: AnyObject, on adapter: String) {
+    pauses[ObjectIdentifier(link)] = (adapter, Clock.monotonic() + Self.maxPauseDuration)
+    setResumeTimer()
+    blueZ.notify()
+    blueZChanged()
+  }
+
+  func resume(for link: AnyObject) {
+    guard pauses.removeValue(forKey: ObjectIdentifier(link)) != nil else { return }
+    setResumeTimer()
+    blueZ.notify()
+    blueZChanged()
+  }
+
+  /// Whether the scan is paused because a connection is being made.
+  func isPaused(_ adapter: String) -> Bool { pauses.values.contains { $0.adapter == adapter } }
+
+  private func setResumeTimer() { resumeTimer.set(pauses.values.map(\.until).min()) }
+
+  private func endPauses(_ now: Instant) {
+    pauses = pauses.filter { $0.value.until > now }
+    setResumeTimer()
+    blueZ.notify()
+    blueZChanged()
+  }
+
+  func blueZChanged() { activities.keys.forEach(advance) }
+
+  private func advance(_ path: String) {
+    let adapter = blueZ.presence == .present ? blueZ.adapter(path: path) : nil
+    let isWanted = clients.values.contains(path) && !isPaused(path) && adapter?.isPowered == true
+    switch activities[path] ?? .idle {
+    case .busy: break
+    case .idle where isWanted && !backingOff.contains(path): start(path)
+    case .idle:
+      if !clients.values.contains(path) { forget(path) }
+    case .active where adapter?.isPowered != true: activities[path] = .idle
+    case .active(let confirmed):
+      if !isWanted { return stop(path) }
+      if adapter?.isDiscovering == true { activities[path] = .active(confirmed: true) } else if confirmed { restart(path) }
+    }
+  }
+
+  private func start(_ path: String) {
+    activities[path] = .busy
+    let filter = BusValue.properties(["Transport": .string("le"), "DuplicateData": .bool(true)])
+    blueZ.call(path, Adapter.interface, "SetDiscoveryFilter", [filter])
+    blueZ.call(path, Adapter.interface, "StartDiscovery", milliseconds: 5000) { [weak self] result in
+      guard let self else { return }
+      switch result {
+      case .success:
+        failures[path] = nil
+        delays[path] = nil
+        activities[path] = .active(confirmed: false)
+        let confirmation = Timer { [weak self] _ in
+          guard let self, case .active(confirmed: false) = activities[path], blueZ.adapter(path: path)?.isDiscovering == false else {
+            return
+          }
+          restart(path)
+        }
+        confirmation.set(Clock.monotonic() + Self.maxStartDuration)
+        advance(path)
+      case .failure(let error):
+        failures[path] = "cannot scan: \(error.message)"
+        // BlueZ may scan for this client nevertheless, and would then reject every further StartDiscovery.
+        if error.isAmbiguous { blueZ.call(path, Adapter.interface, "StopDiscovery") }
+        restart(path)
+        blueZ.notify()
+      }
+    }
+  }
+
+  private func stop(_ path: String) {
+    activities[path] = .busy
+    blueZ.call(path, Adapter.interface, "StopDiscovery") { [weak self] _ in
+      self?.activities[path] = .idle
+      self?.advance(path)
+    }
+  }
+
+  /// Restarts a scan that ended unexpectedly, with exponential backoff.
+  private func restart(_ path: String) {
+    activities[path] = .idle
+    let delay = min((delays[path] ?? .second / 2) * 2, Self.maxDelay)
+    delays[path] = delay
+    backingOff.insert(path)
+    let timer = Timer { [weak self] _ in
+      guard let self, backingOff.remove(path) != nil else { return }
+      advance(path)
+    }
+    timer.set(Clock.monotonic() + delay)
+  }
+
+  private func forget(_ path: String) {
+    activities[path] = nil
+    delays[path] = nil
+    backingOff.remove(path)
+    failures[path] = nil
+  }
+}
+
+extension BusError {
+  /// Whether the call may have succeeded nevertheless.
+  fileprivate var isAmbiguous: Bool {
+    switch self {
+    case .timeout, .refused("org.bluez.Error.InProgress", _): true
+    default: false
+    }
+  }
+}

@@ -1,0 +1,59 @@
+// Repeated log lines: three times, then a summary once a minute.
+
+import Protocols
+import Testing
+
+@testable import vehicled
+
+@Suite struct LogRateLimiterTests {
+  private static let fault = LogRateLimiter.Line(level: .warning, text: "the adapter lost its supply")
+  private static let well = LogRateLimiter.Line(level: .notice, text: "fault cleared", isRecovery: true)
+
+  @Test func `what comes every second is a few lines a minute, and the last of them is true`() {
+    var limiter = LogRateLimiter()
+    var said: [String] = []
+    for second in 0..<600 {
+      let now = Instant(second) * .second
+      if let due = limiter.due, now >= due { said += limiter.end(at: now).map(\.text) }
+      for line in [Self.fault, Self.well] where limiter.admits(line, at: now) { said.append(line.text) }
+    }
+    #expect(said.prefix(5) == [Self.fault.text, Self.well.text, Self.fault.text, Self.well.text, Self.fault.text])
+    #expect(
+      said.dropFirst(5).prefix(2) == ["\(Self.fault.text) (repeated 57 times in 1 min)", "\(Self.well.text) (repeated 58 times in 1 min)"])
+    #expect(said.count == 5 + 2 * 9)
+    // A minute in which nothing came ends it.
+    let last = limiter.end(at: 600 * .second)
+    let quiet = limiter.end(at: 660 * .second)
+    let isSaidAgain = limiter.admits(Self.fault, at: 700 * .second)
+    #expect(last.last?.text == "\(Self.well.text) (repeated 60 times in 1 min)" && quiet.isEmpty && isSaidAgain)
+  }
+
+  @Test func `what was often and is seldom by now is said at once again`() {
+    var limiter = LogRateLimiter()
+    for second in 0..<10 { _ = limiter.admits(Self.fault, at: Int64(second) * .second) }
+    let first = limiter.end(at: 60 * .second)
+    let held = limiter.admits(Self.fault, at: 70 * .second)
+    let second = limiter.end(at: 120 * .second)
+    let isSaid = limiter.admits(Self.fault, at: 180 * .second)
+    #expect(first.map(\.text) == ["\(Self.fault.text) (repeated 7 times in 1 min)"])
+    #expect(!held && second.map(\.text) == ["\(Self.fault.text) (repeated once in 1 min)"] && isSaid)
+  }
+
+  @Test func `what happens now and then is said each time, and nothing waits for the end of a minute`() {
+    var limiter = LogRateLimiter()
+    for time in [0, 20, 40] as [Int64] {
+      let isSaid = limiter.admits(Self.fault, at: time * .second)
+      #expect(isSaid)
+    }
+    #expect(limiter.due == 60 * .second)
+    let told = limiter.end(at: 60 * .second)
+    #expect(told.isEmpty && limiter.due == nil)
+  }
+
+  @Test func `lines that differ each time are no way around it`() {
+    var limiter = LogRateLimiter()
+    let said = (0..<1000).filter { limiter.admits(LogRateLimiter.Line(level: .warning, text: "\($0) V", link: .main), at: Instant($0)) }
+    #expect(said.count == 20)
+    #expect(limiter.end(at: .second).map(\.text) == ["999 V (and 979 other messages in 1 min)"])
+  }
+}
