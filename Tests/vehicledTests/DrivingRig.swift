@@ -82,7 +82,7 @@ import Testing
   }
 }
 
-/// A board with one device that moves, over a pseudo-terminal.
+/// A hub with one device that moves, over a pseudo-terminal.
 @Loop final class DrivingRig {
   static let schema = Schema(
     properties: [
@@ -90,7 +90,7 @@ import Testing
       Property("led", .int, access: .write, help: "Light"),
     ], actions: [Action("jump", motion: true, help: "Jumps")])
   let probe = Probe()
-  let board = Board()
+  let hub = DeviceHub()
   let methods: Methods
   let device: Device
   let line = pseudoTerminal()
@@ -99,14 +99,14 @@ import Testing
     _ schema: Schema = DrivingRig.schema, control: Configuration.Control = Configuration.Control(), guardian: Guardian? = nil,
     accounts: Accounts = Accounts()
   ) async {
-    methods = Methods(board: board, access: Access(control), blueZ: BlueZ(SystemBus()), directory: "/tmp", accounts: accounts)
+    methods = Methods(hub: hub, access: Access(control), blueZ: BlueZ(SystemBus()), directory: "/tmp", accounts: accounts)
     probe.answers { input, _, effects in
       if case .perform(let id, _) = input { effects.append(.complete(id, .success(Report()))) }
     }
     device = vehicledTests.device(
       probe, named: "board", schema, links: [(.main, .serial(path: line.path, baud: 115200))],
       guardian: guardian)
-    board.add(device)
+    hub.add(device)
     device.open(restored: [:])
     _ = await until { self.device.ports.allSatisfy(\.isUp) }
   }

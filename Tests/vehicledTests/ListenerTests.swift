@@ -31,7 +31,7 @@ import Testing
   ) async throws -> Listener {
     // However slow this machine is, no client is closed for having said nothing yet.
     let methods = Methods(
-      board: Board(), access: Access(control), blueZ: BlueZ(SystemBus()), directory: "/tmp",
+      hub: DeviceHub(), access: Access(control), blueZ: BlueZ(SystemBus()), directory: "/tmp",
       admission: Admission(maxSilence: .max / 2))
     return try await Listener.start(path: path) { channel in
       try channel.pipeline.syncOperations.addHandler(Session(methods, peer: Peer(pid: 1, user: user(), groups: [])))

@@ -71,7 +71,7 @@ struct ProbeMachine: Machine {
   }
 }
 
-/// A device of this probe, a member of a board of its own or of another.
+/// A device of this probe, a member of a hub of its own or of another.
 @Loop func device(
   _ probe: Probe, named name: String = "probe", _ schema: Schema = Schema(), links: [(LinkName, LinkURL)] = [], disk: Disk? = nil,
   guardian: Guardian? = nil, http: HTTPClient? = nil

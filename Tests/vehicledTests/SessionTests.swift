@@ -15,7 +15,7 @@ import Testing
   private func methods(
     _ control: Configuration.Control = Configuration.Control(observe: [], control: []), accounts: Accounts = Accounts()
   ) -> Methods {
-    Methods(board: Board(), access: Access(control), blueZ: BlueZ(SystemBus()), directory: "/tmp", accounts: accounts)
+    Methods(hub: DeviceHub(), access: Access(control), blueZ: BlueZ(SystemBus()), directory: "/tmp", accounts: accounts)
   }
 
   /// A call of so many bytes.

@@ -137,7 +137,7 @@ extension Methods {
   /// Admits a client and returns its user's account, or nil if a limit is reached.
   func admit(_ session: Session) -> Account? {
     admission.admit(session, isKnown: { hasRight(session) }) { user in
-      board.states.contains { $0.device.lease?.user == user }
+      hub.states.contains { $0.device.lease?.user == user }
     }
   }
 

@@ -4,7 +4,7 @@ import Glibc
 import Protocols
 
 @Loop final class Doctor: BlueZObserver {
-  private let board: Board
+  private let hub: DeviceHub
   private let blueZ: BlueZ
   private let accounts: Accounts
   /// The names of the groups that own the serial ports, once they are looked up.
@@ -18,8 +18,8 @@ import Protocols
   private static let timeout: Nanoseconds = 3 * .second
 
   /// Checks everything after `begin`; calls `finish` once.
-  init(_ board: Board, _ blueZ: BlueZ, _ accounts: Accounts, directory: String, finish: @escaping @Loop ([Contract.Finding]) -> Void) {
-    self.board = board
+  init(_ hub: DeviceHub, _ blueZ: BlueZ, _ accounts: Accounts, directory: String, finish: @escaping @Loop ([Contract.Finding]) -> Void) {
+    self.hub = hub
     self.blueZ = blueZ
     self.accounts = accounts
     self.directory = directory
@@ -48,7 +48,7 @@ import Protocols
   private func conclude() {
     guard !isDone else { return }
     cancel()
-    finish(bluetooth() + [disk()] + serialPorts() + board.states.flatMap(device))
+    finish(bluetooth() + [disk()] + serialPorts() + hub.states.flatMap(device))
   }
 
   // MARK: Disk
@@ -104,7 +104,7 @@ import Protocols
 
   /// The serial ports in the configuration.
   private var serialPaths: [String] {
-    board.states.flatMap(\.device.ports).compactMap { port in
+    hub.states.flatMap(\.device.ports).compactMap { port in
       if case .serial(let path, _) = port.url, path.hasPrefix("/dev/") { path } else { nil }
     }
   }
@@ -139,7 +139,7 @@ import Protocols
 
   private func bluetooth() -> [Contract.Finding] {
     var findings: [Contract.Finding] = []
-    let needsIt = board.states.contains { $0.device.ports.contains { $0.url.scheme == "ble" } }
+    let needsIt = hub.states.contains { $0.device.ports.contains { $0.url.scheme == "ble" } }
     guard needsIt || blueZ.presence == .present else {
       return [Contract.Finding("bluetooth", "ok", "not available, and not needed by any device", nil)]
     }
@@ -173,7 +173,7 @@ import Protocols
 
   /// Whether a link uses this adapter.
   private func isUsed(_ adapter: String) -> Bool {
-    board.states.flatMap(\.device.ports).contains { if case .ble(let target) = $0.url { target.adapter == adapter } else { false } }
+    hub.states.flatMap(\.device.ports).contains { if case .ble(let target) = $0.url { target.adapter == adapter } else { false } }
   }
 
   private func caution(_ device: Device) -> [Contract.Finding] {

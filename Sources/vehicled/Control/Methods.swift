@@ -7,7 +7,7 @@ import Protocols
 @Loop final class Methods {
   /// The maximum of references in one call.
   private static let maxReferences = 1024
-  let board: Board
+  let hub: DeviceHub
   private let blueZ: BlueZ
   /// The state directory.
   private let directory: String
@@ -28,10 +28,11 @@ import Protocols
   /// Reloads the configuration and returns what changed; set by the daemon.
   var reload: @Loop () -> Result<[String], ContractError> = { .success([]) }
 
-  init(board: Board, access: Access, blueZ: BlueZ, directory: String, accounts: Accounts = Accounts(), admission: Admission = Admission()) {
+  init(hub: DeviceHub, access: Access, blueZ: BlueZ, directory: String, accounts: Accounts = Accounts(), admission: Admission = Admission())
+  {
     self.accounts = accounts
     self.admission = admission
-    self.board = board
+    self.hub = hub
     self.directory = directory
     self.blueZ = blueZ
     self.access = access
@@ -128,18 +129,18 @@ import Protocols
 
   private func status(_ call: Call) throws {
     let parameters = try call.call.parameters(as: Contract.Status.Parameters.self)
-    call.reply(Contract.Status.Result(devices: try board.states(of: parameters.device).map { $0.device() }))
+    call.reply(Contract.Status.Result(devices: try hub.states(of: parameters.device).map { $0.device() }))
   }
 
   private func describe(_ call: Call) throws {
     let parameters = try call.call.parameters(as: Contract.Describe.Parameters.self)
-    call.reply(Contract.Describe.Result(schemas: try board.states(of: parameters.device).map(\.contractSchema)))
+    call.reply(Contract.Describe.Result(schemas: try hub.states(of: parameters.device).map(\.contractSchema)))
   }
 
   private func get(_ call: Call) throws {
     let parameters = try call.call.parameters(as: Contract.Get.Parameters.self)
     guard parameters.references.count <= Self.maxReferences else { throw ContractError.invalidParameter(parameter: "references") }
-    let places = try parameters.references.map { reference throws(ContractError) in try board.resolve(reference) }
+    let places = try parameters.references.map { reference throws(ContractError) in try hub.resolve(reference) }
     let boot = Clock.boot()
     var body: [UInt8] = []
     var message: [UInt8] = []
@@ -163,12 +164,12 @@ import Protocols
     }
     call.isStream = true
     let watcher = Watcher(sink: call, interval: Int64(interval) * .millisecond)
-    call.cancel = { [board] in
+    call.cancel = { [hub] in
       watcher.end()
-      board.unsubscribe(watcher)
+      hub.unsubscribe(watcher)
     }
     call.hasRoomAgain = { watcher.drained() }
-    try board.subscribe(watcher, to: parameters.references)
+    try hub.subscribe(watcher, to: parameters.references)
   }
 
   private func scan(_ call: Call) throws {
@@ -183,7 +184,7 @@ import Protocols
 
   private func diagnose(_ call: Call) throws {
     _ = try call.call.parameters(as: NoParameters.self)
-    let doctor = Doctor(board, blueZ, accounts, directory: directory) { [weak call] in call?.reply(Contract.Diagnose.Result(findings: $0)) }
+    let doctor = Doctor(hub, blueZ, accounts, directory: directory) { [weak call] in call?.reply(Contract.Diagnose.Result(findings: $0)) }
     call.cancel = { doctor.cancel() }
     doctor.begin()
   }
@@ -191,7 +192,7 @@ import Protocols
   private func record(_ call: Call) throws {
     let parameters = try call.call.parameters(as: Contract.Record.Parameters.self)
     guard call.call.more else { throw ContractError.expectedMore }
-    let device = try board.state(of: parameters.device).device
+    let device = try hub.state(of: parameters.device).device
     call.isStream = true
     call.continue(Contract.Record.Result(line: Recording.text(device.recordingHeader)))
     // A recording with gaps cannot be replayed, so a client that falls behind gets an error instead.
@@ -214,7 +215,7 @@ import Protocols
 
   private func set(_ call: Call) throws {
     let parameters = try call.call.parameters(as: Contract.Set.Parameters.self)
-    let state = try board.state(of: parameters.device)
+    let state = try hub.state(of: parameters.device)
     guard let index = state.index(of: parameters.property) else {
       throw ContractError.noSuchProperty(device: parameters.device, property: parameters.property)
     }
@@ -235,7 +236,7 @@ import Protocols
 
   private func run(_ call: Call) throws {
     let parameters = try call.call.parameters(as: Contract.Call.Parameters.self)
-    let state = try board.state(of: parameters.device)
+    let state = try hub.state(of: parameters.device)
     guard let index = state.schema.actions.firstIndex(where: { $0.name == parameters.action }) else {
       throw ContractError.noSuchAction(device: parameters.device, action: parameters.action)
     }
@@ -254,7 +255,7 @@ import Protocols
   private func drive(_ call: Call) throws {
     let parameters = try call.call.parameters(as: Contract.Drive.Parameters.self)
     guard call.call.more else { throw ContractError.expectedMore }
-    let device = try board.state(of: parameters.device).device
+    let device = try hub.state(of: parameters.device).device
     let deadline = parameters.deadlineMilliseconds ?? Contract.Drive.usualDeadline
     guard Contract.Drive.deadlines.contains(deadline) else { throw ContractError.invalidParameter(parameter: "deadlineMilliseconds") }
     guard device.schema.moves else {
@@ -316,7 +317,7 @@ import Protocols
 
   /// Returns the device, which must have a link.
   private func linked(_ name: String) throws(ContractError) -> Device {
-    let device = try board.state(of: name).device
+    let device = try hub.state(of: name).device
     if device.ports.isEmpty {
       throw .deviceError(device: name, code: "no-link", message: "the device has no link to connect or disconnect")
     }

@@ -32,7 +32,7 @@ extension Methods {
   /// Whether the call is a set-point under a lease of this user. Drivers were authorized before and must not wait for a lookup.
   func drives(_ call: Call) -> Bool {
     guard [Contract.Set.name, Contract.Call.name].contains(call.call.method), let device = call.call.text(of: "device"),
-      let lease = call.call.text(of: "lease"), let held = try? board.state(of: device).device.lease
+      let lease = call.call.text(of: "lease"), let held = try? hub.state(of: device).device.lease
     else { return false }
     return held.token == lease && held.user == call.peer?.user
   }

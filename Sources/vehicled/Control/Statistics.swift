@@ -66,7 +66,7 @@ extension Methods {
   }
 
   private func links() -> [Contract.Statistic] {
-    let ports = board.states.flatMap { state in state.device.ports.map { (["device": state.device.name, "link": $0.name.description], $0) }
+    let ports = hub.states.flatMap { state in state.device.ports.map { (["device": state.device.name, "link": $0.name.description], $0) }
     }
     return ports.map {
       Contract.Statistic("vehicled_link_connections", "counter", "Times the link came up.", labels: $0, Double($1.connections))

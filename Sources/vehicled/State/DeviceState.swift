@@ -28,15 +28,15 @@ import Protocols
   /// The constant parts of each property's encoded reading.
   private(set) lazy var heads = makeHeads()
 
-  private unowned let board: Board
+  private unowned let hub: DeviceHub
   private lazy var expiry = Timer { [weak self] _ in self?.expire() }
   private var expiryIsSet = false
   /// An unchanged value is published again after this time, so that clients can show its age.
   private static let republishInterval: Nanoseconds = .second
 
-  init(_ device: Device, board: Board) {
+  init(_ device: Device, hub: DeviceHub) {
     self.device = device
-    self.board = board
+    self.hub = hub
     schema = device.schema
     placeSlots(preserving: [:])
     device.observer = self
@@ -84,7 +84,7 @@ import Protocols
   func deviceStateChanged(_ state: String) {
     guard state != status else { return }
     status = state
-    board.deviceChanged(self)
+    hub.deviceChanged(self)
   }
 
   func deviceSchemaChanged(_ new: Schema) {
@@ -95,12 +95,12 @@ import Protocols
     schema = new
     placeSlots(preserving: kept)
     heads = makeHeads()
-    board.schemaChanged(self)
-    board.deviceChanged(self)
+    hub.schemaChanged(self)
+    hub.deviceChanged(self)
   }
 
-  func deviceReports(event: String, text: String) { board.report(self, event: event, text: text) }
-  func deviceObserves(_ reference: String) { board.observe(reference, for: device) }
+  func deviceReports(event: String, text: String) { hub.report(self, event: event, text: text) }
+  func deviceObserves(_ reference: String) { hub.observe(reference, for: device) }
 
   private static let (unknown, linkDown) = ("not known yet", "link down: ")
 
@@ -115,14 +115,14 @@ import Protocols
         if case .absent(let reason) = slots[index].content, reason.hasPrefix(Self.linkDown) { withdraw(index, Self.unknown, boot) }
       }
     }
-    board.deviceChanged(self)
-    board.flush(self)
+    hub.deviceChanged(self)
+    hub.flush(self)
   }
 
-  func deviceFaultOrLeaseChanged() { board.deviceChanged(self) }
+  func deviceFaultOrLeaseChanged() { hub.deviceChanged(self) }
 
   func deviceTurnEnded() {
-    if !changed.isEmpty { board.flush(self) }
+    if !changed.isEmpty { hub.flush(self) }
   }
 
   /// Clears `changed` after its publication.

@@ -16,11 +16,11 @@ import Protocols
   }
 
   /// Resolves the references again. Those that do not resolve now are skipped.
-  func select(in board: Board) {
+  func select(in hub: DeviceHub) {
     guard let references else { return }
     selected = [:]
     for reference in references {
-      guard let (state, index) = try? board.resolve(reference) else { continue }
+      guard let (state, index) = try? hub.resolve(reference) else { continue }
       selected[ObjectIdentifier(state), default: Array(repeating: false, count: state.schema.properties.count)][index] = true
     }
   }

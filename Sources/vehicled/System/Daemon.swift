@@ -9,7 +9,7 @@ import Protocols
   private let path: String
   private let socket: String
   private let log = Logger(label: "vehicled")
-  private let board = Board()
+  private let hub = DeviceHub()
   private let equipment: Equipment
   private let methods: Methods
   private var configuration: Configuration
@@ -33,7 +33,7 @@ import Protocols
     self.configuration = configuration
     equipment = Equipment(disk: Disk(directory: state), blueZ: BlueZ(SystemBus()), guardian: Guardian(), http: HTTPClient())
     methods = Methods(
-      board: board, access: Access(configuration.control), blueZ: equipment.blueZ, directory: state)
+      hub: hub, access: Access(configuration.control), blueZ: equipment.blueZ, directory: state)
     methods.reload = { [unowned self] in reload() }
   }
 
@@ -137,14 +137,14 @@ import Protocols
       device.awaitOpening()
       if let caution = device.caution { device.log.warning("\(caution)") }
       devices.append(Entry(configuration: wanted, device: device, recorder: wanted.record ? Recorder(device, disk: equipment.disk) : nil))
-      board.add(device)
+      hub.add(device)
     } catch {
       log.error("\(wanted.name): \(error.option.map { "\($0): " } ?? "")\(error.message)")
     }
   }
 
   private func remove(_ entry: Entry) {
-    board.remove(entry.device)
+    hub.remove(entry.device)
     closing += 1
     entry.device.close("device reconfigured or removed") { [self] in
       entry.recorder?.close()

@@ -3,7 +3,7 @@
 
 import Protocols
 
-@Loop final class Board {
+@Loop final class DeviceHub {
   /// In the order of the configuration.
   private(set) var states: [DeviceState] = []
   private var feeds: [Feed] = []
@@ -12,7 +12,7 @@ import Protocols
   private static let heartbeatPeriod: Nanoseconds = 10 * .second
 
   func add(_ device: Device) {
-    let state = DeviceState(device, board: self)
+    let state = DeviceState(device, hub: self)
     states.append(state)
     schemaChanged(state)
     deviceChanged(state)

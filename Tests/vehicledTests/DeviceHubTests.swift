@@ -3,21 +3,21 @@ import Testing
 
 @testable import vehicled
 
-@Suite("Board") @Loop struct BoardTests {
+@Suite("DeviceHub") @Loop struct DeviceHubTests {
   private static let schema = Schema(properties: [
     Property("rpm", .int, unit: "rpm", lifetime: .fresh(60 * .millisecond), help: "speed of the motor"),
     Property("odometer", .float, unit: "km", lifetime: .retained, help: "distance ever driven"),
   ])
 
-  /// A device that publishes when it is told, on a board of its own.
+  /// A device that publishes when it is told, on a hub of its own.
   private struct Rig {
-    let board = Board()
+    let hub = DeviceHub()
     let probe = Probe()
     let device: Device
 
     @Loop init(_ name: String = "ev") {
-      device = vehicledTests.device(probe, named: name, BoardTests.schema)
-      board.add(device)
+      device = vehicledTests.device(probe, named: name, DeviceHubTests.schema)
+      hub.add(device)
     }
 
     @Loop func publish(_ readings: (Int, Reading.Content)..., age: Nanoseconds = 0) {
@@ -34,7 +34,7 @@ import Testing
     }
 
     @Loop func get(_ reference: String) throws -> Contract.Reading {
-      let (state, index) = try board.resolve(reference)
+      let (state, index) = try hub.resolve(reference)
       return state.reading(index, at: Clock.boot())
     }
   }
@@ -68,7 +68,7 @@ import Testing
   @Test func aValuePastItsTimeIsAbsentAndWatchersAreTold() async throws {
     let rig = Rig()
     let client = Client()
-    try rig.board.subscribe(Watcher(sink: client, interval: 0), to: ["rpm"])
+    try rig.hub.subscribe(Watcher(sink: client, interval: 0), to: ["rpm"])
     rig.publish((0, .value(.int(824))), (1, .value(.float(12.5))))
     #expect(await until { (try? rig.get("rpm").reason) == "stale" })
     #expect(try rig.get("rpm").value == nil)
@@ -96,18 +96,18 @@ import Testing
 
   @Test func referencesAreResolvedOrExplained() throws {
     let rig = Rig()
-    #expect(throws: ContractError.noSuchProperty(device: nil, property: "rpx")) { try rig.board.resolve("rpx") }
-    #expect(throws: ContractError.noSuchProperty(device: "ev", property: "rpx")) { try rig.board.resolve("ev.rpx") }
-    #expect(throws: ContractError.noSuchDevice(device: "bus")) { try rig.board.resolve("bus.rpm") }
-    rig.board.add(device(Probe(), named: "van", Self.schema))
-    #expect(throws: ContractError.ambiguous(reference: "rpm", candidates: ["ev.rpm", "van.rpm"])) { try rig.board.resolve("rpm") }
+    #expect(throws: ContractError.noSuchProperty(device: nil, property: "rpx")) { try rig.hub.resolve("rpx") }
+    #expect(throws: ContractError.noSuchProperty(device: "ev", property: "rpx")) { try rig.hub.resolve("ev.rpx") }
+    #expect(throws: ContractError.noSuchDevice(device: "bus")) { try rig.hub.resolve("bus.rpm") }
+    rig.hub.add(device(Probe(), named: "van", Self.schema))
+    #expect(throws: ContractError.ambiguous(reference: "rpm", candidates: ["ev.rpm", "van.rpm"])) { try rig.hub.resolve("rpm") }
   }
 
   @Test func aWatcherGetsASnapshotThenChangesInSequence() throws {
     let rig = Rig()
     rig.publish((0, .value(.int(1))))
     let client = Client()
-    try rig.board.subscribe(Watcher(sink: client, interval: 0), to: nil)
+    try rig.hub.subscribe(Watcher(sink: client, interval: 0), to: nil)
     rig.publish((0, .value(.int(2))), (1, .value(.float(3))))
     rig.publish((0, .value(.int(2))))
     rig.publish((0, .absent("implausible")))
@@ -120,7 +120,7 @@ import Testing
   @Test func aFilteredWatcherHearsOnlyWhatItAskedFor() throws {
     let rig = Rig()
     let client = Client()
-    try rig.board.subscribe(Watcher(sink: client, interval: 0), to: ["ev.odometer"])
+    try rig.hub.subscribe(Watcher(sink: client, interval: 0), to: ["ev.odometer"])
     rig.publish((0, .value(.int(2))))
     rig.publish((0, .value(.int(3))), (1, .value(.float(4))))
     #expect(client.replies.count == 2)
@@ -132,8 +132,8 @@ import Testing
     let rig = Rig()
     let (slow, quick) = (Client(), Client())
     let watcher = Watcher(sink: slow, interval: 0)
-    try rig.board.subscribe(watcher, to: nil)
-    try rig.board.subscribe(Watcher(sink: quick, interval: 0), to: nil)
+    try rig.hub.subscribe(watcher, to: nil)
+    try rig.hub.subscribe(Watcher(sink: quick, interval: 0), to: nil)
     slow.hasRoom = false
     for number in 1...100 { rig.publish((0, .value(.int(number)))) }
     #expect(slow.replies.count == 1)
@@ -149,7 +149,7 @@ import Testing
     let rig = Rig()
     let slow = Client()
     let watcher = Watcher(sink: slow, interval: 0)
-    try rig.board.subscribe(watcher, to: nil)
+    try rig.hub.subscribe(watcher, to: nil)
     slow.hasRoom = false
     rig.publish((0, .value(.int(7))), (1, .value(.float(12.5))))
     let new = Schema(properties: [Self.schema.properties[1], Self.schema.properties[0]])
@@ -164,7 +164,7 @@ import Testing
   @Test func anIntervalMergesWhatComesTooOften() async throws {
     let rig = Rig()
     let client = Client()
-    try rig.board.subscribe(Watcher(sink: client, interval: 400 * .millisecond), to: ["odometer"])
+    try rig.hub.subscribe(Watcher(sink: client, interval: 400 * .millisecond), to: ["odometer"])
     for number in 1...20 { rig.publish((1, .value(.int(number)))) }
     #expect(client.changes.isEmpty)
     #expect(await until { !client.changes.isEmpty })
@@ -176,7 +176,7 @@ import Testing
     let rig = Rig()
     let client = Client()
     let watcher = Watcher(sink: client, interval: 100 * .millisecond)
-    try rig.board.subscribe(watcher, to: ["odometer"])
+    try rig.hub.subscribe(watcher, to: ["odometer"])
     rig.publish((1, .value(.int(1))))
     #expect(
       await until {
@@ -190,7 +190,7 @@ import Testing
     let rig = Rig()
     let slow = Client()
     let watcher = Watcher(sink: slow, interval: 0)
-    try rig.board.subscribe(watcher, to: ["odometer"])
+    try rig.hub.subscribe(watcher, to: ["odometer"])
     slow.hasRoom = false
     rig.publish((1, .value(.int(1))))
     rig.probe.answers { _, _, effects in effects.append(.status("polling")) }
@@ -206,9 +206,9 @@ import Testing
   @Test func aReferenceMeansWhatItMeantWhateverDevicesCome() throws {
     let rig = Rig()
     let client = Client()
-    try rig.board.subscribe(Watcher(sink: client, interval: 0), to: ["rpm"])
+    try rig.hub.subscribe(Watcher(sink: client, interval: 0), to: ["rpm"])
     let other = device(Probe(), named: "ev2", Self.schema)
-    rig.board.add(other)
+    rig.hub.add(other)
     rig.publish((0, .value(.int(5))))
     #expect(client.changes.map(\.reference) == ["ev.rpm"])
   }
@@ -218,12 +218,12 @@ import Testing
     let slow = Client()
     let watcher = Watcher(sink: slow, interval: 0)
     let others = (0..<200).map { device(Probe(), named: "d\($0)", Self.schema) }
-    others.forEach(rig.board.add)
-    try rig.board.subscribe(watcher, to: nil)
+    others.forEach(rig.hub.add)
+    try rig.hub.subscribe(watcher, to: nil)
     slow.hasRoom = false
-    others.forEach(rig.board.remove)
+    others.forEach(rig.hub.remove)
     // One of them comes back before anything is told.
-    rig.board.add(device(Probe(), named: "d7", Self.schema))
+    rig.hub.add(device(Probe(), named: "d7", Self.schema))
     slow.hasRoom = true
     watcher.drained()
     #expect(slow.replies[1].events?.count { $0.name == "removed" } == 200)
@@ -233,7 +233,7 @@ import Testing
   @Test func eventsAndStatesReachWatchers() throws {
     let rig = Rig()
     let client = Client()
-    try rig.board.subscribe(Watcher(sink: client, interval: 0), to: nil)
+    try rig.hub.subscribe(Watcher(sink: client, interval: 0), to: nil)
     rig.probe.answers { _, _, effects in
       effects.append(.event(name: "message", text: "hello"))
       effects.append(.status("polling"))
@@ -247,24 +247,24 @@ import Testing
     let rig = Rig()
     let (client, slow) = (Client(), Client())
     let watcher = Watcher(sink: slow, interval: 0)
-    try rig.board.subscribe(Watcher(sink: client, interval: 0), to: nil)
-    try rig.board.subscribe(watcher, to: nil)
+    try rig.hub.subscribe(Watcher(sink: client, interval: 0), to: nil)
+    try rig.hub.subscribe(watcher, to: nil)
     slow.hasRoom = false
     rig.publish((0, .value(.int(1))))
-    rig.board.remove(rig.device)
+    rig.hub.remove(rig.device)
     rig.publish((0, .value(.int(2))))
     #expect(client.replies.last?.events?.map(\.name) == ["removed"])
     slow.hasRoom = true
     watcher.drained()
     #expect(slow.replies.count == 2 && slow.replies[1].changes == nil && slow.replies[1].events?.count == 1)
-    #expect(throws: ContractError.noSuchDevice(device: "ev")) { try rig.board.resolve("ev.rpm") }
+    #expect(throws: ContractError.noSuchDevice(device: "ev")) { try rig.hub.resolve("ev.rpm") }
   }
 
   @Test func aHeartbeatIsAReplyWithNothingInIt() throws {
     let rig = Rig()
     let client = Client()
     let watcher = Watcher(sink: client, interval: 0)
-    try rig.board.subscribe(watcher, to: nil)
+    try rig.hub.subscribe(watcher, to: nil)
     watcher.sendHeartbeat()
     #expect(client.replies.last == Contract.Watch.Result(sequence: 1))
   }
@@ -273,14 +273,14 @@ import Testing
     let rig = Rig()
     let client = Client()
     rig.publish((1, .value(.float(12.5))))
-    try rig.board.subscribe(Watcher(sink: client, interval: 0), to: nil)
+    try rig.hub.subscribe(Watcher(sink: client, interval: 0), to: nil)
     let new = Schema(properties: [Property("odometer", .float, lifetime: .retained, help: ""), Property("gear", .string, help: "")])
     rig.probe.answers { _, _, effects in effects.append(.declare(new)) }
     rig.device.take(.wake)
     #expect(client.replies.compactMap { $0.schemas?.first }.last?.properties.map(\.name) == ["odometer", "gear"])
     #expect(client.replies.last?.snapshot?.first?.readings.map(\.property) == ["odometer", "gear"])
     #expect(try rig.get("odometer").value == .float(12.5))
-    #expect(throws: ContractError.self) { try rig.board.resolve("rpm") }
+    #expect(throws: ContractError.self) { try rig.hub.resolve("rpm") }
   }
 
   @Test func aDeviceIsToldOfAnothersProperty() async {
@@ -290,7 +290,7 @@ import Testing
       if case .started = input { effects.append(.observe(reference: "ev.rpm")) }
     }
     let device = vehicledTests.device(mirror, named: "mirror")
-    rig.board.add(device)
+    rig.hub.add(device)
     device.open(restored: [:])
     rig.publish((0, .value(.int(824))))
     #expect(await until { mirror.words.contains { $0.hasSuffix("value(Protocols.Value.int(824))") } })
@@ -304,19 +304,19 @@ import Testing
       if case .started = input { ["phone.steps", "ev.rpm"].forEach { effects.append(.observe(reference: $0)) } }
     }
     let device = vehicledTests.device(mirror, named: "mirror")
-    rig.board.add(device)
+    rig.hub.add(device)
     device.open(restored: [:])
     func heard(_ words: String) async -> Bool {
       await until { mirror.words.last { $0.hasPrefix("observed phone") }?.contains(words) == true }
     }
     #expect(await heard("no property phone.steps"))
     let phone = vehicledTests.device(Probe(), named: "phone", Schema(properties: [Property("steps", .int, lifetime: .retained, help: "")]))
-    rig.board.add(phone)
+    rig.hub.add(phone)
     #expect(await heard("not known yet"))
     phone.observer?.deviceUpdated([Reading(0, .value(.int(4321)))])
     phone.observer?.deviceTurnEnded()
     #expect(await heard("int(4321)"))
-    rig.board.remove(phone)
+    rig.hub.remove(phone)
     #expect(await heard("no property phone.steps"))
     #expect(mirror.words.count { $0.hasPrefix("observed ev.rpm") } == 1, "of others nothing is told anew: \(mirror.words)")
   }
