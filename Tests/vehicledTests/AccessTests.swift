@@ -7,7 +7,7 @@ import Testing
 @Suite("Access") struct AccessTests {
   private static let nobody: UInt32 = 65534
 
-  @Test func theKernelSaysWhoIsAtTheOtherEnd() throws {
+  @Test func peerCredentialsComeFromTheKernel() throws {
     var ends: [CInt] = [0, 0]
     try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0)
     defer { ends.forEach { close($0) } }
@@ -17,7 +17,7 @@ import Testing
 
   private func peer(_ user: UInt32, _ groups: UInt32...) -> Peer { Peer(pid: 1, user: user, groups: Set(groups)) }
 
-  /// What the rules decide with these answers of the name service; one that is not given is not known yet.
+  /// The decision with these cached lookups; others are not known yet.
   private func decide(_ control: Configuration.Control, _ right: Right, for peer: Peer?, _ answers: Accounts.Answers = [:])
     -> Access.Decision
   {
@@ -41,7 +41,7 @@ import Testing
     }
   }
 
-  @Test func groupsAndUsersHaveTheRightsTheyAreNamedFor() {
+  @Test func listedGroupsAndUsersHaveTheirRights() {
     func decide(_ right: Right, _ peer: Peer?) -> Access.Decision { self.decide(Self.listed, right, for: peer, Self.known) }
     for observer in [peer(Self.nobody, 50), peer(1000)] {
       #expect(decide(.observe, observer) == .granted && decide(.control, observer) != .granted)
@@ -71,7 +71,7 @@ import Testing
     #expect(remedy.hasSuffix("add 61003 to control-users in [control] of the configuration"), "\(remedy)")
   }
 
-  @Test func aNameThatCannotBeLookedUpLetsInNoClientThatIsNotLetInByAnother() {
+  @Test func aFailedLookupGrantsNothing() {
     var answers = Self.known
     #expect(decide(Self.listed, .control, for: peer(Self.nobody, 60), answers.filter { $0.key != .user("eve") }) == .ask)
     answers[.group("family")] = .failed("the name service does not respond")
@@ -81,7 +81,7 @@ import Testing
         == .denied("cannot look up group family: the name service does not respond; try again, or check with getent(1)"))
   }
 
-  @Test func problemsNameWhatIsMissingAndWhatFailed() {
+  @Test func problemsNameMissingEntriesAndFailedLookups() {
     var answers = Self.known
     answers[.user("eve")] = .failed("input/output error")
     #expect(
@@ -92,7 +92,7 @@ import Testing
       ])
   }
 
-  @Test func polkitIsAskedOfAllOthers() {
+  @Test func polkitDecidesAboutAllOtherUsers() {
     let control = Configuration.Control(control: ["drivers"], asksPolkit: true)
     #expect(decide(control, .control, for: peer(Self.nobody, 60), Self.known) == .ask)
     #expect(Access(control).queries.isEmpty)

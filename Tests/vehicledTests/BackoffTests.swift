@@ -4,20 +4,20 @@ import Testing
 @testable import vehicled
 
 @Suite("Backoff") struct BackoffTests {
-  /// A link that failed so often that it waits a minute.
+  /// A backoff at its maximum delay.
   private func tired() -> Backoff {
     var backoff = Backoff()
     for _ in 0..<10 { _ = backoff.linkWentDown(at: 0) }
     return backoff
   }
 
-  @Test func waitsLongerEachTimeToAMinute() {
+  @Test func delaysDoubleUpToAMinute() {
     var backoff = Backoff()
     #expect((0..<8).map { _ in backoff.linkWentDown(at: 0) / .second } == [1, 2, 4, 8, 16, 32, 60, 60])
   }
 
   @Test(arguments: [(0, false), (9, false), (10, true), (20, true), (3600, true)])
-  func aLinkThatHeldStartsOver(_ seconds: Int64, _ startsOver: Bool) {
+  func aStableLinkStartsAtTheFirstDelay(_ seconds: Int64, _ startsOver: Bool) {
     var backoff = tired()
     backoff.linkCameUp(at: 5 * .second)
     #expect(backoff.linkWentDown(at: (5 + seconds) * .second) == (startsOver ? 1 : 60) * .second)
@@ -25,7 +25,7 @@ import Testing
   }
 
   @Test(arguments: [(20, false), (29, false), (30, true)])
-  func aLinkThatItsMachineGaveUpHasToHoldLonger(_ seconds: Int64, _ startsOver: Bool) {
+  func aLinkThatWasResetMustBeStableForLonger(_ seconds: Int64, _ startsOver: Bool) {
     var backoff = tired()
     backoff.linkCameUp(at: 0)
     #expect(backoff.linkWentDown(at: seconds * .second, wasReset: true) == (startsOver ? 1 : 60) * .second)

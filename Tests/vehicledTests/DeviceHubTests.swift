@@ -9,7 +9,7 @@ import Testing
     Property("odometer", .float, unit: "km", lifetime: .retained, help: "distance ever driven"),
   ])
 
-  /// A device that publishes when it is told, on a hub of its own.
+  /// A device with its own hub that publishes on demand.
   private struct Rig {
     let hub = DeviceHub()
     let probe = Probe()
@@ -39,11 +39,11 @@ import Testing
     }
   }
 
-  /// A client that keeps what it is told, and reads only while it wants to.
+  /// A client that records its messages and can stop reading.
   private final class Client: WatcherSink {
     var hasRoom = true
     var replies: [Contract.Watch.Result] = []
-    /// All changes it was told, in order.
+    /// All changes received, in order.
     var changes: [Contract.Reading] { replies.flatMap { $0.changes ?? [] } }
 
     func write(_ message: [UInt8]) {
@@ -65,7 +65,7 @@ import Testing
     #expect(abs((reading.time ?? 0) - Int(Clock.wall())) < 5_000_000)
   }
 
-  @Test func aValuePastItsTimeIsAbsentAndWatchersAreTold() async throws {
+  @Test func aStaleValueIsAbsentAndWatchersAreNotified() async throws {
     let rig = Rig()
     let client = Client()
     try rig.hub.subscribe(Watcher(sink: client, interval: 0), to: ["rpm"])
@@ -85,7 +85,7 @@ import Testing
     #expect(abs((odometer.time ?? 0) + 60_000_000 - Int(Clock.wall())) < 5_000_000)
   }
 
-  @Test func aLinkThatGoesDownTakesItsValuesAlongButNotTheRetained() throws {
+  @Test func valuesExceptRetainedOnesAreAbsentWhileTheLinkIsDown() throws {
     let rig = Rig()
     rig.publish((0, .value(.int(824))), (1, .value(.float(12.5))))
     let port = Port(LinkRole(schemes: []), .tcp(host: "127.0.0.1", port: 1), device: rig.device)
@@ -94,7 +94,7 @@ import Testing
     #expect(try rig.get("odometer").value == .float(12.5))
   }
 
-  @Test func referencesAreResolvedOrExplained() throws {
+  @Test func referencesAreResolvedOrRejectedWithTheReason() throws {
     let rig = Rig()
     #expect(throws: ContractError.noSuchProperty(device: nil, property: "rpx")) { try rig.hub.resolve("rpx") }
     #expect(throws: ContractError.noSuchProperty(device: "ev", property: "rpx")) { try rig.hub.resolve("ev.rpx") }
@@ -117,7 +117,7 @@ import Testing
     #expect(client.replies[2].changes?.first?.reason == "implausible")
   }
 
-  @Test func aFilteredWatcherHearsOnlyWhatItAskedFor() throws {
+  @Test func aFilteredWatcherGetsOnlyItsReferences() throws {
     let rig = Rig()
     let client = Client()
     try rig.hub.subscribe(Watcher(sink: client, interval: 0), to: ["ev.odometer"])
@@ -128,7 +128,7 @@ import Testing
     #expect(client.replies[1].changes?.map(\.property) == ["odometer"])
   }
 
-  @Test func aSlowReaderGetsTheLatestValuesOnceAndDelaysNobody() throws {
+  @Test func aSlowReaderGetsTheLatestValuesOnceAndDelaysNoOther() throws {
     let rig = Rig()
     let (slow, quick) = (Client(), Client())
     let watcher = Watcher(sink: slow, interval: 0)
@@ -145,7 +145,7 @@ import Testing
     #expect(slow.replies[1].sequence == 1)
   }
 
-  @Test func whatWasKeptBackOfAnOldSchemaIsNotToldUnderTheNew() throws {
+  @Test func pendingChangesOfAnOldSchemaAreDiscarded() throws {
     let rig = Rig()
     let slow = Client()
     let watcher = Watcher(sink: slow, interval: 0)
@@ -161,7 +161,7 @@ import Testing
     #expect(slow.replies.last?.snapshot?.first?.readings.map(\.value) == [.float(12.5), .int(7)])
   }
 
-  @Test func anIntervalMergesWhatComesTooOften() async throws {
+  @Test func anIntervalMergesFrequentChanges() async throws {
     let rig = Rig()
     let client = Client()
     try rig.hub.subscribe(Watcher(sink: client, interval: 400 * .millisecond), to: ["odometer"])
@@ -172,7 +172,7 @@ import Testing
     withExtendedLifetime(rig) {}
   }
 
-  @Test func aHeartbeatDoesNotPutOffWhatIsDue() async throws {
+  @Test func aHeartbeatDoesNotDelayPendingChanges() async throws {
     let rig = Rig()
     let client = Client()
     let watcher = Watcher(sink: client, interval: 100 * .millisecond)
@@ -186,7 +186,7 @@ import Testing
     withExtendedLifetime(rig) {}
   }
 
-  @Test func aSnapshotThatWasKeptBackIsOfTheMomentItIsTold() async throws {
+  @Test func aDelayedSnapshotIsCurrentWhenSent() async throws {
     let rig = Rig()
     let slow = Client()
     let watcher = Watcher(sink: slow, interval: 0)
@@ -203,7 +203,7 @@ import Testing
     #expect(reading?.count == 1 && reading?.first?.age ?? 0 >= 0.02)
   }
 
-  @Test func aReferenceMeansWhatItMeantWhateverDevicesCome() throws {
+  @Test func aReferenceKeepsItsMeaningWhenDevicesAreAdded() throws {
     let rig = Rig()
     let client = Client()
     try rig.hub.subscribe(Watcher(sink: client, interval: 0), to: ["rpm"])
@@ -213,7 +213,7 @@ import Testing
     #expect(client.changes.map(\.reference) == ["ev.rpm"])
   }
 
-  @Test func howeverManyDevicesGoAtOnceNoneIsForgotten() throws {
+  @Test func everyRemovalIsReportedHoweverManyThereAre() throws {
     let rig = Rig()
     let slow = Client()
     let watcher = Watcher(sink: slow, interval: 0)
@@ -222,7 +222,7 @@ import Testing
     try rig.hub.subscribe(watcher, to: nil)
     slow.hasRoom = false
     others.forEach(rig.hub.remove)
-    // One of them comes back before anything is told.
+    // One of them is added again before anything is sent.
     rig.hub.add(device(Probe(), named: "d7", Self.schema))
     slow.hasRoom = true
     watcher.drained()
@@ -243,7 +243,7 @@ import Testing
     #expect(client.replies[2].snapshot?.first?.state == "polling")
   }
 
-  @Test func aDeviceThatIsRemovedIsToldAndForgotten() throws {
+  @Test func aRemovedDeviceIsReportedAndForgotten() throws {
     let rig = Rig()
     let (client, slow) = (Client(), Client())
     let watcher = Watcher(sink: slow, interval: 0)
@@ -260,7 +260,7 @@ import Testing
     #expect(throws: ContractError.noSuchDevice(device: "ev")) { try rig.hub.resolve("ev.rpm") }
   }
 
-  @Test func aHeartbeatIsAReplyWithNothingInIt() throws {
+  @Test func aHeartbeatIsAnEmptyReply() throws {
     let rig = Rig()
     let client = Client()
     let watcher = Watcher(sink: client, interval: 0)
@@ -269,7 +269,7 @@ import Testing
     #expect(client.replies.last == Contract.Watch.Result(sequence: 1))
   }
 
-  @Test func aNewSchemaKeepsValuesByNameAndIsTold() throws {
+  @Test func aNewSchemaKeepsValuesByNameAndIsPublished() throws {
     let rig = Rig()
     let client = Client()
     rig.publish((1, .value(.float(12.5))))
@@ -283,7 +283,7 @@ import Testing
     #expect(throws: ContractError.self) { try rig.hub.resolve("rpm") }
   }
 
-  @Test func aDeviceIsToldOfAnothersProperty() async {
+  @Test func aDeviceObservesAnothersProperty() async {
     let rig = Rig()
     let mirror = Probe()
     mirror.answers { input, _, effects in
@@ -297,7 +297,7 @@ import Testing
     #expect(mirror.words.contains { $0.hasPrefix("observed ev.rpm") && $0.contains("not known yet") })
   }
 
-  @Test func whoObservesADeviceIsToldWhenItComesAndWhenItGoes() async {
+  @Test func observersAreNotifiedWhenADeviceIsAddedOrRemoved() async {
     let rig = Rig()
     let mirror = Probe()
     mirror.answers { input, _, effects in

@@ -5,7 +5,7 @@ import Testing
 
 @testable import vehicled
 
-/// A socket of the loopback that listens on a port of its own, with a queue and perhaps a receive buffer of this size.
+/// A listening socket on the loopback with a free port, this queue and optionally a receive buffer of this size.
 func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: Int) {
   let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
   if var buffer { setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &buffer, socklen_t(MemoryLayout<CInt>.size)) }
@@ -24,7 +24,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
 }
 
 @Suite("Device") @Loop struct DeviceTests {
-  @Test func whatCannotBeRemovedIsNotSaidToBeGone() async throws {
+  @Test func aFailedRemovalIsReported() async throws {
     let directory = temporaryDirectory()
     let disk = Disk(directory: directory)
     for folder in ["", "/devices", "/devices/ev", "/devices/ev/stuck"] { mkdir(directory + folder, 0o700) }
@@ -35,7 +35,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     #expect(failures["nothing"] == .some(nil), "what was never there is gone")
   }
 
-  @Test func nothingIsStoredThroughALink() async throws {
+  @Test func storedFilesDoNotFollowSymbolicLinks() async throws {
     let directory = temporaryDirectory()
     let (folder, precious) = ("\(directory)/devices/ev", "\(directory)/precious")
     try Files.makeDirectory(folder)
@@ -58,7 +58,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     #expect(Files.list(folder) == ["log", "speed"])
   }
 
-  @Test func handsTheMachineWhatItStoredInEarlierRuns() async throws {
+  @Test func theMachineGetsItsStoredState() async throws {
     let directory = temporaryDirectory()
     let probe = Probe()
     probe.answers { input, _, effects in
@@ -75,7 +75,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     #expect(await until { restored == ["request": [1, 2, 3]] })
   }
 
-  @Test func aDeviceThatWasClosedIsNotOpenedAnyMore() {
+  @Test func aClosedDeviceIsNotOpenedAgain() {
     let probe = Probe()
     let device = device(probe, links: [(.main, .serial(path: "/dev/vehicled-none", baud: 38400))])
     device.close {}
@@ -83,12 +83,12 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     #expect(probe.words == ["stopping", "main down"])
   }
 
-  @Test func aLinkThatIsGivenUpWhileItConnectsSaysNothingMore() async throws {
-    // Nobody accepts, and the queue of the kernel is full: the connection stays under way.
+  @Test func aLinkClosedWhileConnectingReportsNothing() async throws {
+    // With a full queue in the kernel the connection stays in SYN_SENT.
     let (listener, port) = listening(queue: 0)
     let probe = Probe()
     let device = device(probe, links: ["a", "b", "c", "d"].map { ($0, .tcp(host: "127.0.0.1", port: port)) })
-    /// Connections to the listener that are still under way (SYN_SENT), as the kernel lists them.
+    /// The number of connections to the listener in SYN_SENT.
     func underWay() throws -> Int {
       let table = String(decoding: try Files.contents(of: "/proc/self/net/tcp", limit: 1 << 20), as: UTF8.self)
       return table.split(separator: "\n").count { line in
@@ -106,14 +106,14 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     #expect(device.ports.allSatisfy { $0.nextAttempt == nil && !$0.isUp })
   }
 
-  @Test func whatIsWorthNothingLaterIsNotSentBehindBytesThatTheOtherSideDoesNotTake() async throws {
+  @Test func perishableMessagesAreNotSentBehindUnacknowledgedBytes() async throws {
     let (listener, port) = listening(queue: 1, buffer: 4096)
     defer { close(listener) }
     let probe = Probe()
     probe.answers { input, _, effects in
       switch input {
       case .linkChanged(.main, .up): effects.append(.sendUnlessBehind(.main, [1], 1, most: 0))
-      // More than the other side takes, all of which the kernel may hold.
+      // More than the peer reads, but not more than the kernel buffers.
       case .sent(1, _): effects.send(.main, [UInt8](repeating: 2, count: 60_000), nil)
       case .leaseEnded("again"): effects.append(.sendUnlessBehind(.main, [3], 2, most: 100))
       default: break
@@ -128,8 +128,8 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     device.close {}
   }
 
-  /// As while the one before it, of the same name, says its last words.
-  @Test func whatIsAskedBeforeTheMachineHasWhatWasKeptWaitsForThat() async {
+  /// As during the shutdown sequence of the previous device of the same name.
+  @Test func commandsWaitForTheRestoredState() async {
     let probe = Probe()
     probe.answers { input, _, effects in
       if case .perform(let id, _) = input { effects.append(.complete(id, .success(Report(text: "done")))) }
@@ -145,7 +145,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     #expect(probe.words == ["started []", "run 0"] && outcomes == ["done"])
   }
 
-  @Test func nobodyCutsLastWordsOff() async throws {
+  @Test func aShutdownSequenceIsNotInterrupted() async throws {
     let line = pseudoTerminal()
     defer { [line.controller, line.follower].forEach { close($0) } }
     let probe = Probe()
@@ -161,7 +161,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     #expect(device.ports[0].isUp && told.isEmpty && probe.words.count { $0 == "stopping" } == 1)
     device.take(.leaseEnded("said"))
     #expect(await until { told.sorted() == [1, 2] })
-    // What was asked for last counts: it comes back by itself.
+    // The last request counts: the link comes up again.
     #expect(await until { device.ports[0].isUp })
     device.disconnect { _ in told.append(3) }
     device.close { told.append(4) }
@@ -173,7 +173,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     #expect(await until { told.last == 5 } && !device.ports[0].isUp)
   }
 
-  @Test func whatAPersonDisconnectsStaysSoUntilTheyConnectIt() async throws {
+  @Test func aDisconnectLastsUntilConnect() async throws {
     let disk = Disk(directory: temporaryDirectory())
     let line = pseudoTerminal()
     defer { [line.controller, line.follower].forEach { close($0) } }
@@ -202,7 +202,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     #expect(await until { answers.count == 2 && ev.ports[0].isUp })
     ev.disconnect { answers.append($0) }
     #expect(await until { answers.count == 3 })
-    // Asked for before what is kept has been read.
+    // Requested before the stored state is read.
     ev = restarted()
     ev.connect { answers.append($0) }
     #expect(!ev.ports[0].isUp && probe.words.isEmpty)
@@ -215,7 +215,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     ev.close {}
   }
 
-  @Test func aDisconnectThatTheDiskDoesNotTakeSaysSo() async {
+  @Test func aDisconnectThatCannotBeStoredFails() async {
     let device = device(Probe(), links: [(.main, .serial(path: "/dev/vehicled-none", baud: 9600))], disk: Disk(directory: "/proc/none"))
     device.open(restored: [:])
     var answer: String??
@@ -224,7 +224,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     #expect(answer??.hasPrefix("cannot create directory /proc/none") == true && !device.ports[0].isUp)
   }
 
-  @Test func saysWhyAStoreFailed() async {
+  @Test func aFailedStoreIsReported() async {
     let probe = Probe()
     probe.answers { input, _, effects in
       if case .started = input { effects.append(.store(key: "request", [1])) }
@@ -236,7 +236,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     #expect(probe.words.last?.hasPrefix("stored request: cannot create directory /proc/none") == true)
   }
 
-  @Test func carriesBytesBothWaysOverASerialLinkAndHearsItsEnd() async throws {
+  @Test func aSerialLinkCarriesBytesBothWaysAndReportsItsEnd() async throws {
     let (controller, follower, path) = pseudoTerminal()
     _ = fcntl(controller, F_SETFL, O_NONBLOCK)
     let probe = Probe()
@@ -254,13 +254,13 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     close(follower)
     close(controller)
     #expect(await until { probe.words.last == "main down" })
-    // The first end: by now it may have been tried again.
+    // The first end; later ones may come from retries.
     let reasons = probe.inputs.compactMap { if case .linkChanged(_, .down(let reason)) = $0 { reason } else { nil } }
     #expect(reasons.first?.contains("disappeared") == true, "\(reasons)")
     device.disconnect()
   }
 
-  @Test func aPersonWhoDisconnectsLeavesTheMachineItsLastWords() async throws {
+  @Test func aDisconnectRunsTheShutdownSequence() async throws {
     let (controller, follower, path) = pseudoTerminal()
     _ = fcntl(controller, F_SETFL, O_NONBLOCK)
     let probe = Probe()
@@ -282,7 +282,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     close(controller)
   }
 
-  @Test func aSerialPortThatIsInUseIsLeftAlone() async throws {
+  @Test func aSerialPortInUseIsNotOpened() async throws {
     let (controller, follower, path) = pseudoTerminal()
     defer {
       close(follower)
@@ -297,7 +297,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     device.disconnect()
   }
 
-  @Test func triesAgainAfterASecondAndThenLessOften() {
+  @Test func reconnectsAfterASecondAndThenLessOften() {
     let device = device(Probe(), links: [(.main, .serial(path: "/dev/vehicled-none", baud: 38400))])
     let port = device.ports[0]
     let waits = (0..<9).map { _ -> Double in
@@ -313,7 +313,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     #expect(reason == "test")
   }
 
-  @Test func aRecordingThatHasEndedIsNotTriedAgain() {
+  @Test func anEndedRecordingIsNotReopened() {
     let device = device(Probe(), links: [(.main, .replay(path: "/nonexistent", speed: 1))])
     device.ports[0].linkWentDown("the recording has ended", final: true)
     #expect(device.ports[0].nextAttempt == nil)
@@ -332,7 +332,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     #expect(outcomes == ["one"])
   }
 
-  @Test func theMachineIsToldWhenTheCallerIsGone() async {
+  @Test func aCommandIsCancelledWhenItsCallerDisconnects() async {
     let probe = Probe()
     let device = device(probe)
     var outcome = false
@@ -351,7 +351,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     #expect(probe.words == ["started []", "sent 3: no link other"])
   }
 
-  @Test func wakesTheMachineWhenItWants() async {
+  @Test func wakesTheMachineOnTime() async {
     let probe = Probe()
     probe.answers { input, now, _ in
       if case .started = input { probe.memory.withLock { $0.nextWake = now + 5 * .millisecond } }
@@ -362,7 +362,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     withExtendedLifetime(device) {}
   }
 
-  @Test func opensFurtherLinksAndRefusesNonsense() async {
+  @Test func opensFurtherLinksAndRejectsInvalidURLs() async {
     let probe = Probe()
     probe.answers { input, _, effects in
       guard case .started = input else { return }
@@ -377,7 +377,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     device.disconnect()
   }
 
-  @Test func letsTheMachineSayItsLastWords() async {
+  @Test func closeRunsTheShutdownSequence() async {
     let probe = Probe()
     let device = device(probe)
     var closed = false

@@ -1,4 +1,4 @@
-// What tests of the socket share: a client that speaks bytes, of any user, and a device that moves and can be driven.
+// Shared by tests of the socket: a client of any user, and a device that can be driven.
 
 import CLinux
 import Foundation
@@ -44,18 +44,18 @@ import Testing
 
   func sayNoMore() { shutdown(descriptor, CInt(SHUT_WR)) }
 
-  /// Sends a call. False where it does not go out in whole.
+  /// Sends a call. False if the kernel does not accept all of it.
   @discardableResult func send(_ call: String) -> Bool {
     let bytes = Array(call.utf8) + [0]
     return send(bytes[...]) == bytes.count
   }
 
-  /// Sends what the kernel takes, and says how much that was; negative where it takes nothing.
+  /// Sends as much as the kernel accepts and returns the count; negative if it accepts nothing.
   @discardableResult func send(_ bytes: ArraySlice<UInt8>) -> Int {
     bytes.withUnsafeBytes { Glibc.send(descriptor, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL)) }
   }
 
-  /// How many whole messages have come since the last look.
+  /// The number of complete messages since the last call.
   func messages() -> Int {
     var chunk = [UInt8](repeating: 0, count: 1 << 16)
     var count = 0

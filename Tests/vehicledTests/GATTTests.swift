@@ -1,4 +1,4 @@
-// What a link to a peer on BLE means, and what is taken of the peer's GATT table.
+// BLE targets, and the choice of characteristics.
 
 import Bus
 import Protocols
@@ -30,7 +30,7 @@ import Testing
     ("*peak*", "Veepeak", true), ("*peak*", "OBDII", false), ("auto", "IOS-Vlink", true), ("auto", "obdii", true),
     ("auto", "HMSoft", false),
     ("aa:bb:cc:dd:ee:ff", "anything", true), ("aa:bb:cc:dd:ee:fe", "AA:BB:CC:DD:EE:FF", false),
-  ]) func `a peer is meant by its name or address`(_ text: String, _ name: String, _ isMeant: Bool) {
+  ]) func `a peer matches by its name or address`(_ text: String, _ name: String, _ isMeant: Bool) {
     let target = BLETarget(match: BLETarget.Match(text))
     #expect(target.matches(address: "AA:BB:CC:DD:EE:FF", name: name, role: .elm327) == isMeant)
     #expect(target.matches(address: "AA:BB:CC:DD:EE:FF", name: nil, role: .elm327) == text.hasPrefix("aa:bb:cc:dd:ee:ff"))
@@ -51,7 +51,7 @@ import Testing
       "\(choice.notify.map { "\($0.uuid)" } ?? "-") \(choice.write.map { "\($0.uuid)" } ?? "-") \(choice.isAcknowledged ? "acknowledged" : "plain")"
   }
 
-  @Test func `the kind's profiles go before whatever else could be written`() throws {
+  @Test func `the kind's profiles take precedence`() throws {
     #expect(try choose("ble:x", obdLink) == "FFF1 FFF2 acknowledged")
     #expect(try choose("ble:x?response=no", obdLink) == "FFF1 FFF2 plain")
     let hm10 = [characteristic("FFE0", "FFE1", "read", "notify", plain)]
@@ -60,7 +60,7 @@ import Testing
     #expect(try choose("ble:x?service=FFE0", hm10 + obdLink) == "FFE1 FFE1 plain")
   }
 
-  @Test func `what the link spells out is taken, and what is left out is found beside it`() throws {
+  @Test func `characteristics in the URL are used, and missing ones are found in the same service`() throws {
     let odd = [characteristic("ABCD", "0001", "indicate"), characteristic("ABCD", "0002", "write")]
     #expect(try choose("ble:x?service=ABCD", odd) == "0001 0002 acknowledged")
     #expect(try choose("ble:x?write=0002", odd) == "0001 0002 acknowledged")
@@ -77,7 +77,7 @@ import Testing
     ]
   }
 
-  @Test func `a peer that is only listened to needs nothing to write to`() throws {
+  @Test func `a read-only peer needs no writable characteristic`() throws {
     let role = GATTRole(profiles: [GATTProfile("180D", notify: "2A37", write: nil)], names: [], isStream: false)
     #expect(try choose("ble:x", strap, role) == "2A37 - plain")
     #expect(try choose("ble:x?response=yes", strap, role) == "2A37 - plain")
@@ -85,13 +85,13 @@ import Testing
     #expect(try choose("ble:x?write=2A39&notify=2A37", strap, role) == "2A37 2A39 acknowledged")
     #expect(throws: ValueError.self) { try choose("ble:x?service=180A", strap, role) }
     #expect(throws: ValueError.self) { try choose("ble:x", [characteristic("180D", "2A37", "read")], role) }
-    // Who is written to is chosen as ever.
+    // The writable characteristic is chosen as usual.
     #expect(throws: ValueError.self) { try choose("ble:x?service=180F", strap) }
     let nothing = GATTRole(profiles: [GATTProfile("180D", notify: nil, write: nil)], names: [], isStream: false)
     #expect(throws: ValueError.self) { try choose("ble:x", strap, nothing) }
   }
 
-  @Test func `what does not fit is told with what there is`() {
+  @Test func `errors name the available characteristics`() {
     func words(_ link: String, _ all: [Characteristic]) -> String {
       do { return try choose(link, all) } catch { return "\(error)" }
     }
@@ -115,11 +115,11 @@ import Testing
     ("org.freedesktop.DBus.Error.AccessDenied", "no", "group bluetooth"), ("org.freedesktop.DBus.Error.UnknownObject", "", "removed"),
     ("org.bluez.Error.Failed", "br-connection-profile-unavailable", "rfcomm"),
     ("org.bluez.Error.Failed", "Input/output error", "input/output error"),
-  ]) func `what BlueZ refuses is said in plain words`(_ name: String, _ text: String, _ words: String) {
+  ]) func `errors of BlueZ have a remedy`(_ name: String, _ text: String, _ words: String) {
     #expect(BusError.refused(name: name, text: text).connectFailure.reason.contains(words))
   }
 
-  @Test func `an adapter is known by its answer to ATI`() throws {
+  @Test func `an adapter is recognised by its reply to ATI`() throws {
     let accepts = try #require(GATTRole.elm327.probe).accepts
     #expect(accepts(Array("ATI\rELM327 v1.5\r\r>".utf8)) == true)
     #expect(accepts(Array("ELM327 v1".utf8)) == nil)

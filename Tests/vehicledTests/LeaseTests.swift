@@ -1,4 +1,4 @@
-// The motion lease as clients have it: two connections, one holder, and every way to lose it.
+// The motion lease: two connections, one holder, and every way to lose it.
 
 import CLinux
 import Foundation
@@ -15,7 +15,7 @@ import Testing
   private typealias Client = SocketClient
   private typealias Rig = DrivingRig
 
-  @Test func whoHoldsTheLeaseMovesTheDeviceAndNobodyElseDoes() async throws {
+  @Test func onlyTheHolderOfTheLeaseMovesTheDevice() async throws {
     let rig = await Rig()
     let (holder, driver, other) = (try Client(rig.methods), try Client(rig.methods), try Client(rig.methods))
     #expect(await driver.ask(rig.set("1", nil)).contains("LeaseRequired"))
@@ -29,7 +29,7 @@ import Testing
       await driver.ask(#"{"method":"io.vehicled.Call","parameters":{"device":"board","action":"jump","lease":"\#(lease)"}}"#)
         == "{\"parameters\":{}}")
     #expect(rig.probe.words.contains("set 0 1.5") && rig.probe.words.contains("run 0"))
-    // What moves nothing needs no lease.
+    // A property that does not move the device needs no lease.
     #expect(
       await other.ask(
         #"{"method":"io.vehicled.Set","parameters":{"device":"board","property":"led","value":{"int":7}}}"#
@@ -45,10 +45,10 @@ import Testing
     rig.end()
   }
 
-  @Test func withoutAGuardianNobodyDrives() async throws {
+  @Test func drivingNeedsAGuardian() async throws {
     let rig = await Rig(guardian: Guardian(program: "/nonexistent/vehicled"))
     let holder = try Client(rig.methods)
-    // While nothing is to be guarded nobody is missed.
+    // Without last-will frames no guardian is needed.
     #expect(await rig.drive(holder).count > 20)
     holder.hangUp()
     #expect(await until { rig.device.lease == nil })
@@ -69,7 +69,7 @@ import Testing
     rig.end()
   }
 
-  @Test(arguments: ["hangs up", "says no more"]) func theDriversConnectionIsTheLeasesToo(_ how: String) async throws {
+  @Test(arguments: ["hangs up", "says no more"]) func theLeaseEndsWithTheConnectionOfItsSetPoints(_ how: String) async throws {
     let rig = await Rig()
     let (holder, driver) = (try Client(rig.methods), try Client(rig.methods))
     let lease = await rig.drive(holder)
@@ -80,11 +80,11 @@ import Testing
     rig.end()
   }
 
-  @Test func aQueueOfSetPointsIsNoDriver() async throws {
+  @Test func queuedSetPointsExpire() async throws {
     let rig = await Rig()
     let (holder, driver) = (try Client(rig.methods), try Client(rig.methods))
     let lease = await rig.drive(holder)
-    // The link takes its time: what was asked for is taken 20 ms later at most.
+    // A slow link: commands complete up to 20 ms later.
     let waiting = Mutex([CommandID]())
     rig.probe.answers { input, _, effects in
       switch input {
@@ -112,7 +112,7 @@ import Testing
     }
     for _ in 0..<100 { driver.send(rig.set("1", lease)) }
     let (good, old) = await replies()
-    // The line's number is somebody else's file once the line is closed.
+    // Stopped first: the descriptor may be reused once the line is closed.
     beat.set(nil)
     #expect(good > 0 && old > 50, "\(good) and \(old)")
     holder.hangUp()
@@ -120,20 +120,20 @@ import Testing
     rig.end()
   }
 
-  @Test func whoCanSayNothingMoreHoldsNothing() async throws {
+  @Test func theLeaseEndsWithTheInputOfItsHolder() async throws {
     let rig = await Rig()
     let holder = try Client(rig.methods)
     _ = await rig.drive(holder)
     holder.sayNoMore()
     #expect(await until { rig.leases == ["lease", "lease ended: client disconnected"] })
-    // It can still listen, and is told.
+    // It can still read.
     let lost = await holder.next()
     #expect(lost.contains("io.vehicled.LeaseLost") && lost.contains("client closed its connection"), "\(lost)")
     #expect(await until { holder.isLetGo })
     rig.end()
   }
 
-  @Test func whatWasOpenEndsWithTheRightToIt() async throws {
+  @Test func aStreamEndsWithItsRight() async throws {
     let rig = await Rig(control: Configuration.Control(controlUsers: ["4711"]))
     let watcher = try Client(rig.methods, user: 4711)
     #expect(await watcher.ask(#"{"method":"io.vehicled.Watch","more":true}"#).contains("snapshot"))
@@ -144,7 +144,7 @@ import Testing
     rig.end()
   }
 
-  @Test func whoChangesTheRulesIsAnsweredBeforeTheyCount() async throws {
+  @Test func aCallThatChangesTheRulesIsAnsweredUnderTheOldOnes() async throws {
     let rig = await Rig(control: Configuration.Control(controlUsers: ["4711"]))
     rig.methods.reload = {
       rig.methods.access = Access(Configuration.Control(controlUsers: ["4712"]))
@@ -160,7 +160,7 @@ import Testing
   private static let owner = Accounts.Query.user("owner")
   private static let status = #"{"method":"io.vehicled.Status"}"#
 
-  @Test func aNumberThatIsGivenToAnotherUserIsOfNoMoreUse() async throws {
+  @Test func aUserIDThatIsReassignedLosesItsRights() async throws {
     let service = NameService([Self.owner: .number(4711), .group("vehicled"): .absent])
     let rig = await Rig(control: Configuration.Control(controlUsers: ["owner"]), accounts: Accounts(resolve: service.resolve))
     let (watcher, caller, heir) = (
@@ -169,7 +169,7 @@ import Testing
     #expect(await watcher.ask(#"{"method":"io.vehicled.Watch","more":true}"#).contains("snapshot"))
     #expect(await heir.ask(Self.status).contains("PermissionDenied"))
     service.answers.withLock { $0[Self.owner] = .number(4712) }
-    // Nothing needs to be reloaded: it is noticed within a second by any call, and ends what lasts.
+    // Without a reload, any call notices it within a second and ends streams.
     var reply = ""
     for _ in 0..<1000 where !reply.contains("devices") { reply = await heir.ask(Self.status) }
     #expect(reply.contains("devices"))
@@ -183,7 +183,7 @@ import Testing
     rig.end()
   }
 
-  @Test func whileTheNameServiceHangsItsUsersWaitAndNobodyElseDoes() async throws {
+  @Test func aHangingNameServiceDelaysOnlyItsUsers() async throws {
     let service = NameService([Self.owner: .number(4711), .group("vehicled"): .absent, .userName(4711): .name("owner")])
     let accounts = Accounts(timeout: 2 * .second, resolve: service.resolve)
     let rig = await Rig(control: Configuration.Control(controlUsers: ["owner"]), accounts: accounts)
@@ -197,7 +197,7 @@ import Testing
     accounts.forget()
     service.hang(true)
     caller.send(Self.status)
-    // Who drives was let in, and root needs no names.
+    // A driver was authorized before, and root needs no lookup.
     #expect(await driver.ask(rig.set("1.5", lease)).contains("reading"))
     #expect(await root.ask(Self.status).contains("devices"))
     #expect(await caller.next().contains("the name service does not respond"))
@@ -210,7 +210,7 @@ import Testing
     rig.end()
   }
 
-  @Test func theHolderIsToldWhenTheMachineOrTheLinkGivesUp() async throws {
+  @Test func theHolderGetsLeaseLostFromMachineAndLink() async throws {
     let rig = await Rig()
     let holder = try Client(rig.methods)
     _ = await rig.drive(holder)
@@ -229,7 +229,7 @@ import Testing
     rig.end()
   }
 
-  @Test func aDeviceThatIsConfiguredAnewIsDrivenNoMore() async throws {
+  @Test func theLeaseEndsWhenTheDeviceIsReconfigured() async throws {
     let rig = await Rig()
     let holder = try Client(rig.methods)
     _ = await rig.drive(holder)
@@ -240,7 +240,7 @@ import Testing
     rig.end()
   }
 
-  @Test func whatDoesNotMoveCannotBeDriven() async throws {
+  @Test func aDeviceWithoutMotionCannotBeDriven() async throws {
     let rig = await Rig(Schema(properties: [Property("led", .int, access: .write, help: "Light")]))
     let holder = try Client(rig.methods)
     #expect(await rig.drive(holder).contains("no-motion"))
@@ -251,7 +251,7 @@ import Testing
     rig.end()
   }
 
-  @Test func whatIsMissingIsNamed() async throws {
+  @Test func aMissingRightIsNamed() async throws {
     let rig = await Rig()
     let stranger = try Client(rig.methods, user: 65534)
     let reply = await stranger.ask(#"{"method":"io.vehicled.Status"}"#)

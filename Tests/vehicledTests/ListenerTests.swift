@@ -7,7 +7,7 @@ import Testing
 @testable import vehicled
 
 @Suite struct ListenerTests {
-  /// A socket that is bound to this path and listens (`backlog` ≥ 0), or is connected to it (nil). -1 where that fails.
+  /// A socket that listens on this path (`backlog` ≥ 0) or is connected to it (nil). -1 on failure.
   @Loop private func socket(at path: String, backlog: CInt?) -> CInt {
     let descriptor = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0)
     var address = sockaddr_un()
@@ -29,7 +29,7 @@ import Testing
     at path: String, control: Configuration.Control = Configuration.Control(observe: [], control: []),
     user: @escaping @Loop () -> UInt32 = { geteuid() }
   ) async throws -> Listener {
-    // However slow this machine is, no client is closed for having said nothing yet.
+    // Long, so that no client is closed as silent on a slow machine.
     let methods = Methods(
       hub: DeviceHub(), access: Access(control), blueZ: BlueZ(SystemBus()), directory: "/tmp",
       admission: Admission(maxSilence: .max / 2))
@@ -38,7 +38,7 @@ import Testing
     }
   }
 
-  @Test("A holder that is stopped, its queue full, is a holder: the start is refused and does not hang")
+  @Test("A stopped daemon with a full queue still owns the socket: a second start fails and does not hang")
   func stoppedHolder() async {
     await Task { @Loop in
       let path = "\(temporaryDirectory())/socket"
@@ -52,7 +52,7 @@ import Testing
     }.value
   }
 
-  @Test("At its end a daemon removes its own socket and no other's")
+  @Test("A stopping daemon removes its own socket and no other's")
   func removesItsOwn() async throws {
     try await Task { @Loop in
       let path = "\(temporaryDirectory())/socket"
@@ -67,7 +67,7 @@ import Testing
     }.value
   }
 
-  @Test("Of many clients 256 are served, the rest let go, and one that leaves makes room")
+  @Test("Of many clients 256 are served and the rest rejected, and one that disconnects makes room")
   func manyClients() async throws {
     try await Task { @Loop in
       let path = "\(temporaryDirectory())/socket"
@@ -79,7 +79,7 @@ import Testing
         return read(client, &byte, 1) == 0
       }
       for count in 1...260 {
-        // The queue of those who wait to be accepted is shorter than this.
+        // The queue of pending connections is shorter than this.
         #expect(
           await until {
             let client = socket(at: path, backlog: nil)
@@ -90,8 +90,8 @@ import Testing
       #expect(await until { clients[256...].allSatisfy(isLetGo) })
       #expect(!clients[..<256].contains(where: isLetGo))
       close(clients.removeFirst())
-      // Its leaving is noticed in a later turn: a client that comes before is let go, and the next one tries. Only an answer tells a
-      // client that is served from one that is not let go yet.
+      // The disconnect is noticed in a later turn, and clients that connect before are rejected. Only a reply distinguishes a
+      // client that is served from one that is not closed yet.
       let call = Array("{\"method\":\"org.varlink.service.GetInfo\"}\0".utf8)
       var isServed = false
       #expect(
@@ -112,12 +112,12 @@ import Testing
     }.value
   }
 
-  /// Who the next client is.
+  /// The user of the next client.
   @Loop private final class Caller {
     var user: UInt32 = 4711
   }
 
-  @Test("No user has more places than are left, those without a right have few, and the owner always finds one", arguments: [true, false])
+  @Test("A user gets at most the places that are left, few without a right, and the owner always gets one", arguments: [true, false])
   func shares(known: Bool) async throws {
     try await Task { @Loop in
       let path = "\(temporaryDirectory())/socket"
@@ -132,7 +132,7 @@ import Testing
             if client >= 0 { clients.append(client) }
             return clients.count == wanted
           }
-          // Who it is is asked when it is accepted.
+          // The user is read when the client is accepted.
           _ = await until { write(clients[wanted - 1], "", 0) == 0 }
         }
         return clients

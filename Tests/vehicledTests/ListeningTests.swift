@@ -1,4 +1,4 @@
-// Ports on which devices wait for their peers: who is let in, who is not, and what is left behind.
+// Listening links: accepted and rejected peers, and what remains afterwards.
 
 import CLinux
 import Glibc
@@ -8,12 +8,12 @@ import Testing
 @testable import vehicled
 
 @Suite @Loop struct ListeningTests {
-  /// A device that listens when it is started, and what its machine is told.
+  /// A device that listens when started, and the inputs of its machine.
   @Loop private final class Rig {
     let probe = Probe()
     let device: Device
     let port: Int
-    /// How the link came and went.
+    /// The link's changes.
     var heard: [String] {
       probe.inputs.compactMap {
         switch $0 {
@@ -70,7 +70,7 @@ import Testing
     return -1
   }
 
-  /// What can be read; nil where the other side has hung up.
+  /// The bytes available; nil if the peer has closed the connection.
   private func text(_ descriptor: CInt) -> String? {
     var bytes = [UInt8](repeating: 0, count: 64)
     let count = read(descriptor, &bytes, bytes.count)
@@ -90,8 +90,8 @@ import Testing
     return descriptor
   }
 
-  /// Whoever comes right after another went is hung up on, and may come again.
-  private func letIn(_ port: Int) async -> CInt {
+  /// Connects until accepted: a connection right after a disconnect is rejected.
+  private func accepted(_ port: Int) async -> CInt {
     for _ in 0..<50 {
       let descriptor = await connected(port)
       var said: String? = ""
@@ -105,31 +105,31 @@ import Testing
     return -1
   }
 
-  @Test func `one peer at a time is let in, and the next when it is gone`() async throws {
+  @Test func `one peer at a time is accepted, and the next after it has disconnected`() async throws {
     let rig = try Rig(from: "127.0.0.0/8")
     let first = await connected(rig.port)
     #expect(await until { rig.heard == ["up"] })
     let second = await connected(rig.port)
-    #expect(await until { text(second) == nil }, "somebody is there already")
+    #expect(await until { text(second) == nil }, "another peer is connected")
     #expect(await until { text(first) == "hello" }, "we may speak first")
     say("say", to: first)
     #expect(await until { text(first) == "ok" })
     close(first)
     #expect(await until { rig.heard.last == "down: 127.0.0.1 closed the connection" })
     #expect(rig.words == "listening on 127.0.0.1:\(rig.port)")
-    let third = await letIn(rig.port)
+    let third = await accepted(rig.port)
     #expect(await until { rig.heard.last == "up" })
     say("go", to: third)
     #expect(await until { rig.heard.last == "down: told to" && text(third) == nil }, "\(rig.heard)")
-    let fourth = await letIn(rig.port)
+    let fourth = await accepted(rig.port)
     #expect(await until { rig.heard.last == "up" })
     say("end", to: fourth)
     #expect(await until { text(fourth) == nil && rig.device.ports.isEmpty })
-    #expect(await until { connect(rig.port) < 0 }, "nobody listens any more")
+    #expect(await until { connect(rig.port) < 0 }, "the port is closed")
     for descriptor in [second, third, fourth] { close(descriptor) }
   }
 
-  @Test func `who comes from elsewhere is hung up on and named`() async throws {
+  @Test func `a peer from another network is rejected and named`() async throws {
     let rig = try Rig(from: "192.168.4.0/24")
     let stranger = await connected(rig.port)
     #expect(await until { text(stranger) == nil })
@@ -140,7 +140,7 @@ import Testing
     #expect(await until { connect(rig.port) < 0 }, "it goes with its device")
   }
 
-  @Test func `whoever holds the port is named, and it is not tried again`() async throws {
+  @Test func `the program that uses the port is named, and the link does not retry`() async throws {
     let (holder, port) = listening()
     let rig = try Rig(port: port)
     let expected = "down: port \(port) is in use by "
@@ -149,7 +149,7 @@ import Testing
     close(holder)
   }
 
-  @Test func `only who listens at the address in question is named`() {
+  @Test func `only a program that listens on the same address is named`() {
     let (holder, port) = listening()  // at 127.0.0.1
     let us = "(process \(getpid()))"
     for address in ["127.0.0.1", "0.0.0.0"] { #expect(PortHolder.description(of: port, at: address).contains(us), "\(address)") }
@@ -160,11 +160,11 @@ import Testing
   @Test(arguments: [
     ("192.168.4.0/24", "192.168.4.2", true), ("192.168.4.9/24", "192.168.5.2", false), ("10.0.0.7", "10.0.0.7", true),
     ("10.0.0.7", "10.0.0.8", false), ("0.0.0.0/0", "1.2.3.4", true), ("127.0.0.0/8", "::1", false), ("127.0.0.0/8", "127.0.0", false),
-  ]) func `networks hold addresses`(_ network: String, _ address: String, _ expected: Bool) throws {
+  ]) func `networks contain addresses`(_ network: String, _ address: String, _ expected: Bool) throws {
     #expect(try IPv4Network(network).contains(address) == expected)
   }
 
-  @Test func `what is no network is refused, and the rest is written as it is meant`() throws {
+  @Test func `invalid networks are rejected, and valid ones are normalised`() throws {
     for wrong in ["", "1.2.3", "1.2.3.4/33", "1.2.3.4/", "1.2.3.4/-1", "1.2.3.256", "a.b.c.d/8", "1.2.3.4/8/9", "1.2.3.4 ", "+1.2.3.4"] {
       #expect(throws: ValueError.self, "\(wrong)") { try IPv4Network(wrong) }
     }

@@ -9,7 +9,7 @@ import Testing
   private static let fault = LogRateLimiter.Line(level: .warning, text: "the adapter lost its supply")
   private static let well = LogRateLimiter.Line(level: .notice, text: "fault cleared", isRecovery: true)
 
-  @Test func `what comes every second is a few lines a minute, and the last of them is true`() {
+  @Test func `frequent lines become a few a minute, and the last is current`() {
     var limiter = LogRateLimiter()
     var said: [String] = []
     for second in 0..<600 {
@@ -28,7 +28,7 @@ import Testing
     #expect(last.last?.text == "\(Self.well.text) (repeated 60 times in 1 min)" && quiet.isEmpty && isSaidAgain)
   }
 
-  @Test func `what was often and is seldom by now is said at once again`() {
+  @Test func `a line that is no longer frequent is logged at once again`() {
     var limiter = LogRateLimiter()
     for second in 0..<10 { _ = limiter.admits(Self.fault, at: Int64(second) * .second) }
     let first = limiter.end(at: 60 * .second)
@@ -39,7 +39,7 @@ import Testing
     #expect(!held && second.map(\.text) == ["\(Self.fault.text) (repeated once in 1 min)"] && isSaid)
   }
 
-  @Test func `what happens now and then is said each time, and nothing waits for the end of a minute`() {
+  @Test func `occasional lines are all logged, and nothing is pending`() {
     var limiter = LogRateLimiter()
     for time in [0, 20, 40] as [Int64] {
       let isSaid = limiter.admits(Self.fault, at: time * .second)
@@ -50,7 +50,7 @@ import Testing
     #expect(told.isEmpty && limiter.due == nil)
   }
 
-  @Test func `lines that differ each time are no way around it`() {
+  @Test func `lines that differ each time are limited too`() {
     var limiter = LogRateLimiter()
     let said = (0..<1000).filter { limiter.admits(LogRateLimiter.Line(level: .warning, text: "\($0) V", link: .main), at: Instant($0)) }
     #expect(said.count == 20)

@@ -1,4 +1,4 @@
-// A machine that does what a test tells it and remembers what happened to it: the contract from the daemon's side.
+// A machine that records its inputs and does what a test sets: the machine contract from the daemon's side.
 
 import CLinux
 import Glibc
@@ -12,7 +12,7 @@ final class Probe: Sendable {
     var inputs: [Input] = []
     var answer: @Sendable (Input, Instant, inout Effects) -> Void = { _, _, _ in }
     var nextWake: Instant?
-    /// Its last words are over at once; otherwise a test says when.
+    /// Whether its shutdown sequence ends at once; otherwise the test ends it.
     var endsAtOnce = true
   }
 
@@ -20,7 +20,7 @@ final class Probe: Sendable {
 
   var inputs: [Input] { memory.withLock { $0.inputs } }
 
-  /// The inputs as short words, to compare with.
+  /// The inputs as short texts for comparisons.
   var words: [String] {
     inputs.map {
       switch $0 {
@@ -46,7 +46,7 @@ final class Probe: Sendable {
     }
   }
 
-  /// What the machine answers from now on.
+  /// Sets the machine's effects from now on.
   func answers(_ answer: @escaping @Sendable (Input, Instant, inout Effects) -> Void) {
     memory.withLock { $0.answer = answer }
   }
@@ -71,7 +71,7 @@ struct ProbeMachine: Machine {
   }
 }
 
-/// A device of this probe, a member of a hub of its own or of another.
+/// A device with this probe as its machine.
 @Loop func device(
   _ probe: Probe, named name: String = "probe", _ schema: Schema = Schema(), links: [(LinkName, LinkURL)] = [], disk: Disk? = nil,
   guardian: Guardian? = nil, http: HTTPClient? = nil
@@ -82,7 +82,7 @@ struct ProbeMachine: Machine {
     name: name, kind: "probe", machine: probe.machine(schema), links: links.map { (LinkRole($0, schemes: []), $1) }, equipment: equipment)
 }
 
-/// Waits until something is so, at most five seconds; on the loop alone, for other tests may keep every processor busy.
+/// Waits until a condition holds, for at most 5 s. Runs on the loop, because other tests may keep every CPU busy.
 @Loop func until(_ condition: @Loop () -> Bool) async -> Bool {
   for _ in 0..<1000 {
     if condition() { return true }
@@ -93,7 +93,7 @@ struct ProbeMachine: Machine {
   return condition()
 }
 
-/// A new pseudo-terminal: our end, the end to leave open, and the path of the latter.
+/// A new pseudo-terminal: the controller, the follower to keep open, and the follower's path.
 func pseudoTerminal() -> (controller: CInt, follower: CInt, path: String) {
   var (controller, follower): (CInt, CInt) = (-1, -1)
   var path = [CChar](repeating: 0, count: 128)
@@ -102,7 +102,7 @@ func pseudoTerminal() -> (controller: CInt, follower: CInt, path: String) {
   return (controller, follower, path.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } ?? "" })
 }
 
-/// A directory of its own for a test.
+/// A new directory for a test.
 func temporaryDirectory() -> String {
   var template = Array("/tmp/vehicled-tests-XXXXXX".utf8CString)
   return template.withUnsafeMutableBufferPointer { $0.baseAddress.flatMap { mkdtemp($0) }.map { String(cString: $0) } ?? "" }

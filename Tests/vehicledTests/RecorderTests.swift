@@ -6,7 +6,7 @@ import Testing
 @testable import vehicled
 
 @Suite("Recorder") @Loop struct RecorderTests {
-  @Test func keepsTheNewestFilesOfItsDeviceAndLeavesThoseOfOthers() async throws {
+  @Test func keepsTheNewestFilesOfItsDeviceOnly() async throws {
     let directory = temporaryDirectory()
     for device in ["ev", "ev-2"] {
       try Files.makeDirectory("\(directory)/recordings/\(device)")
@@ -23,7 +23,7 @@ import Testing
     #expect(names("ev-2").count == 6)
   }
 
-  @Test func aClockThatIsBehindCostsNoNewerFile() async throws {
+  @Test func aClockThatIsBehindDeletesNoNewerFile() async throws {
     let folder = "\(temporaryDirectory())/recordings/ev"
     try Files.makeDirectory(folder)
     let earlier = [
@@ -58,7 +58,7 @@ import Testing
     }
   }
 
-  @Test func aDiskThatHangsCostsLinesAndNoMemory() async throws {
+  @Test func aDiskThatHangsCostsLinesNotMemory() async throws {
     let directory = temporaryDirectory()
     let disk = Disk(directory: directory)
     let isFree = Mutex(false)
@@ -73,7 +73,7 @@ import Testing
     isFree.withLock { $0 = true }
     let folder = "\(directory)/recordings/ev"
     let recorded = { Files.list(folder).compactMap { try? Files.read("\(folder)/\($0)", limit: 64 << 20) } }
-    // What was gathered is whole; a line holds four thousand digits. Then a new file begins.
+    // The buffered lines are complete (4,000 digits each). Then a new file is started.
     #expect(await until { recorded().count == 1 && recorded()[0].last == UInt8(ascii: "\n") })
     #expect(
       await until {
@@ -86,7 +86,7 @@ import Testing
     #expect(!lines[1].isEmpty && lines[1].allSatisfy { $0.bytes == [66] })
   }
 
-  @Test func afterAFailureANewFileIsBegunThatIsWhole() async throws {
+  @Test func afterAFailureACompleteNewFileIsStarted() async throws {
     let directory = temporaryDirectory()
     let device = device(Probe(), named: "ev")
     device.monitor.linkCameUp(.main)
@@ -105,11 +105,11 @@ import Testing
     let path = "\(folder)/\(Files.list(folder)[0])"
     #expect(await until { (try? Recording(parsing: Files.read(path, limit: 1 << 20)).lines.last?.bytes) == [67] })
     let lines = try Recording(parsing: Files.read(path, limit: 1 << 20)).lines
-    // Also what was sent before anybody listened.
+    // Includes what was sent before the recorder subscribed.
     #expect(lines[1].bytes == Array("ATZ\r".utf8))
   }
 
-  @Test func whatALinkCarriedFirstIsKeptAsFarAsItFitsAndSecretsAreNot() throws {
+  @Test func theOpeningIsStoredUpToItsLimitWithoutSecrets() throws {
     let monitor = LinkMonitor()
     #expect(monitor.isIdle)
     monitor.linkCameUp(.main)
@@ -117,7 +117,7 @@ import Testing
     monitor.record(.sent, .main, Array("password".utf8), secret: true)
     monitor.record(.received, .main, [])
     monitor.record(.received, .main, [UInt8](repeating: 0x3E, count: 700))
-    // Of this exchange only a part would fit: it is left out, and so is what is left of the one that is under way.
+    // This exchange does not fit as a whole, so it is left out.
     monitor.record(.sent, .main, [0])
     #expect(!monitor.isIdle)
     monitor.record(.received, .main, [UInt8](repeating: 0x3E, count: 700))

@@ -1,5 +1,5 @@
-// What a serial link says of its speed. What a serial chip's driver answers can be seen with such a chip alone: here are its
-// look-alikes, of which none may be taken for one.
+// The speed of serial links. The reply of a serial chip's driver needs such a chip; these tests use files that must not be
+// taken for one.
 
 import CLinux
 import Glibc
@@ -8,7 +8,7 @@ import Testing
 
 @testable import vehicled
 
-/// Remembers what a link told.
+/// Records the calls of a link.
 @Loop private final class Owner: LinkOwner {
   var isUp = false
   var news = 0
@@ -21,13 +21,13 @@ import Testing
 }
 
 @Suite("A serial link's speed") @Loop struct SerialLinkTests {
-  /// The speed that the other end of a pseudo-terminal sees; any has a place in the kernel's termios2 alone (TCGETS2).
+  /// The speed that the other end of a pseudo-terminal sees. Only termios2 (TCGETS2) holds arbitrary speeds.
   private func speed(_ controller: CInt) -> UInt32 {
     var settings = [UInt32](repeating: 0, count: 11)
     return ioctl(controller, 0x802C_542A, &settings) == 0 ? settings[10] : 0
   }
 
-  @Test func `no pseudo-terminal has a speed to choose, whatever it is called`() async throws {
+  @Test func `the speed of a pseudo-terminal cannot be changed, whatever its name`() async throws {
     let (controller, follower, path) = pseudoTerminal()
     defer { [controller, follower].forEach { close($0) } }
     #expect(clinux_serial_is_hardware(follower) == 0 && clinux_serial_is_hardware(controller) == 0)
@@ -35,7 +35,7 @@ import Testing
     #expect(symlink(path, alias) == 0)
     for path in [path, alias] {
       let probe = Probe()
-      // A machine that asks all the same changes nothing.
+      // A request to change it has no effect.
       probe.answers { input, _, effects in if case .linkChanged(_, .up) = input { effects.append(.setBaud(.main, 9600)) } }
       let device = device(probe, links: [(.main, try LinkURL("serial:\(path)"))])
       device.open(restored: [:])
@@ -46,13 +46,13 @@ import Testing
     }
   }
 
-  @Test(arguments: ["/dev/null", "/dev/tty", "/proc/self/status"]) func `what is no terminal of a chip has none`(_ path: String) {
+  @Test(arguments: ["/dev/null", "/dev/tty", "/proc/self/status"]) func `the speed of other files cannot be changed`(_ path: String) {
     let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
     #expect(clinux_serial_is_hardware(descriptor) == 0)
     close(descriptor)
   }
 
-  @Test func `the speed changes while the port stays ours`() async throws {
+  @Test func `the speed changes while the port stays open`() async throws {
     let (controller, follower, path) = pseudoTerminal()
     defer { [controller, follower].forEach { close($0) } }
     let owner = Owner()
@@ -73,7 +73,7 @@ import Testing
     #expect(await until { clinux_serial_lock(follower) == 0 })
   }
 
-  @Test func `a speed that a person has chosen stays`() async throws {
+  @Test func `a speed in the URL does not change`() async throws {
     let (controller, follower, path) = pseudoTerminal()
     defer { [controller, follower].forEach { close($0) } }
     let owner = Owner()

@@ -1,4 +1,4 @@
-// What one client can do to the others, and cannot: long calls, many calls, half calls, and none.
+// The effects of one client on others: long calls, many calls, incomplete calls, and none.
 
 import CLinux
 import Glibc
@@ -18,13 +18,13 @@ import Testing
     Methods(hub: DeviceHub(), access: Access(control), blueZ: BlueZ(SystemBus()), directory: "/tmp", accounts: accounts)
   }
 
-  /// A call of so many bytes.
+  /// A call of this size in bytes.
   private func call(of size: Int) -> String {
     let frame = #"{"method":"io.vehicled.Get","parameters":{"references":[""]}}"#
     return frame.replacing("[\"\"]", with: "[\"\(String(repeating: "x", count: size - frame.utf8.count))\"]")
   }
 
-  @Test func `calls of more than 16 KiB are read from clients with a right only, and refused with the reason`() async throws {
+  @Test func `calls of more than 16 KiB need a right, and are rejected with the reason`() async throws {
     let methods = methods(.init(observe: [], control: [], observeUsers: ["4712"]))
     let stranger = try SocketClient(methods, user: Self.stranger)
     #expect(await stranger.ask(call(of: 16 << 10)).contains("PermissionDenied"))
@@ -43,19 +43,19 @@ import Testing
     }
   }
 
-  @Test func `rights come before parameters`() async throws {
+  @Test func `rights are checked before parameters`() async throws {
     let stranger = try SocketClient(methods(), user: Self.stranger)
     let reply = await stranger.ask(#"{"method":"io.vehicled.Set","parameters":{"device":3,"nonsense":{}}}"#)
     #expect(reply.contains("PermissionDenied") && !reply.contains("nonsense"), "\(reply)")
   }
 
-  /// It was closed once more than 1 MiB waited.
+  /// It used to be closed once more than 1 MiB was pending.
   @Test func `a client that calls faster than it is answered is read more slowly`() async throws {
     let client = try SocketClient(methods())
     let count = 1500
     let call = Array(Self.info.utf8) + [UInt8](repeating: 32, count: 1 << 10) + [0]
     var rest = [[UInt8]](repeating: call, count: count).flatMap { $0 }[...]
-    // It reads nothing until nothing more goes out.
+    // It reads nothing until its output is full.
     while true {
       let left = rest.count
       while case let sent = client.send(rest), sent > 0 { rest = rest.dropFirst(sent) }
@@ -75,7 +75,7 @@ import Testing
 
   @Test func `many connections of one user do not delay another's`() async throws {
     let methods = methods()
-    // Each user is one that may make calls: what is measured is turns, not places.
+    // All users have the right: this measures turns, not places.
     let flood = try (0..<16).map { _ in try SocketClient(methods, user: Self.stranger) }
     let other = try SocketClient(methods, user: Self.stranger + 1)
     #expect(await other.ask(Self.status).contains("PermissionDenied"))
@@ -93,8 +93,8 @@ import Testing
       })
   }
 
-  /// All that waited for a name were answered in one turn: 128 calls of an owner cost 50 ms, once a second.
-  @Test func `calls that waited for the same name are answered in turns, like others`() async throws {
+  /// All calls that waited for a lookup used to be answered in one turn: 128 calls took 50 ms, once a second.
+  @Test func `calls that waited for the same lookup are answered in turns`() async throws {
     let service = NameService([.user("owner"): .number(Self.stranger)])
     service.hang(true)
     let accounts = Accounts(resolve: service.resolve)
@@ -102,7 +102,7 @@ import Testing
     let clients = try (0..<8).map { _ in try SocketClient(methods, user: Self.stranger) }
     clients.forEach { $0.send(Self.status) }
     #expect(await until { methods.calls == clients.count })
-    // Behind theirs, in the same turn: whoever is answered before is answered by now.
+    // Queued behind theirs, in the same turn.
     var answered: Int?
     accounts.find([.user("owner")]) { _ in answered = clients.reduce(0) { $0 + $1.messages() } }
     service.hang(false)
@@ -137,7 +137,7 @@ import Testing
     let (holder, driver) = (try SocketClient(rig.methods), try SocketClient(rig.methods))
     let lease = await rig.drive(holder)
     #expect(await driver.ask(rig.set("1", lease)).contains("reading"))
-    // A command that takes its time, and set-points behind it that fill the socket.
+    // A slow command, and set-points behind it that fill the socket.
     rig.probe.answers { _, _, _ in }
     while driver.send(rig.set("2", lease)) {}
     await Timer.pause(20 * .millisecond)
@@ -147,7 +147,7 @@ import Testing
     rig.end()
   }
 
-  @Test func `calls that want no reply are answered though their client has gone`() async throws {
+  @Test func `oneway calls are carried out after their client has disconnected`() async throws {
     let rig = await DrivingRig()
     let client = try SocketClient(rig.methods)
     let led = #"{"method":"io.vehicled.Set","parameters":{"device":"board","property":"led","value":{"int":7}},"oneway":true}"#
@@ -158,11 +158,10 @@ import Testing
     rig.end()
   }
 
-  /// One test for all that has to do with ten seconds.
-  @Test func `who says half a call is let go after ten seconds, who says nothing once places are scarce, and a driver never`() async throws
-  {
+  /// One test for all timeouts of 10 s.
+  @Test func `incomplete calls close a client after 10 s, silence when places are scarce, and a driver is kept`() async throws {
     let user = Self.stranger
-    // The driver's right stays known: of those who are still looked up the 17th connection may be refused.
+    // The driver's right stays cached: without that the 17th connection may be rejected.
     let rig = await DrivingRig(
       control: .init(observe: [], control: [], controlUsers: ["\(user + 1)"]), accounts: Accounts(maxAge: 3600 * .second))
     let half = try SocketClient(rig.methods)
@@ -184,7 +183,7 @@ import Testing
     rig.end()
   }
 
-  @Test func `when the daemon stops, whatever was sent before is answered, and nothing after`() async throws {
+  @Test func `a stopping daemon answers calls sent before, and none after`() async throws {
     let rig = await DrivingRig()
     let clients = try (0..<8).map { _ in try SocketClient(rig.methods) }
     #expect(await until { rig.methods.admission.sessions.count == 8 })
@@ -203,7 +202,7 @@ import Testing
 @Suite struct BacklogTests {
   private func bytes(_ count: Int) -> [UInt8] { [[UInt8]](repeating: Array(#"{"method":"a.B"}"#.utf8) + [0], count: count).flatMap { $0 } }
 
-  @Test func `what waited in the kernel while reading was paused counts as old as the pause`() throws {
+  @Test func `bytes in the kernel's buffer count as old as the pause in reading`() throws {
     var backlog = Backlog()
     backlog.append(bytes(1), at: 1 * .second)
     #expect(try backlog.next()?.arrived == 1 * .second)
@@ -226,7 +225,7 @@ import Testing
     #expect(try backlog.next()?.arrived == 3 * .second)
   }
 
-  @Test func `the limit may grow while a call comes`() throws {
+  @Test func `the limit may grow during a call`() throws {
     var backlog = Backlog()
     backlog.append([UInt8](repeating: 32, count: Backlog.unauthorizedLimit + 1), at: 0)
     #expect(throws: VarlinkFraming.TooLong.self) { try backlog.hasCall() }

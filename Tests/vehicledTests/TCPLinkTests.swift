@@ -1,4 +1,4 @@
-// What a TCP link asks of the kernel: one that must not be given up is kept, and what waits is sent again every second.
+// The socket options of TCP links.
 
 import CLinux
 import Foundation
@@ -41,7 +41,7 @@ import Testing
     return getsockopt(file, CInt(IPPROTO_TCP), option, &value, &length) == 0 ? value : nil
   }
 
-  @Test(arguments: [true, false]) @Loop func theKernelKeepsWhatMustNotBeGivenUp(_ givesUp: Bool) async throws {
+  @Test(arguments: [true, false]) @Loop func socketOptionsFitGivesUp(_ givesUp: Bool) async throws {
     let (file, port) = try Self.listen()
     defer { close(file) }
     let owner = Owner()
@@ -50,7 +50,7 @@ import Testing
     for _ in 0..<500 where !owner.isUp { try await Task.sleep(for: .milliseconds(10)) }
     let descriptor = try #require(owner.isUp ? link.descriptor : nil)
     #expect(Self.option(descriptor, TCP_USER_TIMEOUT) == (givesUp ? 25_000 : 3_600_000))
-    // A kernel that does not know it has no such option; the usual value is two minutes.
+    // Older kernels do not have the option; its default is 2 min.
     if let time = Self.option(descriptor, ChannelLink.maxBackoff.option) {
       #expect(time == (givesUp ? 120_000 : ChannelLink.maxBackoff.milliseconds))
     }
