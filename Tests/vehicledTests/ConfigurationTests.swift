@@ -191,7 +191,7 @@ func problems(_ text: String) throws -> [String] {
     ("link = \"tcp:h:1\"\nkind = \"still\"\nrecord = \"yes\"", "4:10: record: \"yes\" is a string; use true or false"),
     ("link = \"tcp:h:1\"\nkind = \"still\"\n[device.ev.rate]", "4:1: rate: this is a section; use a number"),
     ("link = \"tcp:h\"\nkind = \"still\"", "2:13: link: HOST or PORT is missing"),
-    ("link = \"serial:/dev/é?bawd=1\"\nkind = \"still\"", "2:23: link: unknown key \"bawd\" in the link; known are baud"),
+    ("link = \"serial:/dev/é?bawd=1\"\nkind = \"still\"", "2:23: link: unknown key \"bawd\" in the link"),
     ("link = \"serial:/dev/\\u0041?bawd=1\"\nkind = \"still\"", "2:8: link: unknown key \"bawd\""),
     ("link = \"tcp:h:1\"\nkind = \"still\"\nmode = 3", "4:1: mode is a section, not a key; write [device.ev.mode.NAME]"),
     ("link = \"tcp:h:1\"\nkind = \"still\"\nmode.eco = 3", "4:6: eco is a section, not a key; write [device.ev.mode.NAME]"),
