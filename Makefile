@@ -147,6 +147,8 @@ install: ## install the files under DESTDIR and prefix (build first)
 	test -e $(DESTDIR)$(sysconfdir)/vehicled/signals.d/example.toml || install -m 644 etc/signals.d/example.toml $(DESTDIR)$(sysconfdir)/vehicled/signals.d
 	install -d $(sharedir)/doc/vehicled $(sharedir)/bash-completion/completions $(sharedir)/zsh/vendor-completions $(sharedir)/fish/vendor_completions.d
 	install -m 644 README.md ARCHITECTURE.md SECURITY.md LICENSE $(sharedir)/doc/vehicled
+	install -d $(sharedir)/doc/vehicled/docs
+	install -m 644 docs/*.md $(sharedir)/doc/vehicled/docs
 	install -d $(addprefix $(sharedir)/man/,$(dir $(pages)))
 	for page in $(pages); do install -m 644 systemd/man/$${page#*/} $(sharedir)/man/$$page || exit 1; done
 	$(release)/vehiclectl completions bash | sed "1{/^#!/d}" >$(sharedir)/bash-completion/completions/vehiclectl
@@ -170,6 +172,7 @@ check-install:
 	@$(root)/usr/bin/vehicled --check-config --config $(root)/etc/vehicled/vehicled.toml
 	@bash -n $(root)/usr/share/bash-completion/completions/vehiclectl
 	@for page in $(pages); do test -s $(root)/usr/share/man/$$page || { echo "check-install: $$page is missing" >&2; exit 1; }; done
+	@for page in docs/*.md; do test -s $(root)/usr/share/doc/vehicled/$$page || { echo "check-install: $$page is missing" >&2; exit 1; }; done
 	@! command -v mandoc >/dev/null || mandoc -T lint -W warning $(pages:%=$(root)/usr/share/man/%)
 	@for program in $(programs); do size=$$(stat -c %s $(root)/usr/bin/$$program); \
 	  test $$size -lt 32000000 || { echo "check-install: $$program has $$size bytes stripped; check whether ICU is linked in" >&2; exit 1; }; done
