@@ -1,0 +1,110 @@
+// README.md and docs/: links that resolve, a README of one length, configuration that loads.
+
+import Foundation
+import Testing
+
+/// The Markdown files for users.
+enum Documents {
+  static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+
+  /// Paths relative to the root.
+  static func paths() throws -> [String] {
+    let names = try FileManager.default.contentsOfDirectory(atPath: root.appendingPathComponent("docs").path)
+    return ["README.md"] + names.filter { $0.hasSuffix(".md") }.sorted().map { "docs/\($0)" }
+  }
+
+  static func lines(_ path: String) throws -> [String] {
+    try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8).components(separatedBy: "\n")
+  }
+
+  /// The lines outside fenced and indented code blocks, without code spans.
+  static func prose(_ path: String) throws -> [String] {
+    var isCode = false
+    var prose: [String] = []
+    for line in try lines(path) {
+      if line.hasPrefix("```") {
+        isCode.toggle()
+      } else if !isCode, !line.hasPrefix("    ") {
+        prose.append(line.components(separatedBy: "`").enumerated().map { $0.offset % 2 == 0 ? $0.element : "code" }.joined())
+      }
+    }
+    return prose
+  }
+
+  /// The anchors that GitHub gives the headings of a file.
+  static func anchors(_ path: String) throws -> Set<String> {
+    var isCode = false
+    var anchors: Set<String> = []
+    for line in try lines(path) {
+      if line.hasPrefix("```") { isCode.toggle() }
+      guard !isCode, line.hasPrefix("#"), let space = line.firstIndex(of: " ") else { continue }
+      let kept = line[space...].dropFirst().lowercased().filter { $0.isLetter || $0.isNumber || $0 == "-" || $0 == "_" || $0 == " " }
+      anchors.insert(kept.replacingOccurrences(of: " ", with: "-"))
+    }
+    return anchors
+  }
+
+  /// The fenced blocks of one language.
+  static func blocks(_ language: String, in path: String) throws -> [String] {
+    var blocks: [String] = []
+    var block: [String]?
+    for line in try lines(path) {
+      if line.hasPrefix("```") {
+        if let block { blocks.append(block.joined(separator: "\n") + "\n") }
+        block = block == nil && line == "```\(language)" ? [] : nil
+      } else {
+        block?.append(line)
+      }
+    }
+    return blocks
+  }
+}
+
+@Suite("README.md and docs/") struct DocumentTests {
+  @Test func `links and anchors resolve`() throws {
+    for path in try Documents.paths() {
+      let folder = Documents.root.appendingPathComponent(path).deletingLastPathComponent()
+      for line in try Documents.prose(path) {
+        for part in line.components(separatedBy: "](").dropFirst() {
+          let link = part.prefix { $0 != ")" }
+          if link.hasPrefix("https://") { continue }
+          let pieces = link.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false)
+          let target = pieces[0].isEmpty ? path : String(folder.appendingPathComponent(String(pieces[0])).standardizedFileURL.path)
+          let file = pieces[0].isEmpty ? Documents.root.appendingPathComponent(path).path : target
+          #expect(FileManager.default.fileExists(atPath: file), "\(path): \(link)")
+          guard pieces.count == 2, file.hasSuffix(".md") else { continue }
+          let relative = String(file.dropFirst(Documents.root.standardizedFileURL.path.count + 1))
+          #expect(try Documents.anchors(relative).contains(String(pieces[1])), "\(path): \(link)")
+        }
+      }
+    }
+  }
+
+  @Test func `the index links every page`() throws {
+    let index = try Documents.prose("docs/README.md").joined()
+    for path in try Documents.paths() where path.hasPrefix("docs/") && path != "docs/README.md" {
+      #expect(index.contains("](\(path.dropFirst(5)))"), "\(path)")
+    }
+  }
+
+  @Test func `README.md has at most 200 lines`() throws {
+    #expect(try Documents.lines("README.md").count <= 201)
+  }
+
+  /// Files with keys do not exist here, and only they may be missing.
+  @Test func `the TOML of every page loads`() throws {
+    let house = try House()
+    try FileManager.default.createDirectory(atPath: "\(house.directory)/signals.d", withIntermediateDirectories: true)
+    for path in try Documents.paths() {
+      for block in try Documents.blocks("toml", in: path) {
+        let signals = "\(house.directory)/signals.d/page.toml"
+        let isSignals = block.hasPrefix("[signal.")
+        try house.write(isSignals ? block : "", to: signals)
+        try house.write(isSignals ? "[device.ev]\nkind = \"obd\"\nlink = \"serial:/dev/ttyUSB0\"\n" : block)
+        let outcome = house.run("\(House.programs)/vehicled", ["--check-config", "--config", house.configuration])
+        let problems = outcome.errors.split(separator: "\n").filter { !$0.contains("no such file or directory") }
+        #expect(problems.isEmpty, "\(path): \(outcome.errors)\n\(block)")
+      }
+    }
+  }
+}
