@@ -114,7 +114,7 @@ enum ToyAnswer {
   static func voted(_ response: HTTPResponse, _ vote: ToyPendingVote) throws(ToyError) -> ToyVoted {
     switch response {
     case .answered(204, _, _): return .unchanged
-    case .answered(401, _, _): throw ToyError(isPassing: true, code: "needs-login", words: sessionExpired)
+    case .answered(401, _, _): throw ToyError(isPassing: true, code: "needs-login", message: sessionExpired)
     case .answered(400, let type, let body) where isVerdict(type, body):
       let words = message(body).map { " (\($0))" } ?? ""
       throw .final(

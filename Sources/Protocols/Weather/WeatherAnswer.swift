@@ -50,7 +50,7 @@ enum WeatherAnswer {
     let root = try document(response, of: "the geocoding service", key: "geocoding-url")
     guard let results = root["results"], results.kind != .array || !results.elements.isEmpty else {
       let message = "place not found by the geocoding service: check its spelling, or set latitude and longitude"
-      throw WeatherError(message: words, pace: .hourly)
+      throw WeatherError(message: message, pace: .hourly)
     }
     guard let first = results.elements.first else {
       throw WeatherError(message: "no results in the response of the geocoding service: check geocoding-url")
