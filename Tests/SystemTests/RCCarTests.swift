@@ -261,7 +261,7 @@ extension WholeHouse {
     /// Nothing that is said of a car that another client holds may pass for a car that stands.
     @Test func aCarThatSomebodyElseHoldsIsSaidToBeSilentAndMayBeDriving() throws {
       let track = try Track("--fault", "held", ready: false)
-      #expect(wait(seconds: 20) { track.house.vehiclectl("status", "car").output.contains("connected but silent") })
+      #expect(wait(seconds: 20) { track.house.vehiclectl("status", "car").output.contains("connected, but no response") })
       let stop = track.house.vehiclectl("do", "car.stop")
       #expect(stop.status == 1 && stop.errors.contains("not confirmed: the car may still be driving"), "\(stop.errors)")
       for name in ["running", "mode", "roll"] {

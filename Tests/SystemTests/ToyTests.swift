@@ -92,7 +92,7 @@ extension WholeHouse {
 
     @Test func aServerOfEverySortOfTroubleIsNamed() throws {
       for (fault, words) in [
-        ("error", "in trouble (500)"), ("html", "a web page"), ("redirect", "which is not followed"), ("garbage", "is not HTTP"),
+        ("error", "failed (500)"), ("html", "a web page"), ("redirect", "which is not supported"), ("garbage", "is not HTTP"),
         ("huge", "more than the maximum of 1 MiB"),
       ] {
         let house = try House()

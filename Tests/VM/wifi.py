@@ -148,7 +148,7 @@ def person(trivio, toy):
     _, status = os.waitpid(pid, 0)
     os.close(terminal)
     lines = [line.strip() for line in re.split(r"[\r\n]|\x1b\[[0-9;]*[A-Za-z]", shown) if line.strip()]
-    check("a run at a terminal succeeds", os.waitstatus_to_exitcode(status) == 0 and "sent; look at the toy's LED" in shown, lines[-6:])
+    check("a run at a terminal succeeds", os.waitstatus_to_exitcode(status) == 0 and "sent; check the toy's LED" in shown, lines[-6:])
     check("the terminal never shows the password", PASSWORD not in shown)
     return lines
 

@@ -56,7 +56,7 @@ import Testing
   // MARK: Texts
 
   @Test(arguments: [
-    ("", "nothing"), ("a\nb", "control"), ("a\u{7F}", "control"), ("grüße", "ASCII"), ("a#$#b", "#$#"), ("a%^%b", "%^%"), ("a%^", "%^"),
+    ("", "empty"), ("a\nb", "control"), ("a\u{7F}", "control"), ("grüße", "ASCII"), ("a#$#b", "#$#"), ("a%^%b", "%^%"), ("a%^", "%^"),
     (String(repeating: "x", count: 1009), "1 characters too long"),
   ]) func textsThatWouldBreakTheFrameAreRefusedByName(_ text: String, _ words: String) {
     #expect(CarText.refusal(text)?.contains(words) == true)

@@ -28,7 +28,7 @@ import Testing
     }
     rig.hear("Modes#$#Slow;;slow;7;0%^%")
     let empty = rig.set("mode", .string(" "))
-    #expect(rig.complaint(empty)?.contains("it has 0 Slow; 1 ; 2 slow") == true)
+    #expect(rig.complaint(empty)?.contains("the car has 0 Slow; 1 ; 2 slow") == true)
     let twice = rig.set("mode", .string("slow"))
     let both = rig.set("mode", .string("0"))
     #expect(rig.complaint(twice) == "\"slow\" is ambiguous: modes 0 and 2; give the number")
@@ -178,7 +178,7 @@ import Testing
     let asked = rig.now
     rig.give(.leaseBegan(deadline: 300 * .millisecond))
     rig.drive(for: 6 * .second)
-    #expect(rig.lost.count == 1 && rig.lost.last?.hasPrefix("the car has not answered since it was told what to do") == true)
+    #expect(rig.lost.count == 1 && rig.lost.last?.hasPrefix("no response to the last command") == true)
     #expect(rig.words(since: asked).filter { $0 == "Modes#$#" }.count >= 4 && !rig.words().contains("Continue#$#"))
     rig.give(.leaseBegan(deadline: 300 * .millisecond))
     #expect(rig.lost.count == 2)
@@ -280,7 +280,7 @@ import Testing
         #expect(rig.succeeded(id) && rig.words().last == "LeftButtonTouchDown#$#")
       } else {
         #expect(
-          rig.refusal(id) == "no-buttons" && rig.complaint(id)?.contains(mode == 3 || mode == 4 ? "broken" : "has no buttons") == true)
+          rig.refusal(id) == "no-buttons" && rig.complaint(id)?.contains(mode == 3 || mode == 4 ? "bug" : "has no buttons") == true)
       }
     }
   }

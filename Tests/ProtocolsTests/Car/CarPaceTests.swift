@@ -106,7 +106,7 @@ import Testing
   @Test(arguments: ["nan", "-1", "0", "", "inf", "0,0166", "-0.0", "1;2", "soon"]) func aRateThatIsNoneIsIgnoredWithANote(_ text: String) {
     var rig = CarRig.ready(tellsModes: false)
     rig.hear("Gyro#$#\(text)%^%\r\n")
-    #expect(rig.number("tilt-rate") == 60 && rig.notes.last?.contains("asks for tilt every") == true && rig.number("bad-frames") == 0)
+    #expect(rig.number("tilt-rate") == 60 && rig.notes.last?.contains("ignored: tilt interval") == true && rig.number("bad-frames") == 0)
   }
 
   @Test func theConfiguredRateGoesBeforeTheCars() {

@@ -100,8 +100,8 @@ import Testing
   }
 
   @Test(arguments: [
-    (DatabaseAnswer.missing, "there is no Gadgetbridge in the import folder"), (.failed("it is locked"), "it is locked"),
-    (.rows([], FileStamp(size: 2, modified: 2)), "not Gadgetbridge's: no table of it has TIMESTAMP and STEPS"),
+    (DatabaseAnswer.missing, "no file Gadgetbridge in import/"), (.failed("it is locked"), "it is locked"),
+    (.rows([], FileStamp(size: 2, modified: 2)), "not a Gadgetbridge database: no table"),
   ]) func `what is wrong is a fault, and the last values stay`(_ trouble: DatabaseAnswer, _ words: String) throws {
     let export = Export()
     export.set(newest: Self.now, steps: 4321)

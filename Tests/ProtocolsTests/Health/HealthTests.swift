@@ -47,7 +47,7 @@ import Testing
     rig.run(for: 9 * Self.hour + 54 * 60 * .second)
     #expect(rig.number("steps") == 4321)
     rig.run(for: 61 * .second)
-    #expect(rig.absence("steps")?.hasPrefix("nothing yet today") == true && rig.status == "ready")
+    #expect(rig.absence("steps")?.hasPrefix("no data for today") == true && rig.status == "ready")
     #expect(rig.machine.nextWake == nil)
     rig.set("steps", 10)
     #expect(rig.number("steps") == 10)

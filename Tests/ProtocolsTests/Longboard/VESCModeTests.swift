@@ -152,7 +152,7 @@ import Testing
     var other = try VESCRig(.v360, modes: VESCRig.modes)
     other.start(restored: ["mode": Array("eco".utf8)])
     other.run(for: 5 * .second)
-    #expect(other.fault?.hasPrefix("the mode eco is not in force") == true && other.status == "degraded")
+    #expect(other.fault?.hasPrefix("the mode eco is not active") == true && other.status == "degraded")
     #expect(other.number("speed") != nil)
   }
 

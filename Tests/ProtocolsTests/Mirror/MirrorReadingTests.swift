@@ -140,7 +140,7 @@ import Testing
     dark.start(for: .second)
     dark.set("username", .string("Bob"), id: 1)
     dark.run(for: 10 * .second)
-    #expect(dark.report()?.text?.contains("with the next value") == true && dark.mirror.display.enrolled.isEmpty)
+    #expect(dark.report()?.text?.contains("after the next value") == true && dark.mirror.display.enrolled.isEmpty)
     dark.set("led", .int(40), id: 2)
     dark.run(for: 10 * .second)
     #expect(dark.report(2)?.text?.contains("stand in front of the mirror") == true && dark.mirror.display.enrolled == ["Bob"])

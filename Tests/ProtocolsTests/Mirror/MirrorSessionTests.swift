@@ -90,7 +90,7 @@ import Testing
     rig.set("username", .string("Ada L"))
     rig.run(for: 10 * .second)
     #expect(rig.texts == ["Name: Ada", "NewName: Ada L", "Bright: 40.0"])
-    #expect(rig.report()?.text?.contains("it takes pictures now") == true)
+    #expect(rig.report()?.text?.contains("it takes pictures of you") == true)
     #expect(rig.mirror.display.enrolled == ["Ada", "Ada L"] && rig.disk["username"] == Array("Ada L".utf8))
     // What was set by hand counts more than the configuration, until it is taken back.
     try rig.restart(for: .second)
@@ -148,11 +148,11 @@ import Testing
     rig.set("led", .int(30))
     rig.run(for: .second)
     #expect(rig.texts.suffix(3) == ["Name: Ada", "Bright: 30.0", "Bright: 30.0"] && rig.outcome() == .success(Report()))
-    #expect(rig.resets.isEmpty && rig.notes.contains { $0.contains("once more") })
+    #expect(rig.resets.isEmpty && rig.notes.contains { $0.contains("repeated") })
     rig.answers = [.acknowledged, .refused, .refused]
     rig.set("led", .int(31), id: 2)
     rig.run(for: .second)
-    #expect(rig.resets.count == 1 && rig.fault?.contains("does not take what is written") == true)
+    #expect(rig.resets.count == 1 && rig.fault?.contains("write failed") == true)
     #expect(rig.report(2)?.text?.hasPrefix("pending") == true)
     rig.connect()
     rig.run(for: 6 * .second)

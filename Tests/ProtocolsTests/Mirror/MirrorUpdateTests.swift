@@ -37,7 +37,7 @@ import Testing
     rig.set("send", .bool(true))
     #expect(rig.code() == "collection-off")
     rig.set("health", .bool(true), id: 2)
-    #expect(rig.report(2)?.text?.contains("none of the values is permitted yet") == true)
+    #expect(rig.report(2)?.text?.contains("no value is permitted yet") == true)
     rig.set("send", .bool(true), id: 3)
     rig.run(for: 10 * .second)
     rig.forget()
@@ -267,7 +267,7 @@ import Testing
     setup.options["profile"] = .string("plain")
     #expect(throws: OptionError.self) { try MirrorMachine(setup) }
     _ = try MirrorMachine(Setup(options: ["profile": .string("plain")]))
-    #expect(Kind.mirror.caution?(Setup())?.contains("known to all") == true)
-    #expect(Kind.mirror.caution?(Setup(options: ["profile": .string("plain")]))?.contains("nothing protects") == true)
+    #expect(Kind.mirror.caution?(Setup())?.contains("public") == true)
+    #expect(Kind.mirror.caution?(Setup(options: ["profile": .string("plain")]))?.contains("is not encrypted") == true)
   }
 }
