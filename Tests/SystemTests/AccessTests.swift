@@ -95,7 +95,7 @@ extension WholeHouse {
       #expect(refused.status == 7 && refused.errors.contains("polkit denied io.vehicled.control"), "\(refused.errors)")
       authority.answer.withLock { $0 = (false, true) }
       let challenged = stranger(house, "status")
-      #expect(challenged.status == 7 && challenged.errors.contains("io.vehicled.observe to be authenticated"), "\(challenged.errors)")
+      #expect(challenged.status == 7 && challenged.errors.contains("authentication for io.vehicled.observe"), "\(challenged.errors)")
       withExtendedLifetime((bus, daemon)) {}
     }
 

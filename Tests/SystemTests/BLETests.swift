@@ -245,8 +245,8 @@ extension WholeHouse {
       ("ble:Veepeak?service=1234", "no writable characteristic in service 1234; it has FFF0 (FFF1, FFF2)"),
       ("ble:Veepeak?write=1234", "no characteristic 1234; it has FFF0"),
       ("ble:Veepeak?write=FFF1", "characteristic FFF1 is not writable: it has notify"),
-      ("ble:Veepeak?write=FFF2&notify=FFF2", "characteristic FFF2 cannot notify"),
-      ("ble:Veepeak?response=yes", "characteristic FFF2 has write-without-response only"),
+      ("ble:Veepeak?write=FFF2&notify=FFF2", "characteristic FFF2 does not support notify"),
+      ("ble:Veepeak?response=yes", "characteristic FFF2 has only write-without-response"),
       ("ble:Veepeak?adapter=hci7", "no Bluetooth adapter hci7: found hci0"),
     ]) func whatDoesNotFitIsNamed(_ link: String, _ words: String) throws {
       let air = try Air(link: link)
