@@ -5,7 +5,7 @@ import Testing
 
 @testable import vehicled
 
-/// A name service of the test's own: it says what it is told to, and can hang.
+/// A fake name service with given answers, which can hang.
 final class NameService: Sendable {
   let answers: Mutex<Accounts.Answers>
   private let hangs = Mutex(false)
@@ -13,7 +13,7 @@ final class NameService: Sendable {
 
   init(_ answers: Accounts.Answers) { self.answers = Mutex(answers) }
 
-  /// How many questions came.
+  /// The number of queries.
   var questions: Int { count.withLock { $0 } }
 
   func hang(_ does: Bool) { hangs.withLock { $0 = does } }
@@ -26,7 +26,7 @@ final class NameService: Sendable {
 }
 
 @Suite("Accounts") @Loop struct AccountsTests {
-  /// What is found, once it is.
+  /// The answers, once they have arrived.
   @Loop private final class Found {
     var answers: Accounts.Answers?
     func find(_ accounts: Accounts, _ queries: Set<Accounts.Query>) {
@@ -36,14 +36,14 @@ final class NameService: Sendable {
 
   private static let drivers = Accounts.Query.group("drivers")
 
-  @Test func theSystemsAccountsAreFoundByNameAndNumber() {
+  @Test func systemAccountsAreFoundByNameAndID() {
     #expect(Accounts.resolve(.user("root")) == .number(0) && Accounts.resolve(.userName(0)) == .name("root"))
     #expect(Accounts.resolve(.group("root")) == .number(0) && Accounts.resolve(.groupName(0)) == .name("root"))
     #expect(Accounts.resolve(.user("4711")) == .number(4711) && Accounts.resolve(.user("no-such-user")) == .absent)
     #expect(Accounts.resolve(.group("4711")) == .absent && Accounts.resolve(.userName(3_000_000_000)) == .absent)
   }
 
-  @Test func anAnswerIsUsedForAWhileAndOneQuestionServesAllWhoWait() async {
+  @Test func answersAreCachedAndOneLookupServesAllCallers() async {
     let service = NameService([Self.drivers: .number(60)])
     let accounts = Accounts(maxAge: 3600 * .second, resolve: service.resolve)
     let (first, second) = (Found(), Found())
@@ -64,13 +64,13 @@ final class NameService: Sendable {
     #expect(await until { service.questions == 3 })
   }
 
-  @Test func aLookUpThatHangsFailsInTimeAndTheNextCallersDoNotWait() async {
+  @Test func aHangingLookupTimesOutAndLaterCallersDoNotWait() async {
     let service = NameService([Self.drivers: .number(60)])
     let accounts = Accounts(timeout: 50 * .millisecond, maxAge: 3600 * .second, resolve: service.resolve)
     service.hang(true)
     let found = Found()
     found.find(accounts, [Self.drivers])
-    // The loop goes on meanwhile: this waits on one of its timers.
+    // The loop is not blocked: this waits for one of its timers.
     #expect(await until { found.answers != nil })
     #expect(found.answers == [Self.drivers: .failed("the name service does not respond")])
     let next = Found()
@@ -80,7 +80,7 @@ final class NameService: Sendable {
     #expect(await until { accounts.known([Self.drivers]) == [Self.drivers: .number(60)] })
   }
 
-  @Test func anotherNumberIsReportedAndAFailureIsNone() async {
+  @Test func aChangedIDIsReportedAndAFailureIsNot() async {
     let service = NameService([Self.drivers: .number(60)])
     let accounts = Accounts(resolve: service.resolve)
     var changes = 0
@@ -92,7 +92,7 @@ final class NameService: Sendable {
       found.find(accounts, [Self.drivers])
       #expect(await until { found.answers == [Self.drivers: answer] })
     }
-    // A failure hides what was before: it is looked up again all the same.
+    // A cached failure does not prevent another lookup.
     #expect(changes == 2)
   }
 }

@@ -1,4 +1,4 @@
-// Holds etc/vehicled.toml, the example in the error text and the tables of known keys together.
+// Compares etc/vehicled.toml and the example in the error message with the tables of known keys.
 
 import Foundation
 import Protocols
@@ -9,7 +9,7 @@ import Testing
 @Suite struct ConfigurationExampleTests {
   private static let path = tree("etc/vehicled.toml")
 
-  /// The shipped file with its settings switched on.
+  /// The shipped file with its settings uncommented.
   private func switchedOn() throws -> String {
     let lines = try String(contentsOfFile: Self.path, encoding: .utf8).split(separator: "\n", omittingEmptySubsequences: false)
     return lines.map { line in
@@ -43,11 +43,11 @@ import Testing
     #expect(words.contains("\(place): unknown key") && words.contains("it has been renamed to poll"), "\(words)")
   }
 
-  @Test func `as it is shipped it sets nothing`() throws {
+  @Test func `the shipped file sets nothing`() throws {
     #expect(try Configuration.load(Self.path, kinds: registry) == Configuration())
   }
 
-  @Test func `switched on it loads, and holds every known key at its default`() throws {
+  @Test func `with its settings uncommented it loads, and has every known key with its default`() throws {
     let folder = try Folder()
     // The secrets that it names, at a place where there are some.
     let text = try switchedOn().replacingOccurrences(of: "\"/etc/vehicled/mirror.", with: "\"\(folder.path)/mirror.")
@@ -70,7 +70,7 @@ import Testing
     }
   }
 
-  @Test func `the example for those without a file loads`() throws {
+  @Test func `the example in the message about a missing file loads`() throws {
     let folder = try Folder()
     #expect(try Configuration.load(folder.write(Configuration.example), kinds: registry).devices.count == 1)
   }

@@ -1,4 +1,4 @@
-// Files that cannot be read, and bytes that no one would write.
+// Unreadable configuration files, and random bytes.
 
 import Foundation
 import Glibc
@@ -13,7 +13,7 @@ import Testing
     return error?.description ?? ""
   }
 
-  @Test func `without a file it says where to put one and what goes in`() throws {
+  @Test func `the message about a missing file has an example`() throws {
     let path = try Folder().path + "/v.toml"
     #expect(failure(path) == "\(path): no such file; create it with your devices, for example:\n\(Configuration.example)")
     #expect(Configuration.example.split(separator: "\n").count == 4)
@@ -34,7 +34,7 @@ import Testing
   }
 
   @Test(.enabled(if: geteuid() != 0, "root may read everything"))
-  func `a file without permission is told as such`() throws {
+  func `a file without read permission is reported`() throws {
     let folder = try Folder()
     let path = try folder.write("")
     chmod(path, 0)

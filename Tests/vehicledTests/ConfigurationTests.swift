@@ -1,4 +1,4 @@
-// The configuration: what loads, and every mistake a person can make, at its line and column.
+// The configuration: valid files, and the place and message of each mistake.
 
 import Foundation
 import Protocols
@@ -6,7 +6,7 @@ import Testing
 
 @testable import vehicled
 
-/// A kind for these tests: two links, an option of each type, and a machine that has an opinion.
+/// A kind for these tests: two links, an option of each type, and a machine that rejects a combination.
 struct Still: Machine {
   static let kind = Kind(
     name: "still", summary: "does nothing",
@@ -38,7 +38,7 @@ struct Still: Machine {
   mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {}
 }
 
-/// A directory of its own for a test, removed after it.
+/// A temporary directory, removed after the test.
 final class Folder {
   let path: String
 
@@ -61,7 +61,7 @@ final class Folder {
   }
 }
 
-/// What is wrong with this file, without its path.
+/// The problems of this file, without its path.
 func problems(_ text: String) throws -> [String] {
   let folder = try Folder()
   let path = try folder.write(text)
@@ -83,7 +83,7 @@ func problems(_ text: String) throws -> [String] {
     #expect(try Configuration.load(path, kinds: [Still.kind]) == Configuration(devices: [device]))
   }
 
-  @Test func `every key is taken, and devices keep the order of the file`() throws {
+  @Test func `every key is accepted, and devices keep the order of the file`() throws {
     let folder = try Folder()
     let path = try folder.write(
       """
@@ -125,7 +125,7 @@ func problems(_ text: String) throws -> [String] {
     #expect(configuration.devices.first?.links == [.main: .serial(path: "/dev/a", baud: nil)])
   }
 
-  @Test func `subsections have the names that a person gives them, in the order of the file`() throws {
+  @Test func `subsections have the user's names, in the order of the file`() throws {
     let folder = try Folder()
     let path = try folder.write(
       "[device.ev]\nkind = \"still\"\nlink = \"tcp:h:1\"\n[device.ev.mode.sport]\n[device.ev.mode.eco]\nspeed = 15\ncurrent = 50\n")
@@ -136,7 +136,7 @@ func problems(_ text: String) throws -> [String] {
       ])
   }
 
-  @Test func `the directory alone is enough, and an empty file is no mistake`() throws {
+  @Test func `the directory alone is sufficient, and an empty file is valid`() throws {
     let folder = try Folder()
     try folder.write("[device.ev]\nkind = \"still\"\nlink = \"serial:/dev/a\"\n", to: "v.toml.d/a.toml")
     #expect(try Configuration.load(folder.path + "/v.toml", kinds: [Still.kind]).devices.count == 1)
@@ -171,7 +171,7 @@ func problems(_ text: String) throws -> [String] {
     ),
     ("\"a\\nb\\u001b\" = 1", "1:1: unknown key \"a\\nb\\u{1b}\""),
   ])
-  func `mistakes outside a device are told at their place`(text: String, expected: String) throws {
+  func `mistakes outside of devices are reported at their place`(text: String, expected: String) throws {
     let found = try problems(text)
     #expect(found.count == 1)
     #expect(found.first?.contains(expected) == true, "\(found)")
@@ -208,14 +208,14 @@ func problems(_ text: String) throws -> [String] {
       "5:13: allow-raw: the documented dialect has no raw queries"
     ),
   ])
-  func `mistakes in a device are told at their place`(lines: String, expected: String) throws {
+  func `mistakes in a device are reported at their place`(lines: String, expected: String) throws {
     let found = try problems("[device.ev]\n" + lines)
     #expect(found.count == 1)
     #expect(found.first?.hasPrefix(expected) == true, "\(found)")
   }
 
   @Test(arguments: ["Ev", "1ev", "-ev", "e_v", "e v", "é", "", "abcdefghijklmnopqrstuvwxyz0123456"])
-  func `a bad name of a device is refused`(name: String) throws {
+  func `an invalid device name is rejected`(name: String) throws {
     let found = try problems("[device.\"\(name)\"]\nkind = \"still\"\nlink = \"tcp:h:1\"")
     #expect(found.count == 1)
     #expect(found.first?.hasPrefix("1:9: invalid device name \"\(name)\"; use at most 32 lower-case letters") == true, "\(found)")
@@ -234,7 +234,7 @@ func problems(_ text: String) throws -> [String] {
     #expect(places.count == 5)
   }
 
-  @Test func `what a broken file may have said is not called missing`() throws {
+  @Test func `keys are not reported as missing if a file could not be read`() throws {
     let folder = try Folder()
     let path = try folder.write("[device.ev\nkind = \"still\"")
     try folder.write("[device.ev]\nrate = 3\n", to: "v.toml.d/b.toml")

@@ -1,4 +1,4 @@
-// Databases in the import folder, as people leave them there: whole, half written, locked, damaged, and no databases at all.
+// Databases in the import folder: complete, being written, locked, damaged, and other files.
 
 import CSQLite
 import Foundation
@@ -46,7 +46,7 @@ import Testing
       if case .rows(let rows, _) = databases.answer(DatabaseQuery(name, sql, arguments)) { rows } else { nil }
     }
 
-    func words(_ sql: String = "SELECT 1", of name: String = "db") -> String {
+    func message(_ sql: String = "SELECT 1", of name: String = "db") -> String {
       switch databases.answer(DatabaseQuery(name, sql)) {
       case .failed(let words): words
       case let other: "\(other)"
@@ -59,7 +59,7 @@ import Testing
 
   private static let steps = "CREATE TABLE s(t INTEGER, n INTEGER); INSERT INTO s VALUES(1, 10), (2, 20), (3, NULL);"
 
-  @Test func `rows come in their types, and arguments go in theirs`() {
+  @Test func `rows and arguments have their types`() {
     let shelf = Shelf()
     shelf.make("CREATE TABLE v(a, b, c, d); INSERT INTO v VALUES(1, 2.5, 'drei ü', x'6162'), (NULL, 1e300, '', x'');")
     let rows = shelf.rows("SELECT a, b, c, d FROM v ORDER BY rowid")
@@ -71,7 +71,7 @@ import Testing
     #expect(shelf.leavings.isEmpty)
   }
 
-  @Test func `a file that nobody changed is not read again`() throws {
+  @Test func `an unchanged file is not read again`() throws {
     let shelf = Shelf()
     shelf.make(Self.steps)
     guard case .rows(_, let stamp) = shelf.databases.answer(DatabaseQuery("db", "SELECT n FROM s")) else {
@@ -86,12 +86,12 @@ import Testing
     #expect(shelf.databases.answer(DatabaseQuery("nothing", "SELECT 1")) == .missing)
   }
 
-  @Test func `what is only in the log, or undone by the journal, is read as its writer would`() throws {
+  @Test func `write-ahead logs and hot journals are applied`() throws {
     let shelf = Shelf()
     shelf.run("PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=0; \(Self.steps)")
     #expect(shelf.rows("SELECT total(n) FROM s") == [[.float(30)]])
     #expect(Files.list("\(shelf.state)/import").contains("db-wal"))
-    // A writer that died in the midst of a change: the journal takes it back.
+    // A writer that was killed during a transaction: the journal rolls it back.
     shelf.make(
       "CREATE TABLE big(n, x); WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM c WHERE i<2000) "
         + "INSERT INTO big SELECT 1, hex(zeroblob(200)) FROM c", in: "whole")
@@ -104,41 +104,41 @@ import Testing
     #expect(shelf.leavings.isEmpty)
   }
 
-  @Test func `a database that is being written is waited for, then named`() {
+  @Test func `a locked database is reported after a timeout`() {
     let shelf = Shelf()
     shelf.make(Self.steps)
     shelf.run("BEGIN EXCLUSIVE; INSERT INTO s VALUES(9, 9)")
-    #expect(shelf.words().contains("is locked: another program is writing it"))
+    #expect(shelf.message().contains("is locked: another program is writing it"))
     #expect(shelf.leavings.isEmpty)
   }
 
   @Test(arguments: ["", "../secret", "a/b", ".hidden", "..", "/etc/passwd", "a\u{0}b"]) func `only names in the folder are opened`(
     _ name: String
   ) {
-    #expect(Shelf().words(of: name).contains("is not a file name"))
+    #expect(Shelf().message(of: name).contains("is not a file name"))
   }
 
-  @Test func `what is no file, or too large, is named`() throws {
+  @Test func `other file types and too large files are reported`() throws {
     let shelf = Shelf()
     #expect(mkfifo(shelf.path("fifo"), 0o644) == 0 && mkdir(shelf.path("folder"), 0o755) == 0)
     #expect(symlink("/etc/passwd", shelf.path("link")) == 0)
     try Files.write(shelf.path("plain"), Array("hello, I am no database at all, however long I am".utf8), flags: O_CREAT)
     try Files.write(shelf.path("empty"), [], flags: O_CREAT)
-    #expect(shelf.words(of: "fifo").contains("is not a regular file"))
-    #expect(shelf.words(of: "folder").contains("is a directory"))
-    #expect(shelf.words(of: "link").contains("is a symbolic link; put the file itself there"))
-    #expect(shelf.words("SELECT * FROM s", of: "plain").contains("is not an SQLite database"))
-    #expect(shelf.words("SELECT * FROM s", of: "empty").contains("no such table: s"))
+    #expect(shelf.message(of: "fifo").contains("is not a regular file"))
+    #expect(shelf.message(of: "folder").contains("is a directory"))
+    #expect(shelf.message(of: "link").contains("is a symbolic link; put the file itself there"))
+    #expect(shelf.message("SELECT * FROM s", of: "plain").contains("is not an SQLite database"))
+    #expect(shelf.message("SELECT * FROM s", of: "empty").contains("no such table: s"))
     shelf.databases.maxSize = 10
-    #expect(shelf.words(of: "plain").contains("more than the maximum of 0 MiB"))
+    #expect(shelf.message(of: "plain").contains("more than the maximum of 0 MiB"))
     #expect(shelf.leavings.isEmpty)
   }
 
-  @Test func `what is wrong with the question is named`() {
+  @Test func `errors in the query are reported`() {
     let shelf = Shelf()
     shelf.make(Self.steps)
-    #expect(shelf.words("SELECT x FROM s").contains("no such column: x"))
-    #expect(shelf.words("SELECT n FROM other").contains("no such table: other"))
+    #expect(shelf.message("SELECT x FROM s").contains("no such column: x"))
+    #expect(shelf.message("SELECT n FROM other").contains("no such table: other"))
     for sql in [
       "DELETE FROM s", "SELECT 1; SELECT 2", "ATTACH '/etc/passwd' AS p", "PRAGMA journal_mode", "", "CREATE TABLE t(a)", "VACUUM",
       "SELECT load_extension('x')", "UPDATE sqlite_master SET sql = ''", "INSERT INTO s VALUES(1, 2) RETURNING n", "SELECT ?", "SELEC",
@@ -150,14 +150,14 @@ import Testing
     #expect(shelf.rows("SELECT count(*) FROM s") == [[.int(3)]])
   }
 
-  @Test func `what comes back is bounded, in number, length and time`() {
+  @Test func `results are limited in number, length and time`() {
     let shelf = Shelf()
     shelf.make("CREATE VIEW endless AS WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM c) SELECT i FROM c")
-    #expect(shelf.words("SELECT i FROM endless").contains("more than 10000 rows"))
-    #expect(shelf.words("SELECT hex(zeroblob(40000))").contains("more than 64 KiB"))
-    #expect(shelf.words("SELECT zeroblob(100000000)").contains("value that is too large"))
+    #expect(shelf.message("SELECT i FROM endless").contains("more than 10000 rows"))
+    #expect(shelf.message("SELECT hex(zeroblob(40000))").contains("more than 64 KiB"))
+    #expect(shelf.message("SELECT zeroblob(100000000)").contains("value that is too large"))
     shelf.databases.timeout = 50 * .millisecond
-    #expect(shelf.words("SELECT count(*) FROM endless").contains("took longer than"))
+    #expect(shelf.message("SELECT count(*) FROM endless").contains("took longer than"))
   }
 
   @Test func `damaged databases are survived`() throws {
@@ -180,7 +180,7 @@ import Testing
     #expect(shelf.leavings.isEmpty)
   }
 
-  @Test func `neither the folder nor that of the copy is followed through a link`() throws {
+  @Test func `symbolic links in place of the folders are not followed`() throws {
     let shelf = Shelf()
     let elsewhere = temporaryDirectory()
     defer { try? FileManager.default.removeItem(atPath: elsewhere) }
@@ -191,12 +191,12 @@ import Testing
     #expect(Files.list(elsewhere) == ["precious"] && shelf.leavings.isEmpty)
     #expect(rename("\(shelf.state)/import", "\(elsewhere)/import") == 0)
     #expect(symlink("\(elsewhere)/import", "\(shelf.state)/import") == 0)
-    #expect(shelf.words().hasSuffix("/import is not a directory, or is a symbolic link; replace it by a directory"))
+    #expect(shelf.message().hasSuffix("/import is not a directory, or is a symbolic link; replace it by a directory"))
     unlink("\(shelf.state)/import")
     #expect(shelf.databases.answer(DatabaseQuery("db", "SELECT 1")) == .missing)
   }
 
-  @Test func `sizes that no sum can hold are refused`() {
+  @Test func `sizes that would overflow are rejected`() {
     let shelf = Shelf()
     // Only some file systems have room for such a number: /dev/shm, ZFS, XFS.
     let large = "/dev/shm/\(shelf.state.split(separator: "/").last ?? "")"
@@ -209,10 +209,10 @@ import Testing
       close(open(path, O_WRONLY | O_CREAT, 0o600))
       #expect(truncate(path, .max) == 0)
     }
-    #expect(shelf.words() == "\(large)/import/db has 8796093022207 MiB, more than the maximum of 512 MiB; export less")
+    #expect(shelf.message() == "\(large)/import/db has 8796093022207 MiB, more than the maximum of 512 MiB; export less")
   }
 
-  /// Noise that is the same every time.
+  /// Reproducible random bytes.
   private struct Noise {
     var state: UInt64
     mutating func next() -> UInt64 {
@@ -221,7 +221,7 @@ import Testing
     }
   }
 
-  @Test @Loop func `a machine is answered, and not on the loop`() async {
+  @Test @Loop func `a query of a machine does not block the loop`() async {
     let shelf = Shelf()
     shelf.make(Self.steps)
     let probe = Probe()

@@ -1,5 +1,4 @@
-// Asking HTTP servers: what comes of good and bad ones, that nothing is followed, trusted or kept that must not be, and that
-// many at once stay in bounds. All of them are on the loopback.
+// The HTTP client with good and bad servers on the loopback: responses, errors, redirections, certificates, and limits.
 
 import Foundation
 import Glibc
@@ -10,7 +9,7 @@ import Testing
 @testable import vehicled
 
 @Suite("HTTP client") @Loop struct HTTPClientTests {
-  /// What came of one request.
+  /// The response to one request.
   private func ask(_ request: HTTPRequest, _ client: HTTPClient = HTTPClient()) async -> HTTPResponse? {
     var answers: [HTTPResponse] = []
     _ = client.send(request) { answers.append($0) }
@@ -26,7 +25,7 @@ import Testing
     return "\(response.map { "\($0)" } ?? "nothing") came"
   }
 
-  @Test func anAnswerComesWithStatusTypeAndBody() async {
+  @Test func aResponseHasStatusTypeAndBody() async {
     let peer = HTTPPeer(HTTPPeer.answer(#"{"a":1}"#, type: "Application/JSON; charset=utf-8"))
     let request = HTTPRequest("GET", peer.url + "/v1?name=x", headers: ["X-Key": "7", "X-Empty": ""], proxy: "")
     #expect(await ask(request) == .answered(status: 200, type: "application/json", body: Array(#"{"a":1}"#.utf8)))
@@ -37,7 +36,7 @@ import Testing
     #expect(!heard.contains("Content-Type") && !heard.contains("Expect"))
   }
 
-  @Test(arguments: [204, 301, 302, 400, 404, 429, 500, 503]) func everyStatusIsAnAnswerAndNoRedirectionIsFollowed(_ status: Int) async {
+  @Test(arguments: [204, 301, 302, 400, 404, 429, 500, 503]) func everyStatusIsAResponseAndNoRedirectionIsFollowed(_ status: Int) async {
     let target = HTTPPeer(HTTPPeer.answer("not to be asked"))
     let peer = HTTPPeer("HTTP/1.1 \(status) Word\r\nLocation: \(target.url)/\r\nContent-Length: 0\r\n\r\n")
     #expect(await ask(HTTPRequest("GET", peer.url, proxy: "")) == .answered(status: status, type: nil, body: []))
@@ -66,11 +65,11 @@ import Testing
   @Test(arguments: [
     ("text/html", "text/html"), ("TEXT/HTML;charset=x", "text/html"), ("  application/geo+json ", "application/geo+json"), ("json", nil),
     ("a/b/c", nil), ("/", nil), ("", nil), ("te xt/html", nil), ("text/\u{e9}", nil),
-  ]) func aMediaTypeIsReadOrNone(_ text: String, _ type: String?) {
+  ]) func mediaTypes(_ text: String, _ type: String?) {
     #expect(HTTPErrorMessage.mediaType(text) == type)
   }
 
-  @Test func moreThanAMebibyteIsNotKept() async {
+  @Test func aResponseOfMoreThanOneMebibyteIsAnError() async {
     let announced = HTTPPeer("HTTP/1.1 200 OK\r\nContent-Length: 1048577\r\n\r\n")
     #expect(await failure(HTTPRequest("GET", announced.url, proxy: "")).contains("more than the maximum of 1 MiB"))
     let endless = HTTPPeer { connection, _ in
@@ -89,7 +88,7 @@ import Testing
     #expect(await ask(HTTPRequest("GET", full.url, proxy: "")) == .answered(status: 200, type: "text/plain", body: Array(exact.utf8)))
   }
 
-  @Test func whoAsksForMoreGetsSixteenMebibytesAndNotAByteBeyond() async {
+  @Test func theMaximumLengthIsSixteenMebibytes() async {
     let exact = String(repeating: "x", count: 16 << 20)
     let full = HTTPPeer(HTTPPeer.answer(exact, type: "text/plain"))
     for maxLength in [16 << 20, .max] {
@@ -106,7 +105,7 @@ import Testing
     #expect(await failure(HTTPRequest("GET", endless.url, proxy: "", maxLength: 16 << 20)).contains("more than the maximum of 16 MiB"))
   }
 
-  @Test func whatBreaksIsSaidInWords() async {
+  @Test func errorsHaveMessages() async {
     let silent = HTTPPeer { connection, _ in HTTPPeer.waitForTheEnd(connection) }
     let late = await failure(HTTPRequest("GET", silent.url + "/?key=geheim", timeout: 300 * .millisecond, proxy: ""))
     #expect(late == "no response from 127.0.0.1:\(silent.port) within 0.3 s; check the network")
@@ -127,7 +126,7 @@ import Testing
     #expect(await failure(HTTPRequest("GET", mute.url, proxy: "")).contains("closed the connection without a response"))
   }
 
-  @Test func whatCannotBeAskedIsRefusedBeforehand() async {
+  @Test func invalidRequestsAreRejected() async {
     let peer = HTTPPeer(HTTPPeer.answer("{}"))
     for value in ["a\r\nX-Evil: 1", "a\nb", "a\u{0}b", "a\u{7f}"] {
       #expect(await failure(HTTPRequest("GET", peer.url, headers: ["X-Name": value])).contains("a control character"))
@@ -141,7 +140,7 @@ import Testing
     #expect(peer.requests.isEmpty)
   }
 
-  @Test func aProxyIsAskedInTheServersPlace() async {
+  @Test func aProxyGetsTheRequest() async {
     let proxy = HTTPPeer(HTTPPeer.answer("{}"))
     #expect(
       await ask(HTTPRequest("GET", "http://nobody.invalid/x", proxy: proxy.url))
@@ -153,7 +152,7 @@ import Testing
     #expect(refusing.requests.first?.hasPrefix("CONNECT nobody.invalid:443 ") == true)
   }
 
-  @Test func manyAtOnceStayInBounds() async {
+  @Test func concurrentRequestsAreLimited() async {
     let counts = Mutex((now: 0, most: 0))
     let gate = Mutex(false)
     let peer = HTTPPeer { connection, _ in
@@ -176,7 +175,7 @@ import Testing
     client.close()
   }
 
-  @Test func aDeviceThatClosesTakesItsRequestsWithIt() async {
+  @Test func closingADeviceCancelsItsRequests() async {
     let hungUp = Mutex(0)
     let peer = HTTPPeer { connection, request in
       if request.hasPrefix("GET /answer") { HTTPPeer.send(connection, HTTPPeer.answer("{}")) }
@@ -197,7 +196,7 @@ import Testing
     var isClosed = false
     device.close { isClosed = true }
     #expect(isClosed)
-    // The connection ends long before its time, and nothing is told.
+    // The connection is closed long before the timeout, without a response to the machine.
     #expect(await until { hungUp.withLock { $0 } == 2 })
     var lives = false
     client.answer { lives = true }
@@ -206,7 +205,7 @@ import Testing
     client.close()
   }
 
-  @Test func theWatchdogIsAnsweredWithAndWithoutAThread() async {
+  @Test func theWatchdogGetsAnAnswerWithAndWithoutAThread() async {
     let client = HTTPClient()
     var answers = 0
     client.answer { answers += 1 }
@@ -226,7 +225,7 @@ import Testing
     let words = await failure(request)
     #expect(words.hasPrefix("the certificate of localhost:\(server.port) is not trusted"), "\(words)")
     #expect(words.contains("self-signed") && words.contains("ca-certificates") && !words.contains("geheim"), "\(words)")
-    // The same server is believed by whoever trusts its certificate, under the name that stands in it and no other.
+    // With its certificate as CA the same server is trusted, but only under the name in the certificate.
     let trusting = HTTPClient(authorities: server.certificate)
     #expect(await ask(request, trusting) == .answered(status: 200, type: "application/json", body: Array("{}".utf8)))
     let other = HTTPRequest("GET", "https://127.0.0.1:\(server.port)/", timeout: 20 * .second, proxy: "")
@@ -262,7 +261,7 @@ import Testing
     process.standardOutput = output
     process.standardError = FileHandle.nullDevice
     try process.run()
-    // Other tests share the loop: nothing here may block it.
+    // Other tests share the loop, so this must not block it.
     let said = output.fileHandleForReading.fileDescriptor
     _ = fcntl(said, F_SETFL, O_NONBLOCK)
     var bytes = [UInt8](repeating: 0, count: 64)

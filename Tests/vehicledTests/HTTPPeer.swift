@@ -1,5 +1,4 @@
-// An HTTP server that a test writes: it listens on the loopback, reads until an empty line has come, and does with the
-// connection what the test says.
+// A scripted HTTP server: it listens on the loopback, reads up to an empty line, and hands the connection to the test.
 
 import CLinux
 import Glibc
@@ -14,7 +13,7 @@ final class HTTPPeer: Sendable {
 
   private final class Heard: Sendable { let requests = Mutex<[String]>([]) }
 
-  /// Serves every connection on a thread of its own; it is closed when `serve` is done with it.
+  /// Serves every connection on its own thread, and closes it when `serve` returns.
   init(_ serve: @escaping @Sendable (_ connection: CInt, _ request: String) -> Void) {
     let listener = socket(AF_INET, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     self.listener = listener
@@ -50,10 +49,10 @@ final class HTTPPeer: Sendable {
 
   deinit { shutdown(listener, CInt(SHUT_RDWR)) }
 
-  /// Answers every request with this.
+  /// Sends this response to every request.
   convenience init(_ answer: String) { self.init { connection, _ in Self.send(connection, answer) } }
 
-  /// An answer with this body.
+  /// A response with this body.
   static func answer(_ body: String, type: String = "application/json") -> String {
     "HTTP/1.1 200 OK\r\nContent-Type: \(type)\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)"
   }
@@ -71,7 +70,7 @@ final class HTTPPeer: Sendable {
     return true
   }
 
-  /// Reads until the client hangs up.
+  /// Reads until the client closes the connection.
   static func waitForTheEnd(_ connection: CInt) {
     var bytes = [UInt8](repeating: 0, count: 4096)
     while read(connection, &bytes, bytes.count) > 0 {}

@@ -1,4 +1,4 @@
-// What the daemon says: fields for the journal, a line for a terminal, and nothing a peer could forge.
+// Log records: fields for the journal, lines for a terminal, and escaping of untrusted text.
 
 import Glibc
 import Logging
@@ -30,14 +30,14 @@ import Testing
     #expect(bare.dropFirst(13) == "notice ready\n")
   }
 
-  @Test func `nothing logged can start a line or drive a terminal`() {
+  @Test func `no record can start a line or control a terminal`() {
     let line = written { $0.error("a\nb\r\u{1b}[2J\u{7f}\u{2028}\u{202e}", metadata: ["device": "x\ny", "k\n": "\u{85}"]) }
     #expect(line.dropFirst(13) == "error x\\ny: a\\nb\\r\\u{1b}[2J\\u{7f}\\u{2028}\\u{202e} k\\n=\\u{85}\n")
     let long = written { $0.error("\(String(repeating: "x", count: 100_000))") }
     #expect(long.utf8.count < 5000 && long.hasSuffix("…\n"))
   }
 
-  @Test func `a pipe that nobody reads costs lines and blocks nobody, and what was lost is told`() {
+  @Test func `lines for a full pipe are dropped and counted`() {
     var ends: [Int32] = [0, 0]
     #expect(pipe(&ends) == 0)
     for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
@@ -52,7 +52,7 @@ import Testing
     #expect(String(decoding: bytes.prefix(max(end, 0)), as: UTF8.self).contains(/after \(\d+ earlier lines were dropped/))
   }
 
-  @Test func `the level can change while loggers live`() {
+  @Test func `the level can change at any time`() {
     defer { Journal.level = .info }
     let lines = written { logger in
       logger.debug("one")
@@ -77,7 +77,7 @@ import Testing
     #expect(long[3] == "VEHICLED_" + String(repeating: "K", count: 55) + "=v")
   }
 
-  @Test func `the journal is where its device and inode say`() {
+  @Test func `the journal is recognised by device and inode`() {
     var ends: [Int32] = [0, 0]
     #expect(pipe(&ends) == 0)
     for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }

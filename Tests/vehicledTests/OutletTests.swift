@@ -58,7 +58,7 @@ import Testing
       let isSame = received == sent
       #expect(isSame)
       #expect(await until { told == 400 && outlet.hasRoom })
-      // Nothing waits any more: the next one goes straight out again.
+      // The queue is empty: the next message is written directly again.
       outlet.write([1]) { _ in told += 1 }
       #expect(told == 401 && read(other) == [1])
       try await channel.close().get()
@@ -74,7 +74,7 @@ import Testing
       var told: [String?] = []
       outlet.write([1]) { told.append($0) }
       #expect(await until { !told.isEmpty && !channel.isActive })
-      // The descriptor's number may be another file's by now.
+      // The descriptor's number may belong to another file by now.
       var ends: [CInt] = [-1, -1]
       #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0)
       outlet.write([2]) { told.append($0) }

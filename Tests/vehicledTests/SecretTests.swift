@@ -1,4 +1,4 @@
-// Keys that name files with secrets in them, and keys that name properties of other devices.
+// Keys that name secret files, and keys that name properties of other devices.
 
 import Foundation
 import Protocols
@@ -6,7 +6,7 @@ import Testing
 
 @testable import vehicled
 
-/// A kind with a secret and references, that tells the secret's length.
+/// A kind with a secret and references.
 private struct Keeper: Machine {
   static let kind = Kind(
     name: "keeper", summary: "keeps", links: [],
@@ -36,7 +36,7 @@ private struct Keeper: Machine {
 }
 
 @Suite struct SecretTests {
-  /// What is wrong with a keeper whose section holds these lines; FOLDER stands for the folder of the files.
+  /// The problems of a device of kind keeper with these lines; FOLDER stands for the folder of the files.
   private func problems(_ lines: String, files: [(name: String, text: String, mode: Int)] = []) throws -> [String] {
     let folder = try Folder()
     for file in files {
@@ -55,7 +55,7 @@ private struct Keeper: Machine {
     }
   }
 
-  @Test func `a secret is what its file holds, without the line's end, and is told to nobody`() throws {
+  @Test func `a secret is the content of its file without the line break, and is never shown`() throws {
     let folder = try Folder()
     let secret = try folder.write("k-very-secret\n", to: "key")
     try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: secret)
@@ -66,7 +66,7 @@ private struct Keeper: Machine {
     var dumped = ""
     dump(device, to: &dumped)
     for text in ["\(device)", String(reflecting: device), dumped] { #expect(!text.contains("very") && !text.contains("118")) }
-    // Another secret makes it another device, for a reload to notice.
+    // A changed secret makes the device unequal, so that a reload replaces it.
     try folder.write("k-other", to: "key")
     #expect(try Configuration.load(path, kinds: [Keeper.kind]).devices.first != device)
   }
@@ -92,11 +92,11 @@ private struct Keeper: Machine {
     ),
     ("key-file = 5", "", 0o600, "3:12: key-file: 5 is an integer; put it in quotes"),
   ])
-  func `a secret that cannot be one is told at its place`(line: String, text: String, mode: Int, expected: String) throws {
+  func `an invalid secret is reported at its place`(line: String, text: String, mode: Int, expected: String) throws {
     #expect(try problems(line, files: [("key", text, mode)]) == [expected])
   }
 
-  @Test func `a credential is a file of systemd's`() throws {
+  @Test func `a credential is a file of systemd`() throws {
     let folder = try Folder()
     try folder.write("k-credential", to: "mirror-key")
     #expect(throws: ValueError.self) { try SecretFile.read("mirror-key", credentials: nil) }
@@ -114,11 +114,11 @@ private struct Keeper: Machine {
       ("[\"phone.\"]", "3:9: shows: \"phone.\" is not of the form DEVICE.PROPERTY; write it as in phone.steps"),
       ("[\"phone.steps.x\"]", "3:9: shows: \"phone.steps.x\" is not of the form DEVICE.PROPERTY; write it as in phone.steps"),
     ] as [(String, String?)])
-  func `what is shown of others must be there`(list: String, expected: String?) throws {
+  func `references to properties must exist`(list: String, expected: String?) throws {
     #expect(try problems("shows = \(list)") == [expected].compactMap(\.self))
   }
 
-  @Test func `so must another device`() throws {
+  @Test func `references to devices must exist`() throws {
     #expect(try problems("weather = \"phone\"").isEmpty)
     #expect(try problems("weather = \"sky\"") == ["3:11: weather: unknown device \"sky\"; use one of phone"])
     #expect(try problems("weather = \"mirror\"") == ["3:11: weather: \"mirror\" is this device itself; name another device"])
@@ -126,7 +126,7 @@ private struct Keeper: Machine {
     #expect(try problems(dull) == ["3:11: weather: device dull has no steps; name a device with steps, distance"])
   }
 
-  @Test func `what has no link has nothing to record`() throws {
+  @Test func `a kind without links has no key record`() throws {
     #expect(try problems("record = true").first?.hasPrefix("3:1: unknown key \"record\" of kind keeper") == true)
   }
 }

@@ -1,4 +1,4 @@
-// Signals of an owner's own in the configuration: in a device's section, in signals.d, and every mistake at its place.
+// Custom signals in the configuration: in a device's section and in signals.d, and the place of each mistake.
 
 import Foundation
 import Protocols
@@ -21,7 +21,7 @@ import Testing
 
     """
 
-  /// What is wrong with these files, without the folder's path.
+  /// The problems of these files, without the folder's path.
   private func told(_ files: [String: String], in main: String = car) throws -> [String] {
     let folder = try Folder()
     let path = try folder.write(main)
@@ -52,12 +52,12 @@ import Testing
     #expect(try Configuration.load(path, kinds: registry) != configuration, "a reload sees it")
   }
 
-  @Test func `the same name for different devices is no mistake`() throws {
+  @Test func `different devices can have signals of the same name`() throws {
     let signal = "[signal.x]\nrequest = \"2101\"\nvalue = \"A\"\ndevices = "
     #expect(try told(["a": signal + "[\"ev\"]", "b": signal + "[\"van\"]"]) == [])
   }
 
-  @Test func `two signals of one name are told with both places`() throws {
+  @Test func `two signals of one name are reported with both places`() throws {
     let signal = "[signal.mine]\nrequest = \"2101\"\nvalue = \"A\"\n"
     #expect(
       try told(["a": signal, "b": signal.replacingOccurrences(of: "mine", with: "x"), "c": signal]) == [
@@ -99,12 +99,12 @@ import Testing
     ("[signal.x", "1:10: syntax error in table header"),
   ]
 
-  @Test(arguments: mistakes) func `a mistake is told once, at its line and column`(_ text: String, _ expected: String) throws {
+  @Test(arguments: mistakes) func `a mistake is reported once, at its line and column`(_ text: String, _ expected: String) throws {
     let found = try told(["a": text])
     #expect(found.count == 1 && found[0].hasPrefix("signals.d/a.toml:" + expected), "\(found)")
   }
 
-  @Test func `every mistake is told, and those of a device's own section at theirs`() throws {
+  @Test func `mistakes in several files and sections are reported at their places`() throws {
     let main = Self.car + "[device.van.signal.x]\nrequest = \"04\"\nvalue = \"A ? 1\"\n[signal.y]\nvalue = \"A\"\n"
     let found = try told(["a": "[signal.b]\nvalue = \"A\"", "b": "[signal.c]\nrequest = \"\"\nvalue = \"B\""], in: main)
     let places = found.map { $0.prefix { $0 != " " } }
@@ -112,20 +112,20 @@ import Testing
     #expect(found[0].contains("belongs in a file of signals.d/; move it there, or write [device.NAME.signal.NAME]"))
   }
 
-  @Test func `what no device has is checked all the same`() throws {
+  @Test func `signals without a device are checked, too`() throws {
     let lone = "[device.torq]\nkind = \"longboard\"\nlink = \"tcp:h:3\"\n"
     #expect(try told(["a": "[signal.x]\nrequest = \"2101\"\nvalue = \"A\""], in: lone) == [])
     let found = try told(["a": "[signal.x]\nrequest = \"2101\"\nvalue = \"A+\"\ndevices = [\"torq\"]"], in: lone)
     #expect(found.count == 2 && found[0].contains("or remove the key devices") && found[1].hasPrefix("signals.d/a.toml:3:12: "))
   }
 
-  @Test func `a device that may asks more`() throws {
+  @Test func `allow-raw permits more services`() throws {
     let signal = ["a": "[signal.x]\nrequest = \"2F0102\"\nvalue = \"A\"\ndevices = [\"van\"]"]
     #expect(try told(signal).first?.contains("set allow-raw = true for every device") == true)
     #expect(try told(signal, in: Self.car + "allow-raw = true\n") == [])
   }
 
-  @Test func `the folder beside a file without a path, and one that is no folder`() throws {
+  @Test func `the folder of a relative path, and a file in its place`() throws {
     #expect(throws: Never.self) { try ConfigurationFile.all(in: "signals.d", beside: "v.toml") }
     let folder = try Folder()
     let path = try folder.write(Self.car)
@@ -133,7 +133,7 @@ import Testing
     #expect(throws: ConfigurationError.self) { _ = try Configuration.load(path, kinds: registry) }
   }
 
-  @Test func `what is imported loads`() throws {
+  @Test func `imported signals load`() throws {
     let set = """
       {"commands": [{"hdr": "7E4", "rax": "7EC", "cmd": {"22": "0101"}, "freq": 0.01, "filter": {"to": 2020}, "signals": [
         {"id": "A_1", "name": "\\"Quoted\\" \\\\ name", "fmt": {"bix": 5, "len": 14, "mul": 0.5, "add": -3, "min": -3, "max": 8e3, "unit": "volts"}},
@@ -158,7 +158,7 @@ import Testing
     }
   }
 
-  @Test func `the example sets nothing, and switched on it loads`() throws {
+  @Test func `the example sets nothing, and loads when uncommented`() throws {
     let text = try String(contentsOfFile: tree("etc/signals.d/example.toml"), encoding: .utf8)
     #expect(try told(["example": text]) == [])
     let lines = text.split(separator: "\n").map { line in

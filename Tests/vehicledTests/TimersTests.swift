@@ -4,7 +4,7 @@ import Testing
 @testable import vehicled
 
 @Suite("Timers") @Loop struct TimersTests {
-  @Test func fireInOrderOfTheirMoment() async {
+  @Test func timersFireInOrder() async {
     var fired: [Int] = []
     let start = Clock.monotonic()
     let timers = (0..<50).map { number in Timer { _ in fired.append(number) } }
@@ -13,7 +13,7 @@ import Testing
     #expect(fired == Array(0..<50))
   }
 
-  @Test func neverFireEarly() async {
+  @Test func timersNeverFireEarly() async {
     let moment = Clock.monotonic() + 20 * .millisecond
     var fired: Instant?
     let timer = Timer { fired = $0 }
@@ -22,7 +22,7 @@ import Testing
     #expect(fired.map { $0 >= moment } == true)
   }
 
-  @Test func aMomentCanBeMovedAndTakenBack() async {
+  @Test func aTimerCanBeMovedAndStopped() async {
     var fired: [String] = []
     let first = Timer { _ in fired.append("first") }
     let second = Timer { _ in fired.append("second") }
@@ -37,7 +37,7 @@ import Testing
     #expect(fired == ["second", "first"])
   }
 
-  @Test func aTimerThatIsAlwaysDueLeavesOthersTheirTurn() async {
+  @Test func aTimerThatIsAlwaysDueDoesNotStarveOthers() async {
     var greedy = 0
     var other = false
     var timer: vehicled.Timer?
