@@ -6,9 +6,9 @@ import Glibc
 import Protocols
 
 final class Client {
-  static let usualSocket = "/run/vehicled/io.vehicled"
+  static let defaultSocket = "/run/vehicled/io.vehicled"
   /// Three heartbeats of a Watch.
-  static let silence = 30.0
+  static let watchTimeout = 30.0
 
   private let path: String
   private var socket: Int32
@@ -105,7 +105,7 @@ final class Client {
         continue
       }
       limit = silence.map { Clock.monotonic + $0 }
-      late = .died("vehicled has been silent for \(Value.text(silence ?? 0)) s")
+      late = .daemonGone("vehicled has been silent for \(Value.text(silence ?? 0)) s")
       guard try each(try result(M.self, reply)), reply.continues else { return }
     }
   }
@@ -118,7 +118,7 @@ final class Client {
     var limit = timeout.map { Clock.monotonic + $0 }
     while true {
       guard let reply = try receive(until: limit) else {
-        if Interrupt.came { return }
+        if Interrupt.received { return }
         if let limit, Clock.monotonic >= limit { throw Failure.timeout(seconds: timeout ?? 0) }
         continue
       }
@@ -156,7 +156,7 @@ final class Client {
       guard reply.error != nil else { return try reply.parameters(as: type) }
       parameters = try reply.parameters(as: JSON.self)
     } catch {
-      throw .nonsense(error.description)
+      throw .notVehicled(error.description)
     }
     let name = reply.error ?? ""
     throw ContractError(name: name, parameters: parameters).map(Failure.refused) ?? .unknown(name: name, parameters: parameters)
@@ -184,7 +184,7 @@ final class Client {
     let deadline = Clock.monotonic + timeout
     while Clock.monotonic < deadline {
       if let reply = try receive(until: deadline) { return reply }
-      if Interrupt.came { throw .other("interrupted") }
+      if Interrupt.received { throw .other("interrupted") }
     }
     throw .timeout(seconds: timeout)
   }
@@ -199,7 +199,7 @@ final class Client {
           return try VarlinkReply(message)
         }
       } catch {
-        throw .nonsense("\((error as? VarlinkViolation)?.description ?? "a message of more than 16 MiB")")
+        throw .notVehicled("\((error as? VarlinkViolation)?.description ?? "a message of more than 16 MiB")")
       }
       let count = chunk.withUnsafeMutableBytes { recv(socket, $0.baseAddress, $0.count, 0) }
       if count > 0 {
@@ -213,7 +213,7 @@ final class Client {
   }
 
   /// The other side has closed: a daemon that has no place for one client more does so before it says anything.
-  private var gone: Failure { answered ? .died("vehicled closed the connection") : .tooManyClients }
+  private var gone: Failure { answered ? .daemonGone("vehicled closed the connection") : .tooManyClients }
 
   /// Whether the socket is ready; waits for that or for the other descriptor.
   private func wait(_ events: Int32, until deadline: Double?, also: Int32 = -1) -> Bool {

@@ -31,7 +31,7 @@ struct CommonOptions: ParsableArguments {
   var units: Units?
 
   @Option(
-    help: ArgumentHelp("The daemon's socket; else $VEHICLED_SOCKET, else \(Client.usualSocket).", valueName: "path"), completion: .file())
+    help: ArgumentHelp("The daemon's socket; else $VEHICLED_SOCKET, else \(Client.defaultSocket).", valueName: "path"), completion: .file())
   var socket: String?
 
   /// How long to wait for an answer, or for the first of many; the daemon itself gives up on a device after 10 s and says
@@ -43,10 +43,10 @@ struct CommonOptions: ParsableArguments {
     try Client(path: socketPath, timeout: replyTimeout, trace: verbose ? { output.trace($0, $1) } : nil)
   }
 
-  var socketPath: String { socket ?? Environment["VEHICLED_SOCKET"] ?? Client.usualSocket }
+  var socketPath: String { socket ?? Environment["VEHICLED_SOCKET"] ?? Client.defaultSocket }
 
   /// What people want to see: the option, else the environment's wish.
-  func measures(_ environment: (String) -> String? = { Environment[$0] }) throws(Failure) -> Units {
+  func unitSystem(_ environment: (String) -> String? = { Environment[$0] }) throws(Failure) -> Units {
     if let units { return units }
     guard let wish = environment(Units.variable) else { return .metric }
     guard let units = Units(rawValue: wish) else {

@@ -10,7 +10,7 @@ enum Failure: Error, Equatable {
   case unknown(name: String, parameters: JSON)
   case notRunning(socket: String)
   /// It was there and is gone, or is silent.
-  case died(String)
+  case daemonGone(String)
   /// It is there and closed the connection before it answered anything.
   case tooManyClients
   case noAccess(socket: String)
@@ -19,7 +19,7 @@ enum Failure: Error, Equatable {
   case noAccessToNetworks
   case timeout(seconds: Double)
   /// What answers is no vehicled.
-  case nonsense(String)
+  case notVehicled(String)
   /// The command line makes no sense.
   case usage(String)
   /// There is no device that could be meant.
@@ -36,7 +36,7 @@ enum Failure: Error, Equatable {
     case .refused(let error): error.message
     case .unknown(let name, let parameters): "the daemon says \(name) \(parameters.text); a newer vehiclectl may know what that means"
     case .notRunning(let socket): "vehicled is not running (nobody listens at \(socket)); start it with: sudo systemctl start vehicled"
-    case .died(let how): "\(how); see: journalctl -u vehicled"
+    case .daemonGone(let how): "\(how); see: journalctl -u vehicled"
     case .tooManyClients:
       "vehicled took the call and hung up without an answer; it may be full (256 clients are the limit); see: journalctl -u vehicled"
     case .noAccess(let socket):
@@ -46,7 +46,7 @@ enum Failure: Error, Equatable {
     case .noAccessToNetworks:
       "NetworkManager does not let this user change networks; join the toy's network by hand and leave out --join, or ask with sudo"
     case .timeout(let seconds): "no answer within \(Value.text(seconds)) s; give it longer with --timeout"
-    case .nonsense(let what): "what answers is not vehicled: \(what); check --socket and $VEHICLED_SOCKET"
+    case .notVehicled(let what): "what answers is not vehicled: \(what); check --socket and $VEHICLED_SOCKET"
     case .usage(let words), .other(let words), .noSuchDevice(let words): words
     case .noSuchAction(let action): "no device has an action \"\(action)\"; \"vehiclectl describe\" lists them"
     case .noValue(let words, _): words
@@ -56,9 +56,9 @@ enum Failure: Error, Equatable {
   var exitCode: Int32 {
     switch self {
     case .refused(let error): error.exitCode
-    case .unknown, .other, .nonsense, .tooManyClients: 1
+    case .unknown, .other, .notVehicled, .tooManyClients: 1
     case .usage: 2
-    case .notRunning, .died: 3
+    case .notRunning, .daemonGone: 3
     case .noSuchAction, .noSuchDevice: 4
     case .noValue(_, let notConnected): notConnected ? 5 : 1
     case .timeout: 6
@@ -78,11 +78,11 @@ enum Failure: Error, Equatable {
   private var name: String {
     switch self {
     case .notRunning: "NotRunning"
-    case .died: "DaemonGone"
+    case .daemonGone: "DaemonGone"
     case .tooManyClients: "TooManyClients"
     case .noAccess, .noAccessToInput, .noAccessToNetworks: "NoAccess"
     case .timeout: "NoAnswer"
-    case .nonsense: "NotVehicled"
+    case .notVehicled: "NotVehicled"
     case .usage: "Usage"
     case .noSuchDevice: "NoSuchDevice"
     case .noSuchAction: "NoSuchAction"

@@ -18,7 +18,7 @@ struct FirstUse {
     do {
       return try call()
     } catch let failure as Failure {
-      guard case .refused(.deviceError(_, let code, _)) = failure, try tell(code) else { throw failure }
+      guard case .refused(.deviceError(_, let code, _)) = failure, try provide(code) else { throw failure }
       return try call()
     }
   }
@@ -26,11 +26,11 @@ struct FirstUse {
   /// Asks for what the device waits for, where it does.
   func run() throws {
     let state = try client.call(Contract.Status.self, .init(device: device)).devices.first?.state
-    _ = try state.map(tell)
+    _ = try state.map(provide)
   }
 
   /// Whether the device was told what this word of it says that it needs.
-  private func tell(_ word: String) throws -> Bool {
+  private func provide(_ word: String) throws -> Bool {
     guard word.hasPrefix(Self.prefix), !output.json, !output.quiet else { return false }
     let schema = try client.call(Contract.Describe.self, .init(device: device)).schemas.first
     guard let property = schema?.properties.first(where: { $0.name == word.dropFirst(Self.prefix.count) }) else { return false }
@@ -56,7 +56,7 @@ struct FirstUse {
   }
 
   private static func fromTerminal(_ prompt: String) -> String? {
-    guard Prompt.hasPerson else { return nil }
+    guard Prompt.isInteractive else { return nil }
     return (try? Prompt.shown(prompt)) ?? nil  // after Ctrl-C the refusal stands
   }
 }

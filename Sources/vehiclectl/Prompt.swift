@@ -5,7 +5,7 @@ import Glibc
 
 enum Prompt {
   /// No answer to a question is longer, in bytes.
-  private static let longest = 4096
+  private static let maxLength = 4096
 
   /// Reads a line from stdin; on a terminal the prompt is shown and the typing is not. nil at the end of the input.
   static func secret(_ prompt: String) throws(Failure) -> String? {
@@ -30,7 +30,7 @@ enum Prompt {
   }
 
   /// Whether there is somebody to ask.
-  static var hasPerson: Bool { Terminal.isTerminal(STDIN_FILENO) && Terminal.isTerminal(STDERR_FILENO) }
+  static var isInteractive: Bool { Terminal.isTerminal(STDIN_FILENO) && Terminal.isTerminal(STDERR_FILENO) }
 
   private static func line() throws(Failure) -> String? {
     Interrupt.catchSignals()
@@ -39,13 +39,13 @@ enum Prompt {
     while true {
       var entry = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
       let ready = poll(&entry, 1, 500)  // a signal that came just before it does not end it
-      if Interrupt.came { throw .other("interrupted") }
+      if Interrupt.received { throw .other("interrupted") }
       guard ready > 0 else { continue }
       let count = read(STDIN_FILENO, &byte, 1)
       if count < 0, errno == EINTR || errno == EAGAIN { continue }
       if count <= 0, bytes.isEmpty { return nil }
       if count <= 0 || byte == UInt8(ascii: "\n") { break }
-      guard bytes.count < longest else { throw .usage("the answer is longer than \(longest) bytes") }
+      guard bytes.count < maxLength else { throw .usage("the answer is longer than \(maxLength) bytes") }
       bytes.append(byte)
     }
     if bytes.last == UInt8(ascii: "\r") { bytes.removeLast() }

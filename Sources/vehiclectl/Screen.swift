@@ -22,7 +22,7 @@ struct Screen {
     let window = Terminal.window
     let shown = lines(max(1, window.rows - 1)).prefix(max(1, window.rows - 1)).map { $0.cut(to: window.columns) }
     height = shown.count
-    output.bytes(Array((entered ? "" : "\u{1b}[?25l\u{1b}[2J").utf8) + Array(Self.picture(shown).utf8))
+    output.bytes(Array((entered ? "" : "\u{1b}[?25l\u{1b}[2J").utf8) + Array(Self.frame(shown).utf8))
     entered = true
   }
 
@@ -35,7 +35,7 @@ struct Screen {
   }
 
   /// Home; each line and clear to its end; clear to the end of the screen.
-  static func picture(_ lines: [String]) -> String {
+  static func frame(_ lines: [String]) -> String {
     "\u{1b}[H" + lines.map { $0 + "\u{1b}[K\r\n" }.joined() + "\u{1b}[J"
   }
 }

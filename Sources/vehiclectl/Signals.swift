@@ -8,10 +8,10 @@ import Synchronization
 enum Interrupt {
   private static let flag = Atomic<Bool>(false)
 
-  static var came: Bool { flag.load(ordering: .relaxed) }
+  static var received: Bool { flag.load(ordering: .relaxed) }
 
   static func catchSignals() {
-    _ = came  // the flag is made here, not inside the handler
+    _ = received  // the flag is made here, not inside the handler
     var action = sigaction()
     action.__sigaction_handler.sa_handler = { _ in Interrupt.flag.store(true, ordering: .relaxed) }
     var mask = sigset_t()
@@ -27,10 +27,10 @@ enum Interrupt {
 /// SIGTSTP, SIGCONT and SIGQUIT, for verbs that change the terminal: it is put right before the signal does its work.
 enum JobControl {
   /// A bit for each signal that came.
-  private static let came = Atomic<UInt64>(0)
+  private static let pending = Atomic<UInt64>(0)
 
   static func catchSignals() {
-    _ = came.load(ordering: .relaxed)  // it is made here, not inside the handler
+    _ = pending.load(ordering: .relaxed)  // it is made here, not inside the handler
     for number in [SIGTSTP, SIGCONT, SIGQUIT] {
       var before = sigaction()
       sigaction(number, nil, &before)
@@ -40,21 +40,21 @@ enum JobControl {
   }
 
   /// Whether one came that will stop or end us, for verbs that have something to do before.
-  static var isDue: Bool { came.load(ordering: .relaxed) & (bit(SIGTSTP) | bit(SIGQUIT)) != 0 }
+  static var isPending: Bool { pending.load(ordering: .relaxed) & (bit(SIGTSTP) | bit(SIGQUIT)) != 0 }
 
   /// Whether we were stopped by something that cannot be caught, and go on since.
-  static func wentOn() -> Bool { came.bitwiseAnd(~bit(SIGCONT), ordering: .relaxed).oldValue & bit(SIGCONT) != 0 }
+  static func wasResumed() -> Bool { pending.bitwiseAnd(~bit(SIGCONT), ordering: .relaxed).oldValue & bit(SIGCONT) != 0 }
 
   /// Does what the signals since the last look wanted. `restore` puts the terminal right, before a stop and after one.
-  static func obey(restore: () -> Void) {
-    let signals = came.exchange(0, ordering: .relaxed)
+  static func handlePending(restore: () -> Void) {
+    let signals = pending.exchange(0, ordering: .relaxed)
     guard signals != 0 else { return }
     restore()
     for number in [SIGQUIT, SIGTSTP] where signals & bit(number) != 0 {
       signal(number, SIG_DFL)
       raise(number)  // ends here, or goes on after SIGCONT
       handle(number)
-      came.bitwiseAnd(~bit(SIGCONT), ordering: .relaxed)  // nothing was drawn since
+      pending.bitwiseAnd(~bit(SIGCONT), ordering: .relaxed)  // nothing was drawn since
     }
   }
 
@@ -62,7 +62,7 @@ enum JobControl {
 
   private static func handle(_ number: Int32) {
     var action = sigaction()
-    action.__sigaction_handler.sa_handler = { JobControl.came.bitwiseOr(JobControl.bit($0), ordering: .relaxed) }
+    action.__sigaction_handler.sa_handler = { JobControl.pending.bitwiseOr(JobControl.bit($0), ordering: .relaxed) }
     sigaction(number, &action, nil)  // no SA_RESTART: poll returns
     var mask = sigset_t()
     sigemptyset(&mask)

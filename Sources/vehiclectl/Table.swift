@@ -48,11 +48,11 @@ struct Table {
     let shown = titles.indices.filter { widths[$0] > 0 }
     let before = indent + shown.dropLast().reduce(0) { $0 + widths[$1] + 2 }
     return withTitles.flatMap { row -> [String] in
-      guard let last = shown.last, last < row.count, let width, before + row[last].text.cells > width, width - before >= Self.narrowest
+      guard let last = shown.last, last < row.count, let width, before + row[last].text.cells > width, width - before >= Self.minFoldWidth
       else {
         return [line(row, shown, widths, indent, paint)]
       }
-      let parts = row[last].text.folded(to: width - before)
+      let parts = row[last].text.wrapped(to: width - before)
       var first = row
       first[last].text = parts[0]
       let rest = parts.dropFirst().map { String(repeating: " ", count: before) + paint($0, row[last].style) }
@@ -61,7 +61,7 @@ struct Table {
   }
 
   /// What is narrower is better read by a terminal that breaks lines where it will.
-  private static let narrowest = 16
+  private static let minFoldWidth = 16
 
   private func line(_ row: [Cell], _ shown: [Int], _ widths: [Int], _ indent: Int, _ paint: (String, Style) -> String) -> String {
     var line = String(repeating: " ", count: indent)

@@ -4,17 +4,17 @@
 import Protocols
 
 enum Trace {
-  /// The message of a call, with these arguments of an action blotted out.
+  /// The message of a call, with these arguments of an action redacted out.
   static func shown(_ message: [UInt8], hiding secrets: Set<String>) -> [UInt8] {
     guard !secrets.isEmpty else { return message }
     guard let call = JSON(String(decoding: message.filter { $0 != 0 }, as: UTF8.self)) else {
       return Array("a message of \(message.count) bytes".utf8)
     }
-    let blotted = change("parameters", of: call) { change("arguments", of: $0) { blot(secrets, in: $0) } }
-    return Array(blotted.text.utf8)
+    let redacted = change("parameters", of: call) { change("arguments", of: $0) { redact(secrets, in: $0) } }
+    return Array(redacted.text.utf8)
   }
 
-  private static func blot(_ secrets: Set<String>, in arguments: JSON) -> JSON {
+  private static func redact(_ secrets: Set<String>, in arguments: JSON) -> JSON {
     guard case .object(var members) = arguments else { return arguments }
     for position in members.indices where secrets.contains(members[position].key) { members[position].value = .string("…") }
     return .object(members)

@@ -76,7 +76,7 @@ import Testing
         return true
       }
     }
-    #expect(replies == 1 && gone == .died("vehicled closed the connection") && gone?.exitCode == 3)
+    #expect(replies == 1 && gone == .daemonGone("vehicled closed the connection") && gone?.exitCode == 3)
   }
 
   @Test func `a daemon that closes before it answers is there, and has no room`() throws {
@@ -97,7 +97,7 @@ import Testing
     defer { server.stop() }
     let client = try Client(path: server.path, timeout: 5)
     _ = try client.call(Contract.Reload.self, .init())
-    #expect(failure { _ = try client.call(Contract.Status.self, .init()) } == .died("vehicled closed the connection"))
+    #expect(failure { _ = try client.call(Contract.Status.self, .init()) } == .daemonGone("vehicled closed the connection"))
   }
 
   @Test func `a call that changes nothing is repeated once where the connection ends without a reply`() throws {
@@ -131,7 +131,7 @@ import Testing
         return true
       }
     }
-    #expect(ticks >= 2 && dead == .died("vehicled has been silent for 0.3 s") && dead?.exitCode == 3)
+    #expect(ticks >= 2 && dead == .daemonGone("vehicled has been silent for 0.3 s") && dead?.exitCode == 3)
   }
 
   @Test(arguments: ["x\0", "[]\0", "{\"parameters\":7}\0", "{\"parameters\":{}}\0", "{\"continues\":1}\0"])

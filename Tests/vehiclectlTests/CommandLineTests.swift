@@ -212,9 +212,9 @@ import Testing
   @Test func `every failure has one line, an exit code and a name`() {
     let failures: [(Failure, Int32, String)] = [
       (.refused(.permissionDenied()), 7, "org.varlink.service.PermissionDenied"), (.unknown(name: "a.B", parameters: [:]), 1, "a.B"),
-      (.notRunning(socket: "/s"), 3, "NotRunning"), (.died("x"), 3, "DaemonGone"), (.tooManyClients, 1, "TooManyClients"),
+      (.notRunning(socket: "/s"), 3, "NotRunning"), (.daemonGone("x"), 3, "DaemonGone"), (.tooManyClients, 1, "TooManyClients"),
       (.noAccess(socket: "/s"), 7, "NoAccess"), (.noAccessToInput(path: "/d"), 7, "NoAccess"),
-      (.timeout(seconds: 2.5), 6, "NoAnswer"), (.nonsense("x"), 1, "NotVehicled"), (.usage("x"), 2, "Usage"),
+      (.timeout(seconds: 2.5), 6, "NoAnswer"), (.notVehicled("x"), 1, "NotVehicled"), (.usage("x"), 2, "Usage"),
       (.noSuchAction("x"), 4, "NoSuchAction"), (.noSuchDevice("x"), 4, "NoSuchDevice"),
       (.noValue("x", notConnected: true), 5, "NoValue"), (.noValue("x", notConnected: false), 1, "NoValue"), (.other("x"), 1, "Failed"),
     ]

@@ -31,8 +31,8 @@ final class DrivenCar: Sendable {
     device: "rover", kind: "car",
     Schema(
       properties: [Property("left-button", .bool, access: .write, help: ""), Property("right-button", .bool, access: .write, help: "")],
-      actions: [DriveVocabularyTests.tilt, Action("continue", motion: true, help: ""), Action("stop", help: "")]))
-  static let vocabulary = DriveVocabulary(device: "rover", schema)
+      actions: [DriveSchemaTests.tilt, Action("continue", motion: true, help: ""), Action("stop", help: "")]))
+  static let driveSchema = DriveSchema(device: "rover", schema)
   static let answered = Answer.send(VarlinkReply.message(Contract.Call.Result(Report())))
 
   private let notes = Mutex(Notes())

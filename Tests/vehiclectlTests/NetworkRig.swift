@@ -48,7 +48,7 @@ final class TestBus {
 }
 
 /// NetworkManager, as far as it is asked.
-final class StandInNetworkManager: Sendable {
+final class MockNetworkManager: Sendable {
   struct Point {
     var ssid: [UInt8]
     var frequency: UInt32 = 2437
@@ -181,7 +181,7 @@ final class StandInNetworkManager: Sendable {
   }
 }
 
-extension StandInNetworkManager.State {
+extension MockNetworkManager.State {
   mutating func join(_ body: [BusValue]) -> [BusValue] {
     settings = body.first
     options = body.last?.dictionary ?? [:]
@@ -199,7 +199,7 @@ extension StandInNetworkManager.State {
   mutating func activate(_ profile: String, id: String, uuid: String) -> String {
     next += 1
     let path = "/org/freedesktop/NetworkManager/ActiveConnection/\(next)"
-    let new = StandInNetworkManager.Active(path: path, profile: profile, id: id, uuid: uuid)
+    let new = MockNetworkManager.Active(path: path, profile: profile, id: id, uuid: uuid)
     if leaving > 0, active != nil {
       active?.state = 3
       coming = (new, leaving)
@@ -243,13 +243,13 @@ extension StandInNetworkManager.State {
       ]
       let paths = points.indices.map { BusValue.path("\(manager.path)/AccessPoint/\($0)") }
       let wireless: [String: BusValue] = ["AccessPoints": .array(of: "o", paths), "LastScan": .int64(Int64(scans))]
-      objects.append((StandInNetworkManager.device, [manager + ".Device": device, manager + ".Device.Wireless": wireless]))
+      objects.append((MockNetworkManager.device, [manager + ".Device": device, manager + ".Device.Wireless": wireless]))
     }
     if let spare {
       let paths = scans < spare ? [] : points.indices.map { BusValue.path("\(manager.path)/AccessPoint/\($0)") }
       let wireless: [String: BusValue] = ["AccessPoints": .array(of: "o", paths), "LastScan": .int64(Int64(scans))]
       let device: [String: BusValue] = ["State": .uint32(30), "ActiveConnection": .path("/")]
-      objects.append((StandInNetworkManager.spare, [manager + ".Device": device, manager + ".Device.Wireless": wireless]))
+      objects.append((MockNetworkManager.spare, [manager + ".Device": device, manager + ".Device.Wireless": wireless]))
     }
     progress()
     return .array(

@@ -19,7 +19,7 @@ import Testing
     close(ends[1])
     defer { close(ends[0]) }
     let common = try CommonOptions.parse(["--socket", server.path, "-q"])
-    var drive = PipeDrive(common, Output(common), DrivenCar.vocabulary, deadline: 300, input: ends[0])
+    var drive = PipeDrive(common, Output(common), DrivenCar.driveSchema, deadline: 300, input: ends[0])
     do { try drive.run(holder: try common.connect(Output(common))) } catch { return error as? Failure }
     return nil
   }
@@ -63,22 +63,22 @@ import Testing
 
   @Test func `a refusal is said with its line, a set-point's once while it stays the same`() throws {
     let common = try CommonOptions.parse(["-q"])
-    var drive = PipeDrive(common, Output(common), DrivenCar.vocabulary, deadline: 300, input: -1)
-    let tilt: DriveOrder = .run(action: "tilt", arguments: ["roll": .float(9), "pitch": .float(0)], motion: true)
-    let stop: DriveOrder = .run(action: "stop", arguments: [:], motion: false)
+    var drive = PipeDrive(common, Output(common), DrivenCar.driveSchema, deadline: 300, input: -1)
+    let tilt: DriveRequest = .run(action: "tilt", arguments: ["roll": .float(9), "pitch": .float(0)], motion: true)
+    let stop: DriveRequest = .run(action: "stop", arguments: [:], motion: false)
     let busy = Failure.refused(.deviceError(device: "rover", code: "busy", message: "it turns"))
     let far = Failure.refused(.outOfRange(property: "roll", message: "9 is too much"))
     let late = Failure.refused(.timeout(device: "rover", milliseconds: 900))
-    #expect(try drive.words(of: busy, to: tilt, 3) == "line 3: rover: it turns (busy)")
-    #expect(try drive.words(of: busy, to: tilt, 4) == nil)
-    #expect(try drive.words(of: busy, to: stop, 5) == "line 5: rover: it turns (busy)")
-    #expect(try drive.words(of: busy, to: stop, 6) == "line 6: rover: it turns (busy)")
-    #expect(try drive.words(of: far, to: tilt, 7) == "line 7: roll: 9 is too much")
-    #expect(try drive.words(of: busy, to: tilt, 8) == "line 8: rover: it turns (busy)")
-    #expect(try drive.words(of: late, to: stop, 9)?.hasPrefix("line 9: rover did not respond within 0.9 s") == true)
-    #expect(throws: late) { try drive.words(of: late, to: tilt, 10) }
-    let ends: [Failure] = [.refused(.leaseLost(device: "rover", reason: "x")), .timeout(seconds: 1), .died("it")]
-    for end in ends { #expect(throws: end) { try drive.words(of: end, to: stop, 11) } }
+    #expect(try drive.message(for: busy, to: tilt, 3) == "line 3: rover: it turns (busy)")
+    #expect(try drive.message(for: busy, to: tilt, 4) == nil)
+    #expect(try drive.message(for: busy, to: stop, 5) == "line 5: rover: it turns (busy)")
+    #expect(try drive.message(for: busy, to: stop, 6) == "line 6: rover: it turns (busy)")
+    #expect(try drive.message(for: far, to: tilt, 7) == "line 7: roll: 9 is too much")
+    #expect(try drive.message(for: busy, to: tilt, 8) == "line 8: rover: it turns (busy)")
+    #expect(try drive.message(for: late, to: stop, 9)?.hasPrefix("line 9: rover did not respond within 0.9 s") == true)
+    #expect(throws: late) { try drive.message(for: late, to: tilt, 10) }
+    let ends: [Failure] = [.refused(.leaseLost(device: "rover", reason: "x")), .timeout(seconds: 1), .daemonGone("it")]
+    for end in ends { #expect(throws: end) { try drive.message(for: end, to: stop, 11) } }
   }
 
   @Test(arguments: [

@@ -60,66 +60,66 @@ import Testing
   }
 
   @Test func `the board counts rates, lets ages grow and takes new properties`() {
-    var board = Board()
-    board.take(.init(sequence: 0, snapshot: [ev]), at: 100, wall: 100)
+    var table = WatchTable()
+    table.take(.init(sequence: 0, snapshot: [ev]), at: 100, wall: 100)
     for tick in 1...40 {
       let time = 100 + Double(tick) * 0.05
       let reading = Contract.Reading(device: "ev", property: "rpm", value: .int(tick), unit: "rpm", time: Int(time * 1e6), age: 0)
-      board.take(.init(sequence: tick, changes: [reading]), at: time, wall: time)
+      table.take(.init(sequence: tick, changes: [reading]), at: time, wall: time)
     }
-    board.take(
+    table.take(
       .init(
         sequence: 41, changes: [Contract.Reading(device: "ev", property: "new", value: .bool(true), age: 0)],
         events: [Contract.Event(device: "ev", name: "note", text: "hello", time: 1)]),
       at: 102, wall: 102)
-    let lines = board.lines(at: 102.5, wall: 102.5, rows: 50, paint: plain)
+    let lines = table.lines(at: 102.5, wall: 102.5, rows: 50, paint: plain)
     #expect(
       lines == [
         "ev (obd): polling", "  tcp:h:1  up for 63 s", "  property  value  unit    age    rate",
         "  rpm          40  rpm   0.5 s  20.0/s", "  odometer      -  km                   not reported by this car",
         "  new          on        0.5 s", "", "ev: hello",
       ])
-    #expect(!board.lines(at: 104.1, wall: 104.1, rows: 50, paint: plain).joined().contains("/s"), "nothing comes any more")
+    #expect(!table.lines(at: 104.1, wall: 104.1, rows: 50, paint: plain).joined().contains("/s"), "nothing comes any more")
   }
 
   @Test func `readings that waited while we were stopped have their own rate and age`() {
-    var board = Board()
-    board.take(.init(sequence: 0, snapshot: [ev]), at: 100, wall: 100)
+    var table = WatchTable()
+    table.take(.init(sequence: 0, snapshot: [ev]), at: 100, wall: 100)
     // 20 a second for ten seconds, read in an instant half a second after the last.
     for tick in 1...200 {
       let reading = Contract.Reading(
         device: "ev", property: "rpm", value: .int(tick), unit: "rpm", time: 100_000_000 + tick * 50_000, age: 0)
-      board.take(.init(sequence: tick, changes: [reading]), at: 110.5, wall: 110.5)
+      table.take(.init(sequence: tick, changes: [reading]), at: 110.5, wall: 110.5)
     }
-    #expect(board.lines(at: 110.6, wall: 110.6, rows: 50, paint: plain)[3] == "  rpm         200  rpm   0.6 s  20.0/s")
+    #expect(table.lines(at: 110.6, wall: 110.6, rows: 50, paint: plain)[3] == "  rpm         200  rpm   0.6 s  20.0/s")
     // Nothing comes after them: they were no fresh ones.
-    #expect(board.lines(at: 112.1, wall: 112.1, rows: 50, paint: plain)[3].hasSuffix("2.1 s"))
+    #expect(table.lines(at: 112.1, wall: 112.1, rows: 50, paint: plain)[3].hasSuffix("2.1 s"))
   }
 
   @Test(arguments: [(99_000_000, "3.0 s"), (150_000_000, "0.5 s"), (-86_400_000_000, "0.5 s"), (Int.max, "0.5 s"), (Int.min, "0.5 s")])
   func `a clock that was set makes no age`(_ time: Int, _ age: String) {
-    var board = Board()
+    var table = WatchTable()
     let reading = Contract.Reading(device: "ev", property: "rpm", value: .int(1), time: time, age: 0.5)
-    board.take(.init(sequence: 0, changes: [reading, reading]), at: 7, wall: 102)
-    #expect(board.lines(at: 7, wall: 102, rows: 50, paint: plain)[2].hasSuffix("  1  \(age)"))
+    table.take(.init(sequence: 0, changes: [reading, reading]), at: 7, wall: 102)
+    #expect(table.lines(at: 7, wall: 102, rows: 50, paint: plain)[2].hasSuffix("  1  \(age)"))
   }
 
   @Test func `a new snapshot takes away what is no longer declared`() {
-    var board = Board()
-    board.take(.init(sequence: 0, snapshot: [ev]), at: 100, wall: 100)
+    var table = WatchTable()
+    table.take(.init(sequence: 0, snapshot: [ev]), at: 100, wall: 100)
     var less = ev
     less.readings.removeFirst()
-    board.take(.init(sequence: 1, snapshot: [less]), at: 101, wall: 101)
-    let lines = board.lines(at: 101, wall: 101, rows: 50, paint: plain)
+    table.take(.init(sequence: 1, snapshot: [less]), at: 101, wall: 101)
+    let lines = table.lines(at: 101, wall: 101, rows: 50, paint: plain)
     #expect(lines.count == 4 && lines[3].contains("odometer"))
   }
 
   @Test func `the board fits the window and says how many lines it left out`() {
-    var board = Board()
-    board.take(.init(sequence: 0, snapshot: [ev]), at: 100, wall: 100)
-    let lines = board.lines(at: 100, wall: 100, rows: 3, paint: plain)
+    var table = WatchTable()
+    table.take(.init(sequence: 0, snapshot: [ev]), at: 100, wall: 100)
+    let lines = table.lines(at: 100, wall: 100, rows: 3, paint: plain)
     #expect(lines.count == 3 && lines[2].hasPrefix("… 3 more lines"))
-    #expect(board.lines(at: 100, wall: 100, rows: 5, paint: plain).count == 5)
+    #expect(table.lines(at: 100, wall: 100, rows: 5, paint: plain).count == 5)
   }
 
   @Test func `describe shows type, unit, range, access and help`() {

@@ -8,18 +8,19 @@ import Testing
   @Test func `keys are read however they are cut, and what is no key is nothing`() {
     let stream = Array("w\u{1b}[A\u{1b}OB\u{1b}[1;5Cx\u{1b}[5~ü\u{1b}[D\u{1b}\u{1b}[A 70\rcqS\u{3}\u{4}".utf8)
     let expected: [Key] = [
-      .way(.forward), .way(.forward), .way(.backward), .way(.right), .way(.left), .way(.forward), .stop, .top(0.7), .top(1), .go, .go, .end,
-      .way(.backward), .end, .end,
+      .direction(.forward), .direction(.forward), .direction(.backward), .direction(.right), .direction(.left), .direction(.forward), .stop,
+      .top(0.7), .top(1), .go, .go, .end,
+      .direction(.backward), .end, .end,
     ]
     for cut in 0...stream.count {
-      var keys = Keys()
+      var keys = KeyDecoder()
       let found = keys.take(stream[..<cut]) + keys.take(stream[cut...])
       #expect(found == expected, "cut at \(cut)")
     }
     for text in ["\u{1b}\u{3}a", "\u{1b}[\u{3}a"] {
-      var keys = Keys()
+      var keys = KeyDecoder()
       let found = keys.take(Array(text.utf8))
-      #expect(found == [.end, .way(.left)])
+      #expect(found == [.end, .direction(.left)])
     }
   }
 
@@ -79,32 +80,32 @@ import Testing
   }
 
   @Test func `set-points keep to their grid, one at a time, and what was missed is not made up for`() {
-    var pace = SetPointPace(at: 100, rate: 50)
-    let first = pace.send(at: 100)
-    let second = pace.send(at: 100.05)
-    #expect(first && !second && pace.wake == nil, "the first is not answered")
-    pace.answered()
-    #expect(pace.wake == 100.02)
+    var scheduler = SetPointScheduler(at: 100, rate: 50)
+    let first = scheduler.send(at: 100)
+    let second = scheduler.send(at: 100.05)
+    #expect(first && !second && scheduler.wake == nil, "the first is not answered")
+    scheduler.answered()
+    #expect(scheduler.wake == 100.02)
     var sent: [Bool] = []
     for now in [100.05, 100.051, 100.07, 100.0901] {
-      sent.append(pace.send(at: now))
-      pace.answered()
+      sent.append(scheduler.send(at: now))
+      scheduler.answered()
     }
     #expect(sent == [true, false, true, true], "a little late moves nothing")
-    #expect(abs((pace.wake ?? 0) - 100.11) < 1e-9)
-    #expect(pace.stall(at: 200, deadline: 0.3) == nil)
-    pace.ask(at: 200)
-    let behind = pace.send(at: 200.2)
-    #expect(!behind && pace.stall(at: 200.2, deadline: 0.3) == nil)
-    #expect(pace.stall(at: 200.5, deadline: 0.3).map { abs($0 - 0.5) < 1e-9 } == true)
+    #expect(abs((scheduler.wake ?? 0) - 100.11) < 1e-9)
+    #expect(scheduler.stall(at: 200, deadline: 0.3) == nil)
+    scheduler.ask(at: 200)
+    let behind = scheduler.send(at: 200.2)
+    #expect(!behind && scheduler.stall(at: 200.2, deadline: 0.3) == nil)
+    #expect(scheduler.stall(at: 200.5, deadline: 0.3).map { abs($0 - 0.5) < 1e-9 } == true)
   }
 
   @Test(
     arguments: [(nil, 60), (60, 60), (100, 60), (20, 20), (5, 4 / 0.3), (0, 60), (-1, 60), (.nan, 60), (.infinity, 60)]
       as [(Double?, Double)])
-  func `the car's pace is kept as far as the lease allows`(_ wanted: Double?, _ rate: Double) {
-    var pace = SetPointPace(at: 0)
-    pace.limit(to: wanted, deadline: 0.3)
-    #expect(pace.rate == rate)
+  func `the car's scheduler is kept as far as the lease allows`(_ wanted: Double?, _ rate: Double) {
+    var scheduler = SetPointScheduler(at: 0)
+    scheduler.limit(to: wanted, deadline: 0.3)
+    #expect(scheduler.rate == rate)
   }
 }

@@ -57,14 +57,14 @@ import Testing
   }
 
   @Test func `entries of a list may hold commas`() {
-    #expect(Words.text(.list(["P0301, pending", "P0420"])) == "P0301, pending; P0420" && Words.text(.list([])).isEmpty)
-    #expect(Words.text(.bool(true)) == "on" && Words.text(.string("a,b")) == "a,b")
+    #expect(Format.text(.list(["P0301, pending", "P0420"])) == "P0301, pending; P0420" && Format.text(.list([])).isEmpty)
+    #expect(Format.text(.bool(true)) == "on" && Format.text(.string("a,b")) == "a,b")
     let reading = Contract.Reading(device: "ev", property: "codes", value: .list(["a,b", "c"]))
-    #expect(Words.cells(reading).value.text == "a,b; c")
+    #expect(Format.cells(reading).value.text == "a,b; c")
   }
 
   @Test func `a picture starts at the top, clears each line's end and what is below`() {
-    #expect(Screen.picture(["a", "b"]) == "\u{1b}[Ha\u{1b}[K\r\nb\u{1b}[K\r\n\u{1b}[J")
+    #expect(Screen.frame(["a", "b"]) == "\u{1b}[Ha\u{1b}[K\r\nb\u{1b}[K\r\n\u{1b}[J")
   }
 
   @Test(arguments: [
@@ -73,15 +73,15 @@ import Testing
     (-5, "0.0 s"), (1e300, "ages"), (.infinity, "ages"), (.nan, "0.0 s"),
   ])
   func `durations are short`(_ seconds: Double, _ words: String) {
-    #expect(Words.duration(seconds) == words)
+    #expect(Format.duration(seconds) == words)
   }
 
   @Test func `a link says its state, since when, why, and what comes next`() {
     let link = Contract.Link(
       name: "main", url: "tcp:h:1", state: "down", reason: "adapter not found: check its power", since: 88_000_000, nextAttempt: 104_500_000
     )
-    #expect(Words.link(link, now: 100) == "down for 12 s: adapter not found: check its power; next attempt in 4.5 s")
+    #expect(Format.link(link, now: 100) == "down for 12 s: adapter not found: check its power; next attempt in 4.5 s")
     let hostile = Contract.Link(name: "", url: "", state: "up", since: .min, nextAttempt: .max)
-    #expect(Words.link(hostile, now: 100) == "up for ages; next attempt in ages")
+    #expect(Format.link(hostile, now: 100) == "up for ages; next attempt in ages")
   }
 }

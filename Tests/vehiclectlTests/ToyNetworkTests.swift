@@ -89,7 +89,7 @@ import Testing
 
   @Test func `a toy that was heard and is gone is searched for again`() throws {
     let bus = try TestBus()
-    let manager = try StandInNetworkManager(bus) {
+    let manager = try MockNetworkManager(bus) {
       $0.points = [.open("Trivio")]
       $0.outcome = .fails(53)
     }
@@ -102,8 +102,8 @@ import Testing
   // MARK: With a stand-in
 
   /// Borrows until it is joined, or fails.
-  private func borrow(_ bus: TestBus) throws -> (words: Set<String>, network: BorrowedNetwork, failure: Failure?) {
-    var network = try BorrowedNetwork("Trivio", try #require(NetworkManager(address: bus.address)))
+  private func borrow(_ bus: TestBus) throws -> (words: Set<String>, network: TemporaryNetwork, failure: Failure?) {
+    var network = try TemporaryNetwork("Trivio", try #require(NetworkManager(address: bus.address)))
     var words: Set<String> = []
     do {
       // A clock of the test's own: half a second each look.
@@ -117,7 +117,7 @@ import Testing
 
   @Test func `the toy's network is joined with a profile that does not stay, and what was there comes back`() throws {
     let bus = try TestBus()
-    let manager = try StandInNetworkManager(bus) { $0.points = [.locked("Home"), .open("Trivio")] }
+    let manager = try MockNetworkManager(bus) { $0.points = [.locked("Home"), .open("Trivio")] }
     var (_, network, failure) = try borrow(bus)
     #expect(failure == nil && network.isJoined && manager.active == "vehiclectl Trivio")
     let (settings, options) = manager.state.withLock { ($0.settings?.dictionary, $0.options) }
@@ -132,7 +132,7 @@ import Testing
 
   @Test func `the way back is asked for once, however long NetworkManager takes to leave the toy`() throws {
     let bus = try TestBus()
-    let manager = try StandInNetworkManager(bus) { $0.points = [.open("Trivio")] }
+    let manager = try MockNetworkManager(bus) { $0.points = [.open("Trivio")] }
     var (_, network, _) = try borrow(bus)
     manager.state.withLock { $0.leaving = 6 }
     #expect(network.restore() == "back in \"Home \"5\"\"" && manager.log == ["join vehiclectl Trivio", "activate Home \"5\""])
@@ -141,7 +141,7 @@ import Testing
 
   @Test func `where nothing was active nothing is afterwards`() throws {
     let bus = try TestBus()
-    let manager = try StandInNetworkManager(bus) {
+    let manager = try MockNetworkManager(bus) {
       $0.points = [.open("Trivio")]
       $0.active = nil
     }
@@ -153,7 +153,7 @@ import Testing
 
   @Test func `a profile that stays nevertheless is removed`() throws {
     let bus = try TestBus()
-    let manager = try StandInNetworkManager(bus) { $0.points = [.open("Trivio")] }
+    let manager = try MockNetworkManager(bus) { $0.points = [.open("Trivio")] }
     var (_, network, _) = try borrow(bus)
     manager.state.withLock { $0.volatile = [] }
     #expect(network.restore() == "back in \"Home \"5\"\"")
@@ -162,7 +162,7 @@ import Testing
 
   @Test func `it is searched for until the button is pressed`() throws {
     let bus = try TestBus()
-    let manager = try StandInNetworkManager(bus) { $0.late = (.open("Trivio"), after: 3) }
+    let manager = try MockNetworkManager(bus) { $0.late = (.open("Trivio"), after: 3) }
     var (words, network, failure) = try borrow(bus)
     #expect(failure == nil && network.isJoined && manager.state.withLock { $0.scans } == 3)
     #expect(words.contains("waiting for the network \"Trivio\": press the toy's Wi-Fi button until its light is white"))
@@ -171,21 +171,21 @@ import Testing
 
   @Test func `a device that nobody uses may hear the toy later, and is taken; one that never does is not waited for`() throws {
     let bus = try TestBus()
-    let manager = try StandInNetworkManager(bus) {
+    let manager = try MockNetworkManager(bus) {
       $0.points = [.open("Trivio")]
       $0.spare = 3
     }
     let (_, first, _) = try borrow(bus)
-    #expect(first.isJoined && manager.state.withLock { $0.joining } == StandInNetworkManager.spare)
+    #expect(first.isJoined && manager.state.withLock { $0.joining } == MockNetworkManager.spare)
     manager.state.withLock { $0 = .init(points: [.open("Trivio")], spare: 1000) }
     let (words, second, _) = try borrow(bus)
-    #expect(second.isJoined && manager.state.withLock { $0.joining } == StandInNetworkManager.device)
+    #expect(second.isJoined && manager.state.withLock { $0.joining } == MockNetworkManager.device)
     #expect(words.contains("waiting for the network \"Trivio\": press the toy's Wi-Fi button until its light is white"))
   }
 
   @Test func `a network that never comes is named, with the one it may be`() throws {
     let bus = try TestBus()
-    let manager = try StandInNetworkManager(bus) { $0.points = [.open("ESP_A1B2C3"), .locked("ESP_locked")] }
+    let manager = try MockNetworkManager(bus) { $0.points = [.open("ESP_A1B2C3"), .locked("ESP_locked")] }
     var (_, network, failure) = try borrow(bus)
     #expect(failure?.exitCode == 1 && failure?.message.contains("no network \"Trivio\" was heard for 60 s") == true)
     #expect(failure?.message.hasSuffix("; \"ESP_A1B2C3\" is there and may be the toy: --join=ESP_A1B2C3") == true)
@@ -194,7 +194,7 @@ import Testing
 
   @Test func `a join that fails has a reason, and what was there comes back`() throws {
     let bus = try TestBus()
-    let manager = try StandInNetworkManager(bus) {
+    let manager = try MockNetworkManager(bus) {
       $0.points = [.open("Trivio")]
       $0.outcome = .fails(17)
     }
@@ -205,7 +205,7 @@ import Testing
 
   @Test func `a join that takes too long is given up`() throws {
     let bus = try TestBus()
-    let manager = try StandInNetworkManager(bus) {
+    let manager = try MockNetworkManager(bus) {
       $0.points = [.open("Trivio")]
       $0.outcome = .never
     }
@@ -216,7 +216,7 @@ import Testing
 
   @Test func `a way back that is not there is told, with the command for it`() throws {
     let bus = try TestBus()
-    let manager = try StandInNetworkManager(bus) { $0.points = [.open("Trivio")] }
+    let manager = try MockNetworkManager(bus) { $0.points = [.open("Trivio")] }
     var (_, network, _) = try borrow(bus)
     manager.state.withLock { $0.profiles = $0.profiles.filter { $0.value == "vehiclectl Trivio" } }
     #expect(
@@ -227,7 +227,7 @@ import Testing
 
   @Test func `who may not change networks is told, and nothing was touched`() throws {
     let bus = try TestBus()
-    let manager = try StandInNetworkManager(bus) {
+    let manager = try MockNetworkManager(bus) {
       $0.points = [.open("Trivio")]
       $0.outcome = .refused("org.freedesktop.NetworkManager.PermissionDenied")
     }
@@ -240,7 +240,7 @@ import Testing
 
   @Test func `who may not search is told at once, unless the toy is heard already`() throws {
     let bus = try TestBus()
-    let manager = try StandInNetworkManager(bus) { $0.refusesScans = true }
+    let manager = try MockNetworkManager(bus) { $0.refusesScans = true }
     let (words, _, failure) = try borrow(bus)
     #expect(failure == .noAccessToNetworks && words.isEmpty && manager.log.isEmpty)
     manager.state.withLock { $0.points = [.open("Trivio")] }
@@ -251,7 +251,7 @@ import Testing
 
   @Test func `no Wi-Fi, and Wi-Fi that is off, are said at once`() throws {
     let bus = try TestBus()
-    let manager = try StandInNetworkManager(bus) { $0.hasDevice = false }
+    let manager = try MockNetworkManager(bus) { $0.hasDevice = false }
     #expect(throws: Failure.self) { try borrow(bus) }
     manager.state.withLock { $0.isOn = false }
     do {

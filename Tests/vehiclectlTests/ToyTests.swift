@@ -45,11 +45,11 @@ import Testing
   }
 
   @Test func `texts are folded without losing anything`() {
-    #expect("one two three".folded(to: 7) == ["one two", "three"])
-    #expect("".folded(to: 7) == [""] && " ".folded(to: 3) == [""])
-    #expect("abcdefgh ij".folded(to: 3) == ["abc", "def", "gh", "ij"])
-    #expect("漢字漢字 x".folded(to: 5) == ["漢字", "漢字", "x"])
-    #expect("漢".folded(to: 0) == ["漢"])
+    #expect("one two three".wrapped(to: 7) == ["one two", "three"])
+    #expect("".wrapped(to: 7) == [""] && " ".wrapped(to: 3) == [""])
+    #expect("abcdefgh ij".wrapped(to: 3) == ["abc", "def", "gh", "ij"])
+    #expect("漢字漢字 x".wrapped(to: 5) == ["漢字", "漢字", "x"])
+    #expect("漢".wrapped(to: 0) == ["漢"])
   }
 
   @Test func `facts are typed in JSON`() throws {

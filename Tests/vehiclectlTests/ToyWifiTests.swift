@@ -34,7 +34,7 @@ import Testing
   }
 
   @Test func `what a shell is told is quoted`() {
-    #expect(NetworkLoan.command("it's $(x)") == #"nmcli connection up 'it'\''s $(x)'"#)
+    #expect(NetworkRestoration.command("it's $(x)") == #"nmcli connection up 'it'\''s $(x)'"#)
   }
 
   // MARK: What is asked
@@ -159,7 +159,7 @@ import Testing
 
   @Test func `a person chooses, and joins the toy's network by hand`() throws {
     let bus = try TestBus()
-    let manager = try StandInNetworkManager(bus) { $0.points = [.locked("Home", strength: 70), .open("Trivio", strength: 90)] }
+    let manager = try MockNetworkManager(bus) { $0.points = [.locked("Home", strength: 70), .open("Trivio", strength: 90)] }
     let flag = Flag()
     let daemon = daemon(until: flag)
     let server = try daemon.serve()
@@ -182,7 +182,7 @@ import Testing
 
   /// Starts it with --join on a terminal, and waits until the toy's network is joined.
   private func join(
-    _ bus: TestBus, _ manager: StandInNetworkManager, _ server: SocketServer, _ body: (inout Conversation) -> Void
+    _ bus: TestBus, _ manager: MockNetworkManager, _ server: SocketServer, _ body: (inout Conversation) -> Void
   ) throws -> (status: Int32, shown: String) {
     let pty = try PTY()
     let pid = try Program.start(
@@ -193,7 +193,7 @@ import Testing
     return (talk.end(of: pid), talk.shown)
   }
 
-  private func waitUntilJoined(_ manager: StandInNetworkManager) -> Bool {
+  private func waitUntilJoined(_ manager: MockNetworkManager) -> Bool {
     for _ in 0..<10_000 {
       if manager.state.withLock({ $0.active?.id == "vehiclectl Trivio" && $0.active?.state == 2 }) { return true }
       usleep(2_000)
@@ -203,7 +203,7 @@ import Testing
 
   @Test func `the toy's network is borrowed for the run and given back`() throws {
     let bus = try TestBus()
-    let manager = try StandInNetworkManager(bus) { $0.points = [.open("Trivio")] }
+    let manager = try MockNetworkManager(bus) { $0.points = [.open("Trivio")] }
     let flag = Flag()
     let server = try daemon(until: flag).serve()
     defer { server.stop() }
@@ -217,7 +217,7 @@ import Testing
 
   @Test func `Ctrl-C that comes too late says so`() throws {
     let bus = try TestBus()
-    let manager = try StandInNetworkManager(bus) { $0.points = [.open("Trivio")] }
+    let manager = try MockNetworkManager(bus) { $0.points = [.open("Trivio")] }
     let server = try daemon(until: Flag(), saying: "sending the credentials for network Home").serve()
     defer { server.stop() }
     let (status, shown) = try join(bus, manager, server) { talk in
@@ -229,7 +229,7 @@ import Testing
 
   @Test func `Ctrl-C gives it back as well`() throws {
     let bus = try TestBus()
-    let manager = try StandInNetworkManager(bus) { $0.points = [.open("Trivio")] }
+    let manager = try MockNetworkManager(bus) { $0.points = [.open("Trivio")] }
     let gone = Flag()
     let server = try daemon(until: Flag(), gone: gone).serve()
     defer { server.stop() }
@@ -244,7 +244,7 @@ import Testing
 
   @Test func `a daemon that gives up gives it back, and keeps its words`() throws {
     let bus = try TestBus()
-    let manager = try StandInNetworkManager(bus) { $0.points = [.open("Trivio")] }
+    let manager = try MockNetworkManager(bus) { $0.points = [.open("Trivio")] }
     let flag = Flag()
     let server = try daemon(until: flag, then: ToyDaemon.refused("no-toy", "no toy came within 5 min")).serve()
     defer { server.stop() }
@@ -258,7 +258,7 @@ import Testing
 
   @Test func `a daemon that refuses leaves the network alone`() throws {
     let bus = try TestBus()
-    let manager = try StandInNetworkManager(bus) { $0.points = [.open("Trivio")] }
+    let manager = try MockNetworkManager(bus) { $0.points = [.open("Trivio")] }
     let server = try ToyDaemon { _, _ in ToyDaemon.refused("needs-login", "log in first: vehiclectl toy login EMAIL") }.serve()
     defer { server.stop() }
     let (status, shown) = try join(bus, manager, server) { _ in }
@@ -267,7 +267,7 @@ import Testing
 
   @Test func `a computer that may not change its network ends the call`() throws {
     let bus = try TestBus()
-    let manager = try StandInNetworkManager(bus) {
+    let manager = try MockNetworkManager(bus) {
       $0.points = [.open("Trivio")]
       $0.outcome = .refused("org.freedesktop.NetworkManager.PermissionDenied")
     }

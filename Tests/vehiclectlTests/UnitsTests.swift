@@ -101,16 +101,16 @@ import Testing
   }
 
   @Test func `the option counts more than the environment, and a wrong wish is told`() throws {
-    func measures(_ arguments: String..., wish: String? = nil) throws -> Units {
-      try #require(try VehicleCtl.command(of: arguments) as? any Verb).common.measures { $0 == "VEHICLECTL_UNITS" ? wish : nil }
+    func unitSystem(_ arguments: String..., wish: String? = nil) throws -> Units {
+      try #require(try VehicleCtl.command(of: arguments) as? any Verb).common.unitSystem { $0 == "VEHICLECTL_UNITS" ? wish : nil }
     }
-    #expect(try measures("--units", "imperial", "get", "rpm") == .imperial)
-    #expect(try measures("watch", "--units", "metric") == .metric)
+    #expect(try unitSystem("--units", "imperial", "get", "rpm") == .imperial)
+    #expect(try unitSystem("watch", "--units", "metric") == .metric)
     #expect(throws: (any Error).self) { _ = try VehicleCtl.command(of: ["get", "rpm", "--units", "si"]) }
-    #expect(try measures("status") == .metric)
-    #expect(try measures("status", wish: "imperial") == .imperial)
-    #expect(try measures("status", "--units", "metric", wish: "imperial") == .metric)
-    let failure = #expect(throws: Failure.self) { _ = try measures("status", wish: "furlongs") }
+    #expect(try unitSystem("status") == .metric)
+    #expect(try unitSystem("status", wish: "imperial") == .imperial)
+    #expect(try unitSystem("status", "--units", "metric", wish: "imperial") == .metric)
+    let failure = #expect(throws: Failure.self) { _ = try unitSystem("status", wish: "furlongs") }
     #expect(failure?.exitCode == 2 && failure?.message.contains("set it to metric or imperial") == true)
   }
 }

@@ -76,7 +76,7 @@ extension Client {
     var last = Contract.Call.Result(Report())
     defer { output.progress(nil) }
     try stream(Contract.Call.self, parameters, first: timeout, silence: timeout) { result in
-      if Interrupt.came { throw Failure.other("interrupted") }
+      if Interrupt.received { throw Failure.other("interrupted") }
       guard let result else { return true }
       last = result
       if let progress = result.progress, progress < 1, let text = result.text { output.progress(Output.oneLine(text)) }

@@ -50,7 +50,7 @@ struct TroubleCodes {
     var last = Contract.Call.Result(Report())
     let confirmed = parameters(Self.clearing, ["confirm": .bool(true)])
     try client.stream(Contract.Call.self, confirmed, first: timeout, silence: timeout) { result in
-      if Interrupt.came { throw Failure.other("interrupted; the journal says whether anything was cleared") }
+      if Interrupt.received { throw Failure.other("interrupted; the journal says whether anything was cleared") }
       if let result { last = result }
       return true
     }

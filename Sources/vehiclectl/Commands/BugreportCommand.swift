@@ -20,19 +20,20 @@ struct BugreportCommand: Verb {
   var file: String
 
   func perform(_ output: Output) throws {
-    if file != "-" { try WholeFile.check(file, force: force) }
+    if file != "-" { try AtomicFile.check(file, force: force) }
     Interrupt.catchSignals()
     var report = BugReport()
     var trouble: Failure?
     do {
-      try report.ask(common.connect(output), seconds: Double(seconds ?? 5)) { () throws(Failure) in try common.connect(output) }
+      try report.addDaemonSections(common.connect(output), seconds: Double(seconds ?? 5)) { () throws(Failure) in try common.connect(output)
+      }
     } catch let failure as Failure {
       trouble = failure
     }
-    report.lookAround(socket: common.socketPath)
+    report.addLocalSections(socket: common.socketPath)
     let lines = report.lines + (trouble.map { ["", "== not asked ==", $0.message] } ?? [])
     let bytes = Array((lines.joined(separator: "\n") + "\n").utf8)
-    if file == "-" { output.bytes(bytes) } else { try WholeFile.write(bytes, to: file, force: force, mode: 0o600) }
+    if file == "-" { output.bytes(bytes) } else { try AtomicFile.write(bytes, to: file, force: force, mode: 0o600) }
     if let trouble { output.remark(trouble) }
     if file == "-" { return }
     if output.json {

@@ -31,7 +31,7 @@ struct CarRecordVideoCommand: Verb {
   func perform(_ output: Output) throws {
     let (device, file) = Camera.operands(first, second)
     try Camera.refuseTerminal(file)
-    if file != "-" { try WholeFile.check(file, force: force) }
+    if file != "-" { try AtomicFile.check(file, force: force) }
     Interrupt.catchSignals()
     let camera = try Camera(of: device, try common.connect(output))
     var deadline = Clock.monotonic + common.replyTimeout
@@ -49,12 +49,12 @@ struct CarRecordVideoCommand: Verb {
         output.note("recorded \(Self.words(frames, size, Clock.monotonic - start))")
       }
     }
-    while !Interrupt.came, start.map({ Clock.monotonic - $0 < Double(seconds ?? .max) }) ?? true {
+    while !Interrupt.received, start.map({ Clock.monotonic - $0 < Double(seconds ?? .max) }) ?? true {
       guard let picture = try stream.next(within: 0.2) else {
         guard Clock.monotonic < deadline else {
           throw start == nil
             ? Failure.timeout(seconds: common.replyTimeout)
-            : .other("no picture came for \(Words.duration(Self.silence)); see that the video is on; what was recorded so far stays")
+            : .other("no picture came for \(Format.duration(Self.silence)); see that the video is on; what was recorded so far stays")
         }
         continue
       }
@@ -79,9 +79,9 @@ struct CarRecordVideoCommand: Verb {
 
   /// `120 pictures, 4.3 MB in 8.0 s, 15.0 a second`.
   static func words(_ frames: Int, _ bytes: Int, _ seconds: Double) -> String {
-    let amount = bytes < 1_000_000 ? "\(Words.tenths(Double(bytes) / 1e3)) kB" : "\(Words.tenths(Double(bytes) / 1e6)) MB"
+    let amount = bytes < 1_000_000 ? "\(Format.tenths(Double(bytes) / 1e3)) kB" : "\(Format.tenths(Double(bytes) / 1e6)) MB"
     // Between the first and the last picture lies one less than there are.
-    let rate = frames > 1 && seconds > 0 ? ", \(Words.tenths(Double(frames - 1) / seconds)) a second" : ""
-    return "\(frames) \(frames == 1 ? "picture" : "pictures"), \(amount) in \(Words.duration(seconds))\(rate)"
+    let rate = frames > 1 && seconds > 0 ? ", \(Format.tenths(Double(frames - 1) / seconds)) a second" : ""
+    return "\(frames) \(frames == 1 ? "picture" : "pictures"), \(amount) in \(Format.duration(seconds))\(rate)"
   }
 }

@@ -22,16 +22,16 @@ struct CarSnapshotCommand: Verb {
   func perform(_ output: Output) throws {
     let (device, file) = Camera.operands(first, second)
     try Camera.refuseTerminal(file)
-    if file != "-" { try WholeFile.check(file, force: force) }
+    if file != "-" { try AtomicFile.check(file, force: force) }
     Interrupt.catchSignals()
     let camera = try Camera(of: device, try common.connect(output))
     let limit = Clock.monotonic + common.replyTimeout
     let stream = try VideoStream(camera.url, within: common.replyTimeout)
     guard let picture = try stream.next(within: limit - Clock.monotonic) else {
-      throw Interrupt.came ? Failure.other("interrupted") : .timeout(seconds: common.replyTimeout)
+      throw Interrupt.received ? Failure.other("interrupted") : .timeout(seconds: common.replyTimeout)
     }
     guard file != "-" else { return output.bytes(picture) }
-    try WholeFile.write(picture, to: file, force: force)
+    try AtomicFile.write(picture, to: file, force: force)
     if output.json {
       output.json(["device": .string(camera.device), "file": .string(file), "bytes": .int(picture.count)])
     } else {

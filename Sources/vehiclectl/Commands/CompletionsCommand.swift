@@ -49,7 +49,7 @@ extension CompletionKind {
   private static func asking(_ names: @escaping @Sendable ([Contract.Schema]) -> [String]) -> CompletionKind {
     .custom { words, _, _ in
       let given = words.firstIndex(of: "--socket").flatMap { $0 + 1 < words.count ? words[$0 + 1] : nil }
-      let path = given ?? Environment["VEHICLED_SOCKET"] ?? Client.usualSocket
+      let path = given ?? Environment["VEHICLED_SOCKET"] ?? Client.defaultSocket
       let schemas = try? Client(path: path, timeout: 0.2).call(Contract.Describe.self, .init(device: nil)).schemas
       return names(schemas ?? [])
     }

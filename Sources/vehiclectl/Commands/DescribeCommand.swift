@@ -11,7 +11,7 @@ struct DescribeCommand: Verb {
   var device: String?
 
   func perform(_ output: Output) throws {
-    let units = try common.measures()
+    let units = try common.unitSystem()
     let client = try common.connect(output)
     if output.json {
       let parameters: JSON = .members(["device": device.map(JSON.string)])
@@ -31,13 +31,14 @@ struct DescribeCommand: Verb {
     for property in schema.properties {
       let access = property.motion ? "lease" : property.writable ? "set" : "read"
       properties.rows.append([
-        Cell(property.name), Cell(property.type), Cell(property.unit ?? ""), Cell(Words.range(property)), Cell(access), Cell(property.help),
+        Cell(property.name), Cell(property.type), Cell(property.unit ?? ""), Cell(Format.range(property)), Cell(access),
+        Cell(property.help),
       ])
     }
     if !properties.rows.isEmpty { lines += properties.lines(indent: 2, width: width, paint: paint) }
     var actions = Table("action", "", "")
     for action in schema.actions {
-      actions.rows.append([Cell(Words.usage(action)), Cell(action.motion ? "lease" : "do"), Cell(action.help)])
+      actions.rows.append([Cell(Format.usage(action)), Cell(action.motion ? "lease" : "do"), Cell(action.help)])
       for argument in action.arguments {
         actions.rows.append([Cell("  \(argument.name.uppercased())"), Cell(argument.type), Cell(argument.help)])
       }

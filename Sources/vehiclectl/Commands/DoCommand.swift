@@ -42,7 +42,7 @@ struct DoCommand: Verb {
     var said: String?
     try client.stream(Contract.Call.self, parameters, first: nil, tick: deadline == nil && !hold ? nil : 0.2, silence: nil) { result in
       if let result, output.json || !isOnTheWay(result, &said, output) { show(result, output) }
-      if Interrupt.came {
+      if Interrupt.received {
         if hold { return false }  // letting go is how it ends
         throw Failure.other("interrupted")
       }
@@ -90,7 +90,7 @@ struct DoCommand: Verb {
       throw .other("\(action.name) takes an argument of a type that this vehiclectl does not know; a newer one may")
     }
     guard !hold || declared.arguments.contains(where: { $0.name == holding && $0.type == .bool }) else {
-      throw .usage("\(action.name) cannot be held: it has no argument \(holding); give: \(Words.usage(action))")
+      throw .usage("\(action.name) cannot be held: it has no argument \(holding); give: \(Format.usage(action))")
     }
     var rest = given[...]
     var values: [String: Value] = [:]
@@ -102,18 +102,18 @@ struct DoCommand: Verb {
       let text = argument.secret ? try ask(argument.name) : rest.popFirst()
       guard let text, !(argument.secret && argument.optional && text.isEmpty) else {
         if argument.optional { continue }
-        throw .usage("the argument \(argument.name) is missing; give: \(Words.usage(action))")
+        throw .usage("the argument \(argument.name) is missing; give: \(Format.usage(action))")
       }
       do { values[argument.name] = try ValueRule(argument.type).parse(text) } catch {
         let what = argument.secret ? "the answer is not \(argument.type.article)" : error.description  // it stays secret
-        throw .usage("the argument \(argument.name): \(what); give: \(Words.usage(action))")
+        throw .usage("the argument \(argument.name): \(what); give: \(Format.usage(action))")
       }
     }
     if !rest.isEmpty, let secret = declared.arguments.first(where: \.secret) {
       // What is one too many may be the secret: it is not said back.
-      throw .usage("too many arguments: \(secret.name) is asked for, or a line of stdin; give: \(Words.usage(action))")
+      throw .usage("too many arguments: \(secret.name) is asked for, or a line of stdin; give: \(Format.usage(action))")
     }
-    guard rest.isEmpty else { throw .usage("too many arguments from \"\(rest.first ?? "")\" on; give: \(Words.usage(action))") }
+    guard rest.isEmpty else { throw .usage("too many arguments from \"\(rest.first ?? "")\" on; give: \(Format.usage(action))") }
     return values
   }
 }

@@ -13,19 +13,19 @@ struct DoctorCommand: Verb {
   @OptionGroup var common: CommonOptions
 
   func perform(_ output: Output) throws {
-    var findings = Checkup.findings(socket: common.socketPath)
-    var trouble: Failure?
+    var findings = LocalChecks.findings(socket: common.socketPath)
+    var failure: Failure?
     do throws(Failure) {
       findings += try common.connect(output).call(Contract.Diagnose.self, NoParameters()).findings
     } catch {
-      trouble = error
+      failure = error
     }
     if output.json {
       output.json(["findings": .array(findings.map { JSON($0) })])
     } else {
       output.lines(findings.map { Self.line($0, paint: output.paint) })
     }
-    if let trouble { throw trouble }
+    if let failure { throw failure }
     if findings.contains(where: { $0.state == "failed" }) { throw ExitCode.failure }
   }
 

@@ -44,23 +44,23 @@ struct DriveCommand: Verb {
     let input = try input.map { path throws(Failure) in try path == Self.anyInput ? InputDevice.first() : InputDevice(path: path) }
     let holder = try common.connect(output)
     let schema = try holder.call(Contract.Describe.self, Contract.Describe.Parameters(device: device)).schemas.first
-    let vocabulary = DriveVocabulary(device: device, schema)
+    let driveSchema = DriveSchema(device: device, schema)
     let isAtTerminal = !output.json && Terminal.isTerminal(STDIN_FILENO) && Terminal.isTerminal(STDOUT_FILENO)
-    if vocabulary.tilt != nil, isAtTerminal || input != nil {
-      var drive = HandDrive(
-        common, output, vocabulary, watching: schema?.properties.map(\.name) ?? [], deadline: deadline, input: input,
+    if driveSchema.tilt != nil, isAtTerminal || input != nil {
+      var drive = ManualDrive(
+        common, output, driveSchema, watching: schema?.properties.map(\.name) ?? [], deadline: deadline, input: input,
         terminal: isAtTerminal ? RawTerminal(STDIN_FILENO) : nil, screen: isAtTerminal ? Screen(output) : nil)
       return try drive.run()
     }
     if input != nil {
-      throw Failure.usage("\(device) has no action tilt, so no stick can drive it; give it lines: \(vocabulary.example)")
+      throw Failure.usage("\(device) has no action tilt, so no stick can drive it; give it lines: \(driveSchema.example)")
     }
     if isAtTerminal {
       throw Failure.usage(
         "\(device) cannot be driven from a terminal: it has no tilt to steer with keys, and nobody types a line every \(deadline) ms; pipe "
-          + "set-points into it: PROGRAM | vehiclectl drive \(device), with lines of \(vocabulary.example)")
+          + "set-points into it: PROGRAM | vehiclectl drive \(device), with lines of \(driveSchema.example)")
     }
-    var drive = PipeDrive(common, output, vocabulary, deadline: deadline)
+    var drive = PipeDrive(common, output, driveSchema, deadline: deadline)
     try drive.run(holder: holder)
   }
 }

@@ -22,7 +22,7 @@ struct DtcClearCommand: Verb {
   var device: String?
 
   func perform(_ output: Output) throws {
-    guard yes || (Prompt.hasPerson && !output.json) else {
+    guard yes || (Prompt.isInteractive && !output.json) else {
       throw Failure.usage("nobody is here to be asked, so nothing is cleared; say --yes, or ask on a terminal")
     }
     let codes = try TroubleCodes(of: device, try common.connect(output))

@@ -17,13 +17,13 @@ struct GetCommand: Verb {
   var references: [String]
 
   func perform(_ output: Output) throws {
-    let units = try common.measures()
+    let units = try common.unitSystem()
     let client = try common.connect(output)
     let readings = try client.call(Contract.Get.self, .init(references: references)).readings.map(units.shown)
     if output.json {
       output.json(["readings": .array(readings.map { JSON($0) })])
     } else {
-      output.lines(readings.compactMap { $0.value.map { Output.oneLine(Words.text($0)) } })
+      output.lines(readings.compactMap { $0.value.map { Output.oneLine(Format.text($0)) } })
     }
     let failures = try readings.filter { $0.value == nil }.map { reading in
       let links = try client.call(Contract.Status.self, .init(device: reading.device)).devices.flatMap(\.links)

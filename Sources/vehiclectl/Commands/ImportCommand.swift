@@ -45,7 +45,7 @@ struct ImportCommand: Verb {
     let source = file == "-" ? "what stdin said" : file.split(separator: "/").last.map(String.init) ?? file
     let text = Array(found.file(from: source, device: device).utf8)
     guard self.output != "-" else { return output.bytes(text) }
-    try WholeFile.write(text, to: self.output, force: force, mode: 0o644)
+    try AtomicFile.write(text, to: self.output, force: force, mode: 0o644)
     if output.json { return output.json(Self.summary(found)) }
     output.note("\(found.count) signals are in \(self.output), \(found.leftOutCount) were left out")
   }
@@ -69,7 +69,7 @@ struct ImportCommand: Verb {
     if lstat(path, &state) == 0, state.st_mode & S_IFMT == S_IFLNK {
       throw .usage("\(path) is a symbolic link, which is not followed; name the file itself")
     }
-    try WholeFile.check(path, force: force)
+    try AtomicFile.check(path, force: force)
   }
 
   /// All of a file, or of stdin; a longer one than is read is told by the reader.

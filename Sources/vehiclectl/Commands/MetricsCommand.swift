@@ -30,6 +30,6 @@ struct MetricsCommand: Verb {
     }
     guard let file = self.output, file != "-" else { return output.lines(lines) }
     // Read by other users: node_exporter's own.
-    try WholeFile.write(Array(lines.joined(separator: "\n").utf8) + [0x0A], to: file, force: true, mode: 0o644)
+    try AtomicFile.write(Array(lines.joined(separator: "\n").utf8) + [0x0A], to: file, force: true, mode: 0o644)
   }
 }

@@ -32,7 +32,7 @@ struct RecordCommand: Verb {
       if descriptor != nil, output.json, file != "-" {
         output.json(["lines": .int(count), "bytes": .int(size)])
       } else if descriptor != nil {
-        output.note("recorded \(count) lines, \(size) bytes in \(Words.duration(start.map { Clock.monotonic - $0 } ?? 0))")
+        output.note("recorded \(count) lines, \(size) bytes in \(Format.duration(start.map { Clock.monotonic - $0 } ?? 0))")
       }
     }
     try client.stream(Contract.Record.self, .init(device: device), first: common.replyTimeout, tick: 0.2, silence: nil) { result in
@@ -53,10 +53,10 @@ struct RecordCommand: Verb {
         size += line.count
       }
       guard let start else {  // nothing is recorded yet: to end now is no success
-        if Interrupt.came { throw Failure.other("interrupted") }
+        if Interrupt.received { throw Failure.other("interrupted") }
         return true
       }
-      return !Interrupt.came && seconds.map { Clock.monotonic - start < Double($0) } ?? true
+      return !Interrupt.received && seconds.map { Clock.monotonic - start < Double($0) } ?? true
     }
   }
 

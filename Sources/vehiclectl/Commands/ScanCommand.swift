@@ -36,7 +36,7 @@ struct ScanCommand: Verb {
     defer { output.progress(nil) }
     let parameters = Contract.Scan.Parameters(transport: transport?.rawValue, seconds: seconds)
     try client.stream(Contract.Scan.self, parameters, first: nil, tick: 0.5, silence: nil) { result in
-      if Interrupt.came { return false }
+      if Interrupt.received { return false }
       if let result { reason = result.reason }
       if let found = result?.found {
         if output.json {

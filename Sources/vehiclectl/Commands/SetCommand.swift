@@ -18,7 +18,7 @@ struct SetCommand: Verb {
   var values: [String]
 
   func perform(_ output: Output) throws {
-    let units = try common.measures()
+    let units = try common.unitSystem()
     let reference = try Reference(reference)
     let value = try Self.one(try Arguments.positional(values))
     let client = try common.connect(output)
@@ -31,7 +31,7 @@ struct SetCommand: Verb {
     if output.json { return output.json(["readings": .array([JSON(reading)])]) }
     guard !output.quiet else { return }
     let remark = reading.reason.map { " (\($0))" } ?? ""
-    output.line(Output.oneLine("\(reading.reference): \(reading.value == nil ? "unknown" : Words.value(reading))\(remark)"))
+    output.line(Output.oneLine("\(reading.reference): \(reading.value == nil ? "unknown" : Format.value(reading))\(remark)"))
   }
 
   private static func one(_ values: [String]) throws(Failure) -> String {

@@ -14,7 +14,7 @@ struct StatusCommand: Verb {
 
   /// One device in detail, or all.
   static func show(_ wanted: String?, _ common: CommonOptions, _ output: Output) throws {
-    let units = try common.measures()
+    let units = try common.unitSystem()
     let devices = try common.connect(output).call(Contract.Status.self, .init(device: wanted)).devices.map(units.shown)
     if output.json { return output.json(["devices": .array(devices.map { JSON($0) })]) }
     if devices.isEmpty { output.note("no devices are configured; describe one in /etc/vehicled/vehicled.toml") }
@@ -30,15 +30,15 @@ struct StatusCommand: Verb {
     var lines = [header(device, paint: paint)]
     for link in device.links {
       let name = device.links.count > 1 || detailed ? "\(link.name) \(link.url)" : link.url
-      lines.append(Output.oneLine("  \(name)  ") + paint(Output.oneLine(Words.link(link, now: now)), Words.style(of: link)))
-      if detailed, let details = Words.details(link) { lines.append(paint(Output.oneLine("    \(details)"), .dim)) }
+      lines.append(Output.oneLine("  \(name)  ") + paint(Output.oneLine(Format.link(link, now: now)), Format.style(of: link)))
+      if detailed, let details = Format.details(link) { lines.append(paint(Output.oneLine("    \(details)"), .dim)) }
     }
     var table = Table("property", ">value", "unit", ">age", "")
     let shown = detailed ? device.readings : device.readings.filter { $0.value != nil }
     for reading in shown {
-      let (value, remark) = Words.cells(reading)
+      let (value, remark) = Format.cells(reading)
       table.rows.append([
-        Cell(reading.property), value, Cell(reading.unit ?? ""), Cell(reading.age.map(Words.duration) ?? "", .dim), remark,
+        Cell(reading.property), value, Cell(reading.unit ?? ""), Cell(reading.age.map(Format.duration) ?? "", .dim), remark,
       ])
     }
     if !shown.isEmpty { lines += table.lines(indent: 2, width: width, paint: paint) }

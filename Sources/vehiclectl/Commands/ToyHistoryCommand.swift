@@ -22,7 +22,7 @@ struct ToyHistoryCommand: ToyVerb {
     // Of very many facts the first come as steps.
     try toy.client.stream(Contract.Call.self, toy.parameters("history", [:]), first: common.replyTimeout, silence: common.replyTimeout) {
       result in
-      if Interrupt.came { throw Failure.other("interrupted") }
+      if Interrupt.received { throw Failure.other("interrupted") }
       guard let result else { return true }
       // That the last report is not all of them is no news to who has the others.
       note = facts.isEmpty ? result.text : nil

@@ -18,9 +18,9 @@ struct ToyLoginCommand: ToyVerb {
   var extra: [String] = []
 
   func perform(_ output: Output) throws {
-    try Self.refuse(extra, Self.usage)
+    try Self.rejectExtra(extra, Self.usage)
     let toy = try open(output)
     let password = try Password().existing()
-    tell(toy, try toy.run("login", ["email": .string(email), "password": .string(password)]), output)
+    report(toy, try toy.run("login", ["email": .string(email), "password": .string(password)]), output)
   }
 }

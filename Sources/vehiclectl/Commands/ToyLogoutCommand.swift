@@ -13,6 +13,6 @@ struct ToyLogoutCommand: ToyVerb {
 
   func perform(_ output: Output) throws {
     let toy = try open(output)
-    tell(toy, try toy.run("logout", dropVotes ? ["drop-votes": .bool(true)] : [:]), output)
+    report(toy, try toy.run("logout", dropVotes ? ["drop-votes": .bool(true)] : [:]), output)
   }
 }

@@ -21,11 +21,11 @@ struct ToyRegisterCommand: ToyVerb {
   var extra: [String] = []
 
   func perform(_ output: Output) throws {
-    try Self.refuse(extra, Self.usage)
+    try Self.rejectExtra(extra, Self.usage)
     let toy = try open(output)
-    if Prompt.hasPerson { output.note("The toy's original server keeps passwords readable: take one that you use nowhere else.") }
+    if Prompt.isInteractive { output.note("The toy's original server keeps passwords readable: take one that you use nowhere else.") }
     let password = try Password().new(output.note)
     let arguments: [String: Value] = ["name": .string(name), "email": .string(email), "password": .string(password)]
-    tell(toy, try toy.run("register", arguments), output)
+    report(toy, try toy.run("register", arguments), output)
   }
 }

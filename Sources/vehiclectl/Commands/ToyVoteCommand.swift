@@ -25,7 +25,7 @@ struct ToyVoteCommand: ToyVerb {
   func perform(_ output: Output) throws {
     let toy = try open(output)
     let result = try toy.run("vote", ["id": .int(id), "vote": .string(vote.rawValue)])
-    guard output.json else { return tell(toy, result, output) }
+    guard output.json else { return report(toy, result, output) }
     let cells = result.rows?.first?.cells ?? []
     func cell(_ name: String) -> String? { result.columns?.firstIndex(of: name).flatMap { $0 < cells.count ? cells[$0] : nil } }
     output.json(

@@ -19,7 +19,7 @@ struct ToyVotesCommand: ToyVerb {
   func perform(_ output: Output) throws {
     let toy = try open(output)
     let result = try toy.run("votes", forget.map { ["forget": .string($0)] } ?? [:])
-    if forget != nil { return tell(toy, result, output) }
+    if forget != nil { return report(toy, result, output) }
     let columns = result.columns ?? []
     let rows = result.rows?.map(\.cells) ?? []
     if output.json {

@@ -31,19 +31,19 @@ struct ToyWifiCommand: ToyVerb {
   var extra: [String] = []
 
   func perform(_ output: Output) throws {
-    try Self.refuse(extra, Self.usage)
+    try Self.rejectExtra(extra, Self.usage)
     if let join, !ToyWiFi.nameLength.contains(join.utf8.count) {
       throw Failure.usage("--join: a network's name has 1 to 32 bytes; this one has \(join.utf8.count)")
     }
     Interrupt.catchSignals()
     let toy = try open(output)
-    let isAsked = network == nil && Prompt.hasPerson
+    let isAsked = network == nil && Prompt.isInteractive
     let networks = join != nil || isAsked ? NetworkManager() : nil
     if join != nil, networks == nil {
       throw Failure.other("there is no NetworkManager here to join with; join the toy's network by hand, and leave out --join")
     }
     let borrowed = try networks.flatMap { networks in
-      try join.map { join throws(Failure) in try BorrowedNetwork(join, networks) }
+      try join.map { join throws(Failure) in try TemporaryNetwork(join, networks) }
     }
     var questions = WiFiQuestions(output: output)
     questions.listen = { () throws(Failure) in try Self.listen(networks, output) }
@@ -51,8 +51,8 @@ struct ToyWifiCommand: ToyVerb {
     var arguments: [String: Value] = ["ssid": .string(answers.name)]
     if !answers.password.isEmpty { arguments["password"] = .string(answers.password) }
     if let dial { arguments["dial"] = .string(dial) }
-    let run = WiFiRun(toy: toy, output: output, limit: common.timeout, steps: Self.steps(join: join, dial: dial))
-    let last = try run.run(toy.parameters("wifi", arguments), borrowing: borrowed)
+    let run = WiFiProvisioning(toy: toy, output: output, limit: common.timeout, steps: Self.steps(join: join, dial: dial))
+    let last = try run.run(toy.parameters("wifi", arguments), joining: borrowed)
     if !output.json, !output.quiet, let text = last?.text { output.line(Output.oneLine(text)) }
     for line in Self.end(answers.name) { output.note(line) }
   }
@@ -79,18 +79,18 @@ struct ToyWifiCommand: ToyVerb {
 
   /// The networks nearby, after a search of a few seconds; nil where nobody can listen.
   private static func listen(_ networks: NetworkManager?, _ output: Output) throws(Failure) -> NearbyNetworks? {
-    guard let networks, let before = try? networks.look(), !before.usable.isEmpty, !before.isSwitchedOff else { return nil }
+    guard let networks, let before = try? networks.snapshot(), !before.usable.isEmpty, !before.isSwitchedOff else { return nil }
     output.progress("listening for networks")
     defer { output.progress(nil) }
     for device in before.usable { networks.scan(device.path) }
     let scans = before.devices.map(\.lastScan)
     let limit = Clock.monotonic + 6
     while Clock.monotonic < limit {
-      guard !Interrupt.came else { throw .other("interrupted") }
-      guard let found = try? networks.look() else { return nil }
+      guard !Interrupt.received else { throw .other("interrupted") }
+      guard let found = try? networks.snapshot() else { return nil }
       if found.devices.map(\.lastScan) != scans { return NearbyNetworks(Array(found.accessPoints.values)) }
       usleep(300_000)
     }
-    return (try? networks.look()).map { NearbyNetworks(Array($0.accessPoints.values)) }
+    return (try? networks.snapshot()).map { NearbyNetworks(Array($0.accessPoints.values)) }
   }
 }

@@ -26,7 +26,7 @@ struct WatchCommand: Verb {
   var references: [String] = []
 
   func perform(_ output: Output) throws {
-    let units = try common.measures()
+    let units = try common.unitSystem()
     let client = try common.connect(output)
     Interrupt.catchSignals()
     let parameters = Contract.Watch.Parameters(
@@ -40,8 +40,8 @@ struct WatchCommand: Verb {
 
   private func lines(_ client: Client, _ parameters: Contract.Watch.Parameters, _ units: Units, _ output: Output) throws {
     var left = count ?? .max
-    try client.stream(Contract.Watch.self, parameters, first: common.replyTimeout, tick: 1, silence: Client.silence) { result in
-      if Interrupt.came { return false }
+    try client.stream(Contract.Watch.self, parameters, first: common.replyTimeout, tick: 1, silence: Client.watchTimeout) { result in
+      if Interrupt.received { return false }
       guard let result else { return true }
       let readings = (result.snapshot ?? []).flatMap(\.readings) + (result.changes ?? [])
       let lines = (readings.map { JSON(units.shown($0)) } + (result.events ?? []).map { JSON($0) }).prefix(left)
@@ -52,20 +52,20 @@ struct WatchCommand: Verb {
   }
 
   private func table(_ client: Client, _ parameters: Contract.Watch.Parameters, _ units: Units, _ output: Output) throws {
-    var board = Board()
+    var table = WatchTable()
     var screen = Screen(output)
     var updates = 0
     JobControl.catchSignals()
     defer { screen.leave() }
-    try client.stream(Contract.Watch.self, parameters, first: common.replyTimeout, tick: 0.25, silence: Client.silence) { result in
-      if Interrupt.came { return false }
-      JobControl.obey { screen.leave() }
+    try client.stream(Contract.Watch.self, parameters, first: common.replyTimeout, tick: 0.25, silence: Client.watchTimeout) { result in
+      if Interrupt.received { return false }
+      JobControl.handlePending { screen.leave() }
       if let result {
-        board.take(units.shown(result), at: Clock.monotonic, wall: Clock.wall)
+        table.take(units.shown(result), at: Clock.monotonic, wall: Clock.wall)
         if result.snapshot != nil || result.changes != nil { updates += 1 }
       }
       let last = updates >= count ?? .max
-      screen.draw(last: last) { board.lines(at: Clock.monotonic, wall: Clock.wall, rows: $0, paint: output.paint) }
+      screen.draw(last: last) { table.lines(at: Clock.monotonic, wall: Clock.wall, rows: $0, paint: output.paint) }
       return !last
     }
   }

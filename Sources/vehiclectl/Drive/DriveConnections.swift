@@ -37,14 +37,14 @@ struct DriveConnections {
   var descriptors: [Int32] { [holder, driver, brake, watcher, buttons].map(\.descriptor) }
 
   /// Whether the lease was given just now; fails with the reason where it was refused or is lost.
-  mutating func hearOfLease() throws(Failure) -> Bool {
+  mutating func receiveLease() throws(Failure) -> Bool {
     guard let result = try holder.next(Contract.Drive.self) else { return false }
     defer { lease = result.lease }
     return lease == nil
   }
 
   /// What there is to see.
-  func news() throws(Failure) -> Contract.Watch.Result? { try watcher.next(Contract.Watch.self) }
+  func receiveUpdate() throws(Failure) -> Contract.Watch.Result? { try watcher.next(Contract.Watch.self) }
 
   /// Runs a motion action on the connection of set-points.
   func run(_ action: String, _ arguments: [String: Value] = [:]) throws(Failure) {
@@ -54,7 +54,7 @@ struct DriveConnections {
   }
 
   /// Whether the device answered. A refusal that the lease outlives is given back in words.
-  func answer() throws(Failure) -> (came: Bool, refusal: String?) {
+  func receiveReply() throws(Failure) -> (came: Bool, refusal: String?) {
     do throws(Failure) { return (try driver.next(Contract.Call.self) != nil, nil) } catch {
       switch error {
       case .refused(.deviceError(_, _, let message)): return (true, message)
@@ -85,7 +85,7 @@ struct DriveConnections {
   }
 
   /// What a button is now, or why it is not what was asked; nil while there is no answer.
-  mutating func hearOfButtons() throws(Failure) -> Result<Contract.Reading, ContractError>? {
+  mutating func receiveButtonReply() throws(Failure) -> Result<Contract.Reading, ContractError>? {
     let answer: Result<Contract.Reading, ContractError>
     do throws(Failure) {
       guard let result = try buttons.next(Contract.Set.self) else { return nil }
@@ -107,7 +107,7 @@ struct DriveConnections {
   mutating func finishPressing(until limit: Double) throws(Failure) {
     while pressing != nil, Clock.monotonic < limit {
       Self.wait(for: [buttons.descriptor], until: limit)
-      _ = try hearOfButtons()
+      _ = try receiveButtonReply()
     }
   }
 
@@ -116,12 +116,12 @@ struct DriveConnections {
     while isBraking {
       guard Clock.monotonic < limit else { throw .other("not confirmed: \(device) may still be driving; no answer to stop") }
       Self.wait(for: [brake.descriptor], until: limit)
-      if let refusal = try hearOfStop() { throw .other(refusal) }
+      if let refusal = try receiveStopReply() { throw .other(refusal) }
     }
   }
 
   /// The refusal of a stop that was answered with one.
-  mutating func hearOfStop() throws(Failure) -> String? {
+  mutating func receiveStopReply() throws(Failure) -> String? {
     var refusal: String?
     do throws(Failure) {
       guard try brake.next(Contract.Call.self) != nil else { return nil }

@@ -6,7 +6,7 @@ struct LineReader {
   private let descriptor: Int32
   private var pending: [UInt8] = []
   private(set) var hasEnded = false
-  private static let longest = 65_536
+  private static let maxLength = 65_536
 
   init(_ descriptor: Int32) { self.descriptor = descriptor }
 
@@ -18,7 +18,7 @@ struct LineReader {
         return String(decoding: pending[..<end], as: UTF8.self)
       }
       guard !hasEnded, isReady else { return nil }
-      guard pending.count < Self.longest else { throw .usage("a line of more than \(Self.longest) bytes; end each with a newline") }
+      guard pending.count < Self.maxLength else { throw .usage("a line of more than \(Self.maxLength) bytes; end each with a newline") }
       var chunk = [UInt8](repeating: 0, count: 4096)
       let count = read(descriptor, &chunk, chunk.count)
       if count > 0 {

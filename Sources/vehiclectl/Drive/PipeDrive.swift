@@ -8,12 +8,12 @@ import Protocols
 struct PipeDrive {
   private struct Line {
     var number: Int
-    var order: DriveOrder
+    var order: DriveRequest
   }
 
   let common: CommonOptions
   let output: Output
-  let vocabulary: DriveVocabulary
+  let schema: DriveSchema
   /// Milliseconds.
   let deadline: Int
   private let input: Int32
@@ -26,10 +26,10 @@ struct PipeDrive {
   private var refused: Int32?
   private static let maxAtOnce = 4096
 
-  init(_ common: CommonOptions, _ output: Output, _ vocabulary: DriveVocabulary, deadline: Int, input: Int32 = STDIN_FILENO) {
+  init(_ common: CommonOptions, _ output: Output, _ schema: DriveSchema, deadline: Int, input: Int32 = STDIN_FILENO) {
     self.common = common
     self.output = output
-    self.vocabulary = vocabulary
+    self.schema = schema
     self.deadline = deadline
     self.input = input
     lines = LineReader(input)
@@ -38,14 +38,14 @@ struct PipeDrive {
   /// Until the lines end, or somebody ends it.
   mutating func run(holder: Client) throws {
     let driver = try common.connect(output)
-    let (device, input) = (vocabulary.device, input)
+    let (device, input) = (schema.device, input)
     var lease: String?
     // The lease lives as long as this stream; once it is there lines are looked for whenever it has nothing to say.
     let parameters = Contract.Drive.Parameters(device: device, deadlineMilliseconds: deadline)
     try holder.stream(
       Contract.Drive.self, parameters, first: common.replyTimeout, silence: nil, also: { lease == nil ? -1 : input }
     ) { result in
-      if Interrupt.came { return false }
+      if Interrupt.received { return false }
       if let result {
         lease = result.lease
         output.note("driving \(device): a line of JSON at least every \(deadline) ms; end with Ctrl-D")
@@ -65,7 +65,7 @@ struct PipeDrive {
       looked += 1
       number += 1
       guard !line.allSatisfy(\.isWhitespace) else { continue }
-      let order = try vocabulary.order(line, number)
+      let order = try schema.parse(line, number)
       if order.isSetPoint { waiting.removeAll(where: \.order.isSetPoint) }
       waiting.append(Line(number: number, order: order))
     }
@@ -74,13 +74,13 @@ struct PipeDrive {
 
   private mutating func perform(_ line: Line, _ lease: String, _ driver: Client, _ holder: Client) throws(Failure) {
     do throws(Failure) {
-      try tell(line.order, lease, driver)
+      try send(line.order, lease, driver)
       if line.order.isSetPoint { refusal = nil }
     } catch {
       switch error {
       case .refused(.leaseLost), .refused(.notConnected): throw DriveConnections.reason(for: error, from: holder)
       default:
-        if let remark = try words(of: error, to: line.order, line.number) { output.note(Output.oneLine(remark)) }
+        if let remark = try message(for: error, to: line.order, line.number) { output.note(Output.oneLine(remark)) }
         refused = error.exitCode
       }
     }
@@ -88,7 +88,7 @@ struct PipeDrive {
 
   /// What is said of a refusal that the drive outlives; nil where the set-point before was refused for the same reason, for
   /// one that repeats is no news. Fails with everything else.
-  mutating func words(of failure: Failure, to order: DriveOrder, _ number: Int) throws(Failure) -> String? {
+  mutating func message(for failure: Failure, to order: DriveRequest, _ number: Int) throws(Failure) -> String? {
     switch failure {
     case .refused(.deviceError), .refused(.outOfRange): break
     case .refused(.timeout):
@@ -102,8 +102,8 @@ struct PipeDrive {
     return "line \(number): \(failure.message)"
   }
 
-  private mutating func tell(_ order: DriveOrder, _ lease: String, _ driver: Client) throws(Failure) {
-    let device = vocabulary.device
+  private mutating func send(_ order: DriveRequest, _ lease: String, _ driver: Client) throws(Failure) {
+    let device = schema.device
     switch order {
     case .set(let property, let value):
       _ = try driver.call(Contract.Set.self, .init(device: device, property: property, value: value, lease: lease))

@@ -18,13 +18,13 @@ struct Heading: Equatable {
 
 struct Steering {
   /// Seconds that a press holds: keyboards begin to repeat after about half a second.
-  static let press = 0.6
+  static let pressHold = 0.6
   /// Seconds that a repeat holds.
-  static let again = 0.2
+  static let repeatHold = 0.2
   /// Seconds from there to level.
   static let ramp = 0.2
 
-  enum Way { case forward, backward, left, right }
+  enum Direction { case forward, backward, left, right }
 
   /// A pair of opposite keys.
   private struct Axis {
@@ -39,7 +39,7 @@ struct Steering {
 
     mutating func press(_ direction: Double, _ now: Double) {
       let repeats = direction == self.direction && now <= until + Steering.ramp
-      until = repeats ? max(until, now + Steering.again) : now + Steering.press
+      until = repeats ? max(until, now + Steering.repeatHold) : now + Steering.pressHold
       self.direction = direction
     }
   }
@@ -48,13 +48,13 @@ struct Steering {
   private var across = Axis()
 
   /// A key went down, or repeats. What is held beside it is held with it: a keyboard repeats only the last key.
-  mutating func press(_ way: Way, at now: Double) {
-    switch way {
+  mutating func press(_ direction: Direction, at now: Double) {
+    switch direction {
     case .forward, .backward:
-      along.press(way == .forward ? 1 : -1, now)
+      along.press(direction == .forward ? 1 : -1, now)
       if across.isHeld(now) { across.until = max(across.until, along.until) }
     case .left, .right:
-      across.press(way == .right ? 1 : -1, now)
+      across.press(direction == .right ? 1 : -1, now)
       if along.isHeld(now) { along.until = max(along.until, across.until) }
     }
   }

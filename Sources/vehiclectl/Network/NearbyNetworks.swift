@@ -20,8 +20,8 @@ struct NearbyNetworks: Equatable {
     var counts: [Reason: Int] = [:]
     let hidden = points.count(where: \.isHidden)
     if hidden > 0 { counts[.hidden] = hidden }
-    for (ssid, twins) in Dictionary(grouping: points.filter { !$0.isHidden }, by: \.ssid) {
-      switch Self.judge(ssid, twins) {
+    for (ssid, accessPoints) in Dictionary(grouping: points.filter { !$0.isHidden }, by: \.ssid) {
+      switch Self.judge(ssid, accessPoints) {
       case .success(let network): offered.append(network)
       case .failure(let reason): counts[reason, default: 0] += 1
       }
@@ -40,8 +40,8 @@ struct NearbyNetworks: Equatable {
   }
 
   /// All access points of one name.
-  private static func judge(_ ssid: [UInt8], _ twins: [AccessPoint]) -> Result<Network, Reason> {
-    let near = twins.filter(\.isAt2GHz).sorted { $0.strength > $1.strength }
+  private static func judge(_ ssid: [UInt8], _ accessPoints: [AccessPoint]) -> Result<Network, Reason> {
+    let near = accessPoints.filter(\.isAt2GHz).sorted { $0.strength > $1.strength }
     guard let strongest = near.first else { return .failure(.band) }
     guard let best = near.first(where: { $0.security == .open || $0.security == .password }) else {
       return .failure(strongest.security == .enterprise ? .enterprise : .security)

@@ -14,7 +14,7 @@ struct NetworkManager {
   /// Seconds for an address. NetworkManager's own 45 are as long as anybody waits: nobody would hear what was missing.
   private static let addressTimeout: Int32 = 25
 
-  private let bus: SystemBus
+  private let bus: BlockingBus
   private let failures: Failures
 
   /// Why activations failed: NetworkManager tells it in passing, and shows it for a moment only.
@@ -22,7 +22,7 @@ struct NetworkManager {
     private let reasons = Mutex<[String: Int]>([:])
 
     subscript(_ device: String) -> Int? { reasons.withLock { $0[device] } }
-    func forget() { reasons.withLock { $0 = [:] } }
+    func clear() { reasons.withLock { $0 = [:] } }
 
     /// Device.StateChanged(new state, old state, reason), where the new state is NM_DEVICE_STATE_FAILED.
     func note(_ signal: BusMessage) {
@@ -35,25 +35,25 @@ struct NetworkManager {
   init?(address: String = DBus.systemAddress) {
     let failures = Failures()
     self.failures = failures
-    guard let bus = SystemBus(address: address, signal: { failures.note($0) }) else { return nil }
+    guard let bus = BlockingBus(address: address, signal: { failures.note($0) }) else { return nil }
     self.bus = bus
     let rule = "type='signal',sender='\(Self.name)',interface='\(Self.name).Device',member='StateChanged'"
     guard let owner = Self.ask(bus, "GetNameOwner", Self.name)?.first?.string, Self.ask(bus, "AddMatch", rule) != nil else { return nil }
-    bus.hear(only: owner)
+    bus.receiveSignals(only: owner)
   }
 
   /// Asks the bus itself.
-  private static func ask(_ bus: SystemBus, _ member: String, _ text: String) -> [BusValue]? {
+  private static func ask(_ bus: BlockingBus, _ member: String, _ text: String) -> [BusValue]? {
     try? bus.call(.call(DBus.name, DBus.path, DBus.name, member, [.string(text)]), within: answer)
   }
 
   /// Why the last activation on a device failed, as NMDeviceStateReason; nil: it did not, or nobody said.
   func failure(of device: String) -> Int? { failures[device] }
 
-  func forgetFailures() { failures.forget() }
+  func clearFailures() { failures.clear() }
 
   /// What is so now.
-  func look() throws(Failure) -> NetworkSnapshot {
+  func snapshot() throws(Failure) -> NetworkSnapshot {
     NetworkSnapshot(try call("/org/freedesktop", DBus.objectManager, "GetManagedObjects").first)
   }
 

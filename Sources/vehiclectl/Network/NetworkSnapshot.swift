@@ -33,9 +33,9 @@ struct NetworkSnapshot {
     var uuid: String
     var state: State
 
-    var lives: Bool { state == .activating || state == .activated }
+    var isLive: Bool { state == .activating || state == .activated }
     /// It lives, or will when its device has left what was active there.
-    var isDue: Bool { lives || state == .unknown }
+    var isDue: Bool { isLive || state == .unknown }
   }
 
   private(set) var devices: [Device] = []

@@ -42,7 +42,7 @@ struct Fact: Equatable {
     }
     for fact in facts {
       let text = Output.oneLine(fact.text)
-      let folded = width.map { text.folded(to: max(shortest, $0 - taken)) } ?? [text]
+      let folded = width.map { text.wrapped(to: max(minWidth, $0 - taken)) } ?? [text]
       for (position, line) in folded.enumerated() {
         table.rows.append(
           position == 0
@@ -53,7 +53,7 @@ struct Fact: Equatable {
   }
 
   /// Narrower than this nobody reads.
-  private static let shortest = 16
+  private static let minWidth = 16
 
   private var idText: String { id.text }
 }

@@ -1,7 +1,7 @@
 // A password from somebody at the terminal, or the first line of stdin. Must never take one from anywhere else, nor show it.
 
 struct Password {
-  var isAtTerminal = Prompt.hasPerson
+  var isAtTerminal = Prompt.isInteractive
   /// Shows a prompt and reads a line without showing it; nil where there is none.
   var ask: (String) throws(Failure) -> String? = { prompt throws(Failure) in try Prompt.secret(prompt) }
 

@@ -65,13 +65,13 @@ extension ToyVerb {
   func open(_ output: Output) throws(Failure) -> Toy { try Toy(toy.device, try common.connect(output)) }
 
   /// What the toy said of what was done.
-  func tell(_ toy: Toy, _ result: Contract.Call.Result, _ output: Output) {
+  func report(_ toy: Toy, _ result: Contract.Call.Result, _ output: Output) {
     if output.json { return output.json(.members(["device": .string(toy.device), "text": result.text.map(JSON.string)])) }
     if let text = result.text, !output.quiet { output.line(Output.oneLine(text)) }
   }
 
   /// What was given beyond what the verb takes: mostly a password, which is not repeated here either.
-  static func refuse(_ extra: [String], _ usage: String) throws(Failure) {
+  static func rejectExtra(_ extra: [String], _ usage: String) throws(Failure) {
     guard let first = extra.first else { return }
     let name = first.prefix { $0 != "=" }
     if first.hasPrefix("-"), !["--password", "-p"].contains(name) { throw .usage("there is no option \"\(name)\"; give: \(usage)") }

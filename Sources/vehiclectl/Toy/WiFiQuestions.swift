@@ -11,7 +11,7 @@ struct WiFiQuestions {
   }
 
   let output: Output
-  var isAtTerminal = Prompt.hasPerson
+  var isAtTerminal = Prompt.isInteractive
   /// Shows a prompt and reads a line; nil at the end of the input.
   var ask: (String) throws(Failure) -> String? = { prompt throws(Failure) in try Prompt.shown(prompt) }
   /// The same, unseen.
@@ -19,7 +19,7 @@ struct WiFiQuestions {
   /// Listens for networks; nil where nobody here does.
   var listen: () throws(Failure) -> NearbyNetworks? = { () throws(Failure) in nil }
 
-  private static let nobody = Failure.usage(
+  private static let missingName = Failure.usage(
     "no network was named; give its name: vehiclectl toy wifi NAME, and its password as a line of stdin (an empty one: it is open)")
 
   func answers(_ given: String?) throws(Failure) -> Answers {
@@ -35,7 +35,7 @@ struct WiFiQuestions {
       if let objection = ToyWiFi.objection(toName: given) { throw .usage("\"\(given)\": \(objection)") }
       return (given, nil)
     }
-    guard isAtTerminal else { throw Self.nobody }
+    guard isAtTerminal else { throw Self.missingName }
     while true {
       let nearby = try listen()
       if let nearby { output.remarks(nearby.lines(paint: output.paint)) }
@@ -52,7 +52,7 @@ struct WiFiQuestions {
     among offered: [NearbyNetworks.Network], _ question: String, canLookAgain: Bool
   ) throws(Failure) -> (String, isOpen: Bool?)? {
     while true {
-      guard let text = try ask(question) else { throw Self.nobody }
+      guard let text = try ask(question) else { throw Self.missingName }
       if text.isEmpty, canLookAgain { return nil }
       if let number = Int(text), !offered.isEmpty {
         if offered.indices.contains(number - 1) { return (offered[number - 1].name, offered[number - 1].isOpen) }

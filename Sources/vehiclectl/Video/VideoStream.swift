@@ -52,7 +52,7 @@ final class VideoStream {
         guard Self.wait(for: socket, POLLIN, until: limit) else { return nil }
       } else if errno != EINTR {
         throw .other("the stream of \(url.authority) broke off: \(String(cString: strerror(errno)))")
-      } else if Interrupt.came {
+      } else if Interrupt.received {
         return nil
       }
     }
@@ -79,7 +79,9 @@ final class VideoStream {
         continue
       }
       why = Glibc.connect(made, address.ai_addr, address.ai_addrlen) == 0 ? 0 : errno
-      if why == EINPROGRESS { why = wait(for: made, POLLOUT, until: limit) ? trouble(of: made) : Interrupt.came ? EINTR : ETIMEDOUT }
+      if why == EINPROGRESS {
+        why = wait(for: made, POLLOUT, until: limit) ? socketError(of: made) : Interrupt.received ? EINTR : ETIMEDOUT
+      }
       if why == 0 { return made }
       close(made)
     }
@@ -87,7 +89,7 @@ final class VideoStream {
     throw .other("cannot reach the camera at \(url.authority): \(String(cString: strerror(why))); see that the video is on")
   }
 
-  private static func trouble(of socket: Int32) -> Int32 {
+  private static func socketError(of socket: Int32) -> Int32 {
     var error: Int32 = 0
     var size = socklen_t(MemoryLayout<Int32>.size)
     return getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno

@@ -2,7 +2,7 @@
 
 import Protocols
 
-enum Words {
+enum Format {
   /// A length of time as a person says it: `0.2 s`, `45 s`, `3 min`, `5 h`, `12 d`.
   static func duration(_ seconds: Double) -> String {
     switch max(0, seconds) {
@@ -52,10 +52,10 @@ enum Words {
   static func cells(_ reading: Contract.Reading) -> (value: Cell, remark: Cell) {
     guard let value = reading.value else { return (Cell("-", .dim), Cell(reading.reason ?? "", .dim)) }
     let words = text(value)
-    return words.cells <= longest ? (Cell(words), Cell(reading.reason ?? "", .dim)) : (Cell(""), Cell(words))
+    return words.cells <= maxColumnWidth ? (Cell(words), Cell(reading.reason ?? "", .dim)) : (Cell(""), Cell(words))
   }
 
-  private static let longest = 20
+  private static let maxColumnWidth = 20
 
   /// Value and unit.
   static func value(_ reading: Contract.Reading) -> String {

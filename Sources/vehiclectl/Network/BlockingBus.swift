@@ -6,7 +6,7 @@ import CLinux
 import Glibc
 import Synchronization
 
-final class SystemBus {
+final class BlockingBus {
   /// Once Ctrl-C came a call may take this many seconds more.
   private static let afterInterrupt = 5.0
 
@@ -35,7 +35,7 @@ final class SystemBus {
   deinit { connection.close() }
 
   /// Hears nobody's signals but this one's and the bus's own.
-  func hear(only sender: String) { connection.hear(only: [sender]) }
+  func receiveSignals(only sender: String) { connection.hear(only: [sender]) }
 
   /// Makes a call and waits at most so many seconds for its reply.
   func call(_ message: BusMessage, within seconds: Double) throws(BusError) -> [BusValue] {
@@ -75,7 +75,7 @@ private final class Mailbox: Sendable {
     while true {
       if let found = state.withLock({ look(&$0) }) { return found }
       let now = Clock.monotonic
-      if Interrupt.came, !isInterrupted {
+      if Interrupt.received, !isInterrupted {
         isInterrupted = true
         deadline = min(deadline, now + afterInterrupt)
       }

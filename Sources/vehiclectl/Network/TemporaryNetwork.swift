@@ -2,7 +2,7 @@
 // NetworkManager itself ends it, because the activation is bound to our connection to the bus. It never depends on the order in
 // which things happen: it looks at what is so now and does what is due.
 
-struct BorrowedNetwork {
+struct TemporaryNetwork {
   /// Seconds for the network to be there, while a person presses a button.
   private static let search = 60.0
   /// Seconds to join it: longer than NetworkManager tries, which knows why it could not.
@@ -23,7 +23,7 @@ struct BorrowedNetwork {
   private var stage = Stage.searching(scan: 0)
   /// When it is given up; counted from the first look.
   private var searchEnd: Double?
-  private var loan: NetworkLoan?
+  private var loan: NetworkRestoration?
   private var looked = -Double.infinity
   /// When a device that is in use heard it, and another one that could do had not.
   private var firstHeard: Double?
@@ -32,7 +32,7 @@ struct BorrowedNetwork {
   init(_ ssid: String, _ networks: NetworkManager) throws(Failure) {
     self.ssid = ssid
     self.networks = networks
-    let found = try networks.look()
+    let found = try networks.snapshot()
     if found.isSwitchedOff { throw .other("Wi-Fi is switched off; switch it on: nmcli radio wifi on") }
     if found.usable.isEmpty {
       throw .other("NetworkManager has no Wi-Fi device here; join \"\(ssid)\" with another one by hand, and leave out --join")
@@ -41,7 +41,7 @@ struct BorrowedNetwork {
 
   var isJoined: Bool { if case .joined = stage { true } else { false } }
   /// There is something to give back.
-  var isBorrowed: Bool { loan != nil }
+  var needsRestore: Bool { loan != nil }
 
   /// Does what is due; gives what it waits for, in words.
   mutating func advance(at now: Double) throws(Failure) -> String? {
@@ -51,13 +51,13 @@ struct BorrowedNetwork {
     self.searchEnd = searchEnd
     switch stage {
     case .searching(let scan):
-      let found = try networks.look()
+      let found = try networks.snapshot()
       if let (device, accessPoint) = found.find(ssid, on: loan?.device), mayTake(device, in: found, at: now) {
-        var begun = loan ?? NetworkLoan(device, in: found)  // what was there before the first attempt counts
+        var begun = loan ?? NetworkRestoration(device, in: found)  // what was there before the first attempt counts
         begun.uuid = Self.randomUUID()
         loan = begun
         stage = .joining(until: now + Self.activation)
-        networks.forgetFailures()
+        networks.clearFailures()
         try networks.join(ssid, uuid: begun.uuid, device.path, accessPoint)
       } else if now >= searchEnd {
         throw missing(found)
@@ -67,7 +67,7 @@ struct BorrowedNetwork {
         for device in found.usable where !networks.scan(device.path) { throw .noAccessToNetworks }
       }
     case .joining(let limit):
-      let state = loan?.ours(in: try networks.look())?.active.state
+      let state = loan?.ours(in: try networks.snapshot())?.active.state
       if state == .activated {
         stage = .joined
       } else if state != .activating, state != .unknown {
@@ -101,7 +101,7 @@ struct BorrowedNetwork {
   /// Gives back what was borrowed. Says what came of it; nil where nothing was touched.
   mutating func restore() -> String? {
     defer { loan = nil }
-    return loan?.giveBack(ssid, networks)
+    return loan?.restore(ssid, networks)
   }
 
   private func missing(_ found: NetworkSnapshot) -> Failure {

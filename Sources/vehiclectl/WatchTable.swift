@@ -4,7 +4,7 @@
 
 import Protocols
 
-struct Board {
+struct WatchTable {
   /// The rate is counted over this many seconds, and gone when nothing came for as long.
   static let window = 2.0
 
@@ -20,7 +20,7 @@ struct Board {
 
     /// Updates a second over the time they span, while they come.
     func rate(at now: Double) -> Double? {
-      guard let first = updates.first, let last = updates.last, last > first, age(at: now) ?? 0 <= Board.window else { return nil }
+      guard let first = updates.first, let last = updates.last, last > first, age(at: now) ?? 0 <= WatchTable.window else { return nil }
       return Double(updates.count - 1) / (last - first)
     }
   }
@@ -89,7 +89,7 @@ struct Board {
       if position > 0 { lines.append("") }
       lines.append(StatusCommand.header(devices[position], paint: paint))
       for link in devices[position].links {
-        lines.append("  " + paint(Output.oneLine("\(link.url)  \(Words.link(link, now: wall))"), Words.style(of: link)))
+        lines.append("  " + paint(Output.oneLine("\(link.url)  \(Format.link(link, now: wall))"), Format.style(of: link)))
       }
       lines += table(position, now).lines(indent: 2, paint: paint)
     }
@@ -102,9 +102,9 @@ struct Board {
   private func table(_ position: Int, _ now: Double) -> Table {
     var table = Table("property", ">value", "unit", ">age", ">rate", "")
     for row in orders[position].compactMap({ rows[position][$0] }) {
-      let (value, remark) = Words.cells(row.reading)
-      let age = row.age(at: now).map(Words.duration) ?? ""
-      let rate = row.rate(at: now).map { "\(Words.tenths($0))/s" } ?? ""
+      let (value, remark) = Format.cells(row.reading)
+      let age = row.age(at: now).map(Format.duration) ?? ""
+      let rate = row.rate(at: now).map { "\(Format.tenths($0))/s" } ?? ""
       table.rows.append([
         Cell(row.reading.property), value, Cell(row.reading.unit ?? ""), Cell(age, .dim), Cell(rate, .dim), remark,
       ])

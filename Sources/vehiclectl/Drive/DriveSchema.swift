@@ -8,7 +8,7 @@
 import Protocols
 
 /// What a line asks for.
-enum DriveOrder: Equatable {
+enum DriveRequest: Equatable {
   case set(property: String, Value)
   case run(action: String, arguments: [String: Value], motion: Bool)
 
@@ -21,7 +21,7 @@ enum DriveOrder: Equatable {
   }
 }
 
-struct DriveVocabulary {
+struct DriveSchema {
   /// The member that names an action.
   static let naming = "do"
 
@@ -59,7 +59,7 @@ struct DriveVocabulary {
   func action(_ name: String) -> Contract.Action? { actions.first { $0.name == name } }
 
   /// What the line asks for.
-  func order(_ line: String, _ number: Int) throws(Failure) -> DriveOrder {
+  func parse(_ line: String, _ number: Int) throws(Failure) -> DriveRequest {
     guard case .object(let members)? = JSON(line) else {
       throw .usage("line \(number) is no JSON object; write \(example)")
     }
@@ -123,11 +123,11 @@ struct DriveVocabulary {
     return action.arguments.filter { argument in !argument.optional && !members.contains { $0.key == argument.name } }.map(\.name)
   }
 
-  private func run(_ action: Contract.Action, _ members: [JSON.Member], _ number: Int) throws(Failure) -> DriveOrder {
+  private func run(_ action: Contract.Action, _ members: [JSON.Member], _ number: Int) throws(Failure) -> DriveRequest {
     guard let declared = Action(action) else {
       throw .other("\(action.name) takes an argument of a type that this vehiclectl does not know; a newer one may")
     }
-    let usage = "it is called as \(Words.usage(action))"
+    let usage = "it is called as \(Format.usage(action))"
     var values: [String: Value] = [:]
     for member in members {
       guard let argument = declared.arguments.first(where: { $0.name == member.key }) else {

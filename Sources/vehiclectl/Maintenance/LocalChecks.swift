@@ -4,11 +4,11 @@ import CLinux
 import Glibc
 import Protocols
 
-enum Checkup {
+enum LocalChecks {
   private static let unit = "vehicled.service"
 
   static func findings(socket: String) -> [Contract.Finding] {
-    var findings = socket == Client.usualSocket ? unit(properties(of: unit), properties(of: "vehicled.socket")) : []
+    var findings = socket == Client.defaultSocket ? unit(properties(of: unit), properties(of: "vehicled.socket")) : []
     findings.append(access(to: socket))
     findings.append(clock())
     if let finding = modemManager() { findings.append(finding) }
@@ -20,7 +20,7 @@ enum Checkup {
   /// What systemd knows of a unit; nil where there is no systemd.
   private static func properties(of unit: String) -> [String: String]? {
     let names = "LoadState,ActiveState,SubState,UnitFileState,NRestarts,Result,FragmentPath,NeedDaemonReload"
-    guard let text = OtherProgram.output(["systemctl", "show", unit, "--property", names]) else { return nil }
+    guard let text = ExternalProgram.output(["systemctl", "show", unit, "--property", names]) else { return nil }
     let pairs = text.split(separator: "\n").map { $0.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false) }
     return Dictionary(pairs.filter { $0.count == 2 }.map { (String($0[0]), String($0[1])) }) { first, _ in first }
   }
@@ -70,11 +70,11 @@ enum Checkup {
     let user = getpwuid(getuid()).map { String(cString: $0.pointee.pw_name) } ?? "USER"
     return Contract.Finding(
       "socket", "failed", "\(path) does not let you in: it is for group \(group)",
-      entrance(group: state.st_gid == 0 ? nil : group, user: user, isMember: isMember(user, of: group)))
+      accessRemedy(group: state.st_gid == 0 ? nil : group, user: user, isMember: isMember(user, of: group)))
   }
 
   /// How a user gets in. Nobody is to become one of root's group for this: it is given as nil.
-  static func entrance(group: String?, user: String, isMember: Bool) -> String {
+  static func accessRemedy(group: String?, user: String, isMember: Bool) -> String {
     guard let group else { return "start the daemon as the service does, whose socket is for group vehicled, or name users in [control]" }
     return isMember
       ? "log out and in again: your session is older than your membership" : "sudo usermod -aG \(group) \(user), then log in again"

@@ -1,9 +1,9 @@
 // When the next set-point is due, and whether one waits for its answer. Pure: time is an argument. Never lets two be on their
 // way: what is due meanwhile waits, and then the newest is sent, not the one that waited.
 
-struct SetPointPace {
+struct SetPointScheduler {
   /// Nobody's hand is faster, and no screen.
-  static let fastest = 60.0
+  static let maxRate = 60.0
 
   /// Set-points a second.
   private(set) var rate: Double
@@ -12,15 +12,15 @@ struct SetPointPace {
   private(set) var asked: Double?
 
   /// The first is due at once.
-  init(at now: Double, rate: Double = fastest) {
+  init(at now: Double, rate: Double = maxRate) {
     self.rate = rate
     due = now
   }
 
   /// The device wants so many a second at the most, where it says so; the lease wants some within its deadline, in seconds.
   mutating func limit(to wanted: Double?, deadline: Double) {
-    guard let wanted, wanted.isFinite, wanted > 0 else { return rate = Self.fastest }
-    rate = min(Self.fastest, max(wanted, 4 / deadline))
+    guard let wanted, wanted.isFinite, wanted > 0 else { return rate = Self.maxRate }
+    rate = min(Self.maxRate, max(wanted, 4 / deadline))
   }
 
   /// Whether a set-point is to be sent now; it counts as sent then. The grid is kept, and what was missed is not made up for.

@@ -2,7 +2,7 @@
 
 extension String {
   /// The text in lines of at most so many cells; nothing of it is lost but the spaces at which it is broken.
-  func folded(to width: Int) -> [String] {
+  func wrapped(to width: Int) -> [String] {
     let width = max(2, width)  // a wide character takes two
     var lines: [String] = []
     var line = ""

@@ -6,7 +6,7 @@
 enum ScreenHalf: String, CaseIterable { case left, right }
 
 enum Key: Equatable {
-  case way(Steering.Way)
+  case direction(Steering.Direction)
   case stop
   case go
   /// Press the button, or release it; a terminal does not say when a key is released, so each press of the key changes it.
@@ -16,7 +16,7 @@ enum Key: Equatable {
   case end
 }
 
-struct Keys {
+struct KeyDecoder {
   private enum Place { case plain, escape, sequence, single }
   private var place = Place.plain
 
@@ -40,10 +40,10 @@ struct Keys {
 
   private static func arrow(_ byte: UInt8) -> Key? {
     switch byte {
-    case UInt8(ascii: "A"): .way(.forward)
-    case UInt8(ascii: "B"): .way(.backward)
-    case UInt8(ascii: "C"): .way(.right)
-    case UInt8(ascii: "D"): .way(.left)
+    case UInt8(ascii: "A"): .direction(.forward)
+    case UInt8(ascii: "B"): .direction(.backward)
+    case UInt8(ascii: "C"): .direction(.right)
+    case UInt8(ascii: "D"): .direction(.left)
     case 0x03: .end
     default: nil
     }
@@ -51,10 +51,10 @@ struct Keys {
 
   private static func plain(_ byte: UInt8) -> Key? {
     switch byte {
-    case UInt8(ascii: "w"), UInt8(ascii: "W"): .way(.forward)
-    case UInt8(ascii: "s"), UInt8(ascii: "S"): .way(.backward)
-    case UInt8(ascii: "d"), UInt8(ascii: "D"): .way(.right)
-    case UInt8(ascii: "a"), UInt8(ascii: "A"): .way(.left)
+    case UInt8(ascii: "w"), UInt8(ascii: "W"): .direction(.forward)
+    case UInt8(ascii: "s"), UInt8(ascii: "S"): .direction(.backward)
+    case UInt8(ascii: "d"), UInt8(ascii: "D"): .direction(.right)
+    case UInt8(ascii: "a"), UInt8(ascii: "A"): .direction(.left)
     case UInt8(ascii: " "): .stop
     case UInt8(ascii: "c"), UInt8(ascii: "C"), UInt8(ascii: "\r"), UInt8(ascii: "\n"): .go
     case UInt8(ascii: ","), UInt8(ascii: "<"): .button(.left)

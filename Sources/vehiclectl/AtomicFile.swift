@@ -2,7 +2,7 @@
 
 import Glibc
 
-enum WholeFile {
+enum AtomicFile {
   /// Whether a file may be made there; says so before anything else is done for it.
   static func check(_ path: String, force: Bool) throws(Failure) {
     var state = stat()

@@ -8,7 +8,7 @@ import Testing
 
 @testable import vehiclectl
 
-@Suite struct HandDriveTests {
+@Suite struct ManualDriveTests {
   /// Drives until it ends, and gives what ended it.
   private func drive(
     _ car: DrivenCar, _ pty: PTY? = nil, _ stick: LetterStick? = nil, then: @escaping @Sendable (DrivenCar.Told, DrivenCar) -> Answer
@@ -19,8 +19,8 @@ import Testing
     defer { server.stop() }
     let common = try CommonOptions.parse(["--socket", server.path, "-q", "--timeout", "20"])
     let terminal = pty.flatMap { RawTerminal($0.slave) }
-    var drive = HandDrive(
-      common, Output(common), DrivenCar.vocabulary, watching: ["mode", "tilt-rate"], deadline: 300, input: stick, terminal: terminal,
+    var drive = ManualDrive(
+      common, Output(common), DrivenCar.driveSchema, watching: ["mode", "tilt-rate"], deadline: 300, input: stick, terminal: terminal,
       screen: nil
     )
     do { try drive.run() } catch { return error as? Failure }
@@ -138,8 +138,8 @@ import Testing
     }
     defer { server.stop() }
     let common = try CommonOptions.parse(["--socket", server.path, "-q"])
-    var drive = HandDrive(
-      common, Output(common), DrivenCar.vocabulary, watching: [], deadline: 300, input: nil, terminal: RawTerminal(pty.slave), screen: nil)
+    var drive = ManualDrive(
+      common, Output(common), DrivenCar.driveSchema, watching: [], deadline: 300, input: nil, terminal: RawTerminal(pty.slave), screen: nil)
     #expect(throws: Failure.refused(.busy(device: "rover", holder: "eve"))) { try drive.run() }
     #expect(!pty.isRaw)
   }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import vehiclectl
 
-@Suite struct UpkeepTests {
+@Suite struct MaintenanceTests {
   @Test(arguments: [
     ([:], "warning", "there is no systemd"), (["LoadState": "not-found"], "warning", "not installed"),
     (["LoadState": "loaded", "ActiveState": "active", "UnitFileState": "enabled"], "ok", "runs"),
@@ -14,7 +14,7 @@ import Testing
     (["LoadState": "masked", "ActiveState": "inactive"], "failed", "masked"),
   ])
   func `the unit's state is told with its remedy`(_ properties: [String: String], _ state: String, _ words: String) {
-    let findings = Checkup.unit(properties.isEmpty ? nil : properties, [:])
+    let findings = LocalChecks.unit(properties.isEmpty ? nil : properties, [:])
     #expect(findings.first?.state == state && findings.first?.text.contains(words) == true, "\(findings)")
     #expect(state != "failed" || findings.allSatisfy { $0.remedy?.contains("systemctl") == true })
   }
@@ -23,23 +23,24 @@ import Testing
     let service = [
       "LoadState": "loaded", "ActiveState": "active", "UnitFileState": "disabled", "NRestarts": "3", "NeedDaemonReload": "yes",
     ]
-    let findings = Checkup.unit(service, ["UnitFileState": "disabled"])
+    let findings = LocalChecks.unit(service, ["UnitFileState": "disabled"])
     #expect(findings.map(\.state) == ["ok", "warning", "warning", "warning", "warning"])
     #expect(findings[1].text.contains("3 times") && findings[2].remedy == "sudo systemctl enable vehicled.service")
     #expect(findings[3].remedy == "sudo systemctl enable vehicled.socket" && findings[4].remedy == "sudo systemctl daemon-reload")
   }
 
   @Test func `nobody is sent into root's group`() {
-    #expect(Checkup.entrance(group: "vehicled", user: "ada", isMember: false) == "sudo usermod -aG vehicled ada, then log in again")
-    #expect(Checkup.entrance(group: "vehicled", user: "ada", isMember: true).contains("log out"))
-    #expect(!Checkup.entrance(group: nil, user: "ada", isMember: false).contains("usermod"))
+    #expect(LocalChecks.accessRemedy(group: "vehicled", user: "ada", isMember: false) == "sudo usermod -aG vehicled ada, then log in again")
+    #expect(LocalChecks.accessRemedy(group: "vehicled", user: "ada", isMember: true).contains("log out"))
+    #expect(!LocalChecks.accessRemedy(group: nil, user: "ada", isMember: false).contains("usermod"))
   }
 
   @Test func `a clock that was never set has failed`() {
     #expect(
-      Checkup.clock(year: 1970, isSynchronised: nil).state == "failed"
-        && Checkup.clock(year: 2026, isSynchronised: false).state == "warning")
-    #expect(Checkup.clock(year: 2027, isSynchronised: true).state == "ok" && Checkup.clock(year: 2027, isSynchronised: nil).state == "ok")
+      LocalChecks.clock(year: 1970, isSynchronised: nil).state == "failed"
+        && LocalChecks.clock(year: 2026, isSynchronised: false).state == "warning")
+    #expect(LocalChecks.clock(year: 2027, isSynchronised: true).state == "ok")
+    #expect(LocalChecks.clock(year: 2027, isSynchronised: nil).state == "ok")
   }
 
   @Test(arguments: [
@@ -102,9 +103,9 @@ import Testing
   }
 
   @Test func `another program is given no time without end`() {
-    #expect(OtherProgram.output(["echo", "here"]) == "here\n")
-    #expect(OtherProgram.output(["false"]) == nil && OtherProgram.output(["there-is-no-such-program"]) == nil)
-    #expect(OtherProgram.output(["sleep", "60"], within: 0.2) == nil)
-    #expect(OtherProgram.output(["seq", "1000000"], keeping: 1000)?.hasSuffix("999999\n1000000\n") == true)
+    #expect(ExternalProgram.output(["echo", "here"]) == "here\n")
+    #expect(ExternalProgram.output(["false"]) == nil && ExternalProgram.output(["there-is-no-such-program"]) == nil)
+    #expect(ExternalProgram.output(["sleep", "60"], within: 0.2) == nil)
+    #expect(ExternalProgram.output(["seq", "1000000"], keeping: 1000)?.hasSuffix("999999\n1000000\n") == true)
   }
 }

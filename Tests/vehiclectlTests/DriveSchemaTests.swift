@@ -5,7 +5,7 @@ import Testing
 
 @testable import vehiclectl
 
-@Suite struct DriveVocabularyTests {
+@Suite struct DriveSchemaTests {
   static let angles = [
     Protocols.Argument("roll", .float, help: ""), Protocols.Argument("pitch", .float, help: ""),
     Protocols.Argument("yaw", .float, optional: true, help: ""),
@@ -19,12 +19,12 @@ import Testing
     ])
   static let board = Schema(properties: [Property("target-current", .float, unit: "A", range: -10...10, access: .motion, help: "")])
 
-  func vocabulary(_ schema: Schema = car) -> DriveVocabulary {
-    DriveVocabulary(device: "rover", Contract.Schema(device: "rover", kind: "x", schema))
+  func driveSchema(_ schema: Schema = car) -> DriveSchema {
+    DriveSchema(device: "rover", Contract.Schema(device: "rover", kind: "x", schema))
   }
 
   func refusal(_ line: String, _ schema: Schema = car) -> String? {
-    do { _ = try vocabulary(schema).order(line, 7) } catch {
+    do { _ = try driveSchema(schema).parse(line, 7) } catch {
       #expect(error.exitCode == 2)
       return error.message
     }
@@ -32,20 +32,20 @@ import Testing
   }
 
   @Test func `a line is a motion property, the arguments of a motion action, or any action by name`() throws {
-    let car = vocabulary()
-    let level: DriveOrder = .run(action: "tilt", arguments: ["roll": .float(0.1), "pitch": .float(0)], motion: true)
-    #expect(try car.order(#"{"roll":0.1,"pitch":0}"#, 1) == level)
-    #expect(try car.order(#" {"pitch":-0.0,"do":"tilt","roll":1e-1} "#, 1) == level && level.isSetPoint)
-    let turned = try car.order(#"{"roll":0.1,"pitch":0,"yaw":-3}"#, 1)
+    let car = driveSchema()
+    let level: DriveRequest = .run(action: "tilt", arguments: ["roll": .float(0.1), "pitch": .float(0)], motion: true)
+    #expect(try car.parse(#"{"roll":0.1,"pitch":0}"#, 1) == level)
+    #expect(try car.parse(#" {"pitch":-0.0,"do":"tilt","roll":1e-1} "#, 1) == level && level.isSetPoint)
+    let turned = try car.parse(#"{"roll":0.1,"pitch":0,"yaw":-3}"#, 1)
     #expect(turned == .run(action: "tilt", arguments: ["roll": .float(0.1), "pitch": .float(0), "yaw": .float(-3)], motion: true))
-    let stop = try car.order(#"{"do":"stop"}"#, 1)
-    let go = try car.order(#"{"do":"continue"}"#, 1)
+    let stop = try car.parse(#"{"do":"stop"}"#, 1)
+    let go = try car.parse(#"{"do":"continue"}"#, 1)
     #expect(stop == .run(action: "stop", arguments: [:], motion: false) && !stop.isSetPoint)
     #expect(go == .run(action: "continue", arguments: [:], motion: true) && !go.isSetPoint)
     #expect(
-      try car.order(#"{"do":"neutral","position":"here"}"#, 1)
+      try car.parse(#"{"do":"neutral","position":"here"}"#, 1)
         == .run(action: "neutral", arguments: ["position": .string("here")], motion: false))
-    let current = try vocabulary(Self.board).order(#"{"target-current": 2.5}"#, 1)
+    let current = try driveSchema(Self.board).parse(#"{"target-current": 2.5}"#, 1)
     #expect(current == .set(property: "target-current", .float(2.5)) && current.isSetPoint)
   }
 
@@ -81,51 +81,51 @@ import Testing
   }
 
   @Test func `what could be two actions is named`() {
-    let twins = Schema(actions: [Self.tilt, Action("lean", arguments: Self.angles, motion: true, help: "")])
-    #expect(refusal(#"{"roll":1,"pitch":0}"#, twins) == "line 7 could be tilt or lean; name the action: {\"do\": \"tilt\", …}")
-    #expect(refusal(#"{"do":"lean","roll":1,"pitch":0}"#, twins) == nil)
-    #expect(refusal(#"{"roll":1}"#, twins) == "line 7: tilt needs pitch as well, or lean needs pitch as well")
+    let ambiguous = Schema(actions: [Self.tilt, Action("lean", arguments: Self.angles, motion: true, help: "")])
+    #expect(refusal(#"{"roll":1,"pitch":0}"#, ambiguous) == "line 7 could be tilt or lean; name the action: {\"do\": \"tilt\", …}")
+    #expect(refusal(#"{"do":"lean","roll":1,"pitch":0}"#, ambiguous) == nil)
+    #expect(refusal(#"{"roll":1}"#, ambiguous) == "line 7: tilt needs pitch as well, or lean needs pitch as well")
   }
 
   @Test func `a motion property goes before an action with an argument of its name`() throws {
     let both = Schema(properties: [Property("roll", .float, access: .motion, help: "")], actions: [Self.tilt])
-    #expect(try vocabulary(both).order(#"{"roll":1}"#, 7) == .set(property: "roll", .float(1)))
+    #expect(try driveSchema(both).parse(#"{"roll":1}"#, 7) == .set(property: "roll", .float(1)))
     #expect(refusal(#"{"pitch":1}"#, both) == "line 7: tilt needs roll as well")
   }
 
   @Test func `what tilts can be driven by hand`() {
-    #expect(vocabulary().tilt?.name == "tilt" && vocabulary(Self.board).tilt == nil)
+    #expect(driveSchema().tilt?.name == "tilt" && driveSchema(Self.board).tilt == nil)
     let more = Action("tilt", arguments: Self.angles + [Protocols.Argument("force", .float, help: "")], motion: true, help: "")
     for action in [
       more, Action("tilt", arguments: Self.angles, help: ""), Action("tilt", arguments: [Self.angles[0]], motion: true, help: ""),
     ] {
-      #expect(vocabulary(Schema(actions: [action])).tilt == nil)
+      #expect(driveSchema(Schema(actions: [action])).tilt == nil)
     }
   }
 
   @Test func `a tilt may be said to count from neutral, where the device takes that`() throws {
     let relative = Protocols.Argument("relative", .bool, optional: true, help: "")
-    let car = vocabulary(Schema(actions: [Action("tilt", arguments: Self.angles + [relative], motion: true, help: "")]))
-    #expect(car.tilt != nil && car.tiltsRelatively && !vocabulary().tiltsRelatively && !vocabulary(Self.board).tiltsRelatively)
+    let car = driveSchema(Schema(actions: [Action("tilt", arguments: Self.angles + [relative], motion: true, help: "")]))
+    #expect(car.tilt != nil && car.tiltsRelatively && !driveSchema().tiltsRelatively && !driveSchema(Self.board).tiltsRelatively)
     let angles: [String: Value] = ["roll": .float(1), "pitch": .float(0)]
-    #expect(try car.order(#"{"roll":1,"pitch":0}"#, 1) == .run(action: "tilt", arguments: angles, motion: true))
+    #expect(try car.parse(#"{"roll":1,"pitch":0}"#, 1) == .run(action: "tilt", arguments: angles, motion: true))
     let said = angles.merging(["relative": .bool(true)]) { $1 }
-    #expect(try car.order(#"{"roll":1,"pitch":0,"relative":true}"#, 1) == .run(action: "tilt", arguments: said, motion: true))
+    #expect(try car.parse(#"{"roll":1,"pitch":0,"relative":true}"#, 1) == .run(action: "tilt", arguments: said, motion: true))
   }
 
   @Test func `the picture says what was sent, what the car says and how old it is`() {
     func reading(_ name: String, _ value: Value?, age: Double? = nil, reason: String? = nil) -> Contract.Reading {
       Contract.Reading(device: "rover", property: name, value: value, unit: name.hasSuffix("voltage") ? "V" : nil, age: age, reason: reason)
     }
-    var cockpit = Cockpit(device: "rover", help: ["keys"])
+    var display = DriveDisplay(device: "rover", help: ["keys"])
     #expect(
-      cockpit.lines(at: 0) { text, _ in text } == [
+      display.lines(at: 0) { text, _ in text } == [
         "rover  asking for the lease  ", "  roll   none sent yet", "  pitch  none sent yet", "  top    40 %", "  heard  nothing yet", "",
         "keys",
       ])
-    cockpit.lease = .held
-    cockpit.sent = (0.314, -1.4)
-    cockpit.take(
+    display.lease = .held
+    display.sent = (0.314, -1.4)
+    display.take(
       .init(
         sequence: 0,
         snapshot: [
@@ -141,19 +141,19 @@ import Testing
           Contract.Event(device: "rover", name: "message", text: "hot\u{1b}[2J", time: 1),
           Contract.Event(device: "other", name: "m", text: "n", time: 2),
         ]), at: 50)
-    cockpit.stall = 0.42
-    cockpit.remark = "refused"
+    display.stall = 0.42
+    display.remark = "refused"
     #expect(
-      cockpit.lines(at: 51.5) { text, _ in text } == [
+      display.lines(at: 51.5) { text, _ in text } == [
         "rover  lease held  running", "  mode   Tilt Steering", "  roll    0.31 rad  ----------|####------  forward",
         "  pitch  -1.40 rad  ##########|----------  left", "  top    40 %", "  heard  2.5 s ago", "  motor-battery-voltage  7.41 V",
         "  video  - link down", "  hot [2J", "  stalled: no answer to a set-point for 0.4 s", "  refused", "", "keys",
       ])
-    for line in cockpit.lines(at: 51.5, paint: { text, _ in text }) { #expect(line.cells <= 60) }
-    cockpit.take(.init(sequence: 1, changes: [reading("running", .bool(false), age: 0), reading("messages", .int(5), age: 0.25)]), at: 60)
-    cockpit.lease = .lost("the link is down")
-    cockpit.sent = (0, -0.001)
-    let lines = cockpit.lines(at: 60) { text, _ in text }
+    for line in display.lines(at: 51.5, paint: { text, _ in text }) { #expect(line.cells <= 60) }
+    display.take(.init(sequence: 1, changes: [reading("running", .bool(false), age: 0), reading("messages", .int(5), age: 0.25)]), at: 60)
+    display.lease = .lost("the link is down")
+    display.sent = (0, -0.001)
+    let lines = display.lines(at: 60) { text, _ in text }
     #expect(lines[0] == "rover  lease lost: the link is down  stopped" && lines[5] == "  heard  0.3 s ago" && lines[3].hasSuffix("level"))
   }
 }

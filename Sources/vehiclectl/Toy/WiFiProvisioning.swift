@@ -5,7 +5,7 @@
 import Glibc
 import Protocols
 
-struct WiFiRun {
+struct WiFiProvisioning {
   let toy: Toy
   let output: Output
   /// Seconds for all of it, where somebody set some.
@@ -14,11 +14,11 @@ struct WiFiRun {
   var steps: [String] = []
 
   /// Runs it, and gives the last words of the daemon.
-  func run(_ parameters: Contract.Call.Parameters, borrowing network: BorrowedNetwork?) throws -> Contract.Call.Result? {
+  func run(_ parameters: Contract.Call.Parameters, joining network: TemporaryNetwork?) throws -> Contract.Call.Result? {
     var network = network
     defer {
       output.progress(nil)
-      if network?.isBorrowed == true { output.progress("going back to the network that was there before") }
+      if network?.needsRestore == true { output.progress("going back to the network that was there before") }
       let words = network?.restore()
       output.progress(nil)
       if let words { output.note(words) }
@@ -27,7 +27,7 @@ struct WiFiRun {
     var last: Contract.Call.Result?
     var said = ""
     try toy.client.stream(Contract.Call.self, parameters, first: nil, tick: 0.25, silence: nil) { result in
-      if Interrupt.came {
+      if Interrupt.received {
         let isTold = last?.text?.hasPrefix(ToyWiFi.sendingReport) == true
         throw Failure.other(
           isTold ? "interrupted, but the toy had been told its network: look at its light, then switch it off and on" : "interrupted")

@@ -3,7 +3,7 @@
 
 import Protocols
 
-struct Cockpit {
+struct DriveDisplay {
   enum Lease: Equatable {
     case awaited
     case held
@@ -68,12 +68,12 @@ struct Cockpit {
     lines.append(bar("roll", sent?.roll, full: .pi / 4, ways: ("backward", "forward"), paint))
     lines.append(bar("pitch", sent?.pitch, full: 80 * .pi / 180, ways: ("left", "right"), paint))
     lines.append("  top    \(Int((top * 100).rounded())) %")
-    lines.append("  heard  " + (silence(at: now).map { "\(Words.duration($0)) ago" } ?? paint("nothing yet", .dim)))
+    lines.append("  heard  " + (silence(at: now).map { "\(Format.duration($0)) ago" } ?? paint("nothing yet", .dim)))
     for name in Self.shown {
       if let row = rows[name] { lines.append("  " + Output.oneLine(name) + "  " + said(row.reading, paint)) }
     }
     if let event { lines.append("  " + Output.oneLine(event)) }
-    if let stall { lines.append(paint("  stalled: no answer to a set-point for \(Words.tenths(stall)) s", .bad)) }
+    if let stall { lines.append(paint("  stalled: no answer to a set-point for \(Format.tenths(stall)) s", .bad)) }
     if let remark { lines.append(paint(Output.oneLine("  \(remark)"), .bad)) }
     return lines + [""] + help.map { paint($0, .dim) }
   }
@@ -98,7 +98,7 @@ struct Cockpit {
 
   private func said(_ reading: Contract.Reading, _ paint: (String, Style) -> String) -> String {
     guard reading.value != nil else { return paint(Output.oneLine("- \(reading.reason ?? "")"), .dim) }
-    return Output.oneLine(Words.value(reading))
+    return Output.oneLine(Format.value(reading))
   }
 
   /// `  roll    0.31 rad  ----------|####------  forward`.

@@ -27,14 +27,14 @@ struct BugReport {
   // MARK: Of the machine
 
   /// What can be seen without the daemon.
-  mutating func lookAround(socket: String) {
+  mutating func addLocalSections(socket: String) {
     var name = utsname()
     uname(&name)
     let kernel = withUnsafeBytes(of: &name.release) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
     let machine = withUnsafeBytes(of: &name.machine) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
     let system = Self.read("/etc/os-release").lines.first { $0.hasPrefix("PRETTY_NAME=") }?.dropFirst(12) ?? ""
     section("machine", ["vehiclectl \(version)", "kernel \(kernel) \(machine)", "system \(system)"])
-    section("doctor", Checkup.findings(socket: socket).map { DoctorCommand.line($0) { text, _ in text } }.map(Redaction.text))
+    section("doctor", LocalChecks.findings(socket: socket).map { DoctorCommand.line($0) { text, _ in text } }.map(Redaction.text))
     let files = Self.configurations.flatMap(Self.files)
     for file in files.prefix(Self.maxFiles) {
       let (lines, remarks) = Self.read(file)
@@ -42,12 +42,12 @@ struct BugReport {
     }
     let serial = ["/dev/serial/by-id", "/dev/serial/by-path"].flatMap { folder in Self.files(folder) }
     section("serial ports", serial.map(Redaction.text))
-    section("unit", Self.asked("systemctl", "status", "--no-pager", "--lines=0", "vehicled.service", "vehicled.socket"))
-    section("journal", Self.asked("journalctl", "--unit=vehicled", "--no-pager", "--lines=1000", "--output=short-iso-precise"))
+    section("unit", Self.output("systemctl", "status", "--no-pager", "--lines=0", "vehicled.service", "vehicled.socket"))
+    section("journal", Self.output("journalctl", "--unit=vehicled", "--no-pager", "--lines=1000", "--output=short-iso-precise"))
   }
 
-  private static func asked(_ program: String, _ arguments: String...) -> [String] {
-    let text = OtherProgram.output([program] + arguments, within: 20)
+  private static func output(_ program: String, _ arguments: String...) -> [String] {
+    let text = ExternalProgram.output([program] + arguments, within: 20)
     guard let text else { return ["(\(program) tells nothing: it may need sudo, or is not here)"] }
     return text.split(separator: "\n", omittingEmptySubsequences: false).map { Redaction.text(String($0)) }
   }
@@ -84,7 +84,7 @@ struct BugReport {
   // MARK: Of the daemon
 
   /// What the daemon tells: its version, its findings, devices and figures; then `seconds` of every link that has frames.
-  mutating func ask(_ client: Client, seconds: Double, connect: () throws(Failure) -> Client) throws {
+  mutating func addDaemonSections(_ client: Client, seconds: Double, connect: () throws(Failure) -> Client) throws {
     let info = try client.call(VarlinkService.GetInfo.self, .init())
     section("daemon", ["\(info.product) \(info.version)"])
     let findings = try client.call(Contract.Diagnose.self, NoParameters()).findings
@@ -109,9 +109,9 @@ struct BugReport {
     }
     let readings = device.readings.map { reading in
       guard let value = reading.value else { return "\(reading.property): none (\(Redaction.text(reading.reason ?? "")))" }
-      let shown = isPersonal || ["vin", "name"].contains(reading.property) ? Redaction.mark : Redaction.text(Words.text(value))
+      let shown = isPersonal || ["vin", "name"].contains(reading.property) ? Redaction.mark : Redaction.text(Format.text(value))
       let unit = reading.unit.map { " \($0)" } ?? ""
-      return "\(reading.property): \(shown)\(unit)\(reading.age.map { ", \(Words.duration($0)) old" } ?? "")"
+      return "\(reading.property): \(shown)\(unit)\(reading.age.map { ", \(Format.duration($0)) old" } ?? "")"
     }
     return ["kind \(device.kind), \(device.state)\(device.fault.map { ", fault: \(Redaction.text($0))" } ?? "")"] + links + readings
   }
@@ -123,7 +123,7 @@ struct BugReport {
     do {
       try client.stream(Contract.Record.self, .init(device: device), first: seconds + 1, tick: 0.2, silence: nil) { result in
         if let result { lines.append(result.line) }
-        return Clock.monotonic < end && !Interrupt.came && lines.count < 20_000
+        return Clock.monotonic < end && !Interrupt.received && lines.count < 20_000
       }
     } catch let failure as Failure {
       return Redaction.recording(lines) + ["(\(failure.message))"]

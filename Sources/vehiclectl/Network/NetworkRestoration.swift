@@ -3,7 +3,7 @@
 
 import Glibc
 
-struct NetworkLoan {
+struct NetworkRestoration {
   /// Seconds for all of the way back.
   private static let timeout = 25.0
 
@@ -18,7 +18,7 @@ struct NetworkLoan {
   init(_ device: NetworkSnapshot.Device, in found: NetworkSnapshot) {
     self.device = device.path
     let active = device.active.flatMap { found.actives[$0] }
-    before = active.flatMap { $0.lives ? ($0.profile, $0.id) : nil }
+    before = active.flatMap { $0.isLive ? ($0.profile, $0.id) : nil }
   }
 
   /// What became of our own profile.
@@ -30,14 +30,14 @@ struct NetworkLoan {
 
   /// Gives the device back: what was active before is again, and our profile is gone. Says what came of it; nil where nothing was
   /// touched.
-  mutating func giveBack(_ ssid: String, _ networks: NetworkManager) -> String? {
+  mutating func restore(_ ssid: String, _ networks: NetworkManager) -> String? {
     do throws(Failure) {
-      let found = try networks.look()
+      let found = try networks.snapshot()
       _ = ours(in: found)
       if profile == nil, isBack(found) { return nil }  // we were refused
       var words = "left \"\(Output.oneLine(ssid))\""
       if let before { words = goBack(before, networks) }
-      if let ours = ours(in: try networks.look()), ours.active.lives { try networks.deactivate(ours.path) }
+      if let ours = ours(in: try networks.snapshot()), ours.active.isLive { try networks.deactivate(ours.path) }
       if let profile, try remains(profile, networks) { try networks.delete(profile) }
       return words
     } catch {
@@ -60,10 +60,10 @@ struct NetworkLoan {
     var asked = 0
     var way: String?
     while Clock.monotonic < limit {
-      let found = try networks.look()
+      let found = try networks.snapshot()
       if isBack(found) { return true }
       let active = active(found)
-      let comes = active?.profile == before.profile && active?.lives == true
+      let comes = active?.profile == before.profile && active?.isLive == true
       if !comes, way.flatMap({ found.actives[$0] })?.isDue != true {
         asked += 1
         guard asked <= 3 else { break }
@@ -77,7 +77,7 @@ struct NetworkLoan {
   /// Whether a profile is still there a while after it was left; a volatile one goes by itself.
   private func remains(_ profile: String, _ networks: NetworkManager) throws(Failure) -> Bool {
     for _ in 0..<10 {
-      guard try networks.look().profiles.contains(profile) else { return false }
+      guard try networks.snapshot().profiles.contains(profile) else { return false }
       usleep(200_000)
     }
     return true

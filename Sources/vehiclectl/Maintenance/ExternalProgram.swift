@@ -3,7 +3,7 @@
 
 import Glibc
 
-enum OtherProgram {
+enum ExternalProgram {
   private static let variables = ["PATH=/usr/bin:/bin:/usr/sbin:/sbin", "LC_ALL=C.UTF-8", "SYSTEMD_PAGER=", "SYSTEMD_COLORS=0"]
 
   /// What it printed, or nil where it is not there, is too slow, or fails. `bytes` of the end are kept.

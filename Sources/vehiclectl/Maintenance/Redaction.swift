@@ -32,11 +32,11 @@ enum Redaction {
   // MARK: Configuration
 
   /// Keys whose texts name nobody.
-  private static let plain: Set<String> = [
+  private static let publicKeys: Set<String> = [
     "authorization", "control", "devices", "dialect", "header", "health", "iv-file", "key-file", "kind", "listen", "log-level", "observe",
     "poll", "priority", "profile", "protocol", "reply", "request", "socket", "toy-network", "type", "unit", "value", "vehicle", "weather",
   ]
-  private static let places: Set<String> = ["latitude", "longitude"]
+  private static let coordinates: Set<String> = ["latitude", "longitude"]
 
   /// The lines of a file of configuration. Shown are tables, numbers, switches, and those texts that are known to name nobody; of
   /// everything else, and of whatever is written in a less plain way, no more than that it is there. Comments and empty lines are left out.
@@ -54,11 +54,11 @@ enum Redaction {
 
   private static func value(_ text: Substring, of key: String, _ names: inout Names) -> String {
     if let match = text.wholeMatch(of: /(true|false|[-+]?[0-9][0-9_.eE+\-]*)[ \t]*(?:#.*)?/) {
-      guard places.contains(key) else { return String(match.output.1) }
+      guard coordinates.contains(key) else { return String(match.output.1) }
       names.add(match.output.1)
     } else if let match = text.wholeMatch(of: /(?:"([^"\\]*)"|'([^']*)')[ \t]*(?:#.*)?/) {
       return "\"\(string(String(match.output.1 ?? match.output.2 ?? ""), of: key, &names))\""
-    } else if plain.contains(key), text.wholeMatch(of: /\[(?:[ \t]*"[A-Za-z0-9_.\-]*"[ \t]*,?)*[ \t]*\][ \t]*(?:#.*)?/) != nil {
+    } else if publicKeys.contains(key), text.wholeMatch(of: /\[(?:[ \t]*"[A-Za-z0-9_.\-]*"[ \t]*,?)*[ \t]*\][ \t]*(?:#.*)?/) != nil {
       return String(text.prefix { $0 != "#" })
     }
     return hidden(text, &names)
@@ -66,7 +66,7 @@ enum Redaction {
 
   private static func string(_ string: String, of key: String, _ names: inout Names) -> String {
     if key == "link" { return link(string, &names) }
-    if plain.contains(key), !string.hasPrefix("/home/") { return text(string) }
+    if publicKeys.contains(key), !string.hasPrefix("/home/") { return text(string) }
     // The host, and whoever stands before it.
     if let match = string.firstMatch(of: /:\/\/(?:([^\/\s@]*)@)?([^\/:\s]+)/) {
       match.output.1.map { names.add($0) }
@@ -114,7 +114,7 @@ enum Redaction {
   /// Any line: numbers of vehicles, hardware addresses, what stands before an @ in a URL, and addresses of other networks.
   static func text(_ line: String) -> String {
     line.replacing(/\b[A-HJ-NPR-Z0-9]{17}\b/.wordBoundaryKind(.simple)) { match in
-      isVehicleNumber(match.output) ? match.output.prefix(3) + mark : match.output
+      isVIN(match.output) ? match.output.prefix(3) + mark : match.output
     }
     .replacing(/\b((?:[0-9A-Fa-f]{2}:){3})(?:[0-9A-Fa-f]{2}:){2}[0-9A-Fa-f]{2}\b/.wordBoundaryKind(.simple)) { "\($0.output.1)\(mark)" }
     .replacing(/dev((?:_[0-9A-Fa-f]{2}){3})(?:_[0-9A-Fa-f]{2}){3}/) { "dev\($0.output.1)\(mark)" }
@@ -129,7 +129,7 @@ enum Redaction {
   }
 
   /// Letters and digits together; a hex dump of seventeen digits is none.
-  private static func isVehicleNumber(_ word: Substring) -> Bool {
+  private static func isVIN(_ word: Substring) -> Bool {
     word.contains { ("G"..."Z").contains($0) } && word.contains { $0.isNumber }
   }
 
@@ -148,17 +148,17 @@ enum Redaction {
     return lines.map { line in
       // Nothing but a time and hex stands in most lines, and there are many.
       guard line.contains("\"hex\":") else { return text(line) }
-      if line.contains("\"dir\":\"tx\"") { isHidden = asksWho(line) }
-      guard line.contains("\"dir\":\"rx\""), isHidden || tellsWho(line) else { return line }
+      if line.contains("\"dir\":\"tx\"") { isHidden = requestsIdentity(line) }
+      guard line.contains("\"dir\":\"rx\""), isHidden || containsIdentity(line) else { return line }
       return line.replacing(/"hex":"[0-9A-Fa-f]*"/) { _ in "\"hex\":\"\(mark)\"" }
     }
   }
 
   /// A VESC's answer about its firmware (02 LENGTH 00 …) holds its chip's number.
-  private static func tellsWho(_ line: String) -> Bool { line.contains(/"hex":"02[0-9A-Fa-f]{2}00[0-9A-Fa-f]{30}/) }
+  private static func containsIdentity(_ line: String) -> Bool { line.contains(/"hex":"02[0-9A-Fa-f]{2}00[0-9A-Fa-f]{30}/) }
 
   /// As ELM327 commands are sent, in hex of their letters: `09…`, `1A…`, `22F1…`.
-  private static func asksWho(_ line: String) -> Bool {
+  private static func requestsIdentity(_ line: String) -> Bool {
     guard let hex = line.firstMatch(of: /"hex":"([0-9A-Fa-f]*)"/)?.output.1.uppercased() else { return false }
     return ["3039", "3141"].contains { hex.hasPrefix($0) || hex.contains("443A\($0)") } || hex.contains("32324631")
   }

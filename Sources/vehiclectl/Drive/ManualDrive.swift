@@ -1,0 +1,247 @@
+// A person drives: keys of a terminal, or a stick, become set-points under the lease, at the scheduler that the car wants. Owns the
+// loop over all connections; must never go on for a person who is gone: no keys are level, a terminal that hangs up, a stick
+// that is unplugged and a process that is stopped end the drive, and the car stops first.
+
+import Glibc
+import Protocols
+
+struct ManualDrive {
+  enum End { case over, suspended }
+
+  private let common: CommonOptions
+  private let output: Output
+  private let schema: DriveSchema
+  /// Milliseconds.
+  private let deadline: Int
+  private let watched: [String]
+  private let input: (any Controls)?
+  /// Where keys come from; nil: there are none.
+  private let terminal: RawTerminal?
+  /// nil: nobody looks.
+  private var screen: Screen?
+  private var display: DriveDisplay
+  private var keys = KeyDecoder()
+  private var steering = Steering()
+  private var scheduler = SetPointScheduler(at: 0)
+  /// The driver wants the car to go on, and it was not told yet.
+  private var continueRequested = false
+  /// How long a refusal of Stop or of a button is shown.
+  private var refusalIsShownUntil = 0.0
+  private static let refusalTime = 4.0
+  /// The buttons that were pressed here and not released.
+  private var pressed: Swift.Set<String> = []
+  /// The driver wants to end.
+  private var quitRequested = false
+  /// Longer than the daemon waits for a car to confirm Stop.
+  private static let stopTimeout = 3.0
+
+  /// With keys, a picture, and a stick or wheel, as far as there are.
+  init(
+    _ common: CommonOptions, _ output: Output, _ schema: DriveSchema, watching: [String], deadline: Int, input: (any Controls)?,
+    terminal: RawTerminal?, screen: Screen?
+  ) {
+    self.common = common
+    self.output = output
+    self.schema = schema
+    self.deadline = deadline
+    self.input = input
+    self.terminal = terminal
+    watched = watching
+    self.screen = screen
+    var help =
+      input == nil
+      ? ["arrows or WASD steer   space stop   Enter continue", "1 to 9, 0 top tilt   q end"]
+      : ["stick or wheel steers   B, space stop   A, Enter continue", "1 to 9, 0 top tilt   START, q end"]
+    if ScreenHalf.allCases.contains(where: { schema.button($0) != nil }) {
+      help.append(input == nil ? ", left button   . right button" : "LB, comma left button   RB, dot right button")
+    }
+    display = DriveDisplay(device: schema.device, help: help)
+  }
+
+  /// Drives until somebody ends it, going on anew after each time that the process was stopped.
+  mutating func run() throws {
+    JobControl.catchSignals()
+    terminal?.enter()
+    defer {
+      screen?.leave()
+      terminal?.leave()
+    }
+    while try drive() == .suspended {
+      // The lease is given back: now the signal may do its work.
+      JobControl.handlePending {
+        screen?.leave()
+        terminal?.leave()
+      }
+      terminal?.enter()
+    }
+  }
+
+  /// One lease, from asking for it to its end.
+  private mutating func drive() throws -> End {
+    display.lease = .awaited
+    display.sent = nil
+    steering.release()
+    continueRequested = false
+    var connections = try DriveConnections(schema.device, deadline, watching: watched) { () throws(Failure) in
+      try common.connect(output)
+    }
+    let deadlineForLease = Clock.monotonic + common.replyTimeout
+    do {
+      while true {
+        if JobControl.isPending { return try finish(&connections, .suspended) }
+        if quitRequested || Interrupt.received { return try finish(&connections, .over) }
+        if JobControl.wasResumed() {
+          screen?.leave()
+          terminal?.enter()
+        }
+        try receive(&connections)
+        if connections.lease == nil, Clock.monotonic >= deadlineForLease { throw Failure.timeout(seconds: common.replyTimeout) }
+        try sendDue(connections)
+        draw(last: false)
+        try readInput(&connections)
+      }
+    } catch {
+      guard let failure = error as? Failure, connections.lease != nil else { throw error }
+      if case .refused(.leaseLost(_, let reason)) = failure {
+        display.lease = .lost(reason)
+      } else {
+        display.lease = .lost(failure.message)
+      }
+      draw(last: true)
+      throw error
+    }
+  }
+
+  /// What came from the daemon.
+  private mutating func receive(_ connections: inout DriveConnections) throws {
+    let now = Clock.monotonic
+    if try connections.receiveLease() {
+      display.lease = .held
+      scheduler = SetPointScheduler(at: now)
+      if screen == nil, let input { output.note("driving \(schema.device) with \(input.name): A continue, B stop, START end") }
+    }
+    while let news = try connections.receiveUpdate() { display.take(news, at: now) }
+    if let refusal = try connections.receiveStopReply() { refused(refusal, at: now) }
+    switch try connections.receiveButtonReply() {
+    case .success(let reading)?: display.take(reading, at: now)
+    case .failure(let error)?: refused(error.message, at: now)
+    case nil: break
+    }
+    scheduler.limit(to: display.number("tilt-rate"), deadline: Double(deadline) / 1000)
+    guard scheduler.asked != nil else { return }
+    let (came, refusal) = try connections.receiveReply()
+    if came { scheduler.answered() }
+    if came, refusal != nil || now >= refusalIsShownUntil {
+      note(refusal ?? input.flatMap { $0.isArmed ? nil : "release the stick and the pedals once" })
+    }
+    display.stall = scheduler.stall(at: now, deadline: Double(deadline) / 1000)
+  }
+
+  /// What is due to the car, unless it still has to answer.
+  private mutating func sendDue(_ connections: DriveConnections) throws {
+    let now = Clock.monotonic
+    guard connections.lease != nil, scheduler.asked == nil else { return }
+    if continueRequested {
+      continueRequested = false
+      scheduler.ask(at: now)
+      return try connections.run("continue")
+    }
+    guard scheduler.send(at: now) else { return }
+    let tilt = (input?.heading ?? steering.heading(at: now)).tilt(top: display.top)
+    try connections.run("tilt", arguments(of: tilt))
+    display.sent = tilt
+  }
+
+  /// Keys and sticks count from neutral themselves: a device that would do so once more is told not to.
+  private func arguments(of tilt: (roll: Double, pitch: Double)) -> [String: Value] {
+    var arguments: [String: Value] = ["roll": .float(tilt.roll), "pitch": .float(tilt.pitch)]
+    if schema.tiltsRelatively { arguments["relative"] = .bool(true) }
+    return arguments
+  }
+
+  /// Waits for whatever comes first, and takes what the driver's inputs did.
+  private mutating func readInput(_ connections: inout DriveConnections) throws {
+    let wake = connections.lease == nil ? nil : scheduler.wake
+    let inputs = [terminal?.descriptor ?? -1, input?.descriptor ?? -1]
+    let ready = DriveConnections.wait(
+      for: connections.descriptors + inputs, until: min(wake ?? .infinity, Clock.monotonic + Screen.period))
+    if let terminal, ready[ready.count - 2] {
+      var bytes = [UInt8](repeating: 0, count: 256)
+      let count = read(terminal.descriptor, &bytes, bytes.count)
+      if count > 0 {
+        for key in keys.take(bytes[..<count]) { try handle(key, &connections) }
+      } else if count == 0 || (errno != EINTR && errno != EAGAIN) {
+        quitRequested = true  // nobody sits there any more
+      }
+    }
+    guard let input, ready[ready.count - 1] else { return }
+    do {
+      for press in try input.read() { try handle(press, &connections) }
+    } catch {
+      _ = try? finish(&connections, .over)
+      throw error
+    }
+  }
+
+  private mutating func handle(_ key: Key, _ connections: inout DriveConnections) throws {
+    switch key {
+    case .direction(let direction): steering.press(direction, at: Clock.monotonic)
+    case .stop:
+      steering.release()
+      continueRequested = false
+      try connections.stop()
+    case .go: continueRequested = connections.lease != nil
+    case .button(let half):
+      guard let property = schema.button(half) else { return note("\(schema.device) has no \(half.rawValue) button") }
+      try press(property, !(connections.isAskedToBeDown(property) ?? display.isOn(property)), &connections)
+    case .top(let top): display.top = top
+    case .end: quitRequested = true
+    }
+  }
+
+  private mutating func handle(_ press: GamepadMapping.Press, _ connections: inout DriveConnections) throws {
+    switch press {
+    case .go: try handle(Key.go, &connections)
+    case .stop: try handle(Key.stop, &connections)
+    case .end: try handle(Key.end, &connections)
+    case .button(let half, let isDown): if let property = schema.button(half) { try self.press(property, isDown, &connections) }
+    }
+  }
+
+  private mutating func press(_ property: String, _ isDown: Bool, _ connections: inout DriveConnections) throws {
+    if isDown { pressed.insert(property) } else { pressed.remove(property) }
+    try connections.press(property, isDown)
+  }
+
+  /// Stops the car and waits until it is told; the lease ends with the connections.
+  private mutating func finish(_ connections: inout DriveConnections, _ end: End) throws -> End {
+    steering.release()
+    guard connections.lease != nil else { return end }
+    if scheduler.asked == nil { try connections.run("tilt", arguments(of: (0, 0))) }
+    try connections.stop()
+    let limit = Clock.monotonic + Self.stopTimeout
+    try connections.finishStopping(until: limit)
+    for property in pressed.sorted() where connections.isAskedToBeDown(property) ?? display.isOn(property) {
+      try connections.press(property, false)
+    }
+    pressed = []
+    try connections.finishPressing(until: limit)
+    return end
+  }
+
+  /// What is not about set-points stays for a moment, whatever they are answered with.
+  private mutating func refused(_ words: String, at now: Double) {
+    note(words)
+    refusalIsShownUntil = now + Self.refusalTime
+  }
+
+  private mutating func note(_ remark: String?) {
+    guard remark != display.remark else { return }
+    display.remark = remark
+    if screen == nil, let remark { output.note(Output.oneLine(remark)) }
+  }
+
+  private mutating func draw(last: Bool) {
+    screen?.draw(last: last) { _ in display.lines(at: Clock.monotonic, paint: output.paint) }
+  }
+}
