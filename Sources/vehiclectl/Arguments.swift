@@ -1,13 +1,13 @@
-// What the argument parser does not do by itself: options before the verb, and values that look like options. Pure.
+// What ArgumentParser does not do: options before the command, and values that look like options. Pure.
 
 enum Arguments {
   /// Options that take a value.
   private static let valued = ["--timeout", "--color", "--socket", "--device", "--units", "--output"]
 
-  /// `--socket PATH get rpm` as `get --socket PATH rpm`: people put options anywhere.
+  /// Turns `--socket PATH get rpm` into `get --socket PATH rpm`.
   static func verbFirst(_ arguments: [String], verbs: [String]) -> [String] {
     var position = 0
-    if arguments.first == "---completion" { return arguments }  // a shell asks on behalf of the verb that follows
+    if arguments.first == "---completion" { return arguments }  // a completion request of a shell
     while position < arguments.count, arguments[position].hasPrefix("-"), arguments[position] != "--" {
       position += valued.contains(arguments[position]) ? 2 : 1
     }
@@ -15,7 +15,7 @@ enum Arguments {
     return [arguments[position]] + arguments[..<position] + arguments[(position + 1)...]
   }
 
-  /// `help --json get` as `help get`: whatever else is asked for, help is help.
+  /// Turns `help --json get` into `help get`.
   static func withoutOptions(_ arguments: [String]) -> [String] {
     var kept: [String] = []
     var position = 0
@@ -26,11 +26,11 @@ enum Arguments {
     return kept
   }
 
-  /// Values may be negative numbers, which look like options; what else does is a mistake, unless it stands behind `--`.
+  /// Returns the positional values. Negative numbers are values; anything else with a leading dash is an error unless `--` precedes it.
   static func positional(_ given: [String], of arguments: [String] = CommandLine.arguments) throws(Failure) -> [String] {
     guard !arguments.contains("--") else { return given.filter { $0 != "--" } }
     for value in given where value.count > 1 && value.hasPrefix("-") && Double(value) == nil {
-      throw .usage("there is no option \"\(value)\"; if it is meant as a value, put -- before it")
+      throw .usage("unknown option \"\(value)\"; put -- before it if it is a value")
     }
     return given
   }

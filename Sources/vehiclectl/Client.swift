@@ -1,5 +1,4 @@
-// One connection to the daemon: a blocking Unix socket with a limit on every wait. Must never wait for a daemon that is not
-// there, nor believe what it is told: whatever is not a reply ends the connection.
+// One connection to the daemon: a blocking Unix socket with a deadline for every wait. An invalid reply ends the connection.
 
 import CLinux
 import Glibc
@@ -7,20 +6,20 @@ import Protocols
 
 final class Client {
   static let defaultSocket = "/run/vehicled/io.vehicled"
-  /// Three heartbeats of a Watch.
+  /// Seconds without any reply to Watch, including its heartbeats, after which the daemon is considered dead: three heartbeats.
   static let watchTimeout = 30.0
 
   private let path: String
   private var socket: Int32
   private let timeout: Double
   private let trace: ((_ sent: Bool, [UInt8]) -> Void)?
-  /// Arguments of actions whose values no trace shows.
+  /// Action arguments whose values are hidden in traces.
   var secrets: Set<String> = Toy.secrets
   private var framing = VarlinkFraming(limit: VarlinkFraming.replyLimit)
   private var answered = false
   private var chunk = [UInt8](repeating: 0, count: 65_536)
 
-  /// Connects, or fails at once when nobody listens.
+  /// Connects; fails at once if no daemon is listening.
   init(path: String, timeout: Double, trace: ((_ sent: Bool, [UInt8]) -> Void)? = nil) throws(Failure) {
     self.path = path
     self.timeout = timeout
@@ -33,11 +32,11 @@ final class Client {
     address.sun_family = sa_family_t(AF_UNIX)
     let bytes = Array(path.utf8)
     guard !bytes.isEmpty, !bytes.contains(0), bytes.count < MemoryLayout.size(ofValue: address.sun_path) else {
-      throw .usage("\"\(path)\" is no path of a socket; give one of at most 107 bytes with --socket")
+      throw .usage("invalid socket path \"\(path)\": it must have 1 to 107 bytes; use --socket PATH")
     }
     withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
     let socket = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
-    guard socket >= 0 else { throw .other("no socket: \(Client.words(errno))") }
+    guard socket >= 0 else { throw .other("cannot create a socket: \(Client.errorText(errno))") }
     let deadline = Clock.monotonic + timeout
     while true {
       let result = withUnsafePointer(to: address) {
@@ -46,7 +45,7 @@ final class Client {
       if result == 0 { return socket }
       let error = errno
       if error == EAGAIN, Clock.monotonic < deadline {
-        usleep(5_000)  // its queue of callers is full
+        usleep(5_000)  // the listen backlog is full
         continue
       }
       close(socket)
@@ -54,21 +53,21 @@ final class Client {
       case ENOENT, ECONNREFUSED: throw .notRunning(socket: path)
       case EACCES, EPERM: throw .noAccess(socket: path)
       case EAGAIN: throw .timeout(seconds: timeout)
-      default: throw .other("cannot reach \(path): \(Client.words(error))")
+      default: throw .other("cannot connect to \(path): \(Client.errorText(error))")
       }
     }
   }
 
   deinit { if socket >= 0 { close(socket) } }
 
-  /// Calls a method that answers once. One that changes nothing is called again, once, where the connection ends without a reply: the
-  /// daemon may have been started anew.
+  /// Calls a method that replies once. A read-only method is retried once if the connection ends without a reply, because the daemon may
+  /// have restarted.
   func call<M: VarlinkMethod>(_ method: M.Type, _ parameters: M.Parameters) throws(Failure) -> M.Result {
     let call = try message { try VarlinkCall.message(method, parameters) }
     do throws(Failure) {
       return try result(M.self, try exchange(call))
     } catch {
-      guard error == gone, Self.readOnly.contains(M.name) else { throw error }
+      guard error == closed, Self.readOnly.contains(M.name) else { throw error }
       close(socket)
       framing = VarlinkFraming(limit: VarlinkFraming.replyLimit)
       socket = -1
@@ -77,7 +76,7 @@ final class Client {
     }
   }
 
-  /// Methods that change nothing, whose calls may be repeated.
+  /// Methods whose calls may be retried.
   private static let readOnly: Set<String> = [
     Contract.Status.name, Contract.Describe.name, Contract.Get.name, Contract.Diagnose.name, Contract.Statistics.name,
     VarlinkService.GetInfo.name, VarlinkService.GetInterfaceDescription.name,
@@ -88,9 +87,9 @@ final class Client {
     return try receive()
   }
 
-  /// Calls a method that may answer often. `each` gets every reply and says whether to go on; nil comes when nothing came
-  /// for `tick` seconds, a signal did, or there is something to read from the descriptor `also`, where there is one then. The
-  /// first reply is due within `first` seconds. Nothing at all for `silence` seconds after it means that the daemon is dead.
+  /// Calls a method that may reply several times. `each` gets every reply and returns whether to continue; it gets nil after `tick`
+  /// seconds without a reply, after a signal, and when the descriptor `also` is readable. Fails if the first reply takes longer than
+  /// `first` seconds, or any later one longer than `silence` seconds.
   func stream<M: VarlinkMethod>(
     _ method: M.Type, _ parameters: M.Parameters, first: Double?, tick: Double? = nil, silence: Double?, also: () -> Int32 = { -1 },
     _ each: (M.Result?) throws -> Bool
@@ -105,13 +104,13 @@ final class Client {
         continue
       }
       limit = silence.map { Clock.monotonic + $0 }
-      late = .daemonGone("vehicled has been silent for \(Value.text(silence ?? 0)) s")
+      late = .daemonGone("no reply from vehicled for \(Value.text(silence ?? 0)) s")
       guard try each(try result(M.self, reply)), reply.continues else { return }
     }
   }
 
-  /// Calls any method with any parameters; `each` gets what comes back. With `more` only the first reply has a limit, and
-  /// only where one is given.
+  /// Calls any method; `each` gets the parameters of each reply. With `more`, only the first reply has a timeout, and only if `first` is
+  /// given.
   func raw(_ method: String, _ parameters: JSON, more: Bool, first: Double? = nil, _ each: (JSON) throws -> Void) throws {
     try send(message { try VarlinkCall.message(method, parameters, more: more) })
     let timeout = more ? first : timeout
@@ -128,22 +127,22 @@ final class Client {
     }
   }
 
-  /// For whoever waits for several connections at once.
+  /// The socket, for polling several connections at once.
   var descriptor: Int32 { socket }
 
-  /// Sends a call and does not wait for what comes of it: `next` gives that.
+  /// Sends a call without waiting for the reply; `next` returns it.
   func begin<M: VarlinkMethod>(_ method: M.Type, _ parameters: M.Parameters, more: Bool = false) throws(Failure) {
     try send(message { try VarlinkCall.message(method, parameters, more: more) })
   }
 
-  /// The next reply to what was begun, or nil while there is none. Never waits.
+  /// Returns the next reply, or nil if there is none yet. Does not block.
   func next<M: VarlinkMethod>(_ method: M.Type) throws(Failure) -> M.Result? {
     guard let reply = try receive(until: 0) else { return nil }
     return try result(M.self, reply)
   }
 
   private func message(_ make: () throws -> [UInt8]) throws(Failure) -> [UInt8] {
-    do { return try make() } catch { throw .usage("this cannot be sent: \(error)") }
+    do { return try make() } catch { throw .usage("cannot encode the call: \(error)") }
   }
 
   private func result<M: VarlinkMethod>(_ method: M.Type, _ reply: VarlinkReply) throws(Failure) -> M.Result {
@@ -173,9 +172,9 @@ final class Client {
       } else if errno == EAGAIN {
         guard wait(POLLOUT, until: deadline) || Clock.monotonic < deadline else { throw .timeout(seconds: timeout) }
       } else if errno == EPIPE {
-        return  // it may have said why before it closed
+        return  // the reply may already have been received
       } else if errno != EINTR {
-        throw gone
+        throw closed
       }
     }
   }
@@ -189,7 +188,7 @@ final class Client {
     throw .timeout(seconds: timeout)
   }
 
-  /// The next reply, or nil when the time is over, a signal came, or the other descriptor has something.
+  /// Returns the next reply, or nil at the deadline, after a signal, or when the other descriptor is readable.
   private func receive(until deadline: Double?, also: Int32 = -1) throws(Failure) -> VarlinkReply? {
     while true {
       do {
@@ -199,28 +198,28 @@ final class Client {
           return try VarlinkReply(message)
         }
       } catch {
-        throw .notVehicled("\((error as? VarlinkViolation)?.description ?? "a message of more than 16 MiB")")
+        throw .notVehicled("\((error as? VarlinkViolation)?.description ?? "a message is longer than 16 MiB")")
       }
       let count = chunk.withUnsafeMutableBytes { recv(socket, $0.baseAddress, $0.count, 0) }
       if count > 0 {
         framing.append(chunk[..<count])
       } else if count == 0 || (errno != EAGAIN && errno != EINTR) {
-        throw gone
+        throw closed
       } else if !wait(POLLIN, until: deadline, also: also) {
         return nil
       }
     }
   }
 
-  /// The other side has closed: a daemon that has no place for one client more does so before it says anything.
-  private var gone: Failure { answered ? .daemonGone("vehicled closed the connection") : .tooManyClients }
+  /// The failure for a connection that the daemon closed; it closes one without any reply if it has too many clients.
+  private var closed: Failure { answered ? .daemonGone("vehicled closed the connection") : .tooManyClients }
 
-  /// Whether the socket is ready; waits for that or for the other descriptor.
+  /// Waits until the socket or the other descriptor is ready; returns whether the socket is.
   private func wait(_ events: Int32, until deadline: Double?, also: Int32 = -1) -> Bool {
     var entries = [pollfd(fd: socket, events: Int16(events), revents: 0), pollfd(fd: also, events: Int16(POLLIN), revents: 0)]
     let milliseconds = deadline.map { Int32(max(0, ($0 - Clock.monotonic) * 1000).rounded(.up)) } ?? -1
     return poll(&entries, 2, milliseconds) > 0 && entries[0].revents != 0
   }
 
-  private static func words(_ error: Int32) -> String { String(cString: strerror(error)) }
+  private static func errorText(_ error: Int32) -> String { String(cString: strerror(error)) }
 }

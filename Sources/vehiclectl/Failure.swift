@@ -1,55 +1,54 @@
-// Everything that can go wrong for vehiclectl, with its words and its exit code. The daemon's own errors keep the wording
-// of ContractError; here stand the client's: no daemon, no permission, no sense.
+// The errors of vehiclectl with their messages and exit codes. ContractError has the messages of the daemon's errors.
 
 import Protocols
 
 enum Failure: Error, Equatable {
-  /// The daemon's answer, in the contract's words.
+  /// An error that the daemon returned.
   case refused(ContractError)
-  /// An error that this client does not know: a newer daemon's.
+  /// An error that this version does not know, from a newer daemon.
   case unknown(name: String, parameters: JSON)
   case notRunning(socket: String)
-  /// It was there and is gone, or is silent.
+  /// The connection broke, or the daemon stopped replying.
   case daemonGone(String)
-  /// It is there and closed the connection before it answered anything.
+  /// The daemon closed the connection before its first reply.
   case tooManyClients
   case noAccess(socket: String)
   case noAccessToInput(path: String)
   /// NetworkManager does not let this user change networks.
   case noAccessToNetworks
   case timeout(seconds: Double)
-  /// What answers is no vehicled.
+  /// The server at the socket is not vehicled.
   case notVehicled(String)
-  /// The command line makes no sense.
+  /// The command line is invalid.
   case usage(String)
-  /// There is no device that could be meant.
+  /// No device matches.
   case noSuchDevice(String)
   /// No device has such an action.
   case noSuchAction(String)
-  /// A property without a value. The second is true when its device is not connected.
+  /// A property without a value; `notConnected` if its device is not connected.
   case noValue(String, notConnected: Bool)
   case other(String)
 
-  /// One line: what is wrong, then how to mend it.
+  /// One line: what happened: cause; what to do.
   var message: String {
     switch self {
     case .refused(let error): error.message
-    case .unknown(let name, let parameters): "the daemon says \(name) \(parameters.text); a newer vehiclectl may know what that means"
-    case .notRunning(let socket): "vehicled is not running (nobody listens at \(socket)); start it with: sudo systemctl start vehicled"
+    case .unknown(let name, let parameters): "unknown error from the daemon: \(name) \(parameters.text); use a newer vehiclectl"
+    case .notRunning(let socket): "vehicled is not running: no daemon is listening on \(socket); start it: sudo systemctl start vehicled"
     case .daemonGone(let how): "\(how); see: journalctl -u vehicled"
     case .tooManyClients:
-      "vehicled took the call and hung up without an answer; it may be full (256 clients are the limit); see: journalctl -u vehicled"
+      "vehicled closed the connection without a reply: it may have reached its limit of 256 clients; see: journalctl -u vehicled"
     case .noAccess(let socket):
-      "permission denied at \(socket); add yourself to group vehicled (sudo usermod -aG vehicled USER, then log in again)"
+      "cannot open \(socket): permission denied; add yourself to group vehicled (sudo usermod -aG vehicled USER), then log in again"
     case .noAccessToInput(let path):
-      "permission denied at \(path); add yourself to group input (sudo usermod -aG input USER, then log in again)"
+      "cannot open \(path): permission denied; add yourself to group input (sudo usermod -aG input USER), then log in again"
     case .noAccessToNetworks:
-      "NetworkManager does not let this user change networks; join the toy's network by hand and leave out --join, or ask with sudo"
-    case .timeout(let seconds): "no answer within \(Value.text(seconds)) s; give it longer with --timeout"
-    case .notVehicled(let what): "what answers is not vehicled: \(what); check --socket and $VEHICLED_SOCKET"
-    case .usage(let words), .other(let words), .noSuchDevice(let words): words
-    case .noSuchAction(let action): "no device has an action \"\(action)\"; \"vehiclectl describe\" lists them"
-    case .noValue(let words, _): words
+      "cannot change networks: NetworkManager denies permission; use sudo, or join the toy's network by hand and omit --join"
+    case .timeout(let seconds): "no reply within \(Value.text(seconds)) s; use --timeout to wait longer"
+    case .notVehicled(let what): "the server is not vehicled: \(what); check --socket and $VEHICLED_SOCKET"
+    case .usage(let message), .other(let message), .noSuchDevice(let message): message
+    case .noSuchAction(let action): "no such action \"\(action)\": no device has it; list actions: vehiclectl describe"
+    case .noValue(let message, _): message
     }
   }
 
@@ -66,7 +65,7 @@ enum Failure: Error, Equatable {
     }
   }
 
-  /// `{"error": NAME, "parameters": …}`, as a Varlink error reply; the client's own names have no interface before them.
+  /// `{"error": NAME, "parameters": …}` as in a Varlink error reply; names of the client's own errors have no interface prefix.
   var json: JSON {
     switch self {
     case .refused(let error): ["error": .string(error.name), "parameters": error.parameters]

@@ -1,6 +1,5 @@
-// What only a person can tell a device, as the name that a mirror shows: a device that waits for it has the state
-// `needs-PROPERTY`, and refuses with that code what cannot be done before. On a terminal the person is asked then, and
-// what was wanted goes on; elsewhere the refusal stands, with the command that mends it.
+// Prompts for a property that a device requires before use, such as the name that a mirror shows. Such a device has the state
+// `needs-PROPERTY` and rejects calls with that code. Without a terminal the error stands; it names the command to run.
 
 import Protocols
 
@@ -8,12 +7,12 @@ struct FirstUse {
   let device: String
   let client: Client
   let output: Output
-  /// Shows the prompt and reads a line; nil where there is nobody to ask.
+  /// Shows the prompt and reads a line; nil without a terminal.
   var answer: (String) -> String? = FirstUse.fromTerminal
 
   private static let prefix = "needs-"
 
-  /// Runs the call; where the device needs to be told something first, it is asked for, set, and the call run again.
+  /// Runs the call. If the device requires a property first, prompts for it, sets it and runs the call again.
   func run<Result>(_ call: () throws -> Result) throws -> Result {
     do {
       return try call()
@@ -23,26 +22,26 @@ struct FirstUse {
     }
   }
 
-  /// Asks for what the device waits for, where it does.
+  /// Prompts for the property that the device requires, if any.
   func run() throws {
     let state = try client.call(Contract.Status.self, .init(device: device)).devices.first?.state
     _ = try state.map(provide)
   }
 
-  /// Whether the device was told what this word of it says that it needs.
-  private func provide(_ word: String) throws -> Bool {
-    guard word.hasPrefix(Self.prefix), !output.json, !output.quiet else { return false }
+  /// Prompts for and sets the property that this state or code names; returns whether it was set.
+  private func provide(_ code: String) throws -> Bool {
+    guard code.hasPrefix(Self.prefix), !output.json, !output.quiet else { return false }
     let schema = try client.call(Contract.Describe.self, .init(device: device)).schemas.first
-    guard let property = schema?.properties.first(where: { $0.name == word.dropFirst(Self.prefix.count) }) else { return false }
-    var prompt = "\(device) needs its \(property.name). \(Output.oneLine(property.help))\n\(property.name): "
+    guard let property = schema?.properties.first(where: { $0.name == code.dropFirst(Self.prefix.count) }) else { return false }
+    var prompt = "\(device) requires \(property.name): \(Output.oneLine(property.help))\n\(property.name): "
     while let text = answer(prompt), !text.isEmpty {
-      guard let mistake = try set(property, text) else { return true }
-      prompt = "\(Output.oneLine(mistake.message))\n\(property.name): "
+      guard let error = try set(property, text) else { return true }
+      prompt = "\(Output.oneLine(error.message))\n\(property.name): "
     }
     return false
   }
 
-  /// Sets what was typed, or gives why that cannot be.
+  /// Sets the value; returns the error if the value is invalid.
   private func set(_ property: Contract.Property, _ text: String) throws(Failure) -> Failure? {
     do throws(Failure) {
       let value = try SetCommand.value(text, for: property, of: device)
@@ -57,6 +56,6 @@ struct FirstUse {
 
   private static func fromTerminal(_ prompt: String) -> String? {
     guard Prompt.isInteractive else { return nil }
-    return (try? Prompt.shown(prompt)) ?? nil  // after Ctrl-C the refusal stands
+    return (try? Prompt.shown(prompt)) ?? nil  // after Ctrl-C the device's error is reported
   }
 }

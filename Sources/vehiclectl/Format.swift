@@ -1,9 +1,9 @@
-// Readings, links and declarations in words and in the flat JSON of vehiclectl. Pure: `now` is an argument.
+// Text and flat JSON for readings, links and declarations. Pure: `now` is an argument.
 
 import Protocols
 
 enum Format {
-  /// A length of time as a person says it: `0.2 s`, `45 s`, `3 min`, `5 h`, `12 d`.
+  /// Formats a duration in seconds: `0.2 s`, `45 s`, `3 min`, `5 h`, `12 d`.
   static func duration(_ seconds: Double) -> String {
     switch max(0, seconds) {
     case ..<9.95: "\(tenths(seconds)) s"
@@ -11,25 +11,25 @@ enum Format {
     case ..<7200: "\(Int(seconds / 60)) min"
     case ..<172_800: "\(Int(seconds / 3600)) h"
     case ..<1e9: "\(Int(seconds / 86_400)) d"
-    default: "ages"
+    default: "years"
     }
   }
 
-  /// With one place behind the point.
+  /// Formats a number with one decimal place.
   static func tenths(_ number: Double) -> String {
     let tenths = Int(min(max(0, number), 1e9) * 10 + 0.5)
     return "\(tenths / 10).\(tenths % 10)"
   }
 
-  /// A link: its state, since when, why, and what comes next.
+  /// A link's state, duration, reason and next attempt.
   static func link(_ link: Contract.Link, now: Double) -> String {
-    var words = "\(link.state) for \(duration(now - Double(link.since) / 1e6))"
-    if let reason = link.reason { words += ": \(reason)" }
-    if let next = link.nextAttempt { words += "; next attempt in \(duration(Double(next) / 1e6 - now))" }
-    return words
+    var text = "\(link.state) for \(duration(now - Double(link.since) / 1e6))"
+    if let reason = link.reason { text += ": \(reason)" }
+    if let next = link.nextAttempt { text += "; next attempt in \(duration(Double(next) / 1e6 - now))" }
+    return text
   }
 
-  /// What else there is to know of a link: `mtu 23, peer "Veepeak"`.
+  /// A link's details: `mtu 23, peer "Veepeak"`.
   static func details(_ link: Contract.Link) -> String? {
     link.details.map { $0.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", ") }
   }
@@ -42,17 +42,17 @@ enum Format {
     }
   }
 
-  /// A value in words. Entries of a list may hold commas of their own.
+  /// A value as text. List entries are separated by `; ` because they may contain commas.
   static func text(_ value: Contract.Value) -> String {
     if case .list(let entries) = value { entries.joined(separator: "; ") } else { value.text }
   }
 
-  /// A reading in a table: its value, and what stands in the last column: why there is none, or a value that is too long for
-  /// a column, which would push everything else off the screen.
+  /// The cells of a reading in a table: the value, and the last column, which has the reason for a missing value, or a value that is too
+  /// long for the value column.
   static func cells(_ reading: Contract.Reading) -> (value: Cell, remark: Cell) {
     guard let value = reading.value else { return (Cell("-", .dim), Cell(reading.reason ?? "", .dim)) }
-    let words = text(value)
-    return words.cells <= maxColumnWidth ? (Cell(words), Cell(reading.reason ?? "", .dim)) : (Cell(""), Cell(words))
+    let text = text(value)
+    return text.cells <= maxColumnWidth ? (Cell(text), Cell(reading.reason ?? "", .dim)) : (Cell(""), Cell(text))
   }
 
   private static let maxColumnWidth = 20
@@ -74,10 +74,10 @@ enum Format {
     }
   }
 
-  /// How an action is called: `query REQUEST [COUNT]`. Secret arguments are asked for, not given.
+  /// The usage of an action: `query REQUEST [COUNT]`. Secret arguments are prompted for.
   static func usage(_ action: Contract.Action) -> String {
     let given = action.arguments.filter { !$0.secret }.map { $0.optional ? "[\($0.name.uppercased())]" : $0.name.uppercased() }
-    let secret = action.arguments.filter(\.secret).map { "(asks for \($0.name))" }
+    let secret = action.arguments.filter(\.secret).map { "(prompts for \($0.name))" }
     return ([action.name] + given + secret).joined(separator: " ")
   }
 }
@@ -95,7 +95,7 @@ extension JSON {
       }
   }
 
-  /// A reading, flat; an unknown value is null and has a reason.
+  /// A flat reading; an unavailable value is null and has a reason.
   init(_ reading: Contract.Reading) {
     self = .members([
       "device": .string(reading.device), "property": .string(reading.property), "value": reading.value.map { JSON($0) } ?? .null,
@@ -104,7 +104,7 @@ extension JSON {
     ])
   }
 
-  /// A report, absent parts left out.
+  /// A report; absent members are omitted.
   init(_ result: Contract.Call.Result) {
     self = .members([
       "text": result.text.map(JSON.string), "progress": result.progress.map(JSON.float),
@@ -129,7 +129,7 @@ extension JSON {
     ])
   }
 
-  /// Something heard while searching.
+  /// A scan result.
   init(_ found: Contract.Discovery) {
     self = .members([
       "transport": .string(found.transport), "address": .string(found.address), "name": found.name.map(JSON.string),
@@ -137,7 +137,7 @@ extension JSON {
     ])
   }
 
-  /// What a look at one thing showed.
+  /// A finding of `doctor`.
   init(_ finding: Contract.Finding) {
     self = .members([
       "subject": .string(finding.subject), "state": .string(finding.state), "text": .string(finding.text),
@@ -145,7 +145,7 @@ extension JSON {
     ])
   }
 
-  /// One of the daemon's own figures.
+  /// A statistic of the daemon.
   init(_ figure: Contract.Statistic) {
     self = .members([
       "name": .string(figure.name), "kind": .string(figure.kind), "help": .string(figure.help), "unit": figure.unit.map(JSON.string),

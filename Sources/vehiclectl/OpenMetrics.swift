@@ -1,12 +1,11 @@
-// What is known, as OpenMetrics text: `vehicle_…` for what vehicles report, `vehicled_…` for the daemon itself. Only values that are
-// fresh are there, each under a name that never changes with the device; no times, which node_exporter's textfile collector refuses.
-// Pure. Facts: the OpenMetrics specification 1.0.
+// OpenMetrics text: `vehicle_…` for values of vehicles, `vehicled_…` for the daemon. Only fresh values, under names that do not depend on
+// the device; no timestamps, which node_exporter's textfile collector rejects. Pure. Source: OpenMetrics specification 1.0.
 
 import Protocols
 
 enum OpenMetrics {
-  /// The specification's words for units; others are spelt out.
-  private static let words: [String: String] = [
+  /// Unit names of the specification, and spelt-out names of others.
+  private static let unitNames: [String: String] = [
     "s": "seconds", "ms": "milliseconds", "min": "minutes", "h": "hours", "V": "volts", "mV": "millivolts", "A": "amperes",
     "mA": "milliamperes", "W": "watts", "kW": "kilowatts", "Wh": "watt_hours", "kWh": "kilowatt_hours", "Ah": "ampere_hours",
     "%": "percent", "°C": "celsius", "°": "degrees", "°/s": "degrees_per_second", "m": "meters", "mm": "millimeters", "km": "kilometers",
@@ -16,7 +15,7 @@ enum OpenMetrics {
     "mg/stroke": "milligrams_per_stroke", "dBm": "dbm", "dB": "decibels", "Ω": "ohms", "kΩ": "kiloohms", "g": "g", "ppm": "ppm",
   ]
 
-  /// Metrics of one name: its samples must stand together.
+  /// Metrics of one name, whose samples must be contiguous.
   private struct Family {
     let name: String
     let kind: String
@@ -25,7 +24,7 @@ enum OpenMetrics {
     var samples: [(labels: [(String, String)], value: String)] = []
   }
 
-  /// All numbers and switches of these devices, whether each is reached and well, and the daemon's own figures.
+  /// All numbers and booleans of the devices, their states, links and faults, and the daemon's statistics.
   static func text(_ devices: [Contract.Device], _ schemas: [Contract.Schema], _ statistics: [Contract.Statistic]) -> [String] {
     var families: [Family] = []
     var places: [String: Int] = [:]
@@ -43,7 +42,7 @@ enum OpenMetrics {
       for reading in device.readings {
         guard let value = reading.value, let number = number(value) else { continue }
         let unit = reading.unit.map(unitName).flatMap { $0.isEmpty ? nil : $0 }
-        // temp in °C and temp-celsius would be one: of two properties of a device the first has the name.
+        // temp in °C and temp-celsius map to one name: the first property of a device gets it.
         let usual = propertyName(reading.property, unit)
         guard
           let name = ([usual] + (2...9).map { "vehicle_\(letters(reading.property))_\($0)" + (unit.map { "_\($0)" } ?? "") })
@@ -56,12 +55,12 @@ enum OpenMetrics {
     for device in devices {
       let labels = [("device", device.name), ("kind", device.kind), ("state", device.state)]
       let (state, fault) = ("vehicled_device_state", "vehicled_device_fault")
-      add(Family(name: state, kind: "gauge", help: "1 for the state that the device is in.", unit: nil), state, labels, "1")
+      add(Family(name: state, kind: "gauge", help: "1 for the current state of the device.", unit: nil), state, labels, "1")
       let isBad = device.fault == nil ? "0" : "1"
-      add(Family(name: fault, kind: "gauge", help: "Whether something is wrong with the device.", unit: nil), fault, [labels[0]], isBad)
+      add(Family(name: fault, kind: "gauge", help: "1 if the device has a fault.", unit: nil), fault, [labels[0]], isBad)
       for link in device.links {
         let (up, isUp) = ("vehicled_link_up", link.state == "up" ? "1" : "0")
-        add(Family(name: up, kind: "gauge", help: "Whether the link is up.", unit: nil), up, [labels[0], ("link", link.name)], isUp)
+        add(Family(name: up, kind: "gauge", help: "1 if the link is up.", unit: nil), up, [labels[0], ("link", link.name)], isUp)
       }
     }
     for figure in statistics {
@@ -84,7 +83,7 @@ enum OpenMetrics {
       }
   }
 
-  /// Numbers as they are, switches as 0 or 1; nothing for words and lists.
+  /// Numbers unchanged, booleans as 0 or 1; nil for strings and lists.
   private static func number(_ value: Value) -> String? {
     switch value {
     case .bool(let isOn): isOn ? "1" : "0"
@@ -94,16 +93,16 @@ enum OpenMetrics {
     }
   }
 
-  /// `vehicle_state_of_charge_percent`; a unit that a name ends with is not said twice.
+  /// `vehicle_state_of_charge_percent`; the unit is not repeated if the name ends with it.
   static func propertyName(_ property: String, _ unit: String?) -> String {
     let name = "vehicle_" + letters(property)
     guard let unit, !name.hasSuffix("_\(unit)") else { return name }
     return "\(name)_\(unit)"
   }
 
-  static func unitName(_ unit: String) -> String { words[unit] ?? letters(unit.replacing("/", with: "_per_")) }
+  static func unitName(_ unit: String) -> String { unitNames[unit] ?? letters(unit.replacing("/", with: "_per_")) }
 
-  /// What a name may hold: letters, digits and underscores.
+  /// Replaces characters that a metric name cannot contain by underscores.
   private static func letters(_ text: String) -> String {
     String(
       text.unicodeScalars.map { ("a"..."z").contains($0) || ("A"..."Z").contains($0) || ("0"..."9").contains($0) ? Character($0) : "_" })

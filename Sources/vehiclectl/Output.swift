@@ -1,6 +1,5 @@
-// The only place that prints. Answers go to stdout, everything else to stderr; errors are one line. A reader that went away
-// ends the program quietly, but must never change the exit code of a failure. Colours: bold, dim, green and red of the
-// terminal's own palette, readable on dark and light.
+// All output of the program. Results go to stdout, everything else to stderr; errors are one line. A closed stdout ends the program quietly
+// with status 0, but never replaces the exit code of a failure.
 
 import Glibc
 import Protocols
@@ -19,7 +18,7 @@ struct Output {
   let verbose: Bool
   let colour: Bool
 
-  /// Plain, for when the options could not be read.
+  /// Without options, for errors of the command line.
   init(json: Bool) {
     self.json = json
     quiet = false
@@ -39,66 +38,65 @@ struct Output {
       }
   }
 
-  /// Lines of the answer.
+  /// Prints lines of the result.
   func lines(_ lines: [String]) {
     Self.write(lines.map { $0 + "\n" }.joined(), to: STDOUT_FILENO)
   }
 
-  /// A line of the answer.
+  /// Prints a line of the result.
   func line(_ line: String) { lines([line]) }
 
-  /// How many cells a line of the output has; nil: it goes to no terminal.
+  /// The width of stdout in cells; nil if it is not a terminal.
   static var width: Int? { Terminal.isTerminal(STDOUT_FILENO) ? Terminal.window.columns : nil }
 
-  /// The line, cut where a terminal ends; whole for everybody else.
+  /// The line, cut to the width of the terminal, if stdout is one.
   func fit(_ line: String) -> String { Terminal.isTerminal(STDOUT_FILENO) ? line.cut(to: Terminal.window.columns) : line }
 
-  /// The answer as one line of JSON.
+  /// Prints the result as one line of JSON.
   func json(_ value: JSON) { line(value.text) }
 
-  /// Bytes of the answer, as they are.
+  /// Writes bytes of the result unchanged.
   func bytes(_ bytes: [UInt8]) { Self.write(bytes, to: STDOUT_FILENO) }
 
-  /// A remark that is not the answer.
-  func note(_ words: String) {
-    if !quiet { Self.write(words + "\n", to: STDERR_FILENO) }
+  /// Prints a note on stderr, unless --quiet is given.
+  func note(_ message: String) {
+    if !quiet { Self.write(message + "\n", to: STDERR_FILENO) }
   }
 
-  /// Lines that a person needs to answer a question.
+  /// Prints lines on stderr that a prompt needs.
   func remarks(_ lines: [String]) { Self.write(lines.map { $0 + "\n" }.joined(), to: STDERR_FILENO) }
 
-  /// How far something is, in a line that the next one overwrites; only where a person looks.
-  func progress(_ words: String?) {
+  /// Shows progress in a line that the next one overwrites, if stderr is a terminal. nil clears it.
+  func progress(_ text: String?) {
     guard !quiet, !json, Terminal.isTerminal(STDERR_FILENO) else { return }
-    Self.write("\r" + (words ?? "").cut(to: Terminal.window.columns - 1) + "\u{1b}[K", to: STDERR_FILENO)
+    Self.write("\r" + (text ?? "").cut(to: Terminal.window.columns - 1) + "\u{1b}[K", to: STDERR_FILENO)
   }
 
-  /// What went wrong, in one line; with --json also as JSON where the answer would have been.
+  /// Prints an error as one line on stderr, with --json also as JSON on stdout.
   func fail(_ failure: Failure) {
     remark(failure)
     if json { _ = Self.write(all: Array("\(failure.json.text)\n".utf8)[...], to: STDOUT_FILENO) }
   }
 
-  /// The line alone, where the answer says the rest.
+  /// Prints an error on stderr only.
   func remark(_ failure: Failure) {
     let sign = colour && Terminal.isTerminal(STDERR_FILENO) ? paint("vehiclectl:", .bad) : "vehiclectl:"
     let lines = failure.message.split(separator: "\n").map { Self.oneLine(String($0)) }
     Self.write("\(sign) \(lines.joined(separator: "\n"))\n", to: STDERR_FILENO)
   }
 
-  /// A message on the socket, for people who want to see it.
+  /// Prints a message on the socket, for --verbose.
   func trace(_ sent: Bool, _ message: [UInt8]) {
     let text = String(decoding: message.filter { $0 != 0 }, as: UTF8.self)
     Self.write("\(sent ? ">" : "<") \(text)\n", to: STDERR_FILENO)
   }
 
-  /// The text in this style, where there are colours.
+  /// The text in this style, if colour is on.
   func paint(_ text: String, _ style: Style) -> String {
     colour && style != .plain && !text.isEmpty ? "\u{1b}[\(style.rawValue)m\(text)\u{1b}[0m" : text
   }
 
-  /// Without control characters and marks that turn the direction of writing: texts come from devices, and a terminal obeys
-  /// what it is sent.
+  /// Replaces control characters and bidirectional marks by spaces: texts from devices must not control the terminal.
   static func oneLine(_ text: String) -> String {
     String(
       String.UnicodeScalarView(
@@ -110,14 +108,14 @@ struct Output {
   static func write(_ text: String, to descriptor: Int32) { write(Array(text.utf8), to: descriptor) }
 
   private static func write(_ bytes: [UInt8], to descriptor: Int32) {
-    // What is said on stderr may be lost; the answer and the exit code are what counts.
+    // Errors on stderr are ignored: the result and the exit code matter.
     if write(all: bytes[...], to: descriptor) || descriptor == STDERR_FILENO { return }
-    if errno == EPIPE { exit(0) }  // nobody is left to tell
-    write("vehiclectl: cannot write the answer: \(String(cString: strerror(errno)))\n", to: STDERR_FILENO)
+    if errno == EPIPE { exit(0) }  // the reader has closed the pipe
+    write("vehiclectl: cannot write to stdout: \(String(cString: strerror(errno)))\n", to: STDERR_FILENO)
     exit(1)
   }
 
-  /// Writes everything, or gives false and leaves errno.
+  /// Writes all bytes; returns false with errno set on an error.
   static func write(all bytes: ArraySlice<UInt8>, to descriptor: Int32) -> Bool {
     var rest = bytes
     while !rest.isEmpty {

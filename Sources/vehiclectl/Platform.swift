@@ -1,10 +1,10 @@
-// What vehiclectl takes from the system around it: clocks, environment, descriptors and the terminal.
+// Clocks, environment variables, standard descriptors and the terminal.
 
 import CLinux
 import Glibc
 
 enum Clock {
-  /// Seconds on a clock that never goes back and counts time asleep.
+  /// Seconds on the monotonic clock that includes suspend.
   static var monotonic: Double { seconds(CLOCK_BOOTTIME) }
   /// Seconds since the Unix epoch.
   static var wall: Double { seconds(CLOCK_REALTIME) }
@@ -25,12 +25,12 @@ enum Environment {
 }
 
 enum Descriptors {
-  /// Fills those of stdin, stdout and stderr that are closed: else the socket would get the number, and the daemon what is
-  /// meant for a person. They are opened the wrong way round, so that using them fails as it does when they are closed.
+  /// Opens those of stdin, stdout and stderr that are closed, so that the socket does not get their number. They are opened for the wrong
+  /// direction, so that using them still fails.
   static func fillStandard() {
     for (descriptor, mode) in [(STDIN_FILENO, O_WRONLY), (STDOUT_FILENO, O_RDONLY), (STDERR_FILENO, O_RDONLY)]
     where fcntl(descriptor, F_GETFD) < 0 {
-      _ = open("/dev/null", mode)  // takes the lowest number that is free: this one
+      _ = open("/dev/null", mode)  // gets the lowest free number: this one
     }
   }
 }
@@ -38,7 +38,7 @@ enum Descriptors {
 enum Terminal {
   static func isTerminal(_ descriptor: Int32) -> Bool { isatty(descriptor) == 1 }
 
-  /// Columns and rows of the window; a terminal that does not know is taken to be 80 by 24.
+  /// Columns and rows of the window; 80 by 24 if unknown.
   static var window: (columns: Int, rows: Int) {
     var columns: UInt32 = 0
     var rows: UInt32 = 0

@@ -1,20 +1,19 @@
-// REF on the command line: `property`, or `device.property` where two devices have it; actions alike. Resolves against what
-// the devices declare. Must never guess between two.
+// A REF argument: `property` or `device.property`, and the same for actions, resolved against the schemas. An ambiguous one is an error.
 
 import Protocols
 
 struct Reference: Equatable {
-  /// nil: whichever device has it.
+  /// nil: the only device that has it.
   var device: String?
   var name: String
 }
 
 extension Reference {
-  /// Device names hold no dot, so the first one parts them.
+  /// Parses a reference. Device names contain no dot, so the first dot separates.
   init(_ text: String) throws(Failure) {
     let parts = text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
     guard parts.allSatisfy({ !$0.isEmpty }), let last = parts.last else {
-      throw .usage("\"\(text)\" names nothing; give PROPERTY or DEVICE.PROPERTY")
+      throw .usage("invalid reference \"\(text)\"; use PROPERTY or DEVICE.PROPERTY")
     }
     device = parts.count == 2 ? parts.first.map(String.init) : nil
     name = String(last)
@@ -38,20 +37,20 @@ extension Reference {
     return first
   }
 
-  /// What the devices declare, of one or of all.
+  /// The schema of the device, or of all devices.
   func schemas(_ client: Client) throws(Failure) -> [Contract.Schema] {
     let schemas = try client.call(Contract.Describe.self, .init(device: device)).schemas
     return device.map { device in schemas.filter { $0.device == device } } ?? schemas
   }
 
-  /// The text that the property of a named device has, or why it has none.
+  /// The text of the property; fails with the reason if it has no value.
   func text(_ client: Client) throws(Failure) -> String {
     let reference = device.map { "\($0).\(name)" } ?? name
     let reading = try client.call(Contract.Get.self, .init(references: [reference])).readings.first
     if case .string(let text)? = reading?.value, !text.isEmpty { return text }
     let links = try client.call(Contract.Status.self, .init(device: reading?.device ?? device)).devices.flatMap(\.links)
     throw .noValue(
-      "\(reference) has no value: \(reading?.reason ?? "none came yet"); \"vehiclectl status\" shows more",
+      "\(reference) has no value: \(reading?.reason ?? "none received yet"); see: vehiclectl status",
       notConnected: links.contains { $0.state != "up" })
   }
 

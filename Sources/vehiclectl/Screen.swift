@@ -1,10 +1,9 @@
-// A terminal that is redrawn in place: from the top left, line by line, then cleared to the end, in one write; nothing
-// flickers and nothing scrolls. Must always leave the cursor as it was.
+// A terminal that is redrawn in place, in one write per frame so that it does not flicker. Restores the cursor when it leaves.
 
 import Glibc
 
 struct Screen {
-  /// Faster than this nobody reads.
+  /// Seconds between two frames at least.
   static let period = 0.1
 
   private let output: Output
@@ -14,7 +13,7 @@ struct Screen {
 
   init(_ output: Output) { self.output = output }
 
-  /// Draws what `lines` makes for so many rows, unless the last picture is too young and another will follow.
+  /// Draws the lines that `lines` returns for the number of rows. Skips a frame that follows too soon, unless it is the last.
   mutating func draw(last: Bool, _ lines: (_ rows: Int) -> [String]) {
     let now = Clock.monotonic
     guard last || now - drawn >= Self.period else { return }
@@ -26,7 +25,7 @@ struct Screen {
     entered = true
   }
 
-  /// Puts the cursor under the picture and shows it again. The next picture begins from nothing.
+  /// Moves the cursor below the frame and shows it. The next frame clears the screen first.
   mutating func leave() {
     guard entered else { return }
     entered = false
@@ -34,7 +33,7 @@ struct Screen {
     output.bytes(Array("\u{1b}[\(height + 1);1H\u{1b}[J\u{1b}[?25h".utf8))
   }
 
-  /// Home; each line and clear to its end; clear to the end of the screen.
+  /// The escape sequences of a frame: home; each line, cleared to its end; clear to the end of the screen.
   static func frame(_ lines: [String]) -> String {
     "\u{1b}[H" + lines.map { $0 + "\u{1b}[K\r\n" }.joined() + "\u{1b}[J"
   }

@@ -1,5 +1,4 @@
-// Aligned columns for people. Pure: rows in, lines out. Counts what a terminal shows, not bytes: wide characters take two
-// cells, combining marks none.
+// Aligned columns. Pure. Measures terminal cells, not bytes: wide characters take two cells, combining marks none.
 
 /// One cell.
 struct Cell: ExpressibleByStringInterpolation {
@@ -22,13 +21,13 @@ struct Table {
   var alignments: [Alignment]
   var rows: [[Cell]] = []
 
-  /// Columns by title; `>` before a title puts it to the right.
+  /// Creates columns by title; the prefix `>` aligns right.
   init(_ columns: String...) {
     titles = columns.map { $0.hasPrefix(">") ? String($0.dropFirst()) : $0 }
     alignments = columns.map { $0.hasPrefix(">") ? .right : .left }
   }
 
-  /// Columns as somebody else named them.
+  /// Creates left-aligned columns with given titles, as an action's report has them.
   init(titles: [String], rows: [[Cell]]) {
     let count = ([titles.count] + rows.map(\.count)).max() ?? 0
     self.titles = titles + [String](repeating: "", count: count - titles.count)
@@ -36,8 +35,7 @@ struct Table {
     self.rows = rows
   }
 
-  /// The lines, two spaces between columns and none at the end; columns that are empty everywhere are left out. Where there are only so
-  /// many cells, the last column is folded under itself.
+  /// The lines, without empty columns and trailing spaces. With a width, the last column wraps.
   func lines(indent: Int = 0, width: Int? = nil, paint: (String, Style) -> String = { text, _ in text }) -> [String] {
     let header = titles.map { Cell($0, .bold) }
     let withTitles = titles.contains { !$0.isEmpty } ? [header] + rows : rows
@@ -48,7 +46,7 @@ struct Table {
     let shown = titles.indices.filter { widths[$0] > 0 }
     let before = indent + shown.dropLast().reduce(0) { $0 + widths[$1] + 2 }
     return withTitles.flatMap { row -> [String] in
-      guard let last = shown.last, last < row.count, let width, before + row[last].text.cells > width, width - before >= Self.minFoldWidth
+      guard let last = shown.last, last < row.count, let width, before + row[last].text.cells > width, width - before >= Self.minWrapWidth
       else {
         return [line(row, shown, widths, indent, paint)]
       }
@@ -60,8 +58,8 @@ struct Table {
     }
   }
 
-  /// What is narrower is better read by a terminal that breaks lines where it will.
-  private static let minFoldWidth = 16
+  /// Narrower than this, the terminal wraps the line itself.
+  private static let minWrapWidth = 16
 
   private func line(_ row: [Cell], _ shown: [Int], _ widths: [Int], _ indent: Int, _ paint: (String, Style) -> String) -> String {
     var line = String(repeating: " ", count: indent)
@@ -83,10 +81,10 @@ struct Table {
 }
 
 extension String {
-  /// How many cells of a terminal the text takes.
+  /// The width in terminal cells.
   var cells: Int { unicodeScalars.reduce(0) { $0 + $1.cells } }
 
-  /// As much of the text as fits into so many cells. Colours count as nothing and are always closed.
+  /// Returns the text cut to `limit` cells. Colour sequences take no cells and are kept.
   func cut(to limit: Int) -> String {
     var used = 0
     var kept = String.UnicodeScalarView()
@@ -108,7 +106,7 @@ extension String {
 }
 
 extension Unicode.Scalar {
-  /// The wide blocks are those of Unicode's EastAsianWidth table, joined where what lies between is rare.
+  /// Wide blocks of Unicode's EastAsianWidth table, with small gaps joined.
   fileprivate var cells: Int {
     if value < 0x300 { return 1 }
     switch properties.generalCategory {

@@ -1,7 +1,7 @@
-// Long texts in lines of bounded width, broken between words where they have any. Pure. Counts cells of a terminal.
+// Word wrap by terminal cells. Pure.
 
 extension String {
-  /// The text in lines of at most so many cells; nothing of it is lost but the spaces at which it is broken.
+  /// Wraps the text into lines of at most `width` cells. Only the spaces at line breaks are dropped.
   func wrapped(to width: Int) -> [String] {
     let width = max(2, width)  // a wide character takes two
     var lines: [String] = []
@@ -14,7 +14,7 @@ extension String {
       }
       if !line.isEmpty { lines.append(line) }
       while rest.cells > width {
-        // Whole characters; one that is wider than the line stands alone.
+        // A character wider than the line gets its own line.
         var count = rest.count
         while count > 1, rest.prefix(count).description.cells > width { count -= 1 }
         lines.append(String(rest.prefix(count)))

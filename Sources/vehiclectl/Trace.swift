@@ -1,10 +1,9 @@
-// The messages to the daemon as --verbose may show them: without the values of secret arguments. Pure. What it cannot read it
-// does not show.
+// Messages as --verbose shows them: without the values of secret arguments. Pure. An unreadable message is not shown.
 
 import Protocols
 
 enum Trace {
-  /// The message of a call, with these arguments of an action redacted out.
+  /// Returns the message of a call with the values of these action arguments replaced by `…`.
   static func shown(_ message: [UInt8], hiding secrets: Set<String>) -> [UInt8] {
     guard !secrets.isEmpty else { return message }
     guard let call = JSON(String(decoding: message.filter { $0 != 0 }, as: UTF8.self)) else {

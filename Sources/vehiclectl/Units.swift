@@ -1,5 +1,5 @@
-// Values in the units that people think in: what the daemon tells in km/h, °C or kPa as mph, °F or psi, and back for what is set.
-// Pure. A value and its unit change together or not at all. `metric` leaves everything as the daemon tells it.
+// Unit conversion for --units: km/h, °C or kPa of the daemon to mph, °F or psi, and back for `set`. Pure. A value and its unit change
+// together or not at all; `metric` changes nothing.
 
 import ArgumentParser
 import Protocols
@@ -7,22 +7,22 @@ import Protocols
 enum Units: String, ExpressibleByArgument, CaseIterable {
   case metric, imperial
 
-  /// Says which, where no option does.
+  /// The environment variable with the default.
   static let variable = "VEHICLECTL_UNITS"
 
-  /// A line between two units, or a hyperbola: so much for one becomes one for so much.
+  /// A linear conversion, or an inverse one, as from kWh/100km to mi/kWh.
   struct Conversion {
     let unit: String
     let factor: Double
     var offset = 0.0
     var isInverse = false
-    /// No place more than the metric value has: a whole number of mph is one again.
+    /// At most one decimal place, so that a whole number converts back to the same number.
     var hasOnePlace = false
 
     func converted(_ number: Double) -> Double { isInverse ? factor / number : number * factor + offset }
     func back(_ number: Double) -> Double { isInverse ? factor / number : (number - offset) / factor }
 
-    /// As it is shown: one place behind the point, two where the number is small. nil: there is none (a consumption of 0).
+    /// The converted number, rounded to one decimal place, or two if it is small. nil if there is none, as for a consumption of 0.
     func shown(_ number: Double) -> Double? {
       let exact = converted(number)
       guard exact.isFinite, !isInverse || number > 0 else { return nil }
@@ -30,7 +30,7 @@ enum Units: String, ExpressibleByArgument, CaseIterable {
       return (exact * scale).rounded() / scale + 0  // -0 becomes 0
     }
 
-    /// The range as it is shown; nil where it has no ends.
+    /// The converted range.
     func shown(_ range: ClosedRange<Double>) -> ClosedRange<Double> {
       let ends = [range.lowerBound, range.upperBound].map { $0.isFinite ? shown($0) : $0 == -.infinity && !isInverse ? $0 : nil }
       if isInverse { return (ends[1] ?? 0)...(ends[0] ?? .infinity) }
@@ -60,10 +60,10 @@ enum Units: String, ExpressibleByArgument, CaseIterable {
     switch reading.value {
     case .int(let number)?: value = conversion.shown(Double(number)).map { .float($0) }
     case .float(let number)?: value = conversion.shown(number).map { .float($0) }
-    case .bool?, .string?, .list?: return reading  // what is no number stays, and so does its unit
+    case .bool?, .string?, .list?: return reading  // keeps its unit as well
     case nil: break
     }
-    if value == nil, reading.value != nil { reason = "has no meaning in \(conversion.unit)" }
+    if value == nil, reading.value != nil { reason = "cannot be expressed in \(conversion.unit)" }
     return Contract.Reading(
       device: reading.device, property: reading.property, value: value, unit: conversion.unit, time: reading.time, age: reading.age,
       reason: reason)
@@ -97,7 +97,7 @@ enum Units: String, ExpressibleByArgument, CaseIterable {
     return Contract.Property(shown)
   }
 
-  /// The reply of Describe as it came, with the properties' units, types and ranges as they are shown.
+  /// The reply of Describe with converted units, types and ranges.
   func shown(_ reply: JSON) -> JSON {
     guard self != .metric else { return reply }
     return reply.changing("schemas") { schema in schema.changing("properties", shownProperty) }
@@ -121,14 +121,13 @@ enum Units: String, ExpressibleByArgument, CaseIterable {
     return .object(members)
   }
 
-  /// What a person typed, in the unit that is shown, as what the device takes. The ends of a range are reached although they are
-  /// shown rounded.
+  /// Parses a value in the converted unit and converts it back, clamped to the range, whose limits are shown rounded.
   func parse(_ text: String, for property: Property) throws(ValueError) -> Value {
     guard let conversion = conversion(of: property.unit), property.isNumber else { return try property.rule.parse(text) }
     let shown = ValueRule(.float, unit: conversion.unit, range: property.range.map(conversion.shown))
     guard case .float(let number) = try shown.parse(text) else { throw ValueError("\"\(text)\" is not a number") }
     var value = conversion.back(number)
-    guard value.isFinite else { throw ValueError("\"\(text)\" has no meaning in \(property.unit ?? "")") }
+    guard value.isFinite else { throw ValueError("\"\(text)\" cannot be expressed in \(property.unit ?? "")") }
     if let range = property.range { value = min(max(value, range.lowerBound), range.upperBound) }
     return try property.rule.accept(.float(property.type == .int ? value.rounded() : (value * 1e6).rounded() / 1e6))
   }
@@ -147,7 +146,7 @@ extension JSON {
     }
   }
 
-  /// With every element of the list of this name changed.
+  /// Returns the object with every element of this array member changed.
   fileprivate func changing(_ key: String, _ change: (JSON) -> JSON) -> JSON {
     guard case .object(var members) = self else { return self }
     for index in members.indices where members[index].key == key {

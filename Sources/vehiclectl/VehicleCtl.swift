@@ -1,5 +1,5 @@
-// vehiclectl: the person's and the script's hand on the daemon. It is a client of the control socket and of nothing else;
-// what it knows of devices it asks for. One verb a file in Commands/; exit codes: see Failure.swift.
+// vehiclectl: the command line client of vehicled's control socket. It has no knowledge of devices beyond what the daemon describes.
+// One command per file in Commands/; exit codes are in Failure.swift.
 
 import ArgumentParser
 import CLinux
@@ -10,21 +10,33 @@ import Protocols
 struct VehicleCtl: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "vehiclectl",
-    abstract: "Shows and controls the vehicles that the daemon vehicled looks after.",
+    abstract: "Show and control the vehicles that the daemon vehicled manages.",
     discussion: """
-      REF names a property: PROPERTY, or DEVICE.PROPERTY where two devices have it.
-      Exit status: 0 done, 1 failed, 2 wrong use, 3 daemon not running, 4 no such device, property or action,
+      REF names a property: PROPERTY, or DEVICE.PROPERTY if several devices have it.
+      Exit status: 0 done, 1 failed, 2 usage error, 3 daemon not running, 4 no such device, property or action, \
       5 not connected, 6 timeout, 7 permission denied.
       """,
     version: version,
-    subcommands: [
-      StatusCommand.self, GetCommand.self, SetCommand.self, DoCommand.self, WatchCommand.self, DescribeCommand.self,
-      ScanCommand.self, ConnectCommand.self, DisconnectCommand.self, DriveCommand.self, DtcCommand.self, MonitorsCommand.self,
-      CarCommand.self, ToyCommand.self,
-      OpenCommand.self,
-      RecordCommand.self, ImportCommand.self, CallCommand.self, ReloadCommand.self, LogLevelCommand.self, MetricsCommand.self,
-      DoctorCommand.self, BugreportCommand.self, VersionCommand.self,
-      CompletionsCommand.self,
+    groupedSubcommands: [
+      CommandGroup(
+        name: "Values",
+        subcommands: [
+          StatusCommand.self, GetCommand.self, SetCommand.self, WatchCommand.self, DescribeCommand.self, MetricsCommand.self,
+        ]),
+      CommandGroup(
+        name: "Devices",
+        subcommands: [
+          ScanCommand.self, ConnectCommand.self, DisconnectCommand.self, DoCommand.self, OpenCommand.self, RecordCommand.self,
+        ]),
+      CommandGroup(name: "Driving", subcommands: [DriveCommand.self]),
+      CommandGroup(name: "Cars", subcommands: [DtcCommand.self, MonitorsCommand.self, ImportCommand.self, CarCommand.self]),
+      CommandGroup(name: "Toys", subcommands: [ToyCommand.self]),
+      CommandGroup(
+        name: "Maintenance",
+        subcommands: [
+          DoctorCommand.self, BugreportCommand.self, ReloadCommand.self, LogLevelCommand.self, CallCommand.self, VersionCommand.self,
+          CompletionsCommand.self,
+        ]),
     ],
     defaultSubcommand: StatusCommand.self)
 
@@ -43,12 +55,12 @@ struct VehicleCtl: ParsableCommand {
       }
       let output = Output(json: CommandLine.arguments.contains("--json"))
       output.fail(.usage("\(message(for: error)); see \"vehiclectl --help\""))
-      Glibc.exit(2)  // whatever the parser refuses is wrong use
+      Glibc.exit(2)
     }
   }
 
-  /// The verb alone is parsed first, and the whole tree, which costs milliseconds, only for what it does not take:
-  /// help, completion and mistakes.
+  /// Returns the command for these arguments. Parses the one subcommand first; the whole tree, which costs milliseconds, is parsed only
+  /// for help, completion and errors.
   static func command(of given: [String]) throws -> any ParsableCommand {
     let verbs = configuration.subcommands
     let arguments = Arguments.verbFirst(given, verbs: verbs.compactMap { $0.configuration.commandName } + ["help"])
@@ -62,7 +74,7 @@ struct VehicleCtl: ParsableCommand {
   }
 }
 
-/// A verb: its options, and what it does with them. Failures become one line and an exit code here and only here.
+/// A subcommand. Its `run` turns failures into one line on stderr and an exit code.
 protocol Verb: ParsableCommand {
   var common: CommonOptions { get }
   mutating func perform(_ output: Output) throws

@@ -1,24 +1,23 @@
-// What watch shows on a terminal: devices with their links, readings with age and rate, the last event. Pure: instants are
-// arguments. Owns the latest of everything and, per property, the times of its last updates. Must never take the moment a
-// reading is read for the moment it was made: while we are stopped, readings wait in the socket.
+// The table of `watch`: devices with their links, readings with age and rate, the last event. Pure: times are arguments. Ages count from
+// the time of a reading, not from its arrival: while the process is stopped, readings wait in the socket.
 
 import Protocols
 
 struct WatchTable {
-  /// The rate is counted over this many seconds, and gone when nothing came for as long.
+  /// Seconds over which the rate is measured; without an update for as long there is no rate.
   static let window = 2.0
 
   private struct Row {
     var reading: Contract.Reading
     var came: Double
-    /// How old it was when it came.
+    /// Age on arrival, in seconds.
     var age: Double?
-    /// The readings' own times, the last of them and those in the window before it.
+    /// Times of the readings in the window up to the last one.
     var updates: [Double] = []
 
     func age(at now: Double) -> Double? { age.map { $0 + now - came } }
 
-    /// Updates a second over the time they span, while they come.
+    /// Updates per second over the time they span.
     func rate(at now: Double) -> Double? {
       guard let first = updates.first, let last = updates.last, last > first, age(at: now) ?? 0 <= WatchTable.window else { return nil }
       return Double(updates.count - 1) / (last - first)
@@ -30,14 +29,14 @@ struct WatchTable {
   private var orders: [[String]] = []
   private var event: Contract.Event?
 
-  /// Takes a reply of Watch.
+  /// Applies a reply of Watch.
   mutating func take(_ result: Contract.Watch.Result, at now: Double, wall: Double) {
     for event in result.events ?? [] where event.name == Contract.Event.removed { remove(event.device) }
     for device in result.snapshot ?? [] {
       let position = position(of: device.name) ?? add(device)
       devices[position] = device
       for reading in device.readings { note(reading, at: position, now, wall, counts: false) }
-      let declared = Set(device.readings.map(\.property))  // a new schema may have taken some away
+      let declared = Set(device.readings.map(\.property))  // a new schema may have removed some
       orders[position].removeAll { !declared.contains($0) }
       rows[position] = rows[position].filter { declared.contains($0.key) }
     }
@@ -76,13 +75,13 @@ struct WatchTable {
     rows[position][reading.property] = row
   }
 
-  /// As told, or more if it waited on the way; a clock that was set since shows as nonsense.
+  /// The age that the daemon reports, or more if the reading waited in the socket; ignores a delay that a clock change made implausible.
   private static func age(_ reading: Contract.Reading, _ made: Double, _ wall: Double) -> Double? {
     let waited = wall - made
     return reading.age.map { (0..<86_400).contains(waited) ? max($0, waited) : $0 }
   }
 
-  /// The picture in at most so many rows; says how many more there would be.
+  /// The lines, at most `limit`; the last one gives the number of omitted lines.
   func lines(at now: Double, wall: Double, rows limit: Int, paint: (String, Style) -> String) -> [String] {
     var lines: [String] = []
     for position in devices.indices {
@@ -96,7 +95,7 @@ struct WatchTable {
     if let event { lines += ["", Output.oneLine("\(event.device): \(event.text)")] }
     guard lines.count > limit else { return lines }
     let more = lines.count - limit + 1
-    return lines.prefix(limit - 1) + [paint("… \(more) more lines: make the window taller, or name what to watch", .dim)]
+    return lines.prefix(limit - 1) + [paint("… \(more) more lines; enlarge the window, or name the properties to watch", .dim)]
   }
 
   private func table(_ position: Int, _ now: Double) -> Table {

@@ -64,7 +64,7 @@ extension WholeHouse {
       try house.write(configuration(""))
       #expect(house.vehiclectl("reload").status == 0)
       let shut = stranger(house, "status")
-      #expect(shut.status == 7 && shut.errors.contains("permission denied at"), "\(shut.errors)")
+      #expect(shut.status == 7 && shut.errors.contains("permission denied; add yourself to group vehicled"), "\(shut.errors)")
       #expect(daemon.isRunning)
     }
 

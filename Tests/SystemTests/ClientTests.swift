@@ -33,7 +33,7 @@ extension WholeHouse {
       for lost in [">&-", ">/dev/full"] {
         let outcome = house.run("/bin/sh", ["-c", "\(House.programs)/vehiclectl --socket \(house.socket) status --json \(lost)"])
         #expect(outcome.status == 1)
-        #expect(outcome.errors.hasPrefix("vehiclectl: cannot write the answer: "))
+        #expect(outcome.errors.hasPrefix("vehiclectl: cannot write to stdout: "))
       }
       #expect(daemon.isRunning && !daemon.complaints.contains("closing a client: protocol error"))
     }
@@ -47,7 +47,7 @@ extension WholeHouse {
       for verb in [["watch", "--count", "1", "--json"], ["record", "--seconds", "1", "ev", file], ["call", "--more", "Watch"]] {
         let outcome = house.run("\(House.programs)/vehiclectl", ["--socket", house.socket, "--timeout", "1"] + verb)
         #expect(outcome.status == 6, "\(verb)")
-        #expect(outcome.errors == "vehiclectl: no answer within 1 s; give it longer with --timeout\n")
+        #expect(outcome.errors == "vehiclectl: no reply within 1 s; use --timeout to wait longer\n")
       }
       #expect(!FileManager.default.fileExists(atPath: file))
       daemon.signal(SIGCONT)
@@ -67,7 +67,7 @@ extension WholeHouse {
         })
       let outcome = house.vehiclectl("--json", "status")
       #expect(outcome.status == 1)
-      #expect(outcome.errors.contains("256 clients are the limit"))
+      #expect(outcome.errors.contains("limit of 256 clients"))
       #expect(try outcome.json()["error"] as? String == "TooManyClients")
       clients = []
       #expect(wait { house.vehiclectl("status").status == 0 })

@@ -31,7 +31,7 @@ def run():
     code, out, errors = sh("vehiclectl status")
     check("vehiclectl status answers", code == 0, out or errors)
     code, out, _ = sh("vehiclectl doctor")
-    check("the doctor reports the unit", "vehicled.service runs" in out and "socket: /run/vehicled/io.vehicled lets you in (group vehicled)" in out, out.replace("\n", " | "))
+    check("the doctor reports the unit", "vehicled.service is running" in out and "socket: you have access to /run/vehicled/io.vehicled (group vehicled)" in out, out.replace("\n", " | "))
     check("it is in the Varlink registry", os.path.realpath("/run/varlink/registry/io.vehicled") == "/run/vehicled/io.vehicled")
 
     # A changed configuration and stored state survive an upgrade.

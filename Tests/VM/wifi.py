@@ -183,7 +183,7 @@ def borrow():
     # Before the toy's button is pressed.
     sh("useradd owner; usermod -aG vehicled owner")
     run = Run(command=("runuser", "-u", "owner", "--", "vehiclectl", "toy", "wifi", "Home", "--join"))
-    check("missing permission to change networks is reported", run.end() == 7 and "does not let this user" in run.said(), run.tail())
+    check("missing permission to change networks is reported", run.end() == 7 and "NetworkManager denies permission" in run.said(), run.tail())
     all_back("not allowed")
     run = Run()
     check("it waits for the toy's network while in Home", wait(lambda: WAITING in run.said(), 20) and active() == HOME, active())
@@ -214,7 +214,7 @@ def borrow():
     for number in (signal.SIGINT, signal.SIGTERM):
         run = Run()
         check(f"Trivio is joined before {number.name}", wait(lambda: active() == JOINED) and is_open(), active())
-        check(f"{number.name} ends it", run.end(number) == 1 and "back in \"Home\"" in run.said(), run.tail())
+        check(f"{number.name} ends it", run.end(number) == 1 and "reconnected to \"Home\"" in run.said(), run.tail())
         all_back(number.name)
     run = Run()
     check("Trivio is joined before SIGKILL", wait(lambda: active() == JOINED), active())
@@ -224,7 +224,7 @@ def borrow():
     run = Run()
     check("Trivio is joined before the daemon ends", wait(lambda: active() == JOINED), active())
     sh("systemctl kill -s KILL vehicled")
-    check("the end of the daemon ends it", run.end() not in (0, "still running") and "back in \"Home\"" in run.said(), run.tail())
+    check("the end of the daemon ends it", run.end() not in (0, "still running") and "reconnected to \"Home\"" in run.said(), run.tail())
     check("the unit is active again", wait(lambda: sh("vehiclectl get toy.wifi-setup")[1] == "idle"))
     all_back("a dead daemon")
 
@@ -233,10 +233,10 @@ def borrow():
     trivio.on(addresses=False)
     run = Run()
     check("Trivio is being joined", wait(lambda: "Trivio" in "".join(active())), active())
-    check("SIGINT ends that", run.end(signal.SIGINT) == 1 and "back in \"Home\"" in run.said(), run.tail())
+    check("SIGINT ends that", run.end(signal.SIGINT) == 1 and "reconnected to \"Home\"" in run.said(), run.tail())
     all_back("SIGINT while joining")
     run = Run()
-    check("a missing address is reported", run.end() == 1 and "it gave no address" in run.said(), run.tail())
+    check("a missing address is reported", run.end() == 1 and "no IP address" in run.said(), run.tail())
     all_back("no address")
     trivio.off()
 
@@ -249,7 +249,7 @@ def borrow():
     route = sh("ip route get 9.9.9.9")[1]
     check("the default route stays", "via 192.168.7.1" in route, route)
     toy = Toy(trivio)
-    check("its run succeeds", run.end() == 0 and toy.is_told() and "left \"Trivio\"" in run.said(), run.tail())
+    check("its run succeeds", run.end() == 0 and toy.is_told() and "disconnected from \"Trivio\"" in run.said(), run.tail())
     all_back("a second radio")
     toy.end()
 

@@ -131,7 +131,7 @@ import Testing
         return true
       }
     }
-    #expect(ticks >= 2 && dead == .daemonGone("vehicled has been silent for 0.3 s") && dead?.exitCode == 3)
+    #expect(ticks >= 2 && dead == .daemonGone("no reply from vehicled for 0.3 s") && dead?.exitCode == 3)
   }
 
   @Test(arguments: ["x\0", "[]\0", "{\"parameters\":7}\0", "{\"parameters\":{}}\0", "{\"continues\":1}\0"])
@@ -141,14 +141,14 @@ import Testing
     let client = try Client(path: server.path, timeout: 5)
     let nonsense = failure { _ = try client.call(Contract.Get.self, .init(references: [])) }
     #expect(
-      nonsense?.exitCode == 1 && nonsense?.message.hasPrefix("what answers is not vehicled: ") == true, "\(String(describing: nonsense))")
+      nonsense?.exitCode == 1 && nonsense?.message.hasPrefix("the server is not vehicled: ") == true, "\(String(describing: nonsense))")
   }
 
   @Test func `a flood without an end is cut off`() throws {
     let server = try SocketServer { _, _ in .send([UInt8](repeating: 32, count: VarlinkFraming.replyLimit + 1)) }
     defer { server.stop() }
     let client = try Client(path: server.path, timeout: 20)
-    #expect(failure { _ = try client.call(Contract.Reload.self, .init()) }?.message.contains("a message of more than 16 MiB") == true)
+    #expect(failure { _ = try client.call(Contract.Reload.self, .init()) }?.message.contains("longer than 16 MiB") == true)
   }
 
   @Test func `no answer is a timeout`() throws {

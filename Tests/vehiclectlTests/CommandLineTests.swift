@@ -68,13 +68,13 @@ import Testing
     #expect(try DoCommand.values(["01"], for: query) { _ in "7" } == ["request": .string("01"), "pin": .int(7)])
     #expect(
       failure { _ = try DoCommand.values([], for: query) { _ in nil } }
-        == .usage("the argument request is missing; give: query REQUEST [COUNT] (asks for pin)"))
+        == .usage("missing argument request; usage: query REQUEST [COUNT] (prompts for pin)"))
     #expect(
       failure { _ = try DoCommand.values(["a", "b", "c"], for: query) { _ in nil } }?.message.hasPrefix(
-        "the argument count: \"b\" is not a whole number") == true)
+        "invalid argument count: \"b\" is not a whole number") == true)
     #expect(
       failure { _ = try DoCommand.values(["a", "1", "c"], for: query) { _ in nil } }?.message.hasPrefix(
-        "too many arguments: pin is asked for, or a line of stdin") == true)
+        "too many arguments: pin is prompted for or read from stdin") == true)
     let leaked = failure { _ = try DoCommand.values(["a"], for: query) { _ in "geheim" } }?.message
     #expect(leaked?.contains("pin") == true && leaked?.contains("geheim") == false)
   }
@@ -91,7 +91,7 @@ import Testing
     #expect(try DoCommand.values(["2s"], for: buzz, hold: true) { _ in nil } == ["duration": .string("2s"), "hold": .bool(true)])
     #expect(
       failure { _ = try DoCommand.values(["01"], for: query, hold: true) { _ in nil } }
-        == .usage("query cannot be held: it has no argument hold; give: query REQUEST [COUNT] (asks for pin)"))
+        == .usage("cannot hold query: it has no argument hold; usage: query REQUEST [COUNT] (prompts for pin)"))
     #expect((try VehicleCtl.command(of: ["do", "--hold", "buzz"]) as? DoCommand)?.hold == true)
     #expect((try VehicleCtl.command(of: ["do", "board.buzz", "--hold", "--json"]) as? DoCommand)?.hold == true)
   }
@@ -158,7 +158,7 @@ import Testing
     }
     let error = #expect(throws: (any Error).self) { _ = try VehicleCtl.command(of: ["watch", "--interval", "3600001"]) }
     let message = error.map { VehicleCtl.message(for: $0) } ?? ""
-    #expect(message.contains("--interval") && message.hasSuffix("give milliseconds, 0 to 3600000"), "\(message)")
+    #expect(message.contains("--interval") && message.hasSuffix("use milliseconds, 0 to 3600000"), "\(message)")
   }
 
   @Test(arguments: [
@@ -166,7 +166,7 @@ import Testing
   ])
   func `help is help, whatever the options`(_ arguments: [String]) {
     let message = help(arguments)
-    #expect(message.hasPrefix("OVERVIEW: Shows and controls"), "\(arguments)")
+    #expect(message.hasPrefix("OVERVIEW: Show and control"), "\(arguments)")
     let ofGet = help(arguments + ["get"])
     #expect(ofGet.hasPrefix("OVERVIEW: Print values"), "\(arguments)")
   }

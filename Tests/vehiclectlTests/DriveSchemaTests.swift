@@ -50,19 +50,19 @@ import Testing
   }
 
   @Test(arguments: [
-    ("fast", "line 7 is no JSON object; write {\"roll\": VALUE, \"pitch\": VALUE}"), ("[1]", "line 7 is no JSON object; write {\"roll\""),
-    ("{}", "line 7 asks for nothing; write {\"roll\": VALUE"),
-    (#"{"roll":1}"#, "line 7: tilt needs pitch as well"), (#"{"yaw":1}"#, "line 7: tilt needs roll and pitch as well"),
-    (#"{"roll":1,"yaw":0}"#, "line 7: tilt needs pitch as well"),
+    ("fast", "line 7: not a JSON object; write {\"roll\": VALUE, \"pitch\": VALUE}"), ("[1]", "line 7: not a JSON object; write {\"roll\""),
+    ("{}", "line 7: empty object; write {\"roll\": VALUE"),
+    (#"{"roll":1}"#, "line 7: tilt requires pitch"), (#"{"yaw":1}"#, "line 7: tilt requires roll and pitch"),
+    (#"{"roll":1,"yaw":0}"#, "line 7: tilt requires pitch"),
     (#"{"speed":1}"#, "line 7: rover has no motion property \"speed\"; write {\"roll\""),
-    (#"{"roll":1,"speed":3}"#, "line 7: no action of rover takes just roll, speed; write {\"roll\""),
-    (#"{"roll":1,"pitch":0,"speed":3}"#, "line 7: no action of rover takes just roll, pitch, speed; write {\"roll\""),
-    (#"{"roll":"much","pitch":0}"#, "line 7: roll: \"much\" is not a number; it is called as tilt ROLL PITCH [YAW]"),
-    (#"{"roll":null,"pitch":0}"#, "line 7: roll: \"null\" is not a number"), (#"{"roll":1e999,"pitch":0}"#, "line 7 is no JSON object"),
-    (#"{"mode":"x"}"#, "line 7: rover has no motion property \"mode\""), (#"{"do":1}"#, "line 7: \"do\" takes the name of an action"),
+    (#"{"roll":1,"speed":3}"#, "line 7: no action of rover takes only roll, speed; write {\"roll\""),
+    (#"{"roll":1,"pitch":0,"speed":3}"#, "line 7: no action of rover takes only roll, pitch, speed; write {\"roll\""),
+    (#"{"roll":"much","pitch":0}"#, "line 7: roll: \"much\" is not a number; usage: tilt ROLL PITCH [YAW]"),
+    (#"{"roll":null,"pitch":0}"#, "line 7: roll: \"null\" is not a number"), (#"{"roll":1e999,"pitch":0}"#, "line 7: not a JSON object"),
+    (#"{"mode":"x"}"#, "line 7: rover has no motion property \"mode\""), (#"{"do":1}"#, "line 7: \"do\" must be the name of an action"),
     (#"{"do":"fly"}"#, "line 7: rover has no action \"fly\"; it has tilt, continue, stop, neutral"),
-    (#"{"do":"stop","now":true}"#, "line 7: stop takes no argument \"now\"; it is called as stop"),
-    (#"{"do":"tilt","roll":1}"#, "line 7: the argument pitch of tilt is missing; it is called as tilt ROLL PITCH [YAW]"),
+    (#"{"do":"stop","now":true}"#, "line 7: stop takes no argument \"now\"; usage: stop"),
+    (#"{"do":"tilt","roll":1}"#, "line 7: missing argument pitch of tilt; usage: tilt ROLL PITCH [YAW]"),
   ])
   func `a line that cannot be meant is refused with its number and the remedy`(_ line: String, _ words: String) {
     let said = refusal(line)
@@ -70,27 +70,29 @@ import Testing
   }
 
   @Test func `a device without set-points by name keeps its words`() {
-    #expect(refusal("x", Self.board) == "line 7 is no JSON object; write {\"PROPERTY\": VALUE}, as in {\"target-current\": 2.5}")
+    #expect(refusal("x", Self.board) == "line 7: not a JSON object; write {\"PROPERTY\": VALUE}, as in {\"target-current\": 2.5}")
     #expect(refusal(#"{"speed":3}"#, Self.board) == "line 7: rover has no motion property \"speed\"; it has target-current")
     #expect(
       refusal(#"{"target-current":"2.5"}"#, Self.board) == "line 7: target-current: \"2.5\" is a string; remove the quotes")
     #expect(refusal(#"{"roll":"0.1","pitch":0}"#) == "line 7: roll: \"0.1\" is a string; remove the quotes")
     #expect(refusal(#"{"speed":3}"#, Schema()) == "line 7: rover has no motion property \"speed\"; it has none")
-    #expect(refusal(#"{"a":3,"b":4}"#, Self.board)?.hasPrefix("line 7 names 2 motion properties; give one") == true)
+    #expect(refusal(#"{"a":3,"b":4}"#, Self.board)?.hasPrefix("line 7: 2 motion properties; use one") == true)
     #expect(refusal(#"{"target-current":11}"#, Self.board) == "line 7: target-current: 11 is outside -10 to 10 A")
   }
 
   @Test func `what could be two actions is named`() {
     let ambiguous = Schema(actions: [Self.tilt, Action("lean", arguments: Self.angles, motion: true, help: "")])
-    #expect(refusal(#"{"roll":1,"pitch":0}"#, ambiguous) == "line 7 could be tilt or lean; name the action: {\"do\": \"tilt\", …}")
+    #expect(
+      refusal(#"{"roll":1,"pitch":0}"#, ambiguous)
+        == "line 7: ambiguous: it could be tilt or lean; name the action: {\"do\": \"tilt\", …}")
     #expect(refusal(#"{"do":"lean","roll":1,"pitch":0}"#, ambiguous) == nil)
-    #expect(refusal(#"{"roll":1}"#, ambiguous) == "line 7: tilt needs pitch as well, or lean needs pitch as well")
+    #expect(refusal(#"{"roll":1}"#, ambiguous) == "line 7: tilt requires pitch, or lean requires pitch")
   }
 
   @Test func `a motion property goes before an action with an argument of its name`() throws {
     let both = Schema(properties: [Property("roll", .float, access: .motion, help: "")], actions: [Self.tilt])
     #expect(try driveSchema(both).parse(#"{"roll":1}"#, 7) == .set(property: "roll", .float(1)))
-    #expect(refusal(#"{"pitch":1}"#, both) == "line 7: tilt needs roll as well")
+    #expect(refusal(#"{"pitch":1}"#, both) == "line 7: tilt requires roll")
   }
 
   @Test func `what tilts can be driven by hand`() {
@@ -120,7 +122,7 @@ import Testing
     var display = DriveDisplay(device: "rover", help: ["keys"])
     #expect(
       display.lines(at: 0) { text, _ in text } == [
-        "rover  asking for the lease  ", "  roll   none sent yet", "  pitch  none sent yet", "  top    40 %", "  heard  nothing yet", "",
+        "rover  requesting the lease  ", "  roll   not sent yet", "  pitch  not sent yet", "  limit  40 %", "  last message  none yet", "",
         "keys",
       ])
     display.lease = .held
@@ -146,14 +148,15 @@ import Testing
     #expect(
       display.lines(at: 51.5) { text, _ in text } == [
         "rover  lease held  running", "  mode   Tilt Steering", "  roll    0.31 rad  ----------|####------  forward",
-        "  pitch  -1.40 rad  ##########|----------  left", "  top    40 %", "  heard  2.5 s ago", "  motor-battery-voltage  7.41 V",
-        "  video  - link down", "  hot [2J", "  stalled: no answer to a set-point for 0.4 s", "  refused", "", "keys",
+        "  pitch  -1.40 rad  ##########|----------  left", "  limit  40 %", "  last message  2.5 s ago", "  motor-battery-voltage  7.41 V",
+        "  video  - link down", "  hot [2J", "  stalled: no reply to a set-point for 0.4 s", "  refused", "", "keys",
       ])
     for line in display.lines(at: 51.5, paint: { text, _ in text }) { #expect(line.cells <= 60) }
     display.take(.init(sequence: 1, changes: [reading("running", .bool(false), age: 0), reading("messages", .int(5), age: 0.25)]), at: 60)
     display.lease = .lost("the link is down")
     display.sent = (0, -0.001)
     let lines = display.lines(at: 60) { text, _ in text }
-    #expect(lines[0] == "rover  lease lost: the link is down  stopped" && lines[5] == "  heard  0.3 s ago" && lines[3].hasSuffix("level"))
+    #expect(lines[0] == "rover  lease lost: the link is down  stopped" && lines[5] == "  last message  0.3 s ago")
+    #expect(lines[3].hasSuffix("level"))
   }
 }

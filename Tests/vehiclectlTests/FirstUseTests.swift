@@ -61,7 +61,7 @@ import Testing
   @Test func `what a device needs is asked for once, set, and the call made again`() throws {
     let daemon = Daemon()
     let (result, prompts) = try use(daemon, typed: "Ada", body: send)
-    #expect(result == "sent" && prompts == ["mirror needs its username. The name that the mirror shows\nusername: "])
+    #expect(result == "sent" && prompts == ["mirror requires username: The name that the mirror shows\nusername: "])
     #expect(daemon.heard == ["Call", "Describe", "Set", "Call"])
     let (again, none) = try use(daemon, typed: "Ada", body: send)
     #expect(again == "sent" && none.isEmpty)

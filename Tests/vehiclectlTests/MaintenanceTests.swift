@@ -6,10 +6,10 @@ import Testing
 
 @Suite struct MaintenanceTests {
   @Test(arguments: [
-    ([:], "warning", "there is no systemd"), (["LoadState": "not-found"], "warning", "not installed"),
-    (["LoadState": "loaded", "ActiveState": "active", "UnitFileState": "enabled"], "ok", "runs"),
-    (["LoadState": "loaded", "ActiveState": "inactive", "UnitFileState": "enabled"], "failed", "does not run"),
-    (["LoadState": "loaded", "ActiveState": "failed", "Result": "watchdog"], "failed", "failed (watchdog)"),
+    ([:], "warning", "systemd is not running"), (["LoadState": "not-found"], "warning", "not installed"),
+    (["LoadState": "loaded", "ActiveState": "active", "UnitFileState": "enabled"], "ok", "is running"),
+    (["LoadState": "loaded", "ActiveState": "inactive", "UnitFileState": "enabled"], "failed", "is not running"),
+    (["LoadState": "loaded", "ActiveState": "failed", "Result": "watchdog"], "failed", "failed: result watchdog"),
     (["LoadState": "loaded", "ActiveState": "failed", "Result": "start-limit-hit"], "failed", "too often"),
     (["LoadState": "masked", "ActiveState": "inactive"], "failed", "masked"),
   ])

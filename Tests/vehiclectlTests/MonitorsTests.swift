@@ -39,13 +39,13 @@ import Testing
     let plain = try Program.run(["monitors", "--socket", server.path])
     #expect(
       plain.answer == """
-        7E8: malfunction lamp (MIL) on, 2 stored trouble codes
+        7E8: malfunction indicator lamp (MIL) on, 2 stored trouble codes
           readiness monitor  since clearing  this drive
           catalyst           complete        incomplete
           monitor          test     result  value  min  max  unit
           catalyst bank 1  test 80  failed    1.1    0    1  V
 
-        7E9: malfunction lamp (MIL) off
+        7E9: malfunction indicator lamp (MIL) off
         test results (service 06) are not supported by 7E9
 
         """, "\(plain.answer)")
@@ -85,7 +85,7 @@ import Testing
           fuel-system-1  closed-loop
 
         freeze frame of P0715 (7E9, frame 0)
-          no value of it is known
+          no known values
 
         """, "\(plain.answer)")
     #expect(daemon.called.first { $0.action == "ecu-codes" }?.arguments.text == #"{"ecus":{"string":"7B0 760"}}"#)

@@ -41,10 +41,10 @@ import Testing
   @Test func `a line that makes no sense ends it with its number, wherever it stands`() throws {
     let car = DrivenCar()
     let end = try feed(car, "\n{\"roll\":0,\"pitch\":0}\n{\"roll\":1}\n{\"roll\":0,\"pitch\":0}\n")
-    #expect(end?.exitCode == 2 && end?.message == "line 3: tilt needs pitch as well")
+    #expect(end?.exitCode == 2 && end?.message == "line 3: tilt requires pitch")
     #expect(car.told.isEmpty)
     let long = try feed(car, String(repeating: " ", count: 10_000) + "{}")
-    #expect(long?.message.hasPrefix("line 1 asks for nothing") == true)
+    #expect(long?.message.hasPrefix("line 1: empty object") == true)
   }
 
   private static let lines = #"{"do":"stop"}"# + "\n" + #"{"do":"continue"}"# + "\n" + #"{"roll":0.1,"pitch":0}"#

@@ -20,7 +20,7 @@ import Testing
     #expect(
       StatusCommand.lines(ev, detailed: false, now: 100, paint: plain) == [
         "ev (obd): polling", "  tcp:h:1  up for 60 s", "  property  value  unit    age", "  rpm        3737  rpm   1.0 s",
-        "  1 without a value; \"vehiclectl status ev\" says why",
+        "  1 without a value; see: vehiclectl status ev",
       ])
   }
 
@@ -141,8 +141,8 @@ import Testing
       DescribeCommand.lines(Contract.Schema(device: "ev", kind: "obd", schema), paint: plain) == [
         "ev (obd)", "  property  type    unit  range       access", "  led       int     %     0 to 100    set     Brightness",
         "  mode      string        eco, sport  read    Mode", "  throttle  float         from 0      lease   T", "",
-        "  action", "  query REQUEST [N] (asks for pin)  do      Asks", "    REQUEST                         string  Hex",
-        "    N                               int     N", "    PIN                             string  P",
+        "  action", "  query REQUEST [N] (prompts for pin)  do      Asks", "    REQUEST                            string  Hex",
+        "    N                                  int     N", "    PIN                                string  P",
       ])
   }
 }

@@ -9,7 +9,7 @@ import Testing
     let stream = Array("w\u{1b}[A\u{1b}OB\u{1b}[1;5Cx\u{1b}[5~ü\u{1b}[D\u{1b}\u{1b}[A 70\rcqS\u{3}\u{4}".utf8)
     let expected: [Key] = [
       .direction(.forward), .direction(.forward), .direction(.backward), .direction(.right), .direction(.left), .direction(.forward), .stop,
-      .top(0.7), .top(1), .go, .go, .end,
+      .limit(0.7), .limit(1), .go, .go, .end,
       .direction(.backward), .end, .end,
     ]
     for cut in 0...stream.count {
@@ -70,11 +70,11 @@ import Testing
   }
 
   @Test func `angles are the car's, and a zero has no sign`() {
-    let full = Heading(forward: 1, turn: -1).tilt(top: 1)
+    let full = Heading(forward: 1, turn: -1).tilt(limit: 1)
     #expect(abs(full.roll - .pi / 4) < 1e-12 && abs(full.pitch + 80 * .pi / 180) < 1e-12)
-    let usual = Heading(forward: -1, turn: 0.5).tilt(top: 0.4)
+    let usual = Heading(forward: -1, turn: 0.5).tilt(limit: 0.4)
     #expect(abs(usual.roll + 0.314159265) < 1e-6 && abs(usual.pitch - 0.279252680) < 1e-6)
-    for zero in [Heading(forward: -0.0, turn: -0.0).tilt(top: 1), Heading(forward: -1, turn: -1).tilt(top: 0)] {
+    for zero in [Heading(forward: -0.0, turn: -0.0).tilt(limit: 1), Heading(forward: -1, turn: -1).tilt(limit: 0)] {
       #expect(zero.roll.sign == .plus && zero.pitch.sign == .plus && zero.roll == 0 && zero.pitch == 0)
     }
   }

@@ -70,7 +70,7 @@ import Testing
   @Test(arguments: [
     (0, "0.0 s"), (0.04, "0.0 s"), (0.05, "0.1 s"), (9.94, "9.9 s"), (9.96, "10 s"), (119, "119 s"), (120, "2 min"), (7200, "2 h"),
     (172_800, "2 d"),
-    (-5, "0.0 s"), (1e300, "ages"), (.infinity, "ages"), (.nan, "0.0 s"),
+    (-5, "0.0 s"), (1e300, "years"), (.infinity, "years"), (.nan, "0.0 s"),
   ])
   func `durations are short`(_ seconds: Double, _ words: String) {
     #expect(Format.duration(seconds) == words)
@@ -82,6 +82,6 @@ import Testing
     )
     #expect(Format.link(link, now: 100) == "down for 12 s: adapter not found: check its power; next attempt in 4.5 s")
     let hostile = Contract.Link(name: "", url: "", state: "up", since: .min, nextAttempt: .max)
-    #expect(Format.link(hostile, now: 100) == "up for ages; next attempt in ages")
+    #expect(Format.link(hostile, now: 100) == "up for years; next attempt in years")
   }
 }

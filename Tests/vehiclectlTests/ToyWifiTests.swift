@@ -57,7 +57,7 @@ import Testing
     var questions = WiFiQuestions(output: Output(json: true), isAtTerminal: isAtTerminal)
     questions.ask = { prompt throws(Failure) in script.next(prompt) }
     questions.askSecret = { prompt throws(Failure) in script.next(prompt) }
-    questions.listen = { () throws(Failure) in nearby }
+    questions.scan = { () throws(Failure) in nearby }
     return (try questions.answers(given), script.prompts)
   }
 
@@ -79,7 +79,7 @@ import Testing
     #expect(try ask(nil, ["2"], nearby: nearby).answers == .init(name: "Café", password: ""))
     #expect(try ask(nil, ["Café"], nearby: nearby).answers == .init(name: "Café", password: ""))
     let given = try ask("Else", [""])
-    #expect(given.answers == .init(name: "Else", password: "") && given.prompts == ["password of Else (empty: it is open): "])
+    #expect(given.answers == .init(name: "Else", password: "") && given.prompts == ["password of Else (empty if open): "])
   }
 
   @Test func `without a terminal nothing is asked twice`() throws {
@@ -153,7 +153,7 @@ import Testing
       #expect(outcome.status == 2 && !outcome.remarks.contains("geheim"), "\(words): \(outcome)")
     }
     let alone = try Program.run(["toy", "wifi", "Home", "--join", "--socket", server.path], input: "12345678\n")
-    #expect(alone.status == 1 && alone.remarks.contains("there is no NetworkManager here"), "\(alone)")
+    #expect(alone.status == 1 && alone.remarks.contains("NetworkManager is not running"), "\(alone)")
     #expect(daemon.called.isEmpty)
   }
 
@@ -169,7 +169,7 @@ import Testing
       ["toy", "wifi", "--socket", server.path], on: pty, environment: ["DBUS_SYSTEM_BUS_ADDRESS": bus.address])
     var talk = Conversation(pty)
     talk.when("1 that may be the toy itself", type: "")
-    talk.when("number or name (Enter looks again): ", type: "1\n")
+    talk.when("number or name (Enter scans again): ", type: "1\n")
     talk.when("password of Home: ", type: "short\n")
     talk.when("8 to 63 bytes", type: "")
     talk.when("password of Home: ", type: "geheim 12\n")
@@ -211,7 +211,7 @@ import Testing
       #expect(waitUntilJoined(manager))
       flag.raise()
     }
-    #expect(status == 0 && shown.contains("back in \"Home \"5\"\"") && shown.contains("sent; look at the light"), "\(shown)")
+    #expect(status == 0 && shown.contains("reconnected to \"Home \"5\"\"") && shown.contains("sent; look at the light"), "\(shown)")
     #expect(manager.active == "Home \"5\"" && manager.profiles == ["Home \"5\""])
   }
 
@@ -224,7 +224,7 @@ import Testing
       #expect(waitUntilJoined(manager))
       talk.pty.type("\u{3}")
     }
-    #expect(status == 1 && shown.contains("interrupted, but the toy had been told its network"), "\(shown)")
+    #expect(status == 1 && shown.contains("interrupted after the toy received its network"), "\(shown)")
   }
 
   @Test func `Ctrl-C gives it back as well`() throws {
@@ -238,7 +238,7 @@ import Testing
       talk.pty.type("\u{3}")
     }
     #expect(gone.wait(), "the daemon is to see that nobody waits any more")
-    #expect(status == 1 && shown.contains("back in \"Home \"5\"\"") && shown.contains("vehiclectl: interrupted"), "\(shown)")
+    #expect(status == 1 && shown.contains("reconnected to \"Home \"5\"\"") && shown.contains("vehiclectl: interrupted"), "\(shown)")
     #expect(manager.active == "Home \"5\"" && manager.profiles == ["Home \"5\""])
   }
 
@@ -274,6 +274,6 @@ import Testing
     let server = try daemon(until: Flag()).serve()
     defer { server.stop() }
     let (status, shown) = try join(bus, manager, server) { _ in }
-    #expect(status == 7 && shown.contains("does not let this user change networks") && manager.log.isEmpty, "\(shown)")
+    #expect(status == 7 && shown.contains("NetworkManager denies permission") && manager.log.isEmpty, "\(shown)")
   }
 }

@@ -85,7 +85,7 @@ import Testing
     defer { server.stop() }
     for words in [["dtc", "clear"], ["dtc", "clear", "--json"], ["dtc", "clear", "-q"]] {
       let outcome = try Program.run(words + ["--socket", server.path], input: "y\n")
-      #expect(outcome.status == 2 && outcome.remarks.contains("say --yes") && daemon.called.isEmpty, "\(outcome)")
+      #expect(outcome.status == 2 && outcome.remarks.contains("use --yes") && daemon.called.isEmpty, "\(outcome)")
     }
     let plain = try Program.run(["dtc", "clear", "--yes", "--socket", server.path])
     #expect(plain.status == 0 && plain.answer.hasPrefix("ecu  what      value    state      meaning\n7E8  clearing  cleared\n"))
@@ -126,7 +126,7 @@ import Testing
 
   @Test(arguments: ["n\n", "\n", "yep\n", "\u{4}", "\u{3}"]) func `whoever says anything else keeps the codes`(_ answer: String) throws {
     let (status, shown, isConfirmed) = try Self.answered(answer)
-    #expect(status == 1 && !isConfirmed && shown.contains(answer == "\u{3}" ? "interrupted" : "nothing was cleared"), "\(shown)")
+    #expect(status == 1 && !isConfirmed && shown.contains(answer == "\u{3}" ? "interrupted" : "nothing cleared"), "\(shown)")
   }
 
   @Test func `a controller that has not cleared is told in the exit status`() throws {
@@ -136,7 +136,7 @@ import Testing
     let plain = try Program.run(["dtc", "clear", "--yes", "--socket", server.path])
     #expect(
       plain.status == 1 && plain.answer.contains("conditions not correct")
-        && plain.remarks.hasSuffix("not every controller has cleared its codes\n"))
+        && plain.remarks.hasSuffix("not all ECUs have cleared their trouble codes\n"))
     let json = try Program.run(["dtc", "clear", "--yes", "--json", "--socket", server.path])
     #expect(json.status == 1 && json.answer.contains(#"{"ecu":"7E9","result":"refused","reason":"conditions not correct"}"#))
     #expect(json.answer.split(separator: "\n").count == 1)

@@ -45,7 +45,7 @@ import Testing
   @Test func `a consumption of nothing has no miles`() {
     for number in [0.0, -3] {
       let shown = Units.imperial.shown(reading(.float(number), "kWh/100km"))
-      #expect(shown.value == nil && shown.reason == "has no meaning in mi/kWh")
+      #expect(shown.value == nil && shown.reason == "cannot be expressed in mi/kWh")
     }
   }
 

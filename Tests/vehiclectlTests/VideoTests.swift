@@ -78,11 +78,12 @@ import Testing
     #expect(six.host == "fe80::1" && six.port == "81" && six.path == "/?x" && six.authority == "[fe80::1]:81")
     #expect(try VideoURL("http://[::1]/a").port == "80")
     for (text, words) in [
-      ("https://car/", "https://car/ is encrypted"), ("http://me:secret@car/", "holds a user name"),
-      ("rtsp://car/", "is no address of a stream"),
-      ("car:12346/x", "is no address of a stream"), ("http://", "is no address"), ("http://:80/", "is no address"), ("", "is no address"),
-      ("http://car:0/", "is no address"), ("http://car:65536/", "is no address"), ("http://car:x/", "is no address"),
-      ("http://[::1]x/", "is no address"),
+      ("https://car/", "https://car/: HTTPS is not supported"), ("http://me:secret@car/", "user names in URLs are not supported"),
+      ("rtsp://car/", "invalid stream URL"),
+      ("car:12346/x", "invalid stream URL"),
+      ("http://", "invalid stream URL"), ("http://:80/", "invalid stream URL"), ("", "invalid stream URL"),
+      ("http://car:0/", "invalid stream URL"), ("http://car:65536/", "invalid stream URL"), ("http://car:x/", "invalid stream URL"),
+      ("http://[::1]x/", "invalid stream URL"),
     ] {
       let refused = failure { _ = try VideoURL(text) }
       #expect(refused?.exitCode == 1 && refused?.message.contains(words) == true, "\(text)")
@@ -102,7 +103,7 @@ import Testing
       #expect(contents(file) == Self.picture)
       #expect(camera.request.hasPrefix("GET /video_feed?q=1 HTTP/1.0\r\nHost: 127.0.0.1:\(camera.port)\r\n"))
       let refused = failure { try run(server, "car", "snapshot", "rover", file) }
-      #expect(refused?.exitCode == 2 && refused?.message.contains("overwrite it with --force") == true)
+      #expect(refused?.exitCode == 2 && refused?.message.contains("use --force to overwrite it") == true)
       close(open(file, O_WRONLY | O_TRUNC))
       try run(server, "car", "snapshot", "rover", file, "--force")
       #expect(contents(file) == Self.picture)
@@ -116,7 +117,7 @@ import Testing
 
   @Test func `a snapshot that fails leaves nothing`() throws {
     for (answer, words) in [
-      ([], "ended the stream; see that the video is on"), (Self.stream(0), "ended the stream; see that the video is on"),
+      ([], "ended the stream; check that the video is on"), (Self.stream(0), "ended the stream; check that the video is on"),
       (Self.stream(1).dropLast(8), "ended the stream"),
       (Array("HTTP/1.0 404 NOT FOUND\r\n\r\n".utf8), "the camera answers \"404 NOT FOUND\""),
     ] as [([UInt8], String)] {
@@ -136,9 +137,9 @@ import Testing
     let mute = try HTTPServer([], closes: false)
     defer { mute.stop() }
     for (devices, url, video, words, code) in [
-      (["rover"], .string("http://127.0.0.1:1/"), false, "the video of rover is off; switch it on: vehiclectl set rover.video on", 1),
-      (["rover"], .string("http://127.0.0.1:1/"), true, "cannot reach the camera at 127.0.0.1:1: Connection refused", 1),
-      (["rover"], .string("https://127.0.0.1/"), true, "is encrypted", 1),
+      (["rover"], .string("http://127.0.0.1:1/"), false, "the video is off; switch it on: vehiclectl set rover.video on", 1),
+      (["rover"], .string("http://127.0.0.1:1/"), true, "cannot connect to the camera at 127.0.0.1:1: Connection refused", 1),
+      (["rover"], .string("https://127.0.0.1/"), true, "HTTPS is not supported", 1),
       (["rover"], nil, true, "rover.video-url has no value: link down", 1),
       (["rover", "truck"], .string("http://127.0.0.1:1/"), true, "rover.video-url, truck.video-url", 2),
     ] as [([String], Value?, Bool, String, Int32)] {
@@ -177,9 +178,9 @@ import Testing
     #expect(failure { _ = try stream.next(within: 5) }?.message.contains("a picture of more than") == true)
   }
 
-  @Test(arguments: [(1, 500, 0.0, "1 picture, 0.5 kB in 0.0 s"), (121, 4_300_000, 8.0, "121 pictures, 4.3 MB in 8.0 s, 15.0 a second")])
+  @Test(arguments: [(1, 500, 0.0, "1 picture, 0.5 kB in 0.0 s"), (121, 4_300_000, 8.0, "121 pictures, 4.3 MB in 8.0 s, 15.0 pictures/s")])
   func `a recording is summed up`(_ frames: Int, _ bytes: Int, _ seconds: Double, _ words: String) {
-    #expect(CarRecordVideoCommand.words(frames, bytes, seconds) == words)
+    #expect(CarRecordVideoCommand.summary(frames, bytes, seconds) == words)
   }
 
   @Test func `a page that is not known is said, with the reason`() throws {

@@ -1,9 +1,9 @@
-// Freeze frames as the action freeze-frames of kind obd reports them, a value a row: by ECU and frame for a person, nested for a program.
+// Freeze frames from the action freeze-frames of kind obd, which reports one value per row: as tables, and nested in JSON.
 
 import Protocols
 
 struct FreezeFrames {
-  /// One frame: its rows follow each other.
+  /// One frame; its rows are contiguous.
   private struct Frame {
     let ecu: String
     let number: String
@@ -26,14 +26,14 @@ struct FreezeFrames {
     (self.frames, text) = (frames, report.text)
   }
 
-  /// A heading and a table for each frame, and the remarks below them.
+  /// A title and a table for each frame, then the remarks.
   func lines(width: Int? = nil, paint: (String, Style) -> String) -> [String] {
     let tables = frames.flatMap { frame -> [String] in
       var table = Table("name", ">value", "unit")
       table.rows = frame.values.map { [Cell($0.name), Cell($0.value), Cell($0.unit)] }
       let title = Output.oneLine("freeze frame of \(frame.code)\(frame.ecu.isEmpty ? "" : " (\(frame.ecu), frame \(frame.number))")")
       return ["", paint(title, .bold)]
-        + (frame.values.isEmpty ? ["  no value of it is known"] : table.lines(indent: 2, width: width, paint: paint))
+        + (frame.values.isEmpty ? ["  no known values"] : table.lines(indent: 2, width: width, paint: paint))
     }
     let remarks = text.map { $0.split(separator: "\n").map { Output.oneLine(String($0)) } } ?? []
     return tables + remarks
@@ -71,7 +71,7 @@ extension JSON {
 }
 
 extension Client {
-  /// Calls an action that tells how far it is, and gives its end. Each part of it may take so many seconds.
+  /// Calls an action that reports progress and returns its last reply. `timeout` applies to each reply.
   func follow(_ parameters: Contract.Call.Parameters, within timeout: Double, _ output: Output) throws -> Contract.Call.Result {
     var last = Contract.Call.Result(Report())
     defer { output.progress(nil) }

@@ -1,5 +1,4 @@
-// Monitors as the action monitors of kind obd reports them, by ECU: the malfunction lamp, readiness since the codes were cleared and in
-// this drive, and the results of the tests with their limits.
+// Monitors from the action monitors of kind obd, by ECU: the malfunction indicator lamp, readiness, and test results with their limits.
 
 import Protocols
 
@@ -10,7 +9,7 @@ struct Monitors {
     let name: String
     var lamp: String?
     var codes: String?
-    /// By monitor: since the codes were cleared, and in this drive.
+    /// Readiness by monitor, since clearing and in this drive cycle.
     var readiness: [(name: String, sinceClear: String?, thisDrive: String?)] = []
     var tests: [[String]] = []
   }
@@ -45,12 +44,12 @@ struct Monitors {
     (self.ecus, text) = (ecus, report.text)
   }
 
-  /// A part for each ECU, and the remarks below them.
+  /// A section for each ECU, then the remarks.
   func lines(width: Int? = nil, paint: (String, Style) -> String) -> [String] {
     var lines: [String] = []
     for ecu in ecus {
       if !lines.isEmpty { lines.append("") }
-      let lamp = ecu.lamp.map { "malfunction lamp (MIL) \($0)" }
+      let lamp = ecu.lamp.map { "malfunction indicator lamp (MIL) \($0)" }
       let codes = ecu.codes.map { "\($0) stored trouble code\($0 == "1" ? "" : "s")" }
       let title = [ecu.name.isEmpty ? "ECU" : ecu.name, [lamp, codes].compactMap(\.self).joined(separator: ", ")]
       lines.append(paint(Output.oneLine(title.filter { !$0.isEmpty }.joined(separator: ": ")), .bold))

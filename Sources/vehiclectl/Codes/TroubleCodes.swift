@@ -1,6 +1,4 @@
-// The trouble codes of a device, and what clearing them takes away, as its actions report them: which device is meant, what a person
-// sees, what a program gets. Facts: the actions dtc, ecu-codes, freeze-frames and dtc-clear of kind obd, as "vehiclectl describe" lists
-// them.
+// Trouble codes, and what clearing them deletes, from the actions dtc, ecu-codes, freeze-frames and dtc-clear of kind obd.
 
 import Protocols
 
@@ -12,10 +10,10 @@ struct TroubleCodes {
 
   let device: String
   let client: Client
-  /// What the device can do.
+  /// The actions of the device.
   private let actions: Set<String>
 
-  /// Of the device of this name, or of the only one that has codes.
+  /// Selects the device with this name, or the only one with trouble codes.
   init(of named: String?, _ client: Client) throws(Failure) {
     let reference = Reference(device: named, name: Self.reading)
     let schemas = try reference.schemas(client)
@@ -23,10 +21,10 @@ struct TroubleCodes {
     actions = Set(schemas.first { [device] in $0.device == device }?.actions.map(\.name) ?? [])
   }
 
-  /// The codes of the emission standard.
+  /// Reads the codes of OBD-II ECUs (SAE J1979).
   func read() throws(Failure) -> TroubleReport { TroubleReport(try client.call(Contract.Call.self, parameters(Self.reading))) }
 
-  /// The codes of ECUs beyond emissions, these among them; nil where the device reads none.
+  /// Reads the codes of further ECUs by UDS, including the named ones; nil if the device does not support it.
   func ecus(_ named: [String], within timeout: Double, _ output: Output) throws -> TroubleReport? {
     guard actions.contains(Self.ofECUs) else {
       if named.isEmpty { return nil }
@@ -36,21 +34,21 @@ struct TroubleCodes {
     return TroubleReport(try client.follow(parameters(Self.ofECUs, arguments), within: timeout, output))
   }
 
-  /// What was measured when codes were stored; nil where the device does not tell.
+  /// Reads the freeze frames; nil if the device does not support it.
   func frames(within timeout: Double, _ output: Output) throws -> TroubleReport? {
     guard actions.contains(Self.freezing) else { return nil }
     return TroubleReport(try client.follow(parameters(Self.freezing), within: timeout, output))
   }
 
-  /// What clearing would take away.
+  /// What clearing would delete.
   func loss() throws(Failure) -> TroubleReport { TroubleReport(try client.call(Contract.Call.self, parameters(Self.clearing))) }
 
-  /// Clears; each half of it may take so many seconds.
+  /// Clears the codes. `timeout` applies to each reply.
   func clear(within timeout: Double) throws -> TroubleReport {
     var last = Contract.Call.Result(Report())
     let confirmed = parameters(Self.clearing, ["confirm": .bool(true)])
     try client.stream(Contract.Call.self, confirmed, first: timeout, silence: timeout) { result in
-      if Interrupt.received { throw Failure.other("interrupted; the journal says whether anything was cleared") }
+      if Interrupt.received { throw Failure.other("interrupted while clearing; see the journal for what was cleared") }
       if let result { last = result }
       return true
     }
@@ -62,7 +60,7 @@ struct TroubleCodes {
   }
 }
 
-/// What such an action told.
+/// The report of such an action.
 struct TroubleReport {
   let text: String?
   let columns: [String]
@@ -74,7 +72,7 @@ struct TroubleReport {
 
   init(text: String?, columns: [String], rows: [[String]]) { (self.text, self.columns, self.rows) = (text, columns, rows) }
 
-  /// Both in one. A code that an ECU tells in both ways stands there once, as the emission standard has it.
+  /// Merges two reports. A code that an ECU reports by both SAE J1979 and UDS is listed once, as in SAE J1979.
   func with(_ other: TroubleReport) -> TroubleReport {
     let known = Set(rows.map { $0.prefix(2).joined(separator: " ") })
     let further = other.rows.filter { row in
@@ -87,7 +85,7 @@ struct TroubleReport {
       rows: all.map(\.element))
   }
 
-  /// A table, and the remarks below it.
+  /// A table, then the remarks.
   func lines(width: Int? = nil, paint: (String, Style) -> String) -> [String] {
     let table = rows.isEmpty ? [] : Table(titles: columns, rows: rows.map { $0.map { Cell($0) } }).lines(width: width, paint: paint)
     return table + remarks
@@ -95,15 +93,15 @@ struct TroubleReport {
 
   var remarks: [String] { text.map { $0.split(separator: "\n").map { Output.oneLine(String($0)) } } ?? [] }
 
-  /// The cell of a row under this title; nil where it is empty.
+  /// The cell of a row in this column; nil if empty.
   func cell(_ title: String, of row: [String]) -> String? {
     columns.firstIndex(of: title).flatMap { $0 < row.count && !row[$0].isEmpty ? row[$0] : nil }
   }
 
-  /// The rows that tell of this.
+  /// The rows of this type.
   private func rows(_ what: String) -> [[String]] { rows.filter { cell("what", of: $0) == what } }
 
-  /// The codes that a reading lists, or those among what is lost or left.
+  /// The codes of a reading, or those that clearing deletes or leaves.
   var codes: JSON {
     let isReading = columns.contains("code")
     return .array(
@@ -123,7 +121,7 @@ struct TroubleReport {
   }
   var note: JSON? { text.map(JSON.string) }
 
-  /// Every controller that was asked has cleared.
+  /// Whether every queried ECU has cleared its codes.
   var isComplete: Bool {
     let results = rows("clearing").map { cell("value", of: $0) }
     return !results.isEmpty && results.allSatisfy { $0 == "cleared" }

@@ -1,45 +1,46 @@
-// bugreport: all that helps to understand what went wrong, in one file that a person can read before sending it.
+// bugreport: a text file with everything that helps to diagnose a problem, redacted.
 
 import ArgumentParser
 import Protocols
 
 struct BugreportCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "bugreport", abstract: "Collect what helps to find a fault: versions, configuration, counters, recent frames, journal.",
+    commandName: "bugreport", abstract: "Write a redacted report about a problem.",
     discussion: """
-      Writes one text file that only you can read, or standard output ("-"). Numbers of vehicles, addresses, names and places are left out; read it before you send
-      it. Works without the daemon as well, and then tells what there is.
+      The report has versions, findings, configuration, statistics, recent frames and the journal, in one text file that only you can \
+      read. VINs, addresses, names and places are redacted; read the report before you send it. Without the daemon the report has only \
+      what vehiclectl itself can collect.
       """)
 
   @OptionGroup var common: CommonOptions
-  @Option(help: "Listen to each device's links for this long.", transform: WatchCommand.positive)
+  @Option(help: "Record the links of each device for this many seconds (default: 5).", transform: WatchCommand.positive)
   var seconds: Int?
-  @Flag(help: "Overwrite the file.")
+  @Flag(help: "Overwrite an existing file.")
   var force = false
-  @Argument(help: "The file to write; - is standard output.", completion: .file())
+  @Argument(help: "The file to write, - for stdout.", completion: .file())
   var file: String
 
   func perform(_ output: Output) throws {
     if file != "-" { try AtomicFile.check(file, force: force) }
     Interrupt.catchSignals()
     var report = BugReport()
-    var trouble: Failure?
+    var failure: Failure?
     do {
       try report.addDaemonSections(common.connect(output), seconds: Double(seconds ?? 5)) { () throws(Failure) in try common.connect(output)
       }
-    } catch let failure as Failure {
-      trouble = failure
+    } catch let error as Failure {
+      failure = error
     }
     report.addLocalSections(socket: common.socketPath)
-    let lines = report.lines + (trouble.map { ["", "== not asked ==", $0.message] } ?? [])
+    let lines = report.lines + (failure.map { ["", "== daemon: no data ==", $0.message] } ?? [])
     let bytes = Array((lines.joined(separator: "\n") + "\n").utf8)
     if file == "-" { output.bytes(bytes) } else { try AtomicFile.write(bytes, to: file, force: force, mode: 0o600) }
-    if let trouble { output.remark(trouble) }
+    if let failure { output.remark(failure) }
     if file == "-" { return }
     if output.json {
       output.json(["file": .string(file), "bytes": .int(bytes.count)])
     } else {
-      output.note("\(file): \(bytes.count) bytes; read it before you send it")
+      output.note("wrote \(file): \(bytes.count) bytes; read it before you send it")
     }
   }
 }

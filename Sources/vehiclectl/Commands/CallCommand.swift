@@ -1,24 +1,24 @@
-// call: any method of the socket by hand; prints the parameters of each reply as a line of JSON.
+// call: any method of the socket. Prints the parameters of each reply as a line of JSON.
 
 import ArgumentParser
 import Protocols
 
 struct CallCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "call", abstract: "Call a method of the socket.",
-    discussion: "Example: vehiclectl call Get '{\"references\":[\"rpm\"]}'. A name without dots belongs to io.vehicled.")
+    commandName: "call", abstract: "Call a Varlink method.",
+    discussion: "A name without dots is a method of io.vehicled. Example: vehiclectl call Get '{\"references\":[\"rpm\"]}'")
 
   @OptionGroup var common: CommonOptions
-  @Flag(help: "Take several replies, until interrupted.")
+  @Flag(help: "Print several replies, until interrupted.")
   var more = false
-  @Argument(help: "The method: Status, or io.vehicled.Status.", completion: .list(Contract.methods.map { Self.short($0.name) }))
+  @Argument(help: "The method, as Status or io.vehicled.Status.", completion: .list(Contract.methods.map { Self.short($0.name) }))
   var method: String
-  @Argument(help: ArgumentHelp("Its parameters, an object.", valueName: "json"))
+  @Argument(help: ArgumentHelp("The parameters, a JSON object.", valueName: "json"))
   var parameters = "{}"
 
   func perform(_ output: Output) throws {
     guard let parameters = JSON(parameters), case .object = parameters else {
-      throw Failure.usage("the parameters are no JSON object; give them as '{\"name\":value}'")
+      throw Failure.usage("invalid parameters: not a JSON object; write '{\"name\":value}'")
     }
     let client = try common.connect(output)
     if more { Interrupt.catchSignals() }

@@ -1,12 +1,12 @@
-// car: what the camera of a car is good for. Alone it is the status of a device of that name, as any other name is.
+// car: commands for a camera. Without a subcommand it is the status of the device "car".
 
 import ArgumentParser
 import Protocols
 
 struct CarCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "car", abstract: "Take a picture with a car's camera, or record its video.",
-    discussion: "Without a subcommand: the status of the device \"car\".",
+    commandName: "car", abstract: "Take pictures or record video with a car's camera.",
+    discussion: "Without a subcommand, show the status of the device \"car\".",
     subcommands: [CarSnapshotCommand.self, CarRecordVideoCommand.self])
 
   @OptionGroup var common: CommonOptions

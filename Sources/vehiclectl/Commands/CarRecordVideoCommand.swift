@@ -1,5 +1,4 @@
-// car record-video: the pictures of a camera's stream one after another, as they came, into a file that vehiclectl itself
-// opens. ffmpeg and mpv read such a file as MJPEG.
+// car record-video: writes the JPEG pictures of a camera's stream to a file, which ffmpeg and mpv read as MJPEG.
 
 import ArgumentParser
 import Glibc
@@ -10,20 +9,20 @@ struct CarRecordVideoCommand: Verb {
     commandName: "record-video", abstract: "Record the video of a car's camera.",
     usage: "vehiclectl car record-video [<options>] [<device>] <file>",
     discussion: """
-      Lasts until interrupted, or for --seconds. The file holds JPEG pictures one after another: mpv FILE, or ffmpeg -f mjpeg -i FILE. \
-      The video has to be on: vehiclectl set car.video on. The device may be left out where just one has a camera.
+      Runs until interrupted, or for --seconds. Play the file, a sequence of JPEG pictures, with mpv FILE or ffmpeg -f mjpeg -i FILE.
+      Switch the video on first: vehiclectl set car.video on
       """)
 
-  /// Without a picture for so long the camera has stopped.
+  /// Seconds without a picture after which the recording fails.
   private static let silence = 10.0
 
   @OptionGroup var common: CommonOptions
-  @Option(help: "Stop after this long.", transform: WatchCommand.positive)
+  @Option(help: "Stop after this many seconds.", transform: WatchCommand.positive)
   var seconds: Int?
-  @Flag(help: "Overwrite the file.")
+  @Flag(help: "Overwrite an existing file.")
   var force = false
   @Argument(
-    help: ArgumentHelp("The device, where there are several cameras.", valueName: "device"), completion: .devices(with: Camera.address))
+    help: ArgumentHelp("The device; needed if several have a camera.", valueName: "device"), completion: .devices(with: Camera.address))
   var first: String
   @Argument(help: ArgumentHelp("The file to write, - for stdout.", valueName: "file"), completion: .file())
   var second: String?
@@ -36,7 +35,7 @@ struct CarRecordVideoCommand: Verb {
     let camera = try Camera(of: device, try common.connect(output))
     var deadline = Clock.monotonic + common.replyTimeout
     let stream = try VideoStream(camera.url, within: common.replyTimeout)
-    var descriptor: Int32?  // the file is made when the first picture is there
+    var descriptor: Int32?  // the file is created with the first picture
     var start: Double?
     var shown = 0.0
     var (frames, size) = (0, 0)
@@ -46,7 +45,7 @@ struct CarRecordVideoCommand: Verb {
       if descriptor != nil, output.json, file != "-" {
         output.json(["device": .string(camera.device), "file": .string(file), "frames": .int(frames), "bytes": .int(size)])
       } else if let start {
-        output.note("recorded \(Self.words(frames, size, Clock.monotonic - start))")
+        output.note("recorded \(Self.summary(frames, size, Clock.monotonic - start))")
       }
     }
     while !Interrupt.received, start.map({ Clock.monotonic - $0 < Double(seconds ?? .max) }) ?? true {
@@ -54,7 +53,7 @@ struct CarRecordVideoCommand: Verb {
         guard Clock.monotonic < deadline else {
           throw start == nil
             ? Failure.timeout(seconds: common.replyTimeout)
-            : .other("no picture came for \(Format.duration(Self.silence)); see that the video is on; what was recorded so far stays")
+            : .other("no picture for \(Format.duration(Self.silence)): the video may be off; see: vehiclectl status")
         }
         continue
       }
@@ -66,22 +65,22 @@ struct CarRecordVideoCommand: Verb {
       if place == STDOUT_FILENO {
         output.bytes(picture)
       } else if !Output.write(all: picture[...], to: place) {
-        throw Failure.other("cannot write \(file): \(String(cString: strerror(errno))); what was written so far stays")
+        throw Failure.other("cannot write \(file): \(String(cString: strerror(errno))); the file is incomplete")
       }
       frames += 1
       size += picture.count
       guard now - shown >= Screen.period else { continue }
       shown = now
-      output.progress(Self.words(frames, size, now - (start ?? now)))
+      output.progress(Self.summary(frames, size, now - (start ?? now)))
     }
-    if start == nil { throw Failure.other("interrupted") }  // nothing is recorded: no success
+    if start == nil { throw Failure.other("interrupted") }  // nothing was recorded
   }
 
-  /// `120 pictures, 4.3 MB in 8.0 s, 15.0 a second`.
-  static func words(_ frames: Int, _ bytes: Int, _ seconds: Double) -> String {
+  /// `120 pictures, 4.3 MB in 8.0 s, 15.0 pictures/s`.
+  static func summary(_ frames: Int, _ bytes: Int, _ seconds: Double) -> String {
     let amount = bytes < 1_000_000 ? "\(Format.tenths(Double(bytes) / 1e3)) kB" : "\(Format.tenths(Double(bytes) / 1e6)) MB"
-    // Between the first and the last picture lies one less than there are.
-    let rate = frames > 1 && seconds > 0 ? ", \(Format.tenths(Double(frames - 1) / seconds)) a second" : ""
+    // n pictures span n - 1 intervals.
+    let rate = frames > 1 && seconds > 0 ? ", \(Format.tenths(Double(frames - 1) / seconds)) pictures/s" : ""
     return "\(frames) \(frames == 1 ? "picture" : "pictures"), \(amount) in \(Format.duration(seconds))\(rate)"
   }
 }

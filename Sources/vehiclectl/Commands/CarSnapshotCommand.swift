@@ -1,4 +1,4 @@
-// car snapshot: the first picture of a camera's stream, as it came, into a file that vehiclectl itself writes.
+// car snapshot: writes the first picture of a camera's stream to a file.
 
 import ArgumentParser
 import Glibc
@@ -6,15 +6,15 @@ import Protocols
 
 struct CarSnapshotCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "snapshot", abstract: "Save one picture of a car's camera.",
+    commandName: "snapshot", abstract: "Save one picture of a car's camera as JPEG.",
     usage: "vehiclectl car snapshot [<options>] [<device>] <file>",
-    discussion: "The video has to be on: vehiclectl set car.video on. The device may be left out where just one has a camera.")
+    discussion: "Switch the video on first: vehiclectl set car.video on")
 
   @OptionGroup var common: CommonOptions
-  @Flag(help: "Overwrite the file.")
+  @Flag(help: "Overwrite an existing file.")
   var force = false
   @Argument(
-    help: ArgumentHelp("The device, where there are several cameras.", valueName: "device"), completion: .devices(with: Camera.address))
+    help: ArgumentHelp("The device; needed if several have a camera.", valueName: "device"), completion: .devices(with: Camera.address))
   var first: String
   @Argument(help: ArgumentHelp("The file to write, - for stdout.", valueName: "file"), completion: .file())
   var second: String?
@@ -35,7 +35,7 @@ struct CarSnapshotCommand: Verb {
     if output.json {
       output.json(["device": .string(camera.device), "file": .string(file), "bytes": .int(picture.count)])
     } else {
-      output.note("\(file): \(picture.count) bytes")
+      output.note("wrote \(file): \(picture.count) bytes")
     }
   }
 }

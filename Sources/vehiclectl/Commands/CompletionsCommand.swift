@@ -1,4 +1,4 @@
-// completions: the script for a shell, and the names that only the daemon knows.
+// completions: the completion script of a shell, and completion of names from the daemon's schemas.
 
 import ArgumentParser
 import Protocols
@@ -9,13 +9,13 @@ struct CompletionsCommand: Verb {
     discussion: "For bash: vehiclectl completions bash > /etc/bash_completion.d/vehiclectl")
 
   @OptionGroup var common: CommonOptions
-  @Argument(help: "bash, zsh or fish.", completion: .list(CompletionShell.allCases.map(\.rawValue)))
+  @Argument(help: "The shell: bash, zsh or fish.", completion: .list(CompletionShell.allCases.map(\.rawValue)))
   var shell: String
 
   func perform(_ output: Output) throws {
     guard let shell = CompletionShell(rawValue: shell) else {
       throw Failure.usage(
-        "\"\(shell)\" is no shell that is known here; give \(CompletionShell.allCases.map(\.rawValue).joined(separator: ", "))")
+        "unsupported shell \"\(shell)\"; use one of \(CompletionShell.allCases.map(\.rawValue).joined(separator: ", "))")
     }
     output.line(VehicleCtl.completionScript(for: shell))
   }
@@ -23,30 +23,30 @@ struct CompletionsCommand: Verb {
 
 extension CompletionKind {
   /// Devices.
-  static var devices: CompletionKind { asking { $0.map(\.device) } }
+  static var devices: CompletionKind { schemas { $0.map(\.device) } }
   /// Devices that have this property.
   static func devices(with property: String) -> CompletionKind {
-    asking { $0.filter { $0.properties.contains { $0.name == property } }.map(\.device) }
+    schemas { $0.filter { $0.properties.contains { $0.name == property } }.map(\.device) }
   }
   /// Devices that have this action.
   static func devices(doing action: String) -> CompletionKind {
-    asking { $0.filter { $0.actions.contains { $0.name == action } }.map(\.device) }
+    schemas { $0.filter { $0.actions.contains { $0.name == action } }.map(\.device) }
   }
   /// Toys.
-  static var toys: CompletionKind { asking { $0.filter { $0.kind == Toy.kind }.map(\.device) } }
-  /// What can be driven with.
+  static var toys: CompletionKind { schemas { $0.filter { $0.kind == Toy.kind }.map(\.device) } }
+  /// Input devices for driving.
   static var inputs: CompletionKind {
     .custom { _, _, _ in [DriveCommand.anyInput] + InputDevice.names(in: InputDevice.directory).map { "\(InputDevice.directory)/\($0)" } }
   }
-  /// Properties, alone and with their device.
-  static var properties: CompletionKind { asking { names($0) { $0.properties.map(\.name) } } }
+  /// Properties, with and without their device.
+  static var properties: CompletionKind { schemas { names($0) { $0.properties.map(\.name) } } }
   /// Properties that can be set.
-  static var writable: CompletionKind { asking { names($0) { $0.properties.filter { $0.writable && !$0.motion }.map(\.name) } } }
+  static var writable: CompletionKind { schemas { names($0) { $0.properties.filter { $0.writable && !$0.motion }.map(\.name) } } }
   /// Actions.
-  static var actions: CompletionKind { asking { names($0) { $0.actions.filter { !$0.motion }.map(\.name) } } }
+  static var actions: CompletionKind { schemas { names($0) { $0.actions.filter { !$0.motion }.map(\.name) } } }
 
-  /// A person who pressed Tab waits: whatever does not come in 200 ms is not offered.
-  private static func asking(_ names: @escaping @Sendable ([Contract.Schema]) -> [String]) -> CompletionKind {
+  /// Completes from the schemas; gives up after 200 ms because the user is waiting.
+  private static func schemas(_ names: @escaping @Sendable ([Contract.Schema]) -> [String]) -> CompletionKind {
     .custom { words, _, _ in
       let given = words.firstIndex(of: "--socket").flatMap { $0 + 1 < words.count ? words[$0 + 1] : nil }
       let path = given ?? Environment["VEHICLED_SOCKET"] ?? Client.defaultSocket

@@ -1,10 +1,10 @@
-// connect: has the daemon open the links of a device, now and again after failures.
+// connect: opens the links of a device and retries after failures.
 
 import ArgumentParser
 import Protocols
 
 struct ConnectCommand: Verb {
-  static let configuration = CommandConfiguration(commandName: "connect", abstract: "Open the links of a device.")
+  static let configuration = CommandConfiguration(commandName: "connect", abstract: "Open the links of a device and keep them open.")
 
   @OptionGroup var common: CommonOptions
   @Argument(help: "The device.", completion: .devices)
@@ -14,6 +14,6 @@ struct ConnectCommand: Verb {
     let client = try common.connect(output)
     _ = try client.call(Contract.Connect.self, .init(device: device))
     try FirstUse(device: device, client: client, output: output).run()
-    output.json ? output.json([:]) : output.note("connecting \(device); \"vehiclectl status \(device)\" shows how it goes")
+    output.json ? output.json([:]) : output.note("connecting \(device); see: vehiclectl status \(device)")
   }
 }

@@ -1,13 +1,14 @@
-// describe: what devices declare, properties and actions. With --json the schemas as the socket carries them.
+// describe: the properties and actions of devices; with --json the schemas as on the socket.
 
 import ArgumentParser
 import Protocols
 
 struct DescribeCommand: Verb {
-  static let configuration = CommandConfiguration(commandName: "describe", abstract: "List properties and actions.")
+  static let configuration = CommandConfiguration(
+    commandName: "describe", abstract: "List properties and actions.")
 
   @OptionGroup var common: CommonOptions
-  @Argument(help: "Just this device.", completion: .devices)
+  @Argument(help: "Only this device.", completion: .devices)
   var device: String?
 
   func perform(_ output: Output) throws {
@@ -18,7 +19,7 @@ struct DescribeCommand: Verb {
       return try client.raw(Contract.Describe.name, parameters, more: false) { output.json(units.shown($0)) }
     }
     let schemas = try client.call(Contract.Describe.self, .init(device: device)).schemas.map(units.shown)
-    if schemas.isEmpty { output.note("no devices are configured; describe one in /etc/vehicled/vehicled.toml") }
+    if schemas.isEmpty { output.note("no devices are configured; add one to /etc/vehicled/vehicled.toml") }
     for (position, schema) in schemas.enumerated() {
       if position > 0 { output.line("") }
       output.lines(Self.lines(schema, width: Output.width, paint: output.paint))

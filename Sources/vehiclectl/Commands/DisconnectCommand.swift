@@ -1,10 +1,11 @@
-// disconnect: has the daemon close the links of a device and leave them closed.
+// disconnect: closes the links of a device until `connect`.
 
 import ArgumentParser
 import Protocols
 
 struct DisconnectCommand: Verb {
-  static let configuration = CommandConfiguration(commandName: "disconnect", abstract: "Close the links of a device and leave them closed.")
+  static let configuration = CommandConfiguration(
+    commandName: "disconnect", abstract: "Close the links of a device and keep them closed.")
 
   @OptionGroup var common: CommonOptions
   @Argument(help: "The device.", completion: .devices)
@@ -13,8 +14,8 @@ struct DisconnectCommand: Verb {
   func perform(_ output: Output) throws {
     let client = try common.connect(output)
     _ = try client.call(Contract.Disconnect.self, .init(device: device))
-    // A car that could not be stopped before, say.
+    // For example, a car that has not confirmed that it stopped.
     if let fault = try? client.call(Contract.Status.self, .init(device: device)).devices.first?.fault { output.note("\(device): \(fault)") }
-    output.json ? output.json([:]) : output.note("\(device) is disconnected until \"vehiclectl connect \(device)\"")
+    output.json ? output.json([:]) : output.note("disconnected \(device); to undo: vehiclectl connect \(device)")
   }
 }

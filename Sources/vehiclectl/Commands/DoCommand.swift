@@ -1,5 +1,5 @@
-// do: runs an action with arguments by position, held against the declaration first. Secret arguments never stand on the
-// command line, where every process can read them: they are asked for. An action that is held lasts until Ctrl-C.
+// do: runs an action with positional arguments, checked against the schema. Secret arguments are prompted for, because every process can
+// read the command line. A held action runs until Ctrl-C.
 
 import ArgumentParser
 import Glibc
@@ -9,19 +9,19 @@ struct DoCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "do", abstract: "Run an action.",
     discussion: """
-      "vehiclectl describe" lists the actions. Secret arguments are asked for, or read from stdin, a line each.
-      With --hold an action lasts until Ctrl-C, as a finger on a button: vehiclectl do buzz --hold
+      List the actions with "vehiclectl describe". Secret arguments are prompted for, or read from stdin, one per line.
+      With --hold the action runs until Ctrl-C, like a button that is held down: vehiclectl do buzz --hold
       """)
 
   @OptionGroup var common: CommonOptions
   @Argument(help: ArgumentHelp("ACTION or DEVICE.ACTION.", valueName: "ref"), completion: .actions)
   var reference: String
-  @Argument(parsing: .allUnrecognized, help: ArgumentHelp("Its arguments, in the order that describe shows.", valueName: "arg"))
+  @Argument(parsing: .allUnrecognized, help: ArgumentHelp("The arguments, in the order that describe shows.", valueName: "arg"))
   var arguments: [String] = []
-  @Flag(help: "Go on until Ctrl-C; for actions with an argument \(DoCommand.holding).")
+  @Flag(help: "Run until Ctrl-C; for actions with an argument \(DoCommand.holding).")
   var hold = false
 
-  /// The argument by which an action declares that it can be held.
+  /// The argument of actions that can be held.
   private static let holding = "hold"
 
   func perform(_ output: Output) throws {
@@ -39,11 +39,11 @@ struct DoCommand: Verb {
     }
     Interrupt.catchSignals()
     let deadline = common.timeout.map { Clock.monotonic + $0 }
-    var said: String?
+    var lastText: String?
     try client.stream(Contract.Call.self, parameters, first: nil, tick: deadline == nil && !hold ? nil : 0.2, silence: nil) { result in
-      if let result, output.json || !isOnTheWay(result, &said, output) { show(result, output) }
+      if let result, output.json || !showProgress(result, &lastText, output) { show(result, output) }
       if Interrupt.received {
-        if hold { return false }  // letting go is how it ends
+        if hold { return false }  // the usual end of a held action
         throw Failure.other("interrupted")
       }
       if let deadline, Clock.monotonic >= deadline { throw Failure.timeout(seconds: common.timeout ?? 0) }
@@ -51,15 +51,15 @@ struct DoCommand: Verb {
     }
   }
 
-  /// What an action tells on its way stands in one place on a terminal; elsewhere each change of its words is a line.
-  private func isOnTheWay(_ result: Contract.Call.Result, _ said: inout String?, _ output: Output) -> Bool {
+  /// Shows a progress report: in place on a terminal, else a line for each new text. Returns false for any other report.
+  private func showProgress(_ result: Contract.Call.Result, _ lastText: inout String?, _ output: Output) -> Bool {
     guard let progress = result.progress, progress < 1, let text = result.text, result.rows == nil, result.data == nil else { return false }
     if Terminal.isTerminal(STDERR_FILENO) {
       output.progress("\(Int(max(0, min(1, progress)) * 100)) %  \(Output.oneLine(text))")
-    } else if said != text {
+    } else if lastText != text {
       output.note(Output.oneLine(text))
     }
-    said = text
+    lastText = text
     return true
   }
 
@@ -76,7 +76,7 @@ struct DoCommand: Verb {
     if let progress = result.progress, progress < 1 { output.progress("\(Int(max(0, min(1, progress)) * 100)) %") }
     guard let data = result.data.flatMap(Base64.decode) else { return }
     if Terminal.isTerminal(STDOUT_FILENO) {
-      output.note("\(data.count) bytes came; send them to a file with > FILE")
+      output.note("not shown: \(data.count) bytes of binary data; redirect stdout to a file")
     } else {
       output.bytes(data)
     }
@@ -87,10 +87,10 @@ struct DoCommand: Verb {
     _ given: [String], for action: Contract.Action, hold: Bool = false, ask: (String) throws(Failure) -> String?
   ) throws(Failure) -> [String: Value] {
     guard let declared = Action(action) else {
-      throw .other("\(action.name) takes an argument of a type that this vehiclectl does not know; a newer one may")
+      throw .other("cannot run \(action.name): an argument has an unknown type; use a newer vehiclectl")
     }
     guard !hold || declared.arguments.contains(where: { $0.name == holding && $0.type == .bool }) else {
-      throw .usage("\(action.name) cannot be held: it has no argument \(holding); give: \(Format.usage(action))")
+      throw .usage("cannot hold \(action.name): it has no argument \(holding); usage: \(Format.usage(action))")
     }
     var rest = given[...]
     var values: [String: Value] = [:]
@@ -102,18 +102,18 @@ struct DoCommand: Verb {
       let text = argument.secret ? try ask(argument.name) : rest.popFirst()
       guard let text, !(argument.secret && argument.optional && text.isEmpty) else {
         if argument.optional { continue }
-        throw .usage("the argument \(argument.name) is missing; give: \(Format.usage(action))")
+        throw .usage("missing argument \(argument.name); usage: \(Format.usage(action))")
       }
       do { values[argument.name] = try ValueRule(argument.type).parse(text) } catch {
-        let what = argument.secret ? "the answer is not \(argument.type.article)" : error.description  // it stays secret
-        throw .usage("the argument \(argument.name): \(what); give: \(Format.usage(action))")
+        let cause = argument.secret ? "it is not \(argument.type.article)" : error.description  // does not repeat a secret
+        throw .usage("invalid argument \(argument.name): \(cause); usage: \(Format.usage(action))")
       }
     }
     if !rest.isEmpty, let secret = declared.arguments.first(where: \.secret) {
-      // What is one too many may be the secret: it is not said back.
-      throw .usage("too many arguments: \(secret.name) is asked for, or a line of stdin; give: \(Format.usage(action))")
+      // The extra argument may be the secret: do not repeat it.
+      throw .usage("too many arguments: \(secret.name) is prompted for or read from stdin; usage: \(Format.usage(action))")
     }
-    guard rest.isEmpty else { throw .usage("too many arguments from \"\(rest.first ?? "")\" on; give: \(Format.usage(action))") }
+    guard rest.isEmpty else { throw .usage("too many arguments, from \"\(rest.first ?? "")\" on; usage: \(Format.usage(action))") }
     return values
   }
 }

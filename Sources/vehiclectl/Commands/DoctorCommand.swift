@@ -1,5 +1,4 @@
-// doctor: whether what the devices need is there, and how to mend what is not: first what can be seen without the daemon, then what the
-// daemon knows. Exit 1 when something has failed, 3 when the daemon cannot be asked.
+// doctor: findings of vehiclectl itself, then those of the daemon. Exits with 1 if one has failed, 3 if the daemon does not run.
 
 import ArgumentParser
 import Protocols
@@ -7,8 +6,11 @@ import Protocols
 struct DoctorCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "doctor",
-    abstract: "Look for what is wrong with unit, socket, clock, disk, serial ports, Bluetooth and adapters, and name the mend.",
-    discussion: "Changes nothing. Exit status 1 when something that a device needs has failed, 3 when the daemon does not run.")
+    abstract: "Diagnose problems and suggest fixes.",
+    discussion: """
+      Checks the unit, socket, clock, disk, serial ports, Bluetooth and adapters. Changes nothing. Exits with status 1 if a check has \
+      failed, 3 if the daemon is not running.
+      """)
 
   @OptionGroup var common: CommonOptions
 

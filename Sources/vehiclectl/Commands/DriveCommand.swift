@@ -1,5 +1,4 @@
-// drive: takes the motion lease of a device and passes set-points on: a line of JSON each from a program, or a person's keys,
-// stick or wheel.
+// drive: takes the motion lease of a device and sends set-points: from lines of JSON, keys, a gamepad or a wheel.
 
 import ArgumentParser
 import Glibc
@@ -7,35 +6,35 @@ import Protocols
 
 struct DriveCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "drive", abstract: "Drive a device, with keys, a gamepad, or set-points from stdin.",
+    commandName: "drive", abstract: "Drive with keys, a gamepad, or set-points from stdin.",
     discussion: """
-      On a terminal a car is driven with the arrow keys or WASD; space stops it, Enter lets it go on, comma and dot press and release \
-      its left and right buttons, q ends. A device without the \
-      action tilt, as a longboard, is not driven from a terminal: pipe set-points into it. Elsewhere each line \
-      of stdin is an object: one motion property, as in {"target-current": 2.5}, the arguments of a motion action, as in \
-      {"roll": 0.1, "pitch": 0}, or any action by name, as in {"do": "stop"}; "vehiclectl describe" lists them. A line counts \
-      as it is read: of several set-points that wait only the last is passed on. One must \
-      come within every deadline, or the lease is lost and the vehicle is stopped; so it is at the end of the input, on Ctrl-C, \
-      and when the link or the daemon fails. One drives at a time.
+      On a terminal, steer a car with the arrow keys or WASD. Space stops it, Enter continues, 1 to 9 and 0 set the maximum tilt, comma \
+      and dot press and release its left and right buttons, q quits. A device without the action tilt, such as a longboard, cannot be \
+      driven from a terminal: pipe set-points into the command.
+      Otherwise each line of stdin is a JSON object: one motion property, as in {"target-current": 2.5}, the arguments of a motion \
+      action, as in {"roll": 0.1, "pitch": 0}, or any action by name, as in {"do": "stop"}. List them with "vehiclectl describe". If \
+      several set-points are waiting, only the last one is sent.
+      Without a set-point within the deadline the lease is lost and the vehicle stops. It also stops at the end of the input, on Ctrl-C, \
+      and if the link or the daemon fails. Only one client can drive a device at a time.
       """)
 
   @OptionGroup var common: CommonOptions
   @Argument(help: "The device.", completion: .devices)
   var device: String
-  @Option(help: ArgumentHelp("How long set-points may stay away, in milliseconds.", valueName: "ms"))
+  @Option(help: ArgumentHelp("Longest time between two set-points, in milliseconds.", valueName: "ms"))
   var deadline = Contract.Drive.usualDeadline
   @Option(
-    help: ArgumentHelp("Drive with a gamepad or wheel: the first one there is, or this input device.", valueName: "gamepad|path"),
+    help: ArgumentHelp("Drive with the first gamepad or wheel, or with this input device.", valueName: "gamepad|path"),
     completion: .inputs)
   var input: String?
 
-  /// The word for whichever there is.
+  /// The value of --input for the first device found.
   static let anyInput = "gamepad"
 
   func validate() throws {
     guard Contract.Drive.deadlines.contains(deadline) else {
       throw ValidationError(
-        "--deadline \(deadline) is not possible: give \(Contract.Drive.deadlines.lowerBound) to \(Contract.Drive.deadlines.upperBound)")
+        "invalid --deadline \(deadline); use \(Contract.Drive.deadlines.lowerBound) to \(Contract.Drive.deadlines.upperBound)")
     }
   }
 
@@ -53,12 +52,12 @@ struct DriveCommand: Verb {
       return try drive.run()
     }
     if input != nil {
-      throw Failure.usage("\(device) has no action tilt, so no stick can drive it; give it lines: \(driveSchema.example)")
+      throw Failure.usage("cannot drive \(device) with --input: it has no action tilt; pipe lines into vehiclectl: \(driveSchema.example)")
     }
     if isAtTerminal {
       throw Failure.usage(
-        "\(device) cannot be driven from a terminal: it has no tilt to steer with keys, and nobody types a line every \(deadline) ms; pipe "
-          + "set-points into it: PROGRAM | vehiclectl drive \(device), with lines of \(driveSchema.example)")
+        "cannot drive \(device) from a terminal: it has no action tilt; pipe set-points into vehiclectl, at least one every "
+          + "\(deadline) ms: PROGRAM | vehiclectl drive \(device), with lines of \(driveSchema.example)")
     }
     var drive = PipeDrive(common, output, driveSchema, deadline: deadline)
     try drive.run(holder: holder)

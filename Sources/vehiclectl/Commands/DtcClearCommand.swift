@@ -1,36 +1,35 @@
-// dtc clear: shows what clearing the trouble codes takes away, asks, and has the daemon clear them. Must never clear anything that
-// nobody has said yes to.
+// dtc clear: shows what clearing the trouble codes deletes, asks for confirmation, and has the daemon clear them.
 
 import ArgumentParser
 import Protocols
 
 struct DtcClearCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "clear", abstract: "Clear the trouble codes, once what is lost is kept.",
+    commandName: "clear", abstract: "Clear the trouble codes of a car.",
     discussion: """
-      Shows what will be lost: codes, frozen frames, and self-tests that are complete. Asks on a terminal; elsewhere --yes says it. \
-      What is lost is kept in the journal and in the state directory first. Refused while the vehicle moves or its engine runs: leave \
-      the ignition on and the engine off. Exit status 1 where a controller has not cleared.
+      Shows what will be lost: trouble codes, freeze frames and completed readiness monitors. Asks for confirmation on a terminal; \
+      elsewhere --yes is required. What is lost is saved to the journal and the state directory first. Rejected while the vehicle moves or \
+      its engine runs: leave the ignition on and the engine off. Exits with status 1 if an ECU has not cleared its codes.
       With --json (and --yes): {"device","lost":{"codes","frames","tests","note"},"results":[{"ecu","result","reason"}],"left","note"}; \
       codes and left as in dtc.
       """)
 
   @OptionGroup var common: CommonOptions
-  @Flag(help: "Clear without asking.")
+  @Flag(help: "Clear without confirmation.")
   var yes = false
-  @Argument(help: "The device, where several have codes.", completion: .devices(doing: TroubleCodes.clearing))
+  @Argument(help: "The device; needed if several have trouble codes.", completion: .devices(doing: TroubleCodes.clearing))
   var device: String?
 
   func perform(_ output: Output) throws {
     guard yes || (Prompt.isInteractive && !output.json) else {
-      throw Failure.usage("nobody is here to be asked, so nothing is cleared; say --yes, or ask on a terminal")
+      throw Failure.usage("nothing cleared: not a terminal, or --json; use --yes to clear without confirmation")
     }
     let codes = try TroubleCodes(of: device, try common.connect(output))
     let loss = try codes.loss()
     if !output.json, !(output.quiet && yes) { output.remarks(["will be lost:"] + loss.lines(width: Output.width, paint: output.paint)) }
     if !yes {
       let answer = try Prompt.shown("Clear the trouble codes of \(codes.device)? [y/N] ") ?? ""
-      guard ["y", "yes"].contains(answer.lowercased()) else { throw Failure.other("nothing was cleared") }
+      guard ["y", "yes"].contains(answer.lowercased()) else { throw Failure.other("nothing cleared: not confirmed") }
     }
     let result = try codes.clear(within: common.replyTimeout)
     if output.json {
@@ -44,7 +43,7 @@ struct DtcClearCommand: Verb {
       output.lines(result.lines(width: Output.width, paint: output.paint))
     }
     guard result.isComplete else {
-      output.remark(.other("not every controller has cleared its codes"))
+      output.remark(.other("not all ECUs have cleared their trouble codes"))
       throw ExitCode(1)
     }
   }

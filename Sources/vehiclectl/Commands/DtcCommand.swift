@@ -1,31 +1,31 @@
-// dtc: the trouble codes of a car, by controller.
+// dtc: the trouble codes of a car by ECU, with their freeze frames.
 
 import ArgumentParser
 import Protocols
 
 struct DtcCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "dtc", abstract: "List the trouble codes of a car, or clear them.",
+    commandName: "dtc", abstract: "List or clear the trouble codes (DTCs) of a car.",
     usage: "vehiclectl dtc [<options>] [--ecu <id> ...] [<device>]\nvehiclectl dtc clear [<options>] [<device>]",
     discussion: """
-      Stored, pending and permanent codes of all ECUs of the emission standard (SAE J1979), with their meaning where the code is \
-      standard; codes of further ECUs by UDS, with their failure type (U0100-87); and the freeze frame of each code that has one. \
-      ECUs that are asked by UDS: those that are known, 7E0 to 7E7, and each --ecu.
+      Stored, pending and permanent codes of all OBD-II ECUs (SAE J1979), with the meaning of standardised codes; codes of further ECUs \
+      by UDS, with their failure type (U0100-87); and the freeze frame of each code that has one. UDS queries go to the known ECUs, to \
+      7E0 to 7E7, and to each --ecu.
       With --json: {"device","codes":[{"ecu","code","states","meaning"}],"frames":[{"ecu","frame","code","values":[{"name","value",\
       "unit"}]}],"note"}.
       """,
     subcommands: [DtcClearCommand.self])
 
   @OptionGroup var common: CommonOptions
-  @Option(help: ArgumentHelp("Ask this ECU by UDS as well, by its CAN identifier, as in 7B0; may be repeated.", valueName: "id"))
+  @Option(help: ArgumentHelp("Also query this ECU by UDS: a CAN identifier such as 7B0; can be repeated.", valueName: "id"))
   var ecu: [String] = []
-  @Argument(help: "The device, where several have codes.", completion: .devices(doing: TroubleCodes.reading))
+  @Argument(help: "The device; needed if several have trouble codes.", completion: .devices(doing: TroubleCodes.reading))
   var device: String?
 
   func perform(_ output: Output) throws {
     let codes = try TroubleCodes(of: device, try common.connect(output))
     let emissions: Result<TroubleReport, any Error> = Result { try codes.read() }
-    // Where the vehicle is not there, nothing else of it is.
+    // If the vehicle cannot be reached, the other queries would fail as well.
     if case .failure(let failure) = emissions, !Self.isAnswer(failure) { throw failure }
     let others: Result<TroubleReport?, any Error> = Result { try codes.ecus(ecu, within: common.replyTimeout, output) }
     if case .failure(let failure) = others, !Self.isAnswer(failure) || !ecu.isEmpty { throw failure }
@@ -55,7 +55,7 @@ struct DtcCommand: Verb {
     }
   }
 
-  /// Freeze frames, where the device tells of any; why it does not is a remark.
+  /// Reads the freeze frames; adds a remark if the device rejects that.
   private func frames(_ codes: TroubleCodes, _ output: Output, _ remarks: inout [String]) throws -> FreezeFrames? {
     do {
       return try codes.frames(within: common.replyTimeout, output).map(FreezeFrames.init)
@@ -65,7 +65,7 @@ struct DtcCommand: Verb {
     }
   }
 
-  /// The device has refused this, or not answered it in time: the rest may be read all the same.
+  /// Whether the device rejected the query or did not respond in time; the other queries may still work.
   private static func isAnswer(_ error: any Error) -> Bool {
     switch error as? Failure {
     case .refused(.deviceError), .refused(.timeout): true

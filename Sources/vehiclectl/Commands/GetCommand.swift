@@ -1,15 +1,15 @@
-// get: bare values for scripts, one a line. For a value that is not known nothing is printed on stdout; the reason goes to
-// stderr, and the exit status is 5 when the device is not connected, else 1.
+// get: bare values for scripts, one per line. For an unavailable value the reason goes to stderr, and the exit status is 5 if the device is
+// not connected, else 1.
 
 import ArgumentParser
 import Protocols
 
 struct GetCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "get", abstract: "Print values, one a line.",
+    commandName: "get", abstract: "Print values, one per line.",
     discussion: """
-      A value that is not known prints nothing; the reason is on stderr and the exit status is 5 when the device is not
-      connected, else 1. With --json it is null and has a reason.
+      An unavailable value prints nothing; the reason is on stderr, and the exit status is 5 if the device is not connected, else 1. With \
+      --json the value is null and has a reason.
       """)
 
   @OptionGroup var common: CommonOptions
@@ -28,7 +28,7 @@ struct GetCommand: Verb {
     let failures = try readings.filter { $0.value == nil }.map { reading in
       let links = try client.call(Contract.Status.self, .init(device: reading.device)).devices.flatMap(\.links)
       return Failure.noValue(
-        "\(reading.reference) has no value: \(reading.reason ?? "none came yet"); \"vehiclectl status \(reading.device)\" shows more",
+        "\(reading.reference) has no value: \(reading.reason ?? "none received yet"); see: vehiclectl status \(reading.device)",
         notConnected: links.contains { $0.state != "up" })
     }
     guard !failures.isEmpty else { return }

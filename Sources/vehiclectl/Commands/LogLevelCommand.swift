@@ -1,26 +1,29 @@
-// log-level: how much the daemon tells its journal, changed while it runs.
+// log-level: shows or sets the log level of the running daemon.
 
 import ArgumentParser
 import Protocols
 
 struct LogLevelCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "log-level", abstract: "Show or set how much the daemon writes to its journal.",
-    discussion:
-      "Holds until the daemon ends, or reads a configuration with another log-level. With debug it tells why links wait and devices back off."
-  )
+    commandName: "log-level", abstract: "Show or set the log level of the daemon.",
+    discussion: """
+      The level is reset when the daemon restarts or loads a configuration with another log-level. At debug the log shows why links \
+      wait and devices back off.
+      """)
 
   @OptionGroup var common: CommonOptions
 
   private static let levels = ["trace", "debug", "info", "notice", "warning", "error", "critical"]
 
   @Argument(
-    help: ArgumentHelp("trace, debug, info, notice, warning, error or critical; without one it is shown.", valueName: "level"),
+    help: ArgumentHelp("trace, debug, info, notice, warning, error or critical (default: show the level).", valueName: "level"),
     completion: .list(levels), transform: level)
   var level: String?
 
   private static func level(_ text: String) throws -> String {
-    guard levels.contains(text) else { throw ValidationError("\"\(text)\" is none of \(levels.joined(separator: ", "))") }
+    guard levels.contains(text) else {
+      throw ValidationError("\"\(text)\" is not a log level; use one of \(levels.joined(separator: ", "))")
+    }
     return text
   }
 

@@ -1,19 +1,20 @@
-// metrics: everything that is a number, for Prometheus and what reads its formats.
+// metrics: all numbers, for Prometheus and programs that read its formats.
 
 import ArgumentParser
 import Protocols
 
 struct MetricsCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "metrics", abstract: "Print every number that is known, and the daemon's own counters, as OpenMetrics text.",
+    commandName: "metrics", abstract: "Print values and statistics as OpenMetrics text.",
     discussion: """
-      vehicle_PROPERTY_UNIT{device="NAME"} for what vehicles report, vehicled_… for the daemon. A value that is not known is left out.
-      For node_exporter: systemctl enable --now vehicled-metrics.timer writes the file that its textfile collector reads.
+      Values of vehicles are vehicle_PROPERTY_UNIT{device="NAME"}, those of the daemon vehicled_…; unavailable values are omitted.
+      To write a file for the textfile collector of node_exporter: systemctl enable --now vehicled-metrics.timer
       """)
 
   @OptionGroup var common: CommonOptions
 
-  @Option(name: .shortAndLong, help: "Write to this file, at once or not at all.", completion: .file())
+  @Option(
+    name: .shortAndLong, help: ArgumentHelp("Write to this file atomically (default: -, stdout).", valueName: "file"), completion: .file())
   var output: String?
 
   func perform(_ output: Output) throws {
@@ -29,7 +30,7 @@ struct MetricsCommand: Verb {
       lines = OpenMetrics.text(devices, schemas, statistics)
     }
     guard let file = self.output, file != "-" else { return output.lines(lines) }
-    // Read by other users: node_exporter's own.
+    // Readable by node_exporter's user.
     try AtomicFile.write(Array(lines.joined(separator: "\n").utf8) + [0x0A], to: file, force: true, mode: 0o644)
   }
 }

@@ -1,4 +1,4 @@
-// monitors: readiness monitors and test results of a car, by ECU.
+// monitors: readiness monitors and test results of a car by ECU.
 
 import ArgumentParser
 import Protocols
@@ -7,14 +7,14 @@ struct MonitorsCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "monitors", abstract: "Show the readiness monitors and test results of a car.",
     discussion: """
-      By ECU: the malfunction indicator lamp, which readiness monitors are complete since the codes were cleared and in this drive, \
-      and, on CAN, the results of the on-board tests (SAE J1979, service 06) with their limits.
+      For each ECU: the malfunction indicator lamp (MIL), the readiness monitors since clearing and in this drive cycle, and, on CAN, the \
+      results of the on-board tests (SAE J1979 service 06) with their limits.
       With --json: {"device","ecus":[{"ecu","mil","storedCodes","readiness":[{"name","sinceClearing","thisDrive"}],"tests":[{"monitor",\
       "test","result","value","min","max","unit"}]}],"note"}.
       """)
 
   @OptionGroup var common: CommonOptions
-  @Argument(help: "The device, where several have monitors.", completion: .devices(doing: Monitors.reading))
+  @Argument(help: "The device; needed if several have monitors.", completion: .devices(doing: Monitors.reading))
   var device: String?
 
   func perform(_ output: Output) throws {

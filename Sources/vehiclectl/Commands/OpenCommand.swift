@@ -1,17 +1,17 @@
-// open: the address of a device's page, bare, so that a script or a person can open it: xdg-open "$(vehiclectl open car)".
+// open: the URL of a device's web page, for scripts and browsers.
 
 import ArgumentParser
 import Protocols
 
 struct OpenCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "open", abstract: "Print the address of a device's web page.",
-    discussion: "With a browser: xdg-open \"$(vehiclectl open)\". The page is whatever was set: vehiclectl set car.web-page URL")
+    commandName: "open", abstract: "Print the URL of a device's web page.",
+    discussion: "To open it in a browser: xdg-open \"$(vehiclectl open)\". To change it: vehiclectl set car.web-page URL")
 
   private static let page = "web-page"
 
   @OptionGroup var common: CommonOptions
-  @Argument(help: "The device, where several have a page.", completion: .devices(with: OpenCommand.page))
+  @Argument(help: "The device; needed if several have a web page.", completion: .devices(with: OpenCommand.page))
   var device: String?
 
   func perform(_ output: Output) throws {

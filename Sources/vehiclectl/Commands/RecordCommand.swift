@@ -1,5 +1,4 @@
-// record: every byte of a device's links into a file that vehiclectl itself opens; the daemon never opens a path that a
-// client names. The lines are the recording format, a header first.
+// record: writes all traffic of a device's links to a file in the recording format. The daemon never opens a path that a client names.
 
 import ArgumentParser
 import Glibc
@@ -7,13 +6,13 @@ import Protocols
 
 struct RecordCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "record", abstract: "Record every byte of a device's links.",
-    discussion: "Lasts until interrupted, or for --seconds. The device may be replayed from the file with link = \"replay:/PATH\".")
+    commandName: "record", abstract: "Record the traffic of a device's links.",
+    discussion: "Runs until interrupted, or for --seconds. To replay the file, configure link = \"replay:/PATH\".")
 
   @OptionGroup var common: CommonOptions
-  @Option(help: "Stop after this long.", transform: WatchCommand.positive)
+  @Option(help: "Stop after this many seconds.", transform: WatchCommand.positive)
   var seconds: Int?
-  @Flag(help: "Overwrite the file.")
+  @Flag(help: "Overwrite an existing file.")
   var force = false
   @Argument(help: "The device.", completion: .devices)
   var device: String
@@ -23,8 +22,8 @@ struct RecordCommand: Verb {
   func perform(_ output: Output) throws {
     let client = try common.connect(output)
     Interrupt.catchSignals()
-    var start: Double?  // when the first line came
-    var descriptor: Int32?  // the file is made when the first line is there, not for a device that is not
+    var start: Double?  // time of the first line
+    var descriptor: Int32?  // the file is created with the first line
     var count = 0
     var size = 0
     defer {
@@ -45,14 +44,14 @@ struct RecordCommand: Verb {
           output.bytes(line)
         } else if !Output.write(all: line[...], to: place) {
           let error = errno
-          if count == 0, !force { unlink(file) }  // ours, and nothing is in it
+          if count == 0, !force { unlink(file) }  // created here and empty
           throw Failure.other(
-            "cannot write \(file): \(String(cString: strerror(error)))\(count == 0 ? "" : "; what was written so far stays")")
+            "cannot write \(file): \(String(cString: strerror(error)))\(count == 0 ? "" : "; the file is incomplete")")
         }
         count += 1
         size += line.count
       }
-      guard let start else {  // nothing is recorded yet: to end now is no success
+      guard let start else {  // nothing was recorded
         if Interrupt.received { throw Failure.other("interrupted") }
         return true
       }
@@ -60,12 +59,12 @@ struct RecordCommand: Verb {
     }
   }
 
-  /// Never through a link: in a directory of many it may lead to somebody's file.
+  /// Creates the file. Does not follow a link, which another user may have placed in a shared directory.
   static func create(_ path: String, force: Bool) throws(Failure) -> Int32 {
     let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | (force ? O_TRUNC : O_EXCL), 0o644)
     if descriptor >= 0 { return descriptor }
-    if errno == ELOOP { throw .usage("\(path) is a link; name the file itself") }
+    if errno == ELOOP { throw .usage("cannot write \(path): it is a symbolic link; name the file itself") }
     guard errno == EEXIST else { throw .other("cannot write \(path): \(String(cString: strerror(errno)))") }
-    throw .usage("\(path) is there already; name another file, or overwrite it with --force")
+    throw .usage("cannot write \(path): it exists; name another file, or use --force to overwrite it")
   }
 }

@@ -1,10 +1,11 @@
-// reload: has the daemon read its configuration again.
+// reload: has the daemon reload its configuration; prints what changed.
 
 import ArgumentParser
 import Protocols
 
 struct ReloadCommand: Verb {
-  static let configuration = CommandConfiguration(commandName: "reload", abstract: "Have the daemon read its configuration again.")
+  static let configuration = CommandConfiguration(
+    commandName: "reload", abstract: "Reload the daemon's configuration.")
 
   @OptionGroup var common: CommonOptions
 

@@ -1,5 +1,4 @@
-// scan: what is heard on Bluetooth Low Energy, and the serial ports there are. A line for each when it is first heard (or
-// first tells its name); with --json one object a line for everything that is heard.
+// scan: Bluetooth Low Energy devices in range and serial ports. Prints each one when it is first found, and again with a new name.
 
 import ArgumentParser
 import Glibc
@@ -7,9 +6,9 @@ import Protocols
 
 struct ScanCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "scan", abstract: "Search for adapters and devices nearby.",
+    commandName: "scan", abstract: "Find Bluetooth devices in range and serial ports.",
     discussion: """
-      What looks like something that vehicled can talk to is marked with its kind. Links go on meanwhile.
+      Devices that vehicled supports are marked with their kind. Open links are not interrupted.
       With --json each line is {"transport","address","name","rssi","kind","time"}.
       """)
 
@@ -18,40 +17,40 @@ struct ScanCommand: Verb {
   }
 
   @OptionGroup var common: CommonOptions
-  @Option(help: "How long.", transform: WatchCommand.positive)
+  @Option(help: "Scan for this many seconds, 1 to 3600.", transform: WatchCommand.positive)
   var seconds = 10
-  @Argument(help: "Only ble or serial; usually both.")
+  @Argument(help: "ble or serial (default: both).")
   var transport: Transport?
 
   func validate() throws {
-    if seconds > 3600 { throw ValidationError("--seconds \(seconds) is too long: give 1 to 3600") }
+    if seconds > 3600 { throw ValidationError("invalid --seconds \(seconds); use 1 to 3600") }
   }
 
   func perform(_ output: Output) throws {
     let client = try common.connect(output)
     Interrupt.catchSignals()
     let end = Clock.monotonic + Double(seconds)
-    var heard: [String: String] = [:]
+    var found: [String: String] = [:]
     var reason: String?
     defer { output.progress(nil) }
     let parameters = Contract.Scan.Parameters(transport: transport?.rawValue, seconds: seconds)
     try client.stream(Contract.Scan.self, parameters, first: nil, tick: 0.5, silence: nil) { result in
       if Interrupt.received { return false }
       if let result { reason = result.reason }
-      if let found = result?.found {
+      if let device = result?.found {
         if output.json {
-          output.json(JSON(found))
-        } else if heard.updateValue(found.name ?? "", forKey: found.address) != found.name ?? "" {
+          output.json(JSON(device))
+        } else if found.updateValue(device.name ?? "", forKey: device.address) != device.name ?? "" {
           output.progress(nil)
-          output.line(output.fit(Self.line(found, paint: output.paint)))
+          output.line(output.fit(Self.line(device, paint: output.paint)))
         }
       }
-      let doing = reason.map { "waiting: \($0)" } ?? "searching"
-      output.progress("\(doing): \(heard.count) heard, \(Int(max(0, end - Clock.monotonic).rounded(.up))) s left")
+      let state = reason.map { "waiting: \($0)" } ?? "scanning"
+      output.progress("\(state): \(found.count) found, \(Int(max(0, end - Clock.monotonic).rounded(.up))) s left")
       return result?.searching ?? true
     }
     output.progress(nil)
-    if heard.isEmpty, !output.json { output.note("nothing was heard") }
+    if found.isEmpty, !output.json { output.note("nothing found") }
   }
 
   static func line(_ found: Contract.Discovery, paint: (String, Style) -> String) -> String {

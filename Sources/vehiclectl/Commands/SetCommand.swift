@@ -1,4 +1,4 @@
-// set: gives a property a value. What was typed is read by the declared type, so that a typo is refused here with words.
+// set: sets a property. The value is checked against the schema before it is sent.
 
 import ArgumentParser
 import Protocols
@@ -7,8 +7,8 @@ struct SetCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "set", abstract: "Set a property.",
     discussion: """
-      Truth values are on/off, true/false, yes/no or 1/0; lists are comma-separated. With --units imperial numbers are in the unit that
-      describe shows then.
+      Booleans: on/off, true/false, yes/no or 1/0. Lists: comma-separated. With --units imperial, numbers are in the unit that \
+      "describe --units imperial" shows.
       """)
 
   @OptionGroup var common: CommonOptions
@@ -35,13 +35,13 @@ struct SetCommand: Verb {
   }
 
   private static func one(_ values: [String]) throws(Failure) -> String {
-    guard let value = values.first, values.count == 1 else { throw .usage("set takes one value; quote it if it holds spaces") }
+    guard let value = values.first, values.count == 1 else { throw .usage("set takes one value; quote a value that contains spaces") }
     return value
   }
 
   static func value(_ text: String, for property: Contract.Property, of device: String, _ units: Units = .metric) throws(Failure) -> Value {
     guard let declared = Property(property) else {
-      throw .other("\(device).\(property.name) is of the type \(property.type), which this vehiclectl does not know; a newer one may")
+      throw .other("cannot set \(device).\(property.name): unknown type \(property.type); use a newer vehiclectl")
     }
     guard declared.access != .read else { throw .refused(.readOnly(device: device, property: property.name)) }
     do { return try units.parse(text, for: declared) } catch {

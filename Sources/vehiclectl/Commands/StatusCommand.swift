@@ -1,23 +1,24 @@
-// status: every device with its links and readings, or one of them in detail.
+// status: all devices with their links and readings, or one device in detail.
 
 import ArgumentParser
 import Protocols
 
 struct StatusCommand: Verb {
-  static let configuration = CommandConfiguration(commandName: "status", abstract: "Show the devices: links, readings and their age.")
+  static let configuration = CommandConfiguration(
+    commandName: "status", abstract: "Show devices, links, values and their age.")
 
   @OptionGroup var common: CommonOptions
-  @Argument(help: "Just this device, in detail.", completion: .devices)
+  @Argument(help: "Only this device, in detail.", completion: .devices)
   var device: String?
 
   func perform(_ output: Output) throws { try Self.show(device, common, output) }
 
-  /// One device in detail, or all.
+  /// Shows one device in detail, or all.
   static func show(_ wanted: String?, _ common: CommonOptions, _ output: Output) throws {
     let units = try common.unitSystem()
     let devices = try common.connect(output).call(Contract.Status.self, .init(device: wanted)).devices.map(units.shown)
     if output.json { return output.json(["devices": .array(devices.map { JSON($0) })]) }
-    if devices.isEmpty { output.note("no devices are configured; describe one in /etc/vehicled/vehicled.toml") }
+    if devices.isEmpty { output.note("no devices are configured; add one to /etc/vehicled/vehicled.toml") }
     let now = Clock.wall
     for (position, device) in devices.enumerated() {
       if position > 0 { output.line("") }
@@ -44,12 +45,12 @@ struct StatusCommand: Verb {
     if !shown.isEmpty { lines += table.lines(indent: 2, width: width, paint: paint) }
     let hidden = device.readings.count - shown.count
     if hidden > 0 {
-      lines.append(paint("  \(hidden) without a value; \"vehiclectl status \(Output.oneLine(device.name))\" says why", .dim))
+      lines.append(paint("  \(hidden) without a value; see: vehiclectl status \(Output.oneLine(device.name))", .dim))
     }
     return lines
   }
 
-  /// `ev (obd): polling`, and what is wrong where something is.
+  /// `ev (obd): polling`, and the fault, if any.
   static func header(_ device: Contract.Device, paint: (String, Style) -> String) -> String {
     let holder = device.holder.map { ", held by \($0)" } ?? ""
     return paint(Output.oneLine(device.name), .bold) + Output.oneLine(" (\(device.kind)): \(device.state)\(holder)")

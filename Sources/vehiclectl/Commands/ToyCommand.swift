@@ -1,15 +1,14 @@
-// toy: what a person does with the Trivia toy. Alone it is the status of a device of that name, as any other name is, or of the
-// only toy.
+// toy: commands for the Trivia toy. Without a subcommand it is the status of the device "toy", or of the only toy.
 
 import ArgumentParser
 import Protocols
 
 struct ToyCommand: ToyVerb {
   static let configuration = CommandConfiguration(
-    commandName: "toy", abstract: "The Trivia toy: account, facts, votes, and its Wi-Fi.",
+    commandName: "toy", abstract: "Use the Trivia toy: account, facts, votes, Wi-Fi.",
     discussion: """
-      Without a subcommand: the status of the device "toy", or of the only toy. --device names one of several.
-      Passwords are asked for, or read from stdin; they are never arguments.
+      Without a subcommand, show the status of the device "toy", or of the only toy.
+      Passwords are prompted for, or read from stdin; they are never arguments.
       """,
     subcommands: [
       ToyRegisterCommand.self, ToyLoginCommand.self, ToyLogoutCommand.self, ToyWhoamiCommand.self, ToyHistoryCommand.self,

@@ -1,4 +1,4 @@
-// toy fact: one fact that was heard, with its votes.
+// toy fact: one fact with its votes.
 
 import ArgumentParser
 import Protocols
@@ -6,11 +6,11 @@ import Protocols
 struct ToyFactCommand: ToyVerb {
   static let configuration = CommandConfiguration(
     commandName: "fact", abstract: "Show one fact with its votes.",
-    discussion: "With --json: {\"id\",\"text\",\"up\",\"down\",\"vote\",\"pending\",\"note\"}, as in history.")
+    discussion: "With --json: {\"id\",\"text\",\"up\",\"down\",\"vote\",\"pending\",\"note\"}, as in toy history.")
 
   @OptionGroup var common: CommonOptions
   @OptionGroup var toy: ToyOptions
-  @Argument(help: "Its number in the history.", transform: WatchCommand.positive)
+  @Argument(help: "The number of the fact, as in toy history.", transform: WatchCommand.positive)
   var id: Int
 
   func perform(_ output: Output) throws {

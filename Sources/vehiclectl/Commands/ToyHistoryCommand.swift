@@ -1,4 +1,4 @@
-// toy history: the facts that the toy has told, oldest first as they come.
+// toy history: the facts that the toy has told, in the order of the daemon's report.
 
 import ArgumentParser
 import Glibc
@@ -6,10 +6,10 @@ import Protocols
 
 struct ToyHistoryCommand: ToyVerb {
   static let configuration = CommandConfiguration(
-    commandName: "history", abstract: "List the facts that were heard.",
+    commandName: "history", abstract: "List the facts that the toy has told.",
     discussion: """
       With --json: {"facts":[{"id","text","up","down","vote","pending"}],"note"}; vote is "up", "down" or "none", pending is \
-      true while the server has not got it, and note says where the list is old.
+      true until the server has the vote, and note gives the reason if the list is outdated.
       """)
 
   @OptionGroup var common: CommonOptions
@@ -19,12 +19,12 @@ struct ToyHistoryCommand: ToyVerb {
     let toy = try open(output)
     var facts: [Fact] = []
     var note: String?
-    // Of very many facts the first come as steps.
+    // A long history arrives in several reports.
     try toy.client.stream(Contract.Call.self, toy.parameters("history", [:]), first: common.replyTimeout, silence: common.replyTimeout) {
       result in
       if Interrupt.received { throw Failure.other("interrupted") }
       guard let result else { return true }
-      // That the last report is not all of them is no news to who has the others.
+      // The note of a later report refers to the earlier ones.
       note = facts.isEmpty ? result.text : nil
       facts += Fact.all(result)
       return true
@@ -37,10 +37,10 @@ struct ToyHistoryCommand: ToyVerb {
       return output.json(.members(["facts": .array(facts.map { JSON($0) }), "note": note.map(JSON.string)]))
     }
     if let note { output.note(Output.oneLine(note)) }
-    if facts.isEmpty { return output.note("no fact was heard yet; throw the toy") }
+    if facts.isEmpty { return output.note("no facts yet; throw the toy") }
     output.lines(Fact.lines(facts, width: Self.width, paint: output.paint))
   }
 
-  /// Where facts are folded; nil: nowhere, for whoever reads lines.
+  /// The width at which facts wrap; nil if stdout is not a terminal.
   static var width: Int? { Terminal.isTerminal(STDOUT_FILENO) ? Terminal.window.columns : nil }
 }

@@ -1,12 +1,12 @@
-// toy login: logs in to an account on the toy's server; the daemon stays logged in.
+// toy login: logs the daemon in to an account on the toy's server.
 
 import ArgumentParser
 import Protocols
 
 struct ToyLoginCommand: ToyVerb {
   static let configuration = CommandConfiguration(
-    commandName: "login", abstract: "Log in; it lasts until logout.", usage: usage,
-    discussion: "The password is asked for, or is a line of stdin.")
+    commandName: "login", abstract: "Log in to an account.", usage: usage,
+    discussion: "Stays logged in until \"toy logout\". The password is prompted for, or read from stdin.")
 
   private static let usage = "vehiclectl toy login [<options>] <email>"
 

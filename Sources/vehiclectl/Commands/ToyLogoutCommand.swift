@@ -1,4 +1,4 @@
-// toy logout: forgets who is logged in, and with --drop-votes what was to be told to the server still.
+// toy logout: logs out, and with --drop-votes deletes votes that were not sent.
 
 import ArgumentParser
 import Protocols
@@ -8,7 +8,7 @@ struct ToyLogoutCommand: ToyVerb {
 
   @OptionGroup var common: CommonOptions
   @OptionGroup var toy: ToyOptions
-  @Flag(help: "Log out even though votes wait to be sent, and drop them.")
+  @Flag(help: "Delete pending votes, which otherwise prevent the logout.")
   var dropVotes = false
 
   func perform(_ output: Output) throws {

@@ -1,19 +1,21 @@
-// toy register: makes an account on the toy's server.
+// toy register: creates an account on the toy's server.
 
 import ArgumentParser
 import Protocols
 
 struct ToyRegisterCommand: ToyVerb {
   static let configuration = CommandConfiguration(
-    commandName: "register", abstract: "Make an account.", usage: usage,
-    discussion:
-      "The password is asked for twice, or is a line of stdin. Take one that you use nowhere else: the original server keeps it readable.")
+    commandName: "register", abstract: "Create an account and log in.", usage: usage,
+    discussion: """
+      The password is prompted for twice, or read from stdin. Choose one that you use nowhere else: the original server stores it \
+      unencrypted.
+      """)
 
   private static let usage = "vehiclectl toy register [<options>] <name> <email>"
 
   @OptionGroup var common: CommonOptions
   @OptionGroup var toy: ToyOptions
-  @Argument(help: "Your name; in quotes where it has spaces.")
+  @Argument(help: "Your name.")
   var name: String
   @Argument(help: "Your e-mail address.")
   var email: String
@@ -23,7 +25,7 @@ struct ToyRegisterCommand: ToyVerb {
   func perform(_ output: Output) throws {
     try Self.rejectExtra(extra, Self.usage)
     let toy = try open(output)
-    if Prompt.isInteractive { output.note("The toy's original server keeps passwords readable: take one that you use nowhere else.") }
+    if Prompt.isInteractive { output.note("the original server stores passwords unencrypted; choose one that you use nowhere else") }
     let password = try Password().new(output.note)
     let arguments: [String: Value] = ["name": .string(name), "email": .string(email), "password": .string(password)]
     report(toy, try toy.run("register", arguments), output)

@@ -1,11 +1,11 @@
-// toy vote: a vote for or against a fact that was heard, or none any more.
+// toy vote: votes on a fact, or withdraws the vote.
 
 import ArgumentParser
 import Protocols
 
 struct ToyVoteCommand: ToyVerb {
   static let configuration = CommandConfiguration(
-    commandName: "vote", abstract: "Vote on a fact, or take the vote back.",
+    commandName: "vote", abstract: "Vote on a fact, or withdraw the vote.",
     discussion: "With --json: {\"device\",\"text\",\"fact\",\"vote\",\"state\"}; state is \"counted\", \"unchanged\" or \"waiting\".")
 
   enum Vote: String, ExpressibleByArgument, CaseIterable {
@@ -17,9 +17,9 @@ struct ToyVoteCommand: ToyVerb {
 
   @OptionGroup var common: CommonOptions
   @OptionGroup var toy: ToyOptions
-  @Argument(help: "The fact's number in the history.", transform: WatchCommand.positive)
+  @Argument(help: "The number of the fact, as in toy history.", transform: WatchCommand.positive)
   var id: Int
-  @Argument(help: "up, down or none.")
+  @Argument(help: "The vote: up, down or none.")
   var vote: Vote
 
   func perform(_ output: Output) throws {

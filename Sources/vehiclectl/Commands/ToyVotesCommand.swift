@@ -1,19 +1,19 @@
-// toy votes: the votes that no server has yet, why they wait, and a way to forget them.
+// toy votes: lists or deletes votes that the server does not have yet.
 
 import ArgumentParser
 import Protocols
 
 struct ToyVotesCommand: ToyVerb {
   static let configuration = CommandConfiguration(
-    commandName: "votes", abstract: "List the votes that wait, or forget some.",
+    commandName: "votes", abstract: "List or delete pending votes.",
     discussion: """
-      Votes of another user or server are held until that user is logged in there again.
+      A pending vote is sent when the server responds; votes of another user or server are held until that user logs in there again.
       With --json: {"votes":[{"fact","vote","user","server","state"}],"note"}.
       """)
 
   @OptionGroup var common: CommonOptions
   @OptionGroup var toy: ToyOptions
-  @Option(help: ArgumentHelp("Forget the votes for a fact, those held for others, or all.", valueName: "number|held|all"))
+  @Option(help: ArgumentHelp("Delete the pending votes for a fact, the held ones, or all.", valueName: "number|held|all"))
   var forget: String?
 
   func perform(_ output: Output) throws {

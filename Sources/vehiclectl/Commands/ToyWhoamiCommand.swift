@@ -1,11 +1,11 @@
-// toy whoami: the account that the toy's device is logged in to.
+// toy whoami: the account that the daemon is logged in to.
 
 import ArgumentParser
 import Protocols
 
 struct ToyWhoamiCommand: ToyVerb {
   static let configuration = CommandConfiguration(
-    commandName: "whoami", abstract: "Show who is logged in.", discussion: "With --json: {\"id\",\"name\",\"email\",\"facts\",\"note\"}.")
+    commandName: "whoami", abstract: "Show the account.", discussion: "With --json: {\"id\",\"name\",\"email\",\"facts\",\"note\"}.")
 
   @OptionGroup var common: CommonOptions
   @OptionGroup var toy: ToyOptions
@@ -17,12 +17,12 @@ struct ToyWhoamiCommand: ToyVerb {
     output.lines(Self.lines(result, paint: output.paint))
   }
 
-  /// A line for each column.
+  /// One line per column.
   static func lines(_ result: Contract.Call.Result, paint: (String, Style) -> String) -> [String] {
     Table(titles: [], rows: cells(result).map { [Cell($0, .bold), Cell($1)] }).lines(paint: paint)
   }
 
-  /// The columns as members; counts are numbers.
+  /// The columns as members; id and facts are numbers.
   static func json(_ result: Contract.Call.Result) -> JSON {
     var values: [String: JSON] = [:]
     for (column, cell) in cells(result) {

@@ -1,5 +1,5 @@
-// toy wifi: walks a person through telling the toy its Wi-Fi network. Everything is asked for and checked before the button is
-// pressed: the toy waits less than a minute.
+// toy wifi: sends the toy the name and password of a Wi-Fi network. All input is read and checked before the button is pressed, because the
+// toy waits less than a minute.
 
 import ArgumentParser
 import Glibc
@@ -7,12 +7,11 @@ import Protocols
 
 struct ToyWifiCommand: ToyVerb {
   static let configuration = CommandConfiguration(
-    commandName: "wifi", abstract: "Tell the toy its Wi-Fi network.", usage: usage,
+    commandName: "wifi", abstract: "Connect the toy to a Wi-Fi network.", usage: usage,
     discussion: """
-      Asks for what is missing: the network (those nearby are listed where NetworkManager is there) and its password. Without a \
-      terminal the password is the first line of stdin, an empty one for an open network. The daemon waits for the toy on TCP port \
-      8080, which a firewall must let through; Ctrl-C ends it. --join has this computer join the toy's network itself, through \
-      NetworkManager, and go back afterwards.
+      Prompts for the network and its password if they are missing; lists networks in range if NetworkManager is available. Without a \
+      terminal the password is the first line of stdin, an empty line for an open network. The daemon waits for the toy on TCP port 8080, \
+      which a firewall must allow; Ctrl-C cancels. With --join this computer temporarily joins the toy's network through NetworkManager.
       """)
 
   private static let usage = "vehiclectl toy wifi [<options>] [<network>]"
@@ -20,12 +19,12 @@ struct ToyWifiCommand: ToyVerb {
   @OptionGroup var common: CommonOptions
   @OptionGroup var toy: ToyOptions
   @Option(
-    defaultAsFlag: ToyNetwork.usual, parsing: .next,
-    help: ArgumentHelp("Join the toy's own network meanwhile; named otherwise: --join=ESP_A1B2C3.", valueName: "network"))
+    defaultAsFlag: ToyNetwork.defaultName, parsing: .next,
+    help: ArgumentHelp("Join the toy's own network for the setup; if it has another name: --join=ESP_A1B2C3.", valueName: "network"))
   var join: String?
-  @Option(help: ArgumentHelp("Connect to a toy that listens, as the documentation has it.", valueName: "host[:port]"))
+  @Option(help: ArgumentHelp("Connect to a toy that listens itself, as its documentation describes.", valueName: "host[:port]"))
   var dial: String?
-  @Argument(help: "The network, at 2.4 GHz.")
+  @Argument(help: "The name of the network, which must be at 2.4 GHz.")
   var network: String?
   @Argument(parsing: .allUnrecognized, help: .hidden)
   var extra: [String] = []
@@ -33,54 +32,54 @@ struct ToyWifiCommand: ToyVerb {
   func perform(_ output: Output) throws {
     try Self.rejectExtra(extra, Self.usage)
     if let join, !ToyWiFi.nameLength.contains(join.utf8.count) {
-      throw Failure.usage("--join: a network's name has 1 to 32 bytes; this one has \(join.utf8.count)")
+      throw Failure.usage("invalid --join: the name has \(join.utf8.count) bytes; use 1 to 32 bytes")
     }
     Interrupt.catchSignals()
     let toy = try open(output)
     let isAsked = network == nil && Prompt.isInteractive
     let networks = join != nil || isAsked ? NetworkManager() : nil
     if join != nil, networks == nil {
-      throw Failure.other("there is no NetworkManager here to join with; join the toy's network by hand, and leave out --join")
+      throw Failure.other("cannot join the toy's network: NetworkManager is not running; join it by hand and omit --join")
     }
-    let borrowed = try networks.flatMap { networks in
+    let temporary = try networks.flatMap { networks in
       try join.map { join throws(Failure) in try TemporaryNetwork(join, networks) }
     }
     var questions = WiFiQuestions(output: output)
-    questions.listen = { () throws(Failure) in try Self.listen(networks, output) }
+    questions.scan = { () throws(Failure) in try Self.scan(networks, output) }
     let answers = try questions.answers(network)
     var arguments: [String: Value] = ["ssid": .string(answers.name)]
     if !answers.password.isEmpty { arguments["password"] = .string(answers.password) }
     if let dial { arguments["dial"] = .string(dial) }
     let run = WiFiProvisioning(toy: toy, output: output, limit: common.timeout, steps: Self.steps(join: join, dial: dial))
-    let last = try run.run(toy.parameters("wifi", arguments), joining: borrowed)
+    let last = try run.run(toy.parameters("wifi", arguments), joining: temporary)
     if !output.json, !output.quiet, let text = last?.text { output.line(Output.oneLine(text)) }
     for line in Self.end(answers.name) { output.note(line) }
   }
 
-  /// What is to be done now.
+  /// The instructions for the user.
   static func steps(join: String?, dial: String?) -> [String] {
-    let toys = join.map { "\"\(Output.oneLine($0))\"" } ?? "\"\(ToyNetwork.usual)\" (or AI-THINKER_…, ESP_…)"
+    let toys = join.map { "\"\(Output.oneLine($0))\"" } ?? "\"\(ToyNetwork.defaultName)\" (or AI-THINKER_…, ESP_…)"
     return [
       "1. Press the toy's Wi-Fi button until its light is white.",
       join == nil
-        ? "2. Join its open network \(toys) with this computer, and with nothing else."
-        : "2. This computer joins the toy's open network \(toys) by itself, and goes back afterwards; nothing else may join it.",
+        ? "2. Connect this computer, and no other device, to its open network \(toys)."
+        : "2. Wait: this computer joins the toy's open network \(toys) and returns afterwards. Connect no other device to it.",
       dial == nil ? "3. Wait: the toy connects to this computer, TCP port 8080." : "3. Wait: this computer connects to the toy.",
-      "The password crosses that open network readable: do this where nobody listens.",
+      "The password is sent unencrypted over that open network: do this where others cannot receive it.",
     ]
   }
 
-  /// What to make of it.
+  /// What to do if the toy cannot join the network.
   static func end(_ name: String) -> [String] {
     [
-      "If its light is purple: check the password of \"\(Output.oneLine(name))\", and that it is at 2.4 GHz; then press the button again."
+      "If the light is purple: check the password of \"\(Output.oneLine(name))\" and that it is a 2.4 GHz network, then start again."
     ]
   }
 
-  /// The networks nearby, after a search of a few seconds; nil where nobody can listen.
-  private static func listen(_ networks: NetworkManager?, _ output: Output) throws(Failure) -> NearbyNetworks? {
+  /// Scans for networks for up to 6 s; nil without NetworkManager or a usable Wi-Fi device.
+  private static func scan(_ networks: NetworkManager?, _ output: Output) throws(Failure) -> NearbyNetworks? {
     guard let networks, let before = try? networks.snapshot(), !before.usable.isEmpty, !before.isSwitchedOff else { return nil }
-    output.progress("listening for networks")
+    output.progress("scanning for Wi-Fi networks")
     defer { output.progress(nil) }
     for device in before.usable { networks.scan(device.path) }
     let scans = before.devices.map(\.lastScan)

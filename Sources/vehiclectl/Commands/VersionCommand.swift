@@ -1,10 +1,10 @@
-// version: the client's, and what the daemon says of itself.
+// version: the versions of vehiclectl and of the daemon.
 
 import ArgumentParser
 import Protocols
 
 struct VersionCommand: Verb {
-  static let configuration = CommandConfiguration(commandName: "version", abstract: "Show the versions of vehiclectl and of the daemon.")
+  static let configuration = CommandConfiguration(commandName: "version", abstract: "Print the versions of vehiclectl and the daemon.")
 
   @OptionGroup var common: CommonOptions
 

@@ -1,6 +1,5 @@
-// watch: values as they change. On a terminal a table that is redrawn in place, elsewhere (or with --json) one JSON object a
-// line: a flat reading {"device","property","value","unit","time","age"} (an unknown value is null and has a "reason"), or an
-// event {"event","device","text","time"}. The first lines are the snapshot. Ends with status 0 on SIGINT.
+// watch: values as they change. On a terminal a table that is redrawn in place; otherwise, and with --json, one JSON object per line: a flat
+// reading, or an event {"event","device","text","time"}. The first lines are the current values. Exits with 0 on SIGINT.
 
 import ArgumentParser
 import Glibc
@@ -8,21 +7,21 @@ import Protocols
 
 struct WatchCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "watch", abstract: "Follow values as they change.",
+    commandName: "watch", abstract: "Show values as they change.",
     discussion: """
-      On a terminal this is a table; elsewhere, and with --json, each line is one reading as in "get --json", or one event:
-      {"event":NAME,"device":DEVICE,"text":TEXT,"time":MICROSECONDS}. The first lines are what is known at the start.
+      Shows a table on a terminal. Otherwise, and with --json, prints one reading per line, as in "get --json", or one event:
+      {"event":NAME,"device":DEVICE,"text":TEXT,"time":MICROSECONDS}. The first lines are the current values.
       """)
 
   @OptionGroup var common: CommonOptions
-  @Option(help: ArgumentHelp("Stop after this many lines, or updates of the table.", valueName: "n"), transform: WatchCommand.positive)
+  @Option(help: ArgumentHelp("Stop after this many lines or table updates.", valueName: "n"), transform: WatchCommand.positive)
   var count: Int?
   @Option(
     help: ArgumentHelp(
-      "At most one update in so many milliseconds, 0 (each) to \(intervals.upperBound).", valueName: "n"),
+      "Shortest time between two updates, 0 (print each) to \(intervals.upperBound) ms.", valueName: "n"),
     transform: WatchCommand.milliseconds)
   var interval: Int?
-  @Argument(help: ArgumentHelp("Just these: PROPERTY or DEVICE.PROPERTY.", valueName: "ref"), completion: .properties)
+  @Argument(help: ArgumentHelp("PROPERTY or DEVICE.PROPERTY (default: all).", valueName: "ref"), completion: .properties)
   var references: [String] = []
 
   func perform(_ output: Output) throws {
@@ -74,13 +73,13 @@ struct WatchCommand: Verb {
 
   private static func milliseconds(_ text: String) throws -> Int {
     guard let number = Int(text), intervals.contains(number) else {
-      throw ValidationError("\"\(text)\" is no interval: give milliseconds, \(intervals.lowerBound) to \(intervals.upperBound)")
+      throw ValidationError("\"\(text)\" is not an interval; use milliseconds, \(intervals.lowerBound) to \(intervals.upperBound)")
     }
     return number
   }
 
   static func positive(_ text: String) throws -> Int {
-    guard let number = Int(text), number > 0 else { throw ValidationError("\"\(text)\" is not a whole number above 0") }
+    guard let number = Int(text), number > 0 else { throw ValidationError("\"\(text)\" is not a positive integer") }
     return number
   }
 }

@@ -1,5 +1,5 @@
-// The connections of one drive, so that nothing waits for anything else: one holds the lease, one carries set-points, one
-// stops, one presses buttons, one watches. Owns what was asked on each and not answered yet; must never queue a set-point behind another.
+// The connections of one drive, so that no call waits behind another: for the lease, set-points, Stop, buttons and Watch. At most one
+// set-point is in flight.
 
 import CLinux
 import Glibc
@@ -8,25 +8,25 @@ import Protocols
 struct DriveConnections {
   private let holder: Client
   private let driver: Client
-  private let brake: Client
+  private let stopper: Client
   private let watcher: Client
   private let buttons: Client
   private let device: String
-  /// The lease, once it was given.
+  /// The lease, once it is granted.
   private(set) var lease: String?
-  /// A stop waits for its answer.
-  private var isBraking = false
-  private var brakesAgain = false
-  /// What the buttons are to be, by property, the next first; and the one that was asked for and not answered yet.
-  private var presses: [(property: String, isDown: Bool)] = []
-  private var pressing: (property: String, isDown: Bool)?
+  /// A Stop is in flight.
+  private var isStopping = false
+  private var stopAgain = false
+  /// Queued button changes by property, and the one in flight.
+  private var queuedPresses: [(property: String, isDown: Bool)] = []
+  private var pressInFlight: (property: String, isDown: Bool)?
 
-  /// Asks for the lease of a device, and for news of these properties of it.
+  /// Requests the lease of a device, and watches these properties.
   init(_ device: String, _ deadline: Int, watching properties: [String], connect: () throws(Failure) -> Client) throws(Failure) {
     self.device = device
     holder = try connect()
     driver = try connect()
-    brake = try connect()
+    stopper = try connect()
     watcher = try connect()
     buttons = try connect()
     try holder.begin(Contract.Drive.self, .init(device: device, deadlineMilliseconds: deadline), more: true)
@@ -34,27 +34,27 @@ struct DriveConnections {
       Contract.Watch.self, .init(references: properties.map { "\(device).\($0)" }, minimumIntervalMilliseconds: 50), more: true)
   }
 
-  var descriptors: [Int32] { [holder, driver, brake, watcher, buttons].map(\.descriptor) }
+  var descriptors: [Int32] { [holder, driver, stopper, watcher, buttons].map(\.descriptor) }
 
-  /// Whether the lease was given just now; fails with the reason where it was refused or is lost.
+  /// Returns whether the lease was granted just now; fails with the reason if it was rejected or lost.
   mutating func receiveLease() throws(Failure) -> Bool {
     guard let result = try holder.next(Contract.Drive.self) else { return false }
     defer { lease = result.lease }
     return lease == nil
   }
 
-  /// What there is to see.
+  /// The next reply of Watch, or nil.
   func receiveUpdate() throws(Failure) -> Contract.Watch.Result? { try watcher.next(Contract.Watch.self) }
 
-  /// Runs a motion action on the connection of set-points.
+  /// Runs a motion action on the connection for set-points.
   func run(_ action: String, _ arguments: [String: Value] = [:]) throws(Failure) {
     let parameters = Contract.Call.Parameters(
       device: device, action: action, arguments: arguments.isEmpty ? nil : arguments, lease: lease)
     try driver.begin(Contract.Call.self, parameters)
   }
 
-  /// Whether the device answered. A refusal that the lease outlives is given back in words.
-  func receiveReply() throws(Failure) -> (came: Bool, refusal: String?) {
+  /// Returns whether the device replied, and the message of an error that does not end the lease.
+  func receiveReply() throws(Failure) -> (received: Bool, refusal: String?) {
     do throws(Failure) { return (try driver.next(Contract.Call.self) != nil, nil) } catch {
       switch error {
       case .refused(.deviceError(_, _, let message)): return (true, message)
@@ -65,76 +65,76 @@ struct DriveConnections {
     }
   }
 
-  /// Stops the car, past every set-point.
+  /// Stops the car without waiting for set-points in flight.
   mutating func stop() throws(Failure) {
-    guard !isBraking else { return brakesAgain = true }
-    isBraking = true
-    try brake.begin(Contract.Call.self, .init(device: device, action: "stop"))
+    guard !isStopping else { return stopAgain = true }
+    isStopping = true
+    try stopper.begin(Contract.Call.self, .init(device: device, action: "stop"))
   }
 
-  /// Presses a button or releases it, behind what was asked before.
+  /// Queues a button change.
   mutating func press(_ property: String, _ isDown: Bool) throws(Failure) {
-    presses.removeAll { $0.property == property }
-    presses.append((property, isDown))
+    queuedPresses.removeAll { $0.property == property }
+    queuedPresses.append((property, isDown))
     try pressNext()
   }
 
-  /// Whether a button is pressed, as far as it was asked for here and is not answered yet.
-  func isAskedToBeDown(_ property: String) -> Bool? {
-    (presses + (pressing.map { [$0] } ?? [])).first { $0.property == property }?.isDown
+  /// The requested state of a button; nil if no change is queued or in flight.
+  func requestedState(of property: String) -> Bool? {
+    (queuedPresses + (pressInFlight.map { [$0] } ?? [])).first { $0.property == property }?.isDown
   }
 
-  /// What a button is now, or why it is not what was asked; nil while there is no answer.
+  /// The new state of a button, or the error; nil while there is no reply.
   mutating func receiveButtonReply() throws(Failure) -> Result<Contract.Reading, ContractError>? {
     let answer: Result<Contract.Reading, ContractError>
     do throws(Failure) {
       guard let result = try buttons.next(Contract.Set.self) else { return nil }
       answer = .success(result.reading)
     } catch .refused(let error) { answer = .failure(error) }
-    pressing = nil
+    pressInFlight = nil
     try pressNext()
     return answer
   }
 
   private mutating func pressNext() throws(Failure) {
-    guard pressing == nil, !presses.isEmpty else { return }
-    let next = presses.removeFirst()
-    pressing = next
+    guard pressInFlight == nil, !queuedPresses.isEmpty else { return }
+    let next = queuedPresses.removeFirst()
+    pressInFlight = next
     try buttons.begin(Contract.Set.self, .init(device: device, property: next.property, value: .bool(next.isDown)))
   }
 
-  /// Waits until all buttons were answered, or the time is over.
+  /// Waits for the replies to all button changes, at most until `limit`.
   mutating func finishPressing(until limit: Double) throws(Failure) {
-    while pressing != nil, Clock.monotonic < limit {
+    while pressInFlight != nil, Clock.monotonic < limit {
       Self.wait(for: [buttons.descriptor], until: limit)
       _ = try receiveButtonReply()
     }
   }
 
-  /// Waits until the last stop was answered, and fails where it was refused or the time is over: the vehicle may be moving.
+  /// Waits for the reply to the last Stop; fails if it was rejected, or at `limit`: the vehicle may be moving.
   mutating func finishStopping(until limit: Double) throws(Failure) {
-    while isBraking {
-      guard Clock.monotonic < limit else { throw .other("not confirmed: \(device) may still be driving; no answer to stop") }
-      Self.wait(for: [brake.descriptor], until: limit)
+    while isStopping {
+      guard Clock.monotonic < limit else { throw .other("stop not confirmed: no reply from vehicled; \(device) may still be driving") }
+      Self.wait(for: [stopper.descriptor], until: limit)
       if let refusal = try receiveStopReply() { throw .other(refusal) }
     }
   }
 
-  /// The refusal of a stop that was answered with one.
+  /// The error message if a Stop was rejected; nil if it was confirmed or there is no reply.
   mutating func receiveStopReply() throws(Failure) -> String? {
     var refusal: String?
     do throws(Failure) {
-      guard try brake.next(Contract.Call.self) != nil else { return nil }
+      guard try stopper.next(Contract.Call.self) != nil else { return nil }
     } catch .refused(let error) { refusal = error.message }
-    isBraking = false
-    if brakesAgain {
-      brakesAgain = false
+    isStopping = false
+    if stopAgain {
+      stopAgain = false
       try stop()
     }
     return refusal
   }
 
-  /// The connection that holds the lease knows better why it is lost; its word comes at about the same time.
+  /// The reason of a lost lease from the connection that holds it, which arrives at about the same time; else `failure`.
   static func reason(for failure: Failure, from holder: Client) -> Failure {
     let limit = Clock.monotonic + 0.3
     do throws(Failure) {
@@ -146,7 +146,7 @@ struct DriveConnections {
     return failure
   }
 
-  /// Waits until one of these has something to read, a signal comes or the time does.
+  /// Waits until a descriptor is readable, a signal arrives or it is `time`; returns which descriptors are readable.
   @discardableResult
   static func wait(for descriptors: [Int32], until time: Double) -> [Bool] {
     var entries = descriptors.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }

@@ -1,19 +1,19 @@
-// What a driver sees: the lease, the tilt as it was sent, and what the car says. Pure: instants are arguments. Owns the latest
-// readings of one device; must never show an old one as new, nor a tilt that was not sent. Fits 60 columns.
+// The display while driving: lease, sent tilt and the car's readings. Pure: times are arguments. Shows the age of data, and only a tilt that
+// was sent. At most 60 columns.
 
 import Protocols
 
 struct DriveDisplay {
   enum Lease: Equatable {
-    case awaited
+    case requested
     case held
     case lost(String)
   }
 
-  /// What of the car's own words is shown where it has them, beside mode and running.
+  /// Properties shown if the device has them, in addition to mode and running.
   private static let shown = ["left-button", "right-button", "motor-battery-voltage", "pi-battery-voltage", "temperature", "video"]
-  /// What the daemon itself sets: no sign of life from the car.
-  private static let ours = ["roll", "pitch", "yaw", "running", "connected", "left-button", "right-button"]
+  /// Properties that the daemon itself sets; they do not show that the car responds.
+  private static let setByDaemon = ["roll", "pitch", "yaw", "running", "connected", "left-button", "right-button"]
 
   private struct Row {
     var reading: Contract.Reading
@@ -21,16 +21,16 @@ struct DriveDisplay {
   }
 
   let device: String
-  /// How it is driven, a line or two.
+  /// Key bindings, one to three lines.
   let help: [String]
-  var lease = Lease.awaited
-  /// What full keys ask for, 0 to 1.
-  var top = 0.4
+  var lease = Lease.requested
+  /// The tilt of a pressed key, 0 to 1.
+  var limit = 0.4
   /// rad; nil before the first set-point.
   var sent: (roll: Double, pitch: Double)?
-  /// Seconds that a set-point has been waiting for its answer, when it is too long.
+  /// Seconds without a reply to a set-point, if that is too long.
   var stall: Double?
-  /// What else the driver has to know: a refusal, a stick that is not at rest.
+  /// An error, or a note such as that the stick is not at rest.
   var remark: String?
   private var rows: [String: Row] = [:]
   private var event: String?
@@ -40,7 +40,7 @@ struct DriveDisplay {
     self.help = help
   }
 
-  /// Takes a reply of Watch.
+  /// Applies a reply of Watch.
   mutating func take(_ result: Contract.Watch.Result, at now: Double) {
     let readings = (result.snapshot ?? []).flatMap(\.readings) + (result.changes ?? [])
     for reading in readings where reading.device == device { take(reading, at: now) }
@@ -49,38 +49,38 @@ struct DriveDisplay {
 
   mutating func take(_ reading: Contract.Reading, at now: Double) { rows[reading.property] = Row(reading: reading, came: now) }
 
-  /// The number that a property has.
+  /// The numeric value of a property.
   func number(_ property: String) -> Double? { rows[property]?.reading.value?.number }
 
-  /// Whether a switch is on, as the device said last.
+  /// Whether a boolean property was last reported as on.
   func isOn(_ property: String) -> Bool { rows[property]?.reading.value == .bool(true) }
 
-  /// Seconds since the car said anything.
+  /// Seconds since the last message of the car.
   func silence(at now: Double) -> Double? {
-    let heard = rows["messages"].map { [$0] } ?? rows.filter { !Self.ours.contains($0.key) }.map(\.value)
+    let heard = rows["messages"].map { [$0] } ?? rows.filter { !Self.setByDaemon.contains($0.key) }.map(\.value)
     return heard.compactMap { row in row.reading.age.map { $0 + now - row.came } }.min()
   }
 
-  /// The picture.
+  /// The lines of the display.
   func lines(at now: Double, paint: (String, Style) -> String) -> [String] {
-    var lines = [paint(Output.oneLine(device), .bold) + "  " + words(of: lease, paint) + "  " + running(paint)]
-    if let mode = rows["mode"] { lines.append("  mode   " + said(mode.reading, paint)) }
+    var lines = [paint(Output.oneLine(device), .bold) + "  " + text(of: lease, paint) + "  " + running(paint)]
+    if let mode = rows["mode"] { lines.append("  mode   " + text(of: mode.reading, paint)) }
     lines.append(bar("roll", sent?.roll, full: .pi / 4, ways: ("backward", "forward"), paint))
     lines.append(bar("pitch", sent?.pitch, full: 80 * .pi / 180, ways: ("left", "right"), paint))
-    lines.append("  top    \(Int((top * 100).rounded())) %")
-    lines.append("  heard  " + (silence(at: now).map { "\(Format.duration($0)) ago" } ?? paint("nothing yet", .dim)))
+    lines.append("  limit  \(Int((limit * 100).rounded())) %")
+    lines.append("  last message  " + (silence(at: now).map { "\(Format.duration($0)) ago" } ?? paint("none yet", .dim)))
     for name in Self.shown {
-      if let row = rows[name] { lines.append("  " + Output.oneLine(name) + "  " + said(row.reading, paint)) }
+      if let row = rows[name] { lines.append("  " + Output.oneLine(name) + "  " + text(of: row.reading, paint)) }
     }
     if let event { lines.append("  " + Output.oneLine(event)) }
-    if let stall { lines.append(paint("  stalled: no answer to a set-point for \(Format.tenths(stall)) s", .bad)) }
+    if let stall { lines.append(paint("  stalled: no reply to a set-point for \(Format.tenths(stall)) s", .bad)) }
     if let remark { lines.append(paint(Output.oneLine("  \(remark)"), .bad)) }
     return lines + [""] + help.map { paint($0, .dim) }
   }
 
-  private func words(of lease: Lease, _ paint: (String, Style) -> String) -> String {
+  private func text(of lease: Lease, _ paint: (String, Style) -> String) -> String {
     switch lease {
-    case .awaited: paint("asking for the lease", .dim)
+    case .requested: paint("requesting the lease", .dim)
     case .held: paint("lease held", .good)
     case .lost(let why): paint(Output.oneLine("lease lost: \(why)"), .bad)
     }
@@ -91,12 +91,12 @@ struct DriveDisplay {
     switch reading.value {
     case .bool(true): return paint("running", .good)
     case .bool(false): return paint("stopped", .bold)
-    // Nobody knows whether it stands.
+    // Unknown: it may be moving.
     default: return paint(Output.oneLine(reading.reason ?? ""), .bad)
     }
   }
 
-  private func said(_ reading: Contract.Reading, _ paint: (String, Style) -> String) -> String {
+  private func text(of reading: Contract.Reading, _ paint: (String, Style) -> String) -> String {
     guard reading.value != nil else { return paint(Output.oneLine("- \(reading.reason ?? "")"), .dim) }
     return Output.oneLine(Format.value(reading))
   }
@@ -106,7 +106,7 @@ struct DriveDisplay {
     _ name: String, _ angle: Double?, full: Double, ways: (String, String), _ paint: (String, Style) -> String
   ) -> String {
     let title = "  " + name + String(repeating: " ", count: 7 - name.count)
-    guard let angle else { return title + paint("none sent yet", .dim) }
+    guard let angle else { return title + paint("not sent yet", .dim) }
     let half = 10
     let filled = min(half, Int((abs(angle) / full * Double(half)).rounded(.up)))
     let (some, none) = (String(repeating: "#", count: filled), String(repeating: "-", count: half - filled))

@@ -1,18 +1,14 @@
-// What a device that is driven can be told, and the lines of JSON that say it. Pure: the schema decides, nothing here knows a
-// kind. Must never guess: a line that could mean two things, or nothing, is refused with its number and the mend.
-//
-//   {"target-current": 2.5}                      one motion property
-//   {"roll": 0.1, "pitch": 0}                    the arguments of one motion action, found by their names
-//   {"do": "stop"}  {"do": "tilt", "roll": 0.1}  any action by name, its arguments beside it
+// What a device accepts while it is driven, and the parser for lines of JSON. Pure and independent of the kind of device. An ambiguous line
+// is an error with its line number.
 
 import Protocols
 
-/// What a line asks for.
+/// The request of a line.
 enum DriveRequest: Equatable {
   case set(property: String, Value)
   case run(action: String, arguments: [String: Value], motion: Bool)
 
-  /// It says how to move on, and takes the place of what was said before. Everything else is done in its turn.
+  /// Whether it is a set-point, which replaces a waiting one. Other requests are run in order.
   var isSetPoint: Bool {
     switch self {
     case .set: true
@@ -27,11 +23,11 @@ struct DriveSchema {
 
   let device: String
   private let properties: [Contract.Property]
-  /// Those of the properties of buttons that can be set.
+  /// The writable button properties.
   private let buttons: Swift.Set<String>
   private let actions: [Contract.Action]
 
-  /// Of a device that declares nothing there is nothing to say.
+  /// Creates it from the schema; without one the device accepts nothing.
   init(device: String, _ schema: Contract.Schema?) {
     self.device = device
     properties = schema?.properties.filter(\.motion) ?? []
@@ -39,7 +35,7 @@ struct DriveSchema {
     buttons = Swift.Set(schema?.properties.filter(\.writable).map(\.name) ?? []).intersection(ScreenHalf.allCases.map(Self.buttonName))
   }
 
-  /// The action with both angles, by which a person can drive.
+  /// The motion action `tilt` with roll and pitch, which keys and gamepads need.
   var tilt: Contract.Action? {
     actions.first { action in
       action.name == "tilt" && action.motion && ["roll", "pitch"].allSatisfy { name in action.arguments.contains { $0.name == name } }
@@ -47,10 +43,10 @@ struct DriveSchema {
     }
   }
 
-  /// Whether a tilt can be said to count from neutral already.
+  /// Whether `tilt` has the argument `relative`: angles count from neutral.
   var tiltsRelatively: Bool { tilt?.arguments.contains { $0.name == "relative" } == true }
 
-  /// The property that presses and releases this button; nil: the device has none.
+  /// The property for this button, if the device has it.
   func button(_ half: ScreenHalf) -> String? { buttons.contains(Self.buttonName(half)) ? Self.buttonName(half) : nil }
 
   private static func buttonName(_ half: ScreenHalf) -> String { "\(half.rawValue)-button" }
@@ -58,14 +54,15 @@ struct DriveSchema {
   /// An action by name.
   func action(_ name: String) -> Contract.Action? { actions.first { $0.name == name } }
 
-  /// What the line asks for.
+  /// Parses a line: one motion property, as in `{"target-current": 2.5}`, the arguments of one motion action, as in
+  /// `{"roll": 0.1, "pitch": 0}`, or any action by name, as in `{"do": "tilt", "roll": 0.1, "pitch": 0}`.
   func parse(_ line: String, _ number: Int) throws(Failure) -> DriveRequest {
     guard case .object(let members)? = JSON(line) else {
-      throw .usage("line \(number) is no JSON object; write \(example)")
+      throw .usage("line \(number): not a JSON object; write \(example)")
     }
-    guard !members.isEmpty else { throw .usage("line \(number) asks for nothing; write \(example)") }
+    guard !members.isEmpty else { throw .usage("line \(number): empty object; write \(example)") }
     if let name = members.first(where: { $0.key == Self.naming })?.value {
-      guard let name = name.string else { throw .usage("line \(number): \"\(Self.naming)\" takes the name of an action, as a text") }
+      guard let name = name.string else { throw .usage("line \(number): \"\(Self.naming)\" must be the name of an action, a string") }
       guard let action = action(name) else {
         let known = actions.map(\.name).joined(separator: ", ")
         throw .usage("line \(number): \(device) has no action \"\(name)\"; it has \(known.isEmpty ? "none" : known)")
@@ -76,22 +73,22 @@ struct DriveSchema {
     if let action = setPoints.first {
       guard setPoints.count == 1 else {
         let names = setPoints.map(\.name).joined(separator: " or ")
-        throw .usage("line \(number) could be \(names); name the action: {\"\(Self.naming)\": \"\(action.name)\", …}")
+        throw .usage("line \(number): ambiguous: it could be \(names); name the action: {\"\(Self.naming)\": \"\(action.name)\", …}")
       }
       return try run(action, members, number)
     }
-    // What names a motion property means just that.
+    // A motion property takes precedence over an argument of the same name.
     if members.count > 1 || !properties.contains(where: { $0.name == members[0].key }) {
       let needs = actions.filter(isSetPoint).compactMap { action in
-        missing(beside: members, action).map { "\(action.name) needs \($0.joined(separator: " and ")) as well" }
+        missing(beside: members, action).map { "\(action.name) requires \($0.joined(separator: " and "))" }
       }
       if !needs.isEmpty { throw .usage("line \(number): \(needs.joined(separator: ", or "))") }
     }
     guard let member = members.first, members.count == 1 else {
       guard actions.contains(where: isSetPoint) else {
-        throw .usage("line \(number) names \(members.count) motion properties; give one, for each takes the place of the other")
+        throw .usage("line \(number): \(members.count) motion properties; use one per line")
       }
-      throw .usage("line \(number): no action of \(device) takes just \(members.map(\.key).joined(separator: ", ")); write \(example)")
+      throw .usage("line \(number): no action of \(device) takes only \(members.map(\.key).joined(separator: ", ")); write \(example)")
     }
     guard let property = properties.first(where: { $0.name == member.key }) else {
       let known = properties.map(\.name).joined(separator: ", ")
@@ -106,7 +103,7 @@ struct DriveSchema {
     return .set(property: member.key, value)
   }
 
-  /// A line that this device understands.
+  /// An example of a line for this device.
   var example: String {
     if let action = actions.first(where: isSetPoint) {
       let arguments = action.arguments.filter { !$0.optional }
@@ -117,7 +114,7 @@ struct DriveSchema {
 
   private func isSetPoint(_ action: Contract.Action) -> Bool { action.motion && !action.arguments.isEmpty }
 
-  /// The arguments that the action needs beside these; nil where these are not all its own.
+  /// The missing arguments of the action; nil if a member is not one of its arguments.
   private func missing(beside members: [JSON.Member], _ action: Contract.Action) -> [String]? {
     guard members.allSatisfy({ member in action.arguments.contains { $0.name == member.key } }) else { return nil }
     return action.arguments.filter { argument in !argument.optional && !members.contains { $0.key == argument.name } }.map(\.name)
@@ -125,9 +122,9 @@ struct DriveSchema {
 
   private func run(_ action: Contract.Action, _ members: [JSON.Member], _ number: Int) throws(Failure) -> DriveRequest {
     guard let declared = Action(action) else {
-      throw .other("\(action.name) takes an argument of a type that this vehiclectl does not know; a newer one may")
+      throw .other("cannot run \(action.name): an argument has an unknown type; use a newer vehiclectl")
     }
-    let usage = "it is called as \(Format.usage(action))"
+    let usage = "usage: \(Format.usage(action))"
     var values: [String: Value] = [:]
     for member in members {
       guard let argument = declared.arguments.first(where: { $0.name == member.key }) else {
@@ -139,12 +136,12 @@ struct DriveSchema {
       if let value = values[member.key] { try checkType(of: member, value, number) }
     }
     if let missing = declared.arguments.first(where: { !$0.optional && values[$0.name] == nil }) {
-      throw .usage("line \(number): the argument \(missing.name) of \(action.name) is missing; \(usage)")
+      throw .usage("line \(number): missing argument \(missing.name) of \(action.name); \(usage)")
     }
     return .run(action: action.name, arguments: values, motion: action.motion)
   }
 
-  /// A string is no number, whatever stands in it: the daemon refuses it as well.
+  /// Rejects a string for a number, as the daemon does.
   private func checkType(of member: JSON.Member, _ value: Value, _ number: Int) throws(Failure) {
     guard let string = member.value.string, value.number != nil else { return }
     throw .usage("line \(number): \(member.key): \"\(string)\" is a string; remove the quotes")

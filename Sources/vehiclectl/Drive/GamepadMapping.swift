@@ -1,12 +1,11 @@
-// What the axes and buttons of an input device mean. Pure: what the device has goes in, then its events. Must never move the
-// car by what was never touched: an axis counts once it was seen at rest.
-// Facts: the kernel's Documentation/input/gamepad.rst (south, east, TL and TR, left stick; up is negative) and input-event-codes.h;
-// wheels of Logitech's and Thrustmaster's report pedals on Z and RZ, upside down: all the way out is the most.
+// Maps axes and buttons of an input device to driving. Pure. An axis has no effect until it was at rest once.
+// Sources: the kernel's Documentation/input/gamepad.rst and input-event-codes.h; Logitech and Thrustmaster wheels report pedals on Z and RZ,
+// inverted: released is the maximum.
 
 import CEvdev
 
 struct GamepadMapping {
-  /// Around rest, as a part of the way: nothing.
+  /// Dead zone around rest, as a part of the range.
   static let deadZone = 0.08
 
   enum Press: Equatable {
@@ -19,9 +18,9 @@ struct GamepadMapping {
     let code: Int
     let low: Double
     let high: Double
-    /// Where it is when nobody touches it: in the middle, or at one end.
+    /// Position at rest: the middle, or one end.
     let rest: Double
-    /// 0 at rest; to each side 1, or on the one side that there is.
+    /// -1 to 1, 0 at rest.
     var value = 0.0
     var wasAtRest = false
 
@@ -41,11 +40,11 @@ struct GamepadMapping {
     }
   }
 
-  /// Turn first; then the stick's other axis, or accelerator and brake.
+  /// Steering first; then the stick's other axis, or accelerator and brake.
   private var axes: [Axis]
   private let isWheel: Bool
 
-  /// For a device with these axes, each with its range, and these keys. nil: nobody can drive with it.
+  /// Creates the mapping for a device with these axis ranges and keys; nil if it is not suitable for driving.
   init?(axes ranges: [Int: ClosedRange<Int>], keys: Swift.Set<Int>) {
     func range(_ code: Int32) -> ClosedRange<Int>? { ranges[Int(code)].flatMap { $0.lowerBound < $0.upperBound ? $0 : nil } }
     func has(_ key: Int32) -> Bool { keys.contains(Int(key)) }
@@ -68,15 +67,15 @@ struct GamepadMapping {
     isWheel = false
   }
 
-  /// The axes whose values are of interest at the start.
+  /// The axes in use.
   var codes: [Int] { axes.map(\.code) }
 
-  /// An axis moved, or was found where it is.
+  /// Applies the position of an axis.
   mutating func moved(_ code: Int, to value: Int) {
     if let position = axes.firstIndex(where: { $0.code == code }) { axes[position].take(value) }
   }
 
-  /// A key went down.
+  /// The meaning of a pressed key.
   func pressed(_ code: Int) -> Press? {
     switch Int32(code) {
     case BTN_TL: .button(.left, isDown: true)
@@ -88,7 +87,7 @@ struct GamepadMapping {
     }
   }
 
-  /// A key went up.
+  /// The meaning of a released key.
   func released(_ code: Int) -> Press? {
     switch Int32(code) {
     case BTN_TL: .button(.left, isDown: false)
@@ -97,10 +96,10 @@ struct GamepadMapping {
     }
   }
 
-  /// Whether everything that drives was at rest once; until then it is level.
+  /// Whether all axes were at rest once; until then the heading is level.
   var isArmed: Bool { axes.allSatisfy(\.wasAtRest) }
 
-  /// Where the hands point.
+  /// The requested heading.
   var heading: Heading {
     guard isArmed else { return Heading() }
     let turn = axes[0].value

@@ -1,19 +1,18 @@
-// One input device of the kernel, through libevdev. Reads without waiting and never takes it away from others. What is no such
-// device is refused before a byte is read from it.
+// A kernel input device through libevdev: non-blocking, not grabbed. Other files are rejected before a byte is read.
 
 import CEvdev
 import Glibc
 
-/// What a driver's hands hold beside keys.
+/// A gamepad or wheel.
 protocol Controls: AnyObject {
   var name: String { get }
-  /// Readable when something happened.
+  /// Readable when there are events.
   var descriptor: Int32 { get }
-  /// Everything that drives was at rest once.
+  /// Whether all axes were at rest once.
   var isArmed: Bool { get }
-  /// Where the hands point.
+  /// The requested heading.
   var heading: Heading { get }
-  /// Takes what has happened and gives the buttons that were pressed or released. Fails when the thing is gone.
+  /// Processes pending events and returns button changes. Fails if the device is gone.
   func read() throws(Failure) -> [GamepadMapping.Press]
 }
 
@@ -24,7 +23,7 @@ final class InputDevice: Controls {
   let name: String
   private var mapping: GamepadMapping
   private let device: OpaquePointer
-  /// The kernel's queue ran over: what is read until its end is the difference.
+  /// The kernel's event queue overflowed: libevdev is delivering the difference.
   private var isCatchingUp = false
 
   /// Opens the device at a path.
@@ -36,13 +35,13 @@ final class InputDevice: Controls {
     var state = stat()
     var made: OpaquePointer?
     guard fstat(opened, &state) == 0, state.st_mode & S_IFMT == S_IFCHR, libevdev_new_from_fd(opened, &made) == 0, let device = made else {
-      throw .other("\(path) is no input device; name one of \(Self.directory), as in --input \(Self.directory)/event5")
+      throw .other("\(path) is not an input device; use one in \(Self.directory), as in --input \(Self.directory)/event5")
     }
     name = libevdev_get_name(device).map { Output.oneLine(String(cString: $0)) } ?? path
     guard var mapping = GamepadMapping(axes: Self.axes(of: device), keys: Self.keys(of: device)) else {
-      let words = "\(path) (\(name)) has neither a stick nor a wheel with pedals; name another device with --input"
+      let message = "cannot drive with \(path) (\(name)): no stick, and no wheel with pedals; use another device with --input"
       libevdev_free(device)
-      throw .other(words)
+      throw .other(message)
     }
     for code in mapping.codes {
       mapping.moved(code, to: Int(libevdev_get_event_value(device, UInt32(EV_ABS), UInt32(code))))
@@ -58,18 +57,18 @@ final class InputDevice: Controls {
     close(descriptor)
   }
 
-  /// The first device that somebody can drive with.
+  /// The first device suitable for driving.
   static func first(in directory: String = directory) throws(Failure) -> InputDevice {
     var refused: Failure?
     for name in names(in: directory) {
       do throws(Failure) { return try InputDevice(path: "\(directory)/\(name)") } catch {
-        if case .noAccessToInput = error { refused = refused ?? error }  // the one behind it may be the gamepad
+        if case .noAccessToInput = error { refused = refused ?? error }  // a later device may be a gamepad
       }
     }
-    throw refused ?? .other("no gamepad is in \(directory); plug one in, or name a device with --input \(directory)/event5")
+    throw refused ?? .other("no gamepad in \(directory); plug one in, or use --input \(directory)/event5")
   }
 
-  /// `event0`, `event1` … `event10`, as the kernel counts them.
+  /// `event0`, `event1` … `event10`, in numeric order.
   static func names(in directory: String) -> [String] {
     guard let open = opendir(directory) else { return [] }
     defer { closedir(open) }
@@ -81,14 +80,14 @@ final class InputDevice: Controls {
     return numbers.sorted().map { "event\($0)" }
   }
 
-  /// What a path that cannot be opened means, with the mend.
+  /// The failure for an error of open(2).
   static func cannotOpen(_ path: String, _ error: Int32) -> Failure {
     switch error {
     case EACCES, EPERM:
       .noAccessToInput(path: path)
-    case ENOENT, ENOTDIR: .other("there is no \(path); see what is there: ls \(directory)")
-    case ENODEV, ENXIO: .other("\(path) is unplugged")
-    default: .other("cannot read \(path): \(String(cString: strerror(error)))")
+    case ENOENT, ENOTDIR: .other("cannot open \(path): no such device; list devices: ls \(directory)")
+    case ENODEV, ENXIO: .other("cannot open \(path): the device is unplugged")
+    default: .other("cannot open \(path): \(String(cString: strerror(error)))")
     }
   }
 
@@ -106,7 +105,7 @@ final class InputDevice: Controls {
       case -EAGAIN, -EINTR: return presses
       case Int32(LIBEVDEV_READ_STATUS_SYNC.rawValue) where !isCatchingUp: isCatchingUp = true
       case 0...: if let press = take(event) { presses.append(press) }
-      default: throw .other("\(name) is gone (\(String(cString: strerror(-result)))); plug it in and drive again")
+      default: throw .other("lost \(name): \(String(cString: strerror(-result))); plug it in and start again")
       }
     }
   }

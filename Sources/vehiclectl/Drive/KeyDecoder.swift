@@ -1,18 +1,17 @@
-// What a terminal sends when keys are pressed, as keys. Pure, and cut anywhere: an arrow is three bytes. Owns nothing but how
-// far it is in such a sequence; sequences that it does not know mean nothing.
-// Facts: ECMA-48 §5.4 (CSI, final byte 40…7E), xterm's cursor keys: CSI A or, in application mode, SS3 A.
+// Decodes terminal input into keys. Pure; input may be split anywhere, as in the three bytes of an arrow key. Unknown sequences are ignored.
+// Sources: ECMA-48 section 5.4 (CSI, final byte 40 to 7E); xterm's cursor keys: CSI A or, in application mode, SS3 A.
 
-/// One half of the original app's screen, which is a button.
+/// The left and right button: each is one half of the screen in the original app.
 enum ScreenHalf: String, CaseIterable { case left, right }
 
 enum Key: Equatable {
   case direction(Steering.Direction)
   case stop
   case go
-  /// Press the button, or release it; a terminal does not say when a key is released, so each press of the key changes it.
+  /// Toggle the button; a terminal does not report that a key is released.
   case button(ScreenHalf)
-  /// How much a full key asks for, 0 to 1.
-  case top(Double)
+  /// Set the tilt of a pressed key, 0 to 1.
+  case limit(Double)
   case end
 }
 
@@ -20,14 +19,14 @@ struct KeyDecoder {
   private enum Place { case plain, escape, sequence, single }
   private var place = Place.plain
 
-  /// The keys in these bytes.
+  /// Returns the keys in these bytes.
   mutating func take(_ bytes: some Sequence<UInt8>) -> [Key] { bytes.compactMap { take($0) } }
 
   private mutating func take(_ byte: UInt8) -> Key? {
     switch place {
     case .escape where byte == UInt8(ascii: "["): place = .sequence
     case .escape where byte == UInt8(ascii: "O"): place = .single
-    case .sequence where (0x20..<0x40).contains(byte): break  // parameters: a modifier is held, say
+    case .sequence where (0x20..<0x40).contains(byte): break  // parameters, such as a modifier
     case .sequence, .single:
       place = byte == 0x1B ? .escape : .plain
       return Self.arrow(byte)
@@ -59,8 +58,8 @@ struct KeyDecoder {
     case UInt8(ascii: "c"), UInt8(ascii: "C"), UInt8(ascii: "\r"), UInt8(ascii: "\n"): .go
     case UInt8(ascii: ","), UInt8(ascii: "<"): .button(.left)
     case UInt8(ascii: "."), UInt8(ascii: ">"): .button(.right)
-    case UInt8(ascii: "0"): .top(1)
-    case UInt8(ascii: "1")...UInt8(ascii: "9"): .top(Double(byte - UInt8(ascii: "0")) / 10)
+    case UInt8(ascii: "0"): .limit(1)
+    case UInt8(ascii: "1")...UInt8(ascii: "9"): .limit(Double(byte - UInt8(ascii: "0")) / 10)
     case UInt8(ascii: "q"), UInt8(ascii: "Q"), 0x03, 0x04: .end  // Ctrl-C, Ctrl-D
     default: nil
     }

@@ -1,4 +1,4 @@
-// Lines of a descriptor as they come, without waiting for one. Holds one unfinished line of bounded length.
+// Non-blocking line reader for a descriptor, with a bounded buffer.
 
 import Glibc
 
@@ -10,7 +10,7 @@ struct LineReader {
 
   init(_ descriptor: Int32) { self.descriptor = descriptor }
 
-  /// The next whole line, or nil while there is none.
+  /// Returns the next complete line, or nil if there is none yet.
   mutating func next() throws(Failure) -> String? {
     while true {
       if let end = pending.firstIndex(of: UInt8(ascii: "\n")) {
@@ -18,7 +18,9 @@ struct LineReader {
         return String(decoding: pending[..<end], as: UTF8.self)
       }
       guard !hasEnded, isReady else { return nil }
-      guard pending.count < Self.maxLength else { throw .usage("a line of more than \(Self.maxLength) bytes; end each with a newline") }
+      guard pending.count < Self.maxLength else {
+        throw .usage("invalid input: a line is longer than \(Self.maxLength) bytes; end each line with a newline")
+      }
       var chunk = [UInt8](repeating: 0, count: 4096)
       let count = read(descriptor, &chunk, chunk.count)
       if count > 0 {

@@ -1,6 +1,5 @@
-// A person drives: keys of a terminal, or a stick, become set-points under the lease, at the scheduler that the car wants. Owns the
-// loop over all connections; must never go on for a person who is gone: no keys are level, a terminal that hangs up, a stick
-// that is unplugged and a process that is stopped end the drive, and the car stops first.
+// Manual driving: turns keys, a gamepad or a wheel into set-points under the lease, at the rate that the car accepts. Released keys mean
+// level. A closed terminal, an unplugged device and a stopped process end the drive, after the car is stopped.
 
 import Glibc
 import Protocols
@@ -15,27 +14,26 @@ struct ManualDrive {
   private let deadline: Int
   private let watched: [String]
   private let input: (any Controls)?
-  /// Where keys come from; nil: there are none.
+  /// The terminal that keys are read from, if any.
   private let terminal: RawTerminal?
-  /// nil: nobody looks.
+  /// nil if stdout is not a terminal.
   private var screen: Screen?
   private var display: DriveDisplay
   private var keys = KeyDecoder()
   private var steering = Steering()
   private var scheduler = SetPointScheduler(at: 0)
-  /// The driver wants the car to go on, and it was not told yet.
+  /// The action `continue` is to be sent.
   private var continueRequested = false
-  /// How long a refusal of Stop or of a button is shown.
-  private var refusalIsShownUntil = 0.0
-  private static let refusalTime = 4.0
-  /// The buttons that were pressed here and not released.
+  /// Until when an error of Stop or of a button is shown.
+  private var errorShownUntil = 0.0
+  private static let errorTime = 4.0
+  /// The buttons that this drive pressed and has not released.
   private var pressed: Swift.Set<String> = []
-  /// The driver wants to end.
+  /// The drive is to end.
   private var quitRequested = false
-  /// Longer than the daemon waits for a car to confirm Stop.
+  /// Seconds; longer than the daemon waits for a car to confirm Stop.
   private static let stopTimeout = 3.0
 
-  /// With keys, a picture, and a stick or wheel, as far as there are.
   init(
     _ common: CommonOptions, _ output: Output, _ schema: DriveSchema, watching: [String], deadline: Int, input: (any Controls)?,
     terminal: RawTerminal?, screen: Screen?
@@ -50,15 +48,15 @@ struct ManualDrive {
     self.screen = screen
     var help =
       input == nil
-      ? ["arrows or WASD steer   space stop   Enter continue", "1 to 9, 0 top tilt   q end"]
-      : ["stick or wheel steers   B, space stop   A, Enter continue", "1 to 9, 0 top tilt   START, q end"]
+      ? ["arrows or WASD: steer   space stop   Enter continue", "1 to 9, 0 tilt limit   q quit"]
+      : ["stick or wheel: steer   B, space stop   A, Enter continue", "1 to 9, 0 tilt limit   START, q quit"]
     if ScreenHalf.allCases.contains(where: { schema.button($0) != nil }) {
       help.append(input == nil ? ", left button   . right button" : "LB, comma left button   RB, dot right button")
     }
     display = DriveDisplay(device: schema.device, help: help)
   }
 
-  /// Drives until somebody ends it, going on anew after each time that the process was stopped.
+  /// Drives until the user quits; starts again with a new lease after the process was stopped and resumed.
   mutating func run() throws {
     JobControl.catchSignals()
     terminal?.enter()
@@ -67,7 +65,7 @@ struct ManualDrive {
       terminal?.leave()
     }
     while try drive() == .suspended {
-      // The lease is given back: now the signal may do its work.
+      // The lease is released: the signal may take effect.
       JobControl.handlePending {
         screen?.leave()
         terminal?.leave()
@@ -76,16 +74,16 @@ struct ManualDrive {
     }
   }
 
-  /// One lease, from asking for it to its end.
+  /// Drives with one lease, from the request to its end.
   private mutating func drive() throws -> End {
-    display.lease = .awaited
+    display.lease = .requested
     display.sent = nil
     steering.release()
     continueRequested = false
     var connections = try DriveConnections(schema.device, deadline, watching: watched) { () throws(Failure) in
       try common.connect(output)
     }
-    let deadlineForLease = Clock.monotonic + common.replyTimeout
+    let leaseDeadline = Clock.monotonic + common.replyTimeout
     do {
       while true {
         if JobControl.isPending { return try finish(&connections, .suspended) }
@@ -95,7 +93,7 @@ struct ManualDrive {
           terminal?.enter()
         }
         try receive(&connections)
-        if connections.lease == nil, Clock.monotonic >= deadlineForLease { throw Failure.timeout(seconds: common.replyTimeout) }
+        if connections.lease == nil, Clock.monotonic >= leaseDeadline { throw Failure.timeout(seconds: common.replyTimeout) }
         try sendDue(connections)
         draw(last: false)
         try readInput(&connections)
@@ -112,32 +110,32 @@ struct ManualDrive {
     }
   }
 
-  /// What came from the daemon.
+  /// Processes replies of the daemon.
   private mutating func receive(_ connections: inout DriveConnections) throws {
     let now = Clock.monotonic
     if try connections.receiveLease() {
       display.lease = .held
       scheduler = SetPointScheduler(at: now)
-      if screen == nil, let input { output.note("driving \(schema.device) with \(input.name): A continue, B stop, START end") }
+      if screen == nil, let input { output.note("driving \(schema.device) with \(input.name): A continue, B stop, START quit") }
     }
-    while let news = try connections.receiveUpdate() { display.take(news, at: now) }
-    if let refusal = try connections.receiveStopReply() { refused(refusal, at: now) }
+    while let update = try connections.receiveUpdate() { display.take(update, at: now) }
+    if let refusal = try connections.receiveStopReply() { showError(refusal, at: now) }
     switch try connections.receiveButtonReply() {
     case .success(let reading)?: display.take(reading, at: now)
-    case .failure(let error)?: refused(error.message, at: now)
+    case .failure(let error)?: showError(error.message, at: now)
     case nil: break
     }
     scheduler.limit(to: display.number("tilt-rate"), deadline: Double(deadline) / 1000)
     guard scheduler.asked != nil else { return }
-    let (came, refusal) = try connections.receiveReply()
-    if came { scheduler.answered() }
-    if came, refusal != nil || now >= refusalIsShownUntil {
-      note(refusal ?? input.flatMap { $0.isArmed ? nil : "release the stick and the pedals once" })
+    let (received, refusal) = try connections.receiveReply()
+    if received { scheduler.answered() }
+    if received, refusal != nil || now >= errorShownUntil {
+      note(refusal ?? input.flatMap { $0.isArmed ? nil : "waiting for the stick and pedals to be released once" })
     }
     display.stall = scheduler.stall(at: now, deadline: Double(deadline) / 1000)
   }
 
-  /// What is due to the car, unless it still has to answer.
+  /// Sends what is due, unless a set-point is in flight.
   private mutating func sendDue(_ connections: DriveConnections) throws {
     let now = Clock.monotonic
     guard connections.lease != nil, scheduler.asked == nil else { return }
@@ -147,19 +145,19 @@ struct ManualDrive {
       return try connections.run("continue")
     }
     guard scheduler.send(at: now) else { return }
-    let tilt = (input?.heading ?? steering.heading(at: now)).tilt(top: display.top)
+    let tilt = (input?.heading ?? steering.heading(at: now)).tilt(limit: display.limit)
     try connections.run("tilt", arguments(of: tilt))
     display.sent = tilt
   }
 
-  /// Keys and sticks count from neutral themselves: a device that would do so once more is told not to.
+  /// The arguments of `tilt`. Keys and sticks already count from neutral, hence `relative`.
   private func arguments(of tilt: (roll: Double, pitch: Double)) -> [String: Value] {
     var arguments: [String: Value] = ["roll": .float(tilt.roll), "pitch": .float(tilt.pitch)]
     if schema.tiltsRelatively { arguments["relative"] = .bool(true) }
     return arguments
   }
 
-  /// Waits for whatever comes first, and takes what the driver's inputs did.
+  /// Waits for the next event and processes keys and device input.
   private mutating func readInput(_ connections: inout DriveConnections) throws {
     let wake = connections.lease == nil ? nil : scheduler.wake
     let inputs = [terminal?.descriptor ?? -1, input?.descriptor ?? -1]
@@ -171,7 +169,7 @@ struct ManualDrive {
       if count > 0 {
         for key in keys.take(bytes[..<count]) { try handle(key, &connections) }
       } else if count == 0 || (errno != EINTR && errno != EAGAIN) {
-        quitRequested = true  // nobody sits there any more
+        quitRequested = true  // the terminal is closed
       }
     }
     guard let input, ready[ready.count - 1] else { return }
@@ -193,8 +191,8 @@ struct ManualDrive {
     case .go: continueRequested = connections.lease != nil
     case .button(let half):
       guard let property = schema.button(half) else { return note("\(schema.device) has no \(half.rawValue) button") }
-      try press(property, !(connections.isAskedToBeDown(property) ?? display.isOn(property)), &connections)
-    case .top(let top): display.top = top
+      try press(property, !(connections.requestedState(of: property) ?? display.isOn(property)), &connections)
+    case .limit(let limit): display.limit = limit
     case .end: quitRequested = true
     }
   }
@@ -213,7 +211,7 @@ struct ManualDrive {
     try connections.press(property, isDown)
   }
 
-  /// Stops the car and waits until it is told; the lease ends with the connections.
+  /// Stops the car, waits for confirmation and releases the buttons; the lease ends with the connections.
   private mutating func finish(_ connections: inout DriveConnections, _ end: End) throws -> End {
     steering.release()
     guard connections.lease != nil else { return end }
@@ -221,7 +219,7 @@ struct ManualDrive {
     try connections.stop()
     let limit = Clock.monotonic + Self.stopTimeout
     try connections.finishStopping(until: limit)
-    for property in pressed.sorted() where connections.isAskedToBeDown(property) ?? display.isOn(property) {
+    for property in pressed.sorted() where connections.requestedState(of: property) ?? display.isOn(property) {
       try connections.press(property, false)
     }
     pressed = []
@@ -229,10 +227,10 @@ struct ManualDrive {
     return end
   }
 
-  /// What is not about set-points stays for a moment, whatever they are answered with.
-  private mutating func refused(_ words: String, at now: Double) {
-    note(words)
-    refusalIsShownUntil = now + Self.refusalTime
+  /// Shows an error that does not concern set-points for a few seconds, whatever the replies to set-points are.
+  private mutating func showError(_ message: String, at now: Double) {
+    note(message)
+    errorShownUntil = now + Self.errorTime
   }
 
   private mutating func note(_ remark: String?) {

@@ -1,5 +1,4 @@
-// Drives a device with lines of JSON, for programs. Never repeats one by itself: who feeds it holds the dead man's
-// handle, and the vehicle stops when the lines do.
+// Drives a device with lines of JSON from another program. Set-points are never repeated: without new lines the deadline stops the vehicle.
 
 import ArgumentParser
 import Glibc
@@ -20,10 +19,10 @@ struct PipeDrive {
   private var lines: LineReader
   private var number = 0
   private var remark: String?
-  /// Why the last set-point was refused, if it was.
-  private var refusal: String?
-  /// The exit code of the last line that was refused: the drive outlives it, its exit status does not hide it.
-  private var refused: Int32?
+  /// The error of the last set-point, if any.
+  private var lastError: String?
+  /// The exit code of the last rejected line, which becomes the exit status of the drive.
+  private var rejectedCode: Int32?
   private static let maxAtOnce = 4096
 
   init(_ common: CommonOptions, _ output: Output, _ schema: DriveSchema, deadline: Int, input: Int32 = STDIN_FILENO) {
@@ -35,12 +34,12 @@ struct PipeDrive {
     lines = LineReader(input)
   }
 
-  /// Until the lines end, or somebody ends it.
+  /// Drives until the end of the input or an interrupt.
   mutating func run(holder: Client) throws {
     let driver = try common.connect(output)
     let (device, input) = (schema.device, input)
     var lease: String?
-    // The lease lives as long as this stream; once it is there lines are looked for whenever it has nothing to say.
+    // The lease lasts as long as this stream; once it is granted, input is read between its replies.
     let parameters = Contract.Drive.Parameters(device: device, deadlineMilliseconds: deadline)
     try holder.stream(
       Contract.Drive.self, parameters, first: common.replyTimeout, silence: nil, also: { lease == nil ? -1 : input }
@@ -48,21 +47,21 @@ struct PipeDrive {
       if Interrupt.received { return false }
       if let result {
         lease = result.lease
-        output.note("driving \(device): a line of JSON at least every \(deadline) ms; end with Ctrl-D")
+        output.note("driving \(device): send a line of JSON at least every \(deadline) ms; end with Ctrl-D")
       }
       guard let lease else { return true }
       for line in try waiting() { try perform(line, lease, driver, holder) }
       return !lines.hasEnded
     }
-    if let refused { throw ExitCode(refused) }
+    if let rejectedCode { throw ExitCode(rejectedCode) }
   }
 
-  /// What the lines that wait ask for. Of set-points only the last counts: one that waited is no hand at the handle.
+  /// The requests of the lines that are waiting; of set-points only the last, because an old one must not move the vehicle.
   private mutating func waiting() throws(Failure) -> [Line] {
     var waiting: [Line] = []
-    var looked = 0
-    while looked < Self.maxAtOnce, let line = try lines.next() {  // who writes without end must not keep us from driving
-      looked += 1
+    var count = 0
+    while count < Self.maxAtOnce, let line = try lines.next() {  // endless input must not block driving
+      count += 1
       number += 1
       guard !line.allSatisfy(\.isWhitespace) else { continue }
       let order = try schema.parse(line, number)
@@ -75,19 +74,18 @@ struct PipeDrive {
   private mutating func perform(_ line: Line, _ lease: String, _ driver: Client, _ holder: Client) throws(Failure) {
     do throws(Failure) {
       try send(line.order, lease, driver)
-      if line.order.isSetPoint { refusal = nil }
+      if line.order.isSetPoint { lastError = nil }
     } catch {
       switch error {
       case .refused(.leaseLost), .refused(.notConnected): throw DriveConnections.reason(for: error, from: holder)
       default:
         if let remark = try message(for: error, to: line.order, line.number) { output.note(Output.oneLine(remark)) }
-        refused = error.exitCode
+        rejectedCode = error.exitCode
       }
     }
   }
 
-  /// What is said of a refusal that the drive outlives; nil where the set-point before was refused for the same reason, for
-  /// one that repeats is no news. Fails with everything else.
+  /// The message for an error that does not end the drive; nil if the previous set-point had the same error. Throws any other error.
   mutating func message(for failure: Failure, to order: DriveRequest, _ number: Int) throws(Failure) -> String? {
     switch failure {
     case .refused(.deviceError), .refused(.outOfRange): break
@@ -96,8 +94,8 @@ struct PipeDrive {
     default: throw failure
     }
     if order.isSetPoint {
-      guard refusal != failure.message else { return nil }
-      refusal = failure.message
+      guard lastError != failure.message else { return nil }
+      lastError = failure.message
     }
     return "line \(number): \(failure.message)"
   }
@@ -111,7 +109,7 @@ struct PipeDrive {
       let result = try driver.call(
         Contract.Call.self,
         .init(device: device, action: action, arguments: arguments.isEmpty ? nil : arguments, lease: motion ? lease : nil))
-      // What every set-point is answered is said once.
+      // The same reply to every set-point is printed once.
       if let text = result.text, text != remark || !motion { output.lines(text.split(separator: "\n").map { Output.oneLine(String($0)) }) }
       if motion { remark = result.text }
     }

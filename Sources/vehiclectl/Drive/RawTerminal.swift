@@ -1,5 +1,4 @@
-// The terminal while somebody drives: keys come one by one and are not shown. Ctrl-C, Ctrl-Z and Ctrl-\ stay signals, so that
-// they work whatever hangs. Must always put back what it found.
+// Raw terminal input while driving: key by key, without echo. Ctrl-C, Ctrl-Z and Ctrl-\ remain signals. Restores the previous settings.
 
 import CLinux
 import Glibc
@@ -9,7 +8,7 @@ final class RawTerminal {
   private let before: termios
   private var isEntered = false
 
-  /// nil where the descriptor is no terminal.
+  /// nil if the descriptor is not a terminal.
   init?(_ descriptor: Int32) {
     self.descriptor = descriptor
     var found = termios()
@@ -23,12 +22,12 @@ final class RawTerminal {
     var raw = before
     raw.c_lflag &= ~tcflag_t(ICANON | ECHO | IEXTEN)
     raw.c_lflag |= tcflag_t(ISIG)
-    raw.c_iflag &= ~tcflag_t(IXON)  // a picture that stands still would look like a car that does
+    raw.c_iflag &= ~tcflag_t(IXON)  // Ctrl-S would freeze the display
     withUnsafeMutableBytes(of: &raw.c_cc) {
       $0[Int(VMIN)] = 1
       $0[Int(VTIME)] = 0
     }
-    tcsetattr(descriptor, TCSAFLUSH, &raw)  // what was typed before meant something else
+    tcsetattr(descriptor, TCSAFLUSH, &raw)  // discards earlier input
     isEntered = true
   }
 

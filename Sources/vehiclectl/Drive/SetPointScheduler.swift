@@ -1,14 +1,13 @@
-// When the next set-point is due, and whether one waits for its answer. Pure: time is an argument. Never lets two be on their
-// way: what is due meanwhile waits, and then the newest is sent, not the one that waited.
+// When the next set-point is due. Pure: time is an argument. At most one is in flight; when it is due, the newest one is sent.
 
 struct SetPointScheduler {
-  /// Nobody's hand is faster, and no screen.
+  /// Set-points per second at most.
   static let maxRate = 60.0
 
-  /// Set-points a second.
+  /// Set-points per second.
   private(set) var rate: Double
   private var due: Double
-  /// Since when a set-point waits for its answer.
+  /// When the request in flight was sent.
   private(set) var asked: Double?
 
   /// The first is due at once.
@@ -17,13 +16,13 @@ struct SetPointScheduler {
     due = now
   }
 
-  /// The device wants so many a second at the most, where it says so; the lease wants some within its deadline, in seconds.
+  /// Limits the rate to what the device accepts, if known, but keeps four set-points within the deadline (seconds) of the lease.
   mutating func limit(to wanted: Double?, deadline: Double) {
     guard let wanted, wanted.isFinite, wanted > 0 else { return rate = Self.maxRate }
     rate = min(Self.maxRate, max(wanted, 4 / deadline))
   }
 
-  /// Whether a set-point is to be sent now; it counts as sent then. The grid is kept, and what was missed is not made up for.
+  /// Returns whether a set-point is to be sent now, and counts it as sent. Stays on the time grid; missed slots are skipped.
   mutating func send(at now: Double) -> Bool {
     guard asked == nil, now >= due else { return false }
     asked = now
@@ -32,15 +31,15 @@ struct SetPointScheduler {
     return true
   }
 
-  /// Something else was asked that set-points wait for.
+  /// Another request was sent, which set-points wait for.
   mutating func ask(at now: Double) { asked = now }
 
   mutating func answered() { asked = nil }
 
-  /// When to look again; nil while an answer is waited for.
+  /// When the next one is due; nil while a request is in flight.
   var wake: Double? { asked == nil ? due : nil }
 
-  /// For how many seconds the one on its way has been waiting, when that is longer than `deadline`.
+  /// Seconds since the request in flight was sent, if more than `deadline`.
   func stall(at now: Double, deadline: Double) -> Double? {
     guard let asked, now - asked > deadline else { return nil }
     return now - asked

@@ -1,27 +1,27 @@
-// Keys into a tilt. Pure: time is an argument. A terminal tells when a key goes down or repeats, and never when it is let
-// go: a press holds for a moment, each repeat for a shorter one, then the tilt goes back to level by itself.
-// Facts: autott.md §5 for the angles: full speed is 45° of roll or 80° of pitch, positive pitch turns right.
+// Turns keys into a tilt. Pure: time is an argument. A terminal reports presses and repeats but no releases: a press holds for a moment, a
+// repeat for a shorter one, then the tilt returns to level.
+// Source: autott.md section 5: full speed is 45° of roll or 80° of pitch, positive pitch turns right.
 
-/// Where the car is to go, each between -1 and 1.
+/// The requested direction, each component from -1 to 1.
 struct Heading: Equatable {
-  /// Forward, or backward.
+  /// Positive is forward.
   var forward = 0.0
-  /// To the right, or to the left.
+  /// Positive is right.
   var turn = 0.0
 
-  /// The angles in rad that ask for it, when full keys ask for `top` of the speed (0 to 1).
-  func tilt(top: Double) -> (roll: Double, pitch: Double) {
-    // Adding zero takes the sign off a zero, which this car minds.
-    (forward * top * .pi / 4 + 0, turn * top * 80 * .pi / 180 + 0)
+  /// The angles in rad. `limit`: part of the maximum tilt, 0 to 1.
+  func tilt(limit: Double) -> (roll: Double, pitch: Double) {
+    // Adding 0 turns -0, which this car misreads, into 0.
+    (forward * limit * .pi / 4 + 0, turn * limit * 80 * .pi / 180 + 0)
   }
 }
 
 struct Steering {
-  /// Seconds that a press holds: keyboards begin to repeat after about half a second.
+  /// Seconds that a press holds; keyboards start to repeat after about half a second.
   static let pressHold = 0.6
   /// Seconds that a repeat holds.
   static let repeatHold = 0.2
-  /// Seconds from there to level.
+  /// Seconds of the return to level.
   static let ramp = 0.2
 
   enum Direction { case forward, backward, left, right }
@@ -47,7 +47,7 @@ struct Steering {
   private var along = Axis()
   private var across = Axis()
 
-  /// A key went down, or repeats. What is held beside it is held with it: a keyboard repeats only the last key.
+  /// A key was pressed or repeats. Extends a held key of the other axis, because a keyboard repeats only the last key.
   mutating func press(_ direction: Direction, at now: Double) {
     switch direction {
     case .forward, .backward:
@@ -59,9 +59,9 @@ struct Steering {
     }
   }
 
-  /// Level, at once.
+  /// Returns to level at once.
   mutating func release() { self = Steering() }
 
-  /// Where the keys point now.
+  /// The heading at this time.
   func heading(at now: Double) -> Heading { Heading(forward: along.value(now), turn: across.value(now)) }
 }

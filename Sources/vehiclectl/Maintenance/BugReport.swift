@@ -1,11 +1,10 @@
-// A report that a person can read before sending it: one file of text, section by section, with nothing in it that tells who or where
-// somebody is. What cannot be had says why; nothing of it stops the rest.
+// The report of bugreport: one text file with sections, redacted. A section that cannot be collected contains the reason instead.
 
 import Glibc
 import Protocols
 
 struct BugReport {
-  /// Kinds whose values are a person's; only that they are there is told.
+  /// Kinds with personal data: their values are redacted.
   private static let personal: Swift.Set<String> = ["health", "heart-rate", "running", "mirror", "weather", "toy"]
   private static let configurations = ["/etc/vehicled/vehicled.toml", "/etc/vehicled/vehicled.toml.d", "/etc/vehicled/signals.d"]
   private static let maxFileSize = 1 << 18
@@ -13,27 +12,27 @@ struct BugReport {
 
   private var text = [
     "vehicled report \(version)",
-    "Read it before you send it: numbers of vehicles, addresses, names and places are left out (\(Redaction.mark)), but you know best.",
+    "Read it before you send it: VINs, addresses, names and places are redacted (\(Redaction.mark)), but check that nothing was missed.",
   ]
   private var names = Redaction.Names()
 
-  /// The report, without what was left out anywhere.
+  /// The report, with every name redacted in all sections.
   var lines: [String] { text.map(names.removed) }
 
   private mutating func section(_ title: String, _ text: [String]) {
     self.text += ["", "== \(title) =="] + (text.isEmpty ? ["(nothing)"] : text.map(Output.oneLine))
   }
 
-  // MARK: Of the machine
+  // MARK: System
 
-  /// What can be seen without the daemon.
+  /// Adds the sections that need no daemon.
   mutating func addLocalSections(socket: String) {
     var name = utsname()
     uname(&name)
     let kernel = withUnsafeBytes(of: &name.release) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
     let machine = withUnsafeBytes(of: &name.machine) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
     let system = Self.read("/etc/os-release").lines.first { $0.hasPrefix("PRETTY_NAME=") }?.dropFirst(12) ?? ""
-    section("machine", ["vehiclectl \(version)", "kernel \(kernel) \(machine)", "system \(system)"])
+    section("system", ["vehiclectl \(version)", "kernel \(kernel) \(machine)", "distribution \(system)"])
     section("doctor", LocalChecks.findings(socket: socket).map { DoctorCommand.line($0) { text, _ in text } }.map(Redaction.text))
     let files = Self.configurations.flatMap(Self.files)
     for file in files.prefix(Self.maxFiles) {
@@ -48,11 +47,11 @@ struct BugReport {
 
   private static func output(_ program: String, _ arguments: String...) -> [String] {
     let text = ExternalProgram.output([program] + arguments, within: 20)
-    guard let text else { return ["(\(program) tells nothing: it may need sudo, or is not here)"] }
+    guard let text else { return ["(no output from \(program): it is missing, or needs sudo)"] }
     return text.split(separator: "\n", omittingEmptySubsequences: false).map { Redaction.text(String($0)) }
   }
 
-  /// A file, or those of a directory by name; links to devices count.
+  /// The path itself, or the entries of a directory in order; includes links to devices.
   private static func files(_ path: String) -> [String] {
     var state = stat()
     guard lstat(path, &state) == 0 else { return [] }
@@ -68,39 +67,39 @@ struct BugReport {
     return names.sorted()
   }
 
-  /// The lines of a file, and what is to be said of it.
+  /// The lines of a file, and remarks such as an error.
   private static func read(_ path: String) -> (lines: [String], remarks: [String]) {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
-    guard descriptor >= 0 else { return ([], ["(cannot be read: \(String(cString: strerror(errno))))"]) }
+    guard descriptor >= 0 else { return ([], ["(cannot open: \(String(cString: strerror(errno))))"]) }
     defer { close(descriptor) }
     var state = stat()
-    guard fstat(descriptor, &state) == 0, state.st_mode & S_IFMT == S_IFREG else { return ([], ["(it is no file)"]) }
+    guard fstat(descriptor, &state) == 0, state.st_mode & S_IFMT == S_IFREG else { return ([], ["(not a regular file)"]) }
     var bytes = [UInt8](repeating: 0, count: maxFileSize)
     let count = max(0, Glibc.read(descriptor, &bytes, bytes.count))
     let text = String(decoding: bytes[..<count], as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
-    return (text, count == maxFileSize ? ["(the rest is left out)"] : [])
+    return (text, count == maxFileSize ? ["(truncated)"] : [])
   }
 
-  // MARK: Of the daemon
+  // MARK: Daemon
 
-  /// What the daemon tells: its version, its findings, devices and figures; then `seconds` of every link that has frames.
+  /// Adds the daemon's version, findings, devices and statistics, then a recording of `seconds` of each device with a link that is up.
   mutating func addDaemonSections(_ client: Client, seconds: Double, connect: () throws(Failure) -> Client) throws {
     let info = try client.call(VarlinkService.GetInfo.self, .init())
     section("daemon", ["\(info.product) \(info.version)"])
     let findings = try client.call(Contract.Diagnose.self, NoParameters()).findings
-    section("what the daemon finds", findings.map { DoctorCommand.line($0) { text, _ in text } }.map(Redaction.text))
+    section("findings of the daemon", findings.map { DoctorCommand.line($0) { text, _ in text } }.map(Redaction.text))
     let devices = try client.call(Contract.Status.self, .init()).devices
-    for device in devices { section("device \(device.name)", Self.words(device, &names)) }
+    for device in devices { section("device \(device.name)", Self.lines(device, &names)) }
     let schemas = try client.call(Contract.Describe.self, .init()).schemas
     let statistics = try client.call(Contract.Statistics.self, .init()).statistics
     let shown = devices.filter { !Self.personal.contains($0.kind) }
     section("metrics", OpenMetrics.text(shown, schemas, statistics))
     for device in shown where device.links.contains(where: { $0.state == "up" }) {
-      section("\(Value.text(seconds)) s of the links of \(device.name)", try Self.recorded(device.name, seconds, connect()))
+      section("links of \(device.name), \(Value.text(seconds)) s", try Self.recorded(device.name, seconds, connect()))
     }
   }
 
-  static func words(_ device: Contract.Device, _ names: inout Redaction.Names) -> [String] {
+  static func lines(_ device: Contract.Device, _ names: inout Redaction.Names) -> [String] {
     let isPersonal = personal.contains(device.kind)
     let links = device.links.map { link in
       let details = (link.details ?? [:]).sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }.joined()
@@ -116,7 +115,7 @@ struct BugReport {
     return ["kind \(device.kind), \(device.state)\(device.fault.map { ", fault: \(Redaction.text($0))" } ?? "")"] + links + readings
   }
 
-  /// The frames of a while, as a recording has them.
+  /// A redacted recording.
   private static func recorded(_ device: String, _ seconds: Double, _ client: Client) throws -> [String] {
     var lines: [String] = []
     let end = Clock.monotonic + seconds

@@ -1,12 +1,11 @@
-// Programs of the system that are asked for what only they know: systemctl, journalctl. They are given no input, few variables, a
-// limited time, and are believed only up to a limited length.
+// Runs programs such as systemctl and journalctl: without input, with a minimal environment, a timeout and a limit on the output.
 
 import Glibc
 
 enum ExternalProgram {
   private static let variables = ["PATH=/usr/bin:/bin:/usr/sbin:/sbin", "LC_ALL=C.UTF-8", "SYSTEMD_PAGER=", "SYSTEMD_COLORS=0"]
 
-  /// What it printed, or nil where it is not there, is too slow, or fails. `bytes` of the end are kept.
+  /// Returns the last `bytes` of stdout; nil if the program is missing, fails or exceeds the timeout.
   static func output(_ arguments: [String], within seconds: Double = 5, keeping bytes: Int = 1 << 20) -> String? {
     var ends: [Int32] = [-1, -1]
     guard pipe(&ends) == 0 else { return nil }
@@ -33,7 +32,7 @@ enum ExternalProgram {
     return isWhole && status == 0 ? String(decoding: printed.suffix(bytes), as: UTF8.self) : nil
   }
 
-  /// Reads to the end; false when the time is over before.
+  /// Reads to the end; returns false at the deadline.
   private static func read(_ descriptor: Int32, into printed: inout [UInt8], until deadline: Double, keeping bytes: Int) -> Bool {
     var chunk = [UInt8](repeating: 0, count: 1 << 16)
     while true {

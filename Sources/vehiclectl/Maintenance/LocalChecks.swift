@@ -1,4 +1,4 @@
-// What doctor sees without the daemon: the unit, the socket and who may use it, the clock. The rest the daemon itself knows.
+// The checks of doctor that need no daemon: unit, socket and access to it, clock, ModemManager.
 
 import CLinux
 import Glibc
@@ -17,7 +17,7 @@ enum LocalChecks {
 
   // MARK: The unit
 
-  /// What systemd knows of a unit; nil where there is no systemd.
+  /// The properties of a unit; nil without systemd.
   private static func properties(of unit: String) -> [String: String]? {
     let names = "LoadState,ActiveState,SubState,UnitFileState,NRestarts,Result,FragmentPath,NeedDaemonReload"
     guard let text = ExternalProgram.output(["systemctl", "show", unit, "--property", names]) else { return nil }
@@ -26,61 +26,63 @@ enum LocalChecks {
   }
 
   static func unit(_ service: [String: String]?, _ socket: [String: String]?) -> [Contract.Finding] {
-    guard let service else { return [Contract.Finding("unit", "warning", "there is no systemd here to ask", nil)] }
+    guard let service else { return [Contract.Finding("unit", "warning", "not checked: systemd is not running", nil)] }
     guard service["LoadState"] != "not-found" else {
-      return [Contract.Finding("unit", "warning", "\(unit) is not installed", "sudo make install, or install the package")]
+      return [Contract.Finding("unit", "warning", "\(unit) is not installed", "install the package, or run: sudo make install")]
     }
     var findings: [Contract.Finding] = []
     func add(_ state: String, _ text: String, _ remedy: String?) { findings.append(Contract.Finding("unit", state, text, remedy)) }
     if service["LoadState"] == "masked" { add("failed", "\(unit) is masked", "sudo systemctl unmask \(unit)") }
     switch service["ActiveState"] {
-    case "active": add("ok", "\(unit) runs", nil)
+    case "active": add("ok", "\(unit) is running", nil)
     case "activating": add("warning", "\(unit) is starting", "systemctl status \(unit)")
     case "failed":
-      let why = service["Result"] == "start-limit-hit" ? "failed too often in a row" : "failed (\(service["Result"] ?? "nobody says why"))"
+      let cause = service["Result"] == "start-limit-hit" ? "it failed too often in a row" : "result \(service["Result"] ?? "unknown")"
       add(
-        "failed", "\(unit) \(why)", "journalctl -u \(unit) -n 30; then sudo systemctl reset-failed \(unit) && sudo systemctl start \(unit)")
-    default: add("failed", "\(unit) does not run", "sudo systemctl start \(unit)")
+        "failed", "\(unit) failed: \(cause)",
+        "journalctl -u \(unit) -n 30; then sudo systemctl reset-failed \(unit) && sudo systemctl start \(unit)")
+    default: add("failed", "\(unit) is not running", "sudo systemctl start \(unit)")
     }
     if let restarts = service["NRestarts"].flatMap({ Int($0) }), restarts > 0 {
       add(
-        "warning", "it was restarted \(restarts) times by itself", "journalctl -u \(unit) -p warning; report it with vehiclectl bugreport")
+        "warning", "\(unit) was restarted \(restarts) times after a failure",
+        "journalctl -u \(unit) -p warning; report it with vehiclectl bugreport")
     }
     for (name, state) in [(unit, service), ("vehicled.socket", socket ?? [:])] where state["UnitFileState"] == "disabled" {
-      add("warning", "\(name) does not start with the machine", "sudo systemctl enable \(name)")
+      add("warning", "\(name) does not start at boot", "sudo systemctl enable \(name)")
     }
-    if service["NeedDaemonReload"] == "yes" { add("warning", "its files have changed", "sudo systemctl daemon-reload") }
+    if service["NeedDaemonReload"] == "yes" { add("warning", "\(unit) has changed on disk", "sudo systemctl daemon-reload") }
     return findings
   }
 
   // MARK: The socket
 
-  /// Whether whoever asks gets in, and whom the socket lets in.
+  /// Whether the user may connect to the socket.
   private static func access(to path: String) -> Contract.Finding {
     var state = stat()
     guard stat(path, &state) == 0 else {
-      let remedy = "vehicled --check-config; then sudo systemctl start vehicled, or give the socket with --socket"
-      return Contract.Finding("socket", "failed", "there is none at \(path)", remedy)
+      let remedy = "vehicled --check-config; then sudo systemctl start vehicled, or use --socket PATH"
+      return Contract.Finding("socket", "failed", "\(path) does not exist", remedy)
     }
     guard state.st_mode & S_IFMT == S_IFSOCK else {
-      return Contract.Finding("socket", "failed", "\(path) is no socket", "give the daemon's socket with --socket")
+      return Contract.Finding("socket", "failed", "\(path) is not a socket", "use --socket PATH")
     }
     let group = getgrgid(state.st_gid).map { String(cString: $0.pointee.gr_name) } ?? "\(state.st_gid)"
-    if Glibc.access(path, R_OK | W_OK) == 0 { return Contract.Finding("socket", "ok", "\(path) lets you in (group \(group))", nil) }
+    if Glibc.access(path, R_OK | W_OK) == 0 { return Contract.Finding("socket", "ok", "you have access to \(path) (group \(group))", nil) }
     let user = getpwuid(getuid()).map { String(cString: $0.pointee.pw_name) } ?? "USER"
     return Contract.Finding(
-      "socket", "failed", "\(path) does not let you in: it is for group \(group)",
+      "socket", "failed", "no access to \(path): it is for members of group \(group)",
       accessRemedy(group: state.st_gid == 0 ? nil : group, user: user, isMember: isMember(user, of: group)))
   }
 
-  /// How a user gets in. Nobody is to become one of root's group for this: it is given as nil.
+  /// How the user gets access. `group` is nil for root's group, which users should not join.
   static func accessRemedy(group: String?, user: String, isMember: Bool) -> String {
-    guard let group else { return "start the daemon as the service does, whose socket is for group vehicled, or name users in [control]" }
+    guard let group else { return "start the daemon as a service, whose socket is for group vehicled, or list users in [control]" }
     return isMember
-      ? "log out and in again: your session is older than your membership" : "sudo usermod -aG \(group) \(user), then log in again"
+      ? "log out and in again: your session started before you joined the group" : "sudo usermod -aG \(group) \(user), then log in again"
   }
 
-  /// Whether the user database counts the user as one of the group, whatever this session may do.
+  /// Whether the user is a member according to the user database, which may be newer than the session.
   private static func isMember(_ user: String, of group: String) -> Bool {
     guard let entry = getgrnam(group), var member = entry.pointee.gr_mem else { return false }
     while let name = member.pointee {
@@ -92,10 +94,10 @@ enum LocalChecks {
 
   // MARK: The machine
 
-  /// Times of readings, recordings and cleared codes come from this clock.
+  /// Readings, recordings and records of cleared codes have timestamps of this clock.
   private static func clock() -> Contract.Finding {
-    let kept = clinux_clock_is_synchronised()
-    return clock(year: year(), isSynchronised: kept < 0 ? nil : kept == 1)
+    let state = clinux_clock_is_synchronised()
+    return clock(year: year(), isSynchronised: state < 0 ? nil : state == 1)
   }
 
   private static func year() -> Int {
@@ -106,24 +108,26 @@ enum LocalChecks {
 
   static func clock(year: Int, isSynchronised: Bool?) -> Contract.Finding {
     if year < 2026 {
-      return Contract.Finding("time", "failed", "the clock says \(year)", "sudo timedatectl set-ntp true, or set it with date")
+      return Contract.Finding(
+        "time", "failed", "the clock is wrong: the year is \(year)", "sudo timedatectl set-ntp true, or set it with date")
     }
     guard isSynchronised != false else {
-      return Contract.Finding("time", "warning", "nothing keeps the clock right", "sudo timedatectl set-ntp true")
+      return Contract.Finding("time", "warning", "the clock is not synchronised", "sudo timedatectl set-ntp true")
     }
-    return Contract.Finding("time", "ok", isSynchronised == nil ? "the clock says \(year)" : "the clock is kept right", nil)
+    let text = isSynchronised == nil ? "the clock is set to \(year); synchronisation unknown" : "the clock is synchronised"
+    return Contract.Finding("time", "ok", text, nil)
   }
 
-  /// systemd leaves this link while a unit runs.
+  /// systemd creates this link while the unit runs.
   private static let modemManagerRuns = "/run/systemd/units/invocation:ModemManager.service"
 
-  /// It asks every serial port whether it is a modem, with commands that an ELM327 answers.
+  /// ModemManager probes every serial port with AT commands, which an ELM327 answers.
   private static func modemManager() -> Contract.Finding? {
     var state = stat()
     guard lstat(modemManagerRuns, &state) == 0 else { return nil }
     return Contract.Finding(
       "serial ports", "ok",
-      "ModemManager is told to leave ports alone that the configuration names by their place in /dev/serial; others it tries for modems",
+      "ModemManager ignores ports that the configuration names by their path in /dev/serial; it probes others for modems",
       nil)
   }
 }

@@ -1,19 +1,18 @@
-// Takes out of a report what is nobody's business: who and where somebody is, what opens a door, which car it is. What is left is still
-// enough to see what happens. Pure: text in, text out.
+// Removes personal data from a report: names, places, credentials, VINs, addresses. Pure.
 
 enum Redaction {
   static let mark = "…"
 
-  /// What was left out of one place, to be left out of all others.
+  /// Words redacted in one place, to be redacted everywhere.
   struct Names {
     private(set) var words: Set<String> = []
 
-    /// Short ones would take too much with them.
+    /// Adds a word. Short ones would match too much.
     mutating func add(_ word: some StringProtocol) {
       if word.utf8.count >= 3 { words.insert(String(word)) }
     }
 
-    /// Whole words only: an Ada is in every Adapter.
+    /// Replaces whole words only: "Ada" is part of "Adapter".
     func removed(from line: String) -> String {
       words.sorted { $0.utf8.count > $1.utf8.count }.reduce(line) { line, word in
         guard line.contains(word) else { return line }
@@ -31,15 +30,15 @@ enum Redaction {
 
   // MARK: Configuration
 
-  /// Keys whose texts name nobody.
+  /// Keys whose strings are not personal.
   private static let publicKeys: Set<String> = [
     "authorization", "control", "devices", "dialect", "header", "health", "iv-file", "key-file", "kind", "listen", "log-level", "observe",
     "poll", "priority", "profile", "protocol", "reply", "request", "socket", "toy-network", "type", "unit", "value", "vehicle", "weather",
   ]
   private static let coordinates: Set<String> = ["latitude", "longitude"]
 
-  /// The lines of a file of configuration. Shown are tables, numbers, switches, and those texts that are known to name nobody; of
-  /// everything else, and of whatever is written in a less plain way, no more than that it is there. Comments and empty lines are left out.
+  /// Redacts a configuration file. Keeps tables, numbers, booleans and strings of `publicKeys`; everything else, including multi-line
+  /// values, is redacted. Comments and empty lines are omitted.
   static func configuration(_ lines: [String], _ names: inout Names) -> [String] {
     lines.compactMap { line in
       let shown = line.drop { $0 == " " || $0 == "\t" }
@@ -67,7 +66,7 @@ enum Redaction {
   private static func string(_ string: String, of key: String, _ names: inout Names) -> String {
     if key == "link" { return link(string, &names) }
     if publicKeys.contains(key), !string.hasPrefix("/home/") { return text(string) }
-    // The host, and whoever stands before it.
+    // The host of a URL, and the credentials before it.
     if let match = string.firstMatch(of: /:\/\/(?:([^\/\s@]*)@)?([^\/:\s]+)/) {
       match.output.1.map { names.add($0) }
       if !isLocal(match.output.2) { names.add(match.output.2) }
@@ -83,7 +82,7 @@ enum Redaction {
     return mark
   }
 
-  /// The URL of a link: hosts of other networks and names of more than one word are somebody's.
+  /// Redacts the URL of a link: public hosts, and Bluetooth names with other characters than those of product names.
   static func link(_ url: String, _ names: inout Names) -> String {
     if let match = url.wholeMatch(of: /tcp:(?:\[([^\]]*)\]|([^:\/?]*))(.*)/) {
       let host = match.output.1 ?? match.output.2 ?? ""
@@ -111,7 +110,7 @@ enum Redaction {
 
   // MARK: Any text
 
-  /// Any line: numbers of vehicles, hardware addresses, what stands before an @ in a URL, and addresses of other networks.
+  /// Redacts VINs, hardware addresses, credentials in URLs and public addresses in any line.
   static func text(_ line: String) -> String {
     line.replacing(/\b[A-HJ-NPR-Z0-9]{17}\b/.wordBoundaryKind(.simple)) { match in
       isVIN(match.output) ? match.output.prefix(3) + mark : match.output
@@ -128,7 +127,7 @@ enum Redaction {
     }
   }
 
-  /// Letters and digits together; a hex dump of seventeen digits is none.
+  /// Whether the word has digits and letters beyond F; 17 hex digits are not a VIN.
   private static func isVIN(_ word: Substring) -> Bool {
     word.contains { ("G"..."Z").contains($0) } && word.contains { $0.isNumber }
   }
@@ -142,11 +141,11 @@ enum Redaction {
     }
   }
 
-  /// Lines of a recording without the answers to questions that ask who the vehicle is (services 09, 1A and 22 F1).
+  /// Redacts replies in a recording to requests that identify the vehicle (services 09, 1A and 22 F1).
   static func recording(_ lines: [String]) -> [String] {
     var isHidden = false
     return lines.map { line in
-      // Nothing but a time and hex stands in most lines, and there are many.
+      // Fast path: most lines have only a time and hex.
       guard line.contains("\"hex\":") else { return text(line) }
       if line.contains("\"dir\":\"tx\"") { isHidden = requestsIdentity(line) }
       guard line.contains("\"dir\":\"rx\""), isHidden || containsIdentity(line) else { return line }
@@ -154,10 +153,10 @@ enum Redaction {
     }
   }
 
-  /// A VESC's answer about its firmware (02 LENGTH 00 …) holds its chip's number.
+  /// The firmware reply of a VESC (02 LENGTH 00 …) contains the UUID of its chip.
   private static func containsIdentity(_ line: String) -> Bool { line.contains(/"hex":"02[0-9A-Fa-f]{2}00[0-9A-Fa-f]{30}/) }
 
-  /// As ELM327 commands are sent, in hex of their letters: `09…`, `1A…`, `22F1…`.
+  /// Whether an ELM327 command, in hex of its ASCII letters, is `09…`, `1A…` or `22F1…`.
   private static func requestsIdentity(_ line: String) -> Bool {
     guard let hex = line.firstMatch(of: /"hex":"([0-9A-Fa-f]*)"/)?.output.1.uppercased() else { return false }
     return ["3039", "3141"].contains { hex.hasPrefix($0) || hex.contains("443A\($0)") } || hex.contains("32324631")

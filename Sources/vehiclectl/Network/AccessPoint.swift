@@ -1,6 +1,5 @@
-// An access point as NetworkManager tells it, and what it takes to join it. Pure: everything in it comes over the air from anybody.
-// Facts: NetworkManager's D-Bus reference, org.freedesktop.NetworkManager.AccessPoint, and "Types and Constants" there:
-// NM80211ApFlags and NM80211ApSecurityFlags.
+// An access point as reported by NetworkManager. Pure; all input comes from unauthenticated radio frames.
+// Source: NetworkManager's D-Bus reference, AccessPoint, NM80211ApFlags and NM80211ApSecurityFlags.
 
 import Bus
 
@@ -15,7 +14,7 @@ struct AccessPoint: Equatable {
     case other
   }
 
-  /// 0 to 32 bytes of any value; none: it hides its name.
+  /// 0 to 32 arbitrary bytes; empty or all zero if hidden.
   var ssid: [UInt8]
   /// MHz.
   var frequency: Int
@@ -24,7 +23,7 @@ struct AccessPoint: Equatable {
   var security: Security
 
   var isHidden: Bool { ssid.allSatisfy { $0 == 0 } }
-  /// The only band that an ESP8266 has.
+  /// The only band that the toy's ESP8266 supports.
   var isAt2GHz: Bool { (2400..<2500).contains(frequency) }
 }
 
@@ -33,10 +32,10 @@ extension AccessPoint {
   private static let psk = 0x100
   private static let ieee8021X = 0x200
   private static let eapSuiteB192 = 0x2000
-  /// An open network whose twin is encrypted without a password.
+  /// An open network with a counterpart that uses opportunistic encryption (OWE).
   private static let oweTransition = 0x1000
 
-  /// Of the properties that NetworkManager tells; nil where they have no frequency, which the air gives to every one.
+  /// Creates it from NetworkManager's properties; nil without a frequency.
   init?(_ properties: [String: BusValue]) {
     guard let frequency = properties["Frequency"]?.int else { return nil }
     let keys = (properties["WpaFlags"]?.int ?? 0) | (properties["RsnFlags"]?.int ?? 0)

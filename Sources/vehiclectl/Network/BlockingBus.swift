@@ -1,5 +1,4 @@
-// A blocking client of the system's message bus, for a verb that asks a few questions: every call has a time limit, and Ctrl-C
-// shortens it, so that there is still an answer to undo what was begun. Must never wait for a bus that is not there.
+// A blocking client of the system bus. Every call has a timeout, which Ctrl-C shortens so that changes can still be undone.
 
 import Bus
 import CLinux
@@ -7,14 +6,14 @@ import Glibc
 import Synchronization
 
 final class BlockingBus {
-  /// Once Ctrl-C came a call may take this many seconds more.
+  /// Seconds that a call may take after Ctrl-C.
   private static let afterInterrupt = 5.0
 
   private let connection: BusConnection
   private let mailbox: Mailbox
   private var last = 0
 
-  /// Connects, or gives nil where there is no bus. Signals are told on a thread of their own.
+  /// Connects; nil if there is no bus. `signal` is called on another thread.
   init?(address: String, within seconds: Double = 3, signal: @escaping @Sendable (BusMessage) -> Void) {
     let mailbox = Mailbox()
     self.mailbox = mailbox
@@ -34,10 +33,10 @@ final class BlockingBus {
 
   deinit { connection.close() }
 
-  /// Hears nobody's signals but this one's and the bus's own.
+  /// Ignores signals of all senders except this one and the bus itself.
   func receiveSignals(only sender: String) { connection.hear(only: [sender]) }
 
-  /// Makes a call and waits at most so many seconds for its reply.
+  /// Makes a call and waits for its reply.
   func call(_ message: BusMessage, within seconds: Double) throws(BusError) -> [BusValue] {
     last += 1
     let (number, mailbox) = (last, mailbox)
@@ -50,7 +49,7 @@ final class BlockingBus {
   }
 }
 
-/// What the bus's thread leaves for the one that waits.
+/// Hands results from the bus's thread to the waiting thread.
 private final class Mailbox: Sendable {
   struct State {
     var isReady = false
@@ -59,31 +58,31 @@ private final class Mailbox: Sendable {
   }
 
   private let state = Mutex(State())
-  private let bell = eventfd(0, CInt(EFD_CLOEXEC | EFD_NONBLOCK))
+  private let event = eventfd(0, CInt(EFD_CLOEXEC | EFD_NONBLOCK))
 
-  deinit { close(bell) }
+  deinit { close(event) }
 
   func change(_ body: (inout State) -> Void) {
     state.withLock { body(&$0) }
-    eventfd_write(bell, 1)
+    eventfd_write(event, 1)
   }
 
-  /// Waits until the look finds something, or the time is over.
-  func wait<Found>(until deadline: Double, afterInterrupt: Double = .infinity, _ look: (inout State) -> Found?) -> Found? {
+  /// Waits until `take` returns a value, at most until the deadline.
+  func wait<Found>(until deadline: Double, afterInterrupt: Double = .infinity, _ take: (inout State) -> Found?) -> Found? {
     var deadline = deadline
     var isInterrupted = false
     while true {
-      if let found = state.withLock({ look(&$0) }) { return found }
+      if let found = state.withLock({ take(&$0) }) { return found }
       let now = Clock.monotonic
       if Interrupt.received, !isInterrupted {
         isInterrupted = true
         deadline = min(deadline, now + afterInterrupt)
       }
       guard now < deadline else { return nil }
-      var entry = pollfd(fd: bell, events: Int16(POLLIN), revents: 0)
-      poll(&entry, 1, Int32(min(0.2, deadline - now) * 1000) + 1)  // a signal that came just before it does not end it
+      var entry = pollfd(fd: event, events: Int16(POLLIN), revents: 0)
+      poll(&entry, 1, Int32(min(0.2, deadline - now) * 1000) + 1)  // does not end for a signal that came just before
       var count: eventfd_t = 0
-      eventfd_read(bell, &count)
+      eventfd_read(event, &count)
     }
   }
 }

@@ -1,5 +1,4 @@
-// The networks nearby that the toy can be told, and how many it cannot and why. Pure: access points in, rows out; a name that
-// could deceive a terminal is never offered.
+// The networks in range that the toy can join, and why others are not offered. Pure. Names that could deceive a terminal are not shown.
 
 import Protocols
 
@@ -11,9 +10,9 @@ struct NearbyNetworks: Equatable {
     var isOpen: Bool
   }
 
-  /// The strongest first.
+  /// Strongest first.
   private(set) var offered: [Network] = []
-  /// Why others are not: a count and a reason each.
+  /// Counts and reasons of the others.
   private(set) var leftOut: [String] = []
 
   init(_ points: [AccessPoint]) {
@@ -33,13 +32,13 @@ struct NearbyNetworks: Equatable {
   private enum Reason: String, Error, CaseIterable {
     case band = "on 5 GHz only"
     case enterprise = "with an enterprise login"
-    case security = "with WPA3, WEP or other security that it lacks"
-    case name = "whose names it cannot be told"
+    case security = "with WPA3, WEP or other unsupported security"
+    case name = "with unsupported names"
     case toy = "that may be the toy itself"
-    case hidden = "that hide their names"
+    case hidden = "with hidden names"
   }
 
-  /// All access points of one name.
+  /// Judges the access points of one name.
   private static func judge(_ ssid: [UInt8], _ accessPoints: [AccessPoint]) -> Result<Network, Reason> {
     let near = accessPoints.filter(\.isAt2GHz).sorted { $0.strength > $1.strength }
     guard let strongest = near.first else { return .failure(.band) }
@@ -54,7 +53,7 @@ struct NearbyNetworks: Equatable {
     return .success(Network(name: name, strength: best.strength, isOpen: best.security == .open))
   }
 
-  /// A numbered row each.
+  /// A table with a numbered row per network.
   func lines(paint: (String, Style) -> String) -> [String] {
     var table = Table(">", "network", ">signal", "security")
     for (position, network) in offered.enumerated() {
@@ -62,7 +61,7 @@ struct NearbyNetworks: Equatable {
         Cell("\(position + 1)"), Cell(network.name), Cell("\(network.strength) %"), Cell(network.isOpen ? "open" : "password"),
       ])
     }
-    let rest = leftOut.isEmpty ? [] : [paint("Not shown, because the toy cannot join them: \(leftOut.joined(separator: ", ")).", .dim)]
-    return (offered.isEmpty ? ["No network that the toy can join is heard."] : table.lines(paint: paint)) + rest
+    let rest = leftOut.isEmpty ? [] : [paint("Not shown, because the toy cannot join them: \(leftOut.joined(separator: ", "))", .dim)]
+    return (offered.isEmpty ? ["No network in range that the toy can join"] : table.lines(paint: paint)) + rest
   }
 }

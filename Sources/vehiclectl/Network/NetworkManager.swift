@@ -1,7 +1,6 @@
-// NetworkManager as far as setting up a toy needs it: what it hears, and joining one network for a while. Owns the wording of its
-// refusals. Must never change anything but by join, activate, deactivate and delete.
-// Facts: NetworkManager's D-Bus reference (networkmanager.dev/docs/api): org.freedesktop.NetworkManager.AddAndActivateConnection2
-// (since 1.16) with its options persist and bind-activation, ActivateConnection, DeactivateConnection, Device.Wireless.RequestScan.
+// The parts of NetworkManager's D-Bus API that the toy's Wi-Fi setup needs, and messages for its errors. Only join, activate, deactivate and
+// delete change anything. Source: NetworkManager's D-Bus reference (networkmanager.dev/docs/api); AddAndActivateConnection2 with the options
+// persist and bind-activation exists since 1.16.
 
 import Bus
 import Synchronization
@@ -9,15 +8,15 @@ import Synchronization
 struct NetworkManager {
   static let name = "org.freedesktop.NetworkManager"
   private static let path = "/org/freedesktop/NetworkManager"
-  /// Seconds. What needs a person's consent may take a while.
-  private static let (answer, consent) = (5.0, 60.0)
-  /// Seconds for an address. NetworkManager's own 45 are as long as anybody waits: nobody would hear what was missing.
+  /// Seconds. Calls that need the user's authorization take longer.
+  private static let (replyTimeout, authorizationTimeout) = (5.0, 60.0)
+  /// Seconds for an IP address; shorter than NetworkManager's 45, so that the reason is known before our own timeout.
   private static let addressTimeout: Int32 = 25
 
   private let bus: BlockingBus
   private let failures: Failures
 
-  /// Why activations failed: NetworkManager tells it in passing, and shows it for a moment only.
+  /// Reasons of failed activations, which NetworkManager reports only in a signal.
   private final class Failures: Sendable {
     private let reasons = Mutex<[String: Int]>([:])
 
@@ -31,33 +30,34 @@ struct NetworkManager {
     }
   }
 
-  /// nil where there is no system bus, or no NetworkManager on it.
+  /// nil if there is no system bus, or no NetworkManager on it.
   init?(address: String = DBus.systemAddress) {
     let failures = Failures()
     self.failures = failures
     guard let bus = BlockingBus(address: address, signal: { failures.note($0) }) else { return nil }
     self.bus = bus
     let rule = "type='signal',sender='\(Self.name)',interface='\(Self.name).Device',member='StateChanged'"
-    guard let owner = Self.ask(bus, "GetNameOwner", Self.name)?.first?.string, Self.ask(bus, "AddMatch", rule) != nil else { return nil }
+    guard let owner = Self.callBus(bus, "GetNameOwner", Self.name)?.first?.string, Self.callBus(bus, "AddMatch", rule) != nil
+    else { return nil }
     bus.receiveSignals(only: owner)
   }
 
-  /// Asks the bus itself.
-  private static func ask(_ bus: BlockingBus, _ member: String, _ text: String) -> [BusValue]? {
-    try? bus.call(.call(DBus.name, DBus.path, DBus.name, member, [.string(text)]), within: answer)
+  /// Calls a method of the bus itself.
+  private static func callBus(_ bus: BlockingBus, _ member: String, _ text: String) -> [BusValue]? {
+    try? bus.call(.call(DBus.name, DBus.path, DBus.name, member, [.string(text)]), within: replyTimeout)
   }
 
-  /// Why the last activation on a device failed, as NMDeviceStateReason; nil: it did not, or nobody said.
+  /// The NMDeviceStateReason of the last failed activation on a device; nil if unknown.
   func failure(of device: String) -> Int? { failures[device] }
 
   func clearFailures() { failures.clear() }
 
-  /// What is so now.
+  /// The current state.
   func snapshot() throws(Failure) -> NetworkSnapshot {
     NetworkSnapshot(try call("/org/freedesktop", DBus.objectManager, "GetManagedObjects").first)
   }
 
-  /// Has a device listen for networks; says whether this user may have it. Other refusals, as while a search goes on, do not matter.
+  /// Starts a scan; returns false if the user lacks permission. Other errors, as during a scan, are ignored.
   @discardableResult func scan(_ device: String) -> Bool {
     do throws(Failure) {
       _ = try call(device, Self.name + ".Device.Wireless", "RequestScan", [.properties([:])])
@@ -65,7 +65,7 @@ struct NetworkManager {
     } catch { return error != .noAccessToNetworks }
   }
 
-  /// Begins to join an open network, with a profile that is gone when it is left or when we are.
+  /// Starts to join an open network, with a profile that disappears with the connection or our process.
   func join(_ ssid: String, uuid: String, _ device: String, _ accessPoint: String) throws(Failure) {
     let settings: [(String, [String: BusValue])] = [
       ("802-11-wireless", ["ssid": .bytes(Array(ssid.utf8))]),
@@ -76,7 +76,7 @@ struct NetworkManager {
           "autoconnect": .bool(false),
         ]
       ),
-      // The toy leads nowhere: whatever other way there is to the world stays.
+      // The toy is no gateway: keep the default route.
       (
         "ipv4",
         [
@@ -88,23 +88,24 @@ struct NetworkManager {
     let connection = BusValue.array(of: "{sa{sv}}", settings.map { .entry(.string($0.0), .properties($0.1)) })
     let options = BusValue.properties(["persist": .string("volatile"), "bind-activation": .string("dbus-client")])
     _ = try call(
-      Self.path, Self.name, "AddAndActivateConnection2", [connection, .path(device), .path(accessPoint), options], within: Self.consent)
+      Self.path, Self.name, "AddAndActivateConnection2", [connection, .path(device), .path(accessPoint), options],
+      within: Self.authorizationTimeout)
   }
 
-  /// Begins to activate a profile on a device, after what is active there was left. Gives the activation's path; asked for again it
-  /// begins anew.
+  /// Starts to activate a profile on a device. Returns the path of the activation.
   func activate(_ profile: String, _ device: String) throws(Failure) -> String? {
-    try call(Self.path, Self.name, "ActivateConnection", [.path(profile), .path(device), .path("/")], within: Self.consent).first?.string
+    let body = [BusValue.path(profile), .path(device), .path("/")]
+    return try call(Self.path, Self.name, "ActivateConnection", body, within: Self.authorizationTimeout).first?.string
   }
 
-  /// Leaves what is active.
+  /// Deactivates a connection.
   func deactivate(_ active: String) throws(Failure) { _ = try call(Self.path, Self.name, "DeactivateConnection", [.path(active)]) }
 
-  /// Removes a profile.
+  /// Deletes a profile.
   func delete(_ profile: String) throws(Failure) { _ = try call(profile, Self.name + ".Settings.Connection", "Delete") }
 
   private func call(
-    _ path: String, _ interface: String, _ member: String, _ body: [BusValue] = [], within seconds: Double = answer
+    _ path: String, _ interface: String, _ member: String, _ body: [BusValue] = [], within seconds: Double = replyTimeout
   ) throws(Failure) -> [BusValue] {
     do throws(BusError) {
       return try bus.call(.call(Self.name, path, interface, member, body), within: seconds)
@@ -113,10 +114,10 @@ struct NetworkManager {
       case .refused(let name, _)
       where name.hasSuffix(".PermissionDenied") || name.hasSuffix(".AccessDenied") || name.hasSuffix(".NotAuthorized"):
         throw .noAccessToNetworks
-      case .refused(_, let text): throw .other("NetworkManager refuses: \(text.isEmpty ? "without a reason" : text)")
-      case .timeout: throw .other("NetworkManager does not answer; see: journalctl -u NetworkManager")
-      case .disconnected(let reason): throw .other("the system bus is gone: \(reason)")
-      case .unsendable(let what), .malformed(let what): throw .other("NetworkManager and vehiclectl do not understand each other: \(what)")
+      case .refused(_, let text): throw .other("NetworkManager rejected the call: \(text.isEmpty ? "no reason given" : text)")
+      case .timeout: throw .other("no reply from NetworkManager; see: journalctl -u NetworkManager")
+      case .disconnected(let reason): throw .other("lost the connection to the system bus: \(reason)")
+      case .unsendable(let what), .malformed(let what): throw .other("invalid D-Bus message to or from NetworkManager: \(what)")
       }
     }
   }

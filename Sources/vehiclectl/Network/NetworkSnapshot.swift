@@ -1,7 +1,6 @@
-// What NetworkManager says is so, in one answer: Wi-Fi devices, access points, what is active. Pure. Absent and odd members
-// count as not there.
-// Facts: NetworkManager's D-Bus reference: Device, Device.Wireless, AccessPoint, Connection.Active, Settings.Connection; NMDeviceType,
-// NMDeviceState, NMActiveConnectionState. All objects are told by the ObjectManager at /org/freedesktop.
+// The state of NetworkManager in one reply: Wi-Fi devices, access points, active connections. Pure. Missing and invalid members are ignored.
+// Source: NetworkManager's D-Bus reference: Device, Device.Wireless, AccessPoint, Connection.Active, Settings.Connection; NMDeviceType,
+// NMDeviceState, NMActiveConnectionState. ObjectManager at /org/freedesktop has all objects.
 
 import Bus
 
@@ -10,15 +9,15 @@ struct NetworkSnapshot {
   struct Device: Equatable {
     var path: String
     var state: Int
-    /// What is active on it, or about to be.
+    /// The active connection, or the one being activated.
     var active: String?
     var accessPoints: [String]
-    /// Milliseconds on the kernel's boot clock; -1: never.
+    /// CLOCK_BOOTTIME in ms; -1: never.
     var lastScan: Int
 
-    /// Managed, and its radio is there.
+    /// Managed by NetworkManager and available.
     var isUsable: Bool { state >= 30 }
-    /// Nothing uses it.
+    /// Without a connection.
     var isIdle: Bool { state == 30 }
   }
 
@@ -28,13 +27,13 @@ struct NetworkSnapshot {
     }
 
     var profile: String
-    /// Its name for a person.
+    /// The display name.
     var id: String
     var uuid: String
     var state: State
 
     var isLive: Bool { state == .activating || state == .activated }
-    /// It lives, or will when its device has left what was active there.
+    /// Active, or waiting for the deactivation of another connection.
     var isDue: Bool { isLive || state == .unknown }
   }
 
@@ -42,10 +41,10 @@ struct NetworkSnapshot {
   private(set) var accessPoints: [String: AccessPoint] = [:]
   private(set) var actives: [String: Active] = [:]
   private(set) var profiles: Set<String> = []
-  /// Somebody switched Wi-Fi off.
+  /// Wi-Fi is disabled.
   private(set) var isSwitchedOff = false
 
-  /// Of the reply to GetManagedObjects.
+  /// Creates it from the reply to GetManagedObjects.
   init(_ objects: BusValue?) {
     let manager = NetworkManager.name
     for (path, interfaces) in objects?.dictionary ?? [:] {
@@ -72,10 +71,10 @@ struct NetworkSnapshot {
         accessPoints: wireless["AccessPoints"]?.strings ?? [], lastScan: wireless["LastScan"]?.int ?? -1))
   }
 
-  /// The devices that could be used, those that nobody uses first.
+  /// The usable devices, idle ones first.
   var usable: [Device] { devices.filter(\.isIdle) + devices.filter { $0.isUsable && !$0.isIdle } }
 
-  /// The strongest access point of this name that a usable device hears, or just this device.
+  /// The strongest access point of this name in range of a usable device, or of the device at `path`.
   func find(_ ssid: String, on path: String? = nil) -> (device: Device, accessPoint: String)? {
     for device in usable where path == nil || device.path == path {
       let found = device.accessPoints.filter { accessPoints[$0]?.ssid == Array(ssid.utf8) }

@@ -1,17 +1,16 @@
-// Facts that the toy has told, as rows of the toy's reports, in a table and in JSON. Pure. Columns are found by their names, so
-// that a newer daemon may add some.
+// Facts of the toy as a table and as JSON. Pure. Columns are found by name, so that a newer daemon may add some.
 
 import Protocols
 
 struct Fact: Equatable {
-  /// nil: this row has none that is a number.
+  /// nil if the cell is not a number.
   var id: Int?
   var text: String
   var up: Int?
   var down: Int?
   /// `up`, `down` or `none`.
   var vote: String
-  /// The server has not got the vote yet.
+  /// The server does not have the vote yet.
   var isPending = false
 
   /// The facts of a report.
@@ -30,7 +29,7 @@ struct Fact: Equatable {
   private static let none = "none"
   private var shownVote: String { vote == Self.none && !isPending ? "" : isPending ? "\(vote) (pending)" : vote }
 
-  /// A table; with a width the facts are folded so that it fits.
+  /// A table; with a width, facts wrap.
   static func lines(_ facts: [Fact], width: Int?, paint: (String, Style) -> String) -> [String] {
     var table = Table(">id", "fact", ">up", ">down", "vote")
     let others = [
@@ -52,7 +51,7 @@ struct Fact: Equatable {
     return table.lines(paint: paint)
   }
 
-  /// Narrower than this nobody reads.
+  /// Cells.
   private static let minWidth = 16
 
   private var idText: String { id.text }
@@ -63,7 +62,7 @@ extension Int? {
 }
 
 extension JSON {
-  /// A fact; what is not known is null.
+  /// A fact; unknown members are null.
   init(_ fact: Fact) { self = .members(JSON.members(of: fact)) }
 
   /// The members of a fact.

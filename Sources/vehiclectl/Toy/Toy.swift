@@ -1,46 +1,45 @@
-// Which toy is meant, and calls of its actions. Owns that no password is shown by --verbose; must never guess between two toys.
-// Facts: the actions of kind toy, as "vehiclectl describe" lists them.
+// Selects the toy and calls its actions. Hides passwords in --verbose. Does not guess between several toys.
 
 import ArgumentParser
 import Protocols
 
 struct Toy {
   static let kind = "toy"
-  /// The arguments that nobody shows.
+  /// Arguments that are never shown.
   static let secrets: Set<String> = ["password"]
-  /// What makes a toy, as it stands in the configuration.
+  /// The configuration of a toy.
   static let example = ["[device.toy]", "kind = \"toy\""]
 
   let device: String
   let client: Client
 
-  /// The toy of this name, or the only one there is.
+  /// Selects the toy with this name, or the only one.
   init(_ named: String?, _ client: Client) throws(Failure) {
     self.client = client
     client.secrets = Self.secrets
     device = try Self.choose(named, among: client.call(Contract.Status.self, .init(device: named)).devices)
   }
 
-  /// The name of the toy that is meant.
+  /// The name of the selected toy.
   static func choose(_ named: String?, among devices: [Contract.Device]) throws(Failure) -> String {
     let toys = devices.filter { $0.kind == kind }.map(\.name)
     if let named {
       guard let other = devices.first(where: { $0.name == named }) else { throw .refused(.noSuchDevice(device: named)) }
       guard toys.contains(named) else {
-        throw .usage("\(named) is no toy but of the kind \(other.kind); \"vehiclectl status\" lists the devices")
+        throw .usage("\(named) is not a toy: its kind is \(other.kind); list devices: vehiclectl status")
       }
       return named
     }
     guard let toy = toys.first else {
       throw .noSuchDevice(
-        "no toy is configured; write these lines into /etc/vehicled/vehicled.toml, then \"vehiclectl reload\":\n"
+        "no toy is configured; add these lines to /etc/vehicled/vehicled.toml, then run \"vehiclectl reload\":\n"
           + example.map { "    \($0)" }.joined(separator: "\n"))
     }
-    guard toys.count == 1 else { throw .usage("there are several toys: \(toys.joined(separator: ", ")); say which with --device NAME") }
+    guard toys.count == 1 else { throw .usage("several toys: \(toys.joined(separator: ", ")); select one with --device NAME") }
     return toy
   }
 
-  /// Runs an action that answers once.
+  /// Runs an action that replies once.
   func run(_ action: String, _ arguments: [String: Value] = [:]) throws(Failure) -> Contract.Call.Result {
     try client.call(Contract.Call.self, parameters(action, arguments))
   }
@@ -50,13 +49,13 @@ struct Toy {
   }
 }
 
-/// The option of every verb of the toy.
+/// The option of every toy command.
 struct ToyOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("The toy, where there are several.", valueName: "name"), completion: .toys)
+  @Option(help: ArgumentHelp("The toy; needed if there are several.", valueName: "name"), completion: .toys)
   var device: String?
 }
 
-/// A verb of the toy.
+/// A toy command.
 protocol ToyVerb: Verb {
   var toy: ToyOptions { get }
 }
@@ -64,19 +63,19 @@ protocol ToyVerb: Verb {
 extension ToyVerb {
   func open(_ output: Output) throws(Failure) -> Toy { try Toy(toy.device, try common.connect(output)) }
 
-  /// What the toy said of what was done.
+  /// Prints the text of the result.
   func report(_ toy: Toy, _ result: Contract.Call.Result, _ output: Output) {
     if output.json { return output.json(.members(["device": .string(toy.device), "text": result.text.map(JSON.string)])) }
     if let text = result.text, !output.quiet { output.line(Output.oneLine(text)) }
   }
 
-  /// What was given beyond what the verb takes: mostly a password, which is not repeated here either.
+  /// Fails if there are extra arguments. One may be a password, so the message does not repeat it.
   static func rejectExtra(_ extra: [String], _ usage: String) throws(Failure) {
     guard let first = extra.first else { return }
     let name = first.prefix { $0 != "=" }
-    if first.hasPrefix("-"), !["--password", "-p"].contains(name) { throw .usage("there is no option \"\(name)\"; give: \(usage)") }
+    if first.hasPrefix("-"), !["--password", "-p"].contains(name) { throw .usage("unknown option \"\(name)\"; usage: \(usage)") }
     throw .usage(
-      "too many arguments; give: \(usage). A password is no argument: anybody can read the command line while it runs, and the shell "
-        + "keeps it. It is asked for, or read from stdin")
+      "too many arguments; usage: \(usage); a password is not an argument, because other users and the shell history can see it: "
+        + "type it at the prompt, or write it to stdin")
   }
 }

@@ -1,6 +1,5 @@
-// The call that provisions the toy, from its beginning to what came of it, with the toy's own network borrowed meanwhile where
-// that was asked for. Whatever ends it, the network that was there before is restored, and the daemon stops listening because
-// the connection closes.
+// Runs the call that sets up the toy's Wi-Fi, and joins the toy's own network meanwhile if requested. However it ends, the previous network
+// is restored, and the daemon stops listening because the connection closes.
 
 import Glibc
 import Protocols
@@ -8,29 +7,29 @@ import Protocols
 struct WiFiProvisioning {
   let toy: Toy
   let output: Output
-  /// Seconds for all of it, where somebody set some.
+  /// Timeout in seconds, if any.
   let limit: Double?
-  /// What a person is to do, once the daemon waits for the toy.
+  /// Instructions that are shown once the daemon waits for the toy.
   var steps: [String] = []
 
-  /// Runs it, and gives the last words of the daemon.
+  /// Runs the setup and returns the last reply.
   func run(_ parameters: Contract.Call.Parameters, joining network: TemporaryNetwork?) throws -> Contract.Call.Result? {
     var network = network
     defer {
       output.progress(nil)
-      if network?.needsRestore == true { output.progress("going back to the network that was there before") }
-      let words = network?.restore()
+      if network?.needsRestore == true { output.progress("reconnecting to the previous network") }
+      let message = network?.restore()
       output.progress(nil)
-      if let words { output.note(words) }
+      if let message { output.note(message) }
     }
     let start = Clock.monotonic
     var last: Contract.Call.Result?
-    var said = ""
+    var lastText = ""
     try toy.client.stream(Contract.Call.self, parameters, first: nil, tick: 0.25, silence: nil) { result in
       if Interrupt.received {
-        let isTold = last?.text?.hasPrefix(ToyWiFi.sendingReport) == true
+        let isSent = last?.text?.hasPrefix(ToyWiFi.sendingReport) == true
         throw Failure.other(
-          isTold ? "interrupted, but the toy had been told its network: look at its light, then switch it off and on" : "interrupted")
+          isSent ? "interrupted after the toy received its network; check its light, then switch it off and on" : "interrupted")
       }
       if let limit, Clock.monotonic - start >= limit { throw Failure.timeout(seconds: limit) }
       if let result {
@@ -38,24 +37,24 @@ struct WiFiProvisioning {
         last = result
         if output.json { output.json(JSON(result)) }
       }
-      // The daemon listens, or has refused, before this computer leaves its network.
+      // Do not change networks before the daemon listens or has rejected the call.
       let waits = last == nil ? nil : try network?.advance(at: Clock.monotonic)
-      if !output.json { show(waits, last, &said) }
+      if !output.json { show(waits, last, &lastText) }
       return true
     }
     return last
   }
 
-  /// On a terminal a line that moves; elsewhere a line for what is new, without numbers that run.
-  private func show(_ waits: String?, _ last: Contract.Call.Result?, _ said: inout String) {
-    if Terminal.isTerminal(STDERR_FILENO) { return output.progress(waits ?? last.map(Self.words) ?? "") }
-    guard let words = waits ?? last?.text, words != said else { return }
-    said = words
-    output.note(Output.oneLine(words))
+  /// Shows progress in place on a terminal; otherwise prints each new text without percentages.
+  private func show(_ waits: String?, _ last: Contract.Call.Result?, _ lastText: inout String) {
+    if Terminal.isTerminal(STDERR_FILENO) { return output.progress(waits ?? last.map(Self.summary) ?? "") }
+    guard let text = waits ?? last?.text, text != lastText else { return }
+    lastText = text
+    output.note(Output.oneLine(text))
   }
 
-  /// How far it is.
-  static func words(_ result: Contract.Call.Result) -> String {
+  /// Progress and text of a reply.
+  static func summary(_ result: Contract.Call.Result) -> String {
     let share = result.progress.map { "\(Int(max(0, min(1, $0)) * 100)) %" }
     return Output.oneLine([share, result.text].compactMap { $0 }.joined(separator: "  "))
   }

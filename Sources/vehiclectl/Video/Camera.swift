@@ -1,4 +1,4 @@
-// A device's camera, as the daemon tells of it: where its stream is, and whether it is on. Asks and reads only.
+// A device's camera: the URL of its stream, from the properties video-url and video.
 
 import Glibc
 import Protocols
@@ -7,11 +7,11 @@ struct Camera {
   let device: String
   let url: VideoURL
 
-  /// Where the stream is, and whether it is on.
+  /// The properties with the URL and the switch.
   static let address = "video-url"
   private static let toggle = "video"
 
-  /// Of this device, or of the only one that has a camera.
+  /// Selects this device, or the only one with a camera; fails if the video is off.
   init(of device: String?, _ client: Client) throws(Failure) {
     let reference = Reference(device: device, name: Self.address)
     let schemas = try reference.schemas(client)
@@ -20,22 +20,22 @@ struct Camera {
     if hasToggle {
       let readings = try client.call(Contract.Get.self, .init(references: ["\(found).\(Self.toggle)"])).readings
       if readings.first?.value == .bool(false) {
-        throw .other("the video of \(found) is off; switch it on: vehiclectl set \(found).\(Self.toggle) on")
+        throw .other("no picture from \(found): the video is off; switch it on: vehiclectl set \(found).\(Self.toggle) on")
       }
     }
     self.device = found
     url = try VideoURL(try Reference(device: found, name: Self.address).text(client))
   }
 
-  /// `FILE`, or `DEVICE FILE`.
+  /// Interprets the operands `FILE` or `DEVICE FILE`.
   static func operands(_ first: String, _ second: String?) -> (device: String?, file: String) {
     second.map { (first, $0) } ?? (nil, first)
   }
 
-  /// Bytes of pictures say nothing to a person.
+  /// Fails for binary output to a terminal.
   static func refuseTerminal(_ file: String) throws(Failure) {
     if file == "-", Terminal.isTerminal(STDOUT_FILENO) {
-      throw .usage("pictures cannot be shown on a terminal; name a file, or send them on with > FILE")
+      throw .usage("stdout is a terminal; name a file, or redirect stdout")
     }
   }
 }

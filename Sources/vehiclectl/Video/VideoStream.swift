@@ -1,5 +1,4 @@
-// One connection to a camera: asks for its stream and gives the pictures as they come. Waits for nothing longer than it is told,
-// and holds no more than one picture.
+// A connection to a camera that returns the pictures of its stream. Buffers at most one incomplete picture.
 
 import CLinux
 import Glibc
@@ -10,11 +9,11 @@ final class VideoStream {
   private let socket: Int32
   private var reader = MotionJPEG()
   private var frames: [[UInt8]] = []
-  /// What ends the stream once the pictures before it are given out.
+  /// The error that ends the stream after the complete pictures before it.
   private var failure: Failure?
   private var chunk = [UInt8](repeating: 0, count: 65_536)
 
-  /// Connects within so many seconds and asks.
+  /// Connects and sends the request.
   init(_ url: VideoURL, within seconds: Double) throws(Failure) {
     self.url = url
     let limit = Clock.monotonic + seconds
@@ -25,14 +24,14 @@ final class VideoStream {
       if count > 0 {
         rest = rest.dropFirst(count)
       } else if errno != EINTR, errno != EAGAIN || !Self.wait(for: socket, POLLOUT, until: limit) {
-        throw .other("\(url.authority) hung up: \(String(cString: strerror(errno)))")
+        throw .other("\(url.authority) closed the connection: \(String(cString: strerror(errno)))")
       }
     }
   }
 
   deinit { close(socket) }
 
-  /// The next picture. nil: none came within so many seconds, or a signal did.
+  /// Returns the next picture; nil after a timeout or a signal.
   func next(within seconds: Double) throws(Failure) -> [UInt8]? {
     let limit = Clock.monotonic + seconds
     while true {
@@ -43,50 +42,50 @@ final class VideoStream {
         for event in reader.take(Array(chunk[..<count])) {
           switch event {
           case .frame(let frame): frames.append(frame)
-          case .failed(let words): failure = .other("\(url.authority): \(words)")
+          case .failed(let message): failure = .other("\(url.authority): \(message)")
           }
         }
       } else if count == 0 {
-        throw .other("\(url.authority) ended the stream; see that the video is on")
+        throw .other("\(url.authority) ended the stream; check that the video is on")
       } else if errno == EAGAIN {
         guard Self.wait(for: socket, POLLIN, until: limit) else { return nil }
       } else if errno != EINTR {
-        throw .other("the stream of \(url.authority) broke off: \(String(cString: strerror(errno)))")
+        throw .other("lost the stream of \(url.authority): \(String(cString: strerror(errno)))")
       } else if Interrupt.received {
         return nil
       }
     }
   }
 
-  /// Tries each address that the name has.
+  /// Connects to the first address that works.
   private static func connect(to url: VideoURL, until limit: Double) throws(Failure) -> Int32 {
     var hints = addrinfo()
     hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
     var list: UnsafeMutablePointer<addrinfo>?
     let status = getaddrinfo(url.host, url.port, &hints, &list)
     guard status == 0 else {
-      throw .other("there is no host \"\(url.host)\": \(String(cString: gai_strerror(status))); check the address of the stream")
+      throw .other("cannot resolve \"\(url.host)\": \(String(cString: gai_strerror(status))); check the URL of the stream")
     }
     defer { freeaddrinfo(list) }
-    var why = EADDRNOTAVAIL
+    var error = EADDRNOTAVAIL
     var next = list
     while let address = next?.pointee {
       next = address.ai_next
       let kind = address.ai_socktype | Int32(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
       let made = Glibc.socket(address.ai_family, kind, address.ai_protocol)
       guard made >= 0 else {
-        why = errno
+        error = errno
         continue
       }
-      why = Glibc.connect(made, address.ai_addr, address.ai_addrlen) == 0 ? 0 : errno
-      if why == EINPROGRESS {
-        why = wait(for: made, POLLOUT, until: limit) ? socketError(of: made) : Interrupt.received ? EINTR : ETIMEDOUT
+      error = Glibc.connect(made, address.ai_addr, address.ai_addrlen) == 0 ? 0 : errno
+      if error == EINPROGRESS {
+        error = wait(for: made, POLLOUT, until: limit) ? socketError(of: made) : Interrupt.received ? EINTR : ETIMEDOUT
       }
-      if why == 0 { return made }
+      if error == 0 { return made }
       close(made)
     }
-    if why == EINTR { throw .other("interrupted") }
-    throw .other("cannot reach the camera at \(url.authority): \(String(cString: strerror(why))); see that the video is on")
+    if error == EINTR { throw .other("interrupted") }
+    throw .other("cannot connect to the camera at \(url.authority): \(String(cString: strerror(error))); check that the video is on")
   }
 
   private static func socketError(of socket: Int32) -> Int32 {
@@ -95,7 +94,7 @@ final class VideoStream {
     return getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno
   }
 
-  /// Whether it is ready; false when the time is over or a signal came.
+  /// Waits until the socket is ready; returns false at the limit or after a signal.
   private static func wait(for socket: Int32, _ events: Int32, until limit: Double) -> Bool {
     var entry = pollfd(fd: socket, events: Int16(events), revents: 0)
     return clinux_poll(&entry, 1, Int64(max(0, limit - Clock.monotonic) * 1e9)) > 0
