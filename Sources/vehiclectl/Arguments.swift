@@ -5,13 +5,13 @@ enum Arguments {
   private static let valued = ["--timeout", "--color", "--socket", "--device", "--units", "--output"]
 
   /// Turns `--socket PATH get rpm` into `get --socket PATH rpm`.
-  static func verbFirst(_ arguments: [String], verbs: [String]) -> [String] {
+  static func commandFirst(_ arguments: [String], commands: [String]) -> [String] {
     var position = 0
     if arguments.first == "---completion" { return arguments }  // a completion request of a shell
     while position < arguments.count, arguments[position].hasPrefix("-"), arguments[position] != "--" {
       position += valued.contains(arguments[position]) ? 2 : 1
     }
-    guard position > 0, position < arguments.count, verbs.contains(arguments[position]) else { return arguments }
+    guard position > 0, position < arguments.count, commands.contains(arguments[position]) else { return arguments }
     return [arguments[position]] + arguments[..<position] + arguments[(position + 1)...]
   }
 

@@ -62,25 +62,27 @@ struct VehicleCtl: ParsableCommand {
   /// Returns the command for these arguments. Parses the one subcommand first; the whole tree, which costs milliseconds, is parsed only
   /// for help, completion and errors.
   static func command(of given: [String]) throws -> any ParsableCommand {
-    let verbs = configuration.subcommands
-    let arguments = Arguments.verbFirst(given, verbs: verbs.compactMap { $0.configuration.commandName } + ["help"])
+    let commands = configuration.subcommands
+    let arguments = Arguments.commandFirst(given, commands: commands.compactMap { $0.configuration.commandName } + ["help"])
     if arguments.first == "help" { return try parseAsRoot(Arguments.withoutOptions(arguments)) }
-    guard let verb = verbs.first(where: { $0.configuration.commandName == arguments.first }) else { return try parseAsRoot(arguments) }
-    let inner = verb.configuration.subcommands
-    let rest = Arguments.verbFirst(Array(arguments.dropFirst()), verbs: inner.compactMap { $0.configuration.commandName })
+    guard let subcommand = commands.first(where: { $0.configuration.commandName == arguments.first }) else {
+      return try parseAsRoot(arguments)
+    }
+    let inner = subcommand.configuration.subcommands
+    let rest = Arguments.commandFirst(Array(arguments.dropFirst()), commands: inner.compactMap { $0.configuration.commandName })
     if let command = try? (inner.first { $0.configuration.commandName == rest.first }?.parse(Array(rest.dropFirst()))) { return command }
-    if let command = try? verb.parse(rest) { return command }
+    if let command = try? subcommand.parse(rest) { return command }
     return try parseAsRoot(arguments.prefix(1) + rest)
   }
 }
 
 /// A subcommand. Its `run` turns failures into one line on stderr and an exit code.
-protocol Verb: ParsableCommand {
+protocol Subcommand: ParsableCommand {
   var common: CommonOptions { get }
   mutating func perform(_ output: Output) throws
 }
 
-extension Verb {
+extension Subcommand {
   mutating func run() throws {
     let output = Output(common)
     do {

@@ -9,13 +9,13 @@ struct WatchTable {
 
   private struct Row {
     var reading: Contract.Reading
-    var came: Double
+    var receivedAt: Double
     /// Age on arrival, in seconds.
     var age: Double?
     /// Times of the readings in the window up to the last one.
     var updates: [Double] = []
 
-    func age(at now: Double) -> Double? { age.map { $0 + now - came } }
+    func age(at now: Double) -> Double? { age.map { $0 + now - receivedAt } }
 
     /// Updates per second over the time they span.
     func rate(at now: Double) -> Double? {
@@ -67,7 +67,7 @@ struct WatchTable {
     let known = rows[position][reading.property]
     if known == nil { orders[position].append(reading.property) }
     let made = reading.time.map { Double($0) / 1e6 } ?? wall
-    var row = Row(reading: reading, came: now, age: Self.age(reading, made, wall), updates: known?.updates ?? [])
+    var row = Row(reading: reading, receivedAt: now, age: Self.age(reading, made, wall), updates: known?.updates ?? [])
     if counts {
       row.updates.removeAll { !(made - Self.window..<made).contains($0) }
       row.updates.append(made)

@@ -1,4 +1,4 @@
-// The client against a daemon that is well, refuses, dies, babbles or sleeps.
+// The client against a daemon that works, rejects calls, disconnects, sends garbage or stops replying.
 
 import CLinux
 import Glibc
@@ -16,7 +16,7 @@ import Testing
     return nil
   }
 
-  @Test func `a call is answered`() throws {
+  @Test func `a call gets its reply`() throws {
     let reading = reading
     let server = try SocketServer { method, parameters in
       guard method == "io.vehicled.Get", parameters.text == #"{"references":["rpm"]}"# else { return .sendAndClose([]) }
@@ -29,7 +29,7 @@ import Testing
     }
   }
 
-  @Test func `a large answer comes whole`() throws {
+  @Test func `a large reply is complete`() throws {
     let devices = (0..<1000).map { number in
       Contract.Device(name: "d\(number)", kind: "obd", state: "polling", readings: [Contract.Reading](repeating: reading, count: 20))
     }
@@ -65,7 +65,7 @@ import Testing
     #expect(texts == [nil, nil, "done"])
   }
 
-  @Test func `a daemon that goes away in mid-stream is missed`() throws {
+  @Test func `a daemon that disconnects during a stream is an error`() throws {
     let server = try SocketServer { _, _ in .sendAndClose(VarlinkReply.message(Contract.Watch.Result(sequence: 0), continues: true)) }
     defer { server.stop() }
     let client = try Client(path: server.path, timeout: 5)
@@ -79,7 +79,7 @@ import Testing
     #expect(replies == 1 && gone == .daemonGone("vehicled closed the connection") && gone?.exitCode == 3)
   }
 
-  @Test func `a daemon that closes before it answers is there, and has no room`() throws {
+  @Test func `a connection closed before the first reply means too many clients`() throws {
     let server = try SocketServer { _, _ in .sendAndClose([]) }
     defer { server.stop() }
     let away = failure { _ = try Client(path: server.path, timeout: 5).call(Contract.Reload.self, .init()) }
@@ -90,7 +90,7 @@ import Testing
     #expect(watch == .tooManyClients)
   }
 
-  @Test func `a daemon that goes away between two calls is missed`() throws {
+  @Test func `a daemon that disconnects between two calls is an error`() throws {
     let server = try SocketServer { method, _ in
       method == Contract.Reload.name ? .send(VarlinkReply.message(Contract.Reload.Result(changed: []))) : .sendAndClose([])
     }
@@ -100,7 +100,7 @@ import Testing
     #expect(failure { _ = try client.call(Contract.Status.self, .init()) } == .daemonGone("vehicled closed the connection"))
   }
 
-  @Test func `a call that changes nothing is repeated once where the connection ends without a reply`() throws {
+  @Test func `a read-only call is retried once if the connection ends without a reply`() throws {
     let calls = Mutex([String]())
     let server = try SocketServer { method, _ in
       let count = calls.withLock { calls in
@@ -120,7 +120,7 @@ import Testing
     #expect(calls.withLock { $0 } == [Contract.Status.name, Contract.Status.name, Contract.Set.name])
   }
 
-  @Test func `a daemon that falls silent in mid-stream is dead`() throws {
+  @Test func `a stream without heartbeats is an error`() throws {
     let server = try SocketServer { _, _ in .send(VarlinkReply.message(Contract.Watch.Result(sequence: 0), continues: true)) }
     defer { server.stop() }
     let client = try Client(path: server.path, timeout: 5)
@@ -135,7 +135,7 @@ import Testing
   }
 
   @Test(arguments: ["x\0", "[]\0", "{\"parameters\":7}\0", "{\"parameters\":{}}\0", "{\"continues\":1}\0"])
-  func `what is no reply is not believed`(_ text: String) throws {
+  func `an invalid reply is an error`(_ text: String) throws {
     let server = try SocketServer { _, _ in .send(Array(text.utf8)) }
     defer { server.stop() }
     let client = try Client(path: server.path, timeout: 5)
@@ -144,14 +144,14 @@ import Testing
       nonsense?.exitCode == 1 && nonsense?.message.hasPrefix("the server is not vehicled: ") == true, "\(String(describing: nonsense))")
   }
 
-  @Test func `a flood without an end is cut off`() throws {
+  @Test func `a reply that is too long is an error`() throws {
     let server = try SocketServer { _, _ in .send([UInt8](repeating: 32, count: VarlinkFraming.replyLimit + 1)) }
     defer { server.stop() }
     let client = try Client(path: server.path, timeout: 20)
     #expect(failure { _ = try client.call(Contract.Reload.self, .init()) }?.message.contains("longer than 16 MiB") == true)
   }
 
-  @Test func `no answer is a timeout`() throws {
+  @Test func `no reply is a timeout`() throws {
     let server = try SocketServer { _, _ in .nothing }
     defer { server.stop() }
     let client = try Client(path: server.path, timeout: 0.1)
@@ -159,7 +159,7 @@ import Testing
     #expect(late == .timeout(seconds: 0.1) && late?.exitCode == 6)
   }
 
-  @Test func `the first reply of a stream has a limit of its own`() throws {
+  @Test func `the first reply of a stream has its own timeout`() throws {
     let server = try SocketServer { _, _ in .nothing }
     defer { server.stop() }
     var ticks = 0
@@ -174,7 +174,7 @@ import Testing
     #expect(raw == .timeout(seconds: 0.1))
   }
 
-  @Test func `no daemon is said at once`() throws {
+  @Test func `a missing daemon is an error at once`() throws {
     #expect(failure { _ = try Client(path: "/nonexistent/io.vehicled", timeout: 60) } == .notRunning(socket: "/nonexistent/io.vehicled"))
     let stale = "/tmp/vehiclectl-stale-\(getpid())"
     let listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)

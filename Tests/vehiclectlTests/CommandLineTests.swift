@@ -1,4 +1,4 @@
-// The command line: references, values, arguments, and what each mistake is called and exits with.
+// The command line: references, values, arguments, and the errors and exit codes of mistakes.
 
 import ArgumentParser
 import Protocols
@@ -38,7 +38,7 @@ import Testing
     for wrong in ["", ".", "ev.", ".rpm"] { #expect(failure { _ = try Reference(wrong) }?.exitCode == 2) }
   }
 
-  @Test func `references are resolved, never guessed`() throws {
+  @Test func `references are resolved, ambiguous ones are errors`() throws {
     #expect(try Reference("led").property(in: schemas).device == "ev")
     #expect(try Reference("van.rpm").property(in: [schemas[1]]).device == "van")
     #expect(
@@ -52,7 +52,7 @@ import Testing
     #expect(failure { _ = try Reference("ev.x").action(in: [schemas[0]]) } == .refused(.noSuchAction(device: "ev", action: "x")))
   }
 
-  @Test func `values are read by their declaration`() throws {
+  @Test func `values are parsed by their declaration`() throws {
     let led = schemas[0].properties[1]
     #expect(try SetCommand.value("70", for: led, of: "ev") == .int(70))
     #expect(failure { _ = try SetCommand.value("170", for: led, of: "ev") }?.message == "led: 170 is outside 0 to 100 %")
@@ -63,7 +63,7 @@ import Testing
     #expect(try SetCommand.value("-0.5", for: schemas[0].properties[2], of: "ev") == .float(-0.5))
   }
 
-  @Test func `arguments are taken by position and secrets are asked for`() throws {
+  @Test func `arguments are positional and secrets are prompted for`() throws {
     #expect(try DoCommand.values(["01", "3"], for: query) { _ in "" } == ["request": .string("01"), "count": .int(3)])
     #expect(try DoCommand.values(["01"], for: query) { _ in "7" } == ["request": .string("01"), "pin": .int(7)])
     #expect(
@@ -79,7 +79,7 @@ import Testing
     #expect(leaked?.contains("pin") == true && leaked?.contains("geheim") == false)
   }
 
-  @Test func `an action that can be held is held, any other is not`() throws {
+  @Test func `only actions with an argument hold can be held`() throws {
     let buzz = Contract.Action(
       Action(
         "buzz",
@@ -96,15 +96,16 @@ import Testing
     #expect((try VehicleCtl.command(of: ["do", "board.buzz", "--hold", "--json"]) as? DoCommand)?.hold == true)
   }
 
-  @Test func `options may stand before the verb`() {
-    #expect(Arguments.verbFirst(["--socket", "get", "--json", "get", "x"], verbs: ["get"]) == ["get", "--socket", "get", "--json", "x"])
-    #expect(Arguments.verbFirst(["--help", "get"], verbs: ["get"]) == ["get", "--help"])
+  @Test func `options may precede the command`() {
+    #expect(
+      Arguments.commandFirst(["--socket", "get", "--json", "get", "x"], commands: ["get"]) == ["get", "--socket", "get", "--json", "x"])
+    #expect(Arguments.commandFirst(["--help", "get"], commands: ["get"]) == ["get", "--help"])
     for same in [[], ["get", "-q"], ["--json"], ["--socket"], ["--json", "ev"], ["--", "get"], ["---completion", "get"]] {
-      #expect(Arguments.verbFirst(same, verbs: ["get"]) == same)
+      #expect(Arguments.commandFirst(same, commands: ["get"]) == same)
     }
   }
 
-  @Test func `negative numbers are values, unknown options are mistakes`() throws {
+  @Test func `negative numbers are values, unknown options are errors`() throws {
     func values(_ arguments: String...) throws -> [String] {
       let command = try #require(try VehicleCtl.command(of: ["set"] + arguments) as? SetCommand)
       return try Arguments.positional(command.values, of: arguments)
@@ -115,7 +116,7 @@ import Testing
     #expect(failure { _ = try values("trim", "5", "--jsn") }?.exitCode == 2)
   }
 
-  @Test func `every verb takes the common options`() throws {
+  @Test func `every command takes the common options`() throws {
     let operands = [
       "get": ["x"], "set": ["x", "1"], "do": ["x"], "connect": ["x"], "disconnect": ["x"], "drive": ["x"], "record": ["x", "-"],
       "car": ["snapshot", "-"], "toy": ["history"], "import": ["x"], "bugreport": ["x"],
@@ -127,7 +128,7 @@ import Testing
       let command = try VehicleCtl.command(
         of: ["--json", "-v", name, "-q", "--timeout", "2.5", "--color", "never", "--units", "imperial", "--socket", "/s"]
           + (operands[name] ?? []))
-      let common = try #require((command as? any Verb)?.common)
+      let common = try #require((command as? any Subcommand)?.common)
       #expect(
         common.json && common.verbose && common.quiet && common.timeout == 2.5 && common.color == .never && common.units == .imperial
           && common.socket == "/s", "\(name)"
@@ -141,7 +142,7 @@ import Testing
     ["car", "snapshot"], ["car", "snapshot", "a", "b", "c"], ["car", "record-video", "a", "--seconds", "0"], ["car", "wash"],
     ["drive", "car", "--deadline", "99"],
   ])
-  func `wrong use is told from help`(_ arguments: [String]) {
+  func `usage errors differ from help`(_ arguments: [String]) {
     do {
       _ = try VehicleCtl.command(of: arguments)
       Issue.record("\(arguments) was taken")
@@ -151,7 +152,7 @@ import Testing
     }
   }
 
-  @Test func `an interval is told by its option and its limits`() throws {
+  @Test func `an invalid interval is an error with its option and limits`() throws {
     for interval in [0, 3_600_000] {
       let command = try VehicleCtl.command(of: ["watch", "--interval", String(interval)])
       #expect((command as? WatchCommand)?.interval == interval)
@@ -164,18 +165,18 @@ import Testing
   @Test(arguments: [
     ["help"], ["--json", "help"], ["help", "--json"], ["--socket", "help", "-v", "help", "--timeout", "1"], ["help", "--help"],
   ])
-  func `help is help, whatever the options`(_ arguments: [String]) {
+  func `help is printed whatever the other options are`(_ arguments: [String]) {
     let message = help(arguments)
     #expect(message.hasPrefix("OVERVIEW: Show and control"), "\(arguments)")
     let ofGet = help(arguments + ["get"])
     #expect(ofGet.hasPrefix("OVERVIEW: Print values"), "\(arguments)")
   }
 
-  /// What is printed with exit code 0 in place of running a verb.
+  /// What is printed with exit code 0 instead of running a command.
   private func help(_ arguments: [String]) -> String {
     do {
       var command = try VehicleCtl.command(of: arguments)
-      guard !(command is any Verb) else { return "" }
+      guard !(command is any Subcommand) else { return "" }
       try command.run()
     } catch {
       return VehicleCtl.exitCode(for: error).isSuccess ? VehicleCtl.fullMessage(for: error) : ""
@@ -183,12 +184,12 @@ import Testing
     return ""
   }
 
-  @Test func `no verb is status`() throws {
+  @Test func `the default command is status`() throws {
     #expect((try VehicleCtl.command(of: ["ev"]) as? StatusCommand)?.device == "ev")
     #expect(try VehicleCtl.command(of: ["--json"]) is StatusCommand)
   }
 
-  @Test func `car has verbs of its own, and alone is the device of that name`() throws {
+  @Test func `car has subcommands, without one it is the status of that device`() throws {
     #expect(try VehicleCtl.command(of: ["car"]) is CarCommand)
     #expect((try VehicleCtl.command(of: ["--json", "car"]) as? CarCommand)?.common.json == true)
     for arguments in [
@@ -204,7 +205,7 @@ import Testing
     #expect(help(["help", "car", "snapshot"]).contains("USAGE: vehiclectl car snapshot [<options>] [<device>] <file>"))
   }
 
-  @Test func `methods may be short`() {
+  @Test func `method names may be short`() {
     #expect(CallCommand.full("Status") == "io.vehicled.Status")
     #expect(CallCommand.full("org.varlink.service.GetInfo") == "org.varlink.service.GetInfo")
   }

@@ -1,4 +1,4 @@
-// What the tests of driving drive: a car behind a daemon's socket, a terminal with two ends, a stick whose events are letters.
+// Mocks for the driving tests: a car behind a daemon's socket, a pseudo-terminal, a stick whose events are letters.
 
 import CLinux
 import Glibc
@@ -7,7 +7,7 @@ import Synchronization
 
 @testable import vehiclectl
 
-/// A car that notes what it is told. What it does about it is the test's.
+/// A mock car that records calls; a closure of the test replies.
 final class DrivenCar: Sendable {
   struct Told: Equatable {
     var action: String
@@ -23,7 +23,7 @@ final class DrivenCar: Sendable {
     /// Set-points under the last lease.
     var tilts = 0
     var watched: [String] = []
-    /// The buttons, as they were pressed and released.
+    /// The button changes, in order.
     var presses: [String] = []
   }
 
@@ -93,7 +93,7 @@ final class DrivenCar: Sendable {
   }
 }
 
-/// A terminal with two ends.
+/// A pseudo-terminal.
 final class PTY: Sendable {
   private let master: Mutex<Int32>
   let slave: Int32
@@ -112,14 +112,14 @@ final class PTY: Sendable {
     close(slave)
   }
 
-  /// The name by which another process opens it.
+  /// The path of the device.
   var path: String {
     var name = [CChar](repeating: 0, count: 128)
     guard ttyname_r(slave, &name, name.count) == 0 else { return "" }
     return String(decoding: name.prefix { $0 != 0 }.map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self)
   }
 
-  /// What was written to the terminal since the last look.
+  /// The output since the last read.
   func shown() -> String {
     master.withLock { master in
       var entry = pollfd(fd: master, events: Int16(POLLIN), revents: 0)

@@ -1,4 +1,4 @@
-// Lines of JSON against what a device declares, and the picture that a driver sees.
+// Lines of JSON checked against a schema, and the driver's display.
 
 import Protocols
 import Testing
@@ -64,12 +64,12 @@ import Testing
     (#"{"do":"stop","now":true}"#, "line 7: stop takes no argument \"now\"; usage: stop"),
     (#"{"do":"tilt","roll":1}"#, "line 7: missing argument pitch of tilt; usage: tilt ROLL PITCH [YAW]"),
   ])
-  func `a line that cannot be meant is refused with its number and the remedy`(_ line: String, _ words: String) {
+  func `an invalid line is an error with its number and the remedy`(_ line: String, _ words: String) {
     let said = refusal(line)
     #expect(said?.hasPrefix(words) == true, "\(said ?? "taken")")
   }
 
-  @Test func `a device without set-points by name keeps its words`() {
+  @Test func `errors of a device with motion properties only`() {
     #expect(refusal("x", Self.board) == "line 7: not a JSON object; write {\"PROPERTY\": VALUE}, as in {\"target-current\": 2.5}")
     #expect(refusal(#"{"speed":3}"#, Self.board) == "line 7: rover has no motion property \"speed\"; it has target-current")
     #expect(
@@ -80,7 +80,7 @@ import Testing
     #expect(refusal(#"{"target-current":11}"#, Self.board) == "line 7: target-current: 11 is outside -10 to 10 A")
   }
 
-  @Test func `what could be two actions is named`() {
+  @Test func `an ambiguous line is an error`() {
     let ambiguous = Schema(actions: [Self.tilt, Action("lean", arguments: Self.angles, motion: true, help: "")])
     #expect(
       refusal(#"{"roll":1,"pitch":0}"#, ambiguous)
@@ -89,13 +89,13 @@ import Testing
     #expect(refusal(#"{"roll":1}"#, ambiguous) == "line 7: tilt requires pitch, or lean requires pitch")
   }
 
-  @Test func `a motion property goes before an action with an argument of its name`() throws {
+  @Test func `a motion property takes precedence over an argument of the same name`() throws {
     let both = Schema(properties: [Property("roll", .float, access: .motion, help: "")], actions: [Self.tilt])
     #expect(try driveSchema(both).parse(#"{"roll":1}"#, 7) == .set(property: "roll", .float(1)))
     #expect(refusal(#"{"pitch":1}"#, both) == "line 7: tilt requires roll")
   }
 
-  @Test func `what tilts can be driven by hand`() {
+  @Test func `manual driving requires the action tilt with roll and pitch`() {
     #expect(driveSchema().tilt?.name == "tilt" && driveSchema(Self.board).tilt == nil)
     let more = Action("tilt", arguments: Self.angles + [Protocols.Argument("force", .float, help: "")], motion: true, help: "")
     for action in [
@@ -105,7 +105,7 @@ import Testing
     }
   }
 
-  @Test func `a tilt may be said to count from neutral, where the device takes that`() throws {
+  @Test func `a tilt can be relative to neutral if the device supports it`() throws {
     let relative = Protocols.Argument("relative", .bool, optional: true, help: "")
     let car = driveSchema(Schema(actions: [Action("tilt", arguments: Self.angles + [relative], motion: true, help: "")]))
     #expect(car.tilt != nil && car.tiltsRelatively && !driveSchema().tiltsRelatively && !driveSchema(Self.board).tiltsRelatively)
@@ -115,7 +115,7 @@ import Testing
     #expect(try car.parse(#"{"roll":1,"pitch":0,"relative":true}"#, 1) == .run(action: "tilt", arguments: said, motion: true))
   }
 
-  @Test func `the picture says what was sent, what the car says and how old it is`() {
+  @Test func `the display shows the sent tilt, the car's readings and their age`() {
     func reading(_ name: String, _ value: Value?, age: Double? = nil, reason: String? = nil) -> Contract.Reading {
       Contract.Reading(device: "rover", property: name, value: value, unit: name.hasSuffix("voltage") ? "V" : nil, age: age, reason: reason)
     }

@@ -1,4 +1,4 @@
-// A device that must be told something before it can be used: who is asked, what is done with the answer.
+// A device that requires a property before use: prompts, and what is done with the input.
 
 import Protocols
 import Synchronization
@@ -7,7 +7,7 @@ import Testing
 @testable import vehiclectl
 
 @Suite struct FirstUseTests {
-  /// A daemon whose mirror needs a username, and what it was called with.
+  /// A daemon whose mirror requires a username; records its calls.
   private final class Daemon: Sendable {
     private let calls = Mutex<[String]>([])
     private let name = Mutex<String?>(nil)
@@ -58,7 +58,7 @@ import Testing
     try firstUse.run { try client.call(Contract.Call.self, .init(device: "mirror", action: "send-now")).text }
   }
 
-  @Test func `what a device needs is asked for once, set, and the call made again`() throws {
+  @Test func `a required property is prompted for once, set, and the call is repeated`() throws {
     let daemon = Daemon()
     let (result, prompts) = try use(daemon, typed: "Ada", body: send)
     #expect(result == "sent" && prompts == ["mirror requires username: The name that the mirror shows\nusername: "])
@@ -67,27 +67,27 @@ import Testing
     #expect(again == "sent" && none.isEmpty)
   }
 
-  @Test func `what cannot be is explained, and asked for again`() throws {
+  @Test func `an invalid value is explained and prompted for again`() throws {
     let daemon = Daemon()
     let (result, prompts) = try use(daemon, typed: "a/b", "Ada", body: send)
     #expect(result == "sent" && prompts.last == "username: a name has letters\nusername: ")
     #expect(throws: Failure.self) { try use(Daemon(), typed: "a/b", "", body: send) }
   }
 
-  @Test(arguments: [nil, ""] as [String?]) func `without an answer the refusal stands`(typed: String?) throws {
+  @Test(arguments: [nil, ""] as [String?]) func `without an answer the device's error is reported`(typed: String?) throws {
     let daemon = Daemon()
     let refused = Failure.refused(.deviceError(device: "mirror", code: "needs-username", message: "it has no name to show"))
     #expect(throws: refused) { try use(daemon, typed: typed, body: send) }
     #expect(!daemon.heard.contains("Set"))
   }
 
-  @Test func `programs are not asked`() throws {
+  @Test func `programs are not prompted`() throws {
     let daemon = Daemon()
     #expect(throws: Failure.self) { try use(daemon, json: true, typed: "Ada", body: send) }
     #expect(daemon.heard == ["Call"])
   }
 
-  @Test func `who connects a device is asked as well`() throws {
+  @Test func `connect prompts as well`() throws {
     let daemon = Daemon()
     let (_, prompts) = try use(
       daemon, typed: "Ada",

@@ -1,4 +1,4 @@
-// What axes and buttons mean, and which descriptors are none of an input device.
+// The mapping of axes and buttons, and descriptors that are not input devices.
 
 import CEvdev
 import CLinux
@@ -17,7 +17,7 @@ import Testing
     return mapping
   }
 
-  @Test func `a stick goes forward and turns, by its range, past the dead zone`() throws {
+  @Test func `a stick drives and steers by its range beyond the dead zone`() throws {
     var mapping = try pad()
     #expect(mapping.isArmed && mapping.heading == Heading())
     mapping.moved(Int(ABS_Y), to: -32768)
@@ -37,7 +37,7 @@ import Testing
     #expect(coarse.heading == Heading(forward: 0, turn: -1))
   }
 
-  @Test func `a stick that is held when it is found moves nothing until it was let go`() throws {
+  @Test func `a stick that is held at the start has no effect until it is released`() throws {
     var mapping = try #require(GamepadMapping(axes: Self.stick, keys: Swift.Set(Self.codes(BTN_SOUTH))))
     mapping.moved(Int(ABS_X), to: 0)
     mapping.moved(Int(ABS_Y), to: -32768)
@@ -49,7 +49,7 @@ import Testing
     #expect(mapping.isArmed && mapping.heading == Heading(forward: 1))
   }
 
-  @Test func `a wheel turns, its pedals go on and back`() throws {
+  @Test func `a wheel steers, its pedals drive forward and backward`() throws {
     let axes = [Int(ABS_WHEEL): 0...1000, Int(ABS_GAS): 0...255, Int(ABS_BRAKE): 0...255]
     var mapping = try #require(GamepadMapping(axes: axes, keys: []))
     for (code, value) in [(ABS_WHEEL, 500), (ABS_GAS, 0), (ABS_BRAKE, 0)] { mapping.moved(Int(code), to: value) }
@@ -62,7 +62,7 @@ import Testing
     #expect(mapping.heading == Heading(forward: -1, turn: -1))
   }
 
-  @Test func `pedals that are upside down rest at their other end`() throws {
+  @Test func `inverted pedals rest at their other end`() throws {
     let axes = [Int(ABS_X): 0...65535, Int(ABS_Y): 0...255, Int(ABS_Z): 0...255, Int(ABS_RZ): 0...255]
     var mapping = try #require(GamepadMapping(axes: axes, keys: Swift.Set(Self.codes(BTN_JOYSTICK))))
     for (code, value) in [(ABS_X, 32767), (ABS_Z, 0), (ABS_RZ, 255)] { mapping.moved(Int(code), to: value) }
@@ -72,14 +72,14 @@ import Testing
     #expect(mapping.isArmed && mapping.heading == Heading(forward: 1))
   }
 
-  @Test func `what has no stick and no wheel drives nothing`() {
+  @Test func `a device without stick and wheel is not suitable`() {
     #expect(GamepadMapping(axes: [:], keys: Swift.Set(Self.codes(BTN_SOUTH))) == nil)
     #expect(GamepadMapping(axes: Self.stick, keys: []) == nil, "a gamepad's motion sensor")
     #expect(GamepadMapping(axes: [Int(ABS_X): 5...5, Int(ABS_Y): 0...9], keys: Swift.Set(Self.codes(BTN_SOUTH))) == nil, "no way to go")
     #expect(GamepadMapping(axes: [Int(ABS_X): 0...9, Int(ABS_Y): 0...9], keys: Swift.Set(Self.codes(BTN_TOUCH))) == nil)
   }
 
-  @Test func `buttons go on, stop and end`() throws {
+  @Test func `buttons continue, stop and quit`() throws {
     let mapping = try pad()
     #expect([BTN_SOUTH, BTN_EAST, BTN_START, BTN_TRIGGER, BTN_THUMB].map { mapping.pressed(Int($0)) } == [.go, .stop, .end, .go, .stop])
     #expect([BTN_TL, BTN_TR].map { mapping.pressed(Int($0)) } == [.button(.left, isDown: true), .button(.right, isDown: true)])
@@ -93,7 +93,7 @@ import Testing
     return nil
   }
 
-  @Test func `what is no input device is refused without waiting for it`() throws {
+  @Test func `other files are rejected without blocking`() throws {
     let directory = "/tmp/vehiclectl-input-\(getpid())-\(UInt64.random(in: 0 ... .max))"
     #expect(mkdir(directory, 0o700) == 0)
     defer {

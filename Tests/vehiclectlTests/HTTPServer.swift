@@ -1,4 +1,4 @@
-// A camera that a test writes: it listens on the loopback, reads a request, and sends what it was given.
+// A mock camera: listens on the loopback, reads a request and sends fixed bytes.
 
 import CLinux
 import Glibc
@@ -11,7 +11,7 @@ final class HTTPServer: Sendable {
   private let listener: Int32
   private let heard = Mutex("")
 
-  /// Answers every request with these bytes, then closes, or keeps silent until the client does.
+  /// Replies to every request with these bytes, then closes, or waits until the client does.
   init(_ answer: [UInt8], closes: Bool = true) throws {
     let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     self.listener = listener
@@ -46,7 +46,7 @@ final class HTTPServer: Sendable {
 
   func stop() { shutdown(listener, Int32(SHUT_RDWR)) }
 
-  /// What comes until an empty line, or the end.
+  /// The request up to an empty line or the end.
   private static func request(_ connection: Int32) -> String {
     var bytes: [UInt8] = []
     var chunk = [UInt8](repeating: 0, count: 4096)

@@ -1,4 +1,4 @@
-// import: what it writes where, and what it refuses to write over.
+// import: the files that it writes, and those that it does not overwrite.
 
 import Foundation
 import Protocols
@@ -34,7 +34,7 @@ import Testing
 
   private func text(_ name: String) throws -> String { try String(contentsOfFile: "\(folder)/\(name)", encoding: .utf8) }
 
-  @Test func `the file is there whole, for everybody to read`() throws {
+  @Test func `the file is written atomically and readable by all users`() throws {
     let mask = umask(0o077)
     defer { umask(mask) }
     try run("--output", folder + "/a.toml", "--device", "ev")
@@ -46,7 +46,7 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder).sorted() == ["a.toml", "t.csv"])
   }
 
-  @Test func `nothing is overwritten unasked, and no link followed at all`() throws {
+  @Test func `files are not overwritten without --force, links are not followed`() throws {
     try "mine".write(toFile: folder + "/a.toml", atomically: true, encoding: .utf8)
     #expect(failure("--output", folder + "/a.toml")?.exitCode == 2)
     #expect(try text("a.toml") == "mine")
@@ -62,7 +62,7 @@ import Testing
     #expect(try text("t.csv") == table)
   }
 
-  @Test func `a signal set is read for a model year, and one that cannot be used is not called something else`() throws {
+  @Test func `a signal set is converted for a model year, an unusable one is an error`() throws {
     let set = #"{"commands": [{"hdr": "6F1", "eax": "07", "cmd": {"22": "DDBC"}, "signals": [{"id": "SOC", "fmt": {"len": 8}}]}]}"#
     try set.write(toFile: folder + "/bmw.csv", atomically: true, encoding: .utf8)
     let refused = failure(folder + "/bmw.csv", "--output", folder + "/b.toml")
@@ -76,7 +76,7 @@ import Testing
     #expect(try text("y.toml").contains("# for model years from 2020 on\n[signal.soc]\n"))
   }
 
-  @Test func `what cannot be imported is a failure that writes nothing`() throws {
+  @Test func `a failed import writes no file`() throws {
     try "a,b,2101,val{x},,,,".write(toFile: folder + "/none.csv", atomically: true, encoding: .utf8)
     #expect(failure(folder + "/none.csv", "--output", folder + "/b.toml")?.exitCode == 1)
     #expect(failure(folder + "/nothing.csv", "--output", folder + "/b.toml")?.message.contains("cannot import") == true)

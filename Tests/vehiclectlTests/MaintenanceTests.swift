@@ -1,4 +1,4 @@
-// doctor without the daemon, and what a report leaves out.
+// doctor without the daemon, and redaction of reports.
 
 import Testing
 
@@ -13,13 +13,13 @@ import Testing
     (["LoadState": "loaded", "ActiveState": "failed", "Result": "start-limit-hit"], "failed", "too often"),
     (["LoadState": "masked", "ActiveState": "inactive"], "failed", "masked"),
   ])
-  func `the unit's state is told with its remedy`(_ properties: [String: String], _ state: String, _ words: String) {
+  func `the unit's state is reported with its remedy`(_ properties: [String: String], _ state: String, _ words: String) {
     let findings = LocalChecks.unit(properties.isEmpty ? nil : properties, [:])
     #expect(findings.first?.state == state && findings.first?.text.contains(words) == true, "\(findings)")
     #expect(state != "failed" || findings.allSatisfy { $0.remedy?.contains("systemctl") == true })
   }
 
-  @Test func `restarts and units that do not start with the machine are warned of`() {
+  @Test func `restarts and disabled units are warnings`() {
     let service = [
       "LoadState": "loaded", "ActiveState": "active", "UnitFileState": "disabled", "NRestarts": "3", "NeedDaemonReload": "yes",
     ]
@@ -29,13 +29,13 @@ import Testing
     #expect(findings[3].remedy == "sudo systemctl enable vehicled.socket" && findings[4].remedy == "sudo systemctl daemon-reload")
   }
 
-  @Test func `nobody is sent into root's group`() {
+  @Test func `users are not told to join root's group`() {
     #expect(LocalChecks.accessRemedy(group: "vehicled", user: "ada", isMember: false) == "sudo usermod -aG vehicled ada, then log in again")
     #expect(LocalChecks.accessRemedy(group: "vehicled", user: "ada", isMember: true).contains("log out"))
     #expect(!LocalChecks.accessRemedy(group: nil, user: "ada", isMember: false).contains("usermod"))
   }
 
-  @Test func `a clock that was never set has failed`() {
+  @Test func `a clock that was never set is a failure`() {
     #expect(
       LocalChecks.clock(year: 1970, isSynchronised: nil).state == "failed"
         && LocalChecks.clock(year: 2026, isSynchronised: false).state == "warning")
@@ -52,7 +52,7 @@ import Testing
     ("cannot reach ada.example:35000: refused", "cannot reach …:35000: refused"), ("[2001:db8::7]:35000 [::1]:80", "[…]:35000 [::1]:80"),
     ("/etc/vehicled/vehicled.toml:12:9: rate", "/etc/vehicled/vehicled.toml:12:9: rate"),
   ])
-  func `numbers, addresses and passwords are left out`(_ text: String, _ shown: String) {
+  func `VINs, addresses and passwords are redacted`(_ text: String, _ shown: String) {
     #expect(Redaction.text(text) == shown)
   }
 
@@ -72,20 +72,20 @@ import Testing
     ("key-file = \"/etc/k\"", "key-file = \"/etc/k\"", nil), ("[device.ev] # mine", "[device.ev] ", nil),
     ("devices = [\"ev\", \"ice\"]", "devices = [\"ev\", \"ice\"]", nil), ("allow-raw = true", "allow-raw = true", nil),
   ])
-  func `the configuration is shown without who and where`(_ line: String, _ shown: String, _ name: String?) {
+  func `names and places in the configuration are redacted`(_ line: String, _ shown: String, _ name: String?) {
     var names = Redaction.Names()
     #expect((Redaction.configuration(["", line, "# a comment"], &names)) == [shown])
     if let name { #expect(names.removed(from: "lost \(name): try again") == "lost …: try again", "\(names.words)") }
   }
 
-  @Test func `what is left out once is left out everywhere, as a word`() {
+  @Test func `a redacted word is redacted everywhere, as a whole word`() {
     var names = Redaction.Names()
     names.add("Ada")
     names.add("ev")
     #expect(names.removed(from: "Ada's Adapter, ev and Ada") == "…'s Adapter, ev and …")
   }
 
-  @Test func `answers that tell who the vehicle is are left out of the frames`() {
+  @Test func `replies that identify the vehicle are redacted in recordings`() {
     let hex = { (text: String) in text.utf8.map { String($0, radix: 16, uppercase: true) }.joined() }
     let line = { (direction: String, text: String) in "{\"t\":1,\"dir\":\"\(direction)\",\"hex\":\"\(hex(text))\"}" }
     let lines = [
@@ -102,7 +102,7 @@ import Testing
       ])
   }
 
-  @Test func `another program is given no time without end`() {
+  @Test func `external programs have a timeout`() {
     #expect(ExternalProgram.output(["echo", "here"]) == "here\n")
     #expect(ExternalProgram.output(["false"]) == nil && ExternalProgram.output(["there-is-no-such-program"]) == nil)
     #expect(ExternalProgram.output(["sleep", "60"], within: 0.2) == nil)

@@ -1,4 +1,4 @@
-// A drive by hand: what is said on which connection, and every way in which it ends.
+// Manual driving: the calls on each connection, and how a drive ends.
 
 import CLinux
 import Glibc
@@ -9,7 +9,7 @@ import Testing
 @testable import vehiclectl
 
 @Suite struct ManualDriveTests {
-  /// Drives until it ends, and gives what ended it.
+  /// Drives to the end and returns the error.
   private func drive(
     _ car: DrivenCar, _ pty: PTY? = nil, _ stick: LetterStick? = nil, then: @escaping @Sendable (DrivenCar.Told, DrivenCar) -> Answer
   ) throws
@@ -38,7 +38,7 @@ import Testing
     #expect(car.watched == ["rover.mode", "rover.tilt-rate"])
   }
 
-  @Test func `one that is not answered is the only one on its way`() throws {
+  @Test func `only one set-point is in flight`() throws {
     let car = DrivenCar()
     let end = try drive(car) { _, car in
       usleep(200_000)  // a dozen are due meanwhile
@@ -49,7 +49,7 @@ import Testing
     #expect(car.told.count == 1)
   }
 
-  @Test func `the reason that the lease itself gives goes before the set-point's`() throws {
+  @Test func `the reason of the lease takes precedence over that of a set-point`() throws {
     let car = DrivenCar()
     let end = try drive(car) { _, car in
       if car.told.count == 3 {
@@ -61,7 +61,7 @@ import Testing
     #expect(end == .refused(.leaseLost(device: "rover", reason: "disconnected on request")))
   }
 
-  @Test func `a refusal that the lease outlives ends nothing, another does`() throws {
+  @Test func `only errors that end the lease end the drive`() throws {
     let car = DrivenCar()
     let end = try drive(car) { _, car in
       switch car.told.count {
@@ -73,7 +73,7 @@ import Testing
     #expect(end == .refused(.notConnected(device: "rover", reason: "link down")) && end?.exitCode == 5 && car.told.count == 9)
   }
 
-  @Test func `buttons are pressed and released by keys, refusals end nothing, and what is pressed is released at the end`() throws {
+  @Test func `keys press and release buttons, errors do not end the drive, pressed buttons are released at the end`() throws {
     let car = DrivenCar()
     let pty = try PTY()
     let end = try drive(car, pty) { told, car in
@@ -92,7 +92,7 @@ import Testing
     #expect(car.told.contains { $0.action == "stop" })
   }
 
-  @Test func `keys drive, go on and stop; a terminal that hangs up ends it with a stop`() throws {
+  @Test func `keys drive, continue and stop; a closed terminal stops the car and ends the drive`() throws {
     let car = DrivenCar()
     let pty = try PTY()
     let end = try drive(car, pty) { told, car in
@@ -116,7 +116,7 @@ import Testing
     #expect(told[(stop + 1)...].contains { $0.action == "stop" }, "the end stops it again")
   }
 
-  @Test func `q ends it with a stop, and the terminal is as it was`() throws {
+  @Test func `q stops the car, ends the drive and restores the terminal`() throws {
     let car = DrivenCar()
     let pty = try PTY()
     let wasRaw = Mutex(false)
@@ -131,7 +131,7 @@ import Testing
     #expect(car.told.last { $0.action == "stop" } == .init(action: "stop", hasLease: false))
   }
 
-  @Test func `the terminal is put right when the lease is refused`() throws {
+  @Test func `the terminal is restored if the lease is rejected`() throws {
     let pty = try PTY()
     let server = try SocketServer { _, method, _ in
       method == Contract.Drive.name ? .send(VarlinkReply.message(.busy(device: "rover", holder: "eve"))) : .nothing
@@ -145,14 +145,14 @@ import Testing
   }
 
   @Test(arguments: [true, false])
-  func `a stick drives once it was at rest; unplugged it stops the car and fails, its START ends`(_ isUnplugged: Bool) throws {
+  func `a stick drives once it was at rest; unplugging it stops the car and fails, START quits`(_ isUnplugged: Bool) throws {
     let car = DrivenCar()
     var ends: [Int32] = [-1, -1]
     #expect(pipe(&ends) == 0)
     for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     let hand = ends[1]
     let said = Mutex("")
-    /// Says a letter once.
+    /// Writes a letter once.
     @Sendable func say(_ letter: Character, _ byte: UInt8) {
       guard
         said.withLock({ told in

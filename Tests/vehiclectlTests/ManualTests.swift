@@ -1,4 +1,4 @@
-// The manual page of vehiclectl: every command and every option must stand in it. Escapes of roff do not count.
+// The manual page of vehiclectl has every command and every option. Escapes of roff are ignored.
 
 import ArgumentParser
 import Foundation
@@ -28,7 +28,7 @@ import Testing
     return found
   }
 
-  @Test func `every command stands in the page`() throws {
+  @Test func `every command is in the manual page`() throws {
     let page = try page()
     for command in try commands() {
       let item = ".It Ic \(command.words)"
@@ -36,7 +36,7 @@ import Testing
     }
   }
 
-  @Test func `so does every option of every command`() throws {
+  @Test func `every option of every command is in the manual page`() throws {
     let words = try page().map { line in line.drop { $0 == "." }.split(separator: " ") }
     var named: Set<Substring> = []
     for line in words {

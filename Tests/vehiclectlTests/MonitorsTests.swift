@@ -1,4 +1,4 @@
-// monitors and the freeze frames of dtc: what a person sees, what a program gets, and what stands without a part of it.
+// monitors and the freeze frames of dtc: text, JSON, and missing parts.
 
 import Protocols
 import Testing
@@ -99,7 +99,7 @@ import Testing
         + #""note":"trouble codes over UDS (service 19) are not supported by 7E8"}"# + "\n")
   }
 
-  @Test func `what a part of dtc refuses hides nothing of the others`() throws {
+  @Test func `a rejected part of dtc does not hide the others`() throws {
     let no = ToyDaemon.refused("no-can", "no CAN bus")
     let some = try Self.car(["dtc": Self.codes, "ecu-codes": no, "freeze-frames": no]).serve()
     defer { some.stop() }

@@ -1,5 +1,5 @@
-// A message bus of a test's own with a stand-in for NetworkManager on it: one Wi-Fi device, what it hears, and what becomes of
-// activations. Facts: as in Sources/vehiclectl/Network.
+// A private message bus with a mock NetworkManager: one Wi-Fi device, its scan results and activations.
+// Source: as in Sources/vehiclectl/Network.
 
 import Bus
 import Glibc
@@ -47,7 +47,7 @@ final class TestBus {
   }
 }
 
-/// NetworkManager, as far as it is asked.
+/// A mock NetworkManager with the methods that the client uses.
 final class MockNetworkManager: Sendable {
   struct Point {
     var ssid: [UInt8]
@@ -64,7 +64,7 @@ final class MockNetworkManager: Sendable {
 
   enum Outcome {
     case works
-    /// It goes on and on.
+    /// It never completes.
     case never
     /// NMDeviceStateReason.
     case fails(UInt32)
@@ -82,21 +82,21 @@ final class MockNetworkManager: Sendable {
 
   struct State {
     var points: [Point] = []
-    /// How many looks it takes to leave what is active before something else begins, as NetworkManager does; and what begins then.
+    /// Number of snapshots until the active connection is deactivated, and what starts then.
     var leaving = 0
     var coming: (active: Active, looks: Int)?
     var refusesScans = false
-    /// A second device, which nobody uses, hears what there is only after so many searches.
+    /// Number of scans after which a second, idle device finds the access points.
     var spare: Int?
-    /// The device that was to join.
+    /// The device of the last join.
     var joining: String?
-    /// What is heard only after so many searches.
+    /// An access point that is found only after this many scans.
     var late: (point: Point, after: Int)?
     var scans = 0
     var outcome = Outcome.works
     var hasDevice = true
     var isOn = true
-    /// Why an activation failed, until it is told.
+    /// The reason of a failed activation, until it is signalled.
     var failure: UInt32?
     /// Profiles and their names.
     var profiles = ["/org/freedesktop/NetworkManager/Settings/1": "Home \"5\""]
@@ -105,9 +105,9 @@ final class MockNetworkManager: Sendable {
       uuid: "home", state: 2)
     var volatile: Set<String> = []
     var next = 2
-    /// What was done, in order.
+    /// The changes, in order.
     var log: [String] = []
-    /// What the last temporary profile was to be.
+    /// The settings of the last temporary profile.
     var settings: BusValue?
     var options: [String: BusValue] = [:]
   }
@@ -215,7 +215,7 @@ extension MockNetworkManager.State {
     active = nil
   }
 
-  /// All objects; what is being activated is so the next time, or has failed.
+  /// All objects; a pending activation completes or fails with the next call.
   mutating func tell() -> BusValue {
     let manager = "org.freedesktop.NetworkManager"
     var objects: [(String, [String: [String: BusValue]])] = [
@@ -283,7 +283,7 @@ extension String {
   fileprivate var path: String { "/" + split(separator: ".").joined(separator: "/") }
 }
 
-/// Something that one thread raises and another waits for.
+/// A flag that one thread raises and another waits for.
 final class Flag: Sendable {
   private let raised = Mutex(false)
 

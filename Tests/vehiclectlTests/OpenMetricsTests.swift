@@ -1,4 +1,4 @@
-// metrics: the text that Prometheus reads.
+// metrics: the text for Prometheus.
 
 import Protocols
 import Testing
@@ -15,7 +15,7 @@ import Testing
     return Contract.Device(name: name, kind: "obd", state: "polling", links: [link], readings: readings, fault: fault)
   }
 
-  @Test func `numbers and switches of all devices stand together, absent values nowhere`() throws {
+  @Test func `samples of one metric are contiguous, missing values are omitted`() throws {
     let devices = [
       Self.device(
         "ev",
@@ -52,7 +52,7 @@ import Testing
       ])
   }
 
-  @Test func `no two properties of a device are one series`() {
+  @Test func `two properties of a device are two series`() {
     let readings = [
       Self.reading("ev", "temp", .int(20), "°C"), Self.reading("ev", "temp-celsius", .int(3)), Self.reading("ev", "temp.celsius", .int(4)),
     ]
@@ -69,7 +69,7 @@ import Testing
     ("speed", "m/fortnight", "vehicle_speed_m_per_fortnight"),
     ("oil-temperature", "°C", "vehicle_oil_temperature_celsius"), ("x", "µ€", "vehicle_x___"),
   ])
-  func `names hold letters, digits and underscores, and say the unit once`(_ property: String, _ unit: String, _ name: String) {
+  func `names have letters, digits and underscores, and the unit once`(_ property: String, _ unit: String, _ name: String) {
     #expect(OpenMetrics.propertyName(property, OpenMetrics.unitName(unit)) == name)
   }
 }

@@ -1,4 +1,4 @@
-// Lines of JSON that wait in a pipe: which of them are passed on, and which end it.
+// Lines of JSON that wait in a pipe: which are sent, and which end the drive.
 
 import Glibc
 import Protocols
@@ -7,7 +7,7 @@ import Testing
 @testable import vehiclectl
 
 @Suite struct PipeDriveTests {
-  /// Drives with these lines, all there at once, until they end.
+  /// Drives with these lines, all available at once.
   private func feed(
     _ car: DrivenCar, _ text: String, then: @escaping @Sendable (DrivenCar.Told, DrivenCar) -> Answer = { _, _ in DrivenCar.answered }
   ) throws -> Failure? {
@@ -24,7 +24,7 @@ import Testing
     return nil
   }
 
-  @Test func `of lines that wait the last set-point counts, and every action in its turn`() throws {
+  @Test func `of waiting lines only the last set-point is sent, and all actions in order`() throws {
     let car = DrivenCar()
     let lines = [
       #"{"roll":0.1,"pitch":0}"#, #"{"do":"continue"}"#, "  ", #"{"roll":0.2,"pitch":0}"#, #"{"do":"stop"}"#,
@@ -38,7 +38,7 @@ import Testing
       ])
   }
 
-  @Test func `a line that makes no sense ends it with its number, wherever it stands`() throws {
+  @Test func `an invalid line ends the drive with its number`() throws {
     let car = DrivenCar()
     let end = try feed(car, "\n{\"roll\":0,\"pitch\":0}\n{\"roll\":1}\n{\"roll\":0,\"pitch\":0}\n")
     #expect(end?.exitCode == 2 && end?.message == "line 3: tilt requires pitch")
@@ -49,7 +49,7 @@ import Testing
 
   private static let lines = #"{"do":"stop"}"# + "\n" + #"{"do":"continue"}"# + "\n" + #"{"roll":0.1,"pitch":0}"#
 
-  @Test func `what the device refuses ends nothing`() throws {
+  @Test func `errors of the device do not end the drive`() throws {
     let car = DrivenCar()
     let end = try feed(car, Self.lines) { told, _ in
       switch told.action {
@@ -61,7 +61,7 @@ import Testing
     #expect(end == nil && car.told.map(\.action) == ["stop", "continue", "tilt"])
   }
 
-  @Test func `a refusal is said with its line, a set-point's once while it stays the same`() throws {
+  @Test func `an error is reported with its line, a repeated one of set-points only once`() throws {
     let common = try CommonOptions.parse(["-q"])
     var drive = PipeDrive(common, Output(common), DrivenCar.driveSchema, deadline: 300, input: -1)
     let tilt: DriveRequest = .run(action: "tilt", arguments: ["roll": .float(9), "pitch": .float(0)], motion: true)
@@ -84,7 +84,7 @@ import Testing
   @Test(arguments: [
     ContractError.notConnected(device: "rover", reason: "link down"), .leaseLost(device: "rover", reason: "it has ended"),
   ])
-  func `the reason that the lease itself gives goes before the set-point's`(_ error: ContractError) throws {
+  func `the reason of the lease takes precedence over that of a set-point`(_ error: ContractError) throws {
     let told = try feed(DrivenCar(), Self.lines) { told, car in
       guard told.action == "tilt" else { return DrivenCar.answered }
       car.lose("disconnected on request")

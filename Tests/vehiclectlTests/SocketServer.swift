@@ -1,5 +1,4 @@
-// A daemon that a test writes line by line: it listens on a socket of its own, hands each message it gets to the test's
-// closure on a thread, and sends what that gives back.
+// A mock daemon: listens on its own socket, passes each message to a closure on a thread, and sends the result.
 
 import CLinux
 import Glibc
@@ -23,7 +22,7 @@ final class SocketServer {
     try self.init { _, method, parameters in answer(method, parameters) }
   }
 
-  /// Serves every connection on a thread of its own; the closure gets its descriptor, for what is to be sent later.
+  /// Serves each connection on its own thread; the closure gets the descriptor, to send later.
   init(_ answer: @escaping @Sendable (_ connection: Int32, _ method: String, JSON) -> Answer) throws {
     path = "/tmp/vehiclectl-test-\(getpid())-\(UInt64.random(in: 0 ... .max))"
     let listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)

@@ -1,4 +1,4 @@
-// What status, describe and watch show, and the flat JSON of readings.
+// The output of status, describe and watch, and the flat JSON of readings.
 
 import Protocols
 import Testing
@@ -16,7 +16,7 @@ import Testing
 
   func plain(_ text: String, _ style: Style) -> String { text }
 
-  @Test func `the overview shows values, and how many there are none of`() {
+  @Test func `the overview shows values, and the number of missing ones`() {
     #expect(
       StatusCommand.lines(ev, detailed: false, now: 100, paint: plain) == [
         "ev (obd): polling", "  tcp:h:1  up for 60 s", "  property  value  unit    age", "  rpm        3737  rpm   1.0 s",
@@ -32,7 +32,7 @@ import Testing
       ])
   }
 
-  @Test func `a value that is too long for a column stands in the last one`() {
+  @Test func `a value that is too long for its column is shown in the last one`() {
     let modes = Contract.Reading(device: "car", property: "modes", value: .list(["Tilt, Lights", "Follow line"]), time: 99_000_000, age: 1)
     let car = Contract.Device(
       name: "car", kind: "car", state: "ready", links: [],
@@ -59,7 +59,7 @@ import Testing
       JSON(Contract.Event(device: "ev", name: "note", text: "a", time: 5)).text == #"{"event":"note","device":"ev","text":"a","time":5}"#)
   }
 
-  @Test func `the board counts rates, lets ages grow and takes new properties`() {
+  @Test func `the table shows rates, growing ages and new properties`() {
     var table = WatchTable()
     table.take(.init(sequence: 0, snapshot: [ev]), at: 100, wall: 100)
     for tick in 1...40 {
@@ -82,7 +82,7 @@ import Testing
     #expect(!table.lines(at: 104.1, wall: 104.1, rows: 50, paint: plain).joined().contains("/s"), "nothing comes any more")
   }
 
-  @Test func `readings that waited while we were stopped have their own rate and age`() {
+  @Test func `readings that waited in the socket keep their own rate and age`() {
     var table = WatchTable()
     table.take(.init(sequence: 0, snapshot: [ev]), at: 100, wall: 100)
     // 20 a second for ten seconds, read in an instant half a second after the last.
@@ -92,19 +92,19 @@ import Testing
       table.take(.init(sequence: tick, changes: [reading]), at: 110.5, wall: 110.5)
     }
     #expect(table.lines(at: 110.6, wall: 110.6, rows: 50, paint: plain)[3] == "  rpm         200  rpm   0.6 s  20.0/s")
-    // Nothing comes after them: they were no fresh ones.
+    // No further updates: there is no rate.
     #expect(table.lines(at: 112.1, wall: 112.1, rows: 50, paint: plain)[3].hasSuffix("2.1 s"))
   }
 
   @Test(arguments: [(99_000_000, "3.0 s"), (150_000_000, "0.5 s"), (-86_400_000_000, "0.5 s"), (Int.max, "0.5 s"), (Int.min, "0.5 s")])
-  func `a clock that was set makes no age`(_ time: Int, _ age: String) {
+  func `a clock change does not affect ages`(_ time: Int, _ age: String) {
     var table = WatchTable()
     let reading = Contract.Reading(device: "ev", property: "rpm", value: .int(1), time: time, age: 0.5)
     table.take(.init(sequence: 0, changes: [reading, reading]), at: 7, wall: 102)
     #expect(table.lines(at: 7, wall: 102, rows: 50, paint: plain)[2].hasSuffix("  1  \(age)"))
   }
 
-  @Test func `a new snapshot takes away what is no longer declared`() {
+  @Test func `a new snapshot removes undeclared properties`() {
     var table = WatchTable()
     table.take(.init(sequence: 0, snapshot: [ev]), at: 100, wall: 100)
     var less = ev
@@ -114,7 +114,7 @@ import Testing
     #expect(lines.count == 4 && lines[3].contains("odometer"))
   }
 
-  @Test func `the board fits the window and says how many lines it left out`() {
+  @Test func `the table fits the window and shows the number of omitted lines`() {
     var table = WatchTable()
     table.take(.init(sequence: 0, snapshot: [ev]), at: 100, wall: 100)
     let lines = table.lines(at: 100, wall: 100, rows: 3, paint: plain)

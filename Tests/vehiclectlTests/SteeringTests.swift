@@ -1,11 +1,11 @@
-// From a terminal's bytes to angles, and when they are sent.
+// From terminal input to angles, and the schedule of set-points.
 
 import Testing
 
 @testable import vehiclectl
 
 @Suite struct SteeringTests {
-  @Test func `keys are read however they are cut, and what is no key is nothing`() {
+  @Test func `keys are decoded across split input, unknown sequences are ignored`() {
     let stream = Array("w\u{1b}[A\u{1b}OB\u{1b}[1;5Cx\u{1b}[5~ü\u{1b}[D\u{1b}\u{1b}[A 70\rcqS\u{3}\u{4}".utf8)
     let expected: [Key] = [
       .direction(.forward), .direction(.forward), .direction(.backward), .direction(.right), .direction(.left), .direction(.forward), .stop,
@@ -24,7 +24,7 @@ import Testing
     }
   }
 
-  @Test func `a press holds for a moment and then goes back to level`() {
+  @Test func `a press holds for a moment, then returns to level`() {
     var steering = Steering()
     #expect(steering.heading(at: 0) == Heading())
     steering.press(.forward, at: 10)
@@ -33,7 +33,7 @@ import Testing
     #expect(steering.heading(at: 10.8).forward < 1e-9 && steering.heading(at: 1000) == Heading())
   }
 
-  @Test func `a key that repeats is let go soon after its last repeat`() {
+  @Test func `a repeating key is released soon after its last repeat`() {
     var steering = Steering()
     steering.press(.left, at: 0)
     for repetition in 0...15 { steering.press(.left, at: 0.5 + Double(repetition) / 30) }  // until 1.0
@@ -41,14 +41,14 @@ import Testing
     #expect(steering.heading(at: 1.41).turn == 0)
   }
 
-  @Test func `a repeat that comes late finds the key still held`() {
+  @Test func `a late repeat finds the key still held`() {
     var steering = Steering()
     steering.press(.forward, at: 0)
     steering.press(.forward, at: 0.66)
     #expect(steering.heading(at: 0.85).forward == 1 && steering.heading(at: 1.1).forward == 0)
   }
 
-  @Test func `what is held beside a key is held with it, what was let go is not`() {
+  @Test func `a key extends a held key of the other axis, not a released one`() {
     var steering = Steering()
     steering.press(.forward, at: 0)
     steering.press(.right, at: 0.3)  // from here on only this one repeats
@@ -60,7 +60,7 @@ import Testing
     #expect(steering.heading(at: 6) == Heading(forward: 0, turn: -1))
   }
 
-  @Test func `the other way counts at once, and space lets go of everything`() {
+  @Test func `the opposite key takes effect at once, space releases all keys`() {
     var steering = Steering()
     steering.press(.forward, at: 0)
     steering.press(.backward, at: 0.1)
@@ -69,7 +69,7 @@ import Testing
     #expect(steering.heading(at: 0.2) == Heading())
   }
 
-  @Test func `angles are the car's, and a zero has no sign`() {
+  @Test func `angles are those of the car, zero has no sign`() {
     let full = Heading(forward: 1, turn: -1).tilt(limit: 1)
     #expect(abs(full.roll - .pi / 4) < 1e-12 && abs(full.pitch + 80 * .pi / 180) < 1e-12)
     let usual = Heading(forward: -1, turn: 0.5).tilt(limit: 0.4)
@@ -79,22 +79,22 @@ import Testing
     }
   }
 
-  @Test func `set-points keep to their grid, one at a time, and what was missed is not made up for`() {
+  @Test func `set-points stay on the grid, one in flight, missed slots are skipped`() {
     var scheduler = SetPointScheduler(at: 100, rate: 50)
     let first = scheduler.send(at: 100)
     let second = scheduler.send(at: 100.05)
     #expect(first && !second && scheduler.wake == nil, "the first is not answered")
-    scheduler.answered()
+    scheduler.replyReceived()
     #expect(scheduler.wake == 100.02)
     var sent: [Bool] = []
     for now in [100.05, 100.051, 100.07, 100.0901] {
       sent.append(scheduler.send(at: now))
-      scheduler.answered()
+      scheduler.replyReceived()
     }
     #expect(sent == [true, false, true, true], "a little late moves nothing")
     #expect(abs((scheduler.wake ?? 0) - 100.11) < 1e-9)
     #expect(scheduler.stall(at: 200, deadline: 0.3) == nil)
-    scheduler.ask(at: 200)
+    scheduler.requestSent(at: 200)
     let behind = scheduler.send(at: 200.2)
     #expect(!behind && scheduler.stall(at: 200.2, deadline: 0.3) == nil)
     #expect(scheduler.stall(at: 200.5, deadline: 0.3).map { abs($0 - 0.5) < 1e-9 } == true)
@@ -103,7 +103,7 @@ import Testing
   @Test(
     arguments: [(nil, 60), (60, 60), (100, 60), (20, 20), (5, 4 / 0.3), (0, 60), (-1, 60), (.nan, 60), (.infinity, 60)]
       as [(Double?, Double)])
-  func `the car's scheduler is kept as far as the lease allows`(_ wanted: Double?, _ rate: Double) {
+  func `the car's rate limit applies as far as the lease allows`(_ wanted: Double?, _ rate: Double) {
     var scheduler = SetPointScheduler(at: 0)
     scheduler.limit(to: wanted, deadline: 0.3)
     #expect(scheduler.rate == rate)

@@ -1,4 +1,4 @@
-// Tables, words and pictures: aligned whatever the width, and harmless to the terminal.
+// Tables, text and frames: aligned at any width, and harmless to the terminal.
 
 import Protocols
 import Testing
@@ -20,7 +20,7 @@ import Testing
     for line in table.lines() { #expect(line.last != " ") }
   }
 
-  @Test func `columns that are empty everywhere are left out`() {
+  @Test func `empty columns are omitted`() {
     var table = Table("a", "b", "c")
     table.rows = [["1", "", "3"]]
     #expect(table.lines() == ["a  c", "1  3"])
@@ -32,7 +32,7 @@ import Testing
     #expect(Table(titles: [], rows: []).lines().isEmpty)
   }
 
-  @Test func `colours change no width`() {
+  @Test func `colours do not change widths`() {
     var table = Table("a", ">b")
     table.rows = [[Cell("x", .dim), Cell("1", .bad)]]
     #expect(table.lines { "<\($0)|\($1.rawValue)>" } == ["<a|1>  <b|1>", "<x|2>  <1|31>"])
@@ -44,26 +44,26 @@ import Testing
     #expect("\u{1b}[1mabc\u{1b}[0m def".cut(to: 2) == "\u{1b}[1mab\u{1b}[0m")
   }
 
-  @Test func `what devices say cannot command the terminal`() {
+  @Test func `texts from devices cannot control the terminal`() {
     #expect(Cell("a\u{1b}[2Jb\n").text == "a [2Jb ")
     #expect(Output.oneLine("\u{9b}31mx\u{7f}") == " 31mx ")
   }
 
-  @Test func `the last column is folded under itself where a terminal ends`() {
+  @Test func `the last column wraps at the width of the terminal`() {
     var table = Table("name", "")
     table.rows = [["cells", "3.76; 3.76; 3.76; 3.78"], ["rpm", "short"]]
     #expect(table.lines(indent: 2, width: 26) == ["  name", "  cells  3.76; 3.76; 3.76;", "         3.78", "  rpm    short"])
     #expect(table.lines(indent: 2) == table.lines(indent: 2, width: 20))
   }
 
-  @Test func `entries of a list may hold commas`() {
+  @Test func `list entries may contain commas`() {
     #expect(Format.text(.list(["P0301, pending", "P0420"])) == "P0301, pending; P0420" && Format.text(.list([])).isEmpty)
     #expect(Format.text(.bool(true)) == "on" && Format.text(.string("a,b")) == "a,b")
     let reading = Contract.Reading(device: "ev", property: "codes", value: .list(["a,b", "c"]))
     #expect(Format.cells(reading).value.text == "a,b; c")
   }
 
-  @Test func `a picture starts at the top, clears each line's end and what is below`() {
+  @Test func `a frame starts at the top, clears each line's end and the rest`() {
     #expect(Screen.frame(["a", "b"]) == "\u{1b}[Ha\u{1b}[K\r\nb\u{1b}[K\r\n\u{1b}[J")
   }
 
@@ -76,7 +76,7 @@ import Testing
     #expect(Format.duration(seconds) == words)
   }
 
-  @Test func `a link says its state, since when, why, and what comes next`() {
+  @Test func `a link shows its state, duration, reason and next attempt`() {
     let link = Contract.Link(
       name: "main", url: "tcp:h:1", state: "down", reason: "adapter not found: check its power", since: 88_000_000, nextAttempt: 104_500_000
     )

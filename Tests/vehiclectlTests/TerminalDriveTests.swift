@@ -1,4 +1,4 @@
-// The program itself on a terminal of its own: its picture, and that it gives the lease back before it lets itself be stopped.
+// The program on a pseudo-terminal: its display, and that it releases the lease before it is stopped.
 
 import CLinux
 import Glibc
@@ -8,12 +8,12 @@ import Testing
 @testable import vehiclectl
 
 @Suite struct TerminalDriveTests {
-  @Test func `Ctrl-Z stops the car and gives the lease back, and to go on takes another`() throws {
+  @Test func `Ctrl-Z stops the car and releases the lease, resuming requests a new one`() throws {
     let car = DrivenCar()
     let pty = try PTY()
     let server = try SocketServer { connection, method, parameters in
       car.answer(connection, method, parameters) { told, car in
-        // The leader of a session of its own is not stopped by the signal: it goes on at once.
+        // The signal does not stop a session leader: it continues at once.
         if car.told.count == 1 { pty.type("\u{1a}") }
         if told.action == "tilt", car.leases == 2, car.tilts == 1 { pty.type("q") }
         return DrivenCar.answered
@@ -38,7 +38,7 @@ import Testing
     #expect(car.leases == 2 && car.told.count { $0 == .init(action: "stop", hasLease: false) } == 2 && !pty.isRaw)
   }
 
-  @Test func `what has no tilt is refused on a terminal, before the lease is taken`() throws {
+  @Test func `a device without tilt is rejected on a terminal before the lease is requested`() throws {
     let pty = try PTY()
     let server = try SocketServer { method, _ in
       method == Contract.Describe.name ? .send(VarlinkReply.message(Contract.Describe.Result(schemas: []))) : .sendAndClose([])

@@ -1,5 +1,5 @@
-// What NetworkManager hears and does: which networks are offered, and that the toy's own is borrowed and given back, whatever
-// happens. On a message bus of the test's own.
+// NetworkManager: which networks are offered, and that the toy's network is joined temporarily and the previous one restored, in all cases.
+// On a private message bus.
 
 import Bus
 import Glibc
@@ -23,7 +23,7 @@ import Testing
     point(Array(name.utf8), frequency, strength, security)
   }
 
-  @Test func `a row for each name, the strongest first, at 2,4 GHz alone`() {
+  @Test func `one row per name, strongest first, 2.4 GHz only`() {
     let nearby = NearbyNetworks([
       point("Home", 2412, 40), point("Home", 2462, 71), point("Home", 5180, 99), point("Café", 2437, 80, .open), point("Fast", 5240, 90),
       point("Uni", 2412, 60, .enterprise), point("New", 2412, 60, .other), point([], 2412), point([0, 0], 2412),
@@ -53,7 +53,7 @@ import Testing
     (0, 0, 0, AccessPoint.Security.open), (1, 0, 0x188, .password), (1, 0x144, 0, .password), (1, 0, 0x588, .password), (1, 0, 0, .other),
     (1, 0, 0x288, .enterprise), (1, 0, 0x2088, .enterprise), (1, 0, 0x488, .other), (0, 0, 0x888, .other), (0, 0, 0x1000, .open),
   ])
-  func `flags say what it takes to join`(_ flags: Int, _ wpa: Int, _ rsn: Int, _ security: AccessPoint.Security) {
+  func `flags determine the security`(_ flags: Int, _ wpa: Int, _ rsn: Int, _ security: AccessPoint.Security) {
     let properties: [String: BusValue] = [
       "Frequency": .uint32(2412), "Flags": .uint32(UInt32(flags)), "WpaFlags": .uint32(UInt32(wpa)), "RsnFlags": .uint32(UInt32(rsn)),
       "Strength": .byte(200),
@@ -63,14 +63,14 @@ import Testing
     #expect(AccessPoint(["Ssid": .bytes([97])]) == nil)
   }
 
-  @Test func `odd answers are nothing`() {
+  @Test func `invalid replies are ignored`() {
     for odd in [nil, BusValue.string("x"), .array(of: "s", []), .array(of: "{ss}", [.entry(.string("a"), .string("b"))])] {
       let snapshot = NetworkSnapshot(odd)
       #expect(snapshot.devices.isEmpty && snapshot.usable.isEmpty && snapshot.find("Trivio") == nil)
     }
   }
 
-  @Test func `a device that nobody uses is preferred, one that nobody manages is not taken`() {
+  @Test func `an idle device is preferred, an unmanaged one is not used`() {
     func device(_ number: Int, _ state: UInt32) -> BusValue {
       let wireless: [String: BusValue] = ["AccessPoints": .array(of: "o", [.path("/ap")]), "LastScan": .int64(-1)]
       let interfaces: [String: [String: BusValue]] = [
@@ -87,7 +87,7 @@ import Testing
     #expect(all.find("Trivio ") == nil)
   }
 
-  @Test func `a toy that was heard and is gone is searched for again`() throws {
+  @Test func `a toy that disappears is searched for again`() throws {
     let bus = try TestBus()
     let manager = try MockNetworkManager(bus) {
       $0.points = [.open("Trivio")]
@@ -99,14 +99,14 @@ import Testing
     #expect(network.restore() == "reconnected to \"Home \"5\"\"" && manager.active == "Home \"5\"")
   }
 
-  // MARK: With a stand-in
+  // MARK: With a mock
 
-  /// Borrows until it is joined, or fails.
+  /// Advances until the network is joined or an error.
   private func borrow(_ bus: TestBus) throws -> (words: Set<String>, network: TemporaryNetwork, failure: Failure?) {
     var network = try TemporaryNetwork("Trivio", try #require(NetworkManager(address: bus.address)))
     var words: Set<String> = []
     do {
-      // A clock of the test's own: half a second each look.
+      // A virtual clock: half a second per step.
       for step in 0..<200 {
         if let doing = try network.advance(at: Double(step) / 2) { words.insert(doing) }
         if network.isJoined { return (words, network, nil) }
@@ -115,7 +115,7 @@ import Testing
     return (words, network, nil)
   }
 
-  @Test func `the toy's network is joined with a profile that does not stay, and what was there comes back`() throws {
+  @Test func `the toy's network is joined with a volatile profile, the previous one restored`() throws {
     let bus = try TestBus()
     let manager = try MockNetworkManager(bus) { $0.points = [.locked("Home"), .open("Trivio")] }
     var (_, network, failure) = try borrow(bus)
@@ -130,7 +130,7 @@ import Testing
     #expect(manager.log == ["join vehiclectl Trivio", "activate Home \"5\""])
   }
 
-  @Test func `the way back is asked for once, however long NetworkManager takes to leave the toy`() throws {
+  @Test func `reconnecting is requested once, however long disconnecting takes`() throws {
     let bus = try TestBus()
     let manager = try MockNetworkManager(bus) { $0.points = [.open("Trivio")] }
     var (_, network, _) = try borrow(bus)
@@ -139,7 +139,7 @@ import Testing
     #expect(manager.profiles == ["Home \"5\""])
   }
 
-  @Test func `where nothing was active nothing is afterwards`() throws {
+  @Test func `without a previous connection none is restored`() throws {
     let bus = try TestBus()
     let manager = try MockNetworkManager(bus) {
       $0.points = [.open("Trivio")]
@@ -151,7 +151,7 @@ import Testing
       manager.active == nil && manager.log == ["join vehiclectl Trivio", "deactivate vehiclectl Trivio"] && manager.profiles.count == 1)
   }
 
-  @Test func `a profile that stays nevertheless is removed`() throws {
+  @Test func `a remaining profile is deleted`() throws {
     let bus = try TestBus()
     let manager = try MockNetworkManager(bus) { $0.points = [.open("Trivio")] }
     var (_, network, _) = try borrow(bus)
@@ -160,7 +160,7 @@ import Testing
     #expect(manager.log.last == "delete vehiclectl Trivio" && manager.profiles == ["Home \"5\""])
   }
 
-  @Test func `it is searched for until the button is pressed`() throws {
+  @Test func `the search goes on until the button is pressed`() throws {
     let bus = try TestBus()
     let manager = try MockNetworkManager(bus) { $0.late = (.open("Trivio"), after: 3) }
     var (words, network, failure) = try borrow(bus)
@@ -169,7 +169,7 @@ import Testing
     _ = network.restore()
   }
 
-  @Test func `a device that nobody uses may hear the toy later, and is taken; one that never does is not waited for`() throws {
+  @Test func `an idle device is used even if it finds the toy later, within its timeout`() throws {
     let bus = try TestBus()
     let manager = try MockNetworkManager(bus) {
       $0.points = [.open("Trivio")]
@@ -183,7 +183,7 @@ import Testing
     #expect(words.contains("waiting for the network \"Trivio\": press the toy's Wi-Fi button until its light is white"))
   }
 
-  @Test func `a network that never comes is named, with the one it may be`() throws {
+  @Test func `a network that is not found is an error that suggests another name`() throws {
     let bus = try TestBus()
     let manager = try MockNetworkManager(bus) { $0.points = [.open("ESP_A1B2C3"), .locked("ESP_locked")] }
     var (_, network, failure) = try borrow(bus)
@@ -192,7 +192,7 @@ import Testing
     #expect(network.restore() == nil && manager.log.isEmpty)
   }
 
-  @Test func `a join that fails has a reason, and what was there comes back`() throws {
+  @Test func `a failed join has a reason, the previous connection is restored`() throws {
     let bus = try TestBus()
     let manager = try MockNetworkManager(bus) {
       $0.points = [.open("Trivio")]
@@ -203,7 +203,7 @@ import Testing
     #expect(network.restore() == "reconnected to \"Home \"5\"\"" && manager.active == "Home \"5\"" && manager.profiles == ["Home \"5\""])
   }
 
-  @Test func `a join that takes too long is given up`() throws {
+  @Test func `joining has a timeout`() throws {
     let bus = try TestBus()
     let manager = try MockNetworkManager(bus) {
       $0.points = [.open("Trivio")]
@@ -214,7 +214,7 @@ import Testing
     #expect(network.restore() == "reconnected to \"Home \"5\"\"" && manager.profiles == ["Home \"5\""])
   }
 
-  @Test func `a way back that is not there is told, with the command for it`() throws {
+  @Test func `a failed reconnection is reported with the command for it`() throws {
     let bus = try TestBus()
     let manager = try MockNetworkManager(bus) { $0.points = [.open("Trivio")] }
     var (_, network, _) = try borrow(bus)
@@ -225,7 +225,7 @@ import Testing
     #expect(manager.active == nil && manager.profiles.isEmpty)
   }
 
-  @Test func `who may not change networks is told, and nothing was touched`() throws {
+  @Test func `missing permission is an error and nothing is changed`() throws {
     let bus = try TestBus()
     let manager = try MockNetworkManager(bus) {
       $0.points = [.open("Trivio")]
@@ -238,7 +238,7 @@ import Testing
     #expect(other.failure?.message == "NetworkManager rejected the call: Not authorized to control networking.")
   }
 
-  @Test func `who may not search is told at once, unless the toy is heard already`() throws {
+  @Test func `missing permission to scan is an error unless the toy is in range`() throws {
     let bus = try TestBus()
     let manager = try MockNetworkManager(bus) { $0.refusesScans = true }
     let (words, _, failure) = try borrow(bus)
@@ -249,7 +249,7 @@ import Testing
     _ = network.restore()
   }
 
-  @Test func `no Wi-Fi, and Wi-Fi that is off, are said at once`() throws {
+  @Test func `missing or disabled Wi-Fi is an error at once`() throws {
     let bus = try TestBus()
     let manager = try MockNetworkManager(bus) { $0.hasDevice = false }
     #expect(throws: Failure.self) { try borrow(bus) }
@@ -260,7 +260,7 @@ import Testing
     } catch { #expect((error as? Failure)?.message.contains("nmcli radio wifi on") == true) }
   }
 
-  @Test func `without a bus or NetworkManager there is nobody to ask`() throws {
+  @Test func `without a bus or NetworkManager there is no client`() throws {
     let bus = try TestBus()
     #expect(NetworkManager(address: bus.address) == nil)
     #expect(NetworkManager(address: "unix:path=/nonexistent/bus") == nil)

@@ -1,5 +1,4 @@
-// What the tests of the toy's verbs use: a daemon with a toy behind its socket, and the program itself, with pipes or on a
-// terminal.
+// Mocks for the toy tests: a daemon with a toy behind its socket, and the program with pipes or on a pseudo-terminal.
 
 import CLinux
 import Glibc
@@ -9,7 +8,7 @@ import Testing
 
 @testable import vehiclectl
 
-/// A daemon with these devices that notes the calls of actions and answers them as the test says.
+/// A daemon with these devices that records calls of actions and replies with a closure.
 final class ToyDaemon: Sendable {
   struct Called: Equatable {
     var device: String
@@ -63,7 +62,7 @@ final class ToyDaemon: Sendable {
 /// The program, built beside the tests.
 enum Program {
   struct Outcome {
-    /// As a shell has it: 128 and the signal where one ended it.
+    /// As in a shell: 128 plus the signal number if a signal ended it.
     var status: Int32
     var answer: String
     var remarks: String
@@ -123,7 +122,7 @@ enum Program {
     }
     posix_spawnattr_setflags(&attributes, 0x80)  // POSIX_SPAWN_SETSID: what it opens next is its terminal
     prepare(&actions)
-    // Nobody's system bus: where a test wants one, it names it.
+    // No system bus unless the test sets one.
     let given = ["NO_COLOR": "1", "TERM": "xterm", "DBUS_SYSTEM_BUS_ADDRESS": "unix:path=/nonexistent/bus"]
       .merging(environment) { $1 }
     var words: [UnsafeMutablePointer<CChar>?] = ([path] + arguments).map { strdup($0) } + [nil]
@@ -154,14 +153,14 @@ enum Program {
   }
 }
 
-/// A person at a terminal, who types when a prompt is there.
+/// A user at a terminal who types when a prompt appears.
 struct Conversation {
   let pty: PTY
   private(set) var shown = ""
 
   init(_ pty: PTY) { self.pty = pty }
 
-  /// Waits until this was shown since the last time, then types.
+  /// Waits until this text appears, then types.
   mutating func when(_ words: String, type text: String, sourceLocation: SourceLocation = #_sourceLocation) {
     let found = wait(for: words)
     #expect(found, "\(words) was not shown, but: \(shown)", sourceLocation: sourceLocation)
@@ -183,7 +182,7 @@ struct Conversation {
     return false
   }
 
-  /// Everything up to the program's end, and its status.
+  /// Reads to the end of the program and returns its status.
   mutating func end(of pid: pid_t) -> Int32 {
     var status: Int32 = 0
     var looks = 0
@@ -193,7 +192,7 @@ struct Conversation {
       looks += 1
       if looks == 45_000 { kill(pid, SIGKILL) }  // it would never end
     }
-    // What it wrote last may still be on its way through the terminal.
+    // The last output may still be in the terminal.
     var quiet = 0
     while quiet < 5 {
       let more = pty.shown()

@@ -1,4 +1,4 @@
-// The toy's verbs: which toy is meant, what is called, what is shown, and that passwords are nowhere to be seen.
+// The toy commands: selection of the toy, calls, output, and that passwords are never shown.
 
 import Protocols
 import Testing
@@ -16,7 +16,7 @@ import Testing
     return nil
   }
 
-  @Test func `the only toy is meant, or the one that is named`() throws {
+  @Test func `the only toy is selected, or the named one`() throws {
     func device(_ name: String, _ kind: String) -> Contract.Device { .init(name: name, kind: kind, state: "ready") }
     let one = [device("ev", "obd"), device("ball", "toy")]
     #expect(try Toy.choose(nil, among: one) == "ball")
@@ -29,7 +29,7 @@ import Testing
     #expect(failure { _ = try Toy.choose("ev", among: one) }?.exitCode == 2)
   }
 
-  @Test func `facts are a table that fits, folded between words`() {
+  @Test func `facts are a table that fits, wrapped between words`() {
     let facts = Fact.all(Contract.Call.Result(honey))
     #expect(facts.map(\.id) == [1, 12])
     #expect(
@@ -44,7 +44,7 @@ import Testing
     #expect(Fact.lines([rude], width: 40) { text, _ in text } == ["fact", "a [2Jb"])
   }
 
-  @Test func `texts are folded without losing anything`() {
+  @Test func `texts wrap without losing characters`() {
     #expect("one two three".wrapped(to: 7) == ["one two", "three"])
     #expect("".wrapped(to: 7) == [""] && " ".wrapped(to: 3) == [""])
     #expect("abcdefgh ij".wrapped(to: 3) == ["abc", "def", "gh", "ij"])
@@ -77,7 +77,7 @@ import Testing
     #expect(plain.answer.hasPrefix("id  fact") && plain.remarks == "as of 12 min ago: no route to the server\n")
   }
 
-  @Test func `a vote that waits has a mark in JSON and in the table`() throws {
+  @Test func `a pending vote is marked in JSON and in the table`() throws {
     let daemon = ToyDaemon { called, _ in
       called.action == "vote"
         ? ToyDaemon.done(Report(text: "kept", columns: ["fact", "vote", "state"], rows: [["7", "up", "waiting"]]))
@@ -90,12 +90,12 @@ import Testing
     let history = try Program.run(["toy", "history", "--json", "--socket", server.path])
     #expect(history.answer == #"{"facts":[{"id":7,"text":"Honey.","up":0,"down":0,"vote":"up","pending":true}]}"# + "\n", "\(history)")
     #expect(try Program.run(["toy", "history", "--socket", server.path]).answer.contains("up (pending)"))
-    // A daemon of an older version has no such column, and nothing for no vote.
+    // An older daemon has no column pending, and an empty cell for no vote.
     let old = Fact.all(Contract.Call.Result(Report(columns: ["id", "fact", "vote"], rows: [["1", "x", ""]])))
     #expect(old.map(\.vote) == ["none"] && old.map(\.isPending) == [false])
   }
 
-  @Test func `who is logged in has typed members and a line each`() {
+  @Test func `the account has typed members, and one line per member`() {
     let result = Contract.Call.Result(
       Report(columns: ["id", "name", "email", "facts"], rows: [["18", "42", "ada@example.org", "499"]]))
     #expect(ToyWhoamiCommand.json(result).text == #"{"id":18,"name":"42","email":"ada@example.org","facts":499}"#)
@@ -103,12 +103,12 @@ import Testing
       ToyWhoamiCommand.lines(result) { text, _ in text } == ["id     18", "name   42", "email  ada@example.org", "facts  499"])
   }
 
-  @Test func `each verb calls its action, and the password is a line of stdin`() throws {
+  @Test func `each command calls its action, with the password from stdin`() throws {
     let daemon = ToyDaemon()
     let server = try daemon.serve()
     defer { server.stop() }
     let tail = ["--socket", server.path]
-    let verbs: [([String], String)] = [
+    let commands: [([String], String)] = [
       (
         ["register", "Ada Lovelace", "ada@example.org"],
         #"{"email":{"string":"ada@example.org"},"name":{"string":"Ada Lovelace"},"password":{"string":"geheim 1"}}"#
@@ -118,7 +118,7 @@ import Testing
       (["vote", "7", "none"], #"{"id":{"int":7},"vote":{"string":"none"}}"#),
       (["vote", "7", "clear"], #"{"id":{"int":7},"vote":{"string":"none"}}"#),
     ]
-    for (words, arguments) in verbs {
+    for (words, arguments) in commands {
       let outcome = try Program.run(["toy"] + words + tail, input: "geheim 1\nanother line\n")
       #expect(outcome.status == 0 && outcome.answer == "done\n" && outcome.remarks.isEmpty, "\(words): \(outcome)")
       let called = try #require(daemon.called.last)
@@ -136,7 +136,7 @@ import Testing
     return .object(members.sorted { $0.key < $1.key })
   }
 
-  @Test func `a password as an argument is refused, and not repeated`() throws {
+  @Test func `a password as an argument is rejected and not repeated`() throws {
     let daemon = ToyDaemon()
     let server = try daemon.serve()
     defer { server.stop() }
@@ -155,7 +155,7 @@ import Testing
     #expect(daemon.called.isEmpty)
   }
 
-  @Test func `what is shown with verbose holds no secret, for do neither`() throws {
+  @Test func `verbose output contains no secrets`() throws {
     let login = Action(
       "login",
       arguments: [Protocols.Argument("email", .string, help: ""), Protocols.Argument("code", .string, secret: true, help: "")], help: "")
@@ -172,7 +172,7 @@ import Testing
     #expect(String(decoding: Trace.shown(Array("geheim".utf8), hiding: ["code"]), as: UTF8.self) == "a message of 6 bytes")
   }
 
-  @Test func `the daemon's refusals keep their words and exit codes`() throws {
+  @Test func `the daemon's errors keep their messages and exit codes`() throws {
     let daemon = ToyDaemon { called, _ in
       called.action == "whoami"
         ? ToyDaemon.refused("needs-login", "not logged in: vehiclectl toy login EMAIL")
@@ -187,7 +187,7 @@ import Testing
     #expect(try Program.run(["toy", "history", "--socket", "/nonexistent/s"]).status == 3)
   }
 
-  @Test func `toy has verbs of its own, and alone is the toy's status`() throws {
+  @Test func `toy has subcommands, without one it is the toy's status`() throws {
     #expect(try VehicleCtl.command(of: ["toy"]) is ToyCommand)
     let history = try VehicleCtl.command(of: ["toy", "--device", "ball", "--json", "history"]) as? ToyHistoryCommand
     #expect(history?.toy.device == "ball" && history?.common.json == true)
@@ -204,7 +204,7 @@ import Testing
     #expect(try Program.run(["toy", "--socket", namesake.path]).answer == "toy (weather): ready\n")
   }
 
-  @Test func `a new password is typed twice, unseen, until it is the same`() throws {
+  @Test func `a new password is typed twice without echo until both match`() throws {
     let daemon = ToyDaemon()
     let server = try daemon.serve()
     defer { server.stop() }
@@ -221,7 +221,7 @@ import Testing
     #expect(daemon.called.first?.arguments["password"]?["string"]?.string == "geheim 3")
   }
 
-  @Test func `Ctrl-C at a prompt gives the echo back`() throws {
+  @Test func `Ctrl-C at a prompt restores the echo`() throws {
     let daemon = ToyDaemon()
     let server = try daemon.serve()
     defer { server.stop() }

@@ -1,5 +1,4 @@
-// toy wifi: what is asked and refused before the button is pressed, what the daemon is told, and what this computer's network
-// goes through meanwhile.
+// toy wifi: prompts and validation before the button is pressed, the call, and the computer's network meanwhile.
 
 import CLinux
 import Glibc
@@ -15,7 +14,7 @@ import Testing
     ("a:b", false),
     ("a\"b", false), ("a\\b", false), ("a\rb", false), ("a\nb", false), ("a\0b", false), (" a,b ", true),
   ])
-  func `names are checked as the toy takes them`(_ name: String, _ isTaken: Bool) {
+  func `network names are validated`(_ name: String, _ isTaken: Bool) {
     #expect((ToyWiFi.objection(toName: name) == nil) == isTaken)
   }
 
@@ -24,22 +23,22 @@ import Testing
     (String(repeating: "x", count: 64), false),
     ("pa:ss word", true), ("pass\"word", false), ("pass\\word", false), ("pass\0word", false), ("ääää", true),
   ])
-  func `passwords are checked as the toy takes them`(_ password: String, _ isTaken: Bool) {
+  func `network passwords are validated`(_ password: String, _ isTaken: Bool) {
     #expect((ToyWiFi.objection(toPassword: password) == nil) == isTaken)
   }
 
-  @Test func `a comma is warned of`() {
+  @Test func `a comma causes a warning`() {
     #expect(ToyWiFi.warning("a", "bbbbbbbb") == nil)
     #expect(ToyWiFi.warning("a,b", "b,bbbbbbb")?.hasPrefix("comma in the name and the password") == true)
   }
 
-  @Test func `what a shell is told is quoted`() {
+  @Test func `shell commands are quoted`() {
     #expect(NetworkRestoration.command("it's $(x)") == #"nmcli connection up 'it'\''s $(x)'"#)
   }
 
-  // MARK: What is asked
+  // MARK: Prompts
 
-  /// Answers given in order; nil where there are no more.
+  /// Returns the answers in order, then nil.
   private final class Script {
     var answers: [String]
     var prompts: [String] = []
@@ -66,7 +65,7 @@ import Testing
     AccessPoint(ssid: Array("Café".utf8), frequency: 2437, strength: 60, security: .open),
   ])
 
-  @Test func `what cannot be is asked again`() throws {
+  @Test func `invalid input prompts again`() throws {
     let typed = try ask(nil, ["", "a:b", "Home", "short", "long enough"])
     #expect(typed.answers == .init(name: "Home", password: "long enough"))
     #expect(typed.prompts.map { $0.prefix(8) } == ["network ", "network ", "network ", "password", "password"])
@@ -82,7 +81,7 @@ import Testing
     #expect(given.answers == .init(name: "Else", password: "") && given.prompts == ["password of Else (empty if open): "])
   }
 
-  @Test func `without a terminal nothing is asked twice`() throws {
+  @Test func `without a terminal invalid input is an error`() throws {
     #expect(try ask("Home", ["12345678"], isAtTerminal: false).answers.password == "12345678")
     for (given, answers) in [(nil, ["Home", "12345678"]), ("Home", []), ("Home", ["short", "12345678"]), ("a:b", ["12345678"])]
       as [(String?, [String])]
@@ -125,7 +124,7 @@ import Testing
     return flag
   }
 
-  @Test func `a script gives the name, the password on stdin, and reads plain lines`() throws {
+  @Test func `a script gives the name, writes the password to stdin, and reads plain lines`() throws {
     let daemon = daemon(until: raised())
     let server = try daemon.serve()
     defer { server.stop() }
@@ -141,7 +140,7 @@ import Testing
     #expect(daemon.called.last?.arguments["password"] == nil)
   }
 
-  @Test func `what makes no sense is refused before the daemon hears of it`() throws {
+  @Test func `invalid input is rejected before the daemon is called`() throws {
     let daemon = daemon(until: raised())
     let server = try daemon.serve()
     defer { server.stop() }
@@ -157,7 +156,7 @@ import Testing
     #expect(daemon.called.isEmpty)
   }
 
-  @Test func `a person chooses, and joins the toy's network by hand`() throws {
+  @Test func `the user selects a network and joins the toy's network by hand`() throws {
     let bus = try TestBus()
     let manager = try MockNetworkManager(bus) { $0.points = [.locked("Home", strength: 70), .open("Trivio", strength: 90)] }
     let flag = Flag()
@@ -201,7 +200,7 @@ import Testing
     return false
   }
 
-  @Test func `the toy's network is borrowed for the run and given back`() throws {
+  @Test func `the toy's network is joined temporarily, the previous one restored`() throws {
     let bus = try TestBus()
     let manager = try MockNetworkManager(bus) { $0.points = [.open("Trivio")] }
     let flag = Flag()
@@ -215,7 +214,7 @@ import Testing
     #expect(manager.active == "Home \"5\"" && manager.profiles == ["Home \"5\""])
   }
 
-  @Test func `Ctrl-C that comes too late says so`() throws {
+  @Test func `Ctrl-C after the credentials were sent is reported`() throws {
     let bus = try TestBus()
     let manager = try MockNetworkManager(bus) { $0.points = [.open("Trivio")] }
     let server = try daemon(until: Flag(), saying: "sending the credentials for network Home").serve()
@@ -227,7 +226,7 @@ import Testing
     #expect(status == 1 && shown.contains("interrupted after the toy received its network"), "\(shown)")
   }
 
-  @Test func `Ctrl-C gives it back as well`() throws {
+  @Test func `Ctrl-C restores the previous network`() throws {
     let bus = try TestBus()
     let manager = try MockNetworkManager(bus) { $0.points = [.open("Trivio")] }
     let gone = Flag()
@@ -242,7 +241,7 @@ import Testing
     #expect(manager.active == "Home \"5\"" && manager.profiles == ["Home \"5\""])
   }
 
-  @Test func `a daemon that gives up gives it back, and keeps its words`() throws {
+  @Test func `a daemon that gives up restores the previous network, its error is reported`() throws {
     let bus = try TestBus()
     let manager = try MockNetworkManager(bus) { $0.points = [.open("Trivio")] }
     let flag = Flag()
@@ -256,7 +255,7 @@ import Testing
     #expect(manager.active == "Home \"5\"" && manager.profiles == ["Home \"5\""])
   }
 
-  @Test func `a daemon that refuses leaves the network alone`() throws {
+  @Test func `a rejected call leaves the network unchanged`() throws {
     let bus = try TestBus()
     let manager = try MockNetworkManager(bus) { $0.points = [.open("Trivio")] }
     let server = try ToyDaemon { _, _ in ToyDaemon.refused("needs-login", "log in first: vehiclectl toy login EMAIL") }.serve()
@@ -265,7 +264,7 @@ import Testing
     #expect(status == 1 && shown.contains("(needs-login)") && manager.log.isEmpty, "\(shown)")
   }
 
-  @Test func `a computer that may not change its network ends the call`() throws {
+  @Test func `missing permission to change networks ends the call`() throws {
     let bus = try TestBus()
     let manager = try MockNetworkManager(bus) {
       $0.points = [.open("Trivio")]

@@ -1,4 +1,4 @@
-// The verbs of trouble codes: which device is meant, what is shown, and that nothing is cleared without a yes.
+// The trouble code commands: selection of the device, output, and that nothing is cleared without confirmation.
 
 import Protocols
 import Testing
@@ -32,10 +32,10 @@ import Testing
     }
   }
 
-  /// Whether something was confirmed.
+  /// Whether a call was confirmed.
   static func isConfirmed(_ daemon: ToyDaemon) -> Bool { daemon.called.contains { $0.arguments["confirm"] != nil } }
 
-  @Test func `dtc and dtc clear are verbs, with or without a device`() throws {
+  @Test func `dtc and dtc clear are commands, with or without a device`() throws {
     #expect((try VehicleCtl.command(of: ["dtc"]) as? DtcCommand)?.device == nil)
     #expect((try VehicleCtl.command(of: ["dtc", "car"]) as? DtcCommand)?.device == "car")
     let clear = try VehicleCtl.command(of: ["--json", "dtc", "clear", "car", "--yes"]) as? DtcClearCommand
@@ -65,7 +65,7 @@ import Testing
       try Program.run(["dtc", "--json", "--socket", none.path]).answer == #"{"device":"car","codes":[],"note":"no trouble codes"}"# + "\n")
   }
 
-  @Test func `the device is named where several have codes`() throws {
+  @Test func `the device is required if several have codes`() throws {
     let daemon = Self.car(devices: [("car", "obd"), ("van", "obd")])
     let server = try daemon.serve()
     defer { server.stop() }
@@ -79,7 +79,7 @@ import Testing
     #expect(try Program.run(["dtc", "--socket", toys.path]).status == 4)
   }
 
-  @Test func `where nobody can be asked only --yes clears`() throws {
+  @Test func `without a terminal --yes is required`() throws {
     let daemon = Self.car()
     let server = try daemon.serve()
     defer { server.stop() }
@@ -105,7 +105,7 @@ import Testing
     #expect(json.remarks.isEmpty)
   }
 
-  /// What comes of this answer on a terminal, behind what will be lost.
+  /// The result of this answer on a terminal.
   private static func answered(_ answer: String) throws -> (status: Int32, shown: String, isConfirmed: Bool) {
     let daemon = car()
     let server = try daemon.serve()
@@ -119,17 +119,17 @@ import Testing
     return (status, talk.shown, isConfirmed(daemon))
   }
 
-  @Test(arguments: ["y\n", "Yes\n"]) func `a person who says yes is heard`(_ answer: String) throws {
+  @Test(arguments: ["y\n", "Yes\n"]) func `yes clears the codes`(_ answer: String) throws {
     let (status, shown, isConfirmed) = try Self.answered(answer)
     #expect(status == 0 && shown.contains("P0420") && isConfirmed, "\(shown)")
   }
 
-  @Test(arguments: ["n\n", "\n", "yep\n", "\u{4}", "\u{3}"]) func `whoever says anything else keeps the codes`(_ answer: String) throws {
+  @Test(arguments: ["n\n", "\n", "yep\n", "\u{4}", "\u{3}"]) func `any other answer keeps the codes`(_ answer: String) throws {
     let (status, shown, isConfirmed) = try Self.answered(answer)
     #expect(status == 1 && !isConfirmed && shown.contains(answer == "\u{3}" ? "interrupted" : "nothing cleared"), "\(shown)")
   }
 
-  @Test func `a controller that has not cleared is told in the exit status`() throws {
+  @Test func `an ECU that has not cleared its codes sets the exit status`() throws {
     let daemon = Self.car(Self.partly)
     let server = try daemon.serve()
     defer { server.stop() }

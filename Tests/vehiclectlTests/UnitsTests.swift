@@ -1,4 +1,4 @@
-// Values in miles, degrees Fahrenheit, psi: what is shown, what is described, and what is taken back.
+// Imperial units: values, schemas, and the conversion back.
 
 import Protocols
 import Testing
@@ -26,14 +26,14 @@ import Testing
     #expect(Units.metric.shown(reading(value, unit)) == reading(value, unit))
   }
 
-  @Test func `whole miles an hour of a board are whole again`() {
+  @Test func `whole mph values convert back to whole values`() {
     for mph in -255...255 {
       let speed = (Double(mph) * 16.09344).rounded() / 10  // as ELComm's machine publishes them
       #expect(Units.imperial.shown(reading(.float(speed), "km/h")).value == .float(Double(mph)))
     }
   }
 
-  @Test func `what has no other unit stays as it is`() {
+  @Test func `values without an imperial unit do not change`() {
     let others: [Contract.Reading] = [
       reading(.int(3737), "rpm"), reading(.float(12.6), "V"), reading(.string("a"), "km"), reading(.list(["1"]), "°C"),
       reading(.bool(true), nil),
@@ -42,14 +42,14 @@ import Testing
     #expect(Units.imperial.shown(reading(nil, "km", "not reported by this car")) == reading(nil, "mi", "not reported by this car"))
   }
 
-  @Test func `a consumption of nothing has no miles`() {
+  @Test func `a consumption of 0 has no mi/kWh`() {
     for number in [0.0, -3] {
       let shown = Units.imperial.shown(reading(.float(number), "kWh/100km"))
       #expect(shown.value == nil && shown.reason == "cannot be expressed in mi/kWh")
     }
   }
 
-  @Test func `JSON says the unit and the value that were asked for`() {
+  @Test func `JSON has the requested unit and value`() {
     let json = JSON(Units.imperial.shown(reading(.int(100), "km/h"))).text
     #expect(json == #"{"device":"ev","property":"x","value":62.1,"unit":"mph","time":5,"age":1}"#)
   }
@@ -74,7 +74,7 @@ import Testing
     #expect(shown[2].writable && Units.metric.shown(schema) == schema)
   }
 
-  @Test func `describe --json keeps what it does not know`() throws {
+  @Test func `describe --json keeps unknown members`() throws {
     let reply = try #require(
       JSON(
         #"{"schemas":[{"device":"ev","x":1,"properties":[{"name":"a","type":"int","unit":"km/h","minimum":0,"maximum":255,"new":true},{"name":"u","type":"float","unit":"kWh/100km","minimum":0,"maximum":50},{"name":"b","type":"string"}]}]}"#
@@ -86,7 +86,7 @@ import Testing
     #expect(Units.metric.shown(reply) == reply)
   }
 
-  @Test func `what is set is in the unit that is shown`() throws {
+  @Test func `values are set in the unit that is shown`() throws {
     let limit = Property("limit", .int, unit: "km/h", range: 0...50, access: .write, help: "")
     let warm = Property("warm", .float, unit: "°C", range: 10...30, access: .write, help: "")
     #expect(try Units.imperial.parse("30", for: limit) == .int(48))
@@ -100,17 +100,17 @@ import Testing
     #expect(throws: ValueError.self) { _ = try Units.imperial.parse("fast", for: limit) }
   }
 
-  @Test func `the option counts more than the environment, and a wrong wish is told`() throws {
-    func unitSystem(_ arguments: String..., wish: String? = nil) throws -> Units {
-      try #require(try VehicleCtl.command(of: arguments) as? any Verb).common.unitSystem { $0 == "VEHICLECTL_UNITS" ? wish : nil }
+  @Test func `the option overrides the environment, an invalid value is an error`() throws {
+    func unitSystem(_ arguments: String..., value: String? = nil) throws -> Units {
+      try #require(try VehicleCtl.command(of: arguments) as? any Subcommand).common.unitSystem { $0 == "VEHICLECTL_UNITS" ? value : nil }
     }
     #expect(try unitSystem("--units", "imperial", "get", "rpm") == .imperial)
     #expect(try unitSystem("watch", "--units", "metric") == .metric)
     #expect(throws: (any Error).self) { _ = try VehicleCtl.command(of: ["get", "rpm", "--units", "si"]) }
     #expect(try unitSystem("status") == .metric)
-    #expect(try unitSystem("status", wish: "imperial") == .imperial)
-    #expect(try unitSystem("status", "--units", "metric", wish: "imperial") == .metric)
-    let failure = #expect(throws: Failure.self) { _ = try unitSystem("status", wish: "furlongs") }
+    #expect(try unitSystem("status", value: "imperial") == .imperial)
+    #expect(try unitSystem("status", "--units", "metric", value: "imperial") == .metric)
+    let failure = #expect(throws: Failure.self) { _ = try unitSystem("status", value: "furlongs") }
     #expect(failure?.exitCode == 2 && failure?.message.contains("set it to metric or imperial") == true)
   }
 }

@@ -1,4 +1,4 @@
-// Pictures from a camera into files: the address from a daemon, the stream from a server on the loopback.
+// Camera pictures into files: the URL from a daemon, the stream from a server on the loopback.
 
 import Glibc
 import Protocols
@@ -43,7 +43,7 @@ import Testing
     return Array(bytes[..<max(0, read(descriptor, &bytes, bytes.count))])
   }
 
-  /// A daemon with these devices, whose stream is there.
+  /// A daemon with these devices and the URL of their stream.
   func daemon(_ devices: [String] = ["rover"], url: Value?, video: Bool? = true) throws -> SocketServer {
     let properties = [Property("video-url", .string, help: ""), Property("web-page", .string, help: "")]
     let toggle = video == nil ? [] : [Property("video", .bool, access: .write, help: "")]
@@ -65,11 +65,12 @@ import Testing
   }
 
   func run(_ server: SocketServer, _ arguments: String...) throws {
-    var command = try #require(try VehicleCtl.command(of: arguments + ["-q", "--socket", server.path, "--timeout", "10"]) as? any Verb)
+    let options = ["-q", "--socket", server.path, "--timeout", "10"]
+    var command = try #require(try VehicleCtl.command(of: arguments + options) as? any Subcommand)
     try command.perform(Output(command.common))
   }
 
-  @Test func `addresses are taken apart`() throws {
+  @Test func `URLs are parsed`() throws {
     let plain = try VideoURL("http://car:12346/video_feed?a=b#c")
     #expect(plain.host == "car" && plain.port == "12346" && plain.path == "/video_feed?a=b" && plain.authority == "car:12346")
     let bare = try VideoURL("HTTP://192.168.1.2")
@@ -90,7 +91,7 @@ import Testing
     }
   }
 
-  @Test func `a snapshot is the first picture, whole, and overwrites nothing unasked`() throws {
+  @Test func `a snapshot is the first complete picture and does not overwrite without --force`() throws {
     let camera = try HTTPServer(Self.stream(3), closes: false)
     let server = try daemon(url: .string("http://127.0.0.1:\(camera.port)/video_feed?q=1"))
     defer {
@@ -115,7 +116,7 @@ import Testing
     #expect(left == ["a.jpg"])
   }
 
-  @Test func `a snapshot that fails leaves nothing`() throws {
+  @Test func `a failed snapshot leaves no file`() throws {
     for (answer, words) in [
       ([], "ended the stream; check that the video is on"), (Self.stream(0), "ended the stream; check that the video is on"),
       (Self.stream(1).dropLast(8), "ended the stream"),
@@ -133,7 +134,7 @@ import Testing
     }
   }
 
-  @Test func `what keeps it from a picture is said with its remedy`() throws {
+  @Test func `a missing picture is an error with its remedy`() throws {
     let mute = try HTTPServer([], closes: false)
     defer { mute.stop() }
     for (devices, url, video, words, code) in [
@@ -153,7 +154,7 @@ import Testing
     #expect(nothing == nil)
   }
 
-  @Test func `a recording is all pictures, and one that breaks off stays`() throws {
+  @Test func `a recording has all pictures, an interrupted one is kept`() throws {
     let camera = try HTTPServer(Self.stream(40))
     let server = try daemon(url: .string("http://127.0.0.1:\(camera.port)/video_feed"))
     defer {
@@ -169,7 +170,7 @@ import Testing
     #expect(left == ["a.mjpg"])
   }
 
-  @Test func `pictures that came before the stream went wrong are given out first`() throws {
+  @Test func `pictures before an error of the stream are returned first`() throws {
     let camera = try HTTPServer(Self.stream(2) + Array("--frame\r\nContent-Length: 99999999\r\n\r\n".utf8), closes: false)
     defer { camera.stop() }
     let stream = try VideoStream(try VideoURL("http://127.0.0.1:\(camera.port)/"), within: 5)
@@ -179,11 +180,11 @@ import Testing
   }
 
   @Test(arguments: [(1, 500, 0.0, "1 picture, 0.5 kB in 0.0 s"), (121, 4_300_000, 8.0, "121 pictures, 4.3 MB in 8.0 s, 15.0 pictures/s")])
-  func `a recording is summed up`(_ frames: Int, _ bytes: Int, _ seconds: Double, _ words: String) {
+  func `a recording has a summary`(_ frames: Int, _ bytes: Int, _ seconds: Double, _ words: String) {
     #expect(CarRecordVideoCommand.summary(frames, bytes, seconds) == words)
   }
 
-  @Test func `a page that is not known is said, with the reason`() throws {
+  @Test func `an unknown web page is an error with the reason`() throws {
     let server = try daemon(url: nil)
     defer { server.stop() }
     let failed = failure { try run(server, "open") }

@@ -3,7 +3,7 @@
 import ArgumentParser
 import Protocols
 
-struct BugreportCommand: Verb {
+struct BugreportCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "bugreport", abstract: "Write a redacted report about a problem.",
     discussion: """

@@ -3,7 +3,7 @@
 import ArgumentParser
 import Protocols
 
-struct CallCommand: Verb {
+struct CallCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "call", abstract: "Call a Varlink method.",
     discussion: "A name without dots is a method of io.vehicled. Example: vehiclectl call Get '{\"references\":[\"rpm\"]}'")

@@ -3,7 +3,7 @@
 import ArgumentParser
 import Protocols
 
-struct CarCommand: Verb {
+struct CarCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "car", abstract: "Take pictures or record video with a car's camera.",
     discussion: "Without a subcommand, show the status of the device \"car\".",

@@ -4,7 +4,7 @@ import ArgumentParser
 import Glibc
 import Protocols
 
-struct CarRecordVideoCommand: Verb {
+struct CarRecordVideoCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "record-video", abstract: "Record the video of a car's camera.",
     usage: "vehiclectl car record-video [<options>] [<device>] <file>",

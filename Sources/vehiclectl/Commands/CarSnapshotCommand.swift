@@ -4,7 +4,7 @@ import ArgumentParser
 import Glibc
 import Protocols
 
-struct CarSnapshotCommand: Verb {
+struct CarSnapshotCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "snapshot", abstract: "Save one picture of a car's camera as JPEG.",
     usage: "vehiclectl car snapshot [<options>] [<device>] <file>",

@@ -3,7 +3,7 @@
 import ArgumentParser
 import Protocols
 
-struct CompletionsCommand: Verb {
+struct CompletionsCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "completions", abstract: "Print the completion script of a shell.",
     discussion: "For bash: vehiclectl completions bash > /etc/bash_completion.d/vehiclectl")

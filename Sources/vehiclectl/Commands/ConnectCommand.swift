@@ -3,7 +3,7 @@
 import ArgumentParser
 import Protocols
 
-struct ConnectCommand: Verb {
+struct ConnectCommand: Subcommand {
   static let configuration = CommandConfiguration(commandName: "connect", abstract: "Open the links of a device and keep them open.")
 
   @OptionGroup var common: CommonOptions

@@ -3,7 +3,7 @@
 import ArgumentParser
 import Protocols
 
-struct DescribeCommand: Verb {
+struct DescribeCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "describe", abstract: "List properties and actions.")
 

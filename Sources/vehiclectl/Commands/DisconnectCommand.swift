@@ -3,7 +3,7 @@
 import ArgumentParser
 import Protocols
 
-struct DisconnectCommand: Verb {
+struct DisconnectCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "disconnect", abstract: "Close the links of a device and keep them closed.")
 

@@ -5,7 +5,7 @@ import ArgumentParser
 import Glibc
 import Protocols
 
-struct DoCommand: Verb {
+struct DoCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "do", abstract: "Run an action.",
     discussion: """

@@ -3,7 +3,7 @@
 import ArgumentParser
 import Protocols
 
-struct DoctorCommand: Verb {
+struct DoctorCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "doctor",
     abstract: "Diagnose problems and suggest fixes.",

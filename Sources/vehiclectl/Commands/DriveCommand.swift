@@ -4,7 +4,7 @@ import ArgumentParser
 import Glibc
 import Protocols
 
-struct DriveCommand: Verb {
+struct DriveCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "drive", abstract: "Drive with keys, a gamepad, or set-points from stdin.",
     discussion: """

@@ -3,7 +3,7 @@
 import ArgumentParser
 import Protocols
 
-struct DtcClearCommand: Verb {
+struct DtcClearCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "clear", abstract: "Clear the trouble codes of a car.",
     discussion: """

@@ -3,7 +3,7 @@
 import ArgumentParser
 import Protocols
 
-struct DtcCommand: Verb {
+struct DtcCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "dtc", abstract: "List or clear the trouble codes (DTCs) of a car.",
     usage: "vehiclectl dtc [<options>] [--ecu <id> ...] [<device>]\nvehiclectl dtc clear [<options>] [<device>]",

@@ -4,7 +4,7 @@
 import ArgumentParser
 import Protocols
 
-struct GetCommand: Verb {
+struct GetCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "get", abstract: "Print values, one per line.",
     discussion: """

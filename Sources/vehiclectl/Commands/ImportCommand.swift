@@ -5,7 +5,7 @@ import ArgumentParser
 import Glibc
 import Protocols
 
-struct ImportCommand: Verb {
+struct ImportCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "import", abstract: "Convert OBDb or Torque signals into a signals.d file.",
     discussion: """

@@ -3,7 +3,7 @@
 import ArgumentParser
 import Protocols
 
-struct LogLevelCommand: Verb {
+struct LogLevelCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "log-level", abstract: "Show or set the log level of the daemon.",
     discussion: """

@@ -3,7 +3,7 @@
 import ArgumentParser
 import Protocols
 
-struct MetricsCommand: Verb {
+struct MetricsCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "metrics", abstract: "Print values and statistics as OpenMetrics text.",
     discussion: """

@@ -3,7 +3,7 @@
 import ArgumentParser
 import Protocols
 
-struct MonitorsCommand: Verb {
+struct MonitorsCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "monitors", abstract: "Show the readiness monitors and test results of a car.",
     discussion: """

@@ -3,7 +3,7 @@
 import ArgumentParser
 import Protocols
 
-struct OpenCommand: Verb {
+struct OpenCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "open", abstract: "Print the URL of a device's web page.",
     discussion: "To open it in a browser: xdg-open \"$(vehiclectl open)\". To change it: vehiclectl set car.web-page URL")

@@ -4,7 +4,7 @@ import ArgumentParser
 import Glibc
 import Protocols
 
-struct RecordCommand: Verb {
+struct RecordCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "record", abstract: "Record the traffic of a device's links.",
     discussion: "Runs until interrupted, or for --seconds. To replay the file, configure link = \"replay:/PATH\".")

@@ -3,7 +3,7 @@
 import ArgumentParser
 import Protocols
 
-struct ReloadCommand: Verb {
+struct ReloadCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "reload", abstract: "Reload the daemon's configuration.")
 

@@ -4,7 +4,7 @@ import ArgumentParser
 import Glibc
 import Protocols
 
-struct ScanCommand: Verb {
+struct ScanCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "scan", abstract: "Find Bluetooth devices in range and serial ports.",
     discussion: """

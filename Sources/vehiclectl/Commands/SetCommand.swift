@@ -3,7 +3,7 @@
 import ArgumentParser
 import Protocols
 
-struct SetCommand: Verb {
+struct SetCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "set", abstract: "Set a property.",
     discussion: """

@@ -3,7 +3,7 @@
 import ArgumentParser
 import Protocols
 
-struct StatusCommand: Verb {
+struct StatusCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "status", abstract: "Show devices, links, values and their age.")
 

@@ -3,7 +3,7 @@
 import ArgumentParser
 import Protocols
 
-struct ToyCommand: ToyVerb {
+struct ToyCommand: ToySubcommand {
   static let configuration = CommandConfiguration(
     commandName: "toy", abstract: "Use the Trivia toy: account, facts, votes, Wi-Fi.",
     discussion: """

@@ -3,7 +3,7 @@
 import ArgumentParser
 import Protocols
 
-struct ToyFactCommand: ToyVerb {
+struct ToyFactCommand: ToySubcommand {
   static let configuration = CommandConfiguration(
     commandName: "fact", abstract: "Show one fact with its votes.",
     discussion: "With --json: {\"id\",\"text\",\"up\",\"down\",\"vote\",\"pending\",\"note\"}, as in toy history.")

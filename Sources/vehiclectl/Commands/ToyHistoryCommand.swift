@@ -4,7 +4,7 @@ import ArgumentParser
 import Glibc
 import Protocols
 
-struct ToyHistoryCommand: ToyVerb {
+struct ToyHistoryCommand: ToySubcommand {
   static let configuration = CommandConfiguration(
     commandName: "history", abstract: "List the facts that the toy has told.",
     discussion: """

@@ -3,7 +3,7 @@
 import ArgumentParser
 import Protocols
 
-struct ToyLoginCommand: ToyVerb {
+struct ToyLoginCommand: ToySubcommand {
   static let configuration = CommandConfiguration(
     commandName: "login", abstract: "Log in to an account.", usage: usage,
     discussion: "Stays logged in until \"toy logout\". The password is prompted for, or read from stdin.")

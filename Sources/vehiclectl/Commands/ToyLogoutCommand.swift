@@ -3,7 +3,7 @@
 import ArgumentParser
 import Protocols
 
-struct ToyLogoutCommand: ToyVerb {
+struct ToyLogoutCommand: ToySubcommand {
   static let configuration = CommandConfiguration(commandName: "logout", abstract: "Log out.")
 
   @OptionGroup var common: CommonOptions

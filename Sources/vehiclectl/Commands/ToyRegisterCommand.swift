@@ -3,7 +3,7 @@
 import ArgumentParser
 import Protocols
 
-struct ToyRegisterCommand: ToyVerb {
+struct ToyRegisterCommand: ToySubcommand {
   static let configuration = CommandConfiguration(
     commandName: "register", abstract: "Create an account and log in.", usage: usage,
     discussion: """

@@ -3,7 +3,7 @@
 import ArgumentParser
 import Protocols
 
-struct ToyVoteCommand: ToyVerb {
+struct ToyVoteCommand: ToySubcommand {
   static let configuration = CommandConfiguration(
     commandName: "vote", abstract: "Vote on a fact, or withdraw the vote.",
     discussion: "With --json: {\"device\",\"text\",\"fact\",\"vote\",\"state\"}; state is \"counted\", \"unchanged\" or \"waiting\".")

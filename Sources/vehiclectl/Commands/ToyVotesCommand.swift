@@ -3,7 +3,7 @@
 import ArgumentParser
 import Protocols
 
-struct ToyVotesCommand: ToyVerb {
+struct ToyVotesCommand: ToySubcommand {
   static let configuration = CommandConfiguration(
     commandName: "votes", abstract: "List or delete pending votes.",
     discussion: """

@@ -3,7 +3,7 @@
 import ArgumentParser
 import Protocols
 
-struct ToyWhoamiCommand: ToyVerb {
+struct ToyWhoamiCommand: ToySubcommand {
   static let configuration = CommandConfiguration(
     commandName: "whoami", abstract: "Show the account.", discussion: "With --json: {\"id\",\"name\",\"email\",\"facts\",\"note\"}.")
 

@@ -5,7 +5,7 @@ import ArgumentParser
 import Glibc
 import Protocols
 
-struct ToyWifiCommand: ToyVerb {
+struct ToyWifiCommand: ToySubcommand {
   static let configuration = CommandConfiguration(
     commandName: "wifi", abstract: "Connect the toy to a Wi-Fi network.", usage: usage,
     discussion: """

@@ -3,7 +3,7 @@
 import ArgumentParser
 import Protocols
 
-struct VersionCommand: Verb {
+struct VersionCommand: Subcommand {
   static let configuration = CommandConfiguration(commandName: "version", abstract: "Print the versions of vehiclectl and the daemon.")
 
   @OptionGroup var common: CommonOptions

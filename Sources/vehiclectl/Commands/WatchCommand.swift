@@ -5,7 +5,7 @@ import ArgumentParser
 import Glibc
 import Protocols
 
-struct WatchCommand: Verb {
+struct WatchCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "watch", abstract: "Show values as they change.",
     discussion: """

@@ -17,7 +17,7 @@ struct DriveDisplay {
 
   private struct Row {
     var reading: Contract.Reading
-    var came: Double
+    var receivedAt: Double
   }
 
   let device: String
@@ -47,7 +47,7 @@ struct DriveDisplay {
     if let last = result.events?.last(where: { $0.device == device }) { event = last.text }
   }
 
-  mutating func take(_ reading: Contract.Reading, at now: Double) { rows[reading.property] = Row(reading: reading, came: now) }
+  mutating func take(_ reading: Contract.Reading, at now: Double) { rows[reading.property] = Row(reading: reading, receivedAt: now) }
 
   /// The numeric value of a property.
   func number(_ property: String) -> Double? { rows[property]?.reading.value?.number }
@@ -57,8 +57,8 @@ struct DriveDisplay {
 
   /// Seconds since the last message of the car.
   func silence(at now: Double) -> Double? {
-    let heard = rows["messages"].map { [$0] } ?? rows.filter { !Self.setByDaemon.contains($0.key) }.map(\.value)
-    return heard.compactMap { row in row.reading.age.map { $0 + now - row.came } }.min()
+    let messages = rows["messages"].map { [$0] } ?? rows.filter { !Self.setByDaemon.contains($0.key) }.map(\.value)
+    return messages.compactMap { row in row.reading.age.map { $0 + now - row.receivedAt } }.min()
   }
 
   /// The lines of the display.

@@ -126,9 +126,9 @@ struct ManualDrive {
     case nil: break
     }
     scheduler.limit(to: display.number("tilt-rate"), deadline: Double(deadline) / 1000)
-    guard scheduler.asked != nil else { return }
+    guard scheduler.sentAt != nil else { return }
     let (received, refusal) = try connections.receiveReply()
-    if received { scheduler.answered() }
+    if received { scheduler.replyReceived() }
     if received, refusal != nil || now >= errorShownUntil {
       note(refusal ?? input.flatMap { $0.isArmed ? nil : "waiting for the stick and pedals to be released once" })
     }
@@ -138,10 +138,10 @@ struct ManualDrive {
   /// Sends what is due, unless a set-point is in flight.
   private mutating func sendDue(_ connections: DriveConnections) throws {
     let now = Clock.monotonic
-    guard connections.lease != nil, scheduler.asked == nil else { return }
+    guard connections.lease != nil, scheduler.sentAt == nil else { return }
     if continueRequested {
       continueRequested = false
-      scheduler.ask(at: now)
+      scheduler.requestSent(at: now)
       return try connections.run("continue")
     }
     guard scheduler.send(at: now) else { return }
@@ -215,7 +215,7 @@ struct ManualDrive {
   private mutating func finish(_ connections: inout DriveConnections, _ end: End) throws -> End {
     steering.release()
     guard connections.lease != nil else { return end }
-    if scheduler.asked == nil { try connections.run("tilt", arguments(of: (0, 0))) }
+    if scheduler.sentAt == nil { try connections.run("tilt", arguments(of: (0, 0))) }
     try connections.stop()
     let limit = Clock.monotonic + Self.stopTimeout
     try connections.finishStopping(until: limit)

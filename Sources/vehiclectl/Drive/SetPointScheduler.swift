@@ -8,7 +8,7 @@ struct SetPointScheduler {
   private(set) var rate: Double
   private var due: Double
   /// When the request in flight was sent.
-  private(set) var asked: Double?
+  private(set) var sentAt: Double?
 
   /// The first is due at once.
   init(at now: Double, rate: Double = maxRate) {
@@ -24,24 +24,24 @@ struct SetPointScheduler {
 
   /// Returns whether a set-point is to be sent now, and counts it as sent. Stays on the time grid; missed slots are skipped.
   mutating func send(at now: Double) -> Bool {
-    guard asked == nil, now >= due else { return false }
-    asked = now
+    guard sentAt == nil, now >= due else { return false }
+    sentAt = now
     due += 1 / rate
     if due <= now { due = now + 1 / rate }
     return true
   }
 
   /// Another request was sent, which set-points wait for.
-  mutating func ask(at now: Double) { asked = now }
+  mutating func requestSent(at now: Double) { sentAt = now }
 
-  mutating func answered() { asked = nil }
+  mutating func replyReceived() { sentAt = nil }
 
   /// When the next one is due; nil while a request is in flight.
-  var wake: Double? { asked == nil ? due : nil }
+  var wake: Double? { sentAt == nil ? due : nil }
 
   /// Seconds since the request in flight was sent, if more than `deadline`.
   func stall(at now: Double, deadline: Double) -> Double? {
-    guard let asked, now - asked > deadline else { return nil }
-    return now - asked
+    guard let sentAt, now - sentAt > deadline else { return nil }
+    return now - sentAt
   }
 }

@@ -56,11 +56,11 @@ struct ToyOptions: ParsableArguments {
 }
 
 /// A toy command.
-protocol ToyVerb: Verb {
+protocol ToySubcommand: Subcommand {
   var toy: ToyOptions { get }
 }
 
-extension ToyVerb {
+extension ToySubcommand {
   func open(_ output: Output) throws(Failure) -> Toy { try Toy(toy.device, try common.connect(output)) }
 
   /// Prints the text of the result.
