@@ -14,7 +14,7 @@ public enum FaultMoment: Sendable, Equatable {
 /// The faults that one kind of peer has.
 public protocol FaultKind: RawRepresentable<String>, CaseIterable, Sendable, Equatable where AllCases == [Self] {
   /// What its faults strike: `replies`, `messages`.
-  static var struck: String { get }
+  static var countedItems: String { get }
   /// When it strikes and how long, where a person does not say. One that strikes always takes no WHEN.
   var usual: (moment: FaultMoment, time: Nanoseconds?) { get }
   /// It takes MS.
@@ -72,7 +72,8 @@ public struct Fault<Trouble: FaultKind>: Sendable, Equatable {
     if text.hasPrefix("@"), let seconds = Int64(text.dropFirst()), (1...86_400).contains(seconds) { return .after(seconds * .second) }
     if let count = Int(text), count > 0 { return .every(count) }
     throw ValueError(
-      "\(kind.rawValue): \"\(text)\" is neither a count of \(Kind.struck) (10) nor a moment in seconds (@30): write it as \(kind.form)")
+      "\(kind.rawValue): \"\(text)\" is neither a count of \(Kind.countedItems) (10) nor a moment in seconds (@30): write it as \(kind.form)"
+    )
   }
 
   private static func milliseconds(_ text: String, of kind: Kind) throws(ValueError) -> Nanoseconds {

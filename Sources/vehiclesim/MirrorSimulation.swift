@@ -22,7 +22,7 @@ struct MirrorSimulation: Simulation {
       counts as one write, for those who pass on what a radio of theirs was told.
       """)
 
-  @OptionGroup var place: Place
+  @OptionGroup var options: PeerOptions
 
   @Option(help: "What its firmware takes: what is encrypted (stock), or texts (plain).")
   var profile = Firmware.stock
@@ -43,12 +43,12 @@ struct MirrorSimulation: Simulation {
 
   static var gatt: GATTRole { .mirror }
   static var usualName: String { ESP32Mirror.name }
-  static var traits: AirTraits {
-    AirTraits(writes: .withResponse, isAdvertised: false, firstValue: ESP32Mirror.firstValue, outlivesConnections: true)
+  static var traits: PeripheralTraits {
+    PeripheralTraits(writes: .withResponse, isAdvertised: false, firstValue: ESP32Mirror.firstValue, outlivesConnections: true)
   }
 
   func validate() throws {
-    if case .pty = place.on { throw ValidationError("a mirror is reached over Bluetooth: --on ble:BUSADDRESS") }
+    if case .pty = options.on { throw ValidationError("a mirror is reached over Bluetooth: --on ble:BUSADDRESS") }
     _ = try firmware()
   }
 

@@ -6,25 +6,25 @@ import CLinux
 import Glibc
 import Protocols
 
-final class Pty: Watched {
-  private let loop: Loop
-  private let manner: Manner
+final class Pty: EventSource {
+  private let loop: EventLoop
+  private let log: ActivityLog
   private let symlink: String?
   private var path = ""
   private var slave: Int32 = -1
   private var watch: Int32 = -1
-  private var connection: Connection?
+  private var connection: PeerConnection?
   /// Two that open at the same moment may count as one: so whoever sends is taken to be there.
   private var clients = 0
 
   /// Makes the terminal and the link to it, and says where it is.
-  init(machine: any Machine, symlink: String?, loop: Loop, manner: Manner) throws {
+  init(machine: any Machine, symlink: String?, loop: EventLoop, log: ActivityLog) throws {
     self.loop = loop
-    self.manner = manner
+    self.log = log
     self.symlink = symlink
     super.init()
     loop.add(self)
-    try plug(machine, isNew: true)
+    try openPort(machine, isNew: true)
   }
 
   override var descriptor: Int32 { watch }
@@ -39,13 +39,13 @@ final class Pty: Watched {
       let mask = buffer.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: start + MemoryLayout<Int32>.size, as: UInt32.self) }
       if mask & UInt32(IN_OPEN) != 0 { clients += 1 }
       if mask & UInt32(IN_CLOSE) != 0 { clients = max(0, clients - 1) }
-      if mask & UInt32(IN_CLOSE) != 0 || clients == 1 { freshen(at: now, closed: mask & UInt32(IN_CLOSE) != 0) }
+      if mask & UInt32(IN_CLOSE) != 0 || clients == 1 { resetPort(at: now, closed: mask & UInt32(IN_CLOSE) != 0) }
     }
-    connection?.isDeserted = clients == 0
+    connection?.hasNoReader = clients == 0
   }
 
   /// What the kernel does to a real port between two clients.
-  private func freshen(at now: Instant, closed: Bool) {
+  private func resetPort(at now: Instant, closed: Bool) {
     if closed { _ = ioctl(slave, UInt(TIOCNXCL)) }
     guard clients == 0 || !closed else { return }
     if closed { clinux_serial_raw(slave, Pty.baud) }
@@ -55,36 +55,36 @@ final class Pty: Watched {
 
   private static let baud: UInt32 = 115_200
 
-  private func plug(_ machine: any Machine, isNew: Bool) throws {
+  private func openPort(_ machine: any Machine, isNew: Bool) throws {
     var master: Int32 = -1
-    guard openpty(&master, &slave, nil, nil, nil) == 0 else { throw Failure("cannot make a pseudo-terminal", errno: errno) }
+    guard openpty(&master, &slave, nil, nil, nil) == 0 else { throw SimulatorError("cannot make a pseudo-terminal", errno: errno) }
     for file in [master, slave] { _ = fcntl(file, F_SETFD, FD_CLOEXEC) }
     _ = fcntl(master, F_SETFL, fcntl(master, F_GETFL) | O_NONBLOCK)
     clinux_serial_raw(slave, Pty.baud)
     var name = [CChar](repeating: 0, count: 128)
-    guard ttyname_r(slave, &name, name.count) == 0 else { throw Failure("cannot name the pseudo-terminal", errno: errno) }
+    guard ttyname_r(slave, &name, name.count) == 0 else { throw SimulatorError("cannot name the pseudo-terminal", errno: errno) }
     path = name.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } ?? "" }
     clients = 0
     watch = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
     let isWatched = inotify_add_watch(watch, path, UInt32(IN_OPEN | IN_CLOSE)) >= 0
     try link()
-    let connection = Connection(master, machine: machine, isNew: isNew, name: path, manner: manner)
-    connection.isDeserted = isWatched
-    connection.hungUp = { [unowned self] in replug() }
+    let connection = PeerConnection(master, machine: machine, isNew: isNew, name: path, log: log)
+    connection.hasNoReader = isWatched
+    connection.linkReset = { [unowned self] in replacePort() }
     self.connection = connection
     loop.add(connection)
-    manner.announce(Endpoint.url(path: symlink ?? path))
+    log.announce(Endpoint.url(path: symlink ?? path))
   }
 
   /// The machine closed its link.
-  private func replug() {
+  private func replacePort() {
     guard let machine = connection?.machine else { return }
     close(slave)
     close(watch)
     do {
-      try plug(machine, isNew: false)
+      try openPort(machine, isNew: false)
     } catch {
-      Terminal.complain("\(error)")
+      Console.writeError("\(error)")
       exit(1)
     }
   }
@@ -94,12 +94,12 @@ final class Pty: Watched {
     guard let symlink else { return }
     var status = stat()
     if lstat(symlink, &status) == 0, status.st_mode & S_IFMT != S_IFLNK {
-      throw Failure("\(symlink) exists and is no symbolic link: choose another path")
+      throw SimulatorError("\(symlink) exists and is no symbolic link: choose another path")
     }
     let fresh = "\(symlink).\(getpid())"
     unlink(fresh)
     guard Glibc.symlink(path, fresh) == 0, rename(fresh, symlink) == 0 else {
-      throw Failure("cannot make the link \(symlink)", errno: errno)
+      throw SimulatorError("cannot make the link \(symlink)", errno: errno)
     }
   }
 

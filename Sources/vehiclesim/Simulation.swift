@@ -9,7 +9,7 @@ typealias Option = ArgumentParser.Option
 
 /// A kind of peer as a subcommand: it makes one machine for each client.
 protocol Simulation: ParsableCommand {
-  var place: Place { get }
+  var options: PeerOptions { get }
   /// The machine for a client, counted from 0; `start` is the same for all of a run.
   func machine(number: UInt64, start: Instant) -> any Machine
   /// What it is on BLE.
@@ -17,41 +17,41 @@ protocol Simulation: ParsableCommand {
   /// What it calls itself on BLE, unless a person names it.
   static var usualName: String { get }
   /// What else it is on BLE.
-  static var traits: AirTraits { get }
+  static var traits: PeripheralTraits { get }
   /// Nothing takes time.
   var instant: Bool { get }
 }
 
 extension Simulation {
-  static var traits: AirTraits { AirTraits() }
+  static var traits: PeripheralTraits { PeripheralTraits() }
 }
 
 extension Simulation {
   func run() throws {
-    let loop = try Loop()
-    let start = Clock.now
-    let manner = Manner(place)
-    switch place.on {
+    let loop = try EventLoop()
+    let start = SimulatorClock.now
+    let log = ActivityLog(options)
+    switch options.on {
     case .pty:
-      let port = try Pty(machine: machine(number: 0, start: start), symlink: place.symlink, loop: loop, manner: manner)
+      let port = try Pty(machine: machine(number: 0, start: start), symlink: options.symlink, loop: loop, log: log)
       defer { port.removeSymlink() }
       try loop.run()
     case .tcp(let host, let port):
       var number: UInt64 = 0
-      let listener = try Listener(host: host, port: port, loop: loop, manner: manner) {
+      let listener = try PeerServer(host: host, port: port, loop: loop, log: log) {
         defer { number += 1 }
         return self.machine(number: number, start: start)
       }
-      manner.announce(listener.url)
+      log.announce(listener.url)
       try loop.run()
     case .ble(let bus):
       var number: UInt64 = 0
-      let air = try place.air(Self.gatt, named: Self.usualName, traits: Self.traits, isInstant: instant)
-      let standIn = StandIn(air, bus: bus, loop: loop, manner: manner) {
+      let settings = try options.peripheral(Self.gatt, named: Self.usualName, traits: Self.traits, isInstant: instant)
+      let mock = MockBlueZ(settings, bus: bus, loop: loop, log: log) {
         defer { number += 1 }
         return self.machine(number: number, start: start)
       }
-      try withExtendedLifetime(standIn) { try loop.run() }
+      try withExtendedLifetime(mock) { try loop.run() }
     }
   }
 }
@@ -63,7 +63,7 @@ func helpTable(_ rows: [(form: String, help: String)]) -> String {
 }
 
 /// Where the peer stands, and how it behaves as a program.
-struct Place: ParsableArguments {
+struct PeerOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "Where clients find it: pty; tcp:HOST:PORT (port 0 picks one); or ble:BUSADDRESS, a message bus where it stands in for BlueZ.",
@@ -100,30 +100,30 @@ struct Place: ParsableArguments {
 }
 
 /// How loud it is.
-struct Manner {
+struct ActivityLog {
   private let quiet: Bool
   private let verbose: Bool
   private let name: String
 
-  init(_ place: Place) { self.init(quiet: place.quiet, verbose: place.verbose, name: place.name) }
+  init(_ options: PeerOptions) { self.init(quiet: options.quiet, verbose: options.verbose, name: options.name) }
 
   init(quiet: Bool, verbose: Bool, name: String?) { (self.quiet, self.verbose, self.name) = (quiet, verbose, name ?? "") }
 
   /// Says where clients find it.
   func announce(_ url: String) {
-    if !quiet { Terminal.say(url) }
+    if !quiet { Console.write(url) }
   }
 
-  /// Tells what happens to whom, if anybody wants to know. Clients chose some of the words: their control characters are
-  /// taken out, which a terminal would obey.
-  func tell(_ who: String, _ what: @autoclosure () -> String) {
+  /// Writes an event to standard error when `--verbose` is given. Control characters are removed, because clients choose parts of
+  /// the text.
+  func write(_ source: String, _ message: @autoclosure () -> String) {
     guard verbose else { return }
-    let said = String(String.UnicodeScalarView(what().unicodeScalars.filter { $0.properties.generalCategory != .control }))
-    Terminal.complain("\(name.isEmpty ? "" : name + " ")\(who): \(said)")
+    let text = String(String.UnicodeScalarView(message().unicodeScalars.filter { $0.properties.generalCategory != .control }))
+    Console.writeError("\(name.isEmpty ? "" : name + " ")\(source): \(text)")
   }
 }
 
-enum Clock {
+enum SimulatorClock {
   /// The monotonic clock.
   static var now: Instant {
     var time = timespec()

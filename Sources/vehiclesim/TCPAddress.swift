@@ -15,7 +15,7 @@ struct TCPAddress {
     hints.ai_flags = AI_NUMERICSERV
     var found: UnsafeMutablePointer<addrinfo>?
     let code = getaddrinfo(host, String(port), &hints, &found)
-    guard code == 0 else { throw Failure("cannot find host \(host): \(String(cString: gai_strerror(code)))") }
+    guard code == 0 else { throw SimulatorError("cannot find host \(host): \(String(cString: gai_strerror(code)))") }
     defer { freeaddrinfo(found) }
     var all: [TCPAddress] = []
     var next = found

@@ -11,7 +11,7 @@ enum TCPPort {
     hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV
     var found: UnsafeMutablePointer<addrinfo>?
     let code = getaddrinfo(host, String(port), &hints, &found)
-    guard code == 0, let first = found else { throw Failure("cannot find host \(host): \(String(cString: gai_strerror(code)))") }
+    guard code == 0, let first = found else { throw SimulatorError("cannot find host \(host): \(String(cString: gai_strerror(code)))") }
     defer { freeaddrinfo(first) }
     return try open(first.pointee, host: host, port: port, queue: queue)
   }
@@ -47,13 +47,13 @@ enum TCPPort {
   private static func open(_ address: addrinfo, host: String, port: UInt16, queue: Int32) throws -> Int32 {
     let type = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
     let file = socket(address.ai_family, type, 0)
-    guard file >= 0 else { throw Failure("cannot make a socket", errno: errno) }
+    guard file >= 0 else { throw SimulatorError("cannot make a socket", errno: errno) }
     set(Int(SOL_SOCKET), SO_REUSEADDR, on: file)
     if bind(file, address.ai_addr, address.ai_addrlen) == 0, Glibc.listen(file, queue) == 0 { return file }
     let code = errno
     close(file)
-    if code == EADDRINUSE { throw Failure("port \(port) on \(host) is taken: choose another one, or 0 for any free one") }
-    throw Failure("cannot listen on \(Endpoint.url(host: host, port: port))", errno: code)
+    if code == EADDRINUSE { throw SimulatorError("port \(port) on \(host) is taken: choose another one, or 0 for any free one") }
+    throw SimulatorError("cannot listen on \(Endpoint.url(host: host, port: port))", errno: code)
   }
 
   private static func set(_ level: Int, _ option: Int32, on file: Int32) {

@@ -19,7 +19,7 @@ struct VESCSimulation: Simulation {
         vehiclesim vesc --on tcp:127.0.0.1:65102 --firmware 3.40 --fault noise:20
       """)
 
-  @OptionGroup var place: Place
+  @OptionGroup var options: PeerOptions
 
   @Option(help: "The firmware it runs.")
   var firmware = VESCModel.v600
@@ -35,7 +35,7 @@ struct VESCSimulation: Simulation {
   static var usualName: String { "VESC BLE UART" }
 
   func machine(number: UInt64, start: Instant) -> any Machine {
-    VESC(firmware, timing: instant ? .instant : .real, faults: fault, seed: place.seed &+ number, origin: start)
+    VESC(firmware, timing: instant ? .instant : .real, faults: fault, seed: options.seed &+ number, origin: start)
   }
 }
 

@@ -14,7 +14,8 @@ struct VehicleSim: ParsableCommand {
       for example serial:/dev/pts/7 or tcp:127.0.0.1:35000. It runs until it gets SIGINT or SIGTERM.
       """,
     subcommands: [
-      OBD.self, Longboard.self, VESCSimulation.self, CarSimulation.self, MirrorSimulation.self, HeartRate.self, Running.self,
+      OBDSimulation.self, LongboardSimulation.self, VESCSimulation.self, CarSimulation.self, MirrorSimulation.self,
+      HeartRateSimulation.self, RunningSimulation.self,
       WeatherSimulation.self, ToySimulation.self, TriviaSimulation.self,
     ])
 }
@@ -25,22 +26,22 @@ enum Program {
     do {
       var command = try VehicleSim.parseAsRoot()
       try command.run()
-    } catch let failure as Failure {
-      Terminal.complain(failure.description)
+    } catch let failure as SimulatorError {
+      Console.writeError(failure.description)
       exit(1)
     } catch  where VehicleSim.exitCode(for: error) == .success {
-      Terminal.say(VehicleSim.fullMessage(for: error))
+      Console.write(VehicleSim.fullMessage(for: error))
     } catch is CleanExit {
-      Terminal.say(VehicleSim.helpMessage())
+      Console.write(VehicleSim.helpMessage())
     } catch {
-      Terminal.complain(VehicleSim.message(for: error))
+      Console.writeError(VehicleSim.message(for: error))
       exit(2)
     }
   }
 }
 
 /// Something that failed: what, then how to mend it.
-struct Failure: Error, CustomStringConvertible {
+struct SimulatorError: Error, CustomStringConvertible {
   var description: String
 
   init(_ description: String) { self.description = description }
@@ -52,12 +53,12 @@ struct Failure: Error, CustomStringConvertible {
 }
 
 /// The only place that prints.
-enum Terminal {
+enum Console {
   /// A line on standard output, at once.
-  static func say(_ text: String) { write(text + "\n", to: 1) }
+  static func write(_ text: String) { write(text + "\n", to: 1) }
 
   /// A line on standard error.
-  static func complain(_ text: String) { write("vehiclesim: \(text)\n", to: 2) }
+  static func writeError(_ text: String) { write("vehiclesim: \(text)\n", to: 2) }
 
   private static func write(_ text: String, to descriptor: Int32) {
     var rest = Array(text.utf8)[...]

@@ -44,15 +44,15 @@ struct WeatherSimulation: ParsableCommand {
 
   func run() throws {
     guard case .tcp(let host, let port) = on else { return }
-    let loop = try Loop()
-    let start = Clock.now
-    let manner = Manner(quiet: quiet, verbose: verbose, name: name)
+    let loop = try EventLoop()
+    let start = SimulatorClock.now
+    let log = ActivityLog(quiet: quiet, verbose: verbose, name: name)
     var number: UInt64 = 0
-    let listener = try Listener(host: host, port: port, loop: loop, manner: manner) {
+    let listener = try PeerServer(host: host, port: port, loop: loop, log: log) {
       defer { number += 1 }
       return OpenMeteo(client: number, origin: start, faults: fault)
     }
-    manner.announce("http://\(listener.url.dropFirst("tcp:".count))")
+    log.announce("http://\(listener.url.dropFirst("tcp:".count))")
     try loop.run()
   }
 }

@@ -30,7 +30,7 @@ public struct AutoTTCar: Machine {
   var cameAt: Instant = 0
 
   // The receiving thread.
-  var ear: CarEar
+  var receiver: CarReceiver
   var steps: [Step] = []
   var restsUntil: Instant?
   /// Since when the thread looks for a picture that was fetched.
@@ -39,11 +39,11 @@ public struct AutoTTCar: Machine {
   var pictureWasFetched = false
   var owesStarted = false
   var reads = 0
-  var struck: Set<Int> = []
+  var triggered: Set<Int> = []
   var hasLagged = false
 
   // What it says, and to whom.
-  var outbox = AdapterOutbox(baud: nil)
+  var sendQueue = SendQueue(baud: nil)
   var heldBack: [UInt8] = []
   /// What other threads will say.
   var plan: [(due: Instant, bytes: [UInt8])] = []
@@ -58,7 +58,7 @@ public struct AutoTTCar: Machine {
   var body = CarBody()
   var steering = CarSteering.tilt(TiltSteering(hasIndicators: false))
   /// A follower of the line whose thread nobody ended.
-  var orphan: LineSteering?
+  var orphanedLine: LineSteering?
   var lineDue: Instant?
   var pictureSize = CarPictureSize.medium
   /// Index of the mode chosen last.
@@ -80,7 +80,7 @@ public struct AutoTTCar: Machine {
     let ordinary = dialect == .asBuilt ? CarMode.asBuilt : CarMode.documented
     modes = faults.contains { $0.kind == .longModes } ? CarMode.long(ordinary) : ordinary
     noise = Noise(seed: seed)
-    ear = CarEar(reassembles: !flaws.contains(.reassembly))
+    receiver = CarReceiver(reassembles: !flaws.contains(.reassembly))
   }
 
   /// What the motors are told now.
@@ -97,10 +97,10 @@ public struct AutoTTCar: Machine {
   /// The program is over.
   public var hasEnded: Bool { life == .ended }
   /// There is room for more of what the client sends. A program that is busy does not read, and its kernel holds the rest.
-  public var hasRoom: Bool { ear.hasRoom }
+  public var hasRoom: Bool { receiver.hasRoom }
 
   public var nextWake: Instant? {
-    var due = [outbox.nextDue, plan.first?.due, restsUntil, nextLook, lineDue].compactMap(\.self)
+    var due = [sendQueue.nextDue, plan.first?.due, restsUntil, nextLook, lineDue].compactMap(\.self)
     switch life {
     case .settingUp(let until), .leaving(let until): due.append(until)
     default: break
@@ -115,14 +115,14 @@ public struct AutoTTCar: Machine {
     case .linkChanged(.main, .down): clientWent(at: now, &effects)
     case .linkChanged(let name, .up): feeds[name] = CarFeed()
     case .linkChanged(let name, .down): feeds[name] = nil
-    case .received(.main, let bytes): ear.hold(bytes)
+    case .received(.main, let bytes): receiver.hold(bytes)
     case .received(let name, let bytes): feeds[name]?.take(bytes, isStreaming: body.isStreaming, at: now)
     case .sent(let id, let failure):
       if id >= AutoTTCar.firstFeedSend {
         sendOfFeed(id, failed: failure != nil, at: now)
       } else {
-        outbox.sent(id)
-        if failure != nil { outbox.clear(at: now) }
+        sendQueue.sent(id)
+        if failure != nil { sendQueue.clear(at: now) }
       }
     case .perform(let id, _): effects.append(.complete(id, .failure(.refused(code: "no-action", "a simulated car takes no commands"))))
     case .stopping: effects.append(.stopped)
@@ -137,5 +137,5 @@ public struct AutoTTCar: Machine {
     serveFeeds(at: now, &effects)
   }
 
-  func suffers(_ kind: CarFault.Kind) -> Bool { faults.contains { $0.kind == kind } }
+  func hasFault(_ kind: CarFault.Kind) -> Bool { faults.contains { $0.kind == kind } }
 }

@@ -10,7 +10,7 @@ extension AutoTTCar {
   private static let cameraTime: Nanoseconds = 2 * .second
 
   /// What the thread has to do for this frame; nil: nobody receives it.
-  mutating func steps(for word: CarWord, at now: Instant, _ effects: inout Effects) throws(PythonException) -> [Step]? {
+  mutating func steps(for word: ReceivedFrame, at now: Instant, _ effects: inout Effects) throws(PythonException) -> [Step]? {
     switch word.name {
     case "Modes": return [.say("Modes", modes.map(\.name).joined(separator: ";"))]
     case "Stop", "Continue":
@@ -25,7 +25,7 @@ extension AutoTTCar {
 
   // MARK: As built
 
-  private mutating func asBuiltSteps(for word: CarWord) throws(PythonException) -> [Step]? {
+  private mutating func asBuiltSteps(for word: ReceivedFrame) throws(PythonException) -> [Step]? {
     switch word.name {
     case "Gyro":
       if case .line = steering { return nil }
@@ -59,7 +59,7 @@ extension AutoTTCar {
 
   /// The motors stay as they are: only who steers is new, and stopped.
   mutating func choose(_ index: Int) -> [Step] {
-    if case .line(let line) = steering, modes[mode].forgetsItsThread { orphan = line }
+    if case .line(let line) = steering, modes[mode].forgetsItsThread { orphanedLine = line }
     let chosen = modes[index]
     mode = index
     steering = chosen.newSteering
@@ -96,12 +96,12 @@ extension AutoTTCar {
   // MARK: As documented
 
   private mutating func documentedSteps(
-    for word: CarWord, at now: Instant, _ effects: inout Effects
+    for word: ReceivedFrame, at now: Instant, _ effects: inout Effects
   ) throws(PythonException) -> [Step]? {
     switch word.name {
     case "Gyro": if !steering.isStopped { try steering.take(word, &body) }
     case "LeftButtonTouchDownn", "RightButtonTouchDownn", "LeftButtonTouchUpn", "RightButtonTouchUpn":
-      if modes[mode].hasButtons { try steering.take(CarWord(type: word.type.dropLast(), body: word.body), &body) }
+      if modes[mode].hasButtons { try steering.take(ReceivedFrame(type: word.type.dropLast(), body: word.body), &body) }
     case "InfoModes": return [.say("InfoModes", modes.map(\.info).joined(separator: ";"))]
     case "ChosenMode":
       guard let index = PythonNumber.int(word.body), modes.indices.contains(index) else { throw .value }

@@ -22,20 +22,20 @@ extension AutoTTCar {
   private static let pictureLook: Nanoseconds = 100 * .millisecond
 
   mutating func runThread(at now: Instant, _ effects: inout Effects) {
-    while life != .waiting, life != .ended, !suffers(.held), awaitsPictureSince == nil {
+    while life != .waiting, life != .ended, !hasFault(.held), awaitsPictureSince == nil {
       if let until = restsUntil {
         guard now >= until else { return }
         restsUntil = nil
       }
       if !steps.isEmpty {
         perform(steps.removeFirst(), at: now, &effects)
-      } else if let word = ear.next() {
+      } else if let word = receiver.next() {
         // Until the program is set up nothing is connected to anything.
         if case .settingUp = life { continue }
         obey(word, at: now, &effects)
       } else if case .leaving = life {
         return
-      } else if lags(at: now) || !ear.read() {
+      } else if lags(at: now) || !receiver.read() {
         if restsUntil == nil { return }
       }
     }
@@ -43,7 +43,7 @@ extension AutoTTCar {
 
   /// The thread is somewhere else when something comes in.
   private mutating func lags(at now: Instant) -> Bool {
-    guard !ear.held.isEmpty, !hasLagged else {
+    guard !receiver.held.isEmpty, !hasLagged else {
       hasLagged = false
       return false
     }
@@ -51,7 +51,7 @@ extension AutoTTCar {
     for (index, fault) in faults.enumerated() where fault.kind == .lag {
       switch fault.moment {
       case .every(let count): guard reads % count == 0 else { continue }
-      case .after(let time): guard now - cameAt >= time, struck.insert(index).inserted else { continue }
+      case .after(let time): guard now - cameAt >= time, triggered.insert(index).inserted else { continue }
       case .always: break
       }
       hasLagged = true
@@ -61,7 +61,7 @@ extension AutoTTCar {
     return false
   }
 
-  private mutating func obey(_ word: CarWord, at now: Instant, _ effects: inout Effects) {
+  private mutating func obey(_ word: ReceivedFrame, at now: Instant, _ effects: inout Effects) {
     do throws(PythonException) {
       guard let todo = try steps(for: word, at: now, &effects) else {
         return effects.append(.event(name: "ignored", text: "ignored \(word.shown)"))
@@ -69,7 +69,7 @@ extension AutoTTCar {
       effects.append(.event(name: "frame", text: "frame \(word.shown)"))
       steps = todo
     } catch {
-      let lost = flaws.contains(.reassembly) ? ear.drop() : 0
+      let lost = flaws.contains(.reassembly) ? receiver.drop() : 0
       effects.append(.event(name: "exception", text: "exception \(error.name) in \(word.name), \(lost) bytes lost"))
     }
   }

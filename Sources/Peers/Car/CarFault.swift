@@ -14,7 +14,7 @@ public enum CarTrouble: String, FaultKind {
   case oddGyro = "odd-gyro"
   case messageMarks = "message-marks"
 
-  public static let struck = "reads"
+  public static let countedItems = "reads"
 
   public var usual: (moment: FaultMoment, time: Nanoseconds?) { self == .lag ? (.every(100), 500 * .millisecond) : (.always, nil) }
 

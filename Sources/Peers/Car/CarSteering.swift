@@ -20,14 +20,14 @@ struct CarBody: Sendable, Equatable {
 }
 
 /// A side of the car, and the half of the screen that stands for it.
-enum CarSide: Sendable { case left, right }
+enum IndicatorSide: Sendable { case left, right }
 
 /// The lights, which outlive a change of the mode.
 struct CarLights: Sendable, Equatable {
   var areOn = false
   var isHighBeam = false
   /// The indicators that blink.
-  var indicators: Set<CarSide> = []
+  var indicators: Set<IndicatorSide> = []
 
   /// `off`, or what is on: `low` or `high`, then `left`, `right` for indicators that blink.
   var text: String {
@@ -44,12 +44,12 @@ struct TiltSteering: Sendable, Equatable {
   /// Only where it is true was the attribute ever made; elsewhere to ask for it raises.
   let hasIndicators: Bool
   /// The indicator it has switched on.
-  private var indicator: CarSide?
+  private var indicator: IndicatorSide?
   private var isHighBeam = false
 
   init(hasIndicators: Bool) { self.hasIndicators = hasIndicators }
 
-  mutating func take(_ word: CarWord, _ body: inout CarBody) throws(PythonException) {
+  mutating func take(_ word: ReceivedFrame, _ body: inout CarBody) throws(PythonException) {
     switch word.name {
     case "Gyro" where !isStopped:
       let parts = word.body.split(separator: 0x3B, maxSplits: 2, omittingEmptySubsequences: false)
@@ -68,7 +68,7 @@ struct TiltSteering: Sendable, Equatable {
   }
 
   /// The second side pressed while the first is held is the high beam.
-  private mutating func press(_ side: CarSide, _ lights: inout CarLights) {
+  private mutating func press(_ side: IndicatorSide, _ lights: inout CarLights) {
     switch indicator {
     case nil:
       indicator = side
@@ -91,7 +91,7 @@ struct TiltSteering: Sendable, Equatable {
 struct ButtonSteering: Sendable, Equatable {
   private(set) var isStopped = true
 
-  mutating func take(_ word: CarWord) throws(PythonException) {
+  mutating func take(_ word: ReceivedFrame) throws(PythonException) {
     switch word.name {
     case "LeftButtonTouchDown" where !isStopped, "RightButtonTouchDown" where !isStopped, "LeftButtonTouchUp", "RightButtonTouchUp":
       throw .attribute
@@ -116,7 +116,7 @@ struct LineSteering: Sendable, Equatable {
   /// What its thread tells the motors, once it does.
   var wheels: CarWheels? { !isStopped ? LineSteering.speed : hasBegun ? .still : nil }
 
-  mutating func take(_ word: CarWord, _ body: inout CarBody) throws(PythonException) {
+  mutating func take(_ word: ReceivedFrame, _ body: inout CarBody) throws(PythonException) {
     switch (word.name, word.text) {
     case ("Stop", _), ("SpeechRecognition", "STOP"): (isStopped, body.wheels) = (true, .still)
     case ("Continue", _):
@@ -142,7 +142,7 @@ enum CarSteering: Sendable, Equatable {
     }
   }
 
-  mutating func take(_ word: CarWord, _ body: inout CarBody) throws(PythonException) {
+  mutating func take(_ word: ReceivedFrame, _ body: inout CarBody) throws(PythonException) {
     switch self {
     case .tilt(var steering):
       defer { self = .tilt(steering) }

@@ -10,7 +10,7 @@ public enum SensorTrouble: String, FaultKind {
   case noContact = "no-contact"
   case wide, intervals, energy, truncated, overlong, silence, drop
 
-  public static let struck = "messages"
+  public static let countedItems = "messages"
 
   public var usual: (moment: FaultMoment, time: Nanoseconds?) {
     switch self {

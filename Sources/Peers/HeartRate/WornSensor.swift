@@ -18,7 +18,7 @@ public struct WornSensor: Machine {
   private var noise: Noise
   private var next: Instant?
   private var messages = 0
-  private var struck: Set<Int> = []
+  private var triggered: Set<Int> = []
   private var silentUntil: Instant = .min
 
   private static let period: Nanoseconds = .second
@@ -44,9 +44,9 @@ public struct WornSensor: Machine {
     guard let due = next, now >= due else { return }
     next = max(due, now - Self.period) + Self.period
     messages += 1
-    if let fault = strike(.silence, at: now) { silentUntil = fault.time.map { now + $0 } ?? .max }
+    if let fault = activeFault(.silence, at: now) { silentUntil = fault.time.map { now + $0 } ?? .max }
     guard now >= silentUntil else { return }
-    if strike(.drop, at: now) != nil {
+    if activeFault(.drop, at: now) != nil {
       next = nil
       return effects.append(.resetLink(.main, reason: "the sensor was switched off"))
     }
@@ -64,27 +64,27 @@ public struct WornSensor: Machine {
   private mutating func message(at now: Instant) -> [UInt8] {
     let seconds = Double(now - origin) / 1e9
     var bytes = model == .strap ? beat(seconds, at: now) : stride(seconds)
-    if strike(.truncated, at: now) != nil { bytes.removeLast(Int.random(in: 1..<bytes.count, using: &noise)) }
-    if strike(.overlong, at: now) != nil { bytes.append(0) }
+    if activeFault(.truncated, at: now) != nil { bytes.removeLast(Int.random(in: 1..<bytes.count, using: &noise)) }
+    if activeFault(.overlong, at: now) != nil { bytes.append(0) }
     return bytes
   }
 
   private mutating func beat(_ seconds: Double, at now: Instant) -> [UInt8] {
     let rate = rate(at: seconds)
-    let isOff = strike(.noContact, at: now) != nil
+    let isOff = activeFault(.noContact, at: now) != nil
     var flags: UInt8 = isOff ? 0b100 : 0b110
     var bytes = [UInt8(isOff ? 0 : rate)]
-    if strike(.wide, at: now) != nil {
+    if activeFault(.wide, at: now) != nil {
       flags |= 1
       bytes.append(0)
     }
-    if strike(.energy, at: now) != nil {
+    if activeFault(.energy, at: now) != nil {
       flags |= 8
       bytes += Self.bytes(Int(seconds / 6), 2)
     }
     if !isOff {
       flags |= 16
-      for _ in 0..<(strike(.intervals, at: now) != nil ? 3 : 1) { bytes += Self.bytes(60 * 1024 / rate, 2) }
+      for _ in 0..<(activeFault(.intervals, at: now) != nil ? 3 : 1) { bytes += Self.bytes(60 * 1024 / rate, 2) }
     }
     return [flags] + bytes
   }
@@ -100,12 +100,12 @@ public struct WornSensor: Machine {
   }
 
   /// The fault of this kind that strikes the running message, if one does.
-  private mutating func strike(_ kind: SensorFault.Kind, at now: Instant) -> SensorFault? {
+  private mutating func activeFault(_ kind: SensorFault.Kind, at now: Instant) -> SensorFault? {
     for (index, fault) in faults.enumerated() where fault.kind == kind {
       switch fault.moment {
       case .always: return fault
       case .every(let count): if messages % count == 0 { return fault }
-      case .after(let time): if now - origin >= time, struck.insert(index).inserted { return fault }
+      case .after(let time): if now - origin >= time, triggered.insert(index).inserted { return fault }
       }
     }
     return nil

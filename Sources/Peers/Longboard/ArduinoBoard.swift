@@ -25,7 +25,7 @@ public struct ArduinoBoard: Machine {
   private let ride = BoardRide()
   private let origin: Instant
   private var noise: Noise
-  private var outbox = AdapterOutbox(baud: nil)
+  private var sendQueue = SendQueue(baud: nil)
   /// The buzzer's control byte says on; nothing but another byte, or a reset, ends it.
   private(set) public var isBuzzerLatched = false
   private(set) public var isLatchedOff = false
@@ -41,11 +41,11 @@ public struct ArduinoBoard: Machine {
   /// When a documented board speaks again by itself.
   private var repeats: Instant?
   private var messages = 0
-  private var struck: Set<Int> = []
+  private var triggered: Set<Int> = []
   private var silentUntil: Instant = .min
   private var heldBack: [UInt8] = []
   private var isUp = false
-  private var hangsUp = false
+  private var closesLink = false
   private var wasSounding = false
 
   private static let maxFound = 63
@@ -75,9 +75,9 @@ public struct ArduinoBoard: Machine {
   }
 
   /// The buzzer sounds only while the VESC answers and the board is not latched off.
-  public var isSounding: Bool { isBuzzerLatched && !isLatchedOff && !suffers(.noVESC) }
+  public var isSounding: Bool { isBuzzerLatched && !isLatchedOff && !hasFault(.noVESC) }
 
-  public var nextWake: Instant? { [outbox.nextDue, looks, repeats].compactMap(\.self).min() }
+  public var nextWake: Instant? { [sendQueue.nextDue, looks, repeats].compactMap(\.self).min() }
 
   public mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
     switch input {
@@ -85,20 +85,20 @@ public struct ArduinoBoard: Machine {
     case .linkChanged(.main, .down): unplug(at: now)
     case .received(.main, let bytes): hear(bytes, at: now)
     case .sent(let id, let failure):
-      outbox.sent(id)
-      if failure != nil { outbox.clear(at: now) }
+      sendQueue.sent(id)
+      if failure != nil { sendQueue.clear(at: now) }
     case .perform(let id, _): effects.append(.complete(id, .failure(.refused(code: "no-action", "a simulated board takes no commands"))))
     case .stopping: effects.append(.stopped)
     default: break
     }
     runLoop(at: now)
-    outbox.flush(at: now, &effects)
+    sendQueue.flush(at: now, &effects)
     if isSounding != wasSounding {
       wasSounding = isSounding
       effects.append(.event(name: "buzzer", text: isSounding ? "the buzzer sounds" : "the buzzer is silent"))
     }
-    if hangsUp, outbox.isEmpty, !outbox.isSending {
-      hangsUp = false
+    if closesLink, sendQueue.isEmpty, !sendQueue.isSending {
+      closesLink = false
       effects.append(.resetLink(.main, reason: "the board was switched off"))
     }
   }
@@ -111,12 +111,12 @@ public struct ArduinoBoard: Machine {
 
   /// Nobody is connected. The loop goes on with what it has heard, and its latches stay; what it prints is lost.
   private mutating func unplug(at now: Instant) {
-    outbox.reset(at: now)
+    sendQueue.reset(at: now)
     heldBack = []
-    (repeats, isUp, hangsUp) = (nil, false, false)
+    (repeats, isUp, closesLink) = (nil, false, false)
   }
 
-  private var vescTime: Nanoseconds { suffers(.noVESC) ? ArduinoBoard.vescTimeout : ArduinoBoard.vescTime }
+  private var vescTime: Nanoseconds { hasFault(.noVESC) ? ArduinoBoard.vescTimeout : ArduinoBoard.vescTime }
 
   /// When the running loop, which has nothing to answer, looks for a byte that comes at this moment.
   private func nextLook(after now: Instant) -> Instant {
@@ -164,51 +164,51 @@ public struct ArduinoBoard: Machine {
     let distance = ride.distance(seconds(now)) - ride.distance(seconds(bootedAt))
     let hundredths = Int(distance * 100)
     let miles = "\(hundredths < 0 ? "-" : "")\(abs(hundredths) / 100).\(abs(hundredths) / 10 % 10)\(abs(hundredths) % 10)"
-    if suffers(.noVESC) { return "255$255$0$\(miles)" }
+    if hasFault(.noVESC) { return "255$255$0$\(miles)" }
     let volts = now - bootedAt < .second / 2 ? -1 : Int(BoardRide.voltage(seconds(now)))
     let battery = isLatchedOff ? 0 : (volts - 31) * 100 / 9
     let fields = "\(Int(BoardRide.speed(seconds(now))))$\(battery)$\(isLatchedOff ? 0 : 1)$\(miles)"
-    return suffers(.extension) ? fields + "$\(volts)$ok" : fields
+    return hasFault(.extension) ? fields + "$\(volts)$ok" : fields
   }
 
   private mutating func speak(at now: Instant, printed: Instant) {
     guard now >= silentUntil else { return }
     messages += 1
-    if strike(.reset, at: now) != nil { (bootedAt, isBuzzerLatched, isLatchedOff) = (now, false, false) }
-    if strike(.offLatch, at: now) != nil { isLatchedOff = true }
-    if let fault = strike(.silence, at: now) { silentUntil = fault.time.map { now + $0 } ?? .max }
+    if activeFault(.reset, at: now) != nil { (bootedAt, isBuzzerLatched, isLatchedOff) = (now, false, false) }
+    if activeFault(.offLatch, at: now) != nil { isLatchedOff = true }
+    if let fault = activeFault(.silence, at: now) { silentUntil = fault.time.map { now + $0 } ?? .max }
     guard now >= silentUntil else { return }
     if isUp { say(Array(message(at: now).utf8), at: now, printed: printed) }
   }
 
   private mutating func say(_ text: [UInt8], at now: Instant, printed: Instant) {
     var bytes = text
-    if strike(.noise, at: now) != nil { bytes = (0..<6).map { _ in UInt8.random(in: 0x80...0xFF, using: &noise) } + bytes }
-    if strike(.cut, at: now) != nil { bytes.removeLast(Int.random(in: 1..<bytes.count, using: &noise)) }
-    if suffers(.wrongBaud) { bytes = bytes.map { $0 &* 37 | 0x80 } }
-    if strike(.flood, at: now) != nil { bytes = [[UInt8]](repeating: bytes, count: 200).flatMap(\.self) }
-    if heldBack.isEmpty, strike(.coalesce, at: now) != nil { return heldBack = bytes }
+    if activeFault(.noise, at: now) != nil { bytes = (0..<6).map { _ in UInt8.random(in: 0x80...0xFF, using: &noise) } + bytes }
+    if activeFault(.cut, at: now) != nil { bytes.removeLast(Int.random(in: 1..<bytes.count, using: &noise)) }
+    if hasFault(.wrongBaud) { bytes = bytes.map { $0 &* 37 | 0x80 } }
+    if activeFault(.flood, at: now) != nil { bytes = [[UInt8]](repeating: bytes, count: 200).flatMap(\.self) }
+    if heldBack.isEmpty, activeFault(.coalesce, at: now) != nil { return heldBack = bytes }
     bytes = heldBack + bytes
     heldBack = []
-    if strike(.disconnect, at: now) != nil {
-      hangsUp = true
-      return outbox.add(Array(bytes.prefix(bytes.count / 2)), at: printed)
+    if activeFault(.disconnect, at: now) != nil {
+      closesLink = true
+      return sendQueue.add(Array(bytes.prefix(bytes.count / 2)), at: printed)
     }
-    guard suffers(.split) else { return outbox.add(bytes, at: printed) }
+    guard hasFault(.split) else { return sendQueue.add(bytes, at: printed) }
     let cut = Int.random(in: 1..<bytes.count, using: &noise)
-    outbox.add(Array(bytes[..<cut]), at: printed)
-    outbox.add(Array(bytes[cut...]), at: printed + 15 * .millisecond)
+    sendQueue.add(Array(bytes[..<cut]), at: printed)
+    sendQueue.add(Array(bytes[cut...]), at: printed + 15 * .millisecond)
   }
 
-  private func suffers(_ kind: BoardFault.Kind) -> Bool { faults.contains { $0.kind == kind } }
+  private func hasFault(_ kind: BoardFault.Kind) -> Bool { faults.contains { $0.kind == kind } }
 
   /// The fault of this kind that strikes the running message, if one does.
-  private mutating func strike(_ kind: BoardFault.Kind, at now: Instant) -> BoardFault? {
+  private mutating func activeFault(_ kind: BoardFault.Kind, at now: Instant) -> BoardFault? {
     for (index, fault) in faults.enumerated() where fault.kind == kind {
       switch fault.moment {
       case .always: return fault
       case .every(let count): if messages % count == 0 { return fault }
-      case .after(let time): if now - origin >= time, struck.insert(index).inserted { return fault }
+      case .after(let time): if now - origin >= time, triggered.insert(index).inserted { return fault }
       }
     }
     return nil

@@ -13,7 +13,7 @@ public enum BoardTrouble: String, FaultKind {
   case `extension`
   case wrongBaud = "wrong-baud"
 
-  public static let struck = "messages"
+  public static let countedItems = "messages"
 
   public var usual: (moment: FaultMoment, time: Nanoseconds?) {
     switch self {

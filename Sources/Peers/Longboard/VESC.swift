@@ -11,14 +11,14 @@ public struct VESC: Machine {
   /// The firmware it plays.
   public let model: VESCModel
   let timing: VESCTiming
-  let troubles: [Fault<VESCTrouble>]
+  let faults: [Fault<VESCTrouble>]
   let origin: Instant
   /// Numbers of this VESC and of the one on its bus.
   public static let number: UInt8 = 1
   public static let neighbour: UInt8 = 2
 
   var ride: VESCRide
-  var limits = VESCOwnLimits()
+  var limits = VESCRuntimeLimits()
   /// Parts of the motor current and of the speed in ERPM that were passed on to the second VESC.
   public internal(set) var passedOn: (current: Float, erpm: Float)?
   var noise: Noise
@@ -31,13 +31,13 @@ public struct VESC: Machine {
   public private(set) var orders: [(at: Instant, order: VESCOrder)] = []
   /// How often each command came.
   public private(set) var heard: [UInt8: Int] = [:]
-  private var inbox = VESCInbox()
-  private var outbox = AdapterOutbox(baud: nil)
+  private var packetReader = VESCPacketReader()
+  private var sendQueue = SendQueue(baud: nil)
   private var held: [UInt8] = []
   private var isConnected = false
   private var deafUntil: Instant = .min
   private var answers = 0
-  private var struck: Set<Int> = []
+  private var triggered: Set<Int> = []
 
   /// How long the VESC keeps its motor on without a word from the host.
   public static let safetyTimeout: Nanoseconds = 1000 * .millisecond
@@ -48,7 +48,7 @@ public struct VESC: Machine {
   ) {
     self.model = model
     self.timing = timing
-    troubles = faults
+    self.faults = faults
     self.origin = origin
     poweredOn = origin
     ride = VESCRide(origin: origin, at: origin)
@@ -64,7 +64,7 @@ public struct VESC: Machine {
 
   public var nextWake: Instant? {
     let timeout = ride.order == nil || isTimedOut ? nil : alive + VESC.safetyTimeout
-    return [outbox.nextDue, timeout].compactMap(\.self).min()
+    return [sendQueue.nextDue, timeout].compactMap(\.self).min()
   }
 
   public mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
@@ -80,20 +80,20 @@ public struct VESC: Machine {
       forget(at: now)
     case .received(.main, let bytes):
       if now < deafUntil { break }
-      for payload in inbox.hear(bytes, at: now) { obey(payload, at: now) }
+      for payload in packetReader.hear(bytes, at: now) { obey(payload, at: now) }
     case .sent(let id, let failure):
-      outbox.sent(id)
-      if failure != nil { outbox.clear(at: now) }
+      sendQueue.sent(id)
+      if failure != nil { sendQueue.clear(at: now) }
     case .perform(let id, _): effects.append(.complete(id, .failure(.refused(code: "no-action", "a simulated VESC takes no commands"))))
     case .stopping: effects.append(.stopped)
     default: break
     }
-    if isConnected { outbox.flush(at: now, &effects) }
+    if isConnected { sendQueue.flush(at: now, &effects) }
   }
 
   private mutating func forget(at now: Instant) {
-    inbox.clear()
-    outbox.reset(at: now)
+    packetReader.clear()
+    sendQueue.reset(at: now)
     held = []
   }
 
@@ -141,46 +141,46 @@ public struct VESC: Machine {
 
   private mutating func say(_ payload: [UInt8], at due: Instant, from now: Instant) {
     answers += 1
-    var packet = VESCInbox.packet(payload)
-    for (index, trouble) in troubles.enumerated() where strikes(trouble, index, at: now) {
-      switch trouble.kind {
+    var packet = VESCPacketReader.packet(payload)
+    for (index, fault) in faults.enumerated() where isActive(fault, index, at: now) {
+      switch fault.kind {
       case .noise: packet = [UInt8(2 + noise.next() % 2)] + (0..<3).map { _ in UInt8(truncatingIfNeeded: noise.next()) } + packet
       case .wrongCRC: packet[packet.count - 2] ^= 0x55
       case .cut: packet.removeLast(packet.count / 2)
       case .silence:
-        deafUntil = trouble.time.map { now + $0 } ?? .max
+        deafUntil = fault.time.map { now + $0 } ?? .max
         return
       case .coalesce:
         held += packet
         return
-      case .prints: packet = VESCInbox.packet([21] + Array("Fault: none".utf8)) + packet
+      case .prints: packet = VESCPacketReader.packet([21] + Array("Fault: none".utf8)) + packet
       case .reset:
         restart(at: now)
         return
       case .gibberish: packet = packet.map { _ in UInt8(truncatingIfNeeded: noise.next()) }
       }
     }
-    outbox.add(held + packet, at: due)
+    sendQueue.add(held + packet, at: due)
     held = []
   }
 
-  private mutating func strikes(_ trouble: Fault<VESCTrouble>, _ index: Int, at now: Instant) -> Bool {
-    switch trouble.moment {
+  private mutating func isActive(_ fault: Fault<VESCTrouble>, _ index: Int, at now: Instant) -> Bool {
+    switch fault.moment {
     case .always: true
     case .every(let count): answers % count == 0
-    case .after(let time): now - origin >= time && struck.insert(index).inserted
+    case .after(let time): now - origin >= time && triggered.insert(index).inserted
     }
   }
 
   /// As after being switched off and on: limits and counters are as they were, the motor is free.
   mutating func restart(at now: Instant) {
-    limits = VESCOwnLimits()
+    limits = VESCRuntimeLimits()
     let order = ride.order
     ride = VESCRide(origin: now, at: now)
     ride.order = order.map { _ in .current(0) }
     poweredOn = now
     deafUntil = now + timing.boot
-    inbox.clear()
+    packetReader.clear()
   }
 }
 

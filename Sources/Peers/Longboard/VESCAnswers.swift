@@ -4,7 +4,7 @@
 import Protocols
 
 /// The limits that a host may change until the VESC is switched off.
-struct VESCOwnLimits: Sendable {
+struct VESCRuntimeLimits: Sendable {
   /// Scales of braking and driving current, ERPM, duty, W, battery A: least and greatest of each.
   var now: [Float] = [1, 1, -100_000, 100_000, 0.005, 0.95, -1500, 1500, -20, 40]
   private static let motorCurrent = 60.0
@@ -12,7 +12,7 @@ struct VESCOwnLimits: Sendable {
   /// What they leave of the motor current (A) and of the speed (m/s).
   var ofRide: (current: Double, speed: Double) {
     let turns = Double(now[3]) / 60 / VESCRide.polePairs / VESCRide.gearRatio
-    return (VESCOwnLimits.motorCurrent * Double(now[1]), turns * .pi * VESCRide.wheel)
+    return (VESCRuntimeLimits.motorCurrent * Double(now[1]), turns * .pi * VESCRide.wheel)
   }
 }
 
@@ -28,8 +28,8 @@ extension VESC {
     case 48 where model.knowsSetup && payload.count >= 37: return limit(payload)
     case 62 where model.knowsPing: return [62, VESC.neighbour]
     case 91 where model.knowsLimits:
-      return [91] + limits.now.flatMap(VESCInbox.bytes) + [UInt8(VESCRide.polePairs * 2)]
-        + VESCInbox.bytes(Float(VESCRide.gearRatio)) + VESCInbox.bytes(Float(VESCRide.wheel))
+      return [91] + limits.now.flatMap(VESCPacketReader.bytes) + [UInt8(VESCRide.polePairs * 2)]
+        + VESCPacketReader.bytes(Float(VESCRide.gearRatio)) + VESCPacketReader.bytes(Float(VESCRide.wheel))
     default: return nil
     }
   }
@@ -44,7 +44,7 @@ extension VESC {
   }
 
   private mutating func limit(_ payload: [UInt8]) -> [UInt8]? {
-    let numbers = VESCInbox.floats(payload[5...])
+    let numbers = VESCPacketReader.floats(payload[5...])
     for (index, number) in numbers.prefix(10).enumerated() where number.isFinite { limits.now[index] = number }
     for index in [0, 1] { limits.now[index] = min(max(limits.now[index], 0), 1) }
     if payload[2] != 0 { passedOn = allowed }

@@ -12,7 +12,7 @@ public enum MirrorTrouble: String, FaultKind {
   case reboot
   case noDisplay = "no-display"
 
-  public static let struck = "writes"
+  public static let countedItems = "writes"
 
   public var usual: (moment: FaultMoment, time: Nanoseconds?) { self == .noDisplay ? (.always, nil) : (.every(10), nil) }
   public var takesTime: Bool { false }
@@ -41,12 +41,12 @@ public struct ESP32Mirror: Machine {
   public private(set) var stuck: Set<String> = []
   /// What crashed, in a person's words.
   public private(set) var crashes: [String] = []
-  private let ear: ESP32Ear
+  private let receiver: ESP32Ear
   private let faults: [MirrorFault]
   private let origin: Instant
   private var isConnected = false
   private var writes = 0
-  private var struck: Set<Int> = []
+  private var triggered: Set<Int> = []
   /// When the loop looks at the fields next.
   private var looks: Instant?
   private var reader = MirrorReader()
@@ -58,7 +58,7 @@ public struct ESP32Mirror: Machine {
 
   /// A mirror with this firmware that was switched on at `origin`.
   public init(_ firmware: MirrorFirmware, origin: Instant = 0, faults: [MirrorFault] = []) {
-    ear = ESP32Ear(firmware)
+    receiver = ESP32Ear(firmware)
     (self.origin, self.faults) = (origin, faults)
   }
 
@@ -79,7 +79,7 @@ public struct ESP32Mirror: Machine {
 
   /// What this firmware reads in a value that is written; nil where it reads none.
   public func text(of value: [UInt8]) -> String? {
-    guard case .success(let text) = ear.decrypt(value) else { return nil }
+    guard case .success(let text) = receiver.decrypt(value) else { return nil }
     return text.firstIndex(of: UInt8(ascii: "+")).map { ESP32Ear.latin1(text[..<$0]) }
   }
 
@@ -91,11 +91,11 @@ public struct ESP32Mirror: Machine {
 
   private mutating func written(_ bytes: [UInt8], at now: Instant, _ effects: inout Effects) {
     writes += 1
-    heard(ear.hear(bytes), at: now, &effects)
+    heard(receiver.hear(bytes), at: now, &effects)
     for (index, fault) in faults.enumerated() where fault.kind == .reboot {
       switch fault.moment {
       case .every(let count) where writes % count == 0: reboot(&effects)
-      case .after(let time) where now - origin >= time && struck.insert(index).inserted: reboot(&effects)
+      case .after(let time) where now - origin >= time && triggered.insert(index).inserted: reboot(&effects)
       default: break
       }
     }

@@ -26,7 +26,7 @@ public struct MirrorDisplay: Sendable {
   /// All fields are read: what is to be seen now, and what breaks the program.
   mutating func take(_ read: [String: String]) -> Outcome {
     let name = read["Name"] ?? ""
-    if let words = trouble(with: name, read) { return Outcome(crash: words) }
+    if let words = problem(with: name, read) { return Outcome(crash: words) }
     var outcome = Outcome()
     if profiles[name] == nil {
       outcome = Outcome(words: ["the display does not know \"\(name)\", and takes 11 pictures"], isTakingPictures: true)
@@ -41,7 +41,7 @@ public struct MirrorDisplay: Sendable {
     return outcome
   }
 
-  private func trouble(with name: String, _ read: [String: String]) -> String? {
+  private func problem(with name: String, _ read: [String: String]) -> String? {
     for (tag, value) in read.sorted(by: { $0.key < $1.key }) {
       if Self.texts.contains(tag) {
         if value.contains("'") { return "the ' in \(tag) ends its SQL statement" }

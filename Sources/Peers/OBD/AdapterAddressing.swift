@@ -4,17 +4,17 @@
 extension AdapterSettings {
   /// The address of a request.
   func address(on bus: Bus) -> UInt32 {
-    guard let header else { return bus.everybody }
+    guard let header else { return bus.functionalAddress }
     switch bus {
     case .can11: return header & 0x7FF
     case .can29: return UInt32(priority) << 24 | header
     // One that has found the bus by itself asks there in its own way.
-    case .kwp, .iso9141: return searchesAlways && header <= 0x7FF ? bus.everybody : header
+    case .kwp, .iso9141: return searchesAlways && header <= 0x7FF ? bus.functionalAddress : header
     }
   }
 
   /// Whether frames from this id are heard.
-  func hears(_ id: UInt32, on bus: Bus) -> Bool {
+  func accepts(_ id: UInt32, on bus: Bus) -> Bool {
     let usual = Self.usualFilter(on: bus)
     let mask = mask ?? usual.mask
     return !bus.isCAN || id & mask == (filter ?? usual.filter) & mask
@@ -31,7 +31,7 @@ extension AdapterSettings {
     guard flowControl else { return false }
     let usual = bus.flowAddress(of: id)
     let (filter, mask) = Self.usualFilter(on: bus)
-    let asked = id & mask == filter || bus.isEverybody(address(on: bus)) ? usual : address(on: bus)
+    let asked = id & mask == filter || bus.isFunctional(address(on: bus)) ? usual : address(on: bus)
     let goesOn = flowData.first.map { $0 >> 4 == 3 } ?? false
     switch flowMode {
     case 1: return flowHeader == asked && goesOn

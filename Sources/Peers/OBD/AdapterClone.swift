@@ -5,21 +5,21 @@ extension ELM327Adapter {
   /// What it answers with `?`.
   func refuses(_ command: String) -> Bool {
     func begins(_ names: String...) -> Bool { names.contains { command.hasPrefix($0) } }
-    return suffers(.clone) && (command == "S0" || command == "H1" || begins("CRA"))
-      || suffers(.noAdaptive) && begins("AT")
-      || suffers(.noMasks) && (begins("CF", "CM") && !begins("CFC") || begins("CRA") && command.contains("X"))
-      || suffers(.noFlowControl) && begins("FC", "CFC")
-      || suffers(.noLong) && begins("AL")
-      || suffers(.noMemory) && (command == "M0" || command == "M1")
-      || suffers(.fixedMonitor) && begins("CSM")
+    return hasFault(.clone) && (command == "S0" || command == "H1" || begins("CRA"))
+      || hasFault(.noAdaptive) && begins("AT")
+      || hasFault(.noMasks) && (begins("CF", "CM") && !begins("CFC") || begins("CRA") && command.contains("X"))
+      || hasFault(.noFlowControl) && begins("FC", "CFC")
+      || hasFault(.noLong) && begins("AL")
+      || hasFault(.noMemory) && (command == "M0" || command == "M1")
+      || hasFault(.fixedMonitor) && begins("CSM")
   }
 
   /// What it acknowledges and does not do.
   func ignores(_ command: String) -> Bool {
-    suffers(.hollowHeaders) && command == "H1"
-      || suffers(.hollowSpaces) && command == "S0"
-      || suffers(.hollowFilter) && ["CRA", "CF0", "CF1", "CF7", "CM"].contains { command.hasPrefix($0) }
-      || suffers(.hollowProtocol) && (command.hasPrefix("SP") || command.hasPrefix("TP"))
-      || suffers(.hollowTiming) && (command.hasPrefix("ST") || command.hasPrefix("AT"))
+    hasFault(.hollowHeaders) && command == "H1"
+      || hasFault(.hollowSpaces) && command == "S0"
+      || hasFault(.hollowFilter) && ["CRA", "CF0", "CF1", "CF7", "CM"].contains { command.hasPrefix($0) }
+      || hasFault(.hollowProtocol) && (command.hasPrefix("SP") || command.hasPrefix("TP"))
+      || hasFault(.hollowTiming) && (command.hasPrefix("ST") || command.hasPrefix("AT"))
   }
 }

@@ -4,7 +4,7 @@
 import Protocols
 
 extension ELM327Adapter {
-  private var banner: String { suffers(.falseVersion) ? "ELM327 v2.1" : "ELM327 v1.5" }
+  private var banner: String { hasFault(.falseVersion) ? "ELM327 v2.1" : "ELM327 v1.5" }
 
   /// Runs the command behind AT.
   mutating func attention(_ command: String, at start: Instant) {
@@ -24,7 +24,7 @@ extension ELM327Adapter {
     case "D":
       restoreDefaults()
       say("OK", at: start)
-    case "TPA0" where suffers(.lockup): phase = .deaf(until: .max)
+    case "TPA0" where hasFault(.lockup): phase = .deaf(until: .max)
     default: set(command, at: start + timing.setting)
     }
   }
@@ -32,7 +32,7 @@ extension ELM327Adapter {
   private mutating func set(_ command: String, at instant: Instant) {
     let understood = !refuses(command) && (ignores(command) || settings.apply(command))
     if understood, settings.memory, command.hasPrefix("SP") { storedProtocol = settings.busProtocol }
-    if suffers(.echo) { settings.echo = true }
+    if hasFault(.echo) { settings.echo = true }
     say(understood ? "OK" : "?", at: instant)
   }
 
@@ -53,8 +53,8 @@ extension ELM327Adapter {
   mutating func restart(at end: Instant) {
     restoreDefaults()
     lowPower = nil
-    outbox.add((suffers(.noisyBanner) ? [0xFC] : []) + settings.endOfLine + settings.endOfLine, at: end)
+    sendQueue.add((hasFault(.noisyBanner) ? [0xFC] : []) + settings.endOfLine + settings.endOfLine, at: end)
     say(banner, at: end)
-    phase = .deaf(until: outbox.end)
+    phase = .deaf(until: sendQueue.end)
   }
 }

@@ -15,15 +15,15 @@ struct Arrival: Sendable {
 
 extension ELM327Adapter {
   /// What is printed, from notices to the prompt.
-  mutating func exchange(_ question: Question, from begin: Instant, _ strikes: [AdapterFault]) -> [Piece] {
+  mutating func exchange(_ question: Question, from begin: Instant, _ activeFaults: [AdapterFault]) -> [Piece] {
     var start = begin
     var reply: [Piece] = []
     if let failure = open(&reply, &start) { return reply + failure }
     let settings = question.settings(settings)
     let silence = start + timing.timeout(settings)
-    let own = arrivals(question.data, settings, from: start, strikes)
+    let own = arrivals(question.data, settings, from: start, activeFaults)
     var rest = waiting(from: start)
-    if strikes.contains(where: { $0.kind == .stale }) { stale = own.map(\.frame) } else { rest += own }
+    if activeFaults.contains(where: { $0.kind == .stale }) { stale = own.map(\.frame) } else { rest += own }
     var end = silence
     var heard = (frames: 0, messages: 0)
     for arrival in rest.enumerated().sorted(by: { ($0.element.due, $0.offset) < ($1.element.due, $1.offset) }).map(\.element) {
@@ -47,10 +47,10 @@ extension ELM327Adapter {
 
   /// Finds the protocol, wakes a K-line, and notices when nobody is there: then what is printed instead of an answer.
   private mutating func open(_ reply: inout [Piece], _ start: inout Instant) -> [Piece]? {
-    let waking = car.ignition.waking(at: start)
+    let busState = car.ignition.busState(at: start)
     if settings.busProtocol.automatic, !settings.busProtocol.found {
       reply.append((start, settings.line("SEARCHING...")))
-      guard waking == .awake else { return nothing("UNABLE TO CONNECT", at: start + timing.vainSearch) }
+      guard busState == .awake else { return nothing("UNABLE TO CONNECT", at: start + timing.vainSearch) }
       start += timing.search
       settings.busProtocol.found = true
       settings.busProtocol.isOpen = true
@@ -59,14 +59,14 @@ extension ELM327Adapter {
     let silence = start + timing.timeout(settings)
     guard settings.busProtocol.number == car.bus.rawValue else { return nothing(settings.busProtocol.failure, at: silence) }
     if car.bus.isCAN {
-      switch waking {
+      switch busState {
       case .awake: return nil
       case .silent: return nothing("NO DATA", at: silence)
       case .dead: return nothing("CAN ERROR", at: silence)
       }
     }
     if settings.busProtocol.isOpen {
-      guard waking != .awake else { return nil }
+      guard busState != .awake else { return nil }
       settings.busProtocol.isOpen = false
       return nothing("NO DATA", at: silence)
     }
@@ -75,14 +75,15 @@ extension ELM327Adapter {
     reply.append((start, Array("BUS INIT: ".utf8)))
     for step in 1...3 where isSlow { reply.append((start + timing.slowInit * Nanoseconds(step) / 4, Array(".".utf8))) }
     start += isSlow ? timing.slowInit : timing.fastInit
-    guard waking == .awake else { return nothing("ERROR", at: start) }
+    guard busState == .awake else { return nothing("ERROR", at: start) }
     settings.busProtocol.isOpen = true
     reply.append((start, settings.line("OK")))
     return nil
   }
 
   /// The frames that the car sends because of this request, where they pass the filter.
-  private mutating func arrivals(_ data: [UInt8], _ settings: AdapterSettings, from start: Instant, _ strikes: [AdapterFault]) -> [Arrival]
+  private mutating func arrivals(_ data: [UInt8], _ settings: AdapterSettings, from start: Instant, _ activeFaults: [AdapterFault])
+    -> [Arrival]
   {
     var message = data
     if !settings.autoFormat, car.bus.isCAN {  // the host has put the length in front
@@ -91,15 +92,15 @@ extension ELM327Adapter {
     }
     let bus = car.bus
     let address = settings.address(on: bus)
-    var replies = spoilt(car.replies(to: message, at: address, start), to: message, strikes)
-    if strikes.contains(where: { $0.kind == .stray }), message.first == 0x01, message.count > 1, !replies.isEmpty,
+    var replies = applyFaults(car.replies(to: message, at: address, start), to: message, activeFaults)
+    if activeFaults.contains(where: { $0.kind == .stray }), message.first == 0x01, message.count > 1, !replies.isEmpty,
       let other = [0x05, 0x0D, 0x0C].first(where: { !message.contains($0) })
     {
       replies = car.replies(to: [0x01, other], at: address, start) + replies
     }
     var arrivals: [Arrival] = []
     var ends: [UInt32: Instant] = [:]
-    for reply in replies where settings.hears(reply.id, on: bus) {
+    for reply in replies where settings.accepts(reply.id, on: bus) {
       let line = bus.isCAN ? reply.id : 0
       var frames = BusFrame.segments(of: reply.payload, from: reply.id, padding: car.padding, on: bus)
       if !settings.controlsFlow(of: reply.id, on: bus) { frames = Array(frames.prefix(1)) }
@@ -114,9 +115,9 @@ extension ELM327Adapter {
   }
 
   /// What the faults make of the car's answers.
-  private func spoilt(_ replies: [Reply], to request: [UInt8], _ strikes: [AdapterFault]) -> [Reply] {
+  private func applyFaults(_ replies: [Reply], to request: [UInt8], _ activeFaults: [AdapterFault]) -> [Reply] {
     let service = request.first ?? 0
-    return strikes.reduce(replies) { replies, fault in
+    return activeFaults.reduce(replies) { replies, fault in
       let isMeant = service == 0x01 && fault.code.map { request.dropFirst().contains($0) } ?? false
       switch fault.kind {
       case .deadParameter: return isMeant ? [] : replies
@@ -135,7 +136,7 @@ extension ELM327Adapter {
       case .interleave:
         return replies.flatMap { reply -> [Reply] in
           let other = reply.payload.enumerated().map { $0 < 3 ? $1 : 0x16 }
-          return [reply, Reply(id: car.bus.neighbour(of: reply.id), payload: other, delay: reply.delay + 200 * .microsecond)]
+          return [reply, Reply(id: car.bus.otherUnit(of: reply.id), payload: other, delay: reply.delay + 200 * .microsecond)]
         }
       default: return replies
       }

@@ -50,7 +50,7 @@ public enum AdapterTrouble: String, FaultKind {
   case lockup = "tpa0-lockup"
   case onceOnly = "once-only"
 
-  public static let struck = "replies"
+  public static let countedItems = "replies"
 
   public var usual: (moment: FaultMoment, time: Nanoseconds?) {
     switch self {

@@ -35,10 +35,10 @@ extension ELM327Adapter {
   mutating func request(_ digits: [UInt8], at now: Instant, from start: Instant) {
     let counts = digits.count % 2 == 1
     var limit = counts ? digits.last.flatMap(HexDigits.value).map(Int.init) : nil
-    guard counts == (limit != nil), !(counts && suffers(.noCount)), let data = HexDigits.bytes(digits.dropLast(counts ? 1 : 0)) else {
+    guard counts == (limit != nil), !(counts && hasFault(.noCount)), let data = HexDigits.bytes(digits.dropLast(counts ? 1 : 0)) else {
       return say("?", at: start)
     }
-    if suffers(.wrongCount), let count = limit, count > 1 { limit = count - 1 }
+    if hasFault(.wrongCount), let count = limit, count > 1 { limit = count - 1 }
     ask(Question(data: data, frames: limit == 0 ? nil : limit), at: now, from: start)
   }
 
@@ -46,40 +46,40 @@ extension ELM327Adapter {
   mutating func ask(_ question: Question, at now: Instant, from start: Instant) {
     guard (1...(settings.autoFormat ? 7 : 8)).contains(question.data.count) else { return say("?", at: start) }
     requests &+= 1
-    let strikes = strikes(at: now)
-    func strike(_ kind: AdapterFault.Kind) -> AdapterFault? { strikes.first { $0.kind == kind } }
+    let activeFaults = activeFaults(at: now)
+    func activeFault(_ kind: AdapterFault.Kind) -> AdapterFault? { activeFaults.first { $0.kind == kind } }
 
-    if let hang = strike(.hang) { return phase = .deaf(until: hang.time.map { now + $0 } ?? .max) }
-    if strike(.babble) != nil { return phase = .babbling }
-    let later = start + (strike(.latency)?.time ?? 0)
+    if let hang = activeFault(.hang) { return phase = .deaf(until: hang.time.map { now + $0 } ?? .max) }
+    if activeFault(.babble) != nil { return phase = .babbling }
+    let later = start + (activeFault(.latency)?.time ?? 0)
     var reply: [Piece]
-    if strike(.noData) != nil {
+    if activeFault(.noData) != nil {
       reply = nothing("NO DATA", at: later + timing.timeout(question.settings(settings)))
-    } else if strike(.canError) != nil {
+    } else if activeFault(.canError) != nil {
       reply = nothing("CAN ERROR", at: later)
-    } else if strike(.stopped) != nil {
+    } else if activeFault(.stopped) != nil {
       reply = nothing("STOPPED", at: later)
-    } else if strike(.lvReset) != nil {
+    } else if activeFault(.lvReset) != nil {
       restoreDefaults()
       reply = nothing("LV RESET", at: later)
     } else {
-      reply = exchange(question, from: later, strikes)
+      reply = exchange(question, from: later, activeFaults)
     }
 
-    if strike(.vendorText) != nil, let first = reply.first { reply.insert((first.due, settings.line("VENDOR MODE")), at: 0) }
-    if strike(.bufferFull) != nil { overrun(&reply, "BUFFER FULL") }
-    if strike(.silentOverrun) != nil { overrun(&reply, "") }
-    if strike(.garbage) != nil { soil(&reply) }
+    if activeFault(.vendorText) != nil, let first = reply.first { reply.insert((first.due, settings.line("VENDOR MODE")), at: 0) }
+    if activeFault(.bufferFull) != nil { overflow(&reply, "BUFFER FULL") }
+    if activeFault(.silentOverrun) != nil { overflow(&reply, "") }
+    if activeFault(.garbage) != nil { insertNoise(&reply) }
     if let last = reply.popLast() { reply += late(last) }
     let end = reply.last?.due ?? start
-    if strike(.lostPrompt) != nil, let last = reply.indices.last { reply[last].bytes.removeLast() }
-    if strike(.disconnect) != nil {
+    if activeFault(.lostPrompt) != nil, let last = reply.indices.last { reply[last].bytes.removeLast() }
+    if activeFault(.disconnect) != nil {
       cut(&reply)
-      hangsUp = true
+      closesLink = true
     }
-    if let split = strike(.split) { reply = chop(reply, gap: split.time ?? 0) }
-    for piece in reply { outbox.add(piece.bytes, at: piece.due) }
-    phase = hangsUp ? .deaf(until: .max) : .busy(until: max(end, outbox.end))
+    if let split = activeFault(.split) { reply = splitRandomly(reply, gap: split.time ?? 0) }
+    for piece in reply { sendQueue.add(piece.bytes, at: piece.due) }
+    phase = closesLink ? .deaf(until: .max) : .busy(until: max(end, sendQueue.end))
   }
 
   /// Nothing but a text.
@@ -92,18 +92,18 @@ extension ELM327Adapter {
   }
 
   /// The faults that strike this reply.
-  private mutating func strikes(at now: Instant) -> [AdapterFault] {
+  private mutating func activeFaults(at now: Instant) -> [AdapterFault] {
     guard !faults.isEmpty else { return [] }
-    var strikes: [AdapterFault] = []
+    var activeFaults: [AdapterFault] = []
     for (position, fault) in faults.enumerated() {
       switch fault.moment {
-      case .always: strikes.append(fault)
-      case .every(let count): if requests % max(1, count) == 0 { strikes.append(fault) }
+      case .always: activeFaults.append(fault)
+      case .every(let count): if requests % max(1, count) == 0 { activeFaults.append(fault) }
       case .after(let time):
         let moment = car.ignition.origin + time
-        if pluggedIn <= moment, now >= moment, struck.insert(position).inserted { strikes.append(fault) }
+        if pluggedIn <= moment, now >= moment, triggered.insert(position).inserted { activeFaults.append(fault) }
       }
     }
-    return strikes
+    return activeFaults
   }
 }

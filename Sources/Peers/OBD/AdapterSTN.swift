@@ -7,7 +7,7 @@ import Protocols
 extension ELM327Adapter {
   /// Runs the command behind ST.
   mutating func extended(_ command: String, at now: Instant, from start: Instant) {
-    guard personality == .stn, !suffers(.clone) else { return say("?", at: start) }
+    guard personality == .stn, !hasFault(.clone) else { return say("?", at: start) }
     func argument(of name: String) -> Substring? { command.hasPrefix(name) ? command.dropFirst(name.count) : nil }
     switch command {
     case "I": return say("STN1110 v4.2.0", at: start)
@@ -15,14 +15,14 @@ extension ELM327Adapter {
     case "MFR": return say("ScanTool.net LLC", at: start)
     case "SLCS":
       for text in ["CTRL MODE: ELM327", "UART SLEEP: \(sleepsUnused ? "ON" : "OFF"), 1200 s", "UART WAKE: ON, 0-30000 us"] {
-        outbox.add(settings.line(text), at: start)
+        sendQueue.add(settings.line(text), at: start)
       }
       return say("PWR_CTRL: LOW POWER = LOW", at: start)
     case "SLEEP": return fallAsleep(at: start)
     default: break
     }
     if let text = argument(of: "PX") {
-      if suffers(.muteExtended) { return }
+      if hasFault(.muteExtended) { return }
       guard let question = Question(extended: text) else { return say("?", at: start) }
       return ask(question, at: now, from: start)
     }

@@ -14,7 +14,7 @@ public enum Bus: UInt8, Sendable, CaseIterable {
   var isCAN: Bool { self == .can11 || self == .can29 }
 
   /// The address that every control unit of the emission standard hears.
-  var everybody: UInt32 {
+  var functionalAddress: UInt32 {
     switch self {
     case .iso9141: 0x686AF1
     case .kwp: 0xC033F1
@@ -24,8 +24,8 @@ public enum Bus: UInt8, Sendable, CaseIterable {
   }
 
   /// Whether everybody is meant: on a K-line the middle byte says so.
-  func isEverybody(_ address: UInt32) -> Bool {
-    isCAN ? address == everybody : address & 0xFF00 == everybody & 0xFF00
+  func isFunctional(_ address: UInt32) -> Bool {
+    isCAN ? address == functionalAddress : address & 0xFF00 == functionalAddress & 0xFF00
   }
 
   /// The address of the unit that the standard numbers 10, 11, …
@@ -53,7 +53,7 @@ public enum Bus: UInt8, Sendable, CaseIterable {
   }
 
   /// Another unit than the one that answers from there.
-  func neighbour(of source: UInt32) -> UInt32 { source ^ 4 }
+  func otherUnit(of source: UInt32) -> UInt32 { source ^ 4 }
 
   /// The identifier that a unit which answers from there is asked under, for flow control.
   func flowAddress(of source: UInt32) -> UInt32 {

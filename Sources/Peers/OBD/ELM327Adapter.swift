@@ -39,7 +39,7 @@ public struct ELM327Adapter: Machine {
   let faults: [AdapterFault]
   var noise: Noise
   var settings = AdapterSettings()
-  var outbox: AdapterOutbox
+  var sendQueue: SendQueue
   var phase = Phase.ready
   /// The protocol that outlives a reset.
   var storedProtocol = BusProtocol()
@@ -48,7 +48,7 @@ public struct ELM327Adapter: Machine {
   /// Requests to the car so far.
   var requests = 0
   /// Faults of a single moment that have struck, by position.
-  var struck: Set<Int> = []
+  var triggered: Set<Int> = []
   /// Frames of a reply that is told with the next one, and frames that are still on their way to a prompt that has come.
   var stale: [BusFrame] = []
   var late: [Arrival] = []
@@ -57,7 +57,7 @@ public struct ELM327Adapter: Machine {
   /// STSLU: it sleeps when nobody talks to it for 20 minutes, which no test waits for.
   var sleepsUnused = false
   /// The link is closed when everything is sent.
-  var hangsUp = false
+  var closesLink = false
   private var line: [UInt8] = []
   var pluggedIn: Instant = 0
   /// How often it was plugged in.
@@ -78,23 +78,23 @@ public struct ELM327Adapter: Machine {
     self.faults = faults
     noise = Noise(seed: seed)
     self.connections = connections
-    outbox = AdapterOutbox(baud: baud)
+    sendQueue = SendQueue(baud: baud)
     settings = afterReset
   }
 
   /// The settings that a reset leaves, with what is wrong with how it prints.
   private var afterReset: AdapterSettings {
     var settings = AdapterSettings()
-    settings.losesLineEnds = suffers(.noLineEnds)
-    settings.losesChecksums = suffers(.noChecksum)
-    settings.padsBare = suffers(.bareZeros)
-    settings.searchesAlways = suffers(.hollowProtocol)
+    settings.losesLineEnds = hasFault(.noLineEnds)
+    settings.losesChecksums = hasFault(.noChecksum)
+    settings.padsBare = hasFault(.bareZeros)
+    settings.searchesAlways = hasFault(.hollowProtocol)
     return settings
   }
 
   public var nextWake: Instant? {
-    guard let warning = lowPower?.warning else { return outbox.nextDue }
-    return min(warning, outbox.nextDue ?? .max)
+    guard let warning = lowPower?.warning else { return sendQueue.nextDue }
+    return min(warning, sendQueue.nextDue ?? .max)
   }
 
   public mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
@@ -105,20 +105,20 @@ public struct ELM327Adapter: Machine {
     case .received(.main, let bytes):
       for byte in bytes { hear(byte, at: now) }
     case .sent(let id, let failure):
-      outbox.sent(id)
-      if failure != nil { outbox.clear(at: now) }
+      sendQueue.sent(id)
+      if failure != nil { sendQueue.clear(at: now) }
     case .perform(let id, _): effects.append(.complete(id, .failure(.refused(code: "no-action", "a simulated adapter takes no commands"))))
     case .stopping: effects.append(.stopped)
     default: break
     }
     if let warning = lowPower?.warning, warning <= now {
       lowPower?.warning = nil
-      outbox.add(settings.line("LP ALERT") + settings.prompt, at: now)
+      sendQueue.add(settings.line("LP ALERT") + settings.prompt, at: now)
     }
-    if phase == .babbling, outbox.isEmpty { outbox.add(babble(), at: now + 10 * .millisecond) }
-    outbox.flush(at: now, &effects)
-    if hangsUp, outbox.isEmpty, !outbox.isSending {
-      hangsUp = false
+    if phase == .babbling, sendQueue.isEmpty { sendQueue.add(noiseBurst(), at: now + 10 * .millisecond) }
+    sendQueue.flush(at: now, &effects)
+    if closesLink, sendQueue.isEmpty, !sendQueue.isSending {
+      closesLink = false
       effects.append(.resetLink(.main, reason: "the adapter was unplugged"))
     }
   }
@@ -127,14 +127,14 @@ public struct ELM327Adapter: Machine {
     unplug(at: now)
     restoreDefaults()
     connections += 1
-    phase = suffers(.onceOnly) && connections > 1 ? .deaf(until: .max) : .ready
+    phase = hasFault(.onceOnly) && connections > 1 ? .deaf(until: .max) : .ready
   }
 
   private mutating func unplug(at now: Instant) {
-    outbox.reset(at: now)
+    sendQueue.reset(at: now)
     line = []
     (stale, late, lowPower) = ([], [], nil)
-    hangsUp = false
+    closesLink = false
     phase = .deaf(until: .max)
   }
 
@@ -155,17 +155,17 @@ public struct ELM327Adapter: Machine {
     case .busy(let end) where now < end: return interrupt(at: now)
     case .deaf, .busy: phase = .ready
     }
-    guard outbox.waiting < ELM327Adapter.maxWaiting else { return }
+    guard sendQueue.waiting < ELM327Adapter.maxWaiting else { return }
     switch byte {
-    case 0x0A where suffers(.oddLF): say("?", at: now)
+    case 0x0A where hasFault(.oddLF): say("?", at: now)
     case 0x00, 0x0A: return
     case 0x0D:
-      if settings.echo { outbox.add(settings.endOfLine, at: now) }
+      if settings.echo { sendQueue.add(settings.endOfLine, at: now) }
       let command = line
       line = []
-      run(command, at: now, from: now + outbox.duration(of: command.count + 1))
+      run(command, at: now, from: now + sendQueue.duration(of: command.count + 1))
     default:
-      if settings.echo { outbox.add([byte], at: now) }
+      if settings.echo { sendQueue.add([byte], at: now) }
       guard byte > 0x20, line.count < ELM327Adapter.maxLineLength else { return }
       line.append((0x61...0x7A).contains(byte) ? byte - 0x20 : byte)
     }
@@ -173,17 +173,17 @@ public struct ELM327Adapter: Machine {
 
   /// The byte that interrupts is lost; those behind it begin a new command.
   private mutating func interrupt(at now: Instant) {
-    outbox.clear(at: now)
-    outbox.add(settings.line("STOPPED") + settings.prompt, at: now)
+    sendQueue.clear(at: now)
+    sendQueue.add(settings.line("STOPPED") + settings.prompt, at: now)
     phase = .ready
   }
 
   private mutating func run(_ command: [UInt8], at now: Instant, from start: Instant) {
-    if command.isEmpty, suffers(.noRepeat) { return say("?", at: start) }
+    if command.isEmpty, hasFault(.noRepeat) { return say("?", at: start) }
     let command = command.isEmpty ? lastCommand : command
     lastCommand = command
     if command.isEmpty {
-      outbox.add(settings.prompt, at: start)
+      sendQueue.add(settings.prompt, at: start)
     } else if command.starts(with: Array("AT".utf8)) {
       attention(String(decoding: command.dropFirst(2), as: UTF8.self), at: start)
     } else if command.starts(with: Array("ST".utf8)) {
@@ -191,14 +191,14 @@ public struct ELM327Adapter: Machine {
     } else {
       request(command, at: now, from: start)
     }
-    if case .ready = phase, outbox.end > now { phase = .busy(until: outbox.end) }
+    if case .ready = phase, sendQueue.end > now { phase = .busy(until: sendQueue.end) }
   }
 
   /// Whether this fault is there all of the time.
-  func suffers(_ kind: AdapterFault.Kind) -> Bool { faults.contains { $0.kind == kind } }
+  func hasFault(_ kind: AdapterFault.Kind) -> Bool { faults.contains { $0.kind == kind } }
 
   /// Prints a line and the prompt.
   mutating func say(_ text: String, at instant: Instant) {
-    for piece in late((instant, settings.line(text) + settings.prompt)) { outbox.add(piece.bytes, at: piece.due) }
+    for piece in late((instant, settings.line(text) + settings.prompt)) { sendQueue.add(piece.bytes, at: piece.due) }
   }
 }

@@ -27,13 +27,13 @@ public struct ElectricCar: Car {
   public let padding: UInt8?
   public let ignition: Ignition
   private let cycle: DriveCycle
-  private let page: BatteryPage
+  private let record: BatteryRecord
   private let vin: String
   public var bus: Bus { .can11 }
   /// The battery's cells in series.
   var cells: Double { cycle.car.cells }
   /// The first byte of a page's answer: 62, or 61 for the older kind.
-  var service: UInt8 { page.head[0] }
+  var service: UInt8 { record.head[0] }
 
   /// A car that began its drive at this instant.
   public init(_ model: Model = .eGMP, origin: Instant = 0) { self.init(model, Ignition(origin: origin)) }
@@ -45,15 +45,15 @@ public struct ElectricCar: Car {
     switch model {
     case .eGMP:
       (padding, vin, cycle) = (0xAA, "KNAC381AVN5000042", ElectricCar.longRange)
-      page = BatteryPage(
+      record = BatteryRecord(
         head: [0x62, 0x01, 0x01], fields: 0xEFFB_E7EF, power: (0, 0), status: 0, inlet: 0x24, ignition: 0, isolation: 3000)
     case .ioniq28:
       (padding, vin, cycle) = (0x00, "KMHC851JFHU000042", ElectricCar.small)
-      page = BatteryPage(
+      record = BatteryRecord(
         head: [0x61, 0x01], fields: 0xFFFF_FFFF, power: (9000, 9800), status: 0x03, inlet: 17, ignition: 0x0D, isolation: 1000)
     case .kona:
       (padding, vin, cycle) = (0x00, "KMHK581HFMU000042", ElectricCar.crossover)
-      page = BatteryPage(
+      record = BatteryRecord(
         head: [0x62, 0x01, 0x01], fields: 0xFFF7_E7FF, power: (9800, 17_000), status: 0x01, inlet: 17, ignition: 0x0D, isolation: 3000,
         copiesMotor: true)
     }
@@ -67,14 +67,14 @@ public struct ElectricCar: Car {
     .init(mass: 1760, rolling: 150, drag: 0.38, motorTurns: 67.2, cells: 98, resistance: 0.08, capacity: 180, startOfCharge: 66))
 
   /// The state of the drive.
-  func moment(at now: Instant) -> DriveCycle.Moment { cycle.moment(Double(ignition.driven(at: now)) / 1e9) }
+  func moment(at now: Instant) -> DriveCycle.Moment { cycle.moment(Double(ignition.drivingTime(at: now)) / 1e9) }
 
   /// The converter charges the 12 V battery as long as the key is in.
   public func supply(at now: Instant) -> Int { ignition.supply(14_400, in: [.on, .run], at: now) }
 
   /// Who answers a request sent to this address, and with what. Asked of everybody, nobody refuses aloud.
   public func replies(to request: [UInt8], at address: UInt32, _ now: Instant) -> [Reply] {
-    let isForAll = address == bus.everybody
+    let isForAll = address == bus.functionalAddress
     let units = isForAll ? Array(ElectricCar.emission) : [address]
     var replies: [Reply] = []
     for unit in units {
@@ -87,18 +87,18 @@ public struct ElectricCar: Car {
   private func answer(of unit: UInt32, to request: [UInt8], isForAll: Bool, _ now: Instant) -> [UInt8]? {
     guard let service = request.first else { return nil }
     if unit == ElectricCar.driveUnit { return driveUnit(service, request, now) }
-    guard let pages = pages(of: unit) else { return nil }
+    guard let records = records(of: unit) else { return nil }
     // The units that only have pages keep out of what is asked of everybody.
     if service == 0x3E { return isForAll && unit != ElectricCar.battery ? nil : present(request) }
-    if service == 0x19, self.page.head[0] == 0x62 { return codes(of: unit, to: request) }
-    let head = page.head
+    if service == 0x19, self.record.head[0] == 0x62 { return codes(of: unit, to: request) }
+    let head = record.head
     guard service &+ 0x40 == head[0] else { return Reply.refusal(service, 0x11) }
     guard request.count == head.count else { return Reply.refusal(service, 0x13) }
     let identifier = request.dropFirst().reduce(0) { $0 << 8 | UInt16($1) }
     let (moment, supply) = (moment(at: now), supply(at: now))
-    if unit == ElectricCar.battery, request.dropFirst() == head.dropFirst() { return page.bytes(moment, cells: cells, supply: supply) }
-    guard let page = pages[identifier] else { return Reply.refusal(service, service == 0x22 ? 0x31 : 0x12) }
-    return [service &+ 0x40] + request.dropFirst() + page(self, moment, supply)
+    if unit == ElectricCar.battery, request.dropFirst() == head.dropFirst() { return record.bytes(moment, cells: cells, supply: supply) }
+    guard let record = records[identifier] else { return Reply.refusal(service, service == 0x22 ? 0x31 : 0x12) }
+    return [service &+ 0x40] + request.dropFirst() + record(self, moment, supply)
   }
 
   /// UDS, service 19 02: the brakes remember a wheel speed sensor, the others nothing.

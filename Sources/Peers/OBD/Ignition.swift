@@ -39,7 +39,7 @@ public struct Ignition: Sendable {
   }
 
   /// What the bus is like for somebody who asks.
-  enum Waking { case awake, silent, dead }
+  enum BusState { case awake, silent, dead }
 
   /// How long the bus stays alive when nobody answers any more.
   public static let lingering: Nanoseconds = 10 * .second
@@ -71,13 +71,13 @@ public struct Ignition: Sendable {
     return since.map { elapsed - $0 }
   }
 
-  func waking(at now: Instant) -> Waking {
+  func busState(at now: Instant) -> BusState {
     guard let time = time(in: [.off], at: now) else { return .awake }
     return time < Ignition.lingering ? .silent : .dead
   }
 
   /// How far the journey is. A car that is stopped stands at once; when it goes on, a new round begins.
-  func driven(at now: Instant) -> Nanoseconds {
+  func drivingTime(at now: Instant) -> Nanoseconds {
     let (elapsed, round) = (elapsed(at: now), Nanoseconds(DriveCycle.period) * .second)
     if turns.count == 1 { return elapsed }
     var driven: Nanoseconds = 0

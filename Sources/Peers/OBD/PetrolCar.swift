@@ -23,7 +23,7 @@ public struct PetrolCar: Car {
   public let ignition: Ignition
   private(set) var units: [Unit]
   /// Behind the gateway; it hears nothing that is asked of everybody.
-  private let axle = AxleUnit()
+  private let axle = RearAxleECU()
   /// On the journey, where the frozen frame was frozen: in the cruise at 80 km/h.
   private static let frozenAt = 70.0
 
@@ -46,7 +46,7 @@ public struct PetrolCar: Car {
 
   public mutating func replies(to request: [UInt8], at address: UInt32, _ now: Instant) -> [Reply] {
     guard let service = request.first else { return [] }
-    let isForAll = bus.isEverybody(address)
+    let isForAll = bus.isFunctional(address)
     var replies: [Reply] = []
     for index in units.indices where isForAll || bus.isAddress(address, of: units[index].number) {
       let state = state(units[index], at: now)
@@ -59,9 +59,9 @@ public struct PetrolCar: Car {
           Reply(id: bus.source(of: units[index].number), payload: payload, delay: Nanoseconds(index) * 700 * .microsecond))
       }
     }
-    if bus.isCAN, !isForAll, bus.isAddress(address, of: AxleUnit.number) {
-      let moment = PetrolDrive.moment(Double(ignition.driven(at: now)) / 1e9, isRunning: ignition.time(in: [.run], at: now) != nil)
-      replies += axle.answers(to: request, moment).map { Reply(id: bus.source(of: AxleUnit.number), payload: $0) }
+    if bus.isCAN, !isForAll, bus.isAddress(address, of: RearAxleECU.number) {
+      let moment = PetrolDrive.moment(Double(ignition.drivingTime(at: now)) / 1e9, isRunning: ignition.time(in: [.run], at: now) != nil)
+      replies += axle.answers(to: request, moment).map { Reply(id: bus.source(of: RearAxleECU.number), payload: $0) }
     }
     return replies
   }
@@ -74,7 +74,7 @@ public struct PetrolCar: Car {
   private func state(_ unit: Unit, at now: Instant) -> PetrolState {
     let time = ignition.time(in: [.run], at: now)
     return PetrolState(
-      moment: PetrolDrive.moment(Double(ignition.driven(at: now)) / 1e9, isRunning: time != nil), memory: unit.memory,
+      moment: PetrolDrive.moment(Double(ignition.drivingTime(at: now)) / 1e9, isRunning: time != nil), memory: unit.memory,
       supply: supply(at: now), running: Double(time ?? 0) / 1e9)
   }
 

@@ -108,14 +108,14 @@ enum PetrolParameters {
   static func bitmap(from first: UInt8, of numbers: [UInt8]) -> [UInt8]? {
     let highest = numbers.max() ?? 0
     guard first == 0 || first < highest else { return nil }
-    var page = Layout(4)
+    var record = Layout(4)
     for offset in 1...32 {
       let number = Int(first) + offset
       guard offset == 32 ? number < Int(highest) : number <= 255 && numbers.contains(UInt8(number)) else { continue }
       let index = (offset - 1) / 8
-      page.put([page.bytes[index] | 0x80 >> UInt8((offset - 1) % 8)], at: index)
+      record.put([record.bytes[index] | 0x80 >> UInt8((offset - 1) % 8)], at: index)
     }
-    return page.bytes
+    return record.bytes
   }
 
   private static func byte(_ value: Double) -> [UInt8] { [UInt8(max(0, min(255, value.rounded())))] }

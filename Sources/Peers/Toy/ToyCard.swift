@@ -21,7 +21,7 @@ struct ToyCard: Sendable, Equatable {
   /// Facts that were fetched, by slot; the others are those it shipped with.
   private(set) var facts: [Int: [UInt8]] = [:]
   /// Name and password that the chip joins by itself.
-  private(set) var remembered: ToyCredentials?
+  private(set) var remembered: ReceivedCredentials?
 
   /// What was kept, or a new toy's for this user.
   init(_ files: [String: [UInt8]], user: String) {
@@ -36,7 +36,7 @@ struct ToyCard: Sendable, Equatable {
     self.user = files["u.txt"].map(Self.text) ?? user
     for slot in 0..<Self.ring { facts[slot] = files["\(slot).txt"].map { Array($0.prefix(Self.maxFileSize)) } }
     if let lines = files["esp8266.txt"]?.split(separator: 0x0A, omittingEmptySubsequences: false), lines.count == 2 {
-      remembered = ToyCredentials(user: [], network: Array(lines[0]), password: Array(lines[1]))
+      remembered = ReceivedCredentials(user: [], network: Array(lines[0]), password: Array(lines[1]))
     }
   }
 
@@ -89,7 +89,7 @@ struct ToyCard: Sendable, Equatable {
   }
 
   /// What the chip joins by itself from now on.
-  mutating func remember(_ credentials: ToyCredentials, _ effects: inout Effects) {
+  mutating func remember(_ credentials: ReceivedCredentials, _ effects: inout Effects) {
     remembered = credentials
     effects.append(.store(key: "esp8266.txt", credentials.network + [0x0A] + credentials.password))
   }

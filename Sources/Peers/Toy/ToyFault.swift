@@ -9,7 +9,7 @@ public typealias ToyFault = Fault<ToyTrouble>
 public enum ToyTrouble: String, FaultKind {
   case redial, early, mute, split, newline, yes, no, silent, reset
 
-  public static let struck = "connections"
+  public static let countedItems = "connections"
 
   public var usual: (moment: FaultMoment, time: Nanoseconds?) {
     switch self {

@@ -14,7 +14,7 @@ public struct TriviaToy: Machine {
     case off
     case booting(until: Instant)
     /// The main loop, maybe with a connection to the server.
-    case playing(ToyTalk)
+    case playing(ToyExchange)
     case resting(until: Instant)
     case dialling(until: Instant)
     /// As documented: it listens, and nobody is there.
@@ -27,8 +27,8 @@ public struct TriviaToy: Machine {
     case waitingForCredentials(until: Instant)
     case mute
     /// The answer of an early firmware is being sent.
-    case parting(ToyCredentials)
-    case joining(ToyCredentials, until: Instant, succeeds: Bool)
+    case parting(ReceivedCredentials)
+    case joining(ReceivedCredentials, until: Instant, succeeds: Bool)
   }
 
   static let phone: LinkName = "phone"
@@ -51,9 +51,9 @@ public struct TriviaToy: Machine {
   var nextPass: Instant = 0
   var connections = 0
   var mismatches = 0
-  var struck: Set<ToyTrouble> = []
+  var triggered: Set<ToyTrouble> = []
   var lastSend: SendID = 0
-  private var toldLED = ToyLED.off
+  private var reportedLED = ToyLED.off
 
   /// A toy without power; `started` switches it on.
   public init(_ settings: ToySettings) {
@@ -78,7 +78,7 @@ public struct TriviaToy: Machine {
     case .booting(let until), .resting(let until), .dialling(let until), .waitingForOK(let until), .pausing(let until, _),
       .busy(let until), .waitingForCredentials(let until), .joining(_, let until, _):
       until
-    case .playing(let talk): nextWake(during: talk)
+    case .playing(let exchange): nextWake(during: exchange)
     case .off, .waitingForPhone, .answering, .mute, .parting: nil
     }
   }
@@ -113,7 +113,7 @@ public struct TriviaToy: Machine {
   /// What is due now; every step ends in a phase whose moment is later, or in none.
   private mutating func step(at now: Instant, _ effects: inout Effects) {
     switch phase {
-    case .playing(let talk): stepMainLoop(talk, at: now, &effects)
+    case .playing(let exchange): stepMainLoop(exchange, at: now, &effects)
     case .booting:
       isOnline = settings.isJoined || card.remembered.map(canJoin) ?? false
       tell("user", user.isEmpty ? "its card names no user" : "its card says user \(user)", &effects)
@@ -130,15 +130,15 @@ public struct TriviaToy: Machine {
     nextThrow = settings.throwEvery.map { now + $0 }
   }
 
-  func canJoin(_ credentials: ToyCredentials) -> Bool {
+  func canJoin(_ credentials: ReceivedCredentials) -> Bool {
     credentials.isPossible && settings.network?.takes(credentials) != false && settings.joinsAfter <= timing.join
   }
 
   func tell(_ name: String, _ text: String, _ effects: inout Effects) { effects.append(.event(name: name, text: text)) }
 
   private mutating func showLED(_ effects: inout Effects) {
-    guard led != toldLED else { return }
-    toldLED = led
+    guard led != reportedLED else { return }
+    reportedLED = led
     tell("led", "LED \(led.rawValue): \(led.meaning)", &effects)
   }
 }

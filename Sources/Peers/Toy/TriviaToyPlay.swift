@@ -5,26 +5,26 @@
 import Protocols
 
 /// The connection to the server.
-enum ToyTalk: Sendable, Equatable {
+enum ToyExchange: Sendable, Equatable {
   case none
-  case dialling(ToyErrand, until: Instant)
-  case asking(ToyErrand, until: Instant)
+  case dialling(ToyServerRequest, until: Instant)
+  case asking(ToyServerRequest, until: Instant)
 }
 
 extension TriviaToy {
   private var makesUp: Bool { isOnline && !user.isEmpty && (card.unreported > 0 || card.owed > 0) }
 
-  func nextWake(during talk: ToyTalk) -> Instant? {
-    switch talk {
+  func nextWake(during exchange: ToyExchange) -> Instant? {
+    switch exchange {
     case .none: [presses.first, nextThrow, makesUp ? nextPass : nil].compactMap(\.self).min()
     case .dialling(_, let until), .asking(_, let until): until
     }
   }
 
-  mutating func stepMainLoop(_ talk: ToyTalk, at now: Instant, _ effects: inout Effects) {
-    switch talk {
-    case .dialling(let errand, _): finish(errand, "the server cannot be reached", at: now, &effects)
-    case .asking(let errand, _): finish(errand, "the server does not answer", at: now, &effects)
+  mutating func stepMainLoop(_ exchange: ToyExchange, at now: Instant, _ effects: inout Effects) {
+    switch exchange {
+    case .dialling(let request, _): finish(request, "the server cannot be reached", at: now, &effects)
+    case .asking(let request, _): finish(request, "the server does not answer", at: now, &effects)
     case .none:
       if lookAtButton(at: now, &effects) { return }
       if let due = nextThrow, due <= now {
@@ -61,41 +61,41 @@ extension TriviaToy {
     }
   }
 
-  private mutating func begin(_ errand: ToyErrand, at now: Instant, _ effects: inout Effects) {
+  private mutating func begin(_ request: ToyServerRequest, at now: Instant, _ effects: inout Effects) {
     effects.append(.openLink(Self.server, url: settings.server))
-    phase = .playing(.dialling(errand, until: now + timing.dial))
+    phase = .playing(.dialling(request, until: now + timing.dial))
   }
 
   mutating func serverIsThere(at now: Instant, _ effects: inout Effects) {
-    guard case .playing(.dialling(let errand, _)) = phase else { return effects.append(.closeLink(Self.server)) }
-    let overflow = errand.overflow(user: user)
+    guard case .playing(.dialling(let request, _)) = phase else { return effects.append(.closeLink(Self.server)) }
+    let overflow = request.overflow(user: user)
     if overflow > 0 { tell("overflow", "its request overflows a buffer by \(overflow) bytes: a real toy may restart", &effects) }
     lastSend &+= 1
-    effects.send(Self.server, errand.request(user: user, noise: &noise), lastSend)
-    phase = .playing(.asking(errand, until: now + timing.answer))
+    effects.send(Self.server, request.request(user: user, noise: &noise), lastSend)
+    phase = .playing(.asking(request, until: now + timing.answer))
   }
 
   mutating func read(_ packet: [UInt8], at now: Instant, _ effects: inout Effects) {
-    guard case .playing(.asking(let errand, let until)) = phase, now < until else { return }
-    let answer = ToyAnswer(packet: packet)
+    guard case .playing(.asking(let request, let until)) = phase, now < until else { return }
+    let answer = ToyServerReply(packet: packet)
     if answer.excess > 0 { tell("lost", "the answer's last \(answer.excess) bytes are lost", &effects) }
-    guard answer.isOK else { return finish(errand, "the answer does not begin with HTTP/1.1 200 OK", at: now, &effects) }
-    if case .fetch = errand {
+    guard answer.isOK else { return finish(request, "the answer does not begin with HTTP/1.1 200 OK", at: now, &effects) }
+    if case .fetch = request {
       let slot = card.keep(answer.fact, &effects)
       let text = answer.fact.isEmpty ? "nothing, for no quotes were in the packet" : String(decoding: answer.fact, as: UTF8.self)
       tell("fetched", "it keeps as fact \(slot): \(text)", &effects)
     }
-    finish(errand, nil, at: now, &effects)
+    finish(request, nil, at: now, &effects)
   }
 
   /// One connection is over, well or with a reason.
-  private mutating func finish(_ errand: ToyErrand, _ failure: String?, at now: Instant, _ effects: inout Effects) {
+  private mutating func finish(_ request: ToyServerRequest, _ failure: String?, at now: Instant, _ effects: inout Effects) {
     effects.append(.closeLink(Self.server))
     phase = .playing(.none)
     nextPass = now + timing.pass
     catchUp(to: now)
-    if let failure { tell("failed", "\(failure): \(errand.words) comes later", &effects) }
-    switch errand {
+    if let failure { tell("failed", "\(failure): \(request.words) comes later", &effects) }
+    switch request {
     case .fetch(isOwed: false):
       if failure == nil { begin(.reportOne, at: now, &effects) } else { card.owe(&effects) }
     case .reportOne:
@@ -110,7 +110,7 @@ extension TriviaToy {
   }
 }
 
-extension ToyErrand {
+extension ToyServerRequest {
   fileprivate var words: String {
     switch self {
     case .fetch: "the next fact"

@@ -53,7 +53,7 @@ extension TriviaToy {
     switch (phase, state) {
     case (.dialling, .up), (.waitingForPhone, .up):
       connections += 1
-      if suffers(.mute, at: now) { phase = .mute } else { phase = .waitingForOK(until: now + timing.firstPacket) }
+      if hasFault(.mute, at: now) { phase = .mute } else { phase = .waitingForOK(until: now + timing.firstPacket) }
     case (.waitingForPhone, .down(let reason)):
       tell("setup", "it cannot listen: \(reason)", &effects)
       phase = .resting(until: now + .second)
@@ -80,11 +80,11 @@ extension TriviaToy {
       tell("setup", "the phone's first packet is not ok: it closes and connects again\(memory)", &effects)
       return redial(at: now, &effects)
     }
-    if suffers(.early, at: now) { return redial(at: now, &effects) }
-    if suffers(.split, at: now) {
+    if hasFault(.early, at: now) { return redial(at: now, &effects) }
+    if hasFault(.split, at: now) {
       say([Self.ok[0]], then: .answering(rest: [Self.ok[1]]), &effects)
     } else {
-      say(suffers(.newline, at: now) ? Self.ok + [0x0A] : Self.ok, then: .answering(rest: []), &effects)
+      say(hasFault(.newline, at: now) ? Self.ok + [0x0A] : Self.ok, then: .answering(rest: []), &effects)
     }
   }
 
@@ -99,7 +99,7 @@ extension TriviaToy {
     switch phase {
     case .answering(let rest) where !rest.isEmpty: phase = .pausing(until: now + 100 * .millisecond, rest: rest)
     case .answering:
-      if suffers(.redial, at: now) { redial(at: now, &effects) } else { phase = .busy(until: now + timing.busy) }
+      if hasFault(.redial, at: now) { redial(at: now, &effects) } else { phase = .busy(until: now + timing.busy) }
     case .parting(let credentials):
       effects.append(.closeLink(Self.phone))
       join(credentials, at: now, &effects)
@@ -108,32 +108,32 @@ extension TriviaToy {
   }
 
   private mutating func take(_ packet: [UInt8], at now: Instant, _ effects: inout Effects) {
-    if packet.count > ToyCredentials.longest {
-      tell("lost", "\(packet.count) bytes of credentials: only the first \(ToyCredentials.longest) count", &effects)
+    if packet.count > ReceivedCredentials.longest {
+      tell("lost", "\(packet.count) bytes of credentials: only the first \(ReceivedCredentials.longest) count", &effects)
     }
-    let credentials = ToyCredentials(packet: packet)
+    let credentials = ReceivedCredentials(packet: packet)
     let texts = [credentials.user, credentials.network, credentials.password].map { String(decoding: $0, as: UTF8.self) }
     tell("credentials", "user \"\(texts[0])\", network \"\(texts[1])\", password \"\(texts[2])\"", &effects)
     card.belong(to: credentials.user, &effects)
     if texts[0] != user { tell("user", "the new user counts when it has been switched off and on", &effects) }
-    if suffers(.yes, at: now) { return say(Array("yes".utf8), then: .parting(credentials), &effects) }
-    if suffers(.no, at: now) { return say(Array("no".utf8), then: .parting(credentials), &effects) }
-    if suffers(.reset, at: now) {
+    if hasFault(.yes, at: now) { return say(Array("yes".utf8), then: .parting(credentials), &effects) }
+    if hasFault(.no, at: now) { return say(Array("no".utf8), then: .parting(credentials), &effects) }
+    if hasFault(.reset, at: now) {
       effects.append(.resetLink(Self.phone, reason: "its network is gone"))
-    } else if !suffers(.silent, at: now) {
+    } else if !hasFault(.silent, at: now) {
       effects.append(.closeLink(Self.phone))
     }
     join(credentials, at: now, &effects)
   }
 
-  private mutating func join(_ credentials: ToyCredentials, at now: Instant, _ effects: inout Effects) {
+  private mutating func join(_ credentials: ReceivedCredentials, at now: Instant, _ effects: inout Effects) {
     if let injection = credentials.injection { tell("injected", injection, &effects) }
     // To a broken command the chip says neither OK nor FAIL, which is what the toy waits for.
     let time = credentials.injection == nil ? min(settings.joinsAfter, timing.join) : timing.join
     phase = .joining(credentials, until: now + time, succeeds: canJoin(credentials))
   }
 
-  private mutating func finishJoining(_ credentials: ToyCredentials, _ succeeds: Bool, at now: Instant, _ effects: inout Effects) {
+  private mutating func finishJoining(_ credentials: ReceivedCredentials, _ succeeds: Bool, at now: Instant, _ effects: inout Effects) {
     isOnline = succeeds
     if succeeds { card.remember(credentials, &effects) }
     let name = String(decoding: credentials.network, as: UTF8.self)
@@ -148,12 +148,12 @@ extension TriviaToy {
   }
 
   /// Whether this connection is one that the fault strikes.
-  private mutating func suffers(_ kind: ToyTrouble, at now: Instant) -> Bool {
+  private mutating func hasFault(_ kind: ToyTrouble, at now: Instant) -> Bool {
     guard let fault = settings.faults.first(where: { $0.kind == kind }) else { return false }
     switch fault.moment {
     case .always: return true
     case .every(let count): return connections <= count
-    case .after(let time): return now - origin >= time && struck.insert(kind).inserted
+    case .after(let time): return now - origin >= time && triggered.insert(kind).inserted
     }
   }
 }

@@ -10,7 +10,7 @@ public enum TriviaTrouble: String, FaultKind {
   case error, down, html, redirect, garbage
   case lost, slow, drip, truncated, huge, strings, null, duplicate
 
-  public static let struck = "answers"
+  public static let countedItems = "answers"
 
   public var usual: (moment: FaultMoment, time: Nanoseconds?) { (.every(1), takesTime ? 20 * .second : nil) }
 

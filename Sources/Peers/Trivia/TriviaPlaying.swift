@@ -8,26 +8,26 @@ extension TriviaService {
   /// Of an answer to a toy, with its head: it reads one packet.
   private static let maxToyReplyLength = 1024
 
-  func history(_ id: String, _ asked: HTTPAsked, _ accent: TriviaAccent) throws -> HTTPReply {
+  func history(_ id: String, _ asked: HTTPAsked, _ variant: TriviaReplyVariant) throws -> HTTPReply {
     let id = try number(id, "userId")
     try check(asked, is: id)
     let user = try known(id)
     let entries = user.heard > 0 ? try store.entries(1...user.heard, of: id) : []
-    return HTTPReply(200, TriviaReply.history(entries, accent).text)
+    return HTTPReply(200, TriviaReply.history(entries, variant).text)
   }
 
   /// A toy has played so many facts more. It cannot have played what it has not got.
   func markHeard(_ id: String, _ count: String) throws -> HTTPReply {
     let (id, count) = (try number(id, "userId"), try number(count, "count"))
     var user = try known(id)
-    guard count >= 1 else { throw TriviaRefusal(400, "Invalid count") }
+    guard count >= 1 else { throw TriviaErrorReply(400, "Invalid count") }
     user.heard = max(user.heard, min(user.heard + count, user.downloaded))
     try store.setCounters(user)
     return TriviaReply.done
   }
 
   /// A toy fetches its next fact; it is gone for it even if the answer gets lost.
-  func download(_ id: String, _ accent: TriviaAccent) throws -> HTTPReply {
+  func download(_ id: String, _ variant: TriviaReplyVariant) throws -> HTTPReply {
     guard var user = try store.user(try number(id, "userId")), let fact = try store.fact(after: user.downloaded) else {
       return TriviaReply.notFound
     }
@@ -36,36 +36,36 @@ extension TriviaService {
     guard (try? TriviaFact.speakable(fact.text)) == fact.text else {
       throw ValueError("fact \(fact.id) is nothing that a toy can speak: load it again with --facts")
     }
-    let reply = HTTPReply(200, accent.text(fact.text).text)
+    let reply = HTTPReply(200, variant.text(fact.text).text)
     guard reply.bytes.count <= Self.maxToyReplyLength else { throw ValueError("fact \(fact.id) is too long for a toy") }
     return reply
   }
 
-  func vote(_ id: String, _ asked: HTTPAsked, _ accent: TriviaAccent) throws -> HTTPReply {
+  func vote(_ id: String, _ asked: HTTPAsked, _ variant: TriviaReplyVariant) throws -> HTTPReply {
     let id = try number(id, "triviaId")
     let body = try TriviaBody(asked.body)
     let (user, fact, vote) = (try body.number("userId") ?? 0, try body.number("triviaId") ?? 0, try body.number("userVote"))
     try check(asked, is: user)
     guard fact == id else { return TriviaReply.badRequest }
-    guard let vote, (-1...1).contains(vote) else { throw TriviaRefusal(400, "userVote is -1, 0 or 1") }
+    guard let vote, (-1...1).contains(vote) else { throw TriviaErrorReply(400, "userVote is -1, 0 or 1") }
     let heard = try store.user(user)?.heard ?? 0
     guard fact >= 1, fact <= heard, let before = try store.entries(fact...fact, of: user).first else {
-      throw TriviaRefusal(400, "User has not heard trivia yet or invalid user id/trivia id ")
+      throw TriviaErrorReply(400, "User has not heard trivia yet or invalid user id/trivia id ")
     }
     if before.vote == vote { return TriviaReply.unchanged }
     try store.setVote(vote, on: fact, of: user)
     guard let after = try store.entries(fact...fact, of: user).first else { return TriviaReply.notFound }
-    return HTTPReply(200, TriviaReply.entry(after, accent).text)
+    return HTTPReply(200, TriviaReply.entry(after, variant).text)
   }
 
   private func known(_ id: Int) throws -> TriviaUser {
-    guard let user = try store.user(id) else { throw TriviaRefusal(400, "Invalid UserId") }
+    guard let user = try store.user(id) else { throw TriviaErrorReply(400, "Invalid UserId") }
     return user
   }
 
   /// A number in a path, as the original counted: 32 bits.
   private func number(_ text: String, _ name: String) throws -> Int {
     if let number = Int32(text) { return Int(number) }
-    throw TriviaRefusal(TriviaReply.message(400, "The request is invalid.", detail: "\(name) is a whole number of 32 bits."))
+    throw TriviaErrorReply(TriviaReply.message(400, "The request is invalid.", detail: "\(name) is a whole number of 32 bits."))
   }
 }

@@ -5,7 +5,7 @@
 import Protocols
 
 /// A simulated trivia server, for one client.
-public struct TriviaServer: Machine, Discreet {
+public struct TriviaServer: Machine, Redacting {
   /// What has still to go out.
   private struct Outgoing {
     var bytes: ArraySlice<UInt8>
@@ -51,7 +51,7 @@ public struct TriviaServer: Machine, Discreet {
     }
   }
 
-  public func shown(of bytes: [UInt8]) -> Int {
+  public func printableCount(of bytes: [UInt8]) -> Int {
     isPastTarget ? 0 : bytes.firstIndex(where: Self.ends.contains).map { $0 + 1 } ?? bytes.count
   }
 
@@ -123,10 +123,10 @@ public struct TriviaServer: Machine, Discreet {
     if has(.html, at: now) { return answer(HTTPReply(200, "<html><form>log in</form></html>", type: page), at: now) }
     if has(.error, at: now) { return answer(TriviaReply.error, at: now) }
 
-    let accent = TriviaAccent(
+    let variant = TriviaReplyVariant(
       idsAreTexts: has(.strings, at: now), factsAreNull: has(.null, at: now), historyIsDouble: has(.duplicate, at: now))
-    var (reply, trouble) = service.answer(asked, accent)
-    if let trouble { effects.append(.event(name: "trouble", text: trouble)) }
+    var (reply, internalError) = service.answer(asked, variant)
+    if let internalError { effects.append(.event(name: "trouble", text: internalError)) }
     if has(.lost, at: now) { return hangUp("lost the answer", &effects) }
     if has(.huge, at: now) { reply.body += [UInt8](repeating: UInt8(ascii: " "), count: 10_000_000) }
     answer(reply, at: now + (fault(.slow, at: now)?.time ?? 0), drips: has(.drip, at: now))

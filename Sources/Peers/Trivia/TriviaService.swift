@@ -23,18 +23,18 @@ public struct TriviaService: Sendable {
     (self.store, self.wantsTokens, self.rounds, self.random) = (store, wantsTokens, rounds, random)
   }
 
-  /// Does what was asked. `trouble` is what is wrong with the server itself, in a person's words.
-  func answer(_ asked: HTTPAsked, _ accent: TriviaAccent = TriviaAccent()) -> (reply: HTTPReply, trouble: String?) {
+  /// Does what was asked. `internalError` describes an error of the server itself.
+  func answer(_ asked: HTTPAsked, _ variant: TriviaReplyVariant = TriviaReplyVariant()) -> (reply: HTTPReply, internalError: String?) {
     do {
-      return (try call(asked, accent), nil)
-    } catch let refusal as TriviaRefusal {
+      return (try call(asked, variant), nil)
+    } catch let refusal as TriviaErrorReply {
       return (refusal.reply, nil)
     } catch {
       return (TriviaReply.error, (error as? ValueError)?.description ?? "\(error)")
     }
   }
 
-  private func call(_ asked: HTTPAsked, _ accent: TriviaAccent) throws -> HTTPReply {
+  private func call(_ asked: HTTPAsked, _ variant: TriviaReplyVariant) throws -> HTTPReply {
     let parts = asked.path.split(separator: "/").map(String.init)
     func only(_ method: String, _ body: () throws -> HTTPReply) throws -> HTTPReply {
       if asked.method == method { return try body() }
@@ -43,12 +43,12 @@ public struct TriviaService: Sendable {
       return reply
     }
     switch (parts.first?.lowercased(), parts.dropFirst().first?.lowercased(), parts.count) {
-    case ("user", "register", 2): return try only("POST") { try register(asked, accent) }
-    case ("user", "login", 2): return try only("POST") { try logIn(asked, accent) }
-    case ("user", "history", 3): return try only("GET") { try history(parts[2], asked, accent) }
+    case ("user", "register", 2): return try only("POST") { try register(asked, variant) }
+    case ("user", "login", 2): return try only("POST") { try logIn(asked, variant) }
+    case ("user", "history", 3): return try only("GET") { try history(parts[2], asked, variant) }
     case ("user", "history", 4): return try only("GET") { try markHeard(parts[2], parts[3]) }
-    case ("trivia", "vote", 3): return try only("PUT") { try vote(parts[2], asked, accent) }
-    case ("trivia", _, 2): return try only("GET") { try download(parts[1], accent) }
+    case ("trivia", "vote", 3): return try only("PUT") { try vote(parts[2], asked, variant) }
+    case ("trivia", _, 2): return try only("GET") { try download(parts[1], variant) }
     // The original's `GET /User` tells everybody every user's e-mail address. No app and no toy asks for it, so nobody gets it.
     default: return TriviaReply.message(404, "There is nothing at this address.")
     }
@@ -56,37 +56,37 @@ public struct TriviaService: Sendable {
 
   // MARK: Accounts
 
-  private func register(_ asked: HTTPAsked, _ accent: TriviaAccent) throws -> HTTPReply {
+  private func register(_ asked: HTTPAsked, _ variant: TriviaReplyVariant) throws -> HTTPReply {
     let body = try TriviaBody(asked.body)
     let (name, email, password) = (try body.text("name"), try body.text("email") ?? "", try body.text("password") ?? "")
     guard TriviaAddress.isAccepted(email), !password.isEmpty, (name ?? "").utf8.count <= Self.maxNameLength, try store.account(email) == nil
-    else { throw TriviaRefusal(400, "Account with email \(email) already exists or invalid email") }
+    else { throw TriviaErrorReply(400, "Account with email \(email) already exists or invalid email") }
     let user = try store.add(name: name, email: email, password: TriviaPassword(password, salt: salt, rounds: rounds))
-    var reply = try letIn(user, status: 201, accent)
+    var reply = try letIn(user, status: 201, variant)
     reply.fields["Location"] = "\(Self.origin(asked))/User/Register?id=\(user.id)"
     return reply
   }
 
-  private func logIn(_ asked: HTTPAsked, _ accent: TriviaAccent) throws -> HTTPReply {
+  private func logIn(_ asked: HTTPAsked, _ variant: TriviaReplyVariant) throws -> HTTPReply {
     let body = try TriviaBody(asked.body)
     let (email, password) = (try body.text("email") ?? "", try body.text("password") ?? "")
     guard let account = try store.account(email) else {
       _ = try TriviaPassword(password, salt: salt, rounds: rounds)  // the time it takes does not tell who has an account
       return TriviaReply.notFound
     }
-    return account.password.matches(password) ? try letIn(account.user, status: 200, accent) : TriviaReply.notFound
+    return account.password.matches(password) ? try letIn(account.user, status: 200, variant) : TriviaReply.notFound
   }
 
   private var salt: [UInt8] { random(TriviaPassword.saltSize) }
 
-  private func letIn(_ user: TriviaUser, status: Int, _ accent: TriviaAccent) throws -> HTTPReply {
+  private func letIn(_ user: TriviaUser, status: Int, _ variant: TriviaReplyVariant) throws -> HTTPReply {
     var token: String?
     if wantsTokens {
       let text = TriviaToken.text(random(TriviaToken.size))
       try store.keep(token: TriviaToken.hash(text), of: user.id)
       token = text
     }
-    var reply = HTTPReply(status, TriviaReply.user(user, token: token, accent).text)
+    var reply = HTTPReply(status, TriviaReply.user(user, token: token, variant).text)
     reply.isSecret = token != nil
     return reply
   }
@@ -98,7 +98,7 @@ public struct TriviaService: Sendable {
     if words.count == 2, words[0].lowercased() == "bearer", try store.owner(of: TriviaToken.hash(String(words[1]))) == user { return }
     var reply = TriviaReply.message(401, "The token of this user is missing or no longer valid: log in again.")
     reply.fields["WWW-Authenticate"] = "Bearer"
-    throw TriviaRefusal(reply)
+    throw TriviaErrorReply(reply)
   }
 
   /// How the client called us, where that can stand in a field.

@@ -9,7 +9,7 @@ public typealias ForecastFault = Fault<ForecastTrouble>
 public enum ForecastTrouble: String, FaultKind {
   case error, limit, down, html, null, unit, redirect, slow, truncated, huge, garbage
 
-  public static let struck = "answers"
+  public static let countedItems = "answers"
 
   public var usual: (moment: FaultMoment, time: Nanoseconds?) { (.every(1), takesTime ? 20 * .second : nil) }
 

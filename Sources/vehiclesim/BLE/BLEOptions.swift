@@ -49,9 +49,9 @@ struct BLEOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "What goes wrong on the air: \(AirFault.table.map { "\($0.form) (\($0.help))" }.joined(separator: "; ")). Any number.",
-      valueName: "spec"), transform: { try AirFault($0) })
-  var air: [AirFault] = []
+      "What goes wrong on the air: \(RadioFault.table.map { "\($0.form) (\($0.help))" }.joined(separator: "; ")). Any number.",
+      valueName: "spec"), transform: { try RadioFault($0) })
+  var air: [RadioFault] = []
 
   enum Writes: String, ExpressibleByArgument, CaseIterable {
     case withoutResponse = "without-response"
@@ -82,11 +82,11 @@ struct BLEOptions: ParsableArguments {
   }
 }
 
-extension Place {
+extension PeerOptions {
   /// The air that was asked for, where peers of this kind fly.
-  func air(_ role: GATTRole, named usualName: String, traits: AirTraits, isInstant: Bool) throws -> Air {
-    guard let profile = ble.gatt ?? role.profiles.first else { throw Failure("this kind has no profile on BLE: give --gatt") }
-    return Air(
+  func peripheral(_ role: GATTRole, named usualName: String, traits: PeripheralTraits, isInstant: Bool) throws -> PeripheralSettings {
+    guard let profile = ble.gatt ?? role.profiles.first else { throw SimulatorError("this kind has no profile on BLE: give --gatt") }
+    return PeripheralSettings(
       name: name ?? usualName, address: (ble.address ?? "AA:BB:CC:00:11:22").uppercased(), profile: profile,
       writeFlags: (ble.writes ?? traits.writes).flags, mtu: ble.mtu ?? 23, others: ble.also, faults: ble.air, traits: traits,
       isInstant: isInstant)
@@ -94,7 +94,7 @@ extension Place {
 }
 
 /// What peripherals of a kind are like beside their profile.
-struct AirTraits {
+struct PeripheralTraits {
   /// How they are written, unless somebody says otherwise.
   var writes = BLEOptions.Writes.withoutResponse
   /// Their service stands in what they advertise.

@@ -7,13 +7,13 @@ final class SimulatedPeripheral {
   private static let service = "org.bluez.GattService1"
   private static let characteristic = "org.bluez.GattCharacteristic1"
 
-  private let air: Air
-  private unowned let host: StandIn
+  private let settings: PeripheralSettings
+  private unowned let host: MockBlueZ
   private let path: String
   private let makeMachine: () -> any Machine
   private var machine: (any Machine)?
   private var effects = Effects()
-  private var pulse: Pulse?
+  private var timer: Timer?
   private var connecting: BusMessage?
   private var isConnected = false
   /// Counts the GATT tables, so that each has paths of its own.
@@ -24,32 +24,36 @@ final class SimulatedPeripheral {
   /// What was written last.
   private var value: [UInt8]
   private var isNotifying = false
-  private var notifySocket: Packets?
-  private var writeSocket: Packets?
+  private var notifySocket: PacketSocket?
+  private var writeSocket: PacketSocket?
 
   /// Wakes the machine.
-  private final class Pulse: Watched {
-    private let beat: (Instant) -> Void
-    init(_ beat: @escaping (Instant) -> Void) { self.beat = beat }
-    override func woken(at now: Instant) { beat(now) }
+  private final class Timer: EventSource {
+    private let fire: (Instant) -> Void
+    init(_ fire: @escaping (Instant) -> Void) { self.fire = fire }
+    override func woken(at now: Instant) { fire(now) }
   }
 
-  init(_ air: Air, of host: StandIn, machine: @escaping () -> any Machine) {
-    self.air = air
+  init(_ settings: PeripheralSettings, of host: MockBlueZ, machine: @escaping () -> any Machine) {
+    self.settings = settings
     self.host = host
-    path = StandIn.path(air.address)
+    path = MockBlueZ.path(settings.address)
     makeMachine = machine
-    value = air.traits.firstValue ?? []
+    value = settings.traits.firstValue ?? []
   }
 
   private var notifyPath: String { "\(path)/service\(tables)/char\(tables)1" }
   /// Of nothing, where nothing can be written.
-  private var writePath: String { air.profile.notify == air.profile.write ? notifyPath : "\(path)/service\(tables)/char\(tables)2" }
-  private var offersDescriptors: Bool { !air.faults.contains(.noDescriptors) }
+  private var writePath: String {
+    settings.profile.notify == settings.profile.write ? notifyPath : "\(path)/service\(tables)/char\(tables)2"
+  }
+  private var offersDescriptors: Bool { !settings.faults.contains(.noDescriptors) }
 
   func advertise() {
     if !isConnected, connecting == nil {
-      host.hear(path: path, address: air.address, name: air.name, services: air.traits.isAdvertised ? [air.profile.service] : [], rssi: -60)
+      host.hear(
+        path: path, address: settings.address, name: settings.name,
+        services: settings.traits.isAdvertised ? [settings.profile.service] : [], rssi: -60)
     }
   }
 
@@ -74,7 +78,7 @@ final class SimulatedPeripheral {
     case (notifyPath, "AcquireNotify"): acquireNotify(call)
     case (writePath, "AcquireWrite"): acquireWrite(call)
     case (writePath, "WriteValue"): write(call)
-    case (writePath, "ReadValue") where air.traits.firstValue != nil: host.answer(call, .bytes(value))
+    case (writePath, "ReadValue") where settings.traits.firstValue != nil: host.answer(call, .bytes(value))
     default: return false
     }
     return true
@@ -87,17 +91,17 @@ final class SimulatedPeripheral {
     guard !isConnected else { return host.refuse(call, "AlreadyConnected", "Already Connected") }
     guard connecting == nil else { return host.refuse(call, "InProgress", "Operation already in progress") }
     var delay: Nanoseconds = 150 * .millisecond
-    for fault in air.faults {
+    for fault in settings.faults {
       if case .slow(let time) = fault { delay = time }
       if case .abort(let count) = fault, connects <= count { return host.refuse(call, "Failed", "le-connection-abort-by-local") }
     }
     connecting = call
-    let isSlow = air.faults.contains { if case .slow = $0 { true } else { false } }
+    let isSlow = settings.faults.contains { if case .slow = $0 { true } else { false } }
     (isSlow ? host.after : host.later)(delay) { [self] in
       guard connecting?.serial == call.serial else { return }
       connecting = nil
       isConnected = true
-      host.tree.set(path, StandIn.deviceInterface, "Connected", .bool(true))
+      host.tree.set(path, MockBlueZ.deviceInterface, "Connected", .bool(true))
       host.answer(call)
       host.later(100 * .millisecond) { [self] in resolve() }
     }
@@ -107,35 +111,36 @@ final class SimulatedPeripheral {
     guard isConnected else { return }
     tables += 1
     let service = "\(path)/service\(tables)"
-    host.tree.add(service, [Self.service: ["UUID": .string(air.profile.service.text), "Device": .path(path), "Primary": .bool(true)]])
+    host.tree.add(service, [Self.service: ["UUID": .string(settings.profile.service.text), "Device": .path(path), "Primary": .bool(true)]])
     let isOne = notifyPath == writePath
-    if let notify = air.profile.notify { add(notifyPath, notify, ["notify"] + (isOne ? air.writeFlags : []), service) }
-    if !isOne, let write = air.profile.write, !air.faults.contains(.noCharacteristic) {
-      add(writePath, write, air.writeFlags + (air.traits.firstValue == nil ? [] : ["read"]), service)
+    if let notify = settings.profile.notify { add(notifyPath, notify, ["notify"] + (isOne ? settings.writeFlags : []), service) }
+    if !isOne, let write = settings.profile.write, !settings.faults.contains(.noCharacteristic) {
+      add(writePath, write, settings.writeFlags + (settings.traits.firstValue == nil ? [] : ["read"]), service)
     }
-    host.tree.set(path, StandIn.deviceInterface, "ServicesResolved", .bool(true))
-    let pulse = begin()
-    feed(.linkChanged(.main, .up(maximumSend: air.mtu - 3)), at: Clock.now)
-    host.manner.tell(air.name, "up")
-    if air.faults.contains(.churn) { churn(pulse) }
+    host.tree.set(path, MockBlueZ.deviceInterface, "ServicesResolved", .bool(true))
+    let timer = begin()
+    feed(.linkChanged(.main, .up(maximumSend: settings.mtu - 3)), at: SimulatorClock.now)
+    host.log.write(settings.name, "up")
+    if settings.faults.contains(.churn) { churn(timer) }
   }
 
   /// The machine behind this connection, and what wakes it.
-  private func begin() -> Pulse {
-    if machine != nil, let pulse { return pulse }
+  private func begin() -> Timer {
+    if machine != nil, let timer { return timer }
     var machine = makeMachine()
     effects.removeAll()
-    machine.handle(.started(restored: [:], wall: WallTime(microseconds: 0)), at: Clock.now, &effects)
+    machine.handle(.started(restored: [:], wall: WallTime(microseconds: 0)), at: SimulatorClock.now, &effects)
     self.machine = machine
-    let pulse = Pulse { [weak self] in self?.feed(.wake, at: $0) }
-    self.pulse = pulse
-    host.loop.add(pulse)
-    return pulse
+    let timer = Timer { [weak self] in self?.feed(.wake, at: $0) }
+    self.timer = timer
+    host.loop.add(timer)
+    return timer
   }
 
   private func add(_ path: String, _ uuid: GATTUUID, _ flags: [String], _ service: String) {
     var properties: [String: BusValue] = [
-      "UUID": .string(uuid.text), "Service": .path(service), "Flags": .strings(flags), "MTU": .uint16(UInt16(air.mtu)), "Value": .bytes([]),
+      "UUID": .string(uuid.text), "Service": .path(service), "Flags": .strings(flags), "MTU": .uint16(UInt16(settings.mtu)),
+      "Value": .bytes([]),
     ]
     if flags.contains("notify") { properties["Notifying"] = .bool(false) }
     if offersDescriptors, flags.contains("notify") { properties["NotifyAcquired"] = .bool(false) }
@@ -152,17 +157,17 @@ final class SimulatedPeripheral {
     guard isConnected else { return }
     isConnected = false
     endTable()
-    host.tree.set(path, StandIn.deviceInterface, "ServicesResolved", .bool(false))
-    host.tree.set(path, StandIn.deviceInterface, "Connected", .bool(false))
-    host.manner.tell(air.name, "down")
+    host.tree.set(path, MockBlueZ.deviceInterface, "ServicesResolved", .bool(false))
+    host.tree.set(path, MockBlueZ.deviceInterface, "Connected", .bool(false))
+    host.log.write(settings.name, "down")
   }
 
   private func endTable() {
-    if air.traits.outlivesConnections {
-      feed(.linkChanged(.main, .down("the connection is gone")), at: Clock.now)
+    if settings.traits.outlivesConnections {
+      feed(.linkChanged(.main, .down("the connection is gone")), at: SimulatorClock.now)
     } else {
       machine = nil
-      pulse?.isClosed = true
+      timer?.isClosed = true
     }
     isNotifying = false
     notifySocket?.close()
@@ -171,11 +176,11 @@ final class SimulatedPeripheral {
     host.tree.remove("\(path)/service\(tables)")
   }
 
-  private func churn(_ pulse: Pulse) {
-    guard !pulse.isClosed else { return }
-    for value in 0..<10 { host.tree.set(path, StandIn.deviceInterface, "ManufacturerData", .bytes([UInt8(value)])) }
-    host.tree.set(path, StandIn.deviceInterface, "RSSI", .int16(-50))
-    host.after(20 * .millisecond) { [self] in churn(pulse) }
+  private func churn(_ timer: Timer) {
+    guard !timer.isClosed else { return }
+    for value in 0..<10 { host.tree.set(path, MockBlueZ.deviceInterface, "ManufacturerData", .bytes([UInt8(value)])) }
+    host.tree.set(path, MockBlueZ.deviceInterface, "RSSI", .int16(-50))
+    host.after(20 * .millisecond) { [self] in churn(timer) }
   }
 
   // MARK: The characteristics
@@ -183,23 +188,23 @@ final class SimulatedPeripheral {
   private func acquireNotify(_ call: BusMessage) {
     guard offersDescriptors else { return host.refuse(call, "NotSupported", "Operation is not supported") }
     guard notifySocket == nil, !isNotifying else { return host.refuse(call, "NotPermitted", "Notify acquired") }
-    if air.faults.contains(.oddReplies) { return host.answer(call, .string("no descriptor")) }
-    let pair = Packets.pair { _ in
+    if settings.faults.contains(.oddReplies) { return host.answer(call, .string("no descriptor")) }
+    let pair = PacketSocket.pair { _ in
     } ended: { [weak self] in
       self?.notifySocket = nil
     }
     guard let (ours, theirs) = pair else { return host.refuse(call, "Failed") }
     notifySocket = ours
     host.loop.add(ours)
-    host.answer(call, .descriptor(theirs), .uint16(UInt16(air.mtu)))
+    host.answer(call, .descriptor(theirs), .uint16(UInt16(settings.mtu)))
   }
 
   private func acquireWrite(_ call: BusMessage) {
-    guard offersDescriptors, air.writeFlags.contains("write-without-response") else {
+    guard offersDescriptors, settings.writeFlags.contains("write-without-response") else {
       return host.refuse(call, "NotSupported", "Operation is not supported")
     }
-    if air.faults.contains(.oddReplies) { return host.answer(call, .uint16(1), .uint16(2)) }
-    let pair = Packets.pair { [weak self] in
+    if settings.faults.contains(.oddReplies) { return host.answer(call, .uint16(1), .uint16(2)) }
+    let pair = PacketSocket.pair { [weak self] in
       self?.written($0)
     } ended: { [weak self] in
       self?.writeSocket = nil
@@ -207,7 +212,7 @@ final class SimulatedPeripheral {
     guard let (ours, theirs) = pair else { return host.refuse(call, "Failed") }
     writeSocket = ours
     host.loop.add(ours)
-    host.answer(call, .descriptor(theirs), .uint16(UInt16(air.mtu)))
+    host.answer(call, .descriptor(theirs), .uint16(UInt16(settings.mtu)))
   }
 
   private func write(_ call: BusMessage) {
@@ -215,8 +220,8 @@ final class SimulatedPeripheral {
       return host.refuse(call, "InvalidArguments")
     }
     let isRequest = options["type"]?.string == "request"
-    guard air.writeFlags.contains(isRequest ? "write" : "write-without-response") else { return host.refuse(call, "NotSupported") }
-    guard bytes.count <= (isRequest ? 512 : air.mtu - 3) else { return host.refuse(call, "InvalidValueLength") }
+    guard settings.writeFlags.contains(isRequest ? "write" : "write-without-response") else { return host.refuse(call, "NotSupported") }
+    guard bytes.count <= (isRequest ? 512 : settings.mtu - 3) else { return host.refuse(call, "InvalidValueLength") }
     guard isRequest else {
       host.answer(call)
       return written(bytes)
@@ -224,9 +229,9 @@ final class SimulatedPeripheral {
     // A write that is acknowledged takes a connection interval.
     host.later(7_500 * .microsecond) { [self] in
       writes += 1
-      for fault in air.faults {
+      for fault in settings.faults {
         switch fault {
-        case .noAnswer(let count) where writes % count == 0: return host.manner.tell(air.name, "a write is not answered")
+        case .noAnswer(let count) where writes % count == 0: return host.log.write(settings.name, "a write is not answered")
         case .refuse(let count) where writes % count == 0: return host.refuse(call, "Failed", "Operation failed with ATT error: 0x0e")
         case .dropWrites(let count) where writes % count == 0: return drop()
         default: break
@@ -238,13 +243,13 @@ final class SimulatedPeripheral {
   }
 
   private func written(_ bytes: [UInt8]) {
-    host.manner.tell(air.name, "< \(Connection.readable(bytes))")
+    host.log.write(settings.name, "< \(PeerConnection.readable(bytes))")
     value = bytes
-    feed(.received(.main, bytes), at: Clock.now)
+    feed(.received(.main, bytes), at: SimulatorClock.now)
   }
 
   private func notify(_ bytes: [UInt8]) {
-    host.manner.tell(air.name, "> \(Connection.readable(bytes))")
+    host.log.write(settings.name, "> \(PeerConnection.readable(bytes))")
     if let notifySocket {
       notifySocket.send(bytes)
     } else if isNotifying {
@@ -265,29 +270,29 @@ final class SimulatedPeripheral {
         case .send(_, let bytes, let id, _):
           var rest = bytes[...]
           while !rest.isEmpty {
-            send(Array(rest.prefix(air.mtu - 3)))
-            rest = rest.dropFirst(air.mtu - 3)
+            send(Array(rest.prefix(settings.mtu - 3)))
+            rest = rest.dropFirst(settings.mtu - 3)
           }
           if let id { inputs.append(.sent(id, failure: nil)) }
         case .resetLink: host.after(0) { [self] in drop() }
-        case .event(_, let text): host.manner.tell(air.name, text)
+        case .event(_, let text): host.log.write(settings.name, text)
         default: break
         }
       }
     }
-    pulse?.wake = machine?.nextWake
+    timer?.wake = machine?.nextWake
   }
 
   private func send(_ bytes: [UInt8]) {
     notifications += 1
-    for fault in air.faults {
+    for fault in settings.faults {
       switch fault {
       case .empty(let count) where notifications % count == 0: notify([])
       case .drop(let count) where notifications % count == 0: host.after(0) { [self] in drop() }
       case .serviceChange(let count) where notifications == count:
         host.after(0) { [self] in
           guard isConnected else { return }
-          host.tree.set(path, StandIn.deviceInterface, "ServicesResolved", .bool(false))
+          host.tree.set(path, MockBlueZ.deviceInterface, "ServicesResolved", .bool(false))
           endTable()
           host.later(50 * .millisecond) { [self] in resolve() }
         }

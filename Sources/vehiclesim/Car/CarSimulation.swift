@@ -69,15 +69,15 @@ struct CarSimulation: ParsableCommand {
 
   func run() throws {
     guard case .tcp(let host, let port) = on else { return }
-    let loop = try Loop()
-    let manner = Manner(quiet: quiet, verbose: verbose, name: name)
+    let loop = try EventLoop()
+    let log = ActivityLog(quiet: quiet, verbose: verbose, name: name)
     var number: UInt64 = 0
-    let garage = try CarGarage(host: host, port: port, restart: Nanoseconds(restart * 1e9), loop: loop, manner: manner) {
+    let server = try CarServer(host: host, port: port, restart: Nanoseconds(restart * 1e9), loop: loop, log: log) {
       defer { number += 1 }
       return AutoTTCar(dialect, without: Set(without), faults: fault, isInstant: instant, seed: seed &+ number)
     }
-    manner.announce(garage.url)
-    try withExtendedLifetime(garage) { try loop.run() }
+    log.announce(server.url)
+    try withExtendedLifetime(server) { try loop.run() }
   }
 }
 

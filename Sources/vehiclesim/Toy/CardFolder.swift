@@ -11,7 +11,7 @@ struct CardFolder {
   /// The folder there; it is made, for its owner alone, where it is not.
   init(_ path: String) throws {
     self.path = path
-    if mkdir(path, 0o700) != 0, errno != EEXIST { throw Failure("cannot make the folder \(path) for the card", errno: errno) }
+    if mkdir(path, 0o700) != 0, errno != EEXIST { throw SimulatorError("cannot make the folder \(path) for the card", errno: errno) }
   }
 
   private static func isName(_ name: String) -> Bool {
@@ -21,7 +21,7 @@ struct CardFolder {
 
   /// All of its files, by name.
   func contents() throws -> [String: [UInt8]] {
-    guard let folder = opendir(path) else { throw Failure("cannot read the card in \(path)", errno: errno) }
+    guard let folder = opendir(path) else { throw SimulatorError("cannot read the card in \(path)", errno: errno) }
     defer { closedir(folder) }
     var files: [String: [UInt8]] = [:]
     while let entry = readdir(folder) {

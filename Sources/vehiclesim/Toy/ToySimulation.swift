@@ -116,14 +116,14 @@ struct ToySimulation: ParsableCommand {
   }
 
   func run() throws {
-    let loop = try Loop()
-    let manner = Manner(quiet: quiet, verbose: verbose, name: name)
+    let loop = try EventLoop()
+    let log = ActivityLog(quiet: quiet, verbose: verbose, name: name)
     let (place, places) = try places()
     let folder = try card.map { try CardFolder($0) }
-    let caller = try Caller(
-      TriviaToy(settings(places)), name: "toy", reaches: [places.phone, places.server], card: folder, loop: loop, manner: manner)
-    manner.announce(place)
-    try withExtendedLifetime(caller) { try loop.run() }
+    let client = try PeerClient(
+      TriviaToy(settings(places)), name: "toy", reaches: [places.phone, places.server], card: folder, loop: loop, log: log)
+    log.announce(place)
+    try withExtendedLifetime(client) { try loop.run() }
   }
 
   /// What is announced; and where phone and server are, and the toy itself where it listens.

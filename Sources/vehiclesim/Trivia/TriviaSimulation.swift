@@ -65,19 +65,19 @@ struct TriviaSimulation: ParsableCommand {
 
   func run() throws {
     guard case .tcp(let host, let port) = on else { return }
-    let loop = try Loop()
-    let start = Clock.now
+    let loop = try EventLoop()
+    let start = SimulatorClock.now
     let service = TriviaService(try store(), wantsTokens: tokens) { count in
       var system = SystemRandomNumberGenerator()
       return (0..<count).map { _ in UInt8.random(in: .min ... .max, using: &system) }
     }
-    let manner = Manner(quiet: quiet, verbose: verbose, name: name)
+    let log = ActivityLog(quiet: quiet, verbose: verbose, name: name)
     var number: UInt64 = 0
-    let listener = try Listener(host: host, port: port, loop: loop, manner: manner) {
+    let listener = try PeerServer(host: host, port: port, loop: loop, log: log) {
       defer { number += 1 }
       return TriviaServer(service, client: number, origin: start, faults: fault)
     }
-    manner.announce("http://\(listener.url.dropFirst("tcp:".count))")
+    log.announce("http://\(listener.url.dropFirst("tcp:".count))")
     try loop.run()
   }
 
@@ -92,27 +92,27 @@ struct TriviaSimulation: ParsableCommand {
       if let given { try store.load(given, replacing: true) }
       return store
     } catch {
-      throw Failure(error.description)
+      throw SimulatorError(error.description)
     }
   }
 
   private static func facts(at path: String) throws -> [TriviaFact] {
     let file = open(path, O_RDONLY | O_CLOEXEC)
-    guard file >= 0 else { throw Failure("cannot read \(path)", errno: errno) }
+    guard file >= 0 else { throw SimulatorError("cannot read \(path)", errno: errno) }
     defer { close(file) }
     var (all, buffer): ([UInt8], [UInt8]) = ([], [UInt8](repeating: 0, count: 65_536))
     while true {
       let count = read(file, &buffer, buffer.count)
       if count < 0, errno == EINTR { continue }
-      guard count >= 0 else { throw Failure("cannot read \(path)", errno: errno) }
+      guard count >= 0 else { throw SimulatorError("cannot read \(path)", errno: errno) }
       if count == 0 { break }
       all += buffer[..<count]
-      guard all.count <= maxFileSize else { throw Failure("cannot use \(path): it is longer than \(maxFileSize >> 20) MiB") }
+      guard all.count <= maxFileSize else { throw SimulatorError("cannot use \(path): it is longer than \(maxFileSize >> 20) MiB") }
     }
     do throws(ValueError) {
       return try TriviaFact.list(all)
     } catch {
-      throw Failure("cannot use \(path): \(error.description)")
+      throw SimulatorError("cannot use \(path): \(error.description)")
     }
   }
 

@@ -55,13 +55,13 @@ struct AdapterFaultTests {
 
   @Test("of a moment counts from the start of the drive, and spares an adapter that was plugged in later")
   func onceInARun() throws {
-    for (pluggedIn, strikes) in [(1, true), (2, true), (3, false)] as [(Nanoseconds, Bool)] {
+    for (pluggedIn, applies) in [(1, true), (2, true), (3, false)] as [(Nanoseconds, Bool)] {
       var host = try VirtualHost("no-data:@2", start: pluggedIn * .second)
       host.ask("ATE0")
       host.ask("ATSP6")
       if pluggedIn < 2 { #expect(host.ask("010D") == "41 0D 00 \r\r>") }
       host.pass(3500 * .millisecond - host.now)
-      #expect((host.ask("010D") == "NO DATA\r\r>") == strikes, "\(pluggedIn)")
+      #expect((host.ask("010D") == "NO DATA\r\r>") == applies, "\(pluggedIn)")
       host.pass(10 * .second)
       #expect(host.ask("010D") != "NO DATA\r\r>", "once")
     }
@@ -171,7 +171,7 @@ struct AdapterFaultTests {
   }
 
   @Test("babble never ends and never prompts")
-  func babble() throws {
+  func noiseBurst() throws {
     var host = try VirtualHost.ready("babble:1")
     host.send("220101\r")
     host.pass(10 * .second)

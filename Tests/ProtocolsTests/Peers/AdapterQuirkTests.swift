@@ -6,7 +6,7 @@ import Testing
 
 @Suite("A quirk of the simulated adapter")
 struct AdapterQuirkTests {
-  private let page = "2201019"
+  private let record = "2201019"
 
   @Test(
     "is a command it does not know, or one without effect",
@@ -27,7 +27,7 @@ struct AdapterQuirkTests {
   @Test("hollow commands change nothing")
   func hollow() throws {
     var host = try VirtualHost.ready("hollow-headers", "hollow-spaces")
-    #expect(host.ask(page).hasPrefix("03E\r0: 62 01 01 "))
+    #expect(host.ask(record).hasPrefix("03E\r0: 62 01 01 "))
     host = try VirtualHost.ready("hollow-filter", "hollow-timing")
     host.ask("ATCRA7E8")
     host.ask("ATAT2")
@@ -81,13 +81,13 @@ struct AdapterQuirkTests {
     #expect(host.text() == "ELM327 v1.5\r\r")
     host.pass(.millisecond)
     #expect(host.text() == ">")
-    #expect(host.duration(page) == 98_500 * .microsecond)
+    #expect(host.duration(record) == 98_500 * .microsecond)
   }
 
   @Test("wrong-count takes a count as one less")
   func wrongCount() throws {
     var host = try VirtualHost.ready("wrong-count")
-    #expect(host.lines(page).count == 8)
+    #expect(host.lines(record).count == 8)
     #expect(VirtualHost.message(in: host.ask("220101A"))?.count == 62)
   }
 
@@ -99,7 +99,7 @@ struct AdapterQuirkTests {
       #expect(throws: ValueError.self) { try AdapterFault(text) }
     }
     var host = try VirtualHost.ready("nrc:22:2")
-    #expect(host.lines(page).count == 9)
+    #expect(host.lines(record).count == 9)
     #expect(host.lines("220101") == ["7EC037F2222AAAAAAAA"])
   }
 
@@ -148,7 +148,7 @@ struct AdapterQuirkTests {
   }
 
   @Test("buffer-full breaks a reply off in the middle of a frame, silent-overrun says nothing of it")
-  func overrun() throws {
+  func overflow() throws {
     var host = try VirtualHost.ready("buffer-full:2")
     let whole = host.ask("220101")
     let reply = host.ask("220101")

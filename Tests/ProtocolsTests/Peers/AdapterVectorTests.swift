@@ -28,7 +28,7 @@ struct AdapterVectorTests {
       ("220101", Vector.kona, 0), ("220101", Vector.ev6, 0), ("220101", Vector.wallbox, 0), ("220105", Vector.wallboxPage5, 0xAA),
       ("2101", Vector.ioniq, 0),
     ] as [(String, [UInt8], UInt8)])
-  func pages(request: String, vector: [UInt8], padding: UInt8) throws {
+  func records(request: String, vector: [UInt8], padding: UInt8) throws {
     let message = try #require(VirtualHost.message(in: Self.text(vector)))
     var host = try VirtualHost.open(car(request, message, padding: padding))
     #expect(host.ask(request) == Self.text(vector))

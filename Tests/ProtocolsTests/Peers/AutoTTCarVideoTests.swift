@@ -61,7 +61,7 @@ import Testing
     #expect(host.said.hasSuffix("VideoStreamStarted#$#%^%\r\n"))
   }
 
-  @Test func `the page names the stream, and nothing else is there`() throws {
+  @Test func `the record names the stream, and nothing else is there`() throws {
     var host = try AutoTTCarHost.ready()
     for (request, answer) in [
       ("GET / HTTP/1.0\r\n\r\n", "200"), ("GET /x HTTP/1.0\r\n\r\n", "404"), ("POST / HTTP/1.0\r\n\r\n", "405"), ("\r\n\r\n", "405"),

@@ -22,12 +22,12 @@ struct ElectricCarTests {
     #expect(modern.replies(to: [0x01, 0x0B], at: 0x7E0, 0).isEmpty)
     #expect(modern.replies(to: [], at: 0x7E0, 0).isEmpty)
     let bitmap: [[UInt8]] = [[0x00, 0x08, 0x18, 0x00, 0x01], [0x20, 0, 0, 0, 1], [0x40, 0x40, 0, 0, 0]]
-    for page in bitmap { #expect(modern.replies(to: [0x01, page[0]], at: 0x7DF, 0).first?.payload == [0x41] + page) }
+    for record in bitmap { #expect(modern.replies(to: [0x01, record[0]], at: 0x7DF, 0).first?.payload == [0x41] + record) }
     #expect(modern.replies(to: [0x01, 0x0C, 0x0B, 0x0D, 0x42], at: 0x7DF, 0).first?.payload.count == 9)
   }
 
   @Test("sends a battery page that agrees with itself for ten minutes", arguments: ElectricCar.Model.allCases)
-  func page(model: ElectricCar.Model) throws {
+  func record(model: ElectricCar.Model) throws {
     let car = ElectricCar(model)
     let request: [UInt8] = model == .ioniq28 ? [0x21, 0x01] : [0x22, 0x01, 0x01]
     let cells = model == .eGMP ? 192.0 : model == .kona ? 98 : 96

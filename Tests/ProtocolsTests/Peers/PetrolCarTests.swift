@@ -15,12 +15,12 @@ struct PetrolCarTests {
     var car = PetrolCar()
     for (address, least) in [(0x7E0, 48), (0x7E1, 4)] as [(UInt32, Int)] {
       var named: Set<UInt8> = []
-      var page: UInt8? = 0
-      while let first = page {
+      var record: UInt8? = 0
+      while let first = record {
         let bits = car.replies(to: [0x01, first], at: address, 0).first?.payload.dropFirst(2) ?? []
         let number = bits.reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
         for bit in 0..<31 where number & 0x8000_0000 >> UInt32(bit) != 0 { named.insert(first + UInt8(bit) + 1) }
-        page = number & 1 == 1 ? first + 0x20 : nil
+        record = number & 1 == 1 ? first + 0x20 : nil
       }
       #expect(named.count == least, "\(named.sorted())")
       for number in 1...0xFF as ClosedRange<UInt8> where number % 0x20 != 0 {

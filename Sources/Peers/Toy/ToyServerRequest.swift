@@ -5,7 +5,7 @@
 import Protocols
 
 /// One thing that a toy wants of the server, for which it opens one connection.
-enum ToyErrand: Sendable, Equatable {
+enum ToyServerRequest: Sendable, Equatable {
   /// A new fact, after a throw or because it is owed.
   case fetch(isOwed: Bool)
   /// One play, just now.
@@ -36,7 +36,7 @@ enum ToyErrand: Sendable, Equatable {
 }
 
 /// What a toy makes of the one packet that it reads.
-struct ToyAnswer: Sendable, Equatable {
+struct ToyServerReply: Sendable, Equatable {
   /// The buffer for it.
   static let longest = 1024
 

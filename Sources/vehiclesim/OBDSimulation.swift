@@ -4,7 +4,7 @@ import ArgumentParser
 import Peers
 import Protocols
 
-struct OBD: Simulation {
+struct OBDSimulation: Simulation {
   static let configuration = CommandConfiguration(
     commandName: "obd",
     abstract: "An ELM327 adapter in a car that drives round and round.",
@@ -27,7 +27,7 @@ struct OBD: Simulation {
         vehiclesim obd --on tcp:127.0.0.1:35000 --car petrol --key off@60 --key on@120 --key run@130
       """)
 
-  @OptionGroup var place: Place
+  @OptionGroup var options: PeerOptions
 
   @Option(help: "Which car it is; see above.")
   var car = CarModel.eGMP
@@ -58,8 +58,8 @@ struct OBD: Simulation {
 
   func machine(number: UInt64, start: Instant) -> any Machine {
     ELM327Adapter(
-      car: car.car(Ignition(origin: start, key)), name: place.name, personality: chip, timing: instant ? .instant : .real, baud: baud,
-      faults: fault, seed: place.seed &+ number, connections: Int(clamping: number))
+      car: car.car(Ignition(origin: start, key)), name: options.name, personality: chip, timing: instant ? .instant : .real, baud: baud,
+      faults: fault, seed: options.seed &+ number, connections: Int(clamping: number))
   }
 }
 

@@ -4,7 +4,7 @@
 import Protocols
 
 /// What came from the host and is not a whole packet yet.
-struct VESCInbox: Sendable {
+struct VESCPacketReader: Sendable {
   private var bytes: [UInt8] = []
   private var lastByte: Instant = .min
   private static let longest = 512
@@ -34,7 +34,7 @@ struct VESCInbox: Sendable {
       guard bytes.count >= head + length + 3 else { break }
       let payload = Array(bytes[head..<head + length])
       let sum = Int(bytes[head + length]) * 256 + Int(bytes[head + length + 1])
-      if bytes[head + length + 2] == 3, sum == Int(VESCInbox.sum(payload)) {
+      if bytes[head + length + 2] == 3, sum == Int(VESCPacketReader.sum(payload)) {
         payloads.append(payload)
         bytes.removeFirst(head + length + 3)
       } else {

@@ -12,16 +12,16 @@ extension AutoTTCar {
   /// The interval, twice the modes, and what was asked for beyond that.
   func greeting(from start: Instant) -> [(due: Instant, bytes: [UInt8])] {
     var plan: [(Nanoseconds, [UInt8])] = []
-    if suffers(.oddGyro) { plan += ["nan", "-1", "0", "1e9"].map { (0, frame("Gyro", $0)) } }
-    if !suffers(.mute) { plan.append((0, frame("Gyro", dialect == .asBuilt ? "0.0166666666667" : "0.05"))) }
+    if hasFault(.oddGyro) { plan += ["nan", "-1", "0", "1e9"].map { (0, frame("Gyro", $0)) } }
+    if !hasFault(.mute) { plan.append((0, frame("Gyro", dialect == .asBuilt ? "0.0166666666667" : "0.05"))) }
     if dialect == .asBuilt {
       let list = frame("Modes", modes.map(\.name).joined(separator: ";"))
       plan += [(10 * .millisecond, list), (210 * .millisecond, list)]
     }
-    if suffers(.endless) {
+    if hasFault(.endless) {
       plan.append((300 * .millisecond, Array("Message#$#".utf8) + [UInt8](repeating: 0x61, count: AutoTTCar.endless)))
     }
-    if suffers(.messageMarks) {
+    if hasFault(.messageMarks) {
       plan.append((.second, frame("Message", "Turn left; then right; then wait.")))
       plan.append((.second + 10 * .millisecond, frame("Message", "Marks are #$# and the like.")))
     }
@@ -30,13 +30,13 @@ extension AutoTTCar {
 
   func status(at now: Instant) -> String {
     let health = health(at: now)
-    let items = suffers(.oddStatus) ? health.oddItems : health.items(usageHasEscapes: suffers(.ansi))
+    let items = hasFault(.oddStatus) ? health.oddItems : health.items(usageHasEscapes: hasFault(.ansi))
     let text = items.joined(separator: ";")
-    return suffers(.comma) ? String(text.map { $0 == "." ? "," : $0 }) : text
+    return hasFault(.comma) ? String(text.map { $0 == "." ? "," : $0 }) : text
   }
 
   private func health(at now: Instant) -> CarHealth {
-    CarHealth(Double(now - cameAt) / 1e9, isFlat: suffers(.flat), isHot: suffers(.warn))
+    CarHealth(Double(now - cameAt) / 1e9, isFlat: hasFault(.flat), isHot: hasFault(.warn))
   }
 
   /// A thread of its own, which speaks whatever the receiving thread is at.
@@ -59,19 +59,19 @@ extension AutoTTCar {
   /// One sendall() of the program; two of them may leave in one segment.
   mutating func say(_ bytes: [UInt8], at now: Instant) {
     guard life != .waiting, life != .ended else { return }
-    if heldBack.isEmpty, suffers(.coalesce) { return heldBack = bytes }
+    if heldBack.isEmpty, hasFault(.coalesce) { return heldBack = bytes }
     let bytes = heldBack + bytes
     heldBack = []
-    guard suffers(.split) else { return outbox.add(bytes, at: now) }
+    guard hasFault(.split) else { return sendQueue.add(bytes, at: now) }
     let cut = Int.random(in: 1..<bytes.count, using: &noise)
-    outbox.add(Array(bytes[..<cut]), at: now)
-    outbox.add(Array(bytes[cut...]), at: now + 15 * .millisecond)
+    sendQueue.add(Array(bytes[..<cut]), at: now)
+    sendQueue.add(Array(bytes[cut...]), at: now + 15 * .millisecond)
   }
 
   /// What is due goes to the link.
   mutating func speak(at now: Instant, _ effects: inout Effects) {
     while let first = plan.first, first.due <= now { say(plan.removeFirst().bytes, at: now) }
-    outbox.flush(at: now, &effects)
+    sendQueue.flush(at: now, &effects)
   }
 
   // MARK: The video server

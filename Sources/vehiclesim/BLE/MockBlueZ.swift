@@ -6,36 +6,36 @@ import Bus
 import Glibc
 import Protocols
 
-final class StandIn: Watched {
+final class MockBlueZ: EventSource {
   static let adapter = "/org/bluez/hci0"
   static let adapterInterface = "org.bluez.Adapter1"
   static let deviceInterface = "org.bluez.Device1"
 
   var tree = ObjectTree()
-  let loop: Loop
-  let manner: Manner
-  private let bus: BusEnd
-  private let air: Air
+  let loop: EventLoop
+  let log: ActivityLog
+  private let bus: BusClient
+  private let settings: PeripheralSettings
   private var peripheral: SimulatedPeripheral?
   private let makeMachine: () -> any Machine
   /// Clients, by their names on the bus, that search.
-  private var searchers: Set<String> = []
-  private var agenda: [(at: Instant, action: () -> Void)] = []
-  private var adverts = 0
-  private var searches = 0
+  private var discoveryClients: Set<String> = []
+  private var timers: [(at: Instant, action: () -> Void)] = []
+  private var discoveryRounds = 0
+  private var discoveryStarts = 0
 
-  init(_ air: Air, bus address: String, loop: Loop, manner: Manner, machine: @escaping () -> any Machine) {
-    self.air = air
+  init(_ settings: PeripheralSettings, bus address: String, loop: EventLoop, log: ActivityLog, machine: @escaping () -> any Machine) {
+    self.settings = settings
     self.loop = loop
-    self.manner = manner
+    self.log = log
     makeMachine = machine
-    bus = BusEnd(to: address)
+    bus = BusClient(to: address)
     super.init()
     tree.emit = { [bus] in bus.send($0) }
     bus.isReady = { [unowned self] in join() }
     bus.received = { [unowned self] in received($0) }
     bus.ended = { reason in
-      Terminal.complain("the bus is gone: \(reason)")
+      Console.writeError("the bus is gone: \(reason)")
       exit(1)
     }
     loop.add(bus)
@@ -43,21 +43,21 @@ final class StandIn: Watched {
   }
 
   override func woken(at now: Instant) {
-    let due = agenda.filter { $0.at <= now }
-    agenda.removeAll { $0.at <= now }
+    let due = timers.filter { $0.at <= now }
+    timers.removeAll { $0.at <= now }
     due.forEach { $0.action() }
-    wake = agenda.map(\.at).min()
+    wake = timers.map(\.at).min()
   }
 
   /// Does something later.
   func after(_ time: Nanoseconds, _ action: @escaping () -> Void) {
-    agenda.append((Clock.now + time, action))
-    wake = agenda.map(\.at).min()
+    timers.append((SimulatorClock.now + time, action))
+    wake = timers.map(\.at).min()
   }
 
   /// The delay of something that takes time on the air.
   func later(_ time: Nanoseconds, _ action: @escaping () -> Void) {
-    if air.isInstant { action() } else { after(time, action) }
+    if settings.isInstant { action() } else { after(time, action) }
   }
 
   func answer(_ call: BusMessage, _ body: BusValue...) { bus.send(call.reply(body)) }
@@ -73,28 +73,28 @@ final class StandIn: Watched {
           "Address": .string("00:11:22:33:44:55"), "Name": .string("stand-in"), "Powered": .bool(true), "Discovering": .bool(false),
         ]
       ])
-    peripheral = SimulatedPeripheral(air, of: self, machine: makeMachine)
+    peripheral = SimulatedPeripheral(settings, of: self, machine: makeMachine)
     let rule = "type='signal',sender='\(DBus.name)',member='NameOwnerChanged'"
     bus.call(.call(DBus.name, DBus.path, DBus.name, "AddMatch", [.string(rule)])) { _ in }
     bus.call(.call(DBus.name, DBus.path, DBus.name, "RequestName", [.string("org.bluez"), .uint32(4)])) { [unowned self] result in
       guard case .success(let message) = result, message.body.first?.int == 1 else {
-        Terminal.complain("there is a BlueZ on this bus already: use a bus of your own")
+        Console.writeError("there is a BlueZ on this bus already: use a bus of your own")
         exit(1)
       }
-      manner.announce("ble:\(air.name)")
+      log.announce("ble:\(settings.name)")
     }
   }
 
   private func received(_ message: BusMessage) {
     if message.kind == .signal {
       if message.member == "NameOwnerChanged", message.body.count == 3, message.body[2].string == "", let name = message.body[0].string {
-        searchers.remove(name)
+        discoveryClients.remove(name)
         advertise()
       }
       return
     }
     guard message.kind == .call, let path = message.path else { return }
-    manner.tell("bus", "\(path) \(message.member ?? "")")
+    log.write("bus", "\(path) \(message.member ?? "")")
     switch (message.interface, message.member) {
     case (DBus.objectManager, "GetManagedObjects"): answer(message, tree.all)
     case (DBus.properties, "Get"):
@@ -116,7 +116,7 @@ final class StandIn: Watched {
       return refuse(message, "InvalidArguments")
     }
     if !isOn {
-      searchers = []
+      discoveryClients = []
       peripheral?.drop()
     }
     tree.set(path, Self.adapterInterface, "Powered", .bool(isOn))
@@ -134,16 +134,16 @@ final class StandIn: Watched {
       guard call.body.first?.dictionary?["Transport"]?.string == "le" else { return refuse(call, "InvalidArguments") }
       answer(call)
     case "StartDiscovery":
-      searches += 1
-      if air.faults.contains(where: { if case .busy(let count) = $0 { searches <= count } else { false } }) {
+      discoveryStarts += 1
+      if settings.faults.contains(where: { if case .busy(let count) = $0 { discoveryStarts <= count } else { false } }) {
         return refuse(call, "InProgress", "Operation already in progress")
       }
-      guard searchers.insert(client).inserted else { return refuse(call, "InProgress", "Operation already in progress") }
-      let isMute = air.faults.contains { if case .mute(let count) = $0 { searches <= count } else { false } }
-      if !isMute { answer(call) }
+      guard discoveryClients.insert(client).inserted else { return refuse(call, "InProgress", "Operation already in progress") }
+      let isUnanswered = settings.faults.contains { if case .mute(let count) = $0 { discoveryStarts <= count } else { false } }
+      if !isUnanswered { answer(call) }
       advertise()
     case "StopDiscovery":
-      guard searchers.remove(client) != nil else { return refuse(call, "Failed", "No discovery started") }
+      guard discoveryClients.remove(client) != nil else { return refuse(call, "Failed", "No discovery started") }
       answer(call)
       advertise()
     case "RemoveDevice":
@@ -159,19 +159,19 @@ final class StandIn: Watched {
 
   /// Begins or ends the search, and lets everybody advertise while it lasts.
   private func advertise() {
-    let isSearching = !searchers.isEmpty
+    let isSearching = !discoveryClients.isEmpty
     let before = tree[Self.adapter, Self.adapterInterface, "Discovering"]?.bool ?? false
     guard isSearching != before else { return }
     tree.set(Self.adapter, Self.adapterInterface, "Discovering", .bool(isSearching))
-    adverts += 1
-    if isSearching { return advert(adverts) }
+    discoveryRounds += 1
+    if isSearching { return advertiseRound(discoveryRounds) }
     for path in tree.objects.keys.sorted() { tree.set(path, Self.deviceInterface, "RSSI", nil) }
   }
 
-  private func advert(_ round: Int) {
-    guard round == adverts else { return }
+  private func advertiseRound(_ round: Int) {
+    guard round == discoveryRounds else { return }
     peripheral?.advertise()
-    for (index, other) in air.others.enumerated() {
+    for (index, other) in settings.others.enumerated() {
       let address = Self.address(of: index)
       hear(path: Self.path(address), address: address, name: other.name, services: [], rssi: other.rssi ?? -80 - index)
       if other.isConnected {
@@ -179,7 +179,7 @@ final class StandIn: Watched {
         tree.set(Self.path(address), Self.deviceInterface, "UUIDs", .strings(["0000111e-0000-1000-8000-00805f9b34fb"]))
       }
     }
-    after(100 * .millisecond) { [weak self] in self?.advert(round) }
+    after(100 * .millisecond) { [weak self] in self?.advertiseRound(round) }
   }
 
   static func path(_ address: String) -> String { "\(adapter)/dev_\(address.replacing(":", with: "_"))" }
@@ -204,7 +204,7 @@ final class StandIn: Watched {
 }
 
 /// What a peripheral on BLE is like, from the command line.
-struct Air {
+struct PeripheralSettings {
   var name: String
   var address: String
   var profile: GATTProfile
@@ -212,7 +212,7 @@ struct Air {
   var writeFlags: [String]
   var mtu: Int
   var others: [BLEOptions.Other]
-  var faults: [AirFault]
-  var traits: AirTraits
+  var faults: [RadioFault]
+  var traits: PeripheralTraits
   var isInstant: Bool
 }

@@ -5,7 +5,7 @@
 //   TYPE 23 24 23 BODY 25 5E 25 0D 0A        documented: TYPE 23 24 23 BODY 25 5E 25, whatever line ends follow
 
 /// A frame as the car takes it.
-struct CarWord: Sendable, Equatable {
+struct ReceivedFrame: Sendable, Equatable {
   var type: [UInt8]
   var body: [UInt8]
 
@@ -19,7 +19,7 @@ struct CarWord: Sendable, Equatable {
 }
 
 /// What has come in and was not taken yet.
-struct CarEar: Sendable {
+struct CarReceiver: Sendable {
   /// One read of the car.
   static let maxRead = 1024
   /// What the kernel holds for a program that does not read; more is not acknowledged.
@@ -40,15 +40,15 @@ struct CarEar: Sendable {
 
   init(reassembles: Bool) { self.reassembles = reassembles }
 
-  var hasRoom: Bool { held.count < CarEar.maxHeld }
+  var hasRoom: Bool { held.count < CarReceiver.maxHeld }
 
   /// Bytes arrive; what finds no room is lost here, as no link would do: look at `hasRoom` first.
-  mutating func hold(_ bytes: [UInt8]) { held += bytes.prefix(CarEar.maxHeld - held.count) }
+  mutating func hold(_ bytes: [UInt8]) { held += bytes.prefix(CarReceiver.maxHeld - held.count) }
 
   /// One read. False: nothing is there.
   mutating func read() -> Bool {
     guard !held.isEmpty else { return false }
-    let count = min(held.count, CarEar.maxRead)
+    let count = min(held.count, CarReceiver.maxRead)
     chunk = reassembles ? (unfinished + held[..<count])[...] : Array(held[..<count])[...]
     unfinished = []
     held.removeFirst(count)
@@ -56,14 +56,14 @@ struct CarEar: Sendable {
   }
 
   /// The next frame of this read; nil when there is none in the rest of it. As built that rest is gone.
-  mutating func next() -> CarWord? {
+  mutating func next() -> ReceivedFrame? {
     if reassembles { return nextWhole() }
-    guard let divider = chunk.position(of: CarEar.divider) else { return dropRest() }
+    guard let divider = chunk.position(of: CarReceiver.divider) else { return dropRest() }
     let type = Array(chunk[..<divider])
-    let rest = chunk[(divider + CarEar.divider.count)...]
-    guard let end = rest.position(of: CarEar.end) else { return dropRest() }
-    chunk = rest[(end + CarEar.end.count)...]
-    return CarWord(type: type, body: Array(rest[..<end]))
+    let rest = chunk[(divider + CarReceiver.divider.count)...]
+    guard let end = rest.position(of: CarReceiver.end) else { return dropRest() }
+    chunk = rest[(end + CarReceiver.end.count)...]
+    return ReceivedFrame(type: type, body: Array(rest[..<end]))
   }
 
   /// How much of this read is left, which now nobody looks at.
@@ -73,20 +73,20 @@ struct CarEar: Sendable {
     return chunk.count
   }
 
-  private mutating func dropRest() -> CarWord? {
+  private mutating func dropRest() -> ReceivedFrame? {
     drop()
     return nil
   }
 
-  private mutating func nextWhole() -> CarWord? {
+  private mutating func nextWhole() -> ReceivedFrame? {
     if chunk.isEmpty { return nil }
-    while let end = chunk.position(of: CarEar.bareEnd) {
+    while let end = chunk.position(of: CarReceiver.bareEnd) {
       let frame = chunk[..<end].drop { $0 == 0x0D || $0 == 0x0A }
-      chunk = chunk[(end + CarEar.bareEnd.count)...]
-      guard let divider = frame.position(of: CarEar.divider) else { continue }
-      return CarWord(type: Array(frame[..<divider]), body: Array(frame[(divider + CarEar.divider.count)...]))
+      chunk = chunk[(end + CarReceiver.bareEnd.count)...]
+      guard let divider = frame.position(of: CarReceiver.divider) else { continue }
+      return ReceivedFrame(type: Array(frame[..<divider]), body: Array(frame[(divider + CarReceiver.divider.count)...]))
     }
-    unfinished = chunk.count > CarEar.maxFrameLength ? [] : Array(chunk)
+    unfinished = chunk.count > CarReceiver.maxFrameLength ? [] : Array(chunk)
     return dropRest()
   }
 }

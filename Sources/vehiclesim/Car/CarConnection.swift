@@ -4,23 +4,23 @@
 import Glibc
 import Protocols
 
-final class CarLine: Watched {
+final class CarConnection: EventSource {
   private let file: Int32
   private let link: LinkName
   private let name: String
-  private let manner: Manner
-  private unowned let garage: CarGarage
+  private let log: ActivityLog
+  private unowned let server: CarServer
   private var buffer = [UInt8](repeating: 0, count: 1024)
   private var pending: (bytes: ArraySlice<UInt8>, id: SendID)?
   /// The client will say nothing more.
   private var hasEnded = false
 
   /// Takes over the descriptor.
-  init(_ file: Int32, link: LinkName, name: String, garage: CarGarage, manner: Manner) {
-    (self.file, self.link, self.name, self.garage, self.manner) = (file, link, name, garage, manner)
+  init(_ file: Int32, link: LinkName, name: String, server: CarServer, log: ActivityLog) {
+    (self.file, self.link, self.name, self.server, self.log) = (file, link, name, server, log)
   }
 
-  private var wantsMore: Bool { !hasEnded && garage.reads(link) }
+  private var wantsMore: Bool { !hasEnded && server.reads(link) }
   // A descriptor whose other end is gone is always ready: it is left out.
   override var descriptor: Int32 { wantsMore || pending != nil ? file : -1 }
   override var interest: Int16 { Int16(pending != nil ? POLLOUT : 0) | Int16(wantsMore ? POLLIN : 0) }
@@ -34,20 +34,20 @@ final class CarLine: Watched {
     let count = read(file, &buffer, buffer.count)
     if count > 0 {
       let bytes = Array(buffer.prefix(count))
-      manner.tell(name, "< \(Connection.readable(bytes))")
-      garage.give(.received(link, bytes), at: now)
+      log.write(name, "< \(PeerConnection.readable(bytes))")
+      server.give(.received(link, bytes), at: now)
     } else if count == 0 || (errno != EAGAIN && errno != EINTR) {
       hasEnded = true
-      manner.tell(name, "the client has closed")
-      garage.clientClosed(link, at: now)
+      log.write(name, "the client has closed")
+      server.clientClosed(link, at: now)
     }
   }
 
   /// Sends bytes; the car is told when they are with the kernel, or lost.
   func write(_ bytes: [UInt8], _ id: SendID) {
-    manner.tell(name, bytes.count > 1024 ? "> \(bytes.count) bytes" : "> \(Connection.readable(bytes))")
+    log.write(name, bytes.count > 1024 ? "> \(bytes.count) bytes" : "> \(PeerConnection.readable(bytes))")
     pending = (bytes[...], id)
-    flush(at: Clock.now)
+    flush(at: SimulatorClock.now)
   }
 
   private func flush(at now: Instant) {
@@ -58,7 +58,7 @@ final class CarLine: Watched {
       pending?.bytes = bytes.dropFirst(max(0, count))
       if count < 0 || count == bytes.count {
         pending = nil
-        garage.give(.sent(id, failure: count < 0 ? "the client is gone" : nil), at: now)
+        server.give(.sent(id, failure: count < 0 ? "the client is gone" : nil), at: now)
       }
     }
   }
@@ -67,6 +67,6 @@ final class CarLine: Watched {
     guard !isClosed else { return }
     isClosed = true
     Glibc.close(file)
-    manner.tell(name, "down")
+    log.write(name, "down")
   }
 }

@@ -8,7 +8,7 @@
 //   57-58 isolation kΩ        (counted from the first byte after the echoed identifier: 59 bytes)
 
 /// What differs between the battery pages of two cars beside their values.
-struct BatteryPage: Sendable {
+struct BatteryRecord: Sendable {
   var head: [UInt8]  // positive response and identifier
   var fields: UInt32
   var power: (charge: UInt16, discharge: UInt16)
@@ -21,31 +21,31 @@ struct BatteryPage: Sendable {
 
   func bytes(_ moment: DriveCycle.Moment, cells: Double, supply: Int) -> [UInt8] {
     let temperature = Int(moment.batteryTemperature)
-    let cell = BatteryPage.cell(moment, cells)
-    var page = BigEndian(head)
-    page.add(fields)
-    page.add(UInt8(clamping: Int((moment.stateOfCharge * 2).rounded())))
-    page.add(power.charge)
-    page.add(power.discharge)
-    page.add(status)
-    page.add(Int16(clamping: Int((moment.current * 10).rounded())))
-    page.add(UInt16(clamping: Int((moment.voltage * 10).rounded())))
-    for offset in [1, -1, 0, 1, 0, -1, 0] { page.add(Int8(clamping: temperature + offset)) }
-    page.add(UInt8(0))
-    page.add(inlet)
-    page.add([cell &+ 1, BatteryPage.highest, cell, cells > 112 ? 113 : 65] as [UInt8])
-    page.add([0, 0, UInt8(clamping: (supply + 50) / 100)] as [UInt8])
+    let cell = BatteryRecord.cell(moment, cells)
+    var record = BigEndian(head)
+    record.add(fields)
+    record.add(UInt8(clamping: Int((moment.stateOfCharge * 2).rounded())))
+    record.add(power.charge)
+    record.add(power.discharge)
+    record.add(status)
+    record.add(Int16(clamping: Int((moment.current * 10).rounded())))
+    record.add(UInt16(clamping: Int((moment.voltage * 10).rounded())))
+    for offset in [1, -1, 0, 1, 0, -1, 0] { record.add(Int8(clamping: temperature + offset)) }
+    record.add(UInt8(0))
+    record.add(inlet)
+    record.add([cell &+ 1, BatteryRecord.highest, cell, cells > 112 ? 113 : 65] as [UInt8])
+    record.add([0, 0, UInt8(clamping: (supply + 50) / 100)] as [UInt8])
     // The counters stood somewhere when this journey began.
     for (base, driven) in [(3184, moment.chargeIn), (3026, moment.chargeOut), (2210, moment.energyIn), (2058, moment.energyOut)] {
-      page.add(UInt32(clamping: Int((Double(base) + driven) * 10)))
+      record.add(UInt32(clamping: Int((Double(base) + driven) * 10)))
     }
-    page.add(UInt32(clamping: 2_301_462 + Int(moment.seconds)))
-    page.add(ignition)
-    page.add(UInt16(clamping: Int(moment.voltage.rounded())))
+    record.add(UInt32(clamping: 2_301_462 + Int(moment.seconds)))
+    record.add(ignition)
+    record.add(UInt16(clamping: Int(moment.voltage.rounded())))
     let motorSpeed = Int16(clamping: Int(moment.motorSpeed.rounded()))
-    page.add([motorSpeed, copiesMotor ? motorSpeed : 0])
-    page.add(isolation)
-    return page.bytes
+    record.add([motorSpeed, copiesMotor ? motorSpeed : 0])
+    record.add(isolation)
+    return record.bytes
   }
 
   /// The number of the cell that stands a step above all others.

@@ -7,18 +7,18 @@ import Peers
 import Protocols
 
 /// The car and its clients. What it does by itself, it is woken for here.
-final class CarGarage: Watched {
+final class CarServer: EventSource {
   private(set) var url = ""
   private let host: String
   private let restart: Nanoseconds
-  private let loop: Loop
-  private let manner: Manner
+  private let loop: EventLoop
+  private let log: ActivityLog
   private let build: () -> AutoTTCar
   private var car: AutoTTCar
   private var port: UInt16 = 0
-  private let door = Door()
-  private let video = Door()
-  private var lines: [LinkName: CarLine] = [:]
+  private let acceptor = Acceptor()
+  private let video = Acceptor()
+  private var lines: [LinkName: CarConnection] = [:]
   private var effects = Effects()
   private var inputs: [Input] = []
   private var isFeeding = false
@@ -28,14 +28,14 @@ final class CarGarage: Watched {
   private var returnsAt: Instant?
 
   /// Takes both ports, or says why it cannot. `build` makes the car of the next program.
-  init(host: String, port: UInt16, restart: Nanoseconds, loop: Loop, manner: Manner, build: @escaping () -> AutoTTCar) throws {
-    (self.host, self.restart, self.loop, self.manner, self.build) = (host, restart, loop, manner, build)
+  init(host: String, port: UInt16, restart: Nanoseconds, loop: EventLoop, log: ActivityLog, build: @escaping () -> AutoTTCar) throws {
+    (self.host, self.restart, self.loop, self.log, self.build) = (host, restart, loop, log, build)
     car = build()
     super.init()
     try takePorts(port)
     url = Endpoint.url(host: host, port: self.port)
-    door.isOpen = { [unowned self] in car.isWaiting }
-    door.came = { [unowned self] client in
+    acceptor.isOpen = { [unowned self] in car.isWaiting }
+    acceptor.came = { [unowned self] client in
       clients += 1
       open(client, .main, "client \(clients)")
     }
@@ -44,22 +44,22 @@ final class CarGarage: Watched {
       open(client, LinkName(stringLiteral: "video-\(watchers)"), "video \(watchers)")
     }
     loop.add(self)
-    loop.add(door)
+    loop.add(acceptor)
     loop.add(video)
   }
 
   /// The car's own port and the next one; where any will do, until both are free.
   private func takePorts(_ wanted: UInt16) throws {
-    if wanted == UInt16.max { throw Failure("port \(wanted) leaves none for the video, which is one above: choose another one") }
+    if wanted == UInt16.max { throw SimulatorError("port \(wanted) leaves none for the video, which is one above: choose another one") }
     for attempt in 1...64 {
-      door.file = try TCPPort.listen(host: host, port: wanted, queue: 1)
-      port = TCPPort.number(of: door.file)
+      acceptor.file = try TCPPort.listen(host: host, port: wanted, queue: 1)
+      port = TCPPort.number(of: acceptor.file)
       do {
-        guard port < UInt16.max else { throw Failure("port \(port) leaves none for the video") }
+        guard port < UInt16.max else { throw SimulatorError("port \(port) leaves none for the video") }
         video.file = try TCPPort.listen(host: host, port: port + 1, queue: 64)
         return
       } catch {
-        close(door.file)
+        close(acceptor.file)
         if wanted != 0 || attempt == 64 { throw error }
       }
     }
@@ -71,11 +71,11 @@ final class CarGarage: Watched {
   }
 
   private func open(_ client: Int32, _ link: LinkName, _ who: String) {
-    let line = CarLine(client, link: link, name: who, garage: self, manner: manner)
+    let line = CarConnection(client, link: link, name: who, server: self, log: log)
     lines[link] = line
     loop.add(line)
-    manner.tell(who, "up")
-    give(.linkChanged(link, .up(maximumSend: nil)), at: Clock.now)
+    log.write(who, "up")
+    give(.linkChanged(link, .up(maximumSend: nil)), at: SimulatorClock.now)
   }
 
   /// The video server notices; the car is only told.
@@ -100,7 +100,7 @@ final class CarGarage: Watched {
         switch effect {
         case .send(let link, let bytes, let id?, _):
           if let line = lines[link] { line.write(bytes, id) } else { inputs.append(.sent(id, failure: "nobody is there")) }
-        case .event(_, let text): manner.tell("car", text)
+        case .event(_, let text): log.write("car", text)
         case .resetLink(let link, let reason): reset(link, reason, at: now)
         default: break
         }
@@ -112,25 +112,25 @@ final class CarGarage: Watched {
   private func reset(_ link: LinkName, _ reason: String, at now: Instant) {
     lines.removeValue(forKey: link)?.close()
     guard link == .main, car.hasEnded else { return }
-    manner.tell("car", reason)
+    log.write("car", reason)
     for line in lines.values { line.close() }
     lines = [:]
-    close(door.file)
-    door.file = -1
+    close(acceptor.file)
+    acceptor.file = -1
     returnsAt = car.isOff ? nil : now + restart
   }
 
   /// A new program; while its port is taken by somebody else it tries again.
   private func comeBack(at now: Instant) {
     do {
-      door.file = try TCPPort.listen(host: host, port: port, queue: 1)
+      acceptor.file = try TCPPort.listen(host: host, port: port, queue: 1)
     } catch {
-      manner.tell("car", "\(error)")
+      log.write("car", "\(error)")
       returnsAt = now + .second
       return
     }
     returnsAt = nil
     car = build()
-    manner.tell("car", "a new program listens")
+    log.write("car", "a new program listens")
   }
 }

@@ -4,22 +4,22 @@
 import Glibc
 import Protocols
 
-final class CallerLine: Watched {
+final class ClientConnection: EventSource {
   /// The connection that was dialled came about, or did not (the reason).
   var connected: () -> Void = {}
   var failed: (String) -> Void = { _ in }
 
   private let file: Int32
   private let link: LinkName
-  private let manner: Manner
-  private unowned let caller: Caller
+  private let log: ActivityLog
+  private unowned let client: PeerClient
   private var isConnecting: Bool
   private var buffer = [UInt8](repeating: 0, count: 16_384)
   private var pending: (bytes: ArraySlice<UInt8>, id: SendID)?
 
   /// Takes over the descriptor.
-  init(_ file: Int32, link: LinkName, isConnecting: Bool, caller: Caller, manner: Manner) {
-    (self.file, self.link, self.isConnecting, self.caller, self.manner) = (file, link, isConnecting, caller, manner)
+  init(_ file: Int32, link: LinkName, isConnecting: Bool, client: PeerClient, log: ActivityLog) {
+    (self.file, self.link, self.isConnecting, self.client, self.log) = (file, link, isConnecting, client, log)
   }
 
   override var descriptor: Int32 { file }
@@ -40,28 +40,28 @@ final class CallerLine: Watched {
     }
     isConnecting = false
     connected()
-    manner.tell(link.description, "up")
-    caller.give(.linkChanged(link, .up(maximumSend: nil)), at: now)
+    log.write(link.description, "up")
+    client.give(.linkChanged(link, .up(maximumSend: nil)), at: now)
   }
 
   private func receive(at now: Instant) {
     let count = read(file, &buffer, buffer.count)
     if count > 0 {
       let bytes = Array(buffer.prefix(count))
-      manner.tell(link.description, "< \(Connection.readable(bytes))")
-      caller.give(.received(link, bytes), at: now)
+      log.write(link.description, "< \(PeerConnection.readable(bytes))")
+      client.give(.received(link, bytes), at: now)
     } else if count == 0 || (errno != EAGAIN && errno != EINTR) {
-      manner.tell(link.description, "the other side has closed")
-      if let id = pending?.id { caller.give(.sent(id, failure: "the other side has closed"), at: now) }
-      caller.ended(self, link, at: now)
+      log.write(link.description, "the other side has closed")
+      if let id = pending?.id { client.give(.sent(id, failure: "the other side has closed"), at: now) }
+      client.ended(self, link, at: now)
     }
   }
 
   /// Sends bytes; the machine is told when they are with the kernel, or lost.
   func write(_ bytes: [UInt8], _ id: SendID) {
-    manner.tell(link.description, "> \(Connection.readable(bytes))")
+    log.write(link.description, "> \(PeerConnection.readable(bytes))")
     pending = (bytes[...], id)
-    flush(at: Clock.now)
+    flush(at: SimulatorClock.now)
   }
 
   private func flush(at now: Instant) {
@@ -72,7 +72,7 @@ final class CallerLine: Watched {
       pending?.bytes = bytes.dropFirst(max(0, count))
       if count < 0 || count == bytes.count {
         pending = nil
-        caller.give(.sent(id, failure: count < 0 ? "the other side is gone" : nil), at: now)
+        client.give(.sent(id, failure: count < 0 ? "the other side is gone" : nil), at: now)
       }
     }
   }
@@ -81,6 +81,6 @@ final class CallerLine: Watched {
     guard !isClosed else { return }
     isClosed = true
     if abruptly { TCPAddress.abort(file) } else { Glibc.close(file) }
-    if !isConnecting { manner.tell(link.description, "down") }
+    if !isConnecting { log.write(link.description, "down") }
   }
 }

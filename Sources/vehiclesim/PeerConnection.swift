@@ -6,16 +6,16 @@ import Glibc
 import Peers
 import Protocols
 
-final class Connection: Watched {
+final class PeerConnection: EventSource {
   private(set) var machine: any Machine
   /// Nobody is there to read: what is sent is lost, as on a cable that ends in the air.
-  var isDeserted = false
+  var hasNoReader = false
   /// The machine has closed its link.
-  var hungUp: () -> Void = {}
+  var linkReset: () -> Void = {}
 
   private let file: Int32
   private let name: String
-  private let manner: Manner
+  private let log: ActivityLog
   private var effects = Effects()
   private var buffer = [UInt8](repeating: 0, count: 1024)
   private var pending: (bytes: ArraySlice<UInt8>, id: SendID)?
@@ -23,16 +23,16 @@ final class Connection: Watched {
   private var inputEnded = false
 
   /// Takes over the descriptor. A machine that is not new keeps what it has, but for its link.
-  init(_ file: Int32, machine: any Machine, isNew: Bool = true, name: String, manner: Manner) {
+  init(_ file: Int32, machine: any Machine, isNew: Bool = true, name: String, log: ActivityLog) {
     self.file = file
     self.machine = machine
     self.name = name
-    self.manner = manner
+    self.log = log
     super.init()
-    let now = Clock.now
+    let now = SimulatorClock.now
     if isNew { feed(.started(restored: [:], wall: WallTime(microseconds: 0)), at: now) }
     feed(.linkChanged(.main, .up(maximumSend: nil)), at: now)
-    manner.tell(name, "up")
+    log.write(name, "up")
   }
 
   override var descriptor: Int32 { file }
@@ -63,12 +63,12 @@ final class Connection: Watched {
     guard !isClosed else { return }
     isClosed = true
     Glibc.close(file)
-    machine.handle(.linkChanged(.main, .down("closed")), at: Clock.now, &effects)
-    manner.tell(name, "down")
+    machine.handle(.linkChanged(.main, .down("closed")), at: SimulatorClock.now, &effects)
+    log.write(name, "down")
   }
 
   /// Takes what the client said in vain: a socket that is closed over it is reset, and the answer may be lost with that.
-  private func swallow() {
+  private func discardInput() {
     for _ in 0..<64 where recv(file, &buffer, buffer.count, Int32(MSG_DONTWAIT)) <= 0 { return }
   }
 
@@ -76,8 +76,8 @@ final class Connection: Watched {
     let count = read(file, &buffer, buffer.count)
     if count > 0 {
       let bytes = Array(buffer.prefix(count))
-      isDeserted = false
-      manner.tell(name, "< \(shown(bytes))")
+      hasNoReader = false
+      log.write(name, "< \(shown(bytes))")
       feed(.received(.main, bytes), at: now)
     } else if count == 0 {
       inputEnded = true
@@ -97,14 +97,14 @@ final class Connection: Watched {
       for effect in effects.list {
         switch effect {
         case .send(_, let bytes, let id?, let isSecret):  // peers wait for every send
-          manner.tell(name, "> \(Connection.readable(bytes, most: isSecret ? 0 : bytes.count))")
+          log.write(name, "> \(PeerConnection.readable(bytes, most: isSecret ? 0 : bytes.count))")
           pending = (bytes[...], id)
           if let id = flush() { next = .sent(id, failure: nil) }
-        case .event(_, let text): manner.tell(name, text)
+        case .event(_, let text): log.write(name, text)
         case .resetLink:
-          swallow()
+          discardInput()
           close()
-          hungUp()
+          linkReset()
         default: break
         }
       }
@@ -116,7 +116,7 @@ final class Connection: Watched {
   /// Writes what waits; the id of the send when all of it is gone.
   private func flush() -> SendID? {
     while let (bytes, id) = pending, !isClosed {
-      if bytes.isEmpty || isDeserted {
+      if bytes.isEmpty || hasNoReader {
         pending = nil
         return id
       }
@@ -134,7 +134,7 @@ final class Connection: Watched {
 
   /// What a person may see of what came.
   private func shown(_ bytes: [UInt8]) -> String {
-    Connection.readable(bytes, most: (machine as? any Discreet)?.shown(of: bytes) ?? bytes.count)
+    PeerConnection.readable(bytes, most: (machine as? any Redacting)?.printableCount(of: bytes) ?? bytes.count)
   }
 
   /// So many bytes as a person reads them, `ATZ\r`, `\xFC`, and how many more there are.

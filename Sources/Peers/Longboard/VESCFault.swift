@@ -8,7 +8,7 @@ public enum VESCTrouble: String, FaultKind {
   case wrongCRC = "wrong-crc"
   case cut, silence, coalesce, prints, reset, gibberish
 
-  public static let struck = "answers"
+  public static let countedItems = "answers"
 
   public var usual: (moment: FaultMoment, time: Nanoseconds?) { (.every(10), nil) }
 

@@ -5,7 +5,7 @@
 import Protocols
 
 /// The printing side of an adapter.
-struct AdapterOutbox: Sendable {
+struct SendQueue: Sendable {
   private var pieces: [(due: Instant, bytes: [UInt8])] = []
   private var lastID: SendID = 0
   private let byteTime: Nanoseconds

@@ -4,7 +4,7 @@ import Protocols
 
 extension ELM327Adapter {
   /// Breaks a reply off in the middle of a line, somewhere behind its half.
-  func overrun(_ reply: inout [Piece], _ words: String) {
+  func overflow(_ reply: inout [Piece], _ words: String) {
     guard let last = reply.popLast() else { return }
     keep(reply.reduce(0) { $0 + $1.bytes.count } * 2 / 3, of: &reply)
     if let piece = reply.indices.last { reply[piece].bytes = reply[piece].bytes.dropLast(settings.endOfLine.count + 1) }
@@ -12,7 +12,7 @@ extension ELM327Adapter {
   }
 
   /// Puts one to six bytes of noise somewhere before the prompt.
-  mutating func soil(_ reply: inout [Piece]) {
+  mutating func insertNoise(_ reply: inout [Piece]) {
     guard let piece = reply.indices.randomElement(using: &noise), !reply[piece].bytes.isEmpty else { return }
     let place = Int.random(in: 0..<reply[piece].bytes.count, using: &noise)
     let dirt = (0..<Int.random(in: 1...6, using: &noise)).map { _ in
@@ -35,7 +35,7 @@ extension ELM327Adapter {
   }
 
   /// The same bytes in pieces of 1 to 20, with gaps.
-  mutating func chop(_ reply: [Piece], gap: Nanoseconds) -> [Piece] {
+  mutating func splitRandomly(_ reply: [Piece], gap: Nanoseconds) -> [Piece] {
     var chopped: [Piece] = []
     var due = Instant.min
     for piece in reply {
@@ -52,7 +52,7 @@ extension ELM327Adapter {
   }
 
   /// A kilobyte of anything but the prompt.
-  mutating func babble() -> [UInt8] {
+  mutating func noiseBurst() -> [UInt8] {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(1024)
     while bytes.count < 1024 {

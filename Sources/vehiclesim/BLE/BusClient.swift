@@ -6,7 +6,7 @@ import Glibc
 import Protocols
 import Synchronization
 
-final class BusEnd: Watched {
+final class BusClient: EventSource {
   /// What came from the bus's thread and waits for the loop's.
   private final class Inbox: Sendable {
     enum Event: Sendable {

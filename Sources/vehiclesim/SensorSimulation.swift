@@ -11,11 +11,11 @@ private let faultHelp = """
   \(helpTable(SensorFault.table))
   """
 
-struct HeartRate: WornSimulation {
+struct HeartRateSimulation: SensorSimulation {
   static let configuration = CommandConfiguration(
     commandName: "heart-rate", abstract: "A heart rate strap on somebody who runs.", discussion: faultHelp)
 
-  @OptionGroup var place: Place
+  @OptionGroup var options: PeerOptions
 
   @Option(help: ArgumentHelp("What goes wrong, and when; see above.", valueName: "spec"), transform: { try SensorFault($0) })
   var fault: [SensorFault] = []
@@ -25,11 +25,11 @@ struct HeartRate: WornSimulation {
   static var model: WornSensor.Model { .strap }
 }
 
-struct Running: WornSimulation {
+struct RunningSimulation: SensorSimulation {
   static let configuration = CommandConfiguration(
     commandName: "running", abstract: "A foot pod on somebody who runs.", discussion: faultHelp)
 
-  @OptionGroup var place: Place
+  @OptionGroup var options: PeerOptions
 
   @Option(help: ArgumentHelp("What goes wrong, and when; see above.", valueName: "spec"), transform: { try SensorFault($0) })
   var fault: [SensorFault] = []
@@ -40,19 +40,19 @@ struct Running: WornSimulation {
 }
 
 /// What both share.
-protocol WornSimulation: Simulation {
+protocol SensorSimulation: Simulation {
   static var model: WornSensor.Model { get }
   var fault: [SensorFault] { get }
 }
 
-extension WornSimulation {
+extension SensorSimulation {
   var instant: Bool { false }
 
   func validate() throws {
-    guard case .ble = place.on else { throw ValidationError("a sensor is reached over Bluetooth only: --on ble:BUSADDRESS") }
+    guard case .ble = options.on else { throw ValidationError("a sensor is reached over Bluetooth only: --on ble:BUSADDRESS") }
   }
 
   func machine(number: UInt64, start: Instant) -> any Machine {
-    WornSensor(Self.model, origin: start, faults: fault, seed: place.seed &+ number)
+    WornSensor(Self.model, origin: start, faults: fault, seed: options.seed &+ number)
   }
 }

@@ -3,7 +3,7 @@
 // Facts: ISO 14230-3 service 21 (local identifiers are the maker's), ISO 14229 service 19 and its negative responses; SAE J1979 has the
 // address 7E4 for any ECU that the maker puts there.
 
-struct AxleUnit: Sendable {
+struct RearAxleECU: Sendable {
   /// 7E4, answered from 7EC; on 29 bits 18DA14F1.
   static let number: UInt8 = 0x14
 
@@ -26,16 +26,16 @@ struct AxleUnit: Sendable {
 
   /// Its data list: wheel speeds, coupling, temperatures with an offset of 40, counters and what is not fitted.
   private func data(_ moment: PetrolDrive.Moment) -> [UInt8] {
-    var page = Layout(59)
-    for place in 0..<4 { page.put(moment.speed * 100, bytes: 2, at: place * 2) }
-    page.put(moment.power * 10, bytes: 2, at: 8)
-    page.put(moment.engineSpeed, bytes: 2, at: 10)
-    page.put([0x21, 0x5C, 0x64, UInt8(40 + 20 * moment.warmth(300)), 0x7F, 0x80, 0x00, 0x00], at: 12)
-    page.put([0xFF, 0xFF, 0xFF, 0x00, 0x12, 0x00, 0x12, 0x80], at: 20)
-    page.put(moment.distance * 1000, bytes: 4, at: 30)
-    page.put([0x00, 0x03, 0x41, 0x20, 0x76, 0x00, 0x0C, 0x80, 0x76, 0x00, 0x00, 0x00], at: 34)
-    page.put(moment.seconds, bytes: 4, at: 46)
-    page.put([0x04, 0xB8, 0x0B, 0x13, 0x88, 0x00, 0x00, 0xFF, 0xFF], at: 50)
-    return page.bytes
+    var record = Layout(59)
+    for place in 0..<4 { record.put(moment.speed * 100, bytes: 2, at: place * 2) }
+    record.put(moment.power * 10, bytes: 2, at: 8)
+    record.put(moment.engineSpeed, bytes: 2, at: 10)
+    record.put([0x21, 0x5C, 0x64, UInt8(40 + 20 * moment.warmth(300)), 0x7F, 0x80, 0x00, 0x00], at: 12)
+    record.put([0xFF, 0xFF, 0xFF, 0x00, 0x12, 0x00, 0x12, 0x80], at: 20)
+    record.put(moment.distance * 1000, bytes: 4, at: 30)
+    record.put([0x00, 0x03, 0x41, 0x20, 0x76, 0x00, 0x0C, 0x80, 0x76, 0x00, 0x00, 0x00], at: 34)
+    record.put(moment.seconds, bytes: 4, at: 46)
+    record.put([0x04, 0xB8, 0x0B, 0x13, 0x88, 0x00, 0x00, 0xFF, 0xFF], at: 50)
+    return record.bytes
   }
 }

@@ -4,7 +4,7 @@ import ArgumentParser
 import Peers
 import Protocols
 
-struct Longboard: Simulation {
+struct LongboardSimulation: Simulation {
   static let configuration = CommandConfiguration(
     commandName: "longboard",
     abstract: "An electric longboard that is ridden round and round, with Torq's Arduino.",
@@ -21,7 +21,7 @@ struct Longboard: Simulation {
       With -v it also says when the buzzer begins and ends.
       """)
 
-  @OptionGroup var place: Place
+  @OptionGroup var options: PeerOptions
 
   @Option(help: "Who begins: the host (as-built) or the board (documented).")
   var dialect = ArduinoBoard.Dialect.asBuilt
@@ -38,10 +38,10 @@ struct Longboard: Simulation {
   static var gatt: GATTRole { .longboard }
   static var usualName: String { "HMSoft" }
   /// The Arduino runs on when its module's connection ends.
-  static var traits: AirTraits { AirTraits(outlivesConnections: true) }
+  static var traits: PeripheralTraits { PeripheralTraits(outlivesConnections: true) }
 
   func machine(number: UInt64, start: Instant) -> any Machine {
-    ArduinoBoard(dialect, origin: start, isInstant: instant, buzzerOn: buzzerOn, faults: fault, seed: place.seed &+ number)
+    ArduinoBoard(dialect, origin: start, isInstant: instant, buzzerOn: buzzerOn, faults: fault, seed: options.seed &+ number)
   }
 }
 

@@ -3,7 +3,7 @@
 import Protocols
 
 /// A peer that hears secrets. What it sends and nobody may see, it marks itself (`Effect.send`, `secret`).
-public protocol Discreet: Machine {
+public protocol Redacting: Machine {
   /// How many of the first of these bytes, which it is about to receive, may be shown to a person or kept.
-  func shown(of bytes: [UInt8]) -> Int
+  func printableCount(of bytes: [UInt8]) -> Int
 }

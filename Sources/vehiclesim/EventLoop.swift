@@ -6,7 +6,7 @@ import Glibc
 import Protocols
 
 /// Something that the loop waits for.
-class Watched {
+class EventSource {
   /// What poll(2) looks at.
   var descriptor: Int32 { -1 }
   /// Which events of it matter now.
@@ -19,8 +19,8 @@ class Watched {
   func woken(at now: Instant) {}
 }
 
-final class Loop {
-  private var watched: [Watched] = []
+final class EventLoop {
+  private var watched: [EventSource] = []
   private var descriptors: [pollfd] = []
   private let stop: StopSignal
 
@@ -32,13 +32,13 @@ final class Loop {
   }
 
   /// Watches one thing more. Things are served in the order they came.
-  func add(_ one: Watched) { watched.append(one) }
+  func add(_ one: EventSource) { watched.append(one) }
 
   /// Runs until SIGINT or SIGTERM.
   func run() throws {
     while !stop.isRequested {
       try wait()
-      let now = Clock.now
+      let now = SimulatorClock.now
       for (position, polled) in descriptors.enumerated() where polled.revents != 0 && !watched[position].isClosed {
         watched[position].ready(polled.revents, at: now)
       }
@@ -54,22 +54,22 @@ final class Loop {
     descriptors.removeAll(keepingCapacity: true)
     for one in watched { descriptors.append(pollfd(fd: one.descriptor, events: one.interest, revents: 0)) }
     let next = watched.lazy.compactMap(\.wake).min()
-    let result = clinux_poll(&descriptors, descriptors.count, next.map { max(0, $0 - Clock.now) } ?? -1)
+    let result = clinux_poll(&descriptors, descriptors.count, next.map { max(0, $0 - SimulatorClock.now) } ?? -1)
     if result >= 0 { return }
-    if result != -EINTR { throw Failure("cannot wait for clients", errno: -result) }
+    if result != -EINTR { throw SimulatorError("cannot wait for clients", errno: -result) }
     for position in descriptors.indices { descriptors[position].revents = 0 }
   }
 }
 
 /// The signals that end the program, as a pipe that becomes readable.
-private final class StopSignal: Watched {
+private final class StopSignal: EventSource {
   nonisolated(unsafe) private static var writeEnd: Int32 = -1
   private(set) var isRequested = false
   private var readEnd: Int32 = -1
 
   func arm() throws {
     var ends: [Int32] = [-1, -1]
-    guard pipe(&ends) == 0 else { throw Failure("cannot make a pipe", errno: errno) }
+    guard pipe(&ends) == 0 else { throw SimulatorError("cannot make a pipe", errno: errno) }
     (readEnd, StopSignal.writeEnd) = (ends[0], ends[1])
     for end in ends { _ = fcntl(end, F_SETFL, O_NONBLOCK) }
     signal(SIGPIPE, SIG_IGN)

@@ -23,11 +23,11 @@ extension AutoTTCar {
 
   mutating func clientCame(at now: Instant) {
     guard life == .waiting else { return }
-    outbox.reset(at: now)
-    (ear, steps, restsUntil, awaitsPictureSince) = (CarEar(reassembles: !flaws.contains(.reassembly)), [], nil, nil)
+    sendQueue.reset(at: now)
+    (receiver, steps, restsUntil, awaitsPictureSince) = (CarReceiver(reassembles: !flaws.contains(.reassembly)), [], nil, nil)
     cameAt = now
     life = .serving
-    if suffers(.held) { return }
+    if hasFault(.held) { return }
     nextLook = now + 2 * .second
     guard dialect == .asBuilt else { return plan = greeting(from: now) }
     let ready = now + (isInstant ? 0 : AutoTTCar.setUp)
@@ -37,17 +37,17 @@ extension AutoTTCar {
 
   /// As built nothing follows: whoever was driving is still driving.
   mutating func clientWent(at now: Instant, _ effects: inout Effects) {
-    outbox.clear(at: now)
-    guard life == .serving || life.isSettingUp, !suffers(.held) else { return }
+    sendQueue.clear(at: now)
+    guard life == .serving || life.isSettingUp, !hasFault(.held) else { return }
     if !flaws.contains(.deaf) {
       leave(at: now, &effects)
     } else if !flaws.contains(.oneClient) || !flaws.contains(.restart) {
-      letGo("the client is gone", at: now, &effects)
+      disconnectClient("the client is gone", at: now, &effects)
     }
   }
 
-  private mutating func letGo(_ reason: String, at now: Instant, _ effects: inout Effects) {
-    outbox.clear(at: now)
+  private mutating func disconnectClient(_ reason: String, at now: Instant, _ effects: inout Effects) {
+    sendQueue.clear(at: now)
     (life, plan, heldBack, nextLook) = (.waiting, [], [], nil)
     (steps, restsUntil, awaitsPictureSince) = ([], nil, nil)
     effects.append(.resetLink(.main, reason: reason))
@@ -56,7 +56,7 @@ extension AutoTTCar {
   /// Everything is off; who steers is new and stopped.
   private mutating func standStill() {
     body = CarBody()
-    (orphan, mode) = (nil, 0)
+    (orphanedLine, mode) = (nil, 0)
     steering = .tilt(TiltSteering(hasIndicators: false))
   }
 
@@ -64,12 +64,12 @@ extension AutoTTCar {
   mutating func leave(at now: Instant, _ effects: inout Effects) {
     body = CarBody()
     if case .line = steering { steering = .line(LineSteering()) }
-    orphan = nil
+    orphanedLine = nil
     if flaws.contains(.restart) || isOff {
       life = .leaving(until: now + (isInstant ? 0 : AutoTTCar.supervisor))
     } else {
       standStill()
-      letGo("the session is over", at: now, &effects)
+      disconnectClient("the session is over", at: now, &effects)
     }
   }
 
@@ -87,7 +87,7 @@ extension AutoTTCar {
 
   /// The threads that follow a line tell the motors again and again, whoever steers by now.
   mutating func runLine(at now: Instant) {
-    var wheels = orphan?.wheels
+    var wheels = orphanedLine?.wheels
     if case .line(let line) = steering { wheels = wheels ?? line.wheels }
     guard let wheels, wheels != body.wheels else { return lineDue = nil }
     guard let due = lineDue else { return lineDue = now + LineSteering.period }

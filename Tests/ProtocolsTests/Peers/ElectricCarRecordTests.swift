@@ -6,7 +6,7 @@ import Testing
 @testable import Peers
 
 @Suite("The simulated electric car's pages")
-struct ElectricPagesTests {
+struct ElectricCarRecordTests {
   private let now: Nanoseconds = 20 * .second  // in the first cruise, at 50 km/h
 
   private func data(_ car: ElectricCar, _ request: [UInt8], at unit: UInt32, _ now: Instant? = nil) -> [UInt8]? {
@@ -21,15 +21,15 @@ struct ElectricPagesTests {
       (ElectricCar.Model.eGMP, [0x22, 0x01, 0x05] as [UInt8], 46), (.kona, [0x22, 0x01, 0x05], 46), (.ioniq28, [0x21, 0x05], 45),
     ] {
       let car = ElectricCar(model)
-      let page = try #require(data(car, request, at: 0x7E4))
+      let record = try #require(data(car, request, at: 0x7E4))
       let first = try #require(data(car, [request[0]] + (request.count == 3 ? [0x01, 0x01] : [0x01]), at: 0x7E4))
-      #expect(page.count + request.count == length)
-      #expect(page[31] == first[4] - 1, "the display shows half a percent less")
-      #expect((900...1000).contains(VirtualHost.number(page, 25...26)))
-      #expect(page[9...15].allSatisfy { abs(Int($0) - Int(first[16])) <= 2 })
+      #expect(record.count + request.count == length)
+      #expect(record[31] == first[4] - 1, "the display shows half a percent less")
+      #expect((900...1000).contains(VirtualHost.number(record, 25...26)))
+      #expect(record[9...15].allSatisfy { abs(Int($0) - Int(first[16])) <= 2 })
       if model == .eGMP {
-        #expect(abs(Double(VirtualHost.number(page, 28...29)) * 2 - 77_400 * Double(first[4]) / 200) < 400)
-        #expect(page[39...42].allSatisfy { $0 > 0 })
+        #expect(abs(Double(VirtualHost.number(record, 28...29)) * 2 - 77_400 * Double(first[4]) / 200) < 400)
+        #expect(record[39...42].allSatisfy { $0 > 0 })
       }
     }
     #expect(data(ElectricCar(.kona), [0x22, 0x01, 0x05], at: 0x7E4)?.starts(with: [0xFF, 0xF7, 0xE7, 0xFF]) == true)
@@ -39,16 +39,16 @@ struct ElectricPagesTests {
   @Test("a Kona tells its one motor twice, and nothing to the standard's requests")
   func kona() throws {
     let car = ElectricCar(.kona)
-    let page = try #require(data(car, [0x22, 0x01, 0x01], at: 0x7E4))
-    #expect(VirtualHost.number(page, 53...54) == 3360 && VirtualHost.number(page, 55...56) == 3360)
-    #expect(page[50] == 0x0D && page[9] == 0x01)
+    let record = try #require(data(car, [0x22, 0x01, 0x01], at: 0x7E4))
+    #expect(VirtualHost.number(record, 53...54) == 3360 && VirtualHost.number(record, 55...56) == 3360)
+    #expect(record[50] == 0x0D && record[9] == 0x01)
     #expect(car.replies(to: [0x01, 0x00], at: 0x7DF, now).isEmpty && car.replies(to: [0x01, 0x00], at: 0x7E0, now).isEmpty)
     #expect(car.replies(to: [0x09, 0x02], at: 0x7DF, now).map(\.id) == [0x7E8])
   }
 
   @Test("cells: 32 a page, as many as there are, the highest where the first page says")
   func cells() throws {
-    for (model, pages, count) in [
+    for (model, records, count) in [
       (
         ElectricCar.Model.eGMP,
         [[0x22, 1, 2], [0x22, 1, 3], [0x22, 1, 4], [0x22, 1, 0x0A], [0x22, 1, 0x0B], [0x22, 1, 0x0C]] as [[UInt8]], 192
@@ -57,7 +57,7 @@ struct ElectricPagesTests {
     ] {
       let car = ElectricCar(model)
       let first = try #require(data(car, model == .ioniq28 ? [0x21, 0x01] : [0x22, 0x01, 0x01], at: 0x7E4))
-      let cells = try pages.flatMap { request in try #require(data(car, request, at: 0x7E4)).dropFirst(4) }
+      let cells = try records.flatMap { request in try #require(data(car, request, at: 0x7E4)).dropFirst(4) }
       #expect(cells.count == count)
       #expect(cells.max() == first[23] && cells.firstIndex(of: first[23]) == Int(first[24]) - 1)
       #expect(cells.min() == first[25])
@@ -69,7 +69,9 @@ struct ElectricPagesTests {
   func vehicle() throws {
     let car = ElectricCar(.eGMP)
     let drive = try #require(data(car, [0x22, 0xE0, 0x04], at: 0x7E2))
-    func little(_ page: [UInt8], _ place: Int) -> Double { Double(Int16(bitPattern: UInt16(page[place + 1]) << 8 | UInt16(page[place]))) }
+    func little(_ record: [UInt8], _ place: Int) -> Double {
+      Double(Int16(bitPattern: UInt16(record[place + 1]) << 8 | UInt16(record[place])))
+    }
     #expect(abs(little(drive, 10) / 64 - 50) < 0.1)
     #expect(abs(little(drive, 12) * 0.0004883 - 14.4) < 0.01)
     #expect((1...100).contains(little(drive, 8) / 512))

@@ -4,7 +4,7 @@
 import Protocols
 
 /// An answer that ends a call early.
-struct TriviaRefusal: Error {
+struct TriviaErrorReply: Error {
   var reply: HTTPReply
 
   init(_ reply: HTTPReply) { self.reply = reply }
@@ -17,11 +17,11 @@ struct TriviaBody {
 
   /// Reads a body. One that is missing or null runs into an error of the original, which its clients know.
   init(_ bytes: [UInt8]) throws {
-    guard !bytes.isEmpty else { throw TriviaRefusal(TriviaReply.error) }
+    guard !bytes.isEmpty else { throw TriviaErrorReply(TriviaReply.error) }
     guard let text = String(validating: bytes, as: UTF8.self), let value = JSON(text) else {
       throw Self.wrong("body", "it is no JSON")
     }
-    if value == .null { throw TriviaRefusal(TriviaReply.error) }
+    if value == .null { throw TriviaErrorReply(TriviaReply.error) }
     guard case .object(let members) = value else { throw Self.wrong("body", "an object is wanted") }
     self.members = members
   }
@@ -50,14 +50,14 @@ struct TriviaBody {
     throw Self.wrong(key, "a whole number is wanted")
   }
 
-  private static func wrong(_ key: String, _ words: String) -> TriviaRefusal {
+  private static func wrong(_ key: String, _ words: String) -> TriviaErrorReply {
     let state = JSON.members([key: .array([.string(words)])])
-    return TriviaRefusal(HTTPReply(400, JSON.members(["message": .string("The request is invalid."), "modelState": state]).text))
+    return TriviaErrorReply(HTTPReply(400, JSON.members(["message": .string("The request is invalid."), "modelState": state]).text))
   }
 }
 
 /// What some servers say otherwise.
-struct TriviaAccent: Sendable, Equatable {
+struct TriviaReplyVariant: Sendable, Equatable {
   var idsAreTexts = false
   var factsAreNull = false
   var historyIsDouble = false
@@ -78,23 +78,23 @@ enum TriviaReply {
     HTTPReply(status, JSON.members(["message": .string(text), "messageDetail": detail.map(JSON.string)]).text)
   }
 
-  static func user(_ user: TriviaUser, token: String?, _ accent: TriviaAccent) -> JSON {
+  static func user(_ user: TriviaUser, token: String?, _ variant: TriviaReplyVariant) -> JSON {
     .members([
-      "id": accent.id(user.id), "name": user.name.map(JSON.string) ?? .null, "email": .string(user.email),
+      "id": variant.id(user.id), "name": user.name.map(JSON.string) ?? .null, "email": .string(user.email),
       "triviaCount": .int(user.downloaded), "token": token.map(JSON.string),
     ])
   }
 
-  static func entry(_ entry: TriviaEntry, _ accent: TriviaAccent) -> JSON {
+  static func entry(_ entry: TriviaEntry, _ variant: TriviaReplyVariant) -> JSON {
     let trivia = JSON.members([
-      "id": accent.id(entry.fact.id), "text": accent.text(entry.fact.text), "upvotes": .int(entry.upvotes),
+      "id": variant.id(entry.fact.id), "text": variant.text(entry.fact.text), "upvotes": .int(entry.upvotes),
       "downvotes": .int(entry.downvotes),
     ])
     return .members(["trivia": trivia, "userVote": .int(entry.vote)])
   }
 
-  static func history(_ entries: [TriviaEntry], _ accent: TriviaAccent) -> JSON {
-    let rows = entries.map { entry($0, accent) }
-    return .members(["triviaHistory": .array(accent.historyIsDouble ? rows.flatMap { [$0, $0] } : rows)])
+  static func history(_ entries: [TriviaEntry], _ variant: TriviaReplyVariant) -> JSON {
+    let rows = entries.map { entry($0, variant) }
+    return .members(["triviaHistory": .array(variant.historyIsDouble ? rows.flatMap { [$0, $0] } : rows)])
   }
 }

@@ -5,17 +5,17 @@ import CLinux
 import Glibc
 import Protocols
 
-final class Packets: Watched {
+final class PacketSocket: EventSource {
   private let file: Int32
   private let received: ([UInt8]) -> Void
   private let ended: () -> Void
 
   /// A new pair: our end, and the one to hand out.
-  static func pair(received: @escaping ([UInt8]) -> Void, ended: @escaping () -> Void) -> (Packets, BusDescriptor)? {
+  static func pair(received: @escaping ([UInt8]) -> Void, ended: @escaping () -> Void) -> (PacketSocket, BusDescriptor)? {
     var ends: [Int32] = [-1, -1]
     let type = Int32(SOCK_SEQPACKET.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
     guard socketpair(AF_UNIX, type, 0, &ends) == 0 else { return nil }
-    return (Packets(ends[0], received: received, ended: ended), BusDescriptor(owning: ends[1]))
+    return (PacketSocket(ends[0], received: received, ended: ended), BusDescriptor(owning: ends[1]))
   }
 
   private init(_ file: Int32, received: @escaping ([UInt8]) -> Void, ended: @escaping () -> Void) {

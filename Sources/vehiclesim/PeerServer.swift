@@ -4,18 +4,18 @@
 import Glibc
 import Protocols
 
-final class Listener: Watched {
+final class PeerServer: EventSource {
   private(set) var url = ""
   private var file: Int32 = -1
-  private let loop: Loop
-  private let manner: Manner
+  private let loop: EventLoop
+  private let log: ActivityLog
   private let machine: () -> any Machine
   private var count = 0
 
   /// Listens there, or says why it cannot. `machine` makes the machine of the next client.
-  init(host: String, port: UInt16, loop: Loop, manner: Manner, machine: @escaping () -> any Machine) throws {
+  init(host: String, port: UInt16, loop: EventLoop, log: ActivityLog, machine: @escaping () -> any Machine) throws {
     self.loop = loop
-    self.manner = manner
+    self.log = log
     self.machine = machine
     super.init()
     var limit = rlimit()
@@ -39,7 +39,7 @@ final class Listener: Watched {
         return
       }
       count += 1
-      loop.add(Connection(client, machine: machine(), name: "client \(count)", manner: manner))
+      loop.add(PeerConnection(client, machine: machine(), name: "client \(count)", log: log))
     }
   }
 }

@@ -6,7 +6,7 @@
 import Protocols
 
 /// A user's number, a network's name and its password, as bytes.
-struct ToyCredentials: Sendable, Equatable {
+struct ReceivedCredentials: Sendable, Equatable {
   /// Its buffer; what is beyond is lost.
   static let longest = 128
 
@@ -52,7 +52,7 @@ public struct ToyNetwork: Sendable, Equatable {
   /// A network of this name and password.
   public init(_ name: String, password: String = "") { (self.name, self.password) = (name, password) }
 
-  func takes(_ credentials: ToyCredentials) -> Bool {
+  func takes(_ credentials: ReceivedCredentials) -> Bool {
     credentials.network == Array(name.utf8) && credentials.password == Array(password.utf8)
   }
 }

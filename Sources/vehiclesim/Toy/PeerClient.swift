@@ -8,32 +8,32 @@
 import Glibc
 import Protocols
 
-final class Caller: Watched {
+final class PeerClient: EventSource {
   private var machine: any Machine
   private let name: String
   private let card: CardFolder?
-  private let loop: Loop
-  private let manner: Manner
+  private let loop: EventLoop
+  private let log: ActivityLog
   /// Addresses by URL; the one to be tried next is the first.
   private var places: [String: [TCPAddress]] = [:]
-  private var lines: [LinkName: CallerLine] = [:]
+  private var lines: [LinkName: ClientConnection] = [:]
   /// What was said of a place that cannot be reached; it is tried again and again.
-  private var complaints: [String: String] = [:]
-  private var doors: [LinkName: Door] = [:]
+  private var reportedFailures: [String: String] = [:]
+  private var acceptors: [LinkName: Acceptor] = [:]
   private var effects = Effects()
   private var inputs: [Input] = []
   private var isFeeding = false
 
   /// Looks the places up that the machine will want to reach, and switches it on with what its card holds.
-  init(_ machine: any Machine, name: String, reaches urls: [String], card: CardFolder?, loop: Loop, manner: Manner) throws {
-    (self.machine, self.name, self.card, self.loop, self.manner) = (machine, name, card, loop, manner)
+  init(_ machine: any Machine, name: String, reaches urls: [String], card: CardFolder?, loop: EventLoop, log: ActivityLog) throws {
+    (self.machine, self.name, self.card, self.loop, self.log) = (machine, name, card, loop, log)
     super.init()
     for url in urls {
       guard case .tcp(let host, let port) = try Endpoint(url) else { continue }
       places[url] = try TCPAddress.find(host: host, port: port)
     }
     loop.add(self)
-    give(.started(restored: try card?.contents() ?? [:], wall: WallTime(microseconds: 0)), at: Clock.now)
+    give(.started(restored: try card?.contents() ?? [:], wall: WallTime(microseconds: 0)), at: SimulatorClock.now)
   }
 
   override func woken(at now: Instant) { give(.wake, at: now) }
@@ -56,10 +56,10 @@ final class Caller: Watched {
     switch effect {
     case .send(let link, let bytes, let id?, _):
       if let line = lines[link] { line.write(bytes, id) } else { inputs.append(.sent(id, failure: "nobody is there")) }
-    case .event(_, let text): manner.tell(name, text)
+    case .event(_, let text): log.write(name, text)
     case .store(let key, let bytes):
       let failure = card?.store(key, bytes)
-      if let failure { Terminal.complain(failure) }
+      if let failure { Console.writeError(failure) }
       inputs.append(.stored(key: key, failure: failure))
     case .openLink(let link, let url):
       end(link)
@@ -78,19 +78,19 @@ final class Caller: Watched {
     guard let file = address.dial() else {
       return failed(link, url, String(cString: strerror(errno)))
     }
-    let line = CallerLine(file, link: link, isConnecting: true, caller: self, manner: manner)
+    let line = ClientConnection(file, link: link, isConnecting: true, client: self, log: log)
     line.failed = { [unowned self] reason in
       lines[link] = nil
       failed(link, url, reason)
-      give(.wake, at: Clock.now)
+      give(.wake, at: SimulatorClock.now)
     }
-    line.connected = { [unowned self] in complaints[url] = nil }
+    line.connected = { [unowned self] in reportedFailures[url] = nil }
     lines[link] = line
     loop.add(line)
   }
 
   private func failed(_ link: LinkName, _ url: String, _ reason: String) {
-    if complaints.updateValue(reason, forKey: url) != reason { manner.tell(link.description, "cannot reach \(url): \(reason)") }
+    if reportedFailures.updateValue(reason, forKey: url) != reason { log.write(link.description, "cannot reach \(url): \(reason)") }
     if let first = places[url]?.first { places[url] = (places[url]?.dropFirst() ?? []) + [first] }
     inputs.append(.linkChanged(link, .down(reason)))
   }
@@ -98,18 +98,18 @@ final class Caller: Watched {
   private func listen(_ link: LinkName, _ place: String) {
     do {
       guard case .tcp(let host, let port) = try Endpoint("tcp:\(place)") else { return }
-      let door = Door()
-      door.file = try TCPPort.listen(host: host, port: port, queue: 1)
-      door.isOpen = { [unowned self] in lines[link] == nil }
-      door.came = { [unowned self] client in
-        let line = CallerLine(client, link: link, isConnecting: false, caller: self, manner: manner)
+      let acceptor = Acceptor()
+      acceptor.file = try TCPPort.listen(host: host, port: port, queue: 1)
+      acceptor.isOpen = { [unowned self] in lines[link] == nil }
+      acceptor.came = { [unowned self] client in
+        let line = ClientConnection(client, link: link, isConnecting: false, client: self, log: log)
         lines[link] = line
         loop.add(line)
-        manner.tell(link.description, "up")
-        give(.linkChanged(link, .up(maximumSend: nil)), at: Clock.now)
+        log.write(link.description, "up")
+        give(.linkChanged(link, .up(maximumSend: nil)), at: SimulatorClock.now)
       }
-      doors[link] = door
-      loop.add(door)
+      acceptors[link] = acceptor
+      loop.add(acceptor)
     } catch {
       inputs.append(.linkChanged(link, .down("\(error)")))
     }
@@ -117,13 +117,13 @@ final class Caller: Watched {
 
   private func end(_ link: LinkName, abruptly: Bool = false) {
     lines.removeValue(forKey: link)?.close(abruptly: abruptly)
-    guard let door = doors.removeValue(forKey: link) else { return }
-    close(door.file)
-    door.isClosed = true
+    guard let acceptor = acceptors.removeValue(forKey: link) else { return }
+    close(acceptor.file)
+    acceptor.isClosed = true
   }
 
   /// The other side has closed. The machine may have done so before, and have dialled again.
-  func ended(_ line: CallerLine, _ link: LinkName, at now: Instant) {
+  func ended(_ line: ClientConnection, _ link: LinkName, at now: Instant) {
     guard lines[link] === line else { return }
     lines.removeValue(forKey: link)?.close(abruptly: false)
     give(.linkChanged(link, .down("the other side has closed")), at: now)

@@ -2,7 +2,7 @@
 
 import Protocols
 
-enum AirFault: Equatable, Sendable {
+enum RadioFault: Equatable, Sendable {
   /// The connection breaks after so many notifications.
   case drop(Int)
   /// Making a connection takes so long.

@@ -3,7 +3,7 @@
 import Glibc
 import Protocols
 
-final class Door: Watched {
+final class Acceptor: EventSource {
   /// Negative: nobody listens.
   var file: Int32 = -1
   /// Somebody would be let in now.
