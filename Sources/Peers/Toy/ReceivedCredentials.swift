@@ -44,7 +44,7 @@ struct ReceivedCredentials: Sendable, Equatable {
 }
 
 /// The network that is in the air where the toy is.
-public struct ToyNetwork: Sendable, Equatable {
+public struct SimulatedWiFiNetwork: Sendable, Equatable {
   public var name: String
   /// Empty: it is open.
   public var password: String

@@ -3,10 +3,10 @@
 
 import Protocols
 
-public typealias ToyFault = Fault<ToyTrouble>
+public typealias ToyFault = Fault<ToyFaultKind>
 
 /// The faults of a toy. Where a connection goes wrong, WHEN counts how many do before one goes well.
-public enum ToyTrouble: String, FaultKind {
+public enum ToyFaultKind: String, FaultKind {
   case redial, early, mute, split, newline, yes, no, silent, reset
 
   public static let countedItems = "connections"

@@ -35,7 +35,7 @@ public struct TriviaToy: Machine {
   static let server: LinkName = "server"
 
   public let schema = Schema()
-  let settings: ToySettings
+  let settings: SimulatedToySettings
   var timing: ToyTiming { settings.timing }
   var phase = Phase.off
   var card = ToyCard([:], user: "")
@@ -51,12 +51,12 @@ public struct TriviaToy: Machine {
   var nextPass: Instant = 0
   var connections = 0
   var mismatches = 0
-  var triggered: Set<ToyTrouble> = []
+  var triggered: Set<ToyFaultKind> = []
   var lastSend: SendID = 0
   private var reportedLED = ToyLED.off
 
   /// A toy without power; `started` switches it on.
-  public init(_ settings: ToySettings) {
+  public init(_ settings: SimulatedToySettings) {
     self.settings = settings
     noise = Noise(seed: settings.seed)
   }

@@ -148,7 +148,7 @@ extension TriviaToy {
   }
 
   /// Whether this connection is one that the fault strikes.
-  private mutating func hasFault(_ kind: ToyTrouble, at now: Instant) -> Bool {
+  private mutating func hasFault(_ kind: ToyFaultKind, at now: Instant) -> Bool {
     guard let fault = settings.faults.first(where: { $0.kind == kind }) else { return false }
     switch fault.moment {
     case .always: return true

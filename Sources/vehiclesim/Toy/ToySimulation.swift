@@ -146,13 +146,13 @@ struct ToySimulation: ParsableCommand {
     if case .tcp(let host, let port) = place { Endpoint.url(host: host, port: port) } else { "" }
   }
 
-  private func settings(_ places: (phone: String, server: String, own: String?)) -> ToySettings {
-    var settings = ToySettings(phone: places.phone, server: places.server)
+  private func settings(_ places: (phone: String, server: String, own: String?)) -> SimulatedToySettings {
+    var settings = SimulatedToySettings(phone: places.phone, server: places.server)
     settings.listensAt = places.own
     settings.presses = noPress || joined ? [] : (press.isEmpty ? [0] : press).map { Nanoseconds($0 * 1e9) }
     settings.throwEvery = throwEvery.map { Nanoseconds($0 * 1e9) }
     settings.user = user
-    settings.network = network.map { ToyNetwork($0, password: networkPassword ?? "") }
+    settings.network = network.map { SimulatedWiFiNetwork($0, password: networkPassword ?? "") }
     settings.joinsAfter = Nanoseconds(joinsAfter * (instant ? 1e8 : 1e9))
     settings.isJoined = joined
     settings.battery = battery

@@ -70,7 +70,7 @@ import Testing
   @Test(arguments: 1...20) func `noise on both connections, at any time`(_ seed: Int) throws {
     var noise = Noise(seed: UInt64(seed))
     let pieces = ["ok", "18:Home:password", ":", "\"", "HTTP/1.1 200 OK\r\n\r\n\"A\"", "\r\n", "\u{0}ü"]
-    let faults = ToyTrouble.allCases.filter { _ in Int.random(in: 0..<9, using: &noise) == 0 }.map(\.rawValue)
+    let faults = ToyFaultKind.allCases.filter { _ in Int.random(in: 0..<9, using: &noise) == 0 }.map(\.rawValue)
     var host = try ToyHost(faults: faults) {
       $0.presses = (0..<20).map { Nanoseconds($0) * 40 * .second }
       $0.throwEvery = 7 * .second

@@ -27,8 +27,8 @@ struct ToyHost {
   private(set) var isListening = false
   private var hasHungUp = false
 
-  init(card: [String: [UInt8]] = [:], faults: [String] = [], change: (inout ToySettings) -> Void = { _ in }) throws {
-    var settings = ToySettings(phone: "tcp:192.168.4.2:8080", server: "tcp:10.0.0.1:80")
+  init(card: [String: [UInt8]] = [:], faults: [String] = [], change: (inout SimulatedToySettings) -> Void = { _ in }) throws {
+    var settings = SimulatedToySettings(phone: "tcp:192.168.4.2:8080", server: "tcp:10.0.0.1:80")
     settings.faults = try faults.map { try ToyFault($0) }
     change(&settings)
     toy = TriviaToy(settings)
@@ -49,7 +49,7 @@ struct ToyHost {
   }
 
   /// A toy that has dialled a phone, which has said nothing yet.
-  static func dialled(_ faults: String..., change: (inout ToySettings) -> Void = { _ in }) throws -> ToyHost {
+  static func dialled(_ faults: String..., change: (inout SimulatedToySettings) -> Void = { _ in }) throws -> ToyHost {
     var host = try ToyHost(faults: faults, change: change)
     host.pass(2 * .second)
     #expect(host.isUp == [phone] && host.led == .white)

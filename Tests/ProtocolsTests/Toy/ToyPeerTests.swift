@@ -7,7 +7,7 @@ import Testing
   private static let ms = Nanoseconds.millisecond
 
   @Test func `it is set up, byte for byte`() throws {
-    var host = try ToyHost { $0.network = ToyNetwork("HomeNet", password: "pa:ss word") }
+    var host = try ToyHost { $0.network = SimulatedWiFiNetwork("HomeNet", password: "pa:ss word") }
     #expect(host.led == .orange)
     host.pass(2 * .second)
     #expect(host.led == .white && host.said.isEmpty)
@@ -119,7 +119,7 @@ import Testing
       let password = String(repeating: "x", count: 62) + "!"
       let head = "18:\(String(repeating: "n", count: 32)):"
       let user = String(repeating: "1", count: length - head.utf8.count - password.utf8.count)
-      var host = try ToyHost.dialled { $0.network = ToyNetwork(String(repeating: "n", count: 32), password: password) }
+      var host = try ToyHost.dialled { $0.network = SimulatedWiFiNetwork(String(repeating: "n", count: 32), password: password) }
       host.provide(user + head + password)
       #expect(host.told("only the first 128 count") != isWhole)
       host.pass(10 * .second)
@@ -129,7 +129,7 @@ import Testing
   }
 
   @Test func `later packets are ignored`() throws {
-    var host = try ToyHost.dialled("silent") { $0.network = ToyNetwork("Home", password: "password") }
+    var host = try ToyHost.dialled("silent") { $0.network = SimulatedWiFiNetwork("Home", password: "password") }
     host.provide("18:Home:pass")
     host.send("word")
     #expect(host.told("nobody reads them"))
@@ -167,7 +167,7 @@ import Testing
     ("18:Home:password", ToyLED.green), ("18:home:password", .purple), ("18:Home:passwort", .purple), ("18:Home: password", .purple),
     ("18:Home:", .purple),
   ]) func `the network of the house`(_ packet: String, _ led: ToyLED) throws {
-    var host = try ToyHost.dialled { $0.network = ToyNetwork("Home", password: "password") }
+    var host = try ToyHost.dialled { $0.network = SimulatedWiFiNetwork("Home", password: "password") }
     host.provide(packet)
     host.pass(3 * .second)
     #expect(host.led == led)
@@ -176,7 +176,7 @@ import Testing
   @Test func `an open network, and names counted in bytes`() throws {
     let name = String(repeating: "ü", count: 16)
     for (network, led) in [("Open", ToyLED.green), (name, .green), (name + "!", .purple)] {
-      var host = try ToyHost.dialled { $0.network = ToyNetwork(network) }
+      var host = try ToyHost.dialled { $0.network = SimulatedWiFiNetwork(network) }
       host.provide("18:\(network):")
       host.pass(3 * .second)
       #expect(host.led == led, "\(network)")
@@ -184,7 +184,7 @@ import Testing
   }
 
   @Test func `a colon in a network's name is its end`() throws {
-    var host = try ToyHost.dialled { $0.network = ToyNetwork("Ho:me", password: "password") }
+    var host = try ToyHost.dialled { $0.network = SimulatedWiFiNetwork("Ho:me", password: "password") }
     host.provide("18:Ho:me:password")
     host.pass(3 * .second)
     #expect(host.led == .purple && host.told("network \"Ho\", password \"me:password\""))
@@ -222,7 +222,7 @@ import Testing
     #expect(again.asked.first?.hasPrefix("GET /Trivia/18 ") == true)
     var elsewhere = try ToyHost(card: host.card) {
       $0.presses = []
-      $0.network = ToyNetwork("Home", password: "another one")
+      $0.network = SimulatedWiFiNetwork("Home", password: "another one")
     }
     elsewhere.pass(2 * .second)
     #expect(elsewhere.led == .purple && elsewhere.toy.user == "18")

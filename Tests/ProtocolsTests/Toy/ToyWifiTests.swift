@@ -10,9 +10,9 @@ import Testing
 
   private static func rig(_ faults: String..., press: Nanoseconds = 5 * .second) throws -> ToyRig {
     let rig = try ToyRig.loggedIn()
-    var settings = Peers.ToySettings(phone: "tcp:192.168.4.2:8080", server: "tcp:10.0.0.1:80")
+    var settings = SimulatedToySettings(phone: "tcp:192.168.4.2:8080", server: "tcp:10.0.0.1:80")
     settings.presses = [press]
-    settings.network = ToyNetwork("HomeNet", password: "pa:ss word")
+    settings.network = SimulatedWiFiNetwork("HomeNet", password: "pa:ss word")
     settings.faults = try faults.map { try ToyFault($0) }
     rig.toy = TriviaToy(settings)
     rig.giveToy(.started(restored: [:], wall: WallTime(microseconds: 0)))

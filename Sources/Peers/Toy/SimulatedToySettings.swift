@@ -4,7 +4,7 @@
 import Protocols
 
 /// Who a simulated toy is and what is around it.
-public struct ToySettings: Sendable {
+public struct SimulatedToySettings: Sendable {
   /// Where the phone listens, and the web server: `tcp:HOST:PORT`.
   public var phone: String
   public var server: String
@@ -17,7 +17,7 @@ public struct ToySettings: Sendable {
   /// Whose it is when its card does not say; empty: nobody's.
   public var user = ""
   /// The network that it can join; nil: any.
-  public var network: ToyNetwork?
+  public var network: SimulatedWiFiNetwork?
   /// How long a network takes to let it in, or to refuse.
   public var joinsAfter: Nanoseconds = 3 * .second
   /// It was set up before: it is in the network when it has started.
