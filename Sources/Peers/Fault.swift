@@ -34,8 +34,8 @@ extension FaultKind {
 }
 
 /// One fault, and when it strikes.
-public struct Fault<Trouble: FaultKind>: Sendable, Equatable {
-  public typealias Kind = Trouble
+public struct Fault<SpecificKind: FaultKind>: Sendable, Equatable {
+  public typealias Kind = SpecificKind
 
   public var kind: Kind
   public var moment: FaultMoment

@@ -12,7 +12,7 @@ struct VESCSimulation: Simulation {
       Faults (--fault, any number). WHEN is N, every Nth answer (10 if left out), or @S, once, S seconds \
       after the start of vehiclesim:
 
-      \(helpTable(Fault<VESCTrouble>.table))
+      \(helpTable(Fault<VESCFaultKind>.table))
 
       Examples:
         vehiclesim vesc --on pty --symlink /tmp/board
@@ -24,8 +24,8 @@ struct VESCSimulation: Simulation {
   @Option(help: "The firmware it runs.")
   var firmware = VESCModel.v600
 
-  @Option(help: ArgumentHelp("What goes wrong, and when; see above.", valueName: "spec"), transform: { try Fault<VESCTrouble>($0) })
-  var fault: [Fault<VESCTrouble>] = []
+  @Option(help: ArgumentHelp("What goes wrong, and when; see above.", valueName: "spec"), transform: { try Fault<VESCFaultKind>($0) })
+  var fault: [Fault<VESCFaultKind>] = []
 
   @Flag(help: "No waiting anywhere: for benches.")
   var instant = false

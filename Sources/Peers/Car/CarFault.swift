@@ -3,10 +3,10 @@
 
 import Protocols
 
-public typealias CarFault = Fault<CarTrouble>
+public typealias CarFault = Fault<CarFaultKind>
 
 /// Trouble that is added; WHEN counts the car's reads.
-public enum CarTrouble: String, FaultKind {
+public enum CarFaultKind: String, FaultKind {
   case lag, held, mute, comma, ansi
   case longModes = "long-modes"
   case endless, split, coalesce, warn, flat

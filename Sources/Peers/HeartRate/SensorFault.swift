@@ -3,10 +3,10 @@
 
 import Protocols
 
-public typealias SensorFault = Fault<SensorTrouble>
+public typealias SensorFault = Fault<SensorFaultKind>
 
 /// The faults of a worn sensor.
-public enum SensorTrouble: String, FaultKind {
+public enum SensorFaultKind: String, FaultKind {
   case noContact = "no-contact"
   case wide, intervals, energy, truncated, overlong, silence, drop
 

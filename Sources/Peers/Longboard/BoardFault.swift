@@ -3,10 +3,10 @@
 
 import Protocols
 
-public typealias BoardFault = Fault<BoardTrouble>
+public typealias BoardFault = Fault<BoardFaultKind>
 
 /// The faults of a longboard.
-public enum BoardTrouble: String, FaultKind {
+public enum BoardFaultKind: String, FaultKind {
   case split, cut, coalesce, noise, silence, reset, disconnect, flood
   case offLatch = "off-latch"
   case noVESC = "no-vesc"

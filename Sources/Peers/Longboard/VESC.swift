@@ -11,7 +11,7 @@ public struct VESC: Machine {
   /// The firmware it plays.
   public let model: VESCModel
   let timing: VESCTiming
-  let faults: [Fault<VESCTrouble>]
+  let faults: [Fault<VESCFaultKind>]
   let origin: Instant
   /// Numbers of this VESC and of the one on its bus.
   public static let number: UInt8 = 1
@@ -44,7 +44,7 @@ public struct VESC: Machine {
 
   /// A VESC that began its ride at this instant; `seed` chooses the noise of its faults.
   public init(
-    _ model: VESCModel = .v600, timing: VESCTiming = .real, faults: [Fault<VESCTrouble>] = [], seed: UInt64 = 1, origin: Instant = 0
+    _ model: VESCModel = .v600, timing: VESCTiming = .real, faults: [Fault<VESCFaultKind>] = [], seed: UInt64 = 1, origin: Instant = 0
   ) {
     self.model = model
     self.timing = timing
@@ -164,7 +164,7 @@ public struct VESC: Machine {
     held = []
   }
 
-  private mutating func isActive(_ fault: Fault<VESCTrouble>, _ index: Int, at now: Instant) -> Bool {
+  private mutating func isActive(_ fault: Fault<VESCFaultKind>, _ index: Int, at now: Instant) -> Bool {
     switch fault.moment {
     case .always: true
     case .every(let count): answers % count == 0

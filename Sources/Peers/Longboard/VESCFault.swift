@@ -3,7 +3,7 @@
 import Protocols
 
 /// The faults of a VESC.
-public enum VESCTrouble: String, FaultKind {
+public enum VESCFaultKind: String, FaultKind {
   case noise
   case wrongCRC = "wrong-crc"
   case cut, silence, coalesce, prints, reset, gibberish

@@ -5,10 +5,10 @@
 
 import Protocols
 
-public typealias MirrorFault = Fault<MirrorTrouble>
+public typealias MirrorFault = Fault<MirrorFaultKind>
 
 /// The faults of a mirror.
-public enum MirrorTrouble: String, FaultKind {
+public enum MirrorFaultKind: String, FaultKind {
   case reboot
   case noDisplay = "no-display"
 

@@ -3,10 +3,10 @@
 
 import Protocols
 
-public typealias AdapterFault = Fault<AdapterTrouble>
+public typealias AdapterFault = Fault<AdapterFaultKind>
 
 /// The faults of an adapter; WHEN counts the car's replies since it began its drive, of an adapter that was plugged in by then.
-public enum AdapterTrouble: String, FaultKind {
+public enum AdapterFaultKind: String, FaultKind {
   case latency, split
   case latePrompt = "late-prompt"
   case lostPrompt = "lost-prompt"

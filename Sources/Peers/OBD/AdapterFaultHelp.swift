@@ -1,6 +1,6 @@
 // What each fault of a simulated adapter does, in words for `vehiclesim obd --help`.
 
-extension AdapterTrouble {
+extension AdapterFaultKind {
   /// What it does.
   public var help: String {
     switch self {

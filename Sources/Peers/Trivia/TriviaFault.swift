@@ -3,10 +3,10 @@
 
 import Protocols
 
-public typealias TriviaFault = Fault<TriviaTrouble>
+public typealias TriviaFault = Fault<TriviaFaultKind>
 
 /// The faults of a trivia server. One that strikes from a moment on goes on striking: each client is a new one to it.
-public enum TriviaTrouble: String, FaultKind {
+public enum TriviaFaultKind: String, FaultKind {
   case error, down, html, redirect, garbage
   case lost, slow, drip, truncated, huge, strings, null, duplicate
 

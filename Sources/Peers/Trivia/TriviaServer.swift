@@ -136,9 +136,9 @@ public struct TriviaServer: Machine, Redacting {
     }
   }
 
-  private func has(_ kind: TriviaTrouble, at now: Instant) -> Bool { fault(kind, at: now) != nil }
+  private func has(_ kind: TriviaFaultKind, at now: Instant) -> Bool { fault(kind, at: now) != nil }
 
-  private func fault(_ kind: TriviaTrouble, at now: Instant) -> TriviaFault? {
+  private func fault(_ kind: TriviaFaultKind, at now: Instant) -> TriviaFault? {
     TriviaFault.first(kind, of: faults, client: number, at: now, since: origin)
   }
 }

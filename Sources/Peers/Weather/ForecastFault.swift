@@ -3,10 +3,10 @@
 
 import Protocols
 
-public typealias ForecastFault = Fault<ForecastTrouble>
+public typealias ForecastFault = Fault<ForecastFaultKind>
 
 /// The faults of a weather service. One that strikes from a moment on goes on striking: each client is a new one to it.
-public enum ForecastTrouble: String, FaultKind {
+public enum ForecastFaultKind: String, FaultKind {
   case error, limit, down, html, null, unit, redirect, slow, truncated, huge, garbage
 
   public static let countedItems = "answers"

@@ -89,9 +89,9 @@ public struct OpenMeteo: Machine {
     }
   }
 
-  private func has(_ kind: ForecastTrouble, at now: Instant) -> Bool { fault(kind, at: now) != nil }
+  private func has(_ kind: ForecastFaultKind, at now: Instant) -> Bool { fault(kind, at: now) != nil }
 
-  private func fault(_ kind: ForecastTrouble, at now: Instant) -> ForecastFault? {
+  private func fault(_ kind: ForecastFaultKind, at now: Instant) -> ForecastFault? {
     ForecastFault.first(kind, of: faults, client: number, at: now, since: origin)
   }
 }

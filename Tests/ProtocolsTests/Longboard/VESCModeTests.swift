@@ -202,7 +202,7 @@ import Testing
   }
 
   @Test func lostFramesDoNotLoseAMode() throws {
-    for kind in [VESCTrouble.cut, .wrongCRC, .noise, .prints] {
+    for kind in [VESCFaultKind.cut, .wrongCRC, .noise, .prints] {
       var rig = try VESCRig(.v600, modes: VESCRig.modes, faults: [Fault(kind, .every(3))])
       rig.start()
       rig.run(for: 3 * .second)

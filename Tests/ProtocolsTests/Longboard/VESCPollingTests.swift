@@ -106,7 +106,7 @@ import Testing
   }
 
   @Test func aWrongBaudRateIsNamed() throws {
-    var rig = try VESCRig(.v600, faults: [Fault<VESCTrouble>(.gibberish, .every(1))])
+    var rig = try VESCRig(.v600, faults: [Fault<VESCFaultKind>(.gibberish, .every(1))])
     rig.start()
     rig.run(for: 5 * .second)
     #expect(rig.status == "degraded" && rig.fault?.contains("115200") == true)
@@ -118,7 +118,7 @@ import Testing
     #expect(rig.status == "polling" && rig.fault == nil)
   }
 
-  @Test(arguments: VESCTrouble.allCases) func troubleNowAndThenIsSurvivedWithoutAFault(_ kind: VESCTrouble) throws {
+  @Test(arguments: VESCFaultKind.allCases) func troubleNowAndThenIsSurvivedWithoutAFault(_ kind: VESCFaultKind) throws {
     var rig = try VESCRig(.v600, faults: [Fault(kind, .every(20), time: 300 * .millisecond)])
     rig.start()
     rig.run(for: 60 * .second)

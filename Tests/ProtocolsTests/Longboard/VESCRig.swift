@@ -44,7 +44,7 @@ struct VESCRig {
 
   init(
     _ model: VESCModel = .v600, _ options: [String: Value] = [:], modes: [Setup.Subsection] = [], phase: Double = 0,
-    faults: [Fault<VESCTrouble>] = [], at now: Instant = 0
+    faults: [Fault<VESCFaultKind>] = [], at now: Instant = 0
   ) throws {
     machine = try VESCMachine(Self.setup(options, modes: modes, phase: phase))
     vesc = VESC(model, faults: faults, origin: now)
