@@ -3,7 +3,7 @@
 
 extension AdapterSettings {
   /// The address of a request.
-  func address(on bus: Bus) -> UInt32 {
+  func address(on bus: DiagnosticBus) -> UInt32 {
     guard let header else { return bus.functionalAddress }
     switch bus {
     case .can11: return header & 0x7FF
@@ -14,19 +14,19 @@ extension AdapterSettings {
   }
 
   /// Whether frames from this id are heard.
-  func accepts(_ id: UInt32, on bus: Bus) -> Bool {
+  func accepts(_ id: UInt32, on bus: DiagnosticBus) -> Bool {
     let usual = Self.usualFilter(on: bus)
     let mask = mask ?? usual.mask
     return !bus.isCAN || id & mask == (filter ?? usual.filter) & mask
   }
 
-  private static func usualFilter(on bus: Bus) -> (filter: UInt32, mask: UInt32) {
+  private static func usualFilter(on bus: DiagnosticBus) -> (filter: UInt32, mask: UInt32) {
     bus == .can29 ? (0x18DA_F100, 0x1FFF_FF00) : (0x7E8, 0x7F8)
   }
 
   /// Whether the unit that answers from this id is told to go on after the first frame of a long message. One of a maker's own
   /// listens where it was asked, and the adapter supposes that this is where the standard has it.
-  func controlsFlow(of id: UInt32, on bus: Bus) -> Bool {
+  func controlsFlow(of id: UInt32, on bus: DiagnosticBus) -> Bool {
     guard bus.isCAN else { return true }
     guard flowControl else { return false }
     let usual = bus.flowAddress(of: id)

@@ -40,7 +40,7 @@ public struct AdapterTiming: Sendable, Equatable {
     slowInit: 0, fastInit: 0, lineByte: 0, linePause: 0, lineRequest: 0, lowPower: 0, lowPowerWarning: 0)
 
   /// How long the adapter listens on when nothing tells it that the reply is complete. On a K-line units may take 50 ms.
-  func wait(_ settings: AdapterSettings, on bus: Bus) -> Nanoseconds {
+  func wait(_ settings: AdapterSettings, on bus: DiagnosticBus) -> Nanoseconds {
     let longer: Nanoseconds = bus.isCAN ? 1 : 3
     return switch settings.adaptive {
     case 0: timeout(settings)
@@ -60,5 +60,5 @@ public struct AdapterTiming: Sendable, Equatable {
   }
 
   /// From the adapter's request to what the quickest unit begins to say.
-  func latency(on bus: Bus) -> Nanoseconds { bus.isCAN ? latency : lineRequest }
+  func latency(on bus: DiagnosticBus) -> Nanoseconds { bus.isCAN ? latency : lineRequest }
 }

@@ -5,12 +5,12 @@
 
 /// One frame on the bus: on CAN eight bytes, if the car pads them.
 struct BusFrame: Sendable, Equatable {
-  var bus: Bus
+  var bus: DiagnosticBus
   var id: UInt32
   var data: [UInt8]
 
   /// The frames that carry a message of up to 4095 bytes.
-  static func segments(of payload: [UInt8], from id: UInt32, padding: UInt8?, on bus: Bus = .can11) -> [BusFrame] {
+  static func segments(of payload: [UInt8], from id: UInt32, padding: UInt8?, on bus: DiagnosticBus = .can11) -> [BusFrame] {
     if !bus.isCAN { return [BusFrame(bus: bus, id: id, data: payload)] }
     func frame(_ head: [UInt8], _ body: ArraySlice<UInt8>) -> BusFrame {
       let used = head + body

@@ -4,13 +4,13 @@ import Protocols
 
 /// A car whose answers are written down.
 public struct CapturedCar: Car {
-  public let bus: Bus
+  public let bus: DiagnosticBus
   public let padding: UInt8?
   public let ignition: Ignition
   private let answers: [[UInt8]: [Reply]]
 
   /// A car that answers these requests so, under whatever address they come.
-  public init(_ bus: Bus = .can11, padding: UInt8? = 0, _ ignition: Ignition = Ignition(), answers: [[UInt8]: [Reply]]) {
+  public init(_ bus: DiagnosticBus = .can11, padding: UInt8? = 0, _ ignition: Ignition = Ignition(), answers: [[UInt8]: [Reply]]) {
     (self.bus, self.padding, self.ignition, self.answers) = (bus, padding, ignition, answers)
   }
 

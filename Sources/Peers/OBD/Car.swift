@@ -7,7 +7,7 @@ import Protocols
 /// A car as the adapter's plug shows it.
 public protocol Car: Sendable {
   /// What its bus speaks.
-  var bus: Bus { get }
+  var bus: DiagnosticBus { get }
   /// What fills a CAN frame behind the message; nil: frames are as short as what they carry.
   var padding: UInt8? { get }
   /// Since when it drives, and when it does not.

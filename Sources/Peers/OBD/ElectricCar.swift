@@ -29,7 +29,7 @@ public struct ElectricCar: Car {
   private let cycle: DriveCycle
   private let record: BatteryRecord
   private let vin: String
-  public var bus: Bus { .can11 }
+  public var bus: DiagnosticBus { .can11 }
   /// The battery's cells in series.
   var cells: Double { cycle.car.cells }
   /// The first byte of a page's answer: 62, or 61 for the older kind.

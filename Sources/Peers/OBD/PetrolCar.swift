@@ -18,7 +18,7 @@ public struct PetrolCar: Car {
     var isEngine: Bool { number == 0x10 }
   }
 
-  public let bus: Bus
+  public let bus: DiagnosticBus
   public let padding: UInt8? = 0x00
   public let ignition: Ignition
   private(set) var units: [Unit]
@@ -28,7 +28,7 @@ public struct PetrolCar: Car {
   private static let frozenAt = 70.0
 
   /// A car with this bus; the engine controller has the standard's scales, or others, which it tells.
-  public init(_ bus: Bus = .can11, _ ignition: Ignition = Ignition(), hasOwnScales: Bool = false) {
+  public init(_ bus: DiagnosticBus = .can11, _ ignition: Ignition = Ignition(), hasOwnScales: Bool = false) {
     (self.bus, self.ignition) = (bus, ignition)
     units = [
       Unit(

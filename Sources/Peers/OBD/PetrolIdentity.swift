@@ -15,7 +15,7 @@ struct PetrolIdentity: Sendable {
     vin: nil, programme: "VSIM-TCM-7DQ-042", check: [0x9A, 0x33, 0x20, 0x0C], name: Array("TCM\0-TransmisCtrl\0\0\0".utf8))
 
   /// The messages that answer an item; none: it has nothing of that kind.
-  func answers(_ item: UInt8, _ bus: Bus) -> [[UInt8]] {
+  func answers(_ item: UInt8, _ bus: DiagnosticBus) -> [[UInt8]] {
     var items: [UInt8: [UInt8]] = [0x04: Array(programme.utf8), 0x06: check, 0x0A: name]
     if let vin { items[0x02] = (bus.isCAN ? [] : [0, 0, 0]) + Array(vin.utf8) }
     if item == 0 {

@@ -9,7 +9,7 @@ import Testing
   @Test func `a property whose ECU does not respond is absent with the reason while others are live`() throws {
     struct Deaf: Car {
       var car = ElectricCar(.eGMP)
-      var bus: Bus { car.bus }
+      var bus: DiagnosticBus { car.bus }
       var padding: UInt8? { car.padding }
       var ignition: Ignition { car.ignition }
       func supply(at now: Instant) -> Int { car.supply(at: now) }

@@ -83,7 +83,7 @@ import Testing
   @Test(arguments: ["ATDPN", "ATCRA", "ATAT", "ATST", "ATRV", "ATM0", "ATS0", "ATI", "STI"])
   func `an adapter that hangs on a command is used without it`(_ command: String) throws {
     // One car needs protocol detection; the other has two ECUs that must be told apart.
-    for bus in [Bus.kwp, .can11] {
+    for bus in [DiagnosticBus.kwp, .can11] {
       let rig = try VehicleRig(PetrolCar(bus), mute: [command])
       rig.run(for: 240 * .second)
       #expect(rig.status == "polling" && rig.fault == nil && rig.number("rpm") != nil, "\(bus) \(rig.status) \(rig.fault ?? "")")

@@ -168,7 +168,7 @@ import Testing
 
     init(volts: @escaping @Sendable (Instant) -> Int, isDead: Bool = false) { (self.volts, self.isDead) = (volts, isDead) }
 
-    var bus: Bus { car.bus }
+    var bus: DiagnosticBus { car.bus }
     var padding: UInt8? { car.padding }
     var ignition: Ignition { car.ignition }
     func supply(at now: Instant) -> Int { volts(now) }

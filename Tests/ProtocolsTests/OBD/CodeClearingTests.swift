@@ -266,7 +266,7 @@ import Testing
     let delay: Nanoseconds
     var isMute = false
 
-    var bus: Bus { car.bus }
+    var bus: DiagnosticBus { car.bus }
     var padding: UInt8? { car.padding }
     var ignition: Ignition { car.ignition }
     func supply(at now: Instant) -> Int { car.supply(at: now) }
@@ -294,7 +294,7 @@ import Testing
   /// A car whose second ECU sends response pending before its pending codes.
   struct PatientSecond: Car {
     var car = PetrolCar(.can11, CarCareTests.turned((.on, 0)))
-    var bus: Bus { car.bus }
+    var bus: DiagnosticBus { car.bus }
     var padding: UInt8? { car.padding }
     var ignition: Ignition { car.ignition }
     func supply(at now: Instant) -> Int { car.supply(at: now) }

@@ -13,7 +13,7 @@ import Testing
     return rig
   }
 
-  private static func petrol(_ bus: Bus = .can11) throws -> VehicleRig { try rig(PetrolCar(bus, CarCareTests.turned((.on, 0)))) }
+  private static func petrol(_ bus: DiagnosticBus = .can11) throws -> VehicleRig { try rig(PetrolCar(bus, CarCareTests.turned((.on, 0)))) }
 
   /// Polling continues as before.
   private static func polls(_ rig: VehicleRig) -> Bool {
@@ -24,11 +24,11 @@ import Testing
 
   // MARK: Freeze frames
 
-  @Test(arguments: [Bus.can11, .can29, .kwp, .iso9141]) func `a freeze frame is read completely`(_ bus: Bus) throws {
+  @Test(arguments: [DiagnosticBus.can11, .can29, .kwp, .iso9141]) func `a freeze frame is read completely`(_ bus: DiagnosticBus) throws {
     let rig = try Self.petrol(bus)
     let report = try #require(rig.act("freeze-frames", for: 120 * .second)).get()
     #expect(report.columns == ["ecu", "frame", "code", "name", "value", "unit"] && report.text == nil, "\(report)")
-    let ecu = [Bus.can11: "7E8", .can29: "18DAF110"][bus] ?? "10"
+    let ecu = [DiagnosticBus.can11: "7E8", .can29: "18DAF110"][bus] ?? "10"
     #expect(report.rows.allSatisfy { $0.prefix(3) == [ecu, "0", "P0133"] })
     // At 80 km/h, whatever the car does now.
     let values = Dictionary(uniqueKeysWithValues: report.rows.map { ($0[3], "\($0[4]) \($0[5])") })
@@ -43,7 +43,7 @@ import Testing
     struct OneByOne: Car {
       var car = PetrolCar(.can11, CarCareTests.turned((.on, 0)))
       let answersFirst: Bool
-      var bus: Bus { car.bus }
+      var bus: DiagnosticBus { car.bus }
       var padding: UInt8? { car.padding }
       var ignition: Ignition { car.ignition }
       func supply(at now: Instant) -> Int { car.supply(at: now) }
@@ -86,7 +86,7 @@ import Testing
 
   // MARK: Monitors
 
-  @Test(arguments: [Bus.can11, .can29]) func `monitors and test results are read by ECU`(_ bus: Bus) throws {
+  @Test(arguments: [DiagnosticBus.can11, .can29]) func `monitors and test results are read by ECU`(_ bus: DiagnosticBus) throws {
     let rig = try Self.petrol(bus)
     let report = try #require(rig.act("monitors", for: 60 * .second)).get()
     let (first, second) = bus == .can11 ? ("7E8", "7E9") : ("18DAF110", "18DAF111")

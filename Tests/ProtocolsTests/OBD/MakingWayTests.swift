@@ -15,7 +15,7 @@ import Testing
     var from: Instant = 0
     var until: Instant = .max
 
-    var bus: Bus { car.bus }
+    var bus: DiagnosticBus { car.bus }
     var padding: UInt8? { car.padding }
     var ignition: Ignition { car.ignition }
     func supply(at now: Instant) -> Int { car.supply(at: now) }
@@ -40,7 +40,7 @@ import Testing
   ) throws {
     let (bad, good) = parameter == 0x0C ? ("rpm", "speed") : ("speed", "rpm")
     let request = parameter == 0x0C ? "010D" : "010C"
-    for bus in [Bus.can11, .can29] {
+    for bus in [DiagnosticBus.can11, .can29] {
       let rig = try VehicleRig(FlawedCar(car: PetrolCar(bus), flaw: flaw, parameter: parameter))
       rig.run(for: 60 * .second)
       #expect(rig.status == "polling" && rig.fault == nil, "\(rig.status) \(rig.fault ?? "")")
@@ -93,7 +93,7 @@ import Testing
     #expect(rig.number("engine-load") != nil && rig.number("throttle-position") != nil && rig.number("coolant-temperature") != nil)
   }
 
-  @Test(arguments: [Bus.kwp, .iso9141]) func `before CAN a PID fails alone as well`(_ bus: Bus) throws {
+  @Test(arguments: [DiagnosticBus.kwp, .iso9141]) func `before CAN a PID fails alone as well`(_ bus: DiagnosticBus) throws {
     let rig = try VehicleRig(FlawedCar(car: PetrolCar(bus), flaw: "silent", parameter: 0x0C))
     rig.run(for: 180 * .second)
     #expect(rig.status == "polling" && rig.fault == nil && rig.absence("rpm") != nil && rig.number("speed") != nil)

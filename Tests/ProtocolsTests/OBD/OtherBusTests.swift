@@ -10,7 +10,9 @@ import Testing
     "7": "ISO 15765-4 (CAN 29 bit, 500 kbit/s)", "5": "ISO 14230-4 (KWP, fast)", "3": "ISO 9141-2",
   ]
 
-  @Test(arguments: [Bus.can29, .kwp, .iso9141]) func `a car on any bus is found, polled and remembered`(_ bus: Bus) throws {
+  @Test(arguments: [DiagnosticBus.can29, .kwp, .iso9141]) func `a car on any bus is found, polled and remembered`(_ bus: DiagnosticBus)
+    throws
+  {
     let rig = try VehicleRig(PetrolCar(bus))
     rig.run(for: 60 * .second)
     #expect(rig.status == "polling" && rig.fault == nil)
@@ -36,7 +38,7 @@ import Testing
     #expect(!turns.contains { $0.hasPrefix("ATCRA7") || $0.hasPrefix("ATSP") || $0.hasPrefix("ATSH7") })
   }
 
-  @Test(arguments: [Bus.kwp, .iso9141]) func `on a K-line rpm and speed alternate, and the rest gets its share`(_ bus: Bus) throws {
+  @Test(arguments: [DiagnosticBus.kwp, .iso9141]) func `on a K-line rpm and speed alternate, and the rest gets its share`(_ bus: DiagnosticBus) throws {
     let rig = try VehicleRig(PetrolCar(bus))
     rig.run(for: 120 * .second)
     let counts = (rpm: rig.count("010C", last: 30 * .second), speed: rig.count("010D", last: 30 * .second))
@@ -49,7 +51,7 @@ import Testing
     #expect(!rig.asked.drop { $0.command != "ATDPN" }.contains { $0.command.hasPrefix("ATSH") || $0.command.hasPrefix("ATCRA") })
   }
 
-  @Test(arguments: [Bus.can29, .kwp, .iso9141]) func `trouble codes and queries go to all ECUs of any protocol`(_ bus: Bus) throws {
+  @Test(arguments: [DiagnosticBus.can29, .kwp, .iso9141]) func `trouble codes and queries go to all ECUs of any protocol`(_ bus: DiagnosticBus) throws {
     let rig = try VehicleRig(PetrolCar(bus))
     rig.run(for: 30 * .second)
     let codes = try #require(rig.act("dtc")).get()
@@ -77,7 +79,7 @@ import Testing
   }
 
   @Test func `an adapter that cannot report its protocol is used`() throws {
-    for bus in [Bus.can29, .kwp] {
+    for bus in [DiagnosticBus.can29, .kwp] {
       let rig = try VehicleRig(PetrolCar(bus), unknown: ["ATDPN"])
       rig.run(for: 60 * .second)
       #expect(rig.status == "polling" && rig.number("rpm") != nil && rig.number("speed") != nil)

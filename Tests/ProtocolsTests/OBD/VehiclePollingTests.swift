@@ -274,7 +274,7 @@ import Testing
     var cars: [CapturedCar]
     let gone: Range<Instant>
 
-    var bus: Bus { .can11 }
+    var bus: DiagnosticBus { .can11 }
     var padding: UInt8? { 0 }
     var ignition: Ignition { cars[0].ignition }
     func supply(at now: Instant) -> Int { gone.contains(now) ? 100 : 14_200 }
@@ -335,7 +335,7 @@ import Testing
     var car: PetrolCar
     var number = 0
 
-    var bus: Bus { car.bus }
+    var bus: DiagnosticBus { car.bus }
     var padding: UInt8? { car.padding }
     var ignition: Ignition { car.ignition }
     func supply(at now: Instant) -> Int { car.supply(at: now) }

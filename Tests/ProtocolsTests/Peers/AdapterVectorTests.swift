@@ -10,7 +10,7 @@ import Testing
 struct AdapterVectorTests {
   /// A car with this one answer.
   private func car(
-    _ request: String, _ answer: [UInt8], from id: UInt32 = 0x7EC, padding: UInt8? = 0, on bus: Bus = .can11
+    _ request: String, _ answer: [UInt8], from id: UInt32 = 0x7EC, padding: UInt8? = 0, on bus: DiagnosticBus = .can11
   ) -> CapturedCar {
     CapturedCar(bus, padding: padding, answers: [Self.bytes(request): [Reply(id: id, payload: answer)]])
   }

@@ -50,8 +50,8 @@ struct KLineTests {
     #expect(host.lines("0133") == ["486B104133659C"], "without the ritual, whoever knows better")
   }
 
-  @Test("a search finds the bus, whichever it is", arguments: Bus.allCases)
-  func search(bus: Bus) throws {
+  @Test("a search finds the bus, whichever it is", arguments: DiagnosticBus.allCases)
+  func search(bus: DiagnosticBus) throws {
     var host = try VirtualHost(car: PetrolCar(bus))
     host.ask("ATE0")
     host.ask("ATSPA6")
@@ -75,8 +75,8 @@ struct KLineTests {
     #expect(host.lines("010D") == ["41 0D 00 "])
   }
 
-  @Test("number and codes come in several messages", arguments: [Bus.kwp, .iso9141])
-  func severalMessages(bus: Bus) throws {
+  @Test("number and codes come in several messages", arguments: [DiagnosticBus.kwp, .iso9141])
+  func severalMessages(bus: DiagnosticBus) throws {
     var host = try VirtualHost.open(PetrolCar(bus), after: ["ATE0", "ATS0"])
     host.ask("010D")
     let number = ["49020100000057", "49020256575A5A", "4902035A314B5A", "49020441573030", "49020530303432"]

@@ -99,8 +99,8 @@ import Testing
     #expect(rig.seen["intake-pressure"] == ["383.5"] && rig.seen["air-flow"] == ["40.96"])
   }
 
-  @Test(arguments: [Bus.can11, .can29, .kwp, .iso9141])
-  func `a simulated engine with its own scaling gives the same values`(_ bus: Bus) throws {
+  @Test(arguments: [DiagnosticBus.can11, .can29, .kwp, .iso9141])
+  func `a simulated engine with its own scaling gives the same values`(_ bus: DiagnosticBus) throws {
     let (plain, scaled) = (try VehicleRig(PetrolCar(bus)), try VehicleRig(PetrolCar(bus, hasOwnScales: true)))
     for rig in [plain, scaled] { rig.run(for: 120 * .second) }
     for (name, tolerance) in [("intake-pressure", 2), ("air-flow", 0.1), ("commanded-lambda", 0.001)] as [(String, Double)] {

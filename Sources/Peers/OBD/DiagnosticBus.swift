@@ -5,7 +5,7 @@
 //   KWP2000      C0 33 F1 · 80 10 F1 answered as 8n F1 10      ISO 9141-2   68 6A F1 answered as 48 6B 10
 
 /// A car's diagnostic bus, by the adapter's number for it.
-public enum Bus: UInt8, Sendable, CaseIterable {
+public enum DiagnosticBus: UInt8, Sendable, CaseIterable {
   case iso9141 = 3
   case kwp = 5
   case can11 = 6
