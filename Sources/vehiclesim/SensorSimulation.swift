@@ -22,7 +22,7 @@ struct HeartRateSimulation: SensorSimulation {
 
   static var gatt: GATTRole { .heartRate }
   static var usualName: String { "Polar H10 12345678" }
-  static var model: WornSensor.Model { .strap }
+  static var model: WearableSensor.Model { .strap }
 }
 
 struct RunningSimulation: SensorSimulation {
@@ -36,12 +36,12 @@ struct RunningSimulation: SensorSimulation {
 
   static var gatt: GATTRole { .running }
   static var usualName: String { "Stryd" }
-  static var model: WornSensor.Model { .footPod }
+  static var model: WearableSensor.Model { .footPod }
 }
 
 /// What both share.
 protocol SensorSimulation: Simulation {
-  static var model: WornSensor.Model { get }
+  static var model: WearableSensor.Model { get }
   var fault: [SensorFault] { get }
 }
 
@@ -53,6 +53,6 @@ extension SensorSimulation {
   }
 
   func machine(number: UInt64, start: Instant) -> any Machine {
-    WornSensor(Self.model, origin: start, faults: fault, seed: options.seed &+ number)
+    WearableSensor(Self.model, origin: start, faults: fault, seed: options.seed &+ number)
   }
 }

@@ -7,7 +7,7 @@ import Testing
   /// Where that of swift-crypto's ciphers and hashes is, which are functions: for the mirror's, and for passwords.
   private static let ciphers = ["Protocols/Mirror/", "Peers/Mirror/", "Peers/Trivia/TriviaSecrets.swift"]
   /// Where a lock is allowed: machines of one server share it.
-  private static let shared = "Peers/Trivia/TriviaMemory.swift"
+  private static let shared = "Peers/Trivia/TriviaMemoryStore.swift"
   /// Where an import of FoundationEssentials is allowed: its coders, for the socket's JSON and for recordings.
   private static let coders = "Protocols/Varlink/"
 

@@ -6,9 +6,9 @@ import Protocols
 
 /// Reads one request.
 struct HTTPReader: Sendable {
-  enum Heard: Sendable, Equatable {
+  enum Outcome: Sendable, Equatable {
     case unfinished
-    case asked(HTTPAsked)
+    case asked(ReceivedHTTPRequest)
     /// What no request of ours begins with: a status, and the reason in a person's words.
     case refused(Int, String)
   }
@@ -17,20 +17,20 @@ struct HTTPReader: Sendable {
   private static let end = Array("\r\n\r\n".utf8)
   private let maxBodySize: Int
   private var bytes: [UInt8] = []
-  private var head: (asked: HTTPAsked, length: Int)?
+  private var head: (asked: ReceivedHTTPRequest, length: Int)?
 
   /// A reader of bodies up to so many bytes.
   init(maxBodySize: Int = 0) { self.maxBodySize = maxBodySize }
 
   /// Takes what came. Once it has heard a request it hears no other.
-  mutating func take(_ more: [UInt8]) -> Heard {
+  mutating func take(_ more: [UInt8]) -> Outcome {
     let from = max(0, bytes.count - Self.end.count + 1)
     bytes += more
     if head == nil {
       guard let stop = Self.emptyLine(in: bytes, from: from), stop <= Self.maxHeadSize else {
         return bytes.count < Self.maxHeadSize ? .unfinished : .refused(431, "the request is too long")
       }
-      let asked = HTTPAsked(head: bytes[..<stop])
+      let asked = ReceivedHTTPRequest(head: bytes[..<stop])
       guard asked.fields["transfer-encoding"] == nil else { return .refused(411, "the body has no Content-Length") }
       let said = asked.fields["content-length"] ?? "0"
       guard let length = Int(said), length >= 0 else { return .refused(400, "the Content-Length is no number") }

@@ -1,6 +1,6 @@
 // The smart mirror's ESP32 seen from its central: one characteristic that is written, fields that it keeps until the display has
 // fetched them, and a data line that it raises once a second while there are some. It never answers. How the display reads the
-// fields stands in MirrorReader, what it makes of them in MirrorDisplay, how the bytes of a write are read in ESP32Ear.
+// fields stands in MirrorReader, what it makes of them in MirrorDisplay, how the bytes of a write are read in ESP32Receiver.
 // Facts: ISM-Embedded's main.cpp (fields, 1 s loop, boot name, what Disconnected clears).
 
 import Protocols
@@ -41,7 +41,7 @@ public struct ESP32Mirror: Machine {
   public private(set) var stuck: Set<String> = []
   /// What crashed, in a person's words.
   public private(set) var crashes: [String] = []
-  private let receiver: ESP32Ear
+  private let receiver: ESP32Receiver
   private let faults: [MirrorFault]
   private let origin: Instant
   private var isConnected = false
@@ -58,7 +58,7 @@ public struct ESP32Mirror: Machine {
 
   /// A mirror with this firmware that was switched on at `origin`.
   public init(_ firmware: MirrorFirmware, origin: Instant = 0, faults: [MirrorFault] = []) {
-    receiver = ESP32Ear(firmware)
+    receiver = ESP32Receiver(firmware)
     (self.origin, self.faults) = (origin, faults)
   }
 
@@ -80,12 +80,12 @@ public struct ESP32Mirror: Machine {
   /// What this firmware reads in a value that is written; nil where it reads none.
   public func text(of value: [UInt8]) -> String? {
     guard case .success(let text) = receiver.decrypt(value) else { return nil }
-    return text.firstIndex(of: UInt8(ascii: "+")).map { ESP32Ear.latin1(text[..<$0]) }
+    return text.firstIndex(of: UInt8(ascii: "+")).map { ESP32Receiver.latin1(text[..<$0]) }
   }
 
   /// Takes a text as it is once it was decrypted, with its end mark: what was heard, without the time that ciphers take.
   public mutating func take(plain text: [UInt8], at now: Instant, _ effects: inout Effects) {
-    heard(ESP32Ear.cut(text), at: now, &effects)
+    heard(ESP32Receiver.cut(text), at: now, &effects)
     raise(at: now)
   }
 
@@ -101,7 +101,7 @@ public struct ESP32Mirror: Machine {
     }
   }
 
-  private mutating func heard(_ heard: ESP32Ear.Heard, at now: Instant, _ effects: inout Effects) {
+  private mutating func heard(_ heard: ESP32Receiver.Outcome, at now: Instant, _ effects: inout Effects) {
     switch heard {
     case .crash(let words): crash(words, &effects)
     case .word("Disconnected"):
@@ -111,7 +111,7 @@ public struct ESP32Mirror: Machine {
     case .word: say("it was told Connected", &effects)
     case .pair("NewName", let value): keep("Name", value, &effects)
     case .pair("Heart", let value):
-      guard let number = ESP32Ear.wholeNumber(value) else {
+      guard let number = ESP32Receiver.wholeNumber(value) else {
         return crash("Heart: \"\(value)\" is no number, and nobody catches that", &effects)
       }
       keep("Heart", String(number), &effects)

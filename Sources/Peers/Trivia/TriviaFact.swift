@@ -19,7 +19,7 @@ public struct TriviaFact: Sendable, Equatable {
   public init(_ id: Int, _ text: some StringProtocol) throws(ValueError) { (self.id, self.text) = (id, try Self.speakable(text)) }
 
   /// A fact from a store, which may have been written to by others; the server looks at it before a toy gets it.
-  public init(_ id: Int, kept text: String) { (self.id, self.text) = (id, text) }
+  public init(_ id: Int, stored text: String) { (self.id, self.text) = (id, text) }
 
   /// The text as the toy can speak it.
   static func speakable(_ text: some StringProtocol) throws(ValueError) -> String {

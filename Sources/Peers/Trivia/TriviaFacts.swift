@@ -6,7 +6,7 @@ extension TriviaFact {
   public static let known: [TriviaFact] = numbered(shipped, from: 1) + numbered(fetched, from: TriviaUser.shipped + 1)
 
   private static func numbered(_ texts: [String], from first: Int) -> [TriviaFact] {
-    texts.enumerated().map { TriviaFact(first + $0.offset, kept: $0.element) }
+    texts.enumerated().map { TriviaFact(first + $0.offset, stored: $0.element) }
   }
 
   private static let shipped = [

@@ -8,7 +8,7 @@ extension TriviaService {
   /// Of an answer to a toy, with its head: it reads one packet.
   private static let maxToyReplyLength = 1024
 
-  func history(_ id: String, _ asked: HTTPAsked, _ variant: TriviaReplyVariant) throws -> HTTPReply {
+  func history(_ id: String, _ asked: ReceivedHTTPRequest, _ variant: TriviaReplyVariant) throws -> HTTPReply {
     let id = try number(id, "userId")
     try check(asked, is: id)
     let user = try known(id)
@@ -41,7 +41,7 @@ extension TriviaService {
     return reply
   }
 
-  func vote(_ id: String, _ asked: HTTPAsked, _ variant: TriviaReplyVariant) throws -> HTTPReply {
+  func vote(_ id: String, _ asked: ReceivedHTTPRequest, _ variant: TriviaReplyVariant) throws -> HTTPReply {
     let id = try number(id, "triviaId")
     let body = try TriviaBody(asked.body)
     let (user, fact, vote) = (try body.number("userId") ?? 0, try body.number("triviaId") ?? 0, try body.number("userVote"))

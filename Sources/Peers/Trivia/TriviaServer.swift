@@ -112,7 +112,7 @@ public struct TriviaServer: Machine, Redacting {
     state = .waiting(Outgoing(bytes: reply.bytes[...], drips: drips, isSecret: reply.isSecret), at: moment)
   }
 
-  private mutating func perform(_ asked: HTTPAsked, at now: Instant, _ effects: inout Effects) {
+  private mutating func perform(_ asked: ReceivedHTTPRequest, at now: Instant, _ effects: inout Effects) {
     let page = "text/html; charset=utf-8"
     if has(.garbage, at: now) {
       state = .waiting(Outgoing(bytes: Array("220 mail.example ESMTP\r\n\r\n".utf8)[...]), at: now)

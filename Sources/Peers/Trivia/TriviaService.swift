@@ -11,20 +11,22 @@ public struct TriviaService: Sendable {
   private static let maxNameLength = 100
 
   let store: any TriviaStore
-  private let wantsTokens: Bool
+  private let requiresTokens: Bool
   private let rounds: Int
   private let random: @Sendable (_ count: Int) -> [UInt8]
 
   /// A server over this store. `random` gives so many bytes that nobody can guess; `rounds` are those of `TriviaPassword`.
   public init(
-    _ store: any TriviaStore, wantsTokens: Bool = false, rounds: Int = TriviaPassword.usualRounds,
+    _ store: any TriviaStore, requiresTokens: Bool = false, rounds: Int = TriviaPassword.usualRounds,
     random: @escaping @Sendable (_ count: Int) -> [UInt8]
   ) {
-    (self.store, self.wantsTokens, self.rounds, self.random) = (store, wantsTokens, rounds, random)
+    (self.store, self.requiresTokens, self.rounds, self.random) = (store, requiresTokens, rounds, random)
   }
 
   /// Does what was asked. `internalError` describes an error of the server itself.
-  func answer(_ asked: HTTPAsked, _ variant: TriviaReplyVariant = TriviaReplyVariant()) -> (reply: HTTPReply, internalError: String?) {
+  func answer(_ asked: ReceivedHTTPRequest, _ variant: TriviaReplyVariant = TriviaReplyVariant()) -> (
+    reply: HTTPReply, internalError: String?
+  ) {
     do {
       return (try call(asked, variant), nil)
     } catch let refusal as TriviaErrorReply {
@@ -34,7 +36,7 @@ public struct TriviaService: Sendable {
     }
   }
 
-  private func call(_ asked: HTTPAsked, _ variant: TriviaReplyVariant) throws -> HTTPReply {
+  private func call(_ asked: ReceivedHTTPRequest, _ variant: TriviaReplyVariant) throws -> HTTPReply {
     let parts = asked.path.split(separator: "/").map(String.init)
     func only(_ method: String, _ body: () throws -> HTTPReply) throws -> HTTPReply {
       if asked.method == method { return try body() }
@@ -56,7 +58,7 @@ public struct TriviaService: Sendable {
 
   // MARK: Accounts
 
-  private func register(_ asked: HTTPAsked, _ variant: TriviaReplyVariant) throws -> HTTPReply {
+  private func register(_ asked: ReceivedHTTPRequest, _ variant: TriviaReplyVariant) throws -> HTTPReply {
     let body = try TriviaBody(asked.body)
     let (name, email, password) = (try body.text("name"), try body.text("email") ?? "", try body.text("password") ?? "")
     guard TriviaAddress.isAccepted(email), !password.isEmpty, (name ?? "").utf8.count <= Self.maxNameLength, try store.account(email) == nil
@@ -67,7 +69,7 @@ public struct TriviaService: Sendable {
     return reply
   }
 
-  private func logIn(_ asked: HTTPAsked, _ variant: TriviaReplyVariant) throws -> HTTPReply {
+  private func logIn(_ asked: ReceivedHTTPRequest, _ variant: TriviaReplyVariant) throws -> HTTPReply {
     let body = try TriviaBody(asked.body)
     let (email, password) = (try body.text("email") ?? "", try body.text("password") ?? "")
     guard let account = try store.account(email) else {
@@ -81,7 +83,7 @@ public struct TriviaService: Sendable {
 
   private func letIn(_ user: TriviaUser, status: Int, _ variant: TriviaReplyVariant) throws -> HTTPReply {
     var token: String?
-    if wantsTokens {
+    if requiresTokens {
       let text = TriviaToken.text(random(TriviaToken.size))
       try store.keep(token: TriviaToken.hash(text), of: user.id)
       token = text
@@ -92,8 +94,8 @@ public struct TriviaService: Sendable {
   }
 
   /// Who calls is this user, where tokens are wanted.
-  func check(_ asked: HTTPAsked, is user: Int) throws {
-    guard wantsTokens else { return }
+  func check(_ asked: ReceivedHTTPRequest, is user: Int) throws {
+    guard requiresTokens else { return }
     let words = (asked.fields["authorization"] ?? "").split(separator: " ")
     if words.count == 2, words[0].lowercased() == "bearer", try store.owner(of: TriviaToken.hash(String(words[1]))) == user { return }
     var reply = TriviaReply.message(401, "The token of this user is missing or no longer valid: log in again.")
@@ -102,7 +104,7 @@ public struct TriviaService: Sendable {
   }
 
   /// How the client called us, where that can stand in a field.
-  private static func origin(_ asked: HTTPAsked) -> String {
+  private static func origin(_ asked: ReceivedHTTPRequest) -> String {
     let host = asked.fields["host"] ?? ""
     let isPlain = host.utf8.allSatisfy { byte in
       switch byte {

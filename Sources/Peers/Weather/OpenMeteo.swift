@@ -49,7 +49,7 @@ public struct OpenMeteo: Machine {
   private mutating func read(_ bytes: [UInt8], at now: Instant, _ effects: inout Effects) {
     guard case .reading(var reader) = state else { return }
     state = .ended  // so that the reader has its bytes for itself
-    let request: HTTPAsked
+    let request: ReceivedHTTPRequest
     switch reader.take(bytes) {
     case .asked(let asked): request = asked
     case .refused(let status, let reason):
@@ -64,7 +64,7 @@ public struct OpenMeteo: Machine {
     state = .answering(answer(to: request, at: now), at: now + (slow?.time ?? 0))
   }
 
-  private func answer(to request: HTTPAsked, at now: Instant) -> [UInt8] {
+  private func answer(to request: ReceivedHTTPRequest, at now: Instant) -> [UInt8] {
     if has(.garbage, at: now) { return Array("220 mail.example ESMTP\r\n\r\n".utf8) }
     if has(.limit, at: now) { return ForecastReply.refusal(429, "Minutely API request limit exceeded.").bytes }
     if has(.redirect, at: now) { return HTTPReply(302, "", fields: ["Location": "/elsewhere"]).bytes }
@@ -80,7 +80,7 @@ public struct OpenMeteo: Machine {
     return has(.truncated, at: now) ? Array(bytes.dropLast(max(1, reply.body.count / 2))) : bytes
   }
 
-  private func reply(to request: HTTPAsked, at now: Instant) -> HTTPReply {
+  private func reply(to request: ReceivedHTTPRequest, at now: Instant) -> HTTPReply {
     guard request.method == "GET" else { return ForecastReply.refusal(405, "only GET") }
     switch request.path {
     case "/v1/forecast": return ForecastReply.forecast(request.query, isEmpty: has(.null, at: now), isForeign: has(.unit, at: now))

@@ -108,7 +108,7 @@ final class TriviaDatabase: TriviaStore {
 
   private static func fact(_ row: [Value?]) -> TriviaFact? {
     guard let id = row[0]?.whole, let text = row[1]?.text else { return nil }
-    return TriviaFact(id, kept: text)
+    return TriviaFact(id, stored: text)
   }
 
   // MARK: Tokens

@@ -67,7 +67,7 @@ struct TriviaSimulation: ParsableCommand {
     guard case .tcp(let host, let port) = on else { return }
     let loop = try EventLoop()
     let start = SimulatorClock.now
-    let service = TriviaService(try store(), wantsTokens: tokens) { count in
+    let service = TriviaService(try store(), requiresTokens: tokens) { count in
       var system = SystemRandomNumberGenerator()
       return (0..<count).map { _ in UInt8.random(in: .min ... .max, using: &system) }
     }

@@ -6,12 +6,12 @@ import Testing
 @Suite struct HTTPReaderTests {
   private static let post = "POST /a/b?x=1%2B1+2&y HTTP/1.1\r\nHost: h\r\ncontent-LENGTH:  5 \r\nX: 1\r\nx: 2\r\n\r\nhello"
 
-  private func hear(_ text: String, most: Int = 100) -> HTTPReader.Heard {
+  private func hear(_ text: String, most: Int = 100) -> HTTPReader.Outcome {
     var reader = HTTPReader(maxBodySize: most)
     return reader.take(Array(text.utf8))
   }
 
-  private func asked(_ text: String) -> HTTPAsked? {
+  private func asked(_ text: String) -> ReceivedHTTPRequest? {
     if case .asked(let asked) = hear(text) { asked } else { nil }
   }
 

@@ -8,14 +8,14 @@ import Testing
   /// A machine and a sensor in virtual time.
   private struct Rig<Measurement: SensorMeasurement> {
     var machine = SensorMachine<Measurement>()
-    var sensor: WornSensor
+    var sensor: WearableSensor
     var now: Instant = 0
     var values: [String: Reading.Content] = [:]
     var status = ""
     var fault: String?
 
-    init(_ model: WornSensor.Model, _ faults: String...) throws {
-      sensor = WornSensor(model, faults: try faults.map { try SensorFault($0) })
+    init(_ model: WearableSensor.Model, _ faults: String...) throws {
+      sensor = WearableSensor(model, faults: try faults.map { try SensorFault($0) })
       give(.started(restored: [:], wall: WallTime(microseconds: 0)))
     }
 

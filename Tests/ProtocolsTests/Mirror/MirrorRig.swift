@@ -139,7 +139,7 @@ struct MirrorRig {
 
   /// What a write says, read with the cipher's other direction as the mirror does.
   static func reading(_ bytes: [UInt8], _ isPlain: Bool = false) -> String {
-    if isPlain { return ESP32Ear.latin1(bytes) }
+    if isPlain { return ESP32Receiver.latin1(bytes) }
     switch MirrorEar.read(bytes) {
     case .some(let text): return text
     case nil: return "?"

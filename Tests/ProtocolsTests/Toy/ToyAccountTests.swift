@@ -101,7 +101,7 @@ import Testing
   }
 
   @Test func `a token is stored, and sent to its server only`() throws {
-    let rig = try ToyRig.loggedIn(facts: 1, wantsTokens: true)
+    let rig = try ToyRig.loggedIn(facts: 1, requiresTokens: true)
     try rig.restart()
     #expect(rig.report(rig.run("history"))?.rows.count == 1)
     let token = try #require(rig.asked.last?.headers["Authorization"]?.dropFirst("Bearer ".count))
@@ -361,7 +361,7 @@ import Testing
   }
 
   @Test func `another server gets no data of this one`() throws {
-    let rig = try ToyRig.loggedIn(facts: 2, wantsTokens: true)
+    let rig = try ToyRig.loggedIn(facts: 2, requiresTokens: true)
     rig.run("history")
     rig.isOffline = true
     rig.vote(1, "up")
@@ -380,7 +380,7 @@ import Testing
   }
 
   @Test func `the votes of one do not hold up those of another`() throws {
-    let rig = try ToyRig.loggedIn(facts: 2, wantsTokens: true)
+    let rig = try ToyRig.loggedIn(facts: 2, requiresTokens: true)
     rig.isOffline = true
     rig.vote(2, "up")
     rig.isOffline = false

@@ -43,8 +43,8 @@ final class ToyRig {
   private var isTurning = false
   private static let toyLink: LinkName = "phone"
 
-  init(_ options: [String: Value] = [:], wantsTokens: Bool = false) throws {
-    trivia = TriviaRig(wantsTokens: wantsTokens)
+  init(_ options: [String: Value] = [:], requiresTokens: Bool = false) throws {
+    trivia = TriviaRig(requiresTokens: requiresTokens)
     machine = try Self.machine(options)
   }
 
@@ -57,8 +57,8 @@ final class ToyRig {
   func start() { give(.started(restored: disk, wall: WallTime(microseconds: wall))) }
 
   /// Somebody who has registered; their toy has played so many facts.
-  static func loggedIn(facts: Int = 0, _ options: [String: Value] = [:], wantsTokens: Bool = false) throws -> ToyRig {
-    let rig = try ToyRig(options, wantsTokens: wantsTokens)
+  static func loggedIn(facts: Int = 0, _ options: [String: Value] = [:], requiresTokens: Bool = false) throws -> ToyRig {
+    let rig = try ToyRig(options, requiresTokens: requiresTokens)
     rig.start()
     let id = rig.run("register", ["name": .string("Ada"), "email": .string("ada@example.org"), "password": .string("secret1")])
     #expect(rig.report(id)?.text == "registered and logged in as user 18")

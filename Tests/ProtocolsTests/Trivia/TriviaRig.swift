@@ -7,7 +7,7 @@ import Testing
 @testable import Protocols
 
 final class TriviaRig {
-  let store: TriviaMemory
+  let store: TriviaMemoryStore
   var faults: [TriviaFault] = []
   var now: Instant = 0
   /// What a person saw with -v, events and bytes.
@@ -15,11 +15,11 @@ final class TriviaRig {
   let service: TriviaService
   private var clients: UInt64 = 0
 
-  init(wantsTokens: Bool = false, firstUser: Int = 18, facts: [TriviaFact] = TriviaFact.known, noise: UInt64 = 1) {
-    store = TriviaMemory(firstUser: firstUser)
+  init(requiresTokens: Bool = false, firstUser: Int = 18, facts: [TriviaFact] = TriviaFact.known, noise: UInt64 = 1) {
+    store = TriviaMemoryStore(firstUser: firstUser)
     store.load(facts, replacing: true)
     let source = Source(seed: noise)
-    service = TriviaService(store, wantsTokens: wantsTokens, rounds: 2) { source.bytes($0) }
+    service = TriviaService(store, requiresTokens: requiresTokens, rounds: 2) { source.bytes($0) }
   }
 
   /// An answer as a client reads it.
@@ -78,7 +78,7 @@ final class TriviaRig {
   func answer(_ request: [UInt8], split: Int = 0) throws -> Answer {
     let (bytes, writes) = exchange(request, split: split)
     let end = try #require(bytes.indices.first { bytes[$0...].starts(with: Array("\r\n\r\n".utf8)) })
-    let asked = HTTPAsked(head: bytes[..<end])
+    let asked = ReceivedHTTPRequest(head: bytes[..<end])
     return Answer(
       status: Int(asked.path) ?? 0, fields: asked.fields, body: String(decoding: bytes[(end + 4)...], as: UTF8.self), writes: writes,
       bytes: bytes)

@@ -28,7 +28,7 @@ import Testing
   }
 
   @Test func `nobody who looks over the shoulder sees a password or a token`() throws {
-    let rig = TriviaRig(wantsTokens: true)
+    let rig = TriviaRig(requiresTokens: true)
     let body = #"{"name":"Ada","email":"ada@example.org","password":"hunter22"}"#
     let request = Array("POST /User/Register?password=hunter22 HTTP/1.1\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)".utf8)
     for split in 1..<request.count { _ = try rig.answer(request, split: split) }
@@ -41,7 +41,7 @@ import Testing
   }
 
   @Test func `with tokens nobody reads or votes for others, and toys need none`() throws {
-    let rig = TriviaRig(wantsTokens: true)
+    let rig = TriviaRig(requiresTokens: true)
     let answers = [try rig.register(), try rig.register("bob@example.org")]
     let tokens = answers.compactMap { JSON($0.body)?["token"]?.string }
     #expect(tokens.count == 2 && tokens[0] != tokens[1] && tokens.allSatisfy { $0.utf8.count == 32 })
@@ -61,7 +61,7 @@ import Testing
   }
 
   @Test func `a user has sixteen tokens, and a login more ends the oldest`() throws {
-    let rig = TriviaRig(wantsTokens: true)
+    let rig = TriviaRig(requiresTokens: true)
     let first = try #require(JSON(try rig.register().body)?["token"]?.string)
     let others = try (0..<16).map { number in
       if number == 15 { #expect(try rig.ask("GET", "/User/History/18", token: first).status == 200) }

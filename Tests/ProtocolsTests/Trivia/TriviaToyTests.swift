@@ -73,7 +73,7 @@ import Testing
     let rig = try rig(
       facts: [TriviaFact(500, longest)]
         + ["a \"b\"", "é", "a\\", "a\nb", longest + "x", ""].enumerated().map {
-          TriviaFact(501 + $0.offset, kept: $0.element)
+          TriviaFact(501 + $0.offset, stored: $0.element)
         })
     let answer = try rig.answer(Self.fetch)
     #expect(spoken(answer.bytes) == longest && answer.bytes.count <= 1024)

@@ -86,7 +86,7 @@ import Testing
   @Test func `a store that fails is an error of the server, and a person learns why`() throws {
     let rig = TriviaRig(facts: [])
     try rig.register()
-    rig.store.load([TriviaFact(500, kept: "a \"b\"")], replacing: true)
+    rig.store.load([TriviaFact(500, stored: "a \"b\"")], replacing: true)
     let answer = try rig.ask("GET", "/Trivia/18")
     #expect(answer.status == 500 && answer.body == #"{"message":"An error has occurred."}"# && rig.seen.contains("--facts"))
   }

@@ -4,7 +4,7 @@ import Protocols
 import Synchronization
 
 /// A trivia server's store in memory.
-public final class TriviaMemory: TriviaStore {
+public final class TriviaMemoryStore: TriviaStore {
   private struct Contents {
     var users: [Int: TriviaUser] = [:]
     var passwords: [Int: TriviaPassword] = [:]
@@ -50,13 +50,13 @@ public final class TriviaMemory: TriviaStore {
       all.facts.keys.filter(ids.contains).sorted().map { id in
         let votes = all.votes[id] ?? [:]
         let (up, down) = (votes.values.count { $0 == 1 }, votes.values.count { $0 == -1 })
-        return TriviaEntry(TriviaFact(id, kept: all.facts[id] ?? ""), upvotes: up, downvotes: down, vote: votes[user] ?? 0)
+        return TriviaEntry(TriviaFact(id, stored: all.facts[id] ?? ""), upvotes: up, downvotes: down, vote: votes[user] ?? 0)
       }
     }
   }
 
   public func fact(after id: Int) -> TriviaFact? {
-    contents.withLock { all in all.facts.filter { $0.key > id }.min { $0.key < $1.key }.map { TriviaFact($0.key, kept: $0.value) } }
+    contents.withLock { all in all.facts.filter { $0.key > id }.min { $0.key < $1.key }.map { TriviaFact($0.key, stored: $0.value) } }
   }
 
   public func load(_ facts: [TriviaFact], replacing: Bool) {

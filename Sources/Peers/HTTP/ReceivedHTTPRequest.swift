@@ -5,7 +5,7 @@
 import Protocols
 
 /// What a client asked.
-struct HTTPAsked: Sendable, Equatable {
+struct ReceivedHTTPRequest: Sendable, Equatable {
   /// As it was written; empty where there is none.
   var method: String
   /// The second word of the first line up to its `?`, as it was written.

@@ -5,7 +5,7 @@
 import Protocols
 
 /// A simulated sensor.
-public struct WornSensor: Machine {
+public struct WearableSensor: Machine {
   /// What it is.
   public enum Model: Sendable {
     case strap, footPod

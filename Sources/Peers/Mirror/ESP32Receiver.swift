@@ -13,9 +13,9 @@ public enum MirrorFirmware: Sendable {
   case plain
 }
 
-struct ESP32Ear: Sendable {
+struct ESP32Receiver: Sendable {
   /// What a write comes to.
-  enum Heard: Equatable {
+  enum Outcome: Equatable {
     case word(String)
     case pair(tag: String, value: String)
     /// In a person's words.
@@ -30,7 +30,7 @@ struct ESP32Ear: Sendable {
 
   init(_ firmware: MirrorFirmware) { self.firmware = firmware }
 
-  func hear(_ value: [UInt8]) -> Heard {
+  func hear(_ value: [UInt8]) -> Outcome {
     switch decrypt(value) {
     case .success(let text): if case .plain = firmware { Self.split(text[...]) } else { Self.cut(text) }
     case .failure(let crash): .crash(crash.description)
@@ -59,12 +59,12 @@ struct ESP32Ear: Sendable {
   }
 
   /// The text up to the first end mark.
-  static func cut(_ text: [UInt8]) -> Heard {
+  static func cut(_ text: [UInt8]) -> Outcome {
     guard let end = text.firstIndex(of: endMark) else { return .crash("there is no + in \(text.count) bytes: it reads beyond its buffer") }
     return split(text[..<end])
   }
 
-  static func split(_ text: ArraySlice<UInt8>) -> Heard {
+  static func split(_ text: ArraySlice<UInt8>) -> Outcome {
     let whole = latin1(text)
     if whole == "Connected" || whole == "Disconnected" { return .word(whole) }
     guard let colon = text.firstIndex(of: UInt8(ascii: ":")) else {
