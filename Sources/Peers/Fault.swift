@@ -1,29 +1,28 @@
-// What can be wrong with a simulated peer, as a person asks for it: NAME, NAME:WHEN or NAME:WHEN:MS, where a
-// fault needs a code NAME:CODE:WHEN. This file reads and describes faults; the peer commits them. It must never guess: a specification that is not understood is an error.
+// Specifications of injected faults: NAME, NAME:WHEN or NAME:WHEN:MS, or NAME:CODE:WHEN for faults with a code.
 
 import Protocols
 
-/// Which of the peer's replies, messages or reads a fault strikes.
+/// Which replies, messages or reads of the peer a fault affects.
 public enum FaultMoment: Sendable, Equatable {
   case always
   case every(Int)
-  /// Once: the first after this time since the peer began.
+  /// Once: the first one after this time since the start.
   case after(Nanoseconds)
 }
 
-/// The faults that one kind of peer has.
+/// The faults of one kind of peer.
 public protocol FaultKind: RawRepresentable<String>, CaseIterable, Sendable, Equatable where AllCases == [Self] {
-  /// What its faults strike: `replies`, `messages`.
+  /// The items that WHEN counts, for example `replies`.
   static var countedItems: String { get }
-  /// When it strikes and how long, where a person does not say. One that strikes always takes no WHEN.
+  /// The default moment and duration. A fault that is always active takes no WHEN.
   var usual: (moment: FaultMoment, time: Nanoseconds?) { get }
-  /// It takes MS.
+  /// Whether the fault takes MS.
   var takesTime: Bool { get }
-  /// It needs CODE, which stands before WHEN.
+  /// Whether the fault requires CODE, before WHEN.
   var takesCode: Bool { get }
-  /// How it is written.
+  /// The syntax.
   var form: String { get }
-  /// What it does.
+  /// The description.
   var help: String { get }
 }
 
@@ -33,23 +32,23 @@ extension FaultKind {
   public var form: String { usual.moment == .always ? rawValue : takesTime ? "\(rawValue)[:WHEN[:MS]]" : "\(rawValue)[:WHEN]" }
 }
 
-/// One fault, and when it strikes.
+/// One fault, and when it is active.
 public struct Fault<SpecificKind: FaultKind>: Sendable, Equatable {
   public typealias Kind = SpecificKind
 
   public var kind: Kind
   public var moment: FaultMoment
-  /// A length of time, where the fault has one; nil: for ever.
+  /// The duration of a fault that has one; nil means forever.
   public var time: Nanoseconds?
-  /// A number, where the fault has one.
+  /// The code of a fault that has one.
   public var code: UInt8?
 
-  /// A fault that strikes then.
+  /// Creates a fault.
   public init(_ kind: Kind, _ moment: FaultMoment = .always, time: Nanoseconds? = nil, code: UInt8? = nil) {
     (self.kind, self.moment, self.time, self.code) = (kind, moment, time, code)
   }
 
-  /// Reads `garbage:10`, `latency:30`, `hang:50:4000`, `lv-reset:@30`, `echo`.
+  /// Parses `garbage:10`, `latency:30`, `hang:50:4000`, `lv-reset:@30`, `echo`.
   public init(_ text: String) throws(ValueError) {
     var parts = text.split(separator: ":", omittingEmptySubsequences: false).map(String.init)[...]
     let name = parts.popFirst() ?? ""
@@ -60,34 +59,33 @@ public struct Fault<SpecificKind: FaultKind>: Sendable, Equatable {
     if kind.takesCode { code = try Self.code(parts.popFirst() ?? "", of: kind) }
     if moment != .always, let when = parts.popFirst() { moment = try Self.moment(when, of: kind) }
     if kind.takesTime, let time = parts.popFirst() { self.time = try Self.milliseconds(time, of: kind) }
-    if let rest = parts.first { throw ValueError("\(name) does not take \"\(rest)\": write it as \(kind.form)") }
+    if let rest = parts.first { throw ValueError("\(name): unexpected \"\(rest)\": write \(kind.form)") }
   }
 
   private static func code(_ text: String, of kind: Kind) throws(ValueError) -> UInt8 {
     if text.utf8.count == 2, text.allSatisfy(\.isHexDigit), let code = UInt8(text, radix: 16) { return code }
-    throw ValueError("\(kind.rawValue): \"\(text)\" is no code of two hex digits (22): write it as \(kind.form)")
+    throw ValueError("\(kind.rawValue): invalid code \"\(text)\", expected two hex digits such as 22: write \(kind.form)")
   }
 
   private static func moment(_ text: String, of kind: Kind) throws(ValueError) -> FaultMoment {
     if text.hasPrefix("@"), let seconds = Int64(text.dropFirst()), (1...86_400).contains(seconds) { return .after(seconds * .second) }
     if let count = Int(text), count > 0 { return .every(count) }
     throw ValueError(
-      "\(kind.rawValue): \"\(text)\" is neither a count of \(Kind.countedItems) (10) nor a moment in seconds (@30): write it as \(kind.form)"
+      "\(kind.rawValue): \"\(text)\" is neither a number of \(Kind.countedItems) (10) nor a time in seconds (@30): write \(kind.form)"
     )
   }
 
   private static func milliseconds(_ text: String, of kind: Kind) throws(ValueError) -> Nanoseconds {
     if let count = Int64(text), (1...3_600_000).contains(count) { return count * .millisecond }
-    throw ValueError("\(kind.rawValue): \"\(text)\" is not a time in milliseconds (1 to 3600000): write it as \(kind.form)")
+    throw ValueError("\(kind.rawValue): \"\(text)\" is not a time in ms (1 to 3600000): write \(kind.form)")
   }
 
-  /// Form and meaning of every fault, for a help text.
+  /// Syntax and description of all faults, for the help text.
   public static var table: [(form: String, help: String)] { Kind.allCases.map { ($0.form, $0.help) } }
 }
 
 extension Fault {
-  /// The fault of this kind, if it strikes the client of this number, counted from 0: each client is a new one, so what strikes from a
-  /// moment on goes on striking.
+  /// The fault of this kind, if it is active for client `number`, counted from 0. A fault with a start time affects all later clients.
   static func first(_ kind: Kind, of faults: [Fault], client number: UInt64, at now: Instant, since origin: Instant) -> Fault? {
     faults.first { fault in
       guard fault.kind == kind else { return false }

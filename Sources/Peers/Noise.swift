@@ -1,7 +1,6 @@
-// A seeded stream of random numbers for peers that misbehave on request: the same seed gives the same trouble.
-// It never asks the system for randomness. Facts: SplitMix64 (Steele, Lea, Flood, 2014).
+// A seeded random number generator for reproducible faults. Facts: SplitMix64 (Steele, Lea, Flood, 2014).
 
-/// A small deterministic generator.
+/// A deterministic random number generator.
 struct Noise: RandomNumberGenerator, Sendable {
   private var state: UInt64
 

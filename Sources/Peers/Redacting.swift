@@ -1,9 +1,9 @@
-// A peer whose clients tell it secrets. Only the peer knows where in the bytes they are, so it is asked before bytes are shown.
+// Peers that receive secrets, and decide which received bytes may be logged.
 
 import Protocols
 
-/// A peer that hears secrets. What it sends and nobody may see, it marks itself (`Effect.send`, `secret`).
+/// A peer that receives secrets. It marks secrets that it sends itself (`Effect.send`, `secret`).
 public protocol Redacting: Machine {
-  /// How many of the first of these bytes, which it is about to receive, may be shown to a person or kept.
+  /// Returns how many leading bytes of this input may be logged. Called before the input is handled.
   func printableCount(of bytes: [UInt8]) -> Int
 }

@@ -1,34 +1,33 @@
-// What an adapter has still to print, and when each piece is due. One send at a time leaves it; what is due at one instant
-// leaves together. It knows nothing of what the bytes say.
-// Facts: 8N1 takes ten bit times a byte.
+// Bytes to send, with the time when each piece is due. One send is in flight at a time; pieces that are due together are combined.
+// Facts: 8N1 takes ten bit times per byte.
 
 import Protocols
 
-/// The printing side of an adapter.
+/// The send queue of a peer.
 struct SendQueue: Sendable {
   private var pieces: [(due: Instant, bytes: [UInt8])] = []
   private var lastID: SendID = 0
   private let byteTime: Nanoseconds
-  /// A send is with the link, which has not taken it yet.
+  /// A send is in flight.
   private(set) var isSending = false
-  /// When the last byte so far has left.
+  /// When the last queued byte is sent.
   private(set) var end = Instant.min
-  /// Bytes that wait.
+  /// The number of queued bytes.
   private(set) var waiting = 0
 
-  /// A line of this speed in bits a second; nil: bytes take no time.
+  /// Creates a queue for a line with this baud rate; nil means unlimited.
   init(baud: Int?) {
     byteTime = baud.map { 10 * .second / Nanoseconds(max(1, $0)) } ?? 0
   }
 
-  /// When there is something to send, unless the link must take something first.
+  /// When the next piece is due; nil while a send is in flight.
   var nextDue: Instant? { isSending ? nil : pieces.first?.due }
   var isEmpty: Bool { pieces.isEmpty }
 
-  /// How long a line of this length takes.
+  /// The transmission time of `count` bytes.
   func duration(of count: Int) -> Nanoseconds { byteTime &* Nanoseconds(count) }
 
-  /// Queues bytes that are known at this instant.
+  /// Queues bytes whose transmission starts at `instant` or later.
   mutating func add(_ bytes: [UInt8], at instant: Instant) {
     guard !bytes.isEmpty else { return }
     end = max(instant, end) &+ duration(of: bytes.count)
@@ -36,14 +35,14 @@ struct SendQueue: Sendable {
     waiting += bytes.count
   }
 
-  /// Forgets what has not been sent.
+  /// Discards unsent bytes.
   mutating func clear(at now: Instant) {
     pieces.removeAll()
     waiting = 0
     end = now
   }
 
-  /// Sends what is due, if the link is free.
+  /// Sends the pieces that are due, unless a send is in flight.
   mutating func flush(at now: Instant, _ effects: inout Effects) {
     guard !isSending, let first = pieces.first, first.due <= now else { return }
     let due = pieces.prefix { $0.due <= now }
@@ -55,12 +54,12 @@ struct SendQueue: Sendable {
     effects.send(.main, bytes, lastID)
   }
 
-  /// The link took, or lost, the send it had.
+  /// Completes the send in flight, successful or not.
   mutating func sent(_ id: SendID) {
     if id == lastID { isSending = false }
   }
 
-  /// The link is another one: whatever was under way is gone.
+  /// Discards everything, including the send in flight, for a new link.
   mutating func reset(at now: Instant) {
     clear(at: now)
     isSending = false

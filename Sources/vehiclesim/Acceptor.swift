@@ -1,12 +1,12 @@
-// A listening socket whose owner decides from moment to moment whether anybody is let in; the others wait with the kernel.
+// A listening socket that accepts clients only while its owner allows it; other clients wait in the kernel's backlog.
 
 import Glibc
 import Protocols
 
 final class Acceptor: EventSource {
-  /// Negative: nobody listens.
+  /// The listening socket; negative when there is none.
   var file: Int32 = -1
-  /// Somebody would be let in now.
+  /// Whether a client may be accepted now.
   var isOpen: () -> Bool = { true }
   var came: (Int32) -> Void = { _ in }
 
@@ -17,7 +17,7 @@ final class Acceptor: EventSource {
   override func ready(_ events: Int16, at now: Instant) {
     guard isOpen() else { return }
     guard let client = TCPPort.accept(file) else {
-      // Without free descriptors it pauses.
+      // Out of file descriptors, for example.
       if errno != EAGAIN { wake = now + 100 * .millisecond }
       return
     }

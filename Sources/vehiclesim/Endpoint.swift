@@ -1,11 +1,11 @@
-// The places a peer can stand at, as a person writes them and as the configuration of vehicled takes them. Pure text.
+// Endpoints of a peer as given on the command line, and as link URLs of vehicled's configuration.
 
 import Protocols
 
 enum Endpoint: Equatable, Sendable {
   case pty
   case tcp(host: String, port: UInt16)
-  /// A bus, by its address, where we stand in for BlueZ.
+  /// The address of a message bus for the mock BlueZ.
   case ble(bus: String)
 
   /// Reads `pty`, `tcp:HOST:PORT`, `tcp:[ADDRESS]:PORT` or `ble:BUSADDRESS`.
@@ -19,18 +19,18 @@ enum Endpoint: Equatable, Sendable {
       return
     }
     guard text.hasPrefix("tcp:"), let colon = text.lastIndex(of: ":") else {
-      throw ValueError("\"\(text)\" is no place: write pty, tcp:HOST:PORT, or ble:BUSADDRESS, as in ble:unix:path=/tmp/bus")
+      throw ValueError("invalid endpoint \"\(text)\": write pty, tcp:HOST:PORT, or ble:BUSADDRESS, for example ble:unix:path=/tmp/bus")
     }
     var host = text[..<colon].dropFirst(4)
     guard let port = UInt16(text[text.index(after: colon)...]) else {
-      throw ValueError("\"\(text)\" has no port: write tcp:HOST:PORT with a port from 0 (any free one) to 65535")
+      throw ValueError("invalid port in \"\(text)\": write tcp:HOST:PORT with a port from 1 to 65535, or 0 for any free port")
     }
     if host.hasPrefix("["), host.hasSuffix("]") {
       host = host.dropFirst().dropLast()
     } else if host.contains(":") {
-      throw ValueError("\"\(host)\" has colons: write an IPv6 address in brackets, tcp:[::1]:\(port)")
+      throw ValueError("invalid host \"\(host)\": write an IPv6 address in brackets, for example tcp:[::1]:\(port)")
     }
-    guard !host.isEmpty else { throw ValueError("\"\(text)\" has no host: write tcp:127.0.0.1:\(port)") }
+    guard !host.isEmpty else { throw ValueError("missing host in \"\(text)\": write tcp:127.0.0.1:\(port)") }
     self = .tcp(host: String(host), port: port)
   }
 
@@ -39,7 +39,7 @@ enum Endpoint: Equatable, Sendable {
     host.contains(":") ? "tcp:[\(host)]:\(port)" : "tcp:\(host):\(port)"
   }
 
-  /// The link of a serial port. What a URL keeps for itself is percent-encoded.
+  /// The link of a serial port. Characters reserved in URLs are percent-encoded.
   static func url(path: String) -> String {
     let hexadecimal = Array("0123456789ABCDEF".utf8)
     let encoded = path.utf8.flatMap { byte -> [UInt8] in

@@ -1,17 +1,16 @@
-// One thread, one ppoll(2): everything that has a descriptor or a moment to wait for is a Watched. Signals end it.
-// Nothing else in the program may block.
+// A single-threaded event loop around ppoll(2), ended by SIGINT and SIGTERM.
 
 import CLinux
 import Glibc
 import Protocols
 
-/// Something that the loop waits for.
+/// A file descriptor, a timer, or both.
 class EventSource {
-  /// What poll(2) looks at.
+  /// The descriptor to poll; negative for none.
   var descriptor: Int32 { -1 }
-  /// Which events of it matter now.
+  /// The events to poll for.
   var interest: Int16 { 0 }
-  /// When `woken` is wanted.
+  /// When to call `woken`.
   final var wake: Instant?
   final var isClosed = false
 
@@ -20,40 +19,40 @@ class EventSource {
 }
 
 final class EventLoop {
-  private var watched: [EventSource] = []
+  private var sources: [EventSource] = []
   private var descriptors: [pollfd] = []
   private let stop: StopSignal
 
-  /// A loop that SIGINT and SIGTERM end from now on.
+  /// Creates a loop and installs the handlers of SIGINT and SIGTERM.
   init() throws {
     stop = StopSignal()
     try stop.arm()
-    watched = [stop]
+    sources = [stop]
   }
 
-  /// Watches one thing more. Things are served in the order they came.
-  func add(_ one: EventSource) { watched.append(one) }
+  /// Adds a source. Sources are served in the order in which they were added.
+  func add(_ source: EventSource) { sources.append(source) }
 
   /// Runs until SIGINT or SIGTERM.
   func run() throws {
     while !stop.isRequested {
       try wait()
       let now = SimulatorClock.now
-      for (position, polled) in descriptors.enumerated() where polled.revents != 0 && !watched[position].isClosed {
-        watched[position].ready(polled.revents, at: now)
+      for (position, polled) in descriptors.enumerated() where polled.revents != 0 && !sources[position].isClosed {
+        sources[position].ready(polled.revents, at: now)
       }
-      for one in watched {
-        if let wake = one.wake, wake <= now, !one.isClosed { one.woken(at: now) }
+      for source in sources {
+        if let wake = source.wake, wake <= now, !source.isClosed { source.woken(at: now) }
       }
-      watched.removeAll { $0.isClosed }
+      sources.removeAll { $0.isClosed }
     }
   }
 
-  /// Waits for an event or the next moment.
+  /// Waits for an event or the next timer.
   private func wait() throws {
     descriptors.removeAll(keepingCapacity: true)
-    for one in watched { descriptors.append(pollfd(fd: one.descriptor, events: one.interest, revents: 0)) }
-    let next = watched.lazy.compactMap(\.wake).min()
+    for source in sources { descriptors.append(pollfd(fd: source.descriptor, events: source.interest, revents: 0)) }
+    let next = sources.lazy.compactMap(\.wake).min()
     let result = clinux_poll(&descriptors, descriptors.count, next.map { max(0, $0 - SimulatorClock.now) } ?? -1)
     if result >= 0 { return }
     if result != -EINTR { throw SimulatorError("cannot wait for clients", errno: -result) }
@@ -61,7 +60,7 @@ final class EventLoop {
   }
 }
 
-/// The signals that end the program, as a pipe that becomes readable.
+/// The signals that end the program, delivered through a pipe.
 private final class StopSignal: EventSource {
   nonisolated(unsafe) private static var writeEnd: Int32 = -1
   private(set) var isRequested = false
@@ -69,7 +68,7 @@ private final class StopSignal: EventSource {
 
   func arm() throws {
     var ends: [Int32] = [-1, -1]
-    guard pipe(&ends) == 0 else { throw SimulatorError("cannot make a pipe", errno: errno) }
+    guard pipe(&ends) == 0 else { throw SimulatorError("cannot create a pipe", errno: errno) }
     (readEnd, StopSignal.writeEnd) = (ends[0], ends[1])
     for end in ends { _ = fcntl(end, F_SETFL, O_NONBLOCK) }
     signal(SIGPIPE, SIG_IGN)
@@ -82,7 +81,7 @@ private final class StopSignal: EventSource {
       }
       sigaddset(&mask, number)
     }
-    sigprocmask(SIG_UNBLOCK, &mask, nil)  // whoever started us may have blocked them
+    sigprocmask(SIG_UNBLOCK, &mask, nil)  // the parent process may have blocked them
   }
 
   override var descriptor: Int32 { readEnd }

@@ -1,4 +1,4 @@
-// `vehiclesim longboard`: Torq's Arduino on an HM-10. Only options; the board itself is a Peer.
+// `vehiclesim longboard`: options of the simulated Torq longboard (an Arduino with an HM-10).
 
 import ArgumentParser
 import Peers
@@ -7,9 +7,9 @@ import Protocols
 struct LongboardSimulation: Simulation {
   static let configuration = CommandConfiguration(
     commandName: "longboard",
-    abstract: "An electric longboard that is ridden round and round, with Torq's Arduino.",
+    abstract: "Simulate an electric longboard with Torq's Arduino on a repeating ride.",
     discussion: """
-      Faults (--fault, any number). WHEN is N, every Nth message of the board (10 if left out), or @S, once, S seconds \
+      Faults (--fault, repeatable). WHEN is N for every Nth message of the board (default 10), or @S for once, S seconds \
       after the start of vehiclesim:
 
       \(helpTable(BoardFault.table))
@@ -18,26 +18,26 @@ struct LongboardSimulation: Simulation {
         vehiclesim longboard --on pty --symlink /tmp/board
         vehiclesim longboard --on tcp:127.0.0.1:9600 --dialect documented --fault silence:50:4000
 
-      With -v it also says when the buzzer begins and ends.
+      -v also prints when the buzzer starts and stops.
       """)
 
   @OptionGroup var options: PeerOptions
 
-  @Option(help: "Who begins: the host (as-built) or the board (documented).")
+  @Option(help: "Set who sends first: the host (as-built) or the board (documented).")
   var dialect = ArduinoBoard.Dialect.asBuilt
 
-  @Option(help: ArgumentHelp("The number that switches a documented board's buzzer on.", valueName: "n"))
+  @Option(help: ArgumentHelp("Set the number that switches the buzzer of a documented board on.", valueName: "n"))
   var buzzerOn = 1
 
-  @Option(help: ArgumentHelp("What goes wrong, and when; see above.", valueName: "spec"), transform: { try BoardFault($0) })
+  @Option(help: ArgumentHelp("Inject a fault; see above.", valueName: "spec"), transform: { try BoardFault($0) })
   var fault: [BoardFault] = []
 
-  @Flag(help: "The board answers at once.")
+  @Flag(help: "Answer without delays.")
   var instant = false
 
   static var gatt: GATTRole { .longboard }
   static var usualName: String { "HMSoft" }
-  /// The Arduino runs on when its module's connection ends.
+  /// The Arduino keeps running when the connection to its module ends.
   static var traits: PeripheralTraits { PeripheralTraits(outlivesConnections: true) }
 
   func machine(number: UInt64, start: Instant) -> any Machine {

@@ -1,4 +1,4 @@
-// `vehiclesim mirror`: the ESP32 of a smart mirror, and the display behind it. Only options; the mirror itself is a Peer.
+// `vehiclesim mirror`: options of the simulated smart mirror.
 
 import ArgumentParser
 import Glibc
@@ -8,35 +8,36 @@ import Protocols
 struct MirrorSimulation: Simulation {
   static let configuration = CommandConfiguration(
     commandName: "mirror",
-    abstract: "A smart mirror: an ESP32 on Bluetooth Low Energy, and the display that fetches what it is told.",
+    abstract: "Simulate a smart mirror: an ESP32 on Bluetooth Low Energy and the display that reads it.",
     discussion: """
-      Faults (--fault, any number). WHEN is N, every Nth write (10 if left out), or @S, once, S seconds after the start of \
-      vehiclesim; what goes wrong between the two (writes that are refused, never answered) is --air's:
+      Faults (--fault, repeatable). WHEN is N for every Nth write (default 10), or @S for once, S seconds after the start of \
+      vehiclesim. --air injects radio faults, such as rejected or unanswered writes:
 
       \(helpTable(MirrorFault.table))
 
       Example:
         vehiclesim mirror --on ble:unix:path=/tmp/bus --key-file /tmp/key --iv-file /tmp/iv -v
 
-      With -v it tells what is kept, what the display shows, and what would have crashed. On tcp: every piece that is read \
-      counts as one write, for those who pass on what a radio of theirs was told.
+      -v also prints what the ESP32 stores, what the display shows, and what would have crashed either. On a TCP endpoint, \
+      each chunk of bytes that is read counts as one write; use it to forward the writes of a radio.
       """)
 
   @OptionGroup var options: PeerOptions
 
-  @Option(help: "What its firmware takes: what is encrypted (stock), or texts (plain).")
+  @Option(help: "Set what the firmware reads: encrypted values (stock) or plain text (plain).")
   var profile = Firmware.stock
 
-  @Option(help: ArgumentHelp("The firmware's key: a file with ascii: and 16 characters, or hex: and 32 digits.", valueName: "file"))
+  @Option(
+    help: ArgumentHelp("Read the key of the firmware from a file: ascii: and 16 characters, or hex: and 32 digits.", valueName: "file"))
   var keyFile: String?
 
-  @Option(help: ArgumentHelp("Its initialization vector, in the same form.", valueName: "file"))
+  @Option(help: ArgumentHelp("Read the initialization vector from a file, in the same format.", valueName: "file"))
   var ivFile: String?
 
-  @Option(help: ArgumentHelp("What goes wrong, and when; see above.", valueName: "spec"), transform: { try MirrorFault($0) })
+  @Option(help: ArgumentHelp("Inject a fault; see above.", valueName: "spec"), transform: { try MirrorFault($0) })
   var fault: [MirrorFault] = []
 
-  @Flag(help: "The air takes no time.")
+  @Flag(help: "Transmit without delays.")
   var instant = false
 
   enum Firmware: String, ExpressibleByArgument, CaseIterable { case stock, plain }
@@ -48,21 +49,21 @@ struct MirrorSimulation: Simulation {
   }
 
   func validate() throws {
-    if case .pty = options.on { throw ValidationError("a mirror is reached over Bluetooth: --on ble:BUSADDRESS") }
+    if case .pty = options.on { throw ValidationError("the mirror needs a Bluetooth endpoint: write --on ble:BUSADDRESS") }
     _ = try firmware()
   }
 
   func machine(number: UInt64, start: Instant) -> any Machine {
-    // Read and checked before.
+    // `validate` has read and checked both files.
     ESP32Mirror((try? firmware()) ?? .plain, origin: start, faults: fault)
   }
 
   private func firmware() throws -> MirrorFirmware {
     switch (profile, keyFile, ivFile) {
     case (.plain, nil, nil): return .plain
-    case (.plain, _, _): throw ValidationError("firmware that takes plain texts has no key: leave --key-file and --iv-file out")
+    case (.plain, _, _): throw ValidationError("plain firmware has no key: remove --key-file and --iv-file")
     case (.stock, let key?, let iv?): return .stock(key: try secret("--key-file", key), iv: try secret("--iv-file", iv))
-    case (.stock, _, _): throw ValidationError("the firmware has a key: give --key-file and --iv-file, or --profile plain")
+    case (.stock, _, _): throw ValidationError("stock firmware needs a key: add --key-file and --iv-file, or --profile plain")
     }
   }
 

@@ -1,4 +1,4 @@
-// `vehiclesim obd`: an ELM327 adapter with a car behind it. Only options; the adapter itself is a Peer.
+// `vehiclesim obd`: options of the simulated ELM327 adapter and its car.
 
 import ArgumentParser
 import Peers
@@ -7,17 +7,18 @@ import Protocols
 struct OBDSimulation: Simulation {
   static let configuration = CommandConfiguration(
     commandName: "obd",
-    abstract: "An ELM327 adapter in a car that drives round and round.",
+    abstract: "Simulate an ELM327 adapter in a car on a repeating drive cycle.",
     discussion: """
       Cars (--car):
 
       \(helpTable(CarModel.allCases.map { ($0.rawValue, $0.help) }))
 
-      The key (--key, any number): off, nobody answers, after 10 s the bus is dead, and the 12 V battery falls to rest; on, the car \
-      stands, and an engine does not run; run, it drives. Codes can be cleared while no engine runs; they are back for the next client.
+      Ignition (--key, repeatable). off: no ECU responds, the bus goes down after 10 s, and the 12 V battery falls to its resting \
+      voltage; on: the car stands with the engine off; run: the car drives. Trouble codes can be cleared while the engine is off, and \
+      are back for the next client.
 
-      Faults (--fault, any number). WHEN is N, every Nth reply of the car (10 if left out), or @S, once, S seconds \
-      after the start of vehiclesim, for clients that are there then:
+      Faults (--fault, repeatable). WHEN is N for every Nth reply of the car (default 10), or @S for once, S seconds \
+      after the start of vehiclesim, for clients that are connected then:
 
       \(helpTable(AdapterFault.table))
 
@@ -29,31 +30,31 @@ struct OBDSimulation: Simulation {
 
   @OptionGroup var options: PeerOptions
 
-  @Option(help: "Which car it is; see above.")
+  @Option(help: "Set the car; see above.")
   var car = CarModel.eGMP
 
   @Option(
-    help: ArgumentHelp("Turns the key so many seconds after the start; see above.", valueName: "position@s"),
+    help: ArgumentHelp("Turn the key this many seconds after the start; see above.", valueName: "position@s"),
     transform: { try Ignition.Turn($0) })
   var key: [Ignition.Turn] = []
 
-  @Option(help: "Which chip the adapter says it is.")
+  @Option(help: "Set the chip of the adapter.")
   var chip = ELM327Adapter.Personality.elm327
 
-  @Option(help: ArgumentHelp("What goes wrong, and when; see above.", valueName: "spec"), transform: { try AdapterFault($0) })
+  @Option(help: ArgumentHelp("Inject a fault; see above.", valueName: "spec"), transform: { try AdapterFault($0) })
   var fault: [AdapterFault] = []
 
-  @Option(help: ArgumentHelp("Bits a second of the adapter's serial line; without it bytes take no time.", valueName: "n"))
+  @Option(help: ArgumentHelp("Set the baud rate of the adapter's serial line (default: bytes take no time).", valueName: "n"))
   var baud: Int?
 
-  @Flag(help: "No waiting anywhere: for benches.")
+  @Flag(help: "Answer without delays.")
   var instant = false
 
   static var gatt: GATTRole { .elm327 }
   static var usualName: String { "Veepeak" }
 
   func validate() throws {
-    if let baud, !(300...10_000_000).contains(baud) { throw ValidationError("--baud \(baud) is no line speed: choose 300 to 10000000") }
+    if let baud, !(300...10_000_000).contains(baud) { throw ValidationError("--baud \(baud) is out of range: choose 300 to 10000000") }
   }
 
   func machine(number: UInt64, start: Instant) -> any Machine {

@@ -1,6 +1,4 @@
-// One client's bytes and the machine that answers them: the device's part of the Machine contract, for stream links.
-// It must never look into the bytes,
-// nor show those that the machine says are secret.
+// One client of a stream link and the machine that serves it.
 
 import Glibc
 import Peers
@@ -8,9 +6,9 @@ import Protocols
 
 final class PeerConnection: EventSource {
   private(set) var machine: any Machine
-  /// Nobody is there to read: what is sent is lost, as on a cable that ends in the air.
+  /// No client has the terminal open: bytes that are sent are discarded.
   var hasNoReader = false
-  /// The machine has closed its link.
+  /// Called when the machine resets its link.
   var linkReset: () -> Void = {}
 
   private let file: Int32
@@ -19,10 +17,10 @@ final class PeerConnection: EventSource {
   private var effects = Effects()
   private var buffer = [UInt8](repeating: 0, count: 1024)
   private var pending: (bytes: ArraySlice<UInt8>, id: SendID)?
-  /// The client will send nothing more, but may still read.
+  /// The client has closed its sending direction, but may still read.
   private var inputEnded = false
 
-  /// Takes over the descriptor. A machine that is not new keeps what it has, but for its link.
+  /// Takes ownership of the descriptor. A machine that is not new keeps its state and gets a new link.
   init(_ file: Int32, machine: any Machine, isNew: Bool = true, name: String, log: ActivityLog) {
     self.file = file
     self.machine = machine
@@ -52,7 +50,7 @@ final class PeerConnection: EventSource {
     }
   }
 
-  /// Drops what the client has not taken.
+  /// Discards bytes that the client has not read.
   func forget(at now: Instant) {
     guard let id = pending?.id else { return }
     pending = nil
@@ -67,7 +65,7 @@ final class PeerConnection: EventSource {
     log.write(name, "down")
   }
 
-  /// Takes what the client said in vain: a socket that is closed over it is reset, and the answer may be lost with that.
+  /// Discards unread input: the kernel resets a socket that is closed with unread input, which could lose the reply.
   private func discardInput() {
     for _ in 0..<64 where recv(file, &buffer, buffer.count, Int32(MSG_DONTWAIT)) <= 0 { return }
   }
@@ -87,7 +85,7 @@ final class PeerConnection: EventSource {
     }
   }
 
-  /// Hands inputs to the machine until it has nothing more to send at once.
+  /// Feeds inputs to the machine until it has nothing more to send immediately.
   private func feed(_ input: Input, at now: Instant) {
     var next: Input? = input
     while let input = next, !isClosed {
@@ -96,7 +94,7 @@ final class PeerConnection: EventSource {
       machine.handle(input, at: now, &effects)
       for effect in effects.list {
         switch effect {
-        case .send(_, let bytes, let id?, let isSecret):  // peers wait for every send
+        case .send(_, let bytes, let id?, let isSecret):  // peers have one send in flight at a time
           log.write(name, "> \(PeerConnection.readable(bytes, most: isSecret ? 0 : bytes.count))")
           pending = (bytes[...], id)
           if let id = flush() { next = .sent(id, failure: nil) }
@@ -113,7 +111,7 @@ final class PeerConnection: EventSource {
     if inputEnded, wake == nil, pending == nil { close() }
   }
 
-  /// Writes what waits; the id of the send when all of it is gone.
+  /// Writes pending bytes. Returns the id of the send once all of it is written.
   private func flush() -> SendID? {
     while let (bytes, id) = pending, !isClosed {
       if bytes.isEmpty || hasNoReader {
@@ -132,16 +130,16 @@ final class PeerConnection: EventSource {
     return nil
   }
 
-  /// What a person may see of what came.
+  /// Received bytes for the log, without secrets.
   private func shown(_ bytes: [UInt8]) -> String {
     PeerConnection.readable(bytes, most: (machine as? any Redacting)?.printableCount(of: bytes) ?? bytes.count)
   }
 
-  /// So many bytes as a person reads them, `ATZ\r`, `\xFC`, and how many more there are.
+  /// The first bytes with escapes (`ATZ\r`, `\xFC`), and the number of those left out.
   static func readable(_ bytes: [UInt8], most: Int) -> String {
     let text = readable(bytes.prefix(most))
     let rest = bytes.count - most
-    return rest > 0 ? "\(text)(\(rest) bytes that are not shown)" : text
+    return rest > 0 ? "\(text)(\(rest) bytes redacted)" : text
   }
 
   static func readable(_ bytes: some Sequence<UInt8>) -> String {

@@ -1,5 +1,4 @@
-// The TCP end: a listening socket that gives every client a machine of its own. It must never stop listening because
-// clients are many: without free descriptors it pauses.
+// The TCP endpoint: a listening socket with one machine per client. Without free file descriptors it pauses.
 
 import Glibc
 import Protocols
@@ -12,7 +11,7 @@ final class PeerServer: EventSource {
   private let machine: () -> any Machine
   private var count = 0
 
-  /// Listens there, or says why it cannot. `machine` makes the machine of the next client.
+  /// Opens the port. `machine` creates the machine of each client.
   init(host: String, port: UInt16, loop: EventLoop, log: ActivityLog, machine: @escaping () -> any Machine) throws {
     self.loop = loop
     self.log = log

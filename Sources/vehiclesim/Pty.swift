@@ -1,6 +1,6 @@
-// The serial end: a pseudo-terminal that looks like a port with an adapter in it. Our side keeps the slave open so that
-// clients may come and go; inotify tells of them, because a real port forgets unread bytes, its lock and its mode when the
-// last client leaves. A link that the machine closes is a plug that was pulled: a new terminal takes its place.
+// The serial endpoint: a pseudo-terminal that behaves like a serial port. The slave stays open so that clients can come and go;
+// inotify reports them, because a real port discards unread bytes, its lock and its mode when the last client closes it. When the
+// machine resets its link (an unplugged adapter), a new terminal replaces the old one.
 
 import CLinux
 import Glibc
@@ -14,10 +14,10 @@ final class Pty: EventSource {
   private var slave: Int32 = -1
   private var watch: Int32 = -1
   private var connection: PeerConnection?
-  /// Two that open at the same moment may count as one: so whoever sends is taken to be there.
+  /// inotify may merge two simultaneous opens into one event, so received bytes also prove that there is a client.
   private var clients = 0
 
-  /// Makes the terminal and the link to it, and says where it is.
+  /// Creates the terminal and the symbolic link to it, and announces it.
   init(machine: any Machine, symlink: String?, loop: EventLoop, log: ActivityLog) throws {
     self.loop = loop
     self.log = log
@@ -30,7 +30,7 @@ final class Pty: EventSource {
   override var descriptor: Int32 { watch }
   override var interest: Int16 { Int16(POLLIN) }
 
-  /// Clients came or went. Served before the bytes they sent.
+  /// Handles opens and closes of the terminal, before the bytes that the clients sent.
   override func ready(_ events: Int16, at now: Instant) {
     let size = MemoryLayout<inotify_event>.size
     var buffer = [UInt8](repeating: 0, count: 64 * size)
@@ -44,7 +44,7 @@ final class Pty: EventSource {
     connection?.hasNoReader = clients == 0
   }
 
-  /// What the kernel does to a real port between two clients.
+  /// Resets the terminal as the kernel resets a real port between two clients.
   private func resetPort(at now: Instant, closed: Bool) {
     if closed { _ = ioctl(slave, UInt(TIOCNXCL)) }
     guard clients == 0 || !closed else { return }
@@ -57,7 +57,7 @@ final class Pty: EventSource {
 
   private func openPort(_ machine: any Machine, isNew: Bool) throws {
     var master: Int32 = -1
-    guard openpty(&master, &slave, nil, nil, nil) == 0 else { throw SimulatorError("cannot make a pseudo-terminal", errno: errno) }
+    guard openpty(&master, &slave, nil, nil, nil) == 0 else { throw SimulatorError("cannot create a pseudo-terminal", errno: errno) }
     for file in [master, slave] { _ = fcntl(file, F_SETFD, FD_CLOEXEC) }
     _ = fcntl(master, F_SETFL, fcntl(master, F_GETFL) | O_NONBLOCK)
     clinux_serial_raw(slave, Pty.baud)
@@ -76,7 +76,7 @@ final class Pty: EventSource {
     log.announce(Endpoint.url(path: symlink ?? path))
   }
 
-  /// The machine closed its link.
+  /// Opens a new terminal after the machine has reset its link.
   private func replacePort() {
     guard let machine = connection?.machine else { return }
     close(slave)
@@ -89,21 +89,21 @@ final class Pty: EventSource {
     }
   }
 
-  /// Moves the link to the new terminal in one step.
+  /// Points the symbolic link to the new terminal atomically.
   private func link() throws {
     guard let symlink else { return }
     var status = stat()
     if lstat(symlink, &status) == 0, status.st_mode & S_IFMT != S_IFLNK {
-      throw SimulatorError("\(symlink) exists and is no symbolic link: choose another path")
+      throw SimulatorError("\(symlink) exists and is not a symbolic link: choose another path")
     }
     let fresh = "\(symlink).\(getpid())"
     unlink(fresh)
     guard Glibc.symlink(path, fresh) == 0, rename(fresh, symlink) == 0 else {
-      throw SimulatorError("cannot make the link \(symlink)", errno: errno)
+      throw SimulatorError("cannot create the symbolic link \(symlink)", errno: errno)
     }
   }
 
-  /// Removes the link, if it is still ours.
+  /// Removes the symbolic link if it still points to this terminal.
   func removeSymlink() {
     guard let symlink else { return }
     var target = [CChar](repeating: 0, count: 128)

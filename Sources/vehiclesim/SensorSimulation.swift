@@ -1,11 +1,11 @@
-// `vehiclesim heart-rate` and `vehiclesim running`: a strap and a foot pod. Only options; the sensors themselves are a Peer.
+// `vehiclesim heart-rate` and `vehiclesim running`: options of the simulated heart rate strap and foot pod.
 
 import ArgumentParser
 import Peers
 import Protocols
 
 private let faultHelp = """
-  Faults (--fault, any number). WHEN is N, every Nth message of the sensor (10 if left out), or @S, once, S seconds \
+  Faults (--fault, repeatable). WHEN is N for every Nth message of the sensor (default 10), or @S for once, S seconds \
   after the start of vehiclesim:
 
   \(helpTable(SensorFault.table))
@@ -13,11 +13,11 @@ private let faultHelp = """
 
 struct HeartRateSimulation: SensorSimulation {
   static let configuration = CommandConfiguration(
-    commandName: "heart-rate", abstract: "A heart rate strap on somebody who runs.", discussion: faultHelp)
+    commandName: "heart-rate", abstract: "Simulate a heart rate strap worn by a runner.", discussion: faultHelp)
 
   @OptionGroup var options: PeerOptions
 
-  @Option(help: ArgumentHelp("What goes wrong, and when; see above.", valueName: "spec"), transform: { try SensorFault($0) })
+  @Option(help: ArgumentHelp("Inject a fault; see above.", valueName: "spec"), transform: { try SensorFault($0) })
   var fault: [SensorFault] = []
 
   static var gatt: GATTRole { .heartRate }
@@ -27,11 +27,11 @@ struct HeartRateSimulation: SensorSimulation {
 
 struct RunningSimulation: SensorSimulation {
   static let configuration = CommandConfiguration(
-    commandName: "running", abstract: "A foot pod on somebody who runs.", discussion: faultHelp)
+    commandName: "running", abstract: "Simulate a foot pod worn by a runner.", discussion: faultHelp)
 
   @OptionGroup var options: PeerOptions
 
-  @Option(help: ArgumentHelp("What goes wrong, and when; see above.", valueName: "spec"), transform: { try SensorFault($0) })
+  @Option(help: ArgumentHelp("Inject a fault; see above.", valueName: "spec"), transform: { try SensorFault($0) })
   var fault: [SensorFault] = []
 
   static var gatt: GATTRole { .running }
@@ -39,7 +39,7 @@ struct RunningSimulation: SensorSimulation {
   static var model: WearableSensor.Model { .footPod }
 }
 
-/// What both share.
+/// A subcommand that simulates a wearable sensor.
 protocol SensorSimulation: Simulation {
   static var model: WearableSensor.Model { get }
   var fault: [SensorFault] { get }
@@ -49,7 +49,7 @@ extension SensorSimulation {
   var instant: Bool { false }
 
   func validate() throws {
-    guard case .ble = options.on else { throw ValidationError("a sensor is reached over Bluetooth only: --on ble:BUSADDRESS") }
+    guard case .ble = options.on else { throw ValidationError("the sensor needs a Bluetooth endpoint: write --on ble:BUSADDRESS") }
   }
 
   func machine(number: UInt64, start: Instant) -> any Machine {

@@ -1,24 +1,24 @@
-// What every kind of peer shares on the command line, and how it is run. It knows machines, not protocols.
+// Command-line options and run loop that all kinds of peers share.
 
 import ArgumentParser
 import Glibc
 import Protocols
 
-/// On this command line an option is ArgumentParser's; Protocols has configuration options of that name.
+/// Resolves the ambiguity with `Protocols.Option`, a configuration option.
 typealias Option = ArgumentParser.Option
 
-/// A kind of peer as a subcommand: it makes one machine for each client.
+/// A subcommand that simulates one kind of peer. It creates one machine per client.
 protocol Simulation: ParsableCommand {
   var options: PeerOptions { get }
-  /// The machine for a client, counted from 0; `start` is the same for all of a run.
+  /// Creates the machine for client `number`, counted from 0. `start` is the start of the program.
   func machine(number: UInt64, start: Instant) -> any Machine
-  /// What it is on BLE.
+  /// The GATT profiles of the peer.
   static var gatt: GATTRole { get }
-  /// What it calls itself on BLE, unless a person names it.
+  /// The BLE name, unless `--name` is given.
   static var usualName: String { get }
-  /// What else it is on BLE.
+  /// Other BLE properties.
   static var traits: PeripheralTraits { get }
-  /// Nothing takes time.
+  /// Whether all delays are 0.
   var instant: Bool { get }
 }
 
@@ -56,33 +56,33 @@ extension Simulation {
   }
 }
 
-/// Form and meaning of faults, aligned for a help text.
+/// Formats a two-column table for a help text.
 func helpTable(_ rows: [(form: String, help: String)]) -> String {
   let width = rows.map(\.form.count).max() ?? 0
   return rows.map { "  \($0.form)\(String(repeating: " ", count: width - $0.form.count))  \($0.help)" }.joined(separator: "\n")
 }
 
-/// Where the peer stands, and how it behaves as a program.
+/// The options that all simulated devices share.
 struct PeerOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Where clients find it: pty; tcp:HOST:PORT (port 0 picks one); or ble:BUSADDRESS, a message bus where it stands in for BlueZ.",
-      valueName: "place"),
+      "Set the endpoint: pty; tcp:HOST:PORT (port 0: any free port); or ble:BUSADDRESS, a message bus for a mock BlueZ.",
+      valueName: "endpoint"),
     transform: { try Endpoint($0) })
   var on: Endpoint
 
-  @Option(help: ArgumentHelp("With pty: a link to it under this path, for as long as it runs.", valueName: "path"))
+  @Option(help: ArgumentHelp("With pty: create a symbolic link to the terminal at this path, and remove it on exit.", valueName: "path"))
   var symlink: String?
 
-  @Option(help: ArgumentHelp("What it calls itself (AT@2, on BLE, and in -v).", valueName: "name"))
+  @Option(help: ArgumentHelp("Set the name of the device (in AT@2, BLE and the lines of -v).", valueName: "name"))
   var name: String?
 
   @OptionGroup(title: "With ble") var ble: BLEOptions
 
-  @Option(help: ArgumentHelp("Chooses the noise: the same seed gives the same faults.", valueName: "n"))
+  @Option(help: ArgumentHelp("Set the seed of random data: the same seed gives the same faults.", valueName: "n"))
   var seed: UInt64 = 1
 
-  @Flag(name: .shortAndLong, help: "Show clients and every byte on standard error.")
+  @Flag(name: .shortAndLong, help: "Print connections and all bytes to standard error.")
   var verbose = false
 
   @Flag(name: .shortAndLong, help: "Do not print the link.")
@@ -95,11 +95,11 @@ struct PeerOptions: ParsableArguments {
     } else if ble.isGiven {
       throw ValidationError("--address, --also, --gatt, --mtu, --writes and --air need --on ble:BUSADDRESS")
     }
-    if quiet && verbose { throw ValidationError("--quiet and --verbose exclude each other") }
+    if quiet && verbose { throw ValidationError("--quiet and --verbose are mutually exclusive") }
   }
 }
 
-/// How loud it is.
+/// The verbosity of the program: the announcement of the link, and the events of `--verbose`.
 struct ActivityLog {
   private let quiet: Bool
   private let verbose: Bool
@@ -109,7 +109,7 @@ struct ActivityLog {
 
   init(quiet: Bool, verbose: Bool, name: String?) { (self.quiet, self.verbose, self.name) = (quiet, verbose, name ?? "") }
 
-  /// Says where clients find it.
+  /// Prints the link of the peer unless `--quiet` is given.
   func announce(_ url: String) {
     if !quiet { Console.write(url) }
   }

@@ -1,5 +1,4 @@
-// Where somebody else listens, and the way there. It must never wait: names are looked up once, when the program starts, and a
-// connection that is not there yet becomes writable when it is, or has failed.
+// Addresses of remote hosts and non-blocking connections to them. Host names are resolved once, when the program starts.
 
 import CLinux
 import Glibc
@@ -8,14 +7,14 @@ struct TCPAddress {
   private let family: Int32
   private let bytes: [UInt8]
 
-  /// All addresses of a host, or why there are none. It blocks.
+  /// Resolves a host name. Blocks.
   static func find(host: String, port: UInt16) throws -> [TCPAddress] {
     var hints = addrinfo()
     hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
     hints.ai_flags = AI_NUMERICSERV
     var found: UnsafeMutablePointer<addrinfo>?
     let code = getaddrinfo(host, String(port), &hints, &found)
-    guard code == 0 else { throw SimulatorError("cannot find host \(host): \(String(cString: gai_strerror(code)))") }
+    guard code == 0 else { throw SimulatorError("cannot resolve host \(host): \(String(cString: gai_strerror(code)))") }
     defer { freeaddrinfo(found) }
     var all: [TCPAddress] = []
     var next = found
@@ -27,7 +26,7 @@ struct TCPAddress {
     return all
   }
 
-  /// A socket that is being connected, or nil with errno.
+  /// Starts to connect. Returns nil and sets errno on failure. The socket becomes writable when it is connected or has failed.
   func dial() -> Int32? {
     let file = socket(family, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
     guard file >= 0 else { return nil }
@@ -43,14 +42,14 @@ struct TCPAddress {
     return nil
   }
 
-  /// Why a connection that was dialled did not come about; 0: it did.
+  /// The errno of a finished connection attempt; 0 means connected.
   static func outcome(of file: Int32) -> Int32 {
     var code: Int32 = 0
     var length = socklen_t(MemoryLayout<Int32>.size)
     return getsockopt(file, SOL_SOCKET, SO_ERROR, &code, &length) == 0 ? code : errno
   }
 
-  /// Closes a connection so that the other side gets a reset.
+  /// Closes a connection with a TCP reset.
   static func abort(_ file: Int32) {
     var now = linger(l_onoff: 1, l_linger: 0)
     setsockopt(file, SOL_SOCKET, SO_LINGER, &now, socklen_t(MemoryLayout<linger>.size))

@@ -1,22 +1,22 @@
-// Listening sockets and what comes through them. It must never decide who is let in.
+// Listening TCP sockets and their clients.
 
 import CLinux
 import Glibc
 
 enum TCPPort {
-  /// Listens there, for so many clients that were not accepted yet, or says why it cannot; port 0 is any free one.
+  /// Listens with a backlog of `queue` clients. Port 0 selects a free port.
   static func listen(host: String, port: UInt16, queue: Int32) throws -> Int32 {
     var hints = addrinfo()
     hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
     hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV
     var found: UnsafeMutablePointer<addrinfo>?
     let code = getaddrinfo(host, String(port), &hints, &found)
-    guard code == 0, let first = found else { throw SimulatorError("cannot find host \(host): \(String(cString: gai_strerror(code)))") }
+    guard code == 0, let first = found else { throw SimulatorError("cannot resolve host \(host): \(String(cString: gai_strerror(code)))") }
     defer { freeaddrinfo(first) }
     return try open(first.pointee, host: host, port: port, queue: queue)
   }
 
-  /// The next client, or nil with errno: EAGAIN where there is none.
+  /// Accepts the next client. Returns nil and sets errno on failure: EAGAIN if there is none.
   static func accept(_ file: Int32) -> Int32? {
     while true {
       let client = Glibc.accept(file, nil, nil)
@@ -31,13 +31,13 @@ enum TCPPort {
     }
   }
 
-  /// The port it listens on.
+  /// The port that a socket listens on.
   static func number(of file: Int32) -> UInt16 {
     var storage = sockaddr_storage()
     var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
     return withUnsafeMutablePointer(to: &storage) { pointer in
       pointer.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) { address in
-        // The port stands at the same place in both address families.
+        // sin_port and sin6_port have the same offset.
         pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { _ = getsockname(file, $0, &length) }
         return UInt16(bigEndian: address.pointee.sin6_port)
       }
@@ -47,12 +47,12 @@ enum TCPPort {
   private static func open(_ address: addrinfo, host: String, port: UInt16, queue: Int32) throws -> Int32 {
     let type = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
     let file = socket(address.ai_family, type, 0)
-    guard file >= 0 else { throw SimulatorError("cannot make a socket", errno: errno) }
+    guard file >= 0 else { throw SimulatorError("cannot create a socket", errno: errno) }
     set(Int(SOL_SOCKET), SO_REUSEADDR, on: file)
     if bind(file, address.ai_addr, address.ai_addrlen) == 0, Glibc.listen(file, queue) == 0 { return file }
     let code = errno
     close(file)
-    if code == EADDRINUSE { throw SimulatorError("port \(port) on \(host) is taken: choose another one, or 0 for any free one") }
+    if code == EADDRINUSE { throw SimulatorError("port \(port) on \(host) is in use: choose another port, or 0 for any free port") }
     throw SimulatorError("cannot listen on \(Endpoint.url(host: host, port: port))", errno: code)
   }
 

@@ -1,4 +1,4 @@
-// `vehiclesim vesc`: a VESC with a longboard under it. Only options; the VESC itself is a Peer.
+// `vehiclesim vesc`: options of the simulated VESC.
 
 import ArgumentParser
 import Peers
@@ -7,9 +7,9 @@ import Protocols
 struct VESCSimulation: Simulation {
   static let configuration = CommandConfiguration(
     commandName: "vesc",
-    abstract: "A VESC under a longboard that rolls round and round, or does as it is told.",
+    abstract: "Simulate a VESC in a longboard, on a repeating ride until a client commands the motor.",
     discussion: """
-      Faults (--fault, any number). WHEN is N, every Nth answer (10 if left out), or @S, once, S seconds \
+      Faults (--fault, repeatable). WHEN is N for every Nth reply (default 10), or @S for once, S seconds \
       after the start of vehiclesim:
 
       \(helpTable(Fault<VESCFaultKind>.table))
@@ -21,16 +21,16 @@ struct VESCSimulation: Simulation {
 
   @OptionGroup var options: PeerOptions
 
-  @Option(help: "The firmware it runs.")
+  @Option(help: "Set the version of the firmware.")
   var firmware = VESCModel.v600
 
-  @Option(help: ArgumentHelp("What goes wrong, and when; see above.", valueName: "spec"), transform: { try Fault<VESCFaultKind>($0) })
+  @Option(help: ArgumentHelp("Inject a fault; see above.", valueName: "spec"), transform: { try Fault<VESCFaultKind>($0) })
   var fault: [Fault<VESCFaultKind>] = []
 
-  @Flag(help: "No waiting anywhere: for benches.")
+  @Flag(help: "Answer without delays.")
   var instant = false
 
-  /// VESC's own modules speak Nordic's UART service. Facts: vesc_tool's bleuart.cpp.
+  /// VESC's own Bluetooth modules use the Nordic UART service. Facts: vesc_tool's bleuart.cpp.
   static var gatt: GATTRole { GATTRole(profiles: [.nordicUART], names: ["VESC"], isStream: true) }
   static var usualName: String { "VESC BLE UART" }
 

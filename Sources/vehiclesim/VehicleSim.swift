@@ -1,17 +1,17 @@
-// The program: which kinds of peers there are, and what its errors look like. It must never know a protocol.
-// Exit codes: 0 ended by a signal, 1 something failed, 2 the command line is wrong.
+// Entry point: the subcommands and the format of errors.
+// Exit codes: 0 ended by a signal, 1 failure, 2 usage error.
 
 import ArgumentParser
 import Glibc
 
-/// The root command. A further kind is one subcommand file and one line here.
+/// The root command, with one subcommand per kind of peer.
 struct VehicleSim: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "vehiclesim",
-    abstract: "Plays the other end of a vehicle's link: adapter and car, without either.",
+    abstract: "Simulate the devices and web services that vehicled talks to.",
     discussion: """
-      The first line on standard output is the link as the configuration of vehicled takes it, \
-      for example serial:/dev/pts/7 or tcp:127.0.0.1:35000. It runs until it gets SIGINT or SIGTERM.
+      The first line on standard output is the link for the configuration of vehicled, \
+      for example serial:/dev/pts/7 or tcp:127.0.0.1:35000. The program runs until it receives SIGINT or SIGTERM.
       """,
     subcommands: [
       OBDSimulation.self, LongboardSimulation.self, VESCSimulation.self, CarSimulation.self, MirrorSimulation.self,
@@ -40,24 +40,24 @@ enum Program {
   }
 }
 
-/// Something that failed: what, then how to mend it.
+/// An error that ends the program with exit code 1.
 struct SimulatorError: Error, CustomStringConvertible {
   var description: String
 
   init(_ description: String) { self.description = description }
 
-  /// A failed call, with the system's word for it.
+  /// A failed system call, with the text of its errno.
   init(_ what: String, errno code: Int32) {
     description = "\(what): \(String(cString: strerror(code)))"
   }
 }
 
-/// The only place that prints.
+/// Standard output and standard error.
 enum Console {
-  /// A line on standard output, at once.
+  /// Writes a line to standard output, unbuffered.
   static func write(_ text: String) { write(text + "\n", to: 1) }
 
-  /// A line on standard error.
+  /// Writes a line to standard error.
   static func writeError(_ text: String) { write("vehiclesim: \(text)\n", to: 2) }
 
   private static func write(_ text: String, to descriptor: Int32) {

@@ -1,4 +1,4 @@
-// `vehiclesim weather`: a stand-in for Open-Meteo on TCP. Only options; the service itself is a Peer.
+// `vehiclesim weather`: options of the simulated Open-Meteo service.
 
 import ArgumentParser
 import Peers
@@ -7,13 +7,13 @@ import Protocols
 struct WeatherSimulation: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "weather",
-    abstract: "A weather service like Open-Meteo, with forecasts and places.",
+    abstract: "Simulate the weather service Open-Meteo: forecasts and geocoding.",
     discussion: """
-      It prints its URL, for url and geocoding-url of a weather device. It knows Berlin, Trondheim, Zürich, Quito and San \
-      Francisco; the weather is always fine, and the colder the further from the equator.
+      The first line on standard output is the URL for url and geocoding-url of a weather device. Geocoding finds Berlin, \
+      Trondheim, Zürich, Quito and San Francisco. The temperature depends on the latitude only.
 
-      Faults (--fault, any number). WHEN is N, every Nth answer (each if left out), or @S, every answer from S seconds after \
-      the start of vehiclesim on:
+      Faults (--fault, repeatable). WHEN is N for every Nth reply (default 1), or @S for every reply from S seconds after \
+      the start of vehiclesim:
 
       \(helpTable(ForecastFault.table))
 
@@ -22,24 +22,24 @@ struct WeatherSimulation: ParsableCommand {
       """)
 
   @Option(
-    help: ArgumentHelp("Where clients find it: tcp:HOST:PORT (port 0 picks one).", valueName: "place"), transform: { try Endpoint($0) })
+    help: ArgumentHelp("Set the endpoint, tcp:HOST:PORT (port 0: any free port).", valueName: "endpoint"), transform: { try Endpoint($0) })
   var on: Endpoint
 
-  @Option(help: ArgumentHelp("What goes wrong, and when; see above.", valueName: "spec"), transform: { try ForecastFault($0) })
+  @Option(help: ArgumentHelp("Inject a fault; see above.", valueName: "spec"), transform: { try ForecastFault($0) })
   var fault: [ForecastFault] = []
 
-  @Option(help: ArgumentHelp("What it calls itself in -v.", valueName: "name"))
+  @Option(help: ArgumentHelp("Set the name in the lines of -v.", valueName: "name"))
   var name: String?
 
-  @Flag(name: .shortAndLong, help: "Show clients and every byte on standard error.")
+  @Flag(name: .shortAndLong, help: "Print connections and all bytes to standard error.")
   var verbose = false
 
   @Flag(name: .shortAndLong, help: "Do not print the URL.")
   var quiet = false
 
   func validate() throws {
-    guard case .tcp = on else { throw ValidationError("a weather service is on TCP alone: write --on tcp:HOST:PORT") }
-    if quiet && verbose { throw ValidationError("--quiet and --verbose exclude each other") }
+    guard case .tcp = on else { throw ValidationError("the weather service needs a TCP endpoint: write --on tcp:HOST:PORT") }
+    if quiet && verbose { throw ValidationError("--quiet and --verbose are mutually exclusive") }
   }
 
   func run() throws {

@@ -89,7 +89,7 @@ extension WholeHouse {
         phone.say("Continue#$#%^%\r\nGyro#$# 0.400000; 0.000000; 0.000000%^%\r\n")
         #expect(car.has(done: "motors 50.96 50.96"))
       }
-      #expect(wait { car.program.complaints.contains("client 1: the client has closed") })
+      #expect(wait { car.program.complaints.contains("client 1: closed by the client") })
       let next = try #require(Phone(car.port))
       usleep(300_000)
       #expect(!next.listen() && next.heard.isEmpty && car.motors == "motors 50.96 50.96")

@@ -108,7 +108,7 @@ extension WholeHouse {
       #expect(hall.state == "connected" && hall.house.get("sent-name") == "Grace H")
       let lit = hall.house.vehiclectl("set", "led", "10")
       #expect(lit.status == 0 && (lit.output + lit.errors).contains("stand in front of the mirror"), "\(lit)")
-      #expect(wait { hall.mirror.complaints.contains("does not know \"Grace H\", and takes 11 pictures") })
+      #expect(wait { hall.mirror.complaints.contains("unknown name \"Grace H\": the display takes 11 pictures") })
       #expect(hall.house.vehiclectl("do", "mirror.send-now").status == 1)
     }
 

@@ -132,7 +132,7 @@ extension WholeHouse {
       #expect(fetch.ends() && fetch.ending == 0)
       let report = try server.visitor()
       #expect(report.hears("\r\n\r\n") && report.text.hasPrefix("GET /User/History/18/1 HTTP/1.1\r\n"))
-      #expect(wait { second.complaints.contains("it keeps as fact 0: Honey never spoils.") })
+      #expect(wait { second.complaints.contains("stored fact 0: Honey never spoils.") })
       #expect(second.end() == 0)
       #expect(try String(contentsOfFile: "\(card)/0.txt", encoding: .utf8) == "Honey never spoils.")
     }
@@ -203,8 +203,8 @@ extension WholeHouse {
     }
 
     @Test(arguments: [
-      (["--on", "tcp:127.0.0.1:0"], "--on needs --documented"), (["--phone", "pty"], "on TCP alone"),
-      (["--press", "1", "--joined"], "excludes"),
+      (["--on", "tcp:127.0.0.1:0"], "--on needs --documented"), (["--phone", "pty"], "needs TCP endpoints"),
+      (["--press", "1", "--joined"], "cannot be combined"),
       (["--network-password", "x"], "needs --network"), (["--fault", "hang"], "unknown fault"), (["--throw", "0"], "choose 0.1"),
     ]) func whatCannotBeIsRefused(_ arguments: [String], _ words: String) throws {
       let house = try House()

@@ -48,7 +48,7 @@ extension WholeHouse {
       #expect(house.vehiclectl("reload").output.contains("weather"))
       #expect(wait { house.get("weather.temperature") == "11.1" })
       #expect(house.get("weather.place") == "Zürich, Switzerland")
-      #expect(wait { healthy.complaints.contains("asked for /v1/search") })
+      #expect(wait { healthy.complaints.contains("request for /v1/search") })
       #expect(house.vehiclectl("disconnect", "weather").errors.contains("the device has no link"))
       #expect(second.isRunning && second.end() == 0)
     }
@@ -58,7 +58,7 @@ extension WholeHouse {
       let (service, url) = try service(house, "--fault", "slow:1:3600000")
       try configure(house, url, place: "latitude = 1\nlongitude = 2")
       let daemon = try house.daemon()
-      #expect(wait { service.complaints.contains("asked for /v1/forecast") })
+      #expect(wait { service.complaints.contains("request for /v1/forecast") })
       #expect(house.vehiclectl("get", "weather.temperature").errors.contains("no response yet"))
       #expect(daemon.end() == 0)
     }

@@ -198,14 +198,14 @@ def borrow():
     check("8080 is open under the unit", is_open(), sh("ss -ltnH 'sport = :8080'")[1])
     toy = Toy(trivio)
     check("a run without a terminal succeeds", run.end() == 0 and toy.is_told(), run.tail())
-    check("the toy is in its network", wait(lambda: toy.said("it is in the network"), 20))
+    check("the toy is in its network", wait(lambda: toy.said("joined the network"), 20))
     all_back("without a terminal")
     toy.end()
 
     # The toy's network ends once the toy has its settings, as on the real toy.
     toy = Toy(trivio)
     person(trivio, toy)
-    check("the toy has its settings, and is in the network", toy.is_told() and wait(lambda: toy.said("it is in the network"), 20))
+    check("the toy has its settings, and is in the network", toy.is_told() and wait(lambda: toy.said("joined the network"), 20))
     all_back("at a terminal")
     toy.end()
 

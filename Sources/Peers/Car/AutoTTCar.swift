@@ -1,21 +1,16 @@
-// The AutoTT car seen from its phone: the Python program on a Raspberry Pi that drives two motors, as it really behaves. This
-// file owns what it is made of; AutoTTCarLife its beginning and end, AutoTTCarThread its receiving thread, AutoTTCarFrames what
-// a frame does, AutoTTCarVoice all it says, CarSteering who drives. It must never be better than the original, unless it is asked to be.
-// Facts: autott.md §1 to §8 and §10; §11 and the seed's text for `documented`.
-//
-//   main link            the phone, one for the life of a program: `down` is its end of file, of which the car knows nothing
-//   any other link       a client of the video server
-//   resetLink(main)      the program ends (`hasEnded`), or lets its client go
+// A simulated AutoTT car: the Python program on a Raspberry Pi that drives two motors, with its flaws. Facts: autott.md §1 to §8 and
+// §10; §11 and the seed's text for `documented`. Links: `main` is the phone, one per program (`down` is end of file, which the program
+// as built ignores); others are clients of the video server. resetLink(main) ends the program (`hasEnded`) or disconnects the client.
 
 import Protocols
 
-/// A simulated car. Each program is one of these; after `hasEnded` a new one takes its place.
+/// A simulated car, for one run of its program. After `hasEnded` it must be replaced by a new one.
 public struct AutoTTCar: Machine {
-  /// Which car it is.
+  /// The variants of the car.
   public enum Dialect: String, CaseIterable, Sendable {
-    /// The program as it was left: autott.md §1 to §10.
+    /// The program as built: autott.md §1 to §10.
     case asBuilt = "as-built"
-    /// A device as the app's description has it: bare `%^%`, and a program without the original's traps.
+    /// The device that the app's documentation describes: frames end with `%^%` alone, and the program has no known flaws.
     case documented
   }
 
@@ -33,47 +28,47 @@ public struct AutoTTCar: Machine {
   var receiver: CarReceiver
   var steps: [Step] = []
   var restsUntil: Instant?
-  /// Since when the thread looks for a picture that was fetched.
+  /// Since when the thread waits for a client to fetch a picture.
   var awaitsPictureSince: Instant?
-  /// Since the stream is on, a client has had a picture.
+  /// A client has fetched a picture since the stream was switched on.
   var pictureWasFetched = false
   var owesStarted = false
   var reads = 0
   var triggered: Set<Int> = []
   var hasLagged = false
 
-  // What it says, and to whom.
+  // Sending.
   var sendQueue = SendQueue(baud: nil)
   var heldBack: [UInt8] = []
-  /// What other threads will say.
+  /// Frames that other threads will send.
   var plan: [(due: Instant, bytes: [UInt8])] = []
   var nextLook: Instant?
   var warned: Set<String> = []
   var feeds: [LinkName: CarFeed] = [:]
   var lastFeedSend: SendID = AutoTTCar.firstFeedSend
   var pictures = 0
-  var told = CarBody()
+  var lastReported = CarBody()
 
-  // What it does.
+  // Driving.
   var body = CarBody()
   var steering = CarSteering.tilt(TiltSteering(hasIndicators: false))
-  /// A follower of the line whose thread nobody ended.
+  /// Line steering of an earlier mode whose thread still runs.
   var orphanedLine: LineSteering?
   var lineDue: Instant?
   var pictureSize = CarPictureSize.medium
-  /// Index of the mode chosen last.
+  /// The index of the selected mode.
   public internal(set) var mode = 0
-  /// The documented car obeyed ShutDown: no program comes after this one.
+  /// The documented car has executed ShutDown: the program does not restart.
   public internal(set) var isOff = false
 
   static let firstFeedSend: SendID = 0x8000_0000
 
-  /// A car before its client. `without` takes away flaws of the original; `seed` chooses where messages are cut.
+  /// Creates a car without a client. `without` removes flaws of the original; `seed` determines where messages are split.
   public init(
     _ dialect: Dialect = .asBuilt, without: Set<CarFlaw> = [], faults: [CarFault] = [], isInstant: Bool = false, seed: UInt64 = 1
   ) {
     self.dialect = dialect
-    // The documented car notices no end of file either: nothing in its description says that it does.
+    // The documentation does not mention end of file, so the documented car ignores it too.
     flaws = (dialect == .asBuilt ? Set(CarFlaw.allCases) : [.deaf]).subtracting(without)
     self.faults = faults
     self.isInstant = isInstant
@@ -83,20 +78,20 @@ public struct AutoTTCar: Machine {
     receiver = CarReceiver(reassembles: !flaws.contains(.reassembly))
   }
 
-  /// What the motors are told now.
+  /// The motor set-points.
   public var motors: CarWheels { body.wheels }
   /// `off`, or `low` or `high` with `left` and `right` for indicators.
   public var lights: String { body.lights.text }
   public var isCameraOn: Bool { body.isCameraOn }
-  /// Whoever asks for the video now gets pictures.
+  /// Whether the video server streams pictures.
   public var isStreaming: Bool { body.isStreaming }
-  /// It drives only after Continue.
+  /// Whether the car is stopped until Continue.
   public var isStopped: Bool { steering.isStopped }
-  /// It would let a client in.
+  /// Whether the car accepts a client.
   public var isWaiting: Bool { life == .waiting }
-  /// The program is over.
+  /// Whether the program has ended.
   public var hasEnded: Bool { life == .ended }
-  /// There is room for more of what the client sends. A program that is busy does not read, and its kernel holds the rest.
+  /// Whether the receive buffer of the kernel has space. A busy program does not read.
   public var hasRoom: Bool { receiver.hasRoom }
 
   public var nextWake: Instant? {
@@ -131,9 +126,9 @@ public struct AutoTTCar: Machine {
     runLife(at: now, &effects)
     runThread(at: now, &effects)
     runLine(at: now)
-    lookAtHealth(at: now)
-    tellBody(&effects)
-    speak(at: now, &effects)
+    checkHealth(at: now)
+    reportBody(&effects)
+    sendDue(at: now, &effects)
     serveFeeds(at: now, &effects)
   }
 

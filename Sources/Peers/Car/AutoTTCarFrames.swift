@@ -1,18 +1,17 @@
-// What each frame does to the simulated car: which receiver it reaches in which mode, what is answered, and what raises. The
-// documented car knows the words of the seed alone, and raises on nothing that it understands.
-// It must never touch the link. Facts: autott.md §3, §4, §6, §8, §11; the seed's list of commands for `documented`.
+// The effect of each frame on the simulated car, by mode: replies, actions and Python exceptions.
+// Facts: autott.md §3, §4, §6, §8, §11; the seed's list of commands for `documented`.
 
 import Protocols
 
 extension AutoTTCar {
-  /// `top`, `df` and `free` on a Raspberry Pi.
+  /// The duration of `top`, `df` and `free` on a Raspberry Pi.
   private static let statusTime: Nanoseconds = .second
   private static let cameraTime: Nanoseconds = 2 * .second
 
-  /// What the thread has to do for this frame; nil: nobody receives it.
+  /// The steps of the receiving thread for this frame; nil if no handler is connected.
   mutating func steps(for word: ReceivedFrame, at now: Instant, _ effects: inout Effects) throws(PythonException) -> [Step]? {
     switch word.name {
-    case "Modes": return [.say("Modes", modes.map(\.name).joined(separator: ";"))]
+    case "Modes": return [.send("Modes", modes.map(\.name).joined(separator: ";"))]
     case "Stop", "Continue":
       try steering.take(word, &body)
       return []
@@ -39,35 +38,35 @@ extension AutoTTCar {
     case "InfoModes":
       guard let index = PythonNumber.int(word.body) else { throw .value }
       guard (-modes.count..<modes.count).contains(index) else { throw .index }
-      return [.say("InfoModes", modes[index < 0 ? modes.count + index : index].info)]
+      return [.send("InfoModes", modes[index < 0 ? modes.count + index : index].info)]
     case "ChosenMode":
-      // Compared as text: blanks or zeros in front are another mode than any.
+      // The program compares text, so leading blanks or zeros match no mode.
       guard let index = CarMode.asBuilt.indices.first(where: { word.text == String($0) }) else { return [] }
       if case .line = steering, !modes[mode].forgetsItsThread { return [.rest(.second / 2), .endLine, .choose(index)] }
       return [.choose(index)]
-    case "Status": return [.rest(AutoTTCar.statusTime), .sayStatus]
+    case "Status": return [.rest(AutoTTCar.statusTime), .sendStatus]
     case "VideoStream": return streamSteps(word.text)
     case "VideoQuality":
       guard let size = CarPictureSize(word.text) else { return [] }
       pictureSize = size
-      return [.say("VideoStreamRefresh", "")]
-    case "ShutDown": break  // reaches code that waits for `Shutdown`
+      return [.send("VideoStreamRefresh", "")]
+    case "ShutDown": break  // its handler expects `Shutdown`
     default: return nil
     }
     return []
   }
 
-  /// The motors stay as they are: only who steers is new, and stopped.
+  /// Selects a mode. The new steering is stopped, but the motors keep their speed.
   mutating func choose(_ index: Int) -> [Step] {
     if case .line(let line) = steering, modes[mode].forgetsItsThread { orphanedLine = line }
     let chosen = modes[index]
     mode = index
     steering = chosen.newSteering
     if chosen.hasLights { body.lights.areOn = true } else { body.lights = CarLights() }
-    var steps: [Step] = [.say(chosen.hasButtons ? "ButtonsOn" : "ButtonsOff", "")]
+    var steps: [Step] = [.send(chosen.hasButtons ? "ButtonsOn" : "ButtonsOff", "")]
     guard dialect == .asBuilt else { return steps }
     let isLine = chosen.steering == .line
-    steps.append(.say(isLine ? "SpeechRecognitionOn" : "SpeechRecognitionOff", ""))
+    steps.append(.send(isLine ? "SpeechRecognitionOn" : "SpeechRecognitionOff", ""))
     var isOn = isCameraOn
     if chosen.stopsCamera, !isStreaming {
       steps.append(.camera(isOn: false))
@@ -85,9 +84,9 @@ extension AutoTTCar {
     switch text {
     case "On":
       var steps = isCameraOn ? [] : cameraSteps
-      steps += [.stream(isOn: true), .say("VideoStreamRefresh", "")]
+      steps += [.stream(isOn: true), .send("VideoStreamRefresh", "")]
       if flaws.contains(.videoBlock) { steps.append(.rest(100 * .millisecond)) }
-      return steps + [.say("VideoStreamRefresh", ""), .awaitPicture]
+      return steps + [.send("VideoStreamRefresh", ""), .awaitPicture]
     case "Off": return [.stream(isOn: false), .rest(50 * .millisecond), .camera(isOn: false)]
     default: return []
     }
@@ -102,12 +101,12 @@ extension AutoTTCar {
     case "Gyro": if !steering.isStopped { try steering.take(word, &body) }
     case "LeftButtonTouchDownn", "RightButtonTouchDownn", "LeftButtonTouchUpn", "RightButtonTouchUpn":
       if modes[mode].hasButtons { try steering.take(ReceivedFrame(type: word.type.dropLast(), body: word.body), &body) }
-    case "InfoModes": return [.say("InfoModes", modes.map(\.info).joined(separator: ";"))]
+    case "InfoModes": return [.send("InfoModes", modes.map(\.info).joined(separator: ";"))]
     case "ChosenMode":
       guard let index = PythonNumber.int(word.body), modes.indices.contains(index) else { throw .value }
       body.wheels = .still
       return [.choose(index)]
-    case "Status": return [.sayStatus]
+    case "Status": return [.sendStatus]
     case "VideoStream":
       guard ["on", "off"].contains(word.text.lowercased()) else { throw .value }
       let isOn = word.text.lowercased() == "on"
@@ -127,7 +126,7 @@ extension AutoTTCar {
 
 extension CarMode {
   var hasButtons: Bool { steering == .tiltWithIndicators || steering == .buttons }
-  /// The lights are switched on, or off.
+  /// The mode switches the lights on.
   var hasLights: Bool { steering == .tiltWithIndicators || takesSpeech }
 
   var newSteering: CarSteering {
@@ -141,7 +140,7 @@ extension CarMode {
 }
 
 extension CarPictureSize {
-  /// The car's words for it.
+  /// Parses the value of VideoQuality.
   init?(_ text: String) {
     switch text {
     case "High": self = .high

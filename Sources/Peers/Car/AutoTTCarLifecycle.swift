@@ -1,17 +1,16 @@
-// The life of the simulated car's program: from its client to the supervisor that ends it, and the threads that tell the motors
-// whatever anybody thinks. It must never mend what the original leaves as it is: a client that is gone changes nothing.
-// Facts: autott.md §7 (set-up, Disconnect, end of file), §4 and §8 (what ends a line's thread, and what does not).
+// The lifecycle of the simulated car's program, from its client to its restart by the supervisor, and the threads that drive the motors.
+// Facts: autott.md §7 (set-up, Disconnect, end of file), §4 and §8 (the end of the line-following thread).
 
 import Protocols
 
 extension AutoTTCar {
-  /// Where the program stands.
+  /// The state of the program.
   enum Life: Sendable, Equatable {
     case waiting
-    /// A client is there, and nobody listens to what is read.
+    /// A client is connected, but no handlers are.
     case settingUp(until: Instant)
     case serving
-    /// Disconnect came; the supervisor is on its way.
+    /// Disconnect was received; the supervisor will end the program.
     case leaving(until: Instant)
     case ended
 
@@ -35,14 +34,14 @@ extension AutoTTCar {
     plan = greeting(from: ready + (isInstant ? 0 : .second / 2))
   }
 
-  /// As built nothing follows: whoever was driving is still driving.
+  /// As built, a disconnect has no effect: the car keeps driving.
   mutating func clientWent(at now: Instant, _ effects: inout Effects) {
     sendQueue.clear(at: now)
     guard life == .serving || life.isSettingUp, !hasFault(.held) else { return }
     if !flaws.contains(.deaf) {
       leave(at: now, &effects)
     } else if !flaws.contains(.oneClient) || !flaws.contains(.restart) {
-      disconnectClient("the client is gone", at: now, &effects)
+      disconnectClient("client disconnected", at: now, &effects)
     }
   }
 
@@ -53,14 +52,14 @@ extension AutoTTCar {
     effects.append(.resetLink(.main, reason: reason))
   }
 
-  /// Everything is off; who steers is new and stopped.
+  /// Switches everything off. The steering is new and stopped.
   private mutating func standStill() {
     body = CarBody()
     (orphanedLine, mode) = (nil, 0)
     steering = .tilt(TiltSteering(hasIndicators: false))
   }
 
-  /// Disconnect: the supervisor needs a while to end the program, and what came with it is still obeyed.
+  /// Handles Disconnect. Frames are still executed until the supervisor ends the program.
   mutating func leave(at now: Instant, _ effects: inout Effects) {
     body = CarBody()
     if case .line = steering { steering = .line(LineSteering()) }
@@ -69,7 +68,7 @@ extension AutoTTCar {
       life = .leaving(until: now + (isInstant ? 0 : AutoTTCar.supervisor))
     } else {
       standStill()
-      disconnectClient("the session is over", at: now, &effects)
+      disconnectClient("session ended", at: now, &effects)
     }
   }
 
@@ -85,7 +84,7 @@ extension AutoTTCar {
     }
   }
 
-  /// The threads that follow a line tell the motors again and again, whoever steers by now.
+  /// Line-following threads set the motors periodically, even after a change of the mode.
   mutating func runLine(at now: Instant) {
     var wheels = orphanedLine?.wheels
     if case .line(let line) = steering { wheels = wheels ?? line.wheels }
@@ -94,11 +93,15 @@ extension AutoTTCar {
     if now >= due { (body.wheels, lineDue) = (wheels, nil) }
   }
 
-  mutating func tellBody(_ effects: inout Effects) {
-    if body.wheels.text != told.wheels.text { effects.append(.event(name: "motors", text: "motors \(body.wheels.text)")) }
-    if body.lights != told.lights { effects.append(.event(name: "lights", text: "lights \(body.lights.text)")) }
-    if body.isCameraOn != told.isCameraOn { effects.append(.event(name: "camera", text: body.isCameraOn ? "camera on" : "camera off")) }
-    if body.isStreaming != told.isStreaming { effects.append(.event(name: "stream", text: body.isStreaming ? "stream on" : "stream off")) }
-    told = body
+  mutating func reportBody(_ effects: inout Effects) {
+    if body.wheels.text != lastReported.wheels.text { effects.append(.event(name: "motors", text: "motors \(body.wheels.text)")) }
+    if body.lights != lastReported.lights { effects.append(.event(name: "lights", text: "lights \(body.lights.text)")) }
+    if body.isCameraOn != lastReported.isCameraOn {
+      effects.append(.event(name: "camera", text: body.isCameraOn ? "camera on" : "camera off"))
+    }
+    if body.isStreaming != lastReported.isStreaming {
+      effects.append(.event(name: "stream", text: body.isStreaming ? "stream on" : "stream off"))
+    }
+    lastReported = body
   }
 }

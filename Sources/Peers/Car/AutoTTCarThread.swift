@@ -1,20 +1,19 @@
-// The one thread on which the simulated car reads and obeys: what takes time here, keeps everything else waiting, and what
-// came meanwhile is found later in reads of 1024 bytes. It must never skip ahead of what it is at.
-// Facts: autott.md §8 (what runs on the receiving thread; an exception costs the rest of the read), §6 (the picture).
+// The receiving thread of the simulated car, which reads 1024 bytes at a time and executes frames in order. Slow steps delay later frames.
+// Facts: autott.md §8 (what runs on the receiving thread; an exception loses the rest of the read), §6 (the picture).
 
 import Protocols
 
 extension AutoTTCar {
-  /// What the thread does next, within a frame.
+  /// A step of the execution of a frame.
   enum Step: Sendable {
     case rest(Nanoseconds)
-    case say(String, String)
-    case sayStatus
+    case send(String, String)
+    case sendStatus
     case camera(isOn: Bool)
     case stream(isOn: Bool)
-    /// Until a client of the video server has had a picture.
+    /// Waits until a client of the video server has fetched a picture.
     case awaitPicture
-    /// The line's thread is told to end, and the motors with it.
+    /// Ends the line-following thread and stops the motors.
     case endLine
     case choose(Int)
   }
@@ -30,9 +29,9 @@ extension AutoTTCar {
       if !steps.isEmpty {
         perform(steps.removeFirst(), at: now, &effects)
       } else if let word = receiver.next() {
-        // Until the program is set up nothing is connected to anything.
+        // Before the set-up is complete no handlers are connected.
         if case .settingUp = life { continue }
-        obey(word, at: now, &effects)
+        execute(word, at: now, &effects)
       } else if case .leaving = life {
         return
       } else if lags(at: now) || !receiver.read() {
@@ -41,7 +40,7 @@ extension AutoTTCar {
     }
   }
 
-  /// The thread is somewhere else when something comes in.
+  /// Whether a `lag` fault delays this read.
   private mutating func lags(at now: Instant) -> Bool {
     guard !receiver.held.isEmpty, !hasLagged else {
       hasLagged = false
@@ -61,7 +60,7 @@ extension AutoTTCar {
     return false
   }
 
-  private mutating func obey(_ word: ReceivedFrame, at now: Instant, _ effects: inout Effects) {
+  private mutating func execute(_ word: ReceivedFrame, at now: Instant, _ effects: inout Effects) {
     do throws(PythonException) {
       guard let todo = try steps(for: word, at: now, &effects) else {
         return effects.append(.event(name: "ignored", text: "ignored \(word.shown)"))
@@ -77,13 +76,13 @@ extension AutoTTCar {
   private mutating func perform(_ step: Step, at now: Instant, _ effects: inout Effects) {
     switch step {
     case .rest(let time): if !isInstant { restsUntil = now + time }
-    case .say(let type, let body): say(frame(type, body), at: now)
-    case .sayStatus: say(frame("Status", status(at: now)), at: now)
+    case .send(let type, let body): send(frame(type, body), at: now)
+    case .sendStatus: send(frame("Status", status(at: now)), at: now)
     case .camera(let isOn): body.isCameraOn = isOn
     case .stream(let isOn): (body.isStreaming, pictureWasFetched, owesStarted) = (isOn, false, false)
     case .awaitPicture:
       if pictureWasFetched {
-        sayStarted(at: now)
+        sendStarted(at: now)
       } else if flaws.contains(.videoBlock) {
         awaitsPictureSince = now
       } else {
@@ -94,16 +93,16 @@ extension AutoTTCar {
     }
   }
 
-  private mutating func sayStarted(at now: Instant) {
-    if dialect == .asBuilt { say(frame("VideoStreamStarted", ""), at: now) }
+  private mutating func sendStarted(at now: Instant) {
+    if dialect == .asBuilt { send(frame("VideoStreamStarted", ""), at: now) }
   }
 
-  /// A client of the video server has a whole picture; the thread sees it when it looks the next time.
+  /// Handles a complete picture sent to a client. The thread notices it when it polls the next time.
   mutating func aPictureWasFetched(at now: Instant) {
     pictureWasFetched = true
     if owesStarted {
       owesStarted = false
-      sayStarted(at: now)
+      sendStarted(at: now)
     }
     guard let since = awaitsPictureSince else { return }
     awaitsPictureSince = nil

@@ -1,5 +1,5 @@
-// What the simulated car says by itself and in answer, how it is put on the wire, and the pictures it sends to the clients of
-// its video server. It must never decide what a frame does. Facts: autott.md §2, §4 (greeting, warnings), §7; §11 for `documented`.
+// The frames that the simulated car sends, and the pictures of its video server.
+// Facts: autott.md §2, §4 (greeting, warnings), §7; §11 for `documented`.
 
 import Protocols
 
@@ -9,7 +9,7 @@ extension AutoTTCar {
 
   func frame(_ type: String, _ body: String) -> [UInt8] { Array("\(type)#$#\(body)%^%\(dialect == .asBuilt ? "\r\n" : "")".utf8) }
 
-  /// The interval, twice the modes, and what was asked for beyond that.
+  /// The greeting: the Gyro interval, the list of modes twice, and frames of faults.
   func greeting(from start: Instant) -> [(due: Instant, bytes: [UInt8])] {
     var plan: [(Nanoseconds, [UInt8])] = []
     if hasFault(.oddGyro) { plan += ["nan", "-1", "0", "1e9"].map { (0, frame("Gyro", $0)) } }
@@ -39,25 +39,25 @@ extension AutoTTCar {
     CarHealth(Double(now - cameAt) / 1e9, isFlat: hasFault(.flat), isHot: hasFault(.warn))
   }
 
-  /// A thread of its own, which speaks whatever the receiving thread is at.
-  mutating func lookAtHealth(at now: Instant) {
+  /// The health thread, which sends warnings independently of the receiving thread.
+  mutating func checkHealth(at now: Instant) {
     guard let due = nextLook, now >= due else { return }
     nextLook = due + ((now - due) / AutoTTCar.look + 1) * AutoTTCar.look
     let health = health(at: now)
     if health.temperature < CarHealth.cool { warned.remove("hot") }
     if health.temperature > CarHealth.hot, warned.insert("hot").inserted {
-      say(frame("Message", "The CPU temperatur is over \(CarHealth.hot.fixed(6)) C."), at: now)
+      send(frame("Message", "The CPU temperatur is over \(CarHealth.hot.fixed(6)) C."), at: now)
     }
     if health.motorVoltage < CarHealth.minForMotors, warned.insert("motors").inserted {
-      say(frame("Message", "The voltage on the battery driving the motors is under \(CarHealth.minForMotors.fixed(2)) V"), at: now)
+      send(frame("Message", "The voltage on the battery driving the motors is under \(CarHealth.minForMotors.fixed(2)) V"), at: now)
     }
     if health.piVoltage < CarHealth.minForPi, warned.insert("pi").inserted {
-      say(frame("Message", "The voltage on the battery driving the raspberry pi is under \(CarHealth.minForPi.fixed(2)) V"), at: now)
+      send(frame("Message", "The voltage on the battery driving the raspberry pi is under \(CarHealth.minForPi.fixed(2)) V"), at: now)
     }
   }
 
-  /// One sendall() of the program; two of them may leave in one segment.
-  mutating func say(_ bytes: [UInt8], at now: Instant) {
+  /// One sendall() of the program. Faults split it, or combine two of them.
+  mutating func send(_ bytes: [UInt8], at now: Instant) {
     guard life != .waiting, life != .ended else { return }
     if heldBack.isEmpty, hasFault(.coalesce) { return heldBack = bytes }
     let bytes = heldBack + bytes
@@ -68,15 +68,15 @@ extension AutoTTCar {
     sendQueue.add(Array(bytes[cut...]), at: now + 15 * .millisecond)
   }
 
-  /// What is due goes to the link.
-  mutating func speak(at now: Instant, _ effects: inout Effects) {
-    while let first = plan.first, first.due <= now { say(plan.removeFirst().bytes, at: now) }
+  /// Sends the frames that are due.
+  mutating func sendDue(at now: Instant, _ effects: inout Effects) {
+    while let first = plan.first, first.due <= now { send(plan.removeFirst().bytes, at: now) }
     sendQueue.flush(at: now, &effects)
   }
 
   // MARK: The video server
 
-  /// The link took a send, or lost it.
+  /// Completes a send to a video client.
   mutating func sendOfFeed(_ id: SendID, failed: Bool, at now: Instant) {
     for name in Array(feeds.keys) {
       if feeds[name]?.sent(id) == true, !failed { aPictureWasFetched(at: now) }
@@ -95,7 +95,7 @@ extension AutoTTCar {
         effects.send(name, bytes, lastFeedSend)
       case .close:
         feeds[name] = nil
-        effects.append(.resetLink(name, reason: "the answer is at its end"))
+        effects.append(.resetLink(name, reason: "reply complete"))
         continue
       }
       feeds[name] = feed

@@ -1,11 +1,10 @@
-// What can be wrong with a simulated car: trouble that is added, and what is wrong with every car as built and can be taken
-// away. Facts: autott.md §6 to §8 and §11.
+// The faults of a simulated car, and the flaws of the original that can be removed. Facts: autott.md §6 to §8 and §11.
 
 import Protocols
 
 public typealias CarFault = Fault<CarFaultKind>
 
-/// Trouble that is added; WHEN counts the car's reads.
+/// The faults of a car. WHEN counts the reads of the car.
 public enum CarFaultKind: String, FaultKind {
   case lag, held, mute, comma, ansi
   case longModes = "long-modes"
@@ -20,46 +19,46 @@ public enum CarFaultKind: String, FaultKind {
 
   public var takesTime: Bool { self == .lag }
 
-  /// What it does.
+  /// The description of the fault.
   public var help: String {
     switch self {
-    case .lag: "the car does not read for MS (500 if left out), then finds all at once"
-    case .held: "somebody else holds the car: clients are connected, and nothing comes"
-    case .mute: "the car never asks for tilt"
-    case .comma: "decimal commas in the status"
-    case .ansi: "escape sequences of a terminal around the CPU usage"
-    case .longModes: "a list of modes longer than 2000 bytes"
-    case .endless: "1 MB without an end mark, after the greeting"
-    case .split: "what the car says comes in two pieces, cut anywhere, 15 ms apart"
-    case .coalesce: "what the car says is held back and comes together with the next"
-    case .warn: "a warning of the processor's temperature 2 s after a client came, and every 40 s from then on"
-    case .flat: "both batteries are nearly empty"
-    case .oddStatus: "a status with lines without colon, empty values, labels nobody knows"
-    case .oddGyro: "intervals nan, -1, 0 and 1e9 before the right one"
-    case .messageMarks: "a second after the greeting, a message with ; in it, and one with #$# in it"
+    case .lag: "stop reading for MS (500), then read everything at once"
+    case .held: "another client holds the car: connections succeed, but no data arrives"
+    case .mute: "never request tilt"
+    case .comma: "use decimal commas in the status"
+    case .ansi: "add terminal escape sequences around the CPU usage"
+    case .longModes: "send a list of modes of more than 2000 bytes"
+    case .endless: "send 1 MiB without an end mark after the greeting"
+    case .split: "split each send of the car at a random position, 15 ms apart"
+    case .coalesce: "combine two sends of the car"
+    case .warn: "send a CPU temperature warning 2 s after a client connects, and every 40 s"
+    case .flat: "simulate two nearly empty batteries"
+    case .oddStatus: "send a status with missing colons, empty values and unknown labels"
+    case .oddGyro: "send the tilt intervals nan, -1, 0 and 1e9 before the correct one"
+    case .messageMarks: "send a message that contains ; and one that contains #$#, 1 s after the greeting"
     }
   }
 }
 
-/// What is wrong with every car as built, by the name under which it is taken away.
+/// The flaws of every car as built.
 public enum CarFlaw: String, CaseIterable, Sendable {
-  /// Frames that are cut, and what follows a handler's exception, are lost.
+  /// Split frames, and frames after an exception in the same read, are lost.
   case reassembly
   case videoBlock = "video-block"
   case restart
   case oneClient = "one-client"
   case deaf
 
-  /// Name and meaning of taking it away, for a help text.
-  public static let table: [(form: String, help: String)] = allCases.map { ($0.rawValue, $0.cure) }
+  /// The names of the flaws and the behavior without them, for the help text.
+  public static let table: [(form: String, help: String)] = allCases.map { ($0.rawValue, $0.fixedBehavior) }
 
-  private var cure: String {
+  private var fixedBehavior: String {
     switch self {
-    case .reassembly: "cut frames are put together, and an exception costs its own frame alone"
-    case .videoBlock: "the car reads on while its camera starts"
-    case .restart: "Disconnect ends the session, not the program: the next client is let in at once"
-    case .oneClient: "the next client is let in when the one before has closed"
-    case .deaf: "the car notices when its client closes, and does as after Disconnect"
+    case .reassembly: "split frames are reassembled, and an exception loses only its own frame"
+    case .videoBlock: "the car keeps reading while its camera starts"
+    case .restart: "Disconnect ends the session only: the next client is accepted immediately"
+    case .oneClient: "the next client is accepted when the previous one has closed"
+    case .deaf: "the car detects that its client has closed, and acts as after Disconnect"
     }
   }
 }

@@ -1,35 +1,33 @@
-// One client of the car's video server: its request, and the pictures it is sent for as long as the stream is on. It must
-// never know who drives. Facts: autott.md §6 (Cameras.py under Flask): a request before the stream is on ends at once, one
-// that outlives it hangs without data; parts have no Content-Length and no boundary closes them.
-//
+// One client of the car's video server. Facts: autott.md §6 (Cameras.py under Flask): a request before the stream is on ends at once, one
+// that outlives it hangs without data; parts have no Content-Length and no closing boundary:
 //   --frame CR LF Content-Type: image/jpeg CR LF CR LF JPEG CR LF CR LF
 
 import Protocols
 
-/// A conversation over HTTP/1.0.
+/// An HTTP/1.0 connection.
 struct CarFeed: Sendable {
-  /// Pictures a second.
+  /// Pictures per second.
   static let rate: Int64 = 15
   private static let maxRequestLength = 8192
   private static let endOfHead = Array("\r\n\r\n".utf8)
 
   private enum State { case reading([UInt8]), streaming(next: Instant), ending }
   private var state = State.reading([])
-  /// Goes out with the next send.
+  /// Bytes for the next send.
   private var pending: [UInt8] = []
-  /// The send that is with the link, and whether a whole picture ends in it.
+  /// The send in flight, and whether it completes a picture.
   private var sending: (id: SendID, isPicture: Bool)?
 
-  /// What became of its last send, and what is to be done now.
+  /// The next action of the connection.
   enum Outcome { case nothing, send([UInt8]), close }
 
-  /// When it wants to be asked again.
+  /// When `next` must be called again.
   func nextDue(isStreaming: Bool) -> Instant? {
     guard isStreaming, sending == nil, case .streaming(let next) = state else { return nil }
     return next
   }
 
-  /// Bytes of the request.
+  /// Handles bytes of the request.
   mutating func take(_ bytes: [UInt8], isStreaming: Bool, at now: Instant) {
     guard case .reading(var request) = state else { return }
     request += bytes.prefix(CarFeed.maxRequestLength - request.count)
@@ -59,7 +57,7 @@ struct CarFeed: Sendable {
     Array("HTTP/1.0 \(status)\r\nContent-Type: \(type)\r\n\(more)Server: AutoTT\r\nConnection: close\r\n\r\n".utf8)
   }
 
-  /// The next send, or the end. `picture` is the camera's, taken when it is wanted.
+  /// Returns the next action. `picture` is called when a picture is due.
   mutating func next(_ id: SendID, isStreaming: Bool, at now: Instant, picture: () -> [UInt8]) -> Outcome {
     guard sending == nil else { return .nothing }
     var isPicture = false
@@ -76,7 +74,7 @@ struct CarFeed: Sendable {
     return .send(bytes)
   }
 
-  /// The link took a send. True: it was its own, and a whole picture has gone.
+  /// Completes a send. Returns true if it belongs to this connection and completes a picture.
   mutating func sent(_ id: SendID) -> Bool {
     guard let sending, sending.id == id else { return false }
     self.sending = nil

@@ -1,10 +1,9 @@
-// What the simulated car says of its batteries, processor, memory and card: a pure function of the seconds since its
-// program began, so that everybody sees the same car. Facts: autott.md §4: labels, order and formats of the eight items,
-// the limits of the warnings, how often they are looked at.
+// The status of the simulated car (batteries, CPU, memory, disk), a pure function of the time since the start of its program.
+// Facts: autott.md §4: labels, order and formats of the eight items, limits and interval of the warnings.
 
-/// A car's state of health at one moment.
+/// The status of a car at one instant.
 struct CarHealth: Sendable {
-  /// °C, above which it warns, and below which it may warn again.
+  /// The temperatures in °C above which the car warns, and below which it may warn again.
   static let hot = 80.0
   static let cool = 60.0
   /// V.
@@ -20,7 +19,7 @@ struct CarHealth: Sendable {
   var diskUsed: Double
   private static let disk = 14.0
 
-  /// So many seconds after the start.
+  /// Creates the status at this time in s after the start.
   init(_ seconds: Double, isFlat: Bool = false, isHot: Bool = false) {
     let seconds = max(0, seconds)
     let wave = CarHealth.wave(seconds, period: 60)
@@ -35,13 +34,13 @@ struct CarHealth: Sendable {
     diskUsed = 3.9 + 0.1 * (hours * 2).rounded(.down)
   }
 
-  /// -1 to 1 and back, in straight lines, from 0.
+  /// A triangle wave from -1 to 1, starting at 0.
   private static func wave(_ seconds: Double, period: Double) -> Double {
     let part = (seconds / period).truncatingRemainder(dividingBy: 1)
     return part < 0.25 ? 4 * part : part < 0.75 ? 2 - 4 * part : 4 * part - 4
   }
 
-  /// The eight items; `usage` as `top` prints it on a terminal where escapes are wanted.
+  /// The eight items; optionally the usage has the escape sequences of `top`.
   func items(usageHasEscapes: Bool = false) -> [String] {
     let usage = usageHasEscapes ? "\u{1B}[m\u{1B}[1m\(usage.fixed(1))\u{1B}[m" : usage.fixed(1)
     return [
@@ -52,7 +51,7 @@ struct CarHealth: Sendable {
     ]
   }
 
-  /// What a program that was changed since might send: no colon, no value, no label, labels of its own.
+  /// Items of a modified program: without colon, value or label, and with unknown labels.
   var oddItems: [String] {
     [
       "Motor battery voltage:  V", "Raspberry Pi's battery voltage: \(piVoltage.fixed(2)) V", "Temperature: unknown C", "CPU usage: ",

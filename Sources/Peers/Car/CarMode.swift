@@ -1,21 +1,20 @@
-// The modes a simulated car offers: what they are called, what they say of themselves, and who is connected to what in
-// each. Facts: autott.md §4 (names, their order, the table of buttons and speech); the wording of the texts is ours.
+// The modes of a simulated car. Facts: autott.md §4 (names, their order, the table of buttons and speech); the texts are our own.
 
-/// One entry of the car's list; its index is the body of ChosenMode.
+/// A mode. Its index in the list is the body of ChosenMode.
 struct CarMode: Sendable {
-  /// Who steers.
+  /// The type of steering.
   enum Steering: Sendable, Equatable { case tilt, tiltWithIndicators, buttons, line }
 
   var name: String
   var info: String
   var steering: Steering
-  /// What follows signs and lights has its camera switched on by choosing the mode.
+  /// Selecting the mode starts the camera.
   var startsCamera = false
-  /// Switches the camera off first, unless it streams.
+  /// Selecting the mode stops the camera first, unless it streams.
   var stopsCamera = true
-  /// Words that were heard are passed on to who steers.
+  /// Recognized speech is passed to the steering.
   var takesSpeech = false
-  /// The list of threads that are to be ended does not know this one's.
+  /// The thread of this mode is missing in the list of threads to end.
   var forgetsItsThread = false
 
   static let asBuilt: [CarMode] = [
@@ -47,14 +46,14 @@ struct CarMode: Sendable {
       startsCamera: true, stopsCamera: false, takesSpeech: true, forgetsItsThread: true),
   ]
 
-  /// What a device of the seed's kind might offer.
+  /// Modes of a documented device.
   static let documented: [CarMode] = [
     CarMode(name: "Free", info: "Tilt to drive.", steering: .tilt),
     CarMode(name: "Free, with lights", info: "Tilt to drive, in the dark: buttons are indicators.", steering: .tiltWithIndicators),
     CarMode(name: "Indoors", info: "Tilt to drive, \"gently\" please.", steering: .tilt),
   ]
 
-  /// A list that fits in no read: these, and many more.
+  /// A list that is longer than one read.
   static func long(_ modes: [CarMode]) -> [CarMode] {
     modes
       + (modes.count..<60).map { number in

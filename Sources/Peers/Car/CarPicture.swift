@@ -1,23 +1,22 @@
-// The simulated camera's picture: a landscape in grey in which something moves, as a baseline JPEG whose blocks of 8 x 8
-// have one grey each. Small, and every decoder shows it. It knows neither HTTP nor the car.
+// The picture of the simulated camera: a grey landscape with a moving ball, as a baseline JPEG with one grey value per 8 x 8 block.
 // Facts: ITU-T T.81: markers (annex B), Huffman tables K.3 and K.5, coding of DC differences (F.1.2.1).
 //
 //   SOI | APP0 JFIF 1.1 | DQT | SOF0 8 bit, 1 component | DHT DC 0 | DHT AC 0 | SOS | a difference and EOB for each block | EOI
 
-/// What the camera is set to.
+/// The quality setting of the camera.
 enum CarPictureSize: Sendable, Equatable {
   case high, medium, low
 
   var width: Int { self == .high ? 760 : self == .medium ? 568 : 360 }
   var height: Int { self == .high ? 460 : self == .medium ? 300 : 240 }
-  /// Step of the greys: of quality 95, or of quality 35.
+  /// The quantization step, of quality 95 or 35.
   fileprivate var step: Int { self == .low ? 23 : 2 }
 }
 
 /// One picture.
 struct CarPicture: Sendable {
   let size: CarPictureSize
-  /// Counts the pictures; the next one looks different.
+  /// The number of the picture, which sets the position of the ball.
   let number: Int
 
   private var columns: Int { (size.width + 7) / 8 }
@@ -66,7 +65,7 @@ struct CarPicture: Sendable {
       + segment(0xDA, [1, 1, 0x00, 0, 63, 0])
   }
 
-  // MARK: Tables of annex K: how many codes of each length, and what they stand for
+  // MARK: Tables of annex K: the number of codes of each length, and their values
 
   private static let dcCounts: [UInt8] = [0, 1, 5, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0]
   private static let dcValues: [UInt8] = Array(0...11)
@@ -101,7 +100,7 @@ struct CarPicture: Sendable {
   }
 }
 
-/// Bits, the highest first; a zero follows each FF so that it is no marker.
+/// Writes bits, most significant first, with a zero byte after each FF (byte stuffing).
 private struct BitWriter {
   private var bytes: [UInt8] = []
   private var waiting = 0
@@ -119,7 +118,7 @@ private struct BitWriter {
     waiting &= 1 << count - 1
   }
 
-  /// All of it; the last byte is filled with ones.
+  /// All bytes, the last one padded with ones.
   var finished: [UInt8] {
     var copy = self
     if copy.count > 0 { copy.append(0xFF, 8 - copy.count) }

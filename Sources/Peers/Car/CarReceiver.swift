@@ -1,28 +1,28 @@
-// How the car takes frames out of what it reads: as built, chunk by chunk with no memory between two of them, so that a
-// frame that is cut is lost and the next one with it; on request, and as documented, as a careful program would.
-// It knows no types. Facts: autott.md §2, §8 and its oracle in §10 (TCP.py: recv(1024), split at `#$#`, then at `%^%` CR LF).
+// The frame parser of the car. As built it parses each read separately, so a split frame and the next one are lost; as documented, or
+// without that flaw, it reassembles frames.
+// Facts: autott.md §2, §8 and its oracle in §10 (TCP.py: recv(1024), split at `#$#`, then at `%^%` CR LF).
 //
 //   TYPE 23 24 23 BODY 25 5E 25 0D 0A        documented: TYPE 23 24 23 BODY 25 5E 25, whatever line ends follow
 
-/// A frame as the car takes it.
+/// A frame received by the car.
 struct ReceivedFrame: Sendable, Equatable {
   var type: [UInt8]
   var body: [UInt8]
 
   var name: String { String(decoding: type, as: UTF8.self) }
   var text: String { String(decoding: body, as: UTF8.self) }
-  /// For people: type and body, with a dot for whatever is not printable.
+  /// Type and body for logs, with a dot for each byte that is not printable.
   var shown: String {
     let bytes = type.prefix(40) + (body.isEmpty ? [] : [0x20]) + body
     return String(decoding: bytes.map { (0x20...0x7E).contains($0) ? $0 : 0x2E }, as: UTF8.self)
   }
 }
 
-/// What has come in and was not taken yet.
+/// Received bytes, and the frames in them.
 struct CarReceiver: Sendable {
-  /// One read of the car.
+  /// The size of one read.
   static let maxRead = 1024
-  /// What the kernel holds for a program that does not read; more is not acknowledged.
+  /// The size of the receive buffer of the kernel.
   static let maxHeld = 128 * 1024
 
   private static let divider = Array("#$#".utf8)
@@ -31,21 +31,21 @@ struct CarReceiver: Sendable {
   private static let maxFrameLength = 64 * 1024
 
   private let reassembles: Bool
-  /// Not read by the car yet.
+  /// Bytes in the kernel's buffer.
   private(set) var held: [UInt8] = []
-  /// The read it is at, from where it has come to.
+  /// The unparsed rest of the current read.
   private var chunk: ArraySlice<UInt8> = []
-  /// What a careful program keeps for its next read.
+  /// An incomplete frame, stored for the next read when reassembling.
   private var unfinished: [UInt8] = []
 
   init(reassembles: Bool) { self.reassembles = reassembles }
 
   var hasRoom: Bool { held.count < CarReceiver.maxHeld }
 
-  /// Bytes arrive; what finds no room is lost here, as no link would do: look at `hasRoom` first.
+  /// Stores received bytes. Bytes beyond the buffer are lost: check `hasRoom` first.
   mutating func hold(_ bytes: [UInt8]) { held += bytes.prefix(CarReceiver.maxHeld - held.count) }
 
-  /// One read. False: nothing is there.
+  /// Performs one read. Returns false if there are no bytes.
   mutating func read() -> Bool {
     guard !held.isEmpty else { return false }
     let count = min(held.count, CarReceiver.maxRead)
@@ -55,7 +55,7 @@ struct CarReceiver: Sendable {
     return true
   }
 
-  /// The next frame of this read; nil when there is none in the rest of it. As built that rest is gone.
+  /// Returns the next frame of this read, or nil. As built, nil also discards the rest of the read.
   mutating func next() -> ReceivedFrame? {
     if reassembles { return nextWhole() }
     guard let divider = chunk.position(of: CarReceiver.divider) else { return dropRest() }
@@ -66,7 +66,7 @@ struct CarReceiver: Sendable {
     return ReceivedFrame(type: type, body: Array(rest[..<end]))
   }
 
-  /// How much of this read is left, which now nobody looks at.
+  /// Discards the rest of this read, and returns its length.
   @discardableResult
   mutating func drop() -> Int {
     defer { chunk = [] }
@@ -92,7 +92,7 @@ struct CarReceiver: Sendable {
 }
 
 extension ArraySlice<UInt8> {
-  /// Where these bytes stand first.
+  /// The position of the first occurrence of `bytes`.
   func position(of bytes: [UInt8]) -> Int? {
     guard let first = bytes.first, count >= bytes.count else { return nil }
     return (startIndex...(endIndex - bytes.count)).first { self[$0] == first && self[$0..<($0 + bytes.count)].elementsEqual(bytes) }

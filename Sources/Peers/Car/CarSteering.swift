@@ -1,8 +1,8 @@
-// Who steers the simulated car: its program makes a new one of these at every change of the mode, and each has its own
-// idea of whether it is stopped. What raises in the original raises here, and at the same step: that is how a Stop is
-// taken note of and the wheels turn on. It knows no link. Facts: autott.md §4, §5, §8 (Steering.py, Lights.py).
+// The steering of the simulated car. The program creates a new steering object at every change of the mode, each with its own stopped
+// state. Exceptions occur at the same step as in the original: a Stop may be recorded while the wheels keep turning.
+// Facts: autott.md §4, §5, §8 (Steering.py, Lights.py).
 
-/// What Python raises in a handler; whatever else came with the same read is lost.
+/// A Python exception in a handler. The rest of the read is lost.
 struct PythonException: Error, Equatable {
   var name: String
 
@@ -11,7 +11,7 @@ struct PythonException: Error, Equatable {
   static let index = PythonException(name: "IndexError")
 }
 
-/// What of the car can be seen from outside.
+/// The visible state of the car.
 struct CarBody: Sendable, Equatable {
   var wheels = CarWheels.still
   var lights = CarLights()
@@ -19,10 +19,10 @@ struct CarBody: Sendable, Equatable {
   var isStreaming = false
 }
 
-/// A side of the car, and the half of the screen that stands for it.
+/// The side of an indicator, and of the screen half that controls it.
 enum IndicatorSide: Sendable { case left, right }
 
-/// The lights, which outlive a change of the mode.
+/// The lights, whose state survives a change of the mode.
 struct CarLights: Sendable, Equatable {
   var areOn = false
   var isHighBeam = false
@@ -41,9 +41,9 @@ struct CarLights: Sendable, Equatable {
 /// Steered by tilt; in some modes the buttons are indicators.
 struct TiltSteering: Sendable, Equatable {
   private(set) var isStopped = true
-  /// Only where it is true was the attribute ever made; elsewhere to ask for it raises.
+  /// If false, the attribute does not exist in the original, and access to it raises an exception.
   let hasIndicators: Bool
-  /// The indicator it has switched on.
+  /// The indicator that is switched on.
   private var indicator: IndicatorSide?
   private var isHighBeam = false
 
@@ -67,7 +67,7 @@ struct TiltSteering: Sendable, Equatable {
     }
   }
 
-  /// The second side pressed while the first is held is the high beam.
+  /// Pressing the second side while the first one is held toggles the high beam.
   private mutating func press(_ side: IndicatorSide, _ lights: inout CarLights) {
     switch indicator {
     case nil:
@@ -87,7 +87,7 @@ struct TiltSteering: Sendable, Equatable {
   }
 }
 
-/// Steered by the buttons, as far as it goes: the motors have no such methods, so whatever should move them raises.
+/// Steered by the buttons. The motors lack the required methods, so every movement raises an exception.
 struct ButtonSteering: Sendable, Equatable {
   private(set) var isStopped = true
 
@@ -104,16 +104,16 @@ struct ButtonSteering: Sendable, Equatable {
   }
 }
 
-/// Follows a line by itself: a thread of the car that tells the motors every 10 ms. The simulated line is straight.
+/// Follows a line: a thread that sets the motors every 10 ms. The simulated line is straight.
 struct LineSteering: Sendable, Equatable {
   static let period: Int64 = 10_000_000
   private static let speed = CarWheels(left: 17, right: 17)
 
   private(set) var isStopped = true
-  /// Its thread has begun to tell the motors something.
+  /// The thread has started to set the motors.
   private var hasBegun = false
 
-  /// What its thread tells the motors, once it does.
+  /// The set-point of the thread; nil before it has started.
   var wheels: CarWheels? { !isStopped ? LineSteering.speed : hasBegun ? .still : nil }
 
   mutating func take(_ word: ReceivedFrame, _ body: inout CarBody) throws(PythonException) {
@@ -128,7 +128,7 @@ struct LineSteering: Sendable, Equatable {
   }
 }
 
-/// The one that steers now.
+/// The current steering.
 enum CarSteering: Sendable, Equatable {
   case tilt(TiltSteering)
   case buttons(ButtonSteering)

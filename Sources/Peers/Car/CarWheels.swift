@@ -1,20 +1,20 @@
-// What the simulated car's motors are told, and how its program works that out from a tilted phone. The slip of sign in
-// one quarter of the circle is the original's, and so is its pi; neither may be mended here.
+// The motor set-points of the simulated car, and their calculation from the tilt of the phone. The sign error in one quadrant and the
+// value of pi are the original's.
 // Facts: autott.md §5 (Steering.py): angles by the true pi, the limits of roll and pitch by 3.14.
 //
 //   a = atan2(pitch, roll) in degrees     s = length of (roll / 45°, pitch / 80°), at most 1, none below 3.5° / 45°
 //     0 …   90   left 100 s, right left·(1 - a/45)          90 …  180   right -100 s, left -right·(1 - (a - 90)/45)
-//   -90 …    0   right 100 s, left right·(1 + a/45)       -180 …  -90   left -100 s, right -left·(1 + (a - 90)/45)  <- the slip
+//   -90 …    0   right 100 s, left right·(1 + a/45)       -180 …  -90   left -100 s, right -left·(1 + (a - 90)/45)  <- sign error
 
-/// Speeds of the two sides in % of full speed; negative backwards. Beyond ±100 the motors do what they can.
+/// The speeds of both sides in % of full speed, negative backward. Values beyond ±100 saturate the motors.
 public struct CarWheels: Sendable, Equatable {
   public var left: Double
   public var right: Double
 
-  /// Both sides as given.
+  /// Creates set-points.
   public init(left: Double, right: Double) { (self.left, self.right) = (left, right) }
 
-  /// Nothing turns.
+  /// Both sides stopped.
   public static let still = CarWheels(left: 0, right: 0)
 
   private static let pi = 3.14
@@ -22,7 +22,7 @@ public struct CarWheels: Sendable, Equatable {
   private static let fullPitch = 80.0 * pi / 180
   private static let minRoll = 3.5 * pi / 180
 
-  /// What the car makes of an attitude in rad. What is no number stands still.
+  /// Calculates set-points from an attitude in rad. NaN gives standstill.
   public init(roll: Double, pitch: Double) {
     let angle = CarWheels.arcTangent(pitch, roll) * (180 / Double.pi)
     let (along, across) = (roll / CarWheels.fullRoll, pitch / CarWheels.fullPitch)
@@ -49,7 +49,7 @@ public struct CarWheels: Sendable, Equatable {
   /// `50.96 50.96`: left, then right.
   public var text: String { "\(left.fixed(2)) \(right.fixed(2))" }
 
-  /// atan2 of C, signed zeros and infinities included; within some 1e-15.
+  /// atan2 as in C, including signed zeros and infinities, with an error of about 1e-15.
   static func arcTangent(_ y: Double, _ x: Double) -> Double {
     if y.isNaN || x.isNaN { return .nan }
     let (height, width) = (abs(y), abs(x))
@@ -65,7 +65,7 @@ public struct CarWheels: Sendable, Equatable {
     return y.sign == .minus ? -angle : angle
   }
 
-  /// The angle whose tangent is this, from 0 to 1: halved three times, then the series.
+  /// The arctangent for 0 to 1: three halvings, then the power series.
   private static func small(_ tangent: Double) -> Double {
     var rest = tangent
     for _ in 0..<3 { rest /= 1 + (1 + rest * rest).squareRoot() }
@@ -77,7 +77,7 @@ public struct CarWheels: Sendable, Equatable {
 }
 
 extension Double {
-  /// With so many decimals and a dot, as the car's language prints it; a zero has no sign.
+  /// Formats with a fixed number of decimals, like Python; a zero has no sign.
   func fixed(_ places: Int) -> String {
     guard isFinite, abs(self) < 1e12 else { return isNaN ? "nan" : self < 0 ? "-inf" : "inf" }
     let unit = (0..<places).reduce(1) { one, _ in one * 10 }

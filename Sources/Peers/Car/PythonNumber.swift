@@ -1,9 +1,9 @@
-// Numbers as the car's Python 2 reads them. What it takes, we take; what it raises on is nil.
-// Facts: Python's float() and int(): blanks around are dropped, a sign may lead, no hexadecimal, no decimal comma.
+// Number parsing of Python 2.
+// Facts: Python's float() and int(): surrounding whitespace and a sign are allowed, no hexadecimal, no decimal comma.
 
-/// Text as a number, in Python's eyes.
+/// Parsers of Python numbers.
 enum PythonNumber {
-  /// float(text), or nil where it raises. `nan`, `inf` and `infinity` are numbers to it.
+  /// float(text), or nil where it raises. `nan`, `inf` and `infinity` are valid.
   static func float(_ text: some Sequence<UInt8>) -> Double? {
     let bytes = trimmed(text)
     let digits = bytes.first == 0x2B || bytes.first == 0x2D ? bytes.dropFirst() : bytes[...]
@@ -14,14 +14,14 @@ enum PythonNumber {
     case "inf", "infinity": return isNegative ? -.infinity : .infinity
     default: break
     }
-    // Swift reads more than Python does: hexadecimal, a second sign.
+    // Swift also accepts hexadecimal and a second sign.
     guard let first = word.utf8.first, first == 0x2E || (0x30...0x39).contains(first),
       word.utf8.allSatisfy({ (0x30...0x39).contains($0) || [0x2B, 0x2D, 0x2E, 0x65].contains($0) }), let value = Double(word)
     else { return nil }
     return isNegative ? -value : value
   }
 
-  /// int(text), or nil where it raises; what is too large for anything is as well.
+  /// int(text), or nil where it raises or the number exceeds 64 bits.
   static func int(_ text: some Sequence<UInt8>) -> Int? {
     let bytes = trimmed(text)
     let digits = bytes.first == 0x2B || bytes.first == 0x2D ? bytes.dropFirst() : bytes[...]

@@ -1,6 +1,5 @@
-// A request's bytes, collected however they are split, until it is whole or can be none. It must never keep more than it was
-// allowed, nor look at a byte twice for each that comes.
-// Facts: RFC 9112 §6 (a body is as long as Content-Length says; without it there is none), RFC 9110 §15.5 (411, 413, 431).
+// Collects the bytes of a request until it is complete or invalid, in linear time and bounded memory.
+// Facts: RFC 9112 §6 (a body is as long as Content-Length; without it there is none), RFC 9110 §15.5 (411, 413, 431).
 
 import Protocols
 
@@ -9,7 +8,7 @@ struct HTTPReader: Sendable {
   enum Outcome: Sendable, Equatable {
     case unfinished
     case asked(ReceivedHTTPRequest)
-    /// What no request of ours begins with: a status, and the reason in a person's words.
+    /// An invalid request: a status, and the reason.
     case refused(Int, String)
   }
 
@@ -19,10 +18,10 @@ struct HTTPReader: Sendable {
   private var bytes: [UInt8] = []
   private var head: (asked: ReceivedHTTPRequest, length: Int)?
 
-  /// A reader of bodies up to so many bytes.
+  /// Creates a reader of bodies of up to `maxBodySize` bytes.
   init(maxBodySize: Int = 0) { self.maxBodySize = maxBodySize }
 
-  /// Takes what came. Once it has heard a request it hears no other.
+  /// Handles received bytes. A reader reads a single request.
   mutating func take(_ more: [UInt8]) -> Outcome {
     let from = max(0, bytes.count - Self.end.count + 1)
     bytes += more
@@ -44,7 +43,7 @@ struct HTTPReader: Sendable {
     return .asked(asked)
   }
 
-  /// Where the first empty line begins, from there on.
+  /// The position of the first empty line from `start` on.
   private static func emptyLine(in bytes: [UInt8], from start: Int) -> Int? {
     guard bytes.count >= start + end.count else { return nil }
     return (start...bytes.count - end.count).first { bytes[$0] == end[0] && bytes[$0..<$0 + end.count].elementsEqual(end) }

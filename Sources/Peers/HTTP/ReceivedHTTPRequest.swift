@@ -1,22 +1,21 @@
-// One request of HTTP/1.1 as it comes in: bytes collected until the request is whole, and what it says. It is as lenient as the
-// oldest client of ours needs, and bounded whoever asks. It must never read beyond the request: what follows is nobody's.
-// Facts: RFC 9112; triviatoy.md §C (two spaces before HTTP/1.1, garbage behind the empty line).
+// A received HTTP/1.1 request. The parser is as lenient as the toy's firmware requires.
+// Facts: RFC 9112; triviatoy.md §C (two spaces before HTTP/1.1, garbage after the empty line).
 
 import Protocols
 
-/// What a client asked.
+/// A request of a client.
 struct ReceivedHTTPRequest: Sendable, Equatable {
-  /// As it was written; empty where there is none.
+  /// The method as sent; empty if there is none.
   var method: String
-  /// The second word of the first line up to its `?`, as it was written.
+  /// The target up to its `?`, as sent.
   var path: String
-  /// Percent-encoding undone.
+  /// The parameters, percent-decoded.
   var query: [String: String]
-  /// By their names in lower case; what is said twice is joined by `, `.
+  /// The header fields by lower-case name; repeated fields are joined by `, `.
   var fields: [String: String]
   var body: [UInt8] = []
 
-  /// Reads a head: lines up to the empty one, which is left out. Any number of spaces stands between the words of the first.
+  /// Parses the request line and header, without the empty line. The request line may have several spaces between its words.
   init(head: some Collection<UInt8>) {
     let lines = String(decoding: head, as: UTF8.self).split(separator: "\r\n", omittingEmptySubsequences: false)
     let words = lines[0].split(separator: " ")
@@ -43,7 +42,7 @@ struct ReceivedHTTPRequest: Sendable, Equatable {
     return String(text[first...last])
   }
 
-  /// Percent-encoding undone.
+  /// Decodes percent-encoding.
   private static func decoded(_ text: Substring) -> String {
     var bytes: [UInt8] = []
     var rest = Array(text.utf8)[...]

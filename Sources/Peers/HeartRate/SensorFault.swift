@@ -1,11 +1,10 @@
-// What can be wrong with a simulated worn sensor. Facts: straps that lie on a table, whose battery is low, or that tell more than
-// the plainest do.
+// The faults of a simulated wearable sensor, and optional fields of its messages.
 
 import Protocols
 
 public typealias SensorFault = Fault<SensorFaultKind>
 
-/// The faults of a worn sensor.
+/// The faults of a wearable sensor.
 public enum SensorFaultKind: String, FaultKind {
   case noContact = "no-contact"
   case wide, intervals, energy, truncated, overlong, silence, drop
@@ -21,17 +20,17 @@ public enum SensorFaultKind: String, FaultKind {
 
   public var takesTime: Bool { self == .silence }
 
-  /// What it does.
+  /// The description of the fault.
   public var help: String {
     switch self {
     case .noContact: "the strap does not touch the skin"
-    case .wide: "the heart rate has two bytes"
-    case .intervals: "three RR intervals come at once"
-    case .energy: "the energy spent is told"
-    case .truncated: "the end of a message is lost"
-    case .overlong: "a message has a byte too many"
-    case .silence: "the sensor says nothing for MS, or for ever"
-    case .drop: "the connection ends"
+    case .wide: "the heart rate is a 16-bit value"
+    case .intervals: "messages contain three RR intervals"
+    case .energy: "messages contain the energy expended"
+    case .truncated: "a message is truncated"
+    case .overlong: "a message has an extra byte"
+    case .silence: "the sensor sends nothing for MS, or forever"
+    case .drop: "the connection drops"
     }
   }
 }

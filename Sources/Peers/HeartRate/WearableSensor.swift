@@ -1,12 +1,11 @@
-// A strap and a foot pod on somebody who runs in circles, seen from whoever listens: a notification a second. This file owns the
-// run and the bytes; SensorFault what goes wrong. It must never know what is made of them.
+// A simulated heart rate strap or foot pod of a runner, with one notification per second.
 // Facts: Heart Rate Service 1.0; Running Speed and Cadence Service 1.0.
 
 import Protocols
 
 /// A simulated sensor.
 public struct WearableSensor: Machine {
-  /// What it is.
+  /// The type of the sensor.
   public enum Model: Sendable {
     case strap, footPod
   }
@@ -23,7 +22,7 @@ public struct WearableSensor: Machine {
 
   private static let period: Nanoseconds = .second
 
-  /// A sensor whose wearer set out at `origin`; `seed` chooses how the heart beats and the noise of its faults.
+  /// Creates a sensor whose run starts at `origin`. `seed` determines the heart rate and random faults.
   public init(_ model: Model, origin: Instant = 0, faults: [SensorFault] = [], seed: UInt64 = 1) {
     (self.model, self.origin, self.faults) = (model, origin, faults)
     noise = Noise(seed: seed)
@@ -53,9 +52,9 @@ public struct WearableSensor: Machine {
     effects.send(.main, message(at: now))
   }
 
-  // MARK: What it measures
+  // MARK: Measurements
 
-  /// Beats a minute: up and down in ten minutes, never the same twice.
+  /// Heart rate in bpm: up and down in 10 min, with random deviations.
   private mutating func rate(at seconds: Double) -> Int {
     let part = (seconds / 600).truncatingRemainder(dividingBy: 1)
     return Int(72 + 88 * (part < 0.5 ? part : 1 - part) * 2) + Int.random(in: -2...2, using: &noise)
@@ -89,7 +88,7 @@ public struct WearableSensor: Machine {
     return [flags] + bytes
   }
 
-  /// A step a 0.375 s, each of 1.1 m.
+  /// The RSC message: a step of 1.1 m every 0.375 s.
   private func stride(_ seconds: Double) -> [UInt8] {
     let metres = seconds / 0.375 * 1.1
     return [0b111] + Self.bytes(Int(1.1 / 0.375 * 256), 2) + [160] + Self.bytes(110, 2) + Self.bytes(Int(metres * 10), 4)
@@ -99,7 +98,7 @@ public struct WearableSensor: Machine {
     (0..<count).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }
   }
 
-  /// The fault of this kind that strikes the running message, if one does.
+  /// The fault of this kind that affects the current message, if any.
   private mutating func activeFault(_ kind: SensorFault.Kind, at now: Instant) -> SensorFault? {
     for (index, fault) in faults.enumerated() where fault.kind == kind {
       switch fault.moment {

@@ -1,15 +1,12 @@
-// Torq's board seen from its host: the Arduino between an HM-10 and a VESC. As built its loop runs whether somebody is
-// connected or not, takes one byte a pass and answers it; as documented it begins and sends again on every answer, or when
-// none comes. This file owns the loop and what the board keeps; BoardRide the ride, BoardFault what goes wrong. It must never
-// know what its host makes of it.
-// Facts: ProjectTORQ.ino (order and delays of a pass, control bytes, latches); SoftwareSerial (64-byte buffer, one place of
-// which stays empty, and it is deaf while it prints); the seed for `documented`.
+// A simulated Torq longboard: the Arduino between an HM-10 and a VESC. As built, its loop always runs and answers one byte per pass; as
+// documented, it sends first, and again on every reply or timeout. Facts: ProjectTORQ.ino (order and delays of a pass, control bytes,
+// latches); SoftwareSerial (63 bytes of buffer, no reception while printing); the seed for `documented`.
 
 import Protocols
 
-/// A simulated longboard that speaks ELComm.
+/// A simulated longboard with the ELComm protocol.
 public struct ArduinoBoard: Machine {
-  /// Who begins.
+  /// The variants of the protocol.
   public enum Dialect: String, CaseIterable, Sendable {
     case asBuilt = "as-built"
     case documented
@@ -18,27 +15,27 @@ public struct ArduinoBoard: Machine {
   public let schema = Schema()
   let dialect: Dialect
   let faults: [BoardFault]
-  /// Nothing takes time.
+  /// Whether all delays are 0.
   let isInstant: Bool
-  /// What a documented board takes for buzzer on.
+  /// The text that switches the buzzer of a documented board on.
   let buzzerOn: [UInt8]
   private let ride = BoardRide()
   private let origin: Instant
   private var noise: Noise
   private var sendQueue = SendQueue(baud: nil)
-  /// The buzzer's control byte says on; nothing but another byte, or a reset, ends it.
+  /// The buzzer is switched on, until the control byte for off or a reset.
   private(set) public var isBuzzerLatched = false
   private(set) public var isLatchedOff = false
   private var bootedAt: Instant
-  /// Bytes that wait for a pass of the loop.
-  private var heard: [UInt8] = []
-  /// When a pass began; the next ones follow it without a pause.
+  /// Bytes in the receive buffer.
+  private var receiveBuffer: [UInt8] = []
+  /// When a pass started; the next ones follow without a pause.
   private var loopBegan: Instant
-  /// When the loop looks for a byte next; nil: there is none.
-  private var looks: Instant?
-  /// SoftwareSerial prints from then on, up to then, and hears nothing meanwhile.
+  /// When the loop reads the next byte; nil if there is none.
+  private var nextRead: Instant?
+  /// When SoftwareSerial prints and cannot receive.
   private var printing: Range<Instant> = 0..<0
-  /// When a documented board speaks again by itself.
+  /// When a documented board repeats its message.
   private var repeats: Instant?
   private var messages = 0
   private var triggered: Set<Int> = []
@@ -48,18 +45,18 @@ public struct ArduinoBoard: Machine {
   private var closesLink = false
   private var wasSounding = false
 
-  private static let maxFound = 63
-  /// The VESC's answer, or the wait for none.
+  private static let bufferSize = 63
+  /// The reply time of the VESC, and the timeout.
   private static let vescTime: Nanoseconds = 10 * .millisecond
   private static let vescTimeout: Nanoseconds = 100 * .millisecond
-  /// Before and after the answer to a byte, and at the end of each pass.
+  /// The delays before and after the reply to a byte, and at the end of each pass.
   private static let answerDelay: Nanoseconds = 20 * .millisecond
   private static let passDelay: Nanoseconds = 30 * .millisecond
-  /// About fourteen characters at 9600 baud.
+  /// About 14 characters at 9600 baud.
   private static let printTime: Nanoseconds = 15 * .millisecond
   private static let repeatAfter: Nanoseconds = 600 * .millisecond
 
-  /// A board whose ride began at `origin`; `seed` chooses the noise of its faults.
+  /// Creates a board whose ride starts at `origin`. `seed` determines random faults.
   public init(
     _ dialect: Dialect = .asBuilt, origin: Instant = 0, isInstant: Bool = false, buzzerOn: Int = 1, faults: [BoardFault] = [],
     seed: UInt64 = 1
@@ -77,13 +74,13 @@ public struct ArduinoBoard: Machine {
   /// The buzzer sounds only while the VESC answers and the board is not latched off.
   public var isSounding: Bool { isBuzzerLatched && !isLatchedOff && !hasFault(.noVESC) }
 
-  public var nextWake: Instant? { [sendQueue.nextDue, looks, repeats].compactMap(\.self).min() }
+  public var nextWake: Instant? { [sendQueue.nextDue, nextRead, repeats].compactMap(\.self).min() }
 
   public mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
     switch input {
     case .linkChanged(.main, .up): linkCameUp(at: now)
     case .linkChanged(.main, .down): unplug(at: now)
-    case .received(.main, let bytes): hear(bytes, at: now)
+    case .received(.main, let bytes): receive(bytes, at: now)
     case .sent(let id, let failure):
       sendQueue.sent(id)
       if failure != nil { sendQueue.clear(at: now) }
@@ -95,7 +92,7 @@ public struct ArduinoBoard: Machine {
     sendQueue.flush(at: now, &effects)
     if isSounding != wasSounding {
       wasSounding = isSounding
-      effects.append(.event(name: "buzzer", text: isSounding ? "the buzzer sounds" : "the buzzer is silent"))
+      effects.append(.event(name: "buzzer", text: isSounding ? "buzzer on" : "buzzer off"))
     }
     if closesLink, sendQueue.isEmpty, !sendQueue.isSending {
       closesLink = false
@@ -106,10 +103,10 @@ public struct ArduinoBoard: Machine {
   private mutating func linkCameUp(at now: Instant) {
     unplug(at: now)
     isUp = true
-    if dialect == .documented { looks = nextLook(after: now) }
+    if dialect == .documented { nextRead = readTime(after: now) }
   }
 
-  /// Nobody is connected. The loop goes on with what it has heard, and its latches stay; what it prints is lost.
+  /// Handles the end of the connection. The loop continues with its buffer and latches; its output is lost.
   private mutating func unplug(at now: Instant) {
     sendQueue.reset(at: now)
     heldBack = []
@@ -118,8 +115,8 @@ public struct ArduinoBoard: Machine {
 
   private var vescTime: Nanoseconds { hasFault(.noVESC) ? ArduinoBoard.vescTimeout : ArduinoBoard.vescTime }
 
-  /// When the running loop, which has nothing to answer, looks for a byte that comes at this moment.
-  private func nextLook(after now: Instant) -> Instant {
+  /// When the idle loop reads a byte that arrives at `now`.
+  private func readTime(after now: Instant) -> Instant {
     if isInstant { return now }
     let first = loopBegan + vescTime
     guard now > first else { return first }
@@ -127,36 +124,36 @@ public struct ArduinoBoard: Machine {
     return first + (now - first + pass - 1) / pass * pass
   }
 
-  private mutating func hear(_ bytes: [UInt8], at now: Instant) {
+  private mutating func receive(_ bytes: [UInt8], at now: Instant) {
     guard !printing.contains(now) else { return }
-    heard += bytes.prefix(ArduinoBoard.maxFound - heard.count)
-    guard !heard.isEmpty, looks == nil else { return }
-    (looks, repeats) = (nextLook(after: now), nil)
+    receiveBuffer += bytes.prefix(ArduinoBoard.bufferSize - receiveBuffer.count)
+    guard !receiveBuffer.isEmpty, nextRead == nil else { return }
+    (nextRead, repeats) = (readTime(after: now), nil)
   }
 
-  /// Goes through the passes that have something to do by now.
+  /// Runs the passes that are due.
   private mutating func runLoop(at now: Instant) {
-    if let due = repeats, now >= due, looks == nil { (looks, repeats) = (nextLook(after: now), nil) }
-    guard let look = looks, now >= look else { return }
-    looks = nil
+    if let due = repeats, now >= due, nextRead == nil { (nextRead, repeats) = (readTime(after: now), nil) }
+    guard let due = nextRead, now >= due else { return }
+    nextRead = nil
     switch dialect {
     case .asBuilt:
-      guard !heard.isEmpty else { return }
-      let control = heard.removeFirst()
+      guard !receiveBuffer.isEmpty else { return }
+      let control = receiveBuffer.removeFirst()
       if control == 55 { isBuzzerLatched = true } else if control == 45 { isBuzzerLatched = false }
     case .documented:
-      if !heard.isEmpty { isBuzzerLatched = heard == buzzerOn }
-      heard = []
+      if !receiveBuffer.isEmpty { isBuzzerLatched = receiveBuffer == buzzerOn }
+      receiveBuffer = []
       repeats = isUp ? now + ArduinoBoard.repeatAfter : nil
     }
     let print = isInstant ? now..<now : now + ArduinoBoard.answerDelay..<now + ArduinoBoard.answerDelay + ArduinoBoard.printTime
     (printing, loopBegan) = (print, isInstant ? now : print.upperBound + ArduinoBoard.answerDelay + ArduinoBoard.passDelay)
-    speak(at: now, printed: print.upperBound)
-    // One byte a pass; those that piled up are answered in the next ones.
-    if !heard.isEmpty { looks = isInstant ? now : loopBegan + vescTime }
+    sendMessage(at: now, printed: print.upperBound)
+    // One byte per pass: further bytes are answered in the next passes.
+    if !receiveBuffer.isEmpty { nextRead = isInstant ? now : loopBegan + vescTime }
   }
 
-  // MARK: What it says
+  // MARK: Messages
 
   private func seconds(_ now: Instant) -> Double { Double(now - origin) / 1e9 }
 
@@ -171,17 +168,17 @@ public struct ArduinoBoard: Machine {
     return hasFault(.extension) ? fields + "$\(volts)$ok" : fields
   }
 
-  private mutating func speak(at now: Instant, printed: Instant) {
+  private mutating func sendMessage(at now: Instant, printed: Instant) {
     guard now >= silentUntil else { return }
     messages += 1
     if activeFault(.reset, at: now) != nil { (bootedAt, isBuzzerLatched, isLatchedOff) = (now, false, false) }
     if activeFault(.offLatch, at: now) != nil { isLatchedOff = true }
     if let fault = activeFault(.silence, at: now) { silentUntil = fault.time.map { now + $0 } ?? .max }
     guard now >= silentUntil else { return }
-    if isUp { say(Array(message(at: now).utf8), at: now, printed: printed) }
+    if isUp { send(Array(message(at: now).utf8), at: now, printed: printed) }
   }
 
-  private mutating func say(_ text: [UInt8], at now: Instant, printed: Instant) {
+  private mutating func send(_ text: [UInt8], at now: Instant, printed: Instant) {
     var bytes = text
     if activeFault(.noise, at: now) != nil { bytes = (0..<6).map { _ in UInt8.random(in: 0x80...0xFF, using: &noise) } + bytes }
     if activeFault(.cut, at: now) != nil { bytes.removeLast(Int.random(in: 1..<bytes.count, using: &noise)) }
@@ -202,7 +199,7 @@ public struct ArduinoBoard: Machine {
 
   private func hasFault(_ kind: BoardFault.Kind) -> Bool { faults.contains { $0.kind == kind } }
 
-  /// The fault of this kind that strikes the running message, if one does.
+  /// The fault of this kind that affects the current message, if any.
   private mutating func activeFault(_ kind: BoardFault.Kind, at now: Instant) -> BoardFault? {
     for (index, fault) in faults.enumerated() where fault.kind == kind {
       switch fault.moment {

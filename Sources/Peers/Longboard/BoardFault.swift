@@ -1,5 +1,5 @@
-// What can be wrong with a simulated longboard.
-// Facts: the sketch's weak points, HM-10 modules (pieces of 20 bytes, AT+NOTI1), SoftwareSerial's lost bytes.
+// The faults of a simulated longboard.
+// Facts: weaknesses of the sketch, HM-10 modules (pieces of 20 bytes, AT+NOTI1), lost bytes of SoftwareSerial.
 
 import Protocols
 
@@ -24,21 +24,21 @@ public enum BoardFaultKind: String, FaultKind {
 
   public var takesTime: Bool { self == .silence }
 
-  /// What it does.
+  /// The description of the fault.
   public var help: String {
     switch self {
-    case .split: "messages come in two pieces, cut anywhere, 15 ms apart"
-    case .cut: "the end of a message is lost"
-    case .coalesce: "a message is held back and comes together with the next"
-    case .noise: "random bytes stand before a message"
-    case .silence: "the board says nothing for MS, or for ever"
-    case .reset: "the board starts again: distance 0, buzzer off, unlatched"
-    case .disconnect: "half a message, then the link is gone"
-    case .flood: "a message is sent two hundred times"
-    case .offLatch: "the pack's voltage drops by 2 V: the board latches off until it is reset"
-    case .noVESC: "the VESC never answers the board"
-    case .extension: "a fifth and a sixth field follow: the pack's voltage, and ok"
-    case .wrongBaud: "every byte comes as another"
+    case .split: "split messages at a random position, 15 ms apart"
+    case .cut: "truncate a message"
+    case .coalesce: "combine a message with the next one"
+    case .noise: "send random bytes before a message"
+    case .silence: "send nothing for MS, or forever"
+    case .reset: "restart: distance 0, buzzer off, latches cleared"
+    case .disconnect: "close the link after half a message"
+    case .flood: "send a message 200 times"
+    case .offLatch: "drop the pack voltage by 2 V: the board latches off until a reset"
+    case .noVESC: "never answer the board's requests to the VESC"
+    case .extension: "append a fifth and a sixth field: the pack voltage, and ok"
+    case .wrongBaud: "garble every byte"
     }
   }
 }

@@ -1,10 +1,9 @@
-// How the simulated longboard is ridden: a repeating round that is a pure function of the seconds since its start, so that
-// every host sees the same ride. It knows no wire format.
-// Facts: ProjectTORQ.ino adds up the speed in whole mph, so nothing is counted below one; a 10S pack of 36 to 42 V.
+// The repeating ride of the simulated longboard, a pure function of the time since the start.
+// Facts: ProjectTORQ.ino integrates the speed in whole mph, so speeds below 1 mph do not count; a 10S pack of 36 to 42 V.
 
-/// A board on its round.
+/// The ride.
 struct BoardRide: Sendable {
-  /// Each leg lasts this many seconds and ends at this speed in mph; the last one rolls back.
+  /// The duration in s and the final speed in mph of each leg.
   private static let legs: [(seconds: Double, speed: Double)] = [
     (2, 0), (8, 16), (20, 18), (4, 10), (12, 18), (6, 0), (3, 0), (2, -2), (2, -2), (1, 0),
   ]
@@ -13,7 +12,7 @@ struct BoardRide: Sendable {
   private static let fullVoltage = 41.4
   private static let emptyVoltage = 33.4
 
-  /// Miles since the start of a round, a step apart.
+  /// Miles since the start of a cycle, at each step.
   private var miles: [Double] = [0]
 
   init() {
@@ -23,7 +22,7 @@ struct BoardRide: Sendable {
     }
   }
 
-  /// mph, negative backwards.
+  /// The speed in mph, negative backward.
   static func speed(_ seconds: Double) -> Double {
     var rest = max(0, seconds).truncatingRemainder(dividingBy: period)
     var from = 0.0
@@ -43,7 +42,7 @@ struct BoardRide: Sendable {
     return rounds * (miles.last ?? 0) + miles[min(max(0, step), miles.count - 1)]
   }
 
-  /// Volts of the pack: it falls within two hours, and a little under load.
+  /// The pack voltage in V: it falls over two hours, and a little under load.
   static func voltage(_ seconds: Double) -> Double {
     let part = min(max(0, seconds) / 7200, 1)
     return fullVoltage + (emptyVoltage - fullVoltage) * part - abs(speed(seconds)) * 0.02

@@ -1,6 +1,4 @@
-// A VESC with a board under it: hears a host's packets, rolls, and answers as the firmware it plays does. Its `main` link
-// is the host's line seen from the other end. This file owns the line, the clock and the safety timeout; VESCAnswers what
-// it says. It must never know what its host makes of it.
+// A simulated VESC in a longboard, with the safety timeout of the firmware. VESCAnswers has the replies.
 // Facts: comm/commands.c and timeout.c of vedderb/bldc.
 
 import Protocols
@@ -8,28 +6,28 @@ import Protocols
 /// A simulated VESC with a second one on its CAN bus.
 public struct VESC: Machine {
   public let schema = Schema()
-  /// The firmware it plays.
+  /// The firmware version.
   public let model: VESCModel
   let timing: VESCTiming
   let faults: [Fault<VESCFaultKind>]
   let origin: Instant
-  /// Numbers of this VESC and of the one on its bus.
+  /// The CAN ids of this VESC and of the second one.
   public static let number: UInt8 = 1
   public static let neighbour: UInt8 = 2
 
   var ride: VESCRide
   var limits = VESCRuntimeLimits()
-  /// Parts of the motor current and of the speed in ERPM that were passed on to the second VESC.
+  /// The limits forwarded to the second VESC: scale of the motor current, and speed in ERPM.
   public internal(set) var passedOn: (current: Float, erpm: Float)?
   var noise: Noise
   var poweredOn: Instant
-  /// When the host last said something that keeps the motor on.
+  /// When the host last sent a command that resets the safety timeout.
   private var alive: Instant = .min
-  /// The safety timeout has struck.
+  /// The safety timeout has expired.
   private(set) var isTimedOut = false
-  /// All that the host told the motor, ALIVE left out; the last 64.
+  /// The last 64 motor commands of the host, without ALIVE.
   public private(set) var orders: [(at: Instant, order: VESCOrder)] = []
-  /// How often each command came.
+  /// The number of received commands by id.
   public private(set) var heard: [UInt8: Int] = [:]
   private var packetReader = VESCPacketReader()
   private var sendQueue = SendQueue(baud: nil)
@@ -39,10 +37,10 @@ public struct VESC: Machine {
   private var answers = 0
   private var triggered: Set<Int> = []
 
-  /// How long the VESC keeps its motor on without a word from the host.
+  /// The safety timeout, after which the motor is released.
   public static let safetyTimeout: Nanoseconds = 1000 * .millisecond
 
-  /// A VESC that began its ride at this instant; `seed` chooses the noise of its faults.
+  /// Creates a VESC whose ride starts at `origin`. `seed` determines random faults.
   public init(
     _ model: VESCModel = .v600, timing: VESCTiming = .real, faults: [Fault<VESCFaultKind>] = [], seed: UInt64 = 1, origin: Instant = 0
   ) {
@@ -55,11 +53,11 @@ public struct VESC: Machine {
     noise = Noise(seed: seed)
   }
 
-  /// m/s; negative backwards.
+  /// The speed in m/s, negative backward.
   public var speed: Double { ride.speed }
-  /// A through the motor now.
+  /// The motor current in A.
   public var motorCurrent: Double { ride.motorCurrent }
-  /// Part of the motor current that the host left (0 to 1), and of the speed in ERPM.
+  /// The limits set by the host: scale of the motor current (0 to 1), and speed in ERPM.
   public var allowed: (current: Float, erpm: Float) { (limits.now[1], limits.now[3]) }
 
   public var nextWake: Instant? {
@@ -70,17 +68,17 @@ public struct VESC: Machine {
   public mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
     let wasTimedOut = isTimedOut
     roll(to: now)
-    if isTimedOut, !wasTimedOut { effects.append(.event(name: "timeout", text: "hears nobody any more and lets the motor go")) }
+    if isTimedOut, !wasTimedOut { effects.append(.event(name: "timeout", text: "safety timeout: motor released")) }
     switch input {
     case .linkChanged(.main, .up):
       isConnected = true
-      forget(at: now)
+      clearBuffers(at: now)
     case .linkChanged(.main, .down):
       isConnected = false
-      forget(at: now)
+      clearBuffers(at: now)
     case .received(.main, let bytes):
       if now < deafUntil { break }
-      for payload in packetReader.hear(bytes, at: now) { obey(payload, at: now) }
+      for payload in packetReader.receive(bytes, at: now) { handlePayload(payload, at: now) }
     case .sent(let id, let failure):
       sendQueue.sent(id)
       if failure != nil { sendQueue.clear(at: now) }
@@ -91,13 +89,13 @@ public struct VESC: Machine {
     if isConnected { sendQueue.flush(at: now, &effects) }
   }
 
-  private mutating func forget(at now: Instant) {
+  private mutating func clearBuffers(at now: Instant) {
     packetReader.clear()
     sendQueue.reset(at: now)
     held = []
   }
 
-  /// The board rolls whether or not anybody looks, and the motor is let go when its host is silent.
+  /// Advances the ride to `now`, and releases the motor at the safety timeout.
   mutating func roll(to now: Instant) {
     if ride.order != nil, !isTimedOut, now >= alive + VESC.safetyTimeout {
       ride.roll(to: alive + VESC.safetyTimeout, limit: limits.ofRide)
@@ -107,19 +105,19 @@ public struct VESC: Machine {
     ride.roll(to: now, limit: limits.ofRide)
   }
 
-  private mutating func obey(_ payload: [UInt8], at now: Instant) {
+  private mutating func handlePayload(_ payload: [UInt8], at now: Instant) {
     guard let id = payload.first else { return }
     heard[id, default: 0] += 1
     if id == 34, payload.count > 2 {
-      // The second VESC is like the first, but for its number; it knows no further bus.
+      // The second VESC is like the first one, with another id and without forwarding.
       guard payload[1] == VESC.neighbour, payload[2] != 34, payload[2] != 62 else { return }
       heard[payload[2], default: 0] += 1
-      return hear(Array(payload[2...]), as: VESC.neighbour, at: now)
+      return receive(Array(payload[2...]), as: VESC.neighbour, at: now)
     }
-    hear(payload, as: VESC.number, at: now)
+    receive(payload, as: VESC.number, at: now)
   }
 
-  private mutating func hear(_ payload: [UInt8], as number: UInt8, at now: Instant) {
+  private mutating func receive(_ payload: [UInt8], as number: UInt8, at now: Instant) {
     if payload[0] == 30 { return stayAlive(at: now) }
     if let order = VESCOrder(payload), model != .v218 || payload[0] != 10 {
       stayAlive(at: now)
@@ -129,7 +127,7 @@ public struct VESC: Machine {
       return
     }
     guard let answer = answer(to: payload, as: number, at: now) else { return }
-    say(answer, at: now + (payload[0] == 62 ? timing.ping : timing.answer), from: now)
+    send(answer, at: now + (payload[0] == 62 ? timing.ping : timing.answer), from: now)
   }
 
   private mutating func stayAlive(at now: Instant) {
@@ -137,9 +135,9 @@ public struct VESC: Machine {
     isTimedOut = false
   }
 
-  // MARK: What goes wrong
+  // MARK: Replies and faults
 
-  private mutating func say(_ payload: [UInt8], at due: Instant, from now: Instant) {
+  private mutating func send(_ payload: [UInt8], at due: Instant, from now: Instant) {
     answers += 1
     var packet = VESCPacketReader.packet(payload)
     for (index, fault) in faults.enumerated() where isActive(fault, index, at: now) {
@@ -172,7 +170,7 @@ public struct VESC: Machine {
     }
   }
 
-  /// As after being switched off and on: limits and counters are as they were, the motor is free.
+  /// Restarts: limits and counters return to their initial values, the motor is released.
   mutating func restart(at now: Instant) {
     limits = VESCRuntimeLimits()
     let order = ride.order
@@ -186,21 +184,21 @@ public struct VESC: Machine {
 
 /// The times that a VESC takes.
 public struct VESCTiming: Sendable, Equatable {
-  /// From a question to its answer.
+  /// From a request to its reply.
   public var answer: Nanoseconds = 2 * .millisecond
-  /// The whole bus is asked.
+  /// A scan of the CAN bus.
   public var ping: Nanoseconds = 2500 * .millisecond
-  /// From switching on to hearing.
+  /// The boot time.
   public var boot: Nanoseconds = 300 * .millisecond
 
-  /// As a VESC at 115200 baud.
+  /// A VESC at 115200 baud.
   public static let real = VESCTiming()
-  /// Everything at once, for benches.
+  /// No delays, for benchmarks.
   public static let instant = VESCTiming(answer: 0, ping: 0, boot: 0)
 }
 
 extension VESCOrder {
-  /// What a payload tells the motor, if that is what it does.
+  /// Parses a motor command; nil for other payloads.
   init?(_ payload: [UInt8]) {
     guard payload.count >= 5 else { return nil }
     let number = Double(Int32(bitPattern: payload[1...4].reduce(0 as UInt32) { $0 << 8 | UInt32($1) }))

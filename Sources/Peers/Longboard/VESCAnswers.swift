@@ -1,15 +1,15 @@
-// What a simulated VESC answers, byte for byte as its firmware does, by the tables of the protocol. What its firmware does
-// not know gets no answer. Facts: comm/commands.c and commands.c of vedderb/bldc.
+// The replies of a simulated VESC. Commands that its firmware does not know get no reply.
+// Facts: comm/commands.c and commands.c of vedderb/bldc.
 
 import Protocols
 
-/// The limits that a host may change until the VESC is switched off.
+/// The limits that a host may change until the next restart.
 struct VESCRuntimeLimits: Sendable {
-  /// Scales of braking and driving current, ERPM, duty, W, battery A: least and greatest of each.
+  /// Scales of braking and driving current; min and max of ERPM, duty, W and battery A.
   var now: [Float] = [1, 1, -100_000, 100_000, 0.005, 0.95, -1500, 1500, -20, 40]
   private static let motorCurrent = 60.0
 
-  /// What they leave of the motor current (A) and of the speed (m/s).
+  /// The resulting limits of the motor current in A and of the speed in m/s.
   var ofRide: (current: Double, speed: Double) {
     let turns = Double(now[3]) / 60 / VESCRide.polePairs / VESCRide.gearRatio
     return (VESCRuntimeLimits.motorCurrent * Double(now[1]), turns * .pi * VESCRide.wheel)
@@ -82,7 +82,7 @@ extension VESC {
     return answer
   }
 
-  /// The setup's fields, one by one.
+  /// The fields of COMM_GET_VALUES_SETUP.
   private func setup(as number: UInt8, at now: Instant) -> [[UInt8]] {
     var fields = [
       short(temperature, 10), short(temperature + 3, 10), long(ride.motorCurrent, 100), long(ride.inputCurrent, 100),

@@ -1,4 +1,4 @@
-// What can be wrong with a simulated VESC.
+// The faults of a simulated VESC.
 
 import Protocols
 
@@ -14,17 +14,17 @@ public enum VESCFaultKind: String, FaultKind {
 
   public var takesTime: Bool { self == .silence }
 
-  /// What it does.
+  /// The description of the fault.
   public var help: String {
     switch self {
-    case .noise: "a few random bytes, starts of packets among them, before an answer"
-    case .wrongCRC: "an answer's check sum is wrong"
-    case .cut: "half an answer, and no more of it"
-    case .silence: "the VESC is deaf and dumb for MS, or for ever"
-    case .coalesce: "an answer comes together with the next one"
-    case .prints: "a text that nobody asked for comes before an answer"
-    case .reset: "the VESC starts again: counters and limits are as they were"
-    case .gibberish: "random bytes instead of an answer, as with a wrong baud rate"
+    case .noise: "send a few random bytes, some like the start of a packet, before a reply"
+    case .wrongCRC: "send a reply with a wrong checksum"
+    case .cut: "send only half of a reply"
+    case .silence: "stop responding for MS, or forever"
+    case .coalesce: "combine a reply with the next one"
+    case .prints: "send an unsolicited text packet before a reply"
+    case .reset: "restart: counters and limits return to their initial values"
+    case .gibberish: "send random bytes instead of a reply, as with a wrong baud rate"
     }
   }
 }

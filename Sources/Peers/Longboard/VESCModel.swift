@@ -1,6 +1,6 @@
-// Which firmware a simulated VESC runs: how long its answers are and which questions it knows.
-// Facts: comm/commands.c of vedderb/bldc at these tags. With which version between 3.33 and 3.48 the setup values and the
-// selections came is not certain: a host has to find out by asking.
+// Firmware versions of a simulated VESC: their commands and reply lengths.
+// Facts: comm/commands.c of vedderb/bldc at these tags. It is uncertain which version between 3.33 and 3.48 introduced the setup values
+// and selections: a host must probe.
 
 /// A version of the firmware.
 public enum VESCModel: String, CaseIterable, Sendable {
@@ -13,7 +13,7 @@ public enum VESCModel: String, CaseIterable, Sendable {
   case v502 = "5.02"
   case v600 = "6.00"
 
-  /// Position among the versions, the oldest first.
+  /// The position among the versions, oldest first.
   private var age: Int { VESCModel.allCases.firstIndex(of: self) ?? 0 }
 
   func isAtLeast(_ other: VESCModel) -> Bool { age >= other.age }
@@ -21,7 +21,7 @@ public enum VESCModel: String, CaseIterable, Sendable {
   var version: [UInt8] { rawValue.split(separator: ".").compactMap { UInt8($0) } }
   var knowsSetup: Bool { isAtLeast(.v340) }
   var knowsSelection: Bool { isAtLeast(.v348) }
-  /// Reading limits; setting them came with the setup values.
+  /// Reading limits; setting them is supported since the setup values.
   var knowsLimits: Bool { isAtLeast(.v502) }
   var knowsPing: Bool { isAtLeast(.v340) }
 }

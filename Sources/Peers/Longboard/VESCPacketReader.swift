@@ -1,20 +1,20 @@
-// Packets as the VESC itself reads and writes them, apart from what the daemon does: whoever is wrong differs.
+// The packet format of VESC, implemented independently of Protocols so that tests detect errors in either.
 // Facts: comm/packet.c, util/crc.c and util/buffer.c of vedderb/bldc.
 
 import Protocols
 
-/// What came from the host and is not a whole packet yet.
+/// Collects bytes of the host into packets.
 struct VESCPacketReader: Sendable {
   private var bytes: [UInt8] = []
   private var lastByte: Instant = .min
-  private static let longest = 512
-  /// A packet that stops in its middle is given up.
+  private static let maxLength = 512
+  /// The timeout of an incomplete packet.
   private static let timeout: Nanoseconds = 500 * .millisecond
 
   mutating func clear() { bytes = [] }
 
-  /// The payloads that are whole now.
-  mutating func hear(_ more: [UInt8], at now: Instant) -> [[UInt8]] {
+  /// Handles received bytes, and returns the payloads of complete packets.
+  mutating func receive(_ more: [UInt8], at now: Instant) -> [[UInt8]] {
     if lastByte != .min, now - lastByte > Self.timeout { bytes = [] }
     lastByte = now
     bytes += more
@@ -27,7 +27,7 @@ struct VESCPacketReader: Sendable {
       let head = Int(bytes[0])
       guard bytes.count >= head else { break }
       let length = head == 2 ? Int(bytes[1]) : Int(bytes[1]) * 256 + Int(bytes[2])
-      guard length > 0, length <= Self.longest else {
+      guard length > 0, length <= Self.maxLength else {
         bytes.removeFirst()
         continue
       }
@@ -57,14 +57,14 @@ struct VESCPacketReader: Sendable {
     return UInt16(sum)
   }
 
-  /// A payload as it goes over the line.
+  /// Frames a payload.
   static func packet(_ payload: [UInt8]) -> [UInt8] {
     let sum = sum(payload)
     let head: [UInt8] = payload.count < 256 ? [2, UInt8(payload.count)] : [3, UInt8(payload.count / 256), UInt8(payload.count % 256)]
     return head + payload + [UInt8(sum / 256), UInt8(sum % 256), 3]
   }
 
-  /// A number as it is packed without a scale, and back.
+  /// Encodes a 32-bit float.
   static func bytes(_ number: Float) -> [UInt8] {
     let bits = number.bitPattern
     return [UInt8(bits >> 24), UInt8(bits >> 16 & 0xFF), UInt8(bits >> 8 & 0xFF), UInt8(bits & 0xFF)]

@@ -1,39 +1,39 @@
-// How the simulated board rolls: round and round by itself, until a host tells the motor something; from then on by what
-// it is told. It knows no wire format. Facts: textbook road load; sizes of an ordinary board with a rider.
+// The motion of the simulated board: a repeating ride until a host sends the first motor command, then under its control.
+// Facts: textbook road load; data of an ordinary board with a rider.
 
 import Protocols
 
-/// What a host told the motor last.
+/// A motor command of the host.
 public enum VESCOrder: Sendable, Equatable {
-  /// A of motor current; 0 lets the motor go.
+  /// The motor current in A; 0 releases the motor.
   case current(Double)
   case brake(Double)
-  /// -1 to 1.
+  /// The duty cycle, -1 to 1.
   case duty(Double)
   case handbrake(Double)
 }
 
-/// A board with its rider, at one instant.
+/// The state of a board with its rider.
 struct VESCRide: Sendable {
   static let polePairs = 7.0
   static let gearRatio = 36.0 / 16
   static let wheel = 0.085
   static let cells = 10.0
   private static let mass = 80.0
-  /// N for each A of the motor.
+  /// N per A of motor current.
   private static let push = 8.0
   private static let step: Nanoseconds = 10 * .millisecond
-  /// Each leg lasts this long and ends at this speed in m/s.
+  /// The duration in s and the final speed in m/s of each leg.
   private static let legs: [(seconds: Double, speed: Double)] = [
     (2, 0), (4, 4), (8, 4), (4, 7.5), (12, 7.5), (5, 2), (5, 2), (3, 0), (3, -1), (2, 0),
   ]
   private static let round = legs.reduce(0) { $0 + $1.seconds }
 
-  /// nil: the board goes its round.
+  /// The last motor command; nil on the repeating ride.
   var order: VESCOrder?
   /// m/s.
   private(set) var speed = 0.0
-  /// m, there and back; m, both ways.
+  /// Distance in m: forward minus backward, and in total.
   private(set) var distance = 0.0
   private(set) var travelled = 0.0
   /// A.
@@ -51,16 +51,16 @@ struct VESCRide: Sendable {
   }
 
   var voltage: Double { VESCRide.cells * (3.3 + 0.8 * charge) - 0.05 * inputCurrent }
-  /// 0 to 1.
+  /// The state of charge, 0 to 1.
   var charge: Double { max(0.05, 0.85 - (chargeUsed - chargeBack) / 10) }
   var erpm: Double { speed / (.pi * VESCRide.wheel) * VESCRide.gearRatio * VESCRide.polePairs * 60 }
-  /// Sixths of an electrical turn.
+  /// Tachometer steps, 1/6 of an electrical revolution.
   func steps(_ metres: Double) -> Double { metres / (.pi * VESCRide.wheel) * VESCRide.gearRatio * VESCRide.polePairs * 6 }
   var duty: Double { min(max(speed / 12, -1), 1) }
 
-  /// Rolls on, with the motor current held to these limits (A) and the speed (m/s).
+  /// Advances to `now`, with limits of the motor current (A) and the speed (m/s).
   mutating func roll(to now: Instant, limit: (current: Double, speed: Double)) {
-    // Nobody looked for a long time: what was in between is not to be seen.
+    // After a long time without calls, only the last hour is simulated.
     if now - at > 3600 * .second { at = now - 3600 * .second }
     while at + VESCRide.step <= now {
       at += VESCRide.step
@@ -101,7 +101,7 @@ struct VESCRide: Sendable {
     }
     motorCurrent = min(max(motorCurrent, -limit.current), limit.current)
     let next = speed + (motorCurrent * VESCRide.push - VESCRide.drag(speed)) / VESCRide.mass * seconds
-    // What only holds the board back does not push it the other way.
+    // A brake does not reverse the direction.
     let isHeldBack = if case .brake = order { true } else if case .handbrake = order { true } else { motorCurrent == 0 }
     speed = isHeldBack && next * direction <= 0 ? 0 : next
     if isHeldBack, speed == 0 { motorCurrent = 0 }

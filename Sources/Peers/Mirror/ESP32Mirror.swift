@@ -1,6 +1,5 @@
-// The smart mirror's ESP32 seen from its central: one characteristic that is written, fields that it keeps until the display has
-// fetched them, and a data line that it raises once a second while there are some. It never answers. How the display reads the
-// fields stands in MirrorReader, what it makes of them in MirrorDisplay, how the bytes of a write are read in ESP32Receiver.
+// The simulated ESP32 of the smart mirror: one characteristic that is written, fields that it stores until the display has read them,
+// and a data line that it raises once a second while there are fields.
 // Facts: ISM-Embedded's main.cpp (fields, 1 s loop, boot name, what Disconnected clears).
 
 import Protocols
@@ -17,29 +16,29 @@ public enum MirrorFaultKind: String, FaultKind {
   public var usual: (moment: FaultMoment, time: Nanoseconds?) { self == .noDisplay ? (.always, nil) : (.every(10), nil) }
   public var takesTime: Bool { false }
 
-  /// What it does.
+  /// The description of the fault.
   public var help: String {
     switch self {
-    case .reboot: "the ESP32 starts again and has forgotten everything"
-    case .noDisplay: "nobody fetches what the ESP32 keeps"
+    case .reboot: "the ESP32 restarts and loses all fields"
+    case .noDisplay: "the display does not read the fields"
     }
   }
 }
 
-/// A simulated mirror. It outlives its connections.
+/// A simulated mirror, with state that survives disconnection.
 public struct ESP32Mirror: Machine {
-  /// What it calls itself, and what its characteristic holds before anybody has written.
+  /// The BLE name, and the initial value of the characteristic.
   public static let name = "ESP32-BLE-Server"
   public static let firstValue = Array("Device Connected".utf8)
 
   public let schema = Schema()
-  /// What the display knows and shows.
+  /// The state of the display.
   public private(set) var display = MirrorDisplay()
-  /// What is kept for the display, by tag.
+  /// The fields stored for the display, by tag.
   public private(set) var fields: [String: String] = ["Name": bootName]
-  /// Tags that nobody fetches: they raise the data line for ever.
+  /// Tags that the display never reads: they keep the data line raised.
   public private(set) var stuck: Set<String> = []
-  /// What crashed, in a person's words.
+  /// Descriptions of the crashes so far.
   public private(set) var crashes: [String] = []
   private let receiver: ESP32Receiver
   private let faults: [MirrorFault]
@@ -47,22 +46,22 @@ public struct ESP32Mirror: Machine {
   private var isConnected = false
   private var writes = 0
   private var triggered: Set<Int> = []
-  /// When the loop looks at the fields next.
-  private var looks: Instant?
+  /// When the main loop checks the fields next.
+  private var nextCheck: Instant?
   private var reader = MirrorReader()
 
   private static let bootName = "User1"
   private static let pass: Nanoseconds = .second
-  /// Of the mirror's own sensor, which the loop writes while there is a name.
+  /// The value of the mirror's own sensor, which the loop stores while there is a name.
   private static let indoors = "33.500000"
 
-  /// A mirror with this firmware that was switched on at `origin`.
+  /// Creates a mirror that is switched on at `origin`.
   public init(_ firmware: MirrorFirmware, origin: Instant = 0, faults: [MirrorFault] = []) {
     receiver = ESP32Receiver(firmware)
     (self.origin, self.faults) = (origin, faults)
   }
 
-  public var nextWake: Instant? { [looks, reader.nextWake].compactMap(\.self).min() }
+  public var nextWake: Instant? { [nextCheck, reader.nextWake].compactMap(\.self).min() }
 
   public mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
     while let due = nextWake, due <= now { turn(at: due, &effects) }
@@ -77,21 +76,21 @@ public struct ESP32Mirror: Machine {
     raise(at: now)
   }
 
-  /// What this firmware reads in a value that is written; nil where it reads none.
+  /// The text that the firmware reads in a written value; nil if there is none.
   public func text(of value: [UInt8]) -> String? {
     guard case .success(let text) = receiver.decrypt(value) else { return nil }
     return text.firstIndex(of: UInt8(ascii: "+")).map { ESP32Receiver.latin1(text[..<$0]) }
   }
 
-  /// Takes a text as it is once it was decrypted, with its end mark: what was heard, without the time that ciphers take.
+  /// Handles a decrypted text with its end mark, to save tests the time of the cipher.
   public mutating func take(plain text: [UInt8], at now: Instant, _ effects: inout Effects) {
-    heard(ESP32Receiver.cut(text), at: now, &effects)
+    handle(ESP32Receiver.cut(text), at: now, &effects)
     raise(at: now)
   }
 
   private mutating func written(_ bytes: [UInt8], at now: Instant, _ effects: inout Effects) {
     writes += 1
-    heard(receiver.hear(bytes), at: now, &effects)
+    handle(receiver.receive(bytes), at: now, &effects)
     for (index, fault) in faults.enumerated() where fault.kind == .reboot {
       switch fault.moment {
       case .every(let count) where writes % count == 0: reboot(&effects)
@@ -101,45 +100,45 @@ public struct ESP32Mirror: Machine {
     }
   }
 
-  private mutating func heard(_ heard: ESP32Receiver.Outcome, at now: Instant, _ effects: inout Effects) {
-    switch heard {
-    case .crash(let words): crash(words, &effects)
+  private mutating func handle(_ outcome: ESP32Receiver.Outcome, at now: Instant, _ effects: inout Effects) {
+    switch outcome {
+    case .crash(let text): crash(text, &effects)
     case .word("Disconnected"):
       fields = [:]
       stuck = []
-      say("it was told Disconnected, and has forgotten everything", &effects)
-    case .word: say("it was told Connected", &effects)
-    case .pair("NewName", let value): keep("Name", value, &effects)
+      report("received Disconnected: all fields cleared", &effects)
+    case .word: report("received Connected", &effects)
+    case .pair("NewName", let value): store("Name", value, &effects)
     case .pair("Heart", let value):
       guard let number = ESP32Receiver.wholeNumber(value) else {
-        return crash("Heart: \"\(value)\" is no number, and nobody catches that", &effects)
+        return crash("Heart: \"\(value)\" is not a number: uncaught exception", &effects)
       }
-      keep("Heart", String(number), &effects)
-    case .pair(let tag, let value): keep(tag, value, &effects)
+      store("Heart", String(number), &effects)
+    case .pair(let tag, let value): store(tag, value, &effects)
     }
   }
 
-  private mutating func keep(_ tag: String, _ value: String, _ effects: inout Effects) {
+  private mutating func store(_ tag: String, _ value: String, _ effects: inout Effects) {
     if MirrorReader.order.contains(tag) {
       fields[tag] = value
-      say("it keeps \(tag) \"\(value)\"", &effects)
+      report("stored \(tag) \"\(value)\"", &effects)
     } else if stuck.insert(tag).inserted {
-      say("it keeps \"\(tag)\" for ever: nobody fetches that", &effects)
+      report("stored \"\(tag)\", which the display never reads", &effects)
     }
   }
 
   private var isRaised: Bool { !stuck.isEmpty || fields.contains { $0.key != "Name" && $0.key != "Temp" && !$0.value.isEmpty } }
 
-  /// The loop looks once a second, on a grid of its own.
+  /// Schedules the next pass of the 1 s loop while the data line is to be raised.
   private mutating func raise(at now: Instant) {
-    guard isRaised, looks == nil, !faults.contains(where: { $0.kind == .noDisplay }) else { return }
-    looks = origin + ((now - origin) / Self.pass + 1) * Self.pass
+    guard isRaised, nextCheck == nil, !faults.contains(where: { $0.kind == .noDisplay }) else { return }
+    nextCheck = origin + ((now - origin) / Self.pass + 1) * Self.pass
   }
 
-  /// What is due at this moment: the loop's look, or the display's next read.
+  /// Runs what is due: the check of the loop, or the next read of the display.
   private mutating func turn(at moment: Instant, _ effects: inout Effects) {
-    if looks == moment {
-      looks = nil
+    if nextCheck == moment {
+      nextCheck = nil
       if isRaised { reader.signal(at: moment) }
       return raise(at: moment)
     }
@@ -148,27 +147,27 @@ public struct ESP32Mirror: Machine {
     if tag != "Name" { fields[tag] = nil }
     guard let read = reader.take(answer, at: moment) else { return }
     let outcome = display.take(read)
-    outcome.words.forEach { say($0, &effects) }
+    outcome.messages.forEach { report($0, &effects) }
     reader.rests(longer: outcome.isTakingPictures)
-    // The display's program is another one: the ESP32 goes on.
-    if let words = outcome.crash {
-      crashes.append(words)
-      say("crash: the display: \(words)", &effects)
+    // A crash of the display does not affect the ESP32.
+    if let text = outcome.crash {
+      crashes.append(text)
+      report("crash: the display: \(text)", &effects)
     }
   }
 
-  private mutating func crash(_ words: String, _ effects: inout Effects) {
-    crashes.append(words)
-    say("crash: \(words)", &effects)
+  private mutating func crash(_ text: String, _ effects: inout Effects) {
+    crashes.append(text)
+    report("crash: \(text)", &effects)
     reboot(&effects)
   }
 
   private mutating func reboot(_ effects: inout Effects) {
     fields = ["Name": Self.bootName]
-    (stuck, looks) = ([], nil)
-    say("it starts again", &effects)
-    if isConnected { effects.append(.resetLink(.main, reason: "the mirror starts again")) }
+    (stuck, nextCheck) = ([], nil)
+    report("restarting", &effects)
+    if isConnected { effects.append(.resetLink(.main, reason: "the mirror restarts")) }
   }
 
-  private func say(_ words: String, _ effects: inout Effects) { effects.append(.event(name: "mirror", text: words)) }
+  private func report(_ text: String, _ effects: inout Effects) { effects.append(.event(name: "mirror", text: text)) }
 }

@@ -1,35 +1,34 @@
-// The computer behind the glass, as far as the central's words reach it: a profile for each name, faces that are learned for a
-// name it does not know, the light, and the statements and numbers that break its program. It shows the one who was named last.
+// The simulated computer of the display: profiles by name, face enrolment for new names, the light, and inputs that crash its program.
 // Facts: ISM-Embedded's nano/main.py, nano/subsystems/database.py (text in SQL, floats) and nfr6.py (pictures, file names).
 
 /// The display of a simulated mirror.
 public struct MirrorDisplay: Sendable {
-  /// What is known of each name, by tag. `Default` holds the light at power-on.
+  /// The values of each name, by tag. `Default` holds the brightness at power-on.
   public private(set) var profiles: [String: [String: String]] = ["Default": ["Bright": "75"]]
-  /// Names whose faces were learned, in that order.
+  /// Names with enrolled faces, in order.
   public private(set) var enrolled: [String] = []
-  /// Who was named last.
+  /// The last name.
   public private(set) var user: String?
-  /// The brightness as it was told last.
+  /// The last brightness.
   public private(set) var light: String?
 
   private static let texts: Set<String> = ["Name", "Condi"]
 
-  /// What comes of a reading.
+  /// The result of a reading.
   struct Outcome {
-    var words: [String] = []
-    /// What breaks the program.
+    var messages: [String] = []
+    /// The description of a crash.
     var crash: String?
     var isTakingPictures = false
   }
 
-  /// All fields are read: what is to be seen now, and what breaks the program.
+  /// Handles a complete reading of all fields.
   mutating func take(_ read: [String: String]) -> Outcome {
     let name = read["Name"] ?? ""
-    if let words = problem(with: name, read) { return Outcome(crash: words) }
+    if let text = problem(with: name, read) { return Outcome(crash: text) }
     var outcome = Outcome()
     if profiles[name] == nil {
-      outcome = Outcome(words: ["the display does not know \"\(name)\", and takes 11 pictures"], isTakingPictures: true)
+      outcome = Outcome(messages: ["unknown name \"\(name)\": the display takes 11 pictures"], isTakingPictures: true)
       enrolled.append(name)
     }
     user = name
@@ -37,20 +36,20 @@ public struct MirrorDisplay: Sendable {
     profiles[name, default: [:]].merge(values) { $1 }
     if let value = values["Bright"] { light = value }
     let shown = values.filter { $0.key != "Temp" }.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", ")
-    if !shown.isEmpty { outcome.words.append("the display shows \(name): \(shown)") }
+    if !shown.isEmpty { outcome.messages.append("the display shows \(name): \(shown)") }
     return outcome
   }
 
   private func problem(with name: String, _ read: [String: String]) -> String? {
     for (tag, value) in read.sorted(by: { $0.key < $1.key }) {
       if Self.texts.contains(tag) {
-        if value.contains("'") { return "the ' in \(tag) ends its SQL statement" }
+        if value.contains("'") { return "' in \(tag) breaks the SQL statement" }
       } else if Double(value)?.isFinite != true {
-        return "\(tag) \"\(value)\" is no number"
+        return "\(tag) \"\(value)\" is not a number"
       }
     }
-    if name.isEmpty { return "a value without a name goes to a profile of nobody" }
-    if name.contains("/") || name.contains(".") { return "\"\(name)\" is no file name for pictures" }
-    return name == "Default" ? "the entry for the light at power-on is overwritten" : nil
+    if name.isEmpty { return "a value without a name creates a profile with an empty name" }
+    if name.contains("/") || name.contains(".") { return "\"\(name)\" is not a valid file name for pictures" }
+    return name == "Default" ? "the profile with the brightness at power-on is overwritten" : nil
   }
 }

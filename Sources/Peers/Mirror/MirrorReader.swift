@@ -1,32 +1,30 @@
-// How the display's computer reads the ESP32's fields over I2C. An answer is what the ESP32 put into its buffer at the read before,
-// so the display drops the first answer and asks for one field more than it wants, the heart rate again: that one is taken from the
-// ESP32 and lies in the buffer until the next reading drops it. A signal that comes during a reading causes one more behind it.
-// Facts: ISM-Embedded's nano/subsystems/i2c.py (order, pauses, the answer that is dropped), main.cpp (requestEvents), main.py (the
-// reading runs in the callback of the data line, the database and the camera behind it).
+// The reading of the ESP32's fields over I2C by the display. Each reply is what the ESP32 buffered at the previous request, so the display
+// drops the first reply and requests the heart rate again at the end; that value is lost. A signal during a reading causes another one.
+// Facts: ISM-Embedded's nano/subsystems/i2c.py (order, pauses, dropped reply), main.cpp (requestEvents), main.py (callback of the data line).
 
 import Protocols
 
 struct MirrorReader: Sendable {
   static let order = ["Name", "TempF", "Condi", "UVInd", "Humid", "CaloB", "StepC", "DistW", "Heart", "Bright", "Temp", "Heart"]
 
-  /// Between a question and its read, with the time that I2C takes for both.
+  /// From a request to its reply, including the I2C transfers.
   private static let question: Nanoseconds = 104 * .millisecond
-  /// Behind an answer that held something.
+  /// The pause after a reply that is not empty.
   private static let pause: Nanoseconds = 100 * .millisecond
-  /// For the database behind a reading, and for the camera (a guess).
+  /// The time for the database after a reading, and for the camera (an estimate).
   private static let storing: Nanoseconds = 100 * .millisecond
   private static let camera: Nanoseconds = 1_500 * .millisecond
-  /// An answer holds no more.
-  private static let longest = 31
+  /// The maximum length of a reply.
+  private static let maxLength = 31
 
   /// The field that is read next, and when.
   private var next: (index: Int, at: Instant)?
-  /// What the ESP32 will answer at the next read, whatever that asks for.
+  /// The reply of the ESP32 to the next request, whatever its field.
   private var buffer = ""
   private var values: [String: String] = [:]
   /// The data line rose during a reading.
   private var isLatched = false
-  /// The last reading has ended; until then the computer is busy with what it read.
+  /// Until when the computer processes the last reading.
   private var rest: Instant?
 
   var nextWake: Instant? { next?.at ?? rest }
@@ -37,7 +35,7 @@ struct MirrorReader: Sendable {
     next = (0, now + Self.question)
   }
 
-  /// The field whose value goes into the buffer now; nil: the computer is done with the last reading.
+  /// The field that the display requests now; nil at the end of processing.
   mutating func asks(at now: Instant) -> String? {
     if let next { return Self.order[next.index] }
     rest = nil
@@ -48,7 +46,7 @@ struct MirrorReader: Sendable {
     return nil
   }
 
-  /// Reads the buffer, into which this goes then. Gives all values of a reading once it is over.
+  /// Reads the buffer and fills it with `answer`. Returns all values at the end of a reading.
   mutating func take(_ answer: String, at now: Instant) -> [String: String]? {
     guard let (index, _) = next else { return nil }
     var moment = now + Self.question
@@ -56,8 +54,8 @@ struct MirrorReader: Sendable {
       values[Self.order[index - 1]] = buffer
       moment += Self.pause
     }
-    // The display drops 0xFF, which a bus that nobody drives reads as.
-    buffer = String(String.UnicodeScalarView(answer.unicodeScalars.prefix(Self.longest).filter { $0.value != 0xFF }))
+    // The display drops 0xFF, the value of an idle bus.
+    buffer = String(String.UnicodeScalarView(answer.unicodeScalars.prefix(Self.maxLength).filter { $0.value != 0xFF }))
     if index + 1 < Self.order.count {
       next = (index + 1, moment)
       return nil
@@ -67,7 +65,7 @@ struct MirrorReader: Sendable {
     return values
   }
 
-  /// What was read takes longer than usual.
+  /// Extends the processing by the time of the camera.
   mutating func rests(longer isTakingPictures: Bool) {
     if isTakingPictures, let moment = rest { rest = moment + Self.camera }
   }

@@ -1,5 +1,5 @@
-// Whom a request goes to and whose frames are heard, under what AT commands have set and on whatever bus the car has.
-// Facts: defaults of the ELM327 family for each protocol: CAN 7E8…7EF, or 18DAF1xx; on a K-line whoever answers.
+// The target address of a request and the receive filter, from the settings of AT commands and the bus of the car.
+// Facts: defaults of the ELM327 family for each protocol: CAN 7E8…7EF, or 18DAF1xx; no filter on a K-line.
 
 extension AdapterSettings {
   /// The address of a request.
@@ -8,12 +8,12 @@ extension AdapterSettings {
     switch bus {
     case .can11: return header & 0x7FF
     case .can29: return UInt32(priority) << 24 | header
-    // One that has found the bus by itself asks there in its own way.
+    // An adapter that detects the protocol itself ignores a CAN header on a K-line.
     case .kwp, .iso9141: return searchesAlways && header <= 0x7FF ? bus.functionalAddress : header
     }
   }
 
-  /// Whether frames from this id are heard.
+  /// Whether frames with this id pass the filter.
   func accepts(_ id: UInt32, on bus: DiagnosticBus) -> Bool {
     let usual = Self.usualFilter(on: bus)
     let mask = mask ?? usual.mask
@@ -24,8 +24,8 @@ extension AdapterSettings {
     bus == .can29 ? (0x18DA_F100, 0x1FFF_FF00) : (0x7E8, 0x7F8)
   }
 
-  /// Whether the unit that answers from this id is told to go on after the first frame of a long message. One of a maker's own
-  /// listens where it was asked, and the adapter supposes that this is where the standard has it.
+  /// Whether the ECU that responds from this id receives flow control after the first frame of a long message. The adapter sends it to
+  /// the address of the standard, which is wrong for ECUs with manufacturer-specific addresses.
   func controlsFlow(of id: UInt32, on bus: DiagnosticBus) -> Bool {
     guard bus.isCAN else { return true }
     guard flowControl else { return false }

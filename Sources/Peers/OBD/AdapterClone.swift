@@ -1,9 +1,9 @@
-// What poor copies of the chip make of commands: those they do not know, and those they acknowledge and ignore. It runs nothing.
-// Facts: gaps that owners and drivers of such adapters name.
+// Commands that clones of the ELM327 reject, or acknowledge without effect.
+// Facts: gaps reported by owners and driver authors.
 
 extension ELM327Adapter {
-  /// What it answers with `?`.
-  func refuses(_ command: String) -> Bool {
+  /// Whether the adapter answers the command with `?`.
+  func rejects(_ command: String) -> Bool {
     func begins(_ names: String...) -> Bool { names.contains { command.hasPrefix($0) } }
     return hasFault(.clone) && (command == "S0" || command == "H1" || begins("CRA"))
       || hasFault(.noAdaptive) && begins("AT")
@@ -14,7 +14,7 @@ extension ELM327Adapter {
       || hasFault(.fixedMonitor) && begins("CSM")
   }
 
-  /// What it acknowledges and does not do.
+  /// Whether the adapter acknowledges the command without effect.
   func ignores(_ command: String) -> Bool {
     hasFault(.hollowHeaders) && command == "H1"
       || hasFault(.hollowSpaces) && command == "S0"

@@ -1,20 +1,19 @@
-// What the bus brings to a request, as the settings have it: whether the protocol is found and open, whether the car is awake, which
-// frames are heard, when each is due and when the wait for more is over.
-// Facts: an ELM327 hears the bus only between a request and its prompt; units answer at the same time, each in its own rhythm; on a
-// K-line one speaks after the other. Texts as the ELM327 family prints them.
+// A request on the bus under the current settings: protocol detection, bus state, receive filter, arrival times and timeout.
+// Facts: an ELM327 receives only between a request and its prompt; ECUs respond concurrently on CAN and one after the other on a
+// K-line. Texts as the ELM327 family prints them.
 
 import Protocols
 
-/// A frame on its way.
+/// A frame and the time of its arrival.
 struct Arrival: Sendable {
   var due: Instant
   var frame: BusFrame
-  /// It is the last one of its message.
+  /// The frame is the last one of its message.
   var ends: Bool
 }
 
 extension ELM327Adapter {
-  /// What is printed, from notices to the prompt.
+  /// Returns the output for a request, from notices to the prompt.
   mutating func exchange(_ question: Question, from begin: Instant, _ activeFaults: [AdapterFault]) -> [Piece] {
     var start = begin
     var reply: [Piece] = []
@@ -22,7 +21,7 @@ extension ELM327Adapter {
     let settings = question.settings(settings)
     let silence = start + timing.timeout(settings)
     let own = arrivals(question.data, settings, from: start, activeFaults)
-    var rest = waiting(from: start)
+    var rest = leftovers(from: start)
     if activeFaults.contains(where: { $0.kind == .stale }) { stale = own.map(\.frame) } else { rest += own }
     var end = silence
     var heard = (frames: 0, messages: 0)
@@ -40,53 +39,53 @@ extension ELM327Adapter {
         break
       }
     }
-    if heard.frames == 0 { return reply + nothing("NO DATA", at: silence) }
+    if heard.frames == 0 { return reply + statusReply("NO DATA", at: silence) }
     reply.append((end, settings.prompt))
     return reply
   }
 
-  /// Finds the protocol, wakes a K-line, and notices when nobody is there: then what is printed instead of an answer.
+  /// Detects the protocol and initializes a K-line. Returns the error output if that fails or no ECU responds.
   private mutating func open(_ reply: inout [Piece], _ start: inout Instant) -> [Piece]? {
     let busState = car.ignition.busState(at: start)
     if settings.busProtocol.automatic, !settings.busProtocol.found {
       reply.append((start, settings.line("SEARCHING...")))
-      guard busState == .awake else { return nothing("UNABLE TO CONNECT", at: start + timing.vainSearch) }
+      guard busState == .awake else { return statusReply("UNABLE TO CONNECT", at: start + timing.failedSearch) }
       start += timing.search
       settings.busProtocol.found = true
       settings.busProtocol.isOpen = true
       settings.busProtocol.number = car.bus.rawValue
     }
     let silence = start + timing.timeout(settings)
-    guard settings.busProtocol.number == car.bus.rawValue else { return nothing(settings.busProtocol.failure, at: silence) }
+    guard settings.busProtocol.number == car.bus.rawValue else { return statusReply(settings.busProtocol.failure, at: silence) }
     if car.bus.isCAN {
       switch busState {
       case .awake: return nil
-      case .silent: return nothing("NO DATA", at: silence)
-      case .dead: return nothing("CAN ERROR", at: silence)
+      case .silent: return statusReply("NO DATA", at: silence)
+      case .dead: return statusReply("CAN ERROR", at: silence)
       }
     }
     if settings.busProtocol.isOpen {
       guard busState != .awake else { return nil }
       settings.busProtocol.isOpen = false
-      return nothing("NO DATA", at: silence)
+      return statusReply("NO DATA", at: silence)
     }
-    // A pulse, or a byte at 5 baud with a dot for each step.
+    // Fast init is a pulse; slow init is a byte at 5 baud, with a dot for each step.
     let isSlow = car.bus == .iso9141
     reply.append((start, Array("BUS INIT: ".utf8)))
     for step in 1...3 where isSlow { reply.append((start + timing.slowInit * Nanoseconds(step) / 4, Array(".".utf8))) }
     start += isSlow ? timing.slowInit : timing.fastInit
-    guard busState == .awake else { return nothing("ERROR", at: start) }
+    guard busState == .awake else { return statusReply("ERROR", at: start) }
     settings.busProtocol.isOpen = true
     reply.append((start, settings.line("OK")))
     return nil
   }
 
-  /// The frames that the car sends because of this request, where they pass the filter.
+  /// The frames of the car's reply to this request that pass the filter.
   private mutating func arrivals(_ data: [UInt8], _ settings: AdapterSettings, from start: Instant, _ activeFaults: [AdapterFault])
     -> [Arrival]
   {
     var message = data
-    if !settings.autoFormat, car.bus.isCAN {  // the host has put the length in front
+    if !settings.autoFormat, car.bus.isCAN {  // the host has sent the PCI byte with the length
       guard let length = data.first, (1...7).contains(length), data.count > Int(length) else { return [] }
       message = Array(data.dropFirst().prefix(Int(length)))
     }
@@ -114,7 +113,7 @@ extension ELM327Adapter {
     return arrivals
   }
 
-  /// What the faults make of the car's answers.
+  /// Applies faults to the replies of the car.
   private func applyFaults(_ replies: [Reply], to request: [UInt8], _ activeFaults: [AdapterFault]) -> [Reply] {
     let service = request.first ?? 0
     return activeFaults.reduce(replies) { replies, fault in
@@ -143,9 +142,9 @@ extension ELM327Adapter {
     }
   }
 
-  /// What earlier requests have left: a reply that is told with the next one, and frames that are still on their way. A long message
-  /// whose first frame nobody has heard is never told.
-  private mutating func waiting(from start: Instant) -> [Arrival] {
+  /// Frames that remain from earlier requests: a held-back reply, and late frames. A long message whose first frame was missed is not
+  /// received.
+  private mutating func leftovers(from start: Instant) -> [Arrival] {
     let held = stale.enumerated().map { Arrival(due: start + timing.frame * Nanoseconds($0.offset) / 2, frame: $0.element, ends: false) }
     let coming = late.first.map { $0.due >= start } ?? false ? late : []
     (stale, late) = ([], [])

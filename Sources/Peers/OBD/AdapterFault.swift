@@ -1,11 +1,11 @@
-// What can be wrong with a simulated adapter, and with what comes back through it. This file names and describes it.
-// Facts: the troubles that owners of real adapters report, and what poor copies of the chip are known for.
+// The faults of a simulated adapter and of its replies.
+// Facts: faults that owners of real adapters report, and known defects of clones.
 
 import Protocols
 
 public typealias AdapterFault = Fault<AdapterFaultKind>
 
-/// The faults of an adapter; WHEN counts the car's replies since it began its drive, of an adapter that was plugged in by then.
+/// The faults of an adapter. WHEN counts the replies of the car, or is a time since its start at which the adapter is plugged in.
 public enum AdapterFaultKind: String, FaultKind {
   case latency, split
   case latePrompt = "late-prompt"

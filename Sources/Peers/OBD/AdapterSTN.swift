@@ -1,48 +1,47 @@
-// The ST commands of the simulated adapter, which an OBDLink has beside those of the ELM327: its identity, a request in one line, a time
-// to wait in milliseconds, sleep. Facts: STN1100 family reference; STPX as its users write it: STPX H:7E4, D:220101, R:1, T:200, where R
-// counts whole messages.
+// The ST commands of an OBDLink: identity, requests in one line (STPX), timeouts in milliseconds, sleep.
+// Facts: STN1100 family reference; STPX as its users write it: STPX H:7E4, D:220101, R:1, T:200, where R counts whole messages.
 
 import Protocols
 
 extension ELM327Adapter {
-  /// Runs the command behind ST.
-  mutating func extended(_ command: String, at now: Instant, from start: Instant) {
-    guard personality == .stn, !hasFault(.clone) else { return say("?", at: start) }
+  /// Runs an ST command, given without the prefix.
+  mutating func runSTCommand(_ command: String, at now: Instant, from start: Instant) {
+    guard personality == .stn, !hasFault(.clone) else { return respond("?", at: start) }
     func argument(of name: String) -> Substring? { command.hasPrefix(name) ? command.dropFirst(name.count) : nil }
     switch command {
-    case "I": return say("STN1110 v4.2.0", at: start)
-    case "DI": return say("OBDLink r4.2", at: start)
-    case "MFR": return say("ScanTool.net LLC", at: start)
+    case "I": return respond("STN1110 v4.2.0", at: start)
+    case "DI": return respond("OBDLink r4.2", at: start)
+    case "MFR": return respond("ScanTool.net LLC", at: start)
     case "SLCS":
       for text in ["CTRL MODE: ELM327", "UART SLEEP: \(sleepsUnused ? "ON" : "OFF"), 1200 s", "UART WAKE: ON, 0-30000 us"] {
         sendQueue.add(settings.line(text), at: start)
       }
-      return say("PWR_CTRL: LOW POWER = LOW", at: start)
+      return respond("PWR_CTRL: LOW POWER = LOW", at: start)
     case "SLEEP": return fallAsleep(at: start)
     default: break
     }
     if let text = argument(of: "PX") {
       if hasFault(.muteExtended) { return }
-      guard let question = Question(extended: text) else { return say("?", at: start) }
+      guard let question = Question(extended: text) else { return respond("?", at: start) }
       return ask(question, at: now, from: start)
     }
     if let text = argument(of: "PTO"), let time = Int64(text), (1...65_535).contains(time) {
       settings.exactTimeout = time * .millisecond
-      return say("OK", at: start + timing.setting)
+      return respond("OK", at: start + timing.setting)
     }
-    if let text = argument(of: "SLU"), let words = ELM327Adapter.switches[String(text)] {
-      sleepsUnused = words
-      return say("OK", at: start + timing.setting)
+    if let text = argument(of: "SLU"), let value = ELM327Adapter.switches[String(text)] {
+      sleepsUnused = value
+      return respond("OK", at: start + timing.setting)
     }
-    say("?", at: start)
+    respond("?", at: start)
   }
 
-  /// STSLU: whether it sleeps when nobody talks to it, and whether talk wakes it.
+  /// STSLU: whether the adapter sleeps without input; the second value, wake on input, has no effect.
   private static let switches = ["ON,ON": true, "ON,OFF": true, "OFF,ON": false, "OFF,OFF": false]
 }
 
 extension Question {
-  /// Reads what stands behind STPX: `H:7E4,D:220101,R:1,T:200`; only D is needed.
+  /// Parses the arguments of STPX, `H:7E4,D:220101,R:1,T:200`. Only D is required.
   init?(extended text: Substring) {
     self.init(data: [])
     for part in text.split(separator: ",", omittingEmptySubsequences: false) {

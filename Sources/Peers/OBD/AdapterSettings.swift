@@ -1,15 +1,15 @@
-// What AT commands set in an ELM327, and the commands that only set something. It runs nothing and prints nothing.
+// The settings of an ELM327, and the AT commands that only change a setting.
 // Facts: the command summary of the ELM327 v1.5 family.
 
 import Protocols
 
-/// The settings of an adapter; a new value is what a reset leaves.
+/// The settings of an adapter. A new value has the defaults after a reset.
 struct AdapterSettings: Sendable, Equatable {
   var echo = true
   var linefeeds = false
-  /// Somebody between the chip and the host drops them all.
+  /// Line ends are lost between the chip and the host (fault `no-lf-cr`).
   var losesLineEnds = false
-  /// It leaves out a K-line's checksums; prints zeros behind a short message; searches for the bus whatever it is told.
+  /// The faults `no-checksum`, `bare-zeros` and `hollow-protocol`.
   var losesChecksums = false
   var padsBare = false
   var searchesAlways = false
@@ -18,19 +18,19 @@ struct AdapterSettings: Sendable, Equatable {
   var lengthDigit = false
   var autoFormat = true
   var flowControl = true
-  /// A chosen protocol is kept through a reset.
+  /// ATM1: a selected protocol survives a reset.
   var memory = true
-  /// 0, 1 or 2.
+  /// ATAT: 0, 1 or 2.
   var adaptive = 1
-  /// In units of 4.096 ms.
-  var timeout = AdapterSettings.usualTimeout
-  /// STPTO, which goes to the millisecond.
+  /// ATST, in units of 4.096 ms.
+  var timeout = AdapterSettings.defaultTimeout
+  /// STPTO, in whole milliseconds.
   var exactTimeout: Nanoseconds?
-  /// What ATSH said; nil: what the protocol asks everybody under.
+  /// ATSH; nil for the functional address of the protocol.
   var header: UInt32?
-  /// The first five bits of a 29-bit identifier, where ATSH left them out.
+  /// ATCP: the first five bits of a 29-bit identifier, if ATSH does not have them.
   var priority: UInt8 = 0x18
-  /// What a frame's id must be, and which of its bits count; nil: as the protocol has it.
+  /// ATCF and ATCM: the receive filter and its mask; nil for the defaults of the protocol.
   var filter: UInt32?
   var mask: UInt32?
   var flowMode = 0
@@ -38,25 +38,25 @@ struct AdapterSettings: Sendable, Equatable {
   var flowData: [UInt8] = []
   var busProtocol = BusProtocol()
 
-  static let usualTimeout = 0x32
+  static let defaultTimeout = 0x32
   private static let switches: [String: WritableKeyPath<AdapterSettings, Bool> & Sendable] = [
     "E": \.echo, "L": \.linefeeds, "S": \.spaces, "H": \.headers, "D": \.lengthDigit, "CAF": \.autoFormat, "CFC": \.flowControl,
     "M": \.memory,
   ]
-  /// Understood, and without effect on what this adapter does.
-  private static let idle: Set<String> = ["AL", "NL", "R0", "R1", "V0", "V1", "CSM0", "CSM1", "KW0", "KW1", "FE", "SS"]
+  /// Commands that are acknowledged and have no effect in this simulation.
+  private static let commandsWithoutEffect: Set<String> = ["AL", "NL", "R0", "R1", "V0", "V1", "CSM0", "CSM1", "KW0", "KW1", "FE", "SS"]
 
-  /// Does what a command says (the letters behind AT, in capitals, without blanks), or returns false: not understood.
+  /// Applies an AT command (without the prefix, in capitals, without spaces). Returns false if the command is unknown.
   mutating func apply(_ command: String) -> Bool {
     if let last = command.last, last == "0" || last == "1", let path = AdapterSettings.switches[String(command.dropLast())] {
       self[keyPath: path] = last == "1"
       return true
     }
-    if AdapterSettings.idle.contains(command) { return true }
+    if AdapterSettings.commandsWithoutEffect.contains(command) { return true }
     func argument(of name: String) -> Substring? { command.hasPrefix(name) ? command.dropFirst(name.count) : nil }
     if let text = argument(of: "CRA") { return receive(text) }
     if command == "AR" { return receive("") }
-    // K-lines have nothing to filter here: whoever answers is heard.
+    // K-lines have no filter in this simulation.
     if let text = argument(of: "SR") { return AdapterSettings.byte(text) != nil }
     if let text = argument(of: "FCSH") { return store(AdapterSettings.address(text), \.flowHeader) }
     if let text = argument(of: "FCSD") { return store(AdapterSettings.bytes(text, upTo: 5), \.flowData) }
@@ -67,7 +67,7 @@ struct AdapterSettings: Sendable, Equatable {
     if let text = argument(of: "SH") { return address(as: text) }
     if let text = argument(of: "AT") { return store(text.count == 1 ? Int(text).flatMap { $0 <= 2 ? $0 : nil } : nil, \.adaptive) }
     if let text = argument(of: "ST"), (1...2).contains(text.count), let value = Int(text, radix: 16), value >= 0 {
-      timeout = value == 0 ? AdapterSettings.usualTimeout : value
+      timeout = value == 0 ? AdapterSettings.defaultTimeout : value
       exactTimeout = nil
       return true
     }
@@ -85,7 +85,7 @@ struct AdapterSettings: Sendable, Equatable {
     return value != nil
   }
 
-  /// ATSH: 8 digits say everything, fewer leave the priority as it is.
+  /// ATSH: 8 digits set the whole identifier, fewer keep the priority bits.
   private mutating func address(as text: Substring) -> Bool {
     guard let number = AdapterSettings.address(text) else { return false }
     if text.count == 8 { priority = UInt8(number >> 24 & 0x1F) }
@@ -93,7 +93,7 @@ struct AdapterSettings: Sendable, Equatable {
     return true
   }
 
-  /// ATCRA: one id, with X for any digit; nothing brings the protocol's own back.
+  /// ATCRA: one id, with X for any digit; without an argument the defaults of the protocol.
   private mutating func receive(_ text: Substring) -> Bool {
     if text.isEmpty { (filter, mask) = (nil, nil) }
     guard !text.isEmpty else { return true }
@@ -102,7 +102,7 @@ struct AdapterSettings: Sendable, Equatable {
     return true
   }
 
-  /// ATFCSM: the modes that use own data need them first.
+  /// ATFCSM: modes 1 and 2 require their header and data to be set.
   private mutating func control(_ text: Substring) -> Bool {
     switch text {
     case "0": break
@@ -114,7 +114,7 @@ struct AdapterSettings: Sendable, Equatable {
     return true
   }
 
-  /// 3 digits, or 6 or 8.
+  /// Parses an address of 3, 6 or 8 hex digits.
   static func address(_ text: Substring) -> UInt32? {
     guard [3, 6, 8].contains(text.count), text.allSatisfy(\.isHexDigit), let number = UInt32(text, radix: 16) else { return nil }
     return number

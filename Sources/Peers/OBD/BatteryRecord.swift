@@ -1,5 +1,5 @@
-// The battery's page 01 as the car sends it: the answer to 220101 (or 2101), byte by byte. Big endian, s = signed.
-// It must never know who asked. Facts: the field layout confirmed against captures of Kona, Niro, EV6, Ioniq and Soul.
+// Data record 01 of the BMS: the response to 220101 (or 2101). Big endian, s = signed.
+// Facts: the field layout confirmed against captures of Kona, Niro, EV6, Ioniq and Soul.
 //
 //   0-3 fields present · 4 SOC /2 % · 5-6 charge and 7-8 discharge power /100 kW · 9 status bits · 10-11s current /10 A
 //   12-13 voltage /10 V · 14s max and 15s min temperature · 16-20s modules 1-5 · 22s inlet · 23 max cell /50 V, 24 its number
@@ -7,7 +7,7 @@
 //   38-41 in and 42-45 out /10 kWh · 46-49 operating time s · 50 ignition bits · 51-52 inverter V · 53-54s and 55-56s rpm
 //   57-58 isolation kΩ        (counted from the first byte after the echoed identifier: 59 bytes)
 
-/// What differs between the battery pages of two cars beside their values.
+/// The constant fields of the battery record of a car.
 struct BatteryRecord: Sendable {
   var head: [UInt8]  // positive response and identifier
   var fields: UInt32
@@ -16,7 +16,7 @@ struct BatteryRecord: Sendable {
   var inlet: UInt8
   var ignition: UInt8
   var isolation: UInt16
-  /// A car with one motor whose page tells it twice.
+  /// The car has one motor, whose speed is in the record twice.
   var copiesMotor = false
 
   func bytes(_ moment: DriveCycle.Moment, cells: Double, supply: Int) -> [UInt8] {
@@ -35,7 +35,7 @@ struct BatteryRecord: Sendable {
     record.add(inlet)
     record.add([cell &+ 1, BatteryRecord.highest, cell, cells > 112 ? 113 : 65] as [UInt8])
     record.add([0, 0, UInt8(clamping: (supply + 50) / 100)] as [UInt8])
-    // The counters stood somewhere when this journey began.
+    // The counters do not start at 0.
     for (base, driven) in [(3184, moment.chargeIn), (3026, moment.chargeOut), (2210, moment.energyIn), (2058, moment.energyOut)] {
       record.add(UInt32(clamping: Int((Double(base) + driven) * 10)))
     }
@@ -48,10 +48,10 @@ struct BatteryRecord: Sendable {
     return record.bytes
   }
 
-  /// The number of the cell that stands a step above all others.
+  /// The number of the cell whose voltage is one step above all others.
   static let highest: UInt8 = 19
 
-  /// What each of the others shows, /50 V: the pack lies between all cells at their lowest and all at their highest.
+  /// The voltage of the other cells in 1/50 V.
   static func cell(_ moment: DriveCycle.Moment, _ cells: Double) -> UInt8 {
     UInt8(clamping: Int((moment.voltage * 10).rounded() * 5 / cells))
   }

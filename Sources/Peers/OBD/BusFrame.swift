@@ -1,15 +1,14 @@
-// Frames as they stand on the car's bus, and the segmentation of a longer message into them. It knows no adapter.
-// Facts: ISO 15765-2; the first byte of a CAN frame says what it is:
-//   0L single, L bytes follow · 1L LL first of a message of LLL bytes, 6 follow · 2n consecutive, n counts 1…F, 0…, 7 follow
-// On a K-line a message is a frame: three bytes of header, up to seven of data, the sum of all.
+// Frames on the diagnostic bus, and the segmentation of messages.
+// Facts: ISO 15765-2, first byte of a CAN frame: 0L single, L bytes follow · 1L LL first of LLL bytes, 6 follow · 2n consecutive, n counts
+// 1…F, 0…, 7 follow. On a K-line a message is one frame: 3 bytes of header, up to 7 of data, checksum.
 
-/// One frame on the bus: on CAN eight bytes, if the car pads them.
+/// One frame on the bus: on CAN 8 bytes if the car pads frames.
 struct BusFrame: Sendable, Equatable {
   var bus: DiagnosticBus
   var id: UInt32
   var data: [UInt8]
 
-  /// The frames that carry a message of up to 4095 bytes.
+  /// Segments a message of up to 4095 bytes.
   static func segments(of payload: [UInt8], from id: UInt32, padding: UInt8?, on bus: DiagnosticBus = .can11) -> [BusFrame] {
     if !bus.isCAN { return [BusFrame(bus: bus, id: id, data: payload)] }
     func frame(_ head: [UInt8], _ body: ArraySlice<UInt8>) -> BusFrame {
@@ -26,7 +25,7 @@ struct BusFrame: Sendable, Equatable {
     return frames
   }
 
-  /// What stands before the data, byte by byte; an 11-bit identifier is none.
+  /// The header bytes; empty for an 11-bit identifier.
   var head: [UInt8] {
     switch bus {
     case .can11: []
@@ -36,6 +35,6 @@ struct BusFrame: Sendable, Equatable {
     }
   }
 
-  /// What ends it on a K-line.
+  /// The checksum of a K-line frame; nil on CAN.
   var checksum: UInt8? { bus.isCAN ? nil : (head + data).reduce(0, &+) }
 }

@@ -1,13 +1,13 @@
-// Which bus protocol an ELM327 is set to, and hexadecimal digits as both directions of its text need them.
+// The selected bus protocol of an ELM327, and conversion of hexadecimal digits.
 // Facts: the protocol list of the ELM327 family.
 
-/// A chosen protocol: `6`, or with a leading (or trailing) A one that may be searched for.
+/// A selected protocol: `6`, or `A6` (also `6A`) with automatic detection.
 struct BusProtocol: Sendable, Equatable {
   var number: UInt8 = 0
   var automatic = true
-  /// A search, where one is allowed, has ended well.
+  /// Automatic detection has succeeded.
   var found = false
-  /// A K-line has been woken by the ritual that it wants.
+  /// A K-line is initialized.
   var isOpen = false
 
   init() {}
@@ -19,10 +19,10 @@ struct BusProtocol: Sendable, Equatable {
     automatic = number == 0 || text.count == 2
   }
 
-  /// The answer to ATDPN.
+  /// The reply to ATDPN.
   var digits: String { (automatic ? "A" : "") + String(number, radix: 16, uppercase: true) }
 
-  /// The answer to ATDP.
+  /// The reply to ATDP.
   var name: String {
     let names = [
       "AUTO", "SAE J1850 PWM", "SAE J1850 VPW", "ISO 9141-2", "ISO 14230-4 (KWP 5BAUD)", "ISO 14230-4 (KWP FAST)",
@@ -34,7 +34,7 @@ struct BusProtocol: Sendable, Equatable {
     return automatic && number != 0 ? "AUTO, " + name : name
   }
 
-  /// What a request meets on a bus that speaks something else.
+  /// The reply to a request when the car's bus uses another protocol.
   var failure: String {
     switch number {
     case 1, 2: "NO DATA"
@@ -58,7 +58,7 @@ enum HexDigits {
     }
   }
 
-  /// Pairs of digits as bytes; nil when there is anything else.
+  /// Decodes pairs of digits; nil if there is anything else.
   static func bytes(_ text: some Collection<UInt8>) -> [UInt8]? {
     var bytes: [UInt8] = []
     var high: UInt8?

@@ -1,15 +1,15 @@
-// A car that answers from a list: captures of real cars, and whatever a test wants to hear from one. It answers nothing else.
+// A car with a fixed table of responses, from captures of real cars or tests.
 
 import Protocols
 
-/// A car whose answers are written down.
+/// A car with a fixed table of responses.
 public struct CapturedCar: Car {
   public let bus: DiagnosticBus
   public let padding: UInt8?
   public let ignition: Ignition
   private let answers: [[UInt8]: [Reply]]
 
-  /// A car that answers these requests so, under whatever address they come.
+  /// Creates a car that gives these answers on any address.
   public init(_ bus: DiagnosticBus = .can11, padding: UInt8? = 0, _ ignition: Ignition = Ignition(), answers: [[UInt8]: [Reply]]) {
     (self.bus, self.padding, self.ignition, self.answers) = (bus, padding, ignition, answers)
   }

@@ -1,10 +1,10 @@
-// The buses that a simulated car can have, and how control units are addressed on each. It knows no adapter and no text.
+// The diagnostic buses of simulated cars, and the addressing of ECUs on each.
 // Facts: ISO 15765-4 (CAN), ISO 14230-4 (KWP2000) and ISO 9141-2 (K-lines); numbers as the ELM327 family counts protocols.
 //
-//   11-bit CAN   everybody 7DF · 7E0… answered from 7E8…       29-bit CAN   18DB33F1 · 18DA10F1 answered from 18DAF110
-//   KWP2000      C0 33 F1 · 80 10 F1 answered as 8n F1 10      ISO 9141-2   68 6A F1 answered as 48 6B 10
+//   11-bit CAN   functional 7DF · 7E0… responds from 7E8…      29-bit CAN   18DB33F1 · 18DA10F1 responds from 18DAF110
+//   KWP2000      C0 33 F1 · 80 10 F1 responds as 8n F1 10      ISO 9141-2   68 6A F1 responds as 48 6B 10
 
-/// A car's diagnostic bus, by the adapter's number for it.
+/// A diagnostic bus, by its ELM327 protocol number.
 public enum DiagnosticBus: UInt8, Sendable, CaseIterable {
   case iso9141 = 3
   case kwp = 5
@@ -13,7 +13,7 @@ public enum DiagnosticBus: UInt8, Sendable, CaseIterable {
 
   var isCAN: Bool { self == .can11 || self == .can29 }
 
-  /// The address that every control unit of the emission standard hears.
+  /// The functional address, which all emission-related ECUs receive.
   var functionalAddress: UInt32 {
     switch self {
     case .iso9141: 0x686AF1
@@ -23,12 +23,12 @@ public enum DiagnosticBus: UInt8, Sendable, CaseIterable {
     }
   }
 
-  /// Whether everybody is meant: on a K-line the middle byte says so.
+  /// Whether this is the functional address. On a K-line the middle byte decides.
   func isFunctional(_ address: UInt32) -> Bool {
     isCAN ? address == functionalAddress : address & 0xFF00 == functionalAddress & 0xFF00
   }
 
-  /// The address of the unit that the standard numbers 10, 11, …
+  /// The physical request address of the ECU with the standard's number 10, 11, …
   func address(of unit: UInt8) -> UInt32 {
     switch self {
     case .iso9141: 0x6800F1 | UInt32(unit) << 8
@@ -38,12 +38,12 @@ public enum DiagnosticBus: UInt8, Sendable, CaseIterable {
     }
   }
 
-  /// Whether this unit alone is meant.
+  /// Whether this is the physical address of the ECU.
   func isAddress(_ address: UInt32, of unit: UInt8) -> Bool {
     isCAN ? address == self.address(of: unit) : address & 0xFF00 == UInt32(unit) << 8
   }
 
-  /// Where that unit answers from.
+  /// The response address of the ECU.
   func source(of unit: UInt8) -> UInt32 {
     switch self {
     case .iso9141, .kwp: UInt32(unit)
@@ -52,10 +52,10 @@ public enum DiagnosticBus: UInt8, Sendable, CaseIterable {
     }
   }
 
-  /// Another unit than the one that answers from there.
+  /// The response address of another ECU.
   func otherUnit(of source: UInt32) -> UInt32 { source ^ 4 }
 
-  /// The identifier that a unit which answers from there is asked under, for flow control.
+  /// The request identifier of the ECU with this response identifier, for flow control.
   func flowAddress(of source: UInt32) -> UInt32 {
     self == .can29 ? source & 0xFFFF_0000 | (source & 0xFF) << 8 | source >> 8 & 0xFF : source &- 8
   }

@@ -1,10 +1,9 @@
-// How the simulated car drives: a repeating round through town and country that is a pure function of the seconds since
-// its start, so that every reader at every rate sees the same journey. It knows no wire format.
-// Facts: textbook road-load equation (inertia, rolling and air resistance); sizes as published for the two cars.
+// The repeating drive cycle of simulated cars, a pure function of the time since the start: all clients see the same values.
+// Facts: textbook road-load equation (inertia, rolling and air resistance); published vehicle data.
 
-/// A car on its round.
+/// The drive cycle of one car.
 struct DriveCycle: Sendable {
-  /// What the road load and the battery depend on.
+  /// The vehicle data that determine road load and battery.
   struct Car: Sendable {
     var mass: Double  // kg
     var rolling: Double  // N
@@ -16,7 +15,7 @@ struct DriveCycle: Sendable {
     var startOfCharge: Double  // %
   }
 
-  /// Everything that moves, at one instant.
+  /// All changing values at one instant.
   struct Moment: Sendable {
     var seconds: Double
     var speed: Double  // km/h, negative in reverse
@@ -30,10 +29,10 @@ struct DriveCycle: Sendable {
     var energyIn: Double
     var batteryTemperature: Double  // °C
     var coolantTemperature: Double
-    var distance: Double  // km since the start, on either way
+    var distance: Double  // km since the start, forward and backward
   }
 
-  /// Each leg lasts this long and ends at this speed.
+  /// The duration in s and the final speed in km/h of each leg.
   private static let legs: [(seconds: Double, speed: Double)] = [
     (1, 0), (9, 50), (20, 50), (8, 0), (5, 0), (14, 80), (25, 80), (9, 30), (10, 30), (18, 110),
     (35, 110), (12, 60), (12, 60), (13, 0), (4, 0), (3, -6), (4, -6), (2, 0), (6, 0),
@@ -43,10 +42,10 @@ struct DriveCycle: Sendable {
 
   let car: Car
   private let nominalVoltage: Double
-  /// Charge in ampere seconds since the start of a round, a tenth of a second apart: what left, what came back.
+  /// Charge in As since the start of a cycle, in steps of 0.1 s: drawn and recuperated.
   private var out: [Double] = [0]
   private var back: [Double] = [0]
-  /// And how far the car came, in km.
+  /// Distance in km since the start of a cycle.
   private static let way = table { abs(motion($0).speed) / 3600 }
 
   init(_ car: Car) {
@@ -61,7 +60,7 @@ struct DriveCycle: Sendable {
     let current = self.current(seconds)
     let chargeOut = DriveCycle.total(out, seconds) / 3600
     let chargeIn = DriveCycle.total(back, seconds) / 3600
-    // The round never ends; the battery of a very patient reader stays at 5 %.
+    // The cycle repeats without charging, so the battery stays at 5 % in the end.
     let stateOfCharge = max(5, car.startOfCharge - (chargeOut - chargeIn) / car.capacity * 100)
     let speed = DriveCycle.motion(seconds).speed
     return Moment(
@@ -76,7 +75,7 @@ struct DriveCycle: Sendable {
   /// Open-circuit voltage of a cell at a state of charge in %.
   private static func cellVoltage(_ stateOfCharge: Double) -> Double { 3.45 + 0.005 * stateOfCharge }
 
-  /// Speed in km/h and acceleration in m/s². Speed follows a smooth step in each leg, so that the pedal never jumps.
+  /// Speed in km/h and acceleration in m/s². Each leg is a smooth step, so that the acceleration has no jumps.
   static func motion(_ seconds: Double) -> (speed: Double, acceleration: Double) {
     var rest = seconds.truncatingRemainder(dividingBy: DriveCycle.period)
     var from = 0.0
@@ -92,17 +91,17 @@ struct DriveCycle: Sendable {
     return (0, 0)
   }
 
-  /// Battery current in A: road load over the losses of the drive, and what the car itself uses.
+  /// Battery current in A: road load with drivetrain losses, and auxiliary consumers.
   private func current(_ seconds: Double) -> Double {
     let motion = DriveCycle.motion(seconds)
     let speed = motion.speed / 3.6
     let load = car.mass * motion.acceleration * speed + (car.rolling + car.drag * speed * speed) * abs(speed)
-    // Braking gives energy back only on the way forward.
+    // Recuperation only while driving forward.
     let drawn = load > 0 ? load / 0.9 : speed > 0 ? load * 0.75 : 0
     return (drawn + 600) / nominalVoltage
   }
 
-  /// The running total of a rate over one round.
+  /// The running total of a rate over one cycle.
   static func table(_ rate: (Double) -> Double) -> [Double] {
     var table = [0.0]
     for step in 0..<Int(period * stepsPerSecond) {
@@ -114,7 +113,7 @@ struct DriveCycle: Sendable {
   /// Kilometres since the start.
   static func distance(_ seconds: Double) -> Double { total(way, seconds) }
 
-  /// A running total at any time: whole rounds, and the table within the round.
+  /// A running total at any time: whole cycles, and the table within a cycle.
   static func total(_ table: [Double], _ seconds: Double) -> Double {
     let rounds = (seconds / DriveCycle.period).rounded(.down)
     let steps = (seconds - rounds * DriveCycle.period) * DriveCycle.stepsPerSecond

@@ -1,26 +1,24 @@
-// The adapter between a host and the car: an ELM327 v1.5 as real ones behave, with faults on request. Its `main` link is the
-// host's line seen from the other end. This file owns the line and the clock; AdapterCommands the AT commands, AdapterReply
-// and AdapterExchange what comes back from the car. It must never know what its host makes of it.
-// Facts: dialogue rules and timing of the ELM327 family.
+// A simulated ELM327 v1.5 between a host and a car, with optional faults. AdapterCommands has the AT commands; AdapterReply and
+// AdapterExchange have the replies of the car. Facts: dialogue rules and timing of the ELM327 family.
 
 import Protocols
 
 /// A simulated ELM327 adapter with a car behind it.
 public struct ELM327Adapter: Machine {
-  /// Which chip it says it is.
+  /// The chip that the adapter identifies as.
   public enum Personality: String, CaseIterable, Sendable {
     case elm327
-    /// An OBDLink: answers STI, and asks with STPX.
+    /// An OBDLink, which knows ST commands such as STI and STPX.
     case stn
   }
 
   enum Phase: Equatable {
     case ready
-    /// Any byte before this instant aborts what is under way.
+    /// Any byte before this instant aborts the running command.
     case busy(until: Instant)
-    /// Hears nothing before this instant.
+    /// Input is ignored before this instant.
     case deaf(until: Instant)
-    /// Prints noise without end.
+    /// Prints random bytes without end.
     case babbling
   }
 
@@ -41,32 +39,33 @@ public struct ELM327Adapter: Machine {
   var settings = AdapterSettings()
   var sendQueue: SendQueue
   var phase = Phase.ready
-  /// The protocol that outlives a reset.
+  /// The protocol that survives a reset.
   var storedProtocol = BusProtocol()
-  /// What a lone CR repeats.
+  /// The command that a lone CR repeats.
   var lastCommand: [UInt8] = []
-  /// Requests to the car so far.
+  /// The number of requests to the car so far.
   var requests = 0
-  /// Faults of a single moment that have struck, by position.
+  /// The indices of one-time faults that have occurred.
   var triggered: Set<Int> = []
-  /// Frames of a reply that is told with the next one, and frames that are still on their way to a prompt that has come.
+  /// Frames that are held back until the next request, and frames that arrive after the prompt.
   var stale: [BusFrame] = []
   var late: [Arrival] = []
-  /// When it warns that it will sleep, and sleeps.
+  /// The times of the low-power warning and of the sleep.
   var lowPower: LowPower?
-  /// STSLU: it sleeps when nobody talks to it for 20 minutes, which no test waits for.
+  /// STSLU: sleep after 20 min without input. Only the setting is simulated.
   var sleepsUnused = false
-  /// The link is closed when everything is sent.
+  /// The link is to be reset when everything is sent.
   var closesLink = false
   private var line: [UInt8] = []
   var pluggedIn: Instant = 0
-  /// How often it was plugged in.
+  /// The number of connections so far.
   private var connections: Int
 
   private static let maxLineLength = 254
   private static let maxWaiting = 65_536
 
-  /// An adapter; `baud` gives its serial line a speed, `seed` chooses the noise of its faults, `connections` counts the earlier ones.
+  /// Creates an adapter. `baud` is the speed of its serial line (nil: unlimited), `seed` that of random faults, and `connections` the
+  /// number of earlier connections.
   public init(
     car: any Car = ElectricCar(), name: String? = nil, personality: Personality = .elm327, timing: AdapterTiming = .real,
     baud: Int? = nil, faults: [AdapterFault] = [], seed: UInt64 = 1, connections: Int = 0
@@ -82,7 +81,7 @@ public struct ELM327Adapter: Machine {
     settings = afterReset
   }
 
-  /// The settings that a reset leaves, with what is wrong with how it prints.
+  /// The settings after a reset, including those that faults change.
   private var afterReset: AdapterSettings {
     var settings = AdapterSettings()
     settings.losesLineEnds = hasFault(.noLineEnds)
@@ -103,7 +102,7 @@ public struct ELM327Adapter: Machine {
     case .linkChanged(.main, .up): powerUp(at: now)
     case .linkChanged(.main, .down): unplug(at: now)
     case .received(.main, let bytes):
-      for byte in bytes { hear(byte, at: now) }
+      for byte in bytes { receive(byte, at: now) }
     case .sent(let id, let failure):
       sendQueue.sent(id)
       if failure != nil { sendQueue.clear(at: now) }
@@ -144,9 +143,9 @@ public struct ELM327Adapter: Machine {
     lastCommand = []
   }
 
-  /// One byte from the host, as the chip takes it.
-  private mutating func hear(_ byte: UInt8, at now: Instant) {
-    // The byte that wakes it is lost.
+  /// Handles one byte from the host.
+  private mutating func receive(_ byte: UInt8, at now: Instant) {
+    // The byte that wakes the adapter is lost.
     if let lowPower, now >= lowPower.asleep { return restart(at: now + timing.warmStart) }
     switch phase {
     case .ready: break
@@ -157,7 +156,7 @@ public struct ELM327Adapter: Machine {
     }
     guard sendQueue.waiting < ELM327Adapter.maxWaiting else { return }
     switch byte {
-    case 0x0A where hasFault(.oddLF): say("?", at: now)
+    case 0x0A where hasFault(.oddLF): respond("?", at: now)
     case 0x00, 0x0A: return
     case 0x0D:
       if settings.echo { sendQueue.add(settings.endOfLine, at: now) }
@@ -171,7 +170,7 @@ public struct ELM327Adapter: Machine {
     }
   }
 
-  /// The byte that interrupts is lost; those behind it begin a new command.
+  /// Aborts the running command. The interrupting byte is lost; later ones start a new command.
   private mutating func interrupt(at now: Instant) {
     sendQueue.clear(at: now)
     sendQueue.add(settings.line("STOPPED") + settings.prompt, at: now)
@@ -179,26 +178,26 @@ public struct ELM327Adapter: Machine {
   }
 
   private mutating func run(_ command: [UInt8], at now: Instant, from start: Instant) {
-    if command.isEmpty, hasFault(.noRepeat) { return say("?", at: start) }
+    if command.isEmpty, hasFault(.noRepeat) { return respond("?", at: start) }
     let command = command.isEmpty ? lastCommand : command
     lastCommand = command
     if command.isEmpty {
       sendQueue.add(settings.prompt, at: start)
     } else if command.starts(with: Array("AT".utf8)) {
-      attention(String(decoding: command.dropFirst(2), as: UTF8.self), at: start)
+      runATCommand(String(decoding: command.dropFirst(2), as: UTF8.self), at: start)
     } else if command.starts(with: Array("ST".utf8)) {
-      extended(String(decoding: command.dropFirst(2), as: UTF8.self), at: now, from: start)
+      runSTCommand(String(decoding: command.dropFirst(2), as: UTF8.self), at: now, from: start)
     } else {
       request(command, at: now, from: start)
     }
     if case .ready = phase, sendQueue.end > now { phase = .busy(until: sendQueue.end) }
   }
 
-  /// Whether this fault is there all of the time.
+  /// Whether a fault of this kind is configured.
   func hasFault(_ kind: AdapterFault.Kind) -> Bool { faults.contains { $0.kind == kind } }
 
   /// Prints a line and the prompt.
-  mutating func say(_ text: String, at instant: Instant) {
+  mutating func respond(_ text: String, at instant: Instant) {
     for piece in late((instant, settings.line(text) + settings.prompt)) { sendQueue.add(piece.bytes, at: piece.due) }
   }
 }

@@ -1,28 +1,27 @@
-// An electric car behind the adapter: which of its control units answers which diagnostic request. What the battery's first page holds
-// is BatteryPage's, what the others hold ElectricPages'.
-// Facts: pages of Hyundai and Kia, SAE J1979 services 01 and 09, ISO 14229 negative responses. Units: 7E0 drive unit · 7E2 vehicle
-// control · 7E3 motor control · 7E4 battery · 7E5 on-board charger · 7D1 brakes · 7B3 climate · 7C6 instruments · 7A0 body.
+// An electric car and its ECUs. BatteryRecord has the first data record of the BMS, ElectricCarRecords the others.
+// Facts: data records of Hyundai and Kia, SAE J1979 services 01 and 09, ISO 14229 negative responses. ECUs: 7E0 drive unit · 7E2 VCU ·
+// 7E3 MCU · 7E4 BMS · 7E5 on-board charger · 7D1 brakes · 7B3 climate · 7C6 instrument cluster · 7A0 body.
 
 import Protocols
 
-/// An electric car on its repeating drive.
+/// An electric car on the repeating drive cycle.
 public struct ElectricCar: Car {
-  /// The cars there are.
+  /// The models.
   public enum Model: String, CaseIterable, Sendable {
-    /// An E-GMP car of 77 kWh: answers 220101, refuses 2101.
+    /// An E-GMP car with 77 kWh: supports 220101, rejects 2101.
     case eGMP = "e-gmp"
-    /// A car of the older kind with 28 kWh: answers 2101, refuses 220101.
+    /// An older car with 28 kWh: supports 2101, rejects 220101.
     case ioniq28 = "ioniq-28"
-    /// A Kona of 64 kWh: answers 220101, and nothing to service 01.
+    /// A Kona with 64 kWh: supports 220101, does not respond to service 01.
     case kona
   }
 
   private static let driveUnit: UInt32 = 0x7E0
   private static let battery: UInt32 = 0x7E4
-  /// Who listens when everybody is asked; the rest stands behind the gateway.
+  /// The ECUs that receive functional requests; the others are behind the gateway.
   private static let emission: ClosedRange<UInt32> = 0x7E0...0x7E7
 
-  /// Which car it is.
+  /// The model of the car.
   public let model: Model
   public let padding: UInt8?
   public let ignition: Ignition
@@ -30,15 +29,15 @@ public struct ElectricCar: Car {
   private let record: BatteryRecord
   private let vin: String
   public var bus: DiagnosticBus { .can11 }
-  /// The battery's cells in series.
+  /// The number of cells in series.
   var cells: Double { cycle.car.cells }
-  /// The first byte of a page's answer: 62, or 61 for the older kind.
+  /// The first byte of a positive response: 62, or 61 for the older car.
   var service: UInt8 { record.head[0] }
 
-  /// A car that began its drive at this instant.
+  /// Creates a car that started to drive at `origin`.
   public init(_ model: Model = .eGMP, origin: Instant = 0) { self.init(model, Ignition(origin: origin)) }
 
-  /// A car whose key is turned like this.
+  /// Creates a car with this ignition.
   public init(_ model: Model, _ ignition: Ignition) {
     self.model = model
     self.ignition = ignition
@@ -69,10 +68,10 @@ public struct ElectricCar: Car {
   /// The state of the drive.
   func moment(at now: Instant) -> DriveCycle.Moment { cycle.moment(Double(ignition.drivingTime(at: now)) / 1e9) }
 
-  /// The converter charges the 12 V battery as long as the key is in.
+  /// The voltage in mV. The DC-DC converter charges the 12 V battery while the ignition is on.
   public func supply(at now: Instant) -> Int { ignition.supply(14_400, in: [.on, .run], at: now) }
 
-  /// Who answers a request sent to this address, and with what. Asked of everybody, nobody refuses aloud.
+  /// Returns the responses to a request. ECUs do not send negative responses to functional requests.
   public func replies(to request: [UInt8], at address: UInt32, _ now: Instant) -> [Reply] {
     let isForAll = address == bus.functionalAddress
     let units = isForAll ? Array(ElectricCar.emission) : [address]
@@ -88,7 +87,7 @@ public struct ElectricCar: Car {
     guard let service = request.first else { return nil }
     if unit == ElectricCar.driveUnit { return driveUnit(service, request, now) }
     guard let records = records(of: unit) else { return nil }
-    // The units that only have pages keep out of what is asked of everybody.
+    // ECUs without OBD-II services do not respond to functional requests.
     if service == 0x3E { return isForAll && unit != ElectricCar.battery ? nil : present(request) }
     if service == 0x19, self.record.head[0] == 0x62 { return codes(of: unit, to: request) }
     let head = record.head
@@ -101,7 +100,7 @@ public struct ElectricCar: Car {
     return [service &+ 0x40] + request.dropFirst() + record(self, moment, supply)
   }
 
-  /// UDS, service 19 02: the brakes remember a wheel speed sensor, the others nothing.
+  /// UDS service 19 02: the brakes have a code of a wheel speed sensor, the other ECUs none.
   private func codes(of unit: UInt32, to request: [UInt8]) -> [UInt8] {
     guard request.count == 3, request[1] == 0x02 else { return Reply.refusal(0x19, 0x12) }
     return [0x59, 0x02, 0xFF] + (unit == 0x7D1 && request[2] & 0x08 != 0 ? [0x50, 0x00, 0x64, 0x08] : [])
@@ -121,11 +120,11 @@ public struct ElectricCar: Car {
     }
   }
 
-  /// A parameter of service 01 behind its number, or nothing: one that is not there is not mentioned.
+  /// The number and value of a PID of service 01; empty if it is not supported.
   private func parameter(_ number: UInt8, _ moment: DriveCycle.Moment, _ now: Instant) -> [UInt8] {
     var value = BigEndian([number])
     switch number {
-    case 0x00: value.add(UInt32(0x0818_0001))  // 05, 0C, 0D, and there is a next page
+    case 0x00: value.add(UInt32(0x0818_0001))  // 05, 0C, 0D, and the next bitmap
     case 0x05: value.add(UInt8(clamping: Int(moment.coolantTemperature) + 40))
     case 0x0C: value.add(UInt16(clamping: Int((abs(moment.motorSpeed) * 4).rounded())))
     case 0x0D: value.add(UInt8(clamping: Int(abs(moment.speed).rounded())))
@@ -137,7 +136,7 @@ public struct ElectricCar: Car {
     return value.bytes
   }
 
-  /// Tester present; with the high bit set nobody wants to hear it.
+  /// TesterPresent; no response if suppressPosRspMsgIndication is set.
   private func present(_ request: [UInt8]) -> [UInt8]? {
     request.dropFirst().first == 0x80 ? nil : [0x7E, 0x00]
   }

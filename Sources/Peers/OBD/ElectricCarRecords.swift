@@ -1,6 +1,6 @@
-// The pages of an electric car beside the battery's first one, as its control units send them, in agreement with the drive. Counted from
-// the first byte after the echoed identifier; s = signed, LE = the low byte first, all else the high byte first. What no source names is 0.
-// It must never know who asked. Facts: the layouts that the community around these cars has confirmed against captures.
+// The data records of an electric car, except the first one of the BMS. Byte positions count from the first byte after the echoed
+// identifier; s = signed, LE = little endian, others big endian. Undocumented bytes are 0.
+// Facts: layouts confirmed against captures by the owners' community.
 //
 //   7E4 22/21 05   0-3 fields · 9-15s modules 6-12 °C · 16-17 charge and 18-19 discharge power /100 kW · 20 deviation /50 V · 22 duty %
 //                  23s, 24s heaters °C · 25-26 health /10 % · 27 worst cell · 28-29 its health /10 %, E-GMP: remaining energy in 2 Wh
@@ -8,7 +8,7 @@
 //   7E4 22/21 02…  4-35 cells 1-32 /50 V; 03, 04 and, for more than 96, 0A, 0B, 0C go on          7E4 220106   4s coolant °C · 24 b0 charging
 //   7E2 2101       5 b0 P b1 R b2 N b3 D · 12 pedal /2 % · 13-14s LE /100 mph      7E2 2102   21-22s 12 V current /1000 A · 23 its SOC %
 //   7E2 22E004     8-9 LE pedal /512 % · 10-11s LE /64 km/h · 12-13 LE 12 V, 0.4883 mV             7E3 2102   14s inverter, 15s motor °C
-//   7E5 22E011     9 converter °C + 100 · 10-11 mV · 12-13 /100 A · 14-15 in /10 V · 18-19 12 V current (327 - A) * 100 · 20 its SOC %
+//   7E5 22E011     9 DC-DC converter °C + 100 · 10-11 mV · 12-13 /100 A · 14-15 in /10 V · 18-19 12 V current (327 - A) * 100 · 20 its SOC %
 //                  21-22 mV over 6 V · 24 °C      7D1 220104   6 and 10-13 km/h · 8 gear: 1 P and N, 2 R, 4 D
 //   7B3 220100     5 indoor, 6 outdoor /2 - 40 °C · 29 km/h                        7C6 22B002   6-8 odometer km
 //   7A0 22C00B     from 4 on, each tyre: /5 psi, °C + 50, stride 4 (E-GMP 5)
@@ -16,7 +16,7 @@
 extension ElectricCar {
   typealias DataRecord = @Sendable (ElectricCar, DriveCycle.Moment, Int) -> [UInt8]
 
-  /// The pages of a unit by identifier; nil: no such unit, or one that this car has not.
+  /// The data records of an ECU by identifier; nil if this car has no such ECU.
   func records(of unit: UInt32) -> [UInt16: DataRecord]? { (model == .ioniq28 ? ElectricCar.older : ElectricCar.newer[model])?[unit] }
 
   private static let older: [UInt32: [UInt16: DataRecord]]? = [
@@ -62,7 +62,7 @@ extension ElectricCar {
     return record.bytes
   }
 
-  /// 32 cells, from this many times 32 on.
+  /// The voltages of 32 cells, starting at cell 32 · `part` + 1.
   private static func cells(_ part: Int) -> DataRecord {
     { car, moment, _ in
       let usual = BatteryRecord.cell(moment, car.cells)
@@ -161,7 +161,7 @@ extension ElectricCar {
     return record.bytes
   }
 
-  /// How far the pedal is down, in %: what the drive draws, of what it could.
+  /// The accelerator pedal position in %, from the power drawn.
   func pedal(_ moment: DriveCycle.Moment) -> Double {
     moment.speed == 0 ? 0 : min(100, max(0, moment.current) * moment.voltage / 1500)
   }

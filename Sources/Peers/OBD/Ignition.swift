@@ -1,56 +1,58 @@
-// When the simulated car's key is turned, what drives and what sleeps in each position, and the 12 V battery that tells of it. It is a
-// pure function of the time. Facts: a resting lead battery has 12.4 to 12.7 V, a charged one 14.2 V and more; gateways keep the bus
-// awake for a while after the key is out.
+// The ignition of a simulated car over time, with its effects on the bus and the 12 V battery. Pure functions of time.
+// Facts: a lead-acid battery has 12.4 to 12.7 V at rest and 14.2 V and more while charging; gateways keep the bus awake for a while after
+// ignition off.
 
 import Protocols
 
-/// The key of a car over time.
+/// The positions of the ignition key over time.
 public struct Ignition: Sendable {
-  /// Where it stands.
+  /// A position of the key.
   public enum Position: String, Sendable, CaseIterable {
-    /// Nobody answers, and after a while the bus is dead.
+    /// No ECU responds, and after `lingering` the bus is down.
     case off
-    /// Everybody answers; the car stands, and an engine does not run.
+    /// All ECUs respond; the car stands with the engine off.
     case on
     /// The car drives.
     case run
   }
 
-  /// It is turned.
+  /// A turn of the key.
   public struct Turn: Sendable, Equatable {
     public var position: Position
-    /// Since the start.
+    /// The time since the start.
     public var time: Nanoseconds
 
-    /// Turned to this position then.
+    /// Creates a turn to this position.
     public init(_ position: Position, at time: Nanoseconds) { (self.position, self.time) = (position, time) }
 
-    /// Reads `off@30`, `on@0`, `run@45`.
+    /// Parses `off@30`, `on@0` or `run@45`.
     public init(_ text: String) throws(ValueError) {
       let parts = text.split(separator: "@", omittingEmptySubsequences: false)
       let names = Position.allCases.map(\.rawValue)
       guard parts.count == 2, let position = Position(rawValue: String(parts[0])), let seconds = Int64(parts[1]),
         (0...604_800).contains(seconds)
       else {
-        throw ValueError("\"\(text)\" turns no key: write one of \(names.joined(separator: ", ")), @, and seconds since the start, off@30")
+        throw ValueError(
+          "invalid key position \"\(text)\": write \(names.joined(separator: ", ")), then @ and the seconds since the start, for example off@30"
+        )
       }
       self.init(position, at: seconds * .second)
     }
   }
 
-  /// What the bus is like for somebody who asks.
+  /// The state of the bus for a tester.
   enum BusState { case awake, silent, dead }
 
-  /// How long the bus stays alive when nobody answers any more.
+  /// The time that the bus stays up after ignition off.
   public static let lingering: Nanoseconds = 10 * .second
   private static let settling: Nanoseconds = 8 * .second
   private static let resting = 12_400
 
-  /// When it all began.
+  /// The start of the simulation.
   public let origin: Instant
   private let turns: [Turn]
 
-  /// A key that is in `run` from the start, and turned as told.
+  /// Creates an ignition that is in `run` from the start, with later turns.
   public init(origin: Instant = 0, _ turns: [Turn] = []) {
     self.origin = origin
     self.turns = [Turn(.run, at: 0)] + turns.sorted { $0.time < $1.time }
@@ -63,7 +65,7 @@ public struct Ignition: Sendable {
     return turns.last { $0.time <= elapsed }?.position ?? .run
   }
 
-  /// How long the car has been in one of these positions without a break; nil: it is not.
+  /// How long the key has been in one of these positions without interruption; nil if it is in another one.
   func time(in positions: Set<Position>, at now: Instant) -> Nanoseconds? {
     let elapsed = elapsed(at: now)
     var since: Nanoseconds?
@@ -76,20 +78,20 @@ public struct Ignition: Sendable {
     return time < Ignition.lingering ? .silent : .dead
   }
 
-  /// How far the journey is. A car that is stopped stands at once; when it goes on, a new round begins.
+  /// The driving time since the start. After a stop a new drive cycle begins.
   func drivingTime(at now: Instant) -> Nanoseconds {
     let (elapsed, round) = (elapsed(at: now), Nanoseconds(DriveCycle.period) * .second)
     if turns.count == 1 { return elapsed }
     var driven: Nanoseconds = 0
     for (turn, next) in zip(turns, turns.dropFirst().map(\.time) + [.max]) where turn.position == .run && turn.time <= elapsed {
       driven += min(elapsed, next) - turn.time
-      // `run` after `run` is no stop.
+      // `run` after `run` is not a stop.
       if next <= elapsed, turns.last(where: { $0.time <= next })?.position != .run { driven = (driven + round - 1) / round * round }
     }
     return driven
   }
 
-  /// The 12 V battery in mV: charged in these positions, else on its way down to rest, and then 0.1 V less every hour.
+  /// The voltage of the 12 V battery in mV: `charged` in these positions, else it falls to the resting voltage and then by 0.1 V per hour.
   func supply(_ charged: Int, in positions: Set<Position>, at now: Instant) -> Int {
     guard turns.count > 1, let time = time(in: Set(Position.allCases).subtracting(positions), at: now) else { return charged }
     if time < elapsed(at: now), time < Ignition.settling {

@@ -1,6 +1,6 @@
-// Bytes of a page by their places, and a page under construction from its beginning. Values that do not fit are cut to what does.
+// Builders for data records: by byte position, and in order. Values are clamped to the range of their field.
 
-/// A page of so many bytes, all 0 until something is put there. What lies outside is not written.
+/// A record of fixed length, initially 0. Bytes outside of it are ignored.
 struct Layout: Sendable {
   private(set) var bytes: [UInt8]
 
@@ -10,24 +10,24 @@ struct Layout: Sendable {
     for (offset, byte) in more.enumerated() where bytes.indices.contains(place + offset) { bytes[place + offset] = byte }
   }
 
-  /// A number of so many bytes, the high one first; a negative one as its two's complement.
+  /// Puts a big-endian number of `count` bytes; a negative one in two's complement.
   mutating func put(_ number: Double, bytes count: Int, at place: Int) {
-    let most = Double(1 << (8 * count)) - 1
-    let value = Int(max(-most / 2, min(most, number.rounded())))
+    let maximum = Double(1 << (8 * count)) - 1
+    let value = Int(max(-maximum / 2, min(maximum, number.rounded())))
     put((0..<count).reversed().map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }, at: place)
   }
 
-  /// A signed byte.
+  /// Puts a signed byte.
   mutating func put(signed number: Double, at place: Int) { put(max(-128, min(127, number)), bytes: 1, at: place) }
 
-  /// A signed number of two bytes, the low one first.
+  /// Puts a signed little-endian number of two bytes.
   mutating func put(little number: Double, at place: Int) {
     let value = Int16(max(-32_768, min(32_767, number.rounded())))
     put([UInt8(truncatingIfNeeded: value), UInt8(truncatingIfNeeded: value >> 8)], at: place)
   }
 }
 
-/// Bytes under construction, most significant first.
+/// A record that is built in order, in big endian.
 struct BigEndian {
   private(set) var bytes: [UInt8]
 

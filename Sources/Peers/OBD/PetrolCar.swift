@@ -1,18 +1,17 @@
-// A petrol car behind the adapter, with two control units of the emission standard: engine and transmission. This file decides who
-// answers what; the values are PetrolParameters', what the units know of themselves PetrolIdentity's.
+// A petrol car with two emission-related ECUs, ECM and TCM. PetrolParameters has the values, PetrolIdentity the identification.
 // Facts: SAE J1979 (ISO 15031-5) services 01 to 0A on each bus; ISO 14229 negative responses.
 
 import Protocols
 
-/// A petrol car on its repeating drive.
+/// A petrol car on the repeating drive cycle.
 public struct PetrolCar: Car {
-  /// A control unit.
+  /// An ECU.
   struct Unit: Sendable {
     var number: UInt8
     var parameters: [UInt8: PetrolParameters.Parameter]
     var identity: PetrolIdentity
     var memory: TroubleMemory
-    /// What was frozen with the first code; the transmission freezes nothing.
+    /// The PIDs of the freeze frame; the TCM has none.
     var frozen: Set<UInt8> = []
     var monitors: [UInt8: [UInt8]] = [:]
     var isEngine: Bool { number == 0x10 }
@@ -22,12 +21,12 @@ public struct PetrolCar: Car {
   public let padding: UInt8? = 0x00
   public let ignition: Ignition
   private(set) var units: [Unit]
-  /// Behind the gateway; it hears nothing that is asked of everybody.
+  /// Behind the gateway: it does not receive functional requests.
   private let axle = RearAxleECU()
-  /// On the journey, where the frozen frame was frozen: in the cruise at 80 km/h.
+  /// The time of the freeze frame in the drive cycle in s, at a steady 80 km/h.
   private static let frozenAt = 70.0
 
-  /// A car with this bus; the engine controller has the standard's scales, or others, which it tells.
+  /// Creates a car with this bus. With `hasOwnScales` the ECM reports its own scaling in PIDs 4F and 50.
   public init(_ bus: DiagnosticBus = .can11, _ ignition: Ignition = Ignition(), hasOwnScales: Bool = false) {
     (self.bus, self.ignition) = (bus, ignition)
     units = [
@@ -53,8 +52,8 @@ public struct PetrolCar: Car {
       if service == 0x04, request.count == 1, !state.moment.isRunning {
         units[index].memory.clear(state.moment.seconds, state.moment.distance)
       }
-      for payload in answers(of: units[index], to: request, service, state) where !(isForAll && isQuiet(payload)) {
-        // The transmission is a little slower; each of the messages on a K-line follows the one before.
+      for payload in answers(of: units[index], to: request, service, state) where !(isForAll && isSuppressed(payload)) {
+        // The TCM is a little slower. On a K-line responses follow each other.
         replies.append(
           Reply(id: bus.source(of: units[index].number), payload: payload, delay: Nanoseconds(index) * 700 * .microsecond))
       }
@@ -66,8 +65,8 @@ public struct PetrolCar: Car {
     return replies
   }
 
-  /// Asked of everybody, nobody says aloud that it does not know the service or what it was asked for.
-  private func isQuiet(_ payload: [UInt8]) -> Bool {
+  /// Negative responses that ECUs do not send to functional requests (ISO 14229).
+  private func isSuppressed(_ payload: [UInt8]) -> Bool {
     payload.first == 0x7F && payload.count == 3 && [0x11, 0x12, 0x31].contains(payload[2])
   }
 
@@ -78,12 +77,12 @@ public struct PetrolCar: Car {
       supply: supply(at: now), running: Double(time ?? 0) / 1e9)
   }
 
-  /// A unit's messages; on a K-line more than one may be needed.
+  /// The response messages of an ECU; on a K-line there may be several.
   private func answers(of unit: Unit, to request: [UInt8], _ service: UInt8, _ state: PetrolState) -> [[UInt8]] {
     let arguments = request.dropFirst()
     switch service {
     case 0x01:
-      // Up to six at once, on CAN; what it has not it does not mention.
+      // Up to six PIDs on CAN. Unsupported ones are left out.
       guard (1...(bus.isCAN ? 6 : 1)).contains(arguments.count) else { return [] }
       let values = arguments.flatMap { number in PetrolParameters.value(number, of: unit.parameters, state).map { [number] + $0 } ?? [] }
       return values.isEmpty ? [] : [[0x41] + values]
@@ -94,7 +93,7 @@ public struct PetrolCar: Car {
       guard arguments.isEmpty else { return [Reply.refusal(service, 0x12)] }
       return codes(unit.memory.codes(of: service), service)
     case 0x04:
-      // The engine decides for both.
+      // The running engine prevents clearing in both ECUs.
       return [state.moment.isRunning ? Reply.refusal(0x04, 0x22) : [0x44]]
     case 0x06 where bus.isCAN && unit.isEngine:
       guard let number = arguments.first, arguments.count == 1 else { return [] }
@@ -113,7 +112,7 @@ public struct PetrolCar: Car {
     }
   }
 
-  /// The frozen frame, of which there is one: pairs of a parameter and the frame's number.
+  /// The freeze frame for pairs of a PID and a frame number. There is only frame 0.
   private func frozen(_ arguments: ArraySlice<UInt8>, of unit: Unit) -> [UInt8]? {
     guard arguments.count % 2 == 0, (2...(bus.isCAN ? 6 : 2)).contains(arguments.count) else { return nil }
     let frozen = PetrolState(
@@ -136,7 +135,7 @@ public struct PetrolCar: Car {
     return values.isEmpty ? nil : values
   }
 
-  /// Codes behind their count; on a K-line three slots a message, and no count.
+  /// Trouble codes: with a count on CAN; on a K-line three per message, without a count.
   private func codes(_ codes: [UInt16], _ service: UInt8) -> [[UInt8]] {
     let bytes = codes.flatMap { [UInt8($0 >> 8), UInt8($0 & 0xFF)] }
     if bus.isCAN { return [[service | 0x40, UInt8(clamping: codes.count)] + bytes] }

@@ -1,32 +1,32 @@
-// What the engine of a simulated petrol car does on the round that DriveCycle drives: a pure function of the seconds since the start.
-// It knows no wire format. Facts: road load as in DriveCycle; a turbocharged engine of 1.6 l, 14.7 kg of air burn 1 kg of petrol, which
-// has 34 MJ and 745 g a litre; a third of it reaches the wheels; warm it is after some three minutes.
+// The engine of a simulated petrol car on the drive cycle of DriveCycle, a pure function of the time since the start.
+// Facts: road load as in DriveCycle; a turbocharged 1.6 l engine; stoichiometric ratio 14.7; petrol with 34 MJ/l and 745 g/l; efficiency
+// 1/3; warm after about three minutes.
 
-/// An engine on its round.
+/// The engine on the drive cycle.
 struct PetrolDrive: Sendable {
-  /// Everything that moves, at one instant.
+  /// All changing values at one instant.
   struct Moment: Sendable {
     var seconds: Double
     var isRunning: Bool
     var speed: Double  // km/h
     var engineSpeed: Double  // rpm
     var power: Double  // kW at the wheels; braking is negative
-    var load: Double  // % of what fits into the cylinders without the turbocharger
+    var load: Double  // % of the cylinder charge without boost
     var airFlow: Double  // g/s
     var fuelRate: Double  // l/h
     var throttle: Double  // %
     var pedal: Double  // %
     var distance: Double  // km since the start
     var fuel: Double  // l since the start
-    /// No fuel is injected: the wheels turn the engine.
+    /// Overrun fuel cut-off: the wheels turn the engine.
     var overruns: Bool { isRunning && fuelRate == 0 }
 
-    /// From cold to warm, as a part of the way, for something that takes so many seconds.
+    /// Warm-up from 0 (cold) to 1 (warm) with this time constant in s.
     func warmth(_ time: Double) -> Double { seconds / (seconds + time) }
   }
 
   static let idle = 780.0
-  /// rpm per km/h in each gear, and up to which speed it is used.
+  /// The maximum speed in km/h and the rpm per km/h of each gear.
   private static let gears: [(upTo: Double, turns: Double)] = [(22, 118), (42, 68), (66, 45), (90, 34), (105, 27), (.infinity, 23)]
   private static let spent = DriveCycle.table { fuelRate($0) / 3600 }
 
@@ -46,7 +46,7 @@ struct PetrolDrive: Sendable {
       pedal: 15 + demand * 0.7, distance: DriveCycle.distance(seconds), fuel: DriveCycle.total(spent, seconds))
   }
 
-  /// The wheels turn the engine in gear; below idle the clutch slips.
+  /// Engine speed in rpm, at least idle: below it the clutch slips.
   private static func engineSpeed(_ speed: Double) -> Double {
     let gear = gears.first { abs(speed) <= $0.upTo } ?? (0, 23)
     return max(idle + 12 * (abs(speed) > 0 ? 1 : 0), abs(speed) * gear.turns)
@@ -58,7 +58,7 @@ struct PetrolDrive: Sendable {
     return (1380 * motion.acceleration * speed + (140 + 0.39 * speed * speed) * abs(speed)) / 1000
   }
 
-  /// Litres an hour: what idling takes at that speed, and what the wheels want; nothing while they push.
+  /// Fuel rate in l/h: idle consumption and wheel power; 0 on overrun.
   private static func fuelRate(_ seconds: Double) -> Double {
     let motion = DriveCycle.motion(seconds)
     let (power, engineSpeed) = (power(motion), engineSpeed(motion.speed))

@@ -1,22 +1,23 @@
-// What a control unit of a simulated petrol car says of itself: the car's number, its programme and that programme's check, its name;
-// and the results of its monitors. Facts: SAE J1979 services 06 and 09. On CAN an item is one message with a count of what it holds; on a
-// K-line it is several of four bytes each, numbered from 1, and the item before it tells how many.
+// The identification of an ECU of a simulated petrol car (VIN, CAL ID, CVN, name), and its on-board monitoring results.
+// Facts: SAE J1979 services 06 and 09. On CAN an item is one message with a count; on a K-line it is several messages of four bytes,
+// numbered from 1, and the item before it has their number.
 
-/// What one control unit answers to service 09.
+/// The data of service 09 of one ECU.
 struct PetrolIdentity: Sendable {
   var vin: String?
-  var programme: String
-  var check: [UInt8]
+  var calibrationID: String
+  var verificationNumber: [UInt8]
   var name: [UInt8]
 
   static let engine = PetrolIdentity(
-    vin: "WVWZZZ1KZAW000042", programme: "VSIM-ENG-16T-042", check: [0x4B, 0x1D, 0x07, 0xE5], name: Array("ECM\0-EngineControl\0\0".utf8))
+    vin: "WVWZZZ1KZAW000042", calibrationID: "VSIM-ENG-16T-042", verificationNumber: [0x4B, 0x1D, 0x07, 0xE5],
+    name: Array("ECM\0-EngineControl\0\0".utf8))
   static let transmission = PetrolIdentity(
-    vin: nil, programme: "VSIM-TCM-7DQ-042", check: [0x9A, 0x33, 0x20, 0x0C], name: Array("TCM\0-TransmisCtrl\0\0\0".utf8))
+    vin: nil, calibrationID: "VSIM-TCM-7DQ-042", verificationNumber: [0x9A, 0x33, 0x20, 0x0C], name: Array("TCM\0-TransmisCtrl\0\0\0".utf8))
 
-  /// The messages that answer an item; none: it has nothing of that kind.
+  /// The response messages for an item; empty if it is not supported.
   func answers(_ item: UInt8, _ bus: DiagnosticBus) -> [[UInt8]] {
-    var items: [UInt8: [UInt8]] = [0x04: Array(programme.utf8), 0x06: check, 0x0A: name]
+    var items: [UInt8: [UInt8]] = [0x04: Array(calibrationID.utf8), 0x06: verificationNumber, 0x0A: name]
     if let vin { items[0x02] = (bus.isCAN ? [] : [0, 0, 0]) + Array(vin.utf8) }
     if item == 0 {
       let numbers = items.keys.flatMap { bus.isCAN ? [$0] : [$0 - 1, $0] }
@@ -31,8 +32,8 @@ struct PetrolIdentity: Sendable {
     return items[item &+ 1].map { [[0x49, item, UInt8($0.count / 4)]] } ?? []
   }
 
-  /// Results by monitor, each as monitor, test, unit and scale, value, least, most. The O2 sensor (unit 0A, 0.122 mV) and the catalyst
-  /// (20, 0.0039) have failed, as the stored codes say; no cylinder misfires (24, counts).
+  /// Test results by monitor: MID, TID, unit and scaling ID, value, min, max. The O2 sensor (UASID 0A, 0.122 mV) and the catalyst
+  /// (20, 0.0039) have failed, matching the stored codes; there are no misfires (24, counts).
   static let monitors: [UInt8: [UInt8]] = [
     0x01: [0x01, 0x01, 0x0A, 0x0E, 0x66, 0x00, 0x00, 0xFF, 0xFF, 0x01, 0x05, 0x10, 0x00, 0x7D, 0x00, 0x00, 0x00, 0x64],
     0x21: [0x21, 0x80, 0x20, 0x01, 0x1A, 0x00, 0x00, 0x01, 0x00],

@@ -1,18 +1,17 @@
-// The parameters of service 01 that a simulated petrol car has, by number, each as the bytes that stand behind its number. The bitmaps
-// of what there is come from this very table, so that they cannot lie. It must never know who asked.
-// Facts: SAE J1979 (ISO 15031-5), lengths and formulas; enumerations: fuel system 02 closed loop, 04 open while coasting; standard 06,
+// The PIDs of service 01 of a simulated petrol car, as their data bytes. The bitmaps of supported PIDs are derived from these tables.
+// Facts: SAE J1979 (ISO 15031-5), lengths and formulas; enumerations: fuel system 02 closed loop, 04 open loop while coasting; standard 06,
 // EOBD; fuel 01, petrol.
 
-/// What a parameter shows.
+/// The state of the car that determines the values.
 struct PetrolState: Sendable {
   var moment: PetrolDrive.Moment
   var memory: TroubleMemory
-  /// mV at the plug.
+  /// The voltage at the connector in mV.
   var supply: Int
-  /// Seconds since the engine was started.
+  /// Seconds since the engine start.
   var running: Double
 
-  /// Seconds and kilometres since the codes were cleared, or since somebody else did, long ago.
+  /// Seconds and kilometres since the codes were cleared, in this drive or long before.
   var sinceCleared: (seconds: Double, distance: Double) {
     guard let cleared = memory.cleared else { return (31_000 + moment.seconds, 407 + moment.distance) }
     return (max(0, moment.seconds - cleared.seconds), max(0, moment.distance - cleared.distance))
@@ -22,7 +21,7 @@ struct PetrolState: Sendable {
 enum PetrolParameters {
   typealias Parameter = @Sendable (PetrolState) -> [UInt8]
 
-  /// The engine's.
+  /// The PIDs of the ECM.
   static let engine: [UInt8: Parameter] = [
     0x01: { $0.memory.readiness($0.sinceCleared.seconds) },
     0x03: { [!$0.moment.isRunning ? 0 : $0.moment.overruns ? 0x04 : 0x02, 0] },
@@ -78,7 +77,7 @@ enum PetrolParameters {
     },
   ]
 
-  /// The same where the engine controller has scales of its own: to 4 (lambda), 2 mA, 510 kPa and 1000 g/s at most, which it tells.
+  /// The same for an ECM with its own scaling, reported in PIDs 4F and 50: maximum lambda 4, 2 mA, 510 kPa and 1000 g/s.
   static let scaledEngine: [UInt8: Parameter] = {
     let own: [UInt8: Parameter] = [
       0x0B: { byte(($0.moment.isRunning ? 12 + $0.moment.load * 1.02 : 101) / 2) },
@@ -91,7 +90,7 @@ enum PetrolParameters {
     return engine.merging(own) { $1 }
   }()
 
-  /// The transmission's.
+  /// The PIDs of the TCM.
   static let transmission: [UInt8: Parameter] = [
     0x01: { [UInt8($0.memory.codes.count) & 0x7F, 0x04, 0, 0] },
     0x05: { celsius(20 + 66 * $0.moment.warmth(400)) },
@@ -99,12 +98,12 @@ enum PetrolParameters {
     0x0D: { byte(abs($0.moment.speed)) },
   ]
 
-  /// A parameter or a bitmap behind its number; nil: this unit has none of that number.
+  /// The data of a PID or a bitmap; nil if it is not supported.
   static func value(_ number: UInt8, of table: [UInt8: Parameter], _ state: PetrolState) -> [UInt8]? {
     number % 0x20 == 0 ? bitmap(from: number, of: Array(table.keys)) : table[number]?(state)
   }
 
-  /// Which of the 32 numbers behind this one there are; the last bit says that a later page holds more.
+  /// The bitmap of the 32 PIDs after `first`. The last bit is set if a later bitmap exists.
   static func bitmap(from first: UInt8, of numbers: [UInt8]) -> [UInt8]? {
     let highest = numbers.max() ?? 0
     guard first == 0 || first < highest else { return nil }
@@ -128,13 +127,13 @@ enum PetrolParameters {
   private static func trim(_ value: Double) -> [UInt8] { byte((value + 100) * 128 / 100) }
   private static func lambda(_ state: PetrolState) -> Double { state.moment.overruns ? 1.99 : 1 + swing(state, 1.7) * 0.015 }
 
-  /// From -1 to 1 and back, so many seconds a turn: what a controlled mixture does.
+  /// A triangle wave from -1 to 1 with this period in s, like that of lambda control.
   private static func swing(_ state: PetrolState, _ period: Double) -> Double {
     let phase = state.moment.seconds.truncatingRemainder(dividingBy: period) / period
     return phase < 0.5 ? 4 * phase - 1 : 3 - 4 * phase
   }
 
-  /// % of 250 Nm; the wheels' power through the engine's speed, or its drag.
+  /// Torque in % of 250 Nm, from wheel power and engine speed; negative on overrun.
   private static func torque(_ moment: PetrolDrive.Moment, demanded: Bool) -> Double {
     guard moment.isRunning else { return 0 }
     let drawn = moment.overruns ? -12 : max(0, moment.power) * 9549 / moment.engineSpeed / 250 * 100 + 7

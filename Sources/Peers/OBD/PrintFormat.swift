@@ -1,20 +1,20 @@
-// How an ELM327 prints a frame under its settings: with or without header, spaces, linefeeds and formatting.
-// It only writes; what arrives and when is decided elsewhere. Facts: print formats as real adapters show them.
+// The output format of frames of an ELM327 under its settings: headers, spaces, linefeeds and formatting.
+// Facts: output of real adapters.
 //
 //   H1 S1 `7EC 10 3E 62 01 01 EF FB E7 `    H1 S0 `7EC103E620101EFFBE7`    H0 `03E`, `0: 62 01 01 EF FB E7 `, `1: …`
-//   H0, one frame: the message alone `41 0D 32 `    CAF0: all eight bytes as they came
-//   29-bit and K-lines under H1: `18 DA F1 10 04 41 0C 0D 74 `, `86 F1 10 41 00 BE 3E F8 11 CD ` with the sum at the end; H0: the data
+//   H0, single frame: only the message `41 0D 32 `    CAF0: all eight bytes as received
+//   29-bit and K-lines under H1: `18 DA F1 10 04 41 0C 0D 74 `, `86 F1 10 41 00 BE 3E F8 11 CD ` with the checksum; H0: the data
 
 extension AdapterSettings {
   var endOfLine: [UInt8] { losesLineEnds ? [] : linefeeds ? [0x0D, 0x0A] : [0x0D] }
 
-  /// What ends every reply: an empty line and the prompt.
+  /// The end of every reply: an empty line and the prompt.
   var prompt: [UInt8] { endOfLine + [0x3E] }
 
-  /// A text as one line.
+  /// Formats a text as one line.
   func line(_ text: String) -> [UInt8] { Array(text.utf8) + endOfLine }
 
-  /// A frame as one line, or two: the length of a long message stands before its first frame.
+  /// Formats a frame as one line, or two: the length of a long message precedes its first frame.
   func line(_ frame: BusFrame) -> [UInt8] {
     var out: [UInt8] = []
     out.reserveCapacity(40)

@@ -1,19 +1,18 @@
-// The rear axle's control unit of a simulated petrol car: it has nothing to do with emissions, answers at the address where electric
-// Hyundais and Kias have their battery, and knows the same request for something else. It must never know who asked.
-// Facts: ISO 14230-3 service 21 (local identifiers are the maker's), ISO 14229 service 19 and its negative responses; SAE J1979 has the
-// address 7E4 for any ECU that the maker puts there.
+// The rear axle ECU of a simulated petrol car. It has the address and a request of the BMS of electric Hyundai and Kia cars, but
+// other data, and is not emission-related.
+// Facts: ISO 14230-3 service 21 (manufacturer-specific local identifiers), ISO 14229 service 19; SAE J1979 leaves 7E4 to the manufacturer.
 
 struct RearAxleECU: Sendable {
-  /// 7E4, answered from 7EC; on 29 bits 18DA14F1.
+  /// 7E4 with responses from 7EC; on 29-bit CAN 18DA14F1.
   static let number: UInt8 = 0x14
 
-  /// Its messages; one where it understands or refuses, none where it keeps quiet.
+  /// Returns the response, positive or negative; empty if there is none.
   func answers(to request: [UInt8], _ moment: PetrolDrive.Moment) -> [[UInt8]] {
     guard let service = request.first else { return [] }
     switch (service, request.dropFirst().first) {
     case (0x21, 0x01?) where request.count == 2: return [[0x61, 0x01] + data(moment)]
     case (0x21, _): return [Reply.refusal(service, 0x12)]
-    // Coupling clutch over temperature, confirmed; a message of the brakes that is missing, pending; and one that only waits for its test.
+    // Clutch over temperature, confirmed; missing message from the brakes, pending; and a code whose test is not complete.
     case (0x19, 0x02?) where request.count == 3:
       let codes: [[UInt8]] = [[0x18, 0x99, 0x98, 0x2C], [0xC1, 0x21, 0x87, 0x04], [0x56, 0x10, 0x13, 0x50]]
       return [[0x59, 0x02, 0x7F] + codes.filter { $0[3] & request[2] != 0 }.flatMap(\.self)]
@@ -24,7 +23,7 @@ struct RearAxleECU: Sendable {
     }
   }
 
-  /// Its data list: wheel speeds, coupling, temperatures with an offset of 40, counters and what is not fitted.
+  /// The data record: wheel speeds, clutch, temperatures with an offset of 40, counters and unused fields.
   private func data(_ moment: PetrolDrive.Moment) -> [UInt8] {
     var record = Layout(59)
     for place in 0..<4 { record.put(moment.speed * 100, bytes: 2, at: place * 2) }

@@ -1,15 +1,15 @@
-// What a control unit of the emission standard remembers of faults: its codes, the frozen frame, how far its monitors are, and what
-// clearing leaves of all that. Facts: SAE J1979 services 01 (parameter 01), 03, 04, 07 and 0A; SAE J2012 codes in two bytes.
+// The fault memory of an emission-related ECU: trouble codes, freeze frame and readiness monitors, and the effect of clearing.
+// Facts: SAE J1979 services 01 (PID 01), 03, 04, 07 and 0A; SAE J2012 codes in two bytes.
 
-/// The memory of one control unit.
+/// The fault memory of one ECU.
 struct TroubleMemory: Sendable, Equatable {
   /// Stored, pending and permanent codes: 0133 is P0133.
   private(set) var codes: [UInt16]
   private(set) var pending: [UInt16]
   let permanent: [UInt16]
-  /// What the frozen frame was frozen for.
+  /// The code that stored the freeze frame.
   private(set) var frozen: UInt16?
-  /// When the codes were cleared: seconds and kilometres of the journey.
+  /// When the codes were cleared: seconds and kilometres since the start.
   private(set) var cleared: (seconds: Double, distance: Double)?
 
   static func == (one: TroubleMemory, other: TroubleMemory) -> Bool {
@@ -20,13 +20,13 @@ struct TroubleMemory: Sendable, Equatable {
     (self.codes, self.pending, self.permanent, self.frozen) = (codes, pending, permanent, frozen)
   }
 
-  /// Permanent codes stay: only the unit itself takes them back.
+  /// Clears codes and freeze frame. Permanent codes stay, because only the ECU can clear them.
   mutating func clear(_ seconds: Double, _ distance: Double) {
     (codes, pending, frozen, cleared) = ([], [], nil, (seconds, distance))
   }
 
-  /// Parameter 01: lamp and count · misfire, fuel system and components, there and to be done · catalyst, evaporation, O2 sensor and
-  /// its heater there · and to be done, which driving does.
+  /// PID 01: MIL and count · misfire, fuel system and components, supported and incomplete · catalyst, EVAP, O2 sensor and its heater,
+  /// supported · incomplete. Driving completes the monitors.
   func readiness(_ seconds: Double) -> [UInt8] {
     let isFresh = cleared != nil
     return [
@@ -35,6 +35,6 @@ struct TroubleMemory: Sendable, Equatable {
     ]
   }
 
-  /// The codes that a service tells: 03 stored, 07 pending, 0A permanent.
+  /// The codes of a service: 03 stored, 07 pending, 0A permanent.
   func codes(of service: UInt8) -> [UInt16] { service == 0x07 ? pending : service == 0x0A ? permanent : codes }
 }

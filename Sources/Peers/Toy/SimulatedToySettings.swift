@@ -1,51 +1,50 @@
-// Who a simulated toy is, what is around it, and the colours of its light. Only values.
-// Facts: protocols of the toy, §A and §C (the colours).
+// The settings of a simulated toy, and the colors of its LED. Facts: protocols of the toy, §A and §C (colors).
 
 import Protocols
 
-/// Who a simulated toy is and what is around it.
+/// The settings of a simulated toy and its environment.
 public struct SimulatedToySettings: Sendable {
-  /// Where the phone listens, and the web server: `tcp:HOST:PORT`.
+  /// The endpoints of the phone and the web server, `tcp:HOST:PORT`.
   public var phone: String
   public var server: String
-  /// HOST:PORT where a toy as documented listens for the phone; nil: as built, it connects to the phone.
+  /// HOST:PORT on which a documented toy listens for the phone; nil for a toy as built, which connects to the phone.
   public var listensAt: String?
-  /// When its button is pressed, from its start on.
+  /// The times of button presses after the start.
   public var presses: [Nanoseconds] = [0]
-  /// How often it is thrown; nil: never.
+  /// The interval of throws; nil for none.
   public var throwEvery: Nanoseconds?
-  /// Whose it is when its card does not say; empty: nobody's.
+  /// The user number if the card has none; empty for none.
   public var user = ""
-  /// The network that it can join; nil: any.
+  /// The network in range; nil to accept any.
   public var network: SimulatedWiFiNetwork?
-  /// How long a network takes to let it in, or to refuse.
+  /// The time that joining a network takes, or its rejection.
   public var joinsAfter: Nanoseconds = 3 * .second
-  /// It was set up before: it is in the network when it has started.
+  /// The toy is set up, and in its network after the start.
   public var isJoined = false
-  /// Its battery in %.
+  /// The battery level in %.
   public var battery = 100
   public var faults: [ToyFault] = []
   public var timing = ToyTiming.real
   public var seed: UInt64 = 1
 
-  /// A toy as it was built.
+  /// Creates the settings of a toy as built.
   public init(phone: String, server: String) { (self.phone, self.server) = (phone, server) }
 }
 
-/// The colours of its light.
+/// The colors of the LED.
 public enum ToyLED: String, Sendable {
   case off, orange, white, pink, green, purple, blue, red
 
   var meaning: String {
     switch self {
     case .off: "no power"
-    case .orange: "it starts"
+    case .orange: "starting"
     case .white: "setup mode"
-    case .pink: "it joins the network"
+    case .pink: "joining the network"
     case .green: "online"
     case .purple: "offline"
-    case .blue: "it talks to the server"
-    case .red: "its battery is low"
+    case .blue: "server request"
+    case .red: "battery low"
     }
   }
 }

@@ -1,29 +1,28 @@
-// What a toy keeps: its SD card's little files, and the network that its Wi-Fi chip remembers by itself. A file that is not
-// what the toy writes counts as absent. It must never hold more than the card's ring of facts.
-// Facts: protocols of the toy, §C (files p, w, s, d, u; a ring of 500 facts; it ships with 500) and §A (the chip remembers).
+// The persistent state of a toy: the files of its SD card, and the network stored in its Wi-Fi chip. Invalid files count as absent.
+// Facts: protocols of the toy, §C (files p, w, s, d, u; a ring of 500 facts; it ships with 500) and §A (the Wi-Fi chip).
 
 import Protocols
 
-/// The card, as it is while the toy runs.
+/// The SD card of a running toy.
 struct ToyCard: Sendable, Equatable {
-  /// As many facts as the ring holds, and as much as its counters count.
+  /// The size of the ring of facts, and the maximum of the counters.
   static let ring = 500
   private static let maxFileSize = 1024
 
-  /// The fact that is spoken next, and the slot that the next one is written to: 0 ..< 500.
+  /// The slot that is spoken next, and the slot that is written next: 0 ..< 500.
   private(set) var next = 0
   private(set) var free = 0
-  /// Plays that the server was not told of, and facts that were not fetched for them: 0 ... 500.
+  /// Plays that are not reported to the server yet, and facts to download for them: 0 ... 500.
   private(set) var unreported = 0
   private(set) var owed = 0
-  /// The user that the phone gave; empty: none.
+  /// The user number from the phone; empty for none.
   private(set) var user = ""
-  /// Facts that were fetched, by slot; the others are those it shipped with.
+  /// Downloaded facts by slot; the other slots have the shipped facts.
   private(set) var facts: [Int: [UInt8]] = [:]
-  /// Name and password that the chip joins by itself.
+  /// The network that the Wi-Fi chip joins automatically.
   private(set) var remembered: ReceivedCredentials?
 
-  /// What was kept, or a new toy's for this user.
+  /// Creates a card from its files; without them, the card of a new toy with this user.
   init(_ files: [String: [UInt8]], user: String) {
     func number(_ name: String, _ range: ClosedRange<Int>) -> Int {
       guard let value = files[name].flatMap({ Int(Self.text($0)) }), range.contains(value) else { return 0 }
@@ -46,7 +45,7 @@ struct ToyCard: Sendable, Equatable {
     return String(decoding: kept, as: UTF8.self)
   }
 
-  /// The fact that a throw plays, and its slot; the next throw plays the next one.
+  /// Returns the next fact and its slot, and advances.
   mutating func play(_ effects: inout Effects) -> (slot: Int, text: String) {
     let slot = next
     next = (next + 1) % Self.ring
@@ -55,8 +54,8 @@ struct ToyCard: Sendable, Equatable {
     return (slot, text)
   }
 
-  /// Keeps a fact where the oldest one was; the slot.
-  mutating func keep(_ fact: [UInt8], _ effects: inout Effects) -> Int {
+  /// Stores a fact in place of the oldest one, and returns its slot.
+  mutating func store(_ fact: [UInt8], _ effects: inout Effects) -> Int {
     let slot = free
     facts[slot] = fact
     free = (free + 1) % Self.ring
@@ -65,15 +64,15 @@ struct ToyCard: Sendable, Equatable {
     return slot
   }
 
-  /// A play of which the server does not know.
-  mutating func owe(_ effects: inout Effects) {
+  /// Counts a play that is not reported to the server.
+  mutating func countUnreported(_ effects: inout Effects) {
     count(unreported: min(Self.ring, unreported + 1), owed: min(Self.ring, owed + 1), &effects)
   }
 
-  /// The server was told of so many plays.
+  /// Subtracts reported plays.
   mutating func reported(_ plays: Int, _ effects: inout Effects) { count(unreported: max(0, unreported - plays), owed: owed, &effects) }
 
-  /// A fact that was owed is there.
+  /// Subtracts a downloaded fact.
   mutating func fetched(_ effects: inout Effects) { count(unreported: unreported, owed: max(0, owed - 1), &effects) }
 
   private mutating func count(unreported: Int, owed: Int, _ effects: inout Effects) {
@@ -82,13 +81,13 @@ struct ToyCard: Sendable, Equatable {
     (self.unreported, self.owed) = (unreported, owed)
   }
 
-  /// Whose toy it is from the next start on.
-  mutating func belong(to user: [UInt8], _ effects: inout Effects) {
+  /// Sets the user, effective from the next start.
+  mutating func setUser(_ user: [UInt8], _ effects: inout Effects) {
     self.user = String(decoding: user, as: UTF8.self)
     effects.append(.store(key: "u.txt", user))
   }
 
-  /// What the chip joins by itself from now on.
+  /// Stores the network in the Wi-Fi chip.
   mutating func remember(_ credentials: ReceivedCredentials, _ effects: inout Effects) {
     remembered = credentials
     effects.append(.store(key: "esp8266.txt", credentials.network + [0x0A] + credentials.password))

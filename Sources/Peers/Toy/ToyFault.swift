@@ -1,11 +1,11 @@
-// What can go wrong between a Trivia toy and the phone that sets it up.
+// The faults of a Trivia toy during setup.
 // Facts: protocols of the toy, §A (redials, early firmware's yes and no, the network that vanishes) and §F.
 
 import Protocols
 
 public typealias ToyFault = Fault<ToyFaultKind>
 
-/// The faults of a toy. Where a connection goes wrong, WHEN counts how many do before one goes well.
+/// The faults of a toy. WHEN is the number of affected connections.
 public enum ToyFaultKind: String, FaultKind {
   case redial, early, mute, split, newline, yes, no, silent, reset
 
@@ -21,18 +21,18 @@ public enum ToyFaultKind: String, FaultKind {
 
   public var takesTime: Bool { false }
 
-  /// What it does.
+  /// The description of the fault.
   public var help: String {
     switch self {
-    case .redial: "it closes right after its ok, and connects again; three times if WHEN is left out"
-    case .early: "it closes when the phone's ok has come, before its own, and connects again; once"
-    case .mute: "it connects and says nothing until the phone closes; once"
-    case .split: "its ok comes in two segments, 100 ms apart"
-    case .newline: "it says ok with a line feed"
-    case .yes: "it says yes after the credentials, as an early firmware did"
-    case .no: "it says no after them"
-    case .silent: "it never closes after them"
-    case .reset: "it resets the connection after them"
+    case .redial: "close right after the toy's ok, and reconnect (default 3)"
+    case .early: "close after the phone's ok, before the toy's, and reconnect (default 1)"
+    case .mute: "connect, and send nothing until the phone closes (default 1)"
+    case .split: "send ok in two segments, 100 ms apart"
+    case .newline: "send ok with a line feed"
+    case .yes: "send yes after the credentials, like an early firmware"
+    case .no: "send no after the credentials"
+    case .silent: "do not close after the credentials"
+    case .reset: "reset the connection after the credentials"
     }
   }
 }

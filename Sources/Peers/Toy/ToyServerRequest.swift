@@ -1,23 +1,22 @@
-// What a toy asks a web server for, byte for byte, and how it reads the answer. It must never be a better client than the toy:
-// two spaces where it has two, what lies behind its buffer, a fact out of the headers.
-// Facts: protocols of the toy, §C.
+// The HTTP requests of the toy and its parsing of replies, with the defects of the firmware: double spaces, bytes after its buffer, facts
+// read from the header. Facts: protocols of the toy, §C.
 
 import Protocols
 
-/// One thing that a toy wants of the server, for which it opens one connection.
+/// A request of the toy, sent on its own connection.
 enum ToyServerRequest: Sendable, Equatable {
-  /// A new fact, after a throw or because it is owed.
-  case fetch(isOwed: Bool)
-  /// One play, just now.
+  /// Downloads a new fact, after a throw or as a retry.
+  case fetch(isRetry: Bool)
+  /// Reports the current play.
   case reportOne
-  /// Plays that were not reported.
+  /// Reports earlier plays.
   case report(Int)
 
   private static let rest = " HTTP/1.1\r\nHost: triviotoy.azurewebsites.net\r\nConnection: keep-alive\r\n\r\n"
-  /// Where it puts together the report of plays, without a mark for its end.
+  /// The size of the buffer for the report of plays, which is not terminated.
   private static let buffer = 100
 
-  /// The request for this user, and what lies behind it in memory.
+  /// The bytes of the request for this user, including those after the buffer.
   func request(user: String, noise: inout Noise) -> [UInt8] {
     switch self {
     case .fetch: Array("GET /Trivia/\(user) \(Self.rest)".utf8)
@@ -28,27 +27,27 @@ enum ToyServerRequest: Sendable, Equatable {
     }
   }
 
-  /// By how many bytes the request overflows the buffer that it is put together in.
+  /// The number of bytes by which the request overflows its buffer.
   func overflow(user: String) -> Int {
     guard case .report(let plays) = self else { return 0 }
     return max(0, "GET /User/History/\(user)/\(plays)\(Self.rest)".utf8.count - Self.buffer)
   }
 }
 
-/// What a toy makes of the one packet that it reads.
+/// A reply as parsed by the toy, which reads a single packet.
 struct ToyServerReply: Sendable, Equatable {
-  /// The buffer for it.
-  static let longest = 1024
+  /// The size of the receive buffer.
+  static let maxLength = 1024
 
-  /// It begins as an answer should.
+  /// The reply begins with the expected status line.
   var isOK: Bool
-  /// Every byte between double quotes, wherever they stand.
+  /// All bytes between double quotes, in header or body.
   var fact: [UInt8]
-  /// Bytes that were lost.
+  /// The number of lost bytes.
   var excess: Int
 
   init(packet: [UInt8]) {
-    let kept = packet.prefix(Self.longest)
+    let kept = packet.prefix(Self.maxLength)
     isOK = kept.starts(with: "HTTP/1.1 200 OK".utf8)
     excess = packet.count - kept.count
     var isInside = false

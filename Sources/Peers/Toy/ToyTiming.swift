@@ -1,34 +1,32 @@
-// How long a toy takes, and how long it waits. Only numbers.
-// Facts: protocols of the toy, §A (500, 2000, 54464 and 10000 ms, one second of being busy) and §C (10 s, one look at the
-// acceleration each 500 ms); 150 ms are what its library waits after closing. How long it boots is our definition.
+// The times of a toy. Facts: protocols of the toy, §A (500, 2000, 54464 and 10000 ms, 1 s busy) and §C (10 s, acceleration read every
+// 500 ms); 150 ms is the wait of its library after closing. The boot time is our definition.
 
 import Protocols
 
 /// The times of a toy.
 public struct ToyTiming: Sendable, Equatable {
-  /// LED orange.
+  /// The boot time (LED orange).
   public var boot: Nanoseconds = 2 * .second
-  /// Every attempt to connect takes so long, or less where it succeeds.
+  /// The timeout of a connection attempt.
   public var dial: Nanoseconds = 500 * .millisecond
   /// From closing a connection to the next attempt.
   public var rest: Nanoseconds = 150 * .millisecond
-  /// For the phone's first packet.
+  /// The timeout for the first packet of the phone.
   public var firstPacket: Nanoseconds = 2000 * .millisecond
-  /// After its own `ok` it does not hear what comes.
+  /// The time after its `ok` in which the toy loses input.
   public var busy: Nanoseconds = 1000 * .millisecond
-  /// For the credentials, from then on: 120 000 ms in a parameter of 16 bits.
+  /// The timeout for the credentials: 120 000 ms truncated to 16 bits.
   public var credentials: Nanoseconds = (120_000 % 65_536) * .millisecond
-  /// For the network to take it in.
+  /// The timeout for joining the network.
   public var join: Nanoseconds = 10 * .second
-  /// For a web server's answer, from its request on.
+  /// The timeout for the reply of the web server.
   public var answer: Nanoseconds = 10 * .second
   /// Between two passes of its main loop.
   public var pass: Nanoseconds = 500 * .millisecond
 
-  /// As the toy was built.
+  /// The times of the real toy.
   public static let real = ToyTiming()
-  /// For tests: a tenth where it keeps others waiting, or is kept waiting by what is not there. The two seconds for a phone's
-  /// first packet stay, for on a busy machine they are not long.
+  /// Times for tests, about a tenth. The timeout for the first packet stays at 2 s, for slow machines.
   public static let instant = ToyTiming(
     boot: 50 * .millisecond, dial: 50 * .millisecond, rest: 15 * .millisecond, busy: 100 * .millisecond, credentials: 5446 * .millisecond,
     join: .second, answer: .second, pass: 50 * .millisecond)

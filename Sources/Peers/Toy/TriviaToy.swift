@@ -1,10 +1,6 @@
-// The Trivia toy seen from its two servers: the phone that sets it up, and the web server with the facts. This file owns what
-// it is made of and what its light shows; TriviaToySetup the handshake with the phone, TriviaToyPlay throws and what follows from them.
-// It must never be better than the firmware: it does not notice that the other side has closed, and it hears one packet.
-// Facts: protocols of the toy, §A and §C; §D for `documented`; the library of its Wi-Fi chip (it waits for packets alone).
-//
-//   phone     openLink, or listen where it is as documented; closeLink; resetLink for a connection that is cut off
-//   server    openLink and closeLink, once for each request
+// A simulated Trivia toy, a client of a phone (TriviaToySetup) and a web server (TriviaToyPlay), with the defects of its firmware.
+// Facts: protocols of the toy, §A and §C; §D for `documented`; the library of its Wi-Fi chip (it only waits for packets).
+// Links: `phone` uses openLink, or listen if documented, closeLink and resetLink; `server` openLink and closeLink for each request.
 
 import Protocols
 
@@ -13,20 +9,20 @@ public struct TriviaToy: Machine {
   enum Phase: Sendable {
     case off
     case booting(until: Instant)
-    /// The main loop, maybe with a connection to the server.
+    /// The main loop, possibly with a server request.
     case playing(ToyExchange)
     case resting(until: Instant)
     case dialling(until: Instant)
-    /// As documented: it listens, and nobody is there.
+    /// As documented: listening without a connection.
     case waitingForPhone
     case waitingForOK(until: Instant)
-    /// Its `ok` is being sent, or the second half of it waits.
+    /// Sending `ok`, or the first half of it.
     case answering(rest: [UInt8])
     case pausing(until: Instant, rest: [UInt8])
     case busy(until: Instant)
     case waitingForCredentials(until: Instant)
     case mute
-    /// The answer of an early firmware is being sent.
+    /// Sending the final reply of an early firmware.
     case parting(ReceivedCredentials)
     case joining(ReceivedCredentials, until: Instant, succeeds: Bool)
   }
@@ -40,14 +36,14 @@ public struct TriviaToy: Machine {
   var phase = Phase.off
   var card = ToyCard([:], user: "")
   var noise: Noise
-  /// The user that it speaks for: the card's of when it started.
+  /// The active user: that of the card at the start.
   public internal(set) var user = ""
-  /// It is in a network.
+  /// Whether the toy is in a network.
   public internal(set) var isOnline = false
   var origin: Instant = 0
   var presses: [Instant] = []
   var nextThrow: Instant?
-  /// When the main loop tries again what failed.
+  /// When the main loop retries failed requests.
   var nextPass: Instant = 0
   var connections = 0
   var mismatches = 0
@@ -55,13 +51,13 @@ public struct TriviaToy: Machine {
   var lastSend: SendID = 0
   private var reportedLED = ToyLED.off
 
-  /// A toy without power; `started` switches it on.
+  /// Creates a toy that is off; `started` switches it on.
   public init(_ settings: SimulatedToySettings) {
     self.settings = settings
     noise = Noise(seed: settings.seed)
   }
 
-  /// What its light shows. A low battery takes the place of what the main loop shows.
+  /// The color of the LED. A low battery overrides the colors of the idle main loop.
   public var led: ToyLED {
     switch phase {
     case .off: .off
@@ -87,10 +83,10 @@ public struct TriviaToy: Machine {
     switch input {
     case .started(let restored, _): start(restored, at: now)
     case .linkChanged(Self.phone, let state): phoneChanged(state, at: now, &effects)
-    case .linkChanged(Self.server, .up): serverIsThere(at: now, &effects)
-    case .received(Self.phone, let bytes): hear(bytes, at: now, &effects)
+    case .linkChanged(Self.server, .up): serverConnected(at: now, &effects)
+    case .received(Self.phone, let bytes): receive(bytes, at: now, &effects)
     case .received(Self.server, let bytes): read(bytes, at: now, &effects)
-    case .sent(let id, _) where id == lastSend: phoneHasHeard(at: now, &effects)
+    case .sent(let id, _) where id == lastSend: sentToPhone(at: now, &effects)
     case .perform(let id, _): effects.append(.complete(id, .failure(.refused(code: "no-action", "a simulated toy takes no commands"))))
     case .stopping: effects.append(.stopped)
     default: break
@@ -110,20 +106,20 @@ public struct TriviaToy: Machine {
     phase = .booting(until: now + timing.boot)
   }
 
-  /// What is due now; every step ends in a phase whose moment is later, or in none.
+  /// Runs what is due. Each step ends in a phase with a later timer, or none.
   private mutating func step(at now: Instant, _ effects: inout Effects) {
     switch phase {
     case .playing(let exchange): stepMainLoop(exchange, at: now, &effects)
     case .booting:
       isOnline = settings.isJoined || card.remembered.map(canJoin) ?? false
-      tell("user", user.isEmpty ? "its card names no user" : "its card says user \(user)", &effects)
+      report("user", user.isEmpty ? "no user on the card" : "user \(user) on the card", &effects)
       enterMainLoop(at: now)
       lookAtButton(at: now, &effects)
     default: stepSetup(at: now, &effects)
     }
   }
 
-  /// The main loop begins, or begins again.
+  /// Enters the main loop.
   mutating func enterMainLoop(at now: Instant) {
     phase = .playing(.none)
     nextPass = now + timing.pass
@@ -131,14 +127,14 @@ public struct TriviaToy: Machine {
   }
 
   func canJoin(_ credentials: ReceivedCredentials) -> Bool {
-    credentials.isPossible && settings.network?.takes(credentials) != false && settings.joinsAfter <= timing.join
+    credentials.isPossible && settings.network?.accepts(credentials) != false && settings.joinsAfter <= timing.join
   }
 
-  func tell(_ name: String, _ text: String, _ effects: inout Effects) { effects.append(.event(name: name, text: text)) }
+  func report(_ name: String, _ text: String, _ effects: inout Effects) { effects.append(.event(name: name, text: text)) }
 
   private mutating func showLED(_ effects: inout Effects) {
     guard led != reportedLED else { return }
     reportedLED = led
-    tell("led", "LED \(led.rawValue): \(led.meaning)", &effects)
+    report("led", "LED \(led.rawValue): \(led.meaning)", &effects)
   }
 }

@@ -1,6 +1,4 @@
-// The toy in its setup mode: it has a network of its own, connects to the phone or waits for it, and is told the network of
-// the house. It owns the handshake and its traps, and must never hear what the firmware would not.
-// Facts: protocols of the toy, §A.
+// The setup mode of the toy: the handshake with the phone, the credentials, and joining the network. Facts: protocols of the toy, §A.
 
 import Protocols
 
@@ -9,7 +7,7 @@ extension TriviaToy {
 
   mutating func enterSetup(at now: Instant, _ effects: inout Effects) {
     (connections, mismatches) = (0, 0)
-    tell("setup", "the button is pressed: its open network Trivio is on", &effects)
+    report("setup", "button pressed: the open network Trivio is up", &effects)
     dial(at: now, &effects)
   }
 
@@ -23,7 +21,7 @@ extension TriviaToy {
     }
   }
 
-  /// Gives this connection up and tries another one.
+  /// Closes this connection, and opens another one.
   private mutating func redial(at now: Instant, _ effects: inout Effects) {
     effects.append(.closeLink(Self.phone))
     if settings.listensAt == nil { phase = .resting(until: now + timing.rest) } else { dial(at: now, &effects) }
@@ -36,12 +34,12 @@ extension TriviaToy {
       effects.append(.closeLink(Self.phone))
       dial(at: now, &effects)
     case .waitingForOK:
-      tell("setup", "the phone says nothing: it closes and connects again", &effects)
+      report("setup", "no packet from the phone: reconnecting", &effects)
       redial(at: now, &effects)
-    case .pausing(_, let rest): say(rest, then: .answering(rest: []), &effects)
+    case .pausing(_, let rest): send(rest, then: .answering(rest: []), &effects)
     case .busy: phase = .waitingForCredentials(until: now + timing.credentials)
     case .waitingForCredentials:
-      tell("setup", "no credentials in time: its network is off, and the button must be pressed again", &effects)
+      report("setup", "timeout waiting for credentials: network Trivio is down; the button must be pressed again", &effects)
       effects.append(.closeLink(Self.phone))
       leaveSetup(at: now)
     case .joining(let credentials, _, let succeeds): finishJoining(credentials, succeeds, at: now, &effects)
@@ -55,47 +53,47 @@ extension TriviaToy {
       connections += 1
       if hasFault(.mute, at: now) { phase = .mute } else { phase = .waitingForOK(until: now + timing.firstPacket) }
     case (.waitingForPhone, .down(let reason)):
-      tell("setup", "it cannot listen: \(reason)", &effects)
+      report("setup", "cannot listen: \(reason)", &effects)
       phase = .resting(until: now + .second)
     case (.mute, .down): redial(at: now, &effects)
     case (_, .up): effects.append(.closeLink(Self.phone))
-    // Its library waits for packets alone: whoever is gone is waited for.
+    // The library only waits for packets, so the firmware does not notice a disconnect.
     case (_, .down), (_, .refused): break
     }
   }
 
-  mutating func hear(_ bytes: [UInt8], at now: Instant, _ effects: inout Effects) {
+  mutating func receive(_ bytes: [UInt8], at now: Instant, _ effects: inout Effects) {
     switch phase {
-    case .waitingForOK(let until) where now < until: hearFirst(bytes, at: now, &effects)
+    case .waitingForOK(let until) where now < until: receiveFirst(bytes, at: now, &effects)
     case .waitingForCredentials(let until) where now < until: take(bytes, at: now, &effects)
-    case .answering, .pausing, .busy: tell("lost", "\(bytes.count) bytes came while it was busy: they are garbled and lost", &effects)
-    default: tell("lost", "\(bytes.count) bytes more came: nobody reads them", &effects)
+    case .answering, .pausing, .busy: report("lost", "\(bytes.count) bytes received while busy: garbled and lost", &effects)
+    default: report("lost", "\(bytes.count) more bytes received: never read", &effects)
     }
   }
 
-  private mutating func hearFirst(_ bytes: [UInt8], at now: Instant, _ effects: inout Effects) {
+  private mutating func receiveFirst(_ bytes: [UInt8], at now: Instant, _ effects: inout Effects) {
     guard bytes == Self.ok else {
       mismatches += 1
-      let memory = mismatches > 1 ? "; \(mismatches) times so far, and each costs memory" : ""
-      tell("setup", "the phone's first packet is not ok: it closes and connects again\(memory)", &effects)
+      let memory = mismatches > 1 ? "; \(mismatches) times so far, each leaking memory" : ""
+      report("setup", "the first packet from the phone is not ok: reconnecting\(memory)", &effects)
       return redial(at: now, &effects)
     }
     if hasFault(.early, at: now) { return redial(at: now, &effects) }
     if hasFault(.split, at: now) {
-      say([Self.ok[0]], then: .answering(rest: [Self.ok[1]]), &effects)
+      send([Self.ok[0]], then: .answering(rest: [Self.ok[1]]), &effects)
     } else {
-      say(hasFault(.newline, at: now) ? Self.ok + [0x0A] : Self.ok, then: .answering(rest: []), &effects)
+      send(hasFault(.newline, at: now) ? Self.ok + [0x0A] : Self.ok, then: .answering(rest: []), &effects)
     }
   }
 
-  private mutating func say(_ bytes: [UInt8], then next: Phase, _ effects: inout Effects) {
+  private mutating func send(_ bytes: [UInt8], then next: Phase, _ effects: inout Effects) {
     lastSend &+= 1
     effects.send(Self.phone, bytes, lastSend)
     phase = next
   }
 
-  /// The link took what was said, or lost it, which the toy does not notice.
-  mutating func phoneHasHeard(at now: Instant, _ effects: inout Effects) {
+  /// Continues after a send, successful or not.
+  mutating func sentToPhone(at now: Instant, _ effects: inout Effects) {
     switch phase {
     case .answering(let rest) where !rest.isEmpty: phase = .pausing(until: now + 100 * .millisecond, rest: rest)
     case .answering:
@@ -108,18 +106,18 @@ extension TriviaToy {
   }
 
   private mutating func take(_ packet: [UInt8], at now: Instant, _ effects: inout Effects) {
-    if packet.count > ReceivedCredentials.longest {
-      tell("lost", "\(packet.count) bytes of credentials: only the first \(ReceivedCredentials.longest) count", &effects)
+    if packet.count > ReceivedCredentials.maxLength {
+      report("lost", "\(packet.count) bytes of credentials: only the first \(ReceivedCredentials.maxLength) count", &effects)
     }
     let credentials = ReceivedCredentials(packet: packet)
     let texts = [credentials.user, credentials.network, credentials.password].map { String(decoding: $0, as: UTF8.self) }
-    tell("credentials", "user \"\(texts[0])\", network \"\(texts[1])\", password \"\(texts[2])\"", &effects)
-    card.belong(to: credentials.user, &effects)
-    if texts[0] != user { tell("user", "the new user counts when it has been switched off and on", &effects) }
-    if hasFault(.yes, at: now) { return say(Array("yes".utf8), then: .parting(credentials), &effects) }
-    if hasFault(.no, at: now) { return say(Array("no".utf8), then: .parting(credentials), &effects) }
+    report("credentials", "user \"\(texts[0])\", network \"\(texts[1])\", password \"\(texts[2])\"", &effects)
+    card.setUser(credentials.user, &effects)
+    if texts[0] != user { report("user", "the new user is effective after the toy is switched off and on", &effects) }
+    if hasFault(.yes, at: now) { return send(Array("yes".utf8), then: .parting(credentials), &effects) }
+    if hasFault(.no, at: now) { return send(Array("no".utf8), then: .parting(credentials), &effects) }
     if hasFault(.reset, at: now) {
-      effects.append(.resetLink(Self.phone, reason: "its network is gone"))
+      effects.append(.resetLink(Self.phone, reason: "network Trivio is down"))
     } else if !hasFault(.silent, at: now) {
       effects.append(.closeLink(Self.phone))
     }
@@ -127,8 +125,8 @@ extension TriviaToy {
   }
 
   private mutating func join(_ credentials: ReceivedCredentials, at now: Instant, _ effects: inout Effects) {
-    if let injection = credentials.injection { tell("injected", injection, &effects) }
-    // To a broken command the chip says neither OK nor FAIL, which is what the toy waits for.
+    if let injection = credentials.injection { report("injected", injection, &effects) }
+    // The chip answers a broken command with neither OK nor FAIL, so the toy times out.
     let time = credentials.injection == nil ? min(settings.joinsAfter, timing.join) : timing.join
     phase = .joining(credentials, until: now + time, succeeds: canJoin(credentials))
   }
@@ -137,17 +135,17 @@ extension TriviaToy {
     isOnline = succeeds
     if succeeds { card.remember(credentials, &effects) }
     let name = String(decoding: credentials.network, as: UTF8.self)
-    tell("joined", succeeds ? "it is in the network \"\(name)\"" : "the network \"\(name)\" did not take it in", &effects)
+    report("joined", succeeds ? "joined the network \"\(name)\"" : "cannot join the network \"\(name)\"", &effects)
     leaveSetup(at: now)
   }
 
-  /// While it was in setup mode nobody looked at the button.
+  /// Leaves the setup mode. Button presses during it are lost.
   private mutating func leaveSetup(at now: Instant) {
     presses.removeAll { $0 <= now }
     enterMainLoop(at: now)
   }
 
-  /// Whether this connection is one that the fault strikes.
+  /// Whether a fault affects this connection.
   private mutating func hasFault(_ kind: ToyFaultKind, at now: Instant) -> Bool {
     guard let fault = settings.faults.first(where: { $0.kind == kind }) else { return false }
     switch fault.moment {

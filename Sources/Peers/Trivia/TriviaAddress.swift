@@ -1,15 +1,14 @@
-// Which e-mail addresses a trivia server takes. Facts: triviatoy.md §B, "Server rules"; RFC 5322 for what an atom is.
+// Validation of e-mail addresses by the trivia server. Facts: triviatoy.md §B, "Server rules"; RFC 5322 (atoms).
 
 enum TriviaAddress {
-  /// In characters.
-  private static let longest = 50
+  private static let maxLength = 50
   private static let atomMarks = Set("!#$%&'*+-/=?^_`{|}~".utf8)
 
-  /// Atoms with single dots, `@`, and two or more labels that begin with a letter and have no hyphen at the end nor two in a row.
+  /// Atoms separated by dots, `@`, and at least two labels that start with a letter, without a final or double hyphen.
   static func isAccepted(_ text: String) -> Bool {
     let bytes = Array(text.utf8)
     let sides = bytes.split(separator: UInt8(ascii: "@"), omittingEmptySubsequences: false)
-    guard bytes.count <= longest, sides.count == 2 else { return false }
+    guard bytes.count <= maxLength, sides.count == 2 else { return false }
     let atoms = sides[0].split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
     let labels = sides[1].split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
     return labels.count >= 2 && labels.allSatisfy(isLabel)

@@ -1,32 +1,30 @@
-// A fact that the toy can speak, and how a text becomes one. The toy takes every byte between double quotes in the whole answer
-// as the fact, understands no escapes and knows ASCII only; so what would end or break it is replaced by what reads the same, and
-// what cannot be is refused. Must never let anything else through.
-// Facts: triviatoy.md §C.
+// Facts that the toy can speak. The toy reads every byte between double quotes in the reply as the fact, without escapes and in ASCII
+// only; so other characters are transliterated or rejected. Facts: triviatoy.md §C.
 
 import Protocols
 
 /// A fact of the trivia toy.
 public struct TriviaFact: Sendable, Equatable {
-  /// In ASCII characters; the original's database had room for so many.
-  public static let longest = 500
+  /// The maximum length in characters, that of the original's database column.
+  public static let maxLength = 500
 
-  /// From 1.
+  /// The id, from 1.
   public var id: Int
   /// One line of 1 to 500 printable ASCII characters without `"` and `\`.
   public var text: String
 
-  /// A fact that the toy can speak, or what it cannot.
+  /// Creates a fact. Throws if the toy cannot speak it.
   public init(_ id: Int, _ text: some StringProtocol) throws(ValueError) { (self.id, self.text) = (id, try Self.speakable(text)) }
 
-  /// A fact from a store, which may have been written to by others; the server looks at it before a toy gets it.
+  /// Creates a fact from a store, without validation: the server validates it when a toy downloads it.
   public init(_ id: Int, stored text: String) { (self.id, self.text) = (id, text) }
 
-  /// The text as the toy can speak it.
+  /// Transliterates a text to what the toy can speak.
   static func speakable(_ text: some StringProtocol) throws(ValueError) -> String {
     var plain = ""
     for scalar in text.unicodeScalars {
       switch scalar {
-      case "\\": throw ValueError("a backslash, which the toy cannot speak: leave it out")
+      case "\\": throw ValueError("a backslash, which the toy cannot speak: remove it")
       case "\"": plain += "'"
       case " "..."~": plain.unicodeScalars.append(scalar)
       default:
@@ -38,8 +36,8 @@ public struct TriviaFact: Sendable, Equatable {
     }
     while plain.first == " " { plain.removeFirst() }
     while plain.last == " " { plain.removeLast() }
-    guard !plain.isEmpty else { throw ValueError("no fact: write one") }
-    guard plain.utf8.count <= longest else { throw ValueError("\(plain.utf8.count) characters: \(longest) are the most") }
+    guard !plain.isEmpty else { throw ValueError("no text: write a fact") }
+    guard plain.utf8.count <= maxLength else { throw ValueError("\(plain.utf8.count) characters, more than \(maxLength)") }
     return plain
   }
 
@@ -57,11 +55,11 @@ public struct TriviaFact: Sendable, Equatable {
 }
 
 extension TriviaFact {
-  /// Facts from a file: one a line, with the ids from 500 on, which are the ones that toys fetch; a line may begin with an id of
-  /// its own and a tab. Empty lines do not count. All lines that cannot be are named, up to ten of them.
+  /// Parses a file of facts: one per line, with ids from 500, which toys download. A line may start with its own id and a tab. Empty
+  /// lines are skipped. The error lists up to ten invalid lines.
   public static func list(_ file: [UInt8]) throws(ValueError) -> [TriviaFact] {
     guard let all = String(validating: file.starts(with: [0xEF, 0xBB, 0xBF]) ? file[3...] : file[...], as: UTF8.self) else {
-      throw ValueError("it is not UTF-8: save it as that, or as ASCII")
+      throw ValueError("not UTF-8: save the file as UTF-8")
     }
     var (facts, wrong): ([TriviaFact], [String]) = ([], [])
     var (next, ids) = (TriviaUser.shipped + 1, Set<Int>())
@@ -71,18 +69,18 @@ extension TriviaFact {
         let parts = line.split(separator: "\t", maxSplits: 1, omittingEmptySubsequences: false)
         let own = parts.count == 2 ? Int(parts[0]) : nil
         let id = own ?? next
-        guard (1...Int(Int32.max) - 1).contains(id) else { throw ValueError("the id \(id): ids go from 1 to \(Int32.max - 1)") }
+        guard (1...Int(Int32.max) - 1).contains(id) else { throw ValueError("the id \(id): use 1 to \(Int32.max - 1)") }
         next = id + 1
-        guard ids.insert(id).inserted else { throw ValueError("the id \(id) again: each stands for one fact") }
+        guard ids.insert(id).inserted else { throw ValueError("the duplicate id \(id)") }
         facts.append(try TriviaFact(id, own == nil ? line : parts[1]))
       } catch {
         wrong.append("line \(number + 1) has \(error.description)")
       }
     }
     guard wrong.isEmpty else {
-      throw ValueError(wrong.prefix(10).joined(separator: "; ") + (wrong.count > 10 ? "; and \(wrong.count - 10) lines more" : ""))
+      throw ValueError(wrong.prefix(10).joined(separator: "; ") + (wrong.count > 10 ? "; and \(wrong.count - 10) more lines" : ""))
     }
-    guard !facts.isEmpty else { throw ValueError("there is no fact in it: write one a line") }
+    guard !facts.isEmpty else { throw ValueError("no facts in the file: write one per line") }
     return facts
   }
 }

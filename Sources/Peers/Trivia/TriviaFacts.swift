@@ -1,8 +1,7 @@
-// The facts that come with the simulated server: some of those that a toy is sold with, which it can have played and its user
-// can vote on, and some that a toy fetches. All of them are true. It must never hold one that the toy cannot speak.
+// The built-in facts of the simulated server: some that toys ship with, and some that toys download.
 
 extension TriviaFact {
-  /// Ids from 1, and from 500 on.
+  /// All facts, with ids from 1 (shipped) and from 500 (to download).
   public static let known: [TriviaFact] = numbered(shipped, from: 1) + numbered(fetched, from: TriviaUser.shipped + 1)
 
   private static func numbered(_ texts: [String], from first: Int) -> [TriviaFact] {

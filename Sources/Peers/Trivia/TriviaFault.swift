@@ -1,11 +1,11 @@
-// What can be wrong with a simulated trivia server. The first five happen instead of what was asked, the rest after it was done.
-// Facts: triviatoy.md §B (HTML of a front end, ids as strings), §F; the rest is what networks do to HTTP.
+// The faults of a simulated trivia server. The first five replace the execution of the request, the others follow it.
+// Facts: triviatoy.md §B (HTML of a front end, ids as strings), §F; common failures of HTTP.
 
 import Protocols
 
 public typealias TriviaFault = Fault<TriviaFaultKind>
 
-/// The faults of a trivia server. One that strikes from a moment on goes on striking: each client is a new one to it.
+/// The faults of a trivia server. One with a start time affects all later clients.
 public enum TriviaFaultKind: String, FaultKind {
   case error, down, html, redirect, garbage
   case lost, slow, drip, truncated, huge, strings, null, duplicate
@@ -16,22 +16,22 @@ public enum TriviaFaultKind: String, FaultKind {
 
   public var takesTime: Bool { self == .slow }
 
-  /// What it does.
+  /// The description of the fault.
   public var help: String {
     switch self {
-    case .error: "500, and nothing is done"
-    case .down: "503, with a web page, and nothing is done"
-    case .html: "200, with a network's login page, and nothing is done"
-    case .redirect: "302, to another host, and nothing is done"
-    case .garbage: "what comes is no HTTP, and nothing is done"
-    case .lost: "what was asked is done, then the connection is gone without an answer"
-    case .slow: "what was asked is done at once, and the answer takes MS"
-    case .drip: "the answer comes a byte each 100 ms"
-    case .truncated: "half of the answer, then the connection is gone"
-    case .huge: "an answer of 10 MB"
-    case .strings: "ids come as strings"
-    case .null: "the facts' texts are null"
-    case .duplicate: "each fact of the history comes twice"
+    case .error: "reply 500 without executing the request"
+    case .down: "reply 503 with a web page, without executing the request"
+    case .html: "reply 200 with the login page of a captive portal, without executing the request"
+    case .redirect: "reply 302 to another host, without executing the request"
+    case .garbage: "send a reply that is not HTTP, without executing the request"
+    case .lost: "execute the request, then close the connection without a reply"
+    case .slow: "execute the request, and delay the reply by MS"
+    case .drip: "send the reply one byte every 100 ms"
+    case .truncated: "close the connection after half of the reply"
+    case .huge: "send a reply of 10 MB"
+    case .strings: "send ids as strings"
+    case .null: "send null for the texts of facts"
+    case .duplicate: "send each fact of the history twice"
     }
   }
 }

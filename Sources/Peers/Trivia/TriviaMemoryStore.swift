@@ -1,9 +1,9 @@
-// A store that forgets everything with its end: for tests. It must never differ from the one that keeps.
+// A store in memory for tests, with the behavior of the database.
 
 import Protocols
 import Synchronization
 
-/// A trivia server's store in memory.
+/// The store of a trivia server in memory.
 public final class TriviaMemoryStore: TriviaStore {
   private struct Contents {
     var users: [Int: TriviaUser] = [:]
@@ -17,7 +17,7 @@ public final class TriviaMemoryStore: TriviaStore {
 
   private let contents: Mutex<Contents>
 
-  /// A store without accounts and facts, whose first user gets this id.
+  /// Creates an empty store whose first user gets this id.
   public init(firstUser: Int = 1) { contents = Mutex(Contents(nextUser: firstUser)) }
 
   public func user(_ id: Int) -> TriviaUser? { contents.withLock { $0.users[id] } }
@@ -69,7 +69,7 @@ public final class TriviaMemoryStore: TriviaStore {
     contents.withLock { $0.votes[fact, default: [:]][user] = vote == 0 ? nil : vote }
   }
 
-  public func keep(token hash: String, of user: Int) {
+  public func add(token hash: String, of user: Int) {
     contents.withLock { all in
       all.tokens.append((hash, user))
       guard all.tokens.count(where: { $0.user == user }) > TriviaService.maxTokens else { return }

@@ -1,9 +1,9 @@
-// What apps say to a trivia server and what it says to them, as JSON. Must never hold a rule of the game.
+// The JSON messages between apps and the trivia server.
 // Facts: triviatoy.md §B (keys in camelCase out, in any case in; `message`, `messageDetail`, `modelState`).
 
 import Protocols
 
-/// An answer that ends a call early.
+/// An error reply.
 struct TriviaErrorReply: Error {
   var reply: HTTPReply
 
@@ -11,18 +11,18 @@ struct TriviaErrorReply: Error {
   init(_ status: Int, _ message: String) { reply = TriviaReply.message(status, message) }
 }
 
-/// What an app put into the body of its request.
+/// The JSON body of a request.
 struct TriviaBody {
   private let members: [JSON.Member]
 
-  /// Reads a body. One that is missing or null runs into an error of the original, which its clients know.
+  /// Parses a body. A missing or null body gives status 500, as in the original.
   init(_ bytes: [UInt8]) throws {
     guard !bytes.isEmpty else { throw TriviaErrorReply(TriviaReply.error) }
     guard let text = String(validating: bytes, as: UTF8.self), let value = JSON(text) else {
-      throw Self.wrong("body", "it is no JSON")
+      throw Self.wrong("body", "not JSON")
     }
     if value == .null { throw TriviaErrorReply(TriviaReply.error) }
-    guard case .object(let members) = value else { throw Self.wrong("body", "an object is wanted") }
+    guard case .object(let members) = value else { throw Self.wrong("body", "expected an object") }
     self.members = members
   }
 
@@ -31,14 +31,14 @@ struct TriviaBody {
     return value == .null ? nil : value
   }
 
-  /// A text; nil where there is none.
+  /// A string member; nil if missing.
   func text(_ key: String) throws -> String? {
     guard let value = self[key] else { return nil }
-    guard let text = value.string else { throw Self.wrong(key, "a text is wanted") }
+    guard let text = value.string else { throw Self.wrong(key, "expected a string") }
     return text
   }
 
-  /// A whole number, also one that is written as a text; nil where there is none.
+  /// An integer member, also as a string; nil if missing.
   func number(_ key: String) throws -> Int? {
     switch self[key] {
     case nil: return nil
@@ -47,7 +47,7 @@ struct TriviaBody {
     case .string(let text)?: if let number = Int(text) { return number }
     default: break
     }
-    throw Self.wrong(key, "a whole number is wanted")
+    throw Self.wrong(key, "expected an integer")
   }
 
   private static func wrong(_ key: String, _ words: String) -> TriviaErrorReply {
@@ -56,7 +56,7 @@ struct TriviaBody {
   }
 }
 
-/// What some servers say otherwise.
+/// Deviations in the replies of some servers.
 struct TriviaReplyVariant: Sendable, Equatable {
   var idsAreTexts = false
   var factsAreNull = false
@@ -66,7 +66,7 @@ struct TriviaReplyVariant: Sendable, Equatable {
   func text(_ text: String) -> JSON { factsAreNull ? .null : .string(text) }
 }
 
-/// The answers.
+/// The replies.
 enum TriviaReply {
   static let error = message(500, "An error has occurred.")
   static let notFound = HTTPReply(404, type: nil)

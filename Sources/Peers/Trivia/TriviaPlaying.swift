@@ -1,11 +1,10 @@
-// What is played, downloaded and voted on: the calls of the trivia server that move an account's counters or show what they stand
-// for. It must never give a toy a fact that this cannot speak, nor say that somebody heard what was not downloaded.
+// The calls of the trivia server for plays, downloads, history and votes.
 // Facts: triviatoy.md §B (calls 3 to 6, "Server rules"), §C (what the toy takes).
 
 import Protocols
 
 extension TriviaService {
-  /// Of an answer to a toy, with its head: it reads one packet.
+  /// The maximum size of a reply to a toy with its header, because the toy reads one packet.
   private static let maxToyReplyLength = 1024
 
   func history(_ id: String, _ asked: ReceivedHTTPRequest, _ variant: TriviaReplyVariant) throws -> HTTPReply {
@@ -16,7 +15,7 @@ extension TriviaService {
     return HTTPReply(200, TriviaReply.history(entries, variant).text)
   }
 
-  /// A toy has played so many facts more. It cannot have played what it has not got.
+  /// Counts plays of a toy, up to the number of facts that it has.
   func markHeard(_ id: String, _ count: String) throws -> HTTPReply {
     let (id, count) = (try number(id, "userId"), try number(count, "count"))
     var user = try known(id)
@@ -26,7 +25,7 @@ extension TriviaService {
     return TriviaReply.done
   }
 
-  /// A toy fetches its next fact; it is gone for it even if the answer gets lost.
+  /// Serves the next fact to a toy, and advances the counter even if the reply is lost.
   func download(_ id: String, _ variant: TriviaReplyVariant) throws -> HTTPReply {
     guard var user = try store.user(try number(id, "userId")), let fact = try store.fact(after: user.downloaded) else {
       return TriviaReply.notFound
@@ -34,7 +33,7 @@ extension TriviaService {
     user.downloaded = fact.id
     try store.setCounters(user)
     guard (try? TriviaFact.speakable(fact.text)) == fact.text else {
-      throw ValueError("fact \(fact.id) is nothing that a toy can speak: load it again with --facts")
+      throw ValueError("a toy cannot speak fact \(fact.id): load it again with --facts")
     }
     let reply = HTTPReply(200, variant.text(fact.text).text)
     guard reply.bytes.count <= Self.maxToyReplyLength else { throw ValueError("fact \(fact.id) is too long for a toy") }
@@ -63,7 +62,7 @@ extension TriviaService {
     return user
   }
 
-  /// A number in a path, as the original counted: 32 bits.
+  /// Parses a number in a path, with 32 bits like the original.
   private func number(_ text: String, _ name: String) throws -> Int {
     if let number = Int32(text) { return Int(number) }
     throw TriviaErrorReply(TriviaReply.message(400, "The request is invalid.", detail: "\(name) is a whole number of 32 bits."))

@@ -1,14 +1,13 @@
-// How passwords and tokens are kept: as what they cannot be had back from. Must never describe itself, and must never draw a
-// random number: salts and tokens are given.
-// Facts: RFC 7914 (scrypt); the original kept passwords as they were (triviatoy.md §B), which nobody should.
+// Hashes of passwords and tokens. Salts and tokens are passed in, because Peers has no random source.
+// Facts: RFC 7914 (scrypt).
 
 import CryptoExtras
 import Protocols
 
-/// A password as it is kept: salted and hashed by scrypt.
+/// A password hash: salted scrypt.
 public struct TriviaPassword: Sendable, CustomStringConvertible, CustomReflectable {
-  /// 16 MiB of memory and some tenths of a second for each guess.
-  public static let usualRounds = 16_384
+  /// scrypt's N: 16 MiB of memory and some 100 ms per guess.
+  public static let defaultRounds = 16_384
   public static let saltSize = 16
   private static let blockSize = 8
   private static let keySize = 32
@@ -21,29 +20,29 @@ public struct TriviaPassword: Sendable, CustomStringConvertible, CustomReflectab
   public var customMirror: Mirror { Mirror(self, children: [:]) }
 
   /// Hashes a password. `rounds` is scrypt's N: a power of two, up to 16384.
-  public init(_ password: String, salt: [UInt8], rounds: Int = TriviaPassword.usualRounds) throws(ValueError) {
+  public init(_ password: String, salt: [UInt8], rounds: Int = TriviaPassword.defaultRounds) throws(ValueError) {
     (self.rounds, self.salt, key) = (rounds, salt, try Self.key(password, salt, rounds))
   }
 
-  /// Whether it is this one; how long that takes does not tell how much of it is right.
+  /// Whether this is the password. The comparison takes constant time.
   public func matches(_ password: String) -> Bool { (try? Self.key(password, salt, rounds)) == key }
 
   private static func key(_ password: String, _ salt: [UInt8], _ rounds: Int) throws(ValueError) -> SymmetricKey {
-    guard (2...usualRounds).contains(rounds), rounds & (rounds - 1) == 0 else {
-      throw ValueError("a password is hashed in 2 to \(usualRounds) rounds, a power of two")
+    guard (2...defaultRounds).contains(rounds), rounds & (rounds - 1) == 0 else {
+      throw ValueError("invalid number of scrypt rounds: use a power of two from 2 to \(defaultRounds)")
     }
     do {
       return try KDF.Scrypt.deriveKey(
         from: Array(password.utf8), salt: salt, outputByteCount: keySize, rounds: rounds, blockSize: blockSize, parallelism: 1)
     } catch {
-      throw ValueError("a password cannot be hashed: \(error)")
+      throw ValueError("cannot hash the password: \(error)")
     }
   }
 
-  /// As it is written down: `scrypt:ROUNDS:SALT:KEY`, in hex.
+  /// The stored form, `scrypt:ROUNDS:SALT:KEY`, in hex.
   public var text: String { "scrypt:\(rounds):\(Hex.text(salt)):\(key.withUnsafeBytes { Hex.text(Array($0)) })" }
 
-  /// Reads what was written down.
+  /// Parses the stored form.
   public init?(text: String) {
     let parts = text.split(separator: ":", omittingEmptySubsequences: false)
     guard parts.count == 4, parts[0] == "scrypt", let rounds = Int(parts[1]), let salt = Hex.bytes(parts[2]),
@@ -53,14 +52,14 @@ public struct TriviaPassword: Sendable, CustomStringConvertible, CustomReflectab
   }
 }
 
-/// What an app shows instead of a password after it logged in.
+/// The token that an app sends after login.
 enum TriviaToken {
   /// 128 bits.
   static let size = 16
 
   static func text(_ bytes: [UInt8]) -> String { Hex.text(bytes) }
 
-  /// What is kept of it. It is random: that needs neither salt nor rounds.
+  /// The hash to store. Tokens are random, so they need neither salt nor rounds.
   static func hash(_ text: String) -> String { Hex.text(Array(SHA256.hash(data: Array(text.utf8)))) }
 }
 

@@ -1,12 +1,11 @@
-// The trivia server seen from one client, an app or a toy: one request is read, one answer goes out in one write, then it hangs
-// up. It must never wait for ever for a client, and never let a password or a token be seen.
-// Facts: triviatoy.md §B, §C (one packet; what follows the request is garbage).
+// One connection of an app or a toy to the trivia server: one request, one reply in a single write.
+// Facts: triviatoy.md §B, §C (one packet; bytes after the request are garbage).
 
 import Protocols
 
 /// A simulated trivia server, for one client.
 public struct TriviaServer: Machine, Redacting {
-  /// What has still to go out.
+  /// A reply that is being sent.
   private struct Outgoing {
     var bytes: ArraySlice<UInt8>
     var drips = false
@@ -14,10 +13,10 @@ public struct TriviaServer: Machine, Redacting {
   }
 
   private enum State {
-    /// The time for a request ends some time after the link is up.
+    /// `until` is the timeout of the request.
     case reading(HTTPReader, until: Instant?)
     case waiting(Outgoing, at: Instant)
-    /// One write is on its way; this is the rest.
+    /// A write is in flight; these are the remaining bytes.
     case sending(Outgoing, until: Instant)
     case ended
   }
@@ -26,7 +25,7 @@ public struct TriviaServer: Machine, Redacting {
   private static let timeout: Nanoseconds = 30 * .second
   private static let readerTimeout: Nanoseconds = 300 * .second
   private static let betweenDrops: Nanoseconds = 100 * .millisecond
-  /// What ends the part of a request that cannot hold a secret: the first line up to a query, or a body that came in its place.
+  /// The bytes that end the part without secrets: the request line up to a query, or the start of a body.
   private static let ends = Set("\n?{".utf8)
 
   public let schema = Schema()
@@ -35,10 +34,10 @@ public struct TriviaServer: Machine, Redacting {
   private let number: UInt64
   private let origin: Instant
   private var state = State.reading(HTTPReader(maxBodySize: maxBodySize), until: nil)
-  /// All that comes from here on may be secret.
+  /// Further input may contain secrets.
   private var isPastTarget = false
 
-  /// The connection of the client of this number, counted from 0, to a server that began at `origin`.
+  /// Creates the connection of client `number`, counted from 0, to a server that started at `origin`.
   public init(_ service: TriviaService, client number: UInt64 = 0, origin: Instant = 0, faults: [TriviaFault] = []) {
     (self.service, self.number, self.origin, self.faults) = (service, number, origin, faults)
   }
@@ -77,7 +76,7 @@ public struct TriviaServer: Machine, Redacting {
       outgoing.bytes = outgoing.bytes.dropFirst(piece.count)
       state = .sending(outgoing, until: now + Self.readerTimeout)
       effects.send(.main, Array(piece), 1, secret: outgoing.isSecret)
-    case .reading(_, let moment?) where now >= moment: hangUp("asked nothing within \(Self.timeout / .second) s", &effects)
+    case .reading(_, let moment?) where now >= moment: hangUp("no request within \(Self.timeout / .second) s", &effects)
     case .sending(_, let moment) where now >= moment: hangUp("does not read the answer", &effects)
     default: break
     }
@@ -103,7 +102,7 @@ public struct TriviaServer: Machine, Redacting {
     case .refused(let status, let reason): answer(TriviaReply.message(status, reason), at: now)
     case .asked(let asked):
       let isPlain = asked.path.hasPrefix("/") && asked.method.utf8.allSatisfy { (0x41...0x5A).contains($0) }
-      effects.append(.event(name: "asked", text: isPlain ? "\(asked.method) \(asked.path)" : "asked in no form that is known"))
+      effects.append(.event(name: "asked", text: isPlain ? "\(asked.method) \(asked.path)" : "unrecognized request"))
       perform(asked, at: now, &effects)
     }
   }
@@ -127,7 +126,7 @@ public struct TriviaServer: Machine, Redacting {
       idsAreTexts: has(.strings, at: now), factsAreNull: has(.null, at: now), historyIsDouble: has(.duplicate, at: now))
     var (reply, internalError) = service.answer(asked, variant)
     if let internalError { effects.append(.event(name: "trouble", text: internalError)) }
-    if has(.lost, at: now) { return hangUp("lost the answer", &effects) }
+    if has(.lost, at: now) { return hangUp("reply dropped", &effects) }
     if has(.huge, at: now) { reply.body += [UInt8](repeating: UInt8(ascii: " "), count: 10_000_000) }
     answer(reply, at: now + (fault(.slow, at: now)?.time ?? 0), drips: has(.drip, at: now))
     if has(.truncated, at: now), case .waiting(var outgoing, let moment) = state {

@@ -1,12 +1,11 @@
-// The rules of the trivia server: which call does what, and whose it is (TriviaPlaying: what toys and voters do). It knows no
-// bytes and no time; it must never say a password to anybody.
-// Facts: triviatoy.md §B (calls 1 to 6). Tokens are a definition of ours (§E).
+// The calls of the trivia server and their authorization; TriviaPlaying has those for plays and votes.
+// Facts: triviatoy.md §B (calls 1 to 6). Tokens are an extension (§E).
 
 import Protocols
 
-/// What all connections to one server share.
+/// The service that all connections to a server share.
 public struct TriviaService: Sendable {
-  /// Of one user; an older one ends with a newer login.
+  /// The maximum number of tokens per user. The oldest one expires on a new login.
   public static let maxTokens = 16
   private static let maxNameLength = 100
 
@@ -15,15 +14,15 @@ public struct TriviaService: Sendable {
   private let rounds: Int
   private let random: @Sendable (_ count: Int) -> [UInt8]
 
-  /// A server over this store. `random` gives so many bytes that nobody can guess; `rounds` are those of `TriviaPassword`.
+  /// Creates a service with this store. `random` returns `count` cryptographically secure bytes; `rounds` are those of `TriviaPassword`.
   public init(
-    _ store: any TriviaStore, requiresTokens: Bool = false, rounds: Int = TriviaPassword.usualRounds,
+    _ store: any TriviaStore, requiresTokens: Bool = false, rounds: Int = TriviaPassword.defaultRounds,
     random: @escaping @Sendable (_ count: Int) -> [UInt8]
   ) {
     (self.store, self.requiresTokens, self.rounds, self.random) = (store, requiresTokens, rounds, random)
   }
 
-  /// Does what was asked. `internalError` describes an error of the server itself.
+  /// Executes a request. `internalError` describes an error of the server itself.
   func answer(_ asked: ReceivedHTTPRequest, _ variant: TriviaReplyVariant = TriviaReplyVariant()) -> (
     reply: HTTPReply, internalError: String?
   ) {
@@ -51,7 +50,7 @@ public struct TriviaService: Sendable {
     case ("user", "history", 4): return try only("GET") { try markHeard(parts[2], parts[3]) }
     case ("trivia", "vote", 3): return try only("PUT") { try vote(parts[2], asked, variant) }
     case ("trivia", _, 2): return try only("GET") { try download(parts[1], variant) }
-    // The original's `GET /User` tells everybody every user's e-mail address. No app and no toy asks for it, so nobody gets it.
+    // The original's `GET /User` discloses all e-mail addresses. No app or toy uses it, so it is not implemented.
     default: return TriviaReply.message(404, "There is nothing at this address.")
     }
   }
@@ -64,7 +63,7 @@ public struct TriviaService: Sendable {
     guard TriviaAddress.isAccepted(email), !password.isEmpty, (name ?? "").utf8.count <= Self.maxNameLength, try store.account(email) == nil
     else { throw TriviaErrorReply(400, "Account with email \(email) already exists or invalid email") }
     let user = try store.add(name: name, email: email, password: TriviaPassword(password, salt: salt, rounds: rounds))
-    var reply = try letIn(user, status: 201, variant)
+    var reply = try loggedIn(user, status: 201, variant)
     reply.fields["Location"] = "\(Self.origin(asked))/User/Register?id=\(user.id)"
     return reply
   }
@@ -73,19 +72,19 @@ public struct TriviaService: Sendable {
     let body = try TriviaBody(asked.body)
     let (email, password) = (try body.text("email") ?? "", try body.text("password") ?? "")
     guard let account = try store.account(email) else {
-      _ = try TriviaPassword(password, salt: salt, rounds: rounds)  // the time it takes does not tell who has an account
+      _ = try TriviaPassword(password, salt: salt, rounds: rounds)  // equal time, so that it does not reveal which accounts exist
       return TriviaReply.notFound
     }
-    return account.password.matches(password) ? try letIn(account.user, status: 200, variant) : TriviaReply.notFound
+    return account.password.matches(password) ? try loggedIn(account.user, status: 200, variant) : TriviaReply.notFound
   }
 
   private var salt: [UInt8] { random(TriviaPassword.saltSize) }
 
-  private func letIn(_ user: TriviaUser, status: Int, _ variant: TriviaReplyVariant) throws -> HTTPReply {
+  private func loggedIn(_ user: TriviaUser, status: Int, _ variant: TriviaReplyVariant) throws -> HTTPReply {
     var token: String?
     if requiresTokens {
       let text = TriviaToken.text(random(TriviaToken.size))
-      try store.keep(token: TriviaToken.hash(text), of: user.id)
+      try store.add(token: TriviaToken.hash(text), of: user.id)
       token = text
     }
     var reply = HTTPReply(status, TriviaReply.user(user, token: token, variant).text)
@@ -93,7 +92,7 @@ public struct TriviaService: Sendable {
     return reply
   }
 
-  /// Who calls is this user, where tokens are wanted.
+  /// Throws unless the caller is this user, or tokens are not required.
   func check(_ asked: ReceivedHTTPRequest, is user: Int) throws {
     guard requiresTokens else { return }
     let words = (asked.fields["authorization"] ?? "").split(separator: " ")
@@ -103,7 +102,7 @@ public struct TriviaService: Sendable {
     throw TriviaErrorReply(reply)
   }
 
-  /// How the client called us, where that can stand in a field.
+  /// The origin from the Host field, if it is valid in a header field.
   private static func origin(_ asked: ReceivedHTTPRequest) -> String {
     let host = asked.fields["host"] ?? ""
     let isPlain = host.utf8.allSatisfy { byte in

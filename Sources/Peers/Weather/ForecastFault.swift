@@ -1,11 +1,11 @@
-// What can be wrong with a simulated weather service.
-// Facts: protocols of the mirror, §9 (the form of errors, fields that are null); the rest is what networks do to HTTP.
+// The faults of a simulated weather service.
+// Facts: protocols of the mirror, §9 (error format, null fields); common failures of HTTP.
 
 import Protocols
 
 public typealias ForecastFault = Fault<ForecastFaultKind>
 
-/// The faults of a weather service. One that strikes from a moment on goes on striking: each client is a new one to it.
+/// The faults of a weather service. One with a start time affects all later clients.
 public enum ForecastFaultKind: String, FaultKind {
   case error, limit, down, html, null, unit, redirect, slow, truncated, huge, garbage
 
@@ -15,20 +15,20 @@ public enum ForecastFaultKind: String, FaultKind {
 
   public var takesTime: Bool { self == .slow }
 
-  /// What it does.
+  /// The description of the fault.
   public var help: String {
     switch self {
-    case .error: "400, with a reason that quotes what was asked"
-    case .limit: "429: asked too often"
-    case .down: "503, with a web page"
-    case .html: "200, with a network's login page"
-    case .null: "every value is null"
-    case .unit: "the temperature comes in °F, whatever was asked"
-    case .redirect: "302, to the same host"
-    case .slow: "the answer takes MS"
-    case .truncated: "half of the answer, then the connection is gone"
-    case .huge: "an answer of 2 MiB"
-    case .garbage: "what comes is no HTTP"
+    case .error: "reply 400, with a reason that quotes the request"
+    case .limit: "reply 429, too many requests"
+    case .down: "reply 503, with a web page"
+    case .html: "reply 200, with the login page of a captive portal"
+    case .null: "set every value to null"
+    case .unit: "always send the temperature in °F"
+    case .redirect: "reply 302, to the same host"
+    case .slow: "delay the reply by MS"
+    case .truncated: "close the connection after half of the reply"
+    case .huge: "send a reply of 2 MiB"
+    case .garbage: "send a reply that is not HTTP"
     }
   }
 }

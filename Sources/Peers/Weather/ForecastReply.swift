@@ -1,15 +1,14 @@
-// What the weather service says. Facts: protocols of the mirror, §9 (fields, units, the form of errors, `results` that is not
-// there).
+// Replies of the weather service. Facts: protocols of the mirror, §9 (fields, units, error format, missing `results`).
 
 import Protocols
 
-/// The answers of the service.
+/// The replies of the service.
 enum ForecastReply {
   static func refusal(_ status: Int, _ reason: String) -> HTTPReply {
     HTTPReply(status, JSON.members(["error": .bool(true), "reason": .string(reason)]).text)
   }
 
-  /// 30 °C at the equator, a degree less for every two and a half degrees from there.
+  /// 30 °C at the equator, and 1 °C less for every 2.5° of latitude.
   static func celsius(_ latitude: Double) -> Double { ((30 - abs(latitude) / 2.5) * 10).rounded() / 10 }
 
   static func forecast(_ query: [String: String], isEmpty: Bool, isForeign: Bool) -> HTTPReply {
@@ -40,7 +39,7 @@ enum ForecastReply {
     ("Quito", "Ecuador", -0.22985, -78.52495), ("San Francisco", "United States", 37.77493, -122.41942),
   ]
 
-  /// The one place that is called so, or an answer without results.
+  /// The place with this name, or a reply without results.
   static func places(_ name: String) -> HTTPReply {
     guard let place = known.first(where: { $0.name.lowercased() == name.lowercased() }) else {
       return HTTPReply(200, JSON.members(["generationtime_ms": .float(0.5)]).text)

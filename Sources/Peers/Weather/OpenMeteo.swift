@@ -1,7 +1,5 @@
-// Open-Meteo seen from its clients: one connection to its forecast and geocoding services, which are one server here. It
-// answers one request and hangs up. The weather is the same at every time, and the colder the further from the equator, so
-// that one place can be told from another. It must never know what its client makes of it.
-// Facts: protocols of the mirror, §9.
+// A simulated Open-Meteo server with its forecast and geocoding services. A connection serves one request. The weather is constant; the
+// temperature depends on the latitude, to distinguish places. Facts: protocols of the mirror, §9.
 
 import Protocols
 
@@ -20,7 +18,7 @@ public struct OpenMeteo: Machine {
   private let origin: Instant
   private var state = State.reading(HTTPReader())
 
-  /// The connection of the client of this number, counted from 0, to a service that began at `origin`.
+  /// Creates the connection of client `number`, counted from 0, to a service that started at `origin`.
   public init(client number: UInt64 = 0, origin: Instant = 0, faults: [ForecastFault] = []) {
     self.number = number
     self.origin = origin
@@ -48,7 +46,7 @@ public struct OpenMeteo: Machine {
 
   private mutating func read(_ bytes: [UInt8], at now: Instant, _ effects: inout Effects) {
     guard case .reading(var reader) = state else { return }
-    state = .ended  // so that the reader has its bytes for itself
+    state = .ended  // releases the reader's storage, to avoid a copy
     let request: ReceivedHTTPRequest
     switch reader.take(bytes) {
     case .asked(let asked): request = asked
@@ -59,7 +57,7 @@ public struct OpenMeteo: Machine {
       state = .reading(reader)
       return
     }
-    effects.append(.event(name: "asked", text: "asked for \(request.path)"))
+    effects.append(.event(name: "asked", text: "request for \(request.path)"))
     let slow = fault(.slow, at: now)
     state = .answering(answer(to: request, at: now), at: now + (slow?.time ?? 0))
   }

@@ -1,15 +1,15 @@
-// What a peripheral on BLE is like, on the command line.
+// Command-line options of a simulated BLE peripheral.
 
 import ArgumentParser
 import Protocols
 
 struct BLEOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("Its address.", valueName: "address"))
+  @Option(help: ArgumentHelp("Set the Bluetooth address.", valueName: "address"))
   var address: String?
 
   @Option(
     help: ArgumentHelp(
-      "The name of another that only advertises, and how strongly in dBm; or that somebody else is connected to. Any number.",
+      "Add a device that only advertises, with its RSSI in dBm, or one that is already connected. Repeatable.",
       valueName: "name[,rssi|,connected]"),
     transform: { Other($0) })
   var also: [Other] = []
@@ -17,10 +17,9 @@ struct BLEOptions: ParsableArguments {
   /// A peripheral that only advertises.
   struct Other {
     var name: String
-    /// dBm; nil where nothing was said.
+    /// The signal strength in dBm; nil for the default.
     var rssi: Int?
-
-    /// Somebody else is connected to it.
+    /// The device is connected already.
     var isConnected = false
 
     init(_ text: String) {
@@ -37,19 +36,20 @@ struct BLEOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Its service and characteristics, SERVICE/NOTIFY/WRITE, or SERVICE/NOTIFY; usually the likeliest of the kind.", valueName: "uuids"),
+      "Set the service and its characteristics: SERVICE/NOTIFY/WRITE or SERVICE/NOTIFY (default: the most common of the kind).",
+      valueName: "uuids"),
     transform: { try BLEOptions.profile($0) })
   var gatt: GATTProfile?
 
-  @Option(help: "The largest packet, 23 to 517.")
+  @Option(help: "Set the ATT MTU, 23 to 517 (default 23).")
   var mtu: Int?
 
-  @Option(help: "How it is written: without-response, with-response, both.")
+  @Option(help: "Set the write types of the characteristic: without-response, with-response, both.")
   var writes: Writes?
 
   @Option(
     help: ArgumentHelp(
-      "What goes wrong on the air: \(RadioFault.table.map { "\($0.form) (\($0.help))" }.joined(separator: "; ")). Any number.",
+      "Inject a radio fault: \(RadioFault.table.map { "\($0.form) (\($0.help))" }.joined(separator: "; ")). Repeatable.",
       valueName: "spec"), transform: { try RadioFault($0) })
   var air: [RadioFault] = []
 
@@ -70,22 +70,22 @@ struct BLEOptions: ParsableArguments {
   var isGiven: Bool { address != nil || !also.isEmpty || gatt != nil || mtu != nil || writes != nil || !air.isEmpty }
 
   func validate() throws {
-    if let mtu, !(23...517).contains(mtu) { throw ValidationError("--mtu \(mtu) is not possible: choose 23 to 517") }
+    if let mtu, !(23...517).contains(mtu) { throw ValidationError("--mtu \(mtu) is out of range: choose 23 to 517") }
   }
 
   private static func profile(_ text: String) throws(ValueError) -> GATTProfile {
     let uuids = text.split(separator: "/").map { GATTUUID(String($0)) }
     guard 2...3 ~= uuids.count, !uuids.contains(nil), let service = uuids[0] else {
-      throw ValueError("\"\(text)\" is no profile: write SERVICE/NOTIFY/WRITE, as in FFF0/FFF1/FFF2, or SERVICE/NOTIFY")
+      throw ValueError("invalid profile \"\(text)\": write SERVICE/NOTIFY/WRITE, for example FFF0/FFF1/FFF2, or SERVICE/NOTIFY")
     }
     return GATTProfile(service, notify: uuids[1], write: uuids.count == 3 ? uuids[2] : nil)
   }
 }
 
 extension PeerOptions {
-  /// The air that was asked for, where peers of this kind fly.
+  /// The settings of the peripheral. Throws if this kind of peer has no BLE profile and `--gatt` is missing.
   func peripheral(_ role: GATTRole, named usualName: String, traits: PeripheralTraits, isInstant: Bool) throws -> PeripheralSettings {
-    guard let profile = ble.gatt ?? role.profiles.first else { throw SimulatorError("this kind has no profile on BLE: give --gatt") }
+    guard let profile = ble.gatt ?? role.profiles.first else { throw SimulatorError("this kind has no BLE profile: add --gatt") }
     return PeripheralSettings(
       name: name ?? usualName, address: (ble.address ?? "AA:BB:CC:00:11:22").uppercased(), profile: profile,
       writeFlags: (ble.writes ?? traits.writes).flags, mtu: ble.mtu ?? 23, others: ble.also, faults: ble.air, traits: traits,
@@ -93,14 +93,14 @@ extension PeerOptions {
   }
 }
 
-/// What peripherals of a kind are like beside their profile.
+/// The BLE properties of a kind of peer, beside its profile.
 struct PeripheralTraits {
-  /// How they are written, unless somebody says otherwise.
+  /// The default write types.
   var writes = BLEOptions.Writes.withoutResponse
-  /// Their service stands in what they advertise.
+  /// Advertisements contain the service UUID.
   var isAdvertised = true
-  /// What the characteristic that is written holds at first, where it can be read; then it is what was written last.
+  /// The initial value of the characteristic to write, if it can be read; later the value that was written last.
   var firstValue: [UInt8]?
-  /// One machine for all connections, which goes on between them.
+  /// One machine serves all connections and runs between them.
   var outlivesConnections = false
 }

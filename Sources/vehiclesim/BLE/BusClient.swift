@@ -1,4 +1,4 @@
-// A bus connection whose events come on the loop's thread, in order.
+// A D-Bus connection that delivers its events on the event loop's thread, in order.
 
 import Bus
 import CLinux
@@ -7,7 +7,7 @@ import Protocols
 import Synchronization
 
 final class BusClient: EventSource {
-  /// What came from the bus's thread and waits for the loop's.
+  /// The queue of events from the D-Bus thread to the event loop's thread.
   private final class Inbox: Sendable {
     enum Event: Sendable {
       case ready
@@ -42,7 +42,7 @@ final class BusClient: EventSource {
   private var calls: [Int: (Result<BusMessage, BusError>) -> Void] = [:]
   private var lastCall = 0
 
-  /// Begins to connect.
+  /// Starts to connect.
   init(to address: String) {
     let inbox = inbox
     connection = BusConnection(to: address) { _ in

@@ -1,5 +1,5 @@
-// A stand-in for BlueZ on a bus of its own: one adapter, the peripheral that is simulated, and others that only advertise.
-// It answers as bluetoothd does, objects and errors included, as far as a client of GATT needs.
+// A mock of BlueZ on a message bus: one adapter, the simulated peripheral, and other devices that only advertise. It implements the
+// objects, calls and errors of bluetoothd that a GATT client needs.
 // Facts: BlueZ's doc/adapter-api.txt, device-api.txt, gatt-api.txt, and src/adapter.c on discovery clients (5.66).
 
 import Bus
@@ -18,7 +18,7 @@ final class MockBlueZ: EventSource {
   private let settings: PeripheralSettings
   private var peripheral: SimulatedPeripheral?
   private let makeMachine: () -> any Machine
-  /// Clients, by their names on the bus, that search.
+  /// The bus names of clients with a running discovery.
   private var discoveryClients: Set<String> = []
   private var timers: [(at: Instant, action: () -> Void)] = []
   private var discoveryRounds = 0
@@ -35,7 +35,7 @@ final class MockBlueZ: EventSource {
     bus.isReady = { [unowned self] in join() }
     bus.received = { [unowned self] in received($0) }
     bus.ended = { reason in
-      Console.writeError("the bus is gone: \(reason)")
+      Console.writeError("disconnected from the message bus: \(reason)")
       exit(1)
     }
     loop.add(bus)
@@ -49,13 +49,13 @@ final class MockBlueZ: EventSource {
     wake = timers.map(\.at).min()
   }
 
-  /// Does something later.
+  /// Runs an action after a delay.
   func after(_ time: Nanoseconds, _ action: @escaping () -> Void) {
     timers.append((SimulatorClock.now + time, action))
     wake = timers.map(\.at).min()
   }
 
-  /// The delay of something that takes time on the air.
+  /// Runs an action after a delay of the radio, or immediately with `--instant`.
   func later(_ time: Nanoseconds, _ action: @escaping () -> Void) {
     if settings.isInstant { action() } else { after(time, action) }
   }
@@ -70,7 +70,7 @@ final class MockBlueZ: EventSource {
       Self.adapter,
       [
         Self.adapterInterface: [
-          "Address": .string("00:11:22:33:44:55"), "Name": .string("stand-in"), "Powered": .bool(true), "Discovering": .bool(false),
+          "Address": .string("00:11:22:33:44:55"), "Name": .string("mock BlueZ"), "Powered": .bool(true), "Discovering": .bool(false),
         ]
       ])
     peripheral = SimulatedPeripheral(settings, of: self, machine: makeMachine)
@@ -78,7 +78,7 @@ final class MockBlueZ: EventSource {
     bus.call(.call(DBus.name, DBus.path, DBus.name, "AddMatch", [.string(rule)])) { _ in }
     bus.call(.call(DBus.name, DBus.path, DBus.name, "RequestName", [.string("org.bluez"), .uint32(4)])) { [unowned self] result in
       guard case .success(let message) = result, message.body.first?.int == 1 else {
-        Console.writeError("there is a BlueZ on this bus already: use a bus of your own")
+        Console.writeError("another process owns org.bluez on this bus: use a private message bus")
         exit(1)
       }
       log.announce("ble:\(settings.name)")
@@ -104,13 +104,13 @@ final class MockBlueZ: EventSource {
     case (DBus.properties, "Set"): set(path, message)
     case (Self.adapterInterface, _) where path == Self.adapter: adapterCall(message)
     default:
-      if peripheral?.takes(message, path) != true {
+      if peripheral?.handle(message, path) != true {
         bus.send(message.failure("org.freedesktop.DBus.Error.UnknownObject", "Method \"\(message.member ?? "")\" doesn't exist"))
       }
     }
   }
 
-  /// Powers the adapter on and off, as a person would.
+  /// Handles Set: only Powered of the adapter is writable.
   private func set(_ path: String, _ message: BusMessage) {
     guard message.body.count == 3, path == Self.adapter, message.body[1].string == "Powered", let isOn = message.body[2].bool else {
       return refuse(message, "InvalidArguments")
@@ -155,9 +155,9 @@ final class MockBlueZ: EventSource {
     }
   }
 
-  // MARK: The air
+  // MARK: Discovery
 
-  /// Begins or ends the search, and lets everybody advertise while it lasts.
+  /// Starts or stops the discovery. Devices advertise every 100 ms while it runs.
   private func advertise() {
     let isSearching = !discoveryClients.isEmpty
     let before = tree[Self.adapter, Self.adapterInterface, "Discovering"]?.bool ?? false
@@ -173,7 +173,7 @@ final class MockBlueZ: EventSource {
     peripheral?.advertise()
     for (index, other) in settings.others.enumerated() {
       let address = Self.address(of: index)
-      hear(path: Self.path(address), address: address, name: other.name, services: [], rssi: other.rssi ?? -80 - index)
+      deviceFound(path: Self.path(address), address: address, name: other.name, services: [], rssi: other.rssi ?? -80 - index)
       if other.isConnected {
         tree.set(Self.path(address), Self.deviceInterface, "Connected", .bool(true))
         tree.set(Self.path(address), Self.deviceInterface, "UUIDs", .strings(["0000111e-0000-1000-8000-00805f9b34fb"]))
@@ -187,8 +187,8 @@ final class MockBlueZ: EventSource {
     "66:55:44:33:22:" + (index < 16 ? "0" : "") + String(index, radix: 16, uppercase: true)
   }
 
-  /// An advertisement was heard.
-  func hear(path: String, address: String, name: String, services: [GATTUUID], rssi: Int) {
+  /// Adds the device of an advertisement, or updates its RSSI.
+  func deviceFound(path: String, address: String, name: String, services: [GATTUUID], rssi: Int) {
     let strength = BusValue.int16(Int16(rssi))
     if tree.objects[path] != nil { return tree.set(path, Self.deviceInterface, "RSSI", strength) }
     tree.add(
@@ -203,12 +203,12 @@ final class MockBlueZ: EventSource {
   }
 }
 
-/// What a peripheral on BLE is like, from the command line.
+/// The properties of the simulated peripheral, from the command line.
 struct PeripheralSettings {
   var name: String
   var address: String
   var profile: GATTProfile
-  /// Properties of the characteristic that is written.
+  /// The flags of the characteristic to write.
   var writeFlags: [String]
   var mtu: Int
   var others: [BLEOptions.Other]

@@ -1,4 +1,4 @@
-// Objects on the bus as BlueZ shows them: paths, interfaces, properties, and the signals that every change makes.
+// The D-Bus objects of BlueZ: paths, interfaces, properties, and the signals of each change.
 
 import Bus
 
@@ -14,7 +14,7 @@ struct ObjectTree {
     emit(.signal("/", DBus.objectManager, "InterfacesAdded", [.path(path), Self.value(interfaces)]))
   }
 
-  /// Removes an object and all below it, the deepest first.
+  /// Removes an object and its descendants, the deepest first.
   mutating func remove(_ path: String) {
     for gone in objects.keys.filter({ $0 == path || $0.hasPrefix(path + "/") }).sorted(by: >) {
       let interfaces = objects.removeValue(forKey: gone)?.keys.sorted() ?? []
@@ -22,7 +22,7 @@ struct ObjectTree {
     }
   }
 
-  /// Sets a property (nil takes it away) and tells.
+  /// Sets a property, or removes it if `value` is nil, and emits PropertiesChanged.
   mutating func set(_ path: String, _ interface: String, _ name: String, _ value: BusValue?) {
     guard objects[path]?[interface] != nil else { return }
     objects[path]?[interface]?[name] = value

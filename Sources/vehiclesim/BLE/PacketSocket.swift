@@ -1,4 +1,4 @@
-// Our end of a socket that was handed out for a characteristic: one packet is one write or one notification.
+// The server's end of the socket of a characteristic (AcquireNotify, AcquireWrite): one packet is one write or notification.
 
 import Bus
 import CLinux
@@ -10,7 +10,7 @@ final class PacketSocket: EventSource {
   private let received: ([UInt8]) -> Void
   private let ended: () -> Void
 
-  /// A new pair: our end, and the one to hand out.
+  /// Creates a pair: the server's end, and the one for the client.
   static func pair(received: @escaping ([UInt8]) -> Void, ended: @escaping () -> Void) -> (PacketSocket, BusDescriptor)? {
     var ends: [Int32] = [-1, -1]
     let type = Int32(SOCK_SEQPACKET.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
@@ -36,7 +36,7 @@ final class PacketSocket: EventSource {
     ended()
   }
 
-  /// Sends one packet; what a client does not read is lost, as on the air.
+  /// Sends one packet. It is lost if the client does not read, as a notification would be.
   func send(_ bytes: [UInt8]) { Glibc.send(file, bytes, bytes.count, Int32(MSG_NOSIGNAL)) }
 
   func close() {

@@ -1,52 +1,52 @@
-// What can go wrong between an adapter and a peripheral, as a person asks for it.
+// Radio faults between a Bluetooth adapter and a peripheral, as given on the command line.
 
 import Protocols
 
 enum RadioFault: Equatable, Sendable {
-  /// The connection breaks after so many notifications.
+  /// The connection drops at every Nth notification.
   case drop(Int)
-  /// Making a connection takes so long.
+  /// The time that a connection takes.
   case slow(Nanoseconds)
-  /// So many connects fail first.
+  /// The first N connection attempts fail.
   case abort(Int)
-  /// So many searches are refused first.
+  /// The first N calls of StartDiscovery are rejected.
   case busy(Int)
-  /// So many searches are begun first without an answer.
+  /// The first N calls of StartDiscovery get no reply, but discovery starts.
   case mute(Int)
-  /// Properties change all the time.
+  /// Properties change every 20 ms.
   case churn
-  /// The GATT table is another after so many notifications, once.
+  /// The GATT table is replaced once, after N notifications.
   case serviceChange(Int)
-  /// No sockets for characteristics, as old versions of BlueZ.
+  /// No sockets for characteristics, as in old versions of BlueZ.
   case noDescriptors
-  /// A notification without bytes comes before every Nth.
+  /// An empty notification precedes every Nth.
   case empty(Int)
-  /// Replies of types that were not agreed.
+  /// D-Bus replies of wrong types.
   case oddReplies
-  /// Every Nth write is never answered.
+  /// Every Nth write gets no reply.
   case noAnswer(Int)
-  /// Every Nth write is refused.
+  /// Every Nth write is rejected.
   case refuse(Int)
-  /// The connection breaks at every Nth write.
+  /// The connection drops at every Nth write.
   case dropWrites(Int)
-  /// The characteristic that is written is not there.
+  /// The characteristic to write is missing.
   case noCharacteristic
 
   static let table: [(form: String, help: String)] = [
-    ("drop:N", "the connection breaks after N notifications"),
-    ("slow:MS", "making a connection takes MS milliseconds"),
-    ("abort:N", "the first N connects fail"),
-    ("busy:N", "the first N searches are refused"),
-    ("mute:N", "the first N searches are begun without an answer"),
-    ("churn", "properties change all the time"),
-    ("service-change:N", "after N notifications the services are others, once"),
-    ("no-descriptors", "no sockets for characteristics: signals and calls only"),
-    ("empty:N", "before every Nth notification comes one without bytes"),
-    ("odd-replies", "answers of the wrong type"),
-    ("no-answer:N", "every Nth write is never answered"),
-    ("refuse:N", "every Nth write is refused"),
-    ("drop-writes:N", "the connection breaks at every Nth write"),
-    ("no-characteristic", "what is to be written is not there"),
+    ("drop:N", "the connection drops at every Nth notification"),
+    ("slow:MS", "a connection takes MS milliseconds"),
+    ("abort:N", "the first N connection attempts fail"),
+    ("busy:N", "the first N StartDiscovery calls are rejected"),
+    ("mute:N", "the first N StartDiscovery calls get no reply"),
+    ("churn", "properties change every 20 ms"),
+    ("service-change:N", "the GATT services are replaced once, after N notifications"),
+    ("no-descriptors", "no sockets for characteristics, only D-Bus signals and calls"),
+    ("empty:N", "an empty notification precedes every Nth"),
+    ("odd-replies", "D-Bus replies have wrong types"),
+    ("no-answer:N", "every Nth write gets no reply"),
+    ("refuse:N", "every Nth write is rejected"),
+    ("drop-writes:N", "the connection drops at every Nth write"),
+    ("no-characteristic", "the characteristic to write is missing"),
   ]
 
   /// Reads `drop:100`.
@@ -68,7 +68,7 @@ enum RadioFault: Equatable, Sendable {
     case ("refuse", let count?, _): self = .refuse(count)
     case ("drop-writes", let count?, _): self = .dropWrites(count)
     case ("no-characteristic", nil, 1): self = .noCharacteristic
-    default: throw ValueError("\"\(text)\" is no fault of the air: write one of \(Self.table.map(\.form).joined(separator: ", "))")
+    default: throw ValueError("unknown radio fault \"\(text)\": choose one of \(Self.table.map(\.form).joined(separator: ", "))")
     }
   }
 }

@@ -1,4 +1,4 @@
-// The peripheral on the stand-in's air: a device object with its GATT table, and the machine that answers behind it.
+// The simulated peripheral of the mock BlueZ: a device object with its GATT table, and the machine behind it.
 
 import Bus
 import Protocols
@@ -16,18 +16,18 @@ final class SimulatedPeripheral {
   private var timer: Timer?
   private var connecting: BusMessage?
   private var isConnected = false
-  /// Counts the GATT tables, so that each has paths of its own.
+  /// The number of GATT tables so far; it makes their paths unique.
   private var tables = 0
   private var notifications = 0
   private var connects = 0
   private var writes = 0
-  /// What was written last.
+  /// The value that was written last.
   private var value: [UInt8]
   private var isNotifying = false
   private var notifySocket: PacketSocket?
   private var writeSocket: PacketSocket?
 
-  /// Wakes the machine.
+  /// The timer of the machine.
   private final class Timer: EventSource {
     private let fire: (Instant) -> Void
     init(_ fire: @escaping (Instant) -> Void) { self.fire = fire }
@@ -43,7 +43,7 @@ final class SimulatedPeripheral {
   }
 
   private var notifyPath: String { "\(path)/service\(tables)/char\(tables)1" }
-  /// Of nothing, where nothing can be written.
+  /// The path of the characteristic to write; no object has it if the profile has none.
   private var writePath: String {
     settings.profile.notify == settings.profile.write ? notifyPath : "\(path)/service\(tables)/char\(tables)2"
   }
@@ -51,14 +51,14 @@ final class SimulatedPeripheral {
 
   func advertise() {
     if !isConnected, connecting == nil {
-      host.hear(
+      host.deviceFound(
         path: path, address: settings.address, name: settings.name,
         services: settings.traits.isAdvertised ? [settings.profile.service] : [], rssi: -60)
     }
   }
 
-  /// Whether the call is for this peripheral; it is answered then.
-  func takes(_ call: BusMessage, _ path: String) -> Bool {
+  /// Handles a call to an object of this peripheral. Returns false if the call is for another one.
+  func handle(_ call: BusMessage, _ path: String) -> Bool {
     guard host.tree.objects[path] != nil else { return false }
     switch (path, call.member) {
     case (self.path, "Connect"): connect(call)
@@ -124,7 +124,7 @@ final class SimulatedPeripheral {
     if settings.faults.contains(.churn) { churn(timer) }
   }
 
-  /// The machine behind this connection, and what wakes it.
+  /// Creates the machine of this connection and its timer, unless the machine outlives connections.
   private func begin() -> Timer {
     if machine != nil, let timer { return timer }
     var machine = makeMachine()
@@ -148,7 +148,7 @@ final class SimulatedPeripheral {
     host.tree.add(path, [Self.characteristic: properties])
   }
 
-  /// The connection breaks, or is ended.
+  /// Drops the connection.
   func drop() {
     if let waiting = connecting {
       connecting = nil
@@ -164,7 +164,7 @@ final class SimulatedPeripheral {
 
   private func endTable() {
     if settings.traits.outlivesConnections {
-      feed(.linkChanged(.main, .down("the connection is gone")), at: SimulatorClock.now)
+      feed(.linkChanged(.main, .down("disconnected")), at: SimulatorClock.now)
     } else {
       machine = nil
       timer?.isClosed = true
@@ -226,12 +226,12 @@ final class SimulatedPeripheral {
       host.answer(call)
       return written(bytes)
     }
-    // A write that is acknowledged takes a connection interval.
+    // An acknowledged write takes one connection interval.
     host.later(7_500 * .microsecond) { [self] in
       writes += 1
       for fault in settings.faults {
         switch fault {
-        case .noAnswer(let count) where writes % count == 0: return host.log.write(settings.name, "a write is not answered")
+        case .noAnswer(let count) where writes % count == 0: return host.log.write(settings.name, "write left unanswered")
         case .refuse(let count) where writes % count == 0: return host.refuse(call, "Failed", "Operation failed with ATT error: 0x0e")
         case .dropWrites(let count) where writes % count == 0: return drop()
         default: break
@@ -259,7 +259,7 @@ final class SimulatedPeripheral {
 
   // MARK: The machine
 
-  /// Hands inputs to the machine until it has nothing more to send at once.
+  /// Feeds inputs to the machine until it has nothing more to send immediately.
   private func feed(_ input: Input, at now: Instant) {
     var inputs = [input]
     while !inputs.isEmpty, machine != nil {

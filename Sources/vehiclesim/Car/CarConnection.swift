@@ -1,5 +1,5 @@
-// One client of the simulated car, on either of its ports: bytes in, bytes out. End of file is told to the car, which decides
-// whether it makes a difference; until then the descriptor stays open, and nobody looks at it. It must never look into bytes.
+// One client of the simulated car, on either of its ports. End of file is passed to the car, which as built ignores it; the
+// descriptor then stays open and is no longer polled.
 
 import Glibc
 import Protocols
@@ -12,22 +12,22 @@ final class CarConnection: EventSource {
   private unowned let server: CarServer
   private var buffer = [UInt8](repeating: 0, count: 1024)
   private var pending: (bytes: ArraySlice<UInt8>, id: SendID)?
-  /// The client will say nothing more.
+  /// The client has closed its side.
   private var hasEnded = false
 
-  /// Takes over the descriptor.
+  /// Takes ownership of the descriptor.
   init(_ file: Int32, link: LinkName, name: String, server: CarServer, log: ActivityLog) {
     (self.file, self.link, self.name, self.server, self.log) = (file, link, name, server, log)
   }
 
-  private var wantsMore: Bool { !hasEnded && server.reads(link) }
-  // A descriptor whose other end is gone is always ready: it is left out.
-  override var descriptor: Int32 { wantsMore || pending != nil ? file : -1 }
-  override var interest: Int16 { Int16(pending != nil ? POLLOUT : 0) | Int16(wantsMore ? POLLIN : 0) }
+  private var isReading: Bool { !hasEnded && server.reads(link) }
+  // A descriptor whose other end has closed is always ready, so it is not polled.
+  override var descriptor: Int32 { isReading || pending != nil ? file : -1 }
+  override var interest: Int16 { Int16(pending != nil ? POLLOUT : 0) | Int16(isReading ? POLLIN : 0) }
 
   override func ready(_ events: Int16, at now: Instant) {
     if pending != nil, events & Int16(POLLOUT | POLLHUP | POLLERR) != 0 { flush(at: now) }
-    if !isClosed, wantsMore, events & Int16(POLLIN | POLLHUP | POLLERR) != 0 { receive(at: now) }
+    if !isClosed, isReading, events & Int16(POLLIN | POLLHUP | POLLERR) != 0 { receive(at: now) }
   }
 
   private func receive(at now: Instant) {
@@ -38,12 +38,12 @@ final class CarConnection: EventSource {
       server.give(.received(link, bytes), at: now)
     } else if count == 0 || (errno != EAGAIN && errno != EINTR) {
       hasEnded = true
-      log.write(name, "the client has closed")
+      log.write(name, "closed by the client")
       server.clientClosed(link, at: now)
     }
   }
 
-  /// Sends bytes; the car is told when they are with the kernel, or lost.
+  /// Sends bytes, and reports to the car when the kernel has them or the send has failed.
   func write(_ bytes: [UInt8], _ id: SendID) {
     log.write(name, bytes.count > 1024 ? "> \(bytes.count) bytes" : "> \(PeerConnection.readable(bytes))")
     pending = (bytes[...], id)
@@ -58,7 +58,7 @@ final class CarConnection: EventSource {
       pending?.bytes = bytes.dropFirst(max(0, count))
       if count < 0 || count == bytes.count {
         pending = nil
-        server.give(.sent(id, failure: count < 0 ? "the client is gone" : nil), at: now)
+        server.give(.sent(id, failure: count < 0 ? "connection closed" : nil), at: now)
       }
     }
   }

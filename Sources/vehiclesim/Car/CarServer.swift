@@ -1,12 +1,12 @@
-// Where the simulated car stands: its two ports, the program that has them now, and the next one after Disconnect. As the
-// original it accepts once for each program; who connects after that is connected, and no more. It must never look into bytes.
+// The server of the simulated car: its two ports, the running program, and its restart after Disconnect. Like the original, a program
+// accepts one client; later clients wait in the backlog of the kernel.
 // Facts: autott.md §1 (listen(1), one accept, video on port + 1), §7 (restart).
 
 import Glibc
 import Peers
 import Protocols
 
-/// The car and its clients. What it does by itself, it is woken for here.
+/// The simulated car with its clients and timers.
 final class CarServer: EventSource {
   private(set) var url = ""
   private let host: String
@@ -24,10 +24,10 @@ final class CarServer: EventSource {
   private var isFeeding = false
   private var clients = 0
   private var watchers = 0
-  /// When the next program listens.
-  private var returnsAt: Instant?
+  /// When the next program starts to listen.
+  private var restartsAt: Instant?
 
-  /// Takes both ports, or says why it cannot. `build` makes the car of the next program.
+  /// Opens both ports. `build` creates the car of each program.
   init(host: String, port: UInt16, restart: Nanoseconds, loop: EventLoop, log: ActivityLog, build: @escaping () -> AutoTTCar) throws {
     (self.host, self.restart, self.loop, self.log, self.build) = (host, restart, loop, log, build)
     car = build()
@@ -48,14 +48,14 @@ final class CarServer: EventSource {
     loop.add(video)
   }
 
-  /// The car's own port and the next one; where any will do, until both are free.
+  /// Opens the wanted port and the next one. With port 0 it retries until both are free.
   private func takePorts(_ wanted: UInt16) throws {
-    if wanted == UInt16.max { throw SimulatorError("port \(wanted) leaves none for the video, which is one above: choose another one") }
+    if wanted == UInt16.max { throw SimulatorError("no port for the video above port \(wanted): choose a lower port") }
     for attempt in 1...64 {
       acceptor.file = try TCPPort.listen(host: host, port: wanted, queue: 1)
       port = TCPPort.number(of: acceptor.file)
       do {
-        guard port < UInt16.max else { throw SimulatorError("port \(port) leaves none for the video") }
+        guard port < UInt16.max else { throw SimulatorError("no port for the video above port \(port)") }
         video.file = try TCPPort.listen(host: host, port: port + 1, queue: 64)
         return
       } catch {
@@ -66,7 +66,7 @@ final class CarServer: EventSource {
   }
 
   override func woken(at now: Instant) {
-    if let at = returnsAt, now >= at { comeBack(at: now) }
+    if let at = restartsAt, now >= at { startProgram(at: now) }
     give(.wake, at: now)
   }
 
@@ -78,16 +78,16 @@ final class CarServer: EventSource {
     give(.linkChanged(link, .up(maximumSend: nil)), at: SimulatorClock.now)
   }
 
-  /// The video server notices; the car is only told.
+  /// Reports the close to the car. Only video connections are closed: the car keeps its own socket open.
   func clientClosed(_ link: LinkName, at now: Instant) {
     give(.linkChanged(link, .down("closed")), at: now)
     if link != .main { lines.removeValue(forKey: link)?.close() }
   }
 
-  /// There is room for more of what this client sends.
+  /// Whether the car reads from this client: its receive buffer has space.
   func reads(_ link: LinkName) -> Bool { link != .main || car.hasRoom }
 
-  /// Hands an input to the car, and what follows from it.
+  /// Feeds an input to the car, and performs its effects.
   func give(_ input: Input, at now: Instant) {
     inputs.append(input)
     guard !isFeeding else { return }
@@ -99,14 +99,14 @@ final class CarServer: EventSource {
       for effect in effects.list {
         switch effect {
         case .send(let link, let bytes, let id?, _):
-          if let line = lines[link] { line.write(bytes, id) } else { inputs.append(.sent(id, failure: "nobody is there")) }
+          if let line = lines[link] { line.write(bytes, id) } else { inputs.append(.sent(id, failure: "not connected")) }
         case .event(_, let text): log.write("car", text)
         case .resetLink(let link, let reason): reset(link, reason, at: now)
         default: break
         }
       }
     }
-    wake = [car.nextWake, returnsAt].compactMap(\.self).min()
+    wake = [car.nextWake, restartsAt].compactMap(\.self).min()
   }
 
   private func reset(_ link: LinkName, _ reason: String, at now: Instant) {
@@ -117,19 +117,19 @@ final class CarServer: EventSource {
     lines = [:]
     close(acceptor.file)
     acceptor.file = -1
-    returnsAt = car.isOff ? nil : now + restart
+    restartsAt = car.isOff ? nil : now + restart
   }
 
-  /// A new program; while its port is taken by somebody else it tries again.
-  private func comeBack(at now: Instant) {
+  /// Starts a new program. While another process uses the port, it retries every second.
+  private func startProgram(at now: Instant) {
     do {
       acceptor.file = try TCPPort.listen(host: host, port: port, queue: 1)
     } catch {
       log.write("car", "\(error)")
-      returnsAt = now + .second
+      restartsAt = now + .second
       return
     }
-    returnsAt = nil
+    restartsAt = nil
     car = build()
     log.write("car", "a new program listens")
   }

@@ -1,4 +1,4 @@
-// `vehiclesim car`: the RC car AutoTT on TCP, with its video beside it. Only options; the car itself is a Peer.
+// `vehiclesim car`: options of the simulated AutoTT RC car.
 
 import ArgumentParser
 import Peers
@@ -7,17 +7,17 @@ import Protocols
 struct CarSimulation: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "car",
-    abstract: "The RC car AutoTT: it is driven by tilt, and believes that its driver is always there.",
+    abstract: "Simulate the AutoTT RC car, which is driven by tilt.",
     discussion: """
-      The car serves one client in the life of its program, drives on when that client is gone, and after Disconnect \
-      starts again. Its video server listens one port above: / is a page, /video_feed the pictures.
+      The program of the car serves a single client, keeps driving when that client is gone, and restarts after Disconnect. \
+      Its video server listens one port above: / is a web page, /video_feed the video.
 
-      Faults (--fault, any number). WHEN is N, every Nth read of the car (100 if left out), or @S, once, S seconds \
-      after the client came:
+      Faults (--fault, repeatable). WHEN is N for every Nth read of the car (default 100), or @S for once, S seconds \
+      after the client connected:
 
       \(helpTable(CarFault.table))
 
-      What is wrong with every car as built, and can be taken away (--without, any number):
+      Flaws of every car as built that can be removed (--without, repeatable), and the behavior without them:
 
       \(helpTable(CarFlaw.table))
 
@@ -25,46 +25,46 @@ struct CarSimulation: ParsableCommand {
         vehiclesim car --on tcp:127.0.0.1:12345 -v
         vehiclesim car --on tcp:127.0.0.1:0 --restart 0.5 --fault lag:50:800 --without deaf
 
-      With -v it also says what the motors do (motors LEFT RIGHT, in % of full speed), the lights, the camera, every \
-      frame that it acts on, and what it loses.
+      -v also prints the motors (motors LEFT RIGHT, in % of full speed), the lights, the camera, every frame that the car \
+      acts on, and the bytes that it loses.
       """)
 
   @Option(
-    help: ArgumentHelp("Where clients find it: tcp:HOST:PORT (port 0 picks one whose next is free, too).", valueName: "place"),
+    help: ArgumentHelp("Set the endpoint, tcp:HOST:PORT (port 0: any free pair of ports).", valueName: "endpoint"),
     transform: { try Endpoint($0) })
   var on: Endpoint
 
-  @Option(help: "The program as it was built, or a device as the app's description has it.")
+  @Option(help: "Simulate the program as built, or the device that the app's documentation describes.")
   var dialect = AutoTTCar.Dialect.asBuilt
 
-  @Option(help: ArgumentHelp("What goes wrong, and when; see above.", valueName: "spec"), transform: { try CarFault($0) })
+  @Option(help: ArgumentHelp("Inject a fault; see above.", valueName: "spec"), transform: { try CarFault($0) })
   var fault: [CarFault] = []
 
-  @Option(help: ArgumentHelp("What of the original's faults is taken away; see above.", valueName: "flaw"))
+  @Option(help: ArgumentHelp("Remove a flaw of the original; see above.", valueName: "flaw"))
   var without: [CarFlaw] = []
 
-  @Option(help: ArgumentHelp("Seconds after Disconnect in which nobody listens.", valueName: "seconds"))
+  @Option(help: ArgumentHelp("Set how long the car does not listen after Disconnect.", valueName: "seconds"))
   var restart = 3.0
 
-  @Flag(help: "Setting up, status and camera take no time.")
+  @Flag(help: "Set up, report the status and start the camera without delays.")
   var instant = false
 
-  @Option(help: ArgumentHelp("What it calls itself in -v.", valueName: "name"))
+  @Option(help: ArgumentHelp("Set the name in the lines of -v.", valueName: "name"))
   var name: String?
 
-  @Option(help: ArgumentHelp("Chooses where messages are cut: the same seed gives the same cuts.", valueName: "n"))
+  @Option(help: ArgumentHelp("Set the seed of the positions where messages are split.", valueName: "n"))
   var seed: UInt64 = 1
 
-  @Flag(name: .shortAndLong, help: "Show clients, every byte and what the car does on standard error.")
+  @Flag(name: .shortAndLong, help: "Print connections, all bytes and the actions of the car to standard error.")
   var verbose = false
 
   @Flag(name: .shortAndLong, help: "Do not print the link.")
   var quiet = false
 
   func validate() throws {
-    guard case .tcp = on else { throw ValidationError("this car is on TCP alone: write --on tcp:HOST:PORT") }
-    if !(0...3600).contains(restart) { throw ValidationError("--restart \(restart) is not possible: choose 0 to 3600 seconds") }
-    if quiet && verbose { throw ValidationError("--quiet and --verbose exclude each other") }
+    guard case .tcp = on else { throw ValidationError("the car needs a TCP endpoint: write --on tcp:HOST:PORT") }
+    if !(0...3600).contains(restart) { throw ValidationError("--restart \(restart) is out of range: choose 0 to 3600 s") }
+    if quiet && verbose { throw ValidationError("--quiet and --verbose are mutually exclusive") }
   }
 
   func run() throws {

@@ -1,11 +1,10 @@
-// One connection of a machine that connects by itself: it comes about or fails, bytes in, bytes out. It must never look into
-// bytes, nor connect again.
+// One connection of a machine that opens its own connections.
 
 import Glibc
 import Protocols
 
 final class ClientConnection: EventSource {
-  /// The connection that was dialled came about, or did not (the reason).
+  /// Called when the connection is established, or has failed (with the reason).
   var connected: () -> Void = {}
   var failed: (String) -> Void = { _ in }
 
@@ -17,7 +16,7 @@ final class ClientConnection: EventSource {
   private var buffer = [UInt8](repeating: 0, count: 16_384)
   private var pending: (bytes: ArraySlice<UInt8>, id: SendID)?
 
-  /// Takes over the descriptor.
+  /// Takes ownership of the descriptor.
   init(_ file: Int32, link: LinkName, isConnecting: Bool, client: PeerClient, log: ActivityLog) {
     (self.file, self.link, self.isConnecting, self.client, self.log) = (file, link, isConnecting, client, log)
   }
@@ -26,12 +25,12 @@ final class ClientConnection: EventSource {
   override var interest: Int16 { isConnecting ? Int16(POLLOUT) : Int16(POLLIN) | Int16(pending != nil ? POLLOUT : 0) }
 
   override func ready(_ events: Int16, at now: Instant) {
-    if isConnecting { return learnOutcome(at: now) }
+    if isConnecting { return finishConnecting(at: now) }
     if pending != nil, events & Int16(POLLOUT | POLLHUP | POLLERR) != 0 { flush(at: now) }
     if !isClosed, events & Int16(POLLIN | POLLHUP | POLLERR) != 0 { receive(at: now) }
   }
 
-  private func learnOutcome(at now: Instant) {
+  private func finishConnecting(at now: Instant) {
     let code = TCPAddress.outcome(of: file)
     guard code == 0 else {
       isClosed = true
@@ -51,13 +50,13 @@ final class ClientConnection: EventSource {
       log.write(link.description, "< \(PeerConnection.readable(bytes))")
       client.give(.received(link, bytes), at: now)
     } else if count == 0 || (errno != EAGAIN && errno != EINTR) {
-      log.write(link.description, "the other side has closed")
-      if let id = pending?.id { client.give(.sent(id, failure: "the other side has closed"), at: now) }
+      log.write(link.description, "closed by the other side")
+      if let id = pending?.id { client.give(.sent(id, failure: "closed by the other side"), at: now) }
       client.ended(self, link, at: now)
     }
   }
 
-  /// Sends bytes; the machine is told when they are with the kernel, or lost.
+  /// Sends bytes, and reports to the machine when the kernel has them or the send has failed.
   func write(_ bytes: [UInt8], _ id: SendID) {
     log.write(link.description, "> \(PeerConnection.readable(bytes))")
     pending = (bytes[...], id)
@@ -72,7 +71,7 @@ final class ClientConnection: EventSource {
       pending?.bytes = bytes.dropFirst(max(0, count))
       if count < 0 || count == bytes.count {
         pending = nil
-        client.give(.sent(id, failure: count < 0 ? "the other side is gone" : nil), at: now)
+        client.give(.sent(id, failure: count < 0 ? "connection closed" : nil), at: now)
       }
     }
   }

@@ -1,9 +1,8 @@
-// A machine that connects by itself, and its links by name: the device's part of the Machine contract for peers that dial. It
-// must never dial twice for one `openLink`, for machines do that themselves, nor look into bytes.
+// A machine that opens its own connections, and its links by name. A failed attempt is not repeated: machines retry themselves.
 //
-//   openLink, listen     the link becomes another connection; what it was before is closed
-//   closeLink            the connection is closed, and nobody listens for another one
-//   resetLink            the same, and the other side gets a reset
+//   openLink, listen     replace the connection of the link
+//   closeLink            close the connection and its listening socket
+//   resetLink            the same, with a TCP reset
 
 import Glibc
 import Protocols
@@ -14,23 +13,23 @@ final class PeerClient: EventSource {
   private let card: CardFolder?
   private let loop: EventLoop
   private let log: ActivityLog
-  /// Addresses by URL; the one to be tried next is the first.
-  private var places: [String: [TCPAddress]] = [:]
+  /// Addresses by URL. The first one is tried next.
+  private var addresses: [String: [TCPAddress]] = [:]
   private var lines: [LinkName: ClientConnection] = [:]
-  /// What was said of a place that cannot be reached; it is tried again and again.
+  /// The last failure by URL: a repeated failure is logged once.
   private var reportedFailures: [String: String] = [:]
   private var acceptors: [LinkName: Acceptor] = [:]
   private var effects = Effects()
   private var inputs: [Input] = []
   private var isFeeding = false
 
-  /// Looks the places up that the machine will want to reach, and switches it on with what its card holds.
+  /// Resolves the URLs that the machine will connect to, and starts the machine with the files of its card.
   init(_ machine: any Machine, name: String, reaches urls: [String], card: CardFolder?, loop: EventLoop, log: ActivityLog) throws {
     (self.machine, self.name, self.card, self.loop, self.log) = (machine, name, card, loop, log)
     super.init()
     for url in urls {
       guard case .tcp(let host, let port) = try Endpoint(url) else { continue }
-      places[url] = try TCPAddress.find(host: host, port: port)
+      addresses[url] = try TCPAddress.find(host: host, port: port)
     }
     loop.add(self)
     give(.started(restored: try card?.contents() ?? [:], wall: WallTime(microseconds: 0)), at: SimulatorClock.now)
@@ -38,7 +37,7 @@ final class PeerClient: EventSource {
 
   override func woken(at now: Instant) { give(.wake, at: now) }
 
-  /// Hands an input to the machine, and what follows from it.
+  /// Feeds an input to the machine, and performs its effects.
   func give(_ input: Input, at now: Instant) {
     inputs.append(input)
     guard !isFeeding else { return }
@@ -55,7 +54,7 @@ final class PeerClient: EventSource {
   private func perform(_ effect: Effect, at now: Instant) {
     switch effect {
     case .send(let link, let bytes, let id?, _):
-      if let line = lines[link] { line.write(bytes, id) } else { inputs.append(.sent(id, failure: "nobody is there")) }
+      if let line = lines[link] { line.write(bytes, id) } else { inputs.append(.sent(id, failure: "not connected")) }
     case .event(_, let text): log.write(name, text)
     case .store(let key, let bytes):
       let failure = card?.store(key, bytes)
@@ -64,9 +63,9 @@ final class PeerClient: EventSource {
     case .openLink(let link, let url):
       end(link)
       dial(link, url)
-    case .listen(let link, let place, _):
+    case .listen(let link, let address, _):
       end(link)
-      listen(link, place)
+      listen(link, address)
     case .closeLink(let link): end(link)
     case .resetLink(let link, _): end(link, abruptly: true)
     default: break
@@ -74,7 +73,7 @@ final class PeerClient: EventSource {
   }
 
   private func dial(_ link: LinkName, _ url: String) {
-    guard let address = places[url]?.first else { return inputs.append(.linkChanged(link, .down("\(url) is no place"))) }
+    guard let address = addresses[url]?.first else { return inputs.append(.linkChanged(link, .down("no address for \(url)"))) }
     guard let file = address.dial() else {
       return failed(link, url, String(cString: strerror(errno)))
     }
@@ -91,13 +90,13 @@ final class PeerClient: EventSource {
 
   private func failed(_ link: LinkName, _ url: String, _ reason: String) {
     if reportedFailures.updateValue(reason, forKey: url) != reason { log.write(link.description, "cannot reach \(url): \(reason)") }
-    if let first = places[url]?.first { places[url] = (places[url]?.dropFirst() ?? []) + [first] }
+    if let first = addresses[url]?.first { addresses[url] = (addresses[url]?.dropFirst() ?? []) + [first] }
     inputs.append(.linkChanged(link, .down(reason)))
   }
 
-  private func listen(_ link: LinkName, _ place: String) {
+  private func listen(_ link: LinkName, _ address: String) {
     do {
-      guard case .tcp(let host, let port) = try Endpoint("tcp:\(place)") else { return }
+      guard case .tcp(let host, let port) = try Endpoint("tcp:\(address)") else { return }
       let acceptor = Acceptor()
       acceptor.file = try TCPPort.listen(host: host, port: port, queue: 1)
       acceptor.isOpen = { [unowned self] in lines[link] == nil }
@@ -122,10 +121,10 @@ final class PeerClient: EventSource {
     acceptor.isClosed = true
   }
 
-  /// The other side has closed. The machine may have done so before, and have dialled again.
+  /// Handles a close by the other side. The machine may have replaced the connection already.
   func ended(_ line: ClientConnection, _ link: LinkName, at now: Instant) {
     guard lines[link] === line else { return }
     lines.removeValue(forKey: link)?.close(abruptly: false)
-    give(.linkChanged(link, .down("the other side has closed")), at: now)
+    give(.linkChanged(link, .down("closed by the other side")), at: now)
   }
 }

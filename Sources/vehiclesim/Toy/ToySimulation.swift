@@ -1,4 +1,4 @@
-// `vehiclesim toy`: the Trivia toy, which connects to a phone and to a web server. Only options; the toy itself is a Peer.
+// `vehiclesim toy`: options of the simulated Trivia toy.
 
 import ArgumentParser
 import Glibc
@@ -8,15 +8,15 @@ import Protocols
 struct ToySimulation: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "toy",
-    abstract: "The Trivia toy: a phone tells it the network of the house, a web server its facts.",
+    abstract: "Simulate the Trivia toy, which gets Wi-Fi credentials from a phone and facts from a web server.",
     discussion: """
-      The toy is a client. In setup mode it connects to the phone (--phone) until there is one, says ok when the phone has \
-      said ok, and is told USER:NETWORK:PASSWORD. Then it joins, and whenever it is thrown it speaks a fact, asks the server \
-      (--server) for another one, and reports the play. The first line on standard output is the phone's place, or, with \
-      --documented, its own.
+      The toy is a client. In setup mode it retries until it is connected to the phone (--phone), answers ok to the phone's ok, and \
+      receives USER:NETWORK:PASSWORD. Then it joins the network. On each throw it speaks a fact, requests another one from the server \
+      (--server), and reports the play. The first line on standard output is the endpoint of the phone, or, with --documented, of \
+      the toy.
 
-      Faults (--fault, any number). WHEN is N, the first N connections to the phone, or @S, once, the first connection from S \
-      seconds after the start on:
+      Faults (--fault, repeatable). WHEN is N for the first N connections to the phone, or @S for once, on the first connection from \
+      S seconds after the start:
 
       \(helpTable(ToyFault.table))
 
@@ -26,115 +26,118 @@ struct ToySimulation: ParsableCommand {
         vehiclesim toy --joined --user 18 --throw 10 --server tcp:127.0.0.1:8081 -v
         vehiclesim toy --documented --on tcp:127.0.0.1:0
 
-      With -v it tells what its light shows, what it says, what it was told and what was lost.
+      -v also prints the LED, the speech, the credentials that the toy received, and lost bytes.
       """)
 
   @Option(
-    help: ArgumentHelp("Where the phone listens, as tcp:HOST:PORT (tcp:127.0.0.1:8080 if left out).", valueName: "place"),
+    help: ArgumentHelp("Set the endpoint of the phone, tcp:HOST:PORT (default tcp:127.0.0.1:8080).", valueName: "endpoint"),
     transform: { try Endpoint($0) })
   var phone: Endpoint?
 
   @Option(
-    help: ArgumentHelp("Where the web server listens, as tcp:HOST:PORT (tcp:127.0.0.1:8081 if left out).", valueName: "place"),
+    help: ArgumentHelp("Set the endpoint of the web server, tcp:HOST:PORT (default tcp:127.0.0.1:8081).", valueName: "endpoint"),
     transform: { try Endpoint($0) })
   var server = Endpoint.tcp(host: "127.0.0.1", port: 8081)
 
-  @Flag(help: "As the app's description has it: the toy listens, and the phone connects and speaks first.")
+  @Flag(help: "Behave as the app's documentation describes: the toy listens, and the phone connects and sends first.")
   var documented = false
 
   @Option(
-    help: ArgumentHelp("With --documented: where it listens, as tcp:HOST:PORT (port 0 picks one).", valueName: "place"),
+    help: ArgumentHelp("With --documented: set the endpoint, tcp:HOST:PORT (port 0: any free port).", valueName: "endpoint"),
     transform: { try Endpoint($0) })
   var on: Endpoint?
 
-  @Option(help: ArgumentHelp("The user's number that is on its card when it is new (none if left out).", valueName: "number"))
+  @Option(help: ArgumentHelp("Set the user number on a new card (default: none).", valueName: "number"))
   var user = ""
 
   @Option(
-    help: ArgumentHelp("Keep its card there, for the next start, which is a power cycle (in memory if left out).", valueName: "folder"))
+    help: ArgumentHelp(
+      "Store the files of the SD card in this folder; a restart is a power cycle (default: in memory).", valueName: "folder"))
   var card: String?
 
-  @Option(help: ArgumentHelp("Press its button so long after the start (0 if left out); any number.", valueName: "seconds"))
+  @Option(help: ArgumentHelp("Press the button this long after the start (default 0). Repeatable.", valueName: "seconds"))
   var press: [Double] = []
 
-  @Flag(help: "Nobody presses its button.")
+  @Flag(help: "Never press the button.")
   var noPress = false
 
-  @Flag(help: "It was set up before: it is in the network when it has started, and nobody presses its button.")
+  @Flag(help: "Start as a toy that is set up and in its network; never press the button.")
   var joined = false
 
-  @Option(name: .customLong("throw"), help: ArgumentHelp("Throw it so often while it is not being set up.", valueName: "seconds"))
+  @Option(name: .customLong("throw"), help: ArgumentHelp("Throw the toy at this interval, except in setup mode.", valueName: "seconds"))
   var throwEvery: Double?
 
-  @Option(help: ArgumentHelp("The network that is there (it joins any if left out).", valueName: "name"))
+  @Option(help: ArgumentHelp("Set the only Wi-Fi network in range (default: the toy joins any).", valueName: "name"))
   var network: String?
 
-  @Option(help: ArgumentHelp("Its password (none if left out).", valueName: "password"))
+  @Option(help: ArgumentHelp("Set the password of that network (default: none).", valueName: "password"))
   var networkPassword: String?
 
-  @Option(help: ArgumentHelp("How long a network takes to let it in; it waits 10.", valueName: "seconds"))
+  @Option(help: ArgumentHelp("Set how long it takes to join a network; the toy gives up after 10 s.", valueName: "seconds"))
   var joinsAfter = 3.0
 
-  @Option(help: ArgumentHelp("Its battery in %: 15 and less is low.", valueName: "percent"))
+  @Option(help: ArgumentHelp("Set the battery level; 15 % and less is low.", valueName: "percent"))
   var battery = 100
 
-  @Option(help: ArgumentHelp("What goes wrong, and when; see above.", valueName: "spec"), transform: { try ToyFault($0) })
+  @Option(help: ArgumentHelp("Inject a fault; see above.", valueName: "spec"), transform: { try ToyFault($0) })
   var fault: [ToyFault] = []
 
-  @Flag(help: "It takes a tenth of its time, but for the 2 s that it waits for the phone's ok; a network does, too.")
+  @Flag(help: "Divide the times of the toy and the network by 10, except the 2 s that the toy waits for the phone's ok.")
   var instant = false
 
-  @Option(help: ArgumentHelp("What it calls itself in -v.", valueName: "name"))
+  @Option(help: ArgumentHelp("Set the name in the lines of -v.", valueName: "name"))
   var name: String?
 
-  @Option(help: ArgumentHelp("Chooses what lies behind its buffers: the same seed gives the same bytes.", valueName: "n"))
+  @Option(help: ArgumentHelp("Set the seed of the random bytes that follow the toy's buffers.", valueName: "n"))
   var seed: UInt64 = 1
 
-  @Flag(name: .shortAndLong, help: "Show connections, every byte and what the toy does on standard error.")
+  @Flag(name: .shortAndLong, help: "Print connections, all bytes and the actions of the toy to standard error.")
   var verbose = false
 
-  @Flag(name: .shortAndLong, help: "Do not print the place.")
+  @Flag(name: .shortAndLong, help: "Do not print the endpoint.")
   var quiet = false
 
   func validate() throws {
-    for place in [phone, server, on].compactMap(\.self) {
-      guard case .tcp = place else { throw ValidationError("a toy is on TCP alone: write tcp:HOST:PORT") }
+    for endpoint in [phone, server, on].compactMap(\.self) {
+      guard case .tcp = endpoint else { throw ValidationError("the toy needs TCP endpoints: write tcp:HOST:PORT") }
     }
     if on != nil, !documented { throw ValidationError("--on needs --documented: the toy as built connects to --phone") }
-    if phone != nil, documented { throw ValidationError("--phone and --documented exclude each other: there the phone connects") }
-    if noPress || joined, !press.isEmpty { throw ValidationError("--press excludes --no-press and --joined") }
+    if phone != nil, documented {
+      throw ValidationError("--phone and --documented are mutually exclusive: a documented toy waits for the phone")
+    }
+    if noPress || joined, !press.isEmpty { throw ValidationError("--press cannot be combined with --no-press or --joined") }
     if networkPassword != nil, network == nil { throw ValidationError("--network-password needs --network") }
     for seconds in press + [joinsAfter] where !(0...86_400).contains(seconds) {
-      throw ValidationError("\(seconds) is not possible: choose 0 to 86400 seconds")
+      throw ValidationError("\(seconds) s is out of range: choose 0 to 86400 s")
     }
     if let throwEvery, !(0.1...86_400).contains(throwEvery) {
-      throw ValidationError("--throw \(throwEvery) is not possible: choose 0.1 to 86400 seconds")
+      throw ValidationError("--throw \(throwEvery) is out of range: choose 0.1 to 86400 s")
     }
-    if !(0...100).contains(battery) { throw ValidationError("--battery \(battery) is not possible: choose 0 to 100 %") }
+    if !(0...100).contains(battery) { throw ValidationError("--battery \(battery) is out of range: choose 0 to 100 %") }
     if card?.isEmpty == true { throw ValidationError("--card needs a folder") }
-    if quiet && verbose { throw ValidationError("--quiet and --verbose exclude each other") }
+    if quiet && verbose { throw ValidationError("--quiet and --verbose are mutually exclusive") }
   }
 
   func run() throws {
     let loop = try EventLoop()
     let log = ActivityLog(quiet: quiet, verbose: verbose, name: name)
-    let (place, places) = try places()
+    let (endpoint, endpoints) = try endpoints()
     let folder = try card.map { try CardFolder($0) }
     let client = try PeerClient(
-      TriviaToy(settings(places)), name: "toy", reaches: [places.phone, places.server], card: folder, loop: loop, log: log)
-    log.announce(place)
+      TriviaToy(settings(endpoints)), name: "toy", reaches: [endpoints.phone, endpoints.server], card: folder, loop: loop, log: log)
+    log.announce(endpoint)
     try withExtendedLifetime(client) { try loop.run() }
   }
 
-  /// What is announced; and where phone and server are, and the toy itself where it listens.
-  private func places() throws -> (String, (phone: String, server: String, own: String?)) {
+  /// The endpoint to announce, and those of the phone, the server and (with `--documented`) the toy.
+  private func endpoints() throws -> (String, (phone: String, server: String, own: String?)) {
     let server = Self.url(server)
     guard documented else {
       let phone = Self.url(phone ?? .tcp(host: "127.0.0.1", port: 8080))
       return (phone, (phone, server, nil))
     }
     guard case .tcp(let host, var port) = on ?? .tcp(host: "127.0.0.1", port: 8080) else { return ("", ("", server, nil)) }
-    // Whether it can be had, and which one it is, a person wants to know now; it listens when its button is pressed.
+    // The toy listens only once its button is pressed; this checks now that the port is free, and which one it is.
     let trial = try TCPPort.listen(host: host, port: port, queue: 1)
     port = TCPPort.number(of: trial)
     close(trial)
@@ -142,13 +145,13 @@ struct ToySimulation: ParsableCommand {
     return (url, (url, server, String(url.dropFirst("tcp:".count))))
   }
 
-  private static func url(_ place: Endpoint) -> String {
-    if case .tcp(let host, let port) = place { Endpoint.url(host: host, port: port) } else { "" }
+  private static func url(_ endpoint: Endpoint) -> String {
+    if case .tcp(let host, let port) = endpoint { Endpoint.url(host: host, port: port) } else { "" }
   }
 
-  private func settings(_ places: (phone: String, server: String, own: String?)) -> SimulatedToySettings {
-    var settings = SimulatedToySettings(phone: places.phone, server: places.server)
-    settings.listensAt = places.own
+  private func settings(_ endpoints: (phone: String, server: String, own: String?)) -> SimulatedToySettings {
+    var settings = SimulatedToySettings(phone: endpoints.phone, server: endpoints.server)
+    settings.listensAt = endpoints.own
     settings.presses = noPress || joined ? [] : (press.isEmpty ? [0] : press).map { Nanoseconds($0 * 1e9) }
     settings.throwEvery = throwEvery.map { Nanoseconds($0 * 1e9) }
     settings.user = user

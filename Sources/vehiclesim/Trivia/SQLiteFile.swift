@@ -1,19 +1,19 @@
-// One SQLite database that is ours alone: a file that only its owner can read, or memory. It must never touch a file that
-// another program made, nor one that is damaged.
+// A SQLite database with exclusive access: a file that only its owner can read, or memory. A damaged file, or one of another
+// program, is never modified.
 // Facts: SQLite's C interface; its pragmas application_id, user_version, locking_mode and quick_check.
 
 import CSQLite
 import Glibc
 import Protocols
 
-/// An open database. It is used by one at a time.
+/// An open database. It is not thread-safe.
 struct SQLiteFile {
-  /// What it is called in what is said of it.
+  /// Its name in error messages.
   private let name: String
   private let database: OpaquePointer
 
-  /// Opens the file, which is made where there is none; without a path, memory. `schema` is what a new one begins with; a file that
-  /// has another application id or another version of the schema is refused.
+  /// Opens or creates a database file, or one in memory if `path` is nil. `schema` initializes a new database. Throws if the file has
+  /// another application id or schema version.
   init(_ path: String?, application: Int32, version: Int32, schema: String) throws(ValueError) {
     name = path ?? "the database"
     if let path { try Self.make(path) }
@@ -21,7 +21,7 @@ struct SQLiteFile {
     let code = sqlite3_open_v2(path ?? ":memory:", &opened, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nil)
     guard code == SQLITE_OK, let opened else {
       sqlite3_close_v2(opened)
-      throw ValueError("\(path ?? "memory") cannot be opened: \(String(cString: sqlite3_errstr(code)))")
+      throw ValueError("cannot open \(path ?? "memory"): \(String(cString: sqlite3_errstr(code)))")
     }
     database = opened
     do throws(ValueError) {
@@ -34,10 +34,10 @@ struct SQLiteFile {
 
   func close() { sqlite3_close_v2(database) }
 
-  /// An empty file for its owner alone, where there is nothing.
+  /// Creates an empty file with mode 0600 unless it exists.
   private static func make(_ path: String) throws(ValueError) {
     let file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-    guard file >= 0 else { throw ValueError("\(path) cannot be opened: \(String(cString: strerror(errno)))") }
+    guard file >= 0 else { throw ValueError("cannot open \(path): \(String(cString: strerror(errno)))") }
     Glibc.close(file)
   }
 
@@ -48,15 +48,15 @@ struct SQLiteFile {
     let isNew = objects == 0 && owner == 0
     if !isNew {
       guard owner == Int(application) else {
-        throw ValueError("\(name) is the database of another program: name another file")
+        throw ValueError("\(name) belongs to another program: choose another file")
       }
       guard try number("PRAGMA user_version") == Int(version) else {
-        throw ValueError("\(name) was made by another version of vehiclesim: name another file")
+        throw ValueError("\(name) was created by another version of vehiclesim: choose another file")
       }
       let verdict = try rows("PRAGMA quick_check(1)").first?.first.flatMap { $0 }
       guard verdict == .string("ok") else { throw damaged }
     }
-    // One file is all there is to copy or to replace; a WAL beside it would be read over what replaced it.
+    // A single file can be copied and replaced; a leftover WAL would be applied to its replacement.
     try run("PRAGMA journal_mode = DELETE")
     try run("PRAGMA foreign_keys = ON")
     try run("BEGIN EXCLUSIVE")
@@ -68,12 +68,12 @@ struct SQLiteFile {
     try run("COMMIT")
   }
 
-  /// Statements without arguments and rows.
+  /// Runs statements that take no arguments and return no rows.
   func run(_ sql: String) throws(ValueError) {
     try check(sqlite3_exec(database, sql, nil, nil, nil))
   }
 
-  /// The rows of a statement, NULL as nil; `?` stands for the arguments, in order.
+  /// Returns the rows of a statement, with NULL as nil. The arguments replace each `?`, in order.
   @discardableResult func rows(_ sql: String, _ arguments: [Value?] = []) throws(ValueError) -> [[Value?]] {
     var statement: OpaquePointer?
     defer { sqlite3_finalize(statement) }
@@ -88,12 +88,12 @@ struct SQLiteFile {
     }
   }
 
-  /// The whole number that a statement gives, or 0.
+  /// Returns the integer that a statement yields, or 0.
   private func number(_ sql: String) throws(ValueError) -> Int {
     if case .int(let number)?? = try rows(sql).first?.first { number } else { 0 }
   }
 
-  /// The id that the last insertion gave.
+  /// The row id of the last insertion.
   var lastID: Int { Int(sqlite3_last_insert_rowid(database)) }
 
   private func bind(_ value: Value?, to index: CInt, of statement: OpaquePointer?) throws(ValueError) {
@@ -101,11 +101,11 @@ struct SQLiteFile {
     case nil: try check(sqlite3_bind_null(statement, index))
     case .int(let value)?: try check(sqlite3_bind_int64(statement, index, Int64(value)))
     case .string(let value)?:
-      // SQLite copies it (SQLITE_TRANSIENT, a macro that Swift does not see).
+      // SQLITE_TRANSIENT, a macro that Swift does not import: SQLite copies the bytes.
       let copied = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
       let bytes = Array(value.utf8CString)
       try check(bytes.withUnsafeBufferPointer { sqlite3_bind_text(statement, index, $0.baseAddress, CInt($0.count - 1), copied) })
-    case let other?: throw ValueError("\(name) keeps no such value: \(other)")
+    case let other?: throw ValueError("cannot store \(other) in \(name): unsupported type")
     }
   }
 
@@ -120,9 +120,9 @@ struct SQLiteFile {
     }
   }
 
-  // MARK: What goes wrong
+  // MARK: Errors
 
-  private var damaged: ValueError { ValueError("\(name) is damaged: put a copy of it back, or name another file") }
+  private var damaged: ValueError { ValueError("\(name) is damaged: restore a backup, or choose another file") }
 
   private func check(_ code: CInt) throws(ValueError) {
     if code != SQLITE_OK { throw error(code) }
@@ -130,11 +130,11 @@ struct SQLiteFile {
 
   private func error(_ code: CInt) -> ValueError {
     switch code & 0xFF {
-    case SQLITE_NOTADB: ValueError("\(name) is no SQLite database: name another file")
+    case SQLITE_NOTADB: ValueError("\(name) is not a SQLite database: choose another file")
     case SQLITE_CORRUPT: damaged
-    case SQLITE_BUSY, SQLITE_LOCKED: ValueError("\(name) is in use by another program: end that, or name another file")
-    case SQLITE_FULL: ValueError("there is no space left for \(name): free some")
-    default: ValueError("\(name) fails: \(sqlite3_errmsg(database).map { String(cString: $0) } ?? "error \(code)")")
+    case SQLITE_BUSY, SQLITE_LOCKED: ValueError("\(name) is locked by another program: stop that program, or choose another file")
+    case SQLITE_FULL: ValueError("cannot write \(name): disk full")
+    default: ValueError("cannot use \(name): \(sqlite3_errmsg(database).map { String(cString: $0) } ?? "error \(code)")")
     }
   }
 }

@@ -1,10 +1,10 @@
-// What a trivia server keeps, in SQLite: the store of `vehiclesim trivia`. It must never hold a password or a token as it is.
+// The store of `vehiclesim trivia` in SQLite. It holds passwords and tokens only as hashes.
 
 import Peers
 import Protocols
 import Synchronization
 
-/// A trivia server's store in a file, or in memory.
+/// The store of a trivia server in a file, or in memory.
 final class TriviaDatabase: TriviaStore {
   private static let application: Int32 = 0x5472_6976  // "Triv"
   private static let schema = """
@@ -21,7 +21,7 @@ final class TriviaDatabase: TriviaStore {
 
   private let file: Mutex<SQLiteFile>
 
-  /// Opens or makes the file at this path, or says why it cannot; nil: it ends with the program.
+  /// Opens or creates the file, or a database in memory if `path` is nil.
   init(_ path: String?) throws(ValueError) {
     file = Mutex(try SQLiteFile(path, application: Self.application, version: 1, schema: Self.schema))
   }
@@ -42,7 +42,7 @@ final class TriviaDatabase: TriviaStore {
     let found = try rows("SELECT id, name, email, downloaded, heard, password FROM users WHERE email = ?", [.string(email)]).first
     guard let found, let user = Self.user(found) else { return nil }
     guard let password = TriviaPassword(text: found[5]?.text ?? "") else {
-      throw ValueError("the password of user \(user.id) is not as it was written")
+      throw ValueError("cannot read the password hash of user \(user.id)")
     }
     return (user, password)
   }
@@ -113,7 +113,7 @@ final class TriviaDatabase: TriviaStore {
 
   // MARK: Tokens
 
-  func keep(token hash: String, of user: Int) throws(ValueError) {
+  func add(token hash: String, of user: Int) throws(ValueError) {
     try rows("INSERT INTO tokens (hash, user) VALUES (?, ?)", [.string(hash), .int(user)])
     try rows(
       "DELETE FROM tokens WHERE user = ?1 AND id NOT IN (SELECT id FROM tokens WHERE user = ?1 ORDER BY id DESC LIMIT ?2)",

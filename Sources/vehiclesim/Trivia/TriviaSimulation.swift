@@ -1,5 +1,4 @@
-// `vehiclesim trivia`: a stand-in for the web server of the trivia toy, on TCP. Options, and what they open; the server itself is
-// a Peer.
+// `vehiclesim trivia`: options of the Trivia toy's web server, and the files that they name.
 
 import ArgumentParser
 import Glibc
@@ -9,18 +8,19 @@ import Protocols
 struct TriviaSimulation: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "trivia",
-    abstract: "The web server of the trivia toy: accounts, facts, votes.",
+    abstract: "Serve the web API of the Trivia toy: accounts, facts, votes.",
     discussion: """
-      It prints its URL, for server of a toy device. Apps register, log in, read what their toy has played and vote; toys fetch facts \
-      and report what they played. Passwords are kept salted and hashed. There is no TLS: for a network that you trust.
+      The first line on standard output is the URL for server of a toy device. Apps register, log in, read the history of their toy \
+      and vote; toys fetch facts and report plays. Passwords are stored salted and hashed. There is no TLS: use a trusted network only.
 
-      A toy on the shelf asks triviotoy.azurewebsites.net, port 80, and nobody else. To have it ask you:
-        1. Let the network's name server answer that name with this computer's address. With dnsmasq, as in many routers: \
+      A real toy connects only to triviotoy.azurewebsites.net, port 80. To redirect it to this server:
+        1. Have the network's DNS server resolve that name to this computer. With dnsmasq, which many routers use: \
       address=/triviotoy.azurewebsites.net/192.168.1.10
-        2. Run it on port 80, which takes root or CAP_NET_BIND_SERVICE: vehiclesim trivia --on tcp:0.0.0.0:80 --database trivia.db
+        2. Listen on port 80, which requires root or CAP_NET_BIND_SERVICE: \
+      vehiclesim trivia --on tcp:0.0.0.0:80 --database trivia.db
 
-      Faults (--fault, any number). WHEN is N, every Nth answer (each if left out), or @S, every answer from S seconds after \
-      the start of vehiclesim on:
+      Faults (--fault, repeatable). WHEN is N for every Nth reply (default 1), or @S for every reply from S seconds after \
+      the start of vehiclesim:
 
       \(helpTable(TriviaFault.table))
 
@@ -29,38 +29,38 @@ struct TriviaSimulation: ParsableCommand {
       """)
 
   @Option(
-    help: ArgumentHelp("Where clients find it: tcp:HOST:PORT (port 0 picks one).", valueName: "place"), transform: { try Endpoint($0) })
+    help: ArgumentHelp("Set the endpoint, tcp:HOST:PORT (port 0: any free port).", valueName: "endpoint"), transform: { try Endpoint($0) })
   var on: Endpoint
 
-  @Option(help: ArgumentHelp("Keep accounts, facts and votes in this file; without it they end with the program.", valueName: "file"))
+  @Option(help: ArgumentHelp("Store accounts, facts and votes in this file (default: in memory).", valueName: "file"))
   var database: String?
 
   @Option(
     help: ArgumentHelp(
-      "What toys fetch, in place of the facts that are built in: one a line, with the ids from 500 on. A line may begin with an id "
-        + "of its own and a tab.",
+      "Serve the facts of this file instead of the built-in ones: one per line, with ids from 500. A line may start with its own id "
+        + "and a tab.",
       valueName: "file"))
   var facts: String?
 
-  @Flag(help: "Ask apps for a token, which they get when they register or log in: nobody reads or votes for others. Toys have none.")
+  @Flag(help: "Require apps to send the token that they get on registration or login. Toys need none.")
   var tokens = false
 
-  @Option(help: ArgumentHelp("What goes wrong, and when; see above.", valueName: "spec"), transform: { try TriviaFault($0) })
+  @Option(help: ArgumentHelp("Inject a fault; see above.", valueName: "spec"), transform: { try TriviaFault($0) })
   var fault: [TriviaFault] = []
 
-  @Option(help: ArgumentHelp("What it calls itself in -v.", valueName: "name"))
+  @Option(help: ArgumentHelp("Set the name in the lines of -v.", valueName: "name"))
   var name: String?
 
-  @Flag(name: .shortAndLong, help: "Show clients and every byte that is no secret on standard error.")
+  @Flag(name: .shortAndLong, help: "Print connections and all bytes except secrets to standard error.")
   var verbose = false
 
   @Flag(name: .shortAndLong, help: "Do not print the URL.")
   var quiet = false
 
   func validate() throws {
-    guard case .tcp = on else { throw ValidationError("a trivia server is on TCP alone: write --on tcp:HOST:PORT") }
+    guard case .tcp = on else { throw ValidationError("the trivia server needs a TCP endpoint: write --on tcp:HOST:PORT") }
     if database?.isEmpty == true { throw ValidationError("--database needs a path") }
-    if quiet && verbose { throw ValidationError("--quiet and --verbose exclude each other") }
+    if quiet && verbose { throw ValidationError("--quiet and --verbose are mutually exclusive") }
   }
 
   func run() throws {
@@ -81,7 +81,7 @@ struct TriviaSimulation: ParsableCommand {
     try loop.run()
   }
 
-  /// The store with its facts. A database keeps those it has; a file of facts goes over them.
+  /// The store with its facts. A file of facts replaces facts with the same ids.
   private func store() throws -> TriviaDatabase {
     let given = try facts.map(Self.facts)
     do throws(ValueError) {
@@ -107,7 +107,7 @@ struct TriviaSimulation: ParsableCommand {
       guard count >= 0 else { throw SimulatorError("cannot read \(path)", errno: errno) }
       if count == 0 { break }
       all += buffer[..<count]
-      guard all.count <= maxFileSize else { throw SimulatorError("cannot use \(path): it is longer than \(maxFileSize >> 20) MiB") }
+      guard all.count <= maxFileSize else { throw SimulatorError("cannot use \(path): file larger than \(maxFileSize >> 20) MiB") }
     }
     do throws(ValueError) {
       return try TriviaFact.list(all)

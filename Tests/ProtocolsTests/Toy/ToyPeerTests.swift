@@ -132,7 +132,7 @@ import Testing
     var host = try ToyHost.dialled("silent") { $0.network = SimulatedWiFiNetwork("Home", password: "password") }
     host.provide("18:Home:pass")
     host.send("word")
-    #expect(host.told("nobody reads them"))
+    #expect(host.told("never read"))
     host.pass(10 * .second)
     #expect(host.led == .purple)
   }
@@ -155,7 +155,7 @@ import Testing
     ] {
       var host = try ToyHost.dialled()
       host.provide(packet)
-      #expect(host.told("injected: the chip is told \(words)"))
+      #expect(host.told("injected: the chip executes \(words)"))
       host.pass(9999 * Self.ms)
       #expect(host.led == .pink)
       host.pass(Self.ms)

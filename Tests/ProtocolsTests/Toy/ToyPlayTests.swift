@@ -14,11 +14,11 @@ import Testing
     #expect(host.asked == [Self.fetch, Self.report])
     #expect(host.requests.map(\.bytes.count) == [87, 94])
     #expect(host.closings.map(\.link) == [ToyHost.server, ToyHost.server], "a connection for each")
-    #expect(host.told("thrown: it says fact 0: A day on Venus") && host.told("it keeps as fact 0: Honey never spoils."))
+    #expect(host.told("thrown: speaks fact 0: A day on Venus") && host.told("stored fact 0: Honey never spoils."))
     #expect(host.file("0.txt") == "Honey never spoils." && host.file("p.txt") == "1" && host.file("w.txt") == "1")
     #expect(host.file("s.txt") == nil && host.file("d.txt") == nil && host.led == .green)
     host.pass(20 * .second)
-    #expect(host.requests.count == 4 && host.told("thrown: it says fact 1"))
+    #expect(host.requests.count == 4 && host.told("thrown: speaks fact 1"))
   }
 
   @Test func `the ring of facts`() throws {
@@ -31,7 +31,7 @@ import Testing
       $0.throwEvery = 20 * .second
     }
     host.pass(22 * .second)
-    #expect(host.told("thrown: it says fact 499: Old.") && host.file("499.txt") == "Honey never spoils.")
+    #expect(host.told("thrown: speaks fact 499: Old.") && host.file("499.txt") == "Honey never spoils.")
     #expect(host.file("p.txt") == "0" && host.file("w.txt") == "0" && host.requests.count == 2, "what is no counter counts nothing")
   }
 
@@ -99,7 +99,7 @@ import Testing
     #expect(host.file("p.txt") == "1" && host.told("does not answer"))
     host.answer = { _ in "HTTP/1.1 200 OK\r\n\r\n\"Yes.\"" }
     host.pass(2 * .second)
-    #expect(host.file("p.txt") == "2" && host.told("it has reported 1 earlier plays") && host.told("it has reported one play"))
+    #expect(host.file("p.txt") == "2" && host.told("reported 1 earlier plays") && host.told("reported one play"))
   }
 
   @Test(arguments: [
@@ -130,12 +130,12 @@ import Testing
       host.answer = { _ in head + fact + "\"" }
       host.pass(20 * .second)
       #expect(host.file("0.txt")?.utf8.count == kept - head.utf8.count - (length == 1024 ? 1 : 0))
-      #expect(host.told("last 1 bytes are lost") == (length == 1025))
+      #expect(host.told("last 1 bytes of the reply are lost") == (length == 1025))
     }
     var parts = try ToyHost.online()
     parts.answer = { _ in "HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n" }
     parts.pass(20 * .second)
-    #expect(parts.told("it keeps as fact 0: nothing") && parts.file("0.txt") == nil && parts.file("w.txt") == "1")
+    #expect(parts.told("stored fact 0: nothing") && parts.file("0.txt") == nil && parts.file("w.txt") == "1")
   }
 
   @Test func `a long user overflows the buffer`() throws {

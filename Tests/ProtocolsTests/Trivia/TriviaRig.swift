@@ -48,7 +48,9 @@ final class TriviaRig {
         inputs.append(.wake)
       }
       let input = inputs.removeFirst()
-      if case .received(_, let bytes) = input { seen += String(decoding: bytes.prefix(server.printableCount(of: bytes)), as: UTF8.self) + "\n" }
+      if case .received(_, let bytes) = input {
+        seen += String(decoding: bytes.prefix(server.printableCount(of: bytes)), as: UTF8.self) + "\n"
+      }
       var effects = Effects()
       server.handle(input, at: now, &effects)
       for effect in effects.list {
