@@ -133,8 +133,8 @@ import Testing
   }
 
   @Test func `what is no export is a fault`() throws {
-    #expect(try Export("CREATE TABLE t(a)").shown().fault?.contains("not Gadgetbridge's") == true)
+    #expect(try Export("CREATE TABLE t(a)").shown().fault?.contains("not a Gadgetbridge database") == true)
     #expect(
-      try Export(Self.devices + Self.samples("S")).shown().fault?.contains("no sample of any device") == true)
+      try Export(Self.devices + Self.samples("S")).shown().fault?.contains("no samples in Gadgetbridge's database") == true)
   }
 }
