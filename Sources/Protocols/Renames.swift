@@ -4,7 +4,8 @@ public enum Renames {
   /// Old names of properties.
   static let properties = [
     "converter-temperature": "dc-dc-temperature", "converter-voltage": "dc-dc-voltage", "converter-current": "dc-dc-current",
-    "converter-input-voltage": "dc-dc-input-voltage",
+    "converter-input-voltage": "dc-dc-input-voltage", "emission-requirements": "obd-standard",
+    "emission-standard": "emission-class",
   ]
   /// Old names of configuration keys.
   static let options = ["ask": "poll", "pages": "poll"]

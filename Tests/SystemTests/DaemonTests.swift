@@ -66,7 +66,7 @@ extension WholeHouse {
       try house.write("nonsense")
       #expect(house.vehiclectl("reload").status == 1)
       daemon.signal(SIGHUP)
-      #expect(wait { daemon.complaints.contains("the running one stays") })
+      #expect(wait { daemon.complaints.contains("keeping the running one") })
       #expect(house.vehiclectl("status", "van").status == 0)
       try house.write(first)
       daemon.signal(SIGHUP)

@@ -27,10 +27,10 @@ extension WholeHouse {
       first.end(signal)
       let second = try house.daemon()
       for (name, _, _, _) in Self.kinds { #expect(isDown(name), "\(house.vehiclectl("status", name))") }
-      // What is meant to be down is no failed check.
+      // A link that is down on purpose is no failed check; that the mirror has no name still is one.
       let findings = try house.vehiclectl("--json", "doctor").json()["findings"] as? [[String: Any]] ?? []
       let links = findings.filter { ($0["text"] as? String)?.contains("disconnected on request") == true }
-      #expect(links.count == Self.kinds.count && links.allSatisfy { $0["state"] as? String == "ok" }, "\(findings)")
+      #expect(links.count == Self.kinds.count && links.count { $0["state"] as? String == "ok" } == Self.kinds.count - 1, "\(findings)")
       // Neither a changed section nor another restart takes it back.
       try house.write(sections.joined().replacing("ble:Pod", with: "ble:Pod 2"))
       #expect(house.vehiclectl("reload").status == 0)

@@ -69,9 +69,9 @@ extension WholeHouse {
       #expect(wait { house.get("phone.steps") == "12" }, "\(house.vehiclectl("status", "phone").output)")
       #expect(house.get("phone.heart-rate") == "71")
       #expect(house.get("phone.steps-source")?.hasPrefix("Gadgetbridge: Mi Band 4 at ") == true)
-      #expect(house.vehiclectl("get", "phone.distance").errors.contains("Mi Band 4 records no distance"))
+      #expect(house.vehiclectl("get", "phone.distance").errors.contains("Mi Band 4 does not record distance"))
       #expect(try Self.properties(house)["fault"] == nil)
-      #expect(house.vehiclectl("status", "other").output.contains("there is no missing in the import folder"))
+      #expect(house.vehiclectl("status", "other").output.contains("no file missing in import/"))
       // The newer wins; nothing is left of the copy.
       #expect(house.vehiclectl("set", "phone.steps", "50").status == 0 && house.get("phone.steps") == "50")
       #expect(!FileManager.default.fileExists(atPath: "\(house.directory)/state/.import"))

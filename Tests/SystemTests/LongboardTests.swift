@@ -223,7 +223,7 @@ extension WholeHouse {
       let daemon = try ride.house.daemon()
       #expect(wait { ride.number("erpm") != nil })
       for (line, words) in [
-        ("fast", "line 1 is no JSON object"), (#"{"speed": 3}"#, "has no motion property \"speed\""),
+        ("fast", "line 1: not a JSON object"), (#"{"speed": 3}"#, "has no motion property \"speed\""),
         (#"{"target-current": 300}"#, "target-current: 300 is outside -10 to 10 A"),
       ] {
         let outcome = ride.house.vehiclectl("drive", "board", input: line + "\n")

@@ -120,7 +120,7 @@ import Testing
     for (answer, words) in [
       ([], "ended the stream; check that the video is on"), (Self.stream(0), "ended the stream; check that the video is on"),
       (Self.stream(1).dropLast(8), "ended the stream"),
-      (Array("HTTP/1.0 404 NOT FOUND\r\n\r\n".utf8), "the camera answers \"404 NOT FOUND\""),
+      (Array("HTTP/1.0 404 NOT FOUND\r\n\r\n".utf8), "the camera returned \"404 NOT FOUND\""),
     ] as [([UInt8], String)] {
       let camera = try HTTPServer(answer)
       let server = try daemon(url: .string("http://localhost:\(camera.port)/"), video: nil)
@@ -176,7 +176,7 @@ import Testing
     let stream = try VideoStream(try VideoURL("http://127.0.0.1:\(camera.port)/"), within: 5)
     #expect(try stream.next(within: 5) == Self.picture)
     #expect(try stream.next(within: 5) == Self.picture)
-    #expect(failure { _ = try stream.next(within: 5) }?.message.contains("a picture of more than") == true)
+    #expect(failure { _ = try stream.next(within: 5) }?.message.contains("picture is larger than") == true)
   }
 
   @Test(arguments: [(1, 500, 0.0, "1 picture, 0.5 kB in 0.0 s"), (121, 4_300_000, 8.0, "121 pictures, 4.3 MB in 8.0 s, 15.0 pictures/s")])

@@ -127,7 +127,7 @@ import Testing
     #expect(first() == 2)
     // The others still are the driver's: the lease ends with any of them.
     hands[4].hangUp()
-    #expect(await until { rig.leases == ["lease", "lease ended: the driver is gone"] })
+    #expect(await until { rig.leases == ["lease", "lease ended: client disconnected"] })
     #expect(first() == 0)
     rig.end()
   }

@@ -147,8 +147,10 @@ import Protocols
     switch blueZ.presence {
     case .unknown: findings.append(Contract.Finding("bluetooth", bad, "BlueZ does not respond", "systemctl status bluetooth"))
     case .absent(let reason):
-      let parts = reason.split(separator: ": ", maxSplits: 1).map(String.init)
-      findings.append(Contract.Finding("bluetooth", bad, parts[0], parts.count > 1 ? parts[1] : nil))
+      // The remedy comes last; the cause may contain colons.
+      let parts = reason.split(separator: ": ").map(String.init)
+      let text = parts.count > 1 ? parts.dropLast().joined(separator: ": ") : reason
+      findings.append(Contract.Finding("bluetooth", bad, text, parts.count > 1 ? parts.last : nil))
     case .present:
       findings.append(Contract.Finding("bluetooth", "ok", "BlueZ is running", nil))
       if blueZ.adapterNames.isEmpty {

@@ -63,7 +63,9 @@ import Testing
     #expect(rig.text("vin") != nil && codes.count > 1)
   }
 
-  @Test(arguments: [DiagnosticBus.kwp, .iso9141, .can11, .can29]) func `an adapter that always searches is polled`(_ bus: DiagnosticBus) throws {
+  @Test(arguments: [DiagnosticBus.kwp, .iso9141, .can11, .can29]) func `an adapter that always searches is polled`(_ bus: DiagnosticBus)
+    throws
+  {
     let rig = try VehicleRig(PetrolCar(bus), faults: ["hollow-protocol"])
     rig.run(for: 180 * .second)
     #expect(rig.status == "polling" && rig.fault == nil && rig.number("rpm") != nil && rig.number("speed") != nil, "\(rig.fault ?? "")")

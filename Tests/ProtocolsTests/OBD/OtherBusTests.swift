@@ -38,7 +38,9 @@ import Testing
     #expect(!turns.contains { $0.hasPrefix("ATCRA7") || $0.hasPrefix("ATSP") || $0.hasPrefix("ATSH7") })
   }
 
-  @Test(arguments: [DiagnosticBus.kwp, .iso9141]) func `on a K-line rpm and speed alternate, and the rest gets its share`(_ bus: DiagnosticBus) throws {
+  @Test(arguments: [DiagnosticBus.kwp, .iso9141]) func `on a K-line rpm and speed alternate, and the rest gets its share`(
+    _ bus: DiagnosticBus
+  ) throws {
     let rig = try VehicleRig(PetrolCar(bus))
     rig.run(for: 120 * .second)
     let counts = (rpm: rig.count("010C", last: 30 * .second), speed: rig.count("010D", last: 30 * .second))
@@ -51,7 +53,9 @@ import Testing
     #expect(!rig.asked.drop { $0.command != "ATDPN" }.contains { $0.command.hasPrefix("ATSH") || $0.command.hasPrefix("ATCRA") })
   }
 
-  @Test(arguments: [DiagnosticBus.can29, .kwp, .iso9141]) func `trouble codes and queries go to all ECUs of any protocol`(_ bus: DiagnosticBus) throws {
+  @Test(arguments: [DiagnosticBus.can29, .kwp, .iso9141]) func `trouble codes and queries go to all ECUs of any protocol`(
+    _ bus: DiagnosticBus
+  ) throws {
     let rig = try VehicleRig(PetrolCar(bus))
     rig.run(for: 30 * .second)
     let codes = try #require(rig.act("dtc")).get()

@@ -19,7 +19,7 @@ extension StandardParameter {
     StandardParameter(
       0x5F, 1,
       .word(
-        "emission-standard", .u8(0), emissionStandard, lifetime: .retained, help: "Emission requirements that the vehicle is designed to")),
+        "emission-class", .u8(0), emissionClass, lifetime: .retained, help: "Emission requirements that the vehicle is designed to")),
   ]
 
   /// 0000 means that there is no freeze frame.
@@ -57,7 +57,7 @@ extension StandardParameter {
     29: "OBDBr-2", 30: "KOBD", 31: "IOBD-I", 32: "IOBD-II", 33: "HD EOBD-VI",
   ]
 
-  private static let emissionStandard = [14: "Euro IV B1", 15: "Euro V B2", 16: "EEV C"]
+  private static let emissionClass = [14: "Euro IV B1", 15: "Euro V B2", 16: "EEV C"]
 
   private static let fuelType = [
     1: "petrol", 2: "methanol", 3: "ethanol", 4: "diesel", 5: "lpg", 6: "cng", 7: "propane", 8: "electric", 9: "bifuel-petrol",
