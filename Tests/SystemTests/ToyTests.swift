@@ -43,7 +43,7 @@ extension WholeHouse {
         ])
       #expect(wait(seconds: 30) { toy(house, "history").output.split(separator: "\n").count > 3 }, "\(thrown.complaints)")
       thrown.end()
-      #expect(toy(house, "fact", "1").status == 0 && toy(house, "fact", "9999").errors.contains("not among those"))
+      #expect(toy(house, "fact", "1").status == 0 && toy(house, "fact", "9999").errors.contains("the toy has not played fact 9999"))
       #expect(toy(house, "vote", "1", "up").output.contains("fact 1: up (1 up, 0 down)"))
       #expect(toy(house, "vote", "1", "up").output.contains("already voted that way"))
 

@@ -68,7 +68,7 @@ extension WholeHouse {
       let outcome = house.vehiclectl("set", "mode", "full")
       #expect(outcome.status == 1 && outcome.errors.contains("5.02 or newer"), "\(outcome.errors)")
       board.vesc.signal(SIGSTOP)
-      #expect(wait { house.vehiclectl("status").output.contains("is its app set to UART") })
+      #expect(wait { house.vehiclectl("status").output.contains("check that its app is set to UART") })
       board.vesc.signal(SIGCONT)
       #expect(wait { house.get("speed") != nil })
       #expect(daemon.isRunning)
