@@ -16,14 +16,14 @@ public struct Kind: Sendable {
   /// The named subsections, as `[device.board.mode.eco]`.
   public var sections: [Section]
   /// A safety warning for the owner of the device; logged once, and shown by `vehiclectl doctor`. nil if there is none.
-  public var caution: (@Sendable (Setup) -> String?)?
+  public var warning: (@Sendable (Setup) -> String?)?
   /// Makes the machine; throws if an option is invalid.
   public var make: @Sendable (Setup) throws(OptionError) -> any Machine
 
   /// Declares a kind.
   public init(
     name: String, summary: String, links: [LinkRole], options: [Option], secrets: [Secret] = [], sections: [Section] = [],
-    caution: (@Sendable (Setup) -> String?)? = nil,
+    warning: (@Sendable (Setup) -> String?)? = nil,
     make: @escaping @Sendable (Setup) throws(OptionError) -> any Machine
   ) {
     self.name = name
@@ -32,7 +32,7 @@ public struct Kind: Sendable {
     self.options = options
     self.secrets = secrets
     self.sections = sections
-    self.caution = caution
+    self.warning = warning
     self.make = make
   }
 }

@@ -214,7 +214,7 @@ public enum Effect: Sendable, Equatable {
   case sendUnlessBehind(LinkName, [UInt8], SendID, most: Int)
   /// The last-will frames that another process sends over this link if this process dies or freezes. Valid until the link is down
   /// or replaced by another will. nil: none.
-  case will(LinkName, Will?)
+  case lastWill(LinkName, LastWill?)
   /// An occurrence that is not a property.
   case event(name: String, text: String)
   /// The progress of an action that streams.

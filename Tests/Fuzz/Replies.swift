@@ -49,7 +49,7 @@ private func checkSurveys(_ reader: CANReader) {
   for (place, question) in loss.questions.enumerated() {
     if let answers = try? reader.answers(to: question) { try? loss.take(answers, place) }
   }
-  hold(loss.words.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F } && loss.words.utf8.count < 100_000, "what is lost is no line")
+  hold(loss.message.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F } && loss.message.utf8.count < 100_000, "what is lost is no line")
   hold(!loss.motion.isMoving || loss.objection != nil, "it moves and nobody minds")
   var clearing = CodeClearing(loss.controllers, Motion(), mustAnswer: true)
   if let answers = try? reader.answers(to: [0x04]) { try? clearing.take(answers, CodeClearing.place) }

@@ -41,7 +41,7 @@ import Testing
       #expect(clinux_send(daemon, packet, packet.count, descriptor) == 0)
     }
 
-    func register(_ number: UInt16 = 7, _ will: Will = GuardianTests.will) { send(.register(link: number, will), with: link) }
+    func register(_ number: UInt16 = 7, _ will: LastWill = GuardianTests.will) { send(.register(link: number, will), with: link) }
     func die() { shutdown(daemon, CInt(SHUT_WR)) }
     func ends() -> Bool { ended.wait(timeout: .now() + 10) == .success }
 
@@ -72,20 +72,20 @@ import Testing
     }
   }
 
-  static let will = Will(
-    dead: [Will.Message(Array("stop".utf8)), Will.Message(Array("bye".utf8), after: 20 * .millisecond)],
-    frozen: [Will.Message(Array("halt".utf8))])
+  static let will = LastWill(
+    dead: [LastWill.Message(Array("stop".utf8)), LastWill.Message(Array("bye".utf8), after: 20 * .millisecond)],
+    frozen: [LastWill.Message(Array("halt".utf8))])
 
   @Test func packetsRoundTrip() {
     let messages: [GuardianMessage] = [
-      .register(link: 0x1234, Self.will), .register(link: 1, Will(dead: [], frozen: [])), .heartbeat(link: 3, milliseconds: 300),
+      .register(link: 0x1234, Self.will), .register(link: 1, LastWill(dead: [], frozen: [])), .heartbeat(link: 3, milliseconds: 300),
       .unwatch(link: 4), .release(link: 65535),
     ]
     for message in messages {
       #expect(GuardianMessage(message.packet) == message)
       for length in 0..<message.packet.count { #expect(GuardianMessage(message.packet.prefix(length)) == nil) }
     }
-    let most = Will(dead: [Will.Message](repeating: Will.Message([UInt8](repeating: 1, count: 1024)), count: 20), frozen: [])
+    let most = LastWill(dead: [LastWill.Message](repeating: LastWill.Message([UInt8](repeating: 1, count: 1024)), count: 20), frozen: [])
     #expect(most.dead.count == 16 && GuardianMessage.register(link: 1, most).packet.count < GuardianMessage.maxSize)
   }
 
@@ -101,7 +101,7 @@ import Testing
   @Test func aReleasedLinkGetsNoMessages() throws {
     let rig = try Rig()
     rig.register(1)
-    rig.register(2, Will(dead: [Will.Message([2])], frozen: []))
+    rig.register(2, LastWill(dead: [LastWill.Message([2])], frozen: []))
     rig.send(.release(link: 1))
     rig.die()
     #expect(rig.next(from: rig.peer) == [2])
@@ -111,7 +111,7 @@ import Testing
   @Test func aNewWillReplacesTheOldOne() throws {
     let rig = try Rig()
     rig.register()
-    rig.register(7, Will(dead: [Will.Message([9])], frozen: []))
+    rig.register(7, LastWill(dead: [LastWill.Message([9])], frozen: []))
     rig.die()
     #expect(rig.next(from: rig.peer) == [9])
     #expect(rig.ends() && rig.isSilent)
@@ -151,7 +151,7 @@ import Testing
       #expect(clinux_send(rig.daemon, bytes, bytes.count, rig.daemon) == 0)
     }
     rig.send(.register(link: 1, Self.will))  // without a descriptor
-    rig.register(2, Will(dead: [Will.Message([5])], frozen: []))
+    rig.register(2, LastWill(dead: [LastWill.Message([5])], frozen: []))
     rig.die()
     #expect(rig.next(from: rig.peer) == [5])
     #expect(rig.ends())

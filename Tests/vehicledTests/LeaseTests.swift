@@ -52,7 +52,7 @@ import Testing
     #expect(await rig.drive(holder).count > 20)
     holder.hangUp()
     #expect(await until { rig.device.lease == nil })
-    rig.device.ports[0].setLastWill(Will(dead: [Will.Message([1])], frozen: []))
+    rig.device.ports[0].setLastWill(LastWill(dead: [LastWill.Message([1])], frozen: []))
     let reply = await rig.drive(try Client(rig.methods))
     #expect(reply.contains("no-guardian") && reply.contains("no guardian: cannot start it: no such file"), "\(reply)")
     rig.end()

@@ -15,7 +15,7 @@ private struct Keeper: Machine {
       Option("weather", ValueRule(.string), reference: .device(with: ["steps", "distance"]), help: "another device"),
     ],
     secrets: [Secret("key-file", help: "the key")],
-    caution: { "its key has \($0.secrets["key-file"]?.bytes.count ?? 0) bytes" },
+    warning: { "its key has \($0.secrets["key-file"]?.bytes.count ?? 0) bytes" },
     make: { setup throws(OptionError) in
       if let key = setup.secrets["key-file"], key.bytes.first != UInt8(ascii: "k") {
         throw OptionError("key-file", "it is no key: begin it with k")
@@ -62,7 +62,7 @@ private struct Keeper: Machine {
     let path = try folder.write("[device.mirror]\nkind = \"keeper\"\nkey-file = \"\(secret)\"\n")
     let device = try #require(try Configuration.load(path, kinds: [Keeper.kind]).devices.first)
     #expect(device.secrets["key-file"]?.bytes == Array("k-very-secret".utf8))
-    #expect(Keeper.kind.caution?(device.setup) == "its key has 13 bytes")
+    #expect(Keeper.kind.warning?(device.setup) == "its key has 13 bytes")
     var dumped = ""
     dump(device, to: &dumped)
     for text in ["\(device)", String(reflecting: device), dumped] { #expect(!text.contains("very") && !text.contains("118")) }

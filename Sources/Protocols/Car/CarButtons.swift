@@ -19,8 +19,8 @@ extension CarSide {
 
 extension CarMachine {
   mutating func press(_ side: CarSide, _ isDown: Bool, for id: CommandID, _ effects: inout Effects) {
-    if let words = reasonNotToPress {
-      return effects.append(.complete(id, .failure(.refused(code: "no-buttons", words))))
+    if let message = reasonNotToPress {
+      return effects.append(.complete(id, .failure(.refused(code: "no-buttons", message))))
     }
     _ = add(CarErrand(.button(side, isDown), [.button(side, isDown: isDown)], for: id), &effects)
   }

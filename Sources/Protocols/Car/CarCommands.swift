@@ -155,14 +155,14 @@ extension CarMachine {
 
   private mutating func send(_ text: Value?, for id: CommandID, _ effects: inout Effects) {
     guard options.allowsMessages else {
-      let words =
+      let message =
         "messages are disabled: set allow-messages = true if the car supports them; the car as built does not"
-      return effects.append(.complete(id, .failure(.refused(code: "not-allowed", words))))
+      return effects.append(.complete(id, .failure(.refused(code: "not-allowed", message))))
     }
     guard case .string(let text)? = text else {
       return effects.append(.complete(id, .failure(.invalid(argument: "text", "is missing"))))
     }
-    if let words = CarText.refusal(text) { return effects.append(.complete(id, .failure(.invalid(argument: "text", words)))) }
+    if let message = CarText.refusal(text) { return effects.append(.complete(id, .failure(.invalid(argument: "text", message)))) }
     _ = add(CarErrand(.message, [.message(text)], for: id), &effects)
   }
 

@@ -33,7 +33,7 @@ struct CarDecoder: Sendable {
     init(_ reason: Reason, _ bytes: ArraySlice<UInt8>) { (self.reason, start) = (reason, Array(bytes.prefix(60))) }
 
     /// The message for notes.
-    var words: String { "dropped: \(reason.rawValue): \"\(CarText.clean(start[...], limit: 60))\"" }
+    var message: String { "dropped: \(reason.rawValue): \"\(CarText.clean(start[...], limit: 60))\"" }
   }
 
   static let limit = 64 * 1024

@@ -12,7 +12,7 @@ extension CarMachine {
     while let item = decoder.take(&rest) {
       switch item {
       case .message(let message): hear(message, &latest, at: now, &effects)
-      case .dropped(let drop): note(drop.words, at: now, &effects)
+      case .dropped(let drop): note(drop.message, at: now, &effects)
       }
     }
     tell(latest, at: now, &effects)
@@ -105,10 +105,10 @@ extension CarMachine {
   }
 
   /// A note for debugging, at most ten times per second.
-  mutating func note(_ words: @autoclosure () -> String, at now: Instant, _ effects: inout Effects) {
+  mutating func note(_ message: @autoclosure () -> String, at now: Instant, _ effects: inout Effects) {
     let (isAllowed, missed) = notes.take(at: now)
     guard isAllowed else { return }
     if missed > 0 { effects.append(.note("\(missed) more notes were suppressed by the rate limit")) }
-    effects.append(.note(words()))
+    effects.append(.note(message()))
   }
 }

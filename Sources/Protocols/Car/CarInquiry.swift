@@ -61,8 +61,8 @@ extension CarMachine {
       case .success(let number): wanted = number
       }
     } else if modes.names.isEmpty {
-      let words = "the car has not reported its modes yet: try again, or give a number"
-      return effects.append(.complete(id, .failure(.refused(code: "no-modes", words))))
+      let message = "the car has not reported its modes yet: try again, or give a number"
+      return effects.append(.complete(id, .failure(.refused(code: "no-modes", message))))
     }
     if !inquiry.add(CarInquiry.Asker(id: id, mode: wanted)) {
       effects.append(.complete(id, .failure(.refused(code: "busy", "too many requests for mode descriptions: try again later"))))
@@ -103,8 +103,8 @@ extension CarMachine {
     }
     guard let asker = inquiry.askers.first, asker.mode == nil, options.dialect == .asBuilt else { return }
     let part = Double(modes.texts.count) / Double(max(modes.names.count, 1))
-    let words = "\(inquiry.told()) of \(modes.names.count) modes"
-    effects.append(.progress(asker.id, Report(text: words, progress: min(part, 1))))
+    let message = "\(inquiry.told()) of \(modes.names.count) modes"
+    effects.append(.progress(asker.id, Report(text: message, progress: min(part, 1))))
   }
 
   mutating func expireInquiry(at now: Instant, _ effects: inout Effects) {

@@ -87,22 +87,22 @@ extension CarMachine {
 
   mutating func tilt(_ arguments: [String: Value], for id: CommandID, at now: Instant, _ effects: inout Effects) {
     guard driving.isHeld else {
-      let words = "motion lease required: run \"vehiclectl drive\""
-      return effects.append(.complete(id, .failure(.refused(code: "no-lease", words))))
+      let message = "motion lease required: run \"vehiclectl drive\""
+      return effects.append(.complete(id, .failure(.refused(code: "no-lease", message))))
     }
     guard let roll = arguments["roll"]?.number, let pitch = arguments["pitch"]?.number else {
       let missing = arguments["roll"]?.number == nil ? "roll" : "pitch"
       return effects.append(.complete(id, .failure(.invalid(argument: missing, "is missing: give it in rad"))))
     }
     let attitude = CarAttitude(roll: roll, pitch: pitch, yaw: arguments["yaw"]?.number ?? 0)
-    if let (name, words) = attitude.wrongArgument {
-      return effects.append(.complete(id, .failure(.invalid(argument: name, words))))
+    if let (name, message) = attitude.wrongArgument {
+      return effects.append(.complete(id, .failure(.invalid(argument: name, message))))
     }
     driving.hold(attitude, at: now)
     switch driving.permit {
     case .none:
-      let words = "the car was stopped: the lease is still held; use continue to drive on"
-      return effects.append(.complete(id, .success(Report(text: words))))
+      let message = "the car was stopped: the lease is still held; use continue to drive on"
+      return effects.append(.complete(id, .success(Report(text: message))))
     case .fresh: proceed(for: nil, &effects)
     case .granting, .running: break
     }
@@ -139,8 +139,8 @@ extension CarMachine {
   mutating func proceed(for id: CommandID?, _ effects: inout Effects) {
     guard driving.isHeld else {
       guard let id else { return }
-      let words = "motion lease required: run \"vehiclectl drive\""
-      return effects.append(.complete(id, .failure(.refused(code: "no-lease", words))))
+      let message = "motion lease required: run \"vehiclectl drive\""
+      return effects.append(.complete(id, .failure(.refused(code: "no-lease", message))))
     }
     if add(CarErrand(.proceed, [.proceed], for: id), &effects) { driving.grant() }
   }

@@ -3,7 +3,7 @@
 extension CarMachine {
   /// Changes a setting; false if the property is not one.
   mutating func setKept(_ signal: CarSignal, _ value: Value, for id: CommandID, _ effects: inout Effects) -> Bool {
-    func refuse(_ words: String) { effects.append(.complete(id, .failure(.invalid(argument: "value", words)))) }
+    func refuse(_ message: String) { effects.append(.complete(id, .failure(.invalid(argument: "value", message)))) }
     switch signal {
     case .sensitivity, .neutralRoll, .neutralPitch, .neutralYaw:
       if refusesToJump(id, &effects) { return true }
@@ -23,8 +23,8 @@ extension CarMachine {
         refuse("not a string")
         return true
       }
-      if !page.isEmpty, let words = CarKeeping.refusal(page: page) {
-        refuse(words)
+      if !page.isEmpty, let message = CarKeeping.refusal(page: page) {
+        refuse(message)
       } else {
         keep(.page(page.isEmpty ? nil : page), for: id, &effects)
       }
@@ -58,8 +58,8 @@ extension CarMachine {
     case .string("horizontal"): keep(.neutral(.level), for: id, &effects)
     case .string("here"):
       guard let attitude = driving.attitude else {
-        let words = "no current position: run \"vehiclectl drive\" and hold the controls in the neutral position"
-        return effects.append(.complete(id, .failure(.refused(code: "no-tilt", words))))
+        let message = "no current position: run \"vehiclectl drive\" and hold the controls in the neutral position"
+        return effects.append(.complete(id, .failure(.refused(code: "no-tilt", message))))
       }
       keep(.neutral(attitude.rounded), for: id, &effects)
     default:

@@ -83,8 +83,8 @@ extension CarMachine {
 
   mutating func expireStops(at now: Instant, _ effects: inout Effects) {
     while let first = stopping.first, now >= first.until {
-      let words = "\(Self.unconfirmed); no response to Stop, which is repeated until the car responds"
-      effects.append(.complete(stopping.removeFirst().id, .failure(.refused(code: "not-confirmed", words))))
+      let message = "\(Self.unconfirmed); no response to Stop, which is repeated until the car responds"
+      effects.append(.complete(stopping.removeFirst().id, .failure(.refused(code: "not-confirmed", message))))
     }
   }
 

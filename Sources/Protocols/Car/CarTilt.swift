@@ -17,11 +17,11 @@ struct CarAttitude: Sendable, Equatable {
   private static let hair = 0.0001
 
   /// The first invalid argument, and why; nil if all are valid.
-  var wrongArgument: (name: String, words: String)? {
+  var wrongArgument: (name: String, message: String)? {
     let limits = [("roll", roll, Double.pi, "π"), ("pitch", pitch, Double.pi / 2, "π/2"), ("yaw", yaw, Double.pi, "π")]
-    for (name, angle, limit, words) in limits {
+    for (name, angle, limit, message) in limits {
       if !angle.isFinite { return (name, "\(angle) is not a valid angle") }
-      if abs(angle) > limit + Self.hair { return (name, "\(angle) rad is outside -\(words) to \(words)") }
+      if abs(angle) > limit + Self.hair { return (name, "\(angle) rad is outside -\(message) to \(message)") }
     }
     return nil
   }

@@ -2,7 +2,7 @@
 
 extension CarMachine {
   mutating func switchVideo(_ isOn: Bool, for id: CommandID, at now: Instant, _ effects: inout Effects) {
-    func refuse(_ code: String, _ words: String) { effects.append(.complete(id, .failure(.refused(code: code, words)))) }
+    func refuse(_ code: String, _ message: String) { effects.append(.complete(id, .failure(.refused(code: code, message)))) }
     guard isOn else {
       _ = add(CarErrand(.video(false), [.videoStream(false)], for: id), &effects)
       return
@@ -72,8 +72,8 @@ extension CarMachine {
     guard case .starting(var start) = camera, case .reading = start.step else { return }
     switch start.reader.take(bytes).first {
     case .frame: cameraStarted(start, &effects)
-    case .failed(let words):
-      note("the camera's server: \(words)", at: now, &effects)
+    case .failed(let message):
+      note("the camera's server: \(message)", at: now, &effects)
       retryCamera(start, at: now, &effects)
     case nil: camera = .starting(start)
     }
@@ -121,8 +121,8 @@ extension CarMachine {
     if let id = start.id { effects.append(.complete(id, .failure(.timeout(milliseconds: Int(CarCameraStart.timeout / .millisecond))))) }
     // Waiting commands must not succeed, because the car may have ignored them.
     for errand in outbox.remove(where: { _ in true }) {
-      let words = "no picture from the camera, and the car may ignore commands: wait until it responds, or restart its program"
-      if let id = errand.id { effects.append(.complete(id, .failure(.refused(code: "no-picture", words)))) }
+      let message = "no picture from the camera, and the car may ignore commands: wait until it responds, or restart its program"
+      if let id = errand.id { effects.append(.complete(id, .failure(.refused(code: "no-picture", message)))) }
     }
     outbox.insist(CarErrand(.video(false), [.videoStream(false)]))
     outbox.insist(CarErrand(.greeting, [.modes]))

@@ -162,10 +162,10 @@ public struct MotionJPEG: Sendable {
     count = 0
   }
 
-  private mutating func fail(_ words: String) -> Event {
+  private mutating func fail(_ message: String) -> Event {
     self = MotionJPEG()
     place = .over
-    return .failed(words)
+    return .failed(message)
   }
 
   /// Whether this byte ends a delimiter line, and whether it is the last delimiter.

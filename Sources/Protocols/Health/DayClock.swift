@@ -45,7 +45,7 @@ struct DayClock: Sendable, Equatable {
   }
 
   /// A time of day in local time: `14:05`.
-  func words(of micros: Int64) -> String {
+  func text(of micros: Int64) -> String {
     let minutes = Self.floor(Self.floor(min(max(micros, -Self.latest), Self.latest), 1_000_000) + offset, 60)
     let inDay = Int(minutes - Self.floor(minutes, 1440) * 1440)
     func digits(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }

@@ -74,7 +74,7 @@ struct Gadgetbridge: Sendable {
     case (.discovering(id), .unchanged): stage = .resting(until: now &+ Self.period)
     case (.discovering(id), .missing), (.summing(id, _, _), .missing):
       rest("no file \(file) in import/ of the state directory: export Gadgetbridge's database and copy it there", at: now)
-    case (.discovering(id), .failed(let words)), (.summing(id, _, _), .failed(let words)): rest(words, at: now)
+    case (.discovering(id), .failed(let message)), (.summing(id, _, _), .failed(let message)): rest(message, at: now)
     default: break
     }
   }
@@ -96,14 +96,14 @@ struct Gadgetbridge: Sendable {
       let end = min(seen.at &+ fresh, now &+ fresh &- clock.age(of: heart.micros, at: now))
       guard now < end else { return nil }
       return HealthMachine.Candidate(
-        number: heart.number, source: words(result, heart.micros, clock), micros: heart.micros, end: end)
+        number: heart.number, source: message(result, heart.micros, clock), micros: heart.micros, end: end)
     }
     guard result.day == clock.day, let number = result.sums[metric], metric.value(number) != nil else { return nil }
-    return HealthMachine.Candidate(number: number, source: words(result, result.newest, clock), micros: result.newest)
+    return HealthMachine.Candidate(number: number, source: message(result, result.newest, clock), micros: result.newest)
   }
 
-  private func words(_ result: GadgetbridgeDay, _ micros: Int64, _ clock: DayClock) -> String {
-    "Gadgetbridge: \(result.device) at \(clock.words(of: micros))"
+  private func message(_ result: GadgetbridgeDay, _ micros: Int64, _ clock: DayClock) -> String {
+    "Gadgetbridge: \(result.device) at \(clock.text(of: micros))"
   }
 
   /// Why the export has no value of a metric; nil if there is no export.

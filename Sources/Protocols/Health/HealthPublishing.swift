@@ -54,7 +54,7 @@ extension HealthMachine {
 
   private func setByHand(_ metric: HealthMetric, at now: Instant) -> Candidate? {
     guard let entry = store.entries[metric] else { return nil }
-    let candidate = Candidate(number: entry.number, source: "set by hand at \(clock.words(of: entry.micros))", micros: entry.micros)
+    let candidate = Candidate(number: entry.number, source: "set by hand at \(clock.text(of: entry.micros))", micros: entry.micros)
     guard !metric.isSum else { return entry.day == clock.day ? candidate : nil }
     let end = entry.set &+ settings.heartRateFresh
     guard now < end else { return nil }
@@ -62,7 +62,7 @@ extension HealthMachine {
   }
 
   private func absence(of metric: HealthMetric, at now: Instant) -> String {
-    if let words = gadgetbridge?.absence(of: metric, clock, at: now) { return words }
+    if let message = gadgetbridge?.absence(of: metric, clock, at: now) { return message }
     if metric.isSum { return "no data for today: vehiclectl set \(metric.name) VALUE" }
     return "no measurement in the last \(Value.text(Double(settings.heartRateFresh) / 1e9)) s: vehiclectl set heart-rate BPM"
   }

@@ -30,10 +30,10 @@ struct HealthStore: Sendable {
     let lines = String(decoding: (bytes ?? []).prefix(4096), as: UTF8.self).split(separator: "\n")
     var isWhole = lines.count <= HealthMetric.allCases.count
     for line in lines.prefix(HealthMetric.allCases.count) {
-      let words = line.split(separator: " ").map(String.init)
-      guard words.count == 4, let metric = HealthMetric.allCases.first(where: { $0.name == words[0] }),
-        let number = Double(words[1]), metric.value(number) != nil, let day = Int(words[2]),
-        let micros = Int64(words[3]), 0..<1 << 60 ~= micros
+      let fields = line.split(separator: " ").map(String.init)
+      guard fields.count == 4, let metric = HealthMetric.allCases.first(where: { $0.name == fields[0] }),
+        let number = Double(fields[1]), metric.value(number) != nil, let day = Int(fields[2]),
+        let micros = Int64(fields[3]), 0..<1 << 60 ~= micros
       else {
         isWhole = false
         continue

@@ -79,13 +79,13 @@ struct SensorMachine<Measurement: SensorMeasurement>: Machine {
   }
 
   private mutating func fallSilent(_ effects: inout Effects) {
-    let words = "connected, but no data: \(Measurement.remedy)"
-    withdraw(words, &effects)
-    turn(to: .silent, "silent", words, &effects)
+    let message = "connected, but no data: \(Measurement.remedy)"
+    withdraw(message, &effects)
+    turn(to: .silent, "silent", message, &effects)
   }
 
-  private func withdraw(_ words: String, _ effects: inout Effects) {
-    for index in Measurement.properties.indices { effects.withdraw(index, words) }
+  private func withdraw(_ message: String, _ effects: inout Effects) {
+    for index in Measurement.properties.indices { effects.withdraw(index, message) }
   }
 
   private mutating func turn(to new: State, _ word: String, _ fault: String?, _ effects: inout Effects) {

@@ -30,9 +30,9 @@ extension ELCommMachine {
     var fault: String? {
       switch self {
       case .waiting, .detecting, .live, .noVESC(isLasting: false): nil
-      case .off: ELCommMessage.Standing.latchedOff.words
+      case .off: ELCommMessage.Standing.latchedOff.message
       case .noVESC: "the VESC does not respond to the board: switch it on, and check its wiring"
-      case .silent(let words), .degraded(let words): words
+      case .silent(let message), .degraded(let message): message
       }
     }
   }
@@ -44,8 +44,8 @@ extension ELCommMachine {
     if old.fault != new.fault { effects.append(.fault(new.fault)) }
   }
 
-  mutating func withdraw(_ words: String, _ effects: inout Effects) {
-    for signal in ELCommSignal.live { effects.withdraw(signal.rawValue, words) }
+  mutating func withdraw(_ message: String, _ effects: inout Effects) {
+    for signal in ELCommSignal.live { effects.withdraw(signal.rawValue, message) }
   }
 
   /// Data has arrived for a while, and still does, without a message.
@@ -55,21 +55,21 @@ extension ELCommMachine {
 
   /// The board has not responded for too long: its values are withdrawn.
   mutating func fallSilent(at now: Instant, _ effects: inout Effects) {
-    let words: String
+    let message: String
     if isGarbled(at: now) {
-      words = "invalid data from the board: check the baud rate (9600 for Torq's board) and the wiring"
-      turn(to: .degraded(words), &effects)
+      message = "invalid data from the board: check the baud rate (9600 for Torq's board) and the wiring"
+      turn(to: .degraded(message), &effects)
     } else if let unsent {
-      words = "cannot send to the board: \(unsent)"
-      turn(to: .silent(words), &effects)
+      message = "cannot send to the board: \(unsent)"
+      turn(to: .silent(message), &effects)
     } else if settings.dialect == .documented {
-      words = "the board sends nothing: check its power; if it waits for requests, set dialect = \"as-built\""
-      turn(to: .silent(words), &effects)
+      message = "the board sends nothing: check its power; if it waits for requests, set dialect = \"as-built\""
+      turn(to: .silent(message), &effects)
     } else {
-      words = "the board does not respond: check its power"
-      turn(to: .silent(words), &effects)
+      message = "the board does not respond: check its power"
+      turn(to: .silent(message), &effects)
     }
-    withdraw(words, &effects)
+    withdraw(message, &effects)
     timing.forget()
   }
 }

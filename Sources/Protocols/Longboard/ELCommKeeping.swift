@@ -79,8 +79,8 @@ struct ELCommKeeping: Sendable {
   /// Stores a name; an empty one removes it. The command completes when it is stored.
   mutating func name(_ name: String, for id: CommandID, _ effects: inout Effects) {
     guard name.isEmpty || Self.isName(name) else {
-      let words = "a name must have at most \(ELCommSignal.maxNameLength) printable characters"
-      return effects.append(.complete(id, .failure(.invalid(argument: "name", words))))
+      let message = "a name must have at most \(ELCommSignal.maxNameLength) printable characters"
+      return effects.append(.complete(id, .failure(.invalid(argument: "name", message))))
     }
     naming.append((id, name))
     effects.append(.store(key: Self.nameKey, Array(name.utf8)))

@@ -75,8 +75,8 @@ extension ELCommMachine {
     let isWanted = isUp && (buzzer.isOn || hasWill && !(buzzer.isHeard && buzzer.known == false))
     guard isWanted != hasWill else { return }
     hasWill = isWanted
-    let will = Will(dead: [Will.Message(off), Will.Message(off, after: Self.offPause)], frozen: [])
-    effects.append(.will(.main, isWanted ? will : nil))
+    let will = LastWill(dead: [LastWill.Message(off), LastWill.Message(off, after: Self.offPause)], frozen: [])
+    effects.append(.lastWill(.main, isWanted ? will : nil))
   }
 
   /// The bytes that switch the buzzer off.

@@ -67,7 +67,7 @@ extension ELCommMessage {
     case live, noVESC, latchedOff
 
     /// Why there are no values.
-    var words: String? {
+    var message: String? {
       switch self {
       case .live: nil
       case .noVESC: "the VESC has not responded to the board yet"
@@ -83,7 +83,7 @@ extension ELCommMessage {
 
   /// The state of charge in 0 to 100 %, or why there is none.
   var charge: Reading.Content {
-    if let words = standing.words { return .absent(words) }
+    if let message = standing.message { return .absent(message) }
     return battery < Self.unmeasured ? .absent("the board has not measured its battery yet") : .value(.int(min(max(battery, 0), 100)))
   }
 }

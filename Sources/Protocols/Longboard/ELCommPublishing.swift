@@ -64,14 +64,14 @@ extension ELCommMachine {
   private mutating func publish(_ message: ELCommMessage, at now: Instant, _ effects: inout Effects) {
     let standing = message.standing
     counters.mute = standing == .noVESC ? min(counters.mute + 1, Self.maxMute) : 0
-    if let words = standing.words {
-      for signal in [ELCommSignal.speed, .battery, .batteryRaw] { effects.withdraw(signal.rawValue, words) }
+    if let message = standing.message {
+      for signal in [ELCommSignal.speed, .battery, .batteryRaw] { effects.withdraw(signal.rawValue, message) }
     } else {
       effects.publish(ELCommSignal.speed.rawValue, .float(ELCommSignal.kilometresPerHour(message.speed)))
       effects.publish(ELCommSignal.batteryRaw.rawValue, .int(message.battery))
       switch message.charge {
       case .value(let value): effects.publish(ELCommSignal.battery.rawValue, value)
-      case .absent(let words): effects.withdraw(ELCommSignal.battery.rawValue, words)
+      case .absent(let message): effects.withdraw(ELCommSignal.battery.rawValue, message)
       }
     }
     effects.publish(ELCommSignal.connected.rawValue, .bool(message.connected))

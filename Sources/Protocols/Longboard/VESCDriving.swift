@@ -25,12 +25,12 @@ extension VESCMachine {
   /// Handles a set-point that is valid by the schema.
   mutating func aim(_ signal: VESCSignal, _ value: Value, for id: CommandID, at now: Instant, _ effects: inout Effects) {
     guard motion.isHeld else {
-      let words = "motion lease required: run \"vehiclectl drive\""
-      return effects.append(.complete(id, .failure(.refused(code: "no-lease", words))))
+      let message = "motion lease required: run \"vehiclectl drive\""
+      return effects.append(.complete(id, .failure(.refused(code: "no-lease", message))))
     }
     guard signal != .targetDuty || options.motionDuty != nil else {
-      let words = "motion-duty is not set, and motion-current does not limit a duty cycle: use target-current, or set motion-duty"
-      return effects.append(.complete(id, .failure(.refused(code: "no-duty", words))))
+      let message = "motion-duty is not set, and motion-current does not limit a duty cycle: use target-current, or set motion-duty"
+      return effects.append(.complete(id, .failure(.refused(code: "no-duty", message))))
     }
     guard let number = value.number, let setPoint = Self.setPoint(signal, number) else {
       return effects.append(.complete(id, .failure(.invalid(argument: "value", "\(value.text) is not a number"))))

@@ -62,7 +62,7 @@ public struct VESCMachine: Machine {
   var silence: String?
   var modeTrouble: String?
   var faultCode = 0
-  var faultWords: String?
+  var faultMessage: String?
   /// The daemon stops.
   var isEnding = false
   /// Last-will frames are set for the link.

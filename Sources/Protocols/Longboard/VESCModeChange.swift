@@ -102,7 +102,7 @@ extension VESCMachine {
 
   mutating func sayMode(_ effects: inout Effects) {
     if let mode = limits.inForce, !mode.isEmpty { return publish(.mode, .string(mode), &effects) }
-    let words = limits.chosen.map { modeTrouble ?? "\($0) is pending: set when the VESC responds" } ?? "not set"
-    withdraw(VESCSignal.mode.rawValue, words, &effects)
+    let message = limits.chosen.map { modeTrouble ?? "\($0) is pending: set when the VESC responds" } ?? "not set"
+    withdraw(VESCSignal.mode.rawValue, message, &effects)
   }
 }

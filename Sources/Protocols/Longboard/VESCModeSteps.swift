@@ -28,8 +28,8 @@ extension VESCMachine {
     case let mode?:
       let geometry = options.geometry.completed(by: board.geometry)
       if mode.speed != nil, geometry.metres == nil {
-        let words = "the geometry of the board is unknown: set \(geometry.missing)"
-        return fail(change, .refused(code: "not-configured", words), &effects)
+        let message = "the geometry of the board is unknown: set \(geometry.missing)"
+        return fail(change, .refused(code: "not-configured", message), &effects)
       }
       let erpm = mode.speed.flatMap { speed in geometry.metres.map { speed / 3.6 / $0 * 60 } }
       change.target = own.narrowed(current: mode.current, erpm: erpm)
@@ -79,8 +79,8 @@ extension VESCMachine {
     }
     if command == .setLimits { return limitsTaken() }
     if change.step == .read {
-      let words = "the VESC does not report its limits: a mode requires firmware 5.02 or newer"
-      return fail(change, .refused(code: "not-supported", words), &effects)
+      let message = "the VESC does not report its limits: a mode requires firmware 5.02 or newer"
+      return fail(change, .refused(code: "not-supported", message), &effects)
     }
     fail(change, .timeout(milliseconds: Int(2 * Self.timeout / .millisecond)), &effects)
   }
@@ -99,7 +99,7 @@ extension VESCMachine {
   }
 
   private mutating func fail(_ change: VESCModeChange, _ error: CommandError, _ effects: inout Effects) {
-    if change.id == nil, !change.name.isEmpty { modeTrouble = "the mode \(change.name) is not active: \(error.words)" }
+    if change.id == nil, !change.name.isEmpty { modeTrouble = "the mode \(change.name) is not active: \(error.message)" }
     if change.step == .write || change.step == .verify { limits.inForce = nil }
     finishWish(.failure(error), &effects)
     sayMode(&effects)
@@ -108,9 +108,9 @@ extension VESCMachine {
 
 extension CommandError {
   /// The cause, as part of a message.
-  fileprivate var words: String {
+  fileprivate var message: String {
     switch self {
-    case .notConnected(let words), .invalid(_, let words), .refused(_, let words): words
+    case .notConnected(let message), .invalid(_, let message), .refused(_, let message): message
     case .timeout(let milliseconds): "no response within \(milliseconds) ms"
     }
   }

@@ -109,7 +109,7 @@ extension VESCMachine {
     limits.inForce = nil
     limits.geometry = nil
     limits.vescs = nil
-    (faultCode, faultWords) = (0, nil)
+    (faultCode, faultMessage) = (0, nil)
     way.forgetCounters()
     timing.forget()
   }

@@ -93,7 +93,7 @@ extension VESCMachine {
 
   private mutating func publishFault(isNewsOnly: Bool, _ effects: inout Effects) {
     guard let code = values[.fault], code != faultCode || !isNewsOnly else { return }
-    if code != faultCode { faultWords = code == 0 ? nil : "the VESC reports \(VESCFault.name(of: code))" }
+    if code != faultCode { faultMessage = code == 0 ? nil : "the VESC reports \(VESCFault.name(of: code))" }
     faultCode = code
     publish(.faultCode, .string(VESCFault.name(of: code)), &effects)
   }

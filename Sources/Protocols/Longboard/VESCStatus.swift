@@ -27,10 +27,10 @@ extension VESCMachine {
       effects.append(.status(word.rawValue))
     }
     leaveWill(&effects)
-    let words = silence ?? modeTrouble ?? faultWords
-    if fault != words {
-      fault = words
-      effects.append(.fault(words))
+    let message = silence ?? modeTrouble ?? faultMessage
+    if fault != message {
+      fault = message
+      effects.append(.fault(message))
     }
   }
 
@@ -42,8 +42,8 @@ extension VESCMachine {
     guard isWanted != hasWill else { return }
     hasWill = isWanted
     let stop = VESCSetPoint.none.frame(can: options.can)
-    let words = (0..<VESCMotion.stopFrames).map { Will.Message(stop, after: $0 == 0 ? 0 : VESCMotion.stopInterval) }
-    effects.append(.will(.main, isWanted ? Will(dead: words, frozen: words) : nil))
+    let frames = (0..<VESCMotion.stopFrames).map { LastWill.Message(stop, after: $0 == 0 ? 0 : VESCMotion.stopInterval) }
+    effects.append(.lastWill(.main, isWanted ? LastWill(dead: frames, frozen: frames) : nil))
   }
 
   private var word: StatusWord {

@@ -27,7 +27,7 @@ extension Kind {
       Secret("key-file", help: "Encryption key of the firmware: ascii: and 16 characters, or hex: and 32 digits"),
       Secret("iv-file", help: "Initialization vector of the firmware, in the same format"),
     ],
-    caution: { setup in
+    warning: { setup in
       setup.options["profile"] == .string("plain")
         ? "the link to the mirror is not encrypted: anyone in Bluetooth range can read and write names, health and weather"
         : "the link to the mirror is weakly encrypted: every message uses the same IV, and the published firmware's key is "

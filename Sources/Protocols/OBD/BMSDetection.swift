@@ -44,10 +44,10 @@ extension OBDMachine {
     pace.failed(at: now)
     dialogue.isInStep()
     keepBadReply(dialogue.reply, &effects)
-    let words = "the response to \(request.rawValue) at \(request.target.text) is not BMS data of an electric Hyundai or Kia"
+    let message = "the response to \(request.rawValue) at \(request.target.text) is not BMS data of an electric Hyundai or Kia"
     streaks.foreign += 1
     if streaks.foreign < Self.foreignLimit {
-      if storedRequest == request { backOff(words, at: now, &effects) }
+      if storedRequest == request { backOff(message, at: now, &effects) }
       return
     }
     streaks.foreign = 0
@@ -55,7 +55,7 @@ extension OBDMachine {
       storedRequest = nil
       effects.append(.store(key: "request", []))
     }
-    tryOther(words, isFinal: false, at: now, &effects)
+    tryOther(message, isFinal: false, at: now, &effects)
   }
 }
 

@@ -18,7 +18,7 @@ struct CodeClearing: Survey {
     case refused(UInt8)
 
     /// The result in one word, and the reason if there is one.
-    var words: (result: String, reason: String) {
+    var message: (result: String, reason: String) {
       switch self {
       case .cleared: return ("cleared", "")
       case .silent: return ("no response", "")
@@ -61,10 +61,10 @@ struct CodeClearing: Survey {
   var hasCleared: Bool { outcomes?.contains { $0.outcome == .cleared } ?? false }
 
   /// `7E8 cleared; 7E9 refused (conditions not correct: stop, …)`
-  var words: String {
+  var message: String {
     let parts = (outcomes ?? []).map { source, outcome in
-      let (result, reason) = outcome.words
-      return SurveyAnswer.words(source, result + (reason.isEmpty ? "" : " (\(reason))"))
+      let (result, reason) = outcome.message
+      return SurveyAnswer.message(source, result + (reason.isEmpty ? "" : " (\(reason))"))
     }
     return parts.isEmpty ? "no ECU responds" : parts.joined(separator: "; ")
   }
@@ -75,14 +75,14 @@ struct CodeClearing: Survey {
   var objection: CommandError? {
     if let refusal = motion.refusal { return refusal }
     if outcomes == nil || hasCleared { return nil }
-    if isUnknown { return .refused(code: "outcome-unknown", "unknown whether codes were cleared (\(words)); read them again") }
-    return .refused(code: "not-cleared", "no trouble code was cleared: \(words)")
+    if isUnknown { return .refused(code: "outcome-unknown", "unknown whether codes were cleared (\(message)); read them again") }
+    return .refused(code: "not-cleared", "no trouble code was cleared: \(message)")
   }
 
   var report: Report { report(isReadAgain: true) }
 
   func report(isReadAgain: Bool) -> Report {
-    let cleared = (outcomes ?? []).map { [CANReader.name(of: $0), "clearing", $1.words.result, "", $1.words.reason] }
+    let cleared = (outcomes ?? []).map { [CANReader.name(of: $0), "clearing", $1.message.result, "", $1.message.reason] }
     let codes = left.entries.map { [CANReader.name(of: $0.source), "code", $0.code.text, $0.stateText, $0.meaning] }
     var text = "the cleared data is stored in the journal, and in the state directory as \(Clearing.key)"
     if !isReadAgain || left.objection != nil {
@@ -91,8 +91,8 @@ struct CodeClearing: Survey {
       text += "\n" + left.doubts.joined(separator: "\n")
     } else if codes.isEmpty {
       text += "\nno trouble codes remain"
-    } else if let words = left.permanentWords {
-      text += "\n\(words)"
+    } else if let message = left.permanentMessage {
+      text += "\n\(message)"
     }
     return Report(text: text, columns: CodeLoss.columns, rows: cleared + (isReadAgain ? codes : []))
   }

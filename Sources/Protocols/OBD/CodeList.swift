@@ -32,8 +32,8 @@ struct CodeList: Survey {
   var entries: [Entry] { found.sorted { ($0.source ?? 0, $0.code) < ($1.source ?? 0, $1.code) } }
 
   /// The permanent codes, which clearing does not erase; nil if there are none.
-  var permanentWords: String? {
-    let codes = entries.filter { $0.states.contains(Self.permanent) }.map { SurveyAnswer.words($0.source, $0.code.text) }
+  var permanentMessage: String? {
+    let codes = entries.filter { $0.states.contains(Self.permanent) }.map { SurveyAnswer.message($0.source, $0.code.text) }
     return codes.isEmpty ? nil : "permanent codes remain until the vehicle itself verifies the repair: \(codes.joined(separator: ", "))"
   }
 
@@ -46,7 +46,7 @@ struct CodeList: Survey {
   mutating func take(_ answers: [SurveyAnswer], _ place: Int) {
     asked += 1
     if !answers.isEmpty { isAnswered = true }
-    for (source, words) in answers.putOff { doubt(source, words, place) }
+    for (source, message) in answers.putOff { doubt(source, message, place) }
     for answer in answers where answer.refusal == nil {
       switch TroubleCode.read(answer.bytes[...], onCAN: mustAnswer) {
       case .broken(let reason): doubt(answer.source, reason, place)
@@ -56,7 +56,7 @@ struct CodeList: Survey {
   }
 
   private mutating func doubt(_ source: UInt32?, _ reason: String, _ place: Int) {
-    doubts.append(SurveyAnswer.words(source, "does not report its \(Self.states[place]) codes: \(reason)"))
+    doubts.append(SurveyAnswer.message(source, "does not report its \(Self.states[place]) codes: \(reason)"))
   }
 
   private mutating func add(_ code: TroubleCode, _ state: String, from source: UInt32?) {

@@ -78,21 +78,21 @@ struct CodeLoss: Survey {
     rows += monitors.map { [CANReader.name(of: $0.source), "readiness monitor", $0.name, "complete", ""] }
     var text = "also lost: test results, counters since the last clearing, and adaptation values of the ECUs"
     if !monitors.isEmpty { text += "\nreadiness monitors take days of driving to complete again; an emissions inspection requires them" }
-    if let words = codes.permanentWords { text += "\n\(words)" }
+    if let message = codes.permanentMessage { text += "\n\(message)" }
     for doubt in codes.doubts { text += "\n\(doubt)" }
-    text += "\n" + (motion.objection ?? (motion.isKnown ? "the vehicle is stationary: \(motion.words)" : Self.unknownWords))
+    text += "\n" + (motion.objection ?? (motion.isKnown ? "the vehicle is stationary: \(motion.message)" : Self.unknownWords))
     return Report(text: text, columns: rows.isEmpty ? [] : Self.columns, rows: rows)
   }
 
   private static let unknownWords = "road speed and engine speed are unknown; make sure that the vehicle is stationary and its engine off"
 
   /// `7E8 P0133 (stored), P0420 (stored, permanent), freeze frame of P0133; 7E9 P0715 (stored)`
-  var words: String {
+  var message: String {
     let parts = controllers.map { source in
       let told =
         codes.entries.filter { $0.source == source }.map { "\($0.code.text) (\($0.stateText))" }
         + frozen.filter { $0.source == source }.map { "freeze frame of \($0.code.text)" }
-      return SurveyAnswer.words(source, told.isEmpty ? "no code" : told.joined(separator: ", "))
+      return SurveyAnswer.message(source, told.isEmpty ? "no code" : told.joined(separator: ", "))
     }
     return parts.joined(separator: "; ")
   }

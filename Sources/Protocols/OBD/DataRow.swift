@@ -5,7 +5,7 @@
 enum Absence: UInt8, Sendable {
   case none, notReported, notAvailable, implausible, undefined, outOfRange, unscaled
 
-  var words: String {
+  var message: String {
     switch self {
     case .none: ""
     case .notReported: "not reported by this car"

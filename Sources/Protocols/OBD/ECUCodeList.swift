@@ -29,7 +29,7 @@ struct ECUCodeList: Survey {
       if known.contains(ecus[place]) { silent.append(name) }
       return
     }
-    if let (_, words) = answers.putOff.first { return doubts.append("\(name) does not report its codes: \(words)") }
+    if let (_, message) = answers.putOff.first { return doubts.append("\(name) does not report its codes: \(message)") }
     guard let answer = answers.first(where: { $0.refusal == nil }) else { return unsupported.append(name) }
     switch UDSTroubleCode.read(answer.bytes) {
     case .broken(let reason): doubts.append("\(name) does not report its codes: \(reason)")

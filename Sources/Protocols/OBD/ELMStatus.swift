@@ -64,7 +64,7 @@ enum ELMStatus: String, CaseIterable, Sendable {
   }
 
   /// The message: what happened; what to do.
-  var words: String {
+  var message: String {
     switch self {
     case .ok: "the adapter sent OK instead of data"
     case .notUnderstood: "the adapter does not support the command: it may be a reduced clone"

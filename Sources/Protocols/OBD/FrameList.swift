@@ -73,8 +73,8 @@ struct FrameList: Survey {
 
   private mutating func takeCodes(_ answers: [SurveyAnswer], _ frame: UInt8) throws(Unreadable) {
     let known = frames.count
-    for (source, words) in answers.putOff where frame == 0 {
-      doubts.append(SurveyAnswer.words(source, "does not report its freeze frame: \(words)"))
+    for (source, message) in answers.putOff where frame == 0 {
+      doubts.append(SurveyAnswer.message(source, "does not report its freeze frame: \(message)"))
     }
     for answer in answers where answer.refusal == nil {
       isAnswered = true

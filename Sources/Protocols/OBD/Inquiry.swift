@@ -168,8 +168,8 @@ struct Inquiry: Sendable {
   mutating func takesItsPlace() { hasMadeWay = false }
 
   /// The vehicle rejects it.
-  mutating func refused(_ words: String, until: Instant) {
-    standing = .refused(words, until: until)
+  mutating func refused(_ message: String, until: Instant) {
+    standing = .refused(message, until: until)
     due = max(due, until)
   }
 

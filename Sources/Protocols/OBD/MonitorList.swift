@@ -33,7 +33,9 @@ struct MonitorList: Survey {
   mutating func take(_ answers: [SurveyAnswer], _ place: Int) throws(Unreadable) {
     asked += 1
     let question = plan[place].bytes
-    for (source, words) in answers.putOff { doubts.append(SurveyAnswer.words(source, "does not report \(spacedHex(question)): \(words)")) }
+    for (source, message) in answers.putOff {
+      doubts.append(SurveyAnswer.message(source, "does not report \(spacedHex(question)): \(message)"))
+    }
     for answer in answers where answer.refusal == nil {
       ecus.insert(answer.source)
       switch (question[0], question[1]) {

@@ -58,7 +58,7 @@ struct Motion: Sendable, Equatable {
   var isMoving: Bool { roadSpeed ?? 0 > 0 || engineSpeed ?? 0 > 0 || motorSpeed ?? 0 > 0 }
 
   /// `road speed 50 km/h, engine speed 2100 rpm`; empty if nothing is known.
-  var words: String {
+  var message: String {
     [
       roadSpeed.map { "road speed \($0) km/h" }, engineSpeed.map { "engine speed \(Value.text($0)) rpm" },
       motorSpeed.map { "motor speed \(Value.text($0)) rpm" },
@@ -67,7 +67,7 @@ struct Motion: Sendable, Equatable {
 
   /// The reason not to clear codes now.
   var objection: String? {
-    isMoving ? "trouble codes are cleared only while the vehicle is stationary and its engine off (\(words)); \(Self.remedy)" : nil
+    isMoving ? "trouble codes are cleared only while the vehicle is stationary and its engine off (\(message)); \(Self.remedy)" : nil
   }
   var refusal: CommandError? { objection.map { .refused(code: "moving", $0) } }
 

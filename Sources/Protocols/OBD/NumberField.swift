@@ -97,12 +97,12 @@ extension DataRow {
 
   /// A string of a closed set for a number; other numbers are absent.
   static func word(
-    _ name: String, _ field: NumberField, _ words: [Int: String], lifetime: Property.Lifetime = .fresh(2 * .second), help: String
+    _ name: String, _ field: NumberField, _ labels: [Int: String], lifetime: Property.Lifetime = .fresh(2 * .second), help: String
   ) -> DataRow {
-    let choices = Set(words.values).sorted()
+    let choices = Set(labels.values).sorted()
     return DataRow(Property(name, .string, choices: choices, lifetime: lifetime, help: help)) { data in
       guard let raw = field.raw(data) else { return .absent(.notReported) }
-      return words[raw].map { .value(.string($0)) } ?? .absent(.undefined)
+      return labels[raw].map { .value(.string($0)) } ?? .absent(.undefined)
     }
   }
 

@@ -97,7 +97,7 @@ extension OBDMachine {
   func lonelyWord(_ word: StatusWord) -> StatusWord { sleepsAdapter(care?.pause ?? 0) ? .adapterAsleep : word }
 
   /// The length of the pause, and the state, for a vehicle that does not respond; pauses grow.
-  mutating func nextSilence() -> (pause: Nanoseconds, word: StatusWord, words: String?) {
+  mutating func nextSilence() -> (pause: Nanoseconds, word: StatusWord, message: String?) {
     guard let care else { return (nextPause(), .carSilent, nil) }
     guard streaks.backOffs >= Self.backOffs(before: care.pause) else { return (nextPause(), silenceWord, nil) }
     streaks.backOffs += 1

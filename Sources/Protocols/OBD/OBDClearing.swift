@@ -53,11 +53,11 @@ extension OBDMachine {
     guard case .timing(let loss)? = clearing?.stage, let id = clearing?.id else { return }
     let lines =
       clearings.split(separator: lineFeed).suffix(Clearing.most - 1) + [
-        Array("\(WallTime.isoTime(wall.microseconds)) \(loss.words)".utf8)[...]
+        Array("\(WallTime.isoTime(wall.microseconds)) \(loss.message)".utf8)[...]
       ]
     let kept = lines.flatMap { $0 + [lineFeed] }
     clearing?.stage = .storing(loss, kept: kept)
-    effects.append(.event(name: "clearing-codes", text: "clearing the trouble codes: \(loss.words)"))
+    effects.append(.event(name: "clearing-codes", text: "clearing the trouble codes: \(loss.message)"))
     effects.append(.store(key: Clearing.key, kept))
     effects.append(.progress(id, Report(text: "codes stored", progress: 0.5)))
   }
@@ -70,8 +70,8 @@ extension OBDMachine {
     case .abandoned: self.clearing = nil
     case .storing(let loss, let kept):
       if let failure {
-        let words = "no trouble code was cleared: cannot store the codes first: \(failure)"
-        effects.append(.complete(clearing.id, .failure(.refused(code: "not-stored", words))))
+        let message = "no trouble code was cleared: cannot store the codes first: \(failure)"
+        effects.append(.complete(clearing.id, .failure(.refused(code: "not-stored", message))))
         return self.clearing = nil
       }
       clearings = kept
@@ -86,7 +86,7 @@ extension OBDMachine {
     effects.append(
       .event(
         name: done.hasCleared ? "codes-cleared" : done.isUnknown ? "codes-clearing-unknown" : "codes-not-cleared",
-        text: "trouble codes: \(done.words)"))
+        text: "trouble codes: \(done.message)"))
     if done.hasCleared || done.isUnknown { timetable.hasten() }
   }
 

@@ -41,23 +41,23 @@ struct Discovery: Sendable, Equatable {
     bus = .search
     var kept: VehicleBus?
     for line in bytes.split(separator: lineFeed) {
-      let words = line.split(separator: space)
-      guard words.count == 2 else { return nil }
-      if words[0].elementsEqual("bus".utf8) {
-        kept = VehicleBus(digits: words[1])
+      let fields = line.split(separator: space)
+      guard fields.count == 2 else { return nil }
+      if fields[0].elementsEqual("bus".utf8) {
+        kept = VehicleBus(digits: fields[1])
         guard kept != nil else { return nil }
         continue
       }
-      if words[0].elementsEqual("mark".utf8) {
-        mark = UInt32(String(decoding: words[1], as: UTF8.self), radix: 16)
+      if fields[0].elementsEqual("mark".utf8) {
+        mark = UInt32(String(decoding: fields[1], as: UTF8.self), radix: 16)
         continue
       }
-      if words[0].elementsEqual("most".utf8) {
-        most = words[1].elementsEqual("1".utf8) ? 1 : most
+      if fields[0].elementsEqual("most".utf8) {
+        most = fields[1].elementsEqual("1".utf8) ? 1 : most
         continue
       }
-      let digits = Array(words[1])
-      guard let identifier = UInt32(String(decoding: words[0], as: UTF8.self), radix: 16), digits.count.isMultiple(of: 2),
+      let digits = Array(fields[1])
+      guard let identifier = UInt32(String(decoding: fields[0], as: UTF8.self), radix: 16), digits.count.isMultiple(of: 2),
         digits.allSatisfy(isHexDigit), controllers.count < Self.maxControllers, digits.count <= 512
       else { return nil }
       let parameters = stride(from: 0, to: digits.count, by: 2).map { hexValue(digits[$0]) << 4 | hexValue(digits[$0 + 1]) }

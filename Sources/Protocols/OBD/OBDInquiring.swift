@@ -88,14 +88,14 @@ extension OBDMachine {
     case .status(let status):
       switch status.demand {
       case .setUpAgain, .wake: lostSettings(status, at: now, &effects)
-      case .wait, .backOff, .retry: missed(index, timetable.inquiries[index].words(for: status), took: took, at: now, &effects)
+      case .wait, .backOff, .retry: missed(index, timetable.inquiries[index].message(for: status), took: took, at: now, &effects)
       case .refuse where isExtended:
         askByTurning(index, at: now, &effects)
       case .refuse:
         // The adapter does not support the digit or the length of the request.
         timetable.inquiries[index].count.isRefused()
-        missed(index, status.words, took: took, at: now, &effects)
-      case .discard, .resynchronise, .acknowledge, .ignore: inquiryUnusable(index, status.words, took: took, at: now, &effects)
+        missed(index, status.message, took: took, at: now, &effects)
+      case .discard, .resynchronise, .acknowledge, .ignore: inquiryUnusable(index, status.message, took: took, at: now, &effects)
       }
     }
     timetable.settle()
@@ -106,9 +106,9 @@ extension OBDMachine {
     if inquiry.isCheck { check(&effects) }
     if inquiry.isIdentity, let row = inquiry.rows.first, let (answer, source) = identity(inquiry) {
       guard case .texts(let texts) = answer else {
-        let words = "unreadable vehicle information"
-        withdraw(index, words, &effects)
-        return inquiryUnusable(index, words, took: took, at: now, &effects)
+        let message = "unreadable vehicle information"
+        withdraw(index, message, &effects)
+        return inquiryUnusable(index, message, took: took, at: now, &effects)
       }
       dialogue.isInStep()
       timetable.inquiries[index].answered(at: now, took: took, frames: reader.frames(askedOf: inquiry.target))
@@ -135,34 +135,34 @@ extension OBDMachine {
   }
 
   private mutating func refused(_ index: Int, _ code: UInt8, took: Nanoseconds, at now: Instant, _ effects: inout Effects) {
-    let words = "the vehicle rejects the request (\(NegativeResponse.name(of: code)))"
+    let message = "the vehicle rejects the request (\(NegativeResponse.name(of: code)))"
     askedAlone(timetable.inquiries[index], isAnswered: false)
     switch NegativeResponse.demand(of: code) {
     case .tryOther where timetable.inquiries[index].isFast || timetable.inquiries[index].hasMadeWay:
-      missed(index, words, took: took, at: now, &effects)
+      missed(index, message, took: took, at: now, &effects)
     case .tryOther:
-      timetable.inquiries[index].refused(words, until: now &+ Self.refusalLasts)
-      withdraw(index, words, &effects)
+      timetable.inquiries[index].refused(message, until: now &+ Self.refusalLasts)
+      withdraw(index, message, &effects)
     case .pause where !timetable.inquiries[index].isPatient:
       // The response came after the adapter's timeout. It is requested again later, with a longer one.
       timetable.inquiries[index].becomePatient()
       timetable.inquiries[index].due = now &+ Self.busyPause
     case .giveUp:
-      timetable.inquiries[index].refused(words, until: .max)
-      withdraw(index, words, &effects)
+      timetable.inquiries[index].refused(message, until: .max)
+      withdraw(index, message, &effects)
     case .askAgain where timetable.inquiries[index].misses < 3:
       timetable.inquiries[index].misses += 1
       timetable.inquiries[index].due = now &+ Self.busyPause
-    case .askAgain, .pause, .backOff: missed(index, words, took: took, at: now, &effects)
+    case .askAgain, .pause, .backOff: missed(index, message, took: took, at: now, &effects)
     }
   }
 
-  private mutating func missed(_ index: Int, _ words: String, took: Nanoseconds, at now: Instant, _ effects: inout Effects) {
+  private mutating func missed(_ index: Int, _ message: String, took: Nanoseconds, at now: Instant, _ effects: inout Effects) {
     askedAlone(timetable.inquiries[index], isAnswered: false)
     timetable.inquiries[index].missed(at: now, took: took)
     // Identification must not be that of another vehicle.
     guard timetable.inquiries[index].misses >= (timetable.inquiries[index].isIdentity ? 1 : 2) else { return }
-    withdraw(index, words, &effects)
+    withdraw(index, message, &effects)
     // Perhaps there were too many PIDs in one request.
     if timetable.inquiries[index].standing == .unknown, timetable.inquiries[index].parameters.count > 1 { timetable.split(index) }
   }
@@ -251,9 +251,9 @@ extension OBDMachine {
 
 extension Inquiry {
   /// The reason for absence while the vehicle responds to other requests: `7E5 does not respond to 22E011`.
-  fileprivate func words(for status: ELMStatus) -> String {
+  fileprivate func message(for status: ELMStatus) -> String {
     let who = target.reply.flatMap { _ in target.request }?.text ?? "no ECU"
     let what = "\(who == "no ECU" ? "responds to" : "does not respond to") \(String(decoding: hexText(request), as: UTF8.self))"
-    return "\(who) \(what)\(status == .noData ? "" : ": \(status.words)")"
+    return "\(who) \(what)\(status == .noData ? "" : ": \(status.message)")"
   }
 }

@@ -49,7 +49,7 @@ extension OBDMachine {
   /// Resets the link.
   mutating func giveUp(_ reason: String, at now: Instant, _ effects: inout Effects) {
     if triesNextSpeed(at: now, &effects) { return }
-    let reason = line.words ?? reason
+    let reason = line.message ?? reason
     complain(reason, &effects)
     say(.degraded, &effects)
     letGo(reason, &effects)

@@ -327,7 +327,7 @@ public struct OBDMachine: Machine {
     switch state {
     // A banner before the reset is expected.
     case .down, .resting, .settingUp(step: 0), .lulling, .asleep: return
-    case .settingUp: setupFailed(status.words, isSilent: false, at: now, &effects)
+    case .settingUp: setupFailed(status.message, isSilent: false, at: now, &effects)
     case .polling, .asking, .backingOff, .querying, .turning, .inquiring, .namingBus, .measuring: lostSettings(status, at: now, &effects)
     }
   }
@@ -348,10 +348,10 @@ public struct OBDMachine: Machine {
     effects.append(.status(word.rawValue))
   }
 
-  mutating func complain(_ words: String?, _ effects: inout Effects) {
-    guard fault != words else { return }
-    fault = words
-    effects.append(.fault(words))
+  mutating func complain(_ message: String?, _ effects: inout Effects) {
+    guard fault != message else { return }
+    fault = message
+    effects.append(.fault(message))
   }
 
   /// The state words of the kind.

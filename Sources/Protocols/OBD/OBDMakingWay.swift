@@ -47,7 +47,7 @@ extension OBDMachine {
   }
 
   /// Splits or replaces a fast request that fails although the vehicle responds. Returns false if no request is left.
-  mutating func makeWay(_ words: String, at now: Instant, _ effects: inout Effects) -> Bool {
+  mutating func makeWay(_ message: String, at now: Instant, _ effects: inout Effects) -> Bool {
     guard pollsParameters, streaks.madeWay < Self.maxYielding else { return false }
     if tuning == nil, timings.usual != .initial {
       // The tuned timeout may be too short for the remaining ECUs.
@@ -61,7 +61,7 @@ extension OBDMachine {
       exchange(next)
       timetable.inquiries[next].makeWay(at: now)
       timetable.settle()
-      withdraw(next, words, &effects)
+      withdraw(next, message, &effects)
     }
     streaks.madeWay += 1
     (streaks.silences, streaks.misfits, streaks.negatives, streaks.busy) = (0, 0, 0, 0)
@@ -109,19 +109,19 @@ extension OBDMachine {
   // MARK: Doubt
 
   /// Sends the request that all ECUs support instead of the fast one. Returns false if that cannot help.
-  mutating func beginDoubt(_ words: String) -> Bool {
+  mutating func beginDoubt(_ message: String) -> Bool {
     guard pollsParameters, request == fastRequest else { return false }
-    doubt = words
+    doubt = message
     ask(PageRequest(supportedFrom: 0, on: bus))
     return true
   }
 
   /// Resumes the fast request. Returns why it was in doubt, if it was.
   mutating func endDoubt() -> String? {
-    guard let words = doubt, let fastRequest else { return nil }
+    guard let message = doubt, let fastRequest else { return nil }
     doubt = nil
     ask(fastRequest)
-    return words
+    return message
   }
 
   /// The vehicle responds. If it was paused, polling resumes; otherwise the fast request is at fault.
@@ -129,20 +129,20 @@ extension OBDMachine {
     guard !reader.bitmaps(base: 0).isEmpty else { return failed(.unusable("response to another request"), poll, at: now, &effects) }
     dialogue.isInStep()
     state = .polling
-    guard let words = endDoubt() else { return }
+    guard let message = endDoubt() else { return }
     if isProbing {
       (isProbing, streaks.silences) = (false, 0)
       pace.begin(at: now)
     } else if !makeWay(Self.unanswered, at: now, &effects) {
-      backOff(words, at: now, &effects)
+      backOff(message, at: now, &effects)
     }
   }
 
   /// No ECU responds to that either: the vehicle is silent. Returns false if there is another cause.
-  mutating func doubtFailed(_ failure: Failure, _ words: String, at now: Instant, _ effects: inout Effects) -> Bool {
+  mutating func doubtFailed(_ failure: Failure, _ message: String, at now: Instant, _ effects: inout Effects) -> Bool {
     switch failure {
-    case .status(let status) where status.demand == .wait || status.demand == .backOff: backOff(words, at: now, &effects)
-    case .negative: if !makeWay(Self.unanswered, at: now, &effects) { backOff(words, at: now, &effects) }
+    case .status(let status) where status.demand == .wait || status.demand == .backOff: backOff(message, at: now, &effects)
+    case .negative: if !makeWay(Self.unanswered, at: now, &effects) { backOff(message, at: now, &effects) }
     default: return false
     }
     return true

@@ -24,7 +24,7 @@ enum OBDMeaning {
         found.append("supported \(spacedHex([number &+ 1]))-\(spacedHex([number &+ 0x20])): \(spacedHex(message[data]))")
       } else if let parameter = StandardParameter.all[number] {
         let said = message[data].withUnsafeBufferPointer { bytes in
-          parameter.rows.compactMap { words(for: $0, bytes, scales, from: source) }
+          parameter.rows.compactMap { text(for: $0, bytes, scales, from: source) }
         }
         found += said.isEmpty ? ["PID \(spacedHex([number])): \(spacedHex(message[data]))"] : said
       }
@@ -33,7 +33,7 @@ enum OBDMeaning {
   }
 
   /// `coolant temperature 90 °C`; absent and unscaled values are left out.
-  private static func words(for row: DataRow, _ data: UnsafeBufferPointer<UInt8>, _ scales: Scales, from source: UInt32?) -> String? {
+  private static func text(for row: DataRow, _ data: UnsafeBufferPointer<UInt8>, _ scales: Scales, from source: UInt32?) -> String? {
     guard case .value(let value) = row.value(data, scales, from: source) else { return nil }
     let property = row.property
     let name = String(property.name.map { $0 == "-" ? " " : $0 })

@@ -137,7 +137,7 @@ extension OBDMachine {
   mutating func failed(_ failure: Failure, _ poll: Poll, at now: Instant, _ effects: inout Effects) {
     state = .polling
     pace.failed(at: now)
-    if let words = endDoubt(), doubtFailed(failure, words, at: now, &effects) { return }
+    if let message = endDoubt(), doubtFailed(failure, message, at: now, &effects) { return }
     if endsDiscovery(failure) { return discoveryEnded(at: now, &effects) }
     if request.isDiscovery, discoveryMisses == 1 { return }
     tuningPolled(nil, &effects)
@@ -153,27 +153,27 @@ extension OBDMachine {
     case .status(let status):
       switch status.demand {
       case .refuse:
-        if !makeWay(status.words, at: now, &effects) { tryOther(status.words, isFinal: false, at: now, &effects) }
-      case .wait: silent(status.words, at: now, &effects)
+        if !makeWay(status.message, at: now, &effects) { tryOther(status.message, isFinal: false, at: now, &effects) }
+      case .wait: silent(status.message, at: now, &effects)
       // Another protocol may be the right one.
-      case .backOff where !streaks.isSettled: tryOther(status.words, isFinal: false, at: now, &effects)
-      case .backOff: if isProbing || !beginDoubt(status.words) { backOff(status.words, at: now, &effects) }
-      case .retry: disturbed(status.words, at: now, &effects)
+      case .backOff where !streaks.isSettled: tryOther(status.message, isFinal: false, at: now, &effects)
+      case .backOff: if isProbing || !beginDoubt(status.message) { backOff(status.message, at: now, &effects) }
+      case .retry: disturbed(status.message, at: now, &effects)
       case .discard:
-        suspectRequest(status.words)
-        unusable(status.words, resynchronising: false, at: now, &effects)
+        suspectRequest(status.message)
+        unusable(status.message, resynchronising: false, at: now, &effects)
       case .resynchronise, .acknowledge, .ignore:
-        suspectRequest(status.words)
-        unusable(status.words, resynchronising: true, at: now, &effects)
+        suspectRequest(status.message)
+        unusable(status.message, resynchronising: true, at: now, &effects)
       case .setUpAgain, .wake: lostSettings(status, at: now, &effects)
       }
     }
   }
 
   /// Repeated failures may be the fault of this request alone: the next poll asks for the PIDs that every ECU supports.
-  private mutating func suspectRequest(_ words: String) {
+  private mutating func suspectRequest(_ message: String) {
     streaks.spoilt += 1
-    if streaks.spoilt % 3 == 0, !isProbing { _ = beginDoubt(words) }
+    if streaks.spoilt % 3 == 0, !isProbing { _ = beginDoubt(message) }
   }
 
   /// An incomplete response to a request with a count may be due to the count. Returns whether the count is dropped, and whether the
@@ -198,18 +198,18 @@ extension OBDMachine {
   }
 
   private mutating func refused(_ code: UInt8, at now: Instant, _ effects: inout Effects) {
-    let words = "the vehicle rejects the request (\(NegativeResponse.name(of: code)))"
+    let message = "the vehicle rejects the request (\(NegativeResponse.name(of: code)))"
     let demand = NegativeResponse.demand(of: code)
     // An ECU that repeatedly rejects one request may answer others.
     if pollsParameters, demand == .tryOther || demand == .backOff || demand == .giveUp {
       streaks.negatives += 1
-      if streaks.negatives < 3 || makeWay(words, at: now, &effects) { return }
+      if streaks.negatives < 3 || makeWay(message, at: now, &effects) { return }
     }
     switch demand {
-    case .tryOther: tryOther("\(words): this car may not be supported", isFinal: code == 0x33, at: now, &effects)
+    case .tryOther: tryOther("\(message): this car may not be supported", isFinal: code == 0x33, at: now, &effects)
     case .askAgain:
       streaks.busy += 1
-      if streaks.busy > 3, !makeWay(words, at: now, &effects) { backOff("\(words); retrying later", at: now, &effects) }
+      if streaks.busy > 3, !makeWay(message, at: now, &effects) { backOff("\(message); retrying later", at: now, &effects) }
     case .pause:
       streaks.busy += 1
       // The response repeatedly comes after the adapter's timeout: use the long one.
@@ -218,66 +218,66 @@ extension OBDMachine {
         writePollBytes()
       }
       // It has just said that it is there.
-      if streaks.busy > 3, makeWay(words, at: now, &effects) { return }
-      if streaks.busy > 3 { fallSilent("\(words); retrying every second", .carSilent, &effects) }
+      if streaks.busy > 3, makeWay(message, at: now, &effects) { return }
+      if streaks.busy > 3 { fallSilent("\(message); retrying every second", .carSilent, &effects) }
       state = .backingOff(Pause(until: now &+ .second))
-    case .backOff: backOff("\(words); retrying later", at: now, &effects)
-    case .giveUp: stopAsking(words, &effects)
+    case .backOff: backOff("\(message); retrying later", at: now, &effects)
+    case .giveUp: stopAsking(message, &effects)
     }
   }
 
   /// The vehicle does not support this request, or never answered it: try the next, and after all of them pause.
-  mutating func tryOther(_ words: String, isFinal: Bool, at now: Instant, _ effects: inout Effects) {
+  mutating func tryOther(_ message: String, isFinal: Bool, at now: Instant, _ effects: inout Effects) {
     // The ECUs have just reported their supported PIDs.
-    if streaks.hasDiscovered, makeWay(words, at: now, &effects) { return }
+    if streaks.hasDiscovered, makeWay(message, at: now, &effects) { return }
     streaks.hasDiscovered = false
     if tryNext() { return }
-    if isFinal { stopAsking(words, &effects) } else { backOff(words, at: now, &effects) }
+    if isFinal { stopAsking(message, &effects) } else { backOff(message, at: now, &effects) }
   }
 
-  private mutating func silent(_ words: String, at now: Instant, _ effects: inout Effects) {
+  private mutating func silent(_ message: String, at now: Instant, _ effects: inout Effects) {
     if dialogue.hasEcho, !traits.missing.contains(.echoOff), !hasHeededEcho {
       // Echo is on again: the adapter may have restarted unnoticed, and use the wrong ECU and protocol.
       hasHeededEcho = true
       return setUpAgain(at: now, &effects)
     }
-    guard streaks.isSettled else { return tryOther(words, isFinal: false, at: now, &effects) }
+    guard streaks.isSettled else { return tryOther(message, isFinal: false, at: now, &effects) }
     streaks.silences += 1
     guard streaks.silences >= 3 else { return }
-    if isProbing || !beginDoubt(words) { backOff(words, at: now, &effects) }
+    if isProbing || !beginDoubt(message) { backOff(message, at: now, &effects) }
   }
 
-  private mutating func disturbed(_ words: String, at now: Instant, _ effects: inout Effects) {
+  private mutating func disturbed(_ message: String, at now: Instant, _ effects: inout Effects) {
     streaks.disturbances += 1
     guard streaks.disturbances >= 3 else { return }
-    if streaks.disturbances == 3, !isProbing, beginDoubt(words) { return }
-    withdrawVehicle(words, &effects)
-    rest(until: now &+ nextPause(), words, &effects)
+    if streaks.disturbances == 3, !isProbing, beginDoubt(message) { return }
+    withdrawVehicle(message, &effects)
+    rest(until: now &+ nextPause(), message, &effects)
   }
 
-  mutating func backOff(_ words: String, at now: Instant, _ effects: inout Effects) {
+  mutating func backOff(_ message: String, at now: Instant, _ effects: inout Effects) {
     let silence = nextSilence()
-    fallSilent(silence.words.map { "\(words); \($0)" } ?? words, silence.word, &effects)
+    fallSilent(silence.message.map { "\(message); \($0)" } ?? message, silence.word, &effects)
     leaveAlone(for: silence.pause, at: now)
     streaks.madeWay = 0
     // Every fourth time the request that all ECUs support is sent.
-    if streaks.backOffs % 4 == 3 { _ = beginDoubt(words) }
+    if streaks.backOffs % 4 == 3 { _ = beginDoubt(message) }
   }
 
   /// Repeating the request could cause a lock-out.
-  private mutating func stopAsking(_ words: String, _ effects: inout Effects) {
-    fallSilent("\(words); disconnect and connect to retry", .carSilent, &effects)
+  private mutating func stopAsking(_ message: String, _ effects: inout Effects) {
+    fallSilent("\(message); disconnect and connect to retry", .carSilent, &effects)
     state = .backingOff(Pause(until: nil))
   }
 
-  private mutating func fallSilent(_ words: String, _ word: StatusWord, _ effects: inout Effects) {
-    endTuning(.refused(code: "no-answer", words), &effects)
-    let words = word == .noCar ? "the adapter measures no battery voltage; plug it into a vehicle, or check the contacts" : words
-    withdrawVehicle(words, &effects)
+  private mutating func fallSilent(_ message: String, _ word: StatusWord, _ effects: inout Effects) {
+    endTuning(.refused(code: "no-answer", message), &effects)
+    let message = word == .noCar ? "the adapter measures no battery voltage; plug it into a vehicle, or check the contacts" : message
+    withdrawVehicle(message, &effects)
     isMissed = true
-    if word == .noCar { withdrawIdentity(words, &effects) }
+    if word == .noCar { withdrawIdentity(message, &effects) }
     say(word, &effects)
-    complain(words, &effects)
+    complain(message, &effects)
   }
 
   /// The number of pauses that are shorter than `pause`.

@@ -24,7 +24,7 @@ extension OBDMachine {
         care?.isUsed(at: now)
       }
     case .absent(let absence):
-      if said[position] != absence { effects.withdraw(position, absence.words) }
+      if said[position] != absence { effects.withdraw(position, absence.message) }
       said[position] = absence
     }
   }
@@ -68,7 +68,7 @@ extension OBDMachine {
     for inquiry in timetable.inquiries where !inquiry.rows.isEmpty {
       let achieved: String
       switch inquiry.standing {
-      case .refused(let words, _): achieved = words
+      case .refused(let message, _): achieved = message
       case .unknown: achieved = inquiry.misses > 0 ? "no response" : ""
       case .answered: achieved = inquiry.misses > 0 ? "no response" : inquiry.rate(at: now).map(Self.hertz) ?? ""
       }

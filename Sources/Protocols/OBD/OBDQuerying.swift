@@ -68,8 +68,8 @@ extension OBDMachine {
         if case .ask = query.step { aim = query.aim }
       } else if !query.hasOtherWay {
         let command = String(decoding: query.command.dropLast(), as: UTF8.self)
-        let words = "the adapter rejected \(command): \(printable(dialogue.reply[dialogue.body...]))"
-        complete(query, .failure(.refused(code: "adapter-refused", words)), &effects)
+        let message = "the adapter rejected \(command): \(printable(dialogue.reply[dialogue.body...]))"
+        complete(query, .failure(.refused(code: "adapter-refused", message)), &effects)
         query.skipToRestore()
       } else {
         query.position += 1
@@ -119,10 +119,10 @@ extension OBDMachine {
 
   /// After an unusable reply another may follow: resynchronise. An adapter that restarted needs all its settings.
   private mutating func afterwards(_ result: Result<Report, CommandError>, at now: Instant, _ effects: inout Effects) {
-    guard case .failure(.refused(let code, let words)) = result else { return }
+    guard case .failure(.refused(let code, let message)) = result else { return }
     if code == "bad-reply" { return resynchronise(at: now, &effects) }
     guard code == "adapter-restarted" else { return }
-    complain(words, &effects)
+    complain(message, &effects)
     setUpAgain(at: now, &effects)
   }
 

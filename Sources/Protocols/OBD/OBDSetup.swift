@@ -22,9 +22,9 @@ extension OBDMachine {
 
   /// The adapter has lost its settings, or will.
   mutating func lostSettings(_ status: ELMStatus, at now: Instant, _ effects: inout Effects) {
-    complain(status.words, &effects)
+    complain(status.message, &effects)
     if status.demand == .wake {
-      rest(until: now &+ Self.sleepTakes, status.words, &effects)
+      rest(until: now &+ Self.sleepTakes, status.message, &effects)
     } else {
       setUpAgain(at: now, &effects)
     }

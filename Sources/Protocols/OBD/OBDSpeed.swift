@@ -62,7 +62,7 @@ struct LineSpeed: Sendable {
   var timeout: Nanoseconds { isGuess && !tried.isEmpty ? Self.shortTimeout : OBDMachine.timeout }
 
   /// The error if no rate is left; nil: none was tried.
-  var words: String? {
+  var message: String? {
     if tried.isEmpty || isRight { return nil }
     let speeds = tried.map { "\($0)" }.joined(separator: ", ")
     return "no adapter responds at \(speeds) baud; check its power and wiring, or add ?baud=N to the link"

@@ -15,7 +15,7 @@ extension OBDQuery {
       // No ECU has data or supports the service.
       case .status(.noData): try survey.take([], place)
       // An adapter that restarted, or has no bus, cannot answer the following requests.
-      case .status(let status) where ![.setUpAgain, .wake, .backOff].contains(status.demand) && survey.missed(place, status.words): break
+      case .status(let status) where ![.setUpAgain, .wake, .backOff].contains(status.demand) && survey.missed(place, status.message): break
       case .unreadable(let reason) where survey.missed(place, reason): break
       case .empty, .unreadable, .status: return failure(dialogue, &reader, scales)
       }
@@ -46,10 +46,10 @@ extension OBDQuery {
     case .unreadable(let reason): return Self.broken(reason, body)
     case .status(let status):
       switch status.demand {
-      case .discard, .resynchronise, .acknowledge: return Self.broken(status.words, body)
-      case .setUpAgain, .wake: return .failure(.refused(code: "adapter-restarted", status.words))
+      case .discard, .resynchronise, .acknowledge: return Self.broken(status.message, body)
+      case .setUpAgain, .wake: return .failure(.refused(code: "adapter-restarted", status.message))
       case .refuse, .wait, .backOff, .retry, .ignore:
-        return .success(Report(columns: Self.columns, rows: [["", "", "\(status.rawValue): \(status.words)"]]))
+        return .success(Report(columns: Self.columns, rows: [["", "", "\(status.rawValue): \(status.message)"]]))
       }
     }
   }
@@ -67,7 +67,7 @@ extension OBDQuery {
   private func adapterAnswer(_ body: ArraySlice<UInt8>) -> Result<Report, CommandError> {
     let lines = lines(of: body)
     if lines.isEmpty { return Self.broken("the adapter sent an empty reply", body) }
-    if lines.contains(where: { ELMLine($0) == .status(.stopped) }) { return Self.broken(ELMStatus.stopped.words, body) }
+    if lines.contains(where: { ELMLine($0) == .status(.stopped) }) { return Self.broken(ELMStatus.stopped.message, body) }
     return .success(
       Report(
         columns: Self.columns,

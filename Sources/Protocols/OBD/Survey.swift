@@ -35,7 +35,7 @@ struct SurveyAnswer: Sendable, Equatable {
   var refusal: UInt8? { bytes.first == 0x7F && bytes.count >= 3 ? bytes[2] : nil }
 
   /// `7E8 cleared`
-  static func words(_ source: UInt32?, _ rest: String) -> String { source == nil ? rest : "\(CANReader.name(of: source)) \(rest)" }
+  static func message(_ source: UInt32?, _ rest: String) -> String { source == nil ? rest : "\(CANReader.name(of: source)) \(rest)" }
 }
 
 extension CANReader {
@@ -54,13 +54,13 @@ extension CANReader {
 extension [SurveyAnswer] {
   /// The positive responses. Throws if an ECU supports the request but rejects it.
   func told() throws(Unreadable) -> [SurveyAnswer] {
-    if let (_, words) = putOff.first { throw Unreadable("negative response: \(words)") }
+    if let (_, message) = putOff.first { throw Unreadable("negative response: \(message)") }
     return filter { $0.refusal == nil }
   }
 
   /// ECUs that support the request but could not answer, with the reason. Without headers, a later response counts as the one that was
   /// pending.
-  var putOff: [(source: UInt32?, words: String)] {
+  var putOff: [(source: UInt32?, message: String)] {
     indices.compactMap { index in
       let answer = self[index]
       let others = answer.source == nil ? self[index...] : self[...]
@@ -70,5 +70,5 @@ extension [SurveyAnswer] {
   }
 
   /// A response is pending and has not come.
-  var isPending: Bool { contains { $0.refusal == 0x78 } && putOff.contains { $0.words == NegativeResponse.name(of: 0x78) } }
+  var isPending: Bool { contains { $0.refusal == 0x78 } && putOff.contains { $0.message == NegativeResponse.name(of: 0x78) } }
 }

@@ -123,9 +123,9 @@ struct Timetable: Sendable {
   }
 
   /// Rejects all requests for a target and returns their indices.
-  mutating func refuse(_ target: Target?, _ words: String) -> [Int] {
+  mutating func refuse(_ target: Target?, _ message: String) -> [Int] {
     let indices = inquiries.indices.filter { inquiries[$0].target == target }
-    for index in indices { inquiries[index].refused(words, until: .max) }
+    for index in indices { inquiries[index].refused(message, until: .max) }
     settle()
     return indices
   }

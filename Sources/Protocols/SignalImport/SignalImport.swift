@@ -69,11 +69,11 @@ public struct SignalImport: Sendable {
     signal.name = name(from: id)
     var problems: [OptionError] = []
     guard let checked = CustomSignal(signal.section, of: Setup(), &problems) else {
-      let words = problems.map { error in
+      let message = problems.map { error in
         (error.option.map { $0 == "request" ? "request \(visible(signal.request, limit: 20)): " : "\($0): " } ?? "")
           + (error.offset.map { "character \($0 + 1): " } ?? "") + error.message
       }
-      return leaveOut(place, words.joined(separator: "; "))
+      return leaveOut(place, message.joined(separator: "; "))
     }
     signal.request = checked.request.text
     size += signal.lines.reduce(60) { $0 + $1.utf8.count + 1 }

@@ -27,9 +27,9 @@ enum SignalSet {
     do throws(ValueError) {
       frame = try self.frame(of: command, year)
     } catch {
-      let words = request(of: command).map { "request \($0): \(error.description)" } ?? error.description
-      if signals.isEmpty { return result.leaveOut("command \(number)", words) }
-      for signal in signals { result.leaveOut(signal.shown("id"), words) }
+      let message = request(of: command).map { "request \($0): \(error.description)" } ?? error.description
+      if signals.isEmpty { return result.leaveOut("command \(number)", message) }
+      for signal in signals { result.leaveOut(signal.shown("id"), message) }
       return
     }
     if signals.isEmpty { result.leaveOut("command \(number)", "no signals") }
@@ -41,7 +41,7 @@ enum SignalSet {
         var made = try field.signal(frame)
         made.help = visible([signal["name"]?.text ?? id, made.help ?? ""].filter { !$0.isEmpty }.joined(separator: ": "), limit: 200)
         result.add(made, id: id, place: place)
-        for words in field.doubts(made) { result.note(place, words) }
+        for message in field.doubts(made) { result.note(place, message) }
       } catch {
         result.leaveOut(place, error.description)
       }

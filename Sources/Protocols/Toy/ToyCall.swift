@@ -76,8 +76,8 @@ enum ToyAnswer {
     case .answered(404, _, let body) where body.isEmpty && !isNew: throw .final("wrong-password", "wrong e-mail or password")
     case .answered(401, _, _) where !isNew: throw .final("wrong-password", "wrong e-mail or password")
     case .answered(400, let type, let body) where isVerdict(type, body):
-      let words = message(body) ?? (isNew ? "check name and e-mail" : "check the e-mail")
-      throw .final("refused", isNew ? "registration rejected: \(words)" : "login rejected: \(words)")
+      let reason = message(body) ?? (isNew ? "check name and e-mail" : "check the e-mail")
+      throw .final("refused", isNew ? "registration rejected: \(reason)" : "login rejected: \(reason)")
     default: break
     }
     guard let user = ToyUser(try object(response)) else {
@@ -98,10 +98,10 @@ enum ToyAnswer {
     switch response {
     case .answered(401, _, _): throw .final("needs-login", sessionExpired)
     case .answered(400, let type, let body) where isVerdict(type, body):
-      let words = message(body).map { " (\($0))" } ?? ""
+      let reason = message(body).map { " (\($0))" } ?? ""
       throw .final(
         "no-account",
-        "user \(user) no longer exists on the server\(words): register again with vehiclectl toy register NAME EMAIL, then run "
+        "user \(user) no longer exists on the server\(reason): register again with vehiclectl toy register NAME EMAIL, then run "
           + "vehiclectl toy wifi, because the toy still plays for user \(user)")
     default: break
     }
@@ -116,10 +116,10 @@ enum ToyAnswer {
     case .answered(204, _, _): return .unchanged
     case .answered(401, _, _): throw ToyError(isPassing: true, code: "needs-login", message: sessionExpired)
     case .answered(400, let type, let body) where isVerdict(type, body):
-      let words = message(body).map { " (\($0))" } ?? ""
+      let reason = message(body).map { " (\($0))" } ?? ""
       throw .final(
         "not-heard",
-        "vote for fact \(vote.fact) rejected: the toy has not played it yet, or the account no longer exists\(words)")
+        "vote for fact \(vote.fact) rejected: the toy has not played it yet, or the account no longer exists\(reason)")
     // Only a rejection by the server's program is final; an error page of a proxy is not.
     case .answered(let status, let type?, let body) where [403, 404, 409, 410, 422].contains(status) && type.hasSuffix("json"):
       throw .final("refused", "vote for fact \(vote.fact) rejected (\(status)\(message(body).map { ": \($0)" } ?? ""))")
@@ -143,7 +143,7 @@ enum ToyAnswer {
   /// The JSON of a successful response.
   private static func document(_ response: HTTPResponse) throws(ToyError) -> JSONNode {
     switch response {
-    case .failed(let words): throw .passing(words)
+    case .failed(let message): throw .passing(message)
     case .answered(let status, _, _) where (300..<400).contains(status):
       throw .passing("the server redirects (\(status)), which is not supported: check server")
     case .answered(500, _, _):

@@ -83,8 +83,8 @@ extension ToyMachine {
     }
     let count = dropVotes("discarded by command", &effects, where: isChosen)
     guard count > 0 else { throw .refused(code: "no-vote", "no such pending vote: run \"vehiclectl toy votes\" for a list") }
-    let words = count == 1 ? "1 vote discarded" : "\(count) votes discarded"
-    storing.append((ToyVoting.key, id, Report(text: words)))
+    let message = count == 1 ? "1 vote discarded" : "\(count) votes discarded"
+    storing.append((ToyVoting.key, id, Report(text: message)))
   }
 
   // MARK: Arguments

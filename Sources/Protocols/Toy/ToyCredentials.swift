@@ -18,8 +18,8 @@ struct ToyCredentials: Sendable, CustomStringConvertible, CustomReflectable {
 
   /// Validates the input; throws if the toy cannot handle it.
   init(user: Int, ssid: String, password: String) throws(CommandError) {
-    if let words = ToyWiFi.objection(toName: ssid) { throw .invalid(argument: "ssid", words) }
-    if let words = ToyWiFi.objection(toPassword: password) { throw .invalid(argument: "password", words) }
+    if let message = ToyWiFi.objection(toName: ssid) { throw .invalid(argument: "ssid", message) }
+    if let message = ToyWiFi.objection(toPassword: password) { throw .invalid(argument: "password", message) }
     bytes = Array("\(user):\(ssid):\(password)".utf8)
     guard bytes.count <= Self.longest else {
       throw .invalid(argument: "ssid", "user, name and password together exceed the toy's limit of \(Self.longest) bytes")

@@ -26,7 +26,7 @@ extension Kind {
         "toy-network", ValueRule(.string), default: .string("192.168.4.0/24"),
         help: "Network of the toy's access point; other peers are rejected"),
     ],
-    caution: { setup in
+    warning: { setup in
       guard case .string(let server)? = setup.options["server"], server.contains("azurewebsites.net") else { return nil }
       return "the toy's original server stores passwords in plain text, and anyone who knows a user's number can read and vote for them: "
         + "use a password that you use nowhere else"

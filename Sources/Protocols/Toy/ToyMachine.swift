@@ -182,8 +182,8 @@ public struct ToyMachine: Machine {
   /// Reports the votes that are held for other users.
   func reportHeld(_ effects: inout Effects) {
     guard voting.held > 0 else { return }
-    let words = "\(Self.waiting(voting.held)) of other users or servers: held until that user logs in to that server again"
-    effects.append(.event(name: "votes-held", text: words))
+    let message = "\(Self.waiting(voting.held)) of other users or servers: held until that user logs in to that server again"
+    effects.append(.event(name: "votes-held", text: message))
   }
 
   func publishVotes(_ effects: inout Effects) { effects.publish(.pendingVotes, .int(voting.live.count)) }

@@ -36,8 +36,8 @@ extension ToyMachine {
     }
     let told = long.removeFirst()
     let last = told.facts[rest...]
-    let words = rest == 0 ? nil : "the last \(last.count) of \(told.facts.count) facts; call with more for all"
-    effects.append(.complete(told.command, .success(Report(text: words, columns: ToyFact.columns, rows: rows(of: last)))))
+    let message = rest == 0 ? nil : "the last \(last.count) of \(told.facts.count) facts; call with more for all"
+    effects.append(.complete(told.command, .success(Report(text: message, columns: ToyFact.columns, rows: rows(of: last)))))
   }
 
   /// Stores the history that was just received.

@@ -15,12 +15,12 @@ extension ToyMachine {
       case .login(let id, let email):
         var user = try ToyAnswer.user(response, isNew: false)
         user.email = user.email ?? email
-        var words = "logged in as user \(user.id)" + (user.name.map { ", \($0)" } ?? "")
+        var message = "logged in as user \(user.id)" + (user.name.map { ", \($0)" } ?? "")
         // With the wrong dialect, the documented login is the server's registration.
         if settings.dialect == .documented, case .answered(201, _, _) = response {
-          words += "; the server created a new account instead of logging in (201): use dialect = \"original\" with this server"
+          message += "; the server created a new account instead of logging in (201): use dialect = \"original\" with this server"
         }
-        logIn(user, isNew: false, words, id, &effects)
+        logIn(user, isNew: false, message, id, &effects)
       case .history(let id, let user, let fact):
         if let body = ToyAnswer.longHistory(response) {
           long.append(ToyLongHistory(command: id, user: user, fact: fact, body: body))
@@ -49,11 +49,11 @@ extension ToyMachine {
       tell(history, fact, to: id, note: "as of \(age) ago: \(trouble.message)\(part)", &effects)
     case .vote(let vote):
       if trouble.isPassing {
-        let words = "stored, and sent when the server \(trouble.isPerRequest ? "accepts it" : "responds"): \(trouble.message)"
+        let message = "stored, and sent when the server \(trouble.isPerRequest ? "accepts it" : "responds"): \(trouble.message)"
         for (id, vote) in voting.postpone(trouble, at: now) {
-          effects.append(.complete(id, .success(Self.report(words, of: vote, "waiting"))))
+          effects.append(.complete(id, .success(Self.report(message, of: vote, "waiting"))))
         }
-        return effects.publish(.lastVote, .string("fact \(vote.fact): \(vote.vote.word), \(words)"))
+        return effects.publish(.lastVote, .string("fact \(vote.fact): \(vote.vote.word), \(message)"))
       }
       let caller = voting.settle(&effects)
       publishVotes(&effects)
@@ -71,8 +71,8 @@ extension ToyMachine {
     if let fact {
       facts = facts.filter { $0.id == fact }
       if facts.isEmpty {
-        let words = "the toy has not played fact \(fact)" + (note.map { " (\($0))" } ?? "")
-        return fail(id, .refused(code: "not-heard", words), &effects)
+        let message = "the toy has not played fact \(fact)" + (note.map { " (\($0))" } ?? "")
+        return fail(id, .refused(code: "not-heard", message), &effects)
       }
     }
     effects.append(.complete(id, .success(Report(text: note, columns: ToyFact.columns, rows: rows(of: facts)))))
@@ -80,13 +80,13 @@ extension ToyMachine {
 
   // MARK: Session
 
-  private mutating func logIn(_ new: ToyUser, isNew: Bool, _ words: String, _ id: CommandID, _ effects: inout Effects) {
+  private mutating func logIn(_ new: ToyUser, isNew: Bool, _ message: String, _ id: CommandID, _ effects: inout Effects) {
     var new = new
     new.server = settings.server
     // A new server may assign the same number to another user.
     if isNew || new.id != user?.id { forgetHistory(&effects) }
     user = new
-    storing.append((Self.sessionKey, id, Report(text: words)))
+    storing.append((Self.sessionKey, id, Report(text: message)))
     effects.append(.store(key: Self.sessionKey, new.bytes))
     changeOwner(&effects)
   }
@@ -111,8 +111,8 @@ extension ToyMachine {
     try requireNoLogin()
     let count = voting.live.count
     guard count == 0 || drop else {
-      let words = count == 1 ? "1 vote is not sent yet" : "\(count) votes are not sent yet"
-      throw .refused(code: "votes-pending", "\(words): log out when the server responds, or discard them with --drop-votes")
+      let message = count == 1 ? "1 vote is not sent yet" : "\(count) votes are not sent yet"
+      throw .refused(code: "votes-pending", "\(message): log out when the server responds, or discard them with --drop-votes")
     }
     if count > 0 {
       _ = dropVotes("logged out", &effects) { $1 }
@@ -163,11 +163,11 @@ extension ToyMachine {
   }
 
   private mutating func voted(_ result: ToyVoted, _ vote: ToyPendingVote, _ effects: inout Effects) {
-    let words: String
+    let message: String
     switch result {
-    case .unchanged: words = "fact \(vote.fact): already voted that way"
+    case .unchanged: message = "fact \(vote.fact): already voted that way"
     case .counted(let fact):
-      words = fact.standing
+      message = fact.standing
       if let place = history?.facts.firstIndex(where: { $0.id == fact.id }), history?.user == vote.user {
         history?.facts[place] = fact
         if history?.time != nil, let bytes = history?.bytes { effects.append(.store(key: Self.historyKey, bytes)) }
@@ -175,17 +175,17 @@ extension ToyMachine {
     }
     let caller = voting.settle(&effects)
     publishVotes(&effects)
-    effects.publish(.lastVote, .string(words))
+    effects.publish(.lastVote, .string(message))
     if let caller {
-      effects.append(.complete(caller, .success(Self.report(words, of: vote, result == .unchanged ? "unchanged" : "counted"))))
+      effects.append(.complete(caller, .success(Self.report(message, of: vote, result == .unchanged ? "unchanged" : "counted"))))
     } else {
-      effects.append(.event(name: "vote", text: "pending vote sent: \(words)"))
+      effects.append(.event(name: "vote", text: "pending vote sent: \(message)"))
     }
   }
 
   /// The reply to a vote: whether the server has accepted it.
-  private static func report(_ words: String, of vote: ToyPendingVote, _ state: String) -> Report {
-    Report(text: words, columns: ["fact", "vote", "state"], rows: [[String(vote.fact), vote.vote.word, state]])
+  private static func report(_ message: String, of vote: ToyPendingVote, _ state: String) -> Report {
+    Report(text: message, columns: ["fact", "vote", "state"], rows: [[String(vote.fact), vote.vote.word, state]])
   }
 
   // MARK: Stored state and time

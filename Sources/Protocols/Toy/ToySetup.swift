@@ -40,7 +40,7 @@ struct ToySetup: Sendable {
   /// Why the connection to the toy failed.
   private var trouble: String?
 
-  static let words = ["idle", "listening", "greeting", "settling", "sending", "sent"]
+  static let message = ["idle", "listening", "greeting", "settling", "sending", "sent"]
   private static let timeout: Nanoseconds = 300 * .second
   private static let greetingTimeout: Nanoseconds = 10 * .second
   private static let settlingTime: Nanoseconds = 1200 * .millisecond
@@ -121,8 +121,8 @@ struct ToySetup: Sendable {
     }
   }
 
-  private mutating func note(_ words: String, _ bytes: [UInt8], _ effects: inout Effects) {
-    if !hasNoted { effects.append(.note("\(words) \(printable(bytes.prefix(64)))")) }
+  private mutating func note(_ message: String, _ bytes: [UInt8], _ effects: inout Effects) {
+    if !hasNoted { effects.append(.note("\(message) \(printable(bytes.prefix(64)))")) }
     hasNoted = true
   }
 
@@ -142,8 +142,8 @@ struct ToySetup: Sendable {
     case .draining(let until) where now >= until: return .sent
     case .waiting where now >= began &+ Self.timeout:
       let seconds = Self.timeout / .second
-      let words = "no toy connected within \(seconds) s: check that its LED is white and that this machine is in its network"
-      return .failed(.refused(code: "no-toy", trouble.map { "\(words) (\($0))" } ?? words))
+      let message = "no toy connected within \(seconds) s: check that its LED is white and that this machine is in its network"
+      return .failed(.refused(code: "no-toy", trouble.map { "\(message) (\($0))" } ?? message))
     default: break
     }
     if now >= nextTick { tell(at: now, &effects) }
@@ -156,10 +156,10 @@ struct ToySetup: Sendable {
     let progress = min(Double(elapsed) / Double(Self.timeout), 0.99)
     // In steps of ten seconds, because clients print a line per change.
     let left = (Self.timeout &- elapsed &+ 10 * .second - 1) / (10 * .second) * 10
-    effects.append(.progress(command, Report(text: words(left), progress: progress)))
+    effects.append(.progress(command, Report(text: message(left), progress: progress)))
   }
 
-  private func words(_ left: Int64) -> String {
+  private func message(_ left: Int64) -> String {
     switch state {
     case .waiting where dial != nil: "connecting to the toy at \(dial ?? "")" + (trouble.map { ": \($0)" } ?? "") + ", \(left) s left"
     case .waiting:

@@ -91,8 +91,8 @@ extension WeatherMachine {
     case .resting:
       let wait = earliest(after: now) &- now
       guard wait == 0 else {
-        let words = "request rate limited: try again in \((wait - 1) / .second + 1) s"
-        return effects.append(.complete(id, .failure(.refused(code: "rate-limited", words))))
+        let message = "request rate limited: try again in \((wait - 1) / .second + 1) s"
+        return effects.append(.complete(id, .failure(.refused(code: "rate-limited", message))))
       }
       waiting.append(id)
       ask(began: now, at: now, &effects)

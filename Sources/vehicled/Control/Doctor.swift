@@ -61,7 +61,7 @@ import Protocols
     while statvfs(path, &space) != 0 {
       guard errno == ENOENT, let slash = path.lastIndex(of: "/"), slash != path.startIndex else {
         return Contract.Finding(
-          "disk", "failed", "\(directory): \(systemWords(errno))", "sudo install -d -o vehicled -g vehicled -m 700 \(directory)")
+          "disk", "failed", "\(directory): \(errnoMessage(errno))", "sudo install -d -o vehicled -g vehicled -m 700 \(directory)")
       }
       path = String(path[..<slash])
     }
@@ -120,7 +120,7 @@ import Protocols
     serialPaths.map { path in
       var state = stat()
       guard stat(path, &state) == 0 else {
-        return Contract.Finding(path, "failed", systemWords(errno), "plug in the adapter; vehiclectl scan serial lists the ports")
+        return Contract.Finding(path, "failed", errnoMessage(errno), "plug in the adapter; vehiclectl scan serial lists the ports")
       }
       guard access(path, R_OK | W_OK) == 0 else {
         let group = if case .name(let name)? = groups?[.groupName(state.st_gid)] { name } else { "\(state.st_gid)" }
@@ -178,8 +178,8 @@ import Protocols
     hub.states.flatMap(\.device.ports).contains { if case .ble(let target) = $0.url { target.adapter == adapter } else { false } }
   }
 
-  private func caution(_ device: Device) -> [Contract.Finding] {
-    device.caution.map { [Contract.Finding(device.name, "warning", $0, nil)] } ?? []
+  private func warning(_ device: Device) -> [Contract.Finding] {
+    device.warning.map { [Contract.Finding(device.name, "warning", $0, nil)] } ?? []
   }
 
   private func device(_ state: DeviceState) -> [Contract.Finding] {
@@ -187,9 +187,9 @@ import Protocols
       // A device without links still works while it has a value.
       let hasValues = state.slots.contains { if case .value = $0.content { true } else { false } }
       let grade = state.device.fault == nil ? "ok" : hasValues ? "warning" : "failed"
-      return caution(state.device) + [Contract.Finding(state.device.name, grade, state.device.fault ?? state.status, nil)]
+      return warning(state.device) + [Contract.Finding(state.device.name, grade, state.device.fault ?? state.status, nil)]
     }
-    return caution(state.device)
+    return warning(state.device)
       + state.device.ports.map { port in
         let subject = "\(state.device.name) \(port.url)"
         let link = port.contract

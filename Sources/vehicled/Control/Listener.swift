@@ -46,7 +46,7 @@ import Protocols
       guard callWithAddress(path, with: descriptor, by: bind) == 0 else {
         let reason = errno
         Glibc.close(descriptor)
-        throw ValueError("cannot listen on \(path): \(systemWords(reason))")
+        throw ValueError("cannot listen on \(path): \(errnoMessage(reason))")
       }
       let channel = try await bootstrap.withBoundSocket(descriptor).get()
       let listener = Listener(channel: channel, path: path, isOurs: true)
@@ -55,7 +55,7 @@ import Protocols
     } catch let error as ValueError {
       throw error
     } catch {
-      throw ValueError("cannot listen on \(path): \(plainWords(error))")
+      throw ValueError("cannot listen on \(path): \(errorMessage(error))")
     }
   }
 
@@ -87,7 +87,7 @@ import Protocols
   private static func lockDirectory(of path: String) throws(ValueError) -> CInt {
     let directory = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
     let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw ValueError("cannot listen on \(path): \(directory): \(systemWords(errno))") }
+    guard descriptor >= 0 else { throw ValueError("cannot listen on \(path): \(directory): \(errnoMessage(errno))") }
     guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK else {
       Glibc.close(descriptor)
       throw ValueError("\(path) is locked: another vehicled is starting; try again")
@@ -112,7 +112,7 @@ import Protocols
       let holder = Peer(socket: probe).map { $0.pid > 0 ? " (pid \($0.pid))" : "" } ?? ""
       throw ValueError("\(path) is in use by another vehicled\(holder): stop it, or choose another --socket")
     }
-    guard errno == ECONNREFUSED else { throw ValueError("cannot replace \(path): \(systemWords(errno))") }
+    guard errno == ECONNREFUSED else { throw ValueError("cannot replace \(path): \(errnoMessage(errno))") }
     unlink(path)
   }
 

@@ -8,7 +8,7 @@ import Protocols
   let name: String
   let kind: String
   /// A safety notice for the owner, if the kind has one.
-  let caution: String?
+  let warning: String?
   let equipment: Equipment
   let log: Logger
   private(set) var ports: [Port] = []
@@ -52,11 +52,11 @@ import Protocols
   }
 
   /// Creates a device with this machine; `open` starts it.
-  init(name: String, kind: String, machine: any Machine, links: [(LinkRole, LinkURL)], caution: String? = nil, equipment: Equipment) {
+  init(name: String, kind: String, machine: any Machine, links: [(LinkRole, LinkURL)], warning: String? = nil, equipment: Equipment) {
     self.name = name
     self.kind = kind
     self.machine = machine
-    self.caution = caution
+    self.warning = warning
     self.equipment = equipment
     schema = machine.schema
     var log = Logger(label: "vehicled")
@@ -210,7 +210,7 @@ import Protocols
       } else {
         perform(.send(link, bytes, id, secret: false))
       }
-    case .will(let link, let will): port(link)?.setLastWill(will)
+    case .lastWill(let link, let will): port(link)?.setLastWill(will)
     case .event(let event, let text):
       logLimited(LogRateLimiter.Line(level: .notice, text: text, event: event))
       observer?.deviceReports(event: event, text: text)

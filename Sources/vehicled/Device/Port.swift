@@ -76,7 +76,7 @@ import Protocols
   }
 
   /// Sets the frames that the guardian sends over the link if the daemon dies or freezes. They last until the link goes down.
-  func setLastWill(_ will: Will?) {
+  func setLastWill(_ will: LastWill?) {
     let guardian = device.equipment.guardian
     if let guardedLink { guardian.release(guardedLink) }
     guardedLink = nil

@@ -46,7 +46,7 @@ import Protocols
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
-    failure = plainWords(error)
+    failure = errorMessage(error)
     context.close(promise: nil)
   }
 

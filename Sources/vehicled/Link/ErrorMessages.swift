@@ -5,7 +5,7 @@ import NIOCore
 import NIOPosix
 
 /// The message for an errno, in lower case and without a full stop.
-func systemWords(_ code: CInt) -> String {
+func errnoMessage(_ code: CInt) -> String {
   switch code {
   case ECONNREFUSED: "connection refused"
   case ETIMEDOUT: "timed out"
@@ -18,12 +18,12 @@ func systemWords(_ code: CInt) -> String {
 }
 
 /// The message for an error of NIO.
-func plainWords(_ error: any Error) -> String {
+func errorMessage(_ error: any Error) -> String {
   switch error {
-  case let error as IOError: systemWords(error.errnoCode)
+  case let error as IOError: errnoMessage(error.errnoCode)
   case let error as NIOConnectionError:
     if let first = error.connectionErrors.first {
-      plainWords(first.error)
+      errorMessage(first.error)
     } else {
       "unknown host: check the name"
     }

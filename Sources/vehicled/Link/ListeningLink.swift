@@ -56,7 +56,7 @@ import Protocols
       } then: { holder in
         self.failed("port \(port) is in use by \((try? holder.get()) ?? "another program"): stop it first")
       }
-    case .failure(let error): failed("cannot listen on \(address): \(plainWords(error))")
+    case .failure(let error): failed("cannot listen on \(address): \(errorMessage(error))")
     }
   }
 

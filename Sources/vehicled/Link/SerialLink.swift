@@ -31,7 +31,7 @@ extension ChannelLink {
           case .success: link.cameUp()
           case .failure(let error):
             _ = Glibc.close(descriptor)
-            link.failed("cannot use \(path): \(plainWords(error))")
+            link.failed("cannot use \(path): \(errorMessage(error))")
           }
         }
       }
@@ -54,7 +54,7 @@ extension ChannelLink {
       case ENOENT, ENXIO, ENODEV: throw ValueError("\(path) does not exist: check that the adapter is plugged in")
       case EACCES, EPERM: throw ValueError("cannot open \(path): permission denied; add the daemon's user to the group of the port")
       case EHOSTDOWN, EIO: throw ValueError("\(path) does not respond: the adapter may be asleep")
-      default: throw ValueError("cannot open \(path): \(systemWords(errno))")
+      default: throw ValueError("cannot open \(path): \(errnoMessage(errno))")
       }
     }
     let locked = clinux_serial_lock(descriptor)
@@ -63,7 +63,7 @@ extension ChannelLink {
       _ = Glibc.close(descriptor)
       if locked == -EWOULDBLOCK { throw ValueError("\(path) is in use by another program: stop it first") }
       if configured == -ENOTTY || locked == -ENOTTY { throw ValueError("\(path) is not a serial port") }
-      throw ValueError("cannot set \(path) to \(baud) baud: \(systemWords(-(locked != 0 ? locked : configured)))")
+      throw ValueError("cannot set \(path) to \(baud) baud: \(errnoMessage(-(locked != 0 ? locked : configured)))")
     }
     _ = clinux_serial_low_latency(descriptor)
     tcflush(descriptor, TCIOFLUSH)

@@ -30,7 +30,7 @@ import Protocols
     guard lastLogged.map({ now - $0 > Self.minLogInterval }) ?? true else { return }
     lastLogged = now
     let remedy = "close some clients, or raise LimitNOFILE= of the unit"
-    Logger(label: "vehicled").error("cannot accept a connection: \(plainWords(error)); \(remedy)")
+    Logger(label: "vehicled").error("cannot accept a connection: \(errorMessage(error)); \(remedy)")
   }
 
   func channelInactive(context: ChannelHandlerContext) {

@@ -202,7 +202,7 @@ extension Accounts {
       if found != nil { return read(record) }
       guard code == ERANGE, size < 16 << 20 else {
         // The code for an unknown name depends on the service.
-        return [0, ENOENT, ESRCH].contains(code) ? .absent : .failed(systemWords(code))
+        return [0, ENOENT, ESRCH].contains(code) ? .absent : .failed(errnoMessage(code))
       }
       size *= 4
     }

@@ -47,7 +47,7 @@ struct ConfigurationFile {
       case ENOENT: "no such file; remove the symbolic link, or create its target"
       case EINVAL: "is a pipe; name a regular file"
       case EFBIG: "larger than 1 MiB; check that it is the right file"
-      default: "cannot read it: \(systemWords(code)); check the file and its disk"
+      default: "cannot read it: \(errnoMessage(code)); check the file and its disk"
       }
     return ConfigurationProblem(Place(file: path), text)
   }
@@ -59,7 +59,7 @@ struct ConfigurationFile {
       switch error.code {
       case ENOENT: return []
       case ENOTDIR: throw ConfigurationProblem(Place(file: directory), "not a directory; move the file into a directory of this name")
-      default: throw ConfigurationProblem(Place(file: directory), "cannot read it: \(systemWords(error.code)); check its permissions")
+      default: throw ConfigurationProblem(Place(file: directory), "cannot read it: \(errnoMessage(error.code)); check its permissions")
       }
     }
   }

@@ -132,10 +132,10 @@ import Protocols
     do throws(OptionError) {
       let links = kind.links.compactMap { role in wanted.links[role.name].map { (role, $0) } }
       let device = Device(
-        name: wanted.name, kind: wanted.kind, machine: try kind.make(setup), links: links, caution: kind.caution?(setup),
+        name: wanted.name, kind: wanted.kind, machine: try kind.make(setup), links: links, warning: kind.warning?(setup),
         equipment: equipment)
       device.awaitOpening()
-      if let caution = device.caution { device.log.warning("\(caution)") }
+      if let warning = device.warning { device.log.warning("\(warning)") }
       devices.append(Entry(configuration: wanted, device: device, recorder: wanted.record ? Recorder(device, disk: equipment.disk) : nil))
       hub.add(device)
     } catch {

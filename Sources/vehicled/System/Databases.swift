@@ -110,11 +110,11 @@ struct Databases: Sendable {
 
   private static func unreadable(_ path: String, _ code: CInt) -> ValueError {
     let remedy = code == EACCES ? "; make it readable for user \(Accounts.ownName)" : ""
-    return ValueError("cannot read \(path): \(systemWords(code))\(remedy)")
+    return ValueError("cannot read \(path): \(errnoMessage(code))\(remedy)")
   }
 
   private func copy(_ path: String, _ name: String, in place: CInt) throws(ValueError) {
-    guard mkdir(copies, 0o700) == 0 else { throw ValueError("cannot create directory \(copies): \(systemWords(errno))") }
+    guard mkdir(copies, 0o700) == 0 else { throw ValueError("cannot create directory \(copies): \(errnoMessage(errno))") }
     var left = maxSize
     // The lock on the database is held until its journal is copied, too.
     var held: [CInt] = []
@@ -154,7 +154,7 @@ struct Databases: Sendable {
 
   private func pour(_ source: CInt, _ path: String, into target: String, _ left: inout Int64) throws(ValueError) {
     let out = open(target, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-    guard out >= 0 else { throw ValueError("cannot write \(target): \(systemWords(errno))") }
+    guard out >= 0 else { throw ValueError("cannot write \(target): \(errnoMessage(errno))") }
     defer { close(out) }
     var chunk = [UInt8](repeating: 0, count: 1 << 17)
     while true {
@@ -170,7 +170,7 @@ struct Databases: Sendable {
         if written < 0, errno == EINTR { continue }
         guard written > 0 else {
           let isFull = errno == ENOSPC || errno == EDQUOT
-          throw ValueError("cannot copy \(path) to \(target): \(systemWords(errno))\(isFull ? "; free some space" : "")")
+          throw ValueError("cannot copy \(path) to \(target): \(errnoMessage(errno))\(isFull ? "; free some space" : "")")
         }
         rest = rest.dropFirst(written)
       }
@@ -182,7 +182,7 @@ struct Databases: Sendable {
     // Removes a symbolic link in its place, but not the target.
     if unlink(copies) != 0 { for name in Files.list(copies) { unlink("\(copies)/\(name)") } }
     guard rmdir(copies) == 0 || errno == ENOENT else {
-      throw ValueError("cannot remove \(copies): \(systemWords(errno)); remove it by hand")
+      throw ValueError("cannot remove \(copies): \(errnoMessage(errno)); remove it by hand")
     }
   }
 }

@@ -53,7 +53,7 @@ import Protocols
       try Files.makeDirectory("devices/\(device)", below: directory)
       if bytes.isEmpty {
         guard unlink("\(folder)/\(key)") == 0 || errno == ENOENT else {
-          throw ValueError("cannot remove \(folder)/\(key): \(systemWords(errno))")
+          throw ValueError("cannot remove \(folder)/\(key): \(errnoMessage(errno))")
         }
       } else {
         try Files.replace("\(folder)/\(key)", with: bytes)

@@ -39,7 +39,7 @@ enum Files {
         switch error.code {
         case EFBIG: "longer than \(limit) bytes"
         case EINVAL: "not a regular file"
-        default: systemWords(error.code)
+        default: errnoMessage(error.code)
         }
       throw ValueError("cannot read \(path): \(reason)")
     }
@@ -52,19 +52,19 @@ enum Files {
     // An earlier run may have left it; it could also be a link to another file.
     unlink(temporary)
     try write(temporary, bytes, flags: O_CREAT | O_EXCL)
-    guard rename(temporary, path) == 0 else { throw ValueError("cannot write \(path): \(systemWords(errno))") }
+    guard rename(temporary, path) == 0 else { throw ValueError("cannot write \(path): \(errnoMessage(errno))") }
   }
 
   /// Writes to a file, opened with these flags of open(2) and never through a symbolic link. Removes a new file if that fails.
   static func write(_ path: String, _ bytes: [UInt8], flags: CInt) throws(ValueError) {
     let descriptor = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | flags, 0o600)
-    guard descriptor >= 0 else { throw ValueError("cannot write \(path): \(systemWords(errno))") }
+    guard descriptor >= 0 else { throw ValueError("cannot write \(path): \(errnoMessage(errno))") }
     defer { close(descriptor) }
     var rest = bytes[...]
     while !rest.isEmpty {
       let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
       guard count > 0 else {
-        let error = ValueError("cannot write \(path): \(systemWords(errno))")
+        let error = ValueError("cannot write \(path): \(errnoMessage(errno))")
         if flags & O_CREAT != 0 { unlink(path) }
         throw error
       }
@@ -79,7 +79,7 @@ enum Files {
       try makeDirectory(String(path[..<slash]))
       if mkdir(path, 0o700) == 0 || errno == EEXIST { return }
     }
-    throw ValueError("cannot create directory \(path): \(systemWords(errno))")
+    throw ValueError("cannot create directory \(path): \(errnoMessage(errno))")
   }
 
   /// Creates a directory and its parents below `root` with mode 0700. None of them may be a symbolic link; `root` may.
@@ -90,7 +90,7 @@ enum Files {
       path += "/\(name)"
       var status = stat()
       if mkdir(path, 0o700) == 0 { continue }
-      guard errno == EEXIST else { throw ValueError("cannot create directory \(path): \(systemWords(errno))") }
+      guard errno == EEXIST else { throw ValueError("cannot create directory \(path): \(errnoMessage(errno))") }
       guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
         throw ValueError("cannot write to \(path): not a directory, or a symbolic link; replace it with a directory")
       }

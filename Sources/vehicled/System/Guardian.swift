@@ -13,13 +13,13 @@ import Protocols
   @Loop final class GuardedLink {
     fileprivate let number: UInt16
     fileprivate let descriptor: CInt
-    fileprivate let will: Will
+    fileprivate let will: LastWill
     /// Called with the reason when driving must end: the guardian intervened, or has ended itself.
     fileprivate let ended: @Loop (String) -> Void
     /// The deadline of the heartbeat in milliseconds while the device is driven.
     fileprivate var deadline: UInt16?
 
-    fileprivate init(_ number: UInt16, _ descriptor: CInt, _ will: Will, _ ended: @escaping @Loop (String) -> Void) {
+    fileprivate init(_ number: UInt16, _ descriptor: CInt, _ will: LastWill, _ ended: @escaping @Loop (String) -> Void) {
       (self.number, self.descriptor, self.will, self.ended) = (number, descriptor, will, ended)
     }
   }
@@ -48,7 +48,7 @@ import Protocols
   init(program: String = "/proc/self/exe") { self.program = program }
 
   /// Registers a link with its will. `ended` gets the reason when driving must end: the guardian intervened, or has ended itself.
-  func register(_ will: Will, over descriptor: CInt, ended: @escaping @Loop (String) -> Void) -> GuardedLink {
+  func register(_ will: LastWill, over descriptor: CInt, ended: @escaping @Loop (String) -> Void) -> GuardedLink {
     var number: UInt16 = 0
     while links[number] != nil { number &+= 1 }
     let link = GuardedLink(number, descriptor, will, ended)
@@ -93,7 +93,7 @@ import Protocols
     guard let connection else { return }
     let packet = message.packet
     let result = clinux_send(connection.descriptor, packet, packet.count, descriptor)
-    if result != 0 { lost("cannot send to it: \(systemWords(-result))") }
+    if result != 0 { lost("cannot send to it: \(errnoMessage(-result))") }
   }
 
   // MARK: The process
@@ -104,13 +104,13 @@ import Protocols
     started = Clock.monotonic()
     var ends: [CInt] = [-1, -1]
     guard socketpair(AF_UNIX, CInt(SOCK_SEQPACKET.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0, &ends) == 0 else {
-      return failed("cannot create its socket: \(systemWords(errno))")
+      return failed("cannot create its socket: \(errnoMessage(errno))")
     }
     let result = clinux_spawn(program, GuardianProcess.argument, ends[1], GuardianProcess.socket, &pid)
     close(ends[1])
     guard result == 0 else {
       close(ends[0])
-      return failed("cannot start it: \(systemWords(-result))")
+      return failed("cannot start it: \(errnoMessage(-result))")
     }
     // On a busy machine it may take a while to start.
     lastReply = started + .second

@@ -6,7 +6,7 @@ import Protocols
 /// A packet from the daemon to its guardian.
 enum GuardianMessage: Equatable {
   /// Registers a link: its will, and its descriptor beside the packet.
-  case register(link: UInt16, Will)
+  case register(link: UInt16, LastWill)
   /// The device is driven: without another heartbeat within this time the daemon counts as frozen.
   case heartbeat(link: UInt16, milliseconds: UInt16)
   /// The device is no longer driven.
@@ -24,12 +24,12 @@ enum GuardianMessage: Equatable {
       guard let high = rest.popFirst(), let low = rest.popFirst() else { return nil }
       return Int(high) << 8 | Int(low)
     }
-    func messages() -> [Will.Message]? {
+    func messages() -> [LastWill.Message]? {
       guard let count = number() else { return nil }
-      var messages: [Will.Message] = []
+      var messages: [LastWill.Message] = []
       for _ in 0..<count {
         guard let pause = number(), let length = number(), rest.count >= length else { return nil }
-        messages.append(Will.Message(Array(rest.prefix(length)), after: Int64(pause) * .millisecond))
+        messages.append(LastWill.Message(Array(rest.prefix(length)), after: Int64(pause) * .millisecond))
         rest = rest.dropFirst(length)
       }
       return messages
@@ -38,7 +38,7 @@ enum GuardianMessage: Equatable {
     switch kind {
     case UInt8(ascii: "k"):
       guard let dead = messages(), let frozen = messages() else { return nil }
-      self = .register(link: link, Will(dead: dead, frozen: frozen))
+      self = .register(link: link, LastWill(dead: dead, frozen: frozen))
     case UInt8(ascii: "b"):
       guard let milliseconds = number() else { return nil }
       self = .heartbeat(link: link, milliseconds: UInt16(milliseconds))
@@ -50,7 +50,7 @@ enum GuardianMessage: Equatable {
 
   var packet: [UInt8] {
     func number(_ number: Int) -> [UInt8] { [UInt8(number >> 8 & 0xFF), UInt8(number & 0xFF)] }
-    func bytes(_ messages: [Will.Message]) -> [UInt8] {
+    func bytes(_ messages: [LastWill.Message]) -> [UInt8] {
       messages.reduce(into: number(messages.count)) { bytes, message in
         let pause = min(max(message.pause / .millisecond, 0), 0xFFFF)
         bytes += number(Int(pause)) + number(message.bytes.count) + message.bytes

@@ -16,16 +16,16 @@ struct GuardianProcess {
 
   private struct GuardedLink {
     let descriptor: CInt
-    let will: Will
+    let will: LastWill
     /// The time when the daemon counts as frozen; nil while the device is not driven.
     var deadline: Instant?
     /// The messages left to send, and the time of the next one.
-    var pending: ArraySlice<Will.Message> = []
+    var pending: ArraySlice<LastWill.Message> = []
     var due: Instant = 0
     /// The attempts to write the next message to a full link, 5 ms apart.
     var attempts = 0
 
-    mutating func start(_ messages: [Will.Message], at now: Instant) {
+    mutating func start(_ messages: [LastWill.Message], at now: Instant) {
       deadline = nil
       pending = messages[...]
       due = now + (messages.first?.pause ?? 0)

@@ -94,7 +94,7 @@ enum HTTPErrorMessage {
     case CURLE_COULDNT_RESOLVE_HOST: return "cannot resolve \(host); check the spelling, and that the network is up"
     case CURLE_COULDNT_RESOLVE_PROXY: return "cannot resolve the proxy; check the spelling, and that the network is up"
     case CURLE_COULDNT_CONNECT:
-      let reason = failure.system == 0 ? "no connection" : systemWords(failure.system)
+      let reason = failure.system == 0 ? "no connection" : errnoMessage(failure.system)
       if let proxy = request.proxy, !proxy.isEmpty {
         return "cannot reach the proxy \(Self.host(of: proxy) ?? ""): \(reason); check proxy, and that it is running"
       }

@@ -41,7 +41,7 @@ final class HTTPThread: Sendable {
     let code = startThread { if let reason = self.run() { failed(self, reason) } }
     if code != 0 {
       close(with: [:])
-      failed(self, "cannot start the HTTP thread: \(systemWords(code))")
+      failed(self, "cannot start the HTTP thread: \(errnoMessage(code))")
     }
   }
 

@@ -37,7 +37,7 @@ import NIOCore
     promise.futureResult.assumeIsolated().whenComplete { result in
       Loop.assumeIsolated {
         self.queued -= 1
-        if case .failure(let error) = result { finish?(plainWords(error)) } else { finish?(nil) }
+        if case .failure(let error) = result { finish?(errorMessage(error)) } else { finish?(nil) }
       }
     }
     channel.writeAndFlush(ByteBuffer(bytes: message[accepted...]), promise: promise)

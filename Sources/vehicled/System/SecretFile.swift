@@ -14,7 +14,7 @@ enum SecretFile {
     let path = try path(of: name, credentials)
     var status = stat()
     guard stat(path, &status) == 0 else {
-      throw ValueError("cannot read \(path): \(systemWords(errno)); write the secret into it, with mode 0600")
+      throw ValueError("cannot read \(path): \(errnoMessage(errno)); write the secret into it, with mode 0600")
     }
     guard status.st_mode & S_IFMT == S_IFREG else { throw ValueError("\(path) is not a regular file; name the file that holds the secret") }
     // systemd protects its credentials by the directory's mode; the files may be readable by root's group.

@@ -50,7 +50,7 @@ import Protocols
 
   /// A channel on a timerfd costs less per tick than the event loop's own timers (`make bench`, 20 Hz).
   private init() {
-    precondition(descriptor >= 0, "cannot create a timer: \(systemWords(errno))")
+    precondition(descriptor >= 0, "cannot create a timer: \(errnoMessage(errno))")
     NIOPipeBootstrap(group: Loop.group)
       .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 64))
       .channelInitializer { channel in

@@ -128,7 +128,7 @@ import Testing
         Issue.record("\(items)")
         continue
       }
-      #expect(drop.reason == reason && drop.words.contains(reason.rawValue) && message.type == "Gyro" && decoder.badFrames == 1)
+      #expect(drop.reason == reason && drop.message.contains(reason.rawValue) && message.type == "Gyro" && decoder.badFrames == 1)
     }
   }
 

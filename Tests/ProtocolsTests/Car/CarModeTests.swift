@@ -90,7 +90,9 @@ import Testing
   }
 
   @Test func theWillHasTheWordsOfTheModeBeforeTheCarIsInIt() {
-    func words(_ messages: [Will.Message]) -> [String] { messages.map { String(decoding: $0.bytes.prefix { $0 != 0x23 }, as: UTF8.self) } }
+    func words(_ messages: [LastWill.Message]) -> [String] {
+      messages.map { String(decoding: $0.bytes.prefix { $0 != 0x23 }, as: UTF8.self) }
+    }
     var rig = CarRig.ready()
     #expect(rig.wills.count == 1)
     #expect(words(rig.wills[0].dead) == ["Stop", "Stop", "Stop", "Disconnect"] && words(rig.wills[0].frozen) == ["Stop", "Stop", "Stop"])

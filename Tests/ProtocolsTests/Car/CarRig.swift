@@ -32,7 +32,7 @@ struct CarRig {
   private(set) var statuses: [String] = []
   private(set) var faults: [String?] = []
   private(set) var resets: [String] = []
-  private(set) var wills: [Will] = []
+  private(set) var wills: [LastWill] = []
   private(set) var most: [Int] = []
   private(set) var disk: [String: [UInt8]] = [:]
   private(set) var stoppedAt: Instant?
@@ -132,7 +132,7 @@ struct CarRig {
     case .fault(let words): faults.append(words)
     case .event(_, let text): events.append(text)
     case .note(let text): notes.append(text)
-    case .will(_, let will): if let will { wills.append(will) }
+    case .lastWill(_, let will): if let will { wills.append(will) }
     case .resetLink(_, let reason):
       resets.append(reason)
       isUp = false

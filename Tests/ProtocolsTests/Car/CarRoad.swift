@@ -15,7 +15,7 @@ struct CarRoad {
   private(set) var notes: [String] = []
   private(set) var word = ""
   private(set) var fault: String?
-  private(set) var will: Will?
+  private(set) var will: LastWill?
   private(set) var hasStopped = false
   /// What is stored, and handed to the machine that is started.
   var disk: [String: [UInt8]] = [:]
@@ -115,7 +115,7 @@ struct CarRoad {
     case .note(let text): notes.append(text)
     case .status(let word): self.word = word
     case .fault(let words): fault = words
-    case .will(_, let will): self.will = will
+    case .lastWill(_, let will): self.will = will
     case .resetLink(_, let reason): cut(reason)
     case .stopped: hasStopped = true
     case .store(let key, let bytes):
@@ -165,7 +165,7 @@ struct CarRoad {
   }
 
   /// Only the car's time passes; the daemon is dead, or does nothing. What its will says, is said.
-  mutating func runWithoutDaemon(saying messages: [Will.Message], for time: Nanoseconds) {
+  mutating func runWithoutDaemon(saying messages: [LastWill.Message], for time: Nanoseconds) {
     for message in messages {
       passWithoutDaemon(until: now + message.pause)
       giveCar(.received(.main, message.bytes))

@@ -65,7 +65,7 @@ import Testing
     for text in [
       "ChosenMode#$#0%^%\r\n", "Continue#$#%^%\r\n", "Gyro#$# 0.400000; 0.000000; 0.000000%^%\r\n", "ChosenMode#$#\(mode)%^%\r\n",
     ] {
-      road.runWithoutDaemon(saying: [Will.Message(Array(text.utf8))], for: 10 * .millisecond)
+      road.runWithoutDaemon(saying: [LastWill.Message(Array(text.utf8))], for: 10 * .millisecond)
     }
     #expect(road.motors == "50.96 50.96" && road.car.mode == mode)
     Self.ways[way].lose(&road)

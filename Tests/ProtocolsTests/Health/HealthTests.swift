@@ -146,14 +146,14 @@ import Testing
     let later = WallTime(microseconds: (midnight + 36_000) * 1_000_000, utcOffset: 7200, midnight: midnight)
     #expect(DayClock(later, at: 0).midnight == midnight, "whoever starts after the change knows it as well")
     let wasSet = clock.set(later, at: 35_400 * .second)
-    #expect(clock.midnight == midnight && !wasSet && clock.words(of: (midnight + 36_000) * 1_000_000) == "11:00")
+    #expect(clock.midnight == midnight && !wasSet && clock.text(of: (midnight + 36_000) * 1_000_000) == "11:00")
     #expect(clock.nextDay == (23 * 3600 - 600) * .second)
     let jumped = clock.set(WallTime(microseconds: 0), at: 35_401 * .second)
     #expect(jumped && clock.day == 0 && clock.midnight == 0)
     for extreme in [Int64.min, .max] {
       for offset in [Int.min, 0, .max] {
         let clock = DayClock(WallTime(microseconds: extreme, utcOffset: offset), at: .max)
-        #expect(clock.words(of: extreme).count == 5)
+        #expect(clock.text(of: extreme).count == 5)
         #expect(clock.age(of: .min, at: .max) >= 0 && clock.age(of: .max, at: 0) == 0)
       }
     }

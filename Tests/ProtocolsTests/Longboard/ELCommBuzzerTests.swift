@@ -146,7 +146,7 @@ import Testing
   }
 
   /// Executes a will as the guardian does, and lets the board hear it.
-  private func execute(_ will: Will?, over rig: inout ELCommRig) {
+  private func execute(_ will: LastWill?, over rig: inout ELCommRig) {
     for message in will?.dead ?? [] {
       rig.run(for: message.pause)
       rig.tellBoard(String(decoding: message.bytes, as: UTF8.self))

@@ -32,7 +32,7 @@ struct ELCommRig {
   private(set) var progress: [CommandID: Int] = [:]
   private(set) var hasStopped = false
   private(set) var resets: [String] = []
-  private(set) var wills: [Will?] = []
+  private(set) var wills: [LastWill?] = []
   private var pending: [(at: Instant, id: SendID)] = []
   private var effects = Effects()
 
@@ -140,7 +140,7 @@ struct ELCommRig {
       isUp = false
       pending = []
     case .stopped: hasStopped = true
-    case .will(_, let will): wills.append(will)
+    case .lastWill(_, let will): wills.append(will)
     default: break
     }
   }

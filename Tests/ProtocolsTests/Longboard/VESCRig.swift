@@ -23,7 +23,7 @@ struct VESCRig {
   private(set) var results: [CommandID: [Result<Report, CommandError>]] = [:]
   private(set) var progress: [Report] = []
   private(set) var lost: [String] = []
-  private(set) var wills: [Will?] = []
+  private(set) var wills: [LastWill?] = []
   private(set) var hasStopped = false
   private(set) var idleWakes = 0
   private(set) var wakes = 0
@@ -121,7 +121,7 @@ struct VESCRig {
       disk[key] = bytes.isEmpty ? nil : bytes
       inputs.append(.stored(key: key, failure: nil))
     case .leaseLost(let reason): lost.append(reason)
-    case .will(_, let will): wills.append(will)
+    case .lastWill(_, let will): wills.append(will)
     case .stopped: hasStopped = true
     default: break
     }

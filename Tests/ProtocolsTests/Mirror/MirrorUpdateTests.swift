@@ -267,7 +267,7 @@ import Testing
     setup.options["profile"] = .string("plain")
     #expect(throws: OptionError.self) { try MirrorMachine(setup) }
     _ = try MirrorMachine(Setup(options: ["profile": .string("plain")]))
-    #expect(Kind.mirror.caution?(Setup())?.contains("public") == true)
-    #expect(Kind.mirror.caution?(Setup(options: ["profile": .string("plain")]))?.contains("is not encrypted") == true)
+    #expect(Kind.mirror.warning?(Setup())?.contains("public") == true)
+    #expect(Kind.mirror.warning?(Setup(options: ["profile": .string("plain")]))?.contains("is not encrypted") == true)
   }
 }

@@ -545,7 +545,7 @@ import Testing
         Vector.reply(frame(0x86, 0xF1, 0x10, 0x41, 0x01, 0x84, 0x01, 0x00, 0x00), frame(0x86, 0xF1, 0x18, 0x41, 0x01, 0, 4, 0, 0)),
         Vector.reply(frame(0x83, 0xF1, 0x10, 0x41, 0x0D, 0x00)), Vector.reply(frame(0x84, 0xF1, 0x10, 0x41, 0x0C, 0, 0)),
       ])
-    #expect(loss.words == "10 P0133 (stored), P0171 (stored), P0300 (stored), P0420 (stored), freeze frame of P0133; 18 no code")
+    #expect(loss.message == "10 P0133 (stored), P0171 (stored), P0300 (stored), P0420 (stored), freeze frame of P0133; 18 no code")
     #expect(loss.objection == nil && loss.motion.isKnown)
     let clearing = try Self.taken(
       CodeClearing(loss.controllers, Motion(), mustAnswer: false),
@@ -607,13 +607,13 @@ import Testing
     let quiet = [none, none, none, none, none, none]
     let long = try Self.taken(
       CodeLoss(isConfirmed: true), [Vector.reply("18DAF1100443010133000000", "18DAF118024300")] + quiet)
-    #expect(long.words == "18DAF110 P0133 (stored); 18DAF118 no code" && long.objection == nil)
+    #expect(long.message == "18DAF110 P0133 (stored); 18DAF118 no code" && long.objection == nil)
     let cleared = try Self.taken(
       CodeClearing(long.controllers, Motion(), mustAnswer: true),
       [none, none, Vector.reply("18DAF1180144", "18DAF110037F0422")] + quiet.prefix(3))
-    #expect(cleared.words.hasPrefix("18DAF110 refused (conditions not correct") && cleared.words.hasSuffix("; 18DAF118 cleared"))
+    #expect(cleared.message.hasPrefix("18DAF110 refused (conditions not correct") && cleared.message.hasSuffix("; 18DAF118 cleared"))
     let nameless = try Self.taken(CodeLoss(isConfirmed: true), [Vector.reply("43010133", "430104 20")] + quiet)
-    #expect(nameless.words == "P0133 (stored), P0420 (stored)")
+    #expect(nameless.message == "P0133 (stored), P0420 (stored)")
     let both = try Self.taken(
       CodeClearing(nameless.controllers, Motion(), mustAnswer: true), [none, none, Vector.reply("44", "7F0422")] + quiet.prefix(3))
     #expect(both.hasCleared && both.report.rows.map { $0[2] } == ["cleared", "refused"])

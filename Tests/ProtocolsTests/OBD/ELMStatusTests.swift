@@ -7,7 +7,7 @@ import Testing
   func everyTextIsRecognisedWithAndWithoutItsSpaces(_ status: ELMStatus) {
     #expect(ELMLine(status.rawValue.utf8) == .status(status))
     #expect(ELMLine(" \(status.rawValue.filter { $0 != " " }) ".utf8) == .status(status))
-    #expect(!status.words.isEmpty)
+    #expect(!status.message.isEmpty)
   }
 
   @Test func textsWithVariablePartsAreRecognised() {

@@ -148,7 +148,7 @@ import Testing
     rig.adapter.answer("2201019", "\(text)\r\r>")
     rig.adapter.answer("220101", "\(text)\r\r>")
     rig.run(for: 60 * .millisecond)
-    #expect(rig.status == "car-silent" && rig.fault == status.words && rig.absence("rpm") == status.words)
+    #expect(rig.status == "car-silent" && rig.fault == status.message && rig.absence("rpm") == status.message)
     let polls = rig.adapter.heard.count
     rig.run(for: 30 * .second)
     #expect((4...6).contains(rig.adapter.heard.count - polls))

@@ -172,7 +172,7 @@ import Testing
     #expect(rig.heard("ATZ") == 2 && rig.status == "polling" && rig.machine.failedSetups == 0)
     // The capabilities of the adapter are determined again.
     #expect(rig.heard("ATTP6") == 1 && rig.heard("ATSP6") == 1)
-    #expect(rig.faults == [ELMStatus.lowVoltageReset.words])
+    #expect(rig.faults == [ELMStatus.lowVoltageReset.message])
   }
 
   @Test func anUnnoticedRestartIsDetectedByTheEchoAndReinitialisedOnce() {

@@ -41,13 +41,13 @@ extension ManufacturerRecord {
   /// Units of 0.2 psi, and degrees above -50, per tyre; zeros until a sensor was received.
   private static func tyres(_ places: [String], stride: Int, bytes: Int) -> [DataRow] {
     places.enumerated().flatMap { index, place in
-      let words =
+      let wheel =
         place.hasSuffix("-a") || place.hasSuffix("-b")
         ? "one of the rear tyres" : "\(place.split(separator: "-").joined(separator: " ")) tyre"
       let at = 4 + index * stride
       let rows = [
-        scaled("tyre-pressure-\(place)", .u8(at), "kPa", 0...352, times: 6.894757, over: 5, decimals: 1, "Pressure of \(words)"),
-        whole("tyre-temperature-\(place)", .u8(at + 1), "°C", -49...204, plus: -50, "Temperature of \(words)"),
+        scaled("tyre-pressure-\(place)", .u8(at), "kPa", 0...352, times: 6.894757, over: 5, decimals: 1, "Pressure of \(wheel)"),
+        whole("tyre-temperature-\(place)", .u8(at + 1), "°C", -49...204, plus: -50, "Temperature of \(wheel)"),
       ]
       return rows.map { row in
         DataRow(row.property) { data in

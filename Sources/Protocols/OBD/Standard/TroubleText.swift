@@ -34,11 +34,11 @@ extension TroubleCode {
     var meanings: [UInt16: String] = [:]
     for table in [engineText, powerText, driveText, bodyText] {
       for entry in table.utf8.split(whereSeparator: { $0 == UInt8(ascii: ";") || $0 == lineFeed }) {
-        let words = entry.split(separator: space, maxSplits: 2).map { String($0) ?? "" }
-        guard words.count == 3, let first = TroubleCode(words[0]), let pattern = patterns[words[1]] else { continue }
+        let fields = entry.split(separator: space, maxSplits: 2).map { String($0) ?? "" }
+        guard fields.count == 3, let first = TroubleCode(fields[0]), let pattern = patterns[fields[1]] else { continue }
         for (offset, kind) in pattern.enumerated() {
           guard let code = first.following(offset) else { continue }
-          meanings[code.number] = kind.isEmpty ? words[2] : "\(words[2]) \(kind)"
+          meanings[code.number] = kind.isEmpty ? fields[2] : "\(fields[2]) \(kind)"
         }
       }
     }

@@ -81,7 +81,7 @@ import Testing
     #expect(try read(["min": .float(1)], [0]) == .absent(.outOfRange))
     #expect(try read(["max": .float(1), "type": .string("int")], [2]) == .absent(.outOfRange))
     #expect(try read(["value": .string("A*1e300"), "type": .string("int")], [2]) == .absent(.undefined))
-    #expect(!Absence.outOfRange.words.isEmpty)
+    #expect(!Absence.outOfRange.message.isEmpty)
   }
 
   @Test(arguments: [

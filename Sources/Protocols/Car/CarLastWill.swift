@@ -12,13 +12,13 @@ extension CarMachine {
       ? .needsMode : possible.contains { !CarModes.takesTilt(in: $0, options.dialect) } ? .insists : .usual
     guard manner != willManner else { return }
     willManner = manner
-    func message(_ word: CarWord, _ pause: Nanoseconds = CarOutbox.stopInterval) -> Will.Message {
-      Will.Message(word.frame(options.dialect), after: pause)
+    func message(_ word: CarWord, _ pause: Nanoseconds = CarOutbox.stopInterval) -> LastWill.Message {
+      LastWill.Message(word.frame(options.dialect), after: pause)
     }
     let first = message(.stop, 0)
-    var more: [Will.Message] = (manner == .needsMode ? [.chosenMode(0), .stop, .stop] : [.stop, .stop]).map { message($0) }
+    var more: [LastWill.Message] = (manner == .needsMode ? [.chosenMode(0), .stop, .stop] : [.stop, .stop]).map { message($0) }
     if manner == .insists { more += [300, 600, 900, 1000].map { message(.stop, $0 * .millisecond) } }
-    effects.append(.will(.main, Will(dead: [first] + more + [message(.disconnect)], frozen: [first] + more)))
+    effects.append(.lastWill(.main, LastWill(dead: [first] + more + [message(.disconnect)], frozen: [first] + more)))
   }
 
   /// The messages that stop the motors without waiting for responses.

@@ -2,7 +2,7 @@
 // machine writes it in advance; the process that sends it does not know the protocol.
 
 /// The last-will messages of a link. Each message is one write(2).
-public struct Will: Sendable, Equatable {
+public struct LastWill: Sendable, Equatable {
   /// One message, and the pause before it.
   public struct Message: Sendable, Equatable {
     public var bytes: [UInt8]
@@ -22,8 +22,8 @@ public struct Will: Sendable, Equatable {
 
   /// Creates a will of at most 16 messages of at most 1024 bytes in each list; the rest is dropped.
   public init(dead: [Message], frozen: [Message]) {
-    self.dead = Will.bounded(dead)
-    self.frozen = Will.bounded(frozen)
+    self.dead = LastWill.bounded(dead)
+    self.frozen = LastWill.bounded(frozen)
   }
 
   private static func bounded(_ messages: [Message]) -> [Message] { messages.prefix(16).filter { $0.bytes.count <= 1024 } }
