@@ -22,7 +22,7 @@ libdir = $(prefix)/lib
 unitdir = $(DESTDIR)$(libdir)/systemd/system
 
 .NOTPARALLEL:
-.PHONY: build help setup setup-build setup-bench setup-deb lint test test-vm sanitize soak demo bench fuzz fuzz-short install deb check-install clean
+.PHONY: build help setup setup-build setup-bench setup-deb lint protocols test test-vm sanitize soak demo bench fuzz fuzz-short install deb check-install clean
 
 build: ## build the three programs for release
 	swift build -c release --static-swift-stdlib
@@ -44,6 +44,10 @@ setup-bench:
 
 lint: ## check the format of the Swift files
 	swift format lint --strict --parallel --recursive $(swift_files)
+
+protocols: export VEHICLED_PROTOCOLS_ONLY = 1
+protocols: ## build only the protocols and run the tests that match FILTER=REGEX
+	swift test --scratch-path .build/protocols $(if $(FILTER),--filter '$(FILTER)')
 
 test: setup lint build check-install ## run all checks of CI
 	@rm -f .build/test-failed

@@ -1,6 +1,6 @@
 // swift-tools-version: 6.2
 // Targets: Protocols (no I/O), Peers (simulated devices, no I/O), and the programs vehicled, vehiclectl and vehiclesim. See
-// ARCHITECTURE.md.
+// ARCHITECTURE.md. With VEHICLED_PROTOCOLS_ONLY set, the package is only Protocols and its tests: the quick loop of `make protocols`.
 import PackageDescription
 
 let strict: [SwiftSetting] = [.treatAllWarnings(as: .error)]
@@ -63,3 +63,13 @@ let package = Package(
   swiftLanguageModes: [.v6],
   cxxLanguageStandard: .cxx17
 )
+
+if Context.environment["VEHICLED_PROTOCOLS_ONLY"] != nil {
+  package.products = []
+  package.dependencies.removeAll { !$0.isCrypto }
+  package.targets.removeAll { !["Protocols", "Peers", "ProtocolsTests"].contains($0.name) }
+}
+
+extension Package.Dependency {
+  var isCrypto: Bool { if case .sourceControl(_, let location, _) = kind { location.hasSuffix("/swift-crypto") } else { false } }
+}
