@@ -148,10 +148,10 @@ extension WholeHouse {
 
     @Test func aSearchTellsHowLongAndWhatWasHeardAndEndsWithTheDaemon() throws {
       let air = try Air("--name", "Other\u{1b}[2Jcar")
-      #expect(wait { (try? air.status())?.details["heard"]?.contains("AA:BB") == true })
+      #expect(wait { (try? air.status())?.details["last-seen"]?.contains("AA:BB") == true })
       let (_, link, details) = try air.status()
       #expect(link["state"] as? String == "connecting" && link["reason"] as? String == "searching for \"Veepeak\"")
-      #expect(details["searched"]?.hasSuffix(" s") == true && details["heard"]?.contains("\u{1b}") == false)
+      #expect(details["searching"]?.hasSuffix(" s") == true && details["last-seen"]?.contains("\u{1b}") == false)
       #expect(air.property("/org/bluez/hci0", "Adapter", "Discovering") == "b true")
       air.daemon.end(SIGKILL)
       #expect(wait { air.property("/org/bluez/hci0", "Adapter", "Discovering") == "b false" })

@@ -13,7 +13,7 @@ import Testing
       ["7E8", "lamp", "malfunction indicator lamp (MIL)", "", "on", "", "", "", ""],
       ["7E8", "codes", "stored trouble codes", "", "", "2", "", "", ""],
       ["7E8", "readiness", "catalyst", "since clearing", "complete", "", "", "", ""],
-      ["7E8", "readiness", "catalyst", "this drive", "incomplete", "", "", "", ""],
+      ["7E8", "readiness", "catalyst", "this driving cycle", "incomplete", "", "", "", ""],
       ["7E8", "test", "catalyst bank 1", "test 80", "failed", "1.1", "0", "1", "V"],
       ["7E9", "lamp", "malfunction indicator lamp (MIL)", "", "off", "", "", "", ""],
     ])
@@ -40,7 +40,7 @@ import Testing
     #expect(
       plain.answer == """
         7E8: malfunction indicator lamp (MIL) on, 2 stored trouble codes
-          readiness monitor  since clearing  this drive
+          readiness monitor  since clearing  this driving cycle
           catalyst           complete        incomplete
           monitor          test     result  value  min  max  unit
           catalyst bank 1  test 80  failed    1.1    0    1  V

@@ -11,7 +11,7 @@ struct PetrolState: Sendable {
   /// Seconds since the engine start.
   var running: Double
 
-  /// Seconds and kilometres since the codes were cleared, in this drive or long before.
+  /// Seconds and kilometres since the codes were cleared, in this driving cycle or long before.
   var sinceCleared: (seconds: Double, distance: Double) {
     guard let cleared = memory.cleared else { return (31_000 + moment.seconds, 407 + moment.distance) }
     return (max(0, moment.seconds - cleared.seconds), max(0, moment.distance - cleared.distance))

@@ -5,7 +5,7 @@ struct MonitorList: Survey {
   static let columns = ["ecu", "what", "name", "test", "result", "value", "min", "max", "unit"]
   /// The values of column `what`.
   static let (lamp, codes, readiness, test) = ("lamp", "codes", "readiness", "test")
-  static let (sinceClear, thisDrive) = ("since clearing", "this drive")
+  static let (sinceClear, thisDrive) = ("since clearing", "this driving cycle")
 
   private struct Question: Equatable {
     let bytes: [UInt8]

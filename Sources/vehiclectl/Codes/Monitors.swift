@@ -9,7 +9,7 @@ struct Monitors {
     let name: String
     var lamp: String?
     var codes: String?
-    /// Readiness by monitor, since clearing and in this drive cycle.
+    /// Readiness by monitor, since clearing and in this driving cycle.
     var readiness: [(name: String, sinceClear: String?, thisDrive: String?)] = []
     var tests: [[String]] = []
   }
@@ -32,7 +32,7 @@ struct Monitors {
         let monitor = cell("name") ?? ""
         let place = ecus[at].readiness.firstIndex { $0.name == monitor } ?? ecus[at].readiness.count
         if place == ecus[at].readiness.count { ecus[at].readiness.append((monitor, nil, nil)) }
-        if cell("test") == "this drive" {
+        if cell("test") == "this driving cycle" {
           ecus[at].readiness[place].thisDrive = cell("result")
         } else {
           ecus[at].readiness[place].sinceClear = cell("result")
@@ -54,7 +54,7 @@ struct Monitors {
       let title = [ecu.name.isEmpty ? "ECU" : ecu.name, [lamp, codes].compactMap(\.self).joined(separator: ", ")]
       lines.append(paint(Output.oneLine(title.filter { !$0.isEmpty }.joined(separator: ": ")), .bold))
       if !ecu.readiness.isEmpty {
-        var table = Table("readiness monitor", "since clearing", "this drive")
+        var table = Table("readiness monitor", "since clearing", "this driving cycle")
         table.rows = ecu.readiness.map { [Cell($0.name), Self.shown($0.sinceClear), Self.shown($0.thisDrive)] }
         lines += table.lines(indent: 2, width: width, paint: paint)
       }

@@ -343,7 +343,7 @@ import Protocols
   /// Revokes the lease, for example because the guardian has stopped the vehicle or the daemon is stopping.
   func revokeLease(_ reason: String) {
     guard let lease else { return }
-    endLease(lease.token, reason)
+    finishLease("the motion lease of \(lease.holder) was revoked: \(reason)", reason)
     lease.lost(reason)
   }
 
@@ -360,8 +360,13 @@ import Protocols
   /// Ends the lease because its holder disconnected.
   func endLease(_ token: String, _ reason: String) {
     guard let lease, lease.token == token else { return }
-    self.lease = nil
-    log.notice("\(lease.holder) released the motion lease: \(reason)", metadata: ["event": "lease"])
+    finishLease("\(lease.holder) released the motion lease: \(reason)", reason)
+  }
+
+  /// Ends the lease; the machine stops the vehicle.
+  private func finishLease(_ message: String, _ reason: String) {
+    lease = nil
+    log.notice("\(message)", metadata: ["event": "lease"])
     take(.leaseEnded(reason))
     updateGuardian()
     observer?.deviceFaultOrLeaseChanged()

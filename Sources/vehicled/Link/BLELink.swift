@@ -274,8 +274,8 @@ import Protocols
     if let peripheral, !isSearching { details["peer"] = peripheral.label }
     if let signal, !isSearching { details["signal"] = "\(signal) dBm when found" }
     if isSearching {
-      details["searched"] = "\((Clock.monotonic() - began) / .second) s"
-      details["heard"] = blueZ.lastSeen.map { "\($0.label)\($0.rssi.map { ", \($0) dBm" } ?? "")" } ?? "nothing"
+      details["searching"] = "\((Clock.monotonic() - began) / .second) s"
+      details["last-seen"] = blueZ.lastSeen.map { "\($0.label)\($0.rssi.map { ", \($0) dBm" } ?? "")" } ?? "nothing"
     }
     if case .up = stage, let channel { details.merge(channel.details) { $1 } }
     return details

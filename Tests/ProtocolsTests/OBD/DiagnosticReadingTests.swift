@@ -112,7 +112,7 @@ import Testing
     let rows = report.rows.map { $0.joined(separator: "|") }
     #expect(
       rows.contains("7E8|readiness|catalyst|since clearing|complete||||")
-        && rows.contains("7E8|readiness|catalyst|this drive|incomplete||||"))
+        && rows.contains("7E8|readiness|catalyst|this driving cycle|incomplete||||"))
     #expect(rows.last == "7E8|test|oxygen sensor bank 1 sensor 1|test 81|not run|0|0|0|mV" && report.text == nil, "\(rows)")
   }
 
