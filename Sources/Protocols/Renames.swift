@@ -8,7 +8,10 @@ public enum Renames {
     "emission-standard": "emission-class",
   ]
   /// Old names of configuration keys.
-  static let options = ["ask": "poll", "pages": "poll"]
+  static let options = [
+    "ask": "poll", "pages": "poll", "probe-pause": "probe-interval", "heart-rate-fresh": "heart-rate-max-age",
+    "estimate-distance": "step-length", "motion-current": "max-motor-current", "motion-duty": "max-duty-cycle",
+  ]
 
   /// The current name of a property, or nil if this is not an old name.
   public static func property(_ old: String) -> String? { properties[old] }

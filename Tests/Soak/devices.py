@@ -353,6 +353,6 @@ def furnish(house, air, soak):
         faults=("kill", "end", "stop", "rough", "shut", "cut"), rough=TRIVIA, nudge=soak.use_toy,
         wants=lambda device, look: look.value("pending-votes") == 0)
     add("phone", 'kind = "health"', states=("ready", "live"), faults=("reconfigure",),
-        variants=("heart-rate-fresh = 20", "heart-rate-fresh = 25"),
+        variants=("heart-rate-max-age = 20", "heart-rate-max-age = 25"),
         wants=lambda device, look: device.memory.get("steps") in (None, look.value("steps")))
     return devices

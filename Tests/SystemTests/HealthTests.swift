@@ -18,7 +18,7 @@ extension WholeHouse {
 
     @Test func whatAScriptSetsIsShownAndOutlivesTheDaemon() throws {
       let house = try House()
-      try house.write("[device.phone]\nkind = \"health\"\nheart-rate-fresh = 5\n")
+      try house.write("[device.phone]\nkind = \"health\"\nheart-rate-max-age = 5\n")
       let first = try house.daemon(environment: Self.noon)
       let status = house.vehiclectl("status", "phone")
       #expect(status.status == 0 && status.lines.first == "phone (health): ready")

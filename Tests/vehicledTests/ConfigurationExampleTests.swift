@@ -34,13 +34,21 @@ import Testing
     }
   }
 
-  @Test(arguments: [("pages = \"fast\"", "4:1"), ("[device.ev.property.odometer]\nask = false", "5:1")])
-  func `a key that was renamed is an error that names the new one`(_ text: String, _ place: String) throws {
+  @Test(arguments: [
+    ("kind = \"obd\"\nlink = \"tcp:h:1\"\npages = \"fast\"", "4:1", "poll"),
+    ("kind = \"obd\"\nlink = \"tcp:h:1\"\nprobe-pause = 60", "4:1", "probe-interval"),
+    ("kind = \"obd\"\nlink = \"tcp:h:1\"\n[device.x.property.odometer]\nask = false", "5:1", "poll"),
+    ("kind = \"health\"\nheart-rate-fresh = 60", "3:1", "heart-rate-max-age"),
+    ("kind = \"health\"\nestimate-distance = 0.7", "3:1", "step-length"),
+    ("kind = \"longboard\"\nlink = \"tcp:h:1\"\nprotocol = \"vesc\"\nmotion-current = 5", "5:1", "max-motor-current"),
+    ("kind = \"longboard\"\nlink = \"tcp:h:1\"\nprotocol = \"vesc\"\nmotion-duty = 5", "5:1", "max-duty-cycle"),
+  ])
+  func `a key that was renamed is an error that names the new one`(_ text: String, _ place: String, _ name: String) throws {
     let folder = try Folder()
-    let file = try folder.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:h:1\"\n" + text)
+    let file = try folder.write("[device.x]\n" + text)
     let error = #expect(throws: (any Error).self) { try Configuration.load(file, kinds: registry) }
     let words = "\(try #require(error))"
-    #expect(words.contains("\(place): unknown key") && words.contains("it has been renamed to poll"), "\(words)")
+    #expect(words.contains("\(place): unknown key") && words.contains("it has been renamed to \(name)"), "\(words)")
   }
 
   @Test func `the shipped file sets nothing`() throws {

@@ -9,21 +9,21 @@ extension Kind {
     links: [],
     options: [
       Option(
-        "heart-rate-fresh", ValueRule(.float, unit: "s", range: 5...86_400), default: .float(120),
-        help: "How long a heart rate stays valid"),
+        "heart-rate-max-age", ValueRule(.float, unit: "s", range: 5...86_400), default: .float(120),
+        help: "Maximum age of a heart rate"),
       Option(
         "gadgetbridge", ValueRule(.string), help: "File name of the Gadgetbridge export in import/ of the state directory"),
       Option("gadgetbridge-device", ValueRule(.string), help: "Name of the device in the export; default: the one with the newest sample"),
       Option(
-        "estimate-distance", ValueRule(.float, unit: "m", range: 0.1...3),
-        help: "Step length, for estimating a missing distance from the steps"),
+        "step-length", ValueRule(.float, unit: "m", range: 0.1...3),
+        help: "Length of a step, used to estimate the distance if no source reports it"),
     ]
   ) { setup throws(OptionError) in HealthMachine(try HealthSettings(setup)) }
 }
 
 /// The configuration of a health device.
 struct HealthSettings: Sendable {
-  var heartRateFresh: Nanoseconds
+  var heartRateMaxAge: Nanoseconds
   /// A file in the import directory.
   var gadgetbridge: String?
   var gadgetbridgeDevice: String?
@@ -32,10 +32,10 @@ struct HealthSettings: Sendable {
 
   init(_ setup: Setup) throws(OptionError) {
     func text(_ name: String) -> String? { if case .string(let text)? = setup.options[name] { text } else { nil } }
-    heartRateFresh = Nanoseconds((min(max(setup.options["heart-rate-fresh"]?.number ?? 120, 5), 86_400) * 1e9).rounded())
+    heartRateMaxAge = Nanoseconds((min(max(setup.options["heart-rate-max-age"]?.number ?? 120, 5), 86_400) * 1e9).rounded())
     gadgetbridge = text("gadgetbridge")
     gadgetbridgeDevice = text("gadgetbridge-device")
-    stepLength = setup.options["estimate-distance"]?.number
+    stepLength = setup.options["step-length"]?.number
     if let name = gadgetbridge, name.isEmpty || name.hasPrefix(".") || name.contains("/") {
       throw OptionError(
         "gadgetbridge", "not a file name; copy the file into import/ of the state directory and write its name")

@@ -18,16 +18,16 @@ enum HealthMetric: Int, CaseIterable, Sendable {
   }
 
   /// The rows of the schema. A heart rate expires by itself; the machine withdraws the totals of another day.
-  static func properties(heartRateFresh: Nanoseconds) -> [Property] {
+  static func properties(heartRateMaxAge: Nanoseconds) -> [Property] {
     allCases.map { metric in
       let row = metric.declaration
       return Property(
         row.name, metric == .steps ? .int : .float, unit: row.unit, range: row.range, access: .write,
-        lifetime: metric.isSum ? .retained : .fresh(heartRateFresh), help: row.help)
+        lifetime: metric.isSum ? .retained : .fresh(heartRateMaxAge), help: row.help)
     }
       + allCases.map { metric in
         Property(
-          "\(metric.name)-source", .string, lifetime: metric.isSum ? .retained : .fresh(heartRateFresh),
+          "\(metric.name)-source", .string, lifetime: metric.isSum ? .retained : .fresh(heartRateMaxAge),
           help: "Source and age of \(metric.name)")
       }
   }

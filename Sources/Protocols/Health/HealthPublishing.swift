@@ -44,7 +44,7 @@ extension HealthMachine {
   }
 
   private func candidate(_ metric: HealthMetric, at now: Instant) -> Candidate? {
-    let imported = gadgetbridge?.candidate(metric, clock, fresh: settings.heartRateFresh, at: now)
+    let imported = gadgetbridge?.candidate(metric, clock, fresh: settings.heartRateMaxAge, at: now)
     if let newest = [setByHand(metric, at: now), imported].compactMap(\.self).max(by: { $0.micros < $1.micros }) { return newest }
     guard metric == .distance, let length = settings.stepLength, var steps = self.candidate(.steps, at: now) else { return nil }
     steps.number = (steps.number * length).rounded() / 1000
@@ -56,7 +56,7 @@ extension HealthMachine {
     guard let entry = store.entries[metric] else { return nil }
     let candidate = Candidate(number: entry.number, source: "set by hand at \(clock.text(of: entry.micros))", micros: entry.micros)
     guard !metric.isSum else { return entry.day == clock.day ? candidate : nil }
-    let end = entry.set &+ settings.heartRateFresh
+    let end = entry.set &+ settings.heartRateMaxAge
     guard now < end else { return nil }
     return Candidate(number: candidate.number, source: candidate.source, micros: candidate.micros, end: end)
   }
@@ -64,6 +64,6 @@ extension HealthMachine {
   private func absence(of metric: HealthMetric, at now: Instant) -> String {
     if let message = gadgetbridge?.absence(of: metric, clock, at: now) { return message }
     if metric.isSum { return "no data for today: vehiclectl set \(metric.name) VALUE" }
-    return "no measurement in the last \(Value.text(Double(settings.heartRateFresh) / 1e9)) s: vehiclectl set heart-rate BPM"
+    return "no measurement in the last \(Value.text(Double(settings.heartRateMaxAge) / 1e9)) s: vehiclectl set heart-rate BPM"
   }
 }

@@ -53,10 +53,10 @@ extension Kind {
     Option("cells", ValueRule(.int, range: 1...40), help: "Battery cells in series"),
     Option("allow-motion", ValueRule(.bool), help: "Allow driving under the motion lease"),
     Option(
-      "motion-current", ValueRule(.float, unit: "A", range: 0.1...300), help: "Maximum motor current; default: 10"),
+      "max-motor-current", ValueRule(.float, unit: "A", range: 0.1...300), help: "Maximum motor current; default: 10"),
     Option(
-      "motion-duty", ValueRule(.float, unit: "%", range: 1...100),
-      help: "Maximum duty cycle; without it target-duty is rejected, because motion-current does not limit it"),
+      "max-duty-cycle", ValueRule(.float, unit: "%", range: 1...100),
+      help: "Maximum duty cycle; without it target-duty is rejected, because max-motor-current has no effect in duty cycle mode"),
   ]
 }
 

@@ -29,7 +29,8 @@ extension VESCMachine {
       return effects.append(.complete(id, .failure(.refused(code: "no-lease", message))))
     }
     guard signal != .targetDuty || options.motionDuty != nil else {
-      let message = "motion-duty is not set, and motion-current does not limit a duty cycle: use target-current, or set motion-duty"
+      let message =
+        "max-duty-cycle is not set, and max-motor-current has no effect in duty cycle mode: use target-current, or set max-duty-cycle"
       return effects.append(.complete(id, .failure(.refused(code: "no-duty", message))))
     }
     guard let number = value.number, let setPoint = Self.setPoint(signal, number) else {

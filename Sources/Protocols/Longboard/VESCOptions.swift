@@ -25,8 +25,8 @@ struct VESCOptions: Sendable {
       polePairs: number("pole-pairs"), gearRatio: number("gear-ratio"), wheel: number("wheel-diameter").map { $0 / 1000 })
     cells = number("cells").map { Int($0) }
     allowsMotion = options["allow-motion"] == .bool(true)
-    motionCurrent = min(max(number("motion-current") ?? 10, 0.1), 300)
-    motionDuty = number("motion-duty").map { min(max($0, 1), 100) }
+    motionCurrent = min(max(number("max-motor-current") ?? 10, 0.1), 300)
+    motionDuty = number("max-duty-cycle").map { min(max($0, 1), 100) }
     modes = (setup.sections["mode"] ?? []).map(VESCMode.init)
     if modes.contains(where: { $0.name == VESCMode.full }) {
       throw OptionError("mode", "\"full\" is a built-in mode (the VESC's own limits); use another name")

@@ -98,7 +98,7 @@ enum VESCSignal: Int, CaseIterable, Sendable {
       ("target-current", .float, "A", -current...current, "Motor current set-point; negative is backwards")
     case .brakeCurrent: ("brake-current", .float, "A", 0...current, "Braking current set-point")
     case .targetDuty:
-      ("target-duty", .float, "%", -duty...duty, "Duty cycle set-point; requires motion-duty")
+      ("target-duty", .float, "%", -duty...duty, "Duty cycle set-point; requires max-duty-cycle")
     case .handbrakeCurrent: ("handbrake-current", .float, "A", 0...current, "Handbrake current set-point")
     }
   }

@@ -17,8 +17,8 @@ extension Kind {
         "poll", ValueRule(.string, choices: ["all", "fast"]), default: .string("all"),
         help: "Properties to poll; all: every supported one; fast: only those at the device's rate, and your own signals"),
       Option(
-        "probe-pause", ValueRule(.float, unit: "s", range: 30...3600), default: .float(30),
-        help: "Seconds between probes while the vehicle sleeps or polling is paused"),
+        "probe-interval", ValueRule(.float, unit: "s", range: 30...3600), default: .float(30),
+        help: "Interval between probes while the vehicle is asleep or polling is suspended"),
       Option(
         "min-voltage", ValueRule(.float, unit: "V", range: 0...30), default: .float(11.8),
         help: "Pause polling of an unused vehicle when its 12 V battery is below this for 30 s, until it is 0.3 V above; 0: never"),
@@ -45,7 +45,7 @@ extension Kind {
     let usual = CarCare()
     let time = { (key: String) in setup.options[key]?.number.map { Nanoseconds($0 * 1e9) } }
     let care = CarCare(
-      floor: setup.options["min-voltage"]?.number ?? usual.floor, pause: time("probe-pause") ?? usual.pause,
+      floor: setup.options["min-voltage"]?.number ?? usual.floor, pause: time("probe-interval") ?? usual.pause,
       idleAfter: time("idle-after") ?? usual.idleAfter, sleepsAdapter: setup.options["low-power"] == .bool(true))
     var machine = OBDMachine(
       rate: setup.options["rate"]?.number ?? 20, allowRaw: allowRaw, phase: setup.phase, vehicle: choice,

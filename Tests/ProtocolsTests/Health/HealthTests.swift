@@ -85,7 +85,7 @@ import Testing
   }
 
   @Test func `a heart rate ends by itself, whatever the wall's clock does`() throws {
-    var rig = try HealthRig(["heart-rate-fresh": .float(30)])
+    var rig = try HealthRig(["heart-rate-max-age": .float(30)])
     rig.start()
     rig.set("heart-rate", 72)
     rig.wall -= 86_400_000_000
@@ -160,7 +160,7 @@ import Testing
   }
 
   @Test func `an estimate is called one, and gives way to the truth`() throws {
-    var rig = try HealthRig(["estimate-distance": .float(0.75)])
+    var rig = try HealthRig(["step-length": .float(0.75)])
     rig.start()
     #expect(rig.number("distance") == nil)
     rig.set("steps", 4000)
@@ -207,7 +207,7 @@ import Testing
   @Test func `any input in any order is survived, and every command completes once`() throws {
     for seed in 1...10 {
       var dice = OBDRobustnessTests.Dice(state: UInt64(seed) &* 0x2545_F491_4F6C_DD1D)
-      var machine = HealthMachine(try HealthSettings(Setup(options: ["gadgetbridge": .string("g"), "estimate-distance": .float(0.7)])))
+      var machine = HealthMachine(try HealthSettings(Setup(options: ["gadgetbridge": .string("g"), "step-length": .float(0.7)])))
       var effects = Effects()
       var (now, asked, stores): (Instant, CommandID, Int) = (Int64(dice.below(1 << 40)), 0, 0)
       var completions: [CommandID: Int] = [:]

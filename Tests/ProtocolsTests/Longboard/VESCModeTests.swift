@@ -71,7 +71,7 @@ import Testing
   }
 
   @Test func theBoardIsNoFasterThanItsMode() throws {
-    var rig = try Self.connected(.v600, ["allow-motion": .bool(true), "motion-current": .float(60)])
+    var rig = try Self.connected(.v600, ["allow-motion": .bool(true), "max-motor-current": .float(60)])
     rig.set("mode", .string("eco"), id: 1)
     rig.run(for: .second)
     rig.give(.leaseBegan(deadline: 300 * .millisecond))

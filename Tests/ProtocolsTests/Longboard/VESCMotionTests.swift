@@ -5,7 +5,7 @@ import Testing
 
 /// Driving, in virtual time: whatever ends the lease, the last thing that the VESC hears is zero current.
 @Suite struct VESCMotionTests {
-  static let options: [String: Value] = ["allow-motion": .bool(true), "motion-current": .float(20), "motion-duty": .float(50)]
+  static let options: [String: Value] = ["allow-motion": .bool(true), "max-motor-current": .float(20), "max-duty-cycle": .float(50)]
 
   static func rolling(_ model: VESCModel = .v600, _ more: [String: Value] = [:]) throws -> VESCRig {
     var rig = try VESCRig(model, options.merging(more) { $1 })
@@ -115,7 +115,7 @@ import Testing
   }
 
   @Test func aDutyCycleIsNoWayAroundTheCurrentLimit() throws {
-    var rig = try VESCRig(.v600, ["allow-motion": .bool(true), "motion-current": .float(1)])
+    var rig = try VESCRig(.v600, ["allow-motion": .bool(true), "max-motor-current": .float(1)])
     rig.start()
     rig.run(for: 5 * .second)
     rig.give(.leaseBegan(deadline: 300 * .millisecond))

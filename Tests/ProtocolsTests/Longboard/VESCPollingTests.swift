@@ -220,7 +220,7 @@ import Testing
   @Test func optionsThatCannotBeAreRefused() {
     #expect(throws: OptionError.self) { try VESCMachine(VESCRig.setup([:], modes: [Setup.Subsection("full", [:])])) }
     #expect(throws: Never.self) {
-      try VESCMachine(VESCRig.setup(["motion-current": .float(5), "allow-motion": .bool(true)], modes: VESCRig.modes))
+      try VESCMachine(VESCRig.setup(["max-motor-current": .float(5), "allow-motion": .bool(true)], modes: VESCRig.modes))
     }
   }
 }
