@@ -38,16 +38,16 @@ extension Kind {
     Option(
       "dialect", ValueRule(.string, choices: ["auto", "as-built", "documented"]),
       help: "Which side sends first: the host (as-built), the board (documented), or detected (auto, the default)"),
-    Option("buzzer-on", ValueRule(.int, range: 0...999), help: "Number that switches a documented board's buzzer on; default: 1"),
-    Option("buzzer-off", ValueRule(.int, range: 0...999), help: "Number that switches it off; default: 0"),
+    Option("buzzer-on", ValueRule(.int, range: 0...999), help: "Value that switches the buzzer on (documented dialect); default: 1"),
+    Option("buzzer-off", ValueRule(.int, range: 0...999), help: "Value that switches the buzzer off (documented dialect); default: 0"),
     Option(
       "buzzer-limit", ValueRule(.float, unit: "s", range: 1...600),
       help: "Maximum time that the buzzer stays on, unless held; default: 10"),
   ]
 
   private static let vescOptions = [
-    Option("can-id", ValueRule(.int, range: 0...254), help: "CAN ID of the VESC, if it is behind the one on the link"),
-    Option("pole-pairs", ValueRule(.int, range: 1...100), help: "Pole pairs of the motor, if the VESC is not set up"),
+    Option("can-id", ValueRule(.int, range: 0...254), help: "CAN ID of the VESC, if it is reached through the connected VESC"),
+    Option("pole-pairs", ValueRule(.int, range: 1...100), help: "Motor pole pairs (magnets divided by 2), if the VESC is not set up"),
     Option("wheel-diameter", ValueRule(.float, unit: "mm", range: 10...1000), help: "Diameter of the driven wheel"),
     Option("gear-ratio", ValueRule(.float, range: 0.1...100), help: "Motor turns per wheel turn"),
     Option("cells", ValueRule(.int, range: 1...40), help: "Battery cells in series"),

@@ -15,7 +15,7 @@ extension Kind {
         help: "Vehicle type: auto detects it; e-gmp (Ioniq 5, EV6), hkmc-ev (other electric Hyundai and Kia), ice (standard OBD-II)"),
       Option(
         "poll", ValueRule(.string, choices: ["all", "fast"]), default: .string("all"),
-        help: "Properties to poll; all: every supported one; fast: only those at the device's rate, and your own signals"),
+        help: "Properties to poll; all: every supported one; fast: only custom signals and those polled at rate"),
       Option(
         "probe-interval", ValueRule(.float, unit: "s", range: 30...3600), default: .float(30),
         help: "Interval between probes while the vehicle is asleep or polling is suspended"),
@@ -30,7 +30,7 @@ extension Kind {
         help: "Put the adapter to sleep between probes while polling is paused, if it supports AT LP"),
       Option(
         "allow-raw", ValueRule(.bool), default: .bool(false),
-        help: "Let the query action send more than read requests, which can change the vehicle"),
+        help: "Allow requests that are not read-only, which can change the vehicle"),
     ],
     sections: [CustomSignal.section, PropertyWish.section]
   ) { setup throws(OptionError) in

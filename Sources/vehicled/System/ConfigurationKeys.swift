@@ -21,7 +21,7 @@ extension Configuration {
     Option("control-users", ValueRule(.list), default: .list([]), help: "users that may also set, call and drive"),
     Option(
       "authorization", ValueRule(.string, choices: ["lists", "polkit"]), default: .string("lists"),
-      help: "access control by these lists, or by polkit, which can ask for a password, a fingerprint or a face"),
+      help: "access control by these lists, or by polkit, which can require authentication, for example by password"),
   ]
 
   /// In every `[device.NAME]`.
