@@ -165,7 +165,7 @@ public enum DatabaseAnswer: Sendable, Equatable {
   case failed(String)
 }
 
-/// The text of an event `damaged`: stored values that cannot be read.
+/// The text of an event `state-corrupt`: stored values that cannot be read.
 func damagedSettingsMessage(_ names: [String]) -> String {
   "stored settings are damaged: \(names.joined(separator: ", ")) reset to unset; set them again"
 }

@@ -58,7 +58,7 @@ public struct HealthMachine: Machine {
     case .started(let restored, let wall):
       clock = DayClock(wall, at: now)
       if !store.restore(restored[HealthStore.key], clock, at: now) {
-        effects.append(.event(name: "damaged", text: damagedSettingsMessage(["some values"])))
+        effects.append(.event(name: "state-corrupt", text: damagedSettingsMessage(["some values"])))
       }
       timeReceived(at: now, &effects)
     case .time(let wall):

@@ -96,7 +96,7 @@ public struct MirrorMachine: Machine {
     let damaged = store.restore(restored)
     clock = DayClock(wall, at: now)
     reading = MirrorReading(name: store.introduced.last, at: now)
-    if !damaged.isEmpty { effects.append(.event(name: "damaged", text: damagedSettingsMessage(damaged))) }
+    if !damaged.isEmpty { effects.append(.event(name: "state-corrupt", text: damagedSettingsMessage(damaged))) }
     publishStored(&effects)
     for signal in MirrorSignal.sent { effects.withdraw(signal, "not acknowledged by the mirror since the device was started") }
     for metric in MirrorMetric.allCases {

@@ -85,7 +85,7 @@ extension OBDMachine {
     guard let done = query.survey as? CodeClearing, done.outcomes != nil else { return }
     effects.append(
       .event(
-        name: done.hasCleared ? "codes-cleared" : done.isUnknown ? "codes-clearing-unknown" : "codes-not-cleared",
+        name: done.hasCleared ? "codes-cleared" : done.isUnknown ? "codes-clear-unconfirmed" : "codes-not-cleared",
         text: "trouble codes: \(done.message)"))
     if done.hasCleared || done.isUnknown { timetable.hasten() }
   }

@@ -107,7 +107,7 @@ public struct ToyMachine: Machine {
     if history?.user != user?.id { history = nil }
     voting.change(owner: user, at: settings.server)
     reportHeld(&effects)
-    if !damaged.isEmpty { effects.append(.event(name: "damaged", text: damagedSettingsMessage(damaged))) }
+    if !damaged.isEmpty { effects.append(.event(name: "state-corrupt", text: damagedSettingsMessage(damaged))) }
     isStopped = false
     publishUser(&effects)
     publishFacts(at: now, &effects)

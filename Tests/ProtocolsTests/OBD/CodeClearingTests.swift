@@ -234,7 +234,7 @@ import Testing
     #expect(
       Self.code(rig.refusal()) == (isKnown ? "not-cleared" : "outcome-unknown") && Self.words(rig.refusal()).contains(words),
       "\(Self.words(rig.refusal()))")
-    #expect(rig.events.last?.hasPrefix(isKnown ? "codes-not-cleared: " : "codes-clearing-unknown: ") == true)
+    #expect(rig.events.last?.hasPrefix(isKnown ? "codes-not-cleared: " : "codes-clear-unconfirmed: ") == true)
     rig.run(for: 60 * .second)
     #expect(isPolled && rig.heard("04") == 1 && rig.heard("ATZ") == 1)
   }
