@@ -44,7 +44,7 @@ extension WholeHouse {
       let lost = json["lost"] as? [String: Any]
       #expect((lost?["codes"] as? [Any])?.count == 4 && (lost?["frames"] as? [Any])?.count == 1 && (lost?["tests"] as? [Any])?.count == 8)
       #expect((json["results"] as? [[String: Any]])?.compactMap { $0["result"] as? String } == ["cleared", "cleared"])
-      #expect((json["left"] as? [[String: Any]])?.compactMap { $0["code"] as? String } == ["P0420"])
+      #expect((json["remaining"] as? [[String: Any]])?.compactMap { $0["code"] as? String } == ["P0420"])
       let line = "7E8 P0133 (stored), P0171 (pending), P0420 (stored, permanent), freeze frame of P0133; 7E9 P0715 (stored)"
       #expect(kept(house)?.hasSuffix("Z \(line)\n") == true && daemon.complaints.contains("clearing the trouble codes: \(line)"))
       #expect(daemon.complaints.contains("7E8 cleared; 7E9 cleared"))

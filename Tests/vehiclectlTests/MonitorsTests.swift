@@ -53,7 +53,7 @@ import Testing
     #expect(
       json.answer
         == #"{"device":"car","ecus":[{"ecu":"7E8","mil":true,"storedCodes":2,"#
-        + #""readiness":[{"name":"catalyst","sinceClearing":"complete","thisDrive":"incomplete"}],"#
+        + #""readiness":[{"name":"catalyst","sinceClearing":"complete","thisDrivingCycle":"incomplete"}],"#
         + #""tests":[{"monitor":"catalyst bank 1","test":"test 80","result":"failed","value":1.1,"min":0,"max":1,"unit":"V"}]},"#
         + #"{"ecu":"7E9","mil":false,"storedCodes":null,"readiness":[],"tests":[]}],"#
         + #""note":"test results (service 06) are not supported by 7E9"}"# + "\n")

@@ -101,7 +101,8 @@ import Testing
         + #"{"ecu":null,"code":"P1234","states":["stored"],"meaning":null}],"frames":[{"ecu":"7E8","code":"P0133"}],"#
         + #""tests":[{"ecu":"7E8","name":"misfire"}],"note":"also lost: test results\nthe vehicle is stationary"},"#
         + #""results":[{"ecu":"7E8","result":"cleared","reason":null}],"#
-        + #""left":[{"ecu":"7E8","code":"P0420","states":["permanent"],"meaning":"catalyst efficiency too low"}],"note":"kept"}"# + "\n")
+        + #""remaining":[{"ecu":"7E8","code":"P0420","states":["permanent"],"meaning":"catalyst efficiency too low"}],"note":"kept"}"#
+        + "\n")
     #expect(json.remarks.isEmpty)
   }
 

@@ -10,7 +10,7 @@ struct Monitors {
     var lamp: String?
     var codes: String?
     /// Readiness by monitor, since clearing and in this driving cycle.
-    var readiness: [(name: String, sinceClear: String?, thisDrive: String?)] = []
+    var readiness: [(name: String, sinceClear: String?, thisDrivingCycle: String?)] = []
     var tests: [[String]] = []
   }
 
@@ -33,7 +33,7 @@ struct Monitors {
         let place = ecus[at].readiness.firstIndex { $0.name == monitor } ?? ecus[at].readiness.count
         if place == ecus[at].readiness.count { ecus[at].readiness.append((monitor, nil, nil)) }
         if cell("test") == "this driving cycle" {
-          ecus[at].readiness[place].thisDrive = cell("result")
+          ecus[at].readiness[place].thisDrivingCycle = cell("result")
         } else {
           ecus[at].readiness[place].sinceClear = cell("result")
         }
@@ -55,7 +55,7 @@ struct Monitors {
       lines.append(paint(Output.oneLine(title.filter { !$0.isEmpty }.joined(separator: ": ")), .bold))
       if !ecu.readiness.isEmpty {
         var table = Table("readiness monitor", "since clearing", "this driving cycle")
-        table.rows = ecu.readiness.map { [Cell($0.name), Self.shown($0.sinceClear), Self.shown($0.thisDrive)] }
+        table.rows = ecu.readiness.map { [Cell($0.name), Self.shown($0.sinceClear), Self.shown($0.thisDrivingCycle)] }
         lines += table.lines(indent: 2, width: width, paint: paint)
       }
       if !ecu.tests.isEmpty {
@@ -83,7 +83,7 @@ struct Monitors {
         let readiness = ecu.readiness.map { monitor -> JSON in
           [
             "name": .string(monitor.name), "sinceClearing": monitor.sinceClear.map(JSON.string) ?? .null,
-            "thisDrive": monitor.thisDrive.map(JSON.string) ?? .null,
+            "thisDrivingCycle": monitor.thisDrivingCycle.map(JSON.string) ?? .null,
           ]
         }
         let tests = ecu.tests.map { test -> JSON in

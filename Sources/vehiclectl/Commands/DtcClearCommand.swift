@@ -10,8 +10,8 @@ struct DtcClearCommand: Subcommand {
       Shows what will be lost: trouble codes, freeze frames and completed readiness monitors. Asks for confirmation on a terminal; \
       elsewhere --yes is required. What is lost is saved to the journal and the state directory first. Rejected while the vehicle moves or \
       its engine runs: leave the ignition on and the engine off. Exits with status 1 if an ECU has not cleared its codes.
-      With --json (and --yes): {"device","lost":{"codes","frames","tests","note"},"results":[{"ecu","result","reason"}],"left","note"}; \
-      codes and left as in dtc.
+      With --json (and --yes): {"device","lost":{"codes","frames","tests","note"},"results":[{"ecu","result","reason"}],\
+      "remaining","note"}; codes and remaining as in dtc.
       """)
 
   @OptionGroup var common: CommonOptions
@@ -37,7 +37,7 @@ struct DtcClearCommand: Subcommand {
         .members([
           "device": .string(codes.device),
           "lost": .members(["codes": loss.codes, "frames": loss.frames, "tests": loss.tests, "note": loss.note]),
-          "results": result.results, "left": result.codes, "note": result.note,
+          "results": result.results, "remaining": result.codes, "note": result.note,
         ]))
     } else {
       output.lines(result.lines(width: Output.width, paint: output.paint))

@@ -54,7 +54,7 @@ struct ImportCommand: Subcommand {
     func list(_ remarks: [SignalImport.Remark]) -> JSON {
       .array(remarks.map { ["place": .string($0.place), "reason": .string($0.message)] })
     }
-    return ["imported": .int(found.count), "leftOut": list(found.leftOut), "notes": list(found.notes)]
+    return ["imported": .int(found.count), "skipped": list(found.leftOut), "notes": list(found.notes)]
   }
 
   private static func isName(_ name: String) -> Bool {

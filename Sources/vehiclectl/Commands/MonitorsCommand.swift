@@ -9,8 +9,8 @@ struct MonitorsCommand: Subcommand {
     discussion: """
       For each ECU: the malfunction indicator lamp (MIL), the readiness monitors since clearing and in this driving cycle, and, on CAN, the \
       results of the on-board tests (SAE J1979 service 06) with their limits.
-      With --json: {"device","ecus":[{"ecu","mil","storedCodes","readiness":[{"name","sinceClearing","thisDrive"}],"tests":[{"monitor",\
-      "test","result","value","min","max","unit"}]}],"note"}.
+      With --json: {"device","ecus":[{"ecu","mil","storedCodes","readiness":[{"name","sinceClearing","thisDrivingCycle"}],"tests":[{\
+      "monitor","test","result","value","min","max","unit"}]}],"note"}.
       """)
 
   @OptionGroup var common: CommonOptions

@@ -20,7 +20,7 @@ struct OpenCommand: Subcommand {
     let found = try reference.property(in: try reference.schemas(client)).device
     let page = try Reference(device: found, name: Self.page).text(client)
     if output.json {
-      output.json(["device": .string(found), Self.page: .string(page)])
+      output.json(["device": .string(found), "webPage": .string(page)])
     } else {
       output.line(Output.oneLine(page))
     }
