@@ -114,7 +114,8 @@ import Testing
         #"{"email":{"string":"ada@example.org"},"name":{"string":"Ada Lovelace"},"password":{"string":"geheim 1"}}"#
       ),
       (["login", "ada@example.org"], #"{"email":{"string":"ada@example.org"},"password":{"string":"geheim 1"}}"#),
-      (["logout"], "{}"), (["logout", "--drop-votes"], #"{"drop-votes":{"bool":true}}"#),
+      (["logout"], "{}"), (["logout", "--delete-votes"], #"{"delete-votes":{"bool":true}}"#),
+      (["votes", "--delete", "held"], #"{"delete":{"string":"held"}}"#),
       (["vote", "7", "none"], #"{"id":{"int":7},"vote":{"string":"none"}}"#),
       (["vote", "7", "clear"], #"{"id":{"int":7},"vote":{"string":"none"}}"#),
     ]
@@ -124,6 +125,10 @@ import Testing
       let called = try #require(daemon.called.last)
       #expect(called.device == "toy" && called.action == words[0])
       #expect(sorted(called.arguments).text == arguments)
+    }
+    for (words, name) in [(["logout", "--drop-votes"], "--delete-votes"), (["votes", "--forget", "all"], "--delete")] {
+      let outcome = try Program.run(["toy"] + words + tail)
+      #expect(outcome.status == 2 && outcome.remarks.contains("was renamed; use \(name)"), "\(outcome)")
     }
     let json = try Program.run(["toy", "login", "a@b.c", "--json"] + tail, input: "geheim 1")
     #expect(json.answer == #"{"device":"toy","text":"done"}"# + "\n")

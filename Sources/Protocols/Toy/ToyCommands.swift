@@ -34,7 +34,7 @@ extension ToyMachine {
       let email = try email(arguments)
       try requireNoLogin()
       ask(.login(email: email, password: try password(arguments)), as: .login(id, email: email), at: now, &effects)
-    case .logout: try logOut(id, drop: arguments["drop-votes"] == .bool(true), &effects)
+    case .logout: try logOut(id, deletingVotes: arguments["delete-votes"] == .bool(true), &effects)
     case .whoami:
       guard let user else { throw needsLogin }
       let facts = history.map { String($0.total) } ?? ""
@@ -58,7 +58,7 @@ extension ToyMachine {
       voting.add(ToyPendingVote(server: settings.server, user: user.id, fact: fact, vote: vote), for: id, &effects)
       if nextProgress == nil { nextProgress = now &+ 5 * .second }
       publishVotes(&effects)
-    case .votes: try votes(arguments["forget"]?.text, for: id, &effects)
+    case .votes: try votes(deleting: arguments["delete"]?.text, for: id, &effects)
     case .wifi:
       guard let user else { throw needsLogin }
       if setup != nil { throw .refused(code: "busy", "the toy's Wi-Fi setup is already running: wait for it, or end it with Ctrl-C") }
@@ -68,22 +68,22 @@ extension ToyMachine {
     }
   }
 
-  /// Lists pending votes, or discards some first.
-  private mutating func votes(_ forget: String?, for id: CommandID, _ effects: inout Effects) throws(CommandError) {
-    guard let forget else { return effects.append(.complete(id, .success(pendingVotes()))) }
+  /// Lists pending votes, or deletes some.
+  private mutating func votes(deleting chosen: String?, for id: CommandID, _ effects: inout Effects) throws(CommandError) {
+    guard let chosen else { return effects.append(.complete(id, .success(pendingVotes()))) }
     let isChosen: (ToyPendingVote, Bool) -> Bool
-    switch forget.lowercased() {
+    switch chosen.lowercased() {
     case "all": isChosen = { _, _ in true }
     case "held": isChosen = { !$1 }
     default:
-      guard let fact = Int(forget), fact > 0 else {
-        throw .invalid(argument: "forget", "must be a fact's number, held (votes of other users), or all")
+      guard let fact = Int(chosen), fact > 0 else {
+        throw .invalid(argument: "delete", "must be a fact's number, held (votes of other users or servers), or all")
       }
       isChosen = { vote, _ in vote.fact == fact }
     }
-    let count = dropVotes("discarded by command", &effects, where: isChosen)
+    let count = deleteVotes("requested by a client", &effects, where: isChosen)
     guard count > 0 else { throw .refused(code: "no-vote", "no such pending vote: run \"vehiclectl toy votes\" for a list") }
-    let message = count == 1 ? "1 vote discarded" : "\(count) votes discarded"
+    let message = count == 1 ? "1 vote deleted" : "\(count) votes deleted"
     storing.append((ToyVoting.key, id, Report(text: message)))
   }
 

@@ -40,7 +40,7 @@ enum ToyAction: Int, CaseIterable, Sendable {
     case .logout:
       Action(
         "logout",
-        arguments: [Argument("drop-votes", .bool, optional: true, help: "Discard votes that are not sent yet")],
+        arguments: [Argument("delete-votes", .bool, optional: true, help: "Delete votes that are not sent yet")],
         help: "Log out, and delete the stored facts")
     case .whoami: Action("whoami", help: "Show who is logged in")
     case .history: Action("history", streams: true, help: "List the facts that the toy has played; a long list is streamed")
@@ -53,9 +53,10 @@ enum ToyAction: Int, CaseIterable, Sendable {
       Action(
         "votes",
         arguments: [
-          Argument("forget", .string, optional: true, help: "Discard votes first: a fact's number, held (votes of other users), or all")
+          Argument(
+            "delete", .string, optional: true, help: "Votes to delete: a fact's number, held (votes of other users or servers), or all")
         ],
-        help: "List the votes that are not sent yet, with the reason")
+        help: "List the votes that are not sent yet, with the reason, or delete some")
     case .wifi:
       Action(
         "wifi",

@@ -106,16 +106,16 @@ extension ToyMachine {
     reportHeld(&effects)
   }
 
-  mutating func logOut(_ id: CommandID, drop: Bool, _ effects: inout Effects) throws(CommandError) {
+  mutating func logOut(_ id: CommandID, deletingVotes: Bool, _ effects: inout Effects) throws(CommandError) {
     guard user != nil else { throw needsLogin }
     try requireNoLogin()
     let count = voting.live.count
-    guard count == 0 || drop else {
+    guard count == 0 || deletingVotes else {
       let message = count == 1 ? "1 vote is not sent yet" : "\(count) votes are not sent yet"
-      throw .refused(code: "votes-pending", "\(message): log out when the server responds, or discard them with --drop-votes")
+      throw .refused(code: "votes-pending", "\(message): log out when the server responds, or delete them with --delete-votes")
     }
     if count > 0 {
-      _ = dropVotes("logged out", &effects) { $1 }
+      _ = deleteVotes("logged out", &effects) { $1 }
     }
     user = nil
     forgetHistory(&effects)
@@ -143,11 +143,11 @@ extension ToyMachine {
       text: rows.isEmpty ? "no pending votes" : nil, columns: rows.isEmpty ? [] : ["fact", "vote", "user", "server", "state"], rows: rows)
   }
 
-  /// Discards votes; returns their number. A vote in flight may reach the server nevertheless.
-  mutating func dropVotes(_ reason: String, _ effects: inout Effects, where isChosen: (ToyPendingVote, Bool) -> Bool) -> Int {
+  /// Deletes votes; returns their number. A vote in flight may reach the server nevertheless.
+  mutating func deleteVotes(_ reason: String, _ effects: inout Effects, where isChosen: (ToyPendingVote, Bool) -> Bool) -> Int {
     let dropped = voting.drop(&effects, where: isChosen)
     guard dropped.count > 0 else { return 0 }
-    for caller in dropped.callers { fail(caller, .refused(code: "dropped", "the vote was discarded: \(reason)"), &effects) }
+    for caller in dropped.callers { fail(caller, .refused(code: "deleted", "the vote was deleted: \(reason)"), &effects) }
     for (request, question) in pendingRequests {
       if case .vote(let vote) = question, isChosen(vote, true) { pendingRequests[request] = nil }
     }

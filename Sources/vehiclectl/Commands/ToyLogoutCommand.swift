@@ -1,4 +1,4 @@
-// toy logout: logs out, and with --drop-votes deletes votes that were not sent.
+// toy logout: logs out, and with --delete-votes deletes votes that were not sent.
 
 import ArgumentParser
 import Protocols
@@ -9,10 +9,17 @@ struct ToyLogoutCommand: ToySubcommand {
   @OptionGroup var common: CommonOptions
   @OptionGroup var toy: ToyOptions
   @Flag(help: "Delete pending votes, which otherwise prevent the logout.")
+  var deleteVotes = false
+  /// The old name of --delete-votes.
+  @Flag(help: .hidden)
   var dropVotes = false
+
+  func validate() throws {
+    if dropVotes { throw ValidationError("--drop-votes was renamed; use --delete-votes") }
+  }
 
   func perform(_ output: Output) throws {
     let toy = try open(output)
-    report(toy, try toy.run("logout", dropVotes ? ["drop-votes": .bool(true)] : [:]), output)
+    report(toy, try toy.run("logout", deleteVotes ? ["delete-votes": .bool(true)] : [:]), output)
   }
 }

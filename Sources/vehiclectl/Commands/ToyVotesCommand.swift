@@ -7,19 +7,29 @@ struct ToyVotesCommand: ToySubcommand {
   static let configuration = CommandConfiguration(
     commandName: "votes", abstract: "List or delete pending votes.",
     discussion: """
-      A pending vote is sent when the server responds; votes of another user or server are held until that user logs in there again.
+      A pending vote is sent when the server responds; votes of a different user or server remain pending until that user \
+      logs in to that server.
       With --json: {"votes":[{"fact","vote","user","server","state"}],"note"}.
       """)
 
   @OptionGroup var common: CommonOptions
   @OptionGroup var toy: ToyOptions
-  @Option(help: ArgumentHelp("Delete the pending votes for a fact, the held ones, or all.", valueName: "number|held|all"))
+  @Option(
+    help: ArgumentHelp("Delete the pending votes for a fact, those of other users or servers (held), or all.", valueName: "number|held|all")
+  )
+  var delete: String?
+  /// The old name of --delete.
+  @Option(help: .hidden)
   var forget: String?
+
+  func validate() throws {
+    if forget != nil { throw ValidationError("--forget was renamed; use --delete") }
+  }
 
   func perform(_ output: Output) throws {
     let toy = try open(output)
-    let result = try toy.run("votes", forget.map { ["forget": .string($0)] } ?? [:])
-    if forget != nil { return report(toy, result, output) }
+    let result = try toy.run("votes", delete.map { ["delete": .string($0)] } ?? [:])
+    if delete != nil { return report(toy, result, output) }
     let columns = result.columns ?? []
     let rows = result.rows?.map(\.cells) ?? []
     if output.json {

@@ -295,13 +295,13 @@ import Testing
     // Nor is what is said of another fact.
     rig.answer = { _ in .answered(status: 200, type: nil, body: Array(#"{"trivia":{"id":77,"text":"x"},"userVote":-1}"#.utf8)) }
     #expect(rig.report(rig.vote(1, "down"))?.text?.hasPrefix("stored") == true)
-    rig.run("logout", ["drop-votes": .bool(true)])
+    rig.run("logout", ["delete-votes": .bool(true)])
     rig.answer = nil
     rig.run("login", Self.ada)
     // A web page is no refusal.
     rig.answer = { _ in .answered(status: 400, type: "text/html", body: Array("<html>".utf8)) }
     #expect(rig.report(rig.vote(1, "down"))?.text?.hasPrefix("stored") == true && rig.text("pending-votes") == "1")
-    #expect(rig.report(rig.run("logout", ["drop-votes": .bool(true)]))?.text == "logged out")
+    #expect(rig.report(rig.run("logout", ["delete-votes": .bool(true)]))?.text == "logged out")
     #expect(rig.text("pending-votes") == "0" && rig.disk.isEmpty && rig.fault == nil)
   }
 
@@ -329,13 +329,13 @@ import Testing
     for fact in 1...3 { rig.vote(fact, "up") }
     let rows = rig.report(rig.run("votes"))?.rows ?? []
     #expect(rows.map { $0[0] } == ["1", "2", "3"] && rows.allSatisfy { $0[4].hasPrefix("waiting: ") })
-    #expect(rig.code(rig.run("votes", ["forget": .string("x")])) == "forget")
-    #expect(rig.code(rig.run("votes", ["forget": .string("held")])) == "no-vote")
-    #expect(rig.report(rig.run("votes", ["forget": .string("2")]))?.text == "1 vote discarded")
+    #expect(rig.code(rig.run("votes", ["delete": .string("x")])) == "delete")
+    #expect(rig.code(rig.run("votes", ["delete": .string("held")])) == "no-vote")
+    #expect(rig.report(rig.run("votes", ["delete": .string("2")]))?.text == "1 vote deleted")
     #expect(rig.text("pending-votes") == "2")
     try rig.restart()
     #expect(rig.text("pending-votes") == "2")
-    #expect(rig.report(rig.run("votes", ["forget": .string("all")]))?.text == "2 votes discarded")
+    #expect(rig.report(rig.run("votes", ["delete": .string("all")]))?.text == "2 votes deleted")
     #expect(rig.text("pending-votes") == "0" && rig.disk["votes"] == nil)
     let before = rig.asked.count
     rig.isOffline = false
