@@ -13,24 +13,24 @@ struct VehicleCtl: ParsableCommand {
     abstract: "Show and control the vehicles that the daemon vehicled manages.",
     discussion: """
       REF names a property: PROPERTY, or DEVICE.PROPERTY if several devices have it.
-      Exit status: 0 done, 1 failed, 2 usage error, 3 daemon not running, 4 no such device, property or action, \
+      Exit status: 0 success, 1 failure, 2 usage error, 3 daemon not running, 4 no such device, property or action, \
       5 not connected, 6 timeout, 7 permission denied.
       """,
     version: version,
     groupedSubcommands: [
       CommandGroup(
-        name: "Values",
+        name: "Value",
         subcommands: [
           StatusCommand.self, GetCommand.self, SetCommand.self, WatchCommand.self, DescribeCommand.self, MetricsCommand.self,
         ]),
       CommandGroup(
-        name: "Devices",
+        name: "Device",
         subcommands: [
           ScanCommand.self, ConnectCommand.self, DisconnectCommand.self, DoCommand.self, OpenCommand.self, RecordCommand.self,
         ]),
-      CommandGroup(name: "Driving", subcommands: [DriveCommand.self]),
-      CommandGroup(name: "Cars", subcommands: [DtcCommand.self, MonitorsCommand.self, ImportCommand.self, CarCommand.self]),
-      CommandGroup(name: "Toys", subcommands: [ToyCommand.self]),
+      CommandGroup(name: "Driving", subcommands: [DriveCommand.self, CarCommand.self]),
+      CommandGroup(name: "Car", subcommands: [DtcCommand.self, MonitorsCommand.self, ImportCommand.self]),
+      CommandGroup(name: "Toy", subcommands: [ToyCommand.self]),
       CommandGroup(
         name: "Maintenance",
         subcommands: [

@@ -23,7 +23,7 @@ import Testing
     let two = one + [device("toy", "toy")]
     #expect(try Toy.choose("toy", among: two) == "toy")
     let several = failure { _ = try Toy.choose(nil, among: two) }
-    #expect(several?.exitCode == 2 && several?.message == "several toys: ball, toy; select one with --device NAME")
+    #expect(several?.exitCode == 2 && several?.message == "more than one toy is configured: ball, toy; select one with --device NAME")
     let none = failure { _ = try Toy.choose(nil, among: [one[0]]) }
     #expect(none?.exitCode == 4 && none?.message.hasSuffix("\n    [device.toy]\n    kind = \"toy\"") == true)
     #expect(failure { _ = try Toy.choose("ev", among: one) }?.exitCode == 2)

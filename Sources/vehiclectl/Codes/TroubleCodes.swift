@@ -24,7 +24,7 @@ struct TroubleCodes {
   /// Reads the codes of OBD-II ECUs (SAE J1979).
   func read() throws(Failure) -> TroubleReport { TroubleReport(try client.call(Contract.Call.self, parameters(Self.reading))) }
 
-  /// Reads the codes of further ECUs by UDS, including the named ones; nil if the device does not support it.
+  /// Reads the codes of other ECUs with UDS, including the named ones; nil if the device does not support it.
   func ecus(_ named: [String], within timeout: Double, _ output: Output) throws -> TroubleReport? {
     guard actions.contains(Self.ofECUs) else {
       if named.isEmpty { return nil }

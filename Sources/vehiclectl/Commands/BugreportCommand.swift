@@ -5,15 +5,15 @@ import Protocols
 
 struct BugreportCommand: Subcommand {
   static let configuration = CommandConfiguration(
-    commandName: "bugreport", abstract: "Write a redacted report about a problem.",
+    commandName: "bugreport", abstract: "Write a redacted bug report.",
     discussion: """
-      The report has versions, findings, configuration, statistics, recent frames and the journal, in one text file that only you can \
-      read. VINs, addresses, names and places are redacted; read the report before you send it. Without the daemon the report has only \
-      what vehiclectl itself can collect.
+      The report contains versions, findings, configuration, statistics, recent frames and the journal, in one text file that only you \
+      can read. VINs, addresses, names and places are redacted; read the report before you send it. Without the daemon the report \
+      contains only what vehiclectl itself can collect.
       """)
 
   @OptionGroup var common: CommonOptions
-  @Option(help: "Record the links of each device for this many seconds (default: 5).", transform: WatchCommand.positive)
+  @Option(help: "Record the traffic on the links of each device for this many seconds (default: 5).", transform: WatchCommand.positive)
   var seconds: Int?
   @Flag(help: "Overwrite an existing file.")
   var force = false

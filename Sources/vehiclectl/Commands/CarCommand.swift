@@ -1,11 +1,11 @@
-// car: commands for a camera. Without a subcommand it is the status of the device "car".
+// car: commands for an RC car's camera. Without a subcommand it is the status of the device "car".
 
 import ArgumentParser
 import Protocols
 
 struct CarCommand: Subcommand {
   static let configuration = CommandConfiguration(
-    commandName: "car", abstract: "Take pictures or record video with a car's camera.",
+    commandName: "car", abstract: "Take pictures or record video with an RC car's camera.",
     discussion: "Without a subcommand, show the status of the device \"car\".",
     subcommands: [CarSnapshotCommand.self, CarRecordVideoCommand.self])
 

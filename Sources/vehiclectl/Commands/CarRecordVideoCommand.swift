@@ -6,10 +6,10 @@ import Protocols
 
 struct CarRecordVideoCommand: Subcommand {
   static let configuration = CommandConfiguration(
-    commandName: "record-video", abstract: "Record the video of a car's camera.",
+    commandName: "record-video", abstract: "Record video from an RC car's camera.",
     usage: "vehiclectl car record-video [<options>] [<device>] <file>",
     discussion: """
-      Runs until interrupted, or for --seconds. Play the file, a sequence of JPEG pictures, with mpv FILE or ffmpeg -f mjpeg -i FILE.
+      Runs until interrupted, or for --seconds. Play the file, a sequence of JPEG images, with mpv FILE or ffmpeg -f mjpeg -i FILE.
       Switch the video on first: vehiclectl set car.video on
       """)
 
@@ -22,7 +22,8 @@ struct CarRecordVideoCommand: Subcommand {
   @Flag(help: "Overwrite an existing file.")
   var force = false
   @Argument(
-    help: ArgumentHelp("The device; needed if several have a camera.", valueName: "device"), completion: .devices(with: Camera.address))
+    help: ArgumentHelp("The device; required if more than one device has a camera.", valueName: "device"),
+    completion: .devices(with: Camera.address))
   var first: String
   @Argument(help: ArgumentHelp("The file to write, - for stdout.", valueName: "file"), completion: .file())
   var second: String?

@@ -6,7 +6,7 @@ import Protocols
 
 struct CarSnapshotCommand: Subcommand {
   static let configuration = CommandConfiguration(
-    commandName: "snapshot", abstract: "Save one picture of a car's camera as JPEG.",
+    commandName: "snapshot", abstract: "Save one image from an RC car's camera as JPEG.",
     usage: "vehiclectl car snapshot [<options>] [<device>] <file>",
     discussion: "Switch the video on first: vehiclectl set car.video on")
 
@@ -14,7 +14,8 @@ struct CarSnapshotCommand: Subcommand {
   @Flag(help: "Overwrite an existing file.")
   var force = false
   @Argument(
-    help: ArgumentHelp("The device; needed if several have a camera.", valueName: "device"), completion: .devices(with: Camera.address))
+    help: ArgumentHelp("The device; required if more than one device has a camera.", valueName: "device"),
+    completion: .devices(with: Camera.address))
   var first: String
   @Argument(help: ArgumentHelp("The file to write, - for stdout.", valueName: "file"), completion: .file())
   var second: String?

@@ -1,11 +1,11 @@
-// completions: the completion script of a shell, and completion of names from the daemon's schemas.
+// completions: the completion script for a shell, and completion of names from the daemon's schemas.
 
 import ArgumentParser
 import Protocols
 
 struct CompletionsCommand: Subcommand {
   static let configuration = CommandConfiguration(
-    commandName: "completions", abstract: "Print the completion script of a shell.",
+    commandName: "completions", abstract: "Print the completion script for a shell.",
     discussion: "For bash: vehiclectl completions bash > /etc/bash_completion.d/vehiclectl")
 
   @OptionGroup var common: CommonOptions

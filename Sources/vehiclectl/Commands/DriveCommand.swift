@@ -1,4 +1,4 @@
-// drive: takes the motion lease of a device and sends set-points: from lines of JSON, keys, a gamepad or a wheel.
+// drive: acquires the motion lease of a device and sends set-points: from lines of JSON, keys, a gamepad or a wheel.
 
 import ArgumentParser
 import Glibc
@@ -8,20 +8,21 @@ struct DriveCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "drive", abstract: "Drive with keys, a gamepad, or set-points from stdin.",
     discussion: """
-      On a terminal, steer a car with the arrow keys or WASD. Space stops it, Enter continues, 1 to 9 and 0 set the maximum tilt, comma \
-      and dot press and release its left and right buttons, q quits. A device without the action tilt, such as a longboard, cannot be \
-      driven from a terminal: pipe set-points into the command.
+      On a terminal, steer a car with the arrow keys or WASD. Space stops it, Enter continues, 1 to 9 and 0 set the maximum tilt, the \
+      , and . keys toggle its left and right buttons, q quits. On a gamepad or wheel, A continues, B stops, the shoulder buttons act as \
+      the car's buttons, and Start quits. A device without the action tilt, such as a longboard, cannot be driven from a terminal: pipe \
+      set-points into the command.
       Otherwise each line of stdin is a JSON object: one motion property, as in {"target-current": 2.5}, the arguments of a motion \
       action, as in {"roll": 0.1, "pitch": 0}, or any action by name, as in {"do": "stop"}. List them with "vehiclectl describe". If \
-      several set-points are waiting, only the last one is sent.
-      Without a set-point within the deadline the lease is lost and the vehicle stops. It also stops at the end of the input, on Ctrl-C, \
-      and if the link or the daemon fails. Only one client can drive a device at a time.
+      several set-points are queued, only the last one is sent.
+      If no set-point arrives within the deadline, the lease is lost and the vehicle stops. It also stops at the end of the input, on \
+      Ctrl-C, and if the link or the daemon fails. Only one client can drive a device at a time.
       """)
 
   @OptionGroup var common: CommonOptions
   @Argument(help: "The device.", completion: .devices)
   var device: String
-  @Option(help: ArgumentHelp("Longest time between two set-points, in milliseconds.", valueName: "ms"))
+  @Option(help: ArgumentHelp("Maximum time between set-points in ms, 100 to 5000.", valueName: "ms"))
   var deadline = Contract.Drive.usualDeadline
   @Option(
     help: ArgumentHelp("Drive with the first gamepad or wheel, or with this input device.", valueName: "gamepad|path"),

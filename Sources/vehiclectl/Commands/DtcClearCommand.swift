@@ -7,8 +7,8 @@ struct DtcClearCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "clear", abstract: "Clear the trouble codes of a car.",
     discussion: """
-      Shows what will be lost: trouble codes, freeze frames and completed readiness monitors. Asks for confirmation on a terminal; \
-      elsewhere --yes is required. What is lost is saved to the journal and the state directory first. Rejected while the vehicle moves or \
+      Shows what will be lost: trouble codes, freeze frames and completed readiness monitors. They are saved to the journal and \
+      the state directory first. Asks for confirmation on a terminal; elsewhere --yes is required. Rejected while the vehicle moves or \
       its engine runs: leave the ignition on and the engine off. Exits with status 1 if an ECU has not cleared its codes.
       With --json (and --yes): {"device","lost":{"codes","frames","tests","note"},"results":[{"ecu","result","reason"}],\
       "remaining","note"}; codes and remaining as in dtc.
@@ -17,7 +17,8 @@ struct DtcClearCommand: Subcommand {
   @OptionGroup var common: CommonOptions
   @Flag(help: "Clear without confirmation.")
   var yes = false
-  @Argument(help: "The device; needed if several have trouble codes.", completion: .devices(doing: TroubleCodes.clearing))
+  @Argument(
+    help: "The device; required if more than one device supports trouble codes.", completion: .devices(doing: TroubleCodes.clearing))
   var device: String?
 
   func perform(_ output: Output) throws {

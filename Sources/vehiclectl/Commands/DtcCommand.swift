@@ -8,18 +8,18 @@ struct DtcCommand: Subcommand {
     commandName: "dtc", abstract: "List or clear the trouble codes (DTCs) of a car.",
     usage: "vehiclectl dtc [<options>] [--ecu <id> ...] [<device>]\nvehiclectl dtc clear [<options>] [<device>]",
     discussion: """
-      Stored, pending and permanent codes of all OBD-II ECUs (SAE J1979), with the meaning of standardised codes; codes of further ECUs \
-      by UDS, with their failure type (U0100-87); and the freeze frame of each code that has one. UDS queries go to the known ECUs, to \
-      7E0 to 7E7, and to each --ecu.
+      Stored, pending and permanent codes of all OBD-II ECUs (SAE J1979), with the meaning of standardised codes; codes of other ECUs, \
+      read with UDS, with their failure type (U0100-87); and the freeze frame of each code that has one. UDS queries go to the known \
+      ECUs, to 7E0 to 7E7, and to each --ecu.
       With --json: {"device","codes":[{"ecu","code","states","meaning"}],"frames":[{"ecu","frame","code","values":[{"name","value",\
       "unit"}]}],"note"}.
       """,
     subcommands: [DtcClearCommand.self])
 
   @OptionGroup var common: CommonOptions
-  @Option(help: ArgumentHelp("Also query this ECU by UDS: a CAN identifier such as 7B0; can be repeated.", valueName: "id"))
+  @Option(help: ArgumentHelp("Also query this ECU with UDS: a CAN identifier such as 7B0; can be repeated.", valueName: "id"))
   var ecu: [String] = []
-  @Argument(help: "The device; needed if several have trouble codes.", completion: .devices(doing: TroubleCodes.reading))
+  @Argument(help: "The device; required if more than one device supports trouble codes.", completion: .devices(doing: TroubleCodes.reading))
   var device: String?
 
   func perform(_ output: Output) throws {

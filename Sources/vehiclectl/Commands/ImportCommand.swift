@@ -15,7 +15,7 @@ struct ImportCommand: Subcommand {
       """)
 
   @OptionGroup var common: CommonOptions
-  @Option(help: "The device that gets the signals (default: all of kind obd).", completion: .devices)
+  @Option(help: "The device to which the signals apply (default: all of kind obd).", completion: .devices)
   var device: String?
   @Option(help: "The file to write, - for stdout.", completion: .file())
   var output = "-"

@@ -7,7 +7,7 @@ struct LogLevelCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "log-level", abstract: "Show or set the log level of the daemon.",
     discussion: """
-      The level is reset when the daemon restarts or loads a configuration with another log-level. At debug the log shows why links \
+      The level is reset when the daemon restarts or loads a configuration with a different log-level. At debug the log shows why links \
       wait and devices back off.
       """)
 

@@ -14,7 +14,8 @@ struct MonitorsCommand: Subcommand {
       """)
 
   @OptionGroup var common: CommonOptions
-  @Argument(help: "The device; needed if several have monitors.", completion: .devices(doing: Monitors.reading))
+  @Argument(
+    help: "The device; required if more than one device supports readiness monitors.", completion: .devices(doing: Monitors.reading))
   var device: String?
 
   func perform(_ output: Output) throws {

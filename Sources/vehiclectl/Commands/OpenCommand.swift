@@ -11,7 +11,7 @@ struct OpenCommand: Subcommand {
   private static let page = "web-page"
 
   @OptionGroup var common: CommonOptions
-  @Argument(help: "The device; needed if several have a web page.", completion: .devices(with: OpenCommand.page))
+  @Argument(help: "The device; required if more than one device has a web page.", completion: .devices(with: OpenCommand.page))
   var device: String?
 
   func perform(_ output: Output) throws {

@@ -6,7 +6,7 @@ import Protocols
 
 struct ScanCommand: Subcommand {
   static let configuration = CommandConfiguration(
-    commandName: "scan", abstract: "Find Bluetooth devices in range and serial ports.",
+    commandName: "scan", abstract: "Find serial ports and Bluetooth devices in range.",
     discussion: """
       Devices that vehicled supports are marked with their kind. Open links are not interrupted.
       With --json each line is {"transport","address","name","rssi","kind","time"}.

@@ -1,4 +1,4 @@
-// toy history: the facts that the toy has told, in the order of the daemon's report.
+// toy history: the facts that the toy has played, in the order of the daemon's report.
 
 import ArgumentParser
 import Glibc
@@ -6,7 +6,7 @@ import Protocols
 
 struct ToyHistoryCommand: ToySubcommand {
   static let configuration = CommandConfiguration(
-    commandName: "history", abstract: "List the facts that the toy has told.",
+    commandName: "history", abstract: "List the facts that the toy has played.",
     discussion: """
       With --json: {"facts":[{"id","text","up","down","vote","pending"}],"note"}; vote is "up", "down" or "none", pending is \
       true until the server has the vote, and note gives the reason if the list is outdated.

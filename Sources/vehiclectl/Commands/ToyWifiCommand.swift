@@ -10,8 +10,9 @@ struct ToyWifiCommand: ToySubcommand {
     commandName: "wifi", abstract: "Connect the toy to a Wi-Fi network.", usage: usage,
     discussion: """
       Prompts for the network and its password if they are missing; lists networks in range if NetworkManager is available. Without a \
-      terminal the password is the first line of stdin, an empty line for an open network. The daemon waits for the toy on TCP port 8080, \
-      which a firewall must allow; Ctrl-C cancels. With --join this computer temporarily joins the toy's network through NetworkManager.
+      terminal the password is the first line of stdin, an empty line for an open network. The daemon listens for the toy on TCP port \
+      8080; allow this port in the firewall. Ctrl-C cancels. With --join this computer temporarily joins the toy's network through \
+      NetworkManager.
       """)
 
   private static let usage = "vehiclectl toy wifi [<options>] [<network>]"
@@ -20,11 +21,11 @@ struct ToyWifiCommand: ToySubcommand {
   @OptionGroup var toy: ToyOptions
   @Option(
     defaultAsFlag: ToyNetwork.defaultName, parsing: .next,
-    help: ArgumentHelp("Join the toy's own network for the setup; if it has another name: --join=ESP_A1B2C3.", valueName: "network"))
+    help: ArgumentHelp("Join the toy's own network for the setup; if its name is different: --join=ESP_A1B2C3.", valueName: "network"))
   var join: String?
-  @Option(help: ArgumentHelp("Connect to a toy that listens itself, as its documentation describes.", valueName: "host[:port]"))
+  @Option(help: ArgumentHelp("Connect to a toy that acts as the server, as its documentation describes.", valueName: "host[:port]"))
   var dial: String?
-  @Argument(help: "The name of the network, which must be at 2.4 GHz.")
+  @Argument(help: "The name of the network, which must be a 2.4 GHz network.")
   var network: String?
   @Argument(parsing: .allUnrecognized, help: .hidden)
   var extra: [String] = []

@@ -18,7 +18,7 @@ struct WatchCommand: Subcommand {
   var count: Int?
   @Option(
     help: ArgumentHelp(
-      "Shortest time between two updates, 0 (print each) to \(intervals.upperBound) ms.", valueName: "n"),
+      "Minimum interval between updates in ms, 0 (print every change) to \(intervals.upperBound).", valueName: "ms"),
     transform: WatchCommand.milliseconds)
   var interval: Int?
   @Argument(help: ArgumentHelp("PROPERTY or DEVICE.PROPERTY (default: all).", valueName: "ref"), completion: .properties)

@@ -51,7 +51,7 @@ struct ManualDrive {
       ? ["arrows or WASD: steer   space stop   Enter continue", "1 to 9, 0 tilt limit   q quit"]
       : ["stick or wheel: steer   B, space stop   A, Enter continue", "1 to 9, 0 tilt limit   START, q quit"]
     if ScreenHalf.allCases.contains(where: { schema.button($0) != nil }) {
-      help.append(input == nil ? ", left button   . right button" : "LB, comma left button   RB, dot right button")
+      help.append(input == nil ? ", left button   . right button" : "LB / , left button   RB / . right button")
     }
     display = DriveDisplay(device: schema.device, help: help)
   }

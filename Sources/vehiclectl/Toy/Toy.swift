@@ -35,7 +35,9 @@ struct Toy {
         "no toy is configured; add these lines to /etc/vehicled/vehicled.toml, then run \"vehiclectl reload\":\n"
           + example.map { "    \($0)" }.joined(separator: "\n"))
     }
-    guard toys.count == 1 else { throw .usage("several toys: \(toys.joined(separator: ", ")); select one with --device NAME") }
+    guard toys.count == 1 else {
+      throw .usage("more than one toy is configured: \(toys.joined(separator: ", ")); select one with --device NAME")
+    }
     return toy
   }
 
@@ -51,7 +53,7 @@ struct Toy {
 
 /// The option of every toy command.
 struct ToyOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("The toy; needed if there are several.", valueName: "name"), completion: .toys)
+  @Option(help: ArgumentHelp("The toy; required if more than one toy is configured.", valueName: "name"), completion: .toys)
   var device: String?
 }
 
