@@ -192,7 +192,7 @@ public enum Input: Sendable {
   case time(WallTime)
   /// The value of a `store` survives the death of the process from now on, or could not be stored (the reason).
   case stored(key: String, failure: String?)
-  /// A client takes the motion lease: motion commands are now accepted, and a set-point must arrive within every `deadline`
+  /// A client acquires the motion lease: motion commands are now accepted, and a set-point must arrive within every `deadline`
   /// nanoseconds (`DeadmanTimer`). Sent only while the lease is free.
   case leaseBegan(deadline: Nanoseconds)
   /// The holder disconnected or released the lease (the reason): stop the vehicle now.
