@@ -26,13 +26,13 @@ struct LongboardSimulation: Simulation {
   @Option(help: "Set who sends first: the host (as-built) or the board (documented).")
   var dialect = ArduinoBoard.Dialect.asBuilt
 
-  @Option(help: ArgumentHelp("Set the number that switches the buzzer of a documented board on.", valueName: "n"))
+  @Option(help: ArgumentHelp("Set the value that switches the buzzer on (documented dialect).", valueName: "n"))
   var buzzerOn = 1
 
   @Option(help: ArgumentHelp("Inject a fault; see above.", valueName: "spec"), transform: { try BoardFault($0) })
   var fault: [BoardFault] = []
 
-  @Flag(help: "Answer without delays.")
+  @Flag(help: "Reply without delay.")
   var instant = false
 
   static var gatt: GATTRole { .longboard }

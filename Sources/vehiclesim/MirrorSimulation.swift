@@ -11,7 +11,7 @@ struct MirrorSimulation: Simulation {
     abstract: "Simulate a smart mirror: an ESP32 on Bluetooth Low Energy and the display that reads it.",
     discussion: """
       Faults (--fault, repeatable). WHEN is N for every Nth write (default 10), or @S for once, S seconds after the start of \
-      vehiclesim. --air injects radio faults, such as rejected or unanswered writes:
+      vehiclesim. --radio-fault injects radio faults, such as rejected or unanswered writes:
 
       \(helpTable(MirrorFault.table))
 
@@ -37,7 +37,7 @@ struct MirrorSimulation: Simulation {
   @Option(help: ArgumentHelp("Inject a fault; see above.", valueName: "spec"), transform: { try MirrorFault($0) })
   var fault: [MirrorFault] = []
 
-  @Flag(help: "Transmit without delays.")
+  @Flag(help: "Transmit without delay.")
   var instant = false
 
   enum Firmware: String, ExpressibleByArgument, CaseIterable { case stock, plain }

@@ -47,7 +47,7 @@ struct OBDSimulation: Simulation {
   @Option(help: ArgumentHelp("Set the baud rate of the adapter's serial line (default: bytes take no time).", valueName: "n"))
   var baud: Int?
 
-  @Flag(help: "Answer without delays.")
+  @Flag(help: "Reply without delay.")
   var instant = false
 
   static var gatt: GATTRole { .elm327 }

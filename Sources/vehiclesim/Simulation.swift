@@ -93,7 +93,7 @@ struct PeerOptions: ParsableArguments {
     if symlink?.isEmpty == true { throw ValidationError("--symlink needs a path") }
     if case .ble = on {
     } else if ble.isGiven {
-      throw ValidationError("--address, --also, --gatt, --mtu, --writes and --air need --on ble:BUSADDRESS")
+      throw ValidationError("--address, --also, --gatt, --mtu, --writes and --radio-fault need --on ble:BUSADDRESS")
     }
     if quiet && verbose { throw ValidationError("--quiet and --verbose are mutually exclusive") }
   }

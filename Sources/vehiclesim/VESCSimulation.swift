@@ -27,7 +27,7 @@ struct VESCSimulation: Simulation {
   @Option(help: ArgumentHelp("Inject a fault; see above.", valueName: "spec"), transform: { try Fault<VESCFaultKind>($0) })
   var fault: [Fault<VESCFaultKind>] = []
 
-  @Flag(help: "Answer without delays.")
+  @Flag(help: "Reply without delay.")
   var instant = false
 
   /// VESC's own Bluetooth modules use the Nordic UART service. Facts: vesc_tool's bleuart.cpp.

@@ -266,7 +266,7 @@ class Device:
         """Restarts the simulator with faults for a while; the device must be healthy at least once meanwhile."""
         chosen = random.sample(self.rough, min(len(self.rough), random.choice((1, 1, 2, 3))))
         flown = random.sample(self.rough_air, 1) if self.rough_air and random.random() < 0.5 else []
-        options = [word for fault in chosen for word in ("--fault", fault)] + [word for fault in flown for word in ("--air", fault)]
+        options = [word for fault in chosen for word in ("--fault", fault)] + [word for fault in flown for word in ("--radio-fault", fault)]
         options += ["--seed", str(random.randint(1, 10**6))] if self.simulator.kind not in ("weather", "trivia") else []
         record[0] = "rough " + " ".join([*chosen, *flown])
         soak.note(f"{self.name}: {record[0]}")

@@ -88,7 +88,7 @@ extension WholeHouse {
     @Test(arguments: [
       "drop:400", "slow:800", "abort:2", "busy:1", "churn", "service-change:60", "no-descriptors", "empty:7", "odd-replies",
     ]) func theAirHasItsFaults(_ fault: String) throws {
-      let air = try Air("--air", fault)
+      let air = try Air("--radio-fault", fault)
       #expect(wait(seconds: 20) { air.isPolled }, "\(air.reason)")
       #expect(wait(seconds: 20) { Int(air.house.get("ev.polls") ?? "") ?? 0 > 60 }, "\(air.reason)")
       #expect(wait { air.isPolled })
@@ -130,7 +130,7 @@ extension WholeHouse {
       // From the first advertisement to the middle of a poll.
       for round in 0..<14 {
         peripheral.end(SIGKILL)
-        peripheral = try air.house.peripheral(round % 2 == 0 ? [] : ["--air", "churn"])
+        peripheral = try air.house.peripheral(round % 2 == 0 ? [] : ["--radio-fault", "churn"])
         usleep(UInt32(round) * 150_000)
         #expect(air.daemon.isRunning)
       }
@@ -158,13 +158,13 @@ extension WholeHouse {
     }
 
     @Test func aSearchThatIsRefusedIsSaidAndTriedAgain() throws {
-      let air = try Air("--air", "busy:2")
+      let air = try Air("--radio-fault", "busy:2")
       #expect(wait { air.reason.contains("cannot scan: operation already in progress") })
       #expect(wait { air.isPolled }, "\(air.reason)")
     }
 
     @Test func aSearchThatBlueZBeganWithoutSayingSoIsEndedAndBegunAnew() throws {
-      let air = try Air("--air", "mute:1", link: "ble:Nobody")
+      let air = try Air("--radio-fault", "mute:1", link: "ble:Nobody")
       #expect(wait { air.reason.contains("cannot scan: no reply") })
       #expect(wait { air.reason == "searching for \"Nobody\"" }, "\(air.reason)")
       #expect(air.house.vehiclectl("scan", "ble", "--seconds", "1").output.contains("Veepeak"))
@@ -191,7 +191,7 @@ extension WholeHouse {
     }
 
     @Test func aConnectionThatIsBeingMadeHoldsOthersUpForAWhileOnly() throws {
-      let air = try Air("--air", "slow:60000", "--also", "HMSoft")
+      let air = try Air("--radio-fault", "slow:60000", "--also", "HMSoft")
       try air.house.write(
         "[device.ev]\nkind = \"obd\"\nlink = \"ble:Veepeak\"\n[device.two]\nkind = \"obd\"\nlink = \"ble:Nobody\"\n")
       #expect(wait { air.reason.contains("connecting to") })
@@ -293,7 +293,7 @@ extension WholeHouse {
     }
 
     @Test func aConnectThatTakesLongCanBeCancelled() throws {
-      let air = try Air("--air", "slow:30000")
+      let air = try Air("--radio-fault", "slow:30000")
       #expect(wait { air.reason.contains("connecting to") })
       #expect(air.house.vehiclectl("disconnect", "ev").status == 0)
       #expect(try air.status().link["state"] as? String == "down")

@@ -86,7 +86,7 @@ extension WholeHouse {
       return environment
     }
 
-    @Test(arguments: [[], ["--air", "no-descriptors"], ["--fault", "truncated:3"], ["--fault", "drop:4"]])
+    @Test(arguments: [[], ["--radio-fault", "no-descriptors"], ["--fault", "truncated:3"], ["--fault", "drop:4"]])
     func aStrapIsFoundAndListenedTo(_ arguments: [String]) throws {
       let house = try House()
       let environment = try Self.air(house, ["heart-rate"] + arguments)

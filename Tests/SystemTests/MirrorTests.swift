@@ -133,7 +133,7 @@ extension WholeHouse {
     }
 
     @Test(arguments: ["refuse:7", "drop-writes:5", "no-answer:6"]) func whatTheAirDoesIsMended(_ fault: String) throws {
-      let hall = try Hall("--air", fault)
+      let hall = try Hall("--radio-fault", fault)
       #expect(wait { hall.state == "connected" }, "\(hall.status)")
       for percent in [10, 20, 30, 40] {
         let set = hall.house.vehiclectl("set", "led", "\(percent)")
@@ -144,7 +144,7 @@ extension WholeHouse {
     }
 
     @Test func aPeerThatIsNoMirrorIsNamed() throws {
-      let hall = try Hall("--air", "no-characteristic")
+      let hall = try Hall("--radio-fault", "no-characteristic")
       #expect(wait { hall.status.contains("no service that this kind knows") }, "\(hall.status)")
       let twins = try Hall("--also", "ESP32-BLE-Server")
       #expect(wait { twins.status.contains("2 peripherals match \"ESP32-BLE-Server\"") }, "\(twins.status)")

@@ -51,7 +51,7 @@ struct BLEOptions: ParsableArguments {
     help: ArgumentHelp(
       "Inject a radio fault: \(RadioFault.table.map { "\($0.form) (\($0.help))" }.joined(separator: "; ")). Repeatable.",
       valueName: "spec"), transform: { try RadioFault($0) })
-  var air: [RadioFault] = []
+  var radioFault: [RadioFault] = []
 
   enum Writes: String, ExpressibleByArgument, CaseIterable {
     case withoutResponse = "without-response"
@@ -67,7 +67,7 @@ struct BLEOptions: ParsableArguments {
     }
   }
 
-  var isGiven: Bool { address != nil || !also.isEmpty || gatt != nil || mtu != nil || writes != nil || !air.isEmpty }
+  var isGiven: Bool { address != nil || !also.isEmpty || gatt != nil || mtu != nil || writes != nil || !radioFault.isEmpty }
 
   func validate() throws {
     if let mtu, !(23...517).contains(mtu) { throw ValidationError("--mtu \(mtu) is out of range: choose 23 to 517") }
@@ -88,7 +88,7 @@ extension PeerOptions {
     guard let profile = ble.gatt ?? role.profiles.first else { throw SimulatorError("this kind has no BLE profile: add --gatt") }
     return PeripheralSettings(
       name: name ?? usualName, address: (ble.address ?? "AA:BB:CC:00:11:22").uppercased(), profile: profile,
-      writeFlags: (ble.writes ?? traits.writes).flags, mtu: ble.mtu ?? 23, others: ble.also, faults: ble.air, traits: traits,
+      writeFlags: (ble.writes ?? traits.writes).flags, mtu: ble.mtu ?? 23, others: ble.also, faults: ble.radioFault, traits: traits,
       isInstant: isInstant)
   }
 }

@@ -46,7 +46,7 @@ struct CarSimulation: ParsableCommand {
   @Option(help: ArgumentHelp("Set how long the car does not listen after Disconnect.", valueName: "seconds"))
   var restart = 3.0
 
-  @Flag(help: "Set up, report the status and start the camera without delays.")
+  @Flag(help: "Set up, report the status and start the camera without delay.")
   var instant = false
 
   @Option(help: ArgumentHelp("Set the name in the lines of -v.", valueName: "name"))
