@@ -259,6 +259,9 @@ public struct Effects: Sendable {
   public private(set) var readings: [Reading] = []
   /// All other effects, in order.
   public private(set) var list: [Effect] = []
+  /// The status and the fault that were appended last.
+  private var status: String?
+  private var fault: String?
 
   /// No effects.
   public init() {}
@@ -266,7 +269,7 @@ public struct Effects: Sendable {
   /// Whether there are no effects.
   public var isEmpty: Bool { readings.isEmpty && list.isEmpty }
 
-  /// Removes all effects and keeps the storage.
+  /// Removes all effects; keeps the storage, and the last status and fault.
   public mutating func removeAll() {
     readings.removeAll(keepingCapacity: true)
     list.removeAll(keepingCapacity: true)
@@ -282,8 +285,17 @@ public struct Effects: Sendable {
     readings.append(Reading(property, .absent(reason)))
   }
 
-  /// Appends another effect.
+  /// Appends another effect. A status or fault that repeats the last one is dropped, also if that was in an earlier turn.
   public mutating func append(_ effect: Effect) {
+    switch effect {
+    case .status(let word):
+      if word == status { return }
+      status = word
+    case .fault(let message):
+      if message == fault { return }
+      fault = message
+    default: break
+    }
     list.append(effect)
   }
 

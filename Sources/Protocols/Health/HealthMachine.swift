@@ -24,8 +24,6 @@ public struct HealthMachine: Machine {
   var shown: [HealthMetric: Candidate] = [:]
   /// The published source of each metric, or the reason why there is no value.
   var said: [HealthMetric: String] = [:]
-  var status: String?
-  var fault: String?
   private var lastTime: Instant = 0
 
   static let timePeriod: Nanoseconds = 300 * .second

@@ -18,11 +18,8 @@ extension HealthMachine {
   /// Publishes what has changed.
   mutating func review(at now: Instant, _ effects: inout Effects) {
     for metric in HealthMetric.allCases { show(metric, candidate(metric, at: now), at: now, &effects) }
-    let word = shown.isEmpty ? "ready" : "live"
-    if word != status { effects.append(.status(word)) }
-    status = word
-    if gadgetbridge?.fault != fault { effects.append(.fault(gadgetbridge?.fault)) }
-    fault = gadgetbridge?.fault
+    effects.append(.status(shown.isEmpty ? "ready" : "live"))
+    effects.append(.fault(gadgetbridge?.fault))
   }
 
   private mutating func show(_ metric: HealthMetric, _ candidate: Candidate?, at now: Instant, _ effects: inout Effects) {

@@ -49,7 +49,6 @@ public struct MirrorMachine: Machine {
   /// When the link came up, and how many connections in a row were lost soon after that.
   var cameUp: Instant = 0
   var earlyLosses = 0
-  private var shown: (word: String, fault: String?) = ("starting", nil)
 
   /// Creates a machine; throws for an invalid option.
   public init(_ setup: Setup) throws(OptionError) { settings = try MirrorSettings(setup) }
@@ -125,7 +124,7 @@ public struct MirrorMachine: Machine {
   var nameless: String { "no name is set: vehiclectl set \(settings.device).username NAME" }
 
   /// Publishes the device's state, and its fault.
-  private mutating func publishState(_ effects: inout Effects) {
+  private func publishState(_ effects: inout Effects) {
     let word: String
     if username == nil {
       word = "needs-username"
@@ -137,9 +136,7 @@ public struct MirrorMachine: Machine {
       case .shuttingDown: word = "parting"
       }
     }
-    let fault = username == nil ? nameless : trouble
-    if word != shown.word { effects.append(.status(word)) }
-    if fault != shown.fault { effects.append(.fault(fault)) }
-    shown = (word, fault)
+    effects.append(.status(word))
+    effects.append(.fault(username == nil ? nameless : trouble))
   }
 }

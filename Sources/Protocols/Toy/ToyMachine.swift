@@ -40,7 +40,7 @@ public struct ToyMachine: Machine {
   var isStopped = false
   /// The result of the last Wi-Fi setup.
   var setupEnd = "idle"
-  private var shown: (word: String, fault: String?, setup: String) = ("", nil, "")
+  private var publishedSetup = ""
 
   static let sessionKey = "session"
   static let historyKey = "history"
@@ -192,11 +192,10 @@ public struct ToyMachine: Machine {
     let isRefused = voting.trouble?.code == "needs-login"
     let word =
       setup != nil ? "setting-up" : user == nil || isRefused ? "logged-out" : voting.trouble != nil ? "offline" : "ready"
-    let fault = voting.waiting.map { "\(Self.waiting($0.count)): \($0.trouble.message)" }
-    if word != shown.word { effects.append(.status(word)) }
-    if fault != shown.fault { effects.append(.fault(fault)) }
+    effects.append(.status(word))
+    effects.append(.fault(voting.waiting.map { "\(Self.waiting($0.count)): \($0.trouble.message)" }))
     let setupWord = setup?.word ?? setupEnd
-    if setupWord != shown.setup { effects.publish(.setup, .string(setupWord)) }
-    shown = (word, fault, setupWord)
+    if setupWord != publishedSetup { effects.publish(.setup, .string(setupWord)) }
+    publishedSetup = setupWord
   }
 }

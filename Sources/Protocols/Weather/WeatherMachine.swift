@@ -36,7 +36,6 @@ public struct WeatherMachine: Machine {
   /// A response that waits for the wall-clock time.
   var unkept: WeatherReport?
   var waiting: [CommandID] = []
-  var word = ""
   var fault: String?
 
   static let refresh = Action("refresh", help: "Request the weather now; at most once a minute")

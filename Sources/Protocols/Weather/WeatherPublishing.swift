@@ -76,10 +76,10 @@ extension WeatherMachine {
     effects.publish(WeatherProperty.place.rawValue, .string(name.isEmpty ? wanted : name))
   }
 
-  mutating func turn(to word: String, _ fault: String?, _ effects: inout Effects) {
-    if word != self.word { effects.append(.status(word)) }
-    if fault != self.fault { effects.append(.fault(fault)) }
-    (self.word, self.fault) = (word, fault)
+  mutating func turn(to status: String, _ fault: String?, _ effects: inout Effects) {
+    self.fault = fault
+    effects.append(.status(status))
+    effects.append(.fault(fault))
   }
 
   // MARK: Commands

@@ -26,6 +26,7 @@ struct HealthRig {
   private(set) var timesAsked = 0
   private(set) var status = ""
   private(set) var fault: String?
+  private var effects = Effects()
   private(set) var events: [String] = []
   private(set) var hasStopped = false
   private var pendingStores: [(key: String, bytes: [UInt8])] = []
@@ -76,7 +77,7 @@ struct HealthRig {
     while !inputs.isEmpty {
       turns += 1
       guard turns < 1000 else { Issue.record("it never rests"); return }
-      var effects = Effects()
+      effects.removeAll()
       machine.handle(inputs.removeFirst(), at: now, &effects)
       for reading in effects.readings { take(reading) }
       for effect in effects.list {

@@ -13,6 +13,7 @@ import Testing
     var values: [String: Reading.Content] = [:]
     var status = ""
     var fault: String?
+    private var effects = Effects()
 
     init(_ model: WearableSensor.Model, _ faults: String...) throws {
       sensor = WearableSensor(model, faults: try faults.map { try SensorFault($0) })
@@ -43,7 +44,7 @@ import Testing
     mutating func hear(_ bytes: [UInt8]) { give(.received(.main, bytes)) }
 
     mutating func give(_ input: Input) {
-      var effects = Effects()
+      effects.removeAll()
       machine.handle(input, at: now, &effects)
       for reading in effects.readings {
         let property = machine.schema.properties[reading.property]

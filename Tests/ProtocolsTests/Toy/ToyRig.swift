@@ -27,6 +27,7 @@ final class ToyRig {
   private(set) var ages: [String: Nanoseconds] = [:]
   private(set) var status = ""
   private(set) var fault: String?
+  private var effects = Effects()
   private(set) var events: [String] = []
   private(set) var notes: [String] = []
   private(set) var results: [CommandID: [Result<Report, CommandError>]] = [:]
@@ -118,7 +119,7 @@ final class ToyRig {
   }
 
   private func turn(_ input: Input) {
-    var effects = Effects()
+    effects.removeAll()
     machine.handle(input, at: now, &effects)
     for reading in effects.readings {
       let property = machine.schema.properties[reading.property]
