@@ -77,9 +77,10 @@ struct ProbeMachine: Machine {
   guardian: Guardian? = nil, http: HTTPClient? = nil
 ) -> Device {
   let disk = disk ?? Disk(directory: "/nonexistent/vehicled-tests")
-  let equipment = Equipment(disk: disk, blueZ: BlueZ(SystemBus()), guardian: guardian ?? Guardian(), http: http ?? HTTPClient())
+  let services = Device.Services(
+    disk: disk, links: LinkOpener(disk: disk, blueZ: BlueZ(SystemBus())), guardian: guardian ?? Guardian(), http: http ?? HTTPClient())
   return Device(
-    name: name, kind: "probe", machine: probe.machine(schema), links: links.map { (LinkRole($0, schemes: []), $1) }, equipment: equipment)
+    name: name, kind: "probe", machine: probe.machine(schema), links: links.map { (LinkRole($0, schemes: []), $1) }, services: services)
 }
 
 /// Waits until a condition holds, for at most 5 s. Runs on the loop, because other tests may keep every CPU busy.

@@ -263,7 +263,7 @@ import Protocols
         device: device.name, code: "no-motion",
         message: "the device has no motion controls; if its kind supports motion, set allow-motion = true")
     }
-    if let failure = device.equipment.guardian.trouble {
+    if let failure = device.guardianTrouble {
       throw ContractError.deviceError(device: device.name, code: "no-guardian", message: "\(failure); driving needs the guardian")
     }
     if let lease = device.lease { throw ContractError.busy(device: device.name, holder: lease.holder) }

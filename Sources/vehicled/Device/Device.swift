@@ -9,7 +9,6 @@ import Protocols
   let kind: String
   /// A safety notice for the owner, if the kind has one.
   let warning: String?
-  let equipment: Equipment
   let log: Logger
   private(set) var ports: [Port] = []
   /// The schema that the machine declares now.
@@ -32,6 +31,7 @@ import Protocols
   private var waits: [LinkName: Set<String>] = [:]
   private static let maxWaits = 32
   private let commands = PendingCommands()
+  private let services: Services
   /// The pending HTTP requests.
   private var requests: [RequestID: HTTPClient.Ticket] = [:]
   /// Commands queued until `open`; nil: commands are not queued.
@@ -42,7 +42,7 @@ import Protocols
   /// Whether to reconnect after the shutdown sequence.
   private var reconnects = false
   private var isOpen = false
-  private(set) lazy var disconnectRequest = DisconnectRequest(device: name, disk: equipment.disk)
+  private(set) lazy var disconnectRequest = DisconnectRequest(device: name, disk: services.disk)
   private lazy var wake = Timer { [weak self] _ in self?.take(.wake) }
   private var rateLimiter = LogRateLimiter()
   private lazy var rateLimitTimer: Timer = Timer { [weak self] now in
@@ -52,17 +52,17 @@ import Protocols
   }
 
   /// Creates a device with this machine; `open` starts it.
-  init(name: String, kind: String, machine: any Machine, links: [(LinkRole, LinkURL)], warning: String? = nil, equipment: Equipment) {
+  init(name: String, kind: String, machine: any Machine, links: [(LinkRole, LinkURL)], warning: String? = nil, services: Services) {
     self.name = name
     self.kind = kind
     self.machine = machine
     self.warning = warning
-    self.equipment = equipment
+    self.services = services
     schema = machine.schema
     var log = Logger(label: "vehicled")
     log[metadataKey: "device"] = "\(name)"
     self.log = log
-    ports = links.map { Port($0.0, $0.1, device: self) }
+    ports = links.map { port(as: $0.0, to: $0.1) }
   }
 
   /// Passes the restored state to the machine and starts to connect, unless the device was closed meanwhile.
@@ -109,7 +109,7 @@ import Protocols
       self.wake.set(nil)
       self.rateLimiter.end(at: Clock.monotonic()).forEach(self.write)
       self.rateLimitTimer.set(nil)
-      self.requests.values.forEach(self.equipment.http.cancel)
+      self.requests.values.forEach(self.services.http.cancel)
       self.requests = [:]
       // When the daemon stops, subscribers lose their connection and must not see a change of the configuration.
       if reason != nil { self.monitor.end() }
@@ -231,11 +231,11 @@ import Protocols
         return .listening(host: host, port: port, network: network)
       }
     case .request(let id, let request): send(id, request)
-    case .query(let id, let query): equipment.disk.ask(query) { [weak self] in self?.take(.rows(id, $0)) }
+    case .query(let id, let query): services.disk.ask(query) { [weak self] in self?.take(.rows(id, $0)) }
     case .requestTime: take(.time(Clock.wallTime()))
     case .observe(let reference): observer?.deviceObserves(reference)
     case .store(let key, let bytes):
-      equipment.disk.store(device: name, key: key, bytes) { [weak self] failure in
+      services.disk.store(device: name, key: key, bytes) { [weak self] failure in
         if let failure { self?.logLimited(.error, "\(failure)") }
         self?.take(.stored(key: key, failure: failure))
       }
@@ -247,8 +247,8 @@ import Protocols
 
   /// Sends an HTTP request. A request with the same ID as a pending one replaces it.
   private func send(_ id: RequestID, _ request: HTTPRequest) {
-    if let earlier = requests[id] { equipment.http.cancel(earlier) }
-    requests[id] = equipment.http.send(request) { [weak self] response in
+    if let earlier = requests[id] { services.http.cancel(earlier) }
+    requests[id] = services.http.send(request) { [weak self] response in
       self?.requests[id] = nil
       self?.take(.response(id, response))
     }
@@ -259,12 +259,16 @@ import Protocols
     return nil
   }
 
+  private func port(as role: LinkRole, to url: LinkURL) -> Port {
+    Port(role, url, device: self, links: services.links, guardian: services.guardian)
+  }
+
   private func open(_ name: LinkName, _ place: () throws(LinkURLError) -> LinkURL) {
     do throws(LinkURLError) {
       let url = try place()
       port(name)?.close("replaced")
       ports.removeAll { $0.name == name }
-      let port = Port(LinkRole(name, schemes: [url.scheme]), url, device: self)
+      let port = port(as: LinkRole(name, schemes: [url.scheme]), to: url)
       ports.append(port)
       port.open()
     } catch {
@@ -305,20 +309,6 @@ import Protocols
 
   // MARK: The motion lease
 
-  /// The exclusive right to move the device. The machine checks that set-points keep coming; the creator of the lease watches
-  /// the client.
-  struct Lease {
-    /// The token that set-points carry.
-    let token: String
-    let user: UInt32
-    /// The holder, as shown to other clients.
-    let holder: String
-    /// The maximum time between set-points.
-    let deadline: Nanoseconds
-    /// Called once with the reason if the lease ends other than by `endLease`.
-    let lost: @Loop (String) -> Void
-  }
-
   /// Grants a lease. Requires that there is none.
   func begin(_ lease: Lease) {
     self.lease = lease
@@ -331,7 +321,7 @@ import Protocols
   /// Lets the guardian watch the links with last-will frames while there is a lease, and only then.
   private func updateGuardian() {
     for link in ports.compactMap(\.guardedLink) {
-      if let lease { equipment.guardian.watch(link, within: lease.deadline) } else { equipment.guardian.unwatch(link) }
+      if let lease { services.guardian.watch(link, within: lease.deadline) } else { services.guardian.unwatch(link) }
     }
   }
 
@@ -346,6 +336,9 @@ import Protocols
     finishLease("the motion lease of \(lease.holder) was revoked: \(reason)", reason)
     lease.lost(reason)
   }
+
+  /// Why no lease can be granted, or nil: the process that stops the vehicle if the daemon dies has failed.
+  var guardianTrouble: String? { services.guardian.trouble }
 
   /// Why the device cannot be reached, or nil while its link is up.
   var unreachableReason: String? {

@@ -24,6 +24,8 @@ import Protocols
   private(set) var carried = (received: 0, sent: 0)
 
   private unowned let device: Device
+  private let links: LinkOpener
+  private let guardian: Guardian
   private var link: (any Link)?
   /// The guardian's entry for this link, while the link has last-will frames.
   private(set) var guardedLink: Guardian.GuardedLink?
@@ -32,10 +34,12 @@ import Protocols
   private var wasReset = false
   private lazy var timer = Timer { [weak self] _ in self?.open() }
 
-  init(_ role: LinkRole, _ url: LinkURL, device: Device) {
+  init(_ role: LinkRole, _ url: LinkURL, device: Device, links: LinkOpener, guardian: Guardian) {
     self.role = role
     self.url = url
     self.device = device
+    self.links = links
+    self.guardian = guardian
   }
 
   var name: LinkName { role.name }
@@ -52,7 +56,7 @@ import Protocols
     guard link == nil else { return }
     timer.set(nil)
     change(.connecting)
-    link = url.open(for: self, as: role, with: device.equipment)
+    link = links.open(url, for: self, as: role)
   }
 
   /// Closes the link and stays down.
@@ -77,7 +81,6 @@ import Protocols
 
   /// Sets the frames that the guardian sends over the link if the daemon dies or freezes. They last until the link goes down.
   func setLastWill(_ will: LastWill?) {
-    let guardian = device.equipment.guardian
     if let guardedLink { guardian.release(guardedLink) }
     guardedLink = nil
     guard let will, let descriptor = link?.descriptor else { return }

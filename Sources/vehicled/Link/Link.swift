@@ -53,30 +53,26 @@ extension LinkOwner {
   func linkRejectedPeer(_ peer: String) {}
 }
 
-/// The dependencies of devices and their links.
-struct Equipment {
-  let disk: Disk
-  let blueZ: BlueZ
-  let guardian: Guardian
-  let http: HTTPClient
-}
-
 extension GATTRole {
   /// The role of a peer that is described only by its URL.
   static let unknown = GATTRole(profiles: [], names: [], isStream: false)
 }
 
-extension LinkURL {
-  /// Starts to open the link. The owner gets the result in a later turn.
-  @Loop func open(for owner: any LinkOwner, as role: LinkRole, with equipment: Equipment) -> any Link {
-    switch self {
+/// Opens the links of devices.
+struct LinkOpener {
+  let disk: Disk
+  let blueZ: BlueZ
+
+  /// Starts to open a link. The owner gets the result in a later turn.
+  @Loop func open(_ url: LinkURL, for owner: any LinkOwner, as role: LinkRole) -> any Link {
+    switch url {
     case .tcp(let host, let port): ChannelLink.tcp(host: host, port: port, givesUp: role.givesUp, owner: owner)
     case .serial(let path, let baud): ChannelLink.serial(path: path, baud: baud, owner: owner)
-    case .replay(let path, let speed): ReplayLink(path: path, speed: speed, disk: equipment.disk, owner: owner)
+    case .replay(let path, let speed): ReplayLink(path: path, speed: speed, disk: disk, owner: owner)
     case .listening(let host, let port, let network):
-      ListeningLink(host: host, port: port, network: network, disk: equipment.disk, owner: owner)
+      ListeningLink(host: host, port: port, network: network, disk: disk, owner: owner)
     case .ble(let target):
-      BLELink(target, role: role.gatt ?? .unknown, blueZ: equipment.blueZ, owner: owner)
+      BLELink(target, role: role.gatt ?? .unknown, blueZ: blueZ, owner: owner)
     }
   }
 }

@@ -10,7 +10,10 @@ import Protocols
   private let socket: String
   private let log = Logger(label: "vehicled")
   private let hub = DeviceHub()
-  private let equipment: Equipment
+  private let disk: Disk
+  private let blueZ = BlueZ(SystemBus())
+  private let guardian = Guardian()
+  private let http = HTTPClient()
   private let methods: Methods
   private var configuration: Configuration
   private var devices: [Entry] = []
@@ -31,9 +34,8 @@ import Protocols
     self.path = path
     self.socket = socket
     self.configuration = configuration
-    equipment = Equipment(disk: Disk(directory: state), blueZ: BlueZ(SystemBus()), guardian: Guardian(), http: HTTPClient())
-    methods = Methods(
-      hub: hub, access: Access(configuration.control), blueZ: equipment.blueZ, directory: state)
+    disk = Disk(directory: state)
+    methods = Methods(hub: hub, access: Access(configuration.control), blueZ: blueZ, directory: state)
     methods.reload = { [unowned self] in reload() }
   }
 
@@ -44,14 +46,14 @@ import Protocols
       let peer = try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { Peer(socket: $0) }
       try channel.pipeline.syncOperations.addHandler(Session(methods, peer: peer ?? nil))
     }
-    do { try await equipment.disk.lock() } catch {
+    do { try await disk.lock() } catch {
       await listener?.close()
       throw error
     }
     configuration.devices.forEach(add)
     open()
     await withCheckedContinuation { continuation in share { continuation.resume() } }
-    watchdog = Watchdog(disk: equipment.disk, http: equipment.http)
+    watchdog = Watchdog(disk: disk, http: http)
     log.notice("serving \(socket) with \(devices.count) \(devices.count == 1 ? "device" : "devices")")
     Notify.send("READY=1")
     notifyStatus()
@@ -118,9 +120,9 @@ import Protocols
     }
     // Running commands have ended with their devices.
     await methods.finish(within: 100 * .millisecond)
-    equipment.http.close()
-    await equipment.blueZ.close()
-    await equipment.disk.finish()
+    http.close()
+    await blueZ.close()
+    await disk.finish()
   }
 
   private func add(_ wanted: Configuration.Device) {
@@ -133,10 +135,10 @@ import Protocols
       let links = kind.links.compactMap { role in wanted.links[role.name].map { (role, $0) } }
       let device = Device(
         name: wanted.name, kind: wanted.kind, machine: try kind.make(setup), links: links, warning: kind.warning?(setup),
-        equipment: equipment)
+        services: Device.Services(disk: disk, links: LinkOpener(disk: disk, blueZ: blueZ), guardian: guardian, http: http))
       device.awaitOpening()
       if let warning = device.warning { device.log.warning("\(warning)") }
-      devices.append(Entry(configuration: wanted, device: device, recorder: wanted.record ? Recorder(device, disk: equipment.disk) : nil))
+      devices.append(Entry(configuration: wanted, device: device, recorder: wanted.record ? Recorder(device, disk: disk) : nil))
       hub.add(device)
     } catch {
       log.error("\(wanted.name): \(error.option.map { "\($0): " } ?? "")\(error.message)")
@@ -159,7 +161,7 @@ import Protocols
     for index in devices.indices where !devices[index].isOpen {
       devices[index].isOpen = true
       let device = devices[index].device
-      equipment.disk.restore(device: device.name) { device.open(restored: $0) }
+      disk.restore(device: device.name) { device.open(restored: $0) }
     }
   }
 

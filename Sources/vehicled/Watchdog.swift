@@ -1,20 +1,8 @@
-// Notifications to systemd: ready, reloading, stopping, status, watchdog. Facts: sd_notify(3).
+// The watchdog of systemd: it restarts a daemon whose loop or worker threads hang. Facts: sd_watchdog_enabled(3).
 
 import CSystemd
 import Glibc
 import Protocols
-
-enum Notify {
-  /// Sends the assignments to systemd; does nothing without systemd.
-  static func send(_ assignments: String) {
-    sd_notify(0, assignments)
-  }
-
-  /// Sends a status. Line breaks become spaces, because they separate assignments.
-  static func status(_ text: String) {
-    send("STATUS=\(text.split(separator: "\n").joined(separator: " "))")
-  }
-}
 
 /// Sends systemd's watchdog keep-alives while the loop runs and each worker thread has answered since the last one.
 @Loop final class Watchdog {

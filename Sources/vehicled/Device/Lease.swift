@@ -1,0 +1,19 @@
+// The motion lease of a device.
+
+import Protocols
+
+extension Device {
+  /// The exclusive right to move the device. The machine checks that set-points keep coming; the creator of the lease watches
+  /// the client.
+  struct Lease {
+    /// The token that set-points carry.
+    let token: String
+    let user: UInt32
+    /// The holder, as shown to other clients.
+    let holder: String
+    /// The maximum time between set-points.
+    let deadline: Nanoseconds
+    /// Called once with the reason if the lease ends other than by `endLease`.
+    let lost: @Loop (String) -> Void
+  }
+}
