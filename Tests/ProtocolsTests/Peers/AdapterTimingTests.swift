@@ -105,16 +105,20 @@ struct AdapterTimingTests {
     #expect(host.duration("2201019") == 8 * byte + 5 * .millisecond + 1_500 * .microsecond + 182 * byte)
   }
 
+  private static func send(_ effects: Effects) -> (bytes: [UInt8], id: SendID?)? {
+    if case .send(_, let bytes, let id, _)? = effects.list.first { (bytes, id) } else { nil }
+  }
+
   @Test("an adapter nobody reads keeps little")
   func bounded() throws {
     var adapter = ELM327Adapter(timing: .instant)
     var effects = Effects()
     for _ in 0..<5_000 { adapter.handle(.received(.main, Array("2201019\rATZ\r".utf8)), at: 0, &effects) }
     #expect(effects.list.count == 1, "nothing is sent before the first send was taken")
-    guard case .send(_, _, let id?, _)? = effects.list.first else { return }
+    let id = try #require(Self.send(effects)?.id)
     effects.removeAll()
     adapter.handle(.sent(id, failure: nil), at: 0, &effects)
-    guard case .send(_, let bytes, _, _)? = effects.list.first else { return }
+    let bytes = try #require(Self.send(effects)?.bytes)
     #expect(bytes.count < 70_000)
   }
 }

@@ -11,6 +11,10 @@ import Testing
     if case .broken(let reason) = VehicleInformation.read(messages.map { $0[...] }) { reason } else { nil }
   }
 
+  static func results(_ message: [UInt8]) -> [TestResult]? {
+    if case .results(let results) = TestResult.read(message[...]) { results } else { nil }
+  }
+
   /// The lines of four numbered bytes on protocols before CAN.
   static func lines(_ type: UInt8, _ data: [UInt8]) -> [ArraySlice<UInt8>] {
     var lines: [ArraySlice<UInt8>] = []
@@ -90,18 +94,15 @@ import Testing
     #expect(Self.read(answer) == .texts(["ECM-EngineControl"]))
   }
 
-  @Test func testResultsAreScaledByTheirIds() {
+  @Test func testResultsAreScaledByTheirIds() throws {
     let bytes: [UInt8] = [0x46, 0x01, 0x01, 0x0A, 0x0B, 0xB0, 0x0B, 0xB0, 0x0B, 0xB0, 0x21, 0x80, 0x9D, 0xFF, 0xFE, 0xFF, 0xFF, 0x00, 0x02]
-    guard case .results(let results) = TestResult.read(bytes[...]) else {
-      Issue.record("no results")
-      return
-    }
+    let results = try #require(Self.results(bytes))
     #expect(results.count == 2)
     #expect(results[0].monitorName == "oxygen sensor bank 1 sensor 1" && results[0].value == 365.024 && results[0].unit == "mV")
     #expect(results[0].hasPassed)
     #expect(results[1].monitorName == "catalyst bank 1" && results[1].value == -1 && results[1].minimum == -0.5)
     #expect(!results[1].hasPassed && results[1].maximum == 1)
-    guard case .results(let raw) = TestResult.read([0x46, 0xF0, 0x01, 0x77, 0x00, 0x10, 0x00, 0x00, 0xFF, 0xFF]) else { return }
+    let raw = try #require(Self.results([0x46, 0xF0, 0x01, 0x77, 0x00, 0x10, 0x00, 0x00, 0xFF, 0xFF]))
     #expect(raw.first?.isScaled == false && raw.first?.value == 16 && raw.first?.monitorName == nil && raw.first?.hasPassed == true)
     for count in [0, 1, 5, 9, 11, 18] {
       guard case .broken = TestResult.read(bytes[..<count]) else {
