@@ -187,7 +187,7 @@ extension WholeHouse {
       #expect(wait { scan.printed.contains("Veepeak") })
       air.power(false)
       #expect(wait { !scan.isRunning })
-      #expect(scan.process.terminationStatus == 1 && scan.complaints.contains("hci0 is powered off"), "\(scan.complaints)")
+      #expect(scan.status(within: 0) == 1 && scan.complaints.contains("hci0 is powered off"), "\(scan.complaints)")
     }
 
     @Test func aConnectionThatIsBeingMadeHoldsOthersUpForAWhileOnly() throws {

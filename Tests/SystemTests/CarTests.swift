@@ -80,10 +80,13 @@ extension WholeHouse {
 
     @Test func isLostOnceAtAMomentOfTheSimulatorsRun() throws {
       let house = try House()
-      let (daemon, simulator) = try house.ev("-v", "--fault", "disconnect:@4")
+      let (daemon, simulator) = try house.ev("-v", "--fault", "disconnect:@2")
       #expect(wait { house.get("rpm") != nil })
       #expect(wait { simulator.complaints.contains("client 2: up") })
-      usleep(5_000_000)
+      // Polls of three seconds.
+      let polls = { Int(house.get("polls") ?? "") ?? 0 }
+      let before = polls()
+      #expect(wait { polls() >= before + 60 })
       #expect(!simulator.complaints.contains("client 2: down") && simulator.complaints.contains("client 1: down"))
       #expect(house.get("rpm") != nil)
       #expect(daemon.isRunning)
@@ -95,14 +98,16 @@ extension WholeHouse {
       #expect(wait { house.get("rpm") != nil })
       let recorder = try Program(
         "\(House.programs)/vehiclectl", ["--socket", house.socket, "record", "ev", "\(house.directory)/ride.ndjson"], in: house.directory)
-      // In the middle of the ride: what the adapter needs to be ready is in the recording all the same. Long enough to be looked
-      // at while it plays, on a busy machine, too.
-      usleep(5_000_000)
+      // In the middle of the ride: what the adapter needs to be ready is in the recording all the same. It plays slowly, for long enough
+      // to be looked at on a busy machine, too.
+      let polls = { Int(house.get("polls") ?? "") ?? 0 }
+      let before = polls()
+      #expect(wait { polls() >= before + 30 })
       #expect(recorder.end(SIGINT) == 0)
       #expect(daemon.end() == 0)
       let text = try String(contentsOfFile: "\(house.directory)/ride.ndjson", encoding: .utf8)
       #expect(text.hasPrefix("{") && text.contains("\"kind\":\"obd\""))
-      try house.write("[device.ev]\nkind = \"obd\"\nlink = \"replay:\(house.directory)/ride.ndjson\"\n")
+      try house.write("[device.ev]\nkind = \"obd\"\nlink = \"replay:\(house.directory)/ride.ndjson?speed=0.3\"\n")
       let player = try house.daemon()
       #expect(wait { house.get("battery-voltage") != nil })
       #expect(wait { house.vehiclectl("status", "ev").output.contains("the recording has ended") })

@@ -114,18 +114,17 @@ extension WholeHouse {
           said += String(decoding: buffer[..<count], as: UTF8.self) + "\n"
         }
       }
-      _ = wait(seconds: 1) {
+      let isWatched = wait {
         listen()
-        return false
+        return said.components(separatedBy: "READY=1").count > 2 && said.components(separatedBy: "WATCHDOG=1").count > 3
       }
-      #expect(daemon.end() == 0)
+      #expect(isWatched && daemon.end() == 0)
       listen()
       let first = try #require(said.range(of: "READY=1"))
       let reloading = try #require(said.range(of: "RELOADING=1\nMONOTONIC_USEC="))
       let stopping = try #require(said.range(of: "STOPPING=1"))
       #expect(first.lowerBound < reloading.lowerBound && reloading.lowerBound < stopping.lowerBound)
       #expect(said.components(separatedBy: "READY=1").count == 3)
-      #expect(said.components(separatedBy: "WATCHDOG=1").count > 3)
       #expect(said.contains("STATUS="))
     }
 
@@ -133,10 +132,15 @@ extension WholeHouse {
       let house = try House()
       try house.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\n")
       let daemon = try house.daemon()
-      let attempt = { try? house.vehiclectl("status", "--json").json().description }
-      let first = attempt()
-      #expect(wait { attempt() != first })
-      usleep(1_500_000)
+      /// The time of the last attempt.
+      func attempt() -> Int? {
+        let devices = try? house.vehiclectl("status", "--json").json()["devices"] as? [[String: Any]]
+        return (devices?.first?["links"] as? [[String: Any]])?.first?["since"] as? Int
+      }
+      for _ in 0..<2 {
+        let last = try #require(attempt())
+        #expect(wait { attempt().map { $0 > last } == true })
+      }
       #expect(daemon.complaints.components(separatedBy: "connection refused").count == 2)
     }
 

@@ -13,6 +13,7 @@ final class Program: @unchecked Sendable {
   private let stdin = Pipe()
   private let lock = NSLock()
   private var collected = Data()
+  private var hasAllOutput = false
   /// Where its standard error goes.
   let errorFile: String
 
@@ -36,11 +37,15 @@ final class Program: @unchecked Sendable {
     let printed = output.fileHandleForReading
     Thread.detachNewThread { [weak self] in
       while case let data = printed.availableData, !data.isEmpty { self?.collect(data) }
+      self?.collect(nil)
       try? printed.close()
     }
   }
 
-  private func collect(_ data: Data) { lock.withLock { collected.append(data) } }
+  /// Adds output; nil at its end.
+  private func collect(_ data: Data?) {
+    lock.withLock { if let data { collected.append(data) } else { hasAllOutput = true } }
+  }
 
   /// A Process outlives its last user, and what it was given with it; and it cannot start another one for sure where more than
   /// 1300 descriptors are open, for it reads past the end of /proc/self/fd.
@@ -69,7 +74,7 @@ final class Program: @unchecked Sendable {
   func fallSilent() { try? stdin.fileHandleForWriting.close() }
 
   var pid: Int32 { process.processIdentifier }
-  var isRunning: Bool { process.isRunning }
+  var isRunning: Bool { pid > 0 && exitStatus == nil }
   /// What it printed so far.
   var printed: String { lock.withLock { String(decoding: collected, as: UTF8.self) } }
   /// What it complained about so far.
@@ -95,18 +100,35 @@ final class Program: @unchecked Sendable {
 
   /// Ends it and gives its exit status (negative: the signal that ended it), or nil when it does not within five seconds.
   @discardableResult func end(_ number: Int32 = SIGTERM) -> Int32? {
-    if process.isRunning { kill(pid, number) }
+    if isRunning { kill(pid, number) }
     return status(within: 5)
   }
 
   /// Its exit status once it has ended by itself.
   func status(within seconds: Double) -> Int32? {
-    let deadline = Date().addingTimeInterval(seconds)
-    while process.isRunning {
-      if Date() > deadline { return nil }
-      usleep(5000)
+    _ = wait(seconds: seconds) { !isRunning }
+    return exitStatus
+  }
+
+  /// Its exit status (negative: the signal that ended it); nil while it runs. The kernel is asked: `Process` calls a program running
+  /// for as long as one of its children holds a pipe open.
+  private var exitStatus: Int32? {
+    guard pid > 0 else { return nil }
+    var info = siginfo_t()
+    if waitid(P_PID, id_t(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0 {
+      let status = info._sifields._sigchld.si_status
+      return info._sifields._sigchld.si_pid == 0 ? nil : info.si_code == CLD_EXITED ? status : -status
     }
+    // `Process` has reaped it, or is about to say so.
+    guard !process.isRunning else { return nil }
     return process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus
+  }
+
+  /// What it did, once it has ended by itself; after 30 seconds it is killed. Output of its children that comes later is left out.
+  func outcome() -> Outcome {
+    let status = status(within: 30) ?? end(SIGKILL) ?? -1
+    _ = wait(seconds: 1) { lock.withLock { hasAllOutput } }
+    return Outcome(status: status, output: printed, errors: complaints)
   }
 }
 
@@ -273,29 +295,13 @@ final class House {
 
   /// Runs a program to its end, at most 30 seconds.
   func run(_ path: String, _ arguments: [String], input: String? = nil) -> Outcome {
-    let process = Process()
-    let (output, errors, stdin) = (Pipe(), Pipe(), Pipe())
-    process.executableURL = URL(fileURLWithPath: path)
-    process.arguments = arguments
-    process.currentDirectoryURL = URL(fileURLWithPath: directory)
-    process.standardOutput = output
-    process.standardError = errors
-    process.standardInput = input == nil ? FileHandle.nullDevice : stdin
-    defer { [output, errors, stdin].forEach(closeBoth) }
-    do { try process.run() } catch { return Outcome(status: -1, output: "", errors: "\(error)") }
-    if let input {
-      stdin.fileHandleForWriting.write(Data(input.utf8))
-      stdin.fileHandleForWriting.closeFile()
+    do {
+      let program = try Program(path, arguments, in: directory, input: input)
+      program.fallSilent()
+      return program.outcome()
+    } catch {
+      return Outcome(status: -1, output: "", errors: "\(error)")
     }
-    let guardian = DispatchWorkItem { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
-    DispatchQueue.global().asyncAfter(deadline: .now() + 30, execute: guardian)
-    let complaints = DispatchQueue.global().sync { () -> Data in errors.fileHandleForReading.readDataToEndOfFile() }
-    let printed = output.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
-    guardian.cancel()
-    return Outcome(
-      status: process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus,
-      output: String(decoding: printed, as: UTF8.self), errors: String(decoding: complaints, as: UTF8.self))
   }
 
   /// What `vehiclectl get` prints for one property, or nil.

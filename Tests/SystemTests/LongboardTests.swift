@@ -151,11 +151,11 @@ extension WholeHouse {
       driver.signal(SIGCONT)
       #expect(wait { !driver.isRunning })
       switch end {
-      case "hangs up": #expect(driver.process.terminationStatus == 0)
+      case "hangs up": #expect(driver.status(within: 0) == 0)
       case "falls silent", "stalls":
         #expect(
-          driver.process.terminationStatus == 1 && driver.complaints.contains("no set-point for 5000 ms"), "\(driver.complaints)")
-      case "loses the link": #expect(driver.process.terminationStatus == 1 && driver.complaints.contains("disconnected on request"))
+          driver.status(within: 0) == 1 && driver.complaints.contains("no set-point for 5000 ms"), "\(driver.complaints)")
+      case "loses the link": #expect(driver.status(within: 0) == 1 && driver.complaints.contains("disconnected on request"))
       default: break
       }
       if daemon.isRunning, end != "loses the link" { #expect(wait { target() == nil && ride.number("erpm") != nil }) }
@@ -170,11 +170,12 @@ extension WholeHouse {
       #expect(driver.feed(#"{"target-current": 3}"#) { ride.number("motor-current") ?? 0 > 1 })
       let first = try #require(guardians(of: daemon).first)
       usleep(1_100_000)
+      let guarding = descriptors(of: first)
       kill(first, SIGKILL)
       #expect(driver.feed(#"{"target-current": 3}"#) { guardians(of: daemon).first.map { $0 != first } ?? false })
       let second = try #require(guardians(of: daemon).first)
-      usleep(700_000)  // it is there before it was told what to say
-      #expect(driver.isRunning)
+      // It runs before it has the last-will frame and the descriptor of the link.
+      #expect(wait { descriptors(of: second) == guarding } && driver.isRunning)
       // What ends the daemon's unit does not end the guardian before it has spoken.
       for number in [SIGTERM, SIGINT, SIGHUP, SIGABRT] { kill(second, number) }
       daemon.end(SIGKILL)
@@ -200,6 +201,10 @@ extension WholeHouse {
       let threads = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(daemon.pid)/task")) ?? []
       let children = threads.map { (try? String(contentsOfFile: "/proc/\(daemon.pid)/task/\($0)/children", encoding: .utf8)) ?? "" }
       return children.flatMap { $0.split(separator: " ") }.compactMap { Int32($0) }
+    }
+
+    private func descriptors(of process: Int32) -> Int? {
+      try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/fd").count
     }
 
     @Test func linesThatWaitedDriveNobody() throws {

@@ -99,10 +99,10 @@ extension WholeHouse {
     }
 
     /// The phone's part, the settling included.
-    private func provide(_ phone: Visitor, _ credentials: String) {
+    private func provide(_ toy: Program, _ phone: Visitor, _ credentials: String) {
       phone.say("ok")
       #expect(phone.hears("ok"))
-      usleep(1_000_000)
+      #expect(wait { toy.complaints.contains("waiting for credentials") })
       phone.say(credentials)
     }
 
@@ -115,7 +115,7 @@ extension WholeHouse {
       ]
       let first = try house.start("vehiclesim", ["toy", "--instant", "-v"] + arguments)
       let visitor = try phone.visitor()
-      provide(visitor, "18:HomeNet:pa:ss word")
+      provide(first, visitor, "18:HomeNet:pa:ss word")
       #expect(visitor.ends() && visitor.ending == 0 && visitor.text == "ok")
       #expect(wait { first.complaints.contains("LED green: online") }, "\(first.complaints)")
       #expect(first.printed == "\(phone.url)\n")
@@ -151,7 +151,7 @@ extension WholeHouse {
       wrong.say("OK")
       #expect(wrong.ends() && wrong.heard.isEmpty)
       let right = try phone.visitor()
-      provide(right, "18:Home:password")
+      provide(program, right, "18:Home:password")
       #expect(right.ends() && wait { program.complaints.contains("LED pink") })
     }
 
@@ -163,13 +163,13 @@ extension WholeHouse {
       left.say("ok")
       #expect(left.ends() && left.ending == 0 && left.text == "ok")
       let again = try phone.visitor()
-      provide(again, "18:Home:password")
+      provide(cut, again, "18:Home:password")
       #expect(again.ends() && again.ending == ECONNRESET)
       #expect(wait { cut.complaints.contains("LED green") })
       cut.end()
       let talker = try toy(house, "--phone", phone.url, "--fault", "yes")
       let told = try phone.visitor()
-      provide(told, "18:Home:password")
+      provide(talker, told, "18:Home:password")
       #expect(told.hears("okyes") && told.ends() && talker.isRunning)
     }
 
@@ -179,7 +179,7 @@ extension WholeHouse {
       let port = try #require(program.printed.split(separator: "\n").first?.split(separator: ":").last.flatMap { UInt16($0) })
       let connected = connection(to: port)
       let phone = Visitor(try #require(connected))
-      provide(phone, "18:Home:password")
+      provide(program, phone, "18:Home:password")
       #expect(phone.ends() && phone.text == "ok" && wait { program.complaints.contains("LED green") })
       #expect(connection(to: port) == nil, "its network is off")
     }

@@ -118,7 +118,7 @@ extension WholeHouse {
       let recorder = try house.start("vehiclectl", ["--socket", house.socket, "record", "ev", "\(house.directory)/ride.ndjson"])
       #expect(wait { (try? String(contentsOfFile: "\(house.directory)/ride.ndjson", encoding: .utf8))?.contains("hex") == true })
       #expect(daemon.end() == 0)
-      #expect(wait { !recorder.isRunning } && recorder.process.terminationStatus == 3, "\(recorder.complaints)")
+      #expect(recorder.status(within: 10) == 3, "\(recorder.complaints)")
     }
 
     @Test func aCheckedConfigurationIsSummedUp() throws {

@@ -120,9 +120,9 @@ import Testing
   @Test func aDaemonWithoutHeartbeatsIsFrozenOnlyWhileADeviceIsDriven() throws {
     let rig = try Rig()
     rig.register()
-    rig.send(.heartbeat(link: 7, milliseconds: 3000))
+    rig.send(.heartbeat(link: 7, milliseconds: 500))
     rig.send(.unwatch(link: 7))
-    usleep(3_300_000)
+    usleep(800_000)
     #expect(rig.isSilent)
     rig.send(.heartbeat(link: 7, milliseconds: 50))
     #expect(rig.next(from: rig.peer) == Array("halt".utf8))

@@ -37,7 +37,9 @@ extension TriviaToy {
       report("setup", "no packet from the phone: reconnecting", &effects)
       redial(at: now, &effects)
     case .pausing(_, let rest): send(rest, then: .answering(rest: []), &effects)
-    case .busy: phase = .waitingForCredentials(until: now + timing.credentials)
+    case .busy:
+      report("setup", "waiting for credentials", &effects)
+      phase = .waitingForCredentials(until: now + timing.credentials)
     case .waitingForCredentials:
       report("setup", "timeout waiting for credentials: network Trivio is down; the button must be pressed again", &effects)
       effects.append(.closeLink(Self.phone))

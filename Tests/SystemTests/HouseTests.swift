@@ -1,0 +1,26 @@
+// What the tests of the real programs rely on: output of any length, and ends that are noticed whatever a program leaves behind.
+
+import CLinux
+import Foundation
+import Testing
+
+extension WholeHouse {
+  @Suite("A house for one test") struct HouseTests {
+    @Test func outputOfAnyLengthIsRead() throws {
+      let fill = "dd if=/dev/zero bs=1000 count=300 status=none"
+      let outcome = try House().run("/bin/sh", ["-c", "\(fill); \(fill) >&2; exit 3"])
+      #expect(outcome.status == 3 && outcome.output.utf8.count == 300_000 && outcome.errors.utf8.count == 300_000)
+    }
+
+    @Test func aChildThatHoldsTheOutputDoesNotHideTheEnd() throws {
+      let house = try House()
+      let program = try Program("/bin/sh", ["-c", "sleep 60 & echo $!; wait"], in: house.directory)
+      #expect(wait { program.printed.hasSuffix("\n") })
+      let child = try #require(Int32(program.printed.dropLast()))
+      defer { kill(child, SIGKILL) }
+      #expect(program.isRunning && program.end(SIGKILL) == -SIGKILL && !program.isRunning)
+      #expect(kill(child, 0) == 0)
+      #expect(program.outcome().status == -SIGKILL)
+    }
+  }
+}
