@@ -15,7 +15,7 @@ public protocol FaultKind: RawRepresentable<String>, CaseIterable, Sendable, Equ
   /// The items that WHEN counts, for example `replies`.
   static var countedItems: String { get }
   /// The default moment and duration. A fault that is always active takes no WHEN.
-  var usual: (moment: FaultMoment, time: Nanoseconds?) { get }
+  var defaults: (moment: FaultMoment, time: Nanoseconds?) { get }
   /// Whether the fault takes MS.
   var takesTime: Bool { get }
   /// Whether the fault requires CODE, before WHEN.
@@ -29,7 +29,7 @@ public protocol FaultKind: RawRepresentable<String>, CaseIterable, Sendable, Equ
 extension FaultKind {
   public var takesCode: Bool { false }
 
-  public var form: String { usual.moment == .always ? rawValue : takesTime ? "\(rawValue)[:WHEN[:MS]]" : "\(rawValue)[:WHEN]" }
+  public var form: String { defaults.moment == .always ? rawValue : takesTime ? "\(rawValue)[:WHEN[:MS]]" : "\(rawValue)[:WHEN]" }
 }
 
 /// One fault, and when it is active.
@@ -55,7 +55,7 @@ public struct Fault<SpecificKind: FaultKind>: Sendable, Equatable {
     guard let kind = Kind(rawValue: name) else {
       throw ValueError("unknown fault \"\(name)\": choose one of \(Kind.allCases.map(\.rawValue).joined(separator: ", "))")
     }
-    self.init(kind, kind.usual.moment, time: kind.usual.time)
+    self.init(kind, kind.defaults.moment, time: kind.defaults.time)
     if kind.takesCode { code = try Self.code(parts.popFirst() ?? "", of: kind) }
     if moment != .always, let when = parts.popFirst() { moment = try Self.moment(when, of: kind) }
     if kind.takesTime, let time = parts.popFirst() { self.time = try Self.milliseconds(time, of: kind) }

@@ -74,7 +74,7 @@ struct PeerOptions: ParsableArguments {
   @Option(help: ArgumentHelp("With pty: create a symbolic link to the terminal at this path, and remove it on exit.", valueName: "path"))
   var symlink: String?
 
-  @Option(help: ArgumentHelp("Set the name of the device (in AT@2, BLE and the lines of -v).", valueName: "name"))
+  @Option(help: ArgumentHelp("Set the name of the device (in AT@2, BLE and -v output).", valueName: "name"))
   var name: String?
 
   @OptionGroup(title: "With ble") var ble: BLEOptions

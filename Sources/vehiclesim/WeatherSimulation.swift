@@ -28,7 +28,7 @@ struct WeatherSimulation: ParsableCommand {
   @Option(help: ArgumentHelp("Inject a fault; see above.", valueName: "spec"), transform: { try ForecastFault($0) })
   var fault: [ForecastFault] = []
 
-  @Option(help: ArgumentHelp("Set the name in the lines of -v.", valueName: "name"))
+  @Option(help: ArgumentHelp("Set the name shown in -v output.", valueName: "name"))
   var name: String?
 
   @Flag(name: .shortAndLong, help: "Print connections and all bytes to standard error.")

@@ -11,8 +11,8 @@ from house import Line, Refused, Gone, free_ports, now
 ADAPTER = ["latency:80", "split:3", "late-prompt:60", "lost-prompt:40", "garbage:30", "no-data:25", "stopped:30", "can-error:30",
            "lv-reset:150", "buffer-full:40", "silent-overrun:40", "vendor-text:30", "nrc:12:40", "nrc-78:20:300", "interleave:20",
            "stale:40", "disconnect:200", "hang:150:4000", "babble:300", "echo", "no-lf-cr", "no-count", "wrong-count", "clone",
-           "no-adaptive", "no-masks", "no-flow-control", "no-long", "no-memory", "no-repeat", "fixed-monitor", "hollow-headers",
-           "hollow-spaces", "hollow-filter", "hollow-timing", "false-version", "noisy-banner", "odd-lf"]
+           "no-adaptive", "no-masks", "no-flow-control", "no-long", "no-memory", "no-repeat", "fixed-monitor", "ignore-headers",
+           "ignore-spaces", "ignore-filter", "ignore-timing", "false-version", "noisy-banner", "odd-lf"]
 TORQ = ["split", "cut:20", "coalesce:10", "noise:15", "silence:60:4000", "reset:100", "disconnect:80", "flood:60", "extension"]
 VESC = ["noise:15", "wrong-crc:15", "cut:20", "silence:80:3000", "coalesce:15", "prints:15", "reset:400", "gibberish:20"]
 CAR = ["lag:50:800", "ansi", "long-modes", "split", "coalesce", "warn", "odd-gyro", "message-marks", "flat", "endless"]

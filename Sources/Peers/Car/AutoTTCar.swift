@@ -21,8 +21,8 @@ public struct AutoTTCar: Machine {
   let modes: [CarMode]
   let isInstant: Bool
   var noise: Noise
-  var life = Life.waiting
-  var cameAt: Instant = 0
+  var programState = ProgramState.waiting
+  var connectedAt: Instant = 0
 
   // The receiving thread.
   var receiver: CarReceiver
@@ -47,10 +47,10 @@ public struct AutoTTCar: Machine {
   var feeds: [LinkName: CarFeed] = [:]
   var lastFeedSend: SendID = AutoTTCar.firstFeedSend
   var pictures = 0
-  var lastReported = CarBody()
+  var lastReported = CarState()
 
   // Driving.
-  var body = CarBody()
+  var state = CarState()
   var steering = CarSteering.tilt(TiltSteering(hasIndicators: false))
   /// Line steering of an earlier mode whose thread still runs.
   var orphanedLine: LineSteering?
@@ -69,7 +69,7 @@ public struct AutoTTCar: Machine {
   ) {
     self.dialect = dialect
     // The documentation does not mention end of file, so the documented car ignores it too.
-    flaws = (dialect == .asBuilt ? Set(CarFlaw.allCases) : [.deaf]).subtracting(without)
+    flaws = (dialect == .asBuilt ? Set(CarFlaw.allCases) : [.ignoresClose]).subtracting(without)
     self.faults = faults
     self.isInstant = isInstant
     let ordinary = dialect == .asBuilt ? CarMode.asBuilt : CarMode.documented
@@ -79,24 +79,24 @@ public struct AutoTTCar: Machine {
   }
 
   /// The motor set-points.
-  public var motors: CarWheels { body.wheels }
+  public var motors: CarWheels { state.wheels }
   /// `off`, or `low` or `high` with `left` and `right` for indicators.
-  public var lights: String { body.lights.text }
-  public var isCameraOn: Bool { body.isCameraOn }
+  public var lights: String { state.lights.text }
+  public var isCameraOn: Bool { state.isCameraOn }
   /// Whether the video server streams pictures.
-  public var isStreaming: Bool { body.isStreaming }
+  public var isStreaming: Bool { state.isStreaming }
   /// Whether the car is stopped until Continue.
   public var isStopped: Bool { steering.isStopped }
   /// Whether the car accepts a client.
-  public var isWaiting: Bool { life == .waiting }
+  public var isWaiting: Bool { programState == .waiting }
   /// Whether the program has ended.
-  public var hasEnded: Bool { life == .ended }
+  public var hasEnded: Bool { programState == .ended }
   /// Whether the receive buffer of the kernel has space. A busy program does not read.
   public var hasRoom: Bool { receiver.hasRoom }
 
   public var nextWake: Instant? {
     var due = [sendQueue.nextDue, plan.first?.due, restsUntil, nextLook, lineDue].compactMap(\.self)
-    switch life {
+    switch programState {
     case .settingUp(let until), .leaving(let until): due.append(until)
     default: break
     }
@@ -106,12 +106,12 @@ public struct AutoTTCar: Machine {
 
   public mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
     switch input {
-    case .linkChanged(.main, .up): clientCame(at: now)
-    case .linkChanged(.main, .down): clientWent(at: now, &effects)
+    case .linkChanged(.main, .up): clientConnected(at: now)
+    case .linkChanged(.main, .down): clientDisconnected(at: now, &effects)
     case .linkChanged(let name, .up): feeds[name] = CarFeed()
     case .linkChanged(let name, .down): feeds[name] = nil
     case .received(.main, let bytes): receiver.hold(bytes)
-    case .received(let name, let bytes): feeds[name]?.take(bytes, isStreaming: body.isStreaming, at: now)
+    case .received(let name, let bytes): feeds[name]?.take(bytes, isStreaming: state.isStreaming, at: now)
     case .sent(let id, let failure):
       if id >= AutoTTCar.firstFeedSend {
         sendOfFeed(id, failed: failure != nil, at: now)
@@ -123,11 +123,11 @@ public struct AutoTTCar: Machine {
     case .stopping: effects.append(.stopped)
     default: break
     }
-    runLife(at: now, &effects)
+    runProgram(at: now, &effects)
     runThread(at: now, &effects)
     runLine(at: now)
     checkHealth(at: now)
-    reportBody(&effects)
+    reportState(&effects)
     sendDue(at: now, &effects)
     serveFeeds(at: now, &effects)
   }

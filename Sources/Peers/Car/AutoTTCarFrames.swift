@@ -9,45 +9,45 @@ extension AutoTTCar {
   private static let cameraTime: Nanoseconds = 2 * .second
 
   /// The steps of the receiving thread for this frame; nil if no handler is connected.
-  mutating func steps(for word: ReceivedFrame, at now: Instant, _ effects: inout Effects) throws(PythonException) -> [Step]? {
-    switch word.name {
+  mutating func steps(for frame: ReceivedFrame, at now: Instant, _ effects: inout Effects) throws(PythonException) -> [Step]? {
+    switch frame.name {
     case "Modes": return [.send("Modes", modes.map(\.name).joined(separator: ";"))]
     case "Stop", "Continue":
-      try steering.take(word, &body)
+      try steering.handle(frame, &state)
       return []
     case "Disconnect":
       leave(at: now, &effects)
       return []
-    default: return dialect == .asBuilt ? try asBuiltSteps(for: word) : try documentedSteps(for: word, at: now, &effects)
+    default: return dialect == .asBuilt ? try asBuiltSteps(for: frame) : try documentedSteps(for: frame, at: now, &effects)
     }
   }
 
   // MARK: As built
 
-  private mutating func asBuiltSteps(for word: ReceivedFrame) throws(PythonException) -> [Step]? {
-    switch word.name {
+  private mutating func asBuiltSteps(for frame: ReceivedFrame) throws(PythonException) -> [Step]? {
+    switch frame.name {
     case "Gyro":
       if case .line = steering { return nil }
-      try steering.take(word, &body)
+      try steering.handle(frame, &state)
     case "LeftButtonTouchDown", "RightButtonTouchDown", "LeftButtonTouchUp", "RightButtonTouchUp":
       guard modes[mode].hasButtons else { return nil }
-      try steering.take(word, &body)
+      try steering.handle(frame, &state)
     case "SpeechRecognition":
       guard modes[mode].takesSpeech else { return nil }
-      try steering.take(word, &body)
+      try steering.handle(frame, &state)
     case "InfoModes":
-      guard let index = PythonNumber.int(word.body) else { throw .value }
+      guard let index = PythonNumber.int(frame.body) else { throw .value }
       guard (-modes.count..<modes.count).contains(index) else { throw .index }
       return [.send("InfoModes", modes[index < 0 ? modes.count + index : index].info)]
     case "ChosenMode":
       // The program compares text, so leading blanks or zeros match no mode.
-      guard let index = CarMode.asBuilt.indices.first(where: { word.text == String($0) }) else { return [] }
+      guard let index = CarMode.asBuilt.indices.first(where: { frame.text == String($0) }) else { return [] }
       if case .line = steering, !modes[mode].forgetsItsThread { return [.rest(.second / 2), .endLine, .choose(index)] }
       return [.choose(index)]
     case "Status": return [.rest(AutoTTCar.statusTime), .sendStatus]
-    case "VideoStream": return streamSteps(word.text)
+    case "VideoStream": return streamSteps(frame.text)
     case "VideoQuality":
-      guard let size = CarPictureSize(word.text) else { return [] }
+      guard let size = CarPictureSize(frame.text) else { return [] }
       pictureSize = size
       return [.send("VideoStreamRefresh", "")]
     case "ShutDown": break  // its handler expects `Shutdown`
@@ -62,7 +62,7 @@ extension AutoTTCar {
     let chosen = modes[index]
     mode = index
     steering = chosen.newSteering
-    if chosen.hasLights { body.lights.areOn = true } else { body.lights = CarLights() }
+    if chosen.hasLights { state.lights.areOn = true } else { state.lights = CarLights() }
     var steps: [Step] = [.send(chosen.hasButtons ? "ButtonsOn" : "ButtonsOff", "")]
     guard dialect == .asBuilt else { return steps }
     let isLine = chosen.steering == .line
@@ -95,24 +95,24 @@ extension AutoTTCar {
   // MARK: As documented
 
   private mutating func documentedSteps(
-    for word: ReceivedFrame, at now: Instant, _ effects: inout Effects
+    for frame: ReceivedFrame, at now: Instant, _ effects: inout Effects
   ) throws(PythonException) -> [Step]? {
-    switch word.name {
-    case "Gyro": if !steering.isStopped { try steering.take(word, &body) }
+    switch frame.name {
+    case "Gyro": if !steering.isStopped { try steering.handle(frame, &state) }
     case "LeftButtonTouchDownn", "RightButtonTouchDownn", "LeftButtonTouchUpn", "RightButtonTouchUpn":
-      if modes[mode].hasButtons { try steering.take(ReceivedFrame(type: word.type.dropLast(), body: word.body), &body) }
+      if modes[mode].hasButtons { try steering.handle(ReceivedFrame(type: frame.type.dropLast(), body: frame.body), &state) }
     case "InfoModes": return [.send("InfoModes", modes.map(\.info).joined(separator: ";"))]
     case "ChosenMode":
-      guard let index = PythonNumber.int(word.body), modes.indices.contains(index) else { throw .value }
-      body.wheels = .still
+      guard let index = PythonNumber.int(frame.body), modes.indices.contains(index) else { throw .value }
+      state.wheels = .still
       return [.choose(index)]
     case "Status": return [.sendStatus]
     case "VideoStream":
-      guard ["on", "off"].contains(word.text.lowercased()) else { throw .value }
-      let isOn = word.text.lowercased() == "on"
+      guard ["on", "off"].contains(frame.text.lowercased()) else { throw .value }
+      let isOn = frame.text.lowercased() == "on"
       return [.camera(isOn: isOn), .stream(isOn: isOn)]
     case "VideoQuality":
-      guard let size = CarPictureSize(word.text.prefix(1).uppercased() + word.text.dropFirst().lowercased()) else { throw .value }
+      guard let size = CarPictureSize(frame.text.prefix(1).uppercased() + frame.text.dropFirst().lowercased()) else { throw .value }
       pictureSize = size
     case "ShutDown":
       isOff = true

@@ -21,18 +21,18 @@ extension AutoTTCar {
   private static let pictureLook: Nanoseconds = 100 * .millisecond
 
   mutating func runThread(at now: Instant, _ effects: inout Effects) {
-    while life != .waiting, life != .ended, !hasFault(.held), awaitsPictureSince == nil {
+    while programState != .waiting, programState != .ended, !hasFault(.held), awaitsPictureSince == nil {
       if let until = restsUntil {
         guard now >= until else { return }
         restsUntil = nil
       }
       if !steps.isEmpty {
         perform(steps.removeFirst(), at: now, &effects)
-      } else if let word = receiver.next() {
+      } else if let frame = receiver.next() {
         // Before the set-up is complete no handlers are connected.
-        if case .settingUp = life { continue }
-        execute(word, at: now, &effects)
-      } else if case .leaving = life {
+        if case .settingUp = programState { continue }
+        execute(frame, at: now, &effects)
+      } else if case .leaving = programState {
         return
       } else if lags(at: now) || !receiver.read() {
         if restsUntil == nil { return }
@@ -50,7 +50,7 @@ extension AutoTTCar {
     for (index, fault) in faults.enumerated() where fault.kind == .lag {
       switch fault.moment {
       case .every(let count): guard reads % count == 0 else { continue }
-      case .after(let time): guard now - cameAt >= time, triggered.insert(index).inserted else { continue }
+      case .after(let time): guard now - connectedAt >= time, triggered.insert(index).inserted else { continue }
       case .always: break
       }
       hasLagged = true
@@ -60,16 +60,16 @@ extension AutoTTCar {
     return false
   }
 
-  private mutating func execute(_ word: ReceivedFrame, at now: Instant, _ effects: inout Effects) {
+  private mutating func execute(_ frame: ReceivedFrame, at now: Instant, _ effects: inout Effects) {
     do throws(PythonException) {
-      guard let todo = try steps(for: word, at: now, &effects) else {
-        return effects.append(.event(name: "ignored", text: "ignored \(word.shown)"))
+      guard let todo = try steps(for: frame, at: now, &effects) else {
+        return effects.append(.event(name: "ignored", text: "ignored \(frame.shown)"))
       }
-      effects.append(.event(name: "frame", text: "frame \(word.shown)"))
+      effects.append(.event(name: "frame", text: "frame \(frame.shown)"))
       steps = todo
     } catch {
       let lost = flaws.contains(.reassembly) ? receiver.drop() : 0
-      effects.append(.event(name: "exception", text: "exception \(error.name) in \(word.name), \(lost) bytes lost"))
+      effects.append(.event(name: "exception", text: "exception \(error.name) in \(frame.name), \(lost) bytes lost"))
     }
   }
 
@@ -78,8 +78,8 @@ extension AutoTTCar {
     case .rest(let time): if !isInstant { restsUntil = now + time }
     case .send(let type, let body): send(frame(type, body), at: now)
     case .sendStatus: send(frame("Status", status(at: now)), at: now)
-    case .camera(let isOn): body.isCameraOn = isOn
-    case .stream(let isOn): (body.isStreaming, pictureWasFetched, owesStarted) = (isOn, false, false)
+    case .camera(let isOn): state.isCameraOn = isOn
+    case .stream(let isOn): (state.isStreaming, pictureWasFetched, owesStarted) = (isOn, false, false)
     case .awaitPicture:
       if pictureWasFetched {
         sendStarted(at: now)
@@ -88,7 +88,7 @@ extension AutoTTCar {
       } else {
         owesStarted = true
       }
-    case .endLine: (steering, body.wheels) = (.tilt(TiltSteering(hasIndicators: false)), .still)
+    case .endLine: (steering, state.wheels) = (.tilt(TiltSteering(hasIndicators: false)), .still)
     case .choose(let index): steps = choose(index) + steps
     }
   }

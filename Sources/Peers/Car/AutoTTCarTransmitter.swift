@@ -36,7 +36,7 @@ extension AutoTTCar {
   }
 
   private func health(at now: Instant) -> CarHealth {
-    CarHealth(Double(now - cameAt) / 1e9, isFlat: hasFault(.flat), isHot: hasFault(.warn))
+    CarHealth(Double(now - connectedAt) / 1e9, isFlat: hasFault(.flat), isHot: hasFault(.warn))
   }
 
   /// The health thread, which sends warnings independently of the receiving thread.
@@ -58,7 +58,7 @@ extension AutoTTCar {
 
   /// One sendall() of the program. Faults split it, or combine two of them.
   mutating func send(_ bytes: [UInt8], at now: Instant) {
-    guard life != .waiting, life != .ended else { return }
+    guard programState != .waiting, programState != .ended else { return }
     if heldBack.isEmpty, hasFault(.coalesce) { return heldBack = bytes }
     let bytes = heldBack + bytes
     heldBack = []

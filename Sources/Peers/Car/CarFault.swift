@@ -15,7 +15,7 @@ public enum CarFaultKind: String, FaultKind {
 
   public static let countedItems = "reads"
 
-  public var usual: (moment: FaultMoment, time: Nanoseconds?) { self == .lag ? (.every(100), 500 * .millisecond) : (.always, nil) }
+  public var defaults: (moment: FaultMoment, time: Nanoseconds?) { self == .lag ? (.every(100), 500 * .millisecond) : (.always, nil) }
 
   public var takesTime: Bool { self == .lag }
 
@@ -47,7 +47,7 @@ public enum CarFlaw: String, CaseIterable, Sendable {
   case videoBlock = "video-block"
   case restart
   case oneClient = "one-client"
-  case deaf
+  case ignoresClose = "ignores-close"
 
   /// The names of the flaws and the behavior without them, for the help text.
   public static let table: [(form: String, help: String)] = allCases.map { ($0.rawValue, $0.fixedBehavior) }
@@ -58,7 +58,7 @@ public enum CarFlaw: String, CaseIterable, Sendable {
     case .videoBlock: "the car keeps reading while its camera starts"
     case .restart: "Disconnect ends the session only: the next client is accepted immediately"
     case .oneClient: "the next client is accepted when the previous one has closed"
-    case .deaf: "the car detects that its client has closed, and acts as after Disconnect"
+    case .ignoresClose: "the car detects that its client has closed, and acts as after Disconnect"
     }
   }
 }

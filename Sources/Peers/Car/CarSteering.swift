@@ -1,8 +1,8 @@
-// The steering of the simulated car. The program creates a new steering object at every change of the mode, each with its own stopped
+// The steering of the simulated car. The program creates a new steering object at every mode change, each with its own stopped
 // state. Exceptions occur at the same step as in the original: a Stop may be recorded while the wheels keep turning.
 // Facts: autott.md §4, §5, §8 (Steering.py, Lights.py).
 
-/// A Python exception in a handler. The rest of the read is lost.
+/// A Python exception in a handler. The remaining received bytes are discarded.
 struct PythonException: Error, Equatable {
   var name: String
 
@@ -11,8 +11,8 @@ struct PythonException: Error, Equatable {
   static let index = PythonException(name: "IndexError")
 }
 
-/// The visible state of the car.
-struct CarBody: Sendable, Equatable {
+/// The state of the car that an observer can see.
+struct CarState: Sendable, Equatable {
   var wheels = CarWheels.still
   var lights = CarLights()
   var isCameraOn = false
@@ -22,7 +22,7 @@ struct CarBody: Sendable, Equatable {
 /// The side of an indicator, and of the screen half that controls it.
 enum IndicatorSide: Sendable { case left, right }
 
-/// The lights, whose state survives a change of the mode.
+/// The lights, whose state survives a mode change.
 struct CarLights: Sendable, Equatable {
   var areOn = false
   var isHighBeam = false
@@ -49,20 +49,20 @@ struct TiltSteering: Sendable, Equatable {
 
   init(hasIndicators: Bool) { self.hasIndicators = hasIndicators }
 
-  mutating func take(_ word: ReceivedFrame, _ body: inout CarBody) throws(PythonException) {
-    switch word.name {
+  mutating func handle(_ frame: ReceivedFrame, _ state: inout CarState) throws(PythonException) {
+    switch frame.name {
     case "Gyro" where !isStopped:
-      let parts = word.body.split(separator: 0x3B, maxSplits: 2, omittingEmptySubsequences: false)
+      let parts = frame.body.split(separator: 0x3B, maxSplits: 2, omittingEmptySubsequences: false)
       guard parts.count == 3, let roll = PythonNumber.float(parts[0]), let pitch = PythonNumber.float(parts[1]),
         PythonNumber.float(parts[2]) != nil
       else { throw .value }
-      body.wheels = CarWheels(roll: roll, pitch: pitch)
-    case "Stop": (isStopped, body.wheels) = (true, .still)
+      state.wheels = CarWheels(roll: roll, pitch: pitch)
+    case "Stop": (isStopped, state.wheels) = (true, .still)
     case "Continue": isStopped = false
     case _ where !hasIndicators: throw .attribute
-    case "LeftButtonTouchDown": press(.left, &body.lights)
-    case "RightButtonTouchDown": press(.right, &body.lights)
-    case "LeftButtonTouchUp" where indicator == .left, "RightButtonTouchUp" where indicator == .right: putOut(&body.lights)
+    case "LeftButtonTouchDown": press(.left, &state.lights)
+    case "RightButtonTouchDown": press(.right, &state.lights)
+    case "LeftButtonTouchUp" where indicator == .left, "RightButtonTouchUp" where indicator == .right: turnOffIndicator(&state.lights)
     default: break
     }
   }
@@ -73,15 +73,15 @@ struct TiltSteering: Sendable, Equatable {
     case nil:
       indicator = side
       lights.indicators.insert(side)
-    case side: putOut(&lights)
+    case side: turnOffIndicator(&lights)
     default:
       isHighBeam.toggle()
       lights.isHighBeam = isHighBeam && lights.areOn
-      putOut(&lights)
+      turnOffIndicator(&lights)
     }
   }
 
-  private mutating func putOut(_ lights: inout CarLights) {
+  private mutating func turnOffIndicator(_ lights: inout CarLights) {
     if let indicator { lights.indicators.remove(indicator) }
     indicator = nil
   }
@@ -91,8 +91,8 @@ struct TiltSteering: Sendable, Equatable {
 struct ButtonSteering: Sendable, Equatable {
   private(set) var isStopped = true
 
-  mutating func take(_ word: ReceivedFrame) throws(PythonException) {
-    switch word.name {
+  mutating func handle(_ frame: ReceivedFrame) throws(PythonException) {
+    switch frame.name {
     case "LeftButtonTouchDown" where !isStopped, "RightButtonTouchDown" where !isStopped, "LeftButtonTouchUp", "RightButtonTouchUp":
       throw .attribute
     case "Stop":
@@ -116,13 +116,13 @@ struct LineSteering: Sendable, Equatable {
   /// The set-point of the thread; nil before it has started.
   var wheels: CarWheels? { !isStopped ? LineSteering.speed : hasBegun ? .still : nil }
 
-  mutating func take(_ word: ReceivedFrame, _ body: inout CarBody) throws(PythonException) {
-    switch (word.name, word.text) {
-    case ("Stop", _), ("SpeechRecognition", "STOP"): (isStopped, body.wheels) = (true, .still)
+  mutating func handle(_ frame: ReceivedFrame, _ state: inout CarState) throws(PythonException) {
+    switch (frame.name, frame.text) {
+    case ("Stop", _), ("SpeechRecognition", "STOP"): (isStopped, state.wheels) = (true, .still)
     case ("Continue", _):
       (isStopped, hasBegun) = (false, true)
       throw .attribute
-    case ("SpeechRecognition", "DRIVE"): (isStopped, hasBegun, body.wheels) = (false, true, LineSteering.speed)
+    case ("SpeechRecognition", "DRIVE"): (isStopped, hasBegun, state.wheels) = (false, true, LineSteering.speed)
     default: break
     }
   }
@@ -142,17 +142,17 @@ enum CarSteering: Sendable, Equatable {
     }
   }
 
-  mutating func take(_ word: ReceivedFrame, _ body: inout CarBody) throws(PythonException) {
+  mutating func handle(_ frame: ReceivedFrame, _ state: inout CarState) throws(PythonException) {
     switch self {
     case .tilt(var steering):
       defer { self = .tilt(steering) }
-      try steering.take(word, &body)
+      try steering.handle(frame, &state)
     case .buttons(var steering):
       defer { self = .buttons(steering) }
-      try steering.take(word)
+      try steering.handle(frame)
     case .line(var steering):
       defer { self = .line(steering) }
-      try steering.take(word, &body)
+      try steering.handle(frame, &state)
     }
   }
 }

@@ -11,7 +11,7 @@ public enum SensorFaultKind: String, FaultKind {
 
   public static let countedItems = "messages"
 
-  public var usual: (moment: FaultMoment, time: Nanoseconds?) {
+  public var defaults: (moment: FaultMoment, time: Nanoseconds?) {
     switch self {
     case .wide, .intervals: (.always, nil)
     default: (.every(10), nil)

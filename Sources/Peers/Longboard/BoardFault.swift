@@ -15,7 +15,7 @@ public enum BoardFaultKind: String, FaultKind {
 
   public static let countedItems = "messages"
 
-  public var usual: (moment: FaultMoment, time: Nanoseconds?) {
+  public var defaults: (moment: FaultMoment, time: Nanoseconds?) {
     switch self {
     case .split, .noVESC, .extension, .wrongBaud: (.always, nil)
     default: (.every(10), nil)

@@ -10,7 +10,7 @@ public enum VESCFaultKind: String, FaultKind {
 
   public static let countedItems = "answers"
 
-  public var usual: (moment: FaultMoment, time: Nanoseconds?) { (.every(10), nil) }
+  public var defaults: (moment: FaultMoment, time: Nanoseconds?) { (.every(10), nil) }
 
   public var takesTime: Bool { self == .silence }
 

@@ -13,7 +13,7 @@ public enum MirrorFaultKind: String, FaultKind {
 
   public static let countedItems = "writes"
 
-  public var usual: (moment: FaultMoment, time: Nanoseconds?) { self == .noDisplay ? (.always, nil) : (.every(10), nil) }
+  public var defaults: (moment: FaultMoment, time: Nanoseconds?) { self == .noDisplay ? (.always, nil) : (.every(10), nil) }
   public var takesTime: Bool { false }
 
   /// The description of the fault.
@@ -83,7 +83,7 @@ public struct ESP32Mirror: Machine {
   }
 
   /// Handles a decrypted text with its end mark, to save tests the time of the cipher.
-  public mutating func take(plain text: [UInt8], at now: Instant, _ effects: inout Effects) {
+  public mutating func handle(plaintext text: [UInt8], at now: Instant, _ effects: inout Effects) {
     handle(ESP32Receiver.cut(text), at: now, &effects)
     raise(at: now)
   }
@@ -103,11 +103,11 @@ public struct ESP32Mirror: Machine {
   private mutating func handle(_ outcome: ESP32Receiver.Outcome, at now: Instant, _ effects: inout Effects) {
     switch outcome {
     case .crash(let text): crash(text, &effects)
-    case .word("Disconnected"):
+    case .command("Disconnected"):
       fields = [:]
       stuck = []
       report("received Disconnected: all fields cleared", &effects)
-    case .word: report("received Connected", &effects)
+    case .command: report("received Connected", &effects)
     case .pair("NewName", let value): store("Name", value, &effects)
     case .pair("Heart", let value):
       guard let number = ESP32Receiver.wholeNumber(value) else {
@@ -142,13 +142,13 @@ public struct ESP32Mirror: Machine {
       if isRaised { reader.signal(at: moment) }
       return raise(at: moment)
     }
-    guard let tag = reader.asks(at: moment) else { return }
+    guard let tag = reader.nextRequest(at: moment) else { return }
     let answer = tag == "Temp" && fields["Name"]?.isEmpty == false ? Self.indoors : fields[tag] ?? ""
     if tag != "Name" { fields[tag] = nil }
-    guard let read = reader.take(answer, at: moment) else { return }
-    let outcome = display.take(read)
+    guard let values = reader.receive(answer, at: moment) else { return }
+    let outcome = display.handle(values)
     outcome.messages.forEach { report($0, &effects) }
-    reader.rests(longer: outcome.isTakingPictures)
+    reader.extendProcessing(ifTakingPictures: outcome.isTakingPictures)
     // A crash of the display does not affect the ESP32.
     if let text = outcome.crash {
       crashes.append(text)

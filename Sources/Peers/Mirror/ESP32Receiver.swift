@@ -15,7 +15,7 @@ public enum MirrorFirmware: Sendable {
 struct ESP32Receiver: Sendable {
   /// The result of a write.
   enum Outcome: Equatable {
-    case word(String)
+    case command(String)
     case pair(tag: String, value: String)
     /// A description of the crash.
     case crash(String)
@@ -65,7 +65,7 @@ struct ESP32Receiver: Sendable {
 
   static func split(_ text: ArraySlice<UInt8>) -> Outcome {
     let whole = latin1(text)
-    if whole == "Connected" || whole == "Disconnected" { return .word(whole) }
+    if whole == "Connected" || whole == "Disconnected" { return .command(whole) }
     guard let colon = text.firstIndex(of: UInt8(ascii: ":")) else {
       // std::string::npos + 2 overflows to 1, so the value starts at the second byte.
       return text.isEmpty ? .crash("empty text") : .pair(tag: whole, value: latin1(text.dropFirst()))

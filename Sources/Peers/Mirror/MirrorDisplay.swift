@@ -1,4 +1,4 @@
-// The simulated computer of the display: profiles by name, face enrolment for new names, the light, and inputs that crash its program.
+// Simulates the display computer: profiles by name, face enrolment for new names, the light, and inputs that crash its program.
 // Facts: ISM-Embedded's nano/main.py, nano/subsystems/database.py (text in SQL, floats) and nfr6.py (pictures, file names).
 
 /// The display of a simulated mirror.
@@ -12,9 +12,9 @@ public struct MirrorDisplay: Sendable {
   /// The last brightness.
   public private(set) var light: String?
 
-  private static let texts: Set<String> = ["Name", "Condi"]
+  private static let textTags: Set<String> = ["Name", "Condi"]
 
-  /// The result of a reading.
+  /// The result of reading all fields.
   struct Outcome {
     var messages: [String] = []
     /// The description of a crash.
@@ -22,17 +22,17 @@ public struct MirrorDisplay: Sendable {
     var isTakingPictures = false
   }
 
-  /// Handles a complete reading of all fields.
-  mutating func take(_ read: [String: String]) -> Outcome {
-    let name = read["Name"] ?? ""
-    if let text = problem(with: name, read) { return Outcome(crash: text) }
+  /// Handles the values of all fields, by tag.
+  mutating func handle(_ fields: [String: String]) -> Outcome {
+    let name = fields["Name"] ?? ""
+    if let text = problem(with: name, fields) { return Outcome(crash: text) }
     var outcome = Outcome()
     if profiles[name] == nil {
       outcome = Outcome(messages: ["unknown name \"\(name)\": the display takes 11 pictures"], isTakingPictures: true)
       enrolled.append(name)
     }
     user = name
-    let values = read.filter { $0.key != "Name" }
+    let values = fields.filter { $0.key != "Name" }
     profiles[name, default: [:]].merge(values) { $1 }
     if let value = values["Bright"] { light = value }
     let shown = values.filter { $0.key != "Temp" }.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", ")
@@ -40,9 +40,9 @@ public struct MirrorDisplay: Sendable {
     return outcome
   }
 
-  private func problem(with name: String, _ read: [String: String]) -> String? {
-    for (tag, value) in read.sorted(by: { $0.key < $1.key }) {
-      if Self.texts.contains(tag) {
+  private func problem(with name: String, _ fields: [String: String]) -> String? {
+    for (tag, value) in fields.sorted(by: { $0.key < $1.key }) {
+      if Self.textTags.contains(tag) {
         if value.contains("'") { return "' in \(tag) breaks the SQL statement" }
       } else if Double(value)?.isFinite != true {
         return "\(tag) \"\(value)\" is not a number"

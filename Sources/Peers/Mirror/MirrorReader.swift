@@ -8,12 +8,12 @@ struct MirrorReader: Sendable {
   static let order = ["Name", "TempF", "Condi", "UVInd", "Humid", "CaloB", "StepC", "DistW", "Heart", "Bright", "Temp", "Heart"]
 
   /// From a request to its reply, including the I2C transfers.
-  private static let question: Nanoseconds = 104 * .millisecond
+  private static let requestTime: Nanoseconds = 104 * .millisecond
   /// The pause after a reply that is not empty.
   private static let pause: Nanoseconds = 100 * .millisecond
   /// The time for the database after a reading, and for the camera (an estimate).
-  private static let storing: Nanoseconds = 100 * .millisecond
-  private static let camera: Nanoseconds = 1_500 * .millisecond
+  private static let databaseTime: Nanoseconds = 100 * .millisecond
+  private static let cameraTime: Nanoseconds = 1_500 * .millisecond
   /// The maximum length of a reply.
   private static let maxLength = 31
 
@@ -32,11 +32,11 @@ struct MirrorReader: Sendable {
   /// The data line rises.
   mutating func signal(at now: Instant) {
     guard next == nil, rest == nil else { return isLatched = true }
-    next = (0, now + Self.question)
+    next = (0, now + Self.requestTime)
   }
 
   /// The field that the display requests now; nil at the end of processing.
-  mutating func asks(at now: Instant) -> String? {
+  mutating func nextRequest(at now: Instant) -> String? {
     if let next { return Self.order[next.index] }
     rest = nil
     if isLatched {
@@ -46,27 +46,27 @@ struct MirrorReader: Sendable {
     return nil
   }
 
-  /// Reads the buffer and fills it with `answer`. Returns all values at the end of a reading.
-  mutating func take(_ answer: String, at now: Instant) -> [String: String]? {
+  /// Reads the buffer and fills it with `reply`. Returns all values at the end of a reading.
+  mutating func receive(_ reply: String, at now: Instant) -> [String: String]? {
     guard let (index, _) = next else { return nil }
-    var moment = now + Self.question
+    var moment = now + Self.requestTime
     if index > 0, !buffer.isEmpty {
       values[Self.order[index - 1]] = buffer
       moment += Self.pause
     }
     // The display drops 0xFF, the value of an idle bus.
-    buffer = String(String.UnicodeScalarView(answer.unicodeScalars.prefix(Self.maxLength).filter { $0.value != 0xFF }))
+    buffer = String(String.UnicodeScalarView(reply.unicodeScalars.prefix(Self.maxLength).filter { $0.value != 0xFF }))
     if index + 1 < Self.order.count {
       next = (index + 1, moment)
       return nil
     }
     defer { values = [:] }
-    (next, rest) = (nil, now + Self.storing)
+    (next, rest) = (nil, now + Self.databaseTime)
     return values
   }
 
   /// Extends the processing by the time of the camera.
-  mutating func rests(longer isTakingPictures: Bool) {
-    if isTakingPictures, let moment = rest { rest = moment + Self.camera }
+  mutating func extendProcessing(ifTakingPictures isTakingPictures: Bool) {
+    if isTakingPictures, let moment = rest { rest = moment + Self.cameraTime }
   }
 }

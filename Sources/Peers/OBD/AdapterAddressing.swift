@@ -9,7 +9,7 @@ extension AdapterSettings {
     case .can11: return header & 0x7FF
     case .can29: return UInt32(priority) << 24 | header
     // An adapter that detects the protocol itself ignores a CAN header on a K-line.
-    case .kwp, .iso9141: return searchesAlways && header <= 0x7FF ? bus.functionalAddress : header
+    case .kwp, .iso9141: return alwaysDetectsProtocol && header <= 0x7FF ? bus.functionalAddress : header
     }
   }
 

@@ -16,10 +16,10 @@ extension ELM327Adapter {
 
   /// Whether the adapter acknowledges the command without effect.
   func ignores(_ command: String) -> Bool {
-    hasFault(.hollowHeaders) && command == "H1"
-      || hasFault(.hollowSpaces) && command == "S0"
-      || hasFault(.hollowFilter) && ["CRA", "CF0", "CF1", "CF7", "CM"].contains { command.hasPrefix($0) }
-      || hasFault(.hollowProtocol) && (command.hasPrefix("SP") || command.hasPrefix("TP"))
-      || hasFault(.hollowTiming) && (command.hasPrefix("ST") || command.hasPrefix("AT"))
+    hasFault(.ignoresHeaders) && command == "H1"
+      || hasFault(.ignoresSpaces) && command == "S0"
+      || hasFault(.ignoresFilter) && ["CRA", "CF0", "CF1", "CF7", "CM"].contains { command.hasPrefix($0) }
+      || hasFault(.ignoresProtocol) && (command.hasPrefix("SP") || command.hasPrefix("TP"))
+      || hasFault(.ignoresTiming) && (command.hasPrefix("ST") || command.hasPrefix("AT"))
   }
 }

@@ -15,23 +15,23 @@ extension ELM327Adapter {
     case "@1": respond("OBDII to RS232 Interpreter", at: start)
     case "@2": respond(name ?? "?", at: start)
     case "RV": respond(voltage(at: start), at: start)
-    case "DP": respond(settings.busProtocol.name, at: start)
-    case "DPN": respond(settings.busProtocol.digits, at: start)
-    case "LP": fallAsleep(at: start)
+    case "DP": respond(settings.obdProtocol.name, at: start)
+    case "DPN": respond(settings.obdProtocol.digits, at: start)
+    case "LP": enterSleep(at: start)
     case "PC", "BI":
-      settings.busProtocol.isOpen = command == "BI"
+      settings.obdProtocol.isOpen = command == "BI"
       respond("OK", at: start)
     case "D":
       restoreDefaults()
       respond("OK", at: start)
-    case "TPA0" where hasFault(.lockup): phase = .deaf(until: .max)
+    case "TPA0" where hasFault(.lockup): phase = .unresponsive(until: .max)
     default: set(command, at: start + timing.setting)
     }
   }
 
   private mutating func set(_ command: String, at instant: Instant) {
     let understood = !rejects(command) && (ignores(command) || settings.apply(command))
-    if understood, settings.memory, command.hasPrefix("SP") { storedProtocol = settings.busProtocol }
+    if understood, settings.memory, command.hasPrefix("SP") { storedProtocol = settings.obdProtocol }
     if hasFault(.echo) { settings.echo = true }
     respond(understood ? "OK" : "?", at: instant)
   }
@@ -43,7 +43,7 @@ extension ELM327Adapter {
   }
 
   /// Starts the transition to low power, which a warning precedes.
-  mutating func fallAsleep(at start: Instant) {
+  mutating func enterSleep(at start: Instant) {
     respond("OK", at: start)
     let warning = start + timing.lowPower
     lowPower = LowPower(warning: warning, asleep: warning + timing.lowPowerWarning)
@@ -55,6 +55,6 @@ extension ELM327Adapter {
     lowPower = nil
     sendQueue.add((hasFault(.noisyBanner) ? [0xFC] : []) + settings.endOfLine + settings.endOfLine, at: end)
     respond(banner, at: end)
-    phase = .deaf(until: sendQueue.end)
+    phase = .unresponsive(until: sendQueue.end)
   }
 }

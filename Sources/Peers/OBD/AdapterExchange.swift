@@ -1,45 +1,45 @@
 // A request on the bus under the current settings: protocol detection, bus state, receive filter, arrival times and timeout.
 // Facts: an ELM327 receives only between a request and its prompt; ECUs respond concurrently on CAN and one after the other on a
-// K-line. Texts as the ELM327 family prints them.
+// K-line. Strings as the ELM327 family prints them.
 
 import Protocols
 
 /// A frame and the time of its arrival.
 struct Arrival: Sendable {
   var due: Instant
-  var frame: BusFrame
+  var frame: OBDFrame
   /// The frame is the last one of its message.
-  var ends: Bool
+  var isLast: Bool
 }
 
 extension ELM327Adapter {
   /// Returns the output for a request, from notices to the prompt.
-  mutating func exchange(_ question: Question, from begin: Instant, _ activeFaults: [AdapterFault]) -> [Piece] {
+  mutating func exchange(_ request: OBDRequest, from begin: Instant, _ activeFaults: [AdapterFault]) -> [Piece] {
     var start = begin
     var reply: [Piece] = []
     if let failure = open(&reply, &start) { return reply + failure }
-    let settings = question.settings(settings)
-    let silence = start + timing.timeout(settings)
-    let own = arrivals(question.data, settings, from: start, activeFaults)
+    let settings = request.settings(settings)
+    let timeoutEnd = start + timing.timeout(settings)
+    let own = arrivals(request.data, settings, from: start, activeFaults)
     var rest = leftovers(from: start)
     if activeFaults.contains(where: { $0.kind == .stale }) { stale = own.map(\.frame) } else { rest += own }
-    var end = silence
-    var heard = (frames: 0, messages: 0)
+    var end = timeoutEnd
+    var received = (frames: 0, messages: 0)
     for arrival in rest.enumerated().sorted(by: { ($0.element.due, $0.offset) < ($1.element.due, $1.offset) }).map(\.element) {
       guard arrival.due <= end else {
         late.append(arrival)
         continue
       }
       reply.append((arrival.due, settings.line(arrival.frame)))
-      heard.frames += 1
-      heard.messages += arrival.ends ? 1 : 0
+      received.frames += 1
+      received.messages += arrival.isLast ? 1 : 0
       end = arrival.due + timing.wait(settings, on: car.bus)
-      if heard.frames == question.frames || heard.messages == question.messages {
+      if received.frames == request.frames || received.messages == request.messages {
         end = arrival.due
         break
       }
     }
-    if heard.frames == 0 { return reply + statusReply("NO DATA", at: silence) }
+    if received.frames == 0 { return reply + statusReply("NO DATA", at: timeoutEnd) }
     reply.append((end, settings.prompt))
     return reply
   }
@@ -47,27 +47,27 @@ extension ELM327Adapter {
   /// Detects the protocol and initializes a K-line. Returns the error output if that fails or no ECU responds.
   private mutating func open(_ reply: inout [Piece], _ start: inout Instant) -> [Piece]? {
     let busState = car.ignition.busState(at: start)
-    if settings.busProtocol.automatic, !settings.busProtocol.found {
+    if settings.obdProtocol.automatic, !settings.obdProtocol.isDetected {
       reply.append((start, settings.line("SEARCHING...")))
       guard busState == .awake else { return statusReply("UNABLE TO CONNECT", at: start + timing.failedSearch) }
       start += timing.search
-      settings.busProtocol.found = true
-      settings.busProtocol.isOpen = true
-      settings.busProtocol.number = car.bus.rawValue
+      settings.obdProtocol.isDetected = true
+      settings.obdProtocol.isOpen = true
+      settings.obdProtocol.number = car.bus.rawValue
     }
-    let silence = start + timing.timeout(settings)
-    guard settings.busProtocol.number == car.bus.rawValue else { return statusReply(settings.busProtocol.failure, at: silence) }
+    let timeoutEnd = start + timing.timeout(settings)
+    guard settings.obdProtocol.number == car.bus.rawValue else { return statusReply(settings.obdProtocol.failure, at: timeoutEnd) }
     if car.bus.isCAN {
       switch busState {
       case .awake: return nil
-      case .silent: return statusReply("NO DATA", at: silence)
-      case .dead: return statusReply("CAN ERROR", at: silence)
+      case .silent: return statusReply("NO DATA", at: timeoutEnd)
+      case .dead: return statusReply("CAN ERROR", at: timeoutEnd)
       }
     }
-    if settings.busProtocol.isOpen {
+    if settings.obdProtocol.isOpen {
       guard busState != .awake else { return nil }
-      settings.busProtocol.isOpen = false
-      return statusReply("NO DATA", at: silence)
+      settings.obdProtocol.isOpen = false
+      return statusReply("NO DATA", at: timeoutEnd)
     }
     // Fast init is a pulse; slow init is a byte at 5 baud, with a dot for each step.
     let isSlow = car.bus == .iso9141
@@ -75,7 +75,7 @@ extension ELM327Adapter {
     for step in 1...3 where isSlow { reply.append((start + timing.slowInit * Nanoseconds(step) / 4, Array(".".utf8))) }
     start += isSlow ? timing.slowInit : timing.fastInit
     guard busState == .awake else { return statusReply("ERROR", at: start) }
-    settings.busProtocol.isOpen = true
+    settings.obdProtocol.isOpen = true
     reply.append((start, settings.line("OK")))
     return nil
   }
@@ -101,12 +101,12 @@ extension ELM327Adapter {
     var ends: [UInt32: Instant] = [:]
     for reply in replies where settings.accepts(reply.id, on: bus) {
       let line = bus.isCAN ? reply.id : 0
-      var frames = BusFrame.segments(of: reply.payload, from: reply.id, padding: car.padding, on: bus)
+      var frames = OBDFrame.segments(of: reply.payload, from: reply.id, padding: car.padding, on: bus)
       if !settings.controlsFlow(of: reply.id, on: bus) { frames = Array(frames.prefix(1)) }
       var due = max(start + timing.latency(on: bus) + reply.delay, ends[line] ?? .min)
-      for (place, frame) in frames.enumerated() {
+      for (index, frame) in frames.enumerated() {
         due += reply.pause ?? timing.duration(of: frame)
-        arrivals.append(Arrival(due: due, frame: frame, ends: place == frames.count - 1))
+        arrivals.append(Arrival(due: due, frame: frame, isLast: index == frames.count - 1))
       }
       ends[line] = due
     }
@@ -145,7 +145,7 @@ extension ELM327Adapter {
   /// Frames that remain from earlier requests: a held-back reply, and late frames. A long message whose first frame was missed is not
   /// received.
   private mutating func leftovers(from start: Instant) -> [Arrival] {
-    let held = stale.enumerated().map { Arrival(due: start + timing.frame * Nanoseconds($0.offset) / 2, frame: $0.element, ends: false) }
+    let held = stale.enumerated().map { Arrival(due: start + timing.frame * Nanoseconds($0.offset) / 2, frame: $0.element, isLast: false) }
     let coming = late.first.map { $0.due >= start } ?? false ? late : []
     (stale, late) = ([], [])
     return held + coming

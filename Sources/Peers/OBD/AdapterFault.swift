@@ -36,23 +36,23 @@ public enum AdapterFaultKind: String, FaultKind {
   case noMemory = "no-memory"
   case noRepeat = "no-repeat"
   case fixedMonitor = "fixed-monitor"
-  case hollowHeaders = "hollow-headers"
-  case hollowSpaces = "hollow-spaces"
-  case hollowFilter = "hollow-filter"
-  case hollowTiming = "hollow-timing"
+  case ignoresHeaders = "ignore-headers"
+  case ignoresSpaces = "ignore-spaces"
+  case ignoresFilter = "ignore-filter"
+  case ignoresTiming = "ignore-timing"
   case falseVersion = "false-version"
   case noisyBanner = "noisy-banner"
   case oddLF = "odd-lf"
-  case hollowProtocol = "hollow-protocol"
+  case ignoresProtocol = "ignore-protocol"
   case noChecksum = "no-checksum"
-  case bareZeros = "bare-zeros"
-  case muteExtended = "mute-stpx"
+  case padsZeros = "pad-zeros"
+  case ignoresSTPX = "ignore-stpx"
   case lockup = "tpa0-lockup"
   case onceOnly = "once-only"
 
   public static let countedItems = "replies"
 
-  public var usual: (moment: FaultMoment, time: Nanoseconds?) {
+  public var defaults: (moment: FaultMoment, time: Nanoseconds?) {
     switch self {
     case .latency: (.always, 30 * .millisecond)
     case .split: (.always, 2 * .millisecond)
@@ -60,8 +60,8 @@ public enum AdapterFaultKind: String, FaultKind {
     case .pending: (.every(10), 300 * .millisecond)
     case .echo, .noLineEnds, .noCount, .wrongCount, .clone: (.always, nil)
     case .noAdaptive, .noMasks, .noFlowControl, .noLong, .noMemory, .noRepeat, .fixedMonitor: (.always, nil)
-    case .hollowHeaders, .hollowSpaces, .hollowFilter, .hollowTiming: (.always, nil)
-    case .hollowProtocol, .noChecksum, .bareZeros, .muteExtended: (.always, nil)
+    case .ignoresHeaders, .ignoresSpaces, .ignoresFilter, .ignoresTiming: (.always, nil)
+    case .ignoresProtocol, .noChecksum, .padsZeros, .ignoresSTPX: (.always, nil)
     case .deadParameter, .refusedParameter, .longParameter, .stray, .twice: (.always, nil)
     case .falseVersion, .noisyBanner, .oddLF, .lockup, .onceOnly: (.always, nil)
     default: (.every(10), nil)
@@ -87,7 +87,7 @@ public enum AdapterFaultKind: String, FaultKind {
     case .latency, .split, .latePrompt: "\(rawValue)[:MS]"
     case .refusal: "\(rawValue):CODE[:WHEN]"
     case .deadParameter, .refusedParameter, .longParameter: "\(rawValue):CODE"
-    default: usual.moment == .always ? rawValue : takesTime ? "\(rawValue)[:WHEN[:MS]]" : "\(rawValue)[:WHEN]"
+    default: defaults.moment == .always ? rawValue : takesTime ? "\(rawValue)[:WHEN[:MS]]" : "\(rawValue)[:WHEN]"
     }
   }
 }

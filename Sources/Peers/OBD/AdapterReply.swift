@@ -4,7 +4,7 @@
 import Protocols
 
 /// A request to the car, with parameters that override the settings.
-struct Question: Sendable {
+struct OBDRequest: Sendable {
   var data: [UInt8]
   /// The number of frames or messages after which the wait ends.
   var frames: Int?
@@ -32,29 +32,29 @@ extension ELM327Adapter {
   typealias Piece = (due: Instant, bytes: [UInt8])
 
   /// Runs a line of hexadecimal digits for the car. An odd last digit is the number of expected frames.
-  mutating func request(_ digits: [UInt8], at now: Instant, from start: Instant) {
+  mutating func runRequest(_ digits: [UInt8], at now: Instant, from start: Instant) {
     let counts = digits.count % 2 == 1
     var limit = counts ? digits.last.flatMap(HexDigits.value).map(Int.init) : nil
     guard counts == (limit != nil), !(counts && hasFault(.noCount)), let data = HexDigits.bytes(digits.dropLast(counts ? 1 : 0)) else {
       return respond("?", at: start)
     }
     if hasFault(.wrongCount), let count = limit, count > 1 { limit = count - 1 }
-    ask(Question(data: data, frames: limit == 0 ? nil : limit), at: now, from: start)
+    send(OBDRequest(data: data, frames: limit == 0 ? nil : limit), at: now, from: start)
   }
 
   /// Sends a request to the car and queues the reply, with active faults applied.
-  mutating func ask(_ question: Question, at now: Instant, from start: Instant) {
-    guard (1...(settings.autoFormat ? 7 : 8)).contains(question.data.count) else { return respond("?", at: start) }
+  mutating func send(_ request: OBDRequest, at now: Instant, from start: Instant) {
+    guard (1...(settings.autoFormat ? 7 : 8)).contains(request.data.count) else { return respond("?", at: start) }
     requests &+= 1
     let activeFaults = activeFaults(at: now)
     func activeFault(_ kind: AdapterFault.Kind) -> AdapterFault? { activeFaults.first { $0.kind == kind } }
 
-    if let hang = activeFault(.hang) { return phase = .deaf(until: hang.time.map { now + $0 } ?? .max) }
+    if let hang = activeFault(.hang) { return phase = .unresponsive(until: hang.time.map { now + $0 } ?? .max) }
     if activeFault(.babble) != nil { return phase = .babbling }
     let later = start + (activeFault(.latency)?.time ?? 0)
     var reply: [Piece]
     if activeFault(.noData) != nil {
-      reply = statusReply("NO DATA", at: later + timing.timeout(question.settings(settings)))
+      reply = statusReply("NO DATA", at: later + timing.timeout(request.settings(settings)))
     } else if activeFault(.canError) != nil {
       reply = statusReply("CAN ERROR", at: later)
     } else if activeFault(.stopped) != nil {
@@ -63,12 +63,12 @@ extension ELM327Adapter {
       restoreDefaults()
       reply = statusReply("LV RESET", at: later)
     } else {
-      reply = exchange(question, from: later, activeFaults)
+      reply = exchange(request, from: later, activeFaults)
     }
 
     if activeFault(.vendorText) != nil, let first = reply.first { reply.insert((first.due, settings.line("VENDOR MODE")), at: 0) }
-    if activeFault(.bufferFull) != nil { overflow(&reply, "BUFFER FULL") }
-    if activeFault(.silentOverrun) != nil { overflow(&reply, "") }
+    if activeFault(.bufferFull) != nil { truncateWithOverflow(&reply, "BUFFER FULL") }
+    if activeFault(.silentOverrun) != nil { truncateWithOverflow(&reply, "") }
     if activeFault(.garbage) != nil { insertNoise(&reply) }
     if let last = reply.popLast() { reply += late(last) }
     let end = reply.last?.due ?? start
@@ -79,7 +79,7 @@ extension ELM327Adapter {
     }
     if let split = activeFault(.split) { reply = splitRandomly(reply, gap: split.time ?? 0) }
     for piece in reply { sendQueue.add(piece.bytes, at: piece.due) }
-    phase = closesLink ? .deaf(until: .max) : .busy(until: max(end, sendQueue.end))
+    phase = closesLink ? .unresponsive(until: .max) : .busy(until: max(end, sendQueue.end))
   }
 
   /// A reply that is only a status text.

@@ -4,7 +4,7 @@ import Protocols
 
 extension ELM327Adapter {
   /// Cuts a reply off in the middle of a line after about two thirds, and appends `text`.
-  func overflow(_ reply: inout [Piece], _ text: String) {
+  func truncateWithOverflow(_ reply: inout [Piece], _ text: String) {
     guard let last = reply.popLast() else { return }
     truncate(reply.reduce(0) { $0 + $1.bytes.count } * 2 / 3, of: &reply)
     if let piece = reply.indices.last { reply[piece].bytes = reply[piece].bytes.dropLast(settings.endOfLine.count + 1) }

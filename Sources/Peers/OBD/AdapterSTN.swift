@@ -13,36 +13,36 @@ extension ELM327Adapter {
     case "DI": return respond("OBDLink r4.2", at: start)
     case "MFR": return respond("ScanTool.net LLC", at: start)
     case "SLCS":
-      for text in ["CTRL MODE: ELM327", "UART SLEEP: \(sleepsUnused ? "ON" : "OFF"), 1200 s", "UART WAKE: ON, 0-30000 us"] {
+      for text in ["CTRL MODE: ELM327", "UART SLEEP: \(sleepsWhenIdle ? "ON" : "OFF"), 1200 s", "UART WAKE: ON, 0-30000 us"] {
         sendQueue.add(settings.line(text), at: start)
       }
       return respond("PWR_CTRL: LOW POWER = LOW", at: start)
-    case "SLEEP": return fallAsleep(at: start)
+    case "SLEEP": return enterSleep(at: start)
     default: break
     }
     if let text = argument(of: "PX") {
-      if hasFault(.muteExtended) { return }
-      guard let question = Question(extended: text) else { return respond("?", at: start) }
-      return ask(question, at: now, from: start)
+      if hasFault(.ignoresSTPX) { return }
+      guard let request = OBDRequest(stpx: text) else { return respond("?", at: start) }
+      return send(request, at: now, from: start)
     }
     if let text = argument(of: "PTO"), let time = Int64(text), (1...65_535).contains(time) {
       settings.exactTimeout = time * .millisecond
       return respond("OK", at: start + timing.setting)
     }
     if let text = argument(of: "SLU"), let value = ELM327Adapter.switches[String(text)] {
-      sleepsUnused = value
+      sleepsWhenIdle = value
       return respond("OK", at: start + timing.setting)
     }
     respond("?", at: start)
   }
 
-  /// STSLU: whether the adapter sleeps without input; the second value, wake on input, has no effect.
+  /// STSLU: whether the adapter sleeps when idle; the second value, wake on input, has no effect.
   private static let switches = ["ON,ON": true, "ON,OFF": true, "OFF,ON": false, "OFF,OFF": false]
 }
 
-extension Question {
+extension OBDRequest {
   /// Parses the arguments of STPX, `H:7E4,D:220101,R:1,T:200`. Only D is required.
-  init?(extended text: Substring) {
+  init?(stpx text: Substring) {
     self.init(data: [])
     for part in text.split(separator: ",", omittingEmptySubsequences: false) {
       let value = part.dropFirst(2)

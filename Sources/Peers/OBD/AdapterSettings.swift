@@ -9,13 +9,13 @@ struct AdapterSettings: Sendable, Equatable {
   var linefeeds = false
   /// Line ends are lost between the chip and the host (fault `no-lf-cr`).
   var losesLineEnds = false
-  /// The faults `no-checksum`, `bare-zeros` and `hollow-protocol`.
-  var losesChecksums = false
-  var padsBare = false
-  var searchesAlways = false
+  /// The faults `no-checksum`, `pad-zeros` and `ignore-protocol`.
+  var omitsChecksums = false
+  var padsWithoutHeaders = false
+  var alwaysDetectsProtocol = false
   var spaces = true
   var headers = false
-  var lengthDigit = false
+  var displaysDLC = false
   var autoFormat = true
   var flowControl = true
   /// ATM1: a selected protocol survives a reset.
@@ -36,11 +36,11 @@ struct AdapterSettings: Sendable, Equatable {
   var flowMode = 0
   var flowHeader: UInt32?
   var flowData: [UInt8] = []
-  var busProtocol = BusProtocol()
+  var obdProtocol = OBDProtocol()
 
   static let defaultTimeout = 0x32
   private static let switches: [String: WritableKeyPath<AdapterSettings, Bool> & Sendable] = [
-    "E": \.echo, "L": \.linefeeds, "S": \.spaces, "H": \.headers, "D": \.lengthDigit, "CAF": \.autoFormat, "CFC": \.flowControl,
+    "E": \.echo, "L": \.linefeeds, "S": \.spaces, "H": \.headers, "D": \.displaysDLC, "CAF": \.autoFormat, "CFC": \.flowControl,
     "M": \.memory,
   ]
   /// Commands that are acknowledged and have no effect in this simulation.
@@ -54,24 +54,24 @@ struct AdapterSettings: Sendable, Equatable {
     }
     if AdapterSettings.commandsWithoutEffect.contains(command) { return true }
     func argument(of name: String) -> Substring? { command.hasPrefix(name) ? command.dropFirst(name.count) : nil }
-    if let text = argument(of: "CRA") { return receive(text) }
-    if command == "AR" { return receive("") }
+    if let text = argument(of: "CRA") { return setReceiveFilter(text) }
+    if command == "AR" { return setReceiveFilter("") }
     // K-lines have no filter in this simulation.
     if let text = argument(of: "SR") { return AdapterSettings.byte(text) != nil }
     if let text = argument(of: "FCSH") { return store(AdapterSettings.address(text), \.flowHeader) }
     if let text = argument(of: "FCSD") { return store(AdapterSettings.bytes(text, upTo: 5), \.flowData) }
-    if let text = argument(of: "FCSM") { return control(text) }
+    if let text = argument(of: "FCSM") { return setFlowControlMode(text) }
     if let text = argument(of: "CF") { return store(AdapterSettings.address(text), \.filter) }
     if let text = argument(of: "CM") { return store(AdapterSettings.address(text), \.mask) }
     if let text = argument(of: "CP") { return store(AdapterSettings.byte(text).flatMap { $0 < 0x20 ? $0 : nil }, \.priority) }
-    if let text = argument(of: "SH") { return address(as: text) }
+    if let text = argument(of: "SH") { return setHeader(text) }
     if let text = argument(of: "AT") { return store(text.count == 1 ? Int(text).flatMap { $0 <= 2 ? $0 : nil } : nil, \.adaptive) }
     if let text = argument(of: "ST"), (1...2).contains(text.count), let value = Int(text, radix: 16), value >= 0 {
       timeout = value == 0 ? AdapterSettings.defaultTimeout : value
       exactTimeout = nil
       return true
     }
-    if let text = argument(of: "SP") ?? argument(of: "TP") { return store(BusProtocol(text), \.busProtocol) }
+    if let text = argument(of: "SP") ?? argument(of: "TP") { return store(OBDProtocol(text), \.obdProtocol) }
     return false
   }
 
@@ -86,7 +86,7 @@ struct AdapterSettings: Sendable, Equatable {
   }
 
   /// ATSH: 8 digits set the whole identifier, fewer keep the priority bits.
-  private mutating func address(as text: Substring) -> Bool {
+  private mutating func setHeader(_ text: Substring) -> Bool {
     guard let number = AdapterSettings.address(text) else { return false }
     if text.count == 8 { priority = UInt8(number >> 24 & 0x1F) }
     header = number & 0xFF_FFFF
@@ -94,7 +94,7 @@ struct AdapterSettings: Sendable, Equatable {
   }
 
   /// ATCRA: one id, with X for any digit; without an argument the defaults of the protocol.
-  private mutating func receive(_ text: Substring) -> Bool {
+  private mutating func setReceiveFilter(_ text: Substring) -> Bool {
     if text.isEmpty { (filter, mask) = (nil, nil) }
     guard !text.isEmpty else { return true }
     guard text.count != 6, let id = AdapterSettings.address(String(text.map { $0 == "X" ? "0" : $0 })[...]) else { return false }
@@ -103,7 +103,7 @@ struct AdapterSettings: Sendable, Equatable {
   }
 
   /// ATFCSM: modes 1 and 2 require their header and data to be set.
-  private mutating func control(_ text: Substring) -> Bool {
+  private mutating func setFlowControlMode(_ text: Substring) -> Bool {
     switch text {
     case "0": break
     case "1": guard flowHeader != nil, !flowData.isEmpty else { return false }

@@ -55,7 +55,7 @@ public struct AdapterTiming: Sendable, Equatable {
   }
 
   /// The transmission time of a frame, with the gap before it.
-  func duration(of frame: BusFrame) -> Nanoseconds {
+  func duration(of frame: OBDFrame) -> Nanoseconds {
     frame.bus.isCAN ? self.frame : linePause + lineByte * Nanoseconds(frame.data.count + 4)
   }
 

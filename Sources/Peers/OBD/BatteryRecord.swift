@@ -5,11 +5,11 @@
 //   12-13 voltage /10 V · 14s max and 15s min temperature · 16-20s modules 1-5 · 22s inlet · 23 max cell /50 V, 24 its number
 //   25 min cell, 26 its number · 27 fan status, 28 fan Hz · 29 12 V battery /10 V · 30-33 in and 34-37 out /10 Ah
 //   38-41 in and 42-45 out /10 kWh · 46-49 operating time s · 50 ignition bits · 51-52 inverter V · 53-54s and 55-56s rpm
-//   57-58 isolation kΩ        (counted from the first byte after the echoed identifier: 59 bytes)
+//   57-58 isolation resistance kΩ        (counted from the first byte after the echoed identifier: 59 bytes)
 
 /// The constant fields of the battery record of a car.
 struct BatteryRecord: Sendable {
-  var head: [UInt8]  // positive response and identifier
+  var header: [UInt8]  // positive response and identifier
   var fields: UInt32
   var power: (charge: UInt16, discharge: UInt16)
   var status: UInt8
@@ -17,33 +17,33 @@ struct BatteryRecord: Sendable {
   var ignition: UInt8
   var isolation: UInt16
   /// The car has one motor, whose speed is in the record twice.
-  var copiesMotor = false
+  var repeatsMotorSpeed = false
 
-  func bytes(_ moment: DriveCycle.Moment, cells: Double, supply: Int) -> [UInt8] {
-    let temperature = Int(moment.batteryTemperature)
-    let cell = BatteryRecord.cell(moment, cells)
-    var record = BigEndian(head)
+  func bytes(_ sample: DriveCycle.Sample, cells: Double, supplyMillivolts: Int) -> [UInt8] {
+    let temperature = Int(sample.batteryTemperature)
+    let cell = BatteryRecord.cell(sample, cells)
+    var record = BigEndian(header)
     record.add(fields)
-    record.add(UInt8(clamping: Int((moment.stateOfCharge * 2).rounded())))
+    record.add(UInt8(clamping: Int((sample.stateOfCharge * 2).rounded())))
     record.add(power.charge)
     record.add(power.discharge)
     record.add(status)
-    record.add(Int16(clamping: Int((moment.current * 10).rounded())))
-    record.add(UInt16(clamping: Int((moment.voltage * 10).rounded())))
+    record.add(Int16(clamping: Int((sample.current * 10).rounded())))
+    record.add(UInt16(clamping: Int((sample.voltage * 10).rounded())))
     for offset in [1, -1, 0, 1, 0, -1, 0] { record.add(Int8(clamping: temperature + offset)) }
     record.add(UInt8(0))
     record.add(inlet)
     record.add([cell &+ 1, BatteryRecord.highest, cell, cells > 112 ? 113 : 65] as [UInt8])
-    record.add([0, 0, UInt8(clamping: (supply + 50) / 100)] as [UInt8])
+    record.add([0, 0, UInt8(clamping: (supplyMillivolts + 50) / 100)] as [UInt8])
     // The counters do not start at 0.
-    for (base, driven) in [(3184, moment.chargeIn), (3026, moment.chargeOut), (2210, moment.energyIn), (2058, moment.energyOut)] {
+    for (base, driven) in [(3184, sample.chargeIn), (3026, sample.chargeOut), (2210, sample.energyIn), (2058, sample.energyOut)] {
       record.add(UInt32(clamping: Int((Double(base) + driven) * 10)))
     }
-    record.add(UInt32(clamping: 2_301_462 + Int(moment.seconds)))
+    record.add(UInt32(clamping: 2_301_462 + Int(sample.seconds)))
     record.add(ignition)
-    record.add(UInt16(clamping: Int(moment.voltage.rounded())))
-    let motorSpeed = Int16(clamping: Int(moment.motorSpeed.rounded()))
-    record.add([motorSpeed, copiesMotor ? motorSpeed : 0])
+    record.add(UInt16(clamping: Int(sample.voltage.rounded())))
+    let motorSpeed = Int16(clamping: Int(sample.motorSpeed.rounded()))
+    record.add([motorSpeed, repeatsMotorSpeed ? motorSpeed : 0])
     record.add(isolation)
     return record.bytes
   }
@@ -52,7 +52,7 @@ struct BatteryRecord: Sendable {
   static let highest: UInt8 = 19
 
   /// The voltage of the other cells in 1/50 V.
-  static func cell(_ moment: DriveCycle.Moment, _ cells: Double) -> UInt8 {
-    UInt8(clamping: Int((moment.voltage * 10).rounded() * 5 / cells))
+  static func cell(_ sample: DriveCycle.Sample, _ cells: Double) -> UInt8 {
+    UInt8(clamping: Int((sample.voltage * 10).rounded() * 5 / cells))
   }
 }

@@ -16,7 +16,7 @@ struct DriveCycle: Sendable {
   }
 
   /// All changing values at one instant.
-  struct Moment: Sendable {
+  struct Sample: Sendable {
     var seconds: Double
     var speed: Double  // km/h, negative in reverse
     var motorSpeed: Double  // rpm, of the same sign
@@ -55,7 +55,7 @@ struct DriveCycle: Sendable {
     back = DriveCycle.table { max(0, -current($0)) }
   }
 
-  func moment(_ seconds: Double) -> Moment {
+  func sample(_ seconds: Double) -> Sample {
     let seconds = max(0, seconds)
     let current = self.current(seconds)
     let chargeOut = DriveCycle.total(out, seconds) / 3600
@@ -63,7 +63,7 @@ struct DriveCycle: Sendable {
     // The cycle repeats without charging, so the battery stays at 5 % in the end.
     let stateOfCharge = max(5, car.startOfCharge - (chargeOut - chargeIn) / car.capacity * 100)
     let speed = DriveCycle.motion(seconds).speed
-    return Moment(
+    return Sample(
       seconds: seconds, speed: speed, motorSpeed: speed * car.motorTurns, current: current,
       voltage: car.cells * DriveCycle.cellVoltage(stateOfCharge) - current * car.resistance, stateOfCharge: stateOfCharge,
       chargeOut: chargeOut, chargeIn: chargeIn,

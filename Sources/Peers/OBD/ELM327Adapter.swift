@@ -17,7 +17,7 @@ public struct ELM327Adapter: Machine {
     /// Any byte before this instant aborts the running command.
     case busy(until: Instant)
     /// Input is ignored before this instant.
-    case deaf(until: Instant)
+    case unresponsive(until: Instant)
     /// Prints random bytes without end.
     case babbling
   }
@@ -40,7 +40,7 @@ public struct ELM327Adapter: Machine {
   var sendQueue: SendQueue
   var phase = Phase.ready
   /// The protocol that survives a reset.
-  var storedProtocol = BusProtocol()
+  var storedProtocol = OBDProtocol()
   /// The command that a lone CR repeats.
   var lastCommand: [UInt8] = []
   /// The number of requests to the car so far.
@@ -48,12 +48,12 @@ public struct ELM327Adapter: Machine {
   /// The indices of one-time faults that have occurred.
   var triggered: Set<Int> = []
   /// Frames that are held back until the next request, and frames that arrive after the prompt.
-  var stale: [BusFrame] = []
+  var stale: [OBDFrame] = []
   var late: [Arrival] = []
   /// The times of the low-power warning and of the sleep.
   var lowPower: LowPower?
   /// STSLU: sleep after 20 min without input. Only the setting is simulated.
-  var sleepsUnused = false
+  var sleepsWhenIdle = false
   /// The link is to be reset when everything is sent.
   var closesLink = false
   private var line: [UInt8] = []
@@ -85,9 +85,9 @@ public struct ELM327Adapter: Machine {
   private var afterReset: AdapterSettings {
     var settings = AdapterSettings()
     settings.losesLineEnds = hasFault(.noLineEnds)
-    settings.losesChecksums = hasFault(.noChecksum)
-    settings.padsBare = hasFault(.bareZeros)
-    settings.searchesAlways = hasFault(.hollowProtocol)
+    settings.omitsChecksums = hasFault(.noChecksum)
+    settings.padsWithoutHeaders = hasFault(.padsZeros)
+    settings.alwaysDetectsProtocol = hasFault(.ignoresProtocol)
     return settings
   }
 
@@ -126,7 +126,7 @@ public struct ELM327Adapter: Machine {
     unplug(at: now)
     restoreDefaults()
     connections += 1
-    phase = hasFault(.onceOnly) && connections > 1 ? .deaf(until: .max) : .ready
+    phase = hasFault(.onceOnly) && connections > 1 ? .unresponsive(until: .max) : .ready
   }
 
   private mutating func unplug(at now: Instant) {
@@ -134,12 +134,12 @@ public struct ELM327Adapter: Machine {
     line = []
     (stale, late, lowPower) = ([], [], nil)
     closesLink = false
-    phase = .deaf(until: .max)
+    phase = .unresponsive(until: .max)
   }
 
   mutating func restoreDefaults() {
     settings = afterReset
-    settings.busProtocol = storedProtocol
+    settings.obdProtocol = storedProtocol
     lastCommand = []
   }
 
@@ -150,9 +150,9 @@ public struct ELM327Adapter: Machine {
     switch phase {
     case .ready: break
     case .babbling: return
-    case .deaf(let end) where now < end: return
+    case .unresponsive(let end) where now < end: return
     case .busy(let end) where now < end: return interrupt(at: now)
-    case .deaf, .busy: phase = .ready
+    case .unresponsive, .busy: phase = .ready
     }
     guard sendQueue.waiting < ELM327Adapter.maxWaiting else { return }
     switch byte {
@@ -188,7 +188,7 @@ public struct ELM327Adapter: Machine {
     } else if command.starts(with: Array("ST".utf8)) {
       runSTCommand(String(decoding: command.dropFirst(2), as: UTF8.self), at: now, from: start)
     } else {
-      request(command, at: now, from: start)
+      runRequest(command, at: now, from: start)
     }
     if case .ready = phase, sendQueue.end > now { phase = .busy(until: sendQueue.end) }
   }

@@ -32,7 +32,7 @@ public struct ElectricCar: Car {
   /// The number of cells in series.
   var cells: Double { cycle.car.cells }
   /// The first byte of a positive response: 62, or 61 for the older car.
-  var service: UInt8 { record.head[0] }
+  var service: UInt8 { record.header[0] }
 
   /// Creates a car that started to drive at `origin`.
   public init(_ model: Model = .eGMP, origin: Instant = 0) { self.init(model, Ignition(origin: origin)) }
@@ -45,16 +45,16 @@ public struct ElectricCar: Car {
     case .eGMP:
       (padding, vin, cycle) = (0xAA, "KNAC381AVN5000042", ElectricCar.longRange)
       record = BatteryRecord(
-        head: [0x62, 0x01, 0x01], fields: 0xEFFB_E7EF, power: (0, 0), status: 0, inlet: 0x24, ignition: 0, isolation: 3000)
+        header: [0x62, 0x01, 0x01], fields: 0xEFFB_E7EF, power: (0, 0), status: 0, inlet: 0x24, ignition: 0, isolation: 3000)
     case .ioniq28:
       (padding, vin, cycle) = (0x00, "KMHC851JFHU000042", ElectricCar.small)
       record = BatteryRecord(
-        head: [0x61, 0x01], fields: 0xFFFF_FFFF, power: (9000, 9800), status: 0x03, inlet: 17, ignition: 0x0D, isolation: 1000)
+        header: [0x61, 0x01], fields: 0xFFFF_FFFF, power: (9000, 9800), status: 0x03, inlet: 17, ignition: 0x0D, isolation: 1000)
     case .kona:
       (padding, vin, cycle) = (0x00, "KMHK581HFMU000042", ElectricCar.crossover)
       record = BatteryRecord(
-        head: [0x62, 0x01, 0x01], fields: 0xFFF7_E7FF, power: (9800, 17_000), status: 0x01, inlet: 17, ignition: 0x0D, isolation: 3000,
-        copiesMotor: true)
+        header: [0x62, 0x01, 0x01], fields: 0xFFF7_E7FF, power: (9800, 17_000), status: 0x01, inlet: 17, ignition: 0x0D, isolation: 3000,
+        repeatsMotorSpeed: true)
     }
   }
 
@@ -66,7 +66,7 @@ public struct ElectricCar: Car {
     .init(mass: 1760, rolling: 150, drag: 0.38, motorTurns: 67.2, cells: 98, resistance: 0.08, capacity: 180, startOfCharge: 66))
 
   /// The state of the drive.
-  func moment(at now: Instant) -> DriveCycle.Moment { cycle.moment(Double(ignition.drivingTime(at: now)) / 1e9) }
+  func sample(at now: Instant) -> DriveCycle.Sample { cycle.sample(Double(ignition.drivingTime(at: now)) / 1e9) }
 
   /// The voltage in mV. The DC-DC converter charges the 12 V battery while the ignition is on.
   public func supply(at now: Instant) -> Int { ignition.supply(14_400, in: [.on, .run], at: now) }
@@ -89,15 +89,17 @@ public struct ElectricCar: Car {
     guard let records = records(of: unit) else { return nil }
     // ECUs without OBD-II services do not respond to functional requests.
     if service == 0x3E { return isForAll && unit != ElectricCar.battery ? nil : present(request) }
-    if service == 0x19, self.record.head[0] == 0x62 { return codes(of: unit, to: request) }
-    let head = record.head
-    guard service &+ 0x40 == head[0] else { return Reply.refusal(service, 0x11) }
-    guard request.count == head.count else { return Reply.refusal(service, 0x13) }
+    if service == 0x19, self.record.header[0] == 0x62 { return codes(of: unit, to: request) }
+    let header = record.header
+    guard service &+ 0x40 == header[0] else { return Reply.refusal(service, 0x11) }
+    guard request.count == header.count else { return Reply.refusal(service, 0x13) }
     let identifier = request.dropFirst().reduce(0) { $0 << 8 | UInt16($1) }
-    let (moment, supply) = (moment(at: now), supply(at: now))
-    if unit == ElectricCar.battery, request.dropFirst() == head.dropFirst() { return record.bytes(moment, cells: cells, supply: supply) }
+    let (sample, supply) = (sample(at: now), supply(at: now))
+    if unit == ElectricCar.battery, request.dropFirst() == header.dropFirst() {
+      return record.bytes(sample, cells: cells, supplyMillivolts: supply)
+    }
     guard let record = records[identifier] else { return Reply.refusal(service, service == 0x22 ? 0x31 : 0x12) }
-    return [service &+ 0x40] + request.dropFirst() + record(self, moment, supply)
+    return [service &+ 0x40] + request.dropFirst() + record(self, sample, supply)
   }
 
   /// UDS service 19 02: the brakes have a code of a wheel speed sensor, the other ECUs none.
@@ -110,8 +112,8 @@ public struct ElectricCar: Car {
     switch (service, request.dropFirst().first) {
     case (0x3E, _): return present(request)
     case (0x01, .some) where request.count <= 7 && model != .kona:
-      let moment = moment(at: now)
-      let values = request.dropFirst().flatMap { parameter($0, moment, now) }
+      let sample = sample(at: now)
+      let values = request.dropFirst().flatMap { parameter($0, sample, now) }
       return values.isEmpty ? nil : [0x41] + values
     case (0x09, 0x00): return [0x49, 0x00, 0x40, 0, 0, 0]
     case (0x09, 0x02): return [0x49, 0x02, 0x01] + Array(vin.utf8)
@@ -121,13 +123,13 @@ public struct ElectricCar: Car {
   }
 
   /// The number and value of a PID of service 01; empty if it is not supported.
-  private func parameter(_ number: UInt8, _ moment: DriveCycle.Moment, _ now: Instant) -> [UInt8] {
+  private func parameter(_ number: UInt8, _ sample: DriveCycle.Sample, _ now: Instant) -> [UInt8] {
     var value = BigEndian([number])
     switch number {
     case 0x00: value.add(UInt32(0x0818_0001))  // 05, 0C, 0D, and the next bitmap
-    case 0x05: value.add(UInt8(clamping: Int(moment.coolantTemperature) + 40))
-    case 0x0C: value.add(UInt16(clamping: Int((abs(moment.motorSpeed) * 4).rounded())))
-    case 0x0D: value.add(UInt8(clamping: Int(abs(moment.speed).rounded())))
+    case 0x05: value.add(UInt8(clamping: Int(sample.coolantTemperature) + 40))
+    case 0x0C: value.add(UInt16(clamping: Int((abs(sample.motorSpeed) * 4).rounded())))
+    case 0x0D: value.add(UInt8(clamping: Int(abs(sample.speed).rounded())))
     case 0x20: value.add(UInt32(0x0000_0001))
     case 0x40: value.add(UInt32(0x4000_0000))  // 42
     case 0x42: value.add(UInt16(clamping: supply(at: now)))

@@ -14,7 +14,7 @@
 //   7A0 22C00B     from 4 on, each tyre: /5 psi, °C + 50, stride 4 (E-GMP 5)
 
 extension ElectricCar {
-  typealias DataRecord = @Sendable (ElectricCar, DriveCycle.Moment, Int) -> [UInt8]
+  typealias DataRecord = @Sendable (ElectricCar, DriveCycle.Sample, Int) -> [UInt8]
 
   /// The data records of an ECU by identifier; nil if this car has no such ECU.
   func records(of unit: UInt32) -> [UInt16: DataRecord]? { (model == .ioniq28 ? ElectricCar.older : ElectricCar.newer[model])?[unit] }
@@ -36,11 +36,11 @@ extension ElectricCar {
     return [.kona: common, .eGMP: common.merging(more) { records, more in records.merging(more) { first, _ in first } }]
   }()
 
-  private static let state: DataRecord = { car, moment, _ in
+  private static let state: DataRecord = { car, sample, _ in
     let isEGMP = car.model == .eGMP
     var record = Layout(43)
     record.put(isEGMP ? [0xFF, 0xFB, 0x74, 0x0F] : car.model == .kona ? [0xFF, 0xF7, 0xE7, 0xFF] : [0xFF, 0xFF, 0xFF, 0xFF], at: 0)
-    let temperature = moment.batteryTemperature
+    let temperature = sample.batteryTemperature
     for (place, offset) in [0.0, 1, 0, 0, -1, 0, 0].enumerated() { record.put(signed: temperature + offset, at: 9 + place) }
     let power: (charge: Double, discharge: Double) = isEGMP ? (277, 277) : car.model == .kona ? (98, 170) : (90, 98)
     record.put(power.charge * 100, bytes: 2, at: 16)
@@ -48,10 +48,10 @@ extension ElectricCar {
     record.put([1], at: 20)
     record.put([80], at: 22)
     for heater in 23...24 { record.put(signed: temperature + 3, at: heater) }
-    let display = max(0, moment.stateOfCharge - 0.5)
+    let display = max(0, sample.stateOfCharge - 0.5)
     record.put(car.model == .ioniq28 ? 960 : 1000, bytes: 2, at: 25)
     if isEGMP {
-      record.put(77_400 * moment.stateOfCharge / 100 / 2, bytes: 2, at: 28)
+      record.put(77_400 * sample.stateOfCharge / 100 / 2, bytes: 2, at: 28)
       for place in 39...42 { record.put(signed: temperature, at: place) }
     } else {
       record.put([7], at: 27)
@@ -64,8 +64,8 @@ extension ElectricCar {
 
   /// The voltages of 32 cells, starting at cell 32 · `part` + 1.
   private static func cells(_ part: Int) -> DataRecord {
-    { car, moment, _ in
-      let usual = BatteryRecord.cell(moment, car.cells)
+    { car, sample, _ in
+      let usual = BatteryRecord.cell(sample, car.cells)
       let voltages = (1...32).map { place -> UInt8 in
         let number = part * 32 + place
         return Double(number) > car.cells ? 0 : number == Int(BatteryRecord.highest) ? usual &+ 1 : usual
@@ -74,19 +74,19 @@ extension ElectricCar {
     }
   }
 
-  private static let coolant: DataRecord = { _, moment, _ in
+  private static let coolant: DataRecord = { _, sample, _ in
     var record = Layout(40)
     record.put([0xFF, 0xFF, 0xFF, 0xFF], at: 0)
-    record.put(signed: moment.coolantTemperature, at: 4)
+    record.put(signed: sample.coolantTemperature, at: 4)
     return record.bytes
   }
 
-  private static let vehicle: DataRecord = { car, moment, _ in
+  private static let vehicle: DataRecord = { car, sample, _ in
     var record = Layout(22)
     record.put([0xFF, 0xE0, 0x00, 0x00], at: 0)
-    record.put([moment.speed > 0 ? 0x08 : moment.speed < 0 ? 0x02 : 0x01], at: 5)
-    record.put(car.pedal(moment) * 2, bytes: 1, at: 12)
-    record.put(little: moment.speed / 1.609344 * 100, at: 13)
+    record.put([sample.speed > 0 ? 0x08 : sample.speed < 0 ? 0x02 : 0x01], at: 5)
+    record.put(car.pedal(sample) * 2, bytes: 1, at: 12)
+    record.put(little: sample.speed / 1.609344 * 100, at: 13)
     return record.bytes
   }
 
@@ -97,22 +97,22 @@ extension ElectricCar {
     return record.bytes
   }
 
-  private static let motor: DataRecord = { _, moment, _ in
+  private static let motor: DataRecord = { _, sample, _ in
     var record = Layout(24)
-    record.put(signed: moment.coolantTemperature + 4, at: 14)
-    record.put(signed: moment.coolantTemperature + 11, at: 15)
+    record.put(signed: sample.coolantTemperature + 4, at: 14)
+    record.put(signed: sample.coolantTemperature + 11, at: 15)
     return record.bytes
   }
 
-  private static let pedal: DataRecord = { car, moment, supply in
+  private static let pedal: DataRecord = { car, sample, supply in
     var record = Layout(31)
-    record.put(little: car.pedal(moment) * 512, at: 8)
-    record.put(little: moment.speed * 64, at: 10)
+    record.put(little: car.pedal(sample) * 512, at: 8)
+    record.put(little: sample.speed * 64, at: 10)
     record.put(little: Double(supply) / 0.4883, at: 12)
     return record.bytes
   }
 
-  private static let charger: DataRecord = { _, moment, supply in
+  private static let charger: DataRecord = { _, sample, supply in
     var record = Layout(46)
     record.put([131], at: 9)
     record.put(Double(supply), bytes: 2, at: 10)
@@ -121,40 +121,40 @@ extension ElectricCar {
     record.put((327 - 1.25) * 100, bytes: 2, at: 18)
     record.put([88], at: 20)
     record.put(Double(supply) - 6000, bytes: 2, at: 21)
-    record.put((moment.batteryTemperature + 40) * 2, bytes: 1, at: 24)
+    record.put((sample.batteryTemperature + 40) * 2, bytes: 1, at: 24)
     return record.bytes
   }
 
-  private static let brakes: DataRecord = { _, moment, _ in
+  private static let brakes: DataRecord = { _, sample, _ in
     var record = Layout(43)
-    record.put(abs(moment.speed), bytes: 1, at: 6)
-    for wheel in 10...13 { record.put(abs(moment.speed), bytes: 1, at: wheel) }
-    record.put([moment.speed > 0 ? 4 : moment.speed < 0 ? 2 : 1], at: 8)
+    record.put(abs(sample.speed), bytes: 1, at: 6)
+    for wheel in 10...13 { record.put(abs(sample.speed), bytes: 1, at: wheel) }
+    record.put([sample.speed > 0 ? 4 : sample.speed < 0 ? 2 : 1], at: 8)
     return record.bytes
   }
 
-  private static let climate: DataRecord = { car, moment, _ in
+  private static let climate: DataRecord = { car, sample, _ in
     var record = Layout(36)
     record.put([0x7E, 0x50], at: 0)
-    record.put((14 + 7 * moment.seconds / (moment.seconds + 240) + 40) * 2, bytes: 1, at: 5)
+    record.put((14 + 7 * sample.seconds / (sample.seconds + 240) + 40) * 2, bytes: 1, at: 5)
     record.put((11.5 + 40) * 2, bytes: 1, at: 6)
-    if car.model == .eGMP { record.put(abs(moment.speed), bytes: 1, at: 29) }
+    if car.model == .eGMP { record.put(abs(sample.speed), bytes: 1, at: 29) }
     return record.bytes
   }
 
-  private static let instruments: DataRecord = { _, moment, _ in
+  private static let instruments: DataRecord = { _, sample, _ in
     var record = Layout(12)
     record.put([0xE0, 0x00, 0x00, 0x00], at: 0)
-    record.put(15_230 + moment.distance, bytes: 3, at: 6)
+    record.put(15_230 + sample.distance, bytes: 3, at: 6)
     return record.bytes
   }
 
-  private static let tyres: DataRecord = { car, moment, _ in
+  private static let tyres: DataRecord = { car, sample, _ in
     let stride = car.model == .eGMP ? 5 : 4
     var record = Layout(car.model == .eGMP ? 33 : 4 + 4 * stride)
     record.put([0xFF, 0xFF, 0x00, 0x00], at: 0)
     for (tyre, pressure) in [36.2, 36.4, 35.8, 36.0].enumerated() {
-      let warmth = 8 * moment.seconds / (moment.seconds + 900)
+      let warmth = 8 * sample.seconds / (sample.seconds + 900)
       record.put((pressure + warmth / 6) * 5, bytes: 1, at: 4 + tyre * stride)
       record.put(12 + warmth + 50, bytes: 1, at: 5 + tyre * stride)
     }
@@ -162,7 +162,7 @@ extension ElectricCar {
   }
 
   /// The accelerator pedal position in %, from the power drawn.
-  func pedal(_ moment: DriveCycle.Moment) -> Double {
-    moment.speed == 0 ? 0 : min(100, max(0, moment.current) * moment.voltage / 1500)
+  func pedal(_ sample: DriveCycle.Sample) -> Double {
+    sample.speed == 0 ? 0 : min(100, max(0, sample.current) * sample.voltage / 1500)
   }
 }

@@ -6,24 +6,24 @@ struct Layout: Sendable {
 
   init(_ count: Int) { bytes = Array(repeating: 0, count: count) }
 
-  mutating func put(_ more: [UInt8], at place: Int) {
-    for (offset, byte) in more.enumerated() where bytes.indices.contains(place + offset) { bytes[place + offset] = byte }
+  mutating func put(_ more: [UInt8], at offset: Int) {
+    for (index, byte) in more.enumerated() where bytes.indices.contains(offset + index) { bytes[offset + index] = byte }
   }
 
   /// Puts a big-endian number of `count` bytes; a negative one in two's complement.
-  mutating func put(_ number: Double, bytes count: Int, at place: Int) {
+  mutating func put(_ number: Double, bytes count: Int, at offset: Int) {
     let maximum = Double(1 << (8 * count)) - 1
     let value = Int(max(-maximum / 2, min(maximum, number.rounded())))
-    put((0..<count).reversed().map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }, at: place)
+    put((0..<count).reversed().map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }, at: offset)
   }
 
   /// Puts a signed byte.
-  mutating func put(signed number: Double, at place: Int) { put(max(-128, min(127, number)), bytes: 1, at: place) }
+  mutating func put(signed number: Double, at offset: Int) { put(max(-128, min(127, number)), bytes: 1, at: offset) }
 
   /// Puts a signed little-endian number of two bytes.
-  mutating func put(little number: Double, at place: Int) {
+  mutating func put(little number: Double, at offset: Int) {
     let value = Int16(max(-32_768, min(32_767, number.rounded())))
-    put([UInt8(truncatingIfNeeded: value), UInt8(truncatingIfNeeded: value >> 8)], at: place)
+    put([UInt8(truncatingIfNeeded: value), UInt8(truncatingIfNeeded: value >> 8)], at: offset)
   }
 }
 
@@ -31,8 +31,8 @@ struct Layout: Sendable {
 struct BigEndian {
   private(set) var bytes: [UInt8]
 
-  init(_ head: [UInt8]) {
-    bytes = head
+  init(_ header: [UInt8]) {
+    bytes = header
     bytes.reserveCapacity(64)
   }
 

@@ -49,8 +49,8 @@ public struct PetrolCar: Car {
     var replies: [Reply] = []
     for index in units.indices where isForAll || bus.isAddress(address, of: units[index].number) {
       let state = state(units[index], at: now)
-      if service == 0x04, request.count == 1, !state.moment.isRunning {
-        units[index].memory.clear(state.moment.seconds, state.moment.distance)
+      if service == 0x04, request.count == 1, !state.sample.isRunning {
+        units[index].memory.clear(state.sample.seconds, state.sample.distance)
       }
       for payload in answers(of: units[index], to: request, service, state) where !(isForAll && isSuppressed(payload)) {
         // The TCM is a little slower. On a K-line responses follow each other.
@@ -59,8 +59,8 @@ public struct PetrolCar: Car {
       }
     }
     if bus.isCAN, !isForAll, bus.isAddress(address, of: RearAxleECU.number) {
-      let moment = PetrolDrive.moment(Double(ignition.drivingTime(at: now)) / 1e9, isRunning: ignition.time(in: [.run], at: now) != nil)
-      replies += axle.answers(to: request, moment).map { Reply(id: bus.source(of: RearAxleECU.number), payload: $0) }
+      let sample = PetrolDrive.sample(Double(ignition.drivingTime(at: now)) / 1e9, isRunning: ignition.time(in: [.run], at: now) != nil)
+      replies += axle.answers(to: request, sample).map { Reply(id: bus.source(of: RearAxleECU.number), payload: $0) }
     }
     return replies
   }
@@ -73,8 +73,8 @@ public struct PetrolCar: Car {
   private func state(_ unit: Unit, at now: Instant) -> PetrolState {
     let time = ignition.time(in: [.run], at: now)
     return PetrolState(
-      moment: PetrolDrive.moment(Double(ignition.drivingTime(at: now)) / 1e9, isRunning: time != nil), memory: unit.memory,
-      supply: supply(at: now), running: Double(time ?? 0) / 1e9)
+      sample: PetrolDrive.sample(Double(ignition.drivingTime(at: now)) / 1e9, isRunning: time != nil), memory: unit.memory,
+      supplyMillivolts: supply(at: now), running: Double(time ?? 0) / 1e9)
   }
 
   /// The response messages of an ECU; on a K-line there may be several.
@@ -94,7 +94,7 @@ public struct PetrolCar: Car {
       return codes(unit.memory.codes(of: service), service)
     case 0x04:
       // The running engine prevents clearing in both ECUs.
-      return [state.moment.isRunning ? Reply.refusal(0x04, 0x22) : [0x44]]
+      return [state.sample.isRunning ? Reply.refusal(0x04, 0x22) : [0x44]]
     case 0x06 where bus.isCAN && unit.isEngine:
       guard let number = arguments.first, arguments.count == 1 else { return [] }
       if number % 0x20 == 0 {
@@ -116,7 +116,8 @@ public struct PetrolCar: Car {
   private func frozen(_ arguments: ArraySlice<UInt8>, of unit: Unit) -> [UInt8]? {
     guard arguments.count % 2 == 0, (2...(bus.isCAN ? 6 : 2)).contains(arguments.count) else { return nil }
     let frozen = PetrolState(
-      moment: PetrolDrive.moment(PetrolCar.frozenAt, isRunning: true), memory: unit.memory, supply: 14_200, running: PetrolCar.frozenAt)
+      sample: PetrolDrive.sample(PetrolCar.frozenAt, isRunning: true), memory: unit.memory, supplyMillivolts: 14_200,
+      running: PetrolCar.frozenAt)
     var values: [UInt8] = []
     for place in stride(from: arguments.startIndex, to: arguments.endIndex, by: 2) where arguments[place + 1] == 0 {
       let number = arguments[place]

@@ -5,7 +5,7 @@
 /// The engine on the drive cycle.
 struct PetrolDrive: Sendable {
   /// All changing values at one instant.
-  struct Moment: Sendable {
+  struct Sample: Sendable {
     var seconds: Double
     var isRunning: Bool
     var speed: Double  // km/h
@@ -30,7 +30,7 @@ struct PetrolDrive: Sendable {
   private static let gears: [(upTo: Double, turns: Double)] = [(22, 118), (42, 68), (66, 45), (90, 34), (105, 27), (.infinity, 23)]
   private static let spent = DriveCycle.table { fuelRate($0) / 3600 }
 
-  static func moment(_ seconds: Double, isRunning: Bool) -> Moment {
+  static func sample(_ seconds: Double, isRunning: Bool) -> Sample {
     let seconds = max(0, seconds)
     let motion = DriveCycle.motion(seconds)
     let engineSpeed = isRunning ? self.engineSpeed(motion.speed) : 0
@@ -39,7 +39,7 @@ struct PetrolDrive: Sendable {
     let airFlow = isRunning ? (fuelRate > 0 ? burnt : engineSpeed * 0.0016) : 0
     let load = isRunning ? airFlow / (engineSpeed / 120 * 1.6 * 1.184) * 100 : 0
     let demand = min(100, max(0, power(motion)) * 2.2)
-    return Moment(
+    return Sample(
       seconds: seconds, isRunning: isRunning, speed: isRunning ? motion.speed : 0, engineSpeed: engineSpeed, power: power(motion),
       load: load,
       airFlow: airFlow, fuelRate: fuelRate, throttle: isRunning ? min(96, 11 + load * 0.45) : 14,

@@ -4,17 +4,17 @@
 
 /// The state of the car that determines the values.
 struct PetrolState: Sendable {
-  var moment: PetrolDrive.Moment
+  var sample: PetrolDrive.Sample
   var memory: TroubleMemory
   /// The voltage at the connector in mV.
-  var supply: Int
+  var supplyMillivolts: Int
   /// Seconds since the engine start.
   var running: Double
 
   /// Seconds and kilometres since the codes were cleared, in this driving cycle or long before.
   var sinceCleared: (seconds: Double, distance: Double) {
-    guard let cleared = memory.cleared else { return (31_000 + moment.seconds, 407 + moment.distance) }
-    return (max(0, moment.seconds - cleared.seconds), max(0, moment.distance - cleared.distance))
+    guard let cleared = memory.cleared else { return (31_000 + sample.seconds, 407 + sample.distance) }
+    return (max(0, sample.seconds - cleared.seconds), max(0, sample.distance - cleared.distance))
   }
 }
 
@@ -24,55 +24,55 @@ enum PetrolParameters {
   /// The PIDs of the ECM.
   static let engine: [UInt8: Parameter] = [
     0x01: { $0.memory.readiness($0.sinceCleared.seconds) },
-    0x03: { [!$0.moment.isRunning ? 0 : $0.moment.overruns ? 0x04 : 0x02, 0] },
-    0x04: { percent(min(100, $0.moment.load)) },
-    0x05: { celsius(20 + 75 * $0.moment.warmth(60)) },
-    0x06: { trim($0.moment.overruns ? 0 : swing($0, 1.7) * 3) },
+    0x03: { [!$0.sample.isRunning ? 0 : $0.sample.overruns ? 0x04 : 0x02, 0] },
+    0x04: { percent(min(100, $0.sample.load)) },
+    0x05: { celsius(20 + 75 * $0.sample.warmth(60)) },
+    0x06: { trim($0.sample.overruns ? 0 : swing($0, 1.7) * 3) },
     0x07: { trim($0.memory.codes.isEmpty ? 2.3 : 9.4) },
-    0x08: { trim($0.moment.overruns ? 0 : swing($0, 1.3) * 2) },
+    0x08: { trim($0.sample.overruns ? 0 : swing($0, 1.3) * 2) },
     0x09: { _ in trim(1.6) },
-    0x0A: { [$0.moment.isRunning ? 128 : 0] },
-    0x0B: { byte($0.moment.isRunning ? 12 + $0.moment.load * 1.02 : 101) },
-    0x0C: { word($0.moment.engineSpeed * 4) },
-    0x0D: { byte(abs($0.moment.speed)) },
-    0x0E: { byte(((!$0.moment.isRunning ? 0 : $0.moment.overruns ? 20 : 32 - min(100, $0.moment.load) * 0.22) + 64) * 2) },
-    0x0F: { celsius(17 + 14 * $0.moment.warmth(200)) },
-    0x10: { word($0.moment.airFlow * 100) },
-    0x11: { percent($0.moment.throttle) },
+    0x0A: { [$0.sample.isRunning ? 128 : 0] },
+    0x0B: { byte($0.sample.isRunning ? 12 + $0.sample.load * 1.02 : 101) },
+    0x0C: { word($0.sample.engineSpeed * 4) },
+    0x0D: { byte(abs($0.sample.speed)) },
+    0x0E: { byte(((!$0.sample.isRunning ? 0 : $0.sample.overruns ? 20 : 32 - min(100, $0.sample.load) * 0.22) + 64) * 2) },
+    0x0F: { celsius(17 + 14 * $0.sample.warmth(200)) },
+    0x10: { word($0.sample.airFlow * 100) },
+    0x11: { percent($0.sample.throttle) },
     0x13: { _ in [0x03] },
-    0x14: { byte((0.45 + (($0.moment.isRunning ? swing($0, 1) : 0) * 0.35)) * 200) + trim($0.moment.overruns ? 0 : swing($0, 1.7) * 3) },
-    0x15: { byte(($0.moment.isRunning ? 0.66 : 0.45) * 200) + [0xFF] },
+    0x14: { byte((0.45 + (($0.sample.isRunning ? swing($0, 1) : 0) * 0.35)) * 200) + trim($0.sample.overruns ? 0 : swing($0, 1.7) * 3) },
+    0x15: { byte(($0.sample.isRunning ? 0.66 : 0.45) * 200) + [0xFF] },
     0x1C: { _ in [0x06] },
     0x1F: { word($0.running) },
-    0x21: { word($0.memory.codes.isEmpty ? 0 : 61 + $0.moment.distance) },
-    0x2F: { percent(max(2, 64 - $0.moment.fuel / 50 * 100)) },
+    0x21: { word($0.memory.codes.isEmpty ? 0 : 61 + $0.sample.distance) },
+    0x2F: { percent(max(2, 64 - $0.sample.fuel / 50 * 100)) },
     0x30: { [$0.memory.cleared == nil ? 41 : 0] },
     0x31: { word($0.sinceCleared.distance) },
     0x33: { _ in [101] },
-    0x34: { word(lambda($0) * 32_768) + word(($0.moment.overruns ? 2.6 : 128) * 256) },
-    0x3C: { word((($0.moment.isRunning ? 90 + 560 * $0.moment.warmth(60) + min(100, $0.moment.load) : 340) + 40) * 10) },
-    0x42: { word(Double($0.supply)) },
-    0x43: { word($0.moment.load * 255 / 100) },
-    0x44: { word(($0.moment.overruns ? 1.99 : 1) * 32_768) },
-    0x45: { percent(max(0, $0.moment.throttle - 11)) },
+    0x34: { word(lambda($0) * 32_768) + word(($0.sample.overruns ? 2.6 : 128) * 256) },
+    0x3C: { word((($0.sample.isRunning ? 90 + 560 * $0.sample.warmth(60) + min(100, $0.sample.load) : 340) + 40) * 10) },
+    0x42: { word(Double($0.supplyMillivolts)) },
+    0x43: { word($0.sample.load * 255 / 100) },
+    0x44: { word(($0.sample.overruns ? 1.99 : 1) * 32_768) },
+    0x45: { percent(max(0, $0.sample.throttle - 11)) },
     0x46: { _ in celsius(17) },
-    0x47: { percent($0.moment.throttle + 0.4) },
-    0x48: { percent($0.moment.throttle + 0.8) },
-    0x49: { percent($0.moment.pedal) },
-    0x4A: { percent($0.moment.pedal / 2) },
-    0x4B: { percent($0.moment.pedal) },
-    0x4C: { percent($0.moment.throttle) },
-    0x4D: { word($0.memory.codes.isEmpty ? 0 : 74 + $0.moment.seconds / 60) },
+    0x47: { percent($0.sample.throttle + 0.4) },
+    0x48: { percent($0.sample.throttle + 0.8) },
+    0x49: { percent($0.sample.pedal) },
+    0x4A: { percent($0.sample.pedal / 2) },
+    0x4B: { percent($0.sample.pedal) },
+    0x4C: { percent($0.sample.throttle) },
+    0x4D: { word($0.memory.codes.isEmpty ? 0 : 74 + $0.sample.seconds / 60) },
     0x4E: { word($0.sinceCleared.seconds / 60) },
     0x51: { _ in [0x01] },
-    0x5C: { celsius(20 + 82 * $0.moment.warmth(300)) },
-    0x5E: { word($0.moment.fuelRate * 20) },
-    0x61: { byte(torque($0.moment, demanded: true) + 125) },
-    0x62: { byte(torque($0.moment, demanded: false) + 125) },
+    0x5C: { celsius(20 + 82 * $0.sample.warmth(300)) },
+    0x5E: { word($0.sample.fuelRate * 20) },
+    0x61: { byte(torque($0.sample, demanded: true) + 125) },
+    0x62: { byte(torque($0.sample, demanded: false) + 125) },
     0x63: { _ in word(250) },
     0xA6: { state in
       var value = BigEndian([])
-      value.add(UInt32(clamping: Int((48_213 + state.moment.distance) * 10)))
+      value.add(UInt32(clamping: Int((48_213 + state.sample.distance) * 10)))
       return value.bytes
     },
   ]
@@ -80,10 +80,10 @@ enum PetrolParameters {
   /// The same for an ECM with its own scaling, reported in PIDs 4F and 50: maximum lambda 4, 2 mA, 510 kPa and 1000 g/s.
   static let scaledEngine: [UInt8: Parameter] = {
     let own: [UInt8: Parameter] = [
-      0x0B: { byte(($0.moment.isRunning ? 12 + $0.moment.load * 1.02 : 101) / 2) },
-      0x10: { word($0.moment.airFlow * 65.535) },
-      0x34: { word(lambda($0) * 16_383.75) + word($0.moment.overruns ? 54_067 : 32_768) },
-      0x44: { word(($0.moment.overruns ? 1.99 : 1) * 16_383.75) },
+      0x0B: { byte(($0.sample.isRunning ? 12 + $0.sample.load * 1.02 : 101) / 2) },
+      0x10: { word($0.sample.airFlow * 65.535) },
+      0x34: { word(lambda($0) * 16_383.75) + word($0.sample.overruns ? 54_067 : 32_768) },
+      0x44: { word(($0.sample.overruns ? 1.99 : 1) * 16_383.75) },
       0x4F: { _ in [4, 0, 2, 51] },
       0x50: { _ in [100, 0, 0, 0] },
     ]
@@ -93,9 +93,9 @@ enum PetrolParameters {
   /// The PIDs of the TCM.
   static let transmission: [UInt8: Parameter] = [
     0x01: { [UInt8($0.memory.codes.count) & 0x7F, 0x04, 0, 0] },
-    0x05: { celsius(20 + 66 * $0.moment.warmth(400)) },
-    0x0C: { word($0.moment.engineSpeed * 4) },
-    0x0D: { byte(abs($0.moment.speed)) },
+    0x05: { celsius(20 + 66 * $0.sample.warmth(400)) },
+    0x0C: { word($0.sample.engineSpeed * 4) },
+    0x0D: { byte(abs($0.sample.speed)) },
   ]
 
   /// The data of a PID or a bitmap; nil if it is not supported.
@@ -125,18 +125,18 @@ enum PetrolParameters {
   private static func percent(_ value: Double) -> [UInt8] { byte(value * 255 / 100) }
   private static func celsius(_ value: Double) -> [UInt8] { byte(value + 40) }
   private static func trim(_ value: Double) -> [UInt8] { byte((value + 100) * 128 / 100) }
-  private static func lambda(_ state: PetrolState) -> Double { state.moment.overruns ? 1.99 : 1 + swing(state, 1.7) * 0.015 }
+  private static func lambda(_ state: PetrolState) -> Double { state.sample.overruns ? 1.99 : 1 + swing(state, 1.7) * 0.015 }
 
   /// A triangle wave from -1 to 1 with this period in s, like that of lambda control.
   private static func swing(_ state: PetrolState, _ period: Double) -> Double {
-    let phase = state.moment.seconds.truncatingRemainder(dividingBy: period) / period
+    let phase = state.sample.seconds.truncatingRemainder(dividingBy: period) / period
     return phase < 0.5 ? 4 * phase - 1 : 3 - 4 * phase
   }
 
   /// Torque in % of 250 Nm, from wheel power and engine speed; negative on overrun.
-  private static func torque(_ moment: PetrolDrive.Moment, demanded: Bool) -> Double {
-    guard moment.isRunning else { return 0 }
-    let drawn = moment.overruns ? -12 : max(0, moment.power) * 9549 / moment.engineSpeed / 250 * 100 + 7
-    return min(125, drawn) + (demanded && !moment.overruns ? 1 : 0)
+  private static func torque(_ sample: PetrolDrive.Sample, demanded: Bool) -> Double {
+    guard sample.isRunning else { return 0 }
+    let drawn = sample.overruns ? -12 : max(0, sample.power) * 9549 / sample.engineSpeed / 250 * 100 + 7
+    return min(125, drawn) + (demanded && !sample.overruns ? 1 : 0)
   }
 }

@@ -15,7 +15,7 @@ extension AdapterSettings {
   func line(_ text: String) -> [UInt8] { Array(text.utf8) + endOfLine }
 
   /// Formats a frame as one line, or two: the length of a long message precedes its first frame.
-  func line(_ frame: BusFrame) -> [UInt8] {
+  func line(_ frame: OBDFrame) -> [UInt8] {
     var out: [UInt8] = []
     out.reserveCapacity(40)
     func digits(_ text: some Sequence<UInt8>) {
@@ -27,12 +27,12 @@ extension AdapterSettings {
     }
     if headers {
       if frame.bus == .can11 { digits([UInt8(frame.id >> 8 & 0xF), UInt8(frame.id >> 4 & 0xF), UInt8(frame.id & 0xF)]) }
-      bytes(frame.head[...])
-      if lengthDigit, frame.bus.isCAN { digits([UInt8(frame.data.count & 0xF)]) }
+      bytes(frame.header[...])
+      if displaysDLC, frame.bus.isCAN { digits([UInt8(frame.data.count & 0xF)]) }
     }
     guard !headers, autoFormat, frame.bus.isCAN, let first = frame.data.first else {
       bytes(frame.data[...])
-      if headers, !losesChecksums, let checksum = frame.checksum { bytes([checksum]) }
+      if headers, !omitsChecksums, let checksum = frame.checksum { bytes([checksum]) }
       return out + endOfLine
     }
     func number(_ count: UInt8) {
@@ -50,7 +50,7 @@ extension AdapterSettings {
       bytes(frame.data.dropFirst())
     default:
       let message = frame.data.dropFirst().prefix(Int(first & 0x0F))
-      bytes(message + Array(repeating: 0, count: padsBare ? max(0, 7 - message.count) : 0))
+      bytes(message + Array(repeating: 0, count: padsWithoutHeaders ? max(0, 7 - message.count) : 0))
     }
     return out + endOfLine
   }

@@ -7,10 +7,10 @@ struct RearAxleECU: Sendable {
   static let number: UInt8 = 0x14
 
   /// Returns the response, positive or negative; empty if there is none.
-  func answers(to request: [UInt8], _ moment: PetrolDrive.Moment) -> [[UInt8]] {
+  func answers(to request: [UInt8], _ sample: PetrolDrive.Sample) -> [[UInt8]] {
     guard let service = request.first else { return [] }
     switch (service, request.dropFirst().first) {
-    case (0x21, 0x01?) where request.count == 2: return [[0x61, 0x01] + data(moment)]
+    case (0x21, 0x01?) where request.count == 2: return [[0x61, 0x01] + data(sample)]
     case (0x21, _): return [Reply.refusal(service, 0x12)]
     // Clutch over temperature, confirmed; missing message from the brakes, pending; and a code whose test is not complete.
     case (0x19, 0x02?) where request.count == 3:
@@ -24,16 +24,16 @@ struct RearAxleECU: Sendable {
   }
 
   /// The data record: wheel speeds, clutch, temperatures with an offset of 40, counters and unused fields.
-  private func data(_ moment: PetrolDrive.Moment) -> [UInt8] {
+  private func data(_ sample: PetrolDrive.Sample) -> [UInt8] {
     var record = Layout(59)
-    for place in 0..<4 { record.put(moment.speed * 100, bytes: 2, at: place * 2) }
-    record.put(moment.power * 10, bytes: 2, at: 8)
-    record.put(moment.engineSpeed, bytes: 2, at: 10)
-    record.put([0x21, 0x5C, 0x64, UInt8(40 + 20 * moment.warmth(300)), 0x7F, 0x80, 0x00, 0x00], at: 12)
+    for place in 0..<4 { record.put(sample.speed * 100, bytes: 2, at: place * 2) }
+    record.put(sample.power * 10, bytes: 2, at: 8)
+    record.put(sample.engineSpeed, bytes: 2, at: 10)
+    record.put([0x21, 0x5C, 0x64, UInt8(40 + 20 * sample.warmth(300)), 0x7F, 0x80, 0x00, 0x00], at: 12)
     record.put([0xFF, 0xFF, 0xFF, 0x00, 0x12, 0x00, 0x12, 0x80], at: 20)
-    record.put(moment.distance * 1000, bytes: 4, at: 30)
+    record.put(sample.distance * 1000, bytes: 4, at: 30)
     record.put([0x00, 0x03, 0x41, 0x20, 0x76, 0x00, 0x0C, 0x80, 0x76, 0x00, 0x00, 0x00], at: 34)
-    record.put(moment.seconds, bytes: 4, at: 46)
+    record.put(sample.seconds, bytes: 4, at: 46)
     record.put([0x04, 0xB8, 0x0B, 0x13, 0x88, 0x00, 0x00, 0xFF, 0xFF], at: 50)
     return record.bytes
   }

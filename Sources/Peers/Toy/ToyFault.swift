@@ -11,7 +11,7 @@ public enum ToyFaultKind: String, FaultKind {
 
   public static let countedItems = "connections"
 
-  public var usual: (moment: FaultMoment, time: Nanoseconds?) {
+  public var defaults: (moment: FaultMoment, time: Nanoseconds?) {
     switch self {
     case .redial: (.every(3), nil)
     case .early, .mute: (.every(1), nil)

@@ -12,7 +12,7 @@ public enum TriviaFaultKind: String, FaultKind {
 
   public static let countedItems = "answers"
 
-  public var usual: (moment: FaultMoment, time: Nanoseconds?) { (.every(1), takesTime ? 20 * .second : nil) }
+  public var defaults: (moment: FaultMoment, time: Nanoseconds?) { (.every(1), takesTime ? 20 * .second : nil) }
 
   public var takesTime: Bool { self == .slow }
 

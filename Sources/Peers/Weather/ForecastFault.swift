@@ -11,7 +11,7 @@ public enum ForecastFaultKind: String, FaultKind {
 
   public static let countedItems = "answers"
 
-  public var usual: (moment: FaultMoment, time: Nanoseconds?) { (.every(1), takesTime ? 20 * .second : nil) }
+  public var defaults: (moment: FaultMoment, time: Nanoseconds?) { (.every(1), takesTime ? 20 * .second : nil) }
 
   public var takesTime: Bool { self == .slow }
 

@@ -23,7 +23,7 @@ struct CarSimulation: ParsableCommand {
 
       Examples:
         vehiclesim car --on tcp:127.0.0.1:12345 -v
-        vehiclesim car --on tcp:127.0.0.1:0 --restart 0.5 --fault lag:50:800 --without deaf
+        vehiclesim car --on tcp:127.0.0.1:0 --restart 0.5 --fault lag:50:800 --without ignores-close
 
       -v also prints the motors (motors LEFT RIGHT, in % of full speed), the lights, the camera, every frame that the car \
       acts on, and the bytes that it loses.
@@ -49,7 +49,7 @@ struct CarSimulation: ParsableCommand {
   @Flag(help: "Set up, report the status and start the camera without delay.")
   var instant = false
 
-  @Option(help: ArgumentHelp("Set the name in the lines of -v.", valueName: "name"))
+  @Option(help: ArgumentHelp("Set the name shown in -v output.", valueName: "name"))
   var name: String?
 
   @Option(help: ArgumentHelp("Set the seed of the positions where messages are split.", valueName: "n"))

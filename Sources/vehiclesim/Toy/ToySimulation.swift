@@ -85,7 +85,7 @@ struct ToySimulation: ParsableCommand {
   @Flag(help: "Divide the times of the toy and the network by 10, except the 2 s that the toy waits for the phone's ok.")
   var instant = false
 
-  @Option(help: ArgumentHelp("Set the name in the lines of -v.", valueName: "name"))
+  @Option(help: ArgumentHelp("Set the name shown in -v output.", valueName: "name"))
   var name: String?
 
   @Option(help: ArgumentHelp("Set the seed of the random bytes that follow the toy's buffers.", valueName: "n"))

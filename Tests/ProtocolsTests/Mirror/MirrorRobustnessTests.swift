@@ -52,7 +52,7 @@ import Testing
       else { continue }
       made += 1
       longest = max(longest, message.text.count)
-      mirror.take(plain: message.text + [MirrorCipher.endMark], at: 0, &effects)
+      mirror.handle(plaintext: message.text + [MirrorCipher.endMark], at: 0, &effects)
       effects.removeAll()
     }
     #expect(mirror.crashes.isEmpty, "\(mirror.crashes.first ?? "")")
@@ -124,13 +124,13 @@ import Testing
     #expect(crash(String(repeating: "0", count: 32)).contains("no + in"))
     var mirror = ESP32Mirror(.plain)
     var effects = Effects()
-    mirror.take(plain: Array("Heart: seventy+".utf8), at: 0, &effects)
-    mirror.take(plain: Array("Name:+".utf8), at: 0, &effects)
+    mirror.handle(plaintext: Array("Heart: seventy+".utf8), at: 0, &effects)
+    mirror.handle(plaintext: Array("Name:+".utf8), at: 0, &effects)
     #expect(mirror.crashes.count == 2)
-    mirror.take(plain: Array("AlcoB: 1+".utf8), at: 0, &effects)
+    mirror.handle(plaintext: Array("AlcoB: 1+".utf8), at: 0, &effects)
     #expect(mirror.stuck == ["AlcoB"] && mirror.nextWake == .second)
-    mirror.take(plain: Array("Name: Ada+".utf8), at: 0, &effects)
-    mirror.take(plain: Array("Condi: it's+".utf8), at: 0, &effects)
+    mirror.handle(plaintext: Array("Name: Ada+".utf8), at: 0, &effects)
+    mirror.handle(plaintext: Array("Condi: it's+".utf8), at: 0, &effects)
     for _ in 0..<20 { mirror.handle(.wake, at: mirror.nextWake ?? 0, &effects) }
     #expect(mirror.crashes.last?.contains("SQL") == true)
   }

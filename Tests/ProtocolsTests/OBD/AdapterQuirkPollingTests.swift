@@ -121,8 +121,8 @@ import Testing
   /// Features that clones lack or falsely claim: they cost speed at most.
   @Test(arguments: [
     "no-count", "wrong-count", "clone", "no-adaptive", "no-masks", "no-flow-control", "no-long", "no-memory", "no-repeat", "fixed-monitor",
-    "hollow-headers", "hollow-spaces", "hollow-filter", "hollow-timing", "false-version", "noisy-banner", "odd-lf", "tpa0-lockup",
-    "once-only", "echo", "no-lf-cr", "vendor-text", "stray", "twice", "hollow-protocol", "no-checksum", "bare-zeros", "mute-stpx",
+    "ignore-headers", "ignore-spaces", "ignore-filter", "ignore-timing", "false-version", "noisy-banner", "odd-lf", "tpa0-lockup",
+    "once-only", "echo", "no-lf-cr", "vendor-text", "stray", "twice", "ignore-protocol", "no-checksum", "pad-zeros", "ignore-stpx",
   ])
   func `a poor clone is polled`(_ quirk: String) throws {
     let rig = try VehicleRig(ElectricCar(.eGMP), faults: [quirk])
@@ -131,7 +131,7 @@ import Testing
     let petrol = try VehicleRig(PetrolCar(.can11), faults: [quirk])
     petrol.run(for: 60 * .second)
     // Without headers two ECUs cannot be told apart: no value is published.
-    if ["clone", "hollow-headers"].contains(quirk) {
+    if ["clone", "ignore-headers"].contains(quirk) {
       #expect(
         petrol.number("rpm") == nil && petrol.fault?.contains("several ECUs respond, and this adapter does not show which") == true)
     } else {

@@ -35,7 +35,7 @@ import Testing
     let found = (0..<20_000).count { _ in Self.isPlausible((0..<59).map { _ in .random(in: 0...255, using: &random) }) }
     #expect(found < 20, "one in a thousand is more than chance")
     for seconds in 0..<1000 {
-      let answer = RearAxleECU().answers(to: [0x21, 0x01], PetrolDrive.moment(Double(seconds), isRunning: true))[0]
+      let answer = RearAxleECU().answers(to: [0x21, 0x01], PetrolDrive.sample(Double(seconds), isRunning: true))[0]
       #expect(!Self.isPlausible(Array(answer.dropFirst(2))), "\(seconds)")
     }
   }

@@ -35,7 +35,7 @@ import Testing
     let kona = AdapterQuirkPollingTests.kona
     let answers = (0..<3).map { Reply(id: 0x7E8 + $0, payload: [0x7F, 0x22, 0x12]) } + kona.replies(to: [0x22, 0x01, 0x01], at: 0x7E4, 0)
     let rig = try VehicleRig(
-      CapturedCar(answers: [[0x22, 0x01, 0x01]: answers]), faults: ["hollow-headers", "hollow-filter", "hollow-spaces", "no-lf-cr"])
+      CapturedCar(answers: [[0x22, 0x01, 0x01]: answers]), faults: ["ignore-headers", "ignore-filter", "ignore-spaces", "no-lf-cr"])
     rig.run(for: 20 * .second)
     #expect(rig.seen["rpm"] == ["824"] && rig.status == "polling", "\(rig.fault ?? "")")
   }
@@ -66,10 +66,10 @@ import Testing
   @Test(arguments: [DiagnosticBus.kwp, .iso9141, .can11, .can29]) func `an adapter that always searches is polled`(_ bus: DiagnosticBus)
     throws
   {
-    let rig = try VehicleRig(PetrolCar(bus), faults: ["hollow-protocol"])
+    let rig = try VehicleRig(PetrolCar(bus), faults: ["ignore-protocol"])
     rig.run(for: 180 * .second)
     #expect(rig.status == "polling" && rig.fault == nil && rig.number("rpm") != nil && rig.number("speed") != nil, "\(rig.fault ?? "")")
-    let again = try VehicleRig(PetrolCar(bus), faults: ["hollow-protocol"], disk: rig.disk)
+    let again = try VehicleRig(PetrolCar(bus), faults: ["ignore-protocol"], disk: rig.disk)
     again.run(for: 120 * .second)
     #expect(again.status == "polling" && again.fault == nil && again.number("rpm") != nil)
   }
@@ -79,7 +79,7 @@ import Testing
       "0100": [(0x7E8, "410008180000")], "010C0D": [(0x7E8, "410C0D740D32")], "0105": [(0x7E8, "410564")],
       "03": [(0x7E8, "43010133")], "07": [(0x7E8, "4700")], "0A": [(0x7E8, "4A00")],
     ])
-    let rig = try VehicleRig(car, faults: ["hollow-headers", "bare-zeros"])
+    let rig = try VehicleRig(car, faults: ["ignore-headers", "pad-zeros"])
     rig.run(for: 20 * .second)
     #expect(rig.seen["rpm"] == ["861"] && rig.seen["speed"] == ["50"] && rig.seen["coolant-temperature"] == ["60"])
     #expect(rig.status == "polling" && rig.number("bad-replies") == 0)
@@ -122,7 +122,7 @@ import Testing
   }
 
   @Test func `STPX without a reply is sent once and never again`() throws {
-    let rig = try VehicleRig(PetrolCar(.can11), chip: .stn, faults: ["mute-stpx"])
+    let rig = try VehicleRig(PetrolCar(.can11), chip: .stn, faults: ["ignore-stpx"])
     rig.run(for: 120 * .second)
     #expect(rig.asked.count { $0.command.hasPrefix("STPX") } <= 1 && rig.status == "polling" && rig.number("timeouts") ?? 0 <= 1)
     let before = rig.asked.count { $0.command.hasPrefix("STPX") }

@@ -14,9 +14,9 @@ struct AdapterQuirkTests {
       ("no-adaptive", "ATAT2", "?"), ("no-masks", "ATCRA7EX", "?"), ("no-masks", "ATCM7FF", "?"), ("no-masks", "ATCF7E8", "?"),
       ("no-masks", "ATCRA7EC", "OK"), ("no-masks", "ATCFC1", "OK"), ("no-flow-control", "ATFCSH7E4", "?"),
       ("no-flow-control", "ATCFC0", "?"),
-      ("no-long", "ATAL", "?"), ("no-memory", "ATM0", "?"), ("fixed-monitor", "ATCSM1", "?"), ("hollow-headers", "ATH1", "OK"),
-      ("hollow-spaces", "ATS0", "OK"), ("hollow-filter", "ATCRA7E8", "OK"), ("hollow-filter", "ATCM7FF", "OK"),
-      ("hollow-timing", "ATST01", "OK"), ("hollow-timing", "ATAT0", "OK"), ("false-version", "ATI", "ELM327 v2.1"),
+      ("no-long", "ATAL", "?"), ("no-memory", "ATM0", "?"), ("fixed-monitor", "ATCSM1", "?"), ("ignore-headers", "ATH1", "OK"),
+      ("ignore-spaces", "ATS0", "OK"), ("ignore-filter", "ATCRA7E8", "OK"), ("ignore-filter", "ATCM7FF", "OK"),
+      ("ignore-timing", "ATST01", "OK"), ("ignore-timing", "ATAT0", "OK"), ("false-version", "ATI", "ELM327 v2.1"),
       ("no-repeat", "", "?"),
     ])
   func command(fault: String, command: String, answer: String) throws {
@@ -26,9 +26,9 @@ struct AdapterQuirkTests {
 
   @Test("hollow commands change nothing")
   func hollow() throws {
-    var host = try VirtualHost.ready("hollow-headers", "hollow-spaces")
+    var host = try VirtualHost.ready("ignore-headers", "ignore-spaces")
     #expect(host.ask(record).hasPrefix("03E\r0: 62 01 01 "))
-    host = try VirtualHost.ready("hollow-filter", "hollow-timing")
+    host = try VirtualHost.ready("ignore-filter", "ignore-timing")
     host.ask("ATCRA7E8")
     host.ask("ATAT2")
     host.ask("ATST01")

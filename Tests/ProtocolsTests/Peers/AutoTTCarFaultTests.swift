@@ -9,10 +9,10 @@ import Testing
       let name = String(form.split(separator: "[")[0])
       #expect(try CarFault(name).kind.rawValue == name)
     }
-    #expect(CarFlaw.table.map(\.form) == ["reassembly", "video-block", "restart", "one-client", "deaf"])
+    #expect(CarFlaw.table.map(\.form) == ["reassembly", "video-block", "restart", "one-client", "ignores-close"])
     #expect(try CarFault("lag:@5:2000") == CarFault(.lag, .after(5 * .second), time: 2 * .second))
     #expect(try CarFault("lag") == CarFault(.lag, .every(100), time: .second / 2))
-    for wrong in ["", "x", "lag:0", "lag:@0", "lag:1:0", "lag:1:2:3", "lag:", "mute:1", "deaf"] {
+    for wrong in ["", "x", "lag:0", "lag:@0", "lag:1:0", "lag:1:2:3", "lag:", "mute:1", "ignores-close"] {
       #expect(throws: ValueError.self, "\(wrong)") { _ = try CarFault(wrong) }
     }
   }
@@ -110,7 +110,7 @@ import Testing
     host.give(.linkChanged("video", .up(maximumSend: nil)))
     host.send("GET /video_feed HTTP/1.1\r\n\r\n", over: "video")
     #expect(host.said.hasSuffix("VideoStreamStarted#$#%^%\r\n"))
-    host = try AutoTTCarHost.ready(without: [.deaf], driving: true)
+    host = try AutoTTCarHost.ready(without: [.ignoresClose], driving: true)
     host.send(AutoTTCarHost.ahead)
     host.give(.linkChanged(.main, .down("closed")))
     #expect(host.motors == "0.00 0.00")
@@ -119,7 +119,7 @@ import Testing
   }
 
   @Test func `it lets the next client in, where it is allowed to`() throws {
-    for (without, goesOn) in [([.oneClient], true), ([.oneClient, .deaf, .restart], false)] as [(Set<CarFlaw>, Bool)] {
+    for (without, goesOn) in [([.oneClient], true), ([.oneClient, .ignoresClose, .restart], false)] as [(Set<CarFlaw>, Bool)] {
       var host = try AutoTTCarHost.ready(without: without, driving: true)
       host.send(AutoTTCarHost.ahead)
       host.give(.linkChanged(.main, .down("closed")))

@@ -45,7 +45,7 @@ struct ElectricCarTests {
       // The Kona tells its speed to nobody who asks as the standard has it.
       let told = car.replies(to: [0x01, 0x0D], at: 0x7E0, now).first?.payload[2]
       #expect((told == nil) == (model == .kona))
-      let speed = told.map(Int.init) ?? Int(abs(car.moment(at: now).speed).rounded())
+      let speed = told.map(Int.init) ?? Int(abs(car.sample(at: now).speed).rounded())
       #expect(abs(Double(VirtualHost.number(data, 51...52)) - voltage) < 3)
       #expect(Double(data[25]) / 50 * cells <= voltage + 0.01 && voltage <= Double(data[23]) / 50 * cells + 0.01)
       #expect(abs(Double(abs(rpm)) - Double(speed) * perKilometre) <= perKilometre)
@@ -81,14 +81,14 @@ struct ElectricCarTests {
     let car = ElectricCar()
     var (chargeIn, chargeOut, energyIn, energyOut) = (0.0, 0.0, 0.0, 0.0)
     for step in 0..<60_000 {
-      let moment = car.moment(at: Nanoseconds(step) * 10 * .millisecond)
+      let moment = car.sample(at: Nanoseconds(step) * 10 * .millisecond)
       let hours = 0.01 / 3600
       chargeOut += max(0, moment.current) * hours
       chargeIn += max(0, -moment.current) * hours
       energyOut += max(0, moment.current) * moment.voltage * hours / 1000
       energyIn += max(0, -moment.current) * moment.voltage * hours / 1000
     }
-    let end = car.moment(at: 600 * .second)
+    let end = car.sample(at: 600 * .second)
     #expect(abs(end.chargeOut - chargeOut) < 0.005 && chargeOut > 1)
     #expect(abs(end.chargeIn - chargeIn) < 0.005 && chargeIn > 0.2)
     #expect(abs(end.energyOut - energyOut) < 0.1 && abs(end.energyIn - energyIn) < 0.1)
@@ -97,16 +97,16 @@ struct ElectricCarTests {
   @Test("loses charge, and gains none but by regeneration")
   func stateOfCharge() {
     let car = ElectricCar()
-    var before = car.moment(at: 0)
+    var before = car.sample(at: 0)
     for tick in 1..<6_000 {
-      let now = car.moment(at: Nanoseconds(tick) * 100 * .millisecond)
+      let now = car.sample(at: Nanoseconds(tick) * 100 * .millisecond)
       let gained = (now.chargeIn - before.chargeIn) / 111 * 100
       #expect(now.stateOfCharge - before.stateOfCharge <= gained + 1e-9)
       before = now
     }
     #expect(before.stateOfCharge < 77.5 && before.stateOfCharge > 70)
-    #expect(car.moment(at: 40 * 86_400 * .second).stateOfCharge == 5, "a month later it is low, and still drives")
-    #expect(ElectricCar(origin: 50 * .second).moment(at: 0).seconds == 0)
+    #expect(car.sample(at: 40 * 86_400 * .second).stateOfCharge == 5, "a month later it is low, and still drives")
+    #expect(ElectricCar(origin: 50 * .second).sample(at: 0).seconds == 0)
   }
 
   @Test("holds the motor speed at bytes 56 and 57 of the message, and at 55 and 56 of the older one")

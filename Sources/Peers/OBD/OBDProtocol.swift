@@ -2,11 +2,11 @@
 // Facts: the protocol list of the ELM327 family.
 
 /// A selected protocol: `6`, or `A6` (also `6A`) with automatic detection.
-struct BusProtocol: Sendable, Equatable {
+struct OBDProtocol: Sendable, Equatable {
   var number: UInt8 = 0
   var automatic = true
   /// Automatic detection has succeeded.
-  var found = false
+  var isDetected = false
   /// A K-line is initialized.
   var isOpen = false
 

@@ -3,17 +3,17 @@
 // 1…F, 0…, 7 follow. On a K-line a message is one frame: 3 bytes of header, up to 7 of data, checksum.
 
 /// One frame on the bus: on CAN 8 bytes if the car pads frames.
-struct BusFrame: Sendable, Equatable {
+struct OBDFrame: Sendable, Equatable {
   var bus: DiagnosticBus
   var id: UInt32
   var data: [UInt8]
 
   /// Segments a message of up to 4095 bytes.
-  static func segments(of payload: [UInt8], from id: UInt32, padding: UInt8?, on bus: DiagnosticBus = .can11) -> [BusFrame] {
-    if !bus.isCAN { return [BusFrame(bus: bus, id: id, data: payload)] }
-    func frame(_ head: [UInt8], _ body: ArraySlice<UInt8>) -> BusFrame {
-      let used = head + body
-      return BusFrame(bus: bus, id: id, data: used + (padding.map { Array(repeating: $0, count: max(0, 8 - used.count)) } ?? []))
+  static func segments(of payload: [UInt8], from id: UInt32, padding: UInt8?, on bus: DiagnosticBus = .can11) -> [OBDFrame] {
+    if !bus.isCAN { return [OBDFrame(bus: bus, id: id, data: payload)] }
+    func frame(_ header: [UInt8], _ body: ArraySlice<UInt8>) -> OBDFrame {
+      let used = header + body
+      return OBDFrame(bus: bus, id: id, data: used + (padding.map { Array(repeating: $0, count: max(0, 8 - used.count)) } ?? []))
     }
     if payload.count <= 7 { return [frame([UInt8(payload.count)], payload[...])] }
     var frames = [frame([0x10 | UInt8(payload.count >> 8 & 0x0F), UInt8(payload.count & 0xFF)], payload.prefix(6))]
@@ -26,7 +26,7 @@ struct BusFrame: Sendable, Equatable {
   }
 
   /// The header bytes; empty for an 11-bit identifier.
-  var head: [UInt8] {
+  var header: [UInt8] {
     switch bus {
     case .can11: []
     case .can29: (0..<4).reversed().map { UInt8(truncatingIfNeeded: id >> (8 * $0)) }
@@ -36,5 +36,5 @@ struct BusFrame: Sendable, Equatable {
   }
 
   /// The checksum of a K-line frame; nil on CAN.
-  var checksum: UInt8? { bus.isCAN ? nil : (head + data).reduce(0, &+) }
+  var checksum: UInt8? { bus.isCAN ? nil : (header + data).reduce(0, &+) }
 }
