@@ -4,7 +4,7 @@
 extension MirrorMachine {
   static let sendNow = Action("send-now", help: "Send all collected values once, even if send is off")
 
-  private var namelessError: CommandError { .refused(code: "needs-username", nameless) }
+  private var noNameError: CommandError { .refused(code: "needs-username", noNameMessage) }
   private var collectionOff: CommandError {
     let device = settings.device
     return .refused(
@@ -32,7 +32,7 @@ extension MirrorMachine {
   private func change(_ property: Int, _ value: Value) throws(CommandError) -> MirrorStore.Change {
     switch (MirrorSignal(rawValue: property), value) {
     case (.led, .int(let percent)):
-      guard hasUsername else { throw namelessError }
+      guard hasUsername else { throw noNameError }
       return .led(percent)
     case (.interval, .int(let seconds)): return .interval(seconds)
     case (.username, .string(let name)):
@@ -56,14 +56,14 @@ extension MirrorMachine {
       throw .refused(
         code: "not-configured", "no weather source is configured: add weather = \"NAME\" to the device's section")
     case .send:
-      guard hasUsername else { throw namelessError }
+      guard hasUsername else { throw noNameError }
       guard !store.next.on.isDisjoint(with: [.health, .weather]) else { throw collectionOff }
     default: break
     }
   }
 
   private mutating func sendOneUpdate(_ id: CommandID, at now: Instant) throws(CommandError) {
-    guard username != nil else { throw namelessError }
+    guard username != nil else { throw noNameError }
     guard isCollecting else { throw collectionOff }
     switch state {
     case .down(let reason): throw .notConnected(reason)
@@ -76,7 +76,7 @@ extension MirrorMachine {
     }
     pendingValues.forEach { enqueue($0) }
     let count = "\(pendingValues.count) \(pendingValues.count == 1 ? "value" : "values") acknowledged"
-    hold(id, Report(text: [count, pictures].compactMap(\.self).joined(separator: "; ")), isStored: false, at: now)
+    awaitAcknowledgement(id, Report(text: [count, pictures].compactMap(\.self).joined(separator: "; ")), isStored: false, at: now)
   }
 
   // MARK: Stored
@@ -93,7 +93,7 @@ extension MirrorMachine {
     case .led:
       guard isUp, let pendingValue = light(for: id) else { return answer(id, pending(pictures), &effects) }
       enqueue(pendingValue)
-      if let id { hold(id, Report(text: pictures), at: now) }
+      if let id { awaitAcknowledgement(id, Report(text: pictures), at: now) }
     case .username: renamed(from: before, id, at: now, &effects)
     case .interval:
       if nextUpdate != nil { nextUpdate = min(nextUpdate ?? .max, now &+ Nanoseconds(interval) &* .second) }
@@ -112,8 +112,8 @@ extension MirrorMachine {
   private mutating func renamed(from before: String?, _ id: CommandID?, at now: Instant, _ effects: inout Effects) {
     plan(at: now)
     guard let username, username != before else { return answer(id, nil, &effects) }
-    for other in waits.keys.sorted() where waits[other]?.name != nil {
-      waits[other] = nil
+    for other in pendingCommands.keys.sorted() where pendingCommands[other]?.name != nil {
+      pendingCommands[other] = nil
       effects.append(.complete(other, .failure(.refused(code: "replaced", "another name was set in the meantime"))))
     }
     // The display reads a name together with the next value.
@@ -121,12 +121,12 @@ extension MirrorMachine {
     let message = isFollowed ? pictures : "the mirror shows the name after the next value: vehiclectl set \(settings.device).led 50"
     guard case .up(let session) = state else { return answer(id, pending(message), &effects) }
     if session.has(username) { return answer(id, nil, &effects) }
-    if let id { hold(id, Report(text: message), name: username, at: now) }
+    if let id { awaitAcknowledgement(id, Report(text: message), name: username, at: now) }
   }
 
   /// A remark before the first value under a new name is sent.
   private var pictures: String? {
-    guard let username, !store.introduced.contains(username) else { return nil }
+    guard let username, !store.knownNames.contains(username) else { return nil }
     return "stand in front of the mirror: it takes pictures of you if the name is new"
   }
 

@@ -15,7 +15,7 @@ public struct MirrorMachine: Machine {
   }
 
   /// A command whose messages the mirror has not acknowledged yet.
-  struct Wait {
+  struct PendingCommand {
     /// When the command times out.
     let until: Instant
     /// The reply on success.
@@ -38,17 +38,17 @@ public struct MirrorMachine: Machine {
   var absentSince: [MirrorMetric: Instant] = [:]
   /// The wall-clock time, as of the last update.
   var clock = DayClock(WallTime(microseconds: 0), at: 0)
-  /// How far the display has read, as of the last connection.
-  var reading = MirrorReading()
-  var waits: [CommandID: Wait] = [:]
+  /// What the display may still be reading, as of the last connection.
+  var readWindow = DisplayReadWindow()
+  var pendingCommands: [CommandID: PendingCommand] = [:]
   /// When the next update is due; nil while nothing is sent.
   var nextUpdate: Instant?
   var lastSendID: SendID = 0
-  /// The current problem, until a connection is stable.
-  var trouble: String?
-  /// When the link came up, and how many connections in a row were lost soon after that.
-  var cameUp: Instant = 0
-  var earlyLosses = 0
+  /// The current fault, until a connection is stable.
+  var fault: String?
+  /// When the link came up, and how many connections in a row were lost before `stableAfter`.
+  var connectedAt: Instant = 0
+  var earlyDisconnects = 0
 
   /// Creates a machine; throws for an invalid option.
   public init(_ setup: Setup) throws(OptionError) { settings = try MirrorSettings(setup) }
@@ -57,12 +57,12 @@ public struct MirrorMachine: Machine {
   var username: String? { store.now.username ?? settings.username }
 
   public var nextWake: Instant? {
-    var due = waits.values.map(\.until)
+    var due = pendingCommands.values.map(\.until)
     switch state {
     case .down: break
     case .up(let session):
       if let moment = session.nextWake(for: username) { due.append(moment) }
-      if isDoubtful, session.isAcknowledged { due.append(cameUp &+ Self.settling) }
+      if isUnstable, session.isAcknowledged { due.append(connectedAt &+ Self.stableAfter) }
       if let nextUpdate { due.append(nextUpdate) }
     case .shuttingDown(let shutdown): due.append(shutdown.nextWake)
     }
@@ -73,17 +73,17 @@ public struct MirrorMachine: Machine {
     switch input {
     case .started(let restored, let wall): start(restored, wall, at: now, &effects)
     case .time(let wall): timeReceived(wall, at: now)
-    case .linkChanged(.main, .up): linkCameUp(at: now)
-    case .linkChanged(.main, .down(let reason)): linkWentDown(reason, at: now, &effects)
+    case .linkChanged(.main, .up): linkUp(at: now)
+    case .linkChanged(.main, .down(let reason)): linkDown(reason, at: now, &effects)
     case .sent(let id, let failure): sent(id, failure, at: now, &effects)
     case .stored(let key, let failure): stored(key, failure, at: now, &effects)
     case .perform(let id, let command): perform(id, command, at: now, &effects)
     case .observed(let reference, let content): observed(reference, content, at: now, &effects)
-    case .cancelled(let id): forget(id)
+    case .cancelled(let id): cancel(id)
     case .stopping: stop(at: now, &effects)
     case .wake, .linkChanged, .received, .response, .rows, .leaseBegan, .leaseEnded: break
     }
-    expire(at: now, &effects)
+    handleTimeouts(at: now, &effects)
     advance(at: now, &effects)
     settle(at: now)
     publishState(&effects)
@@ -94,7 +94,7 @@ public struct MirrorMachine: Machine {
   private mutating func start(_ restored: [String: [UInt8]], _ wall: WallTime, at now: Instant, _ effects: inout Effects) {
     let damaged = store.restore(restored)
     clock = DayClock(wall, at: now)
-    reading = MirrorReading(name: store.introduced.last, at: now)
+    readWindow = DisplayReadWindow(name: store.knownNames.last, at: now)
     if !damaged.isEmpty { effects.append(.event(name: "state-corrupt", text: damagedSettingsMessage(damaged))) }
     publishStored(&effects)
     for signal in MirrorSignal.sent { effects.withdraw(signal, "not acknowledged by the mirror since the device was started") }
@@ -121,22 +121,22 @@ public struct MirrorMachine: Machine {
   /// Seconds between updates.
   var interval: Int { store.now.interval ?? settings.interval }
 
-  var nameless: String { "no name is set: vehiclectl set \(settings.device).username NAME" }
+  var noNameMessage: String { "no name is set: vehiclectl set \(settings.device).username NAME" }
 
   /// Publishes the device's state, and its fault.
   private func publishState(_ effects: inout Effects) {
-    let word: String
+    let stateName: String
     if username == nil {
-      word = "needs-username"
+      stateName = "needs-username"
     } else {
       switch state {
-      case .down: word = "waiting"
-      case .up where trouble != nil: word = "silent"
-      case .up: word = nextUpdate == nil ? "connected" : "sending"
-      case .shuttingDown: word = "parting"
+      case .down: stateName = "waiting"
+      case .up where fault != nil: stateName = "silent"
+      case .up: stateName = nextUpdate == nil ? "connected" : "sending"
+      case .shuttingDown: stateName = "shutting-down"
       }
     }
-    effects.append(.status(word))
-    effects.append(.fault(username == nil ? nameless : trouble))
+    effects.append(.status(stateName))
+    effects.append(.fault(username == nil ? noNameMessage : fault))
   }
 }

@@ -40,11 +40,11 @@ public struct MirrorMessage: Sendable, Equatable {
   }
 
   public let tag: Tag
-  /// `Tag: value` or the bare word, in Latin-1: what is encrypted, without the end mark. At most 63 bytes.
+  /// `Tag: value` or the bare tag, in Latin-1: what is encrypted, without the end mark. At most 63 bytes.
   public let text: [UInt8]
 
-  public static let connected = MirrorMessage(word: .connected)
-  public static let disconnected = MirrorMessage(word: .disconnected)
+  public static let connected = MirrorMessage(bare: .connected)
+  public static let disconnected = MirrorMessage(bare: .disconnected)
 
   public static let noEnergy = MirrorMessage(checked: .energy, "0.0")
   public static let noSteps = MirrorMessage(checked: .steps, "0")
@@ -52,7 +52,7 @@ public struct MirrorMessage: Sendable, Equatable {
   public static let noCondition = MirrorMessage(checked: .condition, "n/a")
   public static let noUVIndex = MirrorMessage(checked: .uvIndex, "0")
 
-  private init(word: Tag) { (tag, text) = (word, Array(word.rawValue.utf8)) }
+  private init(bare tag: Tag) { (self.tag, text) = (tag, Array(tag.rawValue.utf8)) }
 
   private init(checked tag: Tag, _ value: String) {
     self.tag = tag
@@ -82,7 +82,7 @@ public struct MirrorMessage: Sendable, Equatable {
     self.init(checked: tag, form.text(value))
   }
 
-  private static let longest = 31
+  private static let maxLength = 31
 
   /// Why the mirror cannot handle this name, or nil. It becomes a key in SQL and part of the names of picture files, whose part before
   /// the first dot identifies the face.
@@ -98,7 +98,7 @@ public struct MirrorMessage: Sendable, Equatable {
   /// The display interprets each byte as Latin-1, and drops 0xFF.
   private static func refusal(of what: String, _ text: String, without forbidden: String) -> String? {
     let scalars = text.unicodeScalars
-    guard (1...longest).contains(scalars.count) else { return "\(what) must have 1 to \(longest) characters" }
+    guard (1...maxLength).contains(scalars.count) else { return "\(what) must have 1 to \(maxLength) characters" }
     guard scalars.allSatisfy({ (0x20...0x7E).contains($0.value) || (0xA0...0xFE).contains($0.value) }) else {
       return "\(what) must consist of Latin-1 characters except ÿ: the mirror's display has no others"
     }

@@ -1,5 +1,5 @@
 // The messages of one connection and their order. The next message follows from what the mirror has acknowledged and what it should
-// know: Connected, the name, then values, with the name repeated before each group of values. Only the last value per tag waits. A
+// know: Connected, the name, then values, with the name repeated before each group of values. Only the last value per tag is queued. A
 // value must never be sent before a name is acknowledged.
 // Source: ISM-App's BLE.swift; main.cpp: data without a name goes to a bogus profile and may start picture taking.
 
@@ -32,7 +32,7 @@ struct MirrorSession: Sendable {
     let step: Step
     let id: SendID
     let at: Instant
-    let isRepeated: Bool
+    let isRetry: Bool
   }
 
   private(set) var isGreeted = false
@@ -42,28 +42,28 @@ struct MirrorSession: Sendable {
   private var isNamed = false
   private var queue: [MirrorPendingValue] = []
   private(set) var writing: Writing?
-  /// A failed message, and when it is repeated.
-  private var repeating: (step: Step, at: Instant)?
-  var reading: MirrorReading
+  /// A failed message, and when it is sent again.
+  private var retry: (step: Step, at: Instant)?
+  var readWindow: DisplayReadWindow
 
   /// The timeout of an acknowledgement.
   static let timeout: Nanoseconds = 5 * .second
-  private static let breath: Nanoseconds = 500 * .millisecond
+  private static let retryDelay: Nanoseconds = 500 * .millisecond
 
-  init(_ reading: MirrorReading) { self.reading = reading }
+  init(_ readWindow: DisplayReadWindow) { self.readWindow = readWindow }
 
   /// Every message was acknowledged.
-  var isAcknowledged: Bool { writing == nil && repeating == nil }
+  var isAcknowledged: Bool { writing == nil && retry == nil }
 
   func nextWake(for username: String?) -> Instant? {
-    if let moment = writing.map({ $0.at &+ Self.timeout }) ?? repeating?.at { return moment }
-    return reading.mayLackHeart || isHeldBack(username) ? reading.end : nil
+    if let moment = writing.map({ $0.at &+ Self.timeout }) ?? retry?.at { return moment }
+    return readWindow.mayHaveMissedHeartRate || isHeldBack(username) ? readWindow.end : nil
   }
 
   /// Another name is to be sent, once the display has read the values under the previous one.
   private func isHeldBack(_ username: String?) -> Bool {
     guard isGreeted, let username, acknowledgedName != username else { return false }
-    return reading.holdsBack(username)
+    return readWindow.holdsBack(username)
   }
 
   /// Queues a value; replaces an earlier one of the same tag and name, whose commands then wait for this one.
@@ -77,24 +77,24 @@ struct MirrorSession: Sendable {
 
   /// Whether a message of this command is not acknowledged yet.
   func hasPending(_ command: CommandID) -> Bool {
-    let inFlight = [writing?.step, repeating?.step].compactMap(\.self)
+    let inFlight = [writing?.step, retry?.step].compactMap(\.self)
     return queue.contains { $0.commands.contains(command) }
       || inFlight.contains { if case .value(let pendingValue) = $0 { pendingValue.commands.contains(command) } else { false } }
   }
 
   /// The mirror has this name, and no other is in flight.
   func has(_ name: String) -> Bool {
-    let isChanging = [writing?.step, repeating?.step].contains { if case .newName = $0 { true } else { false } }
+    let isChanging = [writing?.step, retry?.step].contains { if case .newName = $0 { true } else { false } }
     return acknowledgedName == name && !isChanging
   }
 
   /// The next message for a mirror of this user; nil: none. It is written with this send ID.
   mutating func next(for username: String?, as id: SendID, at now: Instant) -> MirrorMessage? {
     guard writing == nil else { return nil }
-    if let (step, moment) = repeating {
+    if let (step, moment) = retry {
       guard now >= moment else { return nil }
-      repeating = nil
-      return write(step, as: id, at: now, isRepeated: true)
+      retry = nil
+      return write(step, as: id, at: now, isRetry: true)
     }
     guard isGreeted else { return write(.greeting, as: id, at: now) }
     guard let username else { return nil }
@@ -102,7 +102,7 @@ struct MirrorSession: Sendable {
     if let acknowledgedName, acknowledgedName != username, let index = queue.firstIndex(where: { $0.name == acknowledgedName }) {
       return write(isNamed ? .value(queue.remove(at: index)) : .name(acknowledgedName), as: id, at: now)
     }
-    guard !isHeldBack(username) || reading.isOver(at: now) else { return nil }
+    guard !isHeldBack(username) || readWindow.hasEnded(at: now) else { return nil }
     guard let acknowledgedName else { return write(.name(username), as: id, at: now) }
     if acknowledgedName != username { return write(isNamed ? .newName(username) : .name(acknowledgedName), as: id, at: now) }
     guard !queue.isEmpty else {
@@ -112,10 +112,10 @@ struct MirrorSession: Sendable {
     return write(isNamed ? .value(queue.removeFirst()) : .name(acknowledgedName), as: id, at: now)
   }
 
-  private mutating func write(_ step: Step, as id: SendID, at now: Instant, isRepeated: Bool = false) -> MirrorMessage? {
+  private mutating func write(_ step: Step, as id: SendID, at now: Instant, isRetry: Bool = false) -> MirrorMessage? {
     guard let message = step.message else { return nil }
-    writing = Writing(step: step, id: id, at: now, isRepeated: isRepeated)
-    if step.isValue { reading.wrote(message.tag, under: acknowledgedName, at: now) }
+    writing = Writing(step: step, id: id, at: now, isRetry: isRetry)
+    if step.isValue { readWindow.valueWritten(message.tag, under: acknowledgedName, at: now) }
     return message
   }
 
@@ -125,14 +125,14 @@ struct MirrorSession: Sendable {
     switch step {
     case .greeting: isGreeted = true
     case .name(let name), .newName(let name): (acknowledgedName, isNamed) = (name, true)
-    case .value: reading.arrived(at: now)
+    case .value: readWindow.valueAcknowledged(at: now)
     }
   }
 
-  /// The write has failed; it is repeated once.
+  /// The write has failed; it is retried once.
   mutating func failed(_ step: Step, at now: Instant) {
     writing = nil
-    repeating = (step, now &+ Self.breath)
+    retry = (step, now &+ Self.retryDelay)
   }
 }
 

@@ -1,5 +1,5 @@
 // The shutdown sequence. `Disconnected` makes the ESP32 discard everything, including the name and what the display has not read yet.
-// So it is sent only if the display has read everything by now or very soon (MirrorReading); otherwise the connection just ends, and
+// So it is sent only if the display has read everything by now or very soon (DisplayReadWindow); otherwise the connection just ends, and
 // the mirror keeps showing the last values. All of it ends within the device's timeout.
 // Source: main.cpp (what Disconnected clears), ISM-App (0.5 s).
 
@@ -30,7 +30,7 @@ struct MirrorShutdown: Sendable {
     limit = now &+ Self.timeout
     step = session.writing.map { .waiting($0.id) } ?? .resting
     let isSendingValue = session.writing?.step.isValue ?? false
-    let moment = max(now, session.reading.end ?? now)
+    let moment = max(now, session.readWindow.end ?? now)
     disconnectTime = isSendingValue || moment > now &+ Self.delay ? nil : moment
   }
 
@@ -74,8 +74,8 @@ extension MirrorMachine {
       if case .down = state { effects.append(.stopped) }
       return
     }
-    leave("the link is being closed", &effects)
-    trouble = nil
+    handleDisconnect("the link is being closed", &effects)
+    fault = nil
     let shutdown = MirrorShutdown(of: session, at: now)
     if shutdown.disconnectTime == nil { effects.append(.note("closed without Disconnected: the display may not have read everything yet")) }
     state = .shuttingDown(shutdown)

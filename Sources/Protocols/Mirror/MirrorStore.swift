@@ -5,8 +5,10 @@ struct MirrorStore: Sendable {
   private static let ledKey = "led"
   private static let usernameKey = "username"
   private static let intervalKey = "interval"
-  private static let introducedKey = "introduced"
-  private static let acknowledgedKey = "told"
+  private static let knownNamesKey = "introduced"
+  private static let acknowledgedKey = "acknowledged"
+  /// The key of `acknowledgedKey` in earlier versions.
+  private static let oldAcknowledgedKey = "told"
   private static let maxPending = 64
   private static let maxNames = 16
 
@@ -46,7 +48,7 @@ struct MirrorStore: Sendable {
     var interval: Int?
     var on: Set<MirrorSwitch> = []
 
-    mutating func take(_ change: Change) {
+    mutating func apply(_ change: Change) {
       switch change {
       case .led(let percent): led = percent
       case .username(let name): username = name
@@ -62,7 +64,7 @@ struct MirrorStore: Sendable {
   /// The settings after all pending stores; the next command is validated against them.
   private(set) var next = Values()
   /// Names under which the mirror has acknowledged a value, the latest last. For an unknown name it takes pictures.
-  private(set) var introduced: [String] = []
+  private(set) var knownNames: [String] = []
   /// The local day on which the mirror acknowledged a value, for values that can be withdrawn.
   private(set) var acknowledgedDays: [MirrorMetric: Int] = [:]
   private var pending: [(id: CommandID?, change: Change)] = []
@@ -73,12 +75,17 @@ struct MirrorStore: Sendable {
     var damaged: [String] = []
     for key in keys {
       guard let bytes = files[key] else { continue }
-      if let change = Self.change(key, String(decoding: bytes.prefix(100), as: UTF8.self)) { now.take(change) } else { damaged.append(key) }
+      if let change = Self.change(key, String(decoding: bytes.prefix(100), as: UTF8.self)) {
+        now.apply(change)
+      } else {
+        damaged.append(key)
+      }
     }
     next = now
-    let names = String(decoding: files[Self.introducedKey, default: []].prefix(4096), as: UTF8.self).split(separator: "\n").map(String.init)
-    introduced = names.filter { MirrorMessage.refusal(name: $0) == nil }.suffix(Self.maxNames)
-    for line in String(decoding: files[Self.acknowledgedKey, default: []].prefix(1024), as: UTF8.self).split(separator: "\n") {
+    let names = String(decoding: files[Self.knownNamesKey, default: []].prefix(4096), as: UTF8.self).split(separator: "\n").map(String.init)
+    knownNames = names.filter { MirrorMessage.refusal(name: $0) == nil }.suffix(Self.maxNames)
+    let days = files[Self.acknowledgedKey] ?? files[Self.oldAcknowledgedKey] ?? []
+    for line in String(decoding: days.prefix(1024), as: UTF8.self).split(separator: "\n") {
       let fields = line.split(separator: " ")
       if fields.count == 2, let metric = MirrorMetric(rawValue: String(fields[0])), let day = Int(fields[1]) {
         acknowledgedDays[metric] = day
@@ -88,10 +95,10 @@ struct MirrorStore: Sendable {
   }
 
   /// Records that the mirror has acknowledged a value under this name.
-  mutating func introduce(_ name: String, _ effects: inout Effects) {
-    guard introduced.last != name else { return }
-    introduced = (introduced.filter { $0 != name } + [name]).suffix(Self.maxNames)
-    effects.append(.store(key: Self.introducedKey, Array(introduced.joined(separator: "\n").utf8)))
+  mutating func recordKnownName(_ name: String, _ effects: inout Effects) {
+    guard knownNames.last != name else { return }
+    knownNames = (knownNames.filter { $0 != name } + [name]).suffix(Self.maxNames)
+    effects.append(.store(key: Self.knownNamesKey, Array(knownNames.joined(separator: "\n").utf8)))
   }
 
   /// Records that the mirror has acknowledged a value on this day; nil if it is now shown as unknown.
@@ -117,7 +124,7 @@ struct MirrorStore: Sendable {
   mutating func save(_ change: Change, for id: CommandID, _ effects: inout Effects) -> Bool {
     guard pending.count < Self.maxPending else { return false }
     pending.append((id, change))
-    next.take(change)
+    next.apply(change)
     effects.append(.store(key: change.key, change.bytes))
     return true
   }
@@ -126,14 +133,14 @@ struct MirrorStore: Sendable {
   mutating func stored(_ key: String, _ failure: String?) -> (id: CommandID?, change: Change)? {
     guard let index = pending.firstIndex(where: { $0.change.key == key }) else { return nil }
     let done = pending.remove(at: index)
-    if failure == nil { now.take(done.change) }
+    if failure == nil { now.apply(done.change) }
     next = now
-    for (_, change) in pending { next.take(change) }
+    for (_, change) in pending { next.apply(change) }
     return done
   }
 
   /// Removes a command whose caller disconnected.
-  mutating func forget(_ id: CommandID) {
+  mutating func cancel(_ id: CommandID) {
     for index in pending.indices where pending[index].id == id { pending[index].id = nil }
   }
 }

@@ -34,16 +34,16 @@ extension MirrorMachine {
   }
 
   /// Makes the next update due soon, but not sooner than `apart` after the last value.
-  mutating func expedite(at now: Instant, apart: Nanoseconds = MirrorReading.time) {
+  mutating func expedite(at now: Instant, apart: Nanoseconds = DisplayReadWindow.time) {
     guard let nextUpdate, case .up(let session) = state else { return }
-    self.nextUpdate = min(nextUpdate, max(now &+ Self.lead, session.reading.lastValue.map { $0 &+ apart } ?? now))
+    self.nextUpdate = min(nextUpdate, max(now &+ Self.lead, session.readWindow.lastValue.map { $0 &+ apart } ?? now))
   }
 
   /// Sends an update.
   mutating func sendUpdate(at now: Instant, _ effects: inout Effects) {
     guard isSending, case .up(let session) = state else { return nextUpdate = nil }
     // Updates in quick succession would lose one heart rate after the other.
-    if session.reading.mayLackHeart, let end = session.reading.end, now < end { return nextUpdate = end }
+    if session.readWindow.mayHaveMissedHeartRate, let end = session.readWindow.end, now < end { return nextUpdate = end }
     nextUpdate = now &+ Nanoseconds(interval) &* .second
     collected().forEach { enqueue($0) }
     effects.append(.requestTime)
@@ -61,9 +61,9 @@ extension MirrorMachine {
   }
 
   /// Sends the current heart rate again, because the display may have lost the last one.
-  mutating func repeatHeart() {
+  mutating func resendHeartRate() {
     guard case .up(var session) = state else { return }
-    session.reading.mayLackHeart = false
+    session.readWindow.mayHaveMissedHeartRate = false
     state = .up(session)
     collected().filter { $0.metric == .heartRate }.forEach { enqueue($0) }
   }

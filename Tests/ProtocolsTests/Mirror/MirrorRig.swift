@@ -29,7 +29,7 @@ struct MirrorRig {
   private(set) var fault: String?
   private(set) var notes: [String] = []
   private(set) var events: [String] = []
-  private(set) var disk: [String: [UInt8]] = [:]
+  var disk: [String: [UInt8]] = [:]
   private(set) var results: [CommandID: [Result<Report, CommandError>]] = [:]
   private(set) var observing: [String] = []
   private(set) var said: [String] = []

@@ -148,7 +148,7 @@ import Testing
     rig.set("led", .int(30))
     rig.run(for: .second)
     #expect(rig.texts.suffix(3) == ["Name: Ada", "Bright: 30.0", "Bright: 30.0"] && rig.outcome() == .success(Report()))
-    #expect(rig.resets.isEmpty && rig.notes.contains { $0.contains("repeated") })
+    #expect(rig.resets.isEmpty && rig.notes.contains { $0.contains("retrying") })
     rig.answers = [.acknowledged, .refused, .refused]
     rig.set("led", .int(31), id: 2)
     rig.run(for: .second)

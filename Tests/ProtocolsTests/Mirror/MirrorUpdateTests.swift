@@ -192,13 +192,15 @@ import Testing
     #expect(rig.mirror.display.profiles["Ada"]?["StepC"] == "12.00")
   }
 
-  @Test func `the totals of yesterday are withdrawn after a restart`() throws {
+  /// `told` is the name of the key in earlier versions.
+  @Test(arguments: ["acknowledged", "told"]) func `the totals of yesterday are withdrawn after a restart`(_ key: String) throws {
     var rig = try MirrorRig.collecting()
     rig.epoch = Self.evening - 3_600_000_000
     rig.start(restored: MirrorRig.allOn)
     rig.observeAll()
     rig.run(for: 30 * .second)
     rig.epoch += 6 * 3_600_000_000
+    rig.disk[key] = rig.disk.removeValue(forKey: "acknowledged")
     try rig.restart(["username": .string("Ada"), "health": .list(Self.sums)])
     Self.midnight(&rig)
     rig.run(for: 70 * .second)

@@ -4,16 +4,16 @@
 // during it. Including the database and the camera, everything is over within 7 s.
 // Meanwhile another name would file values under the wrong profile, Disconnected would discard unread values and file the rest under
 // no name, and a heart rate may be lost: the display requests it twice and drops the second response.
-// Source: ISM-Embedded's main.cpp (1 s loop), nano/subsystems/i2c.py (12 fields of 0.1 to 0.2 s), nano/main.py (one signal is kept).
+// Source: ISM-Embedded's main.cpp (1 s loop), nano/subsystems/i2c.py (12 fields of 0.1 to 0.2 s), nano/main.py (one signal is latched).
 
-/// It is kept over connections.
-struct MirrorReading: Sendable {
+/// The time in which the display may still read what was written. It outlasts the connection.
+struct DisplayReadWindow: Sendable {
   /// The name under which the last value was written.
   private(set) var name: String?
   /// When the last value was written.
   private(set) var lastValue: Instant?
   /// The last heart rate was written while the display may have been reading.
-  var mayLackHeart = false
+  var mayHaveMissedHeartRate = false
 
   static let time: Nanoseconds = 7 * .second
 
@@ -25,16 +25,17 @@ struct MirrorReading: Sendable {
   /// When the display has read everything.
   var end: Instant? { lastValue.map { $0 &+ Self.time } }
 
-  func isOver(at now: Instant) -> Bool { end.map { now >= $0 } ?? true }
+  func hasEnded(at now: Instant) -> Bool { end.map { now >= $0 } ?? true }
 
   /// Whether this name must wait until the display has read the values under another one.
   func holdsBack(_ other: String) -> Bool { name != nil && name != other }
 
-  /// A value under this name is written, or was acknowledged.
-  mutating func wrote(_ tag: MirrorMessage.Tag, under name: String?, at now: Instant) {
-    if tag == .heart { mayLackHeart = !isOver(at: now) }
+  /// A value under this name is being written.
+  mutating func valueWritten(_ tag: MirrorMessage.Tag, under name: String?, at now: Instant) {
+    if tag == .heart { mayHaveMissedHeartRate = !hasEnded(at: now) }
     (self.name, lastValue) = (name, now)
   }
 
-  mutating func arrived(at now: Instant) { lastValue = now }
+  /// The mirror has acknowledged the value.
+  mutating func valueAcknowledged(at now: Instant) { lastValue = now }
 }
