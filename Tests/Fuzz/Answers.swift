@@ -22,7 +22,7 @@ private func checkWeather(_ response: HTTPResponse) {
   }
   do throws(WeatherError) {
     let found = try WeatherAnswer.place(response)
-    hold((-90...90).contains(found.point.latitude) && (-180...180).contains(found.point.longitude), "nowhere on earth")
+    hold((-90...90).contains(found.coordinates.latitude) && (-180...180).contains(found.coordinates.longitude), "nowhere on earth")
     holdText(found.name, most: 130)
   } catch {
     holdText(error.message, most: 400)
@@ -47,10 +47,10 @@ private func checkToy(_ response: HTTPResponse) {
     hold(Set(history.facts.map(\.id)).count == history.facts.count, "a fact is there twice")
     for fact in history.facts { holdText(fact.text, most: 1000) }
     history.time = 5
-    hold(ToyHistory(kept: history.bytes) == history, "another history was kept")
+    hold(ToyHistory(stored: history.bytes) == history, "another history was kept")
   }
   do throws(ToyError) {
-    if case .counted(let fact) = try ToyAnswer.voted(
+    if case .counted(let fact) = try ToyAnswer.voteResult(
       response, ToyPendingVote(server: "https://toy.example.org", user: 18, fact: 1, vote: .up))
     {
       holdText(fact.standing, most: 1000)

@@ -15,7 +15,7 @@ import Testing
     ("a\"b", false), ("a\\b", false), ("a\rb", false), ("a\nb", false), ("a\0b", false), (" a,b ", true),
   ])
   func `network names are validated`(_ name: String, _ isTaken: Bool) {
-    #expect((ToyWiFi.objection(toName: name) == nil) == isTaken)
+    #expect((ToyWiFi.validationError(forName: name) == nil) == isTaken)
   }
 
   @Test(arguments: [
@@ -24,7 +24,7 @@ import Testing
     ("pa:ss word", true), ("pass\"word", false), ("pass\\word", false), ("pass\0word", false), ("ääää", true),
   ])
   func `network passwords are validated`(_ password: String, _ isTaken: Bool) {
-    #expect((ToyWiFi.objection(toPassword: password) == nil) == isTaken)
+    #expect((ToyWiFi.validationError(forPassword: password) == nil) == isTaken)
   }
 
   @Test func `a comma causes a warning`() {
@@ -51,13 +51,13 @@ import Testing
 
   private func ask(
     _ given: String?, _ answers: [String], nearby: NearbyNetworks? = nil, isAtTerminal: Bool = true
-  ) throws(Failure) -> (answers: WiFiQuestions.Answers, prompts: [String]) {
+  ) throws(Failure) -> (credentials: WiFiPrompt.Credentials, prompts: [String]) {
     let script = Script(answers)
-    var questions = WiFiQuestions(output: Output(json: true), isAtTerminal: isAtTerminal)
-    questions.ask = { prompt throws(Failure) in script.next(prompt) }
-    questions.askSecret = { prompt throws(Failure) in script.next(prompt) }
-    questions.scan = { () throws(Failure) in nearby }
-    return (try questions.answers(given), script.prompts)
+    var prompt = WiFiPrompt(output: Output(json: true), isAtTerminal: isAtTerminal)
+    prompt.ask = { text throws(Failure) in script.next(text) }
+    prompt.askSecret = { text throws(Failure) in script.next(text) }
+    prompt.scan = { () throws(Failure) in nearby }
+    return (try prompt.credentials(given), script.prompts)
   }
 
   private let nearby = NearbyNetworks([
@@ -67,22 +67,22 @@ import Testing
 
   @Test func `invalid input prompts again`() throws {
     let typed = try ask(nil, ["", "a:b", "Home", "short", "long enough"])
-    #expect(typed.answers == .init(name: "Home", password: "long enough"))
+    #expect(typed.credentials == .init(name: "Home", password: "long enough"))
     #expect(typed.prompts.map { $0.prefix(8) } == ["network ", "network ", "network ", "password", "password"])
     let chosen = try ask(nil, ["3", "", "1", "", "12345678"], nearby: nearby)
-    #expect(chosen.answers == .init(name: "Home", password: "12345678"), "a network that has a password gets one")
-    #expect(chosen.prompts.last == "password of Home: ")
+    #expect(chosen.credentials == .init(name: "Home", password: "12345678"), "a network that has a password gets one")
+    #expect(chosen.prompts.last == "password for Home: ")
   }
 
   @Test func `an open network has no password`() throws {
-    #expect(try ask(nil, ["2"], nearby: nearby).answers == .init(name: "Café", password: ""))
-    #expect(try ask(nil, ["Café"], nearby: nearby).answers == .init(name: "Café", password: ""))
+    #expect(try ask(nil, ["2"], nearby: nearby).credentials == .init(name: "Café", password: ""))
+    #expect(try ask(nil, ["Café"], nearby: nearby).credentials == .init(name: "Café", password: ""))
     let given = try ask("Else", [""])
-    #expect(given.answers == .init(name: "Else", password: "") && given.prompts == ["password of Else (empty if open): "])
+    #expect(given.credentials == .init(name: "Else", password: "") && given.prompts == ["password for Else (empty if open): "])
   }
 
   @Test func `without a terminal invalid input is an error`() throws {
-    #expect(try ask("Home", ["12345678"], isAtTerminal: false).answers.password == "12345678")
+    #expect(try ask("Home", ["12345678"], isAtTerminal: false).credentials.password == "12345678")
     for (given, answers) in [(nil, ["Home", "12345678"]), ("Home", []), ("Home", ["short", "12345678"]), ("a:b", ["12345678"])]
       as [(String?, [String])]
     {
@@ -131,7 +131,7 @@ import Testing
     let outcome = try Program.run(["toy", "wifi", "Home", "--dial", "192.168.4.1", "-v", "--socket", server.path], input: "pa:ss word\n")
     #expect(outcome.status == 0 && outcome.answer == "sent; look at the light\n", "\(outcome)")
     #expect(outcome.remarks.contains("1. Press the toy's Wi-Fi button") && !outcome.remarks.contains("pa:ss"))
-    #expect(outcome.remarks.contains("check the password of \"Home\"") && !outcome.remarks.contains("\u{1b}"))
+    #expect(outcome.remarks.contains("check the password for \"Home\"") && !outcome.remarks.contains("\u{1b}"))
     let arguments = try #require(daemon.called.first?.arguments)
     #expect(arguments["ssid"]?["string"]?.string == "Home" && arguments["password"]?["string"]?.string == "pa:ss word")
     #expect(arguments["dial"]?["string"]?.string == "192.168.4.1")
@@ -168,10 +168,10 @@ import Testing
       ["toy", "wifi", "--socket", server.path], on: pty, environment: ["DBUS_SYSTEM_BUS_ADDRESS": bus.address])
     var talk = Conversation(pty)
     talk.when("1 that may be the toy itself", type: "")
-    talk.when("number or name (Enter scans again): ", type: "1\n")
-    talk.when("password of Home: ", type: "short\n")
+    talk.when("number or name (Enter: rescan): ", type: "1\n")
+    talk.when("password for Home: ", type: "short\n")
     talk.when("8 to 63 bytes", type: "")
-    talk.when("password of Home: ", type: "geheim 12\n")
+    talk.when("password for Home: ", type: "geheim 12\n")
     talk.when("10 %  waiting for the toy", type: "")
     flag.raise()
     #expect(talk.end(of: pid) == 0, "\(talk.shown)")
@@ -187,7 +187,7 @@ import Testing
     let pid = try Program.start(
       ["toy", "wifi", "Home", "--join", "--socket", server.path], on: pty, environment: ["DBUS_SYSTEM_BUS_ADDRESS": bus.address])
     var talk = Conversation(pty)
-    talk.when("password of Home", type: "geheim 12\n")
+    talk.when("password for Home", type: "geheim 12\n")
     body(&talk)
     return (talk.end(of: pid), talk.shown)
   }

@@ -26,7 +26,7 @@ struct Gadgetbridge: Sendable {
   private(set) var fault: String?
   private var result: GadgetbridgeDay?
   /// The time of the newest heart rate, and when it was first seen here.
-  private var heartSeen: (micros: Int64, at: Instant)?
+  private var heartRateSeen: (micros: Int64, at: Instant)?
 
   /// An export with this file name; `device` is the name of the device in it, nil for the one with the newest sample.
   init(_ file: String, device wanted: String?) { (self.file, self.wanted) = (file, wanted) }
@@ -35,13 +35,13 @@ struct Gadgetbridge: Sendable {
   var due: Instant? { if case .resting(let until) = stage { until } else { nil } }
 
   /// The clock was set: samples that were in the future may be valid now.
-  mutating func forget() {
+  mutating func invalidate() {
     read = nil
     if case .resting = stage { stage = .resting(until: .min) }
   }
 
   /// Checks the file, if it is time.
-  mutating func look(_ clock: DayClock, at now: Instant, _ effects: inout Effects) {
+  mutating func check(_ clock: DayClock, at now: Instant, _ effects: inout Effects) {
     guard case .resting(let until) = stage, now >= until || read.map({ $0.day != clock.day }) == true else { return }
     lastID &+= 1
     stage = .discovering(lastID)
@@ -50,21 +50,21 @@ struct Gadgetbridge: Sendable {
   }
 
   /// Handles the result of a query.
-  mutating func take(_ id: QueryID, _ answer: DatabaseAnswer, _ clock: DayClock, at now: Instant, _ effects: inout Effects) {
+  mutating func handle(_ id: QueryID, _ answer: DatabaseAnswer, _ clock: DayClock, at now: Instant, _ effects: inout Effects) {
     switch (stage, answer) {
     case (.discovering(id), .rows(let rows, _)):
       let tables = GadgetbridgeTable.all(in: rows)
-      guard let question = GadgetbridgeTable.sums(of: tables) else {
+      guard let query = GadgetbridgeTable.sums(of: tables) else {
         return rest("\(file) is not a Gadgetbridge database: no table with columns TIMESTAMP and STEPS", at: now)
       }
       lastID &+= 1
       stage = .summing(lastID, tables, day: clock.day)
       let times = [Value.int(Int(clock.midnight)), .int(Int(clock.micros(at: now) / 1_000_000 + Self.ahead))]
-      effects.append(.query(lastID, DatabaseQuery(file, question, times)))
+      effects.append(.query(lastID, DatabaseQuery(file, query, times)))
     case (.summing(id, let tables, let day), .rows(let rows, let stamp)):
       do throws(ValueError) {
         let new = try GadgetbridgeDay(rows, of: tables, device: wanted, day: day)
-        if let heart = new.heart, heartSeen?.micros != heart.micros { heartSeen = (heart.micros, now) }
+        if let heart = new.heart, heartRateSeen?.micros != heart.micros { heartRateSeen = (heart.micros, now) }
         result = new
         rest(nil, at: now)
         read = (stamp, day)
@@ -91,7 +91,7 @@ struct Gadgetbridge: Sendable {
   func candidate(_ metric: HealthMetric, _ clock: DayClock, fresh: Nanoseconds, at now: Instant) -> HealthMachine.Candidate? {
     guard let result else { return nil }
     guard metric.isSum else {
-      guard let heart = result.heart, let seen = heartSeen else { return nil }
+      guard let heart = result.heart, let seen = heartRateSeen else { return nil }
       // Limited by the monotonic clock as well, in case the wall clock is set back.
       let end = min(seen.at &+ fresh, now &+ fresh &- clock.age(of: heart.micros, at: now))
       guard now < end else { return nil }

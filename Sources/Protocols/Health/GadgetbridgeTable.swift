@@ -20,7 +20,7 @@ struct GadgetbridgeTable: Sendable, Equatable {
     columns["DISTANCE_CM"].map { ($0, 0.01) } ?? columns["DISTANCE_METERS"].map { ($0, 1) }
   }
 
-  private static let most = 64
+  private static let maxTables = 64
   private static let maxNameLength = 200
 
   /// The query for the tables with relevant columns.
@@ -41,7 +41,7 @@ struct GadgetbridgeTable: Sendable, Equatable {
     }
     let devices = tables.first { $0.key.uppercased() == "DEVICE" && $0.value["_ID"] != nil && $0.value["NAME"] != nil }
     let samples = tables.filter { $0.value["TIMESTAMP"] != nil && $0.value["STEPS"] != nil }.sorted { $0.key < $1.key }
-    return samples.prefix(most).map {
+    return samples.prefix(maxTables).map {
       GadgetbridgeTable(name: $0.key, columns: $0.value, devices: devices?.value, devicesName: devices?.key ?? "")
     }
   }

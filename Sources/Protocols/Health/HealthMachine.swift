@@ -9,9 +9,9 @@ public struct HealthMachine: Machine {
     /// Stored values are not restored yet.
     case new
     /// The time is known.
-    case knowing
+    case timeKnown
     /// The time was requested.
-    case asking
+    case requestingTime
   }
 
   public let schema: Schema
@@ -23,12 +23,12 @@ public struct HealthMachine: Machine {
   /// The published reading of each metric.
   var shown: [HealthMetric: Candidate] = [:]
   /// The published source of each metric, or the reason why there is no value.
-  var said: [HealthMetric: String] = [:]
-  private var lastTime: Instant = 0
+  var publishedSource: [HealthMetric: String] = [:]
+  private var lastTimeReceived: Instant = 0
 
   static let timePeriod: Nanoseconds = 300 * .second
   /// Avoids a second request if the clock was set back slightly at midnight.
-  private static let breath: Nanoseconds = .second
+  private static let minTimeRequestPause: Nanoseconds = .second
 
   init(_ settings: HealthSettings) {
     self.settings = settings
@@ -39,16 +39,16 @@ public struct HealthMachine: Machine {
   public var nextWake: Instant? {
     switch state {
     case .new: nil
-    case .asking: heartRateEnds
-    case .knowing: [heartRateEnds, timeIsDue].compactMap(\.self).min()
+    case .requestingTime: heartRateEnds
+    case .timeKnown: [heartRateEnds, nextTimeRequest].compactMap(\.self).min()
     }
   }
 
   /// When the time is requested next.
-  private var timeIsDue: Instant? {
-    let lasts = !shown.isEmpty || store.lasts(after: clock.day)
-    let day = lasts || gadgetbridge != nil ? max(clock.nextDay, lastTime &+ Self.breath) : nil
-    return [gadgetbridge?.due, lasts ? lastTime &+ Self.timePeriod : nil, day].compactMap(\.self).min()
+  private var nextTimeRequest: Instant? {
+    let hasCurrentValue = !shown.isEmpty || store.hasValue(onOrAfter: clock.day)
+    let day = hasCurrentValue || gadgetbridge != nil ? max(clock.nextDay, lastTimeReceived &+ Self.minTimeRequestPause) : nil
+    return [gadgetbridge?.due, hasCurrentValue ? lastTimeReceived &+ Self.timePeriod : nil, day].compactMap(\.self).min()
   }
 
   public mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
@@ -60,9 +60,9 @@ public struct HealthMachine: Machine {
       }
       timeReceived(at: now, &effects)
     case .time(let wall):
-      guard case .asking = state else { return }
+      guard case .requestingTime = state else { return }
       if clock.set(wall, at: now) {
-        gadgetbridge?.forget()
+        gadgetbridge?.invalidate()
         shown = [:]  // the ages have changed
       }
       timeReceived(at: now, &effects)
@@ -71,41 +71,41 @@ public struct HealthMachine: Machine {
         return effects.append(.complete(id, .failure(.refused(code: "unknown", "the property is read-only"))))
       }
       store.set(metric, number, for: id)
-      askTime(&effects)
+      requestTime(&effects)
     case .perform(let id, .run): effects.append(.complete(id, .failure(.refused(code: "unknown", "no such action"))))
     case .cancelled(let id): store.cancel(id)
     case .stored(HealthStore.key, let failure):
-      let (by, result) = store.stored(failure)
+      let (commands, result) = store.stored(failure)
       store.advance(&effects)
-      review(at: now, &effects)
-      for id in by { effects.append(.complete(id, result)) }
+      publishChanges(at: now, &effects)
+      for id in commands { effects.append(.complete(id, result)) }
     case .rows(let id, let answer):
-      gadgetbridge?.take(id, answer, clock, at: now, &effects)
-      review(at: now, &effects)
+      gadgetbridge?.handle(id, answer, clock, at: now, &effects)
+      publishChanges(at: now, &effects)
     case .stopping:
       // A value that is being stored is stored, but its command gets no reply.
       store.stamp(clock, at: now)
       store.advance(&effects)
-      for id in store.dismiss() { effects.append(.complete(id, .failure(.notConnected("the device is being stopped")))) }
+      for id in store.removeAllCommands() { effects.append(.complete(id, .failure(.notConnected("the device is being stopped")))) }
       effects.append(.stopped)
     case .wake, .linkChanged, .received, .sent, .observed, .response, .stored, .leaseBegan, .leaseEnded: break
     }
     if case .new = state { return }
-    if let end = heartRateEnds, now >= end { review(at: now, &effects) }
-    if let due = timeIsDue, now >= due { askTime(&effects) }
+    if let end = heartRateEnds, now >= end { publishChanges(at: now, &effects) }
+    if let due = nextTimeRequest, now >= due { requestTime(&effects) }
   }
 
-  private mutating func askTime(_ effects: inout Effects) {
-    guard case .knowing = state else { return }
-    state = .asking
+  private mutating func requestTime(_ effects: inout Effects) {
+    guard case .timeKnown = state else { return }
+    state = .requestingTime
     effects.append(.requestTime)
   }
 
   private mutating func timeReceived(at now: Instant, _ effects: inout Effects) {
-    (state, lastTime) = (.knowing, now)
+    (state, lastTimeReceived) = (.timeKnown, now)
     store.stamp(clock, at: now)
     store.advance(&effects)
-    gadgetbridge?.look(clock, at: now, &effects)
-    review(at: now, &effects)
+    gadgetbridge?.check(clock, at: now, &effects)
+    publishChanges(at: now, &effects)
   }
 }

@@ -16,7 +16,7 @@ extension HealthMachine {
   var heartRateEnds: Instant? { shown[.heartRate]?.end }
 
   /// Publishes what has changed.
-  mutating func review(at now: Instant, _ effects: inout Effects) {
+  mutating func publishChanges(at now: Instant, _ effects: inout Effects) {
     for metric in HealthMetric.allCases { show(metric, candidate(metric, at: now), at: now, &effects) }
     effects.append(.status(shown.isEmpty ? "ready" : "live"))
     effects.append(.fault(gadgetbridge?.fault))
@@ -26,15 +26,15 @@ extension HealthMachine {
     guard let candidate, let value = metric.value(candidate.number) else {
       shown[metric] = nil
       let reason = absence(of: metric, at: now)
-      guard said[metric] != reason else { return }
-      said[metric] = reason
+      guard publishedSource[metric] != reason else { return }
+      publishedSource[metric] = reason
       effects.withdraw(metric.rawValue, reason)
       return effects.withdraw(metric.source, reason)
     }
     let before = shown[metric]
     shown[metric] = candidate
-    if before?.number == candidate.number, before?.micros == candidate.micros, said[metric] == candidate.source { return }
-    said[metric] = candidate.source
+    if before?.number == candidate.number, before?.micros == candidate.micros, publishedSource[metric] == candidate.source { return }
+    publishedSource[metric] = candidate.source
     let age = clock.age(of: candidate.micros, at: now)
     effects.publish(metric.rawValue, value, age: age)
     effects.publish(metric.source, .string(candidate.source), age: age)

@@ -19,10 +19,10 @@ struct HealthStore: Sendable {
   /// The stored values.
   private(set) var entries: [HealthMetric: Entry] = [:]
   /// The values that wait for the wall-clock time, and the commands that set them.
-  private var asked: (numbers: [HealthMetric: Double], by: [CommandID]) = ([:], [])
+  private var unstamped: (numbers: [HealthMetric: Double], commands: [CommandID]) = ([:], [])
   /// The values that are being stored.
-  private var waiting: (entries: [HealthMetric: Entry], by: [CommandID]) = ([:], [])
-  private var storing: (entries: [HealthMetric: Entry], by: [CommandID])?
+  private var waiting: (entries: [HealthMetric: Entry], commands: [CommandID]) = ([:], [])
+  private var storing: (entries: [HealthMetric: Entry], commands: [CommandID])?
 
   /// Restores stored values: one metric per line, `steps 4321 20089 1735689600000000`. A value of another day is kept, because the
   /// clock may not be set yet. Returns false if some of it is damaged.
@@ -47,21 +47,21 @@ struct HealthStore: Sendable {
   }
 
   /// Whether a value is valid today, or will be.
-  func lasts(after day: Int) -> Bool { entries.contains { $0.key.isSum && $0.value.day >= day } }
+  func hasValue(onOrAfter day: Int) -> Bool { entries.contains { $0.key.isSum && $0.value.day >= day } }
 
   /// Sets a value for a command.
   mutating func set(_ metric: HealthMetric, _ number: Double, for id: CommandID) {
-    asked.numbers[metric] = number
-    asked.by.append(id)
+    unstamped.numbers[metric] = number
+    unstamped.commands.append(id)
   }
 
   /// Stamps the values that wait for the time.
   mutating func stamp(_ clock: DayClock, at now: Instant) {
-    for (metric, number) in asked.numbers {
+    for (metric, number) in unstamped.numbers {
       waiting.entries[metric] = Entry(number: number, day: clock.day, micros: clock.micros(at: now), set: now)
     }
-    waiting.by += asked.by
-    asked = ([:], [])
+    waiting.commands += unstamped.commands
+    unstamped = ([:], [])
   }
 
   /// Stores the waiting values, unless a store is in progress.
@@ -75,27 +75,27 @@ struct HealthStore: Sendable {
   }
 
   /// Handles the result of a store. Returns the waiting commands, and their reply after the values are published.
-  mutating func stored(_ failure: String?) -> (by: [CommandID], result: Result<Report, CommandError>) {
+  mutating func stored(_ failure: String?) -> (commands: [CommandID], result: Result<Report, CommandError>) {
     guard let done = storing else { return ([], .success(Report())) }
     storing = nil
-    if let failure { return (done.by, .failure(.refused(code: "not-stored", failure))) }
+    if let failure { return (done.commands, .failure(.refused(code: "not-stored", failure))) }
     entries.merge(done.entries) { $1 }
-    return (done.by, .success(Report()))
+    return (done.commands, .success(Report()))
   }
 
   /// Removes a command whose caller disconnected.
   mutating func cancel(_ id: CommandID) {
-    asked.by.removeAll { $0 == id }
-    waiting.by.removeAll { $0 == id }
-    storing?.by.removeAll { $0 == id }
+    unstamped.commands.removeAll { $0 == id }
+    waiting.commands.removeAll { $0 == id }
+    storing?.commands.removeAll { $0 == id }
   }
 
   /// Removes and returns all waiting commands.
-  mutating func dismiss() -> [CommandID] {
-    let all = asked.by + waiting.by + (storing?.by ?? [])
-    asked.by = []
-    waiting.by = []
-    storing?.by = []
+  mutating func removeAllCommands() -> [CommandID] {
+    let all = unstamped.commands + waiting.commands + (storing?.commands ?? [])
+    unstamped.commands = []
+    waiting.commands = []
+    storing?.commands = []
     return all
   }
 }

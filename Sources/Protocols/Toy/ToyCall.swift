@@ -1,5 +1,5 @@
 // The requests to the toy's web server, in both dialects, and error messages for their responses. Requests that take a fact or mark
-// it as heard are reserved for the toy: they would change what it plays. `GET /User`, which returns everybody's e-mail address
+// it as played are reserved for the toy: they would change what it plays. `GET /User`, which returns the e-mail addresses of all users
 // without authentication, is never sent.
 // Source: protocols of the Trivia toy, §B, §D.
 
@@ -48,7 +48,7 @@ enum ToyCall: Sendable {
 /// Why a request failed.
 struct ToyError: Error, Equatable {
   /// A temporary failure: a later attempt may succeed.
-  var isPassing: Bool
+  var isTransient: Bool
   /// A short stable code.
   var code: String
   var message: String
@@ -56,13 +56,13 @@ struct ToyError: Error, Equatable {
   var isPerRequest = false
 
   /// A temporary failure.
-  static func passing(_ message: String) -> ToyError { ToyError(isPassing: true, code: "no-answer", message: message) }
+  static func transient(_ message: String) -> ToyError { ToyError(isTransient: true, code: "no-answer", message: message) }
   /// A permanent failure.
-  static func final(_ code: String, _ message: String) -> ToyError { ToyError(isPassing: false, code: code, message: message) }
+  static func final(_ code: String, _ message: String) -> ToyError { ToyError(isTransient: false, code: code, message: message) }
 }
 
 /// The result of a vote.
-enum ToyVoted: Equatable {
+enum ToyVoteResult: Equatable {
   case counted(ToyFact)
   case unchanged
 }
@@ -81,7 +81,7 @@ enum ToyAnswer {
     default: break
     }
     guard let user = ToyUser(try object(response)) else {
-      throw .passing("no user number in the server's response: check server")
+      throw .transient("no user number in the server's response: check server")
     }
     return user
   }
@@ -106,19 +106,19 @@ enum ToyAnswer {
     default: break
     }
     guard let history = ToyHistory(try document(response), user: user) else {
-      throw .passing("no list of facts in the server's response: check server")
+      throw .transient("no list of facts in the server's response: check server")
     }
     return history
   }
 
-  static func voted(_ response: HTTPResponse, _ vote: ToyPendingVote) throws(ToyError) -> ToyVoted {
+  static func voteResult(_ response: HTTPResponse, _ vote: ToyPendingVote) throws(ToyError) -> ToyVoteResult {
     switch response {
     case .answered(204, _, _): return .unchanged
-    case .answered(401, _, _): throw ToyError(isPassing: true, code: "needs-login", message: sessionExpired)
+    case .answered(401, _, _): throw ToyError(isTransient: true, code: "needs-login", message: sessionExpired)
     case .answered(400, let type, let body) where isVerdict(type, body):
       let reason = message(body).map { " (\($0))" } ?? ""
       throw .final(
-        "not-heard",
+        "not-played",
         "vote for fact \(vote.fact) rejected: the toy has not played it yet, or the account no longer exists\(reason)")
     // Only a rejection by the server's program is final; an error page of a proxy is not.
     case .answered(let status, let type?, let body) where [403, 404, 409, 410, 422].contains(status) && type.hasSuffix("json"):
@@ -126,7 +126,7 @@ enum ToyAnswer {
     default: break
     }
     guard let fact = ToyFact(try object(response)), fact.id == vote.fact else {
-      throw .passing("unexpected fact in the server's response to a vote: check server")
+      throw .transient("unexpected fact in the server's response to a vote: check server")
     }
     return .counted(fact)
   }
@@ -136,28 +136,28 @@ enum ToyAnswer {
 
   private static func object(_ response: HTTPResponse) throws(ToyError) -> JSONNode {
     let node = try document(response)
-    guard node.kind == .object else { throw .passing("the server returned JSON that is not an object: check server") }
+    guard node.kind == .object else { throw .transient("the server returned JSON that is not an object: check server") }
     return node
   }
 
   /// The JSON of a successful response.
   private static func document(_ response: HTTPResponse) throws(ToyError) -> JSONNode {
     switch response {
-    case .failed(let message): throw .passing(message)
+    case .failed(let message): throw .transient(message)
     case .answered(let status, _, _) where (300..<400).contains(status):
-      throw .passing("the server redirects (\(status)), which is not supported: check server")
+      throw .transient("the server redirects (\(status)), which is not supported: check server")
     case .answered(500, _, _):
-      throw ToyError(isPassing: true, code: "no-answer", message: "the server failed (500): try again later", isPerRequest: true)
-    case .answered(let status, _, _) where status >= 500: throw .passing("the server failed (\(status)): try again later")
+      throw ToyError(isTransient: true, code: "no-answer", message: "the server failed (500): try again later", isPerRequest: true)
+    case .answered(let status, _, _) where status >= 500: throw .transient("the server failed (\(status)): try again later")
     case .answered(_, let type, _) where type?.hasSuffix("html") == true || type == "application/xhtml+xml":
-      throw .passing("the server returned a web page: check server, and whether the network requires a login")
+      throw .transient("the server returned a web page: check server, and whether the network requires a login")
     case .answered(200, _, let body), .answered(201, _, let body):
-      guard let node = JSONNode(untrusted: body) else { throw .passing("the server returned invalid JSON: check server") }
+      guard let node = JSONNode(untrusted: body) else { throw .transient("the server returned invalid JSON: check server") }
       return node
-    case .answered(404, _, _): throw .passing("not found (404): check server")
+    case .answered(404, _, _): throw .transient("not found (404): check server")
     case .answered(let status, _, let body) where (400..<500).contains(status):
-      throw .passing("request rejected (\(status)): \(message(body) ?? "check server")")
-    case .answered(let status, _, _): throw .passing("unexpected response (\(status)): check server")
+      throw .transient("request rejected (\(status)): \(message(body) ?? "check server")")
+    case .answered(let status, _, _): throw .transient("unexpected response (\(status)): check server")
     }
   }
 

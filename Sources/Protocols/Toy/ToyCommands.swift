@@ -27,13 +27,13 @@ extension ToyMachine {
     case .register:
       let (name, email) = (try text("name", arguments, 1...100), try email(arguments))
       try requireNoLogin()
-      ask(
+      send(
         .register(name: name, email: email, password: try password(arguments)), as: .register(id, name: name, email: email), at: now,
         &effects)
     case .login:
       let email = try email(arguments)
       try requireNoLogin()
-      ask(.login(email: email, password: try password(arguments)), as: .login(id, email: email), at: now, &effects)
+      send(.login(email: email, password: try password(arguments)), as: .login(id, email: email), at: now, &effects)
     case .logout: try logOut(id, deletingVotes: arguments["delete-votes"] == .bool(true), &effects)
     case .whoami:
       guard let user else { throw needsLogin }
@@ -47,7 +47,7 @@ extension ToyMachine {
       // Each one can be several megabytes.
       let reading = pendingRequests.values.count { if case .history = $0 { true } else { false } } + long.count
       if reading >= Self.maxReading { throw .refused(code: "busy", "the history is already being read: try again in a moment") }
-      ask(.history(user), as: .history(id, user: user.id, fact: fact), at: now, &effects)
+      send(.history(user), as: .history(id, user: user.id, fact: fact), at: now, &effects)
     case .vote:
       guard let user else { throw needsLogin }
       let fact = try factID(arguments)
@@ -64,7 +64,7 @@ extension ToyMachine {
       if setup != nil { throw .refused(code: "busy", "the toy's Wi-Fi setup is already running: wait for it, or end it with Ctrl-C") }
       let given = try ToyCredentials(user: user.id, ssid: arguments["ssid"]?.text ?? "", password: arguments["password"]?.text ?? "")
       setup = ToySetup(
-        id, given, dial: try arguments["dial"].map { value throws(CommandError) in try place(value) }, settings, at: now, &effects)
+        id, given, dial: try arguments["dial"].map { value throws(CommandError) in try address(value) }, settings, at: now, &effects)
     }
   }
 
@@ -119,7 +119,7 @@ extension ToyMachine {
     return id
   }
 
-  private func place(_ value: Value) throws(CommandError) -> String {
+  private func address(_ value: Value) throws(CommandError) -> String {
     let parts = value.text.split(separator: ":", omittingEmptySubsequences: false)
     let port = parts.count == 1 ? 8080 : parts.count == 2 ? UInt16(parts[1]) ?? 0 : 0
     guard port > 0, let host = parts.first, !host.contains("/"), (try? IPv4Network(String(host))) != nil else {

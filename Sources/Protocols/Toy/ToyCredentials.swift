@@ -4,7 +4,7 @@
 
 /// A network, its password, and the user that the toy plays for.
 struct ToyCredentials: Sendable, CustomStringConvertible, CustomReflectable {
-  private static let longest = 128
+  private static let maxLength = 128
 
   /// `USER:SSID:PASSWORD`, which the toy reads as one packet.
   let bytes: [UInt8]
@@ -18,11 +18,11 @@ struct ToyCredentials: Sendable, CustomStringConvertible, CustomReflectable {
 
   /// Validates the input; throws if the toy cannot handle it.
   init(user: Int, ssid: String, password: String) throws(CommandError) {
-    if let message = ToyWiFi.objection(toName: ssid) { throw .invalid(argument: "ssid", message) }
-    if let message = ToyWiFi.objection(toPassword: password) { throw .invalid(argument: "password", message) }
+    if let message = ToyWiFi.validationError(forName: ssid) { throw .invalid(argument: "ssid", message) }
+    if let message = ToyWiFi.validationError(forPassword: password) { throw .invalid(argument: "password", message) }
     bytes = Array("\(user):\(ssid):\(password)".utf8)
-    guard bytes.count <= Self.longest else {
-      throw .invalid(argument: "ssid", "user, name and password together exceed the toy's limit of \(Self.longest) bytes")
+    guard bytes.count <= Self.maxLength else {
+      throw .invalid(argument: "ssid", "user, name and password together exceed the toy's limit of \(Self.maxLength) bytes")
     }
     (self.user, self.ssid) = (user, ssid)
     warning = ToyWiFi.warning(ssid, password)

@@ -30,7 +30,7 @@ struct ToyHistoryReader: Sendable {
   private var name = 0..<0
   /// The depth of a fact, once the list was found.
   private var listDepth: Int?
-  private var isListOver = false
+  private var isListComplete = false
   private var factStart = 0
   private var facts = ToyFactList()
 
@@ -41,7 +41,7 @@ struct ToyHistoryReader: Sendable {
   mutating func step() -> Step {
     let end = min(next + Self.pieceLength, body.count)
     while next < end {
-      guard take(body[next]) else { return .failed }
+      guard scan(body[next]) else { return .failed }
       next += 1
     }
     guard next == body.count else { return .more }
@@ -50,7 +50,7 @@ struct ToyHistoryReader: Sendable {
   }
 
   /// Scans a byte; false if it is invalid here.
-  private mutating func take(_ byte: UInt8) -> Bool {
+  private mutating func scan(_ byte: UInt8) -> Bool {
     if let start = string {
       if isEscaped {
         isEscaped = false
@@ -68,14 +68,14 @@ struct ToyHistoryReader: Sendable {
       if byte == UInt8(ascii: "["), listDepth == nil, open.isEmpty || open.count == 1 && body[name].elementsEqual(Self.listName) {
         listDepth = open.count + 1
       }
-      if open.count == listDepth, !isListOver { factStart = next }
+      if open.count == listDepth, !isListComplete { factStart = next }
       open.append(byte)
       return open.count <= Self.maxDepth
     case UInt8(ascii: "]"), UInt8(ascii: "}"):
       // In ASCII the code of a closing bracket is that of the opening one plus two.
       guard open.popLast() == byte - 2 else { return false }
-      if let listDepth, open.count < listDepth { isListOver = true }
-      guard open.count == listDepth, !isListOver, byte == UInt8(ascii: "}") else { return true }
+      if let listDepth, open.count < listDepth { isListComplete = true }
+      guard open.count == listDepth, !isListComplete, byte == UInt8(ascii: "}") else { return true }
       guard let node = JSONNode(untrusted: Array(body[factStart...next])) else { return false }
       if let fact = ToyFact(node) { facts.add(fact) }
     default: break
@@ -87,13 +87,13 @@ struct ToyHistoryReader: Sendable {
 /// The facts; of duplicates, the last one.
 struct ToyFactList: Sendable {
   private(set) var all: [ToyFact] = []
-  private var places: [Int: Int] = [:]
+  private var indices: [Int: Int] = [:]
 
   mutating func add(_ fact: ToyFact) {
-    if let place = places[fact.id] {
-      all[place] = fact
+    if let index = indices[fact.id] {
+      all[index] = fact
     } else {
-      places[fact.id] = all.count
+      indices[fact.id] = all.count
       all.append(fact)
     }
   }

@@ -43,7 +43,7 @@ struct ToySettings: Sendable {
   let server: String
   let dialect: Dialect
   let proxy: String?
-  let place: String
+  let listenAddress: String
   let network: IPv4Network
 
   init(_ setup: Setup) throws(OptionError) {
@@ -54,10 +54,10 @@ struct ToySettings: Sendable {
     }
     dialect = setup.options["dialect"] == .string("documented") ? .documented : .original
     proxy = try setup.httpProxy()
-    guard case .string(let place)? = setup.options["listen"], Self.isPlace(place) else {
+    guard case .string(let address)? = setup.options["listen"], Self.isAddress(address) else {
       throw OptionError("listen", "not a local address with a port; write one as 0.0.0.0:8080")
     }
-    self.place = place
+    listenAddress = address
     guard case .string(let network)? = setup.options["toy-network"] else { throw OptionError("toy-network", "is missing") }
     do { self.network = try IPv4Network(network) } catch { throw OptionError("toy-network", error.description) }
   }
@@ -65,7 +65,7 @@ struct ToySettings: Sendable {
   /// The server's name, for messages.
   var host: String { String(server.split(separator: "/", maxSplits: 2).last ?? "the server") }
 
-  private static func isPlace(_ text: String) -> Bool {
+  private static func isAddress(_ text: String) -> Bool {
     let parts = text.split(separator: ":", omittingEmptySubsequences: false)
     guard parts.count == 2, let port = UInt16(parts[1]), port > 0, !parts[0].contains("/") else { return false }
     return (try? IPv4Network(String(parts[0]))) != nil

@@ -24,13 +24,13 @@ public struct ToyMachine: Machine {
   public let schema = Schema(properties: ToySignal.properties, actions: ToyAction.actions)
   let settings: ToySettings
   var pendingRequests: [RequestID: PendingRequest] = [:]
-  var lastRequest: RequestID = 0
+  var lastRequestID: RequestID = 0
   var user: ToyUser?
   var history: ToyHistory?
   /// The histories that are read or sent in pieces, the current one first.
   var long: [ToyLongHistory] = []
   /// When the history was received, on the monotonic clock.
-  var historyCame: Instant = 0
+  var historyReceivedAt: Instant = 0
   var voting = ToyVoting()
   var setup: ToySetup?
   /// Commands that complete when their change is stored, and their replies.
@@ -59,16 +59,16 @@ public struct ToyMachine: Machine {
     switch input {
     case .started(let restored, let wall): start(restored, wall, at: now, &effects)
     case .perform(let id, let command): perform(id, command, at: now, &effects)
-    case .response(let id, let response): answered(id, response, at: now, &effects)
-    case .time(let wall): told(wall, &effects)
+    case .response(let id, let response): handleResponse(id, response, at: now, &effects)
+    case .time(let wall): updateClock(wall, &effects)
     case .stored(let key, let failure): stored(key, failure, at: now, &effects)
     case .cancelled(let id): cancel(id, &effects)
-    case .linkChanged(ToySetup.link, .up): setup?.linkCameUp(at: now, &effects)
-    case .linkChanged(ToySetup.link, .refused(let whom)): setup?.refused(whom)
-    case .linkChanged(ToySetup.link, .down(let reason)): end(setup?.linkWentDown(reason), &effects)
+    case .linkChanged(ToySetup.link, .up): setup?.linkUp(at: now, &effects)
+    case .linkChanged(ToySetup.link, .refused(let description)): setup?.peerRejected(description)
+    case .linkChanged(ToySetup.link, .down(let reason)): end(setup?.linkDown(reason), &effects)
     case .received(ToySetup.link, let bytes): setup?.received(bytes, at: now, &effects)
     case .stopping: stop(&effects)
-    case .wake: readOn(at: now, &effects)
+    case .wake: readNextPiece(at: now, &effects)
     case .linkChanged, .received, .sent, .observed, .rows, .leaseBegan, .leaseEnded: break
     }
     if isStopped { return }
@@ -82,17 +82,17 @@ public struct ToyMachine: Machine {
 
   private mutating func start(_ restored: [String: [UInt8]], _ wall: WallTime, at now: Instant, _ effects: inout Effects) {
     var damaged: [String] = []
-    func read<Kept>(_ key: String, _ read: ([UInt8]) -> Kept?) -> Kept? {
+    func read<Stored>(_ key: String, _ read: ([UInt8]) -> Stored?) -> Stored? {
       guard let bytes = restored[key] else { return nil }
-      let kept = read(bytes)
-      if kept == nil { damaged.append(key) }
-      return kept
+      let stored = read(bytes)
+      if stored == nil { damaged.append(key) }
+      return stored
     }
     user = read(Self.sessionKey) { JSONNode(untrusted: $0).flatMap(ToyUser.init) }
-    history = read(Self.historyKey) { ToyHistory(kept: $0) }
+    history = read(Self.historyKey) { ToyHistory(stored: $0) }
     if let time = history?.time {
       let age = wall.microseconds.subtractingReportingOverflow(time)
-      historyCame = now &- (age.overflow ? 0 : min(max(age.partialValue, 0), 1 << 50) * .microsecond)
+      historyReceivedAt = now &- (age.overflow ? 0 : min(max(age.partialValue, 0), 1 << 50) * .microsecond)
     }
     if let bytes = restored[ToyVoting.key], !voting.restore(bytes) {
       damaged.append(ToyVoting.key)
@@ -123,21 +123,21 @@ public struct ToyMachine: Machine {
     for id in callers { fail(id, .notConnected("the device is being stopped"), &effects) }
     for (_, id, report) in storing { effects.append(.complete(id, .success(report))) }
     (pendingRequests, storing, long) = ([:], [], [])
-    voting.forgetCallers()
+    voting.removeAllCallers()
     nextProgress = nil
     effects.append(.stopped)
   }
 
   private mutating func cancel(_ id: CommandID, _ effects: inout Effects) {
     if setup?.command == id {
-      (setup, setupEnd) = (nil, setup?.hasTold == true ? "sent" : "idle")
+      (setup, setupEnd) = (nil, setup?.hasSentCredentials == true ? "sent" : "idle")
       effects.append(.closeLink(ToySetup.link))
     }
-    voting.forget(id)
+    voting.cancel(id)
     storing.removeAll { $0.command == id }
     long.removeAll { $0.command == id }
     // The request is in flight; its response is ignored.
-    for (request, question) in pendingRequests where question.command == id { pendingRequests[request] = nil }
+    for (request, pending) in pendingRequests where pending.command == id { pendingRequests[request] = nil }
   }
 
   // MARK: Waiting commands
@@ -153,11 +153,11 @@ public struct ToyMachine: Machine {
     for id in waiting.sorted() { effects.append(.progress(id, Report(text: "waiting for \(settings.host)"))) }
   }
 
-  mutating func ask(_ call: ToyCall, as question: PendingRequest, at now: Instant, _ effects: inout Effects) {
-    lastRequest &+= 1
-    pendingRequests[lastRequest] = question
+  mutating func send(_ call: ToyCall, as pending: PendingRequest, at now: Instant, _ effects: inout Effects) {
+    lastRequestID &+= 1
+    pendingRequests[lastRequestID] = pending
     if nextProgress == nil { nextProgress = now &+ Self.progressPeriod }
-    effects.append(.request(lastRequest, call.request(settings)))
+    effects.append(.request(lastRequestID, call.request(settings)))
   }
 
   // MARK: Published values
@@ -174,7 +174,7 @@ public struct ToyMachine: Machine {
 
   func publishFacts(at now: Instant, _ effects: inout Effects) {
     guard let history else { return effects.withdraw(.facts, "not read yet: vehiclectl toy history") }
-    effects.publish(.facts, .int(history.total), age: max(0, now &- historyCame))
+    effects.publish(.facts, .int(history.total), age: max(0, now &- historyReceivedAt))
   }
 
   static func waiting(_ count: Int) -> String { count == 1 ? "1 pending vote" : "\(count) pending votes" }
@@ -189,13 +189,13 @@ public struct ToyMachine: Machine {
   func publishVotes(_ effects: inout Effects) { effects.publish(.pendingVotes, .int(voting.live.count)) }
 
   private mutating func publishState(_ effects: inout Effects) {
-    let isRefused = voting.trouble?.code == "needs-login"
-    let word =
-      setup != nil ? "setting-up" : user == nil || isRefused ? "logged-out" : voting.trouble != nil ? "offline" : "ready"
-    effects.append(.status(word))
-    effects.append(.fault(voting.waiting.map { "\(Self.waiting($0.count)): \($0.trouble.message)" }))
-    let setupWord = setup?.word ?? setupEnd
-    if setupWord != publishedSetup { effects.publish(.setup, .string(setupWord)) }
-    publishedSetup = setupWord
+    let isRefused = voting.error?.code == "needs-login"
+    let stateName =
+      setup != nil ? "setting-up" : user == nil || isRefused ? "logged-out" : voting.error != nil ? "offline" : "ready"
+    effects.append(.status(stateName))
+    effects.append(.fault(voting.waiting.map { "\(Self.waiting($0.count)): \($0.error.message)" }))
+    let setupState = setup?.stateName ?? setupEnd
+    if setupState != publishedSetup { effects.publish(.setup, .string(setupState)) }
+    publishedSetup = setupState
   }
 }

@@ -6,7 +6,7 @@ enum ToySignal: Int, CaseIterable, Sendable {
 
   static let properties: [Property] = allCases.map { signal in
     let row = signal.declaration
-    return Property(row.name, row.type, choices: signal == .setup ? ToySetup.message : [], lifetime: .retained, help: row.help)
+    return Property(row.name, row.type, choices: signal == .setup ? ToySetup.stateNames : [], lifetime: .retained, help: row.help)
   }
 
   private var declaration: (name: String, type: ValueType, help: String) {

@@ -2,7 +2,7 @@
 
 extension ToyMachine {
   /// Processes the next piece of the first history.
-  mutating func readOn(at now: Instant, _ effects: inout Effects) {
+  mutating func readNextPiece(at now: Instant, _ effects: inout Effects) {
     guard !long.isEmpty else { return }
     if let rest = long[0].rest { return sendNextPiece(rest, &effects) }
     // In place, to avoid a copy of what was read.
@@ -11,20 +11,20 @@ extension ToyMachine {
     case .done(let facts): read(facts, at: now, &effects)
     case .failed:
       let pendingRequests = long.removeFirst()
-      let trouble = ToyError.passing("no list of facts in the server's response: check server")
-      failed(.history(pendingRequests.command, user: pendingRequests.user, fact: pendingRequests.fact), trouble, at: now, &effects)
+      let error = ToyError.transient("no list of facts in the server's response: check server")
+      handleFailure(.history(pendingRequests.command, user: pendingRequests.user, fact: pendingRequests.fact), error, at: now, &effects)
     }
   }
 
   private mutating func read(_ facts: [ToyFact], at now: Instant, _ effects: inout Effects) {
     let (command, user, fact) = (long[0].command, long[0].user, long[0].fact)
     let all = ToyHistory(user: user, facts: facts)
-    if user == self.user?.id { take(all, at: now, &effects) }
+    if user == self.user?.id { setHistory(all, at: now, &effects) }
     if let fact {
       long.removeFirst()
-      return tell(all, fact, to: command, note: nil, &effects)
+      return reply(all, fact, to: command, note: nil, &effects)
     }
-    (long[0].facts, long[0].rest) = (facts, ToyHistory.kept(of: facts).startIndex)
+    (long[0].facts, long[0].rest) = (facts, ToyHistory.storedPart(of: facts).startIndex)
   }
 
   private mutating func sendNextPiece(_ rest: Int, _ effects: inout Effects) {
@@ -34,15 +34,15 @@ extension ToyMachine {
       long[0].next = end
       return effects.append(.progress(long[0].command, step))
     }
-    let told = long.removeFirst()
-    let last = told.facts[rest...]
-    let message = rest == 0 ? nil : "the last \(last.count) of \(told.facts.count) facts; call with more for all"
-    effects.append(.complete(told.command, .success(Report(text: message, columns: ToyFact.columns, rows: rows(of: last)))))
+    let finished = long.removeFirst()
+    let last = finished.facts[rest...]
+    let message = rest == 0 ? nil : "the last \(last.count) of \(finished.facts.count) facts; call with more for all"
+    effects.append(.complete(finished.command, .success(Report(text: message, columns: ToyFact.columns, rows: rows(of: last)))))
   }
 
   /// Stores the history that was just received.
-  mutating func take(_ new: ToyHistory, at now: Instant, _ effects: inout Effects) {
-    (history, historyCame) = (new.bounded, now)
+  mutating func setHistory(_ new: ToyHistory, at now: Instant, _ effects: inout Effects) {
+    (history, historyReceivedAt) = (new.bounded, now)
     publishFacts(at: now, &effects)
     effects.append(.requestTime)
   }

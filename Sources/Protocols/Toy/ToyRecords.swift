@@ -40,8 +40,8 @@ enum ToyVote: Int, Sendable {
   case up = 1
 
   /// Parses user input.
-  init?(_ word: String) {
-    switch word {
+  init?(_ name: String) {
+    switch name {
     case "up": self = .up
     case "down": self = .down
     case "none", "clear": self = .none
@@ -49,7 +49,7 @@ enum ToyVote: Int, Sendable {
     }
   }
 
-  var word: String {
+  var name: String {
     switch self {
     case .up: "up"
     case .down: "down"
@@ -66,14 +66,14 @@ struct ToyFact: Sendable, Equatable {
   var down: Int
   var vote: ToyVote
 
-  private static let longest = 1000
+  private static let maxLength = 1000
 
   /// Parses one row of a history, a response to a vote, or a stored fact; nil if it has no id.
   init?(_ node: JSONNode) {
     let trivia = node["trivia"] ?? node
     guard let id = (trivia["id"] ?? trivia["triviaId"]).flatMap(ToyUser.number), id > 0 else { return nil }
     self.id = id
-    text = (trivia["text"] ?? trivia["triviaText"])?.text.map { visible($0, limit: Self.longest) } ?? "(no text from the server)"
+    text = (trivia["text"] ?? trivia["triviaText"])?.text.map { visible($0, limit: Self.maxLength) } ?? "(no text from the server)"
     up = max(0, trivia["upvotes"].flatMap(ToyUser.number) ?? 0)
     down = max(0, trivia["downvotes"].flatMap(ToyUser.number) ?? 0)
     vote = (node["userVote"] ?? node["userAction"]).flatMap(ToyUser.number).flatMap(ToyVote.init) ?? .none
@@ -90,10 +90,10 @@ struct ToyFact: Sendable, Equatable {
   static let columns = ["id", "fact", "up", "down", "vote", "pending"]
 
   /// One row of a report; `isPending`: the vote is not sent yet.
-  func row(isPending: Bool) -> [String] { [String(id), text, String(up), String(down), vote.word, isPending ? "yes" : ""] }
+  func row(isPending: Bool) -> [String] { [String(id), text, String(up), String(down), vote.name, isPending ? "yes" : ""] }
 
   /// The result of a vote.
-  var standing: String { "fact \(id): \(vote.word) (\(up) up, \(down) down)" }
+  var standing: String { "fact \(id): \(vote.name) (\(up) up, \(down) down)" }
 }
 
 /// All facts that a user's toy has played, as of one response.
@@ -106,7 +106,7 @@ struct ToyHistory: Sendable, Equatable {
   var time: Int64?
 
   /// The maximum size of stored facts, in bytes.
-  private static let maxKept = 768 << 10
+  private static let maxStoredSize = 768 << 10
 
   init(user: Int, facts: [ToyFact]) { (self.user, self.facts, total) = (user, facts, facts.count) }
 
@@ -119,11 +119,11 @@ struct ToyHistory: Sendable, Equatable {
   }
 
   /// The latest of many facts, which are stored.
-  static func kept(of facts: [ToyFact]) -> ArraySlice<ToyFact> {
+  static func storedPart(of facts: [ToyFact]) -> ArraySlice<ToyFact> {
     var (start, length) = (facts.endIndex, 0)
     while start > 0 {
       length += facts[start - 1].length
-      if length > maxKept { break }
+      if length > maxStoredSize { break }
       start -= 1
     }
     return facts[start...]
@@ -132,12 +132,12 @@ struct ToyHistory: Sendable, Equatable {
   /// Bounded to what is stored.
   var bounded: ToyHistory {
     var bounded = self
-    bounded.facts = Array(Self.kept(of: facts))
+    bounded.facts = Array(Self.storedPart(of: facts))
     return bounded
   }
 
   /// Parses a stored history.
-  init?(kept bytes: [UInt8]) {
+  init?(stored bytes: [UInt8]) {
     guard let root = JSONNode(untrusted: bytes), let user = root["user"]?.whole, let time = root["time"]?.whole else { return nil }
     self.init(root, user: user)
     self.time = Int64(time)

@@ -4,10 +4,10 @@
 extension ToyMachine {
   // MARK: Responses
 
-  mutating func answered(_ request: RequestID, _ response: HTTPResponse, at now: Instant, _ effects: inout Effects) {
-    guard let question = pendingRequests.removeValue(forKey: request) else { return }
+  mutating func handleResponse(_ request: RequestID, _ response: HTTPResponse, at now: Instant, _ effects: inout Effects) {
+    guard let pending = pendingRequests.removeValue(forKey: request) else { return }
     do throws(ToyError) {
-      switch question {
+      switch pending {
       case .register(let id, let name, let email):
         var user = try ToyAnswer.user(response, isNew: true)
         (user.name, user.email) = (user.name ?? name, user.email ?? email)
@@ -26,53 +26,53 @@ extension ToyMachine {
           long.append(ToyLongHistory(command: id, user: user, fact: fact, body: body))
         } else {
           let history = try ToyAnswer.history(response, of: user)
-          if user == self.user?.id { take(history, at: now, &effects) }
-          tell(history, fact, to: id, note: nil, &effects)
+          if user == self.user?.id { setHistory(history, at: now, &effects) }
+          reply(history, fact, to: id, note: nil, &effects)
         }
-      case .vote(let vote): voted(try ToyAnswer.voted(response, vote), vote, &effects)
+      case .vote(let vote): handleVoteResult(try ToyAnswer.voteResult(response, vote), vote, &effects)
       }
-      voting.serverAnswers()
+      voting.serverResponded()
     } catch {
-      failed(question, error, at: now, &effects)
+      handleFailure(pending, error, at: now, &effects)
     }
   }
 
-  mutating func failed(_ question: PendingRequest, _ trouble: ToyError, at now: Instant, _ effects: inout Effects) {
-    switch question {
-    case .register(let id, _, _), .login(let id, _): fail(id, .refused(code: trouble.code, trouble.message), &effects)
+  mutating func handleFailure(_ pending: PendingRequest, _ error: ToyError, at now: Instant, _ effects: inout Effects) {
+    switch pending {
+    case .register(let id, _, _), .login(let id, _): fail(id, .refused(code: error.code, error.message), &effects)
     case .history(let id, let user, let fact):
-      guard trouble.isPassing, let history, history.user == user else {
-        return fail(id, .refused(code: trouble.code, trouble.message), &effects)
+      guard error.isTransient, let history, history.user == user else {
+        return fail(id, .refused(code: error.code, error.message), &effects)
       }
-      let age = DayClock.age((now &- historyCame) / .microsecond)
+      let age = DayClock.age((now &- historyReceivedAt) / .microsecond)
       let part = history.total > history.facts.count ? "; the last \(history.facts.count) of \(history.total) facts are stored" : ""
-      tell(history, fact, to: id, note: "as of \(age) ago: \(trouble.message)\(part)", &effects)
+      reply(history, fact, to: id, note: "as of \(age) ago: \(error.message)\(part)", &effects)
     case .vote(let vote):
-      if trouble.isPassing {
-        let message = "stored, and sent when the server \(trouble.isPerRequest ? "accepts it" : "responds"): \(trouble.message)"
-        for (id, vote) in voting.postpone(trouble, at: now) {
+      if error.isTransient {
+        let message = "stored, and sent when the server \(error.isPerRequest ? "accepts it" : "responds"): \(error.message)"
+        for (id, vote) in voting.postpone(error, at: now) {
           effects.append(.complete(id, .success(Self.report(message, of: vote, "waiting"))))
         }
-        return effects.publish(.lastVote, .string("fact \(vote.fact): \(vote.vote.word), \(message)"))
+        return effects.publish(.lastVote, .string("fact \(vote.fact): \(vote.vote.name), \(message)"))
       }
       let caller = voting.settle(&effects)
       publishVotes(&effects)
-      effects.publish(.lastVote, .string("fact \(vote.fact): \(trouble.message)"))
+      effects.publish(.lastVote, .string("fact \(vote.fact): \(error.message)"))
       if let caller {
-        fail(caller, .refused(code: trouble.code, trouble.message), &effects)
+        fail(caller, .refused(code: error.code, error.message), &effects)
       } else {
-        effects.append(.event(name: "vote", text: "pending vote failed: \(trouble.message)"))
+        effects.append(.event(name: "vote", text: "pending vote failed: \(error.message)"))
       }
     }
   }
 
-  func tell(_ history: ToyHistory, _ fact: Int?, to id: CommandID, note: String?, _ effects: inout Effects) {
+  func reply(_ history: ToyHistory, _ fact: Int?, to id: CommandID, note: String?, _ effects: inout Effects) {
     var facts = history.facts
     if let fact {
       facts = facts.filter { $0.id == fact }
       if facts.isEmpty {
         let message = "the toy has not played fact \(fact)" + (note.map { " (\($0))" } ?? "")
-        return fail(id, .refused(code: "not-heard", message), &effects)
+        return fail(id, .refused(code: "not-played", message), &effects)
       }
     }
     effects.append(.complete(id, .success(Report(text: note, columns: ToyFact.columns, rows: rows(of: facts)))))
@@ -84,7 +84,7 @@ extension ToyMachine {
     var new = new
     new.server = settings.server
     // A new server may assign the same number to another user.
-    if isNew || new.id != user?.id { forgetHistory(&effects) }
+    if isNew || new.id != user?.id { removeHistory(&effects) }
     user = new
     storing.append((Self.sessionKey, id, Report(text: message)))
     effects.append(.store(key: Self.sessionKey, new.bytes))
@@ -98,7 +98,7 @@ extension ToyMachine {
       for caller in voting.callers {
         effects.append(.complete(caller, .success(Report(text: "stored, and sent when you log in again: another user is logged in"))))
       }
-      voting.forgetCallers()
+      voting.removeAllCallers()
     }
     voting.change(owner: user, at: settings.server)
     publishUser(&effects)
@@ -118,13 +118,13 @@ extension ToyMachine {
       _ = deleteVotes("logged out", &effects) { $1 }
     }
     user = nil
-    forgetHistory(&effects)
+    removeHistory(&effects)
     changeOwner(&effects)
     storing.append((Self.sessionKey, id, Report(text: "logged out")))
     effects.append(.store(key: Self.sessionKey, []))
   }
 
-  private mutating func forgetHistory(_ effects: inout Effects) {
+  private mutating func removeHistory(_ effects: inout Effects) {
     guard history != nil else { return }
     history = nil
     effects.append(.store(key: Self.historyKey, []))
@@ -135,9 +135,9 @@ extension ToyMachine {
 
   /// The pending votes, in the order in which they are sent.
   func pendingVotes() -> Report {
-    let rows = voting.all.map { vote, isLive, trouble in
-      let fate = !isLive ? "held: log in as user \(vote.user)" : trouble.map { "waiting: \($0.message)" } ?? "in flight"
-      return [String(vote.fact), vote.vote.word, String(vote.user), vote.server, fate]
+    let rows = voting.all.map { vote, isLive, error in
+      let fate = !isLive ? "held: log in as user \(vote.user)" : error.map { "waiting: \($0.message)" } ?? "in flight"
+      return [String(vote.fact), vote.vote.name, String(vote.user), vote.server, fate]
     }
     return Report(
       text: rows.isEmpty ? "no pending votes" : nil, columns: rows.isEmpty ? [] : ["fact", "vote", "user", "server", "state"], rows: rows)
@@ -148,8 +148,8 @@ extension ToyMachine {
     let dropped = voting.drop(&effects, where: isChosen)
     guard dropped.count > 0 else { return 0 }
     for caller in dropped.callers { fail(caller, .refused(code: "deleted", "the vote was deleted: \(reason)"), &effects) }
-    for (request, question) in pendingRequests {
-      if case .vote(let vote) = question, isChosen(vote, true) { pendingRequests[request] = nil }
+    for (request, pending) in pendingRequests {
+      if case .vote(let vote) = pending, isChosen(vote, true) { pendingRequests[request] = nil }
     }
     publishVotes(&effects)
     return dropped.count
@@ -158,18 +158,18 @@ extension ToyMachine {
   /// Sends the first pending vote, if it is time.
   mutating func vote(at now: Instant, _ effects: inout Effects) {
     let isVoting = pendingRequests.values.contains { if case .vote = $0 { true } else { false } }
-    guard !isVoting, let vote = voting.take(at: now) else { return }
-    ask(.vote(vote, token: user?.id == vote.user ? user?.token : nil), as: .vote(vote), at: now, &effects)
+    guard !isVoting, let vote = voting.nextToSend(at: now) else { return }
+    send(.vote(vote, token: user?.id == vote.user ? user?.token : nil), as: .vote(vote), at: now, &effects)
   }
 
-  private mutating func voted(_ result: ToyVoted, _ vote: ToyPendingVote, _ effects: inout Effects) {
+  private mutating func handleVoteResult(_ result: ToyVoteResult, _ vote: ToyPendingVote, _ effects: inout Effects) {
     let message: String
     switch result {
     case .unchanged: message = "fact \(vote.fact): already voted that way"
     case .counted(let fact):
       message = fact.standing
-      if let place = history?.facts.firstIndex(where: { $0.id == fact.id }), history?.user == vote.user {
-        history?.facts[place] = fact
+      if let index = history?.facts.firstIndex(where: { $0.id == fact.id }), history?.user == vote.user {
+        history?.facts[index] = fact
         if history?.time != nil, let bytes = history?.bytes { effects.append(.store(key: Self.historyKey, bytes)) }
       }
     }
@@ -185,13 +185,13 @@ extension ToyMachine {
 
   /// The reply to a vote: whether the server has accepted it.
   private static func report(_ message: String, of vote: ToyPendingVote, _ state: String) -> Report {
-    Report(text: message, columns: ["fact", "vote", "state"], rows: [[String(vote.fact), vote.vote.word, state]])
+    Report(text: message, columns: ["fact", "vote", "state"], rows: [[String(vote.fact), vote.vote.name, state]])
   }
 
   // MARK: Stored state and time
 
   /// Stamps the history that was just received.
-  mutating func told(_ wall: WallTime, _ effects: inout Effects) {
+  mutating func updateClock(_ wall: WallTime, _ effects: inout Effects) {
     guard history != nil, history?.time == nil else { return }
     history?.time = wall.microseconds
     if let bytes = history?.bytes { effects.append(.store(key: Self.historyKey, bytes)) }
@@ -203,8 +203,8 @@ extension ToyMachine {
       publishVotes(&effects)
       if failure == nil, voting.isStoring { return }
     }
-    guard let place = storing.firstIndex(where: { $0.key == key }) else { return }
-    let (_, id, report) = storing.remove(at: place)
+    guard let index = storing.firstIndex(where: { $0.key == key }) else { return }
+    let (_, id, report) = storing.remove(at: index)
     guard let failure else { return effects.append(.complete(id, .success(report))) }
     fail(id, .refused(code: "not-stored", "\(report.text ?? ""), but not stored, so the next start will not know it: \(failure)"), &effects)
   }

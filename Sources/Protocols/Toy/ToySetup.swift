@@ -11,7 +11,7 @@ struct ToySetup: Sendable {
     /// Waiting for the toy to connect.
     case waiting
     /// Our `ok` is sent; the toy's is due.
-    case greeting(until: Instant, heard: [UInt8])
+    case greeting(until: Instant, received: [UInt8])
     /// The toy ignores input.
     case settling(until: Instant)
     /// The credentials are sent; the toy sends nothing, closes the connection, or vanishes.
@@ -32,15 +32,15 @@ struct ToySetup: Sendable {
   private let began: Instant
   private var state = State.waiting { didSet { nextTick = .min } }
   private var nextTick: Instant
-  private var hangUps = 0
+  private var disconnects = 0
   /// The last rejected peer, and why.
-  private var refusal: String?
+  private var rejectedPeer: String?
   /// Unexpected bytes are noted once per connection.
   private var hasNoted = false
   /// Why the connection to the toy failed.
-  private var trouble: String?
+  private var connectionError: String?
 
-  static let message = ["idle", "listening", "greeting", "settling", "sending", "sent"]
+  static let stateNames = ["idle", "listening", "greeting", "settling", "sending", "sent"]
   private static let timeout: Nanoseconds = 300 * .second
   private static let greetingTimeout: Nanoseconds = 10 * .second
   private static let settlingTime: Nanoseconds = 1200 * .millisecond
@@ -59,12 +59,12 @@ struct ToySetup: Sendable {
     if let dial {
       effects.append(.openLink(Self.link, url: "tcp:\(dial)"))
     } else {
-      effects.append(.listen(Self.link, at: settings.place, from: settings.network))
+      effects.append(.listen(Self.link, at: settings.listenAddress, from: settings.network))
     }
   }
 
-  /// An element of `words`.
-  var word: String {
+  /// One of `stateNames`.
+  var stateName: String {
     switch state {
     case .waiting: "listening"
     case .greeting: "greeting"
@@ -82,23 +82,23 @@ struct ToySetup: Sendable {
 
   // MARK: Events
 
-  mutating func linkCameUp(at now: Instant, _ effects: inout Effects) {
+  mutating func linkUp(at now: Instant, _ effects: inout Effects) {
     guard case .waiting = state else { return }
-    (trouble, hasNoted) = (nil, false)
-    state = .greeting(until: now &+ Self.greetingTimeout, heard: [])
+    (connectionError, hasNoted) = (nil, false)
+    state = .greeting(until: now &+ Self.greetingTimeout, received: [])
     effects.send(Self.link, Self.ok)
   }
 
   /// A peer was rejected.
-  mutating func refused(_ whom: String) { refusal = whom }
+  mutating func peerRejected(_ description: String) { rejectedPeer = description }
 
-  mutating func linkWentDown(_ reason: String) -> Outcome? {
+  mutating func linkDown(_ reason: String) -> Outcome? {
     switch state {
     case .waiting:
-      trouble = reason
+      connectionError = reason
       return dial == nil ? .failed(.refused(code: "cannot-listen", reason)) : nil
     case .greeting, .settling:
-      hangUps += 1
+      disconnects += 1
       state = .waiting
       return nil
     case .draining: return .sent
@@ -107,13 +107,13 @@ struct ToySetup: Sendable {
 
   mutating func received(_ bytes: [UInt8], at now: Instant, _ effects: inout Effects) {
     switch state {
-    case .greeting(let until, let heard):
-      let all = heard + bytes.prefix(64)
+    case .greeting(let until, let received):
+      let all = received + bytes.prefix(64)
       if all == Self.ok {
         state = .settling(until: now &+ Self.settlingTime)
       } else {
         // `ok` can arrive in two pieces; after anything else, another connection may succeed.
-        state = .greeting(until: until, heard: Array(all.prefix(64)))
+        state = .greeting(until: until, received: Array(all.prefix(64)))
         if !Self.ok.starts(with: all) { note("unexpected bytes from the toy instead of ok:", all, &effects) }
       }
     case .draining: note("unexpected bytes from the toy after the credentials:", bytes, &effects)
@@ -127,15 +127,15 @@ struct ToySetup: Sendable {
   }
 
   /// The credentials were sent completely.
-  var hasTold: Bool { if case .draining = state { true } else { false } }
+  var hasSentCredentials: Bool { if case .draining = state { true } else { false } }
 
-  /// Does what is due.
+  /// Handles expired timers.
   mutating func advance(at now: Instant, _ effects: inout Effects) -> Outcome? {
     switch state {
     case .greeting(let until, _) where now >= until:
       effects.append(.resetLink(Self.link, reason: "no ok from the toy within \(Self.greetingTimeout / .second) s"))
       // The new state of the link is reported in a later turn.
-      state = .greeting(until: .max, heard: [])
+      state = .greeting(until: .max, received: [])
     case .settling(let until) where now >= until:
       effects.send(Self.link, credentials.bytes, secret: true)
       state = .draining(until: now &+ Self.drainingTime)
@@ -143,14 +143,14 @@ struct ToySetup: Sendable {
     case .waiting where now >= began &+ Self.timeout:
       let seconds = Self.timeout / .second
       let message = "no toy connected within \(seconds) s: check that its LED is white and that this machine is in its network"
-      return .failed(.refused(code: "no-toy", trouble.map { "\(message) (\($0))" } ?? message))
+      return .failed(.refused(code: "no-toy", connectionError.map { "\(message) (\($0))" } ?? message))
     default: break
     }
-    if now >= nextTick { tell(at: now, &effects) }
+    if now >= nextTick { reportProgress(at: now, &effects) }
     return nil
   }
 
-  private mutating func tell(at now: Instant, _ effects: inout Effects) {
+  private mutating func reportProgress(at now: Instant, _ effects: inout Effects) {
     nextTick = now &+ Self.tick
     let elapsed = min(max(0, now &- began), Self.timeout)
     let progress = min(Double(elapsed) / Double(Self.timeout), 0.99)
@@ -161,11 +161,12 @@ struct ToySetup: Sendable {
 
   private func message(_ left: Int64) -> String {
     switch state {
-    case .waiting where dial != nil: "connecting to the toy at \(dial ?? "")" + (trouble.map { ": \($0)" } ?? "") + ", \(left) s left"
+    case .waiting where dial != nil:
+      "connecting to the toy at \(dial ?? "")" + (connectionError.map { ": \($0)" } ?? "") + ", \(left) s left"
     case .waiting:
       "\(left) s left to press the toy's button: LED white"
-        + (hangUps == 0 ? "" : "; disconnected \(hangUps) \(hangUps == 1 ? "time" : "times")")
-        + (refusal.map { "; rejected \($0): check toy-network" } ?? "")
+        + (disconnects == 0 ? "" : "; disconnected \(disconnects) \(disconnects == 1 ? "time" : "times")")
+        + (rejectedPeer.map { "; rejected \($0): check toy-network" } ?? "")
     case .greeting: "a peer has connected: waiting up to 10 s for its ok"
     case .settling: "the toy is ready: sending the credentials in a second"
     case .draining: "\(ToyWiFi.sendingReport) for network \(visible(credentials.ssid, limit: 32))"

@@ -7,7 +7,7 @@
 /// are held until these log in again.
 struct ToyVoting: Sendable {
   static let key = "votes"
-  private static let most = 1000
+  private static let maxVotes = 1000
   private static let firstPause: Nanoseconds = 30 * .second
   private static let maxPause: Nanoseconds = 15 * 60 * .second
 
@@ -15,12 +15,12 @@ struct ToyVoting: Sendable {
     let vote: ToyPendingVote
     let number: Int
     /// The vote is stored.
-    var isKept = false
+    var isStored = false
     var command: CommandID?
     /// How often the server failed on it (500), when it is repeated, and the error.
     var failures = 0
     var notBefore: Instant = .min
-    var trouble: ToyError?
+    var error: ToyError?
   }
 
   private var entries: [Entry] = []
@@ -36,42 +36,42 @@ struct ToyVoting: Sendable {
   /// With this many failed votes, all votes wait.
   private static let maxFailedVotes = 3
   /// Why all votes wait, after the server did not respond.
-  private(set) var trouble: ToyError?
+  private(set) var error: ToyError?
   /// The current user and server.
   private var owner: (server: String, user: Int)?
 
   /// The votes of the current user.
   var live: [ToyPendingVote] { entries.map(\.vote).filter(isLive) }
   /// All votes, and whether each is of the current user.
-  var all: [(vote: ToyPendingVote, isLive: Bool, trouble: ToyError?)] {
-    entries.map { ($0.vote, isLive($0.vote), $0.trouble ?? trouble) }
+  var all: [(vote: ToyPendingVote, isLive: Bool, error: ToyError?)] {
+    entries.map { ($0.vote, isLive($0.vote), $0.error ?? error) }
   }
   /// The number of votes of other users.
   var held: Int { entries.count - live.count }
-  var isFull: Bool { entries.count >= Self.most }
+  var isFull: Bool { entries.count >= Self.maxVotes }
   var callers: [CommandID] { entries.compactMap(\.command) }
   /// Why votes of the current user wait, and how many.
-  var waiting: (count: Int, trouble: ToyError)? {
-    if let trouble { return (live.count, trouble) }
-    let failed = entries.filter { isLive($0.vote) }.compactMap(\.trouble)
+  var waiting: (count: Int, error: ToyError)? {
+    if let error { return (live.count, error) }
+    let failed = entries.filter { isLive($0.vote) }.compactMap(\.error)
     return failed.first.map { (failed.count, $0) }
   }
   /// When the next vote is sent.
   var due: Instant? { ready.map { max(notBefore, entries[$0].notBefore) }.min() }
 
   /// Takes the vote that is sent now.
-  mutating func take(at now: Instant) -> ToyPendingVote? {
-    guard now >= notBefore, let place = ready.first(where: { now >= entries[$0].notBefore }) else { return nil }
-    sending = entries[place].number
-    return entries[place].vote
+  mutating func nextToSend(at now: Instant) -> ToyPendingVote? {
+    guard now >= notBefore, let index = ready.first(where: { now >= entries[$0].notBefore }) else { return nil }
+    sending = entries[index].number
+    return entries[index].vote
   }
 
   /// The votes that can be sent: for each fact, the first one.
   private var ready: [Int] {
     var facts: Set<Int> = []
-    return entries.indices.filter { isLive(entries[$0].vote) && facts.insert(entries[$0].vote.fact).inserted && entries[$0].isKept }
+    return entries.indices.filter { isLive(entries[$0].vote) && facts.insert(entries[$0].vote.fact).inserted && entries[$0].isStored }
   }
-  private var place: Int? { entries.firstIndex { $0.number == sending } }
+  private var sendingIndex: Int? { entries.firstIndex { $0.number == sending } }
   private func isLive(_ vote: ToyPendingVote) -> Bool { owner.map { $0 == (vote.server, vote.user) } ?? false }
 
   /// Whether this is the current user.
@@ -80,16 +80,16 @@ struct ToyVoting: Sendable {
   /// Sets the current user; nil: none.
   mutating func change(owner: ToyUser?, at server: String) {
     self.owner = owner.map { (server, $0.id) }
-    (failures, failedVotes, trouble, notBefore, sending) = (0, [], nil, .min, nil)
+    (failures, failedVotes, error, notBefore, sending) = (0, [], nil, .min, nil)
   }
 
   /// Restores stored votes; false if they are damaged.
   mutating func restore(_ bytes: [UInt8]) -> Bool {
     guard let root = JSONNode(untrusted: bytes), root.kind == .array else { return false }
     let votes = root.elements.compactMap(ToyPendingVote.init)
-    for vote in votes.prefix(Self.most) {
+    for vote in votes.prefix(Self.maxVotes) {
       lastNumber += 1
-      entries.append(Entry(vote: vote, number: lastNumber, isKept: true))
+      entries.append(Entry(vote: vote, number: lastNumber, isStored: true))
     }
     return votes.count == root.elements.count
   }
@@ -98,7 +98,7 @@ struct ToyVoting: Sendable {
   mutating func add(_ vote: ToyPendingVote, for command: CommandID, _ effects: inout Effects) {
     lastNumber += 1
     notBefore = .min
-    for place in places(like: vote) { entries[place].notBefore = .min }
+    for index in indices(like: vote) { entries[index].notBefore = .min }
     entries.append(Entry(vote: vote, number: lastNumber, command: command))
     store(&effects)
   }
@@ -117,55 +117,55 @@ struct ToyVoting: Sendable {
     guard !stores.isEmpty else { return [] }
     let number = stores.removeFirst()
     guard failure != nil else {
-      for index in entries.indices where entries[index].number <= number { entries[index].isKept = true }
+      for index in entries.indices where entries[index].number <= number { entries[index].isStored = true }
       return []
     }
-    let lost = entries.filter { $0.number <= number && !$0.isKept }
-    entries.removeAll { $0.number <= number && !$0.isKept }
+    let lost = entries.filter { $0.number <= number && !$0.isStored }
+    entries.removeAll { $0.number <= number && !$0.isStored }
     return lost.compactMap(\.command)
   }
 
   /// The server has accepted or finally rejected the vote in flight; returns the waiting commands.
   mutating func settle(_ effects: inout Effects) -> CommandID? {
-    guard let place else { return nil }
-    let done = entries.remove(at: place)
-    (failures, failedVotes, trouble, notBefore, sending) = (0, [], nil, .min, nil)
+    guard let sendingIndex else { return nil }
+    let done = entries.remove(at: sendingIndex)
+    (failures, failedVotes, error, notBefore, sending) = (0, [], nil, .min, nil)
     store(&effects)
     return done.command
   }
 
   /// The server did not respond, or failed on the vote in flight; returns the commands that stop waiting. The votes stay.
-  mutating func postpone(_ trouble: ToyError, at now: Instant) -> [(command: CommandID, vote: ToyPendingVote)] {
-    let failed = place
+  mutating func postpone(_ error: ToyError, at now: Instant) -> [(command: CommandID, vote: ToyPendingVote)] {
+    let failed = sendingIndex
     sending = nil
-    guard trouble.isPerRequest, let failed else {
+    guard error.isPerRequest, let failed else {
       failedVotes = []
-      return postponeAll(trouble, at: now)
+      return postponeAll(error, at: now)
     }
     failedVotes.insert(entries[failed].number)
     entries[failed].failures += 1
     entries[failed].notBefore = now &+ Self.pause(after: entries[failed].failures)
-    guard failedVotes.count < Self.maxFailedVotes else { return postponeAll(trouble, at: now) }
-    let waiting = places(like: entries[failed].vote)
-    for place in waiting { entries[place].trouble = trouble }
-    return takeCallers(of: waiting)
+    guard failedVotes.count < Self.maxFailedVotes else { return postponeAll(error, at: now) }
+    let waiting = indices(like: entries[failed].vote)
+    for index in waiting { entries[index].error = error }
+    return removeCallers(of: waiting)
   }
 
-  private mutating func postponeAll(_ trouble: ToyError, at now: Instant) -> [(command: CommandID, vote: ToyPendingVote)] {
+  private mutating func postponeAll(_ error: ToyError, at now: Instant) -> [(command: CommandID, vote: ToyPendingVote)] {
     failures += 1
     notBefore = now &+ Self.pause(after: failures)
-    self.trouble = trouble
-    return takeCallers(of: Array(entries.indices))
+    self.error = error
+    return removeCallers(of: Array(entries.indices))
   }
 
   /// Removes and returns the commands that wait for these votes.
-  private mutating func takeCallers(of places: [Int]) -> [(command: CommandID, vote: ToyPendingVote)] {
-    defer { for place in places { entries[place].command = nil } }
-    return places.compactMap { place in entries[place].command.map { ($0, entries[place].vote) } }
+  private mutating func removeCallers(of indices: [Int]) -> [(command: CommandID, vote: ToyPendingVote)] {
+    defer { for index in indices { entries[index].command = nil } }
+    return indices.compactMap { index in entries[index].command.map { ($0, entries[index].vote) } }
   }
 
   /// The votes of one user for one fact.
-  private func places(like vote: ToyPendingVote) -> [Int] {
+  private func indices(like vote: ToyPendingVote) -> [Int] {
     entries.indices.filter {
       let other = entries[$0].vote
       return (other.server, other.user, other.fact) == (vote.server, vote.user, vote.fact)
@@ -175,23 +175,23 @@ struct ToyVoting: Sendable {
   private static func pause(after failures: Int) -> Nanoseconds { min(firstPause << Int64(min(failures, 6) - 1), maxPause) }
 
   /// The server has responded to another request.
-  mutating func serverAnswers() { notBefore = .min }
+  mutating func serverResponded() { notBefore = .min }
 
   /// Discards the chosen votes; returns their number and the waiting commands.
   mutating func drop(_ effects: inout Effects, where isChosen: (ToyPendingVote, Bool) -> Bool) -> (count: Int, callers: [CommandID]) {
     let chosen = entries.filter { isChosen($0.vote, isLive($0.vote)) }
     guard !chosen.isEmpty else { return (0, []) }
     entries.removeAll { entry in chosen.contains { $0.number == entry.number } }
-    (failures, failedVotes, trouble, notBefore) = (0, [], nil, .min)
+    (failures, failedVotes, error, notBefore) = (0, [], nil, .min)
     store(&effects)
     return (chosen.count, chosen.compactMap(\.command))
   }
 
-  mutating func forget(_ command: CommandID) {
+  mutating func cancel(_ command: CommandID) {
     for index in entries.indices where entries[index].command == command { entries[index].command = nil }
   }
 
-  mutating func forgetCallers() {
+  mutating func removeAllCallers() {
     for index in entries.indices { entries[index].command = nil }
   }
 }

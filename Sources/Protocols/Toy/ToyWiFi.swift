@@ -13,24 +13,24 @@ public enum ToyWiFi {
   public static let sendingReport = "sending the credentials"
 
   /// Why a network's name is invalid, or nil.
-  public static func objection(toName text: String) -> String? {
-    guard nameLength.contains(text.utf8.count) else { return "a network name must have 1 to 32 bytes, not \(text.utf8.count)" }
-    let wrong = text.utf8.contains(colon) ? "a colon" : forbidden(text)
+  public static func validationError(forName name: String) -> String? {
+    guard nameLength.contains(name.utf8.count) else { return "a network name must have 1 to 32 bytes, not \(name.utf8.count)" }
+    let wrong = name.utf8.contains(colon) ? "a colon" : forbidden(name)
     return wrong.map { "a network name must not contain \($0), which the toy cannot handle; rename the network" }
   }
 
   /// Why a password is invalid, or nil; an empty one is for an open network.
-  public static func objection(toPassword text: String) -> String? {
-    guard text.isEmpty || passwordLength.contains(text.utf8.count) else {
-      return "a Wi-Fi password must have 8 to 63 bytes, or none for an open network, not \(text.utf8.count)"
+  public static func validationError(forPassword password: String) -> String? {
+    guard password.isEmpty || passwordLength.contains(password.utf8.count) else {
+      return "a Wi-Fi password must have 8 to 63 bytes, or none for an open network, not \(password.utf8.count)"
     }
-    return forbidden(text).map { "a Wi-Fi password must not contain \($0), which the toy cannot handle; change the password" }
+    return forbidden(password).map { "a Wi-Fi password must not contain \($0), which the toy cannot handle; change the password" }
   }
 
   /// A possible problem with allowed credentials, or nil.
   public static func warning(_ name: String, _ password: String) -> String? {
-    let places = [("name", name), ("password", password)].filter { $0.1.utf8.contains(UInt8(ascii: ",")) }.map { "the \($0.0)" }
-    return places.isEmpty ? nil : "comma in \(places.joined(separator: " and ")): some toys cannot join such a network"
+    let fields = [("name", name), ("password", password)].filter { $0.1.utf8.contains(UInt8(ascii: ",")) }.map { "the \($0.0)" }
+    return fields.isEmpty ? nil : "comma in \(fields.joined(separator: " and ")): some toys cannot join such a network"
   }
 
   private static func forbidden(_ text: String) -> String? {

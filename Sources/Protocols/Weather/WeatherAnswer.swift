@@ -46,7 +46,7 @@ enum WeatherAnswer {
   }
 
   /// Parses a response of the geocoding service: the place's coordinates and name.
-  static func place(_ response: HTTPResponse) throws(WeatherError) -> (point: Coordinates, name: String) {
+  static func place(_ response: HTTPResponse) throws(WeatherError) -> (coordinates: Coordinates, name: String) {
     let root = try document(response, of: "the geocoding service", key: "geocoding-url")
     guard let results = root["results"], results.kind != .array || !results.elements.isEmpty else {
       let message = "place not found by the geocoding service: check its spelling, or set latitude and longitude"
@@ -68,7 +68,7 @@ enum WeatherAnswer {
 
   private static func document(_ response: HTTPResponse, of service: String, key: String) throws(WeatherError) -> JSONNode {
     switch response {
-    case .failed(let words): throw WeatherError(message: words)
+    case .failed(let message): throw WeatherError(message: message)
     case .answered(200, let type, let body):
       if let type, type.hasSuffix("html") || type == "application/xhtml+xml" {
         throw WeatherError(message: "\(service) returned a web page: check \(key), and whether the network requires a login")
@@ -93,11 +93,11 @@ enum WeatherAnswer {
   private static func refusal(in root: JSONNode) -> String? {
     guard root.kind == .object, root["error"]?.kind == .truth else { return nil }
     let reason = root["reason"]?.text ?? "no reason given"
-    var words = ""
+    var message = ""
     for character in visible(reason, limit: 120) {
-      if !character.isNumber { words.append(character) } else if words.last != "#" { words.append("#") }
+      if !character.isNumber { message.append(character) } else if message.last != "#" { message.append("#") }
     }
-    return words
+    return message
   }
 
   // MARK: Values
@@ -118,8 +118,8 @@ enum WeatherAnswer {
     guard let node = current["weather_code"] else { return .absent("not reported by the weather service") }
     guard let code = node.whole else { return .absent("no weather code in the weather service's response") }
     if let other = foreignUnit("weather_code", units, "wmo code") { return .absent(other) }
-    guard let word = WeatherCondition.word(code) else { return .absent("unknown weather code \(code)") }
-    return .value(.string(word))
+    guard let name = WeatherCondition.name(code) else { return .absent("unknown weather code \(code)") }
+    return .value(.string(name))
   }
 
   /// The reason if the reported unit differs from ours.

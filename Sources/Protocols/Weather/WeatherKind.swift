@@ -42,7 +42,7 @@ struct WeatherSettings: Sendable {
     /// Identifies the location of a stored response: the response of another site must not be shown.
     var key: String {
       switch self {
-      case .coordinates(let point): "\(WeatherRequest.decimal(point.latitude)),\(WeatherRequest.decimal(point.longitude))"
+      case .coordinates(let coordinates): "\(WeatherRequest.decimal(coordinates.latitude)),\(WeatherRequest.decimal(coordinates.longitude))"
       case .place(let name): name
       }
     }

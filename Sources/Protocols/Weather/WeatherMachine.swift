@@ -10,12 +10,12 @@ public struct WeatherMachine: Machine {
     /// The next request is due then.
     case resting(until: Instant)
     /// A request is in flight, for a round that started then.
-    case asking(Question, RequestID, asked: Instant, began: Instant)
+    case requesting(Request, RequestID, sentAt: Instant, began: Instant)
     /// Disconnected: no request until the device is connected again.
     case stopped
   }
 
-  enum Question: Sendable {
+  enum Request: Sendable {
     case place(String)
     case weather(Coordinates)
   }
@@ -24,17 +24,18 @@ public struct WeatherMachine: Machine {
   let settings: WeatherSettings
   var state = State.stopped
   /// The coordinates, once they are known.
-  var point: Coordinates?
-  var lastRequest: RequestID = 0
+  var coordinates: Coordinates?
+  var lastRequestID: RequestID = 0
   /// When the services were last queried.
-  var lastAsked: Instant?
+  var lastRequestTime: Instant?
   /// Rate limited until then.
   var limitedUntil: Instant?
   var failures = 0
   /// When the shown values expire; the response and its time, if it was restored from disk.
   var shown: (until: Instant, restored: (report: WeatherReport, time: Int64)?)?
   /// A response that waits for the wall-clock time.
-  var unkept: WeatherReport?
+  var unstoredReport: WeatherReport?
+  /// Commands that wait for the next response.
   var waiting: [CommandID] = []
   var fault: String?
 
@@ -48,14 +49,14 @@ public struct WeatherMachine: Machine {
   init(_ settings: WeatherSettings) {
     self.settings = settings
     schema = Schema(properties: WeatherProperty.table(freshFor: settings.freshFor), actions: [Self.refresh])
-    if case .coordinates(let point) = settings.site { self.point = point }
+    if case .coordinates(let coordinates) = settings.site { self.coordinates = coordinates }
   }
 
   public var nextWake: Instant? {
     let due: Instant? =
       switch state {
       case .resting(let until): until
-      case .asking(_, _, let asked, _): asked &+ Self.timeout
+      case .requesting(_, _, let sentAt, _): sentAt &+ Self.timeout
       case .stopped: nil
       }
     return [due, shown?.until].compactMap(\.self).min()
@@ -64,8 +65,8 @@ public struct WeatherMachine: Machine {
   public mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
     switch input {
     case .started(let restored, let wall): start(restored, wall, at: now, &effects)
-    case .response(let id, let response): answered(id, response, at: now, &effects)
-    case .time(let wall): told(wall, at: now, &effects)
+    case .response(let id, let response): handleResponse(id, response, at: now, &effects)
+    case .time(let wall): updateClock(wall, at: now, &effects)
     case .perform(let id, .run(action: 0, _)): refresh(id, at: now, &effects)
     case .perform(let id, _): effects.append(.complete(id, .failure(.refused(code: "unknown", "the weather is read-only"))))
     case .cancelled(let id): waiting.removeAll { $0 == id }
@@ -75,15 +76,15 @@ public struct WeatherMachine: Machine {
     advance(at: now, &effects)
   }
 
-  /// Does what is due.
+  /// Handles expired timers.
   mutating func advance(at now: Instant, _ effects: inout Effects) {
     if let shown, now >= shown.until {
       withdraw(fault ?? "no response from the weather service since", &effects)
-      if case .stopped = state {} else { turn(to: "unknown", fault, &effects) }
+      if case .stopped = state {} else { setState("unknown", fault, &effects) }
     }
     switch state {
-    case .resting(let until) where now >= until: ask(began: now, at: now, &effects)
-    case .asking(_, _, let asked, _) where now >= asked &+ Self.timeout:
+    case .resting(let until) where now >= until: sendRequest(began: now, at: now, &effects)
+    case .requesting(_, _, let sentAt, _) where now >= sentAt &+ Self.timeout:
       fail(WeatherError(message: "a request got no response and will be repeated"), at: now, &effects)
     default: break
     }
@@ -91,43 +92,43 @@ public struct WeatherMachine: Machine {
 
   // MARK: Requests
 
-  /// Starts a round of requests; at most one per minute, for whatever reason.
-  func earliest(after now: Instant) -> Instant {
-    max(now, lastAsked.map { $0 &+ Self.minPause } ?? now, limitedUntil ?? now)
+  /// The earliest time of the next request: at most one per minute, for whatever reason.
+  func earliestRequest(after now: Instant) -> Instant {
+    max(now, lastRequestTime.map { $0 &+ Self.minPause } ?? now, limitedUntil ?? now)
   }
 
-  mutating func ask(began: Instant, at now: Instant, _ effects: inout Effects) {
-    lastRequest &+= 1
-    lastAsked = now
+  mutating func sendRequest(began: Instant, at now: Instant, _ effects: inout Effects) {
+    lastRequestID &+= 1
+    lastRequestTime = now
     limitedUntil = nil
-    if let point {
-      state = .asking(.weather(point), lastRequest, asked: now, began: began)
-      effects.append(.request(lastRequest, WeatherRequest.weather(at: point, settings)))
+    if let coordinates {
+      state = .requesting(.weather(coordinates), lastRequestID, sentAt: now, began: began)
+      effects.append(.request(lastRequestID, WeatherRequest.weather(at: coordinates, settings)))
     } else if case .place(let name) = settings.site {
-      state = .asking(.place(name), lastRequest, asked: now, began: began)
-      effects.append(.request(lastRequest, WeatherRequest.place(name, settings)))
+      state = .requesting(.place(name), lastRequestID, sentAt: now, began: began)
+      effects.append(.request(lastRequestID, WeatherRequest.place(name, settings)))
     }
   }
 
-  mutating func answered(_ id: RequestID, _ response: HTTPResponse, at now: Instant, _ effects: inout Effects) {
-    guard case .asking(let question, id, _, let began) = state else { return }
+  mutating func handleResponse(_ id: RequestID, _ response: HTTPResponse, at now: Instant, _ effects: inout Effects) {
+    guard case .requesting(let request, id, _, let began) = state else { return }
     do throws(WeatherError) {
-      switch question {
+      switch request {
       case .place(let wanted):
         let found = try WeatherAnswer.place(response)
-        point = found.point
-        effects.append(.store(key: WeatherStore.placeKey, WeatherStore.bytes(of: found.point, called: found.name, for: wanted)))
+        coordinates = found.coordinates
+        effects.append(.store(key: WeatherStore.placeKey, WeatherStore.bytes(of: found.coordinates, called: found.name, for: wanted)))
         publish(place: found.name, wanted, &effects)
         // Waiting commands expect two responses.
         for id in waiting { effects.append(.progress(id, Report(text: "place found", progress: 0.5))) }
-        ask(began: began, at: now, &effects)
+        sendRequest(began: began, at: now, &effects)
       case .weather:
         let report = try WeatherAnswer.weather(response)
-        (failures, unkept) = (0, report)
+        (failures, unstoredReport) = (0, report)
         show(report, at: now, &effects)
         effects.append(.requestTime)
-        state = .resting(until: max(began &+ settings.interval, earliest(after: now)))
-        turn(to: "live", nil, &effects)
+        state = .resting(until: max(began &+ settings.interval, earliestRequest(after: now)))
+        setState("live", nil, &effects)
         finish(.success(Report()), &effects)
       }
     } catch {
@@ -135,19 +136,19 @@ public struct WeatherMachine: Machine {
     }
   }
 
-  mutating func fail(_ trouble: WeatherError, at now: Instant, _ effects: inout Effects) {
+  mutating func fail(_ error: WeatherError, at now: Instant, _ effects: inout Effects) {
     failures = min(failures + 1, 10)
     let pause =
-      switch trouble.pace {
+      switch error.pace {
       case .soon: min(Self.minPause << Int64(failures - 1), Self.maxPause)
       case .hourly: Self.hour
       }
-    if trouble.pace == .hourly { limitedUntil = now &+ pause }
+    if error.pace == .hourly { limitedUntil = now &+ pause }
     state = .resting(until: now &+ pause)
-    if shown == nil { for property in WeatherProperty.live { effects.withdraw(property.rawValue, trouble.message) } }
+    if shown == nil { for property in WeatherProperty.live { effects.withdraw(property.rawValue, error.message) } }
     // If the clock was set, the shown values may be too old.
     if shown?.restored != nil { effects.append(.requestTime) }
-    turn(to: shown == nil ? "unknown" : "failing", trouble.message, &effects)
-    finish(.failure(.refused(code: "no-answer", trouble.message)), &effects)
+    setState(shown == nil ? "unknown" : "failing", error.message, &effects)
+    finish(.failure(.refused(code: "no-answer", error.message)), &effects)
   }
 }

@@ -40,15 +40,15 @@ enum WeatherProperty: Int, CaseIterable {
 
 /// The names of weather codes.
 enum WeatherCondition {
-  private static let words: [(codes: [Int], word: String)] = [
+  private static let names: [(codes: [Int], name: String)] = [
     ([0], "Clear"), ([1], "Mostly clear"), ([2], "Partly cloudy"), ([3], "Cloudy"), ([45, 48], "Foggy"), ([51, 53, 55], "Drizzle"),
     ([56, 57], "Freezing drizzle"), ([61, 63], "Rain"), ([65], "Heavy rain"), ([66, 67], "Freezing rain"), ([71, 73], "Snow"),
     ([75], "Heavy snow"), ([77], "Snow grains"), ([80, 81], "Showers"), ([82], "Heavy showers"), ([85, 86], "Snow showers"),
     ([95], "Thunderstorms"), ([96, 99], "Thunderstorms with hail"),
   ]
 
-  static let all = words.map(\.word)
+  static let all = names.map(\.name)
 
   /// The name of a code; nil if the WMO's table does not list it.
-  static func word(_ code: Int) -> String? { words.first { $0.codes.contains(code) }?.word }
+  static func name(_ code: Int) -> String? { names.first { $0.codes.contains(code) }?.name }
 }

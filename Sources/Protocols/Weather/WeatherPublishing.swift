@@ -10,21 +10,21 @@ extension WeatherMachine {
     case .place(let wanted):
       effects.withdraw(WeatherProperty.place.rawValue, "not resolved yet")
       if let found = WeatherStore.place(restored[WeatherStore.placeKey], for: wanted) {
-        point = found.point
+        coordinates = found.coordinates
         publish(place: found.name, wanted, &effects)
       }
     }
     var next = now
-    if let kept = WeatherStore.answer(restored[WeatherStore.answerKey], for: settings.site.key),
-      let age = age(of: kept.time, at: wall)
+    if let stored = WeatherStore.answer(restored[WeatherStore.answerKey], for: settings.site.key),
+      let age = age(of: stored.time, at: wall)
     {
-      show(restored: kept.report, from: kept.time, age: age, at: now, &effects)
+      show(restored: stored.report, from: stored.time, age: age, at: now, &effects)
       next = now &+ max(0, settings.interval - age)
-      turn(to: "live", nil, &effects)
+      setState("live", nil, &effects)
     } else {
       for property in WeatherProperty.live { effects.withdraw(property.rawValue, "no response yet") }
       effects.withdraw(WeatherProperty.lastUpdate.rawValue, "no response yet")
-      turn(to: "waiting", nil, &effects)
+      setState("waiting", nil, &effects)
     }
     state = .resting(until: next)
   }
@@ -36,15 +36,15 @@ extension WeatherMachine {
     return age * .microsecond
   }
 
-  mutating func told(_ wall: WallTime, at now: Instant, _ effects: inout Effects) {
-    if let unkept {
-      self.unkept = nil
+  mutating func updateClock(_ wall: WallTime, at now: Instant, _ effects: inout Effects) {
+    if let unstoredReport {
+      self.unstoredReport = nil
       effects.publish(WeatherProperty.lastUpdate.rawValue, .string(WallTime.isoTime(wall.microseconds)))
-      effects.append(.store(key: WeatherStore.answerKey, WeatherStore.bytes(of: unkept, at: wall, for: settings.site.key)))
+      effects.append(.store(key: WeatherStore.answerKey, WeatherStore.bytes(of: unstoredReport, at: wall, for: settings.site.key)))
     } else if let (report, time) = shown?.restored {
       if let age = age(of: time, at: wall) { return show(restored: report, from: time, age: age, at: now, &effects) }
       withdraw("the clock was set: the age of the last response is unknown", &effects)
-      turn(to: "unknown", fault, &effects)
+      setState("unknown", fault, &effects)
     }
   }
 
@@ -76,9 +76,9 @@ extension WeatherMachine {
     effects.publish(WeatherProperty.place.rawValue, .string(name.isEmpty ? wanted : name))
   }
 
-  mutating func turn(to status: String, _ fault: String?, _ effects: inout Effects) {
+  mutating func setState(_ name: String, _ fault: String?, _ effects: inout Effects) {
     self.fault = fault
-    effects.append(.status(status))
+    effects.append(.status(name))
     effects.append(.fault(fault))
   }
 
@@ -86,16 +86,16 @@ extension WeatherMachine {
 
   mutating func refresh(_ id: CommandID, at now: Instant, _ effects: inout Effects) {
     switch state {
-    case .asking: waiting.append(id)
+    case .requesting: waiting.append(id)
     case .stopped: effects.append(.complete(id, .failure(.notConnected("the daemon is stopping"))))
     case .resting:
-      let wait = earliest(after: now) &- now
+      let wait = earliestRequest(after: now) &- now
       guard wait == 0 else {
         let message = "request rate limited: try again in \((wait - 1) / .second + 1) s"
         return effects.append(.complete(id, .failure(.refused(code: "rate-limited", message))))
       }
       waiting.append(id)
-      ask(began: now, at: now, &effects)
+      sendRequest(began: now, at: now, &effects)
     }
   }
 
@@ -108,7 +108,7 @@ extension WeatherMachine {
     state = .stopped
     finish(.failure(.notConnected("the device is being stopped")), &effects)
     withdraw("the daemon is stopping", &effects)
-    turn(to: "stopped", fault, &effects)
+    setState("stopped", fault, &effects)
     effects.append(.stopped)
   }
 }

@@ -6,8 +6,8 @@ enum WeatherRequest {
   static let timeout: Nanoseconds = 8 * .second
 
   /// The forecast for these coordinates.
-  static func weather(at point: Coordinates, _ settings: WeatherSettings) -> HTTPRequest {
-    let site = "latitude=\(decimal(point.latitude))&longitude=\(decimal(point.longitude))"
+  static func weather(at coordinates: Coordinates, _ settings: WeatherSettings) -> HTTPRequest {
+    let site = "latitude=\(decimal(coordinates.latitude))&longitude=\(decimal(coordinates.longitude))"
     let wanted = "current=temperature_2m,relative_humidity_2m,weather_code,uv_index&temperature_unit=celsius&timezone=auto"
     return HTTPRequest("GET", "\(settings.url)/v1/forecast?\(site)&\(wanted)", headers: accept, timeout: timeout, proxy: settings.proxy)
   }

@@ -8,16 +8,17 @@ enum WeatherStore {
 
   // MARK: The place
 
-  static func bytes(of point: Coordinates, called name: String, for wanted: String) -> [UInt8] {
+  static func bytes(of coordinates: Coordinates, called name: String, for wanted: String) -> [UInt8] {
     let json: JSON = [
-      "wanted": .string(wanted), "latitude": .float(point.latitude), "longitude": .float(point.longitude), "name": .string(name),
+      "wanted": .string(wanted), "latitude": .float(coordinates.latitude), "longitude": .float(coordinates.longitude),
+      "name": .string(name),
     ]
     return Array(json.text.utf8)
   }
 
   /// The stored coordinates, if they belong to this place.
-  static func place(_ bytes: [UInt8]?, for wanted: String) -> (point: Coordinates, name: String)? {
-    guard let root = bytes.flatMap({ JSONNode(untrusted: $0) }), let kept = root["wanted"]?.text, kept == wanted,
+  static func place(_ bytes: [UInt8]?, for wanted: String) -> (coordinates: Coordinates, name: String)? {
+    guard let root = bytes.flatMap({ JSONNode(untrusted: $0) }), let stored = root["wanted"]?.text, stored == wanted,
       let latitude = root["latitude"]?.float, let longitude = root["longitude"]?.float,
       let name = root["name"]?.text, (-90...90).contains(latitude), (-180...180).contains(longitude)
     else { return nil }
@@ -43,7 +44,7 @@ enum WeatherStore {
 
   /// The stored response and its wall-clock time in microseconds, if it belongs to this site.
   static func answer(_ bytes: [UInt8]?, for site: String) -> (report: WeatherReport, time: Int64)? {
-    guard let root = bytes.flatMap({ JSONNode(untrusted: $0) }), let kept = root["site"]?.text, kept == site,
+    guard let root = bytes.flatMap({ JSONNode(untrusted: $0) }), let stored = root["site"]?.text, stored == site,
       let time = root["time"]?.whole
     else { return nil }
     let absent = Reading.Content.absent("not reported by the weather service")
@@ -51,10 +52,10 @@ enum WeatherStore {
       guard let number = root[key]?.float, property.range?.contains(number) == true else { return absent }
       return .value(.float(number))
     }
-    let word = root["condition"]?.text.flatMap { WeatherCondition.all.contains($0) ? $0 : nil }
+    let condition = root["condition"]?.text.flatMap { WeatherCondition.all.contains($0) ? $0 : nil }
     let report = WeatherReport(
       temperature: number(.temperature, "temperature"), humidity: number(.humidity, "humidity"),
-      condition: word.map { .value(.string($0)) } ?? absent, uvIndex: number(.uvIndex, "uv-index"))
+      condition: condition.map { .value(.string($0)) } ?? absent, uvIndex: number(.uvIndex, "uv-index"))
     return (report, Int64(time))
   }
 }

@@ -37,24 +37,24 @@ struct ToyWifiCommand: ToySubcommand {
     }
     Interrupt.catchSignals()
     let toy = try open(output)
-    let isAsked = network == nil && Prompt.isInteractive
-    let networks = join != nil || isAsked ? NetworkManager() : nil
+    let isInteractive = network == nil && Prompt.isInteractive
+    let networks = join != nil || isInteractive ? NetworkManager() : nil
     if join != nil, networks == nil {
       throw Failure.other("cannot join the toy's network: NetworkManager is not running; join it by hand and omit --join")
     }
     let temporary = try networks.flatMap { networks in
       try join.map { join throws(Failure) in try TemporaryNetwork(join, networks) }
     }
-    var questions = WiFiQuestions(output: output)
-    questions.scan = { () throws(Failure) in try Self.scan(networks, output) }
-    let answers = try questions.answers(network)
-    var arguments: [String: Value] = ["ssid": .string(answers.name)]
-    if !answers.password.isEmpty { arguments["password"] = .string(answers.password) }
+    var prompt = WiFiPrompt(output: output)
+    prompt.scan = { () throws(Failure) in try Self.scan(networks, output) }
+    let credentials = try prompt.credentials(network)
+    var arguments: [String: Value] = ["ssid": .string(credentials.name)]
+    if !credentials.password.isEmpty { arguments["password"] = .string(credentials.password) }
     if let dial { arguments["dial"] = .string(dial) }
     let run = WiFiProvisioning(toy: toy, output: output, limit: common.timeout, steps: Self.steps(join: join, dial: dial))
     let last = try run.run(toy.parameters("wifi", arguments), joining: temporary)
     if !output.json, !output.quiet, let text = last?.text { output.line(Output.oneLine(text)) }
-    for line in Self.end(answers.name) { output.note(line) }
+    for line in Self.end(credentials.name) { output.note(line) }
   }
 
   /// The instructions for the user.
@@ -73,7 +73,7 @@ struct ToyWifiCommand: ToySubcommand {
   /// What to do if the toy cannot join the network.
   static func end(_ name: String) -> [String] {
     [
-      "If the light is purple: check the password of \"\(Output.oneLine(name))\" and that it is a 2.4 GHz network, then start again."
+      "If the light is purple: check the password for \"\(Output.oneLine(name))\" and that it is a 2.4 GHz network, then start again."
     ]
   }
 

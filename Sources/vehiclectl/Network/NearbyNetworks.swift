@@ -45,7 +45,7 @@ struct NearbyNetworks: Equatable {
     guard let best = near.first(where: { $0.security == .open || $0.security == .password }) else {
       return .failure(strongest.security == .enterprise ? .enterprise : .security)
     }
-    guard let name = String(validating: ssid, as: UTF8.self), Output.oneLine(name) == name, ToyWiFi.objection(toName: name) == nil
+    guard let name = String(validating: ssid, as: UTF8.self), Output.oneLine(name) == name, ToyWiFi.validationError(forName: name) == nil
     else {
       return .failure(.name)
     }

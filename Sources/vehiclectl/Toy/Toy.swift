@@ -1,4 +1,4 @@
-// Selects the toy and calls its actions. Hides passwords in --verbose. Does not guess between several toys.
+// Selects the toy and calls its actions. Hides passwords in --verbose. Fails if several toys are configured and none is named.
 
 import ArgumentParser
 import Protocols
@@ -24,7 +24,7 @@ struct Toy {
   static func choose(_ named: String?, among devices: [Contract.Device]) throws(Failure) -> String {
     let toys = devices.filter { $0.kind == kind }.map(\.name)
     if let named {
-      guard let other = devices.first(where: { $0.name == named }) else { throw .refused(.noSuchDevice(device: named)) }
+      guard let other = devices.first(where: { $0.name == named }) else { throw .rejected(.noSuchDevice(device: named)) }
       guard toys.contains(named) else {
         throw .usage("\(named) is not a toy: its kind is \(other.kind); list devices: vehiclectl status")
       }

@@ -117,7 +117,7 @@ import Testing
     let rows = try #require(rig.report(rig.run("history"))?.rows)
     #expect(rows.map { $0[0] } == ["1", "2", "3"] && rows.allSatisfy { $0.suffix(2) == ["none", ""] })
     #expect(rig.text("facts") == "3" && rig.report(rig.run("fact", ["id": .int(2)]))?.rows == [rows[1]])
-    #expect(rig.code(rig.run("fact", ["id": .int(9)])) == "not-heard" && rig.code(rig.run("fact", ["id": .int(0)])) == "id")
+    #expect(rig.code(rig.run("fact", ["id": .int(9)])) == "not-played" && rig.code(rig.run("fact", ["id": .int(0)])) == "id")
     rig.isOffline = true
     rig.run(for: 600 * .second)
     let old = try #require(rig.report(rig.run("history")))
@@ -194,7 +194,7 @@ import Testing
     #expect(rig.report(rig.run("history"))?.rows.map { $0[4] } == ["none", "down"], "the kept list knows of them")
     rig.isOffline = false
     let unheard = rig.vote(3, "up")
-    #expect(rig.code(unheard) == "not-heard" && rig.refusal(unheard).contains("User has not heard trivia yet"))
+    #expect(rig.code(unheard) == "not-played" && rig.refusal(unheard).contains("User has not heard trivia yet"))
     #expect(rig.code(rig.vote(1, "sideways")) == "vote" && rig.text("pending-votes") == "0" && rig.disk["votes"] == nil)
   }
 
@@ -291,7 +291,7 @@ import Testing
     #expect(rig.events.first?.hasPrefix("pending vote failed: vote for fact 7 rejected") == true)
     // The path's number is not the body's, says the server: there is nothing in its answer.
     rig.answer = { _ in .answered(status: 400, type: nil, body: []) }
-    #expect(rig.code(rig.vote(1, "down")) == "not-heard" && rig.text("pending-votes") == "0")
+    #expect(rig.code(rig.vote(1, "down")) == "not-played" && rig.text("pending-votes") == "0")
     // Nor is what is said of another fact.
     rig.answer = { _ in .answered(status: 200, type: nil, body: Array(#"{"trivia":{"id":77,"text":"x"},"userVote":-1}"#.utf8)) }
     #expect(rig.report(rig.vote(1, "down"))?.text?.hasPrefix("stored") == true)

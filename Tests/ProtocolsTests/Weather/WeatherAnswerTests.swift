@@ -26,10 +26,10 @@ import Testing
   }
 
   @Test func `every code of the table has its words, and no other has any`() {
-    let known = (-5...120).filter { WeatherCondition.word($0) != nil }
+    let known = (-5...120).filter { WeatherCondition.name($0) != nil }
     #expect(
       known == [0, 1, 2, 3, 45, 48, 51, 53, 55, 56, 57, 61, 63, 65, 66, 67, 71, 73, 75, 77, 80, 81, 82, 85, 86, 95, 96, 99])
-    #expect(WeatherCondition.word(3) == "Cloudy" && WeatherCondition.word(99) == "Thunderstorms with hail")
+    #expect(WeatherCondition.name(3) == "Cloudy" && WeatherCondition.name(99) == "Thunderstorms with hail")
     #expect(WeatherCondition.all.allSatisfy { $0.utf8.count <= 31 && $0.utf8.allSatisfy { $0 < 0x80 } })
   }
 
@@ -89,7 +89,7 @@ import Testing
     func place(_ body: String) -> String {
       do throws(WeatherError) {
         let found = try WeatherAnswer.place(ok(body))
-        return "\(found.point.latitude) \(found.point.longitude) \(found.name)"
+        return "\(found.coordinates.latitude) \(found.coordinates.longitude) \(found.name)"
       } catch { return error.message }
     }
     #expect(place(#"{"results":[{"name":"Berlin","latitude":52.5,"longitude":13.4,"country":"Germany"}]}"#) == "52.5 13.4 Berlin, Germany")
@@ -128,7 +128,7 @@ import Testing
       let response = HTTPResponse.answered(status: 200, type: nil, body: body)
       do throws(WeatherError) {
         if turn.isMultiple(of: 4) {
-          let point = try WeatherAnswer.place(response).point
+          let point = try WeatherAnswer.place(response).coordinates
           #expect((-90...90).contains(point.latitude) && (-180...180).contains(point.longitude))
         } else {
           Self.hold(try WeatherAnswer.weather(response))

@@ -2,8 +2,8 @@
 
 import Protocols
 
-struct WiFiQuestions {
-  struct Answers: Equatable {
+struct WiFiPrompt {
+  struct Credentials: Equatable {
     var name: String
     /// Empty for an open network.
     var password: String
@@ -21,17 +21,17 @@ struct WiFiQuestions {
   private static let missingName = Failure.usage(
     "no network; use vehiclectl toy wifi NAME, and write its password to stdin (an empty line for an open network)")
 
-  func answers(_ given: String?) throws(Failure) -> Answers {
+  func credentials(_ given: String?) throws(Failure) -> Credentials {
     let (name, isOpen) = try network(given)
-    let answers = Answers(name: name, password: isOpen == true ? "" : try password(of: name, isOpen))
-    if let warning = ToyWiFi.warning(answers.name, answers.password) { output.note(warning) }
-    return answers
+    let credentials = Credentials(name: name, password: isOpen == true ? "" : try password(of: name, isOpen))
+    if let warning = ToyWiFi.warning(credentials.name, credentials.password) { output.note(warning) }
+    return credentials
   }
 
   /// The name, and whether the network is open, if known.
   private func network(_ given: String?) throws(Failure) -> (String, isOpen: Bool?) {
     if let given {
-      if let objection = ToyWiFi.objection(toName: given) { throw .usage("\"\(given)\": \(objection)") }
+      if let message = ToyWiFi.validationError(forName: given) { throw .usage("\"\(given)\": \(message)") }
       return (given, nil)
     }
     guard isAtTerminal else { throw Self.missingName }
@@ -40,7 +40,7 @@ struct WiFiQuestions {
       if let nearby { output.remarks(nearby.lines(paint: output.paint)) }
       let offered = nearby?.offered ?? []
       let question =
-        nearby == nil ? "network (2.4 GHz): " : offered.isEmpty ? "name (Enter scans again): " : "number or name (Enter scans again): "
+        nearby == nil ? "network (2.4 GHz): " : offered.isEmpty ? "name (Enter: rescan): " : "number or name (Enter: rescan): "
       guard let chosen = try choose(among: offered, question, canScanAgain: nearby != nil) else { continue }
       return chosen
     }
@@ -55,9 +55,9 @@ struct WiFiQuestions {
       if text.isEmpty, canScanAgain { return nil }
       if let number = Int(text), !offered.isEmpty {
         if offered.indices.contains(number - 1) { return (offered[number - 1].name, offered[number - 1].isOpen) }
-        output.note("no network number \(number); if that is its name: vehiclectl toy wifi \(number)")
-      } else if let objection = ToyWiFi.objection(toName: text) {
-        output.note(objection)
+        output.note("no network with number \(number); if \(number) is the name, run vehiclectl toy wifi \(number)")
+      } else if let message = ToyWiFi.validationError(forName: text) {
+        output.note(message)
       } else {
         return (text, offered.first { $0.name == text }?.isOpen)
       }
@@ -67,15 +67,15 @@ struct WiFiQuestions {
   private func password(of name: String, _ isOpen: Bool?) throws(Failure) -> String {
     while true {
       let hint = isOpen == nil ? " (empty if open)" : ""
-      guard let password = try askSecret("password of \(Output.oneLine(name))\(hint): ") else {
+      guard let password = try askSecret("password for \(Output.oneLine(name))\(hint): ") else {
         throw .usage("no password; type it at the prompt, or write it to stdin (an empty line for an open network)")
       }
       let isMissing = isOpen == false && password.isEmpty
-      guard let objection = isMissing ? "the network requires a password" : ToyWiFi.objection(toPassword: password) else {
+      guard let message = isMissing ? "the network requires a password" : ToyWiFi.validationError(forPassword: password) else {
         return password
       }
-      guard isAtTerminal else { throw .usage(objection) }
-      output.note(objection)
+      guard isAtTerminal else { throw .usage(message) }
+      output.note(message)
     }
   }
 }
