@@ -165,14 +165,14 @@ extension WholeHouse {
       #expect(try complaint(Data("Dear diary, today I saw a bee.\n".utf8)).contains("\(path) is not a SQLite database"))
       var foreign = good
       foreign[68] ^= 1  // the application's id
-      #expect(try complaint(foreign).contains("\(path) belongs to another program"))
+      #expect(try complaint(foreign).contains("\(path) was created by a different program"))
       var later = good
       later[63] ^= 6  // the version of the schema
-      #expect(try complaint(later).contains("\(path) was created by another version of vehiclesim"))
+      #expect(try complaint(later).contains("\(path) was created by a different version of vehiclesim"))
       var damaged = good
       for place in 4096..<(damaged.count - 1) { damaged[place] = 0xFF }
-      #expect(try complaint(damaged).contains("\(path) is damaged"))
-      #expect(try complaint(good.prefix(good.count / 2)).contains("\(path) is damaged"))
+      #expect(try complaint(damaged).contains("\(path) is corrupt"))
+      #expect(try complaint(good.prefix(good.count / 2)).contains("\(path) is corrupt"))
       let nowhere = house.run("\(House.programs)/vehiclesim", ["trivia", "--on", "tcp:127.0.0.1:0", "--database", "/nowhere/at/all"])
       #expect(nowhere.status == 1 && nowhere.errors.contains("cannot open /nowhere/at/all: No such file"))
     }

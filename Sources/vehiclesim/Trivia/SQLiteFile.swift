@@ -1,5 +1,5 @@
-// A SQLite database with exclusive access: a file that only its owner can read, or memory. A damaged file, or one of another
-// program, is never modified.
+// A SQLite database with exclusive access: a file that only its owner can read, or memory. A corrupt file, or one that was
+// created by a different program, is never modified.
 // Facts: SQLite's C interface; its pragmas application_id, user_version, locking_mode and quick_check.
 
 import CSQLite
@@ -13,7 +13,7 @@ struct SQLiteFile {
   private let database: OpaquePointer
 
   /// Opens or creates a database file, or one in memory if `path` is nil. `schema` initializes a new database. Throws if the file has
-  /// another application id or schema version.
+  /// a different application id or schema version.
   init(_ path: String?, application: Int32, version: Int32, schema: String) throws(ValueError) {
     name = path ?? "the database"
     if let path { try Self.make(path) }
@@ -48,13 +48,13 @@ struct SQLiteFile {
     let isNew = objects == 0 && owner == 0
     if !isNew {
       guard owner == Int(application) else {
-        throw ValueError("\(name) belongs to another program: choose another file")
+        throw ValueError("\(name) was created by a different program: choose another file")
       }
       guard try number("PRAGMA user_version") == Int(version) else {
-        throw ValueError("\(name) was created by another version of vehiclesim: choose another file")
+        throw ValueError("\(name) was created by a different version of vehiclesim: choose another file")
       }
       let verdict = try rows("PRAGMA quick_check(1)").first?.first.flatMap { $0 }
-      guard verdict == .string("ok") else { throw damaged }
+      guard verdict == .string("ok") else { throw corrupt }
     }
     // A single file can be copied and replaced; a leftover WAL would be applied to its replacement.
     try run("PRAGMA journal_mode = DELETE")
@@ -122,7 +122,7 @@ struct SQLiteFile {
 
   // MARK: Errors
 
-  private var damaged: ValueError { ValueError("\(name) is damaged: restore a backup, or choose another file") }
+  private var corrupt: ValueError { ValueError("\(name) is corrupt: restore a backup, or choose another file") }
 
   private func check(_ code: CInt) throws(ValueError) {
     if code != SQLITE_OK { throw error(code) }
@@ -131,7 +131,7 @@ struct SQLiteFile {
   private func error(_ code: CInt) -> ValueError {
     switch code & 0xFF {
     case SQLITE_NOTADB: ValueError("\(name) is not a SQLite database: choose another file")
-    case SQLITE_CORRUPT: damaged
+    case SQLITE_CORRUPT: corrupt
     case SQLITE_BUSY, SQLITE_LOCKED: ValueError("\(name) is locked by another program: stop that program, or choose another file")
     case SQLITE_FULL: ValueError("cannot write \(name): disk full")
     default: ValueError("cannot use \(name): \(sqlite3_errmsg(database).map { String(cString: $0) } ?? "error \(code)")")

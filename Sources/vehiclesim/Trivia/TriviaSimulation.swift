@@ -10,8 +10,9 @@ struct TriviaSimulation: ParsableCommand {
     commandName: "trivia",
     abstract: "Serve the web API of the Trivia toy: accounts, facts, votes.",
     discussion: """
-      The first line on standard output is the URL for server of a toy device. Apps register, log in, read the history of their toy \
-      and vote; toys fetch facts and report plays. Passwords are stored salted and hashed. There is no TLS: use a trusted network only.
+      The first line on standard output is the URL; set it as server of a device of kind toy. Apps register, log in, read the \
+      history of their toy and vote; toys fetch facts and report the facts played. Passwords are stored salted and hashed. There \
+      is no TLS: use a trusted network only.
 
       A real toy connects only to triviotoy.azurewebsites.net, port 80. To redirect it to this server:
         1. Have the network's DNS server resolve that name to this computer. With dnsmasq, which many routers use: \
@@ -37,18 +38,18 @@ struct TriviaSimulation: ParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Serve the facts of this file instead of the built-in ones: one per line, with ids from 500. A line may start with its own id "
+      "Serve the facts in this file instead of the built-in ones: one per line, with ids from 500. A line may start with its own id "
         + "and a tab.",
       valueName: "file"))
   var facts: String?
 
-  @Flag(help: "Require apps to send the token that they get on registration or login. Toys need none.")
+  @Flag(help: "Require apps to send the token that they get on registration or login. Toys do not need a token.")
   var tokens = false
 
   @Option(help: ArgumentHelp("Inject a fault; see above.", valueName: "spec"), transform: { try TriviaFault($0) })
   var fault: [TriviaFault] = []
 
-  @Option(help: ArgumentHelp("Set the name in the lines of -v.", valueName: "name"))
+  @Option(help: ArgumentHelp("Set the name shown in -v output.", valueName: "name"))
   var name: String?
 
   @Flag(name: .shortAndLong, help: "Print connections and all bytes except secrets to standard error.")
@@ -58,7 +59,7 @@ struct TriviaSimulation: ParsableCommand {
   var quiet = false
 
   func validate() throws {
-    guard case .tcp = on else { throw ValidationError("the trivia server needs a TCP endpoint: write --on tcp:HOST:PORT") }
+    guard case .tcp = on else { throw ValidationError("the trivia server needs a TCP endpoint: use --on tcp:HOST:PORT") }
     if database?.isEmpty == true { throw ValidationError("--database needs a path") }
     if quiet && verbose { throw ValidationError("--quiet and --verbose are mutually exclusive") }
   }
