@@ -12,7 +12,7 @@ struct RawMessage: ~Copyable {
 }
 
 /// The maximum nesting depth of values; the specification allows 64 in total.
-private let deepest = 64
+private let maxDepth = 64
 
 extension BusMessage {
   /// Decodes a received message, or throws what is invalid about it.
@@ -99,7 +99,7 @@ extension BusValue {
   }
 
   private init(_ iterator: inout DBusMessageIter, depth: Int) throws(BusError) {
-    guard depth < deepest else { throw .malformed("values nested deeper than \(deepest)") }
+    guard depth < maxDepth else { throw .malformed("values nested deeper than \(maxDepth)") }
     switch dbus_message_iter_get_arg_type(&iterator) {
     case byteCode: self = .byte(basic(&iterator, 0))
     case boolCode: self = .bool(basic(&iterator, dbus_bool_t(0)) != 0)

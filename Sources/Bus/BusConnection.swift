@@ -22,7 +22,7 @@ public final class BusConnection: Sendable {
     /// The reason why the thread has ended, if it has.
     var ended: String?
     /// The peers whose signals and calls are read, in addition to the bus itself; nil means all peers.
-    var audible: Set<String>?
+    var acceptedSenders: Set<String>?
   }
 
   private let inbox = Mutex(Inbox())
@@ -56,10 +56,12 @@ public final class BusConnection: Sendable {
 
   /// Ignores signals and calls of all peers except the bus itself and these unique names, without decoding them: any peer may send
   /// as much as the bus allows.
-  public func hear(only senders: Set<String>) { inbox.withLock { $0.audible = senders } }
+  public func receive(only senders: Set<String>) { inbox.withLock { $0.acceptedSenders = senders } }
 
-  fileprivate func hears(_ sender: String?) -> Bool {
-    inbox.withLock { inbox in inbox.audible.map { audible in sender == DBus.name || sender.map(audible.contains) ?? false } ?? true }
+  fileprivate func accepts(_ sender: String?) -> Bool {
+    inbox.withLock { inbox in
+      inbox.acceptedSenders.map { acceptedSenders in sender == DBus.name || sender.map(acceptedSenders.contains) ?? false } ?? true
+    }
   }
 
   /// Closes the connection after the queued messages have been sent. Match rules and names end with the connection.
@@ -108,7 +110,7 @@ private final class BusPump {
   private var watches: [OpaquePointer] = []
   private var calls: [UInt32: (deadline: Int64, reply: (Result<BusMessage, BusError>) -> Void)] = [:]
   private var isClosing = false
-  private var trouble: String?
+  private var closeReason: String?
 
   init(
     address: String, connection: BusConnection, bell: CInt, ready: @escaping (String) -> Void, received: @escaping (BusMessage) -> Void
@@ -139,12 +141,12 @@ private final class BusPump {
         return 1
       },
       { watch, me in pump(me).watches.removeAll { $0 == watch } }, { _, _ in }, me, nil)
-    let isFiltering = dbus_connection_add_filter(bus, { _, message, me in pump(me).take(message) }, me, nil)
+    let isFiltering = dbus_connection_add_filter(bus, { _, message, me in pump(me).handle(message) }, me, nil)
     guard isWatching != 0, isFiltering != 0 else { return "no memory for a bus connection" }
     sayHello()
-    while trouble == nil, !(isClosing && dbus_connection_has_messages_to_send(bus) == 0) { turn(bus) }
+    while closeReason == nil, !(isClosing && dbus_connection_has_messages_to_send(bus) == 0) { turn(bus) }
     end(bus)
-    return trouble ?? "closed"
+    return closeReason ?? "closed"
   }
 
   /// Waits for events and handles them.
@@ -190,7 +192,7 @@ private final class BusPump {
 
   /// Queues a message and returns its serial.
   private func post(_ message: BusMessage) throws(BusError) -> UInt32 {
-    guard let bus, trouble == nil else { throw .disconnected(trouble ?? "closed") }
+    guard let bus, closeReason == nil else { throw .disconnected(closeReason ?? "closed") }
     let raw = try message.raw()
     var serial: UInt32 = 0
     guard dbus_connection_send(bus, raw.pointer, &serial) != 0 else { throw .unsendable("no memory for a message") }
@@ -202,23 +204,23 @@ private final class BusPump {
     guard let serial = try? post(hello) else { return }
     let reply = { [unowned self] (result: Result<BusMessage, BusError>) in
       if case .success(let message) = result, let name = message.body.first?.string { return ready(name) }
-      if trouble == nil { trouble = "the bus does not greet us" }
+      if closeReason == nil { closeReason = "the bus did not reply to Hello" }
     }
     calls[serial] = (now() + 10_000_000_000, reply)
   }
 
   /// Handles a received message. This filter is the only receiver, so it accepts all of them.
-  private func take(_ raw: OpaquePointer?) -> DBusHandlerResult {
+  private func handle(_ raw: OpaquePointer?) -> DBusHandlerResult {
     guard let raw else { return DBUS_HANDLER_RESULT_HANDLED }
     if dbus_message_is_signal(raw, "org.freedesktop.DBus.Local", "Disconnected") != 0 {
-      trouble = trouble ?? "the bus closed the connection"
+      closeReason = closeReason ?? "the bus closed the connection"
       return DBUS_HANDLER_RESULT_HANDLED
     }
     // Only replies are matched by serial: any peer could send a signal with a reply serial.
     let type = dbus_message_get_type(raw)
     let isReply = type == DBUS_MESSAGE_TYPE_METHOD_RETURN || type == DBUS_MESSAGE_TYPE_ERROR
     let reply = isReply ? calls.removeValue(forKey: dbus_message_get_reply_serial(raw))?.reply : nil
-    guard isReply || connection.hears(dbus_message_get_sender(raw).map { String(cString: $0) }) else {
+    guard isReply || connection.accepts(dbus_message_get_sender(raw).map { String(cString: $0) }) else {
       return DBUS_HANDLER_RESULT_HANDLED
     }
     let message: BusMessage
@@ -248,8 +250,8 @@ private final class BusPump {
   private func end(_ bus: OpaquePointer) {
     let left = calls
     calls = [:]
-    let reason = trouble ?? "closed"
-    trouble = reason
+    let reason = closeReason ?? "closed"
+    closeReason = reason
     for call in left.values { call.reply(.failure(.disconnected(reason))) }
     dbus_connection_close(bus)
     while dbus_connection_dispatch(bus) == DBUS_DISPATCH_DATA_REMAINS {}

@@ -61,22 +61,22 @@ public indirect enum BusValue: Sendable, Equatable {
 
 /// Typed access; variants are unwrapped.
 extension BusValue {
-  public var plain: BusValue { if case .variant(let inner) = self { inner.plain } else { self } }
+  public var unwrapped: BusValue { if case .variant(let inner) = self { inner.unwrapped } else { self } }
 
-  public var bool: Bool? { if case .bool(let value) = plain { value } else { nil } }
+  public var bool: Bool? { if case .bool(let value) = unwrapped { value } else { nil } }
   /// A string or an object path.
   public var string: String? {
-    switch plain {
+    switch unwrapped {
     case .string(let text), .path(let text): text
     default: nil
     }
   }
-  public var bytes: [UInt8]? { if case .bytes(let value) = plain { value } else { nil } }
-  public var descriptor: BusDescriptor? { if case .descriptor(let value) = plain { value } else { nil } }
+  public var bytes: [UInt8]? { if case .bytes(let value) = unwrapped { value } else { nil } }
+  public var descriptor: BusDescriptor? { if case .descriptor(let value) = unwrapped { value } else { nil } }
 
   /// An integer of any width.
   public var int: Int? {
-    switch plain {
+    switch unwrapped {
     case .byte(let value): Int(value)
     case .int16(let value): Int(value)
     case .uint16(let value): Int(value)
@@ -89,24 +89,24 @@ extension BusValue {
   }
 
   public var strings: [String]? {
-    guard case .array(_, let elements) = plain else { return nil }
+    guard case .array(_, let elements) = unwrapped else { return nil }
     let strings = elements.compactMap(\.string)
     return strings.count == elements.count ? strings : nil
   }
 
   /// A dictionary whose keys are strings or object paths.
   public var dictionary: [String: BusValue]? {
-    guard case .array(_, let elements) = plain else { return nil }
+    guard case .array(_, let elements) = unwrapped else { return nil }
     var dictionary: [String: BusValue] = [:]
     for element in elements {
       guard case .entry(let key, let value) = element, let name = key.string else { return nil }
-      dictionary[name] = value.plain
+      dictionary[name] = value.unwrapped
     }
     return dictionary
   }
 }
 
-/// A file descriptor in a message. Closed with its last owner unless it was taken.
+/// A file descriptor in a message. Closed with its last owner unless ownership was transferred.
 public final class BusDescriptor: Sendable, Equatable {
   private let number: Atomic<CInt>
 
@@ -114,11 +114,11 @@ public final class BusDescriptor: Sendable, Equatable {
   public init(owning descriptor: CInt) { number = Atomic(descriptor) }
 
   deinit {
-    if case let left = take(), left >= 0 { close(left) }
+    if case let descriptor = release(), descriptor >= 0 { close(descriptor) }
   }
 
   /// Transfers ownership to the caller; later calls return -1.
-  public func take() -> CInt { number.exchange(-1, ordering: .relaxed) }
+  public func release() -> CInt { number.exchange(-1, ordering: .relaxed) }
 
   /// The descriptor's number, valid while this object exists.
   var borrowed: CInt { number.load(ordering: .relaxed) }

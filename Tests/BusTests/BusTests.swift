@@ -117,7 +117,7 @@ func openBells() -> Int {
     let (client, server, name) = try await pair(bus)
     let stranger = Member(bus.address)
     #expect(await until { stranger.name != nil })
-    client.connection.hear(only: [name])
+    client.connection.receive(only: [name])
     // Calls go through the same queue: once one is answered, what was said before has taken effect.
     _ = await client.call(.call(name, "/", "org.example.Test", "Echo"))
     for member in [stranger, server] {
@@ -203,7 +203,7 @@ func openBells() -> Int {
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         let sent = BusDescriptor(owning: ends[1])
         let reply = try await client.call(.call(name, "/", "org.example", "Echo", [.descriptor(sent), .uint16(23)])).get()
-        let received = try #require(reply.body.first?.descriptor).take()
+        let received = try #require(reply.body.first?.descriptor).release()
         #expect(received >= 0 && received != ends[1] && reply.body.count == 2)
         #expect(write(received, "x", 1) == 1)
         var byte: UInt8 = 0

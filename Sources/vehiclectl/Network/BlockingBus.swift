@@ -34,7 +34,7 @@ final class BlockingBus {
   deinit { connection.close() }
 
   /// Ignores signals of all senders except this one and the bus itself.
-  func receiveSignals(only sender: String) { connection.hear(only: [sender]) }
+  func receiveSignals(only sender: String) { connection.receive(only: [sender]) }
 
   /// Makes a call and waits for its reply.
   func call(_ message: BusMessage, within seconds: Double) throws(BusError) -> [BusValue] {

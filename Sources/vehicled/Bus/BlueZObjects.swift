@@ -18,7 +18,7 @@ struct Peripheral {
   let adapter: String
   let address: String
   let name: String?
-  /// dBm; only while a scan sees it.
+  /// dBm; nil unless a scan is receiving its advertisements.
   let rssi: Int?
   let isPaired: Bool
   let isConnected: Bool
@@ -37,8 +37,8 @@ struct Characteristic {
   /// `read`, `write`, `write-without-response`, `notify`, `indicate` and others.
   let flags: Set<String>
   let mtu: Int?
-  let offersNotifyDescriptor: Bool
-  let offersWriteDescriptor: Bool
+  let supportsAcquireNotify: Bool
+  let supportsAcquireWrite: Bool
 }
 
 extension BlueZ {
@@ -79,7 +79,7 @@ extension BlueZ {
       else { return nil }
       return Characteristic(
         path: path, uuid: uuid, service: serviceUUID, flags: Set(properties["Flags"]?.strings ?? []), mtu: properties["MTU"]?.int,
-        offersNotifyDescriptor: properties["NotifyAcquired"] != nil, offersWriteDescriptor: properties["WriteAcquired"] != nil)
+        supportsAcquireNotify: properties["NotifyAcquired"] != nil, supportsAcquireWrite: properties["WriteAcquired"] != nil)
     }
   }
 

@@ -19,7 +19,7 @@ import Protocols
   var received: @Loop (BusMessage) -> Void = { _ in }
 
   /// The sender whose signals are received, besides the bus itself.
-  var signalSender: String? { didSet { connection?.hear(only: Set([signalSender].compactMap(\.self))) } }
+  var signalSender: String? { didSet { connection?.receive(only: Set([signalSender].compactMap(\.self))) } }
 
   private let address: String
   private var connection: BusConnection?
@@ -49,7 +49,7 @@ import Protocols
     } ended: { reason in
       Loop.post { [weak self] in self?.ended(reason, mine) }
     }
-    connection?.hear(only: [])
+    connection?.receive(only: [])
   }
 
   /// Makes a call; `reply` is called exactly once, in a later turn.

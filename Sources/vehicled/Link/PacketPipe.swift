@@ -12,7 +12,7 @@ import Protocols
   typealias InboundIn = ByteBuffer
 
   private var context: ChannelHandlerContext?
-  private var outlet: Outlet?
+  private var writer: ChannelWriter?
   private var received: (@Loop ([UInt8]) -> Void)?
   private var ended: (@Loop () -> Void)?
 
@@ -25,7 +25,7 @@ import Protocols
   static func open(
     _ descriptor: BusDescriptor, received: @escaping @Loop ([UInt8]) -> Void, ended: @escaping @Loop () -> Void
   ) -> PacketPipe? {
-    let number = descriptor.take()
+    let number = descriptor.release()
     var type: CInt = 0
     var size = socklen_t(MemoryLayout<CInt>.size)
     guard number >= 0 else { return nil }
@@ -46,12 +46,12 @@ import Protocols
 
   /// Sends one packet; `done` gets the error, or nil.
   func write(_ bytes: [UInt8], done: @escaping @Loop (String?) -> Void) {
-    guard let outlet else { return done("connection closed") }
-    outlet.write(bytes, then: done)
+    guard let writer else { return done("connection closed") }
+    writer.write(bytes, then: done)
   }
 
   /// The socket. Each write is one packet.
-  var descriptor: CInt? { outlet?.descriptor }
+  var descriptor: CInt? { writer?.descriptor }
 
   /// Closes the socket without further callbacks.
   func close() {
@@ -62,12 +62,12 @@ import Protocols
 
   func handlerAdded(context: ChannelHandlerContext) {
     self.context = context
-    outlet = Outlet(context.channel)
+    writer = ChannelWriter(context.channel)
   }
 
   func handlerRemoved(context: ChannelHandlerContext) {
     self.context = nil
-    outlet = nil
+    writer = nil
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) { received?(Array(buffer: unwrapInboundIn(data))) }
