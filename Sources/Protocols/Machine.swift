@@ -16,7 +16,7 @@ public protocol Machine: Sendable {
 
 extension Machine {
   /// Handles one input and returns `nextWake`, in place: reading a property of an `any Machine` copies the whole machine.
-  public mutating func take(_ input: Input, at now: Instant, _ effects: inout Effects) -> Instant? {
+  public mutating func handleAndReturnNextWake(_ input: Input, at now: Instant, _ effects: inout Effects) -> Instant? {
     handle(input, at: now, &effects)
     return nextWake
   }

@@ -158,7 +158,7 @@ final class Client {
       throw .notVehicled(error.description)
     }
     let name = reply.error ?? ""
-    throw ContractError(name: name, parameters: parameters).map(Failure.refused) ?? .unknown(name: name, parameters: parameters)
+    throw ContractError(name: name, parameters: parameters).map(Failure.rejected) ?? .unknown(name: name, parameters: parameters)
   }
 
   private func send(_ message: [UInt8]) throws(Failure) {

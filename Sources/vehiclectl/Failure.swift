@@ -4,7 +4,7 @@ import Protocols
 
 enum Failure: Error, Equatable {
   /// An error that the daemon returned.
-  case refused(ContractError)
+  case rejected(ContractError)
   /// An error that this version does not know, from a newer daemon.
   case unknown(name: String, parameters: JSON)
   case notRunning(socket: String)
@@ -32,7 +32,7 @@ enum Failure: Error, Equatable {
   /// One line: what happened: cause; what to do.
   var message: String {
     switch self {
-    case .refused(let error): error.message
+    case .rejected(let error): error.message
     case .unknown(let name, let parameters): "unknown error from the daemon: \(name) \(parameters.text); use a newer vehiclectl"
     case .notRunning(let socket): "vehicled is not running: no daemon is listening on \(socket); start it: sudo systemctl start vehicled"
     case .daemonGone(let how): "\(how); see: journalctl -u vehicled"
@@ -54,7 +54,7 @@ enum Failure: Error, Equatable {
 
   var exitCode: Int32 {
     switch self {
-    case .refused(let error): error.exitCode
+    case .rejected(let error): error.exitCode
     case .unknown, .other, .notVehicled, .tooManyClients: 1
     case .usage: 2
     case .notRunning, .daemonGone: 3
@@ -68,7 +68,7 @@ enum Failure: Error, Equatable {
   /// `{"error": NAME, "parameters": …}` as in a Varlink error reply; names of the client's own errors have no interface prefix.
   var json: JSON {
     switch self {
-    case .refused(let error): ["error": .string(error.name), "parameters": error.parameters]
+    case .rejected(let error): ["error": .string(error.name), "parameters": error.parameters]
     case .unknown(let name, let parameters): ["error": .string(name), "parameters": parameters]
     default: ["error": .string(name), "parameters": ["message": .string(message)]]
     }
@@ -86,7 +86,7 @@ enum Failure: Error, Equatable {
     case .noSuchDevice: "NoSuchDevice"
     case .noSuchAction: "NoSuchAction"
     case .noValue: "NoValue"
-    case .refused, .unknown, .other: "Failed"
+    case .rejected, .unknown, .other: "Failed"
     }
   }
 }

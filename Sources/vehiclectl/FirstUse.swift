@@ -17,7 +17,7 @@ struct FirstUse {
     do {
       return try call()
     } catch let failure as Failure {
-      guard case .refused(.deviceError(_, let code, _)) = failure, try provide(code) else { throw failure }
+      guard case .rejected(.deviceError(_, let code, _)) = failure, try provide(code) else { throw failure }
       return try call()
     }
   }

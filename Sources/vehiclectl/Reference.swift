@@ -22,7 +22,7 @@ extension Reference {
   /// The device and its property.
   func property(in schemas: [Contract.Schema]) throws(Failure) -> (device: String, Contract.Property) {
     let found = schemas.compactMap { schema in schema.properties.first { $0.name == name }.map { (schema.device, $0) } }
-    guard let first = found.first else { throw .refused(.noSuchProperty(device: device, property: name)) }
+    guard let first = found.first else { throw .rejected(.noSuchProperty(device: device, property: name)) }
     guard found.count == 1 else { throw ambiguous(found.map(\.0)) }
     return first
   }
@@ -31,7 +31,7 @@ extension Reference {
   func action(in schemas: [Contract.Schema]) throws(Failure) -> (device: String, Contract.Action) {
     let found = schemas.compactMap { schema in schema.actions.first { $0.name == name }.map { (schema.device, $0) } }
     guard let first = found.first else {
-      throw device.map { .refused(.noSuchAction(device: $0, action: name)) } ?? .noSuchAction(name)
+      throw device.map { .rejected(.noSuchAction(device: $0, action: name)) } ?? .noSuchAction(name)
     }
     guard found.count == 1 else { throw ambiguous(found.map(\.0)) }
     return first
@@ -55,6 +55,6 @@ extension Reference {
   }
 
   private func ambiguous(_ devices: [String]) -> Failure {
-    .refused(.ambiguous(reference: name, candidates: devices.map { "\($0).\(name)" }))
+    .rejected(.ambiguous(reference: name, candidates: devices.map { "\($0).\(name)" }))
   }
 }

@@ -91,7 +91,7 @@ extension Subcommand {
       output.fail(failure)
       throw ExitCode(failure.exitCode)
     } catch let error as ContractError {
-      output.fail(.refused(error))
+      output.fail(.rejected(error))
       throw ExitCode(error.exitCode)
     }
   }

@@ -46,7 +46,7 @@ import Testing
     }
     defer { server.stop() }
     let client = try Client(path: server.path, timeout: 5)
-    #expect(failure { _ = try client.call(Contract.Status.self, .init(device: "x")) } == .refused(.noSuchDevice(device: "x")))
+    #expect(failure { _ = try client.call(Contract.Status.self, .init(device: "x")) } == .rejected(.noSuchDevice(device: "x")))
     #expect(
       failure { _ = try client.call(Contract.Reload.self, .init()) } == .unknown(name: "io.vehicled.Newer", parameters: ["a": .int(1)]))
   }

@@ -43,13 +43,13 @@ import Testing
     #expect(try Reference("van.rpm").property(in: [schemas[1]]).device == "van")
     #expect(
       failure { _ = try Reference("rpm").property(in: schemas) }
-        == .refused(.ambiguous(reference: "rpm", candidates: ["ev.rpm", "van.rpm"])))
-    #expect(failure { _ = try Reference("x").property(in: schemas) } == .refused(.noSuchProperty(device: nil, property: "x")))
-    #expect(failure { _ = try Reference("ev.x").property(in: [schemas[0]]) } == .refused(.noSuchProperty(device: "ev", property: "x")))
+        == .rejected(.ambiguous(reference: "rpm", candidates: ["ev.rpm", "van.rpm"])))
+    #expect(failure { _ = try Reference("x").property(in: schemas) } == .rejected(.noSuchProperty(device: nil, property: "x")))
+    #expect(failure { _ = try Reference("ev.x").property(in: [schemas[0]]) } == .rejected(.noSuchProperty(device: "ev", property: "x")))
     #expect(try Reference("reset").action(in: schemas).device == "ev")
     #expect(failure { _ = try Reference("query").action(in: schemas) }?.exitCode == 2)
     #expect(failure { _ = try Reference("x").action(in: schemas) }?.exitCode == 4)
-    #expect(failure { _ = try Reference("ev.x").action(in: [schemas[0]]) } == .refused(.noSuchAction(device: "ev", action: "x")))
+    #expect(failure { _ = try Reference("ev.x").action(in: [schemas[0]]) } == .rejected(.noSuchAction(device: "ev", action: "x")))
   }
 
   @Test func `values are parsed by their declaration`() throws {
@@ -59,7 +59,7 @@ import Testing
     #expect(failure { _ = try SetCommand.value("much", for: led, of: "ev") }?.exitCode == 2)
     #expect(
       failure { _ = try SetCommand.value("1", for: schemas[0].properties[0], of: "ev") }
-        == .refused(.readOnly(device: "ev", property: "rpm")))
+        == .rejected(.readOnly(device: "ev", property: "rpm")))
     #expect(try SetCommand.value("-0.5", for: schemas[0].properties[2], of: "ev") == .float(-0.5))
   }
 
@@ -212,7 +212,7 @@ import Testing
 
   @Test func `every failure has one line, an exit code and a name`() {
     let failures: [(Failure, Int32, String)] = [
-      (.refused(.permissionDenied()), 7, "org.varlink.service.PermissionDenied"), (.unknown(name: "a.B", parameters: [:]), 1, "a.B"),
+      (.rejected(.permissionDenied()), 7, "org.varlink.service.PermissionDenied"), (.unknown(name: "a.B", parameters: [:]), 1, "a.B"),
       (.notRunning(socket: "/s"), 3, "NotRunning"), (.daemonGone("x"), 3, "DaemonGone"), (.tooManyClients, 1, "TooManyClients"),
       (.noAccess(socket: "/s"), 7, "NoAccess"), (.noAccessToInput(path: "/d"), 7, "NoAccess"),
       (.timeout(seconds: 2.5), 6, "NoAnswer"), (.notVehicled("x"), 1, "NotVehicled"), (.usage("x"), 2, "Usage"),
@@ -224,6 +224,6 @@ import Testing
       #expect(!failure.message.isEmpty && !failure.message.contains("\n"))
     }
     #expect(Failure.noAccess(socket: "/s").message.contains("add yourself to group vehicled"))
-    #expect(Failure.refused(.noSuchDevice(device: "x")).json.text == #"{"error":"io.vehicled.NoSuchDevice","parameters":{"device":"x"}}"#)
+    #expect(Failure.rejected(.noSuchDevice(device: "x")).json.text == #"{"error":"io.vehicled.NoSuchDevice","parameters":{"device":"x"}}"#)
   }
 }

@@ -76,7 +76,7 @@ import Testing
 
   @Test(arguments: [nil, ""] as [String?]) func `without an answer the device's error is reported`(typed: String?) throws {
     let daemon = Daemon()
-    let refused = Failure.refused(.deviceError(device: "mirror", code: "needs-username", message: "it has no name to show"))
+    let refused = Failure.rejected(.deviceError(device: "mirror", code: "needs-username", message: "it has no name to show"))
     #expect(throws: refused) { try use(daemon, typed: typed, body: send) }
     #expect(!daemon.heard.contains("Set"))
   }

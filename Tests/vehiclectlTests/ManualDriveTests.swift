@@ -33,7 +33,7 @@ import Testing
       if car.told.count == 20 { car.lose("the link is down") }
       return DrivenCar.answered
     }
-    #expect(end == .refused(.leaseLost(device: "rover", reason: "the link is down")) && end?.exitCode == 1)
+    #expect(end == .rejected(.leaseLost(device: "rover", reason: "the link is down")) && end?.exitCode == 1)
     #expect(car.told.count >= 20 && car.told.allSatisfy { $0 == .init(action: "tilt", roll: 0, pitch: 0, hasLease: true) })
     #expect(car.watched == ["rover.mode", "rover.tilt-rate"])
   }
@@ -45,7 +45,7 @@ import Testing
       car.lose("no set-point came for 300 ms")
       return .nothing
     }
-    #expect(end == .refused(.leaseLost(device: "rover", reason: "no set-point came for 300 ms")))
+    #expect(end == .rejected(.leaseLost(device: "rover", reason: "no set-point came for 300 ms")))
     #expect(car.told.count == 1)
   }
 
@@ -58,7 +58,7 @@ import Testing
       }
       return DrivenCar.answered
     }
-    #expect(end == .refused(.leaseLost(device: "rover", reason: "disconnected on request")))
+    #expect(end == .rejected(.leaseLost(device: "rover", reason: "disconnected on request")))
   }
 
   @Test func `only errors that end the lease end the drive`() throws {
@@ -70,7 +70,7 @@ import Testing
       default: DrivenCar.answered
       }
     }
-    #expect(end == .refused(.notConnected(device: "rover", reason: "link down")) && end?.exitCode == 5 && car.told.count == 9)
+    #expect(end == .rejected(.notConnected(device: "rover", reason: "link down")) && end?.exitCode == 5 && car.told.count == 9)
   }
 
   @Test func `keys press and release buttons, errors do not end the drive, pressed buttons are released at the end`() throws {
@@ -140,7 +140,7 @@ import Testing
     let common = try CommonOptions.parse(["--socket", server.path, "-q"])
     var drive = ManualDrive(
       common, Output(common), DrivenCar.driveSchema, watching: [], deadline: 300, input: nil, terminal: RawTerminal(pty.slave), screen: nil)
-    #expect(throws: Failure.refused(.busy(device: "rover", holder: "eve"))) { try drive.run() }
+    #expect(throws: Failure.rejected(.busy(device: "rover", holder: "eve"))) { try drive.run() }
     #expect(!pty.isRaw)
   }
 

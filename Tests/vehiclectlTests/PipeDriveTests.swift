@@ -66,9 +66,9 @@ import Testing
     var drive = PipeDrive(common, Output(common), DrivenCar.driveSchema, deadline: 300, input: -1)
     let tilt: DriveRequest = .run(action: "tilt", arguments: ["roll": .float(9), "pitch": .float(0)], motion: true)
     let stop: DriveRequest = .run(action: "stop", arguments: [:], motion: false)
-    let busy = Failure.refused(.deviceError(device: "rover", code: "busy", message: "it turns"))
-    let far = Failure.refused(.outOfRange(property: "roll", message: "9 is too much"))
-    let late = Failure.refused(.timeout(device: "rover", milliseconds: 900))
+    let busy = Failure.rejected(.deviceError(device: "rover", code: "busy", message: "it turns"))
+    let far = Failure.rejected(.outOfRange(property: "roll", message: "9 is too much"))
+    let late = Failure.rejected(.timeout(device: "rover", milliseconds: 900))
     #expect(try drive.message(for: busy, to: tilt, 3) == "line 3: rover: it turns (busy)")
     #expect(try drive.message(for: busy, to: tilt, 4) == nil)
     #expect(try drive.message(for: busy, to: stop, 5) == "line 5: rover: it turns (busy)")
@@ -77,7 +77,7 @@ import Testing
     #expect(try drive.message(for: busy, to: tilt, 8) == "line 8: rover: it turns (busy)")
     #expect(try drive.message(for: late, to: stop, 9)?.hasPrefix("line 9: rover did not respond within 0.9 s") == true)
     #expect(throws: late) { try drive.message(for: late, to: tilt, 10) }
-    let ends: [Failure] = [.refused(.leaseLost(device: "rover", reason: "x")), .timeout(seconds: 1), .daemonGone("it")]
+    let ends: [Failure] = [.rejected(.leaseLost(device: "rover", reason: "x")), .timeout(seconds: 1), .daemonGone("it")]
     for end in ends { #expect(throws: end) { try drive.message(for: end, to: stop, 11) } }
   }
 
@@ -90,10 +90,10 @@ import Testing
       car.lose("disconnected on request")
       return .send(VarlinkReply.message(error))
     }
-    #expect(told == .refused(.leaseLost(device: "rover", reason: "disconnected on request")) && told?.exitCode == 1)
+    #expect(told == .rejected(.leaseLost(device: "rover", reason: "disconnected on request")) && told?.exitCode == 1)
     let untold = try feed(DrivenCar(), Self.lines) { told, _ in
       told.action == "tilt" ? .send(VarlinkReply.message(error)) : DrivenCar.answered
     }
-    #expect(untold == .refused(error))
+    #expect(untold == .rejected(error))
   }
 }

@@ -189,6 +189,6 @@ import Testing
     defer { server.stop() }
     let failed = failure { try run(server, "open") }
     #expect(failed?.message.hasPrefix("rover.web-page has no value: link down") == true && failed?.exitCode == 1)
-    #expect(failure { try run(server, "open", "truck") } == .refused(.noSuchProperty(device: "truck", property: "web-page")))
+    #expect(failure { try run(server, "open", "truck") } == .rejected(.noSuchProperty(device: "truck", property: "web-page")))
   }
 }

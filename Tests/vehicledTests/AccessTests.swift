@@ -33,8 +33,8 @@ import Testing
   ]
 
   @Test func rootAndTheDaemonsOwnUserHaveBothRights() {
-    for asksPolkit in [false, true] {
-      let control = Configuration.Control(observe: [], control: ["never-looked-up"], asksPolkit: asksPolkit)
+    for usesPolkit in [false, true] {
+      let control = Configuration.Control(observe: [], control: ["never-looked-up"], usesPolkit: usesPolkit)
       for user in [0, geteuid()] {
         #expect(decide(control, .observe, for: peer(user)) == .granted && decide(control, .control, for: peer(user)) == .granted)
       }
@@ -93,7 +93,7 @@ import Testing
   }
 
   @Test func polkitDecidesAboutAllOtherUsers() {
-    let control = Configuration.Control(control: ["drivers"], asksPolkit: true)
+    let control = Configuration.Control(control: ["drivers"], usesPolkit: true)
     #expect(decide(control, .control, for: peer(Self.nobody, 60), Self.known) == .ask)
     #expect(Access(control).queries.isEmpty)
   }

@@ -88,7 +88,7 @@ import Testing
       read += 1
       var check = ConfigurationCheck(kinds: [Still.kind], complete: true)
       _ = check.configuration(table)
-      let places = check.problems.map(\.place)
+      let places = check.problems.map(\.location)
       #expect(places.allSatisfy { $0.line >= 1 && $0.column >= 1 })
       #expect(check.problems.allSatisfy { $0.text.utf8.allSatisfy { $0 >= 0x20 } })
     }

@@ -227,7 +227,7 @@ func problems(_ text: String) throws -> [String] {
     try folder.write("[device.b]\nkind = \"still\"\nlink = \"tcp:h:0\"\nrecord = 1\n", to: "v.toml.d/b.toml")
     try folder.write("x = ", to: "v.toml.d/c.toml")
     let error = #expect(throws: ConfigurationError.self) { try Configuration.load(path, kinds: [Still.kind]) }
-    let places = error?.problems.map(\.place.description) ?? []
+    let places = error?.problems.map(\.location.description) ?? []
     #expect(places.contains("\(path):1:13") && places.contains("\(path):2:9"))
     #expect(places.contains("\(path).d/b.toml:3:15") && places.contains("\(path).d/b.toml:4:10"))
     #expect(places.contains { $0.hasPrefix("\(path).d/c.toml:1:") })

@@ -30,7 +30,7 @@ import Testing
           }
         }
       }
-      device.take(.wake)
+      device.handle(.wake)
     }
 
     @Loop func get(_ reference: String) throws -> Contract.Reading {
@@ -154,7 +154,7 @@ import Testing
     rig.publish((0, .value(.int(7))), (1, .value(.float(12.5))))
     let new = Schema(properties: [Self.schema.properties[1], Self.schema.properties[0]])
     rig.probe.answers { _, _, effects in effects.append(.declare(new)) }
-    rig.device.take(.wake)
+    rig.device.handle(.wake)
     slow.hasRoom = true
     watcher.drained()
     #expect(slow.changes.isEmpty)
@@ -194,7 +194,7 @@ import Testing
     slow.hasRoom = false
     rig.publish((1, .value(.int(1))))
     rig.probe.answers { _, _, effects in effects.append(.status("polling")) }
-    rig.device.take(.wake)
+    rig.device.handle(.wake)
     let before = Clock.boot()
     #expect(await until { Clock.boot() - before > 20 * .millisecond })
     slow.hasRoom = true
@@ -238,7 +238,7 @@ import Testing
       effects.append(.event(name: "message", text: "hello"))
       effects.append(.status("polling"))
     }
-    rig.device.take(.wake)
+    rig.device.handle(.wake)
     #expect(client.replies[1].events?.first?.text == "hello")
     #expect(client.replies[2].snapshot?.first?.state == "polling")
   }
@@ -276,7 +276,7 @@ import Testing
     try rig.hub.subscribe(Watcher(sink: client, interval: 0), to: nil)
     let new = Schema(properties: [Property("odometer", .float, lifetime: .retained, help: ""), Property("gear", .string, help: "")])
     rig.probe.answers { _, _, effects in effects.append(.declare(new)) }
-    rig.device.take(.wake)
+    rig.device.handle(.wake)
     #expect(client.replies.compactMap { $0.schemas?.first }.last?.properties.map(\.name) == ["odometer", "gear"])
     #expect(client.replies.last?.snapshot?.first?.readings.map(\.property) == ["odometer", "gear"])
     #expect(try rig.get("odometer").value == .float(12.5))

@@ -123,7 +123,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     device.open(restored: [:])
     let isBehind = await until { probe.words.contains("sent 1") && device.ports[0].backlog ?? 0 > 100 }
     #expect(isBehind, "\(probe.words), \(device.ports[0].state), \(device.ports[0].backlog ?? -1)")
-    device.take(.leaseEnded("again"))
+    device.handle(.leaseEnded("again"))
     #expect(probe.words.last?.hasPrefix("sent 2: the peer has not acknowledged the last ") == true, "\(probe.words)")
     device.close {}
   }
@@ -159,14 +159,14 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     device.disconnect { _ in told.append(2) }
     device.connect()
     #expect(device.ports[0].isUp && told.isEmpty && probe.words.count { $0 == "stopping" } == 1)
-    device.take(.leaseEnded("said"))
+    device.handle(.leaseEnded("said"))
     #expect(await until { told.sorted() == [1, 2] })
     // The last request counts: the link comes up again.
     #expect(await until { device.ports[0].isUp })
     device.disconnect { _ in told.append(3) }
     device.close { told.append(4) }
     #expect(device.ports[0].isUp && told.count == 2)
-    device.take(.leaseEnded("said"))
+    device.handle(.leaseEnded("said"))
     #expect(await until { told.sorted() == [1, 2, 3, 4] } && !device.ports[0].isUp)
     device.connect()
     device.disconnect { _ in told.append(5) }

@@ -9,8 +9,8 @@ import Testing
 @Suite struct GATTTests {
   private func characteristic(_ service: GATTUUID, _ uuid: GATTUUID, _ flags: String...) -> Characteristic {
     Characteristic(
-      path: "/\(service)/\(uuid)", uuid: uuid, service: service, flags: Set(flags), mtu: nil, offersNotifyDescriptor: false,
-      offersWriteDescriptor: false)
+      path: "/\(service)/\(uuid)", uuid: uuid, service: service, flags: Set(flags), mtu: nil, supportsAcquireNotify: false,
+      supportsAcquireWrite: false)
   }
 
   private let plain = "write-without-response"

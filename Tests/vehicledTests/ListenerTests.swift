@@ -32,7 +32,7 @@ import Testing
     // Long, so that no client is closed as silent on a slow machine.
     let methods = Methods(
       hub: DeviceHub(), access: Access(control), blueZ: BlueZ(SystemBus()), directory: "/tmp",
-      admission: Admission(maxSilence: .max / 2))
+      admission: Admission(maxIdleTime: .max / 2))
     return try await Listener.start(path: path) { channel in
       try channel.pipeline.syncOperations.addHandler(Session(methods, peer: Peer(pid: 1, user: user(), groups: [])))
     }

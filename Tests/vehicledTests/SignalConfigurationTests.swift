@@ -183,7 +183,7 @@ import Testing
       var check = ConfigurationCheck(kinds: registry, complete: true)
       check.shared["signals.d"] = [table]
       _ = check.configuration(try TOML.parse(Array(Self.car.utf8), file: "v"))
-      #expect(check.problems.allSatisfy { $0.place.line >= 1 && $0.place.column >= 1 && $0.text.utf8.allSatisfy { $0 >= 0x20 } })
+      #expect(check.problems.allSatisfy { $0.location.line >= 1 && $0.location.column >= 1 && $0.text.utf8.allSatisfy { $0 >= 0x20 } })
     }
     #expect(read > 100)
   }

@@ -82,7 +82,7 @@ extension Contract {
     public static let name = "io.vehicled.Drive"
     /// The valid range of the deadline between set-points, in milliseconds.
     public static let deadlines = 100...5000
-    public static let usualDeadline = 300
+    public static let defaultDeadline = 300
 
     public struct Parameters: VarlinkParameters, Equatable {
       public enum CodingKeys: CodingKey, CaseIterable { case device, deadlineMilliseconds }

@@ -28,7 +28,7 @@ struct TroubleCodes {
   func ecus(_ named: [String], within timeout: Double, _ output: Output) throws -> TroubleReport? {
     guard actions.contains(Self.ofECUs) else {
       if named.isEmpty { return nil }
-      throw Failure.refused(.noSuchAction(device: device, action: Self.ofECUs))
+      throw Failure.rejected(.noSuchAction(device: device, action: Self.ofECUs))
     }
     let arguments = named.isEmpty ? nil : ["ecus": Value.string(named.joined(separator: " "))]
     return TroubleReport(try client.follow(parameters(Self.ofECUs, arguments), within: timeout, output))

@@ -23,7 +23,7 @@ struct DriveCommand: Subcommand {
   @Argument(help: "The device.", completion: .devices)
   var device: String
   @Option(help: ArgumentHelp("Maximum time between set-points in ms, 100 to 5000.", valueName: "ms"))
-  var deadline = Contract.Drive.usualDeadline
+  var deadline = Contract.Drive.defaultDeadline
   @Option(
     help: ArgumentHelp("Drive with the first gamepad or wheel, or with this input device.", valueName: "gamepad|path"),
     completion: .inputs)

@@ -68,7 +68,7 @@ struct DtcCommand: Subcommand {
   /// Whether the device rejected the query or did not respond in time; the other queries may still work.
   private static func isAnswer(_ error: any Error) -> Bool {
     switch error as? Failure {
-    case .refused(.deviceError), .refused(.timeout): true
+    case .rejected(.deviceError), .rejected(.timeout): true
     default: false
     }
   }

@@ -43,9 +43,9 @@ struct SetCommand: Subcommand {
     guard let declared = Property(property) else {
       throw .other("cannot set \(device).\(property.name): unknown type \(property.type); use a newer vehiclectl")
     }
-    guard declared.access != .read else { throw .refused(.readOnly(device: device, property: property.name)) }
+    guard declared.access != .read else { throw .rejected(.readOnly(device: device, property: property.name)) }
     do { return try units.parse(text, for: declared) } catch {
-      throw .refused(.outOfRange(property: property.name, message: error.description))
+      throw .rejected(.outOfRange(property: property.name, message: error.description))
     }
   }
 }

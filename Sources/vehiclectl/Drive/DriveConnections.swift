@@ -57,9 +57,9 @@ struct DriveConnections {
   func receiveReply() throws(Failure) -> (received: Bool, refusal: String?) {
     do throws(Failure) { return (try driver.next(Contract.Call.self) != nil, nil) } catch {
       switch error {
-      case .refused(.deviceError(_, _, let message)): return (true, message)
-      case .refused(.outOfRange): return (true, error.message)
-      case .refused(.leaseLost): throw Self.reason(for: error, from: holder)
+      case .rejected(.deviceError(_, _, let message)): return (true, message)
+      case .rejected(.outOfRange): return (true, error.message)
+      case .rejected(.leaseLost): throw Self.reason(for: error, from: holder)
       default: throw error
       }
     }
@@ -90,7 +90,7 @@ struct DriveConnections {
     do throws(Failure) {
       guard let result = try buttons.next(Contract.Set.self) else { return nil }
       answer = .success(result.reading)
-    } catch .refused(let error) { answer = .failure(error) }
+    } catch .rejected(let error) { answer = .failure(error) }
     pressInFlight = nil
     try pressNext()
     return answer
@@ -125,7 +125,7 @@ struct DriveConnections {
     var refusal: String?
     do throws(Failure) {
       guard try stopper.next(Contract.Call.self) != nil else { return nil }
-    } catch .refused(let error) { refusal = error.message }
+    } catch .rejected(let error) { refusal = error.message }
     isStopping = false
     if stopAgain {
       stopAgain = false

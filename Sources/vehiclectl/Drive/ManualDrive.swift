@@ -100,7 +100,7 @@ struct ManualDrive {
       }
     } catch {
       guard let failure = error as? Failure, connections.lease != nil else { throw error }
-      if case .refused(.leaseLost(_, let reason)) = failure {
+      if case .rejected(.leaseLost(_, let reason)) = failure {
         display.lease = .lost(reason)
       } else {
         display.lease = .lost(failure.message)

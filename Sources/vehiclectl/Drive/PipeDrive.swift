@@ -77,7 +77,7 @@ struct PipeDrive {
       if line.order.isSetPoint { lastError = nil }
     } catch {
       switch error {
-      case .refused(.leaseLost), .refused(.notConnected): throw DriveConnections.reason(for: error, from: holder)
+      case .rejected(.leaseLost), .rejected(.notConnected): throw DriveConnections.reason(for: error, from: holder)
       default:
         if let remark = try message(for: error, to: line.order, line.number) { output.note(Output.oneLine(remark)) }
         rejectedCode = error.exitCode
@@ -88,8 +88,8 @@ struct PipeDrive {
   /// The message for an error that does not end the drive; nil if the previous set-point had the same error. Throws any other error.
   mutating func message(for failure: Failure, to order: DriveRequest, _ number: Int) throws(Failure) -> String? {
     switch failure {
-    case .refused(.deviceError), .refused(.outOfRange): break
-    case .refused(.timeout):
+    case .rejected(.deviceError), .rejected(.outOfRange): break
+    case .rejected(.timeout):
       guard case .run(_, _, false) = order else { throw failure }
     default: throw failure
     }

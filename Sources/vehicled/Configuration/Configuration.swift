@@ -13,19 +13,19 @@ struct Configuration: Equatable, Sendable {
     var observe: [String] = ["vehicled"]
     /// Groups that may also set, call and drive.
     var control: [String] = ["vehicled"]
-    /// Users with the same rights, by name or number.
+    /// Users with the same rights, by name or UID.
     var observeUsers: [String] = []
     var controlUsers: [String] = []
     /// Polkit decides instead of the lists.
-    var asksPolkit = false
+    var usesPolkit = false
 
     /// Whether anyone outside of group `vehicled` can have access, so that the socket must be open to all users.
-    var namesOthers: Bool {
-      asksPolkit || !observeUsers.isEmpty || !controlUsers.isEmpty || (observe + control).contains { $0 != "vehicled" }
+    var grantsAccessOutsideGroup: Bool {
+      usesPolkit || !observeUsers.isEmpty || !controlUsers.isEmpty || (observe + control).contains { $0 != "vehicled" }
     }
   }
 
-  /// One device. A reload leaves a device alone that is equal to its predecessor.
+  /// One device. A reload does not affect a device whose configuration is unchanged.
   struct Device: Equatable, Sendable {
     var name: String
     /// The name of a known kind.
@@ -37,10 +37,10 @@ struct Configuration: Equatable, Sendable {
     var secrets: [String: SecretBytes] = [:]
     /// Its subsections, by section name.
     var sections: [String: [Setup.Subsection]] = [:]
-    /// Whether every byte of its links is recorded under the state directory.
+    /// Whether every byte on its links is recorded under the state directory.
     var record = false
 
-    /// The setup that its machine is made from.
+    /// The parameters from which its state machine is created.
     var setup: Setup {
       Setup(device: name, options: options, secrets: secrets, sections: sections, links: links.mapValues { "\($0)" })
     }
@@ -56,7 +56,7 @@ extension Configuration {
   static let defaultPath = "/etc/vehicled/vehicled.toml"
 
   /// Reads FILE, then FILE.d/*.toml in the order of their names; tables merge key by key and the later file wins. Then reads the
-  /// kinds' folders beside FILE. The error holds the problems of all files.
+  /// kinds' folders beside FILE. The error contains the problems of all files.
   static func load(_ path: String = defaultPath, kinds: [Kind]) throws(ConfigurationError) -> Configuration {
     var root = TOML.Table()
     var problems: [ConfigurationProblem] = []

@@ -48,7 +48,7 @@ struct ConfigurationCheck {
     if case .string(let path) = value("socket", of: keys, in: table), let entry = table["socket"] {
       if !path.hasPrefix("/") || path.utf8.count > 107 || path.utf8.contains(0) {
         report(
-          entry.value.place,
+          entry.value.location,
           "socket: \(quoted(path)) is not an absolute path of at most 107 bytes; write one, as in /run/vehicled/io.vehicled")
       }
       result.socket = path
@@ -57,14 +57,14 @@ struct ConfigurationCheck {
     if let groups = names("control", of: "group", in: table) { result.control = groups }
     if let users = names("observe-users", of: "user", in: table) { result.observeUsers = users }
     if let users = names("control-users", of: "user", in: table) { result.controlUsers = users }
-    result.asksPolkit = value("authorization", of: keys, in: table) == .string("polkit")
+    result.usesPolkit = value("authorization", of: keys, in: table) == .string("polkit")
     return result
   }
 
   private mutating func names(_ key: String, of what: String, in table: TOML.Table) -> [String]? {
     guard case .list(let names) = value(key, of: Configuration.controlKeys, in: table), let entry = table[key] else { return nil }
     for name in names where name.isEmpty || name.unicodeScalars.contains(where: { $0.properties.isWhitespace || $0.value < 0x20 }) {
-      report(entry.value.place, "\(key): \(quoted(name)) is not the name of a \(what); write names without spaces, as in [\"vehicled\"]")
+      report(entry.value.location, "\(key): \(quoted(name)) is not the name of a \(what); write names without spaces, as in [\"vehicled\"]")
     }
     return names
   }
@@ -73,12 +73,12 @@ struct ConfigurationCheck {
     guard let table = section(entry, form: "[device.NAME]") else { return nil }
     if !isDeviceName(entry.key) {
       report(
-        entry.place,
+        entry.location,
         "invalid device name \(quoted(entry.key)); use at most 32 lower-case letters, digits and dashes, beginning with a letter")
     }
     let before = problems.count
     let record = value("record", of: Configuration.deviceKeys, in: table) == .bool(true)
-    guard let kind = kind(of: table, header: entry.value.place) else { return nil }
+    guard let kind = kind(of: table, header: entry.value.location) else { return nil }
     rejectUnknown(in: table, known: kind.keys, sections: kind.sections.map(\.name), of: "kind \(kind.name)")
     var device = Configuration.Device(name: entry.key, kind: kind.name, links: [:], options: [:], record: record)
     let sections = kind.sections.map { section in (section, subsections(section, of: entry.key, kind, in: table)) }
@@ -86,11 +86,12 @@ struct ConfigurationCheck {
       device.sections[section.name] = named.map(\.subsection)
     }
     for role in kind.links {
-      guard let url = link(role, of: kind, in: table, header: entry.value.place) else { continue }
+      guard let url = link(role, of: kind, in: table, header: entry.value.location) else { continue }
       device.links[role.name] = url
       if let port = url.exclusive, let owner = linkOwners.updateValue(entry.key, forKey: port) {
         report(
-          table[role.key]?.value.place ?? entry.value.place, "\(role.key): device \(owner) uses this link already; give each device its own"
+          table[role.key]?.value.location ?? entry.value.location,
+          "\(role.key): device \(owner) uses this link already; give each device its own"
         )
       }
     }
@@ -102,7 +103,7 @@ struct ConfigurationCheck {
     do throws(OptionError) {
       properties[device.name] = try kind.make(device.setup).schema.properties.map(\.name)
     } catch {
-      report(error, in: table, at: entry.value.place)
+      report(error, in: table, at: entry.value.location)
     }
     return device
   }
@@ -114,7 +115,7 @@ struct ConfigurationCheck {
     do throws(ValueError) {
       return try SecretFile.read(name)
     } catch {
-      report(entry.value.place, "\(secret.name): \(printable(error.description))")
+      report(entry.value.location, "\(secret.name): \(printable(error.description))")
       return nil
     }
   }
@@ -126,7 +127,7 @@ struct ConfigurationCheck {
         case .table(let keys) = entry.value.content
       else { continue }
       for option in kind.options {
-        guard let reference = option.reference, let place = keys[option.name]?.value.place else { continue }
+        guard let reference = option.reference, let location = keys[option.name]?.value.location else { continue }
         let problems: [String?]
         switch (reference, device.options[option.name]) {
         case (.properties, .list(let references)?): problems = references.map { problem(with: $0, for: device.name) }
@@ -134,7 +135,9 @@ struct ConfigurationCheck {
         default: problems = []
         }
         var reported: Set<String> = []
-        for problem in problems.compactMap(\.self) where reported.insert(problem).inserted { report(place, "\(option.name): \(problem)") }
+        for problem in problems.compactMap(\.self) where reported.insert(problem).inserted {
+          report(location, "\(option.name): \(problem)")
+        }
       }
     }
   }
@@ -162,7 +165,7 @@ struct ConfigurationCheck {
     return "unknown device \(quoted(name)); \(remedy)"
   }
 
-  private mutating func kind(of table: TOML.Table, header: Place) -> Kind? {
+  private mutating func kind(of table: TOML.Table, header: SourceLocation) -> Kind? {
     let names = kinds.map(\.name)
     guard let entry = table["kind"] else {
       if complete { report(header, "kind is missing; add kind = \"\(names.first ?? "")\" (known kinds: \(names.joined(separator: ", ")))") }
@@ -170,11 +173,11 @@ struct ConfigurationCheck {
     }
     guard case .string(let name) = value("kind", of: Configuration.deviceKeys, in: table) else { return nil }
     if let kind = kinds.first(where: { $0.name == name }) { return kind }
-    report(entry.value.place, "unknown kind \(quoted(name)); \(suggestion(for: name, among: names))")
+    report(entry.value.location, "unknown kind \(quoted(name)); \(suggestion(for: name, among: names))")
     return nil
   }
 
-  private mutating func link(_ role: LinkRole, of kind: Kind, in table: TOML.Table, header: Place) -> LinkURL? {
+  private mutating func link(_ role: LinkRole, of kind: Kind, in table: TOML.Table, header: SourceLocation) -> LinkURL? {
     guard let entry = table[role.key] else {
       if role.required && complete { report(header, "\(role.key) is missing; add \(role.key) = \(Self.examples(for: role))") }
       return nil
@@ -184,9 +187,9 @@ struct ConfigurationCheck {
       let url = try LinkURL(text)
       if url.scheme == "replay" || role.schemes.contains(url.scheme) { return url }
       let schemes = (role.schemes + ["replay"]).map { $0 + ":" }.joined(separator: ", ")
-      report(entry.value.place(at: 0), "\(role.key): kind \(kind.name) does not support \(url.scheme): links; use one of \(schemes)")
+      report(entry.value.location(at: 0), "\(role.key): kind \(kind.name) does not support \(url.scheme): links; use one of \(schemes)")
     } catch {
-      report(entry.value.place(at: error.offset), "\(role.key): \(error.description)")
+      report(entry.value.location(at: error.offset), "\(role.key): \(error.description)")
     }
     return nil
   }
@@ -218,26 +221,26 @@ extension ConfigurationCheck {
     do throws(ValueError) {
       return try option.rule.accept(entry.value.content, for: option.name)
     } catch {
-      report(entry.value.place, "\(option.name): \(error.description)")
+      report(entry.value.location, "\(option.name): \(error.description)")
       return nil
     }
   }
 
   mutating func section(_ entry: TOML.Entry, form: String) -> TOML.Table? {
     if case .table(let table) = entry.value.content { return table }
-    report(entry.place, "\(printable(entry.key, limit: 60)) is a section, not a key; write \(form) and its keys below it")
+    report(entry.location, "\(printable(entry.key, limit: 60)) is a section, not a key; write \(form) and its keys below it")
     return nil
   }
 
   mutating func rejectUnknown(in table: TOML.Table, known: [String], sections: [String] = [], of whole: String? = nil) {
     for entry in table.entries where !known.contains(entry.key) && !sections.contains(entry.key) {
       guard problems.count < 1000 else { return }
-      let place = whole.map { " of \($0)" } ?? ""
+      let owner = whole.map { " of \($0)" } ?? ""
       if case .table = entry.value.content {
         let remedy = sections.isEmpty ? "remove it" : suggestion(for: entry.key, among: sections)
-        report(entry.place, "unknown section \(quoted(entry.key))\(place); \(remedy)")
+        report(entry.location, "unknown section \(quoted(entry.key))\(owner); \(remedy)")
       } else {
-        report(entry.place, "unknown key \(quoted(entry.key))\(place); \(suggestion(for: entry.key, among: known))")
+        report(entry.location, "unknown key \(quoted(entry.key))\(owner); \(suggestion(for: entry.key, among: known))")
       }
     }
   }
@@ -247,8 +250,8 @@ extension ConfigurationCheck {
     return nearest(to: wrong, among: known).map { "did you mean \($0)?" } ?? "use one of \(known.joined(separator: ", "))"
   }
 
-  mutating func report(_ place: Place, _ text: String) {
-    problems.append(ConfigurationProblem(place, text))
+  mutating func report(_ location: SourceLocation, _ text: String) {
+    problems.append(ConfigurationProblem(location, text))
   }
 }
 

@@ -13,7 +13,7 @@ struct ConfigurationFile {
     guard access(path, F_OK) == 0 || errno != ENOENT else {
       guard further.isEmpty else { return further }
       throw ConfigurationProblem(
-        Place(file: path), "no such file; create it with your devices, for example:\n\(Configuration.example)")
+        SourceLocation(file: path), "no such file; create it with your devices, for example:\n\(Configuration.example)")
     }
     return [ConfigurationFile(path: path)] + further
   }
@@ -35,7 +35,7 @@ struct ConfigurationFile {
     do throws(TOML.SyntaxError) {
       return try TOML.parse(bytes, file: path)
     } catch {
-      throw ConfigurationProblem(error.place, ConfigurationFile.message(for: error, in: bytes))
+      throw ConfigurationProblem(error.location, ConfigurationFile.message(for: error, in: bytes))
     }
   }
 
@@ -49,7 +49,7 @@ struct ConfigurationFile {
       case EFBIG: "larger than 1 MiB; check that it is the right file"
       default: "cannot read it: \(errnoMessage(code)); check the file and its disk"
       }
-    return ConfigurationProblem(Place(file: path), text)
+    return ConfigurationProblem(SourceLocation(file: path), text)
   }
 
   private static func names(in directory: String) throws(ConfigurationProblem) -> [String] {
@@ -58,8 +58,10 @@ struct ConfigurationFile {
     } catch {
       switch error.code {
       case ENOENT: return []
-      case ENOTDIR: throw ConfigurationProblem(Place(file: directory), "not a directory; move the file into a directory of this name")
-      default: throw ConfigurationProblem(Place(file: directory), "cannot read it: \(errnoMessage(error.code)); check its permissions")
+      case ENOTDIR:
+        throw ConfigurationProblem(SourceLocation(file: directory), "not a directory; move the file into a directory of this name")
+      default:
+        throw ConfigurationProblem(SourceLocation(file: directory), "cannot read it: \(errnoMessage(error.code)); check its permissions")
       }
     }
   }
@@ -85,14 +87,14 @@ struct ConfigurationFile {
 
   /// The quote that an unclosed string lacks, or nil where the string has another error.
   private static func missingQuote(_ error: TOML.SyntaxError, isLiteral: Bool, in lines: [ArraySlice<UInt8>]) -> String? {
-    guard lines.indices.contains(error.place.line - 1) else { return nil }
-    let line = String(decoding: lines[error.place.line - 1], as: UTF8.self)
+    guard lines.indices.contains(error.location.line - 1) else { return nil }
+    let line = String(decoding: lines[error.location.line - 1], as: UTF8.self)
     let quote = isLiteral ? "'" : "\""
     let triple = quote + quote + quote
     if error.text.contains("end-of-file") { return line.contains(triple) || !line.contains(quote) ? triple : quote }
     // Only a string of one line ends with its line.
     let end = line.unicodeScalars.count - (line.unicodeScalars.last == "\r" ? 1 : 0)
-    return error.text.contains("control characters") && error.place.column > end ? quote : nil
+    return error.text.contains("control characters") && error.location.column > end ? quote : nil
   }
 
   /// The line of the first of two equal section headers.
@@ -100,10 +102,10 @@ struct ConfigurationFile {
     let header = { (line: ArraySlice<UInt8>) in
       line.prefix { $0 != UInt8(ascii: "#") }.filter { !Set(" \t\r\"'".utf8).contains($0) }
     }
-    guard lines.indices.contains(error.place.line - 1), case let wrong = header(lines[error.place.line - 1]),
+    guard lines.indices.contains(error.location.line - 1), case let wrong = header(lines[error.location.line - 1]),
       wrong.first == UInt8(ascii: "[")
     else { return nil }
-    guard let first = lines[..<(error.place.line - 1)].firstIndex(where: { header($0) == wrong }) else { return nil }
+    guard let first = lines[..<(error.location.line - 1)].firstIndex(where: { header($0) == wrong }) else { return nil }
     return first + 1
   }
 

@@ -9,7 +9,7 @@ extension Configuration {
   static let generalKeys = [
     Option(
       "log-level", ValueRule(.string, choices: Logger.Level.allCases.map(\.rawValue)), default: .string("info"),
-      help: "lowest level that is logged")
+      help: "minimum log level")
   ]
 
   /// In `[control]`.
@@ -17,7 +17,7 @@ extension Configuration {
     Option("socket", ValueRule(.string), default: .string("/run/vehicled/io.vehicled"), help: "path of the control socket"),
     Option("observe", ValueRule(.list), default: .list(["vehicled"]), help: "groups that may read"),
     Option("control", ValueRule(.list), default: .list(["vehicled"]), help: "groups that may also set, call and drive"),
-    Option("observe-users", ValueRule(.list), default: .list([]), help: "users that may read, by name or number"),
+    Option("observe-users", ValueRule(.list), default: .list([]), help: "users that may read, by name or UID"),
     Option("control-users", ValueRule(.list), default: .list([]), help: "users that may also set, call and drive"),
     Option(
       "authorization", ValueRule(.string, choices: ["lists", "polkit"]), default: .string("lists"),
@@ -27,7 +27,7 @@ extension Configuration {
   /// In every `[device.NAME]`.
   static let deviceKeys = [
     Option("kind", ValueRule(.string), help: "kind of the device"),
-    Option("record", ValueRule(.bool), default: .bool(false), help: "record every byte of its links under the state directory"),
+    Option("record", ValueRule(.bool), default: .bool(false), help: "record every byte on its links under the state directory"),
   ]
 
   /// A complete configuration, shown when there is no file.

@@ -1,16 +1,16 @@
 // The problems of a configuration, printed one per line: `file:line:column: problem; remedy`.
 
-/// One problem, its place and its remedy.
+/// One problem, its location and its remedy.
 struct ConfigurationProblem: Error, Equatable, CustomStringConvertible {
-  var place: Place
+  var location: SourceLocation
   var text: String
 
-  init(_ place: Place, _ text: String) {
-    self.place = place
+  init(_ location: SourceLocation, _ text: String) {
+    self.location = location
     self.text = text
   }
 
-  var description: String { "\(place): \(text)" }
+  var description: String { "\(location): \(text)" }
 }
 
 /// All problems of a configuration.

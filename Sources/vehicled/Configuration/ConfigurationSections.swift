@@ -3,11 +3,11 @@
 
 import Protocols
 
-/// A checked subsection and its place.
+/// A checked subsection and its location.
 struct NamedSection {
   var subsection: Setup.Subsection
   var table: TOML.Table
-  var place: Place
+  var location: SourceLocation
   /// Whether each key is valid by itself, so that the kind can check the section as a whole.
   var isValid: Bool
 }
@@ -29,7 +29,7 @@ extension ConfigurationCheck {
     for section in sections {
       guard let entry = root[section.name] else { continue }
       report(
-        entry.place,
+        entry.location,
         "[\(section.name).NAME] belongs in a file of \(section.folder ?? "")/; move it there, or write [device.NAME.\(section.name).NAME]")
     }
     return sections.map(\.name)
@@ -59,9 +59,9 @@ extension ConfigurationCheck {
       guard problems.count < 1000 else { return [] }
       let remedy = nearest(to: entry.key, among: [section.name]).map { "did you mean \($0)?" } ?? "write \(form) and its keys below it"
       if case .table = entry.value.content {
-        report(entry.place, "unknown section \(quoted(entry.key)); \(remedy)")
+        report(entry.location, "unknown section \(quoted(entry.key)); \(remedy)")
       } else {
-        report(entry.place, "key \(quoted(entry.key)) is outside of a section; write \(form) and its keys below it")
+        report(entry.location, "key \(quoted(entry.key)) is outside of a section; write \(form) and its keys below it")
       }
     }
     guard let entry = file[section.name], let tables = self.section(entry, form: form) else { return [] }
@@ -71,8 +71,8 @@ extension ConfigurationCheck {
       guard case .list(let wanted)? = devices else { return SharedSection(section: named) }
       for name in wanted where !names.contains(name) {
         let remedy = names.isEmpty ? "configure one, or remove the key devices" : suggestion(for: name, among: names)
-        let place = named.table[Self.devices.name]?.value.place ?? named.place
-        report(place, "devices: unknown device \(quoted(name)) of kind \(kind.name); \(remedy)")
+        let location = named.table[Self.devices.name]?.value.location ?? named.location
+        report(location, "devices: unknown device \(quoted(name)) of kind \(kind.name); \(remedy)")
       }
       return SharedSection(section: named, devices: wanted)
     }
@@ -82,19 +82,19 @@ extension ConfigurationCheck {
   mutating func subsections(_ section: Section, of device: String, _ kind: Kind, in table: TOML.Table) -> [NamedSection] {
     let form = "[device.\(device).\(section.name).NAME]"
     var found: [NamedSection] = []
-    var places: [String: Place] = [:]
+    var locations: [String: SourceLocation] = [:]
     if let entry = table[section.name], let tables = self.section(entry, form: form) {
       found = tables.entries.compactMap { named($0, section, form: form, and: []) }
-      for one in found { places[one.subsection.name] = one.place }
+      for one in found { locations[one.subsection.name] = one.location }
     }
     for index in sharedSections[key(kind, section), default: []].indices {
       guard let shared = sharedSections[key(kind, section)]?[index], shared.devices?.contains(device) ?? true else { continue }
       sharedSections[key(kind, section)]?[index].isUsed = true
       let name = shared.section.subsection.name
-      if let earlier = places[name] {
-        reportOnce(shared.section.place, "\(section.name) \(quoted(name)) is already defined at \(earlier); rename one of the two")
+      if let earlier = locations[name] {
+        reportOnce(shared.section.location, "\(section.name) \(quoted(name)) is already defined at \(earlier); rename one of the two")
       } else {
-        places[name] = shared.section.place
+        locations[name] = shared.section.location
         found.append(shared.section)
       }
     }
@@ -106,14 +106,14 @@ extension ConfigurationCheck {
     let before = problems.count
     if !isDeviceName(one.key, maxLength: section.maxNameLength) {
       let rule = "use at most \(section.maxNameLength) lower-case letters, digits and dashes, beginning with a letter"
-      report(one.place, "invalid \(section.name) name \(quoted(one.key)); \(rule)")
+      report(one.location, "invalid \(section.name) name \(quoted(one.key)); \(rule)")
     }
     let known = (section.options + more).map(\.name)
     rejectUnknown(in: table, known: known, of: "\(section.name) \(printable(one.key, limit: 32))")
     var options: [String: Value] = [:]
     for option in section.options { options[option.name] = value(option.name, of: section.options, in: table) ?? option.fallback }
     return NamedSection(
-      subsection: Setup.Subsection(one.key, options), table: table, place: one.place, isValid: problems.count == before)
+      subsection: Setup.Subsection(one.key, options), table: table, location: one.location, isValid: problems.count == before)
   }
 
   /// Reports the problems that the kind finds in a device's subsections, and returns whether they are valid.
@@ -122,7 +122,7 @@ extension ConfigurationCheck {
     for one in sections {
       let errors = one.isValid ? section.check?(one.subsection, setup) ?? [] : []
       if !one.isValid || !errors.isEmpty { isValid = false }
-      for error in errors where problems.count < 1000 { report(error, in: one.table, at: one.place) }
+      for error in errors where problems.count < 1000 { report(error, in: one.table, at: one.location) }
     }
     return isValid
   }
@@ -140,17 +140,17 @@ extension ConfigurationCheck {
   }
 
   /// Reports a problem that a kind found, at the key or the character that it is about.
-  mutating func report(_ error: OptionError, in table: TOML.Table, at place: Place) {
-    guard let option = error.option else { return reportOnce(place, printable(error.message, limit: 400)) }
+  mutating func report(_ error: OptionError, in table: TOML.Table, at location: SourceLocation) {
+    guard let option = error.option else { return reportOnce(location, printable(error.message, limit: 400)) }
     let value = table[option]?.value
-    let exact = value.map { value in error.offset.map { value.place(at: $0) } ?? value.place } ?? place
+    let exact = value.map { value in error.offset.map { value.location(at: $0) } ?? value.location } ?? location
     // In a string with escapes the column is unknown, so the message gives the character.
     let character = error.offset.map { value?.literal == true ? "" : "character \($0 + 1): " } ?? ""
     reportOnce(exact, "\(option): \(character)\(printable(error.message, limit: 400))")
   }
 
   /// Reports a problem of a shared section once, not for each device that has the section.
-  private mutating func reportOnce(_ place: Place, _ message: String) {
-    if reported.insert("\(place) \(message)").inserted { report(place, message) }
+  private mutating func reportOnce(_ location: SourceLocation, _ message: String) {
+    if reported.insert("\(location) \(message)").inserted { report(location, message) }
   }
 }

@@ -1,10 +1,10 @@
-// A TOML file as a tree in which every key and value has its place. toml++ (CToml) checks the syntax, the configuration the keys.
-// Tables keep the order of the file.
+// A TOML file as a tree in which every key and value records its source location. toml++ (CToml) checks the syntax;
+// ConfigurationCheck checks the keys. Tables keep the order of the file.
 
 import CToml
 
-/// A place in a file: line and column, both from 1; line 0 stands for the file as a whole.
-struct Place: Hashable, Sendable, CustomStringConvertible {
+/// A location in a file: line and column, both 1-based; line 0 stands for the file as a whole.
+struct SourceLocation: Hashable, Sendable, CustomStringConvertible {
   var file: String
   var line = 0
   var column = 0
@@ -25,14 +25,14 @@ enum TOML {
 
   struct Node: Sendable {
     var content: Content
-    var place: Place
+    var location: SourceLocation
     /// The string is in the file without escapes, so that a byte offset in it has a column.
     var literal = false
 
-    /// The place of the byte at this offset of the string; of the whole value where that is unknown.
-    func place(at offset: Int) -> Place {
-      guard literal, case .string(let text) = content else { return place }
-      var inside = place
+    /// The location of the byte at this offset of the string; of the whole value where that is unknown.
+    func location(at offset: Int) -> SourceLocation {
+      guard literal, case .string(let text) = content else { return location }
+      var inside = location
       inside.column += 1 + String(decoding: text.utf8.prefix(offset), as: UTF8.self).unicodeScalars.count
       return inside
     }
@@ -40,7 +40,7 @@ enum TOML {
 
   struct Entry: Sendable {
     var key: String
-    var place: Place
+    var location: SourceLocation
     var value: Node
   }
 
@@ -69,17 +69,17 @@ enum TOML {
   }
 
   struct SyntaxError: Error {
-    var place: Place
+    var location: SourceLocation
     var text: String
   }
 
-  /// Reads a document; `file` names it in places.
+  /// Reads a document; `file` names it in source locations.
   static func parse(_ bytes: [UInt8], file: String) throws(SyntaxError) -> Table {
     let document = bytes.withUnsafeBytes { ctoml_parse($0.bindMemory(to: CChar.self).baseAddress, $0.count) }
     defer { ctoml_free(document) }
     guard let nodes = document.nodes else {
-      let place = Place(file: file, line: Int(max(document.error_line, 1)), column: Int(max(document.error_column, 1)))
-      throw SyntaxError(place: place, text: document.error.map { String(cString: $0) } ?? "not TOML")
+      let location = SourceLocation(file: file, line: Int(max(document.error_line, 1)), column: Int(max(document.error_column, 1)))
+      throw SyntaxError(location: location, text: document.error.map { String(cString: $0) } ?? "not TOML")
     }
     var tree = Tree(rest: UnsafeBufferPointer(start: nodes, count: document.count)[...], file: file, bytes: bytes)
     guard case .table(let table) = tree.next()?.value.content else { return Table() }
@@ -101,22 +101,22 @@ private struct Tree {
 
   mutating func next() -> TOML.Entry? {
     guard let node = rest.popFirst() else { return nil }
-    let place = Place(file: file, line: Int(node.line), column: Int(node.column))
-    let keyPlace = Place(file: file, line: Int(node.key_line), column: Int(node.key_column))
-    var value = TOML.Node(content: .date, place: place)
+    let location = SourceLocation(file: file, line: Int(node.line), column: Int(node.column))
+    let keyLocation = SourceLocation(file: file, line: Int(node.key_line), column: Int(node.key_column))
+    var value = TOML.Node(content: .date, location: location)
     switch node.kind {
     case CTOML_TABLE: value.content = .table(TOML.Table(entries: children(node.children)))
     case CTOML_ARRAY: value.content = .array(children(node.children).map(\.value))
     case CTOML_STRING:
       let string = text(node.text, node.text_length)
       value.content = .string(string)
-      value.literal = isLiteral(string, at: place)
+      value.literal = isLiteral(string, at: location)
     case CTOML_INTEGER: value.content = .integer(Int(node.integer))
     case CTOML_FLOAT: value.content = .float(node.number)
     case CTOML_BOOLEAN: value.content = .bool(node.integer != 0)
     default: break
     }
-    return TOML.Entry(key: text(node.key, node.key_length), place: keyPlace, value: value)
+    return TOML.Entry(key: text(node.key, node.key_length), location: keyLocation, value: value)
   }
 
   private mutating func children(_ count: Int) -> [TOML.Entry] {
@@ -130,11 +130,11 @@ private struct Tree {
     return String(decoding: UnsafeRawBufferPointer(start: start, count: count), as: UTF8.self)
   }
 
-  private func isLiteral(_ string: String, at place: Place) -> Bool {
-    guard place.line >= 1, place.line <= lines.count, place.column >= 1 else { return false }
+  private func isLiteral(_ string: String, at location: SourceLocation) -> Bool {
+    guard location.line >= 1, location.line <= lines.count, location.column >= 1 else { return false }
     // Columns count code points; every byte that is not a UTF-8 continuation begins one.
-    var left = place.column
-    let line = lines[place.line - 1].drop { byte in
+    var left = location.column
+    let line = lines[location.line - 1].drop { byte in
       if byte & 0xC0 != 0x80 { left -= 1 }
       return left > 0
     }

@@ -72,15 +72,15 @@ struct Access: Sendable {
 
   private let observers: List
   private let controllers: List
-  let asksPolkit: Bool
+  let usesPolkit: Bool
   /// The lookups that the lists need.
   let queries: Set<Accounts.Query>
 
   init(_ control: Configuration.Control) {
     observers = List(groups: control.observe, users: control.observeUsers)
     controllers = List(groups: control.control, users: control.controlUsers)
-    asksPolkit = control.asksPolkit
-    queries = asksPolkit ? [] : Set(observers.queries + controllers.queries)
+    usesPolkit = control.usesPolkit
+    queries = usesPolkit ? [] : Set(observers.queries + controllers.queries)
   }
 
   /// The lookups that a decision about this peer needs.
@@ -90,7 +90,7 @@ struct Access: Sendable {
   func decide(_ right: Right, for peer: Peer?, _ known: (Set<Accounts.Query>) -> Accounts.Answers) -> Decision {
     guard let peer else { return .denied("no peer credentials from the kernel") }
     if peer.user == 0 || peer.user == geteuid() { return .granted }
-    if asksPolkit { return .ask }
+    if usesPolkit { return .ask }
     let queries = queries(for: peer)
     let answers = known(queries)
     guard queries.allSatisfy({ answers[$0] != nil }) else { return .ask }

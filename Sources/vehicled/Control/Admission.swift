@@ -48,15 +48,16 @@ import Protocols
 }
 
 @Loop final class Admission {
-  /// The maximum of connected clients, which leaves descriptors for the links, and how many places only root and the daemon's user get.
+  /// The maximum of connected clients, which leaves descriptors for the links, and how many of them are reserved for root and the
+  /// daemon's user.
   private static let maxSessions = 256
   private static let reserved = 16
   /// Random early rejection of a user's connections without a right: the count at which it starts, the probability there, and the count
   /// at which it is certain.
   private static let earlyRejection = (start: 16, rate: 0.3, full: 64)
-  /// With fewer places left than this, clients that make no call within `maxSilence` are closed.
+  /// With fewer free connections than this, clients that make no call within `maxIdleTime` are closed.
   private static let scarceBelow = 64
-  private let maxSilence: Nanoseconds
+  private let maxIdleTime: Nanoseconds
 
   private(set) var sessions: [ObjectIdentifier: Session] = [:]
   /// How many clients were rejected because of a limit.
@@ -68,16 +69,16 @@ import Protocols
   private var violationsSince: Instant = 0
   private let log = Logger(label: "vehicled")
 
-  init(maxSilence: Nanoseconds = 10 * .second) {
-    self.maxSilence = maxSilence
+  init(maxIdleTime: Nanoseconds = 10 * .second) {
+    self.maxIdleTime = maxIdleTime
   }
 
   /// Admits a client and returns its user's account, or nil if a limit is reached. Each admitted client ends with `ended`.
-  /// `isKnown` returns whether it has a right, and `drives` whether a user holds a motion lease.
-  func admit(_ session: Session, isKnown: @Loop () -> Bool, drives: @Loop (UInt32) -> Bool) -> Account? {
+  /// `hasRight` returns whether it has a right, and `drives` whether a user holds a motion lease.
+  func admit(_ session: Session, hasRight: @Loop () -> Bool, drives: @Loop (UInt32) -> Bool) -> Account? {
     let account = accounts[session.peer?.user] ?? Account(user: session.peer?.user)
-    if !account.isOwner { closeSilent(account, unless: drives) }
-    guard hasPlace(for: account, isKnown: isKnown) else {
+    if !account.isOwner { closeIdle(account, unless: drives) }
+    guard hasCapacity(for: account, hasRight: hasRight) else {
       rejected += 1
       return nil
     }
@@ -109,24 +110,24 @@ import Protocols
     log.notice("\(message)\(more)", metadata: ["pid": "\(peer?.pid ?? 0)"])
   }
 
-  private func hasPlace(for account: Account, isKnown: @Loop () -> Bool) -> Bool {
+  private func hasCapacity(for account: Account, hasRight: @Loop () -> Bool) -> Bool {
     if account.isOwner { return sessions.count < Self.maxSessions }
-    guard account.sessions < placesLeft else { return false }
+    guard account.sessions < freeConnections else { return false }
     let (start, rate, full) = Self.earlyRejection
-    guard account.unauthorized >= start, !isKnown() else { return true }
+    guard account.unauthorized >= start, !hasRight() else { return true }
     let chance = rate + (1 - rate) * Double(account.unauthorized - start) / Double(full - start)
     return Double.random(in: 0..<1) >= chance
   }
 
-  private var placesLeft: Int { Self.maxSessions - Self.reserved - sessions.count }
+  private var freeConnections: Int { Self.maxSessions - Self.reserved - sessions.count }
 
-  /// Closes connections without a call when places are scarce, for all users or for this one. The holder of a motion lease keeps
-  /// a silent connection, which it needs for Stop.
-  private func closeSilent(_ account: Account, unless drives: @Loop (UInt32) -> Bool) {
-    let isScarce = placesLeft < Self.scarceBelow
-    guard isScarce || account.unauthorized >= Self.earlyRejection.start || account.sessions >= placesLeft else { return }
-    let before = Clock.monotonic() - maxSilence
-    for session in sessions.values where session.isSilent(since: before) {
+  /// Closes connections without a call when connections are scarce, for all users or for this one. The holder of a motion lease keeps
+  /// an idle connection, which it needs for Stop.
+  private func closeIdle(_ account: Account, unless drives: @Loop (UInt32) -> Bool) {
+    let isScarce = freeConnections < Self.scarceBelow
+    guard isScarce || account.unauthorized >= Self.earlyRejection.start || account.sessions >= freeConnections else { return }
+    let before = Clock.monotonic() - maxIdleTime
+    for session in sessions.values where session.isIdle(since: before) {
       let user = session.peer?.user
       if isScarce || user == account.user, !(user.map(drives) ?? false) { session.close() }
     }
@@ -136,7 +137,7 @@ import Protocols
 extension Methods {
   /// Admits a client and returns its user's account, or nil if a limit is reached.
   func admit(_ session: Session) -> Account? {
-    admission.admit(session, isKnown: { hasRight(session) }) { user in
+    admission.admit(session, hasRight: { hasRight(session) }) { user in
       hub.states.contains { $0.device.lease?.user == user }
     }
   }

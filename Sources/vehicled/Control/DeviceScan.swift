@@ -14,7 +14,7 @@ import Protocols
   private var adapter: String?
   private var isPaused = false
   private let end: Instant
-  private lazy var timer = Timer { [weak self] _ in self?.timeIsUp() }
+  private lazy var timer = Timer { [weak self] _ in self?.handleTimeout() }
 
   private static let reportInterval: Nanoseconds = .second
   /// How long BlueZ may take to return its objects.
@@ -86,7 +86,7 @@ import Protocols
     return found.name.flatMap { name in first { $0.matches(name: name) } } ?? first { $0.matches(services: found.services) }
   }
 
-  private func timeIsUp() {
+  private func handleTimeout() {
     guard adapter != nil else { return fail("BlueZ does not respond: systemctl status bluetooth") }
     stop()
     call.reply(Contract.Scan.Result(searching: false))

@@ -38,8 +38,8 @@ import Protocols
       if handed == 1 {
         return Listener(channel: try await bootstrap.withBoundSocket(SD_LISTEN_FDS_START).get(), path: path, isOurs: false)
       }
-      let place = try lockDirectory(of: path)
-      defer { Glibc.close(place) }
+      let lock = try lockDirectory(of: path)
+      defer { Glibc.close(lock) }
       try removeStaleSocket(path)
       // Bound here because NIO would unlink the path at the end, whatever file it is by then.
       let descriptor = newSocket()

@@ -87,7 +87,7 @@ import Protocols
             return self.answer(call)
           }
           if let refusal { return call.fail(.permissionDenied(missing: refusal)) }
-          call.grant(self.access.asksPolkit ? right : nil)
+          call.grant(self.access.usesPolkit ? right : nil)
           self.answer(call, handler)
         }
       }
@@ -140,14 +140,14 @@ import Protocols
   private func get(_ call: Call) throws {
     let parameters = try call.call.parameters(as: Contract.Get.Parameters.self)
     guard parameters.references.count <= Self.maxReferences else { throw ContractError.invalidParameter(parameter: "references") }
-    let places = try parameters.references.map { reference throws(ContractError) in try hub.resolve(reference) }
+    let properties = try parameters.references.map { reference throws(ContractError) in try hub.resolve(reference) }
     let boot = Clock.boot()
     var body: [UInt8] = []
     var message: [UInt8] = []
     ReadingWriter.list("readings", to: &body) { body in
-      for place in places {
+      for property in properties {
         ReadingWriter.separate(&body)
-        place.state.write(place.index, at: boot, to: &body)
+        property.state.write(property.index, at: boot, to: &body)
       }
     }
     ReadingWriter.reply(body: body, to: &message)
@@ -256,14 +256,14 @@ import Protocols
     let parameters = try call.call.parameters(as: Contract.Drive.Parameters.self)
     guard call.call.more else { throw ContractError.expectedMore }
     let device = try hub.state(of: parameters.device).device
-    let deadline = parameters.deadlineMilliseconds ?? Contract.Drive.usualDeadline
+    let deadline = parameters.deadlineMilliseconds ?? Contract.Drive.defaultDeadline
     guard Contract.Drive.deadlines.contains(deadline) else { throw ContractError.invalidParameter(parameter: "deadlineMilliseconds") }
     guard device.schema.moves else {
       throw ContractError.deviceError(
         device: device.name, code: "no-motion",
         message: "the device has no motion controls; if its kind supports motion, set allow-motion = true")
     }
-    if let failure = device.guardianTrouble {
+    if let failure = device.guardianUnavailableReason {
       throw ContractError.deviceError(device: device.name, code: "no-guardian", message: "\(failure); driving needs the guardian")
     }
     if let lease = device.lease { throw ContractError.busy(device: device.name, holder: lease.holder) }

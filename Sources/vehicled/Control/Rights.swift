@@ -7,17 +7,17 @@ extension Methods {
   /// Decides after a name lookup or a query to polkit. `answer` gets what the peer lacks, or nil.
   func authorize(_ right: Right, for peer: Peer, answer: @escaping @Loop @Sendable (String?) -> Void) {
     let access = access
-    if access.asksPolkit { polkit.authorize(right, for: peer, answer: answer) }
+    if access.usesPolkit { polkit.authorize(right, for: peer, answer: answer) }
     accounts.find(access.queries(for: peer)) { [weak self] answers in
       // Polkit needs no names, but status shows the name of the lease holder.
-      if !access.asksPolkit { answer(self?.refusal(of: right, for: peer, answers)) }
+      if !access.usesPolkit { answer(self?.refusal(of: right, for: peer, answers)) }
     }
   }
 
   /// Checks every stream again after a change of the access rules.
   func reviewAccess() {
     accounts.forget()
-    let peers = access.asksPolkit ? [] : admission.sessions.values.compactMap(\.peer)
+    let peers = access.usesPolkit ? [] : admission.sessions.values.compactMap(\.peer)
     accounts.find(peers.reduce(into: access.queries) { $0.formUnion(access.queries(for: $1)) }) { [weak self] answers in
       guard let self else { return }
       for session in admission.sessions.values { session.accessChanged(answers) }
@@ -26,7 +26,7 @@ extension Methods {
 
   /// Checks every stream again after a change of users or groups, if the lists decide.
   func reviewAccounts() {
-    if !access.asksPolkit { reviewAccess() }
+    if !access.usesPolkit { reviewAccess() }
   }
 
   /// Whether the call is a set-point under a lease of this user. Drivers were authorized before and must not wait for a lookup.
@@ -53,7 +53,7 @@ extension Methods {
     case .granted: return true
     case .denied: return false
     case .ask:
-      if !access.asksPolkit { session.peer.map { accounts.find(access.queries(for: $0)) { _ in } } }
+      if !access.usesPolkit { session.peer.map { accounts.find(access.queries(for: $0)) { _ in } } }
       return false
     }
   }

@@ -24,7 +24,7 @@ import Protocols
   private(set) var peer: Peer?
   private let log = Logger(label: "vehicled")
   private var context: ChannelHandlerContext?
-  private var outlet: Outlet?
+  private var writer: ChannelWriter?
   /// The account of its user, while it is served.
   private var account: Account?
   private var backlog = Backlog()
@@ -73,7 +73,7 @@ import Protocols
 
   func handlerAdded(context: ChannelHandlerContext) {
     self.context = context
-    outlet = Outlet(context.channel)
+    writer = ChannelWriter(context.channel)
     // Reads are requested explicitly and are small.
     let options = context.channel.syncOptions
     try? options?.setOption(.autoRead, value: false)
@@ -89,11 +89,11 @@ import Protocols
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     guard let account, !isRejected else { return }
-    let wasAsked = isReading
+    let wasRequested = isReading
     isReading = false
     backlog.append(unwrapInboundIn(data).readableBytesView, at: Clock.monotonic())
     // After the peer closes, NIO reads all that is left without being asked. Calls beyond the limit are dropped.
-    if !wasAsked, backlog.pending > Account.ownLimit, !account.hasRoom { drop() }
+    if !wasRequested, backlog.pending > Account.ownLimit, !account.hasRoom { drop() }
   }
 
   func channelReadComplete(context: ChannelHandlerContext) { advance() }
@@ -115,7 +115,7 @@ import Protocols
 
   func channelInactive(context: ChannelHandlerContext) {
     self.context = nil
-    outlet = nil
+    writer = nil
     slow.set(nil)
     unfinished.set(nil)
     isGone = true
@@ -139,7 +139,7 @@ import Protocols
   }
 
   /// Whether there is room for more replies.
-  var hasRoom: Bool { outlet?.hasRoom ?? false }
+  var hasRoom: Bool { writer?.hasRoom ?? false }
 
   private func closeSlow() {
     log.notice("closing a client: it has not read its output for 60 s", metadata: ["pid": "\(peer?.pid ?? 0)"])
@@ -166,7 +166,7 @@ import Protocols
   var isDriving: Bool { hasPrecedence && driven.map { $0.device.lease?.token == $0.token } ?? false }
 
   /// Whether it connected before that moment and has made no call since.
-  func isSilent(since moment: Instant) -> Bool { !hasCalled && began < moment }
+  func isIdle(since moment: Instant) -> Bool { !hasCalled && began < moment }
 
   /// Decides the next step: queue a call, read more input, time an incomplete call, or end.
   func advance() {
@@ -215,7 +215,7 @@ import Protocols
   }
 
   private func readMore(_ account: Account, hasCall: Bool) {
-    guard !isReading, !inputEnded, !isRejected, !isDeciding, let context, let descriptor = outlet?.descriptor else { return }
+    guard !isReading, !inputEnded, !isRejected, !isDeciding, let context, let descriptor = writer?.descriptor else { return }
     let isFull = hasCall ? backlog.pending >= Self.readAhead : backlog.pending > Account.ownLimit && !account.hasRoom
     guard !isFull else {
       if !hasCall { account.notifyWhenRoom(self) }
@@ -243,7 +243,7 @@ import Protocols
 
   /// Stops input: calls that have arrived are answered, then the connection ends.
   func finish() {
-    guard !inputEnded, let descriptor = outlet?.descriptor else { return }
+    guard !inputEnded, let descriptor = writer?.descriptor else { return }
     // The client cannot send from now on; the channel reads the rest of the kernel's buffer, then the end.
     shutdown(descriptor, CInt(SHUT_RD))
   }
@@ -329,5 +329,5 @@ import Protocols
     call.fail(.permissionDenied(missing: missing))
   }
 
-  func write(_ message: [UInt8]) { outlet?.write(message) }
+  func write(_ message: [UInt8]) { writer?.write(message) }
 }

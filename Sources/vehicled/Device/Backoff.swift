@@ -11,16 +11,16 @@ struct Backoff {
   /// The same for a link that its machine reset because nothing useful came over it.
   private static let stableAfterReset: Nanoseconds = 30 * .second
 
-  private var cameUp: Instant?
+  private var connectedAt: Instant?
   private var delay: Nanoseconds = 0
 
   /// Records that the link is up from now on.
-  mutating func linkCameUp(at now: Instant) { cameUp = now }
+  mutating func linkCameUp(at now: Instant) { connectedAt = now }
 
   /// Records that the link went down or failed to open. Returns the delay before the next attempt, without jitter.
   mutating func linkWentDown(at now: Instant, wasReset: Bool = false) -> Nanoseconds {
-    if let cameUp, now - cameUp >= (wasReset ? Self.stableAfterReset : Self.stableAfter) { delay = 0 }
-    cameUp = nil
+    if let connectedAt, now - connectedAt >= (wasReset ? Self.stableAfterReset : Self.stableAfter) { delay = 0 }
+    connectedAt = nil
     delay = delay == 0 ? Self.first : min(delay * 2, Self.maxDelay)
     return delay
   }

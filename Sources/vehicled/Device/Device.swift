@@ -43,7 +43,7 @@ import Protocols
   private var reconnects = false
   private var isOpen = false
   private(set) lazy var disconnectRequest = DisconnectRequest(device: name, disk: services.disk)
-  private lazy var wake = Timer { [weak self] _ in self?.take(.wake) }
+  private lazy var wake = Timer { [weak self] _ in self?.handle(.wake) }
   private var rateLimiter = LogRateLimiter()
   private lazy var rateLimitTimer: Timer = Timer { [weak self] now in
     guard let self else { return }
@@ -71,10 +71,10 @@ import Protocols
     isOpen = true
     var restored = restored
     let staysDown = disconnectRequest.restore(&restored)
-    take(.started(restored: restored, wall: Clock.wallTime()))
+    handle(.started(restored: restored, wall: Clock.wallTime()))
     let waiting = queuedCommands ?? []
     queuedCommands = nil
-    for (id, command) in waiting { take(.perform(id, command)) }
+    for (id, command) in waiting { handle(.perform(id, command)) }
     ports.forEach { port in staysDown ? port.close(downReason) : port.open() }
   }
 
@@ -127,13 +127,13 @@ import Protocols
     for id in commands.ids { commands.complete(id, .failure(.notConnected(reason))) }
     queuedCommands = nil
     loseLease(reason)
-    take(.stopping)
+    handle(.stopping)
   }
 
   // MARK: Inputs and effects
 
   /// Passes an input to the machine. Inputs that arise meanwhile are queued.
-  func take(_ input: Input) {
+  func handle(_ input: Input) {
     if isHandling { return inputs.append(input) }
     isHandling = true
     var nextWake = turn(input)
@@ -146,7 +146,7 @@ import Protocols
   /// Passes bytes from a link to the machine.
   func received(_ bytes: [UInt8], from port: Port) {
     if !monitor.isIdle { monitor.record(.received, port.name, bytes) }
-    take(.received(port.name, bytes))
+    handle(.received(port.name, bytes))
   }
 
   /// Handles a change of a link's state. The machine gets the end of a link from here, its start from the port.
@@ -159,7 +159,7 @@ import Protocols
         logLimited(.notice, "link is down: \(reason)", of: port.name)
       }
       monitor.linkWentDown(port.name, reason)
-      take(.linkChanged(port.name, .down(reason)))
+      handle(.linkChanged(port.name, .down(reason)))
       // A device without its link cannot be driven, even if its machine does not end the lease.
       if port.name == .main { loseLease("the link is down: \(reason)") }
     case (_, .up):
@@ -181,9 +181,9 @@ import Protocols
   }
 
   private func turn(_ input: Input) -> Instant? {
-    let nextWake = machine.take(input, at: Clock.monotonic(), &effects)
+    let nextWake = machine.handleAndReturnNextWake(input, at: Clock.monotonic(), &effects)
     guard !effects.isEmpty else { return nextWake }
-    // The machine is not called while its effects are carried out (`take` queues), so `effects` does not change.
+    // The machine is not called while its effects are carried out (`handle` queues), so `effects` does not change.
     // Readings refer to positions in the new schema.
     for case .declare(let schema) in effects.list {
       self.schema = schema
@@ -202,11 +202,11 @@ import Protocols
       if let port = port(link) {
         port.send(bytes, id: id)
       } else if let id {
-        take(.sent(id, failure: "no link \(link)"))
+        handle(.sent(id, failure: "no link \(link)"))
       }
     case .sendUnlessBehind(let link, let bytes, let id, let most):
       if let backlog = port(link)?.backlog, backlog > most {
-        take(.sent(id, failure: "the peer has not acknowledged the last \(backlog) bytes"))
+        handle(.sent(id, failure: "the peer has not acknowledged the last \(backlog) bytes"))
       } else {
         perform(.send(link, bytes, id, secret: false))
       }
@@ -216,7 +216,7 @@ import Protocols
       observer?.deviceReports(event: event, text: text)
     case .progress(let id, let report): commands.report(id, report)
     case .complete(let id, let result): commands.complete(id, result)
-    case .status(let word): observer?.deviceStateChanged(word)
+    case .status(let state): observer?.deviceStateChanged(state)
     case .fault(let text): report(fault: text)
     case .note(let text): log.debug("\(text)")
     case .resetLink(let link, let reason): port(link)?.reset(reason)
@@ -225,19 +225,21 @@ import Protocols
       port(link)?.close("closed by the device")
       ports.removeAll { $0.name == link }
     case .setBaud(let link, let baud): port(link)?.setBaud(baud)
-    case .listen(let link, let place, let network):
+    case .listen(let link, let address, let network):
       open(link) { () throws(LinkURLError) in
-        guard case .tcp(let host, let port) = try LinkURL("tcp:\(place)") else { throw LinkURLError(at: 0, "\(place) is not a local port") }
+        guard case .tcp(let host, let port) = try LinkURL("tcp:\(address)") else {
+          throw LinkURLError(at: 0, "\(address) is not a local port")
+        }
         return .listening(host: host, port: port, network: network)
       }
     case .request(let id, let request): send(id, request)
-    case .query(let id, let query): services.disk.ask(query) { [weak self] in self?.take(.rows(id, $0)) }
-    case .requestTime: take(.time(Clock.wallTime()))
+    case .query(let id, let query): services.disk.ask(query) { [weak self] in self?.handle(.rows(id, $0)) }
+    case .requestTime: handle(.time(Clock.wallTime()))
     case .observe(let reference): observer?.deviceObserves(reference)
     case .store(let key, let bytes):
       services.disk.store(device: name, key: key, bytes) { [weak self] failure in
         if let failure { self?.logLimited(.error, "\(failure)") }
-        self?.take(.stored(key: key, failure: failure))
+        self?.handle(.stored(key: key, failure: failure))
       }
     case .leaseLost(let reason): loseLease(reason)
     case .declare: break  // handled in `turn`
@@ -250,7 +252,7 @@ import Protocols
     if let earlier = requests[id] { services.http.cancel(earlier) }
     requests[id] = services.http.send(request) { [weak self] response in
       self?.requests[id] = nil
-      self?.take(.response(id, response))
+      self?.handle(.response(id, response))
     }
   }
 
@@ -263,16 +265,16 @@ import Protocols
     Port(role, url, device: self, links: services.links, guardian: services.guardian)
   }
 
-  private func open(_ name: LinkName, _ place: () throws(LinkURLError) -> LinkURL) {
+  private func open(_ name: LinkName, _ url: () throws(LinkURLError) -> LinkURL) {
     do throws(LinkURLError) {
-      let url = try place()
+      let url = try url()
       port(name)?.close("replaced")
       ports.removeAll { $0.name == name }
       let port = port(as: LinkRole(name, schemes: [url.scheme]), to: url)
       ports.append(port)
       port.open()
     } catch {
-      take(.linkChanged(name, .down("\(error)")))
+      handle(.linkChanged(name, .down("\(error)")))
     }
   }
 
@@ -314,7 +316,7 @@ import Protocols
     self.lease = lease
     log.notice("\(lease.holder) acquired the motion lease", metadata: ["event": "lease"])
     observer?.deviceFaultOrLeaseChanged()
-    take(.leaseBegan(deadline: lease.deadline))
+    handle(.leaseBegan(deadline: lease.deadline))
     updateGuardian()
   }
 
@@ -338,7 +340,7 @@ import Protocols
   }
 
   /// Why no lease can be granted, or nil: the process that stops the vehicle if the daemon dies has failed.
-  var guardianTrouble: String? { services.guardian.trouble }
+  var guardianUnavailableReason: String? { services.guardian.unavailableReason }
 
   /// Why the device cannot be reached, or nil while its link is up.
   var unreachableReason: String? {
@@ -360,7 +362,7 @@ import Protocols
   private func finishLease(_ message: String, _ reason: String) {
     lease = nil
     log.notice("\(message)", metadata: ["event": "lease"])
-    take(.leaseEnded(reason))
+    handle(.leaseEnded(reason))
     updateGuardian()
     observer?.deviceFaultOrLeaseChanged()
   }
@@ -382,17 +384,17 @@ import Protocols
     _ command: Command, progress: @escaping @Loop (Report) -> Void = { _ in },
     finish: @escaping @Loop (Result<Report, CommandError>) -> Void
   ) -> CommandID {
-    let id = commands.begin(progress: progress, finish: finish) { [weak self] in self?.forget($0) }
-    if queuedCommands != nil { queuedCommands?.append((id, command)) } else { take(.perform(id, command)) }
+    let id = commands.begin(progress: progress, finish: finish) { [weak self] in self?.withdraw($0) }
+    if queuedCommands != nil { queuedCommands?.append((id, command)) } else { handle(.perform(id, command)) }
     return id
   }
 
   /// Cancels a command because its caller disconnected.
   func cancel(_ id: CommandID) {
-    if commands.drop(id) { forget(id) }
+    if commands.drop(id) { withdraw(id) }
   }
 
-  private func forget(_ id: CommandID) {
-    if queuedCommands != nil { queuedCommands?.removeAll { $0.id == id } } else { take(.cancelled(id)) }
+  private func withdraw(_ id: CommandID) {
+    if queuedCommands != nil { queuedCommands?.removeAll { $0.id == id } } else { handle(.cancelled(id)) }
   }
 }

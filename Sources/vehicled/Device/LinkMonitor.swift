@@ -8,14 +8,14 @@ import Protocols
   /// One subscriber. Times in its lines count from its first message.
   final class Subscription {
     fileprivate let began: Instant
-    fileprivate let take: @Loop (String) -> Void
+    fileprivate let receive: @Loop (String) -> Void
     fileprivate let ended: @Loop () -> Void
     /// Links whose messages are skipped until the daemon sends: their stored opening ended with a complete exchange.
     fileprivate var skipped: Set<LinkName> = []
 
-    fileprivate init(from began: Instant, _ take: @escaping @Loop (String) -> Void, ended: @escaping @Loop () -> Void) {
+    fileprivate init(from began: Instant, _ receive: @escaping @Loop (String) -> Void, ended: @escaping @Loop () -> Void) {
       self.began = began
-      self.take = take
+      self.receive = receive
       self.ended = ended
     }
   }
@@ -74,10 +74,10 @@ import Protocols
   /// Whether messages need not be recorded now.
   var isIdle: Bool { subscriptions.isEmpty && growing == 0 }
 
-  /// Subscribes: `take` gets every line of a recording, without newline, first the stored openings of the links that are
+  /// Subscribes: `receive` gets every line of a recording, without newline, first the stored openings of the links that are
   /// up. `ended` is called if the device is removed before the subscription.
-  func add(_ take: @escaping @Loop (String) -> Void, ended: @escaping @Loop () -> Void = {}) -> Subscription {
-    let subscription = Subscription(from: openings.values.map(\.began).min() ?? Clock.monotonic(), take, ended: ended)
+  func add(_ receive: @escaping @Loop (String) -> Void, ended: @escaping @Loop () -> Void = {}) -> Subscription {
+    let subscription = Subscription(from: openings.values.map(\.began).min() ?? Clock.monotonic(), receive, ended: ended)
     var lines: [(at: Instant, text: String)] = []
     for (link, opening) in openings {
       lines.append((opening.began, Recording.text(opening.began - subscription.began, link: link.description, .state, note: "up")))
@@ -86,7 +86,7 @@ import Protocols
       }
     }
     // Stable: messages of the same time keep their order.
-    for line in lines.enumerated().sorted(by: { ($0.element.at, $0.offset) < ($1.element.at, $1.offset) }) { take(line.element.text) }
+    for line in lines.enumerated().sorted(by: { ($0.element.at, $0.offset) < ($1.element.at, $1.offset) }) { receive(line.element.text) }
     subscription.skipped = Set(openings.keys)
     subscriptions.append(subscription)
     return subscription
@@ -107,7 +107,7 @@ import Protocols
     for subscription in subscriptions {
       if direction == .sent { subscription.skipped.remove(link) }
       if subscription.skipped.contains(link) { continue }
-      subscription.take(Self.text(now - subscription.began, link, direction, bytes, bytes.count, secret))
+      subscription.receive(Self.text(now - subscription.began, link, direction, bytes, bytes.count, secret))
     }
   }
 
@@ -126,7 +126,7 @@ import Protocols
   private func note(_ link: LinkName, _ text: String) {
     let now = Clock.monotonic()
     for subscription in subscriptions {
-      subscription.take(Recording.text(now - subscription.began, link: link.description, .state, note: text))
+      subscription.receive(Recording.text(now - subscription.began, link: link.description, .state, note: text))
     }
   }
 

@@ -103,7 +103,7 @@ import Protocols
 
   func send(_ bytes: [UInt8], id: SendID?) {
     guard case .up = state, let link else {
-      if let id { device.take(.sent(id, failure: "the link is down")) }
+      if let id { device.handle(.sent(id, failure: "the link is down")) }
       return
     }
     carried.sent += bytes.count
@@ -115,7 +115,7 @@ import Protocols
     wasReset = false
     connections += 1
     change(.up)
-    device.take(.linkChanged(name, .up(maximumSend: maximumSend, baud: link?.baud)))
+    device.handle(.linkChanged(name, .up(maximumSend: maximumSend, baud: link?.baud)))
   }
 
   func linkReceived(_ bytes: [UInt8]) {
@@ -124,11 +124,11 @@ import Protocols
   }
 
   func linkSent(_ id: SendID, failure: String?) {
-    device.take(.sent(id, failure: failure))
+    device.handle(.sent(id, failure: failure))
   }
 
   func linkDetailsChanged() { device.portDetailsChanged(self) }
-  func linkRejectedPeer(_ peer: String) { device.take(.linkChanged(name, .refused(peer))) }
+  func linkRejectedPeer(_ peer: String) { device.handle(.linkChanged(name, .refused(peer))) }
 
   func linkLostPeer(_ reason: String) {
     setLastWill(nil)

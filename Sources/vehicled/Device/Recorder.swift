@@ -18,7 +18,7 @@ import Synchronization
   private var isWriting = false
   private var isClosed = false
   private var failure: String?
-  private lazy var timer = Timer { [weak self] _ in self?.timeIsUp() }
+  private lazy var timer = Timer { [weak self] _ in self?.handleTimeout() }
 
   /// A file being written. The disk thread names it when it writes the first bytes.
   private final class File: Sendable {
@@ -50,7 +50,7 @@ import Synchronization
     write()
   }
 
-  private func take(_ line: String) {
+  private func append(_ line: String) {
     guard buffer.count < Self.maxBuffered else {
       report("the disk does not respond")
       return unsubscribe()
@@ -69,7 +69,7 @@ import Synchronization
     buffer.append(UInt8(ascii: "\n"))
   }
 
-  private func timeIsUp() {
+  private func handleTimeout() {
     if buffer.isEmpty, subscription == nil { begin() } else { write() }
   }
 
@@ -127,7 +127,7 @@ import Synchronization
     guard !isClosed else { return }
     unsubscribe()
     file = nil
-    subscription = device.monitor.add { [weak self] in self?.take($0) }
+    subscription = device.monitor.add { [weak self] in self?.append($0) }
   }
 
   private func unsubscribe() {

@@ -25,7 +25,7 @@ import Protocols
   }
 
   /// The reason why there is no guardian; nil while it runs or is not needed.
-  private(set) var trouble: String?
+  private(set) var unavailableReason: String?
   private let program: String
   private var links: [UInt16: GuardedLink] = [:]
   private var connection: Connection?
@@ -123,7 +123,7 @@ import Protocols
       case .closed: lost("it has ended")
       }
     }
-    trouble = nil
+    unavailableReason = nil
     log.debug("guardian started: pid \(pid)")
     for link in links.values { register(link) }
     sendHeartbeats()
@@ -145,8 +145,10 @@ import Protocols
   }
 
   private func failed(_ reason: String) {
-    if trouble == nil { log.error("no guardian: \(reason); driving is refused, because nothing would stop a vehicle if the daemon died") }
-    trouble = "no guardian: \(reason)"
+    if unavailableReason == nil {
+      log.error("no guardian: \(reason); driving is refused, because nothing would stop a vehicle if the daemon died")
+    }
+    unavailableReason = "no guardian: \(reason)"
     for link in links.values where link.deadline != nil { link.ended("guardian lost: \(reason)") }
     restart.set(Clock.monotonic() + .second)
   }

@@ -38,7 +38,7 @@ import Protocols
   private var hasRepeatedProbe = false
   /// Whether this link ends the connection: it made it, or the URL names this peer.
   private var isOurs = false
-  private lazy var timer = Timer { [weak self] _ in self?.timeIsUp() }
+  private lazy var timer = Timer { [weak self] _ in self?.handleTimeout() }
 
   /// How long to look for further peers with a matching name before connecting.
   private static let selectionDelay: Nanoseconds = 500 * .millisecond
@@ -223,7 +223,7 @@ import Protocols
     owner?.linkCameUp(maximumSend: channel?.maximum)
   }
 
-  private func timeIsUp() {
+  private func handleTimeout() {
     switch stage {
     case .searching: search()
     case .connecting:

@@ -9,7 +9,7 @@ import Protocols
 
   private weak var owner: (any LinkOwner)?
   private var context: ChannelHandlerContext?
-  private var outlet: Outlet?
+  private var writer: ChannelWriter?
   private var failure: String?
   /// The last bytes read. The storage is reused unless the bytes are retained elsewhere.
   private var inbox: [UInt8] = []
@@ -27,12 +27,12 @@ import Protocols
 
   func handlerAdded(context: ChannelHandlerContext) {
     self.context = context
-    outlet = Outlet(context.channel)
+    writer = ChannelWriter(context.channel)
   }
 
   func handlerRemoved(context: ChannelHandlerContext) {
     self.context = nil
-    outlet = nil
+    writer = nil
   }
 
   func channelActive(context: ChannelHandlerContext) {
@@ -68,11 +68,11 @@ import Protocols
   }
 
   func send(_ bytes: [UInt8], id: SendID?) {
-    guard let id else { return outlet?.write(bytes) ?? () }
-    outlet?.write(bytes) { [weak self] failure in self?.owner?.linkSent(id, failure: failure) }
+    guard let id else { return writer?.write(bytes) ?? () }
+    writer?.write(bytes) { [weak self] failure in self?.owner?.linkSent(id, failure: failure) }
   }
 
-  var descriptor: CInt? { outlet?.descriptor }
+  var descriptor: CInt? { writer?.descriptor }
   var details: [String: String] { baud.map { ["baud": "\($0)"] } ?? [:] }
 
   func close() {

@@ -60,7 +60,7 @@ import Protocols
   func open(then ready: @escaping @Loop @Sendable () -> Void) {
     guard let notify = choice.notify else { return acquireWrite(ready) }
     let next: @Loop @Sendable () -> Void = { [weak self] in self?.acquireWrite(ready) }
-    guard notify.offersNotifyDescriptor, notify.flags.contains("notify") else { return startNotify(notify, then: next) }
+    guard notify.supportsAcquireNotify, notify.flags.contains("notify") else { return startNotify(notify, then: next) }
     call(notify, "AcquireNotify", [.properties([:])]) { [weak self] result in
       guard let self else { return }
       guard case .success(let message) = result, let pipe = pipe(message, ended: { $0.notificationsEnded(notify) }) else {
@@ -80,7 +80,7 @@ import Protocols
   }
 
   private func acquireWrite(_ ready: @escaping @Loop @Sendable () -> Void) {
-    guard let write = choice.write, !choice.isAcknowledged, write.offersWriteDescriptor else { return ready() }
+    guard let write = choice.write, !choice.isAcknowledged, write.supportsAcquireWrite else { return ready() }
     call(write, "AcquireWrite", [.properties([:])]) { [weak self] result in
       // Without a descriptor WriteValue is used.
       if case .success(let message) = result { self?.writePipe = self?.pipe(message, ended: { $0.writePipe = nil }) }

@@ -146,7 +146,7 @@ import Protocols
     } catch {
       content = .absent("no property \(reference)")
     }
-    Loop.post { device.take(.observed(reference: reference, content)) }
+    Loop.post { device.handle(.observed(reference: reference, content)) }
   }
 
   private func notifyObservers(_ state: DeviceState) {
@@ -154,7 +154,7 @@ import Protocols
       let reference = "\(state.device.name).\(state.schema.properties[index].name)"
       guard let devices = observers[reference] else { continue }
       let content = state.slots[index].content
-      for device in devices { Loop.post { device.take(.observed(reference: reference, content)) } }
+      for device in devices { Loop.post { device.handle(.observed(reference: reference, content)) } }
     }
   }
 

@@ -88,12 +88,12 @@ import Protocols
   }
 
   func deviceSchemaChanged(_ new: Schema) {
-    var kept: [String: Slot] = [:]
+    var earlier: [String: Slot] = [:]
     for (property, slot) in zip(schema.properties, slots) {
-      if new.properties.contains(where: { $0.name == property.name && $0.type == property.type }) { kept[property.name] = slot }
+      if new.properties.contains(where: { $0.name == property.name && $0.type == property.type }) { earlier[property.name] = slot }
     }
     schema = new
-    placeSlots(preserving: kept)
+    placeSlots(preserving: earlier)
     heads = makeHeads()
     hub.schemaChanged(self)
     hub.deviceChanged(self)
@@ -169,13 +169,13 @@ import Protocols
     schema.properties.map { ReadingHead(device: device.name, property: $0.name, unit: $0.unit) }
   }
 
-  private func placeSlots(preserving kept: [String: Slot]) {
+  private func placeSlots(preserving earlier: [String: Slot]) {
     changed.removeAll()
     indexes = [:]
     slots = []
     for (index, property) in schema.properties.enumerated() {
       indexes[property.name] = index
-      var slot = kept[property.name] ?? Slot(content: .absent(Self.unknown))
+      var slot = earlier[property.name] ?? Slot(content: .absent(Self.unknown))
       slot.changed = false
       if case .fresh(let time) = property.lifetime { slot.freshFor = time } else { slot.freshFor = nil }
       slots.append(slot)

@@ -142,7 +142,7 @@ final class DatabaseCopy {
   private func error(_ code: CInt) -> ValueError {
     switch code & 0xFF {
     case SQLITE_NOTADB: return ValueError("\(path) is not an SQLite database; put the exported database itself there, not an archive of it")
-    case SQLITE_CORRUPT: return ValueError("\(path) is damaged; export it again")
+    case SQLITE_CORRUPT: return ValueError("\(path) is corrupt; export it again")
     case SQLITE_BUSY, SQLITE_LOCKED: return ValueError("\(path) is locked; put a finished export there")
     case SQLITE_INTERRUPT: return ValueError("\(path) took longer than \(timeout / .second) s; export less")
     case SQLITE_TOOBIG: return ValueError("\(path) has a value that is too large")

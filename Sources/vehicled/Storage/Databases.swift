@@ -47,14 +47,14 @@ struct Databases: Sendable {
     }
     let path = "\(folder)/\(name)"
     do throws(ValueError) {
-      guard let place = try openFolder() else { return .missing }
-      defer { close(place) }
-      guard let before = try stamp(path, name, in: place) else { return .missing }
+      guard let directory = try openFolder() else { return .missing }
+      defer { close(directory) }
+      guard let before = try stamp(path, name, in: directory) else { return .missing }
       if before == query.unlessStill { return .unchanged }
       try clear()
       defer { try? clear() }
-      try copy(path, name, in: place)
-      guard let after = try stamp(path, name, in: place) else { return .missing }
+      try copy(path, name, in: directory)
+      guard let after = try stamp(path, name, in: directory) else { return .missing }
       guard before == after else { throw ValueError("\(path) changed while it was read; it is read again when it no longer changes") }
       return .rows(try DatabaseCopy(copy, of: path, timeout: timeout).rows(query), after)
     } catch {
@@ -76,11 +76,11 @@ struct Databases: Sendable {
   }
 
   /// The size and time of the database with its journal; nil if it does not exist.
-  private func stamp(_ path: String, _ name: String, in place: CInt) throws(ValueError) -> FileStamp? {
+  private func stamp(_ path: String, _ name: String, in directory: CInt) throws(ValueError) -> FileStamp? {
     var stamp: FileStamp?
     for suffix in Self.suffixes {
       var status = Glibc.stat()
-      guard fstatat(place, name + suffix, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+      guard fstatat(directory, name + suffix, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
         if errno != ENOENT { throw Self.unreadable(path + suffix, errno) }
         if suffix.isEmpty { return nil }
         continue
@@ -113,14 +113,14 @@ struct Databases: Sendable {
     return ValueError("cannot read \(path): \(errnoMessage(code))\(remedy)")
   }
 
-  private func copy(_ path: String, _ name: String, in place: CInt) throws(ValueError) {
+  private func copy(_ path: String, _ name: String, in directory: CInt) throws(ValueError) {
     guard mkdir(copies, 0o700) == 0 else { throw ValueError("cannot create directory \(copies): \(errnoMessage(errno))") }
     var left = maxSize
     // The lock on the database is held until its journal is copied, too.
     var held: [CInt] = []
     defer { for descriptor in held { close(descriptor) } }
     for suffix in Self.suffixes {
-      let source = openat(place, name + suffix, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
+      let source = openat(directory, name + suffix, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
       guard source >= 0 else {
         if errno == ENOENT, !suffix.isEmpty { continue }
         throw Self.unreadable(path + suffix, errno)

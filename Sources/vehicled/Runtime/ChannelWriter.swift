@@ -4,14 +4,14 @@
 import Glibc
 import NIOCore
 
-@Loop final class Outlet {
+@Loop final class ChannelWriter {
   private let channel: any Channel
   /// The descriptor that the channel writes to. The channel closes it and becomes inactive in one step, on the loop's thread.
   let descriptor: CInt?
   /// The number of messages in the channel's queue.
   private var queued = 0
 
-  /// The outlet of a socket's or pipe's channel.
+  /// The writer of a socket's or pipe's channel.
   init(_ channel: any Channel) {
     self.channel = channel
     let pipeline = channel.pipeline.syncOperations

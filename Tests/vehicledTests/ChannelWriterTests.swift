@@ -6,13 +6,13 @@ import Testing
 
 @testable import vehicled
 
-@Suite struct OutletTests {
-  /// An outlet on one end of a new pair of sockets, its channel, and the other end.
-  @Loop private func pair() async throws -> (outlet: Outlet, channel: any Channel, other: CInt) {
+@Suite struct ChannelWriterTests {
+  /// An writer on one end of a new pair of sockets, its channel, and the other end.
+  @Loop private func pair() async throws -> (writer: ChannelWriter, channel: any Channel, other: CInt) {
     var ends: [CInt] = [-1, -1]
     #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0)
     let channel = try await ClientBootstrap(group: Loop.group).withConnectedSocket(ends[0]).get()
-    return (Outlet(channel), channel, ends[1])
+    return (ChannelWriter(channel), channel, ends[1])
   }
 
   @Loop private func read(_ descriptor: CInt, _ most: Int = 1 << 16) -> [UInt8] {
@@ -24,9 +24,9 @@ import Testing
   @Test("What the kernel takes at once is told at once and is one read at the other end")
   func atOnce() async throws {
     try await Task { @Loop in
-      let (outlet, channel, other) = try await pair()
+      let (writer, channel, other) = try await pair()
       var told: [String?] = []
-      outlet.write(Array("2201019\r".utf8)) { told.append($0) }
+      writer.write(Array("2201019\r".utf8)) { told.append($0) }
       #expect(told == [nil])
       #expect(read(other) == Array("2201019\r".utf8))
       try await channel.close().get()
@@ -37,18 +37,18 @@ import Testing
   @Test("Messages keep their order when the other side reads slowly, and each is told once")
   func slowReader() async throws {
     try await Task { @Loop in
-      let (outlet, channel, other) = try await pair()
+      let (writer, channel, other) = try await pair()
       var told = 0
       var sent: [UInt8] = []
       for number in 0..<400 {
         let message = [UInt8](repeating: UInt8(number % 251), count: 1 + number * 7)
         sent += message
-        outlet.write(message) { failure in
+        writer.write(message) { failure in
           #expect(failure == nil)
           told += 1
         }
       }
-      #expect(told < 400 && !outlet.hasRoom)
+      #expect(told < 400 && !writer.hasRoom)
       var received: [UInt8] = []
       #expect(
         await until {
@@ -57,9 +57,9 @@ import Testing
         })
       let isSame = received == sent
       #expect(isSame)
-      #expect(await until { told == 400 && outlet.hasRoom })
+      #expect(await until { told == 400 && writer.hasRoom })
       // The queue is empty: the next message is written directly again.
-      outlet.write([1]) { _ in told += 1 }
+      writer.write([1]) { _ in told += 1 }
       #expect(told == 401 && read(other) == [1])
       try await channel.close().get()
       close(other)
@@ -69,15 +69,15 @@ import Testing
   @Test("A dead peer and a closed channel are failures, never a write to somebody else's descriptor")
   func dead() async throws {
     try await Task { @Loop in
-      let (outlet, channel, other) = try await pair()
+      let (writer, channel, other) = try await pair()
       close(other)
       var told: [String?] = []
-      outlet.write([1]) { told.append($0) }
+      writer.write([1]) { told.append($0) }
       #expect(await until { !told.isEmpty && !channel.isActive })
       // The descriptor's number may belong to another file by now.
       var ends: [CInt] = [-1, -1]
       #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0)
-      outlet.write([2]) { told.append($0) }
+      writer.write([2]) { told.append($0) }
       #expect(told.count == 2 && told.allSatisfy { $0 != nil })
       #expect(read(ends[0]).isEmpty && read(ends[1]).isEmpty)
       ends.forEach { close($0) }
