@@ -135,12 +135,12 @@ def person(trivio, toy):
                 break
         return words in shown
 
-    check("the terminal lists the networks in range", until("number or name (Enter looks again): ", 20))
+    check("the terminal lists the networks in range", until("number or name (Enter: rescan): ", 20))
     row = re.search(r"(\d+)  Home +(\d+) %  password", shown)
     check("Home is listed, and the toy itself is not", bool(row) and "1 that may be the toy itself" in shown, row and row[0])
     if row:
         os.write(terminal, f"{row[1]}\n".encode())
-        check("it prompts for the password", until("password of Home: ", 10))
+        check("it prompts for the password", until("password for Home: ", 10))
         os.write(terminal, f"{PASSWORD}\n".encode())
         until("\0")
     else:

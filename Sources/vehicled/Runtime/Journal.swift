@@ -10,7 +10,7 @@ import Synchronization
 enum Journal {
   private static let minLevel = Atomic(index(of: .info))
 
-  /// The lowest level that is logged, for every logger of the process; settable at any time.
+  /// The minimum log level, for every logger of the process; settable at any time.
   static var level: Logger.Level {
     get { Logger.Level.allCases[minLevel.load(ordering: .relaxed)] }
     set { minLevel.store(index(of: newValue), ordering: .relaxed) }
