@@ -33,11 +33,11 @@ let package = Package(
     .systemLibrary(name: "CEvdev", pkgConfig: "libevdev", providers: [.apt(["libevdev-dev"])]),
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .target(name: "CToml"),
-    .target(name: "Bus", dependencies: ["CDBus", "CLinux"], swiftSettings: strict),
+    .target(name: "DBus", dependencies: ["CDBus", "CLinux"], swiftSettings: strict),
     .executableTarget(
       name: "vehicled",
       dependencies: [
-        "Protocols", "Bus", "CCurl", "CLinux", "CSystemd", "CSQLiteLater", "CToml",
+        "Protocols", "DBus", "CCurl", "CLinux", "CSystemd", "CSQLiteLater", "CToml",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "Logging", package: "swift-log"),
@@ -46,19 +46,19 @@ let package = Package(
       swiftSettings: strict),
     .executableTarget(
       name: "vehiclectl",
-      dependencies: ["Protocols", "Bus", "CEvdev", "CLinux", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+      dependencies: ["Protocols", "DBus", "CEvdev", "CLinux", .product(name: "ArgumentParser", package: "swift-argument-parser")],
       swiftSettings: strict),
     .executableTarget(
       name: "vehiclesim",
       dependencies: [
-        "Protocols", "Peers", "Bus", "CLinux", "CSQLite", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        "Protocols", "Peers", "DBus", "CLinux", "CSQLite", .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
-    .testTarget(name: "BusTests", dependencies: ["Bus", "CLinux"], swiftSettings: strict),
+    .testTarget(name: "DBusTests", dependencies: ["DBus", "CLinux"], swiftSettings: strict),
     .testTarget(name: "ProtocolsTests", dependencies: ["Protocols", "Peers"], swiftSettings: strict),
     .testTarget(name: "vehicledTests", dependencies: ["vehicled", "Protocols", "Peers", "CLinux", "CSQLite"], swiftSettings: strict),
-    .testTarget(name: "vehiclectlTests", dependencies: ["vehiclectl", "Protocols", "Bus", "CLinux"], swiftSettings: strict),
-    .testTarget(name: "SystemTests", dependencies: ["Protocols", "Bus", "CLinux"], swiftSettings: strict),
+    .testTarget(name: "vehiclectlTests", dependencies: ["vehiclectl", "Protocols", "DBus", "CLinux"], swiftSettings: strict),
+    .testTarget(name: "SystemTests", dependencies: ["Protocols", "DBus", "CLinux"], swiftSettings: strict),
   ],
   swiftLanguageModes: [.v6],
   cxxLanguageStandard: .cxx17

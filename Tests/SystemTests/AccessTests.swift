@@ -1,7 +1,7 @@
 // Who may do what, as other users have it: lists of users, and polkit on a bus of the test's own, where the test stands in
 // for polkitd. Needs root, for it runs clients as somebody else.
 
-import Bus
+import DBus
 import Foundation
 import Synchronization
 import Testing
@@ -10,13 +10,13 @@ extension WholeHouse {
   @Suite("Access", .enabled(if: geteuid() == 0, "only root can run clients as other users")) struct AccessTests {
     /// Stands in for polkitd: answers each question as the test says, and keeps the questions.
     private final class Authority: Sendable {
-      let questions = Mutex([BusMessage]())
+      let questions = Mutex([DBusMessage]())
       let answer = Mutex((isAuthorized: true, isChallenge: false))
-      private let connection = Mutex(BusConnection?.none)
+      private let connection = Mutex(DBusConnection?.none)
 
       init(_ bus: String) throws {
         let isNamed = Mutex(false)
-        let connection = BusConnection(to: bus) { _ in
+        let connection = DBusConnection(to: bus) { _ in
         } received: { [weak self] message in
           guard let self, message.kind == .call, message.member == "CheckAuthorization" else { return }
           questions.withLock { $0.append(message) }
@@ -26,7 +26,9 @@ extension WholeHouse {
         } ended: { _ in
         }
         self.connection.withLock { $0 = connection }
-        connection.call(.call(DBus.name, DBus.path, DBus.name, "RequestName", [.string("org.freedesktop.PolicyKit1"), .uint32(4)])) { _ in
+        connection.call(
+          .call(DBusDaemon.name, DBusDaemon.path, DBusDaemon.name, "RequestName", [.string("org.freedesktop.PolicyKit1"), .uint32(4)])
+        ) { _ in
           isNamed.withLock { $0 = true }
         }
         try #require(wait { isNamed.withLock { $0 } })

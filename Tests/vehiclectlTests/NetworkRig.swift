@@ -1,7 +1,7 @@
 // A private message bus with a mock NetworkManager: one Wi-Fi device, its scan results and activations.
 // Source: as in Sources/vehiclectl/Network.
 
-import Bus
+import DBus
 import Glibc
 import Synchronization
 import Testing
@@ -108,27 +108,27 @@ final class MockNetworkManager: Sendable {
     /// The changes, in order.
     var log: [String] = []
     /// The settings of the last temporary profile.
-    var settings: BusValue?
-    var options: [String: BusValue] = [:]
+    var settings: DBusValue?
+    var options: [String: DBusValue] = [:]
   }
 
   static let device = "/org/freedesktop/NetworkManager/Devices/3"
   static let spare = "/org/freedesktop/NetworkManager/Devices/4"
   private static let manager = "org.freedesktop.NetworkManager"
   let state: Mutex<State>
-  private let connection = Mutex<BusConnection?>(nil)
+  private let connection = Mutex<DBusConnection?>(nil)
 
   init(_ bus: TestBus, _ change: (inout State) -> Void = { _ in }) throws {
     var initial = State()
     change(&initial)
     state = Mutex(initial)
     let ready = Flag()
-    let made = BusConnection(to: bus.address) { _ in
+    let made = DBusConnection(to: bus.address) { _ in
     } received: { [weak self] message in
       guard let self, message.kind == .call else { return }
       let reply = self.answer(message)
       if let reason = self.state.withLock({ state in state.failure.take() }) {
-        let signal = BusMessage.signal(
+        let signal = DBusMessage.signal(
           Self.device, Self.manager + ".Device", "StateChanged", [.uint32(120), .uint32(50), .uint32(reason)])
         self.connection.withLock { $0 }?.send(signal)
       }
@@ -137,7 +137,9 @@ final class MockNetworkManager: Sendable {
       self?.connection.withLock { $0 = nil }
     }
     connection.withLock { $0 = made }
-    made.call(.call(DBus.name, DBus.path, DBus.name, "RequestName", [.string(Self.manager), .uint32(4)])) { _ in ready.raise() }
+    made.call(.call(DBusDaemon.name, DBusDaemon.path, DBusDaemon.name, "RequestName", [.string(Self.manager), .uint32(4)])) { _ in
+      ready.raise()
+    }
     try #require(ready.wait())
   }
 
@@ -147,7 +149,7 @@ final class MockNetworkManager: Sendable {
   var active: String? { state.withLock { $0.active?.id } }
   var profiles: [String] { state.withLock { $0.profiles.values.sorted() } }
 
-  private func answer(_ call: BusMessage) -> BusMessage {
+  private func answer(_ call: DBusMessage) -> DBusMessage {
     state.withLock { state in
       switch call.member {
       case "GetManagedObjects": return call.reply([state.tell()])
@@ -182,7 +184,7 @@ final class MockNetworkManager: Sendable {
 }
 
 extension MockNetworkManager.State {
-  mutating func join(_ body: [BusValue]) -> [BusValue] {
+  mutating func join(_ body: [DBusValue]) -> [DBusValue] {
     settings = body.first
     options = body.last?.dictionary ?? [:]
     joining = body.dropFirst().first?.string
@@ -216,13 +218,13 @@ extension MockNetworkManager.State {
   }
 
   /// All objects; a pending activation completes or fails with the next call.
-  mutating func tell() -> BusValue {
+  mutating func tell() -> DBusValue {
     let manager = "org.freedesktop.NetworkManager"
-    var objects: [(String, [String: [String: BusValue]])] = [
+    var objects: [(String, [String: [String: DBusValue]])] = [
       ("/org/freedesktop/NetworkManager", [manager: ["WirelessEnabled": .bool(isOn)]])
     ]
     for (number, point) in points.enumerated() {
-      let properties: [String: BusValue] = [
+      let properties: [String: DBusValue] = [
         "Ssid": .bytes(point.ssid), "Frequency": .uint32(point.frequency), "Strength": .byte(point.strength), "Flags": .uint32(point.flags),
         "WpaFlags": .uint32(0), "RsnFlags": .uint32(point.rsn),
       ]
@@ -231,24 +233,24 @@ extension MockNetworkManager.State {
     for profile in profiles.keys { objects.append((profile, [manager + ".Settings.Connection": ["Unsaved": .bool(true)]])) }
     for active in [active, coming?.active].compactMap(\.self) {
       let state = active.path == coming?.active.path ? 0 : active.state
-      let properties: [String: BusValue] = [
+      let properties: [String: DBusValue] = [
         "Connection": .path(active.profile), "Id": .string(active.id), "Uuid": .string(active.uuid), "State": .uint32(state),
       ]
       objects.append((active.path, [manager + ".Connection.Active": properties]))
     }
     if hasDevice {
-      let device: [String: BusValue] = [
+      let device: [String: DBusValue] = [
         "State": .uint32(active == nil ? 30 : 100),
         "ActiveConnection": .path(active?.path ?? "/"),
       ]
-      let paths = points.indices.map { BusValue.path("\(manager.path)/AccessPoint/\($0)") }
-      let wireless: [String: BusValue] = ["AccessPoints": .array(of: "o", paths), "LastScan": .int64(Int64(scans))]
+      let paths = points.indices.map { DBusValue.path("\(manager.path)/AccessPoint/\($0)") }
+      let wireless: [String: DBusValue] = ["AccessPoints": .array(of: "o", paths), "LastScan": .int64(Int64(scans))]
       objects.append((MockNetworkManager.device, [manager + ".Device": device, manager + ".Device.Wireless": wireless]))
     }
     if let spare {
-      let paths = scans < spare ? [] : points.indices.map { BusValue.path("\(manager.path)/AccessPoint/\($0)") }
-      let wireless: [String: BusValue] = ["AccessPoints": .array(of: "o", paths), "LastScan": .int64(Int64(scans))]
-      let device: [String: BusValue] = ["State": .uint32(30), "ActiveConnection": .path("/")]
+      let paths = scans < spare ? [] : points.indices.map { DBusValue.path("\(manager.path)/AccessPoint/\($0)") }
+      let wireless: [String: DBusValue] = ["AccessPoints": .array(of: "o", paths), "LastScan": .int64(Int64(scans))]
+      let device: [String: DBusValue] = ["State": .uint32(30), "ActiveConnection": .path("/")]
       objects.append((MockNetworkManager.spare, [manager + ".Device": device, manager + ".Device.Wireless": wireless]))
     }
     progress()

@@ -1,7 +1,7 @@
 // NetworkManager: which networks are offered, and that the toy's network is joined temporarily and the previous one restored, in all cases.
 // On a private message bus.
 
-import Bus
+import DBus
 import Glibc
 import Protocols
 import Testing
@@ -54,7 +54,7 @@ import Testing
     (1, 0, 0x288, .enterprise), (1, 0, 0x2088, .enterprise), (1, 0, 0x488, .other), (0, 0, 0x888, .other), (0, 0, 0x1000, .open),
   ])
   func `flags determine the security`(_ flags: Int, _ wpa: Int, _ rsn: Int, _ security: AccessPoint.Security) {
-    let properties: [String: BusValue] = [
+    let properties: [String: DBusValue] = [
       "Frequency": .uint32(2412), "Flags": .uint32(UInt32(flags)), "WpaFlags": .uint32(UInt32(wpa)), "RsnFlags": .uint32(UInt32(rsn)),
       "Strength": .byte(200),
     ]
@@ -64,23 +64,23 @@ import Testing
   }
 
   @Test func `invalid replies are ignored`() {
-    for odd in [nil, BusValue.string("x"), .array(of: "s", []), .array(of: "{ss}", [.entry(.string("a"), .string("b"))])] {
+    for odd in [nil, DBusValue.string("x"), .array(of: "s", []), .array(of: "{ss}", [.entry(.string("a"), .string("b"))])] {
       let snapshot = NetworkSnapshot(odd)
       #expect(snapshot.devices.isEmpty && snapshot.usable.isEmpty && snapshot.find("Trivio") == nil)
     }
   }
 
   @Test func `an idle device is preferred, an unmanaged one is not used`() {
-    func device(_ number: Int, _ state: UInt32) -> BusValue {
-      let wireless: [String: BusValue] = ["AccessPoints": .array(of: "o", [.path("/ap")]), "LastScan": .int64(-1)]
-      let interfaces: [String: [String: BusValue]] = [
+    func device(_ number: Int, _ state: UInt32) -> DBusValue {
+      let wireless: [String: DBusValue] = ["AccessPoints": .array(of: "o", [.path("/ap")]), "LastScan": .int64(-1)]
+      let interfaces: [String: [String: DBusValue]] = [
         "org.freedesktop.NetworkManager.Device": ["State": .uint32(state), "ActiveConnection": .path("/")],
         "org.freedesktop.NetworkManager.Device.Wireless": wireless,
       ]
       return .entry(.path("/d/\(number)"), .array(of: "{sa{sv}}", interfaces.map { .entry(.string($0.key), .properties($0.value)) }))
     }
-    let properties: [String: BusValue] = ["Ssid": .bytes(Array("Trivio".utf8)), "Frequency": .uint32(2422)]
-    let point = BusValue.entry(
+    let properties: [String: DBusValue] = ["Ssid": .bytes(Array("Trivio".utf8)), "Frequency": .uint32(2422)]
+    let point = DBusValue.entry(
       .path("/ap"), .array(of: "{sa{sv}}", [.entry(.string("org.freedesktop.NetworkManager.AccessPoint"), .properties(properties))]))
     let all = NetworkSnapshot(.array(of: "{oa{sa{sv}}}", [device(1, 10), device(2, 100), device(3, 30), point]))
     #expect(all.usable.map(\.path) == ["/d/3", "/d/2"] && all.find("Trivio")?.device.path == "/d/3")

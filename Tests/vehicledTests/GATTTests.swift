@@ -1,6 +1,6 @@
 // BLE targets, and the choice of characteristics.
 
-import Bus
+import DBus
 import Protocols
 import Testing
 
@@ -116,7 +116,7 @@ import Testing
     ("org.bluez.Error.Failed", "br-connection-profile-unavailable", "rfcomm"),
     ("org.bluez.Error.Failed", "Input/output error", "input/output error"),
   ]) func `errors of BlueZ have a remedy`(_ name: String, _ text: String, _ words: String) {
-    #expect(BusError.refused(name: name, text: text).connectFailure.reason.contains(words))
+    #expect(DBusError.refused(name: name, text: text).connectFailure.reason.contains(words))
   }
 
   @Test func `an adapter is recognised by its reply to ATI`() throws {

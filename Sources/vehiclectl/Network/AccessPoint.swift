@@ -1,7 +1,7 @@
 // An access point as reported by NetworkManager. Pure; all input comes from unauthenticated radio frames.
 // Source: NetworkManager's D-Bus reference, AccessPoint, NM80211ApFlags and NM80211ApSecurityFlags.
 
-import Bus
+import DBus
 
 struct AccessPoint: Equatable {
   enum Security: Equatable {
@@ -36,7 +36,7 @@ extension AccessPoint {
   private static let oweTransition = 0x1000
 
   /// Creates it from NetworkManager's properties; nil without a frequency.
-  init?(_ properties: [String: BusValue]) {
+  init?(_ properties: [String: DBusValue]) {
     guard let frequency = properties["Frequency"]?.int else { return nil }
     let keys = (properties["WpaFlags"]?.int ?? 0) | (properties["RsnFlags"]?.int ?? 0)
     let security: Security

@@ -1,7 +1,7 @@
 // A blocking client of the system bus. Every call has a timeout, which Ctrl-C shortens so that changes can still be undone.
 
-import Bus
 import CLinux
+import DBus
 import Glibc
 import Synchronization
 
@@ -9,15 +9,15 @@ final class BlockingBus {
   /// Seconds that a call may take after Ctrl-C.
   private static let afterInterrupt = 5.0
 
-  private let connection: BusConnection
+  private let connection: DBusConnection
   private let mailbox: Mailbox
   private var last = 0
 
   /// Connects; nil if there is no bus. `signal` is called on another thread.
-  init?(address: String, within seconds: Double = 3, signal: @escaping @Sendable (BusMessage) -> Void) {
+  init?(address: String, within seconds: Double = 3, signal: @escaping @Sendable (DBusMessage) -> Void) {
     let mailbox = Mailbox()
     self.mailbox = mailbox
-    connection = BusConnection(to: address) { _ in
+    connection = DBusConnection(to: address) { _ in
       mailbox.change { $0.isReady = true }
     } received: { message in
       if message.kind == .signal { signal(message) }
@@ -37,7 +37,7 @@ final class BlockingBus {
   func receiveSignals(only sender: String) { connection.receive(only: [sender]) }
 
   /// Makes a call and waits for its reply.
-  func call(_ message: BusMessage, within seconds: Double) throws(BusError) -> [BusValue] {
+  func call(_ message: DBusMessage, within seconds: Double) throws(DBusError) -> [DBusValue] {
     last += 1
     let (number, mailbox) = (last, mailbox)
     connection.call(message, milliseconds: Int(seconds * 1000)) { result in mailbox.change { $0.replies[number] = result } }
@@ -54,7 +54,7 @@ private final class Mailbox: Sendable {
   struct State {
     var isReady = false
     var ended: String?
-    var replies: [Int: Result<BusMessage, BusError>] = [:]
+    var replies: [Int: Result<DBusMessage, DBusError>] = [:]
   }
 
   private let state = Mutex(State())

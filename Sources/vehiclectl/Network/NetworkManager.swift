@@ -2,7 +2,7 @@
 // delete change anything. Source: NetworkManager's D-Bus reference (networkmanager.dev/docs/api); AddAndActivateConnection2 with the options
 // persist and bind-activation exists since 1.16.
 
-import Bus
+import DBus
 import Synchronization
 
 struct NetworkManager {
@@ -24,14 +24,14 @@ struct NetworkManager {
     func clear() { reasons.withLock { $0 = [:] } }
 
     /// Device.StateChanged(new state, old state, reason), where the new state is NM_DEVICE_STATE_FAILED.
-    func note(_ signal: BusMessage) {
+    func note(_ signal: DBusMessage) {
       guard signal.member == "StateChanged", signal.body.count == 3, signal.body[0].int == 120, let device = signal.path else { return }
       reasons.withLock { $0[device] = signal.body[2].int }
     }
   }
 
   /// nil if there is no system bus, or no NetworkManager on it.
-  init?(address: String = DBus.systemAddress) {
+  init?(address: String = DBusDaemon.systemAddress) {
     let failures = Failures()
     self.failures = failures
     guard let bus = BlockingBus(address: address, signal: { failures.note($0) }) else { return nil }
@@ -43,8 +43,8 @@ struct NetworkManager {
   }
 
   /// Calls a method of the bus itself.
-  private static func callBus(_ bus: BlockingBus, _ member: String, _ text: String) -> [BusValue]? {
-    try? bus.call(.call(DBus.name, DBus.path, DBus.name, member, [.string(text)]), within: replyTimeout)
+  private static func callBus(_ bus: BlockingBus, _ member: String, _ text: String) -> [DBusValue]? {
+    try? bus.call(.call(DBusDaemon.name, DBusDaemon.path, DBusDaemon.name, member, [.string(text)]), within: replyTimeout)
   }
 
   /// The NMDeviceStateReason of the last failed activation on a device; nil if unknown.
@@ -54,7 +54,7 @@ struct NetworkManager {
 
   /// The current state.
   func snapshot() throws(Failure) -> NetworkSnapshot {
-    NetworkSnapshot(try call("/org/freedesktop", DBus.objectManager, "GetManagedObjects").first)
+    NetworkSnapshot(try call("/org/freedesktop", DBusDaemon.objectManager, "GetManagedObjects").first)
   }
 
   /// Starts a scan; returns false if the user lacks permission. Other errors, as during a scan, are ignored.
@@ -67,7 +67,7 @@ struct NetworkManager {
 
   /// Starts to join an open network, with a profile that disappears with the connection or our process.
   func join(_ ssid: String, uuid: String, _ device: String, _ accessPoint: String) throws(Failure) {
-    let settings: [(String, [String: BusValue])] = [
+    let settings: [(String, [String: DBusValue])] = [
       ("802-11-wireless", ["ssid": .bytes(Array(ssid.utf8))]),
       (
         "connection",
@@ -85,8 +85,8 @@ struct NetworkManager {
       ),
       ("ipv6", ["method": .string("ignore")]),
     ]
-    let connection = BusValue.array(of: "{sa{sv}}", settings.map { .entry(.string($0.0), .properties($0.1)) })
-    let options = BusValue.properties(["persist": .string("volatile"), "bind-activation": .string("dbus-client")])
+    let connection = DBusValue.array(of: "{sa{sv}}", settings.map { .entry(.string($0.0), .properties($0.1)) })
+    let options = DBusValue.properties(["persist": .string("volatile"), "bind-activation": .string("dbus-client")])
     _ = try call(
       Self.path, Self.name, "AddAndActivateConnection2", [connection, .path(device), .path(accessPoint), options],
       within: Self.authorizationTimeout)
@@ -94,7 +94,7 @@ struct NetworkManager {
 
   /// Starts to activate a profile on a device. Returns the path of the activation.
   func activate(_ profile: String, _ device: String) throws(Failure) -> String? {
-    let body = [BusValue.path(profile), .path(device), .path("/")]
+    let body = [DBusValue.path(profile), .path(device), .path("/")]
     return try call(Self.path, Self.name, "ActivateConnection", body, within: Self.authorizationTimeout).first?.string
   }
 
@@ -105,9 +105,9 @@ struct NetworkManager {
   func delete(_ profile: String) throws(Failure) { _ = try call(profile, Self.name + ".Settings.Connection", "Delete") }
 
   private func call(
-    _ path: String, _ interface: String, _ member: String, _ body: [BusValue] = [], within seconds: Double = replyTimeout
-  ) throws(Failure) -> [BusValue] {
-    do throws(BusError) {
+    _ path: String, _ interface: String, _ member: String, _ body: [DBusValue] = [], within seconds: Double = replyTimeout
+  ) throws(Failure) -> [DBusValue] {
+    do throws(DBusError) {
       return try bus.call(.call(Self.name, path, interface, member, body), within: seconds)
     } catch {
       switch error {

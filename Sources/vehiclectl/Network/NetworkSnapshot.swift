@@ -2,7 +2,7 @@
 // Source: NetworkManager's D-Bus reference: Device, Device.Wireless, AccessPoint, Connection.Active, Settings.Connection; NMDeviceType,
 // NMDeviceState, NMActiveConnectionState. ObjectManager at /org/freedesktop has all objects.
 
-import Bus
+import DBus
 
 struct NetworkSnapshot {
   /// A Wi-Fi device.
@@ -45,11 +45,11 @@ struct NetworkSnapshot {
   private(set) var isSwitchedOff = false
 
   /// Creates it from the reply to GetManagedObjects.
-  init(_ objects: BusValue?) {
+  init(_ objects: DBusValue?) {
     let manager = NetworkManager.name
     for (path, interfaces) in objects?.dictionary ?? [:] {
       let interfaces = interfaces.dictionary ?? [:]
-      func properties(_ suffix: String) -> [String: BusValue]? { interfaces[manager + suffix]?.dictionary }
+      func properties(_ suffix: String) -> [String: DBusValue]? { interfaces[manager + suffix]?.dictionary }
       if let root = properties("") { isSwitchedOff = root["WirelessEnabled"]?.bool == false }
       if let wireless = properties(".Device.Wireless"), let device = properties(".Device") { note(device, wireless, at: path) }
       if let point = properties(".AccessPoint").flatMap(AccessPoint.init) { accessPoints[path] = point }
@@ -63,7 +63,7 @@ struct NetworkSnapshot {
     devices.sort { $0.path < $1.path }
   }
 
-  private mutating func note(_ device: [String: BusValue], _ wireless: [String: BusValue], at path: String) {
+  private mutating func note(_ device: [String: DBusValue], _ wireless: [String: DBusValue], at path: String) {
     devices.append(
       Device(
         path: path, state: device["State"]?.int ?? 0,

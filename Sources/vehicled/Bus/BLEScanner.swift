@@ -1,7 +1,7 @@
 // The BLE scan of each adapter, shared by all links and clients that need one. It pauses while a connection is made, because many
 // controllers cannot do both, and restarts when the adapter comes back. BlueZ ends it when the daemon's bus connection ends.
 
-import Bus
+import DBus
 import Protocols
 
 @Loop final class BLEScanner: BlueZObserver {
@@ -93,7 +93,7 @@ import Protocols
 
   private func start(_ path: String) {
     activities[path] = .busy
-    let filter = BusValue.properties(["Transport": .string("le"), "DuplicateData": .bool(true)])
+    let filter = DBusValue.properties(["Transport": .string("le"), "DuplicateData": .bool(true)])
     blueZ.call(path, Adapter.interface, "SetDiscoveryFilter", [filter])
     blueZ.call(path, Adapter.interface, "StartDiscovery", milliseconds: 5000) { [weak self] result in
       guard let self else { return }
@@ -149,7 +149,7 @@ import Protocols
   }
 }
 
-extension BusError {
+extension DBusError {
   /// Whether the call may have succeeded nevertheless.
   fileprivate var isAmbiguous: Bool {
     switch self {

@@ -2,7 +2,7 @@
 // and only from BlueZ itself, because every client of the bus can send signals.
 // Source: BlueZ's doc/adapter-api.txt, device-api.txt, gatt-api.txt (5.66); the D-Bus specification, ObjectManager.
 
-import Bus
+import DBus
 import Protocols
 
 /// An observer of changes of BlueZ's objects. Called at most once per turn.
@@ -11,7 +11,7 @@ import Protocols
 }
 
 @Loop final class BlueZ {
-  typealias Properties = [String: BusValue]
+  typealias Properties = [String: DBusValue]
 
   /// Whether BlueZ is available.
   enum Presence: Equatable {
@@ -85,8 +85,8 @@ import Protocols
 
   /// Calls a method of an object of BlueZ.
   func call(
-    _ path: String, _ interface: String, _ member: String, _ body: [BusValue] = [], milliseconds: Int = 25_000,
-    then reply: @escaping @Loop @Sendable (Result<BusMessage, BusError>) -> Void = { _ in }
+    _ path: String, _ interface: String, _ member: String, _ body: [DBusValue] = [], milliseconds: Int = 25_000,
+    then reply: @escaping @Loop @Sendable (Result<DBusMessage, DBusError>) -> Void = { _ in }
   ) {
     let destination = owner ?? Self.name
     bus.call(.call(destination, path, interface, member, body), milliseconds: milliseconds, then: reply)
@@ -135,17 +135,18 @@ import Protocols
   private func busChanged() {
     guard bus.state == .up else { return becomeAbsent("no system bus (\(bus.downReason ?? "closed")): sudo systemctl start dbus") }
     let rules = [
-      "type='signal',sender='\(DBus.name)',interface='\(DBus.name)',member='NameOwnerChanged',arg0='\(Self.name)'",
-      "type='signal',sender='\(Self.name)',interface='\(DBus.objectManager)'",
-      "type='signal',sender='\(Self.name)',interface='\(DBus.properties)',member='PropertiesChanged'",
+      "type='signal',sender='\(DBusDaemon.name)',interface='\(DBusDaemon.name)',member='NameOwnerChanged',arg0='\(Self.name)'",
+      "type='signal',sender='\(Self.name)',interface='\(DBusDaemon.objectManager)'",
+      "type='signal',sender='\(Self.name)',interface='\(DBusDaemon.properties)',member='PropertiesChanged'",
     ]
-    for rule in rules { bus.call(.call(DBus.name, DBus.path, DBus.name, "AddMatch", [.string(rule)])) { _ in } }
+    for rule in rules { bus.call(.call(DBusDaemon.name, DBusDaemon.path, DBusDaemon.name, "AddMatch", [.string(rule)])) { _ in } }
     findOwner()
   }
 
   private func findOwner() {
     guard bus.state == .up else { return }
-    bus.call(.call(DBus.name, DBus.path, DBus.name, "GetNameOwner", [.string(Self.name)]), milliseconds: 10_000) { [weak self] result in
+    bus.call(.call(DBusDaemon.name, DBusDaemon.path, DBusDaemon.name, "GetNameOwner", [.string(Self.name)]), milliseconds: 10_000) {
+      [weak self] result in
       switch result {
       case .success(let message): self?.ownerIs(message.body.first?.string ?? "")
       case .failure(.refused("org.freedesktop.DBus.Error.NameHasNoOwner", _)): self?.ownerIs("")
@@ -176,7 +177,7 @@ import Protocols
     guard let owner else { return }
     request += 1
     let mine = request
-    bus.call(.call(owner, "/", DBus.objectManager, "GetManagedObjects"), milliseconds: 10_000) { [weak self] result in
+    bus.call(.call(owner, "/", DBusDaemon.objectManager, "GetManagedObjects"), milliseconds: 10_000) { [weak self] result in
       guard let self, mine == request else { return }
       switch result {
       case .success(let message):
@@ -206,30 +207,30 @@ import Protocols
 
   // MARK: Signals
 
-  private func received(_ message: BusMessage) {
+  private func received(_ message: DBusMessage) {
     guard message.kind == .signal else { return }
-    if message.sender == DBus.name {
+    if message.sender == DBusDaemon.name {
       guard message.member == "NameOwnerChanged", message.body.count == 3, message.body[0].string == Self.name else { return }
       return ownerIs(message.body[2].string ?? "")
     }
     guard message.sender == owner, presence == .present else { return }
     switch (message.interface, message.member) {
-    case (DBus.objectManager, "InterfacesAdded"):
+    case (DBusDaemon.objectManager, "InterfacesAdded"):
       guard message.body.count == 2, let path = message.body[0].string else { return }
       add(path, message.body[1])
-    case (DBus.objectManager, "InterfacesRemoved"):
+    case (DBusDaemon.objectManager, "InterfacesRemoved"):
       guard message.body.count == 2, let path = message.body[0].string, let names = message.body[1].strings else { return }
       for name in names { objects[path]?[name] = nil }
       if objects[path]?.isEmpty == true { objects[path] = nil }
       notify()
-    case (DBus.properties, "PropertiesChanged"):
+    case (DBusDaemon.properties, "PropertiesChanged"):
       guard message.body.count == 3, let path = message.path, let interface = message.body[0].string else { return }
       change(path, interface, set: message.body[1].dictionary ?? [:], invalid: message.body[2].strings ?? [])
     default: break
     }
   }
 
-  private func add(_ path: String, _ interfaces: BusValue) {
+  private func add(_ path: String, _ interfaces: DBusValue) {
     // The GATT table of a peripheral in use is stored even beyond the limit.
     let isNeeded = objects.count < 2 * Self.maxObjects && claims.keys.contains { path.hasPrefix($0) }
     guard objects[path] != nil || objects.count < Self.maxObjects || isNeeded else { return isFull = true }

@@ -1,7 +1,7 @@
 // Snapshots of BlueZ's objects: an object path and its current properties. A property of an unexpected type counts as
 // absent.
 
-import Bus
+import DBus
 import Protocols
 
 struct Adapter {

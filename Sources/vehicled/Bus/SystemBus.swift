@@ -1,7 +1,7 @@
 // A connection to the system message bus: opened on demand, reopened when it fails. Everything arrives on the loop, in
 // order. Independent of its users.
 
-import Bus
+import DBus
 import Protocols
 
 @Loop final class SystemBus {
@@ -16,13 +16,13 @@ import Protocols
   /// The connection came up or went down.
   var changed: @Loop () -> Void = {}
   /// A signal or a call has arrived.
-  var received: @Loop (BusMessage) -> Void = { _ in }
+  var received: @Loop (DBusMessage) -> Void = { _ in }
 
   /// The sender whose signals are received, besides the bus itself.
   var signalSender: String? { didSet { connection?.receive(only: Set([signalSender].compactMap(\.self))) } }
 
   private let address: String
-  private var connection: BusConnection?
+  private var connection: DBusConnection?
   /// Distinguishes the events of this connection from those of earlier ones.
   private var generation = 0
   private var delay: Nanoseconds = 0
@@ -33,7 +33,7 @@ import Protocols
   private static let maxDelay: Nanoseconds = 30 * .second
   private static let maxShutdownDuration: Nanoseconds = 300 * .millisecond
 
-  init(address: String = DBus.systemAddress) { self.address = address }
+  init(address: String = DBusDaemon.systemAddress) { self.address = address }
 
   /// Connects, unless it is connected or connecting.
   func open() {
@@ -42,7 +42,7 @@ import Protocols
     generation += 1
     let mine = generation
     state = .connecting
-    connection = BusConnection(to: address) { _ in
+    connection = DBusConnection(to: address) { _ in
       Loop.post { [weak self] in self?.cameUp(mine) }
     } received: { message in
       Loop.post { [weak self] in if self?.generation == mine { self?.received(message) } }
@@ -53,8 +53,9 @@ import Protocols
   }
 
   /// Makes a call; `reply` is called exactly once, in a later turn.
-  func call(_ message: BusMessage, milliseconds: Int = 25_000, then reply: @escaping @Loop @Sendable (Result<BusMessage, BusError>) -> Void)
-  {
+  func call(
+    _ message: DBusMessage, milliseconds: Int = 25_000, then reply: @escaping @Loop @Sendable (Result<DBusMessage, DBusError>) -> Void
+  ) {
     guard let connection else { return Loop.post { reply(.failure(.disconnected(self.downReason ?? "closed"))) } }
     connection.call(message, milliseconds: milliseconds) { result in Loop.post { reply(result) } }
   }

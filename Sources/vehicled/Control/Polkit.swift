@@ -1,7 +1,7 @@
 // Authorization queries to polkit, which may ask the user for a password or a fingerprint first. Source: polkit's D-Bus
 // reference (org.freedesktop.PolicyKit1.Authority, CheckAuthorization, 0.105 and later).
 
-import Bus
+import DBus
 import Protocols
 
 @Loop final class Polkit {
@@ -20,21 +20,21 @@ import Protocols
   /// Queries polkit; `answer` gets the reason of a refusal, or nil if the right is granted.
   func authorize(_ right: Right, for peer: Peer, answer: @escaping @Loop @Sendable (String?) -> Void) {
     bus.open()
-    let subject = BusValue.structure([
+    let subject = DBusValue.structure([
       .string("unix-process"),
       .properties([
         "pid": .uint32(UInt32(bitPattern: peer.pid)), "start-time": .uint64(peer.startTime), "uid": .int32(Int32(bitPattern: peer.user)),
       ]),
     ])
     let interaction: UInt32 = 1
-    var request = BusMessage.call(
+    var request = DBusMessage.call(
       Self.name, "/org/freedesktop/PolicyKit1/Authority", "\(Self.name).Authority", "CheckAuthorization",
       [subject, .string(Self.action(right)), .array(of: "{ss}", []), .uint32(interaction), .string("")])
     request.startsService = true
     bus.call(request, milliseconds: Self.timeout) { answer(Self.refusal($0, right)) }
   }
 
-  private static func refusal(_ result: Result<BusMessage, BusError>, _ right: Right) -> String? {
+  private static func refusal(_ result: Result<DBusMessage, DBusError>, _ right: Right) -> String? {
     let action = action(right)
     switch result {
     case .success(let message):

@@ -2,9 +2,9 @@
 // the wake-up are made here. Each request has its own connection, because libcurl repeats a request when a reused connection turns
 // out to be closed, and a request with side effects must not be sent twice. Facts: curl_multi_poll(3), curl_easy_setopt(3).
 
-import Bus
 import CCurl
 import CLinux
+import DBus
 import Glibc
 import Protocols
 import Synchronization

@@ -1,9 +1,9 @@
 // Messages for failed BLE connections, with remedies. Source: BlueZ's doc/device-api.txt and the error texts of its
 // src/device.c and src/error.c (5.66); the D-Bus specification.
 
-import Bus
+import DBus
 
-extension BusError {
+extension DBusError {
   /// The reason and remedy of a failed connection (with the placeholder ADDRESS), and whether BlueZ's cached data of the peripheral
   /// may be the cause, so that it should be removed.
   var connectFailure: (reason: String, isStale: Bool) {

@@ -2,7 +2,7 @@
 // BlueZ's current objects (`advance`), not from the order of its signals, so a restart of bluetoothd, a powered-off adapter or a
 // lost peer is noticed in every stage.
 
-import Bus
+import DBus
 import Protocols
 
 @Loop final class BLELink: Link, BlueZObserver {
@@ -179,7 +179,7 @@ import Protocols
     }
   }
 
-  private func notConnected(_ found: Peripheral, _ error: BusError) {
+  private func notConnected(_ found: Peripheral, _ error: DBusError) {
     let (reason, isStale) = error.connectFailure
     if isStale, !found.isPaired, blueZ.failedAgain(found.address) {
       blueZ.call(found.adapter, Adapter.interface, "RemoveDevice", [.path(found.path)])
@@ -329,6 +329,6 @@ extension BLETarget {
   fileprivate var isAddress: Bool { if case .address = match { true } else { false } }
 }
 
-extension BusError {
+extension DBusError {
   fileprivate var isAlreadyConnected: Bool { if case .refused("org.bluez.Error.AlreadyConnected", _) = self { true } else { false } }
 }

@@ -1,7 +1,7 @@
 // Notifications and writes of a connected peer's characteristics. Writes go out one at a time, each as exactly one GATT write.
 // If BlueZ provides sockets for them, no data passes through the bus.
 
-import Bus
+import DBus
 import Protocols
 
 @Loop final class GATTChannel {
@@ -89,7 +89,7 @@ import Protocols
   }
 
   /// Opens the socket that an Acquire call returned, and records its MTU.
-  private func pipe(_ message: BusMessage, ended: @escaping @Loop (GATTChannel) -> Void) -> PacketPipe? {
+  private func pipe(_ message: DBusMessage, ended: @escaping @Loop (GATTChannel) -> Void) -> PacketPipe? {
     guard message.body.count == 2, let descriptor = message.body[0].descriptor else { return nil }
     if let size = message.body[1].int, Self.mtus.contains(size) { mtu = size }
     return PacketPipe.open(descriptor) { [weak self] in
@@ -110,8 +110,8 @@ import Protocols
 
   /// Calls a method of a characteristic. The reply is ignored once the channel is closed.
   private func call(
-    _ characteristic: Characteristic, _ member: String, _ body: [BusValue] = [],
-    then: @escaping @Loop @Sendable (Result<BusMessage, BusError>) -> Void
+    _ characteristic: Characteristic, _ member: String, _ body: [DBusValue] = [],
+    then: @escaping @Loop @Sendable (Result<DBusMessage, DBusError>) -> Void
   ) {
     blueZ.call(characteristic.path, Characteristic.interface, member, body, milliseconds: Self.timeout) { [weak self] result in
       if let self, !isClosed { then(result) }
@@ -144,7 +144,7 @@ import Protocols
     isWriting = true
     let (bytes, done) = queue.removeFirst()
     if let writePipe { return writePipe.write(bytes) { [weak self] in self?.wrote(done, $0) } }
-    let options = BusValue.properties(["type": .string(choice.isAcknowledged ? "request" : "command")])
+    let options = DBusValue.properties(["type": .string(choice.isAcknowledged ? "request" : "command")])
     call(write, "WriteValue", [.bytes(bytes), options]) { [weak self] result in
       if case .failure(let error) = result { self?.wrote(done, error.message) } else { self?.wrote(done, nil) }
     }

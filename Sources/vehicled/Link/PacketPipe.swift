@@ -1,8 +1,8 @@
 // A socket from BlueZ for a characteristic (AcquireNotify, AcquireWrite): each packet is one notification or write. An empty
 // notification looks like the end of the socket; GATTChannel distinguishes the two.
 
-import Bus
 import CLinux
+import DBus
 import Glibc
 import NIOCore
 import NIOPosix
@@ -23,7 +23,7 @@ import Protocols
 
   /// Takes ownership of the descriptor; nil if it is not a SOCK_SEQPACKET socket.
   static func open(
-    _ descriptor: BusDescriptor, received: @escaping @Loop ([UInt8]) -> Void, ended: @escaping @Loop () -> Void
+    _ descriptor: DBusDescriptor, received: @escaping @Loop ([UInt8]) -> Void, ended: @escaping @Loop () -> Void
   ) -> PacketPipe? {
     let number = descriptor.release()
     var type: CInt = 0

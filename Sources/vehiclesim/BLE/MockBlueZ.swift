@@ -2,7 +2,7 @@
 // objects, calls and errors of bluetoothd that a GATT client needs.
 // Facts: BlueZ's doc/adapter-api.txt, device-api.txt, gatt-api.txt, and src/adapter.c on discovery clients (5.66).
 
-import Bus
+import DBus
 import Glibc
 import Protocols
 
@@ -14,7 +14,7 @@ final class MockBlueZ: EventSource {
   var tree = ObjectTree()
   let loop: EventLoop
   let log: ActivityLog
-  private let bus: BusClient
+  private let bus: DBusClient
   private let settings: PeripheralSettings
   private var peripheral: SimulatedPeripheral?
   private let makeMachine: () -> any Machine
@@ -29,7 +29,7 @@ final class MockBlueZ: EventSource {
     self.loop = loop
     self.log = log
     makeMachine = machine
-    bus = BusClient(to: address)
+    bus = DBusClient(to: address)
     super.init()
     tree.emit = { [bus] in bus.send($0) }
     bus.isReady = { [unowned self] in join() }
@@ -60,8 +60,8 @@ final class MockBlueZ: EventSource {
     if settings.isInstant { action() } else { after(time, action) }
   }
 
-  func answer(_ call: BusMessage, _ body: BusValue...) { bus.send(call.reply(body)) }
-  func refuse(_ call: BusMessage, _ error: String, _ text: String = "") { bus.send(call.failure("org.bluez.Error.\(error)", text)) }
+  func answer(_ call: DBusMessage, _ body: DBusValue...) { bus.send(call.reply(body)) }
+  func refuse(_ call: DBusMessage, _ error: String, _ text: String = "") { bus.send(call.failure("org.bluez.Error.\(error)", text)) }
 
   // MARK: The bus
 
@@ -74,9 +74,10 @@ final class MockBlueZ: EventSource {
         ]
       ])
     peripheral = SimulatedPeripheral(settings, of: self, machine: makeMachine)
-    let rule = "type='signal',sender='\(DBus.name)',member='NameOwnerChanged'"
-    bus.call(.call(DBus.name, DBus.path, DBus.name, "AddMatch", [.string(rule)])) { _ in }
-    bus.call(.call(DBus.name, DBus.path, DBus.name, "RequestName", [.string("org.bluez"), .uint32(4)])) { [unowned self] result in
+    let rule = "type='signal',sender='\(DBusDaemon.name)',member='NameOwnerChanged'"
+    bus.call(.call(DBusDaemon.name, DBusDaemon.path, DBusDaemon.name, "AddMatch", [.string(rule)])) { _ in }
+    bus.call(.call(DBusDaemon.name, DBusDaemon.path, DBusDaemon.name, "RequestName", [.string("org.bluez"), .uint32(4)])) {
+      [unowned self] result in
       guard case .success(let message) = result, message.body.first?.int == 1 else {
         Console.writeError("another process owns org.bluez on this bus: use a private message bus")
         exit(1)
@@ -85,7 +86,7 @@ final class MockBlueZ: EventSource {
     }
   }
 
-  private func received(_ message: BusMessage) {
+  private func received(_ message: DBusMessage) {
     if message.kind == .signal {
       if message.member == "NameOwnerChanged", message.body.count == 3, message.body[2].string == "", let name = message.body[0].string {
         discoveryClients.remove(name)
@@ -96,12 +97,12 @@ final class MockBlueZ: EventSource {
     guard message.kind == .call, let path = message.path else { return }
     log.write("bus", "\(path) \(message.member ?? "")")
     switch (message.interface, message.member) {
-    case (DBus.objectManager, "GetManagedObjects"): answer(message, tree.all)
-    case (DBus.properties, "Get"):
+    case (DBusDaemon.objectManager, "GetManagedObjects"): answer(message, tree.all)
+    case (DBusDaemon.properties, "Get"):
       let names = message.body.compactMap(\.string)
       guard names.count == 2, let value = tree[path, names[0], names[1]] else { return refuse(message, "InvalidArguments") }
       answer(message, .variant(value))
-    case (DBus.properties, "Set"): set(path, message)
+    case (DBusDaemon.properties, "Set"): set(path, message)
     case (Self.adapterInterface, _) where path == Self.adapter: adapterCall(message)
     default:
       if peripheral?.handle(message, path) != true {
@@ -111,7 +112,7 @@ final class MockBlueZ: EventSource {
   }
 
   /// Handles Set: only Powered of the adapter is writable.
-  private func set(_ path: String, _ message: BusMessage) {
+  private func set(_ path: String, _ message: DBusMessage) {
     guard message.body.count == 3, path == Self.adapter, message.body[1].string == "Powered", let isOn = message.body[2].bool else {
       return refuse(message, "InvalidArguments")
     }
@@ -126,7 +127,7 @@ final class MockBlueZ: EventSource {
 
   private var isPowered: Bool { tree[Self.adapter, Self.adapterInterface, "Powered"]?.bool ?? false }
 
-  private func adapterCall(_ call: BusMessage) {
+  private func adapterCall(_ call: DBusMessage) {
     let client = call.sender ?? ""
     guard isPowered || call.member == "SetDiscoveryFilter" else { return refuse(call, "NotReady", "Resource Not Ready") }
     switch call.member {
@@ -189,7 +190,7 @@ final class MockBlueZ: EventSource {
 
   /// Adds the device of an advertisement, or updates its RSSI.
   func deviceFound(path: String, address: String, name: String, services: [GATTUUID], rssi: Int) {
-    let strength = BusValue.int16(Int16(rssi))
+    let strength = DBusValue.int16(Int16(rssi))
     if tree.objects[path] != nil { return tree.set(path, Self.deviceInterface, "RSSI", strength) }
     tree.add(
       path,

@@ -1,7 +1,7 @@
 // The server's end of the socket of a characteristic (AcquireNotify, AcquireWrite): one packet is one write or notification.
 
-import Bus
 import CLinux
+import DBus
 import Glibc
 import Protocols
 
@@ -11,11 +11,11 @@ final class PacketSocket: EventSource {
   private let ended: () -> Void
 
   /// Creates a pair: the server's end, and the one for the client.
-  static func pair(received: @escaping ([UInt8]) -> Void, ended: @escaping () -> Void) -> (PacketSocket, BusDescriptor)? {
+  static func pair(received: @escaping ([UInt8]) -> Void, ended: @escaping () -> Void) -> (PacketSocket, DBusDescriptor)? {
     var ends: [Int32] = [-1, -1]
     let type = Int32(SOCK_SEQPACKET.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
     guard socketpair(AF_UNIX, type, 0, &ends) == 0 else { return nil }
-    return (PacketSocket(ends[0], received: received, ended: ended), BusDescriptor(owning: ends[1]))
+    return (PacketSocket(ends[0], received: received, ended: ended), DBusDescriptor(owning: ends[1]))
   }
 
   private init(_ file: Int32, received: @escaping ([UInt8]) -> Void, ended: @escaping () -> Void) {

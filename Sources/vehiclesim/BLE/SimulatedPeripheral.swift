@@ -1,6 +1,6 @@
 // The simulated peripheral of the mock BlueZ: a device object with its GATT table, and the machine behind it.
 
-import Bus
+import DBus
 import Protocols
 
 final class SimulatedPeripheral {
@@ -14,7 +14,7 @@ final class SimulatedPeripheral {
   private var machine: (any Machine)?
   private var effects = Effects()
   private var timer: Timer?
-  private var connecting: BusMessage?
+  private var connecting: DBusMessage?
   private var isConnected = false
   /// The number of GATT tables so far; it makes their paths unique.
   private var tables = 0
@@ -58,7 +58,7 @@ final class SimulatedPeripheral {
   }
 
   /// Handles a call to an object of this peripheral. Returns false if the call is for another one.
-  func handle(_ call: BusMessage, _ path: String) -> Bool {
+  func handle(_ call: DBusMessage, _ path: String) -> Bool {
     guard host.tree.objects[path] != nil else { return false }
     switch (path, call.member) {
     case (self.path, "Connect"): connect(call)
@@ -86,7 +86,7 @@ final class SimulatedPeripheral {
 
   // MARK: The connection
 
-  private func connect(_ call: BusMessage) {
+  private func connect(_ call: DBusMessage) {
     connects += 1
     guard !isConnected else { return host.refuse(call, "AlreadyConnected", "Already Connected") }
     guard connecting == nil else { return host.refuse(call, "InProgress", "Operation already in progress") }
@@ -138,7 +138,7 @@ final class SimulatedPeripheral {
   }
 
   private func add(_ path: String, _ uuid: GATTUUID, _ flags: [String], _ service: String) {
-    var properties: [String: BusValue] = [
+    var properties: [String: DBusValue] = [
       "UUID": .string(uuid.text), "Service": .path(service), "Flags": .strings(flags), "MTU": .uint16(UInt16(settings.mtu)),
       "Value": .bytes([]),
     ]
@@ -185,7 +185,7 @@ final class SimulatedPeripheral {
 
   // MARK: The characteristics
 
-  private func acquireNotify(_ call: BusMessage) {
+  private func acquireNotify(_ call: DBusMessage) {
     guard offersDescriptors else { return host.refuse(call, "NotSupported", "Operation is not supported") }
     guard notifySocket == nil, !isNotifying else { return host.refuse(call, "NotPermitted", "Notify acquired") }
     if settings.faults.contains(.oddReplies) { return host.answer(call, .string("no descriptor")) }
@@ -199,7 +199,7 @@ final class SimulatedPeripheral {
     host.answer(call, .descriptor(theirs), .uint16(UInt16(settings.mtu)))
   }
 
-  private func acquireWrite(_ call: BusMessage) {
+  private func acquireWrite(_ call: DBusMessage) {
     guard offersDescriptors, settings.writeFlags.contains("write-without-response") else {
       return host.refuse(call, "NotSupported", "Operation is not supported")
     }
@@ -215,7 +215,7 @@ final class SimulatedPeripheral {
     host.answer(call, .descriptor(theirs), .uint16(UInt16(settings.mtu)))
   }
 
-  private func write(_ call: BusMessage) {
+  private func write(_ call: DBusMessage) {
     guard let bytes = call.body.first?.bytes, let options = call.body.dropFirst().first?.dictionary else {
       return host.refuse(call, "InvalidArguments")
     }

@@ -1,7 +1,7 @@
 // D-Bus messages as values, and the errors of a call.
 
 /// A call, its reply, or a signal.
-public struct BusMessage: Sendable {
+public struct DBusMessage: Sendable {
   public enum Kind: Sendable, Equatable {
     case call
     case reply
@@ -16,7 +16,7 @@ public struct BusMessage: Sendable {
   public var path: String?
   public var interface: String?
   public var member: String?
-  public var body: [BusValue] = []
+  public var body: [DBusValue] = []
   /// Set by the connection.
   public var serial: UInt32 = 0
   public var replySerial: UInt32 = 0
@@ -25,29 +25,29 @@ public struct BusMessage: Sendable {
 
   /// A call of `interface.member` on an object.
   public static func call(
-    _ destination: String, _ path: String, _ interface: String, _ member: String, _ body: [BusValue] = []
-  ) -> BusMessage {
-    BusMessage(kind: .call, destination: destination, path: path, interface: interface, member: member, body: body)
+    _ destination: String, _ path: String, _ interface: String, _ member: String, _ body: [DBusValue] = []
+  ) -> DBusMessage {
+    DBusMessage(kind: .call, destination: destination, path: path, interface: interface, member: member, body: body)
   }
 
   /// A broadcast signal.
-  public static func signal(_ path: String, _ interface: String, _ member: String, _ body: [BusValue]) -> BusMessage {
-    BusMessage(kind: .signal, path: path, interface: interface, member: member, body: body)
+  public static func signal(_ path: String, _ interface: String, _ member: String, _ body: [DBusValue]) -> DBusMessage {
+    DBusMessage(kind: .signal, path: path, interface: interface, member: member, body: body)
   }
 
   /// The method return for this call.
-  public func reply(_ body: [BusValue] = []) -> BusMessage {
-    BusMessage(kind: .reply, destination: sender, body: body, replySerial: serial)
+  public func reply(_ body: [DBusValue] = []) -> DBusMessage {
+    DBusMessage(kind: .reply, destination: sender, body: body, replySerial: serial)
   }
 
   /// The error reply to this call.
-  public func failure(_ name: String, _ text: String) -> BusMessage {
-    BusMessage(kind: .error(name), destination: sender, body: [.string(text)], replySerial: serial)
+  public func failure(_ name: String, _ text: String) -> DBusMessage {
+    DBusMessage(kind: .error(name), destination: sender, body: [.string(text)], replySerial: serial)
   }
 }
 
 /// Why a call failed.
-public enum BusError: Error, Sendable, Equatable {
+public enum DBusError: Error, Sendable, Equatable {
   /// There is no connection to the bus.
   case disconnected(String)
   /// No reply arrived in time.

@@ -1,8 +1,8 @@
 // Messages for errors of the message bus. The error names are those of the D-Bus specification.
 
-import Bus
+import DBus
 
-extension BusError {
+extension DBusError {
   /// The cause, without a remedy.
   var message: String {
     switch self {

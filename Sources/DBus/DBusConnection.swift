@@ -7,12 +7,12 @@ import Glibc
 import Synchronization
 
 /// A connection to a message bus. All closures are called on its thread.
-public final class BusConnection: Sendable {
-  public typealias Reply = @Sendable (Result<BusMessage, BusError>) -> Void
+public final class DBusConnection: Sendable {
+  public typealias Reply = @Sendable (Result<DBusMessage, DBusError>) -> Void
 
   fileprivate enum Job: Sendable {
-    case send(BusMessage)
-    case call(BusMessage, milliseconds: Int, Reply)
+    case send(DBusMessage)
+    case call(DBusMessage, milliseconds: Int, Reply)
     case close
   }
 
@@ -31,11 +31,11 @@ public final class BusConnection: Sendable {
   /// Starts connecting. Calls `ready` with the unique bus name, `received` for each signal and method call, and `ended` once, as the
   /// last callback, with the reason.
   public init(
-    to address: String, ready: @escaping @Sendable (String) -> Void, received: @escaping @Sendable (BusMessage) -> Void,
+    to address: String, ready: @escaping @Sendable (String) -> Void, received: @escaping @Sendable (DBusMessage) -> Void,
     ended: @escaping @Sendable (String) -> Void
   ) {
     bell = eventfd(0, CInt(EFD_CLOEXEC | EFD_NONBLOCK))
-    let pump = BusPump(address: address, connection: self, bell: bell, ready: ready, received: received)
+    let pump = DBusPump(address: address, connection: self, bell: bell, ready: ready, received: received)
     let code = startThread {
       let reason = pump.run()
       self.finish(reason)
@@ -47,10 +47,10 @@ public final class BusConnection: Sendable {
   deinit { Glibc.close(bell) }
 
   /// Sends a signal or a reply. Failures are not reported.
-  public func send(_ message: BusMessage) { post(.send(message)) }
+  public func send(_ message: DBusMessage) { post(.send(message)) }
 
   /// Makes a call and invokes `reply` exactly once.
-  public func call(_ message: BusMessage, milliseconds: Int = 25_000, reply: @escaping Reply) {
+  public func call(_ message: DBusMessage, milliseconds: Int = 25_000, reply: @escaping Reply) {
     post(.call(message, milliseconds: milliseconds, reply))
   }
 
@@ -60,7 +60,7 @@ public final class BusConnection: Sendable {
 
   fileprivate func accepts(_ sender: String?) -> Bool {
     inbox.withLock { inbox in
-      inbox.acceptedSenders.map { acceptedSenders in sender == DBus.name || sender.map(acceptedSenders.contains) ?? false } ?? true
+      inbox.acceptedSenders.map { acceptedSenders in sender == DBusDaemon.name || sender.map(acceptedSenders.contains) ?? false } ?? true
     }
   }
 
@@ -99,21 +99,21 @@ public final class BusConnection: Sendable {
 }
 
 /// The state of the thread, never touched by another thread.
-private final class BusPump {
+private final class DBusPump {
   private let address: String
-  private unowned let connection: BusConnection
+  private unowned let connection: DBusConnection
   private let bell: CInt
   private let ready: (String) -> Void
-  private let received: (BusMessage) -> Void
+  private let received: (DBusMessage) -> Void
 
   private var bus: OpaquePointer?
   private var watches: [OpaquePointer] = []
-  private var calls: [UInt32: (deadline: Int64, reply: (Result<BusMessage, BusError>) -> Void)] = [:]
+  private var calls: [UInt32: (deadline: Int64, reply: (Result<DBusMessage, DBusError>) -> Void)] = [:]
   private var isClosing = false
   private var closeReason: String?
 
   init(
-    address: String, connection: BusConnection, bell: CInt, ready: @escaping (String) -> Void, received: @escaping (BusMessage) -> Void
+    address: String, connection: DBusConnection, bell: CInt, ready: @escaping (String) -> Void, received: @escaping (DBusMessage) -> Void
   ) {
     self.address = address
     self.connection = connection
@@ -125,7 +125,7 @@ private final class BusPump {
   /// Connects and serves until the connection ends, and returns the reason.
   func run() -> String {
     clinux_name_thread("bus")
-    var error = DBusError()
+    var error = CDBus.DBusError()
     dbus_error_init(&error)
     guard let bus = dbus_connection_open_private(address, &error) else {
       defer { dbus_error_free(&error) }
@@ -177,11 +177,11 @@ private final class BusPump {
     expire()
   }
 
-  private func perform(_ job: BusConnection.Job) {
+  private func perform(_ job: DBusConnection.Job) {
     switch job {
     case .send(let message): _ = try? post(message)
     case .call(let message, let milliseconds, let reply):
-      do throws(BusError) {
+      do throws(DBusError) {
         calls[try post(message)] = (now() + Int64(milliseconds) * 1_000_000, reply)
       } catch {
         reply(.failure(error))
@@ -191,7 +191,7 @@ private final class BusPump {
   }
 
   /// Queues a message and returns its serial.
-  private func post(_ message: BusMessage) throws(BusError) -> UInt32 {
+  private func post(_ message: DBusMessage) throws(DBusError) -> UInt32 {
     guard let bus, closeReason == nil else { throw .disconnected(closeReason ?? "closed") }
     let raw = try message.raw()
     var serial: UInt32 = 0
@@ -200,9 +200,9 @@ private final class BusPump {
   }
 
   private func sayHello() {
-    let hello = BusMessage.call(DBus.name, DBus.path, DBus.name, "Hello")
+    let hello = DBusMessage.call(DBusDaemon.name, DBusDaemon.path, DBusDaemon.name, "Hello")
     guard let serial = try? post(hello) else { return }
-    let reply = { [unowned self] (result: Result<BusMessage, BusError>) in
+    let reply = { [unowned self] (result: Result<DBusMessage, DBusError>) in
       if case .success(let message) = result, let name = message.body.first?.string { return ready(name) }
       if closeReason == nil { closeReason = "the bus did not reply to Hello" }
     }
@@ -223,9 +223,9 @@ private final class BusPump {
     guard isReply || connection.accepts(dbus_message_get_sender(raw).map { String(cString: $0) }) else {
       return DBUS_HANDLER_RESULT_HANDLED
     }
-    let message: BusMessage
-    do throws(BusError) {
-      message = try BusMessage(raw)
+    let message: DBusMessage
+    do throws(DBusError) {
+      message = try DBusMessage(raw)
     } catch {
       reply?(.failure(error))
       return DBUS_HANDLER_RESULT_HANDLED
@@ -267,13 +267,13 @@ private final class BusPump {
   }
 }
 
-private func pump(_ pointer: UnsafeMutableRawPointer?) -> BusPump {
+private func pump(_ pointer: UnsafeMutableRawPointer?) -> DBusPump {
   guard let pointer else { preconditionFailure("libdbus lost our pointer") }
-  return Unmanaged<BusPump>.fromOpaque(pointer).takeUnretainedValue()
+  return Unmanaged<DBusPump>.fromOpaque(pointer).takeUnretainedValue()
 }
 
 /// The bus daemon as a peer.
-public enum DBus {
+public enum DBusDaemon {
   public static let name = "org.freedesktop.DBus"
   public static let path = "/org/freedesktop/DBus"
   public static let properties = "org.freedesktop.DBus.Properties"

@@ -5,7 +5,7 @@ import Foundation
 import Synchronization
 import Testing
 
-@testable import Bus
+@testable import DBus
 
 /// A bus for one test.
 final class PrivateBus {
@@ -38,17 +38,17 @@ final class PrivateBus {
 
 /// A connection whose events a test can wait for.
 final class Member: Sendable {
-  let connection: BusConnection
+  let connection: DBusConnection
   private let heard = Heard()
 
   private final class Heard: Sendable {
-    let state = Mutex((name: String?.none, messages: [BusMessage](), ended: String?.none))
-    let connection = Mutex(BusConnection?.none)
+    let state = Mutex((name: String?.none, messages: [DBusMessage](), ended: String?.none))
+    let connection = Mutex(DBusConnection?.none)
   }
 
-  init(_ address: String, answer: @escaping @Sendable (BusMessage) -> BusMessage? = { _ in nil }) {
+  init(_ address: String, answer: @escaping @Sendable (DBusMessage) -> DBusMessage? = { _ in nil }) {
     let heard = heard
-    connection = BusConnection(to: address) { name in
+    connection = DBusConnection(to: address) { name in
       heard.state.withLock { $0.name = name }
     } received: { message in
       heard.state.withLock { $0.messages.append(message) }
@@ -64,9 +64,9 @@ final class Member: Sendable {
 
   var name: String? { heard.state.withLock { $0.name } }
   var ended: String? { heard.state.withLock { $0.ended } }
-  var messages: [BusMessage] { heard.state.withLock { $0.messages } }
+  var messages: [DBusMessage] { heard.state.withLock { $0.messages } }
 
-  func call(_ message: BusMessage, milliseconds: Int = 5000) async -> Result<BusMessage, BusError> {
+  func call(_ message: DBusMessage, milliseconds: Int = 5000) async -> Result<DBusMessage, DBusError> {
     await withCheckedContinuation { continuation in
       connection.call(message, milliseconds: milliseconds) { continuation.resume(returning: $0) }
     }
@@ -88,8 +88,8 @@ func openBells() -> Int {
   return descriptors.count { (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")) == "anon_inode:[eventfd]" }
 }
 
-@Suite("Bus", .serialized) struct BusTests {
-  static let echo: @Sendable (BusMessage) -> BusMessage? = { call in
+@Suite("DBus", .serialized) struct DBusTests {
+  static let echo: @Sendable (DBusMessage) -> DBusMessage? = { call in
     switch call.member {
     case "Echo": call.reply(call.body)
     case "Refuse": call.failure("org.example.Error.No", "not today")
@@ -121,7 +121,7 @@ func openBells() -> Int {
     // Calls go through the same queue: once one is answered, what was said before has taken effect.
     _ = await client.call(.call(name, "/", "org.example.Test", "Echo"))
     for member in [stranger, server] {
-      var signal = BusMessage.signal("/", "org.example.Test", "Said", [.string(member.name ?? "")])
+      var signal = DBusMessage.signal("/", "org.example.Test", "Said", [.string(member.name ?? "")])
       signal.destination = client.name
       member.connection.send(signal)
     }
@@ -131,7 +131,7 @@ func openBells() -> Int {
     #expect(await until { stranger.ended != nil })
   }
 
-  static let values: [BusValue] = [
+  static let values: [DBusValue] = [
     .byte(255), .bool(true), .bool(false), .int16(.min), .uint16(.max), .int32(.min), .uint32(.max), .int64(.min), .uint64(.max),
     .double(-1.5), .string("Grüße\n"), .string(""), .path("/"), .signature("a{sv}"), .bytes([]), .bytes([0, 1, 255]),
     .array(of: "n", [.int16(1), .int16(-1)]), .array(of: "s", []), .structure([.string("a"), .structure([.byte(1)])]),
@@ -152,7 +152,7 @@ func openBells() -> Int {
     let bus = try PrivateBus()
     let (client, _, name) = try await pair(bus)
     let refused = await client.call(.call(name, "/", "org.example", "Refuse"))
-    #expect(throws: BusError.refused(name: "org.example.Error.No", text: "not today")) { try refused.get() }
+    #expect(throws: DBusError.refused(name: "org.example.Error.No", text: "not today")) { try refused.get() }
     let nobody = await client.call(.call("org.example.Nobody", "/", "org.example", "Echo"))
     guard case .failure(.refused(let error, _)) = nobody else { return #expect(Bool(false), "\(nobody)") }
     #expect(error == "org.freedesktop.DBus.Error.ServiceUnknown" || error == "org.freedesktop.DBus.Error.NameHasNoOwner")
@@ -162,17 +162,17 @@ func openBells() -> Int {
     let bus = try PrivateBus()
     let (client, _, name) = try await pair(bus)
     let silent = await client.call(.call(name, "/", "org.example", "Silence"), milliseconds: 50)
-    #expect(throws: BusError.timeout) { try silent.get() }
+    #expect(throws: DBusError.timeout) { try silent.get() }
     #expect(try await client.call(.call(name, "/", "org.example", "Echo", [.byte(1)])).get().body == [.byte(1)])
   }
 
   @Test(arguments: [
-    BusMessage.call("not a name", "/", "a.b", "C"), .call("a.b", "no/slash", "a.b", "C"), .call("a.b", "/a//b", "a.b", "C"),
+    DBusMessage.call("not a name", "/", "a.b", "C"), .call("a.b", "no/slash", "a.b", "C"), .call("a.b", "/a//b", "a.b", "C"),
     .call("a.b", "/", "nodot", "C"), .call("a.b", "/", "a.b", "1C"), .call("a.b", "/", "a.b", "C\u{0}D"),
     .call("a.b", "/", "a.b", "C", [.string("a\u{0}b")]), .call("a.b", "/", "a.b", "C", [.path("relative")]),
     .call("a.b", "/", "a.b", "C", [.array(of: "s", [.byte(1)])]), .call("a.b", "/", "a.b", "C", [.array(of: "{vs}", [])]),
-    .call("a.b", "/", "a.b", "C", [.signature("(")]), .call("a.b", "/", "a.b", "C", [.descriptor(BusDescriptor(owning: -1))]),
-  ]) func whatLibdbusWouldEndTheProcessOverIsAnError(_ message: BusMessage) async throws {
+    .call("a.b", "/", "a.b", "C", [.signature("(")]), .call("a.b", "/", "a.b", "C", [.descriptor(DBusDescriptor(owning: -1))]),
+  ]) func whatLibdbusWouldEndTheProcessOverIsAnError(_ message: DBusMessage) async throws {
     let bus = try PrivateBus()
     let (client, _, _) = try await pair(bus)
     let result = await client.call(message)
@@ -183,7 +183,7 @@ func openBells() -> Int {
   @Test func nestingBeyondReasonIsAnError() async throws {
     let bus = try PrivateBus()
     let (client, _, name) = try await pair(bus)
-    var deep = BusValue.byte(1)
+    var deep = DBusValue.byte(1)
     for _ in 0..<80 { deep = .variant(deep) }
     _ = await client.call(.call(name, "/", "org.example", "Echo", [deep]), milliseconds: 200)
     // The bus may throw out whoever sends such a thing, but nobody dies.
@@ -201,7 +201,7 @@ func openBells() -> Int {
         var ends: [CInt] = [-1, -1]
         #expect(pipe(&ends) == 0)
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-        let sent = BusDescriptor(owning: ends[1])
+        let sent = DBusDescriptor(owning: ends[1])
         let reply = try await client.call(.call(name, "/", "org.example", "Echo", [.descriptor(sent), .uint16(23)])).get()
         let received = try #require(reply.body.first?.descriptor).release()
         #expect(received >= 0 && received != ends[1] && reply.body.count == 2)
@@ -226,7 +226,9 @@ func openBells() -> Int {
   @Test func signalsComeInOrder() async throws {
     let bus = try PrivateBus()
     let (client, server, _) = try await pair(bus)
-    _ = try await client.call(.call(DBus.name, DBus.path, DBus.name, "AddMatch", [.string("type='signal',interface='org.example'")])).get()
+    _ = try await client.call(
+      .call(DBusDaemon.name, DBusDaemon.path, DBusDaemon.name, "AddMatch", [.string("type='signal',interface='org.example'")])
+    ).get()
     for number in UInt32(0)..<1000 { server.connection.send(.signal("/a", "org.example", "Tick", [.uint32(number)])) }
     let ticks = { client.messages.filter { $0.member == "Tick" } }
     #expect(await until { ticks().count == 1000 })
@@ -238,7 +240,7 @@ func openBells() -> Int {
     do {
       let bus = try PrivateBus()
       let (client, server, name) = try await pair(bus)
-      let results = Mutex([Result<BusMessage, BusError>]())
+      let results = Mutex([Result<DBusMessage, DBusError>]())
       let all = Results(results: results)
       for _ in 0..<10 {
         client.connection.call(.call(name, "/", "org.example", "Silence")) { result in all.results.withLock { $0.append(result) } }
@@ -255,8 +257,8 @@ func openBells() -> Int {
   }
 
   private final class Results: Sendable {
-    let results: Mutex<[Result<BusMessage, BusError>]>
-    init(results: consuming Mutex<[Result<BusMessage, BusError>]>) { self.results = results }
+    let results: Mutex<[Result<DBusMessage, DBusError>]>
+    init(results: consuming Mutex<[Result<DBusMessage, DBusError>]>) { self.results = results }
   }
 
   @Test(arguments: ["unix:path=/nonexistent/bus", "nonsense", "", "tcp:host=127.0.0.1,port=1"])

@@ -5,7 +5,7 @@ import Glibc
 import Synchronization
 
 /// One value of a message.
-public indirect enum BusValue: Sendable, Equatable {
+public indirect enum DBusValue: Sendable, Equatable {
   case byte(UInt8)
   case bool(Bool)
   case int16(Int16)
@@ -21,19 +21,19 @@ public indirect enum BusValue: Sendable, Equatable {
   /// `ay`.
   case bytes([UInt8])
   /// Elements of one signature; a dictionary is an array of entries.
-  case array(of: String, [BusValue])
-  case entry(BusValue, BusValue)
-  case structure([BusValue])
-  case variant(BusValue)
-  case descriptor(BusDescriptor)
+  case array(of: String, [DBusValue])
+  case entry(DBusValue, DBusValue)
+  case structure([DBusValue])
+  case variant(DBusValue)
+  case descriptor(DBusDescriptor)
 
   /// `a{sv}`, in the order of the names.
-  public static func properties(_ values: [String: BusValue]) -> BusValue {
+  public static func properties(_ values: [String: DBusValue]) -> DBusValue {
     .array(of: "{sv}", values.sorted { $0.key < $1.key }.map { .entry(.string($0.key), .variant($0.value)) })
   }
 
   /// `as`.
-  public static func strings(_ values: [String]) -> BusValue { .array(of: "s", values.map { .string($0) }) }
+  public static func strings(_ values: [String]) -> DBusValue { .array(of: "s", values.map { .string($0) }) }
 
   public var signature: String {
     switch self {
@@ -60,8 +60,8 @@ public indirect enum BusValue: Sendable, Equatable {
 }
 
 /// Typed access; variants are unwrapped.
-extension BusValue {
-  public var unwrapped: BusValue { if case .variant(let inner) = self { inner.unwrapped } else { self } }
+extension DBusValue {
+  public var unwrapped: DBusValue { if case .variant(let inner) = self { inner.unwrapped } else { self } }
 
   public var bool: Bool? { if case .bool(let value) = unwrapped { value } else { nil } }
   /// A string or an object path.
@@ -72,7 +72,7 @@ extension BusValue {
     }
   }
   public var bytes: [UInt8]? { if case .bytes(let value) = unwrapped { value } else { nil } }
-  public var descriptor: BusDescriptor? { if case .descriptor(let value) = unwrapped { value } else { nil } }
+  public var descriptor: DBusDescriptor? { if case .descriptor(let value) = unwrapped { value } else { nil } }
 
   /// An integer of any width.
   public var int: Int? {
@@ -95,9 +95,9 @@ extension BusValue {
   }
 
   /// A dictionary whose keys are strings or object paths.
-  public var dictionary: [String: BusValue]? {
+  public var dictionary: [String: DBusValue]? {
     guard case .array(_, let elements) = unwrapped else { return nil }
-    var dictionary: [String: BusValue] = [:]
+    var dictionary: [String: DBusValue] = [:]
     for element in elements {
       guard case .entry(let key, let value) = element, let name = key.string else { return nil }
       dictionary[name] = value.unwrapped
@@ -107,7 +107,7 @@ extension BusValue {
 }
 
 /// A file descriptor in a message. Closed with its last owner unless ownership was transferred.
-public final class BusDescriptor: Sendable, Equatable {
+public final class DBusDescriptor: Sendable, Equatable {
   private let number: Atomic<CInt>
 
   /// Takes ownership of the descriptor.
@@ -123,5 +123,5 @@ public final class BusDescriptor: Sendable, Equatable {
   /// The descriptor's number, valid while this object exists.
   var borrowed: CInt { number.load(ordering: .relaxed) }
 
-  public static func == (one: BusDescriptor, other: BusDescriptor) -> Bool { one === other }
+  public static func == (one: DBusDescriptor, other: DBusDescriptor) -> Bool { one === other }
 }

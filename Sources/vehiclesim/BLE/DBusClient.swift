@@ -1,18 +1,18 @@
 // A D-Bus connection that delivers its events on the event loop's thread, in order.
 
-import Bus
 import CLinux
+import DBus
 import Glibc
 import Protocols
 import Synchronization
 
-final class BusClient: EventSource {
+final class DBusClient: EventSource {
   /// The queue of events from the D-Bus thread to the event loop's thread.
   private final class Inbox: Sendable {
     enum Event: Sendable {
       case ready
-      case received(BusMessage)
-      case replied(Int, Result<BusMessage, BusError>)
+      case received(DBusMessage)
+      case replied(Int, Result<DBusMessage, DBusError>)
       case ended(String)
     }
 
@@ -35,17 +35,17 @@ final class BusClient: EventSource {
   }
 
   var isReady: () -> Void = {}
-  var received: (BusMessage) -> Void = { _ in }
+  var received: (DBusMessage) -> Void = { _ in }
   var ended: (String) -> Void = { _ in }
   private let inbox = Inbox()
-  private let connection: BusConnection
-  private var calls: [Int: (Result<BusMessage, BusError>) -> Void] = [:]
+  private let connection: DBusConnection
+  private var calls: [Int: (Result<DBusMessage, DBusError>) -> Void] = [:]
   private var lastCall = 0
 
   /// Starts to connect.
   init(to address: String) {
     let inbox = inbox
-    connection = BusConnection(to: address) { _ in
+    connection = DBusConnection(to: address) { _ in
       inbox.post(.ready)
     } received: {
       inbox.post(.received($0))
@@ -68,9 +68,9 @@ final class BusClient: EventSource {
     }
   }
 
-  func send(_ message: BusMessage) { connection.send(message) }
+  func send(_ message: DBusMessage) { connection.send(message) }
 
-  func call(_ message: BusMessage, then reply: @escaping (Result<BusMessage, BusError>) -> Void) {
+  func call(_ message: DBusMessage, then reply: @escaping (Result<DBusMessage, DBusError>) -> Void) {
     lastCall += 1
     let (number, inbox) = (lastCall, inbox)
     calls[number] = reply

@@ -14,9 +14,9 @@ struct RawMessage: ~Copyable {
 /// The maximum nesting depth of values; the specification allows 64 in total.
 private let maxDepth = 64
 
-extension BusMessage {
+extension DBusMessage {
   /// Decodes a received message, or throws what is invalid about it.
-  init(_ raw: OpaquePointer) throws(BusError) {
+  init(_ raw: OpaquePointer) throws(DBusError) {
     let kind: Kind
     switch dbus_message_get_type(raw) {
     case DBUS_MESSAGE_TYPE_METHOD_CALL: kind = .call
@@ -34,11 +34,11 @@ extension BusMessage {
     serial = dbus_message_get_serial(raw)
     replySerial = dbus_message_get_reply_serial(raw)
     var iterator = DBusMessageIter()
-    if dbus_message_iter_init(raw, &iterator) != 0 { body = try BusValue.all(&iterator, depth: 0) }
+    if dbus_message_iter_init(raw, &iterator) != 0 { body = try DBusValue.all(&iterator, depth: 0) }
   }
 
   /// Encodes the message for libdbus.
-  func raw() throws(BusError) -> RawMessage {
+  func raw() throws(DBusError) -> RawMessage {
     try check(destination, dbus_validate_bus_name, "bus name")
     try check(path, dbus_validate_path, "path")
     try check(interface, dbus_validate_interface, "interface")
@@ -71,8 +71,8 @@ extension BusMessage {
 }
 
 private func check(
-  _ name: String?, _ validate: (UnsafePointer<CChar>?, UnsafeMutablePointer<DBusError>?) -> dbus_bool_t, _ what: String
-) throws(BusError) {
+  _ name: String?, _ validate: (UnsafePointer<CChar>?, UnsafeMutablePointer<CDBus.DBusError>?) -> dbus_bool_t, _ what: String
+) throws(DBusError) {
   guard let name else { return }
   guard !name.utf8.contains(0), validate(name, nil) != 0 else { throw .unsendable("\(what) \"\(name)\"") }
 }
@@ -87,18 +87,18 @@ private func code(_ letter: Unicode.Scalar) -> CInt { CInt(letter.value) }
 
 // MARK: Reading
 
-extension BusValue {
+extension DBusValue {
   /// Reads all values from here to the end of the container.
-  fileprivate static func all(_ iterator: inout DBusMessageIter, depth: Int) throws(BusError) -> [BusValue] {
-    var values: [BusValue] = []
+  fileprivate static func all(_ iterator: inout DBusMessageIter, depth: Int) throws(DBusError) -> [DBusValue] {
+    var values: [DBusValue] = []
     while dbus_message_iter_get_arg_type(&iterator) != 0 {
-      values.append(try BusValue(&iterator, depth: depth))
+      values.append(try DBusValue(&iterator, depth: depth))
       dbus_message_iter_next(&iterator)
     }
     return values
   }
 
-  private init(_ iterator: inout DBusMessageIter, depth: Int) throws(BusError) {
+  private init(_ iterator: inout DBusMessageIter, depth: Int) throws(DBusError) {
     guard depth < maxDepth else { throw .malformed("values nested deeper than \(maxDepth)") }
     switch dbus_message_iter_get_arg_type(&iterator) {
     case byteCode: self = .byte(basic(&iterator, 0))
@@ -113,11 +113,11 @@ extension BusValue {
     case stringCode: self = .string(text(&iterator))
     case pathCode: self = .path(text(&iterator))
     case signatureCode: self = .signature(text(&iterator))
-    case descriptorCode: self = .descriptor(BusDescriptor(owning: basic(&iterator, -1)))
-    case variantCode: self = .variant(try BusValue.inner(&iterator, depth).first ?? .bytes([]))
-    case structureCode: self = .structure(try BusValue.inner(&iterator, depth))
+    case descriptorCode: self = .descriptor(DBusDescriptor(owning: basic(&iterator, -1)))
+    case variantCode: self = .variant(try DBusValue.inner(&iterator, depth).first ?? .bytes([]))
+    case structureCode: self = .structure(try DBusValue.inner(&iterator, depth))
     case entryCode:
-      let pair = try BusValue.inner(&iterator, depth)
+      let pair = try DBusValue.inner(&iterator, depth)
       guard pair.count == 2 else { throw .malformed("a dictionary entry of \(pair.count) values") }
       self = .entry(pair[0], pair[1])
     case arrayCode where dbus_message_iter_get_element_type(&iterator) == byteCode:
@@ -130,12 +130,12 @@ extension BusValue {
     case arrayCode:
       guard let signature = dbus_message_iter_get_signature(&iterator) else { throw .malformed("an array without a type") }
       defer { dbus_free(signature) }
-      self = .array(of: String(cString: signature + 1), try BusValue.inner(&iterator, depth))
+      self = .array(of: String(cString: signature + 1), try DBusValue.inner(&iterator, depth))
     case let other: throw .malformed("a value of type \(other)")
     }
   }
 
-  private static func inner(_ iterator: inout DBusMessageIter, _ depth: Int) throws(BusError) -> [BusValue] {
+  private static func inner(_ iterator: inout DBusMessageIter, _ depth: Int) throws(DBusError) -> [DBusValue] {
     var inner = DBusMessageIter()
     dbus_message_iter_recurse(&iterator, &inner)
     return try all(&inner, depth: depth + 1)
@@ -156,8 +156,8 @@ private func text(_ iterator: inout DBusMessageIter) -> String {
 
 // MARK: Writing
 
-extension BusValue {
-  fileprivate func append(to iterator: inout DBusMessageIter) throws(BusError) {
+extension DBusValue {
+  fileprivate func append(to iterator: inout DBusMessageIter) throws(DBusError) {
     switch self {
     case .byte(let value): try add(value, byteCode, &iterator)
     case .bool(let value): try add(dbus_bool_t(value ? 1 : 0), boolCode, &iterator)
@@ -181,7 +181,7 @@ extension BusValue {
       guard value.borrowed >= 0 else { throw .unsendable("a file descriptor that is already closed") }
       try add(value.borrowed, descriptorCode, &iterator)
     case .bytes(let bytes):
-      try contain(arrayCode, "y", &iterator) { (inner) throws(BusError) in
+      try contain(arrayCode, "y", &iterator) { (inner) throws(DBusError) in
         let isDone = bytes.withUnsafeBufferPointer { buffer in
           var start = buffer.baseAddress
           return buffer.isEmpty ? 1 : dbus_message_iter_append_fixed_array(&inner, byteCode, &start, CInt(buffer.count))
@@ -191,32 +191,32 @@ extension BusValue {
     case .array(let element, let values):
       guard dbus_signature_validate("a\(element)", nil) != 0 else { throw .unsendable("signature \"a\(element)\"") }
       guard let odd = values.first(where: { $0.signature != element }) else {
-        return try contain(arrayCode, element, &iterator) { (inner) throws(BusError) in
+        return try contain(arrayCode, element, &iterator) { (inner) throws(DBusError) in
           for value in values { try value.append(to: &inner) }
         }
       }
       throw .unsendable("\(odd.signature) in an array of \(element)")
     case .entry(let key, let value):
-      try contain(entryCode, nil, &iterator) { (inner) throws(BusError) in
+      try contain(entryCode, nil, &iterator) { (inner) throws(DBusError) in
         try key.append(to: &inner)
         try value.append(to: &inner)
       }
     case .structure(let members):
-      try contain(structureCode, nil, &iterator) { (inner) throws(BusError) in
+      try contain(structureCode, nil, &iterator) { (inner) throws(DBusError) in
         for member in members { try member.append(to: &inner) }
       }
     case .variant(let value):
-      try contain(variantCode, value.signature, &iterator) { (inner) throws(BusError) in try value.append(to: &inner) }
+      try contain(variantCode, value.signature, &iterator) { (inner) throws(DBusError) in try value.append(to: &inner) }
     }
   }
 }
 
-private func add(_ value: some BitwiseCopyable, _ code: CInt, _ iterator: inout DBusMessageIter) throws(BusError) {
+private func add(_ value: some BitwiseCopyable, _ code: CInt, _ iterator: inout DBusMessageIter) throws(DBusError) {
   var value = value
   guard dbus_message_iter_append_basic(&iterator, code, &value) != 0 else { throw .unsendable("no memory for a value") }
 }
 
-private func add(_ text: String, _ code: CInt, _ iterator: inout DBusMessageIter) throws(BusError) {
+private func add(_ text: String, _ code: CInt, _ iterator: inout DBusMessageIter) throws(DBusError) {
   let isDone = text.withCString { start in
     var start: UnsafePointer<CChar>? = start
     return dbus_message_iter_append_basic(&iterator, code, &start)
@@ -225,11 +225,11 @@ private func add(_ text: String, _ code: CInt, _ iterator: inout DBusMessageIter
 }
 
 private func contain(
-  _ code: CInt, _ signature: String?, _ iterator: inout DBusMessageIter, _ fill: (inout DBusMessageIter) throws(BusError) -> Void
-) throws(BusError) {
+  _ code: CInt, _ signature: String?, _ iterator: inout DBusMessageIter, _ fill: (inout DBusMessageIter) throws(DBusError) -> Void
+) throws(DBusError) {
   var inner = DBusMessageIter()
   guard dbus_message_iter_open_container(&iterator, code, signature, &inner) != 0 else { throw .unsendable("no memory for a container") }
-  do throws(BusError) {
+  do throws(DBusError) {
     try fill(&inner)
   } catch {
     dbus_message_iter_abandon_container(&iterator, &inner)
