@@ -17,7 +17,7 @@ public struct AutoTTCar: Machine {
   public let schema = Schema()
   let dialect: Dialect
   let flaws: Set<CarFlaw>
-  let faults: [CarFault]
+  var faults: FaultSet<CarFault.Kind>
   let modes: [CarMode]
   let isInstant: Bool
   var noise: Noise
@@ -34,7 +34,6 @@ public struct AutoTTCar: Machine {
   var pictureWasFetched = false
   var owesStarted = false
   var reads = 0
-  var triggered: Set<Int> = []
   var hasLagged = false
 
   // Sending.
@@ -70,10 +69,10 @@ public struct AutoTTCar: Machine {
     self.dialect = dialect
     // The documentation does not mention end of file, so the documented car ignores it too.
     flaws = (dialect == .asBuilt ? Set(CarFlaw.allCases) : [.ignoresClose]).subtracting(without)
-    self.faults = faults
+    self.faults = FaultSet(faults)
     self.isInstant = isInstant
     let ordinary = dialect == .asBuilt ? CarMode.asBuilt : CarMode.documented
-    modes = faults.contains { $0.kind == .longModes } ? CarMode.long(ordinary) : ordinary
+    modes = self.faults.contains(.longModes) ? CarMode.long(ordinary) : ordinary
     noise = Noise(seed: seed)
     receiver = CarReceiver(reassembles: !flaws.contains(.reassembly))
   }
@@ -132,5 +131,5 @@ public struct AutoTTCar: Machine {
     serveFeeds(at: now, &effects)
   }
 
-  func hasFault(_ kind: CarFault.Kind) -> Bool { faults.contains { $0.kind == kind } }
+  func hasFault(_ kind: CarFault.Kind) -> Bool { faults.contains(kind) }
 }

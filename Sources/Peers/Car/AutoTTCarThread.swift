@@ -47,17 +47,10 @@ extension AutoTTCar {
       return false
     }
     reads += 1
-    for (index, fault) in faults.enumerated() where fault.kind == .lag {
-      switch fault.moment {
-      case .every(let count): guard reads % count == 0 else { continue }
-      case .after(let time): guard now - connectedAt >= time, triggered.insert(index).inserted else { continue }
-      case .always: break
-      }
-      hasLagged = true
-      restsUntil = now + (fault.time ?? .second / 2)
-      return true
-    }
-    return false
+    guard let fault = faults.active(.lag, item: reads, after: now - connectedAt) else { return false }
+    hasLagged = true
+    restsUntil = now + (fault.time ?? .second / 2)
+    return true
   }
 
   private mutating func execute(_ frame: ReceivedFrame, at now: Instant, _ effects: inout Effects) {

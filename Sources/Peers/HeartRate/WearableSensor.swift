@@ -12,19 +12,18 @@ public struct WearableSensor: Machine {
 
   public let schema = Schema()
   private let model: Model
-  private let faults: [SensorFault]
+  private var faults: FaultSet<SensorFault.Kind>
   private let origin: Instant
   private var noise: Noise
   private var next: Instant?
   private var messages = 0
-  private var triggered: Set<Int> = []
   private var silentUntil: Instant = .min
 
   private static let period: Nanoseconds = .second
 
   /// Creates a sensor whose run starts at `origin`. `seed` determines the heart rate and random faults.
   public init(_ model: Model, origin: Instant = 0, faults: [SensorFault] = [], seed: UInt64 = 1) {
-    (self.model, self.origin, self.faults) = (model, origin, faults)
+    (self.model, self.origin, self.faults) = (model, origin, FaultSet(faults))
     noise = Noise(seed: seed)
   }
 
@@ -100,13 +99,6 @@ public struct WearableSensor: Machine {
 
   /// The fault of this kind that affects the current message, if any.
   private mutating func activeFault(_ kind: SensorFault.Kind, at now: Instant) -> SensorFault? {
-    for (index, fault) in faults.enumerated() where fault.kind == kind {
-      switch fault.moment {
-      case .always: return fault
-      case .every(let count): if messages % count == 0 { return fault }
-      case .after(let time): if now - origin >= time, triggered.insert(index).inserted { return fault }
-      }
-    }
-    return nil
+    faults.active(kind, item: messages, after: now - origin)
   }
 }

@@ -14,7 +14,7 @@ public struct ArduinoBoard: Machine {
 
   public let schema = Schema()
   let dialect: Dialect
-  let faults: [BoardFault]
+  private var faults: FaultSet<BoardFault.Kind>
   /// Whether all delays are 0.
   let isInstant: Bool
   /// The text that switches the buzzer of a documented board on.
@@ -38,7 +38,6 @@ public struct ArduinoBoard: Machine {
   /// When a documented board repeats its message.
   private var repeats: Instant?
   private var messages = 0
-  private var triggered: Set<Int> = []
   private var silentUntil: Instant = .min
   private var heldBack: [UInt8] = []
   private var isUp = false
@@ -65,7 +64,7 @@ public struct ArduinoBoard: Machine {
     self.origin = origin
     self.isInstant = isInstant
     self.buzzerOn = Array(String(buzzerOn).utf8)
-    self.faults = faults
+    self.faults = FaultSet(faults)
     noise = Noise(seed: seed)
     bootedAt = origin
     loopBegan = origin
@@ -197,17 +196,10 @@ public struct ArduinoBoard: Machine {
     sendQueue.add(Array(bytes[cut...]), at: printed + 15 * .millisecond)
   }
 
-  private func hasFault(_ kind: BoardFault.Kind) -> Bool { faults.contains { $0.kind == kind } }
+  private func hasFault(_ kind: BoardFault.Kind) -> Bool { faults.contains(kind) }
 
   /// The fault of this kind that affects the current message, if any.
   private mutating func activeFault(_ kind: BoardFault.Kind, at now: Instant) -> BoardFault? {
-    for (index, fault) in faults.enumerated() where fault.kind == kind {
-      switch fault.moment {
-      case .always: return fault
-      case .every(let count): if messages % count == 0 { return fault }
-      case .after(let time): if now - origin >= time, triggered.insert(index).inserted { return fault }
-      }
-    }
-    return nil
+    faults.active(kind, item: messages, after: now - origin)
   }
 }

@@ -41,11 +41,10 @@ public struct ESP32Mirror: Machine {
   /// Descriptions of the crashes so far.
   public private(set) var crashes: [String] = []
   private let receiver: ESP32Receiver
-  private let faults: [MirrorFault]
+  private var faults: FaultSet<MirrorFault.Kind>
   private let origin: Instant
   private var isConnected = false
   private var writes = 0
-  private var triggered: Set<Int> = []
   /// When the main loop checks the fields next.
   private var nextCheck: Instant?
   private var reader = MirrorReader()
@@ -58,7 +57,7 @@ public struct ESP32Mirror: Machine {
   /// Creates a mirror that is switched on at `origin`.
   public init(_ firmware: MirrorFirmware, origin: Instant = 0, faults: [MirrorFault] = []) {
     receiver = ESP32Receiver(firmware)
-    (self.origin, self.faults) = (origin, faults)
+    (self.origin, self.faults) = (origin, FaultSet(faults))
   }
 
   public var nextWake: Instant? { [nextCheck, reader.nextWake].compactMap(\.self).min() }
@@ -91,13 +90,7 @@ public struct ESP32Mirror: Machine {
   private mutating func written(_ bytes: [UInt8], at now: Instant, _ effects: inout Effects) {
     writes += 1
     handle(receiver.receive(bytes), at: now, &effects)
-    for (index, fault) in faults.enumerated() where fault.kind == .reboot {
-      switch fault.moment {
-      case .every(let count) where writes % count == 0: reboot(&effects)
-      case .after(let time) where now - origin >= time && triggered.insert(index).inserted: reboot(&effects)
-      default: break
-      }
-    }
+    if faults.active(.reboot, item: writes, after: now - origin) != nil { reboot(&effects) }
   }
 
   private mutating func handle(_ outcome: ESP32Receiver.Outcome, at now: Instant, _ effects: inout Effects) {
@@ -131,7 +124,7 @@ public struct ESP32Mirror: Machine {
 
   /// Schedules the next pass of the 1 s loop while the data line is to be raised.
   private mutating func raise(at now: Instant) {
-    guard isRaised, nextCheck == nil, !faults.contains(where: { $0.kind == .noDisplay }) else { return }
+    guard isRaised, nextCheck == nil, !faults.contains(.noDisplay) else { return }
     nextCheck = origin + ((now - origin) / Self.pass + 1) * Self.pass
   }
 
