@@ -27,6 +27,9 @@ extension Reference {
     return first
   }
 
+  func property(of client: Client) throws(Failure) -> (device: String, Contract.Property) { try property(in: try schemas(client)) }
+  func action(of client: Client) throws(Failure) -> (device: String, Contract.Action) { try action(in: try schemas(client)) }
+
   /// The device and its action.
   func action(in schemas: [Contract.Schema]) throws(Failure) -> (device: String, Contract.Action) {
     let found = schemas.compactMap { schema in schema.actions.first { $0.name == name }.map { (schema.device, $0) } }

@@ -27,7 +27,7 @@ struct DoCommand: Subcommand {
   func perform(_ output: Output) throws {
     let reference = try Reference(reference)
     let client = try common.connect(output)
-    let (device, action) = try reference.action(in: try reference.schemas(client))
+    let (device, action) = try reference.action(of: client)
     client.secrets = Set(action.arguments.filter(\.secret).map(\.name))
     let values = try Self.values(try Arguments.positional(arguments), for: action, hold: hold) { name throws(Failure) in
       try Prompt.secret("\(name): ")

@@ -20,8 +20,7 @@ struct MonitorsCommand: Subcommand {
 
   func perform(_ output: Output) throws {
     let client = try common.connect(output)
-    let reference = Reference(device: device, name: Monitors.reading)
-    let device = try reference.action(in: try reference.schemas(client)).device
+    let device = try Reference(device: device, name: Monitors.reading).action(of: client).device
     let parameters = Contract.Call.Parameters(device: device, action: Monitors.reading, arguments: nil)
     let monitors = Monitors(TroubleReport(try client.follow(parameters, within: common.replyTimeout, output)))
     guard output.json else { return output.lines(monitors.lines(width: Output.width, paint: output.paint)) }

@@ -16,8 +16,7 @@ struct OpenCommand: Subcommand {
 
   func perform(_ output: Output) throws {
     let client = try common.connect(output)
-    let reference = Reference(device: device, name: Self.page)
-    let found = try reference.property(in: try reference.schemas(client)).device
+    let found = try Reference(device: device, name: Self.page).property(of: client).device
     let page = try Reference(device: found, name: Self.page).text(client)
     if output.json {
       output.json(["device": .string(found), "webPage": .string(page)])

@@ -22,7 +22,7 @@ struct SetCommand: Subcommand {
     let reference = try Reference(reference)
     let value = try Self.one(try Arguments.positional(values))
     let client = try common.connect(output)
-    let (device, property) = try reference.property(in: try reference.schemas(client))
+    let (device, property) = try reference.property(of: client)
     let parameters = Contract.Set.Parameters(
       device: device, property: property.name, value: try Self.value(value, for: property, of: device, units))
     let reading = try FirstUse(device: device, client: client, output: output).run {
