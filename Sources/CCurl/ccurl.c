@@ -5,7 +5,7 @@
 
 // The libcurl functions in use, with their types from the header.
 #define FUNCTIONS(F)                                                                                                                 \
-  F(global_init) F(version_info) F(multi_init) F(multi_cleanup) F(multi_setopt) F(multi_add_handle) F(multi_remove_handle)          \
+  F(global_init) F(version_info) F(multi_init) F(multi_cleanup) F(multi_add_handle) F(multi_remove_handle)                          \
   F(multi_perform) F(multi_poll) F(multi_wakeup) F(multi_info_read) F(easy_init) F(easy_cleanup) F(easy_setopt) F(easy_getinfo)      \
   F(easy_strerror) F(slist_append) F(slist_free_all)
 
@@ -49,7 +49,6 @@ const char *ccurl_load(void) {
 
 CURLM *ccurl_multi(void) { return curl.multi_init(); }
 void ccurl_multi_end(CURLM *multi) { curl.multi_cleanup(multi); }
-CURLMcode ccurl_multi_limit(CURLM *multi, CURLMoption option, long value) { return curl.multi_setopt(multi, option, value); }
 CURLMcode ccurl_add(CURLM *multi, CURL *easy) { return curl.multi_add_handle(multi, easy); }
 CURLMcode ccurl_remove(CURLM *multi, CURL *easy) { return curl.multi_remove_handle(multi, easy); }
 CURLMcode ccurl_perform(CURLM *multi, int *running) { return curl.multi_perform(multi, running); }

@@ -12,7 +12,6 @@ const char *ccurl_load(void);
 
 CURLM *ccurl_multi(void);
 void ccurl_multi_end(CURLM *multi);
-CURLMcode ccurl_multi_limit(CURLM *multi, CURLMoption option, long value);
 CURLMcode ccurl_add(CURLM *multi, CURL *easy);
 CURLMcode ccurl_remove(CURLM *multi, CURL *easy);
 CURLMcode ccurl_perform(CURLM *multi, int *running);
