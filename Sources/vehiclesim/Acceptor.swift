@@ -1,4 +1,5 @@
-// A listening socket that accepts clients only while its owner allows it; other clients wait in the kernel's backlog.
+// A listening socket that accepts clients only while its owner allows it; other clients wait in the kernel's backlog. Without free
+// file descriptors it pauses.
 
 import Glibc
 import Protocols
@@ -15,12 +16,12 @@ final class Acceptor: EventSource {
   override func woken(at now: Instant) { wake = nil }
 
   override func ready(_ events: Int16, at now: Instant) {
-    guard isOpen() else { return }
-    guard let client = TCPPort.accept(file) else {
-      // Out of file descriptors, for example.
-      if errno != EAGAIN { wake = now + 100 * .millisecond }
-      return
+    while isOpen() {
+      guard let client = TCPPort.accept(file) else {
+        if errno != EAGAIN { wake = now + 100 * .millisecond }
+        return
+      }
+      came(client)
     }
-    came(client)
   }
 }

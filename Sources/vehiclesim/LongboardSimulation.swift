@@ -40,7 +40,7 @@ struct LongboardSimulation: Simulation {
   /// The Arduino keeps running when the connection to its module ends.
   static var traits: PeripheralTraits { PeripheralTraits(outlivesConnections: true) }
 
-  func machine(number: UInt64, start: Instant) -> any Machine {
+  func machine(number: UInt64, start: Instant) -> ArduinoBoard {
     ArduinoBoard(dialect, origin: start, isInstant: instant, buzzerOn: buzzerOn, faults: fault, seed: options.seed &+ number)
   }
 }

@@ -53,7 +53,7 @@ struct MirrorSimulation: Simulation {
     _ = try firmware()
   }
 
-  func machine(number: UInt64, start: Instant) -> any Machine {
+  func machine(number: UInt64, start: Instant) -> ESP32Mirror {
     // `validate` has read and checked both files.
     ESP32Mirror((try? firmware()) ?? .plain, origin: start, faults: fault)
   }

@@ -57,7 +57,7 @@ struct OBDSimulation: Simulation {
     if let baud, !(300...10_000_000).contains(baud) { throw ValidationError("--baud \(baud) is out of range: choose 300 to 10000000") }
   }
 
-  func machine(number: UInt64, start: Instant) -> any Machine {
+  func machine(number: UInt64, start: Instant) -> ELM327Adapter {
     ELM327Adapter(
       car: car.car(Ignition(origin: start, key)), name: options.name, personality: chip, timing: instant ? .instant : .real, baud: baud,
       faults: fault, seed: options.seed &+ number, connections: Int(clamping: number))

@@ -6,25 +6,21 @@ import CLinux
 import Glibc
 import Protocols
 
-final class Pty: EventSource {
-  private let loop: EventLoop
-  private let log: ActivityLog
+final class Pty<Peer: Machine>: MachineHost<Peer> {
   private let symlink: String?
   private var path = ""
   private var slave: Int32 = -1
   private var watch: Int32 = -1
-  private var connection: PeerConnection?
   /// inotify may merge two simultaneous opens into one event, so received bytes also prove that there is a client.
   private var clients = 0
 
   /// Creates the terminal and the symbolic link to it, and announces it.
-  init(machine: any Machine, symlink: String?, loop: EventLoop, log: ActivityLog) throws {
-    self.loop = loop
-    self.log = log
+  init(_ machine: Peer, symlink: String?, loop: EventLoop, log: ActivityLog) throws {
     self.symlink = symlink
-    super.init()
+    super.init(machine, name: "", loop: loop, log: log)
     loop.add(self)
-    try openPort(machine, isNew: true)
+    start()
+    try openPort()
   }
 
   override var descriptor: Int32 { watch }
@@ -41,7 +37,7 @@ final class Pty: EventSource {
       if mask & UInt32(IN_CLOSE) != 0 { clients = max(0, clients - 1) }
       if mask & UInt32(IN_CLOSE) != 0 || clients == 1 { resetPort(at: now, closed: mask & UInt32(IN_CLOSE) != 0) }
     }
-    connection?.hasNoReader = clients == 0
+    connections[.main]?.hasNoReader = clients == 0
   }
 
   /// Resets the terminal as the kernel resets a real port between two clients.
@@ -50,12 +46,12 @@ final class Pty: EventSource {
     guard clients == 0 || !closed else { return }
     if closed { clinux_serial_raw(slave, Pty.baud) }
     tcflush(slave, TCIFLUSH)
-    connection?.forget(at: now)
+    connections[.main]?.forget(at: now)
   }
 
-  private static let baud: UInt32 = 115_200
+  private static var baud: UInt32 { 115_200 }
 
-  private func openPort(_ machine: any Machine, isNew: Bool) throws {
+  private func openPort() throws {
     var master: Int32 = -1
     guard openpty(&master, &slave, nil, nil, nil) == 0 else { throw SimulatorError("cannot create a pseudo-terminal", errno: errno) }
     for file in [master, slave] { _ = fcntl(file, F_SETFD, FD_CLOEXEC) }
@@ -64,25 +60,26 @@ final class Pty: EventSource {
     var name = [CChar](repeating: 0, count: 128)
     guard ttyname_r(slave, &name, name.count) == 0 else { throw SimulatorError("cannot name the pseudo-terminal", errno: errno) }
     path = name.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } ?? "" }
+    self.name = path
     clients = 0
     watch = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
     let isWatched = inotify_add_watch(watch, path, UInt32(IN_OPEN | IN_CLOSE)) >= 0
     try link()
-    let connection = PeerConnection(master, machine: machine, isNew: isNew, name: path, log: log)
-    connection.hasNoReader = isWatched
-    connection.linkReset = { [unowned self] in replacePort() }
-    self.connection = connection
-    loop.add(connection)
+    open(master, name: path).hasNoReader = isWatched
     log.announce(Endpoint.url(path: symlink ?? path))
   }
 
-  /// Opens a new terminal after the machine has reset its link.
-  private func replacePort() {
-    guard let machine = connection?.machine else { return }
-    close(slave)
-    close(watch)
+  override func reads(_ connection: Connection) -> Bool { connection.sending == nil }
+
+  /// Opens a new terminal when the machine resets its link; the machine keeps its state.
+  override func perform(_ effect: Effect, at now: Instant) {
+    guard case .resetLink = effect else { return super.perform(effect, at: now) }
+    close(.main)
+    give(.linkChanged(.main, .down("closed")), at: now)
+    Glibc.close(slave)
+    Glibc.close(watch)
     do {
-      try openPort(machine, isNew: false)
+      try openPort()
     } catch {
       Console.writeError("\(error)")
       exit(1)

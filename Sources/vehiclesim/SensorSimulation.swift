@@ -52,7 +52,7 @@ extension SensorSimulation {
     guard case .ble = options.on else { throw ValidationError("the sensor needs a Bluetooth endpoint: write --on ble:BUSADDRESS") }
   }
 
-  func machine(number: UInt64, start: Instant) -> any Machine {
+  func machine(number: UInt64, start: Instant) -> WearableSensor {
     WearableSensor(Self.model, origin: start, faults: fault, seed: options.seed &+ number)
   }
 }

@@ -9,9 +9,10 @@ typealias Option = ArgumentParser.Option
 
 /// A subcommand that simulates one kind of peer. It creates one machine per client.
 protocol Simulation: ParsableCommand {
+  associatedtype Peer: Machine
   var options: PeerOptions { get }
   /// Creates the machine for client `number`, counted from 0. `start` is the start of the program.
-  func machine(number: UInt64, start: Instant) -> any Machine
+  func machine(number: UInt64, start: Instant) -> Peer
   /// The GATT profiles of the peer.
   static var gatt: GATTRole { get }
   /// The BLE name, unless `--name` is given.
@@ -33,16 +34,16 @@ extension Simulation {
     let log = ActivityLog(options)
     switch options.on {
     case .pty:
-      let port = try Pty(machine: machine(number: 0, start: start), symlink: options.symlink, loop: loop, log: log)
+      let port = try Pty(machine(number: 0, start: start), symlink: options.symlink, loop: loop, log: log)
       defer { port.removeSymlink() }
       try loop.run()
     case .tcp(let host, let port):
       var number: UInt64 = 0
-      let listener = try PeerServer(host: host, port: port, loop: loop, log: log) {
+      let link = try PeerServer.listen(host: host, port: port, loop: loop, log: log) {
         defer { number += 1 }
         return self.machine(number: number, start: start)
       }
-      log.announce(listener.url)
+      log.announce(link)
       try loop.run()
     case .ble(let bus):
       var number: UInt64 = 0

@@ -34,7 +34,7 @@ struct VESCSimulation: Simulation {
   static var gatt: GATTRole { GATTRole(profiles: [.nordicUART], names: ["VESC"], isStream: true) }
   static var usualName: String { "VESC BLE UART" }
 
-  func machine(number: UInt64, start: Instant) -> any Machine {
+  func machine(number: UInt64, start: Instant) -> VESC {
     VESC(firmware, timing: instant ? .instant : .real, faults: fault, seed: options.seed &+ number, origin: start)
   }
 }

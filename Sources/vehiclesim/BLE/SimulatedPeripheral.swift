@@ -11,9 +11,7 @@ final class SimulatedPeripheral {
   private unowned let host: MockBlueZ
   private let path: String
   private let makeMachine: () -> any Machine
-  private var machine: (any Machine)?
-  private var effects = Effects()
-  private var timer: Timer?
+  private var machine: (any PeripheralMachine)?
   private var connecting: DBusMessage?
   private var isConnected = false
   /// The number of GATT tables so far; it makes their paths unique.
@@ -26,13 +24,6 @@ final class SimulatedPeripheral {
   private var isNotifying = false
   private var notifySocket: PacketSocket?
   private var writeSocket: PacketSocket?
-
-  /// The timer of the machine.
-  private final class Timer: EventSource {
-    private let fire: (Instant) -> Void
-    init(_ fire: @escaping (Instant) -> Void) { self.fire = fire }
-    override func woken(at now: Instant) { fire(now) }
-  }
 
   init(_ settings: PeripheralSettings, of host: MockBlueZ, machine: @escaping () -> any Machine) {
     self.settings = settings
@@ -118,23 +109,17 @@ final class SimulatedPeripheral {
       add(writePath, write, settings.writeFlags + (settings.traits.firstValue == nil ? [] : ["read"]), service)
     }
     host.tree.set(path, MockBlueZ.deviceInterface, "ServicesResolved", .bool(true))
-    let timer = begin()
-    feed(.linkChanged(.main, .up(maximumSend: settings.mtu - 3)), at: SimulatorClock.now)
+    let machine = machine ?? begin(makeMachine())
+    machine.give(.linkChanged(.main, .up(maximumSend: settings.mtu - 3)), at: SimulatorClock.now)
     host.log.write(settings.name, "up")
-    if settings.faults.contains(.churn) { churn(timer) }
+    if settings.faults.contains(.churn) { churn(machine) }
   }
 
-  /// Creates the machine of this connection and its timer, unless the machine outlives connections.
-  private func begin() -> Timer {
-    if machine != nil, let timer { return timer }
-    var machine = makeMachine()
-    effects.removeAll()
-    machine.handle(.started(restored: [:], wall: WallTime(microseconds: 0)), at: SimulatorClock.now, &effects)
-    self.machine = machine
-    let timer = Timer { [weak self] in self?.feed(.wake, at: $0) }
-    self.timer = timer
-    host.loop.add(timer)
-    return timer
+  /// Starts the machine of this connection.
+  private func begin(_ machine: some Machine) -> any PeripheralMachine {
+    let started = PeripheralHost(machine, of: self, name: settings.name, loop: host.loop, log: host.log)
+    self.machine = started
+    return started
   }
 
   private func add(_ path: String, _ uuid: GATTUUID, _ flags: [String], _ service: String) {
@@ -164,10 +149,10 @@ final class SimulatedPeripheral {
 
   private func endTable() {
     if settings.traits.outlivesConnections {
-      feed(.linkChanged(.main, .down("disconnected")), at: SimulatorClock.now)
+      machine?.give(.linkChanged(.main, .down("disconnected")), at: SimulatorClock.now)
     } else {
+      machine?.isClosed = true
       machine = nil
-      timer?.isClosed = true
     }
     isNotifying = false
     notifySocket?.close()
@@ -176,11 +161,11 @@ final class SimulatedPeripheral {
     host.tree.remove("\(path)/service\(tables)")
   }
 
-  private func churn(_ timer: Timer) {
-    guard !timer.isClosed else { return }
+  private func churn(_ machine: any PeripheralMachine) {
+    guard !machine.isClosed else { return }
     for value in 0..<10 { host.tree.set(path, MockBlueZ.deviceInterface, "ManufacturerData", .bytes([UInt8(value)])) }
     host.tree.set(path, MockBlueZ.deviceInterface, "RSSI", .int16(-50))
-    host.after(20 * .millisecond) { [self] in churn(timer) }
+    host.after(20 * .millisecond) { [self] in churn(machine) }
   }
 
   // MARK: The characteristics
@@ -243,13 +228,13 @@ final class SimulatedPeripheral {
   }
 
   private func written(_ bytes: [UInt8]) {
-    host.log.write(settings.name, "< \(PeerConnection.readable(bytes))")
+    host.log.write(settings.name, "< \(Readable.text(bytes))")
     value = bytes
-    feed(.received(.main, bytes), at: SimulatorClock.now)
+    machine?.give(.received(.main, bytes), at: SimulatorClock.now)
   }
 
   private func notify(_ bytes: [UInt8]) {
-    host.log.write(settings.name, "> \(PeerConnection.readable(bytes))")
+    host.log.write(settings.name, "> \(Readable.text(bytes))")
     if let notifySocket {
       notifySocket.send(bytes)
     } else if isNotifying {
@@ -259,36 +244,24 @@ final class SimulatedPeripheral {
 
   // MARK: The machine
 
-  /// Feeds inputs to the machine until it has nothing more to send immediately.
-  private func feed(_ input: Input, at now: Instant) {
-    var inputs = [input]
-    while !inputs.isEmpty, machine != nil {
-      effects.removeAll()
-      machine?.handle(inputs.removeFirst(), at: now, &effects)
-      for effect in effects.list {
-        switch effect {
-        case .send(_, let bytes, let id, _):
-          var rest = bytes[...]
-          while !rest.isEmpty {
-            send(Array(rest.prefix(settings.mtu - 3)))
-            rest = rest.dropFirst(settings.mtu - 3)
-          }
-          if let id { inputs.append(.sent(id, failure: nil)) }
-        case .resetLink: host.after(0) { [self] in drop() }
-        case .event(_, let text): host.log.write(settings.name, text)
-        default: break
-        }
-      }
+  /// Sends bytes as notifications of the negotiated size.
+  fileprivate func transmit(_ bytes: [UInt8]) {
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      send(Array(rest.prefix(settings.mtu - 3)))
+      rest = rest.dropFirst(settings.mtu - 3)
     }
-    timer?.wake = machine?.nextWake
   }
+
+  /// Drops the connection once the machine has handled its input.
+  fileprivate func dropLater() { host.after(0) { [self] in drop() } }
 
   private func send(_ bytes: [UInt8]) {
     notifications += 1
     for fault in settings.faults {
       switch fault {
       case .empty(let count) where notifications % count == 0: notify([])
-      case .drop(let count) where notifications % count == 0: host.after(0) { [self] in drop() }
+      case .drop(let count) where notifications % count == 0: dropLater()
       case .serviceChange(let count) where notifications == count:
         host.after(0) { [self] in
           guard isConnected else { return }
@@ -300,5 +273,31 @@ final class SimulatedPeripheral {
       }
     }
     notify(bytes)
+  }
+}
+
+private protocol PeripheralMachine: EventSource {
+  func give(_ input: Input, at now: Instant)
+}
+
+/// The machine of a connection; its sends are notifications.
+private final class PeripheralHost<Peer: Machine>: MachineHost<Peer>, PeripheralMachine {
+  private unowned let peripheral: SimulatedPeripheral
+
+  init(_ machine: Peer, of peripheral: SimulatedPeripheral, name: String, loop: EventLoop, log: ActivityLog) {
+    self.peripheral = peripheral
+    super.init(machine, name: name, loop: loop, log: log)
+    loop.add(self)
+    start()
+  }
+
+  override func perform(_ effect: Effect, at now: Instant) {
+    switch effect {
+    case .send(_, let bytes, let id, _):
+      peripheral.transmit(bytes)
+      if let id { give(.sent(id, failure: nil), at: now) }
+    case .resetLink: peripheral.dropLater()
+    default: super.perform(effect, at: now)
+    }
   }
 }

@@ -7,21 +7,14 @@ import Peers
 import Protocols
 
 /// The simulated car with its clients and timers.
-final class CarServer: EventSource {
+final class CarServer: MachineHost<AutoTTCar> {
   private(set) var url = ""
   private let host: String
   private let restart: Nanoseconds
-  private let loop: EventLoop
-  private let log: ActivityLog
   private let build: () -> AutoTTCar
-  private var car: AutoTTCar
   private var port: UInt16 = 0
   private let acceptor = Acceptor()
   private let video = Acceptor()
-  private var lines: [LinkName: CarConnection] = [:]
-  private var effects = Effects()
-  private var inputs: [Input] = []
-  private var isFeeding = false
   private var clients = 0
   private var watchers = 0
   /// When the next program starts to listen.
@@ -29,19 +22,18 @@ final class CarServer: EventSource {
 
   /// Opens both ports. `build` creates the car of each program.
   init(host: String, port: UInt16, restart: Nanoseconds, loop: EventLoop, log: ActivityLog, build: @escaping () -> AutoTTCar) throws {
-    (self.host, self.restart, self.loop, self.log, self.build) = (host, restart, loop, log, build)
-    car = build()
-    super.init()
+    (self.host, self.restart, self.build) = (host, restart, build)
+    super.init(build(), name: "car", loop: loop, log: log)
     try takePorts(port)
     url = Endpoint.url(host: host, port: self.port)
-    acceptor.isOpen = { [unowned self] in car.isWaiting }
+    acceptor.isOpen = { [unowned self] in machine.isWaiting }
     acceptor.came = { [unowned self] client in
       clients += 1
-      open(client, .main, "client \(clients)")
+      open(client, name: "client \(clients)")
     }
     video.came = { [unowned self] client in
       watchers += 1
-      open(client, LinkName(stringLiteral: "video-\(watchers)"), "video \(watchers)")
+      open(client, LinkName(stringLiteral: "video-\(watchers)"), name: "video \(watchers)")
     }
     loop.add(self)
     loop.add(acceptor)
@@ -59,65 +51,47 @@ final class CarServer: EventSource {
         video.file = try TCPPort.listen(host: host, port: port + 1, queue: 64)
         return
       } catch {
-        close(acceptor.file)
+        Glibc.close(acceptor.file)
         if wanted != 0 || attempt == 64 { throw error }
       }
     }
   }
 
-  override func woken(at now: Instant) {
+  override func fire(at now: Instant) {
     if let at = restartsAt, now >= at { startProgram(at: now) }
-    give(.wake, at: now)
+    super.fire(at: now)
   }
 
-  private func open(_ client: Int32, _ link: LinkName, _ who: String) {
-    let line = CarConnection(client, link: link, name: who, server: self, log: log)
-    lines[link] = line
-    loop.add(line)
-    log.write(who, "up")
-    give(.linkChanged(link, .up(maximumSend: nil)), at: SimulatorClock.now)
+  override func settled() { wake = [machine.nextWake, restartsAt].compactMap(\.self).min() }
+
+  override func perform(_ effect: Effect, at now: Instant) {
+    guard case .resetLink(let link, let reason) = effect else { return super.perform(effect, at: now) }
+    reset(link, reason, at: now)
   }
 
-  /// Reports the close to the car. Only video connections are closed: the car keeps its own socket open.
-  func clientClosed(_ link: LinkName, at now: Instant) {
-    give(.linkChanged(link, .down("closed")), at: now)
-    if link != .main { lines.removeValue(forKey: link)?.close() }
+  /// The receive buffer of the car may be full.
+  override func reads(_ connection: Connection) -> Bool { connection.link != .main || machine.hasRoom }
+
+  /// Reports the end to the car, which as built ignores it and keeps its own socket open. Only video connections are closed.
+  override func ended(_ connection: Connection, at now: Instant) {
+    log.write(connection.name, "closed by the client")
+    give(.linkChanged(connection.link, .down("closed")), at: now)
+    if connection.link != .main { close(connection.link) }
   }
 
-  /// Whether the car reads from this client: its receive buffer has space.
-  func reads(_ link: LinkName) -> Bool { link != .main || car.hasRoom }
-
-  /// Feeds an input to the car, and performs its effects.
-  func give(_ input: Input, at now: Instant) {
-    inputs.append(input)
-    guard !isFeeding else { return }
-    isFeeding = true
-    defer { isFeeding = false }
-    while !inputs.isEmpty {
-      effects.removeAll()
-      car.handle(inputs.removeFirst(), at: now, &effects)
-      for effect in effects.list {
-        switch effect {
-        case .send(let link, let bytes, let id?, _):
-          if let line = lines[link] { line.write(bytes, id) } else { inputs.append(.sent(id, failure: "not connected")) }
-        case .event(_, let text): log.write("car", text)
-        case .resetLink(let link, let reason): reset(link, reason, at: now)
-        default: break
-        }
-      }
-    }
-    wake = [car.nextWake, restartsAt].compactMap(\.self).min()
+  /// Frames and pictures are long.
+  override func shown(_ bytes: [UInt8], most: Int) -> String {
+    bytes.count > 1024 ? "\(bytes.count) bytes" : super.shown(bytes, most: most)
   }
 
   private func reset(_ link: LinkName, _ reason: String, at now: Instant) {
-    lines.removeValue(forKey: link)?.close()
-    guard link == .main, car.hasEnded else { return }
-    log.write("car", reason)
-    for line in lines.values { line.close() }
-    lines = [:]
-    close(acceptor.file)
+    close(link)
+    guard link == .main, machine.hasEnded else { return }
+    log.write(name, reason)
+    for link in connections.keys { close(link) }
+    Glibc.close(acceptor.file)
     acceptor.file = -1
-    restartsAt = car.isOff ? nil : now + restart
+    restartsAt = machine.isOff ? nil : now + restart
   }
 
   /// Starts a new program. While another process uses the port, it retries every second.
@@ -125,12 +99,12 @@ final class CarServer: EventSource {
     do {
       acceptor.file = try TCPPort.listen(host: host, port: port, queue: 1)
     } catch {
-      log.write("car", "\(error)")
+      log.write(name, "\(error)")
       restartsAt = now + .second
       return
     }
     restartsAt = nil
-    car = build()
-    log.write("car", "a new program listens")
+    machine = build()
+    log.write(name, "a new program listens")
   }
 }

@@ -123,8 +123,8 @@ struct ToySimulation: ParsableCommand {
     let log = ActivityLog(quiet: quiet, verbose: verbose, name: name)
     let (endpoint, endpoints) = try endpoints()
     let folder = try card.map { try CardFolder($0) }
-    let client = try PeerClient(
-      TriviaToy(settings(endpoints)), name: "toy", reaches: [endpoints.phone, endpoints.server], card: folder, loop: loop, log: log)
+    let client = try ToyClient(
+      TriviaToy(settings(endpoints)), reaches: [endpoints.phone, endpoints.server], card: folder, loop: loop, log: log)
     log.announce(endpoint)
     try withExtendedLifetime(client) { try loop.run() }
   }

@@ -74,11 +74,11 @@ struct TriviaSimulation: ParsableCommand {
     }
     let log = ActivityLog(quiet: quiet, verbose: verbose, name: name)
     var number: UInt64 = 0
-    let listener = try PeerServer(host: host, port: port, loop: loop, log: log) {
+    let link = try PeerServer.listen(host: host, port: port, loop: loop, log: log) {
       defer { number += 1 }
       return TriviaServer(service, client: number, origin: start, faults: fault)
     }
-    log.announce("http://\(listener.url.dropFirst("tcp:".count))")
+    log.announce("http://\(link.dropFirst("tcp:".count))")
     try loop.run()
   }
 

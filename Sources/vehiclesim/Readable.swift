@@ -1,0 +1,22 @@
+// Bytes in the lines of --verbose.
+
+/// Bytes as text with escapes (`ATZ\r`, `\xFC`).
+enum Readable {
+  /// The first bytes, and the number of those left out.
+  static func text(_ bytes: [UInt8], most: Int) -> String {
+    let text = text(bytes.prefix(most))
+    let rest = bytes.count - most
+    return rest > 0 ? "\(text)(\(rest) bytes redacted)" : text
+  }
+
+  static func text(_ bytes: some Sequence<UInt8>) -> String {
+    bytes.reduce(into: "") { text, byte in
+      switch byte {
+      case 0x0D: text += "\\r"
+      case 0x0A: text += "\\n"
+      case 0x20...0x7E: text.unicodeScalars.append(Unicode.Scalar(byte))
+      default: text += "\\x" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+      }
+    }
+  }
+}
