@@ -55,7 +55,8 @@ let package = Package(
       ],
       swiftSettings: strict),
     .testTarget(name: "DBusTests", dependencies: ["DBus", "CLinux"], swiftSettings: strict),
-    .testTarget(name: "ProtocolsTests", dependencies: ["Protocols", "Peers"], swiftSettings: strict),
+    .target(name: "MachineTesting", dependencies: ["Protocols"], path: "Tests/MachineTesting", swiftSettings: strict),
+    .testTarget(name: "ProtocolsTests", dependencies: ["Protocols", "Peers", "MachineTesting"], swiftSettings: strict),
     .testTarget(name: "vehicledTests", dependencies: ["vehicled", "Protocols", "Peers", "CLinux", "CSQLite"], swiftSettings: strict),
     .testTarget(name: "vehiclectlTests", dependencies: ["vehiclectl", "Protocols", "DBus", "CLinux"], swiftSettings: strict),
     .testTarget(name: "SystemTests", dependencies: ["Protocols", "DBus", "CLinux"], swiftSettings: strict),
@@ -67,7 +68,7 @@ let package = Package(
 if Context.environment["VEHICLED_PROTOCOLS_ONLY"] != nil {
   package.products = []
   package.dependencies.removeAll { !$0.isCrypto }
-  package.targets.removeAll { !["Protocols", "Peers", "ProtocolsTests"].contains($0.name) }
+  package.targets.removeAll { !["Protocols", "Peers", "MachineTesting", "ProtocolsTests"].contains($0.name) }
 }
 
 extension Package.Dependency {

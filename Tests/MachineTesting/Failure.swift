@@ -1,0 +1,10 @@
+// How a host fails the test that runs it.
+
+#if canImport(Testing)
+  import Testing
+
+  func fail(_ reason: String) { Issue.record("\(reason)") }
+#else
+  // A build with the static standard library has no Testing, and runs no tests.
+  func fail(_ reason: String) { fatalError(reason) }
+#endif

@@ -1,0 +1,239 @@
+// A machine in virtual time with everything that a daemon does for it: time, a clock that can be set, a disk, and a record of what
+// users would see. It holds the machine to its contract: readings of known properties within their rules, one end for each command,
+// and time that never stands still.
+
+import Protocols
+
+/// What carries out the effects that the host does not: the other end of a link, a service, another device.
+public protocol Surroundings {
+  /// When it acts next by itself.
+  var nextWake: Instant? { get }
+  /// Acts at `nextWake`, and returns inputs of the machine.
+  mutating func wake(at now: Instant) -> [Input]
+  /// The machine has started; returns further inputs, such as a link that comes up.
+  mutating func started(at now: Instant) -> [Input]
+  /// Carries out an effect, and returns inputs of the machine; nil: machines of this kind have no such effect.
+  mutating func perform(_ effect: Effect, at now: Instant) -> [Input]?
+}
+
+extension Surroundings {
+  public var nextWake: Instant? { nil }
+  public mutating func wake(at now: Instant) -> [Input] { [] }
+  public mutating func started(at now: Instant) -> [Input] { [] }
+}
+
+/// A machine and its surroundings, whose properties are also properties of the host.
+@dynamicMemberLookup
+public struct Host<Subject: Machine, Around: Surroundings> {
+  public var machine: Subject
+  public var around: Around
+  /// The monotonic clock.
+  public var now: Instant
+  /// Microseconds since the Unix epoch; setting it sets the clock.
+  public var wall: Int64 {
+    get { wallOrigin + now / .microsecond }
+    set { wallOrigin = newValue - now / .microsecond }
+  }
+  public var utcOffset = 0
+  private var wallOrigin: Int64 = 0
+
+  /// The values of `store`; an empty one is removed.
+  public var disk: [String: [UInt8]] = [:]
+  public var diskWorks = true
+  /// `stored` follows in the same turn; else with `settle`.
+  public var diskIsQuick = true
+  private var pendingStores: [(key: String, bytes: [UInt8])] = []
+
+  public internal(set) var values: [String: Reading.Content] = [:]
+  /// How old each value was when it was published last, and how often it was published or withdrawn.
+  public private(set) var ages: [String: Nanoseconds] = [:]
+  public private(set) var published: [String: Int] = [:]
+  public private(set) var status = ""
+  public internal(set) var fault: String?
+  public internal(set) var events: [String] = []
+  public private(set) var notes: [String] = []
+  public var results: [CommandID: [Result<Report, CommandError>]] { ends.all }
+  public private(set) var progress: [CommandID: [Report]] = [:]
+  /// When it had stopped.
+  public private(set) var stopped: Instant?
+  public private(set) var stores = 0
+  public private(set) var timesAsked = 0
+  /// Everything that a user can see, or find in the journal or in a recording, once `isTranscribed`.
+  public private(set) var words: [String] = []
+  public var isTranscribed = false
+
+  /// How commands ended. A reference: in `report(run("login"))` Swift reads the host before its argument runs the command.
+  private let ends = Ends()
+  private final class Ends { var all: [CommandID: [Result<Report, CommandError>]] = [:] }
+  private var schema: Schema
+  private var effects = Effects()
+  private var lastID: CommandID = 0
+
+  public init(_ machine: Subject, _ around: Around, now: Instant = 0, wall: Int64 = 0) {
+    (self.machine, self.around, self.now, schema) = (machine, around, now, machine.schema)
+    self.wall = wall
+  }
+
+  public subscript<T>(dynamicMember path: WritableKeyPath<Around, T>) -> T {
+    get { around[keyPath: path] }
+    set { around[keyPath: path] = newValue }
+  }
+  public subscript<T>(dynamicMember path: KeyPath<Around, T>) -> T { around[keyPath: path] }
+
+  private var wallTime: WallTime { WallTime(microseconds: wall, utcOffset: utcOffset) }
+
+  public mutating func start() {
+    give(.started(restored: disk, wall: wallTime))
+    around.started(at: now).forEach { give($0) }
+  }
+
+  /// Another daemon with what is on the disk; the first one was killed.
+  public mutating func replace(_ machine: Subject) {
+    (self.machine, schema) = (machine, machine.schema)
+    (values, fault, events, pendingStores) = ([:], nil, [], [])
+  }
+
+  /// Lets virtual time pass.
+  public mutating func run(for time: Nanoseconds) {
+    let end = now + time
+    var turns = 0
+    while let next = [machine.nextWake, around.nextWake].compactMap(\.self).min(), next <= end {
+      turns += 1
+      guard turns < 100_000 else { fail("time stands still at \(now)"); break }
+      now = max(now, next)
+      if around.nextWake == next { around.wake(at: now).forEach { give($0) } } else { give(.wake) }
+    }
+    now = end
+  }
+
+  /// Gives an input to the machine, and carries out its effects. Inputs that arise from them follow in order.
+  public mutating func give(_ input: Input) {
+    var inputs = [input]
+    var turns = 0
+    while !inputs.isEmpty {
+      turns += 1
+      guard turns < 1000 else { fail("it never rests"); return }
+      effects.removeAll()
+      machine.handle(inputs.removeFirst(), at: now, &effects)
+      for case .declare(let declared) in effects.list { schema = declared }
+      for reading in effects.readings { record(reading) }
+      for effect in effects.list { inputs += perform(effect) }
+    }
+  }
+
+  private mutating func record(_ reading: Reading) {
+    guard schema.properties.indices.contains(reading.property) else { fail("a reading of no property"); return }
+    let property = schema.properties[reading.property]
+    values[property.name] = reading.content
+    ages[property.name] = reading.age
+    published[property.name, default: 0] += 1
+    switch reading.content {
+    case .value(let value):
+      if (try? property.rule.accept(value)) != value { fail("\(property.name): \(value)") }
+      transcribe(value.text)
+    case .absent(let reason): transcribe(reason)
+    }
+  }
+
+  private mutating func perform(_ effect: Effect) -> [Input] {
+    switch effect {
+    case .requestTime:
+      timesAsked += 1
+      return [.time(wallTime)]
+    case .store(let key, let bytes):
+      stores += 1
+      if diskIsQuick { return [store(key, bytes)] }
+      pendingStores.append((key, bytes))
+    case .complete(let id, let result):
+      ends.all[id, default: []].append(result)
+      transcribe("\(result)")
+    case .progress(let id, let report):
+      progress[id, default: []].append(report)
+      transcribe("\(report)")
+    case .status(let word): status = word
+    case .fault(let text):
+      fault = text
+      transcribe(text ?? "")
+    case .event(_, let text):
+      events.append(text)
+      transcribe(text)
+    case .note(let text):
+      notes.append(text)
+      transcribe(text)
+    case .stopped: stopped = now
+    case .declare: break
+    default:
+      if case .send(_, let bytes, _, secret: false) = effect { transcribe(String(decoding: bytes, as: UTF8.self)) }
+      if let inputs = around.perform(effect, at: now) { return inputs }
+      fail("machines of this kind have no such effect: \(effect)")
+    }
+    return []
+  }
+
+  private mutating func transcribe(_ text: @autoclosure () -> String) { if isTranscribed { words.append(text()) } }
+
+  private mutating func store(_ key: String, _ bytes: [UInt8]) -> Input {
+    if diskWorks { disk[key] = bytes.isEmpty ? nil : bytes }
+    return .stored(key: key, failure: diskWorks ? nil : "no space")
+  }
+
+  /// The disk finishes the oldest store.
+  public mutating func settle() {
+    guard !pendingStores.isEmpty else { return }
+    let (key, bytes) = pendingStores.removeFirst()
+    give(store(key, bytes))
+  }
+
+  // MARK: Commands, and what users see
+
+  @discardableResult public mutating func perform(_ command: Command, id: CommandID? = nil) -> CommandID {
+    lastID = id ?? lastID + 1
+    let id = lastID
+    give(.perform(id, command))
+    return id
+  }
+
+  @discardableResult public mutating func set(_ name: String, _ value: Value, id: CommandID? = nil) -> CommandID {
+    perform(.set(property: schema.properties.firstIndex { $0.name == name } ?? -1, value), id: id)
+  }
+
+  @discardableResult public mutating func run(_ action: String, _ arguments: [String: Value] = [:], id: CommandID? = nil) -> CommandID {
+    perform(.run(action: schema.actions.firstIndex { $0.name == action } ?? -1, arguments: arguments), id: id)
+  }
+
+  public var hasStopped: Bool { stopped != nil }
+  public func number(_ name: String) -> Double? { if case .value(let value)? = values[name] { value.number } else { nil } }
+  public func text(_ name: String) -> String? { if case .value(let value)? = values[name] { value.text } else { nil } }
+  public func absence(_ name: String) -> String? { if case .absent(let reason)? = values[name] { reason } else { nil } }
+
+  /// How a command ended; nil while it has not.
+  public func outcome(_ id: CommandID = 1) -> Result<Report, CommandError>? {
+    guard let all = results[id] else { return nil }
+    if all.count != 1 { fail("command \(id) ended \(all.count) times") }
+    return all.first
+  }
+
+  public func report(_ id: CommandID = 1) -> Report? { try? outcome(id)?.get() }
+  public func isDone(_ id: CommandID = 1) -> Bool { report(id) != nil }
+  public func error(_ id: CommandID = 1) -> CommandError? { if case .failure(let error)? = outcome(id) { error } else { nil } }
+
+  /// The code of the error, or the name of the argument that is invalid.
+  public func code(_ id: CommandID = 1) -> String? {
+    switch error(id) {
+    case .refused(let code, _): code
+    case .invalid(let argument, _): argument
+    case .notConnected: "not-connected"
+    case .timeout: "timeout"
+    case nil: nil
+    }
+  }
+
+  /// The message of the error.
+  public func refusal(_ id: CommandID = 1) -> String {
+    switch error(id) {
+    case .refused(_, let text), .invalid(_, let text), .notConnected(let text): text
+    case .timeout: "timeout"
+    case nil: ""
+    }
+  }
+}

@@ -1,0 +1,67 @@
+// A link with a simulated peer at its other end, which delivers at once.
+
+import Protocols
+
+public struct PeerLink<Peer: Machine>: Surroundings {
+  public var peer: Peer
+  public private(set) var isUp = false
+  /// What the machine sent.
+  public private(set) var sends: [(at: Instant, bytes: [UInt8])] = []
+  /// What the peer reported: buzzer on, LED green.
+  public private(set) var reports: [String] = []
+  private let takesBytes: Bool
+
+  /// A peer that takes no bytes only sends.
+  public init(_ peer: Peer, takesBytes: Bool = true) { (self.peer, self.takesBytes) = (peer, takesBytes) }
+
+  public var nextWake: Instant? { peer.nextWake }
+  public mutating func wake(at now: Instant) -> [Input] { give(.wake, at: now) }
+
+  public mutating func perform(_ effect: Effect, at now: Instant) -> [Input]? {
+    switch effect {
+    case .send(.main, let bytes, let id, _) where takesBytes:
+      sends.append((now, bytes))
+      guard isUp else { return id.map { [.sent($0, failure: "link down")] } ?? [] }
+      return (id.map { [.sent($0, failure: nil)] } ?? []) + give(.received(.main, bytes), at: now)
+    case .resetLink(.main, let reason): return give(.linkChanged(.main, .down(reason)), at: now)
+    default: return nil
+    }
+  }
+
+  /// Gives an input to the peer, and returns what the machine receives.
+  mutating func give(_ input: Input, at now: Instant) -> [Input] {
+    var result: [Input] = []
+    if case .linkChanged(.main, let state) = input {
+      if case .up = state { isUp = true } else { isUp = false }
+      result.append(input)
+    }
+    var inputs = [input]
+    var effects = Effects()
+    while !inputs.isEmpty {
+      effects.removeAll()
+      peer.handle(inputs.removeFirst(), at: now, &effects)
+      for effect in effects.list {
+        switch effect {
+        case .send(_, let bytes, let id, _):
+          result.append(.received(.main, bytes))
+          if let id { inputs.append(.sent(id, failure: nil)) }
+        case .event(_, let text): reports.append(text)
+        case .resetLink(_, let reason): result += give(.linkChanged(.main, .down(reason)), at: now)
+        default: break
+        }
+      }
+    }
+    return result
+  }
+}
+
+extension Host {
+  /// The link comes up at both ends.
+  public mutating func connect<Peer>(maximumSend: Int? = nil) where Around == PeerLink<Peer> {
+    around.give(.linkChanged(.main, .up(maximumSend: maximumSend)), at: now).forEach { give($0) }
+  }
+
+  public mutating func disconnect<Peer>(_ reason: String = "gone") where Around == PeerLink<Peer> {
+    around.give(.linkChanged(.main, .down(reason)), at: now).forEach { give($0) }
+  }
+}
