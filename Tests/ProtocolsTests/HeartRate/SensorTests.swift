@@ -1,3 +1,4 @@
+import MachineTesting
 import Peers
 import Testing
 
@@ -5,65 +6,8 @@ import Testing
 
 /// What straps and foot pods tell, whole and broken.
 @Suite struct SensorTests {
-  /// A machine and a sensor in virtual time.
-  private struct Rig<Measurement: SensorMeasurement> {
-    var machine = SensorMachine<Measurement>()
-    var sensor: WearableSensor
-    var now: Instant = 0
-    var values: [String: Reading.Content] = [:]
-    var status = ""
-    var fault: String?
-    private var effects = Effects()
-
-    init(_ model: WearableSensor.Model, _ faults: String...) throws {
-      sensor = WearableSensor(model, faults: try faults.map { try SensorFault($0) })
-      give(.started(restored: [:], wall: WallTime(microseconds: 0)))
-    }
-
-    mutating func connect() {
-      var effects = Effects()
-      sensor.handle(.linkChanged(.main, .up(maximumSend: 20)), at: now, &effects)
-      give(.linkChanged(.main, .up(maximumSend: 0)))
-    }
-
-    mutating func run(for time: Nanoseconds) {
-      let end = now + time
-      while let next = [machine.nextWake, sensor.nextWake].compactMap(\.self).min(), next <= end {
-        now = max(now, next)
-        var effects = Effects()
-        sensor.handle(.wake, at: now, &effects)
-        for effect in effects.list {
-          if case .send(_, let bytes, _, _) = effect { give(.received(.main, bytes)) }
-          if case .resetLink(_, let reason) = effect { give(.linkChanged(.main, .down(reason))) }
-        }
-        give(.wake)
-      }
-      now = end
-    }
-
-    mutating func hear(_ bytes: [UInt8]) { give(.received(.main, bytes)) }
-
-    mutating func give(_ input: Input) {
-      effects.removeAll()
-      machine.handle(input, at: now, &effects)
-      for reading in effects.readings {
-        let property = machine.schema.properties[reading.property]
-        values[property.name] = reading.content
-        if case .value(let value) = reading.content { #expect((try? property.rule.accept(value)) == value, "\(property.name): \(value)") }
-      }
-      for effect in effects.list {
-        switch effect {
-        case .status(let word): status = word
-        case .fault(let words): fault = words
-        case .send: Issue.record("the sensor accepts no commands")
-        default: break
-        }
-      }
-    }
-
-    func number(_ name: String) -> Double? { if case .value(let value)? = values[name] { value.number } else { nil } }
-    func absence(_ name: String) -> String? { if case .absent(let reason)? = values[name] { reason } else { nil } }
-  }
+  /// A machine and a sensor, which takes no commands.
+  private typealias Rig<Measurement: SensorMeasurement> = Host<SensorMachine<Measurement>, PeerLink<WearableSensor>>
 
   private static func rate(_ bytes: [UInt8]) -> HeartRateMeasurement? { try? HeartRateMeasurement(bytes) }
   private static func run(_ bytes: [UInt8]) -> RunningMeasurement? { try? RunningMeasurement(bytes) }
@@ -190,4 +134,15 @@ import Testing
     }
     #expect(whole > 10_000 && broken > 10_000)
   }
+}
+
+extension Host {
+  fileprivate init<Measurement: SensorMeasurement>(_ model: WearableSensor.Model, _ faults: String...) throws
+  where Subject == SensorMachine<Measurement>, Around == PeerLink<WearableSensor> {
+    let sensor = WearableSensor(model, faults: try faults.map { try SensorFault($0) })
+    self.init(SensorMachine<Measurement>(), PeerLink(sensor, takesBytes: false))
+    start()
+  }
+
+  fileprivate mutating func hear(_ bytes: [UInt8]) { give(.received(.main, bytes)) }
 }
