@@ -1,49 +1,93 @@
-// The machine and the simulated mirror in virtual time, joined by a link that acknowledges at once unless it is told otherwise.
-// It holds the machine to its contract: one write outstanding, known properties, one end of every command, no value before a name.
+// The machine and the simulated mirror, joined by a link that acknowledges at once unless a test says otherwise. One write at a time,
+// each of them secret.
 
+import MachineTesting
 import Testing
 
 @testable import Peers
 @testable import Protocols
 
-struct MirrorRig {
-  static let key = Array("0123456789ABCDEF".utf8)
-  static let iv = Array("FEDCBA9876543210".utf8)
+typealias MirrorRig = Host<MirrorMachine, MirrorLink>
 
-  var machine: MirrorMachine
+struct MirrorLink: Surroundings {
   var mirror: ESP32Mirror
-  var now: Instant = 0
   /// What becomes of the next writes; acknowledged when there is nothing.
   enum Answer { case acknowledged, refused, none }
   var answers: [Answer] = []
   var answer = Answer.acknowledged
   /// The mirror takes this long to acknowledge.
   var linkDelay: Nanoseconds = 0
-  var diskWorks = true
-  /// The wall's clock at the instant 0.
-  var epoch: Int64 = 0
   private(set) var isUp = false
-  private(set) var sends: [(at: Instant, text: String)] = []
-  private(set) var values: [String: Reading.Content] = [:]
-  private(set) var status = ""
-  private(set) var fault: String?
-  private(set) var notes: [String] = []
-  private(set) var events: [String] = []
-  var disk: [String: [UInt8]] = [:]
-  private(set) var results: [CommandID: [Result<Report, CommandError>]] = [:]
+  fileprivate(set) var sends: [(at: Instant, text: String)] = []
   private(set) var observing: [String] = []
-  private(set) var said: [String] = []
-  private(set) var stopped: Instant?
   private(set) var resets: [String] = []
   private var pending: [(at: Instant, id: SendID, bytes: [UInt8], failure: String?)] = []
-  private var effects = Effects()
   private let isPlain: Bool
 
+  init(_ mirror: ESP32Mirror, isPlain: Bool) { (self.mirror, self.isPlain) = (mirror, isPlain) }
+
+  var texts: [String] { sends.map(\.text) }
+  var nextWake: Instant? { [pending.first?.at, mirror.nextWake].compactMap(\.self).min() }
+
+  mutating func wake(at now: Instant) -> [Input] {
+    guard let (at, id, bytes, failure) = pending.first, at <= now else { return tell(.wake, at: now) }
+    pending.removeFirst()
+    let inputs = failure == nil ? tell(.received(.main, bytes), at: now) : []
+    return inputs + (isUp ? [.sent(id, failure: failure)] : [])
+  }
+
+  mutating func started(at now: Instant) -> [Input] { change(.up(maximumSend: 512), at: now) }
+
+  mutating func perform(_ effect: Effect, at now: Instant) -> [Input]? {
+    switch effect {
+    case .send(_, let bytes, let id, let secret):
+      if !isUp || !pending.isEmpty || !secret || id == nil { Issue.record("a write over no link, a second one, or one that is recorded") }
+      sends.append((now, Self.reading(bytes, isPlain)))
+      let answer = answers.isEmpty ? answer : answers.removeFirst()
+      pending.append((answer == .none ? .max : now + linkDelay, id ?? 0, bytes, answer == .refused ? "ATT error 0x0e" : nil))
+    case .observe(let reference): observing.append(reference)
+    case .resetLink(_, let reason):
+      resets.append(reason)
+      return change(.down(reason), at: now)
+    default: return nil
+    }
+    return []
+  }
+
+  /// The link comes up or goes down at both ends.
+  mutating func change(_ state: LinkState, at now: Instant) -> [Input] {
+    if case .up = state { isUp = true } else { isUp = false }
+    pending = []
+    return tell(.linkChanged(.main, state), at: now) + [.linkChanged(.main, state)]
+  }
+
+  /// The mirror takes an input; one that starts again closes the link.
+  private mutating func tell(_ input: Input, at now: Instant) -> [Input] {
+    var effects = Effects()
+    mirror.handle(input, at: now, &effects)
+    let hangsUp = effects.list.contains { if case .resetLink = $0 { true } else { false } }
+    return hangsUp && isUp ? change(.down("the mirror starts again"), at: now) : []
+  }
+
+  /// What a write says, read with the cipher's other direction as the mirror does.
+  static func reading(_ bytes: [UInt8], _ isPlain: Bool = false) -> String {
+    if isPlain { return ESP32Receiver.latin1(bytes) }
+    switch MirrorEar.read(bytes) {
+    case .some(let text): return text
+    case nil: return "?"
+    }
+  }
+}
+
+extension MirrorRig {
+  static var key: [UInt8] { Array("0123456789ABCDEF".utf8) }
+  static var iv: [UInt8] { Array("FEDCBA9876543210".utf8) }
+
   init(_ options: [String: Value] = ["username": .string("Ada")], phase: Nanoseconds = 0, faults: String...) throws {
-    isPlain = options["profile"] == .string("plain")
-    machine = try MirrorMachine(MirrorRig.setup(options))
-    mirror = ESP32Mirror(
-      isPlain ? .plain : .stock(key: MirrorRig.key, iv: MirrorRig.iv), origin: -phase, faults: try faults.map { try MirrorFault($0) })
+    let isPlain = options["profile"] == .string("plain")
+    let mirror = ESP32Mirror(
+      isPlain ? .plain : .stock(key: Self.key, iv: Self.iv), origin: -phase, faults: try faults.map { try MirrorFault($0) })
+    self.init(try MirrorMachine(Self.setup(options)), MirrorLink(mirror, isPlain: isPlain))
   }
 
   static func setup(_ options: [String: Value]) -> Setup {
@@ -62,153 +106,28 @@ struct MirrorRig {
     return try MirrorRig(options.merging(more) { $1 }, phase: phase)
   }
 
-  static let allOn = Dictionary(uniqueKeysWithValues: MirrorSwitch.allCases.map { ($0.rawValue, Array("on".utf8)) })
+  static var allOn: [String: [UInt8]] { Dictionary(uniqueKeysWithValues: MirrorSwitch.allCases.map { ($0.rawValue, Array("on".utf8)) }) }
 
   mutating func start(restored: [String: [UInt8]] = [:], for time: Nanoseconds = 0) {
     disk = restored
-    give(.started(restored: restored, wall: wall))
-    connect()
+    start()
     run(for: time)
   }
 
-  mutating func connect() {
-    (isUp, pending) = (true, [])
-    tell(.linkChanged(.main, .up(maximumSend: 512)))
-    give(.linkChanged(.main, .up(maximumSend: 512)))
-  }
-
-  mutating func disconnect(_ reason: String = "gone") {
-    (isUp, pending) = (false, [])
-    tell(.linkChanged(.main, .down(reason)))
-    give(.linkChanged(.main, .down(reason)))
-  }
+  mutating func connect() { around.change(.up(maximumSend: 512), at: now).forEach { give($0) } }
+  mutating func disconnect(_ reason: String = "gone") { around.change(.down(reason), at: now).forEach { give($0) } }
 
   /// A daemon that was killed, and the next one with what the disk has.
   mutating func restart(_ options: [String: Value] = ["username": .string("Ada")], for time: Nanoseconds = 0) throws {
-    tell(.linkChanged(.main, .down("gone")))
-    machine = try MirrorMachine(MirrorRig.setup(options))
-    (values, sends) = ([:], [])
+    _ = around.change(.down("gone"), at: now)
+    replace(try MirrorMachine(Self.setup(options)))
+    forget()
     start(restored: disk, for: time)
   }
 
-  // MARK: The machine
+  mutating func forget() { around.sends = [] }
 
-  private var wall: WallTime { WallTime(microseconds: epoch + now / .microsecond) }
-
-  mutating func give(_ input: Input) {
-    effects.removeAll()
-    machine.handle(input, at: now, &effects)
-    let (readings, list) = (effects.readings, effects.list)
-    for reading in readings { take(reading) }
-    for effect in list { take(effect) }
-  }
-
-  private mutating func take(_ reading: Reading) {
-    let property = machine.schema.properties[reading.property]
-    values[property.name] = reading.content
-    if case .value(let value) = reading.content, (try? property.rule.accept(value)) != value {
-      Issue.record("\(property.name): \(value)")
-    }
-  }
-
-  private mutating func take(_ effect: Effect) {
-    switch effect {
-    case .send(_, let bytes, let id, let secret):
-      if !isUp || !pending.isEmpty || !secret || id == nil { Issue.record("a write over no link, a second one, or one that is recorded") }
-      let text = MirrorRig.reading(bytes, isPlain)
-      sends.append((now, text))
-      let answer = answers.isEmpty ? answer : answers.removeFirst()
-      pending.append((answer == .none ? .max : now + linkDelay, id ?? 0, bytes, answer == .refused ? "ATT error 0x0e" : nil))
-    case .complete(let id, let result): results[id, default: []].append(result)
-    case .status(let word): status = word
-    case .fault(let words): fault = words
-    case .note(let words): notes.append(words)
-    case .event(_, let words): events.append(words)
-    case .observe(let reference): observing.append(reference)
-    case .requestTime: give(.time(wall))
-    case .store(let key, let bytes):
-      if diskWorks { disk[key] = bytes.isEmpty ? nil : bytes }
-      give(.stored(key: key, failure: diskWorks ? nil : "no space"))
-    case .resetLink(_, let reason):
-      resets.append(reason)
-      disconnect(reason)
-    case .stopped: stopped = now
-    default: break
-    }
-  }
-
-  /// What a write says, read with the cipher's other direction as the mirror does.
-  static func reading(_ bytes: [UInt8], _ isPlain: Bool = false) -> String {
-    if isPlain { return ESP32Receiver.latin1(bytes) }
-    switch MirrorEar.read(bytes) {
-    case .some(let text): return text
-    case nil: return "?"
-    }
-  }
-
-  // MARK: The mirror
-
-  private mutating func tell(_ input: Input) {
-    var effects = Effects()
-    mirror.handle(input, at: now, &effects)
-    var hangsUp = false
-    for effect in effects.list {
-      switch effect {
-      case .event(_, let text): said.append(text)
-      case .resetLink: hangsUp = true
-      default: break
-      }
-    }
-    if hangsUp, isUp { disconnect("the mirror starts again") }
-  }
-
-  /// Lets virtual time pass.
-  mutating func run(for time: Nanoseconds) {
-    let end = now + time
-    var turns = 0
-    while step(before: end) {
-      turns += 1
-      guard turns < 100_000 else {
-        Issue.record("time stands still at \(now)")
-        break
-      }
-    }
-    now = end
-  }
-
-  private mutating func step(before end: Instant) -> Bool {
-    let taken = pending.first?.at ?? .max
-    let wake = machine.nextWake ?? .max
-    let mirrorWake = mirror.nextWake ?? .max
-    let next = min(taken, wake, mirrorWake)
-    guard next <= end else { return false }
-    now = max(now, next)
-    if taken == next {
-      let (_, id, bytes, failure) = pending.removeFirst()
-      if failure == nil { tell(.received(.main, bytes)) }
-      if isUp { give(.sent(id, failure: failure)) }
-    } else if mirrorWake == next {
-      tell(.wake)
-    } else {
-      give(.wake)
-    }
-    return true
-  }
-
-  // MARK: What a person sees and does
-
-  var texts: [String] { sends.map(\.text) }
-  mutating func forget() { sends = [] }
-
-  func text(_ name: String) -> String? { if case .value(let value)? = values[name] { value.text } else { nil } }
-  func absence(_ name: String) -> String? { if case .absent(let reason)? = values[name] { reason } else { nil } }
-
-  mutating func set(_ name: String, _ value: Value, id: CommandID = 1) {
-    let position = machine.schema.properties.firstIndex { $0.name == name } ?? -1
-    give(.perform(id, .set(property: position, value)))
-  }
-
-  mutating func sendNow(id: CommandID = 1) { give(.perform(id, .run(action: 0, arguments: [:]))) }
+  mutating func sendNow(id: CommandID? = nil) { perform(.run(action: 0, arguments: [:]), id: id) }
   mutating func observe(_ reference: String, _ value: Value) { give(.observed(reference: reference, .value(value))) }
 
   mutating func observeAll() {
@@ -221,14 +140,4 @@ struct MirrorRig {
     observe("sky.condition", .string("Partly cloudy"))
     observe("sky.uv-index", .float(4.85))
   }
-
-  /// How a command ended; nil while it has not.
-  func outcome(_ id: CommandID = 1) -> Result<Report, CommandError>? {
-    if let count = results[id]?.count, count != 1 { Issue.record("command \(id) ended \(count) times") }
-    return results[id]?.first
-  }
-
-  func report(_ id: CommandID = 1) -> Report? { try? outcome(id)?.get() }
-  func refusal(_ id: CommandID = 1) -> CommandError? { if case .failure(let error)? = outcome(id) { error } else { nil } }
-  func code(_ id: CommandID = 1) -> String? { if case .refused(let code, _)? = refusal(id) { code } else { nil } }
 }

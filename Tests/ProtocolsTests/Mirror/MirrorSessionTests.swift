@@ -111,7 +111,7 @@ import Testing
     rig.forget()
     rig.set("username", .string(name))
     rig.run(for: .second)
-    guard case .invalid(argument: "username", let words)? = rig.refusal() else { Issue.record("it was taken"); return }
+    guard case .invalid(argument: "username", let words)? = rig.error() else { Issue.record("it was taken"); return }
     #expect(!words.isEmpty && rig.texts.isEmpty && rig.disk["username"] == nil)
   }
 
@@ -227,7 +227,7 @@ import Testing
     rig.diskWorks = false
     rig.set("led", .int(30))
     rig.run(for: .second)
-    #expect(rig.refusal() == .refused(code: "not-stored", "no space") && rig.texts.isEmpty && rig.absence("led") != nil)
+    #expect(rig.error() == .refused(code: "not-stored", "no space") && rig.texts.isEmpty && rig.absence("led") != nil)
   }
 
   @Test func `a caller that is gone is not answered, and what it wanted is done`() throws {
@@ -262,7 +262,7 @@ import Testing
   }
 
   @Test func `whatever the link does, the last word ends in time`() throws {
-    for answer in [MirrorRig.Answer.none, .refused, .acknowledged] {
+    for answer in [MirrorLink.Answer.none, .refused, .acknowledged] {
       var rig = try MirrorRig()
       rig.start(for: 10 * .second)
       rig.answer = answer

@@ -43,7 +43,7 @@ import Testing
     rig.forget()
     rig.sendNow(id: 4)
     let refused = CommandError.refused(code: "no-data", "no value is permitted: vehiclectl set DEVICE.send-heart-rate on")
-    #expect(rig.refusal(4) == refused && rig.texts.isEmpty)
+    #expect(rig.error(4) == refused && rig.texts.isEmpty)
     rig.set("send-steps", .bool(true), id: 5)
     rig.set("send-heart-rate", .bool(true), id: 6)
     rig.give(.observed(reference: "band.heart-rate", .absent("stale")))
@@ -59,7 +59,7 @@ import Testing
     rig.observe("phone.steps", .int(5))
     rig.sendNow(id: 31)
     let stale = CommandError.refused(code: "no-data", "no value to send: band.heart-rate: stale")
-    #expect(rig.refusal(31) == stale)
+    #expect(rig.error(31) == stale)
   }
 
   @Test func `what is not configured cannot be collected`() throws {
@@ -122,7 +122,7 @@ import Testing
     #expect(rig.texts.count == 3)
     rig.disconnect("out of reach")
     rig.sendNow(id: 2)
-    #expect(rig.refusal(2) == .notConnected("out of reach"))
+    #expect(rig.error(2) == .notConnected("out of reach"))
   }
 
   @Test func `an update that is lost with its link fails its commands`() throws {
@@ -133,7 +133,7 @@ import Testing
     rig.sendNow()
     rig.run(for: .second)
     rig.disconnect("out of reach")
-    #expect(rig.refusal() == .notConnected("out of reach"))
+    #expect(rig.error() == .notConnected("out of reach"))
     rig.linkDelay = 0
     rig.forget()
     rig.run(for: 100 * .second)
@@ -174,7 +174,7 @@ import Testing
 
   @Test func `the totals of yesterday are withdrawn once`() throws {
     var rig = try MirrorRig.collecting()
-    rig.epoch = Self.evening
+    rig.wall = Self.evening
     rig.start(restored: MirrorRig.allOn)
     rig.observeAll()
     rig.run(for: 30 * .second)
@@ -195,11 +195,11 @@ import Testing
   /// `told` is the name of the key in earlier versions.
   @Test(arguments: ["acknowledged", "told"]) func `the totals of yesterday are withdrawn after a restart`(_ key: String) throws {
     var rig = try MirrorRig.collecting()
-    rig.epoch = Self.evening - 3_600_000_000
+    rig.wall = Self.evening - 3_600_000_000
     rig.start(restored: MirrorRig.allOn)
     rig.observeAll()
     rig.run(for: 30 * .second)
-    rig.epoch += 6 * 3_600_000_000
+    rig.wall += 6 * 3_600_000_000
     rig.disk[key] = rig.disk.removeValue(forKey: "acknowledged")
     try rig.restart(["username": .string("Ada"), "health": .list(Self.sums)])
     Self.midnight(&rig)
