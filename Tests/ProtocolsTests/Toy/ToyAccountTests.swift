@@ -11,7 +11,7 @@ import Testing
   private func body(_ rig: ToyRig) -> String { rig.asked.last.map { String(decoding: $0.body, as: UTF8.self) } ?? "" }
 
   @Test func `an account is made, outlives the daemon, and is left again`() throws {
-    let rig = try ToyRig.loggedIn()
+    var rig = try ToyRig.loggedIn()
     let request = try #require(rig.asked.first)
     #expect(request.method == "POST" && request.url == "https://triviotoy.azurewebsites.net/User/Register")
     #expect(request.headers["Content-Type"] == "application/json; charset=utf-8")
@@ -29,7 +29,7 @@ import Testing
   }
 
   @Test func `what cannot be an account is refused before the server hears of it`() throws {
-    let rig = try ToyRig()
+    var rig = try ToyRig()
     rig.start()
     let wrong: [(String, String, String, String)] = [
       ("", "a@b.cd", "x", "name"), ("A\nB", "a@b.cd", "x", "name"), ("Ada", "ada", "x", "email"), ("Ada", "a@b@c", "x", "email"),
@@ -45,7 +45,7 @@ import Testing
   }
 
   @Test func `the server's refusals have words`() throws {
-    let rig = try ToyRig.loggedIn()
+    var rig = try ToyRig.loggedIn()
     let wrong = rig.run("login", ["email": .string("ada@example.org"), "password": .string("wrong")])
     #expect(rig.code(wrong) == "wrong-password" && rig.refusal(wrong) == "wrong e-mail or password")
     let twice = rig.run("register", ["name": .string("Ada")].merging(Self.ada) { $1 })
@@ -72,7 +72,7 @@ import Testing
 
   @Test(arguments: answers.indices) func `answers that are none are called what they are`(_ index: Int) throws {
     let (response, words) = Self.answers[index]
-    let rig = try ToyRig()
+    var rig = try ToyRig()
     rig.start()
     rig.answer = { _ in response }
     let id = rig.run("login", Self.ada)
@@ -81,7 +81,7 @@ import Testing
   }
 
   @Test func `a number that comes as a text is one`() throws {
-    let rig = try ToyRig()
+    var rig = try ToyRig()
     rig.start()
     rig.answer = { _ in .answered(status: 200, type: nil, body: Array(#"{"id":"18","extra":[1],"name":null}"#.utf8)) }
     #expect(rig.report(rig.run("login", Self.ada))?.text == "logged in as user 18")
@@ -89,7 +89,7 @@ import Testing
   }
 
   @Test func `the documented dialect has its own addresses and verbs`() throws {
-    let rig = try ToyRig(["dialect": .string("documented")])
+    var rig = try ToyRig(["dialect": .string("documented")])
     rig.start()
     rig.answer = { _ in .answered(status: 200, type: nil, body: Array(#"{"id":18}"#.utf8)) }
     rig.run("login", Self.ada)
@@ -101,7 +101,7 @@ import Testing
   }
 
   @Test func `a token is stored, and sent to its server only`() throws {
-    let rig = try ToyRig.loggedIn(facts: 1, requiresTokens: true)
+    var rig = try ToyRig.loggedIn(facts: 1, requiresTokens: true)
     try rig.restart()
     #expect(rig.report(rig.run("history"))?.rows.count == 1)
     let token = try #require(rig.asked.last?.headers["Authorization"]?.dropFirst("Bearer ".count))
@@ -113,7 +113,7 @@ import Testing
   // MARK: Facts
 
   @Test func `the facts are listed, and shown with their age where the server does not answer`() throws {
-    let rig = try ToyRig.loggedIn(facts: 3)
+    var rig = try ToyRig.loggedIn(facts: 3)
     let rows = try #require(rig.report(rig.run("history"))?.rows)
     #expect(rows.map { $0[0] } == ["1", "2", "3"] && rows.allSatisfy { $0.suffix(2) == ["none", ""] })
     #expect(rig.text("facts") == "3" && rig.report(rig.run("fact", ["id": .int(2)]))?.rows == [rows[1]])
@@ -146,13 +146,13 @@ import Testing
       (#"{"triviaHistory":[{"trivia":{"id":1,"text":"a\u001b[2Jb\nc"},"userVote":7}]}"#, [["1", "a[2Jbc", "0", "0", "none", ""]]),
     ] as [(String, [[String]])]) func `histories of every sort are read`(_ text: String, _ rows: [[String]]) throws
   {
-    let rig = try ToyRig.loggedIn()
+    var rig = try ToyRig.loggedIn()
     rig.answer = { _ in .answered(status: 200, type: "application/json", body: Array(text.utf8)) }
     #expect(rig.report(rig.run("history"))?.rows == rows)
   }
 
   @Test func `a huge list is read, and no list is none`() throws {
-    let rig = try ToyRig.loggedIn()
+    var rig = try ToyRig.loggedIn()
     let rows = (1...5000).map { #"{"trivia":{"id":\#($0),"text":"Honey never spoils.","upvotes":1,"downvotes":0},"userVote":0}"# }
     let huge = Array("{\"triviaHistory\":[\(rows.joined(separator: ","))]}".utf8)
     rig.answer = { _ in .answered(status: 200, type: "application/json", body: huge) }
@@ -170,7 +170,7 @@ import Testing
 
   @Test func `a documented login that creates an account is reported`() throws {
     // The simulated server is the original one: its /User/Register makes accounts.
-    let rig = try ToyRig(["dialect": .string("documented")])
+    var rig = try ToyRig(["dialect": .string("documented")])
     rig.start()
     let text = rig.report(rig.run("login", Self.ada))?.text
     #expect(rig.asked.last?.url.hasSuffix("/User/Register") == true)
@@ -182,7 +182,7 @@ import Testing
   // MARK: Votes
 
   @Test func `votes count, change and are withdrawn`() throws {
-    let rig = try ToyRig.loggedIn(facts: 2)
+    var rig = try ToyRig.loggedIn(facts: 2)
     rig.run("history")
     #expect(rig.report(rig.vote(1, "up"))?.text == "fact 1: up (1 up, 0 down)")
     #expect(rig.asked.last?.method == "PUT" && body(rig) == #"{"userVote":1,"userId":18,"triviaId":1}"#)
@@ -199,7 +199,7 @@ import Testing
   }
 
   @Test func `a vote on which the server always fails does not hold up the others`() throws {
-    let rig = try ToyRig.loggedIn(facts: 3)
+    var rig = try ToyRig.loggedIn(facts: 3)
     rig.answer = { request in
       request.url.hasSuffix("/Vote/1")
         ? .answered(status: 500, type: "application/json", body: Array(#"{"message":"An error has occurred."}"#.utf8))
@@ -223,7 +223,7 @@ import Testing
   }
 
   @Test func `a server that fails on every vote is not asked for each of them`() throws {
-    let rig = try ToyRig.loggedIn(facts: 1)
+    var rig = try ToyRig.loggedIn(facts: 1)
     rig.isOffline = true
     for fact in 1...50 { rig.vote(fact, "up") }
     rig.isOffline = false
@@ -234,7 +234,7 @@ import Testing
   }
 
   @Test func `a vote that waits has a mark`() throws {
-    let rig = try ToyRig.loggedIn(facts: 2)
+    var rig = try ToyRig.loggedIn(facts: 2)
     rig.run("history")
     #expect(rig.report(rig.vote(1, "up"))?.rows == [["1", "up", "counted"]])
     rig.isOffline = true
@@ -243,7 +243,7 @@ import Testing
   }
 
   @Test func `votes without a server are stored, survive a restart, and are sent once and in order`() throws {
-    let rig = try ToyRig.loggedIn(facts: 3)
+    var rig = try ToyRig.loggedIn(facts: 3)
     rig.isOffline = true
     for (fact, vote) in [(1, "up"), (2, "down"), (1, "down")] {
       #expect(rig.report(rig.vote(fact, vote))?.text?.hasPrefix("stored, and sent when the server responds: ") == true)
@@ -269,7 +269,7 @@ import Testing
   }
 
   @Test func `a server that does not answer is asked less and less often, and at once when it answers something else`() throws {
-    let rig = try ToyRig.loggedIn(facts: 1)
+    var rig = try ToyRig.loggedIn(facts: 1)
     rig.isOffline = true
     rig.vote(1, "up")
     let before = rig.asked.count
@@ -281,7 +281,7 @@ import Testing
   }
 
   @Test func `a vote that the server rejects is dropped and reported, the next is sent`() throws {
-    let rig = try ToyRig.loggedIn(facts: 1)
+    var rig = try ToyRig.loggedIn(facts: 1)
     rig.isOffline = true
     rig.vote(7, "up")
     rig.vote(1, "up")
@@ -308,7 +308,7 @@ import Testing
   @Test(arguments: [403, 404, 410]) func `what the server's program refuses for good does not hold up the next, a page before it does`(
     _ status: Int
   ) throws {
-    let rig = try ToyRig.loggedIn(facts: 2)
+    var rig = try ToyRig.loggedIn(facts: 2)
     rig.answer = { request in
       let isFirst = request.url.hasSuffix("/1")
       return .answered(
@@ -323,7 +323,7 @@ import Testing
   }
 
   @Test func `votes that wait are listed with the reason, and forgotten one by one, or those of others, or all`() throws {
-    let rig = try ToyRig.loggedIn(facts: 3)
+    var rig = try ToyRig.loggedIn(facts: 3)
     #expect(rig.report(rig.run("votes"))?.text == "no pending votes")
     rig.isOffline = true
     for fact in 1...3 { rig.vote(fact, "up") }
@@ -344,14 +344,14 @@ import Testing
   }
 
   @Test func `votes that are damaged on the disk are set aside`() throws {
-    let rig = try ToyRig.loggedIn(facts: 1)
+    var rig = try ToyRig.loggedIn(facts: 1)
     rig.disk["votes"] = Array("[{".utf8)
     try rig.restart()
     #expect(rig.disk["votes-damaged"] == Array("[{".utf8) && rig.events.contains { $0.contains("votes") })
   }
 
   @Test func `a vote whose answer was lost is sent again, and is the same vote`() throws {
-    let rig = try ToyRig.loggedIn(facts: 1)
+    var rig = try ToyRig.loggedIn(facts: 1)
     let trivia = rig.trivia
     trivia.faults = [try TriviaFault("lost")]
     #expect(rig.report(rig.vote(1, "up"))?.text?.hasPrefix("stored") == true)
@@ -361,7 +361,7 @@ import Testing
   }
 
   @Test func `another server gets no data of this one`() throws {
-    let rig = try ToyRig.loggedIn(facts: 2, requiresTokens: true)
+    var rig = try ToyRig.loggedIn(facts: 2, requiresTokens: true)
     rig.run("history")
     rig.isOffline = true
     rig.vote(1, "up")
@@ -380,7 +380,7 @@ import Testing
   }
 
   @Test func `the votes of one do not hold up those of another`() throws {
-    let rig = try ToyRig.loggedIn(facts: 2, requiresTokens: true)
+    var rig = try ToyRig.loggedIn(facts: 2, requiresTokens: true)
     rig.isOffline = true
     rig.vote(2, "up")
     rig.isOffline = false
@@ -395,7 +395,7 @@ import Testing
   }
 
   @Test func `a server that requires a login is reachable`() throws {
-    let rig = try ToyRig.loggedIn(facts: 1)
+    var rig = try ToyRig.loggedIn(facts: 1)
     rig.answer = { _ in .answered(status: 401, type: nil, body: []) }
     rig.vote(1, "up")
     #expect(rig.status == "logged-out" && rig.fault?.contains("session has expired") == true && rig.text("pending-votes") == "1")
@@ -405,7 +405,7 @@ import Testing
   }
 
   @Test func `who logs in once more is still the same`() throws {
-    let rig = try ToyRig.loggedIn(facts: 1)
+    var rig = try ToyRig.loggedIn(facts: 1)
     rig.answer = { $0.method == "PUT" ? nil : .answered(status: 200, type: nil, body: Array(#"{"id":18}"#.utf8)) }
     let vote = rig.vote(1, "up")
     let request = try #require(rig.asked.last)
@@ -417,7 +417,7 @@ import Testing
   }
 
   @Test func `votes that wait are in the list that is shown`() throws {
-    let rig = try ToyRig.loggedIn(facts: 2)
+    var rig = try ToyRig.loggedIn(facts: 2)
     rig.run("history")
     rig.isOffline = true
     rig.vote(2, "up")
@@ -425,14 +425,14 @@ import Testing
   }
 
   @Test func `what the disk does not take is not sent`() throws {
-    let rig = try ToyRig.loggedIn(facts: 1)
+    var rig = try ToyRig.loggedIn(facts: 1)
     rig.diskWorks = false
     let before = rig.asked.count
     #expect(rig.code(rig.vote(1, "up")) == "not-stored" && rig.asked.count == before && rig.text("pending-votes") == "0")
   }
 
   @Test func `a logout that cannot be stored is reported`() throws {
-    let rig = try ToyRig.loggedIn()
+    var rig = try ToyRig.loggedIn()
     rig.diskWorks = false
     let id = rig.run("logout")
     #expect(rig.code(id) == "not-stored" && rig.refusal(id) == "logged out, but not stored, so the next start will not know it: no space")
@@ -441,7 +441,7 @@ import Testing
   // MARK: Waiting
 
   @Test func `waiting for a slow server is reported, and two logins exclude each other`() throws {
-    let rig = try ToyRig()
+    var rig = try ToyRig()
     rig.start()
     rig.answer = { _ in nil }
     let id = rig.run("login", Self.ada)
@@ -459,7 +459,7 @@ import Testing
   }
 
   @Test func `damaged state is reported, and nothing else is lost`() throws {
-    let rig = try ToyRig()
+    var rig = try ToyRig()
     rig.give(
       .started(
         restored: [
@@ -492,7 +492,7 @@ import Testing
   @Test func `any answer to any question is survived, and every command ends once`() throws {
     var noise = Noise(seed: 7)
     for _ in 0..<300 {
-      let rig = try ToyRig()
+      var rig = try ToyRig()
       rig.start()
       rig.answer = { _ in .answered(status: 200, type: nil, body: Array(#"{"id":18}"#.utf8)) }
       rig.run("login", Self.ada)

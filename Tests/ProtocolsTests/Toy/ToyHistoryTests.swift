@@ -14,7 +14,7 @@ import Testing
   }
 
   @Test func `more than 1 MiB is read and sent in pieces, and stored in part`() throws {
-    let rig = try ToyRig.loggedIn()
+    var rig = try ToyRig.loggedIn()
     let body = Self.long(20_000)
     #expect(body.count > 3 << 20)
     rig.answer = { _ in .answered(status: 200, type: "application/json", body: body) }
@@ -45,7 +45,7 @@ import Testing
   }
 
   @Test func `one of very many facts, callers that go, and answers that break off`() throws {
-    let rig = try ToyRig.loggedIn()
+    var rig = try ToyRig.loggedIn()
     let body = Self.long(10_000)
     rig.answer = { _ in .answered(status: 200, type: "application/json", body: body) }
     let one = rig.run("fact", ["id": .int(7)])

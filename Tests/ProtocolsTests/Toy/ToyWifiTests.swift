@@ -9,7 +9,7 @@ import Testing
   private static let home: [String: Value] = ["ssid": .string("HomeNet"), "password": .string("pa:ss word")]
 
   private static func rig(_ faults: String..., press: Nanoseconds = 5 * .second) throws -> ToyRig {
-    let rig = try ToyRig.loggedIn()
+    var rig = try ToyRig.loggedIn()
     var settings = SimulatedToySettings(phone: "tcp:192.168.4.2:8080", server: "tcp:10.0.0.1:80")
     settings.presses = [press]
     settings.network = SimulatedWiFiNetwork("HomeNet", password: "pa:ss word")
@@ -20,7 +20,7 @@ import Testing
   }
 
   @Test func `the toy joins, and the port is closed afterwards`() throws {
-    let rig = try Self.rig()
+    var rig = try Self.rig()
     let id = rig.run("wifi", Self.home)
     #expect(rig.isListening && rig.status == "setting-up" && rig.text("wifi-setup") == "listening")
     rig.run(for: 60 * .second)
@@ -44,7 +44,7 @@ import Testing
   @Test(arguments: ["split", "redial:1", "early:1", "yes", "no", "silent", "reset"]) func `whatever the toy does, it is told once`(
     _ fault: String
   ) throws {
-    let rig = try Self.rig(fault)
+    var rig = try Self.rig(fault)
     let id = rig.run("wifi", Self.home)
     rig.run(for: 120 * .second)
     #expect(rig.report(id)?.text?.hasPrefix("sent; check the toy's LED") == true, "\(rig.refusal(id)) \(rig.notes)")
@@ -53,14 +53,14 @@ import Testing
   }
 
   @Test func `a network that the toy cannot join is sent like any other`() throws {
-    let rig = try Self.rig()
+    var rig = try Self.rig()
     let id = rig.run("wifi", ["ssid": .string("Nachbar, 5"), "password": .string("12345678")])
     rig.run(for: 60 * .second)
     #expect(rig.report(id)?.text?.contains("comma in the name:") == true && rig.toy?.led == .purple)
   }
 
   @Test func `ok alone is ok, in one piece or in two`() throws {
-    let rig = try ToyRig.loggedIn()
+    var rig = try ToyRig.loggedIn()
     let id = rig.run("wifi", ["ssid": .string("Café")])
     rig.come()
     #expect(rig.sends.map(\.text) == ["ok"])
@@ -79,7 +79,7 @@ import Testing
 
   @Test(arguments: ["ok\n", "OK", "okok", "no", "\0", String(repeating: "o", count: 5000)])
   func `what is not ok is waited on, then hung up on, and the next is heard`(_ said: String) throws {
-    let rig = try ToyRig.loggedIn()
+    var rig = try ToyRig.loggedIn()
     let id = rig.run("wifi", Self.home)
     rig.come()
     rig.say(said)
@@ -96,7 +96,7 @@ import Testing
   }
 
   @Test func `a peer that disconnects does not end it`() throws {
-    let rig = try ToyRig.loggedIn()
+    var rig = try ToyRig.loggedIn()
     let id = rig.run("wifi", Self.home)
     for _ in 0..<50 {
       rig.come()
@@ -118,7 +118,7 @@ import Testing
   }
 
   @Test func `who does not come is waited for five minutes`() throws {
-    let rig = try ToyRig.loggedIn()
+    var rig = try ToyRig.loggedIn()
     let id = rig.run("wifi", Self.home)
     rig.run(for: 299 * .second)
     #expect(rig.results[id] == nil && (rig.progress[id]?.count ?? 0) >= 299)
@@ -127,7 +127,7 @@ import Testing
   }
 
   @Test func `an interrupt closes the port`() throws {
-    let rig = try ToyRig.loggedIn()
+    var rig = try ToyRig.loggedIn()
     let first = rig.run("wifi", Self.home)
     #expect(rig.code(rig.run("wifi", Self.home)) == "busy", "two at once cannot be")
     rig.come()
@@ -140,14 +140,14 @@ import Testing
   }
 
   @Test func `a port in use is reported with its owner`() throws {
-    let rig = try ToyRig.loggedIn()
+    var rig = try ToyRig.loggedIn()
     rig.portTrouble = "port 8080 is in use by python3 (process 7): stop it first"
     let id = rig.run("wifi", Self.home)
     #expect(rig.code(id) == "cannot-listen" && rig.refusal(id).contains("python3 (process 7)") && rig.text("wifi-setup") == "idle")
   }
 
   @Test func `who is refused is shown while the toy is waited for`() throws {
-    let rig = try ToyRig.loggedIn()
+    var rig = try ToyRig.loggedIn()
     let id = rig.run("wifi", Self.home)
     rig.give(.linkChanged("toy", .refused("192.168.1.9, which is not in 192.168.4.0/24")))
     rig.run(for: 2 * .second)
@@ -158,7 +158,7 @@ import Testing
   }
 
   @Test func `the toy is dialled at a given address`() throws {
-    let rig = try ToyRig.loggedIn()
+    var rig = try ToyRig.loggedIn()
     let id = rig.run("wifi", Self.home.merging(["dial": .string("192.168.4.1")]) { $1 })
     #expect(rig.dialled == "tcp:192.168.4.1:8080" && !rig.isListening)
     rig.give(.linkChanged("toy", .down("cannot reach 192.168.4.1:8080: connection refused")))
@@ -187,7 +187,7 @@ import Testing
   ]) func `what the toy does not survive is refused before its button is pressed`(_ ssid: String, _ password: String, _ argument: String)
     throws
   {
-    let rig = try ToyRig.loggedIn()
+    var rig = try ToyRig.loggedIn()
     let id = rig.run("wifi", ["ssid": .string(ssid), "password": .string(password)])
     #expect(rig.code(id) == argument && !rig.isListening && !rig.refusal(id).contains("5678"))
   }
@@ -203,7 +203,7 @@ import Testing
   }
 
   @Test func `setup requires a login`() throws {
-    let rig = try ToyRig()
+    var rig = try ToyRig()
     rig.start()
     #expect(rig.code(rig.run("wifi", Self.home)) == "needs-login" && !rig.isListening)
   }
