@@ -19,6 +19,8 @@ struct ToyWorld: Surroundings {
   var portTrouble: String?
   var toy: TriviaToy?
   private(set) var asked: [HTTPRequest] = []
+  /// The body of the last request.
+  var body: String { asked.last.map { String(decoding: $0.body, as: UTF8.self) } ?? "" }
   fileprivate(set) var isListening = false
   private(set) var dialled: String?
   fileprivate(set) var isConnected = false
@@ -117,11 +119,13 @@ extension ToyRig {
     return try #require(try Kind.toy.make(Setup(options: all)) as? ToyMachine)
   }
 
+  static var ada: [String: Value] { ["email": .string("ada@example.org"), "password": .string("secret1")] }
+
   /// Somebody who has registered; their toy has played so many facts.
   static func loggedIn(facts: Int = 0, _ options: [String: Value] = [:], requiresTokens: Bool = false) throws -> ToyRig {
     var rig = try ToyRig(options, requiresTokens: requiresTokens)
     rig.start()
-    let id = rig.run("register", ["name": .string("Ada"), "email": .string("ada@example.org"), "password": .string("secret1")])
+    let id = rig.run("register", ["name": .string("Ada")].merging(Self.ada) { $1 })
     #expect(rig.report(id)?.text == "registered and logged in as user 18")
     for _ in 0..<facts { rig.hear() }
     return rig
