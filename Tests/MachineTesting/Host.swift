@@ -91,6 +91,7 @@ public struct Host<Subject: Machine, Around: Surroundings> {
   public mutating func replace(_ machine: Subject) {
     (self.machine, schema) = (machine, machine.schema)
     (values, fault, events, pendingStores) = ([:], nil, [], [])
+    effects = Effects()
   }
 
   /// Lets virtual time pass.
