@@ -107,7 +107,7 @@ obd = $(wildcard Sources/Protocols/*.swift Sources/Protocols/OBD/*.swift Sources
 	@mkdir -p $(@D)
 	$(fuzz_swift) $(abspath $^) -o $(@F)
 
-longboard = $(wildcard Sources/Protocols/*.swift Sources/Protocols/Longboard/*.swift)
+longboard = $(wildcard Sources/Protocols/*.swift Sources/Protocols/Longboard/*.swift Sources/Protocols/Longboard/*/*.swift)
 
 .build/fuzz/elcomm: Tests/Fuzz/ELComm.swift Tests/Fuzz/Hold.swift $(longboard)
 	@mkdir -p $(@D)

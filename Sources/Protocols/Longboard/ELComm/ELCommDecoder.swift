@@ -8,13 +8,13 @@
 /// One message of the board.
 struct ELCommMessage: Sendable, Equatable {
   /// mph, truncated towards 0, negative is backwards; 255 before the VESC has responded.
-  var speed: Int
+  let speed: Int
   /// Percent, not clamped: -355 before the voltage was measured, 255 before the VESC has responded.
-  var battery: Int
+  let battery: Int
   /// The VESC has responded and the board has not latched off.
-  var connected: Bool
+  let connected: Bool
   /// Hundredths of a mile since the board was reset.
-  var distance: Int
+  let distance: Int
 }
 
 /// Decodes the board's bytes.

@@ -54,8 +54,8 @@ struct VESCLimits: Sendable, Equatable {
 
 /// The response to GET_MCCONF_TEMP: the limits, and the board's geometry.
 struct VESCBoard: Sendable, Equatable {
-  var limits: VESCLimits
-  var geometry: VESCGeometry
+  let limits: VESCLimits
+  let geometry: VESCGeometry
 
   /// Parses the response after its ID.
   init?(_ payload: ArraySlice<UInt8>) {
@@ -71,9 +71,9 @@ struct VESCBoard: Sendable, Equatable {
 /// The stored limits of a VESC: its own, and those that a mode has set.
 struct VESCLimitsMemory: Sendable, Equatable {
   /// Before the first mode.
-  var own: VESCLimits
+  let own: VESCLimits
   /// As set last.
-  var applied: VESCLimits
+  let applied: VESCLimits
 
   init(own: VESCLimits, applied: VESCLimits) { (self.own, self.applied) = (own, applied) }
 

@@ -3,18 +3,18 @@
 /// The options of a longboard that is a VESC.
 struct VESCOptions: Sendable {
   /// Polls per second.
-  var rate: Double
+  let rate: Double
   /// The CAN ID of the VESC behind the one on the link; nil: the one on the link.
-  var can: UInt8?
-  var geometry: VESCGeometry
+  let can: UInt8?
+  let geometry: VESCGeometry
   /// Battery cells in series.
-  var cells: Int?
-  var allowsMotion: Bool
+  let cells: Int?
+  let allowsMotion: Bool
   /// The maximum motor current, in A.
-  var motionCurrent: Double
+  let motionCurrent: Double
   /// The maximum duty cycle, in %; nil: none allowed, because no current limit applies to a duty cycle.
-  var motionDuty: Double?
-  var modes: [VESCMode]
+  let motionDuty: Double?
+  let modes: [VESCMode]
 
   init(_ setup: Setup) throws(OptionError) {
     let options = setup.options
@@ -37,11 +37,11 @@ struct VESCOptions: Sendable {
 /// The conversion of electrical turns of the motor to distance.
 struct VESCGeometry: Sendable, Equatable {
   /// Electrical turns per motor turn.
-  var polePairs: Double?
+  let polePairs: Double?
   /// Motor turns per wheel turn.
-  var gearRatio: Double?
+  let gearRatio: Double?
   /// Diameter of the wheel in m.
-  var wheel: Double?
+  let wheel: Double?
 
   /// Without implausible values, as of a VESC that was never set up.
   init(polePairs: Double? = nil, gearRatio: Double? = nil, wheel: Double? = nil) {
@@ -76,11 +76,11 @@ struct VESCMode: Sendable, Equatable {
   /// The VESC's own limits; built in.
   static let full = "full"
 
-  var name: String
+  let name: String
   /// The fraction of the motor current limit, 0 to 1.
-  var current: Double
+  let current: Double
   /// km/h, in both directions.
-  var speed: Double?
+  let speed: Double?
 
   init(_ section: Setup.Subsection) {
     name = section.name

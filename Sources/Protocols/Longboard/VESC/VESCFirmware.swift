@@ -1,10 +1,10 @@
 // The identification of a VESC. Source: COMM_FW_VERSION in vedderb/bldc comm/commands.c; very old firmware sends only the version.
 
 struct VESCFirmware: Sendable, Equatable {
-  var major: UInt8
-  var minor: UInt8
+  let major: UInt8
+  let minor: UInt8
   /// The hardware name, if it is sent.
-  var hardware: String?
+  let hardware: String?
 
   /// Parses the response after its ID.
   init?(_ payload: ArraySlice<UInt8>) {
