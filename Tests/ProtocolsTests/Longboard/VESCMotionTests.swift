@@ -133,9 +133,9 @@ import Testing
   @Test func pollingGoesOnWhileSomebodyDrives() throws {
     var rig = try Self.rolling(.v600, ["rate": .float(50)])
     let missed = rig.machine.pace.missed
-    let polls = rig.machine.counters.polls
+    let polls = rig.machine.statistics.polls
     Self.drive(&rig, for: 10 * .second)
-    #expect(rig.machine.pace.missed == missed && rig.machine.counters.polls - polls >= 499)
+    #expect(rig.machine.pace.missed == missed && rig.machine.statistics.polls - polls >= 499)
     #expect(rig.vesc.speed > 3 && rig.lost.isEmpty && !rig.vesc.isTimedOut)
     #expect((100..<300).allSatisfy { rig.succeeded($0) })
     #expect(abs((rig.number("speed") ?? 0) - rig.vesc.speed * 3.6) < 1)
@@ -173,9 +173,9 @@ import Testing
     Self.drive(&rig, for: 2 * .second)
     rig.give(.stopping)
     #expect(rig.lost == ["the link is being closed"] && !rig.hasStopped && rig.vesc.orders.last?.order == .current(0))
-    let polls = rig.machine.counters.polls
+    let polls = rig.machine.statistics.polls
     rig.run(for: 150 * .millisecond)
-    #expect(rig.hasStopped && rig.machine.nextWake == nil && rig.machine.counters.polls == polls)
+    #expect(rig.hasStopped && rig.machine.nextWake == nil && rig.machine.statistics.polls == polls)
     #expect(rig.vesc.orders.suffix(3).allSatisfy { $0.order == .current(0) })
     Self.expectAtRest(&rig)
   }
@@ -289,13 +289,13 @@ import Testing
 
   @Test func aFloodOfSetPointsDoesNotFillTheLine() throws {
     var rig = try Self.rolling()
-    let polls = rig.machine.counters.polls
+    let polls = rig.machine.statistics.polls
     let sends = rig.sends.count
     for id in 0..<3000 {
       rig.set("target-current", .float(Double(id % 20)), id: CommandID(100 + id))
       rig.run(for: .millisecond)
     }
-    #expect(rig.sends.count - sends <= 3 * (100 + 20) + 2 && rig.machine.counters.polls - polls >= 59)
+    #expect(rig.sends.count - sends <= 3 * (100 + 20) + 2 && rig.machine.statistics.polls - polls >= 59)
     rig.run(for: 20 * .millisecond)
     #expect((100..<3100).allSatisfy { rig.succeeded(CommandID($0)) } && rig.lost.isEmpty)
     #expect(rig.vesc.orders.last?.order == .current(19))

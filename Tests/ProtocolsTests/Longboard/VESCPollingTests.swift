@@ -209,7 +209,7 @@ import Testing
     rig.start()
     rig.run(for: 5 * .second)
     rig.isWired = false
-    rig.run(until: { $0.machine.values[.fault] != nil && $0.sends.last?.bytes[2] == 51 && $0.sends.last?.at == $0.now })
+    rig.run(until: { $0.machine.telemetry.values[.fault] != nil && $0.sends.last?.bytes[2] == 51 && $0.sends.last?.at == $0.now })
     rig.give(.received(.main, VESCFrame.around([0x33] + VESCCommand.bytes(1 << 5 | 1 << 16 as UInt32) + [0, 0, 0, 0, 5])))
     #expect(rig.text("fault-code") == "over-temp-fet" && rig.fault == "the VESC reports over-temp-fet")
     rig.isWired = true

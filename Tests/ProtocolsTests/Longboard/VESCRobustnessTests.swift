@@ -186,13 +186,13 @@ import Testing
     var rig = try VESCRig(.v340)
     rig.start()
     rig.run(for: 12 * .second)
-    let total = rig.machine.way.odometer.total
+    let total = rig.machine.odometer.total
     rig.isWired = false
     rig.run(until: { if case .asking(let question) = $0.machine.state { question.command == .setup } else { false } })
     var answer = rig.vesc.answer(to: [47], as: 1, at: rig.now) ?? []
     answer.replaceSubrange(43..<51, with: VESCCommand.bytes(-5000 as Int32) + VESCCommand.bytes(-7000 as Int32))
     rig.give(.received(.main, VESCFrame.around(answer)))
-    #expect(rig.number("distance") == -0.005 && rig.machine.way.odometer.total == total)
+    #expect(rig.number("distance") == -0.005 && rig.machine.odometer.total == total)
   }
 
   @Test func aLinkThatTakesNothingIsReset() throws {

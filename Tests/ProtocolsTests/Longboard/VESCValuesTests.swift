@@ -90,6 +90,6 @@ import Testing
 
   @Test func chargeOfCellsIsTorqsRule() {
     let whole = [310: 0, 320: 11.1, 355: 50, 400: 100, 420: 100, 290: 0]
-    for (decivolts, percent) in whole { #expect(VESCMachine.charge(decivolts: decivolts, cells: 10) == percent) }
+    for (decivolts, percent) in whole { #expect(VESCTelemetry.charge(decivolts: decivolts, cells: 10) == percent) }
   }
 }

@@ -65,14 +65,14 @@ extension VESCMachine {
       case .duty(let number): (.targetDuty, number)
       case .handbrake(let number): (.handbrakeCurrent, number)
       }
-    publish(signal, .float(Double(number) / 1000), &effects)
+    publisher.publish(signal, .float(Double(number) / 1000), &effects)
     for other in VESCSignal.targets where other != signal {
-      withdraw(other.rawValue, "\(schema.properties[signal.rawValue].name) is active", &effects)
+      publisher.withdraw(other, "\(publisher.name(of: signal)) is active", &effects)
     }
   }
 
   mutating func withdrawTargets(_ effects: inout Effects) {
     guard options.allowsMotion else { return }
-    for signal in VESCSignal.targets { withdraw(signal.rawValue, motion.isHeld ? "no set-point" : "not driven", &effects) }
+    for signal in VESCSignal.targets { publisher.withdraw(signal, motion.isHeld ? "no set-point" : "not driven", &effects) }
   }
 }

@@ -2,12 +2,12 @@
 
 extension VESCMachine {
   mutating func restore(_ kept: [String: [UInt8]], _ effects: inout Effects) {
-    for counter in [VESCSignal.polls, .missed, .timeouts, .badFrames] { publish(counter, .int(0), &effects) }
+    for counter in [VESCSignal.polls, .missed, .timeouts, .badFrames] { publisher.publish(counter, .int(0), &effects) }
     limits.memory = kept["limits"].flatMap { VESCLimitsMemory(stored: $0) }
     let name = String(decoding: (kept["mode"] ?? []).prefix(64), as: UTF8.self)
     // If a mode was removed from the configuration, the VESC gets its own limits back.
     limits.chosen = name.isEmpty ? nil : options.modes.contains { $0.name == name } ? name : VESCMode.full
-    restoreWay(kept["odometer"], &effects)
+    odometer.restore(kept, &publisher, &effects)
     withdrawTargets(&effects)
     sayMode(&effects)
   }
@@ -18,7 +18,7 @@ extension VESCMachine {
     talk = VESCConversation()
     sending = nil
     silence = nil
-    forgetWhatWasSaid()
+    publisher.forget()
     motion.linkCameUp(at: now)
     withdrawTargets(&effects)
     sayMode(&effects)
@@ -46,8 +46,8 @@ extension VESCMachine {
     failWishes(.notConnected(reason), &effects)
     forgetBoard()
     modeTrouble = nil
-    storeWay(&effects)
-    forgetWhatWasSaid()
+    odometer.store(&effects)
+    publisher.forget()
     state = .down(reason)
   }
 }

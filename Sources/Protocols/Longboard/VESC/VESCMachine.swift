@@ -41,28 +41,20 @@ public struct VESCMachine: Machine {
   var sending: (id: SendID, cargo: Cargo, at: Instant)?
   private var lastSend: SendID = 0
   var reader = VESCReader()
-  var values = VESCValues()
+  var telemetry: VESCTelemetry
+  var odometer = VESCOdometer()
+  var statistics: VESCStatistics
+  var publisher: VESCPublisher
   var talk = VESCConversation()
   var pace: Pace
-  var timing: Timing
   var motion = VESCMotion()
   var wishes: [VESCWish] = []
   var limits = VESCLimitsKept()
-  var way = VESCWay()
-  var counters = Counters()
   /// The frames of the requests.
   var frames: [VESCCommand: [UInt8]] = [:]
-  /// The ranges of the properties, in the order of the schema.
-  let ranges: [ClosedRange<Double>?]
-  /// The published reason of each absent property, to publish it only once.
-  var said: [String?]
-  /// The properties that are absent because the geometry is unknown.
-  var isUnknown: [Bool]
-  /// Why the VESC cannot be used, why its mode is not active, and its fault.
+  /// Why the VESC cannot be used, and why its mode is not active.
   var silence: String?
   var modeTrouble: String?
-  var faultCode = 0
-  var faultMessage: String?
   /// The daemon stops.
   var isEnding = false
   /// Last-will frames are set for the link.
@@ -70,26 +62,14 @@ public struct VESCMachine: Machine {
   var status = ""
   var fault: String?
 
-  struct Counters {
-    var polls = 0
-    var timeouts = 0
-    var badAnswers = 0
-    /// When they, and the statistics, were last published; `.min` before that.
-    var published: Instant = .min
-    var measured: Instant = .min
-
-    static func isOld(_ instant: Instant, at now: Instant) -> Bool { instant == .min || now &- instant >= .second }
-  }
-
   /// Creates a machine from the options of `Kind.longboard`.
   public init(_ setup: Setup) throws(OptionError) {
     options = try VESCOptions(setup)
     pace = Pace(rate: options.rate, phase: setup.phase)
-    timing = Timing(period: pace.period)
+    statistics = VESCStatistics(period: pace.period)
+    telemetry = VESCTelemetry(options)
     schema = Schema(properties: VESCSignal.properties(options, period: pace.period), actions: [Self.pingCAN])
-    ranges = schema.properties.map(\.range)
-    said = [String?](repeating: nil, count: schema.properties.count)
-    isUnknown = [Bool](repeating: false, count: schema.properties.count)
+    publisher = VESCPublisher(schema)
     for command in [VESCCommand.firmware, .values, .setup, .limits] { frames[command] = command.frame(can: options.can) }
     frames[.selectSetup] = VESCCommand.selectSetup.frame(VESCCommand.bytes(VESCValues.fastMask), can: options.can)
     frames[.pingCAN] = VESCCommand.pingCAN.frame()
@@ -179,7 +159,7 @@ public struct VESCMachine: Machine {
       if let command = wishedQuestion(at: now, &effects) {
         ask(command, at: now, &effects)
       } else if now >= pace.due {
-        counters.polls &+= 1
+        statistics.polled()
         let lateness = pace.take(at: now)
         ask(talk.nextPoll(at: now, interval: max(.second, 4 &* pace.period)), lateness: lateness, at: now, &effects)
       }

@@ -32,8 +32,6 @@ struct VESCLimitsKept: Sendable {
   var chosen: String?
   /// The mode that the VESC was last verified to be in.
   var inForce: String?
-  /// The geometry that the VESC reports.
-  var geometry: VESCGeometry?
   /// The number of VESCs of the board; nil: unknown.
   var vescs: Int?
   /// Commands that selected a mode without a VESC, and wait for the store.
@@ -87,7 +85,7 @@ extension VESCMachine {
   mutating func stored(_ key: String, _ failure: String?, _ effects: inout Effects) {
     switch key {
     case "limits": limitsKept(failure, &effects)
-    case "odometer": wayStored(failure, &effects)
+    case "odometer": odometer.stored(key, failure, &publisher, &effects)
     case "mode":
       let refusal = failure.map { CommandError.refused(code: "not-stored", "cannot store the mode: \($0)") }
       let text = "pending: set when the VESC responds"
@@ -101,8 +99,8 @@ extension VESCMachine {
   }
 
   mutating func sayMode(_ effects: inout Effects) {
-    if let mode = limits.inForce, !mode.isEmpty { return publish(.mode, .string(mode), &effects) }
+    if let mode = limits.inForce, !mode.isEmpty { return publisher.publish(.mode, .string(mode), &effects) }
     let message = limits.chosen.map { modeTrouble ?? "\($0) is pending: set when the VESC responds" } ?? "not set"
-    withdraw(VESCSignal.mode.rawValue, message, &effects)
+    publisher.withdraw(.mode, message, &effects)
   }
 }

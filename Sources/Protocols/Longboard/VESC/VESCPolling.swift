@@ -18,7 +18,7 @@ extension VESCMachine {
   private mutating func heard(_ payload: ArraySlice<UInt8>, at now: Instant, _ effects: inout Effects) {
     guard case .asking(let question) = state, payload.first == question.command.rawValue else { return }
     guard understand(question, payload.dropFirst(), at: now, &effects) else {
-      counters.badAnswers &+= 1
+      statistics.receivedInvalidResponse()
       return
     }
     let isFirst = !talk.isSettled
@@ -26,9 +26,11 @@ extension VESCMachine {
     state = .ready
     if isFirst { beganToAnswer(at: now, &effects) } else { motion.answered(question.sent) }
     if question.command != .pingCAN {
-      timing.add(answered: now, roundTrip: max(now &- question.sent, 0), lateness: question.lateness)
+      statistics.add(roundTrip: now &- question.sent, lateness: question.lateness, at: now)
     }
-    if isFirst || Counters.isOld(counters.measured, at: now) { publishMeasurements(at: now, &effects) }
+    if isFirst || statistics.isDue(at: now) {
+      statistics.publish(missed: pace.missed, noise: reader.runsOfNoise, at: now, &publisher, &effects)
+    }
   }
 
   /// Takes the values of a response; false if it is invalid.
@@ -37,15 +39,17 @@ extension VESCMachine {
     case .firmware:
       guard let firmware = VESCFirmware(payload) else { return false }
       talk.isIdentified = true
-      publish(firmware, &effects)
+      telemetry.publish(firmware, &publisher, &effects)
     case .values, .setup, .selectSetup:
-      guard values.read(question.command, payload) else { return false }
-      if let count = values[.vescs] { limits.vescs = count }
-      publishValues(question.command, at: now, &effects)
+      let lacksSetup = talk.setup == .lacking
+      guard telemetry.read(question.command, payload, lacksSetup: lacksSetup, &publisher, &effects) else { return false }
+      if let count = telemetry.values[.vescs] { limits.vescs = count }
+      guard question.command != .selectSetup else { break }
+      if odometer.read(telemetry.values, telemetry.geometry, lacksSetup: lacksSetup, at: now, &publisher, &effects) { beginMode(&effects) }
+      sayMode(&effects)
     case .limits:
       guard let board = VESCBoard(payload) else { return false }
-      if limits.geometry != board.geometry { forgetWhatWasSaid() }
-      limits.geometry = board.geometry
+      if telemetry.take(board.geometry) { publisher.forget() }
       limitsAnswered(board, &effects)
     case .setLimits: limitsTaken()
     case .pingCAN: pingAnswered(payload, &effects)
@@ -63,8 +67,8 @@ extension VESCMachine {
       guard case .asking = state else { return }
     }
     state = .ready
-    counters.timeouts &+= 1
-    publishCounters(at: now, &effects)
+    statistics.timedOut()
+    statistics.publishCounters(missed: pace.missed, noise: reader.runsOfNoise, at: now, &publisher, &effects)
     if question.command == .pingCAN { return pingTimedOut(&effects) }
     talk.missed(question.command)
     wishMissed(question.command, &effects)
@@ -85,11 +89,8 @@ extension VESCMachine {
     talk = VESCConversation()
     talk.hearsNoise = isNoisy
     forgetBoard()
-    for position in VESCSignal.reported where position != VESCSignal.connected.rawValue && position != VESCSignal.totalDistance.rawValue {
-      withdraw(position, silence ?? "", &effects)
-    }
-    for position in VESCSignal.measured { withdraw(position, silence ?? "", &effects) }
-    publish(.connected, .bool(false), &effects)
+    for signal in VESCSignal.reported + VESCSignal.measured { publisher.withdraw(signal, silence ?? "", &effects) }
+    publisher.publish(.connected, .bool(false), &effects)
     sayMode(&effects)
     state = .silent(until: now &+ Self.quietInterval)
   }
@@ -97,20 +98,19 @@ extension VESCMachine {
   /// The first response after a silence.
   private mutating func beganToAnswer(at now: Instant, _ effects: inout Effects) {
     silence = nil
-    timing.forget()
+    statistics.forgetTimes()
     pace.begin(at: now)
     motion.answersAgain(at: now)
-    publish(.connected, .bool(true), &effects)
+    publisher.publish(.connected, .bool(true), &effects)
     beginMode(&effects)
   }
 
   /// Known values of the VESC are invalid after a silence.
   mutating func forgetBoard() {
     limits.inForce = nil
-    limits.geometry = nil
     limits.vescs = nil
-    (faultCode, faultMessage) = (0, nil)
-    way.forgetCounters()
-    timing.forget()
+    telemetry.forget()
+    odometer.forgetCounters()
+    statistics.forgetTimes()
   }
 }

@@ -14,10 +14,10 @@ enum VESCSignal: Int, CaseIterable, Sendable {
   case firmware, hardware, polls, missed, timeouts, badFrames
   case targetCurrent, brakeCurrent, targetDuty, handbrakeCurrent
 
-  /// The values that the VESC reports.
-  static let reported = speed.rawValue...uptime.rawValue
+  /// The values that are unknown while the VESC does not respond.
+  static let reported = allCases[...uptime.rawValue].filter { $0 != .connected && $0 != .totalDistance }
   /// The statistics of polling.
-  static let measured = pollRate.rawValue...latenessP99.rawValue
+  static let measured = Array(allCases[pollRate.rawValue...latenessP99.rawValue])
   static let targets = [targetCurrent, brakeCurrent, targetDuty, handbrakeCurrent]
 
   private typealias Row = (name: String, type: ValueType, unit: String?, range: ClosedRange<Double>?, help: String)

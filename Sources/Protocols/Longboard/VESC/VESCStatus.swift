@@ -8,7 +8,7 @@ extension VESCMachine {
     for id in limits.pending { effects.append(.complete(id, .failure(.notConnected("the link is being closed")))) }
     limits.pending.removeAll()
     if motion.isHeld { loseLease("the link is being closed", at: now, &effects) }
-    storeWay(&effects)
+    odometer.store(&effects)
   }
 
   mutating func end(_ effects: inout Effects) {
@@ -27,7 +27,7 @@ extension VESCMachine {
       effects.append(.status(word.rawValue))
     }
     leaveWill(&effects)
-    let message = silence ?? modeTrouble ?? faultMessage
+    let message = silence ?? modeTrouble ?? telemetry.fault
     if fault != message {
       fault = message
       effects.append(.fault(message))

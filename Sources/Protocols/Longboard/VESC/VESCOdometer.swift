@@ -1,0 +1,97 @@
+// The distance since the VESC was switched on, and its total. A VESC since 5.02 has an odometer; for older ones the counters since
+// power-on are accumulated and stored, and published once they are stored.
+
+struct VESCOdometer: Sendable {
+  private static let key = "odometer"
+  private static let storeInterval: Nanoseconds = 5 * .second
+  /// The maximum speed in m/s.
+  private static let maxSpeed = 30.0
+
+  /// In metres; unused if the VESC has an odometer.
+  private var counter = Odometer(perSecond: maxSpeed)
+  /// There is a new value to store.
+  private var isNew = false
+  private var storedAt: Instant = .min
+  /// The value that is being stored.
+  private var storing: Int?
+  /// The last counters, to detect a restart: a counter has decreased.
+  private var uptime: Int?
+  private var travelled: Int?
+
+  /// Metres accumulated from the counters of VESCs without an odometer.
+  var total: Int { counter.total }
+
+  mutating func restore(_ values: [String: [UInt8]], _ publisher: inout VESCPublisher, _ effects: inout Effects) {
+    guard let stored = values[Self.key] else { return }
+    if Odometer.isDamaged(stored) { effects.append(.event(name: "total-distance-lost", text: Odometer.lossWords)) }
+    counter = Odometer(stored: stored, perSecond: Self.maxSpeed)
+    publisher.publish(.totalDistance, .float(Double(total) / 1000), &effects)
+  }
+
+  /// Takes the counters of a response. Returns whether the VESC has restarted since the last one. `lacksSetup`: the firmware reports only
+  /// the counters of the motor.
+  mutating func read(
+    _ values: VESCValues, _ geometry: VESCGeometry, lacksSetup: Bool, at now: Instant, _ publisher: inout VESCPublisher,
+    _ effects: inout Effects
+  ) -> Bool {
+    let turns = geometry.metres.map { $0 / 6 }
+    if let distance = values[.distance] {
+      publisher.publish(.distance, .float(Double(distance) / 1e6), &effects)
+    } else if lacksSetup {
+      let metres = turns.flatMap { turn in values[.tachometer].map { (Double($0) * turn).rounded() } }
+      publisher.publish(.distance, metres.map { .float($0 / 1000) }, &effects)
+    }
+    if let metres = values[.odometer] {
+      publisher.publish(.totalDistance, .float(Double(metres) / 1000), &effects)
+    } else if let travelled = values[.distanceTravelled], travelled >= 0 {
+      count(travelled / 1000, at: now, &effects)
+    } else if lacksSetup, let turns, let steps = values[.tachometerTravelled], steps >= 0 {
+      count(Int(Double(steps) * turns), at: now, &effects)
+    } else if lacksSetup, turns == nil, total == 0 {
+      publisher.withdraw(.totalDistance, unconfigured: geometry.missing, &effects)
+    }
+    guard hasRestarted(values) else { return false }
+    effects.append(.event(name: "vesc-restarted", text: "the VESC has restarted"))
+    return true
+  }
+
+  /// Another VESC may respond next.
+  mutating func forgetCounters() { (uptime, travelled) = (nil, nil) }
+
+  /// Stores a new value at once.
+  mutating func store(_ effects: inout Effects) {
+    guard isNew else { return }
+    isNew = false
+    storing = total
+    effects.append(.store(key: Self.key, counter.stored))
+  }
+
+  mutating func stored(_ key: String, _ failure: String?, _ publisher: inout VESCPublisher, _ effects: inout Effects) {
+    guard key == Self.key, let metres = storing else { return }
+    storing = nil
+    if failure == nil { publisher.publish(.totalDistance, .float(Double(metres) / 1000), &effects) } else { isNew = true }
+  }
+
+  private mutating func count(_ metres: Int, at now: Instant, _ effects: inout Effects) {
+    if counter.read(metres, at: now) { isNew = true }
+    if storedAt == .min || now &- storedAt >= Self.storeInterval {
+      storedAt = now
+      store(&effects)
+    }
+  }
+
+  private mutating func hasRestarted(_ values: VESCValues) -> Bool {
+    var hasRestarted = false
+    if let uptime = values[.uptime] {
+      if let last = self.uptime, uptime < last { hasRestarted = true }
+      self.uptime = uptime
+    }
+    if let travelled = values[.tachometerTravelled] {
+      if let last = self.travelled, travelled < last { hasRestarted = true }
+      self.travelled = travelled
+    }
+    // Both counters reset with one restart, but are not read together.
+    if hasRestarted { (uptime, travelled) = (values[.uptime], values[.tachometerTravelled]) }
+    return hasRestarted
+  }
+}

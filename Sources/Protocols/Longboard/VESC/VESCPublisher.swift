@@ -1,0 +1,49 @@
+// Publishes properties: an absence once, not with every response, and no value outside of its range. An output of the components, like
+// `Effects`.
+
+struct VESCPublisher: Sendable {
+  private let properties: [Property]
+  /// The published reason of each absent property.
+  private var reasons: [String?]
+  /// The properties that are absent because the configuration lacks a key.
+  private var isUnconfigured: [Bool]
+
+  init(_ schema: Schema) {
+    properties = schema.properties
+    reasons = [String?](repeating: nil, count: properties.count)
+    isUnconfigured = [Bool](repeating: false, count: properties.count)
+  }
+
+  func name(of signal: VESCSignal) -> String { properties[signal.rawValue].name }
+
+  /// nil: this firmware does not report it.
+  mutating func publish(_ signal: VESCSignal, _ value: Value?, _ effects: inout Effects) {
+    guard let value else { return withdraw(signal, "not reported by this firmware", &effects) }
+    if let range = properties[signal.rawValue].range, let number = value.number, !range.contains(number) {
+      return withdraw(signal, "implausible value from the VESC", &effects)
+    }
+    reasons[signal.rawValue] = nil
+    isUnconfigured[signal.rawValue] = false
+    effects.publish(signal.rawValue, value)
+  }
+
+  mutating func withdraw(_ signal: VESCSignal, _ reason: String, _ effects: inout Effects) {
+    let position = signal.rawValue
+    guard reasons.indices.contains(position), reasons[position] != reason else { return }
+    reasons[position] = reason
+    isUnconfigured[position] = false
+    effects.withdraw(position, reason)
+  }
+
+  /// Withdraws a value that requires these keys; no text is formatted per response.
+  mutating func withdraw(_ signal: VESCSignal, unconfigured keys: @autoclosure () -> String, _ effects: inout Effects) {
+    guard !isUnconfigured[signal.rawValue] else { return }
+    withdraw(signal, "not reported by the VESC: set \(keys()) in the configuration", &effects)
+    isUnconfigured[signal.rawValue] = true
+  }
+
+  /// The reasons may have changed, so they are published again.
+  mutating func forget() {
+    for index in reasons.indices { (reasons[index], isUnconfigured[index]) = (nil, false) }
+  }
+}

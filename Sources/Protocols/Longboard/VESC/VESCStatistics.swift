@@ -1,0 +1,57 @@
+// Statistics of polling: counters since the daemon started, and the times of recent polls, each published at most once per second.
+
+struct VESCStatistics: Sendable {
+  private(set) var polls = 0
+  private var timeouts = 0
+  private var badResponses = 0
+  private var timing: Timing
+  /// When the counters and the times were last published; `.min` before that.
+  private var countersPublished: Instant = .min
+  private var timesPublished: Instant = .min
+
+  init(period: Nanoseconds) { timing = Timing(period: period) }
+
+  mutating func polled() { polls &+= 1 }
+  mutating func timedOut() { timeouts &+= 1 }
+  mutating func receivedInvalidResponse() { badResponses &+= 1 }
+
+  mutating func add(roundTrip: Nanoseconds, lateness: Nanoseconds?, at now: Instant) {
+    timing.add(answered: now, roundTrip: max(roundTrip, 0), lateness: lateness)
+  }
+
+  mutating func forgetTimes() { timing.forget() }
+
+  /// Whether the times are due.
+  func isDue(at now: Instant) -> Bool { Self.isOld(timesPublished, at: now) }
+
+  private static func isOld(_ instant: Instant, at now: Instant) -> Bool { instant == .min || now &- instant >= .second }
+
+  /// Publishes everything; `missed` slots, and `noise`: runs of bytes without a frame.
+  mutating func publish(missed: Int, noise: Int, at now: Instant, _ publisher: inout VESCPublisher, _ effects: inout Effects) {
+    countersPublished = .min
+    timesPublished = now
+    publishCounters(missed: missed, noise: noise, at: now, &publisher, &effects)
+    let summary = timing.summary(at: now)
+    if let rate = summary.rate { publisher.publish(.pollRate, .float((rate * 10).rounded() / 10), &effects) }
+    publish(summary.roundTrip, .roundTrip, .roundTripP99, &publisher, &effects)
+    publish(summary.lateness, .lateness, .latenessP99, &publisher, &effects)
+  }
+
+  /// Counters do not depend on responses.
+  mutating func publishCounters(missed: Int, noise: Int, at now: Instant, _ publisher: inout VESCPublisher, _ effects: inout Effects) {
+    guard Self.isOld(countersPublished, at: now) else { return }
+    countersPublished = now
+    publisher.publish(.polls, .int(polls), &effects)
+    publisher.publish(.missed, .int(missed), &effects)
+    publisher.publish(.timeouts, .int(timeouts), &effects)
+    publisher.publish(.badFrames, .int(noise &+ badResponses), &effects)
+  }
+
+  private func publish(
+    _ percentiles: Timing.Percentiles?, _ median: VESCSignal, _ p99: VESCSignal, _ publisher: inout VESCPublisher, _ effects: inout Effects
+  ) {
+    guard let percentiles else { return }
+    publisher.publish(median, .float(Double(percentiles.median / .microsecond) / 1000), &effects)
+    publisher.publish(p99, .float(Double(percentiles.p99 / .microsecond) / 1000), &effects)
+  }
+}

@@ -1,0 +1,132 @@
+// The values of the board: decodes the responses to polls and publishes them. The configured geometry overrides the VESC's own.
+
+struct VESCTelemetry: Sendable {
+  private let configured: VESCGeometry
+  /// Battery cells in series, if configured.
+  private let cells: Int?
+  private(set) var values = VESCValues()
+  /// The geometry that the VESC reports.
+  private var reported: VESCGeometry?
+  private var faultCode = 0
+  /// The fault that the VESC reports, as a message.
+  private(set) var fault: String?
+
+  init(_ options: VESCOptions) { (configured, cells) = (options.geometry, options.cells) }
+
+  /// The known geometry: the configuration first, then the VESC.
+  var geometry: VESCGeometry { configured.completed(by: reported) }
+
+  /// Takes the geometry that the VESC reports; returns whether it has changed.
+  mutating func take(_ geometry: VESCGeometry) -> Bool {
+    defer { reported = geometry }
+    return reported != geometry
+  }
+
+  /// Known values are invalid after a silence.
+  mutating func forget() { (reported, faultCode, fault) = (nil, 0, nil) }
+
+  func publish(_ firmware: VESCFirmware, _ publisher: inout VESCPublisher, _ effects: inout Effects) {
+    publisher.publish(.firmware, .string(firmware.version), &effects)
+    if let hardware = firmware.hardware { publisher.publish(.hardware, .string(hardware), &effects) }
+  }
+
+  /// Decodes the payload of a response after its ID, and publishes its values; false if it is invalid. `lacksSetup`: this firmware reports
+  /// only the values of one motor.
+  mutating func read(
+    _ command: VESCCommand, _ payload: ArraySlice<UInt8>, lacksSetup: Bool, _ publisher: inout VESCPublisher, _ effects: inout Effects
+  ) -> Bool {
+    guard values.read(command, payload) else { return false }
+    // If the VESC sums up all VESCs of the board, values of a single one are not mixed with the sums.
+    let isWhole = command != .values || lacksSetup
+    publish(.batteryVoltage, .voltage, 10, &publisher, &effects)
+    publish(.duty, .duty, 10, &publisher, &effects)
+    publishSpeed(isWhole: isWhole, &publisher, &effects)
+    if isWhole {
+      publish(.motorCurrent, .motorCurrent, 100, &publisher, &effects)
+      publish(.batteryCurrent, .inputCurrent, 100, &publisher, &effects)
+      if let voltage = values[.voltage], let current = values[.inputCurrent] {
+        publisher.publish(.batteryPower, .float(Double(voltage * current / 100) / 10), &effects)
+      }
+      publishBattery(&publisher, &effects)
+    }
+    publishFault(isNewsOnly: command == .selectSetup, &publisher, &effects)
+    if command != .selectSetup { publishDetails(command, isWhole: isWhole, lacksSetup: lacksSetup, &publisher, &effects) }
+    return true
+  }
+
+  private func publishDetails(
+    _ command: VESCCommand, isWhole: Bool, lacksSetup: Bool, _ publisher: inout VESCPublisher, _ effects: inout Effects
+  ) {
+    publisher.publish(.connected, .bool(true), &effects)
+    publish(.mosfetTemperature, .mosfetTemperature, 10, &publisher, &effects)
+    publish(.motorTemperature, .motorTemperature, 10, &publisher, &effects)
+    if isWhole {
+      publish(.chargeUsed, .chargeUsed, 10_000, &publisher, &effects)
+      publish(.chargeRegenerated, .chargeRegenerated, 10_000, &publisher, &effects)
+      publish(.energyUsed, .energyUsed, 10_000, &publisher, &effects)
+      publish(.energyRegenerated, .energyRegenerated, 10_000, &publisher, &effects)
+    }
+    if let controller = values[.controller] { publisher.publish(.controllerID, .int(controller), &effects) }
+    if command == .values {
+      publish(.mosfetTemperature1, .mosfetTemperature1, 10, &publisher, &effects)
+      publish(.mosfetTemperature2, .mosfetTemperature2, 10, &publisher, &effects)
+      publish(.mosfetTemperature3, .mosfetTemperature3, 10, &publisher, &effects)
+      publisher.publish(.timedOut, values[.status].map { .bool($0 & 1 != 0) }, &effects)
+      publisher.publish(.killSwitch, values[.status].map { .bool($0 & 2 != 0) }, &effects)
+    }
+    if command == .setup || lacksSetup {
+      publisher.publish(.vescs, values[.vescs].map(Value.int), &effects)
+      publish(.energyLeft, .energyLeft, 1000, &publisher, &effects)
+      publisher.publish(.uptime, values[.uptime].map { .int($0 / 1000) }, &effects)
+    }
+  }
+
+  private func publishSpeed(isWhole: Bool, _ publisher: inout VESCPublisher, _ effects: inout Effects) {
+    guard let erpm = values[.erpm] else { return }
+    let geometry = geometry
+    publisher.publish(.erpm, .int(erpm), &effects)
+    if let polePairs = geometry.polePairs {
+      publisher.publish(.rpm, .int(Int((Double(erpm) / polePairs).rounded())), &effects)
+    } else {
+      publisher.withdraw(.rpm, unconfigured: "pole-pairs", &effects)
+    }
+    if let metres = geometry.metres, !configured.isEmpty || values[.speed] == nil {
+      publisher.publish(.speed, .float((Double(erpm) * metres * 6).rounded() / 100), &effects)
+    } else if let speed = values[.speed] {
+      publisher.publish(.speed, .float(Double(speed * 36 / 100) / 100), &effects)
+    } else if isWhole {
+      publisher.withdraw(.speed, unconfigured: geometry.missing, &effects)
+    }
+  }
+
+  private func publishBattery(_ publisher: inout VESCPublisher, _ effects: inout Effects) {
+    if let cells {
+      guard let voltage = values[.voltage] else { return }
+      publisher.publish(.battery, .float(Self.charge(decivolts: voltage, cells: cells)), &effects)
+    } else if let battery = values[.battery] {
+      publisher.publish(.battery, .float(Double(min(max(battery, 0), 1000)) / 10), &effects)
+    } else {
+      publisher.withdraw(.battery, unconfigured: "cells", &effects)
+    }
+  }
+
+  /// Torq's rule for a cell: 3.1 V is empty, 4.0 V is full.
+  static func charge(decivolts: Int, cells: Int) -> Double {
+    let part = (Double(decivolts) / 10 / Double(cells) - 3.1) / 0.9
+    return (min(max(part, 0), 1) * 1000).rounded() / 10
+  }
+
+  private mutating func publishFault(isNewsOnly: Bool, _ publisher: inout VESCPublisher, _ effects: inout Effects) {
+    guard let code = values[.fault], code != faultCode || !isNewsOnly else { return }
+    if code != faultCode { fault = code == 0 ? nil : "the VESC reports \(VESCFault.name(of: code))" }
+    faultCode = code
+    publisher.publish(.faultCode, .string(VESCFault.name(of: code)), &effects)
+  }
+
+  /// A field in its unit, if the response contains it.
+  private func publish(
+    _ signal: VESCSignal, _ field: VESCField, _ scale: Double, _ publisher: inout VESCPublisher, _ effects: inout Effects
+  ) {
+    publisher.publish(signal, values[field].map { .float(Double($0) / scale) }, &effects)
+  }
+}
