@@ -47,6 +47,28 @@ enum VESCSetPoint: Sendable, Equatable {
 
   static let none = VESCSetPoint.current(0)
 
+  /// A number in the unit of its property; nil if it cannot be sent.
+  init?(_ signal: VESCSignal, _ number: Double) {
+    guard number.isFinite, let scaled = Int32(exactly: (number * 1000).rounded()) else { return nil }
+    switch signal {
+    case .targetCurrent: self = .current(scaled)
+    case .brakeCurrent: self = .brake(scaled)
+    case .targetDuty: self = .duty(scaled)
+    case .handbrakeCurrent: self = .handbrake(scaled)
+    default: return nil
+    }
+  }
+
+  /// The property, and the number in its unit.
+  var target: (VESCSignal, Double) {
+    switch self {
+    case .current(let number): (.targetCurrent, Double(number) / 1000)
+    case .brake(let number): (.brakeCurrent, Double(number) / 1000)
+    case .duty(let number): (.targetDuty, Double(number) / 1000)
+    case .handbrake(let number): (.handbrakeCurrent, Double(number) / 1000)
+    }
+  }
+
   func frame(can: UInt8?) -> [UInt8] {
     switch self {
     case .current(let number): VESCCommand.setCurrent.frame(VESCCommand.bytes(number), can: can)

@@ -8,7 +8,7 @@ extension VESCMachine {
     // If a mode was removed from the configuration, the VESC gets its own limits back.
     limits.chosen = name.isEmpty ? nil : options.modes.contains { $0.name == name } ? name : VESCMode.full
     odometer.restore(kept, &publisher, &effects)
-    withdrawTargets(&effects)
+    motion.withdrawTargets(&publisher, &effects)
     sayMode(&effects)
   }
 
@@ -19,8 +19,7 @@ extension VESCMachine {
     sending = nil
     silence = nil
     publisher.forget()
-    motion.linkCameUp(at: now)
-    withdrawTargets(&effects)
+    motion.linkCameUp(at: now, &publisher, &effects)
     sayMode(&effects)
     pace.begin(at: now)
     state = .ready
@@ -40,9 +39,7 @@ extension VESCMachine {
 
   private mutating func drop(_ reason: String, at now: Instant, _ effects: inout Effects) {
     sending = nil
-    if motion.isHeld { loseLease(reason, at: now, &effects) }
-    // Zero current that could not be sent is the first message on the next link.
-    motion.linkWentDown(at: now)
+    motion.linkWentDown(reason, at: now, &publisher, &effects)
     failWishes(.notConnected(reason), &effects)
     forgetBoard()
     modeTrouble = nil

@@ -47,7 +47,7 @@ public struct VESCMachine: Machine {
   var publisher: VESCPublisher
   var talk = VESCConversation()
   var pace: Pace
-  var motion = VESCMotion()
+  var motion: VESCMotion
   var wishes: [VESCWish] = []
   var limits = VESCLimitsKept()
   /// The frames of the requests.
@@ -57,8 +57,6 @@ public struct VESCMachine: Machine {
   var modeTrouble: String?
   /// The daemon stops.
   var isEnding = false
-  /// Last-will frames are set for the link.
-  var hasWill = false
   var status = ""
   var fault: String?
 
@@ -68,6 +66,7 @@ public struct VESCMachine: Machine {
     pace = Pace(rate: options.rate, phase: setup.phase)
     statistics = VESCStatistics(period: pace.period)
     telemetry = VESCTelemetry(options)
+    motion = VESCMotion(options)
     schema = Schema(properties: VESCSignal.properties(options, period: pace.period), actions: [Self.pingCAN])
     publisher = VESCPublisher(schema)
     for command in [VESCCommand.firmware, .values, .setup, .limits] { frames[command] = command.frame(can: options.can) }
@@ -77,7 +76,7 @@ public struct VESCMachine: Machine {
 
   public var nextWake: Instant? {
     if case .down = state { return nil }
-    var next = motion.deadmanTimer.expires ?? .max
+    var next = motion.expires ?? .max
     if let sending {
       next = min(next, sending.at &+ Self.linkTimeout)
     } else if let due = motion.nextDue {
@@ -111,8 +110,8 @@ public struct VESCMachine: Machine {
     case .perform(let id, let command): perform(id, command, at: now, &effects)
     case .cancelled(let id): forget(id)
     case .stored(let key, let failure): stored(key, failure, &effects)
-    case .leaseBegan(let deadline): leaseBegan(deadline, at: now, &effects)
-    case .leaseEnded(let reason): if motion.isHeld { letGo(reason, at: now, &effects) }
+    case .leaseBegan(let deadline): motion.begin(deadline: deadline, unavailable: reasonNotToAsk, at: now, &publisher, &effects)
+    case .leaseEnded(let reason): motion.end(reason, at: now, &publisher, &effects)
     case .wake:
       if case .asking(var question) = state, now >= pace.due {
         question.isOverdue = true
@@ -127,7 +126,7 @@ public struct VESCMachine: Machine {
 
   /// Handles timeouts.
   private mutating func expire(at now: Instant, _ effects: inout Effects) {
-    if let reason = motion.deadmanTimer.expiryReason(at: now) { loseLease(reason, at: now, &effects) }
+    motion.expire(at: now, &publisher, &effects)
     if let sending, now &- sending.at >= Self.linkTimeout { return giveUp("write timeout", at: now, &effects) }
     guard case .asking(let question) = state else { return }
     if now >= question.deadline {
@@ -146,7 +145,7 @@ public struct VESCMachine: Machine {
     guard sending == nil else { return }
     if let due = motion.nextDue, now >= due {
       let cargo = motion.isStopping ? Cargo.stop : .setPoint
-      return send(motion.take(at: now, can: options.can), cargo, at: now, &effects)
+      return send(motion.nextFrame(at: now), cargo, at: now, &effects)
     }
     if isEnding {
       if !motion.isStopping { end(&effects) }
@@ -186,8 +185,8 @@ public struct VESCMachine: Machine {
     self.sending = nil
     switch sending.cargo {
     case .question: break
-    case .stop: if failure == nil { motion.stopped(at: now) }
-    case .setPoint: setPointSent(failure, &effects)
+    case .stop: if failure == nil { motion.stopSent(at: now) }
+    case .setPoint: motion.setPointSent(failure, &publisher, &effects)
     }
   }
 }

@@ -1,6 +1,6 @@
-// Motion: the lease, the current set-point, and its repetition. Whatever ends driving, zero current is sent at once, before everything
-// else, and twice more; after a lost link or a VESC that did not respond, it is the first message. A set-point must never be sent
-// after the lease has ended.
+// Motion: the lease, the current set-point, its repetition, and the last-will frames. Whatever ends a lease, zero current is sent at
+// once, before everything else, and twice more; after a lost link or a VESC that did not respond, it is the first message. A set-point
+// must never be sent after the lease has ended.
 // Source: the safety timeout of the firmware (1 s by default) is restarted by ALIVE and by every SET_ command.
 
 struct VESCMotion: Sendable {
@@ -14,105 +14,188 @@ struct VESCMotion: Sendable {
   /// The maximum number of commands that wait for the link to accept their set-point.
   static let queueLimit = 32
 
-  var deadmanTimer = DeadmanTimer()
+  private let isAllowed: Bool
+  private let allowsDuty: Bool
+  private let can: UInt8?
+  private var deadmanTimer = DeadmanTimer()
   /// nil: no set-point yet.
-  private(set) var setPoint: VESCSetPoint?
+  private var setPoint: VESCSetPoint?
   /// Zero currents that are still to be sent.
-  private(set) var stops = 0
+  private var stops = 0
   /// The VESC has not responded since the last zero current, so it may be lost.
-  private var isUnheard = false
+  private var isStopUnconfirmed = false
   private var due: Instant = .max
   /// When the last message was sent.
-  private var said: Instant = .min
+  private var lastSent: Instant = .min
   /// The commands that wait for the set-point that is due.
   private var waiting: [CommandID] = []
   /// The commands that wait for the set-point in flight.
-  private var carried: [CommandID] = []
+  private var inFlight: [CommandID] = []
+  /// Last-will frames are set for the link.
+  private var hasLastWill = false
+
+  init(_ options: VESCOptions) {
+    (isAllowed, allowsDuty, can) = (options.allowsMotion, options.motionDuty != nil, options.can)
+  }
 
   var isHeld: Bool { deadmanTimer.isHeld }
   var isStopping: Bool { stops > 0 }
   /// When the next message is due; nil: not driven, and the motor is released.
   var nextDue: Instant? { isStopping || isHeld ? due : nil }
+  /// When the lease is lost without another set-point.
+  var expires: Instant? { deadmanTimer.expires }
 
-  mutating func begin(deadline: Nanoseconds, at now: Instant) {
+  // MARK: The lease
+
+  /// A client takes the lease. `unavailable`: why the VESC cannot be driven now.
+  mutating func begin(
+    deadline: Nanoseconds, unavailable: String?, at now: Instant, _ publisher: inout VESCPublisher, _ effects: inout Effects
+  ) {
+    if let reason = isAllowed ? unavailable : "motion is disabled: set allow-motion = true in the configuration" {
+      // The motor may turn for another client of the VESC, which we do not control.
+      return effects.append(.leaseLost(reason))
+    }
     deadmanTimer.begin(deadline: deadline, at: now)
     setPoint = nil
     if !isStopping { due = now }
+    withdrawTargets(&publisher, &effects)
   }
 
-  /// Sets the set-point; false if too many commands wait.
-  mutating func aim(_ setPoint: VESCSetPoint, for id: CommandID, at now: Instant) -> Bool {
-    guard waiting.count < Self.queueLimit else { return false }
+  /// Ends a lease whose deadline has passed.
+  mutating func expire(at now: Instant, _ publisher: inout VESCPublisher, _ effects: inout Effects) {
+    if let reason = deadmanTimer.expiryReason(at: now) { revoke(reason, at: now, &publisher, &effects) }
+  }
+
+  /// Ends the lease from our side.
+  mutating func revoke(_ reason: String, at now: Instant, _ publisher: inout VESCPublisher, _ effects: inout Effects) {
+    guard isHeld else { return }
+    end(reason, at: now, &publisher, &effects)
+    effects.append(.leaseLost(reason))
+  }
+
+  /// Releases the motor after the lease has ended for any reason.
+  mutating func end(_ reason: String, at now: Instant, _ publisher: inout VESCPublisher, _ effects: inout Effects) {
+    guard isHeld else { return }
+    deadmanTimer.release()
+    setPoint = nil
+    (stops, isStopUnconfirmed) = (Self.stopFrames, true)
+    due = now
+    for id in inFlight + waiting { effects.append(.complete(id, .failure(.refused(code: "lease-lost", reason)))) }
+    (waiting, inFlight) = ([], [])
+    withdrawTargets(&publisher, &effects)
+  }
+
+  /// Shutdown: enough was sent, or there is no link.
+  mutating func shutDown() {
+    (stops, isStopUnconfirmed) = (0, false)
+    deadmanTimer.release()
+  }
+
+  // MARK: Set-points
+
+  /// Handles a set-point that is valid by the schema.
+  mutating func set(_ signal: VESCSignal, _ value: Value, for id: CommandID, at now: Instant, _ effects: inout Effects) {
+    guard isHeld else {
+      let message = "motion lease required: run \"vehiclectl drive\""
+      return effects.append(.complete(id, .failure(.refused(code: "no-lease", message))))
+    }
+    guard signal != .targetDuty || allowsDuty else {
+      let message =
+        "max-duty-cycle is not set, and max-motor-current has no effect in duty cycle mode: use target-current, or set max-duty-cycle"
+      return effects.append(.complete(id, .failure(.refused(code: "no-duty", message))))
+    }
+    guard let number = value.number, let setPoint = VESCSetPoint(signal, number) else {
+      return effects.append(.complete(id, .failure(.invalid(argument: "value", "\(value.text) is not a number"))))
+    }
+    guard waiting.count < Self.queueLimit else {
+      return effects.append(.complete(id, .failure(.refused(code: "busy", "the link is too slow for the rate of set-points"))))
+    }
     deadmanTimer.refresh(at: now)
     self.setPoint = setPoint
-    isUnheard = false
+    isStopUnconfirmed = false
     waiting.append(id)
     // The zero currents after an earlier lease end here, once one of them was sent.
     stops = stops == Self.stopFrames ? 1 : 0
-    due = isStopping ? now : max(now, min(due, said == .min ? now : said &+ Self.shortest))
-    return true
+    due = isStopping ? now : max(now, min(due, lastSent == .min ? now : lastSent &+ Self.shortest))
   }
 
-  /// Ends the lease. Returns the commands whose set-points were not sent.
-  mutating func stop(at now: Instant) -> [CommandID] {
-    deadmanTimer.release()
-    setPoint = nil
-    (stops, isUnheard) = (Self.stopFrames, true)
-    due = now
-    defer { (waiting, carried) = ([], []) }
-    return carried + waiting
-  }
-
-  /// The link has accepted a message, or failed: returns the waiting commands.
-  mutating func takeCarried() -> [CommandID] {
-    defer { carried.removeAll(keepingCapacity: true) }
-    return carried
-  }
-
-  mutating func forget(_ id: CommandID) {
+  /// The caller has disconnected.
+  mutating func cancel(_ id: CommandID) {
     waiting.removeAll { $0 == id }
-    carried.removeAll { $0 == id }
+    inFlight.removeAll { $0 == id }
   }
+
+  // MARK: Frames
 
   /// The frame that is due.
-  mutating func take(at now: Instant, can: UInt8?) -> [UInt8] {
-    said = now
+  mutating func nextFrame(at now: Instant) -> [UInt8] {
+    lastSent = now
     if isStopping {
       due = now &+ Self.stopInterval
       return VESCSetPoint.none.frame(can: can)
     }
     due = now &+ Self.interval
-    swap(&waiting, &carried)
+    swap(&waiting, &inFlight)
     return setPoint?.frame(can: can) ?? VESCCommand.alive.frame(can: can)
   }
 
   /// The link has accepted a zero current.
-  mutating func stopped(at now: Instant) {
+  mutating func stopSent(at now: Instant) {
     guard isStopping else { return }
     stops -= 1
     if !isStopping, isHeld { due = now }
   }
 
-  /// Shutdown: enough was sent, or there is no link.
-  mutating func giveUp() {
-    (stops, isUnheard) = (0, false)
-    deadmanTimer.release()
+  /// The link has accepted the current set-point, or failed.
+  mutating func setPointSent(_ failure: String?, _ publisher: inout VESCPublisher, _ effects: inout Effects) {
+    if inFlight.isEmpty { return }
+    for id in inFlight { effects.append(.complete(id, failure.map { .failure(.notConnected($0)) } ?? .success(Report()))) }
+    inFlight.removeAll(keepingCapacity: true)
+    guard failure == nil, let (signal, number) = setPoint?.target else { return }
+    publisher.publish(signal, .float(number), &effects)
+    for other in VESCSignal.targets where other != signal {
+      publisher.withdraw(other, "\(publisher.name(of: signal)) is active", &effects)
+    }
   }
 
-  mutating func linkCameUp(at now: Instant) { due = now }
+  // MARK: The link and the VESC
 
-  mutating func linkWentDown(at now: Instant) {
-    if isUnheard { stops = Self.stopFrames }
+  mutating func linkCameUp(at now: Instant, _ publisher: inout VESCPublisher, _ effects: inout Effects) {
+    due = now
+    withdrawTargets(&publisher, &effects)
+  }
+
+  mutating func linkWentDown(_ reason: String, at now: Instant, _ publisher: inout VESCPublisher, _ effects: inout Effects) {
+    revoke(reason, at: now, &publisher, &effects)
+    // Zero current that could not be sent is the first message on the next link.
+    if isStopUnconfirmed { stops = Self.stopFrames }
   }
 
   /// The VESC has responded to a request that was sent then.
-  mutating func answered(_ sent: Instant) {
-    if !isStopping, sent >= said { isUnheard = false }
+  mutating func responded(to sent: Instant) {
+    if !isStopping, sent >= lastSent { isStopUnconfirmed = false }
   }
 
   /// The VESC responds after a silence.
-  mutating func answersAgain(at now: Instant) {
-    guard isUnheard else { return }
+  mutating func respondsAgain(at now: Instant) {
+    guard isStopUnconfirmed else { return }
     (stops, due) = (Self.stopFrames, now)
+  }
+
+  /// While the board is driven, or was just stopped, last-will frames release the motor if the daemon dies or freezes, because the VESC's
+  /// own timeout takes a second. A motor that another client of the VESC drives is left alone.
+  mutating func updateLastWill(isUp: Bool, _ effects: inout Effects) {
+    let isWanted = isUp && (isHeld || isStopping)
+    guard isWanted != hasLastWill else { return }
+    hasLastWill = isWanted
+    let stop = VESCSetPoint.none.frame(can: can)
+    let frames = (0..<Self.stopFrames).map { LastWill.Message(stop, after: $0 == 0 ? 0 : Self.stopInterval) }
+    effects.append(.lastWill(.main, isWanted ? LastWill(dead: frames, frozen: frames) : nil))
+  }
+
+  /// The targets while there is no set-point.
+  func withdrawTargets(_ publisher: inout VESCPublisher, _ effects: inout Effects) {
+    guard isAllowed else { return }
+    for signal in VESCSignal.targets { publisher.withdraw(signal, isHeld ? "no set-point" : "not driven", &effects) }
   }
 }

@@ -24,7 +24,7 @@ extension VESCMachine {
     let isFirst = !talk.isSettled
     talk.answered(question.command)
     state = .ready
-    if isFirst { beganToAnswer(at: now, &effects) } else { motion.answered(question.sent) }
+    if isFirst { beganToAnswer(at: now, &effects) } else { motion.responded(to: question.sent) }
     if question.command != .pingCAN {
       statistics.add(roundTrip: now &- question.sent, lateness: question.lateness, at: now)
     }
@@ -84,7 +84,7 @@ extension VESCMachine {
       ? "invalid data: not a VESC, or wrong baud rate (usually 115200) or wiring"
       : "the VESC\(whose) does not respond: check that its app is set to UART and that it is switched on"
     reader.reset()
-    if motion.isHeld { loseLease("the VESC does not respond", at: now, &effects) }
+    motion.revoke("the VESC does not respond", at: now, &publisher, &effects)
     failWishes(.notConnected(silence ?? ""), &effects)
     talk = VESCConversation()
     talk.hearsNoise = isNoisy
@@ -100,7 +100,7 @@ extension VESCMachine {
     silence = nil
     statistics.forgetTimes()
     pace.begin(at: now)
-    motion.answersAgain(at: now)
+    motion.respondsAgain(at: now)
     publisher.publish(.connected, .bool(true), &effects)
     beginMode(&effects)
   }

@@ -7,13 +7,13 @@ extension VESCMachine {
     failWishes(.notConnected("the link is being closed"), &effects)
     for id in limits.pending { effects.append(.complete(id, .failure(.notConnected("the link is being closed")))) }
     limits.pending.removeAll()
-    if motion.isHeld { loseLease("the link is being closed", at: now, &effects) }
+    motion.revoke("the link is being closed", at: now, &publisher, &effects)
     odometer.store(&effects)
   }
 
   mutating func end(_ effects: inout Effects) {
     isEnding = false
-    motion.giveUp()
+    motion.shutDown()
     sending = nil
     state = .down("the link is being closed")
     effects.append(.stopped)
@@ -26,24 +26,13 @@ extension VESCMachine {
       status = word.rawValue
       effects.append(.status(word.rawValue))
     }
-    leaveWill(&effects)
+    let isUp = if case .down = state { false } else { true }
+    motion.updateLastWill(isUp: isUp, &effects)
     let message = silence ?? modeTrouble ?? telemetry.fault
     if fault != message {
       fault = message
       effects.append(.fault(message))
     }
-  }
-
-  /// While the board is driven, or was just stopped, last-will frames release the motor if the daemon dies or freezes, because the VESC's
-  /// own timeout takes a second. A motor that another client of the VESC drives is left alone.
-  private mutating func leaveWill(_ effects: inout Effects) {
-    var isWanted = motion.isHeld || motion.isStopping
-    if case .down = state { isWanted = false }
-    guard isWanted != hasWill else { return }
-    hasWill = isWanted
-    let stop = VESCSetPoint.none.frame(can: options.can)
-    let frames = (0..<VESCMotion.stopFrames).map { LastWill.Message(stop, after: $0 == 0 ? 0 : VESCMotion.stopInterval) }
-    effects.append(.lastWill(.main, isWanted ? LastWill(dead: frames, frozen: frames) : nil))
   }
 
   private var word: StatusWord {

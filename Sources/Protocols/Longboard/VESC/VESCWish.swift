@@ -35,7 +35,7 @@ extension VESCMachine {
     case .set(let property, let value):
       switch VESCSignal(rawValue: property) {
       case .mode: wishMode(value, for: id, &effects)
-      case .some(let signal) where VESCSignal.targets.contains(signal): aim(signal, value, for: id, at: now, &effects)
+      case .some(let signal) where VESCSignal.targets.contains(signal): motion.set(signal, value, for: id, at: now, &effects)
       default: effects.append(.complete(id, .failure(.refused(code: "read-only", "the property is read-only"))))
       }
     case .run(action: 0, _):
@@ -65,7 +65,7 @@ extension VESCMachine {
 
   /// The caller has disconnected: the command is finished without a reply.
   mutating func forget(_ id: CommandID) {
-    motion.forget(id)
+    motion.cancel(id)
     for index in wishes.indices where wishes[index].id == id { wishes[index].id = nil }
     for index in limits.pending.indices.reversed() where limits.pending[index] == id { limits.pending.remove(at: index) }
   }
