@@ -38,7 +38,7 @@ private struct Ride {
     machine.handle(input, at: now, &effects)
     for reading in effects.readings { machine.check(reading, longest: 64) }
     for effect in effects.list { check(effect) }
-    hold(machine.reader.waiting <= 2 * VESCFrame.longest && machine.wishes.count <= VESCWish.limit + 1, "unbounded")
+    hold(machine.session.reader.waiting <= 2 * VESCFrame.longest && machine.queue.count <= VESCCommandQueue.limit + 1, "unbounded")
     machine.checkWake(at: now)
   }
 
@@ -102,8 +102,8 @@ private struct Ride {
   /// What was heard is the contents of an answer to the question that is on its way, in a frame as it should be.
   private mutating func answer() {
     if outstanding != nil { take(.sent, 0) }
-    guard case .asking(let question) = machine.state else { return }
-    give(.received(.main, VESCFrame.around([question.command.rawValue] + heard.prefix(1000))))
+    guard let request = machine.session.request else { return }
+    give(.received(.main, VESCFrame.around([request.command.rawValue] + heard.prefix(1000))))
     heard = []
   }
 

@@ -32,8 +32,8 @@ import Testing
     let lost = rig.number("timeouts") ?? 0
     rig.run(for: 30 * .second)
     #expect(rig.number("timeouts") == lost && lost <= 6 && rig.number("poll-rate") == 20)
-    #expect(rig.machine.talk.selection == (model.knowsSelection ? .known : .lacking))
-    #expect(rig.machine.talk.setup == (model.knowsSetup ? .known : .lacking))
+    #expect(rig.machine.polling.selection == (model.knowsSelection ? .supported : .unsupported))
+    #expect(rig.machine.polling.setup == (model.knowsSetup ? .supported : .unsupported))
     #expect(rig.idleWakes == 0)
   }
 
@@ -60,13 +60,13 @@ import Testing
     rig.start()
     rig.run(for: 10 * .second)
     let before = rig.sends.count
-    let missed = rig.machine.pace.missed
+    let missed = rig.machine.polling.missed
     let wakes = rig.wakes
     let time: Nanoseconds = rate < 1 ? 1000 * .second : 100 * .second
     rig.run(for: time)
     let sends = rig.sends.dropFirst(before)
     #expect(abs(Double(sends.count) - rate * Double(time / .second)) <= 1)
-    #expect(rig.machine.pace.missed == missed)
+    #expect(rig.machine.polling.missed == missed)
     let period = Int64((1e9 / rate).rounded())
     let offset = Int64(Double(period) * 0.3)
     #expect(sends.allSatisfy { ($0.at - offset) % period == 0 })
@@ -124,7 +124,7 @@ import Testing
     rig.run(for: 60 * .second)
     #expect(rig.faults.isEmpty && rig.number("speed") != nil && rig.resets.isEmpty)
     #expect((rig.number("polls") ?? 0) > 700)
-    #expect(rig.machine.talk.selection == .known && rig.machine.talk.setup == .known)
+    #expect(rig.machine.polling.selection == .supported && rig.machine.polling.setup == .supported)
     // A run of noise is at most one wrong frame, and no value is read from it.
     #expect((rig.number("poll-rate") ?? 0) > 10)
   }

@@ -1,96 +1,41 @@
 // The `longboard` machine for a VESC: polls it on an absolute grid, executes commands between polls, and drives it under the motion
-// lease. At most one request and one write are in flight. What is sent next follows from the state, in `advance`: a stop before a
-// set-point before a command before a poll. A late response, noise, or a missing VESC never becomes a value.
+// lease. At most one request and one write are in flight. The machine passes inputs to its components, and their results to each other;
+// what is sent next follows from their states, in `advance`: a stop before a set-point before a command before a poll.
 // Source: vedderb/bldc comm/packet.c and comm/commands.c.
 
 /// Communicates with a VESC.
 public struct VESCMachine: Machine {
-  /// The state of the machine. Each case carries only what is valid in it.
-  enum State {
-    /// No link, or one that is to be reset.
-    case down(String)
-    /// The next request waits for its slot or its cause.
-    case ready
-    /// A request is in flight.
-    case asking(Question)
-    /// The VESC does not respond; the next attempt is due then.
-    case silent(until: Instant)
-  }
-
-  struct Question {
-    var command: VESCCommand
-    var sent: Instant
-    var deadline: Instant
-    /// Its lateness, if it had a slot.
-    var lateness: Nanoseconds?
-    /// The next slot came before the response.
-    var isOverdue = false
-  }
-
-  /// The purpose of a write in flight.
-  enum Cargo { case stop, setPoint, question }
-
-  static let timeout: Nanoseconds = 200 * .millisecond
-  static let silences = 5
-  /// The timeout of a write.
-  static let linkTimeout: Nanoseconds = 5 * .second
-
   public let schema: Schema
-  let options: VESCOptions
-  var state = State.down("the link is not up yet")
-  var sending: (id: SendID, cargo: Cargo, at: Instant)?
-  private var lastSend: SendID = 0
-  var reader = VESCReader()
-  var telemetry: VESCTelemetry
-  var odometer = VESCOdometer()
-  var statistics: VESCStatistics
-  var publisher: VESCPublisher
-  var talk = VESCConversation()
-  var pace: Pace
-  var motion: VESCMotion
-  var wishes: [VESCWish] = []
-  var limits = VESCLimitsKept()
-  /// The frames of the requests.
-  var frames: [VESCCommand: [UInt8]] = [:]
-  /// Why the VESC cannot be used, and why its mode is not active.
-  var silence: String?
-  var modeTrouble: String?
-  /// The daemon stops.
-  var isEnding = false
-  var status = ""
-  var fault: String?
+  private(set) var session: VESCSession
+  private(set) var polling: VESCPollScheduler
+  private(set) var motion: VESCMotion
+  private(set) var queue: VESCCommandQueue
+  private(set) var telemetry: VESCTelemetry
+  private var publisher: VESCPublisher
+  private var status = VESCStatus()
 
   /// Creates a machine from the options of `Kind.longboard`.
   public init(_ setup: Setup) throws(OptionError) {
-    options = try VESCOptions(setup)
-    pace = Pace(rate: options.rate, phase: setup.phase)
-    statistics = VESCStatistics(period: pace.period)
-    telemetry = VESCTelemetry(options)
-    motion = VESCMotion(options)
-    schema = Schema(properties: VESCSignal.properties(options, period: pace.period), actions: [Self.pingCAN])
+    let options = try VESCOptions(setup)
+    polling = VESCPollScheduler(rate: options.rate, phase: setup.phase)
+    schema = Schema(properties: VESCSignal.properties(options, period: polling.period), actions: [Self.pingCAN])
+    (session, motion, telemetry) = (VESCSession(options), VESCMotion(options), VESCTelemetry(options))
+    queue = VESCCommandQueue(options, timeout: VESCSession.timeout)
     publisher = VESCPublisher(schema)
-    for command in [VESCCommand.firmware, .values, .setup, .limits] { frames[command] = command.frame(can: options.can) }
-    frames[.selectSetup] = VESCCommand.selectSetup.frame(VESCCommand.bytes(VESCValues.fastMask), can: options.can)
-    frames[.pingCAN] = VESCCommand.pingCAN.frame()
   }
 
   public var nextWake: Instant? {
-    if case .down = state { return nil }
-    var next = motion.expires ?? .max
-    if let sending {
-      next = min(next, sending.at &+ Self.linkTimeout)
-    } else if let due = motion.nextDue {
-      next = min(next, due)
-    }
-    if isEnding { return next == .max ? nil : next }
-    switch state {
+    guard session.isUp else { return nil }
+    var next = min(motion.expires ?? .max, session.writeDeadline ?? motion.nextDue ?? .max)
+    if session.isClosing { return next == .max ? nil : next }
+    switch session.state {
     case .down: break
-    case .ready: if sending == nil { next = min(next, hasWish ? .min : pace.due) }
-    case .silent(let until): if sending == nil { next = min(next, until) }
-    case .asking(let question):
-      next = min(next, question.deadline, progressDue(question) ?? .max)
+    case .ready: if session.write == nil { next = min(next, queue.hasRequest ? .min : polling.due) }
+    case .silent(let until): if session.write == nil { next = min(next, until) }
+    case .waiting(let request):
+      next = min(next, request.deadline, queue.progressDue(request.command) ?? .max)
       // The response usually arrives before the next slot, so waiting for the slot from the start avoids a second timer per request.
-      if !question.isOverdue, talk.isSettled { next = min(next, pace.due) }
+      if !request.isOverdue, session.isEstablished { next = min(next, polling.due) }
     }
     return next == .max ? nil : next
   }
@@ -104,89 +49,201 @@ public struct VESCMachine: Machine {
     switch input {
     case .started(let restored, _): restore(restored, &effects)
     case .linkChanged(.main, .up): linkCameUp(at: now, &effects)
-    case .linkChanged(.main, .down(let reason)): linkWentDown(reason, at: now, &effects)
-    case .received(.main, let bytes): received(bytes, at: now, &effects)
-    case .sent(let id, let failure): sent(id, failure, at: now, &effects)
-    case .perform(let id, let command): perform(id, command, at: now, &effects)
-    case .cancelled(let id): forget(id)
-    case .stored(let key, let failure): stored(key, failure, &effects)
-    case .leaseBegan(let deadline): motion.begin(deadline: deadline, unavailable: reasonNotToAsk, at: now, &publisher, &effects)
-    case .leaseEnded(let reason): motion.end(reason, at: now, &publisher, &effects)
-    case .wake:
-      if case .asking(var question) = state, now >= pace.due {
-        question.isOverdue = true
-        state = .asking(question)
+    case .linkChanged(.main, .down(let reason)):
+      session.linkWentDown(reason)
+      forgetLink(reason, at: now, &effects)
+    case .received(.main, let bytes) where session.isUp:
+      var rest = bytes[...]
+      while !rest.isEmpty {
+        session.take(&rest)
+        while let payload = session.nextPayload() { received(payload, at: now, &effects) }
       }
+    case .sent(let id, let failure):
+      switch session.sent(id) {
+      case .stop: if failure == nil { motion.stopSent(at: now) }
+      case .setPoint: motion.setPointSent(failure, &publisher, &effects)
+      case .request, nil: break
+      }
+    case .perform(let id, let command): perform(id, command, at: now, &effects)
+    case .cancelled(let id):
+      motion.cancel(id)
+      queue.cancel(id)
+    case .stored(let key, let failure):
+      telemetry.stored(key, failure, &publisher, &effects)
+      queue.stored(key, failure, &publisher, &effects)
+    case .leaseBegan(let deadline):
+      motion.begin(deadline: deadline, unavailable: session.unavailability, at: now, &publisher, &effects)
+    case .leaseEnded(let reason): motion.end(reason, at: now, &publisher, &effects)
+    case .wake: if now >= polling.due { session.slotPassed() }
     case .stopping: stop(at: now, &effects)
     case .linkChanged, .received, .observed, .response, .rows, .time: break
     }
     advance(at: now, &effects)
-    report(&effects)
+    status.reportState(session, isDriven: motion.isHeld, hasProblem: queue.problem != nil, &effects)
+    motion.updateLastWill(isUp: session.isUp, &effects)
+    status.reportFault(session.problem ?? queue.problem ?? telemetry.fault, &effects)
   }
 
   /// Handles timeouts.
   private mutating func expire(at now: Instant, _ effects: inout Effects) {
     motion.expire(at: now, &publisher, &effects)
-    if let sending, now &- sending.at >= Self.linkTimeout { return giveUp("write timeout", at: now, &effects) }
-    guard case .asking(let question) = state else { return }
-    if now >= question.deadline {
-      timedOut(question, at: now, &effects)
-    } else if let due = progressDue(question), now >= due {
-      reportProgress(question, at: now, &effects)
+    if let deadline = session.writeDeadline, now >= deadline {
+      session.giveUp("write timeout")
+      forgetLink("write timeout", at: now, &effects)
+      return effects.append(.resetLink(.main, reason: "write timeout"))
+    }
+    guard let request = session.request else { return }
+    if now >= request.deadline {
+      timedOut(request.command, at: now, &effects)
+    } else if let due = queue.progressDue(request.command), now >= due {
+      queue.reportProgress(at: now, &effects)
     }
   }
 
-  /// Sends what is due, if the link is free.
+  /// Sends what is due, if the link is free: a stop before everything else.
   private mutating func advance(at now: Instant, _ effects: inout Effects) {
-    if case .down = state {
-      if isEnding { end(&effects) }
+    if session.isUp {
+      if session.write != nil { return }
+      if let due = motion.nextDue, now >= due {
+        let purpose = motion.isStopping ? VESCSession.Write.Purpose.stop : .setPoint
+        return session.send(motion.nextFrame(at: now), purpose, at: now, &effects)
+      }
+    }
+    if session.isClosing {
+      if !session.isUp || !motion.isStopping { shutDown(&effects) }
       return
     }
-    guard sending == nil else { return }
-    if let due = motion.nextDue, now >= due {
-      let cargo = motion.isStopping ? Cargo.stop : .setPoint
-      return send(motion.nextFrame(at: now), cargo, at: now, &effects)
-    }
-    if isEnding {
-      if !motion.isStopping { end(&effects) }
-      return
-    }
-    switch state {
-    case .down, .asking: break
-    case .silent(let until): if now >= until { ask(.firmware, at: now, &effects) }
+    switch session.state {
+    case .down, .waiting: break
+    case .silent(let until): if now >= until { session.ask(.firmware, at: now, &effects) }
     case .ready:
-      if let command = wishedQuestion(at: now, &effects) {
-        ask(command, at: now, &effects)
-      } else if now >= pace.due {
-        statistics.polled()
-        let lateness = pace.take(at: now)
-        ask(talk.nextPoll(at: now, interval: max(.second, 4 &* pace.period)), lateness: lateness, at: now, &effects)
+      if session.isEstablished, let command = queue.nextRequest(lacksSetup: polling.lacksSetup, at: now) {
+        session.ask(command, queue.frame(command), at: now, &effects)
+      } else if now >= polling.due {
+        let poll = polling.next(at: now)
+        session.ask(poll.command, lateness: poll.lateness, at: now, &effects)
       }
     }
   }
 
-  private mutating func ask(_ command: VESCCommand, lateness: Nanoseconds? = nil, at now: Instant, _ effects: inout Effects) {
-    let timeout = command == .pingCAN ? VESCWish.pingTimeout : Self.timeout
-    state = .asking(Question(command: command, sent: now, deadline: now &+ timeout, lateness: lateness))
-    let frame = command == .setLimits ? setLimitsFrame : frames[command]
-    send(frame ?? command.frame(can: options.can), .question, at: now, &effects)
-  }
+  // MARK: Responses
 
-  private mutating func send(_ frame: [UInt8], _ cargo: Cargo, at now: Instant, _ effects: inout Effects) {
-    // Without motion nothing overtakes a request, and its response implies that the link accepted it: that saves a turn.
-    if cargo == .question, !options.allowsMotion { return effects.send(.main, frame) }
-    lastSend &+= 1
-    sending = (lastSend, cargo, now)
-    effects.send(.main, frame, lastSend)
-  }
-
-  private mutating func sent(_ id: SendID, _ failure: String?, at now: Instant, _ effects: inout Effects) {
-    guard let sending, sending.id == id else { return }
-    self.sending = nil
-    switch sending.cargo {
-    case .question: break
-    case .stop: if failure == nil { motion.stopSent(at: now) }
-    case .setPoint: motion.setPointSent(failure, &publisher, &effects)
+  private mutating func received(_ payload: ArraySlice<UInt8>, at now: Instant, _ effects: inout Effects) {
+    guard let request = session.request(answeredBy: payload) else { return }
+    guard understand(request.command, payload.dropFirst(), at: now, &effects) else { return polling.receivedInvalidResponse() }
+    let isFirst = session.responded()
+    if isFirst {
+      motion.respondsAgain(at: now)
+      publisher.vescBeganToRespond(&effects)
+      queue.vescBeganToRespond(&publisher, &effects)
+    } else {
+      motion.responded(to: request.sent)
     }
+    polling.responded(to: request, isFirst: isFirst, noise: session.runsOfNoise, at: now, &publisher, &effects)
+  }
+
+  /// Passes a response to the components; false if it is invalid.
+  private mutating func understand(
+    _ command: VESCCommand, _ payload: ArraySlice<UInt8>, at now: Instant, _ effects: inout Effects
+  ) -> Bool {
+    switch command {
+    case .firmware:
+      guard let firmware = VESCFirmware(payload) else { return false }
+      polling.identified()
+      telemetry.publish(firmware, &publisher, &effects)
+    case .values, .setup, .selectSetup:
+      let content = telemetry.read(command, payload, lacksSetup: polling.lacksSetup, at: now, &publisher, &effects)
+      if content == .invalid { return false }
+      if let count = telemetry.values[.vescs] { queue.vescsCounted(count) }
+      if content == .valuesAfterRestart { queue.vescBeganToRespond(&publisher, &effects) }
+      if command != .selectSetup { queue.publishMode(&publisher, &effects) }
+    case .limits:
+      guard let board = VESCBoard(payload) else { return false }
+      if telemetry.take(board.geometry) { publisher.forget() }
+      queue.limitsRead(board, &publisher, &effects)
+    case .setLimits: queue.limitsWritten()
+    case .pingCAN: queue.scanned(payload, &effects)
+    default: return false
+    }
+    return true
+  }
+
+  private mutating func timedOut(_ command: VESCCommand, at now: Instant, _ effects: inout Effects) {
+    // A complete response may follow a false start in the buffer.
+    while let payload = session.nextPayloadAfterTimeout() {
+      received(payload, at: now, &effects)
+      if session.request == nil { return }
+    }
+    let isSilent = session.timedOut(command)
+    polling.timedOut(command, noise: session.runsOfNoise, at: now, &publisher, &effects)
+    queue.timedOut(command, lacksSetup: polling.lacksSetup, &publisher, &effects)
+    guard isSilent else { return }
+    let reason = session.fellSilent(at: now)
+    motion.revoke("the VESC does not respond", at: now, &publisher, &effects)
+    queue.vescFellSilent(reason, &effects)
+    polling.forget()
+    telemetry.forget()
+    publisher.vescFellSilent(reason, &effects)
+    queue.publishMode(&publisher, &effects)
+  }
+
+  // MARK: Commands and the link
+
+  private mutating func perform(_ id: CommandID, _ command: Command, at now: Instant, _ effects: inout Effects) {
+    func refuse(_ error: CommandError) { effects.append(.complete(id, .failure(error))) }
+    if session.isClosing { return refuse(.notConnected("the link is being closed")) }
+    switch command {
+    case .set(let property, let value):
+      switch VESCSignal(rawValue: property) {
+      case .mode: queue.setMode(value, for: id, isReachable: session.unavailability == nil, &publisher, &effects)
+      case let signal? where VESCSignal.targets.contains(signal): motion.set(signal, value, for: id, at: now, &effects)
+      default: refuse(.refused(code: "read-only", "the property is read-only"))
+      }
+    case .run(action: 0, _):
+      if let reason = session.unavailability { return refuse(.notConnected(reason)) }
+      queue.scan(for: id, &effects)
+    case .run: refuse(.refused(code: "no-action", "no such action"))
+    }
+  }
+
+  private mutating func restore(_ values: [String: [UInt8]], _ effects: inout Effects) {
+    for counter in [VESCSignal.polls, .missed, .timeouts, .badFrames] { publisher.publish(counter, .int(0), &effects) }
+    queue.restore(values)
+    telemetry.restore(values, &publisher, &effects)
+    motion.withdrawTargets(&publisher, &effects)
+    queue.publishMode(&publisher, &effects)
+  }
+
+  private mutating func linkCameUp(at now: Instant, _ effects: inout Effects) {
+    if session.isUp { forgetLink("the link was reopened", at: now, &effects) }
+    session.linkCameUp()
+    publisher.forget()
+    motion.linkCameUp(at: now, &publisher, &effects)
+    queue.publishMode(&publisher, &effects)
+    polling.linkCameUp(at: now)
+  }
+
+  /// The session has lost its link.
+  private mutating func forgetLink(_ reason: String, at now: Instant, _ effects: inout Effects) {
+    motion.linkWentDown(reason, at: now, &publisher, &effects)
+    queue.linkWentDown(reason, &effects)
+    polling.forget()
+    telemetry.forget()
+    telemetry.store(&effects)
+    publisher.forget()
+  }
+
+  /// The daemon stops: motion is stopped first, if there is a link.
+  private mutating func stop(at now: Instant, _ effects: inout Effects) {
+    session.close()
+    queue.shutDown(.notConnected("the link is being closed"), &effects)
+    motion.revoke("the link is being closed", at: now, &publisher, &effects)
+    telemetry.store(&effects)
+  }
+
+  private mutating func shutDown(_ effects: inout Effects) {
+    session.closed()
+    motion.shutDown()
+    effects.append(.stopped)
   }
 }

@@ -1,106 +1,135 @@
-// Activation of a speed mode: the limits are read, reduced, written and read again, and the mode is active once the VESC reports them.
-// Its own limits are stored before others are written, so that `full` can restore them, even after a restart of the daemon. They are
-// read again if the VESC does not report the limits that were written last: it was switched off, or set up again. A VESC keeps written
-// limits only until it is switched off, so the mode is written again whenever it starts to respond.
+// One activation of a speed mode: the limits are read, reduced, written and read again, and the mode is active once the VESC reports
+// them. Its own limits are stored before others are written, so that `full` can restore them, even after a restart of the daemon. They
+// are read again if the VESC does not report the limits that were written last: it was switched off, or set up again.
+//
+//   reading ── the limits already fit ──────────────────────────────┐
+//      │ limits read                                                ▼
+//      └─▶ storingLimits ──▶ writing ──▶ verifying ── within ──▶ active ──▶ storingMode
+//
+// Two timeouts of a request, other limits than requested, and a disk that stores nothing end it.
 
 struct VESCModeChange: Sendable, Equatable {
-  enum Step: Sendable, Equatable {
-    case read
-    /// The limits are being stored.
-    case keep
-    case write
-    case verify
-    /// The mode's name is being stored.
-    case remember
-
-    var isQuestion: Bool { self == .read || self == .write || self == .verify }
+  enum State: Sendable, Equatable {
+    case reading(timeouts: Int)
+    /// The VESC's own limits are being stored.
+    case storingLimits(VESCLimits)
+    case writing(VESCLimits, timeouts: Int)
+    case verifying(VESCLimits, timeouts: Int)
+    /// The mode is active; its name is being stored.
+    case storingMode
   }
 
-  var name: String
-  /// nil: no command; the stored mode is activated again.
-  var id: CommandID?
-  var step = Step.read
-  var target: VESCLimits?
-  var misses = 0
-}
-
-/// The known limits of the VESC.
-struct VESCLimitsKept: Sendable {
-  /// The stored limits.
-  var memory: VESCLimitsMemory?
-  /// The mode that was selected last, if any.
-  var chosen: String?
-  /// The mode that the VESC was last verified to be in.
-  var inForce: String?
-  /// The number of VESCs of the board; nil: unknown.
-  var vescs: Int?
-  /// Commands that selected a mode without a VESC, and wait for the store.
-  var pending: [CommandID] = []
-}
-
-extension VESCMachine {
-  mutating func wishMode(_ value: Value, for id: CommandID, _ effects: inout Effects) {
-    guard case .string(let name) = value, schema.properties[VESCSignal.mode.rawValue].choices.contains(name) else {
-      return effects.append(.complete(id, .failure(.invalid(argument: "value", "\(value.text) is not a mode of this board"))))
-    }
-    if reasonNotToAsk == nil { return wish(.mode(VESCModeChange(name: name, id: id)), &effects) }
-    guard limits.pending.count < VESCWish.limit else {
-      return effects.append(.complete(id, .failure(.refused(code: "busy", "too many queued commands: try again later"))))
-    }
-    limits.chosen = name
-    limits.pending.append(id)
-    effects.append(.store(key: "mode", Array(name.utf8)))
-    sayMode(&effects)
+  /// What the change requires next.
+  enum Action: Sendable, Equatable {
+    /// The next response or store.
+    case none
+    /// No mode was selected: only the geometry was read.
+    case completed
+    /// Store these limits, and report when they are stored.
+    case storeLimits(VESCLimitsMemory)
+    /// The VESC is in the mode, and reports these limits; its own ones are those, unless they are stored.
+    case activated(VESCLimits, own: VESCLimits?)
+    /// The VESC does not report the number of VESCs: assume one.
+    case assumeOneVESC
+    case failed(CommandError)
   }
 
-  /// The VESC responds: the selected mode is activated, and its geometry is read.
-  mutating func beginMode(_ effects: inout Effects) {
-    limits.inForce = nil
-    modeTrouble = nil
-    wishes.removeAll { if case .mode(let change) = $0 { change.id == nil && change.step == .read } else { false } }
-    // An unfinished change is finished first.
-    let isBusy = if case .mode(let change)? = wishes.first { change.step != .read } else { false }
-    wishes.insert(.mode(VESCModeChange(name: limits.chosen ?? "", id: nil)), at: isBusy ? 1 : 0)
-    sayMode(&effects)
-  }
+  /// Empty: no mode is selected; the geometry of the board is read.
+  let name: String
+  /// nil: no command; the selected mode is activated again, or the caller has disconnected.
+  private(set) var caller: CommandID?
+  private(set) var state = State.reading(timeouts: 0)
 
-  var setLimitsFrame: [UInt8]? {
-    guard case .mode(let change)? = wishes.first, let target = change.target else { return nil }
-    // With reduced limits on only one of two motors the board would turn, so the VESC forwards them, as in VESC Tool. A VESC that is
-    // configured by its CAN ID is limited alone.
-    let passedOn = options.can == nil && limits.vescs ?? 1 > 1
-    return VESCCommand.setLimits.frame(target.command(passedOn: passedOn), can: options.can)
-  }
+  init(_ name: String, caller: CommandID?) { (self.name, self.caller) = (name, caller) }
 
-  /// The next request of a mode change.
-  func question(of change: VESCModeChange) -> VESCCommand? {
-    switch change.step {
-    case .read: !change.name.isEmpty && limits.vescs == nil && talk.setup != .lacking ? .setup : .limits
-    case .write: .setLimits
-    case .verify: .limits
-    case .keep, .remember: nil
+  var isReading: Bool { if case .reading = state { true } else { false } }
+
+  /// Whether the VESC may have other limits than those of the last mode.
+  var hasWritten: Bool {
+    switch state {
+    case .writing, .verifying: true
+    case .reading, .storingLimits, .storingMode: false
     }
   }
 
-  mutating func stored(_ key: String, _ failure: String?, _ effects: inout Effects) {
-    switch key {
-    case "limits": limitsKept(failure, &effects)
-    case "odometer": odometer.stored(key, failure, &publisher, &effects)
-    case "mode":
-      let refusal = failure.map { CommandError.refused(code: "not-stored", "cannot store the mode: \($0)") }
-      let text = "pending: set when the VESC responds"
-      for id in limits.pending { effects.append(.complete(id, refusal.map { .failure($0) } ?? .success(Report(text: text)))) }
-      limits.pending.removeAll()
-      if case .mode(let change)? = wishes.first, change.step == .remember {
-        finishWish(refusal.map { .failure($0) } ?? .success(Report()), &effects)
+  /// The next request; nil while something is stored. `needsCount`: the number of VESCs is unknown, and can be read.
+  func request(needsCount: Bool) -> VESCCommand? {
+    switch state {
+    case .reading: !name.isEmpty && needsCount ? .setup : .limits
+    case .writing: .setLimits
+    case .verifying: .limits
+    case .storingLimits, .storingMode: nil
+    }
+  }
+
+  /// The limits to write.
+  var target: VESCLimits? { if case .writing(let target, _) = state { target } else { nil } }
+
+  mutating func callerDisconnected() { caller = nil }
+
+  /// The VESC has reported its limits. `mode`: nil for its own limits; `geometry`: as far as it is known.
+  mutating func limitsRead(
+    _ limits: VESCLimits, mode: VESCMode?, memory: VESCLimitsMemory?, _ geometry: VESCGeometry
+  ) -> Action {
+    switch state {
+    case .reading where name.isEmpty: return .completed
+    case .reading:
+      state = .reading(timeouts: 0)
+      let own = memory.flatMap { limits.isClose(to: $0.applied) ? $0.own : nil } ?? limits
+      var target = own
+      if let mode {
+        if mode.speed != nil, geometry.metres == nil {
+          let message = "the geometry of the board is unknown: set \(geometry.missing)"
+          return .failed(.refused(code: "not-configured", message))
+        }
+        let erpm = mode.speed.flatMap { speed in geometry.metres.map { speed / 3.6 / $0 * 60 } }
+        target = own.narrowed(current: mode.current, erpm: erpm)
       }
-    default: break
+      if target.isClose(to: limits) { return .activated(limits, own: own) }
+      state = .storingLimits(target)
+      return .storeLimits(VESCLimitsMemory(own: own, applied: target))
+    case .verifying(let target, _):
+      state = .verifying(target, timeouts: 0)
+      guard limits.isWithin(target) else {
+        return .failed(.refused(code: "rejected", "the VESC reports other limits than were set"))
+      }
+      return .activated(limits, own: nil)
+    case .storingLimits, .writing, .storingMode: return .none
     }
   }
 
-  mutating func sayMode(_ effects: inout Effects) {
-    if let mode = limits.inForce, !mode.isEmpty { return publisher.publish(.mode, .string(mode), &effects) }
-    let message = limits.chosen.map { modeTrouble ?? "\($0) is pending: set when the VESC responds" } ?? "not set"
-    publisher.withdraw(.mode, message, &effects)
+  mutating func limitsStored(_ failure: String?) -> Action {
+    guard case .storingLimits(let target) = state else { return .none }
+    if let failure { return .failed(.refused(code: "not-stored", "cannot store the VESC's own limits: \(failure)")) }
+    state = .writing(target, timeouts: 0)
+    return .none
+  }
+
+  /// The VESC has acknowledged; the limits are read to verify it.
+  mutating func limitsWritten() {
+    if case .writing(let target, _) = state { state = .verifying(target, timeouts: 0) }
+  }
+
+  /// The mode is active, and its name is being stored.
+  mutating func activated() { state = .storingMode }
+
+  /// Its request got no response. `timeout`: of one request.
+  mutating func timedOut(_ command: VESCCommand, timeout: Nanoseconds) -> Action {
+    switch state {
+    case .reading(0): state = .reading(timeouts: 1)
+    case .writing(let target, 0): state = .writing(target, timeouts: 1)
+    case .verifying(let target, 0): state = .verifying(target, timeouts: 1)
+    case .reading where command == .setup:
+      state = .reading(timeouts: 0)
+      return .assumeOneVESC
+    case .reading:
+      let message = "the VESC does not report its limits: a mode requires firmware 5.02 or newer"
+      return .failed(.refused(code: "not-supported", message))
+    // An acknowledgement that is lost; reading the limits decides.
+    case .writing: limitsWritten()
+    case .verifying: return .failed(.timeout(milliseconds: Int(2 * timeout / .millisecond)))
+    case .storingLimits, .storingMode: break
+    }
+    return .none
   }
 }

@@ -42,6 +42,13 @@ struct VESCPublisher: Sendable {
     isUnconfigured[signal.rawValue] = true
   }
 
+  mutating func vescBeganToRespond(_ effects: inout Effects) { publish(.connected, .bool(true), &effects) }
+
+  mutating func vescFellSilent(_ reason: String, _ effects: inout Effects) {
+    for signal in VESCSignal.reported + VESCSignal.measured { withdraw(signal, reason, &effects) }
+    publish(.connected, .bool(false), &effects)
+  }
+
   /// The reasons may have changed, so they are published again.
   mutating func forget() {
     for index in reasons.indices { (reasons[index], isUnconfigured[index]) = (nil, false) }

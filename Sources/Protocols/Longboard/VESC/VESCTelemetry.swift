@@ -1,10 +1,12 @@
-// The values of the board: decodes the responses to polls and publishes them. The configured geometry overrides the VESC's own.
+// The values of the board: decodes the responses to polls, publishes them, and accumulates the distance. The configured geometry
+// overrides the VESC's own.
 
 struct VESCTelemetry: Sendable {
   private let configured: VESCGeometry
   /// Battery cells in series, if configured.
   private let cells: Int?
   private(set) var values = VESCValues()
+  private(set) var odometer = VESCOdometer()
   /// The geometry that the VESC reports.
   private var reported: VESCGeometry?
   private var faultCode = 0
@@ -23,19 +25,37 @@ struct VESCTelemetry: Sendable {
   }
 
   /// Known values are invalid after a silence.
-  mutating func forget() { (reported, faultCode, fault) = (nil, 0, nil) }
+  mutating func forget() {
+    (reported, faultCode, fault) = (nil, 0, nil)
+    odometer.forgetCounters()
+  }
+
+  mutating func restore(_ values: [String: [UInt8]], _ publisher: inout VESCPublisher, _ effects: inout Effects) {
+    odometer.restore(values, &publisher, &effects)
+  }
+
+  mutating func stored(_ key: String, _ failure: String?, _ publisher: inout VESCPublisher, _ effects: inout Effects) {
+    odometer.stored(key, failure, &publisher, &effects)
+  }
+
+  /// Stores the distance at once.
+  mutating func store(_ effects: inout Effects) { odometer.store(&effects) }
 
   func publish(_ firmware: VESCFirmware, _ publisher: inout VESCPublisher, _ effects: inout Effects) {
     publisher.publish(.firmware, .string(firmware.version), &effects)
     if let hardware = firmware.hardware { publisher.publish(.hardware, .string(hardware), &effects) }
   }
 
-  /// Decodes the payload of a response after its ID, and publishes its values; false if it is invalid. `lacksSetup`: this firmware reports
-  /// only the values of one motor.
+  /// What a response contained.
+  enum Content { case invalid, values, valuesAfterRestart }
+
+  /// Decodes the payload of a response after its ID, and publishes its values. `lacksSetup`: this firmware reports only the values of one
+  /// motor.
   mutating func read(
-    _ command: VESCCommand, _ payload: ArraySlice<UInt8>, lacksSetup: Bool, _ publisher: inout VESCPublisher, _ effects: inout Effects
-  ) -> Bool {
-    guard values.read(command, payload) else { return false }
+    _ command: VESCCommand, _ payload: ArraySlice<UInt8>, lacksSetup: Bool, at now: Instant, _ publisher: inout VESCPublisher,
+    _ effects: inout Effects
+  ) -> Content {
+    guard values.read(command, payload) else { return .invalid }
     // If the VESC sums up all VESCs of the board, values of a single one are not mixed with the sums.
     let isWhole = command != .values || lacksSetup
     publish(.batteryVoltage, .voltage, 10, &publisher, &effects)
@@ -50,8 +70,10 @@ struct VESCTelemetry: Sendable {
       publishBattery(&publisher, &effects)
     }
     publishFault(isNewsOnly: command == .selectSetup, &publisher, &effects)
-    if command != .selectSetup { publishDetails(command, isWhole: isWhole, lacksSetup: lacksSetup, &publisher, &effects) }
-    return true
+    if command == .selectSetup { return .values }
+    publishDetails(command, isWhole: isWhole, lacksSetup: lacksSetup, &publisher, &effects)
+    let hasRestarted = odometer.read(values, geometry, lacksSetup: lacksSetup, at: now, &publisher, &effects)
+    return hasRestarted ? .valuesAfterRestart : .values
   }
 
   private func publishDetails(

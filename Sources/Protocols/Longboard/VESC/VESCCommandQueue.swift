@@ -1,0 +1,235 @@
+// Commands other than set-points: speed modes, and scans of the CAN bus. They are executed one at a time, between polls. Every command
+// ends in exactly one `complete`, unless its caller has disconnected.
+
+struct VESCCommandQueue: Sendable {
+  static let limit = 16
+  private static let busy = CommandError.refused(code: "busy", "too many queued commands: try again later")
+
+  private enum Entry: Sendable {
+    case mode(VESCModeChange)
+    case scan(VESCScan)
+
+    var caller: CommandID? {
+      switch self {
+      case .mode(let change): change.caller
+      case .scan(let scan): scan.caller
+      }
+    }
+
+    mutating func callerDisconnected() {
+      switch self {
+      case .mode(var change):
+        change.callerDisconnected()
+        self = .mode(change)
+      case .scan(var scan):
+        scan.callerDisconnected()
+        self = .scan(scan)
+      }
+    }
+  }
+
+  private let configured: VESCGeometry
+  private let can: UInt8?
+  private let timeout: Nanoseconds
+  /// The first entry is being executed.
+  private var entries: [Entry] = []
+  private var modes: VESCModes
+  /// The number of VESCs of the board; nil: unknown.
+  private var vescs: Int?
+
+  /// `timeout`: of one request.
+  init(_ options: VESCOptions, timeout: Nanoseconds) {
+    (configured, can, self.timeout) = (options.geometry, options.can, timeout)
+    modes = VESCModes(options.modes)
+  }
+
+  var count: Int { entries.count }
+  /// Why the selected mode is not active.
+  var problem: String? { modes.problem }
+
+  // MARK: Commands
+
+  mutating func restore(_ values: [String: [UInt8]]) { modes.restore(values) }
+
+  /// `isReachable`: the VESC responds. Otherwise the mode is activated when it does.
+  mutating func setMode(
+    _ value: Value, for id: CommandID, isReachable: Bool, _ publisher: inout VESCPublisher, _ effects: inout Effects
+  ) {
+    guard case .string(let name) = value, modes.contains(name) else {
+      return effects.append(.complete(id, .failure(.invalid(argument: "value", "\(value.text) is not a mode of this board"))))
+    }
+    if isReachable { return append(.mode(VESCModeChange(name, caller: id)), for: id, &effects) }
+    guard modes.select(name, for: id, &effects) else { return effects.append(.complete(id, .failure(Self.busy))) }
+    modes.publish(&publisher, &effects)
+  }
+
+  mutating func scan(for id: CommandID, _ effects: inout Effects) { append(.scan(VESCScan(caller: id)), for: id, &effects) }
+
+  private mutating func append(_ entry: Entry, for id: CommandID, _ effects: inout Effects) {
+    guard entries.count < Self.limit else { return effects.append(.complete(id, .failure(Self.busy))) }
+    entries.append(entry)
+  }
+
+  /// The caller has disconnected: the command is finished without a reply.
+  mutating func cancel(_ id: CommandID) {
+    for index in entries.indices where entries[index].caller == id { entries[index].callerDisconnected() }
+    modes.cancel(id)
+  }
+
+  private mutating func fail(_ error: CommandError, _ effects: inout Effects) {
+    for entry in entries { if let id = entry.caller { effects.append(.complete(id, .failure(error))) } }
+    entries.removeAll()
+  }
+
+  /// Shutdown: commands that wait for the store fail as well.
+  mutating func shutDown(_ error: CommandError, _ effects: inout Effects) {
+    fail(error, &effects)
+    modes.failPending(error, &effects)
+  }
+
+  private mutating func finish(_ result: Result<Report, CommandError>, _ effects: inout Effects) {
+    if let id = entries.removeFirst().caller { effects.append(.complete(id, result)) }
+  }
+
+  // MARK: The VESC
+
+  /// The VESC responds: the selected mode is activated, and its geometry is read.
+  mutating func vescBeganToRespond(_ publisher: inout VESCPublisher, _ effects: inout Effects) {
+    modes.deactivate()
+    modes.clearProblem()
+    entries.removeAll { if case .mode(let change) = $0 { change.caller == nil && change.isReading } else { false } }
+    // An unfinished change is finished first.
+    let isBusy = if case .mode(let change)? = entries.first { !change.isReading } else { false }
+    entries.insert(.mode(VESCModeChange(modes.selected ?? "", caller: nil)), at: isBusy ? 1 : 0)
+    modes.publish(&publisher, &effects)
+  }
+
+  mutating func vescsCounted(_ count: Int) { vescs = count }
+
+  mutating func vescFellSilent(_ reason: String, _ effects: inout Effects) {
+    fail(.notConnected(reason), &effects)
+    modes.deactivate()
+    vescs = nil
+  }
+
+  mutating func linkWentDown(_ reason: String, _ effects: inout Effects) {
+    vescFellSilent(reason, &effects)
+    modes.clearProblem()
+  }
+
+  func publishMode(_ publisher: inout VESCPublisher, _ effects: inout Effects) { modes.publish(&publisher, &effects) }
+
+  // MARK: Requests
+
+  /// Whether the current command has a request to send.
+  var hasRequest: Bool {
+    switch entries.first {
+    case .mode(let change): change.request(needsCount: false) != nil
+    case .scan: true
+    case nil: false
+    }
+  }
+
+  /// Takes the request of the current command. `lacksSetup`: the firmware cannot report the number of VESCs.
+  mutating func nextRequest(lacksSetup: Bool, at now: Instant) -> VESCCommand? {
+    switch entries.first {
+    case .mode(let change): return change.request(needsCount: vescs == nil && !lacksSetup)
+    case .scan(var scan):
+      if scan.caller == nil {
+        entries.removeFirst()
+        return nil
+      }
+      scan.began(at: now)
+      entries[0] = .scan(scan)
+      return .pingCAN
+    case nil: return nil
+    }
+  }
+
+  /// The frame of a request that contains limits.
+  func frame(_ command: VESCCommand) -> [UInt8]? {
+    guard command == .setLimits, case .mode(let change)? = entries.first, let target = change.target else { return nil }
+    // With reduced limits on only one of two motors the board would turn, so the VESC forwards them, as in VESC Tool. A VESC that is
+    // configured by its CAN ID is limited alone.
+    let passedOn = can == nil && vescs ?? 1 > 1
+    return VESCCommand.setLimits.frame(target.command(passedOn: passedOn), can: can)
+  }
+
+  // MARK: Responses
+
+  mutating func limitsRead(_ board: VESCBoard, _ publisher: inout VESCPublisher, _ effects: inout Effects) {
+    guard case .mode(var change)? = entries.first else { return }
+    let geometry = configured.completed(by: board.geometry)
+    let action = change.limitsRead(board.limits, mode: modes[change.name], memory: modes.memory, geometry)
+    take(action, of: change, &publisher, &effects)
+  }
+
+  mutating func limitsWritten() {
+    guard case .mode(var change)? = entries.first else { return }
+    change.limitsWritten()
+    entries[0] = .mode(change)
+  }
+
+  mutating func scanned(_ payload: ArraySlice<UInt8>, _ effects: inout Effects) {
+    guard case .scan? = entries.first else { return }
+    finish(.success(VESCScan.report(payload)), &effects)
+  }
+
+  /// A request got no response; it may be one of the current command.
+  mutating func timedOut(_ command: VESCCommand, lacksSetup: Bool, _ publisher: inout VESCPublisher, _ effects: inout Effects) {
+    switch entries.first {
+    case .mode(var change) where command == change.request(needsCount: vescs == nil && !lacksSetup):
+      take(change.timedOut(command, timeout: timeout), of: change, &publisher, &effects)
+    case .scan where command == .pingCAN: finish(.failure(.timeout(milliseconds: Int(VESCScan.timeout / .millisecond))), &effects)
+    case .mode, .scan, nil: break
+    }
+  }
+
+  mutating func stored(_ key: String, _ failure: String?, _ publisher: inout VESCPublisher, _ effects: inout Effects) {
+    let stored = modes.stored(key, failure, &effects)
+    guard let stored, case .mode(var change)? = entries.first else { return }
+    switch stored {
+    case .limits: take(change.limitsStored(failure), of: change, &publisher, &effects)
+    case .mode(let error): if change.state == .storingMode { finish(error.map { .failure($0) } ?? .success(Report()), &effects) }
+    }
+  }
+
+  /// Does what the first entry, a mode change, requires next.
+  private mutating func take(
+    _ action: VESCModeChange.Action, of change: VESCModeChange, _ publisher: inout VESCPublisher, _ effects: inout Effects
+  ) {
+    var change = change
+    entries[0] = .mode(change)
+    switch action {
+    case .none: break
+    case .completed: finish(.success(Report()), &effects)
+    case .assumeOneVESC: vescs = 1
+    case .storeLimits(let memory):
+      if memory == modes.memory { return take(change.limitsStored(nil), of: change, &publisher, &effects) }
+      modes.store(memory, &effects)
+    case .activated(let limits, let own):
+      guard modes.activated(change, limits, own: own, &publisher, &effects) else { return finish(.success(Report()), &effects) }
+      change.activated()
+      entries[0] = .mode(change)
+    case .failed(let error):
+      if change.caller == nil, !change.name.isEmpty { modes.failed(change.name, error) }
+      if change.hasWritten { modes.deactivate() }
+      finish(.failure(error), &effects)
+      modes.publish(&publisher, &effects)
+    }
+  }
+
+  // MARK: Progress
+
+  /// When the next progress report of a scan in flight is due.
+  func progressDue(_ command: VESCCommand) -> Instant? {
+    guard command == .pingCAN, case .scan(let scan)? = entries.first else { return nil }
+    return scan.progressDue
+  }
+
+  mutating func reportProgress(at now: Instant, _ effects: inout Effects) {
+    guard case .scan(var scan)? = entries.first else { return }
+    scan.reportProgress(at: now, &effects)
+    entries[0] = .scan(scan)
+  }
+}

@@ -1,0 +1,117 @@
+// The speed modes of a board: which one is selected and stored, which one is active, and the stored limits. A VESC keeps written limits
+// only until it is switched off, so the selected mode is activated again whenever it starts to respond.
+
+struct VESCModes: Sendable {
+  private static let limitsKey = "limits"
+  private static let modeKey = "mode"
+
+  private let configured: [VESCMode]
+  /// The stored limits.
+  private(set) var memory: VESCLimitsMemory?
+  /// The mode that was selected last, if any.
+  private(set) var selected: String?
+  /// The mode that the VESC was last verified to be in.
+  private var active: String?
+  /// Why the selected mode is not active.
+  private(set) var problem: String?
+  /// Commands that selected a mode without a VESC, and wait for the store.
+  private var pending: [CommandID] = []
+
+  init(_ configured: [VESCMode]) { self.configured = configured }
+
+  subscript(_ name: String) -> VESCMode? { configured.first { $0.name == name } }
+
+  func contains(_ name: String) -> Bool { name == VESCMode.full || self[name] != nil }
+
+  mutating func restore(_ values: [String: [UInt8]]) {
+    memory = values[Self.limitsKey].flatMap { VESCLimitsMemory(stored: $0) }
+    let name = String(decoding: (values[Self.modeKey] ?? []).prefix(64), as: UTF8.self)
+    // If a mode was removed from the configuration, the VESC gets its own limits back.
+    selected = name.isEmpty ? nil : self[name] != nil ? name : VESCMode.full
+  }
+
+  /// Selects a mode that is activated when the VESC responds; false if too many commands wait.
+  mutating func select(_ name: String, for id: CommandID, _ effects: inout Effects) -> Bool {
+    guard pending.count < VESCCommandQueue.limit else { return false }
+    selected = name
+    pending.append(id)
+    effects.append(.store(key: Self.modeKey, Array(name.utf8)))
+    return true
+  }
+
+  mutating func cancel(_ id: CommandID) { pending.removeAll { $0 == id } }
+
+  /// Shutdown.
+  mutating func failPending(_ error: CommandError, _ effects: inout Effects) {
+    for id in pending { effects.append(.complete(id, .failure(error))) }
+    pending.removeAll()
+  }
+
+  /// The VESC's limits are unknown.
+  mutating func deactivate() { active = nil }
+  mutating func clearProblem() { problem = nil }
+
+  /// The selected mode could not be activated.
+  mutating func failed(_ name: String, _ error: CommandError) {
+    problem = "the mode \(name) is not active: \(error.message)"
+  }
+
+  /// The VESC is in the mode. Returns whether its name must be stored: a command has selected it.
+  mutating func activated(
+    _ change: VESCModeChange, _ limits: VESCLimits, own: VESCLimits?, _ publisher: inout VESCPublisher, _ effects: inout Effects
+  ) -> Bool {
+    if change.name == VESCMode.full {
+      store(nil, &effects)
+    } else if let own {
+      store(VESCLimitsMemory(own: own, applied: limits), &effects)
+    } else if let memory, !memory.applied.isClose(to: limits) {
+      store(VESCLimitsMemory(own: memory.own, applied: limits), &effects)
+    }
+    problem = nil
+    active = change.name
+    publish(&publisher, &effects)
+    if selected == change.name, change.caller == nil { return false }
+    selected = change.name
+    effects.append(.store(key: Self.modeKey, Array(change.name.utf8)))
+    return true
+  }
+
+  /// Stores limits; nil removes them.
+  mutating func store(_ memory: VESCLimitsMemory?, _ effects: inout Effects) {
+    guard memory != self.memory else { return }
+    self.memory = memory
+    effects.append(.store(key: Self.limitsKey, memory?.stored ?? []))
+  }
+
+  /// What was stored.
+  enum Stored { case limits, mode(CommandError?) }
+
+  mutating func stored(_ key: String, _ failure: String?, _ effects: inout Effects) -> Stored? {
+    switch key {
+    case Self.limitsKey: return .limits
+    case Self.modeKey:
+      let error = failure.map { CommandError.refused(code: "not-stored", "cannot store the mode: \($0)") }
+      let text = "pending: set when the VESC responds"
+      for id in pending { effects.append(.complete(id, error.map { .failure($0) } ?? .success(Report(text: text)))) }
+      pending.removeAll()
+      return .mode(error)
+    default: return nil
+    }
+  }
+
+  func publish(_ publisher: inout VESCPublisher, _ effects: inout Effects) {
+    if let active { return publisher.publish(.mode, .string(active), &effects) }
+    let message = selected.map { problem ?? "\($0) is pending: set when the VESC responds" } ?? "not set"
+    publisher.withdraw(.mode, message, &effects)
+  }
+}
+
+extension CommandError {
+  /// The cause, as part of a message.
+  fileprivate var message: String {
+    switch self {
+    case .notConnected(let message), .invalid(_, let message), .refused(_, let message): message
+    case .timeout(let milliseconds): "no response within \(milliseconds) ms"
+    }
+  }
+}

@@ -1,0 +1,42 @@
+// A scan of the CAN bus for other VESCs: one request, which takes seconds, with progress once per second.
+
+struct VESCScan: Sendable, Equatable {
+  /// The bus is scanned one ID after the other.
+  static let timeout: Nanoseconds = 5 * .second
+
+  private enum State: Sendable, Equatable {
+    case queued
+    /// Requested then; the seconds of the last progress report.
+    case running(since: Instant, reported: Int)
+  }
+
+  /// nil: the caller has disconnected.
+  private(set) var caller: CommandID?
+  private var state = State.queued
+
+  init(caller: CommandID) { self.caller = caller }
+
+  /// When the next progress report is due.
+  var progressDue: Instant? {
+    guard caller != nil, case .running(let since, let reported) = state else { return nil }
+    return since &+ Int64(reported + 1) * .second
+  }
+
+  mutating func callerDisconnected() { caller = nil }
+
+  mutating func began(at now: Instant) { state = .running(since: now, reported: 0) }
+
+  mutating func reportProgress(at now: Instant, _ effects: inout Effects) {
+    guard let caller, case .running(let since, _) = state else { return }
+    let seconds = Int((now &- since) / .second)
+    state = .running(since: since, reported: seconds)
+    let part = Double(seconds) / Double(Self.timeout / .second)
+    effects.append(.progress(caller, Report(text: "scanning the CAN bus: \(seconds) s", progress: part)))
+  }
+
+  /// The result: the CAN IDs that responded.
+  static func report(_ payload: ArraySlice<UInt8>) -> Report {
+    let rows = payload.prefix(255).map { [String($0)] }
+    return Report(text: rows.isEmpty ? "no other VESC on the CAN bus" : nil, columns: ["can-id"], rows: rows)
+  }
+}
