@@ -1,0 +1,254 @@
+import Testing
+
+@testable import Protocols
+
+/// The components of the machine, each alone.
+@Suite struct VESCComponentTests {
+  private static func options() throws -> VESCOptions {
+    try VESCOptions(VESCRig.setup(["allow-motion": .bool(true), "motion-duty": .float(50)], modes: VESCRig.modes))
+  }
+
+  private static func publisher() throws -> VESCPublisher {
+    VESCPublisher(Schema(properties: VESCSignal.properties(try options(), period: 50 * .millisecond), actions: []))
+  }
+
+  private static func limits(_ current: Float = 1, erpm: Float = 100_000) throws -> VESCLimits {
+    let numbers: [Float] = [1, current, -erpm, erpm, 0.005, 0.95, -1500, 1500, -20, 40]
+    let bytes = numbers.flatMap(VESCCommand.bytes)
+    var cursor = VESCCursor(bytes[...])
+    return try #require(VESCLimits(&cursor))
+  }
+
+  // MARK: VESCPublisher
+
+  @Test func anAbsenceIsPublishedOnceAndAgainAfterForget() throws {
+    var publisher = try Self.publisher()
+    var effects = Effects()
+    publisher.withdraw(.speed, "off", &effects)
+    publisher.withdraw(.speed, "off", &effects)
+    #expect(effects.readings.count == 1)
+    publisher.forget()
+    publisher.withdraw(.speed, "off", &effects)
+    #expect(effects.readings.count == 2)
+    publisher.publish(.battery, .float(101), &effects)
+    #expect(effects.readings.last?.content == .absent("implausible value from the VESC"))
+  }
+
+  // MARK: VESCSession
+
+  @Test func fiveTimeoutsInARowAreSilence() throws {
+    var session = VESCSession(try Self.options())
+    var effects = Effects()
+    #expect(session.unavailability == "the link is not up yet")
+    session.linkCameUp()
+    #expect(session.unavailability == "the VESC has not responded yet")
+    for count in 1...5 {
+      session.ask(.values, at: 0, &effects)
+      #expect(session.timedOut(.values) == (count == 5))
+    }
+    let reason = session.fellSilent(at: 0)
+    #expect(session.problem == reason && session.unavailability == reason)
+    session.ask(.firmware, at: 0, &effects)
+    #expect(session.responded() && session.isEstablished && session.problem == nil)
+    session.ask(.values, at: 0, &effects)
+    #expect(!session.timedOut(.values) && !session.responded())
+  }
+
+  @Test func theReasonForAResetStaysUntilTheLinkIsUpAgain() throws {
+    var session = VESCSession(try Self.options())
+    session.linkCameUp()
+    session.giveUp("write timeout")
+    session.linkWentDown("closed")
+    #expect(session.problem == "write timeout" && !session.isUp)
+    session.linkCameUp()
+    #expect(session.problem == nil && session.isUp)
+  }
+
+  @Test func onlyTheWriteInFlightIsCompleted() throws {
+    var session = VESCSession(try Self.options())
+    var effects = Effects()
+    session.linkCameUp()
+    session.send([1], .stop, at: 7, &effects)
+    let id = try #require(session.write?.id)
+    #expect(session.sent(id &+ 1) == nil && session.writeDeadline == 7 + 5 * .second)
+    #expect(session.sent(id) == .stop && session.write == nil)
+  }
+
+  // MARK: VESCPollScheduler
+
+  @Test func aRequestWithTwoTimeoutsIsUnsupportedOnceAnotherOneIsAnswered() throws {
+    var polling = VESCPollScheduler(rate: 20, phase: 0)
+    var publisher = try Self.publisher()
+    var effects = Effects()
+    polling.linkCameUp(at: 0)
+    #expect(polling.next(at: 0).command == .firmware)
+    polling.identified()
+    #expect(polling.next(at: 0).command == .setup)
+    for _ in 0..<2 { polling.timedOut(.setup, noise: 0, at: 0, &publisher, &effects) }
+    #expect(polling.setup == .unknown(timeouts: 2) && !polling.lacksSetup)
+    #expect(polling.next(at: 0).command == .values, "one that every firmware supports")
+    let request = VESCSession.Request(command: .values, sent: 0, deadline: 1, lateness: nil)
+    polling.responded(to: request, isFirst: false, noise: 0, at: 0, &publisher, &effects)
+    #expect(polling.lacksSetup && polling.selection == .unknown(timeouts: 0))
+    polling.forget()
+    #expect(!polling.lacksSetup)
+  }
+
+  // MARK: VESCMotion
+
+  @Test func theEndOfALeaseFailsWhatWaitsAndIsFollowedByThreeStops() throws {
+    var motion = VESCMotion(try Self.options())
+    var publisher = try Self.publisher()
+    var effects = Effects()
+    motion.begin(deadline: 300 * .millisecond, unavailable: nil, at: 0, &publisher, &effects)
+    motion.set(.targetCurrent, .float(5), for: 1, at: 0, &effects)
+    #expect(motion.nextFrame(at: 0) == VESCSetPoint.current(5000).frame(can: nil))
+    motion.set(.targetCurrent, .float(6), for: 2, at: 1, &effects)
+    motion.end("done", at: 2, &publisher, &effects)
+    #expect(effects.list == [1, 2].map { .complete($0, .failure(.refused(code: "lease-lost", "done"))) })
+    for stop in 1...3 {
+      #expect(motion.nextDue != nil && motion.nextFrame(at: 3) == VESCSetPoint.none.frame(can: nil), "stop \(stop)")
+      motion.stopSent(at: 3)
+    }
+    #expect(motion.nextDue == nil && !motion.isStopping)
+    // Not confirmed by a response, so it is repeated on the next link.
+    motion.linkWentDown("gone", at: 4, &publisher, &effects)
+    #expect(motion.isStopping)
+  }
+
+  @Test func aConfirmedStopIsNotRepeatedOnTheNextLink() throws {
+    var motion = VESCMotion(try Self.options())
+    var publisher = try Self.publisher()
+    var effects = Effects()
+    motion.begin(deadline: 300 * .millisecond, unavailable: nil, at: 0, &publisher, &effects)
+    motion.expire(at: 300 * .millisecond, &publisher, &effects)
+    #expect(effects.list == [.leaseLost("no set-point for 300 ms")])
+    for _ in 0..<3 {
+      _ = motion.nextFrame(at: .second)
+      motion.stopSent(at: .second)
+    }
+    motion.responded(to: .second)
+    motion.linkWentDown("gone", at: 2 * .second, &publisher, &effects)
+    #expect(!motion.isStopping)
+  }
+
+  // MARK: VESCModeChange
+
+  @Test func aModeIsActiveOnceTheVESCReportsItsLimits() throws {
+    let mode = try #require(try Self.options().modes.last)
+    var change = VESCModeChange(mode.name, caller: 1)
+    let own = try Self.limits()
+    let reduced = try Self.limits(0.9)
+    #expect(change.request(needsCount: true) == .setup && change.request(needsCount: false) == .limits)
+    let memory = VESCLimitsMemory(own: own, applied: reduced)
+    #expect(change.limitsRead(own, mode: mode, memory: nil, VESCGeometry()) == .storeLimits(memory))
+    #expect(change.request(needsCount: false) == nil && change.limitsStored(nil) == .none)
+    #expect(change.target == reduced && change.request(needsCount: false) == .setLimits)
+    change.limitsWritten()
+    #expect(change.request(needsCount: false) == .limits && change.hasWritten)
+    #expect(change.limitsRead(reduced, mode: mode, memory: memory, VESCGeometry()) == .activated(reduced, own: nil))
+  }
+
+  @Test func nothingIsWrittenIfTheOwnLimitsCannotBeStored() throws {
+    var change = VESCModeChange("sport", caller: 1)
+    let mode = try #require(try Self.options().modes.last)
+    _ = change.limitsRead(try Self.limits(), mode: mode, memory: nil, VESCGeometry())
+    let error = CommandError.refused(code: "not-stored", "cannot store the VESC's own limits: no space")
+    #expect(change.limitsStored("no space") == .failed(error) && change.target == nil && !change.hasWritten)
+  }
+
+  @Test func otherLimitsThanWrittenAreAFailure() throws {
+    var change = VESCModeChange("sport", caller: 1)
+    let mode = try #require(try Self.options().modes.last)
+    let own = try Self.limits()
+    _ = change.limitsRead(own, mode: mode, memory: nil, VESCGeometry())
+    _ = change.limitsStored(nil)
+    change.limitsWritten()
+    let error = CommandError.refused(code: "rejected", "the VESC reports other limits than were set")
+    #expect(change.limitsRead(own, mode: mode, memory: nil, VESCGeometry()) == .failed(error))
+  }
+
+  @Test func twoTimeoutsDecideByTheRequest() throws {
+    let timeout = VESCSession.timeout
+    var change = VESCModeChange("sport", caller: 1)
+    #expect(change.timedOut(.setup, timeout: timeout) == .none && change.timedOut(.setup, timeout: timeout) == .assumeOneVESC)
+    #expect(change.timedOut(.limits, timeout: timeout) == .none)
+    guard case .failed(.refused("not-supported", _)) = change.timedOut(.limits, timeout: timeout) else {
+      Issue.record("limits that are never reported are not supported")
+      return
+    }
+    let mode = try #require(try Self.options().modes.last)
+    _ = change.limitsRead(try Self.limits(), mode: mode, memory: nil, VESCGeometry())
+    _ = change.limitsStored(nil)
+    #expect(change.timedOut(.setLimits, timeout: timeout) == .none && change.timedOut(.setLimits, timeout: timeout) == .none)
+    #expect(change.request(needsCount: false) == .limits, "a lost acknowledgement is verified")
+    #expect(change.timedOut(.limits, timeout: timeout) == .none)
+    #expect(change.timedOut(.limits, timeout: timeout) == .failed(.timeout(milliseconds: 400)))
+  }
+
+  // MARK: VESCCommandQueue
+
+  @Test func commandsAreExecutedInOrderAndTheQueueIsBounded() throws {
+    var queue = VESCCommandQueue(try Self.options(), timeout: VESCSession.timeout)
+    var publisher = try Self.publisher()
+    var effects = Effects()
+    queue.scan(for: 1, &effects)
+    queue.setMode(.string("eco"), for: 2, isReachable: true, &publisher, &effects)
+    for id in 3...17 { queue.scan(for: CommandID(id), &effects) }
+    #expect(queue.count == VESCCommandQueue.limit)
+    let busy = CommandError.refused(code: "busy", "too many queued commands: try again later")
+    #expect(effects.list == [.complete(17, .failure(busy))])
+    #expect(queue.nextRequest(lacksSetup: true, at: 0) == .pingCAN && queue.progressDue(.pingCAN) == .second)
+    effects.removeAll()
+    queue.scanned([2], &effects)
+    #expect(effects.list == [.complete(1, .success(Report(columns: ["can-id"], rows: [["2"]])))])
+    #expect(queue.nextRequest(lacksSetup: true, at: 0) == .limits)
+    effects.removeAll()
+    queue.linkWentDown("gone", &effects)
+    #expect(effects.list.count == 15 && queue.count == 0 && !queue.hasRequest)
+  }
+
+  @Test func aCancelledScanIsNotSent() throws {
+    var queue = VESCCommandQueue(try Self.options(), timeout: VESCSession.timeout)
+    var effects = Effects()
+    queue.scan(for: 1, &effects)
+    queue.cancel(1)
+    #expect(queue.nextRequest(lacksSetup: true, at: 0) == nil && queue.count == 0 && effects.isEmpty)
+  }
+
+  // MARK: VESCOdometer
+
+  @Test func theDistanceIsPublishedOnceItIsStored() throws {
+    var odometer = VESCOdometer()
+    var publisher = try Self.publisher()
+    var effects = Effects()
+    odometer.restore(["odometer": Array("1200 -".utf8)], &publisher, &effects)
+    #expect(effects.readings.last?.content == .value(.float(1.2)) && odometer.total == 1200)
+    effects.removeAll()
+    var values = VESCValues()
+    values[.distanceTravelled] = 5_000_000
+    let geometry = VESCGeometry()
+    #expect(!odometer.read(values, geometry, lacksSetup: false, at: 0, &publisher, &effects))
+    values[.distanceTravelled] = 5_100_000
+    #expect(!odometer.read(values, geometry, lacksSetup: false, at: 10 * .second, &publisher, &effects))
+    #expect(odometer.total == 1300)
+    let total = VESCSignal.totalDistance.rawValue
+    #expect(!effects.readings.contains { $0.property == total })
+    odometer.stored("odometer", nil, &publisher, &effects)
+    #expect(effects.readings.last?.property == total && effects.readings.last?.content == .value(.float(1.3)))
+  }
+
+  @Test func aCounterThatDecreasesIsARestart() throws {
+    var odometer = VESCOdometer()
+    var publisher = try Self.publisher()
+    var effects = Effects()
+    var values = VESCValues()
+    values[.uptime] = 5000
+    #expect(!odometer.read(values, VESCGeometry(), lacksSetup: false, at: 0, &publisher, &effects))
+    values[.uptime] = 100
+    #expect(odometer.read(values, VESCGeometry(), lacksSetup: false, at: 1, &publisher, &effects))
+    odometer.forgetCounters()
+    values[.uptime] = 50
+    #expect(!odometer.read(values, VESCGeometry(), lacksSetup: false, at: 2, &publisher, &effects))
+  }
+}
