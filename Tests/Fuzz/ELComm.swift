@@ -36,7 +36,7 @@ private struct Ride {
     machine.handle(input, at: now, &effects)
     for reading in effects.readings { check(reading) }
     for effect in effects.list { check(effect) }
-    let decoder = machine.decoder
+    let decoder = machine.dialogue.receiver.decoder
     hold(decoder.buffer.count <= ELCommDecoder.limit && decoder.lastBad.count <= ELCommDecoder.limit, "an unbounded decoder")
     machine.checkWake(at: now)
   }

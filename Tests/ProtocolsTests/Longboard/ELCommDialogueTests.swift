@@ -132,7 +132,8 @@ import Testing
     let gaps = zip(rig.sends, rig.sends.dropFirst()).map { $1.at - $0.at }
     #expect(gaps.allSatisfy { $0 >= 200 * .millisecond } && gaps.contains { $0 >= 400 * .millisecond })
     #expect(
-      [0, 1].contains(rig.sends.count - rig.machine.counters.messages), "\(rig.sends.count) \(rig.machine.counters.messages)")
+      [0, 1].contains(rig.sends.count - rig.machine.dialogue.receiver.messages),
+      "\(rig.sends.count) \(rig.machine.dialogue.receiver.messages)")
   }
 
   @Test func `a silent board is said to be silent, listened to and asked again, and found`() throws {
@@ -194,7 +195,7 @@ import Testing
     var rig = try ELCommRig(Self.asBuilt)
     rig.isBoardMute = true
     rig.start()
-    rig.give(.sent(rig.machine.lastSendID, failure: "busy"))
+    rig.give(.sent(rig.machine.dialogue.writer.lastID, failure: "busy"))
     rig.run(for: 300 * .millisecond)
     rig.isBoardMute = false
     rig.run(for: 3 * .second)
@@ -207,7 +208,7 @@ import Testing
     rig.linkDelay = nil
     rig.start()
     for _ in 0..<12 {
-      rig.give(.sent(rig.machine.lastSendID, failure: "no such characteristic"))
+      rig.give(.sent(rig.machine.dialogue.writer.lastID, failure: "no such characteristic"))
       rig.forgetSends()
       rig.run(for: 400 * .millisecond)
     }

@@ -36,7 +36,7 @@ import Testing
     for _ in 0..<60 {
       rig.hear("12$88")
       rig.run(for: 100 * .millisecond)
-      #expect(rig.machine.decoder.buffer.count <= ELCommDecoder.limit)
+      #expect(rig.machine.dialogue.receiver.decoder.buffer.count <= ELCommDecoder.limit)
     }
     #expect(rig.fault?.hasPrefix("invalid data from the board") == true && rig.number("speed") == nil)
     rig.run(for: 10 * .second)

@@ -4,22 +4,31 @@
 
 /// The requested state of the buzzer, and the command that requested it.
 struct ELCommBuzzer: Sendable {
-  /// Set by a command.
-  struct Order: Sendable {
-    enum Wish: Sendable, Equatable {
-      case on, off
-      /// For this long after the board has confirmed it.
-      case sound(Nanoseconds)
-      /// As long as the caller stays connected.
-      case hold
-    }
+  /// What a command requests.
+  enum Request: Sendable, Equatable {
+    case on, off
+    /// For this long after the board has confirmed it.
+    case sound(Nanoseconds)
+    /// As long as the caller stays connected.
+    case hold
+  }
 
+  /// The state to send to the board.
+  struct Target: Sendable, Equatable {
+    let isOn: Bool
+    /// Counts changes: a message that was sent before a change does not confirm it.
+    let change: Int
+    /// The board has confirmed it.
+    let isConfirmed: Bool
+  }
+
+  private struct Order: Sendable {
     let id: CommandID
-    let wish: Wish
+    let request: Request
     /// When a state was requested that the board has not confirmed yet; nil while it sounds.
-    var waiting: Instant?
-    var began: Instant = 0
-    var told: Instant = 0
+    fileprivate var waiting: Instant?
+    fileprivate var began: Instant = 0
+    fileprivate var reported: Instant = 0
   }
 
   static let timeout: Nanoseconds = 3 * .second
@@ -27,54 +36,57 @@ struct ELCommBuzzer: Sendable {
 
   let limit: Nanoseconds
   private(set) var isOn = false
-  /// Counts changes: a message that was sent before a change does not confirm it.
-  private(set) var wish = 0
+  private var change = 0
   /// The board has confirmed the requested state.
-  private(set) var isHeard = false
+  private var isConfirmed = false
   /// The last confirmed state.
   private(set) var known: Bool?
+  /// Last-will frames are set for the link.
+  private var hasLastWill = false
   private var ends: Instant?
   private var order: Order?
 
   init(limit: Nanoseconds) { self.limit = limit }
 
+  var target: Target { Target(isOn: isOn, change: change, isConfirmed: isConfirmed) }
+
   /// When something ends or must be sent.
   var nextWake: Instant? {
     let timeout = order?.waiting.map { $0 &+ Self.timeout }
-    let progress = order.flatMap { $0.waiting == nil ? $0.told &+ .second : nil }
+    let progress = order.flatMap { $0.waiting == nil ? $0.reported &+ .second : nil }
     return [ends, timeout, progress].compactMap(\.self).min()
   }
 
   private mutating func turn(_ on: Bool, until: Instant? = nil) {
     isOn = on
     ends = until
-    isHeard = false
-    wish &+= 1
+    isConfirmed = false
+    change &+= 1
   }
 
   /// Replaces the requested state.
-  mutating func take(_ id: CommandID, _ wish: Order.Wish, at now: Instant, _ effects: inout Effects) {
+  mutating func take(_ id: CommandID, _ request: Request, at now: Instant, _ effects: inout Effects) {
     fail(Self.replaced, &effects)
-    order = Order(id: id, wish: wish, waiting: now)
+    order = Order(id: id, request: request, waiting: now)
     // The duration starts when the board has confirmed the state.
-    turn(wish != .off, until: wish == .on ? now &+ limit : nil)
+    turn(request != .off, until: request == .on ? now &+ limit : nil)
   }
 
   /// The board has confirmed what was sent for this change.
-  mutating func heard(_ wish: Int, at now: Instant, _ effects: inout Effects) {
-    guard wish == self.wish else { return }
+  mutating func confirmed(_ change: Int, at now: Instant, _ effects: inout Effects) {
+    guard change == self.change else { return }
     known = isOn
-    guard !isHeard else { return }
-    isHeard = true
+    guard !isConfirmed else { return }
+    isConfirmed = true
     guard var order, order.waiting != nil else { return }
-    switch order.wish {
+    switch order.request {
     case .sound(let time) where isOn: ends = now &+ time
     case .hold where isOn: break
     case .on, .off, .sound, .hold:
       self.order = nil
       return effects.append(.complete(order.id, .success(Report())))
     }
-    (order.waiting, order.began, order.told) = (nil, now, now)
+    (order.waiting, order.began, order.reported) = (nil, now, now)
     self.order = order
   }
 
@@ -82,7 +94,7 @@ struct ELCommBuzzer: Sendable {
   mutating func expire(at now: Instant, _ effects: inout Effects) {
     if let ends, now >= ends {
       // The whole duration has passed before a confirmation.
-      if order?.wish == .on { fail(.timeout(milliseconds: Int(limit / .millisecond)), &effects) }
+      if order?.request == .on { fail(.timeout(milliseconds: Int(limit / .millisecond)), &effects) }
       turn(false)
       if order?.waiting == nil { order?.waiting = now }
     }
@@ -92,16 +104,16 @@ struct ELCommBuzzer: Sendable {
       fail(.timeout(milliseconds: Int(Self.timeout / .millisecond)), &effects)
       // It is no longer expected to sound.
       if isOn { turn(false) }
-    } else if now >= order.told &+ .second {
+    } else if now >= order.reported &+ .second {
       // A command without progress for ten seconds would time out.
-      order.told = now
+      order.reported = now
       self.order = order
       effects.append(.progress(order.id, Report(progress: progress(of: order, at: now))))
     }
   }
 
   private func progress(of order: Order, at now: Instant) -> Double? {
-    guard case .sound(let time) = order.wish else { return nil }
+    guard case .sound(let time) = order.request else { return nil }
     return min(1, Double(now &- order.began) / Double(time))
   }
 
@@ -109,7 +121,7 @@ struct ELCommBuzzer: Sendable {
   mutating func cancel(_ id: CommandID) {
     guard let order, order.id == id else { return }
     self.order = nil
-    if isOn, order.wish != .on { turn(false) }
+    if isOn, order.request != .on { turn(false) }
   }
 
   /// The link is lost, or new: the first message must be off.
@@ -117,6 +129,21 @@ struct ELCommBuzzer: Sendable {
     fail(error, &effects)
     known = nil
     turn(false)
+  }
+
+  /// The last state that the board has confirmed.
+  func publish(_ effects: inout Effects) {
+    if let known { effects.publish(ELCommSignal.buzzer.rawValue, .bool(known)) }
+  }
+
+  /// While the buzzer may sound, a last-will frame switches it off if the daemon dies, because the board has no time limit. A board
+  /// ignores input while it sends, so `off` is sent twice.
+  mutating func updateLastWill(isUp: Bool, off: [UInt8], _ effects: inout Effects) {
+    let isWanted = isUp && (isOn || hasLastWill && !(isConfirmed && known == false))
+    guard isWanted != hasLastWill else { return }
+    hasLastWill = isWanted
+    let will = LastWill(dead: [LastWill.Message(off), LastWill.Message(off, after: ELCommDialogue.offPause)], frozen: [])
+    effects.append(.lastWill(.main, isWanted ? will : nil))
   }
 
   private mutating func fail(_ error: CommandError, _ effects: inout Effects) {

@@ -1,92 +1,77 @@
 // Dialect detection, if the configuration does not set one. A message alone does not identify the dialect: it may be the first one of
-// a board that starts, or the response of a board as built to an earlier byte, or to output of an HM-10 module. So the machine waits
-// until the board is quiet, sends two characters in one write, and counts the responses: a board as built responds to each of them, a
+// a board that starts, or the response of a board as built to an earlier byte, or to output of an HM-10 module. So nothing is sent until
+// the board is quiet, then two characters in one write, and the responses are counted: a board as built responds to each of them, a
 // documented one takes them as one number.
 // Source: ProjectTORQ.ino (one byte per pass, at most 185 ms long; a 64-byte buffer); the seed for `documented`.
 
-extension ELCommMachine {
+struct ELCommDetection: Sendable {
   /// A probe of two characters.
-  struct Probe {
+  struct Probe: Sendable {
     /// When the link accepted them.
-    var sent: Instant
+    private(set) var sent: Instant
     /// The number of invalid runs before the probe.
     let badRuns: Int
-    var messages = 0
+    private(set) var messages = 0
+
+    init(sent: Instant, badRuns: Int) { (self.sent, self.badRuns) = (sent, badRuns) }
+
+    mutating func accepted(at now: Instant) { sent = now }
+    mutating func received() { messages += 1 }
+  }
+
+  /// What follows a probe.
+  enum Verdict: Sendable, Equatable {
+    /// No response: probe again.
+    case unanswered
+    /// The responses may belong to an earlier probe: wait until the board is quiet.
+    case drain
+    case probe
+    case found(ELCommDialect)
   }
 
   /// Longer than two passes of a board as built without its VESC, shorter than the timeout of a documented board.
   static let probeTime: Nanoseconds = 500 * .millisecond
   /// A board as built with more responses sends the next one within this time.
-  private static let quiet: Nanoseconds = 500 * .millisecond
+  static let quiet: Nanoseconds = 500 * .millisecond
+  /// Consecutive probes without a response after which the board counts as silent.
+  static let maxProbes = 4
   /// The maximum number of pending responses of a board as built: a full buffer. A board that sends more is documented.
   private static let maxOwed = 64
-  /// Consecutive probes without a response after which the board counts as silent.
-  private static let maxProbes = 4
+
+  /// The result of the last probe on this link, or the hint: two equal ones in a row decide.
+  private var guess: ELCommDialect?
+  /// The last probe got no response, so its responses may still arrive.
+  private var isProbeOpen = false
+  /// Messages that arrived while nothing was sent.
+  private var unasked = 0
+
+  /// Starts over with a hint; `isProbeOpen`: responses to earlier bytes may still arrive.
+  mutating func begin(hint: ELCommDialect?, isProbeOpen: Bool) { (guess, self.isProbeOpen) = (hint, isProbeOpen) }
 
   /// Nothing is sent until the board is quiet.
-  mutating func drain(at now: Instant) {
-    unasked = 0
-    state = .draining(until: now &+ Self.quiet)
-  }
+  mutating func drain() { unasked = 0 }
 
-  mutating func heardDetecting(at now: Instant, _ effects: inout Effects) {
-    if case .probing(var probe) = state {
-      probe.messages += 1
-      return state = .probing(probe)
-    }
+  /// A message has arrived while nothing was sent; true if only a documented board sends so many.
+  mutating func receivedUnasked() -> Bool {
     unasked += 1
-    if unasked > Self.maxOwed { find(.documented, at: now, &effects) } else { state = .draining(until: now &+ Self.quiet) }
+    return unasked > Self.maxOwed
   }
 
-  /// Sends off as a documented board's number in two characters, neither of which is on for a board as built.
-  mutating func probe(at now: Instant, _ effects: inout Effects) {
-    send(settings.probe, wish: nil, at: now, &effects)
-    state = .probing(Probe(sent: now, badRuns: decoder.badRuns))
-  }
-
-  /// The time of a probe is over.
-  mutating func judge(_ last: Probe, at now: Instant, _ effects: inout Effects) {
-    flush(&effects)
-    guard last.messages > 0 else {
-      missed(at: now, &effects)
-      if isSilent(after: Self.maxProbes, at: now) {
-        fallSilent(at: now, &effects)
-        misses = 0
-      }
+  /// The time of a probe is over. `badRuns`: invalid runs so far; `isQuiet`: the last message is not recent.
+  mutating func judge(_ probe: Probe, badRuns: Int, isQuiet: Bool) -> Verdict {
+    guard probe.messages > 0 else {
       isProbeOpen = true
-      return probe(at: now, &effects)
+      return .unanswered
     }
-    // The responses may belong to an earlier probe.
     if isProbeOpen {
       isProbeOpen = false
-      return drain(at: now)
+      return .drain
     }
     // A damaged message is a response as well.
-    let answers = last.messages + decoder.badRuns &- last.badRuns
-    let told = answers > 1 ? Dialect.asBuilt : .documented
-    if told == guess { return find(told, at: now, &effects) }
-    guess = told
-    if now &- lastHeard < Self.quiet / 2 { drain(at: now) } else { probe(at: now, &effects) }
-  }
-
-  private mutating func find(_ found: Dialect, at now: Instant, _ effects: inout Effects) {
-    dialect = found
-    effects.publish(ELCommSignal.dialect.rawValue, .string(found.rawValue))
-    keeping.keep(dialect: found, &effects)
-    // Off comes first, whatever is requested.
-    lastSpoke = .min
-    switch found {
-    case .asBuilt: ask(owing: 0, at: now, &effects)
-    case .documented: state = .attending(until: now &+ Self.boardTimeout, owesAnswer: true)
-    }
-  }
-
-  /// The board is silent and may be replaced, unless a buzzer command waits; true if the dialect is detected again.
-  mutating func detectAgain(at now: Instant, _ effects: inout Effects) -> Bool {
-    fallSilent(at: now, &effects)
-    guard settings.dialect == nil, !buzzer.isOn, sending == nil else { return false }
-    (misses, guess, isProbeOpen) = (0, dialect, true)
-    drain(at: now)
-    return true
+    let responses = probe.messages + badRuns &- probe.badRuns
+    let found = responses > 1 ? ELCommDialect.asBuilt : .documented
+    if found == guess { return .found(found) }
+    guess = found
+    return isQuiet ? .probe : .drain
   }
 }

@@ -1,119 +1,400 @@
-// The dialogue: when the machine sends, and how it handles a response or a timeout. A poll that timed out may still get a response, so
-// the next one waits for it as well, to keep at most two in the board's buffer. If the dialect is not configured, ELCommDetection
-// finds it first, and again after a silence.
-// Source: control bytes from ProjectTORQ.ino; 66 is the app's own constant, which no board takes as a buzzer command.
+// The dialogue: when to send, and how to handle a response or a timeout. As built the board responds to each byte; a poll that timed out
+// may still get a response, so the next one waits for it as well, to keep at most two in the board's buffer. As documented the board
+// sends, and expects a response. A new link starts without state; off is the first message on each link and the last one before shutdown.
+//
+//   down ──▶ draining ◀─▶ probing ──▶ asking ◀─▶ resting     (as built)
+//     │          ▲           └──────▶ attending              (as documented)
+//     │          └── silent, if the dialect is not configured
+//     └─ configured dialect: asking or attending directly; stopping from every state with a link
 
-/// The control bytes of a board as built; any other byte leaves the buzzer unchanged.
-enum ELCommControl {
-  static let on: UInt8 = 55
-  static let off: UInt8 = 45
-  static let neutral: UInt8 = 66
-}
+struct ELCommDialogue: Sendable {
+  /// Each case carries only what is valid in it.
+  private enum State: Sendable {
+    /// No link: nothing is due.
+    case down(String)
+    /// The dialect is unknown: nothing is sent until the board has been quiet up to then, so that a response to an earlier byte is not
+    /// mistaken for one to the probe.
+    case draining(until: Instant)
+    /// A probe of two characters is in flight; the number of responses identifies the dialect.
+    case probing(ELCommDetection.Probe)
+    /// As built: a byte is in flight.
+    case asking(Poll)
+    /// As built: the board has responded to the byte that was sent then.
+    case resting(asked: Instant)
+    /// As documented: a message of the board is expected until then, or must be answered.
+    case attending(until: Instant, owesAnswer: Bool)
+    /// Shutdown: the remaining off messages, and when the next one is due.
+    case stopping(left: Int, due: Instant)
+  }
 
-extension ELCommMachine {
+  /// A byte without a response.
+  private struct Poll: Sendable {
+    let byte: UInt8
+    /// The change of the buzzer that it carries.
+    let change: Int
+    let sent: Instant
+    /// The number of responses that may still arrive, including those to polls that timed out.
+    fileprivate var owed: Int
+    fileprivate var wasAnswered = false
+  }
+
+  /// What others must know of an event.
+  struct Outcome: Sendable {
+    /// The board has confirmed this change of the buzzer.
+    fileprivate(set) var confirmed: Int?
+    /// The detected dialect, to be stored.
+    fileprivate(set) var detected: ELCommDialect?
+    /// The link is being reset, for this reason.
+    fileprivate(set) var lostLink: String?
+  }
+
+  /// The timeout of the response to a byte.
+  private static let replyTimeout: Nanoseconds = 400 * .millisecond
+  /// How long a documented board may be silent.
+  private static let boardTimeout: Nanoseconds = .second
+  /// The minimum interval of responses to a board that sends immediately.
+  private static let breath: Nanoseconds = 20 * .millisecond
   /// The consecutive timeouts after which the board is silent: about two seconds.
   private static let maxMisses = 5
   private static let maxMissesDocumented = 2
   /// Twice is certain.
-  static let offsNeeded = 2
+  private static let offsNeeded = 2
   /// Longer than any pass of the board: of two bytes with this distance at least one is read.
   static let offPause: Nanoseconds = 200 * .millisecond
 
-  // MARK: As built
+  private let settings: ELCommSettings
+  private var state = State.down("the link is not up yet")
+  /// The detected or configured dialect. It is kept over links and restarts as a hint, which one probe confirms.
+  private var dialect: ELCommDialect?
+  private var detection = ELCommDetection()
+  private(set) var receiver = ELCommReceiver()
+  private(set) var writer = ELCommWriter()
+  private var statistics: ELCommStatistics
+  private var status = ELCommStatus()
+  /// How often the board has confirmed that the buzzer is off; then polls no longer repeat it.
+  private var offsConfirmed = 0
+  /// Consecutive timeouts.
+  private var misses = 0
 
-  /// Sends the next byte. The first one on a link is off, whatever is requested.
-  mutating func ask(owing owed: Int, at now: Instant, _ effects: inout Effects) {
-    decoder.close()
-    publishExtra(&effects)
-    let isFirst = lastSpoke == .min
-    let byte =
-      isFirst ? ELCommControl.off : buzzer.isOn ? ELCommControl.on : offsHeard < Self.offsNeeded ? ELCommControl.off : ELCommControl.neutral
-    // The first off does not confirm on.
-    let wish = byte == ELCommControl.off && buzzer.isOn ? -1 : buzzer.wish
-    if byte == ELCommControl.on { offsHeard = 0 }
-    send([byte], wish: wish, at: now, &effects)
-    state = .asking(Poll(byte: byte, wish: wish, sent: now, owed: owed + 1))
+  init(_ settings: ELCommSettings) {
+    self.settings = settings
+    dialect = settings.dialect
+    statistics = ELCommStatistics(period: settings.period)
   }
 
-  private mutating func answered(_ poll: Poll, at now: Instant, _ effects: inout Effects) {
-    var poll = poll
-    // The response to an earlier byte has no valid round trip.
-    if poll.owed == 1, !poll.wasAnswered { timing.add(answered: now, roundTrip: now &- poll.sent, lateness: nil) }
-    poll.owed -= 1
-    poll.wasAnswered = true
-    guard poll.owed <= 0 else { return state = .asking(poll) }
-    settle(poll, at: now, &effects)
-  }
+  var isUp: Bool { if case .down = state { false } else { true } }
 
-  /// The board has sent all expected responses.
-  private mutating func settle(_ poll: Poll, at now: Instant, _ effects: inout Effects) {
-    if poll.byte == ELCommControl.off { offsHeard = min(offsHeard + 1, Self.offsNeeded) }
-    buzzer.heard(poll.wish, at: now, &effects)
-    state = .resting(asked: poll.sent)
-  }
-
-  // MARK: As documented
-
-  mutating func answer(at now: Instant, _ effects: inout Effects) {
-    // The first response on a link is off, whatever is requested.
-    let isFirst = lastSpoke == .min
-    let isOn = buzzer.isOn && !isFirst
-    send(isOn ? settings.on : settings.off, wish: isOn == buzzer.isOn ? buzzer.wish : -1, at: now, &effects)
-    state = .attending(until: now &+ Self.boardTimeout, owesAnswer: false)
-  }
-
-  // MARK: Messages and timeouts
-
-  /// A complete message has arrived.
-  mutating func heard(at now: Instant, _ effects: inout Effects) {
-    misses = 0
+  /// Why no command can be sent to the board now.
+  var unavailability: String? {
     switch state {
-    case .down, .stopping, .resting: break
-    case .draining, .probing: heardDetecting(at: now, &effects)
-    case .asking(let poll): answered(poll, at: now, &effects)
-    case .attending(let until, let owesAnswer):
-      if !owesAnswer, lastSpoke != .min { timing.add(answered: now, roundTrip: now &- lastSpoke, lateness: nil) }
-      state = .attending(until: until, owesAnswer: true)
+    case .down(let reason): reason
+    case .stopping: "the link is being closed"
+    case .draining, .probing, .asking, .resting, .attending: nil
     }
   }
 
-  /// Handles timeouts.
-  mutating func expire(at now: Instant, _ effects: inout Effects) {
-    buzzer.expire(at: now, &effects)
-    if decoder.isOpen, now >= lastByteAt &+ Self.closing {
-      decoder.close()
-      publishExtra(&effects)
-    }
-    if sending != nil, now >= timeout, isUp {
-      sending = nil
-      let reason = "write timeout"
-      effects.append(.resetLink(.main, reason: reason))
-      return linkWentDown(reason, &effects)
-    }
+  /// The bytes that switch the buzzer off.
+  var off: [UInt8] { dialect == .documented ? settings.off : [ELCommControl.off] }
+
+  /// When something is due; `target`: of the buzzer.
+  func nextWake(_ target: ELCommBuzzer.Target) -> Instant? {
+    let next: Instant?
     switch state {
-    case .draining(let until) where now >= until && sending == nil: probe(at: now, &effects)
-    case .probing(let probe) where sending == nil && now >= probe.sent &+ Self.probeTime: judge(probe, at: now, &effects)
-    case .asking(var poll) where now >= deadline(of: poll):
-      if poll.wasAnswered { return settle(poll, at: now, &effects) }
-      missed(at: now, &effects)
-      if isSilent(after: Self.maxMisses, at: now), detectAgain(at: now, &effects) { return }
-      if sending == nil { return ask(owing: min(poll.owed, 2), at: now, &effects) }
-      poll = Poll(byte: poll.byte, wish: poll.wish, sent: now, owed: poll.owed)
-      state = .asking(poll)
-    case .attending(let until, owesAnswer: false) where now >= until:
-      missed(at: now, &effects)
-      if isSilent(after: Self.maxMissesDocumented, at: now), detectAgain(at: now, &effects) { return }
-      state = .attending(until: now &+ Self.boardTimeout, owesAnswer: false)
+    case .down: return nil
+    case .stopping(let left, let due): return left > 0 && writer.isFree ? due : nil
+    case .draining(let until): next = until
+    case .probing(let probe): next = writer.deadline ?? probe.sent &+ ELCommDetection.probeTime
+    case .asking(let poll): next = poll.sent &+ Self.replyTimeout
+    case .resting(let asked): next = writer.deadline ?? nextPoll(after: asked, target)
+    case .attending(let until, let owesAnswer): next = owesAnswer ? writer.deadline ?? nextAnswer : until
+    }
+    return [next, receiver.nextWake].compactMap(\.self).min()
+  }
+
+  /// When the next byte may be sent: at the configured rate, and sooner for a change of the buzzer.
+  private func nextPoll(after asked: Instant, _ target: ELCommBuzzer.Target) -> Instant {
+    asked &+ (target.isConfirmed ? settings.period : min(settings.period, ELCommSettings.minPeriod))
+  }
+
+  private var nextAnswer: Instant { writer.isFirst ? .min : writer.lastSent &+ Self.breath }
+
+  // MARK: The link
+
+  mutating func restore(_ hint: ELCommDialect?, _ effects: inout Effects) {
+    dialect = settings.dialect ?? hint
+    if let given = settings.dialect {
+      effects.publish(ELCommSignal.dialect.rawValue, .string(given.rawValue))
+    } else {
+      effects.withdraw(ELCommSignal.dialect.rawValue, "not detected yet")
+    }
+    effects.withdraw(ELCommSignal.mode.rawValue, "not supported by ELComm")
+    effects.withdraw(ELCommSignal.lastBadMessage.rawValue, "none so far")
+    for counter in [ELCommSignal.messages, .missed, .badMessages] { effects.publish(counter.rawValue, .int(0)) }
+    status.publish(&effects)
+  }
+
+  mutating func linkCameUp(_ target: ELCommBuzzer.Target, at now: Instant, _ effects: inout Effects) {
+    reset()
+    receiver.linkCameUp(at: now)
+    writer.startOver()
+    withdraw("no message from the board yet", &effects)
+    status.turn(to: .detecting, &effects)
+    switch settings.dialect {
+    case nil:
+      detection.begin(hint: dialect, isProbeOpen: false)
+      drain(at: now)
+    case .asBuilt: ask(owing: 0, target, at: now, &effects)
+    case .documented: state = .attending(until: now &+ Self.boardTimeout, owesAnswer: false)
+    }
+  }
+
+  mutating func linkWentDown(_ reason: String, _ effects: inout Effects) {
+    if case .stopping = state { effects.append(.stopped) }
+    reset()
+    state = .down(reason)
+    status.turn(to: .waiting, &effects)
+  }
+
+  private mutating func reset() {
+    receiver.reset()
+    statistics.forgetTimes()
+    writer.reset()
+    (offsConfirmed, misses) = (0, 0)
+  }
+
+  /// The daemon stops; false without a link. A board ignores input while it sends: unless the buzzer is known to be off, off is sent
+  /// twice. `isOff`: the board has confirmed that it is off.
+  mutating func stop(isOff: Bool, at now: Instant, _ effects: inout Effects) -> Bool {
+    guard isUp else {
+      effects.append(.stopped)
+      return false
+    }
+    let isCertain = isOff && (dialect == .documented || offsConfirmed >= Self.offsNeeded)
+    state = .stopping(left: isCertain ? 1 : 2, due: now)
+    return true
+  }
+
+  // MARK: Sending
+
+  /// Sends what is due, if the link is free.
+  mutating func advance(_ target: ELCommBuzzer.Target, at now: Instant, _ effects: inout Effects) {
+    guard writer.isFree else { return }
+    switch state {
+    case .resting(let asked) where now >= nextPoll(after: asked, target): ask(owing: 0, target, at: now, &effects)
+    case .attending(_, owesAnswer: true) where now >= nextAnswer: answer(target, at: now, &effects)
+    case .stopping(let left, let due) where left > 0 && now >= due:
+      writer.send(off, at: now, &effects)
+      state = .stopping(left: left - 1, due: now &+ Self.offPause)
     default: break
     }
   }
 
-  mutating func missed(at now: Instant, _ effects: inout Effects) {
-    counters.missed &+= 1
-    misses += 1
-    flush(&effects)
-    publishCounters(at: now, &effects)
+  /// As built: sends the next byte. The first one on a link is off, whatever is requested.
+  private mutating func ask(owing owed: Int, _ target: ELCommBuzzer.Target, at now: Instant, _ effects: inout Effects) {
+    receiver.close(&effects)
+    let byte =
+      writer.isFirst
+      ? ELCommControl.off
+      : target.isOn ? ELCommControl.on : offsConfirmed < Self.offsNeeded ? ELCommControl.off : ELCommControl.neutral
+    // The first off does not confirm on.
+    let change = byte == ELCommControl.off && target.isOn ? -1 : target.change
+    if byte == ELCommControl.on { offsConfirmed = 0 }
+    writer.send([byte], at: now, &effects)
+    state = .asking(Poll(byte: byte, change: change, sent: now, owed: owed + 1))
   }
 
-  func isSilent(after most: Int, at now: Instant) -> Bool { misses >= most || misses > 1 && isGarbled(at: now) }
+  /// As documented. The first response on a link is off, whatever is requested.
+  private mutating func answer(_ target: ELCommBuzzer.Target, at now: Instant, _ effects: inout Effects) {
+    let isOn = target.isOn && !writer.isFirst
+    writer.send(isOn ? settings.on : settings.off, change: isOn == target.isOn ? target.change : -1, at: now, &effects)
+    state = .attending(until: now &+ Self.boardTimeout, owesAnswer: false)
+  }
+
+  /// Sends off as a documented board's number in two characters, neither of which is on for a board as built.
+  private mutating func probe(at now: Instant, _ effects: inout Effects) {
+    writer.send(settings.probe, at: now, &effects)
+    state = .probing(ELCommDetection.Probe(sent: now, badRuns: receiver.badRuns))
+  }
+
+  /// The link has accepted a write, or failed. Returns the change of the buzzer that a documented board has received.
+  mutating func sent(_ id: SendID, _ failure: String?, at now: Instant, _ effects: inout Effects) -> Int? {
+    guard let write = writer.sent(id) else { return nil }
+    if case .stopping(left: 0, _) = state {
+      state = .down("the link is being closed")
+      effects.append(.stopped)
+      return nil
+    }
+    // A failed write has no response and is counted there.
+    writer.finished(failure)
+    if let failure {
+      effects.append(.note("send failed: \(failure)"))
+      return nil
+    }
+    switch state {
+    case .probing(var probe):
+      probe.accepted(at: now)
+      state = .probing(probe)
+      return nil
+    case .attending: return write.change
+    default: return nil
+    }
+  }
+
+  // MARK: Receiving
+
+  /// Bytes have arrived; false if they are ignored.
+  mutating func beginReceiving(at now: Instant) -> Bool {
+    guard unavailability == nil else { return false }
+    receiver.begin(at: now)
+    return true
+  }
+
+  /// Takes one byte; returns a message that it completes, to be handled by `received`.
+  mutating func take(_ byte: UInt8, at now: Instant) -> ELCommMessage? { receiver.take(byte, at: now) }
+
+  /// All bytes were taken. Publishes the last message, if they completed one.
+  mutating func endReceiving(hasMessage: Bool, at now: Instant, _ effects: inout Effects) {
+    receiver.end(hasMessage: hasMessage, at: now, &effects)
+    guard hasMessage else { return }
+    statistics.publish(messages: receiver.messages, withTimes: misses == 0, at: now, &effects)
+    status.turn(to: receiver.condition, &effects)
+  }
+
+  /// A complete message has arrived.
+  mutating func received(_ target: ELCommBuzzer.Target, at now: Instant, _ effects: inout Effects) -> Outcome {
+    misses = 0
+    switch state {
+    case .down, .stopping, .resting: break
+    case .probing(var probe):
+      probe.received()
+      state = .probing(probe)
+    case .draining:
+      if detection.receivedUnasked() { return detected(.documented, target, at: now, &effects) }
+      state = .draining(until: now &+ ELCommDetection.quiet)
+    case .asking(var poll):
+      // The response to an earlier byte has no valid round trip.
+      if poll.owed == 1, !poll.wasAnswered { statistics.responded(now &- poll.sent, at: now) }
+      poll.owed -= 1
+      poll.wasAnswered = true
+      if poll.owed <= 0 { return settle(poll) }
+      state = .asking(poll)
+    case .attending(let until, let owesAnswer):
+      if !owesAnswer, !writer.isFirst { statistics.responded(now &- writer.lastSent, at: now) }
+      state = .attending(until: until, owesAnswer: true)
+    }
+    return Outcome()
+  }
+
+  /// The board has sent all expected responses.
+  private mutating func settle(_ poll: Poll) -> Outcome {
+    if poll.byte == ELCommControl.off { offsConfirmed = min(offsConfirmed + 1, Self.offsNeeded) }
+    state = .resting(asked: poll.sent)
+    return Outcome(confirmed: poll.change)
+  }
+
+  // MARK: Timeouts
+
+  mutating func expire(_ target: ELCommBuzzer.Target, at now: Instant, _ effects: inout Effects) -> Outcome {
+    receiver.expire(at: now, &effects)
+    if let deadline = writer.deadline, now >= deadline, isUp {
+      let reason = "write timeout"
+      effects.append(.resetLink(.main, reason: reason))
+      linkWentDown(reason, &effects)
+      return Outcome(lostLink: reason)
+    }
+    switch state {
+    case .draining(let until) where now >= until && writer.isFree: probe(at: now, &effects)
+    case .probing(let last) where writer.isFree && now >= last.sent &+ ELCommDetection.probeTime:
+      return judge(last, target, at: now, &effects)
+    case .asking(let poll) where now >= poll.sent &+ Self.replyTimeout:
+      if poll.wasAnswered { return settle(poll) }
+      missed(at: now, &effects)
+      if isSilent(after: Self.maxMisses, at: now), detectAgain(target, at: now, &effects) { break }
+      if writer.isFree {
+        ask(owing: min(poll.owed, 2), target, at: now, &effects)
+      } else {
+        state = .asking(Poll(byte: poll.byte, change: poll.change, sent: now, owed: poll.owed))
+      }
+    case .attending(let until, owesAnswer: false) where now >= until:
+      missed(at: now, &effects)
+      if isSilent(after: Self.maxMissesDocumented, at: now), detectAgain(target, at: now, &effects) { break }
+      state = .attending(until: now &+ Self.boardTimeout, owesAnswer: false)
+    default: break
+    }
+    return Outcome()
+  }
+
+  private mutating func missed(at now: Instant, _ effects: inout Effects) {
+    statistics.missedMessage()
+    misses += 1
+    receiver.flush(&effects)
+    statistics.publish(messages: receiver.messages, withTimes: false, at: now, &effects)
+  }
+
+  private func isSilent(after most: Int, at now: Instant) -> Bool { misses >= most || misses > 1 && receiver.isGarbled(at: now) }
+
+  /// The board has not responded for too long: its values are withdrawn.
+  private mutating func fallSilent(at now: Instant, _ effects: inout Effects) {
+    let isGarbled = receiver.isGarbled(at: now)
+    withdraw(
+      status.fellSilent(isGarbled: isGarbled, writer.failure, isDocumented: settings.dialect == .documented, &effects), &effects)
+    statistics.forgetTimes()
+  }
+
+  private func withdraw(_ message: String, _ effects: inout Effects) {
+    for signal in ELCommSignal.live { effects.withdraw(signal.rawValue, message) }
+  }
+
+  // MARK: Dialect detection
+
+  /// Nothing is sent until the board is quiet.
+  private mutating func drain(at now: Instant) {
+    detection.drain()
+    state = .draining(until: now &+ ELCommDetection.quiet)
+  }
+
+  /// The time of a probe is over.
+  private mutating func judge(
+    _ last: ELCommDetection.Probe, _ target: ELCommBuzzer.Target, at now: Instant, _ effects: inout Effects
+  ) -> Outcome {
+    receiver.flush(&effects)
+    let isQuiet = now &- receiver.lastMessageAt >= ELCommDetection.quiet / 2
+    switch detection.judge(last, badRuns: receiver.badRuns, isQuiet: isQuiet) {
+    case .unanswered:
+      missed(at: now, &effects)
+      if isSilent(after: ELCommDetection.maxProbes, at: now) {
+        fallSilent(at: now, &effects)
+        misses = 0
+      }
+      probe(at: now, &effects)
+    case .drain: drain(at: now)
+    case .probe: probe(at: now, &effects)
+    case .found(let dialect): return detected(dialect, target, at: now, &effects)
+    }
+    return Outcome()
+  }
+
+  private mutating func detected(
+    _ found: ELCommDialect, _ target: ELCommBuzzer.Target, at now: Instant, _ effects: inout Effects
+  ) -> Outcome {
+    dialect = found
+    effects.publish(ELCommSignal.dialect.rawValue, .string(found.rawValue))
+    // Off comes first, whatever is requested.
+    writer.startOver()
+    switch found {
+    case .asBuilt: ask(owing: 0, target, at: now, &effects)
+    case .documented: state = .attending(until: now &+ Self.boardTimeout, owesAnswer: true)
+    }
+    return Outcome(detected: found)
+  }
+
+  /// The board is silent and may be replaced, unless a buzzer command waits; true if the dialect is detected again.
+  private mutating func detectAgain(_ target: ELCommBuzzer.Target, at now: Instant, _ effects: inout Effects) -> Bool {
+    fallSilent(at: now, &effects)
+    guard settings.dialect == nil, !target.isOn, writer.isFree else { return false }
+    misses = 0
+    detection.begin(hint: dialect, isProbeOpen: true)
+    drain(at: now)
+    return true
+  }
 }

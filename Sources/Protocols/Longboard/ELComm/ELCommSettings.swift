@@ -1,5 +1,21 @@
 // The configuration of a board that speaks ELComm, with defaults.
 
+/// Which side sends first.
+enum ELCommDialect: String, Sendable {
+  /// The host sends one byte, and the board responds.
+  case asBuilt = "as-built"
+  /// The board sends, and the host responds with the buzzer's number.
+  case documented
+}
+
+/// The control bytes of a board as built; any other byte leaves the buzzer unchanged.
+/// Source: ProjectTORQ.ino; 66 is the app's own constant, which no board takes as a buzzer command.
+enum ELCommControl {
+  static let on: UInt8 = 55
+  static let off: UInt8 = 45
+  static let neutral: UInt8 = 66
+}
+
 /// The configuration of the dialogue.
 struct ELCommSettings: Sendable {
   /// The highest poll rate of a board as built: a pass of its loop takes about this long.
@@ -8,7 +24,7 @@ struct ELCommSettings: Sendable {
   /// The interval between two bytes to a board as built.
   let period: Nanoseconds
   /// nil: detected.
-  let dialect: ELCommMachine.Dialect?
+  let dialect: ELCommDialect?
   /// The responses to a documented board: the number in ASCII, without a terminator.
   let on: [UInt8]
   let off: [UInt8]
@@ -23,7 +39,7 @@ struct ELCommSettings: Sendable {
       throw OptionError("rate", "must be 0.1 to 10 Hz with protocol = \"elcomm\"")
     }
     period = Nanoseconds((1e9 / rate).rounded())
-    if case .string(let name)? = setup.options["dialect"] { dialect = ELCommMachine.Dialect(rawValue: name) } else { dialect = nil }
+    if case .string(let name)? = setup.options["dialect"] { dialect = ELCommDialect(rawValue: name) } else { dialect = nil }
     let (on, off) = (setup.options["buzzer-on"]?.number ?? 1, setup.options["buzzer-off"]?.number ?? 0)
     guard on != off else { throw OptionError("buzzer-on", "\(Value.text(on)) equals buzzer-off; use two different numbers") }
     self.on = Array(Value.text(on).utf8)

@@ -2,11 +2,11 @@
 // stored, so that a restart never decreases it; the distance since then is in the board's own counter. At most one store per second.
 
 /// The stored values of a board, and pending stores.
-struct ELCommKeeping: Sendable {
+struct ELCommPersistedSettings: Sendable {
   private static let distanceKey = "distance"
   private static let nameKey = "name"
   private static let dialectKey = "dialect"
-  private static let pace: Nanoseconds = .second
+  private static let interval: Nanoseconds = .second
   private static let retry: Nanoseconds = 10 * .second
 
   /// The board counts hundredths of a mile in 16 bits; the maximum speed is assumed to be 60 mph.
@@ -16,41 +16,41 @@ struct ELCommKeeping: Sendable {
   private var storing: Int?
   private var notBefore: Instant = .min
   /// Names that are being stored, and their commands.
-  private var naming: [(id: CommandID?, name: String)] = []
-  private var dialect: ELCommMachine.Dialect?
+  private var names: [(id: CommandID?, name: String)] = []
+  private var dialect: ELCommDialect?
 
   var nextWake: Instant? { isNew && storing == nil ? notBefore : nil }
 
   /// Restores stored values; returns the detected dialect.
-  mutating func restore(_ kept: [String: [UInt8]], _ effects: inout Effects) -> ELCommMachine.Dialect? {
-    if let bytes = kept[Self.distanceKey] {
+  mutating func restore(_ values: [String: [UInt8]], _ effects: inout Effects) -> ELCommDialect? {
+    if let bytes = values[Self.distanceKey] {
       if Odometer.isDamaged(bytes) { effects.append(.event(name: "total-distance-lost", text: Odometer.lossWords)) }
       odometer = Odometer(stored: bytes, perSecond: 60.0 / 36, wrap: 65_536)
       publish(odometer.total, &effects)
     } else {
       effects.withdraw(ELCommSignal.totalDistance.rawValue, "the board has not reported its distance yet")
     }
-    let name = kept[Self.nameKey].map { String(decoding: $0, as: UTF8.self) } ?? ""
+    let name = values[Self.nameKey].map { String(decoding: $0, as: UTF8.self) } ?? ""
     publish(name: Self.isName(name) ? name : "", &effects)
-    dialect = kept[Self.dialectKey].flatMap { ELCommMachine.Dialect(rawValue: String(decoding: $0, as: UTF8.self)) }
+    dialect = values[Self.dialectKey].flatMap { ELCommDialect(rawValue: String(decoding: $0, as: UTF8.self)) }
     return dialect
   }
 
   // MARK: Distance
 
   /// The board's counter in hundredths of a mile.
-  mutating func ride(_ counter: Int, at now: Instant) {
+  mutating func read(distance counter: Int, at now: Instant) {
     if odometer.read(counter, at: now) { isNew = true }
   }
 
   mutating func advance(at now: Instant, _ effects: inout Effects) {
     guard isNew, storing == nil, now >= notBefore else { return }
-    (isNew, storing, notBefore) = (false, odometer.total, now &+ Self.pace)
+    (isNew, storing, notBefore) = (false, odometer.total, now &+ Self.interval)
     effects.append(.store(key: Self.distanceKey, odometer.stored))
   }
 
   /// The daemon stops: store at once.
-  mutating func hurry(_ effects: inout Effects) {
+  mutating func storeNow(_ effects: inout Effects) {
     notBefore = .min
     advance(at: .min, &effects)
   }
@@ -60,7 +60,7 @@ struct ELCommKeeping: Sendable {
     case Self.distanceKey:
       if failure != nil { (isNew, notBefore) = (true, now &+ Self.retry) } else if let storing { publish(storing, &effects) }
       storing = nil
-    case Self.nameKey: named(failure, &effects)
+    case Self.nameKey: nameStored(failure, &effects)
     default: break
     }
   }
@@ -77,18 +77,18 @@ struct ELCommKeeping: Sendable {
   }
 
   /// Stores a name; an empty one removes it. The command completes when it is stored.
-  mutating func name(_ name: String, for id: CommandID, _ effects: inout Effects) {
+  mutating func set(name: String, for id: CommandID, _ effects: inout Effects) {
     guard name.isEmpty || Self.isName(name) else {
       let message = "a name must have at most \(ELCommSignal.maxNameLength) printable characters"
       return effects.append(.complete(id, .failure(.invalid(argument: "name", message))))
     }
-    naming.append((id, name))
+    names.append((id, name))
     effects.append(.store(key: Self.nameKey, Array(name.utf8)))
   }
 
-  private mutating func named(_ failure: String?, _ effects: inout Effects) {
-    guard !naming.isEmpty else { return }
-    let (id, name) = naming.removeFirst()
+  private mutating func nameStored(_ failure: String?, _ effects: inout Effects) {
+    guard !names.isEmpty else { return }
+    let (id, name) = names.removeFirst()
     if failure == nil { publish(name: name, &effects) }
     let result: Result<Report, CommandError> = failure.map { .failure(.refused(code: "not-stored", $0)) } ?? .success(Report())
     if let id { effects.append(.complete(id, result)) }
@@ -96,7 +96,7 @@ struct ELCommKeeping: Sendable {
 
   /// Removes a command whose caller disconnected.
   mutating func cancel(_ id: CommandID) {
-    for index in naming.indices where naming[index].id == id { naming[index].id = nil }
+    for index in names.indices where names[index].id == id { names[index].id = nil }
   }
 
   private func publish(name: String, _ effects: inout Effects) {
@@ -107,7 +107,7 @@ struct ELCommKeeping: Sendable {
     }
   }
 
-  mutating func keep(dialect found: ELCommMachine.Dialect, _ effects: inout Effects) {
+  mutating func store(dialect found: ELCommDialect, _ effects: inout Effects) {
     guard found != dialect else { return }
     dialect = found
     effects.append(.store(key: Self.dialectKey, Array(found.rawValue.utf8)))

@@ -1,0 +1,146 @@
+// Received bytes: decodes messages, detects pauses, invalid data and floods, and publishes the values of the last message. Marks of the
+// board (255, a latch) become reasons, not values.
+
+struct ELCommReceiver: Sendable {
+  /// The maximum pause before additional fields.
+  private static let closing: Nanoseconds = 50 * .millisecond
+  /// The maximum pause within a message.
+  private static let gap: Nanoseconds = 250 * .millisecond
+  /// How long invalid data is tolerated.
+  private static let garbleLimit: Nanoseconds = 2 * .second
+  /// More messages per second are a fault.
+  private static let maxInSecond = 100
+  /// More consecutive messages without a VESC are a fault.
+  private static let maxMute = 10
+
+  private(set) var decoder = ELCommDecoder()
+  /// The number of messages since the daemon started.
+  private(set) var messages = 0
+  /// When the last message arrived.
+  private(set) var lastMessageAt: Instant = .min
+  /// The last message on this link.
+  private var message: ELCommMessage?
+  private var lastByteAt: Instant = .min
+  private var cameUpAt: Instant = .min
+  /// The invalid runs at the last message, and the last published number.
+  private var badRunsBefore = 0
+  private var badRunsPublished = (runs: 0, length: 0)
+  /// Consecutive messages without a VESC.
+  private var mute = 0
+  /// The messages in the current second.
+  private var second: Instant = .min
+  private var inSecond = 0
+  private var isFlooded = false
+
+  var badRuns: Int { decoder.badRuns }
+
+  /// When additional fields are complete.
+  var nextWake: Instant? { decoder.isOpen && !decoder.buffer.isEmpty ? lastByteAt &+ Self.closing : nil }
+
+  /// Data has arrived for a while, and still does, without a message.
+  func isGarbled(at now: Instant) -> Bool {
+    badRuns != badRunsBefore && now &- max(lastMessageAt, cameUpAt) >= Self.garbleLimit && now &- lastByteAt < Self.garbleLimit
+  }
+
+  /// What the last message says about the board.
+  var condition: ELCommStatus.Condition {
+    if isFlooded { return .degraded("more than \(Self.maxInSecond) messages per second: reset the board") }
+    return switch message?.standing {
+    case .live, nil: .live
+    case .latchedOff: .off
+    case .noVESC: .noVESC(isLasting: mute >= Self.maxMute)
+    }
+  }
+
+  mutating func linkCameUp(at now: Instant) { cameUpAt = now }
+
+  /// The link is lost, or new.
+  mutating func reset() {
+    decoder.reset()
+    message = nil
+    badRunsBefore = badRuns
+    (mute, inSecond, isFlooded) = (0, 0, false)
+  }
+
+  // MARK: Bytes
+
+  /// More bytes have arrived.
+  mutating func begin(at now: Instant) {
+    if lastByteAt != .min, now &- lastByteAt > Self.gap { decoder.flush() }
+    lastByteAt = now
+  }
+
+  /// Takes one byte; returns a message that it completes.
+  mutating func take(_ byte: UInt8, at now: Instant) -> ELCommMessage? {
+    guard let message = decoder.take(byte) else { return nil }
+    self.message = message
+    messages &+= 1
+    if second == .min || now &- second >= .second {
+      (isFlooded, second, inSecond) = (inSecond > Self.maxInSecond, now, 0)
+    }
+    inSecond += 1
+    if inSecond > Self.maxInSecond { isFlooded = true }
+    return message
+  }
+
+  /// All bytes were taken. Publishes the last message, if they completed one.
+  mutating func end(hasMessage: Bool, at now: Instant, _ effects: inout Effects) {
+    publishBadRuns(&effects)
+    guard hasMessage, let message else { return }
+    badRunsBefore = badRuns
+    lastMessageAt = now
+    mute = message.standing == .noVESC ? min(mute + 1, Self.maxMute) : 0
+    publish(message, &effects)
+    publishExtra(&effects)
+  }
+
+  /// Additional fields are complete after a pause.
+  mutating func expire(at now: Instant, _ effects: inout Effects) {
+    if decoder.isOpen, now >= lastByteAt &+ Self.closing { close(&effects) }
+  }
+
+  /// Completes the last message.
+  mutating func close(_ effects: inout Effects) {
+    decoder.close()
+    publishExtra(&effects)
+  }
+
+  /// Discards incomplete data.
+  mutating func flush(_ effects: inout Effects) {
+    decoder.flush()
+    publishBadRuns(&effects)
+  }
+
+  // MARK: Published values
+
+  private func publish(_ message: ELCommMessage, _ effects: inout Effects) {
+    if let reason = message.standing.message {
+      for signal in [ELCommSignal.speed, .battery, .batteryRaw] { effects.withdraw(signal.rawValue, reason) }
+    } else {
+      effects.publish(ELCommSignal.speed.rawValue, .float(ELCommSignal.kilometresPerHour(message.speed)))
+      effects.publish(ELCommSignal.batteryRaw.rawValue, .int(message.battery))
+      switch message.charge {
+      case .value(let value): effects.publish(ELCommSignal.battery.rawValue, value)
+      case .absent(let reason): effects.withdraw(ELCommSignal.battery.rawValue, reason)
+      }
+    }
+    effects.publish(ELCommSignal.connected.rawValue, .bool(message.connected))
+    effects.publish(ELCommSignal.distance.rawValue, .float(ELCommSignal.kilometres(message.distance)))
+  }
+
+  private func publishExtra(_ effects: inout Effects) {
+    guard message != nil else { return }
+    if decoder.extra.isEmpty {
+      effects.withdraw(ELCommSignal.extra.rawValue, "the board sends no additional fields")
+    } else {
+      effects.publish(ELCommSignal.extra.rawValue, .list(decoder.extra))
+    }
+  }
+
+  private mutating func publishBadRuns(_ effects: inout Effects) {
+    guard badRunsPublished != (decoder.badRuns, decoder.lastBad.count) else { return }
+    badRunsPublished = (decoder.badRuns, decoder.lastBad.count)
+    effects.publish(ELCommSignal.badMessages.rawValue, .int(decoder.badRuns))
+    effects.publish(ELCommSignal.lastBadMessage.rawValue, .string(printable(decoder.lastBad, limit: 80)))
+  }
+}

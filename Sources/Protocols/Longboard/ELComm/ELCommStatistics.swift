@@ -1,0 +1,28 @@
+// Statistics of the dialogue, published at most once per second.
+
+struct ELCommStatistics: Sendable {
+  private var missed = 0
+  private var timing: Timing
+  /// When they were last published; `.min` before that.
+  private var published: Instant = .min
+
+  init(period: Nanoseconds) { timing = Timing(period: period) }
+
+  mutating func responded(_ roundTrip: Nanoseconds, at now: Instant) { timing.add(answered: now, roundTrip: roundTrip, lateness: nil) }
+  mutating func missedMessage() { missed &+= 1 }
+  mutating func forgetTimes() { timing.forget() }
+
+  /// `messages`: received so far; `withTimes`: the board responds.
+  mutating func publish(messages: Int, withTimes: Bool, at now: Instant, _ effects: inout Effects) {
+    guard published == .min || now &- published >= .second else { return }
+    published = now
+    effects.publish(ELCommSignal.messages.rawValue, .int(messages))
+    effects.publish(ELCommSignal.missed.rawValue, .int(missed))
+    guard withTimes else { return }
+    let summary = timing.summary(at: now)
+    if let rate = summary.rate { effects.publish(ELCommSignal.cycleRate.rawValue, .float((rate * 10).rounded() / 10)) }
+    if let roundTrip = summary.roundTrip?.median {
+      effects.publish(ELCommSignal.roundTrip.rawValue, .float(Double(roundTrip / .microsecond) / 1000))
+    }
+  }
+}

@@ -1,0 +1,61 @@
+// The published state and fault of the device; changes only.
+
+struct ELCommStatus: Sendable {
+  enum Condition: Sendable, Equatable {
+    case waiting, detecting, live
+    /// The board has latched off.
+    case off
+    /// The board responds, but its VESC has not for a while.
+    case noVESC(isLasting: Bool)
+    case silent(String)
+    case degraded(String)
+
+    fileprivate var word: String {
+      switch self {
+      case .waiting: "waiting"
+      case .detecting: "detecting"
+      case .live: "live"
+      case .off: "off"
+      case .noVESC: "no-vesc"
+      case .silent: "silent"
+      case .degraded: "degraded"
+      }
+    }
+
+    fileprivate var fault: String? {
+      switch self {
+      case .waiting, .detecting, .live, .noVESC(isLasting: false): nil
+      case .off: ELCommMessage.Standing.latchedOff.message
+      case .noVESC: "the VESC does not respond to the board: switch it on, and check its wiring"
+      case .silent(let message), .degraded(let message): message
+      }
+    }
+  }
+
+  private var condition = Condition.waiting
+
+  func publish(_ effects: inout Effects) { effects.append(.status(condition.word)) }
+
+  /// The board does not respond. Returns the reason; `isGarbled`: it sends invalid data.
+  mutating func fellSilent(isGarbled: Bool, _ writeFailure: String?, isDocumented: Bool, _ effects: inout Effects) -> String {
+    let message: String
+    if isGarbled {
+      message = "invalid data from the board: check the baud rate (9600 for Torq's board) and the wiring"
+    } else if let writeFailure {
+      message = "cannot send to the board: \(writeFailure)"
+    } else if isDocumented {
+      message = "the board sends nothing: check its power; if it waits for requests, set dialect = \"as-built\""
+    } else {
+      message = "the board does not respond: check its power"
+    }
+    turn(to: isGarbled ? .degraded(message) : .silent(message), &effects)
+    return message
+  }
+
+  mutating func turn(to new: Condition, _ effects: inout Effects) {
+    let old = condition
+    condition = new
+    if old.word != new.word { effects.append(.status(new.word)) }
+    if old.fault != new.fault { effects.append(.fault(new.fault)) }
+  }
+}

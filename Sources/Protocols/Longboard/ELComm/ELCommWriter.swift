@@ -1,0 +1,48 @@
+// Sends bytes, one write at a time, and remembers when.
+
+struct ELCommWriter: Sendable {
+  /// A write in flight.
+  struct Write: Sendable {
+    let id: SendID
+    let sent: Instant
+    /// The change of the buzzer that a response to a documented board carries.
+    let change: Int?
+  }
+
+  private static let timeout: Nanoseconds = 5 * .second
+
+  private var write: Write?
+  private(set) var lastID: SendID = 0
+  /// Why the last write failed.
+  private(set) var failure: String?
+  /// When the last byte or response was sent; `.min` on a new link.
+  private(set) var lastSent: Instant = .min
+
+  var isFree: Bool { write == nil }
+  /// Nothing was sent on this link.
+  var isFirst: Bool { lastSent == .min }
+  /// When the write in flight times out.
+  var deadline: Instant? { write.map { $0.sent &+ Self.timeout } }
+
+  mutating func send(_ bytes: [UInt8], change: Int? = nil, at now: Instant, _ effects: inout Effects) {
+    lastID &+= 1
+    write = Write(id: lastID, sent: now, change: change)
+    lastSent = now
+    effects.send(.main, bytes, lastID)
+  }
+
+  /// The link has accepted a write, or failed. Returns the write if it was in flight.
+  mutating func sent(_ id: SendID) -> Write? {
+    guard let write, write.id == id else { return nil }
+    self.write = nil
+    return write
+  }
+
+  mutating func finished(_ failure: String?) { self.failure = failure }
+
+  /// The link is lost, or new.
+  mutating func reset() { (write, failure) = (nil, nil) }
+
+  /// The next message is the first one, which is off.
+  mutating func startOver() { lastSent = .min }
+}
