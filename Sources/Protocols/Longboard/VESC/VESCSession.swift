@@ -1,10 +1,12 @@
 // The dialogue with the VESC: the link, the request and the write in flight, and whether the VESC responds. Responses are matched to the
 // request by their ID. A VESC that does not respond is polled twice per second until it does.
 //
-//   down ──▶ ready ◀── response, timeout ── waiting ◀─┐
-//              └───────────── request ─────────▲      │ next attempt
-//                                              │      │
-//                           five timeouts      └───▶ silent
+//   down ── link up ──▶ ready ── request ──▶ waiting ── response or timeout ──▶ ready
+//                                           │     ▲
+//                          too many timeouts▼     │ next attempt
+//                                           silent
+//
+// `down` follows every state when the link is lost.
 
 struct VESCSession: Sendable {
   enum State: Sendable {
@@ -63,7 +65,7 @@ struct VESCSession: Sendable {
   private(set) var reader = VESCReader()
   private var lastSend: SendID = 0
   private let can: UInt8?
-  /// Motion must not wait for a write of unknown progress.
+  /// A request is a write in flight until the link has accepted it.
   private let tracksRequests: Bool
   /// The frames of the requests.
   private let frames: [VESCCommand: [UInt8]]
