@@ -7,7 +7,7 @@ import Testing
 @Suite("Access") struct AccessTests {
   private static let nobody: UInt32 = 65534
 
-  @Test func peerCredentialsComeFromTheKernel() throws {
+  @Test func `peer credentials come from the kernel`() throws {
     var ends: [CInt] = [0, 0]
     try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0)
     defer { ends.forEach { close($0) } }
@@ -41,7 +41,7 @@ import Testing
     }
   }
 
-  @Test func listedGroupsAndUsersHaveTheirRights() {
+  @Test func `listed groups and users have their rights`() {
     func decide(_ right: Right, _ peer: Peer?) -> Access.Decision { self.decide(Self.listed, right, for: peer, Self.known) }
     for observer in [peer(Self.nobody, 50), peer(1000)] {
       #expect(decide(.observe, observer) == .granted && decide(.control, observer) != .granted)
@@ -56,22 +56,22 @@ import Testing
           "nobody lacks the control right, which requires group drivers or group no-such-group or user 4711 or user no-such-user; "
             + "sudo usermod -aG drivers nobody, then log in again"))
     guard case .denied(let words) = decide(.observe, peer(Self.nobody)) else {
-      Issue.record("a stranger sees")
+      Issue.record("a user without rights may observe")
       return
     }
     #expect(words.hasPrefix("nobody lacks the observe right, which requires group family or user eve or group drivers"))
     #expect(
       self.decide(Configuration.Control(observe: [], control: []), .control, for: peer(Self.nobody), Self.known)
         == .denied("nobody lacks the control right, which requires root; add nobody to control-users in [control] of the configuration"))
-    // A number without an account can be in a list, and in no group.
+    // A UID without an account can be listed, but cannot be in a group.
     guard case .denied(let remedy) = decide(.control, peer(61_003)) else {
-      Issue.record("a stranger controls")
+      Issue.record("a user without rights may control")
       return
     }
     #expect(remedy.hasSuffix("add 61003 to control-users in [control] of the configuration"), "\(remedy)")
   }
 
-  @Test func aFailedLookupGrantsNothing() {
+  @Test func `a failed lookup grants nothing`() {
     var answers = Self.known
     #expect(decide(Self.listed, .control, for: peer(Self.nobody, 60), answers.filter { $0.key != .user("eve") }) == .ask)
     answers[.group("family")] = .failed("the name service does not respond")
@@ -81,7 +81,7 @@ import Testing
         == .denied("cannot look up group family: the name service does not respond; try again, or check with getent(1)"))
   }
 
-  @Test func problemsNameMissingEntriesAndFailedLookups() {
+  @Test func `problems name missing entries and failed lookups`() {
     var answers = Self.known
     answers[.user("eve")] = .failed("input/output error")
     #expect(

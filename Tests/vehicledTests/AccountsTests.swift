@@ -36,14 +36,14 @@ final class NameService: Sendable {
 
   private static let drivers = Accounts.Query.group("drivers")
 
-  @Test func systemAccountsAreFoundByNameAndID() {
+  @Test func `system accounts are found by name and ID`() {
     #expect(Accounts.resolve(.user("root")) == .number(0) && Accounts.resolve(.userName(0)) == .name("root"))
     #expect(Accounts.resolve(.group("root")) == .number(0) && Accounts.resolve(.groupName(0)) == .name("root"))
     #expect(Accounts.resolve(.user("4711")) == .number(4711) && Accounts.resolve(.user("no-such-user")) == .absent)
     #expect(Accounts.resolve(.group("4711")) == .absent && Accounts.resolve(.userName(3_000_000_000)) == .absent)
   }
 
-  @Test func answersAreCachedAndOneLookupServesAllCallers() async {
+  @Test func `answers are cached, and one lookup serves all callers`() async {
     let service = NameService([Self.drivers: .number(60)])
     let accounts = Accounts(maxAge: 3600 * .second, resolve: service.resolve)
     let (first, second) = (Found(), Found())
@@ -64,7 +64,7 @@ final class NameService: Sendable {
     #expect(await until { service.questions == 3 })
   }
 
-  @Test func aHangingLookupTimesOutAndLaterCallersDoNotWait() async {
+  @Test func `a hanging lookup times out, and later callers do not wait`() async {
     let service = NameService([Self.drivers: .number(60)])
     let accounts = Accounts(timeout: 50 * .millisecond, maxAge: 3600 * .second, resolve: service.resolve)
     service.hang(true)
@@ -80,7 +80,7 @@ final class NameService: Sendable {
     #expect(await until { accounts.known([Self.drivers]) == [Self.drivers: .number(60)] })
   }
 
-  @Test func aChangedIDIsReportedAndAFailureIsNot() async {
+  @Test func `a changed ID is reported, and a failed lookup is not`() async {
     let service = NameService([Self.drivers: .number(60)])
     let accounts = Accounts(resolve: service.resolve)
     var changes = 0

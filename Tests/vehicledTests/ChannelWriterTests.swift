@@ -21,7 +21,7 @@ import Testing
     return Array(bytes.prefix(max(count, 0)))
   }
 
-  @Test("What the kernel takes at once is told at once and is one read at the other end")
+  @Test("A write that the kernel accepts completes at once and arrives in one read")
   func atOnce() async throws {
     try await Task { @Loop in
       let (writer, channel, other) = try await pair()
@@ -34,7 +34,7 @@ import Testing
     }.value
   }
 
-  @Test("Messages keep their order when the other side reads slowly, and each is told once")
+  @Test("Messages keep their order when the peer reads slowly, and each completes once")
   func slowReader() async throws {
     try await Task { @Loop in
       let (writer, channel, other) = try await pair()
@@ -45,7 +45,7 @@ import Testing
         sent += message
         writer.write(message) { failure in
           #expect(failure == nil)
-          told += 1
+          completed += 1
         }
       }
       #expect(told < 400 && !writer.hasRoom)
@@ -66,7 +66,7 @@ import Testing
     }.value
   }
 
-  @Test("A dead peer and a closed channel are failures, never a write to somebody else's descriptor")
+  @Test("A write to a closed peer or channel fails and never reaches a reused descriptor")
   func dead() async throws {
     try await Task { @Loop in
       let (writer, channel, other) = try await pair()

@@ -51,13 +51,13 @@ import Testing
     #expect(words.contains("\(place): unknown key") && words.contains("it has been renamed to \(name)"), "\(words)")
   }
 
-  @Test func `the shipped file sets nothing`() throws {
+  @Test func `the shipped file changes no default`() throws {
     #expect(try Configuration.load(Self.path, kinds: registry) == Configuration())
   }
 
-  @Test func `with its settings uncommented it loads, and has every known key with its default`() throws {
+  @Test func `the uncommented file loads and has every known key with its default`() throws {
     let folder = try Folder()
-    // The secrets that it names, at a place where there are some.
+    // The secret files that it names, in a folder where they exist.
     let text = try switchedOn().replacingOccurrences(of: "\"/etc/vehicled/mirror.", with: "\"\(folder.path)/mirror.")
     for name in ["mirror.key", "mirror.iv"] {
       let secret = try folder.write("ascii:0123456789ABCDEF", to: name)
@@ -78,7 +78,7 @@ import Testing
     }
   }
 
-  @Test func `the example in the message about a missing file loads`() throws {
+  @Test func `the example in the message about a missing file is valid`() throws {
     let folder = try Folder()
     #expect(try Configuration.load(folder.write(Configuration.example), kinds: registry).devices.count == 1)
   }

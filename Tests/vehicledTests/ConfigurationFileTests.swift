@@ -19,7 +19,7 @@ import Testing
     #expect(Configuration.example.split(separator: "\n").count == 4)
   }
 
-  @Test func `directories, huge files, bad UTF-8 and FIFOs are refused`() throws {
+  @Test func `directories, huge files, invalid UTF-8 and FIFOs are rejected`() throws {
     let folder = try Folder()
     #expect(failure(folder.path) == "\(folder.path): is a directory; name a file, or put files into \(folder.path).d")
     let big = try folder.write([UInt8](repeating: 10, count: (1 << 20) + 1))
@@ -41,12 +41,12 @@ import Testing
     #expect(failure(path).hasPrefix("\(path): permission denied; make it readable for user "))
   }
 
-  @Test func `the root may be one MiB large`() throws {
+  @Test func `the main file may be 1 MiB long`() throws {
     let folder = try Folder()
     #expect(try Configuration.load(folder.write([UInt8](repeating: 10, count: 1 << 20)), kinds: []) == Configuration())
   }
 
-  @Test func `depth is bounded, however it is made`() throws {
+  @Test func `nesting depth is limited in every syntax`() throws {
     let dots = "a" + String(repeating: ".a", count: 63)
     var deep = "[\(dots).a]\n"
     for _ in 0..<3 { deep += "\(dots)=[\n{" }
@@ -59,14 +59,14 @@ import Testing
     #expect(try problems("# " + String(repeating: ".", count: 1000)).isEmpty)
   }
 
-  @Test func `a flood of mistakes is reported in fifty lines`() throws {
+  @Test func `at most fifty mistakes are printed`() throws {
     let text = (0..<50_000).map { "k\($0)=1\n" }.joined()
     #expect(try problems(text).count == 1000)
     let folder = try Folder()
     #expect(try failure(folder.write(text)).split(separator: "\n").count == 51)
   }
 
-  @Test func `no bytes trap the loader`() throws {
+  @Test func `random bytes do not trap the loader`() throws {
     var random = Noise(seed: 42)
     let seed = Array(
       """

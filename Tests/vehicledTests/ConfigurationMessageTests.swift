@@ -1,4 +1,4 @@
-// Messages about common mistakes in a configuration, and what `vehicled --check-config` prints.
+// Messages about common mistakes in a configuration, and warnings of `vehicled --check-config`.
 
 import Foundation
 import Protocols
@@ -28,7 +28,7 @@ import Testing
     ("kind = \"\"\"obd\nrate = 1\n", "2:10: string is not closed; add \"\"\" at the end"),
     ("kind = '''obd\nrate = 1\n", "2:10: string is not closed; add ''' at the end"),
   ])
-  func `a string that is not closed`(text: String, expected: String) throws {
+  func `an unclosed string is reported`(text: String, expected: String) throws {
     #expect(try problems(text) == [expected])
   }
 
@@ -39,7 +39,7 @@ import Testing
     ("a = 5V", "write a number, or put a string in quotes"), ("a = ", "write KEY = VALUE"),
     ("a.b = 1\na = 2", "cannot redefine existing table 'a'; remove or rename one of the two"),
   ])
-  func `other mistakes of syntax`(text: String, expected: String) throws {
+  func `a syntax error is reported once with its fix`(text: String, expected: String) throws {
     let found = try problems(text)
     #expect(found.count == 1 && found[0].contains(expected) && !found[0].contains("Error while"), "\(found)")
   }
@@ -60,13 +60,13 @@ import Testing
     ),
     ("[device.ev.property.warp]", "4:21: no vehicle has a property warp; vehiclectl describe lists them"),
   ])
-  func `a value that a key does not accept`(line: String, expected: String) throws {
+  func `an unaccepted value is reported once with the accepted ones`(line: String, expected: String) throws {
     let found = try problems(Self.device + line)
     #expect(found.count == 1 && found[0].hasPrefix(expected), "\(found)")
     #expect(found[0].components(separatedBy: " from ").count <= 2 && found[0].components(separatedBy: "one of").count <= 2)
   }
 
-  @Test func `a number outside of its range is told once`() throws {
+  @Test func `an out-of-range value is reported once with the accepted ones`() throws {
     let found = try problems("[device.sky]\nkind = \"weather\"\nlatitude = 163\nlongitude = 8.4\n")
     #expect(found == ["3:12: latitude: 163 is out of range; use a number from -90 to 90 °"], "\(found)")
     #expect(try problems("log-level = \"inof\"") == ["1:13: log-level: unknown value \"inof\"; did you mean info?"])
@@ -78,14 +78,14 @@ import Testing
     ("obd", "\"serial:/dev/ttyUSB0\" or \"ble:Veepeak\""), ("car", "\"tcp:192.168.0.10:35000\""), ("heart-rate", "\"ble:Heart Rate\""),
     ("longboard", "\"ble:MLT-BT05\" or \"serial:/dev/ttyUSB0\""),
   ])
-  func `the example of a missing link can be pasted`(kind: String, links: String) throws {
+  func `the example in the message about a missing link is valid`(kind: String, links: String) throws {
     let found = try problems("[device.x]\nkind = \"\(kind)\"")
     #expect(found.first == "1:1: link is missing; add link = \(links)", "\(found)")
     let link = try #require(links.components(separatedBy: " or ").first)
     #expect(try !problems("[device.x]\nkind = \"\(kind)\"\nlink = \(link)").contains { $0.contains("link") })
   }
 
-  @Test func `groups and users that do not exist are warnings, but for the default group`() {
+  @Test func `unknown groups and users are warnings, except the default group`() {
     var control = Configuration.Control()
     control.observe.append("nogroup-xyz")
     control.controlUsers = ["nouser-xyz", "root"]

@@ -1,4 +1,4 @@
-// The configuration: valid files, and the place and message of each mistake.
+// The configuration: valid files, and the location and message of each mistake.
 
 import Foundation
 import Protocols
@@ -125,7 +125,7 @@ func problems(_ text: String) throws -> [String] {
     #expect(configuration.devices.first?.links == [.main: .serial(path: "/dev/a", baud: nil)])
   }
 
-  @Test func `subsections have the user's names, in the order of the file`() throws {
+  @Test func `subsections keep the user's names and the order of the file`() throws {
     let folder = try Folder()
     let path = try folder.write(
       "[device.ev]\nkind = \"still\"\nlink = \"tcp:h:1\"\n[device.ev.mode.sport]\n[device.ev.mode.eco]\nspeed = 15\ncurrent = 50\n")
@@ -171,7 +171,7 @@ func problems(_ text: String) throws -> [String] {
     ),
     ("\"a\\nb\\u001b\" = 1", "1:1: unknown key \"a\\nb\\u{1b}\""),
   ])
-  func `mistakes outside of devices are reported at their place`(text: String, expected: String) throws {
+  func `mistakes outside of devices are reported with line and column`(text: String, expected: String) throws {
     let found = try problems(text)
     #expect(found.count == 1)
     #expect(found.first?.contains(expected) == true, "\(found)")
@@ -208,7 +208,7 @@ func problems(_ text: String) throws -> [String] {
       "5:13: allow-raw: the documented dialect has no raw queries"
     ),
   ])
-  func `mistakes in a device are reported at their place`(lines: String, expected: String) throws {
+  func `mistakes in a device are reported with line and column`(lines: String, expected: String) throws {
     let found = try problems("[device.ev]\n" + lines)
     #expect(found.count == 1)
     #expect(found.first?.hasPrefix(expected) == true, "\(found)")

@@ -53,7 +53,7 @@ import Testing
       }
     }
 
-    /// What it leaves in the state directory.
+    /// The files that it leaves in the state directory.
     var leavings: [String] { Files.list(state).filter { $0 != "import" } }
   }
 
@@ -160,7 +160,7 @@ import Testing
     #expect(shelf.message("SELECT count(*) FROM endless").contains("took longer than"))
   }
 
-  @Test func `damaged databases are survived`() throws {
+  @Test func `a damaged database yields rows or an error that names it`() throws {
     let shelf = Shelf()
     shelf.make("\(Self.steps) WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM c WHERE i<500) INSERT INTO s SELECT i, i FROM c")
     let whole = try Files.read(shelf.path("db"), limit: 1 << 20)
@@ -174,7 +174,7 @@ import Testing
       switch shelf.databases.answer(DatabaseQuery("db", "SELECT t, n FROM s")) {
       case .rows(let rows, _): #expect(rows.count <= 10_000)
       case .failed(let words): #expect(words.contains(shelf.path("db")))
-      default: Issue.record("neither rows nor words")
+      default: Issue.record("neither rows nor an error")
       }
     }
     #expect(shelf.leavings.isEmpty)
@@ -221,7 +221,7 @@ import Testing
     }
   }
 
-  @Test @Loop func `a query of a machine does not block the loop`() async {
+  @Test @Loop func `a query from a machine does not block the loop`() async {
     let shelf = Shelf()
     shelf.make(Self.steps)
     let probe = Probe()

@@ -54,7 +54,7 @@ import Testing
     }
   }
 
-  @Test func aValueIsShownWithItsUnitAndTime() throws {
+  @Test func `a value is published with its unit and time`() throws {
     let rig = Rig()
     #expect(try rig.get("rpm").reason == "not known yet")
     rig.publish((0, .value(.int(824))))
@@ -65,7 +65,7 @@ import Testing
     #expect(abs((reading.time ?? 0) - Int(Clock.wall())) < 5_000_000)
   }
 
-  @Test func aStaleValueIsAbsentAndWatchersAreNotified() async throws {
+  @Test func `a stale value is absent, and watchers are notified`() async throws {
     let rig = Rig()
     let client = Client()
     try rig.hub.subscribe(Watcher(sink: client, interval: 0), to: ["rpm"])
@@ -76,16 +76,16 @@ import Testing
     #expect(await until { client.changes.last?.reason == "stale" })
   }
 
-  @Test func aValueIsAsOldAsItsMeasurement() async throws {
+  @Test func `the age of a value is that of its measurement`() async throws {
     let rig = Rig()
     rig.publish((0, .value(.int(824))), (1, .value(.float(1))), age: 60 * .second)
-    #expect(try rig.get("rpm").reason == "stale", "it came too late to be shown")
+    #expect(try rig.get("rpm").reason == "stale", "the value was stale on arrival")
     let odometer = try rig.get("odometer")
     #expect(odometer.age.map { (60..<70).contains($0) } == true)
     #expect(abs((odometer.time ?? 0) + 60_000_000 - Int(Clock.wall())) < 5_000_000)
   }
 
-  @Test func valuesExceptRetainedOnesAreAbsentWhileTheLinkIsDown() throws {
+  @Test func `values except retained ones are absent while the link is down`() throws {
     let rig = Rig()
     rig.publish((0, .value(.int(824))), (1, .value(.float(12.5))))
     let port = Port(LinkRole(schemes: []), .tcp(host: "127.0.0.1", port: 1), device: rig.device)
@@ -94,7 +94,7 @@ import Testing
     #expect(try rig.get("odometer").value == .float(12.5))
   }
 
-  @Test func referencesAreResolvedOrRejectedWithTheReason() throws {
+  @Test func `references are resolved or rejected with the reason`() throws {
     let rig = Rig()
     #expect(throws: ContractError.noSuchProperty(device: nil, property: "rpx")) { try rig.hub.resolve("rpx") }
     #expect(throws: ContractError.noSuchProperty(device: "ev", property: "rpx")) { try rig.hub.resolve("ev.rpx") }
@@ -103,7 +103,7 @@ import Testing
     #expect(throws: ContractError.ambiguous(reference: "rpm", candidates: ["ev.rpm", "van.rpm"])) { try rig.hub.resolve("rpm") }
   }
 
-  @Test func aWatcherGetsASnapshotThenChangesInSequence() throws {
+  @Test func `a watcher gets a snapshot, then changes in sequence`() throws {
     let rig = Rig()
     rig.publish((0, .value(.int(1))))
     let client = Client()
@@ -117,7 +117,7 @@ import Testing
     #expect(client.replies[2].changes?.first?.reason == "implausible")
   }
 
-  @Test func aFilteredWatcherGetsOnlyItsReferences() throws {
+  @Test func `a filtered watcher gets only its references`() throws {
     let rig = Rig()
     let client = Client()
     try rig.hub.subscribe(Watcher(sink: client, interval: 0), to: ["ev.odometer"])
@@ -128,7 +128,7 @@ import Testing
     #expect(client.replies[1].changes?.map(\.property) == ["odometer"])
   }
 
-  @Test func aSlowReaderGetsTheLatestValuesOnceAndDelaysNoOther() throws {
+  @Test func `a slow reader gets the latest values once and does not delay others`() throws {
     let rig = Rig()
     let (slow, quick) = (Client(), Client())
     let watcher = Watcher(sink: slow, interval: 0)
@@ -145,7 +145,7 @@ import Testing
     #expect(slow.replies[1].sequence == 1)
   }
 
-  @Test func pendingChangesOfAnOldSchemaAreDiscarded() throws {
+  @Test func `pending changes of an old schema are discarded`() throws {
     let rig = Rig()
     let slow = Client()
     let watcher = Watcher(sink: slow, interval: 0)
@@ -161,7 +161,7 @@ import Testing
     #expect(slow.replies.last?.snapshot?.first?.readings.map(\.value) == [.float(12.5), .int(7)])
   }
 
-  @Test func anIntervalMergesFrequentChanges() async throws {
+  @Test func `an interval merges frequent changes`() async throws {
     let rig = Rig()
     let client = Client()
     try rig.hub.subscribe(Watcher(sink: client, interval: 400 * .millisecond), to: ["odometer"])
@@ -172,7 +172,7 @@ import Testing
     withExtendedLifetime(rig) {}
   }
 
-  @Test func aHeartbeatDoesNotDelayPendingChanges() async throws {
+  @Test func `a heartbeat does not delay pending changes`() async throws {
     let rig = Rig()
     let client = Client()
     let watcher = Watcher(sink: client, interval: 100 * .millisecond)
@@ -186,7 +186,7 @@ import Testing
     withExtendedLifetime(rig) {}
   }
 
-  @Test func aDelayedSnapshotIsCurrentWhenSent() async throws {
+  @Test func `a delayed snapshot is current when sent`() async throws {
     let rig = Rig()
     let slow = Client()
     let watcher = Watcher(sink: slow, interval: 0)
@@ -203,7 +203,7 @@ import Testing
     #expect(reading?.count == 1 && reading?.first?.age ?? 0 >= 0.02)
   }
 
-  @Test func aReferenceKeepsItsMeaningWhenDevicesAreAdded() throws {
+  @Test func `a reference keeps its target when devices are added`() throws {
     let rig = Rig()
     let client = Client()
     try rig.hub.subscribe(Watcher(sink: client, interval: 0), to: ["rpm"])
@@ -213,7 +213,7 @@ import Testing
     #expect(client.changes.map(\.reference) == ["ev.rpm"])
   }
 
-  @Test func everyRemovalIsReportedHoweverManyThereAre() throws {
+  @Test func `every removal is reported, even hundreds at once`() throws {
     let rig = Rig()
     let slow = Client()
     let watcher = Watcher(sink: slow, interval: 0)
@@ -230,7 +230,7 @@ import Testing
     #expect(slow.replies[2].snapshot?.map(\.name) == ["d7"])
   }
 
-  @Test func eventsAndStatesReachWatchers() throws {
+  @Test func `events and states reach watchers`() throws {
     let rig = Rig()
     let client = Client()
     try rig.hub.subscribe(Watcher(sink: client, interval: 0), to: nil)
@@ -243,7 +243,7 @@ import Testing
     #expect(client.replies[2].snapshot?.first?.state == "polling")
   }
 
-  @Test func aRemovedDeviceIsReportedAndForgotten() throws {
+  @Test func `a removed device is reported once and no longer resolved`() throws {
     let rig = Rig()
     let (client, slow) = (Client(), Client())
     let watcher = Watcher(sink: slow, interval: 0)
@@ -260,7 +260,7 @@ import Testing
     #expect(throws: ContractError.noSuchDevice(device: "ev")) { try rig.hub.resolve("ev.rpm") }
   }
 
-  @Test func aHeartbeatIsAnEmptyReply() throws {
+  @Test func `a heartbeat is an empty reply`() throws {
     let rig = Rig()
     let client = Client()
     let watcher = Watcher(sink: client, interval: 0)
@@ -269,7 +269,7 @@ import Testing
     #expect(client.replies.last == Contract.Watch.Result(sequence: 1))
   }
 
-  @Test func aNewSchemaKeepsValuesByNameAndIsPublished() throws {
+  @Test func `a new schema keeps values by name and is published`() throws {
     let rig = Rig()
     let client = Client()
     rig.publish((1, .value(.float(12.5))))
@@ -283,7 +283,7 @@ import Testing
     #expect(throws: ContractError.self) { try rig.hub.resolve("rpm") }
   }
 
-  @Test func aDeviceObservesAnothersProperty() async {
+  @Test func `a device observes a property of another device`() async {
     let rig = Rig()
     let mirror = Probe()
     mirror.answers { input, _, effects in
@@ -297,7 +297,7 @@ import Testing
     #expect(mirror.words.contains { $0.hasPrefix("observed ev.rpm") && $0.contains("not known yet") })
   }
 
-  @Test func observersAreNotifiedWhenADeviceIsAddedOrRemoved() async {
+  @Test func `observers are notified when a device is added or removed`() async {
     let rig = Rig()
     let mirror = Probe()
     mirror.answers { input, _, effects in
@@ -306,18 +306,18 @@ import Testing
     let device = vehicledTests.device(mirror, named: "mirror")
     rig.hub.add(device)
     device.open(restored: [:])
-    func heard(_ words: String) async -> Bool {
+    func observes(_ words: String) async -> Bool {
       await until { mirror.words.last { $0.hasPrefix("observed phone") }?.contains(words) == true }
     }
-    #expect(await heard("no property phone.steps"))
+    #expect(await observes("no property phone.steps"))
     let phone = vehicledTests.device(Probe(), named: "phone", Schema(properties: [Property("steps", .int, lifetime: .retained, help: "")]))
     rig.hub.add(phone)
-    #expect(await heard("not known yet"))
+    #expect(await observes("not known yet"))
     phone.observer?.deviceUpdated([Reading(0, .value(.int(4321)))])
     phone.observer?.deviceTurnEnded()
-    #expect(await heard("int(4321)"))
+    #expect(await observes("int(4321)"))
     rig.hub.remove(phone)
-    #expect(await heard("no property phone.steps"))
-    #expect(mirror.words.count { $0.hasPrefix("observed ev.rpm") } == 1, "of others nothing is told anew: \(mirror.words)")
+    #expect(await observes("no property phone.steps"))
+    #expect(mirror.words.count { $0.hasPrefix("observed ev.rpm") } == 1, "other references are not observed again: \(mirror.words)")
   }
 }

@@ -24,7 +24,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
 }
 
 @Suite("Device") @Loop struct DeviceTests {
-  @Test func aFailedRemovalIsReported() async throws {
+  @Test func `a failed removal is reported`() async throws {
     let directory = temporaryDirectory()
     let disk = Disk(directory: directory)
     for folder in ["", "/devices", "/devices/ev", "/devices/ev/stuck"] { mkdir(directory + folder, 0o700) }
@@ -32,10 +32,10 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     for key in ["stuck", "nothing"] { disk.store(device: "ev", key: key, []) { failures[key] = $0 } }
     #expect(await until { failures.count == 2 })
     #expect(failures["stuck"]??.hasPrefix("cannot remove \(directory)/devices/ev/stuck: ") == true)
-    #expect(failures["nothing"] == .some(nil), "what was never there is gone")
+    #expect(failures["nothing"] == .some(nil), "removing a missing key succeeds")
   }
 
-  @Test func storedFilesDoNotFollowSymbolicLinks() async throws {
+  @Test func `stored files do not follow symbolic links`() async throws {
     let directory = temporaryDirectory()
     let (folder, precious) = ("\(directory)/devices/ev", "\(directory)/precious")
     try Files.makeDirectory(folder)
@@ -50,7 +50,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
       _ = symlink(precious, "\(folder)/log")
       try Files.write("\(folder)/log", [7], flags: O_APPEND)
     }
-    // Nor is its folder a link.
+    // The folder must not be a link either.
     #expect(symlink(folder, "\(directory)/devices/phone") == 0)
     var failure: String?
     Disk(directory: directory).store(device: "phone", key: "steps", [7]) { failure = $0 }
@@ -58,7 +58,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     #expect(Files.list(folder) == ["log", "speed"])
   }
 
-  @Test func theMachineGetsItsStoredState() async throws {
+  @Test func `the machine gets its stored state`() async throws {
     let directory = temporaryDirectory()
     let probe = Probe()
     probe.answers { input, _, effects in
@@ -75,7 +75,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     #expect(await until { restored == ["request": [1, 2, 3]] })
   }
 
-  @Test func aClosedDeviceIsNotOpenedAgain() {
+  @Test func `a closed device is not opened again`() {
     let probe = Probe()
     let device = device(probe, links: [(.main, .serial(path: "/dev/vehicled-none", baud: 38400))])
     device.close {}
@@ -83,7 +83,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     #expect(probe.words == ["stopping", "main down"])
   }
 
-  @Test func aLinkClosedWhileConnectingReportsNothing() async throws {
+  @Test func `a link closed while connecting reports nothing`() async throws {
     // With a full queue in the kernel the connection stays in SYN_SENT.
     let (listener, port) = listening(queue: 0)
     let probe = Probe()
@@ -99,14 +99,14 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     device.open(restored: [:])
     #expect(await until { device.ports.contains(where: \.isUp) && (try? underWay()) ?? 0 > 0 })
     device.disconnect()
-    let said = probe.words.count
+    let count = probe.words.count
     #expect(await until { (try? underWay()) == 0 })
     close(listener)
-    #expect(probe.words.count == said)
+    #expect(probe.words.count == count)
     #expect(device.ports.allSatisfy { $0.nextAttempt == nil && !$0.isUp })
   }
 
-  @Test func perishableMessagesAreNotSentBehindUnacknowledgedBytes() async throws {
+  @Test func `perishable messages are not sent behind unacknowledged bytes`() async throws {
     let (listener, port) = listening(queue: 1, buffer: 4096)
     defer { close(listener) }
     let probe = Probe()
@@ -129,7 +129,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
   }
 
   /// As during the shutdown sequence of the previous device of the same name.
-  @Test func commandsWaitForTheRestoredState() async {
+  @Test func `commands wait for the restored state`() async {
     let probe = Probe()
     probe.answers { input, _, effects in
       if case .perform(let id, _) = input { effects.append(.complete(id, .success(Report(text: "done")))) }
@@ -138,25 +138,25 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     device.awaitOpening()
     var outcomes: [String?] = []
     _ = device.perform(.run(action: 0, arguments: [:])) { outcomes.append(try? $0.get().text) }
-    let gone = device.perform(.run(action: 1, arguments: [:])) { _ in outcomes.append("told nobody") }
+    let gone = device.perform(.run(action: 1, arguments: [:])) { _ in outcomes.append("cancelled") }
     device.cancel(gone)
     #expect(probe.words.isEmpty && outcomes.isEmpty)
     device.open(restored: [:])
     #expect(probe.words == ["started []", "run 0"] && outcomes == ["done"])
   }
 
-  @Test func aShutdownSequenceIsNotInterrupted() async throws {
+  @Test func `a shutdown sequence is not interrupted`() async throws {
     let line = pseudoTerminal()
     defer { [line.controller, line.follower].forEach { close($0) } }
     let probe = Probe()
     probe.memory.withLock { $0.endsAtOnce = false }
-    probe.answers { input, _, effects in if case .leaseEnded("said") = input { effects.append(.stopped) } }
+    probe.answers { input, _, effects in if case .leaseEnded("test") = input { effects.append(.stopped) } }
     let device = device(probe, links: [(.main, .serial(path: line.path, baud: 115200))])
     device.open(restored: [:])
     #expect(await until { device.ports[0].isUp })
-    var told: [Int] = []
-    device.disconnect { _ in told.append(1) }
-    device.disconnect { _ in told.append(2) }
+    var completed: [Int] = []
+    device.disconnect { _ in completed.append(1) }
+    device.disconnect { _ in completed.append(2) }
     device.connect()
     #expect(device.ports[0].isUp && told.isEmpty && probe.words.count { $0 == "stopping" } == 1)
     device.handle(.leaseEnded("said"))
@@ -169,11 +169,11 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     device.handle(.leaseEnded("said"))
     #expect(await until { told.sorted() == [1, 2, 3, 4] } && !device.ports[0].isUp)
     device.connect()
-    device.disconnect { _ in told.append(5) }
-    #expect(await until { told.last == 5 } && !device.ports[0].isUp)
+    device.disconnect { _ in completed.append(5) }
+    #expect(await until { completed.last == 5 } && !device.ports[0].isUp)
   }
 
-  @Test func aDisconnectLastsUntilConnect() async throws {
+  @Test func `a disconnect lasts until connect, over restarts`() async throws {
     let disk = Disk(directory: temporaryDirectory())
     let line = pseudoTerminal()
     defer { [line.controller, line.follower].forEach { close($0) } }
@@ -215,7 +215,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     ev.close {}
   }
 
-  @Test func aDisconnectThatCannotBeStoredFails() async {
+  @Test func `a disconnect that cannot be stored fails`() async {
     let device = device(Probe(), links: [(.main, .serial(path: "/dev/vehicled-none", baud: 9600))], disk: Disk(directory: "/proc/none"))
     device.open(restored: [:])
     var answer: String??
@@ -224,7 +224,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     #expect(answer??.hasPrefix("cannot create directory /proc/none") == true && !device.ports[0].isUp)
   }
 
-  @Test func aFailedStoreIsReported() async {
+  @Test func `a failed store is reported`() async {
     let probe = Probe()
     probe.answers { input, _, effects in
       if case .started = input { effects.append(.store(key: "request", [1])) }
@@ -236,7 +236,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     #expect(probe.words.last?.hasPrefix("stored request: cannot create directory /proc/none") == true)
   }
 
-  @Test func aSerialLinkCarriesBytesBothWaysAndReportsItsEnd() async throws {
+  @Test func `a serial link transfers bytes in both directions and reports its end`() async throws {
     let (controller, follower, path) = pseudoTerminal()
     _ = fcntl(controller, F_SETFL, O_NONBLOCK)
     let probe = Probe()
@@ -260,7 +260,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     device.disconnect()
   }
 
-  @Test func aDisconnectRunsTheShutdownSequence() async throws {
+  @Test func `a disconnect runs the shutdown sequence`() async throws {
     let (controller, follower, path) = pseudoTerminal()
     _ = fcntl(controller, F_SETFL, O_NONBLOCK)
     let probe = Probe()
@@ -282,7 +282,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     close(controller)
   }
 
-  @Test func aSerialPortInUseIsNotOpened() async throws {
+  @Test func `a serial port in use is not opened`() async throws {
     let (controller, follower, path) = pseudoTerminal()
     defer {
       close(follower)
@@ -297,7 +297,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     device.disconnect()
   }
 
-  @Test func reconnectsAfterASecondAndThenLessOften() {
+  @Test func `reconnection delays start at one second and grow`() {
     let device = device(Probe(), links: [(.main, .serial(path: "/dev/vehicled-none", baud: 38400))])
     let port = device.ports[0]
     let waits = (0..<9).map { _ -> Double in
@@ -313,13 +313,13 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     #expect(reason == "test")
   }
 
-  @Test func anEndedRecordingIsNotReopened() {
+  @Test func `an ended recording is not reopened`() {
     let device = device(Probe(), links: [(.main, .replay(path: "/nonexistent", speed: 1))])
     device.ports[0].linkWentDown("the recording has ended", final: true)
     #expect(device.ports[0].nextAttempt == nil)
   }
 
-  @Test func aCommandEndsExactlyOnce() async {
+  @Test func `a command ends exactly once`() async {
     let probe = Probe()
     probe.answers { input, _, effects in
       guard case .perform(let id, _) = input else { return }
@@ -332,7 +332,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     #expect(outcomes == ["one"])
   }
 
-  @Test func aCommandIsCancelledWhenItsCallerDisconnects() async {
+  @Test func `a command is cancelled when its caller disconnects`() async {
     let probe = Probe()
     let device = device(probe)
     var outcome = false
@@ -342,7 +342,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     #expect(!outcome)
   }
 
-  @Test func sendingOverALinkThatIsDownFails() {
+  @Test func `sending over a link that is down fails`() {
     let probe = Probe()
     probe.answers { input, _, effects in
       if case .started = input { effects.send("other", [1], 3) }
@@ -351,7 +351,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     #expect(probe.words == ["started []", "sent 3: no link other"])
   }
 
-  @Test func wakesTheMachineOnTime() async {
+  @Test func `the machine is woken on time`() async {
     let probe = Probe()
     probe.answers { input, now, _ in
       if case .started = input { probe.memory.withLock { $0.nextWake = now + 5 * .millisecond } }
@@ -362,7 +362,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     withExtendedLifetime(device) {}
   }
 
-  @Test func opensFurtherLinksAndRejectsInvalidURLs() async {
+  @Test func `a machine can open further links, and invalid URLs are rejected`() async {
     let probe = Probe()
     probe.answers { input, _, effects in
       guard case .started = input else { return }
@@ -377,7 +377,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     device.disconnect()
   }
 
-  @Test func closeRunsTheShutdownSequence() async {
+  @Test func `closing a device runs the shutdown sequence`() async {
     let probe = Probe()
     let device = device(probe)
     var closed = false

@@ -10,7 +10,7 @@ import Testing
     (500_000, nil, false, true, "failed"),
     (5_000_000_000, 0, false, true, "failed"), (5_000_000_000, nil, true, true, "failed"), (5_000_000_000, nil, false, false, "failed"),
   ])
-  func `a disk that cannot store state has failed`(
+  func `the disk check depends on free space, free inodes and write access`(
     _ free: UInt64, _ files: UInt64?, _ isReadOnly: Bool, _ isWritable: Bool, _ state: String
   ) {
     let finding = Doctor.disk("/var/lib/vehicled", free: free, files: files, isReadOnly: isReadOnly, isWritable: isWritable)

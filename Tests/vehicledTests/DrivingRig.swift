@@ -31,18 +31,18 @@ import Testing
       .withConnectedSocket(ends[1])
   }
 
-  func hangUp() {
+  func disconnect() {
     if descriptor >= 0 { close(descriptor) }
     descriptor = -1
   }
 
   /// Whether the session has closed its end.
-  var isLetGo: Bool {
+  var isClosed: Bool {
     var byte: UInt8 = 0
     return recv(descriptor, &byte, 1, CInt(MSG_PEEK)) == 0
   }
 
-  func sayNoMore() { shutdown(descriptor, CInt(SHUT_WR)) }
+  func halfClose() { shutdown(descriptor, CInt(SHUT_WR)) }
 
   /// Sends a call. False if the kernel does not accept all of it.
   @discardableResult func send(_ call: String) -> Bool {

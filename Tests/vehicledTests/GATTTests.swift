@@ -15,7 +15,7 @@ import Testing
 
   private let plain = "write-without-response"
 
-  @Test func `UUIDs are the same however they are written`() {
+  @Test func `all notations of a UUID are equal`() {
     func read(_ text: String) -> GATTUUID? { GATTUUID(text) }
     #expect(read("fff0") == "FFF0" && read("0000FFF0-0000-1000-8000-00805F9B34FB") == "FFF0")
     #expect(read("0000fff0")?.description == "FFF0" && read("12345678")?.description == "12345678")
@@ -30,9 +30,9 @@ import Testing
     ("*peak*", "Veepeak", true), ("*peak*", "OBDII", false), ("auto", "IOS-Vlink", true), ("auto", "obdii", true),
     ("auto", "HMSoft", false),
     ("aa:bb:cc:dd:ee:ff", "anything", true), ("aa:bb:cc:dd:ee:fe", "AA:BB:CC:DD:EE:FF", false),
-  ]) func `a peer matches by its name or address`(_ text: String, _ name: String, _ isMeant: Bool) {
+  ]) func `a peripheral matches by its name or address`(_ text: String, _ name: String, _ matches: Bool) {
     let target = BLETarget(match: BLETarget.Match(text))
-    #expect(target.matches(address: "AA:BB:CC:DD:EE:FF", name: name, role: .elm327) == isMeant)
+    #expect(target.matches(address: "AA:BB:CC:DD:EE:FF", name: name, role: .elm327) == matches)
     #expect(target.matches(address: "AA:BB:CC:DD:EE:FF", name: nil, role: .elm327) == text.hasPrefix("aa:bb:cc:dd:ee:ff"))
   }
 
@@ -77,7 +77,7 @@ import Testing
     ]
   }
 
-  @Test func `a read-only peer needs no writable characteristic`() throws {
+  @Test func `a read-only peripheral needs no writable characteristic`() throws {
     let role = GATTRole(profiles: [GATTProfile("180D", notify: "2A37", write: nil)], names: [], isStream: false)
     #expect(try choose("ble:x", strap, role) == "2A37 - plain")
     #expect(try choose("ble:x?response=yes", strap, role) == "2A37 - plain")

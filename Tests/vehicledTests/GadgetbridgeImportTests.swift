@@ -1,4 +1,4 @@
-// Exports of Gadgetbridge as SQLite reads them, from the file to what a person is shown.
+// Gadgetbridge exports read with SQLite, from the file to the published values.
 
 import CSQLite
 import Foundation
@@ -24,8 +24,8 @@ import Testing
       sqlite3_close_v2(database)
     }
 
-    /// What a device shows of it, and its fault.
-    func shown(_ options: [String: Value] = [:]) throws -> (values: [String: Reading.Content], fault: String?) {
+    /// The values that a device publishes from it, and its fault.
+    func published(_ options: [String: Value] = [:]) throws -> (values: [String: Reading.Content], fault: String?) {
       let options = options.merging(["gadgetbridge": .string("Gadgetbridge")]) { $1 }
       var machine = try Kind.health.make(Setup(options: options))
       var (values, fault): ([String: Reading.Content], String?) = ([:], nil)
@@ -60,7 +60,7 @@ import Testing
     "(\(time), \(device), 1, 20, \(steps), 1, \(heart)\(more))"
   }
 
-  @Test func `steps add up since local midnight, and the newest heart rate is taken`() throws {
+  @Test func `steps are summed from local midnight, and the newest heart rate is used`() throws {
     let export = Export(
       Self.devices + Self.samples("MI_BAND_ACTIVITY_SAMPLE")
         + "INSERT INTO MI_BAND_ACTIVITY_SAMPLE VALUES"
@@ -70,14 +70,14 @@ import Testing
           Self.row(Export.now - 90, steps: 30, heart: 71), Self.row(Export.now - 30, steps: 2, heart: 255),
           Self.row(Export.now - 20, steps: 1, heart: -1), Self.row(Export.now + 90_000, steps: 70, heart: 200),
         ].joined(separator: ", "))
-    let (values, fault) = try export.shown()
+    let (values, fault) = try export.published()
     #expect(fault == nil)
     #expect(values["steps"] == .value(.int(43)) && values["heart-rate"] == .value(.float(71)))
     #expect(values["steps-source"] == .value(.string("Gadgetbridge: Mi Band 4 at 14:04")))
     #expect(values["active-energy"] == .absent("Mi Band 4 does not record active-energy: vehiclectl set active-energy VALUE"))
   }
 
-  @Test func `what only some vendors record is taken where its column names the unit`() throws {
+  @Test func `distance and energy are read from columns whose names give the unit`() throws {
     let export = Export(
       Self.devices + Self.samples("GARMIN_ACTIVITY_SAMPLE", ", DISTANCE_CM INTEGER, ACTIVE_CALORIES INTEGER")
         + Self.samples("LEFUN_ACTIVITY_SAMPLE", ", DISTANCE INTEGER, CALORIES INTEGER")
@@ -87,12 +87,12 @@ import Testing
           Self.row(Export.now - 5, device: 2, steps: 2, heart: 61, more: ", 20050, 2"),
           Self.row(Export.now - 4, device: 2, steps: 2, heart: 61, more: ", -1, NULL"),
         ].joined(separator: ", "))
-    let (values, _) = try export.shown()
+    let (values, _) = try export.published()
     #expect(values["distance"] == .value(.float(1.201)) && values["active-energy"] == .value(.float(42)))
     #expect(values["distance-source"] == .value(.string("Gadgetbridge: my watch at 14:04")))
   }
 
-  @Test func `milliseconds are milliseconds, and a summary is no sample`() throws {
+  @Test func `timestamps in milliseconds are recognised, and summary tables are ignored`() throws {
     let export = Export(
       Self.devices + Self.samples("XIAOMI_ACTIVITY_SAMPLE")
         + "CREATE TABLE XIAOMI_DAILY_SUMMARY_SAMPLE (TIMESTAMP INTEGER, DEVICE_ID INTEGER, STEPS INTEGER);"
@@ -101,24 +101,24 @@ import Testing
         + [
           Self.row((Export.midnight - 1) * 1000, steps: 1000, heart: 60), Self.row((Export.now - 40) * 1000, steps: 7, heart: 66),
         ].joined(separator: ", "))
-    let (values, _) = try export.shown()
+    let (values, _) = try export.published()
     #expect(values["steps"] == .value(.int(7)) && values["heart-rate"] == .value(.float(66)))
   }
 
-  @Test func `of several devices the one that is named is taken`() throws {
+  @Test func `gadgetbridge-device selects one of several devices`() throws {
     let sql =
       Self.devices + Self.samples("A_SAMPLE") + Self.samples("B_SAMPLE")
       + "INSERT INTO A_SAMPLE VALUES\(Self.row(Export.now - 9, steps: 5, heart: 60));"
       + "INSERT INTO B_SAMPLE VALUES\(Self.row(Export.now - 3, device: 2, steps: 6, heart: 61))"
-    #expect(try Export(sql).shown().values["steps"] == .value(.int(6)))
-    #expect(try Export(sql).shown(["gadgetbridge-device": .string("Mi Band 4")]).values["steps"] == .value(.int(5)))
-    #expect(try Export(sql).shown(["gadgetbridge-device": .string("MY WATCH")]).values["steps"] == .value(.int(6)))
+    #expect(try Export(sql).published().values["steps"] == .value(.int(6)))
+    #expect(try Export(sql).published(["gadgetbridge-device": .string("Mi Band 4")]).values["steps"] == .value(.int(5)))
+    #expect(try Export(sql).published(["gadgetbridge-device": .string("MY WATCH")]).values["steps"] == .value(.int(6)))
     #expect(
-      try Export(sql).shown(["gadgetbridge-device": .string("x")]).fault
+      try Export(sql).published(["gadgetbridge-device": .string("x")]).fault
         == "no samples of device \"x\" in Gadgetbridge's database: it has my watch, Mi Band 4")
   }
 
-  @Test func `hostile names and values are survived`() throws {
+  @Test func `malicious names and values do no harm`() throws {
     let export = Export(
       """
       CREATE TABLE "x"" UNION SELECT 1; --" (Timestamp TEXT, "steps" BLOB, heart_rate TEXT, "device_id" TEXT);
@@ -126,15 +126,15 @@ import Testing
       CREATE TABLE "y'" (TIMESTAMP, STEPS); INSERT INTO "y'" VALUES(\(Export.now), 9223372036854775807), (NULL, NULL);
       CREATE VIEW v AS SELECT * FROM v2; CREATE TABLE DEVICE(_id, NAME); CREATE TABLE "" (TIMESTAMP, STEPS);
       """)
-    let (values, fault) = try export.shown(["gadgetbridge-device": .string("device [2J")])
+    let (values, fault) = try export.published(["gadgetbridge-device": .string("device [2J")])
     #expect(fault == nil, "\(fault ?? "")")
     #expect(values["steps"] == .value(.int(12)) && values["heart-rate"] == .value(.float(70)))
     #expect(values["steps-source"] == .value(.string("Gadgetbridge: device [2J at 14:04")))
   }
 
-  @Test func `what is no export is a fault`() throws {
-    #expect(try Export("CREATE TABLE t(a)").shown().fault?.contains("not a Gadgetbridge database") == true)
+  @Test func `a database that is not a Gadgetbridge export is a fault`() throws {
+    #expect(try Export("CREATE TABLE t(a)").published().fault?.contains("not a Gadgetbridge database") == true)
     #expect(
-      try Export(Self.devices + Self.samples("S")).shown().fault?.contains("no samples in Gadgetbridge's database") == true)
+      try Export(Self.devices + Self.samples("S")).published().fault?.contains("no samples in Gadgetbridge's database") == true)
   }
 }

@@ -1,5 +1,5 @@
-// The guardian: its messages when the daemon dies or freezes, and none otherwise. It runs on a thread here; the system tests run it as
-// a process, and kill the daemon.
+// The guardian: it sends the last will when the daemon dies or freezes, and nothing otherwise. It runs on a thread here; the system
+// tests run it as a process and kill the daemon.
 
 import CLinux
 import Foundation
@@ -54,13 +54,13 @@ import Testing
       return count > 0 ? Array(bytes.prefix(count)) : nil
     }
 
-    /// The next message of the guardian that is no reply to a heartbeat.
+    /// The next message of the guardian that is not a reply to a heartbeat.
     func nextIntervention() -> [UInt8]? {
       while let message = next(from: daemon) { if message.count == 2 { return message } }
       return nil
     }
 
-    /// Fills the link until it takes nothing more.
+    /// Fills the link until it accepts no more bytes.
     func fill() {
       let bytes = [UInt8](repeating: 0, count: 1000)
       while Glibc.send(link, bytes, bytes.count, 0) > 0 {}
@@ -76,7 +76,7 @@ import Testing
     dead: [LastWill.Message(Array("stop".utf8)), LastWill.Message(Array("bye".utf8), after: 20 * .millisecond)],
     frozen: [LastWill.Message(Array("halt".utf8))])
 
-  @Test func packetsRoundTrip() {
+  @Test func `packets round-trip`() {
     let messages: [GuardianMessage] = [
       .register(link: 0x1234, Self.will), .register(link: 1, LastWill(dead: [], frozen: [])), .heartbeat(link: 3, milliseconds: 300),
       .unwatch(link: 4), .release(link: 65535),
@@ -89,7 +89,7 @@ import Testing
     #expect(most.dead.count == 16 && GuardianMessage.register(link: 1, most).packet.count < GuardianMessage.maxSize)
   }
 
-  @Test func whenTheDaemonDiesItSendsTheShutdownSequenceInOrderAndEnds() throws {
+  @Test func `when the daemon dies, the guardian sends the last will in order and exits`() throws {
     let rig = try Rig()
     rig.register()
     rig.die()
@@ -98,7 +98,7 @@ import Testing
     #expect(rig.ends() && rig.isSilent)
   }
 
-  @Test func aReleasedLinkGetsNoMessages() throws {
+  @Test func `a released link gets no messages`() throws {
     let rig = try Rig()
     rig.register(1)
     rig.register(2, LastWill(dead: [LastWill.Message([2])], frozen: []))
@@ -108,7 +108,7 @@ import Testing
     #expect(rig.ends() && rig.isSilent)
   }
 
-  @Test func aNewWillReplacesTheOldOne() throws {
+  @Test func `a new last will replaces the old one`() throws {
     let rig = try Rig()
     rig.register()
     rig.register(7, LastWill(dead: [LastWill.Message([9])], frozen: []))
@@ -117,7 +117,7 @@ import Testing
     #expect(rig.ends() && rig.isSilent)
   }
 
-  @Test func aDaemonWithoutHeartbeatsIsFrozenOnlyWhileADeviceIsDriven() throws {
+  @Test func `missing heartbeats mean a frozen daemon only while a device is driven`() throws {
     let rig = try Rig()
     rig.register()
     rig.send(.heartbeat(link: 7, milliseconds: 500))
@@ -137,7 +137,7 @@ import Testing
     #expect(rig.ends())
   }
 
-  @Test func aFullLinkDelaysTheEndForALimitedTime() throws {
+  @Test func `a full link delays the guardian's exit for a limited time`() throws {
     let rig = try Rig()
     rig.fill()
     rig.register()
@@ -145,7 +145,7 @@ import Testing
     #expect(rig.ends())
   }
 
-  @Test func invalidPacketsAreIgnored() throws {
+  @Test func `invalid packets are ignored`() throws {
     let rig = try Rig()
     for bytes: [UInt8] in [[0], [0x6B, 0, 1, 0xFF], [0x62], [UInt8](repeating: 0x6B, count: 3000)] {
       #expect(clinux_send(rig.daemon, bytes, bytes.count, rig.daemon) == 0)

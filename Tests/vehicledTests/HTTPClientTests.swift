@@ -13,7 +13,7 @@ import Testing
   private func ask(_ request: HTTPRequest, _ client: HTTPClient = HTTPClient()) async -> HTTPResponse? {
     var answers: [HTTPResponse] = []
     _ = client.send(request) { answers.append($0) }
-    #expect(answers.isEmpty, "told in a later turn")
+    #expect(answers.isEmpty, "the response arrives in a later turn")
     _ = await until { !answers.isEmpty }
     client.close()
     return answers.first
@@ -25,25 +25,28 @@ import Testing
     return "\(response.map { "\($0)" } ?? "nothing") came"
   }
 
-  @Test func aResponseHasStatusTypeAndBody() async {
+  @Test func `a response has status, type and body`() async {
     let peer = HTTPPeer(HTTPPeer.answer(#"{"a":1}"#, type: "Application/JSON; charset=utf-8"))
     let request = HTTPRequest("GET", peer.url + "/v1?name=x", headers: ["X-Key": "7", "X-Empty": ""], proxy: "")
     #expect(await ask(request) == .answered(status: 200, type: "application/json", body: Array(#"{"a":1}"#.utf8)))
-    let heard = peer.requests.first ?? ""
-    #expect(heard.hasPrefix("GET /v1?name=x HTTP/1.1\r\nHost: 127.0.0.1:\(peer.port)\r\n"), "\(heard)")
-    #expect(heard.contains("\r\nUser-Agent: vehicled/\(Protocols.version)\r\n") && heard.contains("\r\nAccept-Encoding: identity\r\n"))
-    #expect(heard.contains("\r\nX-Key: 7\r\n") && heard.contains("\r\nX-Empty:\r\n"))
-    #expect(!heard.contains("Content-Type") && !heard.contains("Expect"))
+    let received = peer.requests.first ?? ""
+    #expect(received.hasPrefix("GET /v1?name=x HTTP/1.1\r\nHost: 127.0.0.1:\(peer.port)\r\n"), "\(received)")
+    #expect(
+      received.contains("\r\nUser-Agent: vehicled/\(Protocols.version)\r\n") && received.contains("\r\nAccept-Encoding: identity\r\n"))
+    #expect(received.contains("\r\nX-Key: 7\r\n") && received.contains("\r\nX-Empty:\r\n"))
+    #expect(!received.contains("Content-Type") && !received.contains("Expect"))
   }
 
-  @Test(arguments: [204, 301, 302, 400, 404, 429, 500, 503]) func everyStatusIsAResponseAndNoRedirectionIsFollowed(_ status: Int) async {
+  @Test(arguments: [204, 301, 302, 400, 404, 429, 500, 503]) func `every status is a response, and redirections are not followed`(
+    _ status: Int
+  ) async {
     let target = HTTPPeer(HTTPPeer.answer("not to be asked"))
     let peer = HTTPPeer("HTTP/1.1 \(status) Word\r\nLocation: \(target.url)/\r\nContent-Length: 0\r\n\r\n")
     #expect(await ask(HTTPRequest("GET", peer.url, proxy: "")) == .answered(status: status, type: nil, body: []))
     #expect(target.requests.isEmpty && peer.requests.count == 1)
   }
 
-  @Test func aBodyIsSentAsItIs() async {
+  @Test func `a body is sent unchanged`() async {
     let whole = Mutex("")
     let peer = HTTPPeer { connection, request in
       var text = request
@@ -57,19 +60,19 @@ import Testing
     let request = HTTPRequest(
       "POST", peer.url + "/votes", headers: ["Content-Type": "application/json"], body: Array(#"{"vote":1}"#.utf8), proxy: "")
     #expect(await ask(request) == .answered(status: 200, type: "application/json", body: Array("{}".utf8)))
-    let heard = whole.withLock { $0 }
-    #expect(heard.hasPrefix("POST /votes HTTP/1.1\r\n") && heard.hasSuffix("\r\n\r\n{\"vote\":1}"), "\(heard)")
-    #expect(heard.contains("Content-Type: application/json\r\n") && heard.contains("Content-Length: 10\r\n"))
+    let received = whole.withLock { $0 }
+    #expect(received.hasPrefix("POST /votes HTTP/1.1\r\n") && received.hasSuffix("\r\n\r\n{\"vote\":1}"), "\(received)")
+    #expect(received.contains("Content-Type: application/json\r\n") && received.contains("Content-Length: 10\r\n"))
   }
 
   @Test(arguments: [
     ("text/html", "text/html"), ("TEXT/HTML;charset=x", "text/html"), ("  application/geo+json ", "application/geo+json"), ("json", nil),
     ("a/b/c", nil), ("/", nil), ("", nil), ("te xt/html", nil), ("text/\u{e9}", nil),
-  ]) func mediaTypes(_ text: String, _ type: String?) {
+  ]) func `media types are normalised, and invalid ones are nil`(_ text: String, _ type: String?) {
     #expect(HTTPErrorMessage.mediaType(text) == type)
   }
 
-  @Test func aResponseOfMoreThanOneMebibyteIsAnError() async {
+  @Test func `a response of more than 1 MiB is an error`() async {
     let announced = HTTPPeer("HTTP/1.1 200 OK\r\nContent-Length: 1048577\r\n\r\n")
     #expect(await failure(HTTPRequest("GET", announced.url, proxy: "")).contains("more than the maximum of 1 MiB"))
     let endless = HTTPPeer { connection, _ in
@@ -88,7 +91,7 @@ import Testing
     #expect(await ask(HTTPRequest("GET", full.url, proxy: "")) == .answered(status: 200, type: "text/plain", body: Array(exact.utf8)))
   }
 
-  @Test func theMaximumLengthIsSixteenMebibytes() async {
+  @Test func `the maximum length is 16 MiB`() async {
     let exact = String(repeating: "x", count: 16 << 20)
     let full = HTTPPeer(HTTPPeer.answer(exact, type: "text/plain"))
     for maxLength in [16 << 20, .max] {
@@ -105,7 +108,7 @@ import Testing
     #expect(await failure(HTTPRequest("GET", endless.url, proxy: "", maxLength: 16 << 20)).contains("more than the maximum of 16 MiB"))
   }
 
-  @Test func errorsHaveMessages() async {
+  @Test func `errors have messages without secrets`() async {
     let silent = HTTPPeer { connection, _ in HTTPPeer.waitForTheEnd(connection) }
     let late = await failure(HTTPRequest("GET", silent.url + "/?key=geheim", timeout: 300 * .millisecond, proxy: ""))
     #expect(late == "no response from 127.0.0.1:\(silent.port) within 0.3 s; check the network")
@@ -126,7 +129,7 @@ import Testing
     #expect(await failure(HTTPRequest("GET", mute.url, proxy: "")).contains("closed the connection without a response"))
   }
 
-  @Test func invalidRequestsAreRejected() async {
+  @Test func `invalid requests are rejected`() async {
     let peer = HTTPPeer(HTTPPeer.answer("{}"))
     for value in ["a\r\nX-Evil: 1", "a\nb", "a\u{0}b", "a\u{7f}"] {
       #expect(await failure(HTTPRequest("GET", peer.url, headers: ["X-Name": value])).contains("a control character"))
@@ -140,7 +143,7 @@ import Testing
     #expect(peer.requests.isEmpty)
   }
 
-  @Test func aProxyGetsTheRequest() async {
+  @Test func `a proxy gets the request`() async {
     let proxy = HTTPPeer(HTTPPeer.answer("{}"))
     #expect(
       await ask(HTTPRequest("GET", "http://nobody.invalid/x", proxy: proxy.url))
@@ -152,7 +155,7 @@ import Testing
     #expect(refusing.requests.first?.hasPrefix("CONNECT nobody.invalid:443 ") == true)
   }
 
-  @Test func concurrentRequestsAreLimited() async {
+  @Test func `concurrent requests are limited`() async {
     let counts = Mutex((now: 0, most: 0))
     let gate = Mutex(false)
     let peer = HTTPPeer { connection, _ in
@@ -175,12 +178,12 @@ import Testing
     client.close()
   }
 
-  @Test func closingADeviceCancelsItsRequests() async {
-    let hungUp = Mutex(0)
+  @Test func `closing a device cancels its requests`() async {
+    let closedCount = Mutex(0)
     let peer = HTTPPeer { connection, request in
       if request.hasPrefix("GET /answer") { HTTPPeer.send(connection, HTTPPeer.answer("{}")) }
       HTTPPeer.waitForTheEnd(connection)
-      hungUp.withLock { $0 += 1 }
+      closedCount.withLock { $0 += 1 }
     }
     let probe = Probe()
     let url = peer.url
@@ -196,8 +199,8 @@ import Testing
     var isClosed = false
     device.close { isClosed = true }
     #expect(isClosed)
-    // The connection is closed long before the timeout, without a response to the machine.
-    #expect(await until { hungUp.withLock { $0 } == 2 })
+    // The connection is closed before the timeout, and the machine gets no response.
+    #expect(await until { closedCount.withLock { $0 } == 2 })
     var lives = false
     client.answer { lives = true }
     #expect(await until { lives })
@@ -205,11 +208,11 @@ import Testing
     client.close()
   }
 
-  @Test func theWatchdogGetsAnAnswerWithAndWithoutAThread() async {
+  @Test func `the watchdog gets an answer with and without a thread`() async {
     let client = HTTPClient()
     var answers = 0
     client.answer { answers += 1 }
-    #expect(answers == 1, "nothing was asked: there is no thread")
+    #expect(answers == 1, "no request was made, so there is no thread")
     let silent = HTTPPeer { connection, _ in HTTPPeer.waitForTheEnd(connection) }
     _ = client.send(HTTPRequest("GET", silent.url, timeout: 60 * .second, proxy: "")) { _ in answers = -100 }
     client.answer { answers += 1 }
@@ -219,7 +222,7 @@ import Testing
     #expect(answers == 3)
   }
 
-  @Test func onlyACertificateThatCanBeVerifiedIsTrusted() async throws {
+  @Test func `only a verifiable certificate is trusted`() async throws {
     let server = try await TLSServer()
     let request = HTTPRequest("GET", "https://localhost:\(server.port)/?key=geheim", timeout: 20 * .second, proxy: "")
     let words = await failure(request)
@@ -236,7 +239,7 @@ import Testing
   }
 }
 
-/// An HTTPS server with a certificate for `localhost` that it signed itself.
+/// An HTTPS server with a self-signed certificate for `localhost`.
 @Loop private final class TLSServer {
   let port: Int
   let certificate: String
@@ -254,7 +257,7 @@ import Testing
     ]
     openssl.standardError = FileHandle.nullDevice
     try openssl.run()
-    try #require(await until { !openssl.isRunning } && openssl.terminationStatus == 0, "openssl makes no certificate")
+    try #require(await until { !openssl.isRunning } && openssl.terminationStatus == 0, "openssl created no certificate")
     let python = ProcessInfo.processInfo.environment["VEHICLED_PYTHON"] ?? "/usr/bin/python3"
     process.executableURL = URL(fileURLWithPath: python)
     process.arguments = ["-c", Self.program, certificate, "\(folder)/key.pem"]
@@ -262,16 +265,16 @@ import Testing
     process.standardError = FileHandle.nullDevice
     try process.run()
     // Other tests share the loop, so this must not block it.
-    let said = output.fileHandleForReading.fileDescriptor
-    _ = fcntl(said, F_SETFL, O_NONBLOCK)
+    let descriptor = output.fileHandleForReading.fileDescriptor
+    _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
     var bytes = [UInt8](repeating: 0, count: 64)
     var count = 0
     _ = await until {
-      count = read(said, &bytes, bytes.count)
+      count = read(descriptor, &bytes, bytes.count)
       return count >= 0
     }
     let line = String(decoding: bytes.prefix(max(count, 0)), as: UTF8.self).split(separator: "\n").first
-    port = try #require(line.flatMap { Int($0) }, "the TLS server says nothing")
+    port = try #require(line.flatMap { Int($0) }, "the TLS server prints no port")
   }
 
   deinit {

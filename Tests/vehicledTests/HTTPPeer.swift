@@ -9,9 +9,9 @@ import Synchronization
 final class HTTPPeer: Sendable {
   let port: Int
   private let listener: CInt
-  private let heard: Heard
+  private let received: Received
 
-  private final class Heard: Sendable { let requests = Mutex<[String]>([]) }
+  private final class Received: Sendable { let requests = Mutex<[String]>([]) }
 
   /// Serves every connection on its own thread, and closes it when `serve` returns.
   init(_ serve: @escaping @Sendable (_ connection: CInt, _ request: String) -> Void) {
@@ -29,8 +29,8 @@ final class HTTPPeer: Sendable {
       }
     }
     port = Int(UInt16(bigEndian: address.sin_port))
-    let heard = Heard()
-    self.heard = heard
+    let received = Received()
+    self.received = received
     detach {
       while true {
         let connection = accept(listener, nil, nil)
@@ -38,7 +38,7 @@ final class HTTPPeer: Sendable {
         _ = fcntl(connection, F_SETFD, FD_CLOEXEC)
         detach {
           let request = Self.head(connection)
-          heard.requests.withLock { $0.append(request) }
+          received.requests.withLock { $0.append(request) }
           serve(connection, request)
           close(connection)
         }
@@ -58,7 +58,7 @@ final class HTTPPeer: Sendable {
   }
 
   var url: String { "http://127.0.0.1:\(port)" }
-  var requests: [String] { heard.requests.withLock { $0 } }
+  var requests: [String] { received.requests.withLock { $0 } }
 
   @discardableResult static func send(_ connection: CInt, _ text: String) -> Bool {
     var rest = Array(text.utf8)[...]

@@ -20,7 +20,7 @@ import Testing
     return String(decoding: bytes[..<max(0, read(ends[0], &bytes, bytes.count))], as: UTF8.self)
   }
 
-  @Test func `a line has time, level, device, link, message and the rest`() {
+  @Test func `a line has time, level, device, link, message and metadata, in this order`() {
     let line = written { logger in
       logger[metadataKey: "device"] = "ev"
       logger.warning("no answer", metadata: ["link": "main", "next": "1 s", "attempt": "3"])
@@ -30,20 +30,20 @@ import Testing
     #expect(bare.dropFirst(13) == "notice ready\n")
   }
 
-  @Test func `no record can start a line or control a terminal`() {
+  @Test func `control characters are escaped and long records are truncated`() {
     let line = written { $0.error("a\nb\r\u{1b}[2J\u{7f}\u{2028}\u{202e}", metadata: ["device": "x\ny", "k\n": "\u{85}"]) }
     #expect(line.dropFirst(13) == "error x\\ny: a\\nb\\r\\u{1b}[2J\\u{7f}\\u{2028}\\u{202e} k\\n=\\u{85}\n")
     let long = written { $0.error("\(String(repeating: "x", count: 100_000))") }
     #expect(long.utf8.count < 5000 && long.hasSuffix("…\n"))
   }
 
-  @Test func `lines for a full pipe are dropped and counted`() {
+  @Test func `lines that do not fit into the pipe are dropped and counted`() {
     var ends: [Int32] = [0, 0]
     #expect(pipe(&ends) == 0)
     for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     defer { ends.forEach { close($0) } }
     let logger = Logger(label: "test") { _ in LineHandler(descriptor: ends[1]) }
-    for _ in 0..<5000 { logger.notice("a line that somebody ought to read, or it stays where it is") }
+    for _ in 0..<5000 { logger.notice("a line that fills the pipe for as long as nothing is read from it") }
     var bytes = [UInt8](repeating: 0, count: 1 << 17)
     let count = read(ends[0], &bytes, bytes.count)
     #expect(count > 10_000 && count < 5000 * 40)
@@ -52,7 +52,7 @@ import Testing
     #expect(String(decoding: bytes.prefix(max(end, 0)), as: UTF8.self).contains(/after \(\d+ earlier lines were dropped/))
   }
 
-  @Test func `the level can change at any time`() {
+  @Test func `the log level can be changed at run time`() {
     defer { Journal.level = .info }
     let lines = written { logger in
       logger.debug("one")
@@ -64,7 +64,7 @@ import Testing
     #expect(lines.dropFirst(13) == "debug two\n")
   }
 
-  @Test func `a record for the journal has priority, identifier and its metadata as fields`() {
+  @Test func `a journal record has the priority, the identifier and the metadata as fields`() {
     let fields = JournalHandler.fields(.critical, "gone", ["device": "ev", "next-attempt": "1\ns", "é": "x", "_A9": "y"])
     #expect(
       fields == [

@@ -1,4 +1,4 @@
-// The motion lease: two connections, one holder, and every way to lose it.
+// The motion lease: exclusive to one client, and every way in which it ends.
 
 import CLinux
 import Foundation
@@ -15,7 +15,7 @@ import Testing
   private typealias Client = SocketClient
   private typealias Rig = DrivingRig
 
-  @Test func onlyTheHolderOfTheLeaseMovesTheDevice() async throws {
+  @Test func `only the holder of the lease moves the device`() async throws {
     let rig = await Rig()
     let (holder, driver, other) = (try Client(rig.methods), try Client(rig.methods), try Client(rig.methods))
     #expect(await driver.ask(rig.set("1", nil)).contains("LeaseRequired"))
@@ -37,7 +37,7 @@ import Testing
     let busy = await other.ask(#"{"method":"io.vehicled.Drive","parameters":{"device":"board"},"more":true}"#)
     #expect(busy.contains("io.vehicled.Busy") && busy.contains("(pid \(getpid()))"), "\(busy)")
     #expect(rig.hub.states[0].device().holder?.hasSuffix("(pid \(getpid()))") == true)
-    holder.hangUp()
+    holder.disconnect()
     #expect(await until { rig.leases.count == 2 })
     #expect(rig.leases[1] == "lease ended: client disconnected" && rig.hub.states[0].device().holder == nil)
     #expect(await driver.ask(rig.set("1", lease)).contains("LeaseLost"))
@@ -45,12 +45,12 @@ import Testing
     rig.end()
   }
 
-  @Test func drivingNeedsAGuardian() async throws {
+  @Test func `driving requires a guardian if the link has a last will`() async throws {
     let rig = await Rig(guardian: Guardian(program: "/nonexistent/vehicled"))
     let holder = try Client(rig.methods)
     // Without last-will frames no guardian is needed.
     #expect(await rig.drive(holder).count > 20)
-    holder.hangUp()
+    holder.disconnect()
     #expect(await until { rig.device.lease == nil })
     rig.device.ports[0].setLastWill(LastWill(dead: [LastWill.Message([1])], frozen: []))
     let reply = await rig.drive(try Client(rig.methods))
@@ -58,29 +58,31 @@ import Testing
     rig.end()
   }
 
-  @Test func anotherUserCannotUseTheLease() async throws {
+  @Test func `another user cannot use the lease`() async throws {
     let rig = await Rig(control: Configuration.Control(controlUsers: ["4711"]))
     let (holder, thief) = (try Client(rig.methods), try Client(rig.methods, user: 4711))
     let lease = await rig.drive(holder)
     #expect(await thief.ask(rig.set("1", lease)).contains("LeaseLost"))
-    thief.hangUp()
+    thief.disconnect()
     #expect(rig.device.lease != nil && rig.leases == ["lease"])
-    holder.hangUp()
+    holder.disconnect()
     rig.end()
   }
 
-  @Test(arguments: ["hangs up", "says no more"]) func theLeaseEndsWithTheConnectionOfItsSetPoints(_ how: String) async throws {
+  @Test(arguments: ["disconnects", "half-closes"]) func `the lease ends with the connection that sends its set-points`(_ how: String)
+    async throws
+  {
     let rig = await Rig()
     let (holder, driver) = (try Client(rig.methods), try Client(rig.methods))
     let lease = await rig.drive(holder)
     #expect(await driver.ask(rig.set("1", lease)).contains("reading"))
-    if how == "hangs up" { driver.hangUp() } else { driver.sayNoMore() }
+    if how == "disconnects" { driver.disconnect() } else { driver.halfClose() }
     #expect(await until { rig.leases == ["lease", "lease ended: client disconnected"] })
-    holder.hangUp()
+    holder.disconnect()
     rig.end()
   }
 
-  @Test func queuedSetPointsExpire() async throws {
+  @Test func `queued set-points expire`() async throws {
     let rig = await Rig()
     let (holder, driver) = (try Client(rig.methods), try Client(rig.methods))
     let lease = await rig.drive(holder)
@@ -115,36 +117,36 @@ import Testing
     // Stopped first: the descriptor may be reused once the line is closed.
     beat.set(nil)
     #expect(good > 0 && old > 50, "\(good) and \(old)")
-    holder.hangUp()
-    driver.hangUp()
+    holder.disconnect()
+    driver.disconnect()
     rig.end()
   }
 
-  @Test func theLeaseEndsWithTheInputOfItsHolder() async throws {
+  @Test func `the lease ends when its holder half-closes the connection`() async throws {
     let rig = await Rig()
     let holder = try Client(rig.methods)
     _ = await rig.drive(holder)
-    holder.sayNoMore()
+    holder.halfClose()
     #expect(await until { rig.leases == ["lease", "lease ended: client disconnected"] })
     // It can still read.
     let lost = await holder.next()
     #expect(lost.contains("io.vehicled.LeaseLost") && lost.contains("client closed its connection"), "\(lost)")
-    #expect(await until { holder.isLetGo })
+    #expect(await until { holder.isClosed })
     rig.end()
   }
 
-  @Test func aStreamEndsWithItsRight() async throws {
+  @Test func `a stream ends when its user loses the right`() async throws {
     let rig = await Rig(control: Configuration.Control(controlUsers: ["4711"]))
     let watcher = try Client(rig.methods, user: 4711)
     #expect(await watcher.ask(#"{"method":"io.vehicled.Watch","more":true}"#).contains("snapshot"))
     rig.methods.access = Access(Configuration.Control(controlUsers: ["4712"]))
     #expect(await watcher.next().contains("PermissionDenied"))
     #expect(await watcher.ask(#"{"method":"io.vehicled.Status"}"#).contains("PermissionDenied"))
-    watcher.hangUp()
+    watcher.disconnect()
     rig.end()
   }
 
-  @Test func aCallThatChangesTheRulesIsAnsweredUnderTheOldOnes() async throws {
+  @Test func `a reload that changes the access rules is answered under the old rules`() async throws {
     let rig = await Rig(control: Configuration.Control(controlUsers: ["4711"]))
     rig.methods.reload = {
       rig.methods.access = Access(Configuration.Control(controlUsers: ["4712"]))
@@ -153,14 +155,14 @@ import Testing
     let owner = try Client(rig.methods, user: 4711)
     #expect(await owner.ask(#"{"method":"io.vehicled.Reload"}"#).contains("\"changed\":[\"control\"]"))
     #expect(await owner.ask(#"{"method":"io.vehicled.Status"}"#).contains("PermissionDenied"))
-    owner.hangUp()
+    owner.disconnect()
     rig.end()
   }
 
   private static let owner = Accounts.Query.user("owner")
   private static let status = #"{"method":"io.vehicled.Status"}"#
 
-  @Test func aUserIDThatIsReassignedLosesItsRights() async throws {
+  @Test func `a user ID that is reassigned loses its rights`() async throws {
     let service = NameService([Self.owner: .number(4711), .group("vehicled"): .absent])
     let rig = await Rig(control: Configuration.Control(controlUsers: ["owner"]), accounts: Accounts(resolve: service.resolve))
     let (watcher, caller, heir) = (
@@ -179,11 +181,11 @@ import Testing
     rig.methods.reviewAccounts()
     #expect(await caller.ask(Self.status).contains("devices"))
     #expect(await heir.ask(Self.status).contains("PermissionDenied"))
-    [watcher, caller, heir].forEach { $0.hangUp() }
+    [watcher, caller, heir].forEach { $0.disconnect() }
     rig.end()
   }
 
-  @Test func aHangingNameServiceDelaysOnlyItsUsers() async throws {
+  @Test func `a hanging name service delays only clients that need a lookup`() async throws {
     let service = NameService([Self.owner: .number(4711), .group("vehicled"): .absent, .userName(4711): .name("owner")])
     let accounts = Accounts(timeout: 2 * .second, resolve: service.resolve)
     let rig = await Rig(control: Configuration.Control(controlUsers: ["owner"]), accounts: accounts)
@@ -206,11 +208,11 @@ import Testing
     var reply = ""
     for _ in 0..<1000 where !reply.contains("devices") { reply = await caller.ask(Self.status) }
     #expect(reply.contains("devices"))
-    [holder, driver, caller, root].forEach { $0.hangUp() }
+    [holder, driver, caller, root].forEach { $0.disconnect() }
     rig.end()
   }
 
-  @Test func theHolderGetsLeaseLostFromMachineAndLink() async throws {
+  @Test func `the holder gets LeaseLost from the machine and when the link closes`() async throws {
     let rig = await Rig()
     let holder = try Client(rig.methods)
     _ = await rig.drive(holder)
@@ -229,7 +231,7 @@ import Testing
     rig.end()
   }
 
-  @Test func theLeaseEndsWhenTheDeviceIsReconfigured() async throws {
+  @Test func `the lease ends when the device is reconfigured`() async throws {
     let rig = await Rig()
     let holder = try Client(rig.methods)
     _ = await rig.drive(holder)
@@ -240,7 +242,7 @@ import Testing
     rig.end()
   }
 
-  @Test func aDeviceWithoutMotionCannotBeDriven() async throws {
+  @Test func `a device without motion cannot be driven`() async throws {
     let rig = await Rig(Schema(properties: [Property("led", .int, access: .write, help: "Light")]))
     let holder = try Client(rig.methods)
     #expect(await rig.drive(holder).contains("no-motion"))
@@ -251,7 +253,7 @@ import Testing
     rig.end()
   }
 
-  @Test func aMissingRightIsNamed() async throws {
+  @Test func `an error names the missing right and how to get it`() async throws {
     let rig = await Rig()
     let stranger = try Client(rig.methods, user: 65534)
     let reply = await stranger.ask(#"{"method":"io.vehicled.Status"}"#)

@@ -1,4 +1,4 @@
-// Link URLs: what reads, what prints, and where the finger points when it does not read.
+// Link URLs: parsing, formatting, and the offsets of errors.
 
 import Testing
 
@@ -32,7 +32,7 @@ import Testing
       .ble(BLETarget(match: .name("x"), service: "6e400001-b5a3-f393-e0a9-e50e24dcca9e"))
     ),
   ])
-  func `a URL survives parsing and formatting`(text: String, link: LinkURL) throws {
+  func `a URL round-trips through parsing and formatting`(text: String, link: LinkURL) throws {
     #expect(try LinkURL(text) == link)
     #expect(try LinkURL(link.description) == link)
   }
@@ -86,13 +86,13 @@ import Testing
     ("replay:/a?speed=nan", 16, "from 0.001"),
     ("replay:/a?speed=inf", 16, "from 0.001"),
   ])
-  func `an invalid URL is rejected with its offset`(text: String, offset: Int, words: String) {
+  func `an invalid URL is rejected with the offset of the error`(text: String, offset: Int, words: String) {
     let error = #expect(throws: LinkURLError.self) { try LinkURL(text) }
     #expect(error?.offset == offset)
     #expect(error?.description.contains(words) == true, "\(error?.description ?? "")")
   }
 
-  @Test func `no bytes trap the parser, and every URL survives formatting`() {
+  @Test func `random bytes do not trap the parser, and every parsed URL round-trips`() {
     var random = Noise(seed: 7)
     let seeds = ["serial:/dev/ttyUSB0?baud=9600", "tcp:[fe80::1%25eth0]:35000", "replay:/a%C3%A9?speed=2"].map { Array($0.utf8) }
     for round in 0..<20_000 {

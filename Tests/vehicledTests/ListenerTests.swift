@@ -52,7 +52,7 @@ import Testing
     }.value
   }
 
-  @Test("A stopping daemon removes its own socket and no other's")
+  @Test("A stopping daemon removes only its own socket")
   func removesItsOwn() async throws {
     try await Task { @Loop in
       let path = "\(temporaryDirectory())/socket"
@@ -67,14 +67,14 @@ import Testing
     }.value
   }
 
-  @Test("Of many clients 256 are served and the rest rejected, and one that disconnects makes room")
+  @Test("256 clients are served, and further ones are rejected until one disconnects")
   func manyClients() async throws {
     try await Task { @Loop in
       let path = "\(temporaryDirectory())/socket"
       let listener = try await listener(at: path)
       var clients: [CInt] = []
       /// Whether the daemon has closed its end.
-      func isLetGo(_ client: CInt) -> Bool {
+      func isClosed(_ client: CInt) -> Bool {
         var byte: UInt8 = 0
         return read(client, &byte, 1) == 0
       }
@@ -87,8 +87,8 @@ import Testing
             return clients.count == count
           })
       }
-      #expect(await until { clients[256...].allSatisfy(isLetGo) })
-      #expect(!clients[..<256].contains(where: isLetGo))
+      #expect(await until { clients[256...].allSatisfy(isClosed) })
+      #expect(!clients[..<256].contains(where: isClosed))
       close(clients.removeFirst())
       // The disconnect is noticed in a later turn, and clients that connect before are rejected. Only a reply distinguishes a
       // client that is served from one that is not closed yet.
@@ -117,7 +117,7 @@ import Testing
     var user: UInt32 = 4711
   }
 
-  @Test("A user gets at most the places that are left, few without a right, and the owner always gets one", arguments: [true, false])
+  @Test("The connections of a user are limited, more so without a right, and the owner always gets one", arguments: [true, false])
   func shares(known: Bool) async throws {
     try await Task { @Loop in
       let path = "\(temporaryDirectory())/socket"

@@ -1,4 +1,4 @@
-// Listening links: accepted and rejected peers, and what remains afterwards.
+// Listening links: accepted and rejected peers, and ports in use.
 
 import CLinux
 import Glibc
@@ -14,7 +14,7 @@ import Testing
     let device: Device
     let port: Int
     /// The link's changes.
-    var heard: [String] {
+    var changes: [String] {
       probe.inputs.compactMap {
         switch $0 {
         case .linkChanged("toy", .up): "up"
@@ -36,7 +36,7 @@ import Testing
         case .linkChanged("toy", .up): effects.send("toy", Array("hello".utf8))
         case .received("toy", let bytes):
           switch String(decoding: bytes, as: UTF8.self) {
-          case "go": effects.append(.resetLink("toy", reason: "told to"))
+          case "go": effects.append(.resetLink("toy", reason: "requested"))
           case "end": effects.append(.closeLink("toy"))
           default: effects.send("toy", Array("ok".utf8), 1)
           }
@@ -46,7 +46,7 @@ import Testing
       device.open(restored: [:])
     }
 
-    var words: String? { device.ports.first?.waitReason }
+    var waitReason: String? { device.ports.first?.waitReason }
 
     static func freePort() -> Int {
       let (descriptor, port) = listening()
@@ -94,35 +94,35 @@ import Testing
   private func accepted(_ port: Int) async -> CInt {
     for _ in 0..<50 {
       let descriptor = await connected(port)
-      var said: String? = ""
+      var reply: String? = ""
       _ = await until {
-        said = text(descriptor)
-        return said != ""
+        reply = text(descriptor)
+        return reply != ""
       }
-      if said == "hello" { return descriptor }
+      if reply == "hello" { return descriptor }
       close(descriptor)
     }
     return -1
   }
 
-  @Test func `one peer at a time is accepted, and the next after it has disconnected`() async throws {
+  @Test func `one peer at a time is accepted, and another after it has disconnected`() async throws {
     let rig = try Rig(from: "127.0.0.0/8")
     let first = await connected(rig.port)
-    #expect(await until { rig.heard == ["up"] })
+    #expect(await until { rig.changes == ["up"] })
     let second = await connected(rig.port)
     #expect(await until { text(second) == nil }, "another peer is connected")
-    #expect(await until { text(first) == "hello" }, "we may speak first")
+    #expect(await until { text(first) == "hello" }, "the daemon may send first")
     say("say", to: first)
     #expect(await until { text(first) == "ok" })
     close(first)
-    #expect(await until { rig.heard.last == "down: 127.0.0.1 closed the connection" })
-    #expect(rig.words == "listening on 127.0.0.1:\(rig.port)")
+    #expect(await until { rig.changes.last == "down: 127.0.0.1 closed the connection" })
+    #expect(rig.waitReason == "listening on 127.0.0.1:\(rig.port)")
     let third = await accepted(rig.port)
-    #expect(await until { rig.heard.last == "up" })
+    #expect(await until { rig.changes.last == "up" })
     say("go", to: third)
-    #expect(await until { rig.heard.last == "down: told to" && text(third) == nil }, "\(rig.heard)")
+    #expect(await until { rig.changes.last == "down: requested" && text(third) == nil }, "\(rig.changes)")
     let fourth = await accepted(rig.port)
-    #expect(await until { rig.heard.last == "up" })
+    #expect(await until { rig.changes.last == "up" })
     say("end", to: fourth)
     #expect(await until { text(fourth) == nil && rig.device.ports.isEmpty })
     #expect(await until { connect(rig.port) < 0 }, "the port is closed")
@@ -133,19 +133,20 @@ import Testing
     let rig = try Rig(from: "192.168.4.0/24")
     let stranger = await connected(rig.port)
     #expect(await until { text(stranger) == nil })
-    #expect(await until { rig.words?.hasSuffix("rejected 127.0.0.1, which is not in 192.168.4.0/24") == true }, "\(rig.words ?? "")")
-    #expect(rig.heard == ["refused: 127.0.0.1, which is not in 192.168.4.0/24"])
+    #expect(
+      await until { rig.waitReason?.hasSuffix("rejected 127.0.0.1, which is not in 192.168.4.0/24") == true }, "\(rig.waitReason ?? "")")
+    #expect(rig.changes == ["refused: 127.0.0.1, which is not in 192.168.4.0/24"])
     close(stranger)
     rig.device.close {}
-    #expect(await until { connect(rig.port) < 0 }, "it goes with its device")
+    #expect(await until { connect(rig.port) < 0 }, "the port closes with its device")
   }
 
   @Test func `the program that uses the port is named, and the link does not retry`() async throws {
     let (holder, port) = listening()
     let rig = try Rig(port: port)
     let expected = "down: port \(port) is in use by "
-    #expect(await until { rig.heard.first?.hasPrefix(expected) == true }, "\(rig.heard)")
-    #expect(rig.heard.first?.contains("(process \(getpid()))") == true, "\(rig.heard)")
+    #expect(await until { rig.changes.first?.hasPrefix(expected) == true }, "\(rig.changes)")
+    #expect(rig.changes.first?.contains("(process \(getpid()))") == true, "\(rig.changes)")
     close(holder)
   }
 
@@ -160,7 +161,7 @@ import Testing
   @Test(arguments: [
     ("192.168.4.0/24", "192.168.4.2", true), ("192.168.4.9/24", "192.168.5.2", false), ("10.0.0.7", "10.0.0.7", true),
     ("10.0.0.7", "10.0.0.8", false), ("0.0.0.0/0", "1.2.3.4", true), ("127.0.0.0/8", "::1", false), ("127.0.0.0/8", "127.0.0", false),
-  ]) func `networks contain addresses`(_ network: String, _ address: String, _ expected: Bool) throws {
+  ]) func `a network contains an address`(_ network: String, _ address: String, _ expected: Bool) throws {
     #expect(try IPv4Network(network).contains(address) == expected)
   }
 

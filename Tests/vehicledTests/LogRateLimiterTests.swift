@@ -9,51 +9,53 @@ import Testing
   private static let fault = LogRateLimiter.Line(level: .warning, text: "the adapter lost its supply")
   private static let well = LogRateLimiter.Line(level: .notice, text: "fault cleared", isRecovery: true)
 
-  @Test func `frequent lines become a few a minute, and the last is current`() {
+  @Test func `frequent lines are summarised once a minute, and the last summary is current`() {
     var limiter = LogRateLimiter()
-    var said: [String] = []
+    var logged: [String] = []
     for second in 0..<600 {
       let now = Instant(second) * .second
-      if let due = limiter.due, now >= due { said += limiter.end(at: now).map(\.text) }
-      for line in [Self.fault, Self.well] where limiter.admits(line, at: now) { said.append(line.text) }
+      if let due = limiter.due, now >= due { logged += limiter.end(at: now).map(\.text) }
+      for line in [Self.fault, Self.well] where limiter.admits(line, at: now) { logged.append(line.text) }
     }
-    #expect(said.prefix(5) == [Self.fault.text, Self.well.text, Self.fault.text, Self.well.text, Self.fault.text])
+    #expect(logged.prefix(5) == [Self.fault.text, Self.well.text, Self.fault.text, Self.well.text, Self.fault.text])
     #expect(
-      said.dropFirst(5).prefix(2) == ["\(Self.fault.text) (repeated 57 times in 1 min)", "\(Self.well.text) (repeated 58 times in 1 min)"])
-    #expect(said.count == 5 + 2 * 9)
-    // A minute in which nothing came ends it.
+      logged.dropFirst(5).prefix(2) == [
+        "\(Self.fault.text) (repeated 57 times in 1 min)", "\(Self.well.text) (repeated 58 times in 1 min)",
+      ])
+    #expect(logged.count == 5 + 2 * 9)
+    // A minute without lines ends the summaries.
     let last = limiter.end(at: 600 * .second)
     let quiet = limiter.end(at: 660 * .second)
-    let isSaidAgain = limiter.admits(Self.fault, at: 700 * .second)
-    #expect(last.last?.text == "\(Self.well.text) (repeated 60 times in 1 min)" && quiet.isEmpty && isSaidAgain)
+    let isLoggedAgain = limiter.admits(Self.fault, at: 700 * .second)
+    #expect(last.last?.text == "\(Self.well.text) (repeated 60 times in 1 min)" && quiet.isEmpty && isLoggedAgain)
   }
 
-  @Test func `a line that is no longer frequent is logged at once again`() {
+  @Test func `a line that is no longer frequent is logged at once`() {
     var limiter = LogRateLimiter()
     for second in 0..<10 { _ = limiter.admits(Self.fault, at: Int64(second) * .second) }
     let first = limiter.end(at: 60 * .second)
-    let held = limiter.admits(Self.fault, at: 70 * .second)
+    let isAdmitted = limiter.admits(Self.fault, at: 70 * .second)
     let second = limiter.end(at: 120 * .second)
-    let isSaid = limiter.admits(Self.fault, at: 180 * .second)
+    let isLogged = limiter.admits(Self.fault, at: 180 * .second)
     #expect(first.map(\.text) == ["\(Self.fault.text) (repeated 7 times in 1 min)"])
-    #expect(!held && second.map(\.text) == ["\(Self.fault.text) (repeated once in 1 min)"] && isSaid)
+    #expect(!isAdmitted && second.map(\.text) == ["\(Self.fault.text) (repeated once in 1 min)"] && isLogged)
   }
 
-  @Test func `occasional lines are all logged, and nothing is pending`() {
+  @Test func `occasional lines are all logged, and no summary is pending`() {
     var limiter = LogRateLimiter()
     for time in [0, 20, 40] as [Int64] {
-      let isSaid = limiter.admits(Self.fault, at: time * .second)
-      #expect(isSaid)
+      let isLogged = limiter.admits(Self.fault, at: time * .second)
+      #expect(isLogged)
     }
     #expect(limiter.due == 60 * .second)
-    let told = limiter.end(at: 60 * .second)
-    #expect(told.isEmpty && limiter.due == nil)
+    let summary = limiter.end(at: 60 * .second)
+    #expect(summary.isEmpty && limiter.due == nil)
   }
 
-  @Test func `lines that differ each time are limited too`() {
+  @Test func `lines whose text changes are limited too`() {
     var limiter = LogRateLimiter()
-    let said = (0..<1000).filter { limiter.admits(LogRateLimiter.Line(level: .warning, text: "\($0) V", link: .main), at: Instant($0)) }
-    #expect(said.count == 20)
+    let logged = (0..<1000).filter { limiter.admits(LogRateLimiter.Line(level: .warning, text: "\($0) V", link: .main), at: Instant($0)) }
+    #expect(logged.count == 20)
     #expect(limiter.end(at: .second).map(\.text) == ["999 V (and 979 other messages in 1 min)"])
   }
 }

@@ -1,5 +1,5 @@
-// The manual pages of the daemon, its configuration and its interface: what stands in the tables of keys, in the interface's text and in
-// the help must be named there, with ranges and defaults. Escapes of roff do not count.
+// The manual pages of the daemon, its configuration and its interface must document every key, method and option, with ranges and
+// defaults. roff escapes are ignored.
 
 import ArgumentParser
 import Foundation
@@ -15,26 +15,26 @@ import Testing
     return text.replacingOccurrences(of: "\\", with: "").split(separator: "\n").map(String.init)
   }
 
-  /// What stands below a heading, to the next one.
+  /// The lines below a heading, up to the next one.
   private func chapter(_ heading: String, of page: [String]) throws -> [String] {
     let start = try #require(page.firstIndex(of: heading), "there is no \(heading)")
     return Array(page[(start + 1)...].prefix { !$0.hasPrefix(".Sh ") && !$0.hasPrefix(".Ss ") })
   }
 
-  /// What is said of a key, in one line; nil: nothing.
+  /// The description of a key in one line, or nil if there is none.
   private func entry(_ key: String, in chapter: [String]) -> String? {
     guard let start = chapter.firstIndex(of: ".It Cm \(key)") else { return nil }
     return chapter[(start + 1)...].prefix { !$0.hasPrefix(".It ") && !$0.hasPrefix(".El") }.joined(separator: " ")
   }
 
-  /// The words of a text; macros and signs at the end of a sentence are none.
+  /// The words of a text, without macros and final punctuation.
   private func words(_ text: String) -> [String] {
     text.split { " ,;()[]\"".contains($0) }.filter { !$0.hasPrefix(".") }.map { word in
       String(word.last == "." || word.last == ":" ? word.dropLast() : word)
     }
   }
 
-  /// A value as TOML has it.
+  /// A value in TOML notation.
   private func written(_ value: Value) -> [String] {
     switch value {
     case .bool(let flag): [flag ? "true" : "false"]
@@ -43,33 +43,33 @@ import Testing
     }
   }
 
-  /// Each key stands in the chapter, with its unit, its range or choices, and its default at the end.
-  private func expect(_ chapter: [String], tells options: [Protocols.Option]) throws {
+  /// Each key is in the chapter, with its unit, its range or choices, and its default at the end.
+  private func expect(_ chapter: [String], documents options: [Protocols.Option]) throws {
     for option in options {
-      let text = try #require(entry(option.name, in: chapter), "nothing is said of \(option.name)")
-      let said = words(text)
+      let text = try #require(entry(option.name, in: chapter), "no description of \(option.name)")
+      let found = words(text)
       let ends = option.rule.range.map { [Value.text($0.lowerBound), Value.text($0.upperBound)] } ?? []
       let unit = option.rule.unit.map { [$0 == "°" ? "degrees" : $0] } ?? []
-      for word in ends + unit + option.rule.choices { #expect(said.contains(word), "\(option.name): \(word)") }
+      for word in ends + unit + option.rule.choices { #expect(found.contains(word), "\(option.name): \(word)") }
       let parts = text.components(separatedBy: "Default:")
       #expect(parts.count == (option.fallback == nil ? 1 : 2), "\(option.name)")
       if let fallback = option.fallback, let last = parts.last { #expect(words(last) == written(fallback), "\(option.name)") }
     }
   }
 
-  @Test func `the daemon's own keys stand in the page of the configuration`() throws {
+  @Test func `the configuration page documents the daemon's own keys`() throws {
     let page = try page("vehicled.toml.5")
-    try expect(chapter(".Ss General keys", of: page), tells: Configuration.generalKeys)
-    try expect(chapter(".Ss Section control", of: page), tells: Configuration.controlKeys)
-    try expect(chapter(".Ss Section device.NAME", of: page), tells: Configuration.deviceKeys)
+    try expect(chapter(".Ss General keys", of: page), documents: Configuration.generalKeys)
+    try expect(chapter(".Ss Section control", of: page), documents: Configuration.controlKeys)
+    try expect(chapter(".Ss Section device.NAME", of: page), documents: Configuration.deviceKeys)
   }
 
   @Test(arguments: registry.map(\.name))
-  func `so do those of each kind`(_ name: String) throws {
+  func `the configuration page documents the keys of each kind`(_ name: String) throws {
     let page = try page("vehicled.toml.5")
     let kind = try #require(registry.first { $0.name == name })
     let chapter = try chapter(".Ss Kind \(name)", of: page)
-    try expect(chapter, tells: kind.options)
+    try expect(chapter, documents: kind.options)
     for secret in kind.secrets { #expect(entry(secret.name, in: chapter) != nil, "\(secret.name)") }
     let device = try self.chapter(".Ss Section device.NAME", of: page)
     for role in kind.links {
@@ -79,11 +79,11 @@ import Testing
     for section in kind.sections {
       let heading = "Section device.NAME.\(section.name).NAME"
       #expect(chapter.contains { $0.hasPrefix(".Sx \(heading)") }, "\(heading)")
-      try expect(self.chapter(".Ss \(heading)", of: page), tells: section.options)
+      try expect(self.chapter(".Ss \(heading)", of: page), documents: section.options)
     }
   }
 
-  @Test func `so does every form of a link`() throws {
+  @Test func `the configuration page documents every link scheme`() throws {
     let links = try chapter(".Sh LINKS", of: page("vehicled.toml.5"))
     for scheme in LinkURL.schemes {
       #expect(links.contains { $0.hasPrefix(".It Cm \(scheme.name):") }, "\(scheme.name)")
@@ -91,7 +91,7 @@ import Testing
     }
   }
 
-  @Test func `every member of the interfaces stands in their page as it is declared`() throws {
+  @Test func `the interface page has every member as it is declared`() throws {
     let page = try page("io.vehicled.7")
     let text = page.flatMap { $0.split(separator: " ") }.joined(separator: " ")
     for interface in Interface.all {
@@ -104,7 +104,7 @@ import Testing
     }
   }
 
-  @Test func `every option of the daemon stands in its page, and no other`() throws {
+  @Test func `the daemon's page documents exactly its options`() throws {
     let help = VehicledCommand.helpMessage(includeHidden: false, columns: 100).split(separator: "\n")
     let options = help.filter { $0.hasPrefix("  -") }.compactMap { $0.split(separator: " ").first { $0.hasPrefix("--") }?.dropFirst(2) }
     let items = try chapter(".Sh OPTIONS", of: page("vehicled.8")).filter { $0.hasPrefix(".It ") }

@@ -1,13 +1,13 @@
-// Bytes that somebody damaged, the same way each time.
+// Random damage to bytes, reproducible by its seed.
 
 @testable import Peers
 
 extension [UInt8] {
-  /// Changes, inserts, removes or doubles a few bytes somewhere.
+  /// Changes, inserts, removes or duplicates bytes at a random position.
   mutating func mutate(using random: inout Noise) {
     let place = Int.random(in: 0...count, using: &random)
-    let telling = Array("[]{}\"'=.#%?:&,\n\\ \u{0}\u{7F}".utf8) + [0x80, 0xFF, UInt8.random(in: 0...255, using: &random)]
-    let byte = telling[Int.random(in: 0..<telling.count, using: &random)]
+    let special = Array("[]{}\"'=.#%?:&,\n\\ \u{0}\u{7F}".utf8) + [0x80, 0xFF, UInt8.random(in: 0...255, using: &random)]
+    let byte = special[Int.random(in: 0..<special.count, using: &random)]
     switch UInt8.random(in: 0..<4, using: &random) {
     case 0 where place < count: self[place] = byte
     case 1 where place < count: remove(at: place)

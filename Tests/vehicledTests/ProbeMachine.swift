@@ -1,4 +1,4 @@
-// A machine that records its inputs and does what a test sets: the machine contract from the daemon's side.
+// A machine that records its inputs and returns the effects that a test sets.
 
 import CLinux
 import Glibc

@@ -6,7 +6,7 @@ import Testing
 @testable import vehicled
 
 @Suite("Recorder") @Loop struct RecorderTests {
-  @Test func keepsTheNewestFilesOfItsDeviceOnly() async throws {
+  @Test func `only the oldest recordings of the same device are deleted`() async throws {
     let directory = temporaryDirectory()
     for device in ["ev", "ev-2"] {
       try Files.makeDirectory("\(directory)/recordings/\(device)")
@@ -23,7 +23,7 @@ import Testing
     #expect(names("ev-2").count == 6)
   }
 
-  @Test func aClockThatIsBehindDeletesNoNewerFile() async throws {
+  @Test func `a clock that is behind does not delete newer files`() async throws {
     let folder = "\(temporaryDirectory())/recordings/ev"
     try Files.makeDirectory(folder)
     let earlier = [
@@ -39,7 +39,7 @@ import Testing
     #expect(Files.list(folder)[3].hasPrefix("000012-"))
   }
 
-  @Test func twoRecordersInOneSecondWriteTwoFiles() async throws {
+  @Test func `two recorders in one second write two files`() async throws {
     let directory = temporaryDirectory()
     let disk = Disk(directory: directory)
     let device = device(Probe(), named: "ev")
@@ -58,7 +58,7 @@ import Testing
     }
   }
 
-  @Test func aDiskThatHangsCostsLinesNotMemory() async throws {
+  @Test func `a hanging disk drops lines, and memory use stays bounded`() async throws {
     let directory = temporaryDirectory()
     let disk = Disk(directory: directory)
     let isFree = Mutex(false)
@@ -86,7 +86,7 @@ import Testing
     #expect(!lines[1].isEmpty && lines[1].allSatisfy { $0.bytes == [66] })
   }
 
-  @Test func afterAFailureACompleteNewFileIsStarted() async throws {
+  @Test func `after a failure a new, complete file is started`() async throws {
     let directory = temporaryDirectory()
     let device = device(Probe(), named: "ev")
     device.monitor.linkCameUp(.main)
@@ -109,7 +109,7 @@ import Testing
     #expect(lines[1].bytes == Array("ATZ\r".utf8))
   }
 
-  @Test func theOpeningIsStoredUpToItsLimitWithoutSecrets() throws {
+  @Test func `the start of a session is buffered up to a limit, without secrets`() throws {
     let monitor = LinkMonitor()
     #expect(monitor.isIdle)
     monitor.linkCameUp(.main)
@@ -139,7 +139,7 @@ import Testing
     #expect(monitor.isIdle)
   }
 
-  @Test func aRecordingWithATornLastLineIsRead() throws {
+  @Test func `a recording with an incomplete last line is read`() throws {
     let text =
       #"{"date":"2026-01-01T00:00:00Z","device":"ev","format":1,"kind":"obd"}"# + "\n" + #"{"t":1,"link":"main","dir":"rx","hex":"41"}"#
       + "\n"

@@ -23,7 +23,7 @@ private struct Keeper: Machine {
       return Keeper()
     })
 
-  /// One that knows nothing of steps.
+  /// A kind without steps and distance.
   static let dull = Kind(
     name: "dull", summary: "knows nothing", links: [], options: [],
     make: { _ throws(OptionError) in
@@ -55,7 +55,7 @@ private struct Keeper: Machine {
     }
   }
 
-  @Test func `a secret is the content of its file without the line break, and is never shown`() throws {
+  @Test func `a secret is the content of its file without the final line break, and is never printed`() throws {
     let folder = try Folder()
     let secret = try folder.write("k-very-secret\n", to: "key")
     try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: secret)
@@ -92,11 +92,11 @@ private struct Keeper: Machine {
     ),
     ("key-file = 5", "", 0o600, "3:12: key-file: 5 is an integer; put it in quotes"),
   ])
-  func `an invalid secret is reported at its place`(line: String, text: String, mode: Int, expected: String) throws {
+  func `an invalid secret is reported with its line and column`(line: String, text: String, mode: Int, expected: String) throws {
     #expect(try problems(line, files: [("key", text, mode)]) == [expected])
   }
 
-  @Test func `a credential is a file of systemd`() throws {
+  @Test func `a credential is read from systemd's credentials directory`() throws {
     let folder = try Folder()
     try folder.write("k-credential", to: "mirror-key")
     #expect(throws: ValueError.self) { try SecretFile.read("mirror-key", credentials: nil) }
@@ -114,11 +114,11 @@ private struct Keeper: Machine {
       ("[\"phone.\"]", "3:9: shows: \"phone.\" is not of the form DEVICE.PROPERTY; write it as in phone.steps"),
       ("[\"phone.steps.x\"]", "3:9: shows: \"phone.steps.x\" is not of the form DEVICE.PROPERTY; write it as in phone.steps"),
     ] as [(String, String?)])
-  func `references to properties must exist`(list: String, expected: String?) throws {
+  func `a reference to an unknown property is reported`(list: String, expected: String?) throws {
     #expect(try problems("shows = \(list)") == [expected].compactMap(\.self))
   }
 
-  @Test func `references to devices must exist`() throws {
+  @Test func `a reference to an unknown device is reported`() throws {
     #expect(try problems("weather = \"phone\"").isEmpty)
     #expect(try problems("weather = \"sky\"") == ["3:11: weather: unknown device \"sky\"; use one of phone"])
     #expect(try problems("weather = \"mirror\"") == ["3:11: weather: \"mirror\" is this device itself; name another device"])
@@ -126,7 +126,7 @@ private struct Keeper: Machine {
     #expect(try problems(dull) == ["3:11: weather: device dull has no steps; name a device with steps, distance"])
   }
 
-  @Test func `a kind without links has no key record`() throws {
+  @Test func `a kind without links has no record key`() throws {
     #expect(try problems("record = true").first?.hasPrefix("3:1: unknown key \"record\" of kind keeper") == true)
   }
 }

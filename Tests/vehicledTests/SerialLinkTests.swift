@@ -1,5 +1,5 @@
-// The speed of serial links. The reply of a serial chip's driver needs such a chip; these tests use files that must not be
-// taken for one.
+// The speed of serial links. Only a real serial chip has a driver that changes its speed; these tests use files that must not be
+// mistaken for one.
 
 import CLinux
 import Glibc
@@ -11,12 +11,12 @@ import Testing
 /// Records the calls of a link.
 @Loop private final class Owner: LinkOwner {
   var isUp = false
-  var news = 0
+  var detailChanges = 0
   var end: String?
   func linkCameUp(maximumSend: Int?) { isUp = true }
   func linkReceived(_ bytes: [UInt8]) {}
   func linkSent(_ id: SendID, failure: String?) {}
-  func linkDetailsChanged() { news += 1 }
+  func linkDetailsChanged() { detailChanges += 1 }
   func linkWentDown(_ reason: String, final: Bool) { end = reason }
 }
 
@@ -27,7 +27,7 @@ import Testing
     return ioctl(controller, 0x802C_542A, &settings) == 0 ? settings[10] : 0
   }
 
-  @Test func `the speed of a pseudo-terminal cannot be changed, whatever its name`() async throws {
+  @Test func `the speed of a pseudo-terminal cannot be changed, even if it is named like a serial port`() async throws {
     let (controller, follower, path) = pseudoTerminal()
     defer { [controller, follower].forEach { close($0) } }
     #expect(clinux_serial_is_hardware(follower) == 0 && clinux_serial_is_hardware(controller) == 0)
@@ -57,7 +57,7 @@ import Testing
     defer { [controller, follower].forEach { close($0) } }
     let owner = Owner()
     let channel = ChannelLink.serial(path: path, baud: nil, owner: owner)
-    // As if a chip were behind it.
+    // Simulates a serial chip.
     channel.baud = 38400
     let link: any Link = channel
     #expect(await until { owner.isUp })
@@ -67,13 +67,13 @@ import Testing
       link.setBaud(baud)
       #expect(speed(controller) == baud && link.details == ["baud": "\(baud)"])
     }
-    #expect(owner.news == 4 && owner.end == nil && link.descriptor == descriptor)
+    #expect(owner.detailChanges == 4 && owner.end == nil && link.descriptor == descriptor)
     #expect(clinux_serial_lock(follower) == -EWOULDBLOCK)
     link.close()
     #expect(await until { clinux_serial_lock(follower) == 0 })
   }
 
-  @Test func `a speed in the URL does not change`() async throws {
+  @Test func `a speed that is set in the URL is fixed`() async throws {
     let (controller, follower, path) = pseudoTerminal()
     defer { [controller, follower].forEach { close($0) } }
     let owner = Owner()

@@ -24,13 +24,13 @@ import Testing
     return frame.replacing("[\"\"]", with: "[\"\(String(repeating: "x", count: size - frame.utf8.count))\"]")
   }
 
-  @Test func `calls of more than 16 KiB need a right, and are rejected with the reason`() async throws {
+  @Test func `calls of more than 16 KiB require the observe right, and are otherwise rejected with the reason`() async throws {
     let methods = methods(.init(observe: [], control: [], observeUsers: ["4712"]))
     let stranger = try SocketClient(methods, user: Self.stranger)
     #expect(await stranger.ask(call(of: 16 << 10)).contains("PermissionDenied"))
     let refusal = await stranger.ask(call(of: 16 << 10 | 1))
     #expect(refusal.contains("PermissionDenied") && refusal.contains("more than 16 KiB") && refusal.contains("observe"), "\(refusal)")
-    #expect(await until { stranger.isLetGo })
+    #expect(await until { stranger.isClosed })
     for user in [4712, geteuid()] {
       let client = try SocketClient(methods, user: user)
       var rest = (Array(call(of: 64 << 10).utf8) + [0])[...]
@@ -49,8 +49,8 @@ import Testing
     #expect(reply.contains("PermissionDenied") && !reply.contains("nonsense"), "\(reply)")
   }
 
-  /// It used to be closed once more than 1 MiB was pending.
-  @Test func `a client that calls faster than it is answered is read more slowly`() async throws {
+  /// Previously it was closed once more than 1 MiB was pending.
+  @Test func `a client that sends calls faster than they are answered is throttled`() async throws {
     let client = try SocketClient(methods())
     let count = 1500
     let call = Array(Self.info.utf8) + [UInt8](repeating: 32, count: 1 << 10) + [0]
@@ -73,9 +73,9 @@ import Testing
       }, "\(answers)")
   }
 
-  @Test func `many connections of one user do not delay another's`() async throws {
+  @Test func `many connections of one user do not delay another user`() async throws {
     let methods = methods()
-    // All users have the right: this measures turns, not places.
+    // Both users have the same rights: this tests the order of calls, not the connection limits.
     let flood = try (0..<16).map { _ in try SocketClient(methods, user: Self.stranger) }
     let other = try SocketClient(methods, user: Self.stranger + 1)
     #expect(await other.ask(Self.status).contains("PermissionDenied"))
@@ -93,8 +93,8 @@ import Testing
       })
   }
 
-  /// All calls that waited for a lookup used to be answered in one turn: 128 calls took 50 ms, once a second.
-  @Test func `calls that waited for the same lookup are answered in turns`() async throws {
+  /// Answering all calls that waited for a lookup in one turn took 50 ms for 128 calls, once a second.
+  @Test func `calls that waited for the same lookup are answered in separate turns`() async throws {
     let service = NameService([.user("owner"): .number(Self.stranger)])
     service.hang(true)
     let accounts = Accounts(resolve: service.resolve)
@@ -116,8 +116,8 @@ import Testing
       })
   }
 
-  /// With precedence for every connection that once carried a set-point, 110 of them cost another driver the lease.
-  @Test func `two connections of a lease come first, and no more`() async throws {
+  /// With priority for every connection that ever carried a set-point, 110 connections made another driver lose its lease.
+  @Test func `at most two connections of a lease have priority`() async throws {
     let rig = await DrivingRig()
     let holder = try SocketClient(rig.methods)
     let lease = await rig.drive(holder)
@@ -125,14 +125,14 @@ import Testing
     for hand in hands { #expect(await hand.ask(rig.set("1", lease)).contains("reading")) }
     func first() -> Int { rig.methods.admission.sessions.values.count(where: \.isDriving) }
     #expect(first() == 2)
-    // The others still are the driver's: the lease ends with any of them.
-    hands[4].hangUp()
+    // The other connections still belong to the driver: the lease ends when any of them closes.
+    hands[4].disconnect()
     #expect(await until { rig.leases == ["lease", "lease ended: client disconnected"] })
     #expect(first() == 0)
     rig.end()
   }
 
-  @Test func `the end of a driver's connection is noticed though nothing is read from it`() async throws {
+  @Test func `a driver's disconnect is detected while its connection is not being read`() async throws {
     let rig = await DrivingRig()
     let (holder, driver) = (try SocketClient(rig.methods), try SocketClient(rig.methods))
     let lease = await rig.drive(holder)
@@ -142,26 +142,26 @@ import Testing
     while driver.send(rig.set("2", lease)) {}
     await Timer.pause(20 * .millisecond)
     #expect(rig.leases == ["lease"])
-    driver.hangUp()
+    driver.disconnect()
     #expect(await until { rig.leases == ["lease", "lease ended: client disconnected"] })
     rig.end()
   }
 
-  @Test func `oneway calls are carried out after their client has disconnected`() async throws {
+  @Test func `oneway calls are executed after their client has disconnected`() async throws {
     let rig = await DrivingRig()
     let client = try SocketClient(rig.methods)
     let led = #"{"method":"io.vehicled.Set","parameters":{"device":"board","property":"led","value":{"int":7}},"oneway":true}"#
     for _ in 0..<200 { client.send(led) }
-    client.hangUp()
+    client.disconnect()
     #expect(await until { rig.probe.words.count { $0 == "set 1 7" } == 200 })
     #expect(await until { rig.methods.admission.sessions.isEmpty })
     rig.end()
   }
 
   /// One test for all timeouts of 10 s.
-  @Test func `incomplete calls close a client after 10 s, silence when places are scarce, and a driver is kept`() async throws {
+  @Test func `incomplete calls time out after 10 s, idle clients only near the connection limit, and drivers never`() async throws {
     let user = Self.stranger
-    // The driver's right stays cached: without that the 17th connection may be rejected.
+    // The driver's right stays cached; otherwise the 17th connection may be rejected.
     let rig = await DrivingRig(
       control: .init(observe: [], control: [], controlUsers: ["\(user + 1)"]), accounts: Accounts(maxAge: 3600 * .second))
     let half = try SocketClient(rig.methods)
@@ -173,17 +173,17 @@ import Testing
     #expect(!lease.isEmpty && rig.methods.admission.sessions.count == 34)
     for _ in 0..<105 {
       await Timer.pause(100 * .millisecond)
-      #expect(!silent[0].isLetGo)
+      #expect(!silent[0].isClosed)
     }
-    #expect(half.isLetGo)
+    #expect(half.isClosed)
     let late = try SocketClient(rig.methods, user: user)
     #expect(await late.ask(Self.info).contains("vehicled"))
-    #expect(await until { silent.allSatisfy(\.isLetGo) })
-    for driver in try drivers + [SocketClient(rig.methods, user: user + 1)] { #expect(!driver.isLetGo) }
+    #expect(await until { silent.allSatisfy(\.isClosed) })
+    for driver in try drivers + [SocketClient(rig.methods, user: user + 1)] { #expect(!driver.isClosed) }
     rig.end()
   }
 
-  @Test func `a stopping daemon answers calls sent before, and none after`() async throws {
+  @Test func `a stopping daemon answers earlier calls and accepts no new ones`() async throws {
     let rig = await DrivingRig()
     let clients = try (0..<8).map { _ in try SocketClient(rig.methods) }
     #expect(await until { rig.methods.admission.sessions.count == 8 })
@@ -193,7 +193,7 @@ import Testing
     for client in clients {
       #expect(!client.send(Self.info))
       #expect(client.messages() == 20)
-      #expect(await until { client.isLetGo })
+      #expect(await until { client.isClosed })
     }
     rig.end()
   }
@@ -202,7 +202,7 @@ import Testing
 @Suite struct BacklogTests {
   private func bytes(_ count: Int) -> [UInt8] { [[UInt8]](repeating: Array(#"{"method":"a.B"}"#.utf8) + [0], count: count).flatMap { $0 } }
 
-  @Test func `bytes in the kernel's buffer count as old as the pause in reading`() throws {
+  @Test func `bytes in the kernel's buffer have the time at which reading was paused`() throws {
     var backlog = Backlog()
     backlog.append(bytes(1), at: 1 * .second)
     #expect(try backlog.next()?.arrived == 1 * .second)
@@ -215,7 +215,7 @@ import Testing
     #expect(try backlog.next()?.arrived == 9 * .second)
   }
 
-  @Test func `a call is as old as its last byte`() throws {
+  @Test func `a call arrives with its last byte`() throws {
     var backlog = Backlog()
     let call = bytes(1)
     backlog.append(call[..<5], at: 1 * .second)
@@ -225,7 +225,7 @@ import Testing
     #expect(try backlog.next()?.arrived == 3 * .second)
   }
 
-  @Test func `the limit may grow during a call`() throws {
+  @Test func `the size limit can be raised during a call`() throws {
     var backlog = Backlog()
     backlog.append([UInt8](repeating: 32, count: Backlog.unauthorizedLimit + 1), at: 0)
     #expect(throws: VarlinkFraming.TooLong.self) { try backlog.hasCall() }

@@ -1,4 +1,4 @@
-// Custom signals in the configuration: in a device's section and in signals.d, and the place of each mistake.
+// Custom signals in the configuration: in a device's section and in signals.d, and the location of each mistake.
 
 import Foundation
 import Protocols
@@ -22,7 +22,7 @@ import Testing
     """
 
   /// The problems of these files, without the folder's path.
-  private func told(_ files: [String: String], in main: String = car) throws -> [String] {
+  private func problems(_ files: [String: String], in main: String = car) throws -> [String] {
     let folder = try Folder()
     let path = try folder.write(main)
     for (name, text) in files { try folder.write(text, to: "signals.d/\(name).toml") }
@@ -38,7 +38,7 @@ import Testing
     Dictionary(uniqueKeysWithValues: configuration.devices.map { ($0.name, ($0.sections["signal"] ?? []).map(\.name)) })
   }
 
-  @Test func `a folder's signals belong to every device of the kind, or to those that they name`() throws {
+  @Test func `signals from signals.d apply to every device of the kind, or to the devices that they list`() throws {
     let folder = try Folder()
     let path = try folder.write(Self.car + "[device.torq]\nkind = \"longboard\"\nlink = \"tcp:h:3\"\n")
     try folder.write("[signal.all]\nrequest = \"2101\"\nvalue = \"A\"\n", to: "signals.d/a.toml")
@@ -49,23 +49,23 @@ import Testing
     let all = try #require(configuration.devices[1].sections["signal"]?.first)
     #expect(all.options == ["request": .string("2101"), "value": .string("A"), "period": .float(1), "type": .string("float")])
     try folder.write("[signal.all]\nrequest = \"2101\"\nvalue = \"C\"\n", to: "signals.d/a.toml")
-    #expect(try Configuration.load(path, kinds: registry) != configuration, "a reload sees it")
+    #expect(try Configuration.load(path, kinds: registry) != configuration, "a reload detects the change")
   }
 
   @Test func `different devices can have signals of the same name`() throws {
     let signal = "[signal.x]\nrequest = \"2101\"\nvalue = \"A\"\ndevices = "
-    #expect(try told(["a": signal + "[\"ev\"]", "b": signal + "[\"van\"]"]) == [])
+    #expect(try problems(["a": signal + "[\"ev\"]", "b": signal + "[\"van\"]"]) == [])
   }
 
-  @Test func `two signals of one name are reported with both places`() throws {
+  @Test func `two signals with the same name are reported with both locations`() throws {
     let signal = "[signal.mine]\nrequest = \"2101\"\nvalue = \"A\"\n"
     #expect(
-      try told(["a": signal, "b": signal.replacingOccurrences(of: "mine", with: "x"), "c": signal]) == [
+      try problems(["a": signal, "b": signal.replacingOccurrences(of: "mine", with: "x"), "c": signal]) == [
         "signals.d/a.toml:1:9: signal \"mine\" is already defined at v.toml:4:19; rename one of the two",
         "signals.d/c.toml:1:9: signal \"mine\" is already defined at v.toml:4:19; rename one of the two",
         "signals.d/c.toml:1:9: signal \"mine\" is already defined at signals.d/a.toml:1:9; rename one of the two",
       ])
-    let twice = try told(["a": signal + "# it again\n[ signal.mine ]\nvalue = \"B\"\n"])
+    let twice = try problems(["a": signal + "# it again\n[ signal.mine ]\nvalue = \"B\"\n"])
     #expect(twice.count == 1 && twice[0].hasPrefix("signals.d/a.toml:5:") && twice[0].contains("line 1 defines it already"), "\(twice)")
   }
 
@@ -99,33 +99,33 @@ import Testing
     ("[signal.x", "1:10: syntax error in table header"),
   ]
 
-  @Test(arguments: mistakes) func `a mistake is reported once, at its line and column`(_ text: String, _ expected: String) throws {
-    let found = try told(["a": text])
+  @Test(arguments: mistakes) func `a mistake is reported once, with its line and column`(_ text: String, _ expected: String) throws {
+    let found = try problems(["a": text])
     #expect(found.count == 1 && found[0].hasPrefix("signals.d/a.toml:" + expected), "\(found)")
   }
 
-  @Test func `mistakes in several files and sections are reported at their places`() throws {
+  @Test func `mistakes in several files and sections are reported with file, line and column`() throws {
     let main = Self.car + "[device.van.signal.x]\nrequest = \"04\"\nvalue = \"A ? 1\"\n[signal.y]\nvalue = \"A\"\n"
-    let found = try told(["a": "[signal.b]\nvalue = \"A\"", "b": "[signal.c]\nrequest = \"\"\nvalue = \"B\""], in: main)
+    let found = try problems(["a": "[signal.b]\nvalue = \"A\"", "b": "[signal.c]\nrequest = \"\"\nvalue = \"B\""], in: main)
     let places = found.map { $0.prefix { $0 != " " } }
     #expect(places == ["v.toml:13:2:", "signals.d/a.toml:1:9:", "signals.d/b.toml:2:11:", "v.toml:11:11:", "v.toml:12:15:"], "\(found)")
     #expect(found[0].contains("belongs in a file of signals.d/; move it there, or write [device.NAME.signal.NAME]"))
   }
 
-  @Test func `signals without a device are checked, too`() throws {
+  @Test func `signals that apply to no device are also checked`() throws {
     let lone = "[device.torq]\nkind = \"longboard\"\nlink = \"tcp:h:3\"\n"
-    #expect(try told(["a": "[signal.x]\nrequest = \"2101\"\nvalue = \"A\""], in: lone) == [])
-    let found = try told(["a": "[signal.x]\nrequest = \"2101\"\nvalue = \"A+\"\ndevices = [\"torq\"]"], in: lone)
+    #expect(try problems(["a": "[signal.x]\nrequest = \"2101\"\nvalue = \"A\""], in: lone) == [])
+    let found = try problems(["a": "[signal.x]\nrequest = \"2101\"\nvalue = \"A+\"\ndevices = [\"torq\"]"], in: lone)
     #expect(found.count == 2 && found[0].contains("or remove the key devices") && found[1].hasPrefix("signals.d/a.toml:3:12: "))
   }
 
   @Test func `allow-raw permits more services`() throws {
     let signal = ["a": "[signal.x]\nrequest = \"2F0102\"\nvalue = \"A\"\ndevices = [\"van\"]"]
-    #expect(try told(signal).first?.contains("set allow-raw = true for every device") == true)
-    #expect(try told(signal, in: Self.car + "allow-raw = true\n") == [])
+    #expect(try problems(signal).first?.contains("set allow-raw = true for every device") == true)
+    #expect(try problems(signal, in: Self.car + "allow-raw = true\n") == [])
   }
 
-  @Test func `the folder of a relative path, and a file in its place`() throws {
+  @Test func `signals.d may be missing, but must not be a file`() throws {
     #expect(throws: Never.self) { try ConfigurationFile.all(in: "signals.d", beside: "v.toml") }
     let folder = try Folder()
     let path = try folder.write(Self.car)
@@ -160,18 +160,18 @@ import Testing
 
   @Test func `the example sets nothing, and loads when uncommented`() throws {
     let text = try String(contentsOfFile: tree("etc/signals.d/example.toml"), encoding: .utf8)
-    #expect(try told(["example": text]) == [])
+    #expect(try problems(["example": text]) == [])
     let lines = text.split(separator: "\n").map { line in
       guard line.hasPrefix("#"), let next = line.dropFirst().first, next == "[" || next.isLowercase else { return String(line) }
       return String(line.dropFirst())
     }
     let on = lines.joined(separator: "\n")
-    #expect(try told(["example": on]) == [])
+    #expect(try problems(["example": on]) == [])
     let section = try #require(Kind.obd.sections.first { $0.name == "signal" })
     for option in section.options.map(\.name) + ["devices"] { #expect(lines.contains { $0.hasPrefix("\(option) = ") }, "\(option)") }
   }
 
-  @Test func `no bytes of a folder's file trap the loader`() throws {
+  @Test func `random bytes in a signals.d file do not trap the loader`() throws {
     var random = Noise(seed: 5)
     let seed = Array("[signal.x]\nrequest = \"220101\"\nvalue = \"signed(A*256+B,16)/10\"\nmin = -5\nmax = 1.5\ndevices = [\"ev\"]\n".utf8)
     var read = 0

@@ -41,7 +41,7 @@ import Testing
     return getsockopt(file, CInt(IPPROTO_TCP), option, &value, &length) == 0 ? value : nil
   }
 
-  @Test(arguments: [true, false]) @Loop func socketOptionsFitGivesUp(_ givesUp: Bool) async throws {
+  @Test(arguments: [true, false]) @Loop func `the socket timeouts depend on givesUp`(_ givesUp: Bool) async throws {
     let (file, port) = try Self.listen()
     defer { close(file) }
     let owner = Owner()

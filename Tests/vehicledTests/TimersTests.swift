@@ -4,7 +4,7 @@ import Testing
 @testable import vehicled
 
 @Suite("Timers") @Loop struct TimersTests {
-  @Test func timersFireInOrder() async {
+  @Test func `timers fire in order`() async {
     var fired: [Int] = []
     let start = Clock.monotonic()
     let timers = (0..<50).map { number in Timer { _ in fired.append(number) } }
@@ -13,7 +13,7 @@ import Testing
     #expect(fired == Array(0..<50))
   }
 
-  @Test func timersNeverFireEarly() async {
+  @Test func `timers never fire early`() async {
     let moment = Clock.monotonic() + 20 * .millisecond
     var fired: Instant?
     let timer = Timer { fired = $0 }
@@ -22,7 +22,7 @@ import Testing
     #expect(fired.map { $0 >= moment } == true)
   }
 
-  @Test func aTimerCanBeMovedAndStopped() async {
+  @Test func `a timer can be moved and stopped`() async {
     var fired: [String] = []
     let first = Timer { _ in fired.append("first") }
     let second = Timer { _ in fired.append("second") }
@@ -37,7 +37,7 @@ import Testing
     #expect(fired == ["second", "first"])
   }
 
-  @Test func aTimerThatIsAlwaysDueDoesNotStarveOthers() async {
+  @Test func `a timer that is always due does not starve others`() async {
     var greedy = 0
     var other = false
     var timer: vehicled.Timer?

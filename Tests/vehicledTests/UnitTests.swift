@@ -1,4 +1,4 @@
-// The systemd files: what they must say, and what systemd itself thinks of them.
+// The systemd files: required settings, and what systemd's own tools report.
 
 import Foundation
 import Protocols
@@ -51,18 +51,18 @@ import Testing
     "LimitCORE=0", "MemoryMax=256M", "TasksMax=64",
     "LockPersonality=yes", "MemoryDenyWriteExecute=yes", "Environment=SWIFT_BACKTRACE=enable=no", "WantedBy=multi-user.target",
   ])
-  func `the service says`(setting: String) {
+  func `the service contains the setting`(setting: String) {
     #expect(settings(Self.service).contains(setting))
   }
 
-  @Test func `the service neither owns the socket's directory nor loses its devices`() {
+  @Test func `the service sets no directive that owns the socket's directory or hides devices`() {
     let names = settings(Self.service).compactMap { $0.split(separator: "=").first }
     for trap in ["RuntimeDirectory", "PrivateDevices", "SupplementaryGroups", "ConfigurationDirectory"] {
       #expect(!names.contains(Substring(trap)), "\(trap)")
     }
   }
 
-  @Test func `the socket is where clients look, for the group alone`() throws {
+  @Test func `the socket has the default path and is accessible to its group only`() throws {
     let settings = settings(Self.socket)
     let usual = try #require(Configuration.controlKeys.first { $0.name == "socket" }?.fallback)
     #expect(settings.contains("ListenStream=\(usual.text)"))
@@ -74,13 +74,13 @@ import Testing
     }
   }
 
-  @Test func `systemd finds nothing to say against the units`() throws {
+  @Test func `systemd-analyze verify reports no problems`() throws {
     let folder = try Folder()
     let verdict = try run("/usr/bin/systemd-analyze", ["verify", "--man=no"] + units(folder))
     #expect(verdict.status == 0 && verdict.text.isEmpty, "\(verdict.text)")
   }
 
-  @Test func `systemd rates the exposure of the service at 1.5 or less, and notices when a line is gone`() throws {
+  @Test func `systemd-analyze rates the exposure at 1.5 or less, but not without the system call filter`() throws {
     let folder = try Folder()
     let question = ["security", "--offline=true", "--threshold=15"]
     let verdict = try run("/usr/bin/systemd-analyze", question + [units(folder)[0]])
@@ -89,7 +89,7 @@ import Testing
     #expect(weakened.status != 0)
   }
 
-  @Test func `the metrics reach node_exporter under as little as they need`() throws {
+  @Test func `the metrics units are valid and have an exposure of at most 2.5`() throws {
     let folder = try Folder()
     let program = try folder.write("#!/bin/sh\n", to: "vehiclectl")
     try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program)
@@ -99,12 +99,12 @@ import Testing
     }
     let verdict = try run("/usr/bin/systemd-analyze", ["verify", "--man=no"] + units)
     #expect(verdict.status == 0 && verdict.text.isEmpty, "\(verdict.text)")
-    // It runs as root, who owns the collector's directory, without any of root's powers.
+    // It runs as root, the owner of the collector's directory, but without capabilities.
     let exposure = try run("/usr/bin/systemd-analyze", ["security", "--offline=true", "--threshold=25", units[0]])
     #expect(exposure.status == 0, "\(exposure.text)")
   }
 
-  @Test func `a serial port is taken by its name in the configuration, never by the ids of its chip`() throws {
+  @Test func `udev grants a serial port by its name in the configuration, never by the chip's USB IDs`() throws {
     let rules = try String(contentsOfFile: tree("systemd/vehicled.udev"), encoding: .utf8)
     let lines = rules.split(separator: "\n").filter { !$0.hasPrefix("#") }
     #expect(!rules.contains("idVendor") && !rules.contains("ID_VENDOR") && !rules.contains("SYSTEMD_WANTS"))
@@ -114,12 +114,12 @@ import Testing
     #expect(asked.count == 2 && asked.allSatisfy { $0.contains("$env{ID_SERIAL}") || $0.contains("$env{ID_PATH}") })
   }
 
-  @Test func `the package is that of this version`() throws {
+  @Test func `the Debian changelog starts with this version`() throws {
     let changes = try String(contentsOfFile: tree("systemd/debian/changelog"), encoding: .utf8)
     #expect(changes.hasPrefix("vehicled (\(Protocols.version)) "))
   }
 
-  @Test func `the user is made with its group, and may open serial ports`() throws {
+  @Test func `sysusers creates the user with its groups`() throws {
     let folder = try Folder()
     try folder.write(String(contentsOfFile: tree("systemd/vehicled.sysusers"), encoding: .utf8), to: "usr/lib/sysusers.d/vehicled.conf")
     try folder.write("", to: "etc/passwd")
