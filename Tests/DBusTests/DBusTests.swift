@@ -1,4 +1,4 @@
-// The client against a real dbus-daemon of its own: what is sent comes back as it was, and whatever dies, every call ends.
+// The D-Bus client with a private dbus-daemon: round trips, errors, and calls that end when a peer or the bus dies.
 
 import CLinux
 import Foundation
@@ -51,13 +51,13 @@ final class Member: Sendable {
     connection = DBusConnection(to: address) { name in
       heard.state.withLock { $0.name = name }
     } received: { message in
-      heard.state.withLock { $0.messages.append(message) }
-      if message.kind == .call, let reply = answer(message) { heard.connection.withLock { $0 }?.send(reply) }
+      events.state.withLock { $0.messages.append(message) }
+      if message.kind == .call, let reply = answer(message) { events.connection.withLock { $0 }?.send(reply) }
     } ended: { reason in
-      heard.state.withLock { $0.ended = reason }
-      heard.connection.withLock { $0 = nil }
+      events.state.withLock { $0.ended = reason }
+      events.connection.withLock { $0 = nil }
     }
-    heard.connection.withLock { $0 = connection }
+    events.connection.withLock { $0 = connection }
   }
 
   deinit { connection.close() }
@@ -81,9 +81,9 @@ func until(_ condition: () -> Bool) async -> Bool {
   return condition()
 }
 
-/// How many event descriptors are open: each connection has one, and of all that runs beside only connections make any. Those of other
-/// suites come and go, so that there may be fewer afterwards.
-func openBells() -> Int {
+/// The number of open eventfds. Each connection has one, and nothing else creates any. Those of other suites come and go, so a later
+/// count may be lower.
+func openEventDescriptors() -> Int {
   let descriptors = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
   return descriptors.count { (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")) == "anon_inode:[eventfd]" }
 }
@@ -97,7 +97,7 @@ func openBells() -> Int {
     }
   }
 
-  /// Both stay until the test has ended.
+  /// Keeps both connections open until the test ends.
   private let members = Members()
 
   private final class Members: Sendable {
@@ -112,7 +112,7 @@ func openBells() -> Int {
     return (client, server, try #require(server.name))
   }
 
-  @Test func `whose signals are not wanted is not read`() async throws {
+  @Test func `signals from other senders are ignored`() async throws {
     let bus = try PrivateBus()
     let (client, server, name) = try await pair(bus)
     let stranger = Member(bus.address)
@@ -140,7 +140,7 @@ func openBells() -> Int {
     .array(of: "{oa{sa{sv}}}", [.entry(.path("/a"), .array(of: "{sa{sv}}", [.entry(.string("i"), .properties(["x": .int16(1)]))]))]),
   ]
 
-  @Test func everyTypeComesBackAsItWas() async throws {
+  @Test func `values of every type round-trip`() async throws {
     let bus = try PrivateBus()
     let (client, _, name) = try await pair(bus)
     let reply = try await client.call(.call(name, "/", "org.example", "Echo", Self.values)).get()
@@ -148,7 +148,7 @@ func openBells() -> Int {
     #expect(reply.sender == name)
   }
 
-  @Test func aRefusalIsAnErrorWithItsName() async throws {
+  @Test func `an error reply keeps its error name`() async throws {
     let bus = try PrivateBus()
     let (client, _, name) = try await pair(bus)
     let refused = await client.call(.call(name, "/", "org.example", "Refuse"))
@@ -158,7 +158,7 @@ func openBells() -> Int {
     #expect(error == "org.freedesktop.DBus.Error.ServiceUnknown" || error == "org.freedesktop.DBus.Error.NameHasNoOwner")
   }
 
-  @Test func silenceIsATimeoutAndLateWordsAreNobodys() async throws {
+  @Test func `a call without a reply times out, and later calls still work`() async throws {
     let bus = try PrivateBus()
     let (client, _, name) = try await pair(bus)
     let silent = await client.call(.call(name, "/", "org.example", "Silence"), milliseconds: 50)
@@ -180,20 +180,20 @@ func openBells() -> Int {
     #expect(client.ended == nil)
   }
 
-  @Test func nestingBeyondReasonIsAnError() async throws {
+  @Test func `excessive nesting does not crash the process`() async throws {
     let bus = try PrivateBus()
     let (client, _, name) = try await pair(bus)
     var deep = DBusValue.byte(1)
     for _ in 0..<80 { deep = .variant(deep) }
     _ = await client.call(.call(name, "/", "org.example", "Echo", [deep]), milliseconds: 200)
-    // The bus may throw out whoever sends such a thing, but nobody dies.
+    // The bus may disconnect the sender, but the process survives.
     let other = Member(bus.address)
     #expect(await until { other.name != nil })
   }
 
-  @Test func descriptorsTravelAndNoneIsLeftBehind() async throws {
+  @Test func `file descriptors are passed, and none is leaked`() async throws {
     let bus = try PrivateBus()
-    let before = openBells()
+    let before = openEventDescriptors()
     var ours: [CInt] = []
     do {
       let (client, _, name) = try await pair(bus)
@@ -212,7 +212,7 @@ func openBells() -> Int {
         ours.append(ends[0])
       }
     }
-    // The server keeps what it was sent. A pipe ends with the last copy of its other end.
+    // The server holds the descriptors that it received. A pipe ends with the last copy of its other end.
     members.keep([])
     for end in ours {
       _ = fcntl(end, F_SETFL, O_NONBLOCK)
@@ -220,10 +220,10 @@ func openBells() -> Int {
       #expect(await until { read(end, &byte, 1) == 0 })
       close(end)
     }
-    #expect(await until { openBells() <= before })
+    #expect(await until { openEventDescriptors() <= before })
   }
 
-  @Test func signalsComeInOrder() async throws {
+  @Test func `signals arrive in order`() async throws {
     let bus = try PrivateBus()
     let (client, server, _) = try await pair(bus)
     _ = try await client.call(
@@ -235,8 +235,8 @@ func openBells() -> Int {
     #expect(ticks().map { $0.body.first?.int } == (0..<1000).map { $0 })
   }
 
-  @Test func whenTheBusDiesEveryCallEndsAndNothingIsLeft() async throws {
-    let before = openBells()
+  @Test func `when the bus dies, every call fails and no descriptor is leaked`() async throws {
+    let before = openEventDescriptors()
     do {
       let bus = try PrivateBus()
       let (client, server, name) = try await pair(bus)
@@ -253,7 +253,7 @@ func openBells() -> Int {
       guard case .failure(.disconnected) = late else { return #expect(Bool(false), "\(late)") }
     }
     members.keep([])
-    #expect(await until { openBells() <= before })
+    #expect(await until { openEventDescriptors() <= before })
   }
 
   private final class Results: Sendable {
@@ -262,14 +262,14 @@ func openBells() -> Int {
   }
 
   @Test(arguments: ["unix:path=/nonexistent/bus", "nonsense", "", "tcp:host=127.0.0.1,port=1"])
-  func aBusThatIsNotThereIsAReason(_ address: String) async throws {
+  func `a missing bus ends the connection with a reason`(_ address: String) async throws {
     let member = Member(address)
     #expect(await until { member.ended != nil })
     #expect(member.ended?.isEmpty == false)
   }
 
-  @Test func whoIsNoBusIsFoundOut() async throws {
-    // A peer that takes the connection and babbles.
+  @Test func `a peer that is not a message bus ends the connection`() async throws {
+    // A peer that accepts the connection and sends random bytes.
     let path = "/tmp/vehicled-bus-\(UUID().uuidString.prefix(8))"
     defer { unlink(path) }
     let listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
@@ -290,7 +290,7 @@ func openBells() -> Int {
     #expect(await until { member.ended != nil })
   }
 
-  @Test func aThreadWithNothingToDoSleeps() async throws {
+  @Test func `an idle connection thread sleeps`() async throws {
     let bus = try PrivateBus()
     _ = try await pair(bus)
     func switches() -> [String] {
@@ -302,15 +302,15 @@ func openBells() -> Int {
         return status?.split(separator: "\n").first { $0.hasPrefix("voluntary") }.map { "\(thread) \($0)" }
       }
     }
-    // Threads of other tests may still be coming to rest.
-    var isAtRest = false
-    for _ in 0..<10 where !isAtRest {
+    // Threads of other tests may still be finishing their work.
+    var isIdle = false
+    for _ in 0..<10 where !isIdle {
       try await Task.sleep(for: .milliseconds(300))
       let before = switches()
       #expect(before.count >= 2)
       try await Task.sleep(for: .milliseconds(1500))
-      isAtRest = switches() == before
+      isIdle = switches() == before
     }
-    #expect(isAtRest)
+    #expect(isIdle)
   }
 }
