@@ -1,5 +1,5 @@
-// Who may do what, as other users have it: lists of users, and polkit on a bus of the test's own, where the test stands in
-// for polkitd. Needs root, for it runs clients as somebody else.
+// Access control for other users: lists of users, and polkit on a private bus with a mock polkitd. Needs root, because it runs
+// clients as another user.
 
 import DBus
 import Foundation
@@ -8,7 +8,7 @@ import Testing
 
 extension WholeHouse {
   @Suite("Access", .enabled(if: geteuid() == 0, "only root can run clients as other users")) struct AccessTests {
-    /// Stands in for polkitd: answers each question as the test says, and keeps the questions.
+    /// A mock polkitd that answers each query as the test sets, and records the queries.
     private final class Authority: Sendable {
       let questions = Mutex([DBusMessage]())
       let answer = Mutex((isAuthorized: true, isChallenge: false))
@@ -49,7 +49,7 @@ extension WholeHouse {
       "[control]\n\(control)\n[device.ev]\nkind = \"obd\"\nlink = \"serial:/dev/vehicled-none\"\n"
     }
 
-    @Test func usersThatAreListedHaveTheirRightsAndOthersAreToldWhatIsMissing() throws {
+    @Test func `listed users have their rights, and others get an error that names the missing right`() throws {
       let house = try House()
       chmod(house.directory, 0o755)
       try house.write(configuration("observe-users = [\"nobody\"]"))
@@ -62,7 +62,7 @@ extension WholeHouse {
       try house.write(configuration("control-users = [\"65534\"]"))
       #expect(house.vehiclectl("reload").status == 0)
       #expect(stranger(house, "disconnect", "ev").status == 0)
-      // A socket that nobody else needs is closed to others.
+      // Without listed users, only root and the group can access the socket.
       try house.write(configuration(""))
       #expect(house.vehiclectl("reload").status == 0)
       let shut = stranger(house, "status")
@@ -70,14 +70,14 @@ extension WholeHouse {
       #expect(daemon.isRunning)
     }
 
-    @Test func polkitIsAskedOncePerClientAndRight() throws {
+    @Test func `polkit is queried once per client and right`() throws {
       let house = try House()
       chmod(house.directory, 0o755)
       let (bus, environment) = try house.bus()
       let authority = try Authority(environment["DBUS_SYSTEM_BUS_ADDRESS"] ?? "")
       try house.write(configuration("authorization = \"polkit\""))
       let daemon = try house.daemon(environment: environment)
-      // Root is not asked.
+      // Root is not checked with polkit.
       #expect(house.vehiclectl("status").status == 0 && authority.actions.isEmpty)
       #expect(stranger(house, "status").status == 0)
       #expect(authority.actions == ["io.vehicled.observe"])
@@ -89,7 +89,7 @@ extension WholeHouse {
       #expect(
         subject[0].string == "unix-process" && who["uid"]?.int == 65534 && who["pid"]?.int ?? 0 > 0 && who["start-time"]?.int ?? 0 > 0)
       #expect(question.body[3].int == 1)
-      // A verb that calls twice is asked for what each call needs, and for that once.
+      // A command with two calls causes one query for each right.
       #expect(stranger(house, "disconnect", "ev").status == 0)
       #expect(authority.actions == ["io.vehicled.observe", "io.vehicled.control"])
       authority.answer.withLock { $0 = (false, false) }
@@ -101,7 +101,7 @@ extension WholeHouse {
       withExtendedLifetime((bus, daemon)) {}
     }
 
-    @Test func withoutPolkitNobodyIsLetIn() throws {
+    @Test func `without polkit only root has access`() throws {
       let house = try House()
       chmod(house.directory, 0o755)
       let (bus, environment) = try house.bus()

@@ -1,5 +1,5 @@
-// `vehiclesim car` as a client meets it: two ports, one client for each program, a restart after Disconnect, and video over
-// HTTP. What the car makes of frames is tested in virtual time; here are only sockets.
+// `vehiclesim car` over sockets: two ports, one client at a time, a restart after Disconnect, and video over HTTP. Frames are
+// tested in virtual time.
 
 import CLinux
 import Foundation
@@ -7,7 +7,7 @@ import Testing
 
 extension WholeHouse {
   @Suite("The simulated RC car") struct AutoTTSimulatorTests {
-    /// A car, and what it does so far.
+    /// A simulated car and its log.
     private struct Car {
       let house: House
       let program: Program
@@ -17,7 +17,7 @@ extension WholeHouse {
         house = try House()
         let program = try Program(
           "\(House.programs)/vehiclesim", ["car", "--on", "tcp:127.0.0.1:0", "-v"] + arguments, in: house.directory)
-        try #require(wait { program.printed.contains("\n") }, "the simulator says nothing: \(program.complaints)")
+        try #require(wait { program.printed.contains("\n") }, "the simulator prints nothing: \(program.complaints)")
         self.program = program
         let link = program.printed.split(separator: "\n").first ?? ""
         port = try #require(link.split(separator: ":").last.flatMap { UInt16($0) })
@@ -31,7 +31,7 @@ extension WholeHouse {
     /// One end of a TCP connection.
     private final class Phone {
       private let file: Int32
-      private(set) var heard = ""
+      private(set) var received = ""
 
       init?(_ port: UInt16) {
         file = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
@@ -50,87 +50,87 @@ extension WholeHouse {
 
       func say(_ text: String) { _ = text.withCString { write(file, $0, strlen($0)) } }
 
-      /// True at the end of what comes, however it ended.
+      /// True once the connection has ended in any way.
       func listen() -> Bool {
         var buffer = [UInt8](repeating: 0, count: 4096)
         while true {
           let count = read(file, &buffer, buffer.count)
           if count <= 0 { return count == 0 || errno != EAGAIN }
-          heard += String(decoding: buffer.prefix(count), as: UTF8.self)
+          received += String(decoding: buffer.prefix(count), as: UTF8.self)
         }
       }
 
-      func hears(_ text: String) -> Bool {
+      func receives(_ text: String) -> Bool {
         wait {
           _ = listen()
-          return heard.contains(text)
+          return received.contains(text)
         }
       }
     }
 
-    @Test func itServesOneClient() throws {
+    @Test func `it serves one client at a time`() throws {
       let car = try Car()
       let phone = try #require(Phone(car.port))
-      #expect(phone.hears("Gyro#$#0.0166666666667%^%\r\n"))
-      let other = try #require(Phone(car.port), "the kernel takes the second one")
+      #expect(phone.receives("Gyro#$#0.0166666666667%^%\r\n"))
+      let other = try #require(Phone(car.port), "the kernel accepts the second connection")
       phone.say("Continue#$#%^%\r\nGyro#$# 0.400000; 0.200000; 0.000000%^%\r\n")
       #expect(car.has(done: "motors 52.93 21.68"))
       phone.say("Gyro#$# 0.400000; 0.000000; 0.000000%^%\r\nStatus#$#%^%\r\n")
-      #expect(phone.hears("Free disk space"))
-      #expect(!other.listen() && other.heard.isEmpty)
+      #expect(phone.receives("Free disk space"))
+      #expect(!other.listen() && other.received.isEmpty)
       #expect(car.motors == "motors 50.96 50.96" && !car.program.complaints.contains("client 2"))
     }
 
-    @Test func anEndOfFileChangesNothing() throws {
+    @Test func `a disconnect does not stop the car`() throws {
       let car = try Car()
       do {
         let phone = try #require(Phone(car.port))
-        #expect(phone.hears("Modes#$#"))
+        #expect(phone.receives("Modes#$#"))
         phone.say("Continue#$#%^%\r\nGyro#$# 0.400000; 0.000000; 0.000000%^%\r\n")
         #expect(car.has(done: "motors 50.96 50.96"))
       }
       #expect(wait { car.program.complaints.contains("client 1: closed by the client") })
       let next = try #require(Phone(car.port))
       usleep(300_000)
-      #expect(!next.listen() && next.heard.isEmpty && car.motors == "motors 50.96 50.96")
+      #expect(!next.listen() && next.received.isEmpty && car.motors == "motors 50.96 50.96")
       #expect(car.program.end() == 0)
     }
 
-    @Test func afterDisconnectANewProgramListens() throws {
+    @Test func `a Disconnect frame restarts the program, which listens again`() throws {
       let car = try Car("--restart", "0.5")
       let phone = try #require(Phone(car.port))
-      #expect(phone.hears("Modes#$#"))
+      #expect(phone.receives("Modes#$#"))
       phone.say("Continue#$#%^%\r\nGyro#$# 0.400000; 0.000000; 0.000000%^%\r\n")
       #expect(car.has(done: "motors 50.96 50.96"))
       let other = try #require(Phone(car.port))
       phone.say("Disconnect#$#%^%\r\n")
       #expect(car.has(done: "motors 0.00 0.00"))
-      #expect(wait { phone.listen() && other.listen() }, "whoever is connected is cut off")
+      #expect(wait { phone.listen() && other.listen() }, "all clients are disconnected")
       #expect(car.has(done: "a new program listens"))
       let next = try #require(Phone(car.port))
-      #expect(next.hears("Gyro#$#"))
+      #expect(next.receives("Gyro#$#"))
     }
 
-    @Test func itsVideoIsBesideIt() throws {
+    @Test func `video is served on the next port`() throws {
       let car = try Car("--instant")
       let phone = try #require(Phone(car.port))
-      #expect(phone.hears("Modes#$#"))
+      #expect(phone.receives("Modes#$#"))
       func ask(_ path: String) throws -> Phone {
         let client = try #require(Phone(car.port + 1))
         client.say("GET \(path) HTTP/1.1\r\nHost: car\r\n\r\n")
         return client
       }
       let page = try ask("/")
-      #expect(wait { page.listen() } && page.heard.contains("<img src=\"/video_feed\">"))
+      #expect(wait { page.listen() } && page.received.contains("<img src=\"/video_feed\">"))
       let early = try ask("/video_feed")
-      #expect(wait { early.listen() } && early.heard.hasSuffix("\r\n\r\n"))
+      #expect(wait { early.listen() } && early.received.hasSuffix("\r\n\r\n"))
       phone.say("VideoStream#$#On%^%\r\n")
-      #expect(phone.hears("VideoStreamRefresh#$#%^%\r\n"))
+      #expect(phone.receives("VideoStreamRefresh#$#%^%\r\n"))
       phone.say("Stop#$#%^%\r\n")
-      #expect(car.has(done: "frame VideoStream On") && !phone.heard.contains("Started"))
+      #expect(car.has(done: "frame VideoStream On") && !phone.received.contains("Started"))
       let watcher = try ask("/video_feed")
-      #expect(watcher.hears("--frame\r\nContent-Type: image/jpeg\r\n\r\n"))
-      #expect(phone.hears("VideoStreamStarted#$#") && car.has(done: "frame Stop"))
+      #expect(watcher.receives("--frame\r\nContent-Type: image/jpeg\r\n\r\n"))
+      #expect(phone.receives("VideoStreamStarted#$#") && car.has(done: "frame Stop"))
       #expect(car.doings.firstIndex(of: "stream on") ?? 0 < car.doings.firstIndex(of: "frame Stop") ?? 0)
     }
   }

@@ -1,11 +1,11 @@
-// Links over Bluetooth Low Energy, as a user has them: a real message bus, and a stand-in for BlueZ on it.
+// Bluetooth Low Energy links end to end: a real message bus with a mock BlueZ.
 
 import Foundation
 import Testing
 
 extension WholeHouse {
   @Suite("BLE") struct BLETests {
-    /// A house with a bus, a peripheral and a daemon that is to find it.
+    /// A message bus, a peripheral, and a daemon that is configured to connect to it.
     private struct Air {
       let house: House
       let bus: Program
@@ -33,7 +33,7 @@ extension WholeHouse {
 
       var reason: String { (try? status())?.link["reason"] as? String ?? "" }
 
-      /// Asks the stand-in, as anybody on the bus could.
+      /// Calls the mock BlueZ over the bus.
       func busctl(_ arguments: String...) -> Outcome {
         house.run("/usr/bin/busctl", ["--address=\(environment["DBUS_SYSTEM_BUS_ADDRESS"] ?? "")"] + arguments)
       }
@@ -51,7 +51,7 @@ extension WholeHouse {
       static let device = "/org/bluez/hci0/dev_AA_BB_CC_00_11_22"
     }
 
-    @Test func aCarIsPolledOverTheAirAndTheStatusTellsHow() throws {
+    @Test func `a car is polled over BLE, and the status has details of the link`() throws {
       let air = try Air("--mtu", "185")
       #expect(wait { air.isPolled })
       let (state, link, details) = try air.status()
@@ -60,7 +60,7 @@ extension WholeHouse {
       #expect(details["write"] == "without response, by descriptor" && details["notify"] == "by descriptor")
       #expect(details["peer"] == "\"Veepeak\" (AA:BB:CC:00:11:22)" && details["signal"]?.hasPrefix("-60 dBm") == true)
       #expect(air.house.vehiclectl("status", "ev").output.contains("mtu 185"))
-      // Connected, and nothing is searched for any more.
+      // While connected, the scan is off.
       #expect(air.property("/org/bluez/hci0", "Adapter", "Discovering") == "b false")
       #expect(air.house.vehiclectl("do", "ev.query", "ATI").output.contains("ELM327"))
       #expect(air.daemon.end() == 0)
@@ -79,7 +79,7 @@ extension WholeHouse {
         ),
         ("ble:Veepeak?service=ABCD", ["--gatt", "ABCD/0001/0002"]), ("ble:Veepeak?write=0002&notify=0001", ["--gatt", "ABCD/0001/0002"]),
         ("ble:Veepeak", ["--gatt", "FFE0/FFE1/FFE1"]),
-      ] as [(String, [String])]) func findsItsPeer(_ link: String, _ arguments: [String]) throws
+      ] as [(String, [String])]) func `the peripheral is found by each form of the URL`(_ link: String, _ arguments: [String]) throws
     {
       let air = try Air(arguments: arguments, link: link)
       #expect(wait { air.isPolled }, "\(air.reason)")
@@ -95,7 +95,7 @@ extension WholeHouse {
       #expect(air.daemon.isRunning)
     }
 
-    @Test func whateverDiesIsWaitedForAndNothingIsLeftBehind() throws {
+    @Test func `the link recovers from the loss of BlueZ, adapter and bus without leaking descriptors`() throws {
       let air = try Air()
       #expect(wait { air.isPolled })
       let before = air.descriptors
@@ -122,7 +122,7 @@ extension WholeHouse {
       withExtendedLifetime((bus, third)) {}
     }
 
-    @Test func atWhateverMomentBlueZDiesTheDaemonGoesOn() throws {
+    @Test func `the daemon survives the loss of BlueZ at any moment`() throws {
       let air = try Air()
       #expect(wait { air.isPolled })
       let before = air.descriptors
@@ -138,7 +138,7 @@ extension WholeHouse {
       #expect(wait { air.descriptors <= before })
     }
 
-    @Test func whatItWaitsForIsSaid() throws {
+    @Test func `the status reports a missing system bus`() throws {
       let house = try House()
       try house.write("[device.ev]\nkind = \"obd\"\nlink = \"ble:Veepeak\"\n")
       let daemon = try house.daemon(environment: ["DBUS_SYSTEM_BUS_ADDRESS": "unix:path=\(house.directory)/bus"])
@@ -146,7 +146,7 @@ extension WholeHouse {
       #expect(daemon.isRunning)
     }
 
-    @Test func aSearchTellsHowLongAndWhatWasHeardAndEndsWithTheDaemon() throws {
+    @Test func `a scan reports its duration and the devices in range, and ends with the daemon`() throws {
       let air = try Air("--name", "Other\u{1b}[2Jcar")
       #expect(wait { (try? air.status())?.details["last-seen"]?.contains("AA:BB") == true })
       let (_, link, details) = try air.status()
@@ -172,7 +172,7 @@ extension WholeHouse {
       #expect(wait { air.property("/org/bluez/hci0", "Adapter", "Discovering") == "b false" })
     }
 
-    @Test func whoIsConnectedToSomebodyElseIsLeftAlone() throws {
+    @Test func `a peripheral that another client uses is not connected`() throws {
       let air = try Air("--also", "Sena Helmet,connected", "-v", link: "ble:auto")
       #expect(wait { air.isPolled }, "\(air.reason)")
       air.daemon.end()
@@ -180,7 +180,7 @@ extension WholeHouse {
       #expect(!air.peripheral.complaints.contains("dev_66_55_44_33_22_00 "))
     }
 
-    @Test func aScanWhoseAdapterGoesSaysSo() throws {
+    @Test func `a scan fails when its adapter is powered off`() throws {
       let air = try Air()
       #expect(wait { air.isPolled })
       let scan = try air.house.start("vehiclectl", ["--socket", air.house.socket, "scan", "ble", "--seconds", "20"])
@@ -203,7 +203,7 @@ extension WholeHouse {
       #expect(air.reason.contains("connecting to"))
     }
 
-    @Test func twoOfOneNameAreToldApartByAddressOnly() throws {
+    @Test func `two peripherals with the same name require an address`() throws {
       let air = try Air("--also", "Veepeak")
       #expect(wait { air.reason.contains("2 peripherals match \"Veepeak\"") && air.reason.contains("66:55:44:33:22:00") })
       try air.house.write("[device.ev]\nkind = \"obd\"\nlink = \"ble:aa:bb:cc:00:11:22\"\n")
@@ -211,13 +211,13 @@ extension WholeHouse {
       #expect(wait { air.isPolled })
     }
 
-    /// Whoever is connected to somebody already is no better than the other.
-    @Test func aNamesakeThatIsConnectedIsNotTakenSilently() throws {
+    /// A peripheral that is already connected is not preferred.
+    @Test func `a connected peripheral with the same name is also ambiguous`() throws {
       let air = try Air("--also", "Veepeak,connected")
       #expect(wait { air.reason.contains("2 peripherals match \"Veepeak\"") }, "\(air.reason)")
     }
 
-    @Test func onePeerIsOneLinksWhateverTheOthersAreCalled() throws {
+    @Test func `a peripheral is used by one link only`() throws {
       let air = try Air(link: "ble:AA:BB:CC:00:11:22")
       #expect(wait { air.isPolled })
       try air.house.write(
@@ -230,7 +230,7 @@ extension WholeHouse {
       #expect(try air.status().link["since"] as? Int == since)
     }
 
-    @Test func aRecordingThatBeginsInTheMiddlePlaysOn() throws {
+    @Test func `a recording that starts during a session can be replayed`() throws {
       let air = try Air()
       #expect(wait { Int(air.house.get("ev.polls") ?? "") ?? 0 > 60 })
       let file = "\(air.house.directory)/ride.ndjson"
@@ -248,13 +248,13 @@ extension WholeHouse {
       ("ble:Veepeak?write=FFF2&notify=FFF2", "characteristic FFF2 does not support notify"),
       ("ble:Veepeak?response=yes", "characteristic FFF2 has only write-without-response"),
       ("ble:Veepeak?adapter=hci7", "no Bluetooth adapter hci7: found hci0"),
-    ]) func whatDoesNotFitIsNamed(_ link: String, _ words: String) throws {
+    ]) func `a URL that does not fit the peripheral is reported`(_ link: String, _ words: String) throws {
       let air = try Air(link: link)
       #expect(wait { air.reason.contains(words) }, "\(air.reason)")
       #expect(air.daemon.isRunning)
     }
 
-    @Test func aScanTellsWhoIsHeardWhileTheLinkGoesOn() throws {
+    @Test func `a scan lists the devices in range while the link stays up`() throws {
       let air = try Air("--also", "HMSoft", "--also", "OBDII", "--also", "Mirror\u{1b}[31m", "--also", "VESC BLE UART")
       #expect(wait { air.isPolled })
       let scan = air.house.vehiclectl("scan", "ble", "--seconds", "2")
@@ -262,7 +262,7 @@ extension WholeHouse {
       #expect(scan.lines.count == 5 && scan.lines.contains { $0.hasSuffix("VESC BLE UART  longboard") })
       #expect(scan.lines.contains { $0.contains("66:55:44:33:22:00  -80 dBm   HMSoft  longboard") })
       #expect(scan.lines.contains { $0.hasPrefix("ble     66:55:44:33:22:01") && $0.hasSuffix("OBDII  obd") })
-      // The connected one does not advertise, and is known all the same.
+      // The connected peripheral does not advertise, but is listed.
       #expect(scan.lines.contains { $0.hasSuffix("Veepeak  obd") })
       let json = air.house.vehiclectl("scan", "ble", "--seconds", "1", "--json")
       let first = try #require(json.lines.first)
@@ -275,7 +275,7 @@ extension WholeHouse {
       #expect(off.status == 1 && off.errors.contains("powered off: bluetoothctl power on"))
     }
 
-    @Test func theDoctorNamesTheMend() throws {
+    @Test func `the doctor names the fix`() throws {
       let air = try Air()
       #expect(wait { air.isPolled })
       let well = air.house.vehiclectl("doctor")
@@ -297,7 +297,7 @@ extension WholeHouse {
       #expect(wait { air.reason.contains("connecting to") })
       #expect(air.house.vehiclectl("disconnect", "ev").status == 0)
       #expect(try air.status().link["state"] as? String == "down")
-      // BlueZ was told: the connect that was under way is no more.
+      // BlueZ has cancelled its connection attempt.
       #expect(wait { air.busctl("call", "org.bluez", Air.device, "org.bluez.Device1", "Disconnect").status == 0 })
       #expect(air.house.vehiclectl("connect", "ev").status == 0)
       #expect(wait { air.reason.contains("connecting to") })

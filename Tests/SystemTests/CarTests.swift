@@ -1,11 +1,11 @@
-// The whole way: a simulated car, the real daemon, the real client.
+// End to end: a simulated car, the real daemon and the real client.
 
 import Foundation
 import Testing
 
 extension WholeHouse {
   @Suite("A simulated car") struct CarTests {
-    @Test func isPolledOverTCPAndItsValuesAreRight() throws {
+    @Test func `is polled over TCP and has correct values`() throws {
       let house = try House()
       let (daemon, _) = try house.ev()
       #expect(wait { house.get("rpm") != nil })
@@ -21,7 +21,7 @@ extension WholeHouse {
       #expect(daemon.isRunning)
     }
 
-    @Test func isPolledOverASerialPort() throws {
+    @Test func `is polled over a serial port`() throws {
       let house = try House()
       let simulator = try house.simulator(on: "pty")
       try house.write("[device.ev]\nkind = \"obd\"\nlink = \"\(simulator.link)\"\n")
@@ -30,7 +30,7 @@ extension WholeHouse {
       #expect(daemon.isRunning)
     }
 
-    @Test func anOlderCarAnswersTheOtherRequestAndThatIsRemembered() throws {
+    @Test func `of an older model answers another request, which is stored`() throws {
       let house = try House()
       let (daemon, _) = try house.ev("--car", "ioniq-28")
       #expect(wait { house.get("request") == "2101" })
@@ -40,7 +40,7 @@ extension WholeHouse {
       #expect(stored == "2101")
     }
 
-    @Test func isWatchedAsLinesOfJSON() throws {
+    @Test func `is watched as JSON lines`() throws {
       let house = try House()
       let (_, _) = try house.ev()
       #expect(wait { house.get("rpm") != nil })
@@ -52,7 +52,7 @@ extension WholeHouse {
       }
     }
 
-    @Test func answersARawQueryBetweenPolls() throws {
+    @Test func `answers a raw query between polls`() throws {
       let house = try House()
       let (_, _) = try house.ev()
       #expect(wait { house.get("rpm") != nil })
@@ -66,7 +66,7 @@ extension WholeHouse {
       #expect(wait { house.get("rpm") != nil })
     }
 
-    @Test func comesBackAfterTheAdapterDied() throws {
+    @Test func `is polled again after the adapter restarts`() throws {
       let house = try House()
       let (daemon, simulator) = try house.ev()
       #expect(wait { house.get("rpm") != nil })
@@ -78,7 +78,7 @@ extension WholeHouse {
       #expect(again.program.isRunning && daemon.isRunning)
     }
 
-    @Test func isLostOnceAtAMomentOfTheSimulatorsRun() throws {
+    @Test func `is disconnected once by a fault with a start time`() throws {
       let house = try House()
       let (daemon, simulator) = try house.ev("-v", "--fault", "disconnect:@2")
       #expect(wait { house.get("rpm") != nil })
@@ -92,7 +92,7 @@ extension WholeHouse {
       #expect(daemon.isRunning)
     }
 
-    @Test func aRecordingPlaysBackToTheSameValues() throws {
+    @Test func `can be replayed from a recording`() throws {
       let house = try House()
       let (daemon, _) = try house.ev("--seed", "7")
       #expect(wait { house.get("rpm") != nil })
@@ -114,11 +114,11 @@ extension WholeHouse {
       #expect(player.isRunning)
     }
 
-    @Test func recordsByItselfWhenToldTo() throws {
+    @Test func `is recorded automatically if configured`() throws {
       let house = try House()
       let (daemon, _) = try house.ev(options: "record = true")
       #expect(wait { house.get("rpm") != nil })
-      // While it runs, and not only at its end.
+      // The file is written while the daemon runs, not only at its end.
       let folder = "\(house.directory)/state/recordings/ev"
       #expect(wait { !((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).isEmpty })
       #expect(daemon.end() == 0)

@@ -1,11 +1,11 @@
-// vehiclectl as a shell, a script and a terminal meet it: exit codes, limits, signals.
+// vehiclectl in shells, scripts and terminals: exit status, limits and signals.
 
 import Foundation
 import Testing
 
 extension WholeHouse {
   @Suite("The client") struct ClientTests {
-    @Test(arguments: ["2>&-", "2>/dev/full"]) func keepsItsExitCodeWhenNobodyHearsItsComplaint(_ lost: String) throws {
+    @Test(arguments: ["2>&-", "2>/dev/full"]) func `the exit status is kept when standard error cannot be written`(_ lost: String) throws {
       let house = try House()
       func vehiclectl(_ arguments: String) -> Outcome {
         house.run("/bin/sh", ["-c", "\(House.programs)/vehiclectl --socket \(house.socket) \(arguments) \(lost)"])
@@ -26,7 +26,7 @@ extension WholeHouse {
       #expect(daemon.isRunning && !daemon.complaints.contains("closing a client: protocol error"))
     }
 
-    @Test func failsWhenItsAnswerIsLost() throws {
+    @Test func `a command fails when standard output cannot be written`() throws {
       let house = try House()
       try house.write("")
       let daemon = try house.daemon()
@@ -38,7 +38,7 @@ extension WholeHouse {
       #expect(daemon.isRunning && !daemon.complaints.contains("closing a client: protocol error"))
     }
 
-    @Test func waitsForADaemonThatSleepsOnlyAsLongAsItIsTold() throws {
+    @Test func `a command waits for a stopped daemon no longer than its timeout`() throws {
       let house = try House()
       try house.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\n")
       let daemon = try house.daemon()
@@ -55,13 +55,13 @@ extension WholeHouse {
       #expect(FileManager.default.fileExists(atPath: file))
     }
 
-    @Test func isToldThatADaemonIsFull() throws {
+    @Test func `the client limit of the daemon is reported`() throws {
       let house = try House()
       try house.write("")
       let daemon = try house.daemon()
       var clients: [RawClient] = []
       #expect(
-        wait {  // one more each time, for a call that has just ended may still have taken a place
+        wait {  // one more each time, because a call that has just ended may still count
           repeat { (try? RawClient(house.socket)).map { clients.append($0) } } while clients.count < 256
           return house.vehiclectl("status").status != 0
         })
@@ -74,8 +74,8 @@ extension WholeHouse {
       #expect(daemon.isRunning)
     }
 
-    @Test func givesTheTerminalBackBeforeItStopsAndTakesItAgain() throws {
-      // A shell ignores it for what it starts in the background, and a program inherits that.
+    @Test func `watch restores the terminal before it stops and redraws when it continues`() throws {
+      // A shell ignores SIGQUIT for background jobs, and programs inherit that.
       signal(SIGQUIT, SIG_DFL)
       let house = try House()
       try house.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\n")
@@ -91,7 +91,7 @@ extension WholeHouse {
         client.signal(SIGCONT)
         #expect(terminal.shows("\(hidden)\(cleared)\u{1b}[Hev (obd)"))
       }
-      // Whoever stops it with SIGSTOP writes on the screen as well.
+      // While it is stopped by SIGSTOP, other programs may write to the screen.
       client.signal(SIGSTOP)
       #expect(wait { client.isStopped })
       client.signal(SIGCONT)
@@ -102,7 +102,7 @@ extension WholeHouse {
       #expect(daemon.isRunning)
     }
 
-    @Test func leavesSignalsIgnoredThatItWasStartedWithout() throws {
+    @Test func `signals that are ignored at the start stay ignored`() throws {
       let house = try House()
       try house.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\n")
       let daemon = try house.daemon()

@@ -1,4 +1,4 @@
-// The daemon as a citizen: one of it, signals, sockets, hostile clients, hostile adapters.
+// The daemon as a process: a single instance, signals, sockets, malicious clients and faulty adapters.
 
 import CLinux
 import Foundation
@@ -6,7 +6,7 @@ import Testing
 
 extension WholeHouse {
   @Suite("The daemon") struct DaemonTests {
-    @Test func aSecondOneRefusesAndNamesTheFirst() throws {
+    @Test func `a second daemon fails and names the first`() throws {
       let house = try House()
       let (daemon, _) = try house.ev()
       let second = try Program(
@@ -17,7 +17,7 @@ extension WholeHouse {
       #expect(house.vehiclectl("version").status == 0)
     }
 
-    @Test func reclaimsItsSocketAfterSIGKILL() throws {
+    @Test func `the socket is reclaimed after SIGKILL`() throws {
       let house = try House()
       let (daemon, _) = try house.ev()
       #expect(daemon.end(SIGKILL) == -SIGKILL)
@@ -27,7 +27,7 @@ extension WholeHouse {
       #expect(next.isRunning)
     }
 
-    @Test func stopsWithinTwoSecondsAndLeavesNothing() throws {
+    @Test func `the daemon stops within two seconds and removes its socket`() throws {
       let house = try House()
       let (daemon, _) = try house.ev()
       #expect(wait { house.get("rpm") != nil })
@@ -37,7 +37,7 @@ extension WholeHouse {
       #expect(house.vehiclectl("status").status == 3)
     }
 
-    @Test func aWrongConfigurationStartsNothing() throws {
+    @Test func `the daemon does not start with an invalid configuration`() throws {
       let house = try House()
       try house.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\nrat = 20\n")
       let daemon = try Program(
@@ -50,7 +50,7 @@ extension WholeHouse {
       #expect(check.status(within: 5) == 2)
     }
 
-    @Test func reloadTouchesOnlyWhatChanged() throws {
+    @Test func `a reload affects only changed devices`() throws {
       let house = try House()
       let (daemon, simulator) = try house.ev()
       #expect(wait { house.get("rpm") != nil })
@@ -74,7 +74,7 @@ extension WholeHouse {
       #expect(wait { polls() > before })
     }
 
-    @Test func aDeviceThatIsConfiguredAnewFindsItsPortFree() throws {
+    @Test func `a reconfigured device can reopen its port`() throws {
       let house = try House()
       let simulator = try house.simulator(on: "pty")
       let device = "[device.ev]\nkind = \"obd\"\nlink = \"\(simulator.link)\"\n"
@@ -90,7 +90,7 @@ extension WholeHouse {
       #expect(!daemon.complaints.contains("another program"))
     }
 
-    @Test func tellsSystemdWhatItDoes() throws {
+    @Test func `systemd is notified of each state`() throws {
       let house = try House()
       let path = "\(house.directory)/notify"
       let descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
@@ -103,15 +103,15 @@ extension WholeHouse {
       }
       try #require(bound == 0)
       try house.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\n")
-      // Without WATCHDOG_PID the watchdog is meant for whoever reads it.
+      // Without WATCHDOG_PID the watchdog applies to every process that reads it.
       let daemon = try house.daemon(environment: ["NOTIFY_SOCKET": path, "WATCHDOG_USEC": "300000"])
       daemon.signal(SIGHUP)
       // The socket holds ten messages; like systemd, read them as they come.
-      var said = ""
+      var messages = ""
       var buffer = [UInt8](repeating: 0, count: 4096)
       let listen = {
         while case let count = recv(descriptor, &buffer, buffer.count, Int32(MSG_DONTWAIT)), count > 0 {
-          said += String(decoding: buffer[..<count], as: UTF8.self) + "\n"
+          messages += String(decoding: buffer[..<count], as: UTF8.self) + "\n"
         }
       }
       let isWatched = wait {
@@ -120,15 +120,15 @@ extension WholeHouse {
       }
       #expect(isWatched && daemon.end() == 0)
       listen()
-      let first = try #require(said.range(of: "READY=1"))
-      let reloading = try #require(said.range(of: "RELOADING=1\nMONOTONIC_USEC="))
-      let stopping = try #require(said.range(of: "STOPPING=1"))
+      let first = try #require(messages.range(of: "READY=1"))
+      let reloading = try #require(messages.range(of: "RELOADING=1\nMONOTONIC_USEC="))
+      let stopping = try #require(messages.range(of: "STOPPING=1"))
       #expect(first.lowerBound < reloading.lowerBound && reloading.lowerBound < stopping.lowerBound)
       #expect(said.components(separatedBy: "READY=1").count == 3)
       #expect(said.contains("STATUS="))
     }
 
-    @Test func saysOnceWhyALinkIsDownHoweverOftenItTries() throws {
+    @Test func `the reason for a closed link is logged once, not on every attempt`() throws {
       let house = try House()
       try house.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\n")
       let daemon = try house.daemon()
@@ -144,7 +144,7 @@ extension WholeHouse {
       #expect(daemon.complaints.components(separatedBy: "connection refused").count == 2)
     }
 
-    @Test func neverReplacesAFileThatIsNoSocket() throws {
+    @Test func `a file that is not a socket is not replaced`() throws {
       let house = try House()
       try house.write("")
       try house.write("precious", to: house.socket)
@@ -155,7 +155,7 @@ extension WholeHouse {
       #expect(try String(contentsOfFile: house.socket, encoding: .utf8) == "precious")
     }
 
-    @Test func aRecordingWithImpossibleTimesEndsNobody() throws {
+    @Test func `a recording with impossible times does not crash the daemon`() throws {
       let house = try House()
       let header = #"{"format":1,"kind":"obd","device":"ev","date":"2026-11-21T00:00:00Z"}"#
       let lines = [Int64.max, -1, Int64.min].map { #"{"t":\#($0),"link":"main","dir":"rx","hex":"41"}"# }
@@ -166,7 +166,7 @@ extension WholeHouse {
       #expect(daemon.isRunning && house.vehiclectl("status").status == 0)
     }
 
-    @Test func aRecordingEndsWithItsDevice() throws {
+    @Test func `a recording ends when its device is removed`() throws {
       let house = try House()
       try house.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\n")
       let daemon = try house.daemon()
@@ -182,11 +182,11 @@ extension WholeHouse {
     }
 
     @Test(.disabled(if: dlsym(nil, "__tsan_init") != nil, "ThreadSanitizer wakes its programs up"))
-    func sleepsWhenNothingIsDue() throws {
+    func `the daemon sleeps when nothing is due`() throws {
       let house = try House()
       try house.write("")
       let daemon = try house.daemon()
-      // What starting leaves to be done may take a while on a busy machine; then there is nothing.
+      // Work that is left from the start may take a while on a busy machine.
       var before = try daemon.switches()
       let sleeps = try (0..<4).contains { _ in
         usleep(2_500_000)
@@ -196,7 +196,7 @@ extension WholeHouse {
       #expect(sleeps)
     }
 
-    @Test func takesASocketFromSystemdAndLeavesItBehind() throws {
+    @Test func `a socket from systemd is used and not removed`() throws {
       let house = try House()
       try house.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\n")
       let script = """
@@ -219,7 +219,7 @@ extension WholeHouse {
       #expect(FileManager.default.fileExists(atPath: house.socket))
     }
 
-    @Test func letsGoOfClientsThatDoNotSpeakVarlinkAndNobodyElseNotices() throws {
+    @Test func `clients that do not speak Varlink are disconnected without affecting others`() throws {
       let house = try House()
       let (daemon, _) = try house.ev()
       #expect(wait { house.get("rpm") != nil })
@@ -242,13 +242,13 @@ extension WholeHouse {
       #expect(daemon.complaints.components(separatedBy: "closing a client: protocol error").count == 8)
     }
 
-    @Test func `all calls of a client that says no more are answered`() throws {
+    @Test func `all calls of a client that half-closes its connection are answered`() throws {
       let house = try House()
       _ = try house.ev()
       for count in [3, 1000, 4000] {
         let client = try RawClient(house.socket)
         let call = Array(#"{"method":"org.varlink.service.GetInfo"}"#.utf8) + [0]
-        // Those that do not fit into the socket wait for answers that nobody reads yet.
+        // Calls that do not fit into the socket are sent once replies are read.
         let descriptor = client.descriptor
         Thread {
           var rest = [[UInt8]](repeating: call, count: count).flatMap { $0 }[...]
@@ -265,7 +265,7 @@ extension WholeHouse {
       }
     }
 
-    @Test func aClientThatHasSaidAllIsAnsweredBeforeItIsLetGo() throws {
+    @Test func `a client that half-closes its connection is answered before it is disconnected`() throws {
       let house = try House()
       let (daemon, _) = try house.ev()
       #expect(wait { house.get("rpm") != nil })
@@ -277,7 +277,7 @@ extension WholeHouse {
       #expect((client.next()?["parameters"] as? [String: Any])?["rows"] != nil)
       for _ in 0..<2 { #expect((client.next()?["parameters"] as? [String: Any])?["readings"] != nil) }
       #expect(client.next() == nil)
-      // Whoever goes for good leaves no descriptor behind, watching or not.
+      // A client that disconnects while watching or recording leaves no descriptor open.
       let descriptors = { (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(daemon.pid)/fd").count) ?? -1 }
       let before = descriptors()
       for method in ["Watch", "Record"] {
@@ -289,7 +289,7 @@ extension WholeHouse {
       #expect(wait { descriptors() <= before })
     }
 
-    @Test func anErrorOutputThatNobodyReadsHoldsNothingUp() throws {
+    @Test func `a full standard error does not block the daemon`() throws {
       let house = try House()
       try house.write("")
       let script = #"exec "$@" 2>"$FIFO""#
@@ -301,7 +301,7 @@ extension WholeHouse {
         "/bin/sh", ["-c", script, "sh", "\(House.programs)/vehicled", "--config", house.configuration, "--socket", house.socket],
         environment: ["FIFO": fifo], in: house.directory)
       #expect(wait { house.vehiclectl("version").status == 0 })
-      // Nobody reads, and there is no room for one line more.
+      // The pipe is full and is not read.
       let filler = [UInt8](repeating: 10, count: 4096)
       while write(reader, filler, filler.count) > 0 {}
       for _ in 0..<30 {
@@ -314,12 +314,12 @@ extension WholeHouse {
       #expect(daemon.end() == 0)
     }
 
-    @Test func aClientThatStopsReadingDelaysNobody() throws {
+    @Test func `a client that stops reading does not delay others`() throws {
       let house = try House()
       let (daemon, _) = try house.ev()
       #expect(wait { house.get("rpm") != nil })
-      let sleepy = (0..<10).map { _ in try? RawClient(house.socket) }
-      for client in sleepy { client?.send(#"{"method":"io.vehicled.Watch","more":true}"#) }
+      let idle = (0..<10).map { _ in try? RawClient(house.socket) }
+      for client in idle { client?.send(#"{"method":"io.vehicled.Watch","more":true}"#) }
       let good = try RawClient(house.socket)
       good.send(#"{"method":"io.vehicled.Watch","more":true}"#)
       var last = -1
@@ -332,7 +332,7 @@ extension WholeHouse {
       #expect(daemon.isRunning)
     }
 
-    @Test func answersPipelinedCallsInOrderAndOnewayNotAtAll() throws {
+    @Test func `pipelined calls are answered in order, and oneway calls are not answered`() throws {
       let house = try House()
       try house.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\n")
       let daemon = try house.daemon()
@@ -357,7 +357,7 @@ extension WholeHouse {
     @Test(arguments: [
       "babble", "garbage:1", "split:3", "lost-prompt:5", "hang:20:300", "disconnect:30", "no-count", "clone", "echo", "lv-reset:40",
     ])
-    func survivesAnAdapterThat(_ fault: String) throws {
+    func `another car is polled despite an adapter with the fault`(_ fault: String) throws {
       let house = try House()
       let good = try house.simulator()
       let bad = try house.simulator("--fault", fault)
@@ -376,7 +376,7 @@ extension WholeHouse {
       #expect(try #require(Int(resident)) < 150_000)
     }
 
-    @Test func clientsAreTalkedToByTheirExitCodes() throws {
+    @Test func `each kind of error has its exit status`() throws {
       let house = try House()
       #expect(house.vehiclectl("status").status == 3)
       let (_, _) = try house.ev()

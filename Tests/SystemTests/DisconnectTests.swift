@@ -1,18 +1,18 @@
-// What a person disconnects stays disconnected, whatever becomes of the daemon.
+// A device that was disconnected on request stays disconnected over restarts of the daemon.
 
 import Foundation
 import Testing
 
 extension WholeHouse {
   @Suite("Disconnect") struct DisconnectTests {
-    /// A device of each kind that has a link; nothing is at the other ends.
+    /// A device of each kind that has a link; the other ends do not exist.
     private static let kinds = [
       ("ev", "obd", "tcp:127.0.0.1:1", ""), ("torq", "longboard", "tcp:127.0.0.1:1", ""), ("rover", "car", "tcp:127.0.0.1:1", ""),
       ("mirror", "mirror", "ble:ESP32-BLE-Server", "profile = \"plain\""), ("strap", "heart-rate", "ble:Strap", ""),
       ("pod", "running", "ble:Pod", ""),
     ]
 
-    @Test(arguments: [SIGKILL, SIGTERM]) func everyKindStaysDisconnectedOverARestart(_ signal: Int32) throws {
+    @Test(arguments: [SIGKILL, SIGTERM]) func `every kind stays disconnected over restarts`(_ signal: Int32) throws {
       let house = try House()
       let sections = Self.kinds.map { "[device.\($0)]\nkind = \"\($1)\"\nlink = \"\($2)\"\n\($3)\n" }
       try house.write(sections.joined())
@@ -27,11 +27,11 @@ extension WholeHouse {
       first.end(signal)
       let second = try house.daemon()
       for (name, _, _, _) in Self.kinds { #expect(isDown(name), "\(house.vehiclectl("status", name))") }
-      // A link that is down on purpose is no failed check; that the mirror has no name still is one.
+      // A link that was closed on request passes the check; the mirror's missing user name still fails it.
       let findings = try house.vehiclectl("--json", "doctor").json()["findings"] as? [[String: Any]] ?? []
       let links = findings.filter { ($0["text"] as? String)?.contains("disconnected on request") == true }
       #expect(links.count == Self.kinds.count && links.count { $0["state"] as? String == "ok" } == Self.kinds.count - 1, "\(findings)")
-      // Neither a changed section nor another restart takes it back.
+      // Neither a changed section nor another restart reconnects it.
       try house.write(sections.joined().replacing("ble:Pod", with: "ble:Pod 2"))
       #expect(house.vehiclectl("reload").status == 0)
       #expect(wait { isDown("pod") })

@@ -1,4 +1,4 @@
-// Health as a person has it: values that a script sets, an export of Gadgetbridge in the state directory, and a strap on the air.
+// Health data end to end: values that a script sets, a Gadgetbridge export in the state directory, and sensors over BLE.
 
 import Foundation
 import Testing
@@ -10,13 +10,13 @@ extension WholeHouse {
       return try #require(devices.first)
     }
 
-    /// Where it is between 12 and 13 o'clock: no test runs over midnight.
+    /// A time zone in which it is between 12:00 and 13:00, so that no test runs past midnight.
     private static var noon: [String: String] {
       let hour = Int(Date().timeIntervalSince1970) / 3600 % 24
       return ["TZ": "NOON\(hour - 12 < 0 ? "" : "+")\(hour - 12)"]
     }
 
-    @Test func whatAScriptSetsIsShownAndOutlivesTheDaemon() throws {
+    @Test func `values that a script sets are published and survive a restart`() throws {
       let house = try House()
       try house.write("[device.phone]\nkind = \"health\"\nheart-rate-max-age = 5\n")
       let first = try house.daemon(environment: Self.noon)
@@ -35,21 +35,21 @@ extension WholeHouse {
         let outcome = house.vehiclectl(verb, "phone")
         #expect(outcome.status == 1 && outcome.errors.contains("the device has no link"))
       }
-      // Nothing that was acknowledged is lost.
+      // Acknowledged values are not lost.
       first.end(SIGKILL)
       let second = try house.daemon(environment: Self.noon)
       #expect(wait { house.get("steps") == "4321" && house.get("active-energy") == "250.5" })
       #expect(second.end() == 0)
     }
 
-    @Test func anExportOfGadgetbridgeIsReadWhereItLies() throws {
+    @Test func `a Gadgetbridge export is read in place`() throws {
       let house = try House()
       let folder = "\(house.directory)/state/import"
       try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
       try house.write(
         "[device.phone]\nkind = \"health\"\ngadgetbridge = \"Gadgetbridge\"\n[device.other]\nkind = \"health\"\ngadgetbridge = \"missing\"\n"
       )
-      // A band that was worn a minute ago, and yesterday.
+      // A band with samples of a few seconds ago and of yesterday.
       let script = """
         import sqlite3, sys, time
         now = int(time.time())
@@ -72,17 +72,17 @@ extension WholeHouse {
       #expect(house.vehiclectl("get", "phone.distance").errors.contains("Mi Band 4 does not record distance"))
       #expect(try Self.properties(house)["fault"] == nil)
       #expect(house.vehiclectl("status", "other").output.contains("no file missing in import/"))
-      // The newer wins; nothing is left of the copy.
+      // The newer value wins, and the copy is removed.
       #expect(house.vehiclectl("set", "phone.steps", "50").status == 0 && house.get("phone.steps") == "50")
       #expect(!FileManager.default.fileExists(atPath: "\(house.directory)/state/.import"))
       #expect(daemon.end() == 0)
     }
 
-    /// A house with a bus, and a sensor on it.
+    /// Starts a message bus and a simulated sensor on it.
     private static func air(_ house: House, _ arguments: [String]) throws -> [String: String] {
       let (_, environment) = try house.bus()
       let sensor = try house.start("vehiclesim", arguments + ["--on", "ble:unix:path=\(house.directory)/bus"])
-      try #require(wait { sensor.printed.contains("\n") }, "the simulator says nothing: \(sensor.complaints)")
+      try #require(wait { sensor.printed.contains("\n") }, "the simulator prints nothing: \(sensor.complaints)")
       return environment
     }
 
@@ -108,7 +108,7 @@ extension WholeHouse {
       #expect(daemon.end() == 0)
     }
 
-    @Test func aScanKnowsSensorsByTheirServices() throws {
+    @Test func `a scan identifies sensors by their services`() throws {
       let house = try House()
       let environment = try Self.air(house, ["running", "--name", "Nameless", "--also", "Polar H9 77"])
       try house.write("[device.foot]\nkind = \"running\"\nlink = \"ble:Nameless\"\n")

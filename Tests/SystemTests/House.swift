@@ -1,11 +1,11 @@
-// A house for one test: a directory of its own, the real programs as they were built, and their ends. What a test starts
-// is ended with it, by pid.
+// The environment of one test: its own directory, and the real programs as they were built. Programs that a test starts end
+// with it, by PID.
 
 import CLinux
 import Foundation
 import Testing
 
-/// A program that runs until it is told to end.
+/// A program that runs until it is stopped.
 final class Program: @unchecked Sendable {
   let process = Process()
   private let output = Pipe()
@@ -47,17 +47,17 @@ final class Program: @unchecked Sendable {
     lock.withLock { if let data { collected.append(data) } else { hasAllOutput = true } }
   }
 
-  /// A Process outlives its last user, and what it was given with it; and it cannot start another one for sure where more than
-  /// 1300 descriptors are open, for it reads past the end of /proc/self/fd.
+  /// Foundation's Process and its pipes outlive their last reference. With more than 1300 open descriptors it may fail to start
+  /// another process, because it reads past the end of /proc/self/fd.
   deinit {
     end(SIGKILL)
     try? output.fileHandleForWriting.close()
     closeBoth(stdin)
   }
 
-  /// Says something on its standard input, which was opened with `input`.
+  /// Writes to its standard input, which was opened with `input`.
   func say(_ text: String) { try? stdin.fileHandleForWriting.write(contentsOf: Data(text.utf8)) }
-  /// Says a line every 50 ms for as long as something is not so, fifteen seconds at most.
+  /// Writes a line every 50 ms until a condition holds, for at most 15 s.
   func feed(_ line: String, until condition: () -> Bool) -> Bool {
     var holds = false
     _ = wait(seconds: 15) {
@@ -70,25 +70,25 @@ final class Program: @unchecked Sendable {
     return holds || condition()
   }
 
-  /// Has nothing more to say.
-  func fallSilent() { try? stdin.fileHandleForWriting.close() }
+  /// Closes its standard input.
+  func closeInput() { try? stdin.fileHandleForWriting.close() }
 
   var pid: Int32 { process.processIdentifier }
   var isRunning: Bool { pid > 0 && exitStatus == nil }
   /// What it printed so far.
   var printed: String { lock.withLock { String(decoding: collected, as: UTF8.self) } }
-  /// What it complained about so far.
+  /// Its standard error so far.
   var complaints: String { (try? String(contentsOfFile: errorFile, encoding: .utf8)) ?? "" }
 
   func signal(_ number: Int32) { kill(pid, number) }
 
-  /// It was stopped by a signal and may be continued.
+  /// Whether it is stopped by a signal.
   var isStopped: Bool {
     let state = (try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8))?.split(separator: ")").last
     return state?.hasPrefix(" T") == true
   }
 
-  /// How often each of its threads went to sleep by itself: what woke it since is the difference.
+  /// The voluntary context switches of each thread. The difference of two readings is the number of wake-ups.
   func switches() throws -> [String: Substring] {
     var counts: [String: Substring] = [:]
     for thread in try FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/task") {
@@ -98,7 +98,7 @@ final class Program: @unchecked Sendable {
     return counts
   }
 
-  /// Ends it and gives its exit status (negative: the signal that ended it), or nil when it does not within five seconds.
+  /// Ends it and returns its exit status (negative: the signal that ended it), or nil if it does not end within 5 s.
   @discardableResult func end(_ number: Int32 = SIGTERM) -> Int32? {
     if isRunning { kill(pid, number) }
     return status(within: 5)
@@ -132,7 +132,7 @@ final class Program: @unchecked Sendable {
   }
 }
 
-/// Closes what is still open of a pipe.
+/// Closes both ends of a pipe.
 private func closeBoth(_ pipe: Pipe) {
   try? pipe.fileHandleForReading.close()
   try? pipe.fileHandleForWriting.close()
@@ -155,7 +155,7 @@ final class Terminal {
 
   deinit { close(descriptor) }
 
-  /// What was drawn since the last look.
+  /// The output since the last call.
   func look() -> String {
     var buffer = [UInt8](repeating: 0, count: 4096)
     while case let count = read(descriptor, &buffer, buffer.count), count > 0 { drawn += buffer[..<count] }
@@ -163,7 +163,7 @@ final class Terminal {
     return String(decoding: drawn, as: UTF8.self)
   }
 
-  /// What is drawn until this is so; nil where it is not in time. Looking makes room: what nobody reads a program cannot draw.
+  /// The output until a condition holds, or nil after a timeout. Reading the output makes room for more.
   func drawn(until isDone: () -> Bool) -> String? {
     var all = ""
     let inTime = wait {
@@ -173,7 +173,7 @@ final class Terminal {
     return inTime ? all + look() : nil
   }
 
-  /// Waits until this was drawn.
+  /// Waits until this text is in the output.
   func shows(_ text: String) -> Bool {
     var all = ""
     return wait {
@@ -183,7 +183,7 @@ final class Terminal {
   }
 }
 
-/// What a program that ran to its end left.
+/// The result of a program that has ended.
 struct Outcome {
   var status: Int32
   var output: String
@@ -197,7 +197,7 @@ struct Outcome {
   }
 }
 
-/// The tests that start the real programs, one after the other: they would only wait for each other's processors.
+/// The tests that start the real programs, one after the other, because they would compete for the CPUs.
 @Suite("The whole house", .serialized) enum WholeHouse {}
 
 final class House {
@@ -216,7 +216,7 @@ final class House {
     try? FileManager.default.removeItem(atPath: directory)
   }
 
-  /// What runs in this house; it ends with it.
+  /// The programs that end with this house.
   private var programs: [Program] = []
 
   func start(_ name: String, _ arguments: [String], environment: [String: String] = [:]) throws -> Program {
@@ -236,7 +236,7 @@ final class House {
     return folder.path
   }()
 
-  /// A Python with the packages that the tests talk to; `make test` makes it.
+  /// A Python with the packages that the tests use; `make test` creates it.
   static let python: String =
     ProcessInfo.processInfo.environment["VEHICLED_PYTHON"]
     ?? URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().path
@@ -249,8 +249,8 @@ final class House {
   /// A simulator and the URL of its link.
   func simulator(_ arguments: String..., on place: String = "tcp:127.0.0.1:0") throws -> (program: Program, link: String) {
     let program = try start("vehiclesim", ["obd", "--on", place] + arguments)
-    let said = wait { program.printed.contains("\n") }
-    try #require(said, "the simulator says nothing: \(program.complaints)")
+    let isReady = wait { program.printed.contains("\n") }
+    try #require(isReady, "the simulator prints nothing: \(program.complaints)")
     return (program, program.printed.split(separator: "\n").first.map(String.init) ?? "")
   }
 
@@ -263,7 +263,7 @@ final class House {
     return program
   }
 
-  /// A message bus of this house, and the environment in which it is the system's.
+  /// A private message bus, and the environment that makes it the system bus.
   func bus() throws -> (program: Program, environment: [String: String]) {
     let address = "unix:path=\(directory)/bus"
     let program = try Program(
@@ -276,7 +276,7 @@ final class House {
   /// A simulated adapter on the bus of this house.
   func peripheral(_ arguments: [String] = []) throws -> Program {
     let program = try start("vehiclesim", ["obd", "--on", "ble:unix:path=\(directory)/bus"] + arguments)
-    try #require(wait { program.printed.contains("\n") }, "the simulator says nothing: \(program.complaints)")
+    try #require(wait { program.printed.contains("\n") }, "the simulator prints nothing: \(program.complaints)")
     return program
   }
 
@@ -311,7 +311,7 @@ final class House {
   }
 }
 
-/// Waits until something is so, at most ten seconds.
+/// Waits until a condition holds, by default for at most 10 s.
 func wait(seconds: Double = 10, _ condition: () -> Bool) -> Bool {
   let deadline = Date().addingTimeInterval(seconds)
   while Date() < deadline {

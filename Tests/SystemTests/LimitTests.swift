@@ -1,4 +1,4 @@
-// The daemon at the limits of its process: descriptors, file sizes, groups, refused system calls, and another daemon on its state.
+// The daemon at the limits of its process: descriptors, file sizes, groups, blocked system calls, and a shared state directory.
 
 import CLinux
 import Foundation
@@ -23,7 +23,7 @@ extension WholeHouse {
       return (Int(fields[11]) ?? 0) + (Int(fields[12]) ?? 0)
     }
 
-    @Test func twoDaemonsDoNotShareAStateDirectory() throws {
+    @Test func `two daemons do not share a state directory`() throws {
       let house = try House()
       try house.write("[device.phone]\nkind = \"health\"\n")
       let first = try house.daemon()
@@ -32,13 +32,13 @@ extension WholeHouse {
       #expect(second.status(within: 5) == 1)
       #expect(second.complaints.contains("state directory \(house.directory)/state is in use by another vehicled; stop it first"))
       #expect(!FileManager.default.fileExists(atPath: "\(house.directory)/other"))
-      // Whatever ends it, its successor can have it.
+      // However the first daemon ends, the next one can use the directory.
       #expect(first.end(SIGKILL) == -SIGKILL)
       let next = try house.daemon()
       #expect(house.vehiclectl("set", "phone.steps", "10").status == 0 && next.isRunning)
     }
 
-    @Test func withoutDescriptorsForMoreClientsItWaitsInsteadOfSpinning() throws {
+    @Test func `without free descriptors the daemon waits instead of spinning`() throws {
       let house = try House()
       try house.write("")
       let daemon = try daemon(house, under: ["/usr/bin/prlimit", "--nofile=40"])
@@ -53,7 +53,7 @@ extension WholeHouse {
       #expect(daemon.end() == 0)
     }
 
-    @Test func aFileThatMayNotGrowIsLikeAFullDisk() throws {
+    @Test func `a file size limit is handled like a full disk`() throws {
       let house = try House()
       let (_, link) = try house.simulator()
       try house.write("[device.ev]\nkind = \"obd\"\nlink = \"\(link)\"\nrecord = true\n")
@@ -64,7 +64,7 @@ extension WholeHouse {
     }
 
     @Test(.enabled(if: geteuid() == 0, "only root can run clients as other users"))
-    func aMemberOfManyGroupsIsLetIn() throws {
+    func `a user in hundreds of groups has the rights of each group`() throws {
       let house = try House()
       chmod(house.directory, 0o755)
       try house.write("[control]\nobserve = [\"games\"]\n")
@@ -82,7 +82,7 @@ extension WholeHouse {
       }
     }
 
-    /// Runs a program with the calls refused that the unit's system call filter refuses to libdispatch.
+    /// Runs a program with the system calls blocked that the unit's filter denies to libdispatch.
     private static let filter = """
       import ctypes, os, platform, struct, sys
       refused = {"x86_64": (141, 144, 314), "aarch64": (140, 119, 274)}[platform.machine()]  # setpriority, sched_setscheduler, sched_setattr
@@ -95,11 +95,11 @@ extension WholeHouse {
       os.execv(sys.argv[1], sys.argv[1:])
       """
 
-    @Test func underTheUnitsFilterTheJournalGetsNoLineThatIsNotTheDaemons() throws {
+    @Test func `under the unit's system call filter only the daemon writes log lines`() throws {
       let house = try House()
       let (_, link) = try house.simulator()
       try house.write("[device.ev]\nkind = \"obd\"\nlink = \"\(link.replacingOccurrences(of: "127.0.0.1", with: "localhost"))\"\n")
-      // libdispatch writes to the system log by itself; here we want to see it.
+      // libdispatch writes to the system log by itself; this redirects its messages to standard error.
       let daemon = try daemon(house, under: [House.python, "-c", Self.filter], environment: ["LIBDISPATCH_LOG": "stderr"])
       #expect(wait { house.get("rpm") != nil })
       daemon.signal(SIGHUP)

@@ -1,12 +1,12 @@
-// A longboard as its rider has it: Torq's board with its buzzer, and a VESC that is driven; the real programs, and every way
-// in which a driver can go.
+// Longboards end to end: Torq's board with its buzzer, and a VESC that is driven; the real programs, and every way in which a
+// driver can end.
 
 import Foundation
 import Testing
 
 extension WholeHouse {
   @Suite("Longboard") struct LongboardTests {
-    /// A house with a simulated board in it.
+    /// A simulated board.
     private struct Ride {
       let house: House
       let board: Program
@@ -14,21 +14,21 @@ extension WholeHouse {
       init(_ peer: String, _ arguments: String..., on place: String = "pty", options: String = "") throws {
         house = try House()
         let board = try Program("\(House.programs)/vehiclesim", [peer, "--on", place, "-v"] + arguments, in: house.directory)
-        try #require(wait { board.printed.contains("\n") }, "the simulator says nothing: \(board.complaints)")
+        try #require(wait { board.printed.contains("\n") }, "the simulator prints nothing: \(board.complaints)")
         self.board = board
         let link = board.printed.split(separator: "\n").first.map(String.init) ?? ""
         try house.write("[device.board]\nkind = \"longboard\"\nlink = \"\(link)\"\n\(options)\n")
       }
 
-      /// What the board was sent, in order, as the simulator shows it.
-      var heard: [Substring] {
+      /// The bytes that the board received, in order, as the simulator prints them.
+      var received: [Substring] {
         board.complaints.split(separator: "\n").filter { $0.contains(": < ") }.compactMap { $0.split(separator: " ").last }
       }
 
       func number(_ property: String) -> Double? { house.get("board.\(property)").flatMap(Double.init) }
     }
 
-    @Test(arguments: ["as-built", "documented"]) func torqsBoardIsShownInBothDialects(_ dialect: String) throws {
+    @Test(arguments: ["as-built", "documented"]) func `Torq's board works in both dialects`(_ dialect: String) throws {
       let ride = try Ride("longboard", "--dialect", dialect)
       let daemon = try ride.house.daemon()
       #expect(wait { ride.number("speed") ?? 0 > 5 && ride.number("battery") != nil })
@@ -39,7 +39,7 @@ extension WholeHouse {
       #expect(daemon.end() == 0)
     }
 
-    @Test func everyFreshStartFindsTheBoardAsBuilt() throws {
+    @Test func `every start without stored state detects the as-built dialect`() throws {
       let ride = try Ride("longboard")
       for start in 0..<10 {
         let daemon = try ride.house.daemon()
@@ -50,17 +50,17 @@ extension WholeHouse {
         try FileManager.default.removeItem(atPath: "\(ride.house.directory)/state")
         usleep(useconds_t(start) * 20_000)
       }
-      #expect(ride.heard.contains("7"))
+      #expect(ride.received.contains("7"))
     }
 
-    @Test func theBuzzerSoundsAndIsOffAfterWhateverHappens() throws {
+    @Test func `the buzzer sounds and is switched off in every case`() throws {
       let ride = try Ride("longboard", "--dialect", "as-built", options: "dialect = \"as-built\"\nbuzzer-limit = 4")
       let first = try ride.house.daemon()
       let buzzer = { ride.house.get("board.buzzer") }
       #expect(wait { buzzer() == "off" })
-      #expect(ride.heard.first == "-")
+      #expect(ride.received.first == "-")
       #expect(ride.house.vehiclectl("do", "buzz", "500ms").status == 0)
-      #expect(wait { ride.heard.last != "7" && ride.heard.contains("7") })
+      #expect(wait { ride.received.last != "7" && ride.received.contains("7") })
       #expect(ride.house.vehiclectl("set", "buzzer", "on").status == 0 && buzzer() == "on")
       #expect(wait { buzzer() == "off" })
       let hold = try ride.house.start("vehiclectl", ["--socket", ride.house.socket, "do", "buzz", "--hold"])
@@ -69,29 +69,29 @@ extension WholeHouse {
       #expect(buzzer() == "on")
       hold.end(SIGKILL)
       #expect(wait { buzzer() == "off" })
-      // A daemon that is killed while it sounds: the next one says off before anything else. The total is kept.
+      // After a daemon that is killed while the buzzer sounds, the next one first switches it off. The total distance is stored.
       #expect(ride.house.vehiclectl("set", "buzzer", "on").status == 0)
       let total = try #require(ride.number("total-distance"))
-      let before = ride.heard.count
+      let before = ride.received.count
       first.end(SIGKILL)
       // Its guardian switches it off, long before buzzer-limit is over.
-      #expect(wait(seconds: 3) { ride.heard.dropFirst(before).contains("-") })
+      #expect(wait(seconds: 3) { ride.received.dropFirst(before).contains("-") })
       let second = try ride.house.daemon()
       #expect(wait { buzzer() == "off" })
-      #expect(ride.heard.dropFirst(before).first { $0 != "7" } == "-")
+      #expect(ride.received.dropFirst(before).first { $0 != "7" } == "-")
       #expect(wait { ride.number("total-distance") ?? 0 >= total })
-      // Disconnecting and stopping say off, too.
+      // Disconnecting and stopping also switch it off.
       #expect(ride.house.vehiclectl("set", "buzzer", "on").status == 0)
       #expect(ride.house.vehiclectl("disconnect", "board").status == 0)
-      #expect(wait { ride.heard.last == "-" })
+      #expect(wait { ride.received.last == "-" })
       #expect(ride.house.vehiclectl("connect", "board").status == 0)
       #expect(wait { buzzer() == "off" })
       #expect(ride.house.vehiclectl("set", "buzzer", "on").status == 0)
       #expect(second.end() == 0)
-      #expect(wait { ride.heard.last == "-" })
+      #expect(wait { ride.received.last == "-" })
     }
 
-    @Test func torqsBoardIsReachedOverTheAir() throws {
+    @Test func `Torq's board works over BLE`() throws {
       let house = try House()
       let (bus, environment) = try house.bus()
       let board = try house.start("vehiclesim", ["longboard", "--on", "ble:unix:path=\(house.directory)/bus"])
@@ -115,11 +115,11 @@ extension WholeHouse {
     @Test(arguments: [
       "hangs up", "dies", "stalls", "falls silent", "loses the link", "loses the daemon", "finds it killed", "finds it frozen",
     ])
-    func aDriverMovesTheBoardUntilHe(_ end: String) throws {
+    func `a driven board stops when the driver`(_ end: String) throws {
       let ride = try Ride("vesc", options: "protocol = \"vesc\"\nallow-motion = true")
       let daemon = try ride.house.daemon()
       #expect(wait { ride.number("erpm") != nil })
-      // Long enough for a busy machine to look at the status meanwhile.
+      // Long enough to check the status meanwhile on a busy machine.
       let driver = try driving(ride, deadline: 5000)
       let target = { ride.number("target-current") }
       #expect(
@@ -131,7 +131,7 @@ extension WholeHouse {
       #expect(busy.status == 1 && busy.errors.contains("is held by") && busy.errors.contains("(pid \(driver.pid))"), "\(busy.errors)")
       #expect(driver.feed(#"{"brake-current": 2}"#) { ride.number("brake-current") == 2 }, "\(driver.complaints)")
       switch end {
-      case "hangs up": driver.fallSilent()
+      case "hangs up": driver.closeInput()
       case "dies": driver.end(SIGKILL)
       case "stalls": driver.signal(SIGSTOP)
       case "falls silent": break
@@ -141,8 +141,8 @@ extension WholeHouse {
       default: daemon.signal(SIGSTOP)
       }
       let frame = { (text: Substring) in text.contains(#"\x02\x05\x06\x00\x00\x00\x00"#) }
-      // The guardian speaks for a daemon that cannot.
-      #expect(wait { ride.heard.contains(where: frame) })
+      // The guardian sends the frame if the daemon cannot.
+      #expect(wait { ride.received.contains(where: frame) })
       if end == "finds it killed" { #expect(daemon.complaints.contains("the daemon has ended: its guardian stops the driven vehicles")) }
       if end == "finds it frozen" {
         #expect(daemon.complaints.contains("the daemon is frozen: its guardian stops the driven vehicle"))
@@ -161,11 +161,11 @@ extension WholeHouse {
       if daemon.isRunning, end != "loses the link" { #expect(wait { target() == nil && ride.number("erpm") != nil }) }
     }
 
-    @Test func aGuardianThatDiesIsReplacedAndEndsWithItsDaemon() throws {
+    @Test func `a guardian that dies is replaced, and a guardian ends with its daemon`() throws {
       let ride = try Ride("vesc", options: "protocol = \"vesc\"\nallow-motion = true")
       let daemon = try ride.house.daemon()
       #expect(wait { ride.number("erpm") != nil }, "\(daemon.complaints)")
-      #expect(guardians(of: daemon).isEmpty, "nobody drives, so there is nothing to guard")
+      #expect(guardians(of: daemon).isEmpty, "no client drives, so no guardian is needed")
       let driver = try driving(ride, deadline: 5000)
       #expect(driver.feed(#"{"target-current": 3}"#) { ride.number("motor-current") ?? 0 > 1 })
       let first = try #require(guardians(of: daemon).first)
@@ -179,11 +179,11 @@ extension WholeHouse {
       // What ends the daemon's unit does not end the guardian before it has spoken.
       for number in [SIGTERM, SIGINT, SIGHUP, SIGABRT] { kill(second, number) }
       daemon.end(SIGKILL)
-      #expect(wait { ride.heard.contains { $0.contains(#"\x02\x05\x06\x00\x00\x00\x00"#) } })
+      #expect(wait { ride.received.contains { $0.contains(#"\x02\x05\x06\x00\x00\x00\x00"#) } })
       #expect(wait { kill(second, 0) != 0 })
     }
 
-    @Test func aGuardianThatIsFrozenIsReplaced() throws {
+    @Test func `a frozen guardian is replaced`() throws {
       let ride = try Ride("vesc", options: "protocol = \"vesc\"\nallow-motion = true")
       let daemon = try ride.house.daemon()
       #expect(wait { ride.number("erpm") != nil })
@@ -217,13 +217,13 @@ extension WholeHouse {
       driver.say(String(repeating: #"{"target-current": 5}"# + "\n", count: 1500))
       driver.signal(SIGCONT)
       #expect(wait { !driver.isRunning })
-      // 5 A as often as a lease without another line lets it be said, and not 1500 times.
-      #expect(ride.heard.count { $0.contains(#"\x02\x05\x06\x00\x00\x13"#) } < 100)
+      // 5 A is sent only as often as the lease allows without another line, not 1500 times.
+      #expect(ride.received.count { $0.contains(#"\x02\x05\x06\x00\x00\x13"#) } < 100)
       #expect(driver.complaints.contains("no set-point for 1500 ms"), "\(driver.complaints)")
       #expect(daemon.isRunning)
     }
 
-    @Test func whatADriverSaysIsHeldAgainstTheSchema() throws {
+    @Test func `input lines of a driver are checked against the schema`() throws {
       let ride = try Ride("vesc", options: "protocol = \"vesc\"\nallow-motion = true")
       let daemon = try ride.house.daemon()
       #expect(wait { ride.number("erpm") != nil })

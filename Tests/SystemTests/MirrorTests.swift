@@ -1,11 +1,11 @@
-// A smart mirror as its owner has it: the real programs, a message bus, and a stand-in for BlueZ with the ESP32 behind it.
+// A smart mirror end to end: the real programs, a message bus, and a mock BlueZ with a simulated ESP32.
 
 import Foundation
 import Testing
 
 extension WholeHouse {
   @Suite("Mirror") struct MirrorTests {
-    /// A house with a mirror in it.
+    /// A simulated mirror and a daemon.
     private struct Hall {
       static let key = "0123456789ABCDEF"
       static let iv = "hex:46454443424139383736353433323130"
@@ -29,7 +29,7 @@ extension WholeHouse {
             "\(house.directory)/iv",
           ] + arguments)
         let (program, directory) = (mirror, house.directory)
-        try #require(wait { program.printed.contains("\n") }, "the simulator says nothing: \(program.complaints)")
+        try #require(wait { program.printed.contains("\n") }, "the simulator prints nothing: \(program.complaints)")
         #expect(program.printed.contains("ble:ESP32-BLE-Server"))
         try house.write(Self.configuration(directory, options))
         daemon = try house.daemon(environment: environment)
@@ -56,7 +56,7 @@ extension WholeHouse {
       func shows(_ words: String) -> Bool { mirror.complaints.contains("the display shows \(words)") }
     }
 
-    @Test func theLightIsSetAndSetAgainOnEveryConnection() throws {
+    @Test func `the light is set, and set again on every connection`() throws {
       let hall = try Hall()
       #expect(wait { hall.state == "connected" }, "\(hall.status)")
       #expect(hall.status.contains("profile C0FE/3DEE") && hall.status.contains("with response"), "\(hall.status)")
@@ -65,7 +65,7 @@ extension WholeHouse {
       #expect(hall.house.get("led") == "70" && hall.house.get("sent-led") == "70")
       #expect(wait { hall.shows("Ada: Bright 70.0") }, "\(hall.mirror.complaints)")
       #expect(hall.house.vehiclectl("set", "led", "101").status == 2)
-      // Out of reach: it is kept, and told when the mirror is back.
+      // While out of reach the value is stored, and sent when the mirror is connected again.
       #expect(hall.house.vehiclectl("disconnect", "mirror").status == 0)
       let pending = hall.house.vehiclectl("set", "led", "35")
       #expect(pending.status == 0 && (pending.output + pending.errors).contains("pending"), "\(pending)")
@@ -81,7 +81,7 @@ extension WholeHouse {
       withExtendedLifetime(hall.bus) {}
     }
 
-    @Test func whatWasWrittenLastCanBeReadByAnybody() throws {
+    @Test func `every client on the bus can read the last written value`() throws {
       let hall = try Hall()
       #expect(wait { hall.state == "connected" }, "\(hall.status)")
       let characteristic = "/org/bluez/hci0/dev_AA_BB_CC_00_11_22/service1/char12"
@@ -95,7 +95,7 @@ extension WholeHouse {
       #expect(read.output.hasPrefix("ay 32 100 52 100 49 "), "\(read)")
     }
 
-    @Test func aNameIsNeededAndWarnsOfPictures() throws {
+    @Test func `a user name is required, and setting one warns about pictures`() throws {
       let hall = try Hall(options: "")
       #expect(wait { hall.state == "needs-username" && hall.status.contains("mtu") }, "\(hall.status)")
       #expect(hall.status.contains("vehiclectl set mirror.username NAME"))
@@ -112,7 +112,7 @@ extension WholeHouse {
       #expect(hall.house.vehiclectl("do", "mirror.send-now").status == 1)
     }
 
-    @Test func nobodyLearnsTheKeyOrWhatWasSaid() throws {
+    @Test func `the key and the sent messages are redacted in every output`() throws {
       let hall = try Hall(options: "username = \"Ada\"\nrecord = true")
       #expect(wait { hall.state == "connected" }, "\(hall.status)")
       #expect(hall.house.vehiclectl("set", "led", "70").status == 0)
@@ -123,10 +123,10 @@ extension WholeHouse {
       #expect(hall.house.vehiclectl("set", "led", "71").status == 0)
       #expect(wait { !recorder.isRunning })
       let recorded = try String(contentsOfFile: file, encoding: .utf8)
-      let said = [hall.status, hall.house.vehiclectl("status", "--json").output, hall.house.vehiclectl("doctor").output, recorded]
-      #expect(said[2].contains("weakly encrypted") && hall.daemon.complaints.contains("weakly encrypted"))
-      // "Name: Ada" as it is on the air.
-      for text in said + [hall.daemon.complaints] {
+      let outputs = [hall.status, hall.house.vehiclectl("status", "--json").output, hall.house.vehiclectl("doctor").output, recorded]
+      #expect(outputs[2].contains("weakly encrypted") && hall.daemon.complaints.contains("weakly encrypted"))
+      // "Name: Ada" as it is sent over the air.
+      for text in outputs + [hall.daemon.complaints] {
         #expect(!text.contains(Hall.key) && !text.contains("d4d147bf") && !text.contains("4142434445"), "\(text)")
       }
       #expect(hall.mirror.complaints.contains("d4d147bf"))
@@ -150,7 +150,7 @@ extension WholeHouse {
       #expect(wait { twins.status.contains("2 peripherals match \"ESP32-BLE-Server\"") }, "\(twins.status)")
     }
 
-    @Test func theConfigurationGuardsTheKey() throws {
+    @Test func `the configuration check rejects unsafe and invalid keys`() throws {
       let house = try House()
       try house.write("ascii:0123456789ABCDEF", to: "\(house.directory)/key")
       try house.write("ascii:0123456789", to: "\(house.directory)/iv")

@@ -1,14 +1,14 @@
-// Peers that nobody here wrote: the PyPI packages `varlink` as the client and `ELM327-emulator` as the adapter.
+// Third-party peers: the PyPI packages `varlink` as the client and `ELM327-emulator` as the adapter.
 
 import CLinux
 import Foundation
 import Testing
 
 extension WholeHouse {
-  @Suite("Peers from elsewhere") struct PeerTests {
+  @Suite("Third-party peers") struct PeerTests {
     private static let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().path
 
-    @Test func theVarlinkPackageSpeaksWithUs() throws {
+    @Test func `the varlink package works with the daemon`() throws {
       let house = try House()
       let (daemon, _) = try house.ev()
       #expect(wait { house.get("battery-voltage") != nil })
@@ -19,7 +19,7 @@ extension WholeHouse {
       #expect(daemon.isRunning)
     }
 
-    @Test func theEmulatorsCarShowsItsPublishedValues() throws {
+    @Test func `a scenario with public captures of an E-GMP car gives its values`() throws {
       let house = try House()
       let port = try freePort()
       // The emulator loads scenarios from, and logs to, the directory it runs in.
@@ -37,14 +37,14 @@ extension WholeHouse {
       ] {
         #expect(house.get(property) == value, "\(property)")
       }
-      // It answers `?` to a response count above 6, and says that it is an STN chip, but hangs when it is asked as one: polling goes on
-      // without either.
+      // The emulator answers `?` to a response count above 6, and identifies as an STN chip but hangs on STN commands: polling continues
+      // without both.
       let polls = Int(house.get("polls") ?? "") ?? 0
       #expect(wait(seconds: 40) { (Int(house.get("polls") ?? "") ?? 0) > polls + 200 }, "\(daemon.complaints)")
       emulator.end()
     }
 
-    @Test func theEmulatorsOwnCarIsPolledWithNothingBetween() throws {
+    @Test func `the emulator's default car is polled directly`() throws {
       let house = try House()
       let port = try freePort()
       let emulator = try Program(
@@ -56,7 +56,7 @@ extension WholeHouse {
         #expect(wait(seconds: 40) { house.get(property) != nil }, "\(property)\n\(emulator.complaints)\n\(daemon.complaints)")
       }
       #expect(house.get("vehicle")?.hasPrefix("standard OBD-II") == true)
-      // It says that it is an STN chip and falls silent over what one knows: that is found out once, and polling goes on.
+      // It identifies as an STN chip but does not respond to STN commands: this is detected once, and polling continues.
       let polls = Int(house.get("polls") ?? "") ?? 0
       #expect(wait(seconds: 60) { (Int(house.get("polls") ?? "") ?? 0) > polls + 400 }, "\(daemon.complaints)")
       #expect(Int(house.get("timeouts") ?? "") ?? 99 <= 2, "\(house.vehiclectl("status", "car").output)")
@@ -64,7 +64,7 @@ extension WholeHouse {
       emulator.end()
     }
 
-    /// A port that nobody listened at a moment ago.
+    /// A free port.
     private func freePort() throws -> UInt16 {
       let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
       defer { close(descriptor) }

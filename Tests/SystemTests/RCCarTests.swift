@@ -1,12 +1,12 @@
-// The RC car as its driver has it: vehiclesim plays the car with all its faults, the daemon, its guardian and vehiclectl are
-// real. Whatever becomes of the driver, the wheels stand still.
+// The RC car end to end: vehiclesim simulates the car with its flaws; the daemon, its guardian and vehiclectl are real. The wheels
+// must stop however the driver ends.
 
 import Foundation
 import Testing
 
 extension WholeHouse {
   @Suite("RC car") struct RCCarTests {
-    /// A house with a simulated car in it, ready to be driven.
+    /// A simulated car that is ready to be driven.
     private struct Track {
       let house: House
       let car: Program
@@ -17,7 +17,7 @@ extension WholeHouse {
         car = try Program(
           "\(House.programs)/vehiclesim", ["car", "--on", "tcp:127.0.0.1:0", "--restart", "0.5", "-v"] + arguments, in: house.directory)
         let car = car
-        try #require(wait { car.printed.contains("\n") }, "the simulator says nothing: \(car.complaints)")
+        try #require(wait { car.printed.contains("\n") }, "the simulator prints nothing: \(car.complaints)")
         let link = car.printed.split(separator: "\n").first.map(String.init) ?? ""
         try house.write("[device.car]\nkind = \"car\"\nlink = \"\(link)\"\n\(options)\n")
         daemon = try house.daemon()
@@ -25,16 +25,16 @@ extension WholeHouse {
         if ready { try #require(wait { house.get("car.connected") == "on" }, "\(house.vehiclectl("status").output)") }
       }
 
-      /// What the simulator told of its car, in order, and what it read.
-      func told(_ what: String) -> [Substring] {
+      /// The lines that the simulator logged with this prefix, in order.
+      func lines(_ what: String) -> [Substring] {
         car.complaints.split(separator: "\n").filter { $0.hasPrefix("vehiclesim: \(what)") }.map { $0.dropFirst(12 + what.count) }
       }
 
-      /// What the motors do, left and right, in %; nil: they never turned.
-      var motors: Substring? { told("car: motors ").last }
+      /// The speeds of the motors, left and right, in %, or nil if they never turned.
+      var motors: Substring? { lines("car: motors ").last }
 
-      /// How often it was told to stop.
-      var stops: Int { told("client 1: < ").count { $0.contains(#"Stop#$#%^%"#) } }
+      /// The number of Stop frames that it received.
+      var stops: Int { lines("client 1: < ").count { $0.contains(#"Stop#$#%^%"#) } }
 
       func driving(deadline: Int = 5000) throws -> Program {
         try Program(
@@ -49,7 +49,7 @@ extension WholeHouse {
       "hangs up", "dies", "stalls", "falls silent", "is stopped by another", "loses the link", "loses the daemon", "finds it killed",
       "finds it frozen",
     ])
-    func theWheelsStandStillWhenTheDriver(_ end: String) throws {
+    func `the wheels stop when the driver`(_ end: String) throws {
       let track = try Track()
       let (house, daemon) = (track.house, track.daemon)
       let driver = try track.driving()
@@ -57,7 +57,7 @@ extension WholeHouse {
       #expect(driver.feed(Self.ahead) { house.get("car.roll") == "0.4" && house.get("car.running") == "on" })
       let stops = track.stops
       switch end {
-      case "hangs up": driver.fallSilent()
+      case "hangs up": driver.closeInput()
       case "dies": driver.end(SIGKILL)
       case "stalls": driver.signal(SIGSTOP)
       case "falls silent": break
@@ -68,63 +68,63 @@ extension WholeHouse {
       default: daemon.signal(SIGSTOP)
       }
       #expect(wait { track.motors == "0.00 0.00" }, "\(end): \(track.motors ?? "-")")
-      // Said again and again: a car that read the first one behind a tilt has another.
-      #expect(wait { track.stops >= stops + 2 }, "\(end): \(track.told("client 1: < ").suffix(5))")
+      // Stop is repeated: a car that read the first one behind a tilt gets another.
+      #expect(wait { track.stops >= stops + 2 }, "\(end): \(track.lines("client 1: < ").suffix(5))")
       driver.signal(SIGCONT)
       daemon.signal(SIGCONT)
       if end == "is stopped by another" {
-        // Set-points alone do not start what somebody has stopped; who drives may.
+        // Set-points alone do not restart a car that another client has stopped; the driver's Continue does.
         #expect(driver.feed(Self.ahead) { house.get("car.running") == "off" } && track.motors == "0.00 0.00")
         driver.say(#"{"do": "continue"}"# + "\n")
         #expect(driver.feed(Self.ahead) { track.motors == "50.96 50.96" })
-        driver.fallSilent()
+        driver.closeInput()
         #expect(wait { track.motors == "0.00 0.00" })
       }
       #expect(wait { !driver.isRunning })
       if !daemon.isRunning {
-        // The guardian has hung up as well: the car's program has started again and serves the next daemon.
+        // The guardian has also disconnected: the car's program has restarted and serves the next daemon.
         let next = try house.daemon()
         #expect(wait(seconds: 20) { house.get("car.connected") == "on" })
         #expect(next.isRunning)
       } else if end == "loses the link" {
-        #expect(track.told("car: frame ").contains("Disconnect"))
+        #expect(track.lines("car: frame ").contains("Disconnect"))
         #expect(house.vehiclectl("connect", "car").status == 0)
         #expect(wait(seconds: 20) { house.get("car.connected") == "on" })
       } else {
         #expect(wait { house.get("car.connected") == "on" && house.get("car.running") == "off" })
         let again = try track.driving()
         #expect(again.feed(#"{"roll": 0.4, "pitch": 0.2}"#) { track.motors == "52.93 21.68" }, "\(again.complaints)")
-        again.fallSilent()
+        again.closeInput()
         #expect(wait { track.motors == "0.00 0.00" })
       }
     }
 
-    /// In these modes the car forgets what it reads in one go behind Continue, and the first seconds of mode 10 it is deaf.
+    /// In these modes the car drops frames that it reads together with Continue, and it ignores frames in the first seconds of mode 10.
     @Test(arguments: [("10", "", "dies"), ("10", "", "loses the daemon"), ("10", "", "finds it killed"), ("5", "lag:1:900", "dies")])
-    func aCarThatDrivesByItselfIsStoppedWhateverItForgets(_ mode: String, _ fault: String, _ end: String) throws {
+    func `a self-driving car is stopped even if it drops frames`(_ mode: String, _ fault: String, _ end: String) throws {
       let track = try fault.isEmpty ? Track() : Track("--fault", fault)
       let house = track.house
       #expect(house.vehiclectl("set", "car.mode", mode).status == 0)
-      // The car is deaf while its camera starts: the driver gets the lease, and Continue waits.
+      // The car ignores frames while its camera starts: the driver gets the lease, and Continue is queued.
       let early = house.vehiclectl("drive", "car", input: Self.ahead + "\n")
       #expect(early.status == 0, "\(early.errors)")
       #expect(wait(seconds: 15) { house.vehiclectl("drive", "car", input: Self.ahead + "\n").status == 0 })
       let driver = try track.driving()
       _ = driver.feed(Self.ahead) {
-        track.motors == "17.00 17.00" || !fault.isEmpty && track.told("client 1: < ").contains { $0.contains("Continue") }
+        track.motors == "17.00 17.00" || !fault.isEmpty && track.lines("client 1: < ").contains { $0.contains("Continue") }
       }
       switch end {
       case "loses the daemon": #expect(track.daemon.end() == 0)
       case "finds it killed": track.daemon.end(SIGKILL)
       default: driver.end(SIGKILL)
       }
-      #expect(wait(seconds: 15) { track.motors == "0.00 0.00" }, "\(track.told("car: ").suffix(8))")
+      #expect(wait(seconds: 15) { track.motors == "0.00 0.00" }, "\(track.lines("car: ").suffix(8))")
       usleep(3_500_000)
-      #expect(track.motors == "0.00 0.00", "\(track.told("car: ").suffix(8))")
+      #expect(track.motors == "0.00 0.00", "\(track.lines("car: ").suffix(8))")
     }
 
-    /// TCP acknowledges for a program that hangs, and the car drives on with its last speed.
-    @Test func aCarWhoseProgramHangsIsNoticed() throws {
+    /// The kernel acknowledges data for a hanging program, and the car keeps its last speed.
+    @Test func `a hanging program of the car is detected`() throws {
       let track = try Track("--fault", "lag:@5:12000")
       let driver = try track.driving()
       #expect(driver.feed(Self.ahead) { track.motors == "50.96 50.96" }, "\(driver.complaints)")
@@ -138,31 +138,31 @@ extension WholeHouse {
       #expect(wait(seconds: 20) { track.motors == "0.00 0.00" && house.get("car.running") == "off" })
     }
 
-    /// The car looks for its status for a second, as it does by itself every half minute.
-    @Test func whoBeginsToDriveWhileTheCarLooksKeepsTheLease() throws {
+    /// A status request keeps the car busy for a second; the daemon also sends one every 30 s.
+    @Test func `a lease that begins during a status request is not lost`() throws {
       let track = try Track()
       let refresh = try track.house.start("vehiclectl", ["--socket", track.house.socket, "do", "car.refresh"])
-      #expect(wait { track.told("client 1: < ").contains { $0.hasPrefix("Status") } })
+      #expect(wait { track.lines("client 1: < ").contains { $0.hasPrefix("Status") } })
       let driver = try Program(
         "\(House.programs)/vehiclectl", ["--socket", track.house.socket, "drive", "car", "--deadline", "500"],
         in: track.house.directory, input: "")
       #expect(driver.feed(Self.ahead) { track.motors == "50.96 50.96" }, "\(driver.complaints)")
       #expect(refresh.status(within: 10) == 0)
-      driver.fallSilent()
+      driver.closeInput()
       #expect(wait { track.motors == "0.00 0.00" })
     }
 
-    @Test func aSetPointThatIsOutOfRangeShowsInTheExitStatus() throws {
+    @Test func `an out-of-range set-point sets the exit status`() throws {
       let track = try Track()
       let outcome = track.house.vehiclectl("drive", "car", input: #"{"roll": 9, "pitch": 0}"# + "\n")
       #expect(outcome.status == 2 && outcome.errors.contains("roll"), "\(outcome.status) \(outcome.errors)")
     }
 
-    /// When memory runs out the guardian is to outlive the daemon.
-    @Test func theKernelPrefersTheDaemonToItsGuardian() throws {
+    /// When memory runs out, the kernel must kill the daemon before the guardian.
+    @Test func `the daemon has a higher OOM score than its guardian`() throws {
       let track = try Track()
       let daemon = track.daemon.pid
-      // Whichever thread has started it.
+      // Any thread may have started it.
       let children = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(daemon)/task").flatMap {
         ((try? String(contentsOfFile: "/proc/\(daemon)/task/\($0)/children", encoding: .utf8)) ?? "").split(separator: " ")
       }
@@ -175,7 +175,7 @@ extension WholeHouse {
       #expect(ours != nil && its != nil && (ours ?? 0) > (its ?? 0), "\(ours ?? 0) and \(its ?? 0)")
     }
 
-    @Test func aNeutralPositionIsNoSetPoint() throws {
+    @Test func `a neutral position does not move the car`() throws {
       let track = try Track()
       let house = track.house
       #expect(house.vehiclectl("set", "car.neutral-roll", "-0.6").status == 0)
@@ -186,11 +186,11 @@ extension WholeHouse {
       #expect(driver.feed(#"{"roll": 0, "pitch": 0, "relative": true}"#) { true })
       #expect(outcome.status == 1 && outcome.errors.contains("the car is being driven"), "\(outcome.errors)")
       #expect(track.motors ?? "0.00 0.00" == "0.00 0.00")
-      driver.fallSilent()
+      driver.closeInput()
       #expect(wait { !driver.isRunning })
     }
 
-    @Test func modesAreChosenByNameOrNumberAndStopTheCar() throws {
+    @Test func `modes are selected by name or number, and a mode change stops the car`() throws {
       let track = try Track()
       let house = track.house
       #expect(wait { house.get("car.mode") == "Tilt Steering" })
@@ -198,10 +198,10 @@ extension WholeHouse {
       #expect(driver.feed(Self.ahead) { track.motors == "50.96 50.96" })
       #expect(house.vehiclectl("set", "car.mode", "tilt, lights").status == 0)
       #expect(track.motors == "0.00 0.00" && house.get("car.mode-number") == "1")
-      driver.fallSilent()
+      driver.closeInput()
       #expect(wait { house.get("car.buttons-enabled") == "on" })
       #expect(house.vehiclectl("set", "car.left-button", "on").status == 0)
-      #expect(wait { track.told("car: frame ").contains("LeftButtonTouchDown") })
+      #expect(wait { track.lines("car: frame ").contains("LeftButtonTouchDown") })
       #expect(house.vehiclectl("set", "car.left-button", "off").status == 0)
       #expect(house.vehiclectl("set", "car.mode", "7").status == 0 && house.get("car.mode") == "Traffic light")
       let outcome = house.vehiclectl("set", "car.mode", "Fly")
@@ -212,7 +212,7 @@ extension WholeHouse {
       #expect(message.status == 1 && message.errors.contains("allow-messages"), "\(message.errors)")
     }
 
-    @Test func whatTheCarSaysOfItselfIsShown() throws {
+    @Test func `the status and the messages of the car are published`() throws {
       let track = try Track("--fault", "warn", "--fault", "ansi")
       let house = track.house
       let watch = try house.start("vehiclectl", ["--socket", house.socket, "watch", "--json"])
@@ -224,7 +224,7 @@ extension WholeHouse {
       #expect(Double(house.get("car.cpu-usage") ?? "") != nil)
     }
 
-    @Test func whatTheCarSaysOddlyIsShownAsItIs() throws {
+    @Test func `a malformed status is published as far as it is valid`() throws {
       let track = try Track("--fault", "odd-status")
       let house = track.house
       #expect(house.vehiclectl("do", "car.refresh").status == 0)
@@ -233,7 +233,7 @@ extension WholeHouse {
       #expect(raw.status != 0 && raw.errors.contains("invalid value \"V\""), "\(raw.errors)")
     }
 
-    @Test func theCamerasPictureIsSavedAndTheCarHearsAllTheWhile() throws {
+    @Test func `camera pictures are saved while the car accepts commands`() throws {
       let track = try Track()
       let house = track.house
       let file = "\(house.directory)/picture.jpg"
@@ -242,9 +242,9 @@ extension WholeHouse {
       #expect(house.vehiclectl("set", "car.video-quality", "low").status == 0)
       let on = house.vehiclectl("set", "car.video", "on")
       #expect(on.status == 0 && house.get("car.video") == "on", "\(on.errors)")
-      // The first frame was pulled: the car reads on.
+      // The first frame was fetched: the car reads commands again.
       #expect(house.vehiclectl("do", "car.stop").status == 0)
-      #expect(wait { track.told("car: frame ").suffix(2).contains("Stop") })
+      #expect(wait { track.lines("car: frame ").suffix(2).contains("Stop") })
       #expect(house.vehiclectl("car", "snapshot", file).status == 0)
       let picture = try Data(contentsOf: URL(fileURLWithPath: file))
       #expect(picture.starts(with: [0xFF, 0xD8]) && picture.suffix(2) == Data([0xFF, 0xD9]) && picture.count > 500)
@@ -255,11 +255,11 @@ extension WholeHouse {
       #expect(frames.count > picture.count)
       #expect(house.vehiclectl("open", "car").output.hasPrefix("http://127.0.0.1:"))
       #expect(house.vehiclectl("set", "car.video", "off").status == 0)
-      #expect(wait { track.told("car: ").contains("camera off") })
+      #expect(wait { track.lines("car: ").contains("camera off") })
     }
 
-    /// Nothing that is said of a car that another client holds may pass for a car that stands.
-    @Test func aCarThatSomebodyElseHoldsIsSaidToBeSilentAndMayBeDriving() throws {
+    /// A car that another client holds must not be reported as stopped.
+    @Test func `a car that another client holds is reported as silent and possibly driving`() throws {
       let track = try Track("--fault", "held", ready: false)
       #expect(wait(seconds: 20) { track.house.vehiclectl("status", "car").output.contains("connected, but no response") })
       let stop = track.house.vehiclectl("do", "car.stop")
@@ -276,23 +276,23 @@ extension WholeHouse {
       #expect(outcome.status != 0 && track.motors == nil, "\(outcome.errors)")
     }
 
-    @Test func aCarAsItsDescriptionHasItIsDrivenToo() throws {
+    @Test func `a car with the documented dialect is driven`() throws {
       let track = try Track("--dialect", "documented", options: "dialect = \"documented\"")
       let driver = try track.driving()
       #expect(driver.feed(Self.ahead) { track.motors ?? "0.00 0.00" != "0.00 0.00" }, "\(driver.complaints)")
-      #expect(track.told("client 1: < ").contains { $0.hasPrefix("Gyro#$#0.4") && $0.hasSuffix("%^%") })
+      #expect(track.lines("client 1: < ").contains { $0.hasPrefix("Gyro#$#0.4") && $0.hasSuffix("%^%") })
       driver.end(SIGKILL)
       #expect(wait { track.motors == "0.00 0.00" })
     }
 
     @Test(arguments: ["endless", "long-modes", "odd-gyro", "message-marks", "split", "coalesce", "comma", "lag:40:700"])
-    func aCarInTroubleIsDrivenAndStopped(_ fault: String) throws {
+    func `a car with a fault is driven and stopped`(_ fault: String) throws {
       let track = try Track("--fault", fault)
       let driver = try track.driving()
       #expect(driver.feed(Self.ahead) { track.motors == "50.96 50.96" }, "\(driver.complaints)")
-      driver.fallSilent()
+      driver.closeInput()
       #expect(wait { track.motors == "0.00 0.00" })
-      #expect(track.daemon.isRunning && track.told("client 2: up").isEmpty)
+      #expect(track.daemon.isRunning && track.lines("client 2: up").isEmpty)
     }
   }
 }

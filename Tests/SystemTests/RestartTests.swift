@@ -1,12 +1,12 @@
-// A restart as callers have it who know nothing of it: systemd holds the socket, the daemon ends and begins, and every call
-// that could be sent is answered.
+// Restarts as clients see them: systemd holds the socket, the daemon stops and starts, and every call that could be sent is
+// answered.
 
 import Foundation
 import Testing
 
 extension WholeHouse {
   @Suite("Restart") struct RestartTests {
-    /// Stands in for systemd, and calls: vehiclectl, and clients that speak for themselves and never call twice.
+    /// Acts as systemd and runs the clients: vehiclectl, and raw clients that never repeat a call.
     private static let script = """
       import json, os, signal, socket, subprocess, sys, threading, time
       place, restarts, daemon, client = sys.argv[1], int(sys.argv[2]), sys.argv[3:-1], sys.argv[-1]
@@ -34,7 +34,7 @@ extension WholeHouse {
           counts.append(count)
 
       def call(connection, number):
-          # A call that could not be sent was not made.
+          # A call that could not be sent does not count.
           try:
               connection.sendall(b'{"method":"io.vehicled.Status"}\\0')
           except BrokenPipeError:
@@ -87,7 +87,7 @@ extension WholeHouse {
       print(json.dumps({"calls": sum(counts), "failures": failures}), flush=True)
       """
 
-    @Test func losesNoCallOfEightCallersWhileEveryProcessorIsBusy() throws {
+    @Test func `no call of eight clients is lost while all CPUs are busy`() throws {
       let house = try House()
       try house.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\n")
       let restarts = ProcessInfo.processInfo.environment["VEHICLED_RESTARTS"].flatMap { Int($0) } ?? 10

@@ -1,4 +1,4 @@
-// A pseudo-terminal with nobody on it, as a daemon meets it.
+// A serial link to a pseudo-terminal without an adapter.
 
 import CLinux
 import Foundation
@@ -6,7 +6,7 @@ import Testing
 
 extension WholeHouse {
   @Suite("The speed of a serial link") struct SerialSpeedTests {
-    @Test func noOtherSpeedIsTriedOnAPseudoTerminal() throws {
+    @Test func `no other speed is tried on a pseudo-terminal`() throws {
       let house = try House()
       var (controller, follower): (Int32, Int32) = (-1, -1)
       var path = [CChar](repeating: 0, count: 128)
@@ -20,16 +20,16 @@ extension WholeHouse {
         atPath: alias, withDestinationPath: try #require(ttyname(follower).map { String(cString: $0) }))
       try house.write("[device.ev]\nkind = \"obd\"\nlink = \"serial:\(alias)\"\n")
       let daemon = try house.daemon()
-      var heard = ""
-      /// Whether two resets have come, and all of it at one speed.
-      let isAskedAgain = wait(seconds: 20) {
+      var received = ""
+      /// Whether at least two resets have been sent.
+      let isRepeated = wait(seconds: 20) {
         var bytes = [UInt8](repeating: 0, count: 256)
         let count = read(controller, &bytes, bytes.count)
-        if count > 0 { heard += String(decoding: bytes.prefix(count), as: UTF8.self) }
-        return heard.components(separatedBy: "ATZ").count > 2
+        if count > 0 { received += String(decoding: bytes.prefix(count), as: UTF8.self) }
+        return received.components(separatedBy: "ATZ").count > 2
       }
-      #expect(isAskedAgain, "\(heard) \(daemon.complaints)")
-      // Any speed has a place in the kernel's termios2 alone (TCGETS2).
+      #expect(isRepeated, "\(received) \(daemon.complaints)")
+      // Only termios2 (TCGETS2) holds arbitrary speeds.
       var settings = [UInt32](repeating: 0, count: 11)
       #expect(ioctl(controller, 0x802C_542A, &settings) == 0 && settings[10] == 38400)
       #expect(house.vehiclectl("status", "ev").output.contains("the adapter does not respond; check its power"))

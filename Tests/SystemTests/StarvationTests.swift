@@ -1,4 +1,4 @@
-// Three ordinary users, with no right but to connect, do what they can against the rest of the house: nobody else notices.
+// Three users without rights overload the daemon; polling, driving and other clients must not be affected.
 
 import Foundation
 import Synchronization
@@ -6,8 +6,8 @@ import Testing
 
 extension WholeHouse {
   @Suite("Starvation", .enabled(if: geteuid() == 0, "only root can run clients as other users")) struct StarvationTests {
-    /// `flood`: heaps of refused calls on many connections. `hold`: connections that say nothing, or half a call. `pipeline`: long calls of
-    /// escaped keys, and calls whose replies are never read. Whoever is let go comes again.
+    /// `flood`: many rejected calls on many connections. `hold`: connections without a call, or with half a call. `pipeline`: long calls
+    /// of escaped keys, and calls whose replies are never read. A client that is disconnected reconnects.
     private static let script = """
       import socket, sys, time
       from contextlib import suppress
@@ -48,7 +48,7 @@ extension WholeHouse {
               time.sleep(0.01)
       """
 
-    @Test func nothingIsMissedWhileThreeUsersFloodAndHoldAndPipelineAndACarIsDriven() throws {
+    @Test func `no poll is missed and driving continues while three users flood, hold and pipeline`() throws {
       let house = try House()
       chmod(house.directory, 0o755)
       let adapter = try house.simulator()
@@ -92,8 +92,8 @@ extension WholeHouse {
         }
       }
       defer { isOver.withLock { $0 = true } }
-      // For longer than the deadlines of ten seconds no poll is missed. A machine that is busy with other things may miss one: then it
-      // is tried again, for whoever starves the daemon does it all the time.
+      // No poll is missed for longer than the timeouts of 10 s. A machine that is busy with other work may miss one, so this is
+      // tried again: starvation would occur every time.
       var (before, missed): (String?, String?)
       for _ in 0..<5 {
         before = house.get("ev.missed")
@@ -103,7 +103,7 @@ extension WholeHouse {
       }
       #expect(missed != nil && missed == before, "\(missed ?? "-") polls missed of \(house.get("ev.polls") ?? "-")")
       for user in users { #expect(user.isRunning && user.printed == "begins\n", "\(user.complaints)") }
-      // Another user finds a place, and is answered.
+      // Another user can connect and is answered.
       let other = house.run(
         "/usr/bin/setpriv",
         ["--reuid=65534", "--regid=65534", "--clear-groups", "\(House.programs)/vehiclectl", "--socket", house.socket, "get", "ev.polls"])
@@ -112,7 +112,7 @@ extension WholeHouse {
       users.forEach { $0.end(SIGKILL) }
       isOver.withLock { $0 = true }
       #expect(daemon.isRunning)
-      driver.fallSilent()
+      driver.closeInput()
       #expect(wait { motors().last?.hasSuffix("0.00 0.00") == true })
     }
   }

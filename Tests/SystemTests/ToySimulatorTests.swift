@@ -1,5 +1,5 @@
-// `vehiclesim toy` as a phone and a web server meet it, which are the test's own sockets: it connects to both. What it makes of
-// bytes is tested in virtual time; here are only connections, the card's folder and the command line.
+// `vehiclesim toy`, which connects to a phone and a web server that are sockets of the test. Its protocol is tested in virtual time;
+// these tests cover connections, the card's folder and the command line.
 
 import CLinux
 import Foundation
@@ -31,21 +31,21 @@ extension WholeHouse {
 
       deinit { close(file) }
 
-      /// Whoever comes within ten seconds.
+      /// The first client that connects within 10 s.
       func visitor() throws -> Visitor {
         var client: Int32 = -1
         _ = wait {
           client = accept(file, nil, nil)
           return client >= 0
         }
-        return Visitor(try #require(client >= 0 ? client : nil, "nobody came"))
+        return Visitor(try #require(client >= 0 ? client : nil, "no client connected"))
       }
     }
 
     /// One connection, from the listener's end.
     private final class Visitor {
       private let file: Int32
-      private(set) var heard: [UInt8] = []
+      private(set) var received: [UInt8] = []
       /// How it ended: 0 orderly, else errno.
       private(set) var ending: Int32?
 
@@ -57,7 +57,7 @@ extension WholeHouse {
 
       deinit { close(file) }
 
-      var text: String { String(decoding: heard, as: UTF8.self) }
+      var text: String { String(decoding: received, as: UTF8.self) }
 
       func say(_ text: String) { _ = text.withCString { send(file, $0, strlen($0), Int32(MSG_NOSIGNAL)) } }
 
@@ -66,7 +66,7 @@ extension WholeHouse {
         while ending == nil {
           let count = read(file, &buffer, buffer.count)
           if count > 0 {
-            heard += buffer.prefix(count)
+            received += buffer.prefix(count)
           } else if count == 0 {
             ending = 0
           } else if errno == EAGAIN {
@@ -77,7 +77,7 @@ extension WholeHouse {
         }
       }
 
-      func hears(_ text: String) -> Bool {
+      func receives(_ text: String) -> Bool {
         wait {
           listen()
           return self.text.contains(text)
@@ -94,7 +94,7 @@ extension WholeHouse {
 
     private func toy(_ house: House, _ arguments: String...) throws -> Program {
       let program = try house.start("vehiclesim", ["toy", "--instant", "-v"] + arguments)
-      try #require(wait { program.printed.contains("\n") }, "the simulator says nothing: \(program.complaints)")
+      try #require(wait { program.printed.contains("\n") }, "the simulator prints nothing: \(program.complaints)")
       return program
     }
 
@@ -106,7 +106,7 @@ extension WholeHouse {
       phone.say(credentials)
     }
 
-    @Test func aPhoneSetsItUpAndAfterAPowerCycleItFetchesFacts() throws {
+    @Test func `a phone sets it up, and after a power cycle it fetches facts`() throws {
       let house = try House()
       let (phone, server) = (try Place(), try Place())
       let card = "\(house.directory)/card"
@@ -126,18 +126,18 @@ extension WholeHouse {
 
       let second = try house.start("vehiclesim", ["toy", "--instant", "-v", "--no-press", "--throw", "0.5"] + arguments)
       let fetch = try server.visitor()
-      #expect(fetch.hears("\r\n\r\n"))
+      #expect(fetch.receives("\r\n\r\n"))
       #expect(fetch.text == "GET /Trivia/18  HTTP/1.1\r\nHost: triviotoy.azurewebsites.net\r\nConnection: keep-alive\r\n\r\n")
       fetch.say("HTTP/1.1 200 OK\r\nContent-Length: 21\r\n\r\n\"Honey never spoils.\"")
       #expect(fetch.ends() && fetch.ending == 0)
       let report = try server.visitor()
-      #expect(report.hears("\r\n\r\n") && report.text.hasPrefix("GET /User/History/18/1 HTTP/1.1\r\n"))
+      #expect(report.receives("\r\n\r\n") && report.text.hasPrefix("GET /User/History/18/1 HTTP/1.1\r\n"))
       #expect(wait { second.complaints.contains("stored fact 0: Honey never spoils.") })
       #expect(second.end() == 0)
       #expect(try String(contentsOfFile: "\(card)/0.txt", encoding: .utf8) == "Honey never spoils.")
     }
 
-    @Test func aPhoneThatComesLateAndOneThatSaysSomethingElse() throws {
+    @Test func `it waits for a late phone and closes on a wrong greeting`() throws {
       let house = try House()
       var closed: Place? = try Place()
       let url = try #require(closed).url
@@ -149,13 +149,13 @@ extension WholeHouse {
       let program = try toy(house, "--phone", phone.url)
       let wrong = try phone.visitor()
       wrong.say("OK")
-      #expect(wrong.ends() && wrong.heard.isEmpty)
+      #expect(wrong.ends() && wrong.received.isEmpty)
       let right = try phone.visitor()
       provide(program, right, "18:Home:password")
       #expect(right.ends() && wait { program.complaints.contains("LED pink") })
     }
 
-    @Test func itsFaultsOnTheWire() throws {
+    @Test func `faults act on the connection`() throws {
       let house = try House()
       let phone = try Place()
       let cut = try toy(house, "--phone", phone.url, "--fault", "reset", "--fault", "redial:1")
@@ -173,7 +173,7 @@ extension WholeHouse {
       #expect(told.hears("okyes") && told.ends() && talker.isRunning)
     }
 
-    @Test func asDocumentedThePhoneConnects() throws {
+    @Test func `in the documented dialect the phone connects to it`() throws {
       let house = try House()
       let program = try toy(house, "--documented", "--on", "tcp:127.0.0.1:0")
       let port = try #require(program.printed.split(separator: "\n").first?.split(separator: ":").last.flatMap { UInt16($0) })
@@ -181,10 +181,10 @@ extension WholeHouse {
       let phone = Visitor(try #require(connected))
       provide(program, phone, "18:Home:password")
       #expect(phone.ends() && phone.text == "ok" && wait { program.complaints.contains("LED green") })
-      #expect(connection(to: port) == nil, "its network is off")
+      #expect(connection(to: port) == nil, "its Wi-Fi network is off")
     }
 
-    /// A connection to the loopback, as soon as somebody listens; nil after two seconds without.
+    /// A connection to the loopback as soon as the port listens, or nil after 2 s.
     private func connection(to port: UInt16) -> Int32? {
       var address = sockaddr_in()
       address.sin_family = sa_family_t(AF_INET)
@@ -206,7 +206,7 @@ extension WholeHouse {
       (["--on", "tcp:127.0.0.1:0"], "--on needs --documented"), (["--phone", "pty"], "needs TCP endpoints"),
       (["--press", "1", "--joined"], "cannot be combined"),
       (["--network-password", "x"], "needs --network"), (["--fault", "hang"], "unknown fault"), (["--throw", "0"], "choose 0.1"),
-    ]) func whatCannotBeIsRefused(_ arguments: [String], _ words: String) throws {
+    ]) func `invalid options are rejected`(_ arguments: [String], _ words: String) throws {
       let house = try House()
       let outcome = house.run("\(House.programs)/vehiclesim", ["toy"] + arguments)
       #expect(outcome.status == 2 && outcome.errors.contains(words), "\(outcome.errors)")

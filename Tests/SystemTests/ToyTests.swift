@@ -1,4 +1,4 @@
-// The Trivia toy as its owner has it: the real daemon between a simulated web server and a simulated toy, asked by vehiclectl.
+// The Trivia toy end to end: the real daemon with a simulated web server and a simulated toy, controlled by vehiclectl.
 
 import Foundation
 import Testing
@@ -10,7 +10,7 @@ extension WholeHouse {
     private func server(_ house: House, _ arguments: String..., on place: String = "tcp:127.0.0.1:0") throws -> (Program, url: String) {
       let program = try house.start(
         "vehiclesim", ["trivia", "--on", place, "--database", "\(house.directory)/trivia.db", "-v"] + arguments)
-      try #require(wait { program.printed.contains("\n") }, "the server says nothing: \(program.complaints)")
+      try #require(wait { program.printed.contains("\n") }, "the server prints nothing: \(program.complaints)")
       return (program, program.printed.split(separator: "\n").first.map(String.init) ?? "")
     }
 
@@ -24,7 +24,7 @@ extension WholeHouse {
       house.run("\(House.programs)/vehiclectl", ["--socket", house.socket, "toy"] + arguments, input: input)
     }
 
-    @Test func anOwnerLogsInListsVotesAndTheServerMayGoAndComeBack() throws {
+    @Test func `a user logs in, lists facts and votes, and a server outage is bridged`() throws {
       let house = try House()
       let (first, url) = try server(house)
       try configure(house, url)
@@ -34,7 +34,7 @@ extension WholeHouse {
       #expect(made.status == 0 && made.output.contains("registered and logged in as user 1"), "\(made)")
       #expect(toy(house, "login", "ada@example.org", input: "wrong\n").errors.contains("wrong e-mail or password"))
 
-      // A toy is thrown now and then: it fetches facts, and reports what it has played.
+      // A toy is thrown every second: it fetches facts and reports those that it has played.
       let thrown = try house.start(
         "vehiclesim",
         [
@@ -47,7 +47,7 @@ extension WholeHouse {
       #expect(toy(house, "vote", "1", "up").output.contains("fact 1: up (1 up, 0 down)"))
       #expect(toy(house, "vote", "1", "up").output.contains("already voted that way"))
 
-      // Without a server votes are kept and facts shown with their age; the next daemon sends what waits.
+      // Without a server votes are stored and facts are listed with their age; the next daemon sends the pending votes.
       first.end()
       #expect(toy(house, "vote", "2", "down").output.contains("stored, and sent when the server responds"))
       let old = toy(house, "history", "--json")
@@ -61,12 +61,12 @@ extension WholeHouse {
       #expect(toy(house, "logout").status == 0 && toy(house, "history").errors.contains("toy login"))
       #expect(next.end() == 0)
 
-      // The password is in no file and no line.
+      // The password is in no file and no log line.
       let state = house.run("/bin/grep", ["-r", Self.secret, house.directory])
       #expect(state.status == 1 && !(daemon.complaints + first.complaints).contains(Self.secret), "\(state.output)")
     }
 
-    @Test func theToyIsToldItsNetworkAndTheNextIsToo() throws {
+    @Test func `the toy receives its Wi-Fi credentials, and a setup that times out closes the port`() throws {
       let house = try House()
       let (_, url) = try server(house)
       let port = 20_000 + Int(getpid() % 20_000)
@@ -79,18 +79,18 @@ extension WholeHouse {
           "toy", "--phone", "tcp:127.0.0.1:\(port)", "--server", "tcp:" + url.dropFirst(7), "--network", "HomeNet", "--network-password",
           "pa:ss word", "--card", "\(house.directory)/card", "--instant", "-v",
         ])
-      let told = toy(house, "wifi", "HomeNet", input: "pa:ss word\n")
-      #expect(told.status == 0 && (told.output + told.errors).contains("plays for user 1"), "\(told)")
+      let setup = toy(house, "wifi", "HomeNet", input: "pa:ss word\n")
+      #expect(setup.status == 0 && (setup.output + setup.errors).contains("plays for user 1"), "\(setup)")
       #expect(wait { simulated.complaints.contains("green") }, "\(simulated.complaints)")
       #expect(house.get("toy.wifi-setup") == "sent")
       #expect(!daemon.complaints.contains("pa:ss word"))
       #expect(toy(house, "wifi", "a:b", input: "12345678\n").status == 2)
       let lone = toy(house, "wifi", "HomeNet", "--timeout", "2", input: "pa:ss word\n")
       #expect(lone.status == 6, "\(lone)")
-      #expect(wait { house.get("toy.wifi-setup") == "idle" }, "who gives up leaves nothing listening")
+      #expect(wait { house.get("toy.wifi-setup") == "idle" }, "a setup that times out closes the port")
     }
 
-    @Test func aServerOfEverySortOfTroubleIsNamed() throws {
+    @Test func `every kind of server failure has a message`() throws {
       for (fault, words) in [
         ("error", "failed (500)"), ("html", "a web page"), ("redirect", "which is not supported"), ("garbage", "is not HTTP"),
         ("huge", "more than the maximum of 1 MiB"),
@@ -105,7 +105,7 @@ extension WholeHouse {
       }
     }
 
-    @Test func overHTTPOnlyWhereSomebodySaysSo() throws {
+    @Test func `plain HTTP requires insecure-http`() throws {
       let house = try House()
       try house.write("[device.toy]\nkind = \"toy\"\nserver = \"http://127.0.0.1:1\"\n")
       let check = house.run("\(House.programs)/vehicled", ["--config", house.configuration, "--check-config"])

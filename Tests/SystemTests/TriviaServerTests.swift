@@ -1,5 +1,5 @@
-// `vehiclesim trivia` as apps and toys meet it: over sockets, with a database that outlives it. What it answers to what is
-// tested in virtual time; here are only files, sockets and restarts.
+// `vehiclesim trivia` over sockets, with a database on disk. Its responses are tested in virtual time; these tests cover files,
+// sockets and restarts.
 
 import CLinux
 import Foundation
@@ -14,13 +14,13 @@ extension WholeHouse {
 
     private func server(_ house: House, _ arguments: String...) throws -> (Program, port: UInt16) {
       let program = try house.start("vehiclesim", ["trivia", "--on", "tcp:127.0.0.1:0", "-v"] + arguments)
-      try #require(wait { program.printed.contains("\n") }, "the server says nothing: \(program.complaints)")
+      try #require(wait { program.printed.contains("\n") }, "the server prints nothing: \(program.complaints)")
       let url = program.printed.split(separator: "\n").first ?? ""
       #expect(url.hasPrefix("http://127.0.0.1:"))
       return (program, try #require(url.split(separator: ":").last.flatMap { UInt16($0) }))
     }
 
-    /// Says it, in pieces of so many bytes, and gives what comes until the other side closes; nil where it resets.
+    /// Sends a text in pieces and returns the reply until the server closes the connection, or nil if it resets the connection.
     private func exchange(_ port: UInt16, _ text: String, pieces: Int = .max) throws -> String? {
       let file = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
       defer { close(file) }
@@ -41,12 +41,12 @@ extension WholeHouse {
         rest = rest.dropFirst(count)
         if pieces < .max { usleep(1000) }
       }
-      var (heard, buffer): ([UInt8], [UInt8]) = ([], [UInt8](repeating: 0, count: 65536))
+      var (received, buffer): ([UInt8], [UInt8]) = ([], [UInt8](repeating: 0, count: 65536))
       while true {
         let count = recv(file, &buffer, buffer.count, 0)
-        if count == 0 { return String(decoding: heard, as: UTF8.self) }
+        if count == 0 { return String(decoding: received, as: UTF8.self) }
         if count < 0 { return nil }
-        heard += buffer[..<count]
+        received += buffer[..<count]
       }
     }
 
@@ -56,12 +56,12 @@ extension WholeHouse {
       return try #require(try exchange(port, head + body))
     }
 
-    @Test func itsHelpNamesTheKeyOfTheConfiguration() throws {
+    @Test func `its help names the configuration key`() throws {
       let help = try House().run("\(House.programs)/vehiclesim", ["trivia", "--help"]).output
       #expect(help.contains("for server of a toy device") && !help.contains("for url of"), "\(help)")
     }
 
-    @Test func accountsVotesAndTokensOutliveTheProgramAndPasswordsAreNowhere() throws {
+    @Test func `accounts, votes and tokens survive a restart, and secrets are not stored in plain text`() throws {
       let house = try House()
       let path = "\(house.directory)/trivia.db"
       let (first, port) = try server(house, "--database", path, "--tokens")
@@ -76,7 +76,7 @@ extension WholeHouse {
       let vote = #"{"userVote":-1,"userId":1,"triviaId":2}"#
       #expect(try ask(port, "PUT", "/Trivia/Vote/2", vote, token: token).contains(#""downvotes":1},"userVote":-1}"#))
 
-      // A second one keeps its hands off.
+      // A second server does not open the database.
       let second = house.run("\(House.programs)/vehiclesim", ["trivia", "--on", "tcp:127.0.0.1:0", "--database", path])
       #expect(second.status == 1 && second.errors.contains("\(path) is locked by another program"), "\(second.errors)")
 
@@ -102,10 +102,10 @@ extension WholeHouse {
       #expect(try ask(next, "POST", "/User/Register", Self.register).hasPrefix("HTTP/1.1 400 "))
     }
 
-    @Test func aHistoryOfMegabytesReachesItsOwner() throws {
+    @Test func `a history of several MiB is delivered completely`() throws {
       let house = try House()
       let (path, facts, most) = ("\(house.directory)/trivia.db", "\(house.directory)/facts.txt", 20_000)
-      // A toy has fetched the last of very many facts, and has played all up to it.
+      // A toy has fetched the last of many facts, and has played all up to it.
       let text = String(repeating: "Honey never spoils. ", count: 5)
       try "\(most)\t\(text)\n".write(toFile: facts, atomically: true, encoding: .utf8)
       let (first, port) = try server(house, "--database", path, "--facts", facts)
@@ -124,17 +124,17 @@ extension WholeHouse {
       }
       #expect(toy("login", "ada@example.org", input: "hunter22\n").status == 0)
       // More than a pipe holds.
-      let told = "\(house.directory)/history.txt"
+      let output = "\(house.directory)/history.txt"
       let history = house.run(
-        "/bin/sh", ["-c", "exec \"$0\" --socket \"$1\" toy history > \"$2\"", "\(House.programs)/vehiclectl", house.socket, told])
-      let lines = try String(contentsOfFile: told, encoding: .utf8).split(separator: "\n")
+        "/bin/sh", ["-c", "exec \"$0\" --socket \"$1\" toy history > \"$2\"", "\(House.programs)/vehiclectl", house.socket, output])
+      let lines = try String(contentsOfFile: output, encoding: .utf8).split(separator: "\n")
       let ids = lines.dropFirst().compactMap { $0.split(separator: " ").first.flatMap { Int($0) } }
       #expect(history.status == 0 && ids.suffix(most - 499) == Array(500...most)[...], "\(ids.count) \(history.errors)")
       #expect(toy("fact", "\(most)").status == 0 && house.get("toy.facts") == String(ids.count))
       #expect(daemon.end() == 0)
     }
 
-    @Test func whoSaysMoreThanIsReadStillGetsAnAnswer() throws {
+    @Test func `a client that sends more than is read still gets a response`() throws {
       let house = try House()
       let (program, port) = try server(house)
       #expect(try ask(port, "POST", "/User/Register", Self.register).hasPrefix("HTTP/1.1 201 "))
@@ -146,7 +146,7 @@ extension WholeHouse {
       #expect(program.end() == 0)
     }
 
-    @Test func aFileThatIsNoDatabaseOfItsIsLeftAlone() throws {
+    @Test func `a file that is not its own database is not modified`() throws {
       let house = try House()
       let path = "\(house.directory)/trivia.db"
       let (program, port) = try server(house, "--database", path)
@@ -177,7 +177,7 @@ extension WholeHouse {
       #expect(nowhere.status == 1 && nowhere.errors.contains("cannot open /nowhere/at/all: No such file"))
     }
 
-    @Test func theFactsOfAFileAreWhatToysFetch() throws {
+    @Test func `toys fetch the facts of a given file`() throws {
       let house = try House()
       let (facts, path) = ("\(house.directory)/facts.txt", "\(house.directory)/trivia.db")
       try house.write("“Bees” can count to four.\n1\tThe first of my own.\n", to: facts)

@@ -1,11 +1,11 @@
-// Trouble codes of the simulated petrol car, read and cleared by the real daemon: what is kept, what is refused, what is left.
+// Trouble codes of the simulated petrol car, read and cleared by the real daemon: which are stored, rejected and left.
 
 import Foundation
 import Testing
 
 extension WholeHouse {
   @Suite("Trouble codes") struct TroubleCodeTests {
-    /// A daemon with a petrol car whose ignition is on, or that drives.
+    /// A daemon with a petrol car whose ignition is on, or which drives.
     private func car(_ house: House, _ key: String...) throws -> Program {
       let (_, link) = try house.simulator("--car", "petrol", "--key", key.first ?? "on@0")
       try house.write("[device.car]\nkind = \"obd\"\nlink = \"\(link)\"\nvehicle = \"ice\"\n")
@@ -18,11 +18,11 @@ extension WholeHouse {
       (try house.vehiclectl("dtc", "--json").json()["codes"] as? [[String: Any]] ?? []).compactMap { $0["code"] as? String }
     }
 
-    private func kept(_ house: House) -> String? {
+    private func stored(_ house: House) -> String? {
       try? String(contentsOfFile: "\(house.directory)/state/devices/car/cleared-codes", encoding: .utf8)
     }
 
-    @Test func areKeptBeforeTheyAreClearedAndPermanentOnesStay() throws {
+    @Test func `are stored before they are cleared, and permanent ones remain`() throws {
       let house = try House()
       let daemon = try car(house)
       #expect(try codes(house) == ["P0133", "P0171", "P0420", "P0715", "P1899-98", "U0121-87"])
@@ -34,7 +34,7 @@ extension WholeHouse {
       #expect(monitors.output.contains("7E8: malfunction indicator lamp (MIL) on, 2 stored trouble codes"), "\(monitors)")
       #expect(monitors.output.contains("catalyst bank 1") && monitors.output.contains("failed"))
       let refused = house.vehiclectl("dtc", "clear")
-      #expect(refused.status == 2 && refused.errors.contains("use --yes") && kept(house) == nil)
+      #expect(refused.status == 2 && refused.errors.contains("use --yes") && stored(house) == nil)
       let raw = house.vehiclectl("do", "query", "04")
       #expect(raw.status == 1 && raw.errors.contains("raw-not-allowed"))
 
@@ -46,25 +46,25 @@ extension WholeHouse {
       #expect((json["results"] as? [[String: Any]])?.compactMap { $0["result"] as? String } == ["cleared", "cleared"])
       #expect((json["remaining"] as? [[String: Any]])?.compactMap { $0["code"] as? String } == ["P0420"])
       let line = "7E8 P0133 (stored), P0171 (pending), P0420 (stored, permanent), freeze frame of P0133; 7E9 P0715 (stored)"
-      #expect(kept(house)?.hasSuffix("Z \(line)\n") == true && daemon.complaints.contains("clearing the trouble codes: \(line)"))
+      #expect(stored(house)?.hasSuffix("Z \(line)\n") == true && daemon.complaints.contains("clearing the trouble codes: \(line)"))
       #expect(daemon.complaints.contains("7E8 cleared; 7E9 cleared"))
       #expect(wait { house.get("mil") == "off" && house.get("dtc-count") == "0" })
       #expect(try codes(house) == ["P0420", "P1899-98", "U0121-87"])
       #expect(daemon.end() == 0)
     }
 
-    @Test func ofACarThatDrivesStay() throws {
+    @Test func `of a moving car are not cleared`() throws {
       let house = try House()
       let daemon = try car(house, "run@0")
       let refused = house.vehiclectl("dtc", "clear", "--yes")
       #expect(refused.status == 1 && refused.errors.contains("(moving)") && refused.errors.contains("will be lost:"), "\(refused)")
-      #expect(try kept(house) == nil && codes(house).count == 6 && daemon.isRunning)
+      #expect(try stored(house) == nil && codes(house).count == 6 && daemon.isRunning)
     }
 
-    @Test func stayWhereTheStateDirectoryTakesNothing() throws {
+    @Test func `are not cleared if they cannot be stored`() throws {
       let house = try House()
       let daemon = try car(house)
-      // In the way of the file stands a folder with something in it, which no right of any user removes.
+      // A non-empty folder with the file's name blocks the file for every user.
       try FileManager.default.createDirectory(
         atPath: "\(house.directory)/state/devices/car/cleared-codes/in-the-way", withIntermediateDirectories: true)
       let refused = house.vehiclectl("dtc", "clear", "--yes")

@@ -1,4 +1,4 @@
-// What the daemon tells of itself: its figures as Prometheus reads them, how much it tells its journal, and a bundle for a report.
+// Diagnostics of the daemon: metrics for Prometheus, bug reports, the doctor and the log level.
 
 import Foundation
 import Testing
@@ -7,7 +7,7 @@ extension WholeHouse {
   @Suite("Upkeep") struct UpkeepTests {
     private static let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().path
 
-    @Test func `Prometheus reads the metrics`() throws {
+    @Test func `Prometheus can parse the metrics`() throws {
       let house = try House()
       _ = try house.ev()
       #expect(wait { house.get("battery-voltage") != nil })
@@ -16,7 +16,7 @@ extension WholeHouse {
       let text = try String(contentsOfFile: file, encoding: .utf8)
       let outcome = house.run("/bin/sh", ["-c", "exec \"$0\" \"$1\" <\"$2\"", House.python, "\(Self.tests)/Peers/metrics.py", file])
       #expect(outcome.status == 0, "\(outcome.errors)\n\(text)")
-      // node_exporter runs as somebody else, and reads whole files only.
+      // node_exporter runs as another user and must see complete files only.
       let mode = try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int
       #expect(mode == 0o644 && text.hasSuffix("# EOF\n"))
       let printed = house.vehiclectl("metrics")
@@ -29,7 +29,7 @@ extension WholeHouse {
       #expect(house.vehiclectl("bugreport", house.directory, "--force").errors.contains("is a directory"))
     }
 
-    @Test func `a report holds what helps, and nothing that tells whose car it is`() throws {
+    @Test func `a bug report has diagnostics and no personal data`() throws {
       let house = try House()
       _ = try house.ev("--car", "petrol")
       #expect(wait { house.get("vin") != nil })
@@ -48,7 +48,7 @@ extension WholeHouse {
       #expect(text.contains("vin: …") && !text.contains(vin) && !text.contains(hex.prefix(12)) && text.contains("\"dir\":\"tx\""))
       let mode = try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int
       #expect(mode == 0o600)
-      // What is there already stays, also where it is only a link to something.
+      // An existing file is not overwritten, and a symbolic link is not followed.
       let target = "\(house.directory)/elsewhere"
       try FileManager.default.createSymbolicLink(atPath: "\(house.directory)/link.txt", withDestinationPath: target)
       #expect(house.vehiclectl("bugreport", file).status == 2 && house.vehiclectl("bugreport", "\(house.directory)/link.txt").status == 2)
@@ -56,7 +56,7 @@ extension WholeHouse {
       #expect(!FileManager.default.fileExists(atPath: target))
     }
 
-    @Test func `a report goes to standard output, and nothing else does`() throws {
+    @Test func `a bug report to standard output is the only output`() throws {
       let house = try House()
       try house.write("")
       _ = try house.daemon()
@@ -69,7 +69,7 @@ extension WholeHouse {
       #expect(!FileManager.default.fileExists(atPath: "\(house.directory)/-"))
     }
 
-    @Test func `nothing is recorded through a link`() throws {
+    @Test func `a recording does not follow a symbolic link`() throws {
       let house = try House()
       _ = try house.ev()
       let (target, link) = ("\(house.directory)/precious", "\(house.directory)/ride.ndjson")
@@ -83,7 +83,7 @@ extension WholeHouse {
       #expect(try String(contentsOfFile: target, encoding: .utf8) == "keep me")
     }
 
-    @Test func `a report can be made without a daemon, and the doctor looks around without one`() throws {
+    @Test func `bugreport and doctor work without a daemon`() throws {
       let house = try House()
       let file = "\(house.directory)/report.txt"
       let outcome = house.vehiclectl("bugreport", file)
@@ -93,7 +93,7 @@ extension WholeHouse {
       #expect(doctor.status == 3 && doctor.output.contains("\(house.socket) does not exist") && doctor.output.contains("time: "))
     }
 
-    @Test func `the doctor names the serial port that is not there, and the disk`() throws {
+    @Test func `the doctor reports a missing serial port and the free disk space`() throws {
       let house = try House()
       try house.write("[device.car]\nkind = \"obd\"\nlink = \"serial:/dev/ttyNone\"\n")
       _ = try house.daemon()
@@ -102,7 +102,7 @@ extension WholeHouse {
       #expect(doctor.output.contains(/ok +disk: .*state: \d+ MB free/), "\(doctor.output)")
     }
 
-    @Test func `the doctor names the remedy of a link, and a place where nothing can be kept`() throws {
+    @Test func `the doctor names the fix for a link and reports an unusable state directory`() throws {
       let house = try House()
       try house.write("[device.car]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\n")
       try house.write("a file", to: "\(house.directory)/state")
@@ -112,7 +112,7 @@ extension WholeHouse {
       #expect(doctor.contains(/failed +car tcp:127.0.0.1:1: .*; power on the device/), "\(doctor)")
     }
 
-    @Test func `whoever records when the daemon stops is told what others are`() throws {
+    @Test func `a recording client exits with status 3 when the daemon stops`() throws {
       let house = try House()
       let (daemon, _) = try house.ev()
       let recorder = try house.start("vehiclectl", ["--socket", house.socket, "record", "ev", "\(house.directory)/ride.ndjson"])
@@ -121,7 +121,7 @@ extension WholeHouse {
       #expect(recorder.status(within: 10) == 3, "\(recorder.complaints)")
     }
 
-    @Test func aCheckedConfigurationIsSummedUp() throws {
+    @Test func `check-config prints the number of devices and warnings`() throws {
       let house = try House()
       let device = "kind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\n"
       try house.write("[control]\nobserve = [\"nogroup-xyz\"]\n[device.a]\n\(device)[device.b]\n\(device)")
@@ -134,13 +134,13 @@ extension WholeHouse {
       #expect(silent.output == "ok: 1 device\n" && silent.errors.isEmpty, "\(silent)")
     }
 
-    @Test func `a socket without a path is refused`() throws {
+    @Test func `an empty socket path is rejected`() throws {
       let house = try House()
       let outcome = house.run("\(House.programs)/vehicled", ["--socket", "", "--config", "\(house.directory)/vehicled.toml"])
       #expect(outcome.status == 64 && outcome.errors.contains("--socket is empty"), "\(outcome.errors)")
     }
 
-    @Test func `how much is logged can be changed while the daemon runs`() throws {
+    @Test func `the log level can be changed while the daemon runs`() throws {
       let house = try House()
       let (daemon, _) = try house.ev()
       #expect(house.vehiclectl("log-level").output == "info\n")

@@ -1,11 +1,11 @@
-// A longboard whose VESC is on the link, as a user has it: vehiclesim plays the VESC, the daemon and vehiclectl are real.
+// A longboard with a VESC end to end: vehiclesim simulates the VESC; the daemon and vehiclectl are real.
 
 import Foundation
 import Testing
 
 extension WholeHouse {
   @Suite("VESC") struct VESCTests {
-    /// A house with a board in it.
+    /// A simulated board.
     private struct Board {
       let house: House
       let vesc: Program
@@ -14,14 +14,14 @@ extension WholeHouse {
       init(_ arguments: String..., on place: String = "tcp:127.0.0.1:0", options: String = "") throws {
         house = try House()
         let vesc = try Program("\(House.programs)/vehiclesim", ["vesc", "--on", place] + arguments, in: house.directory)
-        try #require(wait { vesc.printed.contains("\n") }, "the simulator says nothing: \(vesc.complaints)")
+        try #require(wait { vesc.printed.contains("\n") }, "the simulator prints nothing: \(vesc.complaints)")
         self.vesc = vesc
         link = vesc.printed.split(separator: "\n").first.map(String.init) ?? ""
         try house.write("[device.board]\nkind = \"longboard\"\nprotocol = \"vesc\"\nlink = \"\(link)\"\n\(options)\n")
       }
     }
 
-    @Test func aModeIsSetAndOutlivesADaemonThatIsKilled() throws {
+    @Test func `a mode is set and survives a daemon that is killed`() throws {
       let board = try Board(options: "[device.board.mode.eco]\ncurrent = 50\nspeed = 15")
       let house = board.house
       let first = try house.daemon()
@@ -37,7 +37,7 @@ extension WholeHouse {
       #expect(second.isRunning)
     }
 
-    @Test func aRecordingIsPlayedBack() throws {
+    @Test func `a recording is replayed`() throws {
       let house = try House()
       let file = URL(fileURLWithPath: #filePath).appendingPathComponent("../../Recordings/longboard/vesc-6.00.ndjson").standardized.path
       try house.write("[device.board]\nkind = \"longboard\"\nprotocol = \"vesc\"\nlink = \"replay:\(file)\"\n")
@@ -48,7 +48,7 @@ extension WholeHouse {
       #expect(daemon.isRunning)
     }
 
-    @Test func theBusIsListed() throws {
+    @Test func `ping-can lists the controllers on the CAN bus`() throws {
       let board = try Board()
       let daemon = try board.house.daemon()
       #expect(wait { board.house.get("speed") != nil })
@@ -57,7 +57,7 @@ extension WholeHouse {
       #expect(daemon.isRunning)
     }
 
-    @Test func anOldVESCOnANoisySerialLineIsReadAndItsSilenceIsNamed() throws {
+    @Test func `an old VESC on a noisy serial line is polled, and a missing response is reported`() throws {
       let board = try Board(
         "--firmware", "3.40", "--fault", "noise:25", "--fault", "wrong-crc:40", on: "pty",
         options: "pole-pairs = 7\ngear-ratio = 2.25\nwheel-diameter = 85")
@@ -74,7 +74,7 @@ extension WholeHouse {
       #expect(daemon.isRunning)
     }
 
-    @Test func withoutALeaseNothingIsDriven() throws {
+    @Test func `a motion property requires a lease`() throws {
       let board = try Board(options: "allow-motion = true")
       let daemon = try board.house.daemon()
       #expect(wait { board.house.get("speed") != nil })

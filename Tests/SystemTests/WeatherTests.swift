@@ -1,4 +1,4 @@
-// The weather as its owner has it: the real daemon asks a simulated service over HTTP.
+// Weather end to end: the real daemon queries a simulated service over HTTP.
 
 import Foundation
 import Testing
@@ -7,7 +7,7 @@ extension WholeHouse {
   @Suite("Weather") struct WeatherTests {
     private func service(_ house: House, _ arguments: String..., on place: String = "tcp:127.0.0.1:0") throws -> (Program, url: String) {
       let program = try house.start("vehiclesim", ["weather", "--on", place, "-v"] + arguments)
-      try #require(wait { program.printed.contains("\n") }, "the service says nothing: \(program.complaints)")
+      try #require(wait { program.printed.contains("\n") }, "the service prints nothing: \(program.complaints)")
       return (program, program.printed.split(separator: "\n").first.map(String.init) ?? "")
     }
 
@@ -15,7 +15,7 @@ extension WholeHouse {
       try house.write("[device.weather]\nkind = \"weather\"\n\(place)\nurl = \"\(url)\"\ngeocoding-url = \"\(url)\"\nproxy = \"\"\n")
     }
 
-    @Test func theWeatherAppearsOutlivesFailuresAndRestartsAndMovesWithTheConfiguration() throws {
+    @Test func `weather is published, survives failures and restarts, and follows the configured place`() throws {
       let house = try House()
       let (service, url) = try service(house)
       try configure(house, url, place: "latitude = 52.52\nlongitude = 13.41")
@@ -30,7 +30,7 @@ extension WholeHouse {
       let journal = first.complaints
       #expect(!(status + journal).contains("52.52") && !(status + journal).contains("13.41"), "\(journal)")
 
-      // The next daemon shows what the last one learned, and a service in trouble takes nothing away.
+      // The next daemon publishes the stored values, and a failing service does not withdraw them.
       service.end()
       let (troubled, _) = try self.service(house, "--fault", "html", on: "tcp:" + url.dropFirst("http://".count))
       let second = try house.daemon()
@@ -53,7 +53,7 @@ extension WholeHouse {
       #expect(second.isRunning && second.end() == 0)
     }
 
-    @Test func aServiceThatNeverAnswersHoldsNobodyUp() throws {
+    @Test func `a service that never responds does not delay the daemon`() throws {
       let house = try House()
       let (service, url) = try service(house, "--fault", "slow:1:3600000")
       try configure(house, url, place: "latitude = 1\nlongitude = 2")
