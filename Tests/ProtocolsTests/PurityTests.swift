@@ -1,17 +1,17 @@
-// Protocols and Peers are values: no sockets, no clock, no logger, no actor. What they import is held here.
+// Protocols and Peers consist of values: no sockets, clocks, loggers or actors. This test checks their imports.
 
 import Foundation
 import Testing
 
 @Suite("Purity") struct PurityTests {
-  /// Where that of swift-crypto's ciphers and hashes is, which are functions: for the mirror's, and for passwords.
+  /// Where an import of swift-crypto is allowed: its ciphers for the mirror, and its hashes for passwords.
   private static let ciphers = ["Protocols/Mirror/", "Peers/Mirror/", "Peers/Trivia/TriviaSecrets.swift"]
   /// Where a lock is allowed: machines of one server share it.
   private static let shared = "Peers/Trivia/TriviaMemoryStore.swift"
   /// Where an import of FoundationEssentials is allowed: its coders, for the socket's JSON and for recordings.
   private static let coders = "Protocols/Varlink/"
 
-  @Test(arguments: ["Protocols", "Peers"]) func importsNothing(_ target: String) throws {
+  @Test(arguments: ["Protocols", "Peers"]) func `a target imports only allowed modules`(_ target: String) throws {
     let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../Sources/\(target)").standardized
     let files = try #require(
       FileManager.default.enumerator(atPath: sources.path)?.compactMap { $0 as? String }.filter { $0.hasSuffix(".swift") })

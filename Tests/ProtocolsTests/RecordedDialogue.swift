@@ -1,5 +1,5 @@
-// Recorded dialogues under Tests/Recordings, and what a machine makes of them: each line is given at its moment, and what the
-// machine says by itself at the moments that it wants.
+// Plays the recorded dialogues of Tests/Recordings to a machine: each line at its time, and wake-ups at the times that the machine
+// requests.
 
 import FoundationEssentials
 import Testing
@@ -58,7 +58,7 @@ struct RecordedDialogue {
     expected = try JSONDecoder().decode([String: Expected].self, from: data(".json"))
   }
 
-  /// Plays it to a machine, whose values must be those beside it and whose sends must begin with those that were recorded.
+  /// Plays it to a machine. Its values must be the expected ones, and its sends must start with the recorded ones.
   func play(to machine: some Machine, kind: String) {
     #expect(lines.first?.kind == kind)
     var machine = machine

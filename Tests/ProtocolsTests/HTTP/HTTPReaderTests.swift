@@ -2,44 +2,44 @@ import Testing
 
 @testable import Peers
 
-/// Requests however they come, and replies as they go.
+/// Parsing of requests and formatting of replies.
 @Suite struct HTTPReaderTests {
   private static let post = "POST /a/b?x=1%2B1+2&y HTTP/1.1\r\nHost: h\r\ncontent-LENGTH:  5 \r\nX: 1\r\nx: 2\r\n\r\nhello"
 
-  private func hear(_ text: String, most: Int = 100) -> HTTPReader.Outcome {
+  private func feed(_ text: String, most: Int = 100) -> HTTPReader.Outcome {
     var reader = HTTPReader(maxBodySize: most)
     return reader.take(Array(text.utf8))
   }
 
   private func asked(_ text: String) -> ReceivedHTTPRequest? {
-    if case .asked(let asked) = hear(text) { asked } else { nil }
+    if case .asked(let asked) = feed(text) { asked } else { nil }
   }
 
-  @Test func `a request is read as it is written`() throws {
+  @Test func `a request is parsed into method, path, query, fields and body`() throws {
     let asked = try #require(self.asked(Self.post))
     #expect(asked.method == "POST" && asked.path == "/a/b" && asked.body == Array("hello".utf8))
     #expect(asked.query == ["x": "1+1 2", "y": ""])
     #expect(asked.fields == ["host": "h", "content-length": "5", "x": "1, 2"])
   }
 
-  @Test func `it is whole with its last byte, wherever it is split`() {
+  @Test func `a request is complete with its last byte, wherever it is split`() {
     let bytes = Array(Self.post.utf8)
     for split in 1..<bytes.count {
       var reader = HTTPReader(maxBodySize: 5)
       let first = reader.take(Array(bytes[..<split]))
       let second = reader.take(Array(bytes[split...]))
-      #expect(first == .unfinished && second == hear(Self.post), "split at \(split)")
+      #expect(first == .unfinished && second == feed(Self.post), "split at \(split)")
     }
     var reader = HTTPReader(maxBodySize: 5)
     for byte in bytes.dropLast() {
-      let heard = reader.take([byte])
-      #expect(heard == .unfinished)
+      let outcome = reader.take([byte])
+      #expect(outcome == .unfinished)
     }
     let last = reader.take([bytes[bytes.count - 1]])
-    #expect(last == hear(Self.post))
+    #expect(last == feed(Self.post))
   }
 
-  @Test func `what follows a request is nobody's`() {
+  @Test func `bytes after a request are ignored`() {
     let get = asked("GET / HTTP/1.1\r\n\r\n")
     #expect(get?.body == [])
     #expect(asked("GET / HTTP/1.1\r\n\r\nGET /second HTTP/1.1\r\n\r\n") == get)
@@ -47,24 +47,24 @@ import Testing
     #expect(asked(Self.post + "more") == asked(Self.post))
   }
 
-  @Test func `lines without sense are no request, and harm nobody`() {
+  @Test func `malformed lines are tolerated`() {
     #expect(asked("\r\n\r\n")?.path == "")
     #expect(asked("GET\r\nno colon\r\n: nameless\r\nempty:\r\n\r\n")?.fields == ["": "nameless", "empty": ""])
   }
 
-  @Test func `what is too long or has no length is refused at once`() {
+  @Test func `a request that is too long or has no length is rejected at once`() {
     let long = String(repeating: "x", count: 16_384)
-    #expect(hear(long) == .refused(431, "the request is too long"))
-    #expect(hear(String(long.dropLast())) == .unfinished)
-    #expect(hear("GET /\(long) HTTP/1.1\r\n\r\n") == .refused(431, "the request is too long"))
-    #expect(hear("POST / HTTP/1.1\r\nContent-Length: 101\r\n\r\n") == .refused(413, "a body of 101 bytes is too long"))
-    #expect(hear("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n") == .refused(411, "the body has no Content-Length"))
+    #expect(feed(long) == .refused(431, "the request is too long"))
+    #expect(feed(String(long.dropLast())) == .unfinished)
+    #expect(feed("GET /\(long) HTTP/1.1\r\n\r\n") == .refused(431, "the request is too long"))
+    #expect(feed("POST / HTTP/1.1\r\nContent-Length: 101\r\n\r\n") == .refused(413, "a body of 101 bytes is too long"))
+    #expect(feed("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n") == .refused(411, "the body has no Content-Length"))
     for length in ["-1", "x", "5, 5", "99999999999999999999", "0x5"] {
-      #expect(hear("POST / HTTP/1.1\r\nContent-Length: \(length)\r\n\r\n") == .refused(400, "the Content-Length is no number"))
+      #expect(feed("POST / HTTP/1.1\r\nContent-Length: \(length)\r\n\r\n") == .refused(400, "the Content-Length is no number"))
     }
   }
 
-  @Test func `a reply says its length and that it is the last`() {
+  @Test func `a reply has its length and closes the connection`() {
     let reply = HTTPReply(302, "é", type: "text/plain", fields: ["Location": "/x", "A": "b"])
     #expect(
       String(decoding: reply.bytes, as: UTF8.self)

@@ -2,8 +2,7 @@ import Testing
 
 @testable import Protocols
 
-/// The import of a Gadgetbridge export, as the answers of its database come. What the questions mean to SQLite is tested in
-/// vehicledTests.
+/// Import of a Gadgetbridge export with given database answers. The SQL is tested in vehicledTests.
 @Suite struct GadgetbridgeTests {
   /// An export that a test changes.
   private final class Export: @unchecked Sendable {
@@ -19,7 +18,7 @@ import Testing
       return .rows(columns.map { [.string("MI_BAND_ACTIVITY_SAMPLE"), .string($0)] }, stamp)
     }
 
-    /// One device: its newest sample, and what it has of today.
+    /// One device with its newest sample and its sums of today.
     func set(_ name: String = "Mi Band 4", newest: Int64, steps: Double?, heart: (Int, Int64)? = nil, distance: Double? = nil) {
       stamp.modified += 1
       let code = heart.map { Value.int(Int($0.1) * 1000 + $0.0) }
@@ -42,7 +41,7 @@ import Testing
     return rig
   }
 
-  @Test func `the day's sums are shown with how old they are`() throws {
+  @Test func `the sums of the day are published with their age`() throws {
     let export = Export()
     export.set(newest: Self.now - 3 * 3600, steps: 4321, heart: (72, Self.now - 3 * 3600))
     var rig = try Self.rig(export)
@@ -50,12 +49,12 @@ import Testing
     #expect(rig.ages["steps"] == 3 * 3600 * .second)
     #expect(rig.absence("heart-rate") == "the newest heart rate of Mi Band 4 is 3 h old: synchronise and export again")
     #expect(rig.absence("distance") == "Mi Band 4 does not record distance: vehiclectl set distance VALUE")
-    // Midnight and the latest time that counts.
+    // Midnight and the latest accepted time.
     #expect(rig.queries.last?.arguments == [.int(1_773_097_200), .int(Int(Self.now) + 300)])
     let (before, shown) = (rig.queries.count, rig.published["steps"])
     rig.run(for: 600 * .second)
     #expect(rig.queries.count - before == 10 && rig.queries.suffix(10).allSatisfy { $0.unlessStill == export.stamp })
-    #expect(rig.published["steps"] == shown, "an age is no news of the value")
+    #expect(rig.published["steps"] == shown, "a new age alone is not published")
     export.set(newest: Self.now + 600, steps: 5000, heart: (90, Self.now + 590))
     rig.run(for: 60 * .second)
     #expect(rig.number("steps") == 5000 && rig.number("heart-rate") == 90)
@@ -63,7 +62,7 @@ import Testing
     #expect(rig.number("heart-rate") == nil && rig.number("steps") == 5000)
   }
 
-  @Test func `the newer of hand and import wins`() throws {
+  @Test func `the newer of the set and the imported value is used`() throws {
     let export = Export()
     export.set(newest: Self.now - 60, steps: 4321)
     var rig = try Self.rig(export)
@@ -74,7 +73,7 @@ import Testing
     #expect(rig.number("steps") == 4500)
   }
 
-  @Test func `midnight ends the totals, and an unchanged file is read again`() throws {
+  @Test func `the totals end at midnight, and an unchanged file is read again`() throws {
     let export = Export()
     export.set(newest: Self.now, steps: 4321)
     var rig = try Self.rig(export)
@@ -86,7 +85,7 @@ import Testing
     #expect(rig.queries.contains { $0.arguments.first == .int(1_773_097_200 + 86_400) })
   }
 
-  @Test func `an old sample does not become young where the clock is set back`() throws {
+  @Test func `a sample expires even if the clock is set back`() throws {
     let export = Export()
     export.set(newest: Self.now - 30, steps: 1, heart: (72, Self.now - 30))
     var rig = try Self.rig(export)
@@ -102,7 +101,7 @@ import Testing
   @Test(arguments: [
     (DatabaseAnswer.missing, "no file Gadgetbridge in import/"), (.failed("it is locked"), "it is locked"),
     (.rows([], FileStamp(size: 2, modified: 2)), "not a Gadgetbridge database: no table"),
-  ]) func `what is wrong is a fault, and the last values stay`(_ trouble: DatabaseAnswer, _ words: String) throws {
+  ]) func `an import error is a fault, and the last values remain`(_ trouble: DatabaseAnswer, _ words: String) throws {
     let export = Export()
     export.set(newest: Self.now, steps: 4321)
     var rig = try Self.rig(export)
@@ -111,13 +110,13 @@ import Testing
     #expect(rig.fault?.contains(words) == true && rig.number("steps") == 4321)
     let before = rig.queries.count
     rig.set("active-energy", 5)
-    #expect(rig.queries.count == before, "a set does not look at the file")
+    #expect(rig.queries.count == before, "setting a value does not read the file")
     export.trouble = nil
     rig.run(for: 61 * .second)
     #expect(rig.fault == nil && rig.number("steps") == 4321)
   }
 
-  @Test func `of several devices the newest is taken, or the one that is named`() throws {
+  @Test func `the newest of several devices is used, or the configured one`() throws {
     let export = Export()
     export.set("Mi Band 4", newest: Self.now - 50, steps: 100)
     let old = export.rows[0]
@@ -128,8 +127,8 @@ import Testing
     #expect(try Self.rig(export).text("steps-source") == "Gadgetbridge: Watch at 14:04")
     let named = try Self.rig(export, ["gadgetbridge-device": .string("mi band 4")])
     #expect(named.number("steps") == 100)
-    let nobody = try Self.rig(export, ["gadgetbridge-device": .string("Ring")])
-    #expect(nobody.fault == "no samples of device \"Ring\" in Gadgetbridge's database: it has Watch, Mi Band 4")
+    let unknown = try Self.rig(export, ["gadgetbridge-device": .string("Ring")])
+    #expect(unknown.fault == "no samples of device \"Ring\" in Gadgetbridge's database: it has Watch, Mi Band 4")
   }
 
   @Test func `a summary is not added to the samples of the same device`() throws {
@@ -152,7 +151,7 @@ import Testing
     #expect(rig.number("steps") == 100)
   }
 
-  @Test func `hostile answers are survived, and what cannot be is not shown`() throws {
+  @Test func `malicious rows do no harm, and implausible values are not published`() throws {
     let export = Export()
     export.set("\u{1B}[31mEvil\u{202E}\n\u{7}", newest: Self.now, steps: 1e300, heart: (999, Self.now))
     var rig = try Self.rig(export)
@@ -173,7 +172,7 @@ import Testing
     #expect(rig.queries.last?.sql.contains("\"timestamp\"") == true)
   }
 
-  @Test func `names out of the database are quoted`() {
+  @Test func `names from the database are quoted in SQL`() {
     let name = "a\"; DROP TABLE x; --"
     let tables = GadgetbridgeTable.all(in: [[.string(name), .string("TIMESTAMP")], [.string(name), .string("steps")]])
     #expect(tables.count == 1)

@@ -32,7 +32,7 @@ extension HealthRig {
     start()
   }
 
-  /// Another daemon with what the disk has, so much later.
+  /// Replaces the machine as after a restart this much later, with the stored state.
   mutating func restart(_ options: [String: Value] = [:], after time: Nanoseconds = .second) throws {
     replace(HealthMachine(try HealthSettings(Setup(options: options))))
     let later = wall + time / .microsecond

@@ -2,16 +2,16 @@ import Testing
 
 @testable import Protocols
 
-/// What people and scripts set, over midnights, restarts and clocks that are set.
+/// Values that users and scripts set, across midnight, restarts and clock changes.
 @Suite struct HealthTests {
   private static let hour: Nanoseconds = 3600 * .second
 
-  @Test func `what is set is stored, then shown with its source`() throws {
+  @Test func `a set value is stored, then published with its source`() throws {
     var rig = try HealthRig()
     rig.start()
     #expect(rig.absence("steps") == "no data for today: vehiclectl set steps VALUE" && rig.status == "ready")
     #expect(rig.absence("heart-rate") == "no measurement in the last 120 s: vehiclectl set heart-rate BPM")
-    #expect(rig.machine.nextWake == nil, "nothing is due while nothing is known")
+    #expect(rig.machine.nextWake == nil, "nothing is due without values")
     let (steps, energy) = (rig.set("steps", 4321), rig.set("active-energy", 250.5))
     #expect(rig.isDone(steps) && rig.isDone(energy) && rig.status == "live")
     #expect(rig.number("steps") == 4321 && rig.number("active-energy") == 250.5 && rig.number("distance") == nil)
@@ -20,7 +20,7 @@ import Testing
     #expect(rig.number("steps") == 0)
   }
 
-  @Test func `a set waits for the disk, and what is set meanwhile goes together`() throws {
+  @Test func `a set completes when it is stored, and further sets are stored together`() throws {
     var rig = try HealthRig()
     rig.diskIsQuick = false
     rig.start()
@@ -40,7 +40,7 @@ import Testing
     #expect(rig.isDone(last) && rig.number("steps") == 20 && rig.number("distance") == 3.5)
   }
 
-  @Test func `sums end at local midnight, not at that of Greenwich`() throws {
+  @Test func `sums end at local midnight, not at midnight UTC`() throws {
     var rig = try HealthRig()
     rig.start()
     rig.set("steps", 4321)
@@ -54,7 +54,7 @@ import Testing
     #expect(rig.timesAsked < 150)
   }
 
-  @Test func `a restart on the same day shows them again, one on the next does not`() throws {
+  @Test func `sums are restored on the same day, but not on the next`() throws {
     var rig = try HealthRig()
     rig.start()
     rig.set("steps", 4321)
@@ -66,7 +66,7 @@ import Testing
     #expect(rig.number("heart-rate") == nil)
     try rig.restart(after: 3 * Self.hour)
     #expect(rig.number("steps") == 4321 && rig.number("heart-rate") == nil)
-    // The clock was behind by an hour, and is set.
+    // The clock was behind by an hour and is corrected.
     rig.wall += 3_600_000_000
     rig.run(for: 301 * .second)
     #expect(rig.ages["steps"].map { $0 > 4 * Self.hour } == true)
@@ -77,11 +77,11 @@ import Testing
   @Test(arguments: [
     "steps many 20522 1773147900000000\nactive-energy 5 20522 1773147900000000\n", "steps", "\u{0}", String(repeating: "x\n", count: 9),
   ])
-  func `what was kept and is damaged is named, and the rest is shown`(_ kept: String) throws {
+  func `damaged stored values are reported, and the others are restored`(_ stored: String) throws {
     var rig = try HealthRig()
-    rig.start([HealthStore.key: Array(kept.utf8)])
+    rig.start([HealthStore.key: Array(stored.utf8)])
     #expect(rig.events.count == 1 && rig.number("steps") == nil)
-    #expect((rig.number("active-energy") == 5) == kept.contains("active-energy"))
+    #expect((rig.number("active-energy") == 5) == stored.contains("active-energy"))
   }
 
   @Test func `a heart rate ends by itself, whatever the wall's clock does`() throws {
@@ -95,7 +95,7 @@ import Testing
     #expect(rig.absence("heart-rate") == "no measurement in the last 30 s: vehiclectl set heart-rate BPM")
     rig.set("heart-rate", 72)
     #expect(rig.number("heart-rate") == 72 && rig.published["heart-rate"] == 4)
-    // Written in a future that never was: not shown again, and not for ever.
+    // A value with a time in the future is not restored.
     rig.wall += 400 * 86_400_000_000
     rig.set("heart-rate", 80)
     rig.wall -= 400 * 86_400_000_000
@@ -103,7 +103,7 @@ import Testing
     #expect(rig.number("heart-rate") == nil)
   }
 
-  @Test func `a machine that boots in the past shows the day's values once it knows the day`() throws {
+  @Test func `after a boot with a wrong clock, the day's values are restored once the clock is right`() throws {
     var rig = try HealthRig()
     rig.start()
     rig.set("steps", 4321)
@@ -138,13 +138,13 @@ import Testing
     #expect(rig.number("steps") == nil)
   }
 
-  @Test func `a day began when it did, also where the clocks changed since`() {
+  @Test func `midnight is correct on a day with a change to daylight saving time`() {
     // Berlin, 2026-03-29: midnight at 23:00 UTC of the day before, summer time from 01:00 UTC.
     let midnight: Int64 = 1_774_738_800
     var clock = DayClock(WallTime(microseconds: (midnight + 600) * 1_000_000, utcOffset: 3600), at: 0)
     #expect(clock.midnight == midnight)
     let later = WallTime(microseconds: (midnight + 36_000) * 1_000_000, utcOffset: 7200, midnight: midnight)
-    #expect(DayClock(later, at: 0).midnight == midnight, "whoever starts after the change knows it as well")
+    #expect(DayClock(later, at: 0).midnight == midnight, "a start after the change gives the same midnight")
     let wasSet = clock.set(later, at: 35_400 * .second)
     #expect(clock.midnight == midnight && !wasSet && clock.text(of: (midnight + 36_000) * 1_000_000) == "11:00")
     #expect(clock.nextDay == (23 * 3600 - 600) * .second)
@@ -173,7 +173,7 @@ import Testing
   @Test(arguments: [
     "", "steps", "steps x 1 2", "steps 5 99999999999999999999 1", "steps -1 1 1", "steps nan 1 1", "\u{0}\u{1}", "speed 1 1 1",
     "heart-rate 72 1 -9223372036854775808", "heart-rate 72 0 9223372036854775807", "steps 1e300 1 1",
-  ]) func `a damaged file harms nobody`(_ text: String) throws {
+  ]) func `a damaged file yields no values`(_ text: String) throws {
     var machine = HealthMachine(try HealthSettings(Setup()))
     var effects = Effects()
     let wall = WallTime(microseconds: HealthRig.afternoon, utcOffset: 3600)
@@ -182,7 +182,7 @@ import Testing
     #expect(machine.nextWake.map { $0 > 0 } != false)
   }
 
-  @Test func `what is closing answers everybody once`() throws {
+  @Test func `a stopping machine completes every command once`() throws {
     var rig = try HealthRig()
     rig.diskIsQuick = false
     rig.start()
@@ -194,7 +194,7 @@ import Testing
     #expect(rig.disk["values"].map { String(decoding: $0, as: UTF8.self).hasPrefix("steps 2 ") } == true)
   }
 
-  @Test func `options that cannot be are named`() {
+  @Test func `invalid options are reported by name`() {
     func wrong(_ options: [String: Value]) -> String? {
       do throws(OptionError) { _ = try HealthSettings(Setup(options: options)) } catch { return error.option }
       return nil
@@ -204,7 +204,7 @@ import Testing
     #expect(wrong(["gadgetbridge": .string("Gadgetbridge")]) == nil)
   }
 
-  @Test func `any input in any order is survived, and every command completes once`() throws {
+  @Test func `no order of inputs crashes the machine, and every command completes once`() throws {
     for seed in 1...10 {
       var dice = OBDRobustnessTests.Dice(state: UInt64(seed) &* 0x2545_F491_4F6C_DD1D)
       var machine = HealthMachine(try HealthSettings(Setup(options: ["gadgetbridge": .string("g"), "step-length": .float(0.7)])))

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Protocols
 
-/// What straps and foot pods tell, whole and broken.
+/// Measurements of heart rate straps and foot pods, valid and damaged.
 @Suite struct SensorTests {
   /// A machine and a sensor, which takes no commands.
   private typealias Rig<Measurement: SensorMeasurement> = Host<SensorMachine<Measurement>, PeerLink<WearableSensor>>
@@ -12,7 +12,7 @@ import Testing
   private static func rate(_ bytes: [UInt8]) -> HeartRateMeasurement? { try? HeartRateMeasurement(bytes) }
   private static func run(_ bytes: [UInt8]) -> RunningMeasurement? { try? RunningMeasurement(bytes) }
 
-  @Test func `the vectors of the heart rate service`() {
+  @Test func `heart rate measurements are decoded`() {
     #expect(Self.rate([0x00, 0x48])?.rate == 72)
     let interval = Self.rate([0x10, 0x48, 0x00, 0x04])
     #expect(interval?.rate == 72 && interval?.intervals == [1024])
@@ -25,7 +25,7 @@ import Testing
     #expect(all?.rate == 300 && all?.energy == 1000 && all?.intervals == [1024, 512] && all?.contact == true)
   }
 
-  @Test func `the vectors of running speed and cadence`() {
+  @Test func `running speed and cadence measurements are decoded`() {
     let plain = Self.run([0x00, 0x00, 0x03, 0xA0])
     #expect(plain?.speed == 768 && plain?.cadence == 160 && plain?.stride == nil && plain?.distance == nil && plain?.isRunning == false)
     let far = Self.run([0x02, 0x00, 0x03, 0xA0, 0x10, 0x27, 0x00, 0x00])
@@ -34,7 +34,7 @@ import Testing
     #expect(all?.stride == 110 && all?.distance == 4_294_967_295 && all?.isRunning == true)
   }
 
-  @Test func `a measurement that is cut off or too long is none`() {
+  @Test func `a truncated or overlong measurement is rejected`() {
     let wholes: [[UInt8]] = [
       [0x00, 0x48], [0x01, 0x2C, 0x01], [0x08, 0x48, 0xE8, 0x03], [0x10, 0x48, 0x00, 0x04],
       [0x1F, 0x2C, 0x01, 0xE8, 0x03, 0x00, 0x04],
@@ -52,33 +52,33 @@ import Testing
   @Test func `values of a strap are converted to common units`() throws {
     var rig = try Rig<HeartRateMeasurement>(.strap)
     rig.connect()
-    rig.hear([0x1F, 0x48, 0x00, 0xE8, 0x03, 0x00, 0x02, 0x00, 0x04])
+    rig.receive([0x1F, 0x48, 0x00, 0xE8, 0x03, 0x00, 0x02, 0x00, 0x04])
     #expect(rig.number("heart-rate") == 72 && rig.number("energy-expended") == 239 && rig.number("rr-interval") == 1000)
     #expect(rig.values["contact"] == .value(.bool(true)) && rig.status == "live")
-    rig.hear([0x00, 0x48])
+    rig.receive([0x00, 0x48])
     #expect(rig.absence("contact") == "not reported by this strap" && rig.number("energy-expended") == 239)
-    rig.hear([0x14, 0x48, 0x00, 0x04])
+    rig.receive([0x14, 0x48, 0x00, 0x04])
     #expect(rig.absence("heart-rate") == "no skin contact" && rig.number("rr-interval") == nil)
     #expect(rig.values["contact"] == .value(.bool(false)))
-    rig.hear([0x00, 0x00])
+    rig.receive([0x00, 0x00])
     #expect(rig.absence("heart-rate") == "not measured yet")
-    rig.hear([0x01, 0xFF, 0xFF])
+    rig.receive([0x01, 0xFF, 0xFF])
     #expect(rig.absence("heart-rate")?.contains("implausible rate of 65535 bpm") == true)
-    rig.hear([0x01])
+    rig.receive([0x01])
     #expect(rig.number("bad-messages") == 1 && rig.values["last-bad-message"] == .value(.string("01: the measurement is too short")))
   }
 
   @Test func `values of a foot pod are converted to common units`() throws {
     var rig = try Rig<RunningMeasurement>(.footPod)
     rig.connect()
-    rig.hear([0x07, 0x00, 0x03, 0xA0, 0x6E, 0x00, 0x10, 0x27, 0x00, 0x00])
+    rig.receive([0x07, 0x00, 0x03, 0xA0, 0x6E, 0x00, 0x10, 0x27, 0x00, 0x00])
     #expect(rig.number("speed") == 10.8 && rig.number("cadence") == 160 && rig.number("stride-length") == 1.1)
     #expect(rig.number("distance") == 1 && rig.values["running"] == .value(.bool(true)))
-    rig.hear([0x00, 0xFF, 0xFF, 0xFF])
+    rig.receive([0x00, 0xFF, 0xFF, 0xFF])
     #expect(rig.number("speed") == 921.6 && rig.absence("stride-length") == "not reported by this sensor")
   }
 
-  @Test func `a sensor that falls silent is named, and believed again when it speaks`() throws {
+  @Test func `a sensor that stops sending is reported until it sends again`() throws {
     var rig = try Rig<HeartRateMeasurement>(.strap, "silence:@20:10000")
     rig.connect()
     #expect(rig.status == "listening")
@@ -94,7 +94,7 @@ import Testing
   }
 
   @Test(arguments: ["no-contact:3", "wide", "intervals", "energy:2", "truncated:3", "overlong:4", "silence:9:3000"])
-  func `every fault of a strap is lived through`(_ fault: String) throws {
+  func `heart rates are published despite every fault of a strap`(_ fault: String) throws {
     var rig = try Rig<HeartRateMeasurement>(.strap, fault)
     rig.connect()
     rig.run(for: 121 * .second)
@@ -102,14 +102,14 @@ import Testing
     #expect((rig.number("bad-messages") ?? 0 > 0) == (fault.hasPrefix("truncated") || fault.hasPrefix("overlong")))
   }
 
-  @Test func `a foot pod's way adds up`() throws {
+  @Test func `the distance of a foot pod adds up`() throws {
     var rig = try Rig<RunningMeasurement>(.footPod, "truncated:5")
     rig.connect()
     rig.run(for: 341 * .second)
     #expect(rig.number("distance").map { abs($0 - 1) < 0.01 } == true && rig.number("bad-messages") == 68)
   }
 
-  @Test func `mutated measurements are survived, and give only what can be`() throws {
+  @Test func `mutated measurements yield only values in range`() throws {
     var dice = OBDRobustnessTests.Dice(state: 0xBEA7_5EED_1234_5678)
     let rates: [[UInt8]] = [[0x00, 0x48], [0x1F, 0x2C, 0x01, 0xE8, 0x03, 0x00, 0x04, 0x00, 0x02], [0x14, 0x48, 0x00, 0x04]]
     let runs: [[UInt8]] = [[0x00, 0x00, 0x03, 0xA0], [0x07, 0x00, 0x03, 0xA0, 0x6E, 0x00, 0xFF, 0xFF, 0xFF, 0xFF]]

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Protocols
 
-/// What the mirror may be told, and how it looks on the air.
+/// The messages for the mirror, and their bytes over the air.
 @Suite struct MirrorMessageTests {
   private let cipher = MirrorCipher(key: MirrorRig.key, iv: MirrorRig.iv)
 
@@ -11,7 +11,7 @@ import Testing
     String(decoding: MirrorProfile.stock(try #require(cipher)).write(message), as: UTF8.self)
   }
 
-  @Test func `words and names are as the app writes them`() throws {
+  @Test func `texts and names are encoded as by the app`() throws {
     #expect(try wire(.connected) == "06a49003f96cb7389f5b654003f73c82")
     #expect(try wire(.disconnected) == "2a17c8913bd04525caa0a3cc4508869c")
     #expect(try wire(MirrorMessage(.name, "Ada")) == "d4d147bfdd9abda506327ef1f011d064")
@@ -34,7 +34,7 @@ import Testing
       (.uvIndex, 4.85, "UVInd: 5", "7f882d91d6b53402400f85a3db02bc19"),
       (.humidity, 43.99, "Humid: 43", "8bb8bd7d5165bac13c0dbcad1f92128e"),
     ] as [(MirrorMessage.Tag, Double, String, String)])
-  func `numbers are as the app writes them`(_ tag: MirrorMessage.Tag, _ number: Double, _ text: String, _ hex: String) throws {
+  func `numbers are encoded as by the app`(_ tag: MirrorMessage.Tag, _ number: Double, _ text: String, _ hex: String) throws {
     let message = try MirrorMessage(tag, number)
     #expect(String(decoding: message.text, as: UTF8.self) == text)
     #expect(try wire(message) == hex)
@@ -46,11 +46,11 @@ import Testing
       (.steps, 1_000_000, "StepC: 1000000.00"), (.heart, 59.96, "Heart: 60.0"), (.brightness, 0, "Bright: 0.0"),
       (.uvIndex, 0.4, "UVInd: 0"),
     ] as [(MirrorMessage.Tag, Double, String)])
-  func `numbers are rounded as their tag has it`(_ tag: MirrorMessage.Tag, _ number: Double, _ text: String) throws {
+  func `numbers are rounded as their tag requires`(_ tag: MirrorMessage.Tag, _ number: Double, _ text: String) throws {
     #expect(String(decoding: try MirrorMessage(tag, number).text, as: UTF8.self) == text)
   }
 
-  @Test func `what is no number of its tag is no message`() {
+  @Test func `a value that does not fit its tag is rejected`() {
     for tag in MirrorMessage.Tag.allCases {
       for number in [Double.nan, .infinity, -.infinity, 1e300, -1e300, 2_000_000] {
         #expect(throws: ValueError.self) { try MirrorMessage(tag, number) }
@@ -66,18 +66,18 @@ import Testing
     "", "a+b", "O'Neill", "a/b", "a.b", "a\nb", "\u{0}", "\u{7F}", "\u{85}", "名", "Łucja", "ÿ", "e\u{301}", "Default", " ", "   ",
     "01234567890123456789012345678901",
   ])
-  func `names that harm the mirror are refused in words`(_ name: String) {
+  func `names that harm the mirror are rejected with a reason`(_ name: String) {
     #expect(MirrorMessage.refusal(name: name) != nil)
     for tag in [MirrorMessage.Tag.name, .newName] { #expect(throws: ValueError.self) { try MirrorMessage(tag, name) } }
   }
 
-  /// Each is stored, shown and found again by the mirror's program as it is.
+  /// The mirror's program stores, shows and finds each of them unchanged.
   @Test(arguments: [
     "Zoë", "Ångström", "François (jr)", "Ada & Bob", "a:b", "\"Ada\"", "back\\slash", "Ada!", "100%", "default", "Ada ",
     "þ",
     "éééééééééééééééééééééééééééééé1",
   ])
-  func `names that the mirror bears are told, a byte a character`(_ name: String) throws {
+  func `supported names are sent with one byte per character`(_ name: String) throws {
     let message = try MirrorMessage(.newName, name)
     #expect(message.text.count == 9 + name.unicodeScalars.count)
     var rig = try MirrorRig()
@@ -89,19 +89,19 @@ import Testing
   }
 
   @Test(arguments: ["", "it's", "a+b", "tab\t", "名", "01234567890123456789012345678901"])
-  func `conditions that harm the mirror are refused`(_ condition: String) {
+  func `conditions that harm the mirror are rejected`(_ condition: String) {
     #expect(throws: ValueError.self) { try MirrorMessage(.condition, condition) }
   }
 
   @Test(arguments: [(14, 32), (15, 64), (30, 64), (31, 96), (46, 96), (47, 128), (62, 128), (63, 160)])
-  func `every length has its size on the air, and comes back`(_ count: Int, _ size: Int) throws {
+  func `every text length has its encrypted size, and the text round-trips`(_ count: Int, _ size: Int) throws {
     let text = [UInt8](repeating: 0x61, count: count)
     let sealed = try #require(cipher).seal(text)
     #expect(sealed.count == size)
     #expect(MirrorEar.read(sealed) == String(decoding: text, as: UTF8.self))
   }
 
-  @Test func `what is too long, or ends too early, is not sealed`() throws {
+  @Test func `a text that is too long or contains the end mark is not encrypted`() throws {
     let cipher = try #require(cipher)
     #expect(throws: ValueError.self) { try cipher.seal([UInt8](repeating: 0x61, count: 64)) }
     #expect(throws: ValueError.self) { try cipher.seal(Array("Name: a+b".utf8)) }
@@ -125,9 +125,9 @@ import Testing
   }
 }
 
-/// The mirror's half of the cipher, for tests.
+/// The mirror's decryption, for tests.
 enum MirrorEar {
-  /// The text of a value; nil where the mirror would not have read one.
+  /// The text of a value, or nil if the mirror would not accept it.
   static func read(_ value: [UInt8]) -> String? {
     let mirror = ESP32Mirror(.stock(key: MirrorRig.key, iv: MirrorRig.iv))
     return mirror.text(of: value)

@@ -3,7 +3,7 @@ import Testing
 @testable import Peers
 @testable import Protocols
 
-/// The display reads when it likes: whatever its phase, what is told reaches the profile that it is meant for.
+/// The display reads at its own times: whatever its phase, a value must reach the profile for which it is sent.
 @Suite struct MirrorReadingTests {
   private static func rig(_ random: inout Noise, _ more: [String: Value] = [:]) throws -> MirrorRig {
     var rig = try MirrorRig.collecting(more, phase: Int64(random.next() % 1000) * .millisecond)
@@ -17,7 +17,7 @@ import Testing
 
   private static let switches = MirrorRig.allOn.filter { $0.key != "send" }
 
-  @Test(arguments: 0..<4) func `a new name gets what is set after it, and the one before what was set before`(_ seed: UInt64) throws {
+  @Test(arguments: 0..<4) func `a value reaches the profile of the name that was set before it`(_ seed: UInt64) throws {
     var random = Noise(seed: seed)
     for run in 0..<50 {
       var rig = try Self.rig(&random)
@@ -41,7 +41,7 @@ import Testing
     }
   }
 
-  @Test(arguments: 0..<4) func `so it is over another connection, and another run of the daemon`(_ seed: UInt64) throws {
+  @Test(arguments: 0..<4) func `a value reaches its profile across reconnections and restarts`(_ seed: UInt64) throws {
     var random = Noise(seed: 100 + seed)
     for run in 0..<30 {
       var rig = try Self.rig(&random)
@@ -65,7 +65,7 @@ import Testing
     }
   }
 
-  @Test(arguments: 0..<4) func `no heart rate is lost, however close to other values it is told`(_ seed: UInt64) throws {
+  @Test(arguments: 0..<4) func `no heart rate is lost when other values are sent at almost the same time`(_ seed: UInt64) throws {
     var random = Noise(seed: 200 + seed)
     for run in 0..<100 {
       var rig = try Self.rig(&random)
@@ -83,7 +83,7 @@ import Testing
     }
   }
 
-  @Test(arguments: 0..<4) func `nor are they where waves follow each other closely`(_ seed: UInt64) throws {
+  @Test(arguments: 0..<4) func `no heart rate is lost when update cycles follow each other closely`(_ seed: UInt64) throws {
     var random = Noise(seed: 300 + seed)
     var rig = try Self.rig(&random, ["interval": .int(5)])
     rig.start(restored: MirrorRig.allOn)
@@ -93,7 +93,7 @@ import Testing
       rig.observe("band.heart-rate", .int(beats))
       rig.set("led", .int(beats % 100), id: CommandID(beats))
       rig.run(for: 30 * .second + Self.pause(&random, below: 5000))
-      // It shows the value of now, or at the least the one before where that was just told.
+      // The display must show the current value.
       if rig.mirror.display.profiles["Ada"]?["Heart"] != "\(beats)" { lost += 1 }
     }
     #expect(lost == 0 && rig.mirror.crashes.isEmpty)
@@ -110,7 +110,7 @@ import Testing
     #expect(rig.texts.count { $0.hasPrefix("Heart") } == 1 && rig.machine.nextWake == nil)
   }
 
-  /// The reading as the original does it, without a machine that minds.
+  /// Reading as in the original, without the machine's precautions.
   @Test func `the display loses a heart rate that is sent while it reads`() {
     func heart(after delay: Nanoseconds) -> String? {
       var mirror = ESP32Mirror(.plain)
@@ -121,7 +121,7 @@ import Testing
       while let wake = mirror.nextWake, wake < 20 * .second { mirror.handle(.wake, at: wake, &effects) }
       return mirror.display.profiles["Ada"]?["Heart"]
     }
-    // The first question for it comes 1.1 s after the signal, the second 0.4 s later.
+    // The display first requests it 1.1 s after the signal, and again 0.4 s later.
     let lost = (0..<40).filter { heart(after: Int64($0) * 100 * .millisecond) == nil }
     #expect(!lost.isEmpty && lost.count <= 5 && heart(after: 0) == "72" && heart(after: 5 * .second) == "72", "\(lost)")
   }
@@ -135,7 +135,7 @@ import Testing
     rig.set("led", .int(41), id: 2)
     rig.run(for: .second)
     #expect(rig.outcome(2) == .success(Report()))
-    // The name alone begins nothing where no value follows.
+    // The name alone has no effect until a value follows.
     var dark = try MirrorRig([:])
     dark.start(for: .second)
     dark.set("username", .string("Bob"), id: 1)

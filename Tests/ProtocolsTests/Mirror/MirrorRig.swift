@@ -15,7 +15,7 @@ struct MirrorLink: Surroundings {
   enum Answer { case acknowledged, refused, none }
   var answers: [Answer] = []
   var answer = Answer.acknowledged
-  /// The mirror takes this long to acknowledge.
+  /// The time until the mirror acknowledges a write.
   var linkDelay: Nanoseconds = 0
   private(set) var isUp = false
   fileprivate(set) var sends: [(at: Instant, text: String)] = []
@@ -97,7 +97,7 @@ extension MirrorRig {
     return Setup(options: options, secrets: options["profile"] == .string("plain") ? [:] : secrets)
   }
 
-  /// A mirror that shows health and weather, everything permitted and switched on.
+  /// A mirror that is configured for health and weather.
   static func collecting(_ more: [String: Value] = [:], phase: Nanoseconds = 0) throws -> MirrorRig {
     let options: [String: Value] = [
       "username": .string("Ada"), "weather": .string("sky"),
@@ -117,7 +117,7 @@ extension MirrorRig {
   mutating func connect() { around.change(.up(maximumSend: 512), at: now).forEach { give($0) } }
   mutating func disconnect(_ reason: String = "gone") { around.change(.down(reason), at: now).forEach { give($0) } }
 
-  /// A daemon that was killed, and the next one with what the disk has.
+  /// Replaces the machine as after a kill of the daemon, with the stored state.
   mutating func restart(_ options: [String: Value] = ["username": .string("Ada")], for time: Nanoseconds = 0) throws {
     _ = around.change(.down("gone"), at: now)
     replace(try MirrorMachine(Self.setup(options)))

@@ -3,8 +3,8 @@ import Testing
 @testable import Peers
 @testable import Protocols
 
-/// Whatever people and other devices say, the mirror's firmware survives what it is told. The peer is read as unkindly as the
-/// firmware is: buffers that end, conversions that throw, SQL that a quotation mark ends.
+/// Whatever users set and other devices publish, the machine sends nothing that crashes the mirror's firmware. The simulated mirror has
+/// the firmware's flaws: buffers that overflow, conversions that throw, SQL that a quotation mark ends.
 @Suite struct MirrorRobustnessTests {
   private static let letters = Array("abzAZ09 _-+'\"/\\.:;,\n\u{0}éß名🦈Default".unicodeScalars)
   private static let specials: [Double] = [
@@ -37,7 +37,7 @@ import Testing
     }
   }
 
-  @Test(arguments: 0..<4) func `a million messages crash nothing`(_ seed: Int) {
+  @Test(arguments: 0..<4) func `a million messages do not crash the mirror`(_ seed: Int) {
     var random = Noise(seed: UInt64(seed))
     var mirror = ESP32Mirror(.plain)
     var effects = Effects()
@@ -59,7 +59,7 @@ import Testing
     #expect(mirror.stuck.isEmpty && made > 20_000 && longest <= 40)
   }
 
-  @Test(arguments: 0..<6) func `whatever is commanded and observed, the mirror lives`(_ seed: Int) throws {
+  @Test(arguments: 0..<6) func `no sequence of commands and observations crashes the mirror`(_ seed: Int) throws {
     var random = Noise(seed: UInt64(100 + seed))
     var rig = try MirrorRig.collecting(seed % 2 == 0 ? [:] : ["interval": .int(5)])
     rig.start(restored: seed % 3 == 0 ? [:] : MirrorRig.allOn, for: .second)
@@ -69,14 +69,14 @@ import Testing
       switch random.next() % 12 {
       case 0...3:
         let property = names[Int(random.next() % UInt64(names.count))]
-        let wish: Value =
+        let setting: Value =
           switch property.type {
           case .bool: .bool(random.next() % 3 != 0)
           case .int: .int(property.name == "led" ? Int(random.next() % 101) : 5 + Int(random.next() % 60))
           default: .string(random.next() % 2 == 0 ? Self.text(&random) : "User \(random.next() % 9)")
           }
         commands += 1
-        rig.set(property.name, wish, id: commands)
+        rig.set(property.name, setting, id: commands)
       case 4...6:
         if let reference = rig.observing.randomElement(using: &random) {
           rig.give(.observed(reference: reference, random.next() % 5 == 0 ? .absent("stale") : .value(Self.value(&random))))
@@ -112,7 +112,7 @@ import Testing
     #expect(unnamed == 0)
   }
 
-  @Test func `what a careless client sends does crash it`() throws {
+  @Test func `unchecked messages crash the mirror`() throws {
     func crash(_ value: String) -> String {
       var mirror = ESP32Mirror(.stock(key: MirrorRig.key, iv: MirrorRig.iv))
       var effects = Effects()

@@ -3,9 +3,9 @@ import Testing
 
 @testable import Protocols
 
-/// What is said over a connection, in which order, and what becomes of it when the connection is bad or goes.
+/// The order of messages in a session, and sessions over faulty or lost connections.
 @Suite struct MirrorSessionTests {
-  @Test func `a session begins with a greeting and the name, and the light that was set`() throws {
+  @Test func `a session starts with the greeting, the name and the stored light`() throws {
     var rig = try MirrorRig()
     rig.start(for: .second)
     #expect(rig.texts == ["Connected", "Name: Ada"])
@@ -26,7 +26,7 @@ import Testing
     #expect(rig.texts == ["Connected", "Name: Ada", "Bright: 70.0"] && rig.text("led") == "70")
   }
 
-  @Test func `the whole session of the app is read by the mirror`() throws {
+  @Test func `the mirror understands a whole session as sent by the app`() throws {
     var rig = try MirrorRig()
     rig.start(for: .second)
     rig.set("led", .int(50))
@@ -35,8 +35,8 @@ import Testing
     rig.run(for: 2 * .second)
     #expect(rig.texts == ["Connected", "Name: Ada", "Name: Ada", "Bright: 50.0", "Disconnected"])
     #expect(rig.mirror.fields.isEmpty && rig.mirror.display.enrolled == ["Ada"])
-    let said = try #require(rig.sends.last).at
-    #expect(rig.stopped == said + 500 * .millisecond)
+    let sent = try #require(rig.sends.last).at
+    #expect(rig.stopped == sent + 500 * .millisecond)
   }
 
   @Test func `plain firmware gets plain text`() throws {
@@ -47,7 +47,7 @@ import Testing
     #expect(rig.texts == ["Connected", "Name: Ada", "Name: Ada", "Bright: 5.0"] && rig.mirror.display.light == "5.0")
   }
 
-  @Test func `only the last of many counts, and one write is out at a time`() throws {
+  @Test func `of many settings only the last is sent, with one write at a time`() throws {
     var rig = try MirrorRig()
     rig.linkDelay = 200 * .millisecond
     rig.start(restored: ["introduced": Array("Ada".utf8)], for: .second)
@@ -56,7 +56,7 @@ import Testing
     rig.run(for: 3 * .second)
     #expect(rig.texts == ["Name: Ada", "Bright: 60.0"])
     #expect((1...60).allSatisfy { rig.outcome($0) == .success(Report()) })
-    // While one is out, the ones behind it become one.
+    // During a write, further settings are merged.
     rig.forget()
     rig.set("led", .int(1), id: 101)
     rig.run(for: 250 * .millisecond)
@@ -83,7 +83,7 @@ import Testing
     #expect(rig.status == "connected" && rig.fault == nil && rig.text("username") == "Grace")
   }
 
-  @Test func `a new name is sent as the app does, and a value makes the display read it`() throws {
+  @Test func `a new name is sent as by the app, followed by a value that makes the display read it`() throws {
     var rig = try MirrorRig()
     rig.start(restored: ["led": Array("40".utf8)], for: 10 * .second)
     rig.forget()
@@ -92,7 +92,7 @@ import Testing
     #expect(rig.texts == ["Name: Ada", "NewName: Ada L", "Bright: 40.0"])
     #expect(rig.report()?.text?.contains("it takes pictures of you") == true)
     #expect(rig.mirror.display.enrolled == ["Ada", "Ada L"] && rig.disk["username"] == Array("Ada L".utf8))
-    // What was set by hand counts more than the configuration, until it is taken back.
+    // A set name takes precedence over the configuration until it is reset.
     try rig.restart(for: .second)
     #expect(rig.texts.dropFirst().first == "Name: Ada L")
     rig.set("username", .string(""), id: 2)
@@ -105,7 +105,7 @@ import Testing
   }
 
   @Test(arguments: ["O'Neill", "Default", "a+b", "01234567890123456789012345678901", "名"])
-  func `a name that the mirror cannot bear is refused`(_ name: String) throws {
+  func `a name that the mirror does not support is rejected`(_ name: String) throws {
     var rig = try MirrorRig()
     rig.start(for: .second)
     rig.forget()
@@ -115,7 +115,7 @@ import Testing
     #expect(!words.isEmpty && rig.texts.isEmpty && rig.disk["username"] == nil)
   }
 
-  @Test func `a name that another replaces is not waited for`() throws {
+  @Test func `setting a name fails when another name replaces it`() throws {
     var rig = try MirrorRig()
     rig.linkDelay = 300 * .millisecond
     rig.start(for: 2 * .second)
@@ -127,9 +127,9 @@ import Testing
     #expect(rig.texts.last == "NewName: Ada" && rig.text("sent-name") == "Ada")
   }
 
-  // MARK: Trouble
+  // MARK: Faults
 
-  @Test func `settings are stored without a connection and sent after it`() throws {
+  @Test func `settings are stored without a connection and sent after connecting`() throws {
     var rig = try MirrorRig()
     rig.give(.started(restored: [:], wall: WallTime(microseconds: 0)))
     rig.set("led", .int(30))
@@ -141,7 +141,7 @@ import Testing
     #expect(rig.texts == ["Connected", "Name: Bob", "Bright: 30.0"] && rig.text("sent-led") == "30")
   }
 
-  @Test func `a refused write is tried once more`() throws {
+  @Test func `a rejected write is repeated once`() throws {
     var rig = try MirrorRig()
     rig.start(restored: ["introduced": Array("Ada".utf8)], for: .second)
     rig.answers = [.acknowledged, .refused]
@@ -159,7 +159,7 @@ import Testing
     #expect(rig.texts.last == "Bright: 31.0" && rig.fault == nil && rig.status == "connected")
   }
 
-  @Test func `reconnects after five seconds without an acknowledgement`() throws {
+  @Test func `the link is reset after five seconds without an acknowledgement`() throws {
     var rig = try MirrorRig()
     rig.start(for: .second)
     rig.answers = [.acknowledged, .none]
@@ -173,12 +173,12 @@ import Testing
     rig.connect()
     rig.run(for: .second)
     #expect(rig.texts == ["Connected", "Name: Ada", "Bright: 30.0"])
-    #expect(rig.status == "silent" && rig.fault != nil, "it said that much before")
+    #expect(rig.status == "silent" && rig.fault != nil, "the same writes were acknowledged before")
     rig.run(for: 4 * .second)
     #expect(rig.status == "connected" && rig.fault == nil && rig.machine.nextWake == nil)
   }
 
-  @Test func `a mirror that hangs up again and again may have another key`() throws {
+  @Test func `repeated disconnects by the mirror are reported as a possible wrong key`() throws {
     var rig = try MirrorRig()
     rig.start(for: .second)
     for _ in 0..<2 {
@@ -207,7 +207,7 @@ import Testing
     #expect(rig.text("username") == "Ada" && rig.absence("led") != nil && rig.text("interval") == "60")
   }
 
-  @Test func `a command is answered before its caller gives up`() throws {
+  @Test func `a command is answered before its caller times out`() throws {
     var rig = try MirrorRig()
     rig.start(for: .second)
     rig.linkDelay = 4500 * .millisecond
@@ -230,7 +230,7 @@ import Testing
     #expect(rig.error() == .refused(code: "not-stored", "no space") && rig.texts.isEmpty && rig.absence("led") != nil)
   }
 
-  @Test func `a caller that is gone is not answered, and what it wanted is done`() throws {
+  @Test func `a cancelled command is not answered, but its value is sent`() throws {
     var rig = try MirrorRig()
     rig.linkDelay = .second
     rig.start(for: 3 * .second)
@@ -240,10 +240,10 @@ import Testing
     #expect(rig.outcome() == nil && rig.text("sent-led") == "30")
   }
 
-  // MARK: Parting
+  // MARK: Shutdown
 
   @Test(arguments: [(0, false), (100, false), (3000, false), (5100, false), (6500, false), (6700, true), (7100, true), (60_000, true)])
-  func `the last word waits until the display has fetched, or is left out`(_ milliseconds: Int, _ isSaid: Bool) throws {
+  func `Disconnected is sent once the display has read its values, or left out`(_ milliseconds: Int, _ isSent: Bool) throws {
     var rig = try MirrorRig()
     rig.start(for: .second)
     rig.set("led", .int(30))
@@ -253,11 +253,11 @@ import Testing
     rig.give(.stopping)
     rig.run(for: 1200 * .millisecond)
     let stopped = try #require(rig.stopped)
-    #expect(stopped - asked <= 1200 * .millisecond && (rig.texts.last == "Disconnected") == isSaid)
-    #expect(isSaid || rig.notes.contains { $0.contains("without Disconnected") })
+    #expect(stopped - asked <= 1200 * .millisecond && (rig.texts.last == "Disconnected") == isSent)
+    #expect(isSent || rig.notes.contains { $0.contains("without Disconnected") })
     rig.disconnect()
     rig.run(for: 5 * .second)
-    #expect(shows(rig), "the display has fetched it in any case")
+    #expect(shows(rig), "the display has read the value in any case")
     #expect(rig.mirror.crashes.isEmpty)
   }
 
@@ -270,7 +270,7 @@ import Testing
       rig.run(for: 1200 * .millisecond)
       #expect(rig.stopped != nil)
     }
-    // One write is out already and is never acknowledged.
+    // A write is in flight and is never acknowledged.
     var rig = try MirrorRig()
     rig.start(for: .second)
     rig.answer = .none
@@ -283,7 +283,7 @@ import Testing
     idle.give(.started(restored: [:], wall: WallTime(microseconds: 0)))
     idle.give(.stopping)
     #expect(idle.stopped == 0)
-    // It goes meanwhile.
+    // The link is lost meanwhile.
     var gone = try MirrorRig()
     gone.start(for: 10 * .second)
     gone.answer = .none

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Protocols
 
-/// What of health and weather goes to the mirror, and when.
+/// Which health and weather values are sent to the mirror, and when.
 @Suite struct MirrorUpdateTests {
   @Test func `the first update comes after two seconds, the next ones every interval`() throws {
     var rig = try MirrorRig.collecting()
@@ -13,17 +13,17 @@ import Testing
     #expect(rig.texts == ["Connected", "Name: Ada"] && rig.status == "sending")
     rig.forget()
     rig.run(for: 200 * .millisecond)
-    let wave = [
+    let cycle = [
       "Name: Ada", "Heart: 72.4", "CaloB: 310.25", "StepC: 4321.00", "DistW: 1.94", "TempF: 68", "Humid: 43", "Condi: Partly cloudy",
       "UVInd: 5",
     ]
-    #expect(rig.texts == wave)
+    #expect(rig.texts == cycle)
     #expect(rig.text("sent-heart-rate") == "72.4" && rig.text("sent-distance") == "3.122" && rig.text("sent-temperature") == "20.3")
     rig.forget()
     rig.run(for: 59 * .second)
     #expect(rig.texts.isEmpty)
     rig.run(for: 2 * .second)
-    #expect(rig.texts == wave)
+    #expect(rig.texts == cycle)
     let known = rig.mirror.display.profiles["Ada"] ?? [:]
     #expect(known["Heart"] == "72" && known["TempF"] == "68" && known["Condi"] == "Partly cloudy" && known["DistW"] == "1.94")
     #expect(rig.mirror.crashes.isEmpty && rig.mirror.stuck.isEmpty)
@@ -62,7 +62,7 @@ import Testing
     #expect(rig.error(31) == stale)
   }
 
-  @Test func `what is not configured cannot be collected`() throws {
+  @Test func `collection cannot be switched on without configured sources`() throws {
     var rig = try MirrorRig()
     rig.start(for: .second)
     rig.set("health", .bool(true))
@@ -86,7 +86,7 @@ import Testing
     rig.observe("sky.condition", .string("Rain"))
     rig.run(for: 2100 * .millisecond)
     #expect(rig.texts.contains("Condi: Rain") && rig.texts.contains("Heart: 90.0"))
-    // A thermometer that never rests does not fill the air, and what looks the same to the mirror is no news.
+    // A constantly changing temperature is rate-limited, and values that look the same on the mirror are not sent.
     let last = try #require(rig.sends.last).at
     rig.forget()
     for tenth in 0..<280 {
@@ -125,7 +125,7 @@ import Testing
     #expect(rig.error(2) == .notConnected("out of reach"))
   }
 
-  @Test func `an update that is lost with its link fails its commands`() throws {
+  @Test func `an update that is interrupted by a lost link fails its commands`() throws {
     var rig = try MirrorRig.collecting()
     rig.start(restored: MirrorRig.allOn, for: .second)
     rig.observeAll()
@@ -138,7 +138,7 @@ import Testing
     rig.forget()
     rig.run(for: 100 * .second)
     #expect(rig.texts.isEmpty)
-    // Everything is built up again.
+    // The whole session starts again.
     rig.connect()
     rig.run(for: 3 * .second)
     #expect(rig.texts.prefix(3) == ["Connected", "Name: Ada", "Name: Ada"] && rig.texts.count == 11)
@@ -163,7 +163,7 @@ import Testing
     #expect(rig.text("interval") == "5" && rig.text("send") == "on" && rig.status == "sending")
   }
 
-  // MARK: Taken back
+  // MARK: Withdrawn values
 
   private static let evening: Int64 = (20_000 * 86_400 + 86_340) * 1_000_000
   private static let sums = ["phone.steps", "phone.active-energy", "phone.distance"]
@@ -178,7 +178,7 @@ import Testing
     rig.start(restored: MirrorRig.allOn)
     rig.observeAll()
     rig.run(for: 30 * .second)
-    // On the same day the mirror keeps what was so today.
+    // On the same day the mirror's value is not withdrawn.
     rig.give(.observed(reference: "phone.steps", .absent("link down")))
     rig.run(for: 29 * .second)
     rig.forget()
@@ -207,7 +207,7 @@ import Testing
     #expect(rig.texts.filter { $0.hasPrefix("StepC") } == ["StepC: 0"])
   }
 
-  @Test func `unknown weather is withdrawn if the mirror can show that`() throws {
+  @Test func `unknown weather is withdrawn where the mirror supports that`() throws {
     var rig = try MirrorRig.collecting()
     rig.start(restored: MirrorRig.allOn)
     rig.observeAll()
@@ -251,12 +251,12 @@ import Testing
       (["weather": .string("sky.temperature")], "weather"),
       (["username": .string("O'Neill")], "username"),
     ] as [([String: Value], String)])
-  func `options that cannot be are named`(_ options: [String: Value], _ option: String) {
+  func `invalid options are reported by name`(_ options: [String: Value], _ option: String) {
     let error = #expect(throws: OptionError.self) { try MirrorMachine(MirrorRig.setup(options)) }
     #expect(error?.option == option)
   }
 
-  @Test func `the key is required, except where there is none`() throws {
+  @Test func `key and IV are required and checked, except in the plain profile`() throws {
     #expect(throws: OptionError.self) { try MirrorMachine(Setup()) }
     var setup = MirrorRig.setup([:])
     setup.secrets["iv-file"] = nil

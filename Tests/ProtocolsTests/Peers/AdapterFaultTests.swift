@@ -1,4 +1,4 @@
-// Every fault does what it says, when it says, and the same seed does it again.
+// Every fault acts as described and at its time, and is reproducible with its seed.
 
 import Peers
 import Protocols
@@ -6,7 +6,7 @@ import Testing
 
 @Suite("A fault of the simulated adapter")
 struct AdapterFaultTests {
-  @Test("is read from text")
+  @Test("is parsed from text")
   func parse() throws {
     #expect(try AdapterFault("garbage:10") == AdapterFault(.garbage, .every(10)))
     #expect(try AdapterFault("garbage") == AdapterFault(.garbage, .every(10)))
@@ -19,7 +19,7 @@ struct AdapterFaultTests {
   }
 
   @Test(
-    "is refused with a way out",
+    "is rejected with a suggestion",
     arguments: [
       "", "bla", "latency:", "latency:0", "latency:-3", "latency:x", "latency:99999999999999999999", "garbage:0", "garbage:@",
       "garbage:@-1", "garbage:@0",
@@ -31,7 +31,7 @@ struct AdapterFaultTests {
   }
 
   @Test(
-    "strikes every so many replies",
+    "acts on every Nth reply",
     arguments: [
       ("no-data:3", "NO DATA\r\r>"), ("stopped:3", "STOPPED\r\r>"), ("can-error:3", "CAN ERROR\r\r>"),
     ])
@@ -44,7 +44,7 @@ struct AdapterFaultTests {
     }
   }
 
-  @Test("of a moment strikes once")
+  @Test("with a start time acts once")
   func once() throws {
     var host = try VirtualHost.ready("no-data:@2")
     #expect(host.ask("2201019") != "NO DATA\r\r>")
@@ -53,7 +53,7 @@ struct AdapterFaultTests {
     #expect(host.ask("2201019") != "NO DATA\r\r>")
   }
 
-  @Test("of a moment counts from the start of the drive, and spares an adapter that was plugged in later")
+  @Test("with a start time counts from the start of the drive, and does not act on a later adapter")
   func onceInARun() throws {
     for (pluggedIn, applies) in [(1, true), (2, true), (3, false)] as [(Nanoseconds, Bool)] {
       var host = try VirtualHost("no-data:@2", start: pluggedIn * .second)
@@ -67,14 +67,14 @@ struct AdapterFaultTests {
     }
   }
 
-  @Test("latency makes replies late")
+  @Test("latency delays replies")
   func latency() throws {
     var host = try VirtualHost.ready("latency:300")
     #expect(host.duration("2201019") == 318_500 * .microsecond)
     #expect(VirtualHost.message(in: host.ask("2201019"))?.count == 62)
   }
 
-  @Test("lost-prompt leaves only the prompt out, and the adapter is ready")
+  @Test("lost-prompt omits only the prompt, and the adapter is ready")
   func lostPrompt() throws {
     var host = try VirtualHost.ready("lost-prompt:2")
     host.ask("2201019")
@@ -84,7 +84,7 @@ struct AdapterFaultTests {
     #expect(host.ask("ATI") == "ELM327 v1.5\r\r>")
   }
 
-  @Test("garbage stands inside the reply, and without it the reply is whole")
+  @Test("garbage is inserted into the reply, which is complete without it")
   func garbage() throws {
     var host = try VirtualHost.ready("garbage:2")
     for turn in 1...20 {
@@ -98,7 +98,7 @@ struct AdapterFaultTests {
     }
   }
 
-  @Test("split changes no byte, but comes in small pieces with gaps")
+  @Test("split sends the same bytes in small pieces with gaps")
   func split() throws {
     var host = try VirtualHost.ready("split:3")
     host.send("2201019\r")
@@ -108,7 +108,7 @@ struct AdapterFaultTests {
     #expect(VirtualHost.message(in: host.text())?.count == 62)
   }
 
-  @Test("echo acknowledges ATE0 and goes on")
+  @Test("echo acknowledges ATE0 and continues to echo")
   func echo() throws {
     var host = try VirtualHost("echo")
     #expect(host.ask("ATE0") == "ATE0\rOK\r\r>")
@@ -122,7 +122,7 @@ struct AdapterFaultTests {
     #expect(host.ask("ATI") == "ATI\rELM327 v1.5\r\r>")
   }
 
-  @Test("hang is deaf for its time, or for ever")
+  @Test("hang ignores input for its time, or for ever")
   func hang() throws {
     var host = try VirtualHost.ready("hang:2:4000")
     host.ask("2201019")
@@ -140,7 +140,7 @@ struct AdapterFaultTests {
     #expect(host.text() == "")
     host.give(.linkChanged(.main, .down("unplugged")))
     host.give(.linkChanged(.main, .up(maximumSend: nil)))
-    #expect(host.ask("ATI") == "ATI\rELM327 v1.5\r\r>", "power brings it back")
+    #expect(host.ask("ATI") == "ATI\rELM327 v1.5\r\r>", "a power cycle resets it")
   }
 
   @Test("disconnect ends the link after half a reply")
@@ -151,7 +151,7 @@ struct AdapterFaultTests {
     #expect(host.closed != nil)
     #expect(host.text().utf8.count == 91)
     host.send("ATI\r")
-    #expect(host.text() == "", "nobody is there")
+    #expect(host.text() == "", "there is no adapter")
   }
 
   @Test("no-count answers a counted request with ?")
@@ -161,7 +161,7 @@ struct AdapterFaultTests {
     #expect(VirtualHost.message(in: host.ask("220101"))?.count == 62)
   }
 
-  @Test("clone refuses what poor clones refuse, and works without")
+  @Test("clone rejects commands as poor clones do, and works without them")
   func clone() throws {
     var host = try VirtualHost("clone", chip: .stn)
     host.ask("ATE0")
@@ -170,7 +170,7 @@ struct AdapterFaultTests {
     #expect(host.ask("010D") == "41 0D 00 \r\r>")
   }
 
-  @Test("babble never ends and never prompts")
+  @Test("babble sends bytes without end and without a prompt")
   func noiseBurst() throws {
     var host = try VirtualHost.ready("babble:1")
     host.send("220101\r")
@@ -181,7 +181,7 @@ struct AdapterFaultTests {
     #expect(bytes.count > 1_000_000 && !bytes.contains(0x3E))
   }
 
-  @Test("comes again the same with the same seed, and differently with another")
+  @Test("is the same with the same seed, and different with another")
   func determinism() throws {
     func session(_ seed: UInt64) throws -> [UInt8] {
       var host = try VirtualHost.ready("garbage:2", "split", "lost-prompt:7", seed: seed)
@@ -195,7 +195,7 @@ struct AdapterFaultTests {
     #expect(try session(7) != session(8))
   }
 
-  @Test("leaves an adapter that survives any bytes", arguments: 1...20 as ClosedRange<UInt64>)
+  @Test("does not make the adapter crash on random bytes", arguments: 1...20 as ClosedRange<UInt64>)
   func hostile(seed: UInt64) throws {
     var host = try VirtualHost("garbage:3", "split", "lost-prompt:5", "lv-reset:11", "hang:17:50", seed: seed)
     var state = seed

@@ -44,10 +44,10 @@ struct AdapterFormatTests {
     host.ask("ATS1")
     #expect(host.ask("0902") == "7E8 10 14 49 02 01 4B 4E 41 \r7E8 21 43 33 38 31 41 56 4E \r7E8 22 35 30 30 30 30 34 32 \r\r>")
     host.ask("ATCFC0")
-    #expect(host.ask("0902") == "7E8 10 14 49 02 01 4B 4E 41 \r\r>", "nobody told the car to go on")
+    #expect(host.ask("0902") == "7E8 10 14 49 02 01 4B 4E 41 \r\r>", "no flow control frame was sent")
   }
 
-  @Test("the whole of a 62-byte message in nine lines, padded to full frames, and of a 61-byte one")
+  @Test("messages of 62 and 61 bytes in nine lines of padded frames")
   func batteryPages() throws {
     for (car, request, head, length) in [
       (ElectricCar.Model.eGMP, "220101", [0x62, 0x01, 0x01] as [UInt8], 62), (.ioniq28, "2101", [0x61, 0x01], 61),
@@ -76,11 +76,11 @@ struct AdapterFormatTests {
     #expect(host.ask("ATWS") == "\r\rELM327 v1.5\r\r>")
     host.ask("ATE0")
     #expect(host.ask("ATD") == "OK\r\r>")
-    #expect(host.ask("at @ 1") == "at @ 1\rOBDII to RS232 Interpreter\r\r>", "blanks and case do not matter")
+    #expect(host.ask("at @ 1") == "at @ 1\rOBDII to RS232 Interpreter\r\r>", "spaces and case do not matter")
   }
 
   @Test(
-    "OK or ? to settings, and ? to what it does not know",
+    "OK or ? to settings, and ? to unknown commands",
     arguments: [
       ("ATL0", "OK"), ("ATM0", "OK"), ("ATAT2", "OK"), ("ATST32", "OK"), ("ATAL", "OK"), ("ATAR", "OK"), ("ATCAF1", "OK"), ("ATCFC1", "OK"),
       ("ATTP6", "OK"), ("ATSPA6", "OK"), ("ATSH0007E4", "OK"), ("ATCRA7EX", "OK"), ("ATCRA", "OK"), ("ATFCSH7E4", "OK"),
@@ -97,7 +97,7 @@ struct AdapterFormatTests {
     #expect(host.ask(command) == "\(answer)\r\r>")
   }
 
-  @Test("its identity as the other chip, and the protocol it found")
+  @Test("the identity of an STN chip, and the detected protocol")
   func identity() throws {
     var host = try VirtualHost(chip: .stn)
     host.ask("ATE0")
@@ -111,14 +111,14 @@ struct AdapterFormatTests {
     host.ask("ATTP8")
     #expect(host.ask("0100") == "CAN ERROR\r\r>")
     host.ask("ATZ")
-    #expect(host.ask("ATDPN") == "ATDPN\r3\r\r>", "what ATSP chose outlives a reset, what ATTP tried does not")
+    #expect(host.ask("ATDPN") == "ATDPN\r3\r\r>", "the protocol of ATSP survives a reset, that of ATTP does not")
     host.ask("ATM0")
     host.ask("ATSP6")
     host.ask("ATZ")
-    #expect(host.ask("ATDPN") == "ATDPN\r3\r\r>", "without memory nothing is kept")
+    #expect(host.ask("ATDPN") == "ATDPN\r3\r\r>", "without memory the protocol is not stored")
   }
 
-  @Test("the last command again for a lone CR, nothing for LF and NUL")
+  @Test("the last reply again for a single CR, and nothing for LF and NUL")
   func repeatedCommand() throws {
     var host = try VirtualHost()
     host.ask("ATE0")

@@ -1,4 +1,4 @@
-// Each quirk of poor adapters, and each fault of what comes back, by its name.
+// Each quirk of poor adapters, and each fault of replies, by name.
 
 import Peers
 import Protocols
@@ -9,7 +9,7 @@ struct AdapterQuirkTests {
   private let record = "2201019"
 
   @Test(
-    "is a command it does not know, or one without effect",
+    "is an unknown command, or one without effect",
     arguments: [
       ("no-adaptive", "ATAT2", "?"), ("no-masks", "ATCRA7EX", "?"), ("no-masks", "ATCM7FF", "?"), ("no-masks", "ATCF7E8", "?"),
       ("no-masks", "ATCRA7EC", "OK"), ("no-masks", "ATCFC1", "OK"), ("no-flow-control", "ATFCSH7E4", "?"),
@@ -24,7 +24,7 @@ struct AdapterQuirkTests {
     #expect(host.ask(command) == answer + "\r\r>")
   }
 
-  @Test("hollow commands change nothing")
+  @Test("hollow commands have no effect")
   func hollow() throws {
     var host = try VirtualHost.ready("ignore-headers", "ignore-spaces")
     #expect(host.ask(record).hasPrefix("03E\r0: 62 01 01 "))
@@ -54,7 +54,7 @@ struct AdapterQuirkTests {
     #expect(reply.hasPrefix("03E0:620101EFFBE71:") && reply.hasSuffix(">") && !reply.contains("\r"))
   }
 
-  @Test("odd-lf answers LF, tpa0-lockup and once-only end in silence")
+  @Test("odd-lf answers LF, tpa0-lockup and once-only stop responding")
   func oddities() throws {
     var host = try VirtualHost.ready("odd-lf", "tpa0-lockup")
     host.send("\n")
@@ -73,7 +73,7 @@ struct AdapterQuirkTests {
     #expect(host.text() == "")
   }
 
-  @Test("late-prompt separates the prompt from its reply")
+  @Test("late-prompt delays the prompt after its reply")
   func latePrompt() throws {
     var host = try VirtualHost.ready("late-prompt:80")
     host.send("ATI\r")
@@ -84,14 +84,14 @@ struct AdapterQuirkTests {
     #expect(host.duration(record) == 98_500 * .microsecond)
   }
 
-  @Test("wrong-count takes a count as one less")
+  @Test("wrong-count reads a response count as one less")
   func wrongCount() throws {
     var host = try VirtualHost.ready("wrong-count")
     #expect(host.lines(record).count == 8)
     #expect(VirtualHost.message(in: host.ask("220101A"))?.count == 62)
   }
 
-  @Test("nrc refuses with its code, and is read from text")
+  @Test("nrc answers with its negative response code, and is parsed from text")
   func refusal() throws {
     #expect(try AdapterFault("nrc:22") == AdapterFault(.refusal, .every(10), code: 0x22))
     #expect(try AdapterFault("nrc:7f:3") == AdapterFault(.refusal, .every(3), code: 0x7F))
@@ -103,7 +103,7 @@ struct AdapterQuirkTests {
     #expect(host.lines("220101") == ["7EC037F2222AAAAAAAA"])
   }
 
-  @Test("nrc-78 answers later: within a long wait, or in front of the reply to whoever asks then, or never")
+  @Test("nrc-78 answers later: within a long timeout, before the reply to the next request, or never")
   func pending() throws {
     var host = try VirtualHost.ready("nrc-78:2")
     host.ask("ATAT0")
@@ -121,10 +121,10 @@ struct AdapterQuirkTests {
     host.ask("220101")
     #expect(host.lines("220101").count == 1)
     host.pass(.second)
-    #expect(host.lines("220101").count == 9, "its own frames and none else")
+    #expect(host.lines("220101").count == 9, "only its own frames")
   }
 
-  @Test("interleave puts another unit's frames between those of the reply")
+  @Test("interleave puts another ECU's frames between those of the reply")
   func interleave() throws {
     var host = try VirtualHost.ready("interleave:1")
     let lines = host.lines("220101")
@@ -137,7 +137,7 @@ struct AdapterQuirkTests {
     #expect(host.lines("220101").count { $0 == "03E" } == 2)
   }
 
-  @Test("stale tells a reply with the next one")
+  @Test("stale delays a reply to the next one")
   func stale() throws {
     var host = try VirtualHost.open(ElectricCar(), "stale:2")
     host.ask("ATSH7E0")
@@ -147,7 +147,7 @@ struct AdapterQuirkTests {
     #expect(host.ask("010D") == "NO DATA\r\r>")
   }
 
-  @Test("buffer-full breaks a reply off in the middle of a frame, silent-overrun says nothing of it")
+  @Test("buffer-full cuts a reply off inside a frame with a message, and silent-overrun without one")
   func overflow() throws {
     var host = try VirtualHost.ready("buffer-full:2")
     let whole = host.ask("220101")
@@ -159,13 +159,13 @@ struct AdapterQuirkTests {
     #expect(torn.count == 6 && torn.last.map { $0.count < 19 } == true)
   }
 
-  @Test("vendor-text stands before the reply")
+  @Test("vendor-text precedes the reply")
   func vendorText() throws {
     var host = try VirtualHost.ready("vendor-text:1")
     #expect(host.lines("220101").first == "VENDOR MODE" && host.lines("220101").count == 10)
   }
 
-  @Test("has a name and a help of its own")
+  @Test("has its own name and help")
   func table() throws {
     #expect(Set(AdapterFault.table.map(\.help)).count == AdapterFault.Kind.allCases.count)
     for (form, _) in AdapterFault.table {

@@ -1,4 +1,4 @@
-// When the simulated adapter prints, and what an impatient host gets.
+// When the simulated adapter prints, and the effect of bytes that are sent while it is busy.
 
 import Peers
 import Protocols
@@ -9,7 +9,7 @@ struct AdapterTimingTests {
   /// The car's latency and nine frames.
   let nineFrames: Nanoseconds = 5 * .millisecond + 9 * 1_500 * .microsecond
 
-  @Test("without a count it waits after the last frame: adaptively, or as long as ATST says")
+  @Test("without a response count it waits after the last frame, adaptively or for the time of ATST")
   func waits() throws {
     var host = try VirtualHost.ready()
     #expect(host.duration("220101") == nineFrames + 28 * .millisecond)
@@ -22,7 +22,7 @@ struct AdapterTimingTests {
     #expect(host.duration("220101") == nineFrames + 50 * 4_096 * .microsecond)
   }
 
-  @Test("a count ends the wait at once, a small one cuts the frames, a large one waits")
+  @Test("a response count ends the wait, a small one cuts frames off, and a large one waits")
   func counts() throws {
     var host = try VirtualHost.ready()
     #expect(host.duration("2201019") == nineFrames)
@@ -33,7 +33,7 @@ struct AdapterTimingTests {
     #expect(host.duration("2201010") == nineFrames + 28 * .millisecond)
   }
 
-  @Test("frames appear at their times on the bus")
+  @Test("frames are printed at their times on the bus")
   func frames() throws {
     var host = try VirtualHost.ready()
     host.send("2201019\r")
@@ -43,7 +43,7 @@ struct AdapterTimingTests {
     #expect(host.text().split(separator: "\r").count == 1)
   }
 
-  @Test("NO DATA comes after ATST, for a wrong header and for a filter that lets nothing through")
+  @Test("NO DATA is printed after the time of ATST, for a wrong header and for a filter that blocks everything")
   func noData() throws {
     var host = try VirtualHost.ready()
     for setting in ["ATSH7E6", "ATCRA7E9"] {
@@ -76,7 +76,7 @@ struct AdapterTimingTests {
     #expect(host.text() == "", "a space while it is idle does no harm")
   }
 
-  @Test("what follows the byte that stopped it is the next command")
+  @Test("bytes after the one that stopped it are the next command")
   func stoppedByCommand() throws {
     var host = try VirtualHost.ready()
     host.send("220101\rXATI\r")
@@ -86,7 +86,7 @@ struct AdapterTimingTests {
     #expect(host.text() == "STOPPED\r\r>7EC037F2011AAAAAAAA\r\r>", "20101 is 2010 and a count")
   }
 
-  @Test("a reset takes its time and hears nothing meanwhile")
+  @Test("a reset takes a while and ignores input meanwhile")
   func reset() throws {
     var host = try VirtualHost()
     #expect(host.duration("ATZ") == 600 * .millisecond)
@@ -101,7 +101,7 @@ struct AdapterTimingTests {
   func baud() throws {
     var host = try VirtualHost.ready(baud: 38_400)
     let byte: Nanoseconds = 10 * .second / 38_400
-    // Eight bytes in, 182 out: the line, not the bus, is the narrow place.
+    // Eight bytes in, 182 out: the line, not the bus, is the bottleneck.
     #expect(host.duration("2201019") == 8 * byte + 5 * .millisecond + 1_500 * .microsecond + 182 * byte)
   }
 

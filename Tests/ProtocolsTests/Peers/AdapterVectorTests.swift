@@ -1,5 +1,5 @@
-// The public captures, printed by the simulated adapter from a car that answers as the captured one did: byte for byte. The banner
-// with noise is among the quirks.
+// Public captures, reproduced byte for byte by the simulated adapter with a car that answers like the captured one. The banner with
+// noise is tested with the quirks.
 
 import Peers
 import Testing
@@ -8,7 +8,7 @@ import Testing
 
 @Suite("The simulated adapter prints captures of")
 struct AdapterVectorTests {
-  /// A car with this one answer.
+  /// A car with a single reply.
   private func car(
     _ request: String, _ answer: [UInt8], from id: UInt32 = 0x7EC, padding: UInt8? = 0, on bus: DiagnosticBus = .can11
   ) -> CapturedCar {
@@ -23,7 +23,7 @@ struct AdapterVectorTests {
   private static func text(_ vector: [UInt8]) -> String { String(decoding: vector, as: UTF8.self) }
 
   @Test(
-    "battery pages with headers",
+    "battery data records with headers",
     arguments: [
       ("220101", Vector.kona, 0), ("220101", Vector.ev6, 0), ("220101", Vector.wallbox, 0), ("220105", Vector.wallboxPage5, 0xAA),
       ("2101", Vector.ioniq, 0),
@@ -34,14 +34,14 @@ struct AdapterVectorTests {
     #expect(host.ask(request) == Self.text(vector))
   }
 
-  @Test("a battery page with spaces")
+  @Test("a battery data record with spaces")
   func spaces() throws {
     let message = try #require(VirtualHost.message(in: Self.text(Vector.soul).replacing(" ", with: "")))
     var host = try VirtualHost.open(car("2101", message), after: ["ATE0", "ATH1"])
     #expect(host.ask("2101") == Self.text(Vector.soul))
   }
 
-  @Test("a battery page whose line ends are lost")
+  @Test("a battery data record without line ends")
   func lineEnds() throws {
     let pieces: [Substring] = Self.text(Vector.glued).dropLast().dropFirst(3).split(separator: ":")
     let digits = pieces.dropFirst().enumerated().map { $0 == pieces.count - 2 ? String($1) : String($1.dropLast()) }.joined()
@@ -49,10 +49,10 @@ struct AdapterVectorTests {
     #expect(host.ask("220101") == Self.text(Vector.glued))
   }
 
-  @Test("four units and a refusal that nobody can tell apart without headers")
+  @Test("four interleaved replies and a negative response without headers")
   func interleaved() throws {
     let lines: [Substring] = Self.text(Vector.interleaved).split(separator: "\r")
-    /// The payload whose numbered lines stand at these places, one for each number.
+    /// The payload whose numbered lines are at these positions, one for each number.
     func payload(_ length: Int, _ places: [Int]) -> [UInt8] {
       let digits = places.enumerated().map { number, place in
         lines.filter { $0.hasPrefix("\(number):") }.dropFirst(place).first?.dropFirst(2) ?? ""
@@ -74,7 +74,7 @@ struct AdapterVectorTests {
     #expect(host.ask("2101") == Self.text(Vector.ioniq))
   }
 
-  @Test("several parameters, and one of several frames")
+  @Test("several PIDs, and one PID with several frames")
   func parameters() throws {
     let several = try #require(VirtualHost.message(in: Self.text(Vector.multi)))
     var host = try VirtualHost.open(car("0101030406070C", several, from: 0x7E8))
@@ -84,21 +84,21 @@ struct AdapterVectorTests {
     #expect(host.ask("0178") == Self.text(Vector.parameter78))
   }
 
-  @Test("two units with 29-bit identifiers, whose frames are short")
+  @Test("two ECUs with 29-bit identifiers and unpadded frames")
   func longIdentifiers() throws {
     let answers = [0x18DA_F111, 0x18DA_F11D].map { Reply(id: $0, payload: [0x41, 0x0C, 0x0D, 0x74]) }
     var host = try VirtualHost.open(CapturedCar(.can29, padding: nil, answers: [[0x01, 0x0C]: answers]), after: ["ATE0", "ATH1"])
     #expect(host.ask("010C") == Self.text(Vector.long))
   }
 
-  @Test("a K-line that was searched for")
+  @Test("a K-line after protocol detection")
   func kLine() throws {
     var host = try VirtualHost(car: car("0100", [0x41, 0x00, 0xBE, 0x3E, 0xF8, 0x11], from: 0x10, on: .kwp))
     for command in ["ATE0", "ATH1", "ATSP0"] { host.ask(command) }
     #expect(host.ask("0100") == Self.text(Vector.kLine))
   }
 
-  @Test("a vehicle's number without headers")
+  @Test("a VIN without headers")
   func vehicleNumber() throws {
     var host = try VirtualHost.open(car("0902", [0x49, 0x02, 0x01] + Array("1D4GP00R55B123456".utf8), from: 0x7E8), after: ["ATE0"])
     let lines: [Substring] = Self.text(Vector.vehicleNumber).split(separator: "\r")

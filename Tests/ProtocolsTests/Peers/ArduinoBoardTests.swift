@@ -2,12 +2,12 @@ import Peers
 import Protocols
 import Testing
 
-/// The simulated board does what the sketch does, its traps included.
+/// The simulated board behaves like the sketch, including its flaws.
 @Suite struct ArduinoBoardTests {
   struct Host {
     var board: ArduinoBoard
     var now: Instant = 0
-    var heard: [(at: Instant, text: String)] = []
+    var sent: [(at: Instant, text: String)] = []
 
     init(_ dialect: ArduinoBoard.Dialect = .asBuilt, _ faults: String...) throws {
       board = ArduinoBoard(dialect, faults: try faults.map { try BoardFault($0) })
@@ -20,7 +20,7 @@ import Testing
         var effects = Effects()
         board.handle(inputs.removeFirst(), at: now, &effects)
         for case .send(_, let bytes, let id?, _) in effects.list {
-          heard.append((now, String(decoding: bytes, as: UTF8.self)))
+          sent.append((now, String(decoding: bytes, as: UTF8.self)))
           inputs.append(.sent(id, failure: nil))
         }
       }
@@ -39,18 +39,18 @@ import Testing
     }
   }
 
-  @Test func `it never speaks unasked, and answers each byte in a pass of its own`() throws {
+  @Test func `it sends nothing unsolicited, and answers each byte in its own loop pass`() throws {
     var host = try Host()
     host.pass(10 * .second)
-    #expect(host.heard.isEmpty)
+    #expect(host.sent.isEmpty)
     host.send("BBB")
     host.pass(.second)
-    // The loop runs all the time: a byte waits for its next look, and each byte takes a pass.
-    #expect(host.heard.map { ($0.at - 10 * .second) / .millisecond } == [45, 140, 235])
+    // The loop runs all the time: a byte waits for the next pass, and each byte takes one pass.
+    #expect(host.sent.map { ($0.at - 10 * .second) / .millisecond } == [45, 140, 235])
     var slow = try Host(.asBuilt, "no-vesc")
     slow.send("B")
     slow.pass(.second)
-    #expect(slow.heard.map(\.at) == [135 * .millisecond] && slow.heard[0].text.hasPrefix("255$255$0$0.0"))
+    #expect(slow.sent.map(\.at) == [135 * .millisecond] && slow.sent[0].text.hasPrefix("255$255$0$0.0"))
   }
 
   @Test func `the buzzer is latched by raw bytes, not by digits`() throws {
@@ -67,13 +67,13 @@ import Testing
     host.send("-")
     host.pass(.second)
     #expect(!host.board.isSounding)
-    // A module that announces itself with its address into the board's serial port.
+    // A module that sends its address to the board's serial port when it connects.
     host.send("OK+CONN:00170B")
     host.pass(5 * .second)
-    #expect(host.board.isSounding && host.heard.count == 5 + 14)
+    #expect(host.board.isSounding && host.sent.count == 5 + 14)
   }
 
-  @Test func `the loop goes on while nobody is connected, and what it prints then is lost`() throws {
+  @Test func `the loop continues without a client, and its output is lost`() throws {
     var host = try Host()
     host.send("BBBB7")
     host.pass(200 * .millisecond)
@@ -81,10 +81,10 @@ import Testing
     host.pass(130 * .millisecond)
     host.give(.linkChanged(.main, .up(maximumSend: nil)))
     host.pass(.second)
-    #expect(host.heard.count == 3 && host.board.isSounding)
+    #expect(host.sent.count == 3 && host.board.isSounding)
   }
 
-  @Test func `it is deaf while it prints`() throws {
+  @Test func `bytes that arrive while it prints are lost`() throws {
     var host = try Host()
     host.send("B")
     host.pass(35 * .millisecond)
@@ -92,38 +92,38 @@ import Testing
     host.pass(10 * .millisecond)
     host.send("B")
     host.pass(.second)
-    #expect(host.heard.count == 2 && !host.board.isBuzzerLatched)
+    #expect(host.sent.count == 2 && !host.board.isBuzzerLatched)
   }
 
-  @Test func `bytes pile up to 63`() throws {
+  @Test func `the receive buffer holds 63 bytes`() throws {
     var host = try Host()
     host.send(String(repeating: "B", count: 200))
     host.pass(20 * .second)
-    #expect(host.heard.count == 63)
+    #expect(host.sent.count == 63)
   }
 
-  @Test func `as documented it begins, and sends again on an answer or after a while`() throws {
+  @Test func `in the documented dialect it sends first, and again after a reply or a timeout`() throws {
     var host = try Host(.documented)
     host.pass(100 * .millisecond)
-    #expect(host.heard.count == 1)
+    #expect(host.sent.count == 1)
     host.send("1")
     host.pass(100 * .millisecond)
-    #expect(host.heard.count == 2 && host.board.isSounding)
+    #expect(host.sent.count == 2 && host.board.isSounding)
     host.pass(2_900 * .millisecond)
-    #expect(host.heard.count == 6)
+    #expect(host.sent.count == 6)
     host.send("0")
     host.pass(100 * .millisecond)
     #expect(!host.board.isSounding)
   }
 
-  @Test func `the ride goes on, and back, and the board counts it in hundredths`() throws {
+  @Test func `the ride goes forwards and backwards, and distances have two decimals`() throws {
     var host = try Host()
     var speeds: [Int] = []
     var distances: [String] = []
     for _ in 0..<60 {
       host.send("B")
       host.pass(.second)
-      let fields = host.heard.last?.text.split(separator: "$").map(String.init) ?? []
+      let fields = host.sent.last?.text.split(separator: "$").map(String.init) ?? []
       #expect(fields.count == 4 && fields[2] == "1")
       speeds.append(fields.first.flatMap { Int($0) } ?? 0)
       distances.append(fields.last ?? "")
@@ -132,7 +132,7 @@ import Testing
     #expect(distances.allSatisfy { $0.split(separator: ".").last?.count == 2 } && Set(distances).count > 15)
   }
 
-  @Test func `faults are read, or refused with words`() throws {
+  @Test func `faults are parsed, or rejected with a message`() throws {
     for (form, _) in BoardFault.table {
       let name = form.split(separator: "[")[0]
       #expect(try BoardFault(String(name)).kind.rawValue == String(name))

@@ -2,7 +2,7 @@ import Peers
 import Protocols
 import Testing
 
-/// What the simulated car makes of a tilt, slip of sign included.
+/// How the simulated car converts a tilt to motor speeds, including its sign error.
 @Suite struct AutoTTCarDrivingTests {
   /// autott.md §5, every row.
   @Test(arguments: [
@@ -14,7 +14,7 @@ import Testing
     ("-0.4", "-0.0", "-50.96 -254.78"),
     ("-0.4", "-0.1", "-51.46 -241.23"),
     ("0.06", "0", "0.00 0.00"),
-  ]) func `the table`(_ roll: String, _ pitch: String, _ motors: String) throws {
+  ]) func `the motor speeds match the table`(_ roll: String, _ pitch: String, _ motors: String) throws {
     var host = try AutoTTCarHost.ready(driving: true)
     host.send("Gyro#$# \(roll); \(pitch); 0%^%\r\n")
     #expect(host.motors == motors)
@@ -22,7 +22,7 @@ import Testing
     #expect(host.car.motors == .still && host.events.last == (motors == "0.00 0.00" ? "frame Stop" : "motors 0.00 0.00"))
   }
 
-  @Test func `angles are those of any other car`() throws {
+  @Test func `motor speeds are symmetric and limited`() throws {
     // Turning on the spot, the right angles, and the limits.
     #expect(CarWheels(roll: 0, pitch: 9).text == "100.00 -100.00")
     #expect(CarWheels(roll: 0, pitch: -9).text == "-100.00 100.00")
@@ -32,7 +32,7 @@ import Testing
     #expect(CarWheels(roll: 0, pitch: 0) == .still && CarWheels(roll: 0.061, pitch: 0).text == "0.00 0.00")
     #expect(CarWheels(roll: 0.0611, pitch: 0).text == "7.78 7.78")
     #expect(CarWheels(roll: .nan, pitch: 0) == .still && CarWheels(roll: 0, pitch: .nan) == .still)
-    // Sides change places with the sign of pitch, wherever the sign did not slip.
+    // The sides swap with the sign of pitch, where the sign error does not apply.
     for step in 0...900 {
       let (roll, pitch) = (Double(step % 30) / 20, Double(step / 30) / 20)
       let (one, other) = (CarWheels(roll: roll, pitch: pitch), CarWheels(roll: roll, pitch: -pitch))

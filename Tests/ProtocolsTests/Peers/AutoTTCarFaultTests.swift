@@ -2,9 +2,9 @@ import Peers
 import Protocols
 import Testing
 
-/// What can be added to the simulated car's troubles, what can be taken away, and the car of the app's description.
+/// Faults that can be added to the simulated car, flaws that can be removed, and the documented dialect.
 @Suite struct AutoTTCarFaultTests {
-  @Test func `faults are read, or refused with words`() throws {
+  @Test func `faults are parsed, or rejected with a message`() throws {
     for (form, _) in CarFault.table {
       let name = String(form.split(separator: "[")[0])
       #expect(try CarFault(name).kind.rawValue == name)
@@ -17,7 +17,7 @@ import Testing
     }
   }
 
-  @Test func `a lag is a burst`() throws {
+  @Test func `after a lag the queued frames are read in one burst`() throws {
     var host = try AutoTTCarHost.ready(.asBuilt, "lag:2:500", driving: true)
     host.send(AutoTTCarHost.ahead)
     for _ in 0..<5 { host.send(AutoTTCarHost.ahead) }
@@ -35,15 +35,15 @@ import Testing
     #expect(!host.car.isStopped && host.events.filter { $0.hasPrefix("frame") } == ["frame Stop", "frame Continue"])
   }
 
-  @Test func `a car that is held is silent, and a mute one does not ask for tilt`() throws {
+  @Test func `a held car sends nothing, and a mute one does not request tilt`() throws {
     var host = try AutoTTCarHost.ready(.asBuilt, "held")
     host.send("Modes#$#%^%\r\n")
     host.pass(60 * .second)
-    #expect(host.heard.isEmpty && host.events.isEmpty && !host.car.isWaiting)
+    #expect(host.sent.isEmpty && host.events.isEmpty && !host.car.isWaiting)
     host = try AutoTTCarHost(.asBuilt, "mute")
     host.give(.linkChanged(.main, .up(maximumSend: nil)))
     host.pass(2 * .second)
-    #expect(host.heard.count == 2 && host.heard.allSatisfy { $0.text.hasPrefix("Modes#$#") })
+    #expect(host.sent.count == 2 && host.sent.allSatisfy { $0.text.hasPrefix("Modes#$#") })
   }
 
   private func greeting(_ faults: String...) throws -> AutoTTCarHost {
@@ -54,23 +54,23 @@ import Testing
     return host
   }
 
-  @Test func `what it says can be cut, joined, endless or odd`() throws {
-    let whole = try greeting().said
+  @Test func `faults split, join, extend or change its messages`() throws {
+    let whole = try greeting().sentText
     let split = try greeting("split")
-    #expect(split.said == whole && split.heard.count > 3)
+    #expect(split.sentText == whole && split.sent.count > 3)
     let joined = try greeting("coalesce")
-    #expect(joined.heard.count == 1 && whole.hasPrefix(joined.said))
-    let endless = try greeting("endless").said
+    #expect(joined.sent.count == 1 && whole.hasPrefix(joined.sentText))
+    let endless = try greeting("endless").sentText
     #expect(endless.hasPrefix(whole + "Message#$#aaaa") && endless.utf8.count == whole.utf8.count + 10 + 1 << 20 && endless.hasSuffix("a"))
-    let odd = try greeting("odd-gyro").said
+    let odd = try greeting("odd-gyro").sentText
     #expect(odd.hasPrefix("Gyro#$#nan%^%\r\nGyro#$#-1%^%\r\nGyro#$#0%^%\r\nGyro#$#1e9%^%\r\nGyro#$#0.0166666666667%^%\r\n"))
-    let list = try greeting("long-modes").heard[1].text
+    let list = try greeting("long-modes").sent[1].text
     #expect(list.utf8.count > 2000 && list.hasPrefix("Modes#$#Tilt Steering;Tilt, Lights;"))
-    let marks = try greeting("message-marks").heard.suffix(2).map(\.text)
+    let marks = try greeting("message-marks").sent.suffix(2).map(\.text)
     #expect(marks[0].contains(";") && marks[1].split(separator: "#$#").count == 3)
   }
 
-  @Test func `a status can be odd`() throws {
+  @Test func `faults change the form of the status`() throws {
     for (fault, piece) in [
       ("comma", "voltage: 7,41 V;"), ("ansi", "CPU usage: \u{1B}[m\u{1B}[1m"),
       ("odd-status", ";CPU usage: ;Ready to drive;: 7 V;;Wheel speed"),
@@ -78,35 +78,35 @@ import Testing
       var host = try AutoTTCarHost.ready(.asBuilt, fault)
       host.send("Status#$#%^%\r\n")
       host.pass(.second)
-      #expect(host.said.contains(piece), "\(fault)")
+      #expect(host.sentText.contains(piece), "\(fault)")
     }
   }
 
-  @Test func `warnings come once, the hot one again after it was cool`() throws {
+  @Test func `warnings are sent once, and that of the temperature again after cooling down`() throws {
     var host = try AutoTTCarHost.ready(.asBuilt, "warn", "flat")
-    // While its receiving thread is busy, too.
+    // Also while its receiving thread is busy.
     host.send("VideoStream#$#On%^%\r\n")
     host.pass(30 * .second)
-    let warnings = host.said.split(separator: "%^%\r\n").filter { $0.hasPrefix("Message") }
+    let warnings = host.sentText.split(separator: "%^%\r\n").filter { $0.hasPrefix("Message") }
     #expect(
       warnings == [
         "Message#$#The CPU temperatur is over 80.000000 C.",
         "Message#$#The voltage on the battery driving the motors is under 6.00 V",
         "Message#$#The voltage on the battery driving the raspberry pi is under 4.90 V",
       ])
-    #expect(host.heard.first { $0.text.hasPrefix("Message") }?.at == 2 * .second)
+    #expect(host.sent.first { $0.text.hasPrefix("Message") }?.at == 2 * .second)
     host.forget()
     host.pass(30 * .second)
-    #expect(host.said == "Message#$#The CPU temperatur is over 80.000000 C.%^%\r\n")
+    #expect(host.sentText == "Message#$#The CPU temperatur is over 80.000000 C.%^%\r\n")
   }
 
-  @Test func `without its flaws it is a better car`() throws {
+  @Test func `flaws can be removed`() throws {
     var host = try AutoTTCarHost.ready(without: [.reassembly])
     for byte in (AutoTTCarHost.ahead + "Continue#$#%^%\r\n" + AutoTTCarHost.ahead).utf8 { host.give(.received(.main, [byte])) }
     #expect(host.motors == "50.96 50.96")
     host = try AutoTTCarHost.ready(without: [.videoBlock])
     host.send("VideoStream#$#On%^%\r\nContinue#$#%^%\r\n")
-    #expect(!host.car.isStopped && host.car.isStreaming && !host.said.contains("Started"))
+    #expect(!host.car.isStopped && host.car.isStreaming && !host.sentText.contains("Started"))
     host.give(.linkChanged("video", .up(maximumSend: nil)))
     host.send("GET /video_feed HTTP/1.1\r\n\r\n", over: "video")
     #expect(host.said.hasSuffix("VideoStreamStarted#$#%^%\r\n"))
@@ -126,33 +126,34 @@ import Testing
       #expect(host.car.isWaiting && host.resets == [.main] && (host.motors == "50.96 50.96") == goesOn)
       host.give(.linkChanged(.main, .up(maximumSend: nil)))
       host.pass(.second)
-      #expect(host.said.hasPrefix("Gyro#$#") && host.car.isStopped != goesOn)
+      #expect(host.sentText.hasPrefix("Gyro#$#") && host.car.isStopped != goesOn)
     }
     var host = try AutoTTCarHost.ready(without: [.restart], driving: true)
     host.send(AutoTTCarHost.ahead)
     host.send("Disconnect#$#%^%\r\n")
     #expect(host.motors == "0.00 0.00" && host.car.isWaiting && !host.car.hasEnded)
     host.pass(60 * .second)
-    #expect(host.heard.isEmpty)
+    #expect(host.sent.isEmpty)
   }
 
-  @Test func `the documented car`() throws {
+  @Test func `the documented dialect behaves as described`() throws {
     var host = try AutoTTCarHost(.documented)
     host.give(.linkChanged(.main, .up(maximumSend: nil)))
     host.send("Modes#$#%^%InfoModes#$#%^%\r\nSta")
     host.send("tus#$#%^")
     host.send("%")
-    let frames = host.said.split(separator: "%^%").map { $0.split(separator: "#$#").first ?? "" }
-    #expect(frames == ["Gyro", "Modes", "InfoModes", "Status"] && !host.said.contains("\r") && host.said.hasPrefix("Gyro#$#0.05%^%"))
-    #expect(host.said.split(separator: "%^%").dropFirst().prefix(2).allSatisfy { $0.split(separator: ";").count == 3 })
+    let frames = host.sentText.split(separator: "%^%").map { $0.split(separator: "#$#").first ?? "" }
+    #expect(
+      frames == ["Gyro", "Modes", "InfoModes", "Status"] && !host.sentText.contains("\r") && host.sentText.hasPrefix("Gyro#$#0.05%^%"))
+    #expect(host.sentText.split(separator: "%^%").dropFirst().prefix(2).allSatisfy { $0.split(separator: ";").count == 3 })
     host.send("Gyro#$#0.4;0;0%^%Continue#$#%^%Gyro#$#0.4;0;0%^%")
-    #expect(host.motors == "50.96 50.96", "nothing raises")
+    #expect(host.motors == "50.96 50.96", "no exception is raised")
     host.send("ChosenMode#$# 1%^%LeftButtonTouchDown#$#%^%LeftButtonTouchDownn#$#%^%")
-    #expect(host.motors == "0.00 0.00" && host.car.isStopped && host.car.lights == "low left" && host.said.hasSuffix("ButtonsOn#$#%^%"))
+    #expect(host.motors == "0.00 0.00" && host.car.isStopped && host.car.lights == "low left" && host.sentText.hasSuffix("ButtonsOn#$#%^%"))
     host.send("VideoQuality#$#low%^%VideoStream#$#on%^%Continue#$#%^%\rGyro#$#1;0;0%^%\n")
     #expect(host.car.isStreaming && host.motors == "100.00 100.00")
     host.give(.linkChanged(.main, .down("closed")))
-    #expect(host.car.isWaiting && host.motors == "100.00 100.00", "nothing is said of a watchdog")
+    #expect(host.car.isWaiting && host.motors == "100.00 100.00", "the description has no watchdog")
     host.give(.linkChanged(.main, .up(maximumSend: nil)))
     host.send("ShutDown#$#%^%")
     host.pass(.second)

@@ -2,7 +2,7 @@ import Peers
 import Protocols
 import Testing
 
-/// The oracle of autott.md §10: which frames of which reads the car acts on; and what §8 says of exceptions and bursts.
+/// The table of autott.md §10: which frames of which reads the car executes; and the exceptions and bursts of §8.
 @Suite struct AutoTTCarParserTests {
   private static let gyro = "Gyro#$# 0.400000; 0.200000; 0.000000%^%\r\n"
 
@@ -21,7 +21,7 @@ import Testing
       (["\u{0}#$#%^%\r\n%^%\r\n#$#Stop#$#%^%\r\nStop#$#a#$#b%^%\r\n"], ["Stop"]),
       ([String(repeating: "x", count: 1020) + "Stop#$#%^%\r\n", "Stop#$#%^%\r\n"], ["Stop"]),
       ([""], []),
-    ] as [([String], [String])]) func `the oracle`(_ chunks: [String], _ acted: [String]) throws
+    ] as [([String], [String])]) func `the car executes exactly the frames of the table`(_ chunks: [String], _ acted: [String]) throws
   {
     var host = try AutoTTCarHost.ready(driving: true)
     for chunk in chunks { host.send(chunk) }
@@ -31,7 +31,7 @@ import Testing
     #expect(body == (chunks == ["Stop#$#%^%" + Self.gyro]), "a junk body")
   }
 
-  @Test func `a tilt while stopped costs what comes with it, in some modes`() throws {
+  @Test func `in some modes a tilt while stopped loses the rest of its read`() throws {
     for mode in [nil, 0, 2, 7] {
       var host = try AutoTTCarHost.ready(mode: mode)
       host.send(Self.gyro + "Continue#$#%^%\r\n")
@@ -46,7 +46,7 @@ import Testing
     }
   }
 
-  @Test func `what is no tilt raises before the motors hear of it`() throws {
+  @Test func `an invalid tilt raises an exception before the motors change`() throws {
     for body in [
       "", "0.4", "0.4; 0.2", "0,4; 0,2; 0,0", "0.4; 0.2; x", "0.4; 0.2; 0; 1", "0x1; 0; 0", "+-1; 0; 0", "1e; 0; 0", "4 0; 0; 0",
     ] {
@@ -64,7 +64,7 @@ import Testing
     }
   }
 
-  @Test func `while it is busy, what comes piles up and is read in pieces of 1024 bytes`() throws {
+  @Test func `bytes that arrive while it is busy are read in pieces of 1024 bytes`() throws {
     var host = try AutoTTCarHost.ready(driving: true)
     host.send("Status#$#%^%\r\n" + Self.gyro)
     for _ in 0..<30 { host.send(Self.gyro) }
@@ -78,7 +78,7 @@ import Testing
     #expect(host.car.isStopped && host.motors == "0.00 0.00")
   }
 
-  @Test func `a kernel holds no more than it can`() throws {
+  @Test func `the receive buffer of the kernel is limited`() throws {
     var host = try AutoTTCarHost.ready(driving: true)
     host.send("Status#$#%^%\r\n")
     for _ in 0..<200 { host.send(String(repeating: "x", count: 1024)) }
@@ -88,7 +88,9 @@ import Testing
     #expect(host.car.hasRoom && host.car.isStopped)
   }
 
-  @Test(arguments: [AutoTTCar.Dialect.asBuilt, .documented]) func `whatever comes, it lives on`(_ dialect: AutoTTCar.Dialect) throws {
+  @Test(arguments: [AutoTTCar.Dialect.asBuilt, .documented]) func `random frames do not stop the program`(_ dialect: AutoTTCar.Dialect)
+    throws
+  {
     let words = [
       "Gyro", "Stop", "Continue", "ChosenMode", "InfoModes", "Status", "VideoStream", "VideoQuality", "LeftButtonTouchDown", "Modes",
       "RightButtonTouchUpn", "SpeechRecognition", "#$#", "#$#", "#$#", "%^%", "%^%\r\n", "%^%\r\n", " 0.4; -0.2; 1", "3", "-11", "10", "On",
@@ -107,7 +109,7 @@ import Testing
       let motors = host.car.motors
       #expect(abs(motors.left) <= 100 && abs(motors.right) <= 600 && host.car.nextWake ?? .max >= host.now)
       if host.events.count > 1000 { host.forget() }
-      // Somebody watches, so that the camera keeps nobody waiting.
+      // A client fetches pictures, so that the camera does not block the program.
       host.give(.linkChanged("video", .up(maximumSend: nil)))
       host.send("GET /video_feed HTTP/1.0\r\n\r\n", over: "video")
     }
@@ -117,6 +119,6 @@ import Testing
     host.forget()
     host.send(frame)
     host.pass(.second)
-    #expect(host.said.contains("Modes#$#"))
+    #expect(host.sentText.contains("Modes#$#"))
   }
 }

@@ -2,7 +2,7 @@ import Peers
 import Protocols
 import Testing
 
-/// The simulated car's video: what it keeps from being heard, and whether its pictures are pictures.
+/// The simulated car's video: blocked commands, and valid JPEG pictures.
 @Suite struct AutoTTCarVideoTests {
   private static let part = Array("--frame\r\nContent-Type: image/jpeg\r\n\r\n".utf8)
   private static let request = "GET /video_feed HTTP/1.1\r\nHost: car\r\n\r\n"
@@ -12,31 +12,31 @@ import Testing
     host.send(Self.request, over: link)
   }
 
-  /// Where each part begins.
+  /// The parts of the stream.
   private func parts(_ bytes: [UInt8]) -> [ArraySlice<UInt8>] {
     var starts = bytes.indices.dropLast(Self.part.count - 1).filter { bytes[$0] == 0x2D && bytes[$0...].starts(with: Self.part) }
     starts.append(bytes.count)
     return zip(starts, starts.dropFirst()).map { bytes[($0 + Self.part.count)..<$1] }
   }
 
-  @Test func `switching it on keeps everything waiting until a picture was fetched`() throws {
+  @Test func `switching video on blocks all commands until a picture is fetched`() throws {
     var host = try AutoTTCarHost.ready(driving: true)
     host.send(AutoTTCarHost.ahead)
     host.send("VideoStream#$#On%^%\r\nModes#$#%^%\r\n")
     host.pass(50 * .millisecond)
     host.send("Stop#$#%^%\r\n")
     host.pass(1900 * .millisecond)
-    #expect(host.said.isEmpty && !host.car.isCameraOn)
+    #expect(host.sentText.isEmpty && !host.car.isCameraOn)
     host.pass(3600 * .second)
-    #expect(host.said == "VideoStreamRefresh#$#%^%\r\nVideoStreamRefresh#$#%^%\r\n" && host.car.isStreaming)
-    #expect(host.motors == "50.96 50.96", "Stop waits with the rest")
+    #expect(host.sentText == "VideoStreamRefresh#$#%^%\r\nVideoStreamRefresh#$#%^%\r\n" && host.car.isStreaming)
+    #expect(host.motors == "50.96 50.96", "Stop is blocked, too")
     watch(&host)
     host.pass(100 * .millisecond)
-    #expect(host.heard.dropFirst(2).first?.text.hasPrefix("VideoStreamStarted#$#%^%\r\nModes#$#") == true)
+    #expect(host.sent.dropFirst(2).first?.text.hasPrefix("VideoStreamStarted#$#%^%\r\nModes#$#") == true)
     #expect(host.motors == "0.00 0.00" && host.events.contains("camera on") && host.events.contains("stream on"))
   }
 
-  @Test func `a request ends at once while it is off, and hangs when it goes off`() throws {
+  @Test func `a video request ends at once while video is off, and hangs when video is switched off`() throws {
     var host = try AutoTTCarHost.ready()
     watch(&host)
     #expect(host.resets == ["video"])
@@ -58,10 +58,10 @@ import Testing
     host.send("VideoStream#$#On%^%\r\n")
     host.pass(3 * .second)
     #expect(host.video["late"]?.count ?? 0 > count)
-    #expect(host.said.hasSuffix("VideoStreamStarted#$#%^%\r\n"))
+    #expect(host.sentText.hasSuffix("VideoStreamStarted#$#%^%\r\n"))
   }
 
-  @Test func `the record names the stream, and nothing else is there`() throws {
+  @Test func `the web page links the stream, and other paths are rejected`() throws {
     var host = try AutoTTCarHost.ready()
     for (request, answer) in [
       ("GET / HTTP/1.0\r\n\r\n", "200"), ("GET /x HTTP/1.0\r\n\r\n", "404"), ("POST / HTTP/1.0\r\n\r\n", "405"), ("\r\n\r\n", "405"),
@@ -80,10 +80,10 @@ import Testing
   }
 
   @Test(arguments: [("High", 760, 460), ("Medium", 568, 300), ("Low", 360, 240), (nil, 568, 300)] as [(String?, Int, Int)])
-  func `pictures are whole, of the right size, and move`(_ quality: String?, _ width: Int, _ height: Int) throws {
+  func `pictures are complete, have the right size, and change`(_ quality: String?, _ width: Int, _ height: Int) throws {
     var host = try AutoTTCarHost.ready()
     if let quality { host.send("VideoQuality#$#\(quality)%^%\r\n") }
-    #expect(host.said == (quality == nil ? "" : "VideoStreamRefresh#$#%^%\r\n"))
+    #expect(host.sentText == (quality == nil ? "" : "VideoStreamRefresh#$#%^%\r\n"))
     host.send("VideoStream#$#On%^%\r\n")
     host.pass(3 * .second)
     watch(&host)
@@ -97,7 +97,7 @@ import Testing
     #expect(try #require(GreyPicture(pictures[1])).blocks != first.blocks)
   }
 
-  @Test func `who does not take his picture keeps the car waiting, and who leaves too`() throws {
+  @Test func `a client that does not read its picture, or disconnects, keeps the car blocked`() throws {
     var host = try AutoTTCarHost.ready()
     host.stuck = "stuck"
     host.send("VideoStream#$#On%^%\r\n")
@@ -107,13 +107,13 @@ import Testing
     host.give(.linkChanged("stuck", .down("closed")))
     host.send("Stop#$#%^%\r\n")
     host.pass(.second)
-    #expect(host.heard.last?.text == "VideoStreamRefresh#$#%^%\r\n" && !host.events.contains("frame Stop"))
+    #expect(host.sent.last?.text == "VideoStreamRefresh#$#%^%\r\n" && !host.events.contains("frame Stop"))
     watch(&host)
     host.pass(.second)
     #expect(host.events.contains("frame Stop"))
   }
 
-  @Test func `modes that look for signs switch the camera on, which takes its time`() throws {
+  @Test func `modes that detect signs switch the camera on, with a delay`() throws {
     var host = try AutoTTCarHost.ready()
     host.send("ChosenMode#$#6%^%\r\nContinue#$#%^%\r\n")
     host.pass(1900 * .millisecond)
@@ -125,13 +125,13 @@ import Testing
   }
 }
 
-/// The greys of a baseline JPEG of one component whose blocks have one grey each, read by the tables it brings.
+/// The greys of a baseline JPEG with one component whose blocks have one grey each, decoded with its own tables.
 private struct GreyPicture {
   var width = 0
   var height = 0
   var blocks: [Int] = []
 
-  /// nil where it is not such a picture, or not whole.
+  /// Nil if it is not such a picture, or is incomplete.
   init?(_ bytes: ArraySlice<UInt8>) {
     var rest = bytes
     guard rest.starts(with: [0xFF, 0xD8]), bytes.suffix(2).elementsEqual([0xFF, 0xD9]) else { return nil }

@@ -1,11 +1,11 @@
-// The further pages of the electric cars agree with the first one and with the drive.
+// The further data records of the electric cars are consistent with the first one and with the drive cycle.
 
 import Protocols
 import Testing
 
 @testable import Peers
 
-@Suite("The simulated electric car's pages")
+@Suite("The simulated electric car's data records")
 struct ElectricCarRecordTests {
   private let now: Nanoseconds = 20 * .second  // in the first cruise, at 50 km/h
 
@@ -15,7 +15,7 @@ struct ElectricCarRecordTests {
     return Array(reply.payload.dropFirst(request.count))
   }
 
-  @Test("page 05: lengths, state of charge, health, temperatures, remaining energy")
+  @Test("record 05: lengths, state of charge, health, temperatures, remaining energy")
   func page5() throws {
     for (model, request, length) in [
       (ElectricCar.Model.eGMP, [0x22, 0x01, 0x05] as [UInt8], 46), (.kona, [0x22, 0x01, 0x05], 46), (.ioniq28, [0x21, 0x05], 45),
@@ -36,7 +36,7 @@ struct ElectricCarRecordTests {
     #expect(data(ElectricCar(.kona), [0x22, 0x01, 0x01], at: 0x7E4)?.starts(with: [0xFF, 0xF7, 0xE7, 0xFF]) == true)
   }
 
-  @Test("a Kona tells its one motor twice, and nothing to the standard's requests")
+  @Test("a Kona sends the speed of its one motor twice, and does not answer standard requests")
   func kona() throws {
     let car = ElectricCar(.kona)
     let record = try #require(data(car, [0x22, 0x01, 0x01], at: 0x7E4))
@@ -46,7 +46,7 @@ struct ElectricCarRecordTests {
     #expect(car.replies(to: [0x09, 0x02], at: 0x7DF, now).map(\.id) == [0x7E8])
   }
 
-  @Test("cells: 32 a page, as many as there are, the highest where the first page says")
+  @Test("cells: 32 per record, all cells, and the highest at the position in the first record")
   func cells() throws {
     for (model, records, count) in [
       (
@@ -65,7 +65,7 @@ struct ElectricCarRecordTests {
     #expect(data(ElectricCar(.kona), [0x22, 1, 0x0A], at: 0x7E4) == nil)
   }
 
-  @Test("speed, gear, pedal and 12 V agree wherever they are told")
+  @Test("speed, gear, pedal and 12 V agree in all records")
   func vehicle() throws {
     let car = ElectricCar(.eGMP)
     let drive = try #require(data(car, [0x22, 0xE0, 0x04], at: 0x7E2))
@@ -107,7 +107,7 @@ struct ElectricCarRecordTests {
     #expect(VirtualHost.number(odometer, 6...8) == 15_230 && (6...12).contains(VirtualHost.number(later, 6...8) - 15_230))
   }
 
-  @Test("units refuse what they do not have, are silent where there is none, and need a filter outside 7E8 to 7EF")
+  @Test("ECUs reject unknown records, absent ECUs do not answer, and replies outside 7E8 to 7EF need a filter")
   func refusals() throws {
     let car = ElectricCar(.eGMP)
     #expect(car.replies(to: [0x22, 0xE0, 0x05], at: 0x7E2, now).map(\.payload) == [[0x7F, 0x22, 0x31]])

@@ -1,4 +1,4 @@
-// The simulated car is plausible: what it sends agrees with itself, minute after minute.
+// The simulated electric car is plausible: its values are consistent over minutes.
 
 import Protocols
 import Testing
@@ -7,7 +7,7 @@ import Testing
 
 @Suite("The simulated car")
 struct ElectricCarTests {
-  @Test("answers only what its kind answers")
+  @Test("answers only the requests of its model")
   func services() {
     let modern = ElectricCar(.eGMP)
     let older = ElectricCar(.ioniq28)
@@ -17,7 +17,7 @@ struct ElectricCarTests {
     #expect(modern.replies(to: [0x22], at: 0x7E4, 0).map(\.payload) == [[0x7F, 0x22, 0x13]])
     #expect(modern.replies(to: [0x22, 0x01, 0x01], at: 0x7DF, 0).map(\.id) == [0x7EC])
     #expect(modern.replies(to: [0x3E, 0x00], at: 0x7DF, 0).map(\.id) == [0x7E8, 0x7EC])
-    #expect(modern.replies(to: [0x10, 0x03], at: 0x7DF, 0).isEmpty, "asked of everybody, nobody refuses")
+    #expect(modern.replies(to: [0x10, 0x03], at: 0x7DF, 0).isEmpty, "no negative response to a functional request")
     #expect(modern.replies(to: [0x01, 0x0C], at: 0x7E0, 0).map(\.id) == [0x7E8])
     #expect(modern.replies(to: [0x01, 0x0B], at: 0x7E0, 0).isEmpty)
     #expect(modern.replies(to: [], at: 0x7E0, 0).isEmpty)
@@ -26,7 +26,7 @@ struct ElectricCarTests {
     #expect(modern.replies(to: [0x01, 0x0C, 0x0B, 0x0D, 0x42], at: 0x7DF, 0).first?.payload.count == 9)
   }
 
-  @Test("sends a battery page that agrees with itself for ten minutes", arguments: ElectricCar.Model.allCases)
+  @Test("sends a consistent battery data record for ten minutes", arguments: ElectricCar.Model.allCases)
   func record(model: ElectricCar.Model) throws {
     let car = ElectricCar(model)
     let request: [UInt8] = model == .ioniq28 ? [0x21, 0x01] : [0x22, 0x01, 0x01]
@@ -54,14 +54,14 @@ struct ElectricCarTests {
       #expect(VirtualHost.number(data, 46...49) == 2_301_462 + tick / 20)
       if current < -10, abs(rpm) > 300 {
         regeneration += 1
-        #expect(rpm > 0, "energy comes back only when it rolls forward")
+        #expect(rpm > 0, "regeneration only in forward motion")
       }
       if rpm < 0 { #expect(current > 0) }
       if let before {
         #expect(abs(rpm - VirtualHost.number(before, 53...54, signed: true)) < 100)
         #expect(abs(current - Double(VirtualHost.number(before, 10...11, signed: true)) / 10) < 8)
         #expect(abs(voltage - Double(VirtualHost.number(before, 12...13)) / 10) < 2)
-        #expect(data[4] <= before[4] &+ 1, "half a percent is the step in which it is told")
+        #expect(data[4] <= before[4] &+ 1, "the resolution is half a percent")
         #expect(abs(Int(Int8(bitPattern: data[16])) - Int(Int8(bitPattern: before[16]))) <= 1)
         for counter in [30...33, 34...37, 38...41, 42...45] {
           #expect(VirtualHost.number(data, counter) - VirtualHost.number(before, counter) >= 0)
@@ -76,7 +76,7 @@ struct ElectricCarTests {
     #expect(fastest > 6000 && fastest < 10_000 && slowest < -300)
   }
 
-  @Test("counts charge and energy as current and voltage say")
+  @Test("counts charge and energy consistent with current and voltage")
   func counters() {
     let car = ElectricCar()
     var (chargeIn, chargeOut, energyIn, energyOut) = (0.0, 0.0, 0.0, 0.0)
@@ -94,7 +94,7 @@ struct ElectricCarTests {
     #expect(abs(end.energyOut - energyOut) < 0.1 && abs(end.energyIn - energyIn) < 0.1)
   }
 
-  @Test("loses charge, and gains none but by regeneration")
+  @Test("loses charge, and gains charge only by regeneration")
   func stateOfCharge() {
     let car = ElectricCar()
     var before = car.sample(at: 0)
@@ -109,7 +109,7 @@ struct ElectricCarTests {
     #expect(ElectricCar(origin: 50 * .second).sample(at: 0).seconds == 0)
   }
 
-  @Test("holds the motor speed at bytes 56 and 57 of the message, and at 55 and 56 of the older one")
+  @Test("has the motor speed at bytes 56 and 57 of the message, and at 55 and 56 on the older model")
   func offsets() {
     let now: Nanoseconds = 20 * .second  // in the first cruise at 50 km/h
     let modern = ElectricCar(.eGMP).replies(to: [0x22, 0x01, 0x01], at: 0x7E4, now).first?.payload ?? []

@@ -1,4 +1,4 @@
-// What an OBDLink knows beside an ELM327, low power, and who is asked and heard on CAN.
+// Commands of an OBDLink beyond the ELM327's, low power, and addressing and filters on CAN.
 
 import Peers
 import Protocols
@@ -6,14 +6,14 @@ import Testing
 
 @Suite("The simulated OBDLink")
 struct ExtendedAdapterTests {
-  @Test("asks in one line with STPX, and leaves the settings alone")
+  @Test("sends a request in one line with STPX, without changing settings")
   func oneShot() throws {
     var host = try VirtualHost.open(ElectricCar(), chip: .stn)
     let reply = host.ask("STPX H:7E4, D:220101, R:1, T:200")
     #expect(VirtualHost.message(in: reply)?.count == 62)
     #expect(host.duration("STPX H:7E4, D:220101, R:1, T:200") == 18_500 * .microsecond, "one message ends the wait")
     #expect(host.duration("STPXH:7E4,D:220101") == 46_500 * .microsecond)
-    #expect(host.lines("STPX D:010D") == ["7E803410D00AAAAAAAA"], "without H as ATSH has it")
+    #expect(host.lines("STPX D:010D") == ["7E803410D00AAAAAAAA"], "without H the header of ATSH applies")
     #expect(host.lines("220101").isEmpty == false && host.ask("STPX H:7E6, D:220101, T:120") == "NO DATA\r\r>")
     #expect(host.duration("STPX H:7E6, D:220101, T:120") == 120 * .millisecond)
     host = try VirtualHost.open(PetrolCar(.can29), chip: .stn)
@@ -22,14 +22,14 @@ struct ExtendedAdapterTests {
   }
 
   @Test(
-    "does not understand",
+    "does not support",
     arguments: ["STPX", "STPXH:7E4", "STPXD:22010", "STPXH:7E,D:3E", "STPXD:3E,X:1", "STPXD:3E,T:0", "STPTO", "STFOO"])
   func misunderstood(command: String) throws {
     var host = try VirtualHost.open(ElectricCar(), chip: .stn)
     #expect(host.ask(command) == "?\r\r>")
   }
 
-  @Test("waits as long as STPTO says, and knows its identity and its sleep")
+  @Test("waits for the timeout of STPTO, and reports its identity and sleep settings")
   func rest() throws {
     var host = try VirtualHost.open(ElectricCar(), chip: .stn)
     host.ask("ATSH7E6")
@@ -44,7 +44,7 @@ struct ExtendedAdapterTests {
     for command in ["STPX D:010D", "STPTO 77", "STSLU on,off", "STSLCS", "STDI"] { #expect(plain.ask(command) == "?\r\r>") }
   }
 
-  @Test("goes to sleep after ATLP with a warning, and starts again with the byte that wakes it")
+  @Test("sleeps after ATLP with an alert, and restarts with the byte that wakes it")
   func lowPower() throws {
     var host = try VirtualHost.ready()
     #expect(host.ask("ATLP") == "OK\r\r>")
@@ -52,9 +52,9 @@ struct ExtendedAdapterTests {
     #expect(host.text() == "")
     host.pass(200 * .millisecond)
     #expect(host.text() == "LP ALERT\r\r>")
-    #expect(host.ask("ATI") == "ELM327 v1.5\r\r>", "it hears until it sleeps")
+    #expect(host.ask("ATI") == "ELM327 v1.5\r\r>", "it responds until it sleeps")
     host.pass(10 * .second)
-    #expect(host.text() == "" && host.adapter.nextWake == nil, "asleep it costs nothing")
+    #expect(host.text() == "" && host.adapter.nextWake == nil, "no wake-up while it sleeps")
     host.send(" ")
     host.pass(.second)
     #expect(host.text() == "\r\rELM327 v1.5\r\r>")
@@ -65,7 +65,7 @@ struct ExtendedAdapterTests {
     #expect(host.text() == "", "a reset in between keeps it awake")
   }
 
-  @Test("settings take two milliseconds and the line")
+  @Test("settings take 2 ms and the transmission time")
   func settingTime() throws {
     var host = try VirtualHost.ready()
     for command in ["ATSH7E4", "ATCRA7EC", "ATCRA"] { #expect(host.duration(command) == 2 * .millisecond) }
@@ -74,11 +74,11 @@ struct ExtendedAdapterTests {
     #expect(host.duration("ATSH7E4") == 2 * .millisecond + (8 + 5) * byte)
   }
 
-  @Test("asks one unit or everybody; units answer at once, and without headers their lines cannot be told apart")
+  @Test("addresses one ECU or all; their replies interleave, and are ambiguous without headers")
   func severalUnits() throws {
     var host = try VirtualHost.open(PetrolCar())
     #expect(host.lines("0904").map { String($0.prefix(5)) } == ["7E810", "7E910", "7E821", "7E921", "7E822", "7E922"])
-    #expect(host.lines("09043").count == 3, "a count counts frames of all")
+    #expect(host.lines("09043").count == 3, "a response count includes the frames of all ECUs")
     for (setting, source) in [("ATSH7E0", "7E8"), ("ATSH7E1", "7E9"), ("ATSH0007E1", "7E9"), ("ATSH000007E0", "7E8")] {
       host.ask(setting)
       #expect(Set(host.lines("0904").map { String($0.prefix(3)) }) == [source])
@@ -96,7 +96,7 @@ struct ExtendedAdapterTests {
     #expect(host.lines("010D") == ["410D00", "410D00"])
   }
 
-  @Test("each frame comes at its own time")
+  @Test("each frame is printed at its own time")
   func times() throws {
     var host = try VirtualHost.open(PetrolCar())
     host.send("0904\r")

@@ -1,4 +1,4 @@
-// A car whose key is turned: what the adapter says of it, and what the 12 V battery tells.
+// A car whose ignition key is turned: replies of the adapter, and the 12 V supply.
 
 import Peers
 import Protocols
@@ -8,7 +8,7 @@ import Testing
 struct IgnitionTests {
   private let parked = Ignition([.init(.off, at: 60 * .second), .init(.run, at: 120 * .second)])
 
-  @Test("is read from text, and refused with a way out")
+  @Test("is parsed from text, or rejected with an example")
   func parse() throws {
     #expect(try Ignition.Turn("off@30") == .init(.off, at: 30 * .second))
     #expect(try Ignition.Turn("run@0") == .init(.run, at: 0))
@@ -18,7 +18,7 @@ struct IgnitionTests {
     }
   }
 
-  @Test("out: first nobody answers, then the bus is dead; back in: the first request is answered")
+  @Test("off: first no ECU answers, then the bus is down; on again: the first request is answered")
   func sleep() throws {
     var host = try VirtualHost.open(ElectricCar(.eGMP, parked), after: ["ATE0", "ATS0", "ATH1", "ATSH7E4"])
     host.pass(50 * .second)
@@ -35,7 +35,7 @@ struct IgnitionTests {
     #expect(VirtualHost.message(in: host.ask("220101"))?.count == 62)
   }
 
-  @Test("out: a K-line does not start, and a search ends in vain")
+  @Test("off: a K-line does not initialise, and protocol detection fails")
   func otherBuses() throws {
     var host = try VirtualHost.open(PetrolCar(.kwp, parked))
     #expect(host.lines("010D").first == "BUS INIT: OK")
@@ -49,11 +49,11 @@ struct IgnitionTests {
     host.pass(80 * .second)
     #expect(host.ask("0100") == "SEARCHING...\rUNABLE TO CONNECT\r\r>")
     host.pass(120 * .second - host.now)
-    #expect(host.lines("0100").first == "SEARCHING...", "it searches again")
+    #expect(host.lines("0100").first == "SEARCHING...", "protocol detection starts again")
     #expect(host.lines("0100").count == 2)
   }
 
-  @Test("out: the supply falls to rest, and slowly on; in: it is charged")
+  @Test("off: the supply falls to its rest voltage, then slowly; running: it is charged")
   func supply() throws {
     let key = Ignition([.init(.off, at: 60 * .second), .init(.on, at: 10_000 * .second), .init(.run, at: 10_100 * .second)])
     var host = try VirtualHost.open(PetrolCar(.can11, key))
@@ -69,7 +69,7 @@ struct IgnitionTests {
     #expect(host.ask("ATRV") == "14.4V\r\r>", "an electric car needs no engine to charge")
   }
 
-  @Test("on: the car stands and an engine does not run; run: a new round begins")
+  @Test("on: the car stands and the engine is off; run: a new drive cycle begins")
   func standing() throws {
     let key = Ignition([.init(.on, at: 100 * .second), .init(.run, at: 130 * .second)])
     var host = try VirtualHost.open(PetrolCar(.can11, key), after: ["ATE0", "ATS0", "ATH1", "ATSH7E0"])
@@ -81,12 +81,12 @@ struct IgnitionTests {
     host.pass(130 * .second - host.now)
     #expect(host.lines("010C0D") == ["7E806410C0C300D0000"], "it idles")
     host.pass(132 * .second - host.now)
-    #expect(host.lines("011F") == ["7E804411F0002000000"], "since the engine was started")
+    #expect(host.lines("011F") == ["7E804411F0002000000"], "the time since the engine was started")
     host.pass(140 * .second - host.now)
     #expect(host.lines("010D") != ["7E803410D0000000000"])
   }
 
-  @Test("from the start in another position, and turned at one moment twice")
+  @Test("may start in another position, and be turned twice at the same time")
   func start() throws {
     var host = try VirtualHost.open(PetrolCar(.can11, Ignition([.init(.off, at: 0), .init(.on, at: 5 * .second)])))
     #expect(host.lines("010D") == ["NO DATA"] && host.ask("ATRV") == "12.4V\r\r>")

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The simulated adapter on other buses")
 struct KLineTests {
-  @Test("29-bit CAN: everybody, one unit under 6 and 8 digits, filters")
+  @Test("29-bit CAN: functional and physical addresses with 6 and 8 digits, and filters")
   func longIdentifiers() throws {
     var host = try VirtualHost.open(PetrolCar(.can29))
     #expect(host.lines("0100") == ["18DAF110064100BFFFB81300", "18DAF1110641008818000000"])
@@ -14,7 +14,7 @@ struct KLineTests {
     host.ask("ATSHDA11F1")
     #expect(host.lines("010D") == ["18DAF11103410D0000000000"])
     host.ask("ATCP10")
-    #expect(host.lines("010D") == ["NO DATA"], "nobody listens to that priority")
+    #expect(host.lines("010D") == ["NO DATA"], "no ECU accepts that priority")
     host.ask("ATSH18DA10F1")
     #expect(host.lines("010D") == ["18DAF11003410D0000000000"])
     host.ask("ATSH18DB33F1")
@@ -29,10 +29,10 @@ struct KLineTests {
     host.ask("ATS1")
     #expect(host.lines("010D").first == "18 DA F1 10 03 41 0D 00 00 00 00 00 ")
     host.ask("ATSP6")
-    #expect(host.lines("010D") == ["CAN ERROR"], "the car speaks something else")
+    #expect(host.lines("010D") == ["CAN ERROR"], "the car uses another protocol")
   }
 
-  @Test("a K-line is woken once, with a pulse or at 5 baud, and again after it was closed")
+  @Test("a K-line is initialised once, fast or at 5 baud, and again after it was closed")
   func initialisation() throws {
     var host = try VirtualHost.open(PetrolCar(.kwp))
     #expect(host.ask("010D") == "BUS INIT: OK\r83F110410D00D2\r83F111410D00D3\r\r>")
@@ -42,15 +42,15 @@ struct KLineTests {
     host = try VirtualHost.open(PetrolCar(.iso9141))
     host.send("0133\r")
     host.pass(1300 * .millisecond)
-    #expect(host.text() == "BUS INIT: ..", "dots come one by one")
+    #expect(host.text() == "BUS INIT: ..", "dots are printed one by one")
     host.pass(2 * .second)
     #expect(host.text() == ".OK\r486B104133659C\r\r>")
     host.ask("ATPC")
     host.ask("ATBI")
-    #expect(host.lines("0133") == ["486B104133659C"], "without the ritual, whoever knows better")
+    #expect(host.lines("0133") == ["486B104133659C"], "ATBI skips the initialisation")
   }
 
-  @Test("a search finds the bus, whichever it is", arguments: DiagnosticBus.allCases)
+  @Test("protocol detection finds every bus", arguments: DiagnosticBus.allCases)
   func search(bus: DiagnosticBus) throws {
     var host = try VirtualHost(car: PetrolCar(bus))
     host.ask("ATE0")
@@ -60,7 +60,7 @@ struct KLineTests {
     #expect(host.lines("0100") == ["41 00 BF FF B8 13 ", "41 00 88 18 00 00 "])
   }
 
-  @Test("K-lines take one parameter, print headers and a checksum, and address one unit")
+  @Test("K-lines accept one PID, print headers and a checksum, and can address one ECU")
   func format() throws {
     var host = try VirtualHost.open(PetrolCar(.kwp))
     host.ask("010D")
@@ -75,7 +75,7 @@ struct KLineTests {
     #expect(host.lines("010D") == ["41 0D 00 "])
   }
 
-  @Test("number and codes come in several messages", arguments: [DiagnosticBus.kwp, .iso9141])
+  @Test("VIN and trouble codes take several messages", arguments: [DiagnosticBus.kwp, .iso9141])
   func severalMessages(bus: DiagnosticBus) throws {
     var host = try VirtualHost.open(PetrolCar(bus), after: ["ATE0", "ATS0"])
     host.ask("010D")

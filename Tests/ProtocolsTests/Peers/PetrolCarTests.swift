@@ -1,4 +1,4 @@
-// The simulated petrol car answers each service of the emission standard as its two control units would.
+// The simulated petrol car answers each service of SAE J1979 (OBD-II) as its two ECUs would.
 
 import Protocols
 import Testing
@@ -10,7 +10,7 @@ struct PetrolCarTests {
   /// A key that is on for a minute before the drive begins.
   static let standing = Ignition([.init(.on, at: 0), .init(.run, at: 60 * .second)])
 
-  @Test("has the parameters that its bitmaps name, and no others")
+  @Test("supports exactly the PIDs of its bitmaps")
   func bitmaps() {
     var car = PetrolCar()
     for (address, least) in [(0x7E0, 48), (0x7E1, 4)] as [(UInt32, Int)] {
@@ -31,7 +31,7 @@ struct PetrolCarTests {
     }
   }
 
-  @Test("answers one to six parameters at once with those it has, and seven with nothing")
+  @Test("answers up to six PIDs at once with the supported ones, and does not answer seven")
   func severalParameters() throws {
     var car = PetrolCar()
     let reply = try #require(car.replies(to: [0x01, 0x0C, 0x02, 0x0D, 0x05], at: 0x7E0, 0).first)
@@ -39,12 +39,12 @@ struct PetrolCarTests {
     #expect(car.replies(to: [0x01, 0x04, 0x05, 0x0C, 0x0D, 0x0F, 0x11], at: 0x7DF, 0).map(\.id) == [0x7E8, 0x7E9])
     #expect(car.replies(to: [0x01, 0x04, 0x05, 0x0C, 0x0D, 0x0F, 0x11, 0x10], at: 0x7DF, 0).isEmpty)
     #expect(car.replies(to: [0x01, 0x02], at: 0x7DF, 0).isEmpty && car.replies(to: [0x01], at: 0x7DF, 0).isEmpty)
-    #expect(car.replies(to: [0x01, 0x04], at: 0x7DF, 0).map(\.id) == [0x7E8], "the transmission has no load")
+    #expect(car.replies(to: [0x01, 0x04], at: 0x7DF, 0).map(\.id) == [0x7E8], "the transmission has no engine load")
     #expect(car.replies(to: [0x01, 0x0C], at: 0x7E1, 0).map(\.id) == [0x7E9])
     #expect(car.replies(to: [0x01, 0x0C], at: 0x7E2, 0).isEmpty)
   }
 
-  @Test("tells stored, pending and permanent codes with their count")
+  @Test("returns stored, pending and permanent codes with their count")
   func codes() {
     var car = PetrolCar()
     #expect(car.replies(to: [0x03], at: 0x7DF, 0).map(\.payload) == [[0x43, 2, 0x01, 0x33, 0x04, 0x20], [0x43, 1, 0x07, 0x15]])
@@ -53,14 +53,14 @@ struct PetrolCarTests {
     #expect(car.replies(to: [0x01, 0x01], at: 0x7DF, 0).map(\.payload) == [[0x41, 1, 0x82, 0x07, 0x65, 0], [0x41, 1, 0x01, 0x04, 0, 0]])
   }
 
-  @Test("refuses to clear while the engine runs")
+  @Test("rejects clearing while the engine runs")
   func refusesToClear() {
     var car = PetrolCar()
     #expect(car.replies(to: [0x04], at: 0x7DF, .second).map(\.payload) == [[0x7F, 0x04, 0x22], [0x7F, 0x04, 0x22]])
     #expect(car.replies(to: [0x03], at: 0x7E0, .second).first?.payload.count == 6)
   }
 
-  @Test("loses codes, frozen frame and readiness when it is cleared, and keeps the permanent code")
+  @Test("clears codes, freeze frame and readiness, but not the permanent code")
   func clears() {
     var car = PetrolCar(.can11, PetrolCarTests.standing)
     #expect(car.replies(to: [0x02, 0x02, 0x00], at: 0x7DF, 0).map(\.payload) == [[0x42, 0x02, 0x00, 0x01, 0x33]])
@@ -75,24 +75,26 @@ struct PetrolCarTests {
       #expect(car.replies(to: [0x01, number], at: 0x7E0, 0).first?.payload == [0x41, number] + empty)
     }
     let later = 1200 * .second
-    #expect(car.replies(to: [0x01, 0x01], at: 0x7E0, later).first?.payload == [0x41, 0x01, 0x00, 0x07, 0x65, 0x04], "driving does most")
+    #expect(
+      car.replies(to: [0x01, 0x01], at: 0x7E0, later).first?.payload == [0x41, 0x01, 0x00, 0x07, 0x65, 0x04],
+      "most monitors complete while driving")
   }
 
-  @Test("has one frozen frame, of the first code")
+  @Test("has one freeze frame, of the first code")
   func frozenFrame() throws {
     var car = PetrolCar()
     let all = try #require(car.replies(to: [0x02, 0x00, 0x00], at: 0x7DF, 0).first?.payload)
     #expect(all == [0x42, 0x00, 0x00, 0x7E, 0x3F, 0x80, 0x03])
     let frozen = try #require(car.replies(to: [0x02, 0x0C, 0x00], at: 0x7E0, 0).first?.payload)
     #expect(frozen.count == 5 && frozen.starts(with: [0x42, 0x0C, 0x00]))
-    #expect(car.replies(to: [0x02, 0x0C, 0x00], at: 0x7E0, 500 * .second).first?.payload == frozen, "it is frozen")
+    #expect(car.replies(to: [0x02, 0x0C, 0x00], at: 0x7E0, 500 * .second).first?.payload == frozen, "the freeze frame does not change")
     #expect(car.replies(to: [0x02, 0x0C, 0x00, 0x0D, 0x00], at: 0x7E0, 0).first?.payload.count == 8)
     #expect(car.replies(to: [0x02, 0x0C, 0x01], at: 0x7DF, 0).isEmpty && car.replies(to: [0x02, 0x0C], at: 0x7DF, 0).isEmpty)
     #expect(car.replies(to: [0x02, 0x5E, 0x00], at: 0x7DF, 0).isEmpty)
     #expect(car.replies(to: [0x02, 0x00, 0x00], at: 0x7E1, 0).first?.payload == [0x7F, 0x02, 0x11])
   }
 
-  @Test("tells its monitors, number, programmes, checks and names")
+  @Test("returns its monitors, VIN, calibration IDs, CVNs and ECU names")
   func identity() {
     var car = PetrolCar()
     #expect(car.replies(to: [0x06, 0x00], at: 0x7DF, 0).map(\.payload) == [[0x46, 0x00, 0x80, 0, 0, 0x01]])
@@ -112,7 +114,7 @@ struct PetrolCarTests {
     #expect(car.replies(to: [0x2E, 0x01], at: 0x7DF, 0).isEmpty && car.replies(to: [], at: 0x7DF, 0).isEmpty)
   }
 
-  @Test("drives a round that agrees with itself for ten minutes")
+  @Test("has consistent values over a drive cycle of ten minutes")
   func drive() throws {
     var car = PetrolCar()
     func value(_ number: UInt8, _ now: Instant) throws -> Double {

@@ -1,5 +1,5 @@
-// A host in virtual time for the simulated adapter: sends text, lets time pass, collects what is printed and when.
-// It holds the adapter to its contract: one send outstanding, nothing late.
+// A host in virtual time for the simulated adapter: sends text, lets time pass, and records the output with its times.
+// It checks the adapter's contract: one send outstanding, and no wake-up in the past.
 
 import Peers
 import Protocols
@@ -27,7 +27,7 @@ struct VirtualHost {
     give(.linkChanged(.main, .up(maximumSend: nil)))
   }
 
-  /// An adapter that is ready as a careful host makes it: no echo, no spaces, headers, battery's address.
+  /// An initialised adapter: no echo, no spaces, headers, and the address of the battery.
   static func ready(_ faults: String..., car: any Car = ElectricCar(), baud: Int? = nil, seed: UInt64 = 1) throws -> VirtualHost {
     var host = try VirtualHost(car: car, baud: baud, seed: seed)
     host.adapter = ELM327Adapter(car: car, baud: baud, faults: try faults.map { try AdapterFault($0) }, seed: seed)
@@ -35,7 +35,7 @@ struct VirtualHost {
     return host
   }
 
-  /// An adapter that is set to the car's bus, with these commands after it: no echo, no spaces, headers.
+  /// An adapter with the car's protocol, after these commands: by default no echo, no spaces, and headers.
   static func open(
     _ car: any Car, _ faults: String..., chip: ELM327Adapter.Personality = .elm327, after commands: [String] = ["ATE0", "ATS0", "ATH1"]
   ) throws -> VirtualHost {
@@ -50,7 +50,7 @@ struct VirtualHost {
     return lines.filter { $0 != ">" }.map(String.init)
   }
 
-  /// Sends bytes and takes what is printed at once.
+  /// Sends bytes and handles the immediate output.
   mutating func send(_ text: String) { send(Array(text.utf8)) }
   mutating func send(_ bytes: [UInt8]) { give(.received(.main, bytes)) }
 
@@ -58,14 +58,14 @@ struct VirtualHost {
   mutating func pass(_ time: Nanoseconds) {
     let end = now + time
     while let wake = adapter.nextWake, wake <= end, closed == nil {
-      #expect(wake >= now, "a moment in the past is never asked for again")
+      #expect(wake >= now, "no wake-up in the past")
       now = max(now, wake)
       give(.wake)
     }
     now = end
   }
 
-  /// What was printed since the last look.
+  /// The output since the last call.
   mutating func printed() -> [UInt8] {
     defer { sends = [] }
     return sends.flatMap(\.bytes)
@@ -105,7 +105,7 @@ struct VirtualHost {
           sends.append((now, bytes))
           inputs.append(.sent(id, failure: nil))
         case .resetLink(_, let reason): closed = reason
-        default: Issue.record("an adapter does nothing but print: \(effect)")
+        default: Issue.record("unexpected effect: \(effect)")
         }
       }
     }

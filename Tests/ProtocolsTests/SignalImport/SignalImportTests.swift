@@ -31,13 +31,13 @@ import Testing
     (#""bix": 32, "len": 8, "max": 51, "nullmin": 0, "nullmax": 255, "unit": "psi""#, "E > 0 && E < 255 ? E : absent"),
   ]
 
-  @Test(arguments: fields) func `a run of bits becomes a formula`(_ format: String, _ formula: String) throws {
+  @Test(arguments: fields) func `a bit field becomes a formula`(_ format: String, _ formula: String) throws {
     let signal = try #require(try field(format))
     #expect(signal.value == formula)
     #expect(throws: Never.self) { _ = try Expression(signal.value) }
   }
 
-  @Test func `a formula gives the value of the bits at any position`() throws {
+  @Test func `the formula of a bit field gives its value at any position`() throws {
     var random = Noise(seed: 3)
     for _ in 0..<2000 {
       let (start, length) = (Int.random(in: 0..<40, using: &random), Int.random(in: 1...53, using: &random))
@@ -49,7 +49,7 @@ import Testing
       if signed, expected >= 1 << (length - 1) { expected -= 1 << length }
       let expression = try Expression(signal.value)
       let outcome = data.withUnsafeBufferPointer { expression.evaluate($0) }
-      guard length < 53 || signed else { continue }  // 2^53 - 1 and below are exact, as the bits of 53 are
+      guard length < 53 || signed else { continue }  // a Double is exact up to 2^53
       #expect(outcome == .number(Double(expected)), "\(signal.value)")
     }
   }
@@ -76,7 +76,7 @@ import Testing
     (#""hdr": "D016", "rax": "1EC60E80""#, "18D016F1", "1EC60E80"), (#""hdr": "7E0", "rax": "7E8""#, "7E0", nil),
     (#""hdr": "7E0", "rax": "7EA""#, "7E0", "7EA"),
   ])
-  func `request and response address are those of OBDb's decoder`(
+  func `request and response addresses match OBDb's decoder`(
     _ command: String, _ header: String, _ reply: String?
   ) throws {
     let found = try read(set(#""len": 8, "max": 50, "unit": "scalar""#, command: command + #", "cmd": {"22": "DA2C"}, "freq": 1"#))
@@ -90,7 +90,7 @@ import Testing
     (#""len": 8, "sign": true, "min": -100, "max": 100"#, -100, 100, false), (#""len": 8, "sign": true, "max": 0"#, nil, nil, true),
     (#""len": 8, "min": 3, "max": 3"#, nil, nil, true),
   ])
-  func `limits are those of OBDb's decoder, and assumed ones are noted`(
+  func `limits match OBDb's decoder, and assumed ones are noted`(
     _ format: String, _ minimum: Double?, _ maximum: Double?, _ isNoted: Bool
   ) throws {
     let found = try read(set(format + #", "unit": "percent""#))
@@ -107,7 +107,7 @@ import Testing
     #expect(decoded([0xFF, 0xF9]) == .absent(.outOfRange) && decoded([0x00, 0x07]) == .value(.float(0.07)))
   }
 
-  @Test func `a model year selects its signals only`() throws {
+  @Test func `a model year selects only its signals`() throws {
     func command(_ id: String, _ filter: String) -> String {
       #"{"hdr": "7E4", "cmd": {"22": "0101"}, "freq": 1\#(filter), "signals": [{"id": "\#(id)", "fmt": {"len": 8, "max": 9}}]}"#
     }
@@ -141,7 +141,7 @@ import Testing
     #expect(refused.failure.hasPrefix("X_Y: request 2E0101: service 2E"), "\(refused.failure)")
   }
 
-  @Test func `maps are numbers with meanings, booleans are booleans, and ambiguity is noted`() throws {
+  @Test func `maps become numbers with help texts, flags become booleans, and ambiguous flags are noted`() throws {
     let gear = try read(set(#""len": 3, "map": {"0": {"value": "P", "description": "Park"}, "1": "Reverse"}"#))
     #expect(gear.signals.first?.help == "The name: 0 Park, 1 Reverse" && gear.notes.count == 1)
     #expect(try field(#""len": 1, "max": 1, "unit": "noyes""#)?.type == .bool)
@@ -172,7 +172,7 @@ import Testing
     #""hdr": "7E4", "cmd": {"22": "0101", "21": "01"}"#, #""hdr": "7E4", "rax": "x", "cmd": {"22": "0101"}"#,
     #""hdr": "6B0", "proto": "9141-2", "cmd": {"22": "0101"}"#,
   ])
-  func `so are commands that cannot be sent`(_ command: String) throws {
+  func `commands that cannot be sent are left out`(_ command: String) throws {
     let found = try read(set(#""len": 8, "max": 1, "unit": "scalar""#, command: command))
     #expect(found.count == 0 && found.leftOut.map(\.place) == ["X_Y"])
   }
@@ -186,7 +186,7 @@ import Testing
     #expect(names.last?.utf8.count ?? 99 <= CustomSignal.maxNameLength && Set(names).count == ids.count)
   }
 
-  @Test func `nothing breaks out of its line`() throws {
+  @Test func `quotes are escaped and line breaks are removed in generated files`() throws {
     let text = set(#""len": 8, "max": 1, "unit": "scalar""#).replacing("The name", with: #"a\"]\n[x]\u2028b\\"#)
     let file = try read(text).file(from: "a\nb", device: "ev")
     #expect(file.contains(#"help = "a\"][x]b\\""#) && file.contains("# Signals imported by vehiclectl import from ab.\n"), "\(file)")
@@ -201,7 +201,7 @@ import Testing
     #expect(try read(#"{"commands": [5, {}, {"signals": [7]}]}"#).leftOut.count == 3)
   }
 
-  @Test func `no bytes trap the readers`() {
+  @Test func `random bytes do not trap the importer`() {
     var random = Noise(seed: 11)
     let seeds = [
       set(#""bix": 5, "len": 14, "mul": 0.5, "add": -3, "nullmin": 1, "map": {"1": "x"}, "sign": true, "max": 1, "unit": "volts""#),

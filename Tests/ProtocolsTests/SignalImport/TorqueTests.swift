@@ -14,7 +14,7 @@ import Testing
     ("INT(A/2)", "int(A/2)"), ("A<<8", "A<<8"),
   ]
 
-  @Test(arguments: equations) func `a supported equation`(_ equation: String, _ formula: String) throws {
+  @Test(arguments: equations) func `a supported equation becomes a formula`(_ equation: String, _ formula: String) throws {
     #expect(try TorqueEquation.formula(equation) == formula)
     #expect(throws: Never.self) { _ = try Expression(formula) }
   }
@@ -23,12 +23,12 @@ import Testing
     "val{000_Battery Power}*2", "[rpm]*2", "LOOKUP(A::0='x')", "A^2", "v<8+u", "A&15*2", "(A&15+1)/2", "Signed(A*256+B)", "Signed(",
     "EWMAF(0.1:A)", "BARO()", "{A:1", "A<8&3", "INT16(A:B)",
   ])
-  func `an unsupported equation`(_ equation: String) throws {
+  func `an unsupported equation is rejected`(_ equation: String) throws {
     #expect(throws: ValueError.self) { _ = try TorqueEquation.formula(equation) }
     #expect(try read("name,short,2101,\(equation.replacing(",", with: ";")),0,1,,7E4\n").count == 0)
   }
 
-  @Test(arguments: ["\n", "\r\n", "\r"]) func `lines of any kind, with titles or without`(_ end: String) throws {
+  @Test(arguments: ["\n", "\r\n", "\r"]) func `tables are read with any line ending, with or without titles`(_ end: String) throws {
     let line = ##"003_VMCU "Accel" Depth,Pedal,2101,j/2,0,100,%,7E2"##
     let titles = "Name,ShortName,ModeAndPID,Equation,Min Value,Max Value,Units,Header"
     for text in [line, line + end, titles + end + line, "\u{FEFF}" + titles + end + end + line + end] {
@@ -40,7 +40,7 @@ import Testing
     }
   }
 
-  @Test func `columns by their titles, and quotes with commas, quotes and line ends in them`() throws {
+  @Test func `columns are found by title, and quoted fields may contain commas, quotes and line breaks`() throws {
     let found = try read(
       """
       "Equation","Header","ModeAndPID","Name","Units"
@@ -54,7 +54,7 @@ import Testing
     #expect(found.signals.map(\.request) == ["220101", "0105"] && found.signals[0].help == "Volts \"pack\", high")
   }
 
-  @Test func `an unclosed quote only discards its line`() throws {
+  @Test func `an unclosed quote discards only its line`() throws {
     let found = try read("One,o,2101,A,0,1,,7E2\n\"oops,Two,2102,A,0,1,,7E2\nThree,t,2103,A,0,1,,7E2\n\nFour,f,nonsense,A,0,1,,7E2\n")
     #expect(found.signals.map(\.request) == ["2101", "2103"])
     #expect(found.leftOut.map(\.place) == ["line 2", "line 5 (Four)"], "\(found.leftOut)")
@@ -65,7 +65,7 @@ import Testing
     #expect(signal.type == .bool && signal.unit == nil && signal.comments.isEmpty)
   }
 
-  @Test func `signals left out are reported with line and reason`() throws {
+  @Test func `signals that are left out are reported with line and reason`() throws {
     let found = try read(
       """
       Good,g,2101,A,0,1,,7E4
@@ -85,7 +85,7 @@ import Testing
       try read("Name,ModeAndPID,Equation,Header,startDiagnostic\nS,2101,A,7E4,1003").leftOut.first?.message.contains("session") == true)
   }
 
-  @Test func `hundreds of thousands of fields and lines are read in time`() throws {
+  @Test func `very many fields and lines are read in linear time`() throws {
     #expect(try read(String(repeating: ",", count: 500_000) + "x").leftOut.count == 1)
     let many = try read(String(repeating: "A,a,2101,A/2,0,1,,7E4\n", count: 12_000))
     #expect(many.count > 3000 && many.leftOutCount == 12_000 - many.count && many.file(from: "x").utf8.count < 1 << 20)

@@ -1,4 +1,4 @@
-// What an owner does with the toy's web server, against the simulated one and against answers of every sort.
+// Accounts, facts and votes on the toy's web server, with the simulated one and with arbitrary responses.
 
 import Testing
 
@@ -15,7 +15,7 @@ import Testing
     #expect(rig.text("user-id") == "18" && rig.text("name") == "Ada" && rig.status == "ready")
     try rig.restart()
     #expect(rig.report(rig.run("whoami"))?.rows == [["18", "Ada", "ada@example.org", ""]])
-    #expect(rig.asked.count == 1, "nothing is asked that nobody wants")
+    #expect(rig.asked.count == 1, "no request is sent without a command")
     #expect(rig.report(rig.run("logout"))?.text == "logged out")
     try rig.restart()
     #expect(rig.code(rig.run("whoami")) == "needs-login" && rig.status == "logged-out" && rig.disk.isEmpty)
@@ -46,7 +46,7 @@ import Testing
     #expect(rig.code(wrong) == "wrong-password" && rig.refusal(wrong) == "wrong e-mail or password")
     let twice = rig.run("register", ["name": .string("Ada")].merging(ToyRig.ada) { $1 })
     #expect(rig.refusal(twice).contains("Account with email ada@example.org already exists or invalid email"))
-    #expect(rig.text("user-id") == "18", "who was logged in still is")
+    #expect(rig.text("user-id") == "18", "the current login is unchanged")
   }
 
   private static let answers: [(HTTPResponse, String)] = [
@@ -66,7 +66,7 @@ import Testing
     (.answered(status: 405, type: "application/json", body: []), "request rejected (405): check server"),
   ]
 
-  @Test(arguments: answers.indices) func `answers that are none are called what they are`(_ index: Int) throws {
+  @Test(arguments: answers.indices) func `an invalid response is reported with its cause`(_ index: Int) throws {
     let (response, words) = Self.answers[index]
     var rig = try ToyRig()
     rig.start()
@@ -101,7 +101,7 @@ import Testing
     try rig.restart()
     #expect(rig.report(rig.run("history"))?.rows.count == 1)
     let token = try #require(rig.asked.last?.headers["Authorization"]?.dropFirst("Bearer ".count))
-    #expect(token.count >= 32 && !rig.words.contains { $0.contains(token) })
+    #expect(token.count >= 32 && !rig.output.contains { $0.contains(token) })
     rig.answer = { _ in .answered(status: 401, type: nil, body: []) }
     #expect(rig.code(rig.run("history")) == "needs-login")
   }
@@ -124,7 +124,9 @@ import Testing
     #expect(rig.report(rig.run("fact", ["id": .int(1)]))?.rows == [rows[0]])
     rig.run("logout")
     #expect(rig.absence("facts") != nil && rig.disk.isEmpty)
-    #expect(!rig.asked.contains { $0.url.contains("/18/") || $0.url.hasSuffix("/Trivia/18") }, "what changes the toy's state is the toy's")
+    #expect(
+      !rig.asked.contains { $0.url.contains("/18/") || $0.url.hasSuffix("/Trivia/18") }, "only the toy sends requests that change its state"
+    )
   }
 
   @Test(
@@ -140,7 +142,7 @@ import Testing
       ),
       (#"[{"triviaId":5,"triviaText":"C","userAction":1}]"#, [["5", "C", "0", "0", "up", ""]]),
       (#"{"triviaHistory":[{"trivia":{"id":1,"text":"a\u001b[2Jb\nc"},"userVote":7}]}"#, [["1", "a[2Jbc", "0", "0", "none", ""]]),
-    ] as [(String, [[String]])]) func `histories of every sort are read`(_ text: String, _ rows: [[String]]) throws
+    ] as [(String, [[String]])]) func `histories in every format are read`(_ text: String, _ rows: [[String]]) throws
   {
     var rig = try ToyRig.loggedIn()
     rig.answer = { _ in .answered(status: 200, type: "application/json", body: Array(text.utf8)) }
@@ -156,7 +158,7 @@ import Testing
     rig.answer = { _ in .answered(status: 200, type: nil, body: Array(#"{"message":1}"#.utf8)) }
     #expect(rig.report(rig.run("history"))?.text?.contains("no list of facts") == true)
     rig.answer = { _ in .answered(status: 400, type: "text/html", body: Array("<html>".utf8)) }
-    #expect(rig.report(rig.run("history"))?.rows.count == 5000, "what stands before the server knows no users")
+    #expect(rig.report(rig.run("history"))?.rows.count == 5000, "a web page is not a response of the server")
     rig.answer = { _ in .answered(status: 400, type: nil, body: Array(#"{"message":"Invalid UserId"}"#.utf8)) }
     let forgotten = rig.run("history")
     #expect(
@@ -187,7 +189,7 @@ import Testing
     #expect(rig.code(rig.run("login", ToyRig.ada)) == "busy")
     rig.cancel(id)
     rig.give(.response(1, .answered(status: 200, type: nil, body: Array(#"{"id":18}"#.utf8))))
-    #expect(rig.results[id] == nil && rig.status == "logged-out", "whoever gave up is not logged in")
+    #expect(rig.results[id] == nil && rig.status == "logged-out", "a cancelled login has no effect")
     rig.run(for: 60 * .second)
     #expect(rig.machine.nextWake == nil)
     let other = rig.run("login", ToyRig.ada)
@@ -205,10 +207,10 @@ import Testing
         ],
         wall: WallTime(microseconds: 0)))
     #expect(rig.events.first == "stored settings are damaged: history, votes reset to unset; set them again")
-    #expect(rig.text("user-id") == "18" && rig.asked.count == 1, "the vote that can be read goes out")
+    #expect(rig.text("user-id") == "18" && rig.asked.count == 1, "the valid vote is sent")
   }
 
-  @Test func `options that cannot be are named`() throws {
+  @Test func `invalid options are reported by name`() throws {
     func refusal(_ options: [String: Value]) -> String? {
       do throws(OptionError) { _ = try Kind.toy.make(Setup(options: options.merging(defaults) { a, _ in a })) } catch {
         return error.option
@@ -226,7 +228,7 @@ import Testing
     #expect(refusal(["toy-network": .string("192.168.4")]) == "toy-network" && refusal(["proxy": .string("x")]) == "proxy")
   }
 
-  @Test func `any answer to any question is survived, and every command ends once`() throws {
+  @Test func `no response crashes the machine, and every command completes once`() throws {
     var noise = Noise(seed: 7)
     for _ in 0..<300 {
       var rig = try ToyRig()

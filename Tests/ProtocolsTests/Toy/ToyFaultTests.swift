@@ -3,71 +3,71 @@ import Testing
 
 @testable import Peers
 
-/// What goes wrong on request, and nothing else.
+/// The faults of the simulated toy, each on its own.
 @Suite struct ToyFaultTests {
-  @Test func `it closes after its ok, three times`() throws {
+  @Test func `redial closes the connection after the ok three times`() throws {
     var host = try ToyHost.dialled("redial")
     for round in 1...3 {
       host.send("ok")
-      #expect(host.said.count == round && host.isUp.isEmpty)
+      #expect(host.sent.count == round && host.isUp.isEmpty)
       host.pass(150 * .millisecond)
     }
     host.provide("18:Home:password")
-    #expect(host.said == ["ok", "ok", "ok", "ok"] && host.led == .pink && host.dials.count == 4)
+    #expect(host.sent == ["ok", "ok", "ok", "ok"] && host.led == .pink && host.dials.count == 4)
   }
 
-  @Test func `it closes before its ok`() throws {
+  @Test func `early closes the connection before the ok`() throws {
     var host = try ToyHost.dialled("early")
     host.send("ok")
-    #expect(host.said.isEmpty && host.isUp.isEmpty)
+    #expect(host.sent.isEmpty && host.isUp.isEmpty)
     host.pass(150 * .millisecond)
     host.provide("18:Home:password")
-    #expect(host.said == ["ok"] && host.led == .pink)
+    #expect(host.sent == ["ok"] && host.led == .pink)
   }
 
-  @Test func `it connects and sends nothing`() throws {
+  @Test func `mute connects and sends nothing`() throws {
     var host = try ToyHost.dialled("mute:2")
     for _ in 1...2 {
       host.send("ok")
       host.pass(60 * .second)
-      #expect(host.said.isEmpty && host.isUp == [ToyHost.phone])
-      host.hangUp()
+      #expect(host.sent.isEmpty && host.isUp == [ToyHost.phone])
+      host.disconnect()
       host.pass(150 * .millisecond)
     }
     host.provide("18:Home:password")
     #expect(host.led == .pink)
     var later = try ToyHost.dialled("mute:@1")
     later.send("ok")
-    #expect(later.said.isEmpty)
-    later.hangUp()
+    #expect(later.sent.isEmpty)
+    later.disconnect()
     later.pass(150 * .millisecond)
     later.send("ok")
-    #expect(later.said == ["ok"], "once, since it began")
+    #expect(later.sent == ["ok"], "only once after the start time")
   }
 
-  @Test func `its ok in two segments`() throws {
+  @Test func `split sends the ok in two segments`() throws {
     var host = try ToyHost.dialled("split")
     host.send("ok")
-    #expect(host.said == ["o"])
+    #expect(host.sent == ["o"])
     host.pass(100 * .millisecond)
-    #expect(host.said == ["o", "k"])
+    #expect(host.sent == ["o", "k"])
     host.pass(1001 * .millisecond)
     host.send("18:Home:password")
     #expect(host.led == .pink)
   }
 
   @Test(arguments: [("newline", ["ok\n"]), ("yes", ["ok", "yes"]), ("no", ["ok", "no"]), ("silent", ["ok"]), ("reset", ["ok"])])
-  func `what it says otherwise, and how it leaves`(_ fault: String, _ said: [String]) throws {
+  func `other faults change its messages and how it disconnects`(_ fault: String, _ sent: [String]) throws {
     var host = try ToyHost.dialled(fault)
     host.provide("18:Home:password")
-    #expect(host.said == said && host.led == .pink)
+    #expect(host.sent == sent && host.led == .pink)
     #expect(host.isUp.isEmpty == (fault != "silent"))
     #expect(host.closings.first?.isReset == (fault == "silent" ? nil : fault == "reset"))
     host.pass(10 * .second)
     #expect(host.led == .green)
   }
 
-  @Test(arguments: 1...20) func `noise on both connections, at any time`(_ seed: Int) throws {
+  @Test(arguments: 1...20) func `random bytes on both connections do not crash the toy`(_ seed: Int) throws {
     var noise = Noise(seed: UInt64(seed))
     let pieces = ["ok", "18:Home:password", ":", "\"", "HTTP/1.1 200 OK\r\n\r\n\"A\"", "\r\n", "\u{0}ü"]
     let faults = ToyFaultKind.allCases.filter { _ in Int.random(in: 0..<9, using: &noise) == 0 }.map(\.rawValue)
@@ -83,14 +83,14 @@ import Testing
       host.answer = { _ in isThere ? text : nil }
       if host.isListening, host.isUp.isEmpty { host.connect() }
       if host.isUp.contains(ToyHost.phone) { host.send(text) }
-      if host.isUp.contains(ToyHost.phone), !isThere { host.hangUp() }
+      if host.isUp.contains(ToyHost.phone), !isThere { host.disconnect() }
       host.give(.sent(UInt32.random(in: 0...9, using: &noise), failure: nil))
       host.pass(Nanoseconds.random(in: 0...4 * .second, using: &noise))
     }
     #expect(host.events.count > 20)
   }
 
-  @Test func `faults are read, or refused with words`() throws {
+  @Test func `faults are parsed, or rejected with a message`() throws {
     for (form, _) in ToyFault.table {
       let name = form.split(separator: "[")[0]
       #expect(try ToyFault(String(name)).kind.rawValue == String(name))

@@ -1,4 +1,4 @@
-// Histories of more than 1 MiB: read and told in pieces, kept in part, and bounded whatever the server sends.
+// Histories of more than 1 MiB: read and sent in pieces, stored in part, and bounded whatever the server sends.
 
 import Testing
 
@@ -6,7 +6,7 @@ import Testing
 @testable import Protocols
 
 @Suite struct ToyHistoryTests {
-  /// So many facts of a hundred characters, in the server's words.
+  /// A response with this many facts of a hundred characters each.
   private static func long(_ count: Int) -> [UInt8] {
     let text = String(repeating: #"Honey \"never\" spoils [{. "#, count: 4)
     let rows = (1...count).map { #"{"trivia":{"id":\#($0),"text":"\#(text)","upvotes":1,"downvotes":0},"userVote":0}"# }
@@ -22,10 +22,10 @@ import Testing
     #expect(rig.asked.last?.maxLength == 16 << 20)
     var turns = 0
     while rig.outcome(id) == nil, turns < 1000 {
-      #expect(rig.machine.nextWake == .min, "it goes on in the next turn")
-      let told = rig.progress[id]?.count ?? 0
+      #expect(rig.machine.nextWake == .min, "it continues in the next turn")
+      let count = rig.progress[id]?.count ?? 0
       rig.give(.wake)
-      #expect((rig.progress[id]?.count ?? 0) - told <= 1)
+      #expect((rig.progress[id]?.count ?? 0) - count <= 1)
       turns += 1
     }
     #expect(turns > body.count / ToyHistoryReader.pieceLength)
@@ -35,7 +35,7 @@ import Testing
     let rows = steps.flatMap(\.rows) + last.rows
     #expect(rows.compactMap { Int($0[0]) } == Array(1...20_000) && rows[0][1].hasPrefix("Honey \"never\" spoils [{."))
     #expect(last.text == "the last \(last.rows.count) of 20000 facts; call with more for all" && rig.text("facts") == "20000")
-    // What stays is bounded, and knows how much there is.
+    // The part in memory is bounded and has the total count.
     #expect(rig.machine.history?.facts.count == last.rows.count && rig.machine.long.isEmpty && last.rows.count < 10_000)
     #expect(rig.disk["history"].map { $0.count < 1 << 20 } == true)
     try rig.restart()
@@ -61,7 +61,7 @@ import Testing
       rig.answer = { _ in .answered(status: 200, type: "application/json", body: broken) }
       let id = rig.run("history")
       rig.run(for: .second)
-      #expect(rig.report(id)?.text?.contains("no list of facts") == true, "what was told before is told with its age")
+      #expect(rig.report(id)?.text?.contains("no list of facts") == true, "the stored facts are returned with their age")
     }
     rig.answer = { _ in .answered(status: 200, type: "application/json", body: body) }
     let ids = (0..<5).map { _ in rig.run("history") }
@@ -70,7 +70,7 @@ import Testing
     #expect(ids.prefix(4).allSatisfy { rig.code($0) == "not-connected" } && rig.machine.nextWake == nil)
   }
 
-  @Test func `an answer in pieces is read as it is at once`() throws {
+  @Test func `reading in pieces gives the same result as reading at once`() throws {
     for text in [
       #"{"triviaHistory":[]}"#, #" [ {"triviaId":3,"triviaText":"x"} , 7, {"id":4} ]"#,
       #"{"a":"triviaHistory","b":[{"id":1}],"triviaHistory":[{"id":2}]}"#,
@@ -84,7 +84,7 @@ import Testing
     }
   }
 
-  @Test func `whatever comes is read to an end`() {
+  @Test func `reading ends for any input`() {
     var noise = Noise(seed: 22)
     let whole = Array(#"{"x":[{"id":7}],"triviaHistory":[{"trivia":{"id":1,"text":"a\"]"},"userVote":1},{"trivia":{"id":2}}]}"#.utf8)
     var outcomes: Set<Int> = []

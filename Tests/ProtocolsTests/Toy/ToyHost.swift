@@ -1,5 +1,5 @@
-// The phone, the web server, the card and the house's network around a simulated toy, in virtual time. It holds the toy to its
-// contract: one connection of a kind at a time, one send outstanding, nothing said to nobody, and time that never stands still.
+// The phone, the web server, the card and the Wi-Fi network around a simulated toy, in virtual time. It checks the toy's contract:
+// one connection at a time, one send outstanding, no send without a connection, and time that advances.
 
 import Peers
 import Protocols
@@ -14,10 +14,10 @@ struct ToyHost {
   /// Whether a phone or a web server is there when the toy connects.
   var phoneIsThere = true
   var serverIsThere = true
-  /// What the server answers, by the beginning of the request; nil: it never does.
+  /// The server's response to a request, or nil for none.
   var answer: (String) -> String? = { _ in "HTTP/1.1 200 OK\r\nContent-Length: 21\r\n\r\n\"Honey never spoils.\"" }
   /// The toy's packets to the phone.
-  private(set) var heard: [(at: Instant, text: String)] = []
+  private(set) var sends: [(at: Instant, text: String)] = []
   private(set) var requests: [(at: Instant, bytes: [UInt8])] = []
   private(set) var dials: [Instant] = []
   private(set) var events: [(at: Instant, text: String)] = []
@@ -25,7 +25,7 @@ struct ToyHost {
   private(set) var card: [String: [UInt8]]
   private(set) var isUp: Set<LinkName> = []
   private(set) var isListening = false
-  private var hasHungUp = false
+  private var isPhoneClosed = false
 
   init(card: [String: [UInt8]] = [:], faults: [String] = [], change: (inout SimulatedToySettings) -> Void = { _ in }) throws {
     var settings = SimulatedToySettings(phone: "tcp:192.168.4.2:8080", server: "tcp:10.0.0.1:80")
@@ -36,7 +36,7 @@ struct ToyHost {
     give(.started(restored: card, wall: WallTime(microseconds: 0)))
   }
 
-  /// A toy that was set up by hand: it speaks for user 18, is online and has just begun its main loop.
+  /// A toy that is already set up for user 18, is online and has just entered its main loop.
   static func online(user: String = "18", throwEvery: Nanoseconds? = 20 * .second) throws -> ToyHost {
     var host = try ToyHost {
       $0.user = user
@@ -48,7 +48,7 @@ struct ToyHost {
     return host
   }
 
-  /// A toy that has dialled a phone, which has said nothing yet.
+  /// A toy that has connected to a phone, which has sent nothing yet.
   static func dialled(_ faults: String..., change: (inout SimulatedToySettings) -> Void = { _ in }) throws -> ToyHost {
     var host = try ToyHost(faults: faults, change: change)
     host.pass(2 * .second)
@@ -57,19 +57,19 @@ struct ToyHost {
   }
 
   var led: ToyLED { toy.led }
-  var said: [String] { heard.map(\.text) }
+  var sent: [String] { sends.map(\.text) }
   var asked: [String] { requests.map { String(decoding: $0.bytes, as: UTF8.self) } }
   func file(_ name: String) -> String? { card[name].map { String(decoding: $0, as: UTF8.self) } }
-  func told(_ text: String) -> Bool { events.contains { $0.text.contains(text) } }
+  func logged(_ text: String) -> Bool { events.contains { $0.text.contains(text) } }
 
   mutating func send(_ text: String) {
-    #expect(isUp.contains(Self.phone), "nobody is there for \(text)")
+    #expect(isUp.contains(Self.phone), "no connection for \(text)")
     give(.received(Self.phone, Array(text.utf8)))
   }
 
-  /// The phone closes, which the toy does not notice.
-  mutating func hangUp() {
-    hasHungUp = true
+  /// The phone closes the connection, which the toy does not detect.
+  mutating func disconnect() {
+    isPhoneClosed = true
     isUp.remove(Self.phone)
     give(.linkChanged(Self.phone, .down("closed")))
   }
@@ -80,7 +80,7 @@ struct ToyHost {
     give(.linkChanged(Self.phone, .up(maximumSend: nil)))
   }
 
-  /// The phone's part as it should be, the settling included.
+  /// The phone's side of a correct setup, including the settling delay.
   mutating func provide(_ credentials: String) {
     send("ok")
     pass(1001 * .millisecond)
@@ -120,16 +120,16 @@ struct ToyHost {
       return [.linkChanged(link, .up(maximumSend: nil))]
     case .listen: isListening = true
     case .closeLink(let link), .resetLink(let link, _):
-      if link == Self.phone { (isListening, hasHungUp) = (false, false) }
+      if link == Self.phone { (isListening, isPhoneClosed) = (false, false) }
       let isReset = if case .resetLink = effect { true } else { false }
       if isUp.remove(link) != nil { closings.append((now, link, isReset)) }
     case .send(let link, let bytes, let id?, _):
       guard isUp.contains(link) else {
-        #expect(hasHungUp && link == Self.phone, "it says something to nobody")
-        return [.sent(id, failure: "nobody is there")]
+        #expect(isPhoneClosed && link == Self.phone, "it sends without a connection")
+        return [.sent(id, failure: "no connection")]
       }
       guard link == Self.server else {
-        heard.append((now, String(decoding: bytes, as: UTF8.self)))
+        sends.append((now, String(decoding: bytes, as: UTF8.self)))
         return [.sent(id, failure: nil)]
       }
       requests.append((now, bytes))
@@ -137,7 +137,7 @@ struct ToyHost {
       return [.sent(id, failure: nil)] + (answer.map { [.received(link, Array($0.utf8))] } ?? [])
     case .store(let key, let bytes): card[key] = bytes.isEmpty ? nil : bytes
     case .event(_, let text): events.append((now, text))
-    default: Issue.record("a toy does no such thing: \(effect)")
+    default: Issue.record("unexpected effect: \(effect)")
     }
     return []
   }

@@ -2,32 +2,32 @@ import Peers
 import Protocols
 import Testing
 
-/// The simulated toy is set up as the firmware is, its traps included.
+/// Setup of the simulated toy, with the flaws of the firmware.
 @Suite struct ToyPeerTests {
   private static let ms = Nanoseconds.millisecond
 
-  @Test func `it is set up, byte for byte`() throws {
+  @Test func `setup matches the firmware byte for byte`() throws {
     var host = try ToyHost { $0.network = SimulatedWiFiNetwork("HomeNet", password: "pa:ss word") }
     #expect(host.led == .orange)
     host.pass(2 * .second)
-    #expect(host.led == .white && host.said.isEmpty)
+    #expect(host.led == .white && host.sent.isEmpty)
     host.send("ok")
-    #expect(host.said == ["ok"])
+    #expect(host.sent == ["ok"])
     host.pass(1001 * Self.ms)
     let packet: [UInt8] = [
       0x31, 0x38, 0x3A, 0x48, 0x6F, 0x6D, 0x65, 0x4E, 0x65, 0x74, 0x3A, 0x70, 0x61, 0x3A, 0x73, 0x73, 0x20, 0x77, 0x6F, 0x72, 0x64,
     ]
     host.give(.received(ToyHost.phone, packet))
     #expect(host.isUp.isEmpty && host.closings.count == 1 && host.closings.first?.isReset == false)
-    #expect(host.led == .pink && host.said == ["ok"], "it closes and says nothing")
+    #expect(host.led == .pink && host.sent == ["ok"], "it closes the connection without a reply")
     host.pass(2999 * Self.ms)
     #expect(host.led == .pink)
     host.pass(Self.ms)
-    #expect(host.led == .green && host.toy.isOnline && host.told("user \"18\", network \"HomeNet\", password \"pa:ss word\""))
+    #expect(host.led == .green && host.toy.isOnline && host.logged("user \"18\", network \"HomeNet\", password \"pa:ss word\""))
     #expect(host.file("u.txt") == "18" && host.file("esp8266.txt") == "HomeNet\npa:ss word")
   }
 
-  @Test func `it connects for ever, half a second each time`() throws {
+  @Test func `it retries the connection every half second without end`() throws {
     var host = try ToyHost()
     host.phoneIsThere = false
     host.pass(62 * .second)
@@ -36,75 +36,77 @@ import Testing
     host.phoneIsThere = true
     host.pass(.second)
     host.send("ok")
-    #expect(host.said == ["ok"])
+    #expect(host.sent == ["ok"])
   }
 
-  @Test func `two seconds for the first packet`() throws {
+  @Test func `the first packet must arrive within two seconds`() throws {
     var early = try ToyHost.dialled()
     early.pass(1999 * Self.ms)
     early.send("ok")
-    #expect(early.said == ["ok"])
+    #expect(early.sent == ["ok"])
     var late = try ToyHost.dialled()
     late.pass(2000 * Self.ms)
     late.give(.received(ToyHost.phone, Array("ok".utf8)))
-    #expect(late.said.isEmpty && late.isUp.isEmpty)
+    #expect(late.sent.isEmpty && late.isUp.isEmpty)
     late.pass(150 * Self.ms)
     #expect(late.dials.count == 2 && late.isUp == [ToyHost.phone])
     var muted = try ToyHost.dialled()
-    muted.hangUp()
+    muted.disconnect()
     muted.pass(1999 * Self.ms)
-    #expect(muted.dials.count == 1, "it does not notice that the phone has closed")
+    #expect(muted.dials.count == 1, "it does not detect that the phone has closed")
     muted.pass(200 * Self.ms)
     #expect(muted.dials.count == 2)
   }
 
-  @Test(arguments: ["OK", "ok\n", "o", "okok", "ok18:Home:password", ""]) func `what is not ok`(_ packet: String) throws {
+  @Test(arguments: ["OK", "ok\n", "o", "okok", "ok18:Home:password", ""]) func `a packet other than ok closes the connection`(
+    _ packet: String
+  ) throws {
     var host = try ToyHost.dialled()
     host.send(packet)
-    #expect(host.said.isEmpty && host.isUp.isEmpty && host.told("not ok"))
+    #expect(host.sent.isEmpty && host.isUp.isEmpty && host.logged("not ok"))
     host.pass(150 * Self.ms)
     #expect(host.isUp == [ToyHost.phone] && host.led == .white)
     host.send("Ok")
-    #expect(host.told("2 times so far"))
+    #expect(host.logged("2 times so far"))
     host.pass(150 * Self.ms)
     host.send("ok")
-    #expect(host.said == ["ok"])
+    #expect(host.sent == ["ok"])
   }
 
-  @Test func `credentials that come while it is busy are lost`() throws {
-    for (wait, isHeard) in [(999, false), (1001, true)] {
+  @Test func `credentials that arrive while it is busy are lost`() throws {
+    for (wait, isReceived) in [(999, false), (1001, true)] {
       var host = try ToyHost.dialled()
       host.send("ok")
       host.pass(Nanoseconds(wait) * Self.ms)
       host.send("18:Home:password")
-      #expect((host.led == .pink) == isHeard)
-      #expect(host.told("garbled and lost") != isHeard)
+      #expect((host.led == .pink) == isReceived)
+      #expect(host.logged("garbled and lost") != isReceived)
       host.pass(60 * .second)
-      #expect((host.led == .green) == isHeard)
+      #expect((host.led == .green) == isReceived)
     }
   }
 
-  @Test func `54464 milliseconds for the credentials`() throws {
-    for (wait, isHeard) in [(54_463, true), (54_465, false)] {
+  @Test func `the credentials must arrive within 54464 ms`() throws {
+    for (wait, isReceived) in [(54_463, true), (54_465, false)] {
       var host = try ToyHost.dialled()
       host.send("ok")
       host.pass(.second)
       host.pass(Nanoseconds(wait) * Self.ms)
-      #expect(host.isUp.isEmpty != isHeard)
-      if isHeard { host.send("18:Home:password") } else { #expect(host.told("the button must be pressed again")) }
-      #expect(host.led == (isHeard ? .pink : .purple))
+      #expect(host.isUp.isEmpty != isReceived)
+      if isReceived { host.send("18:Home:password") } else { #expect(host.logged("the button must be pressed again")) }
+      #expect(host.led == (isReceived ? .pink : .purple))
       host.pass(100 * .second)
-      #expect(host.led == (isHeard ? .green : .purple) && host.dials.count == 1)
+      #expect(host.led == (isReceived ? .green : .purple) && host.dials.count == 1)
     }
     #expect(ToyTiming.real.credentials == 54_464 * Self.ms)
   }
 
-  @Test func `the button again`() throws {
+  @Test func `another press of the button restarts the setup`() throws {
     var host = try ToyHost { $0.presses = [0, 10 * .second, 70 * .second] }
     host.pass(2 * .second)
     host.send("ok")
     host.pass(60 * .second)
-    #expect(host.led == .purple && host.dials.count == 1, "in setup mode nobody looks at the button")
+    #expect(host.led == .purple && host.dials.count == 1, "the button is ignored in setup mode")
     host.pass(8 * .second)
     #expect(host.led == .white && host.dials.count == 2)
     host.provide("18:Home:password")
@@ -114,14 +116,14 @@ import Testing
     #expect(unpressed.led == .purple && unpressed.dials.isEmpty && unpressed.toy.nextWake == nil)
   }
 
-  @Test func `128 bytes count`() throws {
+  @Test func `at most 128 bytes of a packet are read`() throws {
     for (length, isWhole) in [(128, true), (129, false)] {
       let password = String(repeating: "x", count: 62) + "!"
       let head = "18:\(String(repeating: "n", count: 32)):"
       let user = String(repeating: "1", count: length - head.utf8.count - password.utf8.count)
       var host = try ToyHost.dialled { $0.network = SimulatedWiFiNetwork(String(repeating: "n", count: 32), password: password) }
       host.provide(user + head + password)
-      #expect(host.told("only the first 128 count") != isWhole)
+      #expect(host.logged("only the first 128 count") != isWhole)
       host.pass(10 * .second)
       #expect(host.led == (isWhole ? .green : .purple))
       #expect(host.file("u.txt") == user + "18")
@@ -132,7 +134,7 @@ import Testing
     var host = try ToyHost.dialled("silent") { $0.network = SimulatedWiFiNetwork("Home", password: "password") }
     host.provide("18:Home:pass")
     host.send("word")
-    #expect(host.told("never read"))
+    #expect(host.logged("never read"))
     host.pass(10 * .second)
     #expect(host.led == .purple)
   }
@@ -141,13 +143,13 @@ import Testing
     ("18:Home:pass:word", "18", "Home", "pass:word"), ("18:Home:", "18", "Home", ""), (" 18: Home : pass ", " 18", " Home ", " pass "),
     ("18:password", "18", "password", "password"), ("password", "password", "password", "password"), ("::password", "", "", "password"),
     ("18:Wohnküche:password", "18", "Wohnküche", "password"), ("", "", "", ""),
-  ]) func `colons as the toy counts them`(_ packet: String, _ user: String, _ network: String, _ password: String) throws {
+  ]) func `fields are split at colons as by the firmware`(_ packet: String, _ user: String, _ network: String, _ password: String) throws {
     var host = try ToyHost.dialled()
     host.provide(packet)
-    #expect(host.told("user \"\(user)\", network \"\(network)\", password \"\(password)\""))
+    #expect(host.logged("user \"\(user)\", network \"\(network)\", password \"\(password)\""))
   }
 
-  @Test func `what breaks the chip's command`() throws {
+  @Test func `quotes, backslashes, commas and line breaks break the chip's command`() throws {
     for (packet, words) in [
       ("18:Ho\"me:password", "AT+CWJAP=\"Ho\"me\",\"password\""), ("18:Home:pass\\word", "AT+CWJAP=\"Home\",\"pass\\word\""),
       ("18:Ho,me:password", "AT+CWJAP=\"Ho,me\",\"password\""),
@@ -155,7 +157,7 @@ import Testing
     ] {
       var host = try ToyHost.dialled()
       host.provide(packet)
-      #expect(host.told("injected: the chip executes \(words)"))
+      #expect(host.logged("injected: the chip executes \(words)"))
       host.pass(9999 * Self.ms)
       #expect(host.led == .pink)
       host.pass(Self.ms)
@@ -166,14 +168,14 @@ import Testing
   @Test(arguments: [
     ("18:Home:password", ToyLED.green), ("18:home:password", .purple), ("18:Home:passwort", .purple), ("18:Home: password", .purple),
     ("18:Home:", .purple),
-  ]) func `the network of the house`(_ packet: String, _ led: ToyLED) throws {
+  ]) func `it joins only with the exact network name and password`(_ packet: String, _ led: ToyLED) throws {
     var host = try ToyHost.dialled { $0.network = SimulatedWiFiNetwork("Home", password: "password") }
     host.provide(packet)
     host.pass(3 * .second)
     #expect(host.led == led)
   }
 
-  @Test func `an open network, and names counted in bytes`() throws {
+  @Test func `it joins an open network, and the length of names is counted in bytes`() throws {
     let name = String(repeating: "ü", count: 16)
     for (network, led) in [("Open", ToyLED.green), (name, .green), (name + "!", .purple)] {
       var host = try ToyHost.dialled { $0.network = SimulatedWiFiNetwork(network) }
@@ -183,14 +185,14 @@ import Testing
     }
   }
 
-  @Test func `a colon in a network's name is its end`() throws {
+  @Test func `a colon ends the network's name`() throws {
     var host = try ToyHost.dialled { $0.network = SimulatedWiFiNetwork("Ho:me", password: "password") }
     host.provide("18:Ho:me:password")
     host.pass(3 * .second)
-    #expect(host.led == .purple && host.told("network \"Ho\", password \"me:password\""))
+    #expect(host.led == .purple && host.logged("network \"Ho\", password \"me:password\""))
   }
 
-  @Test func `networks that cannot be, and one that takes too long`() throws {
+  @Test func `joining fails with invalid credentials, or after ten seconds`() throws {
     for packet in ["18::password", "18:\(String(repeating: "n", count: 33)):password", "18:Home:seven77"] {
       var host = try ToyHost.dialled()
       host.provide(packet)
@@ -205,7 +207,7 @@ import Testing
     }
   }
 
-  @Test func `a new user counts after a power cycle`() throws {
+  @Test func `a new user takes effect after a power cycle`() throws {
     var host = try ToyHost(change: {
       $0.user = "3"
       $0.throwEvery = 20 * .second
@@ -213,7 +215,7 @@ import Testing
     host.pass(2 * .second)
     host.provide("18:Home:password")
     host.pass(23 * .second)
-    #expect(host.asked.first?.hasPrefix("GET /Trivia/3 ") == true && host.told("switched off and on"))
+    #expect(host.asked.first?.hasPrefix("GET /Trivia/3 ") == true && host.logged("switched off and on"))
     var again = try ToyHost(card: host.card) {
       $0.presses = []
       $0.throwEvery = 20 * .second
@@ -228,7 +230,7 @@ import Testing
     #expect(elsewhere.led == .purple && elsewhere.toy.user == "18")
   }
 
-  @Test func `as documented it listens`() throws {
+  @Test func `in the documented dialect it listens`() throws {
     var host = try ToyHost { $0.listensAt = "127.0.0.1:8080" }
     host.pass(60 * .second)
     #expect(host.isListening && host.dials.isEmpty && host.led == .white)
@@ -239,6 +241,6 @@ import Testing
     host.send("ok")
     host.pass(1001 * Self.ms)
     host.send("18:Home:password")
-    #expect(host.said == ["ok"] && !host.isListening && host.led == .pink)
+    #expect(host.sent == ["ok"] && !host.isListening && host.led == .pink)
   }
 }

@@ -2,26 +2,26 @@ import Peers
 import Protocols
 import Testing
 
-/// The simulated toy is thrown, and asks its server as the firmware does.
+/// Throws of the simulated toy, and its requests as sent by the firmware.
 @Suite struct ToyPlayTests {
   private static let fetch = "GET /Trivia/18  HTTP/1.1\r\nHost: triviotoy.azurewebsites.net\r\nConnection: keep-alive\r\n\r\n"
   private static let report = "GET /User/History/18/1 HTTP/1.1\r\nHost: triviotoy.azurewebsites.net\r\nConnection: keep-alive\r\n\r\n"
 
-  @Test func `a throw: one fact is spoken, one fetched, one play reported`() throws {
+  @Test func `on a throw one fact is spoken, one fetched and one play reported`() throws {
     var host = try ToyHost.online()
     #expect(host.led == .green)
     host.pass(20 * .second)
     #expect(host.asked == [Self.fetch, Self.report])
     #expect(host.requests.map(\.bytes.count) == [87, 94])
-    #expect(host.closings.map(\.link) == [ToyHost.server, ToyHost.server], "a connection for each")
-    #expect(host.told("thrown: speaks fact 0: A day on Venus") && host.told("stored fact 0: Honey never spoils."))
+    #expect(host.closings.map(\.link) == [ToyHost.server, ToyHost.server], "one connection per request")
+    #expect(host.logged("thrown: speaks fact 0: A day on Venus") && host.logged("stored fact 0: Honey never spoils."))
     #expect(host.file("0.txt") == "Honey never spoils." && host.file("p.txt") == "1" && host.file("w.txt") == "1")
     #expect(host.file("s.txt") == nil && host.file("d.txt") == nil && host.led == .green)
     host.pass(20 * .second)
-    #expect(host.requests.count == 4 && host.told("thrown: speaks fact 1"))
+    #expect(host.requests.count == 4 && host.logged("thrown: speaks fact 1"))
   }
 
-  @Test func `the ring of facts`() throws {
+  @Test func `facts are stored in a ring of 500`() throws {
     var card = ["p.txt": Array("499\r\n".utf8), "w.txt": Array("499".utf8), "u.txt": Array("18".utf8), "499.txt": Array("Old.".utf8)]
     card["s.txt"] = Array("many".utf8)
     card["d.txt"] = Array("501".utf8)
@@ -31,21 +31,21 @@ import Testing
       $0.throwEvery = 20 * .second
     }
     host.pass(22 * .second)
-    #expect(host.told("thrown: speaks fact 499: Old.") && host.file("499.txt") == "Honey never spoils.")
-    #expect(host.file("p.txt") == "0" && host.file("w.txt") == "0" && host.requests.count == 2, "what is no counter counts nothing")
+    #expect(host.logged("thrown: speaks fact 499: Old.") && host.file("499.txt") == "Honey never spoils.")
+    #expect(host.file("p.txt") == "0" && host.file("w.txt") == "0" && host.requests.count == 2, "invalid counters are ignored")
   }
 
   @Test func `without a user no request is made`() throws {
     var host = try ToyHost.online(user: "")
     host.pass(60 * .second)
-    #expect(host.requests.isEmpty && host.told("please set up the Internet") && host.file("p.txt") == "3")
+    #expect(host.requests.isEmpty && host.logged("please set up the Internet") && host.file("p.txt") == "3")
   }
 
-  @Test func `what failed is made up for: the report with what lies behind it, then the facts`() throws {
+  @Test func `failed requests are repeated later, first reports and then fetches`() throws {
     var host = try ToyHost.online(throwEvery: 4 * .second)
     host.answer = { _ in "HTTP/1.1 500 Internal Server Error\r\n\r\n" }
     host.pass(4 * .second)
-    #expect(host.asked == [Self.fetch], "without a fact no report")
+    #expect(host.asked == [Self.fetch], "no report without a fact")
     #expect(host.file("s.txt") == "1" && host.file("d.txt") == "1")
     host.pass(500 * .millisecond)
     #expect(host.asked.count == 2 && host.asked.last?.hasPrefix(Self.report) == true)
@@ -63,14 +63,14 @@ import Testing
     #expect(host.file("s.txt") == "0" && host.file("d.txt") == "0" && made.count >= 4)
   }
 
-  @Test func `a report that fails after its fact`() throws {
+  @Test func `a report that fails after its fetch is repeated later`() throws {
     var host = try ToyHost.online()
     host.answer = { $0.contains("Trivia/") ? "HTTP/1.1 200 OK\r\n\r\n\"A fact.\"" : "HTTP/1.1 404 Not Found\r\n\r\n" }
     host.pass(20 * .second)
     #expect(host.file("0.txt") == "A fact." && host.file("s.txt") == "1" && host.file("d.txt") == "1")
   }
 
-  @Test func `counters end at 500`() throws {
+  @Test func `the counters of failed requests end at 500`() throws {
     let card = ["s.txt": Array("499".utf8), "d.txt": Array("500".utf8), "u.txt": Array("18".utf8)]
     var host = try ToyHost(card: card) {
       $0.presses = []
@@ -89,23 +89,23 @@ import Testing
     host.pass(9999 * .millisecond)
     #expect(host.led == .blue && host.file("s.txt") == nil)
     host.pass(.millisecond)
-    #expect(host.led == .green && host.file("s.txt") == "1" && host.told("does not answer"))
+    #expect(host.led == .green && host.file("s.txt") == "1" && host.logged("does not answer"))
   }
 
-  @Test func `a throw that comes while it talks is not noticed`() throws {
+  @Test func `a throw during a request is ignored`() throws {
     var host = try ToyHost.online(throwEvery: 6 * .second)
     host.answer = { _ in nil }
     host.pass(16 * .second)
-    #expect(host.file("p.txt") == "1" && host.told("does not answer"))
+    #expect(host.file("p.txt") == "1" && host.logged("does not answer"))
     host.answer = { _ in "HTTP/1.1 200 OK\r\n\r\n\"Yes.\"" }
     host.pass(2 * .second)
-    #expect(host.file("p.txt") == "2" && host.told("reported 1 earlier plays") && host.told("reported one play"))
+    #expect(host.file("p.txt") == "2" && host.logged("reported 1 earlier plays") && host.logged("reported one play"))
   }
 
   @Test(arguments: [
     ("HTTP/1.1 200 OK\r\nETag: \"abc\"\r\n\r\n\"Honey.\"", "abcHoney."), ("HTTP/1.1 200 OK\r\n\r\n\"Say \\\"ah\\\".\"", "Say \\."),
     ("HTTP/1.1 200 OKAY\r\n\r\n\"Honey.\"", "Honey."), ("HTTP/1.1 200 OK\r\n\r\n\"Never closed", "Never closed"),
-  ]) func `the fact is what stands between quotes, wherever`(_ answer: String, _ fact: String) throws {
+  ]) func `the fact is the text between quotes anywhere in the response`(_ answer: String, _ fact: String) throws {
     var host = try ToyHost.online()
     host.answer = { _ in answer }
     host.pass(20 * .second)
@@ -115,14 +115,14 @@ import Testing
   @Test(arguments: [
     "HTTP/1.0 200 OK\r\n\r\n\"A\"", "HTTP/1.1 204 No Content\r\n\r\n", "\r\nHTTP/1.1 200 OK\r\n\r\n\"A\"", "HTTP/1.1 200 O", "<html>",
   ])
-  func `what is no answer`(_ answer: String) throws {
+  func `an invalid response is a failed request`(_ answer: String) throws {
     var host = try ToyHost.online()
     host.answer = { _ in answer }
     host.pass(20 * .second)
-    #expect(host.file("0.txt") == nil && host.file("s.txt") == "1" && host.told("does not begin with"))
+    #expect(host.file("0.txt") == nil && host.file("s.txt") == "1" && host.logged("does not begin with"))
   }
 
-  @Test func `1024 bytes in one packet`() throws {
+  @Test func `a response is limited to 1024 bytes in one packet`() throws {
     let head = "HTTP/1.1 200 OK\r\n\r\n\""
     for (length, kept) in [(1024, 1024), (1025, 1024)] {
       var host = try ToyHost.online()
@@ -130,25 +130,25 @@ import Testing
       host.answer = { _ in head + fact + "\"" }
       host.pass(20 * .second)
       #expect(host.file("0.txt")?.utf8.count == kept - head.utf8.count - (length == 1024 ? 1 : 0))
-      #expect(host.told("last 1 bytes of the reply are lost") == (length == 1025))
+      #expect(host.logged("last 1 bytes of the reply are lost") == (length == 1025))
     }
     var parts = try ToyHost.online()
     parts.answer = { _ in "HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n" }
     parts.pass(20 * .second)
-    #expect(parts.told("stored fact 0: nothing") && parts.file("0.txt") == nil && parts.file("w.txt") == "1")
+    #expect(parts.logged("stored fact 0: nothing") && parts.file("0.txt") == nil && parts.file("w.txt") == "1")
   }
 
-  @Test func `a long user overflows the buffer`() throws {
+  @Test func `a long user number overflows the buffer`() throws {
     var host = try ToyHost.online(user: "123456789")
     host.serverIsThere = false
     host.pass(20 * .second)
     host.serverIsThere = true
     host.pass(2 * .second)
     #expect(
-      host.asked.contains { $0.hasPrefix("GET /User/History/123456789/1 HTTP/1.1\r\n") } && host.told("overflows a buffer by 1 bytes"))
+      host.asked.contains { $0.hasPrefix("GET /User/History/123456789/1 HTTP/1.1\r\n") } && host.logged("overflows a buffer by 1 bytes"))
   }
 
-  @Test func `a low battery takes the place of green`() throws {
+  @Test func `a low battery turns the green LED red`() throws {
     for (percent, led) in [(15, ToyLED.red), (16, .green)] {
       var host = try ToyHost {
         $0.isJoined = true

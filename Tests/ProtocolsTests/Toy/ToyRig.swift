@@ -11,9 +11,9 @@ typealias ToyRig = Host<ToyMachine, ToyWorld>
 
 struct ToyWorld: Surroundings {
   let trivia: TriviaRig
-  /// What the server answers; nil: as the simulated one does.
+  /// The response of the server, or nil for that of the simulated one.
   var answer: ((HTTPRequest) -> HTTPResponse?)?
-  /// The server is not to be reached.
+  /// Whether the server is unreachable.
   var isOffline = false
   /// The machine has no right to its port.
   var portTrouble: String?

@@ -1,4 +1,4 @@
-// How the toy is told its network, against the simulated toy and its faults, and against whoever else may come to the port.
+// Wi-Fi setup of the toy, with the simulated toy and its faults, and with other peers that connect to the port.
 
 import Peers
 import Testing
@@ -30,18 +30,19 @@ import Testing
         == true)
     #expect(rig.toy?.led == .green && !rig.isListening && !rig.isConnected && rig.text("wifi-setup") == "sent" && rig.status == "ready")
     #expect(rig.sends.map(\.text) == ["ok", "18:HomeNet:pa:ss word"] && rig.sends.map(\.secret) == [false, true])
-    #expect(rig.sends[1].at - rig.sends[0].at >= .second, "the toy is deaf for a moment")
+    #expect(rig.sends[1].at - rig.sends[0].at >= .second, "the toy ignores bytes for a moment")
     let progress = try #require(rig.progress[id])
     #expect(progress.count >= 8 && progress.allSatisfy { $0.progress != nil })
     let texts = progress.compactMap(\.text).map { String($0.prefix(24)) }.reduce(into: [String]()) { if $0.last != $1 { $0.append($1) } }
     let expected = ["300 s left to press", "a peer has connected", "the toy is ready", "sending the credentials"]
     #expect(texts.count == 4 && zip(texts, expected).allSatisfy { $0.hasPrefix($1) }, "\(texts)")
-    #expect(!rig.words.contains { $0.contains("pa:ss word") } && !"\(rig.machine)".contains("pa:ss"))
+    #expect(!rig.output.contains { $0.contains("pa:ss word") } && !"\(rig.machine)".contains("pa:ss"))
     rig.run(for: 600 * .second)
     #expect(rig.results[id]?.count == 1 && rig.machine.nextWake == nil)
   }
 
-  @Test(arguments: ["split", "redial:1", "early:1", "yes", "no", "silent", "reset"]) func `whatever the toy does, it is told once`(
+  @Test(arguments: ["split", "redial:1", "early:1", "yes", "no", "silent", "reset"])
+  func `the credentials are sent once despite every fault of the toy`(
     _ fault: String
   ) throws {
     var rig = try Self.rig(fault)
@@ -62,11 +63,11 @@ import Testing
   @Test func `ok alone is ok, in one piece or in two`() throws {
     var rig = try ToyRig.loggedIn()
     let id = rig.run("wifi", ["ssid": .string("Café")])
-    rig.come()
+    rig.connect()
     #expect(rig.sends.map(\.text) == ["ok"])
-    rig.say("o")
+    rig.send("o")
     rig.run(for: 5 * .second)
-    rig.say("k")
+    rig.send("k")
     rig.run(for: 1199 * .millisecond)
     #expect(rig.sends.count == 1 && rig.text("wifi-setup") == "settling")
     rig.run(for: 2 * .millisecond)
@@ -74,24 +75,24 @@ import Testing
     rig.run(for: 14 * .second)
     #expect(rig.results[id] == nil)
     rig.run(for: .second)
-    #expect(rig.report(id) != nil, "silence is how the toy takes it")
+    #expect(rig.report(id) != nil, "the toy accepts the credentials without a reply")
   }
 
   @Test(arguments: ["ok\n", "OK", "okok", "no", "\0", String(repeating: "o", count: 5000)])
   func `what is not ok is waited on, then hung up on, and the next is heard`(_ said: String) throws {
     var rig = try ToyRig.loggedIn()
     let id = rig.run("wifi", Self.home)
-    rig.come()
-    rig.say(said)
+    rig.connect()
+    rig.send(text)
     rig.run(for: 9 * .second)
     #expect(rig.isConnected && rig.sends.count == 1)
     rig.run(for: 2 * .second)
     #expect(!rig.isConnected && rig.isListening && rig.results[id] == nil && rig.text("wifi-setup") == "listening")
-    rig.come()
-    rig.say("ok")
+    rig.connect()
+    rig.send("ok")
     rig.run(for: 2 * .second)
     #expect(rig.sends.last?.secret == true && rig.notes.allSatisfy { $0.utf8.count < 300 })
-    rig.lose("gone")
+    rig.disconnect("gone")
     #expect(rig.report(id) != nil)
   }
 
@@ -99,22 +100,22 @@ import Testing
     var rig = try ToyRig.loggedIn()
     let id = rig.run("wifi", Self.home)
     for _ in 0..<50 {
-      rig.come()
-      rig.lose("gone")
+      rig.connect()
+      rig.disconnect("gone")
       #expect(rig.results[id] == nil)
     }
     rig.run(for: 2 * .second)
     #expect(rig.progress[id]?.last?.text?.hasSuffix("; disconnected 50 times") == true)
-    rig.come()
-    for _ in 0..<1000 { rig.say("spam") }
-    #expect(rig.notes.count == 1, "a note is one for each connection")
-    rig.lose("gone")
-    rig.come()
-    rig.say("ok")
+    rig.connect()
+    for _ in 0..<1000 { rig.send("spam") }
+    #expect(rig.notes.count == 1, "one note per connection")
+    rig.disconnect("gone")
+    rig.connect()
+    rig.send("ok")
     rig.run(for: 2 * .second)
     #expect(rig.sends.last?.secret == true)
     rig.cancel(id)
-    #expect(rig.text("wifi-setup") == "sent", "it was told, whoever waits for more or not")
+    #expect(rig.text("wifi-setup") == "sent", "the credentials were sent before the command was cancelled")
   }
 
   @Test func `who does not come is waited for five minutes`() throws {
@@ -129,8 +130,8 @@ import Testing
   @Test func `an interrupt closes the port`() throws {
     var rig = try ToyRig.loggedIn()
     let first = rig.run("wifi", Self.home)
-    #expect(rig.code(rig.run("wifi", Self.home)) == "busy", "two at once cannot be")
-    rig.come()
+    #expect(rig.code(rig.run("wifi", Self.home)) == "busy", "only one setup can run")
+    rig.connect()
     rig.cancel(first)
     #expect(!rig.isListening && !rig.isConnected && rig.text("wifi-setup") == "idle" && rig.results[first] == nil)
     let second = rig.run("wifi", Self.home)
@@ -166,10 +167,10 @@ import Testing
     #expect(
       rig.progress[id]?.last { $0.text != nil }?.text
         == "connecting to the toy at 192.168.4.1:8080: cannot reach 192.168.4.1:8080: connection refused, 300 s left")
-    rig.come()
-    rig.say("ok")
+    rig.connect()
+    rig.send("ok")
     rig.run(for: 2 * .second)
-    rig.lose("gone")
+    rig.disconnect("gone")
     #expect(rig.report(id)?.text?.hasPrefix("sent") == true && rig.dialled == nil)
     for wrong in [
       "", "a b", "http://x", "host", "::::", "192.168.4.1:0", "192.168.4.1:99999", ":8080", "192.168.4.1:1:2", "192.168.5.1", "8.8.8.8",
@@ -184,7 +185,7 @@ import Testing
     ("HomeNet", String(repeating: "x", count: 64), "password"), ("HomeNet", "1234\"5678", "password"),
     ("HomeNet", "1234\\5678", "password"),
     ("HomeNet", "1234\n5678", "password"), ("HomeNet", "1234\u{0}5678", "password"), ("H\u{FFFD}", "12345678", "ssid"),
-  ]) func `what the toy does not survive is refused before its button is pressed`(_ ssid: String, _ password: String, _ argument: String)
+  ]) func `credentials that the toy cannot handle are rejected at once`(_ ssid: String, _ password: String, _ argument: String)
     throws
   {
     var rig = try ToyRig.loggedIn()

@@ -3,9 +3,9 @@ import Testing
 @testable import Peers
 @testable import Protocols
 
-/// What apps ask for, as the original answers it (triviatoy.md §B).
+/// Requests of apps, answered as by the original (triviatoy.md §B).
 @Suite struct TriviaAppTests {
-  @Test func `who registers gets an account that comes with the toy's 499 facts`() throws {
+  @Test func `registration creates an account with the toy's 499 facts`() throws {
     let rig = TriviaRig()
     let answer = try rig.register()
     #expect(answer.status == 201 && answer.writes == 1 && answer.fields["connection"] == "close")
@@ -16,7 +16,7 @@ import Testing
     #expect(nameless.status == 201 && nameless.body == #"{"id":19,"name":null,"email":"b@example.org","triviaCount":499}"#)
   }
 
-  @Test func `an account that cannot be is refused in one way`() throws {
+  @Test func `every invalid registration gets the same error`() throws {
     let rig = TriviaRig()
     try rig.register()
     let long = "a23456789012345678901234567890123456789@example.org"
@@ -35,11 +35,11 @@ import Testing
     }
     let empty = try rig.register("c@example.org", password: "")
     #expect(empty.status == 400 && empty.body.contains("c@example.org already exists or invalid email"))
-    let nobody = try rig.ask("POST", "/User/Register", #"{"name":"x"}"#)
-    #expect(nobody.body == #"{"message":"Account with email  already exists or invalid email"}"#)
+    let missing = try rig.ask("POST", "/User/Register", #"{"name":"x"}"#)
+    #expect(missing.body == #"{"message":"Account with email  already exists or invalid email"}"#)
   }
 
-  @Test func `who logs in gets the same account, and who cannot an empty 404`() throws {
+  @Test func `a login returns the account, and a failed login an empty 404`() throws {
     let rig = TriviaRig()
     try rig.register()
     for _ in 0..<3 { _ = try rig.ask("GET", "/Trivia/18") }
@@ -55,12 +55,12 @@ import Testing
     }
   }
 
-  @Test func `the history is what the toy said it has played`() throws {
+  @Test func `the history has the facts that the toy reported as played`() throws {
     let rig = TriviaRig()
     try rig.register()
     #expect(try rig.history() == #"{"triviaHistory":[]}"#)
-    let heard = try rig.ask("GET", "/User/History/18/2")
-    #expect(heard.status == 200 && heard.body == "" && heard.fields["content-length"] == "0")
+    let report = try rig.ask("GET", "/User/History/18/2")
+    #expect(report.status == 200 && report.body == "" && report.fields["content-length"] == "0")
     let first = #"{"trivia":{"id":1,"text":"Honey never spoils.","upvotes":0,"downvotes":0},"userVote":0}"#
     #expect(try rig.history().hasPrefix(#"{"triviaHistory":[\#(first),{"trivia":{"id":2,"#))
     let unknown = try rig.ask("GET", "/User/History/17")
@@ -70,7 +70,7 @@ import Testing
     #expect(rig.store.user(18)?.heard == 2)
   }
 
-  @Test func `nobody has heard what was not downloaded`() throws {
+  @Test func `only downloaded facts can be reported as played`() throws {
     let rig = TriviaRig()
     try rig.register()
     #expect(try rig.ask("GET", "/User/History/18/2147483647").status == 200)
@@ -83,7 +83,7 @@ import Testing
     #expect(try rig.history().contains(#"{"id":500,"text":"Some turtles"#))
   }
 
-  @Test func `votes move both counters, and of others the sum is shown`() throws {
+  @Test func `votes change both counters, which include the votes of others`() throws {
     let rig = TriviaRig()
     for name in ["ada", "bob", "eve"] { try rig.register("\(name)@example.org") }
     for user in 18...20 { _ = try rig.ask("GET", "/User/History/\(user)/3") }
@@ -102,11 +102,11 @@ import Testing
     #expect(try rig.history(19).contains(#""upvotes":2,"downvotes":0},"userVote":1}"#))
   }
 
-  @Test func `a vote that cannot be is refused`() throws {
+  @Test func `an invalid vote is rejected`() throws {
     let rig = TriviaRig()
     try rig.register()
     _ = try rig.ask("GET", "/User/History/18/30")
-    // Not heard yet, nobody's, of a user that is not there, in a gap between the facts.
+    // Not played yet, not downloaded, not a fact, of an unknown user, in a gap between the facts.
     for (fact, user) in [(31, 18), (500, 18), (0, 18), (-1, 18), (1, 17), (30, 18)] {
       let answer = try rig.vote(1, on: fact, by: user)
       #expect(answer.status == 400 && answer.body == #"{"message":"User has not heard trivia yet or invalid user id/trivia id "}"#)
@@ -122,7 +122,7 @@ import Testing
     #expect(loose.status == 200)
   }
 
-  @Test func `what is no request of an app is answered as the original does`() throws {
+  @Test func `invalid requests get the original's responses`() throws {
     let rig = TriviaRig()
     try rig.register()
     for (method, path) in [("POST", "/User/Register"), ("POST", "/User/Login"), ("PUT", "/Trivia/Vote/1")] {
@@ -147,6 +147,6 @@ import Testing
     let method = try rig.ask("GET", "/User/Login")
     #expect(method.status == 405 && method.fields["allow"] == "POST")
     #expect(try rig.ask("POST", "/Trivia/18", "{}").status == 405)
-    #expect(rig.store.user(18)?.downloaded == 499, "nothing of that was a download")
+    #expect(rig.store.user(18)?.downloaded == 499, "none of these requests is a download")
   }
 }

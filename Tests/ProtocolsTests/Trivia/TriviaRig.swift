@@ -1,5 +1,5 @@
-// The trivia server in virtual time, with a client for each request and a store that they share. It holds every connection to
-// what all of them must keep: one answer at most, then the end.
+// The trivia server in virtual time, with a client for each request and a shared store. It checks that each connection gets at most
+// one response and is then closed.
 
 import Testing
 
@@ -10,7 +10,7 @@ final class TriviaRig {
   let store: TriviaMemoryStore
   var faults: [TriviaFault] = []
   var now: Instant = 0
-  /// What a person saw with -v, events and bytes.
+  /// The output with -v: events and bytes.
   private(set) var seen = ""
   let service: TriviaService
   private var clients: UInt64 = 0
@@ -22,17 +22,17 @@ final class TriviaRig {
     service = TriviaService(store, requiresTokens: requiresTokens, rounds: 2) { source.bytes($0) }
   }
 
-  /// An answer as a client reads it.
+  /// A response as a client reads it.
   struct Answer: Equatable {
     var status: Int
     var fields: [String: String]
     var body: String
-    /// As many writes as it took.
+    /// The number of writes.
     var writes: Int
     var bytes: [UInt8]
   }
 
-  /// One connection: these bytes, split before `split`, and what came back until it was closed.
+  /// Sends bytes over a connection, split before `split`, and returns the reply until the connection is closed.
   func exchange(_ bytes: [UInt8], split: Int = 0) -> (bytes: [UInt8], writes: Int) {
     var server = TriviaServer(service, client: clients, origin: 0, faults: faults)
     clients += 1
@@ -62,7 +62,7 @@ final class TriviaRig {
           inputs.append(.sent(id, failure: nil))
         case .event(_, let text): seen += text + "\n"
         case .resetLink: isClosed = true
-        default: Issue.record("a trivia server does no such thing: \(effect)")
+        default: Issue.record("unexpected effect: \(effect)")
         }
       }
     }
@@ -86,7 +86,7 @@ final class TriviaRig {
       bytes: bytes)
   }
 
-  /// Ada, who gets id 18 in a new rig.
+  /// Registers Ada, who gets ID 18 in a new rig.
   @discardableResult func register(_ email: String = "ada@example.org", password: String = "secret1") throws -> Answer {
     try ask("POST", "/User/Register", #"{"name":"Ada","email":"\#(email)","password":"\#(password)"}"#)
   }

@@ -3,9 +3,9 @@ import Testing
 @testable import Peers
 @testable import Protocols
 
-/// Passwords and tokens: who gets which, what is kept of them, and who sees them.
+/// Passwords and tokens: access, storage and redaction.
 @Suite struct TriviaSecretTests {
-  @Test func `a password is kept as what it cannot be had back from`() throws {
+  @Test func `a password is stored as a salted hash`() throws {
     let one = try TriviaPassword("secret1", salt: [1, 2, 3], rounds: 2)
     let other = try TriviaPassword("secret1", salt: [1, 2, 4], rounds: 2)
     #expect(one.matches("secret1") && other.matches("secret1") && one.text != other.text)
@@ -20,14 +20,14 @@ import Testing
     for rounds in [0, 1, 3, 32_768, -2] { #expect(throws: ValueError.self) { try TriviaPassword("x", salt: [], rounds: rounds) } }
   }
 
-  @Test func `scrypt is that of its specification`() throws {
-    // RFC 7914 §12 has the same function with other parameters; this was made with Python's hashlib.scrypt (n=16, r=8, p=1).
+  @Test func `scrypt matches a reference implementation`() throws {
+    // RFC 7914 §12 has vectors with other parameters only; this one is from Python's hashlib.scrypt (n=16, r=8, p=1).
     let password = try TriviaPassword("pleaseletmein", salt: Array("SodiumChloride".utf8), rounds: 16)
     let key = "25a9fa207f87ca09a4ef8b9f777aca16beb784ae1830bfbfd38325aabb9377df"
     #expect(password.text == "scrypt:16:536f6469756d43686c6f72696465:\(key)")
   }
 
-  @Test func `nobody who looks over the shoulder sees a password or a token`() throws {
+  @Test func `passwords and tokens are redacted in the output`() throws {
     let rig = TriviaRig(requiresTokens: true)
     let body = #"{"name":"Ada","email":"ada@example.org","password":"hunter22"}"#
     let request = Array("POST /User/Register?password=hunter22 HTTP/1.1\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)".utf8)
@@ -40,7 +40,7 @@ import Testing
     for part in ["hunter", "unter22", String(token.prefix(8))] { #expect(!rig.seen.contains(part)) }
   }
 
-  @Test func `with tokens nobody reads or votes for others, and toys need none`() throws {
+  @Test func `with tokens a user cannot read or vote for others, and toys need none`() throws {
     let rig = TriviaRig(requiresTokens: true)
     let answers = [try rig.register(), try rig.register("bob@example.org")]
     let tokens = answers.compactMap { JSON($0.body)?["token"]?.string }
@@ -60,7 +60,7 @@ import Testing
     #expect(try rig.ask("GET", "/User/History/18", token: tokens[0]).body.contains(#""userVote":1"#))
   }
 
-  @Test func `a user has sixteen tokens, and a login more ends the oldest`() throws {
+  @Test func `a user has at most sixteen tokens, and another login revokes the oldest`() throws {
     let rig = TriviaRig(requiresTokens: true)
     let first = try #require(JSON(try rig.register().body)?["token"]?.string)
     let others = try (0..<16).map { number in

@@ -3,14 +3,14 @@ import Testing
 @testable import Peers
 @testable import Protocols
 
-/// What the toy asks for, byte by byte, and what it can take (triviatoy.md §C, §F "Stand-in").
+/// Requests of the toy, byte by byte, and responses that it understands (triviatoy.md §C, §F "Stand-in").
 @Suite struct TriviaToyTests {
   private static let host = "Host: triviotoy.azurewebsites.net\r\nConnection: keep-alive\r\n\r\n"
-  /// With two spaces, as the firmware has it.
+  /// With two spaces, as sent by the firmware.
   private static let fetch = Array("GET /Trivia/18  HTTP/1.1\r\n\(host)".utf8)
   private static let report = Array("GET /User/History/18/3 HTTP/1.1\r\n\(host)".utf8)
 
-  /// The fact as the toy finds it: every byte between double quotes, anywhere.
+  /// The fact as the toy reads it: every byte between double quotes, anywhere in the response.
   private func spoken(_ bytes: [UInt8]) -> String {
     var (isInside, text): (Bool, [UInt8]) = (false, [])
     for byte in bytes {
@@ -25,7 +25,7 @@ import Testing
     return rig
   }
 
-  @Test func `the requests are those of the firmware`() {
+  @Test func `the requests have the lengths of the firmware's`() {
     #expect(Self.fetch.count == 87 && Self.report.count == 94)
   }
 
@@ -49,7 +49,7 @@ import Testing
     }
   }
 
-  @Test func `garbage and requests behind the first are nobody's`() throws {
+  @Test func `bytes after the first request are ignored`() throws {
     for rest in [[0, 255, 13, 10, 13, 10], Array("1.1\r\n".utf8), Self.report, [UInt8](repeating: 65, count: 5000)] {
       let rig = try rig()
       let answer = try rig.answer(Self.report + rest)
@@ -58,7 +58,7 @@ import Testing
     }
   }
 
-  @Test func `each fetch takes the next fact, until there is none`() throws {
+  @Test func `each fetch returns the next fact until there are no more`() throws {
     let rig = try rig(facts: [TriviaFact(1, "one"), TriviaFact(500, "a"), TriviaFact(501, "b"), TriviaFact(510, "c")])
     for text in ["a", "b", "c"] { #expect(try spoken(rig.answer(Self.fetch).bytes) == text) }
     for path in ["/Trivia/18", "/Trivia/17"] {
@@ -68,7 +68,7 @@ import Testing
     #expect(try rig.ask("POST", "/User/Login", #"{"email":"ada@example.org","password":"secret1"}"#).body.contains(#""triviaCount":510"#))
   }
 
-  @Test func `the longest fact fits, and what a toy cannot speak it never gets`() throws {
+  @Test func `the longest fact fits, and a fact that the toy cannot speak is not sent`() throws {
     let longest = String(repeating: "x", count: 500)
     let rig = try rig(
       facts: [TriviaFact(500, longest)]
@@ -83,7 +83,7 @@ import Testing
     }
   }
 
-  @Test func `a text becomes what the toy can speak, or is refused`() {
+  @Test func `a text is converted to what the toy can speak, or rejected`() {
     func made(_ text: String) -> String {
       do throws(ValueError) { return try TriviaFact(1, text).text } catch { return "! \(error.description)" }
     }
@@ -96,7 +96,7 @@ import Testing
     #expect(made(String(repeating: "…", count: 167)) == "! 501 characters, more than 500")
   }
 
-  @Test func `a file of facts has one a line, with ids of its own where it says so`() throws {
+  @Test func `a file of facts has one fact per line, with optional IDs`() throws {
     let file = "\u{FEFF}One.\r\n\r\n17\tSeventeen.\nEighteen.\n  600\tnot an id\n"
     #expect(
       try TriviaFact.list(Array(file.utf8)) == [
@@ -115,7 +115,7 @@ import Testing
     #expect(refusal([0xFF])?.hasPrefix("not UTF-8") == true && refusal([])?.hasPrefix("no facts in the file") == true)
   }
 
-  @Test func `what is built in can be spoken, and is of both kinds`() {
+  @Test func `the built-in facts can be spoken, and have IDs below and above 499`() {
     #expect(TriviaFact.known.allSatisfy { (try? TriviaFact.speakable($0.text)) == $0.text && $0.text.utf8.count <= 140 })
     #expect(Set(TriviaFact.known.map(\.id)).count == TriviaFact.known.count && TriviaFact.known.count >= 40)
     #expect(TriviaFact.known.contains { $0.id == 1 } && TriviaFact.known.contains { $0.id == 500 })

@@ -3,7 +3,7 @@ import Testing
 @testable import Peers
 @testable import Protocols
 
-/// Faults, clients that never end, and noise.
+/// Faults, idle clients and random bytes.
 @Suite struct TriviaTroubleTests {
   // MARK: Faults
 
@@ -16,7 +16,7 @@ import Testing
   }
 
   @Test(arguments: [("error", 500), ("down", 503), ("html", 200), ("redirect", 302)])
-  func `what goes wrong instead leaves everything as it was`(_ fault: String, _ status: Int) throws {
+  func `a fault that replaces the response changes no state`(_ fault: String, _ status: Int) throws {
     let rig = try troubled(fault)
     let answer = try rig.ask("GET", "/Trivia/18")
     #expect(answer.status == status && rig.store.user(18)?.downloaded == 499)
@@ -26,7 +26,7 @@ import Testing
     #expect(try rig.ask("GET", "/Trivia/18").status == 200)
   }
 
-  @Test func `what goes wrong afterwards leaves it done`() throws {
+  @Test func `a fault that damages the response does not undo the request`() throws {
     for fault in ["lost", "slow:1:5000", "drip", "truncated", "huge"] {
       let rig = try troubled(fault)
       let whole = try troubled().ask("GET", "/Trivia/18").bytes
@@ -45,7 +45,7 @@ import Testing
     #expect(!garbage.exchange(Array("GET /Trivia/18 HTTP/1.1\r\n\r\n".utf8)).bytes.starts(with: Array("HTTP".utf8)))
   }
 
-  @Test func `servers that say it otherwise`() throws {
+  @Test func `some faults change the JSON of responses`() throws {
     let rig = try troubled("strings", "null", "duplicate")
     let row = #"{"trivia":{"id":"1","text":null,"upvotes":0,"downvotes":0},"userVote":0}"#
     #expect(try rig.history().hasPrefix(#"{"triviaHistory":[\#(row),\#(row),{"trivia":{"id":"2","#))
@@ -53,7 +53,7 @@ import Testing
     #expect(try rig.ask("GET", "/Trivia/18").body == "null")
   }
 
-  @Test func `faults strike each Nth client, or from a moment on`() throws {
+  @Test func `faults act on each Nth client, or from a given time on`() throws {
     let rig = TriviaRig(firstUser: 2)
     rig.faults = [try TriviaFault("error:3"), try TriviaFault("down:@60")]
     #expect(try (0..<6).map { _ in try rig.ask("GET", "/User").status } == [404, 404, 500, 404, 404, 500])
@@ -64,7 +64,7 @@ import Testing
 
   // MARK: Clients
 
-  @Test func `who asks nothing and who does not read are let go`() throws {
+  @Test func `clients that send no request or do not read are disconnected`() throws {
     var server = TriviaServer(TriviaRig().service)
     var effects = Effects()
     func isReset() -> Bool { effects.list.contains { if case .resetLink = $0 { true } else { false } } }
@@ -83,7 +83,7 @@ import Testing
     #expect(isReset() && server.nextWake == nil)
   }
 
-  @Test func `a store that fails is an error of the server, and a person learns why`() throws {
+  @Test func `a failing store is a server error, and the output has the reason`() throws {
     let rig = TriviaRig(facts: [])
     try rig.register()
     rig.store.load([TriviaFact(500, stored: "a \"b\"")], replacing: true)
@@ -91,7 +91,7 @@ import Testing
     #expect(answer.status == 500 && answer.body == #"{"message":"An error has occurred."}"# && rig.seen.contains("--facts"))
   }
 
-  @Test func `a body that is too long or has no length is refused`() throws {
+  @Test func `a body that is too long or has no length is rejected`() throws {
     let rig = TriviaRig()
     #expect(try rig.ask("POST", "/User/Login", String(repeating: " ", count: 65_537)).status == 413)
     #expect(try rig.ask("POST", "/User/Login", String(repeating: " ", count: 65_535) + "{}").status == 413)
@@ -100,7 +100,7 @@ import Testing
     #expect(chunked.status == 411 && chunked.body.contains("message"))
   }
 
-  @Test(arguments: 0..<6) func `noise harms nobody`(_ seed: Int) throws {
+  @Test(arguments: 0..<6) func `random bytes do not crash the server`(_ seed: Int) throws {
     var random = Noise(seed: UInt64(seed))
     let rig = TriviaRig()
     try rig.register()

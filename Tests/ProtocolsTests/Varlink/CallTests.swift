@@ -1,4 +1,4 @@
-// Calls and replies: what is taken, what closes the connection, and what is answered with InvalidParameter.
+// Calls and replies: which calls are accepted, close the connection, or are answered with InvalidParameter.
 
 import Testing
 
@@ -12,7 +12,7 @@ import Testing
     #"{"parameters":{"references":["ev.rpm"]},"more":false,"oneway":false,"upgrade":false,"method":"io.vehicled.Get"}"#,
     " {\n\"method\" : \"io.vehicled.Get\", \"more\": null, \"parameters\" : { \"references\" : [ \"ev.rpm\" ] } } ",
     #"{"method":"io.vehicled.Get","parameters":{"\u0072eferences":["ev.rpm"]}}"#,
-  ]) func `well-formed calls are taken`(_ text: String) throws {
+  ]) func `well-formed calls are accepted`(_ text: String) throws {
     let call = try call(text)
     #expect(call.method == "io.vehicled.Get")
     #expect(!call.more && !call.oneway)
@@ -26,7 +26,7 @@ import Testing
     #expect(throws: ContractError.invalidParameter(parameter: "device")) { try call(text).parameters(as: Contract.OneDevice.self) }
   }
 
-  @Test func `flags are read`() throws {
+  @Test func `flags are parsed`() throws {
     #expect(try call(#"{"method":"a.B","more":true}"#).more)
     #expect(try call(#"{"method":"a.B","oneway":true,"parameters":{}}"#).oneway)
   }
@@ -40,11 +40,11 @@ import Testing
     #"{"method":"a.B","parameters":"{}"}"#, #"{"method":"a.B","parameters":{}"#, #"{"method":"a.B",}"#, #"{"method" "a.B"}"#,
     #"{"method":"a.B","extra":{}}"#, #"{"method":"a.B","parameters":{"x":1,"x":2}}"#, #"{"method":"a.B","parameters":{"x":1,"\u0078":2}}"#,
     #"{"method":"a.B","parameters":{"x":[{"y":{},"y":{}}]}}"#,
-  ]) func `what is no call closes the connection`(_ text: String) {
+  ]) func `a malformed call closes the connection`(_ text: String) {
     #expect(throws: VarlinkViolation.self) { try call(text) }
   }
 
-  @Test func `bombs of brackets are refused before they are parsed`() {
+  @Test func `deep nesting is rejected before it is parsed`() {
     let deep = String(repeating: "[", count: 100_000)
     #expect(throws: VarlinkViolation.self) { try call(#"{"method":"a.B","parameters":{"x":"# + deep) }
     #expect(throws: VarlinkViolation.self) {
@@ -60,12 +60,12 @@ import Testing
     (#"{"device":"d","property":"p","value":{"list":[1]}}"#, "value"), (#"{"device":null,"property":"p","value":{"int":1}}"#, "device"),
     (#"{"device":"d","property":"p","value":{"float":1e999}}"#, "value"),
     (#"{"device":"d","property":"p","value":{"int":9223372036854775808}}"#, "value"),
-  ]) func `a wrong parameter is named`(_ parameters: String, _ name: String) throws {
+  ]) func `an invalid parameter is named in the error`(_ parameters: String, _ name: String) throws {
     let call = try call(#"{"method":"io.vehicled.Set","parameters":\#(parameters)}"#)
     #expect(throws: ContractError.invalidParameter(parameter: name)) { try call.parameters(as: Contract.Set.Parameters.self) }
   }
 
-  @Test(arguments: ["1.5", "true", "[]", "1e40"]) func `a wrong whole number is named`(_ number: String) throws {
+  @Test(arguments: ["1.5", "true", "[]", "1e40"]) func `an invalid integer parameter is named in the error`(_ number: String) throws {
     let call = try call(#"{"method":"x.Watch","parameters":{"references":["a"],"minimumIntervalMilliseconds":\#(number)}}"#)
     let expected = ContractError.invalidParameter(parameter: "minimumIntervalMilliseconds")
     #expect(throws: expected) { try call.parameters(as: Contract.Watch.Parameters.self) }
@@ -80,7 +80,7 @@ import Testing
     #expect(try call.parameters(as: Contract.Set.Parameters.self).value == value)
   }
 
-  @Test func `what one end writes the other reads`() throws {
+  @Test func `an encoded call decodes to the same parameters`() throws {
     let parameters = Contract.Call.Parameters(device: "ev", action: "query", arguments: ["request": .string("010C"), "n": .int(3)])
     let bytes = try VarlinkCall.message(Contract.Call.self, parameters, more: true)
     #expect(bytes.last == 0)
@@ -89,7 +89,7 @@ import Testing
     #expect(try call.parameters(as: Contract.Call.Parameters.self) == parameters)
   }
 
-  @Test func `replies carry exactly the keys of the wire`() throws {
+  @Test func `replies have exactly the keys of the interface`() throws {
     func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
     #expect(text(VarlinkReply.empty) == "{\"parameters\":{}}\0")
     let reading = Contract.Reading(device: "ev", property: "rpm", reason: "a/b")
@@ -102,7 +102,7 @@ import Testing
     #expect(!text(error).contains("continues") && !text(error).contains("device"))
   }
 
-  @Test func `numbers that JSON cannot carry are absent`() throws {
+  @Test func `numbers that JSON cannot represent are absent`() throws {
     let reading = Contract.Reading(device: "ev", property: "x", value: .float(.nan), age: .infinity)
     #expect(reading.value == nil && reading.age == nil && reading.reason == "not a number")
     let report = Contract.Call.Result(Report(progress: .nan))

@@ -1,4 +1,4 @@
-// The interface text, the structs and the errors say the same.
+// The interface text, the structs and the errors agree.
 
 import Testing
 
@@ -16,7 +16,7 @@ import Testing
     .methodNotImplemented(method: "m"), .invalidParameter(parameter: "p"), .permissionDenied(), .expectedMore,
   ]
 
-  @Test func `both texts are scanned whole`() {
+  @Test func `both interface texts are parsed completely`() {
     #expect(Self.vehicled.name == "io.vehicled")
     #expect(Self.vehicled.types.count == 13 && Self.vehicled.methods.count == 15 && Self.vehicled.errors.count == 13)
     #expect(Self.service.name == "org.varlink.service" && Self.service.methods.count == 2 && Self.service.errors.count == 6)
@@ -51,7 +51,7 @@ import Testing
     #expect(ValueType.allCases.map(\.rawValue) == Self.vehicled.types[0].input.map(\.name))
   }
 
-  @Test func `every error is declared with its parameters and reads back`() throws {
+  @Test func `every error is declared with its parameters and round-trips`() throws {
     let declared = [Self.vehicled, Self.service].flatMap { interface in
       interface.errors.map { ("\(interface.name).\($0.name)", $0.input) }
     }
@@ -73,7 +73,7 @@ import Testing
     #expect(ContractError(name: "io.vehicled.Busy", parameters: ["device": .int(1)]) == nil)
   }
 
-  @Test func `every error has its exit code and one line of words`() {
+  @Test func `every error has its exit status and a message of one line`() {
     let codes: [Int32] = [4, 4, 4, 2, 2, 2, 5, 1, 1, 1, 6, 1, 1, 2, 2, 1, 2, 7, 2]
     #expect(Self.errors.map(\.exitCode) == codes)
     for error in Self.errors { #expect(!error.message.isEmpty && !error.message.contains("\n")) }
@@ -86,7 +86,7 @@ import Testing
     #expect(ContractError.permissionDenied().message.contains("add your user to group vehicled"))
   }
 
-  @Test func `declarations survive the socket`() throws {
+  @Test func `declarations round-trip over the socket`() throws {
     let schema = Schema(
       properties: [
         Property("led", .int, unit: "%", range: 0...100, access: .write, help: "h"),
@@ -105,7 +105,7 @@ import Testing
   }
 
   @Test(arguments: [(#""type":"colour""#, ""), (#""type":"int""#, #","minimum":5,"maximum":1"#)])
-  func `declarations that make no sense are none`(_ type: String, _ range: String) throws {
+  func `invalid declarations are rejected`(_ type: String, _ range: String) throws {
     let text = #"{"parameters":{"name":"x",\#(type),"writable":true,"motion":false,"help":""\#(range)}}"#
     let property = try VarlinkReply(Array(text.utf8)).parameters(as: Contract.Property.self)
     #expect(Property(property) == nil)

@@ -1,4 +1,4 @@
-// Framing: every split, every limit, and no storage left behind.
+// Framing: split messages, limits and memory use.
 
 import Testing
 
@@ -8,7 +8,7 @@ import Testing
   let messages = [#"{"method":"a.B"}"#, "", #"{"method":"c.D","parameters":{"x":"ü"}}"#]
   var stream: [UInt8] { messages.flatMap { Array($0.utf8) + [0] } }
 
-  @Test func `messages come whole at every split point`() throws {
+  @Test func `messages are complete at every split point`() throws {
     for first in 0...stream.count {
       for second in first...stream.count {
         var framing = VarlinkFraming()
@@ -23,7 +23,7 @@ import Testing
     }
   }
 
-  @Test func `a message of the limit passes and one byte more does not`() throws {
+  @Test func `a message of the maximum size is accepted, and one byte more is rejected`() throws {
     var framing = VarlinkFraming()
     framing.append([UInt8](repeating: 32, count: VarlinkFraming.limit))
     #expect(try framing.next() == nil)
@@ -33,7 +33,7 @@ import Testing
     #expect(throws: VarlinkFraming.TooLong()) { try framing.next() }
   }
 
-  @Test func `a long message in small parts is looked at once`() throws {
+  @Test func `a long message in small parts is scanned once`() throws {
     var framing = VarlinkFraming()
     let part = [UInt8](repeating: 32, count: 64)
     var early = 0
@@ -44,10 +44,10 @@ import Testing
       }
     }
     #expect(early == 0)
-    #expect(time < .seconds(5))  // looking again at each part would take minutes
+    #expect(time < .seconds(5))  // scanning again with each part would take minutes
   }
 
-  @Test func `storage is given back when nothing waits`() throws {
+  @Test func `memory is released when no bytes are pending`() throws {
     var framing = VarlinkFraming()
     framing.append([UInt8](repeating: 32, count: 100_000) + [0])
     _ = try framing.next()

@@ -1,5 +1,4 @@
-// The reader of JSON: what it takes, what it refuses, that it agrees with FoundationEssentials' where it takes something,
-// and that no size of object makes it slow.
+// The JSON parser: accepted and rejected texts, agreement with FoundationEssentials, and linear time.
 
 import FoundationEssentials
 import Testing
@@ -12,7 +11,7 @@ import Testing
     #""a\"\\\/b""#,
     #""\b\f\n\r\t\u0000\u00e9\ud83d\ude97""#, #""é漢🚗""#, "[]", "[ 1 , [ ] ,{} ]", "{}", #"{ "a" : 1 , "" : [null] }"#, "\t\r\n 1 \n",
     String(repeating: "[", count: 32) + String(repeating: "]", count: 32),
-  ]) func `what is JSON is read`(_ text: String) throws {
+  ]) func `valid JSON is parsed`(_ text: String) throws {
     let value = try #require(JSON(text))
     #expect(try Loose(text) == Loose(value))
     #expect(JSON(value.text) == value)
@@ -27,11 +26,11 @@ import Testing
     #"{"é":1,"\u00e9":1}"#,
     "1 2", "{}{}", "{},", "1e999", "-1e999", "\u{feff}1", "[1}", "// 1\n1",
     String(repeating: "[", count: 33) + String(repeating: "]", count: 33),
-  ]) func `what is no JSON is refused`(_ text: String) {
+  ]) func `invalid JSON is rejected`(_ text: String) {
     #expect(JSON(text) == nil)
   }
 
-  @Test(arguments: ["[", #"{"a":"#]) func `nesting without end is refused`(_ piece: String) {
+  @Test(arguments: ["[", #"{"a":"#]) func `unlimited nesting is rejected`(_ piece: String) {
     #expect(JSON(String(repeating: piece, count: 100_000)) == nil)
   }
 
@@ -39,24 +38,24 @@ import Testing
     arguments: [
       [0x22, 0xff, 0x22], [0x22, 0xc3, 0x22], [0x22, 0xed, 0xa0, 0x80, 0x22], [0x22, 0xc0, 0x80, 0x22], [0x22, 0x5c], [0x22, 0x5c, 0x75],
     ] as [[UInt8]])
-  func `strings that are not UTF-8, or end early, are refused`(_ bytes: [UInt8]) {
+  func `strings that are not UTF-8 or are truncated are rejected`(_ bytes: [UInt8]) {
     #expect(throws: JSONSyntax.self) { try bytes.withUnsafeBytes { try JSONNode($0) } }
   }
 
-  @Test func `numbers are taken in the type that is asked for`() throws {
+  @Test func `numbers are converted to the requested type`() throws {
     func whole(_ text: String) throws -> Int? { try Array(text.utf8).withUnsafeBytes { try JSONDocument($0).whole(0) } }
     #expect(try whole("70.0") == 70 && whole("7e2") == 700 && whole("-0") == 0)
     #expect(try whole("70.5") == nil && whole("1e30") == nil && whole("9223372036854775808") == nil && whole("-9223372036854775809") == nil)
     #expect(JSON("-9223372036854775808") == .int(.min) && JSON("9223372036854775808") == .float(0x1p63) && JSON("1.0") == .float(1))
   }
 
-  @Test func `objects keep their order`() {
+  @Test func `the members of objects keep their order`() {
     #expect(JSON(#"{"b":1,"a":{"d":2,"c":3}}"#)?.text == #"{"b":1,"a":{"d":2,"c":3}}"#)
     let members: JSON = .members(["x": nil, "b": .int(1), "a": .int(2)])
     #expect(members.text == #"{"b":1,"a":2}"#)
   }
 
-  @Test func `large objects are read in a time that grows with their size`() throws {
+  @Test func `large objects are parsed in linear time`() throws {
     let text = "{" + (0..<40_000).map { #""k\#($0)":{"int":\#($0)}"# }.joined(separator: ",") + "}"
     let message = #"{"method":"io.vehicled.Call","parameters":{"device":"d","action":"a","arguments":\#(text)}}"#
     let time = try ContinuousClock().measure {
@@ -66,11 +65,11 @@ import Testing
       #expect(JSON(text)?["k39999"] != nil)
       #expect(JSON(text.dropLast() + #","k17":1}"#) == nil)
     }
-    #expect(time < .seconds(10))  // square growth would take minutes
+    #expect(time < .seconds(10))  // quadratic time would take minutes
   }
 
-  /// Objects of a few keys with escapes were compared key by key, each decoded anew: 0.7 s for 1 MiB.
-  @Test func `small objects of escaped keys are read in a time that grows with their size`() throws {
+  /// Decoding escaped keys again for each comparison took 0.7 s for 1 MiB.
+  @Test func `small objects with escaped keys are parsed in linear time`() throws {
     let object = "{" + (0..<31).map { #""\u0061\u006\#($0 % 10)\#($0)":0"# }.joined(separator: ",") + "}"
     let message =
       #"{"method":"a.B","parameters":{"x":["# + repeatElement(object, count: (1 << 20) / (object.utf8.count + 1) - 1).joined(separator: ",")
@@ -84,7 +83,7 @@ import Testing
   @Test(arguments: [
     #"{"a":1,"b":2,"c":3,"d":4,"e":5,"f":6,"g":7,"h":8,"i":9,"a":1}"#, #"{"\u0061":1,"b":2,"a":3}"#, #"{"a":1,"b":2,"\u0061":3}"#,
     #"{"\ud83d\ude97":1,"🚗":2}"#, #"{"":1,"x":{},"":2}"#,
-  ]) func `a key that stands twice is refused however it is written`(_ text: String) {
+  ]) func `a duplicate key is rejected in every notation`(_ text: String) {
     #expect(JSON(text) == nil)
     #expect(JSON(text.replacing("1,", with: #"1,"z":{"a":1},"#)) == nil)
   }
@@ -93,7 +92,7 @@ import Testing
     #expect(JSON(#"{"é":1,"e\u0301":2}"#) == .object([.init(key: "é", value: .int(1)), .init(key: "e\u{301}", value: .int(2))]))
   }
 
-  @Test func `mutated texts are taken only where FoundationEssentials takes them too, with the same meaning`() throws {
+  @Test func `mutated texts are accepted only if FoundationEssentials accepts them, with the same value`() throws {
     var random = Seeded(state: 3)
     let seeds = [#"{"a":[1,-2.5e3,true,null,"x\n\u00e9"],"b":{"c":"\ud83d\ude97é","d":{}}}"#, "[[],[[1]],{\"a\":0}]", #""\\\"""#].map {
       Array($0.utf8)
@@ -121,7 +120,7 @@ import Testing
   }
 }
 
-/// JSON as FoundationEssentials reads it, and ours in the same form.
+/// JSON parsed by FoundationEssentials, and ours in the same form.
 private enum Loose: Decodable, Equatable {
   case null, bool(Bool), number(Double), string(String), array([Loose]), object([String: Loose])
 

@@ -1,4 +1,4 @@
-// The writer beside the coders says what the coders say.
+// The fast writer writes the same JSON as the coders.
 
 import Testing
 
@@ -14,7 +14,7 @@ import Testing
     .string("\"\\\n\r\t\u{1}\u{1f}\u{7f}é漢🚗/"), .string("a\0b"), .list([]), .list(["a", "", "b\"c"]),
   ]
 
-  @Test(arguments: values) func `a reading decodes to what the coders make of it`(_ value: Value?) throws {
+  @Test(arguments: values) func `a written reading decodes to the same value as one of the coders`(_ value: Value?) throws {
     for (unit, time, age, reason) in [
       (nil, nil, nil, nil), ("km/h", 1_790_000_000_123_456, 0.012345, "stale"), ("°C", -1, .nan, nil),
       (nil, .min, -2.2250738585072014e-308, "a"),
@@ -35,7 +35,7 @@ import Testing
     }
   }
 
-  @Test func `whole replies hold several lists, or none`() throws {
+  @Test func `replies have several lists or none`() throws {
     let events = [
       Contract.Event(device: "ev", name: "note", text: "a \"b\"", time: 5), Contract.Event(device: "ev", name: "n", text: "", time: 6),
     ]
@@ -66,7 +66,7 @@ import Testing
     #expect(try framing.next() == Array("{\"parameters\":{}}".utf8))
   }
 
-  @Test func `random doubles read back the same`() throws {
+  @Test func `random doubles round-trip`() throws {
     var generator = Seeded(state: 7)
     for round in 0..<20_000 {
       let bits = Double(bitPattern: generator.next())
@@ -82,7 +82,7 @@ import Testing
   }
 }
 
-/// Numbers that look random and are the same in every run (splitmix64).
+/// Reproducible random numbers (splitmix64).
 struct Seeded: RandomNumberGenerator {
   var state: UInt64
 

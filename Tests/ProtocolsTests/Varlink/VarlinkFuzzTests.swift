@@ -1,4 +1,4 @@
-// Any bytes at all: framing and call decoding answer or refuse, and never trap.
+// Framing and decoding accept or reject any bytes, and never trap.
 
 import Testing
 

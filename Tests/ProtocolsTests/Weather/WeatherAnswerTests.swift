@@ -3,7 +3,7 @@ import Testing
 @testable import Peers
 @testable import Protocols
 
-/// Answers of every kind: whatever comes, what is no weather has a name, and nobody learns where the place is.
+/// Responses of every kind: those without weather are reported with a reason, and the location is never revealed.
 @Suite struct WeatherAnswerTests {
   static let vector = """
     {"latitude":52.52,"longitude":13.42,"utc_offset_seconds":3600,"timezone":"Europe/Berlin","elevation":38.0,
@@ -43,7 +43,7 @@ import Testing
     ("\"temperature_2m\":20.2", "\"temperature_2m\":-1e300", "implausible value -1e+300 from the weather service"),
     ("\"°C\"", "\"°F\"", "unexpected unit \"°F\" from the weather service"),
     ("\"°C\"", "7", "no unit in the weather service's response"),
-  ]) func `a value that cannot be is absent, and the others are there`(_ old: String, _ new: String, _ reason: String) throws {
+  ]) func `an invalid value is absent, and the others are published`(_ old: String, _ new: String, _ reason: String) throws {
     let report = try WeatherAnswer.weather(ok(Self.replacing(old, by: new)))
     #expect(report.temperature == .absent(reason), "\(report.temperature)")
     #expect(report.humidity == .value(.float(43)))
@@ -53,7 +53,7 @@ import Testing
     ("\"weather_code\":2", "\"weather_code\":200", "unknown weather code 200"),
     ("\"weather_code\":2", "\"weather_code\":1.5", "no weather code in the weather service's response"),
     ("\"wmo code\"", "\"colour\"", "unexpected unit \"colour\" from the weather service"),
-  ]) func `a sky that nobody knows is absent`(_ old: String, _ new: String, _ reason: String) throws {
+  ]) func `an unknown condition is absent`(_ old: String, _ new: String, _ reason: String) throws {
     #expect(try WeatherAnswer.weather(ok(Self.replacing(old, by: new))).condition == .absent(reason))
   }
 
@@ -62,7 +62,7 @@ import Testing
     return parts.joined(separator: new)
   }
 
-  @Test func `what is no weather has a name`() {
+  @Test func `a response without weather is rejected with the reason`() {
     #expect(trouble(ok("<html>", type: "text/html")).contains("a web page: check url, and whether the network requires a login"))
     #expect(trouble(ok("<html>", type: nil)) == "the weather service returned invalid JSON: check url")
     #expect(trouble(ok("[1,2]")) == "the weather service returned JSON that is not an object: check url")
@@ -85,7 +85,7 @@ import Testing
     #expect(words == "the weather service rejected the request (400): Latitude must be in range of -# to #°. Given: #.#.[#J")
   }
 
-  @Test func `a place is read, or why there is none`() throws {
+  @Test func `a place is read from a response, or rejected with the reason`() throws {
     func place(_ body: String) -> String {
       do throws(WeatherError) {
         let found = try WeatherAnswer.place(ok(body))
@@ -102,7 +102,7 @@ import Testing
   }
 
   @Test(arguments: ["error", "limit", "down", "html", "null", "redirect", "truncated", "garbage", "huge", "unit"])
-  func `no fault of the service takes away what is shown, and none tells where the place is`(_ name: String) throws {
+  func `no fault of the service removes published values or reveals the location`(_ name: String) throws {
     var rig = try WeatherRig()
     rig.start(for: .minute)
     rig.faults = [try ForecastFault(name)]
@@ -112,13 +112,13 @@ import Testing
     } else {
       #expect(rig.number("temperature") == 9 && rig.fault != nil && rig.status == "failing", "\(rig.fault ?? "")")
     }
-    #expect(!rig.words.contains { $0.contains("52.52") || $0.contains("13.41") })
+    #expect(!rig.output.contains { $0.contains("52.52") || $0.contains("13.41") })
     rig.faults = []
     rig.run(for: 70 * .minute)
     #expect(rig.number("temperature") == 9 && rig.fault == nil)
   }
 
-  @Test func `a hundred thousand damaged answers cost nothing but themselves`() throws {
+  @Test func `damaged responses yield values in range or an error`() throws {
     var random = Noise(seed: 6)
     let place = #"{"results":[{"name":"Berlin","latitude":52.5,"longitude":13.4,"country":"Germany"}],"generationtime_ms":0.5}"#
     var counts = (read: 0, refused: 0)
@@ -144,12 +144,12 @@ import Testing
     #expect(counts.read > 5000 && counts.refused > 5000, "\(counts)")
   }
 
-  /// Changes, inserts, removes or doubles a few bytes somewhere.
+  /// Changes, inserts, removes or duplicates bytes at a random position.
   private static func damage(_ body: inout [UInt8], _ random: inout Noise) {
     guard !body.isEmpty else { return }
     let place = Int.random(in: 0..<body.count, using: &random)
-    let telling = Array("[]{}\":,-.eE0 9\\u".utf8) + [0, 0x80, 0xFF]
-    let byte = telling[Int.random(in: 0..<telling.count, using: &random)]
+    let special = Array("[]{}\":,-.eE0 9\\u".utf8) + [0, 0x80, 0xFF]
+    let byte = special[Int.random(in: 0..<special.count, using: &random)]
     switch UInt8.random(in: 0..<4, using: &random) {
     case 0: body[place] = byte
     case 1: body.remove(at: place)

@@ -12,7 +12,7 @@ struct WeatherClient: Surroundings {
   /// What the service answers; nil: as the simulated one does.
   var answer: HTTPResponse?
   var faults: [ForecastFault] = []
-  /// How long an answer takes; nil: it never comes.
+  /// The delay of a response, or nil if it never arrives.
   var delay: Nanoseconds? = 200 * .millisecond
   fileprivate(set) var asked: [(at: Instant, request: HTTPRequest)] = []
   fileprivate var pending: (at: Instant, id: RequestID, response: HTTPResponse)?

@@ -3,9 +3,9 @@ import Testing
 
 @testable import Protocols
 
-/// When the weather is asked for, how long it is shown, and what is kept of it.
+/// When the weather is requested, how long it is published, and what is stored.
 @Suite struct WeatherTests {
-  @Test func `the values of an answer appear, and are asked for again at every interval`() throws {
+  @Test func `the values of a response are published, and requested again at every interval`() throws {
     var rig = try WeatherRig()
     rig.start(for: 2 * 3600 * .second)
     #expect(rig.asked.map { $0.at / .minute } == [0, 15, 30, 45, 60, 75, 90, 105, 120])
@@ -32,7 +32,7 @@ import Testing
     #expect(rig.asked.count == 2 && rig.text("place") == "Quito, Ecuador" && rig.number("temperature") == 29.9)
   }
 
-  @Test func `an unknown place is a fault with a remedy, and is not requested again and again`() throws {
+  @Test func `an unknown place is a fault with a remedy, and is requested once an hour`() throws {
     var rig = try WeatherRig(["place": .string("Nowhere at all")])
     rig.start(for: 59 * .minute)
     #expect(rig.asked.count == 1 && rig.status == "unknown")
@@ -42,7 +42,7 @@ import Testing
     #expect(rig.asked.count == 2)
   }
 
-  @Test func `what is shown outlives failures until it is stale, and they are asked about less and less often`() throws {
+  @Test func `values survive failures until they are stale, and retries become less frequent`() throws {
     var rig = try WeatherRig()
     rig.start(for: .minute)
     rig.answer = .failed("api.open-meteo.com cannot be reached: connection refused")
@@ -58,7 +58,7 @@ import Testing
     #expect(rig.number("temperature") == 9 && rig.status == "live" && rig.fault == nil)
   }
 
-  @Test func `a service that was asked too often is left alone for an hour`() throws {
+  @Test func `a service that limits the rate is not queried for an hour`() throws {
     var rig = try WeatherRig()
     rig.answer = .answered(status: 429, type: "application/json", body: [])
     rig.start(for: 59 * .minute)
@@ -67,13 +67,13 @@ import Testing
     #expect(rig.code() == "rate-limited" && rig.asked.count == 1)
     rig.run(for: 2 * .minute)
     #expect(rig.asked.count == 2)
-    // A whole day of any trouble stays far below 10,000 calls.
+    // A whole day of failures stays far below 10,000 calls.
     rig.answer = .failed("no route")
     rig.run(for: 24 * 3600 * .second)
     #expect(rig.asked.count < 150)
   }
 
-  @Test func `a missing response is requested again, and a late one is ignored`() throws {
+  @Test func `a request without a response is repeated, and a late response is ignored`() throws {
     var rig = try WeatherRig()
     rig.delay = nil
     rig.start(for: .minute)
@@ -88,7 +88,7 @@ import Testing
     #expect(rig.asked.count == 2 && rig.number("temperature") == 9)
   }
 
-  @Test func `refresh answers with the answer, and is really asked once a minute`() throws {
+  @Test func `refresh completes with the response, and is limited to one request a minute`() throws {
     var rig = try WeatherRig()
     rig.start(for: 5 * .minute)
     rig.refresh(1)
@@ -109,7 +109,7 @@ import Testing
     #expect(rig.code(6) == "unknown" && rig.refusal(6) == "the weather is read-only")
   }
 
-  @Test func `the last answer survives a restart by its age on the wall`() throws {
+  @Test func `the last response is restored after a restart with its age`() throws {
     var rig = try WeatherRig()
     rig.start(for: .minute)
     rig.answer = .failed("no network")
@@ -120,13 +120,13 @@ import Testing
     rig.run(for: 20 * .minute)
     #expect(rig.number("temperature") == 9 && rig.status == "failing")
     rig.run(for: 15 * .minute)
-    #expect(rig.absence("temperature") == "no network", "45 minutes after the answer, not after the restart")
-    // Another site's answer is not shown.
+    #expect(rig.absence("temperature") == "no network", "45 minutes after the response, not after the restart")
+    // A response for another location is not published.
     try rig.restart(["latitude": .float(52.53), "longitude": .float(13.41)])
     #expect(rig.absence("temperature") == "no response yet" && rig.asked.count == 1)
   }
 
-  @Test func `a clock that is set back makes nothing immortal`() throws {
+  @Test func `values expire even if the clock is set back`() throws {
     var rig = try WeatherRig()
     rig.start(for: .minute)
     rig.answer = .failed("no network")
@@ -149,7 +149,7 @@ import Testing
     #expect(rig.number("temperature") == nil)
   }
 
-  @Test func `a device that was stopped asks nothing any more`() throws {
+  @Test func `a stopped device sends no requests`() throws {
     var rig = try WeatherRig()
     rig.start(for: 20 * .minute)
     rig.delay = nil
@@ -167,7 +167,7 @@ import Testing
     #expect(rig.asked.count == asked)
   }
 
-  @Test func `where it is must be said, and once`() {
+  @Test func `the location must be configured in exactly one way`() {
     func refusal(_ options: [String: Value]) -> String? {
       var all = options
       for option in Kind.weather.options where all[option.name] == nil { all[option.name] = option.fallback }
@@ -190,10 +190,10 @@ import Testing
       #expect(refusal(oslo.merging(["proxy": .string(proxy)]) { $1 }) == "proxy", "\(proxy)")
     }
     #expect(refusal(oslo.merging(["proxy": .string("SOCKS5h://127.0.0.1:9050")]) { $1 }) == nil)
-    #expect(refusal(oslo.merging(["proxy": .string("")]) { $1 }) == nil, "none, whatever the environment says")
+    #expect(refusal(oslo.merging(["proxy": .string("")]) { $1 }) == nil, "no proxy, whatever the environment says")
   }
 
-  @Test func `decimals have a point, and names are encoded`() {
+  @Test func `decimals have a point, and place names are percent-encoded`() {
     #expect(
       [0, 52.52, -0.22985, 179.999999, -90, 0.00001, -0.000001].map(WeatherRequest.decimal) == [
         "0", "52.52", "-0.22985", "180", "-90", "0.00001", "0",
