@@ -39,17 +39,17 @@ final class PrivateBus {
 /// A connection whose events a test can wait for.
 final class Member: Sendable {
   let connection: DBusConnection
-  private let heard = Heard()
+  private let events = Events()
 
-  private final class Heard: Sendable {
+  private final class Events: Sendable {
     let state = Mutex((name: String?.none, messages: [DBusMessage](), ended: String?.none))
     let connection = Mutex(DBusConnection?.none)
   }
 
   init(_ address: String, answer: @escaping @Sendable (DBusMessage) -> DBusMessage? = { _ in nil }) {
-    let heard = heard
+    let events = events
     connection = DBusConnection(to: address) { name in
-      heard.state.withLock { $0.name = name }
+      events.state.withLock { $0.name = name }
     } received: { message in
       events.state.withLock { $0.messages.append(message) }
       if message.kind == .call, let reply = answer(message) { events.connection.withLock { $0 }?.send(reply) }
@@ -62,9 +62,9 @@ final class Member: Sendable {
 
   deinit { connection.close() }
 
-  var name: String? { heard.state.withLock { $0.name } }
-  var ended: String? { heard.state.withLock { $0.ended } }
-  var messages: [DBusMessage] { heard.state.withLock { $0.messages } }
+  var name: String? { events.state.withLock { $0.name } }
+  var ended: String? { events.state.withLock { $0.ended } }
+  var messages: [DBusMessage] { events.state.withLock { $0.messages } }
 
   func call(_ message: DBusMessage, milliseconds: Int = 5000) async -> Result<DBusMessage, DBusError> {
     await withCheckedContinuation { continuation in
@@ -118,7 +118,7 @@ func openEventDescriptors() -> Int {
     let stranger = Member(bus.address)
     #expect(await until { stranger.name != nil })
     client.connection.receive(only: [name])
-    // Calls go through the same queue: once one is answered, what was said before has taken effect.
+    // Calls go through the same queue: once one is answered, the filter is in effect.
     _ = await client.call(.call(name, "/", "org.example.Test", "Echo"))
     for member in [stranger, server] {
       var signal = DBusMessage.signal("/", "org.example.Test", "Said", [.string(member.name ?? "")])
@@ -153,8 +153,8 @@ func openEventDescriptors() -> Int {
     let (client, _, name) = try await pair(bus)
     let refused = await client.call(.call(name, "/", "org.example", "Refuse"))
     #expect(throws: DBusError.refused(name: "org.example.Error.No", text: "not today")) { try refused.get() }
-    let nobody = await client.call(.call("org.example.Nobody", "/", "org.example", "Echo"))
-    guard case .failure(.refused(let error, _)) = nobody else { return #expect(Bool(false), "\(nobody)") }
+    let missing = await client.call(.call("org.example.Nobody", "/", "org.example", "Echo"))
+    guard case .failure(.refused(let error, _)) = missing else { return #expect(Bool(false), "\(missing)") }
     #expect(error == "org.freedesktop.DBus.Error.ServiceUnknown" || error == "org.freedesktop.DBus.Error.NameHasNoOwner")
   }
 
@@ -172,7 +172,7 @@ func openEventDescriptors() -> Int {
     .call("a.b", "/", "a.b", "C", [.string("a\u{0}b")]), .call("a.b", "/", "a.b", "C", [.path("relative")]),
     .call("a.b", "/", "a.b", "C", [.array(of: "s", [.byte(1)])]), .call("a.b", "/", "a.b", "C", [.array(of: "{vs}", [])]),
     .call("a.b", "/", "a.b", "C", [.signature("(")]), .call("a.b", "/", "a.b", "C", [.descriptor(DBusDescriptor(owning: -1))]),
-  ]) func whatLibdbusWouldEndTheProcessOverIsAnError(_ message: DBusMessage) async throws {
+  ]) func `a message on which libdbus would abort the process is an error`(_ message: DBusMessage) async throws {
     let bus = try PrivateBus()
     let (client, _, _) = try await pair(bus)
     let result = await client.call(message)

@@ -116,7 +116,7 @@ extension WholeHouse {
       }
       let isWatched = wait {
         listen()
-        return said.components(separatedBy: "READY=1").count > 2 && said.components(separatedBy: "WATCHDOG=1").count > 3
+        return messages.components(separatedBy: "READY=1").count > 2 && messages.components(separatedBy: "WATCHDOG=1").count > 3
       }
       #expect(isWatched && daemon.end() == 0)
       listen()
@@ -124,8 +124,8 @@ extension WholeHouse {
       let reloading = try #require(messages.range(of: "RELOADING=1\nMONOTONIC_USEC="))
       let stopping = try #require(messages.range(of: "STOPPING=1"))
       #expect(first.lowerBound < reloading.lowerBound && reloading.lowerBound < stopping.lowerBound)
-      #expect(said.components(separatedBy: "READY=1").count == 3)
-      #expect(said.contains("STATUS="))
+      #expect(messages.components(separatedBy: "READY=1").count == 3)
+      #expect(messages.contains("STATUS="))
     }
 
     @Test func `the reason for a closed link is logged once, not on every attempt`() throws {

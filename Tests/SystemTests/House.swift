@@ -297,7 +297,7 @@ final class House {
   func run(_ path: String, _ arguments: [String], input: String? = nil) -> Outcome {
     do {
       let program = try Program(path, arguments, in: directory, input: input)
-      program.fallSilent()
+      program.closeInput()
       return program.outcome()
     } catch {
       return Outcome(status: -1, output: "", errors: "\(error)")

@@ -101,7 +101,7 @@ extension WholeHouse {
     /// The phone's part, the settling included.
     private func provide(_ toy: Program, _ phone: Visitor, _ credentials: String) {
       phone.say("ok")
-      #expect(phone.hears("ok"))
+      #expect(phone.receives("ok"))
       #expect(wait { toy.complaints.contains("waiting for credentials") })
       phone.say(credentials)
     }
@@ -170,7 +170,7 @@ extension WholeHouse {
       let talker = try toy(house, "--phone", phone.url, "--fault", "yes")
       let told = try phone.visitor()
       provide(talker, told, "18:Home:password")
-      #expect(told.hears("okyes") && told.ends() && talker.isRunning)
+      #expect(told.receives("okyes") && told.ends() && talker.isRunning)
     }
 
     @Test func `in the documented dialect the phone connects to it`() throws {

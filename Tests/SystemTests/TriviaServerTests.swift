@@ -58,7 +58,7 @@ extension WholeHouse {
 
     @Test func `its help names the configuration key`() throws {
       let help = try House().run("\(House.programs)/vehiclesim", ["trivia", "--help"]).output
-      #expect(help.contains("for server of a toy device") && !help.contains("for url of"), "\(help)")
+      #expect(help.contains("set it as server of a device") && !help.contains("for url of"), "\(help)")
     }
 
     @Test func `accounts, votes and tokens survive a restart, and secrets are not stored in plain text`() throws {
