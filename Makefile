@@ -118,7 +118,7 @@ longboard = $(wildcard Sources/Protocols/*.swift Sources/Protocols/Longboard/*.s
 	$(fuzz_swift) $(abspath $^) -o $(@F)
 
 .build/fuzz/car: Tests/Fuzz/Car.swift Tests/Fuzz/Hold.swift \
-  $(wildcard Sources/Protocols/*.swift Sources/Protocols/Car/*.swift)
+  $(wildcard Sources/Protocols/*.swift Sources/Protocols/Car/*.swift Sources/Protocols/Car/*/*.swift)
 	@mkdir -p $(@D)
 	$(fuzz_swift) $(abspath $^) -o $(@F)
 

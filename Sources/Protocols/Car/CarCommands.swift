@@ -18,7 +18,7 @@ extension CarMachine {
       // Stop is sent even if the car has not responded yet.
       if action == .stop, isUp, !isEnding { return stop(for: id, at: now, &effects) }
       if let reason = reasonNotToAsk {
-        return fail(.notConnected(action == .stop && standing != .confirmed ? "\(Self.unconfirmed); \(reason)" : reason))
+        return fail(.notConnected(action == .stop && standstill != .confirmed ? "\(Self.unconfirmed); \(reason)" : reason))
       }
       run(action, arguments, for: id, at: now, &effects)
     }
@@ -60,9 +60,9 @@ extension CarMachine {
   }
 
   /// Queues a command, or rejects it if the queue is full.
-  mutating func add(_ errand: CarErrand, _ effects: inout Effects) -> Bool {
-    if outbox.add(errand) { return true }
-    if let id = errand.id { refuseToWait(id, &effects) }
+  mutating func add(_ queued: CarQueuedCommand, _ effects: inout Effects) -> Bool {
+    if queue.add(queued) { return true }
+    if let id = queued.id { refuseToWait(id, &effects) }
     return false
   }
 
@@ -73,47 +73,47 @@ extension CarMachine {
   /// The caller has disconnected: the command is finished without a reply.
   mutating func forget(_ id: CommandID) {
     driving.forget(id)
-    outbox.forget(id)
+    queue.forget(id)
     stopping.removeAll { $0.id == id }
     status.forget(id)
-    inquiry.forget(id)
+    modeQuery.forget(id)
     camera.forget(id)
-    keeping.forget(id)
+    settings.forget(id)
   }
 
   /// The link has accepted a message of a queued command, or failed.
-  mutating func errandSent(_ word: CarWord, _ failure: String?, at now: Instant, _ effects: inout Effects) {
+  mutating func commandSent(_ word: CarOutboundMessage, _ failure: String?, at now: Instant, _ effects: inout Effects) {
     if let failure {
-      if let errand = outbox.errandFailed() { failed(errand, .notConnected(failure), at: now, &effects) }
+      if let queued = queue.commandFailed() { failed(queued, .notConnected(failure), at: now, &effects) }
       return
     }
-    guard let errand = outbox.errandSaid() else { return }
-    switch errand.purpose {
-    case .greeting: if word == .modes { settling.asked(at: now) }
-    case .pulse:
-      settling.asked(at: now)
-      pulse.ask(at: now)
+    guard let queued = queue.commandAccepted() else { return }
+    switch queued.purpose {
+    case .greeting: if word == .modes { confirmation.asked(at: now) }
+    case .liveness:
+      confirmation.asked(at: now)
+      liveness.ask(at: now)
     case .message, .connectionTest: break
     case .proceed:
       if !CarModes.takesTilt(in: modes.current, options.dialect) { askAgain() }
       driving.run()
-      pulse.begin(at: now)
-      sayMotion(&effects)
+      liveness.begin(at: now)
+      publishMotion(&effects)
     case .mode(let number): enteredMode(number, &effects)
     case .button(let side, let isDown): pressed(side, isDown, &effects)
-    case .status: return statusAsked(for: errand.id, at: now)
-    case .modeInfo(let number): return inquiry.asked(number, at: now)
-    case .video(let isOn): return videoSwitched(isOn, for: errand.id, &effects)
+    case .status: return statusAsked(for: queued.id, at: now)
+    case .modeInfo(let number): return modeQuery.asked(number, at: now)
+    case .video(let isOn): return videoSwitched(isOn, for: queued.id, &effects)
     case .shutDown:
-      if let id = errand.id { effects.append(.complete(id, .success(Report(text: "shutdown command sent")))) }
+      if let id = queued.id { effects.append(.complete(id, .success(Report(text: "shutdown command sent")))) }
       return giveUp("shutdown command sent", at: now, &effects)
     }
-    if let id = errand.id { effects.append(.complete(id, .success(Report()))) }
+    if let id = queued.id { effects.append(.complete(id, .success(Report()))) }
   }
 
-  private mutating func failed(_ errand: CarErrand, _ error: CommandError, at now: Instant, _ effects: inout Effects) {
-    if let id = errand.id { effects.append(.complete(id, .failure(error))) }
-    switch errand.purpose {
+  private mutating func failed(_ queued: CarQueuedCommand, _ error: CommandError, at now: Instant, _ effects: inout Effects) {
+    if let id = queued.id { effects.append(.complete(id, .failure(error))) }
+    switch queued.purpose {
     case .modeInfo: failInquiry(error, &effects)
     case .video(true): failCamera(error, &effects)
     // A driver's set-points are based on the state that the car reports.
@@ -129,11 +129,11 @@ extension CarMachine {
     switch modes.find(name) {
     case .failure(let error): effects.append(.complete(id, .failure(error)))
     case .success(let number):
-      guard outbox.hasRoom else { return refuseToWait(id, &effects) }
+      guard queue.hasRoom else { return refuseToWait(id, &effects) }
       halt(.refused(code: "stopped", "the mode was changed: use continue to drive on"), times: 2, at: now, &effects)
       // Pressed buttons belong to the old mode.
-      let releases = sidesToRelease.map { CarWord.button($0, isDown: false) }
-      _ = outbox.add(CarErrand(.mode(number), releases + [.chosenMode(number)], for: id))
+      let releases = sidesToRelease.map { CarOutboundMessage.button($0, isDown: false) }
+      _ = queue.add(CarQueuedCommand(.mode(number), releases + [.chosenMode(number)], for: id))
     }
   }
 
@@ -142,13 +142,13 @@ extension CarMachine {
     // In these modes the car ignores commands while its camera starts.
     if options.dialect == .asBuilt, number >= 5 { askAgain() }
     for side in buttons.pressed { pressed(side, false, &effects) }
-    sayMode(&effects)
+    publishMode(&effects)
   }
 
   /// Requests the list of modes: its response confirms all earlier messages.
   private mutating func askAgain() {
-    settling.unsettle()
-    outbox.ask()
+    confirmation.expectLoss()
+    queue.ask()
   }
 
   // MARK: The rest
@@ -163,11 +163,11 @@ extension CarMachine {
       return effects.append(.complete(id, .failure(.invalid(argument: "text", "is missing"))))
     }
     if let message = CarText.refusal(text) { return effects.append(.complete(id, .failure(.invalid(argument: "text", message)))) }
-    _ = add(CarErrand(.message, [.message(text)], for: id), &effects)
+    _ = add(CarQueuedCommand(.message, [.message(text)], for: id), &effects)
   }
 
   private mutating func shutDown(for id: CommandID, at now: Instant, _ effects: inout Effects) {
-    guard add(CarErrand(.shutDown, [.shutDown, .disconnect], for: id), &effects) else { return }
+    guard add(CarQueuedCommand(.shutDown, [.shutDown, .disconnect], for: id), &effects) else { return }
     if driving.isHeld { loseLease("the car is being shut down", at: now, &effects) }
     halt(.refused(code: "stopped", "the car is being shut down"), times: 2, at: now, &effects)
   }

@@ -43,22 +43,22 @@ struct CarOptions: Sendable {
   var statusInterval: Nanoseconds?
   var allowsMessages: Bool
   /// The car's host and port; nil: not in the link's URL.
-  var place: CarPlace?
+  var place: CarEndpoint?
 
   init(_ setup: Setup) {
     func number(_ name: String) -> Double? { setup.options[name]?.number.flatMap { $0.isFinite ? $0 : nil } }
     dialect = setup.options["dialect"] == .string(CarDialect.documented.rawValue) ? .documented : .asBuilt
-    tiltInterval = number("tilt-rate").map { CarPace.interval(seconds: 1 / min(max($0, 5), 100)) }
+    tiltInterval = number("tilt-rate").map { CarTiltPacer.interval(seconds: 1 / min(max($0, 5), 100)) }
     let seconds = min(max(number("status-interval") ?? 30, 0), 3600)
     // More than once per second would occupy the car's only receiving thread.
     statusInterval = seconds == 0 ? nil : max(Int64(seconds * 1e9), .second)
     allowsMessages = setup.options["allow-messages"] == .bool(true)
-    place = setup.links[.main].flatMap(CarPlace.init)
+    place = setup.links[.main].flatMap(CarEndpoint.init)
   }
 }
 
 /// The car's host and port, from the link's URL. The camera's server has the same host and the next port.
-struct CarPlace: Sendable, Equatable {
+struct CarEndpoint: Sendable, Equatable {
   /// As in a URL: IPv6 in brackets, with the percent sign of a zone encoded.
   var host: String
   /// The port of the camera's server.

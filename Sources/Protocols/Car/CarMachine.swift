@@ -20,7 +20,7 @@ public struct CarMachine: Machine {
   }
 
   /// The purpose of a write in flight.
-  enum Cargo: Equatable { case stop(CarWord), errand(CarWord), tilt(CarTilt), pulse, lastWord }
+  enum WritePurpose: Equatable { case stop(CarOutboundMessage), command(CarOutboundMessage), tilt(CarTilt), liveness, disconnect }
 
   /// The timeout of the car's first message: its program starts slowly.
   static let greetingTimeout: Nanoseconds = 5 * .second
@@ -32,30 +32,30 @@ public struct CarMachine: Machine {
   public private(set) var schema: Schema
   let options: CarOptions
   var state = State.down("the link is not up yet")
-  var sending: (id: SendID, cargo: Cargo, at: Instant)?
-  var pulse = CarPulse()
+  var sending: (id: SendID, purpose: WritePurpose, at: Instant)?
+  var liveness = CarLivenessCheck()
   var lastSend: SendID = 0
   var decoder = CarDecoder()
-  var outbox = CarOutbox()
+  var queue = CarSendQueue()
   var driving: CarDriving
   var modes = CarModes()
   var buttons = CarButtons()
   var status: CarStatus
   var camera = CarCamera.off
-  var settling = CarSettling()
-  var inquiry = CarInquiry()
+  var confirmation = CarStopConfirmation()
+  var modeQuery = CarModeQuery()
   var test = CarConnectionTest()
-  var keeping: CarKeeping
+  var settings: CarSettings
   /// The commands that wait for the car to confirm Stop, and their timeout.
   var stopping: [(id: CommandID, until: Instant)] = []
-  var standing = CarStanding.unknown
+  var standstill = CarStandstill.unknown
   /// A link was lost before the car was stopped.
   var owesStop = false
   var messages = 0
-  var texts = CarRation()
-  var notes = CarRation()
+  var texts = CarLogRateLimiter()
+  var notes = CarLogRateLimiter()
   /// The current last-will frames.
-  var willManner: WillManner?
+  var willVariant: WillVariant?
   var word = ""
   var fault: String?
 
@@ -63,7 +63,7 @@ public struct CarMachine: Machine {
   public init(_ setup: Setup) {
     options = CarOptions(setup)
     driving = CarDriving(override: options.tiltInterval)
-    keeping = CarKeeping(page: options.place?.page)
+    settings = CarSettings(page: options.place?.page)
     status = CarStatus(options)
     schema = Schema(properties: CarSignal.properties(options), actions: CarAction.actions)
   }
@@ -78,13 +78,13 @@ public struct CarMachine: Machine {
     case .greeting(let until): due += [until, askTurn]
     case .ending(let until): due += [until, askTurn]
     case .silent: due.append(askTurn)
-    case .ready: due += [askTurn, statusDue, inquiry.deadline, camera.nextWake, status.deadline, testDue, pulseDue, hungAt]
+    case .ready: due += [askTurn, statusDue, modeQuery.deadline, camera.nextWake, status.deadline, testDue, livenessDue, hungAt]
     }
     return due.compactMap(\.self).min()
   }
 
   public mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
-    if status.hasEarly { tellEarlyReadings(&effects) }
+    if status.hasEarly { publishEarly(&effects) }
     switch input {
     // Overdue messages must not be sent over a lost link.
     case .linkChanged(.main, _): break
@@ -104,7 +104,7 @@ public struct CarMachine: Machine {
     case .cancelled(let id): forget(id)
     case .stored(let key, let failure): stored(key, failure, &effects)
     case .leaseBegan(let deadline): leaseBegan(deadline, at: now, &effects)
-    case .leaseEnded(let reason): if driving.isHeld { letGo(reason, at: now, &effects) }
+    case .leaseEnded(let reason): if driving.isHeld { endLease(reason, at: now, &effects) }
     case .stopping: end(at: now, &effects)
     case .linkChanged, .received, .observed, .response, .rows, .time, .wake: break
     }
@@ -142,7 +142,7 @@ public struct CarMachine: Machine {
     expireCamera(at: now, &effects)
     pollStatus(at: now, &effects)
     testConnection(at: now)
-    checkPulse(at: now, &effects)
+    checkLiveness(at: now, &effects)
   }
 
   mutating func declare(_ property: Property, _ effects: inout Effects) {

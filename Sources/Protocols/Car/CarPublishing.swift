@@ -13,8 +13,8 @@ extension CarMachine {
   }
 
   /// Publishes the current mode, if it is known.
-  mutating func sayMode(_ effects: inout Effects) {
-    guard hasSpoken else { return }
+  mutating func publishMode(_ effects: inout Effects) {
+    guard hasResponded else { return }
     guard let current = modes.current else {
       for signal in [CarSignal.mode, .modeNumber] {
         withdraw(signal, "no mode was set yet: vehiclectl set mode NAME", &effects)
@@ -25,7 +25,7 @@ extension CarMachine {
     publish(.modeNumber, .int(current), &effects)
   }
 
-  mutating func sayTiltRate(_ effects: inout Effects) {
+  mutating func publishTiltRate(_ effects: inout Effects) {
     if driving.isMuted {
       withdraw(.tiltRate, "the car does not accept tilt (GyroStop)", &effects)
     } else if driving.interval != nil {

@@ -6,7 +6,7 @@ import Testing
 /// Frames out in both dialects, and in at every split point.
 @Suite struct CarFrameTests {
   @Test(arguments: [
-    (CarWord.stop, "Stop#$#%^%\r\n", "Stop#$#%^%"), (.proceed, "Continue#$#%^%\r\n", "Continue#$#%^%"),
+    (CarOutboundMessage.stop, "Stop#$#%^%\r\n", "Stop#$#%^%"), (.proceed, "Continue#$#%^%\r\n", "Continue#$#%^%"),
     (.chosenMode(1), "ChosenMode#$#1%^%\r\n", "ChosenMode#$#1%^%"), (.infoModes(10), "InfoModes#$#10%^%\r\n", "InfoModes#$#%^%"),
     (.modes, "Modes#$#%^%\r\n", "Modes#$#%^%"), (.mainViewEntered, "MainView#$#Entered%^%\r\n", "MainView#$#Entered%^%"),
     (.status, "Status#$#%^%\r\n", "Status#$#%^%"), (.disconnect, "Disconnect#$#%^%\r\n", "Disconnect#$#%^%"),
@@ -17,14 +17,14 @@ import Testing
     (.button(.left, isDown: true), "LeftButtonTouchDown#$#%^%\r\n", "LeftButtonTouchDownn#$#%^%"),
     (.button(.right, isDown: false), "RightButtonTouchUp#$#%^%\r\n", "RightButtonTouchUpn#$#%^%"),
     (.message("hi; there"), "Message#$#hi; there%^%\r\n", "Message#$#hi; there%^%"),
-  ]) func everyWordInBothDialects(_ word: CarWord, asBuilt: String, documented: String) {
+  ]) func everyWordInBothDialects(_ word: CarOutboundMessage, asBuilt: String, documented: String) {
     #expect(String(decoding: word.frame(.asBuilt), as: UTF8.self) == asBuilt)
     #expect(String(decoding: word.frame(.documented), as: UTF8.self) == documented)
   }
 
   @Test func theBytesOfTheFacts() {
-    #expect(CarWord.stop.frame(.asBuilt) == hex("53 74 6F 70 23 24 23 25 5E 25 0D 0A"))
-    #expect(CarWord.chosenMode(1).frame(.asBuilt) == hex("43 68 6F 73 65 6E 4D 6F 64 65 23 24 23 31 25 5E 25 0D 0A"))
+    #expect(CarOutboundMessage.stop.frame(.asBuilt) == hex("53 74 6F 70 23 24 23 25 5E 25 0D 0A"))
+    #expect(CarOutboundMessage.chosenMode(1).frame(.asBuilt) == hex("43 68 6F 73 65 6E 4D 6F 64 65 23 24 23 31 25 5E 25 0D 0A"))
     let tilt = CarTilt(CarAttitude(roll: 0.4, pitch: 0.2, yaw: 0))
     #expect(tilt.frame(.asBuilt) == Array("Gyro#$# 0.400000; 0.200000; 0.000000%^%\r\n".utf8) && tilt.frame(.asBuilt).count == 41)
     let seed = CarTilt(CarAttitude(roll: 0.001238, pitch: 1.234522, yaw: -2.209182))
@@ -66,7 +66,10 @@ import Testing
     for text in ["hi", "a;b", "100%", "%%", "^%", "#", "#$", "$#", String(repeating: "x", count: 1008)] {
       #expect(CarText.refusal(text) == nil, "\(text)")
       for dialect in CarDialect.allCases {
-        #expect(Self.read([CarWord.message(text).frame(dialect)]) == [.message(CarMessage(type: "Message", body: Array(text.utf8)))])
+        #expect(
+          Self.read([CarOutboundMessage.message(text).frame(dialect)]) == [
+            .message(CarInboundMessage(type: "Message", body: Array(text.utf8)))
+          ])
       }
     }
   }

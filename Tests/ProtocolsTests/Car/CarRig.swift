@@ -153,7 +153,7 @@ struct CarRig {
     if failure == nil { writes.append((now, String(decoding: bytes, as: UTF8.self))) }
     guard let id else { return }
     if takesWrites { inputs.append(.sent(id, failure: failure)) } else { outstanding = id }
-    if answersModes, failure == nil, hasSpoken, CarDialect.allCases.contains(where: { bytes == CarWord.modes.frame($0) }) {
+    if answersModes, failure == nil, hasSpoken, CarDialect.allCases.contains(where: { bytes == CarOutboundMessage.modes.frame($0) }) {
       inputs.append(.received(.main, Array(modesAnswer.utf8)))
     }
   }

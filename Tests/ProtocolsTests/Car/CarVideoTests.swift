@@ -146,7 +146,7 @@ import Testing
   }
 
   @Test(arguments: ["tcp:", "tcp::1", "tcp:host", "tcp:host:0", "tcp:a:b:1", "tcp:[::1]", "tcp:ho st:1", "tcp:host:x", "tcp:host/x:1"])
-  func whatIsNoPlaceIsNone(_ link: String) { #expect(CarPlace(link) == nil) }
+  func whatIsNoPlaceIsNone(_ link: String) { #expect(CarEndpoint(link) == nil) }
 
   @Test func asDocumentedTheLinkTakingItIsAll() {
     var (rig, id) = Self.starting(["dialect": .string("documented"), "status-interval": .float(0)])

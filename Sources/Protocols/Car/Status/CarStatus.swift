@@ -11,7 +11,7 @@ struct CarStatus: Sendable {
   static let timeout: Nanoseconds = 3 * .second
   /// The delay of the first request: the car has just started.
   private static let start: Nanoseconds = .second
-  private static let maxAskers = 16
+  private static let maxWaiters = 16
   private static let maxExtras = 32
   static let maxLines = 64
   static let maxLineLength = 200
@@ -28,7 +28,7 @@ struct CarStatus: Sendable {
   private(set) var due: Instant?
   /// Until then the car may be busy with the request.
   private(set) var deadline: Instant?
-  private var askers: [CommandID] = []
+  private var waiters: [CommandID] = []
   /// The properties of unknown labels, by label.
   private(set) var extras: [String: Int] = [:]
   /// Values of properties that were declared in this turn; readings precede declarations, so they are published in the next one.
@@ -48,21 +48,21 @@ struct CarStatus: Sendable {
   mutating func asked(for id: CommandID?, at now: Instant) {
     deadline = now &+ Self.timeout
     due = interval.map { now &+ $0 }
-    if let id { askers.append(id) }
+    if let id { waiters.append(id) }
   }
 
   /// Waits for a response in flight; false if there is none, or too many commands wait.
   mutating func join(_ id: CommandID) -> Bool {
-    guard deadline != nil, askers.count < Self.maxAskers else { return false }
-    askers.append(id)
+    guard deadline != nil, waiters.count < Self.maxWaiters else { return false }
+    waiters.append(id)
     return true
   }
 
   /// A response has arrived: returns the waiting commands.
   mutating func settle() -> [CommandID] {
     deadline = nil
-    defer { askers = [] }
-    return askers
+    defer { waiters = [] }
+    return waiters
   }
 
   /// No response has arrived; true if that was too often.
@@ -76,9 +76,9 @@ struct CarStatus: Sendable {
   /// Whether a request is in flight, without any message since.
   var isUnanswered: Bool { misses >= Self.maxMisses }
 
-  mutating func forget(_ id: CommandID) { askers.removeAll { $0 == id } }
+  mutating func forget(_ id: CommandID) { waiters.removeAll { $0 == id } }
 
-  mutating func reset() { (due, deadline, askers, misses) = (nil, nil, [], 0) }
+  mutating func reset() { (due, deadline, waiters, misses) = (nil, nil, [], 0) }
 
   var hasEarly: Bool { !early.isEmpty }
 
@@ -118,27 +118,27 @@ struct CarStatus: Sendable {
 extension CarMachine {
   /// When the next request may be sent; nil: not now, because the car is driven, the camera starts, or something else is first.
   var statusDue: Instant? {
-    guard case .ready = state, !driving.isHeld, camera.isQuiet, outbox.errands.isEmpty, status.deadline == nil else { return nil }
+    guard case .ready = state, !driving.isHeld, camera.isQuiet, queue.commands.isEmpty, status.deadline == nil else { return nil }
     return status.due
   }
 
   mutating func pollStatus(at now: Instant, _ effects: inout Effects) {
-    if let due = statusDue, now >= due { _ = outbox.add(CarErrand(.status, [.status])) }
+    if let due = statusDue, now >= due { _ = queue.add(CarQueuedCommand(.status, [.status])) }
   }
 
   mutating func refresh(for id: CommandID, _ effects: inout Effects) {
     if driving.isHeld { return effects.append(.complete(id, .failure(Self.notWhileDriving))) }
-    if !status.join(id) { _ = add(CarErrand(.status, [.status], for: id), &effects) }
+    if !status.join(id) { _ = add(CarQueuedCommand(.status, [.status], for: id), &effects) }
   }
 
   private static let notWhileDriving = CommandError.refused(
     code: "driving", "the car is being driven and would ignore Stop during the request: try again afterwards")
 
   /// Drops requests that were queued before driving started.
-  mutating func dropUntimelyErrands(_ effects: inout Effects) {
-    guard driving.isHeld, outbox.errands.contains(where: { $0.purpose == .status }) else { return }
-    for errand in outbox.removeWaiting(where: { $0.purpose == .status }) {
-      if let id = errand.id { effects.append(.complete(id, .failure(Self.notWhileDriving))) }
+  mutating func dropStatusRequests(_ effects: inout Effects) {
+    guard driving.isHeld, queue.commands.contains(where: { $0.purpose == .status }) else { return }
+    for queued in queue.removeWaiting(where: { $0.purpose == .status }) {
+      if let id = queued.id { effects.append(.complete(id, .failure(Self.notWhileDriving))) }
     }
   }
 
@@ -190,7 +190,7 @@ extension CarMachine {
   }
 
   /// Publishes values that were postponed in the last turn.
-  mutating func tellEarlyReadings(_ effects: inout Effects) {
+  mutating func publishEarly(_ effects: inout Effects) {
     for reading in status.takeEarly() { effects.publish(reading) }
   }
 }

@@ -2,7 +2,7 @@
 // list of modes; not the status, which occupies the receiving thread for a second. Among tilts the request is sent alone, as every
 // command.
 
-struct CarPulse: Sendable {
+struct CarLivenessCheck: Sendable {
   /// The interval among tilts; each request costs 100 ms of tilts.
   private static let interval: Nanoseconds = .second
   /// The interval where the car drives autonomously and no tilts are sent.
@@ -30,18 +30,18 @@ extension CarMachine {
   private static let hung = "the car no longer responds: its program may hang; Stop is repeated until it responds"
 
   /// When the next request is due among tilts; nil: none, or one is queued.
-  var pulseDue: Instant? {
-    guard isStreaming, !outbox.errands.contains(where: { $0.purpose == .pulse }) else { return nil }
-    return pulse.due
+  var livenessDue: Instant? {
+    guard isStreaming, !queue.commands.contains(where: { $0.purpose == .liveness }) else { return nil }
+    return liveness.due
   }
 
   /// When the car counts as hung; nil: no response is missing.
-  var hungAt: Instant? { driving.isRunning ? pulse.deadline : nil }
+  var hungAt: Instant? { driving.isRunning ? liveness.deadline : nil }
 
-  mutating func checkPulse(at now: Instant, _ effects: inout Effects) {
-    if let due = pulseDue, now >= due { _ = outbox.add(CarErrand(.pulse, [.modes])) }
+  mutating func checkLiveness(at now: Instant, _ effects: inout Effects) {
+    if let due = livenessDue, now >= due { _ = queue.add(CarQueuedCommand(.liveness, [.modes])) }
     if let hungAt, now >= hungAt {
-      settling.unsettle()
+      confirmation.expectLoss()
       loseLease(Self.hung, at: now, &effects)
     }
     // The lease stays, and Continue waits until the car responds.

@@ -22,7 +22,7 @@ extension CarMachine {
     if let message = reasonNotToPress {
       return effects.append(.complete(id, .failure(.refused(code: "no-buttons", message))))
     }
-    _ = add(CarErrand(.button(side, isDown), [.button(side, isDown: isDown)], for: id), &effects)
+    _ = add(CarQueuedCommand(.button(side, isDown), [.button(side, isDown: isDown)], for: id), &effects)
   }
 
   private var reasonNotToPress: String? {
@@ -32,7 +32,7 @@ extension CarMachine {
     }
     // The mode that the car is in when the button is sent.
     var mode = modes.current
-    for errand in outbox.errands { if case .mode(let next) = errand.purpose { mode = next } }
+    for queued in queue.commands { if case .mode(let next) = queued.purpose { mode = next } }
     if stopIsBroken(in: mode) { return "the buttons do not work in this mode because of a bug in the car's program: choose another mode" }
     guard CarModes.hasLights(in: mode) else { return "this mode has no buttons: choose a mode with lights" }
     return buttons.isEnabled == true || mode != modes.current ? nil : "the car does not accept buttons now"
@@ -45,16 +45,16 @@ extension CarMachine {
 
   /// The buttons that are pressed after all queued messages.
   var sidesToRelease: [CarSide] {
-    let waiting = outbox.errands.map(\.purpose)
+    let waiting = queue.commands.map(\.purpose)
     return CarSide.allCases.filter { buttons.pressed.contains($0) || waiting.contains(.button($0, true)) }
   }
 
   /// The lease has ended: queued presses are dropped.
-  mutating func letButtonsGo(_ error: CommandError, _ effects: inout Effects) {
+  mutating func releaseButtons(_ error: CommandError, _ effects: inout Effects) {
     let sides = sidesToRelease
-    for errand in outbox.remove(where: { if case .button = $0.purpose { true } else { false } }) {
-      if let id = errand.id { effects.append(.complete(id, .failure(error))) }
+    for queued in queue.remove(where: { if case .button = $0.purpose { true } else { false } }) {
+      if let id = queued.id { effects.append(.complete(id, .failure(error))) }
     }
-    for side in sides { outbox.insist(CarErrand(.button(side, false), [.button(side, isDown: false)])) }
+    for side in sides { queue.addAlways(CarQueuedCommand(.button(side, false), [.button(side, isDown: false)])) }
   }
 }

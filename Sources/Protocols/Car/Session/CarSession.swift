@@ -15,20 +15,20 @@ extension CarMachine {
     if isUp { linkWentDown("the link was reopened", at: now, &effects) }
     modes = CarModes()
     // As built it sends its modes twice to a new client.
-    settling = CarSettling(unasked: options.dialect == .asBuilt ? 2 : 0)
+    confirmation = CarStopConfirmation(unasked: options.dialect == .asBuilt ? 2 : 0)
     if options.dialect == .asBuilt { modes.current = 0 }
     state = .greeting(until: now &+ Self.greetingTimeout)
     // A confirmed stop is no longer valid: another client may have driven the car since.
-    if standing == .confirmed { standing = .unknown }
-    sayWhatIsKnown(&effects)
-    pulse = CarPulse()
-    if owesStop || standing == .driven { outbox.stop([.stop], at: now) }
-    _ = outbox.add(CarErrand(.greeting, [.modes]))
-    if options.dialect == .asBuilt { _ = outbox.add(CarErrand(.greeting, [.mainViewEntered])) }
+    if standstill == .confirmed { standstill = .unknown }
+    publishInitialState(&effects)
+    liveness = CarLivenessCheck()
+    if owesStop || standstill == .driven { queue.stop([.stop], at: now) }
+    _ = queue.add(CarQueuedCommand(.greeting, [.modes]))
+    if options.dialect == .asBuilt { _ = queue.add(CarQueuedCommand(.greeting, [.mainViewEntered])) }
   }
 
   /// The car responds: it is stopped, whatever it did before.
-  mutating func heardTheCar(at now: Instant, _ effects: inout Effects) {
+  mutating func carResponded(at now: Instant, _ effects: inout Effects) {
     switch state {
     case .greeting, .silent: break
     case .ready:
@@ -38,18 +38,18 @@ extension CarMachine {
     }
     state = .ready
     publish(.connected, .bool(true), &effects)
-    sayWhatItBeganWith(&effects)
-    sayMotion(&effects)
+    publishStartState(&effects)
+    publishMotion(&effects)
     status.begin(at: now)
-    outbox.stop(stopWords(1), at: now)
-    settling.stopped()
+    queue.stop(stopWords(1), at: now)
+    confirmation.stopped()
   }
 
   mutating func fellSilent(_ effects: inout Effects) {
     state = .silent
-    if standing != .driven { standing = .silent }
+    if standstill != .driven { standstill = .silent }
     publish(.connected, .bool(false), &effects)
-    sayWhatIsNotKnown(Self.silence, &effects)
+    withdrawState(Self.silence, &effects)
   }
 
   mutating func linkWentDown(_ reason: String, at now: Instant, _ effects: inout Effects) {
@@ -66,19 +66,19 @@ extension CarMachine {
   private mutating func drop(_ reason: String, at now: Instant, _ effects: inout Effects) {
     guard isUp else {
       state = .down(reason)
-      return sayMotion(&effects)
+      return publishMotion(&effects)
     }
     if driving.isHeld { loseLease(reason, at: now, &effects) }
     // Stop messages that could not be sent are the first ones on the next link.
-    owesStop = owesStop || !outbox.stops.isEmpty
+    owesStop = owesStop || !queue.stops.isEmpty
     failEverything(.notConnected(reason), &effects)
     state = .down(reason)
-    sayMotion(&effects)
+    publishMotion(&effects)
   }
 
   /// Fails all waiting commands.
   private mutating func failEverything(_ error: CommandError, _ effects: inout Effects) {
-    for errand in outbox.reset() { if let id = errand.id { effects.append(.complete(id, .failure(error))) } }
+    for queued in queue.reset() { if let id = queued.id { effects.append(.complete(id, .failure(error))) } }
     for waiter in stopping { effects.append(.complete(waiter.id, .failure(unconfirmed(error)))) }
     stopping = []
     failStatus(error, &effects)
@@ -88,7 +88,7 @@ extension CarMachine {
     decoder.reset()
     driving.forgetCar()
     buttons = CarButtons()
-    (sending, willManner) = (nil, nil)
+    (sending, willVariant) = (nil, nil)
   }
 
   // MARK: Shutdown
@@ -112,32 +112,32 @@ extension CarMachine {
     failEverything(.notConnected("the link is being closed"), &effects)
     owesStop = false
     state = .down("the link is being closed")
-    sayMotion(&effects)
+    publishMotion(&effects)
     effects.append(.stopped)
   }
 
   // MARK: Published values
 
   /// Publishes the initial state of a new link.
-  private mutating func sayWhatIsKnown(_ effects: inout Effects) {
+  private mutating func publishInitialState(_ effects: inout Effects) {
     publish(.connected, .bool(false), &effects)
-    sayWhatIsNotKnown("the car has not responded yet", &effects)
+    withdrawState("the car has not responded yet", &effects)
     withdraw(.modes, "the car has not reported its modes yet", &effects)
-    sayTiltRate(&effects)
+    publishTiltRate(&effects)
     for index in status.places { effects.withdraw(index, "the status was not requested yet") }
   }
 
   /// Until the car has responded its state is unknown: it may serve another client.
-  private mutating func sayWhatIsNotKnown(_ reason: String, _ effects: inout Effects) {
-    sayMotion(&effects)
+  private mutating func withdrawState(_ reason: String, _ effects: inout Effects) {
+    publishMotion(&effects)
     for signal in [CarSignal.mode, .modeNumber, .leftButton, .rightButton, .buttonsEnabled, .speechEnabled, .video] {
       withdraw(signal, reason, &effects)
     }
   }
 
   /// A car that responds has just started its program.
-  private mutating func sayWhatItBeganWith(_ effects: inout Effects) {
-    sayMode(&effects)
+  private mutating func publishStartState(_ effects: inout Effects) {
+    publishMode(&effects)
     for side in CarSide.allCases { publish(side.signal, .bool(false), &effects) }
     for signal in [CarSignal.buttonsEnabled, .speechEnabled, .video] {
       if options.dialect == .asBuilt { publish(signal, .bool(false), &effects) } else { withdraw(signal, "not reported", &effects) }
@@ -157,7 +157,7 @@ extension CarMachine {
       case .greeting: ("greeting", leftMoving)
       case .silent: ("silent", Self.silence)
       case .ending: ("stopping", nil)
-      case .ready where trouble != nil && standing != .confirmed: ("unconfirmed", trouble)
+      case .ready where trouble != nil && standstill != .confirmed: ("unconfirmed", trouble)
       case .ready where status.isUnanswered: ("silent", Self.lost)
       case .ready:
         camera.isStarting

@@ -5,7 +5,7 @@
 //   Stop#$#%^%␍␊          type, mark, body, end mark; as documented without the line end
 
 /// A message to the car, other than a tilt.
-enum CarWord: Sendable, Equatable {
+enum CarOutboundMessage: Sendable, Equatable {
   case modes, mainViewEntered, status, stop, proceed, disconnect, shutDown, connectionTest
   case chosenMode(Int)
   /// As built the description of one mode is requested, as documented those of all.

@@ -1,7 +1,7 @@
 // The stored settings of a car: neutral position, sensitivity, web page and video quality. A setting takes effect, and its command
 // completes, once it is stored; settings can be changed without a link.
 
-struct CarKeeping: Sendable {
+struct CarSettings: Sendable {
   private static let sensitivityKey = "sensitivity"
   private static let neutralKey = "neutral"
   private static let pageKey = "web-page"
@@ -115,7 +115,7 @@ struct CarKeeping: Sendable {
 
 extension CarMachine {
   mutating func restore(_ kept: [String: [UInt8]], _ effects: inout Effects) {
-    keeping.restore(kept)
+    settings.restore(kept)
     restoreStanding(kept, &effects)
     for counter in [CarSignal.messages, .badFrames] { publish(counter, .int(0), &effects) }
     withdraw(.message, "no message from the car yet", &effects)
@@ -124,31 +124,31 @@ extension CarMachine {
     } else {
       withdraw(.videoURL, "unknown: the link has no host name", &effects)
     }
-    sayKept(&effects)
+    publishSettings(&effects)
   }
 
-  mutating func keep(_ setting: CarKeeping.Setting, for id: CommandID, _ effects: inout Effects) {
-    if !keeping.keep(setting, for: id, &effects) {
+  mutating func keep(_ setting: CarSettings.Setting, for id: CommandID, _ effects: inout Effects) {
+    if !settings.keep(setting, for: id, &effects) {
       effects.append(.complete(id, .failure(.refused(code: "busy", "too many pending writes to disk: try again later"))))
     }
   }
 
   mutating func stored(_ key: String, _ failure: String?, _ effects: inout Effects) {
-    guard let (id, _) = keeping.stored(key, failure) else { return }
-    if failure == nil { sayKept(&effects) }
+    guard let (id, _) = settings.stored(key, failure) else { return }
+    if failure == nil { publishSettings(&effects) }
     guard let id else { return }
     effects.append(.complete(id, failure.map { .failure(.refused(code: "not-stored", $0)) } ?? .success(Report())))
   }
 
-  private mutating func sayKept(_ effects: inout Effects) {
-    publish(.sensitivity, .float(keeping.sensitivity), &effects)
+  private mutating func publishSettings(_ effects: inout Effects) {
+    publish(.sensitivity, .float(settings.sensitivity), &effects)
     for (signal, angle) in [
-      (CarSignal.neutralRoll, keeping.neutral.roll), (.neutralPitch, keeping.neutral.pitch), (.neutralYaw, keeping.neutral.yaw),
+      (CarSignal.neutralRoll, settings.neutral.roll), (.neutralPitch, settings.neutral.pitch), (.neutralYaw, settings.neutral.yaw),
     ] {
       publish(signal, .float(angle), &effects)
     }
-    publish(.videoQuality, .string(keeping.quality.rawValue), &effects)
-    if let page = keeping.page {
+    publish(.videoQuality, .string(settings.quality.rawValue), &effects)
+    if let page = settings.page {
       publish(.webPage, .string(page), &effects)
     } else {
       withdraw(.webPage, "not set, and the link has no host name for the car's own page: vehiclectl set web-page URL", &effects)

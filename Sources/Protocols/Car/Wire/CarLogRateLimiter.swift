@@ -1,6 +1,6 @@
 // A rate limiter: ten per second pass, and the others are counted.
 
-struct CarRation: Sendable {
+struct CarLogRateLimiter: Sendable {
   private static let most = 10
   private var second: Instant = .min
   private var count = 0

@@ -6,7 +6,7 @@
 // those to older requests are ignored.
 // Source: autott.md §8; Steering.py, Modes.py.
 
-struct CarSettling: Sendable, Equatable {
+struct CarStopConfirmation: Sendable, Equatable {
   private static let first: Nanoseconds = 300 * .millisecond
   private static let longest: Nanoseconds = 5 * .second
   /// When a missing confirmation is reported: 2.1 s after Stop, because Status alone takes the car a second, and 4.5 s after other
@@ -33,13 +33,13 @@ struct CarSettling: Sendable, Equatable {
   init(unasked: Int = 0) { open = unasked }
 
   /// All commands are confirmed.
-  var isSettled: Bool { hearing == nil }
+  var isReliable: Bool { hearing == nil }
   /// A Stop is not confirmed.
   var owesStop: Bool { stop != nil }
-  private var isWaiting: Bool { !isSettled || owesStop }
+  private var isWaiting: Bool { !isReliable || owesStop }
 
   /// The car may discard the next commands.
-  mutating func unsettle() {
+  mutating func expectLoss() {
     hearing = open
     rest()
   }
@@ -51,9 +51,9 @@ struct CarSettling: Sendable, Equatable {
   }
 
   /// Continue is sent: earlier Stops no longer matter.
-  mutating func proceeds() {
+  mutating func continued() {
     stop = nil
-    if isSettled { rest() }
+    if isReliable { rest() }
   }
 
   /// The link has accepted the request.
@@ -82,7 +82,7 @@ struct CarSettling: Sendable, Equatable {
       return owesStop ? .stopAgain : .nothing
     }
     if confirms {
-      if isSettled { rest() }
+      if isReliable { rest() }
       return .stopConfirmed
     }
     // The car responds, so the next request is not delayed.

@@ -5,7 +5,7 @@ extension CarMachine {
   mutating func leaseBegan(_ deadline: Nanoseconds, at now: Instant, _ effects: inout Effects) {
     if let reason = reasonNotToDrive { return effects.append(.leaseLost(reason)) }
     driving.begin(deadline: deadline, at: now)
-    sayTilts(&effects)
+    publishTilts(&effects)
   }
 
   /// Why driving is not possible now.
@@ -17,7 +17,7 @@ extension CarMachine {
     case .stuck: return "the car is waiting for its camera and would ignore Stop: wait until it responds, or restart its program"
     case .off, .on: break
     }
-    if outbox.errands.contains(where: { $0.purpose == .shutDown }) { return "the car is being shut down" }
+    if queue.commands.contains(where: { $0.purpose == .shutDown }) { return "the car is being shut down" }
     if let trouble { return trouble }
     if driving.isMuted { return "the car does not accept tilt (GyroStop): wait until it requests it again" }
     if driving.interval == nil { return "the car has not requested tilt yet: wait, or set tilt-rate in the configuration" }
@@ -26,59 +26,59 @@ extension CarMachine {
 
   /// Ends the lease from our side.
   mutating func loseLease(_ reason: String, at now: Instant, _ effects: inout Effects) {
-    letGo(reason, at: now, &effects)
+    endLease(reason, at: now, &effects)
     effects.append(.leaseLost(reason))
   }
 
   /// Stops the car after the lease has ended for any reason.
-  mutating func letGo(_ reason: String, at now: Instant, _ effects: inout Effects) {
+  mutating func endLease(_ reason: String, at now: Instant, _ effects: inout Effects) {
     halt(.refused(code: "lease-lost", reason), at: now, &effects)
     for id in driving.release() { effects.append(.complete(id, .failure(.refused(code: "lease-lost", reason)))) }
-    sayTilts(&effects)
+    publishTilts(&effects)
   }
 
   /// Stops the car now, repeatedly. Queued motion commands fail with this error.
   mutating func halt(_ error: CommandError, times: Int = 3, at now: Instant, _ effects: inout Effects) {
-    outbox.stop(stopWords(times), at: now)
-    settling.stopped()
+    queue.stop(stopWords(times), at: now)
+    confirmation.stopped()
     for id in driving.halt() { effects.append(.complete(id, .failure(error))) }
-    for errand in outbox.remove(where: { $0.purpose == .proceed }) {
-      if let id = errand.id { effects.append(.complete(id, .failure(error))) }
+    for queued in queue.remove(where: { $0.purpose == .proceed }) {
+      if let id = queued.id { effects.append(.complete(id, .failure(error))) }
     }
-    sayMotion(&effects)
+    publishMotion(&effects)
     // As documented the buttons may steer.
-    if options.dialect == .documented { letButtonsGo(error, &effects) }
+    if options.dialect == .documented { releaseButtons(error, &effects) }
   }
 
   /// Sends the messages that stop the car, and requests a confirmation. Where Stop fails in the car's program, a mode change stops it.
-  func stopWords(_ times: Int) -> [CarWord] {
-    let stops = [CarWord](repeating: .stop, count: times)
+  func stopWords(_ times: Int) -> [CarOutboundMessage] {
+    let stops = [CarOutboundMessage](repeating: .stop, count: times)
     return (stopIsBroken(in: modes.current) ? [.stop, .chosenMode(0)] + stops.dropFirst() : stops) + [.modes]
   }
 
   /// When the next request for a confirmation is sent, after the stop messages.
-  var askTurn: Instant? { isUp && outbox.stops.isEmpty ? settling.due : nil }
+  var askTurn: Instant? { isUp && queue.stops.isEmpty ? confirmation.due : nil }
 
   /// Repeats the request, and Stop if the car may have missed it.
   mutating func askOn(at now: Instant) {
     guard let due = askTurn, now >= due else { return }
-    settling.again()
-    if settling.owesStop {
-      outbox.stop([.stop, .modes], at: now)
-    } else if !isEnding, !outbox.errands.contains(where: { $0.purpose == .greeting }) {
-      outbox.ask()
+    confirmation.again()
+    if confirmation.owesStop {
+      queue.stop([.stop, .modes], at: now)
+    } else if !isEnding, !queue.commands.contains(where: { $0.purpose == .greeting }) {
+      queue.ask()
     }
   }
 
   func stopIsBroken(in mode: Int?) -> Bool { CarModes.stopIsBroken(in: mode, options.dialect) }
 
   /// The link has accepted a stop message.
-  mutating func stopSent(_ word: CarWord, _ failure: String?, at now: Instant, _ effects: inout Effects) {
-    outbox.stopSaid(failure, at: now)
+  mutating func stopSent(_ word: CarOutboundMessage, _ failure: String?, at now: Instant, _ effects: inout Effects) {
+    queue.stopAccepted(failure, at: now)
     guard failure == nil else { return }
     switch word {
     case .chosenMode(let number): enteredMode(number, &effects)
-    case .modes: settling.asked(at: now)
+    case .modes: confirmation.asked(at: now)
     default: owesStop = false
     }
   }
@@ -109,18 +109,18 @@ extension CarMachine {
     guard CarModes.takesTilt(in: modes.current, options.dialect) else {
       return effects.append(.complete(id, .success(Report(text: remark))))
     }
-    let neutral = arguments["relative"] == .bool(true) ? .level : keeping.neutral
-    let tilt = attitude.tilt(neutral: neutral, sensitivity: keeping.sensitivity)
+    let neutral = arguments["relative"] == .bool(true) ? .level : settings.neutral
+    let tilt = attitude.tilt(neutral: neutral, sensitivity: settings.sensitivity)
     if let replaced = driving.aim(tilt, for: id) { effects.append(.complete(replaced, .success(Report()))) }
   }
 
   /// The link has accepted a tilt, or failed. A failure is serious, because the car keeps the previous tilt.
   mutating func tiltSent(_ tilt: CarTilt, _ failure: String?, at now: Instant, _ effects: inout Effects) {
-    let answered = driving.takeCarried()
+    let answered = driving.takeInFlight()
     for id in answered { effects.append(.complete(id, failure.map { .failure(.notConnected($0)) } ?? .success(Report()))) }
     if let failure {
       guard driving.isHeld else { return }
-      settling.unsettle()
+      confirmation.expectLoss()
       loseLease(failure, at: now, &effects)
     } else if driving.isHeld {
       for (signal, angle) in zip(CarSignal.tilts, [tilt.roll, tilt.pitch, tilt.yaw]) {
@@ -129,7 +129,7 @@ extension CarMachine {
     }
   }
 
-  private mutating func sayTilts(_ effects: inout Effects) {
+  private mutating func publishTilts(_ effects: inout Effects) {
     for signal in CarSignal.tilts { withdraw(signal, driving.isHeld ? "no set-point" : doubt ?? "not driven", &effects) }
   }
 
@@ -142,6 +142,6 @@ extension CarMachine {
       let message = "motion lease required: run \"vehiclectl drive\""
       return effects.append(.complete(id, .failure(.refused(code: "no-lease", message))))
     }
-    if add(CarErrand(.proceed, [.proceed], for: id), &effects) { driving.grant() }
+    if add(CarQueuedCommand(.proceed, [.proceed], for: id), &effects) { driving.grant() }
   }
 }

@@ -13,7 +13,7 @@ enum CarText {
     if (bytes + CarFrame.endMark)[...].firstIndex(of: CarFrame.endMark) != bytes.count {
       return "must not contain %^% or end with %^, which ends a message"
     }
-    let frame = CarWord.message(text).frame(.asBuilt)
+    let frame = CarOutboundMessage.message(text).frame(.asBuilt)
     if frame.count > CarFrame.longest { return "is \(frame.count - CarFrame.longest) characters too long" }
     return nil
   }

@@ -4,7 +4,7 @@ import Testing
 @testable import Protocols
 
 /// What is said of a car that may be driving: nothing that passes for a car that stands, until the car itself has confirmed it.
-@Suite struct CarStandingTests {
+@Suite struct CarStandstillTests {
   private static func expectDoubt(_ road: CarRoad, _ place: SourceLocation = #_sourceLocation) {
     for name in ["running", "roll", "pitch", "yaw"] {
       #expect(

@@ -12,20 +12,20 @@ struct CarConnectionTest: Sendable {
     due = now
   }
 
-  mutating func said(at now: Instant) { due = interval.map { now &+ $0 } }
+  mutating func sent(at now: Instant) { due = interval.map { now &+ $0 } }
 }
 
 extension CarMachine {
   /// When the next keep-alive is due; nil: none, or one is queued already.
   var testDue: Instant? {
-    guard outbox.hasRoom, !outbox.errands.contains(where: { $0.purpose == .connectionTest }) else { return nil }
+    guard queue.hasRoom, !queue.commands.contains(where: { $0.purpose == .connectionTest }) else { return nil }
     return test.due
   }
 
   mutating func testConnection(at now: Instant) {
     guard let due = testDue, now >= due else { return }
-    test.said(at: now)
-    _ = outbox.add(CarErrand(.connectionTest, [.connectionTest]))
+    test.sent(at: now)
+    _ = queue.add(CarQueuedCommand(.connectionTest, [.connectionTest]))
   }
 
   mutating func hearTest(_ body: [UInt8], at now: Instant, _ effects: inout Effects) {

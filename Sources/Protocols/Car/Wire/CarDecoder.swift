@@ -3,7 +3,7 @@
 // Source: autoTT's TCP.py sends `TYPE#$#BODY%^%` CR LF; frames coalesce, and the marks cannot be escaped.
 
 /// A frame from the car.
-struct CarMessage: Sendable, Equatable {
+struct CarInboundMessage: Sendable, Equatable {
   /// 1 to 32 printable characters, in the case of the car.
   var type: String
   /// The body as received.
@@ -14,7 +14,7 @@ struct CarMessage: Sendable, Equatable {
 struct CarDecoder: Sendable {
   /// The result at an end mark.
   enum Item: Sendable, Equatable {
-    case message(CarMessage)
+    case message(CarInboundMessage)
     case dropped(Drop)
   }
 
@@ -90,7 +90,7 @@ struct CarDecoder: Sendable {
     }
     // The end mark was lost, so neither of the two messages is known to be complete.
     guard body.firstIndex(of: CarFrame.bodyMark) == nil else { return drop(.glued, content) }
-    return .message(CarMessage(type: String(decoding: type, as: UTF8.self), body: Array(body)))
+    return .message(CarInboundMessage(type: String(decoding: type, as: UTF8.self), body: Array(body)))
   }
 
   private mutating func drop(_ reason: Drop.Reason, _ bytes: ArraySlice<UInt8>) -> Item {

@@ -1,8 +1,8 @@
 // Whether the car has confirmed that it stands. It drives on with the last tilt when its link is lost, and does not accept the next
-// client. So it counts as standing only after a response to Stop.
+// client. So it counts as standing still only after a response to Stop.
 // Source: autott.md §7 (an end of file changes nothing; one client for the life of a program).
 
-enum CarStanding: Sendable {
+enum CarStandstill: Sendable {
   /// Unknown: no confirmation over this link.
   case unknown
   /// Continue was sent, and no Stop was confirmed since. This outlives the link and the daemon.
@@ -21,7 +21,7 @@ extension CarMachine {
   static let leftDriving = "\(unconfirmed); the link was lost before the car confirmed Stop: stop the car by hand"
 
   /// Why driving is not possible now: the car has not responded for too long.
-  var trouble: String? { settling.trouble(stands: standing == .confirmed) }
+  var trouble: String? { confirmation.trouble(stands: standstill == .confirmed) }
 
   /// Why it is unknown whether the car stands; nil: confirmed.
   var doubt: String? {
@@ -29,17 +29,17 @@ extension CarMachine {
     case .greeting: return "the car has not responded yet: it may still be driving"
     case .silent: return "the car does not respond: it may still be driving"
     case .down(let reason):
-      switch standing {
+      switch standstill {
       case .driven, .silent: return Self.unconfirmed
       case .confirmed, .unknown: return "link down: \(reason)"
       }
-    case .ready, .ending: return standing == .confirmed ? nil : Self.unconfirmed
+    case .ready, .ending: return standstill == .confirmed ? nil : Self.unconfirmed
     }
   }
 
   /// Why the car may be moving although it is not connected; nil: there is no reason to believe that.
   var leftMoving: String? {
-    switch standing {
+    switch standstill {
     case .driven: Self.leftDriving
     case .silent: Self.leftSilent
     case .confirmed, .unknown: nil
@@ -50,17 +50,17 @@ extension CarMachine {
 
   /// Records that Continue is sent, for a daemon that is started after this one.
   mutating func drivesFromNowOn(_ effects: inout Effects) {
-    if standing != .driven { effects.append(.store(key: Self.drivenKey, [UInt8(ascii: "1")])) }
-    standing = .driven
+    if standstill != .driven { effects.append(.store(key: Self.drivenKey, [UInt8(ascii: "1")])) }
+    standstill = .driven
   }
 
   mutating func restoreStanding(_ stored: [String: [UInt8]], _ effects: inout Effects) {
-    if stored[Self.drivenKey] != nil { standing = .driven }
-    sayMotion(&effects)
+    if stored[Self.drivenKey] != nil { standstill = .driven }
+    publishMotion(&effects)
   }
 
   /// Publishes the motion, as far as it is known.
-  mutating func sayMotion(_ effects: inout Effects) {
+  mutating func publishMotion(_ effects: inout Effects) {
     if driving.isRunning {
       publish(.running, .bool(true), &effects)
     } else if let doubt {
@@ -75,7 +75,7 @@ extension CarMachine {
   /// Stops the car for any client with the right to control. The car confirms.
   mutating func stop(for id: CommandID, at now: Instant, _ effects: inout Effects) {
     halt(.refused(code: "stopped", "the car was stopped: use continue to drive on"), at: now, &effects)
-    guard stopping.count < CarOutbox.most else {
+    guard stopping.count < CarSendQueue.most else {
       return effects.append(.complete(id, .failure(.refused(code: "busy", "the car is being stopped already"))))
     }
     stopping.append((id, now &+ Self.stopTimeout))
@@ -89,16 +89,16 @@ extension CarMachine {
   }
 
   /// The car has sent its modes: a response confirms all earlier commands.
-  mutating func settle(at now: Instant, _ effects: inout Effects) {
-    switch settling.answered(at: now) {
+  mutating func confirm(at now: Instant, _ effects: inout Effects) {
+    switch confirmation.answered(at: now) {
     case .nothing: break
-    case .stopAgain: if isUp { outbox.stop(stopWords(isEnding ? 1 : 3), at: now) }
+    case .stopAgain: if isUp { queue.stop(stopWords(isEnding ? 1 : 3), at: now) }
     case .stopConfirmed:
-      if standing == .driven { effects.append(.store(key: Self.drivenKey, [])) }
-      standing = .confirmed
+      if standstill == .driven { effects.append(.store(key: Self.drivenKey, [])) }
+      standstill = .confirmed
       for waiter in stopping { effects.append(.complete(waiter.id, .success(Report()))) }
       stopping = []
-      sayMotion(&effects)
+      publishMotion(&effects)
     }
   }
 }

@@ -23,7 +23,7 @@ extension CarMachine {
         refuse("not a string")
         return true
       }
-      if !page.isEmpty, let message = CarKeeping.refusal(page: page) {
+      if !page.isEmpty, let message = CarSettings.refusal(page: page) {
         refuse(message)
       } else {
         keep(.page(page.isEmpty ? nil : page), for: id, &effects)
@@ -42,7 +42,7 @@ extension CarMachine {
   }
 
   private func neutral(_ signal: CarSignal, _ angle: Double) -> CarAttitude {
-    var neutral = keeping.nextNeutral
+    var neutral = settings.nextNeutral
     switch signal {
     case .neutralRoll: neutral.roll = angle
     case .neutralPitch: neutral.pitch = angle

@@ -3,7 +3,7 @@ import Testing
 @testable import Protocols
 
 /// What the daemon keeps for a car, with and without it.
-@Suite struct CarKeepingTests {
+@Suite struct CarSettingsTests {
   @Test func settingsAreKeptWhileTheCarIsAway() {
     var rig = CarRig()
     rig.give(.started(restored: [:], wall: WallTime(microseconds: 0)))

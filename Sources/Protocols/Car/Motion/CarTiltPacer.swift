@@ -4,7 +4,7 @@
 // never delays a new set-point.
 
 /// The rate of the set-points.
-struct CarPace: Sendable {
+struct CarTiltPacer: Sendable {
   /// 5 to 100 per second.
   private static let shortest: Nanoseconds = 10 * .millisecond
   private static let longest: Nanoseconds = 200 * .millisecond

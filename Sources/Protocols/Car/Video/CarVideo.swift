@@ -4,7 +4,7 @@ extension CarMachine {
   mutating func switchVideo(_ isOn: Bool, for id: CommandID, at now: Instant, _ effects: inout Effects) {
     func refuse(_ code: String, _ message: String) { effects.append(.complete(id, .failure(.refused(code: code, message)))) }
     guard isOn else {
-      _ = add(CarErrand(.video(false), [.videoStream(false)], for: id), &effects)
+      _ = add(CarQueuedCommand(.video(false), [.videoStream(false)], for: id), &effects)
       return
     }
     if driving.isHeld {
@@ -16,7 +16,7 @@ extension CarMachine {
       return refuse(
         "no-host", "the first picture cannot be fetched, because the link has no host and port: use tcp:HOST:PORT")
     }
-    guard add(CarErrand(.video(true), [.videoQuality(keeping.quality), .videoStream(true)]), &effects) else {
+    guard add(CarQueuedCommand(.video(true), [.videoQuality(settings.quality), .videoStream(true)]), &effects) else {
       return refuse("busy", "too many queued commands: try again later")
     }
     camera = .starting(CarCameraStart(for: id, at: now))
@@ -61,7 +61,7 @@ extension CarMachine {
     switch (change, start.step) {
     case (.up, .connecting):
       start.step = .reading(until: now &+ CarCameraStart.readTimeout)
-      effects.send(.video, MotionJPEG.request(host: place.authority, path: CarPlace.videoPath), drawSendID())
+      effects.send(.video, MotionJPEG.request(host: place.authority, path: CarEndpoint.videoPath), drawSendID())
       camera = .starting(start)
     case (.down, .connecting), (.down, .reading): retryCamera(start, at: now, &effects)
     default: break
@@ -120,12 +120,12 @@ extension CarMachine {
     withdraw(.video, "no picture from the camera", &effects)
     if let id = start.id { effects.append(.complete(id, .failure(.timeout(milliseconds: Int(CarCameraStart.timeout / .millisecond))))) }
     // Waiting commands must not succeed, because the car may have ignored them.
-    for errand in outbox.remove(where: { _ in true }) {
+    for queued in queue.remove(where: { _ in true }) {
       let message = "no picture from the camera, and the car may ignore commands: wait until it responds, or restart its program"
-      if let id = errand.id { effects.append(.complete(id, .failure(.refused(code: "no-picture", message)))) }
+      if let id = queued.id { effects.append(.complete(id, .failure(.refused(code: "no-picture", message)))) }
     }
-    outbox.insist(CarErrand(.video(false), [.videoStream(false)]))
-    outbox.insist(CarErrand(.greeting, [.modes]))
+    queue.addAlways(CarQueuedCommand(.video(false), [.videoStream(false)]))
+    queue.addAlways(CarQueuedCommand(.greeting, [.modes]))
   }
 
   /// The link to the car is lost, or is to be closed.

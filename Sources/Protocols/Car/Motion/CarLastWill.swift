@@ -5,24 +5,24 @@ extension CarMachine {
   /// Sets the last-will frames for the current and the next mode.
   mutating func renewWill(_ effects: inout Effects) {
     guard isUp, !isEnding else { return }
-    let chosen = outbox.errands.compactMap { if case .mode(let number) = $0.purpose { Optional(number) } else { nil } }
+    let chosen = queue.commands.compactMap { if case .mode(let number) = $0.purpose { Optional(number) } else { nil } }
     let possible = chosen.map(Optional.some) + [modes.current]
-    let manner: WillManner =
+    let variant: WillVariant =
       possible.contains { stopIsBroken(in: $0) }
       ? .needsMode : possible.contains { !CarModes.takesTilt(in: $0, options.dialect) } ? .insists : .usual
-    guard manner != willManner else { return }
-    willManner = manner
-    func message(_ word: CarWord, _ pause: Nanoseconds = CarOutbox.stopInterval) -> LastWill.Message {
+    guard variant != willVariant else { return }
+    willVariant = variant
+    func message(_ word: CarOutboundMessage, _ pause: Nanoseconds = CarSendQueue.stopInterval) -> LastWill.Message {
       LastWill.Message(word.frame(options.dialect), after: pause)
     }
     let first = message(.stop, 0)
-    var more: [LastWill.Message] = (manner == .needsMode ? [.chosenMode(0), .stop, .stop] : [.stop, .stop]).map { message($0) }
-    if manner == .insists { more += [300, 600, 900, 1000].map { message(.stop, $0 * .millisecond) } }
+    var more: [LastWill.Message] = (variant == .needsMode ? [.chosenMode(0), .stop, .stop] : [.stop, .stop]).map { message($0) }
+    if variant == .insists { more += [300, 600, 900, 1000].map { message(.stop, $0 * .millisecond) } }
     effects.append(.lastWill(.main, LastWill(dead: [first] + more + [message(.disconnect)], frozen: [first] + more)))
   }
 
   /// The messages that stop the motors without waiting for responses.
-  enum WillManner {
+  enum WillVariant {
     /// Stop is sufficient.
     case usual
     /// Stop requires another mode.

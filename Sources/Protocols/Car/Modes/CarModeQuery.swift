@@ -2,19 +2,19 @@
 // time, and after a timeout none is sent until a late response cannot be mistaken for the next one. As documented one request
 // returns all. Descriptions are kept while the link is up.
 
-struct CarInquiry: Sendable {
+struct CarModeQuery: Sendable {
   static let timeout: Nanoseconds = 2 * .second
   private static let most = 8
 
   /// A waiting command.
-  struct Asker: Sendable, Equatable {
+  struct Waiter: Sendable, Equatable {
     var id: CommandID
     /// nil: all modes.
     var mode: Int?
     var told = 0
   }
 
-  private(set) var askers: [Asker] = []
+  private(set) var waiters: [Waiter] = []
   /// The requested mode, and its timeout.
   private(set) var asked: (mode: Int, deadline: Instant)?
   /// A late response may still arrive.
@@ -22,9 +22,9 @@ struct CarInquiry: Sendable {
 
   var deadline: Instant? { asked?.deadline ?? restUntil }
 
-  mutating func add(_ asker: Asker) -> Bool {
-    guard askers.count < Self.most else { return false }
-    askers.append(asker)
+  mutating func add(_ waiter: Waiter) -> Bool {
+    guard waiters.count < Self.most else { return false }
+    waiters.append(waiter)
     return true
   }
 
@@ -39,17 +39,17 @@ struct CarInquiry: Sendable {
   mutating func rest(until: Instant?) { (asked, restUntil) = (nil, until) }
 
   mutating func told() -> Int {
-    askers[0].told += 1
-    return askers[0].told
+    waiters[0].told += 1
+    return waiters[0].told
   }
 
-  mutating func takeFirst() -> Asker { askers.removeFirst() }
-  mutating func takeAll() -> [Asker] {
-    defer { askers = [] }
-    return askers
+  mutating func takeFirst() -> Waiter { waiters.removeFirst() }
+  mutating func takeAll() -> [Waiter] {
+    defer { waiters = [] }
+    return waiters
   }
 
-  mutating func forget(_ id: CommandID) { askers.removeAll { $0.id == id } }
+  mutating func forget(_ id: CommandID) { waiters.removeAll { $0.id == id } }
 }
 
 extension CarMachine {
@@ -64,7 +64,7 @@ extension CarMachine {
       let message = "the car has not reported its modes yet: try again, or give a number"
       return effects.append(.complete(id, .failure(.refused(code: "no-modes", message))))
     }
-    if !inquiry.add(CarInquiry.Asker(id: id, mode: wanted)) {
+    if !modeQuery.add(CarModeQuery.Waiter(id: id, mode: wanted)) {
       effects.append(.complete(id, .failure(.refused(code: "busy", "too many requests for mode descriptions: try again later"))))
     }
   }
@@ -72,28 +72,30 @@ extension CarMachine {
   /// Replies with known descriptions, and requests unknown ones.
   mutating func pursueInquiry(_ effects: inout Effects) {
     guard case .ready = state else { return }
-    while let asker = inquiry.askers.first {
-      let wanted = asker.mode.map { [$0] } ?? Array(modes.names.indices)
+    while let waiter = modeQuery.waiters.first {
+      let wanted = waiter.mode.map { [$0] } ?? Array(modes.names.indices)
       guard let next = wanted.first(where: { modes.texts[$0] == nil }) else {
-        answer(inquiry.takeFirst(), &effects)
+        answer(modeQuery.takeFirst(), &effects)
         continue
       }
-      let isAsking = outbox.errands.contains { if case .modeInfo = $0.purpose { true } else { false } }
-      if !isAsking, inquiry.asked == nil, inquiry.restUntil == nil { _ = outbox.add(CarErrand(.modeInfo(next), [.infoModes(next)])) }
+      let isAsking = queue.commands.contains { if case .modeInfo = $0.purpose { true } else { false } }
+      if !isAsking, modeQuery.asked == nil, modeQuery.restUntil == nil {
+        _ = queue.add(CarQueuedCommand(.modeInfo(next), [.infoModes(next)]))
+      }
       return
     }
   }
 
-  private func answer(_ asker: CarInquiry.Asker, _ effects: inout Effects) {
-    if let mode = asker.mode {
-      return effects.append(.complete(asker.id, .success(Report(text: modes.texts[mode]))))
+  private func answer(_ waiter: CarModeQuery.Waiter, _ effects: inout Effects) {
+    if let mode = waiter.mode {
+      return effects.append(.complete(waiter.id, .success(Report(text: modes.texts[mode]))))
     }
     let rows = modes.names.indices.map { [String($0), modes.names[$0], modes.texts[$0] ?? ""] }
-    effects.append(.complete(asker.id, .success(Report(columns: ["number", "name", "description"], rows: rows))))
+    effects.append(.complete(waiter.id, .success(Report(columns: ["number", "name", "description"], rows: rows))))
   }
 
   mutating func hearModeInfo(_ body: [UInt8], at now: Instant, _ effects: inout Effects) {
-    guard let mode = inquiry.answered() else { return note("ignored: unexpected description of a mode", at: now, &effects) }
+    guard let mode = modeQuery.answered() else { return note("ignored: unexpected description of a mode", at: now, &effects) }
     if options.dialect == .documented {
       modes.learn(texts: body)
       // A missing description is unknown to the car.
@@ -101,21 +103,21 @@ extension CarMachine {
     } else {
       modes.learn(text: body, of: mode)
     }
-    guard let asker = inquiry.askers.first, asker.mode == nil, options.dialect == .asBuilt else { return }
+    guard let waiter = modeQuery.waiters.first, waiter.mode == nil, options.dialect == .asBuilt else { return }
     let part = Double(modes.texts.count) / Double(max(modes.names.count, 1))
-    let message = "\(inquiry.told()) of \(modes.names.count) modes"
-    effects.append(.progress(asker.id, Report(text: message, progress: min(part, 1))))
+    let message = "\(modeQuery.told()) of \(modes.names.count) modes"
+    effects.append(.progress(waiter.id, Report(text: message, progress: min(part, 1))))
   }
 
   mutating func expireInquiry(at now: Instant, _ effects: inout Effects) {
-    guard let deadline = inquiry.deadline, now >= deadline else { return }
-    guard inquiry.asked != nil else { return inquiry.rest(until: nil) }
-    failInquiry(.timeout(milliseconds: Int(CarInquiry.timeout / .millisecond)), &effects)
-    inquiry.rest(until: now &+ CarInquiry.timeout)
+    guard let deadline = modeQuery.deadline, now >= deadline else { return }
+    guard modeQuery.asked != nil else { return modeQuery.rest(until: nil) }
+    failInquiry(.timeout(milliseconds: Int(CarModeQuery.timeout / .millisecond)), &effects)
+    modeQuery.rest(until: now &+ CarModeQuery.timeout)
   }
 
   mutating func failInquiry(_ error: CommandError, _ effects: inout Effects) {
-    for asker in inquiry.takeAll() { effects.append(.complete(asker.id, .failure(error))) }
-    inquiry.rest(until: nil)
+    for waiter in modeQuery.takeAll() { effects.append(.complete(waiter.id, .failure(error))) }
+    modeQuery.rest(until: nil)
   }
 }

@@ -5,7 +5,7 @@ extension CarMachine {
   private static let maxTextLength = 1000
 
   mutating func received(_ bytes: [UInt8], at now: Instant, _ effects: inout Effects) {
-    guard isUp, !isEnding || !settling.isSettled || settling.owesStop else { return }
+    guard isUp, !isEnding || !confirmation.isReliable || confirmation.owesStop else { return }
     let heard = (messages, decoder.badFrames)
     var latest = Latest()
     var rest = bytes[...]
@@ -31,7 +31,7 @@ extension CarMachine {
     var hasNewButtons = false
   }
 
-  private mutating func hear(_ message: CarMessage, _ latest: inout Latest, at now: Instant, _ effects: inout Effects) {
+  private mutating func hear(_ message: CarInboundMessage, _ latest: inout Latest, at now: Instant, _ effects: inout Effects) {
     switch message.type {
     case "Gyro": latest.hasNewRate = hearInterval(message.body, at: now, &effects) || latest.hasNewRate
     case "GyroStop":
@@ -60,19 +60,19 @@ extension CarMachine {
     default: return note("ignored: unknown message type \"\(CarText.clean(Array(message.type.utf8)[...], limit: 32))\"", at: now, &effects)
     }
     messages &+= 1
-    heardTheCar(at: now, &effects)
+    carResponded(at: now, &effects)
   }
 
   private mutating func tell(_ latest: Latest, at now: Instant, _ effects: inout Effects) {
     if let body = latest.modes {
       hearModes(body, &effects)
-      pulse.answered()
-      for _ in 0..<latest.answers { settle(at: now, &effects) }
+      liveness.answered()
+      for _ in 0..<latest.answers { confirm(at: now, &effects) }
     }
     if let body = latest.status { hearStatus(body, at: now, &effects) }
     if let text = latest.text { publish(.message, .string(text), &effects) }
     if let speech = latest.speech { publish(.speechEnabled, .bool(speech), &effects) }
-    if latest.hasNewRate { sayTiltRate(&effects) }
+    if latest.hasNewRate { publishTiltRate(&effects) }
     if latest.hasNewButtons, let isEnabled = buttons.isEnabled { publish(.buttonsEnabled, .bool(isEnabled), &effects) }
   }
 
@@ -89,7 +89,7 @@ extension CarMachine {
       note("ignored: tilt interval of \"\(CarText.clean(body[...], limit: 40))\" s", at: now, &effects)
       return false
     }
-    driving.ask(CarPace.interval(seconds: seconds))
+    driving.ask(CarTiltPacer.interval(seconds: seconds))
     return true
   }
 
@@ -100,7 +100,7 @@ extension CarMachine {
     } else {
       publish(.modes, .list(modes.names), &effects)
     }
-    sayMode(&effects)
+    publishMode(&effects)
     camera.heardModes()
   }
 

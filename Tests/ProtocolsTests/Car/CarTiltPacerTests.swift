@@ -3,7 +3,7 @@ import Testing
 @testable import Protocols
 
 /// How often tilts go out: as they come, but never faster than the car asked for.
-@Suite struct CarPaceTests {
+@Suite struct CarTiltPacerTests {
   private static let interval: Nanoseconds = 16_666_667
 
   /// Drives with one set-point a period, jitter included, and gives when each was asked for and when tilts went out.

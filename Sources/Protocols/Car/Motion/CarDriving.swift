@@ -19,7 +19,7 @@ struct CarDriving: Sendable {
 
   var deadmanTimer = DeadmanTimer()
   private(set) var permit = Permit.none
-  private(set) var pace = CarPace()
+  private(set) var pace = CarTiltPacer()
   private let override: Nanoseconds?
   /// The interval that the car requested.
   private(set) var asked: Nanoseconds?
@@ -32,7 +32,7 @@ struct CarDriving: Sendable {
   private var isNew = false
   /// The commands that wait for the set-point that is due, and for the one in flight.
   private var waiting: [CommandID] = []
-  private var carried: [CommandID] = []
+  private var inFlight: [CommandID] = []
 
   init(override: Nanoseconds?) {
     self.override = override
@@ -71,8 +71,8 @@ struct CarDriving: Sendable {
     permit = .none
     (tilt, isNew) = (nil, false)
     pace.rest()
-    defer { (waiting, carried) = ([], []) }
-    return carried + waiting
+    defer { (waiting, inFlight) = ([], []) }
+    return inFlight + waiting
   }
 
   /// Continue was requested, or accepted by the link.
@@ -104,20 +104,20 @@ struct CarDriving: Sendable {
   mutating func take(at now: Instant) -> CarTilt? {
     pace.take(isNew: isNew, at: now)
     isNew = false
-    carried += waiting
+    inFlight += waiting
     waiting.removeAll(keepingCapacity: true)
     return tilt
   }
 
   /// The link has accepted a tilt, or failed: returns the waiting commands.
-  mutating func takeCarried() -> [CommandID] {
-    defer { carried.removeAll(keepingCapacity: true) }
-    return carried
+  mutating func takeInFlight() -> [CommandID] {
+    defer { inFlight.removeAll(keepingCapacity: true) }
+    return inFlight
   }
 
   mutating func forget(_ id: CommandID) {
     waiting.removeAll { $0 == id }
-    carried.removeAll { $0 == id }
+    inFlight.removeAll { $0 == id }
   }
 
   // MARK: Requests of the car
