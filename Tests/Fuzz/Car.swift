@@ -44,7 +44,7 @@ private struct Ride {
     }
     for effect in effects.list { check(effect) }
     isDriven = isHeld
-    hold(machine.decoder.waiting <= CarDecoder.limit && machine.queue.commands.count <= CarSendQueue.most + 4, "unbounded")
+    hold(machine.reader.buffered <= CarDecoder.limit && machine.queue.commands.count <= CarSendQueue.most + 4, "unbounded")
     hold(machine.schema.properties.count <= CarSignal.allCases.count + 32, "the schema grows without end")
     hold(machine.driving.isHeld == isHeld, "the machine and the device do not agree on who drives")
     machine.checkWake(at: now)

@@ -10,28 +10,17 @@ extension CarMachine {
         return fail(.refused(code: "read-only", "the property is read-only"))
       }
       if setKept(signal, value, for: id, &effects) { return }
-      if let reason = reasonNotToAsk { return fail(.notConnected(reason)) }
+      if let reason = session.unavailability { return fail(.notConnected(reason)) }
       set(signal, value, for: id, at: now, &effects)
     case .run(let action, let arguments):
       guard let action = CarAction(rawValue: action) else { return fail(.refused(code: "no-action", "no such action")) }
       if action == .neutral { return takeNeutral(arguments["position"], for: id, &effects) }
       // Stop is sent even if the car has not responded yet.
-      if action == .stop, isUp, !isEnding { return stop(for: id, at: now, &effects) }
-      if let reason = reasonNotToAsk {
+      if action == .stop, session.isUp, !session.isEnding { return stop(for: id, at: now, &effects) }
+      if let reason = session.unavailability {
         return fail(.notConnected(action == .stop && standstill != .confirmed ? "\(Self.unconfirmed); \(reason)" : reason))
       }
       run(action, arguments, for: id, at: now, &effects)
-    }
-  }
-
-  /// Why no command can be sent now.
-  var reasonNotToAsk: String? {
-    switch state {
-    case .down(let reason): reason
-    case .ending: "the link is being closed"
-    case .greeting: "the car has not responded yet"
-    case .silent: Self.silence
-    case .ready: nil
     }
   }
 

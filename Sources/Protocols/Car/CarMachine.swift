@@ -6,36 +6,18 @@
 
 /// Drives an AutoTT car.
 public struct CarMachine: Machine {
-  /// The state of the machine. Each case carries only what is valid in it.
-  enum State: Equatable {
-    /// No link, or one that is to be reset.
-    case down(String)
-    /// The link is up, and the first message of the car is not due yet.
-    case greeting(until: Instant)
-    /// The link is up, but the car does not respond.
-    case silent
-    case ready
-    /// The daemon stops; the shutdown sequence must end by then.
-    case ending(until: Instant)
-  }
-
   /// The purpose of a write in flight.
   enum WritePurpose: Equatable { case stop(CarOutboundMessage), command(CarOutboundMessage), tilt(CarTilt), liveness, disconnect }
 
-  /// The timeout of the car's first message: its program starts slowly.
-  static let greetingTimeout: Nanoseconds = 5 * .second
   /// The timeout of a write.
   static let linkTimeout: Nanoseconds = .second
-  /// The device waits 1.5 s for the shutdown sequence.
-  static let endTimeout: Nanoseconds = 1_200 * .millisecond
-
   public private(set) var schema: Schema
   let options: CarOptions
-  var state = State.down("the link is not up yet")
+  var session = CarSession()
   var sending: (id: SendID, purpose: WritePurpose, at: Instant)?
   var liveness = CarLivenessCheck()
   var lastSend: SendID = 0
-  var decoder = CarDecoder()
+  var reader = CarReader()
   var queue = CarSendQueue()
   var driving: CarDriving
   var modes = CarModes()
@@ -51,13 +33,9 @@ public struct CarMachine: Machine {
   var standstill = CarStandstill.unknown
   /// A link was lost before the car was stopped.
   var owesStop = false
-  var messages = 0
-  var texts = CarLogRateLimiter()
-  var notes = CarLogRateLimiter()
   /// The current last-will frames.
   var willVariant: WillVariant?
-  var word = ""
-  var fault: String?
+  var condition = CarCondition()
 
   /// Creates a machine from the options of `Kind.car`.
   public init(_ setup: Setup) {
@@ -70,10 +48,10 @@ public struct CarMachine: Machine {
 
   public var nextWake: Instant? {
     if status.hasEarly { return .min }
-    if case .down = state { return nil }
+    if !session.isUp { return nil }
     var due = [driving.deadmanTimer.expires, stopping.first?.until]
     due.append(sending.map { $0.at &+ Self.linkTimeout } ?? nextTurn)
-    switch state {
+    switch session.state {
     case .down: break
     case .greeting(let until): due += [until, askTurn]
     case .ending(let until): due += [until, askTurn]
@@ -122,17 +100,14 @@ public struct CarMachine: Machine {
   private mutating func expire(at now: Instant, _ effects: inout Effects) {
     expireLease(at: now, &effects)
     expireStops(at: now, &effects)
-    if case .ending(let until) = state {
-      askOn(at: now)
-      if now >= until || sending.map({ now &- $0.at >= Self.linkTimeout }) == true { finish(&effects) }
-      return
-    }
     askOn(at: now)
-    if let sending, now &- sending.at >= Self.linkTimeout { return giveUp("write timeout", at: now, &effects) }
-    switch state {
-    case .greeting(let until): if now >= until { fellSilent(&effects) }
-    case .ready: expireQuestions(at: now, &effects)
-    case .down, .silent, .ending: break
+    if let sending, now &- sending.at >= Self.linkTimeout {
+      return session.isEnding ? finish(&effects) : giveUp("write timeout", at: now, &effects)
+    }
+    switch session.expire(at: now, &effects) {
+    case .greeting: fellSilent(&effects)
+    case .ending: finish(&effects)
+    case .nothing: if session.isReady { expireQuestions(at: now, &effects) }
     }
   }
 

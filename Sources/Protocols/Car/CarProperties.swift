@@ -15,6 +15,9 @@ enum CarSignal: Int, CaseIterable, Sendable {
   static let tilts = [roll, pitch, yaw]
   static let lines = motorBatteryVoltage.rawValue...diskFree.rawValue
 
+  /// The range of each property.
+  static let ranges = allCases.map(\.declaration.range)
+
   /// The rows of the schema.
   static func properties(_ options: CarOptions) -> [Property] { allCases.map { $0.property(options) } }
 

@@ -1,20 +1,33 @@
-// Publishes single properties. A value outside of its range is not published.
+// Publishes single properties of a car. A value outside of its range is not published.
+
+extension Effects {
+  mutating func publish(_ signal: CarSignal, _ value: Value) {
+    if let range = CarSignal.ranges[signal.rawValue], let number = value.number, !range.contains(number) {
+      return withdraw(signal, "implausible value \(value.text) from the car")
+    }
+    publish(signal.rawValue, value)
+  }
+
+  mutating func withdraw(_ signal: CarSignal, _ reason: String) { withdraw(signal.rawValue, reason) }
+
+  mutating func fail(command id: CommandID?, _ error: CommandError) {
+    if let id { append(.complete(id, .failure(error))) }
+  }
+
+  mutating func refuse(command id: CommandID?, code: String, _ message: String) { fail(command: id, .refused(code: code, message)) }
+
+  mutating func succeed(command id: CommandID?, _ report: Report = Report()) {
+    if let id { append(.complete(id, .success(report))) }
+  }
+}
 
 extension CarMachine {
-  mutating func publish(_ signal: CarSignal, _ value: Value, _ effects: inout Effects) {
-    if let range = schema.properties[signal.rawValue].range, let number = value.number, !range.contains(number) {
-      return withdraw(signal, "implausible value \(value.text) from the car", &effects)
-    }
-    effects.publish(signal.rawValue, value)
-  }
-
-  mutating func withdraw(_ signal: CarSignal, _ reason: String, _ effects: inout Effects) {
-    effects.withdraw(signal.rawValue, reason)
-  }
+  mutating func publish(_ signal: CarSignal, _ value: Value, _ effects: inout Effects) { effects.publish(signal, value) }
+  mutating func withdraw(_ signal: CarSignal, _ reason: String, _ effects: inout Effects) { effects.withdraw(signal, reason) }
 
   /// Publishes the current mode, if it is known.
   mutating func publishMode(_ effects: inout Effects) {
-    guard hasResponded else { return }
+    guard session.isReady || session.isEnding else { return }
     guard let current = modes.current else {
       for signal in [CarSignal.mode, .modeNumber] {
         withdraw(signal, "no mode was set yet: vehiclectl set mode NAME", &effects)

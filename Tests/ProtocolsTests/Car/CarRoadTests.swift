@@ -188,6 +188,6 @@ import Testing
     var road = CarRoad(.asBuilt, faults: [CarFault(.held)])
     road.start()
     road.run(for: 4 * .second)
-    #expect(road.word == "silent" && road.fault == CarMachine.silence)
+    #expect(road.word == "silent" && road.fault == CarSession.silence)
   }
 }

@@ -30,7 +30,7 @@ import Testing
     road.run(for: 10 * .second)
     #expect(road.motors == "50.96 50.96" && road.word == "silent")
     Self.expectDoubt(road)
-    for name in ["mode", "mode-number", "left-button", "video"] { #expect(road.absence(name) == CarMachine.silence, "\(name)") }
+    for name in ["mode", "mode-number", "left-button", "video"] { #expect(road.absence(name) == CarSession.silence, "\(name)") }
     let stop = road.act(.stop)
     road.run(for: 3 * .second)
     #expect(road.complaint(stop)?.hasPrefix("not confirmed: the car may still be driving") == true && road.motors == "50.96 50.96")
@@ -65,7 +65,7 @@ import Testing
     let stop = road.act(.stop)
     road.run(for: 3 * .second)
     #expect(
-      road.complaint(stop)?.hasPrefix("not confirmed: the car may still be driving") == true && road.absence("mode") == CarMachine.silence)
+      road.complaint(stop)?.hasPrefix("not confirmed: the car may still be driving") == true && road.absence("mode") == CarSession.silence)
   }
 
   /// Its program is started again by hand: what it says then counts.

@@ -71,7 +71,7 @@ extension CarMachine {
 
   /// Replies with known descriptions, and requests unknown ones.
   mutating func pursueInquiry(_ effects: inout Effects) {
-    guard case .ready = state else { return }
+    guard session.isReady else { return }
     while let waiter = modeQuery.waiters.first {
       let wanted = waiter.mode.map { [$0] } ?? Array(modes.names.indices)
       guard let next = wanted.first(where: { modes.texts[$0] == nil }) else {
@@ -95,7 +95,7 @@ extension CarMachine {
   }
 
   mutating func hearModeInfo(_ body: [UInt8], at now: Instant, _ effects: inout Effects) {
-    guard let mode = modeQuery.answered() else { return note("ignored: unexpected description of a mode", at: now, &effects) }
+    guard let mode = modeQuery.answered() else { return reader.note("ignored: unexpected description of a mode", at: now, &effects) }
     if options.dialect == .documented {
       modes.learn(texts: body)
       // A missing description is unknown to the car.

@@ -4,7 +4,7 @@
 extension CarMachine {
   /// Sets the last-will frames for the current and the next mode.
   mutating func renewWill(_ effects: inout Effects) {
-    guard isUp, !isEnding else { return }
+    guard session.isUp, !session.isEnding else { return }
     let chosen = queue.commands.compactMap { if case .mode(let number) = $0.purpose { Optional(number) } else { nil } }
     let possible = chosen.map(Optional.some) + [modes.current]
     let variant: WillVariant =

@@ -10,7 +10,7 @@ extension CarMachine {
 
   /// Why driving is not possible now.
   private var reasonNotToDrive: String? {
-    if let reason = reasonNotToAsk { return reason }
+    if let reason = session.unavailability { return reason }
     if status.isUnanswered { return Self.lost }
     switch camera {
     case .starting: return "the camera is starting, and the car would ignore Stop: wait until it has started"
@@ -57,7 +57,7 @@ extension CarMachine {
   }
 
   /// When the next request for a confirmation is sent, after the stop messages.
-  var askTurn: Instant? { isUp && queue.stops.isEmpty ? confirmation.due : nil }
+  var askTurn: Instant? { session.isUp && queue.stops.isEmpty ? confirmation.due : nil }
 
   /// Repeats the request, and Stop if the car may have missed it.
   mutating func askOn(at now: Instant) {
@@ -65,7 +65,7 @@ extension CarMachine {
     confirmation.again()
     if confirmation.owesStop {
       queue.stop([.stop, .modes], at: now)
-    } else if !isEnding, !queue.commands.contains(where: { $0.purpose == .greeting }) {
+    } else if !session.isEnding, !queue.commands.contains(where: { $0.purpose == .greeting }) {
       queue.ask()
     }
   }

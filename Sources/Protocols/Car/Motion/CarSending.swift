@@ -3,16 +3,6 @@
 // Source: autott.md §8 and §9.
 
 extension CarMachine {
-  var isUp: Bool { if case .down = state { false } else { true } }
-  var isEnding: Bool { if case .ending = state { true } else { false } }
-  /// The car has responded over this link.
-  var hasResponded: Bool {
-    switch state {
-    case .down, .greeting, .silent: false
-    case .ready, .ending: true
-    }
-  }
-
   /// Tilts are sent, or would be if no command were queued.
   var isStreaming: Bool { driving.isRunning && CarModes.takesTilt(in: modes.current, options.dialect) }
 
@@ -37,7 +27,7 @@ extension CarMachine {
 
   /// When Disconnect may be sent: if the car may have missed Stop, as late as possible.
   private var disconnectTurn: Instant? {
-    guard case .ending(let until) = state else { return nil }
+    guard case .ending(let until) = session.state else { return nil }
     return confirmation.isReliable && !confirmation.owesStop ? queue.quietUntil : max(queue.quietUntil, until &- 200 * .millisecond)
   }
 
@@ -52,19 +42,19 @@ extension CarMachine {
   /// When the next write is possible, once the link is free.
   var nextTurn: Instant? {
     if !queue.stops.isEmpty { return queue.stopDue }
-    if isEnding { return disconnectTurn }
+    if session.isEnding { return disconnectTurn }
     return isCommandNext ? commandTurn.map { max($0, queue.tiltsAreThrough) } : tiltTurn ?? livenessTurn
   }
 
   /// Sends what is due, if the link is free.
   mutating func advance(at now: Instant, _ effects: inout Effects) {
     completeWaitingTilts(at: now, &effects)
-    guard isUp, sending == nil else { return }
-    if queue.stops.isEmpty, !isEnding { dropStatusRequests(&effects) }
+    guard session.isUp, sending == nil else { return }
+    if queue.stops.isEmpty, !session.isEnding { dropStatusRequests(&effects) }
     guard let turn = nextTurn, now >= turn else { return }
     if !queue.stops.isEmpty {
       if let word = queue.takeStop() { say(word, .stop(word), at: now, &effects) }
-    } else if isEnding {
+    } else if session.isEnding {
       say(.disconnect, .disconnect, at: now, &effects)
     } else if isCommandNext {
       if let word = queue.takeCommand() { say(word, .command(word), at: now, &effects) }

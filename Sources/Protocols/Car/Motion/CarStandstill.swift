@@ -25,7 +25,7 @@ extension CarMachine {
 
   /// Why it is unknown whether the car stands; nil: confirmed.
   var doubt: String? {
-    switch state {
+    switch session.state {
     case .greeting: return "the car has not responded yet: it may still be driving"
     case .silent: return "the car does not respond: it may still be driving"
     case .down(let reason):
@@ -92,7 +92,7 @@ extension CarMachine {
   mutating func confirm(at now: Instant, _ effects: inout Effects) {
     switch confirmation.answered(at: now) {
     case .nothing: break
-    case .stopAgain: if isUp { queue.stop(stopWords(isEnding ? 1 : 3), at: now) }
+    case .stopAgain: if session.isUp { queue.stop(stopWords(session.isEnding ? 1 : 3), at: now) }
     case .stopConfirmed:
       if standstill == .driven { effects.append(.store(key: Self.drivenKey, [])) }
       standstill = .confirmed

@@ -1,170 +1,89 @@
-// Link handling, and the start and end of a session: the greeting, a car that does not respond because another client holds it, and
-// the shutdown sequence. The car must always get Stop and Disconnect if possible: otherwise it drives on, and accepts no other client
-// until its program is restarted.
+// The session with the car: the greeting, a car that does not respond because another client holds it, and the shutdown sequence.
 // Source: autott.md §7; the car attaches its receivers half a second after it accepts, and serves one client at a time.
 
-extension CarMachine {
+struct CarSession: Sendable {
+  /// Each case carries only what is valid in it.
+  enum State: Equatable {
+    /// No link, or one that is to be reset.
+    case down(String)
+    /// The link is up, and the first message of the car is not due yet.
+    case greeting(until: Instant)
+    /// The link is up, but the car does not respond.
+    case silent
+    case ready
+    /// The daemon stops; the shutdown sequence must end by then.
+    case ending(until: Instant)
+  }
+
+  /// What has expired.
+  enum Expiry { case nothing, greeting, ending }
+
   static let silence =
     "connected, but no response: another client holds the car, or the last session ended without Disconnect; it may still be driving; "
     + "close the other client, or restart the car's program"
+  /// The timeout of the car's first message: its program starts slowly.
+  private static let greetingTimeout: Nanoseconds = 5 * .second
+  /// The device waits 1.5 s for the shutdown sequence.
+  private static let endTimeout: Nanoseconds = 1_200 * .millisecond
 
-  /// The kernel would detect it only after a long time.
-  static let lost = "the car no longer responds: check that it is in range and switched on"
+  private(set) var state = State.down("the link is not up yet")
 
-  mutating func linkCameUp(at now: Instant, _ effects: inout Effects) {
-    if isUp { linkWentDown("the link was reopened", at: now, &effects) }
-    modes = CarModes()
-    // As built it sends its modes twice to a new client.
-    confirmation = CarStopConfirmation(unasked: options.dialect == .asBuilt ? 2 : 0)
-    if options.dialect == .asBuilt { modes.current = 0 }
-    state = .greeting(until: now &+ Self.greetingTimeout)
-    // A confirmed stop is no longer valid: another client may have driven the car since.
-    if standstill == .confirmed { standstill = .unknown }
-    publishInitialState(&effects)
-    liveness = CarLivenessCheck()
-    if owesStop || standstill == .driven { queue.stop([.stop], at: now) }
-    _ = queue.add(CarQueuedCommand(.greeting, [.modes]))
-    if options.dialect == .asBuilt { _ = queue.add(CarQueuedCommand(.greeting, [.mainViewEntered])) }
-  }
+  var isUp: Bool { if case .down = state { false } else { true } }
+  var isEnding: Bool { if case .ending = state { true } else { false } }
+  var isReady: Bool { state == .ready }
 
-  /// The car responds: it is stopped, whatever it did before.
-  mutating func carResponded(at now: Instant, _ effects: inout Effects) {
+  /// When the state expires; nil: never.
+  var deadline: Instant? {
     switch state {
-    case .greeting, .silent: break
-    case .ready:
-      if status.isUnanswered { publish(.connected, .bool(true), &effects) }
-      return status.heard()
-    case .down, .ending: return
-    }
-    state = .ready
-    publish(.connected, .bool(true), &effects)
-    publishStartState(&effects)
-    publishMotion(&effects)
-    status.begin(at: now)
-    queue.stop(stopWords(1), at: now)
-    confirmation.stopped()
-  }
-
-  mutating func fellSilent(_ effects: inout Effects) {
-    state = .silent
-    if standstill != .driven { standstill = .silent }
-    publish(.connected, .bool(false), &effects)
-    withdrawState(Self.silence, &effects)
-  }
-
-  mutating func linkWentDown(_ reason: String, at now: Instant, _ effects: inout Effects) {
-    if isEnding { return finish(&effects) }
-    drop(reason, at: now, &effects)
-  }
-
-  /// The link cannot be used any more.
-  mutating func giveUp(_ reason: String, at now: Instant, _ effects: inout Effects) {
-    drop(reason, at: now, &effects)
-    effects.append(.resetLink(.main, reason: reason))
-  }
-
-  private mutating func drop(_ reason: String, at now: Instant, _ effects: inout Effects) {
-    guard isUp else {
-      state = .down(reason)
-      return publishMotion(&effects)
-    }
-    if driving.isHeld { loseLease(reason, at: now, &effects) }
-    // Stop messages that could not be sent are the first ones on the next link.
-    owesStop = owesStop || !queue.stops.isEmpty
-    failEverything(.notConnected(reason), &effects)
-    state = .down(reason)
-    publishMotion(&effects)
-  }
-
-  /// Fails all waiting commands.
-  private mutating func failEverything(_ error: CommandError, _ effects: inout Effects) {
-    for queued in queue.reset() { if let id = queued.id { effects.append(.complete(id, .failure(error))) } }
-    for waiter in stopping { effects.append(.complete(waiter.id, .failure(unconfirmed(error)))) }
-    stopping = []
-    failStatus(error, &effects)
-    failInquiry(error, &effects)
-    failCamera(error, &effects)
-    test = CarConnectionTest()
-    decoder.reset()
-    driving.forgetCar()
-    buttons = CarButtons()
-    (sending, willVariant) = (nil, nil)
-  }
-
-  // MARK: Shutdown
-
-  /// The daemon stops, or a client disconnects the device: Stop, Stop, Disconnect.
-  mutating func end(at now: Instant, _ effects: inout Effects) {
-    let reason = "the link is being closed"
-    guard isUp else { return effects.append(.stopped) }
-    if isEnding { return }
-    if driving.isHeld { loseLease(reason, at: now, &effects) }
-    // A write in flight is still awaited.
-    let outstanding = sending
-    failEverything(.notConnected(reason), &effects)
-    sending = outstanding
-    halt(.notConnected(reason), times: 2, at: now, &effects)
-    state = .ending(until: now &+ Self.endTimeout)
-  }
-
-  /// Nothing more can or must be sent: the car expects the link to be closed at once.
-  mutating func finish(_ effects: inout Effects) {
-    failEverything(.notConnected("the link is being closed"), &effects)
-    owesStop = false
-    state = .down("the link is being closed")
-    publishMotion(&effects)
-    effects.append(.stopped)
-  }
-
-  // MARK: Published values
-
-  /// Publishes the initial state of a new link.
-  private mutating func publishInitialState(_ effects: inout Effects) {
-    publish(.connected, .bool(false), &effects)
-    withdrawState("the car has not responded yet", &effects)
-    withdraw(.modes, "the car has not reported its modes yet", &effects)
-    publishTiltRate(&effects)
-    for index in status.places { effects.withdraw(index, "the status was not requested yet") }
-  }
-
-  /// Until the car has responded its state is unknown: it may serve another client.
-  private mutating func withdrawState(_ reason: String, _ effects: inout Effects) {
-    publishMotion(&effects)
-    for signal in [CarSignal.mode, .modeNumber, .leftButton, .rightButton, .buttonsEnabled, .speechEnabled, .video] {
-      withdraw(signal, reason, &effects)
+    case .greeting(let until), .ending(let until): until
+    case .down, .silent, .ready: nil
     }
   }
 
-  /// A car that responds has just started its program.
-  private mutating func publishStartState(_ effects: inout Effects) {
-    publishMode(&effects)
-    for side in CarSide.allCases { publish(side.signal, .bool(false), &effects) }
-    for signal in [CarSignal.buttonsEnabled, .speechEnabled, .video] {
-      if options.dialect == .asBuilt { publish(signal, .bool(false), &effects) } else { withdraw(signal, "not reported", &effects) }
+  /// Why no command can be sent now; nil: it can.
+  var unavailability: String? {
+    switch state {
+    case .down(let reason): reason
+    case .ending: "the link is being closed"
+    case .greeting: "the car has not responded yet"
+    case .silent: Self.silence
+    case .ready: nil
     }
   }
 
-  /// The error if a Stop was not confirmed.
-  private func unconfirmed(_ error: CommandError) -> CommandError {
-    if case .notConnected(let reason) = error { .notConnected("\(Self.unconfirmed); \(reason)") } else { error }
+  // MARK: Events
+
+  mutating func linkUp(at now: Instant, _ effects: inout Effects) {
+    state = .greeting(until: now &+ Self.greetingTimeout)
+    effects.publish(.connected, .bool(false))
   }
 
-  /// Publishes changes of the state and the fault.
-  mutating func report(_ effects: inout Effects) {
-    let now: (word: String, fault: String?) =
-      switch state {
-      case .down: ("waiting", leftMoving)
-      case .greeting: ("greeting", leftMoving)
-      case .silent: ("silent", Self.silence)
-      case .ending: ("stopping", nil)
-      case .ready where trouble != nil && standstill != .confirmed: ("unconfirmed", trouble)
-      case .ready where status.isUnanswered: ("silent", Self.lost)
-      case .ready:
-        camera.isStarting
-          ? ("starting-camera", nil) : (driving.isHeld ? "driving" : "ready", camera.trouble ?? trouble.map { _ in Self.lost })
-      }
-    if now.word != word { effects.append(.status(now.word)) }
-    if now.fault != fault { effects.append(.fault(now.fault)) }
-    (word, fault) = now
+  /// The car has sent a message: returns whether it is the first one over this link.
+  mutating func responded(_ effects: inout Effects) -> Bool {
+    switch state {
+    case .greeting, .silent:
+      state = .ready
+      effects.publish(.connected, .bool(true))
+      return true
+    case .down, .ready, .ending: return false
+    }
   }
+
+  mutating func expire(at now: Instant, _ effects: inout Effects) -> Expiry {
+    guard let deadline, now >= deadline else { return .nothing }
+    switch state {
+    case .greeting:
+      state = .silent
+      effects.publish(.connected, .bool(false))
+      return .greeting
+    case .ending: return .ending
+    case .down, .silent, .ready: return .nothing
+    }
+  }
+
+  /// The shutdown sequence begins.
+  mutating func end(at now: Instant) { state = .ending(until: now &+ Self.endTimeout) }
+
+  /// The link is lost, or must not be used any more.
+  mutating func linkDown(_ reason: String) { state = .down(reason) }
 }

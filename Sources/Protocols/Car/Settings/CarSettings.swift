@@ -117,8 +117,7 @@ extension CarMachine {
   mutating func restore(_ kept: [String: [UInt8]], _ effects: inout Effects) {
     settings.restore(kept)
     restoreStanding(kept, &effects)
-    for counter in [CarSignal.messages, .badFrames] { publish(counter, .int(0), &effects) }
-    withdraw(.message, "no message from the car yet", &effects)
+    reader.start(&effects)
     if let place = options.place {
       publish(.videoURL, .string(place.video), &effects)
     } else {

@@ -118,7 +118,7 @@ struct CarStatus: Sendable {
 extension CarMachine {
   /// When the next request may be sent; nil: not now, because the car is driven, the camera starts, or something else is first.
   var statusDue: Instant? {
-    guard case .ready = state, !driving.isHeld, camera.isQuiet, queue.commands.isEmpty, status.deadline == nil else { return nil }
+    guard session.isReady, !driving.isHeld, camera.isQuiet, queue.commands.isEmpty, status.deadline == nil else { return nil }
     return status.due
   }
 
@@ -146,7 +146,7 @@ extension CarMachine {
 
   mutating func expireStatus(at now: Instant, _ effects: inout Effects) {
     guard let deadline = status.deadline, now >= deadline else { return }
-    note("no response to Status", at: now, &effects)
+    reader.note("no response to Status", at: now, &effects)
     // A documented car need not support the request.
     if options.dialect == .asBuilt, status.missed() { publish(.connected, .bool(false), &effects) }
     failStatus(.timeout(milliseconds: Int(CarStatus.timeout / .millisecond)), &effects, isOver: false)

@@ -73,7 +73,7 @@ extension CarMachine {
     switch start.reader.take(bytes).first {
     case .frame: cameraStarted(start, &effects)
     case .failed(let message):
-      note("the camera's server: \(message)", at: now, &effects)
+      reader.note("the camera's server: \(message)", at: now, &effects)
       retryCamera(start, at: now, &effects)
     case nil: camera = .starting(start)
     }
