@@ -9,12 +9,15 @@ extension CarMachine {
       guard let signal = CarSignal(rawValue: property), schema.properties[property].access == .write else {
         return fail(.refused(code: "read-only", "the property is read-only"))
       }
-      if setKept(signal, value, for: id, &effects) { return }
+      if settings.set(signal, value, for: id, isDriven: driving.isRunning, &effects) { return }
       if let reason = session.unavailability { return fail(.notConnected(reason)) }
       set(signal, value, for: id, at: now, &effects)
     case .run(let action, let arguments):
       guard let action = CarAction(rawValue: action) else { return fail(.refused(code: "no-action", "no such action")) }
-      if action == .neutral { return takeNeutral(arguments["position"], for: id, &effects) }
+      if action == .neutral {
+        return settings.setNeutral(
+          arguments["position"], attitude: driving.attitude, for: id, isDriven: driving.isRunning, &effects)
+      }
       // Stop is sent even if the car has not responded yet.
       if action == .stop, session.isUp, !session.isEnding { return stop(for: id, at: now, &effects) }
       if let reason = session.unavailability {
@@ -40,7 +43,7 @@ extension CarMachine {
     switch action {
     case .tilt: tilt(arguments, for: id, at: now, &effects)
     case .proceed: proceed(for: id, &effects)
-    case .modeInfo: inquire(arguments["mode"], for: id, &effects)
+    case .modeInfo: modeQuery.ask(arguments["mode"], modes, for: id, &effects)
     case .refresh: refresh(for: id, &effects)
     case .sendMessage: send(arguments["text"], for: id, &effects)
     case .shutDown: shutDown(for: id, at: now, &effects)
@@ -90,9 +93,9 @@ extension CarMachine {
       publishMotion(&effects)
     case .mode(let number): enteredMode(number, &effects)
     case .button(let side, let isDown): pressed(side, isDown, &effects)
-    case .status: return statusAsked(for: queued.id, at: now)
-    case .modeInfo(let number): return modeQuery.asked(number, at: now)
-    case .video(let isOn): return videoSwitched(isOn, for: queued.id, &effects)
+    case .status: return status.requested(for: queued.id, at: now)
+    case .modeInfo(let number): return modeQuery.requested(number, at: now)
+    case .video(let isOn): return camera.switched(isOn, for: queued.id, &effects)
     case .shutDown:
       if let id = queued.id { effects.append(.complete(id, .success(Report(text: "shutdown command sent")))) }
       return giveUp("shutdown command sent", at: now, &effects)
@@ -103,8 +106,8 @@ extension CarMachine {
   private mutating func failed(_ queued: CarQueuedCommand, _ error: CommandError, at now: Instant, _ effects: inout Effects) {
     if let id = queued.id { effects.append(.complete(id, .failure(error))) }
     switch queued.purpose {
-    case .modeInfo: failInquiry(error, &effects)
-    case .video(true): failCamera(error, &effects)
+    case .modeInfo: modeQuery.fail(error, &effects)
+    case .video(true): camera.fail(error, &effects)
     // A driver's set-points are based on the state that the car reports.
     case .proceed: if case .notConnected(let reason) = error, driving.isHeld { loseLease(reason, at: now, &effects) }
     default: break
@@ -127,11 +130,10 @@ extension CarMachine {
   }
 
   mutating func enteredMode(_ number: Int, _ effects: inout Effects) {
-    modes.current = number
     // In these modes the car ignores commands while its camera starts.
     if options.dialect == .asBuilt, number >= 5 { askAgain() }
     for side in buttons.pressed { pressed(side, false, &effects) }
-    publishMode(&effects)
+    modes.entered(number, &effects)
   }
 
   /// Requests the list of modes: its response confirms all earlier messages.

@@ -36,14 +36,14 @@ enum CarDialect: String, Sendable, CaseIterable {
 
 /// The configuration of a car.
 struct CarOptions: Sendable {
-  var dialect: CarDialect
+  let dialect: CarDialect
   /// The interval between set-points, instead of the one that the car requests.
-  var tiltInterval: Nanoseconds?
+  let tiltInterval: Nanoseconds?
   /// nil: only on request.
-  var statusInterval: Nanoseconds?
-  var allowsMessages: Bool
+  let statusInterval: Nanoseconds?
+  let allowsMessages: Bool
   /// The car's host and port; nil: not in the link's URL.
-  var place: CarEndpoint?
+  let endpoint: CarEndpoint?
 
   init(_ setup: Setup) {
     func number(_ name: String) -> Double? { setup.options[name]?.number.flatMap { $0.isFinite ? $0 : nil } }
@@ -53,16 +53,16 @@ struct CarOptions: Sendable {
     // More than once per second would occupy the car's only receiving thread.
     statusInterval = seconds == 0 ? nil : max(Int64(seconds * 1e9), .second)
     allowsMessages = setup.options["allow-messages"] == .bool(true)
-    place = setup.links[.main].flatMap(CarEndpoint.init)
+    endpoint = setup.links[.main].flatMap(CarEndpoint.init)
   }
 }
 
 /// The car's host and port, from the link's URL. The camera's server has the same host and the next port.
 struct CarEndpoint: Sendable, Equatable {
   /// As in a URL: IPv6 in brackets, with the percent sign of a zone encoded.
-  var host: String
+  let host: String
   /// The port of the camera's server.
-  var videoPort: Int
+  let videoPort: Int
 
   /// Parses `tcp:HOST:PORT`; nil for other links, and if there is no next port.
   init?(_ url: String) {

@@ -7,10 +7,10 @@ extension CarMachine {
 
   mutating func linkCameUp(at now: Instant, _ effects: inout Effects) {
     if session.isUp { linkWentDown("the link was reopened", at: now, &effects) }
-    modes = CarModes()
+    modes = CarModes(options.dialect)
+    modeQuery = CarModeQuery(options.dialect)
     // As built it sends its modes twice to a new client.
     confirmation = CarStopConfirmation(unasked: options.dialect == .asBuilt ? 2 : 0)
-    if options.dialect == .asBuilt { modes.current = 0 }
     session.linkUp(at: now, &effects)
     // A confirmed stop is no longer valid: another client may have driven the car since.
     if standstill == .confirmed { standstill = .unknown }
@@ -24,8 +24,7 @@ extension CarMachine {
   /// The car responds: it is stopped, whatever it did before.
   mutating func carResponded(at now: Instant, _ effects: inout Effects) {
     if session.isReady {
-      if status.isUnanswered { publish(.connected, .bool(true), &effects) }
-      return status.heard()
+      return status.responded(&effects)
     }
     guard session.responded(&effects) else { return }
     publishStartState(&effects)
@@ -69,9 +68,9 @@ extension CarMachine {
     for queued in queue.reset() { if let id = queued.id { effects.append(.complete(id, .failure(error))) } }
     for waiter in stopping { effects.append(.complete(waiter.id, .failure(unconfirmed(error)))) }
     stopping = []
-    failStatus(error, &effects)
-    failInquiry(error, &effects)
-    failCamera(error, &effects)
+    status.fail(error, &effects)
+    modeQuery.fail(error, &effects)
+    camera.fail(error, &effects)
     test = CarConnectionTest()
     reader.reset()
     driving.forgetCar()
@@ -111,7 +110,7 @@ extension CarMachine {
     withdrawState("the car has not responded yet", &effects)
     withdraw(.modes, "the car has not reported its modes yet", &effects)
     publishTiltRate(&effects)
-    for index in status.places { effects.withdraw(index, "the status was not requested yet") }
+    status.linkUp(&effects)
   }
 
   /// Until the car has responded its state is unknown: it may serve another client.
@@ -124,7 +123,7 @@ extension CarMachine {
 
   /// A car that responds has just started its program.
   private mutating func publishStartState(_ effects: inout Effects) {
-    publishMode(&effects)
+    modes.publish(&effects)
     for side in CarSide.allCases { publish(side.signal, .bool(false), &effects) }
     for signal in [CarSignal.buttonsEnabled, .speechEnabled, .video] {
       if options.dialect == .asBuilt { publish(signal, .bool(false), &effects) } else { withdraw(signal, "not reported", &effects) }
@@ -148,7 +147,7 @@ extension CarMachine {
       case .ready where status.isUnanswered: ("silent", Self.lost)
       case .ready:
         camera.isStarting
-          ? ("starting-camera", nil) : (driving.isHeld ? "driving" : "ready", camera.trouble ?? trouble.map { _ in Self.lost })
+          ? ("starting-camera", nil) : (driving.isHeld ? "driving" : "ready", camera.fault ?? trouble.map { _ in Self.lost })
       }
     condition.publish(word, fault: fault, &effects)
   }

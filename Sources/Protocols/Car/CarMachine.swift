@@ -11,7 +11,7 @@ public struct CarMachine: Machine {
 
   /// The timeout of a write.
   static let linkTimeout: Nanoseconds = .second
-  public private(set) var schema: Schema
+  public var schema: Schema { status.schema }
   let options: CarOptions
   var session = CarSession()
   var sending: (id: SendID, purpose: WritePurpose, at: Instant)?
@@ -20,12 +20,12 @@ public struct CarMachine: Machine {
   var reader = CarReader()
   var queue = CarSendQueue()
   var driving: CarDriving
-  var modes = CarModes()
+  var modes: CarModes
   var buttons = CarButtons()
   var status: CarStatus
-  var camera = CarCamera.off
+  var camera: CarCamera
   var confirmation = CarStopConfirmation()
-  var modeQuery = CarModeQuery()
+  var modeQuery: CarModeQuery
   var test = CarConnectionTest()
   var settings: CarSettings
   /// The commands that wait for the car to confirm Stop, and their timeout.
@@ -41,9 +41,11 @@ public struct CarMachine: Machine {
   public init(_ setup: Setup) {
     options = CarOptions(setup)
     driving = CarDriving(override: options.tiltInterval)
-    settings = CarSettings(page: options.place?.page)
+    settings = CarSettings(page: options.endpoint?.page)
     status = CarStatus(options)
-    schema = Schema(properties: CarSignal.properties(options), actions: CarAction.actions)
+    modes = CarModes(options.dialect)
+    modeQuery = CarModeQuery(options.dialect)
+    camera = CarCamera(options)
   }
 
   public var nextWake: Instant? {
@@ -62,7 +64,7 @@ public struct CarMachine: Machine {
   }
 
   public mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
-    if status.hasEarly { publishEarly(&effects) }
+    if status.hasEarly { status.publishEarly(&effects) }
     switch input {
     // Overdue messages must not be sent over a lost link.
     case .linkChanged(.main, _): break
@@ -80,7 +82,7 @@ public struct CarMachine: Machine {
     case .sent(let id, let failure): sent(id, failure, at: now, &effects)
     case .perform(let id, let command): perform(id, command, at: now, &effects)
     case .cancelled(let id): forget(id)
-    case .stored(let key, let failure): stored(key, failure, &effects)
+    case .stored(let key, let failure): settings.stored(key, failure, &effects)
     case .leaseBegan(let deadline): leaseBegan(deadline, at: now, &effects)
     case .leaseEnded(let reason): if driving.isHeld { endLease(reason, at: now, &effects) }
     case .stopping: end(at: now, &effects)
@@ -113,20 +115,10 @@ public struct CarMachine: Machine {
 
   private mutating func expireQuestions(at now: Instant, _ effects: inout Effects) {
     expireStatus(at: now, &effects)
-    expireInquiry(at: now, &effects)
+    modeQuery.expire(at: now, &effects)
     expireCamera(at: now, &effects)
     pollStatus(at: now, &effects)
     testConnection(at: now)
     checkLiveness(at: now, &effects)
   }
-
-  mutating func declare(_ property: Property, _ effects: inout Effects) {
-    schema.properties.append(property)
-    effects.append(.declare(schema))
-  }
-}
-
-extension LinkName {
-  /// The link to the camera's server, while the first picture is fetched.
-  static let video: LinkName = "video"
 }

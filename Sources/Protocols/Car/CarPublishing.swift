@@ -25,19 +25,6 @@ extension CarMachine {
   mutating func publish(_ signal: CarSignal, _ value: Value, _ effects: inout Effects) { effects.publish(signal, value) }
   mutating func withdraw(_ signal: CarSignal, _ reason: String, _ effects: inout Effects) { effects.withdraw(signal, reason) }
 
-  /// Publishes the current mode, if it is known.
-  mutating func publishMode(_ effects: inout Effects) {
-    guard session.isReady || session.isEnding else { return }
-    guard let current = modes.current else {
-      for signal in [CarSignal.mode, .modeNumber] {
-        withdraw(signal, "no mode was set yet: vehiclectl set mode NAME", &effects)
-      }
-      return
-    }
-    publish(.mode, .string(modes.name(of: current)), &effects)
-    publish(.modeNumber, .int(current), &effects)
-  }
-
   mutating func publishTiltRate(_ effects: inout Effects) {
     if driving.isMuted {
       withdraw(.tiltRate, "the car does not accept tilt (GyroStop)", &effects)

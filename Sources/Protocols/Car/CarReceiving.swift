@@ -10,11 +10,12 @@ extension CarMachine {
       carResponded(at: now, &effects)
     }
     if let body = latest.modes {
-      receiveModes(body, &effects)
+      if modes.received(body, &effects) { modeQuery.listChanged() }
+      camera.responded()
       liveness.answered()
       for _ in 0..<latest.answers { confirm(at: now, &effects) }
     }
-    if let body = latest.status { hearStatus(body, at: now, &effects) }
+    if let body = latest.status { status.received(body, &effects) }
     if latest.hasNewRate { publishTiltRate(&effects) }
     if latest.hasNewButtons, let isEnabled = buttons.isEnabled { publish(.buttonsEnabled, .bool(isEnabled), &effects) }
     reader.publish(&effects)
@@ -42,7 +43,8 @@ extension CarMachine {
     case .modes(let body):
       latest.modes = body
       latest.answers += 1
-    case .modeInfo(let body): hearModeInfo(body, at: now, &effects)
+    case .modeInfo(let body):
+      if !modeQuery.received(body, modes, &effects) { reader.note("ignored: unexpected description of a mode", at: now, &effects) }
     case .status(let body): latest.status = body
     case .buttons(let isEnabled):
       buttons.isEnabled = isEnabled
@@ -50,17 +52,6 @@ extension CarMachine {
     case .connectionTest(let seconds): test.requested(seconds: seconds, at: now)
     case .other: break
     }
-  }
-
-  private mutating func receiveModes(_ body: [UInt8], _ effects: inout Effects) {
-    modes.learn(names: body)
-    if modes.names.isEmpty {
-      withdraw(.modes, "the car reported an empty list", &effects)
-    } else {
-      publish(.modes, .list(modes.names), &effects)
-    }
-    publishMode(&effects)
-    camera.heardModes()
   }
 
   /// When the next keep-alive is due; nil: none, or one is queued already.

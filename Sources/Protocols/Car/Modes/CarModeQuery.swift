@@ -3,121 +3,127 @@
 // returns all. Descriptions are kept while the link is up.
 
 struct CarModeQuery: Sendable {
-  static let timeout: Nanoseconds = 2 * .second
+  private static let timeout: Nanoseconds = 2 * .second
   private static let most = 8
+  private static let maxTextLength = 1000
 
   /// A waiting command.
-  struct Waiter: Sendable, Equatable {
-    var id: CommandID
+  private struct Waiter: Sendable {
+    let id: CommandID
     /// nil: all modes.
-    var mode: Int?
-    var told = 0
+    let mode: Int?
   }
 
-  private(set) var waiters: [Waiter] = []
-  /// The requested mode, and its timeout.
-  private(set) var asked: (mode: Int, deadline: Instant)?
-  /// A late response may still arrive.
-  private(set) var restUntil: Instant?
-
-  var deadline: Instant? { asked?.deadline ?? restUntil }
-
-  mutating func add(_ waiter: Waiter) -> Bool {
-    guard waiters.count < Self.most else { return false }
-    waiters.append(waiter)
-    return true
+  /// The request to the car.
+  private enum State {
+    case idle
+    case requested(mode: Int, until: Instant)
+    /// A late response may still arrive.
+    case waiting(until: Instant)
   }
 
-  mutating func asked(_ mode: Int, at now: Instant) { asked = (mode, now &+ Self.timeout) }
+  private let dialect: CarDialect
+  private var state = State.idle
+  /// The known descriptions, by number.
+  private var texts: [Int: String] = [:]
+  private var waiters: [Waiter] = []
+  /// The number of responses since the first command began to wait.
+  private var responses = 0
 
-  /// A response has arrived: returns its mode.
-  mutating func answered() -> Int? {
-    defer { asked = nil }
-    return asked?.mode
+  init(_ dialect: CarDialect) { self.dialect = dialect }
+
+  var deadline: Instant? {
+    switch state {
+    case .idle: nil
+    case .requested(_, let until), .waiting(let until): until
+    }
   }
 
-  mutating func rest(until: Instant?) { (asked, restUntil) = (nil, until) }
+  // MARK: Commands
 
-  mutating func told() -> Int {
-    waiters[0].told += 1
-    return waiters[0].told
-  }
-
-  mutating func takeFirst() -> Waiter { waiters.removeFirst() }
-  mutating func takeAll() -> [Waiter] {
-    defer { waiters = [] }
-    return waiters
-  }
-
-  mutating func forget(_ id: CommandID) { waiters.removeAll { $0.id == id } }
-}
-
-extension CarMachine {
-  mutating func inquire(_ mode: Value?, for id: CommandID, _ effects: inout Effects) {
+  /// Asks for the description of one mode, or of all.
+  mutating func ask(_ mode: Value?, _ modes: CarModes, for id: CommandID, _ effects: inout Effects) {
     var wanted: Int?
     if case .string(let name)? = mode {
       switch modes.find(name) {
-      case .failure(let error): return effects.append(.complete(id, .failure(error)))
+      case .failure(let error): return effects.fail(command: id, error)
       case .success(let number): wanted = number
       }
     } else if modes.names.isEmpty {
-      let message = "the car has not reported its modes yet: try again, or give a number"
-      return effects.append(.complete(id, .failure(.refused(code: "no-modes", message))))
+      return effects.refuse(
+        command: id, code: "no-modes", "the car has not reported its modes yet: try again, or give a number")
     }
-    if !modeQuery.add(CarModeQuery.Waiter(id: id, mode: wanted)) {
-      effects.append(.complete(id, .failure(.refused(code: "busy", "too many requests for mode descriptions: try again later"))))
+    guard waiters.count < Self.most else {
+      return effects.refuse(command: id, code: "busy", "too many requests for mode descriptions: try again later")
     }
+    waiters.append(Waiter(id: id, mode: wanted))
   }
 
-  /// Replies with known descriptions, and requests unknown ones.
-  mutating func pursueInquiry(_ effects: inout Effects) {
-    guard session.isReady else { return }
-    while let waiter = modeQuery.waiters.first {
-      let wanted = waiter.mode.map { [$0] } ?? Array(modes.names.indices)
-      guard let next = wanted.first(where: { modes.texts[$0] == nil }) else {
-        answer(modeQuery.takeFirst(), &effects)
-        continue
+  mutating func forget(_ id: CommandID) {
+    if waiters.first?.id == id { responses = 0 }
+    waiters.removeAll { $0.id == id }
+  }
+
+  // MARK: Events
+
+  /// Replies with known descriptions: returns the mode to request from the car next, if any.
+  mutating func advance(_ modes: CarModes, _ effects: inout Effects) -> Int? {
+    while let waiter = waiters.first {
+      let wanted = waiter.mode.map { $0..<$0 + 1 } ?? modes.names.indices
+      if let next = wanted.first(where: { texts[$0] == nil }) {
+        if case .idle = state { return next }
+        return nil
       }
-      let isAsking = queue.commands.contains { if case .modeInfo = $0.purpose { true } else { false } }
-      if !isAsking, modeQuery.asked == nil, modeQuery.restUntil == nil {
-        _ = queue.add(CarQueuedCommand(.modeInfo(next), [.infoModes(next)]))
+      waiters.removeFirst()
+      responses = 0
+      if let mode = waiter.mode {
+        effects.succeed(command: waiter.id, Report(text: texts[mode]))
+      } else {
+        let rows = modes.names.indices.map { [String($0), modes.names[$0], texts[$0] ?? ""] }
+        effects.succeed(command: waiter.id, Report(columns: ["number", "name", "description"], rows: rows))
       }
-      return
     }
+    return nil
   }
 
-  private func answer(_ waiter: CarModeQuery.Waiter, _ effects: inout Effects) {
-    if let mode = waiter.mode {
-      return effects.append(.complete(waiter.id, .success(Report(text: modes.texts[mode]))))
-    }
-    let rows = modes.names.indices.map { [String($0), modes.names[$0], modes.texts[$0] ?? ""] }
-    effects.append(.complete(waiter.id, .success(Report(columns: ["number", "name", "description"], rows: rows))))
-  }
+  /// The link has accepted the request.
+  mutating func requested(_ mode: Int, at now: Instant) { state = .requested(mode: mode, until: now &+ Self.timeout) }
 
-  mutating func hearModeInfo(_ body: [UInt8], at now: Instant, _ effects: inout Effects) {
-    guard let mode = modeQuery.answered() else { return reader.note("ignored: unexpected description of a mode", at: now, &effects) }
-    if options.dialect == .documented {
-      modes.learn(texts: body)
+  /// A response has arrived: returns whether it was expected.
+  mutating func received(_ body: [UInt8], _ modes: CarModes, _ effects: inout Effects) -> Bool {
+    guard case .requested(let mode, _) = state else { return false }
+    state = .idle
+    if dialect == .documented {
+      let list = CarText.list(body[...], most: CarModes.most, limit: Self.maxTextLength)
+      for (number, text) in list.enumerated() { texts[number] = text }
       // A missing description is unknown to the car.
-      for number in Array(modes.names.indices) + [mode] where modes.texts[number] == nil { modes.learn(text: [], of: number) }
-    } else {
-      modes.learn(text: body, of: mode)
+      for number in Array(modes.names.indices) + [mode] where texts[number] == nil && number < CarModes.most { texts[number] = "" }
+      return true
     }
-    guard let waiter = modeQuery.waiters.first, waiter.mode == nil, options.dialect == .asBuilt else { return }
-    let part = Double(modes.texts.count) / Double(max(modes.names.count, 1))
-    let message = "\(modeQuery.told()) of \(modes.names.count) modes"
-    effects.append(.progress(waiter.id, Report(text: message, progress: min(part, 1))))
+    if mode < CarModes.most { texts[mode] = CarText.clean(body[...], limit: Self.maxTextLength) }
+    guard let waiter = waiters.first, waiter.mode == nil else { return true }
+    responses += 1
+    let part = Double(texts.count) / Double(max(modes.names.count, 1))
+    effects.append(.progress(waiter.id, Report(text: "\(responses) of \(modes.names.count) modes", progress: min(part, 1))))
+    return true
   }
 
-  mutating func expireInquiry(at now: Instant, _ effects: inout Effects) {
-    guard let deadline = modeQuery.deadline, now >= deadline else { return }
-    guard modeQuery.asked != nil else { return modeQuery.rest(until: nil) }
-    failInquiry(.timeout(milliseconds: Int(CarModeQuery.timeout / .millisecond)), &effects)
-    modeQuery.rest(until: now &+ CarModeQuery.timeout)
+  /// The list of modes belongs to another car.
+  mutating func listChanged() { texts = [:] }
+
+  mutating func expire(at now: Instant, _ effects: inout Effects) {
+    guard let deadline, now >= deadline else { return }
+    switch state {
+    case .idle, .waiting: state = .idle
+    case .requested:
+      fail(.timeout(milliseconds: Int(Self.timeout / .millisecond)), &effects)
+      state = .waiting(until: now &+ Self.timeout)
+    }
   }
 
-  mutating func failInquiry(_ error: CommandError, _ effects: inout Effects) {
-    for waiter in modeQuery.takeAll() { effects.append(.complete(waiter.id, .failure(error))) }
-    modeQuery.rest(until: nil)
+  /// The request cannot be sent, or the link is lost or is to be closed.
+  mutating func fail(_ error: CommandError, _ effects: inout Effects) {
+    for waiter in waiters { effects.fail(command: waiter.id, error) }
+    (waiters, responses, state) = ([], 0, .idle)
   }
 }

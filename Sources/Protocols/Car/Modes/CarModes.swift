@@ -1,37 +1,58 @@
-// The modes of a car: the list, their descriptions, and lookup by name or number. Names can contain commas and are separated by
+// The modes of a car: the list, the current mode, and lookup by name or number. Names can contain commas and are separated by
 // semicolons. An unknown or ambiguous name is rejected with a list.
 // Source: Modes.py. Mode numbers are positions in the list; the car as built starts in mode 0.
 
 /// The modes of the connected car.
-struct CarModes: Sendable, Equatable {
+struct CarModes: Sendable {
   static let most = 64
   private static let maxNameLength = 200
-  private static let maxTextLength = 1000
 
   private(set) var names: [String] = []
-  /// The known descriptions, by number.
-  private(set) var texts: [Int: String] = [:]
   /// The current mode; nil: unknown.
-  var current: Int?
+  private(set) var current: Int?
 
-  mutating func learn(names body: [UInt8]) {
-    let names = CarText.list(body[...], most: Self.most, limit: Self.maxNameLength)
-    // A different list means another car.
-    if names != self.names { texts = [:] }
-    self.names = names
+  /// A new link: a car that has started its program.
+  init(_ dialect: CarDialect) { current = dialect == .asBuilt ? 0 : nil }
+
+  // MARK: Events
+
+  /// The car has sent its list: returns whether it is another one, of another car.
+  mutating func received(_ body: [UInt8], _ effects: inout Effects) -> Bool {
+    let old = names
+    names = CarText.list(body[...], most: Self.most, limit: Self.maxNameLength)
+    if names.isEmpty {
+      effects.withdraw(.modes, "the car reported an empty list")
+    } else {
+      effects.publish(.modes, .list(names))
+    }
+    publish(&effects)
+    return names != old
   }
 
-  mutating func learn(text body: [UInt8], of number: Int) {
-    guard (0..<Self.most).contains(number) else { return }
-    texts[number] = CarText.clean(body[...], limit: Self.maxTextLength)
+  /// The link has accepted a change of mode.
+  mutating func entered(_ number: Int, _ effects: inout Effects) {
+    current = number
+    publish(&effects)
   }
 
-  /// Sets the descriptions of all modes.
-  mutating func learn(texts body: [UInt8]) {
-    for (number, text) in CarText.list(body[...], most: Self.most, limit: Self.maxTextLength).enumerated() { texts[number] = text }
+  /// Publishes the current mode.
+  func publish(_ effects: inout Effects) {
+    if let current {
+      effects.publish(.mode, .string(name(of: current)))
+      effects.publish(.modeNumber, .int(current))
+    } else {
+      withdraw("no mode was set yet: vehiclectl set mode NAME", &effects)
+    }
   }
 
-  func name(of number: Int) -> String { names.indices.contains(number) && !names[number].isEmpty ? names[number] : String(number) }
+  /// The current mode is unknown.
+  func withdraw(_ reason: String, _ effects: inout Effects) {
+    for signal in [CarSignal.mode, .modeNumber] { effects.withdraw(signal, reason) }
+  }
+
+  // MARK: Lookup
+
+  private func name(of number: Int) -> String { names.indices.contains(number) && !names[number].isEmpty ? names[number] : String(number) }
 
   /// The number of a mode, by its name in any case or its number.
   func find(_ text: String) -> Result<Int, CommandError> {
@@ -54,7 +75,7 @@ struct CarModes: Sendable, Equatable {
     return .failure(.invalid(argument: "mode", "unknown mode \"\(text.prefix(80))\"; the car has \(known)"))
   }
 
-  // MARK: As built
+  // MARK: The car as built
 
   /// In these modes the car is steered by its buttons, which do not work: Stop raises an exception before the motors stop.
   static func stopIsBroken(in mode: Int?, _ dialect: CarDialect) -> Bool { dialect == .asBuilt && (mode == 3 || mode == 4) }

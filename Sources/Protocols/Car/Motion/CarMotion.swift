@@ -12,11 +12,7 @@ extension CarMachine {
   private var reasonNotToDrive: String? {
     if let reason = session.unavailability { return reason }
     if status.isUnanswered { return Self.lost }
-    switch camera {
-    case .starting: return "the camera is starting, and the car would ignore Stop: wait until it has started"
-    case .stuck: return "the car is waiting for its camera and would ignore Stop: wait until it responds, or restart its program"
-    case .off, .on: break
-    }
+    if let reason = camera.drivingRefusal { return reason }
     if queue.commands.contains(where: { $0.purpose == .shutDown }) { return "the car is being shut down" }
     if let trouble { return trouble }
     if driving.isMuted { return "the car does not accept tilt (GyroStop): wait until it requests it again" }

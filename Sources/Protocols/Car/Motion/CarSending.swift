@@ -89,7 +89,7 @@ extension CarMachine {
       confirmation.continued()
     }
     effects.send(.main, word.frame(options.dialect), beginWrite(purpose, at: now))
-    if case .command(.videoStream(true)) = purpose { openCamera(at: now, &effects) }
+    if case .command(.videoStream(true)) = purpose { camera.requested(at: now, &effects) }
   }
 
   private mutating func beginWrite(_ purpose: WritePurpose, at now: Instant) -> SendID {

@@ -6,11 +6,11 @@
 /// The driver's position, in radians.
 struct CarAttitude: Sendable, Equatable {
   /// −π to π; positive is forward.
-  var roll: Double
+  let roll: Double
   /// −π/2 to π/2; positive is right.
-  var pitch: Double
+  let pitch: Double
   /// −π to π; the car as built ignores it.
-  var yaw: Double
+  let yaw: Double
 
   static let level = CarAttitude(roll: 0, pitch: 0, yaw: 0)
   /// The tolerance for angles that were rounded to four decimals.
@@ -32,6 +32,15 @@ struct CarAttitude: Sendable, Equatable {
       roll: Self.turn(from: neutral.roll, to: roll) * sensitivity, pitch: (pitch - neutral.pitch) * sensitivity,
       yaw: Self.turn(from: neutral.yaw, to: yaw) * sensitivity)
     return CarTilt(level)
+  }
+
+  /// With another roll, pitch or yaw of the neutral position.
+  func with(_ signal: CarSignal, _ angle: Double) -> CarAttitude {
+    switch signal {
+    case .neutralRoll: CarAttitude(roll: angle, pitch: pitch, yaw: yaw)
+    case .neutralPitch: CarAttitude(roll: roll, pitch: angle, yaw: yaw)
+    default: CarAttitude(roll: roll, pitch: pitch, yaw: angle)
+    }
   }
 
   /// Rounded to a millionth, as stored, so that it reads back the same.

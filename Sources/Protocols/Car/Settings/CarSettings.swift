@@ -53,15 +53,15 @@ struct CarSettings: Sendable {
 
   init(page: String?) { ownPage = page }
 
-  var page: String? { chosenPage ?? ownPage }
+  private var page: String? { chosenPage ?? ownPage }
 
   /// The neutral position after all pending stores.
-  var nextNeutral: CarAttitude {
+  private var nextNeutral: CarAttitude {
     for case (_, .neutral(let attitude)) in pending.reversed() { return attitude }
     return neutral
   }
 
-  mutating func restore(_ kept: [String: [UInt8]]) {
+  mutating func restore(_ kept: [String: [UInt8]], _ effects: inout Effects) {
     func text(_ key: String) -> String? { kept[key].map { String(decoding: $0.prefix(Self.maxPageLength), as: UTF8.self) } }
     // A damaged setting counts as unset.
     if let factor = text(Self.sensitivityKey).flatMap(CarNumber.read), Self.sensitivities.contains(factor) { sensitivity = factor }
@@ -72,10 +72,11 @@ struct CarSettings: Sendable {
     }
     if let page = text(Self.pageKey), !page.isEmpty, Self.refusal(page: page) == nil { chosenPage = page }
     if let quality = text(Self.qualityKey).flatMap(CarVideoQuality.init) { self.quality = quality }
+    publish(&effects)
   }
 
   /// Why this is not a valid page, or nil.
-  static func refusal(page: String) -> String? {
+  private static func refusal(page: String) -> String? {
     let start = page.lowercased()
     guard start.hasPrefix("http://") && page.utf8.count > 7 || start.hasPrefix("https://") && page.utf8.count > 8 else {
       return "must start with http:// or https://, followed by a host"
@@ -85,72 +86,100 @@ struct CarSettings: Sendable {
     return nil
   }
 
-  /// Starts to store a setting; false if too many stores are pending.
-  mutating func keep(_ setting: Setting, for id: CommandID, _ effects: inout Effects) -> Bool {
-    guard pending.count < Self.most else { return false }
-    pending.append((id, setting))
-    effects.append(.store(key: setting.key, setting.bytes))
+  // MARK: Commands
+
+  /// Changes a setting; false if the property is not one. While the car is driven, a new neutral position would act as a set-point.
+  mutating func set(_ signal: CarSignal, _ value: Value, for id: CommandID, isDriven: Bool, _ effects: inout Effects) -> Bool {
+    func refuse(_ message: String) { effects.fail(command: id, .invalid(argument: "value", message)) }
+    switch signal {
+    case .sensitivity, .neutralRoll, .neutralPitch, .neutralYaw:
+      if isDriven {
+        refuseWhileDriven(id, &effects)
+      } else if let number = value.number, number.isFinite, CarSignal.ranges[signal.rawValue]?.contains(number) != false {
+        store(signal == .sensitivity ? .sensitivity(number) : .neutral(nextNeutral.with(signal, number).rounded), for: id, &effects)
+      } else {
+        refuse("\(value.text) is out of range")
+      }
+    case .videoQuality:
+      if case .string(let name) = value, let quality = CarVideoQuality(rawValue: name) {
+        store(.quality(quality), for: id, &effects)
+      } else {
+        refuse("\(value.text) is not low, medium or high")
+      }
+    case .webPage:
+      guard case .string(let page) = value else {
+        refuse("not a string")
+        return true
+      }
+      if !page.isEmpty, let message = Self.refusal(page: page) {
+        refuse(message)
+      } else {
+        store(.page(page.isEmpty ? nil : page), for: id, &effects)
+      }
+    default: return false
+    }
     return true
   }
 
-  /// Handles the end of a store: returns the setting and its command.
-  mutating func stored(_ key: String, _ failure: String?) -> (id: CommandID?, setting: Setting)? {
-    guard let index = pending.firstIndex(where: { $0.setting.key == key }) else { return nil }
-    let (id, setting) = pending.remove(at: index)
-    if failure == nil {
-      switch setting {
-      case .sensitivity(let factor): sensitivity = factor
-      case .neutral(let attitude): neutral = attitude
-      case .page(let page): chosenPage = page
-      case .quality(let quality): self.quality = quality
+  /// Sets the neutral position to the driver's current one, or to level.
+  mutating func setNeutral(
+    _ position: Value?, attitude: CarAttitude?, for id: CommandID, isDriven: Bool, _ effects: inout Effects
+  ) {
+    switch position {
+    case .string("horizontal") where isDriven: refuseWhileDriven(id, &effects)
+    case .string("horizontal"): store(.neutral(.level), for: id, &effects)
+    case .string("here"):
+      guard let attitude else {
+        let message = "no current position: run \"vehiclectl drive\" and hold the controls in the neutral position"
+        return effects.refuse(command: id, code: "no-tilt", message)
       }
+      store(.neutral(attitude.rounded), for: id, &effects)
+    default:
+      effects.fail(command: id, .invalid(argument: "position", "must be here or horizontal, not \(position?.text ?? "empty")"))
     }
-    return (id, setting)
+  }
+
+  private func refuseWhileDriven(_ id: CommandID, _ effects: inout Effects) {
+    effects.refuse(command: id, code: "driving", "the car is being driven: stop it first")
+  }
+
+  private mutating func store(_ setting: Setting, for id: CommandID, _ effects: inout Effects) {
+    guard pending.count < Self.most else {
+      return effects.refuse(command: id, code: "busy", "too many pending writes to disk: try again later")
+    }
+    pending.append((id, setting))
+    effects.append(.store(key: setting.key, setting.bytes))
+  }
+
+  /// A store has ended: the setting takes effect, and its command completes.
+  mutating func stored(_ key: String, _ failure: String?, _ effects: inout Effects) {
+    guard let index = pending.firstIndex(where: { $0.setting.key == key }) else { return }
+    let (id, setting) = pending.remove(at: index)
+    if let failure { return effects.refuse(command: id, code: "not-stored", failure) }
+    switch setting {
+    case .sensitivity(let factor): sensitivity = factor
+    case .neutral(let attitude): neutral = attitude
+    case .page(let page): chosenPage = page
+    case .quality(let quality): self.quality = quality
+    }
+    publish(&effects)
+    effects.succeed(command: id)
   }
 
   mutating func forget(_ id: CommandID) {
     for index in pending.indices where pending[index].id == id { pending[index].id = nil }
   }
-}
 
-extension CarMachine {
-  mutating func restore(_ kept: [String: [UInt8]], _ effects: inout Effects) {
-    settings.restore(kept)
-    restoreStanding(kept, &effects)
-    reader.start(&effects)
-    if let place = options.place {
-      publish(.videoURL, .string(place.video), &effects)
+  private func publish(_ effects: inout Effects) {
+    effects.publish(.sensitivity, .float(sensitivity))
+    for (signal, angle) in [(CarSignal.neutralRoll, neutral.roll), (.neutralPitch, neutral.pitch), (.neutralYaw, neutral.yaw)] {
+      effects.publish(signal, .float(angle))
+    }
+    effects.publish(.videoQuality, .string(quality.rawValue))
+    if let page {
+      effects.publish(.webPage, .string(page))
     } else {
-      withdraw(.videoURL, "unknown: the link has no host name", &effects)
-    }
-    publishSettings(&effects)
-  }
-
-  mutating func keep(_ setting: CarSettings.Setting, for id: CommandID, _ effects: inout Effects) {
-    if !settings.keep(setting, for: id, &effects) {
-      effects.append(.complete(id, .failure(.refused(code: "busy", "too many pending writes to disk: try again later"))))
-    }
-  }
-
-  mutating func stored(_ key: String, _ failure: String?, _ effects: inout Effects) {
-    guard let (id, _) = settings.stored(key, failure) else { return }
-    if failure == nil { publishSettings(&effects) }
-    guard let id else { return }
-    effects.append(.complete(id, failure.map { .failure(.refused(code: "not-stored", $0)) } ?? .success(Report())))
-  }
-
-  private mutating func publishSettings(_ effects: inout Effects) {
-    publish(.sensitivity, .float(settings.sensitivity), &effects)
-    for (signal, angle) in [
-      (CarSignal.neutralRoll, settings.neutral.roll), (.neutralPitch, settings.neutral.pitch), (.neutralYaw, settings.neutral.yaw),
-    ] {
-      publish(signal, .float(angle), &effects)
-    }
-    publish(.videoQuality, .string(settings.quality.rawValue), &effects)
-    if let page = settings.page {
-      publish(.webPage, .string(page), &effects)
-    } else {
-      withdraw(.webPage, "not set, and the link has no host name for the car's own page: vehiclectl set web-page URL", &effects)
+      effects.withdraw(.webPage, "not set, and the link has no host name for the car's own page: vehiclectl set web-page URL")
     }
   }
 }

@@ -5,16 +5,16 @@
 struct CarStatus: Sendable {
   /// The number of consecutive requests without a response after which the car counts as lost.
   private static let maxMisses = 2
-  private var misses = 0
-
+  static let notWhileDriven = CommandError.refused(
+    code: "driving", "the car is being driven and would ignore Stop during the request: try again afterwards")
   /// How long the car may take before the next message, and before the missing response is reported.
-  static let timeout: Nanoseconds = 3 * .second
+  private static let timeout: Nanoseconds = 3 * .second
   /// The delay of the first request: the car has just started.
   private static let start: Nanoseconds = .second
   private static let maxWaiters = 16
   private static let maxExtras = 32
-  static let maxLines = 64
-  static let maxLineLength = 200
+  private static let maxLines = 64
+  private static let maxLineLength = 200
 
   private static let known: [String: (signal: CarSignal, unit: String)] = [
     "Motor battery voltage": (.motorBatteryVoltage, "V"), "Raspberry Pi's battery voltage": (.piBatteryVoltage, "V"),
@@ -22,32 +22,49 @@ struct CarStatus: Sendable {
     "Free memory": (.memoryFree, "MB"), "Disk space used": (.diskUsed, "GB"), "Free disk space": (.diskFree, "GB"),
   ]
 
+  private let dialect: CarDialect
   private let interval: Nanoseconds?
   private let lifetime: Property.Lifetime
-  /// When the next request is due.
-  private(set) var due: Instant?
+  /// The schema of the device.
+  private(set) var schema: Schema
+  /// When the next request is due, unless a response is missing.
+  private var nextRequest: Instant?
   /// Until then the car may be busy with the request.
   private(set) var deadline: Instant?
   private var waiters: [CommandID] = []
+  private var misses = 0
   /// The properties of unknown labels, by label.
-  private(set) var extras: [String: Int] = [:]
+  private var extras: [String: Int] = [:]
   /// Values of properties that were declared in this turn; readings precede declarations, so they are published in the next one.
   private var early: [Reading] = []
 
   init(_ options: CarOptions) {
+    dialect = options.dialect
     interval = options.statusInterval
     lifetime = CarSignal.statusLifetime(options)
+    schema = Schema(properties: CarSignal.properties(options), actions: CarAction.actions)
   }
 
-  /// The positions of the status properties.
-  var places: [Int] { [CarSignal.status.rawValue] + Array(CarSignal.lines) + extras.values.sorted() }
+  /// When the next request is due; nil: never, or a response is missing.
+  var due: Instant? { deadline == nil ? nextRequest : nil }
+  /// The last requests have no response, and the car has sent no other message since.
+  var isUnanswered: Bool { misses >= Self.maxMisses }
+  var hasEarly: Bool { !early.isEmpty }
 
-  mutating func begin(at now: Instant) { due = interval.map { _ in now &+ Self.start } }
+  // MARK: Events
+
+  /// A new link.
+  func linkUp(_ effects: inout Effects) {
+    for index in indices { effects.withdraw(index, "the status was not requested yet") }
+  }
+
+  /// The car has sent its first message over this link.
+  mutating func begin(at now: Instant) { nextRequest = interval.map { _ in now &+ Self.start } }
 
   /// A request was sent.
-  mutating func asked(for id: CommandID?, at now: Instant) {
+  mutating func requested(for id: CommandID?, at now: Instant) {
     deadline = now &+ Self.timeout
-    due = interval.map { now &+ $0 }
+    nextRequest = interval.map { now &+ $0 }
     if let id { waiters.append(id) }
   }
 
@@ -58,47 +75,76 @@ struct CarStatus: Sendable {
     return true
   }
 
-  /// A response has arrived: returns the waiting commands.
-  mutating func settle() -> [CommandID] {
-    deadline = nil
-    defer { waiters = [] }
-    return waiters
+  /// The car has sent a message.
+  mutating func responded(_ effects: inout Effects) {
+    if isUnanswered { effects.publish(.connected, .bool(true)) }
+    misses = 0
   }
 
-  /// No response has arrived; true if that was too often.
-  mutating func missed() -> Bool {
-    misses += 1
-    return misses == Self.maxMisses
+  /// Whether the response has not arrived in time; `expire` follows.
+  func isOverdue(at now: Instant) -> Bool { deadline.map { now >= $0 } ?? false }
+
+  mutating func expire(_ effects: inout Effects) {
+    // A documented car need not support the request.
+    if dialect == .asBuilt {
+      misses += 1
+      if misses == Self.maxMisses { effects.publish(.connected, .bool(false)) }
+    }
+    end(.failure(.timeout(milliseconds: Int(Self.timeout / .millisecond))), &effects)
   }
 
-  mutating func heard() { misses = 0 }
-
-  /// Whether a request is in flight, without any message since.
-  var isUnanswered: Bool { misses >= Self.maxMisses }
+  /// The link is lost, or is to be closed.
+  mutating func fail(_ error: CommandError, _ effects: inout Effects) {
+    end(.failure(error), &effects)
+    (nextRequest, misses) = (nil, 0)
+  }
 
   mutating func forget(_ id: CommandID) { waiters.removeAll { $0 == id } }
 
-  mutating func reset() { (due, deadline, waiters, misses) = (nil, nil, [], 0) }
+  mutating func received(_ body: [UInt8], _ effects: inout Effects) {
+    let lines = CarText.list(body[...], most: Self.maxLines, limit: Self.maxLineLength)
+    let read = lines.compactMap(CarStatusLine.init)
+    let declared = schema.properties.count
+    for line in read where place(of: line) == nil {
+      guard let property = property(for: line) else { continue }
+      schema.properties.append(property)
+      effects.append(.declare(schema))
+    }
+    effects.publish(.status, .list(lines))
+    var missing = Set(indices.dropFirst())
+    for line in read {
+      guard let (index, unit) = place(of: line), missing.remove(index) != nil else { continue }
+      let reading = Reading(index, content(of: line, at: index, unit: unit))
+      if index < declared { effects.publish(reading) } else { early.append(reading) }
+    }
+    for index in missing.sorted() { effects.withdraw(index, "not in the car's status") }
+    end(.success(Report(columns: ["status"], rows: lines.map { [$0] })), &effects)
+  }
 
-  var hasEarly: Bool { !early.isEmpty }
+  /// Publishes values that were postponed in the last turn.
+  mutating func publishEarly(_ effects: inout Effects) {
+    for reading in early { effects.publish(reading) }
+    early = []
+  }
 
-  mutating func keep(_ reading: Reading) { early.append(reading) }
-
-  mutating func takeEarly() -> [Reading] {
-    defer { early = [] }
-    return early
+  private mutating func end(_ result: Result<Report, CommandError>, _ effects: inout Effects) {
+    for id in waiters { effects.append(.complete(id, result)) }
+    (deadline, waiters) = (nil, [])
   }
 
   // MARK: Lines
 
+  /// The positions of the status properties.
+  private var indices: [Int] { [CarSignal.status.rawValue] + Array(CarSignal.lines) + extras.values.sorted() }
+
   /// The property and unit of a line; nil: unknown.
-  func place(of line: CarStatusLine) -> (index: Int, unit: String?)? {
+  private func place(of line: CarStatusLine) -> (index: Int, unit: String?)? {
     if let (signal, unit) = Self.known[line.label] { return (signal.rawValue, unit) }
     return extras[line.label].map { ($0, nil) }
   }
 
   /// A property for an unknown label; nil if it has no value yet or there is no room.
-  mutating func property(for line: CarStatusLine, in schema: Schema) -> Property? {
+  private mutating func property(for line: CarStatusLine) -> Property? {
     guard extras[line.label] == nil, extras.count < Self.maxExtras else { return nil }
     let type: (ValueType, String?)
     switch line.content {
@@ -113,69 +159,6 @@ struct CarStatus: Sendable {
     extras[line.label] = schema.properties.count
     return Property(name, type.0, unit: type.1, lifetime: lifetime, help: "From the car's status: \(line.label.prefix(80))")
   }
-}
-
-extension CarMachine {
-  /// When the next request may be sent; nil: not now, because the car is driven, the camera starts, or something else is first.
-  var statusDue: Instant? {
-    guard session.isReady, !driving.isHeld, camera.isQuiet, queue.commands.isEmpty, status.deadline == nil else { return nil }
-    return status.due
-  }
-
-  mutating func pollStatus(at now: Instant, _ effects: inout Effects) {
-    if let due = statusDue, now >= due { _ = queue.add(CarQueuedCommand(.status, [.status])) }
-  }
-
-  mutating func refresh(for id: CommandID, _ effects: inout Effects) {
-    if driving.isHeld { return effects.append(.complete(id, .failure(Self.notWhileDriving))) }
-    if !status.join(id) { _ = add(CarQueuedCommand(.status, [.status], for: id), &effects) }
-  }
-
-  private static let notWhileDriving = CommandError.refused(
-    code: "driving", "the car is being driven and would ignore Stop during the request: try again afterwards")
-
-  /// Drops requests that were queued before driving started.
-  mutating func dropStatusRequests(_ effects: inout Effects) {
-    guard driving.isHeld, queue.commands.contains(where: { $0.purpose == .status }) else { return }
-    for queued in queue.removeWaiting(where: { $0.purpose == .status }) {
-      if let id = queued.id { effects.append(.complete(id, .failure(Self.notWhileDriving))) }
-    }
-  }
-
-  mutating func statusAsked(for id: CommandID?, at now: Instant) { status.asked(for: id, at: now) }
-
-  mutating func expireStatus(at now: Instant, _ effects: inout Effects) {
-    guard let deadline = status.deadline, now >= deadline else { return }
-    reader.note("no response to Status", at: now, &effects)
-    // A documented car need not support the request.
-    if options.dialect == .asBuilt, status.missed() { publish(.connected, .bool(false), &effects) }
-    failStatus(.timeout(milliseconds: Int(CarStatus.timeout / .millisecond)), &effects, isOver: false)
-  }
-
-  mutating func failStatus(_ error: CommandError, _ effects: inout Effects, isOver: Bool = true) {
-    for id in status.settle() { effects.append(.complete(id, .failure(error))) }
-    if isOver { status.reset() }
-  }
-
-  mutating func hearStatus(_ body: [UInt8], at now: Instant, _ effects: inout Effects) {
-    let lines = CarText.list(body[...], most: CarStatus.maxLines, limit: CarStatus.maxLineLength)
-    let read = lines.compactMap(CarStatusLine.init)
-    let declared = schema.properties.count
-    for line in read where status.place(of: line) == nil {
-      if let property = status.property(for: line, in: schema) { declare(property, &effects) }
-    }
-    effects.publish(CarSignal.status.rawValue, .list(lines))
-    var missing = Set(status.places.dropFirst())
-    for line in read {
-      guard let (index, unit) = status.place(of: line), missing.remove(index) != nil else { continue }
-      let reading = Reading(index, content(of: line, at: index, unit: unit))
-      if index < declared { effects.publish(reading) } else { status.keep(reading) }
-    }
-    for index in missing.sorted() { effects.withdraw(index, "not in the car's status") }
-    for id in status.settle() {
-      effects.append(.complete(id, .success(Report(columns: ["status"], rows: lines.map { [$0] }))))
-    }
-  }
 
   private func content(of line: CarStatusLine, at index: Int, unit: String?) -> Reading.Content {
     let property = schema.properties[index]
@@ -187,11 +170,6 @@ extension CarMachine {
     case (_, .comma): return .absent("\"\(line.raw)\" has a decimal comma: set the car's locale to English")
     default: return .absent("invalid value \"\(line.raw)\"")
     }
-  }
-
-  /// Publishes values that were postponed in the last turn.
-  mutating func publishEarly(_ effects: inout Effects) {
-    for reading in status.takeEarly() { effects.publish(reading) }
   }
 }
 

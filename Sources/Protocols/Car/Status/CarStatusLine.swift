@@ -12,10 +12,10 @@ struct CarStatusLine: Sendable, Equatable {
     case comma(unit: String?)
   }
 
-  var label: String
-  var content: Content
+  let label: String
+  let content: Content
   /// The text after the colon, as received.
-  var raw: String
+  let raw: String
 
   private static let maxUnitLength = 8
 

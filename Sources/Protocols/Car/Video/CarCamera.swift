@@ -1,84 +1,269 @@
 // The camera's stream. As built the car ignores commands between VideoStream On and the first picture that a client fetches. So
-// the stream is switched on only while no client drives, the machine fetches that picture itself at once, and driving cannot start
-// before. A started camera is brought to a known state even if its caller has disconnected.
+// the stream is switched on only while no client drives, the machine fetches that picture itself at once, over a separate link, and
+// driving cannot start before. A started camera is brought to a known state even if its caller has disconnected.
 // Source: autott.md §6; Cameras.py: the server listens on the next port and closes connections before the stream is on.
 
-/// The state of the stream.
-enum CarCamera: Sendable {
-  case off, on
-  case starting(CarCameraStart)
-  /// No picture arrived; the car may still ignore commands.
-  case stuck
+struct CarCamera: Sendable {
+  private enum State: Sendable {
+    case off, on
+    case starting(Start)
+    /// No picture arrived; the car may still ignore commands.
+    case stuck
+  }
 
-  var isStarting: Bool { if case .starting = self { true } else { false } }
+  /// What the machine must do after bytes of the server.
+  enum Answer { case nothing, retry(String) }
+
+  private static let timeout: Nanoseconds = 15 * .second
+  private static let connectTimeout: Nanoseconds = 3 * .second
+  private static let readTimeout: Nanoseconds = 5 * .second
+  private static let retryInterval: Nanoseconds = 500 * .millisecond
+
+  private let dialect: CarDialect
+  private let endpoint: CarEndpoint?
+  private var state = State.off
+
+  init(_ options: CarOptions) { (dialect, endpoint) = (options.dialect, options.endpoint) }
+
+  var isStarting: Bool { if case .starting = state { true } else { false } }
 
   /// The car ignores commands.
-  var isBlocking: Bool { if case .starting(let start) = self { start.step.isFetching } else { false } }
+  var isBlocking: Bool { if case .starting(let start) = state { start.step.isFetching } else { false } }
 
   /// Slow requests can be sent.
   var isQuiet: Bool {
-    switch self {
+    switch state {
     case .off, .on: true
     case .starting, .stuck: false
     }
   }
 
-  var nextWake: Instant? { if case .starting(let start) = self { start.nextWake } else { nil } }
+  var nextWake: Instant? { if case .starting(let start) = state { start.nextWake } else { nil } }
 
-  var trouble: String? {
-    if case .stuck = self {
+  var fault: String? {
+    if case .stuck = state {
       "no picture from the camera, and the car may ignore commands until there is one: restart the car's program"
     } else {
       nil
     }
   }
 
-  mutating func forget(_ id: CommandID) {
-    guard case .starting(var start) = self, start.id == id else { return }
-    start.id = nil
-    self = .starting(start)
-  }
-
-  /// The car responds again.
-  mutating func heardModes() { if case .stuck = self { self = .off } }
-}
-
-/// A stream that is being switched on.
-struct CarCameraStart: Sendable {
-  enum Step: Sendable {
-    /// The command is queued.
-    case waiting
-    /// The command was sent at that time; the machine waits for the link to the server, a picture, or the next attempt.
-    case connecting(until: Instant)
-    case reading(until: Instant)
-    case resting(until: Instant)
-
-    var isFetching: Bool { if case .waiting = self { false } else { true } }
-    var due: Instant? {
-      switch self {
-      case .waiting: nil
-      case .connecting(let until), .reading(let until), .resting(let until): until
-      }
+  /// Why driving is not possible now; nil: it is.
+  var drivingRefusal: String? {
+    switch state {
+    case .starting: "the camera is starting, and the car would ignore Stop: wait until it has started"
+    case .stuck: "the car is waiting for its camera and would ignore Stop: wait until it responds, or restart its program"
+    case .off, .on: nil
     }
   }
 
-  static let timeout: Nanoseconds = 15 * .second
-  static let connectTimeout: Nanoseconds = 3 * .second
-  static let readTimeout: Nanoseconds = 5 * .second
-  static let rest: Nanoseconds = 500 * .millisecond
-  /// The interval of progress reports.
-  static let tellInterval: Nanoseconds = 2 * .second
+  /// Publishes the initial values.
+  func start(_ effects: inout Effects) {
+    if let endpoint {
+      effects.publish(.videoURL, .string(endpoint.video))
+    } else {
+      effects.withdraw(.videoURL, "unknown: the link has no host name")
+    }
+  }
 
-  var id: CommandID?
-  var step = Step.waiting
-  /// The time of the command, and when it times out.
-  let begun: Instant
-  var deadline: Instant?
-  var told = 0
-  var reader = MotionJPEG()
+  // MARK: Commands
 
-  init(for id: CommandID, at now: Instant) { (self.id, begun) = (id, now) }
+  /// The reply to a command that switches the stream on; nil: it can be started.
+  func reply(isDriven: Bool) -> Result<Report, CommandError>? {
+    if isDriven {
+      let message = "the car is being driven and would ignore Stop while its camera starts: switch it on afterwards"
+      return .failure(.refused(code: "driving", message))
+    }
+    if case .on = state { return .success(Report()) }
+    if isStarting { return .failure(.refused(code: "busy", "the camera is starting already")) }
+    if dialect == .asBuilt, endpoint == nil {
+      let message = "the first picture cannot be fetched, because the link has no host and port: use tcp:HOST:PORT"
+      return .failure(.refused(code: "no-host", message))
+    }
+    return nil
+  }
 
-  var tellDue: Instant? { id.map { _ in begun &+ Int64(told + 1) &* Self.tellInterval } }
-  var nextWake: Instant? { [step.due, deadline, tellDue].compactMap(\.self).min() }
+  /// The command is queued.
+  mutating func begin(for id: CommandID, at now: Instant, _ effects: inout Effects) {
+    state = .starting(Start(for: id, at: now))
+    effects.withdraw(.video, "the camera is starting")
+  }
+
+  mutating func forget(_ id: CommandID) {
+    guard case .starting(var start) = state, start.id == id else { return }
+    start.forget()
+    state = .starting(start)
+  }
+
+  // MARK: Events of the link to the car
+
+  /// A new link, or no response: the state is unknown.
+  func withdraw(_ reason: String, _ effects: inout Effects) { effects.withdraw(.video, reason) }
+
+  /// The car has sent its first message over this link: it has just started its program.
+  func begin(_ effects: inout Effects) {
+    if dialect == .asBuilt { effects.publish(.video, .bool(false)) } else { effects.withdraw(.video, "not reported") }
+  }
+
+  /// The car has sent its modes: it accepts commands.
+  mutating func responded() { if case .stuck = state { state = .off } }
+
+  /// VideoStream On is sent: from now on the car ignores commands until its first picture is fetched.
+  mutating func requested(at now: Instant, _ effects: inout Effects) {
+    guard dialect == .asBuilt, case .starting(var start) = state else { return }
+    start.requested(timeoutAt: now &+ Self.timeout)
+    connect(start, at: now, &effects)
+  }
+
+  /// The link has accepted VideoStream. As documented there is nothing else to wait for.
+  mutating func switched(_ isOn: Bool, for id: CommandID?, _ effects: inout Effects) {
+    var id = id
+    switch state {
+    case .starting(let start):
+      guard isOn, dialect == .documented else { break }
+      state = .on
+      id = start.id
+    case .on, .off: state = isOn ? .on : .off
+    // It is off, but whether the car accepts commands is unknown.
+    case .stuck: break
+    }
+    if !isStarting { effects.publish(.video, .bool(isOn)) }
+    effects.succeed(command: id)
+  }
+
+  /// The command cannot be sent, or the link to the car is lost or is to be closed.
+  mutating func fail(_ error: CommandError, _ effects: inout Effects) {
+    if case .starting(let start) = state {
+      if start.step.isFetching { effects.append(.closeLink(.video)) }
+      effects.withdraw(.video, "the camera did not start")
+      effects.fail(command: start.id, error)
+    }
+    state = .off
+  }
+
+  // MARK: Events of the link to the server
+
+  /// Returns the request to send to the server, if any.
+  mutating func linkChanged(_ change: LinkState, at now: Instant, _ effects: inout Effects) -> [UInt8]? {
+    guard case .starting(var start) = state, let endpoint else { return nil }
+    switch (change, start.step) {
+    case (.up, .connecting):
+      start.enter(.reading(until: now &+ Self.readTimeout))
+      state = .starting(start)
+      return MotionJPEG.request(host: endpoint.authority, path: CarEndpoint.videoPath)
+    case (.down, .connecting), (.down, .reading): retry(at: now, &effects)
+    default: break
+    }
+    return nil
+  }
+
+  mutating func received(_ bytes: [UInt8], _ effects: inout Effects) -> Answer {
+    guard case .starting(var start) = state, case .reading = start.step else { return .nothing }
+    switch start.take(bytes) {
+    case .frame:
+      state = .on
+      effects.append(.closeLink(.video))
+      effects.publish(.video, .bool(true))
+      effects.succeed(command: start.id)
+    case .failed(let message): return .retry(message)
+    case nil: state = .starting(start)
+    }
+    return .nothing
+  }
+
+  /// The server closed the connection, or has no picture yet.
+  mutating func retry(at now: Instant, _ effects: inout Effects) {
+    guard case .starting(var start) = state else { return }
+    start.enter(.waiting(until: now &+ Self.retryInterval))
+    effects.append(.closeLink(.video))
+    state = .starting(start)
+  }
+
+  /// Returns whether no picture arrived. The next response of the car shows whether it accepts commands.
+  mutating func expire(at now: Instant, _ effects: inout Effects) -> Bool {
+    guard case .starting(var start) = state else { return false }
+    if let deadline = start.deadline, now >= deadline {
+      state = .stuck
+      effects.append(.closeLink(.video))
+      effects.withdraw(.video, "no picture from the camera")
+      effects.fail(command: start.id, .timeout(milliseconds: Int(Self.timeout / .millisecond)))
+      return true
+    }
+    start.reportProgress(of: Self.timeout, at: now, &effects)
+    state = .starting(start)
+    guard let due = start.step.due, now >= due else { return false }
+    if case .waiting = start.step { connect(start, at: now, &effects) } else { retry(at: now, &effects) }
+    return false
+  }
+
+  private mutating func connect(_ start: Start, at now: Instant, _ effects: inout Effects) {
+    var start = start
+    if let endpoint {
+      start.enter(.connecting(until: now &+ Self.connectTimeout))
+      effects.append(.openLink(.video, url: endpoint.link))
+    }
+    state = .starting(start)
+  }
+}
+
+extension CarCamera {
+  /// A stream that is being switched on.
+  struct Start: Sendable {
+    enum Step: Sendable {
+      /// The command is queued.
+      case queued
+      /// The command was sent; the machine waits for the link to the server, a picture, or the next attempt.
+      case connecting(until: Instant)
+      case reading(until: Instant)
+      case waiting(until: Instant)
+
+      var isFetching: Bool { if case .queued = self { false } else { true } }
+      var due: Instant? {
+        switch self {
+        case .queued: nil
+        case .connecting(let until), .reading(let until), .waiting(let until): until
+        }
+      }
+    }
+
+    private static let progressInterval: Nanoseconds = 2 * .second
+
+    private(set) var id: CommandID?
+    private(set) var step = Step.queued
+    /// The time of the command.
+    private let begun: Instant
+    /// When the start has failed; nil: the command is not sent yet.
+    private(set) var deadline: Instant?
+    /// The number of progress reports.
+    private var reports = 0
+    private var reader = MotionJPEG()
+
+    init(for id: CommandID, at now: Instant) { (self.id, begun) = (id, now) }
+
+    private var progressDue: Instant? { id.map { _ in begun &+ Int64(reports + 1) &* Self.progressInterval } }
+    var nextWake: Instant? { [step.due, deadline, progressDue].compactMap(\.self).min() }
+
+    mutating func forget() { id = nil }
+    mutating func requested(timeoutAt deadline: Instant) { self.deadline = deadline }
+
+    mutating func enter(_ step: Step) {
+      if case .connecting = step { reader = MotionJPEG() }
+      self.step = step
+    }
+
+    mutating func take(_ bytes: [UInt8]) -> MotionJPEG.Event? { reader.take(bytes).first }
+
+    mutating func reportProgress(of timeout: Nanoseconds, at now: Instant, _ effects: inout Effects) {
+      guard let progressDue, now >= progressDue, let id else { return }
+      let elapsed = now &- begun
+      reports = Int(elapsed / Self.progressInterval)
+      let part = min(max(Double(elapsed) / Double(timeout), 0), 1)
+      effects.append(.progress(id, Report(text: "camera starting: \(elapsed / .second) s", progress: part)))
+    }
+  }
+}
+
+extension LinkName {
+  /// The link to the camera's server, while the first picture is fetched.
+  static let video: LinkName = "video"
 }

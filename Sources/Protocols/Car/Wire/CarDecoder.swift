@@ -5,9 +5,9 @@
 /// A frame from the car.
 struct CarInboundMessage: Sendable, Equatable {
   /// 1 to 32 printable characters, in the case of the car.
-  var type: String
+  let type: String
   /// The body as received.
-  var body: [UInt8]
+  let body: [UInt8]
 }
 
 /// Decodes the car's bytes.
@@ -27,8 +27,8 @@ struct CarDecoder: Sendable {
       case glued = "#$# in the body of a message, or a missing end mark"
     }
 
-    var reason: Reason
-    var start: [UInt8]
+    let reason: Reason
+    let start: [UInt8]
 
     init(_ reason: Reason, _ bytes: ArraySlice<UInt8>) { (self.reason, start) = (reason, Array(bytes.prefix(60))) }
 
