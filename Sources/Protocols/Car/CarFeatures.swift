@@ -1,81 +1,211 @@
-// Routes between the send queue and the status, the modes, the camera and the settings.
+// What does not move the car: its modes, status and camera, and the settings. Routes their commands, the car's messages and time to
+// them, and returns the messages to queue.
 
-extension CarMachine {
-  mutating func restore(_ stored: [String: [UInt8]], _ effects: inout Effects) {
-    restoreStanding(stored, &effects)
-    reader.start(&effects)
+struct CarFeatures: Sendable {
+  private let options: CarOptions
+  private(set) var modes: CarModes
+  private var modeQuery: CarModeQuery
+  private(set) var status: CarStatus
+  private(set) var camera: CarCamera
+  private(set) var settings: CarSettings
+  private var connectionTest = CarConnectionTest()
+
+  init(_ options: CarOptions) {
+    self.options = options
+    modes = CarModes(options.dialect)
+    modeQuery = CarModeQuery(options.dialect)
+    status = CarStatus(options)
+    camera = CarCamera(options)
+    settings = CarSettings(page: options.endpoint?.page)
+  }
+
+  // MARK: Session
+
+  mutating func start(_ stored: [String: [UInt8]], _ effects: inout Effects) {
     camera.start(&effects)
     settings.restore(stored, &effects)
   }
 
-  // MARK: Status
-
-  /// When the next request may be sent; nil: not now, because the car is driven, the camera starts, or something else is first.
-  var statusDue: Instant? {
-    session.isReady && !driving.isHeld && camera.isQuiet && queue.commands.isEmpty ? status.due : nil
+  mutating func linkUp(_ effects: inout Effects) {
+    modes = CarModes(options.dialect)
+    modeQuery = CarModeQuery(options.dialect)
+    withdraw("the car has not responded yet", &effects)
+    effects.withdraw(.modes, "the car has not reported its modes yet")
+    status.linkUp(&effects)
   }
 
-  mutating func pollStatus(at now: Instant, _ effects: inout Effects) {
-    if let due = statusDue, now >= due { _ = queue.add(CarQueuedCommand(.status, [.status])) }
-  }
-
-  mutating func expireStatus(at now: Instant, _ effects: inout Effects) {
-    guard status.isOverdue(at: now) else { return }
-    reader.note("no response to Status", at: now, &effects)
-    status.expire(&effects)
-  }
-
-  mutating func refresh(for id: CommandID, _ effects: inout Effects) {
-    if driving.isHeld { return effects.fail(command: id, CarStatus.notWhileDriven) }
-    if !status.join(id) { _ = add(CarQueuedCommand(.status, [.status], for: id), &effects) }
-  }
-
-  /// Drops requests that were queued before driving started.
-  mutating func dropStatusRequests(_ effects: inout Effects) {
-    guard driving.isHeld, queue.commands.contains(where: { $0.purpose == .status }) else { return }
-    for queued in queue.removeWaiting(where: { $0.purpose == .status }) { effects.fail(command: queued.id, CarStatus.notWhileDriven) }
-  }
-
-  // MARK: Modes
-
-  mutating func pursueInquiry(_ effects: inout Effects) {
-    guard session.isReady, let next = modeQuery.advance(modes, &effects) else { return }
-    let isQueued = queue.commands.contains { if case .modeInfo = $0.purpose { true } else { false } }
-    if !isQueued { _ = queue.add(CarQueuedCommand(.modeInfo(next), [.infoModes(next)])) }
-  }
-
-  // MARK: Camera
-
-  mutating func switchVideo(_ isOn: Bool, for id: CommandID, at now: Instant, _ effects: inout Effects) {
-    guard isOn else {
-      _ = add(CarQueuedCommand(.video(false), [.videoStream(false)], for: id), &effects)
-      return
+  /// The car has sent its first message over this link: it has just started its program.
+  mutating func begin(at now: Instant, _ effects: inout Effects) {
+    modes.publish(&effects)
+    camera.begin(&effects)
+    if options.dialect == .asBuilt {
+      effects.publish(.speechEnabled, .bool(false))
+    } else {
+      effects.withdraw(.speechEnabled, "not reported")
     }
-    if let reply = camera.reply(isDriven: driving.isHeld) { return effects.append(.complete(id, reply)) }
-    guard queue.add(CarQueuedCommand(.video(true), [.videoQuality(settings.quality), .videoStream(true)])) else {
-      return effects.refuse(command: id, code: "busy", "too many queued commands: try again later")
+    status.begin(at: now)
+  }
+
+  /// The car has sent another message.
+  mutating func responded(_ effects: inout Effects) { status.responded(&effects) }
+
+  /// Until the car has responded its state is unknown: it may serve another client.
+  func withdraw(_ reason: String, _ effects: inout Effects) {
+    modes.withdraw(reason, &effects)
+    camera.withdraw(reason, &effects)
+    effects.withdraw(.speechEnabled, reason)
+  }
+
+  /// The link is lost, or is closed: fails all waiting commands.
+  mutating func fail(_ error: CommandError, _ effects: inout Effects) {
+    status.fail(error, &effects)
+    modeQuery.fail(error, &effects)
+    camera.fail(error, &effects)
+    connectionTest = CarConnectionTest()
+  }
+
+  // MARK: Commands
+
+  /// Changes a setting; false if the property is not one.
+  mutating func setSetting(
+    _ signal: CarSignal, _ value: Value, _ motion: CarMotion, for id: CommandID, _ effects: inout Effects
+  ) -> Bool {
+    settings.set(signal, value, for: id, isDriven: motion.driving.isRunning, &effects)
+  }
+
+  mutating func setNeutral(_ position: Value?, _ motion: CarMotion, for id: CommandID, _ effects: inout Effects) {
+    settings.setNeutral(position, attitude: motion.driving.attitude, for: id, isDriven: motion.driving.isRunning, &effects)
+  }
+
+  mutating func stored(_ key: String, _ failure: String?, _ effects: inout Effects) { settings.stored(key, failure, &effects) }
+
+  /// Sets a property: returns the message to queue.
+  mutating func set(
+    _ signal: CarSignal, _ value: Value, _ motion: CarMotion, for id: CommandID, at now: Instant, _ effects: inout Effects
+  ) -> CarQueuedCommand? {
+    switch (signal, value) {
+    case (.video, .bool(false)): return CarQueuedCommand(.video(false), [.videoStream(false)], for: id)
+    case (.video, .bool(true)):
+      if let reply = camera.reply(isDriven: motion.driving.isHeld) {
+        effects.append(.complete(id, reply))
+      } else if !motion.sender.queue.hasRoom {
+        motion.sender.rejectFull(id, &effects)
+      } else {
+        camera.begin(for: id, at: now, &effects)
+        return CarQueuedCommand(.video(true), [.videoQuality(settings.quality), .videoStream(true)])
+      }
+    default: effects.fail(command: id, .invalid(argument: "value", "\(value.text) is not a valid value"))
     }
-    camera.begin(for: id, at: now, &effects)
+    return nil
   }
 
-  mutating func cameraLinkChanged(_ change: LinkState, at now: Instant, _ effects: inout Effects) {
-    if let request = camera.linkChanged(change, at: now, &effects) { effects.send(.video, request, drawSendID()) }
-  }
-
-  mutating func pictureCame(_ bytes: [UInt8], at now: Instant, _ effects: inout Effects) {
-    guard case .retry(let message) = camera.received(bytes, &effects) else { return }
-    reader.note("the camera's server: \(message)", at: now, &effects)
-    camera.retry(at: now, &effects)
-  }
-
-  mutating func expireCamera(at now: Instant, _ effects: inout Effects) {
-    guard camera.expire(at: now, &effects) else { return }
-    // Waiting commands must not succeed, because the car may have ignored them.
-    for queued in queue.remove(where: { _ in true }) {
-      let message = "no picture from the camera, and the car may ignore commands: wait until it responds, or restart its program"
-      effects.refuse(command: queued.id, code: "no-picture", message)
+  /// Runs an action: returns the message to queue.
+  mutating func run(
+    _ action: CarAction, _ arguments: [String: Value], _ motion: CarMotion, for id: CommandID, _ effects: inout Effects
+  ) -> CarQueuedCommand? {
+    switch action {
+    case .modeInfo: modeQuery.ask(arguments["mode"], modes, for: id, &effects)
+    case .refresh:
+      if motion.driving.isHeld {
+        effects.fail(command: id, CarStatus.notWhileDriven)
+      } else if !status.join(id) {
+        return CarQueuedCommand(.status, [.status], for: id)
+      }
+    case .sendMessage:
+      switch CarText.outbound(arguments["text"], isAllowed: options.allowsMessages) {
+      case .failure(let error): effects.fail(command: id, error)
+      case .success(let text): return CarQueuedCommand(.message, [.message(text)], for: id)
+      }
+    case .tilt, .proceed, .stop, .shutDown, .neutral: break
     }
-    queue.addAlways(CarQueuedCommand(.video(false), [.videoStream(false)]))
-    queue.addAlways(CarQueuedCommand(.greeting, [.modes]))
+    return nil
   }
+
+  mutating func forget(_ id: CommandID) {
+    status.forget(id)
+    modeQuery.forget(id)
+    camera.forget(id)
+    settings.forget(id)
+  }
+
+  // MARK: Time
+
+  func nextWake(_ motion: CarMotion) -> Instant? {
+    [statusDue(motion), status.deadline, modeQuery.deadline, camera.nextWake, connectionTestDue(motion)].compactMap(\.self).min()
+  }
+
+  /// Returns whether the camera has not started, and the car may have ignored what was sent to it.
+  mutating func expire(at now: Instant, _ effects: inout Effects) -> Bool {
+    if status.isOverdue(at: now) { status.expire(&effects) }
+    modeQuery.expire(at: now, &effects)
+    return camera.expire(at: now, &effects)
+  }
+
+  /// The next message that is due; nil: none.
+  mutating func takeDue(_ motion: CarMotion, at now: Instant) -> CarQueuedCommand? {
+    if let due = statusDue(motion), now >= due { return CarQueuedCommand(.status, [.status]) }
+    guard let due = connectionTestDue(motion), now >= due else { return nil }
+    connectionTest.queued(at: now)
+    return CarQueuedCommand(.connectionTest, [.connectionTest])
+  }
+
+  /// The next request for the description of a mode; nil: none. Completes the commands whose descriptions are known.
+  mutating func takeModeInfo(_ motion: CarMotion, _ effects: inout Effects) -> CarQueuedCommand? {
+    guard let mode = modeQuery.advance(modes, &effects), !motion.sender.queue.containsModeInfo else { return nil }
+    return CarQueuedCommand(.modeInfo(mode), [.infoModes(mode)])
+  }
+
+  /// When the status is requested; nil: not now, because the car is driven, the camera starts, or something else is first.
+  private func statusDue(_ motion: CarMotion) -> Instant? {
+    !motion.driving.isHeld && camera.isQuiet && motion.sender.queue.commands.isEmpty ? status.due : nil
+  }
+
+  /// When the next keep-alive is due; nil: none, or one is queued already.
+  private func connectionTestDue(_ motion: CarMotion) -> Instant? {
+    motion.sender.queue.hasRoom && !motion.sender.queue.contains(.connectionTest) ? connectionTest.due : nil
+  }
+
+  // MARK: Messages
+
+  mutating func connectionTestRequested(_ seconds: Double?, at now: Instant) { connectionTest.requested(seconds: seconds, at: now) }
+
+  /// The description of a mode: returns whether it was expected.
+  mutating func received(modeInfo body: [UInt8], _ effects: inout Effects) -> Bool { modeQuery.received(body, modes, &effects) }
+
+  /// The car's list of modes; nil: none in this read.
+  mutating func received(modes body: [UInt8]?, _ effects: inout Effects) {
+    guard let body else { return }
+    if modes.received(body, &effects) { modeQuery.listChanged() }
+    camera.responded()
+  }
+
+  mutating func received(status body: [UInt8]?, _ effects: inout Effects) {
+    if let body { status.received(body, &effects) }
+  }
+
+  /// The link has accepted a message of these components, or failed.
+  mutating func sent(_ action: CarMotion.Action, at now: Instant, _ effects: inout Effects) {
+    switch action {
+    case .nothing, .shutDown, .disconnected: break
+    case .modeEntered(let number): modes.entered(number, &effects)
+    case .modeInfoRequested(let number): modeQuery.requested(number, at: now)
+    case .modeInfoFailed(let error): modeQuery.fail(error, &effects)
+    case .statusRequested(let id): status.requested(for: id, at: now)
+    case .videoSwitched(let isOn, let id): camera.switched(isOn, for: id, &effects)
+    case .videoFailed(let error): camera.fail(error, &effects)
+    }
+  }
+
+  /// VideoStream On is sent.
+  mutating func videoRequested(at now: Instant, _ effects: inout Effects) { camera.requested(at: now, &effects) }
+
+  /// The link to the camera's server: returns the request to send to it, if any.
+  mutating func cameraLinkChanged(_ change: LinkState, at now: Instant, _ effects: inout Effects) -> [UInt8]? {
+    camera.linkChanged(change, at: now, &effects)
+  }
+
+  mutating func received(picture bytes: [UInt8], _ effects: inout Effects) -> CarCamera.Answer { camera.received(bytes, &effects) }
+  mutating func retryCamera(at now: Instant, _ effects: inout Effects) { camera.retry(at: now, &effects) }
+
+  mutating func publishEarly(_ effects: inout Effects) { status.publishEarly(&effects) }
 }

@@ -1,124 +1,233 @@
-// The `car` machine. The car has no watchdog, does not reassemble split segments, discards the data after a command that it cannot
-// handle, and drives on when its client disconnects. So each frame is one write, commands are sent alone, tilts stop with the driver,
-// and Stop is the next message whenever driving ends. What is sent next follows from the state, in `advance`: a stop before a command
-// before a tilt.
+// The `car` machine: routes inputs to its components, and what they want of each other. The car has no watchdog, does not reassemble
+// split segments, discards the data after a command that it cannot handle, and drives on when its client disconnects. So each frame
+// is one write, commands are sent alone, tilts stop with the driver, and Stop is the next message whenever driving ends.
 // Source: task123/AutoTT and task123/AutoTTApp at their last commits; the README of the app for the documented dialect.
 
 /// Drives an AutoTT car.
 public struct CarMachine: Machine {
-  /// The purpose of a write in flight.
-  enum WritePurpose: Equatable { case stop(CarOutboundMessage), command(CarOutboundMessage), tilt(CarTilt), liveness, disconnect }
+  private var session = CarSession()
+  private(set) var reader = CarReader()
+  private(set) var motion: CarMotion
+  private(set) var features: CarFeatures
+  private var condition = CarCondition()
 
-  /// The timeout of a write.
-  static let linkTimeout: Nanoseconds = .second
-  public var schema: Schema { status.schema }
-  let options: CarOptions
-  var session = CarSession()
-  var sending: (id: SendID, purpose: WritePurpose, at: Instant)?
-  var liveness = CarLivenessCheck()
-  var lastSend: SendID = 0
-  var reader = CarReader()
-  var queue = CarSendQueue()
-  var driving: CarDriving
-  var modes: CarModes
-  var buttons = CarButtons()
-  var status: CarStatus
-  var camera: CarCamera
-  var confirmation = CarStopConfirmation()
-  var modeQuery: CarModeQuery
-  var test = CarConnectionTest()
-  var settings: CarSettings
-  /// The commands that wait for the car to confirm Stop, and their timeout.
-  var stopping: [(id: CommandID, until: Instant)] = []
-  var standstill = CarStandstill.unknown
-  /// A link was lost before the car was stopped.
-  var owesStop = false
-  /// The current last-will frames.
-  var willVariant: WillVariant?
-  var condition = CarCondition()
+  public var schema: Schema { features.status.schema }
 
   /// Creates a machine from the options of `Kind.car`.
   public init(_ setup: Setup) {
-    options = CarOptions(setup)
-    driving = CarDriving(override: options.tiltInterval)
-    settings = CarSettings(page: options.endpoint?.page)
-    status = CarStatus(options)
-    modes = CarModes(options.dialect)
-    modeQuery = CarModeQuery(options.dialect)
-    camera = CarCamera(options)
+    let options = CarOptions(setup)
+    (motion, features) = (CarMotion(options), CarFeatures(options))
   }
 
   public var nextWake: Instant? {
-    if status.hasEarly { return .min }
-    if !session.isUp { return nil }
-    var due = [driving.deadmanTimer.expires, stopping.first?.until]
-    due.append(sending.map { $0.at &+ Self.linkTimeout } ?? nextTurn)
-    switch session.state {
-    case .down: break
-    case .greeting(let until): due += [until, askTurn]
-    case .ending(let until): due += [until, askTurn]
-    case .silent: due.append(askTurn)
-    case .ready: due += [askTurn, statusDue, modeQuery.deadline, camera.nextWake, status.deadline, testDue, livenessDue, hungAt]
-    }
-    return due.compactMap(\.self).min()
+    if features.status.hasEarly { return .min }
+    guard session.isUp else { return nil }
+    return [session.deadline, motion.nextWake(context), session.isReady ? features.nextWake(motion) : nil].compactMap(\.self).min()
   }
 
   public mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
-    if status.hasEarly { status.publishEarly(&effects) }
+    if features.status.hasEarly { features.publishEarly(&effects) }
     switch input {
     // Overdue messages must not be sent over a lost link.
     case .linkChanged(.main, _): break
     // If the write succeeded late because the system was suspended, the link must not be reset: the car would accept no other client.
-    case .sent(let id, _) where id == sending?.id: expireLease(at: now, &effects)
+    case .sent(let id, _) where motion.sender.write.isInFlight(id): motion.expireLease(context, at: now, &effects)
     default: expire(at: now, &effects)
     }
     switch input {
-    case .started(let restored, _): restore(restored, &effects)
-    case .linkChanged(.main, .up): linkCameUp(at: now, &effects)
-    case .linkChanged(.main, .down(let reason)): linkWentDown(reason, at: now, &effects)
-    case .linkChanged(.video, let change): cameraLinkChanged(change, at: now, &effects)
+    case .started(let stored, _):
+      motion.restore(stored, context, &effects)
+      reader.start(&effects)
+      features.start(stored, &effects)
+    case .linkChanged(.main, .up): linkUp(at: now, &effects)
+    case .linkChanged(.main, .down(let reason)): linkDown(reason, at: now, &effects)
+    case .linkChanged(.video, let change):
+      if let request = features.cameraLinkChanged(change, at: now, &effects) { effects.send(.video, request, motion.drawSendID()) }
     case .received(.main, let bytes): received(bytes, at: now, &effects)
-    case .received(.video, let bytes): pictureCame(bytes, at: now, &effects)
+    case .received(.video, let bytes):
+      guard case .retry(let message) = features.received(picture: bytes, &effects) else { break }
+      reader.note("the camera's server: \(message)", at: now, &effects)
+      features.retryCamera(at: now, &effects)
     case .sent(let id, let failure): sent(id, failure, at: now, &effects)
     case .perform(let id, let command): perform(id, command, at: now, &effects)
-    case .cancelled(let id): forget(id)
-    case .stored(let key, let failure): settings.stored(key, failure, &effects)
-    case .leaseBegan(let deadline): leaseBegan(deadline, at: now, &effects)
-    case .leaseEnded(let reason): if driving.isHeld { endLease(reason, at: now, &effects) }
+    case .cancelled(let id):
+      motion.forget(id)
+      features.forget(id)
+    case .stored(let key, let failure): features.stored(key, failure, &effects)
+    case .leaseBegan(let deadline):
+      let reason = session.unavailability ?? (features.status.isUnanswered ? CarMotion.lost : features.camera.drivingRefusal)
+      if let reason { effects.append(.leaseLost(reason)) } else { motion.beginLease(deadline, at: now, &effects) }
+    case .leaseEnded(let reason): if motion.driving.isHeld { motion.endLease(reason, context, at: now, &effects) }
     case .stopping: end(at: now, &effects)
     case .linkChanged, .received, .observed, .response, .rows, .time, .wake: break
     }
-    pursueInquiry(&effects)
-    advance(at: now, &effects)
-    renewWill(&effects)
-    report(&effects)
+    if session.isReady, let queued = features.takeModeInfo(motion, &effects) { motion.addIfPossible(queued) }
+    if motion.advance(context, at: now, &effects) { features.videoRequested(at: now, &effects) }
+    motion.renewLastWill(context, &effects)
+    condition.publish(session, motion, features, &effects)
   }
 
-  private mutating func expireLease(at now: Instant, _ effects: inout Effects) {
-    if let reason = driving.deadmanTimer.expiryReason(at: now) { loseLease(reason, at: now, &effects) }
+  private var context: CarContext {
+    CarContext(
+      session: session, mode: features.modes.current, isCameraBlocking: features.camera.isBlocking,
+      statusDeadline: features.status.deadline)
   }
 
-  /// Handles timeouts.
+  // MARK: Session
+
+  private mutating func linkUp(at now: Instant, _ effects: inout Effects) {
+    if session.isUp { linkDown("the link was reopened", at: now, &effects) }
+    features.linkUp(&effects)
+    session.linkUp(at: now, &effects)
+    motion.linkUp(context, at: now, &effects)
+  }
+
+  private mutating func linkDown(_ reason: String, at now: Instant, _ effects: inout Effects) {
+    if session.isEnding { return ended(&effects) }
+    if session.isUp {
+      motion.linkLost(reason, context, at: now, &effects)
+      features.fail(.notConnected(reason), &effects)
+      reader.reset()
+    }
+    session.linkDown(reason)
+    motion.publish(context, &effects)
+  }
+
+  /// The link cannot be used any more.
+  private mutating func resetLink(_ reason: String, at now: Instant, _ effects: inout Effects) {
+    linkDown(reason, at: now, &effects)
+    effects.append(.resetLink(.main, reason: reason))
+  }
+
+  /// The daemon stops, or a client disconnects the device: Stop, Stop, Disconnect.
+  private mutating func end(at now: Instant, _ effects: inout Effects) {
+    guard session.isUp else { return effects.append(.stopped) }
+    if session.isEnding { return }
+    motion.end(CarSession.closing, context, at: now, &effects)
+    features.fail(.notConnected(CarSession.closing), &effects)
+    reader.reset()
+    motion.halt(.notConnected(CarSession.closing), times: 2, context, at: now, &effects)
+    session.end(at: now)
+  }
+
+  /// Nothing more can or must be sent: the car expects the link to be closed at once.
+  private mutating func ended(_ effects: inout Effects) {
+    motion.ended(CarSession.closing, &effects)
+    features.fail(.notConnected(CarSession.closing), &effects)
+    reader.reset()
+    session.linkDown(CarSession.closing)
+    motion.publish(context, &effects)
+    effects.append(.stopped)
+  }
+
   private mutating func expire(at now: Instant, _ effects: inout Effects) {
-    expireLease(at: now, &effects)
-    expireStops(at: now, &effects)
-    askOn(at: now)
-    if let sending, now &- sending.at >= Self.linkTimeout {
-      return session.isEnding ? finish(&effects) : giveUp("write timeout", at: now, &effects)
+    motion.expire(context, at: now, &effects)
+    if motion.sender.write.isOverdue(at: now) {
+      return session.isEnding ? ended(&effects) : resetLink("write timeout", at: now, &effects)
     }
     switch session.expire(at: now, &effects) {
-    case .greeting: fellSilent(&effects)
-    case .ending: finish(&effects)
-    case .nothing: if session.isReady { expireQuestions(at: now, &effects) }
+    case .greeting:
+      motion.becameSilent(context, &effects)
+      features.withdraw(CarSession.silence, &effects)
+    case .ending: ended(&effects)
+    case .nothing where session.isReady:
+      if features.status.isOverdue(at: now) { reader.note("no response to Status", at: now, &effects) }
+      if features.expire(at: now, &effects) { motion.cameraFailed(&effects) }
+      while let queued = features.takeDue(motion, at: now) { motion.addIfPossible(queued) }
+      motion.checkLiveness(context, at: now, &effects)
+    case .nothing: break
     }
   }
 
-  private mutating func expireQuestions(at now: Instant, _ effects: inout Effects) {
-    expireStatus(at: now, &effects)
-    modeQuery.expire(at: now, &effects)
-    expireCamera(at: now, &effects)
-    pollStatus(at: now, &effects)
-    testConnection(at: now)
-    checkLiveness(at: now, &effects)
+  // MARK: Messages
+
+  private mutating func received(_ bytes: [UInt8], at now: Instant, _ effects: inout Effects) {
+    guard session.isUp, !session.isEnding || motion.awaitsResponse else { return }
+    var rest = bytes[...]
+    while let report = reader.next(&rest, at: now, &effects) {
+      switch report {
+      case .tiltInterval(let interval): motion.tiltRequested(interval)
+      case .tiltStopped: motion.tiltRefused(context, at: now, &effects)
+      case .modeInfo(let body):
+        let isExpected = features.received(modeInfo: body, &effects)
+        if !isExpected { reader.note("ignored: unexpected description of a mode", at: now, &effects) }
+      case .buttons(let isEnabled): motion.buttonsEnabled(isEnabled)
+      case .connectionTest(let seconds): features.connectionTestRequested(seconds, at: now)
+      case .other: break
+      }
+      responded(at: now, &effects)
+    }
+    let latest = reader.finish(&effects)
+    features.received(modes: latest.modes, &effects)
+    motion.received(latest, context, at: now, &effects)
+    features.received(status: latest.status, &effects)
+  }
+
+  private mutating func responded(at now: Instant, _ effects: inout Effects) {
+    if session.isReady { return features.responded(&effects) }
+    guard session.responded(&effects) else { return }
+    features.begin(at: now, &effects)
+    motion.begin(context, at: now, &effects)
+  }
+
+  /// The link has accepted a message, or failed.
+  private mutating func sent(_ id: SendID, _ failure: String?, at now: Instant, _ effects: inout Effects) {
+    let action = motion.sent(id, failure, context, at: now, &effects)
+    switch action {
+    case .shutDown: resetLink("shutdown command sent", at: now, &effects)
+    case .disconnected: ended(&effects)
+    default: features.sent(action, at: now, &effects)
+    }
+  }
+
+  // MARK: Commands
+
+  /// Each command ends in exactly one `complete`, unless its caller has disconnected. Commands for the car are rejected while it does
+  /// not respond; settings of the daemon are not.
+  private mutating func perform(_ id: CommandID, _ command: Command, at now: Instant, _ effects: inout Effects) {
+    switch command {
+    case .set(let property, let value):
+      guard let signal = CarSignal(rawValue: property), schema.properties[property].access == .write else {
+        return effects.refuse(command: id, code: "read-only", "the property is read-only")
+      }
+      if features.setSetting(signal, value, motion, for: id, &effects) { return }
+      if let reason = session.unavailability { return effects.fail(command: id, .notConnected(reason)) }
+      set(signal, value, for: id, at: now, &effects)
+    case .run(let action, let arguments):
+      guard let action = CarAction(rawValue: action) else {
+        return effects.refuse(command: id, code: "no-action", "no such action")
+      }
+      if action == .neutral { return features.setNeutral(arguments["position"], motion, for: id, &effects) }
+      // Stop is sent even if the car has not responded yet.
+      if action == .stop, session.isUp, !session.isEnding { return motion.stop(for: id, context, at: now, &effects) }
+      if let reason = session.unavailability {
+        return effects.fail(command: id, .notConnected(action == .stop ? motion.standstill.refusal(reason) : reason))
+      }
+      run(action, arguments, for: id, at: now, &effects)
+    }
+  }
+
+  private mutating func set(_ signal: CarSignal, _ value: Value, for id: CommandID, at now: Instant, _ effects: inout Effects) {
+    switch (signal, value) {
+    case (.mode, .string(let name)):
+      switch features.modes.find(name) {
+      case .failure(let error): effects.fail(command: id, error)
+      case .success(let number): motion.chooseMode(number, for: id, context, at: now, &effects)
+      }
+    case (.leftButton, .bool(let isDown)): motion.press(.left, isDown, for: id, context, &effects)
+    case (.rightButton, .bool(let isDown)): motion.press(.right, isDown, for: id, context, &effects)
+    default: if let queued = features.set(signal, value, motion, for: id, at: now, &effects) { motion.add(queued, &effects) }
+    }
+  }
+
+  private mutating func run(
+    _ action: CarAction, _ arguments: [String: Value], for id: CommandID, at now: Instant, _ effects: inout Effects
+  ) {
+    switch action {
+    case .tilt: motion.tilt(arguments, features.settings, for: id, context, at: now, &effects)
+    case .proceed: motion.proceed(for: id, &effects)
+    case .shutDown: motion.shutDown(for: id, context, at: now, &effects)
+    default: if let queued = features.run(action, arguments, motion, for: id, &effects) { motion.add(queued, &effects) }
+    }
   }
 }

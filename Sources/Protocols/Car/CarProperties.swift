@@ -34,7 +34,7 @@ enum CarSignal: Int, CaseIterable, Sendable {
       property.access = .write
       property.remembered = true
       property.lifetime = .retained
-    // What the wheels may do while the link is down the machine itself says.
+    // The machine itself publishes whether the car may move while the link is down.
     case .running, .message, .videoURL, .messages, .badFrames: property.lifetime = .retained
     case .status: property.lifetime = Self.statusLifetime(options)
     case _ where Self.lines.contains(rawValue): property.lifetime = Self.statusLifetime(options)

@@ -20,18 +20,3 @@ extension Effects {
     if let id { append(.complete(id, .success(report))) }
   }
 }
-
-extension CarMachine {
-  mutating func publish(_ signal: CarSignal, _ value: Value, _ effects: inout Effects) { effects.publish(signal, value) }
-  mutating func withdraw(_ signal: CarSignal, _ reason: String, _ effects: inout Effects) { effects.withdraw(signal, reason) }
-
-  mutating func publishTiltRate(_ effects: inout Effects) {
-    if driving.isMuted {
-      withdraw(.tiltRate, "the car does not accept tilt (GyroStop)", &effects)
-    } else if driving.interval != nil {
-      publish(.tiltRate, .float(driving.pace.rate), &effects)
-    } else {
-      withdraw(.tiltRate, "the car has not requested tilt yet", &effects)
-    }
-  }
-}

@@ -107,7 +107,8 @@ import Testing
   @Test func aLinkThatIsLostIsToldStopWhenItIsBack() {
     var rig = CarRig.driving()
     rig.disconnect()
-    #expect(rig.lost == ["the cable is out"] && rig.absence("running") == CarMachine.unconfirmed && rig.fault == CarMachine.leftDriving)
+    #expect(
+      rig.lost == ["the cable is out"] && rig.absence("running") == CarStandstill.unconfirmed && rig.fault == CarStandstill.leftDriving)
     let count = rig.writes.count
     rig.run(for: 2 * .second)
     #expect(rig.writes.count == count && rig.machine.nextWake == nil)
@@ -188,7 +189,7 @@ import Testing
     let end = rig.now
     let stop = rig.act(.stop)
     #expect(rig.results[stop] == nil && rig.words(since: end) == ["Stop#$#"] && rig.lost.isEmpty)
-    #expect(rig.absence("running") == CarMachine.unconfirmed)
+    #expect(rig.absence("running") == CarStandstill.unconfirmed)
     rig.drive(for: .second)
     #expect(rig.words(since: end) == ["Stop#$#", "Stop#$#", "Stop#$#", "Modes#$#"] && rig.times(since: end, "Gyro").isEmpty)
     #expect(rig.succeeded(stop) && rig.text("running") == "off")
@@ -252,13 +253,13 @@ import Testing
   @Test func whileTheCarIsStoppedOrSilentStopIsSaidToWhoeverIsThere() {
     var rig = CarRig(["status-interval": .float(0)])
     let down = rig.act(.stop)
-    #expect(rig.error(down) == .notConnected("\(CarMachine.unconfirmed); the link is not up yet"))
+    #expect(rig.error(down) == .notConnected("\(CarStandstill.unconfirmed); the link is not up yet"))
     rig.start()
     rig.run(for: 6 * .second)
     let silent = rig.act(.stop)
     #expect(rig.word == "silent" && rig.results[silent] == nil && rig.words().last == "Stop#$#")
     rig.run(for: 2 * .second)
-    #expect(rig.refusal(silent) == "not-confirmed" && rig.complaint(silent)?.hasPrefix(CarMachine.unconfirmed) == true)
+    #expect(rig.refusal(silent) == "not-confirmed" && rig.complaint(silent)?.hasPrefix(CarStandstill.unconfirmed) == true)
   }
 
   // MARK: Words between tilts

@@ -45,7 +45,7 @@ import Testing
     next.disk = road.disk
     next.give(.started(restored: next.disk, wall: WallTime(microseconds: 0)))
     next.give(.linkChanged(.main, .down("disconnected on request")))
-    #expect(next.fault == CarMachine.leftDriving && next.absence("running") == CarMachine.unconfirmed)
+    #expect(next.fault == CarStandstill.leftDriving && next.absence("running") == CarStandstill.unconfirmed)
     next.start()
     #expect(next.text("running") == "off" && next.fault == nil && next.disk["driven"] == nil)
     // Silence outlives the link, too: another client may drive it.
@@ -53,7 +53,7 @@ import Testing
     silent.start()
     silent.run(for: 4 * .second)
     silent.cut("disconnected on request")
-    #expect(silent.fault == CarMachine.leftSilent && silent.absence("running") == CarMachine.unconfirmed)
+    #expect(silent.fault == CarStandstill.leftSilent && silent.absence("running") == CarStandstill.unconfirmed)
   }
 
   @Test func aCarThatAnotherClientHolds() {
@@ -82,7 +82,7 @@ import Testing
   @Test func stopIsAnsweredByTheCarItself() {
     var road = CarRoad.driving()
     let stop = road.act(.stop)
-    #expect(road.results[stop] == nil && road.absence("running") == CarMachine.unconfirmed && road.motors == "0.00 0.00")
+    #expect(road.results[stop] == nil && road.absence("running") == CarStandstill.unconfirmed && road.motors == "0.00 0.00")
     road.run(for: .second)
     #expect(road.succeeded(stop) && road.text("running") == "off" && road.fault == nil)
   }
@@ -110,7 +110,7 @@ import Testing
     if !hears { road.openHole() }
     road.give(.stopping)
     road.run(for: 2 * .second)
-    #expect(road.hasStopped && road.fault == (hears ? nil : CarMachine.leftDriving))
+    #expect(road.hasStopped && road.fault == (hears ? nil : CarStandstill.leftDriving))
   }
 
   // MARK: A program that hangs
@@ -157,7 +157,7 @@ import Testing
     for isPoll in [true, false] {
       var road = CarRoad(.asBuilt, ["status-interval": .float(isPoll ? 5 : 0)])
       road.start()
-      if isPoll { while road.machine.status.deadline == nil { road.run(for: 10 * .millisecond) } } else { _ = road.act(.refresh) }
+      if isPoll { while road.machine.features.status.deadline == nil { road.run(for: 10 * .millisecond) } } else { _ = road.act(.refresh) }
       road.run(for: wait * .millisecond)
       road.give(.leaseBegan(deadline: 300 * .millisecond))
       road.drive(for: 2 * .second)

@@ -129,9 +129,9 @@ import Testing
   @Test func aCarThatDoesNotAnswerIsCalledSilentUntilItSpeaksAgain() {
     var rig = CarRig.ready(["status-interval": .float(10)])
     rig.run(for: 30 * .second)
-    #expect(rig.word == "silent" && rig.fault == CarMachine.lost && rig.values["connected"] == .value(.bool(false)))
+    #expect(rig.word == "silent" && rig.fault == CarMotion.lost && rig.values["connected"] == .value(.bool(false)))
     rig.give(.leaseBegan(deadline: 300 * .millisecond))
-    #expect(rig.lost == [CarMachine.lost])
+    #expect(rig.lost == [CarMotion.lost])
     let asked = rig.types().count { $0 == "Status" }
     rig.run(for: 30 * .second)
     #expect(rig.types().count { $0 == "Status" } == asked + 3)

@@ -6,25 +6,25 @@ import Testing
 @Suite struct CarStopConfirmationTests {
   @Test func anAnswerToAnOlderQuestionCountsForNothing() {
     var confirmation = CarStopConfirmation(unasked: 2)
-    confirmation.asked(at: 0)
+    confirmation.requested(at: 0)
     #expect(confirmation.answered(at: 1) == .nothing)
     // Two are still under way when the car is told what it may stumble over, and a third is asked for behind that.
     confirmation.expectLoss()
     confirmation.stopped()
-    confirmation.asked(at: 2)
+    confirmation.requested(at: 2)
     #expect([confirmation.answered(at: 3), confirmation.answered(at: 4)] == [.nothing, .nothing] && !confirmation.isReliable)
     // It hears; the Stop that it may have forgotten is said again, and confirmed by the answer behind that.
     #expect(confirmation.answered(at: 5) == .stopAgain && confirmation.isReliable && confirmation.owesStop)
-    confirmation.asked(at: 6)
+    confirmation.requested(at: 6)
     #expect(confirmation.answered(at: 7) == .stopConfirmed && confirmation == CarStopConfirmation())
   }
 
   @Test func aStopIsConfirmedByTheAnswerBehindItAlone() {
     var confirmation = CarStopConfirmation()
-    confirmation.asked(at: 0)
+    confirmation.requested(at: 0)
     confirmation.stopped()
     #expect(confirmation.answered(at: 1) == .nothing && confirmation.owesStop)
-    confirmation.asked(at: 2)
+    confirmation.requested(at: 2)
     #expect(confirmation.answered(at: 3) == .stopConfirmed && !confirmation.owesStop && confirmation.due == nil)
   }
 
@@ -32,9 +32,9 @@ import Testing
   @Test func aStopBeforeTheDoubtIsConfirmedByItsOwnAnswer() {
     var confirmation = CarStopConfirmation()
     confirmation.stopped()
-    confirmation.asked(at: 0)
+    confirmation.requested(at: 0)
     confirmation.expectLoss()
-    confirmation.asked(at: 1)
+    confirmation.requested(at: 1)
     #expect(confirmation.answered(at: 2) == .stopConfirmed && !confirmation.isReliable && !confirmation.owesStop)
     #expect(confirmation.answered(at: 3) == .nothing && confirmation.isReliable)
   }
@@ -42,7 +42,7 @@ import Testing
   @Test func behindContinueNoStopIsConfirmed() {
     var confirmation = CarStopConfirmation()
     confirmation.stopped()
-    confirmation.asked(at: 0)
+    confirmation.requested(at: 0)
     confirmation.continued()
     #expect(confirmation.answered(at: 1) == .nothing && confirmation == CarStopConfirmation())
   }
@@ -51,19 +51,19 @@ import Testing
     var confirmation = CarStopConfirmation()
     confirmation.expectLoss()
     #expect(confirmation.answered(at: 1) == .nothing && !confirmation.isReliable)
-    confirmation.asked(at: 2)
+    confirmation.requested(at: 2)
     #expect(confirmation.answered(at: 3) == .nothing && confirmation.isReliable)
   }
 
   @Test func whatWasLostIsMadeUpForByMoreQuestions() {
     var confirmation = CarStopConfirmation()
-    for time in 0..<20 { confirmation.asked(at: Instant(time)) }
+    for time in 0..<20 { confirmation.requested(at: Instant(time)) }
     confirmation.expectLoss()
     confirmation.stopped()
     var (now, asked) = (Instant(100), 0)
     while !confirmation.isReliable || confirmation.owesStop, asked < 20 {
-      confirmation.asked(at: now)
-      confirmation.again()
+      confirmation.requested(at: now)
+      confirmation.requestQueued()
       asked += 1
       _ = confirmation.answered(at: now)
       now += .second
@@ -77,14 +77,14 @@ import Testing
     confirmation.stopped()
     var (now, waits, troubles) = (Instant(0), [Int64](), [Bool]())
     for _ in 0..<6 {
-      confirmation.asked(at: now)
+      confirmation.requested(at: now)
       waits.append(((confirmation.due ?? now) - now) / .millisecond)
-      troubles.append(confirmation.trouble(stands: false) == "the car has not confirmed Stop: it may still be driving")
+      troubles.append(confirmation.fault(isStandingStill: false) == "the car has not confirmed Stop: it may still be driving")
       now = confirmation.due ?? now
-      confirmation.again()
+      confirmation.requestQueued()
     }
     #expect(waits == [300, 600, 1200, 2400, 4800, 5000] && troubles == [false, false, false, true, true, true])
-    confirmation.asked(at: now)
+    confirmation.requested(at: now)
     _ = confirmation.answered(at: now)
     #expect(confirmation.due == now + 300 * .millisecond)
   }

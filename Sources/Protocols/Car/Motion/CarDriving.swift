@@ -17,12 +17,12 @@ struct CarDriving: Sendable {
   static let queueLimit = 64
   private static let minBehind = 8
 
-  var deadmanTimer = DeadmanTimer()
+  private var deadmanTimer = DeadmanTimer()
   private(set) var permit = Permit.none
-  private(set) var pace = CarTiltPacer()
+  private var pacer = CarTiltPacer()
   private let override: Nanoseconds?
   /// The interval that the car requested.
-  private(set) var asked: Nanoseconds?
+  private var requested: Nanoseconds?
   /// The car accepts no tilt until it requests it again.
   private(set) var isMuted = false
   private var deadline: Nanoseconds = 0
@@ -36,19 +36,24 @@ struct CarDriving: Sendable {
 
   init(override: Nanoseconds?) {
     self.override = override
-    if let override { pace.interval = override }
+    if let override { pacer.set(interval: override) }
   }
 
   var isHeld: Bool { deadmanTimer.isHeld }
   var isRunning: Bool { isHeld && permit == .running }
   /// The interval of tilts; nil: unknown.
-  var interval: Nanoseconds? { override ?? asked }
+  var interval: Nanoseconds? { override ?? requested }
+
+  /// When the lease expires without another set-point; nil: it is not held.
+  var expires: Instant? { deadmanTimer.expires }
+  /// Why the lease has expired; nil: it has not.
+  func expiryReason(at now: Instant) -> String? { deadmanTimer.expiryReason(at: now) }
 
   /// When a tilt is due; nil: none.
-  var due: Instant? { tilt.map { _ in isNew ? pace.earliest : pace.repetitionDue } }
+  var due: Instant? { tilt.map { _ in isNew ? pacer.earliest : pacer.repetitionDue } }
 
   /// The maximum number of unacknowledged bytes for a tilt to arrive within the deadline.
-  func maxBehind(_ frame: Int) -> Int { frame * max(Self.minBehind, Int(min(deadline / pace.interval, 1000))) }
+  func maxBehind(_ frame: Int) -> Int { frame * max(Self.minBehind, Int(min(deadline / pacer.interval, 1000))) }
 
   // MARK: The lease
 
@@ -70,14 +75,14 @@ struct CarDriving: Sendable {
   mutating func halt() -> [CommandID] {
     permit = .none
     (tilt, isNew) = (nil, false)
-    pace.rest()
+    pacer.rest()
     defer { (waiting, inFlight) = ([], []) }
     return inFlight + waiting
   }
 
   /// Continue was requested, or accepted by the link.
-  mutating func grant() { if permit != .running { permit = .granting } }
-  mutating func run() { if permit == .granting { permit = .running } }
+  mutating func continueQueued() { if permit != .running { permit = .granting } }
+  mutating func continueSent() { if permit == .granting { permit = .running } }
 
   // MARK: Set-points
 
@@ -94,7 +99,7 @@ struct CarDriving: Sendable {
   }
 
   /// Sets the newest set-point; returns the commands that get an early reply.
-  mutating func aim(_ tilt: CarTilt, for id: CommandID) -> CommandID? {
+  mutating func set(_ tilt: CarTilt, for id: CommandID) -> CommandID? {
     (self.tilt, isNew) = (tilt, true)
     waiting.append(id)
     return waiting.count > Self.queueLimit ? waiting.removeFirst() : nil
@@ -102,7 +107,7 @@ struct CarDriving: Sendable {
 
   /// The tilt that is sent now.
   mutating func take(at now: Instant) -> CarTilt? {
-    pace.take(isNew: isNew, at: now)
+    pacer.take(isNew: isNew, at: now)
     isNew = false
     inFlight += waiting
     waiting.removeAll(keepingCapacity: true)
@@ -122,14 +127,24 @@ struct CarDriving: Sendable {
 
   // MARK: Requests of the car
 
-  mutating func ask(_ interval: Nanoseconds) {
-    asked = interval
+  mutating func request(_ interval: Nanoseconds) {
+    requested = interval
     isMuted = false
-    pace.interval = override ?? interval
+    pacer.set(interval: override ?? interval)
   }
 
   mutating func mute() { isMuted = true }
 
+  func publishRate(_ effects: inout Effects) {
+    if isMuted {
+      effects.withdraw(.tiltRate, "the car does not accept tilt (GyroStop)")
+    } else if interval != nil {
+      effects.publish(.tiltRate, .float(pacer.rate))
+    } else {
+      effects.withdraw(.tiltRate, "the car has not requested tilt yet")
+    }
+  }
+
   /// Resets the state for a new link: another car, or a restarted program.
-  mutating func forgetCar() { (asked, isMuted) = (nil, false) }
+  mutating func reset() { (requested, isMuted) = (nil, false) }
 }

@@ -3,48 +3,30 @@
 // command.
 
 struct CarLivenessCheck: Sendable {
+  static let hung = "the car no longer responds: its program may hang; Stop is repeated until it responds"
   /// The interval among tilts; each request costs 100 ms of tilts.
   private static let interval: Nanoseconds = .second
   /// The interval where the car drives autonomously and no tilts are sent.
-  static let aloneInterval: Nanoseconds = 250 * .millisecond
+  private static let autonomousInterval: Nanoseconds = 250 * .millisecond
   /// The timeout of the response: a busy car sleeps for most of a second now and then.
   private static let timeout: Nanoseconds = 1_500 * .millisecond
 
   /// When the last request, or Continue, was sent.
-  private(set) var asked: Instant = .min
+  private var requestedAt: Instant = .min
   /// Since when a response is missing.
-  private var missing: Instant?
+  private var missingSince: Instant?
   /// The car has reported its modes over this link: a documented car need not support the request.
-  private var isKnown = false
+  private var isSupported = false
 
-  var due: Instant? { isKnown && missing == nil ? asked &+ Self.interval : nil }
-  /// When the car counts as hung.
-  var deadline: Instant? { isKnown ? missing.map { $0 &+ Self.timeout } : nil }
-
-  mutating func begin(at now: Instant) { (asked, missing) = (now, nil) }
-  mutating func ask(at now: Instant) { (asked, missing) = (now, missing ?? now) }
-  mutating func answered() { (missing, isKnown) = (nil, true) }
-}
-
-extension CarMachine {
-  private static let hung = "the car no longer responds: its program may hang; Stop is repeated until it responds"
-
-  /// When the next request is due among tilts; nil: none, or one is queued.
-  var livenessDue: Instant? {
-    guard isStreaming, !queue.commands.contains(where: { $0.purpose == .liveness }) else { return nil }
-    return liveness.due
-  }
-
+  /// When the next request among tilts is due.
+  var due: Instant? { isSupported && missingSince == nil ? requestedAt &+ Self.interval : nil }
+  /// The same where the car drives autonomously.
+  var autonomousDue: Instant { requestedAt &+ Self.autonomousInterval }
   /// When the car counts as hung; nil: no response is missing.
-  var hungAt: Instant? { driving.isRunning ? liveness.deadline : nil }
+  var deadline: Instant? { isSupported ? missingSince.map { $0 &+ Self.timeout } : nil }
 
-  mutating func checkLiveness(at now: Instant, _ effects: inout Effects) {
-    if let due = livenessDue, now >= due { _ = queue.add(CarQueuedCommand(.liveness, [.modes])) }
-    if let hungAt, now >= hungAt {
-      confirmation.expectLoss()
-      loseLease(Self.hung, at: now, &effects)
-    }
-    // The lease stays, and Continue waits until the car responds.
-    if driving.permit == .granting, let trouble { loseLease(trouble, at: now, &effects) }
-  }
+  /// Continue was sent.
+  mutating func begin(at now: Instant) { (requestedAt, missingSince) = (now, nil) }
+  mutating func requested(at now: Instant) { (requestedAt, missingSince) = (now, missingSince ?? now) }
+  mutating func answered() { (missingSince, isSupported) = (nil, true) }
 }

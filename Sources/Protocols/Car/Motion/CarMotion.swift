@@ -1,143 +1,383 @@
-// Driving: start and end of the lease, and conversion of set-points to tilts. Whatever ends a lease stops the car in the same turn.
-// Nothing moves without a lease, or on its own after a stop.
+// The motion of the car: the lease, Stop and Continue, the driver's tilts, and whether the car still responds. Whatever ends a lease
+// stops the car in the same turn. Nothing moves without a lease, or on its own after a stop. CarMotionSchedule.swift decides what is
+// sent next.
+// Source: autott.md §8 and §9.
 
-extension CarMachine {
-  mutating func leaseBegan(_ deadline: Nanoseconds, at now: Instant, _ effects: inout Effects) {
-    if let reason = reasonNotToDrive { return effects.append(.leaseLost(reason)) }
-    driving.begin(deadline: deadline, at: now)
-    publishTilts(&effects)
+struct CarMotion: Sendable {
+  /// What the machine must do after the end of a write.
+  enum Action {
+    case nothing
+    case modeEntered(Int)
+    case modeInfoRequested(Int)
+    case modeInfoFailed(CommandError)
+    case statusRequested(CommandID?)
+    case videoSwitched(Bool, CommandID?)
+    case videoFailed(CommandError)
+    /// The command to shut down was sent.
+    case shutDown
+    case disconnected
   }
 
-  /// Why driving is not possible now.
-  private var reasonNotToDrive: String? {
-    if let reason = session.unavailability { return reason }
-    if status.isUnanswered { return Self.lost }
-    if let reason = camera.drivingRefusal { return reason }
-    if queue.commands.contains(where: { $0.purpose == .shutDown }) { return "the car is being shut down" }
-    if let trouble { return trouble }
-    if driving.isMuted { return "the car does not accept tilt (GyroStop): wait until it requests it again" }
-    if driving.interval == nil { return "the car has not requested tilt yet: wait, or set tilt-rate in the configuration" }
-    return nil
+  static let lost = "the car no longer responds: check that it is in range and switched on"
+  static let leaseRequired = "motion lease required: run \"vehiclectl drive\""
+
+  let dialect: CarDialect
+  private(set) var sender: CarSender
+  private(set) var driving: CarDriving
+  private(set) var standstill = CarStandstill()
+  private(set) var liveness = CarLivenessCheck()
+  private(set) var buttons: CarButtons
+  private var lastWill: CarLastWill
+
+  init(_ options: CarOptions) {
+    dialect = options.dialect
+    sender = CarSender(options.dialect)
+    driving = CarDriving(override: options.tiltInterval)
+    buttons = CarButtons(options.dialect)
+    lastWill = CarLastWill(options.dialect)
+  }
+
+  // MARK: Session
+
+  mutating func restore(_ stored: [String: [UInt8]], _ context: CarContext, _ effects: inout Effects) {
+    standstill.restore(stored)
+    publish(context, &effects)
+  }
+
+  mutating func linkUp(_ context: CarContext, at now: Instant, _ effects: inout Effects) {
+    standstill.linkUp()
+    liveness = CarLivenessCheck()
+    sender.linkUp(needsStop: standstill.needsStop, at: now)
+    withdraw("the car has not responded yet", context, &effects)
+    driving.publishRate(&effects)
+  }
+
+  /// The car has sent its first message over this link: it is stopped, whatever it did before.
+  mutating func begin(_ context: CarContext, at now: Instant, _ effects: inout Effects) {
+    buttons.begin(&effects)
+    publish(context, &effects)
+    sender.stop(stopMessages(1, context), at: now)
+  }
+
+  mutating func becameSilent(_ context: CarContext, _ effects: inout Effects) {
+    standstill.becameSilent()
+    withdraw(CarSession.silence, context, &effects)
+  }
+
+  mutating func linkLost(_ reason: String, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
+    if driving.isHeld { loseLease(reason, context, at: now, &effects) }
+    standstill.linkLost(hasStops: !sender.queue.stops.isEmpty)
+    reset(.notConnected(reason), &effects)
+    sender.linkLost()
+  }
+
+  /// The shutdown sequence begins: the lease and the queued commands end.
+  mutating func end(_ reason: String, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
+    if driving.isHeld { loseLease(reason, context, at: now, &effects) }
+    reset(.notConnected(reason), &effects)
+  }
+
+  /// The shutdown sequence is over.
+  mutating func ended(_ reason: String, _ effects: inout Effects) {
+    reset(.notConnected(reason), &effects)
+    sender.linkLost()
+    standstill.ended()
+  }
+
+  /// Fails all waiting commands.
+  private mutating func reset(_ error: CommandError, _ effects: inout Effects) {
+    sender.reset(error, &effects)
+    standstill.fail(error, &effects)
+    driving.reset()
+    buttons = CarButtons(dialect)
+    lastWill.reset()
+  }
+
+  // MARK: Lease
+
+  mutating func beginLease(_ deadline: Nanoseconds, at now: Instant, _ effects: inout Effects) {
+    if let reason = drivingRefusal { return effects.append(.leaseLost(reason)) }
+    driving.begin(deadline: deadline, at: now)
+    for signal in CarSignal.tilts { effects.withdraw(signal, "no set-point") }
   }
 
   /// Ends the lease from our side.
-  mutating func loseLease(_ reason: String, at now: Instant, _ effects: inout Effects) {
-    endLease(reason, at: now, &effects)
+  mutating func loseLease(_ reason: String, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
+    endLease(reason, context, at: now, &effects)
     effects.append(.leaseLost(reason))
   }
 
   /// Stops the car after the lease has ended for any reason.
-  mutating func endLease(_ reason: String, at now: Instant, _ effects: inout Effects) {
-    halt(.refused(code: "lease-lost", reason), at: now, &effects)
-    for id in driving.release() { effects.append(.complete(id, .failure(.refused(code: "lease-lost", reason)))) }
-    publishTilts(&effects)
+  mutating func endLease(_ reason: String, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
+    let error = CommandError.refused(code: "lease-lost", reason)
+    halt(error, context, at: now, &effects)
+    for id in driving.release() { effects.fail(command: id, error) }
+    withdrawTilts(context, &effects)
   }
 
   /// Stops the car now, repeatedly. Queued motion commands fail with this error.
-  mutating func halt(_ error: CommandError, times: Int = 3, at now: Instant, _ effects: inout Effects) {
-    queue.stop(stopWords(times), at: now)
-    confirmation.stopped()
-    for id in driving.halt() { effects.append(.complete(id, .failure(error))) }
-    for queued in queue.remove(where: { $0.purpose == .proceed }) {
-      if let id = queued.id { effects.append(.complete(id, .failure(error))) }
-    }
-    publishMotion(&effects)
+  mutating func halt(_ error: CommandError, times: Int = 3, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
+    sender.stop(stopMessages(times, context), at: now)
+    for id in driving.halt() { effects.fail(command: id, error) }
+    sender.remove(error, &effects) { $0 == .proceed }
+    publish(context, &effects)
     // As documented the buttons may steer.
-    if options.dialect == .documented { releaseButtons(error, &effects) }
+    guard dialect == .documented else { return }
+    let sides = sidesToRelease
+    sender.remove(error, &effects) { if case .button = $0 { true } else { false } }
+    for side in sides { sender.addAlways(CarQueuedCommand(.button(side, false), [.button(side, isDown: false)])) }
   }
 
-  /// Sends the messages that stop the car, and requests a confirmation. Where Stop fails in the car's program, a mode change stops it.
-  func stopWords(_ times: Int) -> [CarOutboundMessage] {
-    let stops = [CarOutboundMessage](repeating: .stop, count: times)
-    return (stopIsBroken(in: modes.current) ? [.stop, .chosenMode(0)] + stops.dropFirst() : stops) + [.modes]
-  }
+  // MARK: Commands
 
-  /// When the next request for a confirmation is sent, after the stop messages.
-  var askTurn: Instant? { session.isUp && queue.stops.isEmpty ? confirmation.due : nil }
+  /// Queues a command, or rejects it if the queue is full.
+  mutating func add(_ queued: CarQueuedCommand, _ effects: inout Effects) { _ = sender.add(queued, &effects) }
 
-  /// Repeats the request, and Stop if the car may have missed it.
-  mutating func askOn(at now: Instant) {
-    guard let due = askTurn, now >= due else { return }
-    confirmation.again()
-    if confirmation.owesStop {
-      queue.stop([.stop, .modes], at: now)
-    } else if !session.isEnding, !queue.commands.contains(where: { $0.purpose == .greeting }) {
-      queue.ask()
-    }
-  }
+  /// Queues a message that is not needed if the queue is full.
+  mutating func addIfPossible(_ queued: CarQueuedCommand) { sender.addIfPossible(queued) }
 
-  func stopIsBroken(in mode: Int?) -> Bool { CarModes.stopIsBroken(in: mode, options.dialect) }
-
-  /// The link has accepted a stop message.
-  mutating func stopSent(_ word: CarOutboundMessage, _ failure: String?, at now: Instant, _ effects: inout Effects) {
-    queue.stopAccepted(failure, at: now)
-    guard failure == nil else { return }
-    switch word {
-    case .chosenMode(let number): enteredMode(number, &effects)
-    case .modes: confirmation.asked(at: now)
-    default: owesStop = false
-    }
-  }
-
-  // MARK: Set-points
-
-  mutating func tilt(_ arguments: [String: Value], for id: CommandID, at now: Instant, _ effects: inout Effects) {
-    guard driving.isHeld else {
-      let message = "motion lease required: run \"vehiclectl drive\""
-      return effects.append(.complete(id, .failure(.refused(code: "no-lease", message))))
-    }
-    guard let roll = arguments["roll"]?.number, let pitch = arguments["pitch"]?.number else {
-      let missing = arguments["roll"]?.number == nil ? "roll" : "pitch"
-      return effects.append(.complete(id, .failure(.invalid(argument: missing, "is missing: give it in rad"))))
-    }
-    let attitude = CarAttitude(roll: roll, pitch: pitch, yaw: arguments["yaw"]?.number ?? 0)
-    if let (name, message) = attitude.wrongArgument {
-      return effects.append(.complete(id, .failure(.invalid(argument: name, message))))
+  /// Sends a driver's set-point; the first one of a lease sends Continue.
+  mutating func tilt(
+    _ arguments: [String: Value], _ settings: CarSettings, for id: CommandID, _ context: CarContext, at now: Instant,
+    _ effects: inout Effects
+  ) {
+    guard driving.isHeld else { return effects.refuse(command: id, code: "no-lease", Self.leaseRequired) }
+    let attitude: CarAttitude
+    switch CarAttitude.parse(arguments) {
+    case .failure(let error): return effects.fail(command: id, error)
+    case .success(let value): attitude = value
     }
     driving.hold(attitude, at: now)
     switch driving.permit {
     case .none:
       let message = "the car was stopped: the lease is still held; use continue to drive on"
-      return effects.append(.complete(id, .success(Report(text: message))))
+      return effects.succeed(command: id, Report(text: message))
     case .fresh: proceed(for: nil, &effects)
     case .granting, .running: break
     }
-    guard CarModes.takesTilt(in: modes.current, options.dialect) else {
-      return effects.append(.complete(id, .success(Report(text: remark))))
-    }
+    guard CarModes.takesTilt(in: context.mode, dialect) else { return effects.succeed(command: id, Report(text: remark)) }
     let neutral = arguments["relative"] == .bool(true) ? .level : settings.neutral
     let tilt = attitude.tilt(neutral: neutral, sensitivity: settings.sensitivity)
-    if let replaced = driving.aim(tilt, for: id) { effects.append(.complete(replaced, .success(Report()))) }
+    effects.succeed(command: driving.set(tilt, for: id))
   }
-
-  /// The link has accepted a tilt, or failed. A failure is serious, because the car keeps the previous tilt.
-  mutating func tiltSent(_ tilt: CarTilt, _ failure: String?, at now: Instant, _ effects: inout Effects) {
-    let answered = driving.takeInFlight()
-    for id in answered { effects.append(.complete(id, failure.map { .failure(.notConnected($0)) } ?? .success(Report()))) }
-    if let failure {
-      guard driving.isHeld else { return }
-      confirmation.expectLoss()
-      loseLease(failure, at: now, &effects)
-    } else if driving.isHeld {
-      for (signal, angle) in zip(CarSignal.tilts, [tilt.roll, tilt.pitch, tilt.yaw]) {
-        publish(signal, .float(Double(angle) / CarNumber.scale), &effects)
-      }
-    }
-  }
-
-  private mutating func publishTilts(_ effects: inout Effects) {
-    for signal in CarSignal.tilts { withdraw(signal, driving.isHeld ? "no set-point" : doubt ?? "not driven", &effects) }
-  }
-
-  // MARK: Stop and Continue
 
   /// Sends Continue, for a driver or for the first set-point.
   mutating func proceed(for id: CommandID?, _ effects: inout Effects) {
-    guard driving.isHeld else {
-      guard let id else { return }
-      let message = "motion lease required: run \"vehiclectl drive\""
-      return effects.append(.complete(id, .failure(.refused(code: "no-lease", message))))
+    guard driving.isHeld else { return effects.refuse(command: id, code: "no-lease", Self.leaseRequired) }
+    if sender.add(CarQueuedCommand(.proceed, [.proceed], for: id), &effects) { driving.continueQueued() }
+  }
+
+  /// Stops the car for any client with the right to control. The command completes once the car confirms.
+  mutating func stop(for id: CommandID, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
+    halt(.refused(code: "stopped", "the car was stopped: use continue to drive on"), context, at: now, &effects)
+    if !standstill.wait(for: id, at: now) { effects.refuse(command: id, code: "busy", "the car is being stopped already") }
+  }
+
+  /// Changes the mode. The car must stop first, because a mode change does not stop it, and continues only after Continue.
+  mutating func chooseMode(_ number: Int, for id: CommandID, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
+    guard sender.queue.hasRoom else { return sender.rejectFull(id, &effects) }
+    halt(.refused(code: "stopped", "the mode was changed: use continue to drive on"), times: 2, context, at: now, &effects)
+    // Pressed buttons belong to the old mode.
+    let releases = sidesToRelease.map { CarOutboundMessage.button($0, isDown: false) }
+    _ = sender.add(CarQueuedCommand(.mode(number), releases + [.chosenMode(number)], for: id), &effects)
+  }
+
+  mutating func press(_ side: CarSide, _ isDown: Bool, for id: CommandID, _ context: CarContext, _ effects: inout Effects) {
+    var next = context.mode
+    for queued in sender.queue.commands { if case .mode(let number) = queued.purpose { next = number } }
+    if let message = buttons.refusal(mode: context.mode, next: next, isDriven: driving.isHeld) {
+      return effects.refuse(command: id, code: "no-buttons", message)
     }
-    if add(CarQueuedCommand(.proceed, [.proceed], for: id), &effects) { driving.grant() }
+    _ = sender.add(CarQueuedCommand(.button(side, isDown), [.button(side, isDown: isDown)], for: id), &effects)
+  }
+
+  mutating func shutDown(for id: CommandID, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
+    guard sender.add(CarQueuedCommand(.shutDown, [.shutDown, .disconnect], for: id), &effects) else { return }
+    if driving.isHeld { loseLease("the car is being shut down", context, at: now, &effects) }
+    halt(.refused(code: "stopped", "the car is being shut down"), times: 2, context, at: now, &effects)
+  }
+
+  /// The camera has no picture, and the car may have ignored the queued commands: they must not succeed.
+  mutating func cameraFailed(_ effects: inout Effects) {
+    let message = "no picture from the camera, and the car may ignore commands: wait until it responds, or restart its program"
+    sender.remove(.refused(code: "no-picture", message), &effects) { _ in true }
+    sender.addAlways(CarQueuedCommand(.video(false), [.videoStream(false)]))
+    sender.addAlways(CarQueuedCommand(.greeting, [.modes]))
+  }
+
+  mutating func forget(_ id: CommandID) {
+    driving.forget(id)
+    sender.forget(id)
+    standstill.forget(id)
+  }
+
+  // MARK: Messages of the car
+
+  mutating func tiltRequested(_ interval: Nanoseconds) { driving.request(interval) }
+
+  mutating func tiltRefused(_ context: CarContext, at now: Instant, _ effects: inout Effects) {
+    driving.mute()
+    // The car keeps the last tilt.
+    if driving.isHeld { loseLease("the car stopped accepting tilt (GyroStop)", context, at: now, &effects) }
+  }
+
+  mutating func buttonsEnabled(_ isEnabled: Bool) { buttons.enable(isEnabled) }
+
+  /// The latest messages of one read. Each list of modes is a response, which confirms all earlier commands.
+  mutating func received(_ latest: CarReader.Latest, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
+    if latest.modesCount > 0 { liveness.answered() }
+    for _ in 0..<latest.modesCount where sender.answered(stopMessages(context.session.isEnding ? 1 : 3, context), at: now) {
+      standstill.confirm(&effects)
+      publish(context, &effects)
+    }
+    if latest.hasTilt { driving.publishRate(&effects) }
+    if latest.hasButtons { buttons.publishEnabled(&effects) }
+  }
+
+  // MARK: Time
+
+  mutating func expireLease(_ context: CarContext, at now: Instant, _ effects: inout Effects) {
+    if let reason = driving.expiryReason(at: now) { loseLease(reason, context, at: now, &effects) }
+  }
+
+  mutating func expire(_ context: CarContext, at now: Instant, _ effects: inout Effects) {
+    expireLease(context, at: now, &effects)
+    standstill.expire(at: now, &effects)
+    if context.session.isUp { sender.expire(isEnding: context.session.isEnding, at: now) }
+  }
+
+  /// The car must respond while it is driven.
+  mutating func checkLiveness(_ context: CarContext, at now: Instant, _ effects: inout Effects) {
+    if let due = livenessDue(context), now >= due { sender.addIfPossible(CarQueuedCommand(.livenessCheck, [.modes])) }
+    if let hungAt, now >= hungAt { doubt(CarLivenessCheck.hung, context, at: now, &effects) }
+    // The lease stays, and Continue waits until the car responds.
+    if driving.permit == .granting, let fault { loseLease(fault, context, at: now, &effects) }
+  }
+
+  /// The car may not have received what was sent last. That is serious while it is driven, because it keeps the previous tilt.
+  private mutating func doubt(_ reason: String, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
+    guard driving.isHeld else { return }
+    sender.expectLoss(asks: false)
+    loseLease(reason, context, at: now, &effects)
+  }
+
+  // MARK: Sending
+
+  mutating func drawSendID() -> SendID { sender.drawID() }
+
+  /// Sends what is due, if the link is free: returns whether that switches the camera's stream on.
+  mutating func advance(_ context: CarContext, at now: Instant, _ effects: inout Effects) -> Bool {
+    if tiltsMustWait(context, at: now) {
+      for id in driving.takeWaiting() { effects.succeed(command: id, Report(text: remark)) }
+    }
+    guard context.session.isUp, sender.write.isIdle else { return false }
+    if driving.isHeld, sender.queue.stops.isEmpty, !context.session.isEnding {
+      sender.removeWaiting(.status, CarStatus.notWhileDriven, &effects)
+    }
+    guard let next = nextWrite(context), now >= next.due else { return false }
+    switch next.kind {
+    case .stop: sender.sendStop(at: now, &effects)
+    case .disconnect: sender.sendDisconnect(at: now, &effects)
+    case .command:
+      if sender.queue.isContinueNext { standstill.continued(&effects) }
+      return sender.sendCommand(at: now, &effects) == .videoStream(true)
+    case .livenessCheck:
+      liveness.requested(at: now)
+      sender.sendLivenessCheck(at: now, &effects)
+    case .tilt:
+      guard let tilt = driving.take(at: now) else { break }
+      let frame = tilt.frame(dialect)
+      sender.send(tilt, frame, maxBehind: driving.maxBehind(frame.count), at: now, &effects)
+    }
+    return false
+  }
+
+  /// Sets the last-will frames.
+  mutating func renewLastWill(_ context: CarContext, _ effects: inout Effects) {
+    guard context.session.isUp, !context.session.isEnding else { return }
+    lastWill.renew(mode: context.mode, sender.queue.commands, &effects)
+  }
+
+  /// The link has accepted a message, or failed.
+  mutating func sent(
+    _ id: SendID, _ failure: String?, _ context: CarContext, at now: Instant, _ effects: inout Effects
+  ) -> Action {
+    switch sender.ended(id, failure, at: now) {
+    case .nothing: return .nothing
+    case .tilt(let tilt): tiltSent(tilt, failure, context, at: now, &effects)
+    case .stop(.chosenMode(let number)) where failure == nil:
+      modeEntered(number, &effects)
+      return .modeEntered(number)
+    case .stop(.stop) where failure == nil: standstill.stopSent()
+    case .stop: break
+    case .command(let queued):
+      if let failure { return commandFailed(queued, failure, context, at: now, &effects) }
+      return commandSent(queued, context, at: now, &effects)
+    case .livenessCheck: if let failure { doubt(failure, context, at: now, &effects) }
+    case .disconnect: return .disconnected
+    }
+    return .nothing
+  }
+
+  private mutating func tiltSent(
+    _ tilt: CarTilt, _ failure: String?, _ context: CarContext, at now: Instant, _ effects: inout Effects
+  ) {
+    for id in driving.takeInFlight() {
+      effects.append(.complete(id, failure.map { .failure(.notConnected($0)) } ?? .success(Report())))
+    }
+    if let failure { return doubt(failure, context, at: now, &effects) }
+    guard driving.isHeld else { return }
+    for (signal, angle) in zip(CarSignal.tilts, [tilt.roll, tilt.pitch, tilt.yaw]) {
+      effects.publish(signal, .float(Double(angle) / CarNumber.scale))
+    }
+  }
+
+  private mutating func commandSent(
+    _ queued: CarQueuedCommand, _ context: CarContext, at now: Instant, _ effects: inout Effects
+  ) -> Action {
+    var action = Action.nothing
+    switch queued.purpose {
+    case .greeting, .message, .connectionTest: break
+    case .livenessCheck: liveness.requested(at: now)
+    case .proceed:
+      if !CarModes.takesTilt(in: context.mode, dialect) { sender.expectLoss(asks: true) }
+      driving.continueSent()
+      liveness.begin(at: now)
+      publish(context, &effects)
+    case .mode(let number):
+      modeEntered(number, &effects)
+      action = .modeEntered(number)
+    case .button(let side, let isDown): buttons.sent(side, isDown: isDown, &effects)
+    // These complete later.
+    case .status: return .statusRequested(queued.id)
+    case .modeInfo(let number): return .modeInfoRequested(number)
+    case .video(let isOn): return .videoSwitched(isOn, queued.id)
+    case .shutDown:
+      effects.succeed(command: queued.id, Report(text: "shutdown command sent"))
+      return .shutDown
+    }
+    effects.succeed(command: queued.id)
+    return action
+  }
+
+  private mutating func commandFailed(
+    _ queued: CarQueuedCommand, _ failure: String, _ context: CarContext, at now: Instant, _ effects: inout Effects
+  ) -> Action {
+    let error = CommandError.notConnected(failure)
+    effects.fail(command: queued.id, error)
+    switch queued.purpose {
+    case .modeInfo: return .modeInfoFailed(error)
+    case .video(true): return .videoFailed(error)
+    // A driver's set-points are based on the state that the car reports.
+    case .proceed: if driving.isHeld { loseLease(failure, context, at: now, &effects) }
+    default: break
+    }
+    return .nothing
+  }
+
+  private mutating func modeEntered(_ number: Int, _ effects: inout Effects) {
+    // In these modes the car ignores commands while its camera starts.
+    if dialect == .asBuilt, number >= 5 { sender.expectLoss(asks: true) }
+    buttons.modeChanged(&effects)
   }
 }

@@ -6,21 +6,26 @@
 /// A queued command of one or more messages, of a caller or of the machine itself.
 struct CarQueuedCommand: Sendable, Equatable {
   enum Purpose: Sendable, Equatable {
-    case greeting, liveness, proceed, status, message, shutDown, connectionTest
+    case greeting, livenessCheck, proceed, status, message, shutDown, connectionTest
     case mode(Int)
     case button(CarSide, Bool)
     case modeInfo(Int)
     case video(Bool)
   }
 
-  var id: CommandID?
-  var purpose: Purpose
+  private(set) var id: CommandID?
+  let purpose: Purpose
   /// The messages that are not sent yet.
-  var words: [CarOutboundMessage]
+  private(set) var messages: [CarOutboundMessage]
 
-  init(_ purpose: Purpose, _ words: [CarOutboundMessage], for id: CommandID? = nil) {
-    (self.purpose, self.words, self.id) = (purpose, words, id)
+  init(_ purpose: Purpose, _ messages: [CarOutboundMessage], for id: CommandID? = nil) {
+    (self.purpose, self.messages, self.id) = (purpose, messages, id)
   }
+
+  /// The first message was sent.
+  mutating func removeFirst() { messages.removeFirst() }
+  /// The caller has disconnected.
+  mutating func forgetCaller() { id = nil }
 }
 
 /// The queued messages.
@@ -50,8 +55,8 @@ struct CarSendQueue: Sendable {
   // MARK: Stop
 
   /// Queues the messages that stop the car, the first one for now, unless a Stop was the last message sent.
-  mutating func stop(_ words: [CarOutboundMessage], at now: Instant) {
-    stops = words
+  mutating func stop(_ messages: [CarOutboundMessage], at now: Instant) {
+    stops = messages
     isSendingStop = false
     stopDue = lastWasStop ? max(now, quietUntil) : now
   }
@@ -73,6 +78,10 @@ struct CarSendQueue: Sendable {
   // MARK: Queued commands
 
   var hasRoom: Bool { commands.count < Self.most }
+  func contains(_ purpose: CarQueuedCommand.Purpose) -> Bool { commands.contains { $0.purpose == purpose } }
+  var containsModeInfo: Bool { commands.contains { if case .modeInfo = $0.purpose { true } else { false } } }
+  /// The next command is Continue.
+  var isContinueNext: Bool { commands.first?.purpose == .proceed }
 
   /// False if the queue is full.
   mutating func add(_ queued: CarQueuedCommand) -> Bool {
@@ -84,22 +93,22 @@ struct CarSendQueue: Sendable {
   /// Queues a command that must not be dropped: there are never more of them than buttons.
   mutating func addAlways(_ queued: CarQueuedCommand) { commands.append(queued) }
 
-  /// Queues a request for the modes, before all other commands.
-  mutating func ask() { commands.insert(CarQueuedCommand(.greeting, [.modes]), at: isInFlight ? 1 : 0) }
+  /// Queues a command before all others, except for one whose message is in flight.
+  mutating func addFirst(_ queued: CarQueuedCommand) { commands.insert(queued, at: isInFlight ? 1 : 0) }
 
   /// Passes the first message of the first command to the link.
   mutating func takeCommand() -> CarOutboundMessage? {
-    guard let word = commands.first?.words.first else { return nil }
+    guard let message = commands.first?.messages.first else { return nil }
     isInFlight = true
-    return word
+    return message
   }
 
   /// The link has accepted it: returns the command if this was its last message; nil also if the command was removed meanwhile.
   mutating func commandAccepted() -> CarQueuedCommand? {
     guard isInFlight, !commands.isEmpty else { return nil }
     isInFlight = false
-    commands[0].words.removeFirst()
-    return commands[0].words.isEmpty ? commands.removeFirst() : nil
+    commands[0].removeFirst()
+    return commands[0].messages.isEmpty ? commands.removeFirst() : nil
   }
 
   /// The link failed: returns the command.
@@ -128,7 +137,7 @@ struct CarSendQueue: Sendable {
   }
 
   mutating func forget(_ id: CommandID) {
-    for index in commands.indices where commands[index].id == id { commands[index].id = nil }
+    for index in commands.indices where commands[index].id == id { commands[index].forgetCaller() }
   }
 
   /// When the next message of the first command is due, apart from the pause after the last tilt: from then on no tilt is sent.

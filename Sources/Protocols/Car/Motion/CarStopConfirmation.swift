@@ -19,7 +19,7 @@ struct CarStopConfirmation: Sendable, Equatable {
   enum Meaning { case nothing, stopAgain, stopConfirmed }
 
   /// The number of older responses before the one that shows that the car accepts commands; nil: it does.
-  private var hearing: Int?
+  private var acceptance: Int?
   /// The same for the one that confirms Stop; nil: none is expected.
   private var stop: Int?
   /// When the next request is sent.
@@ -33,14 +33,14 @@ struct CarStopConfirmation: Sendable, Equatable {
   init(unasked: Int = 0) { open = unasked }
 
   /// All commands are confirmed.
-  var isReliable: Bool { hearing == nil }
+  var isReliable: Bool { acceptance == nil }
   /// A Stop is not confirmed.
   var owesStop: Bool { stop != nil }
   private var isWaiting: Bool { !isReliable || owesStop }
 
   /// The car may discard the next commands.
   mutating func expectLoss() {
-    hearing = open
+    acceptance = open
     rest()
   }
 
@@ -57,9 +57,9 @@ struct CarStopConfirmation: Sendable, Equatable {
   }
 
   /// The link has accepted the request.
-  mutating func asked(at now: Instant) {
+  mutating func requested(at now: Instant) {
     open = min(open + 1, Self.maxOpen)
-    hearing = hearing.map { min($0, open - 1) }
+    acceptance = acceptance.map { min($0, open - 1) }
     stop = stop.map { min($0, open - 1) }
     guard isWaiting, due == nil else { return }
     due = now &+ interval
@@ -68,14 +68,14 @@ struct CarStopConfirmation: Sendable, Equatable {
   }
 
   /// The next request is sent now.
-  mutating func again() { due = nil }
+  mutating func requestQueued() { due = nil }
 
   /// The car has sent its modes.
   mutating func answered(at now: Instant) -> Meaning {
     guard open > 0 else { return .nothing }
     open -= 1
-    let (hears, confirms) = (Self.reach(&hearing), Self.reach(&stop))
-    if hears {
+    let (accepts, confirms) = (Self.reach(&acceptance), Self.reach(&stop))
+    if accepts {
       rest()
       // Sent before the response, so it may have been discarded.
       if owesStop || confirms { stop = open }
@@ -100,8 +100,8 @@ struct CarStopConfirmation: Sendable, Equatable {
   private mutating func rest() { (due, interval, repeats) = (nil, Self.first, 0) }
 
   /// The fault of a car that has not confirmed.
-  func trouble(stands: Bool) -> String? {
-    if owesStop, !stands, repeats >= Self.suspicious { return "the car has not confirmed Stop: it may still be driving" }
+  func fault(isStandingStill: Bool) -> String? {
+    if owesStop, !isStandingStill, repeats >= Self.suspicious { return "the car has not confirmed Stop: it may still be driving" }
     if isWaiting, repeats >= Self.hopeless { return "no response to the last command: the car's program may hang" }
     return nil
   }

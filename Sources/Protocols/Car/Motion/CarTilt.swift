@@ -16,6 +16,16 @@ struct CarAttitude: Sendable, Equatable {
   /// The tolerance for angles that were rounded to four decimals.
   private static let hair = 0.0001
 
+  /// The arguments of the action `tilt`.
+  static func parse(_ arguments: [String: Value]) -> Result<CarAttitude, CommandError> {
+    guard let roll = arguments["roll"]?.number, let pitch = arguments["pitch"]?.number else {
+      return .failure(.invalid(argument: arguments["roll"]?.number == nil ? "roll" : "pitch", "is missing: give it in rad"))
+    }
+    let attitude = CarAttitude(roll: roll, pitch: pitch, yaw: arguments["yaw"]?.number ?? 0)
+    if let (name, message) = attitude.wrongArgument { return .failure(.invalid(argument: name, message)) }
+    return .success(attitude)
+  }
+
   /// The first invalid argument, and why; nil if all are valid.
   var wrongArgument: (name: String, message: String)? {
     let limits = [("roll", roll, Double.pi, "π"), ("pitch", pitch, Double.pi / 2, "π/2"), ("yaw", yaw, Double.pi, "π")]

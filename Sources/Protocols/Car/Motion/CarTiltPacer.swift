@@ -9,7 +9,7 @@ struct CarTiltPacer: Sendable {
   private static let shortest: Nanoseconds = 10 * .millisecond
   private static let longest: Nanoseconds = 200 * .millisecond
 
-  var interval: Nanoseconds = Self.longest
+  private(set) var interval: Nanoseconds = Self.longest
   /// When the next set-point is expected at exactly this rate.
   private var arrival: Instant = .min
   /// The same for everything that is sent.
@@ -30,6 +30,8 @@ struct CarTiltPacer: Sendable {
 
   /// When the last set-point is repeated.
   var repetitionDue: Instant { total == .min ? repetition : max(repetition, total &- interval / 2) }
+
+  mutating func set(interval: Nanoseconds) { self.interval = interval }
 
   /// A set-point is sent.
   mutating func take(isNew: Bool, at now: Instant) {

@@ -1,12 +1,28 @@
-// The state word and the fault of the device. Only changes are published.
+// The status and the fault of the device. Only changes are published.
 
 struct CarCondition: Sendable {
-  private var word = ""
+  private var status = ""
   private var fault: String?
 
-  mutating func publish(_ word: String, fault: String?, _ effects: inout Effects) {
-    if word != self.word { effects.append(.status(word)) }
+  mutating func publish(_ session: CarSession, _ motion: CarMotion, _ features: CarFeatures, _ effects: inout Effects) {
+    let fault = motion.fault
+    switch session.state {
+    case .down: publish("waiting", fault: motion.standstill.fault, &effects)
+    case .greeting: publish("greeting", fault: motion.standstill.fault, &effects)
+    case .silent: publish("silent", fault: CarSession.silence, &effects)
+    case .ending: publish("stopping", fault: nil, &effects)
+    case .ready where fault != nil && !motion.standstill.isConfirmed: publish("unconfirmed", fault: fault, &effects)
+    case .ready where features.status.isUnanswered: publish("silent", fault: CarMotion.lost, &effects)
+    case .ready where features.camera.isStarting: publish("starting-camera", fault: nil, &effects)
+    case .ready:
+      let shown = features.camera.fault ?? fault.map { _ in CarMotion.lost }
+      publish(motion.driving.isHeld ? "driving" : "ready", fault: shown, &effects)
+    }
+  }
+
+  mutating func publish(_ status: String, fault: String?, _ effects: inout Effects) {
+    if status != self.status { effects.append(.status(status)) }
     if fault != self.fault { effects.append(.fault(fault)) }
-    (self.word, self.fault) = (word, fault)
+    (self.status, self.fault) = (status, fault)
   }
 }

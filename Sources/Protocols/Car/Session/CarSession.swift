@@ -21,6 +21,7 @@ struct CarSession: Sendable {
   static let silence =
     "connected, but no response: another client holds the car, or the last session ended without Disconnect; it may still be driving; "
     + "close the other client, or restart the car's program"
+  static let closing = "the link is being closed"
   /// The timeout of the car's first message: its program starts slowly.
   private static let greetingTimeout: Nanoseconds = 5 * .second
   /// The device waits 1.5 s for the shutdown sequence.
@@ -44,7 +45,7 @@ struct CarSession: Sendable {
   var unavailability: String? {
     switch state {
     case .down(let reason): reason
-    case .ending: "the link is being closed"
+    case .ending: Self.closing
     case .greeting: "the car has not responded yet"
     case .silent: Self.silence
     case .ready: nil

@@ -8,24 +8,33 @@ enum CarReport: Sendable, Equatable {
   case tiltInterval(Nanoseconds)
   /// The car accepts no tilt.
   case tiltStopped
-  case modes([UInt8])
   case modeInfo([UInt8])
-  case status([UInt8])
   case buttons(isEnabled: Bool)
   /// The interval in seconds; nil: disabled.
   case connectionTest(Double?)
-  /// A message that the reader handles, or one with an invalid body: it only shows that the car responds.
+  /// A message that is in `Latest`, or one with an invalid body: it only shows that the car responds.
   case other
 }
 
 struct CarReader: Sendable {
+  /// The last message of each type in one read.
+  struct Latest: Sendable {
+    /// The list of modes, and how often it was sent.
+    fileprivate(set) var modes: [UInt8]?
+    fileprivate(set) var modesCount = 0
+    fileprivate(set) var status: [UInt8]?
+    fileprivate(set) var text: String?
+    fileprivate(set) var isSpeechEnabled: Bool?
+    fileprivate(set) var hasTilt = false
+    fileprivate(set) var hasButtons = false
+  }
+
   private static let maxTextLength = 1000
 
   private var decoder = CarDecoder()
   private var messages = 0
   private var published = (messages: 0, badFrames: 0)
-  private var text: String?
-  private var isSpeechEnabled: Bool?
+  private var latest = Latest()
   private var eventLimiter = CarLogRateLimiter()
   private var noteLimiter = CarLogRateLimiter()
 
@@ -55,14 +64,15 @@ struct CarReader: Sendable {
     return nil
   }
 
-  /// Publishes what the messages since the last call say, and the counters.
-  mutating func publish(_ effects: inout Effects) {
-    if let text { effects.publish(.message, .string(text)) }
-    if let isSpeechEnabled { effects.publish(.speechEnabled, .bool(isSpeechEnabled)) }
-    (text, isSpeechEnabled) = (nil, nil)
+  /// All bytes of a read are taken: publishes the counters and what concerns no other component, and returns the latest messages.
+  mutating func finish(_ effects: inout Effects) -> Latest {
+    defer { latest = Latest() }
+    if let text = latest.text { effects.publish(.message, .string(text)) }
+    if let isEnabled = latest.isSpeechEnabled { effects.publish(.speechEnabled, .bool(isEnabled)) }
     if published.messages != messages { effects.publish(.messages, .int(messages)) }
     if published.badFrames != decoder.badFrames { effects.publish(.badFrames, .int(decoder.badFrames)) }
     published = (messages, decoder.badFrames)
+    return latest
   }
 
   /// nil: the type is unknown.
@@ -73,19 +83,28 @@ struct CarReader: Sendable {
         note("ignored: tilt interval of \"\(CarText.clean(message.body[...], limit: 40))\" s", at: now, &effects)
         return .other
       }
+      latest.hasTilt = true
       return .tiltInterval(CarTiltPacer.interval(seconds: seconds))
-    case "GyroStop": return .tiltStopped
-    case "Modes": return .modes(message.body)
+    case "GyroStop":
+      latest.hasTilt = true
+      return .tiltStopped
+    case "Modes":
+      (latest.modes, latest.modesCount) = (message.body, latest.modesCount + 1)
+      return .other
     case "InfoModes": return .modeInfo(message.body)
-    case "Status": return .status(message.body)
+    case "Status":
+      latest.status = message.body
+      return .other
     case "Message":
       let text = CarText.clean(message.body[...], limit: Self.maxTextLength)
-      self.text = text
+      latest.text = text
       report(text, at: now, &effects)
       return .other
-    case "ButtonsOn", "ButtonsOff": return .buttons(isEnabled: message.type == "ButtonsOn")
+    case "ButtonsOn", "ButtonsOff":
+      latest.hasButtons = true
+      return .buttons(isEnabled: message.type == "ButtonsOn")
     case "SpeechRecognitionOn", "SpeechRecognitionOff":
-      isSpeechEnabled = message.type == "SpeechRecognitionOn"
+      latest.isSpeechEnabled = message.type == "SpeechRecognitionOn"
       return .other
     case "ConnectionTest":
       guard let seconds = Self.seconds(message.body) else {

@@ -2,6 +2,17 @@
 // characters are removed, and its length is limited.
 
 enum CarText {
+  /// The argument of the action `send-message`.
+  static func outbound(_ text: Value?, isAllowed: Bool) -> Result<String, CommandError> {
+    guard isAllowed else {
+      let message = "messages are disabled: set allow-messages = true if the car supports them; the car as built does not"
+      return .failure(.refused(code: "not-allowed", message))
+    }
+    guard case .string(let text)? = text else { return .failure(.invalid(argument: "text", "is missing")) }
+    if let message = refusal(text) { return .failure(.invalid(argument: "text", message)) }
+    return .success(text)
+  }
+
   /// Why a text cannot be sent, or nil. The protocol has no escape for its marks.
   static func refusal(_ text: String) -> String? {
     let bytes = Array(text.utf8)

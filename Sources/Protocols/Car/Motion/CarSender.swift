@@ -1,0 +1,176 @@
+// Sends messages and makes sure that the car has executed them: the send queue, the write in flight, and the confirmation. Each frame
+// is one write, because the car does not reassemble split segments.
+// Source: autott.md §8 and §9.
+
+struct CarSender: Sendable {
+  /// What the link has accepted, or the message for which it has failed.
+  enum Ended {
+    case nothing
+    case stop(CarOutboundMessage)
+    /// The last message of a command.
+    case command(CarQueuedCommand)
+    case tilt(CarTilt)
+    case livenessCheck
+    case disconnect
+  }
+
+  private static let maxUnacknowledgedChecks = 2
+
+  private let dialect: CarDialect
+  private(set) var queue = CarSendQueue()
+  private(set) var write = CarWrite()
+  private(set) var confirmation = CarStopConfirmation()
+
+  init(_ dialect: CarDialect) { self.dialect = dialect }
+
+  /// When the next request for a confirmation is sent, after the stop messages; nil: none is missing.
+  var confirmationDue: Instant? { queue.stops.isEmpty ? confirmation.due : nil }
+
+  // MARK: Link
+
+  mutating func linkUp(needsStop: Bool, at now: Instant) {
+    // As built it sends its modes twice to a new client.
+    confirmation = CarStopConfirmation(unasked: dialect == .asBuilt ? 2 : 0)
+    if needsStop { queue.stop([.stop], at: now) }
+    _ = queue.add(CarQueuedCommand(.greeting, [.modes]))
+    if dialect == .asBuilt { _ = queue.add(CarQueuedCommand(.greeting, [.mainViewEntered])) }
+  }
+
+  /// Fails all queued commands. A write in flight is still awaited.
+  mutating func reset(_ error: CommandError, _ effects: inout Effects) {
+    for queued in queue.reset() { effects.fail(command: queued.id, error) }
+  }
+
+  /// The link is lost, or is closed.
+  mutating func linkLost() { write.reset() }
+
+  // MARK: Queue
+
+  /// Queues a command, or rejects it if the queue is full.
+  mutating func add(_ queued: CarQueuedCommand, _ effects: inout Effects) -> Bool {
+    if queue.add(queued) { return true }
+    rejectFull(queued.id, &effects)
+    return false
+  }
+
+  /// Queues a message that is not needed if the queue is full.
+  mutating func addIfPossible(_ queued: CarQueuedCommand) { _ = queue.add(queued) }
+
+  func rejectFull(_ id: CommandID?, _ effects: inout Effects) {
+    effects.refuse(command: id, code: "busy", "too many queued commands: try again later")
+  }
+
+  /// Queues a command that must not be dropped.
+  mutating func addAlways(_ queued: CarQueuedCommand) { queue.addAlways(queued) }
+
+  /// Removes commands; a message in flight is sent nevertheless.
+  mutating func remove(_ error: CommandError, _ effects: inout Effects, where isGone: (CarQueuedCommand.Purpose) -> Bool) {
+    for queued in queue.remove(where: { isGone($0.purpose) }) { effects.fail(command: queued.id, error) }
+  }
+
+  /// The same, except for the command whose message is in flight.
+  mutating func removeWaiting(_ purpose: CarQueuedCommand.Purpose, _ error: CommandError, _ effects: inout Effects) {
+    guard queue.contains(purpose) else { return }
+    for queued in queue.removeWaiting(where: { $0.purpose == purpose }) { effects.fail(command: queued.id, error) }
+  }
+
+  mutating func forget(_ id: CommandID) { queue.forget(id) }
+
+  // MARK: Confirmation
+
+  /// Stops the car: these messages are sent next.
+  mutating func stop(_ messages: [CarOutboundMessage], at now: Instant) {
+    queue.stop(messages, at: now)
+    confirmation.stopped()
+  }
+
+  /// The car may discard the next commands: the response to a request for its modes shows that it accepts them.
+  mutating func expectLoss(asks: Bool) {
+    confirmation.expectLoss()
+    if asks { queue.addFirst(CarQueuedCommand(.greeting, [.modes])) }
+  }
+
+  /// The car has sent its modes: returns whether it has confirmed Stop. Stop is repeated if it may have been discarded.
+  mutating func answered(_ again: [CarOutboundMessage], at now: Instant) -> Bool {
+    switch confirmation.answered(at: now) {
+    case .nothing: return false
+    case .stopAgain:
+      queue.stop(again, at: now)
+      return false
+    case .stopConfirmed: return true
+    }
+  }
+
+  /// Repeats the request for a confirmation, and Stop if the car may have missed it.
+  mutating func expire(isEnding: Bool, at now: Instant) {
+    guard let due = confirmationDue, now >= due else { return }
+    confirmation.requestQueued()
+    if confirmation.owesStop {
+      queue.stop([.stop, .modes], at: now)
+    } else if !isEnding, !queue.contains(.greeting) {
+      queue.addFirst(CarQueuedCommand(.greeting, [.modes]))
+    }
+  }
+
+  // MARK: Writes
+
+  mutating func drawID() -> SendID { write.drawID() }
+
+  mutating func sendStop(at now: Instant, _ effects: inout Effects) {
+    if let message = queue.takeStop() { send(message, .stop(message), at: now, &effects) }
+  }
+
+  mutating func sendDisconnect(at now: Instant, _ effects: inout Effects) { send(.disconnect, .disconnect, at: now, &effects) }
+
+  /// Sends the next message of the first command; returns it.
+  mutating func sendCommand(at now: Instant, _ effects: inout Effects) -> CarOutboundMessage? {
+    guard let message = queue.takeCommand() else { return nil }
+    if message == .proceed { confirmation.continued() }
+    send(message, .command(message), at: now, &effects)
+    return message
+  }
+
+  mutating func sendLivenessCheck(at now: Instant, _ effects: inout Effects) {
+    let frame = CarOutboundMessage.modes.frame(dialect)
+    queue.messageSent(isStop: false, at: now)
+    let id = write.begin(.livenessCheck, at: now)
+    effects.append(.sendUnlessBehind(.main, frame, id, most: Self.maxUnacknowledgedChecks * frame.count))
+  }
+
+  /// Sends a tilt, unless more than so many bytes are not acknowledged.
+  mutating func send(_ tilt: CarTilt, _ frame: [UInt8], maxBehind: Int, at now: Instant, _ effects: inout Effects) {
+    queue.tiltSent(at: now)
+    effects.append(.sendUnlessBehind(.main, frame, write.begin(.tilt(tilt), at: now), most: maxBehind))
+  }
+
+  private mutating func send(
+    _ message: CarOutboundMessage, _ purpose: CarWrite.Purpose, at now: Instant, _ effects: inout Effects
+  ) {
+    queue.messageSent(isStop: message == .stop, at: now)
+    effects.send(.main, message.frame(dialect), write.begin(purpose, at: now))
+  }
+
+  /// The link has accepted a message, or failed.
+  mutating func ended(_ id: SendID, _ failure: String?, at now: Instant) -> Ended {
+    guard let purpose = write.ended(id) else { return .nothing }
+    switch purpose {
+    case .tilt(let tilt):
+      queue.tiltSent(at: now)
+      return .tilt(tilt)
+    case .stop(let message):
+      queue.messageSent(isStop: message == .stop, at: now)
+      queue.stopAccepted(failure, at: now)
+      if failure == nil, message == .modes { confirmation.requested(at: now) }
+      return .stop(message)
+    case .command(let message):
+      queue.messageSent(isStop: false, at: now)
+      guard let queued = failure == nil ? queue.commandAccepted() : queue.commandFailed() else { return .nothing }
+      if failure == nil, message == .modes { confirmation.requested(at: now) }
+      return .command(queued)
+    case .livenessCheck:
+      if failure == nil { confirmation.requested(at: now) }
+      return .livenessCheck
+    case .disconnect: return .disconnect
+    }
+  }
+}

@@ -1,0 +1,39 @@
+// The write in flight. A link has at most one, and a link that does not accept it in time is lost.
+
+struct CarWrite: Sendable {
+  enum Purpose: Sendable, Equatable {
+    case stop(CarOutboundMessage), command(CarOutboundMessage), tilt(CarTilt), livenessCheck, disconnect
+  }
+
+  private static let timeout: Nanoseconds = .second
+
+  private var current: (id: SendID, purpose: Purpose, at: Instant)?
+  private var lastID: SendID = 0
+
+  var isIdle: Bool { current == nil }
+  var deadline: Instant? { current.map { $0.at &+ Self.timeout } }
+  func isInFlight(_ id: SendID) -> Bool { current?.id == id }
+  func isOverdue(at now: Instant) -> Bool { current.map { now &- $0.at >= Self.timeout } ?? false }
+
+  mutating func drawID() -> SendID {
+    lastID &+= 1
+    return lastID
+  }
+
+  /// A message is passed to the link.
+  mutating func begin(_ purpose: Purpose, at now: Instant) -> SendID {
+    let id = drawID()
+    current = (id, purpose, now)
+    return id
+  }
+
+  /// The link has accepted a message, or failed; nil: it is not the one in flight.
+  mutating func ended(_ id: SendID) -> Purpose? {
+    guard let current, current.id == id else { return nil }
+    self.current = nil
+    return current.purpose
+  }
+
+  /// The link is lost.
+  mutating func reset() { current = nil }
+}
