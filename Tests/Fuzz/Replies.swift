@@ -65,7 +65,7 @@ private func check(_ reply: [UInt8], from start: Int) {
   hold(usedReader.messages == reader.messages && usedReader.payload == reader.payload, "a used reader reads other messages")
   for message in reader.messages {
     hold(message.isComplete && message.start + message.length <= reader.payload.count, "a message is not whole")
-    hold(OBDMeaning.of(reader.bytes(of: message)).utf8.count < 100_000, "unbounded words")
+    hold(ResponseDescription.of(reader.bytes(of: message)).utf8.count < 100_000, "unbounded words")
     checkTables(reader.bytes(of: message))
     checkPage(reader.bytes(of: message))
     for head in [2, 3] where message.length >= head { checkPage(reader.bytes(of: message).dropFirst(head)) }

@@ -36,21 +36,21 @@ extension OBDMachine {
 
   /// Whether the record must pass the check: unless the vehicle is configured, at the first response of a connection and after each
   /// silence.
-  var doubtsPage: Bool { choice == .auto && !streaks.isSettled && request.isPage }
+  var doubtsPage: Bool { choice == .auto && !errors.isSettled && request.isPage }
 
   /// The response is not BMS data. A vehicle known before may have just woken up; with any other the next request is tried.
   mutating func foreignPage(_ poll: Poll, at now: Instant, _ effects: inout Effects) {
     state = .polling
     pace.failed(at: now)
     dialogue.isInStep()
-    keepBadReply(dialogue.reply, &effects)
+    values.countBadReply(dialogue.reply, &effects)
     let message = "the response to \(request.rawValue) at \(request.target.text) is not BMS data of an electric Hyundai or Kia"
-    streaks.foreign += 1
-    if streaks.foreign < Self.foreignLimit {
+    errors.foreign += 1
+    if errors.foreign < Self.foreignLimit {
       if storedRequest == request { backOff(message, at: now, &effects) }
       return
     }
-    streaks.foreign = 0
+    errors.foreign = 0
     if storedRequest == request {
       storedRequest = nil
       effects.append(.store(key: "request", []))
@@ -59,7 +59,7 @@ extension OBDMachine {
   }
 }
 
-extension PageRequest {
+extension RecordRequest {
   /// The request is for BMS data.
   var isPage: Bool { parameters.isEmpty && !isDiscovery }
 }

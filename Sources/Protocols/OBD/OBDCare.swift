@@ -29,12 +29,12 @@ extension OBDMachine {
     let volts = text.hasSuffix("V") ? Double(text.dropLast()).flatMap { (0...60).contains($0) ? $0 : nil } : nil
     care?.measured(volts, at: now)
     if let volts {
-      publish(.adapterVoltage, .float(volts), &effects)
+      values.publish(.adapterVoltage, .float(volts), &effects)
     } else if ELMLine(line) == .status(.notUnderstood) {
       traits.lacksVoltage()
-      withdraw(.adapterVoltage, "the adapter does not report it", &effects)
+      values.withdraw(.adapterVoltage, "the adapter does not report it", &effects)
     } else {
-      keepBadReply(dialogue.reply, &effects)
+      values.countBadReply(dialogue.reply, &effects)
     }
     goOn(isProbe: isProbe, at: now, &effects)
   }
@@ -43,8 +43,8 @@ extension OBDMachine {
     state = .polling
     if care?.isLow(at: now) ?? false, let care {
       withdrawVehicle(care.lowWords, &effects)
-      say(lonelyWord(.carAsleep), &effects)
-      complain(care.lowWords, &effects)
+      values.publish(status: lonelyWord(.carAsleep), &effects)
+      values.publish(fault: care.lowWords, &effects)
       return leaveAlone(for: care.pause, at: now)
     }
     if isProbe { pace.begin(at: now) }
@@ -70,9 +70,9 @@ extension OBDMachine {
 
   /// Pauses polling of an unused vehicle after a response, so that it can fall asleep.
   mutating func restIfIdle(at now: Instant, _ effects: inout Effects) -> Bool {
-    guard !signsOfUse.isEmpty, tuning == nil, care?.isIdle(at: now) ?? false, let care else { return false }
-    say(lonelyWord(.parked), &effects)
-    complain(care.idleWords, &effects)
+    guard values.hasSignsOfUse, tuning == nil, care?.isIdle(at: now) ?? false, let care else { return false }
+    values.publish(status: lonelyWord(.parked), &effects)
+    values.publish(fault: care.idleWords, &effects)
     withdrawVehicle(care.idleWords, &effects)
     leaveAlone(for: care.pause, at: now)
     return true
@@ -83,24 +83,24 @@ extension OBDMachine {
     if SetupAnswer(dialogue.reply[dialogue.body...]) == .done { return state = .asleep(until: until) }
     traits.cannotSleep()
     effects.append(.note("the adapter does not support ATLP: it stays awake while the vehicle sleeps"))
-    say(silenceWord, &effects)
+    values.publish(status: silenceWord, &effects)
     state = .backingOff(Pause(until: until))
   }
 
   /// The state of a vehicle that does not respond, by its voltage.
-  var silenceWord: StatusWord {
+  var silenceWord: ValueTable.StatusWord {
     guard let care, care.volts != nil else { return .carSilent }
     return !care.isInVehicle ? .noCar : care.isCharging ? .carSilent : .carAsleep
   }
 
   /// The state while polling is paused.
-  func lonelyWord(_ word: StatusWord) -> StatusWord { sleepsAdapter(care?.pause ?? 0) ? .adapterAsleep : word }
+  func lonelyWord(_ word: ValueTable.StatusWord) -> ValueTable.StatusWord { sleepsAdapter(care?.pause ?? 0) ? .adapterAsleep : word }
 
   /// The length of the pause, and the state, for a vehicle that does not respond; pauses grow.
-  mutating func nextSilence() -> (pause: Nanoseconds, word: StatusWord, message: String?) {
+  mutating func nextSilence() -> (pause: Nanoseconds, word: ValueTable.StatusWord, message: String?) {
     guard let care else { return (nextPause(), .carSilent, nil) }
-    guard streaks.backOffs >= Self.backOffs(before: care.pause) else { return (nextPause(), silenceWord, nil) }
-    streaks.backOffs += 1
+    guard errors.backOffs >= Self.backOffs(before: care.pause) else { return (nextPause(), silenceWord, nil) }
+    errors.backOffs += 1
     return (care.pause, lonelyWord(silenceWord), care.pauseWords)
   }
 }

@@ -37,7 +37,7 @@ extension OBDMachine {
       throw .refused(code: "busy", "the codes are already being cleared; read the remaining ones when it is done")
     }
     let known = if case .standard(let found) = vehicle { found.controllers.map(\.identifier) } else { [UInt32]() }
-    return CodeLoss(isConfirmed: isConfirmed, Motion(polled, at: now), known: known)
+    return CodeLoss(isConfirmed: isConfirmed, Motion(values.speeds, at: now), known: known)
   }
 
   /// Stores the codes of a confirmed clearing first. Returns false if the query is not one.
@@ -76,7 +76,7 @@ extension OBDMachine {
       }
       clearings = kept
       self.clearing?.stage = .asking
-      questions.insert(OBDQuery(clearing.id, CodeClearing(loss.controllers, Motion(polled, at: now), mustAnswer: bus.isCAN)), at: 0)
+      questions.insert(OBDQuery(clearing.id, CodeClearing(loss.controllers, Motion(values.speeds, at: now), mustAnswer: bus.isCAN)), at: 0)
     }
   }
 
@@ -87,7 +87,7 @@ extension OBDMachine {
       .event(
         name: done.hasCleared ? "codes-cleared" : done.isUnknown ? "codes-clear-unconfirmed" : "codes-not-cleared",
         text: "trouble codes: \(done.message)"))
-    if done.hasCleared || done.isUnknown { timetable.hasten() }
+    if done.hasCleared || done.isUnknown { requestQueue.hasten() }
   }
 
   /// The caller has disconnected.

@@ -120,7 +120,7 @@ extension OBDMachine {
   private mutating func askOn(at now: Instant, _ effects: inout Effects) {
     state = .polling
     guard let next = discovery.next(after: request.bytes[1]) else { return discoveryEnded(at: now, &effects) }
-    request = PageRequest(supportedFrom: next, on: bus)
+    request = RecordRequest(supportedFrom: next, on: bus)
     writePollBytes()
     pace.begin(at: now)
   }
@@ -137,7 +137,7 @@ extension OBDMachine {
     let answering = VehicleBus(answeringFrom: discovery.controllers.first?.identifier)
     bus = named.flatMap { $0.isCAN && !answering.isCAN ? nil : $0 } ?? answering
     discovery.bus = bus
-    aim = Aim(bus: bus, target: .unaddressed, timing: aim?.timing ?? .initial)
+    addressing = ECUAddressing(bus: bus, target: .unaddressed, timing: addressing?.timing ?? .initial)
   }
 
   /// Stores the ECUs for the next start.
@@ -164,7 +164,7 @@ extension OBDMachine {
     let found = discovery
     // The results so far may be of another vehicle: if detection fails, start over.
     begin(attempt)
-    (streaks.hasDiscovered, streaks.madeWay) = (true, 0)
+    (errors.hasDiscovered, errors.madeWay) = (true, 0)
     guard recognise(found, &effects) else {
       return tryOther("the vehicle supports no known PID", isFinal: false, at: now, &effects)
     }

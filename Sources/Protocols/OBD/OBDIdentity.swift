@@ -8,7 +8,7 @@ extension OBDMachine {
   static let calibrationNames = (1...Discovery.maxControllers).map { $0 == 1 ? "calibration-ids" : "calibration-ids-\($0)" }
 
   /// The requests: the VIN of any ECU, the calibration identifiers of each.
-  static func identityPages(of controllers: [Discovery.Controller], on bus: VehicleBus) -> [Page] {
+  static func identityPages(of controllers: [Discovery.Controller], on bus: VehicleBus) -> [RequestLayout] {
     let vin = Property("vin", .string, lifetime: .retained, help: "Vehicle identification number (VIN); personal data")
     var pages = [identityPage(bus.everybody, VehicleInformation.vinRequest, vin)]
     for (place, controller) in controllers.enumerated() {
@@ -23,9 +23,7 @@ extension OBDMachine {
     }
     if !controllers.isEmpty {
       // ECUs that were slow or asleep during detection are queried later.
-      var check = Inquiry(bus.everybody, [0x01, 0x00], period: identityPeriod)
-      check.isCheck = true
-      pages.append(Page(check, []))
+      pages.append(RequestLayout(PollRequest(bus.everybody, [0x01, 0x00], period: identityPeriod, for: .check), []))
     }
     return pages
   }
@@ -46,32 +44,28 @@ extension OBDMachine {
   /// The vehicle was silent: another one may respond now.
   mutating func askWhoAgain() {
     (isMissed, mark, hasChecked) = (false, nil, false)
-    scales.forget()
-    for (index, inquiry) in timetable.inquiries.enumerated() where inquiry.isIdentity || inquiry.isCheck || inquiry.asksScales {
-      timetable.inquiries[index].startOver()
-    }
-    timetable.settle()
+    values.forgetScales()
+    requestQueue.identifyAgain()
   }
 
   /// The identification is no longer valid.
   mutating func withdrawIdentity(_ reason: String, _ effects: inout Effects) {
-    for index in timetable.inquiries.indices where timetable.inquiries[index].isIdentity { withdraw(index, reason, &effects) }
+    for request in requestQueue.requests where request.isIdentity { values.withdraw(request, reason, &effects) }
   }
 
   private mutating func findOutAnew(_ found: Discovery) {
     vehicle = .unknown
     begin(place(of: found) ?? attempt)
-    streaks = Streaks()
+    errors = ErrorCounters()
   }
 
-  private static func identityPage(_ target: Target, _ request: [UInt8], _ property: Property) -> Page {
-    var inquiry = Inquiry(target, request, period: identityPeriod)
-    inquiry.isIdentity = true
-    return Page(inquiry, [DataRow(property) { _ in .absent(.notReported) }])
+  private static func identityPage(_ target: Target, _ request: [UInt8], _ property: Property) -> RequestLayout {
+    RequestLayout(
+      PollRequest(target, request, period: identityPeriod, for: .identity), [DataRow(property) { _ in .absent(.notReported) }])
   }
 
   /// The response to such a request, possibly in several messages; nil: none.
-  func identity(_ inquiry: Inquiry) -> (texts: VehicleInformation.Answer, source: UInt32?)? {
+  func identity(_ inquiry: PollRequest) -> (texts: VehicleInformation.Answer, source: UInt32?)? {
     let answers = reader.messages.filter {
       inquiry.target.isAnswered(from: $0.source, before: inquiry.answerer) && reader.bytes(of: $0).starts(with: inquiry.echo)
     }
@@ -82,16 +76,15 @@ extension OBDMachine {
   /// Compares the reported VIN with the stored one.
   mutating func tell(_ texts: [String], at position: Int, _ effects: inout Effects) {
     let text = texts.joined(separator: ", ")
-    publish(.value(.string(text)), at: position, &effects)
-    guard schema.properties[position].name == "vin", case .standard(var found) = vehicle, self.mark == nil else { return }
+    values.publish(.value(.string(text)), at: position, at: lastTurn, &effects)
+    guard values.name(at: position) == "vin", case .standard(var found) = vehicle, self.mark == nil else { return }
     // Once after each silence: vehicles do not change while polling, and ECUs that report changing VINs must not cause a loop.
     let mark = Discovery.mark(of: text)
     self.mark = mark
     if found.mark == mark { return }
     if found.mark != nil {
       effects.append(.note("the VIN has changed: repeating vehicle detection"))
-      for other in 0..<ownBase where other != position { effects.withdraw(other, "the VIN has changed") }
-      said.indices.forEach { said[$0] = .none }
+      values.withdrawAll(except: position, "the VIN has changed", &effects)
       findOutAnew(found)
     } else {
       found.mark = mark

@@ -32,12 +32,12 @@ extension Kind {
         "allow-raw", ValueRule(.bool), default: .bool(false),
         help: "Allow requests that are not read-only, which can change the vehicle"),
     ],
-    sections: [CustomSignal.section, PropertyWish.section]
+    sections: [CustomSignal.section, PropertyOverride.section]
   ) { setup throws(OptionError) in
     let allowRaw = setup.options["allow-raw"] == .bool(true)
     var problems: [OptionError] = []
     let signals = (setup.sections[CustomSignal.section.name] ?? []).compactMap { CustomSignal($0, of: setup, &problems) }
-    let wishes = (setup.sections[PropertyWish.section.name] ?? []).compactMap { PropertyWish($0, &problems) }
+    let overrides = (setup.sections[PropertyOverride.section.name] ?? []).compactMap { PropertyOverride($0, &problems) }
     if let first = problems.first { throw first }
     let choice = VehicleChoice(rawValue: setup.options["vehicle"]?.text ?? "") ?? .auto
     // A recording has only the answers to its own requests: no other requests are sent in the gaps.
@@ -50,7 +50,7 @@ extension Kind {
     var machine = OBDMachine(
       rate: setup.options["rate"]?.number ?? 20, allowRaw: allowRaw, phase: setup.phase, vehicle: choice,
       isFastOnly: isReplay || setup.options["poll"] == .string("fast"), signals: isReplay ? [] : signals,
-      wishes: PropertyWishes(wishes), care: isReplay ? nil : care)
+      overrides: PropertyOverrides(overrides), care: isReplay ? nil : care)
     machine.line = LineSpeed(of: setup.links[.main] ?? "")
     return machine
   }

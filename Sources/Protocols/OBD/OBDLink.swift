@@ -2,10 +2,10 @@
 
 extension OBDMachine {
   mutating func restore(_ kept: [String: [UInt8]], _ effects: inout Effects) {
-    say(.waiting, &effects)
+    values.publish(status: .waiting, &effects)
     withoutExtended = kept[Self.withoutExtendedKey].map { String(decoding: $0, as: UTF8.self) }
     keptTiming = String(decoding: kept["timing"] ?? [], as: UTF8.self)
-    if let bytes = kept["request"], let known = PageRequest(rawValue: String(decoding: bytes, as: UTF8.self)),
+    if let bytes = kept["request"], let known = RecordRequest(rawValue: String(decoding: bytes, as: UTF8.self)),
       let place = attempts.firstIndex(where: { $0.request == known })
     {
       storedRequest = known
@@ -18,7 +18,7 @@ extension OBDMachine {
     }
     line.restore(kept[LineSpeed.key])
     clearings = kept[Clearing.key] ?? []
-    for counter in [Signal.polls, .missed, .timeouts, .badReplies] { publish(counter, .int(0), &effects) }
+    for counter in [Signal.polls, .missed, .timeouts, .badReplies] { values.publish(counter, .int(0), &effects) }
   }
 
   mutating func linkCameUp(baud: Int?, _ effects: inout Effects) {
@@ -26,23 +26,23 @@ extension OBDMachine {
     endTuning(.notConnected("link reopened"), &effects)
     failQueries(.notConnected("link reopened"), &effects)
     dialogue.reset()
-    (traits, unanswered) = (AdapterTraits(), Unanswered())
-    streaks = Streaks()
+    (traits, unanswered) = (AdapterTraits(), UnansweredCommands())
+    errors = ErrorCounters()
     failedSetups = 0
     (isProbing, mark, hasChecked, hasHeededEcho) = (false, nil, false, false)
     timings.isPagePatient = false
     care?.begin()
-    scales.forget()
+    values.forgetScales()
     (reader, missingChecks) = (CANReader(), 0)
     begin(attempt)
     state = .settingUp(step: 0)
-    say(.starting, &effects)
+    values.publish(status: .starting, &effects)
   }
 
   mutating func linkWentDown(_ reason: String, _ effects: inout Effects) {
     // Keep the reason why the link was reset; after a broken link the earlier fault no longer applies.
-    if !isDown { complain(nil, &effects) }
-    if reasonDown != reason { say(.waiting, &effects) }
+    if !isDown { values.publish(fault: nil, &effects) }
+    if reasonDown != reason { values.publish(status: .waiting, &effects) }
     letGo(reason, &effects)
   }
 
@@ -50,8 +50,8 @@ extension OBDMachine {
   mutating func giveUp(_ reason: String, at now: Instant, _ effects: inout Effects) {
     if triesNextSpeed(at: now, &effects) { return }
     let reason = line.message ?? reason
-    complain(reason, &effects)
-    say(.degraded, &effects)
+    values.publish(fault: reason, &effects)
+    values.publish(status: .degraded, &effects)
     letGo(reason, &effects)
     effects.append(.resetLink(.main, reason: reason))
   }
@@ -64,9 +64,9 @@ extension OBDMachine {
     dialogue.reset()
   }
 
-  /// Resets measurements and published reasons.
+  /// Resets measurements and published absences.
   mutating func forgetMeasurements() {
     timing.forget()
-    for index in said.indices { said[index] = .none }
+    values.forgetAbsences()
   }
 }

@@ -24,7 +24,7 @@ public struct OBDMachine: Machine {
     case querying(OBDQuery, Pause?)
     /// The adapter is being retargeted.
     case turning(Turn)
-    /// A request of the timetable is in flight.
+    /// A request of the requestQueue is in flight.
     case inquiring(Int, sent: Instant)
     /// The voltage is being measured; after a probe's measurement comes a request.
     case measuring(isProbe: Bool)
@@ -52,12 +52,12 @@ public struct OBDMachine: Machine {
   static let setupTries = 3
   static let queueLimit = 16
 
-  public internal(set) var schema: Schema
+  public var schema: Schema { values.schema }
+  var values: ValueTable
   let allowRaw: Bool
   /// The custom signals.
   let signals: [CustomSignal]
-  /// The configured overrides of known properties.
-  let wishes: PropertyWishes
+  let overrides: PropertyOverrides
   var state = State.down("link not up yet")
   var dialogue = ELMDialogue()
   var line = LineSpeed()
@@ -65,15 +65,15 @@ public struct OBDMachine: Machine {
   /// Replies whose lines lacked only their checksum; nil: one had it.
   var missingChecks: Int? = 0
   var traits = AdapterTraits()
-  var unanswered = Unanswered()
+  var unanswered = UnansweredCommands()
   var pace: Pace
   var timing: Timing
   var count = FrameCount()
-  var request = PageRequest.uds
+  var request = RecordRequest.uds
   /// The vehicle's protocol, as far as it is known.
   var bus = VehicleBus.can
   /// The polled PIDs of an SAE J1979 vehicle, as its properties are laid out.
-  var fastRequest: PageRequest?
+  var fastRequest: RecordRequest?
   /// Their period, if it is not that of the device's rate.
   var fastPeriod: Nanoseconds?
   /// Why the fast request is in doubt: meanwhile the request that all ECUs support is polled.
@@ -83,7 +83,7 @@ public struct OBDMachine: Machine {
   /// The ECU that answered the previous functional request.
   var answerer: UInt32?
   /// The protocol candidates, and the index of the current one.
-  let attempts: [Attempt]
+  let attempts: [ProtocolCandidate]
   var attempt = 0
   /// Timing is being tuned.
   var tuning: Tuning?
@@ -94,14 +94,12 @@ public struct OBDMachine: Machine {
   /// The adapter's timeouts.
   var timings = Timings()
   /// The current addressing; nil: the adapter must be retargeted first.
-  var aim: Aim?
-  var timetable = Timetable()
+  var addressing: ECUAddressing?
+  var requestQueue = RequestQueue()
   /// When to pause polling; nil: never.
   var care: CarCare?
   /// Polling is paused, except for probes.
   var isProbing = false
-  /// The positions of properties that show that the vehicle is in use.
-  var signsOfUse: [Int] = []
   var discovery = Discovery(on: .can)
   /// Consecutive missing responses to the next discovery request.
   var discoveryMisses = 0
@@ -114,38 +112,28 @@ public struct OBDMachine: Machine {
   /// Detection was repeated on this connection because ECUs or PIDs were new.
   var hasChecked = false
   var vehicle = Vehicle.unknown
-  /// The scaling reported by the ECUs on this connection.
-  var scales = Scales()
   let choice: VehicleChoice
   /// Only custom signals are requested beside the fast request.
   let isFastOnly: Bool
-  /// The position of the first own property in the schema.
-  var ownBase = 0
   /// The rows of the fast request, if it is not a data record.
-  var primary: [Inquiry.Row] = []
-  var streaks = Streaks()
+  var primary: [PollRequest.Row] = []
+  var errors = ErrorCounters()
   var counters = Counters()
   /// A confirmed clearing of trouble codes.
   var clearing: Clearing?
   /// The stored lines of earlier clearings.
   var clearings: [UInt8] = []
-  /// The last polled speeds of motor, vehicle and engine.
-  var polled = Motion.Polled()
   var questions: [OBDQuery] = []
   /// Consecutive failed setups.
   var failedSetups = 0
   /// The request as sent, digit and carriage return included.
   var pollBytes: [UInt8] = []
   /// The stored request.
-  var storedRequest: PageRequest?
+  var storedRequest: RecordRequest?
   /// The stored ECUs.
   var storedControllers: Discovery?
-  /// The published reason of absence of each property.
-  var said: [Absence] = []
   /// The time of the last input.
   private(set) var lastTurn: Instant = .min
-  private(set) var status = ""
-  private(set) var fault: String?
 
   /// The adapter's timeouts: the default one, and the one of the fast request.
   struct Timings {
@@ -157,8 +145,6 @@ public struct OBDMachine: Machine {
 
   struct Counters {
     var polls = 0
-    var timeouts = 0
-    var badReplies = 0
     /// When they were last published; `.min` before that.
     var published: Instant = .min
 
@@ -176,17 +162,17 @@ public struct OBDMachine: Machine {
   /// Polls `rate` times per second (0: back to back); sends other than read requests only if `allowRaw`.
   init(
     rate: Double = 20, allowRaw: Bool = false, phase: Double = 0, vehicle choice: VehicleChoice = .auto, isFastOnly: Bool = false,
-    signals: [CustomSignal] = [], wishes: PropertyWishes = PropertyWishes(), care: CarCare? = nil
+    signals: [CustomSignal] = [], overrides: PropertyOverrides = PropertyOverrides(), care: CarCare? = nil
   ) {
     pace = Pace(rate: rate.isFinite ? rate : 20, phase: phase)
     self.allowRaw = allowRaw
     self.choice = choice
     self.isFastOnly = isFastOnly
     self.signals = signals
-    self.wishes = wishes
+    self.overrides = overrides
     self.care = care
     timing = Timing(period: pace.period)
-    schema = Schema()
+    values = ValueTable(actions: Self.actions, signals: signals, overrides: overrides)
     attempts = choice.attempts
     layOutFirst()
     (bus, request) = (attempts[0].bus, attempts[0].request)
@@ -202,7 +188,7 @@ public struct OBDMachine: Machine {
     return switch state {
     case .resting(let until, _), .asleep(let until): until
     // Due requests that do not fit wait for the next response.
-    case .polling: timetable.nextDue > lastTurn ? min(pace.due, timetable.nextDue) : pace.due
+    case .polling: requestQueue.nextDue > lastTurn ? min(pace.due, requestQueue.nextDue) : pace.due
     case .backingOff(let pause): pause.until
     case .down, .settingUp, .asking, .querying, .turning, .inquiring, .namingBus, .measuring, .lulling: nil
     }
@@ -274,7 +260,7 @@ public struct OBDMachine: Machine {
     case .asleep(let until): now >= until || !questions.isEmpty
     case .resting(let until, _): now >= until
     case .polling:
-      now >= pace.due || !questions.isEmpty || now >= timetable.nextDue || aim != home
+      now >= pace.due || !questions.isEmpty || now >= requestQueue.nextDue || addressing != home
         || wantsVoltage(at: now, room: pace.due &- now)
     case .backingOff(let pause): pause.until.map { now >= $0 } ?? false || !questions.isEmpty
     }
@@ -340,39 +326,5 @@ public struct OBDMachine: Machine {
   mutating func resynchronise(at now: Instant, _ effects: inout Effects) {
     dialogue.resynchronise(at: now)
     effects.send(.main, [space])
-  }
-
-  mutating func say(_ word: StatusWord, _ effects: inout Effects) {
-    guard status != word.rawValue else { return }
-    status = word.rawValue
-    effects.append(.status(word.rawValue))
-  }
-
-  mutating func complain(_ message: String?, _ effects: inout Effects) {
-    guard fault != message else { return }
-    fault = message
-    effects.append(.fault(message))
-  }
-
-  /// The state words of the kind.
-  enum StatusWord: String {
-    /// There is no link.
-    case waiting
-    /// The adapter is being initialised.
-    case starting
-    /// The vehicle responds.
-    case polling
-    /// The adapter works but the vehicle does not respond; the voltage does not explain it.
-    case carSilent = "car-silent"
-    /// The vehicle does not respond, and its battery is not being charged.
-    case carAsleep = "car-asleep"
-    /// The vehicle responds but is not in use: polling is paused.
-    case parked
-    /// The adapter is not connected to a vehicle.
-    case noCar = "no-car"
-    /// The adapter sleeps as the vehicle does.
-    case adapterAsleep = "adapter-asleep"
-    /// The adapter or its replies fail.
-    case degraded
   }
 }

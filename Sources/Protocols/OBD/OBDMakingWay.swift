@@ -17,38 +17,36 @@ extension OBDMachine {
 
   var pollsParameters: Bool { if case .standard = vehicle { !request.parameters.isEmpty } else { false } }
 
-  /// The fast request as an inquiry of the timetable.
-  private var primaryInquiry: Inquiry {
+  /// The fast request as an inquiry of the requestQueue.
+  private var primaryInquiry: PollRequest {
     let period = max(fastPeriod ?? pace.period, .second / 20)
-    var inquiry = Inquiry(request.target, request.bytes, parameters: request.parameters, period: period)
-    (inquiry.rows, inquiry.isFast) = (primary, fastPeriod == nil)
-    return inquiry
+    return PollRequest(
+      request.target, request.bytes, parameters: request.parameters, period: period, rows: primary, isFast: fastPeriod == nil)
   }
 
   /// Makes this the fast request, at the device's rate or its configured period.
-  private mutating func poll(_ inquiry: Inquiry) {
+  private mutating func poll(_ inquiry: PollRequest) {
     (primary, fastPeriod) = (inquiry.rows, inquiry.isFast ? nil : inquiry.period)
     follow(fastPeriod)
-    timetable.settle()
-    ask(PageRequest(inquiry.parameters, of: inquiry.target))
+    ask(RecordRequest(inquiry.parameters, of: inquiry.target))
     fastRequest = request
   }
 
-  private mutating func ask(_ next: PageRequest) {
+  private mutating func ask(_ next: RecordRequest) {
     (request, count, answerer) = (next, FrameCount(), nil)
     writePollBytes()
   }
 
-  /// Polls the first PID alone; the others follow in the timetable.
+  /// Polls the first PID alone; the others follow in the requestQueue.
   mutating func splitFast() {
     let whole = primaryInquiry
-    timetable.inquiries.append(whole.asking(for: request.parameters.dropFirst()))
+    requestQueue.append(whole.asking(for: request.parameters.dropFirst()))
     poll(whole.asking(for: request.parameters.prefix(1)))
   }
 
   /// Splits or replaces a fast request that fails although the vehicle responds. Returns false if no request is left.
   mutating func makeWay(_ message: String, at now: Instant, _ effects: inout Effects) -> Bool {
-    guard pollsParameters, streaks.madeWay < Self.maxYielding else { return false }
+    guard pollsParameters, errors.madeWay < Self.maxYielding else { return false }
     if tuning == nil, timings.usual != .initial {
       // The tuned timeout may be too short for the remaining ECUs.
       timings.usual = .initial
@@ -56,43 +54,33 @@ extension OBDMachine {
       splitFast()
       failsTogether = .open
     } else {
-      guard let next = timetable.successor else { return false }
+      guard let next = requestQueue.successor else { return false }
       failsTogether = .no
-      exchange(next)
-      timetable.inquiries[next].makeWay(at: now)
-      timetable.settle()
-      withdraw(next, message, &effects)
+      poll(requestQueue.exchange(next, with: primaryInquiry, failedAt: now))
+      values.withdraw(requestQueue.requests[next], message, &effects)
     }
-    streaks.madeWay += 1
-    (streaks.silences, streaks.misfits, streaks.negatives, streaks.busy) = (0, 0, 0, 0)
-    (streaks.unusable, streaks.spoilt, streaks.disturbances) = (0, 0, 0)
+    errors.madeWay += 1
+    (errors.silences, errors.misfits, errors.negatives, errors.busy) = (0, 0, 0, 0)
+    (errors.unusable, errors.spoilt, errors.disturbances) = (0, 0, 0)
     return true
-  }
-
-  /// Makes this the fast request; the previous one is retried beside it.
-  private mutating func exchange(_ index: Int) {
-    let old = primaryInquiry
-    let new = timetable.inquiries[index]
-    timetable.inquiries[index] = old
-    poll(new)
   }
 
   /// Restores a request that is answered again, beside the one that shares its rate or instead of it.
   mutating func takeItsPlace(_ index: Int) {
     guard pollsParameters, doubt == nil, case .standard(let found) = vehicle else { return }
-    timetable.inquiries[index].takesItsPlace()
-    if fastPeriod != nil { return exchange(index) }
-    let back = timetable.inquiries[index]
+    requestQueue.restored(index)
+    if fastPeriod != nil { return poll(requestQueue.exchange(index, with: primaryInquiry, failedAt: nil)) }
+    let back = requestQueue.requests[index]
     let parameters = (request.parameters + back.parameters).sorted { $0.number < $1.number }
     guard back.isFast, back.target == request.target, parameters.count <= (bus.isCAN ? found.most : 1) else { return }
-    timetable.inquiries.remove(at: index)
-    var both = Inquiry(back.target, back.request, parameters: parameters, period: back.period)
-    (both.rows, both.isFast) = (primary + back.rows, true)
-    poll(both)
+    _ = requestQueue.remove(index)
+    poll(
+      PollRequest(
+        back.target, back.request, parameters: parameters, period: back.period, rows: primary + back.rows, isFast: true))
   }
 
   /// Records that a PID of the fast request was answered alone.
-  mutating func askedAlone(_ inquiry: Inquiry, isAnswered: Bool) {
+  mutating func askedAlone(_ inquiry: PollRequest, isAnswered: Bool) {
     if inquiry.isFast, failsTogether == .open { failsTogether = isAnswered ? .proven : .no }
   }
 
@@ -101,7 +89,7 @@ extension OBDMachine {
     failsTogether = .no
     guard case .standard(var found) = vehicle, found.most > 1 else { return }
     found.most = 1
-    streaks = Streaks()
+    errors = ErrorCounters()
     _ = recognise(found, &effects)
     pace.begin(at: now)
   }
@@ -112,7 +100,7 @@ extension OBDMachine {
   mutating func beginDoubt(_ message: String) -> Bool {
     guard pollsParameters, request == fastRequest else { return false }
     doubt = message
-    ask(PageRequest(supportedFrom: 0, on: bus))
+    ask(RecordRequest(supportedFrom: 0, on: bus))
     return true
   }
 
@@ -131,7 +119,7 @@ extension OBDMachine {
     state = .polling
     guard let message = endDoubt() else { return }
     if isProbing {
-      (isProbing, streaks.silences) = (false, 0)
+      (isProbing, errors.silences) = (false, 0)
       pace.begin(at: now)
     } else if !makeWay(Self.unanswered, at: now, &effects) {
       backOff(message, at: now, &effects)
@@ -150,10 +138,10 @@ extension OBDMachine {
 
   /// Handles a response that violates SAE J1979, repeatedly or now.
   mutating func misfit(_ reason: String, at now: Instant, _ effects: inout Effects) {
-    streaks.misfits += 1
-    guard streaks.misfits >= 3, makeWay(reason, at: now, &effects) else {
+    errors.misfits += 1
+    guard errors.misfits >= 3, makeWay(reason, at: now, &effects) else {
       return unusable(reason, resynchronising: false, at: now, &effects)
     }
-    keepBadReply(dialogue.reply, &effects)
+    values.countBadReply(dialogue.reply, &effects)
   }
 }

@@ -20,9 +20,9 @@ extension OBDMachine {
   mutating func ask(at now: Instant, _ effects: inout Effects) {
     counters.polls &+= 1
     // While the gaps are being measured, polls may be late.
-    if !timetable.isSurveyed, pace.period > 0 { pace.begin(at: now) }
+    if !requestQueue.isSurveyed, pace.period > 0 { pace.begin(at: now) }
     state = .asking(Poll(sent: now, lateness: pace.take(at: now), isCounted: countedFrames != nil))
-    let timeout = bus.isCAN || streaks.isSettled ? Self.timeout : Self.searchTimeout
+    let timeout = bus.isCAN || errors.isSettled ? Self.timeout : Self.searchTimeout
     send(pollBytes, timeout: timeout, at: now, &effects)
   }
 
@@ -71,8 +71,8 @@ extension OBDMachine {
 
   private mutating func answered(_ poll: Poll, _ data: Range<Int>, from source: UInt32?, at now: Instant, _ effects: inout Effects) {
     dialogue.isInStep()
-    let isFirst = !streaks.isSettled
-    streaks = Streaks(isSettled: true, shortAnswers: streaks.shortAnswers)
+    let isFirst = !errors.isSettled
+    errors = ErrorCounters(isSettled: true, shortAnswers: errors.shortAnswers)
     state = .polling
     if failsTogether == .proven { return askOneByOne(at: now, &effects) }
     let frames = count.frames
@@ -80,18 +80,20 @@ extension OBDMachine {
     if count.frames != frames { writePollBytes() }
     if request.parameters.isEmpty {
       if isFirst { recognise(data, &effects) }
-      publishPage(data, &effects)
+      values.publishRecord(reader, data, at: now, &effects)
     } else {
-      let share = publish(primary, request.parameters, data, from: source, &effects)
+      let share = values.publish(primary, request.parameters, reader, data, from: source, at: now, &effects)
+      if share == .none { values.countBadReply(dialogue.reply, &effects) }
       judgePrimary(share)
     }
+    if values.inUseAt == now { care?.isUsed(at: now) }
     easeTimeout()
     if isMissed { askWhoAgain() }
-    timetable.pageAnswered(afterSilence: isFirst, isLate: pace.period == 0 || now >= pace.due)
+    requestQueue.fastAnswered(afterSilence: isFirst, isLate: pace.period == 0 || now >= pace.due)
     timing.add(answered: now, roundTrip: max(now &- poll.sent, 0), lateness: poll.lateness)
     tuningPolled(max(now &- poll.sent, 0), &effects)
     if isFirst {
-      publish(.request, .string(request.rawValue), &effects)
+      values.publish(.request, .string(request.rawValue), &effects)
       if !request.parameters.isEmpty {
         keepControllers(&effects)
       } else if storedRequest != request {
@@ -102,8 +104,8 @@ extension OBDMachine {
     if isFirst || counters.isOld(at: now) { publishMeasurements(at: now, &effects) }
     if restIfIdle(at: now, &effects) { return }
     isProbing = false
-    say(.polling, &effects)
-    complain(nil, &effects)
+    values.publish(status: .polling, &effects)
+    values.publish(fault: nil, &effects)
   }
 
   /// An ECU that responds promptly for a while no longer needs the long timeout.
@@ -117,11 +119,11 @@ extension OBDMachine {
   }
 
   /// If only some PIDs were answered, they are requested one by one.
-  private mutating func judgePrimary(_ share: Share) {
+  private mutating func judgePrimary(_ share: ValueTable.Share) {
     guard request.parameters.count > 1 else { return }
-    streaks.shortAnswers = share == .whole ? 0 : streaks.shortAnswers + 1
-    guard streaks.shortAnswers >= 2 else { return }
-    streaks.shortAnswers = 0
+    errors.shortAnswers = share == .whole ? 0 : errors.shortAnswers + 1
+    guard errors.shortAnswers >= 2 else { return }
+    errors.shortAnswers = 0
     splitFast()
   }
 
@@ -156,7 +158,7 @@ extension OBDMachine {
         if !makeWay(status.message, at: now, &effects) { tryOther(status.message, isFinal: false, at: now, &effects) }
       case .wait: silent(status.message, at: now, &effects)
       // Another protocol may be the right one.
-      case .backOff where !streaks.isSettled: tryOther(status.message, isFinal: false, at: now, &effects)
+      case .backOff where !errors.isSettled: tryOther(status.message, isFinal: false, at: now, &effects)
       case .backOff: if isProbing || !beginDoubt(status.message) { backOff(status.message, at: now, &effects) }
       case .retry: disturbed(status.message, at: now, &effects)
       case .discard:
@@ -172,8 +174,8 @@ extension OBDMachine {
 
   /// Repeated failures may be the fault of this request alone: the next poll asks for the PIDs that every ECU supports.
   private mutating func suspectRequest(_ message: String) {
-    streaks.spoilt += 1
-    if streaks.spoilt % 3 == 0, !isProbing { _ = beginDoubt(message) }
+    errors.spoilt += 1
+    if errors.spoilt % 3 == 0, !isProbing { _ = beginDoubt(message) }
   }
 
   /// An incomplete response to a request with a count may be due to the count. Returns whether the count is dropped, and whether the
@@ -202,24 +204,24 @@ extension OBDMachine {
     let demand = NegativeResponse.demand(of: code)
     // An ECU that repeatedly rejects one request may answer others.
     if pollsParameters, demand == .tryOther || demand == .backOff || demand == .giveUp {
-      streaks.negatives += 1
-      if streaks.negatives < 3 || makeWay(message, at: now, &effects) { return }
+      errors.negatives += 1
+      if errors.negatives < 3 || makeWay(message, at: now, &effects) { return }
     }
     switch demand {
     case .tryOther: tryOther("\(message): this car may not be supported", isFinal: code == 0x33, at: now, &effects)
     case .askAgain:
-      streaks.busy += 1
-      if streaks.busy > 3, !makeWay(message, at: now, &effects) { backOff("\(message); retrying later", at: now, &effects) }
+      errors.busy += 1
+      if errors.busy > 3, !makeWay(message, at: now, &effects) { backOff("\(message); retrying later", at: now, &effects) }
     case .pause:
-      streaks.busy += 1
+      errors.busy += 1
       // The response repeatedly comes after the adapter's timeout: use the long one.
-      if streaks.busy >= 3, !timings.isPagePatient {
+      if errors.busy >= 3, !timings.isPagePatient {
         (timings.isPagePatient, timings.promptAnswers) = (true, 0)
         writePollBytes()
       }
       // It has just said that it is there.
-      if streaks.busy > 3, makeWay(message, at: now, &effects) { return }
-      if streaks.busy > 3 { fallSilent("\(message); retrying every second", .carSilent, &effects) }
+      if errors.busy > 3, makeWay(message, at: now, &effects) { return }
+      if errors.busy > 3 { fallSilent("\(message); retrying every second", .carSilent, &effects) }
       state = .backingOff(Pause(until: now &+ .second))
     case .backOff: backOff("\(message); retrying later", at: now, &effects)
     case .giveUp: stopAsking(message, &effects)
@@ -229,8 +231,8 @@ extension OBDMachine {
   /// The vehicle does not support this request, or never answered it: try the next, and after all of them pause.
   mutating func tryOther(_ message: String, isFinal: Bool, at now: Instant, _ effects: inout Effects) {
     // The ECUs have just reported their supported PIDs.
-    if streaks.hasDiscovered, makeWay(message, at: now, &effects) { return }
-    streaks.hasDiscovered = false
+    if errors.hasDiscovered, makeWay(message, at: now, &effects) { return }
+    errors.hasDiscovered = false
     if tryNext() { return }
     if isFinal { stopAsking(message, &effects) } else { backOff(message, at: now, &effects) }
   }
@@ -241,16 +243,16 @@ extension OBDMachine {
       hasHeededEcho = true
       return setUpAgain(at: now, &effects)
     }
-    guard streaks.isSettled else { return tryOther(message, isFinal: false, at: now, &effects) }
-    streaks.silences += 1
-    guard streaks.silences >= 3 else { return }
+    guard errors.isSettled else { return tryOther(message, isFinal: false, at: now, &effects) }
+    errors.silences += 1
+    guard errors.silences >= 3 else { return }
     if isProbing || !beginDoubt(message) { backOff(message, at: now, &effects) }
   }
 
   private mutating func disturbed(_ message: String, at now: Instant, _ effects: inout Effects) {
-    streaks.disturbances += 1
-    guard streaks.disturbances >= 3 else { return }
-    if streaks.disturbances == 3, !isProbing, beginDoubt(message) { return }
+    errors.disturbances += 1
+    guard errors.disturbances >= 3 else { return }
+    if errors.disturbances == 3, !isProbing, beginDoubt(message) { return }
     withdrawVehicle(message, &effects)
     rest(until: now &+ nextPause(), message, &effects)
   }
@@ -259,9 +261,9 @@ extension OBDMachine {
     let silence = nextSilence()
     fallSilent(silence.message.map { "\(message); \($0)" } ?? message, silence.word, &effects)
     leaveAlone(for: silence.pause, at: now)
-    streaks.madeWay = 0
+    errors.madeWay = 0
     // Every fourth time the request that all ECUs support is sent.
-    if streaks.backOffs % 4 == 3 { _ = beginDoubt(message) }
+    if errors.backOffs % 4 == 3 { _ = beginDoubt(message) }
   }
 
   /// Repeating the request could cause a lock-out.
@@ -270,22 +272,22 @@ extension OBDMachine {
     state = .backingOff(Pause(until: nil))
   }
 
-  private mutating func fallSilent(_ message: String, _ word: StatusWord, _ effects: inout Effects) {
+  private mutating func fallSilent(_ message: String, _ word: ValueTable.StatusWord, _ effects: inout Effects) {
     endTuning(.refused(code: "no-answer", message), &effects)
     let message = word == .noCar ? "the adapter measures no battery voltage; plug it into a vehicle, or check the contacts" : message
     withdrawVehicle(message, &effects)
     isMissed = true
     if word == .noCar { withdrawIdentity(message, &effects) }
-    say(word, &effects)
-    complain(message, &effects)
+    values.publish(status: word, &effects)
+    values.publish(fault: message, &effects)
   }
 
   /// The number of pauses that are shorter than `pause`.
   static func backOffs(before pause: Nanoseconds) -> Int { backOffSeconds.prefix { $0 * .second < pause }.count }
 
   mutating func nextPause() -> Nanoseconds {
-    let seconds = Self.backOffSeconds[min(streaks.backOffs, Self.backOffSeconds.count - 1)]
-    streaks.backOffs += 1
+    let seconds = Self.backOffSeconds[min(errors.backOffs, Self.backOffSeconds.count - 1)]
+    errors.backOffs += 1
     return seconds * .second
   }
 }

@@ -13,7 +13,7 @@ extension OBDMachine {
         switch Self.actions[index] {
         case Self.codes: OBDQuery(id, CodeList(mustAnswer: bus.isCAN))
         case Self.clear: OBDQuery(id, try loss(arguments, at: now))
-        case Self.frames: OBDQuery(id, FrameList(isCAN: bus.isCAN, scales: scales))
+        case Self.frames: OBDQuery(id, FrameList(isCAN: bus.isCAN, scales: values.scales))
         case Self.monitors: OBDQuery(id, MonitorList(isCAN: bus.isCAN))
         case Self.ecuCodes: OBDQuery(id, try ecuCodes(arguments))
         default: try OBDQuery(id, arguments, allowRaw: allowRaw)
@@ -52,7 +52,7 @@ extension OBDMachine {
     if query.header != nil, !bus.isCAN, bus != .search {
       return effects.append(.complete(query.id, .failure(.refused(code: "no-can", "\(Self.noCAN); leave it out"))))
     }
-    query.prepare(for: traits, aimedAt: aim, home: home)
+    query.prepare(for: traits, aimedAt: addressing, home: home)
     state = .querying(query, pause)
     send(query.command, at: now, &effects)
   }
@@ -62,10 +62,10 @@ extension OBDMachine {
     switch query.step {
     case .prepare:
       // Until the last of them is accepted the addressing is unknown.
-      aim?.target = nil
+      addressing?.target = nil
       if isAcknowledged {
         if query.isWanted { query.prepared() } else { query.skipToRestore() }
-        if case .ask = query.step { aim = query.aim }
+        if case .ask = query.step { addressing = query.addressing }
       } else if !query.hasOtherWay {
         let command = String(decoding: query.command.dropLast(), as: UTF8.self)
         let message = "the adapter rejected \(command): \(printable(dialogue.reply[dialogue.body...]))"
@@ -78,10 +78,10 @@ extension OBDMachine {
     case .ask(let place):
       if query.isWanted, !query.isPatient, query.isHarmless(place), isPending() {
         query.isPatient = true
-        query.prepare(for: traits, aimedAt: aim, home: home, from: place)
+        query.prepare(for: traits, aimedAt: addressing, home: home, from: place)
         return resume(query, pause)
       }
-      let result = query.take(dialogue, &reader, scales, place)
+      let result = query.take(dialogue, &reader, values.scales, place)
       if place == CodeClearing.place { tellClearing(query, &effects) }
       guard let result else {
         // A request that changes something is not sent without a caller.
@@ -94,7 +94,7 @@ extension OBDMachine {
       afterwards(result, at: now, &effects)
     case .restore:
       guard isAcknowledged else {
-        complain("the adapter did not accept its previous settings: reinitialising it", &effects)
+        values.publish(fault: "the adapter did not accept its previous settings: reinitialising it", &effects)
         return setUpAgain(at: now, &effects)
       }
       query.position += 1
@@ -105,7 +105,7 @@ extension OBDMachine {
 
   /// The next request of a multi-ECU query. Long queries report progress, because callers time out.
   private mutating func askNext(_ query: inout OBDQuery, behind place: Int, _ effects: inout Effects) {
-    query.prepare(for: traits, aimedAt: aim, home: home, from: place + 1)
+    query.prepare(for: traits, aimedAt: addressing, home: home, from: place + 1)
     guard query.survey?.isLong ?? false else { return }
     let progress = Double(place + 1) / Double(query.texts.count)
     effects.append(.progress(query.id, Report(text: "\(place + 1) of \(query.texts.count) requests", progress: progress)))
@@ -114,7 +114,7 @@ extension OBDMachine {
   /// A response is pending beyond the adapter's timeout.
   private mutating func isPending() -> Bool {
     guard case .messages = reader.read(dialogue.reply, from: dialogue.body) else { return false }
-    return reader.messages.map { SurveyAnswer(source: $0.source, bytes: Array(reader.bytes(of: $0))) }.isPending
+    return reader.messages.map { ECUAnswer(source: $0.source, bytes: Array(reader.bytes(of: $0))) }.isPending
   }
 
   /// After an unusable reply another may follow: resynchronise. An adapter that restarted needs all its settings.
@@ -122,7 +122,7 @@ extension OBDMachine {
     guard case .failure(.refused(let code, let message)) = result else { return }
     if code == "bad-reply" { return resynchronise(at: now, &effects) }
     guard code == "adapter-restarted" else { return }
-    complain(message, &effects)
+    values.publish(fault: message, &effects)
     setUpAgain(at: now, &effects)
   }
 
@@ -147,7 +147,7 @@ extension OBDMachine {
       return
     }
     // A raw command may have changed any setting: retarget the adapter.
-    if query.isRaw { aim = nil }
+    if query.isRaw { addressing = nil }
     if let pause {
       state = .backingOff(pause)
     } else {

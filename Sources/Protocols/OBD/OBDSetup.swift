@@ -11,18 +11,18 @@ extension OBDMachine {
     failCurrentQuery(.notConnected("the adapter is being reinitialised"), &effects)
     endTuning(.notConnected("the adapter is being reinitialised"), &effects)
     traits = AdapterTraits(unanswered)
-    aim = nil
-    streaks.timeouts = 0
-    streaks.unusable = 0
+    addressing = nil
+    errors.timeouts = 0
+    errors.unusable = 0
     forgetMeasurements()
     state = .settingUp(step: 0)
-    if status != StatusWord.degraded.rawValue, !isProbing { say(.starting, &effects) }
+    if values.status != .degraded, !isProbing { values.publish(status: .starting, &effects) }
     resynchronise(at: now, &effects)
   }
 
   /// The adapter has lost its settings, or will.
   mutating func lostSettings(_ status: ELMStatus, at now: Instant, _ effects: inout Effects) {
-    complain(status.message, &effects)
+    values.publish(fault: status.message, &effects)
     if status.demand == .wake {
       rest(until: now &+ Self.sleepTakes, status.message, &effects)
     } else {
@@ -31,8 +31,8 @@ extension OBDMachine {
   }
 
   mutating func rest(until: Instant, _ reason: String, _ effects: inout Effects) {
-    complain(reason, &effects)
-    say(.degraded, &effects)
+    values.publish(fault: reason, &effects)
+    values.publish(status: .degraded, &effects)
     failQueries(.notConnected(reason), &effects)
     state = .resting(until: until, reason)
   }
@@ -44,7 +44,7 @@ extension OBDMachine {
       traits.lacks(step)
       if let loss = step.loss { effects.append(.note(loss)) }
     case .nonsense:
-      keepBadReply(dialogue.reply, &effects)
+      values.countBadReply(dialogue.reply, &effects)
       return setupFailed(Self.nonsense, isSilent: false, at: now, &effects)
     }
     let begun = (SetupStep.allCases.firstIndex(of: step) ?? 0) + 1
@@ -56,15 +56,15 @@ extension OBDMachine {
   }
 
   private mutating func setupFinished(at now: Instant, _ effects: inout Effects) {
-    if let name = traits.name { publish(.adapter, .string(name), &effects) }
-    if pace.period == 0 { for signal in [Signal.lateness, .latenessP99] { withdraw(signal, "polling is back to back", &effects) } }
-    aim = nil
+    if let name = traits.name { values.publish(.adapter, .string(name), &effects) }
+    if pace.period == 0 { for signal in [Signal.lateness, .latenessP99] { values.withdraw(signal, "polling is back to back", &effects) } }
+    addressing = nil
     recallTiming()
     if withoutExtended == traits.name { traits.takesNoHeader() }
-    timetable.begin()
+    requestQueue.begin()
     // The lost settings may be due to a loose connector.
     mark = nil
-    if !traits.hasVoltage { withdraw(.adapterVoltage, "the adapter does not report it", &effects) }
+    if !traits.hasVoltage { values.withdraw(.adapterVoltage, "the adapter does not report it", &effects) }
     dialogue.isInStep()
     pace.begin(at: now)
     // A paused vehicle is not polled more than before.
@@ -79,7 +79,7 @@ extension OBDMachine {
     // After unreadable replies the rest of a start may follow, so wait; a timeout has waited already.
     if !isSilent { return rest(until: now &+ .second, reason, &effects) }
     // If all speeds have failed before, keep that message.
-    if fault == nil || !line.isOurs { complain(reason, &effects) }
+    if values.fault == nil || !line.isOurs { values.publish(fault: reason, &effects) }
     setUpAgain(at: now, &effects)
   }
 }

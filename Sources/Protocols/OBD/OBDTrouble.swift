@@ -6,26 +6,20 @@ extension OBDMachine {
   private static let unusableLimit = 10
   private static let timeoutLimit = 3
 
-  mutating func keepBadReply(_ bytes: [UInt8], _ effects: inout Effects) {
-    counters.badReplies &+= 1
-    publish(.badReplies, .int(counters.badReplies), &effects)
-    publish(.lastBadReply, .string(printable(bytes)), &effects)
-  }
-
   /// Handles an unusable reply to a poll.
   mutating func unusable(_ reason: String, resynchronising: Bool, at now: Instant, _ effects: inout Effects) {
-    keepBadReply(dialogue.reply, &effects)
+    values.countBadReply(dialogue.reply, &effects)
     spoilt(reason, resynchronising: resynchronising, at: now, &effects)
   }
 
   private mutating func spoilt(_ reason: String, resynchronising: Bool, at now: Instant, _ effects: inout Effects) {
-    streaks.unusable += 1
+    errors.unusable += 1
     publishCounters(at: now, &effects)
-    if streaks.unusable >= Self.unusableSuspicion {
-      complain("the adapter's replies are unusable (\(reason)): reinitialising it", &effects)
-      say(.degraded, &effects)
+    if errors.unusable >= Self.unusableSuspicion {
+      values.publish(fault: "the adapter's replies are unusable (\(reason)): reinitialising it", &effects)
+      values.publish(status: .degraded, &effects)
     }
-    if streaks.unusable >= Self.unusableLimit {
+    if errors.unusable >= Self.unusableLimit {
       setUpAgain(at: now, &effects)
     } else if resynchronising {
       resynchronise(at: now, &effects)
@@ -34,7 +28,7 @@ extension OBDMachine {
 
   /// Handles unexpected text: resynchronise before the next command.
   mutating func strayTextCame(at now: Instant, _ effects: inout Effects) {
-    keepBadReply(dialogue.strayText, &effects)
+    values.countBadReply(dialogue.strayText, &effects)
     switch state {
     case .polling, .backingOff: spoilt("unexpected text", resynchronising: true, at: now, &effects)
     default: resynchronise(at: now, &effects)
@@ -43,7 +37,7 @@ extension OBDMachine {
 
   /// Handles an overflow without a prompt.
   mutating func overflowed(at now: Instant, _ effects: inout Effects) {
-    keepBadReply(dialogue.reply, &effects)
+    values.countBadReply(dialogue.reply, &effects)
     switch state {
     case .settingUp: setupFailed(Self.nonsense, isSilent: false, at: now, &effects)
     case .querying(let query, let pause):
@@ -69,8 +63,7 @@ extension OBDMachine {
 
   /// Handles a command without a reply in time.
   mutating func timedOut(at now: Instant, _ effects: inout Effects) {
-    counters.timeouts &+= 1
-    publish(.timeouts, .int(counters.timeouts), &effects)
+    values.countTimeout(&effects)
     if unanswered.add(dialogue.command) {
       // Learning that a command is unsupported does not count as a failure.
       failedSetups = 0
@@ -98,16 +91,17 @@ extension OBDMachine {
       inquiryMissed(index, sent: sent, at: now)
       if isExtended { return extendedTimedOut(index, at: now, &effects) }
       countTimeout(at: now, &effects)
-    case .turning where aim == nil, .namingBus: setupFailed(Self.silence, isSilent: true, at: now, &effects)
+    case .turning where addressing == nil, .namingBus: setupFailed(Self.silence, isSilent: true, at: now, &effects)
     // The addressing is unknown now.
     case .turning(let turn):
-      complain("the adapter does not respond to \(String(decoding: turn.command.dropLast(), as: UTF8.self)): reinitialising it", &effects)
+      values.publish(
+        fault: "the adapter does not respond to \(String(decoding: turn.command.dropLast(), as: UTF8.self)): reinitialising it", &effects)
       setUpAgain(at: now, &effects)
     case .measuring:
       voltageMissed(at: now)
       if unanswered.holds("ATRV") {
         traits.lacksVoltage()
-        withdraw(.adapterVoltage, "the adapter does not report it", &effects)
+        values.withdraw(.adapterVoltage, "the adapter does not report it", &effects)
       }
       countTimeout(at: now, &effects)
     case .lulling(let until): state = .asleep(until: until)
@@ -116,11 +110,11 @@ extension OBDMachine {
   }
 
   private mutating func countTimeout(at now: Instant, _ effects: inout Effects) {
-    streaks.timeouts += 1
-    complain(Self.silence, &effects)
-    say(.degraded, &effects)
+    errors.timeouts += 1
+    values.publish(fault: Self.silence, &effects)
+    values.publish(status: .degraded, &effects)
     publishCounters(at: now, &effects)
-    if streaks.timeouts >= Self.timeoutLimit {
+    if errors.timeouts >= Self.timeoutLimit {
       setUpAgain(at: now, &effects)
     } else {
       resynchronise(at: now, &effects)

@@ -93,7 +93,7 @@ extension OBDMachine {
     case .down(let reason), .resting(_, let reason): return effects.append(.complete(id, .failure(.notConnected(reason))))
     default: break
     }
-    guard streaks.isSettled, !isProbing, !timings.isPagePatient, !request.isDiscovery else {
+    guard errors.isSettled, !isProbing, !timings.isPagePatient, !request.isDiscovery else {
       return effects.append(
         .complete(id, .failure(.refused(code: "not-polling", "the vehicle does not respond; switch it on"))))
     }

@@ -8,8 +8,8 @@ extension OBDMachine {
 
   /// The retargeting in progress.
   struct Turn {
-    let aim: Aim
-    let steps: [Aim.Step]
+    let addressing: ECUAddressing
+    let steps: [ECUAddressing.Step]
     var position = 0
     let began: Instant
 
@@ -24,9 +24,9 @@ extension OBDMachine {
   }
 
   /// The addressing of the fast request.
-  var home: Aim {
+  var home: ECUAddressing {
     let timing = timing(of: request.target, isPatient: timings.isPagePatient, asksAll: request.isDiscovery)
-    return Aim(bus: bus.carrying(request.target), target: request.target, timing: timing)
+    return ECUAddressing(bus: bus.carrying(request.target), target: request.target, timing: timing)
   }
 
   /// Tuned timing is that of the polled ECU. On CAN discovery uses the full timeout, because all ECUs respond.
@@ -37,21 +37,21 @@ extension OBDMachine {
   }
 
   /// The addressing of another request.
-  func aim(for inquiry: Inquiry) -> Aim {
+  func addressing(for inquiry: PollRequest) -> ECUAddressing {
     let timing = timing(of: inquiry.target, isPatient: inquiry.isPatient, asksAll: inquiry.isCheck)
-    return Aim(bus: bus.carrying(inquiry.target), target: inquiry.target, timing: timing)
+    return ECUAddressing(bus: bus.carrying(inquiry.target), target: inquiry.target, timing: timing)
   }
 
   /// Retargets the adapter. For functional requests before CAN it must have no header set: it is reinitialised.
-  mutating func turn(to there: Aim, at now: Instant, _ effects: inout Effects) {
+  mutating func turn(to there: ECUAddressing, at now: Instant, _ effects: inout Effects) {
     let target = there.target ?? .unaddressed
     if target.request != nil, !bus.isCAN, bus != .search {
-      for index in timetable.refuse(target, Self.noCAN) { withdraw(index, Self.noCAN, &effects) }
+      for request in requestQueue.refuse(target, Self.noCAN) { values.withdraw(request, Self.noCAN, &effects) }
       return
     }
-    if target.request == nil, let aim, aim.target != .unaddressed { return setUpAgain(at: now, &effects) }
-    let turn = Turn(aim: there, steps: there.steps(from: aim, traits), began: now)
-    if turn.steps.isEmpty { return aim = turn.aim }
+    if target.request == nil, let addressing, addressing.target != .unaddressed { return setUpAgain(at: now, &effects) }
+    let turn = Turn(addressing: there, steps: there.steps(from: addressing, traits), began: now)
+    if turn.steps.isEmpty { return addressing = turn.addressing }
     state = .turning(turn)
     send(turn.command, at: now, &effects)
   }
@@ -70,32 +70,32 @@ extension OBDMachine {
       }
       turn.position += 1
     case .nonsense:
-      keepBadReply(dialogue.reply, &effects)
-      if aim == nil { return setupFailed(Self.nonsense, isSilent: false, at: now, &effects) }
-      complain("the adapter rejected \(command): reinitialising it", &effects)
+      values.countBadReply(dialogue.reply, &effects)
+      if addressing == nil { return setupFailed(Self.nonsense, isSilent: false, at: now, &effects) }
+      values.publish(fault: "the adapter rejected \(command): reinitialising it", &effects)
       return setUpAgain(at: now, &effects)
     }
     if turn.position < turn.steps.count { return state = .turning(turn) }
     // From a fresh setup more steps are needed.
-    if aim != nil { timetable.turned(took: now &- turn.began) }
-    aim = turn.aim
+    if addressing != nil { requestQueue.retargeted(took: now &- turn.began) }
+    addressing = turn.addressing
     failedSetups = 0
     state = .polling
   }
 
   /// The adapter cannot address this target. Without the fast request nothing is left; other requests are rejected.
   private mutating func turnRefused(_ turn: Turn, _ command: String, at now: Instant, _ effects: inout Effects) {
-    if turn.aim.target != request.target {
-      for index in timetable.refuse(turn.aim.target, "the adapter does not support \(command)") {
-        withdraw(index, "the adapter does not support \(command)", &effects)
+    if turn.addressing.target != request.target {
+      for request in requestQueue.refuse(turn.addressing.target, "the adapter does not support \(command)") {
+        values.withdraw(request, "the adapter does not support \(command)", &effects)
       }
-      aim?.target = nil
+      addressing?.target = nil
       state = .polling
-    } else if aim == nil {
+    } else if addressing == nil {
       rest(
         until: now &+ Self.slowRetry, "the adapter does not support \(command) and cannot be set up safely; use another adapter", &effects)
     } else {
-      complain("the adapter rejected \(command): reinitialising it", &effects)
+      values.publish(fault: "the adapter rejected \(command): reinitialising it", &effects)
       setUpAgain(at: now, &effects)
     }
   }

@@ -9,73 +9,61 @@ enum VehicleChoice: String, CaseIterable, Sendable {
   case ice
 
   /// The protocol candidates, in this order.
-  var attempts: [Attempt] {
+  var attempts: [ProtocolCandidate] {
     switch self {
-    case .auto: [Attempt(.can, .uds), Attempt(.can, .kwp), Attempt(discoveryOn: .can), Attempt(discoveryOn: .search)]
-    case .eGMP: [Attempt(.can, .uds)]
-    case .hkmcEV: [Attempt(.can, .uds), Attempt(.can, .kwp)]
-    case .ice: [Attempt(discoveryOn: .can), Attempt(discoveryOn: .search)]
+    case .auto:
+      [
+        ProtocolCandidate(.can, .uds), ProtocolCandidate(.can, .kwp), ProtocolCandidate(discoveryOn: .can),
+        ProtocolCandidate(discoveryOn: .search),
+      ]
+    case .eGMP: [ProtocolCandidate(.can, .uds)]
+    case .hkmcEV: [ProtocolCandidate(.can, .uds), ProtocolCandidate(.can, .kwp)]
+    case .ice: [ProtocolCandidate(discoveryOn: .can), ProtocolCandidate(discoveryOn: .search)]
     }
   }
 }
 
 /// A first request and the protocol on which it may be answered.
-struct Attempt: Equatable, Sendable {
+struct ProtocolCandidate: Equatable, Sendable {
   let bus: VehicleBus
-  let request: PageRequest
+  let request: RecordRequest
 
-  init(_ bus: VehicleBus, _ request: PageRequest) { (self.bus, self.request) = (bus, request) }
+  init(_ bus: VehicleBus, _ request: RecordRequest) { (self.bus, self.request) = (bus, request) }
 
-  init(discoveryOn bus: VehicleBus) { self.init(bus, PageRequest(supportedFrom: 0, on: bus)) }
+  init(discoveryOn bus: VehicleBus) { self.init(bus, RecordRequest(supportedFrom: 0, on: bus)) }
 }
 
 extension OBDMachine {
   private static let searchEvery = 10
 
-  /// The requests beside the fast one in every vehicle: custom signals.
-  private var ownPages: [Page] {
-    var pages: [Page] = []
-    for signal in signals {
-      let target = bus.target(of: signal)
-      // Signals of one response share a request with the shortest period.
-      if let index = pages.firstIndex(where: { $0.inquiry.target == target && $0.inquiry.request == signal.request.bytes }) {
-        pages[index].inquiry.period = min(pages[index].inquiry.period, signal.period)
-        pages[index].rows.append((nil, signal.row))
-      } else {
-        pages.append(
-          Page(Inquiry(target, signal.request.bytes, echo: signal.request.echo, period: signal.period), [signal.row], isOwn: true))
-      }
-    }
-    return pages
-  }
-
   /// For the vehicle as far as it is known.
   mutating func layOutFirst() {
-    layOut(hasBatteryPage: choice != .ice, fast: nil, pages(of: choice == .eGMP ? .eGMP : nil))
+    lay(
+      values.layOut(
+        hasBatteryRecord: choice != .ice, fast: nil, pages(of: choice == .eGMP ? .eGMP : nil), period: pace.period))
   }
 
-  private func pages(of family: VehicleFamily?) -> [Page] {
-    let known = family.map { family in
-      family.records.map { record in
-        Page(
-          Inquiry(Target(CANIdentifier(record.header), reply: CANIdentifier(record.reply)), record.request, period: record.period),
-          record.rows)
-      }
-    }
+  private mutating func lay(_ layout: ValueTable.Layout) {
+    primary = layout.fast
+    requestQueue.replace(with: layout.requests)
+  }
+
+  private func pages(of family: VehicleFamily?) -> [RequestLayout] {
+    let known = family.map(RequestLayout.records)
     let identity = known == nil ? [] : Self.identityPages(of: [], on: .can)
-    return (isFastOnly ? [] : (known ?? []) + identity) + ownPages
+    return (isFastOnly ? [] : (known ?? []) + identity) + RequestLayout.own(signals, on: bus)
   }
 
   /// Tries the next request. Returns false once all were tried, for a pause.
   mutating func tryNext() -> Bool {
-    streaks.isSettled = false
-    streaks.refusals += 1
+    errors.isSettled = false
+    errors.refusals += 1
     // PIDs that are no longer answered: the ECUs are queried again in turn.
     if !request.parameters.isEmpty { vehicle = .unknown }
     let places = places
     begin(places.first { $0 > attempt } ?? places[0])
-    guard streaks.refusals >= places.count else { return true }
-    streaks.refusals = 0
+    guard errors.refusals >= places.count else { return true }
+    errors.refusals = 0
     // The tuned timeout may be too short for the next ECU.
     if timings.usual == .initial { recallTiming() } else { timings.usual = .initial }
     return false
@@ -84,7 +72,7 @@ extension OBDMachine {
   /// The useful candidates: a known vehicle that sleeps has no other protocol, but every few pauses another vehicle is considered.
   private var places: [Int] {
     let isKnown = storedRequest != nil || storedControllers != nil
-    let searches = !isKnown || streaks.backOffs % Self.searchEvery == 0
+    let searches = !isKnown || errors.backOffs % Self.searchEvery == 0
     return attempts.indices.filter { searches || attempts[$0].bus != .search || $0 == storedControllers.flatMap(place) }
   }
 
@@ -98,9 +86,9 @@ extension OBDMachine {
     attempt = place
     var next = attempts[place]
     if case .standard(let found) = vehicle, self.place(of: found) == place, let fastRequest {
-      next = Attempt(found.bus, fastRequest)
-    } else if let known = storedControllers, self.place(of: known) == place, streaks.backOffs % Self.searchEvery != 0 {
-      next = Attempt(discoveryOn: known.bus)
+      next = ProtocolCandidate(found.bus, fastRequest)
+    } else if let known = storedControllers, self.place(of: known) == place, errors.backOffs % Self.searchEvery != 0 {
+      next = ProtocolCandidate(discoveryOn: known.bus)
     }
     (bus, request) = (next.bus, next.request)
     follow(request == fastRequest ? fastPeriod : nil)
@@ -113,32 +101,31 @@ extension OBDMachine {
     let family = reader.payload.withUnsafeBufferPointer { VehicleFamily(request, record: UnsafeBufferPointer(rebasing: $0[data])) }
     if vehicle != .electric(family) {
       vehicle = .electric(family)
-      scales = Scales()
-      declare(hasBatteryPage: true, fast: nil, pages(of: family), &effects)
+      lay(values.declare(hasBatteryRecord: true, fast: nil, pages(of: family), period: pace.period, of: [], &effects))
       if storedControllers != nil { effects.append(.store(key: "controllers", [])) }
       storedControllers = nil
     }
-    publish(.vehicle, .string("electric Hyundai or Kia" + (family.map { " (\($0.rawValue))" } ?? "")), &effects)
+    values.publish(.vehicle, .string("electric Hyundai or Kia" + (family.map { " (\($0.rawValue))" } ?? "")), &effects)
     publishBus(&effects)
   }
 
   /// Handles the supported PIDs of an SAE J1979 vehicle. Returns false if none of them is known.
   mutating func recognise(_ found: Discovery, _ effects: inout Effects) -> Bool {
-    guard let car = StandardCar(found, wishes) else { return false }
+    guard let car = StandardCar(found, overrides) else { return false }
     var found = found
     found.mark = mark ?? found.mark
     (bus, request, failsTogether) = (found.bus, car.request, .no)
-    fastPeriod = car.fast.inquiry.isFast ? nil : car.fast.inquiry.period
+    fastPeriod = car.fast.request.isFast ? nil : car.fast.request.period
     follow(fastPeriod)
     (count, answerer) = (FrameCount(), nil)
     writePollBytes()
-    let pages = (isFastOnly ? [] : car.pages + Self.identityPages(of: found.controllers, on: found.bus)) + ownPages
+    let pages =
+      (isFastOnly ? [] : car.layouts + Self.identityPages(of: found.controllers, on: found.bus)) + RequestLayout.own(signals, on: bus)
     fastRequest = car.request
     vehicle = .standard(found)
-    scales = Scales(of: found.controllers)
-    declare(hasBatteryPage: false, fast: car.fast, pages, &effects)
+    lay(values.declare(hasBatteryRecord: false, fast: car.fast, pages, period: pace.period, of: found.controllers, &effects))
     let names = found.controllers.map { $0.text }.joined(separator: ", ")
-    publish(.vehicle, .string("standard OBD-II (\(names))"), &effects)
+    values.publish(.vehicle, .string("standard OBD-II (\(names))"), &effects)
     publishBus(&effects)
     return true
   }
@@ -149,7 +136,7 @@ extension OBDMachine {
   }
 
   private mutating func publishBus(_ effects: inout Effects) {
-    if let name = bus.name { publish(.protocol, .string(name), &effects) }
+    if let name = bus.name { values.publish(.protocol, .string(name), &effects) }
   }
 }
 
@@ -158,13 +145,4 @@ enum Vehicle: Equatable, Sendable {
   case unknown
   case electric(VehicleFamily?)
   case standard(Discovery)
-}
-
-extension VehicleBus {
-  /// The target of a custom signal without a header, or with a functional one: it depends on the protocol.
-  func target(of signal: CustomSignal) -> Target {
-    if signal.header == .functional { return everybody }
-    if signal.header == .engine, isLong { return Target(.engineLong) }
-    return Target(signal.header, reply: signal.reply)
-  }
 }

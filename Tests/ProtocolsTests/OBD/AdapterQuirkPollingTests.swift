@@ -107,7 +107,7 @@ import Testing
   }
 
   @Test func `a command without a reply once is sent again`() {
-    var unanswered = Unanswered()
+    var unanswered = UnansweredCommands()
     let results = [unanswered.add("ATCRA7EC\r".utf8), unanswered.holds("ATCRA")]
     unanswered.isAnswered("ATCRA7EA\r".utf8)
     let again = [

@@ -525,7 +525,7 @@ import Testing
 
   // MARK: Other protocols
 
-  static func taken<S: Survey>(_ survey: S, _ replies: [[UInt8]]) throws -> S {
+  static func taken<S: MultiECUQuery>(_ survey: S, _ replies: [[UInt8]]) throws -> S {
     var (survey, reader) = (survey, CANReader())
     for (place, reply) in replies.enumerated() {
       let outcome = reader.read(reply.dropLast())

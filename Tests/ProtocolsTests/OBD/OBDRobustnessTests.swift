@@ -46,7 +46,7 @@ import Testing
       let reply = Self.mutate(Self.seeds[dice.below(Self.seeds.count)], &dice)
       if reader.read(reply, from: dice.below(4)) == .messages {
         #expect(reader.messages.allSatisfy { $0.isComplete && $0.start + $0.length <= reader.payload.count })
-        for message in reader.messages { _ = OBDMeaning.of(reader.bytes(of: message)) }
+        for message in reader.messages { _ = ResponseDescription.of(reader.bytes(of: message)) }
       }
     }
   }

@@ -6,7 +6,7 @@ import Testing
 @Suite struct OBDVectorTests {
   struct Car: CustomTestStringConvertible {
     var testDescription: String
-    let request: PageRequest
+    let request: RecordRequest
     let reply: [UInt8]
     let values: [String: Double]
     var absent: [String: String] = [:]
@@ -63,7 +63,7 @@ import Testing
   ]
 
   /// A machine that has just sent the request.
-  static func asking(_ request: PageRequest, of vehicle: VehicleChoice = .auto, echo: Bool = false) -> AdapterRig {
+  static func asking(_ request: RecordRequest, of vehicle: VehicleChoice = .auto, echo: Bool = false) -> AdapterRig {
     var rig = AdapterRig(vehicle: vehicle)
     rig.adapter.answer("220101", "")
     rig.adapter.answer("2101", "")

@@ -33,10 +33,10 @@ final class VehicleRig {
   init(
     _ car: any Car = ElectricCar(.eGMP), rate: Double = 20, vehicle: VehicleChoice = .auto, signals: [CustomSignal] = [],
     chip: ELM327Adapter.Personality = .elm327, faults: [String] = [], unknown: Set<String> = [], mute: Set<String> = [],
-    wishes: [PropertyWish] = [],
+    overrides: [PropertyOverride] = [],
     care: CarCare? = CarCare(), latency: Nanoseconds = AdapterTiming.real.latency, disk: [String: [UInt8]] = [:]
   ) throws {
-    machine = OBDMachine(rate: rate, vehicle: vehicle, signals: signals, wishes: PropertyWishes(wishes), care: care)
+    machine = OBDMachine(rate: rate, vehicle: vehicle, signals: signals, overrides: PropertyOverrides(overrides), care: care)
     var timing = AdapterTiming.real
     timing.latency = latency
     adapter = ELM327Adapter(car: car, personality: chip, timing: timing, faults: try faults.map { try AdapterFault($0) })
@@ -53,7 +53,7 @@ final class VehicleRig {
   func reconnect() {
     feedAdapter(.linkChanged(.main, .down("unplugged")))
     feed(.linkChanged(.main, .down("unplugged")))
-    for name in machine.livelyProperties.map({ machine.schema.properties[$0].name }) { values[name] = nil }
+    for name in machine.values.livelyProperties.map({ machine.schema.properties[$0].name }) { values[name] = nil }
     feedAdapter(.linkChanged(.main, .up(maximumSend: nil)))
     feed(.linkChanged(.main, .up(maximumSend: nil)))
   }

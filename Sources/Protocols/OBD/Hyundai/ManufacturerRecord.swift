@@ -39,7 +39,7 @@ enum VehicleFamily: String, CaseIterable, Sendable {
   var records: [ManufacturerRecord] { ManufacturerRecord.all.filter { $0.families.contains(self) } }
 
   /// The family identified by BMS record 0x01, or nil if unknown.
-  init?(_ request: PageRequest, record data: UnsafeBufferPointer<UInt8>) {
+  init?(_ request: RecordRequest, record data: UnsafeBufferPointer<UInt8>) {
     switch BMSRecord.Car(data) {
     case _ where request == .kwp: self = .older
     case .eGMP: self = .eGMP

@@ -246,7 +246,7 @@ import Testing
   }
 
   @Test func aFamilyIsDetectedByItsFirstRecord() {
-    let family = { (request: PageRequest, reply: [UInt8], head: Int) -> VehicleFamily? in
+    let family = { (request: RecordRequest, reply: [UInt8], head: Int) -> VehicleFamily? in
       var reader = CANReader()
       guard reader.read(Array(reply.dropLast())) == .messages, let message = reader.messages.first else { return nil }
       return Array(reader.bytes(of: message).dropFirst(head)).withUnsafeBufferPointer { VehicleFamily(request, record: $0) }

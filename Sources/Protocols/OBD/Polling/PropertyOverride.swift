@@ -16,15 +16,15 @@ enum Priority: String, CaseIterable, Comparable, Sendable {
   }
 }
 
-struct PropertyWish: Sendable, Equatable {
+struct PropertyOverride: Sendable, Equatable {
   let name: String
   /// nil: the default period.
   let period: Nanoseconds?
   let priority: Priority
-  let isAsked: Bool
+  let isPolled: Bool
 
-  init(_ name: String, period: Nanoseconds? = nil, priority: Priority = .normal, isAsked: Bool = true) {
-    (self.name, self.period, self.priority, self.isAsked) = (name, period, priority, isAsked)
+  init(_ name: String, period: Nanoseconds? = nil, priority: Priority = .normal, isPolled: Bool = true) {
+    (self.name, self.period, self.priority, self.isPolled) = (name, period, priority, isPolled)
   }
 
   static let section = Section(
@@ -39,7 +39,7 @@ struct PropertyWish: Sendable, Equatable {
     help: "Poll period and priority of a property of the vehicle", maxNameLength: CustomSignal.maxNameLength
   ) { section, _ in
     var problems: [OptionError] = []
-    _ = PropertyWish(section, &problems)
+    _ = PropertyOverride(section, &problems)
     return problems
   }
 
@@ -61,7 +61,7 @@ struct PropertyWish: Sendable, Equatable {
     let text = section.options["priority"]?.text ?? ""
     self.init(
       section.name, period: section.options["period"]?.number.map { Nanoseconds(min(max($0, 0.05), 3600) * 1e9) },
-      priority: Priority(rawValue: text) ?? .normal, isAsked: section.options["poll"] != .bool(false))
+      priority: Priority(rawValue: text) ?? .normal, isPolled: section.options["poll"] != .bool(false))
   }
 
   private static func suggestion(for name: String) -> String {
@@ -75,20 +75,20 @@ struct PropertyWish: Sendable, Equatable {
 }
 
 /// The configured overrides of one device.
-struct PropertyWishes: Sendable, Equatable {
-  private var wishes: [String: PropertyWish] = [:]
+struct PropertyOverrides: Sendable, Equatable {
+  private var overrides: [String: PropertyOverride] = [:]
 
-  init(_ wishes: [PropertyWish] = []) { for wish in wishes { self.wishes[wish.name] = wish } }
+  init(_ overrides: [PropertyOverride] = []) { for entry in overrides { self.overrides[entry.name] = entry } }
 
-  func asks(_ name: String) -> Bool { wishes[name]?.isAsked ?? true }
+  func polls(_ name: String) -> Bool { overrides[name]?.isPolled ?? true }
 
   /// The period of a request that holds these properties; nil: not polled.
   func period(of names: [String], usual: Nanoseconds) -> Nanoseconds? {
-    names.isEmpty ? usual : names.filter(asks).map { wishes[$0]?.period ?? usual }.min()
+    names.isEmpty ? usual : names.filter(polls).map { overrides[$0]?.period ?? usual }.min()
   }
 
-  func priority(of names: [String]) -> Priority { names.compactMap { wishes[$0]?.priority }.min() ?? .normal }
+  func priority(of names: [String]) -> Priority { names.compactMap { overrides[$0]?.priority }.min() ?? .normal }
 
   /// Whether one of the properties has a configured period.
-  func hasPeriod(_ names: [String]) -> Bool { names.contains { wishes[$0]?.period != nil } }
+  func hasPeriod(_ names: [String]) -> Bool { names.contains { overrides[$0]?.period != nil } }
 }

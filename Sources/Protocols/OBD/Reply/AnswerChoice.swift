@@ -17,7 +17,7 @@ extension CANReader {
   }
 
   /// The response with prefix `echo` and one of the PIDs, if given; `answerer` is the ECU of the previous response.
-  func answer(echo: [UInt8], parameters: [Inquiry.Parameter] = [], from target: Target, before answerer: UInt32?) -> Answer {
+  func answer(echo: [UInt8], parameters: [PollRequest.Parameter] = [], from target: Target, before answerer: UInt32?) -> Answer {
     var answer: ISOTPMessage?
     var refusal: UInt8?
     for message in messages where target.isAnswered(from: message.source, before: answerer) {
@@ -40,7 +40,7 @@ extension CANReader {
   }
 
   /// The more complete of two messages of one ECU, if they do not contradict each other.
-  private func agreeing(_ one: ISOTPMessage, _ other: ISOTPMessage, on parameters: [Inquiry.Parameter]) -> ISOTPMessage? {
+  private func agreeing(_ one: ISOTPMessage, _ other: ISOTPMessage, on parameters: [PollRequest.Parameter]) -> ISOTPMessage? {
     if bytes(of: one) == bytes(of: other) { return one }
     guard let values = self.values(of: parameters, in: one), let others = self.values(of: parameters, in: other),
       others.allSatisfy({ (values[$0.key] ?? $0.value) == $0.value })
@@ -49,7 +49,7 @@ extension CANReader {
   }
 
   /// The bytes of each PID in a response of service 01; nil if the lengths do not match.
-  private func values(of parameters: [Inquiry.Parameter], in message: ISOTPMessage) -> [UInt8: [UInt8]]? {
+  private func values(of parameters: [PollRequest.Parameter], in message: ISOTPMessage) -> [UInt8: [UInt8]]? {
     guard let end = self.end(of: parameters, in: message) else { return nil }
     let data = Array(bytes(of: message).dropFirst())
     var values: [UInt8: [UInt8]] = [:]
@@ -62,7 +62,7 @@ extension CANReader {
   }
 
   /// The end of the requested PIDs in a response of service 01; nil if the lengths do not match.
-  func end(of parameters: [Inquiry.Parameter], in message: ISOTPMessage) -> Int? {
+  func end(of parameters: [PollRequest.Parameter], in message: ISOTPMessage) -> Int? {
     payload.withUnsafeBufferPointer { payload in
       let data = UnsafeBufferPointer(rebasing: payload[message.start + 1..<message.start + message.length])
       return Self.end(of: parameters, in: data, isBare: message.source == nil)
@@ -71,7 +71,7 @@ extension CANReader {
 
   /// The same for the data after the service. Only requested PIDs have a known length; a mismatch rejects the response. Some adapters
   /// without headers (`isBare`) print all seven bytes of a frame, padded with zeros.
-  static func end(of parameters: [Inquiry.Parameter], in data: UnsafeBufferPointer<UInt8>, isBare: Bool) -> Int? {
+  static func end(of parameters: [PollRequest.Parameter], in data: UnsafeBufferPointer<UInt8>, isBare: Bool) -> Int? {
     var end = 0
     while end < data.count, let parameter = parameters.first(where: { $0.number == data[end] }) { end += 1 + parameter.count }
     if end == data.count { return end > 0 ? end : nil }

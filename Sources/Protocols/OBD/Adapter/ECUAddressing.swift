@@ -1,7 +1,7 @@
 // The addressing of the adapter for a request, and the commands to retarget it. Facts: the ELM327 data sheet on SP, SH, CP, CRA, AR, FC SH,
 // FC SD, FC SM, AT and ST.
 
-struct Aim: Equatable, Sendable {
+struct ECUAddressing: Equatable, Sendable {
   var bus: VehicleBus
   /// The target ECU and its responses; nil: unknown.
   var target: Target?
@@ -25,38 +25,38 @@ struct Aim: Equatable, Sendable {
     }
   }
 
-  /// The commands from `aim` to this addressing; nil: the adapter was just set up. Target and protocol must match.
-  func steps(from aim: Aim?, _ traits: AdapterTraits) -> [Step] {
+  /// The commands from `addressing` to this addressing; nil: the adapter was just set up. Target and protocol must match.
+  func steps(from addressing: ECUAddressing?, _ traits: AdapterTraits) -> [Step] {
     var steps: [Step] = []
-    if aim?.bus != bus { steps.append(.required((traits.missing.contains(.memoryOff) ? "ATTP" : "ATSP") + bus.digit)) }
-    if let target, aim?.target != target || aim?.bus != bus { steps += target.steps(from: aim, traits) }
-    return steps + timing.steps(from: aim?.timing ?? .initial, traits)
+    if addressing?.bus != bus { steps.append(.required((traits.missing.contains(.memoryOff) ? "ATTP" : "ATSP") + bus.digit)) }
+    if let target, addressing?.target != target || addressing?.bus != bus { steps += target.steps(from: addressing, traits) }
+    return steps + timing.steps(from: addressing?.timing ?? .initial, traits)
   }
 }
 
 extension Target {
-  fileprivate func steps(from aim: Aim?, _ traits: AdapterTraits) -> [Aim.Step] {
+  fileprivate func steps(from addressing: ECUAddressing?, _ traits: AdapterTraits) -> [ECUAddressing.Step] {
     guard let request else { return [] }
-    var steps: [Aim.Step] = []
+    var steps: [ECUAddressing.Step] = []
     let digits = request.text
     // 18 is the default priority, but a previous 29-bit target may have changed it.
     if request.isLong { steps.append(.required("ATCP" + digits.prefix(2))) }
     steps.append(.required("ATSH" + (request.isLong ? digits.suffix(6) : digits[...])))
-    steps += flowControl(from: aim)
+    steps += flowControl(from: addressing)
     // An adapter that takes the header with the request must hear all ECUs; the default filter is narrow enough.
     let hearsAll = traits.takesHeader && isUsual
-    if hearsAll, aim?.target?.isUsual ?? (aim == nil) { return steps }
+    if hearsAll, addressing?.target?.isUsual ?? (addressing == nil) { return steps }
     guard traits.hasFilter else { return steps }
     if let reply, !hearsAll { return steps + [.preferred("ATCRA" + reply.text)] }
     return steps + [.preferred("ATCRA"), .instead("ATAR")]
   }
 
   /// The header and data of flow control, before the mode that uses them; or automatic flow control.
-  private func flowControl(from aim: Aim?) -> [Aim.Step] {
+  private func flowControl(from addressing: ECUAddressing?) -> [ECUAddressing.Step] {
     // nil: unknown after a rejected command.
-    let old: Bool? = aim.map { $0.target?.needsFlowControl } ?? false
+    let old: Bool? = addressing.map { $0.target?.needsFlowControl } ?? false
     guard needsFlowControl, let request else { return old == false ? [] : [.optional("ATFCSM0")] }
-    let header = Aim.Step.optional("ATFCSH" + request.text)
+    let header = ECUAddressing.Step.optional("ATFCSH" + request.text)
     return old == true ? [header] : [header, .optional("ATFCSD300000"), .optional("ATFCSM1")]
   }
 }
@@ -78,7 +78,7 @@ struct ReplyTiming: Hashable, Sendable {
   /// The displayed form: `AT1 ST32`.
   var text: String { "AT\(adaptive) ST\(String(decoding: hexText([timeout]), as: UTF8.self))" }
 
-  fileprivate func steps(from old: ReplyTiming, _ traits: AdapterTraits) -> [Aim.Step] {
+  fileprivate func steps(from old: ReplyTiming, _ traits: AdapterTraits) -> [ECUAddressing.Step] {
     (adaptive == old.adaptive || !traits.hasAdaptiveTiming ? [] : [.optional("ATAT\(adaptive)")])
       + (timeout == old.timeout || !traits.hasTimeout ? [] : [.optional("ATST\(String(decoding: hexText([timeout]), as: UTF8.self))")])
   }

@@ -31,9 +31,15 @@ struct Motion: Sendable, Equatable {
       func value(at now: Instant) -> Double? { now &- at <= Self.lasts ? speed : nil }
     }
 
-    var motor: Speed?
-    var road: Speed?
-    var engine: Speed?
+    private(set) var motor: Speed?
+    private(set) var road: Speed?
+    private(set) var engine: Speed?
+
+    /// A data record with motor speeds follows.
+    mutating func beginRecord() { motor = nil }
+
+    /// Takes the speed of a drive motor in rpm; of several motors the fastest counts.
+    mutating func take(motor speed: Double, at now: Instant) { motor = Speed(speed: max(abs(speed), motor?.speed ?? 0), at: now) }
 
     /// Takes the bytes of a PID, if it is one of them.
     mutating func take(_ parameter: UInt8, _ data: UnsafeBufferPointer<UInt8>, at now: Instant) {
@@ -42,7 +48,7 @@ struct Motion: Sendable, Equatable {
     }
   }
 
-  mutating func take(_ answers: [SurveyAnswer]) throws(Unreadable) {
+  mutating func take(_ answers: [ECUAnswer]) throws(Unreadable) {
     for answer in try answers.told() {
       let bytes = answer.bytes[...]
       let problem = StandardParameter.split(bytes) { number, data in

@@ -2,7 +2,7 @@
 // and then for those, three per request on CAN, singly if that fails. Only complete responses count; an ECU may have no frame or not
 // support the service.
 
-struct FrameList: Survey {
+struct FrameList: MultiECUQuery {
   static let columns = ["ecu", "frame", "code", "name", "value", "unit"]
   /// SAE J1979 defines frame 0 only; manufacturers may have more.
   private static let maxFrames: UInt8 = 8
@@ -52,7 +52,7 @@ struct FrameList: Survey {
   var isLong: Bool { true }
   var objection: CommandError? { nil }
 
-  mutating func take(_ answers: [SurveyAnswer], _ place: Int) throws(Unreadable) {
+  mutating func take(_ answers: [ECUAnswer], _ place: Int) throws(Unreadable) {
     let question = plan[place]
     switch question.purpose {
     case .code: try takeCodes(answers, question.frame)
@@ -71,10 +71,10 @@ struct FrameList: Survey {
     return true
   }
 
-  private mutating func takeCodes(_ answers: [SurveyAnswer], _ frame: UInt8) throws(Unreadable) {
+  private mutating func takeCodes(_ answers: [ECUAnswer], _ frame: UInt8) throws(Unreadable) {
     let known = frames.count
     for (source, message) in answers.putOff where frame == 0 {
-      doubts.append(SurveyAnswer.message(source, "does not report its freeze frame: \(message)"))
+      doubts.append(ECUAnswer.message(source, "does not report its freeze frame: \(message)"))
     }
     for answer in answers where answer.refusal == nil {
       isAnswered = true
@@ -88,7 +88,7 @@ struct FrameList: Survey {
     if frame + 1 < Self.maxFrames { plan.append(Question(frame: frame + 1, purpose: .code, target: nil)) }
   }
 
-  private mutating func takeBitmaps(_ answers: [SurveyAnswer], _ base: UInt8, _ question: Question) {
+  private mutating func takeBitmaps(_ answers: [ECUAnswer], _ base: UInt8, _ question: Question) {
     for answer in answers where answer.bytes.count == 7 && answer.bytes.starts(with: [0x42, base, question.frame]) {
       let numbers = StandardParameter.supported(answer.bytes[3...], base: base)
       let values = numbers.filter { $0 % 0x20 != 0 && $0 != 0x02 && StandardParameter.all[$0] != nil }
@@ -100,7 +100,7 @@ struct FrameList: Survey {
     }
   }
 
-  private mutating func takeValues(_ answers: [SurveyAnswer], _ numbers: [UInt8], _ question: Question) {
+  private mutating func takeValues(_ answers: [ECUAnswer], _ numbers: [UInt8], _ question: Question) {
     var missing = Set(numbers)
     for answer in answers where answer.refusal == nil {
       var read = FreezeFrame()

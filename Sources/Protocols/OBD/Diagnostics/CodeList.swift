@@ -2,7 +2,7 @@
 // codes or an unsupported service. On CAN an awake ECU reports that it has none, so no response at all there is an error. Facts: SAE J1979,
 // services 03, 07 and 0A.
 
-struct CodeList: Survey {
+struct CodeList: MultiECUQuery {
   /// The requested services, in this order.
   static let services: [UInt8] = [0x03, 0x07, 0x0A]
   static let permanent = "permanent"
@@ -33,7 +33,7 @@ struct CodeList: Survey {
 
   /// The permanent codes, which clearing does not erase; nil if there are none.
   var permanentMessage: String? {
-    let codes = entries.filter { $0.states.contains(Self.permanent) }.map { SurveyAnswer.message($0.source, $0.code.text) }
+    let codes = entries.filter { $0.states.contains(Self.permanent) }.map { ECUAnswer.message($0.source, $0.code.text) }
     return codes.isEmpty ? nil : "permanent codes remain until the vehicle itself verifies the repair: \(codes.joined(separator: ", "))"
   }
 
@@ -43,7 +43,7 @@ struct CodeList: Survey {
     return .refused(code: "no-answer", "no ECU responds; switch the ignition on")
   }
 
-  mutating func take(_ answers: [SurveyAnswer], _ place: Int) {
+  mutating func take(_ answers: [ECUAnswer], _ place: Int) {
     asked += 1
     if !answers.isEmpty { isAnswered = true }
     for (source, message) in answers.putOff { doubt(source, message, place) }
@@ -56,7 +56,7 @@ struct CodeList: Survey {
   }
 
   private mutating func doubt(_ source: UInt32?, _ reason: String, _ place: Int) {
-    doubts.append(SurveyAnswer.message(source, "does not report its \(Self.states[place]) codes: \(reason)"))
+    doubts.append(ECUAnswer.message(source, "does not report its \(Self.states[place]) codes: \(reason)"))
   }
 
   private mutating func add(_ code: TroubleCode, _ state: String, from source: UInt32?) {

@@ -2,7 +2,7 @@
 // codes are not cleared while the vehicle moves or does not respond. Facts: SAE J1979 service 04, which resets everything except permanent
 // codes.
 
-struct CodeLoss: Survey {
+struct CodeLoss: MultiECUQuery {
   static let columns = ["ecu", "what", "value", "state", "meaning"]
 
   /// The caller has confirmed the clearing.
@@ -24,7 +24,7 @@ struct CodeLoss: Survey {
 
   var questions: [[UInt8]] { codes.questions + [FreezeFrame.request(0x02), [0x01, 0x01]] + Motion.questions }
 
-  mutating func take(_ answers: [SurveyAnswer], _ place: Int) throws(Unreadable) {
+  mutating func take(_ answers: [ECUAnswer], _ place: Int) throws(Unreadable) {
     for answer in answers where !controllers.contains(answer.source) { controllers.append(answer.source) }
     controllers.sort { $0 ?? 0 < $1 ?? 0 }
     switch questions[place].prefix(2) {
@@ -36,7 +36,7 @@ struct CodeLoss: Survey {
     isAsked = place == questions.count - 1
   }
 
-  private mutating func takeFrames(_ answers: [SurveyAnswer]) throws(Unreadable) {
+  private mutating func takeFrames(_ answers: [ECUAnswer]) throws(Unreadable) {
     for answer in try answers.told() {
       var frame = FreezeFrame()
       if let problem = frame.add(answer.bytes[...]) { throw Unreadable(problem) }
@@ -44,7 +44,7 @@ struct CodeLoss: Survey {
     }
   }
 
-  private mutating func takeMonitors(_ answers: [SurveyAnswer]) throws(Unreadable) {
+  private mutating func takeMonitors(_ answers: [ECUAnswer]) throws(Unreadable) {
     for answer in try answers.told() {
       let problem = StandardParameter.split(answer.bytes[...]) { number, data in
         guard number == 0x01 else { return }
@@ -92,7 +92,7 @@ struct CodeLoss: Survey {
       let told =
         codes.entries.filter { $0.source == source }.map { "\($0.code.text) (\($0.stateText))" }
         + frozen.filter { $0.source == source }.map { "freeze frame of \($0.code.text)" }
-      return SurveyAnswer.message(source, told.isEmpty ? "no code" : told.joined(separator: ", "))
+      return ECUAnswer.message(source, told.isEmpty ? "no code" : told.joined(separator: ", "))
     }
     return parts.joined(separator: "; ")
   }

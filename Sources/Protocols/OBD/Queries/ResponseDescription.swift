@@ -1,7 +1,7 @@
 // The meaning of standard responses as text: PIDs of services 01 and 02, trouble codes, test results, vehicle information, negative
 // responses.
 
-enum OBDMeaning {
+enum ResponseDescription {
   /// The text for a response; empty if unknown.
   static func of(_ message: ArraySlice<UInt8>, _ scales: Scales = Scales(), from source: UInt32? = nil) -> String {
     let at = message.startIndex

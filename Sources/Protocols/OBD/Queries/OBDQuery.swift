@@ -5,7 +5,7 @@ struct OBDQuery: Sendable {
   /// One command of the script.
   enum Step: Equatable, Sendable {
     /// Protocol, header or filter; must be acknowledged.
-    case prepare(Aim.Step)
+    case prepare(ECUAddressing.Step)
     /// The request at this index of `texts`.
     case ask(Int)
     /// Restores a setting; must be acknowledged.
@@ -19,7 +19,7 @@ struct OBDQuery: Sendable {
     /// The responses as they are.
     case answer
     /// The report of a multi-ECU query.
-    case survey(any Survey)
+    case survey(any MultiECUQuery)
   }
 
   let id: CommandID
@@ -27,7 +27,7 @@ struct OBDQuery: Sendable {
   var texts: [[UInt8]]
   /// The kind of result.
   var purpose = Purpose.answer
-  var survey: (any Survey)? { if case .survey(let survey) = purpose { survey } else { nil } }
+  var survey: (any MultiECUQuery)? { if case .survey(let survey) = purpose { survey } else { nil } }
   /// The service; nil for a command of the adapter itself.
   let service: UInt8?
   /// The CAN identifier of the ECU, or nil if none was given.
@@ -36,7 +36,7 @@ struct OBDQuery: Sendable {
   let isRaw: Bool
   private(set) var script: [Step] = []
   /// The addressing when the request is sent.
-  private(set) var aim: Aim?
+  private(set) var addressing: ECUAddressing?
   /// The command of the script that is in flight or next.
   var position = 0
   /// A response is pending: the adapter must wait longer.
@@ -94,7 +94,7 @@ struct OBDQuery: Sendable {
   }
 
   /// The requests of a multi-ECU query.
-  init(_ id: CommandID, _ survey: any Survey) {
+  init(_ id: CommandID, _ survey: any MultiECUQuery) {
     self.id = id
     texts = survey.questions.map { hexText($0) }
     purpose = .survey(survey)
@@ -173,7 +173,7 @@ struct OBDQuery: Sendable {
   }
 
   /// Tuned timing is that of the polled ECU. Functional requests use the full timeout; clearing codes may take long.
-  private func timing(of target: Target, _ home: Aim) -> ReplyTiming {
+  private func timing(of target: Target, _ home: ECUAddressing) -> ReplyTiming {
     if isPatient || survey is CodeClearing { return .patient }
     return target.reply == nil ? .thorough : target == home.target ? home.timing : .initial
   }
@@ -185,17 +185,17 @@ struct OBDQuery: Sendable {
   }
 
   /// Builds the script of the request at this index; `home` is the addressing of polls.
-  mutating func prepare(for traits: AdapterTraits, aimedAt aim: Aim?, home: Aim, from place: Int = 0) {
+  mutating func prepare(for traits: AdapterTraits, aimedAt addressing: ECUAddressing?, home: ECUAddressing, from place: Int = 0) {
     guard let service else {
-      self.aim = isRaw ? nil : aim
+      self.addressing = isRaw ? nil : addressing
       return script = [.ask(place)] + (isRaw ? traits.settings.map { .restore($0.bytes) } : [])
     }
     // Services of SAE J1979 go to all ECUs, manufacturer-specific ones to the polled ECU.
     let usual = service <= 0x0A || survey != nil ? home.bus.everybody : home.target ?? .unaddressed
     let target = header.map { Target($0) } ?? survey?.target(of: place) ?? usual
-    let there = Aim(bus: home.bus.carrying(target), target: target, timing: timing(of: target, home))
-    script = there.steps(from: aim, traits).map { .prepare($0) } + [.ask(place)]
+    let there = ECUAddressing(bus: home.bus.carrying(target), target: target, timing: timing(of: target, home))
+    script = there.steps(from: addressing, traits).map { .prepare($0) } + [.ask(place)]
     position = 0
-    self.aim = there
+    self.addressing = there
   }
 }

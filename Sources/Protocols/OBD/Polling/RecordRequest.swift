@@ -1,19 +1,19 @@
 // The request polled at the device's rate: BMS data record 0x01 in its two forms, a few PIDs of the engine ECU, or the request for
 // supported PIDs during detection.
 
-struct PageRequest: Equatable, Sendable {
+struct RecordRequest: Equatable, Sendable {
   /// Hex digits as sent, without the frame count.
   let rawValue: String
   let target: Target
   /// Service and identifiers.
   let bytes: [UInt8]
   /// The PIDs of service 01, each with its length; empty for a data record.
-  let parameters: [Inquiry.Parameter]
+  let parameters: [PollRequest.Parameter]
   /// The prefix of a response.
   let echo: [UInt8]
 
-  static let uds = PageRequest(page: [0x22, 0x01, 0x01])
-  static let kwp = PageRequest(page: [0x21, 0x01])
+  static let uds = RecordRequest(page: [0x22, 0x01, 0x01])
+  static let kwp = RecordRequest(page: [0x21, 0x01])
 
   private init(page bytes: [UInt8]) {
     self.init(.battery, bytes, parameters: [], echo: [bytes[0] + 0x40] + bytes.dropFirst())
@@ -25,11 +25,11 @@ struct PageRequest: Equatable, Sendable {
   }
 
   /// Requests PIDs of one ECU.
-  init(_ parameters: [Inquiry.Parameter], of target: Target) {
+  init(_ parameters: [PollRequest.Parameter], of target: Target) {
     self.init(target, [0x01] + parameters.map(\.number), parameters: parameters, echo: [0x41])
   }
 
-  private init(_ target: Target, _ bytes: [UInt8], parameters: [Inquiry.Parameter], echo: [UInt8]) {
+  private init(_ target: Target, _ bytes: [UInt8], parameters: [PollRequest.Parameter], echo: [UInt8]) {
     (self.target, self.bytes, self.parameters, self.echo) = (target, bytes, parameters, echo)
     rawValue = String(decoding: hexText(bytes), as: UTF8.self)
   }

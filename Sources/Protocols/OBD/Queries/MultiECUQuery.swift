@@ -2,13 +2,13 @@
 // that does not support a request may not respond; one that cannot answer is reported.
 
 /// The requests and the results so far.
-protocol Survey: Sendable {
+protocol MultiECUQuery: Sendable {
   /// Services and identifiers in order. A response may append more.
   var questions: [[UInt8]] { get }
   /// The ECU of a request; nil: all with SAE J1979.
   func target(of place: Int) -> Target?
   /// Takes the responses to a request, or none. Throws if they cannot be used.
-  mutating func take(_ answers: [SurveyAnswer], _ place: Int) throws(Unreadable)
+  mutating func take(_ answers: [ECUAnswer], _ place: Int) throws(Unreadable)
   /// Handles an unusable reply. Returns false if the query cannot continue without it.
   mutating func missed(_ place: Int, _ reason: String) -> Bool
   /// It has so many requests that the caller gets progress reports.
@@ -19,14 +19,14 @@ protocol Survey: Sendable {
   var report: Report { get }
 }
 
-extension Survey {
+extension MultiECUQuery {
   func target(of place: Int) -> Target? { nil }
   mutating func missed(_ place: Int, _ reason: String) -> Bool { false }
   var isLong: Bool { false }
 }
 
 /// The response of one ECU.
-struct SurveyAnswer: Sendable, Equatable {
+struct ECUAnswer: Sendable, Equatable {
   /// The source identifier; nil if the adapter does not show it.
   let source: UInt32?
   let bytes: [UInt8]
@@ -40,20 +40,20 @@ struct SurveyAnswer: Sendable, Equatable {
 
 extension CANReader {
   /// The messages of the last reply that answer the request, negative responses included.
-  func answers(to question: [UInt8]) throws(Unreadable) -> [SurveyAnswer] {
+  func answers(to question: [UInt8]) throws(Unreadable) -> [ECUAnswer] {
     // These repeat the identifier; of several PIDs of a freeze frame the first may be missing.
     let repeats = [0x01, 0x06, 0x19].contains(question[0]) || question[0] == 0x02 && question.count <= 3
     let echo = [question[0] + 0x40] + (repeats ? question.dropFirst().prefix(1) : [])
-    let answers = messages.map { SurveyAnswer(source: $0.source, bytes: Array(bytes(of: $0))) }
+    let answers = messages.map { ECUAnswer(source: $0.source, bytes: Array(bytes(of: $0))) }
       .filter { $0.bytes.starts(with: echo) || $0.refusal != nil && $0.bytes[1] == question[0] }
     if answers.isEmpty { throw Unreadable("response to another request") }
     return answers
   }
 }
 
-extension [SurveyAnswer] {
+extension [ECUAnswer] {
   /// The positive responses. Throws if an ECU supports the request but rejects it.
-  func told() throws(Unreadable) -> [SurveyAnswer] {
+  func told() throws(Unreadable) -> [ECUAnswer] {
     if let (_, message) = putOff.first { throw Unreadable("negative response: \(message)") }
     return filter { $0.refusal == nil }
   }

@@ -58,7 +58,7 @@ extension OBDQuery {
     let rows = reader.messages.compactMap { message -> [String]? in
       let bytes = reader.bytes(of: message)
       guard isAnswered(by: bytes) else { return nil }
-      return [CANReader.name(of: message.source), spacedHex(bytes), OBDMeaning.of(bytes, scales, from: message.source)]
+      return [CANReader.name(of: message.source), spacedHex(bytes), ResponseDescription.of(bytes, scales, from: message.source)]
     }
     if rows.isEmpty { return Self.broken("response to another request", body) }
     return .success(Report(columns: Self.columns, rows: rows))

@@ -2,7 +2,7 @@
 // the codes again. Never repeated automatically. Facts: SAE J1979 service 04: 44 is the positive response, 7F 04 22 means that conditions
 // are not correct.
 
-struct CodeClearing: Survey {
+struct CodeClearing: MultiECUQuery {
   /// The index of service 04 among the requests.
   static let place = Motion.questions.count
 
@@ -39,14 +39,14 @@ struct CodeClearing: Survey {
 
   var questions: [[UInt8]] { Motion.questions + [[0x04]] + left.questions }
 
-  mutating func take(_ answers: [SurveyAnswer], _ place: Int) throws(Unreadable) {
+  mutating func take(_ answers: [ECUAnswer], _ place: Int) throws(Unreadable) {
     if place < Self.place { try motion.take(answers) }
     if place == Self.place { outcomes = outcomes(of: answers) }
     if place > Self.place { left.take(answers, place - Self.place - 1) }
   }
 
   /// One outcome per ECU. Without headers, each response counts as one ECU.
-  private func outcomes(of answers: [SurveyAnswer]) -> [(source: UInt32?, outcome: Outcome)] {
+  private func outcomes(of answers: [ECUAnswer]) -> [(source: UInt32?, outcome: Outcome)] {
     let cleared = answers.filter { $0.refusal == nil }
     // A response pending followed by a positive response is not a rejection.
     let refused = answers.filter { answer in answer.source == nil || !cleared.contains { $0.source == answer.source } }
@@ -64,7 +64,7 @@ struct CodeClearing: Survey {
   var message: String {
     let parts = (outcomes ?? []).map { source, outcome in
       let (result, reason) = outcome.message
-      return SurveyAnswer.message(source, result + (reason.isEmpty ? "" : " (\(reason))"))
+      return ECUAnswer.message(source, result + (reason.isEmpty ? "" : " (\(reason))"))
     }
     return parts.isEmpty ? "no ECU responds" : parts.joined(separator: "; ")
   }

@@ -1,7 +1,7 @@
 // Trouble codes over UDS (ISO 14229-1, service 19 02), read from each ECU separately: the known ones, the eight addresses of ISO 15765-4,
 // and those given. ECUs without the service, and known ECUs that do not respond, are listed.
 
-struct ECUCodeList: Survey {
+struct ECUCodeList: MultiECUQuery {
   /// The ECUs, in order of the requests.
   let ecus: [Target]
   /// The known ones of them.
@@ -22,7 +22,7 @@ struct ECUCodeList: Survey {
   func target(of place: Int) -> Target? { ecus[place] }
   var isLong: Bool { true }
 
-  mutating func take(_ answers: [SurveyAnswer], _ place: Int) throws(Unreadable) {
+  mutating func take(_ answers: [ECUAnswer], _ place: Int) throws(Unreadable) {
     let name = name(of: place)
     asked = place + 1
     guard !answers.isEmpty else {
@@ -88,14 +88,14 @@ extension OBDMachine {
       }
       named.append(Target(identifier))
     }
-    let answering = timetable.inquiries.filter { $0.standing == .answered }.map(\.target)
+    let answering = requestQueue.requests.filter { $0.standing == .answered }.map(\.target)
     let controllers: [Target] =
       if case .standard(let found) = vehicle { found.controllers.compactMap { Target(answeringFrom: CANIdentifier($0.identifier)) } } else {
         []
       }
     let known = Set((named + controllers + answering).filter { $0.reply != nil })
     let reserved = bus.isLong ? [] : (UInt32(0x7E0)...0x7E7).map { Target(CANIdentifier($0)) }
-    let all = known.union(reserved + timetable.inquiries.map(\.target) + [request.target]).filter { $0.reply != nil }
+    let all = known.union(reserved + requestQueue.requests.map(\.target) + [request.target]).filter { $0.reply != nil }
     guard all.count <= Self.maxECUs else {
       throw .invalid(argument: Self.ecus, "more than \(Self.maxECUs) ECUs; give fewer at a time")
     }

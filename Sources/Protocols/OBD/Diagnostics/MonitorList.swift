@@ -1,7 +1,7 @@
 // The monitors of all ECUs (SAE J1979): MIL and readiness monitors (PIDs 01 and 41), and on CAN the test results (service 06) with values
 // and limits.
 
-struct MonitorList: Survey {
+struct MonitorList: MultiECUQuery {
   static let columns = ["ecu", "what", "name", "test", "result", "value", "min", "max", "unit"]
   /// The values of column `what`.
   static let (lamp, codes, readiness, test) = ("lamp", "codes", "readiness", "test")
@@ -30,11 +30,11 @@ struct MonitorList: Survey {
   func target(of place: Int) -> Target? { plan[place].target }
   var isLong: Bool { true }
 
-  mutating func take(_ answers: [SurveyAnswer], _ place: Int) throws(Unreadable) {
+  mutating func take(_ answers: [ECUAnswer], _ place: Int) throws(Unreadable) {
     asked += 1
     let question = plan[place].bytes
     for (source, message) in answers.putOff {
-      doubts.append(SurveyAnswer.message(source, "does not report \(spacedHex(question)): \(message)"))
+      doubts.append(ECUAnswer.message(source, "does not report \(spacedHex(question)): \(message)"))
     }
     for answer in answers where answer.refusal == nil {
       ecus.insert(answer.source)
@@ -52,7 +52,7 @@ struct MonitorList: Survey {
     return true
   }
 
-  private mutating func takeReadiness(_ answer: SurveyAnswer, _ number: UInt8) throws(Unreadable) {
+  private mutating func takeReadiness(_ answer: ECUAnswer, _ number: UInt8) throws(Unreadable) {
     guard answer.bytes.count == 6 else { throw Unreadable("response length differs from SAE J1979") }
     let data = answer.bytes[2...]
     if number == 0x01 {
@@ -67,7 +67,7 @@ struct MonitorList: Survey {
   }
 
   /// Adds a request for each monitor that an ECU supports.
-  private mutating func takeBitmap(_ answer: SurveyAnswer, _ base: UInt8) {
+  private mutating func takeBitmap(_ answer: ECUAnswer, _ base: UInt8) {
     guard answer.bytes.count == 6 else { return }
     let numbers = StandardParameter.supported(answer.bytes[2...], base: base)
     let target = answer.source.flatMap { Target(answeringFrom: CANIdentifier($0)) }
@@ -78,7 +78,7 @@ struct MonitorList: Survey {
     tested.insert(answer.source)
   }
 
-  private mutating func takeResults(_ answer: SurveyAnswer) throws(Unreadable) {
+  private mutating func takeResults(_ answer: ECUAnswer) throws(Unreadable) {
     switch TestResult.read(answer.bytes[...]) {
     case .broken(let reason): throw Unreadable(reason)
     case .results(let results):

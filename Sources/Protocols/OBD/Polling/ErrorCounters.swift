@@ -1,6 +1,6 @@
 extension OBDMachine {
   /// Counters of consecutive events since the last response.
-  struct Streaks {
+  struct ErrorCounters {
     /// The vehicle has answered this request on this connection.
     var isSettled = false
     /// Polls answered in part.

@@ -27,7 +27,7 @@ enum NegativeResponse {
     }
   }
 
-  /// The reaction of the timetable of many requests.
+  /// The reaction of the requestQueue of many requests.
   enum Remedy {
     /// No specific error: repeat later.
     case askLater

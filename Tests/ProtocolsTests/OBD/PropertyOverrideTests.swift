@@ -5,13 +5,13 @@ import Testing
 @testable import Peers
 @testable import Protocols
 
-@Suite struct PropertyWishTests {
+@Suite struct PropertyOverrideTests {
   @Test func `a PID is polled with its configured period`() throws {
-    let wishes = [
-      PropertyWish("coolant-temperature", period: .second / 2), PropertyWish("engine-load", period: 10 * .second),
-      PropertyWish("fuel-level", isAsked: false), PropertyWish("speed", period: .second),
+    let overrides = [
+      PropertyOverride("coolant-temperature", period: .second / 2), PropertyOverride("engine-load", period: 10 * .second),
+      PropertyOverride("fuel-level", isPolled: false), PropertyOverride("speed", period: .second),
     ]
-    let rig = try VehicleRig(PetrolCar(.can11), wishes: wishes)
+    let rig = try VehicleRig(PetrolCar(.can11), overrides: overrides)
     rig.run(for: 50 * .second)
     let before = rig.published
     rig.run(for: 10 * .second)
@@ -28,10 +28,11 @@ import Testing
   }
 
   @Test func `nothing is polled at the device's rate if all periods are longer`() throws {
-    let wishes = [
-      PropertyWish("rpm", period: 2 * .second), PropertyWish("speed", period: .second), PropertyWish("engine-load", period: 4 * .second),
+    let overrides = [
+      PropertyOverride("rpm", period: 2 * .second), PropertyOverride("speed", period: .second),
+      PropertyOverride("engine-load", period: 4 * .second),
     ]
-    let rig = try VehicleRig(PetrolCar(.can11), wishes: wishes)
+    let rig = try VehicleRig(PetrolCar(.can11), overrides: overrides)
     rig.run(for: 50 * .second)
     let before = rig.published
     rig.run(for: 10 * .second)
@@ -43,8 +44,8 @@ import Testing
     #expect(most <= 21, "what follows the foot comes twice a second, nothing more often")
     #expect(rig.number("poll-rate").map { $0 < 2.5 } == true)
     // Another car is polled at the device's rate until its own overrides apply.
-    let off = [PropertyWish("rpm", isAsked: false), PropertyWish("speed", isAsked: false)]
-    let without = try VehicleRig(PetrolCar(.can11), wishes: off)
+    let off = [PropertyOverride("rpm", isPolled: false), PropertyOverride("speed", isPolled: false)]
+    let without = try VehicleRig(PetrolCar(.can11), overrides: off)
     without.run(for: 60 * .second)
     #expect(without.status == "polling" && !without.machine.schema.properties.contains { $0.name == "rpm" })
     #expect(without.number("poll-rate").map { $0 < 2.5 } == true && without.number("coolant-temperature") != nil)
@@ -53,8 +54,8 @@ import Testing
   @Test func `a data record is polled with the shortest period of its properties`() throws {
     let usual = try VehicleRig(ElectricCar(.eGMP))
     usual.run(for: 30 * .second)
-    let wishes = [PropertyWish("state-of-health", period: .second), PropertyWish("odometer", isAsked: false)]
-    let rig = try VehicleRig(ElectricCar(.eGMP), wishes: wishes)
+    let overrides = [PropertyOverride("state-of-health", period: .second), PropertyOverride("odometer", isPolled: false)]
+    let rig = try VehicleRig(ElectricCar(.eGMP), overrides: overrides)
     rig.run(for: 30 * .second)
     #expect(rig.count("220105", last: 10 * .second) >= 9 && usual.count("220105", last: 10 * .second) < 9)
     #expect(!rig.asked.contains { $0.command.hasPrefix("22B002") } && usual.asked.contains { $0.command.hasPrefix("22B002") })
@@ -62,8 +63,8 @@ import Testing
   }
 
   @Test func `properties with priority come first when there is not enough time for all`() throws {
-    let eager = ["oil-temperature", "barometric-pressure"].map { PropertyWish($0, period: .second, priority: .high) }
-    let rig = try VehicleRig(PetrolCar(.kwp), wishes: eager + [PropertyWish("ambient-temperature", period: .second, priority: .low)])
+    let eager = ["oil-temperature", "barometric-pressure"].map { PropertyOverride($0, period: .second, priority: .high) }
+    let rig = try VehicleRig(PetrolCar(.kwp), overrides: eager + [PropertyOverride("ambient-temperature", period: .second, priority: .low)])
     rig.run(for: 240 * .second)
     let counts = ["015C", "0133", "0146"].map { rig.count($0, last: 60 * .second) }
     #expect(counts[0] > 20 && counts[1] > 20 && counts[2] < counts[0] / 2, "\(counts)")
@@ -72,7 +73,7 @@ import Testing
   @Test func `every polled property can be configured`() throws {
     let rig = try VehicleRig(PetrolCar(.can11))
     rig.run(for: 20 * .second)
-    let asked = rig.machine.timetable.inquiries.flatMap(\.rows).map { rig.machine.schema.properties[$0.position].name }
+    let asked = rig.machine.requestQueue.requests.flatMap(\.rows).map { rig.machine.schema.properties[$0.position].name }
     #expect(asked.contains("calibration-ids-2"))
     var setup = Setup(options: [:])
     setup.sections["property"] = asked.map { Setup.Subsection($0, ["period": .float(60)]) }

@@ -1,19 +1,28 @@
-// A poll request and its statistics: duration, rate, and whether the vehicle supports it. The timetable decides when it is sent.
+// A poll request and its statistics: duration, rate, and whether the vehicle supports it. The requestQueue decides when it is sent.
 
 /// A request with its own period, and the properties of its response.
-struct Inquiry: Sendable {
+struct PollRequest: Sendable {
   /// A property at its position in the schema, with its decoder.
   struct Row: Sendable {
-    var position: Int
+    let position: Int
     /// The PID that holds it, if a response holds several.
-    var parameter: UInt8?
-    var row: DataRow
+    let parameter: UInt8?
+    let row: DataRow
   }
 
   /// A PID of service 01 and its length, which separates several in one response.
   struct Parameter: Equatable, Sendable {
-    var number: UInt8
-    var count: Int
+    let number: UInt8
+    let count: Int
+  }
+
+  /// What its response is used for.
+  enum Purpose: Sendable {
+    case values
+    /// It requests the supported PIDs again.
+    case check
+    /// Its response is text, possibly in several messages: one property.
+    case identity
   }
 
   /// Whether the vehicle supports it.
@@ -28,37 +37,34 @@ struct Inquiry: Sendable {
   let request: [UInt8]
   /// The PIDs of a request of service 01, each with its length.
   let parameters: [Parameter]
-  var period: Nanoseconds
+  private(set) var period: Nanoseconds
   /// The prefix of a response: the service, and the identifier if it is not one of several PIDs.
   let echo: [UInt8]
-  var rows: [Row] = []
+  private(set) var rows: [Row] = []
   /// The ECU that answered it on this connection.
-  var answerer: UInt32?
+  private(set) var answerer: UInt32?
   /// It shares the device's rate with the fast request.
-  var isFast = false
+  let isFast: Bool
+  let purpose: Purpose
   /// It was the fast request and failed: once answered it takes its place again.
-  private(set) var hasMadeWay = false
-  var priority = Priority.normal
+  private(set) var isReplaced = false
+  private(set) var priority = Priority.normal
   /// Its ECU reports response pending.
-  var isPatient = false
-  /// It requests the supported PIDs again.
-  var isCheck = false
-  /// Its response is text, possibly in several messages: one property.
-  var isIdentity = false
+  private(set) var isPatient = false
   /// The next due time.
-  var due: Instant = .min
+  private(set) var due: Instant = .min
   /// The recent duration.
-  var cost: Nanoseconds = 60 * .millisecond
-  var count = FrameCount()
-  var standing = Standing.unknown
+  private(set) var cost: Nanoseconds = 60 * .millisecond
+  private(set) var count = FrameCount()
+  private(set) var standing = Standing.unknown
   /// Responses with fewer PIDs than requested.
-  var shortAnswers = 0
+  private(set) var shortAnswers = 0
   /// Consecutive missing responses.
-  var misses = 0
+  private(set) var misses = 0
   /// The duration was measured with the current form of the request.
   private var isTimed = false
   /// Its first round trips measure the duration: it need not fit before.
-  var samples = 0
+  private(set) var samples = 0
   private(set) var answers = Answers()
 
   /// The recent rate: the responses of this window and the previous one.
@@ -88,11 +94,27 @@ struct Inquiry: Sendable {
     }
   }
 
-  init(_ target: Target, _ request: [UInt8], parameters: [Parameter] = [], echo: [UInt8]? = nil, period: Nanoseconds) {
+  init(
+    _ target: Target, _ request: [UInt8], parameters: [Parameter] = [], echo: [UInt8]? = nil, period: Nanoseconds, rows: [Row] = [],
+    isFast: Bool = false, priority: Priority = .normal, for purpose: Purpose = .values
+  ) {
     (self.target, self.request, self.parameters, self.period) = (target, request, parameters, period)
+    (self.rows, self.isFast, self.priority, self.purpose) = (rows, isFast, priority, purpose)
     self.echo = echo ?? request.prefix(1).map { $0 &+ 0x40 } + (parameters.isEmpty ? request.dropFirst() : [])
   }
 
+  /// The same request with its rows at their positions in the schema.
+  func placed(_ rows: [Row], every period: Nanoseconds, _ priority: Priority) -> PollRequest {
+    var placed = self
+    (placed.rows, placed.period, placed.priority) = (rows, period, priority)
+    return placed
+  }
+
+  /// It is also sent for a property with this period.
+  mutating func shorten(to period: Nanoseconds) { self.period = min(self.period, period) }
+
+  var isCheck: Bool { purpose == .check }
+  var isIdentity: Bool { purpose == .identity }
   var service: UInt8 { request.first ?? 0 }
 
   /// The command as sent, with the frame count if it is known.
@@ -134,8 +156,9 @@ struct Inquiry: Sendable {
   }
 
   /// The vehicle has answered it, in this many frames if that may serve as the count.
-  mutating func answered(at now: Instant, took: Nanoseconds, frames: Int?) {
+  mutating func answered(at now: Instant, took: Nanoseconds, frames: Int?, by source: UInt32?) {
     standing = .answered
+    answerer = source
     misses = 0
     // The duration falls slowly and rises at once.
     let knewFrames = count.frames != nil
@@ -157,15 +180,30 @@ struct Inquiry: Sendable {
   }
 
   /// A former fast request is retried soon.
-  private var maxPause: Nanoseconds { (isFast || hasMadeWay ? 15 : 600) * .second }
+  private var maxPause: Nanoseconds { (isFast || isReplaced ? 15 : 600) * .second }
+
+  /// The ECU is busy: it is sent again soon.
+  mutating func busy(until: Instant) {
+    misses += 1
+    due = until
+  }
+
+  /// Sets the next due time.
+  mutating func postpone(until due: Instant) { self.due = due }
+
+  /// The response held fewer PIDs than requested.
+  mutating func answeredShort() { shortAnswers += 1 }
+
+  /// The adapter does not support the frame count.
+  mutating func countRefused() { count.isRefused() }
 
   /// It is replaced as the fast request and retried after some seconds.
-  mutating func makeWay(at now: Instant) {
-    (hasMadeWay, misses) = (true, 5)
+  mutating func replaced(at now: Instant) {
+    (isReplaced, misses) = (true, 5)
     missed(at: now, took: 0)
   }
 
-  mutating func takesItsPlace() { hasMadeWay = false }
+  mutating func restored() { isReplaced = false }
 
   /// The vehicle rejects it.
   mutating func refused(_ message: String, until: Instant) {
@@ -174,17 +212,19 @@ struct Inquiry: Sendable {
   }
 
   /// It is sent with the long timeout, and less often, because that blocks other requests.
-  mutating func becomePatient() {
+  mutating func becomePatient(until due: Instant) {
     isPatient = true
     period = max(period, 10 * .second)
+    self.due = due
   }
 
   /// The same request for some of its PIDs.
-  func asking(for some: some Sequence<Parameter>) -> Inquiry {
+  func asking(for some: some Sequence<Parameter>) -> PollRequest {
     let some = Array(some)
-    var part = Inquiry(target, request.prefix(1) + some.map(\.number), parameters: some, period: period)
-    part.rows = rows.filter { row in some.contains { $0.number == row.parameter } }
-    (part.priority, part.isFast, part.hasMadeWay) = (priority, isFast, hasMadeWay)
+    var part = PollRequest(
+      target, request.prefix(1) + some.map(\.number), parameters: some, period: period,
+      rows: rows.filter { row in some.contains { $0.number == row.parameter } }, isFast: isFast, priority: priority)
+    part.isReplaced = isReplaced
     return part
   }
 

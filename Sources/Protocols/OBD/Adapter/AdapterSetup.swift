@@ -41,7 +41,7 @@ enum SetupStep: String, CaseIterable, Sendable {
 
 /// Commands without a reply since the link came up. After two failures a command is no longer sent: some clones hang instead of replying
 /// `?`. A reply removes the command from the list.
-struct Unanswered: Sendable {
+struct UnansweredCommands: Sendable {
   /// Optional commands, by their prefix.
   private static let dispensable =
     SetupStep.allCases.filter { $0 != .reset }.map(\.rawValue) + ["ATCRA", "ATAR", "ATAT", "ATST", "ATDPN", "ATRV"]
@@ -90,7 +90,7 @@ struct AdapterTraits: Sendable {
 
   static let filterLoss = "the adapter does not support ATCRA: responses of other ECUs are not filtered out"
 
-  init(_ unanswered: Unanswered = Unanswered()) {
+  init(_ unanswered: UnansweredCommands = UnansweredCommands()) {
     missing = Set(SetupStep.allCases.filter { unanswered.holds($0.rawValue) })
     hasFilter = !unanswered.holds("ATCRA") && !unanswered.holds("ATAR")
     (hasAdaptiveTiming, hasTimeout) = (!unanswered.holds("ATAT"), !unanswered.holds("ATST"))

@@ -4,10 +4,10 @@
 
 struct StandardCar {
   /// PIDs polled at the device's rate.
-  let fast: OBDMachine.Page
-  let pages: [OBDMachine.Page]
+  let fast: RequestLayout
+  let layouts: [RequestLayout]
 
-  var request: PageRequest { PageRequest(fast.inquiry.parameters, of: fast.inquiry.target) }
+  var request: RecordRequest { RecordRequest(fast.request.parameters, of: fast.request.target) }
 
   private static let fastest: [UInt8] = [0x0C, 0x0D]
   /// PIDs that follow the accelerator pedal.
@@ -33,9 +33,9 @@ struct StandardCar {
   }
 
   /// nil if no ECU supports a known PID.
-  init?(_ found: Discovery, _ wishes: PropertyWishes = PropertyWishes()) {
+  init?(_ found: Discovery, _ overrides: PropertyOverrides = PropertyOverrides()) {
     var (taken, asked): (Set<UInt8>, Set<UInt8>) = (Self.left, [])
-    var (pages, scalePages): ([OBDMachine.Page], [OBDMachine.Page]) = ([], [])
+    var (layouts, scaleLayouts): ([RequestLayout], [RequestLayout]) = ([], [])
     let most = found.bus.isCAN ? found.most : 1
     for controller in found.controllers {
       let target = found.bus.isCAN ? Target(answeringFrom: CANIdentifier(controller.identifier)) : .unaddressed
@@ -46,30 +46,29 @@ struct StandardCar {
       let groups = Dictionary(grouping: known) { parameter in
         let names = parameter.rows.map(\.property.name)
         return Group(
-          period: wishes.period(of: names, usual: Self.period(of: parameter.number, on: found.bus)) ?? 0,
-          priority: wishes.priority(of: names),
-          isFast: Self.fastest.contains(parameter.number) && !wishes.hasPeriod(names))
+          period: overrides.period(of: names, usual: Self.period(of: parameter.number, on: found.bus)) ?? 0,
+          priority: overrides.priority(of: names),
+          isFast: Self.fastest.contains(parameter.number) && !overrides.hasPeriod(names))
       }
       for (group, parameters) in groups.sorted(by: { $0.key < $1.key }) where group.period > 0 {
         for start in stride(from: 0, to: parameters.count, by: most) {
-          let page = OBDMachine.Page(Array(parameters[start..<min(start + most, parameters.count)]), of: target, period: group.period)
-          pages.append(page)
-          pages[pages.count - 1].inquiry.isFast = group.isFast
+          let layout = RequestLayout(
+            Array(parameters[start..<min(start + most, parameters.count)]), of: target, period: group.period, isFast: group.isFast)
+          layouts.append(layout)
         }
       }
       // Before CAN requests are functional: each is sent once.
       let scales = controller.scales(of: known).filter { found.bus.isCAN || asked.insert($0.number).inserted }
       for start in stride(from: 0, to: scales.count, by: most) {
-        var page = OBDMachine.Page(Array(scales[start..<min(start + most, scales.count)]), of: target, period: Self.scalePeriod)
-        page.inquiry.priority = .high
-        scalePages.append(page)
+        let asked = Array(scales[start..<min(start + most, scales.count)])
+        scaleLayouts.append(RequestLayout(asked, of: target, period: Self.scalePeriod, priority: .high))
       }
     }
     // The first ECU with one of these PIDs, or the PIDs with the shortest period.
-    let order = pages.indices.sorted { (pages[$0].inquiry.period, $0) < (pages[$1].inquiry.period, $1) }
-    guard let first = pages.firstIndex(where: \.inquiry.isFast) ?? order.first else { return nil }
-    fast = pages.remove(at: first)
-    self.pages = scalePages + pages
+    let order = layouts.indices.sorted { (layouts[$0].request.period, $0) < (layouts[$1].request.period, $1) }
+    guard let first = layouts.firstIndex(where: \.request.isFast) ?? order.first else { return nil }
+    fast = layouts.remove(at: first)
+    self.layouts = scaleLayouts + layouts
   }
 
   private static func period(of number: UInt8, on bus: VehicleBus) -> Nanoseconds {

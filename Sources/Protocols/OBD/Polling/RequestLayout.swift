@@ -1,0 +1,56 @@
+// A polled request with the properties that its response holds, before their positions in the schema are known.
+
+struct RequestLayout {
+  private(set) var request: PollRequest
+  private(set) var rows: [(parameter: UInt8?, row: DataRow)]
+  /// A custom signal: its name has precedence.
+  let isOwn: Bool
+
+  init(_ request: PollRequest, _ rows: [DataRow], isOwn: Bool = false) {
+    (self.request, self.rows, self.isOwn) = (request, rows.map { (nil, $0) }, isOwn)
+  }
+
+  /// PIDs of service 01 in one request.
+  init(
+    _ parameters: [StandardParameter], of target: Target, period: Nanoseconds, isFast: Bool = false, priority: Priority = .normal
+  ) {
+    let lengths = parameters.map { PollRequest.Parameter(number: $0.number, count: $0.bytes) }
+    request = PollRequest(
+      target, [0x01] + parameters.map(\.number), parameters: lengths, period: period, isFast: isFast, priority: priority)
+    rows = parameters.flatMap { parameter in parameter.rows.map { (parameter.number, $0) } }
+    isOwn = false
+  }
+
+  /// The requests of the custom signals. Signals of one response share a request with the shortest period.
+  static func own(_ signals: [CustomSignal], on bus: VehicleBus) -> [RequestLayout] {
+    var layouts: [RequestLayout] = []
+    for signal in signals {
+      let target = bus.target(of: signal)
+      if let index = layouts.firstIndex(where: { $0.request.target == target && $0.request.request == signal.request.bytes }) {
+        layouts[index].request.shorten(to: signal.period)
+        layouts[index].rows.append((nil, signal.row))
+      } else {
+        let request = PollRequest(target, signal.request.bytes, echo: signal.request.echo, period: signal.period)
+        layouts.append(RequestLayout(request, [signal.row], isOwn: true))
+      }
+    }
+    return layouts
+  }
+
+  /// The data records of an electric Hyundai or Kia beside the BMS data.
+  static func records(of family: VehicleFamily) -> [RequestLayout] {
+    family.records.map { record in
+      let target = Target(CANIdentifier(record.header), reply: CANIdentifier(record.reply))
+      return RequestLayout(PollRequest(target, record.request, period: record.period), record.rows)
+    }
+  }
+}
+
+extension VehicleBus {
+  /// The target of a custom signal without a header, or with a functional one: it depends on the protocol.
+  fileprivate func target(of signal: CustomSignal) -> Target {
+    if signal.header == .functional { return everybody }
+    if signal.header == .engine, isLong { return Target(.engineLong) }
+    return Target(signal.header, reply: signal.reply)
+  }
+}

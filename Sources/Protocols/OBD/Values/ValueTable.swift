@@ -1,0 +1,250 @@
+// The properties of the device and what was published of them: the schema, the layout of rows, each absence once, the scaling that the ECUs
+// report, status and fault. The vehicle's properties come first and change with detection; then those of the adapter and the polling. A
+// property that keeps its name keeps its value. Names are unique: the first wins.
+
+struct ValueTable: Sendable {
+  private(set) var schema = Schema()
+  /// The position of the first own property in the schema.
+  private var ownBase = 0
+  /// The published reason of absence of each property.
+  private var absences: [Absence] = []
+  /// The positions of properties that show that the vehicle is in use.
+  private var signsOfUse: [Int] = []
+  /// When a value last showed that the vehicle is in use; `.min`: never.
+  private(set) var inUseAt: Instant = .min
+  /// The scaling reported by the ECUs on this connection.
+  private(set) var scales = Scales()
+  /// The last polled speeds of motor, vehicle and engine.
+  private(set) var speeds = Motion.Polled()
+  private(set) var status = StatusWord?.none
+  private(set) var fault: String?
+  private var timeouts = 0
+  private var badReplies = 0
+  private let actions: [Action]
+  private let signals: [CustomSignal]
+  /// The configured overrides of known properties.
+  private let overrides: PropertyOverrides
+
+  /// The status words of the kind.
+  enum StatusWord: String {
+    /// There is no link.
+    case waiting
+    /// The adapter is being initialised.
+    case starting
+    /// The vehicle responds.
+    case polling
+    /// The adapter works but the vehicle does not respond; the voltage does not explain it.
+    case carSilent = "car-silent"
+    /// The vehicle does not respond, and its battery is not being charged.
+    case carAsleep = "car-asleep"
+    /// The vehicle responds but is not in use: polling is paused.
+    case parked
+    /// The adapter is not connected to a vehicle.
+    case noCar = "no-car"
+    /// The adapter sleeps as the vehicle does.
+    case adapterAsleep = "adapter-asleep"
+    /// The adapter or its replies fail.
+    case degraded
+  }
+
+  /// The share of PIDs that was answered.
+  enum Share { case whole, part, one, none }
+
+  /// The requests with their rows at their positions in the schema.
+  struct Layout {
+    /// The rows of the fast request, if it is not a data record.
+    let fast: [PollRequest.Row]
+    let requests: [PollRequest]
+  }
+
+  init(actions: [Action], signals: [CustomSignal], overrides: PropertyOverrides) {
+    (self.actions, self.signals, self.overrides) = (actions, signals, overrides)
+  }
+
+  // MARK: Layout
+
+  private static let signNames = ["rpm", "rpm-2", "speed", "charging", "ignition"]
+
+  /// Sets the vehicle's properties: those of the BMS data record, of the fast request and of the other requests. `period` is that of the
+  /// device's rate.
+  mutating func layOut(hasBatteryRecord: Bool, fast: RequestLayout?, _ layouts: [RequestLayout], period: Nanoseconds) -> Layout {
+    var properties = hasBatteryRecord ? Array(Signal.properties(period: period)[Signal.reported]) : []
+    var names = Set(properties.map(\.name) + Signal.ownNames)
+    let claimed = Set(signals.map(\.name))
+    func place(_ layout: RequestLayout, every wanted: Nanoseconds) -> [PollRequest.Row] {
+      // Requests that share the device's rate are not sent more often.
+      let period = layout.request.isFast ? max(wanted, period) : wanted
+      return layout.rows.compactMap { parameter, row in
+        let isWanted = layout.isOwn || !claimed.contains(row.property.name) && overrides.polls(row.property.name)
+        guard isWanted, names.insert(row.property.name).inserted else { return nil }
+        var property = row.property
+        if case .fresh = property.lifetime { property.lifetime = .fresh(max(3 &* period, 2 * .second)) }
+        properties.append(property)
+        return PollRequest.Row(position: properties.count - 1, parameter: parameter, row: row)
+      }
+    }
+    let fastRows = fast.map { place($0, every: $0.request.period) } ?? []
+    let requests = layouts.compactMap { layout -> PollRequest? in
+      let names = layout.rows.map(\.row.property.name)
+      let usual = layout.request.period
+      guard let period = layout.isOwn ? usual : overrides.period(of: names, usual: usual) else { return nil }
+      let priority = names.isEmpty ? layout.request.priority : overrides.priority(of: names)
+      return layout.request.placed(place(layout, every: period), every: period, priority)
+    }
+    ownBase = properties.count
+    properties += Signal.properties(period: period)[(Signal.reported.upperBound + 1)...]
+    schema = Schema(properties: properties, actions: actions)
+    signsOfUse = ownBase == 0 ? [] : Self.signNames.compactMap { name in properties[..<ownBase].firstIndex { $0.name == name } }
+    absences = [Absence](repeating: .none, count: properties.count)
+    return Layout(fast: fastRows, requests: requests)
+  }
+
+  /// Publishes the schema. Nothing may have been published in this turn before: its positions would be wrong.
+  mutating func declare(
+    hasBatteryRecord: Bool, fast: RequestLayout?, _ layouts: [RequestLayout], period: Nanoseconds, of ecus: [Discovery.Controller],
+    _ effects: inout Effects
+  ) -> Layout {
+    assert(effects.readings.isEmpty)
+    scales = Scales(of: ecus)
+    let before = schema
+    let layout = layOut(hasBatteryRecord: hasBatteryRecord, fast: fast, layouts, period: period)
+    if schema != before { effects.append(.declare(schema)) }
+    return layout
+  }
+
+  /// Some property shows whether the vehicle is in use.
+  var hasSignsOfUse: Bool { !signsOfUse.isEmpty }
+
+  /// The positions of the vehicle's properties that become absent when it does not respond.
+  var livelyProperties: [Int] { (0..<ownBase).filter { schema.properties[$0].lifetime != .retained } }
+
+  func name(at position: Int) -> String { schema.properties[position].name }
+
+  /// The position of an own property in the schema.
+  private func position(_ signal: Signal) -> Int {
+    Signal.reported.contains(signal.rawValue) ? signal.rawValue : ownBase + signal.rawValue - Signal.pollRate.rawValue
+  }
+
+  // MARK: Values
+
+  func publish(_ signal: Signal, _ value: Value, _ effects: inout Effects) { effects.publish(position(signal), value) }
+  func withdraw(_ signal: Signal, _ reason: String, _ effects: inout Effects) { effects.withdraw(position(signal), reason) }
+
+  /// Publishes the value of a property, or its absence.
+  mutating func publish(_ decoded: Decoded, at position: Int, at now: Instant, _ effects: inout Effects) {
+    switch decoded {
+    case .value(let value):
+      absences[position] = .none
+      effects.publish(position, value)
+      if signsOfUse.contains(position), value == .bool(true) || value.number.map({ $0 != 0 }) ?? false { inUseAt = now }
+    case .absent(let absence):
+      if absences[position] != absence { effects.withdraw(position, absence.message) }
+      absences[position] = absence
+    }
+  }
+
+  /// Publishes BMS data record 0x01.
+  mutating func publishRecord(_ reader: CANReader, _ range: Range<Int>, at now: Instant, _ effects: inout Effects) {
+    speeds.beginRecord()
+    reader.payload.withUnsafeBufferPointer { payload in
+      BMSRecord.read(UnsafeBufferPointer(rebasing: payload[range])) { signal, decoded in
+        publish(decoded, at: signal.rawValue, at: now, &effects)
+        guard signal == .rpm || signal == .rpm2, case .value(let value) = decoded, let speed = value.number else { return }
+        speeds.take(motor: speed, at: now)
+      }
+    }
+  }
+
+  /// Publishes the payload in `range`: a data record as a whole, or PID by PID, scaled by the ECU's own scaling. Returns how many of the
+  /// PIDs were there; for `none` the reply is a bad one.
+  mutating func publish(
+    _ rows: [PollRequest.Row], _ parameters: [PollRequest.Parameter], _ reader: CANReader, _ range: Range<Int>, from source: UInt32?,
+    at now: Instant, _ effects: inout Effects
+  ) -> Share {
+    reader.payload.withUnsafeBufferPointer { payload in
+      let data = UnsafeBufferPointer(rebasing: payload[range])
+      guard !parameters.isEmpty else {
+        for row in rows { publish(row.row.read(data), at: row.position, at: now, &effects) }
+        return .whole
+      }
+      guard let end = CANReader.end(of: parameters, in: data, isBare: source == nil) else { return .none }
+      var (at, found) = (0, 0)
+      while at < end, let parameter = parameters.first(where: { $0.number == data[at] }) {
+        let part = UnsafeBufferPointer(rebasing: data[at + 1..<at + 1 + parameter.count])
+        for row in rows where row.parameter == parameter.number {
+          publish(row.row.value(part, scales, from: source), at: row.position, at: now, &effects)
+        }
+        speeds.take(parameter.number, part, at: now)
+        at += 1 + parameter.count
+        found += 1
+      }
+      return found >= parameters.count ? .whole : found > 1 ? .part : .one
+    }
+  }
+
+  /// Stores the scaling reported by each ECU.
+  mutating func takeScales(_ reader: CANReader) {
+    for message in reader.messages {
+      let bytes = Array(reader.bytes(of: message))
+      _ = StandardParameter.split(bytes[...]) { number, data in
+        bytes[data].withUnsafeBufferPointer { scales.take(number, $0, from: message.source) }
+      }
+    }
+  }
+
+  /// Another vehicle may respond from now on.
+  mutating func forgetScales() { scales.forget() }
+
+  // MARK: Absences
+
+  /// Withdraws the properties of a request.
+  mutating func withdraw(_ request: PollRequest, _ reason: String, _ effects: inout Effects) {
+    for row in request.rows {
+      effects.withdraw(row.position, reason)
+      absences[row.position] = .none
+    }
+  }
+
+  /// Withdraws values and statistics because the vehicle does not respond.
+  mutating func withdrawVehicle(_ reason: String, _ effects: inout Effects) {
+    for position in livelyProperties { effects.withdraw(position, reason) }
+    for signal in Signal.measured { withdraw(signal, reason, &effects) }
+    forgetAbsences()
+  }
+
+  /// Withdraws all of another vehicle's properties except one.
+  mutating func withdrawAll(except position: Int, _ reason: String, _ effects: inout Effects) {
+    for other in 0..<ownBase where other != position { effects.withdraw(other, reason) }
+    forgetAbsences()
+  }
+
+  /// The next absence of each property is published again.
+  mutating func forgetAbsences() {
+    for index in absences.indices { absences[index] = .none }
+  }
+
+  // MARK: State of the device
+
+  mutating func publish(status word: StatusWord, _ effects: inout Effects) {
+    guard status != word else { return }
+    status = word
+    effects.append(.status(word.rawValue))
+  }
+
+  mutating func publish(fault message: String?, _ effects: inout Effects) {
+    guard fault != message else { return }
+    fault = message
+    effects.append(.fault(message))
+  }
+
+  mutating func countTimeout(_ effects: inout Effects) {
+    timeouts &+= 1
+    publish(.timeouts, .int(timeouts), &effects)
+  }
+
+  mutating func countBadReply(_ bytes: [UInt8], _ effects: inout Effects) {
+    badReplies &+= 1
+    publish(.badReplies, .int(badReplies), &effects)
+    publish(.lastBadReply, .string(printable(bytes)), &effects)
+  }
+}
