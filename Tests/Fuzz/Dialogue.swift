@@ -30,8 +30,9 @@ private struct Ride {
     machine.handle(input, at: now, &effects)
     for reading in effects.readings { machine.check(reading, longest: 300) }
     for effect in effects.list { check(effect) }
-    hold(machine.dialogue.reply.count <= ELMDialogue.limit && machine.dialogue.strayText.count <= 256, "an unbounded dialogue")
-    hold(machine.questions.count <= OBDMachine.queueLimit, "an unbounded queue")
+    hold(
+      machine.session.dialogue.reply.count <= ELMDialogue.limit && machine.session.dialogue.strayText.count <= 256, "an unbounded dialogue")
+    hold(machine.clients.queries.count <= Queries.maxWaiting, "an unbounded queue")
     machine.checkWake(at: now)
   }
 

@@ -47,12 +47,10 @@ extension Kind {
     let care = CarCare(
       floor: setup.options["min-voltage"]?.number ?? usual.floor, pause: time("probe-interval") ?? usual.pause,
       idleAfter: time("idle-after") ?? usual.idleAfter, sleepsAdapter: setup.options["low-power"] == .bool(true))
-    var machine = OBDMachine(
-      rate: setup.options["rate"]?.number ?? 20, allowRaw: allowRaw, phase: setup.phase, vehicle: choice,
+    return OBDMachine(
+      link: setup.links[.main] ?? "", rate: setup.options["rate"]?.number ?? 20, allowRaw: allowRaw, phase: setup.phase, vehicle: choice,
       isFastOnly: isReplay || setup.options["poll"] == .string("fast"), signals: isReplay ? [] : signals,
       overrides: PropertyOverrides(overrides), care: isReplay ? nil : care)
-    machine.line = LineSpeed(of: setup.links[.main] ?? "")
-    return machine
   }
 }
 

@@ -1,196 +1,45 @@
-// The `obd` machine: initialises an ELM327, detects the vehicle, polls one request on an absolute grid, and inserts queries and other
-// requests. One command is in flight at a time; `advance` derives the next one from the state. A late byte, wrong reply or noise never
-// becomes a value. Facts: ELM327 data sheet, ISO 15765-2, and the files beside this.
+// The `obd` machine: routes inputs to its components, and what they want done to each other. One command is in flight at a time; `advance`
+// sends the next one. A late byte, wrong reply or noise never becomes a value. Facts: ELM327 data sheet, ISO 15765-2, and the files beside
+// this.
+//
+//   OBDMachine ┬ AdapterSession      dialogue, setup, addressing, voltage, low power
+//              ├ VehicleSession      ┬ VehiclePolling ┬ ProtocolDetection, PollScheduler, ResponseTimeout
+//              │                     └ SleepPolicy
+//              ├ ClientSession       ┬ Queries, Diagnostics
+//              └ ValueTable          schema, published values, status and fault
 
 /// Communicates with a vehicle through an ELM327 or compatible adapter.
 public struct OBDMachine: Machine {
-  /// The state of the machine. Each case carries only what is valid in it.
-  enum State {
-    /// No link, or one about to be reset: nothing is due.
-    case down(String)
-    /// This step of the setup is in flight or next.
-    case settingUp(step: Int)
-    /// The adapter has detected the protocol and is asked for it.
-    case namingBus
-    /// The adapter failed; it is reinitialised then.
-    case resting(until: Instant, String)
-    /// The next poll waits for its slot.
-    case polling
-    /// A poll is in flight.
-    case asking(Poll)
-    /// The vehicle does not respond.
-    case backingOff(Pause)
-    /// A query is in flight; afterwards the pause continues, if there was one.
-    case querying(OBDQuery, Pause?)
-    /// The adapter is being retargeted.
-    case turning(Turn)
-    /// A request of the requestQueue is in flight.
-    case inquiring(Int, sent: Instant)
-    /// The voltage is being measured; after a probe's measurement comes a request.
-    case measuring(isProbe: Bool)
-    /// The adapter is being put to sleep.
-    case lulling(until: Instant)
-    /// The adapter sleeps until then, or until a query.
-    case asleep(until: Instant)
-  }
+  private(set) var session: AdapterSession
+  private(set) var vehicle: VehicleSession
+  private(set) var clients = ClientSession()
+  private(set) var values: ValueTable
+  private let allowRaw: Bool
+  /// The time of the last input.
+  private var lastTurn: Instant = .min
 
-  struct Poll {
-    let sent: Instant
-    let lateness: Nanoseconds?
-    /// The request carried a response-count digit.
-    let isCounted: Bool
-    /// The next slot came before the reply.
-    var isOverdue = false
+  /// Polls `rate` times per second (0: back to back); sends other than read requests only if `allowRaw`. A stored baud rate is valid for
+  /// `link`.
+  init(
+    link: String = "", rate: Double = 20, allowRaw: Bool = false, phase: Double = 0, vehicle choice: VehicleChoice = .auto,
+    isFastOnly: Bool = false, signals: [CustomSignal] = [], overrides: PropertyOverrides = PropertyOverrides(), care: CarCare? = nil
+  ) {
+    self.allowRaw = allowRaw
+    session = AdapterSession(link: link)
+    values = ValueTable(actions: Self.actions, signals: signals, overrides: overrides)
+    let polling = VehiclePolling(
+      rate: rate.isFinite ? rate : 20, phase: phase, choice, isFastOnly: isFastOnly, signals, overrides, &values)
+    vehicle = VehicleSession(polling, care)
   }
-
-  struct Pause {
-    /// nil: until the link comes up again.
-    var until: Instant?
-  }
-
-  static let timeout: Nanoseconds = 5 * .second
-  static let setupTries = 3
-  static let queueLimit = 16
 
   public var schema: Schema { values.schema }
-  var values: ValueTable
-  let allowRaw: Bool
-  /// The custom signals.
-  let signals: [CustomSignal]
-  let overrides: PropertyOverrides
-  var state = State.down("link not up yet")
-  var dialogue = ELMDialogue()
-  var line = LineSpeed()
-  var reader = CANReader()
-  /// Replies whose lines lacked only their checksum; nil: one had it.
-  var missingChecks: Int? = 0
-  var traits = AdapterTraits()
-  var unanswered = UnansweredCommands()
-  var pace: Pace
-  var timing: Timing
-  var count = FrameCount()
-  var request = RecordRequest.uds
-  /// The vehicle's protocol, as far as it is known.
-  var bus = VehicleBus.can
-  /// The polled PIDs of an SAE J1979 vehicle, as its properties are laid out.
-  var fastRequest: RecordRequest?
-  /// Their period, if it is not that of the device's rate.
-  var fastPeriod: Nanoseconds?
-  /// Why the fast request is in doubt: meanwhile the request that all ECUs support is polled.
-  var doubt: String?
-  /// PIDs polled together failed, and are requested one by one.
-  var failsTogether = FailsTogether.no
-  /// The ECU that answered the previous functional request.
-  var answerer: UInt32?
-  /// The protocol candidates, and the index of the current one.
-  let attempts: [ProtocolCandidate]
-  var attempt = 0
-  /// Timing is being tuned.
-  var tuning: Tuning?
-  /// The stored timing.
-  var keptTiming = ""
-  /// The adapter of this name identifies as an STN chip but does not support STPX.
-  var withoutExtended: String?
-  /// The adapter's timeouts.
-  var timings = Timings()
-  /// The current addressing; nil: the adapter must be retargeted first.
-  var addressing: ECUAddressing?
-  var requestQueue = RequestQueue()
-  /// When to pause polling; nil: never.
-  var care: CarCare?
-  /// Polling is paused, except for probes.
-  var isProbing = false
-  var discovery = Discovery(on: .can)
-  /// Consecutive missing responses to the next discovery request.
-  var discoveryMisses = 0
-  /// The hash of the VIN on this connection.
-  var mark: UInt32?
-  /// The adapter was reinitialised on this link because its echo was on again.
-  var hasHeededEcho = false
-  /// The vehicle has been silent since it reported its VIN.
-  var isMissed = false
-  /// Detection was repeated on this connection because ECUs or PIDs were new.
-  var hasChecked = false
-  var vehicle = Vehicle.unknown
-  let choice: VehicleChoice
-  /// Only custom signals are requested beside the fast request.
-  let isFastOnly: Bool
-  /// The rows of the fast request, if it is not a data record.
-  var primary: [PollRequest.Row] = []
-  var errors = ErrorCounters()
-  var counters = Counters()
-  /// A confirmed clearing of trouble codes.
-  var clearing: Clearing?
-  /// The stored lines of earlier clearings.
-  var clearings: [UInt8] = []
-  var questions: [OBDQuery] = []
-  /// Consecutive failed setups.
-  var failedSetups = 0
-  /// The request as sent, digit and carriage return included.
-  var pollBytes: [UInt8] = []
-  /// The stored request.
-  var storedRequest: RecordRequest?
-  /// The stored ECUs.
-  var storedControllers: Discovery?
-  /// The time of the last input.
-  private(set) var lastTurn: Instant = .min
-
-  /// The adapter's timeouts: the default one, and the one of the fast request.
-  struct Timings {
-    var usual = ReplyTiming.initial
-    var isPagePatient = false
-    /// Consecutive responses that did not need the long timeout.
-    var promptAnswers = 0
-  }
-
-  struct Counters {
-    var polls = 0
-    /// When they were last published; `.min` before that.
-    var published: Instant = .min
-
-    func isOld(at now: Instant) -> Bool { published == .min || now &- published >= .second }
-  }
-
-  static let actions = [OBDQuery.action, codes, clear, rates, tune, frames, monitors, ecuCodes]
-  static let tune = Action(
-    "tune", streams: true,
-    help: "Measure how long the adapter must wait for responses, store the fastest safe setting, and show before and after")
-  static let codes = Action("dtc", help: "Read the trouble codes of all ECUs: stored, pending and permanent")
-  static let rates = Action(
-    "rates", help: "Show how often each request is sent and answered, how long it takes, and which properties it holds")
-
-  /// Polls `rate` times per second (0: back to back); sends other than read requests only if `allowRaw`.
-  init(
-    rate: Double = 20, allowRaw: Bool = false, phase: Double = 0, vehicle choice: VehicleChoice = .auto, isFastOnly: Bool = false,
-    signals: [CustomSignal] = [], overrides: PropertyOverrides = PropertyOverrides(), care: CarCare? = nil
-  ) {
-    pace = Pace(rate: rate.isFinite ? rate : 20, phase: phase)
-    self.allowRaw = allowRaw
-    self.choice = choice
-    self.isFastOnly = isFastOnly
-    self.signals = signals
-    self.overrides = overrides
-    self.care = care
-    timing = Timing(period: pace.period)
-    values = ValueTable(actions: Self.actions, signals: signals, overrides: overrides)
-    attempts = choice.attempts
-    layOutFirst()
-    (bus, request) = (attempts[0].bus, attempts[0].request)
-    writePollBytes()
-  }
 
   public var nextWake: Instant? {
-    if let deadline = dialogue.deadline {
-      // Usually the reply comes before the next slot: waiting for the slot from the start saves setting the timer twice per poll.
-      if case .asking(let poll) = state, pace.period > 0, !poll.isOverdue { return min(deadline, pace.due) }
-      return deadline
-    }
-    return switch state {
-    case .resting(let until, _), .asleep(let until): until
-    // Due requests that do not fit wait for the next response.
-    case .polling: requestQueue.nextDue > lastTurn ? min(pace.due, requestQueue.nextDue) : pace.due
-    case .backingOff(let pause): pause.until
-    case .down, .settingUp, .asking, .querying, .turning, .inquiring, .namingBus, .measuring, .lulling: nil
+    if let deadline = session.dialogue.deadline { return vehicle.polling.scheduler.overdueAt.map { min(deadline, $0) } ?? deadline }
+    return switch session.state {
+    case .resting(let until, _), .lowPower(let until): until
+    case .ready: clients.queries.isRunning ? nil : vehicle.polling.scheduler.nextWake(after: lastTurn)
+    case .down, .settingUp, .retargeting, .identifyingProtocol, .measuringVoltage, .enteringLowPower: nil
     }
   }
 
@@ -199,132 +48,226 @@ public struct OBDMachine: Machine {
     switch input {
     // The dialogue ends with its link: an overdue command must not be answered over a closed link.
     case .linkChanged(.main, _), .stopping: break
-    default: expire(at: now, &effects)
+    default: route(session.expire(at: now, &values, &effects), at: now, &effects)
     }
     switch input {
-    case .started(let restored, _): restore(restored, &effects)
+    case .started(let stored, _): restore(stored, &effects)
     case .linkChanged(.main, .up(_, let baud)): linkCameUp(baud: baud, &effects)
     case .linkChanged(.main, .down(let reason)): linkWentDown(reason, &effects)
     case .received(.main, let bytes): received(bytes, at: now, &effects)
     case .perform(let id, let command): perform(id, command, at: now, &effects)
-    case .cancelled(let id): forget(id)
-    case .time(let wall): keepCodes(wall, &effects)
-    case .stored(let key, let failure): keptCodes(key, failure, at: now, &effects)
+    case .cancelled(let id):
+      clients.cancel(id)
+      vehicle.cancelTuning(id)
+    case .time(let wall): clients.timeReceived(wall, &effects)
+    case .stored(let key, let failure):
+      clients.stored(key, failure, Motion(values.speeds, at: now), on: vehicle.bus, &effects)
     case .stopping:
       linkWentDown("link closed", &effects)
       effects.append(.stopped)
-    case .wake:
-      if case .asking(var poll) = state, now >= pace.due {
-        poll.isOverdue = true
-        state = .asking(poll)
-      }
+    case .wake: vehicle.woke(at: now)
     case .linkChanged, .received, .sent, .observed, .response, .rows, .leaseBegan, .leaseEnded: break
     }
     advance(at: now, &effects)
   }
 
-  private mutating func expire(at now: Instant, _ effects: inout Effects) {
-    switch dialogue.expire(at: now) {
-    case .nothing, .inStep: break
-    case .timedOut: timedOut(at: now, &effects)
-    case .neverQuiet: giveUp(Self.nonsense, at: now, &effects)
-    }
-  }
+  // MARK: The next command
 
   /// Sends the next command, if the adapter is idle.
   private mutating func advance(at now: Instant, _ effects: inout Effects) {
-    guard dialogue.isIdle, hasSomethingDue(at: now) else { return }
-    if dialogue.isOutOfStep { return strayTextCame(at: now, &effects) }
-    switch state {
-    case .down, .asking, .inquiring, .measuring: break
-    case .lulling: send(Self.lowPower, at: now, &effects)
-    case .namingBus: send(Self.whichBus, at: now, &effects)
-    case .resting, .asleep: setUpAgain(at: now, &effects)
-    case .settingUp(let step): send(SetupStep.allCases[step].bytes + [carriageReturn], timeout: line.timeout, at: now, &effects)
-    case .querying(let query, _): send(query.command, at: now, &effects)
-    case .turning(let turn): send(turn.command, at: now, &effects)
-    case .polling: run(errand(at: now), at: now, &effects)
-    case .backingOff(let pause):
-      if !questions.isEmpty { return beginQuery(pause, at: now, &effects) }
-      if care != nil, traits.hasVoltage { return measure(isProbe: true, at: now, &effects) }
-      pace.begin(at: now)
-      state = .polling
-      run(errand(at: now), at: now, &effects)
+    guard session.dialogue.isIdle, hasSomethingDue(at: now) else { return }
+    if session.dialogue.isOutOfStep { return strayTextCame(at: now, &effects) }
+    switch session.state {
+    case .down, .measuringVoltage: break
+    case .resting, .lowPower: setUp(at: now, &effects)
+    case .settingUp, .retargeting, .identifyingProtocol, .enteringLowPower: session.sendNext(at: now, &effects)
+    case .ready where clients.queries.isRunning: session.send(clients.queries.command, at: now, &effects)
+    case .ready:
+      switch vehicle.next(session, hasQueries: clients.queries.areWaiting, at: now, &values, &effects) {
+      case .nothing: break
+      case .query:
+        let command = clients.begin(on: vehicle.bus, session, home: vehicle.home, &effects)
+        if let command { session.send(command, at: now, &effects) }
+      case .measureVoltage(let isProbe): session.measureVoltage(isProbe: isProbe, at: now, &effects)
+      case .retarget(let there):
+        route(session.retarget(to: there, home: vehicle.home.target, at: now, &effects), at: now, &effects)
+      case .send(let bytes, let timeout): session.send(bytes, timeout: timeout, at: now, &effects)
+      }
     }
   }
 
   private func hasSomethingDue(at now: Instant) -> Bool {
-    switch state {
-    case .down, .asking, .inquiring, .measuring: false
-    case .settingUp, .querying, .turning, .namingBus, .lulling: true
-    case .asleep(let until): now >= until || !questions.isEmpty
+    switch session.state {
+    case .down, .measuringVoltage: false
+    case .settingUp, .retargeting, .identifyingProtocol, .enteringLowPower: true
+    case .lowPower(let until): now >= until || clients.queries.areWaiting
     case .resting(let until, _): now >= until
-    case .polling:
-      now >= pace.due || !questions.isEmpty || now >= requestQueue.nextDue || addressing != home
-        || wantsVoltage(at: now, room: pace.due &- now)
-    case .backingOff(let pause): pause.until.map { now >= $0 } ?? false || !questions.isEmpty
+    case .ready: clients.queries.isRunning || vehicle.hasSomethingDue(session, hasQueries: clients.queries.areWaiting, at: now)
     }
   }
 
-  var isDown: Bool { reasonDown != nil }
+  /// Unexpected text has come: resynchronise before the next command.
+  private mutating func strayTextCame(at now: Instant, _ effects: inout Effects) {
+    values.countBadReply(session.dialogue.strayText, &effects)
+    if session.isReady, !clients.queries.isRunning {
+      count(.unusable("unexpected text", resynchronising: true), at: now, &effects)
+    } else {
+      session.resynchronise(at: now, &effects)
+    }
+  }
 
-  /// The reason why the link is down.
-  var reasonDown: String? { if case .down(let reason) = state { reason } else { nil } }
+  // MARK: The adapter
 
   private mutating func received(_ bytes: [UInt8], at now: Instant, _ effects: inout Effects) {
-    if isDown { return }
-    let arrival = dialogue.receive(bytes, at: now)
-    if arrival.replied { unanswered.isAnswered(dialogue.command) }
-    if arrival.replied, let status = lossInReply {
-      lostSettings(status, at: now, &effects)
-    } else if arrival.replied {
-      switch state {
-      case .asking(let poll): pollReplied(poll, at: now, &effects)
-      case .settingUp(let step): setupReplied(SetupStep.allCases[step], at: now, &effects)
-      case .querying(let query, let pause): queryReplied(query, pause, at: now, &effects)
-      case .turning(let turn): turnReplied(turn, at: now, &effects)
-      case .namingBus: busNamed(at: now, &effects)
-      case .measuring(let isProbe): voltageReplied(isProbe: isProbe, at: now, &effects)
-      case .lulling(let until): lullReplied(until: until, &effects)
-      case .inquiring(let index, let sent): inquiryReplied(index, sent: sent, at: now, &effects)
-      case .down, .resting, .polling, .backingOff, .asleep: break
+    if session.reasonDown != nil { return }
+    let arrival = session.receive(bytes, at: now)
+    if arrival.replied { route(session.replied(at: now, &values, &effects), at: now, &effects) }
+    if arrival.overflowed { route(session.overflowed(at: now, &values, &effects), at: now, &effects) }
+    if let status = arrival.unasked { route(session.heard(status, at: now, &values, &effects), at: now, &effects) }
+  }
+
+  private mutating func route(_ event: AdapterEvent, at now: Instant, _ effects: inout Effects) {
+    switch event {
+    case .none: break
+    case .ready: vehicle.adapterReady(session.traits.name, at: now, values, &effects)
+    case .replied where clients.queries.isRunning:
+      let parsed = clients.queries.awaitsVehicle ? session.parse() : .empty
+      follow(clients.replied(parsed, session, home: vehicle.home, values.scales, &effects), at: now, &effects)
+    case .replied:
+      let parsed = session.parse(learnsChecks: vehicle.isPolling)
+      react(vehicle.replied(parsed, session, at: now, &values, &effects), at: now, &effects)
+    case .failed(let failure) where clients.queries.isRunning:
+      follow(clients.failed(failure, session.dialogue.command, &effects), at: now, &effects)
+    case .failed(let failure): react(vehicle.failed(failure, session, at: now, &effects), at: now, &effects)
+    case .needsSetup: setUp(at: now, &effects)
+    case .needsRest(let until, let reason): rest(until: until, reason, &effects)
+    case .gaveUp(let reason): giveUp(reason, at: now, &effects)
+    case .retargeted(let took): if let took { vehicle.retargeted(took: took) }
+    case .rejected(let target, let message): vehicle.refuse(target, message, &values, &effects)
+    case .identified(let bus): react(vehicle.identified(bus, session, at: now, &values, &effects), at: now, &effects)
+    case .measured(let volts, let isProbe):
+      react(vehicle.measured(volts, isProbe: isProbe, session, at: now, &values, &effects), at: now, &effects)
+    case .measurementFailed(let failure):
+      vehicle.measurementFailed(at: now)
+      count(failure, at: now, &effects)
+    case .staysAwake: values.publish(status: vehicle.sleep.silentStatus, &effects)
+    }
+  }
+
+  private mutating func react(_ reaction: Reaction, at now: Instant, _ effects: inout Effects) {
+    session.take(reaction, &effects)
+    switch reaction.demand {
+    case .none: break
+    case .resynchronise: session.resynchronise(at: now, &effects)
+    case .count(let failure): count(failure, at: now, &effects)
+    case .restoreEcho:
+      session.followEcho()
+      setUp(at: now, &effects)
+    case .settingsLost(let status): route(session.lost(status, at: now, &values, &effects), at: now, &effects)
+    case .rest(let until, let reason): rest(until: until, reason, &effects)
+    case .identifyProtocol: session.identifyProtocol()
+    case .enterLowPower(let until): if !clients.queries.areWaiting { session.enterLowPower(until: until) }
+    }
+  }
+
+  private mutating func count(_ failure: AdapterFailure, at now: Instant, _ effects: inout Effects) {
+    vehicle.publishCounters(at: now, values, &effects)
+    route(session.count(failure, at: now, &values, &effects), at: now, &effects)
+  }
+
+  /// Everything from the reset on.
+  private mutating func setUp(at now: Instant, _ effects: inout Effects) {
+    let error = CommandError.notConnected("the adapter is being reinitialised")
+    clients.interrupt(error, session.dialogue.command, &effects)
+    vehicle.interrupt(error, &effects)
+    values.forgetAbsences()
+    if values.status != .degraded, !vehicle.sleep.isProbing { values.publish(status: .starting, &effects) }
+    session.beginSetup(at: now, &effects)
+  }
+
+  private mutating func rest(until: Instant, _ reason: String, _ effects: inout Effects) {
+    values.publish(fault: reason, &effects)
+    values.publish(status: .degraded, &effects)
+    clients.failAll(.notConnected(reason), session.dialogue.command, &effects)
+    vehicle.adapterRests()
+    session.rest(until: until, reason)
+  }
+
+  // MARK: The link
+
+  private mutating func restore(_ stored: [String: [UInt8]], _ effects: inout Effects) {
+    values.publish(status: .waiting, &effects)
+    session.restore(stored)
+    clients.restore(stored)
+    vehicle.restore(stored, &values, &effects)
+    for counter in [Signal.polls, .missed, .timeouts, .badReplies] { values.publish(counter, .int(0), &effects) }
+  }
+
+  private mutating func linkCameUp(baud: Int?, _ effects: inout Effects) {
+    failAll(.notConnected("link reopened"), &effects)
+    session.linkCameUp(baud: baud, &effects)
+    vehicle.linkCameUp(&values)
+    values.publish(status: .starting, &effects)
+  }
+
+  private mutating func linkWentDown(_ reason: String, _ effects: inout Effects) {
+    // Keep the reason why the link was reset; after a broken link the earlier fault no longer applies.
+    if session.reasonDown == nil { values.publish(fault: nil, &effects) }
+    if session.reasonDown != reason { values.publish(status: .waiting, &effects) }
+    disconnect(reason, &effects)
+  }
+
+  /// Tries the next baud rate, or resets the link.
+  private mutating func giveUp(_ reason: String, at now: Instant, _ effects: inout Effects) {
+    if session.nextSpeed(&effects) { return setUp(at: now, &effects) }
+    let reason = session.setups.speedMessage ?? reason
+    values.publish(fault: reason, &effects)
+    values.publish(status: .degraded, &effects)
+    disconnect(reason, &effects)
+    effects.append(.resetLink(.main, reason: reason))
+  }
+
+  private mutating func disconnect(_ reason: String, _ effects: inout Effects) {
+    failAll(.notConnected(reason), &effects)
+    values.forgetAbsences()
+    session.disconnect(reason)
+  }
+
+  private mutating func failAll(_ error: CommandError, _ effects: inout Effects) {
+    clients.failAll(error, session.dialogue.command, &effects)
+    vehicle.interrupt(error, &effects)
+  }
+
+  // MARK: Commands of clients
+
+  private mutating func perform(_ id: CommandID, _ command: Command, at now: Instant, _ effects: inout Effects) {
+    do throws(CommandError) {
+      let (action, arguments) = try Self.action(of: command)
+      if action == Self.rates { return effects.append(.complete(id, .success(vehicle.ratesReport(values, at: now)))) }
+      let unavailable = session.reasonUnavailable.map { CommandError.notConnected($0) }
+      if action == Self.tune {
+        if let unavailable { throw unavailable }
+        return try vehicle.tune(id, for: session.traits.name, &effects)
       }
-    } else if arrival.overflowed {
-      overflowed(at: now, &effects)
-    }
-    if let status = arrival.unasked { heardUnasked(status, at: now, &effects) }
-  }
-
-  /// The adapter restarted instead of replying. Where data is read, the reader finds that itself.
-  private var lossInReply: ELMStatus? {
-    switch state {
-    case .turning, .namingBus, .measuring, .lulling: break
-    default: return nil
-    }
-    if isAcknowledged { return nil }
-    for line in lines(of: dialogue.reply[dialogue.body...]) {
-      if case .status(let status) = ELMLine(line), status.demand == .setUpAgain { return status }
-    }
-    return nil
-  }
-
-  /// The adapter sent a status unasked: it restarted, or goes to sleep.
-  private mutating func heardUnasked(_ status: ELMStatus, at now: Instant, _ effects: inout Effects) {
-    switch state {
-    // A banner before the reset is expected.
-    case .down, .resting, .settingUp(step: 0), .lulling, .asleep: return
-    case .settingUp: setupFailed(status.message, isSilent: false, at: now, &effects)
-    case .polling, .asking, .backingOff, .querying, .turning, .inquiring, .namingBus, .measuring: lostSettings(status, at: now, &effects)
+      let motion = Motion(values.speeds, at: now)
+      let query = try OBDQuery(id, action, arguments, vehicle, clients.diagnostics, values.scales, motion, allowRaw: allowRaw)
+      if let unavailable { throw unavailable }
+      try clients.append(query)
+    } catch {
+      effects.append(.complete(id, .failure(error)))
     }
   }
 
-  mutating func send(_ bytes: [UInt8], timeout: Nanoseconds = Self.timeout, at now: Instant, _ effects: inout Effects) {
-    dialogue.begin(bytes, deadline: now &+ timeout)
-    effects.send(.main, bytes)
-  }
-
-  mutating func resynchronise(at now: Instant, _ effects: inout Effects) {
-    dialogue.resynchronise(at: now)
-    effects.send(.main, [space])
+  private mutating func follow(_ outcome: Queries.Outcome, at now: Instant, _ effects: inout Effects) {
+    session.follow(outcome.addressing)
+    if outcome.hasCleared { vehicle.hasten() }
+    switch outcome.followUp {
+    case .none: break
+    case .resynchronise: session.resynchronise(at: now, &effects)
+    case .countTimeout: count(.timeout, at: now, &effects)
+    case .setUp(let fault):
+      if let fault { values.publish(fault: fault, &effects) }
+      setUp(at: now, &effects)
+    }
   }
 }

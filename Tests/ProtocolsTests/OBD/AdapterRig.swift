@@ -98,9 +98,11 @@ struct AdapterRig {
   private var effects = Effects()
 
   init(
-    rate: Double = 20, allowRaw: Bool = false, phase: Double = 0, vehicle: VehicleChoice = .auto, care: CarCare? = nil, at now: Instant = 0
+    link: String = "", rate: Double = 20, allowRaw: Bool = false, phase: Double = 0, vehicle: VehicleChoice = .auto, care: CarCare? = nil,
+    at now: Instant = 0
   ) {
-    machine = OBDMachine(rate: rate, allowRaw: allowRaw, phase: phase, vehicle: vehicle, isFastOnly: true, care: care)
+    machine = OBDMachine(
+      link: link, rate: rate, allowRaw: allowRaw, phase: phase, vehicle: vehicle, isFastOnly: true, care: care)
     self.now = now
   }
 

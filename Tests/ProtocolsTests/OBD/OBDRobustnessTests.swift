@@ -169,7 +169,7 @@ import Testing
     }
     #expect(rig.resets.count > 10)
     #expect(Signal.reported.allSatisfy { rig.number(rig.machine.schema.properties[$0].name) == nil })
-    #expect(rig.machine.dialogue.reply.count <= ELMDialogue.limit)
+    #expect(rig.machine.session.dialogue.reply.count <= ELMDialogue.limit)
   }
 
   @Test func tenMegabytesWithoutAPromptResetTheLink() {
@@ -181,7 +181,7 @@ import Testing
     for _ in 0..<1024 {
       rig.give(.received(.main, chunk))
       rig.run(for: 10 * .millisecond)
-      #expect(rig.machine.dialogue.reply.count <= ELMDialogue.limit)
+      #expect(rig.machine.session.dialogue.reply.count <= ELMDialogue.limit)
     }
     #expect(rig.resets == ["the adapter's replies are unreadable; check baud rate and wiring"])
     #expect(rig.number("bad-replies") == 1)

@@ -32,8 +32,7 @@ extension [UInt8] {
 
   /// A link that starts at 38400 baud, and an adapter with this rate.
   func rig(adapter baud: Int, link: String = link) -> AdapterRig {
-    var rig = AdapterRig()
-    rig.machine.line = LineSpeed(of: link)
+    var rig = AdapterRig(link: link)
     rig.baud = 38400
     rig.adapterBaud = baud
     return rig
@@ -103,7 +102,7 @@ extension [UInt8] {
     rig.start(restored: kept("9600 serial:/dev/ttyUSB0"))
     rig.run(for: 60 * .second)
     #expect(rig.bauds.isEmpty && rig.heard("ATZ") == 3)
-    #expect(rig.resets == [OBDMachine.silence] && rig.fault == OBDMachine.silence)
+    #expect(rig.resets == [AdapterSession.silence] && rig.fault == AdapterSession.silence)
   }
 
   @Test func `without a reply the tried baud rates are reported once`() {
@@ -136,7 +135,7 @@ extension [UInt8] {
     rig.adapter.isMute = true
     rig.start(restored: kept("9600 serial:/dev/ttyUSB0"))
     rig.run(for: 6 * .second)
-    #expect(rig.bauds == [9600] && rig.fault == OBDMachine.silence)
+    #expect(rig.bauds == [9600] && rig.fault == AdapterSession.silence)
     rig.run(for: 54 * .second)
     #expect(rig.heard("ATZ") == 3 && rig.resets.count == 1)
     #expect(rig.faults.count == 2 && rig.fault?.hasPrefix("no adapter responds at 9600, 38400, 230400, ") == true)
@@ -154,7 +153,7 @@ extension [UInt8] {
     #expect(rig.status == "polling")
     rig.adapter.isMute = true
     rig.run(for: 120 * .second)
-    #expect(rig.bauds == [9600] && rig.resets == [OBDMachine.silence])
+    #expect(rig.bauds == [9600] && rig.resets == [AdapterSession.silence])
   }
 
   @Test func `a link that is never quiet at one baud rate is tried at the next`() {
@@ -187,6 +186,6 @@ extension [UInt8] {
 
   @Test func `the kind passes its link`() throws {
     let machine = try Kind.obd.make(Setup(links: [.main: Self.link])) as? OBDMachine
-    #expect(machine?.line.link == Self.link)
+    #expect(machine?.session.setups.line.link == Self.link)
   }
 }

@@ -2,10 +2,15 @@
 // FC SD, FC SM, AT and ST.
 
 struct ECUAddressing: Equatable, Sendable {
-  var bus: VehicleBus
+  let bus: VehicleBus
   /// The target ECU and its responses; nil: unknown.
-  var target: Target?
-  var timing = ReplyTiming.initial
+  let target: Target?
+  let timing: ReplyTiming
+
+  init(bus: VehicleBus, target: Target?, timing: ReplyTiming = .initial) { (self.bus, self.target, self.timing) = (bus, target, timing) }
+
+  /// A command was rejected, or is in flight.
+  var withoutTarget: ECUAddressing { ECUAddressing(bus: bus, target: nil, timing: timing) }
 
   /// One retargeting command.
   enum Step: Equatable, Sendable {

@@ -18,11 +18,11 @@ struct ELMDialogue: Sendable {
   /// The result of received bytes.
   struct Arrival {
     /// The reply is complete, in `reply`.
-    var replied = false
+    fileprivate(set) var replied = false
     /// More than 16 KiB without a prompt.
-    var overflowed = false
+    fileprivate(set) var overflowed = false
     /// The adapter sent this status unasked.
-    var unasked: ELMStatus?
+    fileprivate(set) var unasked: ELMStatus?
   }
 
   static let limit = 16 * 1024
@@ -172,6 +172,32 @@ struct ELMDialogue: Sendable {
     strayLine.removeAll(keepingCapacity: true)
     heardNoise = false
   }
+
+  /// The last line of the reply is `OK`.
+  var isAcknowledged: Bool {
+    let text = reply[body...]
+    guard let end = text.lastIndex(where: { !isBlank($0) }) else { return false }
+    let start = text[...end].lastIndex(where: isLineEnd) ?? text.startIndex
+    return text[start...end].drop(while: isBlank).elementsEqual("OK".utf8)
+  }
+
+  /// The adapter restarted instead of replying to a command that it should acknowledge.
+  var restart: ELMStatus? {
+    if isAcknowledged { return nil }
+    for line in lines(of: reply[body...]) {
+      if case .status(let status) = ELMLine(line), status.demand == .setUpAgain { return status }
+    }
+    return nil
+  }
+
+  /// The reply is a voltage, `12.4V`.
+  var voltage: Double? {
+    let text = String(decoding: firstLine, as: UTF8.self)
+    return text.hasSuffix("V") ? Double(text.dropLast()).flatMap { (0...60).contains($0) ? $0 : nil } : nil
+  }
+
+  var isNotUnderstood: Bool { ELMLine(firstLine) == .status(.notUnderstood) }
+  private var firstLine: [UInt8] { lines(of: reply[body...]).first ?? [] }
 
   /// The start of the reply after the echo of the command, if there is one.
   var body: Int { start.body }

@@ -13,6 +13,8 @@ struct VehicleBus: Hashable, Sendable {
   /// The protocol of nearly every car since 2008.
   static let can = VehicleBus(number: 6)
 
+  static let noCAN = "a header is a CAN identifier, and the vehicle has no CAN bus"
+
   private static let names = [
     "SAE J1850 PWM", "SAE J1850 VPW", "ISO 9141-2", "ISO 14230-4 (KWP, 5 baud)", "ISO 14230-4 (KWP, fast)",
     "ISO 15765-4 (CAN 11 bit, 500 kbit/s)",

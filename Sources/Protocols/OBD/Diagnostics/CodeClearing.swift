@@ -84,7 +84,7 @@ struct CodeClearing: MultiECUQuery {
   func report(isReadAgain: Bool) -> Report {
     let cleared = (outcomes ?? []).map { [CANReader.name(of: $0), "clearing", $1.message.result, "", $1.message.reason] }
     let codes = left.entries.map { [CANReader.name(of: $0.source), "code", $0.code.text, $0.stateText, $0.meaning] }
-    var text = "the cleared data is stored in the journal, and in the state directory as \(Clearing.key)"
+    var text = "the cleared data is stored in the journal, and in the state directory as \(Diagnostics.key)"
     if !isReadAgain || left.objection != nil {
       text += "\ncannot read which codes remain; read them again"
     } else if !left.doubts.isEmpty {

@@ -65,48 +65,46 @@ struct ECUCodeList: MultiECUQuery {
   }
 }
 
-extension OBDMachine {
-  private static let ecus = "ecus"
+extension ECUCodeList {
+  static let argument = "ecus"
   private static let maxECUs = 64
 
-  static let ecuCodes = Action(
-    "ecu-codes",
-    arguments: [Argument(ecus, .string, optional: true, help: "More ECUs to query, by CAN identifier, as in 7B0 760")],
-    help: "Read the trouble codes of ECUs beyond emissions over UDS (service 19 02), each with its failure type")
-
-  /// The ECUs to query: the known ones, the addresses reserved by ISO 15765-4, and those given.
-  func ecuCodes(_ arguments: [String: Value]) throws(CommandError) -> ECUCodeList {
+  /// The ECUs to query: those of the vehicle, the addresses reserved by ISO 15765-4, those of the polled requests (`fast` is the ECU of the
+  /// fast one), and those given.
+  init(
+    _ arguments: [String: Value], on bus: VehicleBus, _ ecus: [Discovery.Controller], polled: [PollRequest], fast: Target
+  ) throws(CommandError) {
     guard bus.isCAN else {
       throw .refused(
         code: "no-can", "trouble codes over UDS need a CAN bus; the vehicle's protocol is \(bus.name ?? "not known yet")")
     }
-    var named: [Target] = []
-    for word in (arguments[Self.ecus]?.text ?? "").split(whereSeparator: { $0 == " " || $0 == "," }) {
+    var known: Set<Target> = []
+    for word in (arguments[Self.argument]?.text ?? "").split(whereSeparator: { $0 == " " || $0 == "," }) {
       guard let identifier = CANIdentifier(word) else {
         throw .invalid(
-          argument: Self.ecus, "\"\(visible(String(word), limit: 20))\" is not a CAN identifier; write 3 or 8 hex digits, as in 7B0")
+          argument: Self.argument,
+          "\"\(visible(String(word), limit: 20))\" is not a CAN identifier; write 3 or 8 hex digits, as in 7B0")
       }
-      named.append(Target(identifier))
+      known.insert(Target(identifier))
     }
-    let answering = requestQueue.requests.filter { $0.standing == .answered }.map(\.target)
-    let controllers: [Target] =
-      if case .standard(let found) = vehicle { found.controllers.compactMap { Target(answeringFrom: CANIdentifier($0.identifier)) } } else {
-        []
-      }
-    let known = Set((named + controllers + answering).filter { $0.reply != nil })
+    known.formUnion(ecus.compactMap { Target(answeringFrom: CANIdentifier($0.identifier)) })
+    known.formUnion(polled.filter { $0.standing == .answered }.map(\.target))
+    known = known.filter { $0.reply != nil }
     let reserved = bus.isLong ? [] : (UInt32(0x7E0)...0x7E7).map { Target(CANIdentifier($0)) }
-    let all = known.union(reserved + requestQueue.requests.map(\.target) + [request.target]).filter { $0.reply != nil }
+    let all = known.union(reserved + polled.map(\.target) + [fast]).filter { $0.reply != nil }
     guard all.count <= Self.maxECUs else {
-      throw .invalid(argument: Self.ecus, "more than \(Self.maxECUs) ECUs; give fewer at a time")
+      throw .invalid(argument: Self.argument, "more than \(Self.maxECUs) ECUs; give fewer at a time")
     }
     // An ECU with several request identifiers is queried once.
     var asked: Set<CANIdentifier?> = []
-    let ecus = all.sorted { ($0.request?.number ?? 0, known.contains($0) ? 0 : 1) < ($1.request?.number ?? 0, known.contains($1) ? 0 : 1) }
-      .filter { asked.insert($0.request).inserted }
-    guard !ecus.isEmpty else {
+    let sorted = all.sorted {
+      ($0.request?.number ?? 0, known.contains($0) ? 0 : 1) < ($1.request?.number ?? 0, known.contains($1) ? 0 : 1)
+    }
+    let queried = sorted.filter { asked.insert($0.request).inserted }
+    guard !queried.isEmpty else {
       throw .refused(
         code: "no-ecu", "no ECU of this vehicle is known yet; give some, as in ecus 18DA10F1, or try again once the vehicle responds")
     }
-    return ECUCodeList(ecus, known: known)
+    self.init(queried, known: known)
   }
 }

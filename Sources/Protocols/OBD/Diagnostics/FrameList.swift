@@ -32,7 +32,7 @@ struct FrameList: MultiECUQuery {
     let source: UInt32?
     let number: UInt8
     let code: TroubleCode
-    var items: [FreezeFrame.Item] = []
+    fileprivate(set) var items: [FreezeFrame.Item] = []
   }
 
   private let isCAN: Bool
@@ -142,9 +142,4 @@ struct FrameList: MultiECUQuery {
     }
     return Report(text: lines.isEmpty ? nil : lines.joined(separator: "\n"), columns: rows.isEmpty ? [] : Self.columns, rows: rows)
   }
-}
-
-extension OBDMachine {
-  static let frames = Action(
-    "freeze-frames", help: "Read the freeze frames: the values when each trouble code was stored (service 02)")
 }

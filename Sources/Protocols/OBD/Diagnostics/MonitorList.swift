@@ -9,7 +9,9 @@ struct MonitorList: MultiECUQuery {
 
   private struct Question: Equatable {
     let bytes: [UInt8]
-    var target: Target?
+    let target: Target?
+
+    init(bytes: [UInt8], target: Target? = nil) { (self.bytes, self.target) = (bytes, target) }
   }
 
   private let isCAN: Bool
@@ -121,10 +123,4 @@ struct MonitorList: MultiECUQuery {
     }
     return Report(text: lines.isEmpty ? nil : lines.joined(separator: "\n"), columns: Self.columns, rows: sorted.map(\.element.cells))
   }
-}
-
-extension OBDMachine {
-  static let monitors = Action(
-    "monitors",
-    help: "Read the malfunction indicator lamp (MIL), the readiness monitors and the on-board test results with their limits (service 06)")
 }

@@ -71,7 +71,7 @@ struct PropertyOverride: Sendable, Equatable {
   /// Properties polled beside the BMS data record. Custom signals have their own period.
   private static let known = Set(
     StandardParameter.all.values.flatMap(\.rows).map(\.property.name) + ManufacturerRecord.all.flatMap(\.rows).map(\.property.name)
-      + ["vin"] + OBDMachine.calibrationNames)
+      + ["vin"] + RequestLayout.calibrationNames)
 }
 
 /// The configured overrides of one device.

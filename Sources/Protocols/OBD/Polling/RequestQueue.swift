@@ -18,6 +18,9 @@ struct RequestQueue: Sendable {
 
   private static let margin: Nanoseconds = 2 * .millisecond
   private static let forcedPause: Nanoseconds = .second
+  private static let refusalLasts: Nanoseconds = 600 * .second
+  private static let scalesLast: Nanoseconds = 600 * .second
+  private static let busyPause: Nanoseconds = 100 * .millisecond
 
   /// Recomputes the next due time.
   private mutating func settle() {
@@ -43,17 +46,13 @@ struct RequestQueue: Sendable {
     (mayForce, mayAlternate) = (true, true)
     isCrowded = isLate
     guard afterSilence else { return }
-    for index in requests.indices where requests[index].misses > 0 {
-      requests[index].postpone(until: .min)
-    }
+    for index in requests.indices where requests[index].misses > 0 { requests[index].postpone(until: .min) }
     settle()
   }
 
   /// Makes all requests that were answered before due at once, because the vehicle has changed.
   mutating func hasten() {
-    for index in requests.indices where requests[index].standing == .answered {
-      requests[index].postpone(until: .min)
-    }
+    for index in requests.indices where requests[index].standing == .answered { requests[index].postpone(until: .min) }
     settle()
   }
 
@@ -61,9 +60,7 @@ struct RequestQueue: Sendable {
   /// the fast request by its full duration.
   mutating func nothingBegins() { mayForce = false }
 
-  mutating func retargeted(took: Nanoseconds) {
-    retargetCost = took > retargetCost ? took : retargetCost - (retargetCost - took) / 8
-  }
+  mutating func retargeted(took: Nanoseconds) { retargetCost = took > retargetCost ? took : retargetCost - (retargetCost - took) / 8 }
 
   /// The current addressing of the adapter.
   struct AdapterAddressing {
@@ -73,20 +70,16 @@ struct RequestQueue: Sendable {
     /// From `home` the adapter takes the header with the request, for all ECUs that its default filter passes.
     let takesHeader: Bool
 
-    func isAt(_ request: PollRequest) -> Bool {
-      request.target == addressing?.target && !request.isPatient
-    }
+    func isAt(_ request: PollRequest) -> Bool { request.target == addressing?.target && !request.isPatient }
 
     /// Whether the header can go with the request. Not for functional requests: the adapter waits for the message of one ECU.
     func reaches(_ request: PollRequest) -> Bool {
-      takesHeader && addressing == home && request.target.isUsual
-        && home.bus.carrying(request.target) == home.bus
+      takesHeader && addressing == home && request.target.isUsual && home.bus.carrying(request.target) == home.bus
     }
 
     /// The number of times the adapter is retargeted, there and back.
     func retargets(_ request: PollRequest) -> Nanoseconds {
-      isAt(request) || reaches(request)
-        ? addressing == home ? 0 : 1 : request.target == home.target && !request.isPatient ? 1 : 2
+      isAt(request) || reaches(request) ? addressing == home ? 0 : 1 : request.target == home.target && !request.isPatient ? 1 : 2
     }
   }
 
@@ -97,9 +90,7 @@ struct RequestQueue: Sendable {
     var urgency: (Priority, Int, Instant) = (.low, 0, 0)
     for index in requests.indices where requests[index].due <= now {
       let request = requests[index]
-      let needed =
-        request.cost &+ request.cost / 8 &+ adapter.retargets(request) &* retargetCost
-        &+ Self.margin
+      let needed = request.cost &+ request.cost / 8 &+ adapter.retargets(request) &* retargetCost &+ Self.margin
       guard needed <= room || isForced(request, at: now) else { continue }
       // Requests at the current target come first, to avoid retargeting twice.
       let rank = (
@@ -119,8 +110,7 @@ struct RequestQueue: Sendable {
     // If the fast request leaves no gaps, a fifth of the time is for the others.
     let pause = isCrowded ? min(4 &* request.cost, Self.forcedPause) : Self.forcedPause
     guard lastForced == .min || now &- lastForced >= pause else { return false }
-    return request.due != .min
-      && now &- request.due >= (isCrowded ? 0 : max(request.period, .second))
+    return request.due != .min && now &- request.due >= (isCrowded ? 0 : max(request.period, .second))
   }
 
   /// Splits the PIDs of a request into two requests.
@@ -139,8 +129,7 @@ struct RequestQueue: Sendable {
       if case .refused = request.standing { return false }
       return !request.parameters.isEmpty && !request.asksScales && request.misses == 0
     }
-    return able.first { requests[$0].isFast } ?? able.first { requests[$0].standing == .answered }
-      ?? able.first
+    return able.first { requests[$0].isFast } ?? able.first { requests[$0].standing == .answered } ?? able.first
   }
 
   /// Rejects all requests for a target and returns them.
@@ -164,66 +153,131 @@ struct RequestQueue: Sendable {
     settle()
   }
 
-  // MARK: Results
+  // MARK: Replies
 
-  /// The vehicle has answered a request.
-  mutating func answered(
-    _ index: Int, at now: Instant, took: Nanoseconds, frames: Int?, by source: UInt32?
-  ) {
-    requests[index].answered(at: now, took: took, frames: frames, by: source)
-    settle()
+  /// Handles the reply to a request: publishes its values, and counts it.
+  mutating func replied(
+    _ index: Int, took: Nanoseconds, _ parsed: CANReader.Outcome, _ session: AdapterSession, at now: Instant,
+    _ values: inout ValueTable, _ effects: inout Effects
+  ) -> RequestOutcome {
+    defer { settle() }
+    switch parsed {
+    case .messages: return judge(index, took: took, session, at: now, &values, &effects)
+    case .empty: return unusable(index, "empty reply", took: took, at: now, &values, &effects)
+    case .unreadable(let reason):
+      return unusable(index, reason, isUnreadable: true, took: took, at: now, &values, &effects)
+    case .status(let status):
+      switch status.demand {
+      case .setUpAgain, .wake: return .settingsLost(status)
+      case .wait, .backOff, .retry: return missed(index, requests[index].message(for: status), took: took, at: now, &values, &effects)
+      case .refuse where session.isExtended:
+        requests[index].postpone(until: now)
+        return .rejectsExtended
+      case .refuse:
+        // The adapter does not support the digit or the length of the request.
+        requests[index].countRefused()
+        return missed(index, status.message, took: took, at: now, &values, &effects)
+      case .discard, .resynchronise, .acknowledge, .ignore:
+        return unusable(index, status.message, took: took, at: now, &values, &effects)
+      }
+    }
   }
 
-  /// The scaling was reported, and does not change while an ECU runs.
-  mutating func postpone(_ index: Int, until due: Instant) {
-    requests[index].postpone(until: due)
-    settle()
+  private mutating func judge(
+    _ index: Int, took: Nanoseconds, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
+  ) -> RequestOutcome {
+    let (request, reader) = (requests[index], session.reader)
+    let frames = reader.frames(askedOf: request.target)
+    switch request.evaluate(reader) {
+    case .identity(let texts, let source):
+      requests[index].answered(at: now, took: took, frames: frames, by: source)
+      let text = texts.joined(separator: ", ")
+      if let row = request.rows.first { values.publish(.value(.string(text)), at: row.position, at: now, &effects) }
+      return .identified(text)
+    case .damagedIdentity:
+      let message = "unreadable vehicle information"
+      values.withdraw(request, message, &effects)
+      return unusable(index, message, took: took, at: now, &values, &effects)
+    case .values(let data, let source):
+      let share = values.publish(request.rows, request.parameters, reader, data, from: source, at: now, &effects)
+      if share == .none {
+        values.countBadReply(session.dialogue.reply, &effects)
+        if request.parameters.count == 1 {
+          return missed(index, "response length differs from SAE J1979", took: took, at: now, &values, &effects)
+        }
+      }
+      requests[index].answered(at: now, took: took, frames: frames, by: source)
+      if request.asksScales {
+        values.takeScales(reader)
+        // An ECU's scaling does not change while it runs.
+        if share == .whole { requests[index].postpone(until: now &+ Self.scalesLast) }
+      }
+      return .answered(share, isSplit: share != .whole && request.parameters.count > 1 && answeredShort(index))
+    case .refused(let code): return refused(index, code, took: took, at: now, &values, &effects)
+    case .unusable(let reason): return unusable(index, reason, took: took, at: now, &values, &effects)
+    }
   }
 
   /// A response held fewer PIDs than requested: repeatedly short ones get smaller requests. Returns whether the request was split.
-  mutating func answeredShort(_ index: Int) -> Bool {
+  private mutating func answeredShort(_ index: Int) -> Bool {
     requests[index].answeredShort()
     guard requests[index].shortAnswers >= 2 else { return false }
     split(index)
     return true
   }
 
-  /// No usable response came.
-  mutating func missed(_ index: Int, at now: Instant, took: Nanoseconds) {
+  private mutating func refused(
+    _ index: Int, _ code: UInt8, took: Nanoseconds, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
+  ) -> RequestOutcome {
+    let request = requests[index]
+    let message = "the vehicle rejects the request (\(NegativeResponse.name(of: code)))"
+    switch NegativeResponse.demand(of: code) {
+    case .tryOther where !request.isFast && !request.isReplaced:
+      requests[index].refused(message, until: now &+ Self.refusalLasts)
+      values.withdraw(request, message, &effects)
+    case .giveUp:
+      requests[index].refused(message, until: .max)
+      values.withdraw(request, message, &effects)
+    // The response came after the adapter's timeout. It is requested again later, with a longer one.
+    case .pause where !request.isPatient: requests[index].becomePatient(until: now &+ Self.busyPause)
+    case .askAgain where request.misses < 3: requests[index].busy(until: now &+ Self.busyPause)
+    case .tryOther, .askAgain, .pause, .backOff: return missed(index, message, took: took, at: now, &values, &effects)
+    }
+    return .missed
+  }
+
+  private mutating func missed(
+    _ index: Int, _ message: String, took: Nanoseconds, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
+  ) -> RequestOutcome {
     requests[index].missed(at: now, took: took)
+    let request = requests[index]
+    // Identification must not be that of another vehicle.
+    guard request.misses >= (request.isIdentity ? 1 : 2) else { return .missed }
+    values.withdraw(request, message, &effects)
+    // Perhaps there were too many PIDs in one request.
+    if request.standing == .unknown, request.parameters.count > 1 { split(index) }
+    return .missed
+  }
+
+  private mutating func unusable(
+    _ index: Int, _ reason: String, isUnreadable: Bool = false, took: Nanoseconds, at now: Instant, _ values: inout ValueTable,
+    _ effects: inout Effects
+  ) -> RequestOutcome {
+    requests[index].missed(at: now, took: took)
+    if requests[index].misses >= 2 { values.withdraw(requests[index], reason, &effects) }
+    return .unusable(reason, isUnreadable: isUnreadable)
+  }
+
+  /// The adapter did not reply, or did not end its reply; `isRepeated`: for a reason that is not the request's.
+  mutating func aborted(_ index: Int, took: Nanoseconds, isRepeated: Bool, at now: Instant) {
+    requests[index].missed(at: now, took: took)
+    if isRepeated { requests[index].postpone(until: now) }
     settle()
   }
-
-  /// Splits a request that was never answered: perhaps it holds too many PIDs.
-  mutating func splitIfUnanswered(_ index: Int) {
-    if requests[index].standing == .unknown, requests[index].parameters.count > 1 { split(index) }
-  }
-
-  /// The vehicle rejects the request.
-  mutating func refused(_ index: Int, _ message: String, until: Instant) {
-    requests[index].refused(message, until: until)
-    settle()
-  }
-
-  /// The ECU is busy.
-  mutating func busy(_ index: Int, until due: Instant) {
-    requests[index].busy(until: due)
-    settle()
-  }
-
-  /// The response came after the adapter's timeout.
-  mutating func becomePatient(_ index: Int, until due: Instant) {
-    requests[index].becomePatient(until: due)
-    settle()
-  }
-
-  /// The adapter does not support the frame count of the request.
-  mutating func countRefused(_ index: Int) { requests[index].countRefused() }
 
   /// The vehicle was silent, and may be another one: it is identified again.
   mutating func identifyAgain() {
-    for index in requests.indices
-    where requests[index].isIdentity || requests[index].isCheck || requests[index].asksScales {
+    for index in requests.indices where requests[index].isIdentity || requests[index].isCheck || requests[index].asksScales {
       requests[index].startOver()
     }
     settle()

@@ -49,6 +49,9 @@ extension CANReader {
     if answers.isEmpty { throw Unreadable("response to another request") }
     return answers
   }
+
+  /// A response is pending beyond the adapter's timeout.
+  var isPending: Bool { messages.map { ECUAnswer(source: $0.source, bytes: Array(bytes(of: $0))) }.isPending }
 }
 
 extension [ECUAnswer] {

@@ -19,15 +19,15 @@ struct OBDQuery: Sendable {
     /// The responses as they are.
     case answer
     /// The report of a multi-ECU query.
-    case survey(any MultiECUQuery)
+    case multiECU(any MultiECUQuery)
   }
 
   let id: CommandID
   /// The requests without carriage returns; more than one only for a multi-ECU query.
-  var texts: [[UInt8]]
+  private(set) var texts: [[UInt8]]
   /// The kind of result.
-  var purpose = Purpose.answer
-  var survey: (any MultiECUQuery)? { if case .survey(let survey) = purpose { survey } else { nil } }
+  private(set) var purpose = Purpose.answer
+  var multiECU: (any MultiECUQuery)? { if case .multiECU(let query) = purpose { query } else { nil } }
   /// The service; nil for a command of the adapter itself.
   let service: UInt8?
   /// The CAN identifier of the ECU, or nil if none was given.
@@ -38,11 +38,11 @@ struct OBDQuery: Sendable {
   /// The addressing when the request is sent.
   private(set) var addressing: ECUAddressing?
   /// The command of the script that is in flight or next.
-  var position = 0
+  private(set) var position = 0
   /// A response is pending: the adapter must wait longer.
-  var isPatient = false
+  private(set) var isPatient = false
   /// The caller waits for the result.
-  var isWanted = true
+  private(set) var isWanted = true
 
   static let argumentNames = (request: "request", header: "header")
   /// Read-only services of ISO 15031 and ISO 14229.
@@ -94,11 +94,17 @@ struct OBDQuery: Sendable {
   }
 
   /// The requests of a multi-ECU query.
-  init(_ id: CommandID, _ survey: any MultiECUQuery) {
+  init(_ id: CommandID, _ query: any MultiECUQuery) {
     self.id = id
-    texts = survey.questions.map { hexText($0) }
-    purpose = .survey(survey)
-    (service, header, isRaw) = (survey.questions.first?.first, nil, false)
+    texts = query.questions.map { hexText($0) }
+    purpose = .multiECU(query)
+    (service, header, isRaw) = (query.questions.first?.first, nil, false)
+  }
+
+  /// The multi-ECU query has taken a reply, which may have led to more requests.
+  mutating func update(_ query: any MultiECUQuery) {
+    purpose = .multiECU(query)
+    texts = query.questions.map { hexText($0) }
   }
 
   private static let clears = CommandError.refused(
@@ -159,13 +165,25 @@ struct OBDQuery: Sendable {
   var isRestoring: Bool { if case .restore = step { true } else { false } }
 
   /// The next command is an alternative to this one.
-  var hasOtherWay: Bool {
+  var hasAlternative: Bool {
     guard position + 1 < script.count, case .prepare(.instead) = script[position + 1] else { return false }
     return true
   }
 
   /// The command was accepted; its alternative is skipped.
-  mutating func prepared() { position += hasOtherWay ? 2 : 1 }
+  mutating func prepared() { position += hasAlternative ? 2 : 1 }
+
+  /// The alternative, or the next setting, follows.
+  mutating func advance() { position += 1 }
+
+  /// The caller has disconnected.
+  mutating func cancel() { isWanted = false }
+
+  /// Repeats the request with the long timeout: its response is pending.
+  mutating func repeatPatiently(_ place: Int, for traits: AdapterTraits, from addressing: ECUAddressing?, home: ECUAddressing) {
+    isPatient = true
+    prepare(for: traits, aimedAt: addressing, home: home, from: place)
+  }
 
   /// Skips the rest of the request.
   mutating func skipToRestore() {
@@ -174,7 +192,7 @@ struct OBDQuery: Sendable {
 
   /// Tuned timing is that of the polled ECU. Functional requests use the full timeout; clearing codes may take long.
   private func timing(of target: Target, _ home: ECUAddressing) -> ReplyTiming {
-    if isPatient || survey is CodeClearing { return .patient }
+    if isPatient || multiECU is CodeClearing { return .patient }
     return target.reply == nil ? .thorough : target == home.target ? home.timing : .initial
   }
 
@@ -191,8 +209,8 @@ struct OBDQuery: Sendable {
       return script = [.ask(place)] + (isRaw ? traits.settings.map { .restore($0.bytes) } : [])
     }
     // Services of SAE J1979 go to all ECUs, manufacturer-specific ones to the polled ECU.
-    let usual = service <= 0x0A || survey != nil ? home.bus.everybody : home.target ?? .unaddressed
-    let target = header.map { Target($0) } ?? survey?.target(of: place) ?? usual
+    let usual = service <= 0x0A || multiECU != nil ? home.bus.everybody : home.target ?? .unaddressed
+    let target = header.map { Target($0) } ?? multiECU?.target(of: place) ?? usual
     let there = ECUAddressing(bus: home.bus.carrying(target), target: target, timing: timing(of: target, home))
     script = there.steps(from: addressing, traits).map { .prepare($0) } + [.ask(place)]
     position = 0

@@ -3,44 +3,49 @@
 extension OBDQuery {
   private static let columns = ["ecu", "data", "meaning"]
 
-  /// Takes the reply to one of the requests. Returns the result, or nil while more requests follow.
-  mutating func take(_ dialogue: ELMDialogue, _ reader: inout CANReader, _ scales: Scales, _ place: Int) -> Result<Report, CommandError>? {
-    guard case .survey(var survey) = purpose else { return result(dialogue, &reader, scales) }
+  /// Takes the reply to the request at `place`, parsed as `outcome`. Returns the result, or nil while more requests follow.
+  mutating func take(
+    _ outcome: CANReader.Outcome, _ dialogue: ELMDialogue, _ reader: CANReader, _ scales: Scales, _ place: Int
+  ) -> Result<Report, CommandError>? {
+    guard case .multiECU(var query) = purpose else { return result(outcome, dialogue, reader, scales) }
     do throws(Unreadable) {
-      switch reader.read(dialogue.reply, from: dialogue.body) {
+      switch outcome {
       case .messages:
-        let answers = try reader.answers(to: survey.questions[place])
-        let target = survey.target(of: place)
-        try survey.take(answers.filter { target?.isAnswered(from: $0.source, before: nil) ?? true }, place)
+        let answers = try reader.answers(to: query.questions[place])
+        let target = query.target(of: place)
+        try query.take(answers.filter { target?.isAnswered(from: $0.source, before: nil) ?? true }, place)
       // No ECU has data or supports the service.
-      case .status(.noData): try survey.take([], place)
+      case .status(.noData): try query.take([], place)
       // An adapter that restarted, or has no bus, cannot answer the following requests.
-      case .status(let status) where ![.setUpAgain, .wake, .backOff].contains(status.demand) && survey.missed(place, status.message): break
-      case .unreadable(let reason) where survey.missed(place, reason): break
-      case .empty, .unreadable, .status: return failure(dialogue, &reader, scales)
+      case .status(let status) where ![.setUpAgain, .wake, .backOff].contains(status.demand) && query.missed(place, status.message): break
+      case .unreadable(let reason) where query.missed(place, reason): break
+      case .empty, .unreadable, .status: return failure(outcome, dialogue, reader, scales)
       }
     } catch {
-      guard survey.missed(place, error.reason) else { return Self.broken(error.reason, dialogue.reply[dialogue.body...]) }
+      guard query.missed(place, error.reason) else { return Self.broken(error.reason, dialogue.reply[dialogue.body...]) }
     }
-    purpose = .survey(survey)
-    texts = survey.questions.map { hexText($0) }
-    if let objection = survey.objection { return .failure(objection) }
-    return place + 1 < texts.count ? nil : .success(survey.report)
+    update(query)
+    if let objection = query.objection { return .failure(objection) }
+    return place + 1 < texts.count ? nil : .success(query.report)
   }
 
   /// The error for a reply without a usable response.
-  private func failure(_ dialogue: ELMDialogue, _ reader: inout CANReader, _ scales: Scales) -> Result<Report, CommandError> {
-    switch result(dialogue, &reader, scales) {
+  private func failure(
+    _ outcome: CANReader.Outcome, _ dialogue: ELMDialogue, _ reader: CANReader, _ scales: Scales
+  ) -> Result<Report, CommandError> {
+    switch result(outcome, dialogue, reader, scales) {
     case .failure(let error): .failure(error)
     case .success(let report): .failure(.refused(code: "no-answer", report.rows.first?.last ?? "the vehicle did not respond"))
     }
   }
 
   /// The result of the request, from the reply in the dialogue.
-  private func result(_ dialogue: ELMDialogue, _ reader: inout CANReader, _ scales: Scales) -> Result<Report, CommandError> {
+  private func result(
+    _ outcome: CANReader.Outcome, _ dialogue: ELMDialogue, _ reader: CANReader, _ scales: Scales
+  ) -> Result<Report, CommandError> {
     let body = dialogue.reply[dialogue.body...]
     if service == nil { return adapterAnswer(body) }
-    switch reader.read(dialogue.reply, from: dialogue.body) {
+    switch outcome {
     case .messages: return answers(reader, scales, body)
     case .empty: return Self.broken("the adapter sent an empty reply", body)
     case .unreadable(let reason): return Self.broken(reason, body)

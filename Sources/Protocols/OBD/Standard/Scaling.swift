@@ -86,9 +86,7 @@ extension DataRow {
       guard let raw = field.raw(data) else { return .absent(.notReported) }
       return .value(.float(rounded(quantity.value(raw, highest: highest), decimals)))
     }
-    var row = DataRow(property) { read($0, 0) }
-    row.scaled = (quantity, read)
-    return row
+    return DataRow(property, scaled: (quantity, read)) { read($0, 0) }
   }
 
   /// The value with the scaling of its ECU.

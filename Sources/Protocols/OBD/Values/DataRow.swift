@@ -27,15 +27,15 @@ enum Decoded: Sendable, Equatable {
 /// One property of a response.
 struct DataRow: Sendable {
   /// Name, type, unit, range and help; the freshness follows from the poll period.
-  var property: Property
+  let property: Property
   /// Decodes the data after the echoed identifier; never reads beyond it.
-  var read: @Sendable (UnsafeBufferPointer<UInt8>) -> Decoded
+  let read: @Sendable (UnsafeBufferPointer<UInt8>) -> Decoded
   /// The decoder with ECU-specific scaling, where `read` uses the standard one.
-  var scaled: Scaled?
+  let scaled: Scaled?
 
   typealias Scaled = (quantity: ScaledQuantity, read: @Sendable (UnsafeBufferPointer<UInt8>, _ highest: UInt8) -> Decoded)
 
-  init(_ property: Property, _ read: @escaping @Sendable (UnsafeBufferPointer<UInt8>) -> Decoded) {
-    (self.property, self.read) = (property, read)
+  init(_ property: Property, scaled: Scaled? = nil, _ read: @escaping @Sendable (UnsafeBufferPointer<UInt8>) -> Decoded) {
+    (self.property, self.read, self.scaled) = (property, read, scaled)
   }
 }

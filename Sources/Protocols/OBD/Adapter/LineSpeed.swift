@@ -59,30 +59,12 @@ struct LineSpeed: Sendable {
   /// The adapter has never replied at this rate.
   var isGuess: Bool { current != nil && !isRight && current != known }
   /// The timeout for a reply. At the first rate the adapter may have to wake up.
-  var timeout: Nanoseconds { isGuess && !tried.isEmpty ? Self.shortTimeout : OBDMachine.timeout }
+  var timeout: Nanoseconds { isGuess && !tried.isEmpty ? Self.shortTimeout : AdapterSession.timeout }
 
   /// The error if no rate is left; nil: none was tried.
   var message: String? {
     if tried.isEmpty || isRight { return nil }
     let speeds = tried.map { "\($0)" }.joined(separator: ", ")
     return "no adapter responds at \(speeds) baud; check its power and wiring, or add ?baud=N to the link"
-  }
-}
-
-extension OBDMachine {
-  /// Switches to the next rate on the same link. Returns false if there is none.
-  mutating func triesNextSpeed(at now: Instant, _ effects: inout Effects) -> Bool {
-    guard let baud = line.next() else { return false }
-    effects.append(.note("no adapter found yet: trying \(baud) baud"))
-    effects.append(.setBaud(.main, baud))
-    dialogue.reset()
-    failedSetups = 0
-    setUpAgain(at: now, &effects)
-    return true
-  }
-
-  /// Handles a readable banner.
-  mutating func speedAnswered(_ effects: inout Effects) {
-    if let kept = line.answered() { effects.append(.store(key: LineSpeed.key, kept)) }
   }
 }

@@ -6,7 +6,7 @@ struct Discovery: Sendable, Equatable {
   /// One ECU, by its response identifier.
   struct Controller: Sendable, Equatable {
     let identifier: UInt32
-    var parameters: [UInt8] = []
+    fileprivate(set) var parameters: [UInt8] = []
 
     /// The usual notation: `7E8`, `18DAF110`, on a K-line `10`.
     var text: String { CANReader.name(of: identifier) }
@@ -15,15 +15,22 @@ struct Discovery: Sendable, Equatable {
   /// ISO 15765-4 defines eight addresses on 11-bit CAN.
   static let maxControllers = 8
 
-  var bus: VehicleBus
+  private(set) var bus: VehicleBus
   private(set) var controllers: [Controller] = []
 
   /// The maximum number of PIDs that an ECU answers in one request.
-  var most = 6
+  private(set) var most = 6
   /// A hash of the VIN, if it is known.
-  var mark: UInt32?
+  private(set) var mark: UInt32?
 
   init(on bus: VehicleBus) { self.bus = bus }
+
+  /// The adapter has reported the protocol.
+  mutating func found(on bus: VehicleBus) { self.bus = bus }
+  /// The ECUs answer one PID per request.
+  mutating func limitToOne() { most = 1 }
+  /// The VIN is known.
+  mutating func identify(_ mark: UInt32) { self.mark = mark }
 
   /// Takes the response of an ECU to the request at `base`.
   mutating func add(_ bitmap: some Sequence<UInt8>, base: UInt8, from identifier: UInt32) {
@@ -37,15 +44,15 @@ struct Discovery: Sendable, Equatable {
   }
 
   /// Parses the stored form; nil if it is invalid.
-  init?(kept bytes: [UInt8]) {
+  init?(stored bytes: [UInt8]) {
     bus = .search
-    var kept: VehicleBus?
+    var stored: VehicleBus?
     for line in bytes.split(separator: lineFeed) {
       let fields = line.split(separator: space)
       guard fields.count == 2 else { return nil }
       if fields[0].elementsEqual("bus".utf8) {
-        kept = VehicleBus(digits: fields[1])
-        guard kept != nil else { return nil }
+        stored = VehicleBus(digits: fields[1])
+        guard stored != nil else { return nil }
         continue
       }
       if fields[0].elementsEqual("mark".utf8) {
@@ -65,7 +72,7 @@ struct Discovery: Sendable, Equatable {
       controllers.append(Controller(identifier: identifier, parameters: parameters.filter { once.insert($0).inserted }))
     }
     guard let first = controllers.first else { return nil }
-    bus = kept ?? VehicleBus(answeringFrom: first.identifier)
+    bus = stored ?? VehicleBus(answeringFrom: first.identifier)
   }
 
   /// The stored form: the protocol, the VIN hash, then one line per ECU with its identifier and its PIDs in hex digits.
@@ -92,82 +99,7 @@ extension CANReader {
   }
 }
 
-extension OBDMachine {
-  /// Handles a reply to the request for supported PIDs.
-  mutating func discovered(_ poll: Poll, at now: Instant, _ effects: inout Effects) {
-    let base = request.bytes[1]
-    let answers = reader.bitmaps(base: base)
-    if answers.count > 1, answers.contains(where: { $0.source == nil }) {
-      return failed(.unusable("several ECUs respond, and this adapter does not show which"), poll, at: now, &effects)
-    }
-    guard !answers.isEmpty else {
-      // Every vehicle supports the first bitmap; if a later one is missing, the earlier ones remain valid.
-      if base > 0 { return discoveryEnded(at: now, &effects) }
-      return failed(.unusable("response to another request"), poll, at: now, &effects)
-    }
-    dialogue.isInStep()
-    discoveryMisses = 0
-    for answer in answers { discovery.add(answer.bitmap, base: base, from: answer.source ?? 0x7E8) }
-    // An adapter that searches although a protocol was set is revealed by the response identifiers.
-    let isOlder = answers.allSatisfy { $0.source.map { $0 <= 0xFF } ?? false }
-    if bus == .search || bus.isCAN && isOlder {
-      if traits.namesBus { return state = .namingBus }
-      stand(on: nil)
-    }
-    askOn(at: now, &effects)
-  }
-
-  private mutating func askOn(at now: Instant, _ effects: inout Effects) {
-    state = .polling
-    guard let next = discovery.next(after: request.bytes[1]) else { return discoveryEnded(at: now, &effects) }
-    request = RecordRequest(supportedFrom: next, on: bus)
-    writePollBytes()
-    pace.begin(at: now)
-  }
-
-  static let whichBus = Array("ATDPN\r".utf8)
-
-  /// Handles the detected protocol. If the adapter does not report it, the ECU addresses are sufficient.
-  mutating func busNamed(at now: Instant, _ effects: inout Effects) {
-    stand(on: lines(of: dialogue.reply[dialogue.body...]).first.flatMap { VehicleBus(digits: $0) })
-    askOn(at: now, &effects)
-  }
-
-  private mutating func stand(on named: VehicleBus?) {
-    let answering = VehicleBus(answeringFrom: discovery.controllers.first?.identifier)
-    bus = named.flatMap { $0.isCAN && !answering.isCAN ? nil : $0 } ?? answering
-    discovery.bus = bus
-    addressing = ECUAddressing(bus: bus, target: .unaddressed, timing: addressing?.timing ?? .initial)
-  }
-
-  /// Stores the ECUs for the next start.
-  mutating func keepControllers(_ effects: inout Effects) {
-    guard case .standard(let found) = vehicle, storedControllers != found else { return }
-    storedControllers = found
-    effects.append(.store(key: "controllers", found.bytes))
-  }
-
-  /// A later bitmap without a response is not supported by any ECU.
-  mutating func endsDiscovery(_ failure: Failure) -> Bool {
-    guard request.isDiscovery, request.bytes[1] > 0 else { return false }
-    switch failure {
-    case .status(.noData):
-      discoveryMisses += 1
-      return discoveryMisses >= 2
-    case .negative: return true
-    case .status, .unusable, .misfit: return false
-    }
-  }
-
-  mutating func discoveryEnded(at now: Instant, _ effects: inout Effects) {
-    state = .polling
-    let found = discovery
-    // The results so far may be of another vehicle: if detection fails, start over.
-    begin(attempt)
-    (errors.hasDiscovered, errors.madeWay) = (true, 0)
-    guard recognise(found, &effects) else {
-      return tryOther("the vehicle supports no known PID", isFinal: false, at: now, &effects)
-    }
-    pace.begin(at: now)
-  }
+extension Discovery {
+  /// A hash of the VIN that does not reveal it (FNV-1a).
+  static func mark(of vin: String) -> UInt32 { vin.utf8.reduce(2_166_136_261) { ($0 ^ UInt32($1)) &* 16_777_619 } }
 }

@@ -31,34 +31,6 @@ extension BMSRecord {
   }
 }
 
-extension OBDMachine {
-  private static let foreignLimit = 3
-
-  /// Whether the record must pass the check: unless the vehicle is configured, at the first response of a connection and after each
-  /// silence.
-  var doubtsPage: Bool { choice == .auto && !errors.isSettled && request.isPage }
-
-  /// The response is not BMS data. A vehicle known before may have just woken up; with any other the next request is tried.
-  mutating func foreignPage(_ poll: Poll, at now: Instant, _ effects: inout Effects) {
-    state = .polling
-    pace.failed(at: now)
-    dialogue.isInStep()
-    values.countBadReply(dialogue.reply, &effects)
-    let message = "the response to \(request.rawValue) at \(request.target.text) is not BMS data of an electric Hyundai or Kia"
-    errors.foreign += 1
-    if errors.foreign < Self.foreignLimit {
-      if storedRequest == request { backOff(message, at: now, &effects) }
-      return
-    }
-    errors.foreign = 0
-    if storedRequest == request {
-      storedRequest = nil
-      effects.append(.store(key: "request", []))
-    }
-    tryOther(message, isFinal: false, at: now, &effects)
-  }
-}
-
 extension RecordRequest {
   /// The request is for BMS data.
   var isPage: Bool { parameters.isEmpty && !isDiscovery }

@@ -3,13 +3,19 @@
 // is stored with the adapter's name.
 
 /// The settings and their results.
-struct Tuning: Sendable {
+struct TimeoutTuning: Sendable {
   struct Trial: Sendable {
     let timing: ReplyTiming
-    var roundTrips: [Nanoseconds] = []
-    var failures = 0
+    private(set) var roundTrips: [Nanoseconds] = []
+    private(set) var failures = 0
 
-    var isOver: Bool { roundTrips.count + failures >= Tuning.polls || failures >= Tuning.maxFailures }
+    init(_ timing: ReplyTiming) { self.timing = timing }
+
+    mutating func add(_ roundTrip: Nanoseconds?) {
+      if let roundTrip { roundTrips.append(roundTrip) } else { failures += 1 }
+    }
+
+    var isOver: Bool { roundTrips.count + failures >= TimeoutTuning.polls || failures >= TimeoutTuning.maxFailures }
     var median: Nanoseconds { roundTrips.isEmpty ? .max : roundTrips.sorted()[roundTrips.count / 2] }
     var longest: Nanoseconds { roundTrips.max() ?? .max }
   }
@@ -41,7 +47,7 @@ struct Tuning: Sendable {
   var timing: ReplyTiming? { trials.last.flatMap { $0.isOver ? nil : $0.timing } }
 
   private mutating func next() {
-    if let timing = rest.popLast() { trials.append(Trial(timing: timing)) }
+    if let timing = rest.popLast() { trials.append(Trial(timing)) }
     toSkip = Self.skipped
   }
 
@@ -49,7 +55,7 @@ struct Tuning: Sendable {
   mutating func add(_ roundTrip: Nanoseconds?) -> Bool {
     guard !trials.isEmpty else { return true }
     if roundTrip != nil, toSkip > 0 { toSkip -= 1; return false }
-    if let roundTrip { trials[trials.count - 1].roundTrips.append(roundTrip) } else { trials[trials.count - 1].failures += 1 }
+    trials[trials.count - 1].add(roundTrip)
     guard trials[trials.count - 1].isOver else { return false }
     next()
     return true
@@ -81,69 +87,5 @@ struct Tuning: Sendable {
       text:
         "a response without a frame count took \(milliseconds(old)) ms before (\(before.text)) and takes \(milliseconds(new)) ms now (\(best.text))",
       columns: ["setting", "median ms", "max ms", "answered", ""], rows: rows)
-  }
-}
-
-extension OBDMachine {
-  private static let key = "timing"
-
-  /// Starts tuning for a caller.
-  mutating func tune(_ id: CommandID, _ effects: inout Effects) {
-    switch state {
-    case .down(let reason), .resting(_, let reason): return effects.append(.complete(id, .failure(.notConnected(reason))))
-    default: break
-    }
-    guard errors.isSettled, !isProbing, !timings.isPagePatient, !request.isDiscovery else {
-      return effects.append(
-        .complete(id, .failure(.refused(code: "not-polling", "the vehicle does not respond; switch it on"))))
-    }
-    guard tuning == nil else {
-      return effects.append(.complete(id, .failure(.refused(code: "busy", "tuning is already running; wait until it is done"))))
-    }
-    tuning = Tuning(id, before: timings.usual)
-    followTuning(&effects)
-  }
-
-  /// The setting under test, without a frame count.
-  private mutating func followTuning(_ effects: inout Effects) {
-    guard let tuning else { return }
-    if let timing = tuning.timing {
-      timings.usual = timing
-      effects.append(.progress(tuning.id, Report(text: "trying \(timing.text)", progress: tuning.progress)))
-    } else {
-      timings.usual = tuning.best
-      keepTiming(&effects)
-      effects.append(.complete(tuning.id, .success(tuning.report)))
-      self.tuning = nil
-    }
-    writePollBytes()
-  }
-
-  /// Takes the round trip of a poll; nil: no response.
-  mutating func tuningPolled(_ roundTrip: Nanoseconds?, _ effects: inout Effects) {
-    if tuning?.add(roundTrip) ?? false { followTuning(&effects) }
-  }
-
-  /// Ends tuning with an error.
-  mutating func endTuning(_ error: CommandError?, _ effects: inout Effects) {
-    guard let tuning else { return }
-    timings.usual = tuning.before
-    self.tuning = nil
-    writePollBytes()
-    if let error { effects.append(.complete(tuning.id, .failure(error))) }
-  }
-
-  private mutating func keepTiming(_ effects: inout Effects) {
-    keptTiming = timings.usual == .initial ? "" : "\(timings.usual.adaptive) \(timings.usual.timeout) \(traits.name ?? "")"
-    effects.append(.store(key: Self.key, Array(keptTiming.utf8)))
-  }
-
-  /// The stored timing is valid for an adapter of this name, which setup has just read.
-  mutating func recallTiming() {
-    let parts = keptTiming.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false)
-    guard parts.count == 3, let adaptive = Int(parts[0]), (0...2).contains(adaptive), let timeout = UInt8(parts[1]), timeout > 0,
-      parts[2] == traits.name ?? ""
-    else { return timings.usual = .initial }
-    timings.usual = ReplyTiming(adaptive: adaptive, timeout: timeout)
   }
 }

@@ -1,0 +1,46 @@
+// Identification of the vehicle: VIN and calibration identifiers as properties. The VIN also shows whether the stored ECUs belong to this
+// vehicle.
+
+extension RequestLayout {
+  private static let identityPeriod: Nanoseconds = 3600 * .second
+
+  /// By index of the ECU.
+  static let calibrationNames = (1...Discovery.maxControllers).map { $0 == 1 ? "calibration-ids" : "calibration-ids-\($0)" }
+
+  /// The requests: the VIN of any ECU, the calibration identifiers of each.
+  static func identity(of controllers: [Discovery.Controller], on bus: VehicleBus) -> [RequestLayout] {
+    let vin = Property("vin", .string, lifetime: .retained, help: "Vehicle identification number (VIN); personal data")
+    var layouts = [identity(bus.everybody, VehicleInformation.vinRequest, vin)]
+    for (place, controller) in controllers.enumerated() {
+      // Before CAN only the first ECU that responds is heard.
+      let target = bus.isCAN ? Target(answeringFrom: CANIdentifier(controller.identifier)) : place == 0 ? .unaddressed : nil
+      guard let target else { continue }
+      let property = Property(
+        calibrationNames[place], .string, lifetime: .retained,
+        help: "Calibration identifiers of ECU \(controller.text)"
+      )
+      layouts.append(identity(target, VehicleInformation.calibrationRequest, property))
+    }
+    if !controllers.isEmpty {
+      // ECUs that were slow or asleep during detection are queried later.
+      layouts.append(RequestLayout(PollRequest(bus.everybody, [0x01, 0x00], period: identityPeriod, for: .check), []))
+    }
+    return layouts
+  }
+
+  private static func identity(_ target: Target, _ request: [UInt8], _ property: Property) -> RequestLayout {
+    RequestLayout(
+      PollRequest(target, request, period: identityPeriod, for: .identity), [DataRow(property) { _ in .absent(.notReported) }])
+  }
+}
+
+extension CANReader {
+  /// The response to an identification request, possibly in several messages; nil: none.
+  func identity(_ request: PollRequest) -> (texts: VehicleInformation.Answer, source: UInt32?)? {
+    let answers = messages.filter {
+      request.target.isAnswered(from: $0.source, before: request.answerer) && bytes(of: $0).starts(with: request.echo)
+    }
+    guard let source = answers.map(\.source).min(by: { $0 ?? 0 < $1 ?? 0 }) else { return nil }
+    return (VehicleInformation.read(answers.filter { $0.source == source }.map { bytes(of: $0) }), source)
+  }
+}

@@ -1,0 +1,132 @@
+// Clearing of trouble codes: the codes are read and shown. After confirmation they are stored in the journal and on disk; only then, and
+// only while the vehicle is stationary, service 04 is sent once. There is no other way to clear.
+//
+//   idle ─ confirmed ─▶ requesting ─ codes read ─▶ timing ─ wall clock ─▶ storing ─ stored ─▶ requesting (service 04) ─ completed ─▶ idle
+//                                                                            └─ cancelled ─▶ abandoned ─ stored or failed ─▶ idle
+
+struct Diagnostics: Sendable {
+  /// The stored key of the last clearings, one line each.
+  static let key = "cleared-codes"
+  private static let maxLines = 20
+
+  enum State: Sendable {
+    case idle
+    /// Its requests are in progress or queued: those that read the codes, and later service 04.
+    case requesting(CommandID)
+    /// The codes are read and wait for the wall clock time.
+    case timing(CommandID, CodeLoss)
+    /// The codes are being written to disk.
+    case storing(CommandID, CodeLoss, stored: [UInt8])
+    /// The codes are being written, but the caller has disconnected.
+    case abandoned(CommandID)
+  }
+
+  private(set) var state = State.idle
+  /// The stored lines of earlier clearings.
+  private var lines: [UInt8] = []
+
+  private var id: CommandID? {
+    switch state {
+    case .idle: nil
+    case .requesting(let id), .timing(let id, _), .storing(let id, _, _), .abandoned(let id): id
+    }
+  }
+
+  mutating func restore(_ lines: [UInt8]?) { self.lines = lines ?? [] }
+
+  /// The requests that read what clearing would erase. `ecus` are those known from detection.
+  func loss(isConfirmed: Bool, _ motion: Motion, ecus: [UInt32]) throws(CommandError) -> CodeLoss {
+    if isConfirmed, id != nil {
+      throw .refused(code: "busy", "the codes are already being cleared; read the remaining ones when it is done")
+    }
+    return CodeLoss(isConfirmed: isConfirmed, motion, known: ecus)
+  }
+
+  /// The requests of a confirmed clearing are queued.
+  mutating func begin(_ id: CommandID) { state = .requesting(id) }
+
+  /// The codes of a confirmed clearing were read: they are stored first.
+  mutating func codesRead(by query: OBDQuery, _ effects: inout Effects) {
+    guard id == query.id, let loss = query.confirmedLoss else { return }
+    state = .timing(query.id, loss)
+    effects.append(.requestTime)
+  }
+
+  /// Stores the codes with the wall clock time.
+  mutating func timeReceived(_ wall: WallTime, _ effects: inout Effects) {
+    guard case .timing(let id, let loss) = state else { return }
+    let line = Array("\(WallTime.isoTime(wall.microseconds)) \(loss.message)".utf8)
+    let stored = (lines.split(separator: lineFeed).suffix(Self.maxLines - 1) + [line[...]]).flatMap { $0 + [lineFeed] }
+    state = .storing(id, loss, stored: stored)
+    effects.append(.event(name: "clearing-codes", text: "clearing the trouble codes: \(loss.message)"))
+    effects.append(.store(key: Self.key, stored))
+    effects.append(.progress(id, Report(text: "codes stored", progress: 0.5)))
+  }
+
+  /// The codes are on disk, or could not be stored. Returns the requests that clear them.
+  mutating func stored(
+    _ key: String, _ failure: String?, _ motion: Motion, mustAnswer: Bool, _ effects: inout Effects
+  ) -> OBDQuery? {
+    guard key == Self.key else { return nil }
+    switch state {
+    case .idle, .requesting, .timing: return nil
+    case .abandoned:
+      state = .idle
+      return nil
+    case .storing(let id, let loss, let stored):
+      if let failure {
+        let message = "no trouble code was cleared: cannot store the codes first: \(failure)"
+        effects.append(.complete(id, .failure(.refused(code: "not-stored", message))))
+        state = .idle
+        return nil
+      }
+      lines = stored
+      state = .requesting(id)
+      return OBDQuery(id, CodeClearing(loss.controllers, motion, mustAnswer: mustAnswer))
+    }
+  }
+
+  /// The query has completed.
+  mutating func completed(_ id: CommandID) {
+    if self.id == id { state = .idle }
+  }
+
+  /// The caller has disconnected.
+  mutating func cancelled(_ id: CommandID) {
+    guard self.id == id else { return }
+    if case .storing = state { state = .abandoned(id) } else { state = .idle }
+  }
+
+  /// Ends a clearing that waits for the disk because the link is gone. Its requests have ended before.
+  mutating func linkLost(_ error: CommandError, _ effects: inout Effects) {
+    switch state {
+    case .idle, .requesting, .abandoned: break
+    case .timing(let id, _), .storing(let id, _, _):
+      effects.append(.complete(id, .failure(error)))
+      cancelled(id)
+    }
+  }
+}
+
+extension CodeClearing {
+  /// The outcome of service 04 for the journal: logged even if the caller has disconnected. nil: there is none.
+  var event: Effect? {
+    guard outcomes != nil else { return nil }
+    return .event(
+      name: hasCleared ? "codes-cleared" : isUnknown ? "codes-clear-unconfirmed" : "codes-not-cleared", text: "trouble codes: \(message)")
+  }
+}
+
+extension OBDQuery {
+  /// The codes of a confirmed clearing.
+  var confirmedLoss: CodeLoss? { (multiECU as? CodeLoss).flatMap { $0.isConfirmed ? $0 : nil } }
+
+  /// The result for the caller: once service 04 was sent, its outcome has precedence over later errors.
+  func reported(_ result: Result<Report, CommandError>, lastCommand: [UInt8]) -> Result<Report, CommandError> {
+    guard case .failure = result, let clearing = multiECU as? CodeClearing else { return result }
+    if clearing.hasCleared { return .success(clearing.report(isReadAgain: false)) }
+    guard clearing.outcomes == nil, step == .ask(CodeClearing.place), lastCommand == command else { return result }
+    return .failure(
+      .refused(code: "outcome-unknown", "the clear request was sent, but its outcome is unknown; read the codes again"))
+  }
+}

@@ -1,0 +1,57 @@
+// The actions of the `obd` kind, and the query that each begins.
+
+extension OBDMachine {
+  static let actions = [OBDQuery.action, codes, clear, rates, tune, frames, monitors, ecuCodes]
+  static let codes = Action("dtc", help: "Read the trouble codes of all ECUs: stored, pending and permanent")
+  static let clear = Action(
+    "dtc-clear",
+    arguments: [Argument(confirm, .bool, optional: true, help: "Clear the codes; without it, only show what would be lost")],
+    help: "Show what clearing the trouble codes would erase, or clear them after storing it in the journal and on disk")
+  static let rates = Action(
+    "rates", help: "Show how often each request is sent and answered, how long it takes, and which properties it holds")
+  static let tune = Action(
+    "tune", streams: true,
+    help: "Measure how long the adapter must wait for responses, store the fastest safe setting, and show before and after")
+  static let frames = Action(
+    "freeze-frames", help: "Read the freeze frames: the values when each trouble code was stored (service 02)")
+  static let monitors = Action(
+    "monitors",
+    help: "Read the malfunction indicator lamp (MIL), the readiness monitors and the on-board test results with their limits (service 06)")
+  static let ecuCodes = Action(
+    "ecu-codes",
+    arguments: [Argument(ECUCodeList.argument, .string, optional: true, help: "More ECUs to query, by CAN identifier, as in 7B0 760")],
+    help: "Read the trouble codes of ECUs beyond emissions over UDS (service 19 02), each with its failure type")
+
+  static let confirm = "confirm"
+
+  static func action(of command: Command) throws(CommandError) -> (Action, [String: Value]) {
+    guard case .run(let index, let arguments) = command, actions.indices.contains(index) else {
+      throw .refused(code: "read-only", "an obd device has no writable properties; use query")
+    }
+    return (actions[index], arguments)
+  }
+}
+
+extension OBDQuery {
+  /// The query of an action. Throws if its arguments are invalid, or the vehicle's protocol does not allow it.
+  init(
+    _ id: CommandID, _ action: Action, _ arguments: [String: Value], _ vehicle: VehicleSession, _ diagnostics: Diagnostics,
+    _ scales: Scales, _ motion: Motion, allowRaw: Bool
+  ) throws(CommandError) {
+    let (bus, ecus) = (vehicle.bus, vehicle.polling.detection.ecus)
+    switch action {
+    case OBDMachine.codes: self.init(id, CodeList(mustAnswer: bus.isCAN))
+    case OBDMachine.clear:
+      let isConfirmed = arguments[OBDMachine.confirm] == .bool(true)
+      self.init(id, try diagnostics.loss(isConfirmed: isConfirmed, motion, ecus: ecus.map(\.identifier)))
+    case OBDMachine.frames: self.init(id, FrameList(isCAN: bus.isCAN, scales: scales))
+    case OBDMachine.monitors: self.init(id, MonitorList(isCAN: bus.isCAN))
+    case OBDMachine.ecuCodes:
+      self.init(
+        id,
+        try ECUCodeList(
+          arguments, on: bus, ecus, polled: vehicle.polling.scheduler.queue.requests, fast: vehicle.polling.scheduler.fast.request.target))
+    default: try self.init(id, arguments, allowRaw: allowRaw)
+    }
+  }
+}

@@ -1,0 +1,47 @@
+// What the reply to a request beside the fast one is, and what it means.
+
+/// What a reply means for the others.
+enum RequestOutcome: Sendable {
+  /// It is counted; the vehicle did not answer, or rejects the request.
+  case missed
+  case settingsLost(ELMStatus)
+  /// The adapter does not support STPX.
+  case rejectsExtended
+  /// The reply is damaged.
+  case unusable(String, isUnreadable: Bool)
+  case identified(String)
+  /// So many of its PIDs; `isSplit`: repeatedly not all of them, so that it was split.
+  case answered(ValueTable.Share, isSplit: Bool)
+}
+
+enum RequestReply: Sendable {
+  /// The data in this range of the payload, from this ECU.
+  case values(Range<Int>, from: UInt32?)
+  case identity([String], from: UInt32?)
+  /// The requested texts cannot be read.
+  case damagedIdentity
+  case refused(UInt8)
+  case unusable(String)
+}
+
+extension PollRequest {
+  /// Evaluates the messages of a reply.
+  func evaluate(_ reader: CANReader) -> RequestReply {
+    if isIdentity, !rows.isEmpty, let (answer, source) = reader.identity(self) {
+      guard case .texts(let texts) = answer else { return .damagedIdentity }
+      return .identity(texts, from: source)
+    }
+    switch reader.answer(echo: echo, parameters: parameters, from: target, before: answerer) {
+    case .message(let answer): return .values(answer.start + echo.count..<answer.start + answer.length, from: answer.source)
+    case .refusal(let code): return .refused(code)
+    case .nothing(let reason): return .unusable(reason)
+    }
+  }
+
+  /// The reason for absence while the vehicle responds to other requests: `7E5 does not respond to 22E011`.
+  func message(for status: ELMStatus) -> String {
+    let who = target.reply.flatMap { _ in target.request }?.text ?? "no ECU"
+    let what = "\(who == "no ECU" ? "responds to" : "does not respond to") \(String(decoding: hexText(request), as: UTF8.self))"
+    return "\(who) \(what)\(status == .noData ? "" : ": \(status.message)")"
+  }
+}

@@ -1,0 +1,399 @@
+// The polling of the vehicle: routes between the detection of its protocol, the poll scheduler and the response timeout. It selects the next
+// request, publishes the values of replies, and decides what a failed poll calls for.
+
+struct VehiclePolling: Sendable {
+  /// Protocol detection by the adapter tries several, one of them at 5 baud.
+  private static let searchTimeout: Nanoseconds = 12 * .second
+  /// The timeout of a chip with STPX: 200 ms.
+  private static let extendedTimeout: Nanoseconds = .second
+  private static let unanswered = "the vehicle does not respond to this request"
+
+  private(set) var detection: ProtocolDetection
+  private(set) var scheduler: PollScheduler
+  private(set) var timeout = ResponseTimeout()
+  /// Only custom signals are requested beside the fast request.
+  private let isFastOnly: Bool
+  private let signals: [CustomSignal]
+  private let overrides: PropertyOverrides
+
+  init(
+    rate: Double, phase: Double, _ choice: VehicleChoice, isFastOnly: Bool, _ signals: [CustomSignal], _ overrides: PropertyOverrides,
+    _ values: inout ValueTable
+  ) {
+    detection = ProtocolDetection(choice)
+    scheduler = PollScheduler(rate: rate, phase: phase, first: choice.candidates[0].request)
+    (self.isFastOnly, self.signals, self.overrides) = (isFastOnly, signals, overrides)
+    let layouts = layouts(of: choice == .eGMP ? .eGMP : nil)
+    scheduler.place(values.layOut(hasBatteryRecord: choice != .ice, fast: nil, layouts, period: scheduler.pace.period))
+  }
+
+  private func layouts(of family: VehicleFamily?) -> [RequestLayout] {
+    let known = family.map { RequestLayout.records(of: $0) + RequestLayout.identity(of: [], on: .can) } ?? []
+    return (isFastOnly ? [] : known) + RequestLayout.own(signals, on: detection.bus)
+  }
+
+  // MARK: Connection
+
+  mutating func restore(_ stored: [String: [UInt8]], _ values: inout ValueTable, _ effects: inout Effects) {
+    timeout.restore(stored[ResponseTimeout.key])
+    if let place = detection.restore(request: stored["request"]) { begin(place, pauses: 0) }
+    if let found = detection.ecus(in: stored["controllers"]), recognise(found, &values, &effects) {
+      begin(detection.restored(found), pauses: 0)
+    }
+  }
+
+  mutating func linkCameUp() {
+    scheduler.linkCameUp()
+    detection.linkCameUp()
+    timeout.linkCameUp()
+    begin(pauses: 0)
+  }
+
+  /// The adapter is set up.
+  mutating func adapterReady(_ adapter: String?, isProbing: Bool, at now: Instant) {
+    timeout.recall(for: adapter)
+    detection.adapterWasSetUp()
+    scheduler.adapterReady(isProbing: isProbing, at: now)
+  }
+
+  /// The adapter is set up again, or the link is down: nothing is in flight, and tuning ends.
+  mutating func interrupt(_ error: CommandError, _ effects: inout Effects) {
+    timeout.endTuning(error, &effects)
+    scheduler.interrupted()
+  }
+
+  /// The adapter rests.
+  mutating func adapterRests() { scheduler.ended() }
+
+  private mutating func begin(_ candidate: Int? = nil, pauses: Int) {
+    scheduler.begin(detection.begin(candidate, usual: scheduler.fast.usual, pauses: pauses))
+  }
+
+  // MARK: Addressing
+
+  /// The adapter cannot address this ECU.
+  mutating func refuse(_ target: Target?, _ message: String, _ values: inout ValueTable, _ effects: inout Effects) {
+    for request in scheduler.refuse(target, message) { values.withdraw(request, message, &effects) }
+  }
+
+  mutating func retargeted(took: Nanoseconds) { scheduler.retargeted(took: took) }
+
+  // MARK: The next request
+
+  mutating func woke(at now: Instant) { scheduler.woke(at: now) }
+
+  /// The fast request at its slot, requests that fit in the gap, then the way back to `home`. `isProbing`: only the fast request.
+  mutating func next(
+    _ session: AdapterSession, isProbing: Bool, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
+  ) -> VehicleSession.Next {
+    let takesHeader = session.traits.takesHeader && scheduler.fast.request.target.isUsual
+    let adapter = RequestQueue.AdapterAddressing(addressing: session.addressing, home: home, takesHeader: takesHeader)
+    // Back to back there are no gaps: overdue requests go between two polls.
+    if !isProbing, !timeout.isTuning, let index = scheduler.pick(at: now, adapter) {
+      return request(index, session, adapter, at: now, &values, &effects)
+    }
+    scheduler.nothingBegins()
+    if session.addressing != adapter.home { return retarget(to: adapter.home, &values, &effects) }
+    guard now >= scheduler.pace.due else { return .nothing }
+    let isKnown = detection.bus.isCAN || scheduler.isSettled
+    return .send(
+      scheduler.poll(countsFrames: timeout.countsFrames, at: now), timeout: isKnown ? AdapterSession.timeout : Self.searchTimeout)
+  }
+
+  private mutating func request(
+    _ index: Int, _ session: AdapterSession, _ adapter: RequestQueue.AdapterAddressing, at now: Instant, _ values: inout ValueTable,
+    _ effects: inout Effects
+  ) -> VehicleSession.Next {
+    let request = scheduler.queue.requests[index]
+    let there = addressing(of: request)
+    let isThere = there == session.addressing
+    guard isThere || adapter.reaches(request) else { return retarget(to: there, &values, &effects) }
+    scheduler.request(index, at: now)
+    if isThere { return .send(request.bytes, timeout: AdapterSession.timeout) }
+    return .send(
+      request.bytes(countingFrames: session.traits.countsFrames),
+      timeout: request.isPatient ? AdapterSession.timeout : Self.extendedTimeout)
+  }
+
+  private mutating func retarget(to there: ECUAddressing, _ values: inout ValueTable, _ effects: inout Effects) -> VehicleSession.Next {
+    guard let target = there.target, target.request != nil, !detection.bus.isCAN, detection.bus != .search else {
+      return .retarget(there)
+    }
+    refuse(target, VehicleBus.noCAN, &values, &effects)
+    return .nothing
+  }
+
+  // MARK: Pauses
+
+  mutating func pause(until: Instant?) { scheduler.pause(until: until) }
+  /// A pause has ended with a measurement; polling follows if the voltage allows.
+  mutating func endPause() { scheduler.endPause() }
+  mutating func resume(at now: Instant) { scheduler.resume(at: now) }
+
+  /// The vehicle is silent; `probes`: the next poll is the request that all ECUs support.
+  mutating func paused(_ message: String, probes: Bool) {
+    scheduler.vehicleSilent()
+    if probes { scheduler.beginDoubt(message, on: detection.bus) }
+  }
+
+  /// Values and statistics are withdrawn.
+  mutating func vehicleSilent(_ message: String, _ effects: inout Effects) {
+    timeout.endTuning(.refused(code: "no-answer", message), &effects)
+    detection.vehicleSilent()
+  }
+
+  mutating func forgetStatistics() { scheduler.forgetStatistics() }
+
+  // MARK: Replies to the fast request
+
+  /// Publishes the values of an answered poll. Returns false if there are none, because the request has changed.
+  mutating func answered(
+    _ poll: PollScheduler.Poll, _ data: Range<Int>, from source: UInt32?, _ session: AdapterSession, at now: Instant,
+    _ values: inout ValueTable, _ effects: inout Effects
+  ) -> Bool {
+    let isFirst = scheduler.answered()
+    detection.answered()
+    if scheduler.fast.failsTogether == .proven {
+      pollOneByOne(at: now, &values, &effects)
+      return false
+    }
+    let request = scheduler.fast.request
+    scheduler.counted(frames: session.reader.frames(askedOf: request.target), from: source)
+    if request.parameters.isEmpty {
+      if isFirst { recognise(session.reader, data, &values, &effects) }
+      values.publishRecord(session.reader, data, at: now, &effects)
+    } else {
+      let share = values.publish(scheduler.fast.rows, request.parameters, session.reader, data, from: source, at: now, &effects)
+      if share == .none { values.countBadReply(session.dialogue.reply, &effects) }
+      scheduler.judge(share)
+    }
+    timeout.answered(isPrompt: session.reader.messages.count == 1)
+    if detection.isMissed {
+      detection.identifyAgain()
+      values.forgetScales()
+      scheduler.identifyAgain()
+    }
+    scheduler.finish(poll, isFirst: isFirst, at: now)
+    timeout.polled(max(now &- poll.sent, 0), for: session.traits.name, &effects)
+    if isFirst {
+      values.publish(.request, .string(scheduler.fast.request.rawValue), &effects)
+      detection.store(scheduler.fast.request, &effects)
+    }
+    if isFirst || scheduler.statistics.isDue(at: now) { scheduler.publishMeasurements(at: now, values, &effects) }
+    return true
+  }
+
+  /// Each PID is answered alone but not together: one PID per request, which is stored.
+  private mutating func pollOneByOne(at now: Instant, _ values: inout ValueTable, _ effects: inout Effects) {
+    scheduler.endTest()
+    guard let found = detection.limitedToOnePID() else { return }
+    scheduler.linkCameUp()
+    _ = recognise(found, &values, &effects)
+    scheduler.resume(at: now)
+  }
+
+  /// The vehicle responds to the request that all ECUs support. If it was paused, polling resumes; otherwise the fast request is at fault.
+  mutating func doubtAnswered(isProbing: Bool, at now: Instant) -> PollConsequence {
+    scheduler.ended()
+    guard let message = scheduler.endDoubt() else { return .retry }
+    if !isProbing { return .replace(Self.unanswered, otherwise: .pause(message)) }
+    scheduler.heard(at: now)
+    return .retry
+  }
+
+  /// The response is not BMS data.
+  mutating func foreignRecord(_ reply: [UInt8], at now: Instant, _ values: inout ValueTable, _ effects: inout Effects) -> PollConsequence {
+    scheduler.failed(at: now)
+    values.countBadReply(reply, &effects)
+    let request = scheduler.fast.request
+    let message = "the response to \(request.rawValue) at \(request.target.text) is not BMS data of an electric Hyundai or Kia"
+    return switch detection.foreignRecord(request, &effects) {
+    case .retry: .retry
+    case .pause: .pause(message)
+    case .tryOther: .tryOther(message, isFinal: false)
+    }
+  }
+
+  /// The fast request brought no values. `pauses`: the number of pauses without a response.
+  mutating func failed(
+    _ failure: PollFailure, _ poll: PollScheduler.Poll, _ session: AdapterSession, isProbing: Bool, pauses: Int, at now: Instant,
+    _ values: inout ValueTable, _ effects: inout Effects
+  ) -> PollConsequence {
+    scheduler.failed(at: now)
+    if let message = scheduler.endDoubt() {
+      switch failure {
+      // No ECU responds to the request that all support: the vehicle is silent.
+      case .status(let status) where status.demand == .wait || status.demand == .backOff: return .pause(message)
+      case .negative: return .replace(Self.unanswered, otherwise: .pause(message))
+      default: break
+      }
+    }
+    switch detection.missed(scheduler.fast.request, failure) {
+    case .ended: return discoveryEnded(pauses: pauses, at: now, &values, &effects)
+    case .retry: return .retry
+    case .none: break
+    }
+    timeout.polled(nil, for: session.traits.name, &effects)
+    scheduler.publishCounters(at: now, values, &effects)
+    if poll.isCounted, scheduler.doubtsCount(failure) { return .retry }
+    return scheduler.judge(failure, isProbing: isProbing, hasLostEcho: session.hasLostEchoSetting, on: detection.bus)
+  }
+
+  /// The adapter did not reply to the request in flight, or did not end its reply.
+  mutating func aborted(rejectsExtended: Bool, at now: Instant) { scheduler.aborted(isRepeated: rejectsExtended, at: now) }
+
+  /// Responses repeatedly come after the adapter's timeout.
+  mutating func lengthenTimeout() { timeout.lengthen() }
+
+  /// Splits or replaces a fast request that fails although the vehicle responds. Returns false if no request is left.
+  mutating func replace(_ message: String, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects) -> Bool {
+    guard scheduler.mayReplace else { return false }
+    // The tuned timeout may be too short for the remaining ECUs.
+    let (isReplaced, failed) = scheduler.replaceFast(isReset: timeout.useDefault(), at: now)
+    if let failed { values.withdraw(failed, message, &effects) }
+    return isReplaced
+  }
+
+  /// Tries the next protocol candidate. Returns false after the last one, for a pause.
+  mutating func tryOther(pauses: Int, for adapter: String?) -> Bool {
+    let (request, isLast) = detection.next(after: scheduler.fast.request, usual: scheduler.fast.usual, pauses: pauses)
+    scheduler.tryOther(request)
+    if isLast { timeout.alternate(for: adapter) }
+    return !isLast
+  }
+
+  // MARK: Detection
+
+  /// Handles a reply to the request for supported PIDs.
+  mutating func discovered(
+    _ session: AdapterSession, pauses: Int, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects,
+    _ reaction: inout Reaction
+  ) -> DiscoveryOutcome {
+    let before = detection.bus
+    let base = scheduler.fast.request.bytes[1]
+    let result = detection.discovered(session.reader, base: base, namesBus: session.traits.namesBus)
+    if case .failed(let reason) = result { return .failed(.unusable(reason)) }
+    reaction.note(.inStep)
+    if detection.bus != before { reaction.found(detection.bus) }
+    return .done(proceed(result, pauses: pauses, at: now, &values, &effects, &reaction))
+  }
+
+  /// The adapter has named the protocol that it has found; nil: it cannot.
+  mutating func identified(
+    _ bus: VehicleBus?, pauses: Int, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects, _ reaction: inout Reaction
+  ) -> PollConsequence {
+    let result = detection.identified(bus, after: scheduler.fast.request.bytes[1])
+    reaction.found(detection.bus)
+    return proceed(result, pauses: pauses, at: now, &values, &effects, &reaction)
+  }
+
+  private mutating func proceed(
+    _ result: ProtocolDetection.DiscoveryResult, pauses: Int, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects,
+    _ reaction: inout Reaction
+  ) -> PollConsequence {
+    scheduler.ended()
+    switch result {
+    case .failed: break
+    case .next(let request): scheduler.proceed(to: request, at: now)
+    case .identifyProtocol: reaction.demand(.identifyProtocol)
+    case .ended: return discoveryEnded(pauses: pauses, at: now, &values, &effects)
+    }
+    return .retry
+  }
+
+  private mutating func discoveryEnded(
+    pauses: Int, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
+  ) -> PollConsequence {
+    scheduler.ended()
+    let (found, request) = detection.discoveryEnded(usual: scheduler.fast.usual, pauses: pauses)
+    scheduler.begin(request)
+    scheduler.discoveryEnded()
+    guard recognise(found, &values, &effects) else { return .tryOther("the vehicle supports no known PID", isFinal: false) }
+    scheduler.resume(at: now)
+    return .retry
+  }
+
+  /// Handles a BMS data record, which identifies the family.
+  private mutating func recognise(
+    _ reader: CANReader, _ data: Range<Int>, _ values: inout ValueTable, _ effects: inout Effects
+  ) {
+    let request = scheduler.fast.request
+    let family = reader.payload.withUnsafeBufferPointer { VehicleFamily(request, record: UnsafeBufferPointer(rebasing: $0[data])) }
+    if detection.recognised(family, &effects) {
+      scheduler.place(
+        values.declare(
+          hasBatteryRecord: true, fast: nil, layouts(of: family), period: scheduler.pace.period, of: [], &effects))
+    }
+    values.publish(.vehicle, .string("electric Hyundai or Kia" + (family.map { " (\($0.rawValue))" } ?? "")), &effects)
+    if let name = detection.bus.name { values.publish(.protocol, .string(name), &effects) }
+  }
+
+  /// Handles the supported PIDs of an SAE J1979 vehicle. Returns false if none of them is known.
+  private mutating func recognise(_ found: Discovery, _ values: inout ValueTable, _ effects: inout Effects) -> Bool {
+    guard let car = StandardCar(found, overrides) else { return false }
+    detection.recognised(found)
+    scheduler.begin(car.request, every: car.fast.request.isFast ? nil : car.fast.request.period)
+    let known = isFastOnly ? [] : car.layouts + RequestLayout.identity(of: found.controllers, on: found.bus)
+    let layouts = known + RequestLayout.own(signals, on: found.bus)
+    scheduler.place(
+      values.declare(
+        hasBatteryRecord: false, fast: car.fast, layouts, period: scheduler.pace.period, of: found.controllers, &effects))
+    let names = found.controllers.map { $0.text }.joined(separator: ", ")
+    values.publish(.vehicle, .string("standard OBD-II (\(names))"), &effects)
+    if let name = found.bus.name { values.publish(.protocol, .string(name), &effects) }
+    return true
+  }
+
+  /// Detection begins again: the vehicle is another one, or has more ECUs.
+  private mutating func detectAgain(_ note: String, pauses: Int, _ effects: inout Effects, _ reaction: inout Reaction) {
+    effects.append(.note("\(note): repeating vehicle detection"))
+    scheduler.startOver(detection.startOver(usual: scheduler.fast.usual, pauses: pauses))
+    reaction.note(.answered)
+  }
+
+  // MARK: Other requests
+
+  /// Handles the reply to a request of the queue.
+  mutating func requestReplied(
+    _ index: Int, sent: Instant, _ parsed: CANReader.Outcome, _ session: AdapterSession, pauses: Int, at now: Instant,
+    _ values: inout ValueTable, _ effects: inout Effects, _ reaction: inout Reaction
+  ) {
+    let request = scheduler.queue.requests[index]
+    if request.isCheck, parsed == .messages, detection.hasMore(session.reader) {
+      detectAgain("new ECUs or PIDs found", pauses: pauses, &effects, &reaction)
+    }
+    switch scheduler.requestReplied(index, sent: sent, parsed, session, at: now, &values, &effects) {
+    case .missed: break
+    case .settingsLost(let status): reaction.demand(.settingsLost(status))
+    case .rejectsExtended: reaction.note(.rejectsExtended)
+    case .unusable(let reason, let isUnreadable):
+      if isUnreadable, session.isExtended { reaction.note(.countsFrames) }
+      values.countBadReply(session.dialogue.reply, &effects)
+      reaction.demand(.count(.unusable(reason, resynchronising: true)))
+    case .identified(let texts):
+      reaction.note(.inStep)
+      guard let position = request.rows.first?.position, values.name(at: position) == "vin",
+        detection.isOther(vin: texts, &effects)
+      else { return }
+      values.withdrawAll(except: position, "the VIN has changed", &effects)
+      detectAgain("the VIN has changed", pauses: pauses, &effects, &reaction)
+    case .answered(let share, let isSplit):
+      reaction.note(.inStep)
+      // An ECU that answers only the first of several PIDs is remembered as answering one PID at a time.
+      if isSplit, share == .one { detection.limitToOnePID(&effects) }
+      if request.isReplaced, share == .whole, case .standard = detection.vehicle { scheduler.restore(index, most: detection.maxPIDs) }
+    }
+  }
+
+  /// Codes were cleared: the values that depend on them are requested at once.
+  mutating func hasten() { scheduler.hasten() }
+
+  mutating func publishCounters(at now: Instant, _ values: ValueTable, _ effects: inout Effects) {
+    scheduler.publishCounters(at: now, values, &effects)
+  }
+
+  // MARK: Tuning
+
+  mutating func tune(_ id: CommandID, for adapter: String?, _ effects: inout Effects) { timeout.tune(id, for: adapter, &effects) }
+  mutating func cancelTuning(_ id: CommandID) { timeout.cancelTuning(id) }
+}

@@ -1,0 +1,62 @@
+// The session with the clients: their queries, and the clearing of trouble codes, which consists of several.
+
+struct ClientSession: Sendable {
+  private(set) var queries = Queries()
+  private(set) var diagnostics = Diagnostics()
+
+  mutating func restore(_ stored: [String: [UInt8]]) { diagnostics.restore(stored[Diagnostics.key]) }
+
+  mutating func append(_ query: OBDQuery) throws(CommandError) {
+    try queries.append(query)
+    if query.confirmedLoss != nil { diagnostics.begin(query.id) }
+  }
+
+  /// The caller has disconnected.
+  mutating func cancel(_ id: CommandID) {
+    queries.cancel(id)
+    diagnostics.cancelled(id)
+  }
+
+  /// The wall clock time is known.
+  mutating func timeReceived(_ wall: WallTime, _ effects: inout Effects) { diagnostics.timeReceived(wall, &effects) }
+
+  /// A value was stored, or could not be.
+  mutating func stored(_ key: String, _ failure: String?, _ motion: Motion, on bus: VehicleBus, _ effects: inout Effects) {
+    if let query = diagnostics.stored(key, failure, motion, mustAnswer: bus.isCAN, &effects) { queries.prepend(query) }
+  }
+
+  /// Begins the next query; `home` is the addressing of polls. Returns its first command; nil: it was rejected.
+  mutating func begin(on bus: VehicleBus, _ session: AdapterSession, home: ECUAddressing, _ effects: inout Effects) -> [UInt8]? {
+    queries.begin(on: bus, session.traits, from: session.addressing, home: home, &effects)
+    return queries.isRunning ? queries.command : nil
+  }
+
+  /// Takes a reply; `parsed` is that of the vehicle.
+  mutating func replied(
+    _ parsed: CANReader.Outcome, _ session: AdapterSession, home: ECUAddressing, _ scales: Scales, _ effects: inout Effects
+  ) -> Queries.Outcome { follow(queries.replied(parsed, session, home: home, scales, &effects), &effects) }
+
+  /// The adapter did not reply to `command`, or did not end its reply.
+  mutating func failed(_ failure: AdapterFailure, _ command: [UInt8], _ effects: inout Effects) -> Queries.Outcome {
+    if case .timeout = failure { return follow(queries.timedOut(command, after: AdapterSession.timeout, &effects), &effects) }
+    return follow(queries.overflowed(command, &effects), &effects)
+  }
+
+  private mutating func follow(_ outcome: Queries.Outcome, _ effects: inout Effects) -> Queries.Outcome {
+    if let id = outcome.completed { diagnostics.completed(id) }
+    if let query = outcome.codesRead { diagnostics.codesRead(by: query, &effects) }
+    return outcome
+  }
+
+  /// The adapter is initialised again: ends the running query. `command` is in flight.
+  mutating func interrupt(_ error: CommandError, _ command: [UInt8], _ effects: inout Effects) {
+    if let id = queries.failRunning(error, command: command, &effects) { diagnostics.completed(id) }
+  }
+
+  /// The adapter is gone for a while: ends all queries.
+  mutating func failAll(_ error: CommandError, _ command: [UInt8], _ effects: inout Effects) {
+    interrupt(error, command, &effects)
+    for id in queries.failWaiting(error, &effects) { diagnostics.completed(id) }
+    diagnostics.linkLost(error, &effects)
+  }
+}

@@ -1,0 +1,229 @@
+// Queries of clients between two polls: a query waits for the command in flight, goes before the next poll, and restores header and
+// filter. Each query completes exactly once, unless its caller has disconnected.
+//
+//   idle ─ begin ─▶ running ─ last command answered ─▶ idle
+//                   │  ▲ the next command of its script
+//                   └──┘
+
+struct Queries: Sendable {
+  static let maxWaiting = 16
+
+  enum State: Sendable {
+    case idle
+    /// A command of its script is in flight or next.
+    case running(OBDQuery)
+  }
+
+  private(set) var state = State.idle
+  private var waiting: [OBDQuery] = []
+
+  /// What a reply means for the others.
+  struct Outcome {
+    enum Addressing {
+      case unchanged
+      /// The adapter is being retargeted.
+      case unknownTarget
+      /// nil: any setting may have changed.
+      case changed(ECUAddressing?)
+    }
+    enum FollowUp {
+      case none
+      /// Another reply may follow an unusable one.
+      case resynchronise
+      case countTimeout
+      /// The adapter has lost its settings, or rejects them; the fault, if there is one.
+      case setUp(fault: String?)
+    }
+
+    fileprivate(set) var addressing = Addressing.unchanged
+    fileprivate(set) var followUp = FollowUp.none
+    fileprivate(set) var completed: CommandID?
+    /// The codes of a confirmed clearing were read: they are stored first.
+    fileprivate(set) var codesRead: OBDQuery?
+    /// Codes were cleared: other values have changed.
+    fileprivate(set) var hasCleared = false
+  }
+
+  var isRunning: Bool { if case .running = state { true } else { false } }
+  var areWaiting: Bool { !waiting.isEmpty }
+  var count: Int { waiting.count }
+
+  /// The next command of the running query, carriage return included.
+  var command: [UInt8] { if case .running(let query) = state { query.command } else { [] } }
+
+  /// The reply in flight answers a request to the vehicle.
+  var awaitsVehicle: Bool {
+    guard case .running(let query) = state, query.service != nil, case .ask = query.step else { return false }
+    return true
+  }
+
+  mutating func append(_ query: OBDQuery) throws(CommandError) {
+    guard waiting.count < Self.maxWaiting else {
+      throw .refused(code: "busy", "\(Self.maxWaiting) queries are already waiting; try again when they are done")
+    }
+    waiting.append(query)
+  }
+
+  /// Goes before all others: it continues a query that has already waited.
+  mutating func prepend(_ query: OBDQuery) { waiting.insert(query, at: 0) }
+
+  /// Begins the next query; `home` is the addressing of polls.
+  mutating func begin(
+    on bus: VehicleBus, _ traits: AdapterTraits, from addressing: ECUAddressing?, home: ECUAddressing, _ effects: inout Effects
+  ) {
+    var query = waiting.removeFirst()
+    if query.header != nil, !bus.isCAN, bus != .search {
+      return effects.append(.complete(query.id, .failure(.refused(code: "no-can", "\(VehicleBus.noCAN); leave it out"))))
+    }
+    query.prepare(for: traits, aimedAt: addressing, home: home)
+    state = .running(query)
+  }
+
+  /// Takes a reply; `parsed` is that of the vehicle.
+  mutating func replied(
+    _ parsed: CANReader.Outcome, _ session: AdapterSession, home: ECUAddressing, _ scales: Scales, _ effects: inout Effects
+  ) -> Outcome {
+    guard case .running(var query) = state else { return Outcome() }
+    let dialogue = session.dialogue
+    var outcome = Outcome()
+    switch query.step {
+    case .prepare:
+      // Until the last of them is accepted the addressing is unknown.
+      outcome.addressing = .unknownTarget
+      if dialogue.isAcknowledged {
+        if query.isWanted { query.prepared() } else { query.skipToRestore() }
+        if case .ask = query.step { outcome.addressing = .changed(query.addressing) }
+      } else if !query.hasAlternative {
+        let command = String(decoding: query.command.dropLast(), as: UTF8.self)
+        let message = "the adapter rejected \(command): \(printable(dialogue.reply[dialogue.body...]))"
+        complete(query, .failure(.refused(code: "adapter-refused", message)), command: dialogue.command, &outcome, &effects)
+        query.skipToRestore()
+      } else {
+        query.advance()
+      }
+    case .ask(let place):
+      if query.isWanted, !query.isPatient, query.isHarmless(place), parsed == .messages, session.reader.isPending {
+        query.repeatPatiently(place, for: session.traits, from: session.addressing, home: home)
+        break
+      }
+      let result = query.take(parsed, dialogue, session.reader, scales, place)
+      if place == CodeClearing.place, let clearing = query.multiECU as? CodeClearing, let event = clearing.event {
+        effects.append(event)
+        outcome.hasCleared = clearing.hasCleared || clearing.isUnknown
+      }
+      if let result {
+        finish(&query, result, command: dialogue.command, &outcome, &effects)
+      } else if query.isWanted {
+        query.prepare(for: session.traits, aimedAt: session.addressing, home: home, from: place + 1)
+        reportProgress(query, behind: place, &effects)
+      } else {
+        // A request that changes something is not sent without a caller.
+        query.skipToRestore()
+      }
+    case .restore:
+      guard dialogue.isAcknowledged else {
+        outcome.followUp = .setUp(fault: "the adapter did not accept its previous settings: reinitialising it")
+        return outcome
+      }
+      query.advance()
+    case nil: break
+    }
+    proceed(query, &outcome)
+    return outcome
+  }
+
+  private mutating func finish(
+    _ query: inout OBDQuery, _ result: Result<Report, CommandError>, command: [UInt8], _ outcome: inout Outcome, _ effects: inout Effects
+  ) {
+    if case .success = result, query.isWanted, query.confirmedLoss != nil {
+      outcome.codesRead = query
+    } else {
+      complete(query, result, command: command, &outcome, &effects)
+    }
+    query.skipToRestore()
+    guard case .failure(.refused(let code, let message)) = result else { return }
+    if code == "bad-reply" { outcome.followUp = .resynchronise }
+    if code == "adapter-restarted" { outcome.followUp = .setUp(fault: message) }
+  }
+
+  /// Long queries report progress, because callers time out.
+  private func reportProgress(_ query: OBDQuery, behind place: Int, _ effects: inout Effects) {
+    guard query.multiECU?.isLong ?? false else { return }
+    let progress = Double(place + 1) / Double(query.texts.count)
+    effects.append(.progress(query.id, Report(text: "\(place + 1) of \(query.texts.count) requests", progress: progress)))
+  }
+
+  private mutating func proceed(_ query: OBDQuery, _ outcome: inout Outcome) {
+    if query.step != nil { return state = .running(query) }
+    state = .idle
+    // A raw command may have changed any setting: retarget the adapter.
+    if query.isRaw { outcome.addressing = .changed(nil) }
+  }
+
+  /// The adapter has not replied to a command.
+  mutating func timedOut(_ command: [UInt8], after timeout: Nanoseconds, _ effects: inout Effects) -> Outcome {
+    guard case .running(var query) = state else { return Outcome() }
+    var outcome = Outcome()
+    if case .prepare? = query.step {
+      let text = String(decoding: query.command.dropLast(), as: UTF8.self)
+      let error = CommandError.refused(code: "adapter-silent", "the adapter does not respond to \(text); try again")
+      complete(query, .failure(error), command: command, &outcome, &effects)
+    } else {
+      complete(query, .failure(.timeout(milliseconds: Int(timeout / .millisecond))), command: command, &outcome, &effects)
+    }
+    if query.isRestoring {
+      outcome.followUp = .setUp(fault: nil)
+    } else {
+      outcome.followUp = .countTimeout
+      query.skipToRestore()
+      proceed(query, &outcome)
+    }
+    return outcome
+  }
+
+  /// The reply had no end.
+  mutating func overflowed(_ command: [UInt8], _ effects: inout Effects) -> Outcome {
+    guard case .running(var query) = state else { return Outcome() }
+    var outcome = Outcome()
+    complete(query, .failure(.refused(code: "bad-reply", AdapterSession.nonsense)), command: command, &outcome, &effects)
+    outcome.followUp = .resynchronise
+    query.skipToRestore()
+    proceed(query, &outcome)
+    return outcome
+  }
+
+  // MARK: Completion
+
+  /// Completes the query, once.
+  private func complete(
+    _ query: OBDQuery, _ result: Result<Report, CommandError>, command: [UInt8], _ outcome: inout Outcome, _ effects: inout Effects
+  ) {
+    guard query.isWanted && query.isPending else { return }
+    effects.append(.complete(query.id, query.reported(result, lastCommand: command)))
+    outcome.completed = query.id
+  }
+
+  /// The caller has disconnected: the query is dropped, or its result discarded.
+  mutating func cancel(_ id: CommandID) {
+    waiting.removeAll { $0.id == id }
+    guard case .running(var query) = state, query.id == id else { return }
+    query.cancel()
+    state = .running(query)
+  }
+
+  /// Ends the running query with an error. Returns its ID, if it was completed now.
+  mutating func failRunning(_ error: CommandError, command: [UInt8], _ effects: inout Effects) -> CommandID? {
+    guard case .running(let query) = state else { return nil }
+    var outcome = Outcome()
+    complete(query, .failure(error), command: command, &outcome, &effects)
+    state = .idle
+    return outcome.completed
+  }
+
+  /// Ends the waiting queries with an error: there is no link. Returns their IDs.
+  mutating func failWaiting(_ error: CommandError, _ effects: inout Effects) -> [CommandID] {
+    defer { waiting.removeAll() }
+    for query in waiting { effects.append(.complete(query.id, .failure(error))) }
+    return waiting.map(\.id)
+  }
+}

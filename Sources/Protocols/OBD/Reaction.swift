@@ -1,0 +1,41 @@
+// What a reply, or a failed request, of the vehicle means for the adapter.
+
+struct Reaction: Sendable {
+  /// What has turned out.
+  struct Notices: OptionSet, Sendable {
+    let rawValue: UInt8
+
+    /// The reply was usable.
+    static let inStep = Notices(rawValue: 1)
+    /// The vehicle has answered the fast request.
+    static let answered = Notices(rawValue: 2)
+    /// Another fast request is polled.
+    static let replaced = Notices(rawValue: 4)
+    /// With STPX the adapter counts frames.
+    static let countsFrames = Notices(rawValue: 8)
+    /// The adapter does not support STPX.
+    static let rejectsExtended = Notices(rawValue: 16)
+  }
+
+  /// What the adapter does next.
+  enum Demand: Sendable {
+    case none
+    case resynchronise
+    case count(AdapterFailure)
+    case restoreEcho
+    case settingsLost(ELMStatus)
+    case rest(until: Instant, String)
+    case identifyProtocol
+    /// Polling pauses until then: the adapter may sleep.
+    case enterLowPower(until: Instant)
+  }
+
+  private(set) var notices: Notices = []
+  /// The protocol that the adapter has found itself.
+  private(set) var foundProtocol: VehicleBus?
+  private(set) var demand = Demand.none
+
+  mutating func note(_ notice: Notices) { notices.insert(notice) }
+  mutating func found(_ bus: VehicleBus) { foundProtocol = bus }
+  mutating func demand(_ demand: Demand) { self.demand = demand }
+}

@@ -1,0 +1,340 @@
+// The session with the vehicle: routes replies to its polling, and decides with the sleep policy when to leave it alone. It publishes whether
+// the vehicle responds, and returns what the adapter does next.
+
+struct VehicleSession: Sendable {
+  private(set) var polling: VehiclePolling
+  private(set) var sleep: SleepPolicy
+
+  /// The next command while the adapter is ready.
+  enum Next {
+    case nothing, query
+    case measureVoltage(isProbe: Bool)
+    case retarget(ECUAddressing)
+    case send([UInt8], timeout: Nanoseconds)
+  }
+
+  init(_ polling: VehiclePolling, _ care: CarCare?) { (self.polling, sleep) = (polling, SleepPolicy(care)) }
+
+  var bus: VehicleBus { polling.detection.bus }
+  /// The addressing of the fast request.
+  var home: ECUAddressing { polling.home }
+
+  // MARK: Connection
+
+  mutating func restore(_ stored: [String: [UInt8]], _ values: inout ValueTable, _ effects: inout Effects) {
+    polling.restore(stored, &values, &effects)
+  }
+
+  mutating func linkCameUp(_ values: inout ValueTable) {
+    polling.linkCameUp()
+    sleep.linkCameUp()
+    values.forgetScales()
+  }
+
+  /// The adapter is set up.
+  mutating func adapterReady(_ adapter: String?, at now: Instant, _ values: ValueTable, _ effects: inout Effects) {
+    polling.adapterReady(adapter, isProbing: sleep.isProbing, at: now)
+    guard polling.scheduler.pace.period == 0 else { return }
+    for signal in [Signal.lateness, .latenessP99] { values.withdraw(signal, "polling is back to back", &effects) }
+  }
+
+  mutating func interrupt(_ error: CommandError, _ effects: inout Effects) { polling.interrupt(error, &effects) }
+  mutating func adapterRests() { polling.adapterRests() }
+  mutating func retargeted(took: Nanoseconds) { polling.retargeted(took: took) }
+
+  mutating func refuse(_ target: Target?, _ message: String, _ values: inout ValueTable, _ effects: inout Effects) {
+    polling.refuse(target, message, &values, &effects)
+  }
+
+  // MARK: The next command
+
+  func hasSomethingDue(_ session: AdapterSession, hasQueries: Bool, at now: Instant) -> Bool {
+    switch polling.scheduler.state {
+    case .polling, .requesting: false
+    case .paused(let until): until.map { now >= $0 } ?? false || hasQueries
+    case .waiting:
+      now >= polling.scheduler.pace.due || hasQueries || now >= polling.scheduler.queue.nextDue || session.addressing != home
+        || wantsVoltage(session, at: now)
+    }
+  }
+
+  private func wantsVoltage(_ session: AdapterSession, at now: Instant) -> Bool {
+    session.traits.hasVoltage && sleep.wantsVoltage(at: now, room: polling.scheduler.pace.due &- now)
+  }
+
+  mutating func woke(at now: Instant) { polling.woke(at: now) }
+
+  /// Queries first, then the voltage, then polls.
+  mutating func next(
+    _ session: AdapterSession, hasQueries: Bool, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
+  ) -> Next {
+    switch polling.scheduler.state {
+    case .polling, .requesting: return .nothing
+    case .waiting: break
+    case .paused:
+      if hasQueries { return .query }
+      if sleep.isActive, session.traits.hasVoltage {
+        polling.endPause()
+        return .measureVoltage(isProbe: true)
+      }
+      polling.resume(at: now)
+    }
+    if hasQueries { return .query }
+    if wantsVoltage(session, at: now) { return .measureVoltage(isProbe: false) }
+    return polling.next(session, isProbing: sleep.isProbing, at: now, &values, &effects)
+  }
+
+  // MARK: Replies
+
+  /// The reply in flight is that to the fast request.
+  var isPolling: Bool { if case .polling = polling.scheduler.state { true } else { false } }
+
+  /// Handles the reply to the request in flight.
+  mutating func replied(
+    _ parsed: CANReader.Outcome, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
+  ) -> Reaction {
+    var reaction = Reaction()
+    switch polling.scheduler.state {
+    case .polling(let poll): pollReplied(poll, parsed, session, at: now, &values, &effects, &reaction)
+    case .requesting(let index, let sent):
+      polling.requestReplied(index, sent: sent, parsed, session, pauses: sleep.pauses, at: now, &values, &effects, &reaction)
+      if values.inUseAt == now { sleep.vehicleUsed(at: now) }
+      if reaction.notices.contains(.answered) { sleep.answered() }
+    case .waiting, .paused: break
+    }
+    return reaction
+  }
+
+  private mutating func pollReplied(
+    _ poll: PollScheduler.Poll, _ parsed: CANReader.Outcome, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable,
+    _ effects: inout Effects, _ reaction: inout Reaction
+  ) {
+    switch polling.evaluate(parsed, session.reader) {
+    case .values(let data, let source):
+      reaction.note([.inStep, .answered])
+      sleep.answered()
+      guard polling.answered(poll, data, from: source, session, at: now, &values, &effects) else { return }
+      answered(session, at: now, &values, &effects, &reaction)
+    case .foreignRecord:
+      reaction.note(.inStep)
+      let consequence = polling.foreignRecord(session.dialogue.reply, at: now, &values, &effects)
+      follow(consequence, session, at: now, &values, &effects, &reaction)
+    case .alive:
+      reaction.note(.inStep)
+      let consequence = polling.doubtAnswered(isProbing: sleep.isProbing, at: now)
+      sleep.endProbing()
+      follow(consequence, session, at: now, &values, &effects, &reaction)
+    case .supportedPIDs:
+      switch polling.discovered(session, pauses: sleep.pauses, at: now, &values, &effects, &reaction) {
+      case .failed(let failure): pollFailed(failure, poll, session, at: now, &values, &effects, &reaction)
+      case .done(let consequence): follow(consequence, session, at: now, &values, &effects, &reaction)
+      }
+    case .failed(let failure): pollFailed(failure, poll, session, at: now, &values, &effects, &reaction)
+    }
+  }
+
+  /// The vehicle responds; polling pauses if it is not used.
+  private mutating func answered(
+    _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects, _ reaction: inout Reaction
+  ) {
+    if values.inUseAt == now { sleep.vehicleUsed(at: now) }
+    if values.hasSignsOfUse, !polling.timeout.isTuning, let pause = sleep.pauseIfIdle(at: now, session.traits) {
+      return leaveAlone(pause, session, at: now, &values, &effects, &reaction)
+    }
+    sleep.endProbing()
+    values.publish(status: .polling, &effects)
+    values.publish(fault: nil, &effects)
+  }
+
+  private mutating func pollFailed(
+    _ failure: PollFailure, _ poll: PollScheduler.Poll, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable,
+    _ effects: inout Effects, _ reaction: inout Reaction
+  ) {
+    let consequence = polling.failed(
+      failure, poll, session, isProbing: sleep.isProbing, pauses: sleep.pauses, at: now, &values, &effects)
+    follow(consequence, session, at: now, &values, &effects, &reaction)
+  }
+
+  /// The adapter did not reply, or did not end its reply.
+  mutating func failed(_ failure: AdapterFailure, _ session: AdapterSession, at now: Instant, _ effects: inout Effects) -> Reaction {
+    var reaction = Reaction()
+    let rejectsExtended = if case .timeout = failure { session.isExtended } else { false }
+    polling.aborted(rejectsExtended: rejectsExtended, at: now)
+    if rejectsExtended {
+      effects.append(.note("no reply to STPX: the adapter is retargeted for each ECU"))
+      reaction.note(.rejectsExtended)
+      reaction.demand(.resynchronise)
+    } else {
+      reaction.demand(.count(failure))
+    }
+    return reaction
+  }
+
+  /// The adapter has named the protocol that it has found; nil: it cannot.
+  mutating func identified(
+    _ bus: VehicleBus?, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
+  ) -> Reaction {
+    var reaction = Reaction()
+    let consequence = polling.identified(bus, pauses: sleep.pauses, at: now, &values, &effects, &reaction)
+    follow(consequence, session, at: now, &values, &effects, &reaction)
+    return reaction
+  }
+
+  /// Does what a failed poll calls for.
+  private mutating func follow(
+    _ consequence: PollConsequence, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects,
+    _ reaction: inout Reaction
+  ) {
+    switch consequence {
+    case .retry: break
+    case .unusable(let reason, let resynchronising):
+      unusable(reason, resynchronising: resynchronising, session, &values, &effects, &reaction)
+    case .misfit(let reason, let isRepeated):
+      if isRepeated, replace(reason, at: now, &values, &effects, &reaction) {
+        values.countBadReply(session.dialogue.reply, &effects)
+      } else {
+        unusable(reason, resynchronising: false, session, &values, &effects, &reaction)
+      }
+    case .settingsLost(let status): reaction.demand(.settingsLost(status))
+    case .echoReturned: reaction.demand(.restoreEcho)
+    case .replace(let message, let otherwise):
+      if !replace(message, at: now, &values, &effects, &reaction) {
+        follow(otherwise, session, at: now, &values, &effects, &reaction)
+      }
+    case .tryOther(let message, let isFinal): tryOther(message, isFinal: isFinal, session, at: now, &values, &effects, &reaction)
+    case .responsePending(let message, let times):
+      // The response repeatedly comes after the adapter's timeout: use the long one.
+      if times >= 3 { polling.lengthenTimeout() }
+      // It has just said that it is there.
+      if times > 3, replace(message, at: now, &values, &effects, &reaction) { return }
+      if times > 3 { vehicleSilent("\(message); retrying every second", .carSilent, &values, &effects) }
+      polling.pause(until: now &+ .second)
+    case .pause(let message): pause(message, session, at: now, &values, &effects, &reaction)
+    case .rest(let message):
+      withdrawVehicle(message, &values, &effects)
+      reaction.demand(.rest(until: now &+ sleep.nextLength(), message))
+    case .stop(let message): stop(message, &values, &effects)
+    }
+  }
+
+  private func unusable(
+    _ reason: String, resynchronising: Bool, _ session: AdapterSession, _ values: inout ValueTable, _ effects: inout Effects,
+    _ reaction: inout Reaction
+  ) {
+    values.countBadReply(session.dialogue.reply, &effects)
+    reaction.demand(.count(.unusable(reason, resynchronising: resynchronising)))
+  }
+
+  private mutating func replace(
+    _ message: String, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects, _ reaction: inout Reaction
+  ) -> Bool {
+    let isReplaced = polling.replace(message, at: now, &values, &effects)
+    if isReplaced { reaction.note(.replaced) }
+    return isReplaced
+  }
+
+  /// The vehicle does not support this request, or never answered it: try the next, and after all of them pause.
+  private mutating func tryOther(
+    _ message: String, isFinal: Bool, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects,
+    _ reaction: inout Reaction
+  ) {
+    // The ECUs have just reported their supported PIDs.
+    if polling.detection.hasDiscovered, replace(message, at: now, &values, &effects, &reaction) { return }
+    if polling.tryOther(pauses: sleep.pauses, for: session.traits.name) { return }
+    if isFinal { stop(message, &values, &effects) } else { pause(message, session, at: now, &values, &effects, &reaction) }
+  }
+
+  // MARK: Silence and pauses
+
+  private mutating func pause(
+    _ message: String, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects,
+    _ reaction: inout Reaction
+  ) {
+    let pause = sleep.pauseIfSilent(session.traits)
+    vehicleSilent(pause.message.map { "\(message); \($0)" } ?? message, pause.status, &values, &effects)
+    leaveAlone(for: pause.length, session, at: now, &reaction)
+    // Every fourth time the request that all ECUs support is sent.
+    polling.paused(message, probes: sleep.pauses % 4 == 3)
+  }
+
+  /// Repeating the request could cause a lock-out.
+  private mutating func stop(_ message: String, _ values: inout ValueTable, _ effects: inout Effects) {
+    vehicleSilent("\(message); disconnect and connect to retry", .carSilent, &values, &effects)
+    polling.pause(until: nil)
+  }
+
+  private mutating func vehicleSilent(
+    _ message: String, _ status: ValueTable.StatusWord, _ values: inout ValueTable, _ effects: inout Effects
+  ) {
+    polling.vehicleSilent(message, &effects)
+    let message = status == .noCar ? "the adapter measures no battery voltage; plug it into a vehicle, or check the contacts" : message
+    withdrawVehicle(message, &values, &effects)
+    if status == .noCar {
+      for request in polling.scheduler.queue.requests where request.isIdentity { values.withdraw(request, message, &effects) }
+    }
+    values.publish(status: status, &effects)
+    values.publish(fault: message, &effects)
+  }
+
+  private mutating func withdrawVehicle(_ reason: String, _ values: inout ValueTable, _ effects: inout Effects) {
+    values.withdrawVehicle(reason, &effects)
+    polling.forgetStatistics()
+  }
+
+  /// Pauses polling of a vehicle that is not in use, or whose battery is low.
+  private mutating func leaveAlone(
+    _ pause: SleepPolicy.Pause, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects,
+    _ reaction: inout Reaction
+  ) {
+    withdrawVehicle(pause.message ?? "", &values, &effects)
+    values.publish(status: pause.status, &effects)
+    values.publish(fault: pause.message, &effects)
+    leaveAlone(for: pause.length, session, at: now, &reaction)
+  }
+
+  /// Delays the next probe; the adapter may sleep meanwhile if the pause is long.
+  private mutating func leaveAlone(for length: Nanoseconds, _ session: AdapterSession, at now: Instant, _ reaction: inout Reaction) {
+    polling.pause(until: now &+ length)
+    if sleep.beginPause(length, session.traits) { reaction.demand(.enterLowPower(until: now &+ length)) }
+  }
+
+  /// Takes a measured voltage; nil: the adapter does not report it.
+  mutating func measured(
+    _ volts: Double?, isProbe: Bool, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
+  ) -> Reaction {
+    var reaction = Reaction()
+    sleep.measured(volts, at: now)
+    if let pause = sleep.pauseIfLow(at: now, session.traits) {
+      leaveAlone(pause, session, at: now, &values, &effects, &reaction)
+    } else if isProbe {
+      polling.resume(at: now)
+    }
+    return reaction
+  }
+
+  mutating func measurementFailed(at now: Instant) { sleep.measured(nil, at: now) }
+
+  // MARK: Commands
+
+  mutating func hasten() { polling.hasten() }
+
+  mutating func publishCounters(at now: Instant, _ values: ValueTable, _ effects: inout Effects) {
+    polling.publishCounters(at: now, values, &effects)
+  }
+
+  /// The report of target and actual rates.
+  func ratesReport(_ values: ValueTable, at now: Instant) -> Report {
+    let scheduler = polling.scheduler
+    return scheduler.statistics.report(scheduler.fast, every: scheduler.pace.period, scheduler.queue, values, at: now)
+  }
+
+  mutating func tune(_ id: CommandID, for adapter: String?, _ effects: inout Effects) throws(CommandError) {
+    let scheduler = polling.scheduler
+    guard scheduler.isSettled, !sleep.isProbing, !polling.timeout.isLong, !scheduler.fast.request.isDiscovery else {
+      throw .refused(code: "not-polling", "the vehicle does not respond; switch it on")
+    }
+    polling.tune(id, for: adapter, &effects)
+  }
+
+  mutating func cancelTuning(_ id: CommandID) { polling.cancelTuning(id) }
+}

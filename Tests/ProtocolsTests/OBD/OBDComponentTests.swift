@@ -1,0 +1,195 @@
+// The components of the `obd` machine alone, in virtual time.
+
+import Testing
+
+@testable import Protocols
+
+@Suite("The components of an obd device") struct OBDComponentTests {
+  var values = ValueTable(actions: [], signals: [], overrides: PropertyOverrides())
+  var effects = Effects()
+
+  func sent(_ effects: Effects) -> [String] {
+    effects.list.compactMap { if case .send(_, let bytes, _, _) = $0 { String(decoding: bytes, as: UTF8.self) } else { nil } }
+  }
+
+  /// An adapter that is set up: the reply to each command of the setup.
+  mutating func adapter(_ replies: [String: String] = [:]) -> AdapterSession {
+    var session = AdapterSession()
+    session.linkCameUp(baud: nil, &effects)
+    for _ in SetupStep.allCases where !session.isReady {
+      session.sendNext(at: 0, &effects)
+      let command = String(decoding: session.dialogue.command.dropLast(), as: UTF8.self)
+      let reply = replies[command] ?? (["ATZ", "ATI"].contains(command) ? "ELM327 v1.5" : command == "STI" ? "?" : "OK")
+      _ = session.receive(Array("\(reply)\r\r>".utf8), at: 0)
+      _ = session.replied(at: 0, &values, &effects)
+    }
+    return session
+  }
+
+  // MARK: Adapter
+
+  @Test mutating func `a setup ends ready, and lost settings begin another one`() throws {
+    _ = values.layOut(hasBatteryRecord: true, fast: nil, [], period: .second / 20)
+    var session = adapter(["ATS0": "?"])
+    #expect(session.isReady && session.traits.name == "ELM327 v1.5" && session.traits.missing == [.spacesOff, .chipIdentity])
+    guard case .needsSetup = session.heard(.banner, at: 1, &values, &effects) else { throw Unreadable("no setup") }
+    session.beginSetup(at: 1, &effects)
+    guard case .settingUp(step: 0) = session.state else { throw Unreadable("\(session.state)") }
+    #expect(sent(effects).last == " " && !session.dialogue.isIdle)
+  }
+
+  @Test mutating func `a rejected header refuses its ECU, unless it is that of the fast request`() throws {
+    _ = values.layOut(hasBatteryRecord: true, fast: nil, [], period: .second / 20)
+    var session = adapter()
+    let home = ECUAddressing(bus: .can, target: .battery)
+    for isHome in [false, true] {
+      _ = session.retarget(to: home, home: isHome ? home.target : .unaddressed, at: 1, &effects)
+      #expect(session.dialogue.command.starts(with: "ATSP6".utf8) || session.dialogue.command.starts(with: "ATSH".utf8))
+      _ = session.receive(Array("?\r\r>".utf8), at: 1)
+      switch session.replied(at: 1, &values, &effects) {
+      case .rejected(let target, let message): #expect(!isHome && target == .battery && message.contains("does not support AT"))
+      case .needsRest: #expect(isHome && session.addressing == nil)
+      case let event: throw Unreadable("\(event)")
+      }
+    }
+  }
+
+  @Test mutating func `three timeouts in a row need another setup, and an answer in between does not`() {
+    var counters = FailureCounters()
+    #expect(counters.count(.timeout, &values, &effects) == .resynchronise)
+    #expect(counters.count(.timeout, &values, &effects) == .resynchronise && values.status == .degraded)
+    counters.reset()
+    #expect(counters.count(.timeout, &values, &effects) == .resynchronise)
+    #expect(counters.count(.timeout, &values, &effects) == .resynchronise)
+    #expect(counters.count(.timeout, &values, &effects) == .needsSetup)
+  }
+
+  @Test mutating func `the long timeout ends after five prompt responses`() {
+    var timeout = ResponseTimeout()
+    timeout.lengthen()
+    for _ in 0..<4 { timeout.answered(isPrompt: true) }
+    timeout.answered(isPrompt: false)
+    for _ in 0..<4 { timeout.answered(isPrompt: true) }
+    #expect(timeout.isLong && !timeout.countsFrames)
+    timeout.answered(isPrompt: true)
+    #expect(!timeout.isLong && timeout.countsFrames)
+  }
+
+  @Test func `a stored timing is valid for its adapter only`() {
+    var timeout = ResponseTimeout()
+    timeout.restore(Array("2 25 ELM327 v1.5".utf8))
+    timeout.recall(for: "ELM327 v2.1")
+    #expect(timeout.usual == .initial)
+    timeout.recall(for: "ELM327 v1.5")
+    #expect(timeout.usual == ReplyTiming(adaptive: 2, timeout: 25))
+    #expect(timeout.useDefault() && timeout.usual == .initial && !timeout.useDefault())
+  }
+
+  // MARK: Detection
+
+  @Test func `candidates are tried in turn, and after the last one a pause follows`() {
+    var detection = ProtocolDetection(.auto)
+    var request = detection.begin(0, usual: nil, pauses: 0)
+    var requests = [request.rawValue]
+    for _ in 0..<3 {
+      let next = detection.next(after: request, usual: nil, pauses: 0)
+      #expect(!next.isLast)
+      request = next.request
+      requests.append(request.rawValue)
+    }
+    #expect(requests == ["220101", "2101", "0100", "0100"] && detection.bus == .search)
+    let last = detection.next(after: request, usual: nil, pauses: 0)
+    #expect(last.isLast && last.request == .uds && detection.bus == .can)
+  }
+
+  @Test mutating func `another VIN is another vehicle, once until it is silent`() {
+    var detection = ProtocolDetection(.ice)
+    var found = Discovery(on: .can)
+    found.add([0x18, 0x18, 0, 0], base: 0, from: 0x7E8)
+    found.identify(Discovery.mark(of: "first"))
+    detection.recognised(found)
+    #expect(detection.isOther(vin: "second", &effects) && !detection.isOther(vin: "second", &effects))
+    detection.identifyAgain()
+    #expect(!detection.isOther(vin: "first", &effects))
+  }
+
+  // MARK: Polling
+
+  @Test func `a fast request is polled at its slot, and a failed one at the next`() {
+    var scheduler = PollScheduler(rate: 20, phase: 0, first: .uds)
+    scheduler.resume(at: .second)
+    #expect(scheduler.poll(countsFrames: true, at: .second) == Array("220101\r".utf8))
+    #expect(scheduler.overdueAt == .second + .second / 20 && scheduler.nextWake(after: .second) == nil)
+    scheduler.woke(at: .second + .second / 20)
+    #expect(scheduler.overdueAt == nil)
+    scheduler.failed(at: .second + .second / 20)
+    #expect(scheduler.nextWake(after: .second) == .second + .second / 20)
+    scheduler.pause(until: 9 * .second)
+    #expect(scheduler.nextWake(after: .second) == 9 * .second)
+  }
+
+  @Test func `a silent vehicle is in doubt at the third silence, and a bus error before the first answer tries another protocol`() {
+    var (counters, fast) = (ErrorCounters(), FastPoll(.uds))
+    func judge(_ status: ELMStatus) -> String {
+      switch counters.judge(.status(status), &fast, isProbing: false, hasLostEcho: false, on: .can) {
+      case .retry: "retry"
+      case .pause: "pause"
+      case .tryOther: "other"
+      default: "?"
+      }
+    }
+    #expect(judge(.noData) == "other" && judge(.canError) == "other")
+    counters.answered()
+    #expect([judge(.noData), judge(.noData), judge(.noData)] == ["retry", "retry", "pause"])
+    let pids = [PollRequest.Parameter(number: 0x0C, count: 2), PollRequest.Parameter(number: 0x0D, count: 1)]
+    fast.begin(RecordRequest(pids, of: Target(.engine)), every: nil)
+    #expect(judge(.noData) == "retry" && fast.doubt != nil && fast.request.rawValue == "0100")
+    #expect(fast.endDoubt() != nil && fast.request.rawValue == "010C0D")
+  }
+
+  @Test func `the bytes of the fast request follow its frame count`() {
+    var fast = FastPoll(.uds)
+    fast.answered(frames: 9, by: 0x7EC)
+    #expect(fast.bytes(withCount: true) == Array("2201019\r".utf8) && fast.bytes(withCount: false) == Array("220101\r".utf8))
+    fast.dropCount()
+    #expect(fast.bytes(withCount: true) == Array("220101\r".utf8))
+  }
+
+  // MARK: Sleep
+
+  @Test func `pauses grow to the interval of probes, and start again after an answer`() {
+    var sleep = SleepPolicy(CarCare(pause: 30 * .second))
+    let traits = AdapterTraits()
+    let lengths = (0..<6).map { _ in sleep.pauseIfSilent(traits).length / .second }
+    #expect(lengths == [1, 2, 5, 10, 30, 30])
+    sleep.answered()
+    #expect(sleep.pauseIfSilent(traits).length == .second)
+    #expect(!sleep.beginPause(30 * .second, traits) && sleep.isProbing)
+  }
+
+  // MARK: Clients
+
+  @Test mutating func `a clearing waits for clock and disk, and an abandoned one clears nothing`() throws {
+    var diagnostics = Diagnostics()
+    let query = OBDQuery(7, try diagnostics.loss(isConfirmed: true, Motion(), ecus: []))
+    for isAbandoned in [false, true] {
+      diagnostics.begin(7)
+      #expect(throws: CommandError.self) { _ = try diagnostics.loss(isConfirmed: true, Motion(), ecus: []) }
+      diagnostics.codesRead(by: query, &effects)
+      diagnostics.timeReceived(WallTime(microseconds: 0), &effects)
+      if isAbandoned { diagnostics.cancelled(7) }
+      let next = diagnostics.stored(Diagnostics.key, nil, Motion(), mustAnswer: true, &effects)
+      #expect((next?.multiECU is CodeClearing) == !isAbandoned)
+      diagnostics.completed(7)
+    }
+    #expect(effects.list.filter { if case .store(Diagnostics.key, _) = $0 { true } else { false } }.count == 2)
+  }
+
+  @Test mutating func `queries beyond the limit are rejected, and all fail with the link`() throws {
+    var queries = Queries()
+    for id in 0..<CommandID(Queries.maxWaiting) { try queries.append(OBDQuery(id, CodeList())) }
+    #expect(throws: CommandError.self) { try queries.append(OBDQuery(99, CodeList())) }
+    queries.cancel(3)
+    #expect(queries.failWaiting(.notConnected("gone"), &effects).count == Queries.maxWaiting - 1 && !queries.areWaiting)
+  }
+}
