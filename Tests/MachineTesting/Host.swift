@@ -59,7 +59,7 @@ public struct Host<Subject: Machine, Around: Surroundings> {
   public private(set) var stores = 0
   public private(set) var timesAsked = 0
   /// Everything that a user can see, or find in the journal or in a recording, once `isTranscribed`.
-  public private(set) var words: [String] = []
+  public private(set) var output: [String] = []
   public var isTranscribed = false
 
   /// How commands ended. A reference: in `report(run("login"))` Swift reads the host before its argument runs the command.
@@ -171,7 +171,7 @@ public struct Host<Subject: Machine, Around: Surroundings> {
     return []
   }
 
-  private mutating func transcribe(_ text: @autoclosure () -> String) { if isTranscribed { words.append(text()) } }
+  private mutating func transcribe(_ text: @autoclosure () -> String) { if isTranscribed { output.append(text()) } }
 
   private mutating func store(_ key: String, _ bytes: [UInt8]) -> Input {
     if diskWorks { disk[key] = bytes.isEmpty ? nil : bytes }

@@ -38,7 +38,7 @@ import Testing
   func slowReader() async throws {
     try await Task { @Loop in
       let (writer, channel, other) = try await pair()
-      var told = 0
+      var completed = 0
       var sent: [UInt8] = []
       for number in 0..<400 {
         let message = [UInt8](repeating: UInt8(number % 251), count: 1 + number * 7)
@@ -48,7 +48,7 @@ import Testing
           completed += 1
         }
       }
-      #expect(told < 400 && !writer.hasRoom)
+      #expect(completed < 400 && !writer.hasRoom)
       var received: [UInt8] = []
       #expect(
         await until {
@@ -57,10 +57,10 @@ import Testing
         })
       let isSame = received == sent
       #expect(isSame)
-      #expect(await until { told == 400 && writer.hasRoom })
+      #expect(await until { completed == 400 && writer.hasRoom })
       // The queue is empty: the next message is written directly again.
-      writer.write([1]) { _ in told += 1 }
-      #expect(told == 401 && read(other) == [1])
+      writer.write([1]) { _ in completed += 1 }
+      #expect(completed == 401 && read(other) == [1])
       try await channel.close().get()
       close(other)
     }.value

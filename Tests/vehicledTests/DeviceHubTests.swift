@@ -88,7 +88,8 @@ import Testing
   @Test func `values except retained ones are absent while the link is down`() throws {
     let rig = Rig()
     rig.publish((0, .value(.int(824))), (1, .value(.float(12.5))))
-    let port = Port(LinkRole(schemes: []), .tcp(host: "127.0.0.1", port: 1), device: rig.device)
+    let links = LinkOpener(disk: Disk(directory: "/nonexistent/vehicled-tests"), blueZ: BlueZ(SystemBus()))
+    let port = Port(LinkRole(schemes: []), .tcp(host: "127.0.0.1", port: 1), device: rig.device, links: links, guardian: Guardian())
     port.close("unplugged")
     #expect(try rig.get("rpm").reason == "link down: unplugged")
     #expect(try rig.get("odometer").value == .float(12.5))

@@ -158,16 +158,16 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     device.disconnect { _ in completed.append(1) }
     device.disconnect { _ in completed.append(2) }
     device.connect()
-    #expect(device.ports[0].isUp && told.isEmpty && probe.words.count { $0 == "stopping" } == 1)
+    #expect(device.ports[0].isUp && completed.isEmpty && probe.words.count { $0 == "stopping" } == 1)
     device.handle(.leaseEnded("said"))
-    #expect(await until { told.sorted() == [1, 2] })
+    #expect(await until { completed.sorted() == [1, 2] })
     // The last request counts: the link comes up again.
     #expect(await until { device.ports[0].isUp })
-    device.disconnect { _ in told.append(3) }
-    device.close { told.append(4) }
-    #expect(device.ports[0].isUp && told.count == 2)
+    device.disconnect { _ in completed.append(3) }
+    device.close { completed.append(4) }
+    #expect(device.ports[0].isUp && completed.count == 2)
     device.handle(.leaseEnded("said"))
-    #expect(await until { told.sorted() == [1, 2, 3, 4] } && !device.ports[0].isUp)
+    #expect(await until { completed.sorted() == [1, 2, 3, 4] } && !device.ports[0].isUp)
     device.connect()
     device.disconnect { _ in completed.append(5) }
     #expect(await until { completed.last == 5 } && !device.ports[0].isUp)

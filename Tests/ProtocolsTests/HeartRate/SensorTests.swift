@@ -144,5 +144,5 @@ extension Host {
     start()
   }
 
-  fileprivate mutating func hear(_ bytes: [UInt8]) { give(.received(.main, bytes)) }
+  fileprivate mutating func receive(_ bytes: [UInt8]) { give(.received(.main, bytes)) }
 }

@@ -109,7 +109,7 @@ import Testing
     #expect(!host.car.isStopped && host.car.isStreaming && !host.sentText.contains("Started"))
     host.give(.linkChanged("video", .up(maximumSend: nil)))
     host.send("GET /video_feed HTTP/1.1\r\n\r\n", over: "video")
-    #expect(host.said.hasSuffix("VideoStreamStarted#$#%^%\r\n"))
+    #expect(host.sentText.hasSuffix("VideoStreamStarted#$#%^%\r\n"))
     host = try AutoTTCarHost.ready(without: [.ignoresClose], driving: true)
     host.send(AutoTTCarHost.ahead)
     host.give(.linkChanged(.main, .down("closed")))

@@ -20,7 +20,7 @@ import Testing
     try rig.restart()
     #expect(rig.code(rig.run("whoami")) == "needs-login" && rig.status == "logged-out" && rig.disk.isEmpty)
     #expect(rig.report(rig.run("login", ToyRig.ada))?.text == "logged in as user 18, Ada")
-    #expect(!rig.words.contains { $0.contains("secret1") } && !"\(rig.disk)".contains("secret1"))
+    #expect(!rig.output.contains { $0.contains("secret1") } && !"\(rig.disk)".contains("secret1"))
     #expect(!rig.disk.values.contains { String(decoding: $0, as: UTF8.self).contains("secret1") })
   }
 

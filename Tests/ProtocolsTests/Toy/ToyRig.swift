@@ -127,12 +127,12 @@ extension ToyRig {
     rig.start()
     let id = rig.run("register", ["name": .string("Ada")].merging(Self.ada) { $1 })
     #expect(rig.report(id)?.text == "registered and logged in as user 18")
-    for _ in 0..<facts { rig.hear() }
+    for _ in 0..<facts { rig.reportPlayed() }
     return rig
   }
 
   /// The toy tells the server that it has played one fact more.
-  func hear() { _ = around.trivia.exchange(Array("GET /User/History/18/1 HTTP/1.1\r\nHost: x\r\n\r\n".utf8)) }
+  func reportPlayed() { _ = around.trivia.exchange(Array("GET /User/History/18/1 HTTP/1.1\r\nHost: x\r\n\r\n".utf8)) }
 
   /// A daemon that was killed, and the next one with what the disk has.
   mutating func restart(_ options: [String: Value] = [:], after time: Nanoseconds = .second) throws {
@@ -149,12 +149,12 @@ extension ToyRig {
   mutating func cancel(_ id: CommandID) { give(.cancelled(id)) }
 
   /// Somebody connects who is no toy of ours: a test speaks for it.
-  mutating func come() {
+  mutating func connect() {
     around.isConnected = true
     give(.linkChanged(ToySetup.link, .up(maximumSend: nil)))
   }
 
-  mutating func say(_ text: String) { give(.received(ToySetup.link, Array(text.utf8))) }
-  mutating func lose(_ reason: String) { around.lose(reason, at: now).forEach { give($0) } }
+  mutating func send(_ text: String) { give(.received(ToySetup.link, Array(text.utf8))) }
+  mutating func disconnect(_ reason: String) { around.lose(reason, at: now).forEach { give($0) } }
   mutating func giveToy(_ input: Input) { around.giveToy(input, at: now).forEach { give($0) } }
 }

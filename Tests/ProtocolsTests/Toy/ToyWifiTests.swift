@@ -79,7 +79,7 @@ import Testing
   }
 
   @Test(arguments: ["ok\n", "OK", "okok", "no", "\0", String(repeating: "o", count: 5000)])
-  func `what is not ok is waited on, then hung up on, and the next is heard`(_ said: String) throws {
+  func `a reply other than ok is given time, then closed, and the next connection is served`(_ text: String) throws {
     var rig = try ToyRig.loggedIn()
     let id = rig.run("wifi", Self.home)
     rig.connect()
