@@ -29,6 +29,7 @@ struct CarRoad {
   /// What the network holds back; nil: nothing is lost on the way.
   private var hole: [(LinkName, [UInt8])]?
   private var toMachine: [Input] = []
+  private var machineEffects = Effects()
   private var toCar: [Input] = []
   private var lastCommand: CommandID = 0
 
@@ -83,12 +84,14 @@ struct CarRoad {
   /// Everything that follows at once.
   private mutating func settle() {
     while !toMachine.isEmpty || !toCar.isEmpty {
-      var effects = Effects()
       if !toMachine.isEmpty {
-        machine.handle(toMachine.removeFirst(), at: now, &effects)
+        machineEffects.removeAll()
+        machine.handle(toMachine.removeFirst(), at: now, &machineEffects)
+        let effects = machineEffects
         for reading in effects.readings { values[machine.schema.properties[reading.property].name] = reading.content }
         for effect in effects.list { machineWants(effect) }
       } else {
+        var effects = Effects()
         car.handle(toCar.removeFirst(), at: now, &effects)
         for effect in effects.list { carWants(effect) }
       }

@@ -29,6 +29,7 @@ final class VehicleRig {
   private var unheard: [[UInt8]] = []
   /// The inputs of disk and clock for the next turn.
   private var answers: [Input] = []
+  private var effects = Effects()
 
   init(
     _ car: any Car = ElectricCar(.eGMP), rate: Double = 20, vehicle: VehicleChoice = .auto, signals: [CustomSignal] = [],
@@ -59,8 +60,9 @@ final class VehicleRig {
   }
 
   private func feed(_ input: Input) {
-    var effects = Effects()
+    effects.removeAll()
     machine.handle(input, at: now, &effects)
+    let effects = effects
     for reading in effects.readings {
       let name = machine.schema.properties[reading.property].name
       values[name] = reading.content
