@@ -88,10 +88,10 @@ final class Client {
   }
 
   /// Calls a method that may reply several times. `each` gets every reply and returns whether to continue; it gets nil after `tick`
-  /// seconds without a reply, after a signal, and when the descriptor `also` is readable. Fails if the first reply takes longer than
+  /// seconds without a reply, after a signal, and when a descriptor of `also` is readable. Fails if the first reply takes longer than
   /// `first` seconds, or any later one longer than `silence` seconds.
   func stream<M: VarlinkMethod>(
-    _ method: M.Type, _ parameters: M.Parameters, first: Double?, tick: Double? = nil, silence: Double?, also: () -> Int32 = { -1 },
+    _ method: M.Type, _ parameters: M.Parameters, first: Double?, tick: Double? = nil, silence: Double?, also: () -> [Int32] = { [] },
     _ each: (M.Result?) throws -> Bool
   ) throws {
     try send(message { try VarlinkCall.message(method, parameters, more: true) })
@@ -188,8 +188,8 @@ final class Client {
     throw .timeout(seconds: timeout)
   }
 
-  /// Returns the next reply, or nil at the deadline, after a signal, or when the other descriptor is readable.
-  private func receive(until deadline: Double?, also: Int32 = -1) throws(Failure) -> VarlinkReply? {
+  /// Returns the next reply, or nil at the deadline, after a signal, or when another descriptor is readable.
+  private func receive(until deadline: Double?, also: [Int32] = []) throws(Failure) -> VarlinkReply? {
     while true {
       do {
         if let message = try framing.next() {
@@ -214,11 +214,12 @@ final class Client {
   /// The failure for a connection that the daemon closed; it closes one without any reply if it has too many clients.
   private var closed: Failure { answered ? .daemonGone("vehicled closed the connection") : .tooManyClients }
 
-  /// Waits until the socket or the other descriptor is ready; returns whether the socket is.
-  private func wait(_ events: Int32, until deadline: Double?, also: Int32 = -1) -> Bool {
-    var entries = [pollfd(fd: socket, events: Int16(events), revents: 0), pollfd(fd: also, events: Int16(POLLIN), revents: 0)]
+  /// Waits until the socket or another descriptor is ready; returns whether the socket is.
+  private func wait(_ events: Int32, until deadline: Double?, also: [Int32] = []) -> Bool {
+    var entries = [pollfd(fd: socket, events: Int16(events), revents: 0)]
+    entries += also.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
     let milliseconds = deadline.map { Int32(max(0, ($0 - Clock.monotonic) * 1000).rounded(.up)) } ?? -1
-    return poll(&entries, 2, milliseconds) > 0 && entries[0].revents != 0
+    return poll(&entries, nfds_t(entries.count), milliseconds) > 0 && entries[0].revents != 0
   }
 
   private static func errorText(_ error: Int32) -> String { String(cString: strerror(error)) }

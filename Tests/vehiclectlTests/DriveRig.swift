@@ -19,6 +19,8 @@ final class DrivenCar: Sendable {
   struct Notes {
     var told: [Told] = []
     var holder: Int32 = -1
+    /// The connection of the last Stop.
+    var stopper: Int32 = -1
     var leases = 0
     /// Set-points under the last lease.
     var tilts = 0
@@ -46,6 +48,11 @@ final class DrivenCar: Sendable {
 
   func lose(_ reason: String) {
     SocketServer.send(notes.withLock { $0.holder }, VarlinkReply.message(.leaseLost(device: "rover", reason: reason)))
+  }
+
+  /// Replies to the last Stop.
+  func confirmStop() {
+    SocketServer.send(notes.withLock { $0.stopper }, VarlinkReply.message(Contract.Call.Result(Report())))
   }
 
   func answer(_ connection: Int32, _ method: String, _ parameters: JSON, then: (Told, DrivenCar) -> Answer) -> Answer {
@@ -85,6 +92,7 @@ final class DrivenCar: Sendable {
         hasLease: parameters["lease"]?.string?.hasPrefix("token") == true)
       notes.withLock {
         $0.told.append(told)
+        if told.action == "stop" { $0.stopper = connection }
         if told.action == "tilt", parameters["lease"]?.string == "token\($0.leases)" { $0.tilts += 1 }
       }
       return then(told, self)

@@ -1,27 +1,42 @@
 // Lines of JSON that wait in a pipe: which are sent, and which end the drive.
 
+import ArgumentParser
 import Glibc
 import Protocols
+import Synchronization
 import Testing
 
 @testable import vehiclectl
 
 @Suite struct PipeDriveTests {
-  /// Drives with these lines, all available at once.
-  private func feed(
-    _ car: DrivenCar, _ text: String, then: @escaping @Sendable (DrivenCar.Told, DrivenCar) -> Answer = { _, _ in DrivenCar.answered }
-  ) throws -> Failure? {
+  typealias Reply = @Sendable (DrivenCar.Told, DrivenCar) -> Answer
+
+  /// Drives with lines of a pipe; returns the error that ended the drive, or nil.
+  private func drive(_ car: DrivenCar, _ input: Int32, timeout: String = "15", then: @escaping Reply) throws -> (any Error)? {
     let server = try SocketServer { connection, method, parameters in car.answer(connection, method, parameters, then: then) }
     defer { server.stop() }
-    var ends: [Int32] = [-1, -1]
-    #expect(pipe(&ends) == 0 && Output.write(all: Array(text.utf8)[...], to: ends[1]))
-    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-    close(ends[1])
-    defer { close(ends[0]) }
-    let common = try CommonOptions.parse(["--socket", server.path, "-q"])
-    var drive = PipeDrive(common, Output(common), DrivenCar.driveSchema, deadline: 300, input: ends[0])
-    do { try drive.run(holder: try common.connect(Output(common))) } catch { return error as? Failure }
+    let common = try CommonOptions.parse(["--socket", server.path, "-q", "--timeout", timeout])
+    var drive = PipeDrive(common, Output(common), DrivenCar.driveSchema, deadline: 300, input: input)
+    do { try drive.run(holder: try common.connect(Output(common))) } catch { return error }
     return nil
+  }
+
+  private func pipe() -> (read: Int32, write: Int32) {
+    var ends: [Int32] = [-1, -1]
+    #expect(Glibc.pipe(&ends) == 0)
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    return (ends[0], ends[1])
+  }
+
+  /// Drives with these lines, all available at once.
+  private func feed(
+    _ car: DrivenCar, _ text: String, timeout: String = "15", then: @escaping Reply = { _, _ in DrivenCar.answered }
+  ) throws -> (any Error)? {
+    let ends = pipe()
+    #expect(Output.write(all: Array(text.utf8)[...], to: ends.write))
+    close(ends.write)
+    defer { close(ends.read) }
+    return try drive(car, ends.read, timeout: timeout, then: then)
   }
 
   @Test func `of waiting lines only the last set-point is sent, and all actions in order`() throws {
@@ -32,18 +47,16 @@ import Testing
     ]
     #expect(try feed(car, lines.joined(separator: "\n")) == nil)
     #expect(
-      car.told == [
-        .init(action: "continue", hasLease: true), .init(action: "stop", hasLease: false),
-        .init(action: "tilt", roll: 0.3, pitch: 0.5, hasLease: true),
-      ])
+      car.told.filter { $0.action != "tilt" } == [.init(action: "continue", hasLease: true), .init(action: "stop", hasLease: false)])
+    #expect(car.told.filter { $0.action == "tilt" } == [.init(action: "tilt", roll: 0.3, pitch: 0.5, hasLease: true)])
   }
 
   @Test func `an invalid line ends the drive with its number`() throws {
     let car = DrivenCar()
-    let end = try feed(car, "\n{\"roll\":0,\"pitch\":0}\n{\"roll\":1}\n{\"roll\":0,\"pitch\":0}\n")
+    let end = try feed(car, "\n{\"roll\":0,\"pitch\":0}\n{\"roll\":1}\n{\"roll\":0,\"pitch\":0}\n") as? Failure
     #expect(end?.exitCode == 2 && end?.message == "line 3: tilt requires pitch")
     #expect(car.told.isEmpty)
-    let long = try feed(car, String(repeating: " ", count: 10_000) + "{}")
+    let long = try feed(car, String(repeating: " ", count: 10_000) + "{}") as? Failure
     #expect(long?.message.hasPrefix("line 1: empty object") == true)
   }
 
@@ -58,7 +71,7 @@ import Testing
       default: .send(VarlinkReply.message(.outOfRange(property: "roll", message: "9 is too much")))
       }
     }
-    #expect(end == nil && car.told.map(\.action) == ["stop", "continue", "tilt"])
+    #expect((end as? ExitCode) != nil && car.told.map(\.action).sorted() == ["continue", "stop", "tilt"])
   }
 
   @Test func `an error is reported with its line, a repeated one of set-points only once`() throws {
@@ -85,15 +98,55 @@ import Testing
     ContractError.notConnected(device: "rover", reason: "link down"), .leaseLost(device: "rover", reason: "it has ended"),
   ])
   func `the reason of the lease takes precedence over that of a set-point`(_ error: ContractError) throws {
-    let told = try feed(DrivenCar(), Self.lines) { told, car in
-      guard told.action == "tilt" else { return DrivenCar.answered }
-      car.lose("disconnected on request")
-      return .send(VarlinkReply.message(error))
-    }
+    let told =
+      try feed(DrivenCar(), Self.lines) { told, car in
+        guard told.action == "tilt" else { return DrivenCar.answered }
+        car.lose("disconnected on request")
+        return .send(VarlinkReply.message(error))
+      } as? Failure
     #expect(told == .rejected(.leaseLost(device: "rover", reason: "disconnected on request")) && told?.exitCode == 1)
     let untold = try feed(DrivenCar(), Self.lines) { told, _ in
       told.action == "tilt" ? .send(VarlinkReply.message(error)) : DrivenCar.answered
     }
-    #expect(untold == .rejected(error))
+    #expect(untold as? Failure == .rejected(error))
+  }
+
+  @Test func `set-points are sent while a stop waits for its reply`() throws {
+    let (car, ends) = (DrivenCar(), pipe())
+    defer { close(ends.read) }
+    let write: @Sendable (String) -> Void = { _ = Output.write(all: Array("\($0)\n".utf8)[...], to: ends.write) }
+    write(#"{"do":"stop"}"#)
+    let end = try drive(car, ends.read, timeout: "5") { told, car in
+      switch told.action {
+      case "stop":
+        write(#"{"roll":0.1,"pitch":0}"#)
+        return .nothing
+      case "tilt" where car.tilts < 5:
+        write(#"{"roll":0.1,"pitch":0}"#)
+      case "tilt":
+        car.confirmStop()
+        write(#"{"do":"continue"}"#)
+      default: close(ends.write)
+      }
+      return DrivenCar.answered
+    }
+    #expect(end == nil && car.told.map(\.action) == ["stop", "tilt", "tilt", "tilt", "tilt", "tilt", "continue"])
+  }
+
+  @Test func `a stop at the end of the input is confirmed or reported`() throws {
+    let confirmed = Mutex(false)
+    let end = try feed(DrivenCar(), #"{"do":"stop"}"#) { _, _ in
+      usleep(100_000)
+      confirmed.withLock { $0 = true }
+      return DrivenCar.answered
+    }
+    #expect(end == nil && confirmed.withLock { $0 })
+    let refused = try feed(DrivenCar(), #"{"do":"stop"}"#) { _, _ in
+      usleep(100_000)
+      return .send(VarlinkReply.message(.timeout(device: "rover", milliseconds: 900)))
+    }
+    #expect((refused as? ExitCode)?.rawValue == 6)
+    let unanswered = try feed(DrivenCar(), #"{"do":"stop"}"#, timeout: "0.2") { _, _ in .nothing }
+    #expect((unanswered as? ExitCode)?.rawValue == 6)
   }
 }

@@ -34,26 +34,53 @@ struct PipeDrive {
     lines = LineReader(input)
   }
 
-  /// Drives until the end of the input or an interrupt.
+  /// Drives until the end of the input or an interrupt, and waits for the replies to the actions.
   mutating func run(holder: Client) throws {
     let driver = try common.connect(output)
+    var actions = ActionQueue(try common.connect(output), device: schema.device, timeout: common.replyTimeout)
     let (device, input) = (schema.device, input)
     var lease: String?
     // The lease lasts as long as this stream; once it is granted, input is read between its replies.
     let parameters = Contract.Drive.Parameters(device: device, deadlineMilliseconds: deadline)
-    try holder.stream(
-      Contract.Drive.self, parameters, first: common.replyTimeout, silence: nil, also: { lease == nil ? -1 : input }
-    ) { result in
-      if Interrupt.received { return false }
-      if let result {
-        lease = result.lease
-        output.note("driving \(device): send a line of JSON at least every \(deadline) ms; end with Ctrl-D")
+    do {
+      try holder.stream(
+        Contract.Drive.self, parameters, first: common.replyTimeout, silence: nil,
+        also: { lease == nil ? [] : [input] + (actions.descriptor.map { [$0] } ?? []) }
+      ) { result in
+        if Interrupt.received { return false }
+        if let result {
+          lease = result.lease
+          output.note("driving \(device): send a line of JSON at least every \(deadline) ms; end with Ctrl-D")
+        }
+        guard let lease else { return true }
+        while let (entry, reply) = try actions.receive() {
+          do throws(Failure) { show(try reply.get(), to: entry.request) } catch { try report(error, entry.request, entry.number, holder) }
+        }
+        for line in try waiting() { try perform(line, lease, driver, &actions, holder) }
+        return !lines.hasEnded
       }
-      guard let lease else { return true }
-      for line in try waiting() { try perform(line, lease, driver, holder) }
-      return !lines.hasEnded
+    } catch {
+      actions.dropMotion()
+      try? finish(&actions)
+      throw error
     }
+    if Interrupt.received { actions.dropMotion() }
+    try finish(&actions)
     if let rejectedCode { throw ExitCode(rejectedCode) }
+  }
+
+  /// Waits for the replies to all actions: a Stop that is not confirmed must be reported.
+  private mutating func finish(_ actions: inout ActionQueue) throws(Failure) {
+    while let (entry, reply) = try actions.receiveLast() {
+      do throws(Failure) { show(try reply.get(), to: entry.request) } catch {
+        var message = error.message
+        if case .timeout = error, case .run("stop", _, _) = entry.request {
+          message = "stop not confirmed: no reply from vehicled; \(schema.device) may still be driving"
+        }
+        output.note(Output.oneLine("line \(entry.number): \(message)"))
+        rejectedCode = error.exitCode
+      }
+    }
   }
 
   /// The requests of the lines that are waiting; of set-points only the last, because an old one must not move the vehicle.
@@ -71,18 +98,41 @@ struct PipeDrive {
     return waiting
   }
 
-  private mutating func perform(_ line: Line, _ lease: String, _ driver: Client, _ holder: Client) throws(Failure) {
+  private mutating func perform(
+    _ line: Line, _ lease: String, _ driver: Client, _ actions: inout ActionQueue, _ holder: Client
+  ) throws(Failure) {
+    let device = schema.device
     do throws(Failure) {
-      try send(line.order, lease, driver)
-      if line.order.isSetPoint { lastError = nil }
-    } catch {
-      switch error {
-      case .rejected(.leaseLost), .rejected(.notConnected): throw DriveConnections.reason(for: error, from: holder)
-      default:
-        if let remark = try message(for: error, to: line.order, line.number) { output.note(Output.oneLine(remark)) }
-        rejectedCode = error.exitCode
+      switch line.order {
+      case .set(let property, let value):
+        _ = try driver.call(Contract.Set.self, .init(device: device, property: property, value: value, lease: lease))
+      case .run(let action, let arguments, _) where line.order.isSetPoint:
+        let parameters = Contract.Call.Parameters(device: device, action: action, arguments: arguments, lease: lease)
+        show(try driver.call(Contract.Call.self, parameters), to: line.order)
+      case .run(_, _, let motion): return try actions.add(.init(number: line.number, request: line.order, lease: motion ? lease : nil))
       }
+      lastError = nil
+    } catch {
+      try report(error, line.order, line.number, holder)
     }
+  }
+
+  /// Reports an error that does not end the drive; throws any other.
+  private mutating func report(_ failure: Failure, _ order: DriveRequest, _ number: Int, _ holder: Client) throws(Failure) {
+    switch failure {
+    case .rejected(.leaseLost), .rejected(.notConnected): throw DriveConnections.reason(for: failure, from: holder)
+    default:
+      if let remark = try message(for: failure, to: order, number) { output.note(Output.oneLine(remark)) }
+      rejectedCode = failure.exitCode
+    }
+  }
+
+  /// Prints the text of a reply; the same one to every set-point only once.
+  private mutating func show(_ result: Contract.Call.Result, to order: DriveRequest) {
+    if let text = result.text, text != remark || !order.isSetPoint {
+      output.lines(text.split(separator: "\n").map { Output.oneLine(String($0)) })
+    }
+    if order.isSetPoint { remark = result.text }
   }
 
   /// The message for an error that does not end the drive; nil if the previous set-point had the same error. Throws any other error.
@@ -98,20 +148,5 @@ struct PipeDrive {
       lastError = failure.message
     }
     return "line \(number): \(failure.message)"
-  }
-
-  private mutating func send(_ order: DriveRequest, _ lease: String, _ driver: Client) throws(Failure) {
-    let device = schema.device
-    switch order {
-    case .set(let property, let value):
-      _ = try driver.call(Contract.Set.self, .init(device: device, property: property, value: value, lease: lease))
-    case .run(let action, let arguments, let motion):
-      let result = try driver.call(
-        Contract.Call.self,
-        .init(device: device, action: action, arguments: arguments.isEmpty ? nil : arguments, lease: motion ? lease : nil))
-      // The same reply to every set-point is printed once.
-      if let text = result.text, text != remark || !motion { output.lines(text.split(separator: "\n").map { Output.oneLine(String($0)) }) }
-      if motion { remark = result.text }
-    }
   }
 }
