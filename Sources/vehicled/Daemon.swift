@@ -82,6 +82,7 @@ import Protocols
       if !changed.contains(device.name) { changed.append(device.name) }
       add(device)
     }
+    hub.sort(by: new.devices.map(\.name))
     open()
     if new.control != configuration.control {
       methods.access = Access(new.control)

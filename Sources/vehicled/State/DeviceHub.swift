@@ -31,6 +31,12 @@ import Protocols
     feeds.forEach { $0.select(in: self) }
   }
 
+  /// Puts the devices in the order of these names.
+  func sort(by names: [String]) {
+    let positions = Dictionary(uniqueKeysWithValues: zip(names, 0...))
+    states.sort { positions[$0.device.name] ?? .max < positions[$1.device.name] ?? .max }
+  }
+
   // MARK: Looking up
 
   func state(of device: String) throws(ContractError) -> DeviceState {

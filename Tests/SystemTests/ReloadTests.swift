@@ -1,0 +1,27 @@
+// The order of devices after reloads.
+
+import Foundation
+import Testing
+
+extension WholeHouse {
+  @Suite("Reload") struct ReloadTests {
+    @Test func devicesKeepTheOrderOfTheConfiguration() throws {
+      let house = try House()
+      func configure(_ devices: KeyValuePairs<String, Int>) throws {
+        try house.write(devices.map { "[device.\($0)]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\nrate = \($1)\n" }.joined())
+      }
+      func names() -> [String] {
+        let status = try? house.vehiclectl("status", "--json").json()
+        return (status?["devices"] as? [[String: Any]] ?? []).compactMap { $0["name"] as? String }
+      }
+      try configure(["van": 20, "bus": 20, "ev": 20])
+      let daemon = try house.daemon()
+      #expect(wait { names() == ["van", "bus", "ev"] })
+      try configure(["van": 10, "bus": 20, "ev": 20])
+      #expect(house.vehiclectl("reload").status == 0 && names() == ["van", "bus", "ev"])
+      try configure(["ev": 20, "lorry": 20, "van": 10, "bus": 10])
+      #expect(house.vehiclectl("reload").status == 0 && names() == ["ev", "lorry", "van", "bus"])
+      #expect(daemon.isRunning)
+    }
+  }
+}
