@@ -9,6 +9,7 @@ struct ScanCommand: Subcommand {
     commandName: "scan", abstract: "Find serial ports and Bluetooth devices in range.",
     discussion: """
       Devices that vehicled supports are marked with their kind. Open links are not interrupted.
+      Without Bluetooth, the serial ports are listed before the error; the exit status is 1 only if there are none.
       With --json each line is {"transport","address","name","rssi","kind","time"}.
       """)
 
@@ -34,20 +35,26 @@ struct ScanCommand: Subcommand {
     var reason: String?
     defer { output.progress(nil) }
     let parameters = Contract.Scan.Parameters(transport: transport?.rawValue, seconds: seconds)
-    try client.stream(Contract.Scan.self, parameters, first: nil, tick: 0.5, silence: nil) { result in
-      if Interrupt.received { return false }
-      if let result { reason = result.reason }
-      if let device = result?.found {
-        if output.json {
-          output.json(JSON(device))
-        } else if found.updateValue(device.name ?? "", forKey: device.address) != device.name ?? "" {
-          output.progress(nil)
-          output.line(output.fit(Self.line(device, paint: output.paint)))
+    do {
+      try client.stream(Contract.Scan.self, parameters, first: nil, tick: 0.5, silence: nil) { result in
+        if Interrupt.received { return false }
+        if let result { reason = result.reason }
+        if let device = result?.found {
+          let isNew = found.updateValue(device.name ?? "", forKey: device.address) != device.name ?? ""
+          if output.json {
+            output.json(JSON(device))
+          } else if isNew {
+            output.progress(nil)
+            output.line(output.fit(Self.line(device, paint: output.paint)))
+          }
         }
+        let state = reason.map { "waiting: \($0)" } ?? "scanning"
+        output.progress("\(state): \(found.count) found, \(Int(max(0, end - Clock.monotonic).rounded(.up))) s left")
+        return result?.searching ?? true
       }
-      let state = reason.map { "waiting: \($0)" } ?? "scanning"
-      output.progress("\(state): \(found.count) found, \(Int(max(0, end - Clock.monotonic).rounded(.up))) s left")
-      return result?.searching ?? true
+    } catch Failure.refused(.deviceError("", let code, let message)) where transport == nil && !found.isEmpty {
+      output.progress(nil)
+      return output.remark(.refused(.deviceError(device: "", code: code, message: message)))
     }
     output.progress(nil)
     if found.isEmpty, !output.json { output.note("nothing found") }
