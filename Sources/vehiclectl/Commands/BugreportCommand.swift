@@ -13,7 +13,7 @@ struct BugreportCommand: Subcommand {
       """)
 
   @OptionGroup var common: CommonOptions
-  @Option(help: "Record the traffic on the links of each device for this many seconds (default: 5).", transform: WatchCommand.positive)
+  @Option(help: "Record the traffic on the links of all devices for this many seconds (default: 5).", transform: WatchCommand.positive)
   var seconds: Int?
   @Flag(help: "Overwrite an existing file.")
   var force = false
@@ -26,12 +26,15 @@ struct BugreportCommand: Subcommand {
     var report = BugReport()
     var failure: Failure?
     do {
-      try report.addDaemonSections(common.connect(output), seconds: Double(seconds ?? 5)) { () throws(Failure) in try common.connect(output)
+      try report.addDaemonSections(common.connect(output), seconds: Double(seconds ?? 5), progress: output.progress) {
+        () throws(Failure) in try common.connect(output)
       }
     } catch let error as Failure {
       failure = error
     }
+    output.progress("collecting configuration and journal")
     report.addLocalSections(socket: common.socketPath)
+    output.progress(nil)
     let lines = report.lines + (failure.map { ["", "== daemon: no data ==", $0.message] } ?? [])
     let bytes = Array((lines.joined(separator: "\n") + "\n").utf8)
     if file == "-" { output.bytes(bytes) } else { try AtomicFile.write(bytes, to: file, force: force, mode: 0o600) }

@@ -9,6 +9,8 @@ struct BugReport {
   private static let configurations = ["/etc/vehicled/vehicled.toml", "/etc/vehicled/vehicled.toml.d", "/etc/vehicled/signals.d"]
   private static let maxFileSize = 1 << 18
   private static let maxFiles = 64
+  /// Of a recording.
+  private static let maxLines = 20_000
 
   private var text = [
     "vehicled report \(version)",
@@ -83,7 +85,9 @@ struct BugReport {
   // MARK: Daemon
 
   /// Adds the daemon's version, findings, devices and statistics, then a recording of `seconds` of each device with a link that is up.
-  mutating func addDaemonSections(_ client: Client, seconds: Double, connect: () throws(Failure) -> Client) throws {
+  mutating func addDaemonSections(
+    _ client: Client, seconds: Double, progress: (String?) -> Void, connect: () throws(Failure) -> Client
+  ) throws {
     let info = try client.call(VarlinkService.GetInfo.self, .init())
     section("daemon", ["\(info.product) \(info.version)"])
     let findings = try client.call(Contract.Diagnose.self, NoParameters()).findings
@@ -94,8 +98,9 @@ struct BugReport {
     let statistics = try client.call(Contract.Statistics.self, .init()).statistics
     let shown = devices.filter { !Self.personal.contains($0.kind) }
     section("metrics", OpenMetrics.text(shown, schemas, statistics))
-    for device in shown where device.links.contains(where: { $0.state == "up" }) {
-      section("links of \(device.name), \(Value.text(seconds)) s", try Self.recorded(device.name, seconds, connect()))
+    let up = shown.filter { $0.links.contains { $0.state == "up" } }.map(\.name)
+    for (name, lines) in zip(up, try Self.recorded(up, seconds, progress, connect)) {
+      section("links of \(name), \(Value.text(seconds)) s", lines)
     }
   }
 
@@ -115,18 +120,31 @@ struct BugReport {
     return ["kind \(device.kind), \(device.state)\(device.fault.map { ", fault: \(Redaction.text($0))" } ?? "")"] + links + readings
   }
 
-  /// A redacted recording.
-  private static func recorded(_ device: String, _ seconds: Double, _ client: Client) throws -> [String] {
-    var lines: [String] = []
-    let end = Clock.monotonic + seconds
-    do {
-      try client.stream(Contract.Record.self, .init(device: device), first: seconds + 1, tick: 0.2, silence: nil) { result in
-        if let result { lines.append(result.line) }
-        return Clock.monotonic < end && !Interrupt.received && lines.count < 20_000
-      }
-    } catch let failure as Failure {
-      return Redaction.recording(lines) + ["(\(failure.message))"]
+  /// Redacted recordings of these devices, all made at the same time.
+  private static func recorded(
+    _ devices: [String], _ seconds: Double, _ progress: (String?) -> Void, _ connect: () throws(Failure) -> Client
+  ) throws(Failure) -> [[String]] {
+    var clients: [Client?] = []
+    for device in devices {
+      let client = try connect()
+      try client.begin(Contract.Record.self, .init(device: device), more: true)
+      clients.append(client)
     }
-    return Redaction.recording(lines)
+    var lines = [[String]](repeating: [], count: devices.count)
+    var errors = lines
+    let end = Clock.monotonic + seconds
+    defer { progress(nil) }
+    while Clock.monotonic < end, !Interrupt.received, clients.contains(where: { $0 != nil }) {
+      let left = Int((end - Clock.monotonic).rounded(.up))
+      progress("recording \(devices.count == 1 ? devices[0] : "\(devices.count) devices"): \(left) s left")
+      DriveConnections.wait(for: clients.compactMap { $0?.descriptor }, until: min(end, Clock.monotonic + 0.5))
+      for (index, client) in clients.enumerated() {
+        do throws(Failure) {
+          while lines[index].count < maxLines, let result = try client?.next(Contract.Record.self) { lines[index].append(result.line) }
+        } catch { errors[index] = ["(\(error.message))"] }
+        if !errors[index].isEmpty || lines[index].count >= maxLines { clients[index] = nil }
+      }
+    }
+    return zip(lines, errors).map { Redaction.recording($0) + $1 }
   }
 }
