@@ -28,10 +28,13 @@ extension Kind {
       Secret("iv-file", help: "Initialization vector of the firmware, in the same format"),
     ],
     warning: { setup in
-      setup.options["profile"] == .string("plain")
-        ? "the link to the mirror is not encrypted: anyone in Bluetooth range can read and write names, health and weather"
-        : "the link to the mirror is weakly encrypted: every message uses the same IV, and the published firmware's key is "
-          + "public; use your own key (docs/mirror.md)"
+      guard setup.options["profile"] != .string("plain") else {
+        return "the link to the mirror is not encrypted: anyone in Bluetooth range can read and write names, health and weather"
+      }
+      let weakness = "the link to the mirror is weakly encrypted: every message uses the same IV"
+      // The published key is text; a custom one is written as hex.
+      let mayBePublished = setup.secrets["key-file"]?.bytes.starts(with: "hex:".utf8) != true
+      return mayBePublished ? weakness + ", and the published firmware's key is public; use your own key (docs/mirror.md)" : weakness
     }
   ) { setup throws(OptionError) in try MirrorMachine(setup) }
 }

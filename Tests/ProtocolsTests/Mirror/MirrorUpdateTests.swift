@@ -269,7 +269,12 @@ import Testing
     setup.options["profile"] = .string("plain")
     #expect(throws: OptionError.self) { try MirrorMachine(setup) }
     _ = try MirrorMachine(Setup(options: ["profile": .string("plain")]))
-    #expect(Kind.mirror.warning?(Setup())?.contains("public") == true)
+    let published = try #require(Kind.mirror.warning?(MirrorRig.setup([:])))
+    #expect(published.contains("same IV") && published.contains("public"))
+    setup = MirrorRig.setup([:])
+    setup.secrets["key-file"] = SecretBytes(Array("hex:000102030405060708090a0b0c0d0e0f".utf8))
+    let custom = try #require(Kind.mirror.warning?(setup))
+    #expect(custom.contains("same IV") && !custom.contains("public") && !custom.contains("key"))
     #expect(Kind.mirror.warning?(Setup(options: ["profile": .string("plain")]))?.contains("is not encrypted") == true)
   }
 }
