@@ -4,16 +4,18 @@ import ArgumentParser
 import Peers
 import Protocols
 
-private let faultHelp = """
+private func faultHelp(_ faults: [SensorFaultKind]) -> String {
+  """
   Faults (--fault, repeatable). WHEN is N for every Nth message of the sensor (default 10), or @S for once, S seconds \
   after the start of vehiclesim:
 
-  \(helpTable(SensorFault.table))
+  \(helpTable(faults.map { ($0.form, $0.help) }))
   """
+}
 
 struct HeartRateSimulation: SensorSimulation {
   static let configuration = CommandConfiguration(
-    commandName: "heart-rate", abstract: "Simulate a heart rate strap worn by a runner.", discussion: faultHelp)
+    commandName: "heart-rate", abstract: "Simulate a heart rate strap worn by a runner.", discussion: faultHelp(SensorFaultKind.allCases))
 
   @OptionGroup var options: PeerOptions
 
@@ -27,7 +29,8 @@ struct HeartRateSimulation: SensorSimulation {
 
 struct RunningSimulation: SensorSimulation {
   static let configuration = CommandConfiguration(
-    commandName: "running", abstract: "Simulate a foot pod worn by a runner.", discussion: faultHelp)
+    commandName: "running", abstract: "Simulate a foot pod worn by a runner.",
+    discussion: faultHelp(SensorFaultKind.allCases.filter { !$0.isOfStrap }))
 
   @OptionGroup var options: PeerOptions
 
@@ -49,6 +52,9 @@ extension SensorSimulation {
   var instant: Bool { false }
 
   func validate() throws {
+    if Self.model == .footPod, let fault = fault.first(where: \.kind.isOfStrap) {
+      throw ValidationError("a foot pod has no fault \(fault.kind.rawValue): use one of --help")
+    }
     guard case .ble = options.on else { throw ValidationError("the sensor needs a Bluetooth endpoint: write --on ble:BUSADDRESS") }
   }
 

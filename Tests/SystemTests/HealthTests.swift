@@ -16,6 +16,15 @@ extension WholeHouse {
       return ["TZ": "NOON\(hour - 12 < 0 ? "" : "+")\(hour - 12)"]
     }
 
+    @Test func `the help of a sensor lists its faults`() throws {
+      let house = try House()
+      func help(_ sensor: String) -> String { house.run("\(House.programs)/vehiclesim", [sensor, "--help"]).output }
+      for fault in ["no-contact", "intervals", "energy"] {
+        #expect(help("heart-rate").contains(fault) && !help("running").contains(fault), "\(fault)")
+      }
+      #expect(help("running").contains("overlong") && help("running").contains("silence"))
+    }
+
     @Test func `values that a script sets are published and survive a restart`() throws {
       let house = try House()
       try house.write("[device.phone]\nkind = \"health\"\nheart-rate-max-age = 5\n")

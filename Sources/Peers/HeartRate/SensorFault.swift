@@ -20,6 +20,14 @@ public enum SensorFaultKind: String, FaultKind {
 
   public var takesTime: Bool { self == .silence }
 
+  /// Whether only a heart rate strap has the fault.
+  public var isOfStrap: Bool {
+    switch self {
+    case .noContact, .wide, .intervals, .energy: true
+    default: false
+    }
+  }
+
   /// The description of the fault.
   public var help: String {
     switch self {
