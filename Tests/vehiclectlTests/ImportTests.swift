@@ -76,6 +76,11 @@ import Testing
     #expect(try text("y.toml").contains("# for model years from 2020 on\n[signal.soc]\n"))
   }
 
+  @Test func `the result counts the signals`() {
+    #expect(ImportCommand.result(1, notConverted: 2, in: "a.toml") == "wrote a.toml: 1 signal, 2 not converted")
+    #expect(ImportCommand.result(2, notConverted: 0, in: "a.toml") == "wrote a.toml: 2 signals, 0 not converted")
+  }
+
   @Test func `a failed import writes no file`() throws {
     try "a,b,2101,val{x},,,,".write(toFile: folder + "/none.csv", atomically: true, encoding: .utf8)
     #expect(failure(folder + "/none.csv", "--output", folder + "/b.toml")?.exitCode == 1)

@@ -47,7 +47,11 @@ struct ImportCommand: Subcommand {
     guard self.output != "-" else { return output.bytes(text) }
     try AtomicFile.write(text, to: self.output, force: force, mode: 0o644)
     if output.json { return output.json(Self.summary(found)) }
-    output.note("wrote \(self.output): \(found.count) signals, \(found.leftOutCount) not converted")
+    output.note(Self.result(found.count, notConverted: found.leftOutCount, in: self.output))
+  }
+
+  static func result(_ count: Int, notConverted: Int, in file: String) -> String {
+    "wrote \(file): \(count) \(count == 1 ? "signal" : "signals"), \(notConverted) not converted"
   }
 
   private static func summary(_ found: SignalImport) -> JSON {
