@@ -20,7 +20,7 @@ extension ContractError {
     case .notConnected(let device, let reason): "\(device) is not connected: \(reason); run \"vehiclectl status \(device)\" for its links"
     case .busy(let device, let holder): "\(device) is held by \(holder); try again when it is released"
     case .leaseRequired(let device): "motion lease required to move \(device); run \"vehiclectl drive \(device)\""
-    case .leaseLost(let device, let reason): "motion lease of \(device) lost: \(reason); take it again"
+    case .leaseLost(let device, let reason): "motion lease of \(device) lost: \(reason); acquire it again"
     case .timeout(let device, let milliseconds):
       "\(device) did not respond within \(Value.text(Double(milliseconds) / 1000)) s; check that it is switched on and in range"
     case .deviceError("", _, let message): message
