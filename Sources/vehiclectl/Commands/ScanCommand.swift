@@ -52,9 +52,9 @@ struct ScanCommand: Subcommand {
         output.progress("\(state): \(found.count) found, \(Int(max(0, end - Clock.monotonic).rounded(.up))) s left")
         return result?.searching ?? true
       }
-    } catch Failure.refused(.deviceError("", let code, let message)) where transport == nil && !found.isEmpty {
+    } catch Failure.rejected(.deviceError("", let code, let message)) where transport == nil && !found.isEmpty {
       output.progress(nil)
-      return output.remark(.refused(.deviceError(device: "", code: code, message: message)))
+      return output.remark(.rejected(.deviceError(device: "", code: code, message: message)))
     }
     output.progress(nil)
     if found.isEmpty, !output.json { output.note("nothing found") }

@@ -48,7 +48,7 @@ struct ActionQueue {
       reply = .success(result)
     } catch {
       reply = .failure(error)
-      if case .refused = error {} else { waiting = [] }
+      if case .rejected = error {} else { waiting = [] }
     }
     inFlight = nil
     try sendNext()
