@@ -9,7 +9,6 @@ public struct CarMachine: Machine {
   private(set) var reader = CarReader()
   private(set) var motion: CarMotion
   private(set) var features: CarFeatures
-  private var condition = CarCondition()
 
   public var schema: Schema { features.status.schema }
 
@@ -64,7 +63,7 @@ public struct CarMachine: Machine {
     if session.isReady, let queued = features.takeModeInfo(motion, &effects) { motion.addIfPossible(queued) }
     if motion.advance(context, at: now, &effects) { features.videoRequested(at: now, &effects) }
     motion.renewLastWill(context, &effects)
-    condition.publish(session, motion, features, &effects)
+    CarCondition.publish(session, motion, features, &effects)
   }
 
   private var context: CarContext {

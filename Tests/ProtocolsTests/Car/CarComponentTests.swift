@@ -178,15 +178,6 @@ import Testing
     #expect(reader.finish(&effects).modes == nil && effects.readings.count == 3, "nothing is published twice")
   }
 
-  @Test func onlyChangesOfTheConditionArePublished() {
-    var condition = CarCondition()
-    var effects = Effects()
-    for (word, fault) in [("ready", nil), ("ready", nil), ("silent", "gone"), ("silent", "gone"), ("ready", nil)] as [(String, String?)] {
-      condition.publish(word, fault: fault, &effects)
-    }
-    #expect(effects.list == [.status("ready"), .status("silent"), .fault("gone"), .status("ready"), .fault(nil)])
-  }
-
   // MARK: Mode descriptions
 
   @Test func afterATimeoutNoDescriptionIsRequestedUntilALateOneCannotBeMistaken() {

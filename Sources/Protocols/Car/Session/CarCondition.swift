@@ -1,10 +1,7 @@
-// The status and the fault of the device. Only changes are published.
+// The status and the fault of the device.
 
-struct CarCondition: Sendable {
-  private var status = ""
-  private var fault: String?
-
-  mutating func publish(_ session: CarSession, _ motion: CarMotion, _ features: CarFeatures, _ effects: inout Effects) {
+enum CarCondition {
+  static func publish(_ session: CarSession, _ motion: CarMotion, _ features: CarFeatures, _ effects: inout Effects) {
     let fault = motion.fault
     switch session.state {
     case .down: publish("waiting", fault: motion.standstill.fault, &effects)
@@ -20,9 +17,8 @@ struct CarCondition: Sendable {
     }
   }
 
-  mutating func publish(_ status: String, fault: String?, _ effects: inout Effects) {
-    if status != self.status { effects.append(.status(status)) }
-    if fault != self.fault { effects.append(.fault(fault)) }
-    (self.status, self.fault) = (status, fault)
+  private static func publish(_ status: String, fault: String?, _ effects: inout Effects) {
+    effects.append(.status(status))
+    effects.append(.fault(fault))
   }
 }

@@ -1,4 +1,4 @@
-// The published state and fault of the device; changes only.
+// The published state and fault of the device.
 
 struct ELCommStatus: Sendable {
   enum Condition: Sendable, Equatable {
@@ -53,9 +53,8 @@ struct ELCommStatus: Sendable {
   }
 
   mutating func turn(to new: Condition, _ effects: inout Effects) {
-    let old = condition
     condition = new
-    if old.word != new.word { effects.append(.status(new.word)) }
-    if old.fault != new.fault { effects.append(.fault(new.fault)) }
+    effects.append(.status(new.word))
+    effects.append(.fault(new.fault))
   }
 }

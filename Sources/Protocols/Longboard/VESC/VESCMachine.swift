@@ -12,7 +12,6 @@ public struct VESCMachine: Machine {
   private(set) var queue: VESCCommandQueue
   private(set) var telemetry: VESCTelemetry
   private var publisher: VESCPublisher
-  private var status = VESCStatus()
 
   /// Creates a machine from the options of `Kind.longboard`.
   public init(_ setup: Setup) throws(OptionError) {
@@ -79,9 +78,9 @@ public struct VESCMachine: Machine {
     case .linkChanged, .received, .observed, .response, .rows, .time: break
     }
     advance(at: now, &effects)
-    status.reportState(session, isDriven: motion.isHeld, hasProblem: queue.problem != nil, &effects)
+    effects.append(.status(VESCStatus(session, isDriven: motion.isHeld, hasProblem: queue.problem != nil).rawValue))
     motion.updateLastWill(isUp: session.isUp, &effects)
-    status.reportFault(session.problem ?? queue.problem ?? telemetry.fault, &effects)
+    effects.append(.fault(session.problem ?? queue.problem ?? telemetry.fault))
   }
 
   /// Handles timeouts.

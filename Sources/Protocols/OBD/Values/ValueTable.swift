@@ -226,13 +226,11 @@ struct ValueTable: Sendable {
   // MARK: State of the device
 
   mutating func publish(status word: StatusWord, _ effects: inout Effects) {
-    guard status != word else { return }
     status = word
     effects.append(.status(word.rawValue))
   }
 
   mutating func publish(fault message: String?, _ effects: inout Effects) {
-    guard fault != message else { return }
     fault = message
     effects.append(.fault(message))
   }
