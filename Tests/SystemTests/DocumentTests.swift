@@ -61,6 +61,20 @@ enum Documents {
 }
 
 @Suite("README.md and docs/") struct DocumentTests {
+  @Test func `source files and folders that documents name exist`() throws {
+    let root = Documents.root.standardizedFileURL.path
+    let all = try #require(FileManager.default.enumerator(atPath: "\(root)/Sources")?.compactMap { $0 as? String })
+    let files = all.map { "/Sources/\($0)" }
+    for path in try Documents.paths() + ["ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md"] {
+      for span in try Documents.lines(path).flatMap({ $0.components(separatedBy: "`").enumerated().filter { $0.offset % 2 == 1 } }) {
+        let name = span.element.hasSuffix("/") ? String(span.element.dropLast()) : span.element
+        guard name.hasSuffix(".swift") || name.hasPrefix("Sources/"), !name.contains("KIND"), !name.contains(" ") else { continue }
+        #expect(
+          files.contains { $0.hasSuffix("/\(name)") } || FileManager.default.fileExists(atPath: "\(root)/\(name)"), "\(path): \(name)")
+      }
+    }
+  }
+
   @Test func `links and anchors resolve`() throws {
     for path in try Documents.paths() {
       let folder = Documents.root.appendingPathComponent(path).deletingLastPathComponent()
