@@ -21,6 +21,8 @@ final class DrivenCar: Sendable {
     var holder: Int32 = -1
     /// The connection of the last Stop.
     var stopper: Int32 = -1
+    /// The connection of the last Continue.
+    var continuer: Int32 = -1
     var leases = 0
     /// Set-points under the last lease.
     var tilts = 0
@@ -53,6 +55,11 @@ final class DrivenCar: Sendable {
   /// Replies to the last Stop.
   func confirmStop() {
     SocketServer.send(notes.withLock { $0.stopper }, VarlinkReply.message(Contract.Call.Result(Report())))
+  }
+
+  /// Replies to the last Continue.
+  func confirmContinue() {
+    SocketServer.send(notes.withLock { $0.continuer }, VarlinkReply.message(Contract.Call.Result(Report())))
   }
 
   func answer(_ connection: Int32, _ method: String, _ parameters: JSON, then: (Told, DrivenCar) -> Answer) -> Answer {
@@ -93,6 +100,7 @@ final class DrivenCar: Sendable {
       notes.withLock {
         $0.told.append(told)
         if told.action == "stop" { $0.stopper = connection }
+        if told.action == "continue" { $0.continuer = connection }
         if told.action == "tilt", parameters["lease"]?.string == "token\($0.leases)" { $0.tilts += 1 }
       }
       return then(told, self)

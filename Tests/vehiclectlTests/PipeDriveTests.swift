@@ -42,12 +42,12 @@ import Testing
   @Test func `of waiting lines only the last set-point is sent, and all actions in order`() throws {
     let car = DrivenCar()
     let lines = [
-      #"{"roll":0.1,"pitch":0}"#, #"{"do":"continue"}"#, "  ", #"{"roll":0.2,"pitch":0}"#, #"{"do":"stop"}"#,
+      #"{"roll":0.1,"pitch":0}"#, #"{"do":"stop"}"#, "  ", #"{"roll":0.2,"pitch":0}"#, #"{"do":"continue"}"#,
       #"{"pitch":0.5,"roll":0.3,"yaw":1}"#,
     ]
     #expect(try feed(car, lines.joined(separator: "\n")) == nil)
     #expect(
-      car.told.filter { $0.action != "tilt" } == [.init(action: "continue", hasLease: true), .init(action: "stop", hasLease: false)])
+      car.told.filter { $0.action != "tilt" } == [.init(action: "stop", hasLease: false), .init(action: "continue", hasLease: true)])
     #expect(car.told.filter { $0.action == "tilt" } == [.init(action: "tilt", roll: 0.3, pitch: 0.5, hasLease: true)])
   }
 
@@ -131,6 +131,24 @@ import Testing
       return DrivenCar.answered
     }
     #expect(end == nil && car.told.map(\.action) == ["stop", "tilt", "tilt", "tilt", "tilt", "tilt", "continue"])
+  }
+
+  @Test func `a stop waits for no action, replaces the waiting ones, and follows the one in flight`() throws {
+    let (car, ends) = (DrivenCar(), pipe())
+    defer { close(ends.read) }
+    let write: @Sendable (String) -> Void = { _ = Output.write(all: Array("\($0)\n".utf8)[...], to: ends.write) }
+    write(#"{"do":"continue"}"#)
+    let end = try drive(car, ends.read, timeout: "5") { told, car in
+      switch (told.action, car.told.count { $0.action == "stop" }) {
+      case ("continue", 0):
+        write(#"{"do":"continue"}"# + "\n" + #"{"do":"stop"}"#)
+        return .nothing
+      case ("stop", 1): car.confirmContinue()
+      default: close(ends.write)
+      }
+      return DrivenCar.answered
+    }
+    #expect(end == nil && car.told.map(\.action) == ["continue", "stop", "stop"])
   }
 
   @Test func `a stop at the end of the input is confirmed or reported`() throws {

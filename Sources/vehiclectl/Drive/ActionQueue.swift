@@ -1,4 +1,6 @@
-// The actions of a drive by pipe: run in order on a connection of their own, so that set-points do not wait for their replies.
+// The actions of a drive by pipe. They run in order on a connection of their own, so that set-points do not wait for their replies. Stop
+// has another one and waits for nothing: it replaces the actions that are not sent yet, and is repeated after a motion action that was in
+// flight, because the daemon may have received that later.
 
 import Glibc
 import Protocols
@@ -10,66 +12,111 @@ struct ActionQueue {
     let request: DriveRequest
     /// The lease of a motion action.
     let lease: String?
+
+    var isStop: Bool { if case .run("stop", _, _) = request { true } else { false } }
   }
 
-  private let client: Client
+  typealias Answer = (entry: Entry, reply: Result<Contract.Call.Result, Failure>)
+
+  /// A connection with at most one call in flight.
+  private struct Channel {
+    let client: Client
+    private(set) var inFlight: (entry: Entry, limit: Double)?
+
+    init(_ client: Client) { self.client = client }
+
+    mutating func send(_ entry: Entry, to device: String, timeout: Double) throws(Failure) {
+      guard case .run(let action, let arguments, _) = entry.request else { return }
+      inFlight = (entry, Clock.monotonic + timeout)
+      try client.begin(
+        Contract.Call.self, .init(device: device, action: action, arguments: arguments.isEmpty ? nil : arguments, lease: entry.lease))
+    }
+
+    /// The reply, or the error, which includes the timeout; nil if there is none yet.
+    mutating func receive(timeout: Double) -> Answer? {
+      guard let (entry, limit) = inFlight else { return nil }
+      let reply: Result<Contract.Call.Result, Failure>
+      do throws(Failure) {
+        guard let result = try client.next(Contract.Call.self) else {
+          guard Clock.monotonic >= limit else { return nil }
+          throw .timeout(seconds: timeout)
+        }
+        reply = .success(result)
+      } catch { reply = .failure(error) }
+      inFlight = nil
+      return (entry, reply)
+    }
+  }
+
+  private var actions: Channel
+  private var stops: Channel
   private let device: String
   /// Seconds.
   private let timeout: Double
   private var waiting: [Entry] = []
-  private var inFlight: (entry: Entry, limit: Double)?
+  private var waitingStop: Entry?
+  /// The Stop that overtook the motion action in flight.
+  private var overtaking: Entry?
 
-  init(_ client: Client, device: String, timeout: Double) {
-    self.client = client
+  init(_ actions: Client, _ stops: Client, device: String, timeout: Double) {
+    self.actions = Channel(actions)
+    self.stops = Channel(stops)
     self.device = device
     self.timeout = timeout
   }
 
-  /// The connection, while a reply is expected.
-  var descriptor: Int32? { inFlight == nil ? nil : client.descriptor }
+  /// The connections on which a reply is expected.
+  var descriptors: [Int32] { [actions, stops].filter { $0.inFlight != nil }.map(\.client.descriptor) }
 
-  mutating func add(_ entry: Entry) throws(Failure) {
-    waiting.append(entry)
+  /// Queues an action. Returns those that a Stop replaces.
+  mutating func add(_ entry: Entry) throws(Failure) -> [Entry] {
+    var replaced: [Entry] = []
+    if entry.isStop {
+      swap(&replaced, &waiting)
+      waitingStop = entry
+      if actions.inFlight?.entry.lease != nil { overtaking = entry }
+    } else {
+      waiting.append(entry)
+    }
     try sendNext()
+    return replaced
   }
 
   /// Drops the motion actions that are not sent yet.
   mutating func dropMotion() { waiting.removeAll { $0.lease != nil } }
 
   /// The next reply or error with its line; nil if there is none yet. An error other than a reply ends the queue.
-  mutating func receive() throws(Failure) -> (entry: Entry, reply: Result<Contract.Call.Result, Failure>)? {
-    guard let (entry, limit) = inFlight else { return nil }
-    let reply: Result<Contract.Call.Result, Failure>
-    do throws(Failure) {
-      guard let result = try client.next(Contract.Call.self) else {
-        guard Clock.monotonic >= limit else { return nil }
-        throw .timeout(seconds: timeout)
-      }
-      reply = .success(result)
-    } catch {
-      reply = .failure(error)
-      if case .rejected = error {} else { waiting = [] }
+  mutating func receive() throws(Failure) -> Answer? {
+    var answer = stops.receive(timeout: timeout)
+    if answer == nil {
+      answer = actions.receive(timeout: timeout)
+      if answer != nil, let stop = overtaking { (waitingStop, overtaking) = (waitingStop ?? stop, nil) }
     }
-    inFlight = nil
+    guard let answer else { return nil }
+    switch answer.reply {
+    case .success, .failure(.rejected): break
+    case .failure: waiting = []
+    }
     try sendNext()
-    return (entry, reply)
+    return answer
   }
 
   /// Waits for the next reply, at most for the timeout; nil if nothing is in flight.
-  mutating func receiveLast() throws(Failure) -> (entry: Entry, reply: Result<Contract.Call.Result, Failure>)? {
-    while let inFlight {
+  mutating func receiveLast() throws(Failure) -> Answer? {
+    while let limit = [actions, stops].compactMap(\.inFlight?.limit).min() {
       if let answer = try receive() { return answer }
-      DriveConnections.wait(for: [client.descriptor], until: inFlight.limit)
+      DriveConnections.wait(for: descriptors, until: limit)
     }
     return nil
   }
 
   private mutating func sendNext() throws(Failure) {
-    guard inFlight == nil, !waiting.isEmpty else { return }
-    let next = waiting.removeFirst()
-    guard case .run(let action, let arguments, _) = next.request else { return }
-    inFlight = (next, Clock.monotonic + timeout)
-    try client.begin(
-      Contract.Call.self, .init(device: device, action: action, arguments: arguments.isEmpty ? nil : arguments, lease: next.lease))
+    if stops.inFlight == nil, let stop = waitingStop {
+      waitingStop = nil
+      try stops.send(stop, to: device, timeout: timeout)
+    }
+    // What follows a Stop is sent after it.
+    guard stops.inFlight == nil, actions.inFlight == nil, !waiting.isEmpty else { return }
+    try actions.send(waiting.removeFirst(), to: device, timeout: timeout)
   }
 }

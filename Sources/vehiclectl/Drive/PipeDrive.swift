@@ -37,7 +37,8 @@ struct PipeDrive {
   /// Drives until the end of the input or an interrupt, and waits for the replies to the actions.
   mutating func run(holder: Client) throws {
     let driver = try common.connect(output)
-    var actions = ActionQueue(try common.connect(output), device: schema.device, timeout: common.replyTimeout)
+    var actions = ActionQueue(
+      try common.connect(output), try common.connect(output), device: schema.device, timeout: common.replyTimeout)
     let (device, input) = (schema.device, input)
     var lease: String?
     // The lease lasts as long as this stream; once it is granted, input is read between its replies.
@@ -45,7 +46,7 @@ struct PipeDrive {
     do {
       try holder.stream(
         Contract.Drive.self, parameters, first: common.replyTimeout, silence: nil,
-        also: { lease == nil ? [] : [input] + (actions.descriptor.map { [$0] } ?? []) }
+        also: { lease == nil ? [] : [input] + actions.descriptors }
       ) { result in
         if Interrupt.received { return false }
         if let result {
@@ -109,7 +110,10 @@ struct PipeDrive {
       case .run(let action, let arguments, _) where line.order.isSetPoint:
         let parameters = Contract.Call.Parameters(device: device, action: action, arguments: arguments, lease: lease)
         show(try driver.call(Contract.Call.self, parameters), to: line.order)
-      case .run(_, _, let motion): return try actions.add(.init(number: line.number, request: line.order, lease: motion ? lease : nil))
+      case .run(_, _, let motion):
+        let replaced = try actions.add(.init(number: line.number, request: line.order, lease: motion ? lease : nil))
+        for entry in replaced { output.note("line \(entry.number): not sent: stop in line \(line.number) replaces it") }
+        return
       }
       lastError = nil
     } catch {
