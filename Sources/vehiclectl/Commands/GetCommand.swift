@@ -29,7 +29,7 @@ struct GetCommand: Subcommand {
       let links = try client.call(Contract.Status.self, .init(device: reading.device)).devices.flatMap(\.links)
       return Failure.noValue(
         "\(reading.reference) has no value: \(reading.reason ?? "none received yet"); see: vehiclectl status \(reading.device)",
-        notConnected: links.contains { $0.state != "up" })
+        notConnected: links.contains { $0.name == "main" && $0.state != "up" })
     }
     guard !failures.isEmpty else { return }
     for failure in failures { output.remark(failure) }
