@@ -55,7 +55,7 @@ public enum Contract {
     public var since: Int
     /// Microseconds since the Unix epoch.
     public var nextAttempt: Int?
-    /// Further facts, by short names.
+    /// Additional details, by key.
     public var details: [String: String]?
 
     /// Creates a link.

@@ -1,11 +1,11 @@
-// toy: commands for the Trivia toy. Without a subcommand it is the status of the device "toy", or of the only toy.
+// toy: commands for the Trivio trivia toy. Without a subcommand it is the status of the device "toy", or of the only toy.
 
 import ArgumentParser
 import Protocols
 
 struct ToyCommand: ToySubcommand {
   static let configuration = CommandConfiguration(
-    commandName: "toy", abstract: "Use the Trivia toy: account, facts, votes, Wi-Fi.",
+    commandName: "toy", abstract: "Use the Trivio trivia toy: account, facts, votes, Wi-Fi.",
     discussion: """
       Without a subcommand, show the status of the device "toy", or of the only toy.
       Passwords are prompted for, or read from stdin; they are never arguments.
