@@ -1,5 +1,5 @@
-// One client of the car's video server. Facts: autott.md §6 (Cameras.py under Flask): a request before the stream is on ends at once, one
-// that outlives it hangs without data; parts have no Content-Length and no closing boundary:
+// One client of the car's video server. Facts: autott.md §6 (Cameras.py under Flask): a request made while the video is off is closed at
+// once; a connection that is open when it is switched off stays open without data. Parts have no Content-Length and no closing boundary:
 //   --frame CR LF Content-Type: image/jpeg CR LF CR LF JPEG CR LF CR LF
 
 import Protocols
@@ -32,8 +32,8 @@ struct CarFeed: Sendable {
     guard case .reading(var request) = state else { return }
     request += bytes.prefix(CarFeed.maxRequestLength - request.count)
     state = .reading(request)
-    let news = request.suffix(bytes.count + CarFeed.endOfHead.count - 1)
-    guard news.position(of: CarFeed.endOfHead) != nil || news.position(of: [0x0A, 0x0A]) != nil else {
+    let unscanned = request.suffix(bytes.count + CarFeed.endOfHead.count - 1)
+    guard unscanned.position(of: CarFeed.endOfHead) != nil || unscanned.position(of: [0x0A, 0x0A]) != nil else {
       if request.count == CarFeed.maxRequestLength { answer("400 Bad Request", "too long") }
       return
     }

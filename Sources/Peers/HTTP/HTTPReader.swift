@@ -7,16 +7,16 @@ import Protocols
 struct HTTPReader: Sendable {
   enum Outcome: Sendable, Equatable {
     case unfinished
-    case asked(ReceivedHTTPRequest)
+    case complete(ReceivedHTTPRequest)
     /// An invalid request: a status, and the reason.
-    case refused(Int, String)
+    case rejected(Int, String)
   }
 
   private static let maxHeadSize = 16_384
   private static let end = Array("\r\n\r\n".utf8)
   private let maxBodySize: Int
   private var bytes: [UInt8] = []
-  private var head: (asked: ReceivedHTTPRequest, length: Int)?
+  private var head: (request: ReceivedHTTPRequest, length: Int)?
 
   /// Creates a reader of bodies of up to `maxBodySize` bytes.
   init(maxBodySize: Int = 0) { self.maxBodySize = maxBodySize }
@@ -27,20 +27,20 @@ struct HTTPReader: Sendable {
     bytes += more
     if head == nil {
       guard let stop = Self.emptyLine(in: bytes, from: from), stop <= Self.maxHeadSize else {
-        return bytes.count < Self.maxHeadSize ? .unfinished : .refused(431, "the request is too long")
+        return bytes.count < Self.maxHeadSize ? .unfinished : .rejected(431, "the request is too long")
       }
-      let asked = ReceivedHTTPRequest(head: bytes[..<stop])
-      guard asked.fields["transfer-encoding"] == nil else { return .refused(411, "the body has no Content-Length") }
-      let said = asked.fields["content-length"] ?? "0"
-      guard let length = Int(said), length >= 0 else { return .refused(400, "the Content-Length is no number") }
-      guard length <= maxBodySize else { return .refused(413, "a body of \(length) bytes is too long") }
-      head = (asked, length)
+      let request = ReceivedHTTPRequest(head: bytes[..<stop])
+      guard request.fields["transfer-encoding"] == nil else { return .rejected(411, "the body has no Content-Length") }
+      let contentLength = request.fields["content-length"] ?? "0"
+      guard let length = Int(contentLength), length >= 0 else { return .rejected(400, "the Content-Length is not a number") }
+      guard length <= maxBodySize else { return .rejected(413, "a body of \(length) bytes is too long") }
+      head = (request, length)
       bytes.removeFirst(stop + Self.end.count)
     }
     guard let head, bytes.count >= head.length else { return .unfinished }
-    var asked = head.asked
-    asked.body = Array(bytes.prefix(head.length))
-    return .asked(asked)
+    var request = head.request
+    request.body = Array(bytes.prefix(head.length))
+    return .complete(request)
   }
 
   /// The position of the first empty line from `start` on.

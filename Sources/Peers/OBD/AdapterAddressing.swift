@@ -15,12 +15,12 @@ extension AdapterSettings {
 
   /// Whether frames with this id pass the filter.
   func accepts(_ id: UInt32, on bus: DiagnosticBus) -> Bool {
-    let usual = Self.usualFilter(on: bus)
-    let mask = mask ?? usual.mask
-    return !bus.isCAN || id & mask == (filter ?? usual.filter) & mask
+    let standard = Self.defaultFilter(on: bus)
+    let mask = mask ?? standard.mask
+    return !bus.isCAN || id & mask == (filter ?? standard.filter) & mask
   }
 
-  private static func usualFilter(on bus: DiagnosticBus) -> (filter: UInt32, mask: UInt32) {
+  private static func defaultFilter(on bus: DiagnosticBus) -> (filter: UInt32, mask: UInt32) {
     bus == .can29 ? (0x18DA_F100, 0x1FFF_FF00) : (0x7E8, 0x7F8)
   }
 
@@ -29,14 +29,14 @@ extension AdapterSettings {
   func controlsFlow(of id: UInt32, on bus: DiagnosticBus) -> Bool {
     guard bus.isCAN else { return true }
     guard flowControl else { return false }
-    let usual = bus.flowAddress(of: id)
-    let (filter, mask) = Self.usualFilter(on: bus)
-    let asked = id & mask == filter || bus.isFunctional(address(on: bus)) ? usual : address(on: bus)
-    let goesOn = flowData.first.map { $0 >> 4 == 3 } ?? false
+    let standardAddress = bus.flowAddress(of: id)
+    let (filter, mask) = Self.defaultFilter(on: bus)
+    let target = id & mask == filter || bus.isFunctional(address(on: bus)) ? standardAddress : address(on: bus)
+    let isFlowControlFrame = flowData.first.map { $0 >> 4 == 3 } ?? false
     switch flowMode {
-    case 1: return flowHeader == asked && goesOn
-    case 2: return usual == asked && goesOn
-    default: return usual == asked
+    case 1: return flowHeader == target && isFlowControlFrame
+    case 2: return standardAddress == target && isFlowControlFrame
+    default: return standardAddress == target
     }
   }
 }

@@ -33,9 +33,11 @@ extension ELM327Adapter {
 
   /// Runs a line of hexadecimal digits for the car. An odd last digit is the number of expected frames.
   mutating func runRequest(_ digits: [UInt8], at now: Instant, from start: Instant) {
-    let counts = digits.count % 2 == 1
-    var limit = counts ? digits.last.flatMap(HexDigits.value).map(Int.init) : nil
-    guard counts == (limit != nil), !(counts && hasFault(.noCount)), let data = HexDigits.bytes(digits.dropLast(counts ? 1 : 0)) else {
+    let hasFrameCount = digits.count % 2 == 1
+    var limit = hasFrameCount ? digits.last.flatMap(HexDigits.value).map(Int.init) : nil
+    guard hasFrameCount == (limit != nil), !(hasFrameCount && hasFault(.noCount)),
+      let data = HexDigits.bytes(digits.dropLast(hasFrameCount ? 1 : 0))
+    else {
       return respond("?", at: start)
     }
     if hasFault(.wrongCount), let count = limit, count > 1 { limit = count - 1 }

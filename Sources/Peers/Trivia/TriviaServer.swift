@@ -99,11 +99,11 @@ public struct TriviaServer: Machine, Redacting {
     state = .ended  // so that the reader has its bytes for itself
     switch reader.take(bytes) {
     case .unfinished: state = .reading(reader, until: moment)
-    case .refused(let status, let reason): answer(TriviaReply.message(status, reason), at: now)
-    case .asked(let asked):
-      let isPlain = asked.path.hasPrefix("/") && asked.method.utf8.allSatisfy { (0x41...0x5A).contains($0) }
-      effects.append(.event(name: "asked", text: isPlain ? "\(asked.method) \(asked.path)" : "unrecognized request"))
-      perform(asked, at: now, &effects)
+    case .rejected(let status, let reason): answer(TriviaReply.message(status, reason), at: now)
+    case .complete(let request):
+      let isPlain = request.path.hasPrefix("/") && request.method.utf8.allSatisfy { (0x41...0x5A).contains($0) }
+      effects.append(.event(name: "asked", text: isPlain ? "\(request.method) \(request.path)" : "unrecognized request"))
+      perform(request, at: now, &effects)
     }
   }
 
@@ -111,7 +111,7 @@ public struct TriviaServer: Machine, Redacting {
     state = .waiting(Outgoing(bytes: reply.bytes[...], drips: drips, isSecret: reply.isSecret), at: moment)
   }
 
-  private mutating func perform(_ asked: ReceivedHTTPRequest, at now: Instant, _ effects: inout Effects) {
+  private mutating func perform(_ request: ReceivedHTTPRequest, at now: Instant, _ effects: inout Effects) {
     let page = "text/html; charset=utf-8"
     if has(.garbage, at: now) {
       state = .waiting(Outgoing(bytes: Array("220 mail.example ESMTP\r\n\r\n".utf8)[...]), at: now)
@@ -124,7 +124,7 @@ public struct TriviaServer: Machine, Redacting {
 
     let variant = TriviaReplyVariant(
       idsAreTexts: has(.strings, at: now), factsAreNull: has(.null, at: now), historyIsDouble: has(.duplicate, at: now))
-    var (reply, internalError) = service.answer(asked, variant)
+    var (reply, internalError) = service.answer(request, variant)
     if let internalError { effects.append(.event(name: "trouble", text: internalError)) }
     if has(.lost, at: now) { return hangUp("reply dropped", &effects) }
     if has(.huge, at: now) { reply.body += [UInt8](repeating: UInt8(ascii: " "), count: 10_000_000) }

@@ -49,8 +49,8 @@ public struct OpenMeteo: Machine {
     state = .ended  // releases the reader's storage, to avoid a copy
     let request: ReceivedHTTPRequest
     switch reader.take(bytes) {
-    case .asked(let asked): request = asked
-    case .refused(let status, let reason):
+    case .complete(let complete): request = complete
+    case .rejected(let status, let reason):
       state = .answering(ForecastReply.refusal(status, reason).bytes, at: now)
       return
     case .unfinished:

@@ -16,8 +16,8 @@ struct SignalField {
     guard let start, (0...4095 * 8).contains(start) else { throw ValueError("the bit position (bix) is invalid") }
     self.format = format
     (self.start, self.length) = (start, length)
-    littleEndian = format["blsb"]?.kind == .truth && length > 8
-    signed = format["sign"]?.kind == .truth
+    littleEndian = format["blsb"]?.kind == .true && length > 8
+    signed = format["sign"]?.kind == .true
     guard !littleEndian || (start % 8 == 0 && length % 8 == 0) else {
       throw ValueError("ambiguous bit order: little-endian, but not aligned to bytes")
     }

@@ -88,8 +88,8 @@ extension JSON: Codable {
   private init(_ node: JSONNode) throws {
     switch node.kind {
     case .null: self = .null
-    case .truth: self = .bool(true)
-    case .falsehood: self = .bool(false)
+    case .true: self = .bool(true)
+    case .false: self = .bool(false)
     case .plain, .coded: self = .string(try node.decode(String.self))
     case .whole, .number:
       if node.kind == .whole, let number = node.document.whole(node.index) {

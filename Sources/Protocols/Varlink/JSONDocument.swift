@@ -13,7 +13,7 @@ struct JSONDocument: Sendable {
   static let depthLimit = 32
 
   /// A `plain` string is ASCII without escapes; all others are `coded`.
-  enum Kind: Sendable { case null, truth, falsehood, whole, number, plain, coded, array, object }
+  enum Kind: Sendable { case null, `true`, `false`, whole, number, plain, coded, array, object }
 
   /// One value or key, from its first byte to after its last; strings without the quotes.
   struct Node: Sendable {
@@ -52,8 +52,8 @@ struct JSONDocument: Sendable {
     case UInt8(ascii: "\""): try string(&at)
     case UInt8(ascii: "{"): try container(.object, until: UInt8(ascii: "}"), &at, depth + 1)
     case UInt8(ascii: "["): try container(.array, until: UInt8(ascii: "]"), &at, depth + 1)
-    case UInt8(ascii: "t"): try word("true", .truth, &at)
-    case UInt8(ascii: "f"): try word("false", .falsehood, &at)
+    case UInt8(ascii: "t"): try word("true", .true, &at)
+    case UInt8(ascii: "f"): try word("false", .false, &at)
     case UInt8(ascii: "n"): try word("null", .null, &at)
     default: try number(&at)
     }

@@ -65,7 +65,7 @@ extension JSONNode: SingleValueDecodingContainer {
     if type == String.self {
       value = kind == .plain || kind == .coded ? try document.text(index) as? T : nil
     } else if type == Bool.self {
-      value = kind == .truth || kind == .falsehood ? (kind == .truth) as? T : nil
+      value = kind == .true || kind == .false ? (kind == .true) as? T : nil
     } else if type == Int.self {
       value = document.whole(index) as? T
     } else if type == Double.self {

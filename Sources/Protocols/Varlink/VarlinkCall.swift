@@ -25,8 +25,8 @@ public struct VarlinkCall {
     do { wire = try JSONNode(message) } catch { throw VarlinkViolation("not JSON: \(error.message)") }
     func flag(_ key: String) throws(VarlinkViolation) -> Bool {
       guard let node = wire[key] else { return false }
-      guard node.kind == .truth || node.kind == .falsehood else { throw VarlinkViolation("\"\(key)\" must be a boolean") }
-      return node.kind == .truth
+      guard node.kind == .true || node.kind == .false else { throw VarlinkViolation("\"\(key)\" must be a boolean") }
+      return node.kind == .true
     }
     for key in wire.keys where !Self.keys.contains(key) { throw VarlinkViolation("unknown key \"\(key.prefix(40))\" in a call") }
     guard let method = try? wire["method"]?.decode(String.self) else { throw VarlinkViolation("not a call: \"method\" is missing") }

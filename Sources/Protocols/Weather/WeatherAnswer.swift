@@ -91,7 +91,7 @@ enum WeatherAnswer {
 
   /// The reason in `{"error": true, "reason": "…"}`. It may contain the coordinates, so digits are removed.
   private static func refusal(in root: JSONNode) -> String? {
-    guard root.kind == .object, root["error"]?.kind == .truth else { return nil }
+    guard root.kind == .object, root["error"]?.kind == .true else { return nil }
     let reason = root["reason"]?.text ?? "no reason given"
     var message = ""
     for character in visible(reason, limit: 120) {

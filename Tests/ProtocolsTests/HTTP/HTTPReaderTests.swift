@@ -11,15 +11,15 @@ import Testing
     return reader.take(Array(text.utf8))
   }
 
-  private func asked(_ text: String) -> ReceivedHTTPRequest? {
-    if case .asked(let asked) = feed(text) { asked } else { nil }
+  private func request(_ text: String) -> ReceivedHTTPRequest? {
+    if case .complete(let request) = feed(text) { request } else { nil }
   }
 
   @Test func `a request is parsed into method, path, query, fields and body`() throws {
-    let asked = try #require(self.asked(Self.post))
-    #expect(asked.method == "POST" && asked.path == "/a/b" && asked.body == Array("hello".utf8))
-    #expect(asked.query == ["x": "1+1 2", "y": ""])
-    #expect(asked.fields == ["host": "h", "content-length": "5", "x": "1, 2"])
+    let request = try #require(self.request(Self.post))
+    #expect(request.method == "POST" && request.path == "/a/b" && request.body == Array("hello".utf8))
+    #expect(request.query == ["x": "1+1 2", "y": ""])
+    #expect(request.fields == ["host": "h", "content-length": "5", "x": "1, 2"])
   }
 
   @Test func `a request is complete with its last byte, wherever it is split`() {
@@ -40,27 +40,27 @@ import Testing
   }
 
   @Test func `bytes after a request are ignored`() {
-    let get = asked("GET / HTTP/1.1\r\n\r\n")
+    let get = request("GET / HTTP/1.1\r\n\r\n")
     #expect(get?.body == [])
-    #expect(asked("GET / HTTP/1.1\r\n\r\nGET /second HTTP/1.1\r\n\r\n") == get)
-    #expect(asked("GET   /     HTTP/1.1\r\n\r\n\u{0}\u{1}garbage") == get)
-    #expect(asked(Self.post + "more") == asked(Self.post))
+    #expect(request("GET / HTTP/1.1\r\n\r\nGET /second HTTP/1.1\r\n\r\n") == get)
+    #expect(request("GET   /     HTTP/1.1\r\n\r\n\u{0}\u{1}garbage") == get)
+    #expect(request(Self.post + "more") == request(Self.post))
   }
 
   @Test func `malformed lines are tolerated`() {
-    #expect(asked("\r\n\r\n")?.path == "")
-    #expect(asked("GET\r\nno colon\r\n: nameless\r\nempty:\r\n\r\n")?.fields == ["": "nameless", "empty": ""])
+    #expect(request("\r\n\r\n")?.path == "")
+    #expect(request("GET\r\nno colon\r\n: nameless\r\nempty:\r\n\r\n")?.fields == ["": "nameless", "empty": ""])
   }
 
   @Test func `a request that is too long or has no length is rejected at once`() {
     let long = String(repeating: "x", count: 16_384)
-    #expect(feed(long) == .refused(431, "the request is too long"))
+    #expect(feed(long) == .rejected(431, "the request is too long"))
     #expect(feed(String(long.dropLast())) == .unfinished)
-    #expect(feed("GET /\(long) HTTP/1.1\r\n\r\n") == .refused(431, "the request is too long"))
-    #expect(feed("POST / HTTP/1.1\r\nContent-Length: 101\r\n\r\n") == .refused(413, "a body of 101 bytes is too long"))
-    #expect(feed("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n") == .refused(411, "the body has no Content-Length"))
+    #expect(feed("GET /\(long) HTTP/1.1\r\n\r\n") == .rejected(431, "the request is too long"))
+    #expect(feed("POST / HTTP/1.1\r\nContent-Length: 101\r\n\r\n") == .rejected(413, "a body of 101 bytes is too long"))
+    #expect(feed("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n") == .rejected(411, "the body has no Content-Length"))
     for length in ["-1", "x", "5, 5", "99999999999999999999", "0x5"] {
-      #expect(feed("POST / HTTP/1.1\r\nContent-Length: \(length)\r\n\r\n") == .refused(400, "the Content-Length is no number"))
+      #expect(feed("POST / HTTP/1.1\r\nContent-Length: \(length)\r\n\r\n") == .rejected(400, "the Content-Length is not a number"))
     }
   }
 

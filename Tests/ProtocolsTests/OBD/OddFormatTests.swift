@@ -44,7 +44,7 @@ import Testing
     for line in ["84 F1 10 41 0C 0D 74", "80 F1 10 04 41 0C 0D 74", "48 6B 10 41 0C 0D 74"] {
       #expect(CANReaderTests.reason(line) != nil)
       var reader = CANReader()
-      reader.expectChecks(false)
+      reader.expectChecksums(false)
       let outcome = reader.read(Array(line.utf8))
       #expect(outcome == .messages && reader.payload == [0x41, 0x0C, 0x0D, 0x74])
       // One byte too few or too many is not a line.

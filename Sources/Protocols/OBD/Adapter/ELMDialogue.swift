@@ -160,7 +160,7 @@ struct ELMDialogue: Sendable {
     guard !strayLine.isEmpty else { return }
     switch ELMLine(strayLine) {
     case .nothing: break
-    case .status(let status) where status.demand == .setUpAgain || status.demand == .wake: arrival.unasked = status
+    case .status(let status) where status.demand == .reinitialize || status.demand == .wake: arrival.unasked = status
     default: swap(&stray, &strayLine)
     }
     strayLine.removeAll(keepingCapacity: true)
@@ -185,7 +185,7 @@ struct ELMDialogue: Sendable {
   var restart: ELMStatus? {
     if isAcknowledged { return nil }
     for line in lines(of: reply[body...]) {
-      if case .status(let status) = ELMLine(line), status.demand == .setUpAgain { return status }
+      if case .status(let status) = ELMLine(line), status.demand == .reinitialize { return status }
     }
     return nil
   }

@@ -41,7 +41,7 @@ enum ELMStatus: String, CaseIterable, Sendable {
     /// A byte interrupted a running command: resynchronise.
     case resynchronise
     /// The chip restarted and has lost its settings.
-    case setUpAgain
+    case reinitialize
     /// The adapter falls asleep: wake and reinitialise it.
     case wake
     /// No reaction.
@@ -57,7 +57,7 @@ enum ELMStatus: String, CaseIterable, Sendable {
     case .busBusy, .busError: .retry
     case .dataError, .lineDataError, .lineReceiveError, .bufferFull: .discard
     case .stopped: .resynchronise
-    case .internalError, .lowVoltageReset, .banner: .setUpAgain
+    case .internalError, .lowVoltageReset, .banner: .reinitialize
     case .lowPowerAlert: .wake
     case .activityAlert: .ignore
     }

@@ -9,14 +9,14 @@ struct ReplyParser: Sendable {
   mutating func parse(_ dialogue: ELMDialogue, learnsChecks: Bool) -> CANReader.Outcome {
     let outcome = reader.read(dialogue.reply, from: dialogue.body)
     guard learnsChecks else { return outcome }
-    if reader.checks.held {
+    if reader.checksums.areValid {
       missingChecks = nil
-      reader.expectChecks(true)
+      reader.expectChecksums(true)
     }
-    guard !reader.hasNoChecks, reader.checks.missed, let missing = missingChecks else { return outcome }
+    guard !reader.omitsChecksums, reader.checksums.areMissing, let missing = missingChecks else { return outcome }
     missingChecks = missing + 1
     guard missing >= 2 else { return outcome }
-    reader.expectChecks(false)
+    reader.expectChecksums(false)
     return reader.read(dialogue.reply, from: dialogue.body)
   }
 }

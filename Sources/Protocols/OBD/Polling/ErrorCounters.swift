@@ -77,7 +77,7 @@ struct ErrorCounters: Sendable {
       case .resynchronise, .acknowledge, .ignore:
         suspect(status.message, &fast, isProbing: isProbing, on: bus)
         return .unusable(status.message, resynchronising: true)
-      case .setUpAgain, .wake: return .settingsLost(status)
+      case .reinitialize, .wake: return .settingsLost(status)
       }
     }
   }

@@ -168,7 +168,7 @@ struct RequestQueue: Sendable {
       return unusable(index, reason, isUnreadable: true, took: took, at: now, &values, &effects)
     case .status(let status):
       switch status.demand {
-      case .setUpAgain, .wake: return .settingsLost(status)
+      case .reinitialize, .wake: return .settingsLost(status)
       case .wait, .backOff, .retry: return missed(index, requests[index].message(for: status), took: took, at: now, &values, &effects)
       case .refuse where session.isExtended:
         requests[index].postpone(until: now)

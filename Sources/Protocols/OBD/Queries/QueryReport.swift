@@ -17,7 +17,7 @@ extension OBDQuery {
       // No ECU has data or supports the service.
       case .status(.noData): try query.take([], place)
       // An adapter that restarted, or has no bus, cannot answer the following requests.
-      case .status(let status) where ![.setUpAgain, .wake, .backOff].contains(status.demand) && query.missed(place, status.message): break
+      case .status(let status) where ![.reinitialize, .wake, .backOff].contains(status.demand) && query.missed(place, status.message): break
       case .unreadable(let reason) where query.missed(place, reason): break
       case .empty, .unreadable, .status: return failure(outcome, dialogue, reader, scales)
       }
@@ -52,7 +52,7 @@ extension OBDQuery {
     case .status(let status):
       switch status.demand {
       case .discard, .resynchronise, .acknowledge: return Self.broken(status.message, body)
-      case .setUpAgain, .wake: return .failure(.refused(code: "adapter-restarted", status.message))
+      case .reinitialize, .wake: return .failure(.refused(code: "adapter-restarted", status.message))
       case .refuse, .wait, .backOff, .retry, .ignore:
         return .success(Report(columns: Self.columns, rows: [["", "", "\(status.rawValue): \(status.message)"]]))
       }

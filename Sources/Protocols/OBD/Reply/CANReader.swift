@@ -20,14 +20,14 @@ struct CANReader: Sendable {
   private(set) var payload: [UInt8] = []
 
   /// The adapter is known to omit checksums (protocols before CAN): the length must match instead.
-  private(set) var hasNoChecks = false
+  private(set) var omitsChecksums = false
   /// Whether the last reply held lines with a valid checksum, and lines that are complete except for the checksum.
-  private(set) var checks: (held: Bool, missed: Bool) = (false, false)
+  private(set) var checksums: (areValid: Bool, areMissing: Bool) = (false, false)
 
-  mutating func expectChecks(_ expects: Bool) { hasNoChecks = !expects }
+  mutating func expectChecksums(_ expects: Bool) { omitsChecksums = !expects }
 
-  mutating func checkHeld() { checks.held = true }
-  mutating func checkMissed() { checks.missed = true }
+  mutating func noteValidChecksum() { checksums.areValid = true }
+  mutating func noteMissingChecksum() { checksums.areMissing = true }
 
   /// The length of the longest data line: a 29-bit header and eight bytes, or a K-line frame.
   private static let maxLineLength = 32
@@ -41,7 +41,7 @@ struct CANReader: Sendable {
   mutating func read(_ reply: [UInt8], from start: Int = 0) -> Outcome {
     messages.removeAll(keepingCapacity: true)
     payload.removeAll(keepingCapacity: true)
-    checks = (false, false)
+    checksums = (false, false)
     do throws(Unreadable) {
       let isHex = try reply.withUnsafeBufferPointer { text throws(Unreadable) in
         try readHex(UnsafeBufferPointer(rebasing: text[min(start, text.count)...]))
@@ -51,7 +51,7 @@ struct CANReader: Sendable {
     } catch {
       if readGlued(reply[min(start, reply.count)...]) { return .messages }
       // A frame may be truncated for the reason printed after it: BUFFER FULL, LV RESET.
-      if case .status(let status) = readText(reply[min(start, reply.count)...], dataToo: false) { return .status(status) }
+      if case .status(let status) = readText(reply[min(start, reply.count)...], includingData: false) { return .status(status) }
       return .unreadable(error.reason)
     }
     return messages.isEmpty ? .empty : .messages
@@ -78,7 +78,7 @@ struct CANReader: Sendable {
   private static let fullLines = [19, 24]
 
   /// A reply with other characters than hex digits: a notice before the data, a status, or unknown text.
-  private mutating func readText(_ reply: ArraySlice<UInt8>, dataToo: Bool = true) -> Outcome {
+  private mutating func readText(_ reply: ArraySlice<UInt8>, includingData: Bool = true) -> Outcome {
     var data: [UInt8] = []
     var status: ELMStatus?
     var isUnknown = false
@@ -87,12 +87,12 @@ struct CANReader: Sendable {
       case .nothing: continue
       case .hex(let digits): data += digits + [carriageReturn]
       case .text: isUnknown = true
-      case .status(let found): if status == nil || found.demand == .setUpAgain { status = found }
+      case .status(let found): if status == nil || found.demand == .reinitialize { status = found }
       }
     }
     if let status { return .status(status) }
     if isUnknown { return .unreadable("unknown text in the data") }
-    return data.isEmpty || !dataToo ? .empty : read(data)
+    return data.isEmpty || !includingData ? .empty : read(data)
   }
 
   /// Parses lines of hex digits; returns false at another character.
@@ -115,9 +115,9 @@ struct CANReader: Sendable {
           // line end was lost.
           guard count > 0 else { throw Unreadable("line number missing") }
           let number = digits[count - 1]
-          let refused = segment == .line && number == 0 ? Self.refusals(before: 3, digits, count - 1) : 0
+          let skipped = segment == .line && number == 0 ? Self.negativeResponseDigits(before: 3, digits, count - 1) : 0
           if count > 1 || segment != .line {
-            try take(segment, Digits(rebasing: digits[refused...]), count - 1 - refused)
+            try take(segment, Digits(rebasing: digits[skipped...]), count - 1 - skipped)
           }
           segment = .numbered(number)
           count = 0
@@ -138,10 +138,10 @@ struct CANReader: Sendable {
   typealias Digits = UnsafeMutableBufferPointer<UInt8>
 
   /// The number of digits that are negative responses (7F, service, code) of other ECUs without line ends.
-  private static func refusals(before rest: Int, _ digits: Digits, _ count: Int) -> Int {
+  private static func negativeResponseDigits(before rest: Int, _ digits: Digits, _ count: Int) -> Int {
     guard count > rest, (count - rest).isMultiple(of: 6) else { return 0 }
-    let areRefusals = stride(from: 0, to: count - rest, by: 6).allSatisfy { digits[$0] == 7 && digits[$0 + 1] == 0xF }
-    return areRefusals ? count - rest : 0
+    let areNegative = stride(from: 0, to: count - rest, by: 6).allSatisfy { digits[$0] == 7 && digits[$0 + 1] == 0xF }
+    return areNegative ? count - rest : 0
   }
 
   /// Parses one line. The length shows its kind: 11-bit identifiers give an odd number of digits.
@@ -162,7 +162,7 @@ struct CANReader: Sendable {
     }
   }
 
-  /// A line of whole bytes: a 29-bit identifier, a frame before CAN, or one bare message.
+  /// A line of whole bytes: a frame with a 29-bit identifier, a K-line or J1850 frame, or a message without a header.
   private mutating func takeEven(_ digits: Digits, _ count: Int) throws(Unreadable) {
     let octets = Octets(digits, 0, count)
     switch octets[0] {
@@ -205,7 +205,7 @@ struct CANReader: Sendable {
     let low = Int(frame[0] & 15)
     switch frame[0] >> 4 {
     case 0:
-      // A frame is as long as its data or full: a truncated one would take padding for data.
+      // A single frame has its data bytes only, or all 8 bytes; another length is a truncated frame, whose padding could pass for data.
       guard low >= 1, low + 1 == frame.count || (low < frame.count && frame.count == 8) else {
         throw Unreadable("frame of wrong length")
       }

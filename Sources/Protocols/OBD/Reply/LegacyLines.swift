@@ -51,9 +51,9 @@ extension CANReader {
 
   /// Counts a line with a valid checksum, or one that is complete without it.
   private mutating func see(check isThere: Bool) throws(Unreadable) {
-    if isThere { return checkHeld() }
-    checkMissed()
-    guard hasNoChecks else { throw Unreadable("frame without checksum") }
+    if isThere { return noteValidChecksum() }
+    noteMissingChecksum()
+    guard omitsChecksums else { throw Unreadable("frame without checksum") }
   }
 
   /// The length of the SAE J1979 message that begins at `start`: before CAN each holds one PID, or fills the line.
