@@ -141,6 +141,15 @@ final class Client {
     return try result(M.self, reply)
   }
 
+  /// Waits until a descriptor is readable, a signal arrives or it is `time`; returns which descriptors are readable.
+  @discardableResult
+  static func wait(for descriptors: [Int32], until time: Double) -> [Bool] {
+    var entries = descriptors.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+    let nanoseconds = Int64(max(0, min(60, time - Clock.monotonic)) * 1e9)
+    let count = clinux_poll(&entries, entries.count, nanoseconds)
+    return entries.map { count > 0 && $0.revents != 0 }
+  }
+
   private func message(_ make: () throws -> [UInt8]) throws(Failure) -> [UInt8] {
     do { return try make() } catch { throw .usage("cannot encode the call: \(error)") }
   }

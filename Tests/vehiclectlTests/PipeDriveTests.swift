@@ -167,4 +167,33 @@ import Testing
     let unanswered = try feed(DrivenCar(), #"{"do":"stop"}"#, timeout: "0.2") { _, _ in .nothing }
     #expect((unanswered as? ExitCode)?.rawValue == 6)
   }
+
+  @Test func `a stop without a reply ends the drive while the input stays open`() throws {
+    let (car, ends) = (DrivenCar(), pipe())
+    defer { for end in [ends.read, ends.write] { close(end) } }
+    #expect(Output.write(all: Array(#"{"do":"stop"}"#.utf8) + [10], to: ends.write))
+    let end = try drive(car, ends.read, timeout: "0.3") { _, _ in .nothing } as? Failure
+    #expect(end == .timeout(seconds: 0.3))
+    let common = try CommonOptions.parse(["-q"])
+    let stop = ActionQueue.Entry(number: 7, request: .run(action: "stop", arguments: [:], motion: false), lease: nil)
+    let drive = PipeDrive(common, Output(common), DrivenCar.driveSchema, deadline: 300, input: -1)
+    let message = drive.message(for: .timeout(seconds: 1), of: stop)
+    #expect(message == "line 7: stop not confirmed: no reply from vehicled; rover may still be driving")
+  }
+
+  @Test func `after an action without a reply the waiting ones are returned, with their lines`() throws {
+    let car = DrivenCar()
+    let server = try SocketServer { connection, method, parameters in car.answer(connection, method, parameters) { _, _ in .nothing } }
+    defer { server.stop() }
+    let common = try CommonOptions.parse(["--socket", server.path, "-q"])
+    let connect = { try common.connect(Output(common)) }
+    var queue = ActionQueue(try connect(), try connect(), device: "rover", timeout: 0.2)
+    let `continue`: DriveRequest = .run(action: "continue", arguments: [:], motion: true)
+    for number in 1...4 { #expect(try queue.add(.init(number: number, request: `continue`, lease: number == 3 ? nil : "x")).isEmpty) }
+    #expect(queue.dropMotion().map(\.number) == [2, 4])
+    let last = try #require(try queue.receiveLast())
+    #expect(last.entry.number == 1 && last.dropped.map(\.number) == [3])
+    #expect(throws: Failure.timeout(seconds: 0.2)) { try last.reply.get() }
+    #expect(try queue.receiveLast() == nil)
+  }
 }

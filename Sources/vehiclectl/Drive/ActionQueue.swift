@@ -12,11 +12,14 @@ struct ActionQueue {
     let request: DriveRequest
     /// The lease of a motion action.
     let lease: String?
+    /// A Stop that is sent again after the action which it overtook: only an error of it is news.
+    var isRepeated = false
 
     var isStop: Bool { if case .run("stop", _, _) = request { true } else { false } }
   }
 
-  typealias Answer = (entry: Entry, reply: Result<Contract.Call.Result, Failure>)
+  /// A reply or error, and the waiting actions that are not sent because of the error.
+  typealias Answer = (entry: Entry, reply: Result<Contract.Call.Result, Failure>, dropped: [Entry])
 
   /// A connection with at most one call in flight.
   private struct Channel {
@@ -33,7 +36,7 @@ struct ActionQueue {
     }
 
     /// The reply, or the error, which includes the timeout; nil if there is none yet.
-    mutating func receive(timeout: Double) -> Answer? {
+    mutating func receive(timeout: Double) -> (entry: Entry, reply: Result<Contract.Call.Result, Failure>)? {
       guard let (entry, limit) = inFlight else { return nil }
       let reply: Result<Contract.Call.Result, Failure>
       do throws(Failure) {
@@ -74,7 +77,10 @@ struct ActionQueue {
     if entry.isStop {
       swap(&replaced, &waiting)
       waitingStop = entry
-      if actions.inFlight?.entry.lease != nil { overtaking = entry }
+      if actions.inFlight?.entry.lease != nil {
+        overtaking = entry
+        overtaking?.isRepeated = true
+      }
     } else {
       waiting.append(entry)
     }
@@ -82,10 +88,13 @@ struct ActionQueue {
     return replaced
   }
 
-  /// Drops the motion actions that are not sent yet.
-  mutating func dropMotion() { waiting.removeAll { $0.lease != nil } }
+  /// Drops the motion actions that are not sent yet, and returns them.
+  mutating func dropMotion() -> [Entry] {
+    defer { waiting.removeAll { $0.lease != nil } }
+    return waiting.filter { $0.lease != nil }
+  }
 
-  /// The next reply or error with its line; nil if there is none yet. An error other than a reply ends the queue.
+  /// The next reply or error; nil if there is none yet. After an error other than a reply the waiting actions are dropped.
   mutating func receive() throws(Failure) -> Answer? {
     var answer = stops.receive(timeout: timeout)
     if answer == nil {
@@ -93,19 +102,20 @@ struct ActionQueue {
       if answer != nil, let stop = overtaking { (waitingStop, overtaking) = (waitingStop ?? stop, nil) }
     }
     guard let answer else { return nil }
+    var dropped: [Entry] = []
     switch answer.reply {
     case .success, .failure(.rejected): break
-    case .failure: waiting = []
+    case .failure: swap(&dropped, &waiting)
     }
     try sendNext()
-    return answer
+    return (answer.entry, answer.reply, dropped)
   }
 
   /// Waits for the next reply, at most for the timeout; nil if nothing is in flight.
   mutating func receiveLast() throws(Failure) -> Answer? {
     while let limit = [actions, stops].compactMap(\.inFlight?.limit).min() {
       if let answer = try receive() { return answer }
-      DriveConnections.wait(for: descriptors, until: limit)
+      Client.wait(for: descriptors, until: limit)
     }
     return nil
   }

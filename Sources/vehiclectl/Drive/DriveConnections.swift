@@ -106,7 +106,7 @@ struct DriveConnections {
   /// Waits for the replies to all button changes, at most until `limit`.
   mutating func finishPressing(until limit: Double) throws(Failure) {
     while pressInFlight != nil, Clock.monotonic < limit {
-      Self.wait(for: [buttons.descriptor], until: limit)
+      Client.wait(for: [buttons.descriptor], until: limit)
       _ = try receiveButtonReply()
     }
   }
@@ -115,7 +115,7 @@ struct DriveConnections {
   mutating func finishStopping(until limit: Double) throws(Failure) {
     while isStopping {
       guard Clock.monotonic < limit else { throw .other("stop not confirmed: no reply from vehicled; \(device) may still be driving") }
-      Self.wait(for: [stopper.descriptor], until: limit)
+      Client.wait(for: [stopper.descriptor], until: limit)
       if let refusal = try receiveStopReply() { throw .other(refusal) }
     }
   }
@@ -140,18 +140,9 @@ struct DriveConnections {
     do throws(Failure) {
       while Clock.monotonic < limit {
         _ = try holder.next(Contract.Drive.self)
-        wait(for: [holder.descriptor], until: limit)
+        Client.wait(for: [holder.descriptor], until: limit)
       }
     } catch { return error }
     return failure
-  }
-
-  /// Waits until a descriptor is readable, a signal arrives or it is `time`; returns which descriptors are readable.
-  @discardableResult
-  static func wait(for descriptors: [Int32], until time: Double) -> [Bool] {
-    var entries = descriptors.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
-    let nanoseconds = Int64(max(0, min(60, time - Clock.monotonic)) * 1e9)
-    let count = clinux_poll(&entries, entries.count, nanoseconds)
-    return entries.map { count > 0 && $0.revents != 0 }
   }
 }

@@ -161,7 +161,7 @@ struct ManualDrive {
   private mutating func readInput(_ connections: inout DriveConnections) throws {
     let wake = connections.lease == nil ? nil : scheduler.wake
     let inputs = [terminal?.descriptor ?? -1, input?.descriptor ?? -1]
-    let ready = DriveConnections.wait(
+    let ready = Client.wait(
       for: connections.descriptors + inputs, until: min(wake ?? .infinity, Clock.monotonic + Screen.period))
     if let terminal, ready[ready.count - 2] {
       var bytes = [UInt8](repeating: 0, count: 256)

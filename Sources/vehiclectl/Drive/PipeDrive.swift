@@ -45,7 +45,7 @@ struct PipeDrive {
     let parameters = Contract.Drive.Parameters(device: device, deadlineMilliseconds: deadline)
     do {
       try holder.stream(
-        Contract.Drive.self, parameters, first: common.replyTimeout, silence: nil,
+        Contract.Drive.self, parameters, first: common.replyTimeout, tick: 0.5, silence: nil,  // at a tick, actions can time out
         also: { lease == nil ? [] : [input] + actions.descriptors }
       ) { result in
         if Interrupt.received { return false }
@@ -54,34 +54,56 @@ struct PipeDrive {
           output.note("driving \(device): send a line of JSON at least every \(deadline) ms; end with Ctrl-D")
         }
         guard let lease else { return true }
-        while let (entry, reply) = try actions.receive() {
-          do throws(Failure) { show(try reply.get(), to: entry.request) } catch { try report(error, entry.request, entry.number, holder) }
+        while let answer = try actions.receive() {
+          guard let error = show(answer) else { continue }
+          // It also ends the drive, with the error of the timeout.
+          if case .timeout = error, answer.entry.isStop { output.note(message(for: error, of: answer.entry)) }
+          try report(error, answer.entry.request, answer.entry.number, holder)
         }
         for line in try waiting() { try perform(line, lease, driver, &actions, holder) }
         return !lines.hasEnded
       }
     } catch {
-      actions.dropMotion()
+      note(dropped: actions.dropMotion())
       try? finish(&actions)
       throw error
     }
-    if Interrupt.received { actions.dropMotion() }
+    if Interrupt.received { note(dropped: actions.dropMotion()) }
     try finish(&actions)
     if let rejectedCode { throw ExitCode(rejectedCode) }
   }
 
   /// Waits for the replies to all actions: a Stop that is not confirmed must be reported.
   private mutating func finish(_ actions: inout ActionQueue) throws(Failure) {
-    while let (entry, reply) = try actions.receiveLast() {
-      do throws(Failure) { show(try reply.get(), to: entry.request) } catch {
-        var message = error.message
-        if case .timeout = error, case .run("stop", _, _) = entry.request {
-          message = "stop not confirmed: no reply from vehicled; \(schema.device) may still be driving"
-        }
-        output.note(Output.oneLine("line \(entry.number): \(message)"))
-        rejectedCode = error.exitCode
-      }
+    while let answer = try actions.receiveLast() {
+      guard let error = show(answer) else { continue }
+      output.note(message(for: error, of: answer.entry))
+      rejectedCode = error.exitCode
     }
+  }
+
+  /// Shows the reply to an action, or returns its error.
+  private mutating func show(_ answer: ActionQueue.Answer) -> Failure? {
+    note(dropped: answer.dropped)
+    switch answer.reply {
+    case .success(let result):
+      if !answer.entry.isRepeated { show(result, to: answer.entry.request) }
+      return nil
+    case .failure(let error): return error
+    }
+  }
+
+  /// The message for an error of an action: after a Stop without a reply the vehicle may still be driving.
+  func message(for failure: Failure, of entry: ActionQueue.Entry) -> String {
+    var text = failure.message
+    if case .timeout = failure, entry.isStop {
+      text = "stop not confirmed: no reply from vehicled; \(schema.device) may still be driving"
+    }
+    return Output.oneLine("line \(entry.number): \(text)")
+  }
+
+  private func note(dropped: [ActionQueue.Entry]) {
+    for entry in dropped { output.note("line \(entry.number): not sent: the drive has ended") }
   }
 
   /// The requests of the lines that are waiting; of set-points only the last, because an old one must not move the vehicle.
