@@ -124,20 +124,25 @@ struct BugReport {
   private static func recorded(
     _ devices: [String], _ seconds: Double, _ progress: (String?) -> Void, _ connect: () throws(Failure) -> Client
   ) throws(Failure) -> [[String]] {
-    var clients: [Client?] = []
-    for device in devices {
-      let client = try connect()
-      try client.begin(Contract.Record.self, .init(device: device), more: true)
-      clients.append(client)
-    }
     var lines = [[String]](repeating: [], count: devices.count)
     var errors = lines
+    var clients: [Client?] = []
+    for (index, device) in devices.enumerated() {
+      do throws(Failure) {
+        let client = try connect()
+        try client.begin(Contract.Record.self, .init(device: device), more: true)
+        clients.append(client)
+      } catch {
+        errors[index] = ["(\(error.message))"]
+        clients.append(nil)
+      }
+    }
     let end = Clock.monotonic + seconds
     defer { progress(nil) }
     while Clock.monotonic < end, !Interrupt.received, clients.contains(where: { $0 != nil }) {
       let left = Int((end - Clock.monotonic).rounded(.up))
       progress("recording \(devices.count == 1 ? devices[0] : "\(devices.count) devices"): \(left) s left")
-      DriveConnections.wait(for: clients.compactMap { $0?.descriptor }, until: min(end, Clock.monotonic + 0.5))
+      Client.wait(for: clients.compactMap { $0?.descriptor }, until: min(end, Clock.monotonic + 0.5))
       for (index, client) in clients.enumerated() {
         do throws(Failure) {
           while lines[index].count < maxLines, let result = try client?.next(Contract.Record.self) { lines[index].append(result.line) }
